@@ -33,6 +33,9 @@ struct arena {
 	bool overflowed;
 };
 
+static void *overflow(struct arena *arena);
+static struct block *add_block(struct arena *arena, size_t bytes);
+
 struct arena *arena_new(size_t cap_bytes)
 {
 	struct arena *const arena = memory_new(sizeof *arena);
@@ -51,26 +54,6 @@ void arena_free(struct arena *arena)
 		block = older;
 	}
 	free(arena);
-}
-
-static struct block *add_block(struct arena *arena, size_t bytes)
-{
-	const size_t size = bytes > arena->next_block_bytes ? bytes : arena->next_block_bytes;
-	struct block *const block = calloc(1, sizeof *block + size);
-	if (block == NULL)
-		return NULL;
-	block->size = size;
-	block->older = arena->newest;
-	arena->newest = block;
-	if (arena->next_block_bytes < LARGEST_BLOCK_BYTES)
-		arena->next_block_bytes *= 2;
-	return block;
-}
-
-static void *overflow(struct arena *arena)
-{
-	arena->overflowed = true;
-	return NULL;
 }
 
 void *arena_take(struct arena *arena, size_t bytes)
@@ -137,4 +120,24 @@ char *arena_format(struct arena *arena, const char *format, ...)
 bool arena_overflowed(const struct arena *arena)
 {
 	return arena->overflowed;
+}
+
+static void *overflow(struct arena *arena)
+{
+	arena->overflowed = true;
+	return NULL;
+}
+
+static struct block *add_block(struct arena *arena, size_t bytes)
+{
+	const size_t size = bytes > arena->next_block_bytes ? bytes : arena->next_block_bytes;
+	struct block *const block = calloc(1, sizeof *block + size);
+	if (block == NULL)
+		return NULL;
+	block->size = size;
+	block->older = arena->newest;
+	arena->newest = block;
+	if (arena->next_block_bytes < LARGEST_BLOCK_BYTES)
+		arena->next_block_bytes *= 2;
+	return block;
 }

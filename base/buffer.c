@@ -7,6 +7,8 @@
 
 enum { SMALLEST_CAPACITY = 64 };
 
+static bool grow(struct buffer *buffer, size_t wanted);
+
 void buffer_init(struct buffer *buffer, size_t cap_bytes)
 {
 	*buffer = (struct buffer){.cap = cap_bytes < SIZE_MAX / 2
@@ -26,24 +28,6 @@ void buffer_reset(struct buffer *buffer)
 	buffer->failed = false;
 	if (buffer->data != NULL)
 		buffer->data[0] = 0;
-}
-
-/* Memory for `wanted` bytes and the NUL: doubled, so that many small adds cost one copy each on
- * average. */
-static bool grow(struct buffer *buffer, size_t wanted)
-{
-	size_t capacity = buffer->capacity > 0 ? buffer->capacity : SMALLEST_CAPACITY;
-	while (capacity < wanted + 1)
-		capacity = capacity <= SIZE_MAX / 2 ? capacity * 2 : wanted + 1;
-	if (capacity > buffer->cap + 1)
-		capacity = buffer->cap + 1;
-	uint8_t *const data = realloc(buffer->data, capacity);
-	if (data == NULL)
-		return false;
-	data[buffer->len] = 0;
-	buffer->data = data;
-	buffer->capacity = capacity;
-	return true;
 }
 
 uint8_t *buffer_reserve(struct buffer *buffer, size_t len)
@@ -158,4 +142,22 @@ int buffer_check(const struct buffer *buffer, const char *what, struct error *er
 	return buffer->failed
 		? error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", what, buffer->cap)
 		: 0;
+}
+
+/* Memory for `wanted` bytes and the NUL: doubled, so that many small adds cost one copy each on
+ * average. */
+static bool grow(struct buffer *buffer, size_t wanted)
+{
+	size_t capacity = buffer->capacity > 0 ? buffer->capacity : SMALLEST_CAPACITY;
+	while (capacity < wanted + 1)
+		capacity = capacity <= SIZE_MAX / 2 ? capacity * 2 : wanted + 1;
+	if (capacity > buffer->cap + 1)
+		capacity = buffer->cap + 1;
+	uint8_t *const data = realloc(buffer->data, capacity);
+	if (data == NULL)
+		return false;
+	data[buffer->len] = 0;
+	buffer->data = data;
+	buffer->capacity = capacity;
+	return true;
 }

@@ -12,52 +12,6 @@ static const char *const day_names[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri"
 static const char *const month_names[] = {
 	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-static int64_t now_ms(clockid_t id)
-{
-	struct timespec now;
-	clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
-}
-
-int64_t clock_wall_ms(void)
-{
-	return now_ms(CLOCK_REALTIME);
-}
-
-int64_t clock_monotonic_ms(void)
-{
-	return now_ms(CLOCK_MONOTONIC);
-}
-
-static int64_t system_wall_ms(const struct clock_source *source)
-{
-	(void)source;
-	return clock_wall_ms();
-}
-
-static int64_t system_monotonic_ms(const struct clock_source *source)
-{
-	(void)source;
-	return clock_monotonic_ms();
-}
-
-const struct clock_source *clock_system(void)
-{
-	static const struct clock_source source = {system_wall_ms, system_monotonic_ms};
-	return &source;
-}
-
-static int64_t fake_ms(const struct clock_source *source)
-{
-	return atomic_load(&((const struct clock_fake *)source)->now_ms);
-}
-
-void clock_fake_init(struct clock_fake *fake, int64_t start_ms)
-{
-	fake->source = (struct clock_source){fake_ms, fake_ms};
-	atomic_init(&fake->now_ms, start_ms);
-}
-
 /* Narrow types: no value of them overflows the fixed texts below. */
 struct calendar {
 	uint16_t year, ms;
@@ -72,78 +26,53 @@ enum {
 	DAYS_PER_YEAR = 365
 };
 
-/* From days since 1 January of the year 0, a Saturday. gmtime_r would do, but it takes a lock that
- * all threads share. Years are counted from March here, so that the leap day is the last of its
- * year, of its four years, of its century and of its era. */
-static void set_day(struct calendar *calendar, uint32_t day)
+struct date {
+	int year, month, day, hour, minute, second, ms;
+	int offset_minutes;
+};
+
+static int64_t now_ms(clockid_t id);
+static int64_t system_wall_ms(const struct clock_source *source);
+static int64_t system_monotonic_ms(const struct clock_source *source);
+static int64_t fake_ms(const struct clock_source *source);
+static struct calendar calendar_of(int64_t wall_ms);
+static void set_day(struct calendar *calendar, uint32_t day);
+static void set_time(struct calendar *calendar, uint32_t second);
+static char *write_text(char *at, const char *text);
+static char *write_byte(char *at, char byte);
+static char *write_digits(char *at, uint32_t value, size_t digits);
+static bool parse_whole(struct span text, const char *pattern, int64_t *out_ms);
+static bool read_date(struct span *rest, const char *pattern, struct date *date);
+static bool read_field(struct span *rest, char field, struct date *date);
+static bool read_number(struct span *rest, size_t digits, int *out);
+static bool read_name(struct span *rest, const char *const names[], int count, int *out);
+static bool read_literal(struct span *rest, char wanted);
+static bool date_to_ms(const struct date *date, int64_t *out_ms);
+static int days_in_month(int year, int month);
+static bool parse_iso(struct span text, int64_t *out_ms);
+static bool read_fraction(struct span *rest, int *out_ms);
+static bool read_zone(struct span *rest, int *out_minutes);
+
+int64_t clock_wall_ms(void)
 {
-	/* 60: January and February of the year 0, a leap year */
-	const uint32_t since_march = day + DAYS_PER_400_YEARS - 60;
-	uint32_t rest = since_march % DAYS_PER_400_YEARS;
-	const uint32_t century = rest / DAYS_PER_CENTURY < 3 ? rest / DAYS_PER_CENTURY : 3;
-	rest -= century * DAYS_PER_CENTURY;
-	const uint32_t four = rest / DAYS_PER_4_YEARS;
-	rest -= four * DAYS_PER_4_YEARS;
-	const uint32_t one = rest / DAYS_PER_YEAR < 3 ? rest / DAYS_PER_YEAR : 3;
-	rest -= one * DAYS_PER_YEAR;
-	/* five months from March, and again from August, have 153 days */
-	const uint32_t month = (5 * rest + 2) / 153;
-	const uint32_t year = since_march / DAYS_PER_400_YEARS * 400 + century * 100 + four * 4 +
-		one + (month >= 10 ? 1 : 0);
-	calendar->year = (uint16_t)(year - 400);
-	calendar->month = (uint8_t)(month < 10 ? month + 3 : month - 9);
-	calendar->day = (uint8_t)(rest - (153 * month + 2) / 5 + 1);
-	calendar->weekday = (uint8_t)((day + 6) % 7);
+	return now_ms(CLOCK_REALTIME);
 }
 
-static void set_time(struct calendar *calendar, uint32_t second)
+int64_t clock_monotonic_ms(void)
 {
-	calendar->hour = (uint8_t)(second / 3600);
-	calendar->minute = (uint8_t)(second / 60 % 60);
-	calendar->second = (uint8_t)(second % 60);
+	return now_ms(CLOCK_MONOTONIC);
 }
 
-/* Times outside the years 0 to 9999, which no format here can hold, become the nearest that is
- * inside. */
-static struct calendar calendar_of(int64_t wall_ms)
+const struct clock_source *clock_system(void)
 {
-	const int64_t first_ms = INT64_C(-62167219200000);
-	const int64_t last_ms = INT64_C(253402300799999);
-	const int64_t bounded = wall_ms < first_ms ? first_ms
-		: wall_ms > last_ms                ? last_ms
-						   : wall_ms;
-	const int64_t ms = (bounded % MS_PER_SECOND + MS_PER_SECOND) % MS_PER_SECOND;
-	/* since the year 0: never negative */
-	const int64_t seconds = (bounded - first_ms - ms) / MS_PER_SECOND;
-	struct calendar calendar = {.ms = (uint16_t)ms};
-	set_day(&calendar, (uint32_t)(seconds / SECONDS_PER_DAY));
-	set_time(&calendar, (uint32_t)(seconds % SECONDS_PER_DAY));
-	return calendar;
+	static const struct clock_source source = {system_wall_ms, system_monotonic_ms};
+	return &source;
 }
 
-/* The formats are fixed in width, and pages of a listing have a thousand of them: digits are
- * stored, not printed. */
-static char *write_digits(char *at, uint32_t value, size_t digits)
+void clock_fake_init(struct clock_fake *fake, int64_t start_ms)
 {
-	uint32_t rest = value;
-	for (size_t i = digits; i > 0; i--) {
-		at[i - 1] = (char)('0' + rest % 10);
-		rest /= 10;
-	}
-	return at + digits;
-}
-
-static char *write_byte(char *at, char byte)
-{
-	*at = byte;
-	return at + 1;
-}
-
-static char *write_text(char *at, const char *text)
-{
-	const size_t len = strlen(text);
-	memcpy(at, text, len);
-	return at + len;
+	fake->source = (struct clock_source){fake_ms, fake_ms};
+	atomic_init(&fake->now_ms, start_ms);
 }
 
 void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
@@ -181,10 +110,162 @@ void clock_format_amz(int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 	*at = '\0';
 }
 
-struct date {
-	int year, month, day, hour, minute, second, ms;
-	int offset_minutes;
-};
+bool clock_parse_http(struct span text, int64_t *out_ms)
+{
+	return parse_whole(text, "%a, %d %b %Y %H:%M:%S GMT", out_ms) || parse_iso(text, out_ms);
+}
+
+bool clock_parse_amz(struct span text, int64_t *out_ms)
+{
+	return parse_whole(text, "%Y%m%dT%H%M%SZ", out_ms);
+}
+
+static int64_t now_ms(clockid_t id)
+{
+	struct timespec now;
+	clock_gettime(id, &now);
+	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
+}
+
+static int64_t system_wall_ms(const struct clock_source *source)
+{
+	(void)source;
+	return clock_wall_ms();
+}
+
+static int64_t system_monotonic_ms(const struct clock_source *source)
+{
+	(void)source;
+	return clock_monotonic_ms();
+}
+
+static int64_t fake_ms(const struct clock_source *source)
+{
+	return atomic_load(&((const struct clock_fake *)source)->now_ms);
+}
+
+/* Times outside the years 0 to 9999, which no format here can hold, become the nearest that is
+ * inside. */
+static struct calendar calendar_of(int64_t wall_ms)
+{
+	const int64_t first_ms = INT64_C(-62167219200000);
+	const int64_t last_ms = INT64_C(253402300799999);
+	const int64_t bounded = wall_ms < first_ms ? first_ms
+		: wall_ms > last_ms                ? last_ms
+						   : wall_ms;
+	const int64_t ms = (bounded % MS_PER_SECOND + MS_PER_SECOND) % MS_PER_SECOND;
+	/* since the year 0: never negative */
+	const int64_t seconds = (bounded - first_ms - ms) / MS_PER_SECOND;
+	struct calendar calendar = {.ms = (uint16_t)ms};
+	set_day(&calendar, (uint32_t)(seconds / SECONDS_PER_DAY));
+	set_time(&calendar, (uint32_t)(seconds % SECONDS_PER_DAY));
+	return calendar;
+}
+
+/* From days since 1 January of the year 0, a Saturday. gmtime_r would do, but it takes a lock that
+ * all threads share. Years are counted from March here, so that the leap day is the last of its
+ * year, of its four years, of its century and of its era. */
+static void set_day(struct calendar *calendar, uint32_t day)
+{
+	/* 60: January and February of the year 0, a leap year */
+	const uint32_t since_march = day + DAYS_PER_400_YEARS - 60;
+	uint32_t rest = since_march % DAYS_PER_400_YEARS;
+	const uint32_t century = rest / DAYS_PER_CENTURY < 3 ? rest / DAYS_PER_CENTURY : 3;
+	rest -= century * DAYS_PER_CENTURY;
+	const uint32_t four = rest / DAYS_PER_4_YEARS;
+	rest -= four * DAYS_PER_4_YEARS;
+	const uint32_t one = rest / DAYS_PER_YEAR < 3 ? rest / DAYS_PER_YEAR : 3;
+	rest -= one * DAYS_PER_YEAR;
+	/* five months from March, and again from August, have 153 days */
+	const uint32_t month = (5 * rest + 2) / 153;
+	const uint32_t year = since_march / DAYS_PER_400_YEARS * 400 + century * 100 + four * 4 +
+		one + (month >= 10 ? 1 : 0);
+	calendar->year = (uint16_t)(year - 400);
+	calendar->month = (uint8_t)(month < 10 ? month + 3 : month - 9);
+	calendar->day = (uint8_t)(rest - (153 * month + 2) / 5 + 1);
+	calendar->weekday = (uint8_t)((day + 6) % 7);
+}
+
+static void set_time(struct calendar *calendar, uint32_t second)
+{
+	calendar->hour = (uint8_t)(second / 3600);
+	calendar->minute = (uint8_t)(second / 60 % 60);
+	calendar->second = (uint8_t)(second % 60);
+}
+
+static char *write_text(char *at, const char *text)
+{
+	const size_t len = strlen(text);
+	memcpy(at, text, len);
+	return at + len;
+}
+
+static char *write_byte(char *at, char byte)
+{
+	*at = byte;
+	return at + 1;
+}
+
+/* The formats are fixed in width, and pages of a listing have a thousand of them: digits are
+ * stored, not printed. */
+static char *write_digits(char *at, uint32_t value, size_t digits)
+{
+	uint32_t rest = value;
+	for (size_t i = digits; i > 0; i--) {
+		at[i - 1] = (char)('0' + rest % 10);
+		rest /= 10;
+	}
+	return at + digits;
+}
+
+static bool parse_whole(struct span text, const char *pattern, int64_t *out_ms)
+{
+	struct date date = {0};
+	struct span rest = text;
+	return read_date(&rest, pattern, &date) && rest.len == 0 && date_to_ms(&date, out_ms);
+}
+
+/* Reads from the front by a pattern in the letters of strptime; unlike there, every field has its
+ * full width and white space is itself. */
+static bool read_date(struct span *rest, const char *pattern, struct date *date)
+{
+	for (const char *at = pattern; *at != '\0'; at++) {
+		const bool is_field = *at == '%';
+		if (is_field)
+			at++;
+		if (!(is_field ? read_field(rest, *at, date) : read_literal(rest, *at)))
+			return false;
+	}
+	return true;
+}
+
+static bool read_field(struct span *rest, char field, struct date *date)
+{
+	int ignored;
+	bool read;
+	switch (field) {
+	case 'Y':
+		return read_number(rest, 4, &date->year);
+	case 'm':
+		return read_number(rest, 2, &date->month);
+	case 'd':
+		return read_number(rest, 2, &date->day);
+	case 'H':
+		return read_number(rest, 2, &date->hour);
+	case 'M':
+		return read_number(rest, 2, &date->minute);
+	case 'S':
+		return read_number(rest, 2, &date->second);
+	case 'a':
+		return read_name(rest, day_names, 7, &ignored);
+	case 'b':
+		read = read_name(rest, month_names, 12, &date->month);
+		date->month++;
+		return read;
+	default:
+		return false;
+	}
+}
 
 static bool read_number(struct span *rest, size_t digits, int *out)
 {
@@ -217,55 +298,6 @@ static bool read_literal(struct span *rest, char wanted)
 	return true;
 }
 
-static bool read_field(struct span *rest, char field, struct date *date)
-{
-	int ignored;
-	bool read;
-	switch (field) {
-	case 'Y':
-		return read_number(rest, 4, &date->year);
-	case 'm':
-		return read_number(rest, 2, &date->month);
-	case 'd':
-		return read_number(rest, 2, &date->day);
-	case 'H':
-		return read_number(rest, 2, &date->hour);
-	case 'M':
-		return read_number(rest, 2, &date->minute);
-	case 'S':
-		return read_number(rest, 2, &date->second);
-	case 'a':
-		return read_name(rest, day_names, 7, &ignored);
-	case 'b':
-		read = read_name(rest, month_names, 12, &date->month);
-		date->month++;
-		return read;
-	default:
-		return false;
-	}
-}
-
-/* Reads from the front by a pattern in the letters of strptime; unlike there, every field has its
- * full width and white space is itself. */
-static bool read_date(struct span *rest, const char *pattern, struct date *date)
-{
-	for (const char *at = pattern; *at != '\0'; at++) {
-		const bool is_field = *at == '%';
-		if (is_field)
-			at++;
-		if (!(is_field ? read_field(rest, *at, date) : read_literal(rest, *at)))
-			return false;
-	}
-	return true;
-}
-
-static int days_in_month(int year, int month)
-{
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-	return days[month - 1] + (month == 2 && leap ? 1 : 0);
-}
-
 /* Second 60 is a leap second, which runs into the next minute. */
 static bool date_to_ms(const struct date *date, int64_t *out_ms)
 {
@@ -284,6 +316,24 @@ static bool date_to_ms(const struct date *date, int64_t *out_ms)
 	};
 	*out_ms = (int64_t)timegm(&parts) * MS_PER_SECOND + date->ms;
 	return true;
+}
+
+static int days_in_month(int year, int month)
+{
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	return days[month - 1] + (month == 2 && leap ? 1 : 0);
+}
+
+static bool parse_iso(struct span text, int64_t *out_ms)
+{
+	struct date date = {0};
+	struct span rest = text;
+	if (!read_date(&rest, "%Y-%m-%dT%H:%M:%S", &date))
+		return false;
+	if (read_literal(&rest, '.') && !read_fraction(&rest, &date.ms))
+		return false;
+	return read_zone(&rest, &date.offset_minutes) && rest.len == 0 && date_to_ms(&date, out_ms);
 }
 
 /* ".123456" to 123; digits behind the third are dropped. */
@@ -313,32 +363,4 @@ static bool read_zone(struct span *rest, int *out_minutes)
 		return false;
 	*out_minutes = (west ? -1 : 1) * (60 * offset.hour + offset.minute);
 	return true;
-}
-
-static bool parse_iso(struct span text, int64_t *out_ms)
-{
-	struct date date = {0};
-	struct span rest = text;
-	if (!read_date(&rest, "%Y-%m-%dT%H:%M:%S", &date))
-		return false;
-	if (read_literal(&rest, '.') && !read_fraction(&rest, &date.ms))
-		return false;
-	return read_zone(&rest, &date.offset_minutes) && rest.len == 0 && date_to_ms(&date, out_ms);
-}
-
-static bool parse_whole(struct span text, const char *pattern, int64_t *out_ms)
-{
-	struct date date = {0};
-	struct span rest = text;
-	return read_date(&rest, pattern, &date) && rest.len == 0 && date_to_ms(&date, out_ms);
-}
-
-bool clock_parse_http(struct span text, int64_t *out_ms)
-{
-	return parse_whole(text, "%a, %d %b %Y %H:%M:%S GMT", out_ms) || parse_iso(text, out_ms);
-}
-
-bool clock_parse_amz(struct span text, int64_t *out_ms)
-{
-	return parse_whole(text, "%Y%m%dT%H%M%SZ", out_ms);
 }

@@ -4,11 +4,7 @@
 
 enum { INDENT = 2, GAP = 2 };
 
-static void add_spaces(struct buffer *out, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		buffer_add_byte(out, ' ');
-}
+static void add_spaces(struct buffer *out, size_t count);
 
 size_t columns_widen(size_t width, const char *left)
 {
@@ -38,4 +34,10 @@ void columns_add(struct buffer *out, const char *left, size_t width, const char 
 		at = (at < from ? from : at + 1) + word.len;
 	}
 	buffer_add_byte(out, '\n');
+}
+
+static void add_spaces(struct buffer *out, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buffer_add_byte(out, ' ');
 }

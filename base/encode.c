@@ -7,6 +7,13 @@ static const char upper_digits[] = "0123456789ABCDEF";
 static const char base64_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+static int hex_value(uint8_t digit);
+static size_t decode_base64_group(const uint8_t digits[4], bool last, uint8_t out[3]);
+static int base64_value(uint8_t digit);
+static uint8_t swap_digit(uint8_t digit, const char from[2], const char to[2]);
+static bool is_plain(uint8_t byte, bool keep_slash);
+static void add_escaped(struct buffer *out, uint8_t byte);
+
 void encode_hex(struct span bytes, char *out)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -14,14 +21,6 @@ void encode_hex(struct span bytes, char *out)
 		out[2 * i + 1] = lower_digits[bytes.data[i] & 15];
 	}
 	out[2 * bytes.len] = '\0';
-}
-
-static int hex_value(uint8_t digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	const uint8_t lower = digit | 0x20;
-	return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 bool decode_hex(struct span text, uint8_t *out, size_t out_len)
@@ -55,33 +54,6 @@ void encode_base64(struct span bytes, struct buffer *out)
 	}
 }
 
-static int base64_value(uint8_t digit)
-{
-	const char *const at = digit != 0 ? strchr(base64_digits, digit) : NULL;
-	return at != NULL ? (int)(at - base64_digits) : -1;
-}
-
-/* One group of four digits to up to three bytes; the unused low bits of a padded group must be
- * zero, so each text has one meaning. Returns how many bytes it gave, 0 when malformed. */
-static size_t decode_base64_group(const uint8_t digits[4], bool last, uint8_t out[3])
-{
-	size_t count = 3;
-	if (last && digits[3] == '=')
-		count = digits[2] == '=' ? 1 : 2;
-	uint32_t bits = 0;
-	for (size_t i = 0; i < 4; i++) {
-		const int value = i <= count ? base64_value(digits[i]) : 0;
-		if (value < 0)
-			return 0;
-		bits = bits << 6 | (uint32_t)value;
-	}
-	if ((bits & ((1U << (24 - 8 * count)) - 1)) != 0)
-		return 0;
-	for (size_t i = 0; i < 3; i++)
-		out[i] = (uint8_t)(bits >> (16 - 8 * i));
-	return count;
-}
-
 bool decode_base64(struct span text, uint8_t *out, size_t capacity, size_t *out_len)
 {
 	size_t len = 0;
@@ -97,14 +69,6 @@ bool decode_base64(struct span text, uint8_t *out, size_t capacity, size_t *out_
 	}
 	*out_len = len;
 	return true;
-}
-
-/* The two digits in which the URL form differs. */
-static uint8_t swap_digit(uint8_t digit, const char from[2], const char to[2])
-{
-	return digit == (uint8_t)from[0]    ? (uint8_t)to[0]
-		: digit == (uint8_t)from[1] ? (uint8_t)to[1]
-					    : digit;
 }
 
 void encode_base64_url(struct span bytes, struct buffer *out)
@@ -139,18 +103,6 @@ bool decode_base64_url(struct span text, uint8_t *out, size_t capacity, size_t *
 	}
 	*out_len = len;
 	return true;
-}
-
-static bool is_plain(uint8_t byte, bool keep_slash)
-{
-	const uint8_t lower = byte | 0x20;
-	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
-		byte == '.' || byte == '_' || byte == '~' || (keep_slash && byte == '/');
-}
-
-static void add_escaped(struct buffer *out, uint8_t byte)
-{
-	buffer_add(out, (const char[]){'%', upper_digits[byte >> 4], upper_digits[byte & 15]}, 3);
 }
 
 /* Runs of plain bytes are added whole: names are mostly those. */
@@ -234,4 +186,59 @@ bool decode_percent(struct span text, bool plus_is_space, struct buffer *out)
 	if (plain_from < text.len)
 		buffer_add(out, text.data + plain_from, text.len - plain_from);
 	return true;
+}
+
+static int hex_value(uint8_t digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	const uint8_t lower = digit | 0x20;
+	return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* One group of four digits to up to three bytes; the unused low bits of a padded group must be
+ * zero, so each text has one meaning. Returns how many bytes it gave, 0 when malformed. */
+static size_t decode_base64_group(const uint8_t digits[4], bool last, uint8_t out[3])
+{
+	size_t count = 3;
+	if (last && digits[3] == '=')
+		count = digits[2] == '=' ? 1 : 2;
+	uint32_t bits = 0;
+	for (size_t i = 0; i < 4; i++) {
+		const int value = i <= count ? base64_value(digits[i]) : 0;
+		if (value < 0)
+			return 0;
+		bits = bits << 6 | (uint32_t)value;
+	}
+	if ((bits & ((1U << (24 - 8 * count)) - 1)) != 0)
+		return 0;
+	for (size_t i = 0; i < 3; i++)
+		out[i] = (uint8_t)(bits >> (16 - 8 * i));
+	return count;
+}
+
+static int base64_value(uint8_t digit)
+{
+	const char *const at = digit != 0 ? strchr(base64_digits, digit) : NULL;
+	return at != NULL ? (int)(at - base64_digits) : -1;
+}
+
+/* The two digits in which the URL form differs. */
+static uint8_t swap_digit(uint8_t digit, const char from[2], const char to[2])
+{
+	return digit == (uint8_t)from[0]    ? (uint8_t)to[0]
+		: digit == (uint8_t)from[1] ? (uint8_t)to[1]
+					    : digit;
+}
+
+static bool is_plain(uint8_t byte, bool keep_slash)
+{
+	const uint8_t lower = byte | 0x20;
+	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
+		byte == '.' || byte == '_' || byte == '~' || (keep_slash && byte == '/');
+}
+
+static void add_escaped(struct buffer *out, uint8_t byte)
+{
+	buffer_add(out, (const char[]){'%', upper_digits[byte >> 4], upper_digits[byte & 15]}, 3);
 }

@@ -14,88 +14,26 @@
 #include "base/encode.h"
 #include "base/random.h"
 
-static int system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
-{
-	(void)ops;
-	return open(path, flags | O_CLOEXEC, mode);
-}
-
+static int system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode);
 static ssize_t system_pwrite(
-	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
-{
-	(void)ops;
-	return pwrite(fd, data, len, offset);
-}
-
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset);
 static ssize_t system_preadv(
-	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
-{
-	(void)ops;
-	return preadv(fd, parts, count, offset);
-}
-
-/* A folder is synced whole: to ext4 a renamed entry is metadata that fdatasync may leave behind. */
-static int system_fdatasync(const struct file_ops *ops, int fd)
-{
-	struct stat facts;
-	(void)ops;
-	if (fstat(fd, &facts) != 0)
-		return -1;
-	return S_ISDIR(facts.st_mode) ? fsync(fd) : fdatasync(fd);
-}
-
-static int system_ftruncate(const struct file_ops *ops, int fd, off_t length)
-{
-	(void)ops;
-	return ftruncate(fd, length);
-}
-
-static int system_rename(const struct file_ops *ops, const char *from, const char *to)
-{
-	(void)ops;
-	return rename(from, to);
-}
-
-static int system_unlink(const struct file_ops *ops, const char *path)
-{
-	(void)ops;
-	return unlink(path);
-}
-
-static int system_mkdir(const struct file_ops *ops, const char *path, mode_t mode)
-{
-	(void)ops;
-	return mkdir(path, mode);
-}
-
-static int system_rmdir(const struct file_ops *ops, const char *path)
-{
-	(void)ops;
-	return rmdir(path);
-}
-
-static int system_link(const struct file_ops *ops, const char *from, const char *to)
-{
-	(void)ops;
-	return link(from, to);
-}
-
-static int system_symlink(const struct file_ops *ops, const char *target, const char *path)
-{
-	(void)ops;
-	return symlink(target, path);
-}
-
-static int system_space(const struct file_ops *ops, const char *path, struct file_space *out)
-{
-	struct statvfs facts;
-	(void)ops;
-	if (statvfs(path, &facts) != 0)
-		return -1;
-	*out = (struct file_space){.free = (uint64_t)facts.f_bavail * facts.f_frsize,
-		.all = (uint64_t)facts.f_blocks * facts.f_frsize};
-	return 0;
-}
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset);
+static int system_fdatasync(const struct file_ops *ops, int fd);
+static int system_ftruncate(const struct file_ops *ops, int fd, off_t length);
+static int system_rename(const struct file_ops *ops, const char *from, const char *to);
+static int system_unlink(const struct file_ops *ops, const char *path);
+static int system_mkdir(const struct file_ops *ops, const char *path, mode_t mode);
+static int system_rmdir(const struct file_ops *ops, const char *path);
+static int system_link(const struct file_ops *ops, const char *from, const char *to);
+static int system_symlink(const struct file_ops *ops, const char *target, const char *path);
+static int system_space(const struct file_ops *ops, const char *path, struct file_space *out);
+static int read_to_end(int fd, struct buffer *out, const char *path, struct error *err);
+static int folder_of(const char *path, char out[PATH_MAX], struct error *err);
+static int file_replace(const struct file_ops *ops, const char *path, struct span bytes,
+	mode_t mode, bool durable, struct error *err);
+static int write_new(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
+	bool durable, struct error *err);
 
 const struct file_ops *file_system(void)
 {
@@ -201,32 +139,6 @@ int file_try_sync_folder(const struct file_ops *ops, const char *folder, struct 
 	return -1;
 }
 
-static int read_to_end(int fd, struct buffer *out, const char *path, struct error *err)
-{
-	enum { PIECE_BYTES = 64 * 1024 };
-	for (;;) {
-		const size_t room = out->cap - out->len;
-		uint8_t *const into = buffer_reserve(out, room < PIECE_BYTES ? room : PIECE_BYTES);
-		if (into == NULL)
-			return error_set(err, ERROR_NO_MEMORY, "no memory to read %s", path);
-		/* with a full buffer, one byte more tells a file at the cap from one over it */
-		uint8_t beyond;
-		const ssize_t got = room > 0
-			? read(fd, into, room < PIECE_BYTES ? room : PIECE_BYTES)
-			: read(fd, &beyond, 1);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return error_set_errno(err, "cannot read %s", path);
-		if (got == 0)
-			return 0;
-		if (room == 0)
-			return error_set(
-				err, ERROR_TOO_LARGE, "%s is over %zu bytes", path, out->cap);
-		buffer_commit(out, (size_t)got);
-	}
-}
-
 int file_read_all(const char *path, struct buffer *out, struct error *err)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -237,56 +149,10 @@ int file_read_all(const char *path, struct buffer *out, struct error *err)
 	return result;
 }
 
-static int write_new(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
-	bool durable, struct error *err)
-{
-	const int fd = ops->open(ops, path, O_WRONLY | O_CREAT | O_EXCL, mode);
-	if (fd < 0)
-		return error_set_errno(err, "cannot create %s", path);
-	int result = file_write_at(ops, fd, bytes, 0, path, err);
-	if (result == 0 && durable)
-		result = file_sync(ops, fd, path, err);
-	if (close(fd) != 0 && result == 0)
-		result = error_set_errno(err, "cannot close %s", path);
-	return result;
-}
-
-/* The folder that holds the path's last name: "." where there is no slash. */
-static int folder_of(const char *path, char out[PATH_MAX], struct error *err)
-{
-	const char *const slash = strrchr(path, '/');
-	const size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-	if (len >= PATH_MAX)
-		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path,
-			PATH_MAX - 1);
-	memcpy(out, slash == NULL ? "." : path, slash == NULL ? 1 : len);
-	out[slash == NULL ? 1 : len] = '\0';
-	return 0;
-}
-
 int file_sync_name(const struct file_ops *ops, const char *path, struct error *err)
 {
 	char folder[PATH_MAX];
 	return folder_of(path, folder, err) != 0 ? -1 : file_sync_folder(ops, folder, err);
-}
-
-static int file_replace(const struct file_ops *ops, const char *path, struct span bytes,
-	mode_t mode, bool durable, struct error *err)
-{
-	uint8_t unique[8];
-	char suffix[2 * sizeof unique + 1];
-	char temp[PATH_MAX];
-	random_bytes(unique, sizeof unique);
-	encode_hex(span_of(unique, sizeof unique), suffix);
-	if (snprintf(temp, sizeof temp, "%s.tmp-%s", path, suffix) >= (int)sizeof temp)
-		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path,
-			PATH_MAX - 1);
-	int result = write_new(ops, temp, bytes, mode, durable, err);
-	if (result == 0 && ops->rename(ops, temp, path) != 0)
-		result = error_set_errno(err, "cannot rename %s to %s", temp, path);
-	if (result != 0)
-		ops->unlink(ops, temp);
-	return result == 0 && durable ? file_sync_name(ops, path, err) : result;
 }
 
 int file_publish(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
@@ -316,4 +182,159 @@ int file_size(const char *path, uint64_t *out_size, struct error *err)
 		return error_set(err, ERROR_INVALID, "%s is not a file", path);
 	*out_size = (uint64_t)facts.st_size;
 	return 0;
+}
+
+static int system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
+{
+	(void)ops;
+	return open(path, flags | O_CLOEXEC, mode);
+}
+
+static ssize_t system_pwrite(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
+{
+	(void)ops;
+	return pwrite(fd, data, len, offset);
+}
+
+static ssize_t system_preadv(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
+{
+	(void)ops;
+	return preadv(fd, parts, count, offset);
+}
+
+/* A folder is synced whole: to ext4 a renamed entry is metadata that fdatasync may leave behind. */
+static int system_fdatasync(const struct file_ops *ops, int fd)
+{
+	struct stat facts;
+	(void)ops;
+	if (fstat(fd, &facts) != 0)
+		return -1;
+	return S_ISDIR(facts.st_mode) ? fsync(fd) : fdatasync(fd);
+}
+
+static int system_ftruncate(const struct file_ops *ops, int fd, off_t length)
+{
+	(void)ops;
+	return ftruncate(fd, length);
+}
+
+static int system_rename(const struct file_ops *ops, const char *from, const char *to)
+{
+	(void)ops;
+	return rename(from, to);
+}
+
+static int system_unlink(const struct file_ops *ops, const char *path)
+{
+	(void)ops;
+	return unlink(path);
+}
+
+static int system_mkdir(const struct file_ops *ops, const char *path, mode_t mode)
+{
+	(void)ops;
+	return mkdir(path, mode);
+}
+
+static int system_rmdir(const struct file_ops *ops, const char *path)
+{
+	(void)ops;
+	return rmdir(path);
+}
+
+static int system_link(const struct file_ops *ops, const char *from, const char *to)
+{
+	(void)ops;
+	return link(from, to);
+}
+
+static int system_symlink(const struct file_ops *ops, const char *target, const char *path)
+{
+	(void)ops;
+	return symlink(target, path);
+}
+
+static int system_space(const struct file_ops *ops, const char *path, struct file_space *out)
+{
+	struct statvfs facts;
+	(void)ops;
+	if (statvfs(path, &facts) != 0)
+		return -1;
+	*out = (struct file_space){.free = (uint64_t)facts.f_bavail * facts.f_frsize,
+		.all = (uint64_t)facts.f_blocks * facts.f_frsize};
+	return 0;
+}
+
+static int read_to_end(int fd, struct buffer *out, const char *path, struct error *err)
+{
+	enum { PIECE_BYTES = 64 * 1024 };
+	for (;;) {
+		const size_t room = out->cap - out->len;
+		uint8_t *const into = buffer_reserve(out, room < PIECE_BYTES ? room : PIECE_BYTES);
+		if (into == NULL)
+			return error_set(err, ERROR_NO_MEMORY, "no memory to read %s", path);
+		/* with a full buffer, one byte more tells a file at the cap from one over it */
+		uint8_t beyond;
+		const ssize_t got = room > 0
+			? read(fd, into, room < PIECE_BYTES ? room : PIECE_BYTES)
+			: read(fd, &beyond, 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_set_errno(err, "cannot read %s", path);
+		if (got == 0)
+			return 0;
+		if (room == 0)
+			return error_set(
+				err, ERROR_TOO_LARGE, "%s is over %zu bytes", path, out->cap);
+		buffer_commit(out, (size_t)got);
+	}
+}
+
+/* The folder that holds the path's last name: "." where there is no slash. */
+static int folder_of(const char *path, char out[PATH_MAX], struct error *err)
+{
+	const char *const slash = strrchr(path, '/');
+	const size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+	if (len >= PATH_MAX)
+		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path,
+			PATH_MAX - 1);
+	memcpy(out, slash == NULL ? "." : path, slash == NULL ? 1 : len);
+	out[slash == NULL ? 1 : len] = '\0';
+	return 0;
+}
+
+static int file_replace(const struct file_ops *ops, const char *path, struct span bytes,
+	mode_t mode, bool durable, struct error *err)
+{
+	uint8_t unique[8];
+	char suffix[2 * sizeof unique + 1];
+	char temp[PATH_MAX];
+	random_bytes(unique, sizeof unique);
+	encode_hex(span_of(unique, sizeof unique), suffix);
+	if (snprintf(temp, sizeof temp, "%s.tmp-%s", path, suffix) >= (int)sizeof temp)
+		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path,
+			PATH_MAX - 1);
+	int result = write_new(ops, temp, bytes, mode, durable, err);
+	if (result == 0 && ops->rename(ops, temp, path) != 0)
+		result = error_set_errno(err, "cannot rename %s to %s", temp, path);
+	if (result != 0)
+		ops->unlink(ops, temp);
+	return result == 0 && durable ? file_sync_name(ops, path, err) : result;
+}
+
+static int write_new(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
+	bool durable, struct error *err)
+{
+	const int fd = ops->open(ops, path, O_WRONLY | O_CREAT | O_EXCL, mode);
+	if (fd < 0)
+		return error_set_errno(err, "cannot create %s", path);
+	int result = file_write_at(ops, fd, bytes, 0, path, err);
+	if (result == 0 && durable)
+		result = file_sync(ops, fd, path, err);
+	if (close(fd) != 0 && result == 0)
+		result = error_set_errno(err, "cannot close %s", path);
+	return result;
 }

@@ -3,6 +3,53 @@
 #include <errno.h>
 #include <signal.h>
 
+static int faulty_open(const struct file_ops *ops, const char *path, int flags, mode_t mode);
+static bool trip(const struct file_ops *ops, enum file_fault kind);
+static ssize_t faulty_pwrite(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset);
+static ssize_t faulty_preadv(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset);
+static int faulty_fdatasync(const struct file_ops *ops, int fd);
+static int faulty_ftruncate(const struct file_ops *ops, int fd, off_t length);
+static int faulty_rename(const struct file_ops *ops, const char *from, const char *to);
+static int faulty_unlink(const struct file_ops *ops, const char *path);
+static int faulty_mkdir(const struct file_ops *ops, const char *path, mode_t mode);
+static int faulty_rmdir(const struct file_ops *ops, const char *path);
+static int faulty_link(const struct file_ops *ops, const char *from, const char *to);
+static int faulty_symlink(const struct file_ops *ops, const char *target, const char *path);
+static int faultless_space(const struct file_ops *ops, const char *path, struct file_space *out);
+
+void file_faults_init(struct file_faults *faults, int kinds, int countdown, int failure)
+{
+	*faults = (struct file_faults){
+		.ops =
+			{
+				.open = faulty_open,
+				.pwrite = faulty_pwrite,
+				.preadv = faulty_preadv,
+				.fdatasync = faulty_fdatasync,
+				.ftruncate = faulty_ftruncate,
+				.rename = faulty_rename,
+				.unlink = faulty_unlink,
+				.mkdir = faulty_mkdir,
+				.rmdir = faulty_rmdir,
+				.link = faulty_link,
+				.symlink = faulty_symlink,
+				.space = faultless_space,
+				.state = faults,
+			},
+		.kinds = kinds,
+		.countdown = countdown,
+		.failure = failure,
+	};
+}
+
+static int faulty_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->open(real, path, flags, mode);
+}
+
 /* True when this call is to fail; does not return when it is to kill. */
 static bool trip(const struct file_ops *ops, enum file_fault kind)
 {
@@ -16,12 +63,6 @@ static bool trip(const struct file_ops *ops, enum file_fault kind)
 		raise(SIGKILL);
 	errno = faults->failure;
 	return true;
-}
-
-static int faulty_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
-{
-	const struct file_ops *const real = file_system();
-	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->open(real, path, flags, mode);
 }
 
 static ssize_t faulty_pwrite(
@@ -92,29 +133,4 @@ static int faultless_space(const struct file_ops *ops, const char *path, struct 
 	const struct file_ops *const real = file_system();
 	(void)ops;
 	return real->space(real, path, out);
-}
-
-void file_faults_init(struct file_faults *faults, int kinds, int countdown, int failure)
-{
-	*faults = (struct file_faults){
-		.ops =
-			{
-				.open = faulty_open,
-				.pwrite = faulty_pwrite,
-				.preadv = faulty_preadv,
-				.fdatasync = faulty_fdatasync,
-				.ftruncate = faulty_ftruncate,
-				.rename = faulty_rename,
-				.unlink = faulty_unlink,
-				.mkdir = faulty_mkdir,
-				.rmdir = faulty_rmdir,
-				.link = faulty_link,
-				.symlink = faulty_symlink,
-				.space = faultless_space,
-				.state = faults,
-			},
-		.kinds = kinds,
-		.countdown = countdown,
-		.failure = failure,
-	};
 }

@@ -16,36 +16,28 @@
 
 #include "base/memory.h"
 
-static bool is_folder(const char *path)
-{
-	struct stat facts;
-	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
+enum way { WAY_REFLINK, WAY_COPY, WAY_SYNCED_COPY };
 
-/* A folder whose entry is lost in a crash takes all that was synced inside along. */
-static int sync_parent(const struct file_ops *ops, char *path, struct error *err)
-{
-	char *const slash = strrchr(path, '/');
-	if (slash == NULL)
-		return file_try_sync_folder(ops, ".", err);
-	if (slash == path)
-		return file_try_sync_folder(ops, "/", err);
-	*slash = '\0';
-	const int result = file_try_sync_folder(ops, path, err);
-	*slash = '/';
-	return result;
-}
+struct name_list {
+	char **names;
+	size_t count;
+	size_t capacity;
+};
 
-static int make_one(const struct file_ops *ops, char *path, mode_t mode, struct error *err)
-{
-	if (is_folder(path))
-		return 0;
-	if (ops->mkdir(ops, path, mode) == 0)
-		return sync_parent(ops, path, err);
-	if (errno == EEXIST && is_folder(path))
-		return 0;
-	return error_set_errno(err, "cannot make folder %s", path);
-}
+static int make_one(const struct file_ops *ops, char *path, mode_t mode, struct error *err);
+static bool is_folder(const char *path);
+static int sync_parent(const struct file_ops *ops, char *path, struct error *err);
+static int clone(const struct file_ops *ops, const char *from, const char *to, enum way way,
+	struct error *err);
+static int move_bytes(const struct file_ops *ops, int source, int target, enum way way,
+	const char *to, struct error *err);
+static int copy_bytes(int from, int to);
+static int copy_by_hand(int from, int to);
+static int remove_entry(const struct file_ops *ops, const char *path, struct error *err);
+static int remove_content(const struct file_ops *ops, const char *folder, struct error *err);
+static char *join(const char *folder, const char *name);
+static void add_name(struct name_list *list, const char *name);
+static int compare_names(const void *a, const void *b);
 
 int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err)
 {
@@ -84,48 +76,89 @@ int file_make_parent(const struct file_ops *ops, const char *path, mode_t mode, 
 	return result;
 }
 
-static int copy_by_hand(int from, int to)
+int file_reflink(const struct file_ops *ops, const char *from, const char *to, struct error *err)
 {
-	uint8_t piece[64 * 1024];
-	for (;;) {
-		const ssize_t got = read(from, piece, sizeof piece);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return (int)got;
-		for (ssize_t done = 0; done < got;) {
-			const ssize_t wrote = write(to, piece + done, (size_t)(got - done));
-			if (wrote < 0 && errno != EINTR)
-				return -1;
-			done += wrote > 0 ? wrote : 0;
-		}
-	}
+	return clone(ops, from, to, WAY_REFLINK, err);
 }
 
-/* Each way goes on where the one before stopped: both move the two file offsets. copy_file_range
- * reports the end of some special files at once, so the last word is always a plain read. */
-static int copy_bytes(int from, int to)
+int file_clone(const struct file_ops *ops, const char *from, const char *to, struct error *err)
 {
-	enum { PIECE_BYTES = 64 * 1024 * 1024 };
-	if (ioctl(to, FICLONE, from) == 0)
+	return clone(ops, from, to, WAY_COPY, err);
+}
+
+int file_share(const struct file_ops *ops, const char *from, const char *to, struct error *err)
+{
+	return ops->link(ops, from, to) == 0 ? 0 : clone(ops, from, to, WAY_SYNCED_COPY, err);
+}
+
+int file_remove_tree(const struct file_ops *ops, const char *path, struct error *err)
+{
+	struct error failure = {0};
+	if (remove_entry(ops, path, &failure) == 0)
 		return 0;
-	ssize_t copied;
-	do
-		copied = copy_file_range(from, NULL, to, NULL, PIECE_BYTES, 0);
-	while (copied > 0 || (copied < 0 && errno == EINTR));
-	return copy_by_hand(from, to);
+	*err = failure;
+	return -1;
 }
 
-enum way { WAY_REFLINK, WAY_COPY, WAY_SYNCED_COPY };
-
-static int move_bytes(const struct file_ops *ops, int source, int target, enum way way,
-	const char *to, struct error *err)
+int file_list(const char *folder, char ***out_names, size_t *out_count, struct error *err)
 {
-	if (way == WAY_REFLINK)
-		return ioctl(target, FICLONE, source) == 0 ? 0 : 1;
-	if (copy_bytes(source, target) != 0)
-		return error_set_errno(err, "cannot copy to %s", to);
-	return way == WAY_SYNCED_COPY ? file_sync(ops, target, to, err) : 0;
+	struct name_list list = {0};
+	DIR *const stream = opendir(folder);
+	if (stream == NULL)
+		return error_set_errno(err, "cannot open folder %s", folder);
+	errno = 0;
+	for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream))
+		add_name(&list, entry->d_name);
+	const int read_errno = errno;
+	closedir(stream);
+	if (read_errno != 0) {
+		file_names_free(list.names, list.count);
+		errno = read_errno;
+		return error_set_errno(err, "cannot list folder %s", folder);
+	}
+	if (list.count > 0)
+		qsort(list.names, list.count, sizeof *list.names, compare_names);
+	*out_names = list.names;
+	*out_count = list.count;
+	return 0;
+}
+
+void file_names_free(char **names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+static int make_one(const struct file_ops *ops, char *path, mode_t mode, struct error *err)
+{
+	if (is_folder(path))
+		return 0;
+	if (ops->mkdir(ops, path, mode) == 0)
+		return sync_parent(ops, path, err);
+	if (errno == EEXIST && is_folder(path))
+		return 0;
+	return error_set_errno(err, "cannot make folder %s", path);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* A folder whose entry is lost in a crash takes all that was synced inside along. */
+static int sync_parent(const struct file_ops *ops, char *path, struct error *err)
+{
+	char *const slash = strrchr(path, '/');
+	if (slash == NULL)
+		return file_try_sync_folder(ops, ".", err);
+	if (slash == path)
+		return file_try_sync_folder(ops, "/", err);
+	*slash = '\0';
+	const int result = file_try_sync_folder(ops, path, err);
+	*slash = '/';
+	return result;
 }
 
 static int clone(const struct file_ops *ops, const char *from, const char *to, enum way way,
@@ -157,30 +190,59 @@ out:
 	return result;
 }
 
-int file_reflink(const struct file_ops *ops, const char *from, const char *to, struct error *err)
+static int move_bytes(const struct file_ops *ops, int source, int target, enum way way,
+	const char *to, struct error *err)
 {
-	return clone(ops, from, to, WAY_REFLINK, err);
+	if (way == WAY_REFLINK)
+		return ioctl(target, FICLONE, source) == 0 ? 0 : 1;
+	if (copy_bytes(source, target) != 0)
+		return error_set_errno(err, "cannot copy to %s", to);
+	return way == WAY_SYNCED_COPY ? file_sync(ops, target, to, err) : 0;
 }
 
-int file_clone(const struct file_ops *ops, const char *from, const char *to, struct error *err)
+/* Each way goes on where the one before stopped: both move the two file offsets. copy_file_range
+ * reports the end of some special files at once, so the last word is always a plain read. */
+static int copy_bytes(int from, int to)
 {
-	return clone(ops, from, to, WAY_COPY, err);
+	enum { PIECE_BYTES = 64 * 1024 * 1024 };
+	if (ioctl(to, FICLONE, from) == 0)
+		return 0;
+	ssize_t copied;
+	do
+		copied = copy_file_range(from, NULL, to, NULL, PIECE_BYTES, 0);
+	while (copied > 0 || (copied < 0 && errno == EINTR));
+	return copy_by_hand(from, to);
 }
 
-int file_share(const struct file_ops *ops, const char *from, const char *to, struct error *err)
+static int copy_by_hand(int from, int to)
 {
-	return ops->link(ops, from, to) == 0 ? 0 : clone(ops, from, to, WAY_SYNCED_COPY, err);
+	uint8_t piece[64 * 1024];
+	for (;;) {
+		const ssize_t got = read(from, piece, sizeof piece);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return (int)got;
+		for (ssize_t done = 0; done < got;) {
+			const ssize_t wrote = write(to, piece + done, (size_t)(got - done));
+			if (wrote < 0 && errno != EINTR)
+				return -1;
+			done += wrote > 0 ? wrote : 0;
+		}
+	}
 }
-static int remove_entry(const struct file_ops *ops, const char *path, struct error *err);
 
-static char *join(const char *folder, const char *name)
+/* What somebody else removes meanwhile is removed. */
+static int remove_entry(const struct file_ops *ops, const char *path, struct error *err)
 {
-	const size_t folder_len = strlen(folder);
-	char *const path = memory_new(folder_len + strlen(name) + 2);
-	memcpy(path, folder, folder_len);
-	path[folder_len] = '/';
-	memcpy(path + folder_len + 1, name, strlen(name));
-	return path;
+	struct stat facts;
+	if (lstat(path, &facts) != 0)
+		return errno == ENOENT ? 0 : error_set_errno(err, "cannot look at %s", path);
+	if (S_ISDIR(facts.st_mode) && remove_content(ops, path, err) != 0)
+		return -1;
+	if ((S_ISDIR(facts.st_mode) ? ops->rmdir : ops->unlink)(ops, path) != 0 && errno != ENOENT)
+		return error_set_errno(err, "cannot remove %s", path);
+	return 0;
 }
 
 static int remove_content(const struct file_ops *ops, const char *folder, struct error *err)
@@ -199,40 +261,15 @@ static int remove_content(const struct file_ops *ops, const char *folder, struct
 	return result;
 }
 
-/* What somebody else removes meanwhile is removed. */
-static int remove_entry(const struct file_ops *ops, const char *path, struct error *err)
+static char *join(const char *folder, const char *name)
 {
-	struct stat facts;
-	if (lstat(path, &facts) != 0)
-		return errno == ENOENT ? 0 : error_set_errno(err, "cannot look at %s", path);
-	if (S_ISDIR(facts.st_mode) && remove_content(ops, path, err) != 0)
-		return -1;
-	if ((S_ISDIR(facts.st_mode) ? ops->rmdir : ops->unlink)(ops, path) != 0 && errno != ENOENT)
-		return error_set_errno(err, "cannot remove %s", path);
-	return 0;
+	const size_t folder_len = strlen(folder);
+	char *const path = memory_new(folder_len + strlen(name) + 2);
+	memcpy(path, folder, folder_len);
+	path[folder_len] = '/';
+	memcpy(path + folder_len + 1, name, strlen(name));
+	return path;
 }
-
-int file_remove_tree(const struct file_ops *ops, const char *path, struct error *err)
-{
-	struct error failure = {0};
-	if (remove_entry(ops, path, &failure) == 0)
-		return 0;
-	*err = failure;
-	return -1;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const char *const *const left = a;
-	const char *const *const right = b;
-	return strcmp(*left, *right);
-}
-
-struct name_list {
-	char **names;
-	size_t count;
-	size_t capacity;
-};
 
 static void add_name(struct name_list *list, const char *name)
 {
@@ -245,32 +282,9 @@ static void add_name(struct name_list *list, const char *name)
 	list->names[list->count++] = memory_copy_text(name);
 }
 
-int file_list(const char *folder, char ***out_names, size_t *out_count, struct error *err)
+static int compare_names(const void *a, const void *b)
 {
-	struct name_list list = {0};
-	DIR *const stream = opendir(folder);
-	if (stream == NULL)
-		return error_set_errno(err, "cannot open folder %s", folder);
-	errno = 0;
-	for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream))
-		add_name(&list, entry->d_name);
-	const int read_errno = errno;
-	closedir(stream);
-	if (read_errno != 0) {
-		file_names_free(list.names, list.count);
-		errno = read_errno;
-		return error_set_errno(err, "cannot list folder %s", folder);
-	}
-	if (list.count > 0)
-		qsort(list.names, list.count, sizeof *list.names, compare_names);
-	*out_names = list.names;
-	*out_count = list.count;
-	return 0;
-}
-
-void file_names_free(char **names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(names[i]);
-	free(names);
+	const char *const *const left = a;
+	const char *const *const right = b;
+	return strcmp(*left, *right);
 }

@@ -10,22 +10,9 @@
 
 enum { UNUSED_BYTES = 16 * 1024 * 1024 /* less is not worth the walk */ };
 
-static void *require(void *memory, size_t bytes)
-{
-	if (memory != NULL)
-		return memory;
-	fprintf(stderr, "out of memory: %zu bytes were asked for\n", bytes);
-	abort();
-}
-
-/* At least one byte, so that NULL always means failure. */
-static size_t product(size_t count, size_t bytes)
-{
-	size_t total = 0;
-	if (__builtin_mul_overflow(count, bytes, &total))
-		require(NULL, SIZE_MAX);
-	return total > 0 ? total : 1;
-}
+static void *require(void *memory, size_t bytes);
+static size_t product(size_t count, size_t bytes);
+static size_t read_resident(void);
 
 void *memory_new(size_t bytes)
 {
@@ -57,19 +44,6 @@ void *memory_copy(const void *data, size_t bytes)
 	return copy;
 }
 
-/* 0 when it cannot be told. */
-static size_t read_resident(void)
-{
-	size_t total = 0;
-	size_t pages = 0;
-	FILE *const file = fopen("/proc/self/statm", "re");
-	if (file == NULL)
-		return 0;
-	const bool is_read = fscanf(file, "%zu %zu", &total, &pages) == 2;
-	fclose(file);
-	return is_read ? pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 /* The allocator counts as unused what it has given back as well: so only growth tells. */
 void memory_give_back(struct memory_rest *rest)
 {
@@ -83,4 +57,34 @@ void memory_give_back(struct memory_rest *rest)
 		return;
 	malloc_trim(0);
 	*rest = (struct memory_rest){read_resident(), mallinfo2().fordblks};
+}
+
+static void *require(void *memory, size_t bytes)
+{
+	if (memory != NULL)
+		return memory;
+	fprintf(stderr, "out of memory: %zu bytes were asked for\n", bytes);
+	abort();
+}
+
+/* At least one byte, so that NULL always means failure. */
+static size_t product(size_t count, size_t bytes)
+{
+	size_t total = 0;
+	if (__builtin_mul_overflow(count, bytes, &total))
+		require(NULL, SIZE_MAX);
+	return total > 0 ? total : 1;
+}
+
+/* 0 when it cannot be told. */
+static size_t read_resident(void)
+{
+	size_t total = 0;
+	size_t pages = 0;
+	FILE *const file = fopen("/proc/self/statm", "re");
+	if (file == NULL)
+		return 0;
+	const bool is_read = fscanf(file, "%zu %zu", &total, &pages) == 2;
+	fclose(file);
+	return is_read ? pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }

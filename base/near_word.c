@@ -5,32 +5,8 @@
 
 enum { WORD_MAX_BYTES = 40, FAR = 1000, BEGINNING_MIN_BYTES = 3 };
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
-{
-	const unsigned less = a < b ? a : b;
-	return less < c ? less : c;
-}
-
-/* Insertions, deletions, replacements and swaps of neighbours that lead from one to the other. */
-static unsigned distance(struct span a, struct span b)
-{
-	unsigned table[WORD_MAX_BYTES + 1][WORD_MAX_BYTES + 1];
-	for (size_t i = 0; i <= a.len; i++)
-		table[i][0] = (unsigned)i;
-	for (size_t j = 0; j <= b.len; j++)
-		table[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= a.len; i++)
-		for (size_t j = 1; j <= b.len; j++) {
-			const bool same = a.data[i - 1] == b.data[j - 1];
-			table[i][j] = least(table[i - 1][j] + 1, table[i][j - 1] + 1,
-				table[i - 1][j - 1] + (same ? 0 : 1));
-			const bool swapped = i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
-				a.data[i - 2] == b.data[j - 1];
-			if (swapped && table[i - 2][j - 2] + 1 < table[i][j])
-				table[i][j] = table[i - 2][j - 2] + 1;
-		}
-	return table[a.len][b.len];
-}
+static unsigned distance(struct span a, struct span b);
+static unsigned least(unsigned a, unsigned b, unsigned c);
 
 void near_word_begin(struct near_word *near, struct span given)
 {
@@ -59,4 +35,31 @@ const char *near_word_hint(const struct near_word *near, char out[NEAR_WORD_HINT
 	if (near->best != NULL)
 		snprintf(out, NEAR_WORD_HINT_BYTES, "; did you mean %s?", near->best);
 	return out;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that lead from one to the other. */
+static unsigned distance(struct span a, struct span b)
+{
+	unsigned table[WORD_MAX_BYTES + 1][WORD_MAX_BYTES + 1];
+	for (size_t i = 0; i <= a.len; i++)
+		table[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= b.len; j++)
+		table[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= a.len; i++)
+		for (size_t j = 1; j <= b.len; j++) {
+			const bool same = a.data[i - 1] == b.data[j - 1];
+			table[i][j] = least(table[i - 1][j] + 1, table[i][j - 1] + 1,
+				table[i - 1][j - 1] + (same ? 0 : 1));
+			const bool swapped = i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
+				a.data[i - 2] == b.data[j - 1];
+			if (swapped && table[i - 2][j - 2] + 1 < table[i][j])
+				table[i][j] = table[i - 2][j - 2] + 1;
+		}
+	return table[a.len][b.len];
+}
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+	const unsigned less = a < b ? a : b;
+	return less < c ? less : c;
 }

@@ -33,28 +33,31 @@ static const struct unit {
 	{"d", QUANTITY_SECONDS, UINT64_C(24) * 3600 * 1000},
 };
 
-/* 0: there is no such unit. */
-static uint64_t size_of_unit(struct span name, enum quantity_kind kind)
-{
-	for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++)
-		if (UNITS[i].kind == kind && span_equal_nocase(name, UNITS[i].name))
-			return UNITS[i].size;
-	return 0;
-}
-
-static size_t count_digits(struct span text, size_t from)
-{
-	size_t at = from;
-	while (at < text.len && text.data[at] >= '0' && text.data[at] <= '9')
-		at++;
-	return at - from;
-}
-
 struct number {
 	uint64_t digits;  /* without the point */
 	uint64_t divisor; /* 10 to the number of decimals */
 	struct span rest;
 };
+
+static bool read_number(struct span text, struct number *out);
+static size_t count_digits(struct span text, size_t from);
+static uint64_t size_of_unit(struct span name, enum quantity_kind kind);
+
+bool quantity_parse(struct span text, enum quantity_kind kind, uint64_t scale, uint64_t *out)
+{
+	struct number number;
+	uint64_t small;
+	if (!read_number(span_trim(text), &number))
+		return false;
+	const uint64_t per_scale = kind == QUANTITY_SECONDS ? scale * 1000 : scale;
+	const uint64_t unit = number.rest.len == 0 ? per_scale : size_of_unit(number.rest, kind);
+	const uint64_t divisor = number.divisor * per_scale;
+	if (unit == 0 || __builtin_mul_overflow(number.digits, unit, &small) ||
+		small % divisor != 0)
+		return false;
+	*out = small / divisor;
+	return true;
+}
 
 static bool read_number(struct span text, struct number *out)
 {
@@ -78,18 +81,19 @@ static bool read_number(struct span text, struct number *out)
 	return true;
 }
 
-bool quantity_parse(struct span text, enum quantity_kind kind, uint64_t scale, uint64_t *out)
+static size_t count_digits(struct span text, size_t from)
 {
-	struct number number;
-	uint64_t small;
-	if (!read_number(span_trim(text), &number))
-		return false;
-	const uint64_t per_scale = kind == QUANTITY_SECONDS ? scale * 1000 : scale;
-	const uint64_t unit = number.rest.len == 0 ? per_scale : size_of_unit(number.rest, kind);
-	const uint64_t divisor = number.divisor * per_scale;
-	if (unit == 0 || __builtin_mul_overflow(number.digits, unit, &small) ||
-		small % divisor != 0)
-		return false;
-	*out = small / divisor;
-	return true;
+	size_t at = from;
+	while (at < text.len && text.data[at] >= '0' && text.data[at] <= '9')
+		at++;
+	return at - from;
+}
+
+/* 0: there is no such unit. */
+static uint64_t size_of_unit(struct span name, enum quantity_kind kind)
+{
+	for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++)
+		if (UNITS[i].kind == kind && span_equal_nocase(name, UNITS[i].name))
+			return UNITS[i].size;
+	return 0;
 }

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+static uint8_t lowered(uint8_t byte);
+static bool is_blank(uint8_t byte);
+
 struct span span_of(const void *data, size_t len)
 {
 	return (struct span){data, len};
@@ -20,11 +23,6 @@ bool span_equal(struct span a, struct span b)
 bool span_equal_text(struct span a, const char *text)
 {
 	return span_equal(a, span_text(text));
-}
-
-static uint8_t lowered(uint8_t byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
 }
 
 bool span_equal_nocase(struct span a, const char *text)
@@ -67,11 +65,6 @@ struct span span_slice(struct span whole, size_t from, size_t len)
 		return (struct span){whole.len > 0 ? whole.data + whole.len : whole.data, 0};
 	const size_t rest = whole.len - from;
 	return (struct span){whole.data + from, len < rest ? len : rest};
-}
-
-static bool is_blank(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t';
 }
 
 struct span span_trim(struct span text)
@@ -176,4 +169,14 @@ bool span_is_utf8(struct span text)
 		at += len;
 	}
 	return true;
+}
+
+static uint8_t lowered(uint8_t byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
+}
+
+static bool is_blank(uint8_t byte)
+{
+	return byte == ' ' || byte == '\t';
 }

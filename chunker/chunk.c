@@ -5,22 +5,8 @@
 
 enum { WORDS = 4, WORD_DIGITS = 16, WORD_BYTES = 8 };
 
-/* Digits of lower case only: an identity has one text form. */
-static int digit_value(uint8_t digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	if (digit >= 'a' && digit <= 'f')
-		return digit - 'a' + 10;
-	return -1;
-}
-
-static uint64_t load_word(const struct chunk_id *id, size_t word)
-{
-	uint64_t raw;
-	memcpy(&raw, id->bytes + word * WORD_BYTES, sizeof raw);
-	return le64toh(raw);
-}
+static uint64_t load_word(const struct chunk_id *id, size_t word);
+static int digit_value(uint8_t digit);
 
 bool chunk_id_equal(const struct chunk_id *a, const struct chunk_id *b)
 {
@@ -61,4 +47,21 @@ bool chunk_id_parse(struct span text, struct chunk_id *out_id)
 uint64_t chunk_id_modulo_word(const struct chunk_id *id)
 {
 	return load_word(id, WORDS - 1);
+}
+
+static uint64_t load_word(const struct chunk_id *id, size_t word)
+{
+	uint64_t raw;
+	memcpy(&raw, id->bytes + word * WORD_BYTES, sizeof raw);
+	return le64toh(raw);
+}
+
+/* Digits of lower case only: an identity has one text form. */
+static int digit_value(uint8_t digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	return -1;
 }

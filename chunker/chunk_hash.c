@@ -72,6 +72,8 @@ static const uint8_t verify_key[32] = {
 	0xc3,
 };
 
+static void add_all(struct merkle *merkle, const struct chunk_entry *chunks, size_t count);
+
 struct chunk_id chunk_hash_keyed(const uint8_t key[32], struct span bytes)
 {
 	struct chunk_id id;
@@ -82,13 +84,6 @@ struct chunk_id chunk_hash_keyed(const uint8_t key[32], struct span bytes)
 struct chunk_id chunk_hash(struct span content)
 {
 	return chunk_hash_keyed(data_key, content);
-}
-
-static void add_all(struct merkle *merkle, const struct chunk_entry *chunks, size_t count)
-{
-	merkle_init(merkle);
-	for (size_t i = 0; i < count; i++)
-		merkle_add(merkle, &chunks[i]);
 }
 
 struct chunk_id chunk_hash_xorb(const struct chunk_entry *chunks, size_t count)
@@ -114,4 +109,11 @@ struct chunk_id chunk_hash_range(const struct chunk_entry *chunks, size_t count)
 	blake3_stream_result(stream, id.bytes);
 	blake3_stream_free(stream);
 	return id;
+}
+
+static void add_all(struct merkle *merkle, const struct chunk_entry *chunks, size_t count)
+{
+	merkle_init(merkle);
+	for (size_t i = 0; i < count; i++)
+		merkle_add(merkle, &chunks[i]);
 }

@@ -18,6 +18,10 @@ struct chunk_stream {
 	size_t held_capacity;
 };
 
+static void hold(struct chunk_stream *stream, struct span bytes);
+static int hand_out(const struct chunk_stream *stream, struct span content, struct error *err);
+static int hand_out_held(struct chunk_stream *stream, struct error *err);
+
 struct chunk_stream *chunk_stream_new(chunk_take_fn *take, void *taker)
 {
 	struct chunk_stream *const stream = memory_new(sizeof *stream);
@@ -32,32 +36,6 @@ void chunk_stream_free(struct chunk_stream *stream)
 	if (stream != NULL)
 		free(stream->held);
 	free(stream);
-}
-
-static void hold(struct chunk_stream *stream, struct span bytes)
-{
-	const size_t len = stream->held_len + bytes.len;
-	ASSERT(len <= CHUNK_MAX_BYTES);
-	if (len > stream->held_capacity) {
-		stream->held_capacity = 2 * len < CHUNK_MAX_BYTES ? 2 * len : CHUNK_MAX_BYTES;
-		stream->held = memory_grow(stream->held, stream->held_capacity, 1);
-	}
-	if (bytes.len > 0)
-		memcpy(stream->held + stream->held_len, bytes.data, bytes.len);
-	stream->held_len += bytes.len;
-}
-
-static int hand_out(const struct chunk_stream *stream, struct span content, struct error *err)
-{
-	const struct chunk_id id = chunk_hash(content);
-	return stream->take(stream->taker, &id, content, err);
-}
-
-static int hand_out_held(struct chunk_stream *stream, struct error *err)
-{
-	const struct span content = span_of(stream->held, stream->held_len);
-	stream->held_len = 0;
-	return hand_out(stream, content, err);
 }
 
 int chunk_stream_push(struct chunk_stream *stream, struct span bytes, struct error *err)
@@ -88,4 +66,30 @@ int chunk_stream_end(struct chunk_stream *stream, struct error *err)
 {
 	gear_init(&stream->gear);
 	return stream->held_len == 0 ? 0 : hand_out_held(stream, err);
+}
+
+static void hold(struct chunk_stream *stream, struct span bytes)
+{
+	const size_t len = stream->held_len + bytes.len;
+	ASSERT(len <= CHUNK_MAX_BYTES);
+	if (len > stream->held_capacity) {
+		stream->held_capacity = 2 * len < CHUNK_MAX_BYTES ? 2 * len : CHUNK_MAX_BYTES;
+		stream->held = memory_grow(stream->held, stream->held_capacity, 1);
+	}
+	if (bytes.len > 0)
+		memcpy(stream->held + stream->held_len, bytes.data, bytes.len);
+	stream->held_len += bytes.len;
+}
+
+static int hand_out(const struct chunk_stream *stream, struct span content, struct error *err)
+{
+	const struct chunk_id id = chunk_hash(content);
+	return stream->take(stream->taker, &id, content, err);
+}
+
+static int hand_out_held(struct chunk_stream *stream, struct error *err)
+{
+	const struct span content = span_of(stream->held, stream->held_len);
+	stream->held_len = 0;
+	return hand_out(stream, content, err);
 }

@@ -27,6 +27,47 @@ typedef size_t encode_fn(
 typedef int decode_fn(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
 	struct error *err);
 
+static const struct method *method_of(unsigned number);
+static size_t encode_raw(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
+static int decode_raw(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
+	struct error *err);
+static size_t encode_lz4(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
+static int decode_lz4(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
+	struct error *err);
+static size_t encode_bg4_lz4(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
+static int decode_bg4_lz4(struct codec_context *context, struct span stored, uint8_t *into,
+	size_t len, struct error *err);
+static size_t encode_zstd(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
+static int decode_zstd(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
+	struct error *err);
+static size_t encode_planes2(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
+static struct codec_planes planes_of(struct codec_context *context, size_t width);
+static int decode_planes2(struct codec_context *context, struct span stored, uint8_t *into,
+	size_t len, struct error *err);
+static size_t encode_planes4(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
+static int decode_planes4(struct codec_context *context, struct span stored, uint8_t *into,
+	size_t len, struct error *err);
+
+static const struct method {
+	enum codec codec;
+	bool private;
+	encode_fn *encode;
+	decode_fn *decode;
+} methods[] = {
+	{CODEC_RAW, false, encode_raw, decode_raw},
+	{CODEC_LZ4, false, encode_lz4, decode_lz4},
+	{CODEC_BG4_LZ4, false, encode_bg4_lz4, decode_bg4_lz4},
+	{CODEC_ZSTD, true, encode_zstd, decode_zstd},
+	{CODEC_PLANES2, true, encode_planes2, decode_planes2},
+	{CODEC_PLANES4, true, encode_planes4, decode_planes4},
+};
+
 struct codec_context *codec_context_new(void)
 {
 	struct codec_context *const context = memory_new(sizeof *context);
@@ -42,6 +83,68 @@ void codec_context_free(struct codec_context *context)
 	compressor_free(context->compressor);
 	codec_lz4_free(context->lz4);
 	free(context);
+}
+
+bool codec_known(uint8_t number)
+{
+	return method_of(number) != NULL;
+}
+
+bool codec_private(enum codec codec)
+{
+	const struct method *const method = method_of(codec);
+	ASSERT(method != NULL);
+	return method->private;
+}
+
+size_t codec_bound(size_t len)
+{
+	const size_t lz4 = codec_lz4_bound(len);
+	const size_t planes = len + CODEC_PLANES_OVERHEAD_BYTES;
+	return lz4 > planes ? lz4 : planes;
+}
+
+enum codec codec_choose(struct codec_context *context, struct span content)
+{
+	return codec_trial_best(context->compressor, content);
+}
+
+size_t codec_encode(struct codec_context *context, enum codec codec, struct span content,
+	uint8_t *into, size_t capacity)
+{
+	const struct method *const method = method_of(codec);
+	ASSERT(method != NULL);
+	ASSERT(content.len <= CHUNK_MAX_BYTES && capacity >= codec_bound(content.len));
+	if (content.len == 0)
+		return 0;
+	const size_t size = method->encode(context, content, into, capacity);
+	return size < content.len ? size : 0;
+}
+
+int codec_decode(struct codec_context *context, enum codec codec, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
+{
+	const struct method *const method = method_of(codec);
+	if (method == NULL)
+		return error_set(err, ERROR_CORRUPT, "codec number %d is unknown", (int)codec);
+	if (len > CHUNK_MAX_BYTES)
+		return error_set(err, ERROR_CORRUPT, "a chunk of %zu bytes is over %d", len,
+			(int)CHUNK_MAX_BYTES);
+	return method->decode(context, stored, into, len, err);
+}
+
+bool codec_is_common(enum codec codec, struct span stored)
+{
+	return (codec != CODEC_LZ4 && codec != CODEC_BG4_LZ4) || codec_lz4_is_common(stored);
+}
+
+static const struct method *method_of(unsigned number)
+{
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+		if (methods[i].codec == number)
+			return &methods[i];
+	}
+	return NULL;
 }
 
 static size_t encode_raw(
@@ -107,18 +210,18 @@ static int decode_zstd(struct codec_context *context, struct span stored, uint8_
 	return decompress_zstd(context->compressor, stored, into, len, err);
 }
 
-static struct codec_planes planes_of(struct codec_context *context, size_t width)
-{
-	return (struct codec_planes){
-		.compressor = context->compressor, .scratch = context->scratch, .width = width};
-}
-
 static size_t encode_planes2(
 	struct codec_context *context, struct span content, uint8_t *into, size_t capacity)
 {
 	(void)capacity;
 	const struct codec_planes planes = planes_of(context, 2);
 	return codec_planes_encode(&planes, content, into);
+}
+
+static struct codec_planes planes_of(struct codec_context *context, size_t width)
+{
+	return (struct codec_planes){
+		.compressor = context->compressor, .scratch = context->scratch, .width = width};
 }
 
 static int decode_planes2(struct codec_context *context, struct span stored, uint8_t *into,
@@ -141,80 +244,4 @@ static int decode_planes4(struct codec_context *context, struct span stored, uin
 {
 	const struct codec_planes planes = planes_of(context, 4);
 	return codec_planes_decode(&planes, stored, into, len, err);
-}
-
-static const struct method {
-	enum codec codec;
-	bool private;
-	encode_fn *encode;
-	decode_fn *decode;
-} methods[] = {
-	{CODEC_RAW, false, encode_raw, decode_raw},
-	{CODEC_LZ4, false, encode_lz4, decode_lz4},
-	{CODEC_BG4_LZ4, false, encode_bg4_lz4, decode_bg4_lz4},
-	{CODEC_ZSTD, true, encode_zstd, decode_zstd},
-	{CODEC_PLANES2, true, encode_planes2, decode_planes2},
-	{CODEC_PLANES4, true, encode_planes4, decode_planes4},
-};
-
-static const struct method *method_of(unsigned number)
-{
-	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-		if (methods[i].codec == number)
-			return &methods[i];
-	}
-	return NULL;
-}
-
-bool codec_known(uint8_t number)
-{
-	return method_of(number) != NULL;
-}
-
-bool codec_private(enum codec codec)
-{
-	const struct method *const method = method_of(codec);
-	ASSERT(method != NULL);
-	return method->private;
-}
-
-size_t codec_bound(size_t len)
-{
-	const size_t lz4 = codec_lz4_bound(len);
-	const size_t planes = len + CODEC_PLANES_OVERHEAD_BYTES;
-	return lz4 > planes ? lz4 : planes;
-}
-
-enum codec codec_choose(struct codec_context *context, struct span content)
-{
-	return codec_trial_best(context->compressor, content);
-}
-
-size_t codec_encode(struct codec_context *context, enum codec codec, struct span content,
-	uint8_t *into, size_t capacity)
-{
-	const struct method *const method = method_of(codec);
-	ASSERT(method != NULL);
-	ASSERT(content.len <= CHUNK_MAX_BYTES && capacity >= codec_bound(content.len));
-	if (content.len == 0)
-		return 0;
-	const size_t size = method->encode(context, content, into, capacity);
-	return size < content.len ? size : 0;
-}
-
-int codec_decode(struct codec_context *context, enum codec codec, struct span stored, uint8_t *into,
-	size_t len, struct error *err)
-{
-	const struct method *const method = method_of(codec);
-	if (method == NULL)
-		return error_set(err, ERROR_CORRUPT, "codec number %d is unknown", (int)codec);
-	if (len > CHUNK_MAX_BYTES)
-		return error_set(err, ERROR_CORRUPT, "a chunk of %zu bytes is over %d", len,
-			(int)CHUNK_MAX_BYTES);
-	return method->decode(context, stored, into, len, err);
-}
-
-bool codec_is_common(enum codec codec, struct span stored)
-{
-	return (codec != CODEC_LZ4 && codec != CODEC_BG4_LZ4) || codec_lz4_is_common(stored);
 }

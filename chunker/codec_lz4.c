@@ -32,6 +32,21 @@ struct codec_lz4 {
 	LZ4F_dctx *unpack;
 };
 
+/* The blocks of a frame that liblz4 has decoded: the layout is sound. */
+struct block {
+	struct span bytes;
+	bool is_stored; /* as it is */
+	/* in the frame; of the block before, for block_next. 0: there is none before */
+	size_t end;
+};
+
+static bool says_that_it_is_empty(struct span frame);
+static bool block_next(struct span frame, struct block *block);
+static int check_start(struct span frame, struct error *err);
+static int check_matches(struct span frame, struct error *err);
+static bool block_is_strict(struct span block);
+static size_t skip_length(struct span block, size_t at, unsigned nibble);
+
 struct codec_lz4 *codec_lz4_new(void)
 {
 	struct codec_lz4 *const lz4 = memory_new(sizeof *lz4);
@@ -59,94 +74,6 @@ size_t codec_lz4_encode(struct span content, uint8_t *into, size_t capacity)
 		LZ4F_compressFrame(into, capacity, content.data, content.len, &preferences);
 	ASSERT(!LZ4F_isError(size));
 	return size;
-}
-
-/* liblz4 skips skippable frames and takes an unknown dictionary for an empty one; neither is a
- * chunk. */
-static int check_start(struct span frame, struct error *err)
-{
-	static const uint8_t magic[FLAGS_AT] = {0x04, 0x22, 0x4d, 0x18};
-	if (frame.len < FRAME_MIN_BYTES || memcmp(frame.data, magic, sizeof magic) != 0)
-		return error_set(err, ERROR_CORRUPT, "%zu bytes are not an LZ4 frame", frame.len);
-	if ((frame.data[FLAGS_AT] & FLAG_DICTIONARY) != 0)
-		return error_set(err, ERROR_CORRUPT,
-			"an LZ4 frame of %zu bytes asks for a dictionary", frame.len);
-	return 0;
-}
-
-/* Skips the bytes that continue a length of 15. */
-static size_t skip_length(struct span block, size_t at, unsigned nibble)
-{
-	if (nibble < 15)
-		return at;
-	while (at < block.len && block.data[at] == 255)
-		at++;
-	return at + 1;
-}
-
-/* liblz4 reads a match at offset 0 as zeros, other decoders refuse it. A chunk that only we can
- * read must not be stored for all. */
-static bool block_is_strict(struct span block)
-{
-	for (size_t at = 0; at < block.len;) {
-		const unsigned token = block.data[at++];
-		size_t literals = token >> 4;
-		const size_t from = at;
-		at = skip_length(block, at, token >> 4);
-		for (size_t i = from; i < at && i < block.len; i++)
-			literals += block.data[i];
-		at += literals;
-		if (at + 2 > block.len)
-			return true;
-		if (block.data[at] == 0 && block.data[at + 1] == 0)
-			return false;
-		at = skip_length(block, at + 2, token & 15);
-	}
-	return true;
-}
-
-/* The blocks of a frame that liblz4 has decoded: the layout is sound. */
-struct block {
-	struct span bytes;
-	bool is_stored; /* as it is */
-	/* in the frame; of the block before, for block_next. 0: there is none before */
-	size_t end;
-};
-
-static bool block_next(struct span frame, struct block *block)
-{
-	const uint8_t flags = frame.data[FLAGS_AT];
-	const size_t trailer = (flags & FLAG_BLOCK_CHECKSUM) != 0 ? 4 : 0;
-	const size_t first = FRAME_MIN_BYTES + ((flags & FLAG_CONTENT_SIZE) != 0 ? 8 : 0);
-	const size_t at = block->end > 0 ? block->end : first;
-	uint32_t word;
-	memcpy(&word, frame.data + at, sizeof word);
-	word = le32toh(word);
-	const size_t size = word & INT32_MAX;
-	*block = (struct block){
-		.bytes = span_slice(frame, at + sizeof word, size),
-		.is_stored = word != size,
-		.end = at + sizeof word + size + trailer,
-	};
-	return word != 0;
-}
-
-static int check_matches(struct span frame, struct error *err)
-{
-	struct block block = {0};
-	while (block_next(frame, &block))
-		if (!block.is_stored && !block_is_strict(block.bytes))
-			return error_set(err, ERROR_CORRUPT,
-				"an LZ4 frame of %zu bytes has a match at offset 0", frame.len);
-	return 0;
-}
-
-/* A chunk is never empty; liblz4 takes a content size of 0 for none. */
-static bool says_that_it_is_empty(struct span frame)
-{
-	static const uint8_t zero[8];
-	return (frame.data[FLAGS_AT] & FLAG_CONTENT_SIZE) != 0 &&
-		memcmp(frame.data + CONTENT_SIZE_AT, zero, sizeof zero) == 0;
 }
 
 /* A block that is compressed holds nothing when it is a token alone. */
@@ -194,4 +121,84 @@ int codec_lz4_decode(
 		return error_set(
 			err, ERROR_CORRUPT, "an LZ4 frame holds %zu bytes, not %zu", given, len);
 	return check_matches(frame, err);
+}
+
+/* A chunk is never empty; liblz4 takes a content size of 0 for none. */
+static bool says_that_it_is_empty(struct span frame)
+{
+	static const uint8_t zero[8];
+	return (frame.data[FLAGS_AT] & FLAG_CONTENT_SIZE) != 0 &&
+		memcmp(frame.data + CONTENT_SIZE_AT, zero, sizeof zero) == 0;
+}
+
+static bool block_next(struct span frame, struct block *block)
+{
+	const uint8_t flags = frame.data[FLAGS_AT];
+	const size_t trailer = (flags & FLAG_BLOCK_CHECKSUM) != 0 ? 4 : 0;
+	const size_t first = FRAME_MIN_BYTES + ((flags & FLAG_CONTENT_SIZE) != 0 ? 8 : 0);
+	const size_t at = block->end > 0 ? block->end : first;
+	uint32_t word;
+	memcpy(&word, frame.data + at, sizeof word);
+	word = le32toh(word);
+	const size_t size = word & INT32_MAX;
+	*block = (struct block){
+		.bytes = span_slice(frame, at + sizeof word, size),
+		.is_stored = word != size,
+		.end = at + sizeof word + size + trailer,
+	};
+	return word != 0;
+}
+
+/* liblz4 skips skippable frames and takes an unknown dictionary for an empty one; neither is a
+ * chunk. */
+static int check_start(struct span frame, struct error *err)
+{
+	static const uint8_t magic[FLAGS_AT] = {0x04, 0x22, 0x4d, 0x18};
+	if (frame.len < FRAME_MIN_BYTES || memcmp(frame.data, magic, sizeof magic) != 0)
+		return error_set(err, ERROR_CORRUPT, "%zu bytes are not an LZ4 frame", frame.len);
+	if ((frame.data[FLAGS_AT] & FLAG_DICTIONARY) != 0)
+		return error_set(err, ERROR_CORRUPT,
+			"an LZ4 frame of %zu bytes asks for a dictionary", frame.len);
+	return 0;
+}
+
+static int check_matches(struct span frame, struct error *err)
+{
+	struct block block = {0};
+	while (block_next(frame, &block))
+		if (!block.is_stored && !block_is_strict(block.bytes))
+			return error_set(err, ERROR_CORRUPT,
+				"an LZ4 frame of %zu bytes has a match at offset 0", frame.len);
+	return 0;
+}
+
+/* liblz4 reads a match at offset 0 as zeros, other decoders refuse it. A chunk that only we can
+ * read must not be stored for all. */
+static bool block_is_strict(struct span block)
+{
+	for (size_t at = 0; at < block.len;) {
+		const unsigned token = block.data[at++];
+		size_t literals = token >> 4;
+		const size_t from = at;
+		at = skip_length(block, at, token >> 4);
+		for (size_t i = from; i < at && i < block.len; i++)
+			literals += block.data[i];
+		at += literals;
+		if (at + 2 > block.len)
+			return true;
+		if (block.data[at] == 0 && block.data[at + 1] == 0)
+			return false;
+		at = skip_length(block, at + 2, token & 15);
+	}
+	return true;
+}
+
+/* Skips the bytes that continue a length of 15. */
+static size_t skip_length(struct span block, size_t at, unsigned nibble)
+{
+	if (nibble < 15)
+		return at;
+	while (at < block.len && block.data[at] == 255)
+		at++;
+	return at + 1;
 }

@@ -6,30 +6,11 @@
 
 enum { LENGTH_CAP = 1 << 24 };
 
-static void store_length(uint8_t out[CODEC_PLANES_HEADER_BYTES], size_t length)
-{
-	ASSERT(length < LENGTH_CAP);
-	for (size_t i = 0; i < CODEC_PLANES_HEADER_BYTES; i++)
-		out[i] = (uint8_t)(length >> (8 * i));
-}
-
-static size_t load_length(const uint8_t *bytes)
-{
-	return bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16;
-}
-
-/* A plane that does not shrink is stored as it is, which its length tells. */
-static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into)
-{
-	if (codec_trial_compressible(compressor, plane)) {
-		const size_t size = compress_zstd_plane(compressor, plane, into, plane.len - 1);
-		if (size != 0)
-			return size;
-	}
-	if (plane.len > 0)
-		memcpy(into, plane.data, plane.len);
-	return plane.len;
-}
+static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into);
+static void store_length(uint8_t out[CODEC_PLANES_HEADER_BYTES], size_t length);
+static int decode_plane(struct compressor *compressor, struct span *rest, uint8_t *scratch,
+	size_t len, const uint8_t **out_plane, struct error *err);
+static size_t load_length(const uint8_t *bytes);
 
 size_t codec_planes_encode(const struct codec_planes *planes, struct span content, uint8_t *into)
 {
@@ -46,6 +27,45 @@ size_t codec_planes_encode(const struct codec_planes *planes, struct span conten
 		from += plane.len;
 	}
 	return at;
+}
+
+int codec_planes_decode(const struct codec_planes *planes, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
+{
+	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
+	struct span rest = stored;
+	size_t at = 0;
+	for (size_t k = 0; k < planes->width; k++) {
+		const size_t plane_len = byte_planes_length(len, planes->width, k);
+		if (decode_plane(planes->compressor, &rest, planes->scratch + at, plane_len,
+			    &decoded[k], err) != 0)
+			return -1;
+		at += plane_len;
+	}
+	if (rest.len != 0)
+		return error_set(err, ERROR_CORRUPT, "%zu bytes follow the byte planes", rest.len);
+	byte_planes_join(decoded, planes->width, into, len);
+	return 0;
+}
+
+/* A plane that does not shrink is stored as it is, which its length tells. */
+static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into)
+{
+	if (codec_trial_compressible(compressor, plane)) {
+		const size_t size = compress_zstd_plane(compressor, plane, into, plane.len - 1);
+		if (size != 0)
+			return size;
+	}
+	if (plane.len > 0)
+		memcpy(into, plane.data, plane.len);
+	return plane.len;
+}
+
+static void store_length(uint8_t out[CODEC_PLANES_HEADER_BYTES], size_t length)
+{
+	ASSERT(length < LENGTH_CAP);
+	for (size_t i = 0; i < CODEC_PLANES_HEADER_BYTES; i++)
+		out[i] = (uint8_t)(length >> (8 * i));
 }
 
 /* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it
@@ -71,21 +91,7 @@ static int decode_plane(struct compressor *compressor, struct span *rest, uint8_
 	return decompress_zstd(compressor, stored, scratch, len, err);
 }
 
-int codec_planes_decode(const struct codec_planes *planes, struct span stored, uint8_t *into,
-	size_t len, struct error *err)
+static size_t load_length(const uint8_t *bytes)
 {
-	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
-	struct span rest = stored;
-	size_t at = 0;
-	for (size_t k = 0; k < planes->width; k++) {
-		const size_t plane_len = byte_planes_length(len, planes->width, k);
-		if (decode_plane(planes->compressor, &rest, planes->scratch + at, plane_len,
-			    &decoded[k], err) != 0)
-			return -1;
-		at += plane_len;
-	}
-	if (rest.len != 0)
-		return error_set(err, ERROR_CORRUPT, "%zu bytes follow the byte planes", rest.len);
-	byte_planes_join(decoded, planes->width, into, len);
-	return 0;
+	return bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16;
 }

@@ -27,11 +27,6 @@ enum {
  * below this many parts of 256. */
 enum { WORTH = 248, WHOLE = 256 };
 
-static bool is_worth(size_t size, size_t than)
-{
-	return size * WHOLE < than * WORTH;
-}
-
 struct sample {
 	size_t len;
 	size_t zstd_size; /* len when zstd gains nothing */
@@ -40,99 +35,14 @@ struct sample {
 	uint16_t counts[RESIDUES][VALUES];
 };
 
-/* Pieces begin at multiples of 4, so that positions in the sample and in the content agree modulo
- * 4. */
-static void sample_gather(struct sample *sample, struct span content)
-{
-	if (content.len <= SAMPLE_BYTES) {
-		memcpy(sample->bytes, content.data, content.len);
-		sample->len = content.len;
-		return;
-	}
-	const size_t stride = (content.len - PIECE_BYTES) / (PIECES - 1) / RESIDUES * RESIDUES;
-	for (size_t piece = 0; piece < PIECES; piece++)
-		memcpy(sample->bytes + piece * PIECE_BYTES, content.data + piece * stride,
-			PIECE_BYTES);
-	sample->len = SAMPLE_BYTES;
-}
-
-static void sample_count(struct sample *sample)
-{
-	memset(sample->counts, 0, sizeof sample->counts);
-	for (size_t i = 0; i < sample->len; i++)
-		sample->counts[i % RESIDUES][sample->bytes[i]]++;
-}
-
-/* Whether the values at one position collide a quarter more often than random ones. */
-static bool residue_is_skewed(const struct sample *sample, size_t residue)
-{
-	uint32_t total = 0;
-	uint32_t squares = 0;
-	for (size_t value = 0; value < VALUES; value++) {
-		const uint32_t count = sample->counts[residue][value];
-		total += count;
-		squares += count * count;
-	}
-	const uint32_t random = total + total * total / VALUES;
-	return squares > random + random / 4;
-}
-
-static bool sample_is_skewed(const struct sample *sample)
-{
-	for (size_t residue = 0; residue < RESIDUES; residue++) {
-		if (residue_is_skewed(sample, residue))
-			return true;
-	}
-	return false;
-}
-
-/* True when a codec may be worth it. */
-static bool sample_take(struct sample *sample, struct compressor *compressor, struct span content)
-{
-	uint8_t packed[SAMPLE_BYTES];
-	if (content.len < CONTENT_MIN_BYTES)
-		return false;
-	sample_gather(sample, content);
-	sample_count(sample);
-	sample->skewed = sample_is_skewed(sample);
-	const int level = sample->skewed ? ZSTD_LEVEL : ZSTD_LEVEL_MATCHES;
-	const size_t size = compress_zstd(
-		compressor, span_of(sample->bytes, sample->len), packed, sample->len - 1, level);
-	sample->zstd_size = size != 0 ? size : sample->len;
-	return sample->skewed || is_worth(sample->zstd_size, sample->len);
-}
-
-/* Bytes that an entropy coder needs for one plane of `width`-byte elements, its code table
- * included. The second term makes up for what a small sample hides: values that did not occur in
- * it. */
-static double plane_size(const struct sample *sample, size_t width, size_t plane)
-{
-	double weighted = 0;
-	uint32_t total = 0;
-	uint32_t values = 0;
-	for (size_t value = 0; value < VALUES; value++) {
-		uint32_t count = 0;
-		for (size_t residue = plane; residue < RESIDUES; residue += width)
-			count += sample->counts[residue][value];
-		if (count == 0)
-			continue;
-		weighted += count * (double)log2f((float)count);
-		total += count;
-		values++;
-	}
-	if (total == 0)
-		return 0;
-	const double bits = total * (double)log2f((float)total) - weighted + values * 0.72;
-	return fmin(bits / 8 + FRAME_BYTES, total);
-}
-
-static size_t planes_size(const struct sample *sample, size_t width)
-{
-	double size = 0;
-	for (size_t plane = 0; plane < width; plane++)
-		size += plane_size(sample, width, plane);
-	return (size_t)size;
-}
+static bool sample_take(struct sample *sample, struct compressor *compressor, struct span content);
+static void sample_gather(struct sample *sample, struct span content);
+static void sample_count(struct sample *sample);
+static bool sample_is_skewed(const struct sample *sample);
+static bool residue_is_skewed(const struct sample *sample, size_t residue);
+static bool is_worth(size_t size, size_t than);
+static size_t planes_size(const struct sample *sample, size_t width);
+static double plane_size(const struct sample *sample, size_t width, size_t plane);
 
 bool codec_trial_compressible(struct compressor *compressor, struct span content)
 {
@@ -159,4 +69,103 @@ enum codec codec_trial_best(struct compressor *compressor, struct span content)
 	if (!apart)
 		return CODEC_ZSTD;
 	return four ? CODEC_PLANES4 : CODEC_PLANES2;
+}
+
+/* True when a codec may be worth it. */
+static bool sample_take(struct sample *sample, struct compressor *compressor, struct span content)
+{
+	uint8_t packed[SAMPLE_BYTES];
+	if (content.len < CONTENT_MIN_BYTES)
+		return false;
+	sample_gather(sample, content);
+	sample_count(sample);
+	sample->skewed = sample_is_skewed(sample);
+	const int level = sample->skewed ? ZSTD_LEVEL : ZSTD_LEVEL_MATCHES;
+	const size_t size = compress_zstd(
+		compressor, span_of(sample->bytes, sample->len), packed, sample->len - 1, level);
+	sample->zstd_size = size != 0 ? size : sample->len;
+	return sample->skewed || is_worth(sample->zstd_size, sample->len);
+}
+
+/* Pieces begin at multiples of 4, so that positions in the sample and in the content agree modulo
+ * 4. */
+static void sample_gather(struct sample *sample, struct span content)
+{
+	if (content.len <= SAMPLE_BYTES) {
+		memcpy(sample->bytes, content.data, content.len);
+		sample->len = content.len;
+		return;
+	}
+	const size_t stride = (content.len - PIECE_BYTES) / (PIECES - 1) / RESIDUES * RESIDUES;
+	for (size_t piece = 0; piece < PIECES; piece++)
+		memcpy(sample->bytes + piece * PIECE_BYTES, content.data + piece * stride,
+			PIECE_BYTES);
+	sample->len = SAMPLE_BYTES;
+}
+
+static void sample_count(struct sample *sample)
+{
+	memset(sample->counts, 0, sizeof sample->counts);
+	for (size_t i = 0; i < sample->len; i++)
+		sample->counts[i % RESIDUES][sample->bytes[i]]++;
+}
+
+static bool sample_is_skewed(const struct sample *sample)
+{
+	for (size_t residue = 0; residue < RESIDUES; residue++) {
+		if (residue_is_skewed(sample, residue))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the values at one position collide a quarter more often than random ones. */
+static bool residue_is_skewed(const struct sample *sample, size_t residue)
+{
+	uint32_t total = 0;
+	uint32_t squares = 0;
+	for (size_t value = 0; value < VALUES; value++) {
+		const uint32_t count = sample->counts[residue][value];
+		total += count;
+		squares += count * count;
+	}
+	const uint32_t random = total + total * total / VALUES;
+	return squares > random + random / 4;
+}
+
+static bool is_worth(size_t size, size_t than)
+{
+	return size * WHOLE < than * WORTH;
+}
+
+static size_t planes_size(const struct sample *sample, size_t width)
+{
+	double size = 0;
+	for (size_t plane = 0; plane < width; plane++)
+		size += plane_size(sample, width, plane);
+	return (size_t)size;
+}
+
+/* Bytes that an entropy coder needs for one plane of `width`-byte elements, its code table
+ * included. The second term makes up for what a small sample hides: values that did not occur in
+ * it. */
+static double plane_size(const struct sample *sample, size_t width, size_t plane)
+{
+	double weighted = 0;
+	uint32_t total = 0;
+	uint32_t values = 0;
+	for (size_t value = 0; value < VALUES; value++) {
+		uint32_t count = 0;
+		for (size_t residue = plane; residue < RESIDUES; residue += width)
+			count += sample->counts[residue][value];
+		if (count == 0)
+			continue;
+		weighted += count * (double)log2f((float)count);
+		total += count;
+		values++;
+	}
+	if (total == 0)
+		return 0;
+	const double bits = total * (double)log2f((float)total) - weighted + values * 0.72;
+	return fmin(bits / 8 + FRAME_BYTES, total);
 }

@@ -19,9 +19,57 @@ enum {
 	LANE_MIN_BYTES = 256 /* below this the second cursor's start costs more than it saves */
 };
 
-static bool is_cut(uint64_t hash)
+/* The three scans return the count of bytes up to and with the first cut, or 0 and the hash rolled
+ * over all bytes. */
+
+static size_t pass_minimum(struct gear *gear, struct span bytes);
+static size_t smaller(size_t a, size_t b);
+static uint64_t roll(uint64_t hash, const uint8_t *bytes, size_t len);
+static size_t scan(uint64_t *hash, const uint8_t *bytes, size_t len);
+static size_t scan_two(uint64_t *hash, const uint8_t *near, size_t lane);
+static bool is_cut(uint64_t hash);
+static size_t scan_one(uint64_t *hash, const uint8_t *bytes, size_t len);
+
+void gear_init(struct gear *gear)
 {
-	return hash < UINT64_C(1) << 48; /* the top 16 bits are zero */
+	*gear = (struct gear){0};
+}
+
+size_t gear_next(struct gear *gear, struct span bytes)
+{
+	const size_t passed = pass_minimum(gear, bytes);
+	const size_t window = smaller(bytes.len - passed, CHUNK_MAX_BYTES - gear->length);
+	if (window == 0)
+		return 0;
+	const size_t found = scan(&gear->hash, bytes.data + passed, window);
+	gear->length += window;
+	const size_t end = found == 0 && gear->length == CHUNK_MAX_BYTES ? window : found;
+	if (end == 0)
+		return 0;
+	gear_init(gear);
+	return passed + end;
+}
+
+/* Passes over bytes that come before the first possible cut; returns how many. */
+static size_t pass_minimum(struct gear *gear, struct span bytes)
+{
+	size_t at = 0;
+	if (gear->length < UNHASHED_BYTES) {
+		at = smaller(bytes.len, UNHASHED_BYTES - gear->length);
+		gear->length += at;
+	}
+	if (gear->length < CHUNK_MIN_BYTES - 1) {
+		const size_t rolled = smaller(bytes.len - at, CHUNK_MIN_BYTES - 1 - gear->length);
+		gear->hash = roll(gear->hash, bytes.data + at, rolled);
+		gear->length += rolled;
+		at += rolled;
+	}
+	return at;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
 }
 
 static uint64_t roll(uint64_t hash, const uint8_t *bytes, size_t len)
@@ -31,24 +79,18 @@ static uint64_t roll(uint64_t hash, const uint8_t *bytes, size_t len)
 	return hash;
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t scan(uint64_t *hash, const uint8_t *bytes, size_t len)
 {
-	return a < b ? a : b;
-}
-
-/* The three scans return the count of bytes up to and with the first cut, or 0 and the hash rolled
- * over all bytes. */
-
-static size_t scan_one(uint64_t *hash, const uint8_t *bytes, size_t len)
-{
-	uint64_t rolled = *hash;
-	for (size_t at = 0; at < len; at++) {
-		rolled = (rolled << 1) + gear_table[bytes[at]];
-		if (is_cut(rolled))
-			return at + 1;
+	size_t at = 0;
+	while (len - at >= 2 * LANE_MIN_BYTES) {
+		const size_t lane = smaller((len - at) / 2, LANE_MAX_BYTES);
+		const size_t found = scan_two(hash, bytes + at, lane);
+		if (found != 0)
+			return at + found;
+		at += 2 * lane;
 	}
-	*hash = rolled;
-	return 0;
+	const size_t found = scan_one(hash, bytes + at, len - at);
+	return found != 0 ? at + found : 0;
 }
 
 /* Two lanes of `lane` bytes, one behind the other. */
@@ -73,53 +115,19 @@ static size_t scan_two(uint64_t *hash, const uint8_t *near, size_t lane)
 	return 0;
 }
 
-static size_t scan(uint64_t *hash, const uint8_t *bytes, size_t len)
+static bool is_cut(uint64_t hash)
 {
-	size_t at = 0;
-	while (len - at >= 2 * LANE_MIN_BYTES) {
-		const size_t lane = smaller((len - at) / 2, LANE_MAX_BYTES);
-		const size_t found = scan_two(hash, bytes + at, lane);
-		if (found != 0)
-			return at + found;
-		at += 2 * lane;
-	}
-	const size_t found = scan_one(hash, bytes + at, len - at);
-	return found != 0 ? at + found : 0;
+	return hash < UINT64_C(1) << 48; /* the top 16 bits are zero */
 }
 
-void gear_init(struct gear *gear)
+static size_t scan_one(uint64_t *hash, const uint8_t *bytes, size_t len)
 {
-	*gear = (struct gear){0};
-}
-
-/* Passes over bytes that come before the first possible cut; returns how many. */
-static size_t pass_minimum(struct gear *gear, struct span bytes)
-{
-	size_t at = 0;
-	if (gear->length < UNHASHED_BYTES) {
-		at = smaller(bytes.len, UNHASHED_BYTES - gear->length);
-		gear->length += at;
+	uint64_t rolled = *hash;
+	for (size_t at = 0; at < len; at++) {
+		rolled = (rolled << 1) + gear_table[bytes[at]];
+		if (is_cut(rolled))
+			return at + 1;
 	}
-	if (gear->length < CHUNK_MIN_BYTES - 1) {
-		const size_t rolled = smaller(bytes.len - at, CHUNK_MIN_BYTES - 1 - gear->length);
-		gear->hash = roll(gear->hash, bytes.data + at, rolled);
-		gear->length += rolled;
-		at += rolled;
-	}
-	return at;
-}
-
-size_t gear_next(struct gear *gear, struct span bytes)
-{
-	const size_t passed = pass_minimum(gear, bytes);
-	const size_t window = smaller(bytes.len - passed, CHUNK_MAX_BYTES - gear->length);
-	if (window == 0)
-		return 0;
-	const size_t found = scan(&gear->hash, bytes.data + passed, window);
-	gear->length += window;
-	const size_t end = found == 0 && gear->length == CHUNK_MAX_BYTES ? window : found;
-	if (end == 0)
-		return 0;
-	gear_init(gear);
-	return passed + end;
+	*hash = rolled;
+	return 0;
 }

@@ -52,45 +52,9 @@ static const uint8_t node_key[32] = {
 };
 static const uint8_t file_key[32] = {0};
 
-/* One line per child, "<id> : <size>\n", hashed. Empties the group. */
-static struct chunk_entry group_close(struct merkle_level *level)
-{
-	char text[MERKLE_FANOUT * LINE_BYTES + 1];
-	size_t len = 0;
-	uint64_t size = 0;
-	for (size_t i = 0; i < level->count; i++) {
-		const struct chunk_entry *const child = &level->pending[i];
-		chunk_id_format(&child->id, text + len);
-		len += CHUNK_ID_TEXT_BYTES - 1;
-		len += (size_t)snprintf(
-			text + len, sizeof text - len, " : %" PRIu64 "\n", child->size);
-		size += child->size;
-	}
-	level->count = 0;
-	level->grouped = true;
-	return (struct chunk_entry){
-		.id = chunk_hash_keyed(node_key, span_of(text, len)), .size = size};
-}
-
-static bool group_is_full(const struct merkle_level *level)
-{
-	if (level->count < GROUP_MIN)
-		return false;
-	return level->count == MERKLE_FANOUT ||
-		chunk_id_modulo_word(&level->pending[level->count - 1].id) % CUT_MODULO == 0;
-}
-
-static void add_at(struct merkle *merkle, size_t depth, struct chunk_entry entry)
-{
-	for (;; depth++) {
-		ASSERT(depth < MERKLE_LEVELS);
-		struct merkle_level *const level = &merkle->levels[depth];
-		level->pending[level->count++] = entry;
-		if (!group_is_full(level))
-			return;
-		entry = group_close(level);
-	}
-}
+static void add_at(struct merkle *merkle, size_t depth, struct chunk_entry entry);
+static bool group_is_full(const struct merkle_level *level);
+static struct chunk_entry group_close(struct merkle_level *level);
 
 void merkle_init(struct merkle *merkle)
 {
@@ -122,4 +86,44 @@ struct chunk_id merkle_file(struct merkle *merkle)
 	const bool empty = merkle->levels[0].count == 0 && !merkle->levels[0].grouped;
 	const struct chunk_id root = merkle_root(merkle);
 	return empty ? root : chunk_hash_keyed(file_key, span_of(root.bytes, CHUNK_ID_BYTES));
+}
+
+static void add_at(struct merkle *merkle, size_t depth, struct chunk_entry entry)
+{
+	for (;; depth++) {
+		ASSERT(depth < MERKLE_LEVELS);
+		struct merkle_level *const level = &merkle->levels[depth];
+		level->pending[level->count++] = entry;
+		if (!group_is_full(level))
+			return;
+		entry = group_close(level);
+	}
+}
+
+static bool group_is_full(const struct merkle_level *level)
+{
+	if (level->count < GROUP_MIN)
+		return false;
+	return level->count == MERKLE_FANOUT ||
+		chunk_id_modulo_word(&level->pending[level->count - 1].id) % CUT_MODULO == 0;
+}
+
+/* One line per child, "<id> : <size>\n", hashed. Empties the group. */
+static struct chunk_entry group_close(struct merkle_level *level)
+{
+	char text[MERKLE_FANOUT * LINE_BYTES + 1];
+	size_t len = 0;
+	uint64_t size = 0;
+	for (size_t i = 0; i < level->count; i++) {
+		const struct chunk_entry *const child = &level->pending[i];
+		chunk_id_format(&child->id, text + len);
+		len += CHUNK_ID_TEXT_BYTES - 1;
+		len += (size_t)snprintf(
+			text + len, sizeof text - len, " : %" PRIu64 "\n", child->size);
+		size += child->size;
+	}
+	level->count = 0;
+	level->grouped = true;
+	return (struct chunk_entry){
+		.id = chunk_hash_keyed(node_key, span_of(text, len)), .size = size};
 }

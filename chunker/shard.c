@@ -74,41 +74,18 @@ static const uint8_t tag[32] = {
 	0xa9,
 };
 
-static struct chunk_id read_id(const uint8_t *record)
-{
-	struct chunk_id id;
-	memcpy(id.bytes, record, CHUNK_ID_BYTES);
-	return id;
-}
-
-static uint32_t read_u32(const uint8_t *record, int at)
-{
-	return (uint32_t)little_endian_get(record + at, 4);
-}
-
-static bool is_bookend(const uint8_t *record)
-{
-	for (size_t i = 0; i < CHUNK_ID_BYTES; i++)
-		if (record[i] != 0xff)
-			return false;
-	return true;
-}
-
-/* `count` records from here on, which then lie behind; NULL when the shard is too short. */
-static const uint8_t *take(struct shard_reader *reader, uint64_t count)
-{
-	const uint8_t *const at = reader->bytes.data + reader->at;
-	if (count > (reader->bytes.len - reader->at) / SHARD_RECORD_BYTES)
-		return NULL;
-	reader->at += (size_t)count * SHARD_RECORD_BYTES;
-	return at;
-}
-
-static int is_cut_off(const struct shard_reader *reader, const char *what, struct error *err)
-{
-	return error_set(err, ERROR_INVALID, "The shard of %zu bytes ends within %s.",
-		reader->bytes.len, what);
-}
+static const uint8_t *take(struct shard_reader *reader, uint64_t count);
+static int is_cut_off(const struct shard_reader *reader, const char *what, struct error *err);
+static bool is_bookend(const uint8_t *record);
+static uint32_t read_u32(const uint8_t *record, int at);
+static struct chunk_id read_id(const uint8_t *record);
+static void put_id(uint8_t *record, const struct chunk_id *id);
+static void put_u32(uint8_t *record, int at, uint32_t value);
+static void write_xorb(struct buffer *out, const struct chunk_id *hash,
+	const struct chunk_entry *chunks, uint32_t count, const uint8_t *key);
+static uint32_t total_of(const struct chunk_entry *chunks, uint32_t count);
+static void write_footer(
+	struct buffer *out, const struct shard_answer *answer, size_t start, uint64_t stored);
 
 int shard_reader_open(struct shard_reader *reader, struct span bytes, struct error *err)
 {
@@ -254,16 +231,6 @@ int shard_reader_answer(struct shard_reader *reader, struct shard_answer *out, s
 	return 0;
 }
 
-static void put_u32(uint8_t *record, int at, uint32_t value)
-{
-	little_endian_put(record + at, value, 4);
-}
-
-static void put_id(uint8_t *record, const struct chunk_id *id)
-{
-	memcpy(record, id->bytes, CHUNK_ID_BYTES);
-}
-
 void shard_write_header(struct buffer *out, uint64_t footer_bytes)
 {
 	uint8_t record[SHARD_RECORD_BYTES];
@@ -296,13 +263,76 @@ void shard_write_file(struct buffer *out, const struct chunk_id *hash,
 	}
 }
 
-static uint32_t total_of(const struct chunk_entry *chunks, uint32_t count)
+void shard_write_xorb(struct buffer *out, const struct chunk_id *hash,
+	const struct chunk_entry *chunks, uint32_t count)
 {
-	uint64_t total = 0;
-	for (uint32_t i = 0; i < count; i++)
-		total += chunks[i].size;
-	ASSERT(total <= UINT32_MAX); /* a xorb has 64 MiB at most */
-	return (uint32_t)total;
+	write_xorb(out, hash, chunks, count, NULL);
+}
+
+void shard_write_bookend(struct buffer *out)
+{
+	uint8_t record[SHARD_RECORD_BYTES] = {0};
+	memset(record, 0xff, CHUNK_ID_BYTES);
+	buffer_add(out, record, sizeof(record));
+}
+
+void shard_write_answer(struct buffer *out, const struct shard_answer *answer,
+	const struct chunk_id *hash, const struct chunk_entry *chunks, uint32_t count)
+{
+	static const uint8_t no_key[SHARD_KEY_BYTES];
+	const bool is_keyed = memcmp(answer->key, no_key, sizeof(no_key)) != 0;
+	const size_t start = out->len;
+	shard_write_header(out, SHARD_FOOTER_BYTES);
+	shard_write_bookend(out);
+	write_xorb(out, hash, chunks, count, is_keyed ? answer->key : NULL);
+	shard_write_bookend(out);
+	write_footer(out, answer, start, total_of(chunks, count));
+}
+
+/* `count` records from here on, which then lie behind; NULL when the shard is too short. */
+static const uint8_t *take(struct shard_reader *reader, uint64_t count)
+{
+	const uint8_t *const at = reader->bytes.data + reader->at;
+	if (count > (reader->bytes.len - reader->at) / SHARD_RECORD_BYTES)
+		return NULL;
+	reader->at += (size_t)count * SHARD_RECORD_BYTES;
+	return at;
+}
+
+static int is_cut_off(const struct shard_reader *reader, const char *what, struct error *err)
+{
+	return error_set(err, ERROR_INVALID, "The shard of %zu bytes ends within %s.",
+		reader->bytes.len, what);
+}
+
+static bool is_bookend(const uint8_t *record)
+{
+	for (size_t i = 0; i < CHUNK_ID_BYTES; i++)
+		if (record[i] != 0xff)
+			return false;
+	return true;
+}
+
+static uint32_t read_u32(const uint8_t *record, int at)
+{
+	return (uint32_t)little_endian_get(record + at, 4);
+}
+
+static struct chunk_id read_id(const uint8_t *record)
+{
+	struct chunk_id id;
+	memcpy(id.bytes, record, CHUNK_ID_BYTES);
+	return id;
+}
+
+static void put_id(uint8_t *record, const struct chunk_id *id)
+{
+	memcpy(record, id->bytes, CHUNK_ID_BYTES);
+}
+
+static void put_u32(uint8_t *record, int at, uint32_t value)
+{
+	little_endian_put(record + at, value, 4);
 }
 
 /* `key` NULL: ids as they are. */
@@ -330,17 +360,13 @@ static void write_xorb(struct buffer *out, const struct chunk_id *hash,
 	}
 }
 
-void shard_write_xorb(struct buffer *out, const struct chunk_id *hash,
-	const struct chunk_entry *chunks, uint32_t count)
+static uint32_t total_of(const struct chunk_entry *chunks, uint32_t count)
 {
-	write_xorb(out, hash, chunks, count, NULL);
-}
-
-void shard_write_bookend(struct buffer *out)
-{
-	uint8_t record[SHARD_RECORD_BYTES] = {0};
-	memset(record, 0xff, CHUNK_ID_BYTES);
-	buffer_add(out, record, sizeof(record));
+	uint64_t total = 0;
+	for (uint32_t i = 0; i < count; i++)
+		total += chunks[i].size;
+	ASSERT(total <= UINT32_MAX); /* a xorb has 64 MiB at most */
+	return (uint32_t)total;
 }
 
 /* There are no lookup tables: they would all lie where the footer does. */
@@ -361,17 +387,4 @@ static void write_footer(
 	little_endian_put(footer + AT_STORED, stored, 8);
 	little_endian_put(footer + AT_FOOTER, at, 8);
 	buffer_add(out, footer, sizeof(footer));
-}
-
-void shard_write_answer(struct buffer *out, const struct shard_answer *answer,
-	const struct chunk_id *hash, const struct chunk_entry *chunks, uint32_t count)
-{
-	static const uint8_t no_key[SHARD_KEY_BYTES];
-	const bool is_keyed = memcmp(answer->key, no_key, sizeof(no_key)) != 0;
-	const size_t start = out->len;
-	shard_write_header(out, SHARD_FOOTER_BYTES);
-	shard_write_bookend(out);
-	write_xorb(out, hash, chunks, count, is_keyed ? answer->key : NULL);
-	shard_write_bookend(out);
-	write_footer(out, answer, start, total_of(chunks, count));
 }

@@ -13,124 +13,44 @@
 
 enum { HELP_MAX_BYTES = 64 * 1024 };
 
-static void print_help(const struct command *command, FILE *to)
-{
-	struct buffer text;
-	buffer_init(&text, HELP_MAX_BYTES);
-	if (command == NULL)
-		help_print_overview(&text);
-	else
-		help_print_command(command, &text);
-	fputs(buffer_text(&text), to);
-	buffer_release(&text);
-}
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c);
+static int run(const struct command *command, char *const *words, size_t count);
+static int read_options(struct session *session, struct options *options,
+	const struct command *command, char *const *words, size_t count, struct error *err);
+static int check_arguments(
+	struct session *session, const struct command *command, struct error *err);
+static void print_help(const struct command *command, FILE *to);
+static int run_command(struct session *session, const struct command *command, struct error *err);
+static int set_remote(struct session *session, const struct command *command, struct error *err);
+static int exit_status(const struct session *session, const struct command *command, int result,
+	const struct error *err);
+static int help(const char *name);
+static int misused(const struct error *err);
+static int run_at(char *const *words, size_t count, size_t at);
 
-static int misused(const struct error *err)
+int main(int argc, char **argv)
 {
-	fprintf(stderr, "deltabucket: %s\n", err->text);
+	struct error err = {0};
+	size_t at = 0;
+	const size_t count = argc > 1 ? (size_t)argc - 1 : 0;
+	char *const *const words = argv + 1;
+	signal(SIGPIPE, SIG_IGN);
+	cut_file_guard();
+	if (count > 0 && is_one_of(words[0], "--version", "-V", "-v"))
+		return run(command_table_find("version", &err), words + 1, 0);
+	if (count > 0 && is_one_of(words[0], "help", "--help", "-h"))
+		return help(count > 1 ? words[1] : NULL);
+	if (options_find_command(words, count, &at, &err) != 0)
+		return misused(&err);
+	if (at < count)
+		return run_at(words, count, at);
+	print_help(NULL, stderr);
 	return EXIT_CODE_USAGE;
 }
 
-static int help(const char *name)
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
 {
-	struct error err = {0};
-	const struct command *const command = name == NULL ? NULL : command_table_find(name, &err);
-	if (name != NULL && command == NULL)
-		return misused(&err);
-	print_help(command, stdout);
-	return EXIT_CODE_OK;
-}
-
-/* The server, from wherever it was given. */
-static int set_remote(struct session *session, const struct command *command, struct error *err)
-{
-	const struct options *const options = session->options;
-	if (options->endpoint == NULL)
-		return session_usage(session, err,
-			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `deltabucket login ENDPOINT` once");
-	if (strncmp(options->endpoint, "https://", 8) != 0 &&
-		strncmp(options->endpoint, "http://", 7) != 0)
-		return session_usage(session, err,
-			"the endpoint %s does not begin with https:// or http://",
-			options->endpoint);
-	session->remote_options = (struct remote_options){
-		.endpoint = options->endpoint,
-		.token = options->token,
-		.ca = options->ca,
-		.retries = options->retries.given ? (unsigned)options->retries.value
-						  : command->retries,
-		.interrupt = session->interrupt,
-		.output = &session->output,
-	};
-	return 0;
-}
-
-static int check_arguments(
-	struct session *session, const struct command *command, struct error *err)
-{
-	const size_t count = session->options->argument_count;
-	if (count >= command->least && count <= command->most)
-		return 0;
-	const bool is_more = count > command->most;
-	const size_t limit = is_more ? command->most : command->least;
-	const char *const bound = command->least == command->most ? ""
-		: is_more                                         ? "at most "
-								  : "at least ";
-	return session_usage(session, err,
-		"%s takes %s%zu argument%s, not %zu; usage: deltabucket %s [FLAGS] %s (--help lists the flags)",
-		command->name, bound, limit, limit == 1 ? "" : "s", count, command->name,
-		command->arguments);
-}
-
-static int read_options(struct session *session, struct options *options,
-	const struct command *command, char *const *words, size_t count, struct error *err)
-{
-	session->usage = true; /* until all of it is understood */
-	const int parsed = options_parse(options, command->bit, words, count, err);
-	session->output = (struct output){.json = options->json, .quiet = options->quiet};
-	if (parsed != 0)
-		return -1;
-	if (options->help)
-		return 0;
-	char *const config = options_config_path();
-	const int result =
-		(command->bit & COMMAND_REMOTE) != 0 ? options_complete(options, config, err) : 0;
-	if (config != NULL && options_has_stored_token(options) && profile_is_exposed(config))
-		output_note(&session->output,
-			"%s holds a token, and others than its owner may read it; chmod 600 keeps it from them",
-			config);
-	free(config);
-	if (result != 0 || check_arguments(session, command, err) != 0)
-		return -1;
-	session->usage = false;
-	return 0;
-}
-
-static int exit_status(const struct session *session, const struct command *command, int result,
-	const struct error *err)
-{
-	const int signal = interrupt_signal(session->interrupt);
-	if (result == 0)
-		return EXIT_CODE_OK;
-	if (signal == SIGTERM && command->bit == COMMAND_FOLLOW)
-		return EXIT_CODE_OK; /* how a follower is meant to end */
-	if (signal != 0)
-		return EXIT_CODE_SIGNAL_BASE + signal;
-	if (session->usage ||
-		(err->kind == ERROR_INVALID && (command->bit & COMMAND_WORDS_ALONE) != 0))
-		return EXIT_CODE_USAGE;
-	return (int)exit_code_of(err->kind);
-}
-
-/* Commands that only compute keep the default signals: they leave nothing under the name they were
- * given until it is whole. */
-static int run_command(struct session *session, const struct command *command, struct error *err)
-{
-	if ((command->bit & COMMAND_REMOTE) == 0)
-		return command->run(session, err);
-	session->interrupt = interrupt_start();
-	const int result = set_remote(session, command, err);
-	return result == 0 ? command->run(session, err) : -1;
+	return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
 static int run(const struct command *command, char *const *words, size_t count)
@@ -157,6 +77,126 @@ static int run(const struct command *command, char *const *words, size_t count)
 	return status;
 }
 
+static int read_options(struct session *session, struct options *options,
+	const struct command *command, char *const *words, size_t count, struct error *err)
+{
+	session->usage = true; /* until all of it is understood */
+	const int parsed = options_parse(options, command->bit, words, count, err);
+	session->output = (struct output){.json = options->json, .quiet = options->quiet};
+	if (parsed != 0)
+		return -1;
+	if (options->help)
+		return 0;
+	char *const config = options_config_path();
+	const int result =
+		(command->bit & COMMAND_REMOTE) != 0 ? options_complete(options, config, err) : 0;
+	if (config != NULL && options_has_stored_token(options) && profile_is_exposed(config))
+		output_note(&session->output,
+			"%s holds a token, and others than its owner may read it; chmod 600 keeps it from them",
+			config);
+	free(config);
+	if (result != 0 || check_arguments(session, command, err) != 0)
+		return -1;
+	session->usage = false;
+	return 0;
+}
+
+static int check_arguments(
+	struct session *session, const struct command *command, struct error *err)
+{
+	const size_t count = session->options->argument_count;
+	if (count >= command->least && count <= command->most)
+		return 0;
+	const bool is_more = count > command->most;
+	const size_t limit = is_more ? command->most : command->least;
+	const char *const bound = command->least == command->most ? ""
+		: is_more                                         ? "at most "
+								  : "at least ";
+	return session_usage(session, err,
+		"%s takes %s%zu argument%s, not %zu; usage: deltabucket %s [FLAGS] %s (--help lists the flags)",
+		command->name, bound, limit, limit == 1 ? "" : "s", count, command->name,
+		command->arguments);
+}
+
+static void print_help(const struct command *command, FILE *to)
+{
+	struct buffer text;
+	buffer_init(&text, HELP_MAX_BYTES);
+	if (command == NULL)
+		help_print_overview(&text);
+	else
+		help_print_command(command, &text);
+	fputs(buffer_text(&text), to);
+	buffer_release(&text);
+}
+
+/* Commands that only compute keep the default signals: they leave nothing under the name they were
+ * given until it is whole. */
+static int run_command(struct session *session, const struct command *command, struct error *err)
+{
+	if ((command->bit & COMMAND_REMOTE) == 0)
+		return command->run(session, err);
+	session->interrupt = interrupt_start();
+	const int result = set_remote(session, command, err);
+	return result == 0 ? command->run(session, err) : -1;
+}
+
+/* The server, from wherever it was given. */
+static int set_remote(struct session *session, const struct command *command, struct error *err)
+{
+	const struct options *const options = session->options;
+	if (options->endpoint == NULL)
+		return session_usage(session, err,
+			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `deltabucket login ENDPOINT` once");
+	if (strncmp(options->endpoint, "https://", 8) != 0 &&
+		strncmp(options->endpoint, "http://", 7) != 0)
+		return session_usage(session, err,
+			"the endpoint %s does not begin with https:// or http://",
+			options->endpoint);
+	session->remote_options = (struct remote_options){
+		.endpoint = options->endpoint,
+		.token = options->token,
+		.ca = options->ca,
+		.retries = options->retries.given ? (unsigned)options->retries.value
+						  : command->retries,
+		.interrupt = session->interrupt,
+		.output = &session->output,
+	};
+	return 0;
+}
+
+static int exit_status(const struct session *session, const struct command *command, int result,
+	const struct error *err)
+{
+	const int signal = interrupt_signal(session->interrupt);
+	if (result == 0)
+		return EXIT_CODE_OK;
+	if (signal == SIGTERM && command->bit == COMMAND_FOLLOW)
+		return EXIT_CODE_OK; /* how a follower is meant to end */
+	if (signal != 0)
+		return EXIT_CODE_SIGNAL_BASE + signal;
+	if (session->usage ||
+		(err->kind == ERROR_INVALID && (command->bit & COMMAND_WORDS_ALONE) != 0))
+		return EXIT_CODE_USAGE;
+	return (int)exit_code_of(err->kind);
+}
+
+static int help(const char *name)
+{
+	struct error err = {0};
+	const struct command *const command = name == NULL ? NULL : command_table_find(name, &err);
+	if (name != NULL && command == NULL)
+		return misused(&err);
+	print_help(command, stdout);
+	return EXIT_CODE_OK;
+}
+
+static int misused(const struct error *err)
+{
+	fprintf(stderr, "deltabucket: %s\n", err->text);
+	return EXIT_CODE_USAGE;
+}
+
 /* Runs the command at words[at] with the flags before it and all that stands behind it. */
 static int run_at(char *const *words, size_t count, size_t at)
 {
@@ -170,29 +210,4 @@ static int run_at(char *const *words, size_t count, size_t at)
 	const int status = run(command, rest, count - 1);
 	free(rest);
 	return status;
-}
-
-static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
-{
-	return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
-}
-
-int main(int argc, char **argv)
-{
-	struct error err = {0};
-	size_t at = 0;
-	const size_t count = argc > 1 ? (size_t)argc - 1 : 0;
-	char *const *const words = argv + 1;
-	signal(SIGPIPE, SIG_IGN);
-	cut_file_guard();
-	if (count > 0 && is_one_of(words[0], "--version", "-V", "-v"))
-		return run(command_table_find("version", &err), words + 1, 0);
-	if (count > 0 && is_one_of(words[0], "help", "--help", "-h"))
-		return help(count > 1 ? words[1] : NULL);
-	if (options_find_command(words, count, &at, &err) != 0)
-		return misused(&err);
-	if (at < count)
-		return run_at(words, count, at);
-	print_help(NULL, stderr);
-	return EXIT_CODE_USAGE;
 }

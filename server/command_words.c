@@ -4,42 +4,31 @@
 
 #include "base/near_word.h"
 
-static int add(struct command_list *list, const char *item, const char *name, struct error *err)
-{
-	if (list->count == COMMAND_LIST_MAX)
-		return error_set(
-			err, ERROR_INVALID, "%s is given over %d times", name, COMMAND_LIST_MAX);
-	list->items[list->count++] = item;
-	return 0;
-}
-
-static int refuse(
-	const struct command_flag *flags, size_t flag_count, struct span name, struct error *err)
-{
-	struct near_word near;
-	char hint[NEAR_WORD_HINT_BYTES];
-	near_word_begin(&near, name);
-	for (size_t i = 0; i < flag_count; i++)
-		near_word_offer(&near, flags[i].name);
-	return error_set(err, ERROR_INVALID, "there is no flag %.*s%s",
-		(int)span_slice(name, 0, 100).len, (const char *)name.data,
-		near_word_hint(&near, hint));
-}
-
+static int take_flag(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, int *at, struct error *err);
 static const struct command_flag *find(
-	const struct command_flag *flags, size_t flag_count, struct span name)
-{
-	for (size_t i = 0; i < flag_count; i++)
-		if (span_equal_text(name, flags[i].name))
-			return &flags[i];
-	return NULL;
-}
+	const struct command_flag *flags, size_t flag_count, struct span name);
+static int refuse(
+	const struct command_flag *flags, size_t flag_count, struct span name, struct error *err);
+static int set_value(const struct command_flag *flag, const char *value, struct error *err);
+static int add(struct command_list *list, const char *item, const char *name, struct error *err);
 
-static int set_value(const struct command_flag *flag, const char *value, struct error *err)
+int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, bool *out_help, struct command_list *out_arguments, struct error *err)
 {
-	if (flag->list != NULL)
-		return add(flag->list, value, flag->name, err);
-	*flag->text = value;
+	*out_help = false;
+	*out_arguments = (struct command_list){.count = 0};
+	for (int i = 0; i < count; i++) {
+		if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
+			*out_help = true;
+			return 0;
+		}
+		const int outcome = words[i][0] == '-' && words[i][1] != '\0'
+			? take_flag(flags, flag_count, count, words, &i, err)
+			: add(out_arguments, words[i], "an argument", err);
+		if (outcome != 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -65,21 +54,41 @@ static int take_flag(const struct command_flag *flags, size_t flag_count, int co
 	return set_value(flag, equals != NULL ? equals + 1 : words[++*at], err);
 }
 
-int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
-	char *const *words, bool *out_help, struct command_list *out_arguments, struct error *err)
+static const struct command_flag *find(
+	const struct command_flag *flags, size_t flag_count, struct span name)
 {
-	*out_help = false;
-	*out_arguments = (struct command_list){.count = 0};
-	for (int i = 0; i < count; i++) {
-		if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
-			*out_help = true;
-			return 0;
-		}
-		const int outcome = words[i][0] == '-' && words[i][1] != '\0'
-			? take_flag(flags, flag_count, count, words, &i, err)
-			: add(out_arguments, words[i], "an argument", err);
-		if (outcome != 0)
-			return -1;
-	}
+	for (size_t i = 0; i < flag_count; i++)
+		if (span_equal_text(name, flags[i].name))
+			return &flags[i];
+	return NULL;
+}
+
+static int refuse(
+	const struct command_flag *flags, size_t flag_count, struct span name, struct error *err)
+{
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	near_word_begin(&near, name);
+	for (size_t i = 0; i < flag_count; i++)
+		near_word_offer(&near, flags[i].name);
+	return error_set(err, ERROR_INVALID, "there is no flag %.*s%s",
+		(int)span_slice(name, 0, 100).len, (const char *)name.data,
+		near_word_hint(&near, hint));
+}
+
+static int set_value(const struct command_flag *flag, const char *value, struct error *err)
+{
+	if (flag->list != NULL)
+		return add(flag->list, value, flag->name, err);
+	*flag->text = value;
+	return 0;
+}
+
+static int add(struct command_list *list, const char *item, const char *name, struct error *err)
+{
+	if (list->count == COMMAND_LIST_MAX)
+		return error_set(
+			err, ERROR_INVALID, "%s is given over %d times", name, COMMAND_LIST_MAX);
+	list->items[list->count++] = item;
 	return 0;
 }

@@ -28,26 +28,6 @@ struct loading {
 	bool in_file;
 };
 
-static void list_clear(struct configuration_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		free(list->items[i]);
-	free(list->items);
-	*list = (struct configuration_list){NULL, 0};
-}
-
-static int list_add(
-	struct configuration_list *list, struct span item, const char *name, struct error *err)
-{
-	if (list->count == LIST_MAX)
-		return error_set(err, ERROR_INVALID, "%s has over %d values", name, LIST_MAX);
-	list->items = memory_grow(list->items, list->count + 1, sizeof *list->items);
-	char *const text = memory_new(item.len + 1);
-	memcpy(text, item.data, item.len);
-	list->items[list->count++] = text;
-	return 0;
-}
-
 /* Units that others can be given in. */
 static const struct scale {
 	const char *unit;
@@ -64,218 +44,104 @@ static const struct scale {
 	{"hours", QUANTITY_SECONDS, 3600, "7d"},
 };
 
-/* NULL: a mere number. */
-static const struct scale *find_scale(const struct setting *setting)
-{
-	for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
-		if (strcmp(scales[i].unit, setting->unit) == 0)
-			return &scales[i];
-	return NULL;
-}
+static const char PREFIX[] = "DELTABUCKET_";
 
-/* "32MiB/s" is 32MiB where the setting is a rate. */
-static bool read_number(const struct scale *scale, const char *value, uint64_t *out)
-{
-	struct span text = span_trim(span_text(value));
-	if (scale == NULL)
-		return span_parse_u64(text, out);
-	if (span_ends_text(span_text(scale->unit), "/s") && span_ends_text(text, "/s"))
-		text = span_slice(text, 0, text.len - 2);
-	return quantity_parse(text, scale->kind, scale->size, out);
-}
+struct special {
+	const char *flag;
+	enum configuration_request request;
+};
+static const struct special specials[] = {{"--help", CONFIGURATION_HELP},
+	{"-h", CONFIGURATION_HELP}, {"--version", CONFIGURATION_VERSION},
+	{"--print-config-docs", CONFIGURATION_DOCS}};
 
+static bool read_name(const char *variable, struct span *out_name, const char **out_value);
+static size_t find_setting(struct span given);
+static bool is_setting(const char *name, struct span given);
+static char fold(char character);
+static bool is_known_beside(struct span name);
+static void tell_stray(struct log *log, struct span name);
+static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES]);
+static void fold_name(struct span given, char folded[NEAR_MAX_BYTES]);
+static const char *find_config_file(int count, char *const *arguments, char *const *environment);
+static int read_defaults(struct loading *loading);
+static int set_value(struct loading *loading, size_t at, const char *value);
+static void list_clear(struct configuration_list *list);
 static int set_number(const struct setting *setting, uint64_t *field, const char *value,
-	const char *from, struct error *err)
-{
-	const struct scale *const scale = find_scale(setting);
-	uint64_t number;
-	if (!read_number(scale, value, &number) || number < setting->least ||
-		number > setting->most)
-		return error_set(err, ERROR_INVALID,
-			"%s: %s must be a number of %s from %llu to %llu%s%s, not '%s'", from,
-			setting->name, setting->unit, (unsigned long long)setting->least,
-			(unsigned long long)setting->most,
-			scale != NULL ? ", or with a unit like " : "",
-			scale != NULL ? scale->example : "", value);
-	*field = number;
-	return 0;
-}
-
+	const char *from, struct error *err);
+static const struct scale *find_scale(const struct setting *setting);
+static bool read_number(const struct scale *scale, const char *value, uint64_t *out);
 static int set_flag(const struct setting *setting, bool *field, const char *value, const char *from,
-	struct error *err)
-{
-	static const struct {
-		const char *word;
-		bool meaning;
-	} words[] = {{"1", true}, {"true", true}, {"yes", true}, {"on", true}, {"0", false},
-		{"false", false}, {"no", false}, {"off", false}};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (span_equal_nocase(span_text(value), words[i].word)) {
-			*field = words[i].meaning;
-			return 0;
-		}
-	return error_set(err, ERROR_INVALID, "%s: %s must be yes or no, not '%s'", from,
-		setting->name, value);
-}
-
-static int check_word(
-	const struct setting *setting, const char *value, const char *from, struct error *err)
-{
-	return setting_rule_check(setting->name, value, err) == 0 ? 0 : error_wrap(err, "%s", from);
-}
-
+	struct error *err);
 static int set_list(const struct setting *setting, struct configuration_list *list,
-	const char *value, const char *from, struct error *err)
+	const char *value, const char *from, struct error *err);
+static int list_add(
+	struct configuration_list *list, struct span item, const char *name, struct error *err);
+static int check_word(
+	const struct setting *setting, const char *value, const char *from, struct error *err);
+static int set_text(const struct setting *setting, char **text, const char *value, const char *from,
+	struct error *err);
+static bool find_special(
+	int count, char *const *arguments, enum configuration_request *out_request);
+static bool take_special(const char *argument, enum configuration_request *out_request);
+static int read_sources(struct loading *loading, const char *file, int count,
+	char *const *arguments, char *const *environment, enum configuration_request *out_request);
+static int read_file(struct loading *loading, const char *path);
+static int take_file_line(void *taker, const struct setting_line *line, struct error *err);
+static size_t find_below(const char *section, const char *name);
+static int refuse_entry(struct loading *loading, const char *section, const char *name);
+static void find_near_below(
+	const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES]);
+static int read_environment(struct loading *loading, char *const *environment);
+static int read_flags(struct loading *loading, int count, char *const *arguments,
+	enum configuration_request *out_request);
+static int take_flag(struct loading *loading, int count, char *const *arguments, int *at);
+static int refuse_word(struct loading *loading, const char *before, const char *argument);
+static int refuse_flag(struct loading *loading, struct span name);
+static int check(const struct loading *loading);
+static const char *place_of(const struct loading *loading, const char *name);
+static int check_certificate(const struct loading *loading);
+static int refuse_half(const struct loading *loading, const char *set, const char *missing);
+static int check_file(const struct loading *loading, const char *name, const char *path);
+
+void configuration_tell_strays(char *const *environment, struct log *log)
 {
-	struct span rest = span_text(value);
-	struct span item;
-	while (span_split(&rest, ',', &item)) {
-		item = span_trim(item);
-		if (item.len > 0 &&
-			(list_add(list, item, setting->name, err) != 0 ||
-				check_word(setting, list->items[list->count - 1], from, err) != 0))
-			return -1;
-	}
-	return 0;
+	struct span name;
+	const char *value;
+	for (; *environment != NULL; environment++)
+		if (read_name(*environment, &name, &value) && find_setting(name) == setting_count &&
+			!is_known_beside(name))
+			tell_stray(log, name);
 }
 
-static int set_text(const struct setting *setting, char **text, const char *value, const char *from,
+int configuration_load(struct configuration *configuration, int argument_count,
+	char *const *arguments, char *const *environment, enum configuration_request *out_request,
 	struct error *err)
 {
-	free(*text);
-	*text = value[0] == '\0' ? NULL : memory_copy_text(value);
-	return check_word(setting, value, from, err);
-}
-
-static int set_value(struct loading *loading, size_t at, const char *value)
-{
-	const struct setting *const setting = &settings[at];
-	void *const field = (char *)loading->configuration + setting->offset;
-	if (strlen(value) > VALUE_MAX_BYTES)
-		return error_set(loading->err, ERROR_INVALID, "%s: %s is over %d bytes",
-			loading->from, setting->name, VALUE_MAX_BYTES);
-	if (loading->in_file && setting->type != SETTING_LIST &&
-		loading->origin[at] == loading->source)
-		return error_set(loading->err, ERROR_INVALID, "%s: %s is set twice", loading->from,
-			setting->name);
-	if (setting->type == SETTING_LIST && loading->origin[at] != loading->source)
-		list_clear(field);
-	loading->origin[at] = loading->source;
-	free(loading->places[at]);
-	loading->places[at] = memory_copy_text(loading->from);
-	if (setting->type == SETTING_NUMBER)
-		return set_number(setting, field, value, loading->from, loading->err);
-	if (setting->type == SETTING_FLAG)
-		return set_flag(setting, field, value, loading->from, loading->err);
-	if (setting->type == SETTING_LIST)
-		return set_list(setting, field, value, loading->from, loading->err);
-	return set_text(setting, field, value, loading->from, loading->err);
-}
-
-/* Flags write '-' for '_', the environment capitals. */
-static char fold(char character)
-{
-	if (character == '-')
-		return '_';
-	return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
-}
-
-static bool is_setting(const char *name, struct span given)
-{
-	if (strlen(name) != given.len)
-		return false;
-	for (size_t i = 0; i < given.len; i++)
-		if (fold((char)given.data[i]) != name[i])
-			return false;
-	return true;
-}
-
-static size_t find_setting(struct span given)
-{
-	size_t at = 0;
-	while (at < setting_count && !is_setting(settings[at].name, given))
-		at++;
-	return at;
-}
-
-static void fold_name(struct span given, char folded[NEAR_MAX_BYTES])
-{
-	const struct span clipped = span_slice(given, 0, NEAR_MAX_BYTES - 1);
-	for (size_t i = 0; i < clipped.len; i++)
-		folded[i] = fold((char)clipped.data[i]);
-	folded[clipped.len] = '\0';
-}
-
-/* The setting of the nearest name, with its underscores. */
-static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES])
-{
-	fold_name(given, folded);
-	near_word_begin(near, span_text(folded));
+	ASSERT(setting_count <= SETTINGS_MAX);
+	struct loading loading = {.configuration = configuration, .err = err};
+	const char *const file = find_config_file(argument_count, arguments, environment);
+	memset(configuration, 0, sizeof *configuration);
+	*out_request = CONFIGURATION_RUN;
+	int outcome = read_defaults(&loading);
+	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
+		outcome = read_sources(
+			&loading, file, argument_count, arguments, environment, out_request);
 	for (size_t i = 0; i < setting_count; i++)
-		near_word_offer(near, settings[i].name);
-}
-
-/* "interval" below [gc] is gc_interval; a whole name is itself below any heading. */
-static size_t find_below(const char *section, const char *name)
-{
-	struct buffer both;
-	const size_t whole = find_setting(span_text(name));
-	if (whole < setting_count || section[0] == '\0')
-		return whole;
-	buffer_init(&both, VALUE_MAX_BYTES);
-	buffer_format(&both, "%s_%s", section, name);
-	const size_t at = find_setting(buffer_span(&both));
-	buffer_release(&both);
-	return at;
-}
-
-/* Of what may stand below the heading: the rest of a setting's name that begins with it, or else a
- * whole name. */
-static void find_near_below(
-	const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES])
-{
-	char begin[NEAR_MAX_BYTES];
-	fold_name(span_text(heading), begin);
-	find_near(span_text(name), near, folded);
-	const size_t len = strlen(begin);
-	for (size_t i = 0; len > 0 && i < setting_count; i++)
-		if (strncmp(settings[i].name, begin, len) == 0 && settings[i].name[len] == '_')
-			near_word_offer(near, settings[i].name + len + 1);
-}
-
-static int refuse_entry(struct loading *loading, const char *section, const char *name)
-{
-	struct near_word near;
-	char hint[NEAR_WORD_HINT_BYTES];
-	char folded[NEAR_MAX_BYTES];
-	find_near_below(section, name, &near, folded);
-	return error_set(loading->err, ERROR_INVALID,
-		"%s: there is no setting '%.100s'%s%.100s%s%s", loading->from, name,
-		section[0] != '\0' ? " below [" : "", section, section[0] != '\0' ? "]" : "",
-		near_word_hint(&near, hint));
-}
-
-static int take_file_line(void *taker, const struct setting_line *line, struct error *err)
-{
-	struct loading *const loading = taker;
-	(void)err; /* is loading->err */
-	const size_t at = find_below(line->heading, line->name);
-	loading->from = line->from;
-	if (at == setting_count)
-		return refuse_entry(loading, line->heading, line->name);
-	return set_value(loading, at, line->value);
-}
-
-static int read_file(struct loading *loading, const char *path)
-{
-	loading->source++;
-	loading->in_file = true;
-	const int outcome = setting_file_read(path, take_file_line, loading, loading->err);
-	loading->in_file = false;
+		free(loading.places[i]);
 	return outcome;
 }
 
-static const char PREFIX[] = "DELTABUCKET_";
+void configuration_release(struct configuration *configuration)
+{
+	for (size_t i = 0; i < setting_count; i++) {
+		void *const field = (char *)configuration + settings[i].offset;
+		if (settings[i].type == SETTING_LIST)
+			list_clear(field);
+		if (settings[i].type == SETTING_TEXT)
+			free(*(char **)field);
+	}
+	memset(configuration, 0, sizeof *configuration);
+}
 
 /* NAME of "DELTABUCKET_NAME=value"; false: another variable. */
 static bool read_name(const char *variable, struct span *out_name, const char **out_value)
@@ -289,25 +155,30 @@ static bool read_name(const char *variable, struct span *out_name, const char **
 	return true;
 }
 
-/* Other names are not the settings'; configuration_tell_strays knows those that are nobody's. */
-static int read_environment(struct loading *loading, char *const *environment)
+static size_t find_setting(struct span given)
 {
-	struct span name;
-	const char *value;
-	char from[FROM_MAX_BYTES];
-	loading->source++;
-	for (; *environment != NULL; environment++) {
-		const size_t at =
-			read_name(*environment, &name, &value) ? find_setting(name) : setting_count;
-		if (at == setting_count)
-			continue;
-		snprintf(from, sizeof from, "environment, %s%.*s", PREFIX, (int)name.len,
-			(const char *)name.data);
-		loading->from = from;
-		if (set_value(loading, at, value) != 0)
-			return -1;
-	}
-	return 0;
+	size_t at = 0;
+	while (at < setting_count && !is_setting(settings[at].name, given))
+		at++;
+	return at;
+}
+
+static bool is_setting(const char *name, struct span given)
+{
+	if (strlen(name) != given.len)
+		return false;
+	for (size_t i = 0; i < given.len; i++)
+		if (fold((char)given.data[i]) != name[i])
+			return false;
+	return true;
+}
+
+/* Flags write '-' for '_', the environment capitals. */
+static char fold(char character)
+{
+	if (character == '-')
+		return '_';
+	return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
 }
 
 /* The variables of the root key, of the client, of the commands that it starts, of the project's
@@ -348,23 +219,183 @@ static void tell_stray(struct log *log, struct span name)
 	buffer_release(&text);
 }
 
-void configuration_tell_strays(char *const *environment, struct log *log)
+/* The setting of the nearest name, with its underscores. */
+static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES])
 {
-	struct span name;
-	const char *value;
-	for (; *environment != NULL; environment++)
-		if (read_name(*environment, &name, &value) && find_setting(name) == setting_count &&
-			!is_known_beside(name))
-			tell_stray(log, name);
+	fold_name(given, folded);
+	near_word_begin(near, span_text(folded));
+	for (size_t i = 0; i < setting_count; i++)
+		near_word_offer(near, settings[i].name);
 }
 
-struct special {
-	const char *flag;
-	enum configuration_request request;
-};
-static const struct special specials[] = {{"--help", CONFIGURATION_HELP},
-	{"-h", CONFIGURATION_HELP}, {"--version", CONFIGURATION_VERSION},
-	{"--print-config-docs", CONFIGURATION_DOCS}};
+static void fold_name(struct span given, char folded[NEAR_MAX_BYTES])
+{
+	const struct span clipped = span_slice(given, 0, NEAR_MAX_BYTES - 1);
+	for (size_t i = 0; i < clipped.len; i++)
+		folded[i] = fold((char)clipped.data[i]);
+	folded[clipped.len] = '\0';
+}
+
+static const char *find_config_file(int count, char *const *arguments, char *const *environment)
+{
+	for (int i = 0; i < count; i++) {
+		if (strncmp(arguments[i], "--config=", 9) == 0)
+			return arguments[i] + 9;
+		if (strcmp(arguments[i], "--config") == 0 && i + 1 < count)
+			return arguments[i + 1];
+	}
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, "DELTABUCKET_CONFIG=", 19) == 0)
+			return *environment + 19;
+	return NULL;
+}
+
+static int read_defaults(struct loading *loading)
+{
+	loading->source++;
+	loading->from = "default";
+	for (size_t i = 0; i < setting_count; i++)
+		if (settings[i].standard[0] != '\0' &&
+			set_value(loading, i, settings[i].standard) != 0)
+			return -1;
+	return 0;
+}
+
+static int set_value(struct loading *loading, size_t at, const char *value)
+{
+	const struct setting *const setting = &settings[at];
+	void *const field = (char *)loading->configuration + setting->offset;
+	if (strlen(value) > VALUE_MAX_BYTES)
+		return error_set(loading->err, ERROR_INVALID, "%s: %s is over %d bytes",
+			loading->from, setting->name, VALUE_MAX_BYTES);
+	if (loading->in_file && setting->type != SETTING_LIST &&
+		loading->origin[at] == loading->source)
+		return error_set(loading->err, ERROR_INVALID, "%s: %s is set twice", loading->from,
+			setting->name);
+	if (setting->type == SETTING_LIST && loading->origin[at] != loading->source)
+		list_clear(field);
+	loading->origin[at] = loading->source;
+	free(loading->places[at]);
+	loading->places[at] = memory_copy_text(loading->from);
+	if (setting->type == SETTING_NUMBER)
+		return set_number(setting, field, value, loading->from, loading->err);
+	if (setting->type == SETTING_FLAG)
+		return set_flag(setting, field, value, loading->from, loading->err);
+	if (setting->type == SETTING_LIST)
+		return set_list(setting, field, value, loading->from, loading->err);
+	return set_text(setting, field, value, loading->from, loading->err);
+}
+
+static void list_clear(struct configuration_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+	*list = (struct configuration_list){NULL, 0};
+}
+
+static int set_number(const struct setting *setting, uint64_t *field, const char *value,
+	const char *from, struct error *err)
+{
+	const struct scale *const scale = find_scale(setting);
+	uint64_t number;
+	if (!read_number(scale, value, &number) || number < setting->least ||
+		number > setting->most)
+		return error_set(err, ERROR_INVALID,
+			"%s: %s must be a number of %s from %llu to %llu%s%s, not '%s'", from,
+			setting->name, setting->unit, (unsigned long long)setting->least,
+			(unsigned long long)setting->most,
+			scale != NULL ? ", or with a unit like " : "",
+			scale != NULL ? scale->example : "", value);
+	*field = number;
+	return 0;
+}
+
+/* NULL: a mere number. */
+static const struct scale *find_scale(const struct setting *setting)
+{
+	for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
+		if (strcmp(scales[i].unit, setting->unit) == 0)
+			return &scales[i];
+	return NULL;
+}
+
+/* "32MiB/s" is 32MiB where the setting is a rate. */
+static bool read_number(const struct scale *scale, const char *value, uint64_t *out)
+{
+	struct span text = span_trim(span_text(value));
+	if (scale == NULL)
+		return span_parse_u64(text, out);
+	if (span_ends_text(span_text(scale->unit), "/s") && span_ends_text(text, "/s"))
+		text = span_slice(text, 0, text.len - 2);
+	return quantity_parse(text, scale->kind, scale->size, out);
+}
+
+static int set_flag(const struct setting *setting, bool *field, const char *value, const char *from,
+	struct error *err)
+{
+	static const struct {
+		const char *word;
+		bool meaning;
+	} words[] = {{"1", true}, {"true", true}, {"yes", true}, {"on", true}, {"0", false},
+		{"false", false}, {"no", false}, {"off", false}};
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (span_equal_nocase(span_text(value), words[i].word)) {
+			*field = words[i].meaning;
+			return 0;
+		}
+	return error_set(err, ERROR_INVALID, "%s: %s must be yes or no, not '%s'", from,
+		setting->name, value);
+}
+
+static int set_list(const struct setting *setting, struct configuration_list *list,
+	const char *value, const char *from, struct error *err)
+{
+	struct span rest = span_text(value);
+	struct span item;
+	while (span_split(&rest, ',', &item)) {
+		item = span_trim(item);
+		if (item.len > 0 &&
+			(list_add(list, item, setting->name, err) != 0 ||
+				check_word(setting, list->items[list->count - 1], from, err) != 0))
+			return -1;
+	}
+	return 0;
+}
+
+static int list_add(
+	struct configuration_list *list, struct span item, const char *name, struct error *err)
+{
+	if (list->count == LIST_MAX)
+		return error_set(err, ERROR_INVALID, "%s has over %d values", name, LIST_MAX);
+	list->items = memory_grow(list->items, list->count + 1, sizeof *list->items);
+	char *const text = memory_new(item.len + 1);
+	memcpy(text, item.data, item.len);
+	list->items[list->count++] = text;
+	return 0;
+}
+
+static int check_word(
+	const struct setting *setting, const char *value, const char *from, struct error *err)
+{
+	return setting_rule_check(setting->name, value, err) == 0 ? 0 : error_wrap(err, "%s", from);
+}
+
+static int set_text(const struct setting *setting, char **text, const char *value, const char *from,
+	struct error *err)
+{
+	free(*text);
+	*text = value[0] == '\0' ? NULL : memory_copy_text(value);
+	return check_word(setting, value, from, err);
+}
+
+static bool find_special(int count, char *const *arguments, enum configuration_request *out_request)
+{
+	for (int i = 0; i < count; i++)
+		if (take_special(arguments[i], out_request))
+			return true;
+	return false;
+}
 
 static bool take_special(const char *argument, enum configuration_request *out_request)
 {
@@ -374,6 +405,136 @@ static bool take_special(const char *argument, enum configuration_request *out_r
 			return true;
 		}
 	return false;
+}
+
+static int read_sources(struct loading *loading, const char *file, int count,
+	char *const *arguments, char *const *environment, enum configuration_request *out_request)
+{
+	if (file != NULL && read_file(loading, file) != 0)
+		return -1;
+	if (read_environment(loading, environment) != 0 ||
+		read_flags(loading, count, arguments, out_request) != 0)
+		return -1;
+	return check(loading);
+}
+
+static int read_file(struct loading *loading, const char *path)
+{
+	loading->source++;
+	loading->in_file = true;
+	const int outcome = setting_file_read(path, take_file_line, loading, loading->err);
+	loading->in_file = false;
+	return outcome;
+}
+
+static int take_file_line(void *taker, const struct setting_line *line, struct error *err)
+{
+	struct loading *const loading = taker;
+	(void)err; /* is loading->err */
+	const size_t at = find_below(line->heading, line->name);
+	loading->from = line->from;
+	if (at == setting_count)
+		return refuse_entry(loading, line->heading, line->name);
+	return set_value(loading, at, line->value);
+}
+
+/* "interval" below [gc] is gc_interval; a whole name is itself below any heading. */
+static size_t find_below(const char *section, const char *name)
+{
+	struct buffer both;
+	const size_t whole = find_setting(span_text(name));
+	if (whole < setting_count || section[0] == '\0')
+		return whole;
+	buffer_init(&both, VALUE_MAX_BYTES);
+	buffer_format(&both, "%s_%s", section, name);
+	const size_t at = find_setting(buffer_span(&both));
+	buffer_release(&both);
+	return at;
+}
+
+static int refuse_entry(struct loading *loading, const char *section, const char *name)
+{
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	char folded[NEAR_MAX_BYTES];
+	find_near_below(section, name, &near, folded);
+	return error_set(loading->err, ERROR_INVALID,
+		"%s: there is no setting '%.100s'%s%.100s%s%s", loading->from, name,
+		section[0] != '\0' ? " below [" : "", section, section[0] != '\0' ? "]" : "",
+		near_word_hint(&near, hint));
+}
+
+/* Of what may stand below the heading: the rest of a setting's name that begins with it, or else a
+ * whole name. */
+static void find_near_below(
+	const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES])
+{
+	char begin[NEAR_MAX_BYTES];
+	fold_name(span_text(heading), begin);
+	find_near(span_text(name), near, folded);
+	const size_t len = strlen(begin);
+	for (size_t i = 0; len > 0 && i < setting_count; i++)
+		if (strncmp(settings[i].name, begin, len) == 0 && settings[i].name[len] == '_')
+			near_word_offer(near, settings[i].name + len + 1);
+}
+
+/* Other names are not the settings'; configuration_tell_strays knows those that are nobody's. */
+static int read_environment(struct loading *loading, char *const *environment)
+{
+	struct span name;
+	const char *value;
+	char from[FROM_MAX_BYTES];
+	loading->source++;
+	for (; *environment != NULL; environment++) {
+		const size_t at =
+			read_name(*environment, &name, &value) ? find_setting(name) : setting_count;
+		if (at == setting_count)
+			continue;
+		snprintf(from, sizeof from, "environment, %s%.*s", PREFIX, (int)name.len,
+			(const char *)name.data);
+		loading->from = from;
+		if (set_value(loading, at, value) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_flags(struct loading *loading, int count, char *const *arguments,
+	enum configuration_request *out_request)
+{
+	loading->source++;
+	for (int i = 0; i < count; i++) {
+		if (take_special(arguments[i], out_request))
+			return 0;
+		if (take_flag(loading, count, arguments, &i) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and
+ * passed over here. */
+static int take_flag(struct loading *loading, int count, char *const *arguments, int *at)
+{
+	const char *const argument = arguments[*at];
+	if (strncmp(argument, "--", 2) != 0)
+		return refuse_word(loading, *at > 0 ? arguments[*at - 1] : "", argument);
+	const char *const equals = strchr(argument, '=');
+	const struct span name = span_of(argument + 2,
+		equals != NULL ? (size_t)(equals - argument - 2) : strlen(argument) - 2);
+	const bool is_config = span_equal_text(name, "config");
+	const size_t found = find_setting(name);
+	if (found == setting_count && !is_config)
+		return refuse_flag(loading, name);
+	const char *value = equals != NULL ? equals + 1 : "yes";
+	if (equals == NULL && (is_config || settings[found].type != SETTING_FLAG)) {
+		if (++*at >= count)
+			return error_set(loading->err, ERROR_INVALID, "--%.*s needs a value",
+				(int)name.len, (const char *)name.data);
+		value = arguments[*at];
+	}
+	loading->from = "command line";
+	return is_config ? 0 : set_value(loading, found, value);
 }
 
 /* Switches stand alone, so that what follows one is no value of it. */
@@ -414,91 +575,20 @@ static int refuse_flag(struct loading *loading, struct span name)
 	return -1;
 }
 
-/* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and
- * passed over here. */
-static int take_flag(struct loading *loading, int count, char *const *arguments, int *at)
+static int check(const struct loading *loading)
 {
-	const char *const argument = arguments[*at];
-	if (strncmp(argument, "--", 2) != 0)
-		return refuse_word(loading, *at > 0 ? arguments[*at - 1] : "", argument);
-	const char *const equals = strchr(argument, '=');
-	const struct span name = span_of(argument + 2,
-		equals != NULL ? (size_t)(equals - argument - 2) : strlen(argument) - 2);
-	const bool is_config = span_equal_text(name, "config");
-	const size_t found = find_setting(name);
-	if (found == setting_count && !is_config)
-		return refuse_flag(loading, name);
-	const char *value = equals != NULL ? equals + 1 : "yes";
-	if (equals == NULL && (is_config || settings[found].type != SETTING_FLAG)) {
-		if (++*at >= count)
-			return error_set(loading->err, ERROR_INVALID, "--%.*s needs a value",
-				(int)name.len, (const char *)name.data);
-		value = arguments[*at];
-	}
-	loading->from = "command line";
-	return is_config ? 0 : set_value(loading, found, value);
-}
-
-static int read_flags(struct loading *loading, int count, char *const *arguments,
-	enum configuration_request *out_request)
-{
-	loading->source++;
-	for (int i = 0; i < count; i++) {
-		if (take_special(arguments[i], out_request))
-			return 0;
-		if (take_flag(loading, count, arguments, &i) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static const char *find_config_file(int count, char *const *arguments, char *const *environment)
-{
-	for (int i = 0; i < count; i++) {
-		if (strncmp(arguments[i], "--config=", 9) == 0)
-			return arguments[i] + 9;
-		if (strcmp(arguments[i], "--config") == 0 && i + 1 < count)
-			return arguments[i + 1];
-	}
-	for (; *environment != NULL; environment++)
-		if (strncmp(*environment, "DELTABUCKET_CONFIG=", 19) == 0)
-			return *environment + 19;
-	return NULL;
-}
-
-static int read_defaults(struct loading *loading)
-{
-	loading->source++;
-	loading->from = "default";
-	for (size_t i = 0; i < setting_count; i++)
-		if (settings[i].standard[0] != '\0' &&
-			set_value(loading, i, settings[i].standard) != 0)
-			return -1;
-	return 0;
+	if (loading->configuration->data == NULL)
+		return error_set(loading->err, ERROR_INVALID,
+			"--data DIR is needed: the folder that holds everything");
+	if (loading->configuration->listen.count == 0)
+		return error_set(loading->err, ERROR_INVALID,
+			"%s: listen needs at least one address", place_of(loading, "listen"));
+	return check_certificate(loading);
 }
 
 static const char *place_of(const struct loading *loading, const char *name)
 {
 	return loading->places[find_setting(span_text(name))];
-}
-
-/* What a start would find out late, and without the place that the path came from. */
-static int check_file(const struct loading *loading, const char *name, const char *path)
-{
-	if (access(path, R_OK) == 0)
-		return 0;
-	error_set_errno(loading->err,
-		"%s: %s must be a file that the server can read, and %s is not",
-		place_of(loading, name), name, path);
-	loading->err->kind = ERROR_INVALID;
-	return -1;
-}
-
-static int refuse_half(const struct loading *loading, const char *set, const char *missing)
-{
-	return error_set(loading->err, ERROR_INVALID,
-		"%s: %s is set and %s is not; they go together", place_of(loading, set), set,
-		missing);
 }
 
 static int check_certificate(const struct loading *loading)
@@ -519,62 +609,21 @@ static int check_certificate(const struct loading *loading)
 	return check_file(loading, "tls_key", key);
 }
 
-static int check(const struct loading *loading)
+static int refuse_half(const struct loading *loading, const char *set, const char *missing)
 {
-	if (loading->configuration->data == NULL)
-		return error_set(loading->err, ERROR_INVALID,
-			"--data DIR is needed: the folder that holds everything");
-	if (loading->configuration->listen.count == 0)
-		return error_set(loading->err, ERROR_INVALID,
-			"%s: listen needs at least one address", place_of(loading, "listen"));
-	return check_certificate(loading);
+	return error_set(loading->err, ERROR_INVALID,
+		"%s: %s is set and %s is not; they go together", place_of(loading, set), set,
+		missing);
 }
 
-static int read_sources(struct loading *loading, const char *file, int count,
-	char *const *arguments, char *const *environment, enum configuration_request *out_request)
+/* What a start would find out late, and without the place that the path came from. */
+static int check_file(const struct loading *loading, const char *name, const char *path)
 {
-	if (file != NULL && read_file(loading, file) != 0)
-		return -1;
-	if (read_environment(loading, environment) != 0 ||
-		read_flags(loading, count, arguments, out_request) != 0)
-		return -1;
-	return check(loading);
-}
-
-static bool find_special(int count, char *const *arguments, enum configuration_request *out_request)
-{
-	for (int i = 0; i < count; i++)
-		if (take_special(arguments[i], out_request))
-			return true;
-	return false;
-}
-
-int configuration_load(struct configuration *configuration, int argument_count,
-	char *const *arguments, char *const *environment, enum configuration_request *out_request,
-	struct error *err)
-{
-	ASSERT(setting_count <= SETTINGS_MAX);
-	struct loading loading = {.configuration = configuration, .err = err};
-	const char *const file = find_config_file(argument_count, arguments, environment);
-	memset(configuration, 0, sizeof *configuration);
-	*out_request = CONFIGURATION_RUN;
-	int outcome = read_defaults(&loading);
-	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
-		outcome = read_sources(
-			&loading, file, argument_count, arguments, environment, out_request);
-	for (size_t i = 0; i < setting_count; i++)
-		free(loading.places[i]);
-	return outcome;
-}
-
-void configuration_release(struct configuration *configuration)
-{
-	for (size_t i = 0; i < setting_count; i++) {
-		void *const field = (char *)configuration + settings[i].offset;
-		if (settings[i].type == SETTING_LIST)
-			list_clear(field);
-		if (settings[i].type == SETTING_TEXT)
-			free(*(char **)field);
-	}
-	memset(configuration, 0, sizeof *configuration);
+	if (access(path, R_OK) == 0)
+		return 0;
+	error_set_errno(loading->err,
+		"%s: %s must be a file that the server can read, and %s is not",
+		place_of(loading, name), name, path);
+	loading->err->kind = ERROR_INVALID;
+	return -1;
 }

@@ -8,50 +8,10 @@
 
 enum { HELP_WIDTH = 30, COMMAND_WIDTH = 9, VALUE_MAX_BYTES = 4096 };
 
-static void print_range(const struct setting *setting, struct buffer *out)
-{
-	if (setting->type == SETTING_NUMBER)
-		buffer_format(out, "%llu to %llu %s", (unsigned long long)setting->least,
-			(unsigned long long)setting->most, setting->unit);
-	else
-		buffer_add_text(out, setting->type == SETTING_FLAG ? "yes or no" : setting->unit);
-}
-
-static const char *value_name(const struct setting *setting)
-{
-	if (setting->type == SETTING_NUMBER)
-		return "N";
-	return setting->unit[0] != '\0' ? setting->unit : "TEXT";
-}
-
-static void print_left(const struct setting *setting, struct buffer *out)
-{
-	setting_print_flag(setting, out);
-	if (setting->type == SETTING_FLAG)
-		buffer_add_text(out, "[=no]");
-	else
-		buffer_format(out, " %s", value_name(setting));
-}
-
-static void print_help_line(const struct setting *setting, struct buffer *out)
-{
-	struct buffer left;
-	struct buffer right;
-	buffer_init(&left, VALUE_MAX_BYTES);
-	buffer_init(&right, VALUE_MAX_BYTES);
-	print_left(setting, &left);
-	buffer_add_text(&right, setting->help);
-	if (setting->type == SETTING_NUMBER) {
-		buffer_add_text(&right, " (");
-		print_range(setting, &right);
-		buffer_add_byte(&right, ')');
-	}
-	if (setting->standard[0] != '\0')
-		buffer_format(&right, "; default %s", setting->standard);
-	columns_add(out, buffer_text(&left), HELP_WIDTH, buffer_text(&right));
-	buffer_release(&left);
-	buffer_release(&right);
-}
+static void print_help_line(const struct setting *setting, struct buffer *out);
+static void print_left(const struct setting *setting, struct buffer *out);
+static const char *value_name(const struct setting *setting);
+static void print_range(const struct setting *setting, struct buffer *out);
 
 void configuration_print_help(struct buffer *out)
 {
@@ -96,4 +56,49 @@ void configuration_print_docs(struct buffer *out)
 		print_range(&settings[i], out);
 		buffer_format(out, " | %s |\n", settings[i].help);
 	}
+}
+
+static void print_help_line(const struct setting *setting, struct buffer *out)
+{
+	struct buffer left;
+	struct buffer right;
+	buffer_init(&left, VALUE_MAX_BYTES);
+	buffer_init(&right, VALUE_MAX_BYTES);
+	print_left(setting, &left);
+	buffer_add_text(&right, setting->help);
+	if (setting->type == SETTING_NUMBER) {
+		buffer_add_text(&right, " (");
+		print_range(setting, &right);
+		buffer_add_byte(&right, ')');
+	}
+	if (setting->standard[0] != '\0')
+		buffer_format(&right, "; default %s", setting->standard);
+	columns_add(out, buffer_text(&left), HELP_WIDTH, buffer_text(&right));
+	buffer_release(&left);
+	buffer_release(&right);
+}
+
+static void print_left(const struct setting *setting, struct buffer *out)
+{
+	setting_print_flag(setting, out);
+	if (setting->type == SETTING_FLAG)
+		buffer_add_text(out, "[=no]");
+	else
+		buffer_format(out, " %s", value_name(setting));
+}
+
+static const char *value_name(const struct setting *setting)
+{
+	if (setting->type == SETTING_NUMBER)
+		return "N";
+	return setting->unit[0] != '\0' ? setting->unit : "TEXT";
+}
+
+static void print_range(const struct setting *setting, struct buffer *out)
+{
+	if (setting->type == SETTING_NUMBER)
+		buffer_format(out, "%llu to %llu %s", (unsigned long long)setting->least,
+			(unsigned long long)setting->most, setting->unit);
+	else
+		buffer_add_text(out, setting->type == SETTING_FLAG ? "yes or no" : setting->unit);
 }

@@ -60,6 +60,53 @@ struct daemon {
 	struct api_context context;
 };
 
+static void fill_signals(sigset_t *signals);
+static int start(struct daemon *daemon, char *const *environment, struct error *err);
+static int open_log(struct daemon *daemon, struct error *err);
+static void share_file_limit(struct daemon *daemon);
+static int try_addresses(const struct configuration *configuration, struct error *err);
+static int open_certificate(struct daemon *daemon, struct error *err);
+static int open_store(struct daemon *daemon, struct error *err);
+static int read_etag(const char *name, bool *out_fast, struct error *err);
+static int read_after_damage(const char *name, enum after_damage *out, struct error *err);
+static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t out[SHA256_BYTES]);
+static int open_keyring(struct daemon *daemon, struct error *err);
+static int bind_listener(struct daemon *daemon, struct error *err);
+static void open_shares(struct daemon *daemon);
+static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held,
+	enum metric refused, enum metric displaced);
+static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err);
+static void say_ready(const struct daemon *daemon);
+static void say_ca(const struct daemon *daemon);
+static void serve(struct daemon *daemon);
+static int wait_for_signal(int seconds, long nanoseconds);
+static void reload_certificate(const struct daemon *daemon);
+static void drain(struct daemon *daemon);
+static void stop(struct daemon *daemon);
+static void close_shares(struct daemon *daemon);
+
+void daemon_block_signals(void)
+{
+	sigset_t signals;
+	fill_signals(&signals);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int daemon_run(
+	const struct configuration *configuration, char *const *environment, struct error *err)
+{
+	struct daemon daemon = {.configuration = configuration, .folder = {.lock_fd = -1}};
+	const int started = start(&daemon, environment, err);
+	if (started == 0) {
+		say_ready(&daemon);
+		serve(&daemon);
+		drain(&daemon);
+	}
+	stop(&daemon);
+	return started;
+}
+
 static void fill_signals(sigset_t *signals)
 {
 	sigemptyset(signals);
@@ -70,12 +117,25 @@ static void fill_signals(sigset_t *signals)
 	sigaddset(signals, SIGUSR1);
 }
 
-void daemon_block_signals(void)
+static int start(struct daemon *daemon, char *const *environment, struct error *err)
 {
-	sigset_t signals;
-	fill_signals(&signals);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	const struct configuration *const configuration = daemon->configuration;
+	if (open_log(daemon, err) != 0)
+		return -1;
+	configuration_tell_strays(environment, daemon->log);
+	share_file_limit(daemon);
+	daemon->metrics = metrics_new();
+	if (try_addresses(configuration, err) != 0)
+		return -1;
+	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
+		    configuration->master_key, true, err) != 0)
+		return -1;
+	folder_modes_narrow(daemon->folder.path, daemon->log);
+	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)
+		return -1;
+	if (bind_listener(daemon, err) != 0 || show_root_key(daemon, environment, err) != 0)
+		return -1;
+	return listener_serve(daemon->listener, err);
 }
 
 static int open_log(struct daemon *daemon, struct error *err)
@@ -117,42 +177,15 @@ static void share_file_limit(struct daemon *daemon)
 	log_event(daemon->log, LOG_WARNING, NULL, "few_file_descriptors", fields, 3);
 }
 
-static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held,
-	enum metric refused, enum metric displaced)
+/* A first start whose address is not to be had leaves no folder behind. */
+static int try_addresses(const struct configuration *configuration, struct error *err)
 {
-	const struct share_options options = {.limit = limit,
-		.reserve = limit / 16 + 1,
-		.strangers = limit / 2,
-		.metrics = daemon->metrics,
-		.held = held,
-		.refused = refused,
-		.displaced = displaced};
-	return share_pool_new(&options);
-}
-
-/* A quarter of the connections is left to those that do not wait. */
-static void open_shares(struct daemon *daemon)
-{
-	daemon->context.shares = (struct api_shares){
-		.waits = new_pool(daemon, daemon->connections - daemon->connections / 4,
-			METRIC_WAITS, METRIC_WAITS_REFUSED, METRIC_WAITS_DISPLACED),
-		.streams = new_pool(daemon, STREAMS_MAX, METRIC_STREAMS, METRIC_STREAMS_REFUSED,
-			METRIC_STREAMS_DISPLACED),
-		.replies = new_pool(daemon, REPLIES_MAX_BYTES, METRIC_REPLY_BYTES,
-			METRIC_REPLIES_REFUSED, METRIC_REPLIES_DISPLACED),
-		.bodies = new_pool(daemon, daemon->configuration->body_memory << 20,
-			METRIC_BODY_BYTES, METRIC_BODIES_REFUSED, METRIC_BODIES_DISPLACED),
-	};
-	daemon->context.body_work = body_work_start(BODY_THREADS);
-}
-
-static void close_shares(struct daemon *daemon)
-{
-	body_work_stop(daemon->context.body_work);
-	share_pool_free(daemon->context.shares.waits);
-	share_pool_free(daemon->context.shares.streams);
-	share_pool_free(daemon->context.shares.replies);
-	share_pool_free(daemon->context.shares.bodies);
+	if (file_exists(configuration->data))
+		return 0;
+	for (size_t i = 0; i < configuration->listen.count; i++)
+		if (listener_socket_try(configuration->listen.items[i], err) != 0)
+			return -1;
+	return 0;
 }
 
 static int open_certificate(struct daemon *daemon, struct error *err)
@@ -172,48 +205,6 @@ static int open_certificate(struct daemon *daemon, struct error *err)
 	};
 	daemon->certificate = certificate_open(&options, err);
 	return daemon->certificate != NULL ? 0 : -1;
-}
-
-/* "md5" or "fast". */
-static int read_etag(const char *name, bool *out_fast, struct error *err)
-{
-	*out_fast = name != NULL && strcmp(name, "fast") == 0;
-	return *out_fast || (name != NULL && strcmp(name, "md5") == 0)
-		? 0
-		: error_set(err, ERROR_INVALID, "etag must be md5 or fast");
-}
-
-/* What is signed and hidden has keys of its own, all worked out from the master key. */
-static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t out[SHA256_BYTES])
-{
-	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)),
-		span_text(purpose), out);
-}
-
-static int read_after_damage(const char *name, enum after_damage *out, struct error *err)
-{
-	static const char *const names[] = {[AFTER_DAMAGE_REFUSE] = "refuse",
-		[AFTER_DAMAGE_READ_ONLY] = "read-only",
-		[AFTER_DAMAGE_SERVE] = "serve"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (name != NULL && strcmp(name, names[i]) == 0) {
-			*out = (enum after_damage)i;
-			return 0;
-		}
-	return error_set(err, ERROR_INVALID, "after_damage must be refuse, read-only or serve");
-}
-
-static int open_keyring(struct daemon *daemon, struct error *err)
-{
-	const char *const given = daemon->configuration->master_key;
-	daemon->keyring = keyring_open(daemon->store, daemon->folder.master_key, err);
-	if (daemon->keyring != NULL || err->kind != ERROR_CORRUPT)
-		return daemon->keyring != NULL ? 0 : -1;
-	char *const path = given != NULL ? memory_copy_text(given)
-					 : data_folder_path(daemon->folder.path, "master.key");
-	error_wrap(err, "the master key %s is the wrong one; put the right one back", path);
-	free(path);
-	return -1;
 }
 
 static int open_store(struct daemon *daemon, struct error *err)
@@ -273,35 +264,46 @@ static int open_store(struct daemon *daemon, struct error *err)
 	return daemon->store == NULL ? -1 : open_keyring(daemon, err);
 }
 
-/* Not before the addresses are ours: the lines to paste would lead to whatever else listens
- * there. */
-static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
+/* "md5" or "fast". */
+static int read_etag(const char *name, bool *out_fast, struct error *err)
 {
-	const struct configuration *const configuration = daemon->configuration;
-	const struct certificate *const certificate = daemon->certificate;
-	unsigned *const ports = memory_new_array(configuration->listen.count, sizeof *ports);
-	for (size_t i = 0; i < configuration->listen.count; i++)
-		ports[i] = listener_port(daemon->listener, i);
-	struct start_place place = {.endpoint = start_notice_endpoint(configuration, ports),
-		.region = configuration->region,
-		.others = start_notice_others(configuration, ports),
-		.ca_path = certificate != NULL ? certificate_ca_path(certificate) : NULL,
-		.ca_pem = certificate != NULL ? certificate_ca_pem(certificate) : NULL};
-	struct buffer notice;
-	buffer_init(&notice, NOTICE_MAX_BYTES);
-	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace,
-		environment, &place, &notice, err);
-	free(ports);
-	free(place.endpoint);
-	free(place.others);
-	if (outcome == 0 && notice.len > 0) {
-		fputs(buffer_text(&notice), stdout);
-		fflush(stdout);
-	}
-	if (notice.data != NULL)
-		explicit_bzero(notice.data, notice.len);
-	buffer_release(&notice);
-	return outcome;
+	*out_fast = name != NULL && strcmp(name, "fast") == 0;
+	return *out_fast || (name != NULL && strcmp(name, "md5") == 0)
+		? 0
+		: error_set(err, ERROR_INVALID, "etag must be md5 or fast");
+}
+
+static int read_after_damage(const char *name, enum after_damage *out, struct error *err)
+{
+	static const char *const names[] = {[AFTER_DAMAGE_REFUSE] = "refuse",
+		[AFTER_DAMAGE_READ_ONLY] = "read-only",
+		[AFTER_DAMAGE_SERVE] = "serve"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (name != NULL && strcmp(name, names[i]) == 0) {
+			*out = (enum after_damage)i;
+			return 0;
+		}
+	return error_set(err, ERROR_INVALID, "after_damage must be refuse, read-only or serve");
+}
+
+/* What is signed and hidden has keys of its own, all worked out from the master key. */
+static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t out[SHA256_BYTES])
+{
+	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)),
+		span_text(purpose), out);
+}
+
+static int open_keyring(struct daemon *daemon, struct error *err)
+{
+	const char *const given = daemon->configuration->master_key;
+	daemon->keyring = keyring_open(daemon->store, daemon->folder.master_key, err);
+	if (daemon->keyring != NULL || err->kind != ERROR_CORRUPT)
+		return daemon->keyring != NULL ? 0 : -1;
+	char *const path = given != NULL ? memory_copy_text(given)
+					 : data_folder_path(daemon->folder.path, "master.key");
+	error_wrap(err, "the master key %s is the wrong one; put the right one back", path);
+	free(path);
+	return -1;
 }
 
 static int bind_listener(struct daemon *daemon, struct error *err)
@@ -351,48 +353,64 @@ static int bind_listener(struct daemon *daemon, struct error *err)
 	return daemon->listener != NULL ? 0 : -1;
 }
 
-/* A first start whose address is not to be had leaves no folder behind. */
-static int try_addresses(const struct configuration *configuration, struct error *err)
+/* A quarter of the connections is left to those that do not wait. */
+static void open_shares(struct daemon *daemon)
 {
-	if (file_exists(configuration->data))
-		return 0;
-	for (size_t i = 0; i < configuration->listen.count; i++)
-		if (listener_socket_try(configuration->listen.items[i], err) != 0)
-			return -1;
-	return 0;
+	daemon->context.shares = (struct api_shares){
+		.waits = new_pool(daemon, daemon->connections - daemon->connections / 4,
+			METRIC_WAITS, METRIC_WAITS_REFUSED, METRIC_WAITS_DISPLACED),
+		.streams = new_pool(daemon, STREAMS_MAX, METRIC_STREAMS, METRIC_STREAMS_REFUSED,
+			METRIC_STREAMS_DISPLACED),
+		.replies = new_pool(daemon, REPLIES_MAX_BYTES, METRIC_REPLY_BYTES,
+			METRIC_REPLIES_REFUSED, METRIC_REPLIES_DISPLACED),
+		.bodies = new_pool(daemon, daemon->configuration->body_memory << 20,
+			METRIC_BODY_BYTES, METRIC_BODIES_REFUSED, METRIC_BODIES_DISPLACED),
+	};
+	daemon->context.body_work = body_work_start(BODY_THREADS);
 }
 
-static int start(struct daemon *daemon, char *const *environment, struct error *err)
+static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held,
+	enum metric refused, enum metric displaced)
+{
+	const struct share_options options = {.limit = limit,
+		.reserve = limit / 16 + 1,
+		.strangers = limit / 2,
+		.metrics = daemon->metrics,
+		.held = held,
+		.refused = refused,
+		.displaced = displaced};
+	return share_pool_new(&options);
+}
+
+/* Not before the addresses are ours: the lines to paste would lead to whatever else listens
+ * there. */
+static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
 {
 	const struct configuration *const configuration = daemon->configuration;
-	if (open_log(daemon, err) != 0)
-		return -1;
-	configuration_tell_strays(environment, daemon->log);
-	share_file_limit(daemon);
-	daemon->metrics = metrics_new();
-	if (try_addresses(configuration, err) != 0)
-		return -1;
-	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
-		    configuration->master_key, true, err) != 0)
-		return -1;
-	folder_modes_narrow(daemon->folder.path, daemon->log);
-	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)
-		return -1;
-	if (bind_listener(daemon, err) != 0 || show_root_key(daemon, environment, err) != 0)
-		return -1;
-	return listener_serve(daemon->listener, err);
-}
-
-static void say_ca(const struct daemon *daemon)
-{
-	struct fingerprint fingerprint;
-	char text[FINGERPRINT_TEXT_BYTES];
-	const char *const pem =
-		daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate) : NULL;
-	if (pem == NULL || !fingerprint_of_pem(span_text(pem), &fingerprint))
-		return;
-	fingerprint_format(&fingerprint, text);
-	printf(" with the CA certificate %s (%s)", certificate_ca_path(daemon->certificate), text);
+	const struct certificate *const certificate = daemon->certificate;
+	unsigned *const ports = memory_new_array(configuration->listen.count, sizeof *ports);
+	for (size_t i = 0; i < configuration->listen.count; i++)
+		ports[i] = listener_port(daemon->listener, i);
+	struct start_place place = {.endpoint = start_notice_endpoint(configuration, ports),
+		.region = configuration->region,
+		.others = start_notice_others(configuration, ports),
+		.ca_path = certificate != NULL ? certificate_ca_path(certificate) : NULL,
+		.ca_pem = certificate != NULL ? certificate_ca_pem(certificate) : NULL};
+	struct buffer notice;
+	buffer_init(&notice, NOTICE_MAX_BYTES);
+	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace,
+		environment, &place, &notice, err);
+	free(ports);
+	free(place.endpoint);
+	free(place.others);
+	if (outcome == 0 && notice.len > 0) {
+		fputs(buffer_text(&notice), stdout);
+		fflush(stdout);
+	}
+	if (notice.data != NULL)
+		explicit_bzero(notice.data, notice.len);
+	buffer_release(&notice);
+	return outcome;
 }
 
 static void say_ready(const struct daemon *daemon)
@@ -409,28 +427,16 @@ static void say_ready(const struct daemon *daemon)
 	buffer_release(&endpoints);
 }
 
-static void reload_certificate(const struct daemon *daemon)
+static void say_ca(const struct daemon *daemon)
 {
-	struct error err = {0};
-	if (daemon->certificate == NULL)
+	struct fingerprint fingerprint;
+	char text[FINGERPRINT_TEXT_BYTES];
+	const char *const pem =
+		daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate) : NULL;
+	if (pem == NULL || !fingerprint_of_pem(span_text(pem), &fingerprint))
 		return;
-	if (certificate_reload(daemon->certificate, &err) != 0) {
-		log_failure(daemon->log, LOG_ERROR, NULL, "certificate_not_reloaded", &err);
-		return;
-	}
-	const struct log_field field =
-		log_number("ends_ms", certificate_ends_ms(daemon->certificate));
-	log_event(daemon->log, LOG_INFO, NULL, "certificate_reloaded", &field, 1);
-}
-
-/* The signal that came, or 0 after `seconds`. */
-static int wait_for_signal(int seconds, long nanoseconds)
-{
-	sigset_t signals;
-	fill_signals(&signals);
-	const struct timespec timeout = {.tv_sec = seconds, .tv_nsec = nanoseconds};
-	const int got = sigtimedwait(&signals, NULL, &timeout);
-	return got < 0 ? 0 : got;
+	fingerprint_format(&fingerprint, text);
+	printf(" with the CA certificate %s (%s)", certificate_ca_path(daemon->certificate), text);
 }
 
 static void serve(struct daemon *daemon)
@@ -448,6 +454,30 @@ static void serve(struct daemon *daemon)
 			(daemon->certificate != NULL && certificate_is_due(daemon->certificate)))
 			reload_certificate(daemon);
 	}
+}
+
+/* The signal that came, or 0 after `seconds`. */
+static int wait_for_signal(int seconds, long nanoseconds)
+{
+	sigset_t signals;
+	fill_signals(&signals);
+	const struct timespec timeout = {.tv_sec = seconds, .tv_nsec = nanoseconds};
+	const int got = sigtimedwait(&signals, NULL, &timeout);
+	return got < 0 ? 0 : got;
+}
+
+static void reload_certificate(const struct daemon *daemon)
+{
+	struct error err = {0};
+	if (daemon->certificate == NULL)
+		return;
+	if (certificate_reload(daemon->certificate, &err) != 0) {
+		log_failure(daemon->log, LOG_ERROR, NULL, "certificate_not_reloaded", &err);
+		return;
+	}
+	const struct log_field field =
+		log_number("ends_ms", certificate_ends_ms(daemon->certificate));
+	log_event(daemon->log, LOG_INFO, NULL, "certificate_reloaded", &field, 1);
 }
 
 /* Long polls answer at once; others have until the deadline, or until a second signal. What comes
@@ -499,16 +529,11 @@ static void stop(struct daemon *daemon)
 	free(daemon->tls_folder);
 }
 
-int daemon_run(
-	const struct configuration *configuration, char *const *environment, struct error *err)
+static void close_shares(struct daemon *daemon)
 {
-	struct daemon daemon = {.configuration = configuration, .folder = {.lock_fd = -1}};
-	const int started = start(&daemon, environment, err);
-	if (started == 0) {
-		say_ready(&daemon);
-		serve(&daemon);
-		drain(&daemon);
-	}
-	stop(&daemon);
-	return started;
+	body_work_stop(daemon->context.body_work);
+	share_pool_free(daemon->context.shares.waits);
+	share_pool_free(daemon->context.shares.streams);
+	share_pool_free(daemon->context.shares.replies);
+	share_pool_free(daemon->context.shares.bodies);
 }

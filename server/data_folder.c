@@ -17,169 +17,24 @@
 
 enum { USER_BYTES = 64 };
 
+static int make_absolute(struct data_folder *folder, struct error *err);
+static int open_inside(struct data_folder *folder, const char *master_key_file, struct error *err);
+static int take_lock(struct data_folder *folder, struct error *err);
+static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err);
+static void name_user(uid_t user, char out[USER_BYTES]);
+static int refuse_lock(int lock_fd, const char *path, struct error *err);
+static void sign_lock(const struct data_folder *folder, const char *path);
+static int load_key(struct data_folder *folder, const char *path, struct error *err);
+static int check_mode(const char *path, struct error *err);
+static int make_key(struct data_folder *folder, const char *path, struct error *err);
+static bool has_store(const struct data_folder *folder);
+
 char *data_folder_path(const char *folder, const char *name)
 {
 	const size_t len = strlen(folder) + 1 + strlen(name) + 1;
 	char *const path = memory_new(len);
 	snprintf(path, len, "%s/%s", folder, name);
 	return path;
-}
-
-/* For whoever comes second; that it could not be written changes nothing. */
-static void sign_lock(const struct data_folder *folder, const char *path)
-{
-	char text[24];
-	struct error ignored = {0};
-	snprintf(text, sizeof text, "%ld\n", (long)getpid());
-	if (folder->files->ftruncate(folder->files, folder->lock_fd, 0) == 0)
-		(void)file_write_at(
-			folder->files, folder->lock_fd, span_text(text), 0, path, &ignored);
-}
-
-static int refuse_lock(int lock_fd, const char *path, struct error *err)
-{
-	char text[24] = "";
-	const ssize_t length = pread(lock_fd, text, sizeof text - 1, 0);
-	const long process = length > 0 ? strtol(text, NULL, 10) : 0;
-	if (process <= 0)
-		return error_set(err, ERROR_BUSY,
-			"%s is held: a server or command is using this data folder", path);
-	return error_set(err, ERROR_BUSY,
-		"%s is held: process %ld, a server or command, is using this data folder", path,
-		process);
-}
-
-static void name_user(uid_t user, char out[USER_BYTES])
-{
-	struct passwd entry;
-	struct passwd *found = NULL;
-	char room[4096];
-	snprintf(out, USER_BYTES, "%lu", (unsigned long)user);
-	if (getpwuid_r(user, &entry, room, sizeof room, &found) == 0 && found != NULL)
-		snprintf(out, USER_BYTES, "%s", entry.pw_name);
-}
-
-/* From errno: a folder that is another user's is told as such. */
-static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err)
-{
-	struct stat facts;
-	char owner[USER_BYTES];
-	char user[USER_BYTES];
-	error_set_errno(err, "cannot open %s", lock_path);
-	if (err->kind != ERROR_DENIED || stat(folder->path, &facts) != 0 ||
-		facts.st_uid == geteuid())
-		return -1;
-	name_user(facts.st_uid, owner);
-	name_user(geteuid(), user);
-	return error_advise(err,
-		"the data folder %s belongs to the user %s, and this is the user %s: run it as %s"
-		" (sudo -u %s)%s",
-		folder->path, owner, user, owner, owner, facts.st_uid != 0 ? " or as root" : "");
-}
-
-static int take_lock(struct data_folder *folder, struct error *err)
-{
-	char *const path = data_folder_path(folder->path, "lock");
-	int outcome = 0;
-	folder->lock_fd = folder->files->open(folder->files, path, O_RDWR | O_CREAT, 0600);
-	if (folder->lock_fd < 0 &&
-		errno == EROFS) /* the folder itself can be locked where it takes no files */
-		folder->lock_fd = folder->files->open(
-			folder->files, file_exists(path) ? path : folder->path, O_RDONLY, 0);
-	if (folder->lock_fd < 0)
-		outcome = refuse_user(folder, path, err);
-	else if (flock(folder->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		outcome = errno == EWOULDBLOCK ? refuse_lock(folder->lock_fd, path, err)
-					       : error_set_errno(err, "cannot lock %s", path);
-	else
-		sign_lock(folder, path);
-	free(path);
-	return outcome;
-}
-
-static bool has_store(const struct data_folder *folder)
-{
-	char *const catalog = data_folder_path(folder->path, "catalog.db");
-	const bool found = file_exists(catalog);
-	free(catalog);
-	return found;
-}
-
-static int make_key(struct data_folder *folder, const char *path, struct error *err)
-{
-	if (has_store(folder))
-		return error_set(err, ERROR_NOT_FOUND,
-			"the master key %s is missing, and without it the secrets in this store cannot be read; "
-			"put it back (backups leave it out on purpose)",
-			path);
-	char text[2 * MASTER_KEY_BYTES + 2];
-	random_bytes(folder->master_key, sizeof folder->master_key);
-	encode_hex(span_of(folder->master_key, sizeof folder->master_key), text);
-	text[2 * MASTER_KEY_BYTES] = '\n';
-	const int published = file_publish(
-		folder->files, path, span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
-	explicit_bzero(text, sizeof text);
-	return published;
-}
-
-static int check_mode(const char *path, struct error *err)
-{
-	struct stat facts;
-	if (stat(path, &facts) != 0)
-		return error_set_errno(err, "cannot look at %s", path);
-	if ((facts.st_mode & (S_IRWXO | S_IWGRP)) != 0)
-		return error_set(err, ERROR_DENIED,
-			"the master key %s is open to others (mode %04o); make it 0600", path,
-			facts.st_mode & 07777U);
-	return 0;
-}
-
-static int load_key(struct data_folder *folder, const char *path, struct error *err)
-{
-	struct buffer text;
-	buffer_init(&text, 1024);
-	int outcome = check_mode(path, err);
-	if (outcome == 0)
-		outcome = file_read_all(path, &text, err);
-	if (outcome == 0) {
-		struct span digits = buffer_span(&text);
-		if (digits.len > 0 && digits.data[digits.len - 1] == '\n')
-			digits.len--;
-		if (!decode_hex(digits, folder->master_key, sizeof folder->master_key))
-			outcome = error_set(err, ERROR_CORRUPT,
-				"the master key %s is not %d hex digits", path,
-				2 * MASTER_KEY_BYTES);
-	}
-	if (text.data != NULL)
-		explicit_bzero(text.data, text.len);
-	buffer_release(&text);
-	return outcome;
-}
-
-static int open_inside(struct data_folder *folder, const char *master_key_file, struct error *err)
-{
-	if (take_lock(folder, err) != 0)
-		return -1;
-	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file)
-						   : data_folder_path(folder->path, "master.key");
-	const bool is_there = file_exists(path);
-	int outcome = is_there ? load_key(folder, path, err) : make_key(folder, path, err);
-	/* A start that was killed while it made the key may have left its name unsynced. */
-	if (outcome == 0 && is_there && master_key_file == NULL && !has_store(folder))
-		outcome = file_sync_name(folder->files, path, err);
-	free(path);
-	return outcome;
-}
-
-/* So that what is printed for people, like the CA's path, means the same everywhere. */
-static int make_absolute(struct data_folder *folder, struct error *err)
-{
-	char *const absolute = realpath(folder->path, NULL);
-	if (absolute == NULL)
-		return error_set_errno(err, "cannot resolve the data folder %s", folder->path);
-	free(folder->path);
-	folder->path = absolute;
-	return 0;
 }
 
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
@@ -211,4 +66,161 @@ void data_folder_close(struct data_folder *folder)
 	free(folder->path);
 	explicit_bzero(folder->master_key, sizeof folder->master_key);
 	*folder = (struct data_folder){.path = NULL, .lock_fd = -1};
+}
+
+/* So that what is printed for people, like the CA's path, means the same everywhere. */
+static int make_absolute(struct data_folder *folder, struct error *err)
+{
+	char *const absolute = realpath(folder->path, NULL);
+	if (absolute == NULL)
+		return error_set_errno(err, "cannot resolve the data folder %s", folder->path);
+	free(folder->path);
+	folder->path = absolute;
+	return 0;
+}
+
+static int open_inside(struct data_folder *folder, const char *master_key_file, struct error *err)
+{
+	if (take_lock(folder, err) != 0)
+		return -1;
+	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file)
+						   : data_folder_path(folder->path, "master.key");
+	const bool is_there = file_exists(path);
+	int outcome = is_there ? load_key(folder, path, err) : make_key(folder, path, err);
+	/* A start that was killed while it made the key may have left its name unsynced. */
+	if (outcome == 0 && is_there && master_key_file == NULL && !has_store(folder))
+		outcome = file_sync_name(folder->files, path, err);
+	free(path);
+	return outcome;
+}
+
+static int take_lock(struct data_folder *folder, struct error *err)
+{
+	char *const path = data_folder_path(folder->path, "lock");
+	int outcome = 0;
+	folder->lock_fd = folder->files->open(folder->files, path, O_RDWR | O_CREAT, 0600);
+	if (folder->lock_fd < 0 &&
+		errno == EROFS) /* the folder itself can be locked where it takes no files */
+		folder->lock_fd = folder->files->open(
+			folder->files, file_exists(path) ? path : folder->path, O_RDONLY, 0);
+	if (folder->lock_fd < 0)
+		outcome = refuse_user(folder, path, err);
+	else if (flock(folder->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		outcome = errno == EWOULDBLOCK ? refuse_lock(folder->lock_fd, path, err)
+					       : error_set_errno(err, "cannot lock %s", path);
+	else
+		sign_lock(folder, path);
+	free(path);
+	return outcome;
+}
+
+/* From errno: a folder that is another user's is told as such. */
+static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err)
+{
+	struct stat facts;
+	char owner[USER_BYTES];
+	char user[USER_BYTES];
+	error_set_errno(err, "cannot open %s", lock_path);
+	if (err->kind != ERROR_DENIED || stat(folder->path, &facts) != 0 ||
+		facts.st_uid == geteuid())
+		return -1;
+	name_user(facts.st_uid, owner);
+	name_user(geteuid(), user);
+	return error_advise(err,
+		"the data folder %s belongs to the user %s, and this is the user %s: run it as %s"
+		" (sudo -u %s)%s",
+		folder->path, owner, user, owner, owner, facts.st_uid != 0 ? " or as root" : "");
+}
+
+static void name_user(uid_t user, char out[USER_BYTES])
+{
+	struct passwd entry;
+	struct passwd *found = NULL;
+	char room[4096];
+	snprintf(out, USER_BYTES, "%lu", (unsigned long)user);
+	if (getpwuid_r(user, &entry, room, sizeof room, &found) == 0 && found != NULL)
+		snprintf(out, USER_BYTES, "%s", entry.pw_name);
+}
+
+static int refuse_lock(int lock_fd, const char *path, struct error *err)
+{
+	char text[24] = "";
+	const ssize_t length = pread(lock_fd, text, sizeof text - 1, 0);
+	const long process = length > 0 ? strtol(text, NULL, 10) : 0;
+	if (process <= 0)
+		return error_set(err, ERROR_BUSY,
+			"%s is held: a server or command is using this data folder", path);
+	return error_set(err, ERROR_BUSY,
+		"%s is held: process %ld, a server or command, is using this data folder", path,
+		process);
+}
+
+/* For whoever comes second; that it could not be written changes nothing. */
+static void sign_lock(const struct data_folder *folder, const char *path)
+{
+	char text[24];
+	struct error ignored = {0};
+	snprintf(text, sizeof text, "%ld\n", (long)getpid());
+	if (folder->files->ftruncate(folder->files, folder->lock_fd, 0) == 0)
+		(void)file_write_at(
+			folder->files, folder->lock_fd, span_text(text), 0, path, &ignored);
+}
+
+static int load_key(struct data_folder *folder, const char *path, struct error *err)
+{
+	struct buffer text;
+	buffer_init(&text, 1024);
+	int outcome = check_mode(path, err);
+	if (outcome == 0)
+		outcome = file_read_all(path, &text, err);
+	if (outcome == 0) {
+		struct span digits = buffer_span(&text);
+		if (digits.len > 0 && digits.data[digits.len - 1] == '\n')
+			digits.len--;
+		if (!decode_hex(digits, folder->master_key, sizeof folder->master_key))
+			outcome = error_set(err, ERROR_CORRUPT,
+				"the master key %s is not %d hex digits", path,
+				2 * MASTER_KEY_BYTES);
+	}
+	if (text.data != NULL)
+		explicit_bzero(text.data, text.len);
+	buffer_release(&text);
+	return outcome;
+}
+
+static int check_mode(const char *path, struct error *err)
+{
+	struct stat facts;
+	if (stat(path, &facts) != 0)
+		return error_set_errno(err, "cannot look at %s", path);
+	if ((facts.st_mode & (S_IRWXO | S_IWGRP)) != 0)
+		return error_set(err, ERROR_DENIED,
+			"the master key %s is open to others (mode %04o); make it 0600", path,
+			facts.st_mode & 07777U);
+	return 0;
+}
+
+static int make_key(struct data_folder *folder, const char *path, struct error *err)
+{
+	if (has_store(folder))
+		return error_set(err, ERROR_NOT_FOUND,
+			"the master key %s is missing, and without it the secrets in this store cannot be read; "
+			"put it back (backups leave it out on purpose)",
+			path);
+	char text[2 * MASTER_KEY_BYTES + 2];
+	random_bytes(folder->master_key, sizeof folder->master_key);
+	encode_hex(span_of(folder->master_key, sizeof folder->master_key), text);
+	text[2 * MASTER_KEY_BYTES] = '\n';
+	const int published = file_publish(
+		folder->files, path, span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
+	explicit_bzero(text, sizeof text);
+	return published;
+}
+
+static bool has_store(const struct data_folder *folder)
+{
+	char *const catalog = data_folder_path(folder->path, "catalog.db");
+	const bool found = file_exists(catalog);
+	free(catalog);
+	return found;
 }

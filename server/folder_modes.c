@@ -14,43 +14,13 @@
 
 enum { OTHERS = S_IRWXG | S_IRWXO, MODE_TEXT_BYTES = 8 };
 
+static void tell(struct log *log, const char *event, const char *path, mode_t mode);
+static bool is_ours(const char *name);
+static void narrow(const char *path, struct log *log);
+
 void folder_modes_begin(void)
 {
 	umask(umask(OTHERS) | OTHERS);
-}
-
-static bool is_ours(const char *name)
-{
-	static const char *const beginnings[] = {
-		"catalog.db", "chunks.db", "acknowledged", "lock", "packs", "scratch", "set-aside"};
-	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
-}
-
-static void tell(struct log *log, const char *event, const char *path, mode_t mode)
-{
-	char text[MODE_TEXT_BYTES];
-	snprintf(text, sizeof text, "%04o", mode & 07777U);
-	const struct log_field fields[] = {log_text("path", path), log_text("mode", text)};
-	if (log != NULL)
-		log_event(log, LOG_WARNING, NULL, event, fields, sizeof fields / sizeof *fields);
-}
-
-static void narrow(const char *path, struct log *log)
-{
-	struct stat facts;
-	struct error err = {0};
-	if (stat(path, &facts) != 0 || (facts.st_mode & OTHERS) == 0)
-		return;
-	if (chmod(path, facts.st_mode & 07777U & ~(mode_t)OTHERS) == 0) {
-		tell(log, "file_was_open_to_others", path, facts.st_mode);
-		return;
-	}
-	error_set_errno(&err, "%s is open to others and its mode cannot be changed", path);
-	if (log != NULL)
-		log_failure(log, LOG_WARNING, NULL, "file_stays_open_to_others", &err);
 }
 
 void folder_modes_narrow(const char *folder, struct log *log)
@@ -70,4 +40,38 @@ void folder_modes_narrow(const char *folder, struct log *log)
 		free(path);
 	}
 	file_names_free(names, count);
+}
+
+static void tell(struct log *log, const char *event, const char *path, mode_t mode)
+{
+	char text[MODE_TEXT_BYTES];
+	snprintf(text, sizeof text, "%04o", mode & 07777U);
+	const struct log_field fields[] = {log_text("path", path), log_text("mode", text)};
+	if (log != NULL)
+		log_event(log, LOG_WARNING, NULL, event, fields, sizeof fields / sizeof *fields);
+}
+
+static bool is_ours(const char *name)
+{
+	static const char *const beginnings[] = {
+		"catalog.db", "chunks.db", "acknowledged", "lock", "packs", "scratch", "set-aside"};
+	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+static void narrow(const char *path, struct log *log)
+{
+	struct stat facts;
+	struct error err = {0};
+	if (stat(path, &facts) != 0 || (facts.st_mode & OTHERS) == 0)
+		return;
+	if (chmod(path, facts.st_mode & 07777U & ~(mode_t)OTHERS) == 0) {
+		tell(log, "file_was_open_to_others", path, facts.st_mode);
+		return;
+	}
+	error_set_errno(&err, "%s is open to others and its mode cannot be changed", path);
+	if (log != NULL)
+		log_failure(log, LOG_WARNING, NULL, "file_stays_open_to_others", &err);
 }

@@ -40,106 +40,40 @@ static const char usage[] =
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n";
 
-static void print_request(const struct gc_options_given *options, struct buffer *out)
-{
-	struct json_writer json;
-	uint64_t percent;
-	json_writer_init(&json, out);
-	json_writer_object(&json, NULL);
-	json_writer_bool(&json, "dry_run", options->dry_run);
-	json_writer_bool(&json, "ends_promises", options->ends_promises);
-	if (options->live_percent != NULL &&
-		span_parse_u64(span_text(options->live_percent), &percent))
-		json_writer_u64(&json, "live_percent", percent);
-	json_writer_end(&json, '}');
-}
-
+static int parse(int count, char **words, struct gc_options_given *options, bool *out_help,
+	struct error *err);
+static bool is_percent(const char *text);
+static int run_gc(const struct gc_options_given *options, struct buffer *out, struct error *err);
+static void print_request(const struct gc_options_given *options, struct buffer *out);
 static int work(void *owner, struct store *store, const struct data_folder *folder,
-	struct buffer *out, struct error *err)
-{
-	(void)folder;
-	const struct buffer *const body = owner;
-	struct gc_request request = {.dry_run = false};
-	if (admin_gc_parse(buffer_span(body), &request, err) != 0 ||
-		gc_run(store_parts(store)->gc, &request, err) != 0)
-		return -1;
-	admin_gc_print(&request, out);
-	return 0;
-}
+	struct buffer *out, struct error *err);
+static void print_answer(const struct gc_options_given *options, const struct buffer *answer);
+static unsigned long long number_of(const struct json_node *root, const char *name);
+static void print_registered(const struct gc_options_given *options, unsigned long long bytes);
 
-static int run_gc(const struct gc_options_given *options, struct buffer *out, struct error *err)
+int gc_command(int argument_count, char **arguments)
 {
-	struct buffer body;
-	buffer_init(&body, ANSWER_MAX_BYTES);
-	print_request(options, &body);
-	const struct store_command command = {
-		.data = options->data,
-		.master_key = options->master_key,
-		.work = work,
-		.owner = &body,
-		.request = {.method = "POST",
-			.target = "/-/gc",
-			.body = buffer_span(&body),
-			.wait_ms = GC_WAIT_MS},
-	};
-	const int outcome = store_command_run(&command, out, err);
-	buffer_release(&body);
-	return outcome;
-}
-
-static unsigned long long number_of(const struct json_node *root, const char *name)
-{
-	uint64_t number = 0;
-	json_node_u64(json_node_member(root, name), &number);
-	return number;
-}
-
-static void print_registered(const struct gc_options_given *options, unsigned long long bytes)
-{
-	if (bytes == 0)
-		return;
-	if (options->dry_run && options->ends_promises)
-		printf("files of %llu bytes that no bucket holds would be freed too\n", bytes);
-	else
-		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long%s\n",
-			bytes,
-			/* else a shard was just at them */
-			options->ends_promises ? "" : "; --end-promises frees them");
-}
-
-static void print_answer(const struct gc_options_given *options, const struct buffer *answer)
-{
+	struct gc_options_given options = {0};
 	struct error err = {0};
-	if (options->json) {
-		printf("%s\n", buffer_text(answer));
-		return;
+	struct buffer answer;
+	bool help = false;
+	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	if (help) {
+		fputs(usage, stdout);
+		return 0;
 	}
-	struct json_node *const root = json_node_parse(buffer_span(answer), "the answer", &err);
-	const char *const would = options->dry_run ? "would be " : "";
-	printf("%llu packs of %llu bytes: %llu %sdeleted, %llu %scompacted, %llu bytes %sfreed\n",
-		number_of(root, "packs"), number_of(root, "bytes"),
-		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would,
-		number_of(root, "bytes_freed"), would);
-	if (number_of(root, "packs_waiting") > 0)
-		printf("%llu packs are in use and are left for later\n",
-			number_of(root, "packs_waiting"));
-	print_registered(options, number_of(root, "bytes_registered"));
-	if (number_of(root, "bytes_promised") > 0)
-		printf("about %llu bytes that no file needs are kept for the clients that sent them (xet_promise); --end-promises frees them\n",
-			number_of(root, "bytes_promised"));
-	if (number_of(root, "rows_damaged") > 0)
-		printf("%llu damaged rows of the catalog were set aside: see the log\n",
-			number_of(root, "rows_damaged"));
-	if (number_of(root, "sweeps_failed") > 0)
-		printf("%llu kinds of leftovers could not be swept: see the log\n",
-			number_of(root, "sweeps_failed"));
-	json_node_free(root);
-}
-
-static bool is_percent(const char *text)
-{
-	uint64_t number;
-	return span_parse_u64(span_text(text), &number) && number >= 1 && number <= 100;
+	if (parsed != 0) {
+		fprintf(stderr, "deltabucketd: %s (deltabucketd gc --help shows how)\n", err.text);
+		return EXIT_USAGE;
+	}
+	buffer_init(&answer, ANSWER_MAX_BYTES);
+	const int outcome = run_gc(&options, &answer, &err);
+	if (outcome == 0)
+		print_answer(&options, &answer);
+	else
+		fprintf(stderr, "deltabucketd: gc: %s\n", err.text);
+	buffer_release(&answer);
+	return outcome == 0 ? 0 : EXIT_FAILED;
 }
 
 static int parse(int count, char **words, struct gc_options_given *options, bool *out_help,
@@ -171,27 +105,104 @@ static int parse(int count, char **words, struct gc_options_given *options, bool
 	return 0;
 }
 
-int gc_command(int argument_count, char **arguments)
+static bool is_percent(const char *text)
 {
-	struct gc_options_given options = {0};
+	uint64_t number;
+	return span_parse_u64(span_text(text), &number) && number >= 1 && number <= 100;
+}
+
+static int run_gc(const struct gc_options_given *options, struct buffer *out, struct error *err)
+{
+	struct buffer body;
+	buffer_init(&body, ANSWER_MAX_BYTES);
+	print_request(options, &body);
+	const struct store_command command = {
+		.data = options->data,
+		.master_key = options->master_key,
+		.work = work,
+		.owner = &body,
+		.request = {.method = "POST",
+			.target = "/-/gc",
+			.body = buffer_span(&body),
+			.wait_ms = GC_WAIT_MS},
+	};
+	const int outcome = store_command_run(&command, out, err);
+	buffer_release(&body);
+	return outcome;
+}
+
+static void print_request(const struct gc_options_given *options, struct buffer *out)
+{
+	struct json_writer json;
+	uint64_t percent;
+	json_writer_init(&json, out);
+	json_writer_object(&json, NULL);
+	json_writer_bool(&json, "dry_run", options->dry_run);
+	json_writer_bool(&json, "ends_promises", options->ends_promises);
+	if (options->live_percent != NULL &&
+		span_parse_u64(span_text(options->live_percent), &percent))
+		json_writer_u64(&json, "live_percent", percent);
+	json_writer_end(&json, '}');
+}
+
+static int work(void *owner, struct store *store, const struct data_folder *folder,
+	struct buffer *out, struct error *err)
+{
+	(void)folder;
+	const struct buffer *const body = owner;
+	struct gc_request request = {.dry_run = false};
+	if (admin_gc_parse(buffer_span(body), &request, err) != 0 ||
+		gc_run(store_parts(store)->gc, &request, err) != 0)
+		return -1;
+	admin_gc_print(&request, out);
+	return 0;
+}
+
+static void print_answer(const struct gc_options_given *options, const struct buffer *answer)
+{
 	struct error err = {0};
-	struct buffer answer;
-	bool help = false;
-	const int parsed = parse(argument_count, arguments, &options, &help, &err);
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
+	if (options->json) {
+		printf("%s\n", buffer_text(answer));
+		return;
 	}
-	if (parsed != 0) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd gc --help shows how)\n", err.text);
-		return EXIT_USAGE;
-	}
-	buffer_init(&answer, ANSWER_MAX_BYTES);
-	const int outcome = run_gc(&options, &answer, &err);
-	if (outcome == 0)
-		print_answer(&options, &answer);
+	struct json_node *const root = json_node_parse(buffer_span(answer), "the answer", &err);
+	const char *const would = options->dry_run ? "would be " : "";
+	printf("%llu packs of %llu bytes: %llu %sdeleted, %llu %scompacted, %llu bytes %sfreed\n",
+		number_of(root, "packs"), number_of(root, "bytes"),
+		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would,
+		number_of(root, "bytes_freed"), would);
+	if (number_of(root, "packs_waiting") > 0)
+		printf("%llu packs are in use and are left for later\n",
+			number_of(root, "packs_waiting"));
+	print_registered(options, number_of(root, "bytes_registered"));
+	if (number_of(root, "bytes_promised") > 0)
+		printf("about %llu bytes that no file needs are kept for the clients that sent them (xet_promise); --end-promises frees them\n",
+			number_of(root, "bytes_promised"));
+	if (number_of(root, "rows_damaged") > 0)
+		printf("%llu damaged rows of the catalog were set aside: see the log\n",
+			number_of(root, "rows_damaged"));
+	if (number_of(root, "sweeps_failed") > 0)
+		printf("%llu kinds of leftovers could not be swept: see the log\n",
+			number_of(root, "sweeps_failed"));
+	json_node_free(root);
+}
+
+static unsigned long long number_of(const struct json_node *root, const char *name)
+{
+	uint64_t number = 0;
+	json_node_u64(json_node_member(root, name), &number);
+	return number;
+}
+
+static void print_registered(const struct gc_options_given *options, unsigned long long bytes)
+{
+	if (bytes == 0)
+		return;
+	if (options->dry_run && options->ends_promises)
+		printf("files of %llu bytes that no bucket holds would be freed too\n", bytes);
 	else
-		fprintf(stderr, "deltabucketd: gc: %s\n", err.text);
-	buffer_release(&answer);
-	return outcome == 0 ? 0 : EXIT_FAILED;
+		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long%s\n",
+			bytes,
+			/* else a shard was just at them */
+			options->ends_promises ? "" : "; --end-promises frees them");
 }

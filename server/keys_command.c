@@ -57,21 +57,125 @@ static const char usage[] =
 	"                     what it may do, and nothing else; repeats\n"
 	"  --grant metrics    it may read /-/metrics\n";
 
-/* The request that makes a key, and what admin_keys_parse reads without a server. */
-static void print_request(const struct keys_options *options, struct buffer *out)
+struct keys_run {
+	const struct keys_verb *verb;
+	const struct keys_options *options;
+};
+
+static const struct keys_verb *parse(
+	int count, char **words, struct keys_options *options, bool *out_help, struct error *err);
+static const struct keys_verb *check(
+	struct keys_options *options, const struct command_list *arguments, struct error *err);
+static const struct keys_verb *find_verb(const char *word, struct error *err);
+static int work_add(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err);
+static void print_request(const struct keys_options *options, struct buffer *out);
+static int print_added(const struct json_node *answer);
+static void print_member(const struct json_node *object, const char *label, const char *member);
+static void print_grants(const struct json_node *answer);
+static int work_list(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err);
+static int print_listed(const struct json_node *answer);
+static int work_revoke(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err);
+static int print_revoked(const struct json_node *answer);
+static int run_verb(const struct keys_verb *verb, const struct keys_options *options,
+	struct buffer *out, struct error *err);
+static int work_alone(void *owner, struct store *store, const struct data_folder *folder,
+	struct buffer *out, struct error *err);
+static int print_answer(const struct keys_verb *verb, const struct keys_options *options,
+	const struct buffer *answer);
+static void print_warnings(const struct json_node *answer);
+
+static const struct keys_verb verbs[] = {
+	{"add", "POST", work_add, print_added},
+	{"list", "GET", work_list, print_listed},
+	{"revoke", "DELETE", work_revoke, print_revoked},
+};
+
+int keys_command(int argument_count, char **arguments)
 {
-	struct json_writer json;
-	json_writer_init(&json, out);
-	json_writer_object(&json, NULL);
-	if (options->name != NULL)
-		json_writer_text(&json, "name", span_text(options->name));
-	if (options->namespace != NULL)
-		json_writer_text(&json, "namespace", span_text(options->namespace));
-	json_writer_array(&json, "grants");
-	for (size_t i = 0; i < options->grants.count; i++)
-		json_writer_text(&json, NULL, span_text(options->grants.items[i]));
-	json_writer_end(&json, ']');
-	json_writer_end(&json, '}');
+	struct keys_options options = {0};
+	struct error err = {0};
+	struct buffer answer;
+	bool help = false;
+	const struct keys_verb *const verb =
+		parse(argument_count, arguments, &options, &help, &err);
+	if (help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (verb == NULL) {
+		fprintf(stderr, "deltabucketd: %s (deltabucketd keys --help shows how)\n",
+			err.text);
+		return EXIT_USAGE;
+	}
+	buffer_init(&answer, ANSWER_MAX_BYTES);
+	const int outcome = run_verb(verb, &options, &answer, &err);
+	if (outcome == 0)
+		print_answer(verb, &options, &answer);
+	else
+		fprintf(stderr, "deltabucketd: keys %s: %s\n", verb->name, err.text);
+	if (answer.data != NULL)
+		explicit_bzero(answer.data, answer.len);
+	buffer_release(&answer);
+	return outcome == 0 ? 0 : EXIT_FAILED;
+}
+
+static const struct keys_verb *parse(
+	int count, char **words, struct keys_options *options, bool *out_help, struct error *err)
+{
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+		{.name = "--master-key", .text = &options->master_key},
+		{.name = "--name", .text = &options->name},
+		{.name = "--namespace", .text = &options->namespace},
+		{.name = "--grant", .list = &options->grants},
+		{.name = "--json", .switched = &options->json}};
+	struct command_list arguments;
+	options->data = getenv("DELTABUCKET_DATA");
+	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
+		    &arguments, err) != 0 ||
+		*out_help)
+		return NULL;
+	return check(options, &arguments, err);
+}
+
+static const struct keys_verb *check(
+	struct keys_options *options, const struct command_list *arguments, struct error *err)
+{
+	error_set(err, ERROR_INVALID, "say what to do: add, list or revoke");
+	const struct keys_verb *const verb =
+		arguments->count > 0 ? find_verb(arguments->items[0], err) : NULL;
+	if (verb == NULL)
+		return NULL;
+	const size_t wanted = verb->work == work_revoke ? 2 : 1;
+	options->key_id = wanted == 2 && arguments->count == 2 ? arguments->items[1] : NULL;
+	if (arguments->count != wanted)
+		error_set(err, ERROR_INVALID,
+			wanted == 2 ? "say which key: keys %s KEY_ID" : "keys %s takes no argument",
+			verb->name);
+	else if (options->data == NULL)
+		error_set(err, ERROR_INVALID,
+			"say which data folder: --data DIR, or DELTABUCKET_DATA");
+	else
+		return verb;
+	return NULL;
+}
+
+static const struct keys_verb *find_verb(const char *word, struct error *err)
+{
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	near_word_begin(&near, span_text(word));
+	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+		if (strcmp(word, verbs[i].name) == 0)
+			return &verbs[i];
+		near_word_offer(&near, verbs[i].name);
+	}
+	error_set(err, ERROR_INVALID, "there is no keys %.60s%s", word,
+		near.best != NULL ? near_word_hint(&near, hint) : "; say add, list or revoke");
+	return NULL;
 }
 
 static int work_add(const struct keys_options *options, struct store *store,
@@ -94,27 +198,32 @@ static int work_add(const struct keys_options *options, struct store *store,
 	return outcome;
 }
 
-static int work_list(const struct keys_options *options, struct store *store,
-	struct keyring *keyring, struct buffer *out, struct error *err)
+/* The request that makes a key, and what admin_keys_parse reads without a server. */
+static void print_request(const struct keys_options *options, struct buffer *out)
 {
-	(void)options;
-	(void)store;
-	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
-	struct key_record *keys = NULL;
-	size_t count = 0;
-	const int outcome = keyring_list(keyring, arena, &keys, &count, err);
-	if (outcome == 0)
-		admin_keys_print_list(keys, count, out);
-	arena_free(arena);
-	return outcome;
+	struct json_writer json;
+	json_writer_init(&json, out);
+	json_writer_object(&json, NULL);
+	if (options->name != NULL)
+		json_writer_text(&json, "name", span_text(options->name));
+	if (options->namespace != NULL)
+		json_writer_text(&json, "namespace", span_text(options->namespace));
+	json_writer_array(&json, "grants");
+	for (size_t i = 0; i < options->grants.count; i++)
+		json_writer_text(&json, NULL, span_text(options->grants.items[i]));
+	json_writer_end(&json, ']');
+	json_writer_end(&json, '}');
 }
 
-static int work_revoke(const struct keys_options *options, struct store *store,
-	struct keyring *keyring, struct buffer *out, struct error *err)
+static int print_added(const struct json_node *answer)
 {
-	(void)store;
-	(void)out;
-	return keyring_revoke(keyring, span_text(options->key_id), err);
+	print_member(answer, "key id     ", "key_id");
+	print_member(answer, "  (AWS_ACCESS_KEY_ID)\nsecret     ", "secret");
+	print_member(answer, "  (AWS_SECRET_ACCESS_KEY)\ntoken      ", "token");
+	print_member(answer, "  (DELTABUCKET_TOKEN, HF_TOKEN)\nnamespace  ", "namespace");
+	print_grants(answer);
+	printf("\nSecret and token are shown this once; in brackets what takes them. On another machine: `deltabucket login`.\n");
+	return 0;
 }
 
 static void print_member(const struct json_node *object, const char *label, const char *member)
@@ -134,26 +243,19 @@ static void print_grants(const struct json_node *answer)
 	}
 }
 
-/* On stderr, with --json too. */
-static void print_warnings(const struct json_node *answer)
+static int work_list(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err)
 {
-	const struct json_node *const warnings = json_node_member(answer, "warnings");
-	for (size_t i = 0; i < json_node_count(warnings); i++) {
-		struct span text = {NULL, 0};
-		json_node_text(json_node_at(warnings, i), &text);
-		fprintf(stderr, "deltabucketd: %.*s\n", (int)text.len, (const char *)text.data);
-	}
-}
-
-static int print_added(const struct json_node *answer)
-{
-	print_member(answer, "key id     ", "key_id");
-	print_member(answer, "  (AWS_ACCESS_KEY_ID)\nsecret     ", "secret");
-	print_member(answer, "  (AWS_SECRET_ACCESS_KEY)\ntoken      ", "token");
-	print_member(answer, "  (DELTABUCKET_TOKEN, HF_TOKEN)\nnamespace  ", "namespace");
-	print_grants(answer);
-	printf("\nSecret and token are shown this once; in brackets what takes them. On another machine: `deltabucket login`.\n");
-	return 0;
+	(void)options;
+	(void)store;
+	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
+	struct key_record *keys = NULL;
+	size_t count = 0;
+	const int outcome = keyring_list(keyring, arena, &keys, &count, err);
+	if (outcome == 0)
+		admin_keys_print_list(keys, count, out);
+	arena_free(arena);
+	return outcome;
 }
 
 static int print_listed(const struct json_node *answer)
@@ -180,33 +282,19 @@ static int print_listed(const struct json_node *answer)
 	return 0;
 }
 
+static int work_revoke(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err)
+{
+	(void)store;
+	(void)out;
+	return keyring_revoke(keyring, span_text(options->key_id), err);
+}
+
 static int print_revoked(const struct json_node *answer)
 {
 	(void)answer;
 	printf("revoked\n");
 	return 0;
-}
-
-static const struct keys_verb verbs[] = {
-	{"add", "POST", work_add, print_added},
-	{"list", "GET", work_list, print_listed},
-	{"revoke", "DELETE", work_revoke, print_revoked},
-};
-
-struct keys_run {
-	const struct keys_verb *verb;
-	const struct keys_options *options;
-};
-
-static int work_alone(void *owner, struct store *store, const struct data_folder *folder,
-	struct buffer *out, struct error *err)
-{
-	const struct keys_run *const run = owner;
-	struct keyring *const keyring = keyring_open(store, folder->master_key, err);
-	const int outcome =
-		keyring != NULL ? run->verb->work(run->options, store, keyring, out, err) : -1;
-	keyring_close(keyring);
-	return outcome;
 }
 
 static int run_verb(const struct keys_verb *verb, const struct keys_options *options,
@@ -239,6 +327,17 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 	return outcome;
 }
 
+static int work_alone(void *owner, struct store *store, const struct data_folder *folder,
+	struct buffer *out, struct error *err)
+{
+	const struct keys_run *const run = owner;
+	struct keyring *const keyring = keyring_open(store, folder->master_key, err);
+	const int outcome =
+		keyring != NULL ? run->verb->work(run->options, store, keyring, out, err) : -1;
+	keyring_close(keyring);
+	return outcome;
+}
+
 static int print_answer(const struct keys_verb *verb, const struct keys_options *options,
 	const struct buffer *answer)
 {
@@ -255,87 +354,13 @@ static int print_answer(const struct keys_verb *verb, const struct keys_options 
 	return outcome;
 }
 
-static const struct keys_verb *find_verb(const char *word, struct error *err)
+/* On stderr, with --json too. */
+static void print_warnings(const struct json_node *answer)
 {
-	struct near_word near;
-	char hint[NEAR_WORD_HINT_BYTES];
-	near_word_begin(&near, span_text(word));
-	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-		if (strcmp(word, verbs[i].name) == 0)
-			return &verbs[i];
-		near_word_offer(&near, verbs[i].name);
+	const struct json_node *const warnings = json_node_member(answer, "warnings");
+	for (size_t i = 0; i < json_node_count(warnings); i++) {
+		struct span text = {NULL, 0};
+		json_node_text(json_node_at(warnings, i), &text);
+		fprintf(stderr, "deltabucketd: %.*s\n", (int)text.len, (const char *)text.data);
 	}
-	error_set(err, ERROR_INVALID, "there is no keys %.60s%s", word,
-		near.best != NULL ? near_word_hint(&near, hint) : "; say add, list or revoke");
-	return NULL;
-}
-
-static const struct keys_verb *check(
-	struct keys_options *options, const struct command_list *arguments, struct error *err)
-{
-	error_set(err, ERROR_INVALID, "say what to do: add, list or revoke");
-	const struct keys_verb *const verb =
-		arguments->count > 0 ? find_verb(arguments->items[0], err) : NULL;
-	if (verb == NULL)
-		return NULL;
-	const size_t wanted = verb->work == work_revoke ? 2 : 1;
-	options->key_id = wanted == 2 && arguments->count == 2 ? arguments->items[1] : NULL;
-	if (arguments->count != wanted)
-		error_set(err, ERROR_INVALID,
-			wanted == 2 ? "say which key: keys %s KEY_ID" : "keys %s takes no argument",
-			verb->name);
-	else if (options->data == NULL)
-		error_set(err, ERROR_INVALID,
-			"say which data folder: --data DIR, or DELTABUCKET_DATA");
-	else
-		return verb;
-	return NULL;
-}
-
-static const struct keys_verb *parse(
-	int count, char **words, struct keys_options *options, bool *out_help, struct error *err)
-{
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
-		{.name = "--master-key", .text = &options->master_key},
-		{.name = "--name", .text = &options->name},
-		{.name = "--namespace", .text = &options->namespace},
-		{.name = "--grant", .list = &options->grants},
-		{.name = "--json", .switched = &options->json}};
-	struct command_list arguments;
-	options->data = getenv("DELTABUCKET_DATA");
-	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
-		    &arguments, err) != 0 ||
-		*out_help)
-		return NULL;
-	return check(options, &arguments, err);
-}
-
-int keys_command(int argument_count, char **arguments)
-{
-	struct keys_options options = {0};
-	struct error err = {0};
-	struct buffer answer;
-	bool help = false;
-	const struct keys_verb *const verb =
-		parse(argument_count, arguments, &options, &help, &err);
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (verb == NULL) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd keys --help shows how)\n",
-			err.text);
-		return EXIT_USAGE;
-	}
-	buffer_init(&answer, ANSWER_MAX_BYTES);
-	const int outcome = run_verb(verb, &options, &answer, &err);
-	if (outcome == 0)
-		print_answer(verb, &options, &answer);
-	else
-		fprintf(stderr, "deltabucketd: keys %s: %s\n", verb->name, err.text);
-	if (answer.data != NULL)
-		explicit_bzero(answer.data, answer.len);
-	buffer_release(&answer);
-	return outcome == 0 ? 0 : EXIT_FAILED;
 }

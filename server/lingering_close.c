@@ -43,94 +43,14 @@ struct lingering_close {
 	bool stops;
 };
 
-static void leave(struct lingering_close *lingering, int which)
-{
-	close(lingering->guests[which].fd);
-	lingering->count--;
-	for (int i = which; i < lingering->count; i++)
-		lingering->guests[i] = lingering->guests[i + 1];
-}
-
-/* False: it is time to stop. */
-static bool welcome(struct lingering_close *lingering)
-{
-	const int64_t now = clock_monotonic_ms();
-	lock_enter(&lingering->lock);
-	for (int i = 0; i < lingering->arrival_count; i++) {
-		if (lingering->count == LINGERING_CLOSE_MOST)
-			leave(lingering, 0);
-		lingering->guests[lingering->count++] =
-			(struct guest){lingering->arrivals[i], now, now};
-	}
-	lingering->arrival_count = 0;
-	const bool goes_on = !lingering->stops;
-	lock_leave(&lingering->lock);
-	return goes_on;
-}
-
-/* Whoever sends what nobody wants takes a part of one processor, at a gigabyte a second, and not
- * all of it. */
-static void nap_now_and_then(struct lingering_close *lingering, size_t dropped)
-{
-	lingering->since_nap += dropped;
-	if (lingering->since_nap < NAP_AFTER_BYTES)
-		return;
-	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	lingering->since_nap = 0;
-}
-
-/* False once the client has ended, or its connection has. */
-static bool drop_some(struct lingering_close *lingering, struct guest *guest, int64_t now)
-{
-	const ssize_t got =
-		recv(guest->fd, lingering->dropped, sizeof lingering->dropped, MSG_DONTWAIT);
-	if (got > 0) {
-		guest->heard_ms = now;
-		nap_now_and_then(lingering, (size_t)got);
-	}
-	return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
-}
-
-static void drop(struct lingering_close *lingering)
-{
-	const int64_t now = clock_monotonic_ms();
-	for (int i = lingering->count - 1; i >= 0; i--) {
-		struct guest *const guest = &lingering->guests[i];
-		const bool is_over = now - guest->came_ms >= LINGERING_CLOSE_MS ||
-			now - guest->heard_ms >= LINGERING_CLOSE_IDLE_MS;
-		if (!drop_some(lingering, guest, now) || is_over)
-			leave(lingering, i);
-	}
-}
-
-static void wait_for_bytes(const struct lingering_close *lingering)
-{
-	struct pollfd polled[LINGERING_CLOSE_MOST + 1] = {
-		{.fd = lingering->event_fd, .events = POLLIN}};
-	uint64_t events;
-	for (int i = 0; i < lingering->count; i++)
-		polled[i + 1] = (struct pollfd){.fd = lingering->guests[i].fd, .events = POLLIN};
-	if (poll(polled, (nfds_t)lingering->count + 1, lingering->count > 0 ? LOOK_MS : -1) > 0 &&
-		polled[0].revents != 0)
-		(void)!read(lingering->event_fd, &events, sizeof events);
-}
-
-static void *run(void *owner)
-{
-	struct lingering_close *const lingering = owner;
-	while (welcome(lingering)) {
-		wait_for_bytes(lingering);
-		drop(lingering);
-	}
-	return NULL;
-}
-
-static void tell(struct lingering_close *lingering)
-{
-	const uint64_t one = 1;
-	const ssize_t written = write(lingering->event_fd, &one, sizeof one);
-	ASSERT(written == sizeof one);
-}
+static void *run(void *owner);
+static bool welcome(struct lingering_close *lingering);
+static void leave(struct lingering_close *lingering, int which);
+static void wait_for_bytes(const struct lingering_close *lingering);
+static void drop(struct lingering_close *lingering);
+static bool drop_some(struct lingering_close *lingering, struct guest *guest, int64_t now);
+static void nap_now_and_then(struct lingering_close *lingering, size_t dropped);
+static void tell(struct lingering_close *lingering);
 
 struct lingering_close *lingering_close_start(void)
 {
@@ -177,4 +97,93 @@ void lingering_close_stop(struct lingering_close *lingering)
 	close(lingering->event_fd);
 	lock_release(&lingering->lock);
 	free(lingering);
+}
+
+static void *run(void *owner)
+{
+	struct lingering_close *const lingering = owner;
+	while (welcome(lingering)) {
+		wait_for_bytes(lingering);
+		drop(lingering);
+	}
+	return NULL;
+}
+
+/* False: it is time to stop. */
+static bool welcome(struct lingering_close *lingering)
+{
+	const int64_t now = clock_monotonic_ms();
+	lock_enter(&lingering->lock);
+	for (int i = 0; i < lingering->arrival_count; i++) {
+		if (lingering->count == LINGERING_CLOSE_MOST)
+			leave(lingering, 0);
+		lingering->guests[lingering->count++] =
+			(struct guest){lingering->arrivals[i], now, now};
+	}
+	lingering->arrival_count = 0;
+	const bool goes_on = !lingering->stops;
+	lock_leave(&lingering->lock);
+	return goes_on;
+}
+
+static void leave(struct lingering_close *lingering, int which)
+{
+	close(lingering->guests[which].fd);
+	lingering->count--;
+	for (int i = which; i < lingering->count; i++)
+		lingering->guests[i] = lingering->guests[i + 1];
+}
+
+static void wait_for_bytes(const struct lingering_close *lingering)
+{
+	struct pollfd polled[LINGERING_CLOSE_MOST + 1] = {
+		{.fd = lingering->event_fd, .events = POLLIN}};
+	uint64_t events;
+	for (int i = 0; i < lingering->count; i++)
+		polled[i + 1] = (struct pollfd){.fd = lingering->guests[i].fd, .events = POLLIN};
+	if (poll(polled, (nfds_t)lingering->count + 1, lingering->count > 0 ? LOOK_MS : -1) > 0 &&
+		polled[0].revents != 0)
+		(void)!read(lingering->event_fd, &events, sizeof events);
+}
+
+static void drop(struct lingering_close *lingering)
+{
+	const int64_t now = clock_monotonic_ms();
+	for (int i = lingering->count - 1; i >= 0; i--) {
+		struct guest *const guest = &lingering->guests[i];
+		const bool is_over = now - guest->came_ms >= LINGERING_CLOSE_MS ||
+			now - guest->heard_ms >= LINGERING_CLOSE_IDLE_MS;
+		if (!drop_some(lingering, guest, now) || is_over)
+			leave(lingering, i);
+	}
+}
+
+/* False once the client has ended, or its connection has. */
+static bool drop_some(struct lingering_close *lingering, struct guest *guest, int64_t now)
+{
+	const ssize_t got =
+		recv(guest->fd, lingering->dropped, sizeof lingering->dropped, MSG_DONTWAIT);
+	if (got > 0) {
+		guest->heard_ms = now;
+		nap_now_and_then(lingering, (size_t)got);
+	}
+	return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* Whoever sends what nobody wants takes a part of one processor, at a gigabyte a second, and not
+ * all of it. */
+static void nap_now_and_then(struct lingering_close *lingering, size_t dropped)
+{
+	lingering->since_nap += dropped;
+	if (lingering->since_nap < NAP_AFTER_BYTES)
+		return;
+	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	lingering->since_nap = 0;
+}
+
+static void tell(struct lingering_close *lingering)
+{
+	const uint64_t one = 1;
+	const ssize_t written = write(lingering->event_fd, &one, sizeof one);
+	ASSERT(written == sizeof one);
 }

@@ -17,17 +17,13 @@ enum {
 	LEAVING_MAX = 1024
 };
 
-static void displace(struct share_hold *hold)
-{
-	connection_cut((struct connection *)((char *)hold - offsetof(struct connection, hold)));
-}
-
-/* EPOLL_CTL_ADD at first, _MOD to be told again. */
-static void watch(struct connection *connection, int operation)
-{
-	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = connection};
-	epoll_ctl(connection->reactor->listener->hang_up_fd, operation, connection->fd, &event);
-}
+static void take_back_stale(struct listener *listener, int fd);
+static void displace(struct share_hold *hold);
+static struct connection *take_given(struct reactor *reactor, int fd);
+static void forget(struct connection *connection);
+static void watch(struct connection *connection, int operation);
+static void take_hang_up(struct connection *connection);
+static bool has_unread(const struct connection *connection);
 
 struct connection *connection_find(struct MHD_Connection *handle)
 {
@@ -35,42 +31,6 @@ struct connection *connection_find(struct MHD_Connection *handle)
 		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	ASSERT(info != NULL && info->socket_context != NULL);
 	return info->socket_context;
-}
-
-/* Takes it out of those that are given to the reactor; NULL: there is none of this descriptor. */
-static struct connection *take_given(struct reactor *reactor, int fd)
-{
-	lock_enter(&reactor->listener->lock);
-	struct connection **link = &reactor->given;
-	while (*link != NULL && (*link)->fd != fd)
-		link = &(*link)->next;
-	struct connection *const found = *link;
-	if (found != NULL)
-		*link = found->next;
-	lock_leave(&reactor->listener->lock);
-	if (found != NULL)
-		atomic_fetch_sub(&reactor->given_count, 1);
-	return found;
-}
-
-static void forget(struct connection *connection)
-{
-	struct reactor_group *const group = connection->reactor->group;
-	if (group->pool != NULL)
-		share_give(group->pool, &connection->hold);
-	atomic_fetch_sub(&group->dealt, 1);
-	free(connection);
-}
-
-/* libmicrohttpd may have closed a connection of that descriptor without a word. */
-static void take_back_stale(struct listener *listener, int fd)
-{
-	for (size_t which = 0; which < GROUP_COUNT; which++)
-		for (unsigned i = 0; i < listener->groups[which].count; i++) {
-			struct reactor *const reactor = &listener->groups[which].reactors[i];
-			if (atomic_load(&reactor->given_count) > 0)
-				connection_take_back(reactor, fd);
-		}
 }
 
 void connection_give(struct reactor *reactor, int fd, const struct sockaddr *address)
@@ -184,10 +144,63 @@ void connection_cut(struct connection *connection)
 	shutdown(connection->fd, SHUT_RDWR);
 }
 
-static bool has_unread(const struct connection *connection)
+bool connection_take_hang_ups(struct listener *listener)
 {
-	char byte;
-	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	struct epoll_event events[HANG_UPS_AT_ONCE];
+	lock_enter(&listener->lock);
+	const int count = epoll_wait(listener->hang_up_fd, events, HANG_UPS_AT_ONCE, 0);
+	for (int i = 0; i < count; i++)
+		take_hang_up(events[i].data.ptr);
+	lock_leave(&listener->lock);
+	return count == HANG_UPS_AT_ONCE;
+}
+
+/* libmicrohttpd may have closed a connection of that descriptor without a word. */
+static void take_back_stale(struct listener *listener, int fd)
+{
+	for (size_t which = 0; which < GROUP_COUNT; which++)
+		for (unsigned i = 0; i < listener->groups[which].count; i++) {
+			struct reactor *const reactor = &listener->groups[which].reactors[i];
+			if (atomic_load(&reactor->given_count) > 0)
+				connection_take_back(reactor, fd);
+		}
+}
+
+static void displace(struct share_hold *hold)
+{
+	connection_cut((struct connection *)((char *)hold - offsetof(struct connection, hold)));
+}
+
+/* Takes it out of those that are given to the reactor; NULL: there is none of this descriptor. */
+static struct connection *take_given(struct reactor *reactor, int fd)
+{
+	lock_enter(&reactor->listener->lock);
+	struct connection **link = &reactor->given;
+	while (*link != NULL && (*link)->fd != fd)
+		link = &(*link)->next;
+	struct connection *const found = *link;
+	if (found != NULL)
+		*link = found->next;
+	lock_leave(&reactor->listener->lock);
+	if (found != NULL)
+		atomic_fetch_sub(&reactor->given_count, 1);
+	return found;
+}
+
+static void forget(struct connection *connection)
+{
+	struct reactor_group *const group = connection->reactor->group;
+	if (group->pool != NULL)
+		share_give(group->pool, &connection->hold);
+	atomic_fetch_sub(&group->dealt, 1);
+	free(connection);
+}
+
+/* EPOLL_CTL_ADD at first, _MOD to be told again. */
+static void watch(struct connection *connection, int operation)
+{
+	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = connection};
+	epoll_ctl(connection->reactor->listener->hang_up_fd, operation, connection->fd, &event);
 }
 
 /* libmicrohttpd may read what is left after it was made to look, so it is made to look again
@@ -203,13 +216,8 @@ static void take_hang_up(struct connection *connection)
 		exchange_hang_up(&connection->waiting->exchange);
 }
 
-bool connection_take_hang_ups(struct listener *listener)
+static bool has_unread(const struct connection *connection)
 {
-	struct epoll_event events[HANG_UPS_AT_ONCE];
-	lock_enter(&listener->lock);
-	const int count = epoll_wait(listener->hang_up_fd, events, HANG_UPS_AT_ONCE, 0);
-	for (int i = 0; i < count; i++)
-		take_hang_up(events[i].data.ptr);
-	lock_leave(&listener->lock);
-	return count == HANG_UPS_AT_ONCE;
+	char byte;
+	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }

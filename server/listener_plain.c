@@ -12,6 +12,39 @@ static const char answer[] =
 	"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
 	"Client sent an HTTP request to an HTTPS server: use https:// in the URL.\n";
 
+static ssize_t read_bytes(gnutls_transport_ptr_t from, void *into, size_t capacity);
+static bool is_letter(uint8_t byte);
+static void answer_plain(struct connection *connection);
+static int await_bytes(gnutls_transport_ptr_t from, unsigned ms);
+
+/* libmicrohttpd ends the session before it tells of the connection's end. */
+void connection_answer_plain(struct connection *connection, struct MHD_Connection *handle)
+{
+	const union MHD_ConnectionInfo *const info =
+		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	if (info == NULL || info->tls_session == NULL)
+		return;
+	gnutls_session_t const session = info->tls_session;
+	gnutls_transport_set_ptr2(
+		session, connection, (gnutls_transport_ptr_t)(intptr_t)connection->fd);
+	gnutls_transport_set_pull_function(session, read_bytes);
+	gnutls_transport_set_pull_timeout_function(session, await_bytes);
+}
+
+/* For GnuTLS: 0 is the end of the stream. */
+static ssize_t read_bytes(gnutls_transport_ptr_t from, void *into, size_t capacity)
+{
+	struct connection *const connection = from;
+	const ssize_t got = recv(connection->fd, into, capacity, 0);
+	if (got <= 0 || connection->has_begun)
+		return got;
+	connection->has_begun = true;
+	if (!is_letter(*(const uint8_t *)into))
+		return got;
+	answer_plain(connection);
+	return 0;
+}
+
 static bool is_letter(uint8_t byte)
 {
 	return byte >= 'A' && byte <= 'Z';
@@ -32,36 +65,8 @@ static void answer_plain(struct connection *connection)
 	log_event(log, LOG_INFO, NULL, "plain_http_refused", &field, 1);
 }
 
-/* For GnuTLS: 0 is the end of the stream. */
-static ssize_t read_bytes(gnutls_transport_ptr_t from, void *into, size_t capacity)
-{
-	struct connection *const connection = from;
-	const ssize_t got = recv(connection->fd, into, capacity, 0);
-	if (got <= 0 || connection->has_begun)
-		return got;
-	connection->has_begun = true;
-	if (!is_letter(*(const uint8_t *)into))
-		return got;
-	answer_plain(connection);
-	return 0;
-}
-
 static int await_bytes(gnutls_transport_ptr_t from, unsigned ms)
 {
 	const struct connection *const connection = from;
 	return gnutls_system_recv_timeout((gnutls_transport_ptr_t)(intptr_t)connection->fd, ms);
-}
-
-/* libmicrohttpd ends the session before it tells of the connection's end. */
-void connection_answer_plain(struct connection *connection, struct MHD_Connection *handle)
-{
-	const union MHD_ConnectionInfo *const info =
-		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	if (info == NULL || info->tls_session == NULL)
-		return;
-	gnutls_session_t const session = info->tls_session;
-	gnutls_transport_set_ptr2(
-		session, connection, (gnutls_transport_ptr_t)(intptr_t)connection->fd);
-	gnutls_transport_set_pull_function(session, read_bytes);
-	gnutls_transport_set_pull_timeout_function(session, await_bytes);
 }

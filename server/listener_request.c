@@ -38,90 +38,53 @@ struct header_search {
 	struct span found;
 };
 
-static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name,
-	size_t name_len, const char *value, size_t value_len)
-{
-	(void)kind;
-	struct header_search *const search = taker;
-	if (name == no_cookie || !span_equal_nocase(span_of(name, name_len), search->name))
-		return MHD_YES;
-	const struct span text = span_of(value != NULL ? value : "", value != NULL ? value_len : 0);
-	const struct span before = search->found;
-	if (before.data == NULL)
-		search->found = text;
-	else
-		search->found = span_text(arena_format(search->arena, "%.*s, %.*s", (int)before.len,
-			(const char *)before.data, (int)text.len, (const char *)text.data));
-	return MHD_YES;
-}
-
-static struct span find_header(struct exchange *exchange, const char *name)
-{
-	struct request *const request = (struct request *)exchange;
-	struct header_search search = {name, exchange->arena, {NULL, 0}};
-	if (request->target.authority.len > 0 && span_equal_text(span_text(name), "host"))
-		return request->target.authority;
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, search_header, &search);
-	return search.found;
-}
-
 struct header_walk {
 	void (*take)(void *taker, struct span name, struct span value);
 	void *taker;
 };
 
-static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name,
-	size_t name_len, const char *value, size_t value_len)
-{
-	(void)kind;
-	const struct header_walk *const walk = taker;
-	if (name != no_cookie)
-		walk->take(walk->taker, span_of(name, name_len),
-			span_of(value != NULL ? value : "", value != NULL ? value_len : 0));
-	return MHD_YES;
-}
+static const struct {
+	const char *name;
+	enum method method;
+} methods[] = {{"GET", METHOD_GET}, {"HEAD", METHOD_HEAD}, {"PUT", METHOD_PUT},
+	{"POST", METHOD_POST}, {"DELETE", METHOD_DELETE}, {"OPTIONS", METHOD_OPTIONS}};
+enum { METHOD_COUNT = sizeof methods / sizeof methods[0] };
 
+static struct span find_header(struct exchange *exchange, const char *name);
+static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name,
+	size_t name_len, const char *value, size_t value_len);
 static void walk_headers(struct exchange *exchange,
-	void (*take)(void *taker, struct span name, struct span value), void *taker)
-{
-	struct request *const request = (struct request *)exchange;
-	struct header_walk walk = {take, taker};
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, walk_header, &walk);
-}
-
-/* May come before the reactor has suspended: then the reactor finds WOKEN and goes on at once. */
-static void wake(struct exchange *exchange)
-{
-	struct request *const request = (struct request *)exchange;
-	struct MHD_Connection *const connection = request->connection;
-	const int before = atomic_exchange(&request->wait_state, WAIT_WOKEN);
-	ASSERT(before != WAIT_WOKEN); /* one wake per wait */
-	if (before == WAIT_SUSPENDED)
-		MHD_resume_connection(connection);
-}
-
-static void cut(struct exchange *exchange)
-{
-	connection_cut(((struct request *)exchange)->link);
-}
-
-/* Nobody asks libmicrohttpd for parameters and cookies. It would spend 64 bytes of the connection's
- * memory on each, and where that ends, 0.9.75 answers nothing and reads nothing more (parameters),
- * or answers twice, or not at all (cookies). `uri` lies in its buffer, where it is about to end the
- * path at the mark itself; of several Cookie headers it parses the first. */
-static void parse_no_more(struct MHD_Connection *connection, const char *uri)
-{
-	const char *const mark = strchr(uri, '?');
-	if (mark != NULL)
-		((char *)(uintptr_t)mark)[1] = '\0';
-	MHD_set_connection_value(connection, MHD_HEADER_KIND, no_cookie, "");
-}
-
-static void request_is_of(struct request *request, struct client_address client)
-{
-	request->client = client;
-	request->exchange.peer = client_address_hash(&client);
-}
+	void (*take)(void *taker, struct span name, struct span value), void *taker);
+static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name,
+	size_t name_len, const char *value, size_t value_len);
+static void wake(struct exchange *exchange);
+static void cut(struct exchange *exchange);
+static void request_is_of(struct request *request, struct client_address client);
+static void parse_no_more(struct MHD_Connection *connection, const char *uri);
+static enum MHD_Result first_call(struct request *request, const char *method);
+static void read_raw(struct request *request, const char *method, struct raw_header *raw);
+static void take_raw(void *taker, struct span name, struct span value);
+static bool leaves_room(const struct request *request, const struct raw_header *raw);
+static void read_headers(struct request *request, const char *method);
+static void read_host(struct request *request);
+static void read_client(struct request *request);
+static void take_forwarded(void *taker, struct span name, struct span value);
+static enum method parse_method(const char *text);
+static int check_framing(struct request *request, const struct raw_header *raw, struct error *err);
+static enum MHD_Result refuse_at_once(struct request *request);
+static enum MHD_Result begin_upload(struct request *request);
+static enum next begin(struct request *request);
+static bool take_wake(struct request *request);
+static enum MHD_Result take_piece(struct request *request, const char *data, size_t *data_size);
+static enum MHD_Result drop_piece(struct request *request, size_t *data_size);
+static bool suspend(struct request *request);
+static void drop_sink(struct request *request);
+static enum MHD_Result last_call(struct request *request);
+static enum MHD_Result settle(struct request *request, enum next next);
+static enum next finish_body(struct request *request);
+static void count_request(const struct request *request);
+static void log_request(struct request *request, bool whole);
+static const char *method_name(enum method method);
 
 static const struct exchange_ops request_ops = {find_header, walk_headers, wake, cut};
 
@@ -153,320 +116,6 @@ struct request *request_new(
 	atomic_fetch_add(&reactor->listener->open, 1);
 	parse_no_more(connection, uri);
 	return request;
-}
-
-static const struct {
-	const char *name;
-	enum method method;
-} methods[] = {{"GET", METHOD_GET}, {"HEAD", METHOD_HEAD}, {"PUT", METHOD_PUT},
-	{"POST", METHOD_POST}, {"DELETE", METHOD_DELETE}, {"OPTIONS", METHOD_OPTIONS}};
-enum { METHOD_COUNT = sizeof methods / sizeof methods[0] };
-
-static enum method parse_method(const char *text)
-{
-	for (size_t i = 0; i < METHOD_COUNT; i++)
-		if (strcmp(methods[i].name, text) == 0)
-			return methods[i].method;
-	return METHOD_OTHER;
-}
-
-static const char *method_name(enum method method)
-{
-	for (size_t i = 0; i < METHOD_COUNT; i++)
-		if (methods[i].method == method)
-			return methods[i].name;
-	return "OTHER";
-}
-
-static void take_raw(void *taker, struct span name, struct span value)
-{
-	raw_header_take(taker, name, value);
-}
-
-static void read_raw(struct request *request, const char *method, struct raw_header *raw)
-{
-	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(
-		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	raw_header_begin(
-		raw, method, request->exchange.target, info != NULL ? info->header_size : 0);
-	walk_headers(&request->exchange, take_raw, raw);
-	raw_header_end(raw);
-}
-
-/* Whether every reply will find room beside the head: where there is none, libmicrohttpd closes
- * without a word. A reply's headers may repeat what the target says and what was stored with an
- * object. */
-static bool leaves_room(const struct request *request, const struct raw_header *raw)
-{
-	const size_t taken = raw->len + raw->count * HEADER_RECORD_BYTES +
-		request->exchange.target.len + HEADERS_MAX_BYTES;
-	return taken <= request->reactor->listener->options.connection_memory_bytes;
-}
-
-/* Host is passed over where the request line names another (RFC 9112, 3.2.2), and kept, as it may
- * be signed, where it names the same. */
-static void read_host(struct request *request)
-{
-	struct request_target *const target = &request->target;
-	const struct span authority = target->authority;
-	target->authority = span_text("");
-	const struct span host = span_trim(exchange_header(&request->exchange, "host"));
-	if (authority.len == 0 || request_target_is_same_host(host, authority))
-		return;
-	request->exchange.differs_from_host = host.data != NULL;
-	target->authority = authority;
-}
-
-static void take_forwarded(void *taker, struct span name, struct span value)
-{
-	struct buffer *const list = taker;
-	if (!span_equal_nocase(name, "x-forwarded-for"))
-		return;
-	if (buffer_span(list).len > 0)
-		buffer_add_text(list, ",");
-	buffer_add_span(list, value);
-}
-
-/* A trusted proxy says for whom it asks. */
-static void read_client(struct request *request)
-{
-	const struct listener_options *const options = &request->reactor->listener->options;
-	struct buffer list;
-	if (!trusted_proxies_have(options->proxies, &request->client))
-		return;
-	buffer_init(&list, options->connection_memory_bytes); /* all headers lie in there */
-	walk_headers(&request->exchange, take_forwarded, &list);
-	request_is_of(request,
-		trusted_proxies_client(options->proxies, &request->link->peer, buffer_span(&list)));
-	buffer_release(&list);
-}
-
-static void read_headers(struct request *request, const char *method)
-{
-	struct exchange *const exchange = &request->exchange;
-	read_host(request);
-	read_client(request);
-	exchange->method = parse_method(method);
-	exchange->chunked = exchange_header(exchange, "transfer-encoding").data != NULL;
-	exchange->has_length = !exchange->chunked &&
-		span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
-	request->has_body = exchange->chunked || (exchange->has_length && exchange->length > 0);
-	request->expects_continue =
-		span_equal_nocase(exchange_header(exchange, "expect"), "100-continue");
-}
-
-/* Where the body ends must be beyond doubt, or a proxy in front could see other requests on this
- * connection than we do. */
-static int check_framing(struct request *request, const struct raw_header *raw, struct error *err)
-{
-	struct exchange *const exchange = &request->exchange;
-	const bool gives_length = exchange_header(exchange, "content-length").data != NULL;
-	if (raw->fault != NULL)
-		return error_set(err, ERROR_INVALID_REQUEST, "%s", raw->fault);
-	if (request->target.fault != NULL)
-		return error_set(err, ERROR_INVALID_REQUEST, "%s", request->target.fault);
-	if (exchange->chunked && raw->is_1_0)
-		return error_set(err, ERROR_INVALID_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
-	if (exchange->chunked &&
-		!span_equal_nocase(exchange_header(exchange, "transfer-encoding"), "chunked"))
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"a Transfer-Encoding other than chunked is not supported");
-	if (exchange->chunked && gives_length)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"Content-Length and Transfer-Encoding exclude each other");
-	if (gives_length && !exchange->has_length)
-		return error_set(
-			err, ERROR_INVALID_REQUEST, "Content-Length must be given once, in digits");
-	return 0;
-}
-
-/* True when the handler has to wait; false when its wake was there already. */
-static bool suspend(struct request *request)
-{
-	int expected = WAIT_RUNNING;
-	request->suspended = true;
-	atomic_fetch_add(&request->reactor->listener->inside, 1);
-	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
-	connection_waits(request->link, request);
-	if (atomic_load(&request->wait_state) == WAIT_RUNNING) {
-		MHD_suspend_connection(request->connection);
-		if (!atomic_compare_exchange_strong(
-			    &request->wait_state, &expected, WAIT_SUSPENDED))
-			MHD_resume_connection(request->connection);
-		return true;
-	}
-	return false;
-}
-
-/* False when libmicrohttpd called although nobody has woken the request. */
-static bool take_wake(struct request *request)
-{
-	int expected = WAIT_WOKEN;
-	if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_RUNNING))
-		return false;
-	request->suspended = false;
-	connection_goes_on(request->link);
-	metrics_add(request->exchange.context->metrics, METRIC_WAITING, -1);
-	atomic_fetch_sub(&request->reactor->listener->inside, 1);
-	return true;
-}
-
-static void drop_sink(struct request *request)
-{
-	struct exchange *const exchange = &request->exchange;
-	if (exchange->sink != NULL)
-		exchange->sink->abort(exchange->sink);
-	exchange->sink = NULL;
-}
-
-static enum next finish_body(struct request *request)
-{
-	struct exchange *const exchange = &request->exchange;
-	struct error err = {0};
-	if (exchange->sink->finish(exchange->sink, &err) != 0) {
-		drop_sink(request);
-		return exchange_fail_body(exchange, &err);
-	}
-	exchange->sink = NULL;
-	return router_finish(exchange);
-}
-
-/* In a call without a piece of body: goes on until there is a reply, or a wait. */
-static enum MHD_Result settle(struct request *request, enum next next)
-{
-	while (next != NEXT_REPLY) {
-		if (next == NEXT_BODY) { /* no body came: an empty one is whole */
-			next = finish_body(request);
-			continue;
-		}
-		request->phase = PHASE_WAIT;
-		if (suspend(request))
-			return MHD_YES;
-		take_wake(request);
-		next = router_resume(&request->exchange);
-	}
-	request->phase = PHASE_REPLY;
-	return request_send(request);
-}
-
-static enum MHD_Result refuse_at_once(struct request *request)
-{
-	exchange_add_header(&request->exchange, "Connection", "close");
-	request->link->lingers = true;
-	request->phase = PHASE_REPLY;
-	return request_send(request);
-}
-
-/* From here on it is known whose request it is. */
-static enum next begin(struct request *request)
-{
-	const enum next next = router_begin(&request->exchange);
-	const struct share_caller caller = caller_of(&request->exchange);
-	if (caller.id != request->link->caller.id || caller.rank != request->link->caller.rank)
-		connection_belongs(request->link, caller, true);
-	return next;
-}
-
-static enum MHD_Result begin_upload(struct request *request)
-{
-	struct exchange *const exchange = &request->exchange;
-	const enum next next = begin(request);
-	ASSERT(next != NEXT_WAIT); /* routes with a body do not wait in begin */
-	request->phase = next == NEXT_BODY ? PHASE_BODY : PHASE_REPLY;
-	if (next == NEXT_REPLY && (request->expects_continue || exchange->length > DRAIN_MAX_BYTES))
-		return refuse_at_once(request);
-	return MHD_YES;
-}
-
-static enum MHD_Result first_call(struct request *request, const char *method)
-{
-	struct exchange *const exchange = &request->exchange;
-	struct raw_header raw;
-	struct error err = {0};
-	connection_belongs(request->link, request->link->caller, true);
-	read_raw(request, method, &raw);
-	if (!leaves_room(request, &raw))
-		return request_send_bare(request,
-			raw.fault != NULL ? MHD_HTTP_BAD_REQUEST
-				: exchange->target.len > raw.len / 2
-				? MHD_HTTP_URI_TOO_LONG
-				: MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
-	read_headers(request, method);
-	router_match(exchange);
-	if (check_framing(request, &raw, &err) != 0) {
-		exchange_fail(exchange, &err);
-		return refuse_at_once(request);
-	}
-	if (exchange->chunked && !request->reactor->listener->strict_library)
-		request->body = raw.text + raw.len;
-	if (raw.bytes > HEADERS_MAX_BYTES)
-		error_set(&err, ERROR_HEADERS_TOO_LARGE,
-			"the request's headers have %zu bytes, over the limit of %d", raw.bytes,
-			HEADERS_MAX_BYTES);
-	const bool takes_body = exchange->route == NULL || exchange->route->body != BODY_NONE;
-	if (err.kind == ERROR_NONE && request->has_body && takes_body)
-		return begin_upload(request);
-	if (err.kind == ERROR_NONE && request->has_body && exchange->length > DRAIN_MAX_BYTES)
-		error_set(&err, ERROR_TOO_LARGE, "this request takes no body");
-	if (err.kind == ERROR_NONE)
-		return MHD_YES;
-	exchange_fail(exchange, &err);
-	request->phase = PHASE_REPLY;
-	return request->has_body ? refuse_at_once(request) : MHD_YES;
-}
-
-static enum MHD_Result drop_piece(struct request *request, size_t *data_size)
-{
-	const struct exchange *const exchange = &request->exchange;
-	const uint64_t taken = request->received + request->dropped;
-	const uint64_t left =
-		exchange->has_length && exchange->length > taken ? exchange->length - taken : 0;
-	if (left > DRAIN_MAX_BYTES || request->dropped > DRAIN_MAX_BYTES)
-		return request_send_past(request);
-	request->dropped += *data_size;
-	*data_size = 0;
-	return MHD_YES;
-}
-
-static enum MHD_Result take_piece(struct request *request, const char *data, size_t *data_size)
-{
-	struct exchange *const exchange = &request->exchange;
-	struct error err = {0};
-	enum sink_result result = SINK_TAKEN;
-	if (request->phase != PHASE_BODY)
-		return drop_piece(request, data_size);
-	while ((result = exchange->sink->write(exchange->sink, span_of(data, *data_size), &err)) ==
-		SINK_WAIT) {
-		if (suspend(request))
-			return MHD_YES; /* nothing consumed: the same bytes come again */
-		take_wake(request);
-	}
-	if (result == SINK_TAKEN) {
-		request->received += *data_size;
-		*data_size = 0;
-		return MHD_YES;
-	}
-	drop_sink(request);
-	exchange_fail_body(exchange, &err);
-	request->phase = PHASE_REPLY;
-	return drop_piece(request, data_size);
-}
-
-static enum MHD_Result last_call(struct request *request)
-{
-	switch (request->phase) {
-	case PHASE_BEGIN:
-		return settle(request, begin(request));
-	case PHASE_BODY:
-		return settle(request, finish_body(request));
-	case PHASE_WAIT:
-		return settle(request, router_resume(&request->exchange));
-	case PHASE_REPLY:
-		return request_send(request);
-	case PHASE_SENT:
-		break;
-	}
-	return MHD_YES;
 }
 
 enum MHD_Result request_call(
@@ -520,6 +169,419 @@ ssize_t request_stream(struct request *request, char *into, size_t capacity)
 			   : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
+void request_end(struct request *request, bool whole)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct listener *const listener = request->reactor->listener;
+	/* resumed, but the client was gone before the handler was called again */
+	if (request->suspended) {
+		const bool woken = take_wake(request);
+		ASSERT(woken);
+	}
+	drop_sink(request);
+	if (exchange->reply.source != NULL)
+		exchange->reply.source->close(exchange->reply.source);
+	exchange_release(exchange);
+	connection_belongs(request->link, request->link->caller, false);
+	count_request(request);
+	log_request(request, whole);
+	buffer_release(&exchange->reply.bytes);
+	arena_free(exchange->arena);
+	free(request->target_text);
+	free(request);
+	atomic_fetch_sub(&listener->open, 1);
+}
+
+static struct span find_header(struct exchange *exchange, const char *name)
+{
+	struct request *const request = (struct request *)exchange;
+	struct header_search search = {name, exchange->arena, {NULL, 0}};
+	if (request->target.authority.len > 0 && span_equal_text(span_text(name), "host"))
+		return request->target.authority;
+	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, search_header, &search);
+	return search.found;
+}
+
+static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name,
+	size_t name_len, const char *value, size_t value_len)
+{
+	(void)kind;
+	struct header_search *const search = taker;
+	if (name == no_cookie || !span_equal_nocase(span_of(name, name_len), search->name))
+		return MHD_YES;
+	const struct span text = span_of(value != NULL ? value : "", value != NULL ? value_len : 0);
+	const struct span before = search->found;
+	if (before.data == NULL)
+		search->found = text;
+	else
+		search->found = span_text(arena_format(search->arena, "%.*s, %.*s", (int)before.len,
+			(const char *)before.data, (int)text.len, (const char *)text.data));
+	return MHD_YES;
+}
+
+static void walk_headers(struct exchange *exchange,
+	void (*take)(void *taker, struct span name, struct span value), void *taker)
+{
+	struct request *const request = (struct request *)exchange;
+	struct header_walk walk = {take, taker};
+	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, walk_header, &walk);
+}
+
+static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name,
+	size_t name_len, const char *value, size_t value_len)
+{
+	(void)kind;
+	const struct header_walk *const walk = taker;
+	if (name != no_cookie)
+		walk->take(walk->taker, span_of(name, name_len),
+			span_of(value != NULL ? value : "", value != NULL ? value_len : 0));
+	return MHD_YES;
+}
+
+/* May come before the reactor has suspended: then the reactor finds WOKEN and goes on at once. */
+static void wake(struct exchange *exchange)
+{
+	struct request *const request = (struct request *)exchange;
+	struct MHD_Connection *const connection = request->connection;
+	const int before = atomic_exchange(&request->wait_state, WAIT_WOKEN);
+	ASSERT(before != WAIT_WOKEN); /* one wake per wait */
+	if (before == WAIT_SUSPENDED)
+		MHD_resume_connection(connection);
+}
+
+static void cut(struct exchange *exchange)
+{
+	connection_cut(((struct request *)exchange)->link);
+}
+
+static void request_is_of(struct request *request, struct client_address client)
+{
+	request->client = client;
+	request->exchange.peer = client_address_hash(&client);
+}
+
+/* Nobody asks libmicrohttpd for parameters and cookies. It would spend 64 bytes of the connection's
+ * memory on each, and where that ends, 0.9.75 answers nothing and reads nothing more (parameters),
+ * or answers twice, or not at all (cookies). `uri` lies in its buffer, where it is about to end the
+ * path at the mark itself; of several Cookie headers it parses the first. */
+static void parse_no_more(struct MHD_Connection *connection, const char *uri)
+{
+	const char *const mark = strchr(uri, '?');
+	if (mark != NULL)
+		((char *)(uintptr_t)mark)[1] = '\0';
+	MHD_set_connection_value(connection, MHD_HEADER_KIND, no_cookie, "");
+}
+
+static enum MHD_Result first_call(struct request *request, const char *method)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct raw_header raw;
+	struct error err = {0};
+	connection_belongs(request->link, request->link->caller, true);
+	read_raw(request, method, &raw);
+	if (!leaves_room(request, &raw))
+		return request_send_bare(request,
+			raw.fault != NULL ? MHD_HTTP_BAD_REQUEST
+				: exchange->target.len > raw.len / 2
+				? MHD_HTTP_URI_TOO_LONG
+				: MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
+	read_headers(request, method);
+	router_match(exchange);
+	if (check_framing(request, &raw, &err) != 0) {
+		exchange_fail(exchange, &err);
+		return refuse_at_once(request);
+	}
+	if (exchange->chunked && !request->reactor->listener->strict_library)
+		request->body = raw.text + raw.len;
+	if (raw.bytes > HEADERS_MAX_BYTES)
+		error_set(&err, ERROR_HEADERS_TOO_LARGE,
+			"the request's headers have %zu bytes, over the limit of %d", raw.bytes,
+			HEADERS_MAX_BYTES);
+	const bool takes_body = exchange->route == NULL || exchange->route->body != BODY_NONE;
+	if (err.kind == ERROR_NONE && request->has_body && takes_body)
+		return begin_upload(request);
+	if (err.kind == ERROR_NONE && request->has_body && exchange->length > DRAIN_MAX_BYTES)
+		error_set(&err, ERROR_TOO_LARGE, "this request takes no body");
+	if (err.kind == ERROR_NONE)
+		return MHD_YES;
+	exchange_fail(exchange, &err);
+	request->phase = PHASE_REPLY;
+	return request->has_body ? refuse_at_once(request) : MHD_YES;
+}
+
+static void read_raw(struct request *request, const char *method, struct raw_header *raw)
+{
+	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(
+		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	raw_header_begin(
+		raw, method, request->exchange.target, info != NULL ? info->header_size : 0);
+	walk_headers(&request->exchange, take_raw, raw);
+	raw_header_end(raw);
+}
+
+static void take_raw(void *taker, struct span name, struct span value)
+{
+	raw_header_take(taker, name, value);
+}
+
+/* Whether every reply will find room beside the head: where there is none, libmicrohttpd closes
+ * without a word. A reply's headers may repeat what the target says and what was stored with an
+ * object. */
+static bool leaves_room(const struct request *request, const struct raw_header *raw)
+{
+	const size_t taken = raw->len + raw->count * HEADER_RECORD_BYTES +
+		request->exchange.target.len + HEADERS_MAX_BYTES;
+	return taken <= request->reactor->listener->options.connection_memory_bytes;
+}
+
+static void read_headers(struct request *request, const char *method)
+{
+	struct exchange *const exchange = &request->exchange;
+	read_host(request);
+	read_client(request);
+	exchange->method = parse_method(method);
+	exchange->chunked = exchange_header(exchange, "transfer-encoding").data != NULL;
+	exchange->has_length = !exchange->chunked &&
+		span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
+	request->has_body = exchange->chunked || (exchange->has_length && exchange->length > 0);
+	request->expects_continue =
+		span_equal_nocase(exchange_header(exchange, "expect"), "100-continue");
+}
+
+/* Host is passed over where the request line names another (RFC 9112, 3.2.2), and kept, as it may
+ * be signed, where it names the same. */
+static void read_host(struct request *request)
+{
+	struct request_target *const target = &request->target;
+	const struct span authority = target->authority;
+	target->authority = span_text("");
+	const struct span host = span_trim(exchange_header(&request->exchange, "host"));
+	if (authority.len == 0 || request_target_is_same_host(host, authority))
+		return;
+	request->exchange.differs_from_host = host.data != NULL;
+	target->authority = authority;
+}
+
+/* A trusted proxy says for whom it asks. */
+static void read_client(struct request *request)
+{
+	const struct listener_options *const options = &request->reactor->listener->options;
+	struct buffer list;
+	if (!trusted_proxies_have(options->proxies, &request->client))
+		return;
+	buffer_init(&list, options->connection_memory_bytes); /* all headers lie in there */
+	walk_headers(&request->exchange, take_forwarded, &list);
+	request_is_of(request,
+		trusted_proxies_client(options->proxies, &request->link->peer, buffer_span(&list)));
+	buffer_release(&list);
+}
+
+static void take_forwarded(void *taker, struct span name, struct span value)
+{
+	struct buffer *const list = taker;
+	if (!span_equal_nocase(name, "x-forwarded-for"))
+		return;
+	if (buffer_span(list).len > 0)
+		buffer_add_text(list, ",");
+	buffer_add_span(list, value);
+}
+
+static enum method parse_method(const char *text)
+{
+	for (size_t i = 0; i < METHOD_COUNT; i++)
+		if (strcmp(methods[i].name, text) == 0)
+			return methods[i].method;
+	return METHOD_OTHER;
+}
+
+/* Where the body ends must be beyond doubt, or a proxy in front could see other requests on this
+ * connection than we do. */
+static int check_framing(struct request *request, const struct raw_header *raw, struct error *err)
+{
+	struct exchange *const exchange = &request->exchange;
+	const bool gives_length = exchange_header(exchange, "content-length").data != NULL;
+	if (raw->fault != NULL)
+		return error_set(err, ERROR_INVALID_REQUEST, "%s", raw->fault);
+	if (request->target.fault != NULL)
+		return error_set(err, ERROR_INVALID_REQUEST, "%s", request->target.fault);
+	if (exchange->chunked && raw->is_1_0)
+		return error_set(err, ERROR_INVALID_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
+	if (exchange->chunked &&
+		!span_equal_nocase(exchange_header(exchange, "transfer-encoding"), "chunked"))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"a Transfer-Encoding other than chunked is not supported");
+	if (exchange->chunked && gives_length)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Content-Length and Transfer-Encoding exclude each other");
+	if (gives_length && !exchange->has_length)
+		return error_set(
+			err, ERROR_INVALID_REQUEST, "Content-Length must be given once, in digits");
+	return 0;
+}
+
+static enum MHD_Result refuse_at_once(struct request *request)
+{
+	exchange_add_header(&request->exchange, "Connection", "close");
+	request->link->lingers = true;
+	request->phase = PHASE_REPLY;
+	return request_send(request);
+}
+
+static enum MHD_Result begin_upload(struct request *request)
+{
+	struct exchange *const exchange = &request->exchange;
+	const enum next next = begin(request);
+	ASSERT(next != NEXT_WAIT); /* routes with a body do not wait in begin */
+	request->phase = next == NEXT_BODY ? PHASE_BODY : PHASE_REPLY;
+	if (next == NEXT_REPLY && (request->expects_continue || exchange->length > DRAIN_MAX_BYTES))
+		return refuse_at_once(request);
+	return MHD_YES;
+}
+
+/* From here on it is known whose request it is. */
+static enum next begin(struct request *request)
+{
+	const enum next next = router_begin(&request->exchange);
+	const struct share_caller caller = caller_of(&request->exchange);
+	if (caller.id != request->link->caller.id || caller.rank != request->link->caller.rank)
+		connection_belongs(request->link, caller, true);
+	return next;
+}
+
+/* False when libmicrohttpd called although nobody has woken the request. */
+static bool take_wake(struct request *request)
+{
+	int expected = WAIT_WOKEN;
+	if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_RUNNING))
+		return false;
+	request->suspended = false;
+	connection_goes_on(request->link);
+	metrics_add(request->exchange.context->metrics, METRIC_WAITING, -1);
+	atomic_fetch_sub(&request->reactor->listener->inside, 1);
+	return true;
+}
+
+static enum MHD_Result take_piece(struct request *request, const char *data, size_t *data_size)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct error err = {0};
+	enum sink_result result = SINK_TAKEN;
+	if (request->phase != PHASE_BODY)
+		return drop_piece(request, data_size);
+	while ((result = exchange->sink->write(exchange->sink, span_of(data, *data_size), &err)) ==
+		SINK_WAIT) {
+		if (suspend(request))
+			return MHD_YES; /* nothing consumed: the same bytes come again */
+		take_wake(request);
+	}
+	if (result == SINK_TAKEN) {
+		request->received += *data_size;
+		*data_size = 0;
+		return MHD_YES;
+	}
+	drop_sink(request);
+	exchange_fail_body(exchange, &err);
+	request->phase = PHASE_REPLY;
+	return drop_piece(request, data_size);
+}
+
+static enum MHD_Result drop_piece(struct request *request, size_t *data_size)
+{
+	const struct exchange *const exchange = &request->exchange;
+	const uint64_t taken = request->received + request->dropped;
+	const uint64_t left =
+		exchange->has_length && exchange->length > taken ? exchange->length - taken : 0;
+	if (left > DRAIN_MAX_BYTES || request->dropped > DRAIN_MAX_BYTES)
+		return request_send_past(request);
+	request->dropped += *data_size;
+	*data_size = 0;
+	return MHD_YES;
+}
+
+/* True when the handler has to wait; false when its wake was there already. */
+static bool suspend(struct request *request)
+{
+	int expected = WAIT_RUNNING;
+	request->suspended = true;
+	atomic_fetch_add(&request->reactor->listener->inside, 1);
+	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
+	connection_waits(request->link, request);
+	if (atomic_load(&request->wait_state) == WAIT_RUNNING) {
+		MHD_suspend_connection(request->connection);
+		if (!atomic_compare_exchange_strong(
+			    &request->wait_state, &expected, WAIT_SUSPENDED))
+			MHD_resume_connection(request->connection);
+		return true;
+	}
+	return false;
+}
+
+static void drop_sink(struct request *request)
+{
+	struct exchange *const exchange = &request->exchange;
+	if (exchange->sink != NULL)
+		exchange->sink->abort(exchange->sink);
+	exchange->sink = NULL;
+}
+
+static enum MHD_Result last_call(struct request *request)
+{
+	switch (request->phase) {
+	case PHASE_BEGIN:
+		return settle(request, begin(request));
+	case PHASE_BODY:
+		return settle(request, finish_body(request));
+	case PHASE_WAIT:
+		return settle(request, router_resume(&request->exchange));
+	case PHASE_REPLY:
+		return request_send(request);
+	case PHASE_SENT:
+		break;
+	}
+	return MHD_YES;
+}
+
+/* In a call without a piece of body: goes on until there is a reply, or a wait. */
+static enum MHD_Result settle(struct request *request, enum next next)
+{
+	while (next != NEXT_REPLY) {
+		if (next == NEXT_BODY) { /* no body came: an empty one is whole */
+			next = finish_body(request);
+			continue;
+		}
+		request->phase = PHASE_WAIT;
+		if (suspend(request))
+			return MHD_YES;
+		take_wake(request);
+		next = router_resume(&request->exchange);
+	}
+	request->phase = PHASE_REPLY;
+	return request_send(request);
+}
+
+static enum next finish_body(struct request *request)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct error err = {0};
+	if (exchange->sink->finish(exchange->sink, &err) != 0) {
+		drop_sink(request);
+		return exchange_fail_body(exchange, &err);
+	}
+	exchange->sink = NULL;
+	return router_finish(exchange);
+}
+
+static void count_request(const struct request *request)
+{
+	struct metrics *const metrics = request->exchange.context->metrics;
+	metrics_add(metrics, METRIC_REQUESTS, 1);
+	if (request->exchange.reply.status >= 500)
+		metrics_add(metrics, METRIC_REQUEST_ERRORS, 1);
+	metrics_add(
+		metrics, METRIC_BYTES_RECEIVED, (int64_t)(request->received + request->dropped));
+	metrics_add(metrics, METRIC_BYTES_SENT, (int64_t)request->sent);
+}
+
 static void log_request(struct request *request, bool whole)
 {
 	struct exchange *const exchange = &request->exchange;
@@ -548,36 +610,10 @@ static void log_request(struct request *request, bool whole)
 		sizeof fields / sizeof fields[0]);
 }
 
-static void count_request(const struct request *request)
+static const char *method_name(enum method method)
 {
-	struct metrics *const metrics = request->exchange.context->metrics;
-	metrics_add(metrics, METRIC_REQUESTS, 1);
-	if (request->exchange.reply.status >= 500)
-		metrics_add(metrics, METRIC_REQUEST_ERRORS, 1);
-	metrics_add(
-		metrics, METRIC_BYTES_RECEIVED, (int64_t)(request->received + request->dropped));
-	metrics_add(metrics, METRIC_BYTES_SENT, (int64_t)request->sent);
-}
-
-void request_end(struct request *request, bool whole)
-{
-	struct exchange *const exchange = &request->exchange;
-	struct listener *const listener = request->reactor->listener;
-	/* resumed, but the client was gone before the handler was called again */
-	if (request->suspended) {
-		const bool woken = take_wake(request);
-		ASSERT(woken);
-	}
-	drop_sink(request);
-	if (exchange->reply.source != NULL)
-		exchange->reply.source->close(exchange->reply.source);
-	exchange_release(exchange);
-	connection_belongs(request->link, request->link->caller, false);
-	count_request(request);
-	log_request(request, whole);
-	buffer_release(&exchange->reply.bytes);
-	arena_free(exchange->arena);
-	free(request->target_text);
-	free(request);
-	atomic_fetch_sub(&listener->open, 1);
+	for (size_t i = 0; i < METHOD_COUNT; i++)
+		if (methods[i].method == method)
+			return methods[i].name;
+	return "OTHER";
 }

@@ -15,71 +15,6 @@
 
 enum { BACKLOG = 4096, ADDRESS_MAX_BYTES = 300 };
 
-/* "host:port" or "[host]:port". */
-static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], const char **out_port)
-{
-	const char *const colon = strrchr(address, ':');
-	if (colon == NULL || colon[1] == '\0' || strlen(address) >= ADDRESS_MAX_BYTES)
-		return false;
-	size_t len = (size_t)(colon - address);
-	const bool bracketed = address[0] == '[';
-	if (bracketed && (len < 3 || address[len - 1] != ']'))
-		return false;
-	if (!bracketed && memchr(address, ':', len) != NULL)
-		return false; /* an IPv6 address without brackets */
-	memset(host, 0, ADDRESS_MAX_BYTES);
-	memcpy(host, address + bracketed, len - (bracketed ? 2 : 0));
-	*out_port = colon + 1;
-	return true;
-}
-
-static int bad_address(const char *address, struct error *err)
-{
-	return error_set(err, ERROR_INVALID,
-		"the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH, with a port of up to 65535",
-		address);
-}
-
-static int check_unix_path(struct span path, struct error *err)
-{
-	static const struct sockaddr_un room;
-	if (path.len == 0 || path.len >= sizeof room.sun_path)
-		return error_set(err, ERROR_INVALID,
-			"the socket path '%.*s' must have 1 to %zu bytes", (int)path.len,
-			(const char *)path.data, sizeof room.sun_path - 1);
-	return 0;
-}
-
-int listener_socket_check(const char *address, struct error *err)
-{
-	char host[ADDRESS_MAX_BYTES];
-	const char *port;
-	uint64_t number;
-	if (strncmp(address, "unix:", 5) == 0)
-		return check_unix_path(span_text(address + 5), err);
-	if (!split_address(address, host, &port) || !span_parse_u64(span_text(port), &number) ||
-		number > UINT16_MAX)
-		return bad_address(address, err);
-	return 0;
-}
-
-static int bind_tcp(const struct addrinfo *where)
-{
-	const int on = 1;
-	const int fd = socket(where->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (where->ai_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-	if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	const int fault = errno;
-	close(fd);
-	errno = fault;
-	return -1;
-}
-
 static const struct {
 	int fault;
 	const char *advice;
@@ -91,74 +26,26 @@ static const struct {
 	{EACCES, "ports below 1024 are for root; --listen takes another one"},
 };
 
-/* From errno. */
-static int refuse_address(const char *address, struct error *err)
-{
-	const char *advice = "--listen takes another address";
-	for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
-		if (advices[i].fault == errno)
-			advice = advices[i].advice;
-	error_set_errno(err, "cannot listen on %s", address);
-	return error_advise(err, "%s", advice);
-}
+static int check_unix_path(struct span path, struct error *err);
+static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], const char **out_port);
+static int bad_address(const char *address, struct error *err);
+static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *where, mode_t mode,
+	struct error *err);
+static int connect_unix(const struct sockaddr_un *where);
+static int open_tcp(struct listener_socket *opened, const char *address, struct error *err);
+static int bind_tcp(const struct addrinfo *where);
+static int refuse_address(const char *address, struct error *err);
 
-static int open_tcp(struct listener_socket *opened, const char *address, struct error *err)
+int listener_socket_check(const char *address, struct error *err)
 {
 	char host[ADDRESS_MAX_BYTES];
 	const char *port;
-	struct addrinfo *found = NULL;
-	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	if (!split_address(address, host, &port))
+	uint64_t number;
+	if (strncmp(address, "unix:", 5) == 0)
+		return check_unix_path(span_text(address + 5), err);
+	if (!split_address(address, host, &port) || !span_parse_u64(span_text(port), &number) ||
+		number > UINT16_MAX)
 		return bad_address(address, err);
-	const int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
-	if (code != 0)
-		return error_set(err, ERROR_INVALID,
-			"cannot listen on %s: %s; --listen takes an address of this machine",
-			address, gai_strerror(code));
-	opened->fd = bind_tcp(found);
-	if (opened->fd < 0)
-		refuse_address(address, err);
-	freeaddrinfo(found);
-	return opened->fd < 0 ? -1 : 0;
-}
-
-static int connect_unix(const struct sockaddr_un *where)
-{
-	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	const int outcome = connect(fd, (const struct sockaddr *)where, sizeof *where);
-	close(fd);
-	return outcome;
-}
-
-/* The socket is made with its final mode: nobody gets in between bind and chmod. */
-static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *where, mode_t mode,
-	struct error *err)
-{
-	const char *const path = where->sun_path;
-	struct stat facts;
-	if (connect_unix(where) == 0)
-		return error_set(err, ERROR_BUSY, "somebody answers on %s", path);
-	if (lstat(path, &facts) == 0 && !S_ISSOCK(facts.st_mode))
-		return error_set(err, ERROR_EXISTS, "%s exists and is no socket", path);
-	if (unlink(path) != 0 && errno != ENOENT)
-		return error_set_errno(err, "cannot remove what a server before left at %s", path);
-	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return error_set_errno(err, "cannot make a socket for %s", path);
-	const mode_t old = umask(0777 & ~mode);
-	const int bound = bind(fd, (const struct sockaddr *)where, sizeof *where);
-	umask(old);
-	if (bound != 0 || listen(fd, BACKLOG) != 0) {
-		error_set_errno(err, "cannot listen on %s", path);
-		close(fd);
-		return -1;
-	}
-	opened->fd = fd;
-	opened->unix_path = memory_copy_text(path);
 	return 0;
 }
 
@@ -235,4 +122,127 @@ void listener_socket_print(
 	const char *const from_here = !is_all ? host : v6 ? "::1" : "127.0.0.1";
 	buffer_format(out, "%s://%s%s%s:%s%s", scheme, v6 ? "[" : "", from_here, v6 ? "]" : "",
 		port, is_all ? " (listens on all addresses)" : "");
+}
+
+static int check_unix_path(struct span path, struct error *err)
+{
+	static const struct sockaddr_un room;
+	if (path.len == 0 || path.len >= sizeof room.sun_path)
+		return error_set(err, ERROR_INVALID,
+			"the socket path '%.*s' must have 1 to %zu bytes", (int)path.len,
+			(const char *)path.data, sizeof room.sun_path - 1);
+	return 0;
+}
+
+/* "host:port" or "[host]:port". */
+static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], const char **out_port)
+{
+	const char *const colon = strrchr(address, ':');
+	if (colon == NULL || colon[1] == '\0' || strlen(address) >= ADDRESS_MAX_BYTES)
+		return false;
+	size_t len = (size_t)(colon - address);
+	const bool bracketed = address[0] == '[';
+	if (bracketed && (len < 3 || address[len - 1] != ']'))
+		return false;
+	if (!bracketed && memchr(address, ':', len) != NULL)
+		return false; /* an IPv6 address without brackets */
+	memset(host, 0, ADDRESS_MAX_BYTES);
+	memcpy(host, address + bracketed, len - (bracketed ? 2 : 0));
+	*out_port = colon + 1;
+	return true;
+}
+
+static int bad_address(const char *address, struct error *err)
+{
+	return error_set(err, ERROR_INVALID,
+		"the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH, with a port of up to 65535",
+		address);
+}
+
+/* The socket is made with its final mode: nobody gets in between bind and chmod. */
+static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *where, mode_t mode,
+	struct error *err)
+{
+	const char *const path = where->sun_path;
+	struct stat facts;
+	if (connect_unix(where) == 0)
+		return error_set(err, ERROR_BUSY, "somebody answers on %s", path);
+	if (lstat(path, &facts) == 0 && !S_ISSOCK(facts.st_mode))
+		return error_set(err, ERROR_EXISTS, "%s exists and is no socket", path);
+	if (unlink(path) != 0 && errno != ENOENT)
+		return error_set_errno(err, "cannot remove what a server before left at %s", path);
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_set_errno(err, "cannot make a socket for %s", path);
+	const mode_t old = umask(0777 & ~mode);
+	const int bound = bind(fd, (const struct sockaddr *)where, sizeof *where);
+	umask(old);
+	if (bound != 0 || listen(fd, BACKLOG) != 0) {
+		error_set_errno(err, "cannot listen on %s", path);
+		close(fd);
+		return -1;
+	}
+	opened->fd = fd;
+	opened->unix_path = memory_copy_text(path);
+	return 0;
+}
+
+static int connect_unix(const struct sockaddr_un *where)
+{
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	const int outcome = connect(fd, (const struct sockaddr *)where, sizeof *where);
+	close(fd);
+	return outcome;
+}
+
+static int open_tcp(struct listener_socket *opened, const char *address, struct error *err)
+{
+	char host[ADDRESS_MAX_BYTES];
+	const char *port;
+	struct addrinfo *found = NULL;
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	if (!split_address(address, host, &port))
+		return bad_address(address, err);
+	const int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
+	if (code != 0)
+		return error_set(err, ERROR_INVALID,
+			"cannot listen on %s: %s; --listen takes an address of this machine",
+			address, gai_strerror(code));
+	opened->fd = bind_tcp(found);
+	if (opened->fd < 0)
+		refuse_address(address, err);
+	freeaddrinfo(found);
+	return opened->fd < 0 ? -1 : 0;
+}
+
+static int bind_tcp(const struct addrinfo *where)
+{
+	const int on = 1;
+	const int fd = socket(where->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (where->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+	if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	const int fault = errno;
+	close(fd);
+	errno = fault;
+	return -1;
+}
+
+/* From errno. */
+static int refuse_address(const char *address, struct error *err)
+{
+	const char *advice = "--listen takes another address";
+	for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+		if (advices[i].fault == errno)
+			advice = advices[i].advice;
+	error_set_errno(err, "cannot listen on %s", address);
+	return error_advise(err, "%s", advice);
 }

@@ -13,13 +13,36 @@
 
 enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 3 };
 
-static void print(void (*fill)(struct buffer *out))
+static int help_command(int argument_count, char **arguments);
+static int serve(int argument_count, char **arguments);
+static void print(void (*fill)(struct buffer *out));
+static int version_command(int argument_count, char **arguments);
+
+static const struct {
+	const char *name;
+	int (*run)(int argument_count, char **arguments);
+} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
+	{"help", help_command}, {"version", version_command}};
+
+int main(int argument_count, char **arguments)
 {
-	struct buffer text;
-	buffer_init(&text, TEXT_MAX_BYTES);
-	fill(&text);
-	fputs(buffer_text(&text), stdout);
-	buffer_release(&text);
+	folder_modes_begin();
+	for (size_t i = 0; argument_count > 1 && i < sizeof commands / sizeof commands[0]; i++)
+		if (strcmp(arguments[1], commands[i].name) == 0)
+			return commands[i].run(argument_count - 2, arguments + 2);
+	return serve(argument_count - 1, arguments + 1);
+}
+
+/* `help COMMAND` is `COMMAND --help`. */
+static int help_command(int argument_count, char **arguments)
+{
+	char flag[] = "--help";
+	char *words[] = {flag};
+	for (size_t i = 0; argument_count > 0 && i < COMMANDS_WITH_HELP; i++)
+		if (strcmp(arguments[0], commands[i].name) == 0)
+			return commands[i].run(1, words);
+	return serve(
+		argument_count > 0 ? argument_count : 1, argument_count > 0 ? arguments : words);
 }
 
 static int serve(int argument_count, char **arguments)
@@ -48,25 +71,13 @@ static int serve(int argument_count, char **arguments)
 	return status;
 }
 
-static int help_command(int argument_count, char **arguments);
-static int version_command(int argument_count, char **arguments);
-
-static const struct {
-	const char *name;
-	int (*run)(int argument_count, char **arguments);
-} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
-	{"help", help_command}, {"version", version_command}};
-
-/* `help COMMAND` is `COMMAND --help`. */
-static int help_command(int argument_count, char **arguments)
+static void print(void (*fill)(struct buffer *out))
 {
-	char flag[] = "--help";
-	char *words[] = {flag};
-	for (size_t i = 0; argument_count > 0 && i < COMMANDS_WITH_HELP; i++)
-		if (strcmp(arguments[0], commands[i].name) == 0)
-			return commands[i].run(1, words);
-	return serve(
-		argument_count > 0 ? argument_count : 1, argument_count > 0 ? arguments : words);
+	struct buffer text;
+	buffer_init(&text, TEXT_MAX_BYTES);
+	fill(&text);
+	fputs(buffer_text(&text), stdout);
+	buffer_release(&text);
 }
 
 static int version_command(int argument_count, char **arguments)
@@ -75,13 +86,4 @@ static int version_command(int argument_count, char **arguments)
 	(void)arguments;
 	printf("deltabucketd %s\n", PACKAGE_VERSION);
 	return 0;
-}
-
-int main(int argument_count, char **arguments)
-{
-	folder_modes_begin();
-	for (size_t i = 0; argument_count > 1 && i < sizeof commands / sizeof commands[0]; i++)
-		if (strcmp(arguments[1], commands[i].name) == 0)
-			return commands[i].run(argument_count - 2, arguments + 2);
-	return serve(argument_count - 1, arguments + 1);
 }

@@ -2,10 +2,22 @@
 
 #include <stdint.h>
 
-static bool is_hex(char byte)
+static bool ends_line(const char *text, size_t len);
+static bool is_size_line(const char *line, size_t len);
+static bool is_hex(char byte);
+
+bool raw_chunk_is_plain(const char *body, const char *piece, size_t most)
 {
-	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
-		(byte >= 'A' && byte <= 'F');
+	/* Of what is seen. As numbers, in case they are strangers. */
+	const size_t len = (uintptr_t)piece - (uintptr_t)body;
+	if (len == 0)
+		return true;
+	if (len > most || !ends_line(body, len))
+		return false;
+	size_t line = len - 2;
+	while (line > 0 && body[line - 1] != '\n')
+		line--;
+	return is_size_line(body + line, len - 2 - line) && (line == 0 || ends_line(body, line));
 }
 
 static bool ends_line(const char *text, size_t len)
@@ -22,16 +34,8 @@ static bool is_size_line(const char *line, size_t len)
 	return len > 0 && is_hex(line[0]);
 }
 
-bool raw_chunk_is_plain(const char *body, const char *piece, size_t most)
+static bool is_hex(char byte)
 {
-	/* Of what is seen. As numbers, in case they are strangers. */
-	const size_t len = (uintptr_t)piece - (uintptr_t)body;
-	if (len == 0)
-		return true;
-	if (len > most || !ends_line(body, len))
-		return false;
-	size_t line = len - 2;
-	while (line > 0 && body[line - 1] != '\n')
-		line--;
-	return is_size_line(body + line, len - 2 - line) && (line == 0 || ends_line(body, line));
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
+		(byte >= 'A' && byte <= 'F');
 }

@@ -5,83 +5,15 @@
 static const char apart[] =
 	"each line of a request must end with CR LF, hold no NUL, and not be folded";
 
-static void refuse(struct raw_header *raw, const char *fault)
-{
-	if (raw->fault == NULL)
-		raw->fault = fault;
-}
-
-static char byte_at(const struct raw_header *raw, size_t at)
-{
-	return at < raw->len ? raw->text[at] : 'x'; /* what ends nothing */
-}
-
-static bool is_blank(char byte)
-{
-	return byte == ' ' || byte == '\t';
-}
-
-static bool is_word(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] <= ' ' || text.data[i] == 0x7f)
-			return false;
-	return text.len > 0;
-}
-
-static bool is_name(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] >= 0x7f)
-			return false;
-	return is_word(text);
-}
-
-static bool is_value(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if ((text.data[i] < ' ' && text.data[i] != '\t') || text.data[i] == 0x7f)
-			return false;
-	return true;
-}
-
-/* Steps over the bytes up to `len` further on, of which the library says what they are, and over
- * the NUL that it put behind them. */
-static void step(struct raw_header *raw, size_t len)
-{
-	if (raw->at >= raw->len || len >= raw->len - raw->at || raw->text[raw->at + len] != '\0')
-		refuse(raw, apart);
-	else
-		raw->at += len + 1;
-}
-
-/* What is left of a line's end behind the first NUL: another one of 0.9, up to a line feed of 1.0,
- * blanks before it. */
-static void step_line_end(struct raw_header *raw)
-{
-	size_t at = raw->at;
-	while (is_blank(byte_at(raw, at)))
-		at++;
-	at += byte_at(raw, at) == '\r';
-	if (byte_at(raw, at) == '\n')
-		raw->at = at + 1;
-	else
-		step(raw, 0);
-}
-
-static void step_version(struct raw_header *raw)
-{
-	static const char known[] = "HTTP/1.";
-	const size_t len = sizeof known; /* with the last digit */
-	if (raw->at >= raw->len || len >= raw->len - raw->at ||
-		memcmp(raw->text + raw->at, known, len - 1) != 0) {
-		refuse(raw, apart);
-		return;
-	}
-	raw->is_1_0 = raw->text[raw->at + len - 1] == '0';
-	step(raw, len);
-	step_line_end(raw);
-}
+static bool is_name(struct span text);
+static bool is_word(struct span text);
+static void refuse(struct raw_header *raw, const char *fault);
+static void step(struct raw_header *raw, size_t len);
+static bool is_blank(char byte);
+static char byte_at(const struct raw_header *raw, size_t at);
+static void step_version(struct raw_header *raw);
+static void step_line_end(struct raw_header *raw);
+static bool is_value(struct span text);
 
 void raw_header_begin(struct raw_header *raw, const char *method, struct span target, size_t len)
 {
@@ -130,4 +62,82 @@ void raw_header_end(struct raw_header *raw)
 		refuse(raw, apart);
 	if (raw->hosts > 1 || (raw->hosts == 0 && !raw->is_1_0))
 		refuse(raw, "a request must have one Host header");
+}
+
+static bool is_name(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] >= 0x7f)
+			return false;
+	return is_word(text);
+}
+
+static bool is_word(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] <= ' ' || text.data[i] == 0x7f)
+			return false;
+	return text.len > 0;
+}
+
+static void refuse(struct raw_header *raw, const char *fault)
+{
+	if (raw->fault == NULL)
+		raw->fault = fault;
+}
+
+/* Steps over the bytes up to `len` further on, of which the library says what they are, and over
+ * the NUL that it put behind them. */
+static void step(struct raw_header *raw, size_t len)
+{
+	if (raw->at >= raw->len || len >= raw->len - raw->at || raw->text[raw->at + len] != '\0')
+		refuse(raw, apart);
+	else
+		raw->at += len + 1;
+}
+
+static bool is_blank(char byte)
+{
+	return byte == ' ' || byte == '\t';
+}
+
+static char byte_at(const struct raw_header *raw, size_t at)
+{
+	return at < raw->len ? raw->text[at] : 'x'; /* what ends nothing */
+}
+
+static void step_version(struct raw_header *raw)
+{
+	static const char known[] = "HTTP/1.";
+	const size_t len = sizeof known; /* with the last digit */
+	if (raw->at >= raw->len || len >= raw->len - raw->at ||
+		memcmp(raw->text + raw->at, known, len - 1) != 0) {
+		refuse(raw, apart);
+		return;
+	}
+	raw->is_1_0 = raw->text[raw->at + len - 1] == '0';
+	step(raw, len);
+	step_line_end(raw);
+}
+
+/* What is left of a line's end behind the first NUL: another one of 0.9, up to a line feed of 1.0,
+ * blanks before it. */
+static void step_line_end(struct raw_header *raw)
+{
+	size_t at = raw->at;
+	while (is_blank(byte_at(raw, at)))
+		at++;
+	at += byte_at(raw, at) == '\r';
+	if (byte_at(raw, at) == '\n')
+		raw->at = at + 1;
+	else
+		step(raw, 0);
+}
+
+static bool is_value(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if ((text.data[i] < ' ' && text.data[i] != '\t') || text.data[i] == 0x7f)
+			return false;
+	return true;
 }

@@ -4,16 +4,6 @@
 
 enum { ROOT_ARENA_BYTES = 64 * 1024 * 1024, SECRET_MIN_BYTES = 8 };
 
-static const char *find_variable(char *const *environment, const char *name)
-{
-	const size_t len = strlen(name);
-	for (; *environment != NULL; environment++)
-		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' &&
-			(*environment)[len + 1] != '\0')
-			return *environment + len + 1;
-	return NULL;
-}
-
 struct part { /* of the root key, as the environment may set it */
 	const char *variable;
 	bool is_secret;
@@ -21,18 +11,15 @@ struct part { /* of the root key, as the environment may set it */
 static const struct part parts[] = {{"DELTABUCKET_ROOT_KEY_ID", false},
 	{"DELTABUCKET_ROOT_SECRET", true}, {"DELTABUCKET_ROOT_TOKEN", true}};
 
-static int check_part(const struct part *part, const char *value, struct error *err)
-{
-	if (keyring_check_texts(
-		    part->is_secret ? NULL : value, part->is_secret ? value : NULL, NULL, err) != 0)
-		return error_wrap(err, "environment, %s", part->variable);
-	if (part->is_secret && strlen(value) < SECRET_MIN_BYTES)
-		return error_set(err, ERROR_INVALID,
-			"%s has %zu characters and must have at least %d: whoever guesses it may do everything"
-			" (`openssl rand -hex 20` makes a good one)",
-			part->variable, strlen(value), SECRET_MIN_BYTES);
-	return 0;
-}
+static const char *find_variable(char *const *environment, const char *name);
+static int check_part(const struct part *part, const char *value, struct error *err);
+static int has_root(
+	struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err);
+static int make_root(struct keyring *keyring, const struct keyring_new_key *root,
+	const struct start_place *place, struct arena *arena, struct buffer *out_notice,
+	struct error *err);
+static int hold_root(struct keyring *keyring, const struct keyring_made_key *made,
+	struct buffer *out_notice, struct error *err);
 
 int root_key_check(char *const *environment, struct error *err)
 {
@@ -41,48 +28,6 @@ int root_key_check(char *const *environment, struct error *err)
 		if (value != NULL && check_part(&parts[i], value, err) != 0)
 			return -1;
 	}
-	return 0;
-}
-
-static int has_root(
-	struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err)
-{
-	struct key_record *keys = NULL;
-	size_t count = 0;
-	if (keyring_list(keyring, arena, &keys, &count, err) != 0)
-		return -1;
-	*out_found = false;
-	for (size_t i = 0; i < count; i++)
-		*out_found = *out_found || (keys[i].is_root && !keys[i].is_damaged);
-	return 0;
-}
-
-/* The catalog is damaged where keys lie. */
-static int hold_root(struct keyring *keyring, const struct keyring_made_key *made,
-	struct buffer *out_notice, struct error *err)
-{
-	buffer_format(out_notice,
-		"The root key cannot be stored and is in force until the server ends: %s\n",
-		err->text);
-	return keyring_hold_root(keyring, made, err);
-}
-
-static int make_root(struct keyring *keyring, const struct keyring_new_key *root,
-	const struct start_place *place, struct arena *arena, struct buffer *out_notice,
-	struct error *err)
-{
-	struct keyring_made_key made;
-	const int added = keyring_add(keyring, root, arena, &made, err);
-	if (added != 0 && err->kind == ERROR_READ_ONLY) {
-		buffer_add_text(
-			out_notice, "The store is read-only: its root key stays as it was.\n");
-		return 0;
-	}
-	if (added != 0 &&
-		(err->kind != ERROR_DAMAGED || hold_root(keyring, &made, out_notice, err) != 0))
-		return error_wrap(err, "cannot make the root key");
-	if (root->id == NULL || root->secret == NULL || root->token == NULL)
-		start_notice_print(place, root, &made, out_notice);
 	return 0;
 }
 
@@ -106,4 +51,69 @@ int root_key_prepare(struct keyring *keyring, const char *namespace, char *const
 		outcome = make_root(keyring, &root, place, arena, out_notice, err);
 	arena_free(arena);
 	return outcome;
+}
+
+static const char *find_variable(char *const *environment, const char *name)
+{
+	const size_t len = strlen(name);
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' &&
+			(*environment)[len + 1] != '\0')
+			return *environment + len + 1;
+	return NULL;
+}
+
+static int check_part(const struct part *part, const char *value, struct error *err)
+{
+	if (keyring_check_texts(
+		    part->is_secret ? NULL : value, part->is_secret ? value : NULL, NULL, err) != 0)
+		return error_wrap(err, "environment, %s", part->variable);
+	if (part->is_secret && strlen(value) < SECRET_MIN_BYTES)
+		return error_set(err, ERROR_INVALID,
+			"%s has %zu characters and must have at least %d: whoever guesses it may do everything"
+			" (`openssl rand -hex 20` makes a good one)",
+			part->variable, strlen(value), SECRET_MIN_BYTES);
+	return 0;
+}
+
+static int has_root(
+	struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err)
+{
+	struct key_record *keys = NULL;
+	size_t count = 0;
+	if (keyring_list(keyring, arena, &keys, &count, err) != 0)
+		return -1;
+	*out_found = false;
+	for (size_t i = 0; i < count; i++)
+		*out_found = *out_found || (keys[i].is_root && !keys[i].is_damaged);
+	return 0;
+}
+
+static int make_root(struct keyring *keyring, const struct keyring_new_key *root,
+	const struct start_place *place, struct arena *arena, struct buffer *out_notice,
+	struct error *err)
+{
+	struct keyring_made_key made;
+	const int added = keyring_add(keyring, root, arena, &made, err);
+	if (added != 0 && err->kind == ERROR_READ_ONLY) {
+		buffer_add_text(
+			out_notice, "The store is read-only: its root key stays as it was.\n");
+		return 0;
+	}
+	if (added != 0 &&
+		(err->kind != ERROR_DAMAGED || hold_root(keyring, &made, out_notice, err) != 0))
+		return error_wrap(err, "cannot make the root key");
+	if (root->id == NULL || root->secret == NULL || root->token == NULL)
+		start_notice_print(place, root, &made, out_notice);
+	return 0;
+}
+
+/* The catalog is damaged where keys lie. */
+static int hold_root(struct keyring *keyring, const struct keyring_made_key *made,
+	struct buffer *out_notice, struct error *err)
+{
+	buffer_format(out_notice,
+		"The root key cannot be stored and is in force until the server ends: %s\n",
+		err->text);
+	return keyring_hold_root(keyring, made, err);
 }

@@ -33,6 +33,101 @@ static const char usage[] =
 	"  --json      one JSON object on stdout\n"
 	"  --help, -h  this text\n";
 
+static int parse(int count, char **words, struct set_aside_options *options, bool *out_help,
+	struct error *err);
+static int check(const struct set_aside_options *options, struct error *err);
+static int run(const struct set_aside_options *options, struct error *err);
+static int drop_names(const struct set_aside_options *options, struct error *err);
+static int drop_all(
+	const struct set_aside_options *options, const struct set_aside *aside, struct error *err);
+static void print_json(const struct set_aside *aside);
+static void print_list(const struct set_aside *aside);
+
+int set_aside_command(int argument_count, char **arguments)
+{
+	struct set_aside_options options = {0};
+	struct error err = {0};
+	bool help = false;
+	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	if (help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (parsed != 0) {
+		fprintf(stderr, "deltabucketd: %s (deltabucketd set-aside --help shows how)\n",
+			err.text);
+		return EXIT_USAGE;
+	}
+	if (run(&options, &err) == 0)
+		return 0;
+	fprintf(stderr, "deltabucketd: set-aside: %s\n", err.text);
+	return EXIT_FAILED;
+}
+
+static int parse(int count, char **words, struct set_aside_options *options, bool *out_help,
+	struct error *err)
+{
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+		{.name = "--all", .switched = &options->drops_all},
+		{.name = "--json", .switched = &options->json}};
+	options->data = getenv("DELTABUCKET_DATA");
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
+		    &options->words, err) != 0 ||
+		*out_help)
+		return -1;
+	options->drops = options->words.count > 0 && strcmp(options->words.items[0], "drop") == 0;
+	return check(options, err);
+}
+
+static int check(const struct set_aside_options *options, struct error *err)
+{
+	const struct command_list *const words = &options->words;
+	if (options->data == NULL)
+		return error_set(err, ERROR_INVALID,
+			"say which data folder: --data DIR, or DELTABUCKET_DATA");
+	if (!options->drops && words->count > 0)
+		return error_set(err, ERROR_INVALID,
+			"set-aside cannot %.60s: it lists, or drops with `drop`", words->items[0]);
+	if (!options->drops && options->drops_all)
+		return error_set(err, ERROR_INVALID, "--all goes with drop");
+	if (options->drops && options->drops_all == (words->count > 1))
+		return error_set(err, ERROR_INVALID, "say what to drop: names, or --all");
+	return 0;
+}
+
+static int run(const struct set_aside_options *options, struct error *err)
+{
+	struct set_aside aside;
+	if (options->drops && !options->drops_all)
+		return drop_names(options, err);
+	if (set_aside_list(options->data, &aside, err) != 0)
+		return -1;
+	int result = options->drops ? drop_all(options, &aside, err) : 0;
+	if (!options->drops && options->json)
+		print_json(&aside);
+	else if (!options->drops)
+		print_list(&aside);
+	set_aside_release(&aside);
+	return result;
+}
+
+static int drop_names(const struct set_aside_options *options, struct error *err)
+{
+	for (size_t i = 1; i < options->words.count; i++)
+		if (set_aside_drop(file_system(), options->data, options->words.items[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+static int drop_all(
+	const struct set_aside_options *options, const struct set_aside *aside, struct error *err)
+{
+	for (size_t i = 0; i < aside->count; i++)
+		if (set_aside_drop(file_system(), options->data, aside->files[i].name, err) != 0)
+			return -1;
+	return 0;
+}
+
 static void print_json(const struct set_aside *aside)
 {
 	struct buffer out;
@@ -61,89 +156,4 @@ static void print_list(const struct set_aside *aside)
 			aside->files[i].name);
 	printf("%zu files of %llu bytes are set aside\n", aside->count,
 		(unsigned long long)aside->bytes);
-}
-
-static int drop_names(const struct set_aside_options *options, struct error *err)
-{
-	for (size_t i = 1; i < options->words.count; i++)
-		if (set_aside_drop(file_system(), options->data, options->words.items[i], err) != 0)
-			return -1;
-	return 0;
-}
-
-static int drop_all(
-	const struct set_aside_options *options, const struct set_aside *aside, struct error *err)
-{
-	for (size_t i = 0; i < aside->count; i++)
-		if (set_aside_drop(file_system(), options->data, aside->files[i].name, err) != 0)
-			return -1;
-	return 0;
-}
-
-static int run(const struct set_aside_options *options, struct error *err)
-{
-	struct set_aside aside;
-	if (options->drops && !options->drops_all)
-		return drop_names(options, err);
-	if (set_aside_list(options->data, &aside, err) != 0)
-		return -1;
-	int result = options->drops ? drop_all(options, &aside, err) : 0;
-	if (!options->drops && options->json)
-		print_json(&aside);
-	else if (!options->drops)
-		print_list(&aside);
-	set_aside_release(&aside);
-	return result;
-}
-
-static int check(const struct set_aside_options *options, struct error *err)
-{
-	const struct command_list *const words = &options->words;
-	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"say which data folder: --data DIR, or DELTABUCKET_DATA");
-	if (!options->drops && words->count > 0)
-		return error_set(err, ERROR_INVALID,
-			"set-aside cannot %.60s: it lists, or drops with `drop`", words->items[0]);
-	if (!options->drops && options->drops_all)
-		return error_set(err, ERROR_INVALID, "--all goes with drop");
-	if (options->drops && options->drops_all == (words->count > 1))
-		return error_set(err, ERROR_INVALID, "say what to drop: names, or --all");
-	return 0;
-}
-
-static int parse(int count, char **words, struct set_aside_options *options, bool *out_help,
-	struct error *err)
-{
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
-		{.name = "--all", .switched = &options->drops_all},
-		{.name = "--json", .switched = &options->json}};
-	options->data = getenv("DELTABUCKET_DATA");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
-		    &options->words, err) != 0 ||
-		*out_help)
-		return -1;
-	options->drops = options->words.count > 0 && strcmp(options->words.items[0], "drop") == 0;
-	return check(options, err);
-}
-
-int set_aside_command(int argument_count, char **arguments)
-{
-	struct set_aside_options options = {0};
-	struct error err = {0};
-	bool help = false;
-	const int parsed = parse(argument_count, arguments, &options, &help, &err);
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (parsed != 0) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd set-aside --help shows how)\n",
-			err.text);
-		return EXIT_USAGE;
-	}
-	if (run(&options, &err) == 0)
-		return 0;
-	fprintf(stderr, "deltabucketd: set-aside: %s\n", err.text);
-	return EXIT_FAILED;
 }

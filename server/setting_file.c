@@ -20,9 +20,79 @@ struct reading {
 	char from[FROM_MAX_BYTES];
 };
 
-static bool is_quote(uint8_t byte)
+static FILE *open_file(const char *path, struct error *err);
+static int take_lines(struct reading *reading, struct error *err);
+static int take_line(struct reading *reading, struct span text, struct error *err);
+static bool begins_comment(struct span text);
+static int take_heading(struct reading *reading, struct span text, struct error *err);
+static char *copy_text(struct span text);
+static int take_entry(struct reading *reading, struct span text, struct error *err);
+static bool is_quote(uint8_t byte);
+static int take_quoted(struct span text, const char *from, struct span *out, struct error *err);
+static int take_plain(struct span text, const char *from, struct span *out, struct error *err);
+static bool begins_comment_at(struct span text, size_t at);
+
+int setting_file_read(const char *path, setting_line_fn *take, void *taker, struct error *err)
 {
-	return byte == '"' || byte == '\'';
+	struct reading reading = {.path = path, .take = take, .taker = taker};
+	reading.file = open_file(path, err);
+	if (reading.file == NULL)
+		return -1;
+	reading.heading = memory_copy_text("");
+	const int outcome = take_lines(&reading, err);
+	free(reading.heading);
+	fclose(reading.file);
+	return outcome;
+}
+
+/* A folder can be opened like a file, and has no lines. */
+static FILE *open_file(const char *path, struct error *err)
+{
+	struct stat facts;
+	FILE *const file = fopen(path, "re");
+	if (file == NULL) {
+		error_set_errno(err, "cannot read the configuration file %s", path);
+		return NULL;
+	}
+	if (fstat(fileno(file), &facts) != 0 || !S_ISDIR(facts.st_mode))
+		return file;
+	fclose(file);
+	error_set(err, ERROR_INVALID,
+		"the configuration file %s is a folder; --config takes the file in it", path);
+	return NULL;
+}
+
+static int take_lines(struct reading *reading, struct error *err)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+	int outcome = 0;
+	while (outcome == 0 && (len = getline(&line, &room, reading->file)) >= 0)
+		outcome = take_line(reading, span_of(line, (size_t)len), err);
+	if (outcome == 0 && ferror(reading->file))
+		outcome = error_set_errno(
+			err, "cannot read the configuration file %s", reading->path);
+	free(line);
+	return outcome;
+}
+
+static int take_line(struct reading *reading, struct span text, struct error *err)
+{
+	static const char MARK[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
+	snprintf(reading->from, sizeof reading->from, "%s, line %u", reading->path,
+		++reading->number);
+	if (span_find(text, '\0') >= 0)
+		return error_set(err, ERROR_INVALID, "%s: a zero byte cannot stand in a text",
+			reading->from);
+	if (reading->number == 1 && span_starts(text, span_text(MARK)))
+		text = span_slice(text, sizeof MARK - 1, text.len);
+	while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r'))
+		text.len--;
+	text = span_trim(text);
+	if (text.len == 0 || begins_comment(text))
+		return 0;
+	return (text.data[0] == '[' ? take_heading : take_entry)(reading, text, err);
 }
 
 static bool begins_comment(struct span text)
@@ -30,11 +100,52 @@ static bool begins_comment(struct span text)
 	return text.len > 0 && (text.data[0] == '#' || text.data[0] == ';');
 }
 
-static bool begins_comment_at(struct span text, size_t at)
+static int take_heading(struct reading *reading, struct span text, struct error *err)
 {
-	const bool is_behind_blank =
-		at == 0 || text.data[at - 1] == ' ' || text.data[at - 1] == '\t';
-	return is_behind_blank && begins_comment(span_slice(text, at, 1));
+	const ptrdiff_t end = span_find(text, ']');
+	const struct span rest = span_trim(span_slice(text, (size_t)end + 1, text.len));
+	if (end < 0 || (rest.len > 0 && !begins_comment(rest)))
+		return error_set(err, ERROR_INVALID, "%s: a heading is [name], alone in its line",
+			reading->from);
+	free(reading->heading);
+	reading->heading = copy_text(span_trim(span_slice(text, 1, (size_t)end - 1)));
+	return 0;
+}
+
+static char *copy_text(struct span text)
+{
+	char *const copy = memory_new(text.len + 1);
+	memcpy(copy, text.data, text.len);
+	return copy;
+}
+
+static int take_entry(struct reading *reading, struct span text, struct error *err)
+{
+	size_t sign = 0;
+	struct span value;
+	while (sign < text.len && text.data[sign] != '=' && text.data[sign] != ':')
+		sign++;
+	const struct span name = span_trim(span_slice(text, 0, sign));
+	if (sign == text.len || name.len == 0)
+		return error_set(err, ERROR_INVALID,
+			"%s: this is neither a setting (name = value) nor a heading ([name])",
+			reading->from);
+	const struct span right = span_trim(span_slice(text, sign + 1, text.len));
+	const bool is_quoted = right.len > 0 && is_quote(right.data[0]);
+	if ((is_quoted ? take_quoted : take_plain)(right, reading->from, &value, err) != 0)
+		return -1;
+	char *const name_text = copy_text(name);
+	char *const value_text = copy_text(value);
+	const struct setting_line line = {reading->heading, name_text, value_text, reading->from};
+	const int taken = reading->take(reading->taker, &line, err);
+	free(name_text);
+	free(value_text);
+	return taken;
+}
+
+static bool is_quote(uint8_t byte)
+{
+	return byte == '"' || byte == '\'';
 }
 
 static int take_quoted(struct span text, const char *from, struct span *out, struct error *err)
@@ -69,108 +180,9 @@ static int take_plain(struct span text, const char *from, struct span *out, stru
 	return 0;
 }
 
-static char *copy_text(struct span text)
+static bool begins_comment_at(struct span text, size_t at)
 {
-	char *const copy = memory_new(text.len + 1);
-	memcpy(copy, text.data, text.len);
-	return copy;
-}
-
-static int take_heading(struct reading *reading, struct span text, struct error *err)
-{
-	const ptrdiff_t end = span_find(text, ']');
-	const struct span rest = span_trim(span_slice(text, (size_t)end + 1, text.len));
-	if (end < 0 || (rest.len > 0 && !begins_comment(rest)))
-		return error_set(err, ERROR_INVALID, "%s: a heading is [name], alone in its line",
-			reading->from);
-	free(reading->heading);
-	reading->heading = copy_text(span_trim(span_slice(text, 1, (size_t)end - 1)));
-	return 0;
-}
-
-static int take_entry(struct reading *reading, struct span text, struct error *err)
-{
-	size_t sign = 0;
-	struct span value;
-	while (sign < text.len && text.data[sign] != '=' && text.data[sign] != ':')
-		sign++;
-	const struct span name = span_trim(span_slice(text, 0, sign));
-	if (sign == text.len || name.len == 0)
-		return error_set(err, ERROR_INVALID,
-			"%s: this is neither a setting (name = value) nor a heading ([name])",
-			reading->from);
-	const struct span right = span_trim(span_slice(text, sign + 1, text.len));
-	const bool is_quoted = right.len > 0 && is_quote(right.data[0]);
-	if ((is_quoted ? take_quoted : take_plain)(right, reading->from, &value, err) != 0)
-		return -1;
-	char *const name_text = copy_text(name);
-	char *const value_text = copy_text(value);
-	const struct setting_line line = {reading->heading, name_text, value_text, reading->from};
-	const int taken = reading->take(reading->taker, &line, err);
-	free(name_text);
-	free(value_text);
-	return taken;
-}
-
-static int take_line(struct reading *reading, struct span text, struct error *err)
-{
-	static const char MARK[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
-	snprintf(reading->from, sizeof reading->from, "%s, line %u", reading->path,
-		++reading->number);
-	if (span_find(text, '\0') >= 0)
-		return error_set(err, ERROR_INVALID, "%s: a zero byte cannot stand in a text",
-			reading->from);
-	if (reading->number == 1 && span_starts(text, span_text(MARK)))
-		text = span_slice(text, sizeof MARK - 1, text.len);
-	while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r'))
-		text.len--;
-	text = span_trim(text);
-	if (text.len == 0 || begins_comment(text))
-		return 0;
-	return (text.data[0] == '[' ? take_heading : take_entry)(reading, text, err);
-}
-
-static int take_lines(struct reading *reading, struct error *err)
-{
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t len;
-	int outcome = 0;
-	while (outcome == 0 && (len = getline(&line, &room, reading->file)) >= 0)
-		outcome = take_line(reading, span_of(line, (size_t)len), err);
-	if (outcome == 0 && ferror(reading->file))
-		outcome = error_set_errno(
-			err, "cannot read the configuration file %s", reading->path);
-	free(line);
-	return outcome;
-}
-
-/* A folder can be opened like a file, and has no lines. */
-static FILE *open_file(const char *path, struct error *err)
-{
-	struct stat facts;
-	FILE *const file = fopen(path, "re");
-	if (file == NULL) {
-		error_set_errno(err, "cannot read the configuration file %s", path);
-		return NULL;
-	}
-	if (fstat(fileno(file), &facts) != 0 || !S_ISDIR(facts.st_mode))
-		return file;
-	fclose(file);
-	error_set(err, ERROR_INVALID,
-		"the configuration file %s is a folder; --config takes the file in it", path);
-	return NULL;
-}
-
-int setting_file_read(const char *path, setting_line_fn *take, void *taker, struct error *err)
-{
-	struct reading reading = {.path = path, .take = take, .taker = taker};
-	reading.file = open_file(path, err);
-	if (reading.file == NULL)
-		return -1;
-	reading.heading = memory_copy_text("");
-	const int outcome = take_lines(&reading, err);
-	free(reading.heading);
-	fclose(reading.file);
-	return outcome;
+	const bool is_behind_blank =
+		at == 0 || text.data[at - 1] == ' ' || text.data[at - 1] == '\t';
+	return is_behind_blank && begins_comment(span_slice(text, at, 1));
 }

@@ -11,12 +11,51 @@ enum { LABEL_MAX_BYTES = 63, HOST_MAX_BYTES = 253 };
 
 typedef int rule_fn(const char *name, const char *value, struct error *err);
 
+static int check_address(const char *name, const char *value, struct error *err);
+static int check_network(const char *name, const char *value, struct error *err);
+static int check_base_url(const char *name, const char *value, struct error *err);
 static int need(
-	bool holds, const char *rule, const char *name, const char *value, struct error *err)
+	bool holds, const char *rule, const char *name, const char *value, struct error *err);
+static int check_certified(const char *name, const char *value, struct error *err);
+static bool is_host(struct span host);
+static bool is_label(struct span label);
+static int check_domain(const char *name, const char *value, struct error *err);
+static int check_hook_host(const char *name, const char *value, struct error *err);
+static int check_namespace(const char *name, const char *value, struct error *err);
+static int check_filled(const char *name, const char *value, struct error *err);
+static int check_present(const char *name, const char *value, struct error *err);
+static bool has_word(const char *words, const char *value);
+
+static const struct {
+	const char *name;
+	const char *words; /* the choice; NULL: `check` says */
+	rule_fn *check;
+} rules[] = {
+	{"after_damage", "refuse, read-only or serve", NULL},
+	{"etag", "md5 or fast", NULL},
+	{"hub_default_visibility", "private or public", NULL},
+	{"log_level", "error, warning, info or debug", NULL},
+	{"listen", NULL, check_address},
+	{"trusted_proxies", NULL, check_network},
+	{"public_url", NULL, check_base_url},
+	{"tls_name", NULL, check_certified},
+	{"domain", NULL, check_domain},
+	{"webhook_hosts", NULL, check_hook_host},
+	{"default_namespace", NULL, check_namespace},
+	{"region", NULL, check_filled},
+	{"tls_priorities", NULL, check_present},
+};
+
+int setting_rule_check(const char *name, const char *value, struct error *err)
 {
-	if (holds)
-		return 0;
-	return error_set(err, ERROR_INVALID, "%s must be %s, not '%.200s'", name, rule, value);
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+		if (strcmp(rules[i].name, name) != 0)
+			continue;
+		if (rules[i].words == NULL)
+			return rules[i].check(name, value, err);
+		return need(has_word(rules[i].words, value), rules[i].words, name, value, err);
+	}
+	return 0;
 }
 
 static int check_address(const char *name, const char *value, struct error *err)
@@ -42,16 +81,21 @@ static int check_base_url(const char *name, const char *value, struct error *err
 		"https://HOST[:PORT] or http://HOST[:PORT] without a path", name, value, err);
 }
 
-/* 1 to 63 letters, digits, '-' and '_', with '-' neither first nor last. */
-static bool is_label(struct span label)
+static int need(
+	bool holds, const char *rule, const char *name, const char *value, struct error *err)
 {
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-	for (size_t i = 0; i < label.len; i++)
-		if (label.data[i] == '\0' || strchr(plain, label.data[i]) == NULL)
-			return false;
-	return label.len > 0 && label.len <= LABEL_MAX_BYTES && label.data[0] != '-' &&
-		label.data[label.len - 1] != '-';
+	if (holds)
+		return 0;
+	return error_set(err, ERROR_INVALID, "%s must be %s, not '%.200s'", name, rule, value);
+}
+
+static int check_certified(const char *name, const char *value, struct error *err)
+{
+	uint8_t address[sizeof(struct in6_addr)];
+	const bool is_address =
+		inet_pton(AF_INET, value, address) == 1 || inet_pton(AF_INET6, value, address) == 1;
+	const struct span host = span_text(strncmp(value, "*.", 2) == 0 ? value + 2 : value);
+	return need(is_address || is_host(host), "a host name or an address", name, value, err);
 }
 
 static bool is_host(struct span host)
@@ -64,18 +108,21 @@ static bool is_host(struct span host)
 	return host.len > 0 && host.len <= HOST_MAX_BYTES && host.data[host.len - 1] != '.';
 }
 
+/* 1 to 63 letters, digits, '-' and '_', with '-' neither first nor last. */
+static bool is_label(struct span label)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	for (size_t i = 0; i < label.len; i++)
+		if (label.data[i] == '\0' || strchr(plain, label.data[i]) == NULL)
+			return false;
+	return label.len > 0 && label.len <= LABEL_MAX_BYTES && label.data[0] != '-' &&
+		label.data[label.len - 1] != '-';
+}
+
 static int check_domain(const char *name, const char *value, struct error *err)
 {
 	return need(value[0] == '\0' || is_host(span_text(value)), "a host name", name, value, err);
-}
-
-static int check_certified(const char *name, const char *value, struct error *err)
-{
-	uint8_t address[sizeof(struct in6_addr)];
-	const bool is_address =
-		inet_pton(AF_INET, value, address) == 1 || inet_pton(AF_INET6, value, address) == 1;
-	const struct span host = span_text(strncmp(value, "*.", 2) == 0 ? value + 2 : value);
-	return need(is_address || is_host(host), "a host name or an address", name, value, err);
 }
 
 /* NAME, NAME:PORT, .DOMAIN, an address or "*". */
@@ -105,26 +152,6 @@ static int check_present(const char *name, const char *value, struct error *err)
 	return need(value[0] != '\0', "set", name, value, err);
 }
 
-static const struct {
-	const char *name;
-	const char *words; /* the choice; NULL: `check` says */
-	rule_fn *check;
-} rules[] = {
-	{"after_damage", "refuse, read-only or serve", NULL},
-	{"etag", "md5 or fast", NULL},
-	{"hub_default_visibility", "private or public", NULL},
-	{"log_level", "error, warning, info or debug", NULL},
-	{"listen", NULL, check_address},
-	{"trusted_proxies", NULL, check_network},
-	{"public_url", NULL, check_base_url},
-	{"tls_name", NULL, check_certified},
-	{"domain", NULL, check_domain},
-	{"webhook_hosts", NULL, check_hook_host},
-	{"default_namespace", NULL, check_namespace},
-	{"region", NULL, check_filled},
-	{"tls_priorities", NULL, check_present},
-};
-
 /* "a, b or c" has the word b. */
 static bool has_word(const char *words, const char *value)
 {
@@ -137,16 +164,4 @@ static bool has_word(const char *words, const char *value)
 			return true;
 	}
 	return false;
-}
-
-int setting_rule_check(const char *name, const char *value, struct error *err)
-{
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-		if (strcmp(rules[i].name, name) != 0)
-			continue;
-		if (rules[i].words == NULL)
-			return rules[i].check(name, value, err);
-		return need(has_word(rules[i].words, value), rules[i].words, name, value, err);
-	}
-	return 0;
 }

@@ -8,47 +8,29 @@
 
 enum { TEXT_MAX_BYTES = 8192 };
 
-/* 0.0.0.0 and [::] are no address to connect to. */
-static bool is_any(struct span host)
-{
-	return host.len == 0 || span_equal_text(host, "0.0.0.0") || span_equal_text(host, "[::]");
-}
+/* A part of the key that the operator chose is not repeated: the clients' variable takes the one it
+ * came from. */
+struct part {
+	const char *label;
+	const char *wanted;
+	const char *made;
+	const char *variable;
+	const char *reference;
+};
 
-static bool is_loopback(struct span host)
-{
-	return span_equal_text(host, "localhost") || span_equal_text(host, "[::1]") ||
-		span_starts(host, span_text("127."));
-}
-
-/* HOST of the first TCP address, or of the first that others reach. */
 static bool find_host(const struct configuration *configuration, bool for_others, struct span *out,
-	size_t *out_number)
-{
-	for (size_t i = 0; i < configuration->listen.count; i++) {
-		const char *const address = configuration->listen.items[i];
-		const char *const colon = strrchr(address, ':');
-		if (strncmp(address, "unix:", 5) == 0)
-			continue;
-		*out = span_of(
-			address, colon != NULL ? (size_t)(colon - address) : strlen(address));
-		*out_number = i;
-		if (!for_others || !is_loopback(*out))
-			return true;
-	}
-	return false;
-}
-
+	size_t *out_number);
+static bool is_loopback(struct span host);
 static char *make_endpoint(
-	const struct configuration *configuration, struct span host, unsigned port)
-{
-	struct buffer text;
-	buffer_init(&text, TEXT_MAX_BYTES);
-	buffer_format(&text, "%s://%.*s:%u", configuration->http ? "http" : "https", (int)host.len,
-		(const char *)host.data, port);
-	char *const endpoint = memory_copy_text(buffer_text(&text));
-	buffer_release(&text);
-	return endpoint;
-}
+	const struct configuration *configuration, struct span host, unsigned port);
+static bool is_any(struct span host);
+static void print_key(const struct part *parts, struct buffer *out);
+static void print_block(
+	const struct start_place *place, const struct part *parts, struct buffer *out);
+static void add_line(struct buffer *out, const char *name, const char *value);
+static void add_variable(struct buffer *out, const char *name, const char *value);
+static const char *value_of(const struct part *part);
+static void print_others(const struct start_place *place, struct buffer *out);
 
 char *start_notice_endpoint(const struct configuration *configuration, const unsigned *ports)
 {
@@ -75,40 +57,64 @@ char *start_notice_others(const struct configuration *configuration, const unsig
 	return make_endpoint(configuration, is_any(host) ? span_text("HOST") : host, ports[number]);
 }
 
-/* " NAME=value", as a shell reads it. */
-static void add_variable(struct buffer *out, const char *name, const char *value)
+void start_notice_print(const struct start_place *place, const struct keyring_new_key *wanted,
+	const struct keyring_made_key *made, struct buffer *out)
 {
-	const bool is_plain =
-		value[strspn(value,
-			"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-+=@%,$")] ==
-		'\0';
-	buffer_format(out, " %s=%s", name, is_plain ? "" : "'");
-	for (const char *at = value; *at != '\0'; at++)
-		buffer_add_text(
-			out, *at == '\'' && !is_plain ? "'\\''" : (const char[]){*at, '\0'});
-	buffer_add_text(out, is_plain ? "" : "'");
+	const struct part parts[3] = {
+		{"key id  ", wanted->id, made->id, "DELTABUCKET_ROOT_KEY_ID",
+			"$DELTABUCKET_ROOT_KEY_ID"},
+		{"secret  ", wanted->secret, made->secret, "DELTABUCKET_ROOT_SECRET",
+			"$DELTABUCKET_ROOT_SECRET"},
+		{"token   ", wanted->token, made->token, "DELTABUCKET_ROOT_TOKEN",
+			"$DELTABUCKET_ROOT_TOKEN"},
+	};
+	print_key(parts, out);
+	if (place == NULL || place->endpoint == NULL)
+		return;
+	print_block(place, parts, out);
+	print_others(place, out);
 }
 
-static void add_line(struct buffer *out, const char *name, const char *value)
+/* HOST of the first TCP address, or of the first that others reach. */
+static bool find_host(const struct configuration *configuration, bool for_others, struct span *out,
+	size_t *out_number)
 {
-	buffer_add_text(out, "  export");
-	add_variable(out, name, value);
-	buffer_add_byte(out, '\n');
+	for (size_t i = 0; i < configuration->listen.count; i++) {
+		const char *const address = configuration->listen.items[i];
+		const char *const colon = strrchr(address, ':');
+		if (strncmp(address, "unix:", 5) == 0)
+			continue;
+		*out = span_of(
+			address, colon != NULL ? (size_t)(colon - address) : strlen(address));
+		*out_number = i;
+		if (!for_others || !is_loopback(*out))
+			return true;
+	}
+	return false;
 }
 
-/* A part of the key that the operator chose is not repeated: the clients' variable takes the one it
- * came from. */
-struct part {
-	const char *label;
-	const char *wanted;
-	const char *made;
-	const char *variable;
-	const char *reference;
-};
-
-static const char *value_of(const struct part *part)
+static bool is_loopback(struct span host)
 {
-	return part->wanted == NULL ? part->made : part->reference;
+	return span_equal_text(host, "localhost") || span_equal_text(host, "[::1]") ||
+		span_starts(host, span_text("127."));
+}
+
+static char *make_endpoint(
+	const struct configuration *configuration, struct span host, unsigned port)
+{
+	struct buffer text;
+	buffer_init(&text, TEXT_MAX_BYTES);
+	buffer_format(&text, "%s://%.*s:%u", configuration->http ? "http" : "https", (int)host.len,
+		(const char *)host.data, port);
+	char *const endpoint = memory_copy_text(buffer_text(&text));
+	buffer_release(&text);
+	return endpoint;
+}
+
+/* 0.0.0.0 and [::] are no address to connect to. */
+static bool is_any(struct span host)
+{
+	return host.len == 0 || span_equal_text(host, "0.0.0.0") || span_equal_text(host, "[::]");
 }
 
 static void print_key(const struct part *parts, struct buffer *out)
@@ -144,6 +150,32 @@ static void print_block(
 	add_line(out, "AWS_SECRET_ACCESS_KEY", value_of(&parts[1]));
 }
 
+static void add_line(struct buffer *out, const char *name, const char *value)
+{
+	buffer_add_text(out, "  export");
+	add_variable(out, name, value);
+	buffer_add_byte(out, '\n');
+}
+
+/* " NAME=value", as a shell reads it. */
+static void add_variable(struct buffer *out, const char *name, const char *value)
+{
+	const bool is_plain =
+		value[strspn(value,
+			"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-+=@%,$")] ==
+		'\0';
+	buffer_format(out, " %s=%s", name, is_plain ? "" : "'");
+	for (const char *at = value; *at != '\0'; at++)
+		buffer_add_text(
+			out, *at == '\'' && !is_plain ? "'\\''" : (const char[]){*at, '\0'});
+	buffer_add_text(out, is_plain ? "" : "'");
+}
+
+static const char *value_of(const struct part *part)
+{
+	return part->wanted == NULL ? part->made : part->reference;
+}
+
 static void print_others(const struct start_place *place, struct buffer *out)
 {
 	struct fingerprint fingerprint;
@@ -160,22 +192,4 @@ static void print_others(const struct start_place *place, struct buffer *out)
 		"\nOn other machines (README.md, \"Workers on other machines\"), with the token on stdin:\n\n"
 		"  deltabucket login %s --fingerprint %s\n\n",
 		place->others, text);
-}
-
-void start_notice_print(const struct start_place *place, const struct keyring_new_key *wanted,
-	const struct keyring_made_key *made, struct buffer *out)
-{
-	const struct part parts[3] = {
-		{"key id  ", wanted->id, made->id, "DELTABUCKET_ROOT_KEY_ID",
-			"$DELTABUCKET_ROOT_KEY_ID"},
-		{"secret  ", wanted->secret, made->secret, "DELTABUCKET_ROOT_SECRET",
-			"$DELTABUCKET_ROOT_SECRET"},
-		{"token   ", wanted->token, made->token, "DELTABUCKET_ROOT_TOKEN",
-			"$DELTABUCKET_ROOT_TOKEN"},
-	};
-	print_key(parts, out);
-	if (place == NULL || place->endpoint == NULL)
-		return;
-	print_block(place, parts, out);
-	print_others(place, out);
 }

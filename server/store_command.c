@@ -9,44 +9,9 @@
 enum { ANSWER_ARENA_BYTES = 32 * 1024 * 1024, REACH_TRIES = 50 };
 
 static int work_alone(const struct store_command *command, const struct data_folder *folder,
-	struct buffer *out, struct error *err)
-{
-	const struct store_options options = {.folder = folder->path};
-	struct store *const store = store_open(&options, err);
-	if (store == NULL)
-		return -1;
-	const int outcome = command->work(command->owner, store, folder, out, err);
-	store_close(store);
-	return outcome;
-}
-
-static int take_answer(const struct http_response *response, struct buffer *out, struct error *err)
-{
-	struct error_message message;
-	struct error unread = {0};
-	struct arena *const arena = arena_new(ANSWER_ARENA_BYTES);
-	int outcome = 0;
-	if (response->status >= 200 && response->status < 300)
-		buffer_add_span(out, buffer_span(&response->body));
-	else if (error_message_parse(buffer_span(&response->body), arena, &message, &unread) == 0)
-		outcome = error_set(err, ERROR_INVALID, "%.*s", (int)message.message.len,
-			(const char *)message.message.data);
-	else
-		outcome = error_set(err, ERROR_UPSTREAM, "the server answered with status %d",
-			response->status);
-	arena_free(arena);
-	return outcome;
-}
-
-static int ask_server(const struct store_command *command, struct buffer *out, struct error *err)
-{
-	struct http_response response;
-	int outcome = control_socket_send(command->data, &command->request, &response, err);
-	if (outcome == 0)
-		outcome = take_answer(&response, out, err);
-	http_response_release(&response);
-	return outcome;
-}
+	struct buffer *out, struct error *err);
+static int ask_server(const struct store_command *command, struct buffer *out, struct error *err);
+static int take_answer(const struct http_response *response, struct buffer *out, struct error *err);
 
 int store_command_run(const struct store_command *command, struct buffer *out, struct error *err)
 {
@@ -68,4 +33,44 @@ int store_command_run(const struct store_command *command, struct buffer *out, s
 	}
 	*err = last;
 	return -1;
+}
+
+static int work_alone(const struct store_command *command, const struct data_folder *folder,
+	struct buffer *out, struct error *err)
+{
+	const struct store_options options = {.folder = folder->path};
+	struct store *const store = store_open(&options, err);
+	if (store == NULL)
+		return -1;
+	const int outcome = command->work(command->owner, store, folder, out, err);
+	store_close(store);
+	return outcome;
+}
+
+static int ask_server(const struct store_command *command, struct buffer *out, struct error *err)
+{
+	struct http_response response;
+	int outcome = control_socket_send(command->data, &command->request, &response, err);
+	if (outcome == 0)
+		outcome = take_answer(&response, out, err);
+	http_response_release(&response);
+	return outcome;
+}
+
+static int take_answer(const struct http_response *response, struct buffer *out, struct error *err)
+{
+	struct error_message message;
+	struct error unread = {0};
+	struct arena *const arena = arena_new(ANSWER_ARENA_BYTES);
+	int outcome = 0;
+	if (response->status >= 200 && response->status < 300)
+		buffer_add_span(out, buffer_span(&response->body));
+	else if (error_message_parse(buffer_span(&response->body), arena, &message, &unread) == 0)
+		outcome = error_set(err, ERROR_INVALID, "%.*s", (int)message.message.len,
+			(const char *)message.message.data);
+	else
+		outcome = error_set(err, ERROR_UPSTREAM, "the server answered with status %d",
+			response->status);
+	arena_free(arena);
+	return outcome;
 }

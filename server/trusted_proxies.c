@@ -9,6 +9,8 @@ struct trusted_proxies {
 	struct client_network networks[];
 };
 
+static bool take_last(struct span *list, struct span *out_entry);
+
 struct trusted_proxies *trusted_proxies_new(char *const *texts, size_t count, struct error *err)
 {
 	struct trusted_proxies *const proxies =
@@ -36,19 +38,6 @@ bool trusted_proxies_have(
 	return false;
 }
 
-/* Takes the last entry of a list off its end; false when there is none. */
-static bool take_last(struct span *list, struct span *out_entry)
-{
-	if (list->len == 0)
-		return false;
-	size_t begin = list->len;
-	while (begin > 0 && list->data[begin - 1] != ',')
-		begin--;
-	*out_entry = span_trim(span_slice(*list, begin, list->len - begin));
-	*list = span_slice(*list, 0, begin > 0 ? begin - 1 : 0);
-	return true;
-}
-
 struct client_address trusted_proxies_client(const struct trusted_proxies *proxies,
 	const struct client_address *peer, struct span forwarded)
 {
@@ -60,4 +49,17 @@ struct client_address trusted_proxies_client(const struct trusted_proxies *proxi
 		client_address_parse(entry, &before))
 		client = before;
 	return client;
+}
+
+/* Takes the last entry of a list off its end; false when there is none. */
+static bool take_last(struct span *list, struct span *out_entry)
+{
+	if (list->len == 0)
+		return false;
+	size_t begin = list->len;
+	while (begin > 0 && list->data[begin - 1] != ',')
+		begin--;
+	*out_entry = span_trim(span_slice(*list, begin, list->len - begin));
+	*list = span_slice(*list, 0, begin > 0 ? begin - 1 : 0);
+	return true;
 }

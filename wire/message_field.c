@@ -3,15 +3,13 @@
 
 #include "base/clock.h"
 
+static int bad_field(const char *name, const char *wanted, struct error *err);
+static bool is_safe_name(struct span name);
+
 bool message_absent(const struct json_node *object, const char *name)
 {
 	const struct json_node *const member = json_node_member(object, name);
 	return member == NULL || json_node_is_null(member);
-}
-
-static int bad_field(const char *name, const char *wanted, struct error *err)
-{
-	return error_set(err, ERROR_INVALID, "\"%s\" is missing or not %s", name, wanted);
 }
 
 int message_u64(const struct json_node *object, const char *name, uint64_t *out, struct error *err)
@@ -84,20 +82,6 @@ int message_time(
 	return 0;
 }
 
-static bool is_safe_name(struct span name)
-{
-	struct span rest = name;
-	struct span segment;
-	for (size_t i = 0; i < name.len; i++)
-		if (name.data[i] < 0x20 || name.data[i] == 0x7f)
-			return false;
-	while (span_split(&rest, '/', &segment))
-		if (segment.len == 0 || span_equal_text(segment, ".") ||
-			span_equal_text(segment, ".."))
-			return false;
-	return name.len > 0;
-}
-
 int message_name(const struct json_node *object, const char *name, struct arena *arena,
 	struct span *out, struct error *err)
 {
@@ -137,4 +121,23 @@ void message_print_time(struct json_writer *writer, const char *name, int64_t wa
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_iso(wall_ms, text);
 	json_writer_text(writer, name, span_text(text));
+}
+
+static int bad_field(const char *name, const char *wanted, struct error *err)
+{
+	return error_set(err, ERROR_INVALID, "\"%s\" is missing or not %s", name, wanted);
+}
+
+static bool is_safe_name(struct span name)
+{
+	struct span rest = name;
+	struct span segment;
+	for (size_t i = 0; i < name.len; i++)
+		if (name.data[i] < 0x20 || name.data[i] == 0x7f)
+			return false;
+	while (span_split(&rest, '/', &segment))
+		if (segment.len == 0 || span_equal_text(segment, ".") ||
+			span_equal_text(segment, ".."))
+			return false;
+	return name.len > 0;
 }

@@ -7,59 +7,13 @@ enum {
 	PART_VALUES_MAX = STEP_MESSAGE_MAX_VALUES + 256 * 1024 /* tensors */
 };
 
-static int read_tensor(struct span name, const struct json_node *value, struct arena *arena,
-	struct part_tensor *out, struct error *err)
-{
-	struct span text;
-	if (name.len > TENSOR_NAME_MAX_BYTES || span_find(name, '\0') >= 0)
-		return error_set(err, ERROR_INVALID,
-			"\"tensors\" has a name that is too long or holds a NUL");
-	if (!json_node_text(value, &text) || !digest128_parse(text, &out->digest))
-		return error_set(err, ERROR_INVALID,
-			"the tensor \"%.80s\" has no digest (\"xxh3-128:\" and 32 lower-case hex digits)",
-			(const char *)name.data);
-	out->name = arena_copy(arena, name);
-	return 0;
-}
-
-static int read_tensors(const struct json_node *root, struct arena *arena, struct part_message *out,
-	struct error *err)
-{
-	const struct json_node *const object = json_node_member(root, "tensors");
-	const struct json_node *value;
-	struct span name;
-	if (!json_node_is_object(object))
-		return error_set(
-			err, ERROR_INVALID, "\"tensors\" is missing or not an object of digests");
-	out->tensors = arena_take_array(arena, json_node_count(object) + 1, sizeof(*out->tensors));
-	if (out->tensors == NULL)
-		return message_too_large_for_arena(err);
-	for (void *cursor = NULL; json_node_each(object, &cursor, &name, &value);)
-		if (read_tensor(name, value, arena, &out->tensors[out->tensor_count++], err) != 0)
-			return -1;
-	return message_arena_check(arena, err);
-}
-
 static int read_part(const struct json_node *root, struct arena *arena, struct part_message *out,
-	struct error *err)
-{
-	struct step_message *const step = &out->step;
-	if (!json_node_is_object(root))
-		return error_set(err, ERROR_INVALID, "it is not a JSON object");
-	if (message_u64(root, "epoch", &step->epoch, err) != 0 ||
-		message_step_base(root, step, err) != 0)
-		return -1;
-	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &step->label, err) !=
-		0)
-		return -1;
-	if (message_step_metadata(root, arena, &step->metadata, err) != 0)
-		return -1;
-	if (message_files(root, "files", arena, &step->files, &step->file_count, err) != 0)
-		return -1;
-	return message_step_forms(root, arena, step, err) != 0
-		? -1
-		: read_tensors(root, arena, out, err);
-}
+	struct error *err);
+static int read_tensors(const struct json_node *root, struct arena *arena, struct part_message *out,
+	struct error *err);
+static int read_tensor(struct span name, const struct json_node *value, struct arena *arena,
+	struct part_tensor *out, struct error *err);
+static void print_tensors(const struct part_message *part, struct json_writer *writer);
 
 int part_message_parse(struct span json, uint64_t step, struct arena *arena,
 	struct part_message *out, struct error *err)
@@ -72,15 +26,6 @@ int part_message_parse(struct span json, uint64_t step, struct arena *arena,
 	const int result = read_part(root, arena, out, err);
 	json_node_free(root);
 	return result == 0 ? 0 : error_wrap(err, "the part is refused");
-}
-
-static void print_tensors(const struct part_message *part, struct json_writer *writer)
-{
-	json_writer_object(writer, "tensors");
-	for (size_t i = 0; i < part->tensor_count; i++)
-		message_print_digest(
-			writer, (const char *)part->tensors[i].name.data, &part->tensors[i].digest);
-	json_writer_end(writer, '}');
 }
 
 void part_message_print(const struct part_message *part, struct buffer *out)
@@ -132,4 +77,67 @@ void part_answer_print(const struct part_answer *answer, struct buffer *out)
 	json_writer_u64(&writer, "received", answer->received);
 	json_writer_bool(&writer, "published", answer->published);
 	json_writer_end(&writer, '}');
+}
+
+static int read_part(const struct json_node *root, struct arena *arena, struct part_message *out,
+	struct error *err)
+{
+	struct step_message *const step = &out->step;
+	if (!json_node_is_object(root))
+		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+	if (message_u64(root, "epoch", &step->epoch, err) != 0 ||
+		message_step_base(root, step, err) != 0)
+		return -1;
+	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &step->label, err) !=
+		0)
+		return -1;
+	if (message_step_metadata(root, arena, &step->metadata, err) != 0)
+		return -1;
+	if (message_files(root, "files", arena, &step->files, &step->file_count, err) != 0)
+		return -1;
+	return message_step_forms(root, arena, step, err) != 0
+		? -1
+		: read_tensors(root, arena, out, err);
+}
+
+static int read_tensors(const struct json_node *root, struct arena *arena, struct part_message *out,
+	struct error *err)
+{
+	const struct json_node *const object = json_node_member(root, "tensors");
+	const struct json_node *value;
+	struct span name;
+	if (!json_node_is_object(object))
+		return error_set(
+			err, ERROR_INVALID, "\"tensors\" is missing or not an object of digests");
+	out->tensors = arena_take_array(arena, json_node_count(object) + 1, sizeof(*out->tensors));
+	if (out->tensors == NULL)
+		return message_too_large_for_arena(err);
+	for (void *cursor = NULL; json_node_each(object, &cursor, &name, &value);)
+		if (read_tensor(name, value, arena, &out->tensors[out->tensor_count++], err) != 0)
+			return -1;
+	return message_arena_check(arena, err);
+}
+
+static int read_tensor(struct span name, const struct json_node *value, struct arena *arena,
+	struct part_tensor *out, struct error *err)
+{
+	struct span text;
+	if (name.len > TENSOR_NAME_MAX_BYTES || span_find(name, '\0') >= 0)
+		return error_set(err, ERROR_INVALID,
+			"\"tensors\" has a name that is too long or holds a NUL");
+	if (!json_node_text(value, &text) || !digest128_parse(text, &out->digest))
+		return error_set(err, ERROR_INVALID,
+			"the tensor \"%.80s\" has no digest (\"xxh3-128:\" and 32 lower-case hex digits)",
+			(const char *)name.data);
+	out->name = arena_copy(arena, name);
+	return 0;
+}
+
+static void print_tensors(const struct part_message *part, struct json_writer *writer)
+{
+	json_writer_object(writer, "tensors");
+	for (size_t i = 0; i < part->tensor_count; i++)
+		message_print_digest(
+			writer, (const char *)part->tensors[i].name.data, &part->tensors[i].digest);
+	json_writer_end(writer, '}');
 }

@@ -6,24 +6,10 @@
 enum { TTL_MAX_S = 100 * 365 * 24 * 60 * 60ll };
 
 static int read_pin(const struct json_node *object, struct arena *arena, struct pin_message *out,
-	struct error *err)
-{
-	*out = (struct pin_message){.step = 0};
-	if (!json_node_is_object(object))
-		return error_set(err, ERROR_INVALID, "it is not a JSON object");
-	if (message_u64(object, "step", &out->step, err) != 0)
-		return -1;
-	if (!message_absent(object, "ttl_s") && message_u64(object, "ttl_s", &out->ttl_s, err) != 0)
-		return -1;
-	if (out->ttl_s > (uint64_t)TTL_MAX_S)
-		return error_set(err, ERROR_INVALID, "\"ttl_s\" is over a hundred years");
-	if (message_optional_text(object, "name", REPLICA_ID_MAX_BYTES, arena, &out->name, err) !=
-		0)
-		return -1;
-	if (message_time(object, "created", &out->created_ms, err) != 0)
-		return -1;
-	return message_time(object, "expires", &out->expires_ms, err);
-}
+	struct error *err);
+static void print_pin(const struct pin_message *pin, struct json_writer *writer);
+static int read_list(const struct json_node *root, struct arena *arena, struct pin_message **out,
+	size_t *out_count, struct error *err);
 
 int pin_message_parse(
 	struct span json, struct arena *arena, struct pin_message *out, struct error *err)
@@ -36,40 +22,11 @@ int pin_message_parse(
 	return result == 0 ? 0 : error_wrap(err, "the pin is refused");
 }
 
-static void print_pin(const struct pin_message *pin, struct json_writer *writer)
-{
-	json_writer_object(writer, NULL);
-	json_writer_text(writer, "name", pin->name);
-	json_writer_u64(writer, "step", pin->step);
-	message_print_time(writer, "created", pin->created_ms);
-	if (pin->expires_ms != 0)
-		message_print_time(writer, "expires", pin->expires_ms);
-	else
-		json_writer_null(writer, "expires");
-	json_writer_end(writer, '}');
-}
-
 void pin_message_print(const struct pin_message *pin, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	print_pin(pin, &writer);
-}
-
-static int read_list(const struct json_node *root, struct arena *arena, struct pin_message **out,
-	size_t *out_count, struct error *err)
-{
-	const struct json_node *list;
-	if (message_array(root, "pins", PINS_OF_RUN_MAX, &list, err) != 0)
-		return -1;
-	*out_count = json_node_count(list);
-	*out = arena_take_array(arena, *out_count + 1, sizeof(**out));
-	if (*out == NULL)
-		return message_too_large_for_arena(err);
-	for (size_t i = 0; i < *out_count; i++)
-		if (read_pin(json_node_at(list, i), arena, &(*out)[i], err) != 0)
-			return error_wrap(err, "pins[%zu]", i);
-	return 0;
 }
 
 int pin_list_parse(struct span json, struct arena *arena, struct pin_message **out,
@@ -93,4 +50,53 @@ void pin_list_print(const struct pin_message *pins, size_t count, struct buffer 
 		print_pin(&pins[i], &writer);
 	json_writer_end(&writer, ']');
 	json_writer_end(&writer, '}');
+}
+
+static int read_pin(const struct json_node *object, struct arena *arena, struct pin_message *out,
+	struct error *err)
+{
+	*out = (struct pin_message){.step = 0};
+	if (!json_node_is_object(object))
+		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+	if (message_u64(object, "step", &out->step, err) != 0)
+		return -1;
+	if (!message_absent(object, "ttl_s") && message_u64(object, "ttl_s", &out->ttl_s, err) != 0)
+		return -1;
+	if (out->ttl_s > (uint64_t)TTL_MAX_S)
+		return error_set(err, ERROR_INVALID, "\"ttl_s\" is over a hundred years");
+	if (message_optional_text(object, "name", REPLICA_ID_MAX_BYTES, arena, &out->name, err) !=
+		0)
+		return -1;
+	if (message_time(object, "created", &out->created_ms, err) != 0)
+		return -1;
+	return message_time(object, "expires", &out->expires_ms, err);
+}
+
+static void print_pin(const struct pin_message *pin, struct json_writer *writer)
+{
+	json_writer_object(writer, NULL);
+	json_writer_text(writer, "name", pin->name);
+	json_writer_u64(writer, "step", pin->step);
+	message_print_time(writer, "created", pin->created_ms);
+	if (pin->expires_ms != 0)
+		message_print_time(writer, "expires", pin->expires_ms);
+	else
+		json_writer_null(writer, "expires");
+	json_writer_end(writer, '}');
+}
+
+static int read_list(const struct json_node *root, struct arena *arena, struct pin_message **out,
+	size_t *out_count, struct error *err)
+{
+	const struct json_node *list;
+	if (message_array(root, "pins", PINS_OF_RUN_MAX, &list, err) != 0)
+		return -1;
+	*out_count = json_node_count(list);
+	*out = arena_take_array(arena, *out_count + 1, sizeof(**out));
+	if (*out == NULL)
+		return message_too_large_for_arena(err);
+	for (size_t i = 0; i < *out_count; i++)
+		if (read_pin(json_node_at(list, i), arena, &(*out)[i], err) != 0)
+			return error_wrap(err, "pins[%zu]", i);
+	return 0;
 }

@@ -10,17 +10,29 @@ static const char *const state_names[REPLICA_STATE_COUNT] = {
 	[REPLICA_ERROR] = "error",
 };
 
+static bool is_id_byte(uint8_t byte);
+static int read_request(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err);
+static int read_state(const struct json_node *object, enum replica_state *out, struct error *err);
+static int optional_u64(const struct json_node *object, const char *name, bool *out_has,
+	uint64_t *out, struct error *err);
+static int read_answer(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err);
+static int read_staleness(
+	const struct json_node *object, struct replica_message *out, struct error *err);
+static void print_request(const struct replica_message *replica, struct json_writer *writer);
+static void print_optional_u64(
+	struct json_writer *writer, const char *name, bool has, uint64_t value);
+static void print_answer(const struct replica_message *replica, struct json_writer *writer);
+static int read_list(const struct json_node *root, struct arena *arena,
+	struct replica_list_message *out, struct error *err);
+static int read_counts(
+	const struct json_node *root, struct replica_list_message *out, struct error *err);
+
 const char *replica_state_name(enum replica_state state)
 {
 	ASSERT((unsigned)state < REPLICA_STATE_COUNT);
 	return state_names[state];
-}
-
-static bool is_id_byte(uint8_t byte)
-{
-	return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
-		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == ':' ||
-		byte == '-';
 }
 
 int replica_check_id(const char *what, struct span id, struct error *err)
@@ -37,83 +49,6 @@ int replica_check_id(const char *what, struct span id, struct error *err)
 				"%s holds only A-Z, a-z, 0-9, '.', '_', ':' and '-'; byte %zu is another.",
 				what, i + 1);
 	return 0;
-}
-
-static int read_state(const struct json_node *object, enum replica_state *out, struct error *err)
-{
-	struct span text;
-	if (json_node_text(json_node_member(object, "state"), &text))
-		for (int state = 0; state < REPLICA_STATE_COUNT; state++)
-			if (span_equal_text(text, state_names[state])) {
-				*out = (enum replica_state)state;
-				return 0;
-			}
-	return error_set(err, ERROR_INVALID,
-		"\"state\" is missing or not idle, fetching, staging, ready or error");
-}
-
-static int optional_u64(const struct json_node *object, const char *name, bool *out_has,
-	uint64_t *out, struct error *err)
-{
-	*out_has = !message_absent(object, name);
-	*out = 0;
-	return *out_has ? message_u64(object, name, out, err) : 0;
-}
-
-static int read_request(const struct json_node *object, struct arena *arena,
-	struct replica_message *out, struct error *err)
-{
-	if (read_state(object, &out->state, err) != 0)
-		return -1;
-	if (optional_u64(object, "step", &out->has_step, &out->step, err) != 0)
-		return -1;
-	if (message_optional_digest(object, "digest", &out->has_digest, &out->digest, err) != 0)
-		return -1;
-	if (optional_u64(object, "wanted", &out->has_wanted, &out->wanted, err) != 0)
-		return -1;
-	if (message_optional_text(
-		    object, "error", REPLICA_ERROR_MAX_BYTES, arena, &out->error, err) != 0)
-		return -1;
-	if (message_optional_text(
-		    object, "tensors", REPLICA_TENSORS_MAX_BYTES, arena, &out->tensors, err) != 0)
-		return -1;
-	if (message_optional_text(object, "host", REPLICA_HOST_MAX_BYTES, arena, &out->host, err) !=
-		0)
-		return -1;
-	if (out->has_digest && !out->has_step)
-		return error_set(err, ERROR_INVALID, "\"digest\" goes with \"step\"");
-	return 0;
-}
-
-static int read_staleness(
-	const struct json_node *object, struct replica_message *out, struct error *err)
-{
-	const struct json_node *const staleness = json_node_member(object, "staleness");
-	out->has_staleness = !message_absent(object, "staleness");
-	if (!out->has_staleness)
-		return 0;
-	if (message_u64(staleness, "steps", &out->behind_steps, err) != 0)
-		return -1;
-	return message_u64(staleness, "seconds", &out->behind_s, err);
-}
-
-static int read_answer(const struct json_node *object, struct arena *arena,
-	struct replica_message *out, struct error *err)
-{
-	bool has_lease;
-	if (message_optional_text(object, "id", REPLICA_ID_MAX_BYTES, arena, &out->id, err) != 0)
-		return -1;
-	if (message_time(object, "since", &out->since_ms, err) != 0 ||
-		message_time(object, "updated", &out->updated_ms, err) != 0)
-		return -1;
-	if (!message_absent(object, "expired") &&
-		!json_node_bool(json_node_member(object, "expired"), &out->expired))
-		return error_set(err, ERROR_INVALID, "\"expired\" is neither true nor false");
-	if (optional_u64(object, "lease_s", &has_lease, &out->lease_s, err) != 0)
-		return -1;
-	if (optional_u64(object, "head", &out->has_head, &out->head, err) != 0)
-		return -1;
-	return read_staleness(object, out, err);
 }
 
 int replica_message_read(const struct json_node *object, struct arena *arena,
@@ -137,30 +72,6 @@ int replica_message_parse(
 	return result == 0 ? 0 : error_wrap(err, "the replica is refused");
 }
 
-static void print_optional_u64(
-	struct json_writer *writer, const char *name, bool has, uint64_t value)
-{
-	if (has)
-		json_writer_u64(writer, name, value);
-	else
-		json_writer_null(writer, name);
-}
-
-static void print_request(const struct replica_message *replica, struct json_writer *writer)
-{
-	json_writer_text(writer, "state", span_text(state_names[replica->state]));
-	print_optional_u64(writer, "step", replica->has_step, replica->step);
-	if (replica->has_digest)
-		message_print_digest(writer, "digest", &replica->digest);
-	print_optional_u64(writer, "wanted", replica->has_wanted, replica->wanted);
-	if (replica->error.len > 0)
-		json_writer_text(writer, "error", replica->error);
-	if (replica->tensors.len > 0)
-		json_writer_text(writer, "tensors", replica->tensors);
-	if (replica->host.len > 0)
-		json_writer_text(writer, "host", replica->host);
-}
-
 void replica_message_print_request(const struct replica_message *replica, struct buffer *out)
 {
 	struct json_writer writer;
@@ -170,66 +81,11 @@ void replica_message_print_request(const struct replica_message *replica, struct
 	json_writer_end(&writer, '}');
 }
 
-static void print_answer(const struct replica_message *replica, struct json_writer *writer)
-{
-	json_writer_object(writer, NULL);
-	json_writer_text(writer, "id", replica->id);
-	print_request(replica, writer);
-	message_print_time(writer, "since", replica->since_ms);
-	message_print_time(writer, "updated", replica->updated_ms);
-	json_writer_bool(writer, "expired", replica->expired);
-	json_writer_u64(writer, "lease_s", replica->lease_s);
-	print_optional_u64(writer, "head", replica->has_head, replica->head);
-	if (replica->has_staleness) {
-		json_writer_object(writer, "staleness");
-		json_writer_u64(writer, "steps", replica->behind_steps);
-		json_writer_u64(writer, "seconds", replica->behind_s);
-		json_writer_end(writer, '}');
-	} else {
-		json_writer_null(writer, "staleness");
-	}
-	json_writer_end(writer, '}');
-}
-
 void replica_message_print(const struct replica_message *replica, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	print_answer(replica, &writer);
-}
-
-static int read_counts(
-	const struct json_node *root, struct replica_list_message *out, struct error *err)
-{
-	const struct json_node *const states = json_node_member(root, "states");
-	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
-		if (message_u64(states, state_names[state], &out->states[state], err) != 0)
-			return -1;
-	return message_u64(root, "expired", &out->expired, err);
-}
-
-static int read_list(const struct json_node *root, struct arena *arena,
-	struct replica_list_message *out, struct error *err)
-{
-	const struct json_node *list;
-	if (message_array(root, "replicas", REPLICA_LIST_MAX, &list, err) != 0)
-		return -1;
-	if (message_optional_text(root, "next", REPLICA_ID_MAX_BYTES, arena, &out->next, err) != 0)
-		return -1;
-	if (message_u64(root, "lease_s", &out->lease_s, err) != 0 ||
-		optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
-		return -1;
-	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
-		read_counts(root, out, err) != 0)
-		return -1;
-	out->count = json_node_count(list);
-	out->replicas = arena_take_array(arena, out->count + 1, sizeof(*out->replicas));
-	if (out->replicas == NULL)
-		return message_too_large_for_arena(err);
-	for (size_t i = 0; i < out->count; i++)
-		if (replica_message_read(json_node_at(list, i), arena, &out->replicas[i], err) != 0)
-			return error_wrap(err, "replicas[%zu]", i);
-	return 0;
 }
 
 int replica_list_message_parse(
@@ -264,4 +120,167 @@ void replica_list_message_print(const struct replica_list_message *list, struct 
 	if (list->next.len > 0)
 		json_writer_text(&writer, "next", list->next);
 	json_writer_end(&writer, '}');
+}
+
+static bool is_id_byte(uint8_t byte)
+{
+	return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == ':' ||
+		byte == '-';
+}
+
+static int read_request(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err)
+{
+	if (read_state(object, &out->state, err) != 0)
+		return -1;
+	if (optional_u64(object, "step", &out->has_step, &out->step, err) != 0)
+		return -1;
+	if (message_optional_digest(object, "digest", &out->has_digest, &out->digest, err) != 0)
+		return -1;
+	if (optional_u64(object, "wanted", &out->has_wanted, &out->wanted, err) != 0)
+		return -1;
+	if (message_optional_text(
+		    object, "error", REPLICA_ERROR_MAX_BYTES, arena, &out->error, err) != 0)
+		return -1;
+	if (message_optional_text(
+		    object, "tensors", REPLICA_TENSORS_MAX_BYTES, arena, &out->tensors, err) != 0)
+		return -1;
+	if (message_optional_text(object, "host", REPLICA_HOST_MAX_BYTES, arena, &out->host, err) !=
+		0)
+		return -1;
+	if (out->has_digest && !out->has_step)
+		return error_set(err, ERROR_INVALID, "\"digest\" goes with \"step\"");
+	return 0;
+}
+
+static int read_state(const struct json_node *object, enum replica_state *out, struct error *err)
+{
+	struct span text;
+	if (json_node_text(json_node_member(object, "state"), &text))
+		for (int state = 0; state < REPLICA_STATE_COUNT; state++)
+			if (span_equal_text(text, state_names[state])) {
+				*out = (enum replica_state)state;
+				return 0;
+			}
+	return error_set(err, ERROR_INVALID,
+		"\"state\" is missing or not idle, fetching, staging, ready or error");
+}
+
+static int optional_u64(const struct json_node *object, const char *name, bool *out_has,
+	uint64_t *out, struct error *err)
+{
+	*out_has = !message_absent(object, name);
+	*out = 0;
+	return *out_has ? message_u64(object, name, out, err) : 0;
+}
+
+static int read_answer(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err)
+{
+	bool has_lease;
+	if (message_optional_text(object, "id", REPLICA_ID_MAX_BYTES, arena, &out->id, err) != 0)
+		return -1;
+	if (message_time(object, "since", &out->since_ms, err) != 0 ||
+		message_time(object, "updated", &out->updated_ms, err) != 0)
+		return -1;
+	if (!message_absent(object, "expired") &&
+		!json_node_bool(json_node_member(object, "expired"), &out->expired))
+		return error_set(err, ERROR_INVALID, "\"expired\" is neither true nor false");
+	if (optional_u64(object, "lease_s", &has_lease, &out->lease_s, err) != 0)
+		return -1;
+	if (optional_u64(object, "head", &out->has_head, &out->head, err) != 0)
+		return -1;
+	return read_staleness(object, out, err);
+}
+
+static int read_staleness(
+	const struct json_node *object, struct replica_message *out, struct error *err)
+{
+	const struct json_node *const staleness = json_node_member(object, "staleness");
+	out->has_staleness = !message_absent(object, "staleness");
+	if (!out->has_staleness)
+		return 0;
+	if (message_u64(staleness, "steps", &out->behind_steps, err) != 0)
+		return -1;
+	return message_u64(staleness, "seconds", &out->behind_s, err);
+}
+
+static void print_request(const struct replica_message *replica, struct json_writer *writer)
+{
+	json_writer_text(writer, "state", span_text(state_names[replica->state]));
+	print_optional_u64(writer, "step", replica->has_step, replica->step);
+	if (replica->has_digest)
+		message_print_digest(writer, "digest", &replica->digest);
+	print_optional_u64(writer, "wanted", replica->has_wanted, replica->wanted);
+	if (replica->error.len > 0)
+		json_writer_text(writer, "error", replica->error);
+	if (replica->tensors.len > 0)
+		json_writer_text(writer, "tensors", replica->tensors);
+	if (replica->host.len > 0)
+		json_writer_text(writer, "host", replica->host);
+}
+
+static void print_optional_u64(
+	struct json_writer *writer, const char *name, bool has, uint64_t value)
+{
+	if (has)
+		json_writer_u64(writer, name, value);
+	else
+		json_writer_null(writer, name);
+}
+
+static void print_answer(const struct replica_message *replica, struct json_writer *writer)
+{
+	json_writer_object(writer, NULL);
+	json_writer_text(writer, "id", replica->id);
+	print_request(replica, writer);
+	message_print_time(writer, "since", replica->since_ms);
+	message_print_time(writer, "updated", replica->updated_ms);
+	json_writer_bool(writer, "expired", replica->expired);
+	json_writer_u64(writer, "lease_s", replica->lease_s);
+	print_optional_u64(writer, "head", replica->has_head, replica->head);
+	if (replica->has_staleness) {
+		json_writer_object(writer, "staleness");
+		json_writer_u64(writer, "steps", replica->behind_steps);
+		json_writer_u64(writer, "seconds", replica->behind_s);
+		json_writer_end(writer, '}');
+	} else {
+		json_writer_null(writer, "staleness");
+	}
+	json_writer_end(writer, '}');
+}
+
+static int read_list(const struct json_node *root, struct arena *arena,
+	struct replica_list_message *out, struct error *err)
+{
+	const struct json_node *list;
+	if (message_array(root, "replicas", REPLICA_LIST_MAX, &list, err) != 0)
+		return -1;
+	if (message_optional_text(root, "next", REPLICA_ID_MAX_BYTES, arena, &out->next, err) != 0)
+		return -1;
+	if (message_u64(root, "lease_s", &out->lease_s, err) != 0 ||
+		optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
+		return -1;
+	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
+		read_counts(root, out, err) != 0)
+		return -1;
+	out->count = json_node_count(list);
+	out->replicas = arena_take_array(arena, out->count + 1, sizeof(*out->replicas));
+	if (out->replicas == NULL)
+		return message_too_large_for_arena(err);
+	for (size_t i = 0; i < out->count; i++)
+		if (replica_message_read(json_node_at(list, i), arena, &out->replicas[i], err) != 0)
+			return error_wrap(err, "replicas[%zu]", i);
+	return 0;
+}
+
+static int read_counts(
+	const struct json_node *root, struct replica_list_message *out, struct error *err)
+{
+	const struct json_node *const states = json_node_member(root, "states");
+	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
+		if (message_u64(states, state_names[state], &out->states[state], err) != 0)
+			return -1;
+	return message_u64(root, "expired", &out->expired, err);
 }

@@ -3,16 +3,14 @@
 
 enum { NAME_MAX_BYTES = 512, CODE_MAX_BYTES = 64, TEXT_MAX_BYTES = 4096 };
 
-/* Retention stands beside the other settings: it was there before them, and a server of that time
- * sends it alone. */
-static int parse_settings(const struct json_node *root, struct run_settings *out, struct error *err)
-{
-	*out = run_settings_default();
-	if (!message_absent(root, "settings") &&
-		run_settings_merge(out, json_node_member(root, "settings"), false, err) != 0)
-		return -1;
-	return message_u64(root, "keep_steps", &out->keep_steps, err);
-}
+static int parse_run(const struct json_node *root, struct arena *arena, struct run_message *out,
+	struct error *err);
+static int parse_settings(
+	const struct json_node *root, struct run_settings *out, struct error *err);
+static int parse_parent(const struct json_node *root, struct arena *arena, struct run_parent *out,
+	struct error *err);
+static int parse_error(const struct json_node *root, struct arena *arena, struct error_message *out,
+	struct error *err);
 
 struct run_parent run_parent_of(struct span run, uint64_t step, const struct digest128 *digest)
 {
@@ -21,53 +19,6 @@ struct run_parent run_parent_of(struct span run, uint64_t step, const struct dig
 	for (size_t i = 0; i < len; i++)
 		parent.run[i] = (char)run.data[i];
 	return parent;
-}
-
-static int parse_parent(const struct json_node *root, struct arena *arena, struct run_parent *out,
-	struct error *err)
-{
-	const struct json_node *const parent = json_node_member(root, "parent");
-	struct span run;
-	struct digest128 digest;
-	uint64_t step;
-	if (message_absent(root, "parent"))
-		return 0;
-	if (message_text(parent, "run", RUN_PARENT_NAME_BYTES - 1, arena, &run, err) != 0)
-		return -1;
-	if (message_u64(parent, "step", &step, err) != 0 ||
-		message_digest(parent, "digest", &digest, err) != 0)
-		return -1;
-	*out = run_parent_of(run, step, &digest);
-	return 0;
-}
-
-static int parse_run(const struct json_node *root, struct arena *arena, struct run_message *out,
-	struct error *err)
-{
-	if (message_text(root, "bucket", NAME_MAX_BYTES, arena, &out->bucket, err) != 0)
-		return -1;
-	if (message_text(root, "run", NAME_MAX_BYTES, arena, &out->run, err) != 0)
-		return -1;
-	if (message_u64(root, "epoch", &out->epoch, err) != 0)
-		return -1;
-	out->has_head = !message_absent(root, "head");
-	if (out->has_head && message_u64(root, "head", &out->head, err) != 0)
-		return -1;
-	if (out->has_head && message_digest(root, "head_digest", &out->head_digest, err) != 0)
-		return -1;
-	if (message_optional_digest(
-		    root, "schema_digest", &out->has_schema, &out->schema_digest, err) != 0)
-		return -1;
-	if (message_u64(root, "steps", &out->steps, err) != 0 ||
-		message_u64(root, "bytes", &out->bytes, err) != 0)
-		return -1;
-	if (parse_settings(root, &out->settings, err) != 0 ||
-		parse_parent(root, arena, &out->parent, err) != 0)
-		return -1;
-	if (!message_absent(root, "anchor_due") &&
-		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
-		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
-	return message_time(root, "created", &out->created_ms, err);
 }
 
 int run_message_parse(
@@ -121,18 +72,6 @@ void run_message_print(const struct run_message *run, struct buffer *out)
 	json_writer_end(&writer, '}');
 }
 
-static int parse_error(const struct json_node *root, struct arena *arena, struct error_message *out,
-	struct error *err)
-{
-	const struct json_node *const node = json_node_member(root, "error");
-	if (message_text(node, "code", CODE_MAX_BYTES, arena, &out->code, err) != 0)
-		return -1;
-	if (message_text(node, "message", TEXT_MAX_BYTES, arena, &out->message, err) != 0)
-		return -1;
-	out->has_anchor = !message_absent(node, "anchor");
-	return out->has_anchor ? message_u64(node, "anchor", &out->anchor, err) : 0;
-}
-
 int error_message_parse(
 	struct span json, struct arena *arena, struct error_message *out, struct error *err)
 {
@@ -163,4 +102,74 @@ void error_message_print(
 		json_writer_u64(&writer, "anchor", message->anchor);
 	json_writer_end(&writer, '}');
 	json_writer_end(&writer, '}');
+}
+
+static int parse_run(const struct json_node *root, struct arena *arena, struct run_message *out,
+	struct error *err)
+{
+	if (message_text(root, "bucket", NAME_MAX_BYTES, arena, &out->bucket, err) != 0)
+		return -1;
+	if (message_text(root, "run", NAME_MAX_BYTES, arena, &out->run, err) != 0)
+		return -1;
+	if (message_u64(root, "epoch", &out->epoch, err) != 0)
+		return -1;
+	out->has_head = !message_absent(root, "head");
+	if (out->has_head && message_u64(root, "head", &out->head, err) != 0)
+		return -1;
+	if (out->has_head && message_digest(root, "head_digest", &out->head_digest, err) != 0)
+		return -1;
+	if (message_optional_digest(
+		    root, "schema_digest", &out->has_schema, &out->schema_digest, err) != 0)
+		return -1;
+	if (message_u64(root, "steps", &out->steps, err) != 0 ||
+		message_u64(root, "bytes", &out->bytes, err) != 0)
+		return -1;
+	if (parse_settings(root, &out->settings, err) != 0 ||
+		parse_parent(root, arena, &out->parent, err) != 0)
+		return -1;
+	if (!message_absent(root, "anchor_due") &&
+		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
+		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
+	return message_time(root, "created", &out->created_ms, err);
+}
+
+/* Retention stands beside the other settings: it was there before them, and a server of that time
+ * sends it alone. */
+static int parse_settings(const struct json_node *root, struct run_settings *out, struct error *err)
+{
+	*out = run_settings_default();
+	if (!message_absent(root, "settings") &&
+		run_settings_merge(out, json_node_member(root, "settings"), false, err) != 0)
+		return -1;
+	return message_u64(root, "keep_steps", &out->keep_steps, err);
+}
+
+static int parse_parent(const struct json_node *root, struct arena *arena, struct run_parent *out,
+	struct error *err)
+{
+	const struct json_node *const parent = json_node_member(root, "parent");
+	struct span run;
+	struct digest128 digest;
+	uint64_t step;
+	if (message_absent(root, "parent"))
+		return 0;
+	if (message_text(parent, "run", RUN_PARENT_NAME_BYTES - 1, arena, &run, err) != 0)
+		return -1;
+	if (message_u64(parent, "step", &step, err) != 0 ||
+		message_digest(parent, "digest", &digest, err) != 0)
+		return -1;
+	*out = run_parent_of(run, step, &digest);
+	return 0;
+}
+
+static int parse_error(const struct json_node *root, struct arena *arena, struct error_message *out,
+	struct error *err)
+{
+	const struct json_node *const node = json_node_member(root, "error");
+	if (message_text(node, "code", CODE_MAX_BYTES, arena, &out->code, err) != 0)
+		return -1;
+	if (message_text(node, "message", TEXT_MAX_BYTES, arena, &out->message, err) != 0)
+		return -1;
+	out->has_anchor = !message_absent(node, "anchor");
+	return out->has_anchor ? message_u64(node, "anchor", &out->anchor, err) : 0;
 }

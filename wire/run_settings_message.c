@@ -45,10 +45,25 @@ static const struct setting settings_table[] = {
 #undef AT
 enum { SETTING_COUNT = sizeof(settings_table) / sizeof(settings_table[0]) };
 
-static void *field(struct run_settings *settings, const struct setting *setting)
-{
-	return (char *)settings + setting->offset;
-}
+typedef int merge_function(
+	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
+
+static void *field(struct run_settings *settings, const struct setting *setting);
+static const struct setting *find(struct span name);
+static int refuse(struct span name, struct error *err);
+static int merge_number(
+	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
+static int merge_bool(
+	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
+static int merge_word(
+	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
+static int merge_text(
+	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
+static void print_setting(
+	const struct setting *setting, const void *at, struct json_writer *writer);
+
+static merge_function *const merge_by_type[SETTING_TYPES] = {
+	merge_number, merge_bool, merge_word, merge_text};
 
 struct run_settings run_settings_default(void)
 {
@@ -65,6 +80,92 @@ struct run_settings run_settings_default(void)
 			*(uint64_t *)field(&settings, setting) = setting->fallback;
 	}
 	return settings;
+}
+
+int run_settings_merge(struct run_settings *settings, const struct json_node *object, bool strict,
+	struct error *err)
+{
+	struct span name;
+	const struct json_node *value;
+	if (!json_node_is_object(object))
+		return error_set(
+			err, ERROR_INVALID, "The settings of a run must be a JSON object.");
+	for (void *cursor = NULL; json_node_each(object, &cursor, &name, &value);) {
+		const struct setting *const setting = find(name);
+		if (setting == NULL && strict)
+			return refuse(name, err);
+		if (setting != NULL &&
+			merge_by_type[setting->type](
+				setting, value, field(settings, setting), err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int run_settings_parse(
+	struct run_settings *settings, struct span json, bool strict, struct error *err)
+{
+	struct json_node *const root = json_node_parse(json, "the settings of the run", err);
+	if (root == NULL)
+		return -1;
+	const int result = run_settings_merge(settings, root, strict, err);
+	json_node_free(root);
+	return result;
+}
+
+void run_settings_print(
+	const struct run_settings *settings, const char *name, struct json_writer *writer)
+{
+	json_writer_object(writer, name);
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		print_setting(&settings_table[i], (const char *)settings + settings_table[i].offset,
+			writer);
+	json_writer_end(writer, '}');
+}
+
+size_t run_settings_prefix(
+	const char *setting, struct span run, char out[RUN_PREFIX_MAX_BYTES + RUN_PREFIX_MAX_BYTES])
+{
+	static const char mark[] = "{run}";
+	const char *const at = strstr(setting, mark);
+	const size_t before = at != NULL ? (size_t)(at - setting) : strlen(setting);
+	size_t len = before;
+	memcpy(out, setting, before);
+	if (at != NULL) {
+		const char *const rest = at + strlen(mark);
+		memcpy(out + len, run.data, run.len);
+		len += run.len;
+		memcpy(out + len, rest, strlen(rest));
+		len += strlen(rest);
+	}
+	return len;
+}
+
+static void *field(struct run_settings *settings, const struct setting *setting)
+{
+	return (char *)settings + setting->offset;
+}
+
+static const struct setting *find(struct span name)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (span_equal_text(name, settings_table[i].name))
+			return &settings_table[i];
+	return NULL;
+}
+
+static int refuse(struct span name, struct error *err)
+{
+	struct buffer names;
+	buffer_init(&names, RUN_SETTINGS_MAX_BYTES);
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		buffer_add_text(&names, i == 0 ? "" : i + 1 < SETTING_COUNT ? ", " : " and ");
+		buffer_add_text(&names, settings_table[i].name);
+	}
+	error_set(err, ERROR_INVALID, "A run has no setting \"%.*s\"; there are %s.",
+		(int)span_slice(name, 0, 80).len, (const char *)name.data, buffer_text(&names));
+	buffer_release(&names);
+	return -1;
 }
 
 static int merge_number(
@@ -132,64 +233,6 @@ static int merge_text(
 	return 0;
 }
 
-typedef int merge_function(
-	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
-static merge_function *const merge_by_type[SETTING_TYPES] = {
-	merge_number, merge_bool, merge_word, merge_text};
-
-static const struct setting *find(struct span name)
-{
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (span_equal_text(name, settings_table[i].name))
-			return &settings_table[i];
-	return NULL;
-}
-
-static int refuse(struct span name, struct error *err)
-{
-	struct buffer names;
-	buffer_init(&names, RUN_SETTINGS_MAX_BYTES);
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		buffer_add_text(&names, i == 0 ? "" : i + 1 < SETTING_COUNT ? ", " : " and ");
-		buffer_add_text(&names, settings_table[i].name);
-	}
-	error_set(err, ERROR_INVALID, "A run has no setting \"%.*s\"; there are %s.",
-		(int)span_slice(name, 0, 80).len, (const char *)name.data, buffer_text(&names));
-	buffer_release(&names);
-	return -1;
-}
-
-int run_settings_merge(struct run_settings *settings, const struct json_node *object, bool strict,
-	struct error *err)
-{
-	struct span name;
-	const struct json_node *value;
-	if (!json_node_is_object(object))
-		return error_set(
-			err, ERROR_INVALID, "The settings of a run must be a JSON object.");
-	for (void *cursor = NULL; json_node_each(object, &cursor, &name, &value);) {
-		const struct setting *const setting = find(name);
-		if (setting == NULL && strict)
-			return refuse(name, err);
-		if (setting != NULL &&
-			merge_by_type[setting->type](
-				setting, value, field(settings, setting), err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-int run_settings_parse(
-	struct run_settings *settings, struct span json, bool strict, struct error *err)
-{
-	struct json_node *const root = json_node_parse(json, "the settings of the run", err);
-	if (root == NULL)
-		return -1;
-	const int result = run_settings_merge(settings, root, strict, err);
-	json_node_free(root);
-	return result;
-}
-
 static void print_setting(const struct setting *setting, const void *at, struct json_writer *writer)
 {
 	switch (setting->type) {
@@ -207,32 +250,4 @@ static void print_setting(const struct setting *setting, const void *at, struct 
 		json_writer_u64(writer, setting->name, *(const uint64_t *)at);
 		break;
 	}
-}
-
-void run_settings_print(
-	const struct run_settings *settings, const char *name, struct json_writer *writer)
-{
-	json_writer_object(writer, name);
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		print_setting(&settings_table[i], (const char *)settings + settings_table[i].offset,
-			writer);
-	json_writer_end(writer, '}');
-}
-
-size_t run_settings_prefix(
-	const char *setting, struct span run, char out[RUN_PREFIX_MAX_BYTES + RUN_PREFIX_MAX_BYTES])
-{
-	static const char mark[] = "{run}";
-	const char *const at = strstr(setting, mark);
-	const size_t before = at != NULL ? (size_t)(at - setting) : strlen(setting);
-	size_t len = before;
-	memcpy(out, setting, before);
-	if (at != NULL) {
-		const char *const rest = at + strlen(mark);
-		memcpy(out + len, run.data, run.len);
-		len += run.len;
-		memcpy(out + len, rest, strlen(rest));
-		len += strlen(rest);
-	}
-	return len;
 }

@@ -3,6 +3,11 @@
  * hold the result, so a change here would make every republish differ. */
 #include "wire/step_message_internal.h"
 
+static void add_facts(struct xxh3_stream *stream, const struct step_message *step);
+static void add_digest(struct xxh3_stream *stream, const struct digest128 *digest);
+static void add_files(struct xxh3_stream *stream, const struct step_message *step);
+static void add_form(struct xxh3_stream *stream, const struct step_form *form);
+
 void message_hash_u64(struct xxh3_stream *stream, uint64_t value)
 {
 	uint8_t bytes[8];
@@ -17,9 +22,17 @@ void message_hash_text(struct xxh3_stream *stream, struct span text)
 	xxh3_stream_add(stream, text);
 }
 
-static void add_digest(struct xxh3_stream *stream, const struct digest128 *digest)
+struct digest128 step_message_content_digest(const struct step_message *step)
 {
-	xxh3_stream_add(stream, span_of(digest->bytes, sizeof digest->bytes));
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	add_facts(stream, step);
+	add_files(stream, step);
+	message_hash_u64(stream, step->form_count);
+	for (size_t i = 0; i < step->form_count; i++)
+		add_form(stream, &step->forms[i]);
+	const struct digest128 digest = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	return digest;
 }
 
 static void add_facts(struct xxh3_stream *stream, const struct step_message *step)
@@ -33,6 +46,11 @@ static void add_facts(struct xxh3_stream *stream, const struct step_message *ste
 	message_hash_text(stream, step->label);
 	message_hash_text(stream, step->metadata);
 	message_hash_text(stream, step->tensor_digests);
+}
+
+static void add_digest(struct xxh3_stream *stream, const struct digest128 *digest)
+{
+	xxh3_stream_add(stream, span_of(digest->bytes, sizeof digest->bytes));
 }
 
 static void add_files(struct xxh3_stream *stream, const struct step_message *step)
@@ -55,17 +73,4 @@ static void add_form(struct xxh3_stream *stream, const struct step_form *form)
 		message_hash_u64(stream, form->objects[i].size);
 		add_digest(stream, &form->objects[i].digest);
 	}
-}
-
-struct digest128 step_message_content_digest(const struct step_message *step)
-{
-	struct xxh3_stream *const stream = xxh3_stream_new();
-	add_facts(stream, step);
-	add_files(stream, step);
-	message_hash_u64(stream, step->form_count);
-	for (size_t i = 0; i < step->form_count; i++)
-		add_form(stream, &step->forms[i]);
-	const struct digest128 digest = xxh3_stream_result(stream);
-	xxh3_stream_free(stream);
-	return digest;
 }

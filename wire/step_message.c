@@ -4,6 +4,24 @@
 
 enum { TENSOR_DIGEST_BYTES = sizeof(struct digest128) };
 
+static const char *const proof_names[] = {
+	[STEP_PROOF_PENDING] = "pending", [STEP_PROOF_OK] = "ok", [STEP_PROOF_FAILED] = "failed"};
+enum { PROOF_NAMES = sizeof proof_names / sizeof proof_names[0] };
+
+static void order_forms(struct step_message *step);
+static int check_forms(const struct step_message *step, struct error *err);
+static int parse_step(const struct json_node *root, struct arena *arena, struct step_message *out,
+	struct error *err);
+static int parse_answer_fields(const struct json_node *root, struct arena *arena,
+	struct step_message *out, struct error *err);
+static int parse_proof(const struct json_node *root, struct arena *arena, struct step_message *out,
+	struct error *err);
+static int parse_tensors(
+	const struct json_node *root, struct arena *arena, struct span *out, struct error *err);
+static void print_facts(struct json_writer *writer, const struct step_message *step);
+static void print_tensors(struct json_writer *writer, struct span digests);
+static void print_proof(struct json_writer *writer, const struct step_message *step);
+
 /* A collected step may come without its base: little is known of it. */
 int message_step_base(const struct json_node *root, struct step_message *out, struct error *err)
 {
@@ -55,53 +73,6 @@ int message_step_metadata(
 	return result;
 }
 
-static int parse_tensors(
-	const struct json_node *root, struct arena *arena, struct span *out, struct error *err)
-{
-	struct span hex;
-	*out = span_of(NULL, 0);
-	if (message_absent(root, "tensors"))
-		return 0;
-	if (!json_node_text(json_node_member(root, "tensors"), &hex) ||
-		hex.len % (2 * TENSOR_DIGEST_BYTES) != 0)
-		return error_set(err, ERROR_INVALID,
-			"\"tensors\" is not a text of 32 hex digits for each tensor");
-	uint8_t *const bytes = arena_take(arena, hex.len / 2);
-	if (bytes == NULL)
-		return message_too_large_for_arena(err);
-	if (!decode_hex(hex, bytes, hex.len / 2))
-		return error_set(err, ERROR_INVALID, "\"tensors\" holds other than hex digits");
-	*out = span_of(bytes, hex.len / 2);
-	return 0;
-}
-
-/* Stored anchor first, so that equal steps are equal however they were written. */
-static void order_forms(struct step_message *step)
-{
-	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == STEP_DELTA) {
-		const struct step_form delta = step->forms[0];
-		step->forms[0] = step->forms[1];
-		step->forms[1] = delta;
-	}
-}
-
-static int check_forms(const struct step_message *step, struct error *err)
-{
-	if (step->collected)
-		return step->form_count == 0
-			? 0
-			: error_set(err, ERROR_INVALID, "a collected step has \"forms\"");
-	if (step->form_count == 0)
-		return error_set(err, ERROR_INVALID,
-			"\"forms\" is empty: a step has an anchor, a delta or both");
-	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == step->forms[1].kind)
-		return error_set(err, ERROR_INVALID, "\"forms\" holds two of the kind \"%s\"",
-			step_form_kind_name(step->forms[0].kind));
-	if (!step->has_base && step_message_form(step, STEP_DELTA) != NULL)
-		return error_set(err, ERROR_INVALID, "step 0 has a delta, which needs a base");
-	return 0;
-}
-
 int message_step_forms(const struct json_node *root, struct arena *arena, struct step_message *out,
 	struct error *err)
 {
@@ -116,78 +87,10 @@ int message_step_forms(const struct json_node *root, struct arena *arena, struct
 	return check_forms(out, err);
 }
 
-static const char *const proof_names[] = {
-	[STEP_PROOF_PENDING] = "pending", [STEP_PROOF_OK] = "ok", [STEP_PROOF_FAILED] = "failed"};
-enum { PROOF_NAMES = sizeof proof_names / sizeof proof_names[0] };
-
 const char *step_proof_name(enum step_proof proof)
 {
 	ASSERT(proof > STEP_PROOF_NONE && proof <= STEP_PROOF_FAILED);
 	return proof_names[proof];
-}
-
-static int parse_proof(const struct json_node *root, struct arena *arena, struct step_message *out,
-	struct error *err)
-{
-	struct span text = {NULL, 0};
-	if (message_optional_text(root, "verify_error", STEP_REASON_MAX_BYTES, arena,
-		    &out->verify_error, err) != 0)
-		return -1;
-	if (message_absent(root, "verified"))
-		return 0;
-	json_node_text(json_node_member(root, "verified"), &text);
-	for (size_t i = STEP_PROOF_PENDING; i < PROOF_NAMES && out->verified == STEP_PROOF_NONE;
-		i++)
-		if (span_equal_text(text, proof_names[i]))
-			out->verified = (enum step_proof)i;
-	if (out->verified == STEP_PROOF_NONE)
-		return error_set(err, ERROR_INVALID,
-			"\"verified\" is neither \"pending\" nor \"ok\" nor \"failed\"");
-	return 0;
-}
-
-static int parse_answer_fields(const struct json_node *root, struct arena *arena,
-	struct step_message *out, struct error *err)
-{
-	if (parse_proof(root, arena, out, err) != 0)
-		return -1;
-	if (!message_absent(root, "anchor_due") &&
-		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
-		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
-	if (message_time(root, "created", &out->created_ms, err) != 0)
-		return -1;
-	if (!message_absent(root, "collected") &&
-		!json_node_bool(json_node_member(root, "collected"), &out->collected))
-		return error_set(err, ERROR_INVALID, "\"collected\" is neither true nor false");
-	return 0;
-}
-
-static int parse_step(const struct json_node *root, struct arena *arena, struct step_message *out,
-	struct error *err)
-{
-	bool has_schema;
-	if (!json_node_is_object(root))
-		return error_set(err, ERROR_INVALID, "it is not a JSON object");
-	if (message_u64(root, "step", &out->step, err) != 0 ||
-		message_u64(root, "epoch", &out->epoch, err) != 0)
-		return -1;
-	if (message_digest(root, "digest", &out->digest, err) != 0)
-		return -1;
-	if (message_optional_digest(root, "schema_digest", &has_schema, &out->schema_digest, err) !=
-		0)
-		return -1;
-	if (parse_answer_fields(root, arena, out, err) != 0 ||
-		message_step_base(root, out, err) != 0)
-		return -1;
-	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) !=
-		0)
-		return -1;
-	if (message_step_metadata(root, arena, &out->metadata, err) != 0 ||
-		parse_tensors(root, arena, &out->tensor_digests, err) != 0)
-		return -1;
-	if (message_files(root, "files", arena, &out->files, &out->file_count, err) != 0)
-		return -1;
-	return message_step_forms(root, arena, out, err);
 }
 
 int step_message_parse(
@@ -238,41 +141,6 @@ void message_print_base(struct json_writer *writer, const struct step_message *s
 	json_writer_end(writer, '}');
 }
 
-static void print_tensors(struct json_writer *writer, struct span digests)
-{
-	json_writer_raw(writer, "tensors", span_text("\""));
-	uint8_t *const hex = buffer_reserve(writer->out, 2 * digests.len);
-	if (hex == NULL)
-		return;
-	encode_hex(digests, (char *)hex);
-	buffer_commit(writer->out, 2 * digests.len);
-	buffer_add_byte(writer->out, '"');
-}
-
-static void print_facts(struct json_writer *writer, const struct step_message *step)
-{
-	const struct digest128 none = {{0}};
-	json_writer_u64(writer, "step", step->step);
-	json_writer_u64(writer, "epoch", step->epoch);
-	json_writer_text(writer, "label", step->label);
-	message_print_digest(writer, "digest", &step->digest);
-	if (!digest128_equal(&step->schema_digest, &none))
-		message_print_digest(writer, "schema_digest", &step->schema_digest);
-	message_print_base(writer, step);
-	if (step->created_ms != 0)
-		message_print_time(writer, "created", step->created_ms);
-}
-
-static void print_proof(struct json_writer *writer, const struct step_message *step)
-{
-	if (step->verified != STEP_PROOF_NONE)
-		json_writer_text(writer, "verified", span_text(step_proof_name(step->verified)));
-	if (step->verify_error.len > 0)
-		json_writer_text(writer, "verify_error", step->verify_error);
-	if (step->anchor_due)
-		json_writer_bool(writer, "anchor_due", true);
-}
-
 void step_message_print(
 	const struct step_message *step, const char *run, bool with_tensors, struct buffer *out)
 {
@@ -295,4 +163,150 @@ void step_message_print(
 		json_writer_bool(&writer, "collected", true);
 	print_proof(&writer, step);
 	json_writer_end(&writer, '}');
+}
+
+/* Stored anchor first, so that equal steps are equal however they were written. */
+static void order_forms(struct step_message *step)
+{
+	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == STEP_DELTA) {
+		const struct step_form delta = step->forms[0];
+		step->forms[0] = step->forms[1];
+		step->forms[1] = delta;
+	}
+}
+
+static int check_forms(const struct step_message *step, struct error *err)
+{
+	if (step->collected)
+		return step->form_count == 0
+			? 0
+			: error_set(err, ERROR_INVALID, "a collected step has \"forms\"");
+	if (step->form_count == 0)
+		return error_set(err, ERROR_INVALID,
+			"\"forms\" is empty: a step has an anchor, a delta or both");
+	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == step->forms[1].kind)
+		return error_set(err, ERROR_INVALID, "\"forms\" holds two of the kind \"%s\"",
+			step_form_kind_name(step->forms[0].kind));
+	if (!step->has_base && step_message_form(step, STEP_DELTA) != NULL)
+		return error_set(err, ERROR_INVALID, "step 0 has a delta, which needs a base");
+	return 0;
+}
+
+static int parse_step(const struct json_node *root, struct arena *arena, struct step_message *out,
+	struct error *err)
+{
+	bool has_schema;
+	if (!json_node_is_object(root))
+		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+	if (message_u64(root, "step", &out->step, err) != 0 ||
+		message_u64(root, "epoch", &out->epoch, err) != 0)
+		return -1;
+	if (message_digest(root, "digest", &out->digest, err) != 0)
+		return -1;
+	if (message_optional_digest(root, "schema_digest", &has_schema, &out->schema_digest, err) !=
+		0)
+		return -1;
+	if (parse_answer_fields(root, arena, out, err) != 0 ||
+		message_step_base(root, out, err) != 0)
+		return -1;
+	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) !=
+		0)
+		return -1;
+	if (message_step_metadata(root, arena, &out->metadata, err) != 0 ||
+		parse_tensors(root, arena, &out->tensor_digests, err) != 0)
+		return -1;
+	if (message_files(root, "files", arena, &out->files, &out->file_count, err) != 0)
+		return -1;
+	return message_step_forms(root, arena, out, err);
+}
+
+static int parse_answer_fields(const struct json_node *root, struct arena *arena,
+	struct step_message *out, struct error *err)
+{
+	if (parse_proof(root, arena, out, err) != 0)
+		return -1;
+	if (!message_absent(root, "anchor_due") &&
+		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
+		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
+	if (message_time(root, "created", &out->created_ms, err) != 0)
+		return -1;
+	if (!message_absent(root, "collected") &&
+		!json_node_bool(json_node_member(root, "collected"), &out->collected))
+		return error_set(err, ERROR_INVALID, "\"collected\" is neither true nor false");
+	return 0;
+}
+
+static int parse_proof(const struct json_node *root, struct arena *arena, struct step_message *out,
+	struct error *err)
+{
+	struct span text = {NULL, 0};
+	if (message_optional_text(root, "verify_error", STEP_REASON_MAX_BYTES, arena,
+		    &out->verify_error, err) != 0)
+		return -1;
+	if (message_absent(root, "verified"))
+		return 0;
+	json_node_text(json_node_member(root, "verified"), &text);
+	for (size_t i = STEP_PROOF_PENDING; i < PROOF_NAMES && out->verified == STEP_PROOF_NONE;
+		i++)
+		if (span_equal_text(text, proof_names[i]))
+			out->verified = (enum step_proof)i;
+	if (out->verified == STEP_PROOF_NONE)
+		return error_set(err, ERROR_INVALID,
+			"\"verified\" is neither \"pending\" nor \"ok\" nor \"failed\"");
+	return 0;
+}
+
+static int parse_tensors(
+	const struct json_node *root, struct arena *arena, struct span *out, struct error *err)
+{
+	struct span hex;
+	*out = span_of(NULL, 0);
+	if (message_absent(root, "tensors"))
+		return 0;
+	if (!json_node_text(json_node_member(root, "tensors"), &hex) ||
+		hex.len % (2 * TENSOR_DIGEST_BYTES) != 0)
+		return error_set(err, ERROR_INVALID,
+			"\"tensors\" is not a text of 32 hex digits for each tensor");
+	uint8_t *const bytes = arena_take(arena, hex.len / 2);
+	if (bytes == NULL)
+		return message_too_large_for_arena(err);
+	if (!decode_hex(hex, bytes, hex.len / 2))
+		return error_set(err, ERROR_INVALID, "\"tensors\" holds other than hex digits");
+	*out = span_of(bytes, hex.len / 2);
+	return 0;
+}
+
+static void print_facts(struct json_writer *writer, const struct step_message *step)
+{
+	const struct digest128 none = {{0}};
+	json_writer_u64(writer, "step", step->step);
+	json_writer_u64(writer, "epoch", step->epoch);
+	json_writer_text(writer, "label", step->label);
+	message_print_digest(writer, "digest", &step->digest);
+	if (!digest128_equal(&step->schema_digest, &none))
+		message_print_digest(writer, "schema_digest", &step->schema_digest);
+	message_print_base(writer, step);
+	if (step->created_ms != 0)
+		message_print_time(writer, "created", step->created_ms);
+}
+
+static void print_tensors(struct json_writer *writer, struct span digests)
+{
+	json_writer_raw(writer, "tensors", span_text("\""));
+	uint8_t *const hex = buffer_reserve(writer->out, 2 * digests.len);
+	if (hex == NULL)
+		return;
+	encode_hex(digests, (char *)hex);
+	buffer_commit(writer->out, 2 * digests.len);
+	buffer_add_byte(writer->out, '"');
+}
+
+static void print_proof(struct json_writer *writer, const struct step_message *step)
+{
+	if (step->verified != STEP_PROOF_NONE)
+		json_writer_text(writer, "verified", span_text(step_proof_name(step->verified)));
+	if (step->verify_error.len > 0)
+		json_writer_text(writer, "verify_error", step->verify_error);
+	if (step->anchor_due)
+		json_writer_bool(writer, "anchor_due", true);
 }

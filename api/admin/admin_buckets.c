@@ -4,14 +4,7 @@
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096 };
 
-static const char *versioning_name(enum bucket_versioning versioning)
-{
-	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never",
-		[BUCKET_VERSIONED] = "enabled",
-		[BUCKET_SUSPENDED] = "suspended"};
-	return (size_t)versioning < sizeof names / sizeof names[0] ? names[versioning]
-								   : names[BUCKET_UNVERSIONED];
-}
+static const char *versioning_name(enum bucket_versioning versioning);
 
 enum next admin_bucket_get_begin(struct exchange *exchange)
 {
@@ -78,4 +71,13 @@ enum next admin_bucket_put_resume(struct exchange *exchange)
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return admin_bucket_get_begin(exchange);
+}
+
+static const char *versioning_name(enum bucket_versioning versioning)
+{
+	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never",
+		[BUCKET_VERSIONED] = "enabled",
+		[BUCKET_SUSPENDED] = "suspended"};
+	return (size_t)versioning < sizeof names / sizeof names[0] ? names[versioning]
+								   : names[BUCKET_UNVERSIONED];
 }

@@ -4,6 +4,8 @@
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096, PERCENT_MAX = 100 };
 
+static int parse_members(const struct json_node *root, struct gc_request *out, struct error *err);
+
 enum next admin_gc_begin(struct exchange *exchange)
 {
 	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
@@ -28,26 +30,6 @@ enum next admin_gc_resume(struct exchange *exchange)
 	buffer_init(&body, REPLY_MAX_BYTES);
 	admin_gc_print(gc_result(exchange->call), &body);
 	return exchange_reply_buffer(exchange, 200, "application/json", &body);
-}
-
-static int parse_members(const struct json_node *root, struct gc_request *out, struct error *err)
-{
-	const struct json_node *const dry_run = json_node_member(root, "dry_run");
-	const struct json_node *const ends = json_node_member(root, "ends_promises");
-	const struct json_node *const percent = json_node_member(root, "live_percent");
-	uint64_t number = 0;
-	if (!json_node_is_object(root))
-		return error_set(err, ERROR_INVALID, "the request body must be a JSON object");
-	if (dry_run != NULL && !json_node_bool(dry_run, &out->dry_run))
-		return error_set(err, ERROR_INVALID, "\"dry_run\" must be true or false");
-	if (ends != NULL && !json_node_bool(ends, &out->ends_promises))
-		return error_set(err, ERROR_INVALID, "\"ends_promises\" must be true or false");
-	if (percent != NULL &&
-		(!json_node_u64(percent, &number) || number < 1 || number > PERCENT_MAX))
-		return error_set(err, ERROR_INVALID,
-			"\"live_percent\" must be a number from 1 to %d", PERCENT_MAX);
-	out->live_percent = (unsigned)number;
-	return 0;
 }
 
 int admin_gc_parse(struct span json, struct gc_request *out, struct error *err)
@@ -81,4 +63,24 @@ void admin_gc_print(const struct gc_request *request, struct buffer *out)
 	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
 		json_writer_u64(&json, members[i].name, members[i].value);
 	json_writer_end(&json, '}');
+}
+
+static int parse_members(const struct json_node *root, struct gc_request *out, struct error *err)
+{
+	const struct json_node *const dry_run = json_node_member(root, "dry_run");
+	const struct json_node *const ends = json_node_member(root, "ends_promises");
+	const struct json_node *const percent = json_node_member(root, "live_percent");
+	uint64_t number = 0;
+	if (!json_node_is_object(root))
+		return error_set(err, ERROR_INVALID, "the request body must be a JSON object");
+	if (dry_run != NULL && !json_node_bool(dry_run, &out->dry_run))
+		return error_set(err, ERROR_INVALID, "\"dry_run\" must be true or false");
+	if (ends != NULL && !json_node_bool(ends, &out->ends_promises))
+		return error_set(err, ERROR_INVALID, "\"ends_promises\" must be true or false");
+	if (percent != NULL &&
+		(!json_node_u64(percent, &number) || number < 1 || number > PERCENT_MAX))
+		return error_set(err, ERROR_INVALID,
+			"\"live_percent\" must be a number from 1 to %d", PERCENT_MAX);
+	out->live_percent = (unsigned)number;
+	return 0;
 }

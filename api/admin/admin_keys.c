@@ -18,50 +18,18 @@ struct admin_keys { /* the exchange's state while a helper works for it */
 	bool failed;
 };
 
-static void run_job(struct helper_job *job)
-{
-	struct admin_keys *const keys = (struct admin_keys *)job;
-	keys->work(keys);
-	exchange_wake(keys->exchange); /* nothing of it may be touched from here on */
-}
-
 static enum next start_work(struct exchange *exchange, const struct keyring_new_key *new_key,
-	void (*work)(struct admin_keys *keys))
-{
-	struct admin_keys *const keys = arena_take(exchange->arena, sizeof *keys);
-	ASSERT(keys != NULL); /* bodies here are capped far below the arena */
-	keys->job.run = run_job;
-	keys->exchange = exchange;
-	keys->work = work;
-	if (new_key != NULL)
-		keys->made.key = *new_key;
-	exchange->state = keys;
-	helpers_submit(store_helpers(exchange->context->store),
-		keyring_lane(exchange->context->keyring), &keys->job);
-	return NEXT_WAIT;
-}
-
-static void work_list(struct admin_keys *keys)
-{
-	struct exchange *const exchange = keys->exchange;
-	keys->failed = keyring_list(exchange->context->keyring, exchange->arena, &keys->records,
-			       &keys->record_count, &keys->err) != 0;
-}
-
-static void work_add(struct admin_keys *keys)
-{
-	struct exchange *const exchange = keys->exchange;
-	const struct api_context *const context = exchange->context;
-	keys->failed = admin_keys_make(context->store, context->keyring, context->default_namespace,
-			       &keys->made, exchange->arena, &keys->err) != 0;
-}
-
-static void work_revoke(struct admin_keys *keys)
-{
-	struct exchange *const exchange = keys->exchange;
-	keys->failed = keyring_revoke(exchange->context->keyring, exchange->parameters[0],
-			       &keys->err) != 0;
-}
+	void (*work)(struct admin_keys *keys));
+static void run_job(struct helper_job *job);
+static void work_list(struct admin_keys *keys);
+static void work_add(struct admin_keys *keys);
+static void log_key(const struct exchange *exchange, const char *event, struct span key_id);
+static void work_revoke(struct admin_keys *keys);
+static void print_grants(const struct grant *grants, size_t count, struct json_writer *json);
+static int take_text(const struct json_node *root, const char *name, struct arena *arena,
+	const char **out, struct error *err);
+static int take_grants(const struct json_node *root, struct arena *arena,
+	struct keyring_new_key *out, struct error *err);
 
 enum next admin_keys_list_begin(struct exchange *exchange)
 {
@@ -94,14 +62,6 @@ enum next admin_keys_add_finish(struct exchange *exchange)
 	return start_work(exchange, &new_key, work_add);
 }
 
-/* The line of the request says who did it; by its id they belong together. */
-static void log_key(const struct exchange *exchange, const char *event, struct span key_id)
-{
-	const struct log_field field = log_span("key_id", key_id);
-	if (exchange->context->log != NULL)
-		log_event(exchange->context->log, LOG_INFO, exchange->request_id, event, &field, 1);
-}
-
 enum next admin_keys_add_resume(struct exchange *exchange)
 {
 	const struct admin_keys *const keys = exchange->state;
@@ -126,19 +86,6 @@ enum next admin_keys_revoke_resume(struct exchange *exchange)
 		return exchange_fail(exchange, &keys->err);
 	log_key(exchange, "key_revoked", exchange->parameters[0]);
 	return exchange_reply_empty(exchange, 204);
-}
-
-static void print_grants(const struct grant *grants, size_t count, struct json_writer *json)
-{
-	json_writer_array(json, "grants");
-	for (size_t i = 0; i < count; i++) {
-		struct buffer text;
-		buffer_init(&text, REQUEST_MAX_BYTES);
-		grant_text_print(&grants[i], &text);
-		json_writer_text(json, NULL, buffer_span(&text));
-		buffer_release(&text);
-	}
-	json_writer_end(json, ']');
 }
 
 int admin_keys_make(struct store *store, struct keyring *keyring, const char *default_namespace,
@@ -190,6 +137,95 @@ void admin_keys_print_list(const struct key_record *keys, size_t count, struct b
 	json_writer_end(&json, '}');
 }
 
+int admin_keys_parse(struct span json, const char *default_namespace, struct arena *arena,
+	struct keyring_new_key *out, struct error *err)
+{
+	struct keyring_new_key key = {.namespace = default_namespace};
+	struct json_node *const root =
+		json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
+	if (root == NULL)
+		return -1;
+	int outcome = 0;
+	if (!json_node_is_object(root))
+		outcome = error_set(err, ERROR_INVALID, "the request body must be a JSON object");
+	if (outcome == 0)
+		outcome = take_text(root, "name", arena, &key.name, err);
+	if (outcome == 0)
+		outcome = take_text(root, "namespace", arena, &key.namespace, err);
+	if (outcome == 0)
+		outcome = take_grants(root, arena, &key, err);
+	json_node_free(root);
+	if (outcome == 0)
+		*out = key;
+	return outcome;
+}
+
+static enum next start_work(struct exchange *exchange, const struct keyring_new_key *new_key,
+	void (*work)(struct admin_keys *keys))
+{
+	struct admin_keys *const keys = arena_take(exchange->arena, sizeof *keys);
+	ASSERT(keys != NULL); /* bodies here are capped far below the arena */
+	keys->job.run = run_job;
+	keys->exchange = exchange;
+	keys->work = work;
+	if (new_key != NULL)
+		keys->made.key = *new_key;
+	exchange->state = keys;
+	helpers_submit(store_helpers(exchange->context->store),
+		keyring_lane(exchange->context->keyring), &keys->job);
+	return NEXT_WAIT;
+}
+
+static void run_job(struct helper_job *job)
+{
+	struct admin_keys *const keys = (struct admin_keys *)job;
+	keys->work(keys);
+	exchange_wake(keys->exchange); /* nothing of it may be touched from here on */
+}
+
+static void work_list(struct admin_keys *keys)
+{
+	struct exchange *const exchange = keys->exchange;
+	keys->failed = keyring_list(exchange->context->keyring, exchange->arena, &keys->records,
+			       &keys->record_count, &keys->err) != 0;
+}
+
+static void work_add(struct admin_keys *keys)
+{
+	struct exchange *const exchange = keys->exchange;
+	const struct api_context *const context = exchange->context;
+	keys->failed = admin_keys_make(context->store, context->keyring, context->default_namespace,
+			       &keys->made, exchange->arena, &keys->err) != 0;
+}
+
+/* The line of the request says who did it; by its id they belong together. */
+static void log_key(const struct exchange *exchange, const char *event, struct span key_id)
+{
+	const struct log_field field = log_span("key_id", key_id);
+	if (exchange->context->log != NULL)
+		log_event(exchange->context->log, LOG_INFO, exchange->request_id, event, &field, 1);
+}
+
+static void work_revoke(struct admin_keys *keys)
+{
+	struct exchange *const exchange = keys->exchange;
+	keys->failed = keyring_revoke(exchange->context->keyring, exchange->parameters[0],
+			       &keys->err) != 0;
+}
+
+static void print_grants(const struct grant *grants, size_t count, struct json_writer *json)
+{
+	json_writer_array(json, "grants");
+	for (size_t i = 0; i < count; i++) {
+		struct buffer text;
+		buffer_init(&text, REQUEST_MAX_BYTES);
+		grant_text_print(&grants[i], &text);
+		json_writer_text(json, NULL, buffer_span(&text));
+		buffer_release(&text);
+	}
+	json_writer_end(json, ']');
+}
+
 /* A text member in the arena; `out` stays as it was when it is absent. */
 static int take_text(const struct json_node *root, const char *name, struct arena *arena,
 	const char **out, struct error *err)
@@ -228,27 +264,4 @@ static int take_grants(const struct json_node *root, struct arena *arena,
 	out->grants = grants;
 	out->grant_count = count;
 	return 0;
-}
-
-int admin_keys_parse(struct span json, const char *default_namespace, struct arena *arena,
-	struct keyring_new_key *out, struct error *err)
-{
-	struct keyring_new_key key = {.namespace = default_namespace};
-	struct json_node *const root =
-		json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
-	if (root == NULL)
-		return -1;
-	int outcome = 0;
-	if (!json_node_is_object(root))
-		outcome = error_set(err, ERROR_INVALID, "the request body must be a JSON object");
-	if (outcome == 0)
-		outcome = take_text(root, "name", arena, &key.name, err);
-	if (outcome == 0)
-		outcome = take_text(root, "namespace", arena, &key.namespace, err);
-	if (outcome == 0)
-		outcome = take_grants(root, arena, &key, err);
-	json_node_free(root);
-	if (outcome == 0)
-		*out = key;
-	return outcome;
 }

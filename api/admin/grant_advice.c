@@ -17,67 +17,11 @@ struct advice {
 	size_t count;
 };
 
-static void tell(struct advice *advice, const char *text)
-{
-	if (text != NULL)
-		advice->lines[advice->count++] = span_text(text);
-}
-
-/* Damage counts as there: nothing is read into a name on its account. */
-static bool exists(const struct advice *advice, struct span bucket)
-{
-	struct bucket found;
-	struct error err = {0};
-	return bucket_find(advice->store, bucket_named(bucket), advice->arena, &found, &err) == 0 ||
-		err.kind != ERROR_NO_BUCKET;
-}
-
-static bool is_namespace(const struct advice *advice, struct span name)
-{
-	return span_equal_text(name, advice->default_namespace) ||
-		span_equal_text(name, advice->key->namespace);
-}
-
-/* main/weights/run is the prefix run of the bucket weights. */
-static void settle_spelling(struct advice *advice, struct grant *grant)
-{
-	struct span rest = grant->prefix;
-	struct span name;
-	if (grant->prefix.len == 0 || !is_namespace(advice, grant->bucket) ||
-		exists(advice, grant->bucket) || !span_split(&rest, '/', &name) || name.len == 0)
-		return;
-	const struct span bucket =
-		hub_name_bucket(advice->arena, advice->default_namespace, grant->bucket, name);
-	if (bucket.data == NULL)
-		return;
-	tell(advice,
-		arena_format(advice->arena,
-			"%.*s/%.*s is taken for the bucket %.*s, as the Hub names it: there is no bucket %.*s",
-			(int)grant->bucket.len, (const char *)grant->bucket.data, (int)name.len,
-			(const char *)name.data, (int)bucket.len, (const char *)bucket.data,
-			(int)grant->bucket.len, (const char *)grant->bucket.data));
-	grant->bucket = bucket;
-	grant->prefix = rest;
-}
-
-static void judge(struct advice *advice, const struct grant *grant)
-{
-	const struct span prefix = grant->prefix;
-	if (!exists(advice, grant->bucket))
-		tell(advice,
-			arena_format(advice->arena,
-				"there is no bucket %.*s: the grant counts once somebody has made it",
-				(int)grant->bucket.len, (const char *)grant->bucket.data));
-	if (prefix.len > 0 && prefix.data[prefix.len - 1] != '/')
-		tell(advice,
-			arena_format(advice->arena,
-				"%.*s/%.*s covers all keys that begin so, %.*s2 too; with a slash at its end it covers what lies "
-				"below %.*s alone",
-				(int)grant->bucket.len, (const char *)grant->bucket.data,
-				(int)prefix.len, (const char *)prefix.data, (int)prefix.len,
-				(const char *)prefix.data, (int)prefix.len,
-				(const char *)prefix.data));
-}
+static void settle_spelling(struct advice *advice, struct grant *grant);
+static bool is_namespace(const struct advice *advice, struct span name);
+static bool exists(const struct advice *advice, struct span bucket);
+static void tell(struct advice *advice, const char *text);
+static void judge(struct advice *advice, const struct grant *grant);
 
 void grant_advice_settle(struct store *store, const char *default_namespace,
 	struct keyring_new_key *key, struct arena *arena, struct span **out_lines,
@@ -103,4 +47,66 @@ void grant_advice_settle(struct store *store, const char *default_namespace,
 	}
 	key->grants = grants;
 	*out_count = advice.count;
+}
+
+/* main/weights/run is the prefix run of the bucket weights. */
+static void settle_spelling(struct advice *advice, struct grant *grant)
+{
+	struct span rest = grant->prefix;
+	struct span name;
+	if (grant->prefix.len == 0 || !is_namespace(advice, grant->bucket) ||
+		exists(advice, grant->bucket) || !span_split(&rest, '/', &name) || name.len == 0)
+		return;
+	const struct span bucket =
+		hub_name_bucket(advice->arena, advice->default_namespace, grant->bucket, name);
+	if (bucket.data == NULL)
+		return;
+	tell(advice,
+		arena_format(advice->arena,
+			"%.*s/%.*s is taken for the bucket %.*s, as the Hub names it: there is no bucket %.*s",
+			(int)grant->bucket.len, (const char *)grant->bucket.data, (int)name.len,
+			(const char *)name.data, (int)bucket.len, (const char *)bucket.data,
+			(int)grant->bucket.len, (const char *)grant->bucket.data));
+	grant->bucket = bucket;
+	grant->prefix = rest;
+}
+
+static bool is_namespace(const struct advice *advice, struct span name)
+{
+	return span_equal_text(name, advice->default_namespace) ||
+		span_equal_text(name, advice->key->namespace);
+}
+
+/* Damage counts as there: nothing is read into a name on its account. */
+static bool exists(const struct advice *advice, struct span bucket)
+{
+	struct bucket found;
+	struct error err = {0};
+	return bucket_find(advice->store, bucket_named(bucket), advice->arena, &found, &err) == 0 ||
+		err.kind != ERROR_NO_BUCKET;
+}
+
+static void tell(struct advice *advice, const char *text)
+{
+	if (text != NULL)
+		advice->lines[advice->count++] = span_text(text);
+}
+
+static void judge(struct advice *advice, const struct grant *grant)
+{
+	const struct span prefix = grant->prefix;
+	if (!exists(advice, grant->bucket))
+		tell(advice,
+			arena_format(advice->arena,
+				"there is no bucket %.*s: the grant counts once somebody has made it",
+				(int)grant->bucket.len, (const char *)grant->bucket.data));
+	if (prefix.len > 0 && prefix.data[prefix.len - 1] != '/')
+		tell(advice,
+			arena_format(advice->arena,
+				"%.*s/%.*s covers all keys that begin so, %.*s2 too; with a slash at its end it covers what lies "
+				"below %.*s alone",
+				(int)grant->bucket.len, (const char *)grant->bucket.data,
+				(int)prefix.len, (const char *)prefix.data, (int)prefix.len,
+				(const char *)prefix.data, (int)prefix.len,
+				(const char *)prefix.data));
 }

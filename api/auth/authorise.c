@@ -41,180 +41,26 @@ struct question {
 	bool object_acl; /* the object's own ACL may give it too */
 };
 
-static struct span rule_key(struct exchange *exchange, enum key_rule rule)
-{
-	struct span key = {NULL, 0};
-	if (rule == KEY_PARAMETER)
-		key = exchange->parameters[1];
-	if (rule == KEY_PREFIX_QUERY)
-		exchange_query(exchange, "prefix", &key);
-	const struct span run = exchange->parameters[1];
-	if (rule == KEY_RUN)
-		key = span_text(arena_format(
-			exchange->arena, "%.*s/", (int)run.len, (const char *)run.data));
-	return key;
-}
-
-static bool has_any_grant(
-	const struct principal *principal, struct span bucket, unsigned permissions)
-{
-	for (size_t i = 0; i < principal->grant_count; i++) {
-		const struct grant *const grant = &principal->grants[i];
-		if (span_equal(grant->bucket, bucket) &&
-			(permissions == 0 || (grant->permissions & permissions) != 0))
-			return true;
-	}
-	return false;
-}
-
-/* By its own grants or its account: there `write` deletes too, and reading is reading whatever the
- * version. */
-static bool key_allows(
-	const struct principal *principal, const struct question *question, struct span owner)
-{
-	unsigned needed = question->permission & ~(unsigned)PERMISSION_VERSIONS;
-	if ((needed & PERMISSION_DELETE) != 0)
-		needed = (needed & ~(unsigned)PERMISSION_DELETE) | PERMISSION_WRITE;
-	if (question->anywhere && principal != NULL && principal->grant_count > 0)
-		return has_any_grant(principal, question->bucket->name, needed);
-	return principal_allows(principal, question->bucket->name, owner, question->key, needed);
-}
-
-/* What is judged is one version: another one in its place may be private. */
-static int object_allows(struct exchange *exchange, const struct question *question,
-	bool *out_allows, struct error *err)
-{
-	const struct principal *const principal = exchange->principal;
-	const struct span account =
-		principal != NULL ? principal->namespace : (struct span){NULL, 0};
-	struct object_ref ref = {.bucket = *question->bucket, .key = question->key};
-	struct error missing = {0};
-	struct object object;
-	struct span text;
-	bool honoured = false;
-	if ((question->permission & PERMISSION_VERSIONS) != 0 &&
-		exchange_query(exchange, "versionId", &text) &&
-		!version_ref_parse(text, &ref.version))
-		return 0;
-	if (object_find(exchange->context->store, &ref, exchange->arena, &object, &missing) != 0 ||
-		!bucket_grant_acl_reads(object.acl, account))
-		return 0; /* what is not there is not public either */
-	if (bucket_grant_honours_object_acl(
-		    exchange->context->store, ref.bucket.id, &honoured, err) != 0)
-		return -1;
-	if (honoured)
-		exchange->judged_version = object.sequence;
-	*out_allows = honoured;
-	return 0;
-}
-
-/* One indexed read; then the object, whose ACL may be all that speaks for the caller. */
-static int bucket_allows(struct exchange *exchange, const struct question *question,
-	bool *out_allows, struct error *err)
-{
-	const struct principal *const principal = exchange->principal;
-	const struct bucket_question asked = {
-		.bucket = question->bucket->id,
-		.account = principal != NULL ? principal->namespace : (struct span){NULL, 0},
-		.key = question->key,
-		.permissions = question->permission,
-		.anywhere = question->anywhere,
-	};
-	if (bucket_grant_allows(exchange->context->store, &asked, out_allows, err) != 0)
-		return -1;
-	return *out_allows || !question->object_acl
-		? 0
-		: object_allows(exchange, question, out_allows, err);
-}
-
-/* What was lacking, in the words of grants. */
-static const char *verb_of(unsigned permission)
-{
-	static const struct {
-		unsigned permission;
-		const char *verb;
-	} verbs[] = {{PERMISSION_ADMIN, "administer"},
-		{PERMISSION_WRITE | PERMISSION_DELETE, "change"}, {PERMISSION_DELETE, "delete"},
-		{PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
-	size_t at = 0;
-	while (at < sizeof verbs / sizeof verbs[0] &&
-		(permission & verbs[at].permission) != verbs[at].permission)
-		at++;
-	return at < sizeof verbs / sizeof verbs[0] ? verbs[at].verb : "use";
-}
-
+static int judge(struct exchange *exchange, const struct question *question, struct error *err);
+static int refuse(struct exchange *exchange, const struct question *question, struct error *err);
+static bool may_know(struct exchange *exchange, const struct question *question);
 static int refuse_known(
-	const struct principal *principal, const struct question *question, struct error *err)
-{
-	const struct span bucket = question->bucket->name;
-	const struct span key = question->key;
-	if (principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
-	const char *const verb = verb_of(question->permission);
-	if (key.len == 0)
-		return error_set(err, ERROR_DENIED, "the key %.*s may not %s %s bucket %.*s",
-			(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
-			question->anywhere ? "anything in" : "all of",
-			(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
-	return error_set(err, ERROR_DENIED, "the key %.*s may not %s %.*s in bucket %.*s",
-		(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
-		(int)(key.len < 200 ? key.len : 200), (const char *)key.data,
-		(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
-}
-
-static bool may_know(struct exchange *exchange, const struct question *question)
-{
-	return (!question->anywhere || question->permission != 0) &&
-		authorise_knows(exchange, *question->bucket);
-}
-
-/* A face that hides tells people with a key of no bucket that they may not see, in the words of one
- * that is not there, and people without of none at all. */
-static int refuse(struct exchange *exchange, const struct question *question, struct error *err)
-{
-	const struct span bucket = question->bucket->name;
-	if (exchange->face->hides && exchange->principal != NULL && !may_know(exchange, question))
-		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.",
-			(int)(bucket.len < 128 ? bucket.len : 128), (const char *)bucket.data);
-	return refuse_known(exchange->principal, question, err);
-}
-
-static int judge(struct exchange *exchange, const struct question *question, struct error *err)
-{
-	const struct principal *const principal = exchange->principal;
-	struct bucket bucket = {0};
-	struct error missing = {0};
-	bool allows = false;
-	if (principal != NULL && principal->is_root)
-		return 0;
-	if (principal == NULL && !question->shared)
-		return refuse(exchange, question, err);
-	const bool exists = bucket_find(exchange->context->store, *question->bucket,
-				    exchange->arena, &bucket, &missing) == 0;
-	if (!exists && principal == NULL && exchange->face->hides &&
-		missing.kind == ERROR_NO_BUCKET)
-		return refuse(exchange, question, err);
-	if (!exists && (principal == NULL || missing.kind != ERROR_NO_BUCKET)) {
-		*err = missing;
-		return -1;
-	}
-	if (exists)
-		question->bucket->id = bucket.id;
-	else
-		bucket.owner = (struct span){NULL, 0};
-	const bool own_allows = key_allows(principal, question, bucket.owner);
-	/* said now: while a body comes somebody else could make the bucket */
-	if (own_allows && !exists)
-		*err = missing;
-	if (own_allows)
-		return exists ? 0 : -1;
-	/* A key with grants may do what they name and nothing else. */
-	const bool may_share =
-		exists && question->shared && (principal == NULL || principal->grant_count == 0);
-	if (may_share && bucket_allows(exchange, question, &allows, err) != 0)
-		return -1;
-	return allows ? 0 : refuse(exchange, question, err);
-}
+	const struct principal *principal, const struct question *question, struct error *err);
+static const char *verb_of(unsigned permission);
+static bool key_allows(
+	const struct principal *principal, const struct question *question, struct span owner);
+static bool has_any_grant(
+	const struct principal *principal, struct span bucket, unsigned permissions);
+static int bucket_allows(struct exchange *exchange, const struct question *question,
+	bool *out_allows, struct error *err);
+static int object_allows(struct exchange *exchange, const struct question *question,
+	bool *out_allows, struct error *err);
+static int judge_transfer(struct exchange *exchange, bool writes, struct error *err);
+static int judge_route(
+	struct exchange *exchange, const struct access_rule *rule, struct error *err);
+static struct span rule_key(struct exchange *exchange, enum key_rule rule);
+static bool names_versions(struct exchange *exchange);
+static bool may_create(const struct principal *principal, struct span bucket);
 
 int authorise_key(struct exchange *exchange, struct bucket_ref *bucket, struct span key,
 	unsigned permission, struct error *err)
@@ -236,57 +82,6 @@ bool authorise_knows(struct exchange *exchange, struct bucket_ref bucket)
 	const struct question question = {.bucket = &bucket, .anywhere = true, .shared = true};
 	struct error ignored = {0};
 	return judge(exchange, &question, &ignored) == 0;
-}
-
-static bool may_create(const struct principal *principal, struct span bucket)
-{
-	static const struct span nothing = {NULL, 0};
-	return principal_allows(principal, bucket, nothing, nothing, PERMISSION_ADMIN);
-}
-
-/* S3 alone: other faces serve what is current, whatever a query says, and so that is what is
- * judged. */
-static bool names_versions(struct exchange *exchange)
-{
-	struct span value;
-	return exchange->face == &face_s3 &&
-		(exchange_query(exchange, "versionId", &value) ||
-			exchange_query(exchange, "versions", &value));
-}
-
-static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
-{
-	struct bucket_ref bucket = bucket_named(exchange->parameters[0]);
-	const struct question question = {
-		.bucket = &bucket,
-		.key = rule_key(exchange, rule->key),
-		.permission = rule->permission |
-			(rule->key != KEY_ANY && names_versions(exchange)
-					? (unsigned)PERMISSION_VERSIONS
-					: 0U),
-		.anywhere = rule->key == KEY_ANY,
-		.shared = rule->shared,
-		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,
-	};
-	exchange->judged_version = 0; /* it may be judged again, and then something else speak */
-	const int outcome = judge(exchange, &question, err);
-	exchange->bucket_id = bucket.id;
-	return outcome;
-}
-
-/* The token says which bucket and what for; whether its bearer may still is asked anew. */
-static int judge_transfer(struct exchange *exchange, bool writes, struct error *err)
-{
-	const struct xet_token *const token = exchange->transfer;
-	if (token == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS,
-			"this request needs a token, which the bucket's xet-read-token or xet-write-token gives");
-	if (writes && !token->is_write)
-		return error_set(err, ERROR_DENIED, "this token was given for reading");
-	struct bucket_ref bucket = {token->bucket, token->bucket_id};
-	const struct question question = {.bucket = &bucket, .anywhere = true, .shared = true};
-	exchange->bucket_id = token->bucket_id;
-	return judge(exchange, &question, err);
 }
 
 int authorise(struct exchange *exchange, struct error *err)
@@ -331,4 +126,230 @@ int authorise_permits(struct exchange *exchange, struct bucket_ref *bucket, stru
 		return 0;
 	*err = problem;
 	return -1;
+}
+
+static int judge(struct exchange *exchange, const struct question *question, struct error *err)
+{
+	const struct principal *const principal = exchange->principal;
+	struct bucket bucket = {0};
+	struct error missing = {0};
+	bool allows = false;
+	if (principal != NULL && principal->is_root)
+		return 0;
+	if (principal == NULL && !question->shared)
+		return refuse(exchange, question, err);
+	const bool exists = bucket_find(exchange->context->store, *question->bucket,
+				    exchange->arena, &bucket, &missing) == 0;
+	if (!exists && principal == NULL && exchange->face->hides &&
+		missing.kind == ERROR_NO_BUCKET)
+		return refuse(exchange, question, err);
+	if (!exists && (principal == NULL || missing.kind != ERROR_NO_BUCKET)) {
+		*err = missing;
+		return -1;
+	}
+	if (exists)
+		question->bucket->id = bucket.id;
+	else
+		bucket.owner = (struct span){NULL, 0};
+	const bool own_allows = key_allows(principal, question, bucket.owner);
+	/* said now: while a body comes somebody else could make the bucket */
+	if (own_allows && !exists)
+		*err = missing;
+	if (own_allows)
+		return exists ? 0 : -1;
+	/* A key with grants may do what they name and nothing else. */
+	const bool may_share =
+		exists && question->shared && (principal == NULL || principal->grant_count == 0);
+	if (may_share && bucket_allows(exchange, question, &allows, err) != 0)
+		return -1;
+	return allows ? 0 : refuse(exchange, question, err);
+}
+
+/* A face that hides tells people with a key of no bucket that they may not see, in the words of one
+ * that is not there, and people without of none at all. */
+static int refuse(struct exchange *exchange, const struct question *question, struct error *err)
+{
+	const struct span bucket = question->bucket->name;
+	if (exchange->face->hides && exchange->principal != NULL && !may_know(exchange, question))
+		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.",
+			(int)(bucket.len < 128 ? bucket.len : 128), (const char *)bucket.data);
+	return refuse_known(exchange->principal, question, err);
+}
+
+static bool may_know(struct exchange *exchange, const struct question *question)
+{
+	return (!question->anywhere || question->permission != 0) &&
+		authorise_knows(exchange, *question->bucket);
+}
+
+static int refuse_known(
+	const struct principal *principal, const struct question *question, struct error *err)
+{
+	const struct span bucket = question->bucket->name;
+	const struct span key = question->key;
+	if (principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+	const char *const verb = verb_of(question->permission);
+	if (key.len == 0)
+		return error_set(err, ERROR_DENIED, "the key %.*s may not %s %s bucket %.*s",
+			(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
+			question->anywhere ? "anything in" : "all of",
+			(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+	return error_set(err, ERROR_DENIED, "the key %.*s may not %s %.*s in bucket %.*s",
+		(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
+		(int)(key.len < 200 ? key.len : 200), (const char *)key.data,
+		(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+}
+
+/* What was lacking, in the words of grants. */
+static const char *verb_of(unsigned permission)
+{
+	static const struct {
+		unsigned permission;
+		const char *verb;
+	} verbs[] = {{PERMISSION_ADMIN, "administer"},
+		{PERMISSION_WRITE | PERMISSION_DELETE, "change"}, {PERMISSION_DELETE, "delete"},
+		{PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
+	size_t at = 0;
+	while (at < sizeof verbs / sizeof verbs[0] &&
+		(permission & verbs[at].permission) != verbs[at].permission)
+		at++;
+	return at < sizeof verbs / sizeof verbs[0] ? verbs[at].verb : "use";
+}
+
+/* By its own grants or its account: there `write` deletes too, and reading is reading whatever the
+ * version. */
+static bool key_allows(
+	const struct principal *principal, const struct question *question, struct span owner)
+{
+	unsigned needed = question->permission & ~(unsigned)PERMISSION_VERSIONS;
+	if ((needed & PERMISSION_DELETE) != 0)
+		needed = (needed & ~(unsigned)PERMISSION_DELETE) | PERMISSION_WRITE;
+	if (question->anywhere && principal != NULL && principal->grant_count > 0)
+		return has_any_grant(principal, question->bucket->name, needed);
+	return principal_allows(principal, question->bucket->name, owner, question->key, needed);
+}
+
+static bool has_any_grant(
+	const struct principal *principal, struct span bucket, unsigned permissions)
+{
+	for (size_t i = 0; i < principal->grant_count; i++) {
+		const struct grant *const grant = &principal->grants[i];
+		if (span_equal(grant->bucket, bucket) &&
+			(permissions == 0 || (grant->permissions & permissions) != 0))
+			return true;
+	}
+	return false;
+}
+
+/* One indexed read; then the object, whose ACL may be all that speaks for the caller. */
+static int bucket_allows(struct exchange *exchange, const struct question *question,
+	bool *out_allows, struct error *err)
+{
+	const struct principal *const principal = exchange->principal;
+	const struct bucket_question asked = {
+		.bucket = question->bucket->id,
+		.account = principal != NULL ? principal->namespace : (struct span){NULL, 0},
+		.key = question->key,
+		.permissions = question->permission,
+		.anywhere = question->anywhere,
+	};
+	if (bucket_grant_allows(exchange->context->store, &asked, out_allows, err) != 0)
+		return -1;
+	return *out_allows || !question->object_acl
+		? 0
+		: object_allows(exchange, question, out_allows, err);
+}
+
+/* What is judged is one version: another one in its place may be private. */
+static int object_allows(struct exchange *exchange, const struct question *question,
+	bool *out_allows, struct error *err)
+{
+	const struct principal *const principal = exchange->principal;
+	const struct span account =
+		principal != NULL ? principal->namespace : (struct span){NULL, 0};
+	struct object_ref ref = {.bucket = *question->bucket, .key = question->key};
+	struct error missing = {0};
+	struct object object;
+	struct span text;
+	bool honoured = false;
+	if ((question->permission & PERMISSION_VERSIONS) != 0 &&
+		exchange_query(exchange, "versionId", &text) &&
+		!version_ref_parse(text, &ref.version))
+		return 0;
+	if (object_find(exchange->context->store, &ref, exchange->arena, &object, &missing) != 0 ||
+		!bucket_grant_acl_reads(object.acl, account))
+		return 0; /* what is not there is not public either */
+	if (bucket_grant_honours_object_acl(
+		    exchange->context->store, ref.bucket.id, &honoured, err) != 0)
+		return -1;
+	if (honoured)
+		exchange->judged_version = object.sequence;
+	*out_allows = honoured;
+	return 0;
+}
+
+/* The token says which bucket and what for; whether its bearer may still is asked anew. */
+static int judge_transfer(struct exchange *exchange, bool writes, struct error *err)
+{
+	const struct xet_token *const token = exchange->transfer;
+	if (token == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS,
+			"this request needs a token, which the bucket's xet-read-token or xet-write-token gives");
+	if (writes && !token->is_write)
+		return error_set(err, ERROR_DENIED, "this token was given for reading");
+	struct bucket_ref bucket = {token->bucket, token->bucket_id};
+	const struct question question = {.bucket = &bucket, .anywhere = true, .shared = true};
+	exchange->bucket_id = token->bucket_id;
+	return judge(exchange, &question, err);
+}
+
+static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
+{
+	struct bucket_ref bucket = bucket_named(exchange->parameters[0]);
+	const struct question question = {
+		.bucket = &bucket,
+		.key = rule_key(exchange, rule->key),
+		.permission = rule->permission |
+			(rule->key != KEY_ANY && names_versions(exchange)
+					? (unsigned)PERMISSION_VERSIONS
+					: 0U),
+		.anywhere = rule->key == KEY_ANY,
+		.shared = rule->shared,
+		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,
+	};
+	exchange->judged_version = 0; /* it may be judged again, and then something else speak */
+	const int outcome = judge(exchange, &question, err);
+	exchange->bucket_id = bucket.id;
+	return outcome;
+}
+
+static struct span rule_key(struct exchange *exchange, enum key_rule rule)
+{
+	struct span key = {NULL, 0};
+	if (rule == KEY_PARAMETER)
+		key = exchange->parameters[1];
+	if (rule == KEY_PREFIX_QUERY)
+		exchange_query(exchange, "prefix", &key);
+	const struct span run = exchange->parameters[1];
+	if (rule == KEY_RUN)
+		key = span_text(arena_format(
+			exchange->arena, "%.*s/", (int)run.len, (const char *)run.data));
+	return key;
+}
+
+/* S3 alone: other faces serve what is current, whatever a query says, and so that is what is
+ * judged. */
+static bool names_versions(struct exchange *exchange)
+{
+	struct span value;
+	return exchange->face == &face_s3 &&
+		(exchange_query(exchange, "versionId", &value) ||
+			exchange_query(exchange, "versions", &value));
+}
+
+static bool may_create(const struct principal *principal, struct span bucket)
+{
+	static const struct span nothing = {NULL, 0};
+	return principal_allows(principal, bucket, nothing, nothing, PERMISSION_ADMIN);
 }

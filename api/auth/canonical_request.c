@@ -9,20 +9,6 @@
 
 enum { QUERY_PAIRS_MAX = 256, SIGNED_HEADERS_MAX = 128 };
 
-/* Decoded and encoded again, so that clients who leave different characters raw agree. */
-static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out,
-	struct error *err)
-{
-	return recode_percent(text, plus_is_space, keep_slash, out)
-		? 0
-		: error_set(err, ERROR_BAD_URI, "the request target is not valid percent-encoding");
-}
-
-int canonical_request_path(struct span path, struct buffer *out, struct error *err)
-{
-	return recode(path, false, true, out, err);
-}
-
 struct query_pair { /* places in the recoded text: it moves while it grows */
 	size_t from;
 	size_t len;
@@ -32,44 +18,25 @@ struct query_sort {
 	size_t count;
 };
 
-/* By name, then by value. Comparing "name=value" at once would be wrong: '-', '.' and digits sort
- * below '='. */
-static int compare_pairs(const void *left, const void *right, void *text)
-{
-	const struct query_pair *const a = left;
-	const struct query_pair *const b = right;
-	const struct span whole_a = span_of((const uint8_t *)text + a->from, a->len);
-	const struct span whole_b = span_of((const uint8_t *)text + b->from, b->len);
-	const size_t name_a = (size_t)span_find(whole_a, '=');
-	const size_t name_b = (size_t)span_find(whole_b, '=');
-	const int names =
-		span_compare(span_slice(whole_a, 0, name_a), span_slice(whole_b, 0, name_b));
-	return names != 0 ? names : span_compare(whole_a, whole_b);
-}
+struct header_search {
+	struct span wanted;
+	struct buffer *out;
+	bool found;
+};
 
-static bool is_left_out(struct span recoded_name, const char *left_out)
-{
-	return left_out != NULL && span_equal_nocase(recoded_name, left_out);
-}
-
+static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out,
+	struct error *err);
 static int add_pair(struct span pair, const char *left_out, struct query_sort *sort,
-	struct buffer *recoded, struct error *err)
+	struct buffer *recoded, struct error *err);
+static bool is_left_out(struct span recoded_name, const char *left_out);
+static int compare_pairs(const void *left, const void *right, void *text);
+static int add_headers(struct exchange *exchange, struct span signed_headers, struct buffer *out,
+	struct error *err);
+static void take_header(void *taker, struct span name, struct span value);
+
+int canonical_request_path(struct span path, struct buffer *out, struct error *err)
 {
-	const ptrdiff_t equals = span_find(pair, '=');
-	const size_t name_len = equals < 0 ? pair.len : (size_t)equals;
-	const size_t from = recoded->len;
-	if (sort->count == QUERY_PAIRS_MAX)
-		return error_set(
-			err, ERROR_TOO_LARGE, "the query has over %d parameters", QUERY_PAIRS_MAX);
-	if (recode(span_slice(pair, 0, name_len), true, false, recoded, err) != 0)
-		return -1;
-	if (is_left_out(span_slice(buffer_span(recoded), from, recoded->len), left_out))
-		return 0; /* its name stays behind, where no pair points */
-	buffer_add_byte(recoded, '=');
-	if (recode(span_slice(pair, name_len + 1, pair.len), true, false, recoded, err) != 0)
-		return -1;
-	sort->pairs[sort->count++] = (struct query_pair){from, recoded->len - from};
-	return 0;
+	return recode(path, false, true, out, err);
 }
 
 int canonical_request_query(
@@ -104,42 +71,6 @@ void canonical_request_value(struct span value, struct buffer *out)
 	for (size_t i = 0; i < trimmed.len; i++)
 		if (trimmed.data[i] != ' ' || trimmed.data[i - 1] != ' ')
 			buffer_add_byte(out, trimmed.data[i]);
-}
-
-struct header_search {
-	struct span wanted;
-	struct buffer *out;
-	bool found;
-};
-
-static void take_header(void *taker, struct span name, struct span value)
-{
-	struct header_search *const search = taker;
-	if (!span_same_nocase(name, search->wanted))
-		return;
-	if (search->found)
-		buffer_add_byte(search->out, ',');
-	search->found = true;
-	canonical_request_value(value, search->out);
-}
-
-static int add_headers(struct exchange *exchange, struct span signed_headers, struct buffer *out,
-	struct error *err)
-{
-	struct span rest = signed_headers;
-	struct span name;
-	size_t count = 0;
-	while (span_split(&rest, ';', &name)) {
-		struct header_search search = {.wanted = name, .out = out};
-		if (++count > SIGNED_HEADERS_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "over %d headers are signed",
-				SIGNED_HEADERS_MAX);
-		buffer_add_span(out, name);
-		buffer_add_byte(out, ':');
-		exchange->ops->each_header(exchange, take_header, &search);
-		buffer_add_byte(out, '\n');
-	}
-	return 0;
 }
 
 const char *canonical_request_method(enum method method)
@@ -180,4 +111,83 @@ int canonical_request_build(struct exchange *exchange, const struct canonical_re
 	buffer_add_byte(out, '\n');
 	buffer_add_span(out, request->payload);
 	return buffer_check(out, "the canonical request", err);
+}
+
+/* Decoded and encoded again, so that clients who leave different characters raw agree. */
+static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out,
+	struct error *err)
+{
+	return recode_percent(text, plus_is_space, keep_slash, out)
+		? 0
+		: error_set(err, ERROR_BAD_URI, "the request target is not valid percent-encoding");
+}
+
+static int add_pair(struct span pair, const char *left_out, struct query_sort *sort,
+	struct buffer *recoded, struct error *err)
+{
+	const ptrdiff_t equals = span_find(pair, '=');
+	const size_t name_len = equals < 0 ? pair.len : (size_t)equals;
+	const size_t from = recoded->len;
+	if (sort->count == QUERY_PAIRS_MAX)
+		return error_set(
+			err, ERROR_TOO_LARGE, "the query has over %d parameters", QUERY_PAIRS_MAX);
+	if (recode(span_slice(pair, 0, name_len), true, false, recoded, err) != 0)
+		return -1;
+	if (is_left_out(span_slice(buffer_span(recoded), from, recoded->len), left_out))
+		return 0; /* its name stays behind, where no pair points */
+	buffer_add_byte(recoded, '=');
+	if (recode(span_slice(pair, name_len + 1, pair.len), true, false, recoded, err) != 0)
+		return -1;
+	sort->pairs[sort->count++] = (struct query_pair){from, recoded->len - from};
+	return 0;
+}
+
+static bool is_left_out(struct span recoded_name, const char *left_out)
+{
+	return left_out != NULL && span_equal_nocase(recoded_name, left_out);
+}
+
+/* By name, then by value. Comparing "name=value" at once would be wrong: '-', '.' and digits sort
+ * below '='. */
+static int compare_pairs(const void *left, const void *right, void *text)
+{
+	const struct query_pair *const a = left;
+	const struct query_pair *const b = right;
+	const struct span whole_a = span_of((const uint8_t *)text + a->from, a->len);
+	const struct span whole_b = span_of((const uint8_t *)text + b->from, b->len);
+	const size_t name_a = (size_t)span_find(whole_a, '=');
+	const size_t name_b = (size_t)span_find(whole_b, '=');
+	const int names =
+		span_compare(span_slice(whole_a, 0, name_a), span_slice(whole_b, 0, name_b));
+	return names != 0 ? names : span_compare(whole_a, whole_b);
+}
+
+static int add_headers(struct exchange *exchange, struct span signed_headers, struct buffer *out,
+	struct error *err)
+{
+	struct span rest = signed_headers;
+	struct span name;
+	size_t count = 0;
+	while (span_split(&rest, ';', &name)) {
+		struct header_search search = {.wanted = name, .out = out};
+		if (++count > SIGNED_HEADERS_MAX)
+			return error_set(err, ERROR_TOO_LARGE, "over %d headers are signed",
+				SIGNED_HEADERS_MAX);
+		buffer_add_span(out, name);
+		buffer_add_byte(out, ':');
+		exchange->ops->each_header(exchange, take_header, &search);
+		buffer_add_byte(out, '\n');
+	}
+	return 0;
+}
+
+static void take_header(void *taker, struct span name, struct span value)
+{
+	struct header_search *const search = taker;
+	if (!span_same_nocase(name, search->wanted))
+		return;
+	if (search->found)
+		buffer_add_byte(search->out, ',');
+	search->found = true;
+	canonical_request_value(value, search->out);
 }

@@ -10,18 +10,68 @@ static const struct {
 } permission_names[] = {{"read", PERMISSION_READ}, {"write", PERMISSION_WRITE},
 	{"list", PERMISSION_LIST}, {"admin", PERMISSION_ADMIN}};
 
-static unsigned find_permission(struct span name)
-{
-	for (size_t i = 0; i < sizeof permission_names / sizeof permission_names[0]; i++)
-		if (span_equal_text(name, permission_names[i].name))
-			return permission_names[i].permission;
-	return 0;
-}
-
 /* Stored as a grant for what lies below "-", which no bucket is called. */
 static const struct grant metrics_grant = {.bucket = {(const uint8_t *)"-", 1},
 	.prefix = {(const uint8_t *)"metrics", 7},
 	.permissions = PERMISSION_READ};
+
+static struct grant split_place(struct span where);
+static int refuse_form(struct span text, struct error *err);
+static int refuse_wildcard(struct span where, struct span rights, struct error *err);
+static int parse_permissions(
+	struct span text, struct span rights, unsigned *out, struct error *err);
+static unsigned find_permission(struct span name);
+
+int grant_text_parse(struct span text, struct grant *out, struct error *err)
+{
+	const struct span shown = span_slice(text, 0, GRANT_SHOWN_BYTES);
+	if (span_equal_text(text, "metrics")) {
+		*out = metrics_grant;
+		return 0;
+	}
+	ptrdiff_t equals = (ptrdiff_t)text.len - 1; /* the last one: a prefix may hold others */
+	while (equals >= 0 && text.data[equals] != '=')
+		equals--;
+	const struct span where = span_slice(text, 0, equals < 0 ? 0 : (size_t)equals);
+	const struct span rights = span_slice(text, (size_t)(equals + 1), text.len);
+	struct grant grant = split_place(where);
+	if (grant.bucket.len == 0 || principal_is_metrics_grant(&grant))
+		return refuse_form(shown, err);
+	if (refuse_wildcard(where, rights, err) != 0 ||
+		parse_permissions(shown, rights, &grant.permissions, err) != 0)
+		return -1;
+	*out = grant;
+	return 0;
+}
+
+void grant_text_print(const struct grant *grant, struct buffer *out)
+{
+	if (principal_is_metrics_grant(grant)) {
+		buffer_add_text(out, "metrics");
+		return;
+	}
+	buffer_add_span(out, grant->bucket);
+	if (grant->prefix.len > 0) {
+		buffer_add_byte(out, '/');
+		buffer_add_span(out, grant->prefix);
+	}
+	char separator = '=';
+	for (size_t i = 0; i < sizeof permission_names / sizeof permission_names[0]; i++)
+		if ((grant->permissions & permission_names[i].permission) != 0) {
+			buffer_add_byte(out, (uint8_t)separator);
+			buffer_add_text(out, permission_names[i].name);
+			separator = ',';
+		}
+}
+
+static struct grant split_place(struct span where)
+{
+	const ptrdiff_t slash = span_find(where, '/');
+	if (slash < 0)
+		return (struct grant){.bucket = where};
+	return (struct grant){.bucket = span_slice(where, 0, (size_t)slash),
+		.prefix = span_slice(where, (size_t)slash + 1, where.len)};
+}
 
 static int refuse_form(struct span text, struct error *err)
 {
@@ -66,53 +116,10 @@ static int parse_permissions(struct span text, struct span rights, unsigned *out
 	return *out != 0 ? 0 : refuse_form(text, err);
 }
 
-static struct grant split_place(struct span where)
+static unsigned find_permission(struct span name)
 {
-	const ptrdiff_t slash = span_find(where, '/');
-	if (slash < 0)
-		return (struct grant){.bucket = where};
-	return (struct grant){.bucket = span_slice(where, 0, (size_t)slash),
-		.prefix = span_slice(where, (size_t)slash + 1, where.len)};
-}
-
-int grant_text_parse(struct span text, struct grant *out, struct error *err)
-{
-	const struct span shown = span_slice(text, 0, GRANT_SHOWN_BYTES);
-	if (span_equal_text(text, "metrics")) {
-		*out = metrics_grant;
-		return 0;
-	}
-	ptrdiff_t equals = (ptrdiff_t)text.len - 1; /* the last one: a prefix may hold others */
-	while (equals >= 0 && text.data[equals] != '=')
-		equals--;
-	const struct span where = span_slice(text, 0, equals < 0 ? 0 : (size_t)equals);
-	const struct span rights = span_slice(text, (size_t)(equals + 1), text.len);
-	struct grant grant = split_place(where);
-	if (grant.bucket.len == 0 || principal_is_metrics_grant(&grant))
-		return refuse_form(shown, err);
-	if (refuse_wildcard(where, rights, err) != 0 ||
-		parse_permissions(shown, rights, &grant.permissions, err) != 0)
-		return -1;
-	*out = grant;
-	return 0;
-}
-
-void grant_text_print(const struct grant *grant, struct buffer *out)
-{
-	if (principal_is_metrics_grant(grant)) {
-		buffer_add_text(out, "metrics");
-		return;
-	}
-	buffer_add_span(out, grant->bucket);
-	if (grant->prefix.len > 0) {
-		buffer_add_byte(out, '/');
-		buffer_add_span(out, grant->prefix);
-	}
-	char separator = '=';
 	for (size_t i = 0; i < sizeof permission_names / sizeof permission_names[0]; i++)
-		if ((grant->permissions & permission_names[i].permission) != 0) {
-			buffer_add_byte(out, (uint8_t)separator);
-			buffer_add_text(out, permission_names[i].name);
-			separator = ',';
-		}
+		if (span_equal_text(name, permission_names[i].name))
+			return permission_names[i].permission;
+	return 0;
 }

@@ -13,6 +13,70 @@
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
+static int identify_control(struct exchange *exchange, struct error *err);
+static int identify_query(struct exchange *exchange, struct error *err);
+static int identify_presigned_v4(struct exchange *exchange, struct error *err);
+static int unknown_key(struct exchange *exchange, struct span id, struct error *err);
+static int identify_presigned_v2(struct exchange *exchange, struct error *err);
+static int identify_nobody(struct exchange *exchange, struct error *err);
+static int identify_bearer(struct exchange *exchange, struct span token, struct error *err);
+static int identify_signature(
+	struct exchange *exchange, struct span authorization, struct error *err);
+static int refuse_token(struct exchange *exchange, struct error *err);
+static int check_signature(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct error *err);
+static int find_date(struct exchange *exchange, const struct signature_v4 *signature,
+	struct span *out_text, struct error *err);
+static bool parse_date(struct span text, int64_t *out_ms);
+static int read_signed_payload(struct exchange *exchange, struct span *out_text, struct error *err);
+static int seed_chunks(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct span amz_date, struct error *err);
+static void name_scheme(struct exchange *exchange, struct span authorization);
+
+bool identify_is_signed(struct exchange *exchange)
+{
+	return span_starts(exchange_header(exchange, "authorization"), span_text("AWS")) ||
+		presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange);
+}
+
+int identify(struct exchange *exchange, struct error *err)
+{
+	const struct span authorization = exchange_header(exchange, "authorization");
+	exchange->principal = NULL;
+	if (exchange->control)
+		return identify_control(exchange, err);
+	if (authorization.data == NULL)
+		return identify_query(exchange, err);
+	if (presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange))
+		return error_set(err, ERROR_INVALID,
+			"Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
+			"parameter or the Authorization header should be specified.");
+	if (authorization.len > 7 && span_equal_nocase(span_slice(authorization, 0, 7), "bearer "))
+		return identify_bearer(
+			exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
+	if (span_starts(authorization, span_text("AWS ")))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
+	const int outcome = identify_signature(exchange, authorization, err);
+	if (outcome != 0 && err->kind == ERROR_INVALID && exchange->error_field_count == 0)
+		name_scheme(exchange, authorization);
+	return outcome;
+}
+
+int identify_again(struct exchange *exchange, struct error *err)
+{
+	struct span secret = {NULL, 0};
+	if (exchange->principal == NULL || exchange->control)
+		return 0;
+	exchange->principal = keyring_find_id(
+		exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
+	if (secret.len > 0)
+		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+	return exchange->principal != NULL
+		? 0
+		: error_set(err, ERROR_UNKNOWN_KEY_ID, "the key of this request was revoked");
+}
+
 /* The key that the server's own user acts with over DIR/control.sock. */
 static int identify_control(struct exchange *exchange, struct error *err)
 {
@@ -27,130 +91,12 @@ static int identify_control(struct exchange *exchange, struct error *err)
 		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
-static int identify_bearer(struct exchange *exchange, struct span token, struct error *err)
+static int identify_query(struct exchange *exchange, struct error *err)
 {
-	struct keyring *const keyring = exchange->context->keyring;
-	if (exchange->face == &face_xet && xet_token_is_meant(token))
-		return xet_token_identify(exchange, token, err) != 0
-			? -1
-			: payload_read(exchange, (struct span){NULL, 0}, false, err);
-	exchange->principal = keyring_find_token(keyring, token, exchange->arena);
-	if (exchange->principal == NULL && span_starts(token, span_text(HUB_PREFIX)))
-		exchange->principal = keyring_find_token(
-			keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
-	if (exchange->principal == NULL)
-		return error_set(
-			err, ERROR_UNKNOWN_KEY_ID, "the bearer token is not one of this server's");
-	return payload_read(
-		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
-}
-
-/* Both headers may have either form. */
-static bool parse_date(struct span text, int64_t *out_ms)
-{
-	return clock_parse_amz(text, out_ms) || clock_parse_http(text, out_ms);
-}
-
-static int find_date(struct exchange *exchange, const struct signature_v4 *signature,
-	struct span *out_text, struct error *err)
-{
-	const struct span amz = exchange_header(exchange, "x-amz-date");
-	const struct span date = amz.data != NULL ? amz : exchange_header(exchange, "date");
-	int64_t sent_ms = 0;
-	if (date.data == NULL)
-		return error_set(
-			err, ERROR_DENIED, "a signed request must carry x-amz-date or Date");
-	if (!parse_date(span_trim(date), &sent_ms))
-		return error_set(
-			err, ERROR_DENIED, "the request's x-amz-date or Date is not a date");
-	char text[CLOCK_TEXT_BYTES];
-	clock_format_amz(sent_ms, text);
-	*out_text = arena_copy(exchange->arena, span_text(text));
-	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
-	if (sent_ms > now_ms + SKEW_MAX_MS || sent_ms < now_ms - SKEW_MAX_MS)
-		return error_set(err, ERROR_SKEW,
-			"the request's clock is over 15 minutes away from the server's");
-	if (!span_equal(signature->date, span_slice(*out_text, 0, 8)))
-		return error_set(err, ERROR_AUTH_MALFORMED,
-			"the date in the Credential is not the day of x-amz-date");
-	return 0;
-}
-
-static int read_signed_payload(struct exchange *exchange, struct span *out_text, struct error *err)
-{
-	*out_text = exchange_header(exchange, "x-amz-content-sha256");
-	if (out_text->data == NULL)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"Missing required header for this request: x-amz-content-sha256.");
-	return payload_read(exchange, *out_text, true, err);
-}
-
-/* Where the chain of chunk signatures begins: with the request's own. */
-static int seed_chunks(struct exchange *exchange, const struct signature_v4 *signature,
-	const uint8_t key[SHA256_BYTES], struct span amz_date, struct error *err)
-{
-	if (exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED &&
-		exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER)
-		return 0;
-	struct chunk_signature *const seed = arena_take(exchange->arena, sizeof *seed);
-	if (seed == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
-	memcpy(seed->key, key, sizeof seed->key);
-	memcpy(seed->previous, signature->signature.data, SIGNATURE_V4_CHARACTERS);
-	seed->key_id = signature->key_id;
-	seed->date = amz_date;
-	seed->scope = signature_v4_scope(exchange->arena, signature);
-	exchange->chunk_seed = seed;
-	return 0;
-}
-
-static int check_signature(struct exchange *exchange, const struct signature_v4 *signature,
-	const uint8_t key[SHA256_BYTES], struct error *err)
-{
-	struct canonical_request request = {.left_out = NULL};
-	struct span amz_date;
-	if (find_date(exchange, signature, &amz_date, err) != 0 ||
-		signature_v4_check_headers(exchange, signature, NULL, err) != 0 ||
-		read_signed_payload(exchange, &request.payload, err) != 0 ||
-		signature_v4_check(exchange, signature, key, amz_date, request, err) != 0)
-		return -1;
-	return seed_chunks(exchange, signature, key, amz_date, err);
-}
-
-static int unknown_key(struct exchange *exchange, struct span id, struct error *err)
-{
-	exchange_error_field(exchange, "AWSAccessKeyId", span_slice(id, 0, 128));
-	return error_set(err, ERROR_UNKNOWN_KEY_ID,
-		"The AWS Access Key Id you provided does not exist in our records.");
-}
-
-static int refuse_token(struct exchange *exchange, struct error *err)
-{
-	if (exchange_header(exchange, "x-amz-security-token").data == NULL)
-		return 0;
-	return error_set(err, ERROR_INVALID_TOKEN,
-		"x-amz-security-token is not valid: this server gives out no temporary credentials");
-}
-
-static int identify_signature(
-	struct exchange *exchange, struct span authorization, struct error *err)
-{
-	struct signature_v4 signature;
-	uint8_t key[SHA256_BYTES];
-	if (signature_v4_parse(authorization, &signature, err) != 0 ||
-		refuse_token(exchange, err) != 0)
-		return -1;
-	const struct span id = signature.key_id;
-	const struct principal *const principal =
-		keyring_find_signing_key(exchange->context->keyring, id, signature.date,
-			signature.region, exchange->arena, key);
-	if (principal == NULL)
-		return unknown_key(exchange, id, err);
-	const int outcome = check_signature(exchange, &signature, key, err);
-	explicit_bzero(key, sizeof key);
-	if (outcome == 0)
-		exchange->principal = principal;
-	return outcome;
+	if (presigned_v4_is_meant(exchange))
+		return identify_presigned_v4(exchange, err);
+	return signature_v2_is_meant(exchange) ? identify_presigned_v2(exchange, err)
+					       : identify_nobody(exchange, err);
 }
 
 static int identify_presigned_v4(struct exchange *exchange, struct error *err)
@@ -178,6 +124,13 @@ static int identify_presigned_v4(struct exchange *exchange, struct error *err)
 		declared.data != NULL ? declared
 				      : exchange_header(exchange, "x-amz-content-sha256"),
 		false, err);
+}
+
+static int unknown_key(struct exchange *exchange, struct span id, struct error *err)
+{
+	exchange_error_field(exchange, "AWSAccessKeyId", span_slice(id, 0, 128));
+	return error_set(err, ERROR_UNKNOWN_KEY_ID,
+		"The AWS Access Key Id you provided does not exist in our records.");
 }
 
 static int identify_presigned_v2(struct exchange *exchange, struct error *err)
@@ -217,18 +170,123 @@ static int identify_nobody(struct exchange *exchange, struct error *err)
 		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
-static int identify_query(struct exchange *exchange, struct error *err)
+static int identify_bearer(struct exchange *exchange, struct span token, struct error *err)
 {
-	if (presigned_v4_is_meant(exchange))
-		return identify_presigned_v4(exchange, err);
-	return signature_v2_is_meant(exchange) ? identify_presigned_v2(exchange, err)
-					       : identify_nobody(exchange, err);
+	struct keyring *const keyring = exchange->context->keyring;
+	if (exchange->face == &face_xet && xet_token_is_meant(token))
+		return xet_token_identify(exchange, token, err) != 0
+			? -1
+			: payload_read(exchange, (struct span){NULL, 0}, false, err);
+	exchange->principal = keyring_find_token(keyring, token, exchange->arena);
+	if (exchange->principal == NULL && span_starts(token, span_text(HUB_PREFIX)))
+		exchange->principal = keyring_find_token(
+			keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
+	if (exchange->principal == NULL)
+		return error_set(
+			err, ERROR_UNKNOWN_KEY_ID, "the bearer token is not one of this server's");
+	return payload_read(
+		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
-bool identify_is_signed(struct exchange *exchange)
+static int identify_signature(
+	struct exchange *exchange, struct span authorization, struct error *err)
 {
-	return span_starts(exchange_header(exchange, "authorization"), span_text("AWS")) ||
-		presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange);
+	struct signature_v4 signature;
+	uint8_t key[SHA256_BYTES];
+	if (signature_v4_parse(authorization, &signature, err) != 0 ||
+		refuse_token(exchange, err) != 0)
+		return -1;
+	const struct span id = signature.key_id;
+	const struct principal *const principal =
+		keyring_find_signing_key(exchange->context->keyring, id, signature.date,
+			signature.region, exchange->arena, key);
+	if (principal == NULL)
+		return unknown_key(exchange, id, err);
+	const int outcome = check_signature(exchange, &signature, key, err);
+	explicit_bzero(key, sizeof key);
+	if (outcome == 0)
+		exchange->principal = principal;
+	return outcome;
+}
+
+static int refuse_token(struct exchange *exchange, struct error *err)
+{
+	if (exchange_header(exchange, "x-amz-security-token").data == NULL)
+		return 0;
+	return error_set(err, ERROR_INVALID_TOKEN,
+		"x-amz-security-token is not valid: this server gives out no temporary credentials");
+}
+
+static int check_signature(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct error *err)
+{
+	struct canonical_request request = {.left_out = NULL};
+	struct span amz_date;
+	if (find_date(exchange, signature, &amz_date, err) != 0 ||
+		signature_v4_check_headers(exchange, signature, NULL, err) != 0 ||
+		read_signed_payload(exchange, &request.payload, err) != 0 ||
+		signature_v4_check(exchange, signature, key, amz_date, request, err) != 0)
+		return -1;
+	return seed_chunks(exchange, signature, key, amz_date, err);
+}
+
+static int find_date(struct exchange *exchange, const struct signature_v4 *signature,
+	struct span *out_text, struct error *err)
+{
+	const struct span amz = exchange_header(exchange, "x-amz-date");
+	const struct span date = amz.data != NULL ? amz : exchange_header(exchange, "date");
+	int64_t sent_ms = 0;
+	if (date.data == NULL)
+		return error_set(
+			err, ERROR_DENIED, "a signed request must carry x-amz-date or Date");
+	if (!parse_date(span_trim(date), &sent_ms))
+		return error_set(
+			err, ERROR_DENIED, "the request's x-amz-date or Date is not a date");
+	char text[CLOCK_TEXT_BYTES];
+	clock_format_amz(sent_ms, text);
+	*out_text = arena_copy(exchange->arena, span_text(text));
+	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
+	if (sent_ms > now_ms + SKEW_MAX_MS || sent_ms < now_ms - SKEW_MAX_MS)
+		return error_set(err, ERROR_SKEW,
+			"the request's clock is over 15 minutes away from the server's");
+	if (!span_equal(signature->date, span_slice(*out_text, 0, 8)))
+		return error_set(err, ERROR_AUTH_MALFORMED,
+			"the date in the Credential is not the day of x-amz-date");
+	return 0;
+}
+
+/* Both headers may have either form. */
+static bool parse_date(struct span text, int64_t *out_ms)
+{
+	return clock_parse_amz(text, out_ms) || clock_parse_http(text, out_ms);
+}
+
+static int read_signed_payload(struct exchange *exchange, struct span *out_text, struct error *err)
+{
+	*out_text = exchange_header(exchange, "x-amz-content-sha256");
+	if (out_text->data == NULL)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Missing required header for this request: x-amz-content-sha256.");
+	return payload_read(exchange, *out_text, true, err);
+}
+
+/* Where the chain of chunk signatures begins: with the request's own. */
+static int seed_chunks(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct span amz_date, struct error *err)
+{
+	if (exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED &&
+		exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER)
+		return 0;
+	struct chunk_signature *const seed = arena_take(exchange->arena, sizeof *seed);
+	if (seed == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	memcpy(seed->key, key, sizeof seed->key);
+	memcpy(seed->previous, signature->signature.data, SIGNATURE_V4_CHARACTERS);
+	seed->key_id = signature->key_id;
+	seed->date = amz_date;
+	seed->scope = signature_v4_scope(exchange->arena, signature);
+	exchange->chunk_seed = seed;
+	return 0;
 }
 
 /* Says which scheme it was, never what stood behind it. */
@@ -239,42 +297,4 @@ static void name_scheme(struct exchange *exchange, struct span authorization)
 	span_split(&rest, ' ', &scheme);
 	exchange_error_field(exchange, "ArgumentName", span_text("Authorization"));
 	exchange_error_field(exchange, "ArgumentValue", span_slice(scheme, 0, 32));
-}
-
-int identify(struct exchange *exchange, struct error *err)
-{
-	const struct span authorization = exchange_header(exchange, "authorization");
-	exchange->principal = NULL;
-	if (exchange->control)
-		return identify_control(exchange, err);
-	if (authorization.data == NULL)
-		return identify_query(exchange, err);
-	if (presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange))
-		return error_set(err, ERROR_INVALID,
-			"Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
-			"parameter or the Authorization header should be specified.");
-	if (authorization.len > 7 && span_equal_nocase(span_slice(authorization, 0, 7), "bearer "))
-		return identify_bearer(
-			exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
-	if (span_starts(authorization, span_text("AWS ")))
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
-	const int outcome = identify_signature(exchange, authorization, err);
-	if (outcome != 0 && err->kind == ERROR_INVALID && exchange->error_field_count == 0)
-		name_scheme(exchange, authorization);
-	return outcome;
-}
-
-int identify_again(struct exchange *exchange, struct error *err)
-{
-	struct span secret = {NULL, 0};
-	if (exchange->principal == NULL || exchange->control)
-		return 0;
-	exchange->principal = keyring_find_id(
-		exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
-	if (secret.len > 0)
-		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
-	return exchange->principal != NULL
-		? 0
-		: error_set(err, ERROR_UNKNOWN_KEY_ID, "the key of this request was revoked");
 }

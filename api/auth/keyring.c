@@ -40,142 +40,31 @@ struct keyring {
 	struct keyring_made_key held_root; /* texts of its own; id NULL: none */
 };
 
-static int compare_ids(const void *left, const void *right)
-{
-	const struct key_entry *const a = left;
-	const struct key_entry *const b = right;
-	return span_compare(a->principal.key_id, b->principal.key_id);
-}
-
-static int compare_tokens(const void *left, const void *right)
-{
-	const struct key_entry *const *const a = left;
-	const struct key_entry *const *const b = right;
-	return span_compare((*a)->token_hash, (*b)->token_hash);
-}
-
-static void key_set_free(struct key_set *set)
-{
-	if (set == NULL)
-		return;
-	for (size_t i = 0; i < set->count; i++)
-		explicit_bzero(
-			(void *)(uintptr_t)set->by_id[i].secret.data, set->by_id[i].secret.len);
-	signing_key_wipe(&set->signing_keys);
-	arena_free(set->arena);
-	free(set);
-}
-
-static int unseal(const struct keyring *keyring, const struct key_record *record,
-	struct arena *arena, struct span *out, struct error *err)
-{
-	struct buffer plain;
-	buffer_init(&plain, TEXT_MAX_BYTES);
-	const int opened = seal_open(keyring->master_key, record->sealed_secret, &plain, err);
-	if (opened == 0)
-		*out = arena_copy(arena, buffer_span(&plain));
-	else
-		error_wrap(err, "cannot unseal the secret of key %.*s", (int)record->id.len,
-			(const char *)record->id.data);
-	if (plain.data != NULL)
-		explicit_bzero(plain.data, plain.len);
-	buffer_release(&plain);
-	return opened;
-}
-
-static void tell_damaged(
-	const struct keyring *keyring, const struct key_record *record, const char *what)
-{
-	const struct log_field fields[] = {log_span("key", record->id), log_text("detail", what)};
-	log_event(store_log(keyring->store), LOG_ERROR, NULL, "key_damaged", fields,
-		sizeof fields / sizeof *fields);
-}
-
-static void add_entry(struct key_set *set, const struct key_record *record, struct span secret)
-{
-	set->by_id[set->count++] = (struct key_entry){
-		.principal = {record->id, record->namespace, record->is_root, record->grants,
-			record->grant_count},
-		.secret = secret,
-		.token_hash = record->token_hash,
-	};
-}
-
-static void add_held_root(const struct keyring *keyring, struct key_set *set)
-{
-	const struct keyring_made_key *root = &keyring->held_root;
-	uint8_t hash[SHA256_BYTES];
-	sha256(span_text(root->token), hash);
-	const struct key_record record = {.id = span_text(root->id),
-		.namespace = span_text(root->namespace),
-		.is_root = true,
-		.token_hash = arena_copy(set->arena, span_of(hash, sizeof hash))};
-	add_entry(set, &record, arena_copy(set->arena, span_text(root->secret)));
-}
-
-static bool is_replaced(const struct keyring *keyring, const struct key_record *record)
-{
-	const char *id = keyring->held_root.id;
-	return id != NULL && (record->is_root || span_equal_text(record->id, id));
-}
-
-/* A damaged key opens nothing and keeps nobody from the others. When none can be unsealed, the
- * master key is the wrong one. */
-static int add_entries(const struct keyring *keyring, struct key_set *set,
-	const struct key_record *records, size_t count, struct error *err)
-{
-	struct error failed = {0};
-	for (size_t i = 0; i < count; i++) {
-		struct span secret;
-		if (is_replaced(keyring, &records[i]))
-			continue;
-		if (records[i].is_damaged)
-			tell_damaged(
-				keyring, &records[i], "its row is not what was stored; revoke it");
-		else if (unseal(keyring, &records[i], set->arena, &secret, &failed) == 0)
-			add_entry(set, &records[i], secret);
-		else
-			tell_damaged(keyring, &records[i], failed.text);
-	}
-	if (set->count == 0 && failed.kind != 0)
-		return error_set(err, ERROR_CORRUPT,
-			"it opens none of the store's keys: it is not the master key that they were sealed"
-			" with, or has changed");
-	if (keyring->held_root.id != NULL)
-		add_held_root(keyring, set);
-	return 0;
-}
-
+static struct key_set *key_set_load(const struct keyring *keyring, struct error *err);
 static int fill_set(const struct keyring *keyring, struct key_set *set,
-	const struct key_record *records, size_t count, struct error *err)
-{
-	/* one more for a held root key */
-	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id);
-	set->by_token = arena_take_array(set->arena, count + 1, sizeof *set->by_token);
-	if (set->by_id == NULL || set->by_token == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"%zu keys do not fit the memory of the keyring", count);
-	if (add_entries(keyring, set, records, count, err) != 0)
-		return -1;
-	qsort(set->by_id, set->count, sizeof *set->by_id, compare_ids);
-	for (size_t i = 0; i < set->count; i++)
-		set->by_token[i] = &set->by_id[i];
-	qsort(set->by_token, set->count, sizeof *set->by_token, compare_tokens);
-	return 0;
-}
-
-static struct key_set *key_set_load(const struct keyring *keyring, struct error *err)
-{
-	struct key_set *const set = memory_new(sizeof *set);
-	struct key_record *records = NULL;
-	size_t count = 0;
-	set->arena = arena_new(KEYRING_MAX_BYTES);
-	if (account_list_keys(keyring->store, set->arena, &records, &count, err) == 0 &&
-		fill_set(keyring, set, records, count, err) == 0)
-		return set;
-	key_set_free(set);
-	return NULL;
-}
+	const struct key_record *records, size_t count, struct error *err);
+static int add_entries(const struct keyring *keyring, struct key_set *set,
+	const struct key_record *records, size_t count, struct error *err);
+static bool is_replaced(const struct keyring *keyring, const struct key_record *record);
+static void tell_damaged(
+	const struct keyring *keyring, const struct key_record *record, const char *what);
+static int unseal(const struct keyring *keyring, const struct key_record *record,
+	struct arena *arena, struct span *out, struct error *err);
+static void add_entry(struct key_set *set, const struct key_record *record, struct span secret);
+static void add_held_root(const struct keyring *keyring, struct key_set *set);
+static int compare_ids(const void *left, const void *right);
+static int compare_tokens(const void *left, const void *right);
+static void key_set_free(struct key_set *set);
+static void drop_text(const char *text);
+static const struct principal *copy_principal(const struct principal *from, struct arena *arena);
+static const struct key_entry *find_entry(const struct key_set *set, struct span key_id);
+static bool is_plain(const char *text);
+static bool is_printable(const char *text);
+static int make_texts(const struct keyring_new_key *params, struct arena *arena,
+	struct keyring_made_key *out, struct error *err);
+static char *random_text(
+	struct arena *arena, const char *prefix, size_t characters, const char symbols[32]);
+static bool is_known(struct keyring *keyring, struct span key_id);
 
 struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], struct error *err)
 {
@@ -188,13 +77,6 @@ struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], 
 		return keyring;
 	keyring_close(keyring);
 	return NULL;
-}
-
-static void drop_text(const char *text)
-{
-	if (text != NULL)
-		explicit_bzero((void *)(uintptr_t)text, strlen(text));
-	free((void *)(uintptr_t)text);
 }
 
 void keyring_close(struct keyring *keyring)
@@ -229,23 +111,6 @@ struct helper_lane *keyring_lane(struct keyring *keyring)
 	return &keyring->lane;
 }
 
-/* NULL as well when the arena is full: then nobody gets in. */
-static const struct principal *copy_principal(const struct principal *from, struct arena *arena)
-{
-	struct principal *const to = arena_take(arena, sizeof *to);
-	struct grant *const grants = arena_take_array(arena, from->grant_count + 1, sizeof *grants);
-	if (to == NULL || grants == NULL)
-		return NULL;
-	for (size_t i = 0; i < from->grant_count; i++) {
-		const struct grant *const grant = &from->grants[i];
-		grants[i] = (struct grant){arena_copy(arena, grant->bucket),
-			arena_copy(arena, grant->prefix), grant->permissions};
-	}
-	*to = (struct principal){arena_copy(arena, from->key_id),
-		arena_copy(arena, from->namespace), from->is_root, grants, from->grant_count};
-	return arena_overflowed(arena) ? NULL : to;
-}
-
 const struct principal *keyring_find_token(
 	struct keyring *keyring, struct span token, struct arena *arena)
 {
@@ -262,12 +127,6 @@ const struct principal *keyring_find_token(
 		found = copy_principal(&(*entry)->principal, arena);
 	lock_leave(&keyring->lock);
 	return found;
-}
-
-static const struct key_entry *find_entry(const struct key_set *set, struct span key_id)
-{
-	const struct key_entry wanted = {.principal = {.key_id = key_id}};
-	return bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
 }
 
 const struct principal *keyring_find_id(
@@ -300,44 +159,6 @@ const struct principal *keyring_find_signing_key(struct keyring *keyring, struct
 	return found;
 }
 
-/* 32 symbols, so that a random byte's low five bits choose without bias: 200 bits in a secret or
- * token. */
-static char *random_text(
-	struct arena *arena, const char *prefix, size_t characters, const char symbols[32])
-{
-	uint8_t bytes[TEXT_MAX_BYTES];
-	const size_t prefix_len = strlen(prefix);
-	ASSERT(prefix_len <= characters && characters <= sizeof bytes);
-	random_bytes(bytes, characters);
-	char *const text = arena_take(arena, characters + 1);
-	if (text == NULL)
-		return NULL;
-	memcpy(text, prefix, prefix_len);
-	for (size_t i = prefix_len; i < characters; i++)
-		text[i] = symbols[bytes[i] & 31];
-	explicit_bzero(bytes, sizeof bytes);
-	return text;
-}
-
-static bool is_plain(const char *text)
-{
-	size_t len = 0;
-	for (; text[len] != '\0'; len++)
-		if (text[len] <= ' ' || text[len] > '~' || text[len] == '/' || text[len] == ',')
-			return false;
-	return len > 0 && len <= TEXT_MAX_BYTES;
-}
-
-/* Secrets may hold any printable character; only ids stand inside a credential scope. */
-static bool is_printable(const char *text)
-{
-	size_t len = 0;
-	for (; text[len] != '\0'; len++)
-		if (text[len] <= ' ' || text[len] > '~')
-			return false;
-	return len > 0 && len <= TEXT_MAX_BYTES;
-}
-
 bool keyring_is_namespace(struct span text)
 {
 	if (text.len == 0 || text.len > 63 || text.data[0] == '-' ||
@@ -360,33 +181,6 @@ int keyring_check_texts(const char *id, const char *secret, const char *token, s
 		return error_set(err, ERROR_INVALID,
 			"secret and token are 1 to %d printable characters without space",
 			TEXT_MAX_BYTES);
-	return 0;
-}
-
-static int make_texts(const struct keyring_new_key *params, struct arena *arena,
-	struct keyring_made_key *out, struct error *err)
-{
-	static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
-	*out = (struct keyring_made_key){
-		.id = params->id != NULL ? params->id
-					 : random_text(arena, "DB", KEY_ID_CHARACTERS, capitals),
-		.secret = params->secret != NULL
-			? params->secret
-			: random_text(arena, "", SECRET_CHARACTERS, letters),
-		.token = params->token != NULL
-			? params->token
-			: random_text(arena, "db_", TOKEN_CHARACTERS, letters),
-		.namespace = params->namespace,
-	};
-	if (out->id == NULL || out->secret == NULL || out->token == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
-	if (keyring_check_texts(out->id, out->secret, out->token, err) != 0)
-		return -1;
-	if (!keyring_is_namespace(span_text(out->namespace)))
-		return error_set(err, ERROR_INVALID,
-			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -",
-			out->namespace);
 	return 0;
 }
 
@@ -436,14 +230,6 @@ int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *er
 	return keyring_reload(keyring, err);
 }
 
-static bool is_known(struct keyring *keyring, struct span key_id)
-{
-	lock_enter(&keyring->lock);
-	const bool known = find_entry(keyring->set, key_id) != NULL;
-	lock_leave(&keyring->lock);
-	return known;
-}
-
 /* What was stored and could not be loaded is damaged too. */
 int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys,
 	size_t *out_count, struct error *err)
@@ -454,4 +240,244 @@ int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record
 		(*out_keys)[i].is_damaged =
 			(*out_keys)[i].is_damaged || !is_known(keyring, (*out_keys)[i].id);
 	return 0;
+}
+
+static struct key_set *key_set_load(const struct keyring *keyring, struct error *err)
+{
+	struct key_set *const set = memory_new(sizeof *set);
+	struct key_record *records = NULL;
+	size_t count = 0;
+	set->arena = arena_new(KEYRING_MAX_BYTES);
+	if (account_list_keys(keyring->store, set->arena, &records, &count, err) == 0 &&
+		fill_set(keyring, set, records, count, err) == 0)
+		return set;
+	key_set_free(set);
+	return NULL;
+}
+
+static int fill_set(const struct keyring *keyring, struct key_set *set,
+	const struct key_record *records, size_t count, struct error *err)
+{
+	/* one more for a held root key */
+	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id);
+	set->by_token = arena_take_array(set->arena, count + 1, sizeof *set->by_token);
+	if (set->by_id == NULL || set->by_token == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"%zu keys do not fit the memory of the keyring", count);
+	if (add_entries(keyring, set, records, count, err) != 0)
+		return -1;
+	qsort(set->by_id, set->count, sizeof *set->by_id, compare_ids);
+	for (size_t i = 0; i < set->count; i++)
+		set->by_token[i] = &set->by_id[i];
+	qsort(set->by_token, set->count, sizeof *set->by_token, compare_tokens);
+	return 0;
+}
+
+/* A damaged key opens nothing and keeps nobody from the others. When none can be unsealed, the
+ * master key is the wrong one. */
+static int add_entries(const struct keyring *keyring, struct key_set *set,
+	const struct key_record *records, size_t count, struct error *err)
+{
+	struct error failed = {0};
+	for (size_t i = 0; i < count; i++) {
+		struct span secret;
+		if (is_replaced(keyring, &records[i]))
+			continue;
+		if (records[i].is_damaged)
+			tell_damaged(
+				keyring, &records[i], "its row is not what was stored; revoke it");
+		else if (unseal(keyring, &records[i], set->arena, &secret, &failed) == 0)
+			add_entry(set, &records[i], secret);
+		else
+			tell_damaged(keyring, &records[i], failed.text);
+	}
+	if (set->count == 0 && failed.kind != 0)
+		return error_set(err, ERROR_CORRUPT,
+			"it opens none of the store's keys: it is not the master key that they were sealed"
+			" with, or has changed");
+	if (keyring->held_root.id != NULL)
+		add_held_root(keyring, set);
+	return 0;
+}
+
+static bool is_replaced(const struct keyring *keyring, const struct key_record *record)
+{
+	const char *id = keyring->held_root.id;
+	return id != NULL && (record->is_root || span_equal_text(record->id, id));
+}
+
+static void tell_damaged(
+	const struct keyring *keyring, const struct key_record *record, const char *what)
+{
+	const struct log_field fields[] = {log_span("key", record->id), log_text("detail", what)};
+	log_event(store_log(keyring->store), LOG_ERROR, NULL, "key_damaged", fields,
+		sizeof fields / sizeof *fields);
+}
+
+static int unseal(const struct keyring *keyring, const struct key_record *record,
+	struct arena *arena, struct span *out, struct error *err)
+{
+	struct buffer plain;
+	buffer_init(&plain, TEXT_MAX_BYTES);
+	const int opened = seal_open(keyring->master_key, record->sealed_secret, &plain, err);
+	if (opened == 0)
+		*out = arena_copy(arena, buffer_span(&plain));
+	else
+		error_wrap(err, "cannot unseal the secret of key %.*s", (int)record->id.len,
+			(const char *)record->id.data);
+	if (plain.data != NULL)
+		explicit_bzero(plain.data, plain.len);
+	buffer_release(&plain);
+	return opened;
+}
+
+static void add_entry(struct key_set *set, const struct key_record *record, struct span secret)
+{
+	set->by_id[set->count++] = (struct key_entry){
+		.principal = {record->id, record->namespace, record->is_root, record->grants,
+			record->grant_count},
+		.secret = secret,
+		.token_hash = record->token_hash,
+	};
+}
+
+static void add_held_root(const struct keyring *keyring, struct key_set *set)
+{
+	const struct keyring_made_key *root = &keyring->held_root;
+	uint8_t hash[SHA256_BYTES];
+	sha256(span_text(root->token), hash);
+	const struct key_record record = {.id = span_text(root->id),
+		.namespace = span_text(root->namespace),
+		.is_root = true,
+		.token_hash = arena_copy(set->arena, span_of(hash, sizeof hash))};
+	add_entry(set, &record, arena_copy(set->arena, span_text(root->secret)));
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	const struct key_entry *const a = left;
+	const struct key_entry *const b = right;
+	return span_compare(a->principal.key_id, b->principal.key_id);
+}
+
+static int compare_tokens(const void *left, const void *right)
+{
+	const struct key_entry *const *const a = left;
+	const struct key_entry *const *const b = right;
+	return span_compare((*a)->token_hash, (*b)->token_hash);
+}
+
+static void key_set_free(struct key_set *set)
+{
+	if (set == NULL)
+		return;
+	for (size_t i = 0; i < set->count; i++)
+		explicit_bzero(
+			(void *)(uintptr_t)set->by_id[i].secret.data, set->by_id[i].secret.len);
+	signing_key_wipe(&set->signing_keys);
+	arena_free(set->arena);
+	free(set);
+}
+
+static void drop_text(const char *text)
+{
+	if (text != NULL)
+		explicit_bzero((void *)(uintptr_t)text, strlen(text));
+	free((void *)(uintptr_t)text);
+}
+
+/* NULL as well when the arena is full: then nobody gets in. */
+static const struct principal *copy_principal(const struct principal *from, struct arena *arena)
+{
+	struct principal *const to = arena_take(arena, sizeof *to);
+	struct grant *const grants = arena_take_array(arena, from->grant_count + 1, sizeof *grants);
+	if (to == NULL || grants == NULL)
+		return NULL;
+	for (size_t i = 0; i < from->grant_count; i++) {
+		const struct grant *const grant = &from->grants[i];
+		grants[i] = (struct grant){arena_copy(arena, grant->bucket),
+			arena_copy(arena, grant->prefix), grant->permissions};
+	}
+	*to = (struct principal){arena_copy(arena, from->key_id),
+		arena_copy(arena, from->namespace), from->is_root, grants, from->grant_count};
+	return arena_overflowed(arena) ? NULL : to;
+}
+
+static const struct key_entry *find_entry(const struct key_set *set, struct span key_id)
+{
+	const struct key_entry wanted = {.principal = {.key_id = key_id}};
+	return bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
+}
+
+static bool is_plain(const char *text)
+{
+	size_t len = 0;
+	for (; text[len] != '\0'; len++)
+		if (text[len] <= ' ' || text[len] > '~' || text[len] == '/' || text[len] == ',')
+			return false;
+	return len > 0 && len <= TEXT_MAX_BYTES;
+}
+
+/* Secrets may hold any printable character; only ids stand inside a credential scope. */
+static bool is_printable(const char *text)
+{
+	size_t len = 0;
+	for (; text[len] != '\0'; len++)
+		if (text[len] <= ' ' || text[len] > '~')
+			return false;
+	return len > 0 && len <= TEXT_MAX_BYTES;
+}
+
+static int make_texts(const struct keyring_new_key *params, struct arena *arena,
+	struct keyring_made_key *out, struct error *err)
+{
+	static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	*out = (struct keyring_made_key){
+		.id = params->id != NULL ? params->id
+					 : random_text(arena, "DB", KEY_ID_CHARACTERS, capitals),
+		.secret = params->secret != NULL
+			? params->secret
+			: random_text(arena, "", SECRET_CHARACTERS, letters),
+		.token = params->token != NULL
+			? params->token
+			: random_text(arena, "db_", TOKEN_CHARACTERS, letters),
+		.namespace = params->namespace,
+	};
+	if (out->id == NULL || out->secret == NULL || out->token == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	if (keyring_check_texts(out->id, out->secret, out->token, err) != 0)
+		return -1;
+	if (!keyring_is_namespace(span_text(out->namespace)))
+		return error_set(err, ERROR_INVALID,
+			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -",
+			out->namespace);
+	return 0;
+}
+
+/* 32 symbols, so that a random byte's low five bits choose without bias: 200 bits in a secret or
+ * token. */
+static char *random_text(
+	struct arena *arena, const char *prefix, size_t characters, const char symbols[32])
+{
+	uint8_t bytes[TEXT_MAX_BYTES];
+	const size_t prefix_len = strlen(prefix);
+	ASSERT(prefix_len <= characters && characters <= sizeof bytes);
+	random_bytes(bytes, characters);
+	char *const text = arena_take(arena, characters + 1);
+	if (text == NULL)
+		return NULL;
+	memcpy(text, prefix, prefix_len);
+	for (size_t i = prefix_len; i < characters; i++)
+		text[i] = symbols[bytes[i] & 31];
+	explicit_bzero(bytes, sizeof bytes);
+	return text;
+}
+
+static bool is_known(struct keyring *keyring, struct span key_id)
+{
+	lock_enter(&keyring->lock);
+	const bool known = find_entry(keyring->set, key_id) != NULL;
+	lock_leave(&keyring->lock);
+	return known;
 }

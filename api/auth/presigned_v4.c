@@ -4,6 +4,11 @@
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
+static int malformed(struct error *err, const char *what);
+static int parse_credential(struct span credential, struct presigned_v4 *out, struct error *err);
+static int parse_expires(struct span text, int64_t *out_s, struct error *err);
+static struct span signed_payload(struct exchange *exchange, const struct presigned_v4 *presigned);
+
 bool presigned_v4_is_meant(struct exchange *exchange)
 {
 	static const char *const names[] = {
@@ -15,38 +20,6 @@ bool presigned_v4_is_meant(struct exchange *exchange)
 		if (exchange_query_nocase(exchange, names[i], &value))
 			return true;
 	return false;
-}
-
-static int malformed(struct error *err, const char *what)
-{
-	return error_set(err, ERROR_AUTH_QUERY,
-		"Error parsing the X-Amz-* parameters of the query: %s.", what);
-}
-
-/* Digits, or a sign and digits: the range is another question. */
-static int parse_expires(struct span text, int64_t *out_s, struct error *err)
-{
-	uint64_t number;
-	const bool is_negative = text.len > 1 && text.data[0] == '-';
-	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number))
-		return malformed(err, "X-Amz-Expires is not a number of seconds");
-	if (is_negative || number == 0 || number > PRESIGNED_V4_EXPIRES_MAX_S)
-		return error_set(err, ERROR_DENIED,
-			"X-Amz-Expires must be from 1 second to a week (604800 seconds).");
-	*out_s = (int64_t)number;
-	return 0;
-}
-
-static int parse_credential(struct span credential, struct presigned_v4 *out, struct error *err)
-{
-	struct error cause = {0};
-	if (signature_v4_parse_credential(credential, &out->signature, &cause) != 0)
-		return malformed(err, cause.text);
-	if (!clock_parse_amz(out->amz_date, &out->signed_ms))
-		return malformed(err, "X-Amz-Date is not of the form yyyymmddThhmmssZ");
-	if (!span_equal(out->signature.date, span_slice(out->amz_date, 0, 8)))
-		return malformed(err, "the date in X-Amz-Credential is not the day of X-Amz-Date");
-	return 0;
 }
 
 int presigned_v4_parse(struct exchange *exchange, struct presigned_v4 *out, struct error *err)
@@ -101,18 +74,6 @@ int presigned_v4_check_time(
 	return error_set(err, ERROR_DENIED, "Request has expired.");
 }
 
-/* The body's digest counts as signed when the query or a signed header names it. */
-static struct span signed_payload(struct exchange *exchange, const struct presigned_v4 *presigned)
-{
-	static const char name[] = "x-amz-content-sha256";
-	if (presigned->payload.data != NULL)
-		return presigned->payload;
-	const struct span header = exchange_header(exchange, name);
-	return header.data != NULL && signature_v4_signs(&presigned->signature, span_text(name))
-		? header
-		: span_text("UNSIGNED-PAYLOAD");
-}
-
 int presigned_v4_check(struct exchange *exchange, const struct presigned_v4 *presigned,
 	const uint8_t key[SHA256_BYTES], struct error *err)
 {
@@ -123,4 +84,48 @@ int presigned_v4_check(struct exchange *exchange, const struct presigned_v4 *pre
 		return -1;
 	return signature_v4_check(
 		exchange, &presigned->signature, key, presigned->amz_date, request, err);
+}
+
+static int malformed(struct error *err, const char *what)
+{
+	return error_set(err, ERROR_AUTH_QUERY,
+		"Error parsing the X-Amz-* parameters of the query: %s.", what);
+}
+
+static int parse_credential(struct span credential, struct presigned_v4 *out, struct error *err)
+{
+	struct error cause = {0};
+	if (signature_v4_parse_credential(credential, &out->signature, &cause) != 0)
+		return malformed(err, cause.text);
+	if (!clock_parse_amz(out->amz_date, &out->signed_ms))
+		return malformed(err, "X-Amz-Date is not of the form yyyymmddThhmmssZ");
+	if (!span_equal(out->signature.date, span_slice(out->amz_date, 0, 8)))
+		return malformed(err, "the date in X-Amz-Credential is not the day of X-Amz-Date");
+	return 0;
+}
+
+/* Digits, or a sign and digits: the range is another question. */
+static int parse_expires(struct span text, int64_t *out_s, struct error *err)
+{
+	uint64_t number;
+	const bool is_negative = text.len > 1 && text.data[0] == '-';
+	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number))
+		return malformed(err, "X-Amz-Expires is not a number of seconds");
+	if (is_negative || number == 0 || number > PRESIGNED_V4_EXPIRES_MAX_S)
+		return error_set(err, ERROR_DENIED,
+			"X-Amz-Expires must be from 1 second to a week (604800 seconds).");
+	*out_s = (int64_t)number;
+	return 0;
+}
+
+/* The body's digest counts as signed when the query or a signed header names it. */
+static struct span signed_payload(struct exchange *exchange, const struct presigned_v4 *presigned)
+{
+	static const char name[] = "x-amz-content-sha256";
+	if (presigned->payload.data != NULL)
+		return presigned->payload;
+	const struct span header = exchange_header(exchange, name);
+	return header.data != NULL && signature_v4_signs(&presigned->signature, span_text(name))
+		? header
+		: span_text("UNSIGNED-PAYLOAD");
 }

@@ -10,25 +10,45 @@
 
 enum { AMZ_HEADERS_MAX = 128, QUERY_PAIRS_MAX = 64 };
 
+struct amz_headers {
+	struct arena *arena;
+	struct amz_header {
+		struct span name;
+		struct span value;
+	} * list;
+	size_t count;
+};
+
+struct query_pair {
+	const char *name;
+	const uint8_t *place; /* in the query */
+	bool has_value;
+	struct span value; /* encoded */
+};
+
+static int check_time(struct exchange *exchange, uint64_t expires_s, struct error *err);
+static const char *find_sub_resource(struct span sent);
+static int build(struct exchange *exchange, const struct signature_v2 *signature,
+	const char *behind, struct buffer *out, struct error *err);
+static int add_headers(struct exchange *exchange, struct buffer *out, struct error *err);
+static void take_amz_header(void *taker, struct span name, struct span value);
+static struct span lower_copy(struct arena *arena, struct span text);
+static int compare_headers(const void *left, const void *right);
+static struct span resource_of(const struct exchange *exchange);
+static int add_query(struct exchange *exchange, struct buffer *out, struct error *err);
+static int compare_query(const void *left, const void *right);
+static bool matches_with_slash(
+	struct exchange *exchange, const struct signature_v2 *signature, struct span secret);
+static bool is_bare_bucket(struct span resource);
+static int refuse(struct exchange *exchange, const struct signature_v2 *signature, struct span text,
+	struct error *err);
+
 bool signature_v2_is_meant(struct exchange *exchange)
 {
 	struct span value;
 	return exchange->query.len > 0 &&
 		(exchange_query(exchange, "AWSAccessKeyId", &value) ||
 			exchange_query(exchange, "Signature", &value));
-}
-
-static int check_time(struct exchange *exchange, uint64_t expires_s, struct error *err)
-{
-	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
-	char text[CLOCK_TEXT_BYTES];
-	if (expires_s >= (uint64_t)now_ms / 1000)
-		return 0;
-	clock_format_iso((int64_t)expires_s * 1000, text);
-	exchange_error_field(exchange, "Expires", span_text(text));
-	clock_format_iso(now_ms, text);
-	exchange_error_field(exchange, "ServerTime", span_text(text));
-	return error_set(err, ERROR_DENIED, "Request has expired.");
 }
 
 int signature_v2_parse(struct exchange *exchange, struct signature_v2 *out, struct error *err)
@@ -49,43 +69,96 @@ int signature_v2_parse(struct exchange *exchange, struct signature_v2 *out, stru
 	return check_time(exchange, expires_s, err);
 }
 
-struct amz_headers {
-	struct arena *arena;
-	struct amz_header {
-		struct span name;
-		struct span value;
-	} * list;
-	size_t count;
-};
-
-static struct span lower_copy(struct arena *arena, struct span text)
+int signature_v2_check_route(const struct exchange *exchange, struct error *err)
 {
-	char *const copy = arena_text(arena, text);
-	for (size_t i = 0; copy != NULL && i < text.len; i++)
-		if (copy[i] >= 'A' && copy[i] <= 'Z')
-			copy[i] = (char)(copy[i] - 'A' + 'a');
-	return span_of(copy, copy != NULL ? text.len : 0);
+	if (exchange->route == NULL || exchange->route->query == NULL)
+		return 0;
+	struct span rest = span_text(exchange->route->query);
+	struct span name = {NULL, 0};
+	span_split(&rest, '=', &name);
+	if (find_sub_resource(name) != NULL || span_equal_text(name, "list-type"))
+		return 0;
+	return error_set(err, ERROR_DENIED,
+		"A signature of version 2 does not cover the parameter '%.*s'; sign with AWS4-HMAC-SHA256.",
+		(int)name.len, (const char *)name.data);
 }
 
-static void take_amz_header(void *taker, struct span name, struct span value)
+bool signature_v2_matches(struct span secret, struct span text, struct span signature)
 {
-	struct amz_headers *const headers = taker;
-	if (headers->count == AMZ_HEADERS_MAX ||
-		!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
-		return;
-	headers->list[headers->count++] =
-		(struct amz_header){lower_copy(headers->arena, name), span_trim(value)};
+	uint8_t expected[SHA1_BYTES];
+	uint8_t given[SHA1_BYTES];
+	size_t len = 0;
+	hmac_sha1(secret, text, expected);
+	return decode_base64(signature, given, sizeof given, &len) && len == sizeof given &&
+		span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
 }
 
-/* Repeats stay in the order they came: of one name the earlier lies at the lower address of the
- * request. */
-static int compare_headers(const void *left, const void *right)
+int signature_v2_check(struct exchange *exchange, const struct signature_v2 *signature,
+	struct span secret, struct error *err)
 {
-	const struct amz_header *const a = left;
-	const struct amz_header *const b = right;
-	const int names = span_compare(a->name, b->name);
-	return names != 0 ? names
-			  : (a->value.data > b->value.data) - (a->value.data < b->value.data);
+	struct buffer text;
+	buffer_init(&text, CANONICAL_REQUEST_MAX_BYTES);
+	int outcome = build(exchange, signature, "", &text, err);
+	if (outcome == 0 &&
+		!signature_v2_matches(secret, buffer_span(&text), signature->signature) &&
+		!matches_with_slash(exchange, signature, secret))
+		outcome = refuse(exchange, signature, buffer_span(&text), err);
+	buffer_release(&text);
+	return outcome;
+}
+
+static int check_time(struct exchange *exchange, uint64_t expires_s, struct error *err)
+{
+	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
+	char text[CLOCK_TEXT_BYTES];
+	if (expires_s >= (uint64_t)now_ms / 1000)
+		return 0;
+	clock_format_iso((int64_t)expires_s * 1000, text);
+	exchange_error_field(exchange, "Expires", span_text(text));
+	clock_format_iso(now_ms, text);
+	exchange_error_field(exchange, "ServerTime", span_text(text));
+	return error_set(err, ERROR_DENIED, "Request has expired.");
+}
+
+/* The name of a sub-resource, decoded as the handlers decode it: "%61cl" asks for the ACL too.
+ * NULL: not one that is signed. */
+static const char *find_sub_resource(struct span sent)
+{
+	static const char *const names[] = {"acl", "cors", "delete", "lifecycle", "location",
+		"logging", "notification", "partNumber", "policy", "requestPayment",
+		"response-cache-control", "response-content-disposition",
+		"response-content-encoding", "response-content-language", "response-content-type",
+		"response-expires", "tagging", "torrent", "uploadId", "uploads", "versionId",
+		"versioning", "versions", "website"};
+	const char *found = NULL;
+	struct buffer name;
+	buffer_init(&name, sent.len + 1);
+	const bool good = decode_percent(sent, true, &name);
+	for (size_t i = 0; good && found == NULL && i < sizeof names / sizeof names[0]; i++)
+		if (span_equal_text(buffer_span(&name), names[i]))
+			found = names[i];
+	buffer_release(&name);
+	return found;
+}
+
+/* `behind`: what stands behind the resource. */
+static int build(struct exchange *exchange, const struct signature_v2 *signature,
+	const char *behind, struct buffer *out, struct error *err)
+{
+	const struct span parts[] = {span_text(canonical_request_method(exchange->method)),
+		exchange_header(exchange, "content-md5"), exchange_header(exchange, "content-type"),
+		signature->expires};
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		buffer_add_span(out, span_trim(parts[i]));
+		buffer_add_byte(out, '\n');
+	}
+	if (add_headers(exchange, out, err) != 0)
+		return -1;
+	buffer_add_span(out, resource_of(exchange));
+	buffer_add_text(out, behind);
+	if (add_query(exchange, out, err) != 0)
+		return -1;
+	return buffer_check(out, "the string to sign", err);
 }
 
 static int add_headers(struct exchange *exchange, struct buffer *out, struct error *err)
@@ -111,55 +184,39 @@ static int add_headers(struct exchange *exchange, struct buffer *out, struct err
 	return 0;
 }
 
-/* The name of a sub-resource, decoded as the handlers decode it: "%61cl" asks for the ACL too.
- * NULL: not one that is signed. */
-static const char *find_sub_resource(struct span sent)
+static void take_amz_header(void *taker, struct span name, struct span value)
 {
-	static const char *const names[] = {"acl", "cors", "delete", "lifecycle", "location",
-		"logging", "notification", "partNumber", "policy", "requestPayment",
-		"response-cache-control", "response-content-disposition",
-		"response-content-encoding", "response-content-language", "response-content-type",
-		"response-expires", "tagging", "torrent", "uploadId", "uploads", "versionId",
-		"versioning", "versions", "website"};
-	const char *found = NULL;
-	struct buffer name;
-	buffer_init(&name, sent.len + 1);
-	const bool good = decode_percent(sent, true, &name);
-	for (size_t i = 0; good && found == NULL && i < sizeof names / sizeof names[0]; i++)
-		if (span_equal_text(buffer_span(&name), names[i]))
-			found = names[i];
-	buffer_release(&name);
-	return found;
+	struct amz_headers *const headers = taker;
+	if (headers->count == AMZ_HEADERS_MAX ||
+		!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
+		return;
+	headers->list[headers->count++] =
+		(struct amz_header){lower_copy(headers->arena, name), span_trim(value)};
 }
 
-int signature_v2_check_route(const struct exchange *exchange, struct error *err)
+static struct span lower_copy(struct arena *arena, struct span text)
 {
-	if (exchange->route == NULL || exchange->route->query == NULL)
-		return 0;
-	struct span rest = span_text(exchange->route->query);
-	struct span name = {NULL, 0};
-	span_split(&rest, '=', &name);
-	if (find_sub_resource(name) != NULL || span_equal_text(name, "list-type"))
-		return 0;
-	return error_set(err, ERROR_DENIED,
-		"A signature of version 2 does not cover the parameter '%.*s'; sign with AWS4-HMAC-SHA256.",
-		(int)name.len, (const char *)name.data);
+	char *const copy = arena_text(arena, text);
+	for (size_t i = 0; copy != NULL && i < text.len; i++)
+		if (copy[i] >= 'A' && copy[i] <= 'Z')
+			copy[i] = (char)(copy[i] - 'A' + 'a');
+	return span_of(copy, copy != NULL ? text.len : 0);
 }
 
-struct query_pair {
-	const char *name;
-	const uint8_t *place; /* in the query */
-	bool has_value;
-	struct span value; /* encoded */
-};
-
-/* Repeats stay in the order they came. */
-static int compare_query(const void *left, const void *right)
+/* Repeats stay in the order they came: of one name the earlier lies at the lower address of the
+ * request. */
+static int compare_headers(const void *left, const void *right)
 {
-	const struct query_pair *const a = left;
-	const struct query_pair *const b = right;
-	const int names = strcmp(a->name, b->name);
-	return names != 0 ? names : (a->place > b->place) - (a->place < b->place);
+	const struct amz_header *const a = left;
+	const struct amz_header *const b = right;
+	const int names = span_compare(a->name, b->name);
+	return names != 0 ? names
+			  : (a->value.data > b->value.data) - (a->value.data < b->value.data);
+}
+
+static struct span resource_of(const struct exchange *exchange)
+{
+	return exchange->resource.len > 0 ? exchange->resource : exchange->path;
 }
 
 static int add_query(struct exchange *exchange, struct buffer *out, struct error *err)
@@ -193,57 +250,13 @@ static int add_query(struct exchange *exchange, struct buffer *out, struct error
 	return 0;
 }
 
-static struct span resource_of(const struct exchange *exchange)
+/* Repeats stay in the order they came. */
+static int compare_query(const void *left, const void *right)
 {
-	return exchange->resource.len > 0 ? exchange->resource : exchange->path;
-}
-
-/* "/bucket", without a slash at its end. */
-static bool is_bare_bucket(struct span resource)
-{
-	return resource.len > 1 && span_find(span_slice(resource, 1, resource.len), '/') < 0;
-}
-
-/* `behind`: what stands behind the resource. */
-static int build(struct exchange *exchange, const struct signature_v2 *signature,
-	const char *behind, struct buffer *out, struct error *err)
-{
-	const struct span parts[] = {span_text(canonical_request_method(exchange->method)),
-		exchange_header(exchange, "content-md5"), exchange_header(exchange, "content-type"),
-		signature->expires};
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		buffer_add_span(out, span_trim(parts[i]));
-		buffer_add_byte(out, '\n');
-	}
-	if (add_headers(exchange, out, err) != 0)
-		return -1;
-	buffer_add_span(out, resource_of(exchange));
-	buffer_add_text(out, behind);
-	if (add_query(exchange, out, err) != 0)
-		return -1;
-	return buffer_check(out, "the string to sign", err);
-}
-
-bool signature_v2_matches(struct span secret, struct span text, struct span signature)
-{
-	uint8_t expected[SHA1_BYTES];
-	uint8_t given[SHA1_BYTES];
-	size_t len = 0;
-	hmac_sha1(secret, text, expected);
-	return decode_base64(signature, given, sizeof given, &len) && len == sizeof given &&
-		span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
-}
-
-static int refuse(struct exchange *exchange, const struct signature_v2 *signature, struct span text,
-	struct error *err)
-{
-	exchange_error_field(exchange, "AWSAccessKeyId", signature->key_id);
-	exchange_error_field(exchange, "StringToSign", text);
-	exchange_error_field(exchange, "SignatureProvided", signature->signature);
-	exchange_error_bytes(exchange, "StringToSignBytes", text);
-	return error_set(err, ERROR_SIGNATURE,
-		"the signature is not the one that this key makes for the request as it arrived; "
-		"check the secret, and that no proxy changes path or signed headers");
+	const struct query_pair *const a = left;
+	const struct query_pair *const b = right;
+	const int names = strcmp(a->name, b->name);
+	return names != 0 ? names : (a->place > b->place) - (a->place < b->place);
 }
 
 /* botocore signs a bucket as "/bucket/" and asks for "/bucket": both name the same. */
@@ -261,16 +274,20 @@ static bool matches_with_slash(
 	return matches;
 }
 
-int signature_v2_check(struct exchange *exchange, const struct signature_v2 *signature,
-	struct span secret, struct error *err)
+/* "/bucket", without a slash at its end. */
+static bool is_bare_bucket(struct span resource)
 {
-	struct buffer text;
-	buffer_init(&text, CANONICAL_REQUEST_MAX_BYTES);
-	int outcome = build(exchange, signature, "", &text, err);
-	if (outcome == 0 &&
-		!signature_v2_matches(secret, buffer_span(&text), signature->signature) &&
-		!matches_with_slash(exchange, signature, secret))
-		outcome = refuse(exchange, signature, buffer_span(&text), err);
-	buffer_release(&text);
-	return outcome;
+	return resource.len > 1 && span_find(span_slice(resource, 1, resource.len), '/') < 0;
+}
+
+static int refuse(struct exchange *exchange, const struct signature_v2 *signature, struct span text,
+	struct error *err)
+{
+	exchange_error_field(exchange, "AWSAccessKeyId", signature->key_id);
+	exchange_error_field(exchange, "StringToSign", text);
+	exchange_error_field(exchange, "SignatureProvided", signature->signature);
+	exchange_error_bytes(exchange, "StringToSignBytes", text);
+	return error_set(err, ERROR_SIGNATURE,
+		"the signature is not the one that this key makes for the request as it arrived; "
+		"check the secret, and that no proxy changes path or signed headers");
 }

@@ -6,17 +6,23 @@
 
 static const char algorithm[] = "AWS4-HMAC-SHA256";
 
-static bool is_hex64(struct span text)
-{
-	uint8_t bytes[SHA256_BYTES];
-	return decode_hex(text, bytes, sizeof bytes);
-}
+struct unsigned_search {
+	const struct signature_v4 *signature;
+	const char *spared;
+	struct span found;
+};
 
-static bool is_date(struct span text)
-{
-	uint64_t number;
-	return text.len == 8 && span_parse_u64(text, &number);
-}
+static bool is_date(struct span text);
+static int parse_components(struct span text, struct span out_values[3], struct error *err);
+static bool is_hex64(struct span text);
+static bool signs(struct span name, struct span header_name);
+static char lower(uint8_t c);
+static void look_for_unsigned(void *taker, struct span name, struct span value);
+static struct span join(struct arena *arena, const struct span *pieces, size_t count);
+static struct span string_to_sign(struct exchange *exchange, const struct signature_v4 *signature,
+	struct span amz_date, struct span canonical);
+static int refuse(struct exchange *exchange, const struct signature_v4 *signature, struct span text,
+	struct span canonical, struct error *err);
 
 /* Credential=ID/yyyymmdd/region/s3/aws4_request; an id holds no slash. */
 int signature_v4_parse_credential(
@@ -43,30 +49,6 @@ int signature_v4_parse_credential(
 	out->key_id = pieces[0];
 	out->date = pieces[1];
 	out->region = pieces[2];
-	return 0;
-}
-
-/* "Name=value" components, separated by a comma and optional spaces, in any order. */
-static int parse_components(struct span text, struct span out_values[3], struct error *err)
-{
-	static const char *const names[3] = {"Credential=", "SignedHeaders=", "Signature="};
-	struct span rest = text;
-	struct span component;
-	size_t count = 0;
-	while (span_split(&rest, ',', &component)) {
-		component = span_trim(component);
-		size_t i = 0;
-		while (i < 3 && !span_starts(component, span_text(names[i])))
-			i++;
-		if (i == 3 || out_values[i].len > 0)
-			return error_set(err, ERROR_AUTH_MALFORMED,
-				"the Authorization header has an unknown or repeated component");
-		out_values[i] = span_slice(component, strlen(names[i]), component.len);
-		count++;
-	}
-	if (count != 3)
-		return error_set(err, ERROR_AUTH_MALFORMED,
-			"the Authorization header must hold Credential, SignedHeaders and Signature");
 	return 0;
 }
 
@@ -98,19 +80,6 @@ int signature_v4_parse(struct span authorization, struct signature_v4 *out, stru
 	return 0;
 }
 
-static char lower(uint8_t c)
-{
-	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
-static bool signs(struct span name, struct span header_name)
-{
-	for (size_t i = 0; i < name.len; i++)
-		if (lower(name.data[i]) != lower(header_name.data[i]))
-			return false;
-	return true;
-}
-
 bool signature_v4_signs(const struct signature_v4 *signature, struct span header_name)
 {
 	struct span rest = signature->signed_headers;
@@ -119,23 +88,6 @@ bool signature_v4_signs(const struct signature_v4 *signature, struct span header
 		if (name.len == header_name.len && signs(name, header_name))
 			return true;
 	return false;
-}
-
-struct unsigned_search {
-	const struct signature_v4 *signature;
-	const char *spared;
-	struct span found;
-};
-
-static void look_for_unsigned(void *taker, struct span name, struct span value)
-{
-	(void)value;
-	struct unsigned_search *const search = taker;
-	const bool must = span_equal_nocase(name, "host") ||
-		(name.len > 6 && span_equal_nocase(span_slice(name, 0, 6), "x-amz-"));
-	const bool is_spared = search->spared != NULL && span_equal_nocase(name, search->spared);
-	if (must && !is_spared && !signature_v4_signs(search->signature, name))
-		search->found = name;
 }
 
 int signature_v4_check_headers(struct exchange *exchange, const struct signature_v4 *signature,
@@ -154,21 +106,6 @@ int signature_v4_check_headers(struct exchange *exchange, const struct signature
 		"There were headers present in the request which were not signed; host and every x-amz-* must be.");
 }
 
-/* Put together by hand, here and below: every signed request comes through, and formatting costs
- * more than the hashes. */
-static struct span join(struct arena *arena, const struct span *pieces, size_t count)
-{
-	size_t len = 0;
-	for (size_t i = 0; i < count; i++)
-		len += pieces[i].len;
-	uint8_t *const text = arena_take(arena, len + 1);
-	uint8_t *end = text;
-	for (size_t i = 0; text != NULL && i < count; i++)
-		if (pieces[i].len > 0)
-			end = (uint8_t *)mempcpy(end, pieces[i].data, pieces[i].len);
-	return span_of(text, text != NULL ? len : 0);
-}
-
 struct span signature_v4_scope(struct arena *arena, const struct signature_v4 *signature)
 {
 	const struct span pieces[] = {
@@ -183,6 +120,99 @@ bool signature_v4_matches(const uint8_t key[SHA256_BYTES], struct span text, str
 	hmac_sha256(span_of(key, SHA256_BYTES), text, expected);
 	return decode_hex(signature, given, sizeof given) &&
 		span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
+}
+
+int signature_v4_check(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct span amz_date, struct canonical_request request,
+	struct error *err)
+{
+	struct buffer canonical;
+	request.signed_headers = signature->signed_headers;
+	buffer_init(&canonical, CANONICAL_REQUEST_MAX_BYTES);
+	int outcome = canonical_request_build(exchange, &request, &canonical, err);
+	if (outcome == 0) {
+		const struct span text =
+			string_to_sign(exchange, signature, amz_date, buffer_span(&canonical));
+		if (!signature_v4_matches(key, text, signature->signature))
+			outcome = refuse(exchange, signature, text, buffer_span(&canonical), err);
+	}
+	buffer_release(&canonical);
+	return outcome;
+}
+
+static bool is_date(struct span text)
+{
+	uint64_t number;
+	return text.len == 8 && span_parse_u64(text, &number);
+}
+
+/* "Name=value" components, separated by a comma and optional spaces, in any order. */
+static int parse_components(struct span text, struct span out_values[3], struct error *err)
+{
+	static const char *const names[3] = {"Credential=", "SignedHeaders=", "Signature="};
+	struct span rest = text;
+	struct span component;
+	size_t count = 0;
+	while (span_split(&rest, ',', &component)) {
+		component = span_trim(component);
+		size_t i = 0;
+		while (i < 3 && !span_starts(component, span_text(names[i])))
+			i++;
+		if (i == 3 || out_values[i].len > 0)
+			return error_set(err, ERROR_AUTH_MALFORMED,
+				"the Authorization header has an unknown or repeated component");
+		out_values[i] = span_slice(component, strlen(names[i]), component.len);
+		count++;
+	}
+	if (count != 3)
+		return error_set(err, ERROR_AUTH_MALFORMED,
+			"the Authorization header must hold Credential, SignedHeaders and Signature");
+	return 0;
+}
+
+static bool is_hex64(struct span text)
+{
+	uint8_t bytes[SHA256_BYTES];
+	return decode_hex(text, bytes, sizeof bytes);
+}
+
+static bool signs(struct span name, struct span header_name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (lower(name.data[i]) != lower(header_name.data[i]))
+			return false;
+	return true;
+}
+
+static char lower(uint8_t c)
+{
+	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static void look_for_unsigned(void *taker, struct span name, struct span value)
+{
+	(void)value;
+	struct unsigned_search *const search = taker;
+	const bool must = span_equal_nocase(name, "host") ||
+		(name.len > 6 && span_equal_nocase(span_slice(name, 0, 6), "x-amz-"));
+	const bool is_spared = search->spared != NULL && span_equal_nocase(name, search->spared);
+	if (must && !is_spared && !signature_v4_signs(search->signature, name))
+		search->found = name;
+}
+
+/* Put together by hand, here and below: every signed request comes through, and formatting costs
+ * more than the hashes. */
+static struct span join(struct arena *arena, const struct span *pieces, size_t count)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < count; i++)
+		len += pieces[i].len;
+	uint8_t *const text = arena_take(arena, len + 1);
+	uint8_t *end = text;
+	for (size_t i = 0; text != NULL && i < count; i++)
+		if (pieces[i].len > 0)
+			end = (uint8_t *)mempcpy(end, pieces[i].data, pieces[i].len);
+	return span_of(text, text != NULL ? len : 0);
 }
 
 /* Makes the text to sign from the canonical request. */
@@ -211,22 +241,4 @@ static int refuse(struct exchange *exchange, const struct signature_v4 *signatur
 	return error_set(err, ERROR_SIGNATURE,
 		"the signature is not the one that this key makes for the request as it arrived; "
 		"check the secret, and that no proxy changes host, path or signed headers");
-}
-
-int signature_v4_check(struct exchange *exchange, const struct signature_v4 *signature,
-	const uint8_t key[SHA256_BYTES], struct span amz_date, struct canonical_request request,
-	struct error *err)
-{
-	struct buffer canonical;
-	request.signed_headers = signature->signed_headers;
-	buffer_init(&canonical, CANONICAL_REQUEST_MAX_BYTES);
-	int outcome = canonical_request_build(exchange, &request, &canonical, err);
-	if (outcome == 0) {
-		const struct span text =
-			string_to_sign(exchange, signature, amz_date, buffer_span(&canonical));
-		if (!signature_v4_matches(key, text, signature->signature))
-			outcome = refuse(exchange, signature, text, buffer_span(&canonical), err);
-	}
-	buffer_release(&canonical);
-	return outcome;
 }

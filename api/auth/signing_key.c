@@ -4,6 +4,10 @@
 
 #include "base/buffer.h"
 
+static struct signing_key_slot *slot_of(
+	struct signing_key_cache *cache, const struct signing_key_slot *wanted);
+static bool is_same(const struct signing_key_slot *slot, const struct signing_key_slot *wanted);
+
 void signing_key_derive(
 	struct span secret, struct span date, struct span region, uint8_t out[SHA256_BYTES])
 {
@@ -21,27 +25,6 @@ void signing_key_derive(
 	explicit_bzero(next, sizeof next);
 	explicit_bzero(start.data, start.len);
 	buffer_release(&start);
-}
-
-static struct signing_key_slot *slot_of(
-	struct signing_key_cache *cache, const struct signing_key_slot *wanted)
-{
-	/* FNV-1a: the caller's number, day and region are few bytes, and nobody gains by a
-	 * collision but his own next derivation. */
-	const uint8_t *const bytes = wanted->date;
-	uint32_t hash = 2166136261u ^ (uint32_t)wanted->owner * 2654435761u;
-	for (size_t i = 0; i < sizeof wanted->date; i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	for (size_t i = 0; i < wanted->region_len; i++)
-		hash = (hash ^ wanted->region[i]) * 16777619u;
-	return &cache->slots[hash % SIGNING_KEY_SLOTS];
-}
-
-static bool is_same(const struct signing_key_slot *slot, const struct signing_key_slot *wanted)
-{
-	return slot->owner == wanted->owner && slot->region_len == wanted->region_len &&
-		memcmp(slot->date, wanted->date, sizeof slot->date) == 0 &&
-		memcmp(slot->region, wanted->region, slot->region_len) == 0;
 }
 
 void signing_key_find(struct signing_key_cache *cache, size_t owner, struct span secret,
@@ -66,4 +49,25 @@ void signing_key_find(struct signing_key_cache *cache, size_t owner, struct span
 void signing_key_wipe(struct signing_key_cache *cache)
 {
 	explicit_bzero(cache, sizeof *cache);
+}
+
+static struct signing_key_slot *slot_of(
+	struct signing_key_cache *cache, const struct signing_key_slot *wanted)
+{
+	/* FNV-1a: the caller's number, day and region are few bytes, and nobody gains by a
+	 * collision but his own next derivation. */
+	const uint8_t *const bytes = wanted->date;
+	uint32_t hash = 2166136261u ^ (uint32_t)wanted->owner * 2654435761u;
+	for (size_t i = 0; i < sizeof wanted->date; i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	for (size_t i = 0; i < wanted->region_len; i++)
+		hash = (hash ^ wanted->region[i]) * 16777619u;
+	return &cache->slots[hash % SIGNING_KEY_SLOTS];
+}
+
+static bool is_same(const struct signing_key_slot *slot, const struct signing_key_slot *wanted)
+{
+	return slot->owner == wanted->owner && slot->region_len == wanted->region_len &&
+		memcmp(slot->date, wanted->date, sizeof slot->date) == 0 &&
+		memcmp(slot->region, wanted->region, slot->region_len) == 0;
 }

@@ -26,6 +26,8 @@ enum { RIGHT_READ = 0, RIGHT_WRITE = 1 };
 static const char prefix[] = "xet_";
 static const char purpose[] = "xet token";
 
+static int find_principal(struct exchange *exchange, struct xet_token *token, struct error *err);
+
 const char *xet_token_print(struct exchange *exchange, const struct xet_token *token)
 {
 	uint8_t bytes[PLAIN_MAX];
@@ -79,21 +81,6 @@ bool xet_token_parse(
 	return !arena_overflowed(arena);
 }
 
-static int find_principal(struct exchange *exchange, struct xet_token *token, struct error *err)
-{
-	struct span secret = {NULL, 0};
-	if (token->key_id.len == 0)
-		return 0;
-	exchange->principal = keyring_find_id(
-		exchange->context->keyring, token->key_id, exchange->arena, &secret);
-	if (exchange->principal == NULL)
-		return error_set(err, ERROR_UNKNOWN_KEY_ID,
-			"the key that this token was given to is no more");
-	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
-	token->account = exchange->principal->namespace;
-	return 0;
-}
-
 int xet_token_identify(struct exchange *exchange, struct span text, struct error *err)
 {
 	struct xet_token *const token = arena_take(exchange->arena, sizeof(*token));
@@ -111,5 +98,20 @@ int xet_token_identify(struct exchange *exchange, struct span text, struct error
 		return -1;
 	token->bucket = bucket.name;
 	exchange->transfer = token;
+	return 0;
+}
+
+static int find_principal(struct exchange *exchange, struct xet_token *token, struct error *err)
+{
+	struct span secret = {NULL, 0};
+	if (token->key_id.len == 0)
+		return 0;
+	exchange->principal = keyring_find_id(
+		exchange->context->keyring, token->key_id, exchange->arena, &secret);
+	if (exchange->principal == NULL)
+		return error_set(err, ERROR_UNKNOWN_KEY_ID,
+			"the key that this token was given to is no more");
+	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+	token->account = exchange->principal->namespace;
 	return 0;
 }

@@ -39,10 +39,90 @@ struct aws_chunked {
 	struct checksum trailer;
 };
 
-static int broken(struct error *err, const char *what)
+static enum sink_result chunked_write(struct body_sink *sink, struct span bytes, struct error *err);
+static enum sink_result step_size(struct aws_chunked *chunked, struct span rest, struct error *err);
+static int take_line(struct aws_chunked *chunked, struct span rest, struct error *err);
+static int broken(struct error *err, const char *what);
+static int parse_chunk_line(struct aws_chunked *chunked, struct span line, struct error *err);
+static int parse_size(struct span digits, uint64_t *out);
+static struct span line_of(struct aws_chunked *chunked);
+static int check_size(struct aws_chunked *chunked, uint64_t size_before, struct error *err);
+static int check_chunk_signature(struct aws_chunked *chunked, struct error *err);
+static int refuse_signature(
+	struct aws_chunked *chunked, struct span given, const char *what, struct error *err);
+static enum sink_result step_data(struct aws_chunked *chunked, struct span rest, struct error *err);
+static enum sink_result step_data_end(
+	struct aws_chunked *chunked, struct span rest, struct error *err);
+static enum sink_result step_trailer(
+	struct aws_chunked *chunked, struct span rest, struct error *err);
+static int take_end_line(struct aws_chunked *chunked, struct span line, struct error *err);
+static int take_trailer_line(struct aws_chunked *chunked, struct span line, struct error *err);
+static int malformed_trailer(struct error *err, const char *what);
+static int take_trailer_signature(
+	struct aws_chunked *chunked, struct span value, struct error *err);
+static int take_trailer(
+	struct aws_chunked *chunked, struct span name, struct span value, struct error *err);
+static enum sink_result step_end(struct aws_chunked *chunked, struct span rest, struct error *err);
+static int chunked_finish(struct body_sink *sink, struct error *err);
+static int check_end(struct aws_chunked *chunked, struct error *err);
+static void forget(struct aws_chunked *chunked);
+static void chunked_abort(struct body_sink *sink);
+
+struct body_sink *aws_chunked_new(struct exchange *exchange, struct body_sink *inner)
 {
-	return error_set(err, ERROR_INCOMPLETE_BODY,
-		"The aws-chunked framing of the body is damaged or incomplete: %s.", what);
+	struct aws_chunked *const chunked = arena_take(exchange->arena, sizeof *chunked);
+	/* a request's arena has room when its body begins: headers are capped far below it */
+	ASSERT(chunked != NULL);
+	chunked->sink = (struct body_sink){chunked_write, chunked_finish, chunked_abort};
+	chunked->exchange = exchange;
+	chunked->inner = inner;
+	chunked->is_signed = exchange->payload_rule != PAYLOAD_CHUNKED;
+	chunked->signs_trailer = exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED_TRAILER;
+	buffer_init(&chunked->trailer_lines, TRAILER_MAX_BYTES);
+	if (chunked->is_signed) {
+		/* identify lets no other request have this rule */
+		ASSERT(exchange->chunk_seed != NULL);
+		chunked->chain = *exchange->chunk_seed;
+		chunk_signature_wipe(exchange->chunk_seed);
+		chunked->sha256 = sha256_stream_new();
+	}
+	return &chunked->sink;
+}
+
+static enum sink_result chunked_write(struct body_sink *sink, struct span bytes, struct error *err)
+{
+	static enum sink_result (*const steps[STATE_COUNT])(struct aws_chunked * chunked,
+		struct span rest, struct error * err) = {[STATE_SIZE] = step_size,
+		[STATE_DATA] = step_data,
+		[STATE_DATA_END] = step_data_end,
+		[STATE_TRAILER] = step_trailer,
+		[STATE_END] = step_end};
+	struct aws_chunked *const chunked = (struct aws_chunked *)sink;
+	while (chunked->done < bytes.len) {
+		const enum sink_result result = steps[chunked->state](
+			chunked, span_slice(bytes, chunked->done, bytes.len), err);
+		if (result != SINK_TAKEN)
+			return result;
+	}
+	chunked->done = 0;
+	return SINK_TAKEN;
+}
+
+static enum sink_result step_size(struct aws_chunked *chunked, struct span rest, struct error *err)
+{
+	const uint64_t size_before = chunked->size;
+	const int whole = take_line(chunked, rest, err);
+	if (whole <= 0)
+		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
+	if (parse_chunk_line(chunked, line_of(chunked), err) != 0 ||
+		check_size(chunked, size_before, err) != 0)
+		return SINK_FAILED;
+	chunked->number++;
+	chunked->left = chunked->size;
+	chunked->state = chunked->size > 0 ? STATE_DATA : STATE_TRAILER;
+	if (chunked->size == 0 && check_chunk_signature(chunked, err) != 0)
+		return SINK_FAILED;
+	return SINK_TAKEN;
 }
 
 /* Collects up to the line feed. 1: the line is whole, without its feed; 0: more must come; -1. */
@@ -58,28 +138,10 @@ static int take_line(struct aws_chunked *chunked, struct span rest, struct error
 	return feed >= 0;
 }
 
-static struct span line_of(struct aws_chunked *chunked)
+static int broken(struct error *err, const char *what)
 {
-	const struct span line = span_of(chunked->line, chunked->line_len);
-	chunked->line_len = 0;
-	return line;
-}
-
-static int parse_size(struct span digits, uint64_t *out)
-{
-	uint64_t size = 0;
-	for (size_t i = 0; i < digits.len; i++) {
-		const char c = (char)digits.data[i];
-		const int digit = c >= '0' && c <= '9' ? c - '0'
-			: c >= 'a' && c <= 'f'         ? c - 'a' + 10
-			: c >= 'A' && c <= 'F'         ? c - 'A' + 10
-						       : -1;
-		if (digit < 0 || size >> 56 != 0)
-			return -1;
-		size = size << 4 | (uint64_t)digit;
-	}
-	*out = size;
-	return digits.len > 0 ? 0 : -1;
+	return error_set(err, ERROR_INCOMPLETE_BODY,
+		"The aws-chunked framing of the body is damaged or incomplete: %s.", what);
 }
 
 /* "HEX" or "HEX;chunk-signature=SIG"; extensions of unsigned chunks mean nothing. */
@@ -101,6 +163,30 @@ static int parse_chunk_line(struct aws_chunked *chunked, struct span line, struc
 		return broken(err, "a chunk has no chunk-signature of 64 digits");
 	memcpy(chunked->given, extension.data + name.len, SIGNATURE_V4_CHARACTERS);
 	return 0;
+}
+
+static int parse_size(struct span digits, uint64_t *out)
+{
+	uint64_t size = 0;
+	for (size_t i = 0; i < digits.len; i++) {
+		const char c = (char)digits.data[i];
+		const int digit = c >= '0' && c <= '9' ? c - '0'
+			: c >= 'a' && c <= 'f'         ? c - 'a' + 10
+			: c >= 'A' && c <= 'F'         ? c - 'A' + 10
+						       : -1;
+		if (digit < 0 || size >> 56 != 0)
+			return -1;
+		size = size << 4 | (uint64_t)digit;
+	}
+	*out = size;
+	return digits.len > 0 ? 0 : -1;
+}
+
+static struct span line_of(struct aws_chunked *chunked)
+{
+	const struct span line = span_of(chunked->line, chunked->line_len);
+	chunked->line_len = 0;
+	return line;
 }
 
 static int check_size(struct aws_chunked *chunked, uint64_t size_before, struct error *err)
@@ -126,15 +212,6 @@ static int check_size(struct aws_chunked *chunked, uint64_t size_before, struct 
 	return 0;
 }
 
-static int refuse_signature(
-	struct aws_chunked *chunked, struct span given, const char *what, struct error *err)
-{
-	exchange_error_field(chunked->exchange, "AWSAccessKeyId", chunked->chain.key_id);
-	exchange_error_field(chunked->exchange, "SignatureProvided", given);
-	return error_set(err, ERROR_SIGNATURE,
-		"The signature of %s is not the one that this key makes for it.", what);
-}
-
 static int check_chunk_signature(struct aws_chunked *chunked, struct error *err)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -147,21 +224,13 @@ static int check_chunk_signature(struct aws_chunked *chunked, struct error *err)
 		: refuse_signature(chunked, given, "a chunk", err);
 }
 
-static enum sink_result step_size(struct aws_chunked *chunked, struct span rest, struct error *err)
+static int refuse_signature(
+	struct aws_chunked *chunked, struct span given, const char *what, struct error *err)
 {
-	const uint64_t size_before = chunked->size;
-	const int whole = take_line(chunked, rest, err);
-	if (whole <= 0)
-		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
-	if (parse_chunk_line(chunked, line_of(chunked), err) != 0 ||
-		check_size(chunked, size_before, err) != 0)
-		return SINK_FAILED;
-	chunked->number++;
-	chunked->left = chunked->size;
-	chunked->state = chunked->size > 0 ? STATE_DATA : STATE_TRAILER;
-	if (chunked->size == 0 && check_chunk_signature(chunked, err) != 0)
-		return SINK_FAILED;
-	return SINK_TAKEN;
+	exchange_error_field(chunked->exchange, "AWSAccessKeyId", chunked->chain.key_id);
+	exchange_error_field(chunked->exchange, "SignatureProvided", given);
+	return error_set(err, ERROR_SIGNATURE,
+		"The signature of %s is not the one that this key makes for it.", what);
 }
 
 static enum sink_result step_data(struct aws_chunked *chunked, struct span rest, struct error *err)
@@ -194,6 +263,49 @@ static enum sink_result step_data_end(
 	if (chunked->data_end_seen == 0)
 		chunked->state = STATE_SIZE;
 	return SINK_TAKEN;
+}
+
+static enum sink_result step_trailer(
+	struct aws_chunked *chunked, struct span rest, struct error *err)
+{
+	const int whole = take_line(chunked, rest, err);
+	if (whole < 0)
+		return SINK_FAILED;
+	return whole == 0 || take_end_line(chunked, line_of(chunked), err) == 0 ? SINK_TAKEN
+										: SINK_FAILED;
+}
+
+/* A line of the end, be it the empty one. */
+static int take_end_line(struct aws_chunked *chunked, struct span line, struct error *err)
+{
+	if (line.len > 0 && line.data[line.len - 1] == '\r')
+		line = span_slice(line, 0, line.len - 1);
+	if (line.len > 0)
+		return take_trailer_line(chunked, line, err);
+	const bool is_gap = chunked->signs_trailer && chunked->has_trailer &&
+		!chunked->has_trailer_signature && !chunked->has_gap;
+	chunked->has_gap = chunked->has_gap || is_gap;
+	if (!is_gap)
+		chunked->state = STATE_END;
+	return 0;
+}
+
+static int take_trailer_line(struct aws_chunked *chunked, struct span line, struct error *err)
+{
+	const ptrdiff_t colon = span_find(line, ':');
+	if (colon <= 0)
+		return malformed_trailer(err, "a line is not of the form name:value");
+	const struct span name = span_slice(line, 0, (size_t)colon);
+	const struct span value = span_trim(span_slice(line, (size_t)colon + 1, line.len));
+	if (span_equal_nocase(name, "x-amz-trailer-signature"))
+		return take_trailer_signature(chunked, value, err);
+	buffer_add_span(&chunked->trailer_lines, name);
+	buffer_add_byte(&chunked->trailer_lines, ':');
+	buffer_add_span(&chunked->trailer_lines, value);
+	buffer_add_byte(&chunked->trailer_lines, '\n');
+	if (buffer_failed(&chunked->trailer_lines))
+		return malformed_trailer(err, "it is too long");
+	return take_trailer(chunked, name, value, err);
 }
 
 static int malformed_trailer(struct error *err, const char *what)
@@ -230,49 +342,6 @@ static int take_trailer(
 	return 0;
 }
 
-static int take_trailer_line(struct aws_chunked *chunked, struct span line, struct error *err)
-{
-	const ptrdiff_t colon = span_find(line, ':');
-	if (colon <= 0)
-		return malformed_trailer(err, "a line is not of the form name:value");
-	const struct span name = span_slice(line, 0, (size_t)colon);
-	const struct span value = span_trim(span_slice(line, (size_t)colon + 1, line.len));
-	if (span_equal_nocase(name, "x-amz-trailer-signature"))
-		return take_trailer_signature(chunked, value, err);
-	buffer_add_span(&chunked->trailer_lines, name);
-	buffer_add_byte(&chunked->trailer_lines, ':');
-	buffer_add_span(&chunked->trailer_lines, value);
-	buffer_add_byte(&chunked->trailer_lines, '\n');
-	if (buffer_failed(&chunked->trailer_lines))
-		return malformed_trailer(err, "it is too long");
-	return take_trailer(chunked, name, value, err);
-}
-
-/* A line of the end, be it the empty one. */
-static int take_end_line(struct aws_chunked *chunked, struct span line, struct error *err)
-{
-	if (line.len > 0 && line.data[line.len - 1] == '\r')
-		line = span_slice(line, 0, line.len - 1);
-	if (line.len > 0)
-		return take_trailer_line(chunked, line, err);
-	const bool is_gap = chunked->signs_trailer && chunked->has_trailer &&
-		!chunked->has_trailer_signature && !chunked->has_gap;
-	chunked->has_gap = chunked->has_gap || is_gap;
-	if (!is_gap)
-		chunked->state = STATE_END;
-	return 0;
-}
-
-static enum sink_result step_trailer(
-	struct aws_chunked *chunked, struct span rest, struct error *err)
-{
-	const int whole = take_line(chunked, rest, err);
-	if (whole < 0)
-		return SINK_FAILED;
-	return whole == 0 || take_end_line(chunked, line_of(chunked), err) == 0 ? SINK_TAKEN
-										: SINK_FAILED;
-}
-
 static enum sink_result step_end(struct aws_chunked *chunked, struct span rest, struct error *err)
 {
 	(void)chunked;
@@ -281,23 +350,16 @@ static enum sink_result step_end(struct aws_chunked *chunked, struct span rest, 
 	return SINK_FAILED;
 }
 
-static enum sink_result chunked_write(struct body_sink *sink, struct span bytes, struct error *err)
+static int chunked_finish(struct body_sink *sink, struct error *err)
 {
-	static enum sink_result (*const steps[STATE_COUNT])(struct aws_chunked * chunked,
-		struct span rest, struct error * err) = {[STATE_SIZE] = step_size,
-		[STATE_DATA] = step_data,
-		[STATE_DATA_END] = step_data_end,
-		[STATE_TRAILER] = step_trailer,
-		[STATE_END] = step_end};
 	struct aws_chunked *const chunked = (struct aws_chunked *)sink;
-	while (chunked->done < bytes.len) {
-		const enum sink_result result = steps[chunked->state](
-			chunked, span_slice(bytes, chunked->done, bytes.len), err);
-		if (result != SINK_TAKEN)
-			return result;
-	}
-	chunked->done = 0;
-	return SINK_TAKEN;
+	if (check_end(chunked, err) != 0)
+		return -1; /* abort follows and frees the rest */
+	chunked->exchange->trailer = chunked->trailer;
+	const int finished = chunked->inner->finish(chunked->inner, err);
+	if (finished == 0)
+		forget(chunked);
+	return finished;
 }
 
 static int check_end(struct aws_chunked *chunked, struct error *err)
@@ -323,42 +385,9 @@ static void forget(struct aws_chunked *chunked)
 	chunk_signature_wipe(&chunked->chain);
 }
 
-static int chunked_finish(struct body_sink *sink, struct error *err)
-{
-	struct aws_chunked *const chunked = (struct aws_chunked *)sink;
-	if (check_end(chunked, err) != 0)
-		return -1; /* abort follows and frees the rest */
-	chunked->exchange->trailer = chunked->trailer;
-	const int finished = chunked->inner->finish(chunked->inner, err);
-	if (finished == 0)
-		forget(chunked);
-	return finished;
-}
-
 static void chunked_abort(struct body_sink *sink)
 {
 	struct aws_chunked *const chunked = (struct aws_chunked *)sink;
 	forget(chunked);
 	chunked->inner->abort(chunked->inner);
-}
-
-struct body_sink *aws_chunked_new(struct exchange *exchange, struct body_sink *inner)
-{
-	struct aws_chunked *const chunked = arena_take(exchange->arena, sizeof *chunked);
-	/* a request's arena has room when its body begins: headers are capped far below it */
-	ASSERT(chunked != NULL);
-	chunked->sink = (struct body_sink){chunked_write, chunked_finish, chunked_abort};
-	chunked->exchange = exchange;
-	chunked->inner = inner;
-	chunked->is_signed = exchange->payload_rule != PAYLOAD_CHUNKED;
-	chunked->signs_trailer = exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED_TRAILER;
-	buffer_init(&chunked->trailer_lines, TRAILER_MAX_BYTES);
-	if (chunked->is_signed) {
-		/* identify lets no other request have this rule */
-		ASSERT(exchange->chunk_seed != NULL);
-		chunked->chain = *exchange->chunk_seed;
-		chunk_signature_wipe(exchange->chunk_seed);
-		chunked->sha256 = sha256_stream_new();
-	}
-	return &chunked->sink;
 }

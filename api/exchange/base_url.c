@@ -2,6 +2,29 @@
 
 enum { HOST_MAX_BYTES = 300 };
 
+static bool is_secure(struct exchange *exchange);
+static bool is_host(struct span host);
+
+const char *base_url(struct exchange *exchange)
+{
+	if (exchange->context->public_url != NULL)
+		return exchange->context->public_url;
+	const struct span host = span_trim(exchange_header(exchange, "host"));
+	const bool secure = is_secure(exchange);
+	const char *const scheme = secure ? "https" : "http";
+	const char *const url = is_host(host) ? arena_format(exchange->arena, "%s://%.*s", scheme,
+							(int)host.len, (const char *)host.data)
+					      : NULL;
+	return url != NULL ? url : secure ? "https://localhost" : "http://localhost";
+}
+
+/* A proxy that ends TLS says so; plain HTTP comes from there or from this machine. */
+static bool is_secure(struct exchange *exchange)
+{
+	return exchange->secure ||
+		span_equal_text(span_trim(exchange_header(exchange, "x-forwarded-proto")), "https");
+}
+
 /* Whatever else stands there must not end up in a header or in a URL that clients follow. */
 static bool is_host(struct span host)
 {
@@ -15,24 +38,4 @@ static bool is_host(struct span host)
 			return false;
 	}
 	return true;
-}
-
-/* A proxy that ends TLS says so; plain HTTP comes from there or from this machine. */
-static bool is_secure(struct exchange *exchange)
-{
-	return exchange->secure ||
-		span_equal_text(span_trim(exchange_header(exchange, "x-forwarded-proto")), "https");
-}
-
-const char *base_url(struct exchange *exchange)
-{
-	if (exchange->context->public_url != NULL)
-		return exchange->context->public_url;
-	const struct span host = span_trim(exchange_header(exchange, "host"));
-	const bool secure = is_secure(exchange);
-	const char *const scheme = secure ? "https" : "http";
-	const char *const url = is_host(host) ? arena_format(exchange->arena, "%s://%.*s", scheme,
-							(int)host.len, (const char *)host.data)
-					      : NULL;
-	return url != NULL ? url : secure ? "https://localhost" : "http://localhost";
 }

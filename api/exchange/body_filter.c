@@ -17,13 +17,24 @@ struct body_filter {
 	uint64_t received;
 };
 
-/* Of what comes over the wire. The content inside a framing is limited by the one who takes the
- * framing off. */
-static uint64_t most_bytes(const struct exchange *exchange)
+static enum sink_result filter_write(struct body_sink *sink, struct span bytes, struct error *err);
+static uint64_t most_bytes(const struct exchange *exchange);
+static int filter_finish(struct body_sink *sink, struct error *err);
+static int check_whole(struct body_filter *filter, struct error *err);
+static void forget_sha256(struct body_filter *filter);
+static void filter_abort(struct body_sink *sink);
+
+struct body_sink *body_filter_new(struct exchange *exchange, struct body_sink *inner)
 {
-	const uint64_t cap =
-		payload_is_chunked(exchange) ? UINT64_MAX : exchange->context->put_max_bytes;
-	return exchange->has_length && exchange->length < cap ? exchange->length : cap;
+	struct body_filter *const filter = arena_take(exchange->arena, sizeof *filter);
+	/* a request's arena has room when its body begins: headers are capped far below it */
+	ASSERT(filter != NULL);
+	filter->sink = (struct body_sink){filter_write, filter_finish, filter_abort};
+	filter->exchange = exchange;
+	filter->inner = payload_is_chunked(exchange) ? aws_chunked_new(exchange, inner) : inner;
+	if (exchange->payload_rule == PAYLOAD_SHA256)
+		filter->sha256 = sha256_stream_new();
+	return &filter->sink;
 }
 
 static enum sink_result filter_write(struct body_sink *sink, struct span bytes, struct error *err)
@@ -42,6 +53,27 @@ static enum sink_result filter_write(struct body_sink *sink, struct span bytes, 
 	if (filter->sha256 != NULL)
 		sha256_stream_add(filter->sha256, bytes);
 	return SINK_TAKEN;
+}
+
+/* Of what comes over the wire. The content inside a framing is limited by the one who takes the
+ * framing off. */
+static uint64_t most_bytes(const struct exchange *exchange)
+{
+	const uint64_t cap =
+		payload_is_chunked(exchange) ? UINT64_MAX : exchange->context->put_max_bytes;
+	return exchange->has_length && exchange->length < cap ? exchange->length : cap;
+}
+
+static int filter_finish(struct body_sink *sink, struct error *err)
+{
+	struct body_filter *const filter = (struct body_filter *)sink;
+	const int outcome = check_whole(filter, err);
+	if (outcome != 0)
+		return outcome; /* abort follows and frees the rest */
+	const int finished = filter->inner->finish(filter->inner, err);
+	if (finished == 0)
+		forget_sha256(filter);
+	return finished;
 }
 
 static int check_whole(struct body_filter *filter, struct error *err)
@@ -73,34 +105,9 @@ static void forget_sha256(struct body_filter *filter)
 	filter->sha256 = NULL;
 }
 
-static int filter_finish(struct body_sink *sink, struct error *err)
-{
-	struct body_filter *const filter = (struct body_filter *)sink;
-	const int outcome = check_whole(filter, err);
-	if (outcome != 0)
-		return outcome; /* abort follows and frees the rest */
-	const int finished = filter->inner->finish(filter->inner, err);
-	if (finished == 0)
-		forget_sha256(filter);
-	return finished;
-}
-
 static void filter_abort(struct body_sink *sink)
 {
 	struct body_filter *const filter = (struct body_filter *)sink;
 	forget_sha256(filter);
 	filter->inner->abort(filter->inner);
-}
-
-struct body_sink *body_filter_new(struct exchange *exchange, struct body_sink *inner)
-{
-	struct body_filter *const filter = arena_take(exchange->arena, sizeof *filter);
-	/* a request's arena has room when its body begins: headers are capped far below it */
-	ASSERT(filter != NULL);
-	filter->sink = (struct body_sink){filter_write, filter_finish, filter_abort};
-	filter->exchange = exchange;
-	filter->inner = payload_is_chunked(exchange) ? aws_chunked_new(exchange, inner) : inner;
-	if (exchange->payload_rule == PAYLOAD_SHA256)
-		filter->sha256 = sha256_stream_new();
-	return &filter->sink;
 }

@@ -28,6 +28,10 @@ struct body_job {              /* in the exchange's arena */
 	_Atomic int state; /* of enum job_state */
 };
 
+static void run(struct helper_job *job);
+static bool is_displaced(const struct exchange *exchange);
+static enum next refuse(struct exchange *exchange);
+
 struct body_work *body_work_start(unsigned threads)
 {
 	struct body_work *const work = memory_new(sizeof(*work));
@@ -47,29 +51,6 @@ bool body_work_is_for(const struct exchange *exchange)
 {
 	return exchange->context->body_work != NULL &&
 		exchange->small_body.len > BODY_WORK_LEAST_BYTES;
-}
-
-/* Its connection was cut to make room: nobody hears what becomes of it. */
-static bool is_displaced(const struct exchange *exchange)
-{
-	struct share_pool *const pool = exchange->context->shares.bodies;
-	return pool != NULL && share_is_displaced(pool, &exchange->body_hold);
-}
-
-static enum next refuse(struct exchange *exchange)
-{
-	struct error err = {0};
-	error_set(&err, ERROR_BUSY,
-		"Others need the memory of this request, whose caller has more than its part. Try again.");
-	return exchange_fail(exchange, &err);
-}
-
-static void run(struct helper_job *job)
-{
-	struct body_job *const body = (struct body_job *)job;
-	struct exchange *const exchange = body->exchange;
-	body->next = is_displaced(exchange) ? refuse(exchange) : body->finish(exchange);
-	exchange->ops->wake(exchange); /* nothing of it may be touched from here on */
 }
 
 enum next body_work_run(struct exchange *exchange, enum next (*finish)(struct exchange *exchange))
@@ -104,4 +85,27 @@ bool body_job_keeps_wake(struct body_job *job)
 bool body_job_is_over(struct body_job *job)
 {
 	return atomic_load(&job->state) == JOB_OVER;
+}
+
+static void run(struct helper_job *job)
+{
+	struct body_job *const body = (struct body_job *)job;
+	struct exchange *const exchange = body->exchange;
+	body->next = is_displaced(exchange) ? refuse(exchange) : body->finish(exchange);
+	exchange->ops->wake(exchange); /* nothing of it may be touched from here on */
+}
+
+/* Its connection was cut to make room: nobody hears what becomes of it. */
+static bool is_displaced(const struct exchange *exchange)
+{
+	struct share_pool *const pool = exchange->context->shares.bodies;
+	return pool != NULL && share_is_displaced(pool, &exchange->body_hold);
+}
+
+static enum next refuse(struct exchange *exchange)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_BUSY,
+		"Others need the memory of this request, whose caller has more than its part. Try again.");
+	return exchange_fail(exchange, &err);
 }

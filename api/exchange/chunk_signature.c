@@ -6,26 +6,8 @@
 
 enum { TEXT_MAX_BYTES = 4096 };
 
-/* `hashes`: what follows the previous signature, one hash or two. */
-static bool check(
-	struct chunk_signature *chain, const char *algorithm, const char *hashes, struct span given)
-{
-	uint8_t expected[SHA256_BYTES];
-	uint8_t parsed[SHA256_BYTES];
-	struct buffer text;
-	buffer_init(&text, TEXT_MAX_BYTES);
-	buffer_format(&text, "%s\n%.*s\n%.*s\n%s\n%s", algorithm, (int)chain->date.len,
-		(const char *)chain->date.data, (int)chain->scope.len,
-		(const char *)chain->scope.data, chain->previous, hashes);
-	hmac_sha256(span_of(chain->key, sizeof chain->key), buffer_span(&text), expected);
-	const bool good = !buffer_failed(&text) && decode_hex(given, parsed, sizeof parsed) &&
-		span_equal_secret(
-			span_of(expected, sizeof expected), span_of(parsed, sizeof parsed));
-	buffer_release(&text);
-	if (good)
-		encode_hex(span_of(expected, sizeof expected), chain->previous);
-	return good;
-}
+static bool check(struct chunk_signature *chain, const char *algorithm, const char *hashes,
+	struct span given);
 
 bool chunk_signature_check(
 	struct chunk_signature *chain, const uint8_t chunk_sha256[SHA256_BYTES], struct span given)
@@ -51,4 +33,25 @@ bool chunk_signature_check_trailer(
 void chunk_signature_wipe(struct chunk_signature *chain)
 {
 	explicit_bzero(chain->key, sizeof chain->key);
+}
+
+/* `hashes`: what follows the previous signature, one hash or two. */
+static bool check(
+	struct chunk_signature *chain, const char *algorithm, const char *hashes, struct span given)
+{
+	uint8_t expected[SHA256_BYTES];
+	uint8_t parsed[SHA256_BYTES];
+	struct buffer text;
+	buffer_init(&text, TEXT_MAX_BYTES);
+	buffer_format(&text, "%s\n%.*s\n%.*s\n%s\n%s", algorithm, (int)chain->date.len,
+		(const char *)chain->date.data, (int)chain->scope.len,
+		(const char *)chain->scope.data, chain->previous, hashes);
+	hmac_sha256(span_of(chain->key, sizeof chain->key), buffer_span(&text), expected);
+	const bool good = !buffer_failed(&text) && decode_hex(given, parsed, sizeof parsed) &&
+		span_equal_secret(
+			span_of(expected, sizeof expected), span_of(parsed, sizeof parsed));
+	buffer_release(&text);
+	if (good)
+		encode_hex(span_of(expected, sizeof expected), chain->previous);
+	return good;
 }

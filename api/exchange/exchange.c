@@ -15,6 +15,39 @@
 
 enum { HEADER_VALUE_MAX_BYTES = 8192, FIRST_HEADERS = 16 };
 
+typedef bool equal_fn(struct span a, const char *text);
+
+/* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of
+ * copies there. */
+struct small_sink {
+	struct body_sink sink;
+	struct exchange *exchange;
+};
+
+static void read_query(struct exchange *exchange);
+static bool decode_component(struct exchange *exchange, struct span text, struct span *out);
+static bool is_plain(struct span text);
+static bool find_query(
+	struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value);
+static bool is_hoisted(struct span name);
+static bool declared_length(const struct exchange *exchange, uint64_t *out);
+static int check_length(const struct exchange *exchange, uint64_t length, struct error *err);
+static enum next take_body(struct exchange *exchange, struct body_sink *sink);
+static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err);
+static int take_share(struct exchange *exchange, size_t bytes, struct error *err);
+static int small_finish(struct body_sink *sink, struct error *err);
+static void small_abort(struct body_sink *sink);
+static void drop_small_body(struct exchange *exchange);
+static void displace_body(struct share_hold *hold);
+static bool grow_headers(struct exchange *exchange);
+static void start_reply(struct exchange *exchange, int status);
+static int failure_status(
+	const struct exchange *exchange, const struct error *err, const struct error_row *row);
+static enum log_level failure_level(const struct error *err);
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row);
+static bool has_reply_header(const struct exchange *exchange, const char *name);
+
 struct bucket_ref exchange_bucket(const struct exchange *exchange)
 {
 	return (struct bucket_ref){.name = exchange->parameters[0], .id = exchange->bucket_id};
@@ -35,48 +68,6 @@ void exchange_drop_call(struct exchange *exchange)
 	exchange->call = NULL;
 }
 
-static bool is_plain(struct span text)
-{
-	return span_find(text, '%') < 0 && span_find(text, '+') < 0;
-}
-
-static bool decode_component(struct exchange *exchange, struct span text, struct span *out)
-{
-	struct buffer decoded;
-	if (is_plain(text)) {
-		*out = text;
-		return true;
-	}
-	buffer_init(&decoded, text.len + 1);
-	const bool good = decode_percent(text, true, &decoded) && !buffer_failed(&decoded);
-	if (good)
-		*out = arena_copy(exchange->arena, buffer_span(&decoded));
-	buffer_release(&decoded);
-	return good;
-}
-
-/* The router asks for many names: the query is taken apart once. */
-static void read_query(struct exchange *exchange)
-{
-	struct span rest = exchange->query;
-	struct span pair;
-	size_t most = 1;
-	for (size_t i = 0; i < rest.len; i++)
-		most += rest.data[i] == '&';
-	exchange->query_parameters =
-		arena_take_array(exchange->arena, most, sizeof *exchange->query_parameters);
-	while (exchange->query_parameters != NULL && span_split(&rest, '&', &pair)) {
-		const ptrdiff_t equals = span_find(pair, '=');
-		struct query_parameter *const out =
-			&exchange->query_parameters[exchange->query_parameter_count];
-		out->name = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
-		out->value = equals < 0 ? span_slice(pair, pair.len, 0)
-					: span_slice(pair, (size_t)equals + 1, pair.len);
-		if (pair.len > 0 && decode_component(exchange, out->name, &out->name))
-			exchange->query_parameter_count++;
-	}
-}
-
 const struct query_parameter *exchange_query_parameters(
 	struct exchange *exchange, size_t *out_count)
 {
@@ -84,20 +75,6 @@ const struct query_parameter *exchange_query_parameters(
 		read_query(exchange);
 	*out_count = exchange->query_parameter_count;
 	return exchange->query_parameters;
-}
-
-typedef bool equal_fn(struct span a, const char *text);
-
-static bool find_query(
-	struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
-{
-	size_t count;
-	const struct query_parameter *const parameters =
-		exchange_query_parameters(exchange, &count);
-	for (size_t i = 0; i < count; i++)
-		if (equal(parameters[i].name, name))
-			return decode_component(exchange, parameters[i].value, out_value);
-	return false;
 }
 
 bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value)
@@ -108,23 +85,6 @@ bool exchange_query(struct exchange *exchange, const char *name, struct span *ou
 bool exchange_query_nocase(struct exchange *exchange, const char *name, struct span *out_value)
 {
 	return find_query(exchange, name, span_equal_nocase, out_value);
-}
-
-/* What of a presigned query stands for a header. The signature's own parameters do not, and
- * checksums neither: who presigns a PUT has no body yet, and some put the checksum of nothing
- * there. */
-static bool is_hoisted(struct span name)
-{
-	static const char *const others[] = {"x-amz-algorithm", "x-amz-checksum-",
-		"x-amz-content-sha256", "x-amz-credential", "x-amz-date", "x-amz-expires",
-		"x-amz-sdk-", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders",
-		"x-amz-trailer"};
-	if (!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
-		return false;
-	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-		if (span_equal_nocase(span_slice(name, 0, strlen(others[i])), others[i]))
-			return false;
-	return true;
 }
 
 struct span exchange_header(struct exchange *exchange, const char *name)
@@ -150,38 +110,6 @@ void exchange_each_header(struct exchange *exchange,
 	}
 }
 
-static void drop_small_body(struct exchange *exchange)
-{
-	buffer_release(&exchange->small_body);
-	if (exchange->context->shares.bodies != NULL)
-		share_give(exchange->context->shares.bodies, &exchange->body_hold);
-}
-
-/* The content's own length: framing is not counted. Requests that did not pass identify (tests of
- * handlers) have Content-Length alone. */
-static bool declared_length(const struct exchange *exchange, uint64_t *out)
-{
-	*out = exchange->has_body_length ? exchange->body_length : exchange->length;
-	return exchange->has_body_length || (exchange->has_length && !payload_is_chunked(exchange));
-}
-
-static enum next take_body(struct exchange *exchange, struct body_sink *sink)
-{
-	exchange->sink = body_filter_new(exchange, sink);
-	return NEXT_BODY;
-}
-
-/* Of content whose length is known: whether it may come. */
-static int check_length(const struct exchange *exchange, uint64_t length, struct error *err)
-{
-	const uint64_t cap = exchange->context->put_max_bytes;
-	if (length <= cap)
-		return store_check_room(exchange->context->store, length, err);
-	return error_set(err, ERROR_TOO_LARGE,
-		"the declared body of %llu bytes is over the limit of %llu bytes",
-		(unsigned long long)length, (unsigned long long)cap);
-}
-
 enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
 {
 	struct error err = {0};
@@ -190,50 +118,6 @@ enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
 		return take_body(exchange, sink);
 	sink->abort(sink);
 	return exchange_fail(exchange, &err);
-}
-
-/* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of
- * copies there. */
-struct small_sink {
-	struct body_sink sink;
-	struct exchange *exchange;
-};
-
-static int take_share(struct exchange *exchange, size_t bytes, struct error *err)
-{
-	struct share_pool *const pool = exchange->context->shares.bodies;
-	if (pool == NULL || share_take(pool, &exchange->body_hold, caller_of(exchange), bytes))
-		return 0;
-	return error_set(err, ERROR_BUSY,
-		"The server holds as many request bodies as it may, and this caller has its part. Try again.");
-}
-
-static void displace_body(struct share_hold *hold)
-{
-	struct exchange *const exchange =
-		(struct exchange *)((char *)hold - offsetof(struct exchange, body_hold));
-	exchange->ops->cut(exchange);
-}
-
-static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err)
-{
-	struct exchange *const exchange = ((struct small_sink *)sink)->exchange;
-	if (take_share(exchange, bytes.len, err) != 0)
-		return SINK_FAILED;
-	buffer_add_span(&exchange->small_body, bytes);
-	return buffer_check(&exchange->small_body, "the request body", err) == 0 ? SINK_TAKEN
-										 : SINK_FAILED;
-}
-
-static int small_finish(struct body_sink *sink, struct error *err)
-{
-	(void)sink, (void)err;
-	return 0;
-}
-
-static void small_abort(struct body_sink *sink)
-{
-	drop_small_body(((struct small_sink *)sink)->exchange);
 }
 
 enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
@@ -262,26 +146,6 @@ struct span exchange_body(const struct exchange *exchange)
 	return buffer_span(&exchange->small_body);
 }
 
-static bool grow_headers(struct exchange *exchange)
-{
-	struct reply *const reply = &exchange->reply;
-	const size_t doubled =
-		reply->header_capacity > 0 ? 2 * reply->header_capacity : FIRST_HEADERS;
-	const size_t capacity =
-		doubled < EXCHANGE_REPLY_HEADERS_MAX ? doubled : EXCHANGE_REPLY_HEADERS_MAX;
-	if (capacity == reply->header_count)
-		return false;
-	struct reply_header *const headers =
-		arena_take_array(exchange->arena, capacity, sizeof *headers);
-	if (headers == NULL)
-		return false;
-	if (reply->header_count > 0)
-		memcpy(headers, reply->headers, reply->header_count * sizeof *headers);
-	reply->headers = headers;
-	reply->header_capacity = capacity;
-	return true;
-}
-
 void exchange_add_header(struct exchange *exchange, const char *name, const char *value)
 {
 	struct reply *const reply = &exchange->reply;
@@ -292,18 +156,6 @@ void exchange_add_header(struct exchange *exchange, const char *name, const char
 	reply->headers[reply->header_count].name = name;
 	reply->headers[reply->header_count].value = value;
 	reply->header_count++;
-}
-
-/* A reply is decided once; a failure may still take the place of what was prepared. */
-static void start_reply(struct exchange *exchange, int status)
-{
-	struct reply *const reply = &exchange->reply;
-	if (reply->source != NULL)
-		reply->source->close(reply->source);
-	reply->source = NULL;
-	reply->status = status;
-	reply->content_type = NULL;
-	reply->body = (struct span){NULL, 0};
 }
 
 enum next exchange_reply_empty(struct exchange *exchange, int status)
@@ -361,45 +213,6 @@ enum next exchange_reply_stream(
 unsigned exchange_pause_seconds(const struct exchange *exchange)
 {
 	return 2 + (unsigned char)exchange->request_id[0] % 4;
-}
-
-static bool has_reply_header(const struct exchange *exchange, const char *name)
-{
-	for (size_t i = 0; i < exchange->reply.header_count; i++)
-		if (strcmp(exchange->reply.headers[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-/* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
-static int failure_status(
-	const struct exchange *exchange, const struct error *err, const struct error_row *row)
-{
-	const _Atomic bool *const stopping = exchange->context->stopping;
-	if (exchange->face == &face_s3)
-		return row->status;
-	if (err->kind == ERROR_BUSY && exchange->face->busy_status != 0 &&
-		(stopping == NULL || !*stopping))
-		return exchange->face->busy_status;
-	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0
-		? exchange->face->full_status
-		: row->json_status;
-}
-
-/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do
- * must not fill its log. */
-static enum log_level failure_level(const struct error *err)
-{
-	return err->kind == ERROR_BUSY || err->kind == ERROR_UNSUPPORTED ? LOG_INFO : LOG_ERROR;
-}
-
-/* How full the disk is, is nothing for strangers. */
-static void write_error(
-	struct exchange *exchange, const struct error *err, const struct error_row *row)
-{
-	static const struct error full = {.kind = ERROR_NO_SPACE};
-	const bool hides_room = err->kind == ERROR_NO_SPACE && exchange->principal == NULL;
-	exchange->face->write_error(exchange, hides_room ? &full : err, row);
 }
 
 enum next exchange_fail(struct exchange *exchange, const struct error *err)
@@ -486,4 +299,215 @@ void exchange_wake(struct exchange *exchange)
 void exchange_wake_owner(void *exchange)
 {
 	exchange_wake(exchange);
+}
+
+/* The router asks for many names: the query is taken apart once. */
+static void read_query(struct exchange *exchange)
+{
+	struct span rest = exchange->query;
+	struct span pair;
+	size_t most = 1;
+	for (size_t i = 0; i < rest.len; i++)
+		most += rest.data[i] == '&';
+	exchange->query_parameters =
+		arena_take_array(exchange->arena, most, sizeof *exchange->query_parameters);
+	while (exchange->query_parameters != NULL && span_split(&rest, '&', &pair)) {
+		const ptrdiff_t equals = span_find(pair, '=');
+		struct query_parameter *const out =
+			&exchange->query_parameters[exchange->query_parameter_count];
+		out->name = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
+		out->value = equals < 0 ? span_slice(pair, pair.len, 0)
+					: span_slice(pair, (size_t)equals + 1, pair.len);
+		if (pair.len > 0 && decode_component(exchange, out->name, &out->name))
+			exchange->query_parameter_count++;
+	}
+}
+
+static bool decode_component(struct exchange *exchange, struct span text, struct span *out)
+{
+	struct buffer decoded;
+	if (is_plain(text)) {
+		*out = text;
+		return true;
+	}
+	buffer_init(&decoded, text.len + 1);
+	const bool good = decode_percent(text, true, &decoded) && !buffer_failed(&decoded);
+	if (good)
+		*out = arena_copy(exchange->arena, buffer_span(&decoded));
+	buffer_release(&decoded);
+	return good;
+}
+
+static bool is_plain(struct span text)
+{
+	return span_find(text, '%') < 0 && span_find(text, '+') < 0;
+}
+
+static bool find_query(
+	struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
+{
+	size_t count;
+	const struct query_parameter *const parameters =
+		exchange_query_parameters(exchange, &count);
+	for (size_t i = 0; i < count; i++)
+		if (equal(parameters[i].name, name))
+			return decode_component(exchange, parameters[i].value, out_value);
+	return false;
+}
+
+/* What of a presigned query stands for a header. The signature's own parameters do not, and
+ * checksums neither: who presigns a PUT has no body yet, and some put the checksum of nothing
+ * there. */
+static bool is_hoisted(struct span name)
+{
+	static const char *const others[] = {"x-amz-algorithm", "x-amz-checksum-",
+		"x-amz-content-sha256", "x-amz-credential", "x-amz-date", "x-amz-expires",
+		"x-amz-sdk-", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders",
+		"x-amz-trailer"};
+	if (!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
+		return false;
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		if (span_equal_nocase(span_slice(name, 0, strlen(others[i])), others[i]))
+			return false;
+	return true;
+}
+
+/* The content's own length: framing is not counted. Requests that did not pass identify (tests of
+ * handlers) have Content-Length alone. */
+static bool declared_length(const struct exchange *exchange, uint64_t *out)
+{
+	*out = exchange->has_body_length ? exchange->body_length : exchange->length;
+	return exchange->has_body_length || (exchange->has_length && !payload_is_chunked(exchange));
+}
+
+/* Of content whose length is known: whether it may come. */
+static int check_length(const struct exchange *exchange, uint64_t length, struct error *err)
+{
+	const uint64_t cap = exchange->context->put_max_bytes;
+	if (length <= cap)
+		return store_check_room(exchange->context->store, length, err);
+	return error_set(err, ERROR_TOO_LARGE,
+		"the declared body of %llu bytes is over the limit of %llu bytes",
+		(unsigned long long)length, (unsigned long long)cap);
+}
+
+static enum next take_body(struct exchange *exchange, struct body_sink *sink)
+{
+	exchange->sink = body_filter_new(exchange, sink);
+	return NEXT_BODY;
+}
+
+static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err)
+{
+	struct exchange *const exchange = ((struct small_sink *)sink)->exchange;
+	if (take_share(exchange, bytes.len, err) != 0)
+		return SINK_FAILED;
+	buffer_add_span(&exchange->small_body, bytes);
+	return buffer_check(&exchange->small_body, "the request body", err) == 0 ? SINK_TAKEN
+										 : SINK_FAILED;
+}
+
+static int take_share(struct exchange *exchange, size_t bytes, struct error *err)
+{
+	struct share_pool *const pool = exchange->context->shares.bodies;
+	if (pool == NULL || share_take(pool, &exchange->body_hold, caller_of(exchange), bytes))
+		return 0;
+	return error_set(err, ERROR_BUSY,
+		"The server holds as many request bodies as it may, and this caller has its part. Try again.");
+}
+
+static int small_finish(struct body_sink *sink, struct error *err)
+{
+	(void)sink, (void)err;
+	return 0;
+}
+
+static void small_abort(struct body_sink *sink)
+{
+	drop_small_body(((struct small_sink *)sink)->exchange);
+}
+
+static void drop_small_body(struct exchange *exchange)
+{
+	buffer_release(&exchange->small_body);
+	if (exchange->context->shares.bodies != NULL)
+		share_give(exchange->context->shares.bodies, &exchange->body_hold);
+}
+
+static void displace_body(struct share_hold *hold)
+{
+	struct exchange *const exchange =
+		(struct exchange *)((char *)hold - offsetof(struct exchange, body_hold));
+	exchange->ops->cut(exchange);
+}
+
+static bool grow_headers(struct exchange *exchange)
+{
+	struct reply *const reply = &exchange->reply;
+	const size_t doubled =
+		reply->header_capacity > 0 ? 2 * reply->header_capacity : FIRST_HEADERS;
+	const size_t capacity =
+		doubled < EXCHANGE_REPLY_HEADERS_MAX ? doubled : EXCHANGE_REPLY_HEADERS_MAX;
+	if (capacity == reply->header_count)
+		return false;
+	struct reply_header *const headers =
+		arena_take_array(exchange->arena, capacity, sizeof *headers);
+	if (headers == NULL)
+		return false;
+	if (reply->header_count > 0)
+		memcpy(headers, reply->headers, reply->header_count * sizeof *headers);
+	reply->headers = headers;
+	reply->header_capacity = capacity;
+	return true;
+}
+
+/* A reply is decided once; a failure may still take the place of what was prepared. */
+static void start_reply(struct exchange *exchange, int status)
+{
+	struct reply *const reply = &exchange->reply;
+	if (reply->source != NULL)
+		reply->source->close(reply->source);
+	reply->source = NULL;
+	reply->status = status;
+	reply->content_type = NULL;
+	reply->body = (struct span){NULL, 0};
+}
+
+/* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
+static int failure_status(
+	const struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	const _Atomic bool *const stopping = exchange->context->stopping;
+	if (exchange->face == &face_s3)
+		return row->status;
+	if (err->kind == ERROR_BUSY && exchange->face->busy_status != 0 &&
+		(stopping == NULL || !*stopping))
+		return exchange->face->busy_status;
+	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0
+		? exchange->face->full_status
+		: row->json_status;
+}
+
+/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do
+ * must not fill its log. */
+static enum log_level failure_level(const struct error *err)
+{
+	return err->kind == ERROR_BUSY || err->kind == ERROR_UNSUPPORTED ? LOG_INFO : LOG_ERROR;
+}
+
+/* How full the disk is, is nothing for strangers. */
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	static const struct error full = {.kind = ERROR_NO_SPACE};
+	const bool hides_room = err->kind == ERROR_NO_SPACE && exchange->principal == NULL;
+	exchange->face->write_error(exchange, hides_room ? &full : err, row);
+}
+
+static bool has_reply_header(const struct exchange *exchange, const char *name)
+{
+	for (size_t i = 0; i < exchange->reply.header_count; i++)
+		if (strcmp(exchange->reply.headers[i].name, name) == 0)
+			return true;
+	return false;
 }

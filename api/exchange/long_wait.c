@@ -4,34 +4,11 @@
 
 #include "api/exchange/caller.h"
 
-static struct step_watch *watch_of(const struct long_wait *wait)
-{
-	return store_step_watch(wait->exchange->context->store);
-}
-
-static int64_t now_ms(const struct long_wait *wait)
-{
-	const struct clock_source *const clock = wait->exchange->context->clock;
-	return clock->monotonic_ms(clock);
-}
-
-static void wake_exchange(struct step_waiter *waiter)
-{
-	exchange_wake(((struct long_wait *)((char *)waiter - offsetof(struct long_wait, waiter)))
-			      ->exchange);
-}
-
-static void displace(struct share_hold *hold)
-{
-	struct long_wait *const wait =
-		(struct long_wait *)((char *)hold - offsetof(struct long_wait, hold));
-	long_wait_interrupt(wait, LONG_WAIT_CROWDED_OUT);
-}
-
-static void hang_up(struct exchange *exchange)
-{
-	long_wait_interrupt(exchange->wait, LONG_WAIT_GONE);
-}
+static void wake_exchange(struct step_waiter *waiter);
+static void displace(struct share_hold *hold);
+static int64_t now_ms(const struct long_wait *wait);
+static void hang_up(struct exchange *exchange);
+static struct step_watch *watch_of(const struct long_wait *wait);
 
 void long_wait_init(
 	struct long_wait *wait, struct exchange *exchange, struct share_pool *pool, int64_t wait_ms)
@@ -105,4 +82,33 @@ void long_wait_leave(struct long_wait *wait)
 {
 	if (wait != NULL && wait->pool != NULL)
 		share_give(wait->pool, &wait->hold);
+}
+
+static void wake_exchange(struct step_waiter *waiter)
+{
+	exchange_wake(((struct long_wait *)((char *)waiter - offsetof(struct long_wait, waiter)))
+			      ->exchange);
+}
+
+static void displace(struct share_hold *hold)
+{
+	struct long_wait *const wait =
+		(struct long_wait *)((char *)hold - offsetof(struct long_wait, hold));
+	long_wait_interrupt(wait, LONG_WAIT_CROWDED_OUT);
+}
+
+static int64_t now_ms(const struct long_wait *wait)
+{
+	const struct clock_source *const clock = wait->exchange->context->clock;
+	return clock->monotonic_ms(clock);
+}
+
+static void hang_up(struct exchange *exchange)
+{
+	long_wait_interrupt(exchange->wait, LONG_WAIT_GONE);
+}
+
+static struct step_watch *watch_of(const struct long_wait *wait)
+{
+	return store_step_watch(wait->exchange->context->store);
 }

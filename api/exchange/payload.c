@@ -19,9 +19,36 @@ static const struct keyword {
 	{"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", PAYLOAD_CHUNKED_SIGNED_TRAILER},
 };
 
+static int read_keyword(struct exchange *exchange, struct span declared, struct error *err);
+static int read_length(struct exchange *exchange, struct error *err);
+static int judge_framing(struct exchange *exchange, struct error *err);
+static bool says_chunked(struct exchange *exchange);
+static int check_route(const struct exchange *exchange, bool signs_chunks, struct error *err);
+static int read_trailer(struct exchange *exchange, struct error *err);
+
 bool payload_is_chunked(const struct exchange *exchange)
 {
 	return exchange->payload_rule >= PAYLOAD_CHUNKED;
+}
+
+int payload_read(
+	struct exchange *exchange, struct span declared, bool signs_chunks, struct error *err)
+{
+	exchange->payload_rule = PAYLOAD_UNSIGNED;
+	exchange->trailer_algorithm = CHECKSUM_NONE;
+	if (declared.data != NULL && read_keyword(exchange, declared, err) != 0)
+		return -1;
+	if (read_length(exchange, err) != 0)
+		return -1;
+	if (!payload_is_chunked(exchange) && judge_framing(exchange, err) != 0)
+		return -1;
+	if (check_route(exchange, signs_chunks, err) != 0 || read_trailer(exchange, err) != 0)
+		return -1;
+	if (!payload_is_chunked(exchange)) {
+		exchange->has_body_length = exchange->has_length;
+		exchange->body_length = exchange->length;
+	}
+	return 0;
 }
 
 static int read_keyword(struct exchange *exchange, struct span declared, struct error *err)
@@ -45,16 +72,6 @@ static int read_keyword(struct exchange *exchange, struct span declared, struct 
 	return 0;
 }
 
-static bool says_chunked(struct exchange *exchange)
-{
-	struct span rest = exchange_header(exchange, "content-encoding");
-	struct span piece;
-	while (span_split(&rest, ',', &piece))
-		if (span_equal_nocase(span_trim(piece), "aws-chunked"))
-			return true;
-	return false;
-}
-
 static int read_length(struct exchange *exchange, struct error *err)
 {
 	const struct span text = exchange_header(exchange, "x-amz-decoded-content-length");
@@ -65,24 +82,6 @@ static int read_length(struct exchange *exchange, struct error *err)
 	exchange_error_field(exchange, "ArgumentValue", text);
 	return error_set(
 		err, ERROR_INVALID, "x-amz-decoded-content-length is not a number of bytes.");
-}
-
-static int read_trailer(struct exchange *exchange, struct error *err)
-{
-	const struct span text = span_trim(exchange_header(exchange, "x-amz-trailer"));
-	if (text.data == NULL || text.len == 0)
-		return exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER
-			? 0
-			: error_set(err, ERROR_INVALID_REQUEST,
-				  "x-amz-content-sha256 speaks of a trailer that no x-amz-trailer announces.");
-	exchange->trailer_algorithm = checksum_by_header(text);
-	if (exchange->trailer_algorithm == CHECKSUM_NONE)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The value specified in the x-amz-trailer header is not supported.");
-	if (!payload_is_chunked(exchange) || exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"x-amz-trailer announces a trailer, but x-amz-content-sha256 says that none comes.");
-	return 0;
 }
 
 /* No keyword said that the body is framed. */
@@ -104,6 +103,16 @@ static int judge_framing(struct exchange *exchange, struct error *err)
 	return 0;
 }
 
+static bool says_chunked(struct exchange *exchange)
+{
+	struct span rest = exchange_header(exchange, "content-encoding");
+	struct span piece;
+	while (span_split(&rest, ',', &piece))
+		if (span_equal_nocase(span_trim(piece), "aws-chunked"))
+			return true;
+	return false;
+}
+
 static int check_route(const struct exchange *exchange, bool signs_chunks, struct error *err)
 {
 	if (!payload_is_chunked(exchange))
@@ -118,22 +127,20 @@ static int check_route(const struct exchange *exchange, bool signs_chunks, struc
 	return 0;
 }
 
-int payload_read(
-	struct exchange *exchange, struct span declared, bool signs_chunks, struct error *err)
+static int read_trailer(struct exchange *exchange, struct error *err)
 {
-	exchange->payload_rule = PAYLOAD_UNSIGNED;
-	exchange->trailer_algorithm = CHECKSUM_NONE;
-	if (declared.data != NULL && read_keyword(exchange, declared, err) != 0)
-		return -1;
-	if (read_length(exchange, err) != 0)
-		return -1;
-	if (!payload_is_chunked(exchange) && judge_framing(exchange, err) != 0)
-		return -1;
-	if (check_route(exchange, signs_chunks, err) != 0 || read_trailer(exchange, err) != 0)
-		return -1;
-	if (!payload_is_chunked(exchange)) {
-		exchange->has_body_length = exchange->has_length;
-		exchange->body_length = exchange->length;
-	}
+	const struct span text = span_trim(exchange_header(exchange, "x-amz-trailer"));
+	if (text.data == NULL || text.len == 0)
+		return exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER
+			? 0
+			: error_set(err, ERROR_INVALID_REQUEST,
+				  "x-amz-content-sha256 speaks of a trailer that no x-amz-trailer announces.");
+	exchange->trailer_algorithm = checksum_by_header(text);
+	if (exchange->trailer_algorithm == CHECKSUM_NONE)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The value specified in the x-amz-trailer header is not supported.");
+	if (!payload_is_chunked(exchange) || exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"x-amz-trailer announces a trailer, but x-amz-content-sha256 says that none comes.");
 	return 0;
 }

@@ -22,11 +22,69 @@ struct batch_files { /* the exchange's state */
 	struct source_access *access;
 };
 
+static int prepare(struct exchange *exchange, struct batch_files *state, struct error *err);
+static struct span account_of(const struct exchange *exchange);
+static int authorise_lines(struct exchange *exchange, struct batch_lines *body, struct error *err);
+static enum next reply(struct exchange *exchange, const struct batch_lines *lines);
+static size_t count_failed(const struct batch_lines *body, const struct batch_line **out_first);
+static void print_failed(struct json_writer *json, const struct batch_lines *body);
+static void print_error(struct exchange *exchange, struct json_writer *json,
+	const struct batch_lines *body, size_t failed, const struct batch_line *first);
+static int may_read(
+	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err);
+
 /* Who shows no key fills no memory: there is no end to such callers. */
 enum next batch_files_begin(struct exchange *exchange)
 {
 	return exchange_accept_small(
 		exchange, exchange->principal != NULL ? REQUEST_MAX_BYTES : STRANGER_MAX_BYTES);
+}
+
+enum next batch_files_finish(struct exchange *exchange)
+{
+	struct error err = {0};
+	struct batch_files *const state = arena_take(exchange->arena, sizeof(*state));
+	if (state == NULL)
+		error_set(&err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+	if (state == NULL || prepare(exchange, state, &err) != 0)
+		return exchange_fail(exchange, &err);
+	exchange->state = state;
+	if (state->body.count == 0)
+		return reply(exchange, &state->body);
+	const struct batch_params params = {
+		.bucket = exchange_bucket(exchange),
+		.account = account_of(exchange),
+		.lines = state->body.lines,
+		.count = state->body.count,
+		.may_read = may_read,
+		.owner = exchange,
+	};
+	return exchange_await(exchange, batch_call(exchange->context->store, &params));
+}
+
+enum next batch_files_resume(struct exchange *exchange)
+{
+	const struct batch_files *const state = exchange->state;
+	struct error err = {0};
+	if (call_outcome(exchange->call, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return reply(exchange, &state->body);
+}
+
+static int prepare(struct exchange *exchange, struct batch_files *state, struct error *err)
+{
+	if (batch_lines_parse(exchange_body(exchange), exchange->context->default_namespace,
+		    account_of(exchange), exchange->arena, &state->body, err) != 0 ||
+		authorise_lines(exchange, &state->body, err) != 0)
+		return -1;
+	state->access = source_access_new(exchange, &state->body, err);
+	return state->access != NULL ? 0 : -1;
+}
+
+static struct span account_of(const struct exchange *exchange)
+{
+	return exchange->principal != NULL ? exchange->principal->namespace
+					   : (struct span){NULL, 0};
 }
 
 /* -1: the store failed, or the caller may write none of the lines. */
@@ -56,6 +114,25 @@ static int authorise_lines(struct exchange *exchange, struct batch_lines *body, 
 	if (refused > 0 && refused == body->count)
 		*err = denied;
 	return refused > 0 && refused == body->count ? -1 : 0;
+}
+
+static enum next reply(struct exchange *exchange, const struct batch_lines *lines)
+{
+	struct buffer body;
+	struct json_writer json;
+	const struct batch_line *first;
+	const size_t failed = count_failed(lines, &first);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_object(&json, NULL);
+	json_writer_bool(&json, "success", failed == 0);
+	json_writer_u64(&json, "processed", lines->count);
+	json_writer_u64(&json, "succeeded", lines->count - failed);
+	print_failed(&json, lines);
+	if (failed > 0)
+		print_error(exchange, &json, lines, failed, first);
+	json_writer_end(&json, '}');
+	return json_reply(exchange, failed == 0 ? 200 : UNPROCESSABLE, &body);
 }
 
 static size_t count_failed(const struct batch_lines *body, const struct batch_line **out_first)
@@ -97,76 +174,10 @@ static void print_error(struct exchange *exchange, struct json_writer *json,
 	json_writer_text(json, "error", span_text(text));
 }
 
-static enum next reply(struct exchange *exchange, const struct batch_lines *lines)
-{
-	struct buffer body;
-	struct json_writer json;
-	const struct batch_line *first;
-	const size_t failed = count_failed(lines, &first);
-	buffer_init(&body, REPLY_MAX_BYTES);
-	json_writer_init(&json, &body);
-	json_writer_object(&json, NULL);
-	json_writer_bool(&json, "success", failed == 0);
-	json_writer_u64(&json, "processed", lines->count);
-	json_writer_u64(&json, "succeeded", lines->count - failed);
-	print_failed(&json, lines);
-	if (failed > 0)
-		print_error(exchange, &json, lines, failed, first);
-	json_writer_end(&json, '}');
-	return json_reply(exchange, failed == 0 ? 200 : UNPROCESSABLE, &body);
-}
-
 static int may_read(
 	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err)
 {
 	struct exchange *const exchange = owner;
 	const struct batch_files *const state = exchange->state;
 	return source_access_allows(state->access, bucket, key, is_current, err);
-}
-
-static struct span account_of(const struct exchange *exchange)
-{
-	return exchange->principal != NULL ? exchange->principal->namespace
-					   : (struct span){NULL, 0};
-}
-
-static int prepare(struct exchange *exchange, struct batch_files *state, struct error *err)
-{
-	if (batch_lines_parse(exchange_body(exchange), exchange->context->default_namespace,
-		    account_of(exchange), exchange->arena, &state->body, err) != 0 ||
-		authorise_lines(exchange, &state->body, err) != 0)
-		return -1;
-	state->access = source_access_new(exchange, &state->body, err);
-	return state->access != NULL ? 0 : -1;
-}
-
-enum next batch_files_finish(struct exchange *exchange)
-{
-	struct error err = {0};
-	struct batch_files *const state = arena_take(exchange->arena, sizeof(*state));
-	if (state == NULL)
-		error_set(&err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
-	if (state == NULL || prepare(exchange, state, &err) != 0)
-		return exchange_fail(exchange, &err);
-	exchange->state = state;
-	if (state->body.count == 0)
-		return reply(exchange, &state->body);
-	const struct batch_params params = {
-		.bucket = exchange_bucket(exchange),
-		.account = account_of(exchange),
-		.lines = state->body.lines,
-		.count = state->body.count,
-		.may_read = may_read,
-		.owner = exchange,
-	};
-	return exchange_await(exchange, batch_call(exchange->context->store, &params));
-}
-
-enum next batch_files_resume(struct exchange *exchange)
-{
-	const struct batch_files *const state = exchange->state;
-	struct error err = {0};
-	if (call_outcome(exchange->call, &err) != 0)
-		return exchange_fail(exchange, &err);
-	return reply(exchange, &state->body);
 }

@@ -17,15 +17,111 @@ struct line_parse {
 	struct error *err;
 };
 
+typedef int read_member_fn(const struct line_parse *parse);
+
+static bool is_blank(struct span text);
+static int parse_line(struct span text, size_t number, struct line_parse parse, struct error *err);
+static int read_line(const struct line_parse *parse);
+static const struct json_node *member(const struct line_parse *parse, const char *name);
+static int read_path(const struct line_parse *parse);
+static int bad_member(const struct line_parse *parse, const char *name, const char *rule);
+static int read_hash(const struct line_parse *parse);
+static int read_time(const struct line_parse *parse);
+static int read_size(const struct line_parse *parse);
+static int read_content_type(const struct line_parse *parse);
+static int read_source(const struct line_parse *parse);
+static int refuse_source(const struct line_parse *parse, const char *reason);
+
+static read_member_fn *const added[] = {
+	read_path, read_hash, read_time, read_size, read_content_type, NULL};
+
+static read_member_fn *const copied[] = {
+	read_path, read_hash, read_time, read_size, read_content_type, read_source, NULL};
+
+static read_member_fn *const deleted[] = {read_path, NULL};
+
+static const struct {
+	const char *name;
+	enum batch_kind kind;
+	read_member_fn *const *members;
+} types[] = {{"addFile", BATCH_ADD, added}, {"copyFile", BATCH_COPY, copied},
+	{"deleteFile", BATCH_DELETE, deleted}, {"judgeDelete", BATCH_JUDGE_DELETE, deleted}};
+
+int batch_lines_parse(struct span body, const char *default_namespace, struct span own,
+	struct arena *arena, struct batch_lines *out, struct error *err)
+{
+	struct line_parse parse = {
+		.default_namespace = default_namespace, .own = own, .arena = arena};
+	struct span rest = body;
+	struct span text;
+	*out = (struct batch_lines){
+		.lines = arena_take_array(arena, BATCH_LINES_MAX, sizeof(*out->lines))};
+	if (out->lines == NULL)
+		return error_set(
+			err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+	for (size_t number = 1; span_split(&rest, '\n', &text); number++) {
+		if (is_blank(text))
+			continue;
+		if (out->count == BATCH_LINES_MAX)
+			return error_set(err, ERROR_INVALID,
+				"The batch has more than %d lines, and nothing was changed.",
+				BATCH_LINES_MAX);
+		parse.out = &out->lines[out->count];
+		if (parse_line(text, number, parse, err) != 0)
+			return -1;
+		out->count++;
+	}
+	return 0;
+}
+
+static bool is_blank(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] != ' ' && text.data[i] != '\t' && text.data[i] != '\r')
+			return false;
+	return true;
+}
+
+static int parse_line(struct span text, size_t number, struct line_parse parse, struct error *err)
+{
+	struct error inner = {0};
+	struct arena *const arena = parse.arena;
+	struct json_node *const root = json_node_parse_within(text, VALUES_MAX, "it", &inner);
+	parse.root = root;
+	parse.err = &inner;
+	const int result = root == NULL ? -1 : read_line(&parse);
+	json_node_free(root);
+	if (result != 0)
+		return error_set(err, ERROR_INVALID,
+			"Line %zu of the batch is malformed, and nothing was changed: %s", number,
+			inner.text);
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.")
+		: 0;
+}
+
+static int read_line(const struct line_parse *parse)
+{
+	struct span type;
+	if (!json_node_is_object(parse->root) || !json_node_text(member(parse, "type"), &type))
+		return error_set(parse->err, ERROR_INVALID, "it must be an object with a type");
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (!span_equal_text(type, types[i].name))
+			continue;
+		parse->out->kind = types[i].kind;
+		for (read_member_fn *const *read = types[i].members; *read != NULL; read++)
+			if ((*read)(parse) != 0)
+				return -1;
+		return 0;
+	}
+	return error_set(parse->err, ERROR_INVALID,
+		"its type must be addFile, copyFile, deleteFile or judgeDelete");
+}
+
 static const struct json_node *member(const struct line_parse *parse, const char *name)
 {
 	const struct json_node *const node = json_node_member(parse->root, name);
 	return node == NULL || json_node_is_null(node) ? NULL : node;
-}
-
-static int bad_member(const struct line_parse *parse, const char *name, const char *rule)
-{
-	return error_set(parse->err, ERROR_INVALID, "%s %s", name, rule);
 }
 
 static int read_path(const struct line_parse *parse)
@@ -35,6 +131,11 @@ static int read_path(const struct line_parse *parse)
 		return bad_member(parse, "path", "must be a text");
 	parse->out->path = arena_copy(parse->arena, path);
 	return tree_path_check(path, parse->err);
+}
+
+static int bad_member(const struct line_parse *parse, const char *name, const char *rule)
+{
+	return error_set(parse->err, ERROR_INVALID, "%s %s", name, rule);
 }
 
 static int read_hash(const struct line_parse *parse)
@@ -85,13 +186,6 @@ static int read_content_type(const struct line_parse *parse)
 	return 0;
 }
 
-static int refuse_source(const struct line_parse *parse, const char *reason)
-{
-	parse->out->is_refused = true;
-	error_set(&parse->out->error, ERROR_NOT_FOUND, "%s", reason);
-	return 0;
-}
-
 static int read_source(const struct line_parse *parse)
 {
 	struct span type;
@@ -115,87 +209,9 @@ static int read_source(const struct line_parse *parse)
 	return 0;
 }
 
-typedef int read_member_fn(const struct line_parse *parse);
-
-static read_member_fn *const added[] = {
-	read_path, read_hash, read_time, read_size, read_content_type, NULL};
-static read_member_fn *const copied[] = {
-	read_path, read_hash, read_time, read_size, read_content_type, read_source, NULL};
-static read_member_fn *const deleted[] = {read_path, NULL};
-static const struct {
-	const char *name;
-	enum batch_kind kind;
-	read_member_fn *const *members;
-} types[] = {{"addFile", BATCH_ADD, added}, {"copyFile", BATCH_COPY, copied},
-	{"deleteFile", BATCH_DELETE, deleted}, {"judgeDelete", BATCH_JUDGE_DELETE, deleted}};
-
-static int read_line(const struct line_parse *parse)
+static int refuse_source(const struct line_parse *parse, const char *reason)
 {
-	struct span type;
-	if (!json_node_is_object(parse->root) || !json_node_text(member(parse, "type"), &type))
-		return error_set(parse->err, ERROR_INVALID, "it must be an object with a type");
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (!span_equal_text(type, types[i].name))
-			continue;
-		parse->out->kind = types[i].kind;
-		for (read_member_fn *const *read = types[i].members; *read != NULL; read++)
-			if ((*read)(parse) != 0)
-				return -1;
-		return 0;
-	}
-	return error_set(parse->err, ERROR_INVALID,
-		"its type must be addFile, copyFile, deleteFile or judgeDelete");
-}
-
-static int parse_line(struct span text, size_t number, struct line_parse parse, struct error *err)
-{
-	struct error inner = {0};
-	struct arena *const arena = parse.arena;
-	struct json_node *const root = json_node_parse_within(text, VALUES_MAX, "it", &inner);
-	parse.root = root;
-	parse.err = &inner;
-	const int result = root == NULL ? -1 : read_line(&parse);
-	json_node_free(root);
-	if (result != 0)
-		return error_set(err, ERROR_INVALID,
-			"Line %zu of the batch is malformed, and nothing was changed: %s", number,
-			inner.text);
-	return arena_overflowed(arena)
-		? error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.")
-		: 0;
-}
-
-static bool is_blank(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] != ' ' && text.data[i] != '\t' && text.data[i] != '\r')
-			return false;
-	return true;
-}
-
-int batch_lines_parse(struct span body, const char *default_namespace, struct span own,
-	struct arena *arena, struct batch_lines *out, struct error *err)
-{
-	struct line_parse parse = {
-		.default_namespace = default_namespace, .own = own, .arena = arena};
-	struct span rest = body;
-	struct span text;
-	*out = (struct batch_lines){
-		.lines = arena_take_array(arena, BATCH_LINES_MAX, sizeof(*out->lines))};
-	if (out->lines == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
-	for (size_t number = 1; span_split(&rest, '\n', &text); number++) {
-		if (is_blank(text))
-			continue;
-		if (out->count == BATCH_LINES_MAX)
-			return error_set(err, ERROR_INVALID,
-				"The batch has more than %d lines, and nothing was changed.",
-				BATCH_LINES_MAX);
-		parse.out = &out->lines[out->count];
-		if (parse_line(text, number, parse, err) != 0)
-			return -1;
-		out->count++;
-	}
+	parse->out->is_refused = true;
+	error_set(&parse->out->error, ERROR_NOT_FOUND, "%s", reason);
 	return 0;
 }

@@ -12,6 +12,67 @@ enum { PAGE_MAX_BYTES = 8 * 1024 * 1024, ERROR_PAGE_MAX_BYTES = 16 * 1024 };
 
 static const char content_type[] = "text/html; charset=utf-8";
 
+static enum next reply(
+	struct exchange *exchange, const struct hub_bucket *bucket, const struct tree *tree);
+static void start(struct exchange *exchange, struct buffer *out, size_t cap, struct span title);
+static void add_escaped(struct buffer *out, struct span text);
+static void add_facts(
+	struct exchange *exchange, struct buffer *out, const struct hub_bucket *bucket);
+static void add_entry(struct buffer *out, const char *id, const struct tree_entry *entry);
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row);
+
+const struct face face_hub_page = {.name = "hub",
+	.hides = true,
+	.busy_status = JSON_REPLY_BUSY,
+	.write_error = write_error,
+	.prepare = json_reply_prepare};
+
+enum next bucket_page_begin(struct exchange *exchange)
+{
+	struct tree_params params = {.limit = TREE_LIMIT};
+	struct error err = {0};
+	struct bucket bucket;
+	struct hub_bucket described;
+	struct tree tree;
+	if (list_tree_place(exchange, &params, &err) != 0 ||
+		bucket_find(exchange->context->store, params.bucket, exchange->arena, &bucket,
+			&err) != 0 ||
+		hub_bucket_describe(exchange, &bucket, &described, &err) != 0 ||
+		tree_list(exchange->context->store, &params, exchange->arena, &tree, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (params.prefix.len > 0 && tree.count == 0 && !tree.truncated) {
+		error_set(&err, ERROR_NO_KEY, "There is nothing at this path of the bucket.");
+		return exchange_fail(exchange, &err);
+	}
+	return reply(exchange, &described, &tree);
+}
+
+static enum next reply(
+	struct exchange *exchange, const struct hub_bucket *bucket, const struct tree *tree)
+{
+	const char *const id = hub_bucket_id(exchange, bucket->bucket.name);
+	struct buffer out;
+	start(exchange, &out, PAGE_MAX_BYTES, span_text(id));
+	add_facts(exchange, &out, bucket);
+	for (size_t i = 0; i < tree->count; i++)
+		add_entry(&out, id, &tree->entries[i]);
+	buffer_add_text(&out, tree->truncated ? "</ul>\n<p>And more.\n" : "</ul>\n");
+	return exchange_reply_buffer(exchange, 200, content_type, &out);
+}
+
+static void start(struct exchange *exchange, struct buffer *out, size_t cap, struct span title)
+{
+	exchange_add_header(exchange, "Content-Security-Policy", "default-src 'none'");
+	exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
+	buffer_init(out, cap);
+	buffer_add_text(out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>");
+	add_escaped(out, title);
+	buffer_add_text(out, "</title><h1>");
+	add_escaped(out, title);
+	buffer_add_text(out, "</h1>\n");
+}
+
 static void add_escaped(struct buffer *out, struct span text)
 {
 	static const struct {
@@ -29,18 +90,6 @@ static void add_escaped(struct buffer *out, struct span text)
 		else
 			buffer_add_byte(out, text.data[i]);
 	}
-}
-
-static void start(struct exchange *exchange, struct buffer *out, size_t cap, struct span title)
-{
-	exchange_add_header(exchange, "Content-Security-Policy", "default-src 'none'");
-	exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
-	buffer_init(out, cap);
-	buffer_add_text(out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>");
-	add_escaped(out, title);
-	buffer_add_text(out, "</title><h1>");
-	add_escaped(out, title);
-	buffer_add_text(out, "</h1>\n");
 }
 
 static void add_facts(
@@ -72,39 +121,6 @@ static void add_entry(struct buffer *out, const char *id, const struct tree_entr
 		buffer_format(out, "</a> %llu\n", (unsigned long long)entry->size);
 }
 
-static enum next reply(
-	struct exchange *exchange, const struct hub_bucket *bucket, const struct tree *tree)
-{
-	const char *const id = hub_bucket_id(exchange, bucket->bucket.name);
-	struct buffer out;
-	start(exchange, &out, PAGE_MAX_BYTES, span_text(id));
-	add_facts(exchange, &out, bucket);
-	for (size_t i = 0; i < tree->count; i++)
-		add_entry(&out, id, &tree->entries[i]);
-	buffer_add_text(&out, tree->truncated ? "</ul>\n<p>And more.\n" : "</ul>\n");
-	return exchange_reply_buffer(exchange, 200, content_type, &out);
-}
-
-enum next bucket_page_begin(struct exchange *exchange)
-{
-	struct tree_params params = {.limit = TREE_LIMIT};
-	struct error err = {0};
-	struct bucket bucket;
-	struct hub_bucket described;
-	struct tree tree;
-	if (list_tree_place(exchange, &params, &err) != 0 ||
-		bucket_find(exchange->context->store, params.bucket, exchange->arena, &bucket,
-			&err) != 0 ||
-		hub_bucket_describe(exchange, &bucket, &described, &err) != 0 ||
-		tree_list(exchange->context->store, &params, exchange->arena, &tree, &err) != 0)
-		return exchange_fail(exchange, &err);
-	if (params.prefix.len > 0 && tree.count == 0 && !tree.truncated) {
-		error_set(&err, ERROR_NO_KEY, "There is nothing at this path of the bucket.");
-		return exchange_fail(exchange, &err);
-	}
-	return reply(exchange, &described, &tree);
-}
-
 static const char *advice(enum error_kind kind)
 {
 	if (kind == ERROR_NO_CREDENTIALS)
@@ -129,9 +145,3 @@ static void write_error(
 	exchange->reply.content_type = content_type;
 	buffer_release(&out);
 }
-
-const struct face face_hub_page = {.name = "hub",
-	.hides = true,
-	.busy_status = JSON_REPLY_BUSY,
-	.write_error = write_error,
-	.prepare = json_reply_prepare};

@@ -16,6 +16,13 @@ _Static_assert(EVENT_CURSOR_BYTES > (CURSOR_SEALED_BYTES + 2) / 3 * 4, "the text
 
 static const char purpose[] = "event cursor";
 
+static bool is_told(const struct event_change *change);
+static void begin(struct buffer *out, const char *event, struct json_writer *json);
+static void print_change(struct json_writer *json, const struct event_change *change);
+static void print_file(struct json_writer *json, const struct tree_entry *file);
+static void print_time(struct json_writer *json, const char *name, int64_t ms);
+static void end(struct buffer *out, struct json_writer *json);
+
 void event_cursor_print(const struct event_cursor *cursor, const uint8_t key[SEAL_KEY_BYTES],
 	char out[EVENT_CURSOR_BYTES])
 {
@@ -68,56 +75,6 @@ void event_text_init(struct buffer *out)
 	buffer_init(out, EVENT_MAX_BYTES);
 }
 
-static void print_time(struct json_writer *json, const char *name, int64_t ms)
-{
-	char text[CLOCK_TEXT_BYTES];
-	clock_format_iso(ms, text);
-	json_writer_text(json, name, span_text(text));
-}
-
-static void print_file(struct json_writer *json, const struct tree_entry *file)
-{
-	char hash[CHUNK_ID_TEXT_BYTES];
-	json_writer_u64(json, "size", file->size);
-	if (file->has_file_hash) {
-		chunk_id_format(&file->file_hash, hash);
-		json_writer_text(json, "xetHash", span_text(hash));
-	}
-	print_time(json, "uploadedAt", file->uploaded_ms);
-	print_time(json, "mtime", file->mtime_ms);
-}
-
-static bool is_told(const struct event_change *change)
-{
-	return change->existed || change->file != NULL;
-}
-
-static void print_change(struct json_writer *json, const struct event_change *change)
-{
-	json_writer_object(json, NULL);
-	json_writer_text(json, "path", change->path);
-	json_writer_text(json, "op",
-		span_text(change->file == NULL    ? "delete"
-				: change->existed ? "update"
-						  : "add"));
-	if (change->file != NULL)
-		print_file(json, change->file);
-	json_writer_end(json, '}');
-}
-
-static void begin(struct buffer *out, const char *event, struct json_writer *json)
-{
-	buffer_format(out, "event: %s\ndata: ", event);
-	json_writer_init(json, out);
-	json_writer_object(json, NULL);
-}
-
-static void end(struct buffer *out, struct json_writer *json)
-{
-	json_writer_end(json, '}');
-	buffer_add_text(out, "\n\n");
-}
-
 void event_text_changes(
 	struct buffer *out, const char *cursor, const struct event_change *changes, size_t count)
 {
@@ -148,4 +105,54 @@ void event_text_simple(struct buffer *out, const char *event, const char *member
 void event_text_ping(struct buffer *out)
 {
 	buffer_add_text(out, ": ping\n\n");
+}
+
+static bool is_told(const struct event_change *change)
+{
+	return change->existed || change->file != NULL;
+}
+
+static void begin(struct buffer *out, const char *event, struct json_writer *json)
+{
+	buffer_format(out, "event: %s\ndata: ", event);
+	json_writer_init(json, out);
+	json_writer_object(json, NULL);
+}
+
+static void print_change(struct json_writer *json, const struct event_change *change)
+{
+	json_writer_object(json, NULL);
+	json_writer_text(json, "path", change->path);
+	json_writer_text(json, "op",
+		span_text(change->file == NULL    ? "delete"
+				: change->existed ? "update"
+						  : "add"));
+	if (change->file != NULL)
+		print_file(json, change->file);
+	json_writer_end(json, '}');
+}
+
+static void print_file(struct json_writer *json, const struct tree_entry *file)
+{
+	char hash[CHUNK_ID_TEXT_BYTES];
+	json_writer_u64(json, "size", file->size);
+	if (file->has_file_hash) {
+		chunk_id_format(&file->file_hash, hash);
+		json_writer_text(json, "xetHash", span_text(hash));
+	}
+	print_time(json, "uploadedAt", file->uploaded_ms);
+	print_time(json, "mtime", file->mtime_ms);
+}
+
+static void print_time(struct json_writer *json, const char *name, int64_t ms)
+{
+	char text[CLOCK_TEXT_BYTES];
+	clock_format_iso(ms, text);
+	json_writer_text(json, name, span_text(text));
+}
+
+static void end(struct buffer *out, struct json_writer *json)
+{
+	json_writer_end(json, '}');
+	buffer_add_text(out, "\n\n");
 }

@@ -46,26 +46,6 @@ struct events {
 	size_t out_at;
 };
 
-static int64_t now_ms(const struct events *events)
-{
-	const struct clock_source *const clock = events->exchange->context->clock;
-	return clock->monotonic_ms(clock);
-}
-
-static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES])
-{
-	const struct event_cursor cursor = {
-		change_feed_life(events->feed), events->bucket.id, events->position};
-	event_cursor_print(&cursor, events->exchange->context->token_key, out);
-}
-
-static void say_cursor(struct events *events, const char *name)
-{
-	char cursor[EVENT_CURSOR_BYTES];
-	print_cursor(events, cursor);
-	event_text_simple(&events->out, name, "cursor", cursor);
-}
-
 /* One round's view of the exchange: what it takes of memory goes again with the round. */
 struct round {
 	struct arena *arena;
@@ -74,183 +54,65 @@ struct round {
 	int64_t updated_ms;
 };
 
-static void open_round(struct exchange *exchange, struct round *round)
-{
-	*round = (struct round){.arena = arena_new(ROUND_ARENA_BYTES),
-		.own_arena = exchange->arena,
-		.own_principal = exchange->principal};
-	exchange->arena = round->arena;
-}
-
-static void close_round(struct exchange *exchange, struct round *round)
-{
-	exchange->arena = round->own_arena;
-	exchange->principal = round->own_principal;
-	arena_free(round->arena);
-}
-
-/* Whether the bucket is still there, the same one, and the caller's to know of. */
-static bool may_go_on(struct events *events, struct round *round)
-{
-	struct exchange *const exchange = events->exchange;
-	struct store *const store = exchange->context->store;
-	struct bucket bucket;
-	struct bucket_totals totals;
-	struct error ignored = {0};
-	if (identify_again(exchange, &ignored) != 0 || authorise(exchange, &ignored) != 0 ||
-		bucket_find(store, events->bucket, exchange->arena, &bucket, &ignored) != 0 ||
-		bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
-		return false;
-	round->updated_ms =
-		totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms;
-	return true;
-}
-
-static bool is_among(const struct event_change *changes, size_t count, struct span path)
-{
-	for (size_t i = 0; i < count; i++)
-		if (span_equal(changes[i].path, path))
-			return true;
-	return false;
-}
-
-/* 1, 0, -1 when it cannot be told. An empty path: all of them. */
-static int may_list(const struct events *events, struct span path)
-{
-	struct bucket_ref bucket = events->bucket;
-	struct error ignored = {0};
-	return authorise_permits(events->exchange, &bucket, path, PERMISSION_LIST, &ignored);
-}
-
-/* Each path once, with what it was before the first change; what the caller may not list, or a
- * listing leaves out, is left out. */
+static ptrdiff_t read_events(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+static bool advance(struct events *events);
+static bool is_over(const struct events *events);
+static void take_leave(struct events *events);
+static void say_cursor(struct events *events, const char *name);
+static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES]);
+static void rest(struct events *events);
+static int64_t now_ms(const struct events *events);
+static void pause_for(struct events *events, int64_t ms);
+static void look(struct events *events);
+static void open_round(struct exchange *exchange, struct round *round);
+static bool look_in(struct events *events, struct round *round);
+static bool may_go_on(struct events *events, struct round *round);
+static bool send_changes(struct events *events, const struct change_seen *seen, size_t count);
 static int choose(const struct events *events, const struct change_seen *seen, size_t count,
-	struct event_change *out, size_t *out_chosen)
-{
-	const int lists_all = may_list(events, (struct span){NULL, 0});
-	int listed = lists_all;
-	*out_chosen = 0;
-	for (size_t i = 0; listed >= 0 && i < count; i++) {
-		if (!tree_path_is_shown(seen[i].key) || is_among(out, *out_chosen, seen[i].key))
-			continue;
-		listed = lists_all == 1 ? 1 : may_list(events, seen[i].key);
-		if (listed == 1)
-			out[(*out_chosen)++] = (struct event_change){
-				.path = seen[i].key, .existed = seen[i].existed};
-	}
-	return listed < 0 ? -1 : 0;
-}
-
-/* What the catalog says of them now; files come in the order of the paths. */
+	struct event_change *out, size_t *out_chosen);
+static int may_list(const struct events *events, struct span path);
+static bool is_among(const struct event_change *changes, size_t count, struct span path);
 static int look_up(
-	struct events *events, struct event_change *changes, size_t count, struct error *err)
+	struct events *events, struct event_change *changes, size_t count, struct error *err);
+static void settle(struct events *events);
+static void close_round(struct exchange *exchange, struct round *round);
+static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity);
+static void close_events(struct body_source *source);
+static int open_stream(struct events *events, struct error *err);
+static int find_position(struct events *events, int64_t updated_ms, struct error *err);
+static int place_at_cursor(struct events *events, struct span text, struct error *err);
+
+enum next events_begin(struct exchange *exchange)
 {
-	struct exchange *const exchange = events->exchange;
-	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
-	struct tree tree;
-	for (size_t i = 0; paths != NULL && i < count; i++)
-		paths[i] = changes[i].path;
-	const struct tree_find_params params = {
-		.bucket = events->bucket, .paths = paths, .count = count};
-	if (paths == NULL ||
-		tree_find(exchange->context->store, &params, exchange->arena, &tree, err) != 0)
-		return -1;
-	for (size_t i = 0, at = 0; i < count && at < tree.count; i++)
-		if (span_equal(tree.entries[at].path, changes[i].path))
-			changes[i].file = &tree.entries[at++];
-	return 0;
+	struct events *const events = arena_take(exchange->arena, sizeof(*events));
+	struct error err = {0};
+	ASSERT(events != NULL);
+	*events = (struct events){.source = {.read = read_events, .close = close_events},
+		.exchange = exchange,
+		.feed = store_change_feed(exchange->context->store)};
+	event_text_init(&events->out);
+	long_wait_init(&events->wait, exchange, exchange->context->shares.streams, 0);
+	if (open_stream(events, &err) != 0)
+		return exchange_fail(exchange, &err);
+	exchange_add_header(exchange, "Cache-Control", "no-cache");
+	exchange_add_header(exchange, "X-Accel-Buffering", "no");
+	return exchange_reply_stream(exchange, 200, "text/event-stream", &events->source);
 }
 
-static bool send_changes(struct events *events, const struct change_seen *seen, size_t count)
+static ptrdiff_t read_events(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
-	struct exchange *const exchange = events->exchange;
-	struct event_change *const changes =
-		arena_take_array(exchange->arena, count + 1, sizeof(*changes));
-	struct error ignored = {0};
-	char cursor[EVENT_CURSOR_BYTES];
-	size_t chosen;
-	if (changes == NULL || choose(events, seen, count, changes, &chosen) != 0)
-		return false;
-	if (look_up(events, changes, chosen, &ignored) != 0 || arena_overflowed(exchange->arena))
-		return false;
-	print_cursor(events, cursor);
-	event_text_changes(&events->out, cursor, changes, chosen);
-	return true;
-}
-
-/* Nothing more is there: the replay is done, or it is long since anything was said. */
-static void settle(struct events *events)
-{
-	if (!events->is_ready)
-		say_cursor(events, "ready");
-	else if (now_ms(events) >= events->ping_ms)
-		event_text_ping(&events->out);
-	events->is_ready = true;
-	events->stage = STAGE_REST;
-}
-
-static bool look_in(struct events *events, struct round *round)
-{
-	struct change_seen *const seen =
-		arena_take_array(round->arena, ROUND_CHANGES, sizeof(*seen));
-	size_t count = 0;
-	bool more = false;
-	if (seen == NULL || !may_go_on(events, round))
-		return false;
-	if (events->is_lost ||
-		!change_feed_read(events->feed, events->bucket.id, round->updated_ms,
-			&events->position, ROUND_CHANGES, round->arena, seen, &count, &more)) {
-		event_text_simple(&events->out, "reset", "reason", "cursor_too_old");
-		return false;
+	struct events *const events = (struct events *)source;
+	while (events->out.len == 0) {
+		if (events->stage == STAGE_END)
+			return 0;
+		if (!advance(events))
+			return SOURCE_WAIT;
+		if (buffer_failed(&events->out))
+			return error_set(err, ERROR_NO_MEMORY, "An event does not fit its memory.");
 	}
-	if (count > 0 && !send_changes(events, seen, count))
-		return false;
-	if (!more)
-		settle(events);
-	return true;
-}
-
-static void look(struct events *events)
-{
-	struct round round;
-	events->generation = change_feed_generation(events->feed, events->bucket.id);
-	open_round(events->exchange, &round);
-	if (!look_in(events, &round))
-		events->stage = STAGE_END;
-	close_round(events->exchange, &round);
-	if (events->out.len > 0)
-		events->ping_ms = now_ms(events) + PING_MS;
-}
-
-static void rest(struct events *events)
-{
-	const int64_t left_ms = events->ping_ms - now_ms(events);
-	events->stage = STAGE_RESTED;
-	change_feed_wait(events->feed, events->bucket.id, events->generation,
-		left_ms < REST_MS ? left_ms : REST_MS, &events->wait.waiter);
-	long_wait_begun(&events->wait);
-}
-
-static void pause_for(struct events *events, int64_t ms)
-{
-	change_feed_pause(events->feed, ms, &events->wait.waiter);
-	long_wait_begun(&events->wait);
-}
-
-static void take_leave(struct events *events)
-{
-	say_cursor(events, "reconnect");
-	events->stage = STAGE_END;
-}
-
-/* The server stops, and the client shall come back to its successor; or the place of the stream is
- * another's. */
-static bool is_over(const struct events *events)
-{
-	struct error crowded = {0};
-	const bool is_told = long_wait_is_stopping(&events->wait) ||
-		long_wait_check(&events->wait, &crowded) != 0;
-	return is_told && !events->is_lost;
+	return give(events, into, capacity);
 }
 
 /* False: somebody will wake the exchange. It may have done so already, so nothing is touched behind
@@ -280,6 +142,205 @@ static bool advance(struct events *events)
 	return false;
 }
 
+/* The server stops, and the client shall come back to its successor; or the place of the stream is
+ * another's. */
+static bool is_over(const struct events *events)
+{
+	struct error crowded = {0};
+	const bool is_told = long_wait_is_stopping(&events->wait) ||
+		long_wait_check(&events->wait, &crowded) != 0;
+	return is_told && !events->is_lost;
+}
+
+static void take_leave(struct events *events)
+{
+	say_cursor(events, "reconnect");
+	events->stage = STAGE_END;
+}
+
+static void say_cursor(struct events *events, const char *name)
+{
+	char cursor[EVENT_CURSOR_BYTES];
+	print_cursor(events, cursor);
+	event_text_simple(&events->out, name, "cursor", cursor);
+}
+
+static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES])
+{
+	const struct event_cursor cursor = {
+		change_feed_life(events->feed), events->bucket.id, events->position};
+	event_cursor_print(&cursor, events->exchange->context->token_key, out);
+}
+
+static void rest(struct events *events)
+{
+	const int64_t left_ms = events->ping_ms - now_ms(events);
+	events->stage = STAGE_RESTED;
+	change_feed_wait(events->feed, events->bucket.id, events->generation,
+		left_ms < REST_MS ? left_ms : REST_MS, &events->wait.waiter);
+	long_wait_begun(&events->wait);
+}
+
+static int64_t now_ms(const struct events *events)
+{
+	const struct clock_source *const clock = events->exchange->context->clock;
+	return clock->monotonic_ms(clock);
+}
+
+static void pause_for(struct events *events, int64_t ms)
+{
+	change_feed_pause(events->feed, ms, &events->wait.waiter);
+	long_wait_begun(&events->wait);
+}
+
+static void look(struct events *events)
+{
+	struct round round;
+	events->generation = change_feed_generation(events->feed, events->bucket.id);
+	open_round(events->exchange, &round);
+	if (!look_in(events, &round))
+		events->stage = STAGE_END;
+	close_round(events->exchange, &round);
+	if (events->out.len > 0)
+		events->ping_ms = now_ms(events) + PING_MS;
+}
+
+static void open_round(struct exchange *exchange, struct round *round)
+{
+	*round = (struct round){.arena = arena_new(ROUND_ARENA_BYTES),
+		.own_arena = exchange->arena,
+		.own_principal = exchange->principal};
+	exchange->arena = round->arena;
+}
+
+static bool look_in(struct events *events, struct round *round)
+{
+	struct change_seen *const seen =
+		arena_take_array(round->arena, ROUND_CHANGES, sizeof(*seen));
+	size_t count = 0;
+	bool more = false;
+	if (seen == NULL || !may_go_on(events, round))
+		return false;
+	if (events->is_lost ||
+		!change_feed_read(events->feed, events->bucket.id, round->updated_ms,
+			&events->position, ROUND_CHANGES, round->arena, seen, &count, &more)) {
+		event_text_simple(&events->out, "reset", "reason", "cursor_too_old");
+		return false;
+	}
+	if (count > 0 && !send_changes(events, seen, count))
+		return false;
+	if (!more)
+		settle(events);
+	return true;
+}
+
+/* Whether the bucket is still there, the same one, and the caller's to know of. */
+static bool may_go_on(struct events *events, struct round *round)
+{
+	struct exchange *const exchange = events->exchange;
+	struct store *const store = exchange->context->store;
+	struct bucket bucket;
+	struct bucket_totals totals;
+	struct error ignored = {0};
+	if (identify_again(exchange, &ignored) != 0 || authorise(exchange, &ignored) != 0 ||
+		bucket_find(store, events->bucket, exchange->arena, &bucket, &ignored) != 0 ||
+		bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
+		return false;
+	round->updated_ms =
+		totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms;
+	return true;
+}
+
+static bool send_changes(struct events *events, const struct change_seen *seen, size_t count)
+{
+	struct exchange *const exchange = events->exchange;
+	struct event_change *const changes =
+		arena_take_array(exchange->arena, count + 1, sizeof(*changes));
+	struct error ignored = {0};
+	char cursor[EVENT_CURSOR_BYTES];
+	size_t chosen;
+	if (changes == NULL || choose(events, seen, count, changes, &chosen) != 0)
+		return false;
+	if (look_up(events, changes, chosen, &ignored) != 0 || arena_overflowed(exchange->arena))
+		return false;
+	print_cursor(events, cursor);
+	event_text_changes(&events->out, cursor, changes, chosen);
+	return true;
+}
+
+/* Each path once, with what it was before the first change; what the caller may not list, or a
+ * listing leaves out, is left out. */
+static int choose(const struct events *events, const struct change_seen *seen, size_t count,
+	struct event_change *out, size_t *out_chosen)
+{
+	const int lists_all = may_list(events, (struct span){NULL, 0});
+	int listed = lists_all;
+	*out_chosen = 0;
+	for (size_t i = 0; listed >= 0 && i < count; i++) {
+		if (!tree_path_is_shown(seen[i].key) || is_among(out, *out_chosen, seen[i].key))
+			continue;
+		listed = lists_all == 1 ? 1 : may_list(events, seen[i].key);
+		if (listed == 1)
+			out[(*out_chosen)++] = (struct event_change){
+				.path = seen[i].key, .existed = seen[i].existed};
+	}
+	return listed < 0 ? -1 : 0;
+}
+
+/* 1, 0, -1 when it cannot be told. An empty path: all of them. */
+static int may_list(const struct events *events, struct span path)
+{
+	struct bucket_ref bucket = events->bucket;
+	struct error ignored = {0};
+	return authorise_permits(events->exchange, &bucket, path, PERMISSION_LIST, &ignored);
+}
+
+static bool is_among(const struct event_change *changes, size_t count, struct span path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_equal(changes[i].path, path))
+			return true;
+	return false;
+}
+
+/* What the catalog says of them now; files come in the order of the paths. */
+static int look_up(
+	struct events *events, struct event_change *changes, size_t count, struct error *err)
+{
+	struct exchange *const exchange = events->exchange;
+	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
+	struct tree tree;
+	for (size_t i = 0; paths != NULL && i < count; i++)
+		paths[i] = changes[i].path;
+	const struct tree_find_params params = {
+		.bucket = events->bucket, .paths = paths, .count = count};
+	if (paths == NULL ||
+		tree_find(exchange->context->store, &params, exchange->arena, &tree, err) != 0)
+		return -1;
+	for (size_t i = 0, at = 0; i < count && at < tree.count; i++)
+		if (span_equal(tree.entries[at].path, changes[i].path))
+			changes[i].file = &tree.entries[at++];
+	return 0;
+}
+
+/* Nothing more is there: the replay is done, or it is long since anything was said. */
+static void settle(struct events *events)
+{
+	if (!events->is_ready)
+		say_cursor(events, "ready");
+	else if (now_ms(events) >= events->ping_ms)
+		event_text_ping(&events->out);
+	events->is_ready = true;
+	events->stage = STAGE_REST;
+}
+
+static void close_round(struct exchange *exchange, struct round *round)
+{
+	exchange->arena = round->own_arena;
+	exchange->principal = round->own_principal;
+	arena_free(round->arena);
+}
+
 static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity)
 {
 	const size_t left = events->out.len - events->out_at;
@@ -294,54 +355,9 @@ static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity)
 	return (ptrdiff_t)len;
 }
 
-static ptrdiff_t read_events(
-	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
-{
-	struct events *const events = (struct events *)source;
-	while (events->out.len == 0) {
-		if (events->stage == STAGE_END)
-			return 0;
-		if (!advance(events))
-			return SOURCE_WAIT;
-		if (buffer_failed(&events->out))
-			return error_set(err, ERROR_NO_MEMORY, "An event does not fit its memory.");
-	}
-	return give(events, into, capacity);
-}
-
 static void close_events(struct body_source *source)
 {
 	buffer_release(&((struct events *)source)->out);
-}
-
-/* A cursor of another bucket, which had the name then, leads to nothing here; nor does one that
- * cannot be read any more. */
-static int place_at_cursor(struct events *events, struct span text, struct error *err)
-{
-	struct event_cursor cursor = {.bucket = 0};
-	if (!event_cursor_parse(text, events->exchange->context->token_key, &cursor) &&
-		!event_cursor_is_like(text))
-		return error_set(err, ERROR_INVALID, "The parameter cursor is what an event said.");
-	events->position = cursor.position;
-	if (cursor.life != change_feed_life(events->feed))
-		events->position.number = 0;
-	events->is_lost = cursor.bucket != events->bucket.id;
-	return 0;
-}
-
-static int find_position(struct events *events, int64_t updated_ms, struct error *err)
-{
-	struct exchange *const exchange = events->exchange;
-	struct span text;
-	int64_t since_ms = updated_ms;
-	if (exchange_query(exchange, "cursor", &text))
-		return place_at_cursor(events, text, err);
-	if (exchange_query(exchange, "since", &text) && !clock_parse_http(text, &since_ms))
-		return error_set(err, ERROR_INVALID,
-			"The parameter since is a time, as updatedAt of a bucket.");
-	events->is_lost = !change_feed_seek(
-		events->feed, events->bucket.id, since_ms, updated_ms, &events->position);
-	return 0;
 }
 
 static int open_stream(struct events *events, struct error *err)
@@ -361,19 +377,32 @@ static int open_stream(struct events *events, struct error *err)
 	return long_wait_enter(&events->wait, err);
 }
 
-enum next events_begin(struct exchange *exchange)
+static int find_position(struct events *events, int64_t updated_ms, struct error *err)
 {
-	struct events *const events = arena_take(exchange->arena, sizeof(*events));
-	struct error err = {0};
-	ASSERT(events != NULL);
-	*events = (struct events){.source = {.read = read_events, .close = close_events},
-		.exchange = exchange,
-		.feed = store_change_feed(exchange->context->store)};
-	event_text_init(&events->out);
-	long_wait_init(&events->wait, exchange, exchange->context->shares.streams, 0);
-	if (open_stream(events, &err) != 0)
-		return exchange_fail(exchange, &err);
-	exchange_add_header(exchange, "Cache-Control", "no-cache");
-	exchange_add_header(exchange, "X-Accel-Buffering", "no");
-	return exchange_reply_stream(exchange, 200, "text/event-stream", &events->source);
+	struct exchange *const exchange = events->exchange;
+	struct span text;
+	int64_t since_ms = updated_ms;
+	if (exchange_query(exchange, "cursor", &text))
+		return place_at_cursor(events, text, err);
+	if (exchange_query(exchange, "since", &text) && !clock_parse_http(text, &since_ms))
+		return error_set(err, ERROR_INVALID,
+			"The parameter since is a time, as updatedAt of a bucket.");
+	events->is_lost = !change_feed_seek(
+		events->feed, events->bucket.id, since_ms, updated_ms, &events->position);
+	return 0;
+}
+
+/* A cursor of another bucket, which had the name then, leads to nothing here; nor does one that
+ * cannot be read any more. */
+static int place_at_cursor(struct events *events, struct span text, struct error *err)
+{
+	struct event_cursor cursor = {.bucket = 0};
+	if (!event_cursor_parse(text, events->exchange->context->token_key, &cursor) &&
+		!event_cursor_is_like(text))
+		return error_set(err, ERROR_INVALID, "The parameter cursor is what an event said.");
+	events->position = cursor.position;
+	if (cursor.life != change_feed_life(events->feed))
+		events->position.number = 0;
+	events->is_lost = cursor.bucket != events->bucket.id;
+	return 0;
 }

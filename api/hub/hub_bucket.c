@@ -5,6 +5,11 @@
 #include "api/hub/hub_visibility.h"
 #include "api/route/hub_name.h"
 
+static void print_time(struct json_writer *json, const char *name, int64_t time_ms);
+static void print_updated(struct json_writer *json, const struct hub_bucket *bucket);
+static void print_part(
+	struct exchange *exchange, int64_t bytes, int64_t all_bytes, struct json_writer *json);
+
 bool hub_bucket_is_listed(const struct exchange *exchange, const struct bucket *bucket)
 {
 	static const struct span whole = {NULL, 0};
@@ -36,20 +41,6 @@ const char *hub_bucket_id(struct exchange *exchange, struct span bucket)
 		(const char *)name.name.data);
 }
 
-static void print_time(struct json_writer *json, const char *name, int64_t time_ms)
-{
-	char text[CLOCK_TEXT_BYTES];
-	clock_format_iso(time_ms, text);
-	json_writer_text(json, name, span_text(text));
-}
-
-static void print_updated(struct json_writer *json, const struct hub_bucket *bucket)
-{
-	const int64_t created_ms = bucket->bucket.created_ms;
-	print_time(json, "updatedAt",
-		bucket->totals.updated_ms > created_ms ? bucket->totals.updated_ms : created_ms);
-}
-
 void hub_bucket_print(
 	struct exchange *exchange, const struct hub_bucket *bucket, struct json_writer *json)
 {
@@ -67,14 +58,6 @@ void hub_bucket_print(
 	json_writer_i64(json, "size", bucket->totals.bytes);
 	json_writer_i64(json, "totalFiles", bucket->totals.files);
 	json_writer_end(json, '}');
-}
-
-static void print_part(
-	struct exchange *exchange, int64_t bytes, int64_t all_bytes, struct json_writer *json)
-{
-	const int tenths = (int)((double)bytes / (double)all_bytes * 1000 + 0.5);
-	json_writer_raw(json, "storagePercent",
-		span_text(arena_format(exchange->arena, "%d.%d", tenths / 10, tenths % 10)));
 }
 
 void hub_bucket_print_storage(struct exchange *exchange, const struct hub_bucket *bucket,
@@ -115,4 +98,26 @@ int hub_bucket_claim(struct exchange *exchange, struct span namespace, struct sp
 		return error_set(err, ERROR_DENIED,
 			"The grants of this key do not let it make this bucket.");
 	return 0;
+}
+
+static void print_time(struct json_writer *json, const char *name, int64_t time_ms)
+{
+	char text[CLOCK_TEXT_BYTES];
+	clock_format_iso(time_ms, text);
+	json_writer_text(json, name, span_text(text));
+}
+
+static void print_updated(struct json_writer *json, const struct hub_bucket *bucket)
+{
+	const int64_t created_ms = bucket->bucket.created_ms;
+	print_time(json, "updatedAt",
+		bucket->totals.updated_ms > created_ms ? bucket->totals.updated_ms : created_ms);
+}
+
+static void print_part(
+	struct exchange *exchange, int64_t bytes, int64_t all_bytes, struct json_writer *json)
+{
+	const int tenths = (int)((double)bytes / (double)all_bytes * 1000 + 0.5);
+	json_writer_raw(json, "storagePercent",
+		span_text(arena_format(exchange->arena, "%d.%d", tenths / 10, tenths % 10)));
 }

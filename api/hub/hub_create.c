@@ -8,11 +8,10 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
-static int read_claim(struct exchange *exchange, struct hub_claim *out, struct error *err)
-{
-	return hub_bucket_claim(
-		exchange, exchange->parameters[0], exchange->parameters[1], out, err);
-}
+static int read_claim(struct exchange *exchange, struct hub_claim *out, struct error *err);
+static int read_request(struct exchange *exchange, bool *out_public, struct error *err);
+static enum next reply(
+	struct exchange *exchange, int status, struct span bucket, struct span problem);
 
 enum next hub_create_begin(struct exchange *exchange)
 {
@@ -20,19 +19,6 @@ enum next hub_create_begin(struct exchange *exchange)
 	struct error err = {0};
 	return read_claim(exchange, &claim, &err) != 0 ? exchange_fail(exchange, &err)
 						       : hub_body_begin(exchange);
-}
-
-static int read_request(struct exchange *exchange, bool *out_public, struct error *err)
-{
-	struct hub_visibility visibility;
-	struct json_node *request;
-	if (hub_body_parse(exchange, &request, err) != 0)
-		return -1;
-	const int result = hub_visibility_read(request, &visibility, err);
-	json_node_free(request);
-	*out_public =
-		visibility.given ? visibility.is_public : exchange->context->hub_buckets_public;
-	return result;
 }
 
 enum next hub_create_finish(struct exchange *exchange)
@@ -47,6 +33,41 @@ enum next hub_create_finish(struct exchange *exchange)
 	const struct bucket_edit edit = hub_visibility_edit(is_public, grants);
 	return exchange_await(exchange,
 		bucket_create_call(exchange->context->store, claim.bucket, claim.account, &edit));
+}
+
+enum next hub_create_resume(struct exchange *exchange)
+{
+	static const struct span none = {NULL, 0};
+	struct hub_claim claim;
+	struct error err = {0};
+	if (read_claim(exchange, &claim, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (call_outcome(exchange->call, &err) == 0)
+		return reply(exchange, 200, claim.bucket, none);
+	if (err.kind != ERROR_BUCKET_OWNED && err.kind != ERROR_BUCKET_TAKEN)
+		return exchange_fail(exchange, &err);
+	exchange_add_header(
+		exchange, "X-Error-Message", json_reply_header_text(exchange, err.text));
+	return reply(exchange, 409, claim.bucket, span_text(err.text));
+}
+
+static int read_claim(struct exchange *exchange, struct hub_claim *out, struct error *err)
+{
+	return hub_bucket_claim(
+		exchange, exchange->parameters[0], exchange->parameters[1], out, err);
+}
+
+static int read_request(struct exchange *exchange, bool *out_public, struct error *err)
+{
+	struct hub_visibility visibility;
+	struct json_node *request;
+	if (hub_body_parse(exchange, &request, err) != 0)
+		return -1;
+	const int result = hub_visibility_read(request, &visibility, err);
+	json_node_free(request);
+	*out_public =
+		visibility.given ? visibility.is_public : exchange->context->hub_buckets_public;
+	return result;
 }
 
 /* `problem`: why it was not made; empty when it was. */
@@ -68,20 +89,4 @@ static enum next reply(
 	json_writer_text(&json, "id", span_text(id));
 	json_writer_end(&json, '}');
 	return json_reply(exchange, status, &body);
-}
-
-enum next hub_create_resume(struct exchange *exchange)
-{
-	static const struct span none = {NULL, 0};
-	struct hub_claim claim;
-	struct error err = {0};
-	if (read_claim(exchange, &claim, &err) != 0)
-		return exchange_fail(exchange, &err);
-	if (call_outcome(exchange->call, &err) == 0)
-		return reply(exchange, 200, claim.bucket, none);
-	if (err.kind != ERROR_BUCKET_OWNED && err.kind != ERROR_BUCKET_TAKEN)
-		return exchange_fail(exchange, &err);
-	exchange_add_header(
-		exchange, "X-Error-Message", json_reply_header_text(exchange, err.text));
-	return reply(exchange, 409, claim.bucket, span_text(err.text));
 }

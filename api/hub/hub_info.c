@@ -8,6 +8,8 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
+static int read_settings(struct exchange *exchange, struct hub_visibility *out, struct error *err);
+
 enum next hub_info_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -31,19 +33,6 @@ enum next hub_delete_begin(struct exchange *exchange)
 		exchange, bucket_drop_call(exchange->context->store, exchange_bucket(exchange)));
 }
 
-static int read_settings(struct exchange *exchange, struct hub_visibility *out, struct error *err)
-{
-	struct json_node *request;
-	if (hub_body_parse(exchange, &request, err) != 0)
-		return -1;
-	const int result = hub_visibility_read(request, out, err);
-	json_node_free(request);
-	if (result == 0 && out->given)
-		return hub_visibility_check(
-			exchange, exchange_bucket(exchange), out->is_public, err);
-	return result;
-}
-
 enum next hub_settings_finish(struct exchange *exchange)
 {
 	struct hub_visibility visibility;
@@ -63,4 +52,17 @@ enum next hub_settings_resume(struct exchange *exchange)
 	struct error err = {0};
 	return call_outcome(exchange->call, &err) != 0 ? exchange_fail(exchange, &err)
 						       : hub_info_begin(exchange);
+}
+
+static int read_settings(struct exchange *exchange, struct hub_visibility *out, struct error *err)
+{
+	struct json_node *request;
+	if (hub_body_parse(exchange, &request, err) != 0)
+		return -1;
+	const int result = hub_visibility_read(request, out, err);
+	json_node_free(request);
+	if (result == 0 && out->given)
+		return hub_visibility_check(
+			exchange, exchange_bucket(exchange), out->is_public, err);
+	return result;
 }

@@ -40,78 +40,69 @@ struct listing {
 	int64_t all_bytes; /* of the account, for that */
 };
 
-static int check_namespace(struct exchange *exchange, struct span namespace, struct error *err)
+static enum next list(struct exchange *exchange,
+	int (*read)(struct exchange *, struct listing *, struct error *));
+static int read_query(struct exchange *exchange, struct listing *out, struct error *err);
+static int read_cursor(struct exchange *exchange, struct span *out_after, struct error *err);
+static void cursor_key(const struct exchange *exchange, uint8_t out[SHA256_BYTES]);
+static int show_all(struct exchange *exchange, struct listing *listing, struct json_writer *json,
+	struct error *err);
+static int fetch(struct exchange *exchange, const struct listing *listing, struct bucket **out,
+	size_t *out_count, struct error *err);
+static int fetch_granted(struct exchange *exchange, const struct listing *listing,
+	struct bucket **out, size_t *out_count, struct error *err);
+static struct span next_granted(const struct principal *principal, struct span after);
+static int show(struct exchange *exchange, struct listing *listing, const struct bucket *bucket,
+	struct json_writer *json, struct error *err);
+static bool is_wanted(
+	struct exchange *exchange, struct listing *listing, const struct bucket *bucket);
+static bool holds_nocase(struct span text, const char *part);
+static int add_link(struct exchange *exchange, struct span after, struct error *err);
+static int read_owner(struct exchange *exchange, struct listing *out, struct error *err);
+static int check_namespace(struct exchange *exchange, struct span namespace, struct error *err);
+static int read_account(struct exchange *exchange, struct listing *out, struct error *err);
+
+enum next hub_list_begin(struct exchange *exchange)
 {
-	const struct principal *const principal = exchange->principal;
-	bool exists = span_equal_text(namespace, exchange->context->default_namespace) ||
-		(principal != NULL && span_equal(namespace, principal->namespace));
-	if (!exists && account_exists(exchange->context->store, namespace, &exists, err) != 0)
-		return -1;
-	return exists
-		? 0
-		: error_set(err, ERROR_NO_BUCKET, "There is no namespace '%.*s'.",
-			  (int)span_slice(namespace, 0, 64).len, (const char *)namespace.data);
+	return list(exchange, read_owner);
 }
 
-static int read_owner(struct exchange *exchange, struct listing *out, struct error *err)
+enum next hub_list_repositories_begin(struct exchange *exchange)
 {
-	const struct principal *const principal = exchange->principal;
-	const struct span named = exchange->parameters[0];
-	out->is_own = span_equal_text(named, "me");
-	if (out->is_own && principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
-	if (out->is_own) {
-		out->owner = principal->namespace;
-		return 0;
+	return list(exchange, read_account);
+}
+
+static enum next list(
+	struct exchange *exchange, int (*read)(struct exchange *, struct listing *, struct error *))
+{
+	struct listing listing = {0};
+	struct error err = {0};
+	struct buffer body;
+	struct json_writer json;
+	if (read(exchange, &listing, &err) != 0 || read_query(exchange, &listing, &err) != 0)
+		return exchange_fail(exchange, &err);
+	buffer_init(&body, BODY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_array(&json, NULL);
+	if (show_all(exchange, &listing, &json, &err) != 0 ||
+		(listing.more && add_link(exchange, listing.after, &err) != 0)) {
+		buffer_release(&body);
+		return exchange_fail(exchange, &err);
 	}
-	out->namespace = named;
-	if (!span_equal_text(named, exchange->context->default_namespace))
-		out->prefix = span_text(arena_format(
-			exchange->arena, "%.*s--", (int)named.len, (const char *)named.data));
-	return check_namespace(exchange, named, err);
+	json_writer_end(&json, ']');
+	return json_reply(exchange, 200, &body);
 }
 
-/* How much an account stores is its own matter, and root's. */
-static int read_account(struct exchange *exchange, struct listing *out, struct error *err)
+static int read_query(struct exchange *exchange, struct listing *out, struct error *err)
 {
-	const struct principal *const principal = exchange->principal;
-	out->owner = exchange->parameter_count > 0 ? exchange->parameters[0] : principal->namespace;
-	out->is_own = true;
-	out->is_storage = true;
-	if (check_namespace(exchange, out->owner, err) != 0)
-		return -1;
-	if (!principal->is_root && !span_equal(out->owner, principal->namespace))
-		return error_set(err, ERROR_DENIED,
-			"You may not see what the account '%.*s' stores.",
-			(int)span_slice(out->owner, 0, 64).len, (const char *)out->owner.data);
-	if (principal->grant_count > 0 && !principal->is_root)
-		return 0;
-	return bucket_bytes_of(exchange->context->store, out->owner, &out->all_bytes, err);
-}
-
-/* A page may end at a bucket that the caller may not know of, so its name is told sealed. */
-static void cursor_key(const struct exchange *exchange, uint8_t out[SHA256_BYTES])
-{
-	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)),
-		span_text("list cursor"), out);
-}
-
-static int add_link(struct exchange *exchange, struct span after, struct error *err)
-{
-	uint8_t key[SHA256_BYTES];
-	struct buffer sealed;
-	struct buffer text;
-	cursor_key(exchange, key);
-	buffer_init(&sealed, CURSOR_MAX_BYTES);
-	buffer_init(&text, 2 * CURSOR_MAX_BYTES);
-	seal(key, after, &sealed);
-	encode_base64_url(buffer_span(&sealed), &text);
-	const int result = buffer_failed(&sealed)
-		? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
-		: hub_page_link(exchange, buffer_span(&text), err);
-	buffer_release(&sealed);
-	buffer_release(&text);
-	return result;
+	struct span search = {NULL, 0};
+	exchange_query(exchange, "search", &search);
+	out->search = arena_text(exchange->arena, search);
+	if (out->search == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return read_cursor(exchange, &out->after, err) != 0
+		? -1
+		: hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
 }
 
 static int read_cursor(struct exchange *exchange, struct span *out_after, struct error *err)
@@ -136,53 +127,41 @@ static int read_cursor(struct exchange *exchange, struct span *out_after, struct
 		: error_set(err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
 }
 
-static int read_query(struct exchange *exchange, struct listing *out, struct error *err)
+/* A page may end at a bucket that the caller may not know of, so its name is told sealed. */
+static void cursor_key(const struct exchange *exchange, uint8_t out[SHA256_BYTES])
 {
-	struct span search = {NULL, 0};
-	exchange_query(exchange, "search", &search);
-	out->search = arena_text(exchange->arena, search);
-	if (out->search == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
-	return read_cursor(exchange, &out->after, err) != 0
-		? -1
-		: hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
+	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)),
+		span_text("list cursor"), out);
 }
 
-static bool holds_nocase(struct span text, const char *part)
+static int show_all(struct exchange *exchange, struct listing *listing, struct json_writer *json,
+	struct error *err)
 {
-	const size_t len = strlen(part);
-	for (size_t at = 0; at + len <= text.len; at++)
-		if (span_equal_nocase(span_slice(text, at, len), part))
-			return true;
-	return false;
-}
-
-static bool is_wanted(
-	struct exchange *exchange, struct listing *listing, const struct bucket *bucket)
-{
-	const struct hub_name name =
-		hub_name_of(exchange->context->default_namespace, bucket->name);
-	if (!listing->is_own && !span_equal(name.namespace, listing->namespace))
-		return false;
-	if (!holds_nocase(name.name, listing->search))
-		return false;
-	if (hub_bucket_is_listed(exchange, bucket))
-		return true;
-	listing->cost += QUESTION_COST;
-	return authorise_knows(exchange, bucket_ref_of(bucket));
-}
-
-/* The lowest name above `after` that a grant names, or empty: grants are few and in no order. */
-static struct span next_granted(const struct principal *principal, struct span after)
-{
-	struct span best = {NULL, 0};
-	for (size_t i = 0; i < principal->grant_count; i++) {
-		const struct span name = principal->grants[i].bucket;
-		if (span_compare(name, after) > 0 &&
-			(best.len == 0 || span_compare(name, best) < 0))
-			best = name;
+	struct bucket *buckets;
+	size_t count = FETCHED;
+	listing->more = true;
+	while (listing->more && listing->shown < listing->limit && listing->cost < PAGE_MAX_COST) {
+		if (fetch(exchange, listing, &buckets, &count, err) != 0)
+			return -1;
+		size_t at = 0;
+		for (; at < count && listing->shown < listing->limit &&
+			listing->cost < PAGE_MAX_COST;
+			at++)
+			if (show(exchange, listing, &buckets[at], json, err) != 0)
+				return -1;
+		listing->more = at < count || count == FETCHED;
 	}
-	return best;
+	return 0;
+}
+
+static int fetch(struct exchange *exchange, const struct listing *listing, struct bucket **out,
+	size_t *out_count, struct error *err)
+{
+	const struct principal *const principal = exchange->principal;
+	if (principal != NULL && principal->grant_count > 0 && !principal->is_root)
+		return fetch_granted(exchange, listing, out, out_count, err);
+	return bucket_list(exchange->context->store, listing->owner, listing->prefix,
+		listing->after, FETCHED, exchange->arena, out, out_count, err);
 }
 
 static int fetch_granted(struct exchange *exchange, const struct listing *listing,
@@ -208,14 +187,17 @@ static int fetch_granted(struct exchange *exchange, const struct listing *listin
 	return 0;
 }
 
-static int fetch(struct exchange *exchange, const struct listing *listing, struct bucket **out,
-	size_t *out_count, struct error *err)
+/* The lowest name above `after` that a grant names, or empty: grants are few and in no order. */
+static struct span next_granted(const struct principal *principal, struct span after)
 {
-	const struct principal *const principal = exchange->principal;
-	if (principal != NULL && principal->grant_count > 0 && !principal->is_root)
-		return fetch_granted(exchange, listing, out, out_count, err);
-	return bucket_list(exchange->context->store, listing->owner, listing->prefix,
-		listing->after, FETCHED, exchange->arena, out, out_count, err);
+	struct span best = {NULL, 0};
+	for (size_t i = 0; i < principal->grant_count; i++) {
+		const struct span name = principal->grants[i].bucket;
+		if (span_compare(name, after) > 0 &&
+			(best.len == 0 || span_compare(name, best) < 0))
+			best = name;
+	}
+	return best;
 }
 
 static int show(struct exchange *exchange, struct listing *listing, const struct bucket *bucket,
@@ -237,53 +219,93 @@ static int show(struct exchange *exchange, struct listing *listing, const struct
 	return 0;
 }
 
-static int show_all(struct exchange *exchange, struct listing *listing, struct json_writer *json,
-	struct error *err)
+static bool is_wanted(
+	struct exchange *exchange, struct listing *listing, const struct bucket *bucket)
 {
-	struct bucket *buckets;
-	size_t count = FETCHED;
-	listing->more = true;
-	while (listing->more && listing->shown < listing->limit && listing->cost < PAGE_MAX_COST) {
-		if (fetch(exchange, listing, &buckets, &count, err) != 0)
-			return -1;
-		size_t at = 0;
-		for (; at < count && listing->shown < listing->limit &&
-			listing->cost < PAGE_MAX_COST;
-			at++)
-			if (show(exchange, listing, &buckets[at], json, err) != 0)
-				return -1;
-		listing->more = at < count || count == FETCHED;
+	const struct hub_name name =
+		hub_name_of(exchange->context->default_namespace, bucket->name);
+	if (!listing->is_own && !span_equal(name.namespace, listing->namespace))
+		return false;
+	if (!holds_nocase(name.name, listing->search))
+		return false;
+	if (hub_bucket_is_listed(exchange, bucket))
+		return true;
+	listing->cost += QUESTION_COST;
+	return authorise_knows(exchange, bucket_ref_of(bucket));
+}
+
+static bool holds_nocase(struct span text, const char *part)
+{
+	const size_t len = strlen(part);
+	for (size_t at = 0; at + len <= text.len; at++)
+		if (span_equal_nocase(span_slice(text, at, len), part))
+			return true;
+	return false;
+}
+
+static int add_link(struct exchange *exchange, struct span after, struct error *err)
+{
+	uint8_t key[SHA256_BYTES];
+	struct buffer sealed;
+	struct buffer text;
+	cursor_key(exchange, key);
+	buffer_init(&sealed, CURSOR_MAX_BYTES);
+	buffer_init(&text, 2 * CURSOR_MAX_BYTES);
+	seal(key, after, &sealed);
+	encode_base64_url(buffer_span(&sealed), &text);
+	const int result = buffer_failed(&sealed)
+		? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
+		: hub_page_link(exchange, buffer_span(&text), err);
+	buffer_release(&sealed);
+	buffer_release(&text);
+	return result;
+}
+
+static int read_owner(struct exchange *exchange, struct listing *out, struct error *err)
+{
+	const struct principal *const principal = exchange->principal;
+	const struct span named = exchange->parameters[0];
+	out->is_own = span_equal_text(named, "me");
+	if (out->is_own && principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
+	if (out->is_own) {
+		out->owner = principal->namespace;
+		return 0;
 	}
-	return 0;
+	out->namespace = named;
+	if (!span_equal_text(named, exchange->context->default_namespace))
+		out->prefix = span_text(arena_format(
+			exchange->arena, "%.*s--", (int)named.len, (const char *)named.data));
+	return check_namespace(exchange, named, err);
 }
 
-static enum next list(
-	struct exchange *exchange, int (*read)(struct exchange *, struct listing *, struct error *))
+static int check_namespace(struct exchange *exchange, struct span namespace, struct error *err)
 {
-	struct listing listing = {0};
-	struct error err = {0};
-	struct buffer body;
-	struct json_writer json;
-	if (read(exchange, &listing, &err) != 0 || read_query(exchange, &listing, &err) != 0)
-		return exchange_fail(exchange, &err);
-	buffer_init(&body, BODY_MAX_BYTES);
-	json_writer_init(&json, &body);
-	json_writer_array(&json, NULL);
-	if (show_all(exchange, &listing, &json, &err) != 0 ||
-		(listing.more && add_link(exchange, listing.after, &err) != 0)) {
-		buffer_release(&body);
-		return exchange_fail(exchange, &err);
-	}
-	json_writer_end(&json, ']');
-	return json_reply(exchange, 200, &body);
+	const struct principal *const principal = exchange->principal;
+	bool exists = span_equal_text(namespace, exchange->context->default_namespace) ||
+		(principal != NULL && span_equal(namespace, principal->namespace));
+	if (!exists && account_exists(exchange->context->store, namespace, &exists, err) != 0)
+		return -1;
+	return exists
+		? 0
+		: error_set(err, ERROR_NO_BUCKET, "There is no namespace '%.*s'.",
+			  (int)span_slice(namespace, 0, 64).len, (const char *)namespace.data);
 }
 
-enum next hub_list_begin(struct exchange *exchange)
+/* How much an account stores is its own matter, and root's. */
+static int read_account(struct exchange *exchange, struct listing *out, struct error *err)
 {
-	return list(exchange, read_owner);
-}
-
-enum next hub_list_repositories_begin(struct exchange *exchange)
-{
-	return list(exchange, read_account);
+	const struct principal *const principal = exchange->principal;
+	out->owner = exchange->parameter_count > 0 ? exchange->parameters[0] : principal->namespace;
+	out->is_own = true;
+	out->is_storage = true;
+	if (check_namespace(exchange, out->owner, err) != 0)
+		return -1;
+	if (!principal->is_root && !span_equal(out->owner, principal->namespace))
+		return error_set(err, ERROR_DENIED,
+			"You may not see what the account '%.*s' stores.",
+			(int)span_slice(out->owner, 0, 64).len, (const char *)out->owner.data);
+	if (principal->grant_count > 0 && !principal->is_root)
+		return 0;
+	return bucket_bytes_of(exchange->context->store, out->owner, &out->all_bytes, err);
 }

@@ -12,22 +12,39 @@ struct move {
 	struct hub_name to;
 };
 
-/* "namespace/name", in the arena. */
+static int read_move(struct exchange *exchange, struct move *out, struct error *err);
+static int read_members(struct exchange *exchange, const struct json_node *request,
+	struct move *out, struct error *err);
 static int read_id(struct exchange *exchange, const struct json_node *request, const char *member,
-	struct hub_name *out, struct error *err)
+	struct hub_name *out, struct error *err);
+static struct span source_name(struct exchange *exchange, const struct hub_name *from);
+static int find_source(struct exchange *exchange, struct bucket_ref *bucket, struct error *err);
+
+enum next hub_move_finish(struct exchange *exchange)
 {
-	struct span text;
-	if (!json_node_text(json_node_member(request, member), &text))
-		return error_set(err, ERROR_INVALID, "\"%s\" is missing.", member);
-	const ptrdiff_t slash = span_find(text, '/');
-	if (slash <= 0 || span_find(span_slice(text, (size_t)slash + 1, text.len), '/') >= 0 ||
-		(size_t)slash + 1 == text.len)
-		return error_set(err, ERROR_BAD_NAME,
-			"\"%s\" is not a namespace, a slash and a name.", member);
-	const struct span copy = arena_copy(exchange->arena, text);
-	*out = (struct hub_name){
-		span_slice(copy, 0, (size_t)slash), span_slice(copy, (size_t)slash + 1, copy.len)};
-	return 0;
+	struct store *const store = exchange->context->store;
+	struct error err = {0};
+	struct move move;
+	struct hub_claim claim;
+	if (read_move(exchange, &move, &err) != 0)
+		return exchange_fail(exchange, &err);
+	struct bucket_ref source = bucket_named(source_name(exchange, &move.from));
+	if (find_source(exchange, &source, &err) != 0 ||
+		hub_bucket_claim(exchange, move.to.namespace, move.to.name, &claim, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const struct bucket_rename rename = {
+		.from = source, .to = claim.bucket, .account = claim.account};
+	return exchange_await(exchange, bucket_rename_call(store, &rename));
+}
+
+static int read_move(struct exchange *exchange, struct move *out, struct error *err)
+{
+	struct json_node *request;
+	if (hub_body_parse(exchange, &request, err) != 0)
+		return -1;
+	const int result = read_members(exchange, request, out, err);
+	json_node_free(request);
+	return result;
 }
 
 static int read_members(struct exchange *exchange, const struct json_node *request,
@@ -46,14 +63,22 @@ static int read_members(struct exchange *exchange, const struct json_node *reque
 	return 0;
 }
 
-static int read_move(struct exchange *exchange, struct move *out, struct error *err)
+/* "namespace/name", in the arena. */
+static int read_id(struct exchange *exchange, const struct json_node *request, const char *member,
+	struct hub_name *out, struct error *err)
 {
-	struct json_node *request;
-	if (hub_body_parse(exchange, &request, err) != 0)
-		return -1;
-	const int result = read_members(exchange, request, out, err);
-	json_node_free(request);
-	return result;
+	struct span text;
+	if (!json_node_text(json_node_member(request, member), &text))
+		return error_set(err, ERROR_INVALID, "\"%s\" is missing.", member);
+	const ptrdiff_t slash = span_find(text, '/');
+	if (slash <= 0 || span_find(span_slice(text, (size_t)slash + 1, text.len), '/') >= 0 ||
+		(size_t)slash + 1 == text.len)
+		return error_set(err, ERROR_BAD_NAME,
+			"\"%s\" is not a namespace, a slash and a name.", member);
+	const struct span copy = arena_copy(exchange->arena, text);
+	*out = (struct hub_name){
+		span_slice(copy, 0, (size_t)slash), span_slice(copy, (size_t)slash + 1, copy.len)};
+	return 0;
 }
 
 static struct span source_name(struct exchange *exchange, const struct hub_name *from)
@@ -75,21 +100,4 @@ static int find_source(struct exchange *exchange, struct bucket_ref *bucket, str
 		return -1;
 	bucket->id = found.id;
 	return 0;
-}
-
-enum next hub_move_finish(struct exchange *exchange)
-{
-	struct store *const store = exchange->context->store;
-	struct error err = {0};
-	struct move move;
-	struct hub_claim claim;
-	if (read_move(exchange, &move, &err) != 0)
-		return exchange_fail(exchange, &err);
-	struct bucket_ref source = bucket_named(source_name(exchange, &move.from));
-	if (find_source(exchange, &source, &err) != 0 ||
-		hub_bucket_claim(exchange, move.to.namespace, move.to.name, &claim, &err) != 0)
-		return exchange_fail(exchange, &err);
-	const struct bucket_rename rename = {
-		.from = source, .to = claim.bucket, .account = claim.account};
-	return exchange_await(exchange, bucket_rename_call(store, &rename));
 }

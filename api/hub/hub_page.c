@@ -7,6 +7,9 @@
 
 enum { URL_MAX_BYTES = 8000 /* no header is longer than 8192 */ };
 
+static void add_raw(struct buffer *out, struct span text);
+static bool is_cursor(struct span pair);
+
 int hub_page_limit(struct exchange *exchange, uint64_t usual, uint64_t most, uint64_t *out_limit,
 	struct error *err)
 {
@@ -19,27 +22,6 @@ int hub_page_limit(struct exchange *exchange, uint64_t usual, uint64_t most, uin
 	if (*out_limit > most)
 		*out_limit = most;
 	return 0;
-}
-
-/* What was sent is percent-encoded in parts or not at all; a header takes less than a request
- * line. */
-static void add_raw(struct buffer *out, struct span text)
-{
-	static const char kept[] = "-._~%=+/:@!$*()";
-	for (size_t i = 0; i < text.len; i++) {
-		const uint8_t byte = text.data[i];
-		const bool is_plain = (byte >= 'a' && byte <= 'z') ||
-			(byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
-		if (is_plain || (byte != 0 && strchr(kept, byte) != NULL))
-			buffer_add_byte(out, byte);
-		else
-			encode_percent(span_of(&byte, 1), false, out);
-	}
-}
-
-static bool is_cursor(struct span pair)
-{
-	return span_equal_text(pair, "cursor") || span_starts(pair, span_text("cursor="));
 }
 
 int hub_page_link(struct exchange *exchange, struct span cursor, struct error *err)
@@ -68,4 +50,25 @@ int hub_page_link(struct exchange *exchange, struct span cursor, struct error *e
 			"The request's URL is too long to be told where the listing goes on.");
 	exchange_add_header(exchange, "Link", link);
 	return 0;
+}
+
+/* What was sent is percent-encoded in parts or not at all; a header takes less than a request
+ * line. */
+static void add_raw(struct buffer *out, struct span text)
+{
+	static const char kept[] = "-._~%=+/:@!$*()";
+	for (size_t i = 0; i < text.len; i++) {
+		const uint8_t byte = text.data[i];
+		const bool is_plain = (byte >= 'a' && byte <= 'z') ||
+			(byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		if (is_plain || (byte != 0 && strchr(kept, byte) != NULL))
+			buffer_add_byte(out, byte);
+		else
+			encode_percent(span_of(&byte, 1), false, out);
+	}
+}
+
+static bool is_cursor(struct span pair)
+{
+	return span_equal_text(pair, "cursor") || span_starts(pair, span_text("cursor="));
 }

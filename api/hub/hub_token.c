@@ -10,24 +10,32 @@
 
 enum { REPLY_MAX_BYTES = 8 * 1024 };
 
-static enum next reply(struct exchange *exchange, const char *token, int64_t expires_s)
+static enum next give(struct exchange *exchange, const struct bucket *bucket, bool is_write);
+static enum next reply(struct exchange *exchange, const char *token, int64_t expires_s);
+static int check_writes(struct exchange *exchange, const struct bucket *bucket, struct error *err);
+static bool key_writes(const struct principal *principal, const struct bucket *bucket);
+static int account_writes(
+	struct exchange *exchange, const struct bucket *bucket, bool *out, struct error *err);
+
+enum next hub_token_read_begin(struct exchange *exchange)
 {
-	const char *const url = arena_format(exchange->arena, "%s/xet", base_url(exchange));
-	struct buffer body;
-	struct json_writer json;
-	exchange_add_header(exchange, "X-Xet-Cas-Url", url);
-	exchange_add_header(exchange, "X-Xet-Access-Token", token);
-	exchange_add_header(exchange, "X-Xet-Token-Expiration",
-		arena_format(exchange->arena, "%lld", (long long)expires_s));
-	exchange_add_header(exchange, "Cache-Control", "no-store");
-	buffer_init(&body, REPLY_MAX_BYTES);
-	json_writer_init(&json, &body);
-	json_writer_object(&json, NULL);
-	json_writer_text(&json, "accessToken", span_text(token));
-	json_writer_i64(&json, "exp", expires_s);
-	json_writer_text(&json, "casUrl", span_text(url));
-	json_writer_end(&json, '}');
-	return json_reply(exchange, 200, &body);
+	struct error err = {0};
+	struct bucket bucket;
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
+		    &bucket, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return give(exchange, &bucket, false);
+}
+
+enum next hub_token_write_begin(struct exchange *exchange)
+{
+	struct error err = {0};
+	struct bucket bucket;
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
+		    &bucket, &err) != 0 ||
+		check_writes(exchange, &bucket, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return give(exchange, &bucket, true);
 }
 
 static enum next give(struct exchange *exchange, const struct bucket *bucket, bool is_write)
@@ -49,14 +57,36 @@ static enum next give(struct exchange *exchange, const struct bucket *bucket, bo
 	return reply(exchange, text, token.expires_s);
 }
 
-enum next hub_token_read_begin(struct exchange *exchange)
+static enum next reply(struct exchange *exchange, const char *token, int64_t expires_s)
 {
-	struct error err = {0};
-	struct bucket bucket;
-	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
-		    &bucket, &err) != 0)
-		return exchange_fail(exchange, &err);
-	return give(exchange, &bucket, false);
+	const char *const url = arena_format(exchange->arena, "%s/xet", base_url(exchange));
+	struct buffer body;
+	struct json_writer json;
+	exchange_add_header(exchange, "X-Xet-Cas-Url", url);
+	exchange_add_header(exchange, "X-Xet-Access-Token", token);
+	exchange_add_header(exchange, "X-Xet-Token-Expiration",
+		arena_format(exchange->arena, "%lld", (long long)expires_s));
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_object(&json, NULL);
+	json_writer_text(&json, "accessToken", span_text(token));
+	json_writer_i64(&json, "exp", expires_s);
+	json_writer_text(&json, "casUrl", span_text(url));
+	json_writer_end(&json, '}');
+	return json_reply(exchange, 200, &body);
+}
+
+static int check_writes(struct exchange *exchange, const struct bucket *bucket, struct error *err)
+{
+	bool writes;
+	if (exchange->principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "Writing needs credentials.");
+	if (key_writes(exchange->principal, bucket))
+		return 0;
+	if (account_writes(exchange, bucket, &writes, err) != 0)
+		return -1;
+	return writes ? 0 : error_set(err, ERROR_DENIED, "You may not write to this bucket.");
 }
 
 static bool key_writes(const struct principal *principal, const struct bucket *bucket)
@@ -87,27 +117,4 @@ static int account_writes(
 			(grants[i].permissions & PERMISSION_WRITE) != 0)
 			*out = true;
 	return 0;
-}
-
-static int check_writes(struct exchange *exchange, const struct bucket *bucket, struct error *err)
-{
-	bool writes;
-	if (exchange->principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "Writing needs credentials.");
-	if (key_writes(exchange->principal, bucket))
-		return 0;
-	if (account_writes(exchange, bucket, &writes, err) != 0)
-		return -1;
-	return writes ? 0 : error_set(err, ERROR_DENIED, "You may not write to this bucket.");
-}
-
-enum next hub_token_write_begin(struct exchange *exchange)
-{
-	struct error err = {0};
-	struct bucket bucket;
-	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
-		    &bucket, &err) != 0 ||
-		check_writes(exchange, &bucket, &err) != 0)
-		return exchange_fail(exchange, &err);
-	return give(exchange, &bucket, true);
 }

@@ -2,16 +2,12 @@
 
 #include "storage/buckets/bucket_grant.h"
 
-static int read_private(const struct json_node *node, struct hub_visibility *out, struct error *err)
-{
-	bool is_private;
-	if (node == NULL || json_node_is_null(node))
-		return 0;
-	if (!json_node_bool(node, &is_private))
-		return error_set(err, ERROR_INVALID, "\"private\" is true or false.");
-	*out = (struct hub_visibility){.given = true, .is_public = !is_private};
-	return 0;
-}
+static int read_private(
+	const struct json_node *node, struct hub_visibility *out, struct error *err);
+static int check_public(struct exchange *exchange, struct bucket_ref bucket, struct error *err);
+static int find_block(
+	struct exchange *exchange, struct bucket_ref bucket, unsigned *out_bits, struct error *err);
+static int check_private(struct exchange *exchange, struct bucket_ref ref, struct error *err);
 
 int hub_visibility_read(
 	const struct json_node *request, struct hub_visibility *out, struct error *err)
@@ -43,14 +39,36 @@ struct bucket_edit hub_visibility_edit(bool is_public, struct bucket_grant grant
 		.grant_count = is_public ? 1 : 0};
 }
 
-static int find_block(
-	struct exchange *exchange, struct bucket_ref bucket, unsigned *out_bits, struct error *err)
+int hub_visibility_check(
+	struct exchange *exchange, struct bucket_ref bucket, bool is_public, struct error *err)
 {
-	struct span document;
-	if (bucket_document_find(exchange->context->store, bucket, BUCKET_PUBLIC_ACCESS,
-		    exchange->arena, &document, err) != 0)
-		return -1;
-	*out_bits = document.len == 1 ? document.data[0] : 0;
+	return is_public ? check_public(exchange, bucket, err)
+			 : check_private(exchange, bucket, err);
+}
+
+int hub_visibility_find(
+	struct exchange *exchange, int64_t bucket, bool *out_public, struct error *err)
+{
+	/* a policy gives each by itself */
+	static const unsigned needed[] = {PERMISSION_READ, PERMISSION_LIST};
+	*out_public = true;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]) && *out_public; i++) {
+		const struct bucket_question question = {
+			.bucket = bucket, .permissions = needed[i]};
+		if (bucket_grant_allows(exchange->context->store, &question, out_public, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_private(const struct json_node *node, struct hub_visibility *out, struct error *err)
+{
+	bool is_private;
+	if (node == NULL || json_node_is_null(node))
+		return 0;
+	if (!json_node_bool(node, &is_private))
+		return error_set(err, ERROR_INVALID, "\"private\" is true or false.");
+	*out = (struct hub_visibility){.given = true, .is_public = !is_private};
 	return 0;
 }
 
@@ -68,6 +86,17 @@ static int check_public(struct exchange *exchange, struct bucket_ref bucket, str
 	if (span_equal_text(ownership, "BucketOwnerEnforced"))
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"The bucket takes no ACLs (BucketOwnerEnforced), so it cannot be made public here.");
+	return 0;
+}
+
+static int find_block(
+	struct exchange *exchange, struct bucket_ref bucket, unsigned *out_bits, struct error *err)
+{
+	struct span document;
+	if (bucket_document_find(exchange->context->store, bucket, BUCKET_PUBLIC_ACCESS,
+		    exchange->arena, &document, err) != 0)
+		return -1;
+	*out_bits = document.len == 1 ? document.data[0] : 0;
 	return 0;
 }
 
@@ -89,27 +118,5 @@ static int check_private(struct exchange *exchange, struct bucket_ref ref, struc
 			(grants[i].permissions & needed) != 0)
 			return error_set(err, ERROR_INVALID_REQUEST,
 				"The bucket's policy opens it to everyone; it stays public until that is removed.");
-	return 0;
-}
-
-int hub_visibility_check(
-	struct exchange *exchange, struct bucket_ref bucket, bool is_public, struct error *err)
-{
-	return is_public ? check_public(exchange, bucket, err)
-			 : check_private(exchange, bucket, err);
-}
-
-int hub_visibility_find(
-	struct exchange *exchange, int64_t bucket, bool *out_public, struct error *err)
-{
-	/* a policy gives each by itself */
-	static const unsigned needed[] = {PERMISSION_READ, PERMISSION_LIST};
-	*out_public = true;
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]) && *out_public; i++) {
-		const struct bucket_question question = {
-			.bucket = bucket, .permissions = needed[i]};
-		if (bucket_grant_allows(exchange->context->store, &question, out_public, err) != 0)
-			return -1;
-	}
 	return 0;
 }

@@ -7,17 +7,7 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
-static void print_auth(const struct principal *principal, struct json_writer *json)
-{
-	json_writer_object(json, "auth");
-	json_writer_text(json, "type", span_text("access_token"));
-	json_writer_object(json, "accessToken");
-	json_writer_text(json, "displayName", principal->key_id);
-	json_writer_text(
-		json, "role", span_text(principal->grant_count > 0 ? "fineGrained" : "write"));
-	json_writer_end(json, '}');
-	json_writer_end(json, '}');
-}
+static void print_auth(const struct principal *principal, struct json_writer *json);
 
 enum next hub_whoami_begin(struct exchange *exchange)
 {
@@ -72,4 +62,16 @@ enum next hub_no_login_begin(struct exchange *exchange)
 	error_set(&err, ERROR_NOT_FOUND,
 		"This server has no login by browser: use `hf auth login --token TOKEN` with the token of one of its keys.");
 	return exchange_fail(exchange, &err);
+}
+
+static void print_auth(const struct principal *principal, struct json_writer *json)
+{
+	json_writer_object(json, "auth");
+	json_writer_text(json, "type", span_text("access_token"));
+	json_writer_object(json, "accessToken");
+	json_writer_text(json, "displayName", principal->key_id);
+	json_writer_text(
+		json, "role", span_text(principal->grant_count > 0 ? "fineGrained" : "write"));
+	json_writer_end(json, '}');
+	json_writer_end(json, '}');
 }

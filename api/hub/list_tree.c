@@ -13,20 +13,68 @@ struct list_tree {             /* the exchange's state */
 	struct tree_params params;
 };
 
+static struct span read_prefix(const struct exchange *exchange);
+static int look(struct exchange *exchange, struct tree *out, struct error *err);
+static enum next reply(struct exchange *exchange, const struct tree *tree);
+static int add_link(struct exchange *exchange, const struct tree_position *last, struct error *err);
+static int read_recursive(struct exchange *exchange, bool *out, struct error *err);
+static int read_limit(struct exchange *exchange, size_t *out, struct error *err);
+static int read_cursor(struct exchange *exchange, struct tree_position *out, struct error *err);
+static void release(struct exchange *exchange);
+
+int list_tree_place(struct exchange *exchange, struct tree_params *out, struct error *err)
+{
+	struct error below = {0};
+	const struct span prefix = read_prefix(exchange);
+	out->bucket = exchange_bucket(exchange);
+	out->prefix = prefix;
+	if (authorise_key(exchange, &out->bucket, prefix, PERMISSION_LIST, err) == 0)
+		return 0;
+	const char *const folder =
+		arena_format(exchange->arena, "%.*s/", (int)prefix.len, (const char *)prefix.data);
+	if (prefix.len == 0 || err->kind != ERROR_DENIED || folder == NULL ||
+		authorise_key(exchange, &out->bucket, span_text(folder), PERMISSION_LIST, &below) !=
+			0)
+		return -1;
+	out->skips_prefix_file = true;
+	return 0;
+}
+
+enum next list_tree_begin(struct exchange *exchange)
+{
+	struct error err = {0};
+	struct list_tree *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL);
+	*state = (struct list_tree){.call = {.look = look, .reply = reply}};
+	if (read_recursive(exchange, &state->params.recursive, &err) != 0 ||
+		read_limit(exchange, &state->params.limit, &err) != 0 ||
+		read_cursor(exchange, &state->params.after, &err) != 0 ||
+		list_tree_place(exchange, &state->params, &err) != 0)
+		return exchange_fail(exchange, &err);
+	exchange->state = state;
+	exchange->release = release;
+	return tree_call_run(exchange, &state->call);
+}
+
+enum next list_tree_resume(struct exchange *exchange)
+{
+	struct list_tree *const state = exchange->state;
+	return tree_call_resume(exchange, &state->call);
+}
+
+static struct span read_prefix(const struct exchange *exchange)
+{
+	struct span prefix =
+		exchange->parameter_count > 1 ? exchange->parameters[1] : (struct span){NULL, 0};
+	while (prefix.len > 0 && prefix.data[prefix.len - 1] == '/')
+		prefix = span_slice(prefix, 0, prefix.len - 1);
+	return prefix;
+}
+
 static int look(struct exchange *exchange, struct tree *out, struct error *err)
 {
 	const struct list_tree *const state = exchange->state;
 	return tree_list(exchange->context->store, &state->params, exchange->arena, out, err);
-}
-
-/* The cursor is the position of the last entry: 'f' or 'd' and its path. */
-static int add_link(struct exchange *exchange, const struct tree_position *last, struct error *err)
-{
-	const char *const cursor = arena_format(exchange->arena, "%c%.*s",
-		last->is_directory ? 'd' : 'f', (int)last->path.len, (const char *)last->path.data);
-	if (cursor == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
-	return hub_page_link(exchange, span_text(cursor), err);
 }
 
 static enum next reply(struct exchange *exchange, const struct tree *tree)
@@ -44,6 +92,16 @@ static enum next reply(struct exchange *exchange, const struct tree *tree)
 	tree_call_print(&json, tree);
 	json_writer_end(&json, ']');
 	return json_reply(exchange, 200, &body);
+}
+
+/* The cursor is the position of the last entry: 'f' or 'd' and its path. */
+static int add_link(struct exchange *exchange, const struct tree_position *last, struct error *err)
+{
+	const char *const cursor = arena_format(exchange->arena, "%c%.*s",
+		last->is_directory ? 'd' : 'f', (int)last->path.len, (const char *)last->path.data);
+	if (cursor == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return hub_page_link(exchange, span_text(cursor), err);
 }
 
 static int read_recursive(struct exchange *exchange, bool *out, struct error *err)
@@ -82,57 +140,8 @@ static int read_cursor(struct exchange *exchange, struct tree_position *out, str
 	return 0;
 }
 
-static struct span read_prefix(const struct exchange *exchange)
-{
-	struct span prefix =
-		exchange->parameter_count > 1 ? exchange->parameters[1] : (struct span){NULL, 0};
-	while (prefix.len > 0 && prefix.data[prefix.len - 1] == '/')
-		prefix = span_slice(prefix, 0, prefix.len - 1);
-	return prefix;
-}
-
-int list_tree_place(struct exchange *exchange, struct tree_params *out, struct error *err)
-{
-	struct error below = {0};
-	const struct span prefix = read_prefix(exchange);
-	out->bucket = exchange_bucket(exchange);
-	out->prefix = prefix;
-	if (authorise_key(exchange, &out->bucket, prefix, PERMISSION_LIST, err) == 0)
-		return 0;
-	const char *const folder =
-		arena_format(exchange->arena, "%.*s/", (int)prefix.len, (const char *)prefix.data);
-	if (prefix.len == 0 || err->kind != ERROR_DENIED || folder == NULL ||
-		authorise_key(exchange, &out->bucket, span_text(folder), PERMISSION_LIST, &below) !=
-			0)
-		return -1;
-	out->skips_prefix_file = true;
-	return 0;
-}
-
 static void release(struct exchange *exchange)
 {
 	struct list_tree *const state = exchange->state;
 	tree_call_release(&state->call);
-}
-
-enum next list_tree_begin(struct exchange *exchange)
-{
-	struct error err = {0};
-	struct list_tree *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL);
-	*state = (struct list_tree){.call = {.look = look, .reply = reply}};
-	if (read_recursive(exchange, &state->params.recursive, &err) != 0 ||
-		read_limit(exchange, &state->params.limit, &err) != 0 ||
-		read_cursor(exchange, &state->params.after, &err) != 0 ||
-		list_tree_place(exchange, &state->params, &err) != 0)
-		return exchange_fail(exchange, &err);
-	exchange->state = state;
-	exchange->release = release;
-	return tree_call_run(exchange, &state->call);
-}
-
-enum next list_tree_resume(struct exchange *exchange)
-{
-	struct list_tree *const state = exchange->state;
-	return tree_call_resume(exchange, &state->call);
 }

@@ -20,93 +20,13 @@ struct paths_info {            /* the exchange's state */
 	size_t made; /* of the paths, so many from the first on wait for no view */
 };
 
-static int look(struct exchange *exchange, struct tree *out, struct error *err)
-{
-	const struct paths_info *const state = exchange->state;
-	return tree_find(exchange->context->store, &state->params, exchange->arena, out, err);
-}
-
-/* Looks for pending views first and for the files then: what is made in between is found. */
-static enum next find_files(struct exchange *exchange)
-{
-	struct paths_info *const state = exchange->state;
-	struct error err = {0};
-	for (; state->made < state->params.count; state->made++) {
-		const int pending = view_wait_look(
-			&state->view, state->params.bucket, state->params.paths[state->made], &err);
-		if (pending == 1)
-			return anchor_wait_for(&state->view);
-		if (pending < 0)
-			return exchange_fail(exchange, &err);
-	}
-	return tree_call_run(exchange, &state->call);
-}
-
-static enum next reply(struct exchange *exchange, const struct tree *tree)
-{
-	struct buffer body;
-	struct json_writer json;
-	buffer_init(&body, REPLY_MAX_BYTES);
-	json_writer_init(&json, &body);
-	json_writer_array(&json, NULL);
-	tree_call_print(&json, tree);
-	json_writer_end(&json, ']');
-	return json_reply(exchange, 200, &body);
-}
-
-static void release(struct exchange *exchange)
-{
-	struct paths_info *const state = exchange->state;
-	tree_call_release(&state->call);
-}
-
-/* A path that the caller may not read is one that is not there. */
+static int look(struct exchange *exchange, struct tree *out, struct error *err);
+static enum next reply(struct exchange *exchange, const struct tree *tree);
+static int read_request(struct exchange *exchange, struct tree_find_params *out, struct error *err);
 static int choose(struct exchange *exchange, const struct json_node *array,
-	struct tree_find_params *out, struct error *err)
-{
-	struct bucket_ref bucket = exchange_bucket(exchange);
-	const size_t count = json_node_count(array);
-	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
-	const int reads_all =
-		authorise_permits(exchange, &bucket, (struct span){NULL, 0}, PERMISSION_READ, err);
-	out->paths = paths;
-	int reads = reads_all;
-	for (size_t i = 0; paths != NULL && reads >= 0 && i < count; i++) {
-		struct span path;
-		if (!json_node_text(json_node_at(array, i), &path))
-			return error_set(err, ERROR_INVALID, "paths must be a list of texts.");
-		reads = reads_all == 1
-			? 1
-			: authorise_permits(exchange, &bucket, path, PERMISSION_READ, err);
-		if (path.len > 0 && reads == 1)
-			paths[out->count++] = arena_copy(exchange->arena, path);
-	}
-	if (reads < 0)
-		return -1;
-	return arena_overflowed(exchange->arena)
-		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
-		: 0;
-}
-
-static int read_request(struct exchange *exchange, struct tree_find_params *out, struct error *err)
-{
-	struct json_node *const root =
-		json_node_parse_within(exchange_body(exchange), VALUES_MAX, "the request", err);
-	int result = -1;
-	if (root == NULL)
-		return -1;
-	const struct json_node *const paths = json_node_member(root, "paths");
-	if (!json_node_is_array(paths))
-		error_set(err, ERROR_INVALID, "The request must have a list of paths.");
-	else if (json_node_count(paths) > PATHS_MAX)
-		error_set(err, ERROR_INVALID,
-			"The request names %zu paths; at most %d are allowed.",
-			json_node_count(paths), PATHS_MAX);
-	else
-		result = choose(exchange, paths, out, err);
-	json_node_free(root);
-	return result;
-}
+	struct tree_find_params *out, struct error *err);
+static void release(struct exchange *exchange);
+static enum next find_files(struct exchange *exchange);
 
 enum next paths_info_begin(struct exchange *exchange)
 {
@@ -137,4 +57,92 @@ enum next paths_info_resume(struct exchange *exchange)
 	struct paths_info *const state = exchange->state;
 	return state->made < state->params.count ? find_files(exchange)
 						 : tree_call_resume(exchange, &state->call);
+}
+
+static int look(struct exchange *exchange, struct tree *out, struct error *err)
+{
+	const struct paths_info *const state = exchange->state;
+	return tree_find(exchange->context->store, &state->params, exchange->arena, out, err);
+}
+
+static enum next reply(struct exchange *exchange, const struct tree *tree)
+{
+	struct buffer body;
+	struct json_writer json;
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_array(&json, NULL);
+	tree_call_print(&json, tree);
+	json_writer_end(&json, ']');
+	return json_reply(exchange, 200, &body);
+}
+
+static int read_request(struct exchange *exchange, struct tree_find_params *out, struct error *err)
+{
+	struct json_node *const root =
+		json_node_parse_within(exchange_body(exchange), VALUES_MAX, "the request", err);
+	int result = -1;
+	if (root == NULL)
+		return -1;
+	const struct json_node *const paths = json_node_member(root, "paths");
+	if (!json_node_is_array(paths))
+		error_set(err, ERROR_INVALID, "The request must have a list of paths.");
+	else if (json_node_count(paths) > PATHS_MAX)
+		error_set(err, ERROR_INVALID,
+			"The request names %zu paths; at most %d are allowed.",
+			json_node_count(paths), PATHS_MAX);
+	else
+		result = choose(exchange, paths, out, err);
+	json_node_free(root);
+	return result;
+}
+
+/* A path that the caller may not read is one that is not there. */
+static int choose(struct exchange *exchange, const struct json_node *array,
+	struct tree_find_params *out, struct error *err)
+{
+	struct bucket_ref bucket = exchange_bucket(exchange);
+	const size_t count = json_node_count(array);
+	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
+	const int reads_all =
+		authorise_permits(exchange, &bucket, (struct span){NULL, 0}, PERMISSION_READ, err);
+	out->paths = paths;
+	int reads = reads_all;
+	for (size_t i = 0; paths != NULL && reads >= 0 && i < count; i++) {
+		struct span path;
+		if (!json_node_text(json_node_at(array, i), &path))
+			return error_set(err, ERROR_INVALID, "paths must be a list of texts.");
+		reads = reads_all == 1
+			? 1
+			: authorise_permits(exchange, &bucket, path, PERMISSION_READ, err);
+		if (path.len > 0 && reads == 1)
+			paths[out->count++] = arena_copy(exchange->arena, path);
+	}
+	if (reads < 0)
+		return -1;
+	return arena_overflowed(exchange->arena)
+		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
+		: 0;
+}
+
+static void release(struct exchange *exchange)
+{
+	struct paths_info *const state = exchange->state;
+	tree_call_release(&state->call);
+}
+
+/* Looks for pending views first and for the files then: what is made in between is found. */
+static enum next find_files(struct exchange *exchange)
+{
+	struct paths_info *const state = exchange->state;
+	struct error err = {0};
+	for (; state->made < state->params.count; state->made++) {
+		const int pending = view_wait_look(
+			&state->view, state->params.bucket, state->params.paths[state->made], &err);
+		if (pending == 1)
+			return anchor_wait_for(&state->view);
+		if (pending < 0)
+			return exchange_fail(exchange, &err);
+	}
+	return tree_call_run(exchange, &state->call);
 }

@@ -19,39 +19,10 @@ struct source_access {
 	size_t questions;
 };
 
-static const struct source *find(const struct source_access *access, struct span bucket)
-{
-	for (size_t i = 0; i < access->count; i++)
-		if (span_equal(access->sources[i].bucket.name, bucket))
-			return &access->sources[i];
-	return NULL;
-}
-
+static int add(struct source_access *access, struct bucket_ref *bucket, struct error *err);
+static const struct source *find(const struct source_access *access, struct span bucket);
 static int opens(const struct source_access *access, struct bucket_ref *bucket, struct span key,
-	bool is_current, struct error *err)
-{
-	const unsigned permission =
-		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
-	return authorise_permits(access->exchange, bucket, key, permission, err);
-}
-
-/* The bucket gets the id of the one that is judged, the same for all lines that name it. */
-static int add(struct source_access *access, struct bucket_ref *bucket, struct error *err)
-{
-	static const struct span whole = {NULL, 0};
-	const struct source *const before = find(access, bucket->name);
-	if (before != NULL)
-		*bucket = before->bucket;
-	if (bucket->name.len == 0 || before != NULL)
-		return 0;
-	const int open = opens(access, bucket, whole, true, err);
-	const int versions = open < 0 ? -1 : opens(access, bucket, whole, false, err);
-	access->sources[access->count++] = (struct source){.bucket = *bucket,
-		.is_known = open == 1 || authorise_knows(access->exchange, *bucket),
-		.is_open = open == 1,
-		.opens_versions = versions == 1};
-	return versions < 0 ? -1 : 0;
-}
+	bool is_current, struct error *err);
 
 struct source_access *source_access_new(
 	struct exchange *exchange, const struct batch_lines *lines, struct error *err)
@@ -88,4 +59,38 @@ int source_access_allows(struct source_access *access, struct bucket_ref bucket,
 		return 0;
 	access->questions--;
 	return opens(access, &bucket, key, is_current, err);
+}
+
+/* The bucket gets the id of the one that is judged, the same for all lines that name it. */
+static int add(struct source_access *access, struct bucket_ref *bucket, struct error *err)
+{
+	static const struct span whole = {NULL, 0};
+	const struct source *const before = find(access, bucket->name);
+	if (before != NULL)
+		*bucket = before->bucket;
+	if (bucket->name.len == 0 || before != NULL)
+		return 0;
+	const int open = opens(access, bucket, whole, true, err);
+	const int versions = open < 0 ? -1 : opens(access, bucket, whole, false, err);
+	access->sources[access->count++] = (struct source){.bucket = *bucket,
+		.is_known = open == 1 || authorise_knows(access->exchange, *bucket),
+		.is_open = open == 1,
+		.opens_versions = versions == 1};
+	return versions < 0 ? -1 : 0;
+}
+
+static const struct source *find(const struct source_access *access, struct span bucket)
+{
+	for (size_t i = 0; i < access->count; i++)
+		if (span_equal(access->sources[i].bucket.name, bucket))
+			return &access->sources[i];
+	return NULL;
+}
+
+static int opens(const struct source_access *access, struct bucket_ref *bucket, struct span key,
+	bool is_current, struct error *err)
+{
+	const unsigned permission =
+		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
+	return authorise_permits(access->exchange, bucket, key, permission, err);
 }

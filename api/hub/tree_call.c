@@ -7,12 +7,9 @@ enum {
 	LOOKS_MAX = 5
 };
 
-static void hang_up(struct exchange *exchange)
-{
-	struct tree_call *const call = exchange->state;
-	if (call->wait != NULL)
-		file_hash_give_up(call->wait);
-}
+static void hang_up(struct exchange *exchange);
+static void print_file(struct json_writer *json, const struct tree_entry *entry);
+static void print_time(struct json_writer *json, const char *name, int64_t ms);
 
 enum next tree_call_run(struct exchange *exchange, struct tree_call *call)
 {
@@ -50,24 +47,6 @@ void tree_call_release(struct tree_call *call)
 	call->wait = NULL;
 }
 
-static void print_time(struct json_writer *json, const char *name, int64_t ms)
-{
-	char text[CLOCK_TEXT_BYTES];
-	clock_format_iso(ms, text);
-	json_writer_text(json, name, span_text(text));
-}
-
-static void print_file(struct json_writer *json, const struct tree_entry *entry)
-{
-	char hash[CHUNK_ID_TEXT_BYTES];
-	chunk_id_format(&entry->file_hash, hash);
-	json_writer_u64(json, "size", entry->size);
-	json_writer_text(json, "xetHash", span_text(hash));
-	print_time(json, "mtime", entry->mtime_ms);
-	if (entry->content_type.len > 0)
-		json_writer_text(json, "contentType", entry->content_type);
-}
-
 void tree_call_print(struct json_writer *json, const struct tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++) {
@@ -83,4 +62,29 @@ void tree_call_print(struct json_writer *json, const struct tree *tree)
 		print_time(json, "uploadedAt", entry->uploaded_ms);
 		json_writer_end(json, '}');
 	}
+}
+
+static void hang_up(struct exchange *exchange)
+{
+	struct tree_call *const call = exchange->state;
+	if (call->wait != NULL)
+		file_hash_give_up(call->wait);
+}
+
+static void print_file(struct json_writer *json, const struct tree_entry *entry)
+{
+	char hash[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&entry->file_hash, hash);
+	json_writer_u64(json, "size", entry->size);
+	json_writer_text(json, "xetHash", span_text(hash));
+	print_time(json, "mtime", entry->mtime_ms);
+	if (entry->content_type.len > 0)
+		json_writer_text(json, "contentType", entry->content_type);
+}
+
+static void print_time(struct json_writer *json, const char *name, int64_t ms)
+{
+	char text[CLOCK_TEXT_BYTES];
+	clock_format_iso(ms, text);
+	json_writer_text(json, name, span_text(text));
 }

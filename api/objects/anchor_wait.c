@@ -3,10 +3,8 @@
 enum { WAIT_MAX_MS = 60 * 1000 };
 static const char RETRY_AFTER_SECONDS[] = "5";
 
-static struct step_watch *watch_of(const struct exchange *exchange)
-{
-	return store_step_watch(exchange->context->store);
-}
+static struct step_watch *watch_of(const struct exchange *exchange);
+static enum next fail(struct anchor_wait *anchor, const struct error *err);
 
 void anchor_wait_init(struct anchor_wait *anchor, struct exchange *exchange)
 {
@@ -17,14 +15,6 @@ void anchor_wait_look(struct anchor_wait *anchor)
 {
 	anchor->seen = step_watch_generation(
 		watch_of(anchor->wait.exchange), span_of(NULL, 0), run_anchors_topic());
-}
-
-static enum next fail(struct anchor_wait *anchor, const struct error *err)
-{
-	struct exchange *const exchange = anchor->wait.exchange;
-	if (err->kind == ERROR_BUSY)
-		exchange_add_header(exchange, "Retry-After", RETRY_AFTER_SECONDS);
-	return exchange_fail(exchange, err);
 }
 
 enum next anchor_wait_for(struct anchor_wait *anchor)
@@ -40,4 +30,17 @@ enum next anchor_wait_for(struct anchor_wait *anchor)
 		return fail(anchor, &err);
 	}
 	return long_wait_for(&anchor->wait, span_of(NULL, 0), run_anchors_topic(), anchor->seen);
+}
+
+static struct step_watch *watch_of(const struct exchange *exchange)
+{
+	return store_step_watch(exchange->context->store);
+}
+
+static enum next fail(struct anchor_wait *anchor, const struct error *err)
+{
+	struct exchange *const exchange = anchor->wait.exchange;
+	if (err->kind == ERROR_BUSY)
+		exchange_add_header(exchange, "Retry-After", RETRY_AFTER_SECONDS);
+	return exchange_fail(exchange, err);
 }

@@ -2,19 +2,17 @@
 
 #include "base/clock.h"
 
+static struct span unquote(struct span tag);
+static bool changed_since(struct span date, int64_t modified_ms);
+static int64_t whole_second(int64_t ms);
+static bool unchanged_since(struct span date, int64_t modified_ms, int64_t now_ms);
+
 void conditional_read(struct exchange *exchange, struct conditional *out)
 {
 	out->if_match = exchange_header(exchange, "if-match");
 	out->if_unmodified_since = exchange_header(exchange, "if-unmodified-since");
 	out->if_none_match = exchange_header(exchange, "if-none-match");
 	out->if_modified_since = exchange_header(exchange, "if-modified-since");
-}
-
-static struct span unquote(struct span tag)
-{
-	if (tag.len >= 2 && tag.data[0] == '"' && tag.data[tag.len - 1] == '"')
-		tag = span_slice(tag, 1, tag.len - 2);
-	return tag;
 }
 
 bool conditional_etag_listed(struct span list, const char *etag)
@@ -31,25 +29,6 @@ bool conditional_etag_listed(struct span list, const char *etag)
 			return true;
 	}
 	return false;
-}
-
-static int64_t whole_second(int64_t ms)
-{
-	return ms - ms % 1000;
-}
-
-static bool changed_since(struct span date, int64_t modified_ms)
-{
-	int64_t since_ms;
-	return clock_parse_http(date, &since_ms) &&
-		whole_second(modified_ms) > whole_second(since_ms);
-}
-
-static bool unchanged_since(struct span date, int64_t modified_ms, int64_t now_ms)
-{
-	int64_t since_ms;
-	return clock_parse_http(date, &since_ms) && since_ms <= now_ms &&
-		whole_second(modified_ms) <= whole_second(since_ms);
 }
 
 enum conditional_result conditional_judge(const struct conditional *conditional, const char *etag,
@@ -81,4 +60,30 @@ bool conditional_range_holds(struct span if_range, const char *etag, int64_t mod
 	if (clock_parse_http(value, &date_ms))
 		return whole_second(date_ms) == whole_second(modified_ms);
 	return span_equal_text(unquote(value), etag);
+}
+
+static struct span unquote(struct span tag)
+{
+	if (tag.len >= 2 && tag.data[0] == '"' && tag.data[tag.len - 1] == '"')
+		tag = span_slice(tag, 1, tag.len - 2);
+	return tag;
+}
+
+static bool changed_since(struct span date, int64_t modified_ms)
+{
+	int64_t since_ms;
+	return clock_parse_http(date, &since_ms) &&
+		whole_second(modified_ms) > whole_second(since_ms);
+}
+
+static int64_t whole_second(int64_t ms)
+{
+	return ms - ms % 1000;
+}
+
+static bool unchanged_since(struct span date, int64_t modified_ms, int64_t now_ms)
+{
+	int64_t since_ms;
+	return clock_parse_http(date, &since_ms) && since_ms <= now_ms &&
+		whole_second(modified_ms) <= whole_second(since_ms);
 }

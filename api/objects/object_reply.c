@@ -16,14 +16,53 @@ enum {
 /* what S3 says when the writer said nothing */
 static const char default_content_type[] = "binary/octet-stream";
 
-static const char *find_override(const struct object_reply_params *params, struct span name)
-{
-	for (size_t i = 0; i < params->override_count; i++) {
-		if (span_equal_text(name, params->overrides[i].name))
-			return params->overrides[i].value;
-	}
-	return NULL;
-}
+/* What is to go out. */
+struct serving {
+	struct object object;
+	struct byte_range range;
+	struct body_source *source; /* NULL: no bytes */
+};
+
+/* The exchange's shared state, while a helper opens bytes. */
+struct awaited {
+	struct object_reply_params params;
+	struct serving serving;
+	struct object_opening *opening;
+	int tries; /* before this one */
+};
+
+static bool look(struct exchange *exchange, struct object_view *view,
+	const struct object_reply_params *params, struct serving *serving, enum next *out_next);
+static bool choose(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving, enum next *out_next);
+static enum next reply_precondition(struct exchange *exchange);
+static enum next reply_not_modified(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params);
+static void add_version_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params);
+static const char *find_override(const struct object_reply_params *params, struct span name);
+static int choose_range(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params, struct byte_range *out, struct error *err);
+static struct byte_range asked_range(struct exchange *exchange, const struct object *object);
+static enum next reply_unsatisfiable(struct exchange *exchange, const struct object *object);
+static enum next open_on_helper(struct exchange *exchange, const struct object_reply_params *params,
+	const struct serving *serving);
+static struct awaited *awaited_new(
+	struct exchange *exchange, const struct object_reply_params *params);
+static void release(struct exchange *exchange);
+static enum next resume(struct exchange *exchange);
+static enum next send(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving);
+static int take_small(
+	struct exchange *exchange, struct serving *serving, struct span *out, struct error *err);
+static const char *content_type(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params);
+static void add_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params, const struct byte_range *range);
+static void add_stored_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params);
+static enum next reply_head(
+	struct exchange *exchange, int status, const char *type, uint64_t length);
 
 void object_reply_add_identity(struct exchange *exchange, const struct object *object)
 {
@@ -51,268 +90,17 @@ void object_reply_disarm(struct exchange *exchange)
 	exchange_add_header(exchange, "Content-Security-Policy", "sandbox");
 }
 
-static void add_version_headers(struct exchange *exchange, const struct object *object,
-	const struct object_reply_params *params)
-{
-	char modified[CLOCK_TEXT_BYTES];
-	clock_format_http(object->modified_ms, modified);
-	object_reply_add_identity(exchange, object);
-	if (params->add_identity != NULL)
-		params->add_identity(exchange, object);
-	exchange_add_header(
-		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
-	object_reply_disarm(exchange);
-}
-
-/* Stored headers that no override replaces, then the overrides. */
-static void add_stored_headers(struct exchange *exchange, const struct object *object,
-	const struct object_reply_params *params)
-{
-	for (size_t i = 0; i < object->header_count; i++) {
-		const struct object_header *const header = &object->headers[i];
-		const bool own_place = span_equal_text(header->name, "content-type") ||
-			find_override(params, header->name) != NULL;
-		if (own_place ||
-			(params->hide_user_metadata &&
-				span_starts(header->name, span_text("x-amz-"))))
-			continue;
-		exchange_add_header(exchange, arena_text(exchange->arena, header->name),
-			arena_text(exchange->arena, header->value));
-	}
-	for (size_t i = 0; i < params->override_count; i++) {
-		if (!span_equal_text(span_text(params->overrides[i].name), "content-type"))
-			exchange_add_header(
-				exchange, params->overrides[i].name, params->overrides[i].value);
-	}
-}
-
-static const char *content_type(struct exchange *exchange, const struct object *object,
-	const struct object_reply_params *params)
-{
-	const char *const overridden = find_override(params, span_text("content-type"));
-	if (overridden != NULL)
-		return overridden;
-	for (size_t i = 0; i < object->header_count; i++) {
-		if (span_equal_text(object->headers[i].name, "content-type"))
-			return arena_text(exchange->arena, object->headers[i].value);
-	}
-	return params->default_content_type != NULL ? params->default_content_type
-						    : default_content_type;
-}
-
-static enum next reply_precondition(struct exchange *exchange)
+enum next object_reply(struct exchange *exchange, const struct object_reply_params *params)
 {
 	struct error err = {0};
-	error_set(&err, ERROR_PRECONDITION,
-		"At least one of the preconditions you specified did not hold.");
-	return exchange_fail(exchange, &err);
-}
-
-static enum next reply_not_modified(struct exchange *exchange, const struct object *object,
-	const struct object_reply_params *params)
-{
-	static const char *const kept[] = {"cache-control", "expires"};
-	add_version_headers(exchange, object, params);
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		const char *value = find_override(params, span_text(kept[i]));
-		for (size_t k = 0; value == NULL && k < object->header_count; k++) {
-			if (span_equal_text(object->headers[k].name, kept[i]))
-				value = arena_text(exchange->arena, object->headers[k].value);
-		}
-		if (value != NULL)
-			exchange_add_header(exchange, kept[i], value);
-	}
-	exchange->reply.length = object->size;
-	exchange->reply.length_known = true;
-	return exchange_reply_empty(exchange, 304);
-}
-
-static enum next reply_unsatisfiable(struct exchange *exchange, const struct object *object)
-{
-	struct error err = {0};
-	exchange_add_header(exchange, "Content-Range",
-		arena_format(exchange->arena, "bytes */%" PRIu64, object->size));
-	error_set(&err, ERROR_RANGE, "The requested range is not satisfiable.");
-	return exchange_fail(exchange, &err);
-}
-
-static struct byte_range asked_range(struct exchange *exchange, const struct object *object)
-{
-	struct span header = exchange_header(exchange, "range");
-	if (!conditional_range_holds(
-		    exchange_header(exchange, "if-range"), object->etag, object->modified_ms))
-		header = (struct span){0};
-	return byte_range_parse(header, object->size);
-}
-
-static int choose_range(struct exchange *exchange, const struct object *object,
-	const struct object_reply_params *params, struct byte_range *out, struct error *err)
-{
-	const int chosen = params->choose != NULL ? params->choose(exchange, object, out, err) : 0;
-	if (chosen == 0)
-		*out = asked_range(exchange, object);
-	return chosen < 0 ? -1 : 0;
-}
-
-static void add_headers(struct exchange *exchange, const struct object *object,
-	const struct object_reply_params *params, const struct byte_range *range)
-{
-	add_version_headers(exchange, object, params);
-	exchange_add_header(exchange, "Accept-Ranges", "bytes");
-	if (range->kind == BYTE_RANGE_PART) {
-		exchange_add_header(exchange, "Content-Range",
-			arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
-				range->first, range->first + range->length - 1, object->size));
-	}
-	add_stored_headers(exchange, object, params);
-	if (params->add_headers != NULL)
-		params->add_headers(exchange, object, range);
-}
-
-static enum next reply_head(
-	struct exchange *exchange, int status, const char *type, uint64_t length)
-{
-	const enum next next = exchange_reply_empty(exchange, status);
-	exchange->reply.content_type = type;
-	exchange->reply.length = length;
-	exchange->reply.length_known = true;
-	return next;
-}
-
-/* What is to go out. */
-struct serving {
-	struct object object;
-	struct byte_range range;
-	struct body_source *source; /* NULL: no bytes */
-};
-
-/* What the request asks of the version: false when that is a reply without its bytes, which is
- * set. */
-static bool choose(struct exchange *exchange, const struct object_reply_params *params,
-	struct serving *serving, enum next *out_next)
-{
-	const struct object *const object = &serving->object;
-	const struct clock_source *const clock = exchange->context->clock;
-	struct conditional conditional;
-	struct error err = {0};
-	conditional_read(exchange, &conditional);
-	const enum conditional_result verdict = conditional_judge(
-		&conditional, object->etag, object->modified_ms, clock->wall_ms(clock));
-	serving->range = (struct byte_range){.kind = BYTE_RANGE_WHOLE};
-	if (verdict == CONDITIONAL_FAILED)
-		*out_next = reply_precondition(exchange);
-	else if (verdict != CONDITIONAL_GO_ON)
-		*out_next = reply_not_modified(exchange, object, params);
-	else if (choose_range(exchange, object, params, &serving->range, &err) != 0)
-		*out_next = exchange_fail(exchange, &err);
-	else if (serving->range.kind == BYTE_RANGE_UNSATISFIABLE)
-		*out_next = reply_unsatisfiable(exchange, object);
-	else
-		return true;
-	return false;
-}
-
-/* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged
- * record gets an answer instead of a broken connection. */
-static int take_small(
-	struct exchange *exchange, struct serving *serving, struct span *out, struct error *err)
-{
-	struct body_source *const source = serving->source;
-	const size_t len = (size_t)serving->range.length;
-	uint8_t *const bytes = arena_take(exchange->arena, len);
-	const int result = bytes == NULL
-		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
-		: body_source_read_whole(source, bytes, len, err);
-	source->close(source);
-	serving->source = NULL;
-	*out = span_of(bytes, len);
-	return result;
-}
-
-static enum next send(struct exchange *exchange, const struct object_reply_params *params,
-	struct serving *serving)
-{
-	const struct byte_range *const range = &serving->range;
-	struct error err = {0};
-	struct span small = {NULL, 0};
-	if (serving->source != NULL && range->length <= SMALL_BYTES &&
-		take_small(exchange, serving, &small, &err) != 0)
-		return exchange_fail(exchange, &err);
-	const int status = range->kind == BYTE_RANGE_PART ? 206 : 200;
-	const char *const type = content_type(exchange, &serving->object, params);
-	add_headers(exchange, &serving->object, params, range);
-	if (serving->source != NULL)
-		return exchange_reply_source(
-			exchange, status, type, serving->source, range->length);
-	if (exchange->method == METHOD_HEAD)
-		return reply_head(exchange, status, type, range->length);
-	return exchange_reply_body(exchange, status, type, small);
-}
-
-/* The exchange's shared state, while a helper opens bytes. */
-struct awaited {
-	struct object_reply_params params;
 	struct serving serving;
-	struct object_opening *opening;
-	int tries; /* before this one */
-};
-
-static void release(struct exchange *exchange)
-{
-	struct awaited *const awaited = exchange->shared.state;
-	object_opening_free(awaited->opening);
-	awaited->opening = NULL;
-}
-
-static enum next resume(struct exchange *exchange)
-{
-	struct awaited *const awaited = exchange->shared.state;
-	struct error err = {0};
-	awaited->serving.source = object_opening_take(awaited->opening, &err);
-	release(exchange);
-	exchange->shared.resume = NULL;
-	if (awaited->serving.source != NULL)
-		return send(exchange, &awaited->params, &awaited->serving);
-	if (err.kind == ERROR_NO_KEY && ++awaited->tries < FIND_TRIES)
-		return object_reply(exchange, &awaited->params);
-	return exchange_fail(exchange, &err);
-}
-
-static struct awaited *awaited_new(
-	struct exchange *exchange, const struct object_reply_params *params)
-{
-	const size_t count = params->override_count;
-	struct awaited *const awaited = arena_take(exchange->arena, sizeof(*awaited));
-	struct object_reply_override *const overrides =
-		arena_take_array(exchange->arena, count + 1, sizeof(*overrides));
-	if (awaited == NULL || overrides == NULL)
-		return NULL;
-	awaited->params = *params;
-	if (count > 0)
-		memcpy(overrides, params->overrides, count * sizeof(*overrides));
-	awaited->params.overrides = overrides;
-	exchange->shared.state = awaited;
-	exchange->shared.release = release;
-	return awaited;
-}
-
-/* Bytes that lie in many places would hold up everyone else of this reactor. */
-static enum next open_on_helper(struct exchange *exchange, const struct object_reply_params *params,
-	const struct serving *serving)
-{
-	struct error err = {0};
-	struct awaited *const awaited = exchange->shared.state != NULL
-		? exchange->shared.state
-		: awaited_new(exchange, params);
-	if (awaited == NULL) {
-		error_set(&err, ERROR_NO_MEMORY, "The request's memory ran out.");
+	enum next next;
+	struct object_view *const view = object_view_new(exchange->context->store, &err);
+	if (view == NULL)
 		return exchange_fail(exchange, &err);
-	}
-	awaited->serving = *serving;
-	exchange->shared.resume = resume;
-	awaited->opening = object_opening_start(exchange->context->store, &awaited->serving.object,
-		serving->range.first, serving->range.length, exchange_wake_owner, exchange);
-	return NEXT_WAIT;
+	const bool found = look(exchange, view, params, &serving, &next);
+	object_view_free(view); /* before bytes are read: that may take the disk's time */
+	return found ? send(exchange, params, &serving) : next;
 }
 
 /* Finds the version and opens its bytes; false when the reply is set. */
@@ -350,15 +138,260 @@ static bool look(struct exchange *exchange, struct object_view *view,
 	return false;
 }
 
-enum next object_reply(struct exchange *exchange, const struct object_reply_params *params)
+/* What the request asks of the version: false when that is a reply without its bytes, which is
+ * set. */
+static bool choose(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving, enum next *out_next)
+{
+	const struct object *const object = &serving->object;
+	const struct clock_source *const clock = exchange->context->clock;
+	struct conditional conditional;
+	struct error err = {0};
+	conditional_read(exchange, &conditional);
+	const enum conditional_result verdict = conditional_judge(
+		&conditional, object->etag, object->modified_ms, clock->wall_ms(clock));
+	serving->range = (struct byte_range){.kind = BYTE_RANGE_WHOLE};
+	if (verdict == CONDITIONAL_FAILED)
+		*out_next = reply_precondition(exchange);
+	else if (verdict != CONDITIONAL_GO_ON)
+		*out_next = reply_not_modified(exchange, object, params);
+	else if (choose_range(exchange, object, params, &serving->range, &err) != 0)
+		*out_next = exchange_fail(exchange, &err);
+	else if (serving->range.kind == BYTE_RANGE_UNSATISFIABLE)
+		*out_next = reply_unsatisfiable(exchange, object);
+	else
+		return true;
+	return false;
+}
+
+static enum next reply_precondition(struct exchange *exchange)
 {
 	struct error err = {0};
-	struct serving serving;
-	enum next next;
-	struct object_view *const view = object_view_new(exchange->context->store, &err);
-	if (view == NULL)
+	error_set(&err, ERROR_PRECONDITION,
+		"At least one of the preconditions you specified did not hold.");
+	return exchange_fail(exchange, &err);
+}
+
+static enum next reply_not_modified(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
+{
+	static const char *const kept[] = {"cache-control", "expires"};
+	add_version_headers(exchange, object, params);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		const char *value = find_override(params, span_text(kept[i]));
+		for (size_t k = 0; value == NULL && k < object->header_count; k++) {
+			if (span_equal_text(object->headers[k].name, kept[i]))
+				value = arena_text(exchange->arena, object->headers[k].value);
+		}
+		if (value != NULL)
+			exchange_add_header(exchange, kept[i], value);
+	}
+	exchange->reply.length = object->size;
+	exchange->reply.length_known = true;
+	return exchange_reply_empty(exchange, 304);
+}
+
+static void add_version_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
+{
+	char modified[CLOCK_TEXT_BYTES];
+	clock_format_http(object->modified_ms, modified);
+	object_reply_add_identity(exchange, object);
+	if (params->add_identity != NULL)
+		params->add_identity(exchange, object);
+	exchange_add_header(
+		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+	object_reply_disarm(exchange);
+}
+
+static const char *find_override(const struct object_reply_params *params, struct span name)
+{
+	for (size_t i = 0; i < params->override_count; i++) {
+		if (span_equal_text(name, params->overrides[i].name))
+			return params->overrides[i].value;
+	}
+	return NULL;
+}
+
+static int choose_range(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params, struct byte_range *out, struct error *err)
+{
+	const int chosen = params->choose != NULL ? params->choose(exchange, object, out, err) : 0;
+	if (chosen == 0)
+		*out = asked_range(exchange, object);
+	return chosen < 0 ? -1 : 0;
+}
+
+static struct byte_range asked_range(struct exchange *exchange, const struct object *object)
+{
+	struct span header = exchange_header(exchange, "range");
+	if (!conditional_range_holds(
+		    exchange_header(exchange, "if-range"), object->etag, object->modified_ms))
+		header = (struct span){0};
+	return byte_range_parse(header, object->size);
+}
+
+static enum next reply_unsatisfiable(struct exchange *exchange, const struct object *object)
+{
+	struct error err = {0};
+	exchange_add_header(exchange, "Content-Range",
+		arena_format(exchange->arena, "bytes */%" PRIu64, object->size));
+	error_set(&err, ERROR_RANGE, "The requested range is not satisfiable.");
+	return exchange_fail(exchange, &err);
+}
+
+/* Bytes that lie in many places would hold up everyone else of this reactor. */
+static enum next open_on_helper(struct exchange *exchange, const struct object_reply_params *params,
+	const struct serving *serving)
+{
+	struct error err = {0};
+	struct awaited *const awaited = exchange->shared.state != NULL
+		? exchange->shared.state
+		: awaited_new(exchange, params);
+	if (awaited == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "The request's memory ran out.");
 		return exchange_fail(exchange, &err);
-	const bool found = look(exchange, view, params, &serving, &next);
-	object_view_free(view); /* before bytes are read: that may take the disk's time */
-	return found ? send(exchange, params, &serving) : next;
+	}
+	awaited->serving = *serving;
+	exchange->shared.resume = resume;
+	awaited->opening = object_opening_start(exchange->context->store, &awaited->serving.object,
+		serving->range.first, serving->range.length, exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+static struct awaited *awaited_new(
+	struct exchange *exchange, const struct object_reply_params *params)
+{
+	const size_t count = params->override_count;
+	struct awaited *const awaited = arena_take(exchange->arena, sizeof(*awaited));
+	struct object_reply_override *const overrides =
+		arena_take_array(exchange->arena, count + 1, sizeof(*overrides));
+	if (awaited == NULL || overrides == NULL)
+		return NULL;
+	awaited->params = *params;
+	if (count > 0)
+		memcpy(overrides, params->overrides, count * sizeof(*overrides));
+	awaited->params.overrides = overrides;
+	exchange->shared.state = awaited;
+	exchange->shared.release = release;
+	return awaited;
+}
+
+static void release(struct exchange *exchange)
+{
+	struct awaited *const awaited = exchange->shared.state;
+	object_opening_free(awaited->opening);
+	awaited->opening = NULL;
+}
+
+static enum next resume(struct exchange *exchange)
+{
+	struct awaited *const awaited = exchange->shared.state;
+	struct error err = {0};
+	awaited->serving.source = object_opening_take(awaited->opening, &err);
+	release(exchange);
+	exchange->shared.resume = NULL;
+	if (awaited->serving.source != NULL)
+		return send(exchange, &awaited->params, &awaited->serving);
+	if (err.kind == ERROR_NO_KEY && ++awaited->tries < FIND_TRIES)
+		return object_reply(exchange, &awaited->params);
+	return exchange_fail(exchange, &err);
+}
+
+static enum next send(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving)
+{
+	const struct byte_range *const range = &serving->range;
+	struct error err = {0};
+	struct span small = {NULL, 0};
+	if (serving->source != NULL && range->length <= SMALL_BYTES &&
+		take_small(exchange, serving, &small, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const int status = range->kind == BYTE_RANGE_PART ? 206 : 200;
+	const char *const type = content_type(exchange, &serving->object, params);
+	add_headers(exchange, &serving->object, params, range);
+	if (serving->source != NULL)
+		return exchange_reply_source(
+			exchange, status, type, serving->source, range->length);
+	if (exchange->method == METHOD_HEAD)
+		return reply_head(exchange, status, type, range->length);
+	return exchange_reply_body(exchange, status, type, small);
+}
+
+/* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged
+ * record gets an answer instead of a broken connection. */
+static int take_small(
+	struct exchange *exchange, struct serving *serving, struct span *out, struct error *err)
+{
+	struct body_source *const source = serving->source;
+	const size_t len = (size_t)serving->range.length;
+	uint8_t *const bytes = arena_take(exchange->arena, len);
+	const int result = bytes == NULL
+		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
+		: body_source_read_whole(source, bytes, len, err);
+	source->close(source);
+	serving->source = NULL;
+	*out = span_of(bytes, len);
+	return result;
+}
+
+static const char *content_type(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
+{
+	const char *const overridden = find_override(params, span_text("content-type"));
+	if (overridden != NULL)
+		return overridden;
+	for (size_t i = 0; i < object->header_count; i++) {
+		if (span_equal_text(object->headers[i].name, "content-type"))
+			return arena_text(exchange->arena, object->headers[i].value);
+	}
+	return params->default_content_type != NULL ? params->default_content_type
+						    : default_content_type;
+}
+
+static void add_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params, const struct byte_range *range)
+{
+	add_version_headers(exchange, object, params);
+	exchange_add_header(exchange, "Accept-Ranges", "bytes");
+	if (range->kind == BYTE_RANGE_PART) {
+		exchange_add_header(exchange, "Content-Range",
+			arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+				range->first, range->first + range->length - 1, object->size));
+	}
+	add_stored_headers(exchange, object, params);
+	if (params->add_headers != NULL)
+		params->add_headers(exchange, object, range);
+}
+
+/* Stored headers that no override replaces, then the overrides. */
+static void add_stored_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
+{
+	for (size_t i = 0; i < object->header_count; i++) {
+		const struct object_header *const header = &object->headers[i];
+		const bool own_place = span_equal_text(header->name, "content-type") ||
+			find_override(params, header->name) != NULL;
+		if (own_place ||
+			(params->hide_user_metadata &&
+				span_starts(header->name, span_text("x-amz-"))))
+			continue;
+		exchange_add_header(exchange, arena_text(exchange->arena, header->name),
+			arena_text(exchange->arena, header->value));
+	}
+	for (size_t i = 0; i < params->override_count; i++) {
+		if (!span_equal_text(span_text(params->overrides[i].name), "content-type"))
+			exchange_add_header(
+				exchange, params->overrides[i].name, params->overrides[i].value);
+	}
+}
+
+static enum next reply_head(
+	struct exchange *exchange, int status, const char *type, uint64_t length)
+{
+	const enum next next = exchange_reply_empty(exchange, status);
+	exchange->reply.content_type = type;
+	exchange->reply.length = length;
+	exchange->reply.length_known = true;
+	return next;
 }

@@ -6,6 +6,23 @@
 
 enum { NAME_MAX_BYTES = 96 };
 
+static bool bad_length(struct span name);
+static bool bad_bytes(struct span name);
+static bool bad_ends(struct span name);
+static bool is_dot_or_dash(uint8_t byte);
+static bool bad_neighbours(struct span name);
+static int refuse(struct span name, const char *rule, struct error *err);
+
+static const struct {
+	bool (*broken)(struct span name);
+	const char *rule;
+} rules[] = {
+	{bad_length, "must have 1 to 96 characters"},
+	{bad_bytes, "may hold only letters, digits, '_', '.' and '-'"},
+	{bad_ends, "must not begin or end with '.' or '-', nor end with '.git'"},
+	{bad_neighbours, "must not hold '--' or '..'"},
+};
+
 struct span hub_name_bucket(
 	struct arena *arena, const char *default_namespace, struct span namespace, struct span name)
 {
@@ -43,6 +60,17 @@ bool hub_name_is_resolve(struct span path)
 	return false;
 }
 
+int hub_name_check(const char *default_namespace, struct hub_name name, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].broken(name.name))
+			return refuse(name.name, rules[i].rule, err);
+	if (span_equal_text(name.namespace, default_namespace) &&
+		bucket_name_is_reserved(name.name))
+		return refuse(name.name, "is reserved", err);
+	return 0;
+}
+
 static bool bad_length(struct span name)
 {
 	return name.len < 1 || name.len > NAME_MAX_BYTES;
@@ -60,15 +88,15 @@ static bool bad_bytes(struct span name)
 	return false;
 }
 
-static bool is_dot_or_dash(uint8_t byte)
-{
-	return byte == '.' || byte == '-';
-}
-
 static bool bad_ends(struct span name)
 {
 	return is_dot_or_dash(name.data[0]) || is_dot_or_dash(name.data[name.len - 1]) ||
 		span_ends_text(name, ".git");
+}
+
+static bool is_dot_or_dash(uint8_t byte)
+{
+	return byte == '.' || byte == '-';
 }
 
 static bool bad_neighbours(struct span name)
@@ -77,29 +105,8 @@ static bool bad_neighbours(struct span name)
 		memmem(name.data, name.len, "..", 2) != NULL;
 }
 
-static const struct {
-	bool (*broken)(struct span name);
-	const char *rule;
-} rules[] = {
-	{bad_length, "must have 1 to 96 characters"},
-	{bad_bytes, "may hold only letters, digits, '_', '.' and '-'"},
-	{bad_ends, "must not begin or end with '.' or '-', nor end with '.git'"},
-	{bad_neighbours, "must not hold '--' or '..'"},
-};
-
 static int refuse(struct span name, const char *rule, struct error *err)
 {
 	return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.",
 		(int)(name.len > 100 ? 100 : name.len), (const char *)name.data, rule);
-}
-
-int hub_name_check(const char *default_namespace, struct hub_name name, struct error *err)
-{
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].broken(name.name))
-			return refuse(name.name, rules[i].rule, err);
-	if (span_equal_text(name.namespace, default_namespace) &&
-		bucket_name_is_reserved(name.name))
-		return refuse(name.name, "is reserved", err);
-	return 0;
 }

@@ -40,140 +40,24 @@ struct match {
 	size_t count;
 };
 
-/* The path as the routes see it: on a virtual host the bucket comes from Host. */
-static struct span routed_path(struct exchange *exchange, bool *out_virtual)
-{
-	const char *const domain = exchange->context->domain;
-	struct span host = exchange_header(exchange, "host");
-	const ptrdiff_t colon = span_find(host, ':');
-	if (colon >= 0)
-		host = span_slice(host, 0, (size_t)colon);
-	*out_virtual = false;
-	if (domain == NULL || host.len < strlen(domain) + 2)
-		return exchange->path;
-	const size_t bucket_len = host.len - strlen(domain) - 1;
-	if (host.data[bucket_len] != '.' ||
-		!span_equal_nocase(span_slice(host, bucket_len + 1, host.len), domain))
-		return exchange->path;
-	char *const path =
-		arena_format(exchange->arena, "/%.*s%.*s", (int)bucket_len, (const char *)host.data,
-			(int)exchange->path.len, (const char *)exchange->path.data);
-	for (size_t i = 1; path != NULL && i <= bucket_len; i++)
-		if (path[i] >= 'A' && path[i] <= 'Z')
-			path[i] = (char)(path[i] - 'A' + 'a');
-	*out_virtual = path != NULL;
-	return path == NULL ? exchange->path : span_text(path);
-}
-
-static const struct family *find_family(struct span path, bool is_virtual)
-{
-	struct span rest = span_slice(path, 1, path.len);
-	struct span first = {NULL, 0};
-	struct span second = {NULL, 0};
-	span_split(&rest, '/', &first);
-	span_split(&rest, '/', &second);
-	const struct family *family = families;
-	while (family->first != NULL &&
-		(is_virtual || !span_equal_text(first, family->first) ||
-			(family->second != NULL && !span_equal_text(second, family->second))))
-		family++;
-	return family;
-}
-
-static struct span next_segment(struct span *rest)
-{
-	const ptrdiff_t slash = span_find(*rest, '/');
-	const size_t len = slash < 0 ? rest->len : (size_t)slash;
-	const struct span segment = span_slice(*rest, 0, len);
-	*rest = span_slice(*rest, len + 1, rest->len);
-	return segment;
-}
-
-static bool is_tail(struct span pattern_segment)
-{
-	return pattern_segment.len > 2 && pattern_segment.data[0] == '{' &&
-		pattern_segment.data[pattern_segment.len - 2] == '*';
-}
-
-/* Both without their leading slash. */
-static bool match_segments(struct span pattern, struct span path, struct match *match)
-{
-	match->count = 0;
-	while (pattern.len > 0) {
-		const struct span wanted = next_segment(&pattern);
-		const bool is_parameter = wanted.data[0] == '{';
-		const struct span whole = path;
-		const struct span given = next_segment(&path);
-		if (given.len == 0 && !is_tail(wanted))
-			return false;
-		if (!is_parameter && !span_equal(wanted, given))
-			return false;
-		if (!is_parameter)
-			continue;
-		ASSERT(match->count < PARAMETERS_MAX);
-		match->parameters[match->count++] = is_tail(wanted) ? whole : given;
-		if (is_tail(wanted))
-			return whole.len > 0;
-	}
-	return path.len == 0;
-}
-
-/* "name" must be present; "name=value" must have that value. */
-static bool match_query(struct exchange *exchange, const char *marker)
-{
-	char name[ROUTE_MARKER_BYTES];
-	struct span value;
-	if (marker == NULL)
-		return true;
-	if (exchange->query.len == 0)
-		return false;
-	const char *const equals = strchr(marker, '=');
-	if (equals == NULL)
-		return exchange_query(exchange, marker, &value);
-	const size_t len = (size_t)(equals - marker);
-	ASSERT(len < sizeof name);
-	memcpy(name, marker, len);
-	name[len] = '\0';
-	return exchange_query(exchange, name, &value) && span_equal_text(value, equals + 1);
-}
-
-/* Without looking at the path: most rows are of other methods, or of sub-resources that the query
- * does not name. */
-static bool may_match(const struct exchange *exchange, const struct route *route)
-{
-	return (route->methods & (int)exchange->method) != 0 &&
-		(route->query == NULL || exchange->query.len > 0);
-}
-
+static struct span routed_path(struct exchange *exchange, bool *out_virtual);
+static bool means_bucket(struct exchange *exchange, struct span path);
+static const struct family *find_family(struct span path, bool is_virtual);
 static const struct route *find_route(struct exchange *exchange, const struct route *routes,
-	struct span path, struct match *match)
-{
-	for (const struct route *route = routes; route->pattern != NULL; route++)
-		if (may_match(exchange, route) &&
-			match_segments(span_text(route->pattern + 1), path, match) &&
-			match_query(exchange, route->query))
-			return route;
-	return NULL;
-}
-
-/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is
- * none of that name. No row of the other faces is such a path. */
-static bool means_bucket(struct exchange *exchange, struct span path)
-{
-	const ptrdiff_t slash = span_find(path, '/');
-	const bool is_name = path.len > 0 && (slash < 0 || (size_t)slash == path.len - 1);
-	return is_name && identify_is_signed(exchange);
-}
-
-static int find_allowed(const struct route *routes, struct span path)
-{
-	struct match match;
-	int methods = 0;
-	for (const struct route *route = routes; route->pattern != NULL; route++)
-		if (match_segments(span_text(route->pattern + 1), path, &match))
-			methods |= route->methods;
-	return methods;
-}
+	struct span path, struct match *match);
+static bool may_match(const struct exchange *exchange, const struct route *route);
+static bool match_segments(struct span pattern, struct span path, struct match *match);
+static struct span next_segment(struct span *rest);
+static bool is_tail(struct span pattern_segment);
+static bool match_query(struct exchange *exchange, const char *marker);
+static int find_allowed(const struct route *routes, struct span path);
+static int prepare(struct exchange *exchange, struct error *err);
+static int check_query(struct exchange *exchange, struct error *err);
+static int refuse_unmatched(struct exchange *exchange, struct error *err);
+static int decode_parameters(struct exchange *exchange, struct error *err);
+static int join_bucket(struct exchange *exchange, struct error *err);
+static enum next finish_small(struct exchange *exchange);
+static int judge_again(struct exchange *exchange, struct error *err);
 
 void router_match(struct exchange *exchange)
 {
@@ -197,124 +81,12 @@ void router_match(struct exchange *exchange)
 	exchange->parameter_count = match.count;
 }
 
-static int decode_parameters(struct exchange *exchange, struct error *err)
-{
-	for (size_t i = 0; i < exchange->parameter_count; i++) {
-		const struct span raw = exchange->parameters[i];
-		struct buffer decoded;
-		buffer_init(&decoded, raw.len + 1);
-		const bool good = decode_percent(raw, false, &decoded) &&
-			span_is_utf8(buffer_span(&decoded)) &&
-			span_find(buffer_span(&decoded), 0) < 0;
-		if (good)
-			exchange->parameters[i] =
-				arena_copy(exchange->arena, buffer_span(&decoded));
-		buffer_release(&decoded);
-		if (!good)
-			return error_set(err, ERROR_BAD_URI,
-				"the path %.*s is not percent-encoded UTF-8",
-				(int)(raw.len < 100 ? raw.len : 100), (const char *)raw.data);
-	}
-	return 0;
-}
-
-/* A marker that cannot be decoded would count as absent: "?versionId=%zz" must not turn into a
- * request for the object itself. */
-static int check_query(struct exchange *exchange, struct error *err)
-{
-	return percent_is_valid(exchange->query)
-		? 0
-		: error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
-}
-
-/* {namespace}/{bucket}: "me" is the caller's own. */
-static int join_bucket(struct exchange *exchange, struct error *err)
-{
-	struct span *const parameters = exchange->parameters;
-	if (strstr(exchange->route->pattern, "{namespace}/{bucket}") == NULL)
-		return 0;
-	const bool is_own = span_equal_text(parameters[0], "me");
-	if (is_own && exchange->principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
-	const struct span namespace = is_own ? exchange->principal->namespace : parameters[0];
-	parameters[0] = hub_name_bucket(
-		exchange->arena, exchange->context->default_namespace, namespace, parameters[1]);
-	exchange->parameter_count--;
-	for (size_t i = 1; i < exchange->parameter_count; i++)
-		parameters[i] = parameters[i + 1];
-	return 0;
-}
-
-static int refuse_unmatched(struct exchange *exchange, struct error *err)
-{
-	static const struct {
-		int method;
-		const char *name;
-	} names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
-		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
-	struct buffer allow;
-	if (exchange->face->hides)
-		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
-	if ((exchange->allowed_methods & (int)exchange->method) != 0)
-		return error_set(err, ERROR_UNSUPPORTED,
-			"this server does not do what the query of this request asks for");
-	if (exchange->allowed_methods == 0)
-		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
-	buffer_init(&allow, 128);
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if ((exchange->allowed_methods & names[i].method) != 0)
-			buffer_format(&allow, "%s%s", allow.len > 0 ? ", " : "", names[i].name);
-	exchange_add_header(exchange, "Allow", arena_text(exchange->arena, buffer_span(&allow)));
-	buffer_release(&allow);
-	return error_set(err, ERROR_METHOD, "the method is not allowed on this path");
-}
-
-static int prepare(struct exchange *exchange, struct error *err)
-{
-	if (exchange->route == NULL)
-		router_match(exchange);
-	if (exchange->face->prepare != NULL)
-		exchange->face->prepare(exchange);
-	/* Before all else: whoever shows wrong credentials hears of those, whatever the path. */
-	if (identify(exchange, err) != 0)
-		return -1;
-	if (check_query(exchange, err) != 0)
-		return -1;
-	if (exchange->route == NULL)
-		return refuse_unmatched(exchange, err);
-	if (decode_parameters(exchange, err) != 0 || join_bucket(exchange, err) != 0)
-		return -1;
-	if (authorise(exchange, err) != 0)
-		return -1;
-	if (exchange->face->check != NULL && exchange->face->check(exchange, err) != 0)
-		return -1;
-	if (arena_overflowed(exchange->arena))
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
-	return 0;
-}
-
 enum next router_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (prepare(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange->route->begin(exchange);
-}
-
-static int judge_again(struct exchange *exchange, struct error *err)
-{
-	return identify_again(exchange, err) != 0 ? -1 : authorise(exchange, err);
-}
-
-/* A small body is acted upon only now, and may have taken its time: by now the key may be revoked,
- * or the bucket gone and its name another's. What a large body is for was opened when the request
- * began. */
-static enum next finish_small(struct exchange *exchange)
-{
-	struct error err = {0};
-	if (judge_again(exchange, &err) != 0)
-		return exchange_fail(exchange, &err);
-	return exchange->route->finish(exchange);
 }
 
 enum next router_finish(struct exchange *exchange)
@@ -350,4 +122,251 @@ struct span router_log_path(const struct exchange *exchange)
 	if (exchange->route != NULL && strstr(exchange->route->pattern, "{token}") != NULL)
 		return span_text(exchange->route->pattern);
 	return span_slice(exchange->path, 0, LOG_PATH_BYTES);
+}
+
+/* The path as the routes see it: on a virtual host the bucket comes from Host. */
+static struct span routed_path(struct exchange *exchange, bool *out_virtual)
+{
+	const char *const domain = exchange->context->domain;
+	struct span host = exchange_header(exchange, "host");
+	const ptrdiff_t colon = span_find(host, ':');
+	if (colon >= 0)
+		host = span_slice(host, 0, (size_t)colon);
+	*out_virtual = false;
+	if (domain == NULL || host.len < strlen(domain) + 2)
+		return exchange->path;
+	const size_t bucket_len = host.len - strlen(domain) - 1;
+	if (host.data[bucket_len] != '.' ||
+		!span_equal_nocase(span_slice(host, bucket_len + 1, host.len), domain))
+		return exchange->path;
+	char *const path =
+		arena_format(exchange->arena, "/%.*s%.*s", (int)bucket_len, (const char *)host.data,
+			(int)exchange->path.len, (const char *)exchange->path.data);
+	for (size_t i = 1; path != NULL && i <= bucket_len; i++)
+		if (path[i] >= 'A' && path[i] <= 'Z')
+			path[i] = (char)(path[i] - 'A' + 'a');
+	*out_virtual = path != NULL;
+	return path == NULL ? exchange->path : span_text(path);
+}
+
+/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is
+ * none of that name. No row of the other faces is such a path. */
+static bool means_bucket(struct exchange *exchange, struct span path)
+{
+	const ptrdiff_t slash = span_find(path, '/');
+	const bool is_name = path.len > 0 && (slash < 0 || (size_t)slash == path.len - 1);
+	return is_name && identify_is_signed(exchange);
+}
+
+static const struct family *find_family(struct span path, bool is_virtual)
+{
+	struct span rest = span_slice(path, 1, path.len);
+	struct span first = {NULL, 0};
+	struct span second = {NULL, 0};
+	span_split(&rest, '/', &first);
+	span_split(&rest, '/', &second);
+	const struct family *family = families;
+	while (family->first != NULL &&
+		(is_virtual || !span_equal_text(first, family->first) ||
+			(family->second != NULL && !span_equal_text(second, family->second))))
+		family++;
+	return family;
+}
+
+static const struct route *find_route(struct exchange *exchange, const struct route *routes,
+	struct span path, struct match *match)
+{
+	for (const struct route *route = routes; route->pattern != NULL; route++)
+		if (may_match(exchange, route) &&
+			match_segments(span_text(route->pattern + 1), path, match) &&
+			match_query(exchange, route->query))
+			return route;
+	return NULL;
+}
+
+/* Without looking at the path: most rows are of other methods, or of sub-resources that the query
+ * does not name. */
+static bool may_match(const struct exchange *exchange, const struct route *route)
+{
+	return (route->methods & (int)exchange->method) != 0 &&
+		(route->query == NULL || exchange->query.len > 0);
+}
+
+/* Both without their leading slash. */
+static bool match_segments(struct span pattern, struct span path, struct match *match)
+{
+	match->count = 0;
+	while (pattern.len > 0) {
+		const struct span wanted = next_segment(&pattern);
+		const bool is_parameter = wanted.data[0] == '{';
+		const struct span whole = path;
+		const struct span given = next_segment(&path);
+		if (given.len == 0 && !is_tail(wanted))
+			return false;
+		if (!is_parameter && !span_equal(wanted, given))
+			return false;
+		if (!is_parameter)
+			continue;
+		ASSERT(match->count < PARAMETERS_MAX);
+		match->parameters[match->count++] = is_tail(wanted) ? whole : given;
+		if (is_tail(wanted))
+			return whole.len > 0;
+	}
+	return path.len == 0;
+}
+
+static struct span next_segment(struct span *rest)
+{
+	const ptrdiff_t slash = span_find(*rest, '/');
+	const size_t len = slash < 0 ? rest->len : (size_t)slash;
+	const struct span segment = span_slice(*rest, 0, len);
+	*rest = span_slice(*rest, len + 1, rest->len);
+	return segment;
+}
+
+static bool is_tail(struct span pattern_segment)
+{
+	return pattern_segment.len > 2 && pattern_segment.data[0] == '{' &&
+		pattern_segment.data[pattern_segment.len - 2] == '*';
+}
+
+/* "name" must be present; "name=value" must have that value. */
+static bool match_query(struct exchange *exchange, const char *marker)
+{
+	char name[ROUTE_MARKER_BYTES];
+	struct span value;
+	if (marker == NULL)
+		return true;
+	if (exchange->query.len == 0)
+		return false;
+	const char *const equals = strchr(marker, '=');
+	if (equals == NULL)
+		return exchange_query(exchange, marker, &value);
+	const size_t len = (size_t)(equals - marker);
+	ASSERT(len < sizeof name);
+	memcpy(name, marker, len);
+	name[len] = '\0';
+	return exchange_query(exchange, name, &value) && span_equal_text(value, equals + 1);
+}
+
+static int find_allowed(const struct route *routes, struct span path)
+{
+	struct match match;
+	int methods = 0;
+	for (const struct route *route = routes; route->pattern != NULL; route++)
+		if (match_segments(span_text(route->pattern + 1), path, &match))
+			methods |= route->methods;
+	return methods;
+}
+
+static int prepare(struct exchange *exchange, struct error *err)
+{
+	if (exchange->route == NULL)
+		router_match(exchange);
+	if (exchange->face->prepare != NULL)
+		exchange->face->prepare(exchange);
+	/* Before all else: whoever shows wrong credentials hears of those, whatever the path. */
+	if (identify(exchange, err) != 0)
+		return -1;
+	if (check_query(exchange, err) != 0)
+		return -1;
+	if (exchange->route == NULL)
+		return refuse_unmatched(exchange, err);
+	if (decode_parameters(exchange, err) != 0 || join_bucket(exchange, err) != 0)
+		return -1;
+	if (authorise(exchange, err) != 0)
+		return -1;
+	if (exchange->face->check != NULL && exchange->face->check(exchange, err) != 0)
+		return -1;
+	if (arena_overflowed(exchange->arena))
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	return 0;
+}
+
+/* A marker that cannot be decoded would count as absent: "?versionId=%zz" must not turn into a
+ * request for the object itself. */
+static int check_query(struct exchange *exchange, struct error *err)
+{
+	return percent_is_valid(exchange->query)
+		? 0
+		: error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
+}
+
+static int refuse_unmatched(struct exchange *exchange, struct error *err)
+{
+	static const struct {
+		int method;
+		const char *name;
+	} names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
+		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
+	struct buffer allow;
+	if (exchange->face->hides)
+		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
+	if ((exchange->allowed_methods & (int)exchange->method) != 0)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"this server does not do what the query of this request asks for");
+	if (exchange->allowed_methods == 0)
+		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
+	buffer_init(&allow, 128);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if ((exchange->allowed_methods & names[i].method) != 0)
+			buffer_format(&allow, "%s%s", allow.len > 0 ? ", " : "", names[i].name);
+	exchange_add_header(exchange, "Allow", arena_text(exchange->arena, buffer_span(&allow)));
+	buffer_release(&allow);
+	return error_set(err, ERROR_METHOD, "the method is not allowed on this path");
+}
+
+static int decode_parameters(struct exchange *exchange, struct error *err)
+{
+	for (size_t i = 0; i < exchange->parameter_count; i++) {
+		const struct span raw = exchange->parameters[i];
+		struct buffer decoded;
+		buffer_init(&decoded, raw.len + 1);
+		const bool good = decode_percent(raw, false, &decoded) &&
+			span_is_utf8(buffer_span(&decoded)) &&
+			span_find(buffer_span(&decoded), 0) < 0;
+		if (good)
+			exchange->parameters[i] =
+				arena_copy(exchange->arena, buffer_span(&decoded));
+		buffer_release(&decoded);
+		if (!good)
+			return error_set(err, ERROR_BAD_URI,
+				"the path %.*s is not percent-encoded UTF-8",
+				(int)(raw.len < 100 ? raw.len : 100), (const char *)raw.data);
+	}
+	return 0;
+}
+
+/* {namespace}/{bucket}: "me" is the caller's own. */
+static int join_bucket(struct exchange *exchange, struct error *err)
+{
+	struct span *const parameters = exchange->parameters;
+	if (strstr(exchange->route->pattern, "{namespace}/{bucket}") == NULL)
+		return 0;
+	const bool is_own = span_equal_text(parameters[0], "me");
+	if (is_own && exchange->principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+	const struct span namespace = is_own ? exchange->principal->namespace : parameters[0];
+	parameters[0] = hub_name_bucket(
+		exchange->arena, exchange->context->default_namespace, namespace, parameters[1]);
+	exchange->parameter_count--;
+	for (size_t i = 1; i < exchange->parameter_count; i++)
+		parameters[i] = parameters[i + 1];
+	return 0;
+}
+
+/* A small body is acted upon only now, and may have taken its time: by now the key may be revoked,
+ * or the bucket gone and its name another's. What a large body is for was opened when the request
+ * began. */
+static enum next finish_small(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (judge_again(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return exchange->route->finish(exchange);
+}
+
+static int judge_again(struct exchange *exchange, struct error *err)
+{
+	return identify_again(exchange, err) != 0 ? -1 : authorise(exchange, err);
 }

@@ -5,6 +5,33 @@
 #include "api/steps/steps_request.h"
 
 static int find_made(
+	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
+static enum next fail(struct exchange *exchange, const struct error *err);
+static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum next *out_next);
+
+enum next fold_object_begin(struct exchange *exchange)
+{
+	/* A fold made anew between the same steps may have other bytes that give the same result;
+	 * its ETag tells them apart. */
+	static const struct object_reply_override overrides[] = {
+		{"cache-control", "private, max-age=31536000, immutable"}};
+	static const struct object_reply_params params = {.find = find_made,
+		.fail = fail,
+		.overrides = overrides,
+		.override_count = 1,
+		.hide_user_metadata = true};
+	struct run_fold_ref *const state = arena_take(exchange->arena, sizeof(*state));
+	enum next next;
+	ASSERT(state != NULL);
+	*state = (struct run_fold_ref){
+		.run = steps_request_run(exchange), .name = exchange->parameters[3]};
+	if (!read_steps(exchange, state, &next))
+		return next;
+	exchange->state = state;
+	return object_reply(exchange, &params);
+}
+
+static int find_made(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	(void)view;
@@ -27,26 +54,4 @@ static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum
 	*out_next = steps_error_invalid(exchange, "steps",
 		"must be two steps' numbers with a dash between them, the lower one first");
 	return false;
-}
-
-enum next fold_object_begin(struct exchange *exchange)
-{
-	/* A fold made anew between the same steps may have other bytes that give the same result;
-	 * its ETag tells them apart. */
-	static const struct object_reply_override overrides[] = {
-		{"cache-control", "private, max-age=31536000, immutable"}};
-	static const struct object_reply_params params = {.find = find_made,
-		.fail = fail,
-		.overrides = overrides,
-		.override_count = 1,
-		.hide_user_metadata = true};
-	struct run_fold_ref *const state = arena_take(exchange->arena, sizeof(*state));
-	enum next next;
-	ASSERT(state != NULL);
-	*state = (struct run_fold_ref){
-		.run = steps_request_run(exchange), .name = exchange->parameters[3]};
-	if (!read_steps(exchange, state, &next))
-		return next;
-	exchange->state = state;
-	return object_reply(exchange, &params);
 }

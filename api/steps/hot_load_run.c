@@ -4,32 +4,32 @@
 #include "api/auth/keyring.h"
 #include "storage/runs/hot_load.h"
 
-/* A refusal names neither bucket nor run: the caller knows the deployment alone. */
-static int judge(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
-	struct error *err)
-{
-	struct run_ref *const run = &found->run;
-	const char *const key = arena_format(
-		exchange->arena, "%.*s/", (int)run->name.len, (const char *)run->name.data);
-	if (key == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
-	if (authorise_owned_key(exchange, &run->bucket, span_text(key), permission, err) == 0)
-		return 0;
-	if (!authorise_is_refusal(err->kind))
-		return -1;
-	return error_set(err, ERROR_DENIED, "Your key may not %s the run of the deployment '%.*s'.",
-		permission == PERMISSION_WRITE ? "write to" : "read",
-		(int)span_slice(found->deployment, 0, RUN_DEPLOYMENT_MAX_BYTES).len,
-		(const char *)found->deployment.data);
-}
-
+static int find_granted(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
+	struct error *err);
 static int find(struct exchange *exchange, struct hot_load_run *found,
-	const struct deployment_place *among, unsigned permission, struct error *err)
+	const struct deployment_place *among, unsigned permission, struct error *err);
+static int judge(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
+	struct error *err);
+static int find_own(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
+	struct error *err);
+
+struct hot_load_run *hot_load_run_find(
+	struct exchange *exchange, unsigned permission, struct error *err)
 {
-	if (hot_load_find(exchange->context->store, found->deployment, among, exchange->arena,
-		    &found->run, err) != 0)
-		return -1;
-	return judge(exchange, found, permission, err);
+	struct hot_load_run *const found = arena_take(exchange->arena, sizeof(*found));
+	if (found == NULL) {
+		error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		return NULL;
+	}
+	found->deployment = exchange_header(exchange, "fireworks-deployment");
+	if (found->deployment.len == 0) {
+		error_set(err, ERROR_INVALID,
+			"The header fireworks-deployment is missing: it says which run is meant.");
+		return NULL;
+	}
+	const bool has_grants = exchange->principal->grant_count > 0;
+	return (has_grants ? find_granted : find_own)(exchange, found, permission, err) == 0 ? found
+											     : NULL;
 }
 
 /* A key that was given for certain buckets, which may be another account's, finds what is in these:
@@ -53,28 +53,37 @@ static int find_granted(struct exchange *exchange, struct hot_load_run *found, u
 	return -1;
 }
 
+static int find(struct exchange *exchange, struct hot_load_run *found,
+	const struct deployment_place *among, unsigned permission, struct error *err)
+{
+	if (hot_load_find(exchange->context->store, found->deployment, among, exchange->arena,
+		    &found->run, err) != 0)
+		return -1;
+	return judge(exchange, found, permission, err);
+}
+
+/* A refusal names neither bucket nor run: the caller knows the deployment alone. */
+static int judge(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
+	struct error *err)
+{
+	struct run_ref *const run = &found->run;
+	const char *const key = arena_format(
+		exchange->arena, "%.*s/", (int)run->name.len, (const char *)run->name.data);
+	if (key == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
+	if (authorise_owned_key(exchange, &run->bucket, span_text(key), permission, err) == 0)
+		return 0;
+	if (!authorise_is_refusal(err->kind))
+		return -1;
+	return error_set(err, ERROR_DENIED, "Your key may not %s the run of the deployment '%.*s'.",
+		permission == PERMISSION_WRITE ? "write to" : "read",
+		(int)span_slice(found->deployment, 0, RUN_DEPLOYMENT_MAX_BYTES).len,
+		(const char *)found->deployment.data);
+}
+
 static int find_own(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
 	struct error *err)
 {
 	const struct deployment_place among = {.account = exchange->principal->namespace};
 	return find(exchange, found, &among, permission, err);
-}
-
-struct hot_load_run *hot_load_run_find(
-	struct exchange *exchange, unsigned permission, struct error *err)
-{
-	struct hot_load_run *const found = arena_take(exchange->arena, sizeof(*found));
-	if (found == NULL) {
-		error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
-		return NULL;
-	}
-	found->deployment = exchange_header(exchange, "fireworks-deployment");
-	if (found->deployment.len == 0) {
-		error_set(err, ERROR_INVALID,
-			"The header fireworks-deployment is missing: it says which run is meant.");
-		return NULL;
-	}
-	const bool has_grants = exchange->principal->grant_count > 0;
-	return (has_grants ? find_granted : find_own)(exchange, found, permission, err) == 0 ? found
-											     : NULL;
 }

@@ -16,13 +16,64 @@ struct latest_step { /* the exchange's state */
 	struct version_bounds bounds;
 };
 
-/* A server that stops answers at once and ends the connection, so that the client's next poll goes
- * to its successor. */
-static enum next reply_nothing(struct exchange *exchange, bool stopping)
+static enum next look(struct exchange *exchange);
+static int find(struct exchange *exchange, struct step_message *out, uint64_t *out_anchor,
+	struct error *err);
+static enum next give_up(struct exchange *exchange, struct error *err, bool stopping);
+static enum next reply_nothing(struct exchange *exchange, bool stopping);
+
+enum next latest_step_begin(struct exchange *exchange)
 {
-	if (stopping)
-		exchange_add_header(exchange, "Connection", "close");
-	return exchange_reply_empty(exchange, 204);
+	struct latest_step *const state = arena_take(exchange->arena, sizeof(*state));
+	uint64_t wait_seconds = 0;
+	bool has_wait;
+	enum next next;
+	ASSERT(state != NULL);
+	struct run_latest_params *const params = &state->params;
+	params->run = steps_request_run(exchange);
+	if (!steps_request_number(exchange, "after", &params->has_after, &params->after, &next) ||
+		!steps_request_number(exchange, "wait", &has_wait, &wait_seconds, &next) ||
+		!version_bounds_read(exchange, &state->bounds, &next))
+		return next;
+	const struct version_bounds *const bounds = &state->bounds;
+	if (bounds->has_exact && params->has_after)
+		return steps_error_invalid(exchange, "exact_version", "does not go with after");
+	if (bounds->has_min && bounds->min > 0 &&
+		(!params->has_after || params->after < bounds->min - 1)) {
+		params->has_after = true;
+		params->after = bounds->min - 1;
+	}
+	if (wait_seconds > WAIT_MAX_SECONDS)
+		wait_seconds = WAIT_MAX_SECONDS;
+	long_wait_init(&state->wait, exchange, exchange->context->shares.waits,
+		(int64_t)wait_seconds * 1000);
+	exchange->state = state;
+	return look(exchange);
+}
+
+enum next latest_step_resume(struct exchange *exchange)
+{
+	return look(exchange);
+}
+
+static enum next look(struct exchange *exchange)
+{
+	struct latest_step *const state = exchange->state;
+	struct step_watch *const watch = store_step_watch(exchange->context->store);
+	const struct span bucket = state->params.run.bucket.name;
+	const struct span run = state->params.run.name;
+	struct step_message step;
+	struct error err = {0};
+	uint64_t anchor;
+
+	const uint64_t seen = step_watch_generation(watch, bucket, run);
+	if (find(exchange, &step, &anchor, &err) == 0)
+		return steps_request_reply_step(exchange, 200, &step, false);
+	if (err.kind != ERROR_NOT_READY)
+		return steps_error_fail(exchange, &err, anchor);
+	if (long_wait_left_ms(&state->wait) == 0)
+		return give_up(exchange, &err, long_wait_is_stopping(&state->wait));
+	return long_wait_for(&state->wait, bucket, run, seen);
 }
 
 /* What the reader waits for: a step above `after` and not below `min_version`, or the very one of
@@ -62,56 +113,11 @@ static enum next give_up(struct exchange *exchange, struct error *err, bool stop
 	return version_bounds_fail(exchange, err, UINT64_MAX);
 }
 
-static enum next look(struct exchange *exchange)
+/* A server that stops answers at once and ends the connection, so that the client's next poll goes
+ * to its successor. */
+static enum next reply_nothing(struct exchange *exchange, bool stopping)
 {
-	struct latest_step *const state = exchange->state;
-	struct step_watch *const watch = store_step_watch(exchange->context->store);
-	const struct span bucket = state->params.run.bucket.name;
-	const struct span run = state->params.run.name;
-	struct step_message step;
-	struct error err = {0};
-	uint64_t anchor;
-
-	const uint64_t seen = step_watch_generation(watch, bucket, run);
-	if (find(exchange, &step, &anchor, &err) == 0)
-		return steps_request_reply_step(exchange, 200, &step, false);
-	if (err.kind != ERROR_NOT_READY)
-		return steps_error_fail(exchange, &err, anchor);
-	if (long_wait_left_ms(&state->wait) == 0)
-		return give_up(exchange, &err, long_wait_is_stopping(&state->wait));
-	return long_wait_for(&state->wait, bucket, run, seen);
-}
-
-enum next latest_step_begin(struct exchange *exchange)
-{
-	struct latest_step *const state = arena_take(exchange->arena, sizeof(*state));
-	uint64_t wait_seconds = 0;
-	bool has_wait;
-	enum next next;
-	ASSERT(state != NULL);
-	struct run_latest_params *const params = &state->params;
-	params->run = steps_request_run(exchange);
-	if (!steps_request_number(exchange, "after", &params->has_after, &params->after, &next) ||
-		!steps_request_number(exchange, "wait", &has_wait, &wait_seconds, &next) ||
-		!version_bounds_read(exchange, &state->bounds, &next))
-		return next;
-	const struct version_bounds *const bounds = &state->bounds;
-	if (bounds->has_exact && params->has_after)
-		return steps_error_invalid(exchange, "exact_version", "does not go with after");
-	if (bounds->has_min && bounds->min > 0 &&
-		(!params->has_after || params->after < bounds->min - 1)) {
-		params->has_after = true;
-		params->after = bounds->min - 1;
-	}
-	if (wait_seconds > WAIT_MAX_SECONDS)
-		wait_seconds = WAIT_MAX_SECONDS;
-	long_wait_init(&state->wait, exchange, exchange->context->shares.waits,
-		(int64_t)wait_seconds * 1000);
-	exchange->state = state;
-	return look(exchange);
-}
-
-enum next latest_step_resume(struct exchange *exchange)
-{
-	return look(exchange);
+	if (stopping)
+		exchange_add_header(exchange, "Connection", "close");
+	return exchange_reply_empty(exchange, 204);
 }

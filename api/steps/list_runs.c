@@ -10,27 +10,8 @@ enum {
 	RUN_MAX_BYTES = 64 * 1024
 };
 
-/* One run over the page is asked for, to know whether there is a next page. */
 static void print_runs(
-	const struct run_message *runs, size_t count, size_t shown, struct buffer *body)
-{
-	struct json_writer writer;
-	struct buffer one;
-	buffer_init(&one, RUN_MAX_BYTES);
-	json_writer_init(&writer, body);
-	json_writer_object(&writer, NULL);
-	json_writer_array(&writer, "runs");
-	for (size_t i = 0; i < shown; i++) {
-		buffer_reset(&one);
-		run_message_print(&runs[i], &one);
-		json_writer_raw(&writer, NULL, buffer_span(&one));
-	}
-	json_writer_end(&writer, ']');
-	if (shown < count)
-		json_writer_text(&writer, "next", runs[shown - 1].run);
-	json_writer_end(&writer, '}');
-	buffer_release(&one);
-}
+	const struct run_message *runs, size_t count, size_t shown, struct buffer *body);
 
 enum next list_runs_begin(struct exchange *exchange)
 {
@@ -52,4 +33,26 @@ enum next list_runs_begin(struct exchange *exchange)
 	buffer_init(&body, BODY_MAX_BYTES);
 	print_runs(runs, count, count > limit ? limit : count, &body);
 	return steps_request_reply_json(exchange, 200, &body);
+}
+
+/* One run over the page is asked for, to know whether there is a next page. */
+static void print_runs(
+	const struct run_message *runs, size_t count, size_t shown, struct buffer *body)
+{
+	struct json_writer writer;
+	struct buffer one;
+	buffer_init(&one, RUN_MAX_BYTES);
+	json_writer_init(&writer, body);
+	json_writer_object(&writer, NULL);
+	json_writer_array(&writer, "runs");
+	for (size_t i = 0; i < shown; i++) {
+		buffer_reset(&one);
+		run_message_print(&runs[i], &one);
+		json_writer_raw(&writer, NULL, buffer_span(&one));
+	}
+	json_writer_end(&writer, ']');
+	if (shown < count)
+		json_writer_text(&writer, "next", runs[shown - 1].run);
+	json_writer_end(&writer, '}');
+	buffer_release(&one);
 }

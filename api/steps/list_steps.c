@@ -23,6 +23,34 @@ struct page {
 	bool more;     /* there may be steps from `from` on */
 };
 
+static bool add_slice(struct page *page, struct error *err);
+static enum next reply(struct page *page);
+
+enum next list_steps_begin(struct exchange *exchange)
+{
+	struct page page = {.exchange = exchange};
+	struct error err = {0};
+	bool has_from;
+	enum next next;
+	if (!steps_request_number(exchange, "from", &has_from, &page.from, &next) ||
+		!steps_request_limit(exchange, PAGE_STEPS, PAGE_MAX_STEPS, &page.left, &next))
+		return next;
+	buffer_init(&page.body, BODY_MAX_BYTES);
+	buffer_init(&page.one, 2 * STEP_MESSAGE_MAX_BYTES);
+	json_writer_init(&page.writer, &page.body);
+	json_writer_object(&page.writer, NULL);
+	json_writer_array(&page.writer, "steps");
+	while (add_slice(&page, &err))
+		;
+	if (err.kind == ERROR_NONE)
+		next = reply(&page);
+	else
+		next = exchange_fail(exchange, &err);
+	buffer_release(&page.body);
+	buffer_release(&page.one);
+	return next;
+}
+
 /* One slice; true while the page wants another. */
 static bool add_slice(struct page *page, struct error *err)
 {
@@ -57,29 +85,4 @@ static enum next reply(struct page *page)
 		json_writer_u64(&page->writer, "next", page->from);
 	json_writer_end(&page->writer, '}');
 	return steps_request_reply_json(page->exchange, 200, &page->body);
-}
-
-enum next list_steps_begin(struct exchange *exchange)
-{
-	struct page page = {.exchange = exchange};
-	struct error err = {0};
-	bool has_from;
-	enum next next;
-	if (!steps_request_number(exchange, "from", &has_from, &page.from, &next) ||
-		!steps_request_limit(exchange, PAGE_STEPS, PAGE_MAX_STEPS, &page.left, &next))
-		return next;
-	buffer_init(&page.body, BODY_MAX_BYTES);
-	buffer_init(&page.one, 2 * STEP_MESSAGE_MAX_BYTES);
-	json_writer_init(&page.writer, &page.body);
-	json_writer_object(&page.writer, NULL);
-	json_writer_array(&page.writer, "steps");
-	while (add_slice(&page, &err))
-		;
-	if (err.kind == ERROR_NONE)
-		next = reply(&page);
-	else
-		next = exchange_fail(exchange, &err);
-	buffer_release(&page.body);
-	buffer_release(&page.one);
-	return next;
 }

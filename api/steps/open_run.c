@@ -6,34 +6,15 @@
 #include "api/steps/version_bounds.h"
 #include "storage/step_jobs/run_fork.h"
 
+static enum next fork_run(struct exchange *exchange, const struct run_request *request,
+	const struct run_open_params *open);
+
 enum next open_run_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (run_check_name(steps_request_run(exchange).name, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_accept_small(exchange, RUN_REQUEST_MAX_BYTES);
-}
-
-/* Who forks gets the bytes of the old run. */
-static enum next fork_run(struct exchange *exchange, const struct run_request *request,
-	const struct run_open_params *open)
-{
-	/* a key without grants was let in as the owner's */
-	static const struct span owner = {NULL, 0};
-	const struct run_fork_params params = {
-		.open = *open, .from = request->fork_run, .step = request->fork_step};
-	struct error err = {0};
-	if (run_check_name(request->fork_run, &err) != 0)
-		return exchange_fail(exchange, &err);
-	const char *const folder = arena_format(exchange->arena, "%.*s/",
-		(int)request->fork_run.len, (const char *)request->fork_run.data);
-	if (!principal_allows(exchange->principal, open->run.bucket.name, owner, span_text(folder),
-		    PERMISSION_READ)) {
-		error_set(&err, ERROR_DENIED,
-			"You may not read the run '%s', which is to be forked.", folder);
-		return exchange_fail(exchange, &err);
-	}
-	return exchange_await(exchange, run_fork_call(exchange->context->store, &params));
 }
 
 enum next open_run_finish(struct exchange *exchange)
@@ -58,4 +39,26 @@ enum next open_run_resume(struct exchange *exchange)
 	if (call_outcome(exchange->call, &err) != 0)
 		return version_bounds_fail(exchange, &err, UINT64_MAX);
 	return steps_request_reply_run(exchange, run_open_result(exchange->call));
+}
+
+/* Who forks gets the bytes of the old run. */
+static enum next fork_run(struct exchange *exchange, const struct run_request *request,
+	const struct run_open_params *open)
+{
+	/* a key without grants was let in as the owner's */
+	static const struct span owner = {NULL, 0};
+	const struct run_fork_params params = {
+		.open = *open, .from = request->fork_run, .step = request->fork_step};
+	struct error err = {0};
+	if (run_check_name(request->fork_run, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const char *const folder = arena_format(exchange->arena, "%.*s/",
+		(int)request->fork_run.len, (const char *)request->fork_run.data);
+	if (!principal_allows(exchange->principal, open->run.bucket.name, owner, span_text(folder),
+		    PERMISSION_READ)) {
+		error_set(&err, ERROR_DENIED,
+			"You may not read the run '%s', which is to be forked.", folder);
+		return exchange_fail(exchange, &err);
+	}
+	return exchange_await(exchange, run_fork_call(exchange->context->store, &params));
 }

@@ -6,19 +6,8 @@
 
 enum { LIST_BODY_MAX_BYTES = PINS_OF_RUN_MAX * 1024 };
 
-static struct span pin_name(const struct exchange *exchange)
-{
-	return exchange->parameters[2];
-}
-
-static enum next reply(struct exchange *exchange, const struct pin_message *pin)
-{
-	struct buffer body;
-	buffer_init(&body, PIN_MESSAGE_MAX_BYTES);
-	pin_message_print(pin, &body);
-	exchange_add_header(exchange, "Cache-Control", "no-store");
-	return steps_request_reply_json(exchange, 200, &body);
-}
+static struct span pin_name(const struct exchange *exchange);
+static enum next reply(struct exchange *exchange, const struct pin_message *pin);
 
 enum next put_pin_begin(struct exchange *exchange)
 {
@@ -75,6 +64,20 @@ enum next list_pins_begin(struct exchange *exchange)
 	struct buffer body;
 	buffer_init(&body, LIST_BODY_MAX_BYTES);
 	pin_list_print(pins, count, &body);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	return steps_request_reply_json(exchange, 200, &body);
+}
+
+static struct span pin_name(const struct exchange *exchange)
+{
+	return exchange->parameters[2];
+}
+
+static enum next reply(struct exchange *exchange, const struct pin_message *pin)
+{
+	struct buffer body;
+	buffer_init(&body, PIN_MESSAGE_MAX_BYTES);
+	pin_message_print(pin, &body);
 	exchange_add_header(exchange, "Cache-Control", "no-store");
 	return steps_request_reply_json(exchange, 200, &body);
 }

@@ -8,23 +8,7 @@
 enum { ANSWER_MAX_BYTES = 4096 };
 
 static bool read_numbers(struct exchange *exchange, uint64_t *out_step,
-	struct step_part_params *out, enum next *out_next)
-{
-	bool has_parts;
-	if (!steps_request_step(exchange, out_step, out_next))
-		return false;
-	if (!span_parse_u64(exchange->parameters[3], &out->part)) {
-		*out_next = steps_error_invalid(
-			exchange, "part", "must be a part's number: digits alone");
-		return false;
-	}
-	if (!steps_request_number(exchange, "of", &has_parts, &out->parts, out_next))
-		return false;
-	if (!has_parts)
-		*out_next = steps_error_invalid(
-			exchange, "of", "is missing: how many parts the step has");
-	return has_parts;
-}
+	struct step_part_params *out, enum next *out_next);
 
 enum next put_part_begin(struct exchange *exchange)
 {
@@ -65,4 +49,23 @@ enum next put_part_resume(struct exchange *exchange)
 	buffer_init(&body, ANSWER_MAX_BYTES);
 	part_answer_print(answer, &body);
 	return steps_request_reply_json(exchange, status, &body);
+}
+
+static bool read_numbers(struct exchange *exchange, uint64_t *out_step,
+	struct step_part_params *out, enum next *out_next)
+{
+	bool has_parts;
+	if (!steps_request_step(exchange, out_step, out_next))
+		return false;
+	if (!span_parse_u64(exchange->parameters[3], &out->part)) {
+		*out_next = steps_error_invalid(
+			exchange, "part", "must be a part's number: digits alone");
+		return false;
+	}
+	if (!steps_request_number(exchange, "of", &has_parts, &out->parts, out_next))
+		return false;
+	if (!has_parts)
+		*out_next = steps_error_invalid(
+			exchange, "of", "is missing: how many parts the step has");
+	return has_parts;
 }

@@ -9,19 +9,8 @@ enum {
 	LIST_BODY_MAX_BYTES = REPLICA_LIST_MAX * REPLICA_BODY_MAX_BYTES
 };
 
-static struct replica_ref replica_of(const struct exchange *exchange)
-{
-	return (struct replica_ref){steps_request_run(exchange), exchange->parameters[2]};
-}
-
-static enum next reply(struct exchange *exchange, const struct replica_message *replica)
-{
-	struct buffer body;
-	buffer_init(&body, REPLICA_BODY_MAX_BYTES);
-	replica_message_print(replica, &body);
-	exchange_add_header(exchange, "Cache-Control", "no-store");
-	return steps_request_reply_json(exchange, 200, &body);
-}
+static struct replica_ref replica_of(const struct exchange *exchange);
+static enum next reply(struct exchange *exchange, const struct replica_message *replica);
 
 enum next put_replica_begin(struct exchange *exchange)
 {
@@ -90,6 +79,20 @@ enum next list_replicas_begin(struct exchange *exchange)
 	struct buffer body;
 	buffer_init(&body, LIST_BODY_MAX_BYTES);
 	replica_list_message_print(&list, &body);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	return steps_request_reply_json(exchange, 200, &body);
+}
+
+static struct replica_ref replica_of(const struct exchange *exchange)
+{
+	return (struct replica_ref){steps_request_run(exchange), exchange->parameters[2]};
+}
+
+static enum next reply(struct exchange *exchange, const struct replica_message *replica)
+{
+	struct buffer body;
+	buffer_init(&body, REPLICA_BODY_MAX_BYTES);
+	replica_message_print(replica, &body);
 	exchange_add_header(exchange, "Cache-Control", "no-store");
 	return steps_request_reply_json(exchange, 200, &body);
 }

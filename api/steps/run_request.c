@@ -2,6 +2,40 @@
 
 #include "base/format/json_node.h"
 
+static int read_request(const struct json_node *root, struct arena *arena, struct run_request *out,
+	struct error *err);
+static int read_number(const struct json_node *root, const char *name, bool *out_has,
+	uint64_t *out_value, struct error *err);
+static int read_fork(const struct json_node *root, struct arena *arena, struct run_request *out,
+	struct error *err);
+
+int run_request_parse(
+	struct span json, struct arena *arena, struct run_request *out, struct error *err)
+{
+	*out = (struct run_request){0};
+	if (json.len == 0)
+		return 0;
+	struct json_node *const root = json_node_parse(json, "the request body", err);
+	if (root == NULL)
+		return -1;
+	const int result = read_request(root, arena, out, err);
+	json_node_free(root);
+	return result;
+}
+
+static int read_request(const struct json_node *root, struct arena *arena, struct run_request *out,
+	struct error *err)
+{
+	if (!json_node_is_object(root))
+		return error_set(err, ERROR_INVALID, "The request body must be a JSON object.");
+	if (read_number(root, "keep_steps", &out->has_keep_steps, &out->keep_steps, err) != 0)
+		return -1;
+	if (read_number(root, "expected_epoch", &out->has_expected_epoch, &out->expected_epoch,
+		    err) != 0)
+		return -1;
+	return read_fork(root, arena, out, err);
+}
+
 static int read_number(const struct json_node *root, const char *name, bool *out_has,
 	uint64_t *out_value, struct error *err)
 {
@@ -33,31 +67,4 @@ static int read_fork(const struct json_node *root, struct arena *arena, struct r
 	return has_step ? 0
 			: error_set(err, ERROR_INVALID,
 				  "The member fork lacks step, the step to begin at.");
-}
-
-static int read_request(const struct json_node *root, struct arena *arena, struct run_request *out,
-	struct error *err)
-{
-	if (!json_node_is_object(root))
-		return error_set(err, ERROR_INVALID, "The request body must be a JSON object.");
-	if (read_number(root, "keep_steps", &out->has_keep_steps, &out->keep_steps, err) != 0)
-		return -1;
-	if (read_number(root, "expected_epoch", &out->has_expected_epoch, &out->expected_epoch,
-		    err) != 0)
-		return -1;
-	return read_fork(root, arena, out, err);
-}
-
-int run_request_parse(
-	struct span json, struct arena *arena, struct run_request *out, struct error *err)
-{
-	*out = (struct run_request){0};
-	if (json.len == 0)
-		return 0;
-	struct json_node *const root = json_node_parse(json, "the request body", err);
-	if (root == NULL)
-		return -1;
-	const int result = read_request(root, arena, out, err);
-	json_node_free(root);
-	return result;
 }

@@ -3,36 +3,9 @@
 #include "api/auth/keyring.h"
 #include "api/steps/steps_request.h"
 
-/* What lies below such a prefix becomes the run's, and is then read by whoever may read the run: so
- * it must be the run's already, or the caller's to read. */
+static int check_prefixes(struct exchange *exchange, struct error *err);
 static int check_prefix(
-	const struct exchange *exchange, const char *name, const char *setting, struct error *err)
-{
-	/* a key without grants was let in as the owner's */
-	static const struct span owner = {NULL, 0};
-	char text[2 * RUN_PREFIX_MAX_BYTES];
-	const struct span run = steps_request_run(exchange).name;
-	const struct span prefix = span_of(text, run_settings_prefix(setting, run, text));
-	if (span_starts(prefix, run) &&
-		span_starts(span_slice(prefix, run.len, prefix.len), span_text("/")))
-		return 0;
-	if (principal_allows(exchange->principal, exchange_bucket(exchange).name, owner, prefix,
-		    PERMISSION_READ))
-		return 0;
-	return error_set(err, ERROR_DENIED,
-		"The setting \"%s\" names keys that are not the run's and that you may not all read.",
-		name);
-}
-
-static int check_prefixes(struct exchange *exchange, struct error *err)
-{
-	struct run_settings settings = run_settings_default();
-	if (run_settings_parse(&settings, exchange_body(exchange), true, err) != 0)
-		return -1;
-	if (check_prefix(exchange, "adopt_prefix", settings.adopt_prefix, err) != 0)
-		return -1;
-	return check_prefix(exchange, "hot_load_prefix", settings.hot_load_prefix, err);
-}
+	const struct exchange *exchange, const char *name, const char *setting, struct error *err);
 
 enum next run_settings_begin(struct exchange *exchange)
 {
@@ -55,4 +28,35 @@ enum next run_settings_resume(struct exchange *exchange)
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return steps_request_reply_run(exchange, run_settings_result(exchange->call));
+}
+
+static int check_prefixes(struct exchange *exchange, struct error *err)
+{
+	struct run_settings settings = run_settings_default();
+	if (run_settings_parse(&settings, exchange_body(exchange), true, err) != 0)
+		return -1;
+	if (check_prefix(exchange, "adopt_prefix", settings.adopt_prefix, err) != 0)
+		return -1;
+	return check_prefix(exchange, "hot_load_prefix", settings.hot_load_prefix, err);
+}
+
+/* What lies below such a prefix becomes the run's, and is then read by whoever may read the run: so
+ * it must be the run's already, or the caller's to read. */
+static int check_prefix(
+	const struct exchange *exchange, const char *name, const char *setting, struct error *err)
+{
+	/* a key without grants was let in as the owner's */
+	static const struct span owner = {NULL, 0};
+	char text[2 * RUN_PREFIX_MAX_BYTES];
+	const struct span run = steps_request_run(exchange).name;
+	const struct span prefix = span_of(text, run_settings_prefix(setting, run, text));
+	if (span_starts(prefix, run) &&
+		span_starts(span_slice(prefix, run.len, prefix.len), span_text("/")))
+		return 0;
+	if (principal_allows(exchange->principal, exchange_bucket(exchange).name, owner, prefix,
+		    PERMISSION_READ))
+		return 0;
+	return error_set(err, ERROR_DENIED,
+		"The setting \"%s\" names keys that are not the run's and that you may not all read.",
+		name);
 }

@@ -11,49 +11,11 @@ struct step_object_state { /* the exchange's state */
 	uint64_t anchor;
 };
 
+static enum next reply(struct exchange *exchange);
 static int find_published(
-	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
-{
-	(void)view;
-	struct step_object_state *const state = exchange->state;
-	static const struct span prefix = {(const uint8_t *)"anchor/", sizeof("anchor/") - 1};
-	struct store *const store = exchange->context->store;
-	struct run_file_ref file = state->ref;
-	anchor_wait_look(&state->wait);
-	const int result = run_find_object(store, &file, exchange->arena, out, &state->anchor, err);
-	if (result == 0 || err->kind != ERROR_NO_KEY || !span_starts(file.name, prefix))
-		return result;
-	file.name = span_slice(file.name, prefix.len, file.name.len);
-	return run_find_anchor_file(store, &file, exchange->arena, out, &state->wait.anchor, err);
-}
-
-static enum next make(struct exchange *exchange)
-{
-	return anchor_wait_for(&((struct step_object_state *)exchange->state)->wait);
-}
-
-static enum next fail(struct exchange *exchange, const struct error *err)
-{
-	const struct step_object_state *const state = exchange->state;
-	if (err->kind == ERROR_NOT_READY) /* of a file that only making it tells about */
-		return make(exchange);
-	return steps_error_fail(exchange, err, state->anchor);
-}
-
-static enum next reply(struct exchange *exchange)
-{
-	/* Invariant 6: these bytes never change. Only their number and run could be given to
-	 * others, after the run was ended. */
-	static const struct object_reply_override overrides[] = {
-		{"cache-control", "private, max-age=31536000, immutable"}};
-	static const struct object_reply_params params = {.find = find_published,
-		.fail = fail,
-		.make = make,
-		.overrides = overrides,
-		.override_count = 1,
-		.hide_user_metadata = true};
-	return object_reply(exchange, &params);
-}
+	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
+static enum next fail(struct exchange *exchange, const struct error *err);
+static enum next make(struct exchange *exchange);
 
 enum next step_object_begin(struct exchange *exchange)
 {
@@ -73,4 +35,48 @@ enum next step_object_begin(struct exchange *exchange)
 enum next step_object_resume(struct exchange *exchange)
 {
 	return reply(exchange);
+}
+
+static enum next reply(struct exchange *exchange)
+{
+	/* Invariant 6: these bytes never change. Only their number and run could be given to
+	 * others, after the run was ended. */
+	static const struct object_reply_override overrides[] = {
+		{"cache-control", "private, max-age=31536000, immutable"}};
+	static const struct object_reply_params params = {.find = find_published,
+		.fail = fail,
+		.make = make,
+		.overrides = overrides,
+		.override_count = 1,
+		.hide_user_metadata = true};
+	return object_reply(exchange, &params);
+}
+
+static int find_published(
+	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
+{
+	(void)view;
+	struct step_object_state *const state = exchange->state;
+	static const struct span prefix = {(const uint8_t *)"anchor/", sizeof("anchor/") - 1};
+	struct store *const store = exchange->context->store;
+	struct run_file_ref file = state->ref;
+	anchor_wait_look(&state->wait);
+	const int result = run_find_object(store, &file, exchange->arena, out, &state->anchor, err);
+	if (result == 0 || err->kind != ERROR_NO_KEY || !span_starts(file.name, prefix))
+		return result;
+	file.name = span_slice(file.name, prefix.len, file.name.len);
+	return run_find_anchor_file(store, &file, exchange->arena, out, &state->wait.anchor, err);
+}
+
+static enum next fail(struct exchange *exchange, const struct error *err)
+{
+	const struct step_object_state *const state = exchange->state;
+	if (err->kind == ERROR_NOT_READY) /* of a file that only making it tells about */
+		return make(exchange);
+	return steps_error_fail(exchange, err, state->anchor);
+}
+
+static enum next make(struct exchange *exchange)
+{
+	return anchor_wait_for(&((struct step_object_state *)exchange->state)->wait);
 }

@@ -28,123 +28,17 @@ struct step_path { /* the exchange's state */
 };
 
 static bool read_digest(
-	struct exchange *exchange, struct run_path_params *params, enum next *out_next)
-{
-	struct span text;
-	params->has_digest = exchange_query(exchange, "digest", &text);
-	if (!params->has_digest)
-		return true;
-	if (params->has_have && digest128_parse(text, &params->digest))
-		return true;
-	*out_next = steps_error_invalid(
-		exchange, "digest", "must be xxh3-128: and 32 hex digits, and goes with have");
-	return false;
-}
-
+	struct exchange *exchange, struct run_path_params *params, enum next *out_next);
 static bool read_want(
-	struct exchange *exchange, struct run_path_params *params, enum next *out_next)
-{
-	struct span text;
-	params->want_latest =
-		!exchange_query(exchange, "want", &text) || span_equal_text(text, "latest");
-	if (params->want_latest || span_parse_u64(text, &params->want))
-		return true;
-	*out_next = steps_error_invalid(exchange, "want", "must be \"latest\" or a step's number");
-	return false;
-}
-
-/* An exact version is what is wanted, and nothing else may be. */
-static bool read_bounds(struct step_path *state, enum next *out_next)
-{
-	struct run_path_params *const params = &state->params;
-	if (!version_bounds_read(state->exchange, &state->bounds, out_next))
-		return false;
-	if (!state->bounds.has_exact)
-		return true;
-	if (!params->want_latest && params->want != state->bounds.exact) {
-		*out_next = steps_error_invalid(
-			state->exchange, "exact_version", "is another step than want");
-		return false;
-	}
-	params->want_latest = false;
-	params->want = state->bounds.exact;
-	return true;
-}
-
-static bool read_wait(struct step_path *state, enum next *out_next)
-{
-	uint64_t seconds = 0;
-	bool has_wait;
-	if (!steps_request_number(state->exchange, "wait", &has_wait, &seconds, out_next))
-		return false;
-	if (seconds > WAIT_MAX_SECONDS)
-		seconds = WAIT_MAX_SECONDS;
-	state->params.asks_fold = seconds > 0;
-	long_wait_init(&state->wait, state->exchange, state->exchange->context->shares.waits,
-		(int64_t)seconds * 1000);
-	return true;
-}
-
-static enum next fail(struct step_path *state)
-{
-	version_bounds_translate(&state->bounds, &state->err);
-	return version_bounds_fail(state->exchange, &state->err, state->facts.anchor);
-}
-
-static enum next reply(struct step_path *state)
-{
-	struct exchange *const exchange = state->exchange;
-	if (state->result != 0)
-		return fail(state);
-	struct buffer body;
-	buffer_init(&body, BODY_MAX_BYTES);
-	path_message_print(&state->path, &body);
-	exchange_add_header(exchange, "Cache-Control", "no-store");
-	return steps_request_reply_json(exchange, 200, &body);
-}
-
-static enum next wait_or_reply(struct step_path *state)
-{
-	struct error crowded = {0};
-	state->is_planned = false;
-	if (!state->facts.fold_is_due || long_wait_left_ms(&state->wait) == 0 ||
-		long_wait_enter(&state->wait, &crowded) != 0)
-		return reply(state);
-	return long_wait_for(
-		&state->wait, state->params.run.bucket.name, state->topic, state->seen);
-}
-
-static void find_path(struct step_path *state)
-{
-	struct exchange *const exchange = state->exchange;
-	state->err = (struct error){0};
-	state->result = run_find_path(exchange->context->store, &state->params, exchange->arena,
-		&state->path, &state->facts, &state->err);
-}
-
-static void path_plan_on_helper(struct helper_job *job)
-{
-	struct step_path *const state =
-		(struct step_path *)((char *)job - offsetof(struct step_path, job));
-	state->params.may_take_long = true;
-	state->is_planned = true;
-	find_path(state);
-	exchange_wake(state->exchange); /* nothing of it may be touched from here on */
-}
-
-static enum next look(struct step_path *state)
-{
-	struct store *const store = state->exchange->context->store;
-	state->seen = step_watch_generation(
-		store_step_watch(store), state->params.run.bucket.name, state->topic);
-	if (!state->params.may_take_long)
-		find_path(state);
-	if (!state->params.may_take_long && state->result <= 0)
-		return wait_or_reply(state);
-	state->job.run = path_plan_on_helper;
-	helpers_submit(store_helpers(store), &state->lane, &state->job);
-	return NEXT_WAIT;
-}
+	struct exchange *exchange, struct run_path_params *params, enum next *out_next);
+static bool read_wait(struct step_path *state, enum next *out_next);
+static bool read_bounds(struct step_path *state, enum next *out_next);
+static enum next fail(struct step_path *state);
+static enum next look(struct step_path *state);
+static void find_path(struct step_path *state);
+static enum next wait_or_reply(struct step_path *state);
+static enum next reply(struct step_path *state);
+static void path_plan_on_helper(struct helper_job *job);
 
 enum next step_path_begin(struct exchange *exchange)
 {
@@ -170,4 +64,123 @@ enum next step_path_resume(struct exchange *exchange)
 {
 	struct step_path *const state = exchange->state;
 	return state->is_planned ? wait_or_reply(state) : look(state);
+}
+
+static bool read_digest(
+	struct exchange *exchange, struct run_path_params *params, enum next *out_next)
+{
+	struct span text;
+	params->has_digest = exchange_query(exchange, "digest", &text);
+	if (!params->has_digest)
+		return true;
+	if (params->has_have && digest128_parse(text, &params->digest))
+		return true;
+	*out_next = steps_error_invalid(
+		exchange, "digest", "must be xxh3-128: and 32 hex digits, and goes with have");
+	return false;
+}
+
+static bool read_want(
+	struct exchange *exchange, struct run_path_params *params, enum next *out_next)
+{
+	struct span text;
+	params->want_latest =
+		!exchange_query(exchange, "want", &text) || span_equal_text(text, "latest");
+	if (params->want_latest || span_parse_u64(text, &params->want))
+		return true;
+	*out_next = steps_error_invalid(exchange, "want", "must be \"latest\" or a step's number");
+	return false;
+}
+
+static bool read_wait(struct step_path *state, enum next *out_next)
+{
+	uint64_t seconds = 0;
+	bool has_wait;
+	if (!steps_request_number(state->exchange, "wait", &has_wait, &seconds, out_next))
+		return false;
+	if (seconds > WAIT_MAX_SECONDS)
+		seconds = WAIT_MAX_SECONDS;
+	state->params.asks_fold = seconds > 0;
+	long_wait_init(&state->wait, state->exchange, state->exchange->context->shares.waits,
+		(int64_t)seconds * 1000);
+	return true;
+}
+
+/* An exact version is what is wanted, and nothing else may be. */
+static bool read_bounds(struct step_path *state, enum next *out_next)
+{
+	struct run_path_params *const params = &state->params;
+	if (!version_bounds_read(state->exchange, &state->bounds, out_next))
+		return false;
+	if (!state->bounds.has_exact)
+		return true;
+	if (!params->want_latest && params->want != state->bounds.exact) {
+		*out_next = steps_error_invalid(
+			state->exchange, "exact_version", "is another step than want");
+		return false;
+	}
+	params->want_latest = false;
+	params->want = state->bounds.exact;
+	return true;
+}
+
+static enum next fail(struct step_path *state)
+{
+	version_bounds_translate(&state->bounds, &state->err);
+	return version_bounds_fail(state->exchange, &state->err, state->facts.anchor);
+}
+
+static enum next look(struct step_path *state)
+{
+	struct store *const store = state->exchange->context->store;
+	state->seen = step_watch_generation(
+		store_step_watch(store), state->params.run.bucket.name, state->topic);
+	if (!state->params.may_take_long)
+		find_path(state);
+	if (!state->params.may_take_long && state->result <= 0)
+		return wait_or_reply(state);
+	state->job.run = path_plan_on_helper;
+	helpers_submit(store_helpers(store), &state->lane, &state->job);
+	return NEXT_WAIT;
+}
+
+static void find_path(struct step_path *state)
+{
+	struct exchange *const exchange = state->exchange;
+	state->err = (struct error){0};
+	state->result = run_find_path(exchange->context->store, &state->params, exchange->arena,
+		&state->path, &state->facts, &state->err);
+}
+
+static enum next wait_or_reply(struct step_path *state)
+{
+	struct error crowded = {0};
+	state->is_planned = false;
+	if (!state->facts.fold_is_due || long_wait_left_ms(&state->wait) == 0 ||
+		long_wait_enter(&state->wait, &crowded) != 0)
+		return reply(state);
+	return long_wait_for(
+		&state->wait, state->params.run.bucket.name, state->topic, state->seen);
+}
+
+static enum next reply(struct step_path *state)
+{
+	struct exchange *const exchange = state->exchange;
+	if (state->result != 0)
+		return fail(state);
+	struct buffer body;
+	buffer_init(&body, BODY_MAX_BYTES);
+	path_message_print(&state->path, &body);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	return steps_request_reply_json(exchange, 200, &body);
+}
+
+static void path_plan_on_helper(struct helper_job *job)
+{
+	struct step_path *const state =
+		(struct step_path *)((char *)job - offsetof(struct step_path, job));
+	state->params.may_take_long = true;
+	state->is_planned = true;
+	find_path(state);
+	exchange_wake(state->exchange); /* nothing of it may be touched from here on */
 }

@@ -6,26 +6,9 @@ enum { ERROR_BODY_MAX_BYTES = 16 * 1024 };
 
 static const char content_type[] = "application/json";
 
-static struct span print(struct exchange *exchange, const struct error_message *message)
-{
-	struct buffer body;
-	buffer_init(&body, ERROR_BODY_MAX_BYTES);
-	error_message_print(message, exchange->request_id, &body);
-	const struct span copy = buffer_failed(&body)
-		? (struct span){0}
-		: arena_copy(exchange->arena, buffer_span(&body));
-	buffer_release(&body);
-	return copy;
-}
-
+static struct span print(struct exchange *exchange, const struct error_message *message);
 static void write_error(
-	struct exchange *exchange, const struct error *err, const struct error_row *row)
-{
-	const struct error_message message = {
-		.code = span_text(row->json_code), .message = span_text(error_map_text(err, row))};
-	exchange->reply.body = print(exchange, &message);
-	exchange->reply.content_type = content_type;
-}
+	struct exchange *exchange, const struct error *err, const struct error_row *row);
 
 const struct face face_steps = {.name = "steps", .write_error = write_error};
 
@@ -47,4 +30,25 @@ enum next steps_error_invalid(struct exchange *exchange, const char *name, const
 	struct error err = {0};
 	error_set(&err, ERROR_INVALID, "The parameter %s %s.", name, rule);
 	return exchange_fail(exchange, &err);
+}
+
+static struct span print(struct exchange *exchange, const struct error_message *message)
+{
+	struct buffer body;
+	buffer_init(&body, ERROR_BODY_MAX_BYTES);
+	error_message_print(message, exchange->request_id, &body);
+	const struct span copy = buffer_failed(&body)
+		? (struct span){0}
+		: arena_copy(exchange->arena, buffer_span(&body));
+	buffer_release(&body);
+	return copy;
+}
+
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	const struct error_message message = {
+		.code = span_text(row->json_code), .message = span_text(error_map_text(err, row))};
+	exchange->reply.body = print(exchange, &message);
+	exchange->reply.content_type = content_type;
 }

@@ -20,27 +20,11 @@ enum {
 
 static const char purpose[] = "fetch token";
 
-static size_t put_number(uint8_t *bytes, size_t at, uint64_t value, unsigned size)
-{
-	little_endian_put(bytes + at, value, size);
-	return at + size;
-}
-
+static size_t put_number(uint8_t *bytes, size_t at, uint64_t value, unsigned size);
 static size_t put_span(
-	uint8_t *bytes, size_t at, const struct fetch_span *span, const struct fetch_span *before)
-{
-	const bool same =
-		before != NULL && memcmp(&before->pack, &span->pack, sizeof(span->pack)) == 0;
-	bytes[at++] = !same;
-	if (!same) {
-		memcpy(bytes + at, span->pack.bytes, PACK_ID_BYTES);
-		at += PACK_ID_BYTES;
-	}
-	at = put_number(bytes, at, span->first, 4);
-	at = put_number(bytes, at, span->count, 4);
-	at = put_number(bytes, at, span->offset, 4);
-	return put_number(bytes, at, span->length, 4);
-}
+	uint8_t *bytes, size_t at, const struct fetch_span *span, const struct fetch_span *before);
+static bool is_sound(const struct fetch_token *token);
+static bool take_span(struct span *rest, struct fetch_token *out);
 
 void fetch_token_print(
 	const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out)
@@ -65,43 +49,6 @@ void fetch_token_print(
 	ASSERT(!buffer_failed(&sealed));
 	encode_base64_url(buffer_span(&sealed), out);
 	buffer_release(&sealed);
-}
-
-/* Takes the next span off the front. */
-static bool take_span(struct span *rest, struct fetch_token *out)
-{
-	struct fetch_span *const span = &out->spans[out->span_count];
-	const bool has_pack = rest->len > 0 && rest->data[0] == 1;
-	const size_t size = 1 + (has_pack ? PACK_ID_BYTES : 0) + 4 * SPAN_NUMBERS;
-	if (rest->len < size || rest->data[0] > 1 || (!has_pack && out->span_count == 0))
-		return false;
-	const uint8_t *at = rest->data + 1;
-	if (has_pack)
-		memcpy(span->pack.bytes, at, PACK_ID_BYTES);
-	else
-		span->pack = out->spans[out->span_count - 1].pack;
-	at += has_pack ? PACK_ID_BYTES : 0;
-	span->first = (uint32_t)little_endian_get(at, 4);
-	span->count = (uint32_t)little_endian_get(at + 4, 4);
-	span->offset = (uint32_t)little_endian_get(at + 8, 4);
-	span->length = (uint32_t)little_endian_get(at + 12, 4);
-	*rest = span_slice(*rest, size, rest->len);
-	out->span_count++;
-	return true;
-}
-
-/* Spans rise, and lie in the xorb. */
-static bool is_sound(const struct fetch_token *token)
-{
-	uint64_t end = 0;
-	for (size_t i = 0; i < token->span_count; i++) {
-		const struct fetch_span *const span = &token->spans[i];
-		if (span->offset < end || span->length == 0 ||
-			(token->version == 0 && span->count == 0))
-			return false;
-		end = (uint64_t)span->offset + span->length;
-	}
-	return token->span_count > 0 && end <= token->total;
 }
 
 bool fetch_token_decode(struct span bytes, struct fetch_token *out)
@@ -138,4 +85,63 @@ bool fetch_token_parse(
 	return decode_base64_url(text, sealed, sizeof(sealed), &len) &&
 		seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len) &&
 		fetch_token_decode(span_of(bytes, len), out);
+}
+
+static size_t put_number(uint8_t *bytes, size_t at, uint64_t value, unsigned size)
+{
+	little_endian_put(bytes + at, value, size);
+	return at + size;
+}
+
+static size_t put_span(
+	uint8_t *bytes, size_t at, const struct fetch_span *span, const struct fetch_span *before)
+{
+	const bool same =
+		before != NULL && memcmp(&before->pack, &span->pack, sizeof(span->pack)) == 0;
+	bytes[at++] = !same;
+	if (!same) {
+		memcpy(bytes + at, span->pack.bytes, PACK_ID_BYTES);
+		at += PACK_ID_BYTES;
+	}
+	at = put_number(bytes, at, span->first, 4);
+	at = put_number(bytes, at, span->count, 4);
+	at = put_number(bytes, at, span->offset, 4);
+	return put_number(bytes, at, span->length, 4);
+}
+
+/* Spans rise, and lie in the xorb. */
+static bool is_sound(const struct fetch_token *token)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < token->span_count; i++) {
+		const struct fetch_span *const span = &token->spans[i];
+		if (span->offset < end || span->length == 0 ||
+			(token->version == 0 && span->count == 0))
+			return false;
+		end = (uint64_t)span->offset + span->length;
+	}
+	return token->span_count > 0 && end <= token->total;
+}
+
+/* Takes the next span off the front. */
+static bool take_span(struct span *rest, struct fetch_token *out)
+{
+	struct fetch_span *const span = &out->spans[out->span_count];
+	const bool has_pack = rest->len > 0 && rest->data[0] == 1;
+	const size_t size = 1 + (has_pack ? PACK_ID_BYTES : 0) + 4 * SPAN_NUMBERS;
+	if (rest->len < size || rest->data[0] > 1 || (!has_pack && out->span_count == 0))
+		return false;
+	const uint8_t *at = rest->data + 1;
+	if (has_pack)
+		memcpy(span->pack.bytes, at, PACK_ID_BYTES);
+	else
+		span->pack = out->spans[out->span_count - 1].pack;
+	at += has_pack ? PACK_ID_BYTES : 0;
+	span->first = (uint32_t)little_endian_get(at, 4);
+	span->count = (uint32_t)little_endian_get(at + 4, 4);
+	span->offset = (uint32_t)little_endian_get(at + 8, 4);
+	span->length = (uint32_t)little_endian_get(at + 12, 4);
+	*rest = span_slice(*rest, size, rest->len);
+	out->span_count++;
+	return true;
 }

@@ -24,6 +24,13 @@ struct multipart {
 	size_t head_len;
 };
 
+static ptrdiff_t multipart_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+static size_t give_head(struct multipart *multipart, uint8_t *into, size_t capacity);
+static void begin_part(struct multipart *multipart, size_t part);
+static size_t write_head(const struct multipart *multipart, size_t part, char out[HEAD_MAX_BYTES]);
+static void multipart_close(struct body_source *source);
+
 void multipart_boundary(char out[MULTIPART_BOUNDARY_BYTES])
 {
 	uint8_t bytes[(MULTIPART_BOUNDARY_BYTES - 1) / 2];
@@ -31,41 +38,24 @@ void multipart_boundary(char out[MULTIPART_BOUNDARY_BYTES])
 	encode_hex(span_of(bytes, sizeof(bytes)), out);
 }
 
-/* What stands before a part, or behind the last. Its length. */
-static size_t write_head(const struct multipart *multipart, size_t part, char out[HEAD_MAX_BYTES])
+struct body_source *multipart_source_open(const struct multipart_part *parts, size_t count,
+	uint64_t total, const char *boundary, uint64_t *out_length)
 {
-	const char *const separator = part > 0 ? "\r\n" : "";
-	int len;
-	if (part == multipart->count)
-		len = snprintf(out, HEAD_MAX_BYTES, "%s--%s--\r\n", separator, multipart->boundary);
-	else
-		len = snprintf(out, HEAD_MAX_BYTES,
-			"%s--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes %" PRIu64
-			"-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
-			separator, multipart->boundary, multipart->parts[part].first,
-			multipart->parts[part].last, multipart->total);
-	ASSERT(len > 0 && len < HEAD_MAX_BYTES);
-	return (size_t)len;
-}
-
-static size_t give_head(struct multipart *multipart, uint8_t *into, size_t capacity)
-{
-	const size_t rest = multipart->head_len - multipart->head_at;
-	const size_t len = rest < capacity ? rest : capacity;
-	memcpy(into, multipart->head + multipart->head_at, len);
-	multipart->head_at += len;
-	if (multipart->head_at == multipart->head_len)
-		multipart->in_part = true;
-	return len;
-}
-
-/* The head of the next part, or the end. */
-static void begin_part(struct multipart *multipart, size_t part)
-{
-	multipart->part = part;
-	multipart->in_part = false;
-	multipart->head_at = 0;
-	multipart->head_len = write_head(multipart, part, multipart->head);
+	ASSERT(strlen(boundary) == MULTIPART_BOUNDARY_BYTES - 1);
+	struct multipart *const multipart = memory_new(sizeof(*multipart));
+	multipart->source = (struct body_source){.read = multipart_read, .close = multipart_close};
+	multipart->parts = memory_new_array(count, sizeof(*parts));
+	memcpy(multipart->parts, parts, count * sizeof(*parts));
+	multipart->count = count;
+	multipart->total = total;
+	memcpy(multipart->boundary, boundary, MULTIPART_BOUNDARY_BYTES);
+	char head[HEAD_MAX_BYTES];
+	*out_length = write_head(multipart, count, head);
+	for (size_t i = 0; i < count; i++)
+		*out_length +=
+			write_head(multipart, i, head) + (parts[i].last - parts[i].first + 1);
+	begin_part(multipart, 0);
+	return &multipart->source;
 }
 
 static ptrdiff_t multipart_read(
@@ -94,6 +84,43 @@ static ptrdiff_t multipart_read(
 	return (ptrdiff_t)used;
 }
 
+static size_t give_head(struct multipart *multipart, uint8_t *into, size_t capacity)
+{
+	const size_t rest = multipart->head_len - multipart->head_at;
+	const size_t len = rest < capacity ? rest : capacity;
+	memcpy(into, multipart->head + multipart->head_at, len);
+	multipart->head_at += len;
+	if (multipart->head_at == multipart->head_len)
+		multipart->in_part = true;
+	return len;
+}
+
+/* The head of the next part, or the end. */
+static void begin_part(struct multipart *multipart, size_t part)
+{
+	multipart->part = part;
+	multipart->in_part = false;
+	multipart->head_at = 0;
+	multipart->head_len = write_head(multipart, part, multipart->head);
+}
+
+/* What stands before a part, or behind the last. Its length. */
+static size_t write_head(const struct multipart *multipart, size_t part, char out[HEAD_MAX_BYTES])
+{
+	const char *const separator = part > 0 ? "\r\n" : "";
+	int len;
+	if (part == multipart->count)
+		len = snprintf(out, HEAD_MAX_BYTES, "%s--%s--\r\n", separator, multipart->boundary);
+	else
+		len = snprintf(out, HEAD_MAX_BYTES,
+			"%s--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes %" PRIu64
+			"-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
+			separator, multipart->boundary, multipart->parts[part].first,
+			multipart->parts[part].last, multipart->total);
+	ASSERT(len > 0 && len < HEAD_MAX_BYTES);
+	return (size_t)len;
+}
+
 static void multipart_close(struct body_source *source)
 {
 	struct multipart *const multipart = (struct multipart *)source;
@@ -101,24 +128,4 @@ static void multipart_close(struct body_source *source)
 		multipart->parts[i].source->close(multipart->parts[i].source);
 	free(multipart->parts);
 	free(multipart);
-}
-
-struct body_source *multipart_source_open(const struct multipart_part *parts, size_t count,
-	uint64_t total, const char *boundary, uint64_t *out_length)
-{
-	ASSERT(strlen(boundary) == MULTIPART_BOUNDARY_BYTES - 1);
-	struct multipart *const multipart = memory_new(sizeof(*multipart));
-	multipart->source = (struct body_source){.read = multipart_read, .close = multipart_close};
-	multipart->parts = memory_new_array(count, sizeof(*parts));
-	memcpy(multipart->parts, parts, count * sizeof(*parts));
-	multipart->count = count;
-	multipart->total = total;
-	memcpy(multipart->boundary, boundary, MULTIPART_BOUNDARY_BYTES);
-	char head[HEAD_MAX_BYTES];
-	*out_length = write_head(multipart, count, head);
-	for (size_t i = 0; i < count; i++)
-		*out_length +=
-			write_head(multipart, i, head) + (parts[i].last - parts[i].first + 1);
-	begin_part(multipart, 0);
-	return &multipart->source;
 }

@@ -6,6 +6,8 @@
 
 enum { GRANT_BODY_MAX_BYTES = 16 * 1024 };
 
+static int check_body(struct span body, struct error *err);
+
 enum next post_grant_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -13,20 +15,6 @@ enum next post_grant_begin(struct exchange *exchange)
 	if (xorb_request_hash(exchange, &hash, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_accept_small(exchange, GRANT_BODY_MAX_BYTES);
-}
-
-/* Length and checksum of what the client would send say nothing about what is here: that was
- * verified. */
-static int check_body(struct span body, struct error *err)
-{
-	struct json_node *const root = json_node_parse(body, "the request for a grant", err);
-	if (root == NULL)
-		return -1;
-	const bool is_object = json_node_is_object(root);
-	json_node_free(root);
-	return is_object
-		? 0
-		: error_set(err, ERROR_INVALID, "The request for a grant is a JSON object.");
 }
 
 enum next post_grant_finish(struct exchange *exchange)
@@ -46,4 +34,18 @@ enum next post_grant_resume(struct exchange *exchange)
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_reply_body(exchange, 200, "application/json", span_text("{}"));
+}
+
+/* Length and checksum of what the client would send say nothing about what is here: that was
+ * verified. */
+static int check_body(struct span body, struct error *err)
+{
+	struct json_node *const root = json_node_parse(body, "the request for a grant", err);
+	if (root == NULL)
+		return -1;
+	const bool is_object = json_node_is_object(root);
+	json_node_free(root);
+	return is_object
+		? 0
+		: error_set(err, ERROR_INVALID, "The request for a grant is a JSON object.");
 }

@@ -5,6 +5,15 @@
 #include "api/auth/xet_token.h"
 #include "api/xet/fetch_token.h"
 
+static void write_xorb(const struct reconstruction_json *reply, size_t from, size_t to);
+static size_t entry_end(const struct reconstruction_json *reply, size_t from, size_t xorb_end);
+static void write_grouped_entry(const struct reconstruction_json *reply, size_t from, size_t to);
+static void write_url(const struct reconstruction_json *reply, size_t from, size_t to);
+static void write_range(const struct reconstruction_json *reply, size_t index, const char *chunks,
+	const char *bytes);
+static void write_bounds(struct json_writer *json, const char *name, uint64_t start, uint64_t end);
+static void write_plain_entry(const struct reconstruction_json *reply, size_t index);
+
 void reconstruction_json_terms(
 	const struct reconstruction_json *reply, const char *name, size_t from, size_t to)
 {
@@ -24,6 +33,79 @@ void reconstruction_json_terms(
 		json_writer_end(json, '}');
 	}
 	json_writer_end(json, ']');
+}
+
+int reconstruction_json_ranges(const struct reconstruction_json *reply, struct error *err)
+{
+	const struct reconstruction *const plan = reply->plan;
+	for (size_t i = 0; i < plan->range_count; i++)
+		if (plan->ranges[i].piece_count > FETCH_SPANS_MAX ||
+			plan->ranges[i].total > UINT32_MAX)
+			return error_set(err, ERROR_TOO_LARGE,
+				"A xorb of the file lies in too many places.");
+	json_writer_object(reply->json, reply->grouped ? "xorbs" : "fetch_info");
+	for (size_t i = 0; i < plan->range_count;) {
+		size_t end = i + 1;
+		while (end < plan->range_count &&
+			chunk_id_equal(&plan->ranges[end].xorb, &plan->ranges[i].xorb))
+			end++;
+		write_xorb(reply, i, end);
+		i = end;
+	}
+	json_writer_end(reply->json, '}');
+	return 0;
+}
+
+/* The entries of ranges [from, to), which are those of one xorb. */
+static void write_xorb(const struct reconstruction_json *reply, size_t from, size_t to)
+{
+	char hash[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&reply->plan->ranges[from].xorb, hash);
+	json_writer_array(reply->json, hash);
+	for (size_t i = from; i < to;) {
+		const size_t end = entry_end(reply, i, to);
+		if (reply->grouped)
+			write_grouped_entry(reply, i, end);
+		else
+			write_plain_entry(reply, i);
+		i = end;
+	}
+	json_writer_end(reply->json, ']');
+}
+
+/* Where the ranges end that may share a URL with the first: of one place, so that their offsets
+ * rise. */
+static size_t entry_end(const struct reconstruction_json *reply, size_t from, size_t xorb_end)
+{
+	const struct reconstruction *const plan = reply->plan;
+	const struct reconstruction_range *const first = &plan->ranges[from];
+	size_t to = from + 1;
+	if (!reply->grouped || first->piece_count > 1)
+		return to;
+	const struct reconstruction_place *const place = &plan->pieces[first->piece].place;
+	while (to < xorb_end && to - from < FETCH_SPANS_MAX && plan->ranges[to].piece_count == 1) {
+		const struct reconstruction_place *const other =
+			&plan->pieces[plan->ranges[to].piece].place;
+		if (other->base != place->base ||
+			memcmp(&other->pack, &place->pack, sizeof(place->pack)) != 0)
+			break;
+		to++;
+	}
+	return to;
+}
+
+static void write_grouped_entry(const struct reconstruction_json *reply, size_t from, size_t to)
+{
+	json_writer_object(reply->json, NULL);
+	write_url(reply, from, to);
+	json_writer_array(reply->json, "ranges");
+	for (size_t i = from; i < to; i++) {
+		json_writer_object(reply->json, NULL);
+		write_range(reply, i, "chunks", "bytes");
+		json_writer_end(reply->json, '}');
+	}
+	json_writer_end(reply->json, ']');
+	json_writer_end(reply->json, '}');
 }
 
 /* The URL of ranges [from, to) of the plan, which are of one xorb and have no more pieces than a
@@ -57,14 +139,6 @@ static void write_url(const struct reconstruction_json *reply, size_t from, size
 	buffer_release(&url);
 }
 
-static void write_bounds(struct json_writer *json, const char *name, uint64_t start, uint64_t end)
-{
-	json_writer_object(json, name);
-	json_writer_u64(json, "start", start);
-	json_writer_u64(json, "end", end);
-	json_writer_end(json, '}');
-}
-
 /* Chunks, and the bytes that hold them (inclusive). */
 static void write_range(const struct reconstruction_json *reply, size_t index, const char *chunks,
 	const char *bytes)
@@ -76,83 +150,18 @@ static void write_range(const struct reconstruction_json *reply, size_t index, c
 	write_bounds(reply->json, bytes, first->offset, last->offset + last->length - 1);
 }
 
+static void write_bounds(struct json_writer *json, const char *name, uint64_t start, uint64_t end)
+{
+	json_writer_object(json, name);
+	json_writer_u64(json, "start", start);
+	json_writer_u64(json, "end", end);
+	json_writer_end(json, '}');
+}
+
 static void write_plain_entry(const struct reconstruction_json *reply, size_t index)
 {
 	json_writer_object(reply->json, NULL);
 	write_url(reply, index, index + 1);
 	write_range(reply, index, "range", "url_range");
 	json_writer_end(reply->json, '}');
-}
-
-static void write_grouped_entry(const struct reconstruction_json *reply, size_t from, size_t to)
-{
-	json_writer_object(reply->json, NULL);
-	write_url(reply, from, to);
-	json_writer_array(reply->json, "ranges");
-	for (size_t i = from; i < to; i++) {
-		json_writer_object(reply->json, NULL);
-		write_range(reply, i, "chunks", "bytes");
-		json_writer_end(reply->json, '}');
-	}
-	json_writer_end(reply->json, ']');
-	json_writer_end(reply->json, '}');
-}
-
-/* Where the ranges end that may share a URL with the first: of one place, so that their offsets
- * rise. */
-static size_t entry_end(const struct reconstruction_json *reply, size_t from, size_t xorb_end)
-{
-	const struct reconstruction *const plan = reply->plan;
-	const struct reconstruction_range *const first = &plan->ranges[from];
-	size_t to = from + 1;
-	if (!reply->grouped || first->piece_count > 1)
-		return to;
-	const struct reconstruction_place *const place = &plan->pieces[first->piece].place;
-	while (to < xorb_end && to - from < FETCH_SPANS_MAX && plan->ranges[to].piece_count == 1) {
-		const struct reconstruction_place *const other =
-			&plan->pieces[plan->ranges[to].piece].place;
-		if (other->base != place->base ||
-			memcmp(&other->pack, &place->pack, sizeof(place->pack)) != 0)
-			break;
-		to++;
-	}
-	return to;
-}
-
-/* The entries of ranges [from, to), which are those of one xorb. */
-static void write_xorb(const struct reconstruction_json *reply, size_t from, size_t to)
-{
-	char hash[CHUNK_ID_TEXT_BYTES];
-	chunk_id_format(&reply->plan->ranges[from].xorb, hash);
-	json_writer_array(reply->json, hash);
-	for (size_t i = from; i < to;) {
-		const size_t end = entry_end(reply, i, to);
-		if (reply->grouped)
-			write_grouped_entry(reply, i, end);
-		else
-			write_plain_entry(reply, i);
-		i = end;
-	}
-	json_writer_end(reply->json, ']');
-}
-
-int reconstruction_json_ranges(const struct reconstruction_json *reply, struct error *err)
-{
-	const struct reconstruction *const plan = reply->plan;
-	for (size_t i = 0; i < plan->range_count; i++)
-		if (plan->ranges[i].piece_count > FETCH_SPANS_MAX ||
-			plan->ranges[i].total > UINT32_MAX)
-			return error_set(err, ERROR_TOO_LARGE,
-				"A xorb of the file lies in too many places.");
-	json_writer_object(reply->json, reply->grouped ? "xorbs" : "fetch_info");
-	for (size_t i = 0; i < plan->range_count;) {
-		size_t end = i + 1;
-		while (end < plan->range_count &&
-			chunk_id_equal(&plan->ranges[end].xorb, &plan->ranges[i].xorb))
-			end++;
-		write_xorb(reply, i, end);
-		i = end;
-	}
-	json_writer_end(reply->json, '}');
-	return 0;
 }

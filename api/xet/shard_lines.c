@@ -6,10 +6,39 @@
 
 enum { LINE_MAX_BYTES = 4096, LINE_MS = 10 * 1000 };
 
-static int64_t now_ms(const struct shard_lines *lines)
+static void set_due(struct shard_lines *lines);
+static int64_t now_ms(const struct shard_lines *lines);
+static void wait_on(struct shard_lines *lines);
+static enum next reply_at_once(struct shard_lines *lines);
+static bool is_stopping(const struct exchange *exchange);
+static void print_result(struct shard_lines *lines);
+static void begin_line(struct shard_lines *lines, struct json_writer *json, const char *type);
+static void end_line(struct shard_lines *lines, struct json_writer *json);
+static void print_failure(struct shard_lines *lines, const struct error *err);
+static enum next begin_stream(struct shard_lines *lines);
+static ptrdiff_t read_lines(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+static void print_end(struct shard_lines *lines);
+static void print_progress(struct shard_lines *lines);
+static ptrdiff_t give(struct shard_lines *lines, uint8_t *into, size_t capacity);
+static void close_lines(struct body_source *source);
+
+enum next shard_lines_begin(struct shard_lines *lines)
 {
-	const struct clock_source *const clock = lines->exchange->context->clock;
-	return clock->monotonic_ms(clock);
+	set_due(lines);
+	wait_on(lines);
+	return NEXT_WAIT;
+}
+
+/* A server that stops says so with a status, as long as it can. */
+enum next shard_lines_resume(struct shard_lines *lines)
+{
+	if (shard_wait_is_done(lines->wait))
+		return reply_at_once(lines);
+	if (now_ms(lines) >= lines->due_ms && !is_stopping(lines->exchange))
+		return begin_stream(lines);
+	wait_on(lines);
+	return NEXT_WAIT;
 }
 
 static void set_due(struct shard_lines *lines)
@@ -18,67 +47,17 @@ static void set_due(struct shard_lines *lines)
 	lines->due_ms = now_ms(lines) + (given_ms > 0 ? given_ms : LINE_MS);
 }
 
+static int64_t now_ms(const struct shard_lines *lines)
+{
+	const struct clock_source *const clock = lines->exchange->context->clock;
+	return clock->monotonic_ms(clock);
+}
+
 /* Until a line is due, or the shard is done. */
 static void wait_on(struct shard_lines *lines)
 {
 	const int64_t left_ms = lines->due_ms - now_ms(lines);
 	shard_wait_for(lines->wait, left_ms > 0 ? left_ms : 1);
-}
-
-static void begin_line(struct shard_lines *lines, struct json_writer *json, const char *type)
-{
-	lines->sent = 0;
-	buffer_init(&lines->line, LINE_MAX_BYTES);
-	json_writer_init(json, &lines->line);
-	json_writer_object(json, NULL);
-	json_writer_text(json, "type", span_text(type));
-}
-
-static void end_line(struct shard_lines *lines, struct json_writer *json)
-{
-	json_writer_end(json, '}');
-	buffer_add_byte(&lines->line, '\n');
-}
-
-/* Clients show how far the first is in percent, of whatever. */
-static void print_progress(struct shard_lines *lines)
-{
-	struct json_writer json;
-	struct shard_progress progress;
-	shard_put_progress(shard_wait_put(lines->wait), &progress);
-	begin_line(lines, &json, progress.is_checked ? "committing" : "validating");
-	if (progress.is_checked) {
-		json_writer_text(&json, "stage", span_text("syncing"));
-	} else {
-		json_writer_u64(&json, "verified", progress.verified);
-		json_writer_u64(&json, "total", progress.total);
-	}
-	end_line(lines, &json);
-}
-
-static void print_result(struct shard_lines *lines)
-{
-	struct json_writer json;
-	begin_line(lines, &json, "result");
-	end_line(lines, &json);
-}
-
-/* `retryable`: the client sends the whole shard again. A full disk stays so for longer. */
-static void print_failure(struct shard_lines *lines, const struct error *err)
-{
-	struct json_writer json;
-	const struct error_row *const row = error_map_find(err->kind);
-	begin_line(lines, &json, "error");
-	json_writer_text(&json, "message", span_text(error_map_text(err, row)));
-	json_writer_bool(
-		&json, "retryable", row->json_status >= 500 && err->kind != ERROR_NO_SPACE);
-	end_line(lines, &json);
-}
-
-static bool is_stopping(const struct exchange *exchange)
-{
-	const _Atomic bool *const stopping = exchange->context->stopping;
-	return stopping != NULL && *stopping;
 }
 
 /* What broke on our side keeps its status, and so does a server that stops: clients try again then
@@ -100,31 +79,53 @@ static enum next reply_at_once(struct shard_lines *lines)
 	return exchange_reply_buffer(exchange, 200, "application/x-ndjson", &lines->line);
 }
 
-/* The status is out: what it would have said goes into the last line. */
-static void print_end(struct shard_lines *lines)
+static bool is_stopping(const struct exchange *exchange)
 {
-	const struct exchange *const exchange = lines->exchange;
-	struct error err = {0};
-	lines->is_over = true;
-	if (shard_wait_outcome(lines->wait, &err) == 0) {
-		print_result(lines);
-		return;
-	}
-	if (error_map_find(err.kind)->json_status >= 500 && exchange->context->log != NULL)
-		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id,
-			"request_failed", &err);
-	print_failure(lines, &err);
+	const _Atomic bool *const stopping = exchange->context->stopping;
+	return stopping != NULL && *stopping;
 }
 
-static ptrdiff_t give(struct shard_lines *lines, uint8_t *into, size_t capacity)
+static void print_result(struct shard_lines *lines)
 {
-	const size_t left = lines->line.len - lines->sent;
-	const size_t len = left < capacity ? left : capacity;
-	memcpy(into, lines->line.data + lines->sent, len);
-	lines->sent += len;
-	if (lines->sent == lines->line.len)
-		buffer_release(&lines->line);
-	return (ptrdiff_t)len;
+	struct json_writer json;
+	begin_line(lines, &json, "result");
+	end_line(lines, &json);
+}
+
+static void begin_line(struct shard_lines *lines, struct json_writer *json, const char *type)
+{
+	lines->sent = 0;
+	buffer_init(&lines->line, LINE_MAX_BYTES);
+	json_writer_init(json, &lines->line);
+	json_writer_object(json, NULL);
+	json_writer_text(json, "type", span_text(type));
+}
+
+static void end_line(struct shard_lines *lines, struct json_writer *json)
+{
+	json_writer_end(json, '}');
+	buffer_add_byte(&lines->line, '\n');
+}
+
+/* `retryable`: the client sends the whole shard again. A full disk stays so for longer. */
+static void print_failure(struct shard_lines *lines, const struct error *err)
+{
+	struct json_writer json;
+	const struct error_row *const row = error_map_find(err->kind);
+	begin_line(lines, &json, "error");
+	json_writer_text(&json, "message", span_text(error_map_text(err, row)));
+	json_writer_bool(
+		&json, "retryable", row->json_status >= 500 && err->kind != ERROR_NO_SPACE);
+	end_line(lines, &json);
+}
+
+static enum next begin_stream(struct shard_lines *lines)
+{
+	struct exchange *const exchange = lines->exchange;
+	lines->source = (struct body_source){.read = read_lines, .close = close_lines};
+	exchange_add_header(exchange, "Cache-Control", "no-cache");
+	exchange_add_header(exchange, "X-Accel-Buffering", "no");
+	return exchange_reply_stream(exchange, 200, "application/x-ndjson", &lines->source);
 }
 
 static ptrdiff_t read_lines(
@@ -149,34 +150,50 @@ static ptrdiff_t read_lines(
 		: give(lines, into, capacity);
 }
 
+/* The status is out: what it would have said goes into the last line. */
+static void print_end(struct shard_lines *lines)
+{
+	const struct exchange *const exchange = lines->exchange;
+	struct error err = {0};
+	lines->is_over = true;
+	if (shard_wait_outcome(lines->wait, &err) == 0) {
+		print_result(lines);
+		return;
+	}
+	if (error_map_find(err.kind)->json_status >= 500 && exchange->context->log != NULL)
+		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id,
+			"request_failed", &err);
+	print_failure(lines, &err);
+}
+
+/* Clients show how far the first is in percent, of whatever. */
+static void print_progress(struct shard_lines *lines)
+{
+	struct json_writer json;
+	struct shard_progress progress;
+	shard_put_progress(shard_wait_put(lines->wait), &progress);
+	begin_line(lines, &json, progress.is_checked ? "committing" : "validating");
+	if (progress.is_checked) {
+		json_writer_text(&json, "stage", span_text("syncing"));
+	} else {
+		json_writer_u64(&json, "verified", progress.verified);
+		json_writer_u64(&json, "total", progress.total);
+	}
+	end_line(lines, &json);
+}
+
+static ptrdiff_t give(struct shard_lines *lines, uint8_t *into, size_t capacity)
+{
+	const size_t left = lines->line.len - lines->sent;
+	const size_t len = left < capacity ? left : capacity;
+	memcpy(into, lines->line.data + lines->sent, len);
+	lines->sent += len;
+	if (lines->sent == lines->line.len)
+		buffer_release(&lines->line);
+	return (ptrdiff_t)len;
+}
+
 static void close_lines(struct body_source *source)
 {
 	buffer_release(&((struct shard_lines *)source)->line);
-}
-
-static enum next begin_stream(struct shard_lines *lines)
-{
-	struct exchange *const exchange = lines->exchange;
-	lines->source = (struct body_source){.read = read_lines, .close = close_lines};
-	exchange_add_header(exchange, "Cache-Control", "no-cache");
-	exchange_add_header(exchange, "X-Accel-Buffering", "no");
-	return exchange_reply_stream(exchange, 200, "application/x-ndjson", &lines->source);
-}
-
-enum next shard_lines_begin(struct shard_lines *lines)
-{
-	set_due(lines);
-	wait_on(lines);
-	return NEXT_WAIT;
-}
-
-/* A server that stops says so with a status, as long as it can. */
-enum next shard_lines_resume(struct shard_lines *lines)
-{
-	if (shard_wait_is_done(lines->wait))
-		return reply_at_once(lines);
-	if (now_ms(lines) >= lines->due_ms && !is_stopping(lines->exchange))
-		return begin_stream(lines);
-	wait_on(lines);
-	return NEXT_WAIT;
 }

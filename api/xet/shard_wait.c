@@ -24,38 +24,13 @@ struct shard_wait {
 	_Atomic unsigned holders;
 };
 
-static struct span name_of(struct shard_wait *const *wait)
-{
-	return span_of(wait, sizeof(*wait));
-}
-
-static void let_go(struct shard_wait *wait)
-{
-	if (atomic_fetch_sub(&wait->holders, 1) > 1)
-		return;
-	call_free(shard_put_call(wait->put));
-	free(wait);
-}
-
-static void shard_wait_wake(struct step_waiter *waiter)
-{
-	exchange_wake(((struct shard_wait *)waiter)->exchange);
-}
-
-static void shard_wait_room(void *owner)
-{
-	exchange_wake(((struct shard_wait *)owner)->exchange);
-}
-
-static void shard_wait_end(void *owner)
-{
-	struct shard_wait *const wait = owner;
-	if (atomic_exchange(&wait->end, END_WAS) == END_WAKES_EXCHANGE)
-		exchange_wake(wait->exchange);
-	else
-		step_watch_published(wait->watch, span_text(""), name_of(&wait));
-	let_go(wait);
-}
+static void shard_wait_room(void *owner);
+static void shard_wait_wake(struct step_waiter *waiter);
+static void shard_wait_end(void *owner);
+static struct span name_of(struct shard_wait *const *wait);
+static void let_go(struct shard_wait *wait);
+static void wait_for_end(struct shard_wait *wait);
+static void wait_for_time(struct shard_wait *wait, int64_t ms);
 
 struct shard_wait *shard_wait_open(struct exchange *exchange)
 {
@@ -97,24 +72,6 @@ int shard_wait_outcome(const struct shard_wait *wait, struct error *err)
 	return call_outcome(shard_put_call(wait->put), err);
 }
 
-static void wait_for_end(struct shard_wait *wait)
-{
-	int expected = END_WAKES_BY_WATCH;
-	if (!atomic_compare_exchange_strong(&wait->end, &expected, END_WAKES_EXCHANGE))
-		exchange_wake(wait->exchange);
-}
-
-/* The generation is taken before the look, so that an end in between is not missed. */
-static void wait_for_time(struct shard_wait *wait, int64_t ms)
-{
-	const uint64_t seen = step_watch_generation(wait->watch, span_text(""), name_of(&wait));
-	if (shard_wait_is_done(wait))
-		exchange_wake(wait->exchange);
-	else
-		step_watch_wait(
-			wait->watch, span_text(""), name_of(&wait), seen, ms, &wait->waiter);
-}
-
 void shard_wait_for(struct shard_wait *wait, int64_t ms)
 {
 	const _Atomic bool *const stopping = wait->exchange->context->stopping;
@@ -136,4 +93,55 @@ void shard_wait_close(struct shard_wait *wait)
 		return;
 	shard_wait_hang_up(wait);
 	let_go(wait);
+}
+
+static void shard_wait_room(void *owner)
+{
+	exchange_wake(((struct shard_wait *)owner)->exchange);
+}
+
+static void shard_wait_wake(struct step_waiter *waiter)
+{
+	exchange_wake(((struct shard_wait *)waiter)->exchange);
+}
+
+static void shard_wait_end(void *owner)
+{
+	struct shard_wait *const wait = owner;
+	if (atomic_exchange(&wait->end, END_WAS) == END_WAKES_EXCHANGE)
+		exchange_wake(wait->exchange);
+	else
+		step_watch_published(wait->watch, span_text(""), name_of(&wait));
+	let_go(wait);
+}
+
+static struct span name_of(struct shard_wait *const *wait)
+{
+	return span_of(wait, sizeof(*wait));
+}
+
+static void let_go(struct shard_wait *wait)
+{
+	if (atomic_fetch_sub(&wait->holders, 1) > 1)
+		return;
+	call_free(shard_put_call(wait->put));
+	free(wait);
+}
+
+static void wait_for_end(struct shard_wait *wait)
+{
+	int expected = END_WAKES_BY_WATCH;
+	if (!atomic_compare_exchange_strong(&wait->end, &expected, END_WAKES_EXCHANGE))
+		exchange_wake(wait->exchange);
+}
+
+/* The generation is taken before the look, so that an end in between is not missed. */
+static void wait_for_time(struct shard_wait *wait, int64_t ms)
+{
+	const uint64_t seen = step_watch_generation(wait->watch, span_text(""), name_of(&wait));
+	if (shard_wait_is_done(wait))
+		exchange_wake(wait->exchange);
+	else
+		step_watch_wait(
+			wait->watch, span_text(""), name_of(&wait), seen, ms, &wait->waiter);
 }

@@ -4,21 +4,13 @@
 #include "api/auth/xet_token.h"
 #include "storage/buckets/bucket_grant.h"
 
+static int may_read(void *owner, struct span key, bool is_current, struct error *err);
+
 int xet_lookup_parse(struct span text, struct chunk_id *out, struct error *err)
 {
 	return chunk_id_parse(text, out)
 		? 0
 		: error_set(err, ERROR_INVALID, "a hash has 64 hexadecimal digits in lower case");
-}
-
-static int may_read(void *owner, struct span key, bool is_current, struct error *err)
-{
-	const unsigned permission =
-		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
-	struct exchange *const exchange = owner;
-	struct bucket_ref bucket = {
-		.name = exchange->transfer->bucket, .id = exchange->transfer->bucket_id};
-	return authorise_permits(exchange, &bucket, key, permission, err);
 }
 
 int xet_lookup_find(struct exchange *exchange, struct xet_view *view, const struct chunk_id *file,
@@ -33,4 +25,14 @@ int xet_lookup_find(struct exchange *exchange, struct xet_view *view, const stru
 		.owner = exchange,
 	};
 	return xet_view_find(view, &reach, file, out, err);
+}
+
+static int may_read(void *owner, struct span key, bool is_current, struct error *err)
+{
+	const unsigned permission =
+		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
+	struct exchange *const exchange = owner;
+	struct bucket_ref bucket = {
+		.name = exchange->transfer->bucket, .id = exchange->transfer->bucket_id};
+	return authorise_permits(exchange, &bucket, key, permission, err);
 }

@@ -9,13 +9,7 @@ struct blake3_stream {
 	blake3_hasher hasher;
 };
 
-static void begin(blake3_hasher *hasher, const uint8_t *key)
-{
-	if (key != NULL)
-		blake3_hasher_init_keyed(hasher, key);
-	else
-		blake3_hasher_init(hasher);
-}
+static void begin(blake3_hasher *hasher, const uint8_t *key);
 
 void blake3(const uint8_t key[BLAKE3_BYTES], struct span bytes, uint8_t out[BLAKE3_BYTES])
 {
@@ -50,4 +44,12 @@ void blake3_stream_result(const struct blake3_stream *stream, uint8_t out[BLAKE3
 void blake3_stream_free(struct blake3_stream *stream)
 {
 	free(stream);
+}
+
+static void begin(blake3_hasher *hasher, const uint8_t *key)
+{
+	if (key != NULL)
+		blake3_hasher_init_keyed(hasher, key);
+	else
+		blake3_hasher_init(hasher);
 }

@@ -37,6 +37,9 @@ static const struct {
 };
 _Static_assert(CHECKSUM_FULL_OBJECT == 0 && CHECKSUM_COMPOSITE == 1, "the order of `allows`");
 
+static enum checksum_algorithm checksum_find(
+	struct span name, const char *(*text)(enum checksum_algorithm));
+
 const char *checksum_element(enum checksum_algorithm algorithm)
 {
 	return algorithm != CHECKSUM_NONE ? kinds[algorithm].element : "";
@@ -70,16 +73,6 @@ bool checksum_allows(enum checksum_algorithm algorithm, enum checksum_type type)
 enum checksum_type checksum_default_type(enum checksum_algorithm algorithm)
 {
 	return kinds[algorithm].by_default;
-}
-
-/* The algorithm whose text is `name` in any case. */
-static enum checksum_algorithm checksum_find(
-	struct span name, const char *(*text)(enum checksum_algorithm))
-{
-	for (unsigned i = CHECKSUM_NONE + 1; i < CHECKSUM_ALGORITHMS; i++)
-		if (span_equal_nocase(name, text((enum checksum_algorithm)i)))
-			return (enum checksum_algorithm)i;
-	return CHECKSUM_NONE;
 }
 
 enum checksum_algorithm checksum_by_name(struct span name)
@@ -121,4 +114,14 @@ bool checksum_equal(const struct checksum *a, const struct checksum *b)
 {
 	return a->algorithm == b->algorithm &&
 		span_equal(span_of(a->bytes, a->len), span_of(b->bytes, b->len));
+}
+
+/* The algorithm whose text is `name` in any case. */
+static enum checksum_algorithm checksum_find(
+	struct span name, const char *(*text)(enum checksum_algorithm))
+{
+	for (unsigned i = CHECKSUM_NONE + 1; i < CHECKSUM_ALGORITHMS; i++)
+		if (span_equal_nocase(name, text((enum checksum_algorithm)i)))
+			return (enum checksum_algorithm)i;
+	return CHECKSUM_NONE;
 }

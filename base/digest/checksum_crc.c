@@ -15,21 +15,14 @@ static const struct {
 	[CHECKSUM_CRC64NVME] = {64, 0x9a6c9329ac4bc9b5},
 };
 
+static uint32_t crc32c(uint32_t crc, struct span bytes);
+static uint64_t field_multiply(enum checksum_algorithm algorithm, uint64_t a, uint64_t b);
+static uint64_t load_big_endian(const struct checksum *checksum);
+static uint64_t field_shift(enum checksum_algorithm algorithm, uint64_t bytes);
+
 bool checksum_combines(enum checksum_algorithm algorithm)
 {
 	return fields[algorithm].bits != 0;
-}
-
-/* ISA-L counts in int and leaves the inversions to the caller. */
-static uint32_t crc32c(uint32_t crc, struct span bytes)
-{
-	enum { PIECE = 1 << 30 };
-	crc = ~crc;
-	for (size_t at = 0; at < bytes.len; at += PIECE) {
-		const struct span piece = span_slice(bytes, at, PIECE);
-		crc = crc32_iscsi((unsigned char *)piece.data, (int)piece.len, crc);
-	}
-	return ~crc;
 }
 
 uint64_t checksum_crc(enum checksum_algorithm algorithm, uint64_t before, struct span bytes)
@@ -47,6 +40,31 @@ uint64_t checksum_crc(enum checksum_algorithm algorithm, uint64_t before, struct
 	}
 }
 
+/* Bytes that follow multiply the register by x^8 each and add their own CRC; the inversions at both
+ * ends cancel out. */
+void checksum_combine(struct checksum *first, const struct checksum *second, uint64_t second_bytes)
+{
+	const enum checksum_algorithm algorithm = first->algorithm;
+	ASSERT(checksum_combines(algorithm) && second->algorithm == algorithm);
+	uint64_t value = field_multiply(algorithm, load_big_endian(first),
+				 field_shift(algorithm, second_bytes)) ^
+		load_big_endian(second);
+	for (size_t i = first->len; i-- > 0; value >>= 8)
+		first->bytes[i] = (uint8_t)value;
+}
+
+/* ISA-L counts in int and leaves the inversions to the caller. */
+static uint32_t crc32c(uint32_t crc, struct span bytes)
+{
+	enum { PIECE = 1 << 30 };
+	crc = ~crc;
+	for (size_t at = 0; at < bytes.len; at += PIECE) {
+		const struct span piece = span_slice(bytes, at, PIECE);
+		crc = crc32_iscsi((unsigned char *)piece.data, (int)piece.len, crc);
+	}
+	return ~crc;
+}
+
 /* a times b modulo the polynomial. */
 static uint64_t field_multiply(enum checksum_algorithm algorithm, uint64_t a, uint64_t b)
 {
@@ -57,6 +75,14 @@ static uint64_t field_multiply(enum checksum_algorithm algorithm, uint64_t a, ui
 		b = b >> 1 ^ ((b & 1) != 0 ? fields[algorithm].polynomial : 0);
 	}
 	return product;
+}
+
+static uint64_t load_big_endian(const struct checksum *checksum)
+{
+	uint64_t value = 0;
+	for (size_t i = 0; i < checksum->len; i++)
+		value = value << 8 | checksum->bytes[i];
+	return value;
 }
 
 /* x to the power of 8 times `bytes`. */
@@ -71,25 +97,4 @@ static uint64_t field_shift(enum checksum_algorithm algorithm, uint64_t bytes)
 		square = field_multiply(algorithm, square, square);
 	}
 	return result;
-}
-
-static uint64_t load_big_endian(const struct checksum *checksum)
-{
-	uint64_t value = 0;
-	for (size_t i = 0; i < checksum->len; i++)
-		value = value << 8 | checksum->bytes[i];
-	return value;
-}
-
-/* Bytes that follow multiply the register by x^8 each and add their own CRC; the inversions at both
- * ends cancel out. */
-void checksum_combine(struct checksum *first, const struct checksum *second, uint64_t second_bytes)
-{
-	const enum checksum_algorithm algorithm = first->algorithm;
-	ASSERT(checksum_combines(algorithm) && second->algorithm == algorithm);
-	uint64_t value = field_multiply(algorithm, load_big_endian(first),
-				 field_shift(algorithm, second_bytes)) ^
-		load_big_endian(second);
-	for (size_t i = first->len; i-- > 0; value >>= 8)
-		first->bytes[i] = (uint8_t)value;
 }

@@ -18,71 +18,18 @@ struct checksum_stream {
 	struct xxh64_stream *xxh64;
 };
 
-static void store_big_endian(uint64_t value, struct checksum *out)
-{
-	for (size_t i = out->len; i-- > 0; value >>= 8)
-		out->bytes[i] = (uint8_t)value;
-}
-
-static void crc_add(struct checksum_stream *stream, struct span bytes)
-{
-	stream->number = checksum_crc(stream->algorithm, stream->number, bytes);
-}
-
-static void crc_result(struct checksum_stream *stream, struct checksum *out)
-{
-	store_big_endian(stream->number, out);
-	stream->number = 0;
-}
-
-static void digest_add(struct checksum_stream *stream, struct span bytes)
-{
-	digest_stream_add(stream->digest, bytes);
-}
-
-static void digest_result(struct checksum_stream *stream, struct checksum *out)
-{
-	digest_stream_result(stream->digest, out->bytes);
-}
-
-static void md5_add(struct checksum_stream *stream, struct span bytes)
-{
-	md5_stream_add(stream->md5, bytes);
-}
-
-static void md5_result(struct checksum_stream *stream, struct checksum *out)
-{
-	md5_stream_result(stream->md5, out->bytes);
-}
-
-static void xxh64_add(struct checksum_stream *stream, struct span bytes)
-{
-	xxh64_stream_add(stream->xxh64, bytes);
-}
-
-static void xxh64_result(struct checksum_stream *stream, struct checksum *out)
-{
-	store_big_endian(xxh64_stream_result(stream->xxh64), out);
-	xxh64_stream_reset(stream->xxh64);
-}
-
-static void xxh3_add(struct checksum_stream *stream, struct span bytes)
-{
-	xxh3_stream_add(stream->xxh3, bytes);
-}
-
-static void xxh3_short_result(struct checksum_stream *stream, struct checksum *out)
-{
-	store_big_endian(xxh3_stream_result_64(stream->xxh3), out);
-	xxh3_stream_reset(stream->xxh3);
-}
-
-static void xxh3_long_result(struct checksum_stream *stream, struct checksum *out)
-{
-	const struct digest128 digest = xxh3_stream_result(stream->xxh3);
-	memcpy(out->bytes, digest.bytes, sizeof digest.bytes);
-	xxh3_stream_reset(stream->xxh3);
-}
+static void crc_add(struct checksum_stream *stream, struct span bytes);
+static void crc_result(struct checksum_stream *stream, struct checksum *out);
+static void store_big_endian(uint64_t value, struct checksum *out);
+static void digest_add(struct checksum_stream *stream, struct span bytes);
+static void digest_result(struct checksum_stream *stream, struct checksum *out);
+static void md5_add(struct checksum_stream *stream, struct span bytes);
+static void md5_result(struct checksum_stream *stream, struct checksum *out);
+static void xxh64_add(struct checksum_stream *stream, struct span bytes);
+static void xxh64_result(struct checksum_stream *stream, struct checksum *out);
+static void xxh3_add(struct checksum_stream *stream, struct span bytes);
+static void xxh3_short_result(struct checksum_stream *stream, struct checksum *out);
+static void xxh3_long_result(struct checksum_stream *stream, struct checksum *out);
 
 static const struct {
 	void (*add)(struct checksum_stream *stream, struct span bytes);
@@ -146,4 +93,70 @@ void checksum_of(enum checksum_algorithm algorithm, struct span bytes, struct ch
 	checksum_stream_add(stream, bytes);
 	checksum_stream_result(stream, out);
 	checksum_stream_free(stream);
+}
+
+static void crc_add(struct checksum_stream *stream, struct span bytes)
+{
+	stream->number = checksum_crc(stream->algorithm, stream->number, bytes);
+}
+
+static void crc_result(struct checksum_stream *stream, struct checksum *out)
+{
+	store_big_endian(stream->number, out);
+	stream->number = 0;
+}
+
+static void store_big_endian(uint64_t value, struct checksum *out)
+{
+	for (size_t i = out->len; i-- > 0; value >>= 8)
+		out->bytes[i] = (uint8_t)value;
+}
+
+static void digest_add(struct checksum_stream *stream, struct span bytes)
+{
+	digest_stream_add(stream->digest, bytes);
+}
+
+static void digest_result(struct checksum_stream *stream, struct checksum *out)
+{
+	digest_stream_result(stream->digest, out->bytes);
+}
+
+static void md5_add(struct checksum_stream *stream, struct span bytes)
+{
+	md5_stream_add(stream->md5, bytes);
+}
+
+static void md5_result(struct checksum_stream *stream, struct checksum *out)
+{
+	md5_stream_result(stream->md5, out->bytes);
+}
+
+static void xxh64_add(struct checksum_stream *stream, struct span bytes)
+{
+	xxh64_stream_add(stream->xxh64, bytes);
+}
+
+static void xxh64_result(struct checksum_stream *stream, struct checksum *out)
+{
+	store_big_endian(xxh64_stream_result(stream->xxh64), out);
+	xxh64_stream_reset(stream->xxh64);
+}
+
+static void xxh3_add(struct checksum_stream *stream, struct span bytes)
+{
+	xxh3_stream_add(stream->xxh3, bytes);
+}
+
+static void xxh3_short_result(struct checksum_stream *stream, struct checksum *out)
+{
+	store_big_endian(xxh3_stream_result_64(stream->xxh3), out);
+	xxh3_stream_reset(stream->xxh3);
+}
+
+static void xxh3_long_result(struct checksum_stream *stream, struct checksum *out)
+{
+	const struct digest128 digest = xxh3_stream_result(stream->xxh3);
+	memcpy(out->bytes, digest.bytes, sizeof digest.bytes);
+	xxh3_stream_reset(stream->xxh3);
 }

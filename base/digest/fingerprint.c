@@ -9,23 +9,7 @@
 static const char PREFIX[] = "sha256:";
 enum { DER_MAX_BYTES = 64 * 1024 };
 
-/* What stands between the lines of the first certificate, without line ends. */
-static bool find_body(struct span pem, struct buffer *out)
-{
-	static const char begin[] = "-----BEGIN CERTIFICATE-----";
-	static const char end[] = "-----END CERTIFICATE-----";
-	const uint8_t *const first =
-		pem.len == 0 ? NULL : memmem(pem.data, pem.len, begin, sizeof begin - 1);
-	if (first == NULL)
-		return false;
-	const uint8_t *const from = first + sizeof begin - 1;
-	const uint8_t *const to =
-		memmem(from, pem.len - (size_t)(from - pem.data), end, sizeof end - 1);
-	for (const uint8_t *at = from; to != NULL && at < to; at++)
-		if (*at != '\n' && *at != '\r' && *at != ' ')
-			buffer_add_byte(out, *at);
-	return to != NULL && !buffer_failed(out);
-}
+static bool find_body(struct span pem, struct buffer *out);
 
 bool fingerprint_of_pem(struct span pem, struct fingerprint *out)
 {
@@ -69,4 +53,22 @@ bool fingerprint_parse(struct span text, struct fingerprint *out)
 bool fingerprint_equal(const struct fingerprint *a, const struct fingerprint *b)
 {
 	return memcmp(a->bytes, b->bytes, SHA256_BYTES) == 0;
+}
+
+/* What stands between the lines of the first certificate, without line ends. */
+static bool find_body(struct span pem, struct buffer *out)
+{
+	static const char begin[] = "-----BEGIN CERTIFICATE-----";
+	static const char end[] = "-----END CERTIFICATE-----";
+	const uint8_t *const first =
+		pem.len == 0 ? NULL : memmem(pem.data, pem.len, begin, sizeof begin - 1);
+	if (first == NULL)
+		return false;
+	const uint8_t *const from = first + sizeof begin - 1;
+	const uint8_t *const to =
+		memmem(from, pem.len - (size_t)(from - pem.data), end, sizeof end - 1);
+	for (const uint8_t *at = from; to != NULL && at < to; at++)
+		if (*at != '\n' && *at != '\r' && *at != ' ')
+			buffer_add_byte(out, *at);
+	return to != NULL && !buffer_failed(out);
 }

@@ -13,19 +13,50 @@ struct md5_stream {
 	uint8_t rest[MD5_BLOCK_BYTES];
 };
 
-static void md5_reset(struct md5_stream *stream)
-{
-	static const uint32_t beginning[MD5_STATE_WORDS] = {
-		0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
-	memcpy(stream->state, beginning, sizeof beginning);
-	stream->bytes = 0;
-}
+static void md5_reset(struct md5_stream *stream);
+static struct md5_lane md5_blocks(struct md5_stream *stream, struct span bytes);
+static void md5_pad(struct md5_stream *stream);
 
 struct md5_stream *md5_stream_new(void)
 {
 	struct md5_stream *const stream = memory_new(sizeof *stream);
 	md5_reset(stream);
 	return stream;
+}
+
+void md5_streams_add(struct md5_stream *const streams[], const struct span bytes[], size_t count)
+{
+	struct md5_lane lanes[MD5_LANES];
+	ASSERT(count <= MD5_LANES);
+	for (size_t i = 0; i < count; i++)
+		lanes[i] = md5_blocks(streams[i], bytes[i]);
+	md5_lanes_advance(lanes, count);
+}
+
+void md5_stream_add(struct md5_stream *stream, struct span bytes)
+{
+	md5_streams_add(&stream, &bytes, 1);
+}
+
+void md5_stream_result(struct md5_stream *stream, uint8_t out[MD5_BYTES])
+{
+	md5_pad(stream);
+	for (size_t i = 0; i < MD5_BYTES; i++)
+		out[i] = (uint8_t)(stream->state[i / 4] >> (8 * (i % 4)));
+	md5_reset(stream);
+}
+
+void md5_stream_free(struct md5_stream *stream)
+{
+	free(stream);
+}
+
+static void md5_reset(struct md5_stream *stream)
+{
+	static const uint32_t beginning[MD5_STATE_WORDS] = {
+		0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+	memcpy(stream->state, beginning, sizeof beginning);
+	stream->bytes = 0;
 }
 
 /* Takes what completes an earlier block and what is left over at the end; gives the whole blocks
@@ -50,20 +81,6 @@ static struct md5_lane md5_blocks(struct md5_stream *stream, struct span bytes)
 	return lane;
 }
 
-void md5_streams_add(struct md5_stream *const streams[], const struct span bytes[], size_t count)
-{
-	struct md5_lane lanes[MD5_LANES];
-	ASSERT(count <= MD5_LANES);
-	for (size_t i = 0; i < count; i++)
-		lanes[i] = md5_blocks(streams[i], bytes[i]);
-	md5_lanes_advance(lanes, count);
-}
-
-void md5_stream_add(struct md5_stream *stream, struct span bytes)
-{
-	md5_streams_add(&stream, &bytes, 1);
-}
-
 /* A one bit, zeros up to a whole block but eight bytes, and there the length in bits. */
 static void md5_pad(struct md5_stream *stream)
 {
@@ -74,17 +91,4 @@ static void md5_pad(struct md5_stream *stream)
 	const size_t waiting = (stream->bytes + sizeof length) % MD5_BLOCK_BYTES;
 	md5_stream_add(stream, span_of(padding, MD5_BLOCK_BYTES - waiting));
 	md5_stream_add(stream, span_of(length, sizeof length));
-}
-
-void md5_stream_result(struct md5_stream *stream, uint8_t out[MD5_BYTES])
-{
-	md5_pad(stream);
-	for (size_t i = 0; i < MD5_BYTES; i++)
-		out[i] = (uint8_t)(stream->state[i / 4] >> (8 * (i % 4)));
-	md5_reset(stream);
-}
-
-void md5_stream_free(struct md5_stream *stream)
-{
-	free(stream);
 }

@@ -13,6 +13,20 @@ _Static_assert(SEAL_KEY_BYTES == CHACHA_POLY1305_KEY_SIZE &&
 		SEAL_OVERHEAD_BYTES == NONCE_BYTES + TAG_BYTES,
 	"sizes of the cipher");
 
+/* One key signs, another one hides. */
+struct token_keys {
+	uint8_t sign[SHA256_BYTES];
+	uint8_t hide[SHA256_BYTES];
+};
+_Static_assert(
+	SHA256_BYTES == CHACHA_KEY_SIZE && (int)SHA256_BYTES == (int)SEAL_TOKEN_OVERHEAD_BYTES,
+	"a digest is a key and a signature");
+
+static void derive_keys(
+	const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct token_keys *out);
+static void mask(const struct token_keys *keys, const uint8_t signature[SHA256_BYTES],
+	struct span from, uint8_t *to);
+
 void seal(const uint8_t key[SEAL_KEY_BYTES], struct span plain, struct buffer *out)
 {
 	struct chacha_poly1305_ctx cipher;
@@ -59,42 +73,6 @@ int seal_open(const uint8_t key[SEAL_KEY_BYTES], struct span sealed, struct buff
 	return 0;
 }
 
-/* One key signs, another one hides. */
-struct token_keys {
-	uint8_t sign[SHA256_BYTES];
-	uint8_t hide[SHA256_BYTES];
-};
-_Static_assert(
-	SHA256_BYTES == CHACHA_KEY_SIZE && (int)SHA256_BYTES == (int)SEAL_TOKEN_OVERHEAD_BYTES,
-	"a digest is a key and a signature");
-
-static void derive_keys(
-	const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct token_keys *out)
-{
-	uint8_t own[SHA256_BYTES];
-	hmac_sha256(span_of(key, SEAL_KEY_BYTES), span_text(purpose), own);
-	hmac_sha256(span_of(own, sizeof own), span_text("sign"), out->sign);
-	hmac_sha256(span_of(own, sizeof own), span_text("hide"), out->hide);
-	explicit_bzero(own, sizeof own);
-}
-
-/* The key of the stream follows from all of the signature, so the stream's own nonce can be the
- * same always. */
-static void mask(const struct token_keys *keys, const uint8_t signature[SHA256_BYTES],
-	struct span from, uint8_t *to)
-{
-	static const uint8_t nonce[CHACHA_NONCE_SIZE] = {0};
-	struct chacha_ctx cipher;
-	uint8_t key[SHA256_BYTES];
-	hmac_sha256(span_of(keys->hide, sizeof keys->hide), span_of(signature, SHA256_BYTES), key);
-	chacha_set_key(&cipher, key);
-	chacha_set_nonce(&cipher, nonce);
-	if (from.len > 0)
-		chacha_crypt(&cipher, from.len, to, from.data);
-	explicit_bzero(&cipher, sizeof cipher);
-	explicit_bzero(key, sizeof key);
-}
-
 void seal_token(const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct span plain,
 	struct buffer *out)
 {
@@ -126,4 +104,31 @@ bool seal_token_open(const uint8_t key[SEAL_KEY_BYTES], const char *purpose, str
 		return true;
 	explicit_bzero(out, len);
 	return false;
+}
+
+static void derive_keys(
+	const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct token_keys *out)
+{
+	uint8_t own[SHA256_BYTES];
+	hmac_sha256(span_of(key, SEAL_KEY_BYTES), span_text(purpose), own);
+	hmac_sha256(span_of(own, sizeof own), span_text("sign"), out->sign);
+	hmac_sha256(span_of(own, sizeof own), span_text("hide"), out->hide);
+	explicit_bzero(own, sizeof own);
+}
+
+/* The key of the stream follows from all of the signature, so the stream's own nonce can be the
+ * same always. */
+static void mask(const struct token_keys *keys, const uint8_t signature[SHA256_BYTES],
+	struct span from, uint8_t *to)
+{
+	static const uint8_t nonce[CHACHA_NONCE_SIZE] = {0};
+	struct chacha_ctx cipher;
+	uint8_t key[SHA256_BYTES];
+	hmac_sha256(span_of(keys->hide, sizeof keys->hide), span_of(signature, SHA256_BYTES), key);
+	chacha_set_key(&cipher, key);
+	chacha_set_nonce(&cipher, nonce);
+	if (from.len > 0)
+		chacha_crypt(&cipher, from.len, to, from.data);
+	explicit_bzero(&cipher, sizeof cipher);
+	explicit_bzero(key, sizeof key);
 }

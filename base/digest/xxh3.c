@@ -16,6 +16,12 @@ struct xxh3_stream {
 	XXH3_state_t *state; /* made by the library, which knows its alignment */
 };
 
+struct xxh64_stream {
+	XXH64_state_t *state;
+};
+
+static struct digest128 canonical(XXH128_hash_t hash);
+
 uint64_t xxh3_64(struct span bytes)
 {
 	return xxh3_wide_works() ? xxh3_wide_64(bytes) : XXH3_64bits(bytes.data, bytes.len);
@@ -24,16 +30,6 @@ uint64_t xxh3_64(struct span bytes)
 uint64_t xxh3_64_seeded(struct span bytes, uint64_t seed)
 {
 	return XXH3_64bits_withSeed(bytes.data, bytes.len, seed);
-}
-
-static struct digest128 canonical(XXH128_hash_t hash)
-{
-	XXH128_canonical_t text;
-	struct digest128 digest;
-	XXH128_canonicalFromHash(&text, hash);
-	_Static_assert(sizeof text.digest == sizeof digest.bytes, "128 bits");
-	memcpy(digest.bytes, text.digest, sizeof digest.bytes);
-	return digest;
 }
 
 struct digest128 xxh3_128(struct span bytes)
@@ -93,10 +89,6 @@ void xxh3_stream_free(struct xxh3_stream *stream)
 	XXH3_freeState(stream->state);
 	free(stream);
 }
-
-struct xxh64_stream {
-	XXH64_state_t *state;
-};
 
 struct xxh64_stream *xxh64_stream_new(void)
 {
@@ -159,4 +151,14 @@ bool digest128_parse(struct span text, struct digest128 *out_digest)
 		return false;
 	*out_digest = digest;
 	return true;
+}
+
+static struct digest128 canonical(XXH128_hash_t hash)
+{
+	XXH128_canonical_t text;
+	struct digest128 digest;
+	XXH128_canonicalFromHash(&text, hash);
+	_Static_assert(sizeof text.digest == sizeof digest.bytes, "128 bits");
+	memcpy(digest.bytes, text.digest, sizeof digest.bytes);
+	return digest;
 }

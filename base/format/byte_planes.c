@@ -6,74 +6,22 @@
 
 enum { BLOCK = 32 /* elements */ };
 
+static void split_elements(
+	const uint8_t *from, size_t width, size_t elements, uint8_t *const planes[BYTE_PLANES_MAX]);
+static void split_block2(
+	const uint8_t *restrict const from, uint8_t *restrict const a, uint8_t *restrict const b);
+static void split_block4(
+	const uint8_t *restrict const from, uint8_t *const planes[BYTE_PLANES_MAX], size_t at);
+static void join_elements(
+	const uint8_t *const planes[BYTE_PLANES_MAX], size_t width, size_t elements, uint8_t *into);
+static void join_block2(const uint8_t *restrict const a, const uint8_t *restrict const b,
+	uint8_t *restrict const into);
+static void join_block4(
+	const uint8_t *const planes[BYTE_PLANES_MAX], size_t at, uint8_t *restrict const into);
+
 size_t byte_planes_length(size_t len, size_t width, size_t plane)
 {
 	return len / width + (plane < len % width ? 1 : 0);
-}
-
-static void split_block2(
-	const uint8_t *restrict const from, uint8_t *restrict const a, uint8_t *restrict const b)
-{
-	for (size_t i = 0; i < BLOCK; i++) {
-		a[i] = from[2 * i];
-		b[i] = from[2 * i + 1];
-	}
-}
-
-static void join_block2(const uint8_t *restrict const a, const uint8_t *restrict const b,
-	uint8_t *restrict const into)
-{
-	for (size_t i = 0; i < BLOCK; i++) {
-		into[2 * i] = a[i];
-		into[2 * i + 1] = b[i];
-	}
-}
-
-static void split_block4(
-	const uint8_t *restrict const from, uint8_t *const planes[BYTE_PLANES_MAX], size_t at)
-{
-	uint8_t *restrict const a = planes[0] + at;
-	uint8_t *restrict const b = planes[1] + at;
-	uint8_t *restrict const c = planes[2] + at;
-	uint8_t *restrict const d = planes[3] + at;
-	for (size_t i = 0; i < BLOCK; i++) {
-		a[i] = from[4 * i];
-		b[i] = from[4 * i + 1];
-		c[i] = from[4 * i + 2];
-		d[i] = from[4 * i + 3];
-	}
-}
-
-static void join_block4(
-	const uint8_t *const planes[BYTE_PLANES_MAX], size_t at, uint8_t *restrict const into)
-{
-	const uint8_t *restrict const a = planes[0] + at;
-	const uint8_t *restrict const b = planes[1] + at;
-	const uint8_t *restrict const c = planes[2] + at;
-	const uint8_t *restrict const d = planes[3] + at;
-	for (size_t i = 0; i < BLOCK; i++) {
-		into[4 * i] = a[i];
-		into[4 * i + 1] = b[i];
-		into[4 * i + 2] = c[i];
-		into[4 * i + 3] = d[i];
-	}
-}
-
-/* Of any width: what is rare may go element by element. */
-static void split_elements(
-	const uint8_t *from, size_t width, size_t elements, uint8_t *const planes[BYTE_PLANES_MAX])
-{
-	for (size_t plane = 0; plane < width; plane++)
-		for (size_t i = 0; i < elements; i++)
-			planes[plane][i] = from[width * i + plane];
-}
-
-static void join_elements(
-	const uint8_t *const planes[BYTE_PLANES_MAX], size_t width, size_t elements, uint8_t *into)
-{
-	for (size_t plane = 0; plane < width; plane++)
-		for (size_t i = 0; i < elements; i++)
-			into[width * i + plane] = planes[plane][i];
 }
 
 void byte_planes_split(struct span content, size_t width, uint8_t *into)
@@ -111,4 +59,69 @@ void byte_planes_join(
 	}
 	for (size_t i = whole * width; i < len; i++)
 		into[i] = planes[i % width][i / width];
+}
+
+/* Of any width: what is rare may go element by element. */
+static void split_elements(
+	const uint8_t *from, size_t width, size_t elements, uint8_t *const planes[BYTE_PLANES_MAX])
+{
+	for (size_t plane = 0; plane < width; plane++)
+		for (size_t i = 0; i < elements; i++)
+			planes[plane][i] = from[width * i + plane];
+}
+
+static void split_block2(
+	const uint8_t *restrict const from, uint8_t *restrict const a, uint8_t *restrict const b)
+{
+	for (size_t i = 0; i < BLOCK; i++) {
+		a[i] = from[2 * i];
+		b[i] = from[2 * i + 1];
+	}
+}
+
+static void split_block4(
+	const uint8_t *restrict const from, uint8_t *const planes[BYTE_PLANES_MAX], size_t at)
+{
+	uint8_t *restrict const a = planes[0] + at;
+	uint8_t *restrict const b = planes[1] + at;
+	uint8_t *restrict const c = planes[2] + at;
+	uint8_t *restrict const d = planes[3] + at;
+	for (size_t i = 0; i < BLOCK; i++) {
+		a[i] = from[4 * i];
+		b[i] = from[4 * i + 1];
+		c[i] = from[4 * i + 2];
+		d[i] = from[4 * i + 3];
+	}
+}
+
+static void join_elements(
+	const uint8_t *const planes[BYTE_PLANES_MAX], size_t width, size_t elements, uint8_t *into)
+{
+	for (size_t plane = 0; plane < width; plane++)
+		for (size_t i = 0; i < elements; i++)
+			into[width * i + plane] = planes[plane][i];
+}
+
+static void join_block2(const uint8_t *restrict const a, const uint8_t *restrict const b,
+	uint8_t *restrict const into)
+{
+	for (size_t i = 0; i < BLOCK; i++) {
+		into[2 * i] = a[i];
+		into[2 * i + 1] = b[i];
+	}
+}
+
+static void join_block4(
+	const uint8_t *const planes[BYTE_PLANES_MAX], size_t at, uint8_t *restrict const into)
+{
+	const uint8_t *restrict const a = planes[0] + at;
+	const uint8_t *restrict const b = planes[1] + at;
+	const uint8_t *restrict const c = planes[2] + at;
+	const uint8_t *restrict const d = planes[3] + at;
+	for (size_t i = 0; i < BLOCK; i++) {
+		into[4 * i] = a[i];
+		into[4 * i + 1] = b[i];
+		into[4 * i + 2] = c[i];
+		into[4 * i + 3] = d[i];
+	}
 }

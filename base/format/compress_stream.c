@@ -14,6 +14,16 @@ struct zstd_writer {
 	ZSTD_CCtx *context;
 };
 
+struct zstd_reader {
+	ZSTD_DCtx *context;
+	ZSTD_inBuffer in;
+	bool ended;
+	uint8_t skipped[SKIPPED_BYTES];
+};
+
+static int take_piece(struct zstd_reader *reader, uint8_t *into, size_t len, struct error *err);
+static int decode(struct zstd_reader *reader, ZSTD_outBuffer *out, struct error *err);
+
 struct zstd_writer *zstd_writer_new(int level)
 {
 	struct zstd_writer *const writer = memory_new(sizeof(*writer));
@@ -55,13 +65,6 @@ void zstd_writer_add(
 	}
 }
 
-struct zstd_reader {
-	ZSTD_DCtx *context;
-	ZSTD_inBuffer in;
-	bool ended;
-	uint8_t skipped[SKIPPED_BYTES];
-};
-
 struct zstd_reader *zstd_reader_new(void)
 {
 	struct zstd_reader *const reader = memory_new(sizeof(*reader));
@@ -90,34 +93,6 @@ int zstd_reader_begin(struct zstd_reader *reader, struct span frame, struct erro
 	ASSERT(!ZSTD_isError(ZSTD_DCtx_reset(reader->context, ZSTD_reset_session_only)));
 	reader->in = (ZSTD_inBuffer){.src = frame.data, .size = frame.len};
 	reader->ended = false;
-	return 0;
-}
-
-static int decode(struct zstd_reader *reader, ZSTD_outBuffer *out, struct error *err)
-{
-	const size_t read_before = reader->in.pos;
-	const size_t made_before = out->pos;
-	const size_t left = ZSTD_decompressStream(reader->context, out, &reader->in);
-	if (ZSTD_isError(left))
-		return error_set(err, ERROR_CORRUPT, "a zstd frame does not decode: %s",
-			ZSTD_getErrorName(left));
-	reader->ended = left == 0;
-	if (!reader->ended && reader->in.pos == read_before && out->pos == made_before &&
-		out->pos < out->size)
-		return error_set(err, ERROR_CORRUPT, "a zstd frame ends in the middle");
-	return 0;
-}
-
-static int take_piece(struct zstd_reader *reader, uint8_t *into, size_t len, struct error *err)
-{
-	ZSTD_outBuffer out = {.dst = into, .size = len};
-	while (out.pos < out.size) {
-		if (reader->ended)
-			return error_set(err, ERROR_CORRUPT,
-				"a zstd frame holds fewer bytes than it should");
-		if (decode(reader, &out, err) != 0)
-			return -1;
-	}
 	return 0;
 }
 
@@ -153,4 +128,32 @@ bool zstd_content_size(struct span frame, uint64_t *out_bytes)
 		return false;
 	*out_bytes = size;
 	return true;
+}
+
+static int take_piece(struct zstd_reader *reader, uint8_t *into, size_t len, struct error *err)
+{
+	ZSTD_outBuffer out = {.dst = into, .size = len};
+	while (out.pos < out.size) {
+		if (reader->ended)
+			return error_set(err, ERROR_CORRUPT,
+				"a zstd frame holds fewer bytes than it should");
+		if (decode(reader, &out, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int decode(struct zstd_reader *reader, ZSTD_outBuffer *out, struct error *err)
+{
+	const size_t read_before = reader->in.pos;
+	const size_t made_before = out->pos;
+	const size_t left = ZSTD_decompressStream(reader->context, out, &reader->in);
+	if (ZSTD_isError(left))
+		return error_set(err, ERROR_CORRUPT, "a zstd frame does not decode: %s",
+			ZSTD_getErrorName(left));
+	reader->ended = left == 0;
+	if (!reader->ended && reader->in.pos == read_before && out->pos == made_before &&
+		out->pos < out->size)
+		return error_set(err, ERROR_CORRUPT, "a zstd frame ends in the middle");
+	return 0;
 }

@@ -7,6 +7,22 @@
 
 enum { PIECE_BYTES = 64 * 1024 };
 
+static int decode(struct inflate_state *state, struct buffer *out, struct error *err);
+
+int gunzip(struct span member, struct buffer *out, struct error *err)
+{
+	if (member.len > UINT32_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "it is over 4 GiB");
+	struct inflate_state *const state = memory_new(sizeof(*state));
+	isal_inflate_init(state);
+	state->crc_flag = ISAL_GZIP;
+	state->next_in = (uint8_t *)(uintptr_t)member.data;
+	state->avail_in = (uint32_t)member.len;
+	const int result = decode(state, out, err);
+	free(state);
+	return result;
+}
+
 static int decode(struct inflate_state *state, struct buffer *out, struct error *err)
 {
 	do {
@@ -26,18 +42,4 @@ static int decode(struct inflate_state *state, struct buffer *out, struct error 
 	if (state->avail_in > 0)
 		return error_set(err, ERROR_INVALID, "bytes follow its gzip member");
 	return 0;
-}
-
-int gunzip(struct span member, struct buffer *out, struct error *err)
-{
-	if (member.len > UINT32_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "it is over 4 GiB");
-	struct inflate_state *const state = memory_new(sizeof(*state));
-	isal_inflate_init(state);
-	state->crc_flag = ISAL_GZIP;
-	state->next_in = (uint8_t *)(uintptr_t)member.data;
-	state->avail_in = (uint32_t)member.len;
-	const int result = decode(state, out, err);
-	free(state);
-	return result;
 }

@@ -7,44 +7,10 @@
 
 enum { DEPTH_MAX = 64 };
 
-static json_t *value_of(const struct json_node *node)
-{
-	return (json_t *)node; /* jansson's readers take a mutable pointer and change nothing */
-}
-
-static struct json_node *node_of(json_t *value)
-{
-	return (struct json_node *)value;
-}
-
-/* jansson nests up to 2048 levels, and a value of two bytes takes a hundred of memory; so both are
- * checked before it sees the text. Quotes and escapes are all that matters here: whatever else is
- * wrong with the text, jansson says better. */
-static bool is_within(struct span text, size_t values_max, const char *what, struct error *err)
-{
-	int depth = 0;
-	size_t values = 0; /* at most those that there are */
-	bool quoted = false;
-	for (size_t i = 0; i < text.len; i++) {
-		const uint8_t byte = text.data[i];
-		if (byte == '"')
-			quoted = !quoted;
-		else if (quoted && byte == '\\')
-			i++;
-		else if (!quoted && (byte == '{' || byte == '['))
-			depth++;
-		else if (!quoted && (byte == '}' || byte == ']'))
-			depth--;
-		values += !quoted && (byte == ',' || byte == '{' || byte == '[');
-		if (depth > DEPTH_MAX)
-			return error_set(err, ERROR_INVALID, "%s is JSON nested over %d levels",
-				       what, DEPTH_MAX) == 0;
-		if (values > values_max)
-			return error_set(err, ERROR_INVALID, "%s is JSON with more than %zu values",
-				       what, values_max) == 0;
-	}
-	return true;
-}
+static bool is_within(struct span text, size_t values_max, const char *what, struct error *err);
+static struct json_node *node_of(json_t *value);
+static json_t *value_of(const struct json_node *node);
+static int add_to_buffer(const char *text, size_t len, void *out);
 
 struct json_node *json_node_parse(struct span text, const char *what, struct error *err)
 {
@@ -153,13 +119,52 @@ bool json_node_bool(const struct json_node *node, bool *out_value)
 	return true;
 }
 
+void json_node_print(const struct json_node *node, struct buffer *out)
+{
+	json_dump_callback(value_of(node), add_to_buffer, out, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+/* jansson nests up to 2048 levels, and a value of two bytes takes a hundred of memory; so both are
+ * checked before it sees the text. Quotes and escapes are all that matters here: whatever else is
+ * wrong with the text, jansson says better. */
+static bool is_within(struct span text, size_t values_max, const char *what, struct error *err)
+{
+	int depth = 0;
+	size_t values = 0; /* at most those that there are */
+	bool quoted = false;
+	for (size_t i = 0; i < text.len; i++) {
+		const uint8_t byte = text.data[i];
+		if (byte == '"')
+			quoted = !quoted;
+		else if (quoted && byte == '\\')
+			i++;
+		else if (!quoted && (byte == '{' || byte == '['))
+			depth++;
+		else if (!quoted && (byte == '}' || byte == ']'))
+			depth--;
+		values += !quoted && (byte == ',' || byte == '{' || byte == '[');
+		if (depth > DEPTH_MAX)
+			return error_set(err, ERROR_INVALID, "%s is JSON nested over %d levels",
+				       what, DEPTH_MAX) == 0;
+		if (values > values_max)
+			return error_set(err, ERROR_INVALID, "%s is JSON with more than %zu values",
+				       what, values_max) == 0;
+	}
+	return true;
+}
+
+static struct json_node *node_of(json_t *value)
+{
+	return (struct json_node *)value;
+}
+
+static json_t *value_of(const struct json_node *node)
+{
+	return (json_t *)node; /* jansson's readers take a mutable pointer and change nothing */
+}
+
 static int add_to_buffer(const char *text, size_t len, void *out)
 {
 	buffer_add(out, text, len);
 	return 0;
-}
-
-void json_node_print(const struct json_node *node, struct buffer *out)
-{
-	json_dump_callback(value_of(node), add_to_buffer, out, JSON_COMPACT | JSON_ENCODE_ANY);
 }

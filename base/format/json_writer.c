@@ -4,93 +4,16 @@
 
 enum { DEPTH_MAX = 64 };
 
+static void open_level(struct json_writer *writer, const char *name, char bracket);
+static void begin_value(struct json_writer *writer, const char *name);
+static void add_quoted(struct buffer *out, struct span text);
+static bool is_plain(uint8_t byte);
+static void add_escaped(struct buffer *out, uint8_t byte);
+static char short_escape(uint8_t byte);
+
 void json_writer_init(struct json_writer *writer, struct buffer *out)
 {
 	*writer = (struct json_writer){.out = out};
-}
-
-/* The two-character escapes that JSON names; 0 for all others. */
-static char short_escape(uint8_t byte)
-{
-	switch (byte) {
-	case '"':
-		return '"';
-	case '\\':
-		return '\\';
-	case '\b':
-		return 'b';
-	case '\f':
-		return 'f';
-	case '\n':
-		return 'n';
-	case '\r':
-		return 'r';
-	case '\t':
-		return 't';
-	default:
-		return '\0';
-	}
-}
-
-static void add_escaped(struct buffer *out, uint8_t byte)
-{
-	const char escape = short_escape(byte);
-	if (escape != '\0')
-		buffer_add(out, (const char[]){'\\', escape}, 2);
-	else
-		buffer_format(out, "\\u%04x", byte);
-}
-
-static bool is_plain(uint8_t byte)
-{
-	return byte >= 0x20 && byte != '"' && byte != '\\' && byte < 0x7f;
-}
-
-/* Bytes that are not UTF-8 become U+FFFD each, so that what is printed always parses. */
-static void add_quoted(struct buffer *out, struct span text)
-{
-	buffer_add_byte(out, '"');
-	for (size_t at = 0; at < text.len;) {
-		size_t plain = at;
-		while (plain < text.len && is_plain(text.data[plain]))
-			plain++;
-		buffer_add(out, text.data + at, plain - at);
-		at = plain;
-		if (at == text.len)
-			break;
-		const size_t len = span_utf8_length(span_slice(text, at, 4));
-		if (len > 1)
-			buffer_add(out, text.data + at, len);
-		else if (len == 1)
-			add_escaped(out, text.data[at]);
-		else
-			buffer_add_text(out, "\xef\xbf\xbd");
-		at += len > 0 ? len : 1;
-	}
-	buffer_add_byte(out, '"');
-}
-
-/* The comma and the name in front of any value. */
-static void begin_value(struct json_writer *writer, const char *name)
-{
-	const uint64_t level = UINT64_C(1) << (writer->depth > 0 ? writer->depth - 1 : 0);
-	if (writer->depth > 0 && (writer->has_member & level) != 0)
-		buffer_add_byte(writer->out, ',');
-	if (writer->depth > 0)
-		writer->has_member |= level;
-	if (name == NULL)
-		return;
-	add_quoted(writer->out, span_text(name));
-	buffer_add_byte(writer->out, ':');
-}
-
-static void open_level(struct json_writer *writer, const char *name, char bracket)
-{
-	begin_value(writer, name);
-	ASSERT(writer->depth < DEPTH_MAX);
-	writer->depth++;
-	writer->has_member &= ~(UINT64_C(1) << (writer->depth - 1));
-	buffer_add_byte(writer->out, (uint8_t)bracket);
 }
 
 void json_writer_object(struct json_writer *writer, const char *name)
@@ -144,4 +67,88 @@ void json_writer_raw(struct json_writer *writer, const char *name, struct span j
 {
 	begin_value(writer, name);
 	buffer_add_span(writer->out, json);
+}
+
+static void open_level(struct json_writer *writer, const char *name, char bracket)
+{
+	begin_value(writer, name);
+	ASSERT(writer->depth < DEPTH_MAX);
+	writer->depth++;
+	writer->has_member &= ~(UINT64_C(1) << (writer->depth - 1));
+	buffer_add_byte(writer->out, (uint8_t)bracket);
+}
+
+/* The comma and the name in front of any value. */
+static void begin_value(struct json_writer *writer, const char *name)
+{
+	const uint64_t level = UINT64_C(1) << (writer->depth > 0 ? writer->depth - 1 : 0);
+	if (writer->depth > 0 && (writer->has_member & level) != 0)
+		buffer_add_byte(writer->out, ',');
+	if (writer->depth > 0)
+		writer->has_member |= level;
+	if (name == NULL)
+		return;
+	add_quoted(writer->out, span_text(name));
+	buffer_add_byte(writer->out, ':');
+}
+
+/* Bytes that are not UTF-8 become U+FFFD each, so that what is printed always parses. */
+static void add_quoted(struct buffer *out, struct span text)
+{
+	buffer_add_byte(out, '"');
+	for (size_t at = 0; at < text.len;) {
+		size_t plain = at;
+		while (plain < text.len && is_plain(text.data[plain]))
+			plain++;
+		buffer_add(out, text.data + at, plain - at);
+		at = plain;
+		if (at == text.len)
+			break;
+		const size_t len = span_utf8_length(span_slice(text, at, 4));
+		if (len > 1)
+			buffer_add(out, text.data + at, len);
+		else if (len == 1)
+			add_escaped(out, text.data[at]);
+		else
+			buffer_add_text(out, "\xef\xbf\xbd");
+		at += len > 0 ? len : 1;
+	}
+	buffer_add_byte(out, '"');
+}
+
+static bool is_plain(uint8_t byte)
+{
+	return byte >= 0x20 && byte != '"' && byte != '\\' && byte < 0x7f;
+}
+
+static void add_escaped(struct buffer *out, uint8_t byte)
+{
+	const char escape = short_escape(byte);
+	if (escape != '\0')
+		buffer_add(out, (const char[]){'\\', escape}, 2);
+	else
+		buffer_format(out, "\\u%04x", byte);
+}
+
+/* The two-character escapes that JSON names; 0 for all others. */
+static char short_escape(uint8_t byte)
+{
+	switch (byte) {
+	case '"':
+		return '"';
+	case '\\':
+		return '\\';
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	default:
+		return '\0';
+	}
 }

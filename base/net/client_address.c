@@ -15,18 +15,12 @@ enum {
 
 static const uint8_t ipv4_prefix[PREFIX_BYTES] = {[10] = 0xff, [11] = 0xff};
 
-static bool is_ipv4(const struct client_address *address)
-{
-	return !address->is_unix && memcmp(address->bytes, ipv4_prefix, PREFIX_BYTES) == 0;
-}
-
-static struct client_address from_ipv4(const void *bytes)
-{
-	struct client_address made = {0};
-	memcpy(made.bytes, ipv4_prefix, PREFIX_BYTES);
-	memcpy(made.bytes + PREFIX_BYTES, bytes, sizeof(struct in_addr));
-	return made;
-}
+static struct client_address from_ipv4(const void *bytes);
+static bool is_port(struct span text);
+static bool parse_bare(struct span text, struct client_address *out);
+static bool is_ipv4(const struct client_address *address);
+static bool parse_network(const char *text, struct client_network *out);
+static bool has_bits_beyond(const struct client_network *network);
 
 struct client_address client_address_of(const struct sockaddr *address)
 {
@@ -39,31 +33,6 @@ struct client_address client_address_of(const struct sockaddr *address)
 	else
 		made.is_unix = true;
 	return made;
-}
-
-/* Without brackets or port. */
-static bool parse_bare(struct span text, struct client_address *out)
-{
-	char copy[CLIENT_ADDRESS_TEXT_BYTES];
-	struct in_addr v4;
-	if (text.len == 0 || text.len >= sizeof copy || memchr(text.data, '\0', text.len) != NULL)
-		return false;
-	memcpy(copy, text.data, text.len);
-	copy[text.len] = '\0';
-	*out = (struct client_address){0};
-	if (inet_pton(AF_INET, copy, &v4) != 1)
-		return inet_pton(AF_INET6, copy, out->bytes) == 1;
-	*out = from_ipv4(&v4);
-	return true;
-}
-
-/* Nothing, or a colon and a port. */
-static bool is_port(struct span text)
-{
-	uint64_t port;
-	return text.len == 0 ||
-		(text.data[0] == ':' && span_parse_u64(span_slice(text, 1, text.len), &port) &&
-			port <= PORT_MAX);
 }
 
 bool client_address_parse(struct span text, struct client_address *out)
@@ -104,12 +73,63 @@ uint64_t client_address_hash(const struct client_address *address)
 	return xxh3_64(span_of(address->bytes, NETWORK_BYTES));
 }
 
-static bool has_bits_beyond(const struct client_network *network)
+int client_network_parse(const char *text, struct client_network *out, struct error *err)
 {
-	for (unsigned bit = network->bits; bit < BITS; bit++)
-		if ((network->address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
-			return true;
-	return false;
+	if (parse_network(text, out))
+		return 0;
+	return error_set(err, ERROR_INVALID,
+		"\"%s\" is neither an address (10.0.0.7, fd00::7), nor a network (10.0.0.0/8, fd00::/64; "
+		"nothing behind its bits), nor unix",
+		text);
+}
+
+bool client_network_has(const struct client_network *network, const struct client_address *address)
+{
+	if (network->address.is_unix || address->is_unix)
+		return network->address.is_unix && address->is_unix;
+	for (unsigned bit = 0; bit < network->bits; bit++)
+		if (((network->address.bytes[bit / 8] ^ address->bytes[bit / 8]) >> (7 - bit % 8) &
+			    1) != 0)
+			return false;
+	return true;
+}
+
+static struct client_address from_ipv4(const void *bytes)
+{
+	struct client_address made = {0};
+	memcpy(made.bytes, ipv4_prefix, PREFIX_BYTES);
+	memcpy(made.bytes + PREFIX_BYTES, bytes, sizeof(struct in_addr));
+	return made;
+}
+
+/* Nothing, or a colon and a port. */
+static bool is_port(struct span text)
+{
+	uint64_t port;
+	return text.len == 0 ||
+		(text.data[0] == ':' && span_parse_u64(span_slice(text, 1, text.len), &port) &&
+			port <= PORT_MAX);
+}
+
+/* Without brackets or port. */
+static bool parse_bare(struct span text, struct client_address *out)
+{
+	char copy[CLIENT_ADDRESS_TEXT_BYTES];
+	struct in_addr v4;
+	if (text.len == 0 || text.len >= sizeof copy || memchr(text.data, '\0', text.len) != NULL)
+		return false;
+	memcpy(copy, text.data, text.len);
+	copy[text.len] = '\0';
+	*out = (struct client_address){0};
+	if (inet_pton(AF_INET, copy, &v4) != 1)
+		return inet_pton(AF_INET6, copy, out->bytes) == 1;
+	*out = from_ipv4(&v4);
+	return true;
+}
+
+static bool is_ipv4(const struct client_address *address)
+{
+	return !address->is_unix && memcmp(address->bytes, ipv4_prefix, PREFIX_BYTES) == 0;
 }
 
 static bool parse_network(const char *text, struct client_network *out)
@@ -132,23 +152,10 @@ static bool parse_network(const char *text, struct client_network *out)
 	return !has_bits_beyond(out);
 }
 
-int client_network_parse(const char *text, struct client_network *out, struct error *err)
+static bool has_bits_beyond(const struct client_network *network)
 {
-	if (parse_network(text, out))
-		return 0;
-	return error_set(err, ERROR_INVALID,
-		"\"%s\" is neither an address (10.0.0.7, fd00::7), nor a network (10.0.0.0/8, fd00::/64; "
-		"nothing behind its bits), nor unix",
-		text);
-}
-
-bool client_network_has(const struct client_network *network, const struct client_address *address)
-{
-	if (network->address.is_unix || address->is_unix)
-		return network->address.is_unix && address->is_unix;
-	for (unsigned bit = 0; bit < network->bits; bit++)
-		if (((network->address.bytes[bit / 8] ^ address->bytes[bit / 8]) >> (7 - bit % 8) &
-			    1) != 0)
-			return false;
-	return true;
+	for (unsigned bit = network->bits; bit < BITS; bit++)
+		if ((network->address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
+			return true;
+	return false;
 }

@@ -34,68 +34,36 @@ struct http_client {
 	_Atomic bool cancelled;
 };
 
-static void start_library(void)
-{
-	const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
-	ASSERT(code == CURLE_OK);
-}
+/* Whether the other side answers, as seen in one request. */
+struct silence {
+	struct http_client *client;
+	curl_off_t moved; /* bytes, both ways */
+	int64_t since_ms; /* that these were all */
+	bool is_told;
+};
 
-/* What would let a URL made of endpoint and target mean another host than the endpoint is
- * refused. */
-static int check_endpoint(const char *endpoint, struct error *err)
-{
-	const struct span text = span_text(endpoint);
-	const bool tls = span_starts(text, span_text("https://"));
-	if (!tls && !span_starts(text, span_text("http://")))
-		return error_set(err, ERROR_INVALID,
-			"the endpoint \"%s\" begins with neither https:// nor http://", endpoint);
-	const struct span host = span_slice(text, tls ? 8 : 7, text.len);
-	for (size_t i = 0; i < host.len; i++)
-		if (host.data[i] <= ' ' || host.data[i] >= 0x7f ||
-			memchr("@?#\\", host.data[i], 4) != NULL)
-			return error_set(err, ERROR_INVALID,
-				"the endpoint \"%s\" holds more than a scheme, a host and a port",
-				endpoint);
-	if (host.len == 0 || host.data[0] == '/' || host.data[0] == ':')
-		return error_set(err, ERROR_INVALID, "the endpoint \"%s\" names no host", endpoint);
-	return 0;
-}
-
-static int check_options(const struct http_client_options *options, struct error *err)
-{
-	if (check_endpoint(options->endpoint, err) != 0)
-		return -1;
-	if (options->ca_file != NULL && access(options->ca_file, R_OK) != 0)
-		return error_set_errno(err, "cannot read the CA file %s", options->ca_file);
-	if (options->unverified && options->token != NULL)
-		return error_set(err, ERROR_INVALID,
-			"a token goes to nobody whose certificate is not checked");
-	const struct span token = span_text(options->token);
-	for (size_t i = 0; i < token.len; i++)
-		if (token.data[i] <= ' ' || token.data[i] >= 0x7f)
-			return error_set(err, ERROR_INVALID,
-				"the token holds blanks, line ends or other characters that no token has");
-	return 0;
-}
-
-static char *copy_endpoint(const char *endpoint)
-{
-	char *const copy = memory_copy_text(endpoint);
-	for (size_t len = strlen(copy); len > 0 && copy[len - 1] == '/'; len--)
-		copy[len - 1] = '\0';
-	return copy;
-}
-
-static char *make_authorization(const char *token)
-{
-	static const char prefix[] = "Authorization: Bearer ";
-	if (token == NULL)
-		return NULL;
-	char *const header = memory_new(sizeof prefix + strlen(token));
-	memcpy(header, prefix, sizeof prefix - 1);
-	memcpy(header + sizeof prefix - 1, token, strlen(token) + 1);
-	return header;
-}
+static int check_options(const struct http_client_options *options, struct error *err);
+static int check_endpoint(const char *endpoint, struct error *err);
+static void start_library(void);
+static char *copy_endpoint(const char *endpoint);
+static char *make_authorization(const char *token);
+static void response_init(struct http_response *response);
+static int make_headers(const struct http_client *client, const struct http_request *request,
+	struct curl_slist **out, struct error *err);
+static int add_header(struct curl_slist **list, const char *line);
+static bool has_header(const struct http_request *request, const char *name);
+static int add_bearer(struct curl_slist **list, const char *token);
+static void set_connection(struct http_client *client, int64_t wait_ms);
+static void set_body(struct http_client *client, struct http_transfer *transfer);
+static size_t read_source(char *into, size_t size, size_t count, void *argument);
+static int perform(struct http_client *client, struct http_transfer *transfer, struct error *err);
+static int watch_progress(
+	void *argument, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up);
+static void watch_silence(struct silence *silence, curl_off_t moved);
+static int check_scheme(
+	const struct http_client *client, const struct http_transfer *transfer, struct error *err);
+static bool is_plain_http(const struct http_client *client);
+static const char *hint_of(const struct http_client *client, CURLcode code, const char *reason);
 
 struct http_client *http_client_new(const struct http_client_options *options, struct error *err)
 {
@@ -152,93 +120,109 @@ void http_response_release(struct http_response *response)
 	buffer_release(&response->body);
 }
 
-/* Never more than was declared, whatever the source has: the connection would be out of step. */
-static size_t read_source(char *into, size_t size, size_t count, void *argument)
+int http_client_send(struct http_client *client, const struct http_request *request,
+	struct http_response *response, struct error *err)
 {
-	struct http_transfer *const transfer = argument;
-	const uint64_t left = transfer->request->source_size - transfer->sent;
-	const size_t room = size * count < left ? size * count : (size_t)left;
-	if (room == 0)
-		return 0;
-	const ptrdiff_t got = transfer->request->source->read(
-		transfer->request->source, (uint8_t *)into, room, &transfer->err);
-	if (got < 0)
-		return CURL_READFUNC_ABORT;
-	if (got == 0) {
-		error_set(&transfer->err, ERROR_INCOMPLETE_BODY,
-			"the body of %s %s ends after %llu of %llu bytes",
-			transfer->request->method, transfer->request->target,
-			(unsigned long long)transfer->sent,
-			(unsigned long long)transfer->request->source_size);
-		return CURL_READFUNC_ABORT;
-	}
-	transfer->sent += (uint64_t)got;
-	return (size_t)got;
+	struct http_transfer transfer = {
+		.easy = client->easy, .request = request, .response = response};
+	struct curl_slist *headers = NULL;
+	struct buffer url;
+	int result = -1;
+	response_init(response);
+	buffer_init(&url, HTTP_URL_MAX_BYTES);
+	if (atomic_load(&client->cancelled))
+		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method,
+			client->endpoint, request->target);
+	if (request->target[0] != '/')
+		return error_set(err, ERROR_INVALID,
+			"the target \"%.80s\" of a %s does not begin with a slash", request->target,
+			request->method);
+	buffer_add_text(&url, client->endpoint);
+	buffer_add_text(&url, request->target);
+	if (buffer_check(&url, "the URL of a request", err) != 0 ||
+		make_headers(client, request, &headers, err) != 0)
+		goto out;
+	curl_easy_reset(client->easy); /* options only: the connection stays */
+	curl_easy_setopt(client->easy, CURLOPT_URL, buffer_text(&url));
+	curl_easy_setopt(client->easy, CURLOPT_HTTPHEADER, headers);
+	set_connection(client, request->wait_ms);
+	set_body(client, &transfer);
+	http_answer_watch(&transfer);
+	result = perform(client, &transfer, err);
+out:
+	curl_easy_reset(client->easy); /* nothing of this call may be pointed to after it */
+	curl_slist_free_all(headers);
+	buffer_release(&url);
+	return result;
 }
 
-/* Whether the other side answers, as seen in one request. */
-struct silence {
-	struct http_client *client;
-	curl_off_t moved; /* bytes, both ways */
-	int64_t since_ms; /* that these were all */
-	bool is_told;
-};
-
-static void watch_silence(struct silence *silence, curl_off_t moved)
+static int check_options(const struct http_client_options *options, struct error *err)
 {
-	const struct http_client *const client = silence->client;
-	const int64_t now = clock_monotonic_ms();
-	if (moved != silence->moved) {
-		silence->moved = moved;
-		silence->since_ms = now;
-	}
-	if (client->on_silence == NULL || silence->is_told ||
-		now - silence->since_ms < client->silence_ms)
-		return;
-	silence->is_told = true;
-	client->on_silence(client->silence_owner);
-}
-
-static int watch_progress(
-	void *argument, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
-{
-	struct silence *const silence = argument;
-	(void)down_total;
-	(void)up_total;
-	watch_silence(silence, down + up);
-	return atomic_load(&silence->client->cancelled) ? 1 : 0;
-}
-
-static bool has_header(const struct http_request *request, const char *name)
-{
-	for (const char *const *header = request->headers; header != NULL && *header != NULL;
-		header++) {
-		const struct span line = span_text(*header);
-		const ptrdiff_t colon = span_find(line, ':');
-		if (colon >= 0 && span_equal_nocase(span_slice(line, 0, (size_t)colon), name))
-			return true;
-	}
-	return false;
-}
-
-static int add_header(struct curl_slist **list, const char *line)
-{
-	struct curl_slist *const longer = curl_slist_append(*list, line);
-	if (longer == NULL)
+	if (check_endpoint(options->endpoint, err) != 0)
 		return -1;
-	*list = longer;
+	if (options->ca_file != NULL && access(options->ca_file, R_OK) != 0)
+		return error_set_errno(err, "cannot read the CA file %s", options->ca_file);
+	if (options->unverified && options->token != NULL)
+		return error_set(err, ERROR_INVALID,
+			"a token goes to nobody whose certificate is not checked");
+	const struct span token = span_text(options->token);
+	for (size_t i = 0; i < token.len; i++)
+		if (token.data[i] <= ' ' || token.data[i] >= 0x7f)
+			return error_set(err, ERROR_INVALID,
+				"the token holds blanks, line ends or other characters that no token has");
 	return 0;
 }
 
-static int add_bearer(struct curl_slist **list, const char *token)
+/* What would let a URL made of endpoint and target mean another host than the endpoint is
+ * refused. */
+static int check_endpoint(const char *endpoint, struct error *err)
 {
-	if (token[0] == '\0')
-		return 0;
-	char *const header = make_authorization(token);
-	const int result = add_header(list, header);
-	explicit_bzero(header, strlen(header));
-	free(header);
-	return result;
+	const struct span text = span_text(endpoint);
+	const bool tls = span_starts(text, span_text("https://"));
+	if (!tls && !span_starts(text, span_text("http://")))
+		return error_set(err, ERROR_INVALID,
+			"the endpoint \"%s\" begins with neither https:// nor http://", endpoint);
+	const struct span host = span_slice(text, tls ? 8 : 7, text.len);
+	for (size_t i = 0; i < host.len; i++)
+		if (host.data[i] <= ' ' || host.data[i] >= 0x7f ||
+			memchr("@?#\\", host.data[i], 4) != NULL)
+			return error_set(err, ERROR_INVALID,
+				"the endpoint \"%s\" holds more than a scheme, a host and a port",
+				endpoint);
+	if (host.len == 0 || host.data[0] == '/' || host.data[0] == ':')
+		return error_set(err, ERROR_INVALID, "the endpoint \"%s\" names no host", endpoint);
+	return 0;
+}
+
+static void start_library(void)
+{
+	const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+	ASSERT(code == CURLE_OK);
+}
+
+static char *copy_endpoint(const char *endpoint)
+{
+	char *const copy = memory_copy_text(endpoint);
+	for (size_t len = strlen(copy); len > 0 && copy[len - 1] == '/'; len--)
+		copy[len - 1] = '\0';
+	return copy;
+}
+
+static char *make_authorization(const char *token)
+{
+	static const char prefix[] = "Authorization: Bearer ";
+	if (token == NULL)
+		return NULL;
+	char *const header = memory_new(sizeof prefix + strlen(token));
+	memcpy(header, prefix, sizeof prefix - 1);
+	memcpy(header + sizeof prefix - 1, token, strlen(token) + 1);
+	return header;
+}
+
+static void response_init(struct http_response *response)
+{
+	*response = (struct http_response){.content_length = UINT64_MAX, .retry_after_s = -1};
+	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
 }
 
 /* "Name:" with nothing behind it is how libcurl is told to leave out a header of its own. */
@@ -258,6 +242,38 @@ static int make_headers(const struct http_client *client, const struct http_requ
 	return result == 0 ? 0
 			   : error_set(err, ERROR_NO_MEMORY, "no memory for the headers of %s %s",
 				     request->method, request->target);
+}
+
+static int add_header(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *const longer = curl_slist_append(*list, line);
+	if (longer == NULL)
+		return -1;
+	*list = longer;
+	return 0;
+}
+
+static bool has_header(const struct http_request *request, const char *name)
+{
+	for (const char *const *header = request->headers; header != NULL && *header != NULL;
+		header++) {
+		const struct span line = span_text(*header);
+		const ptrdiff_t colon = span_find(line, ':');
+		if (colon >= 0 && span_equal_nocase(span_slice(line, 0, (size_t)colon), name))
+			return true;
+	}
+	return false;
+}
+
+static int add_bearer(struct curl_slist **list, const char *token)
+{
+	if (token[0] == '\0')
+		return 0;
+	char *const header = make_authorization(token);
+	const int result = add_header(list, header);
+	explicit_bzero(header, strlen(header));
+	free(header);
+	return result;
 }
 
 static void set_connection(struct http_client *client, int64_t wait_ms)
@@ -320,41 +336,28 @@ static void set_body(struct http_client *client, struct http_transfer *transfer)
 	curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
-static bool is_plain_http(const struct http_client *client)
+/* Never more than was declared, whatever the source has: the connection would be out of step. */
+static size_t read_source(char *into, size_t size, size_t count, void *argument)
 {
-	return span_starts(span_text(client->endpoint), span_text("http://"));
-}
-
-/* What a server of HTTPS says in plain HTTP is no answer to the request: deltabucketd and others
- * say it in these words. */
-static int check_scheme(
-	const struct http_client *client, const struct http_transfer *transfer, struct error *err)
-{
-	static const char words[] = "Client sent an HTTP request to an HTTPS server";
-	const struct http_response *const response = transfer->response;
-	if (response->status != 400 || !is_plain_http(client) ||
-		!span_starts(buffer_span(&response->body), span_text(words)))
+	struct http_transfer *const transfer = argument;
+	const uint64_t left = transfer->request->source_size - transfer->sent;
+	const size_t room = size * count < left ? size * count : (size_t)left;
+	if (room == 0)
 		return 0;
-	return error_set(err, ERROR_UPSTREAM,
-		"%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint",
-		transfer->request->method, client->endpoint, transfer->request->target);
-}
-
-/* What mostly is behind it, where libcurl's own words do not lead there. */
-static const char *hint_of(const struct http_client *client, CURLcode code, const char *reason)
-{
-	const bool is_plain = is_plain_http(client);
-	if (code == CURLE_PEER_FAILED_VERIFICATION && strstr(reason, "subject name") != NULL)
-		return " (the server's certificate does not name this host: deltabucketd --tls-name HOST adds a name)";
-	if (code == CURLE_PEER_FAILED_VERIFICATION)
-		return client->ca_file != NULL
-			? " (is this the CA of that server?)"
-			: " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
-	if (code == CURLE_GOT_NOTHING && is_plain)
-		return " (does the server speak HTTPS?)";
-	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)
-		return " (does the server speak plain HTTP?)";
-	return "";
+	const ptrdiff_t got = transfer->request->source->read(
+		transfer->request->source, (uint8_t *)into, room, &transfer->err);
+	if (got < 0)
+		return CURL_READFUNC_ABORT;
+	if (got == 0) {
+		error_set(&transfer->err, ERROR_INCOMPLETE_BODY,
+			"the body of %s %s ends after %llu of %llu bytes",
+			transfer->request->method, transfer->request->target,
+			(unsigned long long)transfer->sent,
+			(unsigned long long)transfer->request->source_size);
+		return CURL_READFUNC_ABORT;
+	}
+	transfer->sent += (uint64_t)got;
+	return (size_t)got;
 }
 
 static int perform(struct http_client *client, struct http_transfer *transfer, struct error *err)
@@ -389,44 +392,64 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 		hint_of(client, code, reason));
 }
 
-static void response_init(struct http_response *response)
+static int watch_progress(
+	void *argument, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
 {
-	*response = (struct http_response){.content_length = UINT64_MAX, .retry_after_s = -1};
-	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
+	struct silence *const silence = argument;
+	(void)down_total;
+	(void)up_total;
+	watch_silence(silence, down + up);
+	return atomic_load(&silence->client->cancelled) ? 1 : 0;
 }
 
-int http_client_send(struct http_client *client, const struct http_request *request,
-	struct http_response *response, struct error *err)
+static void watch_silence(struct silence *silence, curl_off_t moved)
 {
-	struct http_transfer transfer = {
-		.easy = client->easy, .request = request, .response = response};
-	struct curl_slist *headers = NULL;
-	struct buffer url;
-	int result = -1;
-	response_init(response);
-	buffer_init(&url, HTTP_URL_MAX_BYTES);
-	if (atomic_load(&client->cancelled))
-		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method,
-			client->endpoint, request->target);
-	if (request->target[0] != '/')
-		return error_set(err, ERROR_INVALID,
-			"the target \"%.80s\" of a %s does not begin with a slash", request->target,
-			request->method);
-	buffer_add_text(&url, client->endpoint);
-	buffer_add_text(&url, request->target);
-	if (buffer_check(&url, "the URL of a request", err) != 0 ||
-		make_headers(client, request, &headers, err) != 0)
-		goto out;
-	curl_easy_reset(client->easy); /* options only: the connection stays */
-	curl_easy_setopt(client->easy, CURLOPT_URL, buffer_text(&url));
-	curl_easy_setopt(client->easy, CURLOPT_HTTPHEADER, headers);
-	set_connection(client, request->wait_ms);
-	set_body(client, &transfer);
-	http_answer_watch(&transfer);
-	result = perform(client, &transfer, err);
-out:
-	curl_easy_reset(client->easy); /* nothing of this call may be pointed to after it */
-	curl_slist_free_all(headers);
-	buffer_release(&url);
-	return result;
+	const struct http_client *const client = silence->client;
+	const int64_t now = clock_monotonic_ms();
+	if (moved != silence->moved) {
+		silence->moved = moved;
+		silence->since_ms = now;
+	}
+	if (client->on_silence == NULL || silence->is_told ||
+		now - silence->since_ms < client->silence_ms)
+		return;
+	silence->is_told = true;
+	client->on_silence(client->silence_owner);
+}
+
+/* What a server of HTTPS says in plain HTTP is no answer to the request: deltabucketd and others
+ * say it in these words. */
+static int check_scheme(
+	const struct http_client *client, const struct http_transfer *transfer, struct error *err)
+{
+	static const char words[] = "Client sent an HTTP request to an HTTPS server";
+	const struct http_response *const response = transfer->response;
+	if (response->status != 400 || !is_plain_http(client) ||
+		!span_starts(buffer_span(&response->body), span_text(words)))
+		return 0;
+	return error_set(err, ERROR_UPSTREAM,
+		"%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint",
+		transfer->request->method, client->endpoint, transfer->request->target);
+}
+
+static bool is_plain_http(const struct http_client *client)
+{
+	return span_starts(span_text(client->endpoint), span_text("http://"));
+}
+
+/* What mostly is behind it, where libcurl's own words do not lead there. */
+static const char *hint_of(const struct http_client *client, CURLcode code, const char *reason)
+{
+	const bool is_plain = is_plain_http(client);
+	if (code == CURLE_PEER_FAILED_VERIFICATION && strstr(reason, "subject name") != NULL)
+		return " (the server's certificate does not name this host: deltabucketd --tls-name HOST adds a name)";
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return client->ca_file != NULL
+			? " (is this the CA of that server?)"
+			: " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
+	if (code == CURLE_GOT_NOTHING && is_plain)
+		return " (does the server speak HTTPS?)";
+	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)
+		return " (does the server speak plain HTTP?)";
+	return "";
 }

@@ -28,58 +28,9 @@ struct helpers {
 	struct helper_worker *workers;
 };
 
-static void helpers_enqueue(struct helpers *helpers, struct helper_lane *lane)
-{
-	lock_assert_held(&helpers->lock);
-	lane->next = NULL;
-	lane->scheduled = true;
-	if (helpers->last != NULL)
-		helpers->last->next = lane;
-	else
-		helpers->first = lane;
-	helpers->last = lane;
-	lock_signal(&helpers->wake);
-}
-
-static struct helper_job *helpers_dequeue(struct helper_worker *worker)
-{
-	struct helpers *const helpers = worker->helpers;
-	struct helper_lane *const lane = helpers->first;
-	helpers->first = lane->next;
-	if (helpers->first == NULL)
-		helpers->last = NULL;
-	lane->scheduled = false;
-	struct helper_job *const job = lane->first;
-	lane->first = job->next;
-	if (lane->first == NULL)
-		lane->last = NULL;
-	worker->lane = lane;
-	worker->more = lane->first != NULL ? lane : NULL;
-	return job;
-}
-
-static void *helpers_run(void *argument)
-{
-	struct helper_worker *const worker = argument;
-	struct helpers *const helpers = worker->helpers;
-	lock_enter(&helpers->lock);
-	for (;;) {
-		while (helpers->first == NULL && !helpers->stopping)
-			lock_wait(&helpers->lock, &helpers->wake);
-		if (helpers->first == NULL)
-			break;
-		struct helper_job *const job = helpers_dequeue(worker);
-		lock_leave(&helpers->lock);
-		job->run(job);
-		lock_enter(&helpers->lock);
-		worker->lane = NULL;
-		if (worker->more != NULL)
-			helpers_enqueue(helpers, worker->more);
-		worker->more = NULL;
-	}
-	lock_leave(&helpers->lock);
-	return NULL;
-}
+static void *helpers_run(void *argument);
+static struct helper_job *helpers_dequeue(struct helper_worker *worker);
+static void helpers_enqueue(struct helpers *helpers, struct helper_lane *lane);
 
 struct helpers *helpers_start(unsigned threads)
 {
@@ -132,4 +83,57 @@ void helpers_submit(struct helpers *helpers, struct helper_lane *lane, struct he
 	if (!running && !lane->scheduled)
 		helpers_enqueue(helpers, lane);
 	lock_leave(&helpers->lock);
+}
+
+static void *helpers_run(void *argument)
+{
+	struct helper_worker *const worker = argument;
+	struct helpers *const helpers = worker->helpers;
+	lock_enter(&helpers->lock);
+	for (;;) {
+		while (helpers->first == NULL && !helpers->stopping)
+			lock_wait(&helpers->lock, &helpers->wake);
+		if (helpers->first == NULL)
+			break;
+		struct helper_job *const job = helpers_dequeue(worker);
+		lock_leave(&helpers->lock);
+		job->run(job);
+		lock_enter(&helpers->lock);
+		worker->lane = NULL;
+		if (worker->more != NULL)
+			helpers_enqueue(helpers, worker->more);
+		worker->more = NULL;
+	}
+	lock_leave(&helpers->lock);
+	return NULL;
+}
+
+static struct helper_job *helpers_dequeue(struct helper_worker *worker)
+{
+	struct helpers *const helpers = worker->helpers;
+	struct helper_lane *const lane = helpers->first;
+	helpers->first = lane->next;
+	if (helpers->first == NULL)
+		helpers->last = NULL;
+	lane->scheduled = false;
+	struct helper_job *const job = lane->first;
+	lane->first = job->next;
+	if (lane->first == NULL)
+		lane->last = NULL;
+	worker->lane = lane;
+	worker->more = lane->first != NULL ? lane : NULL;
+	return job;
+}
+
+static void helpers_enqueue(struct helpers *helpers, struct helper_lane *lane)
+{
+	lock_assert_held(&helpers->lock);
+	lane->next = NULL;
+	lane->scheduled = true;
+	if (helpers->last != NULL)
+		helpers->last->next = lane;
+	else
+		helpers->first = lane;
+	helpers->last = lane;
+	lock_signal(&helpers->wake);
 }

@@ -31,117 +31,23 @@ struct md5_pool {
 	struct md5_batch batches[BATCHES];
 };
 
-/* So few streams that each has a helper of its own. */
-static bool pool_is_quiet(const struct md5_pool *pool)
-{
-	return pool->open < pool->worth && pool->waiting < pool->worth;
-}
-
-static bool pool_is_due(const struct md5_pool *pool)
-{
-	return pool->waiting > 0 &&
-		(pool_is_quiet(pool) || pool->urgent > 0 || pool->waiting >= MD5_LANES ||
-			4 * pool->waiting >= 3 * pool->open);
-}
-
-static void pool_enqueue(struct md5_pool *pool, struct md5_pool_stream *stream)
-{
-	lock_assert_held(&pool->lock);
-	stream->next = NULL;
-	if (pool->last != NULL)
-		pool->last->next = stream;
-	else
-		pool->first = stream;
-	pool->last = stream;
-	pool->waiting++;
-	stream->is_urgent = stream->has_ended || stream->jobs >= MD5_POOL_PATIENCE;
-	pool->urgent += stream->is_urgent;
-}
-
-static struct md5_pool_stream *pool_dequeue(struct md5_pool *pool)
-{
-	lock_assert_held(&pool->lock);
-	struct md5_pool_stream *const stream = pool->first;
-	pool->first = stream->next;
-	if (pool->first == NULL)
-		pool->last = NULL;
-	pool->waiting--;
-	pool->urgent -= stream->is_urgent;
-	stream->is_urgent = false;
-	return stream;
-}
-
 struct taken {
 	size_t count;
 	struct md5_pool_stream *streams[MD5_LANES];
 	struct md5_pool_job *jobs[MD5_LANES];
 };
 
-static void pool_take(struct md5_pool *pool, struct taken *taken)
-{
-	lock_enter(&pool->lock);
-	/* quiet: the next one is another helper's */
-	const size_t most = pool_is_quiet(pool) ? 1 : MD5_LANES;
-	for (taken->count = 0; taken->count < most && pool->first != NULL; taken->count++) {
-		struct md5_pool_stream *const stream = pool_dequeue(pool);
-		struct md5_pool_job *const job = stream->first;
-		stream->first = job->next;
-		if (stream->first == NULL)
-			stream->last = NULL;
-		stream->jobs--;
-		stream->is_taken = true;
-		taken->streams[taken->count] = stream;
-		taken->jobs[taken->count] = job;
-	}
-	lock_leave(&pool->lock);
-}
-
-/* Streams with more blocks queue up again. No stream is touched once its job is done, which may be
- * its end. */
-static void pool_give_back(struct md5_pool *pool, const struct taken *taken)
-{
-	lock_enter(&pool->lock);
-	for (size_t i = 0; i < taken->count; i++) {
-		struct md5_pool_stream *const stream = taken->streams[i];
-		stream->is_taken = false;
-		if (stream->first != NULL)
-			pool_enqueue(pool, stream);
-	}
-	lock_leave(&pool->lock);
-	for (size_t i = 0; i < taken->count; i++)
-		taken->jobs[i]->done(taken->jobs[i]);
-}
-
-static void batch_digest(const struct taken *taken)
-{
-	struct md5_stream *streams[MD5_LANES];
-	struct span bytes[MD5_LANES];
-	for (size_t i = 0; i < taken->count; i++) {
-		streams[i] = taken->streams[i]->md5;
-		bytes[i] = taken->jobs[i]->bytes;
-	}
-	md5_streams_add(streams, bytes, taken->count);
-}
-
-/* One round; another behind the helpers' other work when that is due. */
-static void batch_run(struct helper_job *job)
-{
-	struct md5_batch *const batch = (struct md5_batch *)job;
-	struct md5_pool *const pool = batch->pool;
-	struct taken taken;
-	pool_take(pool, &taken);
-	batch_digest(&taken);
-	pool_give_back(pool, &taken);
-	lock_enter(&pool->lock);
-	const bool goes_on = pool_is_due(pool);
-	if (!goes_on) {
-		batch->is_running = false;
-		pool->running--;
-	}
-	lock_leave(&pool->lock);
-	if (goes_on)
-		helpers_submit(batch->helpers, &batch->lane, &batch->job);
-}
+static void batch_run(struct helper_job *job);
+static void pool_take(struct md5_pool *pool, struct taken *taken);
+static bool pool_is_quiet(const struct md5_pool *pool);
+static struct md5_pool_stream *pool_dequeue(struct md5_pool *pool);
+static void batch_digest(const struct taken *taken);
+static void pool_give_back(struct md5_pool *pool, const struct taken *taken);
+static void pool_enqueue(struct md5_pool *pool, struct md5_pool_stream *stream);
+static bool pool_is_due(const struct md5_pool *pool);
+static void pool_hurry(struct md5_pool *pool, struct md5_pool_stream *queued);
+static void pool_changed(struct md5_pool *pool, struct helpers *helpers);
+static struct md5_batch *pool_start_batch(struct md5_pool *pool, struct helpers *helpers);
 
 struct md5_pool *md5_pool_new(void)
 {
@@ -162,38 +68,6 @@ void md5_pool_free(struct md5_pool *pool)
 	ASSERT(pool->first == NULL && pool->running == 0 && pool->open == 0);
 	lock_release(&pool->lock);
 	free(pool);
-}
-
-/* A batch that shall begin now, or NULL. */
-static struct md5_batch *pool_start_batch(struct md5_pool *pool, struct helpers *helpers)
-{
-	lock_assert_held(&pool->lock);
-	const bool may_join =
-		pool->waiting >= MD5_LANES || (pool_is_quiet(pool) && pool->running < pool->worth);
-	if (!pool_is_due(pool) || pool->running == BATCHES || (pool->running > 0 && !may_join))
-		return NULL;
-	struct md5_batch *batch = pool->batches;
-	while (batch->is_running)
-		batch++;
-	batch->is_running = true;
-	batch->helpers = helpers;
-	pool->running++;
-	return batch;
-}
-
-static void pool_hurry(struct md5_pool *pool, struct md5_pool_stream *queued)
-{
-	pool->urgent += !queued->is_urgent;
-	queued->is_urgent = true;
-}
-
-/* Leaves the lock. */
-static void pool_changed(struct md5_pool *pool, struct helpers *helpers)
-{
-	struct md5_batch *const batch = pool_start_batch(pool, helpers);
-	lock_leave(&pool->lock);
-	if (batch != NULL)
-		helpers_submit(helpers, &batch->lane, &batch->job);
 }
 
 void md5_pool_submit(struct md5_pool *pool, struct helpers *helpers, struct md5_pool_stream *stream,
@@ -228,4 +102,142 @@ void md5_pool_end(struct md5_pool *pool, struct helpers *helpers, struct md5_poo
 	if (stream->first != NULL && !stream->is_taken)
 		pool_hurry(pool, stream);
 	pool_changed(pool, helpers);
+}
+
+/* One round; another behind the helpers' other work when that is due. */
+static void batch_run(struct helper_job *job)
+{
+	struct md5_batch *const batch = (struct md5_batch *)job;
+	struct md5_pool *const pool = batch->pool;
+	struct taken taken;
+	pool_take(pool, &taken);
+	batch_digest(&taken);
+	pool_give_back(pool, &taken);
+	lock_enter(&pool->lock);
+	const bool goes_on = pool_is_due(pool);
+	if (!goes_on) {
+		batch->is_running = false;
+		pool->running--;
+	}
+	lock_leave(&pool->lock);
+	if (goes_on)
+		helpers_submit(batch->helpers, &batch->lane, &batch->job);
+}
+
+static void pool_take(struct md5_pool *pool, struct taken *taken)
+{
+	lock_enter(&pool->lock);
+	/* quiet: the next one is another helper's */
+	const size_t most = pool_is_quiet(pool) ? 1 : MD5_LANES;
+	for (taken->count = 0; taken->count < most && pool->first != NULL; taken->count++) {
+		struct md5_pool_stream *const stream = pool_dequeue(pool);
+		struct md5_pool_job *const job = stream->first;
+		stream->first = job->next;
+		if (stream->first == NULL)
+			stream->last = NULL;
+		stream->jobs--;
+		stream->is_taken = true;
+		taken->streams[taken->count] = stream;
+		taken->jobs[taken->count] = job;
+	}
+	lock_leave(&pool->lock);
+}
+
+/* So few streams that each has a helper of its own. */
+static bool pool_is_quiet(const struct md5_pool *pool)
+{
+	return pool->open < pool->worth && pool->waiting < pool->worth;
+}
+
+static struct md5_pool_stream *pool_dequeue(struct md5_pool *pool)
+{
+	lock_assert_held(&pool->lock);
+	struct md5_pool_stream *const stream = pool->first;
+	pool->first = stream->next;
+	if (pool->first == NULL)
+		pool->last = NULL;
+	pool->waiting--;
+	pool->urgent -= stream->is_urgent;
+	stream->is_urgent = false;
+	return stream;
+}
+
+static void batch_digest(const struct taken *taken)
+{
+	struct md5_stream *streams[MD5_LANES];
+	struct span bytes[MD5_LANES];
+	for (size_t i = 0; i < taken->count; i++) {
+		streams[i] = taken->streams[i]->md5;
+		bytes[i] = taken->jobs[i]->bytes;
+	}
+	md5_streams_add(streams, bytes, taken->count);
+}
+
+/* Streams with more blocks queue up again. No stream is touched once its job is done, which may be
+ * its end. */
+static void pool_give_back(struct md5_pool *pool, const struct taken *taken)
+{
+	lock_enter(&pool->lock);
+	for (size_t i = 0; i < taken->count; i++) {
+		struct md5_pool_stream *const stream = taken->streams[i];
+		stream->is_taken = false;
+		if (stream->first != NULL)
+			pool_enqueue(pool, stream);
+	}
+	lock_leave(&pool->lock);
+	for (size_t i = 0; i < taken->count; i++)
+		taken->jobs[i]->done(taken->jobs[i]);
+}
+
+static void pool_enqueue(struct md5_pool *pool, struct md5_pool_stream *stream)
+{
+	lock_assert_held(&pool->lock);
+	stream->next = NULL;
+	if (pool->last != NULL)
+		pool->last->next = stream;
+	else
+		pool->first = stream;
+	pool->last = stream;
+	pool->waiting++;
+	stream->is_urgent = stream->has_ended || stream->jobs >= MD5_POOL_PATIENCE;
+	pool->urgent += stream->is_urgent;
+}
+
+static bool pool_is_due(const struct md5_pool *pool)
+{
+	return pool->waiting > 0 &&
+		(pool_is_quiet(pool) || pool->urgent > 0 || pool->waiting >= MD5_LANES ||
+			4 * pool->waiting >= 3 * pool->open);
+}
+
+static void pool_hurry(struct md5_pool *pool, struct md5_pool_stream *queued)
+{
+	pool->urgent += !queued->is_urgent;
+	queued->is_urgent = true;
+}
+
+/* Leaves the lock. */
+static void pool_changed(struct md5_pool *pool, struct helpers *helpers)
+{
+	struct md5_batch *const batch = pool_start_batch(pool, helpers);
+	lock_leave(&pool->lock);
+	if (batch != NULL)
+		helpers_submit(helpers, &batch->lane, &batch->job);
+}
+
+/* A batch that shall begin now, or NULL. */
+static struct md5_batch *pool_start_batch(struct md5_pool *pool, struct helpers *helpers)
+{
+	lock_assert_held(&pool->lock);
+	const bool may_join =
+		pool->waiting >= MD5_LANES || (pool_is_quiet(pool) && pool->running < pool->worth);
+	if (!pool_is_due(pool) || pool->running == BATCHES || (pool->running > 0 && !may_join))
+		return NULL;
+	struct md5_batch *batch = pool->batches;
+	while (batch->is_running)
+		batch++;
+	batch->is_running = true;
+	batch->helpers = helpers;
+	pool->running++;
+	return batch;
 }

@@ -26,114 +26,17 @@ struct step_watch {
 	bool closed;  /* refuses waiters */
 };
 
-static uint64_t hash_run(struct span bucket, struct span run)
-{
-	const uint64_t parts[2] = {xxh3_64(bucket), xxh3_64(run)};
-	return xxh3_64(span_of(parts, sizeof(parts)));
-}
-
-static struct step_waiter **run_bucket(struct step_watch *watch, uint64_t run_hash)
-{
-	return &watch->runs[run_hash % RUN_BUCKETS];
-}
-
-/* The tick at whose end the deadline has passed. */
-static int64_t deadline_tick(const struct step_waiter *waiter)
-{
-	return waiter->deadline_ms / TICK_MS + 1;
-}
-
-static struct step_waiter **wheel_slot(struct step_watch *watch, const struct step_waiter *waiter)
-{
-	return &watch->wheel[(uint64_t)deadline_tick(waiter) % WHEEL_SLOTS];
-}
-
-static void add(struct step_watch *watch, struct step_waiter *waiter)
-{
-	struct step_waiter **const bucket = run_bucket(watch, waiter->run_hash);
-	struct step_waiter **const slot = wheel_slot(watch, waiter);
-	waiter->previous = NULL;
-	waiter->next = *bucket;
-	if (*bucket != NULL)
-		(*bucket)->previous = waiter;
-	*bucket = waiter;
-	waiter->timer_previous = NULL;
-	waiter->timer_next = *slot;
-	if (*slot != NULL)
-		(*slot)->timer_previous = waiter;
-	*slot = waiter;
-	waiter->is_waiting = true;
-	watch->waiting++;
-}
-
-/* Takes the waiter out of both lists and puts it on `woken`, linked by next: from here on only the
- * caller has it. */
-static void take(struct step_watch *watch, struct step_waiter *waiter, struct step_waiter **woken)
-{
-	lock_assert_held(&watch->lock);
-	if (waiter->previous != NULL)
-		waiter->previous->next = waiter->next;
-	else
-		*run_bucket(watch, waiter->run_hash) = waiter->next;
-	if (waiter->next != NULL)
-		waiter->next->previous = waiter->previous;
-	if (waiter->timer_previous != NULL)
-		waiter->timer_previous->timer_next = waiter->timer_next;
-	else
-		*wheel_slot(watch, waiter) = waiter->timer_next;
-	if (waiter->timer_next != NULL)
-		waiter->timer_next->timer_previous = waiter->timer_previous;
-	watch->waiting--;
-	waiter->is_waiting = false;
-	waiter->next = *woken;
-	*woken = waiter;
-}
-
-/* Without the lock: a woken waiter may be freed, or wait again, at once. */
-static void wake_list(struct step_waiter *woken)
-{
-	while (woken != NULL) {
-		struct step_waiter *const waiter = woken;
-		woken = waiter->next;
-		waiter->wake(waiter);
-	}
-}
-
+static int64_t one_round(void *owner);
+static void turn_wheel(struct step_watch *watch, int64_t now_ms, struct step_waiter **woken);
 static void take_expired(
-	struct step_watch *watch, uint64_t slot, int64_t now, struct step_waiter **woken)
-{
-	struct step_waiter *waiter = watch->wheel[slot];
-	while (waiter != NULL) {
-		struct step_waiter *const next = waiter->timer_next;
-		if (deadline_tick(waiter) <= now)
-			take(watch, waiter, woken);
-		waiter = next;
-	}
-}
-
-/* All slots whose tick has come; after a jump over more than a turn, each slot once. */
-static void turn_wheel(struct step_watch *watch, int64_t now_ms, struct step_waiter **woken)
-{
-	const int64_t now = now_ms / TICK_MS;
-	const int64_t turn_ago = now - WHEEL_SLOTS;
-	for (int64_t tick = watch->tick > turn_ago ? watch->tick + 1 : turn_ago + 1; tick <= now;
-		tick++)
-		take_expired(watch, (uint64_t)tick % WHEEL_SLOTS, now, woken);
-	if (now > watch->tick)
-		watch->tick = now;
-}
-
-static int64_t one_round(void *owner)
-{
-	struct step_watch *const watch = owner;
-	struct step_waiter *woken = NULL;
-	lock_enter(&watch->lock);
-	turn_wheel(watch, watch->clock->monotonic_ms(watch->clock), &woken);
-	const bool waits = watch->waiting > 0;
-	lock_leave(&watch->lock);
-	wake_list(woken);
-	return waits ? TICK_MS : WORKER_THREAD_UNTIL_WOKEN;
-}
+	struct step_watch *watch, uint64_t slot, int64_t now, struct step_waiter **woken);
+static int64_t deadline_tick(const struct step_waiter *waiter);
+static void take(struct step_watch *watch, struct step_waiter *waiter, struct step_waiter **woken);
+static struct step_waiter **run_bucket(struct step_watch *watch, uint64_t run_hash);
+static struct step_waiter **wheel_slot(struct step_watch *watch, const struct step_waiter *waiter);
+static void wake_list(struct step_waiter *woken);
+static uint64_t hash_run(struct span bucket, struct span run);
+static void add(struct step_watch *watch, struct step_waiter *waiter);
 
 struct step_watch *step_watch_start(const struct clock_source *clock)
 {
@@ -227,4 +130,113 @@ void step_watch_published(struct step_watch *watch, struct span bucket, struct s
 	}
 	lock_leave(&watch->lock);
 	wake_list(woken);
+}
+
+static int64_t one_round(void *owner)
+{
+	struct step_watch *const watch = owner;
+	struct step_waiter *woken = NULL;
+	lock_enter(&watch->lock);
+	turn_wheel(watch, watch->clock->monotonic_ms(watch->clock), &woken);
+	const bool waits = watch->waiting > 0;
+	lock_leave(&watch->lock);
+	wake_list(woken);
+	return waits ? TICK_MS : WORKER_THREAD_UNTIL_WOKEN;
+}
+
+/* All slots whose tick has come; after a jump over more than a turn, each slot once. */
+static void turn_wheel(struct step_watch *watch, int64_t now_ms, struct step_waiter **woken)
+{
+	const int64_t now = now_ms / TICK_MS;
+	const int64_t turn_ago = now - WHEEL_SLOTS;
+	for (int64_t tick = watch->tick > turn_ago ? watch->tick + 1 : turn_ago + 1; tick <= now;
+		tick++)
+		take_expired(watch, (uint64_t)tick % WHEEL_SLOTS, now, woken);
+	if (now > watch->tick)
+		watch->tick = now;
+}
+
+static void take_expired(
+	struct step_watch *watch, uint64_t slot, int64_t now, struct step_waiter **woken)
+{
+	struct step_waiter *waiter = watch->wheel[slot];
+	while (waiter != NULL) {
+		struct step_waiter *const next = waiter->timer_next;
+		if (deadline_tick(waiter) <= now)
+			take(watch, waiter, woken);
+		waiter = next;
+	}
+}
+
+/* The tick at whose end the deadline has passed. */
+static int64_t deadline_tick(const struct step_waiter *waiter)
+{
+	return waiter->deadline_ms / TICK_MS + 1;
+}
+
+/* Takes the waiter out of both lists and puts it on `woken`, linked by next: from here on only the
+ * caller has it. */
+static void take(struct step_watch *watch, struct step_waiter *waiter, struct step_waiter **woken)
+{
+	lock_assert_held(&watch->lock);
+	if (waiter->previous != NULL)
+		waiter->previous->next = waiter->next;
+	else
+		*run_bucket(watch, waiter->run_hash) = waiter->next;
+	if (waiter->next != NULL)
+		waiter->next->previous = waiter->previous;
+	if (waiter->timer_previous != NULL)
+		waiter->timer_previous->timer_next = waiter->timer_next;
+	else
+		*wheel_slot(watch, waiter) = waiter->timer_next;
+	if (waiter->timer_next != NULL)
+		waiter->timer_next->timer_previous = waiter->timer_previous;
+	watch->waiting--;
+	waiter->is_waiting = false;
+	waiter->next = *woken;
+	*woken = waiter;
+}
+
+static struct step_waiter **run_bucket(struct step_watch *watch, uint64_t run_hash)
+{
+	return &watch->runs[run_hash % RUN_BUCKETS];
+}
+
+static struct step_waiter **wheel_slot(struct step_watch *watch, const struct step_waiter *waiter)
+{
+	return &watch->wheel[(uint64_t)deadline_tick(waiter) % WHEEL_SLOTS];
+}
+
+/* Without the lock: a woken waiter may be freed, or wait again, at once. */
+static void wake_list(struct step_waiter *woken)
+{
+	while (woken != NULL) {
+		struct step_waiter *const waiter = woken;
+		woken = waiter->next;
+		waiter->wake(waiter);
+	}
+}
+
+static uint64_t hash_run(struct span bucket, struct span run)
+{
+	const uint64_t parts[2] = {xxh3_64(bucket), xxh3_64(run)};
+	return xxh3_64(span_of(parts, sizeof(parts)));
+}
+
+static void add(struct step_watch *watch, struct step_waiter *waiter)
+{
+	struct step_waiter **const bucket = run_bucket(watch, waiter->run_hash);
+	struct step_waiter **const slot = wheel_slot(watch, waiter);
+	waiter->previous = NULL;
+	waiter->next = *bucket;
+	if (*bucket != NULL)
+		(*bucket)->previous = waiter;
+	*bucket = waiter;
+	waiter->timer_previous = NULL;
+	waiter->timer_next = *slot;
+	if (*slot != NULL)
+		(*slot)->timer_previous = waiter;
+	*slot = waiter;
+	waiter->is_waiting = true;
+	watch->waiting++;
 }

@@ -4,40 +4,8 @@
 
 enum { PAUSE_BYTES = 1024 * 1024 };
 
-static void sleep_until_round(struct worker_thread *worker, int64_t ms)
-{
-	const int64_t until = clock_monotonic_ms() + ms;
-	lock_assert_held(&worker->lock);
-	while (!worker->woken && !worker_thread_is_stopping(worker)) {
-		const int64_t left = until - clock_monotonic_ms();
-		if (ms == WORKER_THREAD_UNTIL_WOKEN)
-			lock_wait(&worker->lock, &worker->changed);
-		else if (left > 0)
-			lock_wait_for(&worker->lock, &worker->changed, left);
-		else
-			return;
-	}
-}
-
-static void *run(void *argument)
-{
-	struct worker_thread *const worker = argument;
-	int64_t ms = worker->plan.first_ms;
-	lock_enter(&worker->lock);
-	for (;;) {
-		sleep_until_round(worker, ms);
-		if (worker_thread_is_stopping(worker))
-			break;
-		worker->woken = false;
-		lock_leave(&worker->lock);
-		ms = worker->plan.round(worker->owner);
-		lock_enter(&worker->lock);
-	}
-	lock_leave(&worker->lock);
-	if (worker->plan.last != NULL)
-		worker->plan.last(worker->owner);
-	return NULL;
-}
+static void *run(void *argument);
+static void sleep_until_round(struct worker_thread *worker, int64_t ms);
 
 void worker_thread_start(
 	struct worker_thread *worker, const struct worker_thread_plan *plan, void *owner)
@@ -111,4 +79,39 @@ void worker_thread_release(struct worker_thread *worker)
 {
 	lock_condition_release(&worker->changed);
 	lock_release(&worker->lock);
+}
+
+static void *run(void *argument)
+{
+	struct worker_thread *const worker = argument;
+	int64_t ms = worker->plan.first_ms;
+	lock_enter(&worker->lock);
+	for (;;) {
+		sleep_until_round(worker, ms);
+		if (worker_thread_is_stopping(worker))
+			break;
+		worker->woken = false;
+		lock_leave(&worker->lock);
+		ms = worker->plan.round(worker->owner);
+		lock_enter(&worker->lock);
+	}
+	lock_leave(&worker->lock);
+	if (worker->plan.last != NULL)
+		worker->plan.last(worker->owner);
+	return NULL;
+}
+
+static void sleep_until_round(struct worker_thread *worker, int64_t ms)
+{
+	const int64_t until = clock_monotonic_ms() + ms;
+	lock_assert_held(&worker->lock);
+	while (!worker->woken && !worker_thread_is_stopping(worker)) {
+		const int64_t left = until - clock_monotonic_ms();
+		if (ms == WORKER_THREAD_UNTIL_WOKEN)
+			lock_wait(&worker->lock, &worker->changed);
+		else if (left > 0)
+			lock_wait_for(&worker->lock, &worker->changed, left);
+		else
+			return;
+	}
 }

@@ -5,6 +5,40 @@
 #include "client/terminal/progress.h"
 #include "weights/delta/delta.h"
 
+static void say_applied(struct session *session, const struct delta_stats *stats, bool is_delta);
+static void warn_unproven(struct session *session, const struct delta_stats *stats, bool is_delta);
+
+int command_apply(struct session *session, struct error *err)
+{
+	const struct options *const options = session->options;
+	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);
+	if (base == NULL)
+		return -1;
+	struct progress *const progress =
+		progress_new("applying", checkpoint_bytes(base), !session->output.quiet);
+	const struct delta_apply_params params = {
+		.base = base,
+		.delta = options->arguments[1],
+		.out = options->arguments[2],
+		.files = session->files,
+		.threads = (unsigned)options->threads.value,
+		.watch = progress_watch(progress, session->interrupt),
+	};
+	struct delta_stats stats;
+	const int result = delta_apply(&params, &stats, err);
+	progress_free(progress);
+	if (result == 0) {
+		struct delta_summary summary = {.is_delta = true};
+		struct error ignored = {0};
+		/* it was read a moment ago */
+		(void)delta_inspect(params.delta, &summary, &ignored);
+		say_applied(session, &stats, summary.is_delta);
+		warn_unproven(session, &stats, summary.is_delta);
+	}
+	checkpoint_close(base);
+	return result;
+}
+
 /* What a full checkpoint changes of the base is not looked at. */
 static void say_applied(struct session *session, const struct delta_stats *stats, bool is_delta)
 {
@@ -41,35 +75,4 @@ static void warn_unproven(struct session *session, const struct delta_stats *sta
 		output_note(&session->output,
 			"%s does not name the checkpoint that it was made from: nothing proves that %s is the one",
 			words[1], words[0]);
-}
-
-int command_apply(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);
-	if (base == NULL)
-		return -1;
-	struct progress *const progress =
-		progress_new("applying", checkpoint_bytes(base), !session->output.quiet);
-	const struct delta_apply_params params = {
-		.base = base,
-		.delta = options->arguments[1],
-		.out = options->arguments[2],
-		.files = session->files,
-		.threads = (unsigned)options->threads.value,
-		.watch = progress_watch(progress, session->interrupt),
-	};
-	struct delta_stats stats;
-	const int result = delta_apply(&params, &stats, err);
-	progress_free(progress);
-	if (result == 0) {
-		struct delta_summary summary = {.is_delta = true};
-		struct error ignored = {0};
-		/* it was read a moment ago */
-		(void)delta_inspect(params.delta, &summary, &ignored);
-		say_applied(session, &stats, summary.is_delta);
-		warn_unproven(session, &stats, summary.is_delta);
-	}
-	checkpoint_close(base);
-	return result;
 }

@@ -9,6 +9,51 @@
 #include "client/remote/remote_run.h"
 #include "client/terminal/refusals.h"
 
+typedef int bucket_fn(
+	struct session *session, struct remote *remote, struct span bucket, struct error *err);
+
+static int each_bucket(struct session *session, bucket_fn *work, struct error *err);
+static int read_bucket(
+	struct session *session, const char *text, struct span *out, struct error *err);
+static int make(
+	struct session *session, struct remote *remote, struct span bucket, struct error *err);
+static void say(struct session *session, const char *event, const char *word, struct span bucket);
+static int drop(
+	struct session *session, struct remote *remote, struct span bucket, struct error *err);
+static int explain(struct remote *remote, struct span bucket, struct error *err);
+static bool find_run(
+	struct remote *remote, struct span bucket, struct arena *arena, struct span *out);
+
+int command_mb(struct session *session, struct error *err)
+{
+	return each_bucket(session, make, err);
+}
+
+int command_rb(struct session *session, struct error *err)
+{
+	return each_bucket(session, drop, err);
+}
+
+static int each_bucket(struct session *session, bucket_fn *work, struct error *err)
+{
+	const struct options *const options = session->options;
+	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
+	struct span bucket;
+	for (size_t i = 0; i < options->argument_count; i++)
+		if (read_bucket(session, options->arguments[i], &bucket, err) != 0)
+			return -1;
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL ? -1 : 0;
+	for (size_t i = 0; i < options->argument_count && result == 0; i++) {
+		struct error failure = {0};
+		read_bucket(session, options->arguments[i], &bucket, err);
+		if (work(session, remote, bucket, &failure) != 0)
+			result = refusals_add(&refusals, &failure, err);
+	}
+	remote_free(remote);
+	return result == 0 ? refusals_end(&refusals, err) : -1;
+}
+
 /* BUCKET, or BUCKET/ as a shell may complete it. */
 static int read_bucket(
 	struct session *session, const char *text, struct span *out, struct error *err)
@@ -21,15 +66,6 @@ static int read_bucket(
 		? 0
 		: session_usage(session, err, "%s is an object's name; say which bucket: %.*s",
 			  text, (int)name.bucket.len, (const char *)name.bucket.data);
-}
-
-static void say(struct session *session, const char *event, const char *word, struct span bucket)
-{
-	struct output_line line;
-	output_line_begin(&line, &session->output, event);
-	json_writer_text(&line.writer, "bucket", bucket);
-	output_line_end(&line);
-	output_say(&session->output, "%s %.*s", word, (int)bucket.len, (const char *)bucket.data);
 }
 
 static int make(
@@ -49,17 +85,27 @@ static int make(
 	return 0;
 }
 
-/* The bucket's first run, for the message; false: there is none, or it cannot be told. */
-static bool find_run(
-	struct remote *remote, struct span bucket, struct arena *arena, struct span *out)
+static void say(struct session *session, const char *event, const char *word, struct span bucket)
 {
-	struct remote_run_page page = {0};
-	struct error ignored = {0};
-	if (remote_run_list(remote, bucket, (struct span){0}, arena, &page, &ignored) != 0 ||
-		page.count == 0)
-		return false;
-	*out = page.runs[0].run;
-	return true;
+	struct output_line line;
+	output_line_begin(&line, &session->output, event);
+	json_writer_text(&line.writer, "bucket", bucket);
+	output_line_end(&line);
+	output_say(&session->output, "%s %.*s", word, (int)bucket.len, (const char *)bucket.data);
+}
+
+static int drop(
+	struct session *session, struct remote *remote, struct span bucket, struct error *err)
+{
+	const int result = session->options->force
+		? remote_hub_drop(remote, bucket, err)
+		: remote_object_remove_bucket(remote, bucket, err);
+	if (result == 0)
+		say(session, "bucket_removed", "removed bucket", bucket);
+	else if (err->kind == ERROR_BUCKET_NOT_EMPTY || err->kind == ERROR_BUCKET_HAS_RUNS ||
+		err->kind == ERROR_EXISTS)
+		explain(remote, bucket, err);
+	return result;
 }
 
 /* Says what is in the way, and what moves it. */
@@ -82,49 +128,15 @@ static int explain(struct remote *remote, struct span bucket, struct error *err)
 	return -1;
 }
 
-static int drop(
-	struct session *session, struct remote *remote, struct span bucket, struct error *err)
+/* The bucket's first run, for the message; false: there is none, or it cannot be told. */
+static bool find_run(
+	struct remote *remote, struct span bucket, struct arena *arena, struct span *out)
 {
-	const int result = session->options->force
-		? remote_hub_drop(remote, bucket, err)
-		: remote_object_remove_bucket(remote, bucket, err);
-	if (result == 0)
-		say(session, "bucket_removed", "removed bucket", bucket);
-	else if (err->kind == ERROR_BUCKET_NOT_EMPTY || err->kind == ERROR_BUCKET_HAS_RUNS ||
-		err->kind == ERROR_EXISTS)
-		explain(remote, bucket, err);
-	return result;
-}
-
-typedef int bucket_fn(
-	struct session *session, struct remote *remote, struct span bucket, struct error *err);
-
-static int each_bucket(struct session *session, bucket_fn *work, struct error *err)
-{
-	const struct options *const options = session->options;
-	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
-	struct span bucket;
-	for (size_t i = 0; i < options->argument_count; i++)
-		if (read_bucket(session, options->arguments[i], &bucket, err) != 0)
-			return -1;
-	struct remote *const remote = session_connect(session, err);
-	int result = remote == NULL ? -1 : 0;
-	for (size_t i = 0; i < options->argument_count && result == 0; i++) {
-		struct error failure = {0};
-		read_bucket(session, options->arguments[i], &bucket, err);
-		if (work(session, remote, bucket, &failure) != 0)
-			result = refusals_add(&refusals, &failure, err);
-	}
-	remote_free(remote);
-	return result == 0 ? refusals_end(&refusals, err) : -1;
-}
-
-int command_mb(struct session *session, struct error *err)
-{
-	return each_bucket(session, make, err);
-}
-
-int command_rb(struct session *session, struct error *err)
-{
-	return each_bucket(session, drop, err);
+	struct remote_run_page page = {0};
+	struct error ignored = {0};
+	if (remote_run_list(remote, bucket, (struct span){0}, arena, &page, &ignored) != 0 ||
+		page.count == 0)
+		return false;
+	*out = page.runs[0].run;
+	return true;
 }

@@ -24,44 +24,50 @@ struct copy {
 	struct remote_object_facts facts;
 };
 
-/* BUCKET and BUCKET/folder/ take the source's own name. */
-static int make_key(struct copy *copy, struct error *err)
+static int copy_inside(struct session *session, struct error *err);
+static int copy_object(struct copy *copy, struct error *err);
+static int make_key(struct copy *copy, struct error *err);
+static int explain_source(const char *word, struct error *err);
+static int copy_by_hash(struct copy *copy, struct error *err);
+static void say_copied(const struct copy *copy);
+static int explain_bucket(const struct copy *copy, const char *to, struct error *err);
+
+int command_cp(struct session *session, struct error *err)
 {
-	const struct span given = copy->to.key;
-	const struct span key = copy->from.key;
-	buffer_add_span(&copy->key, given);
-	if (given.len == 0 || given.data[given.len - 1] == '/') {
-		const uint8_t *const slash = memrchr(key.data, '/', key.len);
-		const size_t from = slash == NULL ? 0 : (size_t)(slash - key.data) + 1;
-		buffer_add_span(&copy->key, span_slice(key, from, key.len));
-	}
-	return buffer_check(&copy->key, "the key", err);
+	const char *const *const words = session->options->arguments;
+	const bool from_file = file_word_is_path(words[0]) || file_word_is_stdin(words[0]) ||
+		strchr(words[0], '/') == NULL;
+	const bool to_file = file_word_is_path(words[1]) || file_word_is_stdin(words[1]);
+	if (from_file && to_file)
+		return session_usage(session, err,
+			"cp goes to or from a bucket: one of the two is BUCKET/KEY; what begins with /, ./ or ../ is a "
+			"file, and so is a source without a slash");
+	if (from_file)
+		return command_put(session, err);
+	return to_file ? command_get(session, err) : copy_inside(session, err);
 }
 
-/* What is too large for CopyObject goes by its hash. */
-static int copy_by_hash(struct copy *copy, struct error *err)
+static int copy_inside(struct session *session, struct error *err)
 {
-	struct hub_change change = {.key = buffer_span(&copy->key),
-		.hash = copy->facts.hash,
-		.source = copy->from.bucket};
-	if (!copy->facts.has_hash || !remote_hub_takes(change.key))
-		return error_set(err, ERROR_UNSUPPORTED,
-			"the server copies objects of over 5 GiB only when it has made chunks of them, and under "
-			"keys that are paths");
-	return remote_hub_change(copy->remote, copy->to.bucket, &change, 1, err) == 0
-		? remote_hub_check(&change, 1, err)
-		: -1;
-}
-
-/* A file of that name was meant. */
-static int explain_source(const char *word, struct error *err)
-{
-	const bool is_missing = err->kind == ERROR_NO_KEY || err->kind == ERROR_NO_BUCKET ||
-		err->kind == ERROR_NOT_FOUND;
-	if (!is_missing || !file_exists(word))
-		return -1;
-	return error_set(err, err->kind,
-		"there is no object %s; the file of that name is written ./%s", word, word);
+	const char *const *const words = session->options->arguments;
+	struct copy copy = {.session = session};
+	buffer_init(&copy.key, KEY_MAX_BYTES);
+	int result = session_object_name(session, words[0], &copy.from, err);
+	if (result == 0)
+		result = session_object_name(session, words[1], &copy.to, err);
+	if (result == 0 && copy.from.key.len == 0)
+		result = session_usage(session, err, "say which object: BUCKET/KEY");
+	if (result == 0)
+		result = copy_object(&copy, err);
+	if (result == 0)
+		say_copied(&copy);
+	else if (err->kind == ERROR_NO_BUCKET && copy.has_source)
+		explain_bucket(&copy, words[1], err);
+	remote_free(copy.remote);
+	free(copy.source);
+	free(copy.target);
+	buffer_release(&copy.key);
+	return result;
 }
 
 static int copy_object(struct copy *copy, struct error *err)
@@ -88,6 +94,46 @@ static int copy_object(struct copy *copy, struct error *err)
 	return remote_object_copy(copy->remote, copy->source, copy->target, err);
 }
 
+/* BUCKET and BUCKET/folder/ take the source's own name. */
+static int make_key(struct copy *copy, struct error *err)
+{
+	const struct span given = copy->to.key;
+	const struct span key = copy->from.key;
+	buffer_add_span(&copy->key, given);
+	if (given.len == 0 || given.data[given.len - 1] == '/') {
+		const uint8_t *const slash = memrchr(key.data, '/', key.len);
+		const size_t from = slash == NULL ? 0 : (size_t)(slash - key.data) + 1;
+		buffer_add_span(&copy->key, span_slice(key, from, key.len));
+	}
+	return buffer_check(&copy->key, "the key", err);
+}
+
+/* A file of that name was meant. */
+static int explain_source(const char *word, struct error *err)
+{
+	const bool is_missing = err->kind == ERROR_NO_KEY || err->kind == ERROR_NO_BUCKET ||
+		err->kind == ERROR_NOT_FOUND;
+	if (!is_missing || !file_exists(word))
+		return -1;
+	return error_set(err, err->kind,
+		"there is no object %s; the file of that name is written ./%s", word, word);
+}
+
+/* What is too large for CopyObject goes by its hash. */
+static int copy_by_hash(struct copy *copy, struct error *err)
+{
+	struct hub_change change = {.key = buffer_span(&copy->key),
+		.hash = copy->facts.hash,
+		.source = copy->from.bucket};
+	if (!copy->facts.has_hash || !remote_hub_takes(change.key))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"the server copies objects of over 5 GiB only when it has made chunks of them, and under "
+			"keys that are paths");
+	return remote_hub_change(copy->remote, copy->to.bucket, &change, 1, err) == 0
+		? remote_hub_check(&change, 1, err)
+		: -1;
+}
+
 static void say_copied(const struct copy *copy)
 {
 	const struct span key = buffer_span(&copy->key);
@@ -109,42 +155,4 @@ static int explain_bucket(const struct copy *copy, const char *to, struct error 
 {
 	missing_bucket_refuse(copy->to.bucket, err);
 	return error_set(err, err->kind, "%s. A file is written as a path: ./%s", err->text, to);
-}
-
-static int copy_inside(struct session *session, struct error *err)
-{
-	const char *const *const words = session->options->arguments;
-	struct copy copy = {.session = session};
-	buffer_init(&copy.key, KEY_MAX_BYTES);
-	int result = session_object_name(session, words[0], &copy.from, err);
-	if (result == 0)
-		result = session_object_name(session, words[1], &copy.to, err);
-	if (result == 0 && copy.from.key.len == 0)
-		result = session_usage(session, err, "say which object: BUCKET/KEY");
-	if (result == 0)
-		result = copy_object(&copy, err);
-	if (result == 0)
-		say_copied(&copy);
-	else if (err->kind == ERROR_NO_BUCKET && copy.has_source)
-		explain_bucket(&copy, words[1], err);
-	remote_free(copy.remote);
-	free(copy.source);
-	free(copy.target);
-	buffer_release(&copy.key);
-	return result;
-}
-
-int command_cp(struct session *session, struct error *err)
-{
-	const char *const *const words = session->options->arguments;
-	const bool from_file = file_word_is_path(words[0]) || file_word_is_stdin(words[0]) ||
-		strchr(words[0], '/') == NULL;
-	const bool to_file = file_word_is_path(words[1]) || file_word_is_stdin(words[1]);
-	if (from_file && to_file)
-		return session_usage(session, err,
-			"cp goes to or from a bucket: one of the two is BUCKET/KEY; what begins with /, ./ or ../ is a "
-			"file, and so is a source without a slash");
-	if (from_file)
-		return command_put(session, err);
-	return to_file ? command_get(session, err) : copy_inside(session, err);
 }

@@ -2,17 +2,8 @@
 #include "client/commands/delta_output.h"
 #include "client/terminal/progress.h"
 
-static int read_params(struct session *session, struct delta_diff_params *params, struct error *err)
-{
-	const struct options *const options = session->options;
-	params->model_version = options->step.given ? options->step.value : 0;
-	params->threads = (unsigned)options->threads.value;
-	params->out = options->arguments[2];
-	params->files = session->files;
-	return delta_output_format(session, "--format", options->format, &params->format, err) != 0
-		? -1
-		: delta_output_checksum(session, &params->checksum, err);
-}
+static int read_params(
+	struct session *session, struct delta_diff_params *params, struct error *err);
 
 int command_diff(struct session *session, struct error *err)
 {
@@ -36,4 +27,16 @@ int command_diff(struct session *session, struct error *err)
 	checkpoint_close(next);
 	checkpoint_close(base);
 	return result;
+}
+
+static int read_params(struct session *session, struct delta_diff_params *params, struct error *err)
+{
+	const struct options *const options = session->options;
+	params->model_version = options->step.given ? options->step.value : 0;
+	params->threads = (unsigned)options->threads.value;
+	params->out = options->arguments[2];
+	params->files = session->files;
+	return delta_output_format(session, "--format", options->format, &params->format, err) != 0
+		? -1
+		: delta_output_checksum(session, &params->checksum, err);
 }

@@ -21,35 +21,77 @@ struct stdout_sink {
 	struct body_sink sink;
 };
 
+struct get {
+	struct session *session;
+	struct remote *remote;
+	const struct object_name *name;
+	const char *target;
+	struct remote_object_facts facts;
+	char *path; /* NULL: stdout */
+	char *part;
+	struct progress *progress;
+	_Atomic uint64_t received;
+};
+
+static int get_object(struct get *get, bool to_stdout, struct error *err);
+static int choose_path(struct get *get, struct error *err);
+static char *make_path(struct session *session, const struct object_name *name, struct error *err);
+static int get_to_stdout(struct remote *remote, const char *target,
+	const struct remote_object_facts *facts, struct error *err);
 static enum sink_result stdout_sink_write(
-	struct body_sink *sink, struct span bytes, struct error *err)
+	struct body_sink *sink, struct span bytes, struct error *err);
+static int get_to_file(struct get *get, struct error *err);
+static bool wants_xet(const struct get *get);
+static bool lacks_seeds(const struct get *get);
+static int get_xet(struct get *get, struct error *err);
+static int get_known(
+	struct get *get, struct xet_access *access, const struct chunk_id *hash, struct error *err);
+static int get_plain(struct get *get, struct error *err);
+static void say_got(struct get *get);
+
+int command_get(struct session *session, struct error *err)
 {
-	(void)sink;
-	size_t done = 0;
-	while (done < bytes.len) {
-		const ssize_t len = write(STDOUT_FILENO, bytes.data + done, bytes.len - done);
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0) {
-			error_set_errno(err, "writing to stdout");
-			return SINK_FAILED;
-		}
-		done += (size_t)len;
-	}
-	return SINK_TAKEN;
+	const struct options *const options = session->options;
+	const bool to_stdout =
+		options->argument_count > 1 && strcmp(options->arguments[1], "-") == 0;
+	struct object_name name;
+	if (session_object_name(session, options->arguments[0], &name, err) != 0)
+		return -1;
+	if (name.key.len == 0)
+		return session_usage(session, err, "say which object: BUCKET/KEY");
+	char *const target = remote_object_target(name.bucket, name.key);
+	struct get get = {.session = session, .name = &name, .target = target};
+	const int result = get_object(&get, to_stdout, err);
+	remote_free(get.remote);
+	free(get.part);
+	free(get.path);
+	free(target);
+	return result;
 }
 
-static int get_to_stdout(struct remote *remote, const char *target,
-	const struct remote_object_facts *facts, struct error *err)
+static int get_object(struct get *get, bool to_stdout, struct error *err)
 {
-	struct stdout_sink sink = {.sink = {.write = stdout_sink_write}};
-	const struct remote_object_range range = {
-		.target = target,
-		.etag = facts->etag[0] != '\0' ? facts->etag : NULL,
-		.size = facts->size,
-		.whole = true,
-	};
-	return remote_object_get(remote, &range, &sink.sink, err);
+	if (!to_stdout && choose_path(get, err) != 0)
+		return -1;
+	get->remote = session_connect(get->session, err);
+	if (get->remote == NULL ||
+		remote_object_head(get->remote, get->target, &get->facts, err) != 0)
+		return -1;
+	if (to_stdout)
+		return get_to_stdout(get->remote, get->target, &get->facts, err);
+	if (get_to_file(get, err) != 0)
+		return -1;
+	say_got(get);
+	return 0;
+}
+
+static int choose_path(struct get *get, struct error *err)
+{
+	get->path = make_path(get->session, get->name, err);
+	if (get->path == NULL)
+		return -1;
+	get->part = part_file_path(get->path, ".part");
+	return 0;
 }
 
 /* The file to write: as given, or below a given folder under the key's last part. Heap. */
@@ -74,35 +116,90 @@ static char *make_path(struct session *session, const struct object_name *name, 
 	return path;
 }
 
-struct get {
-	struct session *session;
-	struct remote *remote;
-	const struct object_name *name;
-	const char *target;
-	struct remote_object_facts facts;
-	char *path; /* NULL: stdout */
-	char *part;
-	struct progress *progress;
-	_Atomic uint64_t received;
-};
-
-static int get_plain(struct get *get, struct error *err)
+static int get_to_stdout(struct remote *remote, const char *target,
+	const struct remote_object_facts *facts, struct error *err)
 {
-	struct transfer_options transfer =
-		session_transfer(get->session, get->remote, get->progress);
-	transfer.received = &get->received;
-	const struct transfer_download download = {
-		.target = get->target,
-		.size = get->facts.size,
-		.has_digest = get->facts.has_digest,
-		.digest = get->facts.digest,
-		.has_hash = get->facts.has_hash,
-		.hash = get->facts.hash,
-		.etag = get->facts.etag[0] != '\0' ? get->facts.etag : NULL,
-		.path = get->path,
-		.part_path = get->part,
+	struct stdout_sink sink = {.sink = {.write = stdout_sink_write}};
+	const struct remote_object_range range = {
+		.target = target,
+		.etag = facts->etag[0] != '\0' ? facts->etag : NULL,
+		.size = facts->size,
+		.whole = true,
 	};
-	return transfer_download(&transfer, &download, 1, err);
+	return remote_object_get(remote, &range, &sink.sink, err);
+}
+
+static enum sink_result stdout_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
+{
+	(void)sink;
+	size_t done = 0;
+	while (done < bytes.len) {
+		const ssize_t len = write(STDOUT_FILENO, bytes.data + done, bytes.len - done);
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len < 0) {
+			error_set_errno(err, "writing to stdout");
+			return SINK_FAILED;
+		}
+		done += (size_t)len;
+	}
+	return SINK_TAKEN;
+}
+
+/* Where the server refuses the better way, the plain one does it, or says what is wrong. */
+static int get_to_file(struct get *get, struct error *err)
+{
+	struct error failure = {0};
+	const bool by_xet = wants_xet(get);
+	get->progress = progress_new("downloading", get->facts.size, !get->session->output.quiet);
+	int result = by_xet ? get_xet(get, &failure) : get_plain(get, err);
+	if (by_xet && result != 0 && session_wants_plain(&failure))
+		result = get_plain(get, err);
+	else if (by_xet && result != 0)
+		*err = failure;
+	progress_free(get->progress);
+	return result;
+}
+
+/* What is small comes cheaper whole, and so does what the server would have to make into chunks
+ * first, unless local chunks spare most of it. */
+static bool wants_xet(const struct get *get)
+{
+	if (get->session->options->plain || get->facts.size < XET_MIN_BYTES ||
+		!remote_hub_takes(get->name->key))
+		return false;
+	return !(get->facts.is_derived && get->facts.has_digest && lacks_seeds(get));
+}
+
+/* Nothing local to take chunks from, and nothing that was downloaded so before. */
+static bool lacks_seeds(const struct get *get)
+{
+	char journal[PATH_MAX_BYTES];
+	const int len = snprintf(journal, sizeof journal, "%s.chunks", get->part);
+	return get->session->options->seeds.count == 0 && !file_exists(get->path) &&
+		len < PATH_MAX_BYTES && !file_exists(journal);
+}
+
+/* By the hash that the server has for the object now. unsupported where it has none to give. */
+static int get_xet(struct get *get, struct error *err)
+{
+	struct chunk_id hash;
+	uint64_t size;
+	struct xet_access *const access =
+		xet_access_open(get->remote, get->name->bucket, false, err);
+	if (access == NULL)
+		return -1;
+	int result =
+		remote_hub_find(get->remote, get->name->bucket, get->name->key, &size, &hash, err);
+	if (result == 0)
+		result = error_set(err, ERROR_NOT_FOUND, "the Hub half does not know the object");
+	else if (result > 0) {
+		get->facts.size = size;
+		result = get_known(get, access, &hash, err);
+	}
+	xet_access_close(access);
+	return result;
 }
 
 static int get_known(
@@ -135,59 +232,23 @@ static int get_known(
 	return result;
 }
 
-/* By the hash that the server has for the object now. unsupported where it has none to give. */
-static int get_xet(struct get *get, struct error *err)
+static int get_plain(struct get *get, struct error *err)
 {
-	struct chunk_id hash;
-	uint64_t size;
-	struct xet_access *const access =
-		xet_access_open(get->remote, get->name->bucket, false, err);
-	if (access == NULL)
-		return -1;
-	int result =
-		remote_hub_find(get->remote, get->name->bucket, get->name->key, &size, &hash, err);
-	if (result == 0)
-		result = error_set(err, ERROR_NOT_FOUND, "the Hub half does not know the object");
-	else if (result > 0) {
-		get->facts.size = size;
-		result = get_known(get, access, &hash, err);
-	}
-	xet_access_close(access);
-	return result;
-}
-
-/* Nothing local to take chunks from, and nothing that was downloaded so before. */
-static bool lacks_seeds(const struct get *get)
-{
-	char journal[PATH_MAX_BYTES];
-	const int len = snprintf(journal, sizeof journal, "%s.chunks", get->part);
-	return get->session->options->seeds.count == 0 && !file_exists(get->path) &&
-		len < PATH_MAX_BYTES && !file_exists(journal);
-}
-
-/* What is small comes cheaper whole, and so does what the server would have to make into chunks
- * first, unless local chunks spare most of it. */
-static bool wants_xet(const struct get *get)
-{
-	if (get->session->options->plain || get->facts.size < XET_MIN_BYTES ||
-		!remote_hub_takes(get->name->key))
-		return false;
-	return !(get->facts.is_derived && get->facts.has_digest && lacks_seeds(get));
-}
-
-/* Where the server refuses the better way, the plain one does it, or says what is wrong. */
-static int get_to_file(struct get *get, struct error *err)
-{
-	struct error failure = {0};
-	const bool by_xet = wants_xet(get);
-	get->progress = progress_new("downloading", get->facts.size, !get->session->output.quiet);
-	int result = by_xet ? get_xet(get, &failure) : get_plain(get, err);
-	if (by_xet && result != 0 && session_wants_plain(&failure))
-		result = get_plain(get, err);
-	else if (by_xet && result != 0)
-		*err = failure;
-	progress_free(get->progress);
-	return result;
+	struct transfer_options transfer =
+		session_transfer(get->session, get->remote, get->progress);
+	transfer.received = &get->received;
+	const struct transfer_download download = {
+		.target = get->target,
+		.size = get->facts.size,
+		.has_digest = get->facts.has_digest,
+		.digest = get->facts.digest,
+		.has_hash = get->facts.has_hash,
+		.hash = get->facts.hash,
+		.etag = get->facts.etag[0] != '\0' ? get->facts.etag : NULL,
+		.path = get->path,
+		.part_path = get->part,
+	};
+	return transfer_download(&transfer, &download, 1, err);
 }
 
 static void say_got(struct get *get)
@@ -203,49 +264,4 @@ static void say_got(struct get *get)
 	json_writer_u64(&line.writer, "received", get->received);
 	output_line_end(&line);
 	output_say(&get->session->output, "got %s, %s, received %s", get->path, size, received);
-}
-
-static int choose_path(struct get *get, struct error *err)
-{
-	get->path = make_path(get->session, get->name, err);
-	if (get->path == NULL)
-		return -1;
-	get->part = part_file_path(get->path, ".part");
-	return 0;
-}
-
-static int get_object(struct get *get, bool to_stdout, struct error *err)
-{
-	if (!to_stdout && choose_path(get, err) != 0)
-		return -1;
-	get->remote = session_connect(get->session, err);
-	if (get->remote == NULL ||
-		remote_object_head(get->remote, get->target, &get->facts, err) != 0)
-		return -1;
-	if (to_stdout)
-		return get_to_stdout(get->remote, get->target, &get->facts, err);
-	if (get_to_file(get, err) != 0)
-		return -1;
-	say_got(get);
-	return 0;
-}
-
-int command_get(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	const bool to_stdout =
-		options->argument_count > 1 && strcmp(options->arguments[1], "-") == 0;
-	struct object_name name;
-	if (session_object_name(session, options->arguments[0], &name, err) != 0)
-		return -1;
-	if (name.key.len == 0)
-		return session_usage(session, err, "say which object: BUCKET/KEY");
-	char *const target = remote_object_target(name.bucket, name.key);
-	struct get get = {.session = session, .name = &name, .target = target};
-	const int result = get_object(&get, to_stdout, err);
-	remote_free(get.remote);
-	free(get.part);
-	free(get.path);
-	free(target);
-	return result;
 }

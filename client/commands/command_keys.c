@@ -8,11 +8,50 @@
 
 enum { BODY_MAX_BYTES = 64 * 1024, TARGET_MAX_BYTES = 1024 };
 
-static struct span text_of(const struct json_node *object, const char *name)
+static int list(struct session *session, struct remote *remote, struct error *err);
+static void say_key(struct session *session, const struct json_node *key);
+static struct span text_of(const struct json_node *object, const char *name);
+static int add(struct session *session, struct remote *remote, struct error *err);
+static void print_order(const struct options *options, struct buffer *out);
+static void say_warnings(struct session *session, const struct json_node *made);
+static int revoke(struct session *session, struct remote *remote, struct error *err);
+
+static const struct {
+	const char *word; /* NULL: none is given */
+	size_t arguments;
+	int (*run)(struct session *session, struct remote *remote, struct error *err);
+} WORDS[] = {{NULL, 0, list}, {"add", 1, add}, {"rm", 2, revoke}};
+
+int command_keys(struct session *session, struct error *err)
 {
-	struct span text = {0};
-	json_node_text(json_node_member(object, name), &text);
-	return text;
+	const struct options *const options = session->options;
+	const char *const word = options->argument_count > 0 ? options->arguments[0] : NULL;
+	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+		const bool same = word == NULL
+			? WORDS[i].word == NULL
+			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
+		if (!same || options->argument_count != WORDS[i].arguments)
+			continue;
+		struct remote *const remote = session_connect(session, err);
+		const int result = remote == NULL ? -1 : WORDS[i].run(session, remote, err);
+		remote_free(remote);
+		return result;
+	}
+	return session_usage(
+		session, err, "keys lists; `keys add` makes one; `keys rm KEY_ID` revokes one");
+}
+
+static int list(struct session *session, struct remote *remote, struct error *err)
+{
+	struct json_node *root;
+	const struct remote_json_request request = {.method = "GET", .target = "/-/keys"};
+	if (remote_json_send(remote, &request, &root, err) != 0)
+		return -1;
+	const struct json_node *const keys = json_node_member(root, "keys");
+	for (size_t i = 0; i < json_node_count(keys); i++)
+		say_key(session, json_node_at(keys, i));
+	json_node_free(root);
+	return 0;
 }
 
 static void say_key(struct session *session, const struct json_node *key)
@@ -40,45 +79,11 @@ static void say_key(struct session *session, const struct json_node *key)
 	buffer_release(&text);
 }
 
-static int list(struct session *session, struct remote *remote, struct error *err)
+static struct span text_of(const struct json_node *object, const char *name)
 {
-	struct json_node *root;
-	const struct remote_json_request request = {.method = "GET", .target = "/-/keys"};
-	if (remote_json_send(remote, &request, &root, err) != 0)
-		return -1;
-	const struct json_node *const keys = json_node_member(root, "keys");
-	for (size_t i = 0; i < json_node_count(keys); i++)
-		say_key(session, json_node_at(keys, i));
-	json_node_free(root);
-	return 0;
-}
-
-static void print_order(const struct options *options, struct buffer *out)
-{
-	struct json_writer writer;
-	json_writer_init(&writer, out);
-	json_writer_object(&writer, NULL);
-	if (options->name != NULL)
-		json_writer_text(&writer, "name", span_text(options->name));
-	if (options->namespace != NULL)
-		json_writer_text(&writer, "namespace", span_text(options->namespace));
-	if (options->grants.count > 0) {
-		json_writer_array(&writer, "grants");
-		for (size_t i = 0; i < options->grants.count; i++)
-			json_writer_text(&writer, NULL, span_text(options->grants.items[i]));
-		json_writer_end(&writer, ']');
-	}
-	json_writer_end(&writer, '}');
-}
-
-static void say_warnings(struct session *session, const struct json_node *made)
-{
-	const struct json_node *const warnings = json_node_member(made, "warnings");
-	for (size_t i = 0; i < json_node_count(warnings); i++) {
-		struct span text = {0};
-		json_node_text(json_node_at(warnings, i), &text);
-		output_note(&session->output, "%.*s", (int)text.len, (const char *)text.data);
-	}
+	struct span text = {0};
+	json_node_text(json_node_member(object, name), &text);
+	return text;
 }
 
 static int add(struct session *session, struct remote *remote, struct error *err)
@@ -109,6 +114,34 @@ static int add(struct session *session, struct remote *remote, struct error *err
 	return result;
 }
 
+static void print_order(const struct options *options, struct buffer *out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	if (options->name != NULL)
+		json_writer_text(&writer, "name", span_text(options->name));
+	if (options->namespace != NULL)
+		json_writer_text(&writer, "namespace", span_text(options->namespace));
+	if (options->grants.count > 0) {
+		json_writer_array(&writer, "grants");
+		for (size_t i = 0; i < options->grants.count; i++)
+			json_writer_text(&writer, NULL, span_text(options->grants.items[i]));
+		json_writer_end(&writer, ']');
+	}
+	json_writer_end(&writer, '}');
+}
+
+static void say_warnings(struct session *session, const struct json_node *made)
+{
+	const struct json_node *const warnings = json_node_member(made, "warnings");
+	for (size_t i = 0; i < json_node_count(warnings); i++) {
+		struct span text = {0};
+		json_node_text(json_node_at(warnings, i), &text);
+		output_note(&session->output, "%.*s", (int)text.len, (const char *)text.data);
+	}
+}
+
 static int revoke(struct session *session, struct remote *remote, struct error *err)
 {
 	const char *const id = session->options->arguments[1];
@@ -128,29 +161,4 @@ static int revoke(struct session *session, struct remote *remote, struct error *
 	output_line_end(&line);
 	output_say(&session->output, "revoked %s", id);
 	return 0;
-}
-
-static const struct {
-	const char *word; /* NULL: none is given */
-	size_t arguments;
-	int (*run)(struct session *session, struct remote *remote, struct error *err);
-} WORDS[] = {{NULL, 0, list}, {"add", 1, add}, {"rm", 2, revoke}};
-
-int command_keys(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	const char *const word = options->argument_count > 0 ? options->arguments[0] : NULL;
-	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
-		const bool same = word == NULL
-			? WORDS[i].word == NULL
-			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
-		if (!same || options->argument_count != WORDS[i].arguments)
-			continue;
-		struct remote *const remote = session_connect(session, err);
-		const int result = remote == NULL ? -1 : WORDS[i].run(session, remote, err);
-		remote_free(remote);
-		return result;
-	}
-	return session_usage(
-		session, err, "keys lists; `keys add` makes one; `keys rm KEY_ID` revokes one");
 }

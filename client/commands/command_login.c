@@ -32,20 +32,175 @@ struct login {
 	char *account;
 };
 
+static int log_in(struct login *login, struct error *err);
+static int find_profile(
+	struct session *session, const char **out_name, char **out_config, struct error *err);
+static int read_endpoint(struct login *login, struct error *err);
+static int find_ca(struct login *login, struct error *err);
+static bool is_https(const struct login *login);
+static int take_plain(struct login *login, struct error *err);
+static int read_ca(struct login *login, const char *path, struct error *err);
+static int is_known(struct login *login, struct error *err);
+static int fetch_ca(struct login *login, struct error *err);
+static int check_ca(struct login *login, struct error *err);
+static int say_fingerprint(const struct login *login, struct fingerprint *out,
+	char text[FINGERPRINT_TEXT_BYTES], struct error *err);
+static int confirm(struct login *login, const char *text, struct error *err);
+static int read_token(struct login *login, struct error *err);
+static int prove(struct login *login, struct error *err);
+static int ask_who(struct login *login, const char *ca_path, struct error *err);
+static char *make_ca_path(const struct login *login, const char *suffix);
+static int store(struct login *login, struct error *err);
+static void say(const struct login *login);
+static void remove_ca(struct session *session, const char *config, const char *name);
+
+int command_login(struct session *session, struct error *err)
+{
+	struct login login = {.session = session};
+	buffer_init(&login.ca, PEM_MAX_BYTES);
+	buffer_init(&login.token, TOKEN_MAX_BYTES);
+	const int result = log_in(&login, err);
+	if (result == 0)
+		say(&login);
+	if (login.token.data != NULL)
+		explicit_bzero(login.token.data, login.token.len);
+	buffer_release(&login.token);
+	buffer_release(&login.ca);
+	free(login.ca_path);
+	free(login.account);
+	free(login.endpoint);
+	free(login.config);
+	return result;
+}
+
+int command_logout(struct session *session, struct error *err)
+{
+	const char *name;
+	char *config = NULL;
+	int result = find_profile(session, &name, &config, err);
+	if (result == 0)
+		result = profile_remove(session->files, config, name, err);
+	if (result == 0)
+		result = error_set(err, ERROR_NOT_FOUND,
+			"there is nothing to log out of: %s has no profile %s", config,
+			name != NULL ? name : "default");
+	if (result > 0) {
+		struct output_line line;
+		remove_ca(session, config, name);
+		output_line_begin(&line, &session->output, "logged_out");
+		json_writer_text(
+			&line.writer, "profile", span_text(name != NULL ? name : "default"));
+		output_line_end(&line);
+		output_say(&session->output,
+			"logged out: %s holds no token of the profile %s any more; the server still takes it until the key is revoked",
+			config, name != NULL ? name : "default");
+	}
+	free(config);
+	return result > 0 ? 0 : -1;
+}
+
+static int log_in(struct login *login, struct error *err)
+{
+	if (find_profile(login->session, &login->name, &login->config, err) != 0 ||
+		read_endpoint(login, err) != 0 || find_ca(login, err) != 0)
+		return -1;
+	if (read_token(login, err) != 0)
+		return -1;
+	return prove(login, err) == 0 ? store(login, err) : -1;
+}
+
+static int find_profile(
+	struct session *session, const char **out_name, char **out_config, struct error *err)
+{
+	*out_name = options_profile(session->options);
+	*out_config = options_config_path();
+	if (*out_config == NULL)
+		return error_set(err, ERROR_INVALID,
+			"there is no home folder for the config file: set HOME or XDG_CONFIG_HOME");
+	if (*out_name == NULL || profile_check_name(*out_name, err) == 0)
+		return 0;
+	session->usage = true;
+	return -1;
+}
+
+static int read_endpoint(struct login *login, struct error *err)
+{
+	const char *const given = login->session->options->arguments[0];
+	if (strncmp(given, "https://", 8) != 0 && strncmp(given, "http://", 7) != 0)
+		return session_usage(login->session, err,
+			"the endpoint %s does not begin with https:// or http://", given);
+	login->endpoint = memory_copy_text(given);
+	for (size_t len = strlen(login->endpoint); login->endpoint[len - 1] == '/'; len--)
+		login->endpoint[len - 1] = '\0';
+	return 0;
+}
+
+static int find_ca(struct login *login, struct error *err)
+{
+	const struct options *const options = login->session->options;
+	if (!is_https(login))
+		return take_plain(login, err);
+	if (options->ca != NULL && options->fingerprint != NULL)
+		return session_usage(login->session, err,
+			"give either --ca, a file with the CA, or --fingerprint, that of a CA to fetch");
+	if (options->ca != NULL)
+		return read_ca(login, options->ca, err);
+	if (options->fingerprint == NULL) {
+		const int known = is_known(login, err);
+		if (known != 0)
+			return known > 0 ? 0 : -1;
+	}
+	return fetch_ca(login, err) == 0 ? check_ca(login, err) : -1;
+}
+
 static bool is_https(const struct login *login)
 {
 	return strncmp(login->endpoint, "https://", 8) == 0;
 }
 
-static int say_fingerprint(const struct login *login, struct fingerprint *out,
-	char text[FINGERPRINT_TEXT_BYTES], struct error *err)
+/* Whoever says which server it has to be does not want the token sent where nothing can show
+ * that. */
+static int take_plain(struct login *login, struct error *err)
 {
-	if (!fingerprint_of_pem(buffer_span(&login->ca), out))
-		return error_set(err, ERROR_UPSTREAM,
-			"%s gives something else than a CA certificate; --ca FILE names one",
-			login->endpoint);
-	fingerprint_format(out, text);
+	const struct options *const options = login->session->options;
+	if (options->fingerprint != NULL || options->ca != NULL)
+		return session_usage(login->session, err,
+			"%s goes with an endpoint https://...: %s is plain HTTP, where nothing proves who answers. Nothing "
+			"was sent or stored",
+			options->fingerprint != NULL ? "--fingerprint" : "--ca", login->endpoint);
+	output_note(&login->session->output,
+		"the endpoint is plain HTTP: the token goes over the network as it is");
 	return 0;
+}
+
+static int read_ca(struct login *login, const char *path, struct error *err)
+{
+	struct fingerprint ignored;
+	if (file_read_all(path, &login->ca, err) != 0)
+		return error_wrap(err, "--ca wants a PEM file with the server's CA, up to %d MiB",
+			PEM_MAX_BYTES / (1024 * 1024));
+	return fingerprint_of_pem(buffer_span(&login->ca), &ignored)
+		? 0
+		: session_usage(login->session, err,
+			  "--ca %s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)",
+			  path);
+}
+
+/* Whether the system's CAs know the server. Any answer will do; without a token. */
+static int is_known(struct login *login, struct error *err)
+{
+	const struct http_client_options options = {.endpoint = login->endpoint};
+	const struct http_request request = {.method = "GET", .target = "/-/ready"};
+	struct http_response response = {0};
+	struct http_client *const client = http_client_new(&options, err);
+	if (client == NULL)
+		return -1;
+	const int result = http_client_send(client, &request, &response, err);
+	http_response_release(&response);
+	http_client_free(client);
+	if (result == 0)
+		return 1;
+	return err->kind == ERROR_UNTRUSTED ? 0 : -1;
 }
 
 /* Whoever answers. */
@@ -70,27 +225,6 @@ static int fetch_ca(struct login *login, struct error *err)
 	return result == 0 ? buffer_check(&login->ca, "the CA certificate", err) : -1;
 }
 
-static int confirm(struct login *login, const char *text, struct error *err)
-{
-	struct buffer answer;
-	char prompt[512];
-	if (!terminal_is_there())
-		return session_usage(login->session, err,
-			"say which CA the server has: --fingerprint sha256:..., as deltabucketd prints it when it "
-			"starts, or --ca FILE");
-	snprintf(prompt, sizeof prompt,
-		"The server at %.200s has a CA of its own, with the fingerprint\n  %s\n"
-		"Is it the one that deltabucketd printed when it started? (yes/no) ",
-		login->endpoint, text);
-	buffer_init(&answer, ANSWER_MAX_BYTES);
-	const int result = terminal_read_line(prompt, false, &answer, err);
-	const bool yes = result == 0 && strcmp(buffer_text(&answer), "yes") == 0;
-	buffer_release(&answer);
-	return yes ? 0
-		   : error_set(err, ERROR_UNTRUSTED,
-			     "the CA was not confirmed: nothing was sent or stored");
-}
-
 static int check_ca(struct login *login, struct error *err)
 {
 	const char *const given = login->session->options->fingerprint;
@@ -112,80 +246,66 @@ static int check_ca(struct login *login, struct error *err)
 		login->endpoint, text);
 }
 
-/* Whether the system's CAs know the server. Any answer will do; without a token. */
-static int is_known(struct login *login, struct error *err)
+static int say_fingerprint(const struct login *login, struct fingerprint *out,
+	char text[FINGERPRINT_TEXT_BYTES], struct error *err)
 {
-	const struct http_client_options options = {.endpoint = login->endpoint};
-	const struct http_request request = {.method = "GET", .target = "/-/ready"};
-	struct http_response response = {0};
-	struct http_client *const client = http_client_new(&options, err);
-	if (client == NULL)
-		return -1;
-	const int result = http_client_send(client, &request, &response, err);
-	http_response_release(&response);
-	http_client_free(client);
-	if (result == 0)
-		return 1;
-	return err->kind == ERROR_UNTRUSTED ? 0 : -1;
-}
-
-static int read_ca(struct login *login, const char *path, struct error *err)
-{
-	struct fingerprint ignored;
-	if (file_read_all(path, &login->ca, err) != 0)
-		return error_wrap(err, "--ca wants a PEM file with the server's CA, up to %d MiB",
-			PEM_MAX_BYTES / (1024 * 1024));
-	return fingerprint_of_pem(buffer_span(&login->ca), &ignored)
-		? 0
-		: session_usage(login->session, err,
-			  "--ca %s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)",
-			  path);
-}
-
-/* Whoever says which server it has to be does not want the token sent where nothing can show
- * that. */
-static int take_plain(struct login *login, struct error *err)
-{
-	const struct options *const options = login->session->options;
-	if (options->fingerprint != NULL || options->ca != NULL)
-		return session_usage(login->session, err,
-			"%s goes with an endpoint https://...: %s is plain HTTP, where nothing proves who answers. Nothing "
-			"was sent or stored",
-			options->fingerprint != NULL ? "--fingerprint" : "--ca", login->endpoint);
-	output_note(&login->session->output,
-		"the endpoint is plain HTTP: the token goes over the network as it is");
+	if (!fingerprint_of_pem(buffer_span(&login->ca), out))
+		return error_set(err, ERROR_UPSTREAM,
+			"%s gives something else than a CA certificate; --ca FILE names one",
+			login->endpoint);
+	fingerprint_format(out, text);
 	return 0;
 }
 
-static int find_ca(struct login *login, struct error *err)
+static int confirm(struct login *login, const char *text, struct error *err)
 {
-	const struct options *const options = login->session->options;
-	if (!is_https(login))
-		return take_plain(login, err);
-	if (options->ca != NULL && options->fingerprint != NULL)
+	struct buffer answer;
+	char prompt[512];
+	if (!terminal_is_there())
 		return session_usage(login->session, err,
-			"give either --ca, a file with the CA, or --fingerprint, that of a CA to fetch");
-	if (options->ca != NULL)
-		return read_ca(login, options->ca, err);
-	if (options->fingerprint == NULL) {
-		const int known = is_known(login, err);
-		if (known != 0)
-			return known > 0 ? 0 : -1;
-	}
-	return fetch_ca(login, err) == 0 ? check_ca(login, err) : -1;
+			"say which CA the server has: --fingerprint sha256:..., as deltabucketd prints it when it "
+			"starts, or --ca FILE");
+	snprintf(prompt, sizeof prompt,
+		"The server at %.200s has a CA of its own, with the fingerprint\n  %s\n"
+		"Is it the one that deltabucketd printed when it started? (yes/no) ",
+		login->endpoint, text);
+	buffer_init(&answer, ANSWER_MAX_BYTES);
+	const int result = terminal_read_line(prompt, false, &answer, err);
+	const bool yes = result == 0 && strcmp(buffer_text(&answer), "yes") == 0;
+	buffer_release(&answer);
+	return yes ? 0
+		   : error_set(err, ERROR_UNTRUSTED,
+			     "the CA was not confirmed: nothing was sent or stored");
 }
 
-/* Beside the config file; `suffix` while it is not proven yet. */
-static char *make_ca_path(const struct login *login, const char *suffix)
+static int read_token(struct login *login, struct error *err)
 {
-	struct buffer path;
-	const char *const slash = strrchr(login->config, '/');
-	buffer_init(&path, PATH_MAX_BYTES);
-	buffer_format(&path, "%.*s/%s.ca.pem%s", (int)(slash - login->config), login->config,
-		login->name != NULL ? login->name : "default", suffix);
-	char *const text = memory_copy_text(buffer_text(&path));
-	buffer_release(&path);
-	return text;
+	struct error failure = {0};
+	if (terminal_read_line("Token: ", true, &login->token, &failure) == 0)
+		return 0;
+	*err = failure;
+	if (failure.kind == ERROR_INVALID)
+		return session_usage(login->session, err,
+			"the token: %s; `deltabucket login ENDPOINT < FILE` reads it from a file",
+			failure.text);
+	return error_wrap(err, "the token");
+}
+
+/* With the CA in a file of its own until the token has been taken. */
+static int prove(struct login *login, struct error *err)
+{
+	const struct file_ops *const files = login->session->files;
+	if (login->ca.len == 0)
+		return ask_who(login, NULL, err);
+	char *const path = make_ca_path(login, ".new");
+	int result = file_make_parent(files, path, 0755, err);
+	if (result == 0)
+		result = file_place(files, path, buffer_span(&login->ca), 0600, err);
+	if (result == 0)
+		result = ask_who(login, path, err);
+	files->unlink(files, path);
+	free(path);
+	return result;
 }
 
 static int ask_who(struct login *login, const char *ca_path, struct error *err)
@@ -214,21 +334,17 @@ static int ask_who(struct login *login, const char *ca_path, struct error *err)
 	return result;
 }
 
-/* With the CA in a file of its own until the token has been taken. */
-static int prove(struct login *login, struct error *err)
+/* Beside the config file; `suffix` while it is not proven yet. */
+static char *make_ca_path(const struct login *login, const char *suffix)
 {
-	const struct file_ops *const files = login->session->files;
-	if (login->ca.len == 0)
-		return ask_who(login, NULL, err);
-	char *const path = make_ca_path(login, ".new");
-	int result = file_make_parent(files, path, 0755, err);
-	if (result == 0)
-		result = file_place(files, path, buffer_span(&login->ca), 0600, err);
-	if (result == 0)
-		result = ask_who(login, path, err);
-	files->unlink(files, path);
-	free(path);
-	return result;
+	struct buffer path;
+	const char *const slash = strrchr(login->config, '/');
+	buffer_init(&path, PATH_MAX_BYTES);
+	buffer_format(&path, "%.*s/%s.ca.pem%s", (int)(slash - login->config), login->config,
+		login->name != NULL ? login->name : "default", suffix);
+	char *const text = memory_copy_text(buffer_text(&path));
+	buffer_release(&path);
+	return text;
 }
 
 static int store(struct login *login, struct error *err)
@@ -262,74 +378,6 @@ static void say(const struct login *login)
 		login->name != NULL ? login->name : "");
 }
 
-static int read_endpoint(struct login *login, struct error *err)
-{
-	const char *const given = login->session->options->arguments[0];
-	if (strncmp(given, "https://", 8) != 0 && strncmp(given, "http://", 7) != 0)
-		return session_usage(login->session, err,
-			"the endpoint %s does not begin with https:// or http://", given);
-	login->endpoint = memory_copy_text(given);
-	for (size_t len = strlen(login->endpoint); login->endpoint[len - 1] == '/'; len--)
-		login->endpoint[len - 1] = '\0';
-	return 0;
-}
-
-static int find_profile(
-	struct session *session, const char **out_name, char **out_config, struct error *err)
-{
-	*out_name = options_profile(session->options);
-	*out_config = options_config_path();
-	if (*out_config == NULL)
-		return error_set(err, ERROR_INVALID,
-			"there is no home folder for the config file: set HOME or XDG_CONFIG_HOME");
-	if (*out_name == NULL || profile_check_name(*out_name, err) == 0)
-		return 0;
-	session->usage = true;
-	return -1;
-}
-
-static int read_token(struct login *login, struct error *err)
-{
-	struct error failure = {0};
-	if (terminal_read_line("Token: ", true, &login->token, &failure) == 0)
-		return 0;
-	*err = failure;
-	if (failure.kind == ERROR_INVALID)
-		return session_usage(login->session, err,
-			"the token: %s; `deltabucket login ENDPOINT < FILE` reads it from a file",
-			failure.text);
-	return error_wrap(err, "the token");
-}
-
-static int log_in(struct login *login, struct error *err)
-{
-	if (find_profile(login->session, &login->name, &login->config, err) != 0 ||
-		read_endpoint(login, err) != 0 || find_ca(login, err) != 0)
-		return -1;
-	if (read_token(login, err) != 0)
-		return -1;
-	return prove(login, err) == 0 ? store(login, err) : -1;
-}
-
-int command_login(struct session *session, struct error *err)
-{
-	struct login login = {.session = session};
-	buffer_init(&login.ca, PEM_MAX_BYTES);
-	buffer_init(&login.token, TOKEN_MAX_BYTES);
-	const int result = log_in(&login, err);
-	if (result == 0)
-		say(&login);
-	if (login.token.data != NULL)
-		explicit_bzero(login.token.data, login.token.len);
-	buffer_release(&login.token);
-	buffer_release(&login.ca);
-	free(login.ca_path);
-	free(login.account);
-	free(login.endpoint);
-	free(login.config);
-	return result;
-}
-
 /* The CA that login stored goes too; another one is the user's own. */
 static void remove_ca(struct session *session, const char *config, const char *name)
 {
@@ -337,30 +385,4 @@ static void remove_ca(struct session *session, const char *config, const char *n
 	char *const path = make_ca_path(&place, "");
 	(void)session->files->unlink(session->files, path);
 	free(path);
-}
-
-int command_logout(struct session *session, struct error *err)
-{
-	const char *name;
-	char *config = NULL;
-	int result = find_profile(session, &name, &config, err);
-	if (result == 0)
-		result = profile_remove(session->files, config, name, err);
-	if (result == 0)
-		result = error_set(err, ERROR_NOT_FOUND,
-			"there is nothing to log out of: %s has no profile %s", config,
-			name != NULL ? name : "default");
-	if (result > 0) {
-		struct output_line line;
-		remove_ca(session, config, name);
-		output_line_begin(&line, &session->output, "logged_out");
-		json_writer_text(
-			&line.writer, "profile", span_text(name != NULL ? name : "default"));
-		output_line_end(&line);
-		output_say(&session->output,
-			"logged out: %s holds no token of the profile %s any more; the server still takes it until the key is revoked",
-			config, name != NULL ? name : "default");
-	}
-	free(config);
-	return result > 0 ? 0 : -1;
 }

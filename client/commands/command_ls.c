@@ -16,85 +16,41 @@ struct ls {
 	uint64_t left; /* entries that --limit still allows */
 };
 
-/* A key may hold anything, also what would drive a terminal: control bytes are shown as '?'
- * there. */
-static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
-{
-	const bool terminal = isatty(STDOUT_FILENO);
-	size_t len = 0;
-	for (; len < name.len && len < NAME_SHOWN_MAX_BYTES; len++)
-		out[len] = terminal && (name.data[len] < ' ' || name.data[len] == 0x7f)
-			? '?'
-			: (char)name.data[len];
-	out[len] = '\0';
-}
-
-static void say_object(struct ls *ls, const struct listing_entry *entry)
-{
-	struct output *const output = &ls->session->output;
-	char name[NAME_SHOWN_MAX_BYTES + 1];
-	struct output_line line;
-	output_line_begin(&line, output, NULL);
-	json_writer_text(&line.writer, "bucket", ls->bucket);
-	json_writer_text(&line.writer, entry->is_prefix ? "prefix" : "key", entry->name);
-	if (!entry->is_prefix) {
-		json_writer_u64(&line.writer, "bytes", entry->size);
-		json_writer_text(&line.writer, "modified", entry->modified);
-		json_writer_text(&line.writer, "etag", entry->etag);
-	}
-	output_line_end(&line);
-	show_name(entry->name, name);
-	if (entry->is_prefix)
-		output_say(output, "%14s  %24s  %s", "", "", name);
-	else
-		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size,
-			(int)entry->modified.len, (const char *)entry->modified.data, name);
-}
-
+static int one_page(
+	struct ls *ls, struct span prefix, struct buffer *token, bool *out_more, struct error *err);
+static int say_entry(struct ls *ls, const struct listing_entry *entry, struct error *err);
+static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct error *err);
 static void say_totals(
-	struct ls *ls, const struct listing_entry *entry, const struct hub_totals *totals)
-{
-	char name[NAME_SHOWN_MAX_BYTES + 1];
-	char size[OUTPUT_SIZE_BYTES];
-	output_format_size(totals->bytes, size);
-	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
-		(int)entry->modified.len, (const char *)entry->modified.data, totals->files,
-		totals->files == 1 ? " " : "s", size, name);
-}
+	struct ls *ls, const struct listing_entry *entry, const struct hub_totals *totals);
+static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1]);
+static void say_object(struct ls *ls, const struct listing_entry *entry);
 
-static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct error *err)
+int command_ls(struct session *session, struct error *err)
 {
-	char name[NAME_SHOWN_MAX_BYTES + 1];
-	struct hub_totals totals;
-	struct output_line line;
-	const bool is_long = ls->session->options->is_long;
-	if (is_long && remote_hub_totals(ls->remote, entry->name, &totals, err) != 0)
+	const struct options *const options = session->options;
+	struct ls ls = {.session = session,
+		.left = options->limit.given ? options->limit.value : UINT64_MAX};
+	struct object_name name = {0};
+	if (options->argument_count > 0 && options->is_long)
+		return session_usage(session, err,
+			"--long is for the list of buckets; objects are listed with their sizes as it is");
+	if (options->argument_count > 0 &&
+		session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;
-	output_line_begin(&line, &ls->session->output, NULL);
-	json_writer_text(&line.writer, "bucket", entry->name);
-	json_writer_text(&line.writer, "created", entry->modified);
-	if (is_long) {
-		json_writer_u64(&line.writer, "objects", totals.files);
-		json_writer_u64(&line.writer, "bytes", totals.bytes);
-	}
-	output_line_end(&line);
-	if (is_long) {
-		say_totals(ls, entry, &totals);
-		return 0;
-	}
-	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %s", (int)entry->modified.len,
-		(const char *)entry->modified.data, name);
-	return 0;
-}
-
-static int say_entry(struct ls *ls, const struct listing_entry *entry, struct error *err)
-{
-	if (ls->bucket.len == 0)
-		return say_bucket(ls, entry, err);
-	say_object(ls, entry);
-	return 0;
+	ls.bucket = name.bucket;
+	ls.remote = session_connect(session, err);
+	if (ls.remote == NULL)
+		return -1;
+	struct buffer token;
+	buffer_init(&token, 16 * 1024);
+	int result;
+	bool more;
+	do
+		result = one_page(&ls, name.key, &token, &more, err);
+	while (result == 0 && more);
+	buffer_release(&token);
+	remote_free(ls.remote);
+	return result;
 }
 
 /* Fetches one page, says it, and moves `token` (a buffer that outlives the page) on. False in
@@ -129,30 +85,83 @@ static int one_page(
 	return result;
 }
 
-int command_ls(struct session *session, struct error *err)
+static int say_entry(struct ls *ls, const struct listing_entry *entry, struct error *err)
 {
-	const struct options *const options = session->options;
-	struct ls ls = {.session = session,
-		.left = options->limit.given ? options->limit.value : UINT64_MAX};
-	struct object_name name = {0};
-	if (options->argument_count > 0 && options->is_long)
-		return session_usage(session, err,
-			"--long is for the list of buckets; objects are listed with their sizes as it is");
-	if (options->argument_count > 0 &&
-		session_object_name(session, options->arguments[0], &name, err) != 0)
+	if (ls->bucket.len == 0)
+		return say_bucket(ls, entry, err);
+	say_object(ls, entry);
+	return 0;
+}
+
+static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct error *err)
+{
+	char name[NAME_SHOWN_MAX_BYTES + 1];
+	struct hub_totals totals;
+	struct output_line line;
+	const bool is_long = ls->session->options->is_long;
+	if (is_long && remote_hub_totals(ls->remote, entry->name, &totals, err) != 0)
 		return -1;
-	ls.bucket = name.bucket;
-	ls.remote = session_connect(session, err);
-	if (ls.remote == NULL)
-		return -1;
-	struct buffer token;
-	buffer_init(&token, 16 * 1024);
-	int result;
-	bool more;
-	do
-		result = one_page(&ls, name.key, &token, &more, err);
-	while (result == 0 && more);
-	buffer_release(&token);
-	remote_free(ls.remote);
-	return result;
+	output_line_begin(&line, &ls->session->output, NULL);
+	json_writer_text(&line.writer, "bucket", entry->name);
+	json_writer_text(&line.writer, "created", entry->modified);
+	if (is_long) {
+		json_writer_u64(&line.writer, "objects", totals.files);
+		json_writer_u64(&line.writer, "bytes", totals.bytes);
+	}
+	output_line_end(&line);
+	if (is_long) {
+		say_totals(ls, entry, &totals);
+		return 0;
+	}
+	show_name(entry->name, name);
+	output_say(&ls->session->output, "%24.*s  %s", (int)entry->modified.len,
+		(const char *)entry->modified.data, name);
+	return 0;
+}
+
+static void say_totals(
+	struct ls *ls, const struct listing_entry *entry, const struct hub_totals *totals)
+{
+	char name[NAME_SHOWN_MAX_BYTES + 1];
+	char size[OUTPUT_SIZE_BYTES];
+	output_format_size(totals->bytes, size);
+	show_name(entry->name, name);
+	output_say(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
+		(int)entry->modified.len, (const char *)entry->modified.data, totals->files,
+		totals->files == 1 ? " " : "s", size, name);
+}
+
+/* A key may hold anything, also what would drive a terminal: control bytes are shown as '?'
+ * there. */
+static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
+{
+	const bool terminal = isatty(STDOUT_FILENO);
+	size_t len = 0;
+	for (; len < name.len && len < NAME_SHOWN_MAX_BYTES; len++)
+		out[len] = terminal && (name.data[len] < ' ' || name.data[len] == 0x7f)
+			? '?'
+			: (char)name.data[len];
+	out[len] = '\0';
+}
+
+static void say_object(struct ls *ls, const struct listing_entry *entry)
+{
+	struct output *const output = &ls->session->output;
+	char name[NAME_SHOWN_MAX_BYTES + 1];
+	struct output_line line;
+	output_line_begin(&line, output, NULL);
+	json_writer_text(&line.writer, "bucket", ls->bucket);
+	json_writer_text(&line.writer, entry->is_prefix ? "prefix" : "key", entry->name);
+	if (!entry->is_prefix) {
+		json_writer_u64(&line.writer, "bytes", entry->size);
+		json_writer_text(&line.writer, "modified", entry->modified);
+		json_writer_text(&line.writer, "etag", entry->etag);
+	}
+	output_line_end(&line);
+	show_name(entry->name, name);
+	if (entry->is_prefix)
+		output_say(output, "%14s  %24s  %s", "", "", name);
+	else
+		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size,
+			(int)entry->modified.len, (const char *)entry->modified.data, name);
 }

@@ -16,17 +16,40 @@ struct pins {
 	struct run_name run;
 };
 
-static void say_pin(struct session *session, const struct pin_message *pin)
+static int list(struct pins *pins, struct error *err);
+static void say_pin(struct session *session, const struct pin_message *pin);
+static int add(struct pins *pins, struct error *err);
+static int rm(struct pins *pins, struct error *err);
+
+static const struct {
+	const char *word; /* NULL: none is given */
+	size_t arguments;
+	int (*run)(struct pins *pins, struct error *err);
+} WORDS[] = {{NULL, 1, list}, {"add", 4, add}, {"rm", 3, rm}};
+
+int command_pins(struct session *session, struct error *err)
 {
-	char created[CLOCK_TEXT_BYTES];
-	char expires[CLOCK_TEXT_BYTES + 8] = "";
-	clock_format_iso(pin->created_ms, created);
-	if (pin->expires_ms != 0) {
-		memcpy(expires, "until ", sizeof "until ");
-		clock_format_iso(pin->expires_ms, expires + strlen(expires));
+	const struct options *const options = session->options;
+	const char *const word = options->argument_count > 1 ? options->arguments[1] : NULL;
+	struct pins pins = {.session = session};
+	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+		const bool same = word == NULL
+			? WORDS[i].word == NULL
+			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
+		if (!same || options->argument_count != WORDS[i].arguments)
+			continue;
+		if (run_name_init(&pins.run, options->arguments[0], err) != 0) {
+			session->usage = true;
+			return -1;
+		}
+		pins.remote = session_connect(session, err);
+		const int result = pins.remote == NULL ? -1 : WORDS[i].run(&pins, err);
+		remote_free(pins.remote);
+		run_name_release(&pins.run);
+		return result;
 	}
-	output_say(&session->output, "%-32.*s  step %-8" PRIu64 "  %s  %s", (int)pin->name.len,
-		(const char *)pin->name.data, pin->step, created, expires);
+	return session_usage(session, err,
+		"pins BUCKET/RUN lists; `pins BUCKET/RUN add NAME STEP` and `pins BUCKET/RUN rm NAME` change");
 }
 
 static int list(struct pins *pins, struct error *err)
@@ -56,6 +79,19 @@ static int list(struct pins *pins, struct error *err)
 	arena_free(arena);
 	free(target);
 	return result;
+}
+
+static void say_pin(struct session *session, const struct pin_message *pin)
+{
+	char created[CLOCK_TEXT_BYTES];
+	char expires[CLOCK_TEXT_BYTES + 8] = "";
+	clock_format_iso(pin->created_ms, created);
+	if (pin->expires_ms != 0) {
+		memcpy(expires, "until ", sizeof "until ");
+		clock_format_iso(pin->expires_ms, expires + strlen(expires));
+	}
+	output_say(&session->output, "%-32.*s  step %-8" PRIu64 "  %s  %s", (int)pin->name.len,
+		(const char *)pin->name.data, pin->step, created, expires);
 }
 
 static int add(struct pins *pins, struct error *err)
@@ -105,35 +141,4 @@ static int rm(struct pins *pins, struct error *err)
 	output_line_end(&line);
 	output_say(&pins->session->output, "%s is no pin any more", name);
 	return 0;
-}
-
-static const struct {
-	const char *word; /* NULL: none is given */
-	size_t arguments;
-	int (*run)(struct pins *pins, struct error *err);
-} WORDS[] = {{NULL, 1, list}, {"add", 4, add}, {"rm", 3, rm}};
-
-int command_pins(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	const char *const word = options->argument_count > 1 ? options->arguments[1] : NULL;
-	struct pins pins = {.session = session};
-	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
-		const bool same = word == NULL
-			? WORDS[i].word == NULL
-			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
-		if (!same || options->argument_count != WORDS[i].arguments)
-			continue;
-		if (run_name_init(&pins.run, options->arguments[0], err) != 0) {
-			session->usage = true;
-			return -1;
-		}
-		pins.remote = session_connect(session, err);
-		const int result = pins.remote == NULL ? -1 : WORDS[i].run(&pins, err);
-		remote_free(pins.remote);
-		run_name_release(&pins.run);
-		return result;
-	}
-	return session_usage(session, err,
-		"pins BUCKET/RUN lists; `pins BUCKET/RUN add NAME STEP` and `pins BUCKET/RUN rm NAME` change");
 }

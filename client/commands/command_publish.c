@@ -10,29 +10,56 @@
 
 enum { METADATA_MAX_BYTES = 64 * 1024, RANKS_WAIT_S = 3600 };
 
-static void print_metadata(const struct options *options, struct buffer *out)
+static int check_watch(struct session *session, struct error *err);
+static int make_order(struct session *session, struct publish_order *order, struct error *err);
+static int check_metadata(struct session *session, struct error *err);
+static void print_metadata(const struct options *options, struct buffer *out);
+static int publish(struct session *session, const struct publish_order *order, struct error *err);
+static int publish_one(
+	struct session *session, const struct publish_order *order, struct error *err);
+static int publish_order(struct session *session, const struct publish_order *order,
+	struct publish_outcome *outcome, struct error *err);
+static int explain_schema(const struct session *session, struct error *err);
+static void say_published(struct session *session, const struct publish_order *order,
+	const struct publish_outcome *outcome, int64_t total_ms);
+
+int command_publish(struct session *session, struct error *err)
 {
-	struct json_writer writer;
-	json_writer_init(&writer, out);
-	json_writer_object(&writer, NULL);
-	for (size_t i = 0; i < options->metadata.count; i++) {
-		const char *const equals = strchr(options->metadata.items[i], '=');
-		char name[256];
-		const size_t len = (size_t)(equals - options->metadata.items[i]);
-		if (len >= sizeof name)
-			continue; /* refused before */
-		memcpy(name, options->metadata.items[i], len);
-		name[len] = '\0';
-		json_writer_text(&writer, name, span_text(equals + 1));
+	struct publish_order order;
+	if (check_watch(session, err) != 0 || make_order(session, &order, err) != 0)
+		return -1;
+	struct buffer metadata;
+	buffer_init(&metadata, METADATA_MAX_BYTES);
+	if (session->options->metadata.count > 0) {
+		print_metadata(session->options, &metadata);
+		order.metadata = buffer_span(&metadata);
 	}
-	json_writer_end(&writer, '}');
+	int result = buffer_check(&metadata, "--metadata", err);
+	if (result == 0)
+		result = publish(session, &order, err);
+	buffer_release(&metadata);
+	return result;
 }
 
-static int check_metadata(struct session *session, struct error *err)
+static int check_watch(struct session *session, struct error *err)
 {
-	for (size_t i = 0; i < session->options->metadata.count; i++)
-		if (strcspn(session->options->metadata.items[i], "=") > 255)
-			return session_usage(session, err, "a --metadata key is over 255 bytes");
+	const struct options *const options = session->options;
+	if (options->watch_folder == NULL && options->argument_count == 0)
+		return session_usage(
+			session, err, "say what to publish: a CHECKPOINT, or --watch FOLDER");
+	if (options->watch_folder == NULL)
+		return options->marker == NULL
+			? 0
+			: session_usage(session, err, "--marker goes with --watch");
+	if (options->argument_count > 0)
+		return session_usage(session, err, "--watch FOLDER takes no CHECKPOINT beside it");
+	if (options->step.given || options->label != NULL || options->rank != NULL)
+		return session_usage(
+			session, err, "--step, --label and --rank do not go with --watch");
+	if (options->marker != NULL && strchr(options->marker, '/') != NULL)
+		return session_usage(session, err,
+			"--marker wants the name of a file in each sub-folder, not \"%s\"",
+			options->marker);
 	return 0;
 }
 
@@ -67,6 +94,94 @@ static int make_order(struct session *session, struct publish_order *order, stru
 			options->format);
 	session->usage = anchor_policy_parse(options->anchor, &order->anchor, err) != 0;
 	return session->usage ? -1 : check_metadata(session, err);
+}
+
+static int check_metadata(struct session *session, struct error *err)
+{
+	for (size_t i = 0; i < session->options->metadata.count; i++)
+		if (strcspn(session->options->metadata.items[i], "=") > 255)
+			return session_usage(session, err, "a --metadata key is over 255 bytes");
+	return 0;
+}
+
+static void print_metadata(const struct options *options, struct buffer *out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	for (size_t i = 0; i < options->metadata.count; i++) {
+		const char *const equals = strchr(options->metadata.items[i], '=');
+		char name[256];
+		const size_t len = (size_t)(equals - options->metadata.items[i]);
+		if (len >= sizeof name)
+			continue; /* refused before */
+		memcpy(name, options->metadata.items[i], len);
+		name[len] = '\0';
+		json_writer_text(&writer, name, span_text(equals + 1));
+	}
+	json_writer_end(&writer, '}');
+}
+
+/* One checkpoint, or those that appear. */
+static int publish(struct session *session, const struct publish_order *order, struct error *err)
+{
+	const struct options *const options = session->options;
+	const struct publish_watch_params params = {
+		.folder = options->watch_folder,
+		.marker = options->marker != NULL ? options->marker : "STABLE",
+		.run = options->run,
+		.order = *order,
+		.publish = publish_one,
+	};
+	return params.folder == NULL ? publish_one(session, order, err)
+				     : publish_watch(session, &params, err);
+}
+
+static int publish_one(
+	struct session *session, const struct publish_order *order, struct error *err)
+{
+	const int64_t started = clock_monotonic_ms();
+	struct publish_outcome outcome;
+	if (publish_order(session, order, &outcome, err) != 0)
+		return explain_schema(session, err);
+	say_published(session, order, &outcome, clock_monotonic_ms() - started);
+	return 0;
+}
+
+/* Alone, or as one of many ranks. */
+static int publish_order(struct session *session, const struct publish_order *order,
+	struct publish_outcome *outcome, struct error *err)
+{
+	const struct options *const options = session->options;
+	struct rank_order rank = {
+		.has_epoch = options->epoch.given,
+		.epoch = options->epoch.value,
+		.wait_s = options->wait.given ? options->wait.value : RANKS_WAIT_S,
+	};
+	if (options->rank == NULL) {
+		if (options->epoch.given || options->wait.given)
+			return session_usage(session, err, "--epoch and --wait go with --rank");
+		return publisher_run(session, options->run, order, outcome, err);
+	}
+	if (!subset_parse_rank(options->rank, &rank.rank, &rank.ranks))
+		return session_usage(session, err, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"",
+			options->rank);
+	if (order->format != DELTA_ULP_CLASS || order->anchor.when == ANCHOR_EVERY)
+		return session_usage(session, err,
+			"with --rank the format is ulp-class, and --anchor is auto, always or never");
+	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
+}
+
+/* No anchor helps: a run's tensors are those of its first step for good, for its workers' engines
+ * have laid them out. */
+static int explain_schema(const struct session *session, struct error *err)
+{
+	if (err->kind != ERROR_SCHEMA_MISMATCH)
+		return -1;
+	return error_set(err, ERROR_SCHEMA_MISMATCH,
+		"%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
+		"checkpoint to a run of its own (--run BUCKET/OTHER)",
+		err->text, session->options->run);
 }
 
 static void say_published(struct session *session, const struct publish_order *order,
@@ -107,106 +222,4 @@ static void say_published(struct session *session, const struct publish_order *o
 				? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ")
 				: "",
 			outcome->anchor_bytes > 0 ? anchor : "", (double)total_ms / 1000);
-}
-
-/* Alone, or as one of many ranks. */
-static int publish_order(struct session *session, const struct publish_order *order,
-	struct publish_outcome *outcome, struct error *err)
-{
-	const struct options *const options = session->options;
-	struct rank_order rank = {
-		.has_epoch = options->epoch.given,
-		.epoch = options->epoch.value,
-		.wait_s = options->wait.given ? options->wait.value : RANKS_WAIT_S,
-	};
-	if (options->rank == NULL) {
-		if (options->epoch.given || options->wait.given)
-			return session_usage(session, err, "--epoch and --wait go with --rank");
-		return publisher_run(session, options->run, order, outcome, err);
-	}
-	if (!subset_parse_rank(options->rank, &rank.rank, &rank.ranks))
-		return session_usage(session, err, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"",
-			options->rank);
-	if (order->format != DELTA_ULP_CLASS || order->anchor.when == ANCHOR_EVERY)
-		return session_usage(session, err,
-			"with --rank the format is ulp-class, and --anchor is auto, always or never");
-	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
-}
-
-/* No anchor helps: a run's tensors are those of its first step for good, for its workers' engines
- * have laid them out. */
-static int explain_schema(const struct session *session, struct error *err)
-{
-	if (err->kind != ERROR_SCHEMA_MISMATCH)
-		return -1;
-	return error_set(err, ERROR_SCHEMA_MISMATCH,
-		"%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
-		"checkpoint to a run of its own (--run BUCKET/OTHER)",
-		err->text, session->options->run);
-}
-
-static int publish_one(
-	struct session *session, const struct publish_order *order, struct error *err)
-{
-	const int64_t started = clock_monotonic_ms();
-	struct publish_outcome outcome;
-	if (publish_order(session, order, &outcome, err) != 0)
-		return explain_schema(session, err);
-	say_published(session, order, &outcome, clock_monotonic_ms() - started);
-	return 0;
-}
-
-static int check_watch(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	if (options->watch_folder == NULL && options->argument_count == 0)
-		return session_usage(
-			session, err, "say what to publish: a CHECKPOINT, or --watch FOLDER");
-	if (options->watch_folder == NULL)
-		return options->marker == NULL
-			? 0
-			: session_usage(session, err, "--marker goes with --watch");
-	if (options->argument_count > 0)
-		return session_usage(session, err, "--watch FOLDER takes no CHECKPOINT beside it");
-	if (options->step.given || options->label != NULL || options->rank != NULL)
-		return session_usage(
-			session, err, "--step, --label and --rank do not go with --watch");
-	if (options->marker != NULL && strchr(options->marker, '/') != NULL)
-		return session_usage(session, err,
-			"--marker wants the name of a file in each sub-folder, not \"%s\"",
-			options->marker);
-	return 0;
-}
-
-/* One checkpoint, or those that appear. */
-static int publish(struct session *session, const struct publish_order *order, struct error *err)
-{
-	const struct options *const options = session->options;
-	const struct publish_watch_params params = {
-		.folder = options->watch_folder,
-		.marker = options->marker != NULL ? options->marker : "STABLE",
-		.run = options->run,
-		.order = *order,
-		.publish = publish_one,
-	};
-	return params.folder == NULL ? publish_one(session, order, err)
-				     : publish_watch(session, &params, err);
-}
-
-int command_publish(struct session *session, struct error *err)
-{
-	struct publish_order order;
-	if (check_watch(session, err) != 0 || make_order(session, &order, err) != 0)
-		return -1;
-	struct buffer metadata;
-	buffer_init(&metadata, METADATA_MAX_BYTES);
-	if (session->options->metadata.count > 0) {
-		print_metadata(session->options, &metadata);
-		order.metadata = buffer_span(&metadata);
-	}
-	int result = buffer_check(&metadata, "--metadata", err);
-	if (result == 0)
-		result = publish(session, &order, err);
-	buffer_release(&metadata);
-	return result;
 }

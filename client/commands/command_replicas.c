@@ -11,47 +11,56 @@
 
 enum { AGE_BYTES = 24 };
 
-static void format_age(int64_t ms, char out[AGE_BYTES])
+static int show(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err);
+static int show_page(struct session *session, struct remote *remote, const char *target,
+	struct buffer *after, bool *out_more, struct error *err);
+static void say_replica(struct session *session, const struct replica_message *replica);
+static void format_age(int64_t ms, char out[AGE_BYTES]);
+static void say_summary(struct session *session, const struct replica_list_message *list);
+
+int command_replicas(struct session *session, struct error *err)
 {
-	const int64_t seconds = ms < 0 ? 0 : ms / 1000;
-	if (seconds < 120)
-		snprintf(out, AGE_BYTES, "%" PRId64 " s", seconds);
-	else if (seconds < 2 * 3600)
-		snprintf(out, AGE_BYTES, "%" PRId64 " min", seconds / 60);
-	else
-		snprintf(out, AGE_BYTES, "%" PRId64 " h", seconds / 3600);
+	struct run_name run;
+	if (run_name_init(&run, session->options->arguments[0], err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL ? -1 : show(session, remote, &run, err);
+	while (result == 0 && session->options->watch.given && !session->output.failed &&
+		interrupt_sleep(
+			session->interrupt, (int64_t)session->options->watch.value * 1000)) {
+		output_say(&session->output, "%s", "");
+		result = show(session, remote, &run, err);
+	}
+	remote_free(remote);
+	run_name_release(&run);
+	return result;
 }
 
-static void say_replica(struct session *session, const struct replica_message *replica)
+static int show(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err)
 {
-	char age[AGE_BYTES];
-	char step[24] = "-";
-	char behind[48] = "";
-	format_age(clock_wall_ms() - replica->updated_ms, age);
-	if (replica->has_step)
-		snprintf(step, sizeof step, "%" PRIu64, replica->step);
-	if (replica->has_staleness)
-		snprintf(behind, sizeof behind, "%" PRIu64 " (%" PRIu64 " s)",
-			replica->behind_steps, replica->behind_s);
-	output_say(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s",
-		(int)replica->id.len, (const char *)replica->id.data,
-		replica->expired ? "expired" : replica_state_name(replica->state), step, behind,
-		age, (int)replica->tensors.len, (const char *)replica->tensors.data,
-		replica->tensors.len > 0 && replica->error.len > 0 ? ": " : "",
-		(int)replica->error.len, (const char *)replica->error.data);
-}
-
-static void say_summary(struct session *session, const struct replica_list_message *list)
-{
-	char head[32] = "no step yet";
-	if (list->has_head)
-		snprintf(head, sizeof head, "head is step %" PRIu64, list->head);
-	output_say(&session->output,
-		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
-		", error %" PRIu64 ", expired %" PRIu64,
-		head, list->states[REPLICA_READY], list->states[REPLICA_IDLE],
-		list->states[REPLICA_FETCHING], list->states[REPLICA_STAGING],
-		list->states[REPLICA_ERROR], list->expired);
+	struct buffer after;
+	bool more = true;
+	int result = 0;
+	buffer_init(&after, REPLICA_ID_MAX_BYTES);
+	output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state", "step",
+		"behind", "heard of");
+	while (result == 0 && more && !session->output.failed) {
+		struct buffer below;
+		buffer_init(&below, 1024); /* ids hold nothing that a query must escape */
+		buffer_format(&below, "replicas?limit=%d", REPLICA_LIST_MAX);
+		if (buffer_span(&after).len > 0)
+			buffer_format(&below, "&after=%s", buffer_text(&after));
+		char *const target = remote_json_target(run, buffer_text(&below), NULL);
+		result = show_page(session, remote, target, &after, &more, err);
+		free(target);
+		buffer_release(&below);
+	}
+	buffer_release(&after);
+	return result;
 }
 
 /* One page; moves `after` on. The JSON lines are the server's own entries. */
@@ -89,46 +98,45 @@ static int show_page(struct session *session, struct remote *remote, const char 
 	return result;
 }
 
-static int show(struct session *session, struct remote *remote, const struct run_name *run,
-	struct error *err)
+static void say_replica(struct session *session, const struct replica_message *replica)
 {
-	struct buffer after;
-	bool more = true;
-	int result = 0;
-	buffer_init(&after, REPLICA_ID_MAX_BYTES);
-	output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state", "step",
-		"behind", "heard of");
-	while (result == 0 && more && !session->output.failed) {
-		struct buffer below;
-		buffer_init(&below, 1024); /* ids hold nothing that a query must escape */
-		buffer_format(&below, "replicas?limit=%d", REPLICA_LIST_MAX);
-		if (buffer_span(&after).len > 0)
-			buffer_format(&below, "&after=%s", buffer_text(&after));
-		char *const target = remote_json_target(run, buffer_text(&below), NULL);
-		result = show_page(session, remote, target, &after, &more, err);
-		free(target);
-		buffer_release(&below);
-	}
-	buffer_release(&after);
-	return result;
+	char age[AGE_BYTES];
+	char step[24] = "-";
+	char behind[48] = "";
+	format_age(clock_wall_ms() - replica->updated_ms, age);
+	if (replica->has_step)
+		snprintf(step, sizeof step, "%" PRIu64, replica->step);
+	if (replica->has_staleness)
+		snprintf(behind, sizeof behind, "%" PRIu64 " (%" PRIu64 " s)",
+			replica->behind_steps, replica->behind_s);
+	output_say(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s",
+		(int)replica->id.len, (const char *)replica->id.data,
+		replica->expired ? "expired" : replica_state_name(replica->state), step, behind,
+		age, (int)replica->tensors.len, (const char *)replica->tensors.data,
+		replica->tensors.len > 0 && replica->error.len > 0 ? ": " : "",
+		(int)replica->error.len, (const char *)replica->error.data);
 }
 
-int command_replicas(struct session *session, struct error *err)
+static void format_age(int64_t ms, char out[AGE_BYTES])
 {
-	struct run_name run;
-	if (run_name_init(&run, session->options->arguments[0], err) != 0) {
-		session->usage = true;
-		return -1;
-	}
-	struct remote *const remote = session_connect(session, err);
-	int result = remote == NULL ? -1 : show(session, remote, &run, err);
-	while (result == 0 && session->options->watch.given && !session->output.failed &&
-		interrupt_sleep(
-			session->interrupt, (int64_t)session->options->watch.value * 1000)) {
-		output_say(&session->output, "%s", "");
-		result = show(session, remote, &run, err);
-	}
-	remote_free(remote);
-	run_name_release(&run);
-	return result;
+	const int64_t seconds = ms < 0 ? 0 : ms / 1000;
+	if (seconds < 120)
+		snprintf(out, AGE_BYTES, "%" PRId64 " s", seconds);
+	else if (seconds < 2 * 3600)
+		snprintf(out, AGE_BYTES, "%" PRId64 " min", seconds / 60);
+	else
+		snprintf(out, AGE_BYTES, "%" PRId64 " h", seconds / 3600);
+}
+
+static void say_summary(struct session *session, const struct replica_list_message *list)
+{
+	char head[32] = "no step yet";
+	if (list->has_head)
+		snprintf(head, sizeof head, "head is step %" PRIu64, list->head);
+	output_say(&session->output,
+		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
+		", error %" PRIu64 ", expired %" PRIu64,
+		head, list->states[REPLICA_READY], list->states[REPLICA_IDLE],
+		list->states[REPLICA_FETCHING], list->states[REPLICA_STAGING],
+		list->states[REPLICA_ERROR], list->expired);
 }

@@ -21,6 +21,157 @@ struct rm {
 	struct error refusal; /* the first */
 };
 
+static int check_names(struct rm *rm, struct error *err);
+static int check_name(struct rm *rm, const char *text, struct object_name *name, struct error *err);
+static int remove_argument(struct rm *rm, const char *text, struct error *err);
+static int remove_tree(struct rm *rm, struct span key, struct error *err);
+static int remove_key(struct rm *rm, struct span key, struct error *err);
+static int is_there(const struct rm *rm, struct span key, struct error *err);
+static int is_listed(const struct rm *rm, struct span key, struct error *err);
+static int list_page(const struct rm *rm, struct span prefix, struct span token,
+	struct arena *arena, struct listing *out, struct error *err);
+static int remove_keys(struct rm *rm, const struct span *keys, size_t count, struct error *err);
+static void removed(void *owner, size_t number);
+static void say(struct rm *rm, size_t number);
+static void refused(void *owner, size_t number, const struct error *why);
+static int remove_below(struct rm *rm, struct span prefix, struct error *err);
+static int remove_page(struct rm *rm, const struct listing *page, struct error *err);
+static int judge(const struct rm *rm, const char *text, struct error *err);
+
+/* All arguments are gone through; one that fails makes it a failure in the end. */
+int command_rm(struct session *session, struct error *err)
+{
+	const struct options *const options = session->options;
+	struct rm rm = {.session = session};
+	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
+	if (check_names(&rm, err) != 0)
+		return -1;
+	rm.remote = session_connect(session, err);
+	int result = rm.remote == NULL ? -1 : 0;
+	for (size_t i = 0; i < options->argument_count && result == 0; i++) {
+		struct error failure = {0};
+		if (remove_argument(&rm, options->arguments[i], &failure) != 0)
+			result = refusals_add(&refusals, &failure, err);
+	}
+	remote_free(rm.remote);
+	return result == 0 ? refusals_end(&refusals, err) : -1;
+}
+
+static int check_names(struct rm *rm, struct error *err)
+{
+	struct object_name name;
+	for (size_t i = 0; i < rm->session->options->argument_count; i++)
+		if (check_name(rm, rm->session->options->arguments[i], &name, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int check_name(struct rm *rm, const char *text, struct object_name *name, struct error *err)
+{
+	const bool recursive = rm->session->options->recursive;
+	if (session_object_name(rm->session, text, name, err) != 0)
+		return -1;
+	if (name->key.len == 0 && !recursive)
+		return session_usage(rm->session, err, "say which object: BUCKET/KEY");
+	if (name->key.len == 0 && text[strlen(text) - 1] != '/')
+		return session_usage(rm->session, err,
+			"say which prefix: BUCKET/PREFIX. `deltabucket rm -r %s/` removes all objects of the "
+			"bucket, `deltabucket rb --force %s` the bucket too",
+			text, text);
+	return 0;
+}
+
+static int remove_argument(struct rm *rm, const char *text, struct error *err)
+{
+	struct object_name name;
+	if (check_name(rm, text, &name, err) != 0)
+		return -1;
+	rm->bucket = name.bucket;
+	rm->found = 0;
+	rm->refused = 0;
+	if ((rm->session->options->recursive ? remove_tree(rm, name.key, err)
+					     : remove_key(rm, name.key, err)) != 0)
+		return error_wrap(err, "removing %s", text);
+	return judge(rm, text, err);
+}
+
+/* PREFIX is a folder, never the beginning of other names; an object of its name goes too. */
+static int remove_tree(struct rm *rm, struct span key, struct error *err)
+{
+	struct buffer prefix;
+	const bool is_folder = key.len == 0 || key.data[key.len - 1] == '/';
+	int result = 0;
+	buffer_init(&prefix, PREFIX_MAX_BYTES);
+	buffer_add_span(&prefix, key);
+	if (!is_folder) {
+		result = remove_key(rm, key, err);
+		buffer_add_byte(&prefix, '/');
+	}
+	if (result == 0)
+		result = remove_below(rm, buffer_span(&prefix), err);
+	buffer_release(&prefix);
+	return result;
+}
+
+static int remove_key(struct rm *rm, struct span key, struct error *err)
+{
+	const int there = is_there(rm, key, err);
+	return there == 1 ? remove_keys(rm, &key, 1, err) : there;
+}
+
+/* 1: it is there; 0: not. A token that may neither read nor list finds out by deleting. */
+static int is_there(const struct rm *rm, struct span key, struct error *err)
+{
+	struct remote_object_facts facts;
+	char *const target = remote_object_target(rm->bucket, key);
+	int result = remote_object_head(rm->remote, target, &facts, err) == 0 ? 1 : -1;
+	free(target);
+	if (result < 0 && err->kind == ERROR_DENIED)
+		result = is_listed(rm, key, err);
+	if (result < 0 && err->kind == ERROR_DENIED)
+		return 1;
+	return result < 0 && err->kind == ERROR_NO_KEY ? 0 : result;
+}
+
+/* The key itself comes first among those that begin with it. */
+static int is_listed(const struct rm *rm, struct span key, struct error *err)
+{
+	struct listing page = {0};
+	struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
+	int result = list_page(rm, key, (struct span){0}, arena, &page, err);
+	if (result == 0)
+		result = page.count > 0 && span_equal(page.entries[0].name, key);
+	arena_free(arena);
+	return result;
+}
+
+static int list_page(const struct rm *rm, struct span prefix, struct span token,
+	struct arena *arena, struct listing *out, struct error *err)
+{
+	const struct remote_object_page wanted = {
+		.bucket = rm->bucket, .prefix = prefix, .token = token};
+	return remote_object_list(rm->remote, &wanted, arena, out, err);
+}
+
+static int remove_keys(struct rm *rm, const struct span *keys, size_t count, struct error *err)
+{
+	const struct removal removal = {
+		.remote = rm->remote,
+		.bucket = rm->bucket,
+		.is_dry = rm->session->options->dry_run,
+		.removed = removed,
+		.refused = refused,
+		.owner = rm,
+	};
+	rm->keys = keys;
+	return removal_run(&removal, keys, count, err);
+}
+
+static void removed(void *owner, size_t number)
+{
+	say(owner, number);
+}
+
 static void say(struct rm *rm, size_t number)
 {
 	const struct span key = rm->keys[number];
@@ -34,11 +185,6 @@ static void say(struct rm *rm, size_t number)
 	output_line_end(&line);
 	output_say(output, "%s %.*s/%.*s", dry ? "would remove" : "removed", (int)rm->bucket.len,
 		(const char *)rm->bucket.data, (int)key.len, (const char *)key.data);
-}
-
-static void removed(void *owner, size_t number)
-{
-	say(owner, number);
 }
 
 static void refused(void *owner, size_t number, const struct error *why)
@@ -60,70 +206,6 @@ static void refused(void *owner, size_t number, const struct error *why)
 			rm->session->options->dry_run ? "would keep" : "kept", (int)rm->bucket.len,
 			(const char *)rm->bucket.data, (int)key.len, (const char *)key.data,
 			why->text);
-}
-
-static int remove_keys(struct rm *rm, const struct span *keys, size_t count, struct error *err)
-{
-	const struct removal removal = {
-		.remote = rm->remote,
-		.bucket = rm->bucket,
-		.is_dry = rm->session->options->dry_run,
-		.removed = removed,
-		.refused = refused,
-		.owner = rm,
-	};
-	rm->keys = keys;
-	return removal_run(&removal, keys, count, err);
-}
-
-static int list_page(const struct rm *rm, struct span prefix, struct span token,
-	struct arena *arena, struct listing *out, struct error *err)
-{
-	const struct remote_object_page wanted = {
-		.bucket = rm->bucket, .prefix = prefix, .token = token};
-	return remote_object_list(rm->remote, &wanted, arena, out, err);
-}
-
-/* The key itself comes first among those that begin with it. */
-static int is_listed(const struct rm *rm, struct span key, struct error *err)
-{
-	struct listing page = {0};
-	struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
-	int result = list_page(rm, key, (struct span){0}, arena, &page, err);
-	if (result == 0)
-		result = page.count > 0 && span_equal(page.entries[0].name, key);
-	arena_free(arena);
-	return result;
-}
-
-/* 1: it is there; 0: not. A token that may neither read nor list finds out by deleting. */
-static int is_there(const struct rm *rm, struct span key, struct error *err)
-{
-	struct remote_object_facts facts;
-	char *const target = remote_object_target(rm->bucket, key);
-	int result = remote_object_head(rm->remote, target, &facts, err) == 0 ? 1 : -1;
-	free(target);
-	if (result < 0 && err->kind == ERROR_DENIED)
-		result = is_listed(rm, key, err);
-	if (result < 0 && err->kind == ERROR_DENIED)
-		return 1;
-	return result < 0 && err->kind == ERROR_NO_KEY ? 0 : result;
-}
-
-static int remove_key(struct rm *rm, struct span key, struct error *err)
-{
-	const int there = is_there(rm, key, err);
-	return there == 1 ? remove_keys(rm, &key, 1, err) : there;
-}
-
-static int remove_page(struct rm *rm, const struct listing *page, struct error *err)
-{
-	struct span *const keys = memory_new_array(page->count + 1, sizeof *keys);
-	for (size_t i = 0; i < page->count; i++)
-		keys[i] = page->entries[i].name;
-	const int result = remove_keys(rm, keys, page->count, err);
-	free(keys);
-	return result;
 }
 
 static int remove_below(struct rm *rm, struct span prefix, struct error *err)
@@ -148,37 +230,14 @@ static int remove_below(struct rm *rm, struct span prefix, struct error *err)
 	return result;
 }
 
-/* PREFIX is a folder, never the beginning of other names; an object of its name goes too. */
-static int remove_tree(struct rm *rm, struct span key, struct error *err)
+static int remove_page(struct rm *rm, const struct listing *page, struct error *err)
 {
-	struct buffer prefix;
-	const bool is_folder = key.len == 0 || key.data[key.len - 1] == '/';
-	int result = 0;
-	buffer_init(&prefix, PREFIX_MAX_BYTES);
-	buffer_add_span(&prefix, key);
-	if (!is_folder) {
-		result = remove_key(rm, key, err);
-		buffer_add_byte(&prefix, '/');
-	}
-	if (result == 0)
-		result = remove_below(rm, buffer_span(&prefix), err);
-	buffer_release(&prefix);
+	struct span *const keys = memory_new_array(page->count + 1, sizeof *keys);
+	for (size_t i = 0; i < page->count; i++)
+		keys[i] = page->entries[i].name;
+	const int result = remove_keys(rm, keys, page->count, err);
+	free(keys);
 	return result;
-}
-
-static int check_name(struct rm *rm, const char *text, struct object_name *name, struct error *err)
-{
-	const bool recursive = rm->session->options->recursive;
-	if (session_object_name(rm->session, text, name, err) != 0)
-		return -1;
-	if (name->key.len == 0 && !recursive)
-		return session_usage(rm->session, err, "say which object: BUCKET/KEY");
-	if (name->key.len == 0 && text[strlen(text) - 1] != '/')
-		return session_usage(rm->session, err,
-			"say which prefix: BUCKET/PREFIX. `deltabucket rm -r %s/` removes all objects of the "
-			"bucket, `deltabucket rb --force %s` the bucket too",
-			text, text);
-	return 0;
 }
 
 /* What was found of the argument, and how it went. */
@@ -197,46 +256,4 @@ static int judge(const struct rm *rm, const char *text, struct error *err)
 			  text, rm->refused, rm->found,
 			  rm->session->options->dry_run ? "would stay" : "stay")
 		: error_wrap(err, "removing %s", text);
-}
-
-static int remove_argument(struct rm *rm, const char *text, struct error *err)
-{
-	struct object_name name;
-	if (check_name(rm, text, &name, err) != 0)
-		return -1;
-	rm->bucket = name.bucket;
-	rm->found = 0;
-	rm->refused = 0;
-	if ((rm->session->options->recursive ? remove_tree(rm, name.key, err)
-					     : remove_key(rm, name.key, err)) != 0)
-		return error_wrap(err, "removing %s", text);
-	return judge(rm, text, err);
-}
-
-static int check_names(struct rm *rm, struct error *err)
-{
-	struct object_name name;
-	for (size_t i = 0; i < rm->session->options->argument_count; i++)
-		if (check_name(rm, rm->session->options->arguments[i], &name, err) != 0)
-			return -1;
-	return 0;
-}
-
-/* All arguments are gone through; one that fails makes it a failure in the end. */
-int command_rm(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	struct rm rm = {.session = session};
-	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
-	if (check_names(&rm, err) != 0)
-		return -1;
-	rm.remote = session_connect(session, err);
-	int result = rm.remote == NULL ? -1 : 0;
-	for (size_t i = 0; i < options->argument_count && result == 0; i++) {
-		struct error failure = {0};
-		if (remove_argument(&rm, options->arguments[i], &failure) != 0)
-			result = refusals_add(&refusals, &failure, err);
-	}
-	remote_free(rm.remote);
-	return result == 0 ? refusals_end(&refusals, err) : -1;
 }

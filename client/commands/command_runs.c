@@ -10,6 +10,130 @@
 #include "client/remote/remote_json.h"
 #include "client/terminal/refusals.h"
 
+typedef int change_function(struct session *session, struct remote *remote,
+	const struct run_name *run, struct error *err);
+
+static int change_runs(struct session *session, struct error *err);
+static int change_run(
+	struct session *session, struct remote *remote, const char *text, struct error *err);
+static int add_run(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err);
+static void say_event(struct session *session, const char *event, const struct run_name *run);
+static int remove_run(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err);
+static int list_runs(struct session *session, const char *bucket, struct error *err);
+static int say_run(struct session *session, struct remote *remote, const struct run_message *run,
+	struct error *err);
+
+/* `ls` and `rm` are too short for the name of a bucket; one that is called `add` or `settings` is
+ * listed alone, or behind `ls`. */
+int command_runs(struct session *session, struct error *err)
+{
+	const char *const *const words = session->options->arguments;
+	const size_t count = session->options->argument_count;
+	const char *const first = count > 0 ? words[0] : "";
+	const bool is_ls = strcmp(first, "ls") == 0, is_rm = strcmp(first, "rm") == 0;
+	if (strcmp(first, "settings") == 0 && count > 1)
+		return command_settings(session, err);
+	if ((is_rm || strcmp(first, "add") == 0) && count > 1)
+		return change_runs(session, err);
+	if (count > (is_ls ? 2 : 1) || is_rm)
+		return session_usage(session, err,
+			"runs takes `[ls] [BUCKET]`, `add BUCKET/RUN...`, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN...`");
+	return list_runs(
+		session, is_ls ? (count > 1 ? words[1] : NULL) : (count > 0 ? first : NULL), err);
+}
+
+/* `add` or `rm`, as words[0] says. */
+static int change_runs(struct session *session, struct error *err)
+{
+	const struct options *const options = session->options;
+	struct refusals refusals = {
+		.output = &session->output, .total = options->argument_count - 1};
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL ? -1 : 0;
+	for (size_t i = 1; i < options->argument_count && result == 0; i++) {
+		struct error failure = {0};
+		if (change_run(session, remote, options->arguments[i], &failure) != 0)
+			result = refusals_add(&refusals, &failure, err);
+	}
+	remote_free(remote);
+	return result == 0 ? refusals_end(&refusals, err) : -1;
+}
+
+static int change_run(
+	struct session *session, struct remote *remote, const char *text, struct error *err)
+{
+	change_function *const change =
+		strcmp(session->options->arguments[0], "add") == 0 ? add_run : remove_run;
+	struct run_name run = {0};
+	int result = run_name_init(&run, text, err);
+	session->usage |= result != 0;
+	if (result == 0)
+		result = change(session, remote, &run, err);
+	run_name_release(&run);
+	return result;
+}
+
+/* Without a step, for trainers of another convention that the run's settings then name. A run that
+ * is there keeps its writer. */
+static int add_run(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err)
+{
+	const struct remote_json_request request = {.method = "POST",
+		.target = run->target,
+		.body = span_text("{\"expected_epoch\":0}")};
+	if (remote_json_send(remote, &request, NULL, err) != 0)
+		return err->kind == ERROR_PRECONDITION
+			? error_set(err, ERROR_EXISTS, "there is a run %s already", run->text)
+			: -1;
+	say_event(session, "run_added", run);
+	output_say(&session->output,
+		"added run %s, at epoch 1; `deltabucket runs settings %s` shows its settings",
+		run->text, run->text);
+	return 0;
+}
+
+static void say_event(struct session *session, const char *event, const struct run_name *run)
+{
+	struct output_line line;
+	output_line_begin(&line, &session->output, event);
+	json_writer_text(&line.writer, "run", span_text(run->text));
+	output_line_end(&line);
+}
+
+/* Its steps go with it; the objects that they were published from stay in the bucket. */
+static int remove_run(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err)
+{
+	const struct remote_json_request request = {.method = "DELETE", .target = run->target};
+	if (remote_json_send(remote, &request, NULL, err) != 0)
+		return -1;
+	say_event(session, "run_removed", run);
+	output_say(&session->output,
+		"removed run %s; its objects stay until `deltabucket rm -r %s`", run->text,
+		run->text);
+	return 0;
+}
+
+/* Of one bucket, or, where `bucket` is NULL, of all. */
+static int list_runs(struct session *session, const char *bucket, struct error *err)
+{
+	struct object_name name = {0};
+	if (bucket != NULL && session_object_name(session, bucket, &name, err) != 0)
+		return -1;
+	if (name.key.len > 0)
+		return session_usage(session, err,
+			"runs takes a bucket; `deltabucket status %s` shows one run, "
+			"`deltabucket steps %s` its steps",
+			bucket, bucket);
+	struct remote *const remote = session_connect(session, err);
+	const int result =
+		remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
+	remote_free(remote);
+	return result;
+}
+
 static int say_run(struct session *session, struct remote *remote, const struct run_message *run,
 	struct error *err)
 {
@@ -41,116 +165,4 @@ static int say_run(struct session *session, struct remote *remote, const struct 
 		(const char *)run->bucket.data, (int)run->run.len, (const char *)run->run.data,
 		head, run->steps, size);
 	return 0;
-}
-
-static void say_event(struct session *session, const char *event, const struct run_name *run)
-{
-	struct output_line line;
-	output_line_begin(&line, &session->output, event);
-	json_writer_text(&line.writer, "run", span_text(run->text));
-	output_line_end(&line);
-}
-
-/* Without a step, for trainers of another convention that the run's settings then name. A run that
- * is there keeps its writer. */
-static int add_run(struct session *session, struct remote *remote, const struct run_name *run,
-	struct error *err)
-{
-	const struct remote_json_request request = {.method = "POST",
-		.target = run->target,
-		.body = span_text("{\"expected_epoch\":0}")};
-	if (remote_json_send(remote, &request, NULL, err) != 0)
-		return err->kind == ERROR_PRECONDITION
-			? error_set(err, ERROR_EXISTS, "there is a run %s already", run->text)
-			: -1;
-	say_event(session, "run_added", run);
-	output_say(&session->output,
-		"added run %s, at epoch 1; `deltabucket runs settings %s` shows its settings",
-		run->text, run->text);
-	return 0;
-}
-
-/* Its steps go with it; the objects that they were published from stay in the bucket. */
-static int remove_run(struct session *session, struct remote *remote, const struct run_name *run,
-	struct error *err)
-{
-	const struct remote_json_request request = {.method = "DELETE", .target = run->target};
-	if (remote_json_send(remote, &request, NULL, err) != 0)
-		return -1;
-	say_event(session, "run_removed", run);
-	output_say(&session->output,
-		"removed run %s; its objects stay until `deltabucket rm -r %s`", run->text,
-		run->text);
-	return 0;
-}
-
-typedef int change_function(struct session *session, struct remote *remote,
-	const struct run_name *run, struct error *err);
-
-static int change_run(
-	struct session *session, struct remote *remote, const char *text, struct error *err)
-{
-	change_function *const change =
-		strcmp(session->options->arguments[0], "add") == 0 ? add_run : remove_run;
-	struct run_name run = {0};
-	int result = run_name_init(&run, text, err);
-	session->usage |= result != 0;
-	if (result == 0)
-		result = change(session, remote, &run, err);
-	run_name_release(&run);
-	return result;
-}
-
-/* `add` or `rm`, as words[0] says. */
-static int change_runs(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	struct refusals refusals = {
-		.output = &session->output, .total = options->argument_count - 1};
-	struct remote *const remote = session_connect(session, err);
-	int result = remote == NULL ? -1 : 0;
-	for (size_t i = 1; i < options->argument_count && result == 0; i++) {
-		struct error failure = {0};
-		if (change_run(session, remote, options->arguments[i], &failure) != 0)
-			result = refusals_add(&refusals, &failure, err);
-	}
-	remote_free(remote);
-	return result == 0 ? refusals_end(&refusals, err) : -1;
-}
-
-/* Of one bucket, or, where `bucket` is NULL, of all. */
-static int list_runs(struct session *session, const char *bucket, struct error *err)
-{
-	struct object_name name = {0};
-	if (bucket != NULL && session_object_name(session, bucket, &name, err) != 0)
-		return -1;
-	if (name.key.len > 0)
-		return session_usage(session, err,
-			"runs takes a bucket; `deltabucket status %s` shows one run, "
-			"`deltabucket steps %s` its steps",
-			bucket, bucket);
-	struct remote *const remote = session_connect(session, err);
-	const int result =
-		remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
-	remote_free(remote);
-	return result;
-}
-
-/* `ls` and `rm` are too short for the name of a bucket; one that is called `add` or `settings` is
- * listed alone, or behind `ls`. */
-int command_runs(struct session *session, struct error *err)
-{
-	const char *const *const words = session->options->arguments;
-	const size_t count = session->options->argument_count;
-	const char *const first = count > 0 ? words[0] : "";
-	const bool is_ls = strcmp(first, "ls") == 0, is_rm = strcmp(first, "rm") == 0;
-	if (strcmp(first, "settings") == 0 && count > 1)
-		return command_settings(session, err);
-	if ((is_rm || strcmp(first, "add") == 0) && count > 1)
-		return change_runs(session, err);
-	if (count > (is_ls ? 2 : 1) || is_rm)
-		return session_usage(session, err,
-			"runs takes `[ls] [BUCKET]`, `add BUCKET/RUN...`, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN...`");
-	return list_runs(
-		session, is_ls ? (count > 1 ? words[1] : NULL) : (count > 0 ? first : NULL), err);
 }

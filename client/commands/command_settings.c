@@ -9,17 +9,29 @@
 
 enum { BODY_MAX_BYTES = 16 * 1024, KEY_MAX_BYTES = 64 };
 
-static void add_value(struct json_writer *writer, const char *key, struct span value)
+static int print_changes(struct session *session, struct buffer *out, struct error *err);
+static void add_value(struct json_writer *writer, const char *key, struct span value);
+static int ask(struct session *session, const struct run_name *run, struct span changes,
+	struct error *err);
+static void say_settings(struct session *session, const struct json_node *settings);
+static bool changes_retention(const struct options *options);
+
+int command_settings(struct session *session, struct error *err)
 {
-	uint64_t number;
-	if (span_parse_u64(value, &number))
-		json_writer_u64(writer, key, number);
-	else if (span_equal_text(value, "true") || span_equal_text(value, "false"))
-		json_writer_bool(writer, key, span_equal_text(value, "true"));
-	else if (span_equal_text(value, "null"))
-		json_writer_null(writer, key);
-	else
-		json_writer_text(writer, key, value);
+	const struct options *const options = session->options;
+	struct run_name run;
+	struct buffer changes;
+	if (run_name_init(&run, options->arguments[1], err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	buffer_init(&changes, BODY_MAX_BYTES);
+	int result = options->argument_count > 2 ? print_changes(session, &changes, err) : 0;
+	if (result == 0)
+		result = ask(session, &run, buffer_span(&changes), err);
+	buffer_release(&changes);
+	run_name_release(&run);
+	return result;
 }
 
 static int print_changes(struct session *session, struct buffer *out, struct error *err)
@@ -43,28 +55,17 @@ static int print_changes(struct session *session, struct buffer *out, struct err
 	return buffer_check(out, "the settings", err);
 }
 
-static void say_settings(struct session *session, const struct json_node *settings)
+static void add_value(struct json_writer *writer, const char *key, struct span value)
 {
-	void *cursor = NULL;
-	struct span name;
-	const struct json_node *value;
-	output_object(&session->output, settings);
-	while (json_node_each(settings, &cursor, &name, &value)) {
-		struct buffer text;
-		buffer_init(&text, BODY_MAX_BYTES);
-		json_node_print(value, &text);
-		output_say(&session->output, "%.*s = %s", (int)name.len, (const char *)name.data,
-			buffer_text(&text));
-		buffer_release(&text);
-	}
-}
-
-static bool changes_retention(const struct options *options)
-{
-	for (size_t i = 2; i < options->argument_count; i++)
-		if (strncmp(options->arguments[i], "keep_steps=", 11) == 0)
-			return true;
-	return false;
+	uint64_t number;
+	if (span_parse_u64(value, &number))
+		json_writer_u64(writer, key, number);
+	else if (span_equal_text(value, "true") || span_equal_text(value, "false"))
+		json_writer_bool(writer, key, span_equal_text(value, "true"));
+	else if (span_equal_text(value, "null"))
+		json_writer_null(writer, key);
+	else
+		json_writer_text(writer, key, value);
 }
 
 static int ask(
@@ -96,20 +97,26 @@ static int ask(
 	return result;
 }
 
-int command_settings(struct session *session, struct error *err)
+static void say_settings(struct session *session, const struct json_node *settings)
 {
-	const struct options *const options = session->options;
-	struct run_name run;
-	struct buffer changes;
-	if (run_name_init(&run, options->arguments[1], err) != 0) {
-		session->usage = true;
-		return -1;
+	void *cursor = NULL;
+	struct span name;
+	const struct json_node *value;
+	output_object(&session->output, settings);
+	while (json_node_each(settings, &cursor, &name, &value)) {
+		struct buffer text;
+		buffer_init(&text, BODY_MAX_BYTES);
+		json_node_print(value, &text);
+		output_say(&session->output, "%.*s = %s", (int)name.len, (const char *)name.data,
+			buffer_text(&text));
+		buffer_release(&text);
 	}
-	buffer_init(&changes, BODY_MAX_BYTES);
-	int result = options->argument_count > 2 ? print_changes(session, &changes, err) : 0;
-	if (result == 0)
-		result = ask(session, &run, buffer_span(&changes), err);
-	buffer_release(&changes);
-	run_name_release(&run);
-	return result;
+}
+
+static bool changes_retention(const struct options *options)
+{
+	for (size_t i = 2; i < options->argument_count; i++)
+		if (strncmp(options->arguments[i], "keep_steps=", 11) == 0)
+			return true;
+	return false;
 }

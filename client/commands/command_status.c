@@ -23,6 +23,156 @@ struct facts {
 	uint64_t oldest; /* step that a replica holds */
 };
 
+struct disk {
+	bool is_known;
+	uint64_t all, free;
+};
+
+static int name_run(struct span bucket, struct span run, struct run_name *out, struct error *err);
+static int show_all(
+	struct session *session, struct span bucket, const struct run_name *run, struct error *err);
+static int show_server(struct session *session, struct remote *remote, struct error *err);
+static struct disk ask_disk(struct remote *remote);
+static bool read_metric(struct span text, const char *name, uint64_t *out);
+static void say_server(struct session *session, const struct disk *disk);
+static int show(struct session *session, struct remote *remote, const struct run_name *name,
+	struct error *err);
+static int read_head(struct remote *remote, const struct run_name *run,
+	const struct run_message *answer, struct arena *arena, struct facts *facts,
+	struct error *err);
+static int read_fleet(
+	struct remote *remote, const struct run_name *run, struct facts *facts, struct error *err);
+static uint64_t count_of(const struct json_node *object, const char *name);
+static void say_json(
+	struct session *session, const struct run_message *run, const struct facts *facts);
+static void say_text(
+	struct session *session, const struct run_message *run, const struct facts *facts);
+static int show_run(struct session *session, struct remote *remote,
+	const struct run_message *listed, struct error *err);
+
+int command_status(struct session *session, struct error *err)
+{
+	struct object_name name = {0};
+	struct run_name run = {0};
+	const struct options *const options = session->options;
+	if (options->argument_count > 0 &&
+		session_object_name(session, options->arguments[0], &name, err) != 0)
+		return -1;
+	int result = name.key.len > 0 ? name_run(name.bucket, name.key, &run, err) : 0;
+	session->usage |= result != 0;
+	if (result == 0)
+		result = show_all(session, name.bucket, &run, err);
+	run_name_release(&run);
+	return result;
+}
+
+static int name_run(struct span bucket, struct span run, struct run_name *out, struct error *err)
+{
+	struct buffer text;
+	buffer_init(&text, NAME_MAX_BYTES);
+	buffer_format(&text, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len,
+		(const char *)run.data);
+	const int result = run_name_init(out, buffer_text(&text), err);
+	buffer_release(&text);
+	return result;
+}
+
+/* The runs of a bucket, of all buckets where `bucket` is empty, or the one that is named. */
+static int show_all(
+	struct session *session, struct span bucket, const struct run_name *run, struct error *err)
+{
+	struct remote *const remote = session_connect(session, err);
+	if (remote == NULL)
+		return -1;
+	int result = show_server(session, remote, err);
+	if (result == 0)
+		result = run->text != NULL ? show(session, remote, run, err)
+					   : run_walk(session, remote, bucket, show_run, err);
+	remote_free(remote);
+	return result;
+}
+
+static int show_server(struct session *session, struct remote *remote, struct error *err)
+{
+	const struct http_request request = {.method = "GET", .target = "/-/ready"};
+	struct http_response response;
+	const int result = remote_send(remote, &request, &response, err);
+	http_response_release(&response);
+	if (result != 0)
+		return -1;
+	const struct disk disk = ask_disk(remote);
+	say_server(session, &disk);
+	return 0;
+}
+
+/* Of the server's disk, from its metrics: not known where the token may not read them, or the
+ * server is older. */
+static struct disk ask_disk(struct remote *remote)
+{
+	const struct http_request request = {.method = "GET", .target = "/-/metrics"};
+	struct http_response response = {0};
+	struct error ignored = {0};
+	struct disk disk = {.is_known = remote_try(remote, &request, &response, &ignored) == 0};
+	const struct span text = buffer_span(&response.body);
+	disk.is_known = disk.is_known && read_metric(text, "deltabucket_disk_bytes", &disk.all) &&
+		read_metric(text, "deltabucket_disk_free_bytes", &disk.free);
+	http_response_release(&response);
+	return disk;
+}
+
+static bool read_metric(struct span text, const char *name, uint64_t *out)
+{
+	struct span rest = text;
+	struct span line;
+	struct span key;
+	while (rest.len > 0 && span_split(&rest, '\n', &line))
+		if (span_split(&line, ' ', &key) && span_equal_text(key, name))
+			return span_parse_u64(span_trim(line), out);
+	return false;
+}
+
+static void say_server(struct session *session, const struct disk *disk)
+{
+	char free_text[OUTPUT_SIZE_BYTES];
+	char all_text[OUTPUT_SIZE_BYTES];
+	struct output_line line;
+	output_line_begin(&line, &session->output, "server");
+	json_writer_text(&line.writer, "endpoint", span_text(session->options->endpoint));
+	json_writer_bool(&line.writer, "ready", true);
+	if (disk->is_known) {
+		json_writer_u64(&line.writer, "disk_bytes", disk->all);
+		json_writer_u64(&line.writer, "disk_free_bytes", disk->free);
+	}
+	output_line_end(&line);
+	output_format_size(disk->free, free_text);
+	output_format_size(disk->all, all_text);
+	if (disk->is_known)
+		output_say(&session->output, "%s is ready; %s of its disk's %s are free",
+			session->options->endpoint, free_text, all_text);
+	else
+		output_say(&session->output, "%s is ready", session->options->endpoint);
+}
+
+static int show(struct session *session, struct remote *remote, const struct run_name *name,
+	struct error *err)
+{
+	struct facts facts = {0};
+	struct run_message run;
+	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+	/* a list does not tell whether an anchor is due */
+	int result = remote_run_find(remote, name, arena, &run, err);
+	if (result == 0)
+		result = read_head(remote, name, &run, arena, &facts, err);
+	if (result == 0)
+		result = read_fleet(remote, name, &facts, err);
+	if (result == 0) {
+		say_json(session, &run, &facts);
+		say_text(session, &run, &facts);
+	}
+	arena_free(arena);
+	return result;
+}
+
 static int read_head(struct remote *remote, const struct run_name *run,
 	const struct run_message *answer, struct arena *arena, struct facts *facts,
 	struct error *err)
@@ -38,13 +188,6 @@ static int read_head(struct remote *remote, const struct run_name *run,
 	if (full > (double)answer->bytes && full < (double)UINT64_MAX / 2)
 		facts->saved_bytes = facts->full_bytes * answer->steps - answer->bytes;
 	return 0;
-}
-
-static uint64_t count_of(const struct json_node *object, const char *name)
-{
-	uint64_t value = 0;
-	json_node_u64(json_node_member(object, name), &value);
-	return value;
 }
 
 static int read_fleet(
@@ -63,6 +206,13 @@ static int read_fleet(
 	json_node_free(root);
 	free(target);
 	return result;
+}
+
+static uint64_t count_of(const struct json_node *object, const char *name)
+{
+	uint64_t value = 0;
+	json_node_u64(json_node_member(object, name), &value);
+	return value;
 }
 
 static void say_json(
@@ -120,37 +270,6 @@ static void say_text(
 		run->steps, bytes, saved, fleet);
 }
 
-static int show(struct session *session, struct remote *remote, const struct run_name *name,
-	struct error *err)
-{
-	struct facts facts = {0};
-	struct run_message run;
-	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-	/* a list does not tell whether an anchor is due */
-	int result = remote_run_find(remote, name, arena, &run, err);
-	if (result == 0)
-		result = read_head(remote, name, &run, arena, &facts, err);
-	if (result == 0)
-		result = read_fleet(remote, name, &facts, err);
-	if (result == 0) {
-		say_json(session, &run, &facts);
-		say_text(session, &run, &facts);
-	}
-	arena_free(arena);
-	return result;
-}
-
-static int name_run(struct span bucket, struct span run, struct run_name *out, struct error *err)
-{
-	struct buffer text;
-	buffer_init(&text, NAME_MAX_BYTES);
-	buffer_format(&text, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len,
-		(const char *)run.data);
-	const int result = run_name_init(out, buffer_text(&text), err);
-	buffer_release(&text);
-	return result;
-}
-
 static int show_run(struct session *session, struct remote *remote,
 	const struct run_message *listed, struct error *err)
 {
@@ -159,102 +278,5 @@ static int show_run(struct session *session, struct remote *remote,
 	if (result == 0)
 		result = show(session, remote, &name, err);
 	run_name_release(&name);
-	return result;
-}
-
-struct disk {
-	bool is_known;
-	uint64_t all, free;
-};
-
-static bool read_metric(struct span text, const char *name, uint64_t *out)
-{
-	struct span rest = text;
-	struct span line;
-	struct span key;
-	while (rest.len > 0 && span_split(&rest, '\n', &line))
-		if (span_split(&line, ' ', &key) && span_equal_text(key, name))
-			return span_parse_u64(span_trim(line), out);
-	return false;
-}
-
-/* Of the server's disk, from its metrics: not known where the token may not read them, or the
- * server is older. */
-static struct disk ask_disk(struct remote *remote)
-{
-	const struct http_request request = {.method = "GET", .target = "/-/metrics"};
-	struct http_response response = {0};
-	struct error ignored = {0};
-	struct disk disk = {.is_known = remote_try(remote, &request, &response, &ignored) == 0};
-	const struct span text = buffer_span(&response.body);
-	disk.is_known = disk.is_known && read_metric(text, "deltabucket_disk_bytes", &disk.all) &&
-		read_metric(text, "deltabucket_disk_free_bytes", &disk.free);
-	http_response_release(&response);
-	return disk;
-}
-
-static void say_server(struct session *session, const struct disk *disk)
-{
-	char free_text[OUTPUT_SIZE_BYTES];
-	char all_text[OUTPUT_SIZE_BYTES];
-	struct output_line line;
-	output_line_begin(&line, &session->output, "server");
-	json_writer_text(&line.writer, "endpoint", span_text(session->options->endpoint));
-	json_writer_bool(&line.writer, "ready", true);
-	if (disk->is_known) {
-		json_writer_u64(&line.writer, "disk_bytes", disk->all);
-		json_writer_u64(&line.writer, "disk_free_bytes", disk->free);
-	}
-	output_line_end(&line);
-	output_format_size(disk->free, free_text);
-	output_format_size(disk->all, all_text);
-	if (disk->is_known)
-		output_say(&session->output, "%s is ready; %s of its disk's %s are free",
-			session->options->endpoint, free_text, all_text);
-	else
-		output_say(&session->output, "%s is ready", session->options->endpoint);
-}
-
-static int show_server(struct session *session, struct remote *remote, struct error *err)
-{
-	const struct http_request request = {.method = "GET", .target = "/-/ready"};
-	struct http_response response;
-	const int result = remote_send(remote, &request, &response, err);
-	http_response_release(&response);
-	if (result != 0)
-		return -1;
-	const struct disk disk = ask_disk(remote);
-	say_server(session, &disk);
-	return 0;
-}
-
-/* The runs of a bucket, of all buckets where `bucket` is empty, or the one that is named. */
-static int show_all(
-	struct session *session, struct span bucket, const struct run_name *run, struct error *err)
-{
-	struct remote *const remote = session_connect(session, err);
-	if (remote == NULL)
-		return -1;
-	int result = show_server(session, remote, err);
-	if (result == 0)
-		result = run->text != NULL ? show(session, remote, run, err)
-					   : run_walk(session, remote, bucket, show_run, err);
-	remote_free(remote);
-	return result;
-}
-
-int command_status(struct session *session, struct error *err)
-{
-	struct object_name name = {0};
-	struct run_name run = {0};
-	const struct options *const options = session->options;
-	if (options->argument_count > 0 &&
-		session_object_name(session, options->arguments[0], &name, err) != 0)
-		return -1;
-	int result = name.key.len > 0 ? name_run(name.bucket, name.key, &run, err) : 0;
-	session->usage |= result != 0;
-	if (result == 0)
-		result = show_all(session, name.bucket, &run, err);
-	run_name_release(&run);
 	return result;
 }

@@ -8,14 +8,75 @@
 #include "base/clock.h"
 #include "client/remote/remote_run.h"
 
-static void add_form(struct json_writer *writer, const struct step_form *form)
+static int list_from(struct session *session, struct remote *remote, const struct run_name *run,
+	uint64_t from, struct error *err);
+static void say_step(struct session *session, const struct step_message *step);
+static void say_json(struct session *session, const struct step_message *step, const char *digest,
+	const char *created);
+static void add_form(struct json_writer *writer, const struct step_form *form);
+
+int command_steps(struct session *session, struct error *err)
 {
-	json_writer_object(writer, NULL);
-	json_writer_text(writer, "kind", span_text(step_form_kind_name(form->kind)));
-	json_writer_text(writer, "format", form->format);
-	json_writer_u64(writer, "bytes", step_form_bytes(form));
-	json_writer_u64(writer, "objects", form->object_count);
-	json_writer_end(writer, '}');
+	const struct options *const options = session->options;
+	struct run_name run;
+	struct run_message facts;
+	if (run_name_init(&run, options->arguments[0], err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL ? -1 : remote_run_find(remote, &run, arena, &facts, err);
+	if (result == 0 && facts.has_head) {
+		const bool cut = options->limit.given && facts.head + 1 > options->limit.value;
+		result = list_from(session, remote, &run,
+			cut ? facts.head + 1 - options->limit.value : 0, err);
+	}
+	remote_free(remote);
+	arena_free(arena);
+	run_name_release(&run);
+	return result;
+}
+
+static int list_from(struct session *session, struct remote *remote, const struct run_name *run,
+	uint64_t from, struct error *err)
+{
+	bool more = true;
+	int result = 0;
+	while (result == 0 && more && !session->output.failed) {
+		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+		struct remote_run_page page = {0};
+		result = remote_run_list_steps(remote, run, from, arena, &page, err);
+		for (size_t i = 0; i < page.count && result == 0; i++)
+			say_step(session, &page.steps[i]);
+		more = page.more && page.count > 0;
+		if (result == 0 && more)
+			from = page.steps[page.count - 1].step + 1;
+		arena_free(arena);
+	}
+	return result;
+}
+
+static void say_step(struct session *session, const struct step_message *step)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	char created[CLOCK_TEXT_BYTES];
+	char forms[128] = "";
+	digest128_format(&step->digest, digest);
+	clock_format_iso(step->created_ms, created);
+	say_json(session, step, digest, created);
+	for (size_t i = 0; i < step->form_count; i++) {
+		const size_t used = i == 0 ? 0 : strlen(forms);
+		char size[OUTPUT_SIZE_BYTES];
+		output_format_size(step_form_bytes(&step->forms[i]), size);
+		snprintf(forms + used, sizeof forms - used, "%s%s %s", i > 0 ? ", " : "",
+			step_form_kind_name(step->forms[i].kind), size);
+	}
+	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created,
+		digest, step->collected ? "removed" : forms, step->label.len > 0 ? "  " : "",
+		(int)step->label.len, (const char *)step->label.data,
+		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "",
+		(int)step->verify_error.len, (const char *)step->verify_error.data);
 }
 
 static void say_json(struct session *session, const struct step_message *step, const char *digest,
@@ -43,66 +104,12 @@ static void say_json(struct session *session, const struct step_message *step, c
 	output_line_end(&line);
 }
 
-static void say_step(struct session *session, const struct step_message *step)
+static void add_form(struct json_writer *writer, const struct step_form *form)
 {
-	char digest[DIGEST128_TEXT_BYTES];
-	char created[CLOCK_TEXT_BYTES];
-	char forms[128] = "";
-	digest128_format(&step->digest, digest);
-	clock_format_iso(step->created_ms, created);
-	say_json(session, step, digest, created);
-	for (size_t i = 0; i < step->form_count; i++) {
-		const size_t used = i == 0 ? 0 : strlen(forms);
-		char size[OUTPUT_SIZE_BYTES];
-		output_format_size(step_form_bytes(&step->forms[i]), size);
-		snprintf(forms + used, sizeof forms - used, "%s%s %s", i > 0 ? ", " : "",
-			step_form_kind_name(step->forms[i].kind), size);
-	}
-	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created,
-		digest, step->collected ? "removed" : forms, step->label.len > 0 ? "  " : "",
-		(int)step->label.len, (const char *)step->label.data,
-		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "",
-		(int)step->verify_error.len, (const char *)step->verify_error.data);
-}
-
-static int list_from(struct session *session, struct remote *remote, const struct run_name *run,
-	uint64_t from, struct error *err)
-{
-	bool more = true;
-	int result = 0;
-	while (result == 0 && more && !session->output.failed) {
-		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-		struct remote_run_page page = {0};
-		result = remote_run_list_steps(remote, run, from, arena, &page, err);
-		for (size_t i = 0; i < page.count && result == 0; i++)
-			say_step(session, &page.steps[i]);
-		more = page.more && page.count > 0;
-		if (result == 0 && more)
-			from = page.steps[page.count - 1].step + 1;
-		arena_free(arena);
-	}
-	return result;
-}
-
-int command_steps(struct session *session, struct error *err)
-{
-	const struct options *const options = session->options;
-	struct run_name run;
-	struct run_message facts;
-	if (run_name_init(&run, options->arguments[0], err) != 0) {
-		session->usage = true;
-		return -1;
-	}
-	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	struct remote *const remote = session_connect(session, err);
-	int result = remote == NULL ? -1 : remote_run_find(remote, &run, arena, &facts, err);
-	if (result == 0 && facts.has_head) {
-		const bool cut = options->limit.given && facts.head + 1 > options->limit.value;
-		result = list_from(session, remote, &run,
-			cut ? facts.head + 1 - options->limit.value : 0, err);
-	}
-	remote_free(remote);
-	arena_free(arena);
-	run_name_release(&run);
-	return result;
+	json_writer_object(writer, NULL);
+	json_writer_text(writer, "kind", span_text(step_form_kind_name(form->kind)));
+	json_writer_text(writer, "format", form->format);
+	json_writer_u64(writer, "bytes", step_form_bytes(form));
+	json_writer_u64(writer, "objects", form->object_count);
+	json_writer_end(writer, '}');
 }

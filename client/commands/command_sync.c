@@ -32,17 +32,64 @@ struct sync {
 	struct error refusal; /* the first */
 };
 
-/* Which of the two is the folder is told by how it is written alone, so that no folder which
- * happens to be here changes what is meant. */
-static int refuse_ends(struct session *session, const char *const *words, struct error *err)
+static int run(struct sync *sync, struct error *err);
+static int read_arguments(struct sync *sync, struct error *err);
+static int refuse_ends(struct session *session, const char *const *words, struct error *err);
+static int read_lists(struct sync *sync, struct error *err);
+static int list_objects(struct sync *sync, struct sync_list *out, struct error *err);
+static int check_names(const struct sync *sync, struct error *err);
+static bool lies_below_a_file(const struct sync_list *list, const char *name);
+static int by_name(const void *name, const void *entry);
+static int compare_all(struct sync *sync, struct error *err);
+static int compare_piece(void *job, struct remote *remote, struct error *err);
+static int compare(
+	const struct sync *sync, struct sync_item *item, struct remote *remote, struct error *err);
+static int compare_hashes(const struct sync *sync, struct sync_item *item,
+	const struct chunk_id *wanted, const char *path, struct error *err);
+static int compare_digests(const struct sync *sync, struct sync_item *item, const char *path,
+	struct remote *remote, struct error *err);
+static void say_plan(struct sync *sync);
+static void say(
+	struct sync *sync, const struct sync_item *item, const char *event, const char *word);
+static int remove_gone(struct sync *sync, struct error *err);
+static void told_removal(void *owner, const struct sync_item *item);
+static void told_refusal(void *owner, const struct sync_item *item, const struct error *why);
+static int judge_removal(const struct sync *sync, struct error *err);
+static void choose_moves(struct sync *sync);
+static void told_move(void *owner, const struct sync_item *item);
+static void say_result(struct sync *sync);
+static void release(struct sync *sync);
+
+int command_sync(struct session *session, struct error *err)
 {
-	for (int i = 0; i < 2; i++)
-		if (!file_word_is_path(words[i]) && file_exists(words[i]))
-			return session_usage(session, err,
-				"%s is taken for a bucket; the folder of that name is written ./%s",
-				words[i], words[i]);
-	return session_usage(session, err,
-		"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
+	char *const cache_path = hash_cache_default_path();
+	struct sync sync = {.session = session,
+		.move = {.session = session, .cache = hash_cache_open(session->files, cache_path)}};
+	sync.move.owner = &sync;
+	lock_init(&sync.lock, LOCK_TRANSFER_PARTS);
+	buffer_init(&sync.prefix, KEY_MAX_BYTES + 1);
+	const int result = run(&sync, err);
+	release(&sync);
+	free(cache_path);
+	return result;
+}
+
+static int run(struct sync *sync, struct error *err)
+{
+	if (read_arguments(sync, err) != 0)
+		return -1;
+	sync->move.remote = session_connect(sync->session, err);
+	if (sync->move.remote == NULL || read_lists(sync, err) != 0 || compare_all(sync, err) != 0)
+		return -1;
+	if (sync->session->options->dry_run) {
+		say_plan(sync);
+		return remove_gone(sync, err) == 0 ? judge_removal(sync, err) : -1;
+	}
+	choose_moves(sync);
+	if (sync_move_all(&sync->move, told_move, err) != 0 || remove_gone(sync, err) != 0)
+		return -1;
+	say_result(sync);
+	return judge_removal(sync, err);
 }
 
 static int read_arguments(struct sync *sync, struct error *err)
@@ -64,55 +111,17 @@ static int read_arguments(struct sync *sync, struct error *err)
 	return buffer_check(&sync->prefix, "the prefix", err);
 }
 
-static int by_name(const void *name, const void *entry)
+/* Which of the two is the folder is told by how it is written alone, so that no folder which
+ * happens to be here changes what is meant. */
+static int refuse_ends(struct session *session, const char *const *words, struct error *err)
 {
-	return strcmp(name, ((const struct sync_entry *)entry)->name);
-}
-
-/* Whether another name of the list is a folder above this one. */
-static bool lies_below_a_file(const struct sync_list *list, const char *name)
-{
-	char *const above = memory_copy_text(name);
-	bool found = false;
-	for (char *slash = strchr(above, '/'); slash != NULL && !found;
-		slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		found = bsearch(above, list->entries, list->count, sizeof *list->entries,
-				by_name) != NULL;
-		*slash = '/';
-	}
-	free(above);
-	return found;
-}
-
-/* Names that could leave the folder, or stand for a file and a folder at once, are refused before
- * anything is done. */
-static int check_names(const struct sync *sync, struct error *err)
-{
-	for (size_t i = 0; i < sync->source.count; i++)
-		if (!sync_plan_is_path(sync->source.entries[i].name) ||
-			lies_below_a_file(&sync->source, sync->source.entries[i].name))
-			return error_set(err, ERROR_INVALID,
-				"\"%s%s\" cannot be the name of a file below %s: nothing was done",
-				buffer_text(&sync->prefix), sync->source.entries[i].name,
-				sync->move.folder);
-	return 0;
-}
-
-/* One listing has every key, another the hashes. */
-static int list_objects(struct sync *sync, struct sync_list *out, struct error *err)
-{
-	const struct sync_move *const move = &sync->move;
-	struct error failure = {0};
-	if (sync_list_prefix(move->remote, move->bucket, move->prefix, out, err) != 0)
-		return -1;
-	if (sync->session->options->plain ||
-		sync_list_add_hashes(move->remote, move->bucket, move->prefix, out, &failure) ==
-			0 ||
-		session_wants_plain(&failure))
-		return 0;
-	*err = failure;
-	return -1;
+	for (int i = 0; i < 2; i++)
+		if (!file_word_is_path(words[i]) && file_exists(words[i]))
+			return session_usage(session, err,
+				"%s is taken for a bucket; the folder of that name is written ./%s",
+				words[i], words[i]);
+	return session_usage(session, err,
+		"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
 }
 
 static int read_lists(struct sync *sync, struct error *err)
@@ -140,6 +149,93 @@ static int read_lists(struct sync *sync, struct error *err)
 			sync->session->options->arguments[0]);
 	sync_plan_make(&sync->source, &sync->target, &sync->plan);
 	return 0;
+}
+
+/* One listing has every key, another the hashes. */
+static int list_objects(struct sync *sync, struct sync_list *out, struct error *err)
+{
+	const struct sync_move *const move = &sync->move;
+	struct error failure = {0};
+	if (sync_list_prefix(move->remote, move->bucket, move->prefix, out, err) != 0)
+		return -1;
+	if (sync->session->options->plain ||
+		sync_list_add_hashes(move->remote, move->bucket, move->prefix, out, &failure) ==
+			0 ||
+		session_wants_plain(&failure))
+		return 0;
+	*err = failure;
+	return -1;
+}
+
+/* Names that could leave the folder, or stand for a file and a folder at once, are refused before
+ * anything is done. */
+static int check_names(const struct sync *sync, struct error *err)
+{
+	for (size_t i = 0; i < sync->source.count; i++)
+		if (!sync_plan_is_path(sync->source.entries[i].name) ||
+			lies_below_a_file(&sync->source, sync->source.entries[i].name))
+			return error_set(err, ERROR_INVALID,
+				"\"%s%s\" cannot be the name of a file below %s: nothing was done",
+				buffer_text(&sync->prefix), sync->source.entries[i].name,
+				sync->move.folder);
+	return 0;
+}
+
+/* Whether another name of the list is a folder above this one. */
+static bool lies_below_a_file(const struct sync_list *list, const char *name)
+{
+	char *const above = memory_copy_text(name);
+	bool found = false;
+	for (char *slash = strchr(above, '/'); slash != NULL && !found;
+		slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		found = bsearch(above, list->entries, list->count, sizeof *list->entries,
+				by_name) != NULL;
+		*slash = '/';
+	}
+	free(above);
+	return found;
+}
+
+static int by_name(const void *name, const void *entry)
+{
+	return strcmp(name, ((const struct sync_entry *)entry)->name);
+}
+
+static int compare_all(struct sync *sync, struct error *err)
+{
+	const struct pool_params params = {
+		.remote = &sync->session->remote_options,
+		.own = sync->move.remote,
+		.threads = session_parallel(sync->session),
+		.piece = compare_piece,
+		.job = sync,
+	};
+	return pool_run(&params, err);
+}
+
+static int compare_piece(void *job, struct remote *remote, struct error *err)
+{
+	struct sync *const sync = job;
+	lock_enter(&sync->lock);
+	while (sync->next < sync->plan.count && sync->plan.items[sync->next].state != SYNC_MAYBE)
+		sync->next++;
+	struct sync_item *const item =
+		sync->next < sync->plan.count ? &sync->plan.items[sync->next++] : NULL;
+	lock_leave(&sync->lock);
+	if (item == NULL)
+		return 0;
+	return compare(sync, item, remote, err) == 0 ? 1 : -1;
+}
+
+static int compare(
+	const struct sync *sync, struct sync_item *item, struct remote *remote, struct error *err)
+{
+	char *const path = folder_files_join(sync->move.folder, item->name);
+	const int result = item->hash != NULL ? compare_hashes(sync, item, item->hash, path, err)
+					      : compare_digests(sync, item, path, remote, err);
+	free(path);
+	return result;
 }
 
 static int compare_hashes(const struct sync *sync, struct sync_item *item,
@@ -172,40 +268,14 @@ static int compare_digests(const struct sync *sync, struct sync_item *item, cons
 	return result;
 }
 
-static int compare(
-	const struct sync *sync, struct sync_item *item, struct remote *remote, struct error *err)
+static void say_plan(struct sync *sync)
 {
-	char *const path = folder_files_join(sync->move.folder, item->name);
-	const int result = item->hash != NULL ? compare_hashes(sync, item, item->hash, path, err)
-					      : compare_digests(sync, item, path, remote, err);
-	free(path);
-	return result;
-}
-
-static int compare_piece(void *job, struct remote *remote, struct error *err)
-{
-	struct sync *const sync = job;
-	lock_enter(&sync->lock);
-	while (sync->next < sync->plan.count && sync->plan.items[sync->next].state != SYNC_MAYBE)
-		sync->next++;
-	struct sync_item *const item =
-		sync->next < sync->plan.count ? &sync->plan.items[sync->next++] : NULL;
-	lock_leave(&sync->lock);
-	if (item == NULL)
-		return 0;
-	return compare(sync, item, remote, err) == 0 ? 1 : -1;
-}
-
-static int compare_all(struct sync *sync, struct error *err)
-{
-	const struct pool_params params = {
-		.remote = &sync->session->remote_options,
-		.own = sync->move.remote,
-		.threads = session_parallel(sync->session),
-		.piece = compare_piece,
-		.job = sync,
-	};
-	return pool_run(&params, err);
+	for (size_t i = 0; i < sync->plan.count; i++) {
+		const struct sync_item *const item = &sync->plan.items[i];
+		if (item->state == SYNC_NEW || item->state == SYNC_DIFFERS)
+			say(sync, item, sync->move.uploads ? "would_upload" : "would_download",
+				sync->move.uploads ? "would upload" : "would download");
+	}
 }
 
 static void say(
@@ -219,23 +289,18 @@ static void say(
 	output_say(&sync->session->output, "%s %s", word, item->name);
 }
 
-static void choose_moves(struct sync *sync)
+/* Last: who reads meanwhile sees the new before the old is gone. */
+static int remove_gone(struct sync *sync, struct error *err)
 {
-	sync->move.items = memory_new_array(sync->plan.count + 1, sizeof *sync->move.items);
-	for (size_t i = 0; i < sync->plan.count; i++) {
-		const struct sync_item *const item = &sync->plan.items[i];
-		if (item->state != SYNC_NEW && item->state != SYNC_DIFFERS)
-			continue;
-		sync->move.items[sync->move.count++] = item;
-		sync->move.bytes += item->size;
-	}
-}
-
-static void told_move(void *owner, const struct sync_item *item)
-{
-	struct sync *const sync = owner;
-	const char *const event = sync->move.uploads ? "uploaded" : "downloaded";
-	say(sync, item, event, event);
+	const struct sync_item **const gone = memory_new_array(sync->plan.count + 1, sizeof *gone);
+	size_t count = 0;
+	for (size_t i = 0; i < sync->plan.count && sync->session->options->delete; i++)
+		if (sync->plan.items[i].state == SYNC_GONE)
+			gone[count++] = &sync->plan.items[i];
+	const int result =
+		sync_move_remove(&sync->move, gone, count, told_removal, told_refusal, err);
+	free(gone);
+	return result;
 }
 
 static void told_removal(void *owner, const struct sync_item *item)
@@ -261,20 +326,6 @@ static void told_refusal(void *owner, const struct sync_item *item, const struct
 		sync->session->options->dry_run ? "would keep" : "kept", item->name, why->text);
 }
 
-/* Last: who reads meanwhile sees the new before the old is gone. */
-static int remove_gone(struct sync *sync, struct error *err)
-{
-	const struct sync_item **const gone = memory_new_array(sync->plan.count + 1, sizeof *gone);
-	size_t count = 0;
-	for (size_t i = 0; i < sync->plan.count && sync->session->options->delete; i++)
-		if (sync->plan.items[i].state == SYNC_GONE)
-			gone[count++] = &sync->plan.items[i];
-	const int result =
-		sync_move_remove(&sync->move, gone, count, told_removal, told_refusal, err);
-	free(gone);
-	return result;
-}
-
 static int judge_removal(const struct sync *sync, struct error *err)
 {
 	if (sync->refused == 0)
@@ -284,14 +335,23 @@ static int judge_removal(const struct sync *sync, struct error *err)
 		sync->session->options->dry_run ? "would stay" : "stay");
 }
 
-static void say_plan(struct sync *sync)
+static void choose_moves(struct sync *sync)
 {
+	sync->move.items = memory_new_array(sync->plan.count + 1, sizeof *sync->move.items);
 	for (size_t i = 0; i < sync->plan.count; i++) {
 		const struct sync_item *const item = &sync->plan.items[i];
-		if (item->state == SYNC_NEW || item->state == SYNC_DIFFERS)
-			say(sync, item, sync->move.uploads ? "would_upload" : "would_download",
-				sync->move.uploads ? "would upload" : "would download");
+		if (item->state != SYNC_NEW && item->state != SYNC_DIFFERS)
+			continue;
+		sync->move.items[sync->move.count++] = item;
+		sync->move.bytes += item->size;
 	}
+}
+
+static void told_move(void *owner, const struct sync_item *item)
+{
+	struct sync *const sync = owner;
+	const char *const event = sync->move.uploads ? "uploaded" : "downloaded";
+	say(sync, item, event, event);
 }
 
 static void say_result(struct sync *sync)
@@ -326,36 +386,4 @@ static void release(struct sync *sync)
 	remote_free(sync->move.remote);
 	lock_release(&sync->lock);
 	buffer_release(&sync->prefix);
-}
-
-static int run(struct sync *sync, struct error *err)
-{
-	if (read_arguments(sync, err) != 0)
-		return -1;
-	sync->move.remote = session_connect(sync->session, err);
-	if (sync->move.remote == NULL || read_lists(sync, err) != 0 || compare_all(sync, err) != 0)
-		return -1;
-	if (sync->session->options->dry_run) {
-		say_plan(sync);
-		return remove_gone(sync, err) == 0 ? judge_removal(sync, err) : -1;
-	}
-	choose_moves(sync);
-	if (sync_move_all(&sync->move, told_move, err) != 0 || remove_gone(sync, err) != 0)
-		return -1;
-	say_result(sync);
-	return judge_removal(sync, err);
-}
-
-int command_sync(struct session *session, struct error *err)
-{
-	char *const cache_path = hash_cache_default_path();
-	struct sync sync = {.session = session,
-		.move = {.session = session, .cache = hash_cache_open(session->files, cache_path)}};
-	sync.move.owner = &sync;
-	lock_init(&sync.lock, LOCK_TRANSFER_PARTS);
-	buffer_init(&sync.prefix, KEY_MAX_BYTES + 1);
-	const int result = run(&sync, err);
-	release(&sync);
-	free(cache_path);
-	return result;
 }

@@ -120,23 +120,12 @@ static const struct {
 	{"merge", "fold"},
 };
 
+static void find_near(struct near_word *near, const char *name);
+
 const struct command *command_table(size_t *out_count)
 {
 	*out_count = COMMAND_COUNT;
 	return COMMANDS;
-}
-
-static void find_near(struct near_word *near, const char *name)
-{
-	near_word_begin(near, span_text(name));
-	for (size_t i = 0; i < sizeof OTHER_NAMES / sizeof OTHER_NAMES[0]; i++)
-		if (strcmp(OTHER_NAMES[i].word, name) == 0) {
-			near->best = OTHER_NAMES[i].name;
-			return;
-		}
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		near_word_offer(near, COMMANDS[i].name);
-	near_word_offer(near, "help");
 }
 
 const struct command *command_table_find(const char *name, struct error *err)
@@ -151,4 +140,17 @@ const struct command *command_table_find(const char *name, struct error *err)
 		near_word_hint(&near, hint),
 		near.best == NULL ? "; `deltabucket help` lists them" : "");
 	return NULL;
+}
+
+static void find_near(struct near_word *near, const char *name)
+{
+	near_word_begin(near, span_text(name));
+	for (size_t i = 0; i < sizeof OTHER_NAMES / sizeof OTHER_NAMES[0]; i++)
+		if (strcmp(OTHER_NAMES[i].word, name) == 0) {
+			near->best = OTHER_NAMES[i].name;
+			return;
+		}
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		near_word_offer(near, COMMANDS[i].name);
+	near_word_offer(near, "help");
 }

@@ -2,40 +2,9 @@
 
 #include <inttypes.h>
 
-static void add_digests(struct output_line *line, const struct delta_stats *stats)
-{
-	static const struct digest128 none;
-	char text[DIGEST128_TEXT_BYTES];
-	/* A fold without a base may know none. */
-	if (digest128_equal(&stats->base_digest, &none) &&
-		digest128_equal(&stats->result_digest, &none))
-		return;
-	digest128_format(&stats->base_digest, text);
-	json_writer_text(&line->writer, "base_digest", span_text(text));
-	digest128_format(&stats->result_digest, text);
-	json_writer_text(&line->writer, "result_digest", span_text(text));
-}
-
 static void say_json(struct session *session, const char *out, const struct delta_stats *stats,
-	enum delta_format format)
-{
-	struct output_line line;
-	output_line_begin(&line, &session->output, "delta");
-	json_writer_text(&line.writer, "out", span_text(out));
-	json_writer_text(&line.writer, "format", span_text(delta_format_name(format)));
-	add_digests(&line, stats);
-	if (stats->elements > 0) {
-		json_writer_u64(&line.writer, "elements", stats->elements);
-		json_writer_u64(&line.writer, "changed_elements", stats->changed_elements);
-	}
-	json_writer_u64(&line.writer, "tensors", stats->tensors);
-	json_writer_u64(&line.writer, "changed_tensors", stats->changed_tensors);
-	json_writer_u64(&line.writer, "payload_bytes", stats->payload_bytes);
-	json_writer_u64(&line.writer, "delta_bytes", stats->delta_bytes);
-	if (stats->full_bytes > 0)
-		json_writer_u64(&line.writer, "full_bytes", stats->full_bytes);
-	output_line_end(&line);
-}
+	enum delta_format format);
+static void add_digests(struct output_line *line, const struct delta_stats *stats);
 
 void delta_output_say(struct session *session, const char *out, const struct delta_stats *stats,
 	enum delta_format format)
@@ -75,4 +44,39 @@ int delta_output_checksum(
 		return 0;
 	return session_usage(
 		session, err, "--checksum wants xxh3-128, blake3 or adler32, not \"%s\"", name);
+}
+
+static void say_json(struct session *session, const char *out, const struct delta_stats *stats,
+	enum delta_format format)
+{
+	struct output_line line;
+	output_line_begin(&line, &session->output, "delta");
+	json_writer_text(&line.writer, "out", span_text(out));
+	json_writer_text(&line.writer, "format", span_text(delta_format_name(format)));
+	add_digests(&line, stats);
+	if (stats->elements > 0) {
+		json_writer_u64(&line.writer, "elements", stats->elements);
+		json_writer_u64(&line.writer, "changed_elements", stats->changed_elements);
+	}
+	json_writer_u64(&line.writer, "tensors", stats->tensors);
+	json_writer_u64(&line.writer, "changed_tensors", stats->changed_tensors);
+	json_writer_u64(&line.writer, "payload_bytes", stats->payload_bytes);
+	json_writer_u64(&line.writer, "delta_bytes", stats->delta_bytes);
+	if (stats->full_bytes > 0)
+		json_writer_u64(&line.writer, "full_bytes", stats->full_bytes);
+	output_line_end(&line);
+}
+
+static void add_digests(struct output_line *line, const struct delta_stats *stats)
+{
+	static const struct digest128 none;
+	char text[DIGEST128_TEXT_BYTES];
+	/* A fold without a base may know none. */
+	if (digest128_equal(&stats->base_digest, &none) &&
+		digest128_equal(&stats->result_digest, &none))
+		return;
+	digest128_format(&stats->base_digest, text);
+	json_writer_text(&line->writer, "base_digest", span_text(text));
+	digest128_format(&stats->result_digest, text);
+	json_writer_text(&line->writer, "result_digest", span_text(text));
 }

@@ -7,17 +7,8 @@
 
 enum { CODE_WIDTH = 3 };
 
-static void print_codes(struct buffer *out)
-{
-	size_t count;
-	const struct exit_code_row *const codes = exit_code_rows(&count);
-	char code[16];
-	buffer_add_text(out, "\nexit codes:\n");
-	for (size_t i = 0; i < count; i++) {
-		snprintf(code, sizeof code, "%*d", CODE_WIDTH, codes[i].code);
-		columns_add(out, code, CODE_WIDTH, codes[i].meaning);
-	}
-}
+static void print_codes(struct buffer *out);
+static void print_examples(const char *examples, struct buffer *out);
 
 void help_print_overview(struct buffer *out)
 {
@@ -37,6 +28,27 @@ void help_print_overview(struct buffer *out)
 	print_codes(out);
 }
 
+void help_print_command(const struct command *command, struct buffer *out)
+{
+	const char *const gap = command->arguments[0] != '\0' ? " " : "";
+	buffer_format(out, "usage: deltabucket %s [FLAGS]%s%s\n\n%s\n", command->name, gap,
+		command->arguments, command->summary);
+	print_examples(command->examples, out);
+	options_print_help(command->bit, out);
+}
+
+static void print_codes(struct buffer *out)
+{
+	size_t count;
+	const struct exit_code_row *const codes = exit_code_rows(&count);
+	char code[16];
+	buffer_add_text(out, "\nexit codes:\n");
+	for (size_t i = 0; i < count; i++) {
+		snprintf(code, sizeof code, "%*d", CODE_WIDTH, codes[i].code);
+		columns_add(out, code, CODE_WIDTH, codes[i].meaning);
+	}
+}
+
 static void print_examples(const char *examples, struct buffer *out)
 {
 	struct span rest = span_text(examples);
@@ -47,13 +59,4 @@ static void print_examples(const char *examples, struct buffer *out)
 		buffer_add_span(out, line);
 		buffer_add_byte(out, '\n');
 	}
-}
-
-void help_print_command(const struct command *command, struct buffer *out)
-{
-	const char *const gap = command->arguments[0] != '\0' ? " " : "";
-	buffer_format(out, "usage: deltabucket %s [FLAGS]%s%s\n\n%s\n", command->name, gap,
-		command->arguments, command->summary);
-	print_examples(command->examples, out);
-	options_print_help(command->bit, out);
 }

@@ -9,6 +9,31 @@
 
 enum { STEP_COUNT = DELTA_STATS_STEPS, NUMBER_BYTES = 32 };
 
+static void add_summary(struct json_writer *writer, const struct delta_summary *summary);
+static void say_sentences(struct session *session, const struct delta_summary *summary);
+static int say_stats(struct session *session, const char *path, struct error *err);
+static int survey_over(struct session *session, const struct delta_reader *reader,
+	struct tensor_source *base, struct error *err);
+static void say_survey(struct session *session, const struct delta_survey *survey);
+static void add_row(struct json_writer *writer, const struct delta_survey *survey,
+	const struct delta_survey_row *row, uint64_t elements);
+static void add_ratio(struct json_writer *writer, const char *name, double value);
+static double share(uint64_t part, uint64_t whole);
+static void say_row(struct session *session, const struct delta_survey *survey,
+	const struct delta_survey_row *row, uint64_t elements, struct span name);
+
+int inspect_delta(struct session *session, const char *path, const struct delta_summary *summary,
+	struct error *err)
+{
+	struct output_line line;
+	output_line_begin(&line, &session->output, "delta");
+	json_writer_text(&line.writer, "path", span_text(path));
+	add_summary(&line.writer, summary);
+	output_line_end(&line);
+	say_sentences(session, summary);
+	return session->options->stats ? say_stats(session, path, err) : 0;
+}
+
 static void add_summary(struct json_writer *writer, const struct delta_summary *summary)
 {
 	char text[DIGEST128_TEXT_BYTES];
@@ -53,16 +78,59 @@ static void say_sentences(struct session *session, const struct delta_summary *s
 	output_say(&session->output, "result: %s", text);
 }
 
-static double share(uint64_t part, uint64_t whole)
+static int say_stats(struct session *session, const char *path, struct error *err)
 {
-	return whole > 0 ? (double)part / (double)whole : 0;
+	struct checkpoint *base = NULL;
+	struct tensor_source *source = NULL;
+	struct delta_reader *const reader = delta_reader_open(path, err);
+	int result = reader != NULL ? 0 : -1;
+	if (result == 0 && session->options->base != NULL) {
+		base = checkpoint_open(session->options->base, err);
+		source = base != NULL ? checkpoint_source_new(base) : NULL;
+		result = base != NULL ? 0 : -1;
+	}
+	if (result == 0)
+		result = survey_over(session, reader, source, err);
+	if (result != 0 && source != NULL)
+		delta_stack_explain(
+			path, source, NULL, (unsigned)session->options->threads.value, err);
+	tensor_source_free(source);
+	checkpoint_close(base);
+	delta_reader_close(reader);
+	return result;
 }
 
-static void add_ratio(struct json_writer *writer, const char *name, double value)
+static int survey_over(struct session *session, const struct delta_reader *reader,
+	struct tensor_source *base, struct error *err)
 {
-	char text[NUMBER_BYTES];
-	snprintf(text, sizeof(text), "%.6g", value);
-	json_writer_raw(writer, name, span_text(text));
+	struct delta_survey survey;
+	const int result = delta_survey_make(
+		&survey, reader, base, (unsigned)session->options->threads.value, err);
+	if (result == 0)
+		say_survey(session, &survey);
+	delta_survey_release(&survey);
+	return result;
+}
+
+static void say_survey(struct session *session, const struct delta_survey *survey)
+{
+	struct output_line line;
+	output_line_begin(&line, &session->output, "delta_stats");
+	add_row(&line.writer, survey, &survey->total, survey->elements);
+	output_line_end(&line);
+	output_say(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes", "changed %",
+		"bits", "|ulp| 1", "2", "3", "4", "5+", "", "tensor");
+	say_row(session, survey, &survey->total, survey->elements, span_text("(all)"));
+	for (size_t i = 0; i < survey->count; i++) {
+		const struct delta_survey_row *const row = &survey->rows[i];
+		output_line_begin(&line, &session->output, "delta_tensor");
+		json_writer_text(&line.writer, "name", row->name);
+		if (survey->has_base)
+			json_writer_text(&line.writer, "dtype", span_text(dtype_name(row->dtype)));
+		add_row(&line.writer, survey, row, row->stats.elements);
+		output_line_end(&line);
+		say_row(session, survey, row, row->stats.elements, row->name);
+	}
 }
 
 static void add_row(struct json_writer *writer, const struct delta_survey *survey,
@@ -83,6 +151,18 @@ static void add_row(struct json_writer *writer, const struct delta_survey *surve
 	for (unsigned i = 0; i < STEP_COUNT; i++)
 		json_writer_u64(writer, NULL, row->stats.ulp_steps[i]);
 	json_writer_end(writer, ']');
+}
+
+static void add_ratio(struct json_writer *writer, const char *name, double value)
+{
+	char text[NUMBER_BYTES];
+	snprintf(text, sizeof(text), "%.6g", value);
+	json_writer_raw(writer, name, span_text(text));
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? (double)part / (double)whole : 0;
 }
 
 static void say_row(struct session *session, const struct delta_survey *survey,
@@ -107,71 +187,4 @@ static void say_row(struct session *session, const struct delta_survey *survey,
 		density, bits, steps,
 		survey->has_base && row != &survey->total ? dtype_name(row->dtype) : "",
 		(int)name.len, (const char *)name.data);
-}
-
-static void say_survey(struct session *session, const struct delta_survey *survey)
-{
-	struct output_line line;
-	output_line_begin(&line, &session->output, "delta_stats");
-	add_row(&line.writer, survey, &survey->total, survey->elements);
-	output_line_end(&line);
-	output_say(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes", "changed %",
-		"bits", "|ulp| 1", "2", "3", "4", "5+", "", "tensor");
-	say_row(session, survey, &survey->total, survey->elements, span_text("(all)"));
-	for (size_t i = 0; i < survey->count; i++) {
-		const struct delta_survey_row *const row = &survey->rows[i];
-		output_line_begin(&line, &session->output, "delta_tensor");
-		json_writer_text(&line.writer, "name", row->name);
-		if (survey->has_base)
-			json_writer_text(&line.writer, "dtype", span_text(dtype_name(row->dtype)));
-		add_row(&line.writer, survey, row, row->stats.elements);
-		output_line_end(&line);
-		say_row(session, survey, row, row->stats.elements, row->name);
-	}
-}
-
-static int survey_over(struct session *session, const struct delta_reader *reader,
-	struct tensor_source *base, struct error *err)
-{
-	struct delta_survey survey;
-	const int result = delta_survey_make(
-		&survey, reader, base, (unsigned)session->options->threads.value, err);
-	if (result == 0)
-		say_survey(session, &survey);
-	delta_survey_release(&survey);
-	return result;
-}
-
-static int say_stats(struct session *session, const char *path, struct error *err)
-{
-	struct checkpoint *base = NULL;
-	struct tensor_source *source = NULL;
-	struct delta_reader *const reader = delta_reader_open(path, err);
-	int result = reader != NULL ? 0 : -1;
-	if (result == 0 && session->options->base != NULL) {
-		base = checkpoint_open(session->options->base, err);
-		source = base != NULL ? checkpoint_source_new(base) : NULL;
-		result = base != NULL ? 0 : -1;
-	}
-	if (result == 0)
-		result = survey_over(session, reader, source, err);
-	if (result != 0 && source != NULL)
-		delta_stack_explain(
-			path, source, NULL, (unsigned)session->options->threads.value, err);
-	tensor_source_free(source);
-	checkpoint_close(base);
-	delta_reader_close(reader);
-	return result;
-}
-
-int inspect_delta(struct session *session, const char *path, const struct delta_summary *summary,
-	struct error *err)
-{
-	struct output_line line;
-	output_line_begin(&line, &session->output, "delta");
-	json_writer_text(&line.writer, "path", span_text(path));
-	add_summary(&line.writer, summary);
-	output_line_end(&line);
-	say_sentences(session, summary);
-	return session->options->stats ? say_stats(session, path, err) : 0;
 }

@@ -4,13 +4,25 @@
 
 enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_CAP_BYTES = 1024 };
 
-/* A key for some runs may not list its bucket. */
-static void advise(struct error *err)
+static int walk_bucket(struct session *session, struct remote *remote, struct span bucket,
+	run_walk_fn *visit, struct error *err);
+static void advise(struct error *err);
+
+int run_walk(struct session *session, struct remote *remote, struct span bucket, run_walk_fn *visit,
+	struct error *err)
 {
-	if (err->kind == ERROR_DENIED)
-		error_advise(err,
-			"a key for one run may ask for it by name: `deltabucket status BUCKET/RUN`"
-			" or `deltabucket steps BUCKET/RUN`");
+	if (bucket.len > 0)
+		return walk_bucket(session, remote, bucket, visit, err);
+	struct arena *const arena = arena_new(ARENA_BYTES);
+	struct listing buckets = {0};
+	int result = 0;
+	do {
+		result = remote_object_list_buckets(remote, buckets.next, arena, &buckets, err);
+		for (size_t i = 0; i < buckets.count && result == 0; i++)
+			result = walk_bucket(session, remote, buckets.entries[i].name, visit, err);
+	} while (result == 0 && buckets.next.len > 0 && !session->output.failed);
+	arena_free(arena);
+	return result;
 }
 
 static int walk_bucket(struct session *session, struct remote *remote, struct span bucket,
@@ -38,19 +50,11 @@ static int walk_bucket(struct session *session, struct remote *remote, struct sp
 	return result;
 }
 
-int run_walk(struct session *session, struct remote *remote, struct span bucket, run_walk_fn *visit,
-	struct error *err)
+/* A key for some runs may not list its bucket. */
+static void advise(struct error *err)
 {
-	if (bucket.len > 0)
-		return walk_bucket(session, remote, bucket, visit, err);
-	struct arena *const arena = arena_new(ARENA_BYTES);
-	struct listing buckets = {0};
-	int result = 0;
-	do {
-		result = remote_object_list_buckets(remote, buckets.next, arena, &buckets, err);
-		for (size_t i = 0; i < buckets.count && result == 0; i++)
-			result = walk_bucket(session, remote, buckets.entries[i].name, visit, err);
-	} while (result == 0 && buckets.next.len > 0 && !session->output.failed);
-	arena_free(arena);
-	return result;
+	if (err->kind == ERROR_DENIED)
+		error_advise(err,
+			"a key for one run may ask for it by name: `deltabucket status BUCKET/RUN`"
+			" or `deltabucket steps BUCKET/RUN`");
 }

@@ -22,255 +22,35 @@ static const char GENERATIONS[] = "generations";
 static const char CURRENT[] = "current";
 static const char CURRENT_NEW[] = "current.new";
 
-static char *below(const struct follow_folder *folder, const char *name)
-{
-	return folder_files_join(folder->path, name);
-}
-
-static char *generation_path(const struct follow_folder *folder, const char *name)
-{
-	char *const generations = below(folder, GENERATIONS);
-	char *const path = folder_files_join(generations, name);
-	free(generations);
-	return path;
-}
-
-static char *sidecar_path(const struct follow_folder *folder, const char *name)
-{
-	char file[NAME_MAX + 1];
-	ASSERT(snprintf(file, sizeof file, "%s.json", name) < (int)sizeof file);
-	return generation_path(folder, file);
-}
-
-static char *copy_span(struct span text)
-{
-	char *const copy = memory_new(text.len + 1);
-	if (text.len > 0)
-		memcpy(copy, text.data, text.len);
-	return copy;
-}
-
-static void generation_release(struct follow_generation *generation)
-{
-	free(generation->name);
-	free(generation->label);
-	free(generation->tensors);
-	proven_files_release(&generation->files);
-	*generation = (struct follow_generation){0};
-}
-
-/* A JSON document of ours; NULL when it is absent (*out_absent) or damaged. */
-static struct json_node *read_json(const char *path, bool *out_absent, struct error *err)
-{
-	*out_absent = !file_exists(path);
-	if (*out_absent)
-		return NULL;
-	struct buffer text;
-	buffer_init(&text, SIDECAR_MAX_BYTES);
-	struct json_node *root = NULL;
-	if (file_read_all(path, &text, err) == 0)
-		root = json_node_parse(buffer_span(&text), path, err);
-	buffer_release(&text);
-	return root;
-}
-
-/* Sidecars of whole checkpoints do not speak of it. */
-static void read_part(const struct json_node *root, struct follow_generation *out)
-{
-	struct span tensors = {0};
-	struct span held;
-	json_node_text(json_node_member(root, "tensors"), &tensors);
-	out->tensors = copy_span(tensors);
-	if (!json_node_text(json_node_member(root, "held"), &held) ||
-		!digest128_parse(held, &out->held))
-		out->held = out->digest;
-}
-
-/* False when there is no whole generation of that name. */
-static bool generation_read(
-	const struct follow_folder *folder, const char *name, struct follow_generation *out)
-{
-	char *const path = sidecar_path(folder, name);
-	struct error ignored = {0};
-	bool absent;
-	struct json_node *const root = read_json(path, &absent, &ignored);
-	struct span digest;
-	struct span label;
-	struct follow_generation read = {0};
-	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) &&
-		json_node_u64(json_node_member(root, "order"), &read.order) &&
-		json_node_text(json_node_member(root, "digest"), &digest) &&
-		digest128_parse(digest, &read.digest) &&
-		json_node_text(json_node_member(root, "label"), &label) &&
-		proven_files_parse(json_node_member(root, "files"), &read.files);
-	read.has_previous = json_node_u64(json_node_member(root, "previous"), &read.previous);
-	if (whole) {
-		read.name = memory_copy_text(name);
-		read.label = copy_span(label);
-		read_part(root, &read);
-		*out = read;
-	}
-	json_node_free(root);
-	free(path);
-	return whole;
-}
-
-/* The generation that `current` leads to. */
-static void find_current(struct follow_folder *folder)
-{
-	char *const link = below(folder, CURRENT);
-	char target[PATH_MAX];
-	const ssize_t len = readlink(link, target, sizeof target - 1);
-	free(link);
-	const size_t prefix = strlen(GENERATIONS) + 1;
-	if (len <= (ssize_t)prefix || (size_t)len > prefix + 64)
-		return;
-	target[len] = '\0';
-	if (strncmp(target, GENERATIONS, prefix - 1) != 0 || strchr(target + prefix, '/') != NULL)
-		return;
-	folder->has_current = generation_read(folder, target + prefix, &folder->current);
-}
-
-static int check_state(
-	struct follow_folder *folder, const struct json_node *root, struct error *err)
-{
-	uint64_t version;
-	struct span endpoint;
-	struct span run;
-	struct span executed;
-	struct span command;
-	struct span taken;
-	if (!json_node_u64(json_node_member(root, "version"), &version) ||
-		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
-		!json_node_text(json_node_member(root, "run"), &run))
-		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow",
-			folder->path, STATE_FILE);
-	if (version != STATE_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED,
-			"%s/%s has version %" PRIu64 "; this program reads %d", folder->path,
-			STATE_FILE, version, STATE_VERSION);
-	if (!span_equal_text(endpoint, folder->endpoint) || !span_equal_text(run, folder->run))
-		return error_set(err, ERROR_EXISTS,
-			"%s follows run %.*s at %.*s; give another folder", folder->path,
-			(int)run.len, (const char *)run.data, (int)endpoint.len,
-			(const char *)endpoint.data);
-	if (json_node_text(json_node_member(root, "executed"), &executed))
-		folder->executed = copy_span(executed);
-	folder->has_command = json_node_text(json_node_member(root, "command"), &command) &&
-		digest128_parse(command, &folder->command);
-	folder->has_taken = json_node_text(json_node_member(root, "taken"), &taken) &&
-		digest128_parse(taken, &folder->taken);
-	return 0;
-}
-
-static void print_generation(struct json_writer *writer, const struct follow_generation *generation)
-{
-	char digest[DIGEST128_TEXT_BYTES];
-	digest128_format(&generation->digest, digest);
-	json_writer_u64(writer, "step", generation->step);
-	json_writer_text(writer, "digest", span_text(digest));
-	json_writer_text(writer, "label", span_text(generation->label));
-}
-
+static int load(struct follow_folder *folder, struct error *err);
+static char *below(const struct follow_folder *folder, const char *name);
+static struct json_node *read_json(const char *path, bool *out_absent, struct error *err);
+static int begin(struct follow_folder *folder, struct error *err);
+static int save(const struct follow_folder *folder, struct error *err);
+static void print_generation(
+	struct json_writer *writer, const struct follow_generation *generation);
+static void print_executed(struct json_writer *writer, const struct follow_folder *folder);
 static int write_json(const struct follow_folder *folder, const char *path,
-	const struct buffer *text, struct error *err)
-{
-	if (buffer_check(text, path, err) != 0)
-		return -1;
-	return file_publish(folder->files, path, buffer_span(text), 0644, err);
-}
-
-static void print_executed(struct json_writer *writer, const struct follow_folder *folder)
-{
-	char command[DIGEST128_TEXT_BYTES];
-	char taken[DIGEST128_TEXT_BYTES];
-	if (folder->executed == NULL)
-		return;
-	json_writer_text(writer, "executed", span_text(folder->executed));
-	if (!folder->has_command)
-		return;
-	digest128_format(&folder->command, command);
-	json_writer_text(writer, "command", span_text(command));
-	if (!folder->has_taken)
-		return;
-	digest128_format(&folder->taken, taken);
-	json_writer_text(writer, "taken", span_text(taken));
-}
-
-static int save(const struct follow_folder *folder, struct error *err)
-{
-	struct buffer text;
-	struct json_writer writer;
-	buffer_init(&text, STATE_MAX_BYTES);
-	json_writer_init(&writer, &text);
-	json_writer_object(&writer, NULL);
-	json_writer_u64(&writer, "version", STATE_VERSION);
-	json_writer_text(&writer, "endpoint", span_text(folder->endpoint));
-	json_writer_text(&writer, "run", span_text(folder->run));
-	if (folder->has_current)
-		print_generation(&writer, &folder->current);
-	print_executed(&writer, folder);
-	json_writer_end(&writer, '}');
-	buffer_add_byte(&text, '\n');
-	char *const path = below(folder, STATE_FILE);
-	const int result = write_json(folder, path, &text, err);
-	free(path);
-	buffer_release(&text);
-	return result;
-}
-
-/* A folder without state is taken only when nothing of somebody else is in it: what others put
- * there is never touched. */
-static int begin(struct follow_folder *folder, struct error *err)
-{
-	const int result = follow_leftovers_check(folder->path, folder->endpoint, folder->run, err);
-	folder->is_begun = result == 0;
-	return result == 0 ? save(folder, err) : -1;
-}
-
-static int load(struct follow_folder *folder, struct error *err)
-{
-	char *const path = below(folder, STATE_FILE);
-	bool absent;
-	struct json_node *const root = read_json(path, &absent, err);
-	int result = -1;
-	if (absent)
-		result = begin(folder, err);
-	else if (root != NULL)
-		result = check_state(folder, root, err);
-	else
-		err->kind = ERROR_CORRUPT;
-	json_node_free(root);
-	free(path);
-	return result;
-}
-
-/* Removes generation folders without a sidecar, and sidecars without a folder. */
-static int remove_leftovers(const struct follow_folder *folder, struct error *err)
-{
-	char *const generations = below(folder, GENERATIONS);
-	char **names = NULL;
-	size_t count = 0;
-	int result = file_make_folder(folder->files, generations, 0755, err);
-	if (result == 0)
-		result = file_list(generations, &names, &count, err);
-	for (size_t i = 0; i < count && result == 0; i++) {
-		const size_t len = strlen(names[i]);
-		const bool is_sidecar = len > 5 && strcmp(names[i] + len - 5, ".json") == 0;
-		char *const other = is_sidecar ? folder_files_join(generations, names[i])
-					       : sidecar_path(folder, names[i]);
-		if (is_sidecar)
-			other[strlen(other) - 5] = '\0';
-		char *const path = folder_files_join(generations, names[i]);
-		if (!file_exists(other))
-			result = file_remove_tree(folder->files, path, err);
-		free(path);
-		free(other);
-	}
-	file_names_free(names, count);
-	free(generations);
-	return result;
-}
+	const struct buffer *text, struct error *err);
+static int check_state(
+	struct follow_folder *folder, const struct json_node *root, struct error *err);
+static char *copy_span(struct span text);
+static void find_current(struct follow_folder *folder);
+static bool generation_read(
+	const struct follow_folder *folder, const char *name, struct follow_generation *out);
+static char *sidecar_path(const struct follow_folder *folder, const char *name);
+static char *generation_path(const struct follow_folder *folder, const char *name);
+static void read_part(const struct json_node *root, struct follow_generation *out);
+static int remove_leftovers(const struct follow_folder *folder, struct error *err);
+static bool remove_empty(const struct follow_folder *folder, const char *name);
+static void generation_release(struct follow_generation *generation);
+static uint64_t next_order(const struct follow_folder *folder);
+static int write_sidecar(const struct follow_folder *folder,
+	const struct follow_generation *generation, struct error *err);
+static int swap_link(const struct follow_folder *folder, const char *name, struct error *err);
+static int newest_first(const void *left, const void *right);
+static int remove_generations(const struct follow_folder *folder,
+	const struct follow_generation *old, size_t count, struct error *err);
 
 int follow_folder_open(struct follow_folder *folder, const struct file_ops *files, const char *path,
 	const char *endpoint, const char *run, struct error *err)
@@ -297,15 +77,6 @@ int follow_folder_open(struct follow_folder *folder, const struct file_ops *file
 fail:
 	follow_folder_close(folder);
 	return -1;
-}
-
-/* Whether removing it took nothing that was in it. */
-static bool remove_empty(const struct follow_folder *folder, const char *name)
-{
-	char *const path = below(folder, name);
-	const bool gone = !file_exists(path) || folder->files->rmdir(folder->files, path) == 0;
-	free(path);
-	return gone;
 }
 
 void follow_folder_abandon(const struct follow_folder *folder)
@@ -373,78 +144,6 @@ void follow_folder_next(
 		}
 		free(path);
 	}
-}
-
-static int write_sidecar(const struct follow_folder *folder,
-	const struct follow_generation *generation, struct error *err)
-{
-	struct buffer text;
-	struct json_writer writer;
-	buffer_init(&text, SIDECAR_MAX_BYTES);
-	json_writer_init(&writer, &text);
-	json_writer_object(&writer, NULL);
-	json_writer_text(&writer, "endpoint", span_text(folder->endpoint));
-	json_writer_text(&writer, "run", span_text(folder->run));
-	print_generation(&writer, generation);
-	json_writer_u64(&writer, "order", generation->order);
-	if (generation->has_previous)
-		json_writer_u64(&writer, "previous", generation->previous);
-	if (generation->tensors[0] != '\0') {
-		char held[DIGEST128_TEXT_BYTES];
-		digest128_format(&generation->held, held);
-		json_writer_text(&writer, "tensors", span_text(generation->tensors));
-		json_writer_text(&writer, "held", span_text(held));
-	}
-	proven_files_print(&generation->files, &writer);
-	json_writer_end(&writer, '}');
-	buffer_add_byte(&text, '\n');
-	char *const path = sidecar_path(folder, generation->name);
-	const int result = write_json(folder, path, &text, err);
-	free(path);
-	buffer_release(&text);
-	return result;
-}
-
-/* For good once save() has put the state beside it. */
-static int swap_link(const struct follow_folder *folder, const char *name, struct error *err)
-{
-	char target[128];
-	snprintf(target, sizeof target, "%s/%s", GENERATIONS, name);
-	char *const fresh = below(folder, CURRENT_NEW);
-	char *const current = below(folder, CURRENT);
-	const struct file_ops *const files = folder->files;
-	int result = 0;
-	files->unlink(files, fresh);
-	if (files->symlink(files, target, fresh) != 0)
-		result = error_set_errno(err, "making the link %s", fresh);
-	else if (files->rename(files, fresh, current) != 0)
-		result = error_set_errno(err, "swapping the link %s", current);
-	free(fresh);
-	free(current);
-	return result;
-}
-
-/* One more than any that is there, so that the newest can be told whatever the clock does. */
-static uint64_t next_order(const struct follow_folder *folder)
-{
-	char *const generations = below(folder, GENERATIONS);
-	char **names = NULL;
-	size_t count = 0;
-	uint64_t highest = 0;
-	struct error ignored = {0};
-	if (file_list(generations, &names, &count, &ignored) != 0)
-		count = 0;
-	for (size_t i = 0; i < count; i++) {
-		struct follow_generation generation;
-		if (!generation_read(folder, names[i], &generation))
-			continue;
-		if (generation.order > highest)
-			highest = generation.order;
-		generation_release(&generation);
-	}
-	file_names_free(names, count);
-	free(generations);
-	return highest + 1;
 }
 
 int follow_folder_swap(
@@ -517,6 +216,363 @@ int follow_folder_set_executed(struct follow_folder *folder, const char *command
 	return save(folder, err);
 }
 
+int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err)
+{
+	char *const generations = below(folder, GENERATIONS);
+	char **names = NULL;
+	size_t count = 0;
+	struct follow_generation *others = NULL;
+	size_t other_count = 0;
+	int result = file_list(generations, &names, &count, err);
+	if (result == 0)
+		others = memory_new_array(count + 1, sizeof *others);
+	for (size_t i = 0; i < count; i++)
+		if ((!folder->has_current || strcmp(names[i], folder->current.name) != 0) &&
+			generation_read(folder, names[i], &others[other_count]))
+			other_count++;
+	if (other_count > 0)
+		qsort(others, other_count, sizeof *others, newest_first);
+	if (result == 0 && other_count > keep)
+		result = remove_generations(folder, others + keep, other_count - (size_t)keep, err);
+	for (size_t i = 0; i < other_count; i++)
+		generation_release(&others[i]);
+	free(others);
+	file_names_free(names, count);
+	free(generations);
+	return result;
+}
+
+static int load(struct follow_folder *folder, struct error *err)
+{
+	char *const path = below(folder, STATE_FILE);
+	bool absent;
+	struct json_node *const root = read_json(path, &absent, err);
+	int result = -1;
+	if (absent)
+		result = begin(folder, err);
+	else if (root != NULL)
+		result = check_state(folder, root, err);
+	else
+		err->kind = ERROR_CORRUPT;
+	json_node_free(root);
+	free(path);
+	return result;
+}
+
+static char *below(const struct follow_folder *folder, const char *name)
+{
+	return folder_files_join(folder->path, name);
+}
+
+/* A JSON document of ours; NULL when it is absent (*out_absent) or damaged. */
+static struct json_node *read_json(const char *path, bool *out_absent, struct error *err)
+{
+	*out_absent = !file_exists(path);
+	if (*out_absent)
+		return NULL;
+	struct buffer text;
+	buffer_init(&text, SIDECAR_MAX_BYTES);
+	struct json_node *root = NULL;
+	if (file_read_all(path, &text, err) == 0)
+		root = json_node_parse(buffer_span(&text), path, err);
+	buffer_release(&text);
+	return root;
+}
+
+/* A folder without state is taken only when nothing of somebody else is in it: what others put
+ * there is never touched. */
+static int begin(struct follow_folder *folder, struct error *err)
+{
+	const int result = follow_leftovers_check(folder->path, folder->endpoint, folder->run, err);
+	folder->is_begun = result == 0;
+	return result == 0 ? save(folder, err) : -1;
+}
+
+static int save(const struct follow_folder *folder, struct error *err)
+{
+	struct buffer text;
+	struct json_writer writer;
+	buffer_init(&text, STATE_MAX_BYTES);
+	json_writer_init(&writer, &text);
+	json_writer_object(&writer, NULL);
+	json_writer_u64(&writer, "version", STATE_VERSION);
+	json_writer_text(&writer, "endpoint", span_text(folder->endpoint));
+	json_writer_text(&writer, "run", span_text(folder->run));
+	if (folder->has_current)
+		print_generation(&writer, &folder->current);
+	print_executed(&writer, folder);
+	json_writer_end(&writer, '}');
+	buffer_add_byte(&text, '\n');
+	char *const path = below(folder, STATE_FILE);
+	const int result = write_json(folder, path, &text, err);
+	free(path);
+	buffer_release(&text);
+	return result;
+}
+
+static void print_generation(struct json_writer *writer, const struct follow_generation *generation)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	digest128_format(&generation->digest, digest);
+	json_writer_u64(writer, "step", generation->step);
+	json_writer_text(writer, "digest", span_text(digest));
+	json_writer_text(writer, "label", span_text(generation->label));
+}
+
+static void print_executed(struct json_writer *writer, const struct follow_folder *folder)
+{
+	char command[DIGEST128_TEXT_BYTES];
+	char taken[DIGEST128_TEXT_BYTES];
+	if (folder->executed == NULL)
+		return;
+	json_writer_text(writer, "executed", span_text(folder->executed));
+	if (!folder->has_command)
+		return;
+	digest128_format(&folder->command, command);
+	json_writer_text(writer, "command", span_text(command));
+	if (!folder->has_taken)
+		return;
+	digest128_format(&folder->taken, taken);
+	json_writer_text(writer, "taken", span_text(taken));
+}
+
+static int write_json(const struct follow_folder *folder, const char *path,
+	const struct buffer *text, struct error *err)
+{
+	if (buffer_check(text, path, err) != 0)
+		return -1;
+	return file_publish(folder->files, path, buffer_span(text), 0644, err);
+}
+
+static int check_state(
+	struct follow_folder *folder, const struct json_node *root, struct error *err)
+{
+	uint64_t version;
+	struct span endpoint;
+	struct span run;
+	struct span executed;
+	struct span command;
+	struct span taken;
+	if (!json_node_u64(json_node_member(root, "version"), &version) ||
+		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
+		!json_node_text(json_node_member(root, "run"), &run))
+		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow",
+			folder->path, STATE_FILE);
+	if (version != STATE_VERSION)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s/%s has version %" PRIu64 "; this program reads %d", folder->path,
+			STATE_FILE, version, STATE_VERSION);
+	if (!span_equal_text(endpoint, folder->endpoint) || !span_equal_text(run, folder->run))
+		return error_set(err, ERROR_EXISTS,
+			"%s follows run %.*s at %.*s; give another folder", folder->path,
+			(int)run.len, (const char *)run.data, (int)endpoint.len,
+			(const char *)endpoint.data);
+	if (json_node_text(json_node_member(root, "executed"), &executed))
+		folder->executed = copy_span(executed);
+	folder->has_command = json_node_text(json_node_member(root, "command"), &command) &&
+		digest128_parse(command, &folder->command);
+	folder->has_taken = json_node_text(json_node_member(root, "taken"), &taken) &&
+		digest128_parse(taken, &folder->taken);
+	return 0;
+}
+
+static char *copy_span(struct span text)
+{
+	char *const copy = memory_new(text.len + 1);
+	if (text.len > 0)
+		memcpy(copy, text.data, text.len);
+	return copy;
+}
+
+/* The generation that `current` leads to. */
+static void find_current(struct follow_folder *folder)
+{
+	char *const link = below(folder, CURRENT);
+	char target[PATH_MAX];
+	const ssize_t len = readlink(link, target, sizeof target - 1);
+	free(link);
+	const size_t prefix = strlen(GENERATIONS) + 1;
+	if (len <= (ssize_t)prefix || (size_t)len > prefix + 64)
+		return;
+	target[len] = '\0';
+	if (strncmp(target, GENERATIONS, prefix - 1) != 0 || strchr(target + prefix, '/') != NULL)
+		return;
+	folder->has_current = generation_read(folder, target + prefix, &folder->current);
+}
+
+/* False when there is no whole generation of that name. */
+static bool generation_read(
+	const struct follow_folder *folder, const char *name, struct follow_generation *out)
+{
+	char *const path = sidecar_path(folder, name);
+	struct error ignored = {0};
+	bool absent;
+	struct json_node *const root = read_json(path, &absent, &ignored);
+	struct span digest;
+	struct span label;
+	struct follow_generation read = {0};
+	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) &&
+		json_node_u64(json_node_member(root, "order"), &read.order) &&
+		json_node_text(json_node_member(root, "digest"), &digest) &&
+		digest128_parse(digest, &read.digest) &&
+		json_node_text(json_node_member(root, "label"), &label) &&
+		proven_files_parse(json_node_member(root, "files"), &read.files);
+	read.has_previous = json_node_u64(json_node_member(root, "previous"), &read.previous);
+	if (whole) {
+		read.name = memory_copy_text(name);
+		read.label = copy_span(label);
+		read_part(root, &read);
+		*out = read;
+	}
+	json_node_free(root);
+	free(path);
+	return whole;
+}
+
+static char *sidecar_path(const struct follow_folder *folder, const char *name)
+{
+	char file[NAME_MAX + 1];
+	ASSERT(snprintf(file, sizeof file, "%s.json", name) < (int)sizeof file);
+	return generation_path(folder, file);
+}
+
+static char *generation_path(const struct follow_folder *folder, const char *name)
+{
+	char *const generations = below(folder, GENERATIONS);
+	char *const path = folder_files_join(generations, name);
+	free(generations);
+	return path;
+}
+
+/* Sidecars of whole checkpoints do not speak of it. */
+static void read_part(const struct json_node *root, struct follow_generation *out)
+{
+	struct span tensors = {0};
+	struct span held;
+	json_node_text(json_node_member(root, "tensors"), &tensors);
+	out->tensors = copy_span(tensors);
+	if (!json_node_text(json_node_member(root, "held"), &held) ||
+		!digest128_parse(held, &out->held))
+		out->held = out->digest;
+}
+
+/* Removes generation folders without a sidecar, and sidecars without a folder. */
+static int remove_leftovers(const struct follow_folder *folder, struct error *err)
+{
+	char *const generations = below(folder, GENERATIONS);
+	char **names = NULL;
+	size_t count = 0;
+	int result = file_make_folder(folder->files, generations, 0755, err);
+	if (result == 0)
+		result = file_list(generations, &names, &count, err);
+	for (size_t i = 0; i < count && result == 0; i++) {
+		const size_t len = strlen(names[i]);
+		const bool is_sidecar = len > 5 && strcmp(names[i] + len - 5, ".json") == 0;
+		char *const other = is_sidecar ? folder_files_join(generations, names[i])
+					       : sidecar_path(folder, names[i]);
+		if (is_sidecar)
+			other[strlen(other) - 5] = '\0';
+		char *const path = folder_files_join(generations, names[i]);
+		if (!file_exists(other))
+			result = file_remove_tree(folder->files, path, err);
+		free(path);
+		free(other);
+	}
+	file_names_free(names, count);
+	free(generations);
+	return result;
+}
+
+/* Whether removing it took nothing that was in it. */
+static bool remove_empty(const struct follow_folder *folder, const char *name)
+{
+	char *const path = below(folder, name);
+	const bool gone = !file_exists(path) || folder->files->rmdir(folder->files, path) == 0;
+	free(path);
+	return gone;
+}
+
+static void generation_release(struct follow_generation *generation)
+{
+	free(generation->name);
+	free(generation->label);
+	free(generation->tensors);
+	proven_files_release(&generation->files);
+	*generation = (struct follow_generation){0};
+}
+
+/* One more than any that is there, so that the newest can be told whatever the clock does. */
+static uint64_t next_order(const struct follow_folder *folder)
+{
+	char *const generations = below(folder, GENERATIONS);
+	char **names = NULL;
+	size_t count = 0;
+	uint64_t highest = 0;
+	struct error ignored = {0};
+	if (file_list(generations, &names, &count, &ignored) != 0)
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct follow_generation generation;
+		if (!generation_read(folder, names[i], &generation))
+			continue;
+		if (generation.order > highest)
+			highest = generation.order;
+		generation_release(&generation);
+	}
+	file_names_free(names, count);
+	free(generations);
+	return highest + 1;
+}
+
+static int write_sidecar(const struct follow_folder *folder,
+	const struct follow_generation *generation, struct error *err)
+{
+	struct buffer text;
+	struct json_writer writer;
+	buffer_init(&text, SIDECAR_MAX_BYTES);
+	json_writer_init(&writer, &text);
+	json_writer_object(&writer, NULL);
+	json_writer_text(&writer, "endpoint", span_text(folder->endpoint));
+	json_writer_text(&writer, "run", span_text(folder->run));
+	print_generation(&writer, generation);
+	json_writer_u64(&writer, "order", generation->order);
+	if (generation->has_previous)
+		json_writer_u64(&writer, "previous", generation->previous);
+	if (generation->tensors[0] != '\0') {
+		char held[DIGEST128_TEXT_BYTES];
+		digest128_format(&generation->held, held);
+		json_writer_text(&writer, "tensors", span_text(generation->tensors));
+		json_writer_text(&writer, "held", span_text(held));
+	}
+	proven_files_print(&generation->files, &writer);
+	json_writer_end(&writer, '}');
+	buffer_add_byte(&text, '\n');
+	char *const path = sidecar_path(folder, generation->name);
+	const int result = write_json(folder, path, &text, err);
+	free(path);
+	buffer_release(&text);
+	return result;
+}
+
+/* For good once save() has put the state beside it. */
+static int swap_link(const struct follow_folder *folder, const char *name, struct error *err)
+{
+	char target[128];
+	snprintf(target, sizeof target, "%s/%s", GENERATIONS, name);
+	char *const fresh = below(folder, CURRENT_NEW);
+	char *const current = below(folder, CURRENT);
+	const struct file_ops *const files = folder->files;
+	int result = 0;
+	files->unlink(files, fresh);
+	if (files->symlink(files, target, fresh) != 0)
+		result = error_set_errno(err, "making the link %s", fresh);
+	else if (files->rename(files, fresh, current) != 0)
+		result = error_set_errno(err, "swapping the link %s", current);
+	free(fresh);
+	free(current);
+	return result;
+}
+
 static int newest_first(const void *left, const void *right)
 {
 	const struct follow_generation *const a = left;
@@ -543,32 +599,6 @@ static int remove_generations(const struct follow_folder *folder,
 		result = file_remove_tree(folder->files, path, err);
 		free(path);
 	}
-	free(generations);
-	return result;
-}
-
-int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err)
-{
-	char *const generations = below(folder, GENERATIONS);
-	char **names = NULL;
-	size_t count = 0;
-	struct follow_generation *others = NULL;
-	size_t other_count = 0;
-	int result = file_list(generations, &names, &count, err);
-	if (result == 0)
-		others = memory_new_array(count + 1, sizeof *others);
-	for (size_t i = 0; i < count; i++)
-		if ((!folder->has_current || strcmp(names[i], folder->current.name) != 0) &&
-			generation_read(folder, names[i], &others[other_count]))
-			other_count++;
-	if (other_count > 0)
-		qsort(others, other_count, sizeof *others, newest_first);
-	if (result == 0 && other_count > keep)
-		result = remove_generations(folder, others + keep, other_count - (size_t)keep, err);
-	for (size_t i = 0; i < other_count; i++)
-		generation_release(&others[i]);
-	free(others);
-	file_names_free(names, count);
 	free(generations);
 	return result;
 }

@@ -21,9 +21,28 @@ struct leftovers {
 typedef int check_fn(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
 
+static int check_each(
+	const struct leftovers *leftovers, const char *folder, check_fn *check, struct error *err);
+static int check_entry(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
+static bool leads_to_generation(const char *link);
+static int check_download(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
+static int refuse(const struct leftovers *leftovers, const char *what, struct error *err);
+static int check_generation(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
+static bool is_of_run(const struct leftovers *leftovers, const char *sidecar);
+
+int follow_leftovers_check(
+	const char *folder, const char *endpoint, const char *run, struct error *err)
+{
+	const struct leftovers leftovers = {folder, endpoint, run};
+	return check_each(&leftovers, folder, check_entry, err);
+}
+
 /* Everything that lies in a folder, up to the first that is refused. */
-static int check_each(const struct leftovers *leftovers, const char *folder, check_fn *check,
-	struct error *err)
+static int check_each(
+	const struct leftovers *leftovers, const char *folder, check_fn *check, struct error *err)
 {
 	char **names;
 	size_t count;
@@ -39,11 +58,25 @@ static int check_each(const struct leftovers *leftovers, const char *folder, che
 	return result;
 }
 
-static int refuse(const struct leftovers *leftovers, const char *what, struct error *err)
+static int check_entry(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
-	return error_set(err, ERROR_EXISTS,
-		"%s holds files that deltabucket follow did not put there (%s); give an empty folder",
-		leftovers->folder, what);
+	const bool is_link = strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0;
+	if (strcmp(name, "lost+found") == 0 || (is_link && leads_to_generation(path)))
+		return 0;
+	if (strcmp(name, "incoming") == 0)
+		return check_each(leftovers, path, check_download, err);
+	if (strcmp(name, "generations") == 0)
+		return check_each(leftovers, path, check_generation, err);
+	return refuse(leftovers, name, err);
+}
+
+static bool leads_to_generation(const char *link)
+{
+	static const char START[] = "generations/";
+	char target[sizeof START];
+	const ssize_t length = readlink(link, target, sizeof target);
+	return length == (ssize_t)sizeof target && memcmp(target, START, sizeof START - 1) == 0;
 }
 
 /* Downloads and half-made checkpoints of any run: they count for nothing until they are proven. */
@@ -52,6 +85,29 @@ static int check_download(
 {
 	(void)path;
 	return catch_up_owns(name) ? 0 : refuse(leftovers, name, err);
+}
+
+static int refuse(const struct leftovers *leftovers, const char *what, struct error *err)
+{
+	return error_set(err, ERROR_EXISTS,
+		"%s holds files that deltabucket follow did not put there (%s); give an empty folder",
+		leftovers->folder, what);
+}
+
+static int check_generation(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
+{
+	(void)name;
+	const bool is_sidecar = span_ends_text(span_text(path), ".json");
+	char sidecar[PATH_MAX];
+	const int length =
+		snprintf(sidecar, sizeof sidecar, "%s%s", path, is_sidecar ? "" : ".json");
+	if (length < (int)sizeof sidecar && is_of_run(leftovers, sidecar))
+		return 0;
+	return error_set(err, ERROR_EXISTS,
+		"%s/.deltabucket, which says what is followed there, is missing, and nothing else says that %s is of run "
+		"%s at %s; give an empty folder",
+		leftovers->folder, path, leftovers->run, leftovers->endpoint);
 }
 
 /* Whether the note says that its checkpoint is one of this run. */
@@ -72,48 +128,4 @@ static bool is_of_run(const struct leftovers *leftovers, const char *sidecar)
 	json_node_free(root);
 	buffer_release(&text);
 	return is;
-}
-
-static int check_generation(
-	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
-{
-	(void)name;
-	const bool is_sidecar = span_ends_text(span_text(path), ".json");
-	char sidecar[PATH_MAX];
-	const int length =
-		snprintf(sidecar, sizeof sidecar, "%s%s", path, is_sidecar ? "" : ".json");
-	if (length < (int)sizeof sidecar && is_of_run(leftovers, sidecar))
-		return 0;
-	return error_set(err, ERROR_EXISTS,
-		"%s/.deltabucket, which says what is followed there, is missing, and nothing else says that %s is of run "
-		"%s at %s; give an empty folder",
-		leftovers->folder, path, leftovers->run, leftovers->endpoint);
-}
-
-static bool leads_to_generation(const char *link)
-{
-	static const char START[] = "generations/";
-	char target[sizeof START];
-	const ssize_t length = readlink(link, target, sizeof target);
-	return length == (ssize_t)sizeof target && memcmp(target, START, sizeof START - 1) == 0;
-}
-
-static int check_entry(
-	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
-{
-	const bool is_link = strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0;
-	if (strcmp(name, "lost+found") == 0 || (is_link && leads_to_generation(path)))
-		return 0;
-	if (strcmp(name, "incoming") == 0)
-		return check_each(leftovers, path, check_download, err);
-	if (strcmp(name, "generations") == 0)
-		return check_each(leftovers, path, check_generation, err);
-	return refuse(leftovers, name, err);
-}
-
-int follow_leftovers_check(
-	const char *folder, const char *endpoint, const char *run, struct error *err)
-{
-	const struct leftovers leftovers = {folder, endpoint, run};
-	return check_each(&leftovers, folder, check_entry, err);
 }

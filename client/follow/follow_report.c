@@ -4,16 +4,7 @@
 
 #include "base/clock.h"
 
-static struct lease_facts held(const struct follow_report *report, enum replica_state state)
-{
-	const struct follow_folder *const folder = report->folder;
-	struct lease_facts facts = {.state = state, .has_step = folder->has_current};
-	if (folder->has_current) {
-		facts.step = folder->current.step;
-		facts.digest = folder->current.digest;
-	}
-	return facts;
-}
+static struct lease_facts held(const struct follow_report *report, enum replica_state state);
 
 void follow_report_state(struct follow_report *report, enum replica_state state)
 {
@@ -92,4 +83,15 @@ void follow_report_failure(
 	json_writer_text(&line.writer, "message", span_text(failure->text));
 	output_line_end(&line);
 	output_note(&report->session->output, "%s", failure->text);
+}
+
+static struct lease_facts held(const struct follow_report *report, enum replica_state state)
+{
+	const struct follow_folder *const folder = report->folder;
+	struct lease_facts facts = {.state = state, .has_step = folder->has_current};
+	if (folder->has_current) {
+		facts.step = folder->current.step;
+		facts.digest = folder->current.digest;
+	}
+	return facts;
 }

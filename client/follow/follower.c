@@ -48,10 +48,123 @@ struct follower {
 	struct prefetch *prefetch; /* looks out for what comes next; NULL: nobody does */
 };
 
-static void new_answers(struct follower *follower)
+static int open_follower(struct follower *follower, struct error *err);
+static int open_folder(struct follower *follower, struct error *err);
+static int check_held(struct follower *follower, struct error *err);
+static const char *part_of(const struct follower *follower);
+static int prove_held(struct follower *follower, const char *path, struct error *err);
+static int prove_tensors(const struct follower *follower, const char *path,
+	struct work_watch *watch, struct error *err);
+static int run_hook(struct follower *follower, struct error *err);
+static int run_command(struct follower *follower, struct error *err);
+static int follow(struct follower *follower, struct error *err);
+static int wait_for_newer(struct follower *follower, struct error *err);
+static int wait_for_next_try(struct follower *follower, struct error *err);
+static void stop_prefetch(struct follower *follower);
+static void new_answers(struct follower *follower);
+static int look_after_folder(struct follower *follower, struct error *err);
+static int round_once(struct follower *follower, bool *out_there, struct error *err);
+static int find_path(struct follower *follower, struct path_message *out, struct error *err);
+static bool is_not_there_yet(const struct error *failure);
+static int advance(struct follower *follower, const struct path_message *path, struct error *err);
+static int find_manifest(
+	struct follower *follower, uint64_t step, struct step_message *out, struct error *err);
+static char *text_of(struct span text);
+static int bring(struct follower *follower, const struct catch_up_params *params,
+	const struct follow_swap *swap, struct catch_up_result *out, struct error *err);
+static void start_prefetch(struct follower *follower, const struct follow_swap *swap);
+static int note_files(const struct catch_up_params *params, struct follow_swap *swap,
+	struct proven_files *out, struct error *err);
+static int end_of_one(const struct follower *follower, struct error *err);
+static int recover(struct follower *follower, const struct error *failure, struct error *err);
+static bool turn_to_anchor(struct follower *follower, const struct error *failure);
+static bool may_pass(const struct follower *follower, const struct error *failure);
+static void tell_once(struct follower *follower, const struct error *failure);
+
+int follower_run(struct session *session, const struct follow_order *order, struct error *err)
 {
-	arena_free(follower->arena);
-	follower->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
+	follower.files = *session->files;
+	follower.files.is_volatile = order->is_volatile;
+	follower.report = (struct follow_report){
+		.session = session, .run = &follower.run, .folder = &follower.folder};
+	if (run_name_init(&follower.run, order->run, err) != 0)
+		return -1;
+	int result = open_follower(&follower, err);
+	if (result == 0)
+		result = follow(&follower, err);
+	stop_prefetch(&follower);
+	lease_stop(follower.report.lease, result == 0 || interrupt_signal(session->interrupt) != 0);
+	free(follower.id);
+	free(follower.work);
+	arena_free(follower.arena);
+	remote_free(follower.remote);
+	if (result != 0)
+		follow_folder_abandon(&follower.folder);
+	follow_folder_close(&follower.folder);
+	run_name_release(&follower.run);
+	return result;
+}
+
+static int open_follower(struct follower *follower, struct error *err)
+{
+	struct session *const session = follower->session;
+	if (open_folder(follower, err) != 0)
+		return -1;
+	follower->work = follow_folder_incoming(&follower->folder);
+	follower->remote = session_connect(session, err);
+	if (follower->remote == NULL)
+		return -1;
+	retry_init(&follower->pause, session->interrupt, RETRY_FOREVER);
+	follower->id = follower->order->replica != NULL ? memory_copy_text(follower->order->replica)
+							: lease_default_id(follower->order->into);
+	const struct lease_params lease = {
+		.remote = &session->remote_options,
+		.run = &follower->run,
+		.id = follower->id,
+		.tensors = follower->order->subset != NULL ? follower->order->subset->text : NULL,
+		.output = &session->output,
+	};
+	if (!follower->order->once) /* a call that only fetches is not a worker of the fleet */
+		follower->report.lease = lease_start(&lease);
+	follower->deadline_ms = clock_monotonic_ms() + (int64_t)follower->order->wait_s * 1000;
+	return check_held(follower, err);
+}
+
+static int open_folder(struct follower *follower, struct error *err)
+{
+	return follow_folder_open(&follower->folder, follower->session->files,
+		follower->order->into, follower->session->options->endpoint, follower->run.text,
+		err);
+}
+
+/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never
+ * succeeded is completed. */
+static int check_held(struct follower *follower, struct error *err)
+{
+	struct follow_folder *const folder = &follower->folder;
+	if (folder->has_current && strcmp(folder->current.tensors, part_of(follower)) != 0) {
+		output_note(&follower->session->output,
+			"what is held is another part of the model; this one comes from an anchor");
+		follow_folder_distrust(folder);
+	}
+	if (!folder->has_current)
+		return 0;
+	struct error failure = {0};
+	char *const path = follow_folder_current(folder);
+	const int result = prove_held(follower, path, &failure);
+	if (result != 0)
+		error_wrap(&failure, "%s is damaged", path);
+	free(path);
+	if (interrupt_check(follower->session->interrupt, err) != 0)
+		return -1;
+	if (result == 0)
+		return run_hook(follower, err) != 0
+			? -1
+			: follow_folder_trim(folder, follower->order->keep, err);
+	follow_report_failure(&follower->report, "damaged", &failure);
+	follow_folder_distrust(folder);
+	return 0;
 }
 
 /* Which part of each step is held; "": all of it. */
@@ -60,12 +173,44 @@ static const char *part_of(const struct follower *follower)
 	return follower->order->subset != NULL ? follower->order->subset->text : "";
 }
 
-static char *text_of(struct span text)
+static int prove_held(struct follower *follower, const char *path, struct error *err)
 {
-	char *const copy = memory_new(text.len + 1);
-	if (text.len > 0)
-		memcpy(copy, text.data, text.len);
-	return copy;
+	struct session *const session = follower->session;
+	const struct proven_files *const files = &follower->folder.current.files;
+	struct progress *const progress = progress_new(
+		"checking what is held", proven_files_bytes(files), !session->output.quiet);
+	struct work_watch *const watch = progress_watch(progress, session->interrupt);
+	const int result = files->count == 0
+		? prove_tensors(follower, path, watch, err)
+		: proven_files_check(files, path, follower->order->threads, watch, err);
+	progress_free(progress);
+	return result;
+}
+
+/* What an older version made has no note of its files: then the tensors alone are held against
+ * their digest. */
+static int prove_tensors(const struct follower *follower, const char *path,
+	struct work_watch *watch, struct error *err)
+{
+	const struct follow_generation *const current = &follower->folder.current;
+	struct digest128 digest;
+	if (catch_up_folder_digest(path, follower->order->threads, watch, &digest, err) != 0)
+		return -1;
+	return digest128_equal(&digest, &current->held)
+		? 0
+		: error_set(err, ERROR_CORRUPT,
+			  "its tensors differ from the digest of step %" PRIu64, current->step);
+}
+
+/* --exec for the current generation until it has succeeded once: for each generation that a reader
+ * could have seen and that is still current. */
+static int run_hook(struct follower *follower, struct error *err)
+{
+	const char *const command = follower->order->exec;
+	if (command == NULL || !follower->folder.has_current ||
+		follow_folder_has_executed(&follower->folder, command))
+		return 0;
+	return run_command(follower, err);
 }
 
 /* Runs the command with the facts of what is current: 0 also when the command fails, which is said.
@@ -120,21 +265,129 @@ static int run_command(struct follower *follower, struct error *err)
 	return 0;
 }
 
-/* --exec for the current generation until it has succeeded once: for each generation that a reader
- * could have seen and that is still current. */
-static int run_hook(struct follower *follower, struct error *err)
+static int follow(struct follower *follower, struct error *err)
 {
-	const char *const command = follower->order->exec;
-	if (command == NULL || !follower->folder.has_current ||
-		follow_folder_has_executed(&follower->folder, command))
-		return 0;
-	return run_command(follower, err);
+	const struct follow_order *const order = follower->order;
+	for (bool there = false;;) {
+		struct error failure = {0};
+		int result = there ? wait_for_newer(follower, &failure) : 0;
+		if (look_after_folder(follower, err) != 0)
+			return -1;
+		if (result == 0)
+			result = round_once(follower, &there, &failure);
+		if (result == 0) {
+			retry_reset(&follower->pause);
+			follower->waiting_told = false;
+			follower->lost_told = false;
+			if (order->once || order->has_step)
+				return end_of_one(follower, err);
+			continue;
+		}
+		there = false;
+		stop_prefetch(follower);
+		if (recover(follower, &failure, err) != 0)
+			return -1;
+	}
 }
 
-static bool is_not_there_yet(const struct error *failure)
+/* Long-polls until something newer than what is held may be there, or the folder is gone. */
+static int wait_for_newer(struct follower *follower, struct error *err)
 {
-	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN ||
-		failure->kind == ERROR_NO_STEP || failure->kind == ERROR_NO_BUCKET;
+	const struct follow_folder *const folder = &follower->folder;
+	if (follower->exec_failure.kind != ERROR_NONE)
+		return wait_for_next_try(follower, err);
+	if (follower->prefetch != NULL) {
+		prefetch_finish(follower->prefetch);
+		follower->prefetch = NULL;
+		return interrupt_check(follower->session->interrupt, err);
+	}
+	const struct remote_run_wait wait = {
+		.has_after = folder->has_current,
+		.after = folder->has_current ? folder->current.step : 0,
+		.wait_s = follower->order->poll_s,
+	};
+	struct step_message newest;
+	int found = 0;
+	while (found == 0 && follow_folder_is_there(folder)) {
+		new_answers(follower);
+		found = remote_run_latest(
+			follower->remote, &follower->run, &wait, follower->arena, &newest, err);
+	}
+	return found < 0 ? -1 : 0;
+}
+
+/* Until something newer than what is held is there, or the failed command is due again. */
+static int wait_for_next_try(struct follower *follower, struct error *err)
+{
+	const uint64_t doubled =
+		follower->exec_pause_s == 0 ? EXEC_FIRST_S : 2 * follower->exec_pause_s;
+	follower->exec_pause_s = doubled < EXEC_MOST_S ? doubled : EXEC_MOST_S;
+	const struct remote_run_wait wait = {
+		.has_after = true,
+		.after = follower->folder.current.step,
+		.wait_s = follower->exec_pause_s < follower->order->poll_s
+			? follower->exec_pause_s
+			: follower->order->poll_s,
+	};
+	struct step_message newest;
+	stop_prefetch(follower);
+	new_answers(follower);
+	return remote_run_latest(
+		       follower->remote, &follower->run, &wait, follower->arena, &newest, err) < 0
+		? -1
+		: 0;
+}
+
+static void stop_prefetch(struct follower *follower)
+{
+	prefetch_stop(follower->prefetch);
+	follower->prefetch = NULL;
+}
+
+static void new_answers(struct follower *follower)
+{
+	arena_free(follower->arena);
+	follower->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+}
+
+/* What somebody removed is made anew, and the wanted step comes again. */
+static int look_after_folder(struct follower *follower, struct error *err)
+{
+	if (follow_folder_is_there(&follower->folder))
+		return 0;
+	output_note(&follower->session->output,
+		"%s was removed while it was followed into; it is made anew",
+		follower->order->into);
+	stop_prefetch(follower);
+	follow_folder_close(&follower->folder);
+	return open_folder(follower, err);
+}
+
+/* One look at the server and, when behind, one advance. *out_there: the wanted step is held. */
+static int round_once(struct follower *follower, bool *out_there, struct error *err)
+{
+	struct path_message path;
+	new_answers(follower);
+	*out_there = false;
+	if (find_path(follower, &path, err) != 0)
+		return -1;
+	if (path.link_count > 0) {
+		if (advance(follower, &path, err) != 0)
+			return -1;
+	} else if (!follower->folder.has_current) {
+		return error_set(err, ERROR_UPSTREAM,
+			"the server gives no path to step %" PRIu64 " of run %s", path.to_step,
+			follower->run.text);
+	} else if (follower->order->once || follower->order->has_step) {
+		follow_report_held(&follower->report);
+	} else if (run_hook(follower, err) != 0) {
+		return -1;
+	}
+	follower->from_anchor = false;
+	*out_there = true;
+	if (follower->exec_failure.kind == ERROR_NONE)
+		follow_report_state(&follower->report, REPLICA_READY);
+	return 0;
 }
 
 static int find_path(struct follower *follower, struct path_message *out, struct error *err)
@@ -155,62 +408,10 @@ static int find_path(struct follower *follower, struct path_message *out, struct
 	return result;
 }
 
-/* From now on until the next round somebody looks out for what comes after `swap`. */
-static void start_prefetch(struct follower *follower, const struct follow_swap *swap)
+static bool is_not_there_yet(const struct error *failure)
 {
-	const struct follow_order *const order = follower->order;
-	if (order->once || order->has_step)
-		return;
-	const struct prefetch_params params = {
-		.files = &follower->files,
-		.remote = &follower->session->remote_options,
-		.run = &follower->run,
-		.work = follower->work,
-		.parallel = (unsigned)follower->session->options->parallel.value,
-		.have = swap->step,
-		.digest = swap->digest,
-		.poll_s = order->poll_s,
-		.folder = &follower->folder,
-	};
-	follower->prefetch = prefetch_start(&params);
-}
-
-static int find_manifest(
-	struct follower *follower, uint64_t step, struct step_message *out, struct error *err)
-{
-	if (follower->order->subset != NULL)
-		return remote_run_step_tensors(
-			follower->remote, &follower->run, step, follower->arena, out, err);
-	return remote_run_step(follower->remote, &follower->run, step, follower->arena, out, err);
-}
-
-/* What lies in the folder that was made: all of the step's files, as they were just proven, or
- * those of a part. */
-static int note_files(const struct catch_up_params *params, struct follow_swap *swap,
-	struct proven_files *out, struct error *err)
-{
-	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
-	swap->held = swap->digest;
-	swap->files = out;
-	if (params->subset == NULL) {
-		proven_files_copy(last->files, last->file_count, out);
-		return 0;
-	}
-	if (catch_up_folder_digest(params->out, params->threads, NULL, &swap->held, err) != 0)
-		return -1;
-	return proven_files_read(params->out, params->threads, out, err);
-}
-
-/* Downloads and makes; the server knows which of the two it is. */
-static int bring(struct follower *follower, const struct catch_up_params *params,
-	const struct follow_swap *swap, struct catch_up_result *out, struct error *err)
-{
-	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap->step);
-	if (catch_up_fetch(params, out, err) != 0)
-		return -1;
-	follow_report_wanted(&follower->report, REPLICA_STAGING, swap->step);
-	start_prefetch(follower, swap);
-	return catch_up_make(params, out, err);
+	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN ||
+		failure->kind == ERROR_NO_STEP || failure->kind == ERROR_NO_BUCKET;
 }
 
 /* Makes the generation that the path leads to, and swaps. */
@@ -267,85 +468,115 @@ static int advance(struct follower *follower, const struct path_message *path, s
 	return result;
 }
 
-/* One look at the server and, when behind, one advance. *out_there: the wanted step is held. */
-static int round_once(struct follower *follower, bool *out_there, struct error *err)
+static int find_manifest(
+	struct follower *follower, uint64_t step, struct step_message *out, struct error *err)
 {
-	struct path_message path;
-	new_answers(follower);
-	*out_there = false;
-	if (find_path(follower, &path, err) != 0)
+	if (follower->order->subset != NULL)
+		return remote_run_step_tensors(
+			follower->remote, &follower->run, step, follower->arena, out, err);
+	return remote_run_step(follower->remote, &follower->run, step, follower->arena, out, err);
+}
+
+static char *text_of(struct span text)
+{
+	char *const copy = memory_new(text.len + 1);
+	if (text.len > 0)
+		memcpy(copy, text.data, text.len);
+	return copy;
+}
+
+/* Downloads and makes; the server knows which of the two it is. */
+static int bring(struct follower *follower, const struct catch_up_params *params,
+	const struct follow_swap *swap, struct catch_up_result *out, struct error *err)
+{
+	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap->step);
+	if (catch_up_fetch(params, out, err) != 0)
 		return -1;
-	if (path.link_count > 0) {
-		if (advance(follower, &path, err) != 0)
-			return -1;
-	} else if (!follower->folder.has_current) {
-		return error_set(err, ERROR_UPSTREAM,
-			"the server gives no path to step %" PRIu64 " of run %s", path.to_step,
-			follower->run.text);
-	} else if (follower->order->once || follower->order->has_step) {
-		follow_report_held(&follower->report);
-	} else if (run_hook(follower, err) != 0) {
-		return -1;
+	follow_report_wanted(&follower->report, REPLICA_STAGING, swap->step);
+	start_prefetch(follower, swap);
+	return catch_up_make(params, out, err);
+}
+
+/* From now on until the next round somebody looks out for what comes after `swap`. */
+static void start_prefetch(struct follower *follower, const struct follow_swap *swap)
+{
+	const struct follow_order *const order = follower->order;
+	if (order->once || order->has_step)
+		return;
+	const struct prefetch_params params = {
+		.files = &follower->files,
+		.remote = &follower->session->remote_options,
+		.run = &follower->run,
+		.work = follower->work,
+		.parallel = (unsigned)follower->session->options->parallel.value,
+		.have = swap->step,
+		.digest = swap->digest,
+		.poll_s = order->poll_s,
+		.folder = &follower->folder,
+	};
+	follower->prefetch = prefetch_start(&params);
+}
+
+/* What lies in the folder that was made: all of the step's files, as they were just proven, or
+ * those of a part. */
+static int note_files(const struct catch_up_params *params, struct follow_swap *swap,
+	struct proven_files *out, struct error *err)
+{
+	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
+	swap->held = swap->digest;
+	swap->files = out;
+	if (params->subset == NULL) {
+		proven_files_copy(last->files, last->file_count, out);
+		return 0;
 	}
-	follower->from_anchor = false;
-	*out_there = true;
+	if (catch_up_folder_digest(params->out, params->threads, NULL, &swap->held, err) != 0)
+		return -1;
+	return proven_files_read(params->out, params->threads, out, err);
+}
+
+/* The wanted step is held: whether the command has taken it over, too. */
+static int end_of_one(const struct follower *follower, struct error *err)
+{
 	if (follower->exec_failure.kind == ERROR_NONE)
-		follow_report_state(&follower->report, REPLICA_READY);
-	return 0;
+		return 0;
+	*err = follower->exec_failure;
+	return error_wrap(
+		err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
 }
 
-static void stop_prefetch(struct follower *follower)
+/* What to do about a failed round: 0 to go on with another, -1 to end with the error. */
+static int recover(struct follower *follower, const struct error *failure, struct error *err)
 {
-	prefetch_stop(follower->prefetch);
-	follower->prefetch = NULL;
-}
-
-/* Until something newer than what is held is there, or the failed command is due again. */
-static int wait_for_next_try(struct follower *follower, struct error *err)
-{
-	const uint64_t doubled =
-		follower->exec_pause_s == 0 ? EXEC_FIRST_S : 2 * follower->exec_pause_s;
-	follower->exec_pause_s = doubled < EXEC_MOST_S ? doubled : EXEC_MOST_S;
-	const struct remote_run_wait wait = {
-		.has_after = true,
-		.after = follower->folder.current.step,
-		.wait_s = follower->exec_pause_s < follower->order->poll_s
-			? follower->exec_pause_s
-			: follower->order->poll_s,
-	};
-	struct step_message newest;
-	stop_prefetch(follower);
-	new_answers(follower);
-	return remote_run_latest(
-		       follower->remote, &follower->run, &wait, follower->arena, &newest, err) < 0
-		? -1
-		: 0;
-}
-
-/* Long-polls until something newer than what is held may be there, or the folder is gone. */
-static int wait_for_newer(struct follower *follower, struct error *err)
-{
-	const struct follow_folder *const folder = &follower->folder;
-	if (follower->exec_failure.kind != ERROR_NONE)
-		return wait_for_next_try(follower, err);
-	if (follower->prefetch != NULL) {
-		prefetch_finish(follower->prefetch);
-		follower->prefetch = NULL;
-		return interrupt_check(follower->session->interrupt, err);
+	if (interrupt_check(follower->session->interrupt, err) != 0)
+		return -1;
+	if (is_not_there_yet(failure))
+		follow_report_state(&follower->report, REPLICA_IDLE);
+	else
+		follow_report_error(&follower->report, failure);
+	if (!follow_folder_is_there(&follower->folder) || turn_to_anchor(follower, failure))
+		return 0;
+	if (may_pass(follower, failure)) {
+		tell_once(follower, failure);
+		if (follower->pause.attempt > 5)
+			follower->pause.attempt =
+				5; /* a started trainer is noticed within seconds */
+		if (retry_again(&follower->pause, -1))
+			return 0;
+		return interrupt_check(follower->session->interrupt, err) != 0 ? -1 : 0;
 	}
-	const struct remote_run_wait wait = {
-		.has_after = folder->has_current,
-		.after = folder->has_current ? folder->current.step : 0,
-		.wait_s = follower->order->poll_s,
-	};
-	struct step_message newest;
-	int found = 0;
-	while (found == 0 && follow_folder_is_there(folder)) {
-		new_answers(follower);
-		found = remote_run_latest(
-			follower->remote, &follower->run, &wait, follower->arena, &newest, err);
-	}
-	return found < 0 ? -1 : 0;
+	*err = *failure;
+	return -1;
+}
+
+/* True when the round failed on damage that an anchor may cure, and it has not been tried. */
+static bool turn_to_anchor(struct follower *follower, const struct error *failure)
+{
+	if (follower->from_anchor || !follower->folder.has_current ||
+		!catch_up_wants_anchor(failure))
+		return false;
+	follow_report_failure(&follower->report, "from_anchor", failure);
+	follower->from_anchor = true;
+	return true;
 }
 
 /* Whether a failed round is worth another after a pause: what may pass by itself, and what the
@@ -375,202 +606,4 @@ static void tell_once(struct follower *follower, const struct error *failure)
 	*told = true;
 	error_wrap(&shown, waits ? "waiting" : "trying again");
 	follow_report_failure(&follower->report, waits ? "waiting" : "retrying", &shown);
-}
-
-/* True when the round failed on damage that an anchor may cure, and it has not been tried. */
-static bool turn_to_anchor(struct follower *follower, const struct error *failure)
-{
-	if (follower->from_anchor || !follower->folder.has_current ||
-		!catch_up_wants_anchor(failure))
-		return false;
-	follow_report_failure(&follower->report, "from_anchor", failure);
-	follower->from_anchor = true;
-	return true;
-}
-
-/* What to do about a failed round: 0 to go on with another, -1 to end with the error. */
-static int recover(struct follower *follower, const struct error *failure, struct error *err)
-{
-	if (interrupt_check(follower->session->interrupt, err) != 0)
-		return -1;
-	if (is_not_there_yet(failure))
-		follow_report_state(&follower->report, REPLICA_IDLE);
-	else
-		follow_report_error(&follower->report, failure);
-	if (!follow_folder_is_there(&follower->folder) || turn_to_anchor(follower, failure))
-		return 0;
-	if (may_pass(follower, failure)) {
-		tell_once(follower, failure);
-		if (follower->pause.attempt > 5)
-			follower->pause.attempt =
-				5; /* a started trainer is noticed within seconds */
-		if (retry_again(&follower->pause, -1))
-			return 0;
-		return interrupt_check(follower->session->interrupt, err) != 0 ? -1 : 0;
-	}
-	*err = *failure;
-	return -1;
-}
-
-/* The wanted step is held: whether the command has taken it over, too. */
-static int end_of_one(const struct follower *follower, struct error *err)
-{
-	if (follower->exec_failure.kind == ERROR_NONE)
-		return 0;
-	*err = follower->exec_failure;
-	return error_wrap(
-		err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
-}
-
-static int open_folder(struct follower *follower, struct error *err)
-{
-	return follow_folder_open(&follower->folder, follower->session->files,
-		follower->order->into, follower->session->options->endpoint, follower->run.text,
-		err);
-}
-
-/* What somebody removed is made anew, and the wanted step comes again. */
-static int look_after_folder(struct follower *follower, struct error *err)
-{
-	if (follow_folder_is_there(&follower->folder))
-		return 0;
-	output_note(&follower->session->output,
-		"%s was removed while it was followed into; it is made anew",
-		follower->order->into);
-	stop_prefetch(follower);
-	follow_folder_close(&follower->folder);
-	return open_folder(follower, err);
-}
-
-static int follow(struct follower *follower, struct error *err)
-{
-	const struct follow_order *const order = follower->order;
-	for (bool there = false;;) {
-		struct error failure = {0};
-		int result = there ? wait_for_newer(follower, &failure) : 0;
-		if (look_after_folder(follower, err) != 0)
-			return -1;
-		if (result == 0)
-			result = round_once(follower, &there, &failure);
-		if (result == 0) {
-			retry_reset(&follower->pause);
-			follower->waiting_told = false;
-			follower->lost_told = false;
-			if (order->once || order->has_step)
-				return end_of_one(follower, err);
-			continue;
-		}
-		there = false;
-		stop_prefetch(follower);
-		if (recover(follower, &failure, err) != 0)
-			return -1;
-	}
-}
-
-/* What an older version made has no note of its files: then the tensors alone are held against
- * their digest. */
-static int prove_tensors(const struct follower *follower, const char *path,
-	struct work_watch *watch, struct error *err)
-{
-	const struct follow_generation *const current = &follower->folder.current;
-	struct digest128 digest;
-	if (catch_up_folder_digest(path, follower->order->threads, watch, &digest, err) != 0)
-		return -1;
-	return digest128_equal(&digest, &current->held)
-		? 0
-		: error_set(err, ERROR_CORRUPT,
-			  "its tensors differ from the digest of step %" PRIu64, current->step);
-}
-
-static int prove_held(struct follower *follower, const char *path, struct error *err)
-{
-	struct session *const session = follower->session;
-	const struct proven_files *const files = &follower->folder.current.files;
-	struct progress *const progress = progress_new(
-		"checking what is held", proven_files_bytes(files), !session->output.quiet);
-	struct work_watch *const watch = progress_watch(progress, session->interrupt);
-	const int result = files->count == 0
-		? prove_tensors(follower, path, watch, err)
-		: proven_files_check(files, path, follower->order->threads, watch, err);
-	progress_free(progress);
-	return result;
-}
-
-/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never
- * succeeded is completed. */
-static int check_held(struct follower *follower, struct error *err)
-{
-	struct follow_folder *const folder = &follower->folder;
-	if (folder->has_current && strcmp(folder->current.tensors, part_of(follower)) != 0) {
-		output_note(&follower->session->output,
-			"what is held is another part of the model; this one comes from an anchor");
-		follow_folder_distrust(folder);
-	}
-	if (!folder->has_current)
-		return 0;
-	struct error failure = {0};
-	char *const path = follow_folder_current(folder);
-	const int result = prove_held(follower, path, &failure);
-	if (result != 0)
-		error_wrap(&failure, "%s is damaged", path);
-	free(path);
-	if (interrupt_check(follower->session->interrupt, err) != 0)
-		return -1;
-	if (result == 0)
-		return run_hook(follower, err) != 0
-			? -1
-			: follow_folder_trim(folder, follower->order->keep, err);
-	follow_report_failure(&follower->report, "damaged", &failure);
-	follow_folder_distrust(folder);
-	return 0;
-}
-
-static int open_follower(struct follower *follower, struct error *err)
-{
-	struct session *const session = follower->session;
-	if (open_folder(follower, err) != 0)
-		return -1;
-	follower->work = follow_folder_incoming(&follower->folder);
-	follower->remote = session_connect(session, err);
-	if (follower->remote == NULL)
-		return -1;
-	retry_init(&follower->pause, session->interrupt, RETRY_FOREVER);
-	follower->id = follower->order->replica != NULL ? memory_copy_text(follower->order->replica)
-							: lease_default_id(follower->order->into);
-	const struct lease_params lease = {
-		.remote = &session->remote_options,
-		.run = &follower->run,
-		.id = follower->id,
-		.tensors = follower->order->subset != NULL ? follower->order->subset->text : NULL,
-		.output = &session->output,
-	};
-	if (!follower->order->once) /* a call that only fetches is not a worker of the fleet */
-		follower->report.lease = lease_start(&lease);
-	follower->deadline_ms = clock_monotonic_ms() + (int64_t)follower->order->wait_s * 1000;
-	return check_held(follower, err);
-}
-
-int follower_run(struct session *session, const struct follow_order *order, struct error *err)
-{
-	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
-	follower.files = *session->files;
-	follower.files.is_volatile = order->is_volatile;
-	follower.report = (struct follow_report){
-		.session = session, .run = &follower.run, .folder = &follower.folder};
-	if (run_name_init(&follower.run, order->run, err) != 0)
-		return -1;
-	int result = open_follower(&follower, err);
-	if (result == 0)
-		result = follow(&follower, err);
-	stop_prefetch(&follower);
-	lease_stop(follower.report.lease, result == 0 || interrupt_signal(session->interrupt) != 0);
-	free(follower.id);
-	free(follower.work);
-	arena_free(follower.arena);
-	remote_free(follower.remote);
-	if (result != 0)
-		follow_folder_abandon(&follower.folder);
-	follow_folder_close(&follower.folder);
-	run_name_release(&follower.run);
-	return result;
 }

@@ -16,43 +16,32 @@ enum { VARIABLE_MAX_BYTES = 16 * 1024, WAIT_MS = 20 };
 
 extern char **environ;
 
-static bool is_replaced(const char *entry, const struct hook *hook)
-{
-	for (size_t i = 0; i < hook->count; i++) {
-		const size_t len = strlen(hook->variables[i].name);
-		if (strncmp(entry, hook->variables[i].name, len) == 0 && entry[len] == '=')
-			return true;
-	}
-	return false;
-}
+static int start(const struct hook *hook, pid_t *out_pid);
+static char **make_environment(const struct hook *hook, size_t *out_owned);
+static bool is_replaced(const char *entry, const struct hook *hook);
+static void free_environment(char **made, size_t owned);
 
-/* Our environment with the variables over it; what stands behind *out_owned is ours to free. */
-static char **make_environment(const struct hook *hook, size_t *out_owned)
+int hook_run(
+	const struct hook *hook, struct interrupt *interrupt, int *out_status, struct error *err)
 {
-	size_t inherited = 0;
-	while (environ[inherited] != NULL)
-		inherited++;
-	char **const made = memory_new_array(inherited + hook->count + 1, sizeof *made);
-	size_t count = 0;
-	for (size_t i = 0; i < inherited; i++)
-		if (!is_replaced(environ[i], hook))
-			made[count++] = environ[i];
-	*out_owned = count;
-	for (size_t i = 0; i < hook->count; i++) {
-		struct buffer text;
-		buffer_init(&text, VARIABLE_MAX_BYTES);
-		buffer_format(&text, "%s=%s", hook->variables[i].name, hook->variables[i].value);
-		made[count++] = memory_copy_text(buffer_text(&text));
-		buffer_release(&text);
+	pid_t pid;
+	int status = 0;
+	bool told = false;
+	errno = start(hook, &pid);
+	if (errno != 0)
+		return error_set_errno(err, "starting the command \"%s\"", hook->command);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (!told && interrupt_signal(interrupt) != 0) {
+			kill(-pid, SIGTERM);
+			told = true;
+		}
+		if (told)
+			usleep(WAIT_MS * 1000);
+		else
+			interrupt_sleep(interrupt, WAIT_MS);
 	}
-	return made;
-}
-
-static void free_environment(char **made, size_t owned)
-{
-	for (size_t i = owned; made[i] != NULL; i++)
-		free(made[i]);
-	free(made);
+	*out_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return 0;
 }
 
 /* The command starts with no signal blocked or ignored, and leads a process group, so that all that
@@ -92,25 +81,41 @@ static int start(const struct hook *hook, pid_t *out_pid)
 	return failure;
 }
 
-int hook_run(
-	const struct hook *hook, struct interrupt *interrupt, int *out_status, struct error *err)
+/* Our environment with the variables over it; what stands behind *out_owned is ours to free. */
+static char **make_environment(const struct hook *hook, size_t *out_owned)
 {
-	pid_t pid;
-	int status = 0;
-	bool told = false;
-	errno = start(hook, &pid);
-	if (errno != 0)
-		return error_set_errno(err, "starting the command \"%s\"", hook->command);
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (!told && interrupt_signal(interrupt) != 0) {
-			kill(-pid, SIGTERM);
-			told = true;
-		}
-		if (told)
-			usleep(WAIT_MS * 1000);
-		else
-			interrupt_sleep(interrupt, WAIT_MS);
+	size_t inherited = 0;
+	while (environ[inherited] != NULL)
+		inherited++;
+	char **const made = memory_new_array(inherited + hook->count + 1, sizeof *made);
+	size_t count = 0;
+	for (size_t i = 0; i < inherited; i++)
+		if (!is_replaced(environ[i], hook))
+			made[count++] = environ[i];
+	*out_owned = count;
+	for (size_t i = 0; i < hook->count; i++) {
+		struct buffer text;
+		buffer_init(&text, VARIABLE_MAX_BYTES);
+		buffer_format(&text, "%s=%s", hook->variables[i].name, hook->variables[i].value);
+		made[count++] = memory_copy_text(buffer_text(&text));
+		buffer_release(&text);
 	}
-	*out_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	return 0;
+	return made;
+}
+
+static bool is_replaced(const char *entry, const struct hook *hook)
+{
+	for (size_t i = 0; i < hook->count; i++) {
+		const size_t len = strlen(hook->variables[i].name);
+		if (strncmp(entry, hook->variables[i].name, len) == 0 && entry[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+static void free_environment(char **made, size_t owned)
+{
+	for (size_t i = owned; made[i] != NULL; i++)
+		free(made[i]);
+	free(made);
 }

@@ -38,93 +38,13 @@ struct lease {
 	pthread_t thread;
 };
 
-/* What is to be sent, put together under the lock. */
-static void print(const struct lease *lease, struct buffer *out)
-{
-	const struct lease_facts *const facts = &lease->facts;
-	const struct span error = span_slice(span_text(lease->error), 0, REPLICA_ERROR_MAX_BYTES);
-	const struct replica_message message = {
-		.state = facts->state,
-		.has_step = facts->has_step,
-		.step = facts->step,
-		.has_digest = facts->has_step,
-		.digest = facts->digest,
-		.has_wanted = facts->has_wanted,
-		.wanted = facts->wanted,
-		.error = error,
-		.tensors =
-			span_slice(span_text(lease->params.tensors), 0, REPLICA_TENSORS_MAX_BYTES),
-		.host = span_text(lease->host),
-	};
-	replica_message_print_request(&message, out);
-}
-
-static void tell_once(struct lease *lease, const struct error *failure)
-{
-	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
-	if (is_early || !atomic_load(&lease->is_in)) /* which the follower says itself */
-		return;
-	if (!lease->told && lease->params.output != NULL &&
-		interrupt_signal(lease->quiet.interrupt) == 0)
-		output_note(lease->params.output,
-			"the server does not take this worker's report (following goes on): %s",
-			failure->text);
-	lease->told = true;
-}
-
-/* How long the server counts on this worker now; 0 when it did not take the report. */
-static uint64_t report(struct lease *lease, struct span body)
-{
-	const struct remote_json_request request = {
-		.method = "PUT", .target = lease->target, .body = body};
-	struct error failure = {0};
-	struct json_node *answer = NULL;
-	uint64_t lease_s = 0;
-	lease->reported = true;
-	if (remote_json_send(lease->remote, &request, &answer, &failure) != 0) {
-		tell_once(lease, &failure);
-		return 0;
-	}
-	lease->told = false;
-	if (!json_node_u64(json_node_member(answer, "lease_s"), &lease_s) || lease_s == 0)
-		lease_s = FIRST_LEASE_S;
-	json_node_free(answer);
-	return lease_s;
-}
-
-/* Until there is something to say, or to say again. */
-static void wait_for_change(struct lease *lease, int64_t pause_ms)
-{
-	if (!lease->stopping && !lease->fresh)
-		lock_wait_for(&lease->lock, &lease->changed, pause_ms);
-}
-
-static void *run(void *argument)
-{
-	struct lease *const lease = argument;
-	struct buffer body;
-	int64_t failed_pause_ms = FAILED_PAUSE_MS;
-	buffer_init(&body, REPLICA_MESSAGE_MAX_BYTES);
-	lock_enter(&lease->lock);
-	while (!lease->stopping || lease->fresh) {
-		buffer_reset(&body);
-		print(lease, &body);
-		lease->fresh = false;
-		lock_leave(&lease->lock);
-		const uint64_t lease_s = report(lease, buffer_span(&body));
-		lock_enter(&lease->lock);
-		if (lease_s == 0 && lease->stopping)
-			break;
-		wait_for_change(
-			lease, lease_s == 0 ? failed_pause_ms : (int64_t)lease_s * 1000 / 3);
-		failed_pause_ms = lease_s > 0                    ? FAILED_PAUSE_MS
-			: failed_pause_ms < FAILED_PAUSE_MOST_MS ? 2 * failed_pause_ms
-								 : failed_pause_ms;
-	}
-	lock_leave(&lease->lock);
-	buffer_release(&body);
-	return NULL;
-}
+static void *run(void *argument);
+static void print(const struct lease *lease, struct buffer *out);
+static uint64_t report(struct lease *lease, struct span body);
+static void tell_once(struct lease *lease, const struct error *failure);
+static void wait_for_change(struct lease *lease, int64_t pause_ms);
+static void sign_off(const struct lease *lease);
+static bool may_stand_in_an_id(char byte);
 
 struct lease *lease_start(const struct lease_params *params)
 {
@@ -147,27 +67,6 @@ struct lease *lease_start(const struct lease_params *params)
 	lease->facts.state = REPLICA_IDLE;
 	lock_thread_start(&lease->thread, "lease", run, lease);
 	return lease;
-}
-
-/* One try, also after a signal has cut all other requests short: whoever ends waits no longer than
- * GOODBYE_MS for it. */
-static void sign_off(const struct lease *lease)
-{
-	const struct remote_options *const options = lease->params.remote;
-	const struct http_client_options client_options = {.endpoint = options->endpoint,
-		.ca_file = options->ca,
-		.token = options->token,
-		.connect_timeout_ms = GOODBYE_MS,
-		.total_timeout_ms = GOODBYE_MS};
-	const struct http_request request = {.method = "DELETE", .target = lease->target};
-	struct http_response response;
-	struct error ignored = {0};
-	struct http_client *const client = http_client_new(&client_options, &ignored);
-	if (client == NULL)
-		return;
-	(void)http_client_send(client, &request, &response, &ignored);
-	http_response_release(&response);
-	http_client_free(client);
 }
 
 void lease_stop(struct lease *lease, bool signs_off)
@@ -207,12 +106,6 @@ void lease_let_in(struct lease *lease)
 		atomic_store(&lease->is_in, true);
 }
 
-static bool may_stand_in_an_id(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-		(byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
-}
-
 char *lease_default_id(const char *folder)
 {
 	char host[HOST_MAX_BYTES + 1] = "";
@@ -229,4 +122,119 @@ char *lease_default_id(const char *folder)
 		hash.bytes[2], hash.bytes[3]);
 	free(absolute);
 	return memory_copy_text(id);
+}
+
+static void *run(void *argument)
+{
+	struct lease *const lease = argument;
+	struct buffer body;
+	int64_t failed_pause_ms = FAILED_PAUSE_MS;
+	buffer_init(&body, REPLICA_MESSAGE_MAX_BYTES);
+	lock_enter(&lease->lock);
+	while (!lease->stopping || lease->fresh) {
+		buffer_reset(&body);
+		print(lease, &body);
+		lease->fresh = false;
+		lock_leave(&lease->lock);
+		const uint64_t lease_s = report(lease, buffer_span(&body));
+		lock_enter(&lease->lock);
+		if (lease_s == 0 && lease->stopping)
+			break;
+		wait_for_change(
+			lease, lease_s == 0 ? failed_pause_ms : (int64_t)lease_s * 1000 / 3);
+		failed_pause_ms = lease_s > 0                    ? FAILED_PAUSE_MS
+			: failed_pause_ms < FAILED_PAUSE_MOST_MS ? 2 * failed_pause_ms
+								 : failed_pause_ms;
+	}
+	lock_leave(&lease->lock);
+	buffer_release(&body);
+	return NULL;
+}
+
+/* What is to be sent, put together under the lock. */
+static void print(const struct lease *lease, struct buffer *out)
+{
+	const struct lease_facts *const facts = &lease->facts;
+	const struct span error = span_slice(span_text(lease->error), 0, REPLICA_ERROR_MAX_BYTES);
+	const struct replica_message message = {
+		.state = facts->state,
+		.has_step = facts->has_step,
+		.step = facts->step,
+		.has_digest = facts->has_step,
+		.digest = facts->digest,
+		.has_wanted = facts->has_wanted,
+		.wanted = facts->wanted,
+		.error = error,
+		.tensors =
+			span_slice(span_text(lease->params.tensors), 0, REPLICA_TENSORS_MAX_BYTES),
+		.host = span_text(lease->host),
+	};
+	replica_message_print_request(&message, out);
+}
+
+/* How long the server counts on this worker now; 0 when it did not take the report. */
+static uint64_t report(struct lease *lease, struct span body)
+{
+	const struct remote_json_request request = {
+		.method = "PUT", .target = lease->target, .body = body};
+	struct error failure = {0};
+	struct json_node *answer = NULL;
+	uint64_t lease_s = 0;
+	lease->reported = true;
+	if (remote_json_send(lease->remote, &request, &answer, &failure) != 0) {
+		tell_once(lease, &failure);
+		return 0;
+	}
+	lease->told = false;
+	if (!json_node_u64(json_node_member(answer, "lease_s"), &lease_s) || lease_s == 0)
+		lease_s = FIRST_LEASE_S;
+	json_node_free(answer);
+	return lease_s;
+}
+
+static void tell_once(struct lease *lease, const struct error *failure)
+{
+	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
+	if (is_early || !atomic_load(&lease->is_in)) /* which the follower says itself */
+		return;
+	if (!lease->told && lease->params.output != NULL &&
+		interrupt_signal(lease->quiet.interrupt) == 0)
+		output_note(lease->params.output,
+			"the server does not take this worker's report (following goes on): %s",
+			failure->text);
+	lease->told = true;
+}
+
+/* Until there is something to say, or to say again. */
+static void wait_for_change(struct lease *lease, int64_t pause_ms)
+{
+	if (!lease->stopping && !lease->fresh)
+		lock_wait_for(&lease->lock, &lease->changed, pause_ms);
+}
+
+/* One try, also after a signal has cut all other requests short: whoever ends waits no longer than
+ * GOODBYE_MS for it. */
+static void sign_off(const struct lease *lease)
+{
+	const struct remote_options *const options = lease->params.remote;
+	const struct http_client_options client_options = {.endpoint = options->endpoint,
+		.ca_file = options->ca,
+		.token = options->token,
+		.connect_timeout_ms = GOODBYE_MS,
+		.total_timeout_ms = GOODBYE_MS};
+	const struct http_request request = {.method = "DELETE", .target = lease->target};
+	struct http_response response;
+	struct error ignored = {0};
+	struct http_client *const client = http_client_new(&client_options, &ignored);
+	if (client == NULL)
+		return;
+	(void)http_client_send(client, &request, &response, &ignored);
+	http_response_release(&response);
+	http_client_free(client);
+}
+
+static bool may_stand_in_an_id(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		(byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
 }

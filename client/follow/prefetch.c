@@ -18,6 +18,85 @@ struct prefetch {
 	pthread_t thread;
 };
 
+static void *run(void *argument);
+static bool is_wanted(const struct prefetch *prefetch);
+static int look_and_fetch(
+	struct prefetch *prefetch, uint64_t wait_s, uint64_t *after, struct error *err);
+static int look(struct prefetch *prefetch, struct arena *arena, uint64_t wait_s, uint64_t *after,
+	struct error *err);
+static int fetch_to(
+	struct prefetch *prefetch, struct arena *arena, uint64_t step, struct error *err);
+static bool pause_between(struct prefetch *prefetch);
+
+struct prefetch *prefetch_start(const struct prefetch_params *params)
+{
+	struct prefetch *const prefetch = memory_new(sizeof *prefetch);
+	struct error ignored = {0};
+	prefetch->params = *params;
+	prefetch->quiet = *params->remote;
+	prefetch->quiet.retries = 0;
+	prefetch->quiet.output = NULL;
+	prefetch->remote = remote_new(&prefetch->quiet, &ignored);
+	if (prefetch->remote == NULL) {
+		free(prefetch);
+		return NULL;
+	}
+	lock_init(&prefetch->lock, LOCK_PREFETCH);
+	lock_condition_init(&prefetch->changed);
+	lock_thread_start(&prefetch->thread, "prefetch", run, prefetch);
+	return prefetch;
+}
+
+void prefetch_finish(struct prefetch *prefetch)
+{
+	lock_enter(&prefetch->lock);
+	prefetch->finishing = true;
+	lock_broadcast(&prefetch->changed);
+	lock_leave(&prefetch->lock);
+	pthread_join(prefetch->thread, NULL);
+	remote_free(prefetch->remote);
+	lock_condition_release(&prefetch->changed);
+	lock_release(&prefetch->lock);
+	free(prefetch);
+}
+
+void prefetch_stop(struct prefetch *prefetch)
+{
+	if (prefetch == NULL)
+		return;
+	remote_cancel(prefetch->remote);
+	prefetch_finish(prefetch);
+}
+
+static void *run(void *argument)
+{
+	struct prefetch *const prefetch = argument;
+	struct error err = {0};
+	uint64_t after = prefetch->params.have;
+	int result = 0;
+	while (result == 0 && is_wanted(prefetch))
+		result = look_and_fetch(prefetch, prefetch->params.poll_s, &after, &err);
+	while (result >= 0 && is_wanted(prefetch) && pause_between(prefetch))
+		result = look_and_fetch(prefetch, 0, &after, &err);
+	return NULL;
+}
+
+static bool is_wanted(const struct prefetch *prefetch)
+{
+	const struct follow_folder *const folder = prefetch->params.folder;
+	return folder == NULL || follow_folder_is_there(folder);
+}
+
+static int look_and_fetch(
+	struct prefetch *prefetch, uint64_t wait_s, uint64_t *after, struct error *err)
+{
+	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+	const int found = look(prefetch, arena, wait_s, after, err);
+	const int result = found > 0 && fetch_to(prefetch, arena, *after, err) != 0 ? -1 : found;
+	arena_free(arena);
+	return result;
+}
+
 /* 1 with *after moved to a newer step, 0 when there was none in time. */
 static int look(struct prefetch *prefetch, struct arena *arena, uint64_t wait_s, uint64_t *after,
 	struct error *err)
@@ -66,73 +145,4 @@ static bool pause_between(struct prefetch *prefetch)
 	const bool finishing = prefetch->finishing;
 	lock_leave(&prefetch->lock);
 	return !finishing;
-}
-
-static int look_and_fetch(
-	struct prefetch *prefetch, uint64_t wait_s, uint64_t *after, struct error *err)
-{
-	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-	const int found = look(prefetch, arena, wait_s, after, err);
-	const int result = found > 0 && fetch_to(prefetch, arena, *after, err) != 0 ? -1 : found;
-	arena_free(arena);
-	return result;
-}
-
-static bool is_wanted(const struct prefetch *prefetch)
-{
-	const struct follow_folder *const folder = prefetch->params.folder;
-	return folder == NULL || follow_folder_is_there(folder);
-}
-
-static void *run(void *argument)
-{
-	struct prefetch *const prefetch = argument;
-	struct error err = {0};
-	uint64_t after = prefetch->params.have;
-	int result = 0;
-	while (result == 0 && is_wanted(prefetch))
-		result = look_and_fetch(prefetch, prefetch->params.poll_s, &after, &err);
-	while (result >= 0 && is_wanted(prefetch) && pause_between(prefetch))
-		result = look_and_fetch(prefetch, 0, &after, &err);
-	return NULL;
-}
-
-struct prefetch *prefetch_start(const struct prefetch_params *params)
-{
-	struct prefetch *const prefetch = memory_new(sizeof *prefetch);
-	struct error ignored = {0};
-	prefetch->params = *params;
-	prefetch->quiet = *params->remote;
-	prefetch->quiet.retries = 0;
-	prefetch->quiet.output = NULL;
-	prefetch->remote = remote_new(&prefetch->quiet, &ignored);
-	if (prefetch->remote == NULL) {
-		free(prefetch);
-		return NULL;
-	}
-	lock_init(&prefetch->lock, LOCK_PREFETCH);
-	lock_condition_init(&prefetch->changed);
-	lock_thread_start(&prefetch->thread, "prefetch", run, prefetch);
-	return prefetch;
-}
-
-void prefetch_finish(struct prefetch *prefetch)
-{
-	lock_enter(&prefetch->lock);
-	prefetch->finishing = true;
-	lock_broadcast(&prefetch->changed);
-	lock_leave(&prefetch->lock);
-	pthread_join(prefetch->thread, NULL);
-	remote_free(prefetch->remote);
-	lock_condition_release(&prefetch->changed);
-	lock_release(&prefetch->lock);
-	free(prefetch);
-}
-
-void prefetch_stop(struct prefetch *prefetch)
-{
-	if (prefetch == NULL)
-		return;
-	remote_cancel(prefetch->remote);
-	prefetch_finish(prefetch);
 }

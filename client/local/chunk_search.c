@@ -4,35 +4,37 @@ enum { SPACING_FIRST = 16, SPACING_MOST = 1024, EDGE_MISSES_MOST = 16 };
 
 static const struct table_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
 
-static bool is_multiple(const struct chunk_id *id, uint64_t of)
-{
-	return chunk_id_modulo_word(id) % of == 0;
-}
-
 struct walk {
 	uint64_t spacing;     /* of the ids that are asked about */
 	unsigned edge_misses; /* in a row */
 	bool after_known;
 };
 
-/* What an earlier upload changed lies in a xorb of its own, which the index knows by its first
- * chunk: that is where known chunks end. */
-static bool is_worth_asking(const struct walk *walk, size_t number, const struct chunk_id *id)
-{
-	return number == 0 || is_multiple(id, walk->spacing) ||
-		(walk->after_known && walk->edge_misses < EDGE_MISSES_MOST);
-}
+static int walk_through(const struct chunk_search *search, struct error *err);
+static bool is_worth_asking(const struct walk *walk, size_t number, const struct chunk_id *id);
+static bool is_multiple(const struct chunk_id *id, uint64_t of);
+static void learn(struct walk *walk, size_t number, bool known);
+static int look_back(
+	const struct chunk_search *search, size_t first, size_t end, struct error *err);
 
-static void learn(struct walk *walk, size_t number, bool known)
+int chunk_search(const struct chunk_search *search, struct error *err)
 {
-	if (known) {
-		walk->spacing = SPACING_FIRST;
-		walk->edge_misses = 0;
-	} else if (walk->after_known) {
-		walk->edge_misses++;
-	} else if (walk->spacing < SPACING_MOST && number != 0) {
-		walk->spacing *= 2;
+	struct table_place place = NOWHERE;
+	size_t first = 0;
+	if (walk_through(search, err) != 0)
+		return -1;
+	for (size_t i = 0; i <= search->count; i++) {
+		const bool known = i < search->count &&
+			chunk_table_find(search->table, &search->entries[i].id, place, &place);
+		if (!known)
+			place = NOWHERE;
+		if (i < search->count && !known)
+			continue;
+		if (i > first && look_back(search, first, i, err) != 0)
+			return -1;
+		first = i + 1;
 	}
+	return 0;
 }
 
 static int walk_through(const struct chunk_search *search, struct error *err)
@@ -56,6 +58,31 @@ static int walk_through(const struct chunk_search *search, struct error *err)
 	return 0;
 }
 
+/* What an earlier upload changed lies in a xorb of its own, which the index knows by its first
+ * chunk: that is where known chunks end. */
+static bool is_worth_asking(const struct walk *walk, size_t number, const struct chunk_id *id)
+{
+	return number == 0 || is_multiple(id, walk->spacing) ||
+		(walk->after_known && walk->edge_misses < EDGE_MISSES_MOST);
+}
+
+static bool is_multiple(const struct chunk_id *id, uint64_t of)
+{
+	return chunk_id_modulo_word(id) % of == 0;
+}
+
+static void learn(struct walk *walk, size_t number, bool known)
+{
+	if (known) {
+		walk->spacing = SPACING_FIRST;
+		walk->edge_misses = 0;
+	} else if (walk->after_known) {
+		walk->edge_misses++;
+	} else if (walk->spacing < SPACING_MOST && number != 0) {
+		walk->spacing *= 2;
+	}
+}
+
 /* A known stretch that begins while questions are rare may be passed over. It is met from behind:
  * the last chunk of each unknown run that the index may know is asked about, and while that is a
  * hit, the run got shorter and is looked at again. */
@@ -76,26 +103,6 @@ static int look_back(const struct chunk_search *search, size_t first, size_t end
 				chunk_table_find(search->table, &search->entries[end - 1].id,
 					NOWHERE, &place)))
 			end--;
-	}
-	return 0;
-}
-
-int chunk_search(const struct chunk_search *search, struct error *err)
-{
-	struct table_place place = NOWHERE;
-	size_t first = 0;
-	if (walk_through(search, err) != 0)
-		return -1;
-	for (size_t i = 0; i <= search->count; i++) {
-		const bool known = i < search->count &&
-			chunk_table_find(search->table, &search->entries[i].id, place, &place);
-		if (!known)
-			place = NOWHERE;
-		if (i < search->count && !known)
-			continue;
-		if (i > first && look_back(search, first, i, err) != 0)
-			return -1;
-		first = i + 1;
 	}
 	return 0;
 }

@@ -35,6 +35,17 @@ struct chunk_table {
 	size_t slot_count;
 };
 
+static bool take_key(struct chunk_table *table, const uint8_t key[SHARD_KEY_BYTES], uint32_t *out);
+static void add_xorb(struct chunk_table *table, const struct shard_xorb *xorb, uint32_t key);
+static uint32_t find_xorb(const struct chunk_table *table, const struct chunk_id *hash);
+static void make_room(struct chunk_table *table, size_t more);
+static void index_entry(const struct chunk_table *table, size_t number);
+static uint32_t *slot_of(const struct chunk_table *table, const struct chunk_id *name);
+static bool is_behind(
+	const struct chunk_table *table, const struct chunk_id *id, struct table_place near);
+static struct chunk_id name_under(
+	const struct chunk_table *table, uint32_t key, const struct chunk_id *id);
+
 struct chunk_table *chunk_table_new(void)
 {
 	struct chunk_table *const table = memory_new(sizeof *table);
@@ -53,82 +64,6 @@ void chunk_table_free(struct chunk_table *table)
 	free(table->entries);
 	free(table->xorbs);
 	free(table);
-}
-
-static uint32_t *slot_of(const struct chunk_table *table, const struct chunk_id *name)
-{
-	uint64_t at;
-	memcpy(&at, name->bytes, sizeof at);
-	for (;; at++) {
-		uint32_t *const slot = &table->slots[at & (table->slot_count - 1)];
-		if (*slot == 0 || chunk_id_equal(&table->entries[*slot - 1].name, name))
-			return slot;
-	}
-}
-
-static void index_entry(const struct chunk_table *table, size_t number)
-{
-	uint32_t *const slot = slot_of(table, &table->entries[number].name);
-	if (*slot == 0)
-		*slot = (uint32_t)number + 1;
-}
-
-static void make_room(struct chunk_table *table, size_t more)
-{
-	if (table->entry_count + more > table->entry_capacity) {
-		table->entry_capacity = 2 * (table->entry_count + more);
-		table->entries =
-			memory_grow(table->entries, table->entry_capacity, sizeof *table->entries);
-	}
-	if (2 * (table->entry_count + more) < table->slot_count)
-		return;
-	while (2 * (table->entry_count + more) >= table->slot_count)
-		table->slot_count *= 2;
-	free(table->slots);
-	table->slots = memory_new_array(table->slot_count, sizeof *table->slots);
-	for (size_t i = 0; i < table->entry_count; i++)
-		index_entry(table, i);
-}
-
-static bool take_key(struct chunk_table *table, const uint8_t key[SHARD_KEY_BYTES], uint32_t *out)
-{
-	for (*out = 0; *out < table->key_count; (*out)++)
-		if (memcmp(table->keys[*out], key, SHARD_KEY_BYTES) == 0)
-			return true;
-	if (table->key_count == KEYS_MAX)
-		return false;
-	memcpy(table->keys[table->key_count++], key, SHARD_KEY_BYTES);
-	return true;
-}
-
-static uint32_t find_xorb(const struct chunk_table *table, const struct chunk_id *hash)
-{
-	for (uint32_t i = table->xorb_count; i > 0; i--)
-		if (chunk_id_equal(&table->xorbs[i - 1].hash, hash))
-			return i - 1;
-	return CHUNK_TABLE_NOWHERE;
-}
-
-static void add_xorb(struct chunk_table *table, const struct shard_xorb *xorb, uint32_t key)
-{
-	if (find_xorb(table, &xorb->hash) != CHUNK_TABLE_NOWHERE ||
-		table->xorb_count == XORBS_MAX ||
-		table->entry_count + xorb->chunk_count > ENTRIES_MAX)
-		return;
-	make_room(table, xorb->chunk_count);
-	table->xorbs = memory_grow(table->xorbs, table->xorb_count + 1, sizeof *table->xorbs);
-	table->xorbs[table->xorb_count] = (struct xorb){.hash = xorb->hash,
-		.key = key,
-		.first = table->entry_count,
-		.count = xorb->chunk_count};
-	for (uint32_t i = 0; i < xorb->chunk_count; i++) {
-		const struct shard_chunk chunk = shard_xorb_chunk(xorb, i);
-		table->entries[table->entry_count] = (struct entry){.name = chunk.id,
-			.size = chunk.size,
-			.place = {.xorb = table->xorb_count, .index = i}};
-		index_entry(table, table->entry_count++);
-	}
-	table->xorb_count++;
 }
 
 /* The key stands behind the xorbs: one reading for it, another for them. */
@@ -150,27 +85,6 @@ int chunk_table_add(struct chunk_table *table, struct span answer, struct error 
 		add_xorb(table, &xorb, key);
 	lock_leave(&table->lock);
 	return has_key && more < 0 ? -1 : 0;
-}
-
-static struct chunk_id name_under(
-	const struct chunk_table *table, uint32_t key, const struct chunk_id *id)
-{
-	static const uint8_t PLAIN[SHARD_KEY_BYTES] = {0};
-	if (memcmp(table->keys[key], PLAIN, sizeof PLAIN) == 0)
-		return *id;
-	return chunk_hash_keyed(table->keys[key], span_of(id->bytes, sizeof id->bytes));
-}
-
-static bool is_behind(
-	const struct chunk_table *table, const struct chunk_id *id, struct table_place near)
-{
-	if (near.xorb == CHUNK_TABLE_NOWHERE)
-		return false;
-	const struct xorb *const xorb = &table->xorbs[near.xorb];
-	if (near.index + 1 >= xorb->count)
-		return false;
-	const struct chunk_id name = name_under(table, xorb->key, id);
-	return chunk_id_equal(&table->entries[xorb->first + near.index + 1].name, &name);
 }
 
 bool chunk_table_find(struct chunk_table *table, const struct chunk_id *id, struct table_place near,
@@ -224,4 +138,101 @@ bool chunk_table_chunk(struct chunk_table *table, struct table_place place, uint
 	}
 	lock_leave(&table->lock);
 	return found;
+}
+
+static bool take_key(struct chunk_table *table, const uint8_t key[SHARD_KEY_BYTES], uint32_t *out)
+{
+	for (*out = 0; *out < table->key_count; (*out)++)
+		if (memcmp(table->keys[*out], key, SHARD_KEY_BYTES) == 0)
+			return true;
+	if (table->key_count == KEYS_MAX)
+		return false;
+	memcpy(table->keys[table->key_count++], key, SHARD_KEY_BYTES);
+	return true;
+}
+
+static void add_xorb(struct chunk_table *table, const struct shard_xorb *xorb, uint32_t key)
+{
+	if (find_xorb(table, &xorb->hash) != CHUNK_TABLE_NOWHERE ||
+		table->xorb_count == XORBS_MAX ||
+		table->entry_count + xorb->chunk_count > ENTRIES_MAX)
+		return;
+	make_room(table, xorb->chunk_count);
+	table->xorbs = memory_grow(table->xorbs, table->xorb_count + 1, sizeof *table->xorbs);
+	table->xorbs[table->xorb_count] = (struct xorb){.hash = xorb->hash,
+		.key = key,
+		.first = table->entry_count,
+		.count = xorb->chunk_count};
+	for (uint32_t i = 0; i < xorb->chunk_count; i++) {
+		const struct shard_chunk chunk = shard_xorb_chunk(xorb, i);
+		table->entries[table->entry_count] = (struct entry){.name = chunk.id,
+			.size = chunk.size,
+			.place = {.xorb = table->xorb_count, .index = i}};
+		index_entry(table, table->entry_count++);
+	}
+	table->xorb_count++;
+}
+
+static uint32_t find_xorb(const struct chunk_table *table, const struct chunk_id *hash)
+{
+	for (uint32_t i = table->xorb_count; i > 0; i--)
+		if (chunk_id_equal(&table->xorbs[i - 1].hash, hash))
+			return i - 1;
+	return CHUNK_TABLE_NOWHERE;
+}
+
+static void make_room(struct chunk_table *table, size_t more)
+{
+	if (table->entry_count + more > table->entry_capacity) {
+		table->entry_capacity = 2 * (table->entry_count + more);
+		table->entries =
+			memory_grow(table->entries, table->entry_capacity, sizeof *table->entries);
+	}
+	if (2 * (table->entry_count + more) < table->slot_count)
+		return;
+	while (2 * (table->entry_count + more) >= table->slot_count)
+		table->slot_count *= 2;
+	free(table->slots);
+	table->slots = memory_new_array(table->slot_count, sizeof *table->slots);
+	for (size_t i = 0; i < table->entry_count; i++)
+		index_entry(table, i);
+}
+
+static void index_entry(const struct chunk_table *table, size_t number)
+{
+	uint32_t *const slot = slot_of(table, &table->entries[number].name);
+	if (*slot == 0)
+		*slot = (uint32_t)number + 1;
+}
+
+static uint32_t *slot_of(const struct chunk_table *table, const struct chunk_id *name)
+{
+	uint64_t at;
+	memcpy(&at, name->bytes, sizeof at);
+	for (;; at++) {
+		uint32_t *const slot = &table->slots[at & (table->slot_count - 1)];
+		if (*slot == 0 || chunk_id_equal(&table->entries[*slot - 1].name, name))
+			return slot;
+	}
+}
+
+static bool is_behind(
+	const struct chunk_table *table, const struct chunk_id *id, struct table_place near)
+{
+	if (near.xorb == CHUNK_TABLE_NOWHERE)
+		return false;
+	const struct xorb *const xorb = &table->xorbs[near.xorb];
+	if (near.index + 1 >= xorb->count)
+		return false;
+	const struct chunk_id name = name_under(table, xorb->key, id);
+	return chunk_id_equal(&table->entries[xorb->first + near.index + 1].name, &name);
+}
+
+static struct chunk_id name_under(
+	const struct chunk_table *table, uint32_t key, const struct chunk_id *id)
+{
+	static const uint8_t PLAIN[SHARD_KEY_BYTES] = {0};
+	if (memcmp(table->keys[key], PLAIN, sizeof PLAIN) == 0)
+		return *id;
+	return chunk_hash_keyed(table->keys[key], span_of(id->bytes, sizeof id->bytes));
 }

@@ -21,25 +21,24 @@ enum {
 	NS_PER_SECOND = 1000000000
 };
 
-static int64_t nanoseconds(const struct timespec *time)
-{
-	return (int64_t)time->tv_sec * NS_PER_SECOND + time->tv_nsec;
-}
+struct collector {
+	struct file_chunks *chunks;
+	size_t capacity;
+	struct merkle merkle;
+};
 
 static int take_facts(
-	const struct stat *stat, const char *path, struct file_facts *out, struct error *err)
-{
-	if (!S_ISREG(stat->st_mode))
-		return error_set(err, ERROR_INVALID, "%s is no file", path);
-	*out = (struct file_facts){
-		.size = (uint64_t)stat->st_size,
-		.mtime_ns = nanoseconds(&stat->st_mtim),
-		.ctime_ns = nanoseconds(&stat->st_ctim),
-		.inode = stat->st_ino,
-		.device = stat->st_dev,
-	};
-	return 0;
-}
+	const struct stat *stat, const char *path, struct file_facts *out, struct error *err);
+static int64_t nanoseconds(const struct timespec *time);
+static int read_open(int fd, const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err);
+static int read_by_segments(int fd, const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err);
+static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
+	struct file_chunks *out, struct error *err);
+static int collect(void *taker, const struct chunk_id *id, struct span content, struct error *err);
+static int push_all(int fd, const char *path, const struct interrupt *interrupt,
+	struct chunk_stream *stream, struct error *err);
 
 int file_facts_read(const char *path, struct file_facts *out, struct error *err)
 {
@@ -63,11 +62,98 @@ bool file_facts_equal(const struct file_facts *a, const struct file_facts *b)
 		a->inode == b->inode && a->device == b->device;
 }
 
-struct collector {
-	struct file_chunks *chunks;
-	size_t capacity;
-	struct merkle merkle;
-};
+int file_chunks_read(const char *path, const struct interrupt *interrupt, struct file_chunks *out,
+	struct error *err)
+{
+	return file_chunks_read_shown(path, interrupt, NULL, out, err);
+}
+
+int file_chunks_read_shown(const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err)
+{
+	*out = (struct file_chunks){0};
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", path);
+	const int result = read_open(fd, path, interrupt, progress, out, err);
+	close(fd);
+	if (result != 0)
+		file_chunks_release(out);
+	return result;
+}
+
+void file_chunks_release(struct file_chunks *chunks)
+{
+	free(chunks->entries);
+	*chunks = (struct file_chunks){0};
+}
+
+static int take_facts(
+	const struct stat *stat, const char *path, struct file_facts *out, struct error *err)
+{
+	if (!S_ISREG(stat->st_mode))
+		return error_set(err, ERROR_INVALID, "%s is no file", path);
+	*out = (struct file_facts){
+		.size = (uint64_t)stat->st_size,
+		.mtime_ns = nanoseconds(&stat->st_mtim),
+		.ctime_ns = nanoseconds(&stat->st_ctim),
+		.inode = stat->st_ino,
+		.device = stat->st_dev,
+	};
+	return 0;
+}
+
+static int64_t nanoseconds(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * NS_PER_SECOND + time->tv_nsec;
+}
+
+static int read_open(int fd, const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err)
+{
+	struct file_facts after;
+	if (file_facts_of(fd, path, &out->facts, err) != 0)
+		return -1;
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	const bool is_large = out->facts.size >= SEGMENTS_MIN_BYTES;
+	int result = is_large ? read_by_segments(fd, path, interrupt, progress, out, err)
+			      : read_by_stream(fd, path, interrupt, out, err);
+	if (result == 0 && !is_large)
+		progress_add(progress, out->facts.size);
+	if (result == 0)
+		result = file_facts_of(fd, path, &after, err);
+	if (result == 0 && !file_facts_equal(&out->facts, &after))
+		result = error_set(err, ERROR_INVALID, "%s changed while it was read", path);
+	return result;
+}
+
+static int read_by_segments(int fd, const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err)
+{
+	const struct file_segments segments = {.fd = fd,
+		.path = path,
+		.size = out->facts.size,
+		.interrupt = interrupt,
+		.progress = progress};
+	if (file_segments_read(&segments, &out->entries, &out->count, err) != 0)
+		return -1;
+	out->hash = chunk_hash_file(out->entries, out->count);
+	return 0;
+}
+
+static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
+	struct file_chunks *out, struct error *err)
+{
+	struct collector *const collector = memory_new(sizeof *collector);
+	collector->chunks = out;
+	merkle_init(&collector->merkle);
+	struct chunk_stream *const stream = chunk_stream_new(collect, collector);
+	const int result = push_all(fd, path, interrupt, stream, err);
+	chunk_stream_free(stream);
+	out->hash = merkle_file(&collector->merkle);
+	free(collector);
+	return result;
+}
 
 static int collect(void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
@@ -104,77 +190,4 @@ static int push_all(int fd, const char *path, const struct interrupt *interrupt,
 	}
 	free(block);
 	return result == 0 ? chunk_stream_end(stream, err) : -1;
-}
-
-static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
-	struct file_chunks *out, struct error *err)
-{
-	struct collector *const collector = memory_new(sizeof *collector);
-	collector->chunks = out;
-	merkle_init(&collector->merkle);
-	struct chunk_stream *const stream = chunk_stream_new(collect, collector);
-	const int result = push_all(fd, path, interrupt, stream, err);
-	chunk_stream_free(stream);
-	out->hash = merkle_file(&collector->merkle);
-	free(collector);
-	return result;
-}
-
-static int read_by_segments(int fd, const char *path, const struct interrupt *interrupt,
-	struct progress *progress, struct file_chunks *out, struct error *err)
-{
-	const struct file_segments segments = {.fd = fd,
-		.path = path,
-		.size = out->facts.size,
-		.interrupt = interrupt,
-		.progress = progress};
-	if (file_segments_read(&segments, &out->entries, &out->count, err) != 0)
-		return -1;
-	out->hash = chunk_hash_file(out->entries, out->count);
-	return 0;
-}
-
-static int read_open(int fd, const char *path, const struct interrupt *interrupt,
-	struct progress *progress, struct file_chunks *out, struct error *err)
-{
-	struct file_facts after;
-	if (file_facts_of(fd, path, &out->facts, err) != 0)
-		return -1;
-	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	const bool is_large = out->facts.size >= SEGMENTS_MIN_BYTES;
-	int result = is_large ? read_by_segments(fd, path, interrupt, progress, out, err)
-			      : read_by_stream(fd, path, interrupt, out, err);
-	if (result == 0 && !is_large)
-		progress_add(progress, out->facts.size);
-	if (result == 0)
-		result = file_facts_of(fd, path, &after, err);
-	if (result == 0 && !file_facts_equal(&out->facts, &after))
-		result = error_set(err, ERROR_INVALID, "%s changed while it was read", path);
-	return result;
-}
-
-int file_chunks_read(const char *path, const struct interrupt *interrupt, struct file_chunks *out,
-	struct error *err)
-{
-	return file_chunks_read_shown(path, interrupt, NULL, out, err);
-}
-
-int file_chunks_read_shown(const char *path, const struct interrupt *interrupt,
-	struct progress *progress, struct file_chunks *out, struct error *err)
-{
-	*out = (struct file_chunks){0};
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return error_set_errno(err, "opening %s", path);
-	const int result = read_open(fd, path, interrupt, progress, out, err);
-	close(fd);
-	if (result != 0)
-		file_chunks_release(out);
-	return result;
-}
-
-void file_chunks_release(struct file_chunks *chunks)
-{
-	free(chunks->entries);
-	*chunks = (struct file_chunks){0};
 }

@@ -13,104 +13,19 @@ enum { RECORD_BYTES = 48, JOURNAL_MAX_BYTES = 1 << 30 };
 
 static const char MAGIC[8] = "dbchunk1";
 
-/* Header and records have one size: magic, size, hash; offset, size, zeros, id. */
-static void put_record(struct buffer *out, const struct map_chunk *chunk)
-{
-	const uint32_t zero = 0;
-	buffer_add(out, &chunk->offset, sizeof chunk->offset);
-	buffer_add(out, &chunk->size, sizeof chunk->size);
-	buffer_add(out, &zero, sizeof zero);
-	buffer_add(out, chunk->id.bytes, sizeof chunk->id.bytes);
-}
-
-static struct map_chunk get_record(const uint8_t *bytes)
-{
-	struct map_chunk chunk;
-	memcpy(&chunk.offset, bytes, sizeof chunk.offset);
-	memcpy(&chunk.size, bytes + 8, sizeof chunk.size);
-	memcpy(chunk.id.bytes, bytes + 16, sizeof chunk.id.bytes);
-	return chunk;
-}
-
-static void put_header(struct buffer *out, const struct file_map *map)
-{
-	buffer_add(out, MAGIC, sizeof MAGIC);
-	buffer_add(out, &map->size, sizeof map->size);
-	buffer_add(out, map->hash.bytes, sizeof map->hash.bytes);
-}
-
-static void keep(struct file_map *map, const struct map_chunk *chunk)
-{
-	if (map->count == map->capacity) {
-		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
-		map->chunks = memory_grow(map->chunks, map->capacity, sizeof *map->chunks);
-	}
-	const struct map_chunk *const last = map->count == 0 ? NULL : &map->chunks[map->count - 1];
-	map->settled = map->settled && (last == NULL || last->offset + last->size <= chunk->offset);
-	map->chunks[map->count++] = *chunk;
-}
-
+static int open_journal(struct file_map *map, const char *path, int fd, struct error *err);
+static void put_header(struct buffer *out, const struct file_map *map);
+static void take_over(struct file_map *map, struct span records, int fd);
+static struct map_chunk get_record(const uint8_t *bytes);
 static bool is_in_place(
-	const struct file_map *map, const struct map_chunk *chunk, int fd, uint8_t *scratch)
-{
-	struct error ignored = {0};
-	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size ||
-		map->size - chunk->offset < chunk->size)
-		return false;
-	if (file_read_at(map->files, fd, scratch, chunk->size, (off_t)chunk->offset,
-		    "the part file", &ignored) != 0)
-		return false;
-	const struct chunk_id id = chunk_hash(span_of(scratch, chunk->size));
-	return chunk_id_equal(&id, &chunk->id);
-}
-
-static void take_over(struct file_map *map, struct span records, int fd)
-{
-	uint8_t *const scratch = memory_new(CHUNK_MAX_BYTES);
-	for (size_t at = 0; at + RECORD_BYTES <= records.len; at += RECORD_BYTES) {
-		const struct map_chunk chunk = get_record(records.data + at);
-		if (is_in_place(map, &chunk, fd, scratch))
-			keep(map, &chunk);
-	}
-	free(scratch);
-}
-
-static int append(struct file_map *map, struct span bytes, const char *path, struct error *err)
-{
-	if (file_write_at(
-		    map->files, map->journal_fd, bytes, (off_t)map->journal_bytes, path, err) != 0)
-		return -1;
-	map->journal_bytes += bytes.len;
-	return 0;
-}
-
-/* Half a record at the end, from a kill, would shift all that follow: it is cut off. */
-static int open_journal(struct file_map *map, const char *path, int fd, struct error *err)
-{
-	struct buffer bytes;
-	struct buffer header;
-	map->journal_fd = map->files->open(map->files, path, O_RDWR | O_CREAT, 0644);
-	if (map->journal_fd < 0)
-		return error_set_errno(err, "opening %s", path);
-	buffer_init(&bytes, JOURNAL_MAX_BYTES);
-	buffer_init(&header, RECORD_BYTES);
-	put_header(&header, map);
-	struct error ignored = {0};
-	const bool ours = file_read_all(path, &bytes, &ignored) == 0 &&
-		span_starts(buffer_span(&bytes), buffer_span(&header));
-	if (ours) {
-		take_over(map, span_slice(buffer_span(&bytes), RECORD_BYTES, bytes.len), fd);
-		map->journal_bytes = bytes.len - bytes.len % RECORD_BYTES;
-	}
-	int result = map->files->ftruncate(map->files, map->journal_fd, (off_t)map->journal_bytes);
-	if (result != 0)
-		error_set_errno(err, "cutting %s", path);
-	else if (!ours)
-		result = append(map, buffer_span(&header), path, err);
-	buffer_release(&header);
-	buffer_release(&bytes);
-	return result;
-}
+	const struct file_map *map, const struct map_chunk *chunk, int fd, uint8_t *scratch);
+static void keep(struct file_map *map, const struct map_chunk *chunk);
+static int append(struct file_map *map, struct span bytes, const char *path, struct error *err);
+static void put_record(struct buffer *out, const struct map_chunk *chunk);
+static void settle(struct file_map *map);
+static int by_offset(const void *left, const void *right);
+static bool is_same(const struct map_chunk *a, const struct map_chunk *b);
+static bool claims_hold(const struct file_map *map);
 
 int file_map_open(struct file_map *map, const struct file_ops *files, uint64_t size,
 	const struct chunk_id *hash, const char *journal_path, int fd, struct error *err)
@@ -170,38 +85,6 @@ void file_map_restart(struct file_map *map)
 		map->journal_bytes = RECORD_BYTES;
 }
 
-static int by_offset(const void *left, const void *right)
-{
-	const struct map_chunk *const a = left;
-	const struct map_chunk *const b = right;
-	return a->offset < b->offset ? -1 : a->offset > b->offset ? 1 : 0;
-}
-
-static bool is_same(const struct map_chunk *a, const struct map_chunk *b)
-{
-	return a->offset == b->offset && a->size == b->size && chunk_id_equal(&a->id, &b->id);
-}
-
-/* Sorted; of chunks that overlap the first stays. */
-static void settle(struct file_map *map)
-{
-	if (map->settled)
-		return;
-	map->settled = true;
-	qsort(map->chunks, map->count, sizeof *map->chunks, by_offset);
-	size_t kept = 0;
-	uint64_t end = 0;
-	for (size_t i = 0; i < map->count; i++) {
-		if (map->chunks[i].offset < end) {
-			map->torn = map->torn || !is_same(&map->chunks[i], &map->chunks[kept - 1]);
-			continue;
-		}
-		end = map->chunks[i].offset + map->chunks[i].size;
-		map->chunks[kept++] = map->chunks[i];
-	}
-	map->count = kept;
-}
-
 bool file_map_gap(struct file_map *map, uint64_t from, struct map_gap *out)
 {
 	settle(map);
@@ -231,17 +114,6 @@ uint64_t file_map_bytes(struct file_map *map)
 	return bytes;
 }
 
-static bool claims_hold(const struct file_map *map)
-{
-	for (size_t i = 0; i < map->claim_count; i++) {
-		const struct map_chunk *const found = bsearch(
-			&map->claims[i], map->chunks, map->count, sizeof *map->chunks, by_offset);
-		if (found == NULL || !is_same(found, &map->claims[i]))
-			return false;
-	}
-	return true;
-}
-
 bool file_map_is_whole(struct file_map *map)
 {
 	struct map_gap gap;
@@ -257,4 +129,146 @@ bool file_map_is_whole(struct file_map *map)
 	const struct chunk_id hash = merkle_file(merkle);
 	free(merkle);
 	return chunk_id_equal(&hash, &map->hash);
+}
+
+/* Half a record at the end, from a kill, would shift all that follow: it is cut off. */
+static int open_journal(struct file_map *map, const char *path, int fd, struct error *err)
+{
+	struct buffer bytes;
+	struct buffer header;
+	map->journal_fd = map->files->open(map->files, path, O_RDWR | O_CREAT, 0644);
+	if (map->journal_fd < 0)
+		return error_set_errno(err, "opening %s", path);
+	buffer_init(&bytes, JOURNAL_MAX_BYTES);
+	buffer_init(&header, RECORD_BYTES);
+	put_header(&header, map);
+	struct error ignored = {0};
+	const bool ours = file_read_all(path, &bytes, &ignored) == 0 &&
+		span_starts(buffer_span(&bytes), buffer_span(&header));
+	if (ours) {
+		take_over(map, span_slice(buffer_span(&bytes), RECORD_BYTES, bytes.len), fd);
+		map->journal_bytes = bytes.len - bytes.len % RECORD_BYTES;
+	}
+	int result = map->files->ftruncate(map->files, map->journal_fd, (off_t)map->journal_bytes);
+	if (result != 0)
+		error_set_errno(err, "cutting %s", path);
+	else if (!ours)
+		result = append(map, buffer_span(&header), path, err);
+	buffer_release(&header);
+	buffer_release(&bytes);
+	return result;
+}
+
+static void put_header(struct buffer *out, const struct file_map *map)
+{
+	buffer_add(out, MAGIC, sizeof MAGIC);
+	buffer_add(out, &map->size, sizeof map->size);
+	buffer_add(out, map->hash.bytes, sizeof map->hash.bytes);
+}
+
+static void take_over(struct file_map *map, struct span records, int fd)
+{
+	uint8_t *const scratch = memory_new(CHUNK_MAX_BYTES);
+	for (size_t at = 0; at + RECORD_BYTES <= records.len; at += RECORD_BYTES) {
+		const struct map_chunk chunk = get_record(records.data + at);
+		if (is_in_place(map, &chunk, fd, scratch))
+			keep(map, &chunk);
+	}
+	free(scratch);
+}
+
+static struct map_chunk get_record(const uint8_t *bytes)
+{
+	struct map_chunk chunk;
+	memcpy(&chunk.offset, bytes, sizeof chunk.offset);
+	memcpy(&chunk.size, bytes + 8, sizeof chunk.size);
+	memcpy(chunk.id.bytes, bytes + 16, sizeof chunk.id.bytes);
+	return chunk;
+}
+
+static bool is_in_place(
+	const struct file_map *map, const struct map_chunk *chunk, int fd, uint8_t *scratch)
+{
+	struct error ignored = {0};
+	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size ||
+		map->size - chunk->offset < chunk->size)
+		return false;
+	if (file_read_at(map->files, fd, scratch, chunk->size, (off_t)chunk->offset,
+		    "the part file", &ignored) != 0)
+		return false;
+	const struct chunk_id id = chunk_hash(span_of(scratch, chunk->size));
+	return chunk_id_equal(&id, &chunk->id);
+}
+
+static void keep(struct file_map *map, const struct map_chunk *chunk)
+{
+	if (map->count == map->capacity) {
+		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
+		map->chunks = memory_grow(map->chunks, map->capacity, sizeof *map->chunks);
+	}
+	const struct map_chunk *const last = map->count == 0 ? NULL : &map->chunks[map->count - 1];
+	map->settled = map->settled && (last == NULL || last->offset + last->size <= chunk->offset);
+	map->chunks[map->count++] = *chunk;
+}
+
+static int append(struct file_map *map, struct span bytes, const char *path, struct error *err)
+{
+	if (file_write_at(
+		    map->files, map->journal_fd, bytes, (off_t)map->journal_bytes, path, err) != 0)
+		return -1;
+	map->journal_bytes += bytes.len;
+	return 0;
+}
+
+/* Header and records have one size: magic, size, hash; offset, size, zeros, id. */
+static void put_record(struct buffer *out, const struct map_chunk *chunk)
+{
+	const uint32_t zero = 0;
+	buffer_add(out, &chunk->offset, sizeof chunk->offset);
+	buffer_add(out, &chunk->size, sizeof chunk->size);
+	buffer_add(out, &zero, sizeof zero);
+	buffer_add(out, chunk->id.bytes, sizeof chunk->id.bytes);
+}
+
+/* Sorted; of chunks that overlap the first stays. */
+static void settle(struct file_map *map)
+{
+	if (map->settled)
+		return;
+	map->settled = true;
+	qsort(map->chunks, map->count, sizeof *map->chunks, by_offset);
+	size_t kept = 0;
+	uint64_t end = 0;
+	for (size_t i = 0; i < map->count; i++) {
+		if (map->chunks[i].offset < end) {
+			map->torn = map->torn || !is_same(&map->chunks[i], &map->chunks[kept - 1]);
+			continue;
+		}
+		end = map->chunks[i].offset + map->chunks[i].size;
+		map->chunks[kept++] = map->chunks[i];
+	}
+	map->count = kept;
+}
+
+static int by_offset(const void *left, const void *right)
+{
+	const struct map_chunk *const a = left;
+	const struct map_chunk *const b = right;
+	return a->offset < b->offset ? -1 : a->offset > b->offset ? 1 : 0;
+}
+
+static bool is_same(const struct map_chunk *a, const struct map_chunk *b)
+{
+	return a->offset == b->offset && a->size == b->size && chunk_id_equal(&a->id, &b->id);
+}
+
+static bool claims_hold(const struct file_map *map)
+{
+	for (size_t i = 0; i < map->claim_count; i++) {
+		const struct map_chunk *const found = bsearch(
+			&map->claims[i], map->chunks, map->count, sizeof *map->chunks, by_offset);
+		if (found == NULL || !is_same(found, &map->claims[i]))
+			return false;
+	}
+	return true;
 }

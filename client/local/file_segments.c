@@ -45,15 +45,92 @@ struct worker {
 	size_t place; /* of its entry */
 };
 
-static int fail(struct run *run, const struct error *err)
+static void run_workers(struct run *run, unsigned count);
+static void worker_init(struct worker *worker, struct run *run);
+static void *work(void *argument);
+static bool take_segment(struct worker *worker);
+static int read_segment(struct worker *worker, struct error *err);
+static int read_bytes(
+	const struct worker *worker, uint8_t *into, size_t len, uint64_t offset, struct error *err);
+static bool await_turn(struct worker *worker);
+static void pass_turn(struct worker *worker, uint64_t begun);
+static uint64_t cut(struct worker *worker);
+static int hash_chunks(struct worker *worker, struct error *err);
+static void book_chunks(const struct worker *worker);
+static int fail(struct run *run, const struct error *err);
+static void worker_release(struct worker *worker);
+static unsigned choose_workers(const struct run *run);
+
+int file_segments_read(const struct file_segments *segments, struct chunk_entry **out_entries,
+	size_t *out_count, struct error *err)
 {
-	lock_enter(&run->lock);
-	if (!run->failed)
-		run->first = *err;
-	run->failed = true;
-	lock_broadcast(&run->turned);
-	lock_leave(&run->lock);
+	struct run run = {.what = segments,
+		.segment_bytes = segments->segment_bytes != 0 ? segments->segment_bytes
+							      : FILE_SEGMENTS_BYTES};
+	run.segments = (segments->size + run.segment_bytes - 1) / run.segment_bytes;
+	lock_init(&run.lock, LOCK_FILE_SEGMENTS);
+	lock_condition_init(&run.turned);
+	run_workers(&run, choose_workers(&run));
+	lock_condition_release(&run.turned);
+	lock_release(&run.lock);
+	*out_entries = run.entries;
+	*out_count = run.count;
+	if (!run.failed)
+		return 0;
+	free(run.entries);
+	*out_entries = NULL;
+	*out_count = 0;
+	*err = run.first;
 	return -1;
+}
+
+/* The calling thread is one of them. */
+static void run_workers(struct run *run, unsigned count)
+{
+	struct worker *const workers = memory_new_array(count, sizeof *workers);
+	for (unsigned i = 0; i < count; i++)
+		worker_init(&workers[i], run);
+	for (unsigned i = 1; i < count; i++)
+		lock_thread_start(&workers[i].thread, "chunks", work, &workers[i]);
+	work(&workers[0]);
+	for (unsigned i = 1; i < count; i++)
+		pthread_join(workers[i].thread, NULL);
+	for (unsigned i = 0; i < count; i++)
+		worker_release(&workers[i]);
+	free(workers);
+}
+
+static void worker_init(struct worker *worker, struct run *run)
+{
+	const size_t chunks = run->segment_bytes / CHUNK_MIN_BYTES + 2;
+	worker->run = run;
+	worker->memory = memory_new(CHUNK_MAX_BYTES + run->segment_bytes);
+	worker->content = worker->memory + CHUNK_MAX_BYTES;
+	worker->marks =
+		memory_new_array(gear_marks_words(run->segment_bytes), sizeof *worker->marks);
+	worker->sizes = memory_new_array(chunks, sizeof *worker->sizes);
+	worker->ids = memory_new_array(chunks, sizeof *worker->ids);
+}
+
+static void *work(void *argument)
+{
+	struct worker *const worker = argument;
+	struct error err = {0};
+	int result = 0;
+	while (result == 0 && take_segment(worker)) {
+		result = read_segment(worker, &err);
+		if (result == 0 && !await_turn(worker))
+			break;
+		if (result == 0) {
+			pass_turn(worker, cut(worker));
+			result = hash_chunks(worker, &err);
+		}
+		if (result == 0)
+			book_chunks(worker);
+	}
+	if (result != 0)
+		fail(worker->run, &err);
+	return NULL;
 }
 
 static bool take_segment(struct worker *worker)
@@ -70,17 +147,6 @@ static bool take_segment(struct worker *worker)
 	return taken;
 }
 
-static int read_bytes(
-	const struct worker *worker, uint8_t *into, size_t len, uint64_t offset, struct error *err)
-{
-	const struct file_segments *const what = worker->run->what;
-	if (file_read_at(file_system(), what->fd, into, len, (off_t)offset, what->path, err) == 0)
-		return 0;
-	return err->kind == ERROR_CORRUPT
-		? error_set(err, ERROR_INVALID, "%s changed while it was read", what->path)
-		: -1;
-}
-
 static int read_segment(struct worker *worker, struct error *err)
 {
 	const size_t before =
@@ -94,6 +160,17 @@ static int read_segment(struct worker *worker, struct error *err)
 	return 0;
 }
 
+static int read_bytes(
+	const struct worker *worker, uint8_t *into, size_t len, uint64_t offset, struct error *err)
+{
+	const struct file_segments *const what = worker->run->what;
+	if (file_read_at(file_system(), what->fd, into, len, (off_t)offset, what->path, err) == 0)
+		return 0;
+	return err->kind == ERROR_CORRUPT
+		? error_set(err, ERROR_INVALID, "%s changed while it was read", what->path)
+		: -1;
+}
+
 /* False when another thread failed. */
 static bool await_turn(struct worker *worker)
 {
@@ -105,6 +182,23 @@ static bool await_turn(struct worker *worker)
 	worker->begun = run->begun;
 	lock_leave(&run->lock);
 	return mine;
+}
+
+/* Whoever has the next segment may cut it now; the ids follow. */
+static void pass_turn(struct worker *worker, uint64_t begun)
+{
+	struct run *const run = worker->run;
+	lock_enter(&run->lock);
+	worker->place = run->count;
+	run->count += worker->count;
+	if (run->count > run->capacity) {
+		run->capacity = 2 * run->count;
+		run->entries = memory_grow(run->entries, run->capacity, sizeof *run->entries);
+	}
+	run->begun = begun;
+	run->turn++;
+	lock_broadcast(&run->turned);
+	lock_leave(&run->lock);
 }
 
 /* Lists the chunks that end in the segment; where the next one begins. The end of the file ends a
@@ -125,23 +219,6 @@ static uint64_t cut(struct worker *worker)
 		begun = next;
 	}
 	return begun;
-}
-
-/* Whoever has the next segment may cut it now; the ids follow. */
-static void pass_turn(struct worker *worker, uint64_t begun)
-{
-	struct run *const run = worker->run;
-	lock_enter(&run->lock);
-	worker->place = run->count;
-	run->count += worker->count;
-	if (run->count > run->capacity) {
-		run->capacity = 2 * run->count;
-		run->entries = memory_grow(run->entries, run->capacity, sizeof *run->entries);
-	}
-	run->begun = begun;
-	run->turn++;
-	lock_broadcast(&run->turned);
-	lock_leave(&run->lock);
 }
 
 static int hash_chunks(struct worker *worker, struct error *err)
@@ -171,37 +248,15 @@ static void book_chunks(const struct worker *worker)
 	lock_leave(&run->lock);
 }
 
-static void *work(void *argument)
+static int fail(struct run *run, const struct error *err)
 {
-	struct worker *const worker = argument;
-	struct error err = {0};
-	int result = 0;
-	while (result == 0 && take_segment(worker)) {
-		result = read_segment(worker, &err);
-		if (result == 0 && !await_turn(worker))
-			break;
-		if (result == 0) {
-			pass_turn(worker, cut(worker));
-			result = hash_chunks(worker, &err);
-		}
-		if (result == 0)
-			book_chunks(worker);
-	}
-	if (result != 0)
-		fail(worker->run, &err);
-	return NULL;
-}
-
-static void worker_init(struct worker *worker, struct run *run)
-{
-	const size_t chunks = run->segment_bytes / CHUNK_MIN_BYTES + 2;
-	worker->run = run;
-	worker->memory = memory_new(CHUNK_MAX_BYTES + run->segment_bytes);
-	worker->content = worker->memory + CHUNK_MAX_BYTES;
-	worker->marks =
-		memory_new_array(gear_marks_words(run->segment_bytes), sizeof *worker->marks);
-	worker->sizes = memory_new_array(chunks, sizeof *worker->sizes);
-	worker->ids = memory_new_array(chunks, sizeof *worker->ids);
+	lock_enter(&run->lock);
+	if (!run->failed)
+		run->first = *err;
+	run->failed = true;
+	lock_broadcast(&run->turned);
+	lock_leave(&run->lock);
+	return -1;
 }
 
 static void worker_release(struct worker *worker)
@@ -212,22 +267,6 @@ static void worker_release(struct worker *worker)
 	free(worker->memory);
 }
 
-/* The calling thread is one of them. */
-static void run_workers(struct run *run, unsigned count)
-{
-	struct worker *const workers = memory_new_array(count, sizeof *workers);
-	for (unsigned i = 0; i < count; i++)
-		worker_init(&workers[i], run);
-	for (unsigned i = 1; i < count; i++)
-		lock_thread_start(&workers[i].thread, "chunks", work, &workers[i]);
-	work(&workers[0]);
-	for (unsigned i = 1; i < count; i++)
-		pthread_join(workers[i].thread, NULL);
-	for (unsigned i = 0; i < count; i++)
-		worker_release(&workers[i]);
-	free(workers);
-}
-
 static unsigned choose_workers(const struct run *run)
 {
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -236,27 +275,4 @@ static unsigned choose_workers(const struct run *run)
 	if (count > FILE_SEGMENTS_WORKERS_MAX)
 		count = FILE_SEGMENTS_WORKERS_MAX;
 	return (unsigned)(count < run->segments ? count : run->segments);
-}
-
-int file_segments_read(const struct file_segments *segments, struct chunk_entry **out_entries,
-	size_t *out_count, struct error *err)
-{
-	struct run run = {.what = segments,
-		.segment_bytes = segments->segment_bytes != 0 ? segments->segment_bytes
-							      : FILE_SEGMENTS_BYTES};
-	run.segments = (segments->size + run.segment_bytes - 1) / run.segment_bytes;
-	lock_init(&run.lock, LOCK_FILE_SEGMENTS);
-	lock_condition_init(&run.turned);
-	run_workers(&run, choose_workers(&run));
-	lock_condition_release(&run.turned);
-	lock_release(&run.lock);
-	*out_entries = run.entries;
-	*out_count = run.count;
-	if (!run.failed)
-		return 0;
-	free(run.entries);
-	*out_entries = NULL;
-	*out_count = 0;
-	*err = run.first;
-	return -1;
 }

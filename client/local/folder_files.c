@@ -9,17 +9,6 @@
 
 enum { DEPTH_MAX = 32 };
 
-char *folder_files_join(const char *folder, const char *name)
-{
-	const size_t folder_len = strlen(folder);
-	const size_t name_len = strlen(name);
-	char *const joined = memory_new(folder_len + name_len + 2);
-	memcpy(joined, folder, folder_len);
-	joined[folder_len] = '/';
-	memcpy(joined + folder_len + 1, name, name_len);
-	return joined;
-}
-
 /* What is done with each entry of a walk; folders come after what is in them. */
 typedef int visit_fn(void *owner, const char *name, const char *path, const struct stat *facts,
 	struct error *err);
@@ -29,68 +18,27 @@ struct walk {
 	void *owner;
 };
 
+static int collect(void *owner, const char *name, const char *path, const struct stat *facts,
+	struct error *err);
 static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,
 	unsigned depth, struct error *err);
-
 static int walk_entry(const struct walk *walk, const char *path, const char *name, unsigned depth,
-	struct error *err)
-{
-	struct stat facts;
-	if (lstat(path, &facts) != 0)
-		return error_set_errno(err, "looking at %s", path);
-	if (S_ISDIR(facts.st_mode) && walk_folder(walk, path, name, depth + 1, err) != 0)
-		return -1;
-	return walk->visit(walk->owner, name, path, &facts, err);
-}
+	struct error *err);
+static int by_name(const void *left, const void *right);
+static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts,
+	struct error *err);
+static char *folder_of(const char *path);
+static int by_text(const void *left, const void *right);
 
-static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,
-	unsigned depth, struct error *err)
+char *folder_files_join(const char *folder, const char *name)
 {
-	char **names;
-	size_t count;
-	if (depth > DEPTH_MAX)
-		return error_set(
-			err, ERROR_INVALID, "%s is nested over %d folders deep", folder, DEPTH_MAX);
-	if (file_list(folder, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		char *const path = folder_files_join(folder, names[i]);
-		char *const name = prefix == NULL ? memory_copy_text(names[i])
-						  : folder_files_join(prefix, names[i]);
-		result = walk_entry(walk, path, name, depth, err);
-		free(name);
-		free(path);
-	}
-	file_names_free(names, count);
-	return result;
-}
-
-static int collect(void *owner, const char *name, const char *path, const struct stat *facts,
-	struct error *err)
-{
-	struct folder_files *const files = owner;
-	if (S_ISDIR(facts->st_mode))
-		return 0;
-	if (!S_ISREG(facts->st_mode))
-		return error_set(err, ERROR_INVALID, "%s is neither a file nor a folder", path);
-	if (files->count == files->most)
-		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s",
-			files->most, path);
-	files->files = memory_grow(files->files, files->count + 1, sizeof *files->files);
-	files->files[files->count++] = (struct folder_file){
-		.name = memory_copy_text(name),
-		.path = memory_copy_text(path),
-		.size = (uint64_t)facts->st_size,
-	};
-	return 0;
-}
-
-static int by_name(const void *left, const void *right)
-{
-	const struct folder_file *const a = left;
-	const struct folder_file *const b = right;
-	return strcmp(a->name, b->name);
+	const size_t folder_len = strlen(folder);
+	const size_t name_len = strlen(name);
+	char *const joined = memory_new(folder_len + name_len + 2);
+	memcpy(joined, folder, folder_len);
+	joined[folder_len] = '/';
+	memcpy(joined + folder_len + 1, name, name_len);
+	return joined;
 }
 
 int folder_files_read(const char *folder, struct folder_files *out, struct error *err)
@@ -122,14 +70,6 @@ void folder_files_release(struct folder_files *files)
 	*files = (struct folder_files){0};
 }
 
-static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts,
-	struct error *err)
-{
-	const struct file_ops *const *const files = owner;
-	(void)name;
-	return S_ISDIR(facts->st_mode) ? file_sync_folder(*files, path, err) : 0;
-}
-
 int folder_files_sync(const struct file_ops *files, const char *folder, struct error *err)
 {
 	const struct file_ops *used = files;
@@ -137,23 +77,6 @@ int folder_files_sync(const struct file_ops *files, const char *folder, struct e
 	if (walk_folder(&walk, folder, NULL, 0, err) != 0)
 		return -1;
 	return file_sync_folder(files, folder, err);
-}
-
-static int by_text(const void *left, const void *right)
-{
-	const char *const *const a = left;
-	const char *const *const b = right;
-	return strcmp(*a, *b);
-}
-
-/* The folder that holds the path. */
-static char *folder_of(const char *path)
-{
-	const char *const slash = strrchr(path, '/');
-	char *const folder = memory_copy_text(slash == NULL ? "." : path);
-	if (slash != NULL)
-		folder[slash == path ? 1 : slash - path] = '\0';
-	return folder;
 }
 
 int folder_files_sync_names(
@@ -191,4 +114,90 @@ int folder_files_remove_temporary(
 	}
 	file_names_free(names, count);
 	return result;
+}
+
+static int collect(void *owner, const char *name, const char *path, const struct stat *facts,
+	struct error *err)
+{
+	struct folder_files *const files = owner;
+	if (S_ISDIR(facts->st_mode))
+		return 0;
+	if (!S_ISREG(facts->st_mode))
+		return error_set(err, ERROR_INVALID, "%s is neither a file nor a folder", path);
+	if (files->count == files->most)
+		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s",
+			files->most, path);
+	files->files = memory_grow(files->files, files->count + 1, sizeof *files->files);
+	files->files[files->count++] = (struct folder_file){
+		.name = memory_copy_text(name),
+		.path = memory_copy_text(path),
+		.size = (uint64_t)facts->st_size,
+	};
+	return 0;
+}
+
+static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,
+	unsigned depth, struct error *err)
+{
+	char **names;
+	size_t count;
+	if (depth > DEPTH_MAX)
+		return error_set(
+			err, ERROR_INVALID, "%s is nested over %d folders deep", folder, DEPTH_MAX);
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const path = folder_files_join(folder, names[i]);
+		char *const name = prefix == NULL ? memory_copy_text(names[i])
+						  : folder_files_join(prefix, names[i]);
+		result = walk_entry(walk, path, name, depth, err);
+		free(name);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static int walk_entry(const struct walk *walk, const char *path, const char *name, unsigned depth,
+	struct error *err)
+{
+	struct stat facts;
+	if (lstat(path, &facts) != 0)
+		return error_set_errno(err, "looking at %s", path);
+	if (S_ISDIR(facts.st_mode) && walk_folder(walk, path, name, depth + 1, err) != 0)
+		return -1;
+	return walk->visit(walk->owner, name, path, &facts, err);
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct folder_file *const a = left;
+	const struct folder_file *const b = right;
+	return strcmp(a->name, b->name);
+}
+
+static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts,
+	struct error *err)
+{
+	const struct file_ops *const *const files = owner;
+	(void)name;
+	return S_ISDIR(facts->st_mode) ? file_sync_folder(*files, path, err) : 0;
+}
+
+/* The folder that holds the path. */
+static char *folder_of(const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+	char *const folder = memory_copy_text(slash == NULL ? "." : path);
+	if (slash != NULL)
+		folder[slash == path ? 1 : slash - path] = '\0';
+	return folder;
+}
+
+static int by_text(const void *left, const void *right)
+{
+	const char *const *const a = left;
+	const char *const *const b = right;
+	return strcmp(*a, *b);
 }

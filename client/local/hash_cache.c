@@ -47,6 +47,17 @@ struct hash_cache {
 	bool changed;
 };
 
+static void make_room(struct hash_cache *cache);
+static uint32_t *slot_of(const struct hash_cache *cache, const struct digest128 *path);
+static void read_records(struct hash_cache *cache);
+static uint64_t checksum_of(const struct record *record);
+static void add_record(struct hash_cache *cache, const struct record *record, bool replaces);
+static void save(struct hash_cache *cache);
+static void write_records(struct hash_cache *cache);
+static int newest_first(const void *left, const void *right);
+static struct digest128 path_key(const char *path);
+static bool is_of(const struct record *record, const struct file_facts *facts);
+
 char *hash_cache_default_path(void)
 {
 	const char *const cache_home = getenv("XDG_CACHE_HOME");
@@ -56,65 +67,6 @@ char *hash_cache_default_path(void)
 		return NULL;
 	return folder_files_join(has_cache_home ? cache_home : home,
 		has_cache_home ? "deltabucket/hashes" : ".cache/deltabucket/hashes");
-}
-
-static uint64_t checksum_of(const struct record *record)
-{
-	return xxh3_64(span_of(record, offsetof(struct record, checksum)));
-}
-
-static uint32_t *slot_of(const struct hash_cache *cache, const struct digest128 *path)
-{
-	uint64_t at;
-	memcpy(&at, path->bytes, sizeof at);
-	for (;; at++) {
-		uint32_t *const slot = &cache->slots[at & (cache->slot_count - 1)];
-		if (*slot == 0 || digest128_equal(&cache->records[*slot - 1].path, path))
-			return slot;
-	}
-}
-
-/* Half of the slots stay free. */
-static void make_room(struct hash_cache *cache)
-{
-	if (2 * (cache->count + 1) < cache->slot_count)
-		return;
-	free(cache->slots);
-	cache->slot_count = cache->slot_count == 0 ? 1024 : 2 * cache->slot_count;
-	cache->slots = memory_new_array(cache->slot_count, sizeof *cache->slots);
-	cache->records = memory_grow(cache->records, cache->slot_count, sizeof *cache->records);
-	for (size_t i = 0; i < cache->count; i++)
-		*slot_of(cache, &cache->records[i].path) = (uint32_t)i + 1;
-}
-
-/* What is there already stays, unless it is to be replaced. */
-static void add_record(struct hash_cache *cache, const struct record *record, bool replaces)
-{
-	make_room(cache);
-	uint32_t *const slot = slot_of(cache, &record->path);
-	if (*slot == 0) {
-		cache->records[cache->count] = *record;
-		*slot = (uint32_t)++cache->count;
-	} else if (replaces) {
-		cache->records[*slot - 1] = *record;
-	}
-}
-
-static void read_records(struct hash_cache *cache)
-{
-	struct buffer bytes;
-	struct error ignored = {0};
-	buffer_init(&bytes, FILE_MAX_BYTES);
-	if (file_read_all(cache->path, &bytes, &ignored) == 0 && bytes.len >= RECORD_BYTES &&
-		memcmp(bytes.data, MAGIC, RECORD_BYTES) == 0) {
-		for (size_t at = RECORD_BYTES; at + RECORD_BYTES <= bytes.len; at += RECORD_BYTES) {
-			struct record record;
-			memcpy(&record, bytes.data + at, RECORD_BYTES);
-			if (record.checksum == checksum_of(&record))
-				add_record(cache, &record, false);
-		}
-	}
-	buffer_release(&bytes);
 }
 
 struct hash_cache *hash_cache_open(const struct file_ops *files, const char *path)
@@ -129,48 +81,6 @@ struct hash_cache *hash_cache_open(const struct file_ops *files, const char *pat
 	return cache;
 }
 
-static int newest_first(const void *left, const void *right)
-{
-	const struct record *const a = left;
-	const struct record *const b = right;
-	return a->used_s != b->used_s ? (a->used_s > b->used_s ? -1 : 1)
-				      : memcmp(a->path.bytes, b->path.bytes, sizeof a->path.bytes);
-}
-
-static void write_records(struct hash_cache *cache)
-{
-	struct buffer bytes;
-	struct error ignored = {0};
-	buffer_init(&bytes, FILE_MAX_BYTES);
-	qsort(cache->records, cache->count, sizeof *cache->records, newest_first);
-	const size_t kept =
-		cache->count < HASH_CACHE_RECORDS_MAX ? cache->count : HASH_CACHE_RECORDS_MAX;
-	buffer_add(&bytes, MAGIC, RECORD_BYTES);
-	buffer_add(&bytes, cache->records, kept * RECORD_BYTES);
-	if (!buffer_failed(&bytes))
-		file_place(cache->files, cache->path, buffer_span(&bytes), 0600, &ignored);
-	buffer_release(&bytes);
-}
-
-/* Under a lock on a file beside it, because the file itself is replaced. */
-static void save(struct hash_cache *cache)
-{
-	struct error ignored = {0};
-	char path[4096];
-	if (file_make_parent(cache->files, cache->path, 0755, &ignored) != 0 ||
-		strlen(cache->path) + 6 > sizeof path)
-		return;
-	stpcpy(stpcpy(path, cache->path), ".lock");
-	const int fd = cache->files->open(cache->files, path, O_RDWR | O_CREAT, 0600);
-	if (fd < 0)
-		return;
-	if (flock(fd, LOCK_EX) == 0) {
-		read_records(cache);
-		write_records(cache);
-	}
-	close(fd);
-}
-
 void hash_cache_close(struct hash_cache *cache)
 {
 	if (cache == NULL)
@@ -182,21 +92,6 @@ void hash_cache_close(struct hash_cache *cache)
 	free(cache->records);
 	free(cache->path);
 	free(cache);
-}
-
-static struct digest128 path_key(const char *path)
-{
-	char *const whole = realpath(path, NULL);
-	const struct digest128 key = xxh3_128(span_text(whole != NULL ? whole : path));
-	free(whole);
-	return key;
-}
-
-static bool is_of(const struct record *record, const struct file_facts *facts)
-{
-	return record->size == facts->size && record->mtime_ns == facts->mtime_ns &&
-		record->ctime_ns == facts->ctime_ns && record->inode == facts->inode &&
-		record->device == facts->device;
 }
 
 bool hash_cache_find(struct hash_cache *cache, const char *path, const struct file_facts *facts,
@@ -259,4 +154,120 @@ int hash_cache_hash(struct hash_cache *cache, const char *path, const struct int
 	*out_hash = chunks.hash;
 	file_chunks_release(&chunks);
 	return 0;
+}
+
+/* Half of the slots stay free. */
+static void make_room(struct hash_cache *cache)
+{
+	if (2 * (cache->count + 1) < cache->slot_count)
+		return;
+	free(cache->slots);
+	cache->slot_count = cache->slot_count == 0 ? 1024 : 2 * cache->slot_count;
+	cache->slots = memory_new_array(cache->slot_count, sizeof *cache->slots);
+	cache->records = memory_grow(cache->records, cache->slot_count, sizeof *cache->records);
+	for (size_t i = 0; i < cache->count; i++)
+		*slot_of(cache, &cache->records[i].path) = (uint32_t)i + 1;
+}
+
+static uint32_t *slot_of(const struct hash_cache *cache, const struct digest128 *path)
+{
+	uint64_t at;
+	memcpy(&at, path->bytes, sizeof at);
+	for (;; at++) {
+		uint32_t *const slot = &cache->slots[at & (cache->slot_count - 1)];
+		if (*slot == 0 || digest128_equal(&cache->records[*slot - 1].path, path))
+			return slot;
+	}
+}
+
+static void read_records(struct hash_cache *cache)
+{
+	struct buffer bytes;
+	struct error ignored = {0};
+	buffer_init(&bytes, FILE_MAX_BYTES);
+	if (file_read_all(cache->path, &bytes, &ignored) == 0 && bytes.len >= RECORD_BYTES &&
+		memcmp(bytes.data, MAGIC, RECORD_BYTES) == 0) {
+		for (size_t at = RECORD_BYTES; at + RECORD_BYTES <= bytes.len; at += RECORD_BYTES) {
+			struct record record;
+			memcpy(&record, bytes.data + at, RECORD_BYTES);
+			if (record.checksum == checksum_of(&record))
+				add_record(cache, &record, false);
+		}
+	}
+	buffer_release(&bytes);
+}
+
+static uint64_t checksum_of(const struct record *record)
+{
+	return xxh3_64(span_of(record, offsetof(struct record, checksum)));
+}
+
+/* What is there already stays, unless it is to be replaced. */
+static void add_record(struct hash_cache *cache, const struct record *record, bool replaces)
+{
+	make_room(cache);
+	uint32_t *const slot = slot_of(cache, &record->path);
+	if (*slot == 0) {
+		cache->records[cache->count] = *record;
+		*slot = (uint32_t)++cache->count;
+	} else if (replaces) {
+		cache->records[*slot - 1] = *record;
+	}
+}
+
+/* Under a lock on a file beside it, because the file itself is replaced. */
+static void save(struct hash_cache *cache)
+{
+	struct error ignored = {0};
+	char path[4096];
+	if (file_make_parent(cache->files, cache->path, 0755, &ignored) != 0 ||
+		strlen(cache->path) + 6 > sizeof path)
+		return;
+	stpcpy(stpcpy(path, cache->path), ".lock");
+	const int fd = cache->files->open(cache->files, path, O_RDWR | O_CREAT, 0600);
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX) == 0) {
+		read_records(cache);
+		write_records(cache);
+	}
+	close(fd);
+}
+
+static void write_records(struct hash_cache *cache)
+{
+	struct buffer bytes;
+	struct error ignored = {0};
+	buffer_init(&bytes, FILE_MAX_BYTES);
+	qsort(cache->records, cache->count, sizeof *cache->records, newest_first);
+	const size_t kept =
+		cache->count < HASH_CACHE_RECORDS_MAX ? cache->count : HASH_CACHE_RECORDS_MAX;
+	buffer_add(&bytes, MAGIC, RECORD_BYTES);
+	buffer_add(&bytes, cache->records, kept * RECORD_BYTES);
+	if (!buffer_failed(&bytes))
+		file_place(cache->files, cache->path, buffer_span(&bytes), 0600, &ignored);
+	buffer_release(&bytes);
+}
+
+static int newest_first(const void *left, const void *right)
+{
+	const struct record *const a = left;
+	const struct record *const b = right;
+	return a->used_s != b->used_s ? (a->used_s > b->used_s ? -1 : 1)
+				      : memcmp(a->path.bytes, b->path.bytes, sizeof a->path.bytes);
+}
+
+static struct digest128 path_key(const char *path)
+{
+	char *const whole = realpath(path, NULL);
+	const struct digest128 key = xxh3_128(span_text(whole != NULL ? whole : path));
+	free(whole);
+	return key;
+}
+
+static bool is_of(const struct record *record, const struct file_facts *facts)
+{
+	return record->size == facts->size && record->mtime_ns == facts->mtime_ns &&
+		record->ctime_ns == facts->ctime_ns && record->inode == facts->inode &&
+		record->device == facts->device;
 }

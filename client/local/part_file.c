@@ -15,39 +15,10 @@
 
 enum { OPENED_MOST = 8, PATH_MAX_BYTES = 8192 };
 
-/* Who had the lock before may have finished meanwhile: then this is the whole file, under its own
- * name, and no part any more. */
-static bool still_has_name(int fd, const char *path)
-{
-	struct stat own;
-	struct stat named;
-	return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
-		own.st_dev == named.st_dev;
-}
-
-static int open_locked(const struct file_ops *files, const char *path, struct error *err)
-{
-	for (int tries = 0; tries < OPENED_MOST; tries++) {
-		const int fd = files->open(files, path, O_RDWR | O_CREAT, 0644);
-		if (fd < 0)
-			return error_set_errno(err, "opening %s", path);
-		const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-		if (locked && still_has_name(fd, path))
-			return fd;
-		close(fd);
-		if (!locked)
-			break;
-	}
-	return error_set(err, ERROR_BUSY, "another process is downloading into %s", path);
-}
-
+static int open_locked(const struct file_ops *files, const char *path, struct error *err);
+static bool still_has_name(int fd, const char *path);
 static int reserve(
-	const struct file_ops *files, int fd, const char *path, uint64_t size, struct error *err)
-{
-	if (files->ftruncate(files, fd, (off_t)size) != 0)
-		return error_set_errno(err, "sizing %s", path);
-	return file_reserve(fd, size, path, err);
-}
+	const struct file_ops *files, int fd, const char *path, uint64_t size, struct error *err);
 
 char *part_file_path(const char *path, const char *suffix)
 {
@@ -105,4 +76,38 @@ int part_file_finish(const struct file_ops *files, int fd, const char *part_path
 		return error_set_errno(err, "renaming %s to %s", part_path, path);
 	part_file_remove_journals(files, part_path);
 	return 0;
+}
+
+static int open_locked(const struct file_ops *files, const char *path, struct error *err)
+{
+	for (int tries = 0; tries < OPENED_MOST; tries++) {
+		const int fd = files->open(files, path, O_RDWR | O_CREAT, 0644);
+		if (fd < 0)
+			return error_set_errno(err, "opening %s", path);
+		const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		if (locked && still_has_name(fd, path))
+			return fd;
+		close(fd);
+		if (!locked)
+			break;
+	}
+	return error_set(err, ERROR_BUSY, "another process is downloading into %s", path);
+}
+
+/* Who had the lock before may have finished meanwhile: then this is the whole file, under its own
+ * name, and no part any more. */
+static bool still_has_name(int fd, const char *path)
+{
+	struct stat own;
+	struct stat named;
+	return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+		own.st_dev == named.st_dev;
+}
+
+static int reserve(
+	const struct file_ops *files, int fd, const char *path, uint64_t size, struct error *err)
+{
+	if (files->ftruncate(files, fd, (off_t)size) != 0)
+		return error_set_errno(err, "sizing %s", path);
+	return file_reserve(fd, size, path, err);
 }

@@ -34,6 +34,21 @@ struct part_journal {
 	size_t count;
 };
 
+struct part_reader {
+	const struct file_ops *files;
+	int fd;
+	const char *path;
+	uint8_t *block; /* of VERIFY_BLOCK_BYTES */
+};
+
+static bool take_text(struct part_journal *journal, struct span text);
+static void format_first_line(const struct part_journal *journal, struct buffer *out);
+static void take_line(struct part_journal *journal, struct span line);
+static int rewrite(struct part_journal *journal, struct error *err);
+static int append(struct part_journal *journal, struct span text, struct error *err);
+static int part_checksum(const struct part_reader *reader, uint64_t offset, uint64_t left,
+	uint64_t *out, struct error *err);
+
 size_t part_plan_count(const struct part_plan *plan)
 {
 	return plan->size == 0 ? 1 : (size_t)((plan->size - 1) / plan->part_bytes + 1);
@@ -48,74 +63,6 @@ uint64_t part_plan_bytes(const struct part_plan *plan, size_t part)
 {
 	const uint64_t left = plan->size - part_plan_offset(plan, part);
 	return left < plan->part_bytes ? left : plan->part_bytes;
-}
-
-static void format_first_line(const struct part_journal *journal, struct buffer *out)
-{
-	buffer_format(out, "deltabucket-parts 1 %" PRIu64 " %" PRIu64 " %s\n", journal->plan.size,
-		journal->plan.part_bytes, journal->identity);
-}
-
-static void take_line(struct part_journal *journal, struct span line)
-{
-	struct span rest = line;
-	struct span number;
-	struct span checksum;
-	uint64_t part;
-	uint64_t value;
-	if (!span_split(&rest, ' ', &number) || !span_split(&rest, ' ', &checksum) ||
-		!span_parse_u64(number, &part) || !span_parse_u64(checksum, &value) ||
-		part >= journal->count)
-		return;
-	journal->parts[part] = (struct part_entry){.here = true, .checksum = value};
-}
-
-/* True when the text was written for this plan; its parts are then taken over. */
-static bool take_text(struct part_journal *journal, struct span text)
-{
-	struct buffer first;
-	buffer_init(&first, 1024);
-	format_first_line(journal, &first);
-	const bool ours = span_starts(text, buffer_span(&first));
-	struct span rest = ours ? span_slice(text, first.len, text.len) : (struct span){0};
-	buffer_release(&first);
-	while (rest.len > 0) {
-		const ptrdiff_t end = span_find(rest, '\n');
-		/* the last write was cut off: rewriting keeps the lines after it whole */
-		if (end < 0)
-			return false;
-		take_line(journal, span_slice(rest, 0, (size_t)end));
-		rest = span_slice(rest, (size_t)end + 1, rest.len);
-	}
-	return ours;
-}
-
-static int append(struct part_journal *journal, struct span text, struct error *err)
-{
-	if (file_write_at(journal->files, journal->fd, text, (off_t)journal->length, journal->path,
-		    err) != 0)
-		return -1;
-	journal->length += text.len;
-	return 0;
-}
-
-/* Writes the file anew from the parts in memory. */
-static int rewrite(struct part_journal *journal, struct error *err)
-{
-	struct buffer text;
-	buffer_init(&text, JOURNAL_MAX_BYTES);
-	format_first_line(journal, &text);
-	for (size_t i = 0; i < journal->count; i++)
-		if (journal->parts[i].here)
-			buffer_format(&text, "%zu %" PRIu64 "\n", i, journal->parts[i].checksum);
-	int result = buffer_check(&text, journal->path, err);
-	if (result == 0 && journal->files->ftruncate(journal->files, journal->fd, 0) != 0)
-		result = error_set_errno(err, "emptying %s", journal->path);
-	journal->length = 0;
-	if (result == 0)
-		result = append(journal, buffer_span(&text), err);
-	buffer_release(&text);
-	return result;
 }
 
 struct part_journal *part_journal_open(const struct file_ops *files, const char *path,
@@ -183,33 +130,6 @@ size_t part_journal_count(const struct part_journal *journal)
 	return here;
 }
 
-struct part_reader {
-	const struct file_ops *files;
-	int fd;
-	const char *path;
-	uint8_t *block; /* of VERIFY_BLOCK_BYTES */
-};
-
-static int part_checksum(const struct part_reader *reader, uint64_t offset, uint64_t left,
-	uint64_t *out, struct error *err)
-{
-	struct xxh3_stream *const stream = xxh3_stream_new();
-	int result = 0;
-	while (left > 0 && result == 0) {
-		const size_t len = left < VERIFY_BLOCK_BYTES ? (size_t)left : VERIFY_BLOCK_BYTES;
-		result = file_read_at(reader->files, reader->fd, reader->block, len, (off_t)offset,
-			reader->path, err);
-		if (result == 0)
-			xxh3_stream_add(stream, span_of(reader->block, len));
-		offset += len;
-		left -= len;
-	}
-	const struct digest128 digest = xxh3_stream_result(stream);
-	xxh3_stream_free(stream);
-	memcpy(out, digest.bytes, sizeof *out);
-	return result;
-}
-
 int part_journal_verify(
 	struct part_journal *journal, int fd, const char *data_path, struct error *err)
 {
@@ -251,4 +171,92 @@ int part_journal_restart(struct part_journal *journal, struct error *err)
 {
 	memset(journal->parts, 0, journal->count * sizeof *journal->parts);
 	return rewrite(journal, err);
+}
+
+/* True when the text was written for this plan; its parts are then taken over. */
+static bool take_text(struct part_journal *journal, struct span text)
+{
+	struct buffer first;
+	buffer_init(&first, 1024);
+	format_first_line(journal, &first);
+	const bool ours = span_starts(text, buffer_span(&first));
+	struct span rest = ours ? span_slice(text, first.len, text.len) : (struct span){0};
+	buffer_release(&first);
+	while (rest.len > 0) {
+		const ptrdiff_t end = span_find(rest, '\n');
+		/* the last write was cut off: rewriting keeps the lines after it whole */
+		if (end < 0)
+			return false;
+		take_line(journal, span_slice(rest, 0, (size_t)end));
+		rest = span_slice(rest, (size_t)end + 1, rest.len);
+	}
+	return ours;
+}
+
+static void format_first_line(const struct part_journal *journal, struct buffer *out)
+{
+	buffer_format(out, "deltabucket-parts 1 %" PRIu64 " %" PRIu64 " %s\n", journal->plan.size,
+		journal->plan.part_bytes, journal->identity);
+}
+
+static void take_line(struct part_journal *journal, struct span line)
+{
+	struct span rest = line;
+	struct span number;
+	struct span checksum;
+	uint64_t part;
+	uint64_t value;
+	if (!span_split(&rest, ' ', &number) || !span_split(&rest, ' ', &checksum) ||
+		!span_parse_u64(number, &part) || !span_parse_u64(checksum, &value) ||
+		part >= journal->count)
+		return;
+	journal->parts[part] = (struct part_entry){.here = true, .checksum = value};
+}
+
+/* Writes the file anew from the parts in memory. */
+static int rewrite(struct part_journal *journal, struct error *err)
+{
+	struct buffer text;
+	buffer_init(&text, JOURNAL_MAX_BYTES);
+	format_first_line(journal, &text);
+	for (size_t i = 0; i < journal->count; i++)
+		if (journal->parts[i].here)
+			buffer_format(&text, "%zu %" PRIu64 "\n", i, journal->parts[i].checksum);
+	int result = buffer_check(&text, journal->path, err);
+	if (result == 0 && journal->files->ftruncate(journal->files, journal->fd, 0) != 0)
+		result = error_set_errno(err, "emptying %s", journal->path);
+	journal->length = 0;
+	if (result == 0)
+		result = append(journal, buffer_span(&text), err);
+	buffer_release(&text);
+	return result;
+}
+
+static int append(struct part_journal *journal, struct span text, struct error *err)
+{
+	if (file_write_at(journal->files, journal->fd, text, (off_t)journal->length, journal->path,
+		    err) != 0)
+		return -1;
+	journal->length += text.len;
+	return 0;
+}
+
+static int part_checksum(const struct part_reader *reader, uint64_t offset, uint64_t left,
+	uint64_t *out, struct error *err)
+{
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	int result = 0;
+	while (left > 0 && result == 0) {
+		const size_t len = left < VERIFY_BLOCK_BYTES ? (size_t)left : VERIFY_BLOCK_BYTES;
+		result = file_read_at(reader->files, reader->fd, reader->block, len, (off_t)offset,
+			reader->path, err);
+		if (result == 0)
+			xxh3_stream_add(stream, span_of(reader->block, len));
+		offset += len;
+		left -= len;
+	}
+	const struct digest128 digest = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	memcpy(out, digest.bytes, sizeof *out);
+	return result;
 }

@@ -10,19 +10,13 @@ typedef int bring_fn(
 	const struct file_ops *files, const char *from, const char *to, struct error *err);
 
 static int bring_files(const struct file_ops *files, const struct checkpoint *checkpoint,
-	const char *to, bring_fn *bring, struct error *err)
-{
-	int result = file_make_folder(files, to, 0755, err);
-	for (size_t i = 0; i < checkpoint_file_count(checkpoint) && result == 0; i++) {
-		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
-		char *const path = folder_files_join(to, file->path);
-		result = file_make_parent(files, path, 0755, err);
-		if (result == 0)
-			result = bring(files, file->full_path, path, err);
-		free(path);
-	}
-	return result;
-}
+	const char *to, bring_fn *bring, struct error *err);
+static int by_path(const void *left, const void *right);
+static void add_number(struct xxh3_stream *stream, uint64_t number);
+static int measure_tensors(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err);
+static int measure_files(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err);
 
 int snapshot_share(const struct file_ops *files, const struct checkpoint *from, const char *to,
 	struct error *err)
@@ -39,21 +33,6 @@ int snapshot_copy(const struct file_ops *files, const char *from,
 	const int result = bring_files(files, checkpoint, to, file_clone, err);
 	checkpoint_close(checkpoint);
 	return result;
-}
-
-static int by_path(const void *left, const void *right)
-{
-	const struct step_file *const *const a = left;
-	const struct step_file *const *const b = right;
-	return span_compare((*a)->path, (*b)->path);
-}
-
-static void add_number(struct xxh3_stream *stream, uint64_t number)
-{
-	uint8_t bytes[8];
-	for (unsigned i = 0; i < sizeof bytes; i++)
-		bytes[i] = (uint8_t)(number >> (8 * i));
-	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
 }
 
 struct digest128 snapshot_content(const struct step_file *files, size_t count)
@@ -74,39 +53,6 @@ struct digest128 snapshot_content(const struct step_file *files, size_t count)
 	xxh3_stream_free(stream);
 	free(sorted);
 	return content;
-}
-
-static int measure_files(
-	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
-{
-	struct digest128 *const digests =
-		memory_new_array(snapshot->file_count + 1, sizeof *digests);
-	const int result =
-		checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
-	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof *snapshot->files);
-	for (size_t i = 0; i < snapshot->file_count; i++) {
-		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
-		snapshot->files[i] = (struct step_file){
-			.path = span_text(file->path), .size = file->size, .digest = digests[i]};
-	}
-	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
-	free(digests);
-	return result;
-}
-
-static int measure_tensors(
-	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
-{
-	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
-	snapshot->tensor_count = schema_count(schema);
-	snapshot->tensor_digests =
-		memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
-	if (checkpoint_tensor_digests(
-		    snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
-		return -1;
-	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
-	snapshot->schema_digest = schema_digest(schema);
-	return 0;
 }
 
 int snapshot_open(struct snapshot *snapshot, const char *path,
@@ -138,4 +84,67 @@ void snapshot_close(struct snapshot *snapshot)
 	free(snapshot->tensor_digests);
 	free(snapshot->files);
 	*snapshot = (struct snapshot){0};
+}
+
+static int bring_files(const struct file_ops *files, const struct checkpoint *checkpoint,
+	const char *to, bring_fn *bring, struct error *err)
+{
+	int result = file_make_folder(files, to, 0755, err);
+	for (size_t i = 0; i < checkpoint_file_count(checkpoint) && result == 0; i++) {
+		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
+		char *const path = folder_files_join(to, file->path);
+		result = file_make_parent(files, path, 0755, err);
+		if (result == 0)
+			result = bring(files, file->full_path, path, err);
+		free(path);
+	}
+	return result;
+}
+
+static int by_path(const void *left, const void *right)
+{
+	const struct step_file *const *const a = left;
+	const struct step_file *const *const b = right;
+	return span_compare((*a)->path, (*b)->path);
+}
+
+static void add_number(struct xxh3_stream *stream, uint64_t number)
+{
+	uint8_t bytes[8];
+	for (unsigned i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(number >> (8 * i));
+	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
+}
+
+static int measure_tensors(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
+{
+	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
+	snapshot->tensor_count = schema_count(schema);
+	snapshot->tensor_digests =
+		memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
+	if (checkpoint_tensor_digests(
+		    snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
+		return -1;
+	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
+	snapshot->schema_digest = schema_digest(schema);
+	return 0;
+}
+
+static int measure_files(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
+{
+	struct digest128 *const digests =
+		memory_new_array(snapshot->file_count + 1, sizeof *digests);
+	const int result =
+		checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
+	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof *snapshot->files);
+	for (size_t i = 0; i < snapshot->file_count; i++) {
+		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
+		snapshot->files[i] = (struct step_file){
+			.path = span_text(file->path), .size = file->size, .digest = digests[i]};
+	}
+	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
+	free(digests);
+	return result;
 }

@@ -10,6 +10,10 @@
 
 enum { RANKS_MAX = 65536, NAME_MAX_BYTES = 4096 };
 
+static bool matches(const char *globs, struct span name);
+static bool is_in_share(
+	const struct subset *subset, uint64_t before, uint64_t bytes, uint64_t total);
+
 bool subset_parse_rank(const char *text, uint64_t *out_rank, uint64_t *out_ranks)
 {
 	struct span rest = span_text(text);
@@ -45,6 +49,28 @@ void subset_release(struct subset *subset)
 	*subset = (struct subset){0};
 }
 
+bool *subset_select(const struct subset *subset, const struct schema *schema, struct error *err)
+{
+	const size_t count = schema_count(schema);
+	const uint64_t total = schema_bytes(schema);
+	bool *const chosen = memory_new_array(count + 1, sizeof *chosen);
+	uint64_t before = 0;
+	size_t taken = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct schema_tensor *const tensor = schema_tensor(schema, i);
+		chosen[i] = subset->text == NULL ||
+			(subset->glob != NULL ? matches(subset->glob, tensor->name)
+					      : is_in_share(subset, before, tensor->bytes, total));
+		before += tensor->bytes;
+		taken += chosen[i] ? 1 : 0;
+	}
+	if (taken > 0)
+		return chosen;
+	error_set(err, ERROR_NOT_FOUND, "no tensor of this model belongs to \"%s\"", subset->text);
+	free(chosen);
+	return NULL;
+}
+
 static bool matches(const char *globs, struct span name)
 {
 	char text[NAME_MAX_BYTES + 1];
@@ -74,26 +100,4 @@ static bool is_in_share(
 		((double)before + (double)bytes / 2) / (total > 0 ? (double)total : 1);
 	const uint64_t share = (uint64_t)(middle * (double)subset->ranks);
 	return (share < subset->ranks ? share : subset->ranks - 1) == subset->rank;
-}
-
-bool *subset_select(const struct subset *subset, const struct schema *schema, struct error *err)
-{
-	const size_t count = schema_count(schema);
-	const uint64_t total = schema_bytes(schema);
-	bool *const chosen = memory_new_array(count + 1, sizeof *chosen);
-	uint64_t before = 0;
-	size_t taken = 0;
-	for (size_t i = 0; i < count; i++) {
-		const struct schema_tensor *const tensor = schema_tensor(schema, i);
-		chosen[i] = subset->text == NULL ||
-			(subset->glob != NULL ? matches(subset->glob, tensor->name)
-					      : is_in_share(subset, before, tensor->bytes, total));
-		before += tensor->bytes;
-		taken += chosen[i] ? 1 : 0;
-	}
-	if (taken > 0)
-		return chosen;
-	error_set(err, ERROR_NOT_FOUND, "no tensor of this model belongs to \"%s\"", subset->text);
-	free(chosen);
-	return NULL;
 }

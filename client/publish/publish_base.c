@@ -6,20 +6,10 @@
 #include "client/publish/publish_source.h"
 #include "weights/model/checkpoint_source.h"
 
-/* What is published is always a folder, also where the trainer's checkpoint is one file. */
-static int open_level_0(struct publish_base *base, struct checkpoint *checkpoint, struct error *err)
-{
-	base->checkpoint = checkpoint;
-	if (checkpoint == NULL)
-		return -1;
-	base->level_0 = checkpoint_source_new(checkpoint);
-	if (model_files_of(&base->files_0, checkpoint, err) != 0)
-		return -1;
-	base->files_0.is_folder = true;
-	base->tensors = base->level_0;
-	base->files = &base->files_0;
-	return 0;
-}
+static int open_level_0(
+	struct publish_base *base, struct checkpoint *checkpoint, struct error *err);
+static int open_deltas(
+	struct publish_base *base, const struct publish_state *state, struct error *err);
 
 bool publish_base_find(struct publish_base *base, const struct publish_state *state)
 {
@@ -29,27 +19,6 @@ bool publish_base_find(struct publish_base *base, const struct publish_state *st
 		return true;
 	publish_base_close(base);
 	return false;
-}
-
-static int open_deltas(
-	struct publish_base *base, const struct publish_state *state, struct error *err)
-{
-	const size_t count = (size_t)(state->committed.step - state->base.step);
-	if (count == 0)
-		return 0;
-	char **const paths = memory_new_array(count, sizeof *paths);
-	for (size_t i = 0; i < count; i++)
-		paths[i] = publish_state_path(state, state->base.step + 1 + i, "delta");
-	base->stack = delta_stack_open(
-		base->level_0, &base->files_0, (const char *const *)paths, count, err);
-	for (size_t i = 0; i < count; i++)
-		free(paths[i]);
-	free(paths);
-	if (base->stack == NULL)
-		return -1;
-	base->tensors = delta_stack_source(base->stack, count);
-	base->files = delta_stack_files(base->stack, count);
-	return 0;
 }
 
 int publish_base_open(
@@ -80,4 +49,40 @@ void publish_base_close(struct publish_base *base)
 	tensor_source_free(base->level_0);
 	checkpoint_close(base->checkpoint);
 	*base = (struct publish_base){0};
+}
+
+/* What is published is always a folder, also where the trainer's checkpoint is one file. */
+static int open_level_0(struct publish_base *base, struct checkpoint *checkpoint, struct error *err)
+{
+	base->checkpoint = checkpoint;
+	if (checkpoint == NULL)
+		return -1;
+	base->level_0 = checkpoint_source_new(checkpoint);
+	if (model_files_of(&base->files_0, checkpoint, err) != 0)
+		return -1;
+	base->files_0.is_folder = true;
+	base->tensors = base->level_0;
+	base->files = &base->files_0;
+	return 0;
+}
+
+static int open_deltas(
+	struct publish_base *base, const struct publish_state *state, struct error *err)
+{
+	const size_t count = (size_t)(state->committed.step - state->base.step);
+	if (count == 0)
+		return 0;
+	char **const paths = memory_new_array(count, sizeof *paths);
+	for (size_t i = 0; i < count; i++)
+		paths[i] = publish_state_path(state, state->base.step + 1 + i, "delta");
+	base->stack = delta_stack_open(
+		base->level_0, &base->files_0, (const char *const *)paths, count, err);
+	for (size_t i = 0; i < count; i++)
+		free(paths[i]);
+	free(paths);
+	if (base->stack == NULL)
+		return -1;
+	base->tensors = delta_stack_source(base->stack, count);
+	base->files = delta_stack_files(base->stack, count);
+	return 0;
 }

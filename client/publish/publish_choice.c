@@ -16,10 +16,11 @@ static const char *const trainer_names[] = {
 	"*.distcp", "pytorch_model_fsdp*", /* torch */
 };
 
-static bool wants(void *chooser, const char *path, uint64_t size)
-{
-	return publish_choice_wants(chooser, path, size);
-}
+static bool wants(void *chooser, const char *path, uint64_t size);
+static bool is_included(const struct publish_choice *choice, const char *path);
+static bool is_trainers(const char *path);
+static bool has_trainer_name(const char *name);
+static bool is_of_weights(struct span path);
 
 void publish_choice_init(struct publish_choice *choice, const char *const *include,
 	size_t include_count, const char *marker)
@@ -34,39 +35,6 @@ void publish_choice_init(struct publish_choice *choice, const char *const *inclu
 void publish_choice_release(struct publish_choice *choice)
 {
 	buffer_release(&choice->left_names);
-}
-
-static bool is_included(const struct publish_choice *choice, const char *path)
-{
-	for (size_t i = 0; i < choice->include_count; i++)
-		if (fnmatch(choice->include[i], path, 0) == 0)
-			return true;
-	return false;
-}
-
-static bool has_trainer_name(const char *name)
-{
-	for (size_t i = 0; i < sizeof trainer_names / sizeof *trainer_names; i++)
-		if (fnmatch(trainer_names[i], name, 0) == 0)
-			return true;
-	return false;
-}
-
-/* One of the names between the slashes. */
-static bool is_trainers(const char *path)
-{
-	struct span rest = span_text(path);
-	struct span name;
-	while (span_split(&rest, '/', &name)) {
-		char text[NAME_MAX + 1];
-		if (name.len > NAME_MAX)
-			continue;
-		memcpy(text, name.data, name.len);
-		text[name.len] = '\0';
-		if (has_trainer_name(text))
-			return true;
-	}
-	return false;
 }
 
 bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size)
@@ -85,12 +53,6 @@ bool publish_choice_wants(struct publish_choice *choice, const char *path, uint6
 	choice->left_count++;
 	choice->left_bytes += size;
 	return false;
-}
-
-static bool is_of_weights(struct span path)
-{
-	return span_ends_text(path, ".safetensors") ||
-		span_ends_text(path, ".safetensors.index.json");
 }
 
 void publish_choice_say_lost(const struct step_message *before, const struct step_file *files,
@@ -128,4 +90,48 @@ void publish_choice_say(const struct publish_choice *choice, const struct output
 		"left out %zu file%s that workers do not need, %s (%.*s%s); --include PATTERN publishes them too",
 		choice->left_count, choice->left_count == 1 ? "" : "s", size, (int)names.len,
 		(const char *)names.data, choice->left_count > NAMES_SHOWN ? ", ..." : "");
+}
+
+static bool wants(void *chooser, const char *path, uint64_t size)
+{
+	return publish_choice_wants(chooser, path, size);
+}
+
+static bool is_included(const struct publish_choice *choice, const char *path)
+{
+	for (size_t i = 0; i < choice->include_count; i++)
+		if (fnmatch(choice->include[i], path, 0) == 0)
+			return true;
+	return false;
+}
+
+/* One of the names between the slashes. */
+static bool is_trainers(const char *path)
+{
+	struct span rest = span_text(path);
+	struct span name;
+	while (span_split(&rest, '/', &name)) {
+		char text[NAME_MAX + 1];
+		if (name.len > NAME_MAX)
+			continue;
+		memcpy(text, name.data, name.len);
+		text[name.len] = '\0';
+		if (has_trainer_name(text))
+			return true;
+	}
+	return false;
+}
+
+static bool has_trainer_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof trainer_names / sizeof *trainer_names; i++)
+		if (fnmatch(trainer_names[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool is_of_weights(struct span path)
+{
+	return span_ends_text(path, ".safetensors") ||
+		span_ends_text(path, ".safetensors.index.json");
 }

@@ -13,212 +13,42 @@
 #include "weights/delta/delta_encode.h"
 #include "weights/model/checkpoint_source.h"
 
-static int encode(struct publisher *publisher, const struct snapshot *snapshot,
-	const struct publish_base *base, const char *out, struct error *err)
-{
-	const struct publish_state *const state = &publisher->state;
-	struct model_files next_files = {0};
-	struct session *const session = publisher->session;
-	struct progress *const progress = progress_new(
-		"comparing with the step before", snapshot->bytes, !session->output.quiet);
-	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
-	int result = model_files_of(&next_files, snapshot->checkpoint, err);
-	next_files.is_folder = true; /* what is published always is */
-	const struct delta_encode_params params = {
-		.base = base->tensors,
-		.next = next,
-		.base_files = base->files,
-		.next_files = &next_files,
-		.format = publisher->order->format,
-		.expected_base = &state->committed.digest,
-		.model_version = state->pending.step,
-		.has_base_step = true,
-		.base_step = state->committed.step,
-		.threads = publisher->order->threads,
-		.watch = progress_watch(progress, session->interrupt),
-		.out = out,
-		.files = state->files,
-	};
-	if (result == 0)
-		result = delta_encode(&params, &publisher->outcome.stats, err);
-	progress_free(progress);
-	model_files_release(&next_files);
-	tensor_source_free(next);
-	return result;
-}
+struct sending {
+	struct publisher *publisher;
+	struct transfer_upload *files;
+	size_t count;
+	uint64_t bytes;
+};
 
-/* The delta is of what was hashed before: the digest of what it was made from says so where a file
- * system's clock is too coarse to show a change. */
-static int check_source(
-	const struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
-{
-	if (publish_source_check(&publisher->source, err) != 0)
-		return -1;
-	return digest128_equal(&publisher->outcome.stats.result_digest, &snapshot->digest)
-		? 0
-		: publish_source_refuse(publisher->source.path, err);
-}
-
-/* Deltas of ours that do not read as they were written: the state folder is damaged. */
-static int blame_state(const struct publish_state *state, struct error *err)
-{
-	if (err->kind != ERROR_DIGEST_MISMATCH && err->kind != ERROR_INVALID &&
-		err->kind != ERROR_CORRUPT)
-		return -1;
-	err->kind = ERROR_WRONG_BASE;
-	return error_wrap(err, "the baseline in %s is damaged", state->folder);
-}
-
-/* Against the trainer's own checkpoint, if it proves to be the committed step; else against what
- * the state folder has. */
-static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
-	struct error *err)
-{
-	const struct publish_state *const state = &publisher->state;
-	struct publish_base base;
-	struct error failure = {0};
-	if (publish_base_find(&base, state)) {
-		const int made = encode(publisher, snapshot, &base, out, &failure);
-		publish_base_close(&base);
-		*err = failure;
-		if (made == 0 || failure.kind != ERROR_WRONG_BASE)
-			return made;
-	}
-	if (publish_base_open(&base, state, err) != 0)
-		return -1;
-	publisher->used_copy = true;
-	const int result = encode(publisher, snapshot, &base, out, err);
-	publish_base_close(&base);
-	return result == 0 ? 0 : blame_state(state, err);
-}
-
-/* Whether an earlier call left exactly the delta that is wanted now. */
-static bool is_made(
-	const struct publisher *publisher, const struct snapshot *snapshot, const char *path)
-{
-	struct delta_summary summary;
-	struct error ignored = {0};
-	if (!publish_state_is_proven(&publisher->state) || !file_exists(path) ||
-		delta_inspect(path, &summary, &ignored) != 0)
-		return false;
-	return summary.is_delta && summary.has_digests &&
-		summary.format == publisher->order->format &&
-		digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
-		digest128_equal(&summary.result_digest, &snapshot->digest);
-}
-
-static int make_anew(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
-	struct error *err)
-{
-	const struct publish_state *const state = &publisher->state;
-	if (publish_state_set_proven(state, false, err) != 0 ||
-		file_remove_tree(state->files, out, err) != 0 ||
-		diff(publisher, snapshot, out, err) != 0 ||
-		check_source(publisher, snapshot, err) != 0)
-		return -1;
-	return publish_state_set_proven(state, true, err);
-}
-
-/* 1 when the format cannot hold these tensors exactly, so that there will be no delta. */
-static int make_delta(
-	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
-{
-	struct publish_state *const state = &publisher->state;
-	char *const out = publish_state_path(state, state->pending.step, "delta");
-	const int64_t started = clock_monotonic_ms();
-	struct error failure = {0};
-	int result = is_made(publisher, snapshot, out)
-		? 0
-		: make_anew(publisher, snapshot, out, &failure);
-	if (result != 0 && failure.kind == ERROR_UNSUPPORTED) {
-		output_note(&publisher->session->output, "%s; publishing a full copy instead",
-			failure.text);
-		result = 1;
-	} else if (result != 0) {
-		struct error ignored = {0};
-		file_remove_tree(state->files, out, &ignored);
-		*err = failure;
-	}
-	publisher->outcome.diff_ms = clock_monotonic_ms() - started;
-	free(out);
-	return result;
-}
-
+static void set_place(struct step_object *object, struct span key, struct span version);
 static struct span own_key(
-	const struct publisher *publisher, enum step_form_kind kind, const char *name)
-{
-	struct buffer key;
-	buffer_init(&key, 8192);
-	buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run,
-		publisher->state.pending.step, step_form_kind_name(kind), name);
-	const struct span copy = span_text(memory_copy_text(buffer_text(&key)));
-	buffer_release(&key);
-	return copy;
-}
-
+	const struct publisher *publisher, enum step_form_kind kind, const char *name);
+static int make_delta(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
+static bool is_made(
+	const struct publisher *publisher, const struct snapshot *snapshot, const char *path);
+static int make_anew(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+	struct error *err);
+static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+	struct error *err);
+static int encode(struct publisher *publisher, const struct snapshot *snapshot,
+	const struct publish_base *base, const char *out, struct error *err);
+static int blame_state(const struct publish_state *state, struct error *err);
+static int check_source(
+	const struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
+static int read_delta(
+	struct publish_form *form, const struct publisher *publisher, struct error *err);
 static void add_objects(
-	struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind)
-{
-	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
-	form->referred = memory_new_array(form->files.count + 1, sizeof *form->referred);
-	for (size_t i = 0; i < form->files.count; i++) {
-		const struct folder_file *const file = &form->files.files[i];
-		form->objects[i] = (struct step_object){.name = span_text(file->name),
-			.key = own_key(publisher, kind, file->name),
-			.size = file->size};
-		form->bytes += file->size;
-	}
-}
-
-static struct span copy_span(struct span text)
-{
-	uint8_t *const copy = memory_new(text.len + 1);
-	if (text.len > 0)
-		memcpy(copy, text.data, text.len);
-	return span_of(copy, text.len);
-}
-
-static void set_place(struct step_object *object, struct span key, struct span version)
-{
-	free((uint8_t *)object->key.data);
-	free((uint8_t *)object->version.data);
-	object->key = key;
-	object->version = version;
-}
-
-static void refer_to(struct publish_form *form, const struct step_form *earlier)
-{
-	for (size_t i = 0; i < form->files.count; i++) {
-		struct step_object *const object = &form->objects[i];
-		for (size_t k = 0; k < earlier->object_count && !form->referred[i]; k++) {
-			const struct step_object *const other = &earlier->objects[k];
-			if (!span_equal(object->name, other->name) || object->size != other->size ||
-				!digest128_equal(&object->digest, &other->digest))
-				continue;
-			set_place(object, copy_span(other->key), copy_span(other->version));
-			form->referred[i] = true;
-		}
-	}
-}
-
-/* The tokenizer of a model is often larger than a delta and hardly ever changes: an anchor names
- * the object of the anchor before. A hint: whatever goes wrong, the file is sent. */
-static void refer_to_last_anchor(struct publish_form *anchor, const struct publisher *publisher)
-{
-	const struct publish_state *const state = &publisher->state;
-	struct error ignored = {0};
-	struct step_message step;
-	if (!state->has_anchor)
-		return;
-	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	if (remote_run_step(publisher->remote, &publisher->run, state->anchor_step, arena, &step,
-		    &ignored) == 0) {
-		const struct step_form *const form = step_message_form(&step, STEP_ANCHOR);
-		if (form != NULL)
-			refer_to(anchor, form);
-	}
-	arena_free(arena);
-}
+	struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind);
+static void form_release(struct publish_form *form);
+static void take_anchor(struct publish_form *form, const struct publisher *publisher,
+	const struct snapshot *snapshot);
+static void refer_to_last_anchor(struct publish_form *anchor, const struct publisher *publisher);
+static void refer_to(struct publish_form *form, const struct step_form *earlier);
+static struct span copy_span(struct span text);
+static void add_uploads(struct sending *sending, const struct publish_form *form, struct span sent);
+static bool was_sent(struct span sent, const char *target);
+static int book_sent(void *owner, size_t index, struct error *err);
 
 void publish_forms_own(struct publish_forms *forms, const struct publisher *publisher)
 {
@@ -234,51 +64,6 @@ void publish_forms_own(struct publish_forms *forms, const struct publisher *publ
 			form->referred[i] = false;
 		}
 	}
-}
-
-static int read_delta(
-	struct publish_form *form, const struct publisher *publisher, struct error *err)
-{
-	char *const folder =
-		publish_state_path(&publisher->state, publisher->state.pending.step, "delta");
-	form->wanted = true;
-	form->format = delta_format_name(publisher->order->format);
-	int result = folder_files_read(folder, &form->files, err);
-	if (result == 0)
-		add_objects(form, publisher, STEP_DELTA);
-	for (size_t i = 0; i < form->files.count && result == 0; i++)
-		result = transfer_file_digest(
-			form->files.files[i].path, &form->objects[i].digest, err);
-	free(folder);
-	return result;
-}
-
-/* The checkpoint's files where they lie, with the digests that the snapshot has taken of them. */
-static void take_anchor(struct publish_form *form, const struct publisher *publisher,
-	const struct snapshot *snapshot)
-{
-	form->wanted = true;
-	form->format = "full";
-	form->files.files = memory_new_array(snapshot->file_count + 1, sizeof *form->files.files);
-	for (size_t i = 0; i < snapshot->file_count; i++) {
-		char *const name = memory_copy_text(checkpoint_file(snapshot->checkpoint, i)->path);
-		form->files.files[form->files.count++] = (struct folder_file){.name = name,
-			.path = publish_source_file(&publisher->source, name),
-			.size = snapshot->files[i].size};
-	}
-	add_objects(form, publisher, STEP_ANCHOR);
-	for (size_t i = 0; i < snapshot->file_count; i++)
-		form->objects[i].digest = snapshot->files[i].digest;
-}
-
-static void form_release(struct publish_form *form)
-{
-	for (size_t i = 0; i < form->files.count && form->objects != NULL; i++)
-		set_place(&form->objects[i], (struct span){0}, (struct span){0});
-	free(form->objects);
-	free(form->referred);
-	folder_files_release(&form->files);
-	*form = (struct publish_form){0};
 }
 
 int publish_forms_make(struct publish_forms *forms, struct publisher *publisher,
@@ -313,48 +98,6 @@ void publish_forms_release(struct publish_forms *forms)
 		form_release(&forms->form[i]);
 }
 
-struct sending {
-	struct publisher *publisher;
-	struct transfer_upload *files;
-	size_t count;
-	uint64_t bytes;
-};
-
-static bool was_sent(struct span sent, const char *target)
-{
-	struct span line;
-	while (span_split(&sent, '\n', &line))
-		if (span_equal_text(line, target))
-			return true;
-	return false;
-}
-
-static void add_uploads(struct sending *sending, const struct publish_form *form, struct span sent)
-{
-	const struct publisher *const publisher = sending->publisher;
-	for (size_t i = 0; i < form->files.count; i++) {
-		char *const target = remote_object_target(
-			span_text(publisher->run.bucket), form->objects[i].key);
-		if (form->referred[i] || was_sent(sent, target)) {
-			free(target);
-			continue;
-		}
-		sending->files[sending->count++] = (struct transfer_upload){
-			.target = target,
-			.path = form->files.files[i].path,
-			.size = form->files.files[i].size,
-		};
-		sending->bytes += form->files.files[i].size;
-	}
-}
-
-static int book_sent(void *owner, size_t index, struct error *err)
-{
-	const struct sending *const sending = owner;
-	return publish_state_add_sent(
-		&sending->publisher->state, sending->files[index].target, err);
-}
-
 int publish_forms_send(
 	const struct publish_forms *forms, struct publisher *publisher, struct error *err)
 {
@@ -382,4 +125,291 @@ int publish_forms_send(
 	buffer_release(&sent);
 	publisher->outcome.upload_ms += clock_monotonic_ms() - started;
 	return result;
+}
+
+static void set_place(struct step_object *object, struct span key, struct span version)
+{
+	free((uint8_t *)object->key.data);
+	free((uint8_t *)object->version.data);
+	object->key = key;
+	object->version = version;
+}
+
+static struct span own_key(
+	const struct publisher *publisher, enum step_form_kind kind, const char *name)
+{
+	struct buffer key;
+	buffer_init(&key, 8192);
+	buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run,
+		publisher->state.pending.step, step_form_kind_name(kind), name);
+	const struct span copy = span_text(memory_copy_text(buffer_text(&key)));
+	buffer_release(&key);
+	return copy;
+}
+
+/* 1 when the format cannot hold these tensors exactly, so that there will be no delta. */
+static int make_delta(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	char *const out = publish_state_path(state, state->pending.step, "delta");
+	const int64_t started = clock_monotonic_ms();
+	struct error failure = {0};
+	int result = is_made(publisher, snapshot, out)
+		? 0
+		: make_anew(publisher, snapshot, out, &failure);
+	if (result != 0 && failure.kind == ERROR_UNSUPPORTED) {
+		output_note(&publisher->session->output, "%s; publishing a full copy instead",
+			failure.text);
+		result = 1;
+	} else if (result != 0) {
+		struct error ignored = {0};
+		file_remove_tree(state->files, out, &ignored);
+		*err = failure;
+	}
+	publisher->outcome.diff_ms = clock_monotonic_ms() - started;
+	free(out);
+	return result;
+}
+
+/* Whether an earlier call left exactly the delta that is wanted now. */
+static bool is_made(
+	const struct publisher *publisher, const struct snapshot *snapshot, const char *path)
+{
+	struct delta_summary summary;
+	struct error ignored = {0};
+	if (!publish_state_is_proven(&publisher->state) || !file_exists(path) ||
+		delta_inspect(path, &summary, &ignored) != 0)
+		return false;
+	return summary.is_delta && summary.has_digests &&
+		summary.format == publisher->order->format &&
+		digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
+		digest128_equal(&summary.result_digest, &snapshot->digest);
+}
+
+static int make_anew(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+	struct error *err)
+{
+	const struct publish_state *const state = &publisher->state;
+	if (publish_state_set_proven(state, false, err) != 0 ||
+		file_remove_tree(state->files, out, err) != 0 ||
+		diff(publisher, snapshot, out, err) != 0 ||
+		check_source(publisher, snapshot, err) != 0)
+		return -1;
+	return publish_state_set_proven(state, true, err);
+}
+
+/* Against the trainer's own checkpoint, if it proves to be the committed step; else against what
+ * the state folder has. */
+static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+	struct error *err)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct publish_base base;
+	struct error failure = {0};
+	if (publish_base_find(&base, state)) {
+		const int made = encode(publisher, snapshot, &base, out, &failure);
+		publish_base_close(&base);
+		*err = failure;
+		if (made == 0 || failure.kind != ERROR_WRONG_BASE)
+			return made;
+	}
+	if (publish_base_open(&base, state, err) != 0)
+		return -1;
+	publisher->used_copy = true;
+	const int result = encode(publisher, snapshot, &base, out, err);
+	publish_base_close(&base);
+	return result == 0 ? 0 : blame_state(state, err);
+}
+
+static int encode(struct publisher *publisher, const struct snapshot *snapshot,
+	const struct publish_base *base, const char *out, struct error *err)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct model_files next_files = {0};
+	struct session *const session = publisher->session;
+	struct progress *const progress = progress_new(
+		"comparing with the step before", snapshot->bytes, !session->output.quiet);
+	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
+	int result = model_files_of(&next_files, snapshot->checkpoint, err);
+	next_files.is_folder = true; /* what is published always is */
+	const struct delta_encode_params params = {
+		.base = base->tensors,
+		.next = next,
+		.base_files = base->files,
+		.next_files = &next_files,
+		.format = publisher->order->format,
+		.expected_base = &state->committed.digest,
+		.model_version = state->pending.step,
+		.has_base_step = true,
+		.base_step = state->committed.step,
+		.threads = publisher->order->threads,
+		.watch = progress_watch(progress, session->interrupt),
+		.out = out,
+		.files = state->files,
+	};
+	if (result == 0)
+		result = delta_encode(&params, &publisher->outcome.stats, err);
+	progress_free(progress);
+	model_files_release(&next_files);
+	tensor_source_free(next);
+	return result;
+}
+
+/* Deltas of ours that do not read as they were written: the state folder is damaged. */
+static int blame_state(const struct publish_state *state, struct error *err)
+{
+	if (err->kind != ERROR_DIGEST_MISMATCH && err->kind != ERROR_INVALID &&
+		err->kind != ERROR_CORRUPT)
+		return -1;
+	err->kind = ERROR_WRONG_BASE;
+	return error_wrap(err, "the baseline in %s is damaged", state->folder);
+}
+
+/* The delta is of what was hashed before: the digest of what it was made from says so where a file
+ * system's clock is too coarse to show a change. */
+static int check_source(
+	const struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	if (publish_source_check(&publisher->source, err) != 0)
+		return -1;
+	return digest128_equal(&publisher->outcome.stats.result_digest, &snapshot->digest)
+		? 0
+		: publish_source_refuse(publisher->source.path, err);
+}
+
+static int read_delta(
+	struct publish_form *form, const struct publisher *publisher, struct error *err)
+{
+	char *const folder =
+		publish_state_path(&publisher->state, publisher->state.pending.step, "delta");
+	form->wanted = true;
+	form->format = delta_format_name(publisher->order->format);
+	int result = folder_files_read(folder, &form->files, err);
+	if (result == 0)
+		add_objects(form, publisher, STEP_DELTA);
+	for (size_t i = 0; i < form->files.count && result == 0; i++)
+		result = transfer_file_digest(
+			form->files.files[i].path, &form->objects[i].digest, err);
+	free(folder);
+	return result;
+}
+
+static void add_objects(
+	struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind)
+{
+	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
+	form->referred = memory_new_array(form->files.count + 1, sizeof *form->referred);
+	for (size_t i = 0; i < form->files.count; i++) {
+		const struct folder_file *const file = &form->files.files[i];
+		form->objects[i] = (struct step_object){.name = span_text(file->name),
+			.key = own_key(publisher, kind, file->name),
+			.size = file->size};
+		form->bytes += file->size;
+	}
+}
+
+static void form_release(struct publish_form *form)
+{
+	for (size_t i = 0; i < form->files.count && form->objects != NULL; i++)
+		set_place(&form->objects[i], (struct span){0}, (struct span){0});
+	free(form->objects);
+	free(form->referred);
+	folder_files_release(&form->files);
+	*form = (struct publish_form){0};
+}
+
+/* The checkpoint's files where they lie, with the digests that the snapshot has taken of them. */
+static void take_anchor(struct publish_form *form, const struct publisher *publisher,
+	const struct snapshot *snapshot)
+{
+	form->wanted = true;
+	form->format = "full";
+	form->files.files = memory_new_array(snapshot->file_count + 1, sizeof *form->files.files);
+	for (size_t i = 0; i < snapshot->file_count; i++) {
+		char *const name = memory_copy_text(checkpoint_file(snapshot->checkpoint, i)->path);
+		form->files.files[form->files.count++] = (struct folder_file){.name = name,
+			.path = publish_source_file(&publisher->source, name),
+			.size = snapshot->files[i].size};
+	}
+	add_objects(form, publisher, STEP_ANCHOR);
+	for (size_t i = 0; i < snapshot->file_count; i++)
+		form->objects[i].digest = snapshot->files[i].digest;
+}
+
+/* The tokenizer of a model is often larger than a delta and hardly ever changes: an anchor names
+ * the object of the anchor before. A hint: whatever goes wrong, the file is sent. */
+static void refer_to_last_anchor(struct publish_form *anchor, const struct publisher *publisher)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct error ignored = {0};
+	struct step_message step;
+	if (!state->has_anchor)
+		return;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	if (remote_run_step(publisher->remote, &publisher->run, state->anchor_step, arena, &step,
+		    &ignored) == 0) {
+		const struct step_form *const form = step_message_form(&step, STEP_ANCHOR);
+		if (form != NULL)
+			refer_to(anchor, form);
+	}
+	arena_free(arena);
+}
+
+static void refer_to(struct publish_form *form, const struct step_form *earlier)
+{
+	for (size_t i = 0; i < form->files.count; i++) {
+		struct step_object *const object = &form->objects[i];
+		for (size_t k = 0; k < earlier->object_count && !form->referred[i]; k++) {
+			const struct step_object *const other = &earlier->objects[k];
+			if (!span_equal(object->name, other->name) || object->size != other->size ||
+				!digest128_equal(&object->digest, &other->digest))
+				continue;
+			set_place(object, copy_span(other->key), copy_span(other->version));
+			form->referred[i] = true;
+		}
+	}
+}
+
+static struct span copy_span(struct span text)
+{
+	uint8_t *const copy = memory_new(text.len + 1);
+	if (text.len > 0)
+		memcpy(copy, text.data, text.len);
+	return span_of(copy, text.len);
+}
+
+static void add_uploads(struct sending *sending, const struct publish_form *form, struct span sent)
+{
+	const struct publisher *const publisher = sending->publisher;
+	for (size_t i = 0; i < form->files.count; i++) {
+		char *const target = remote_object_target(
+			span_text(publisher->run.bucket), form->objects[i].key);
+		if (form->referred[i] || was_sent(sent, target)) {
+			free(target);
+			continue;
+		}
+		sending->files[sending->count++] = (struct transfer_upload){
+			.target = target,
+			.path = form->files.files[i].path,
+			.size = form->files.files[i].size,
+		};
+		sending->bytes += form->files.files[i].size;
+	}
+}
+
+static bool was_sent(struct span sent, const char *target)
+{
+	struct span line;
+	while (span_split(&sent, '\n', &line))
+		if (span_equal_text(line, target))
+			return true;
+	return false;
+}
+
+static int book_sent(void *owner, size_t index, struct error *err)
+{
+	const struct sending *const sending = owner;
+	return publish_state_add_sent(
+		&sending->publisher->state, sending->files[index].target, err);
 }

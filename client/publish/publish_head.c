@@ -10,10 +10,102 @@
 #include "client/remote/remote_object.h"
 #include "client/transfer/catch_up.h"
 
+static void new_answer(struct publisher *publisher);
+static int approach(struct publisher *publisher, struct run_message *out, struct error *err);
+static int become_writer(struct publisher *publisher, struct run_message *out, struct error *err);
+static int open_run(struct publisher *publisher, struct run_message *out, struct error *err);
+static int stay_writer(struct publisher *publisher, struct run_message *out, struct error *err);
+static int read_head(struct publisher *publisher, const struct run_message *run,
+	struct publish_mark *out, struct error *err);
+static bool is_own(const struct publish_state *state, const struct publish_mark *head);
+static bool mark_equal(const struct publish_mark *a, const struct publish_mark *b);
+static int refuse_head(
+	const struct publisher *publisher, const struct run_message *run, struct error *err);
+static int check_step(
+	const struct publisher *publisher, const struct run_message *run, struct error *err);
+static uint64_t next_step(const struct run_message *run);
+static int meet_head(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err);
+static int meet_failed(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err);
+static int go_whole(struct publisher *publisher, const struct publish_mark *head,
+	const struct error *reason, struct error *err);
+static int fetch_baseline(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err);
+static int fetch_from(struct publisher *publisher, const struct publish_mark *from,
+	const struct publish_mark *head, struct catch_up_result *out, struct error *err);
+static bool is_lost(const struct error *failure);
+static int start_anew(struct publisher *publisher, struct error *err);
+
+int publish_head_settle(struct publisher *publisher, struct error *err)
+{
+	struct run_message run;
+	struct publish_mark head;
+	new_answer(publisher);
+	publisher->goes_whole = false;
+	const bool opens = publisher->enters && !publisher->has_opened;
+	if ((opens ? approach(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
+		return -1;
+	publisher->anchor_due = run.anchor_due;
+	if (read_head(publisher, &run, &head, err) != 0)
+		return -1;
+	if (!publisher->enters && !is_own(&publisher->state, run.has_head ? &head : NULL))
+		return refuse_head(publisher, &run, err);
+	if (check_step(publisher, &run, err) != 0)
+		return -1;
+	if (run.has_head)
+		return meet_head(publisher, &head, err);
+	return publisher->state.has_committed ? start_anew(publisher, err) : 0;
+}
+
+int publish_head_open(struct publisher *publisher, struct error *err)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct run_message run;
+	if (!publisher->enters || publisher->has_opened)
+		return 0;
+	new_answer(publisher);
+	if (become_writer(publisher, &run, err) != 0)
+		return -1;
+	const bool is_there = run.has_head == state->has_committed &&
+		(!run.has_head ||
+			(run.head == state->committed.step &&
+				digest128_equal(&run.head_digest, &state->committed.digest)));
+	return is_there ? 0 : 1;
+}
+
+int publish_head_refetch(struct publisher *publisher, struct error *err)
+{
+	ASSERT(publisher->state.has_committed);
+	const struct publish_mark head = publisher->state.committed;
+	publish_state_forget(&publisher->state);
+	return fetch_baseline(publisher, &head, err);
+}
+
 static void new_answer(struct publisher *publisher)
 {
 	arena_free(publisher->arena);
 	publisher->arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+}
+
+/* The run as it is. Where there is none, nobody can be ended: it is opened. */
+static int approach(struct publisher *publisher, struct run_message *out, struct error *err)
+{
+	const struct run_claim claim = {
+		.state_folder = publisher->state.folder, .take_over = publisher->order->take_over};
+	const int found = run_claim_check(
+		publisher->remote, &publisher->run, &claim, publisher->arena, out, err);
+	return found == 0 ? become_writer(publisher, out, err) : found < 0 ? -1 : 0;
+}
+
+static int become_writer(struct publisher *publisher, struct run_message *out, struct error *err)
+{
+	if (open_run(publisher, out, err) != 0)
+		return -1;
+	publisher->has_opened = true;
+	publisher->state.has_epoch = true;
+	publisher->state.epoch = out->epoch;
+	return publish_state_save(&publisher->state, err);
 }
 
 static int open_run(struct publisher *publisher, struct run_message *out, struct error *err)
@@ -36,26 +128,6 @@ static int open_run(struct publisher *publisher, struct run_message *out, struct
 	output_note(&publisher->session->output, "made the bucket %s", publisher->run.bucket);
 	return remote_run_open(
 		publisher->remote, &publisher->run, keep, publisher->arena, out, err);
-}
-
-static int become_writer(struct publisher *publisher, struct run_message *out, struct error *err)
-{
-	if (open_run(publisher, out, err) != 0)
-		return -1;
-	publisher->has_opened = true;
-	publisher->state.has_epoch = true;
-	publisher->state.epoch = out->epoch;
-	return publish_state_save(&publisher->state, err);
-}
-
-/* The run as it is. Where there is none, nobody can be ended: it is opened. */
-static int approach(struct publisher *publisher, struct run_message *out, struct error *err)
-{
-	const struct run_claim claim = {
-		.state_folder = publisher->state.folder, .take_over = publisher->order->take_over};
-	const int found = run_claim_check(
-		publisher->remote, &publisher->run, &claim, publisher->arena, out, err);
-	return found == 0 ? become_writer(publisher, out, err) : found < 0 ? -1 : 0;
 }
 
 static int stay_writer(struct publisher *publisher, struct run_message *out, struct error *err)
@@ -87,10 +159,146 @@ static int stay_writer(struct publisher *publisher, struct run_message *out, str
 	return 0;
 }
 
+/* Fills *out when there is one. */
+static int read_head(struct publisher *publisher, const struct run_message *run,
+	struct publish_mark *out, struct error *err)
+{
+	struct step_message *const head = &publisher->head;
+	publisher->has_head = run->has_head;
+	arena_free(publisher->head_arena);
+	publisher->head_arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	if (!run->has_head)
+		return 0;
+	if (remote_run_step(publisher->remote, &publisher->run, run->head, publisher->head_arena,
+		    head, err) != 0)
+		return -1;
+	*out = (struct publish_mark){.step = head->step,
+		.digest = head->digest,
+		.content = snapshot_content(head->files, head->file_count)};
+	return 0;
+}
+
+/* A publisher goes on from what it has published, or what it was about to. Without a baseline, but
+ * with the current epoch, an earlier call was killed while it fetched. `head` NULL: the run has
+ * none. */
+static bool is_own(const struct publish_state *state, const struct publish_mark *head)
+{
+	if (!state->has_committed)
+		return true;
+	return head != NULL &&
+		(mark_equal(head, &state->committed) ||
+			(state->has_pending && mark_equal(head, &state->pending)));
+}
+
 static bool mark_equal(const struct publish_mark *a, const struct publish_mark *b)
 {
 	return a->step == b->step && digest128_equal(&a->digest, &b->digest) &&
 		digest128_equal(&a->content, &b->content);
+}
+
+static int refuse_head(
+	const struct publisher *publisher, const struct run_message *run, struct error *err)
+{
+	char head[40] = "empty";
+	char ours[40] = "nothing";
+	if (run->has_head)
+		snprintf(head, sizeof head, "at step %" PRIu64, run->head);
+	if (publisher->state.has_committed)
+		snprintf(ours, sizeof ours, "step %" PRIu64, publisher->state.committed.step);
+	return error_set(err, ERROR_HEAD_MOVED,
+		"run %s is %s, but this state folder has published %s last; --take-over goes on from where the run is",
+		publisher->run.text, head, ours);
+}
+
+/* --step may name the next step, or the one published last (a repeated call). */
+static int check_step(
+	const struct publisher *publisher, const struct run_message *run, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	if (!order->has_step || order->step == next_step(run) ||
+		(run->has_head && order->step == run->head))
+		return 0;
+	return error_set(err, ERROR_HEAD_MOVED,
+		"--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
+		publisher->run.text, next_step(run));
+}
+
+static uint64_t next_step(const struct run_message *run)
+{
+	return run->has_head ? run->head + 1 : 0;
+}
+
+static int meet_head(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err)
+{
+	const struct step_message *const step = &publisher->head;
+	struct publish_state *const state = &publisher->state;
+	if (state->has_pending && mark_equal(head, &state->pending)) {
+		publisher->adopted = true;
+		return publish_state_commit(
+			state, step_message_form(step, STEP_ANCHOR) != NULL, err);
+	}
+	if (step->verified == STEP_PROOF_FAILED)
+		return meet_failed(publisher, head, err);
+	if (state->has_committed && mark_equal(head, &state->committed))
+		return 0;
+	return fetch_baseline(publisher, head, err);
+}
+
+static int meet_failed(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err)
+{
+	const struct step_message *const step = &publisher->head;
+	struct error reason = {0};
+	error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof (%.*s)",
+		head->step, publisher->run.text, (int)span_slice(step->verify_error, 0, 300).len,
+		(const char *)step->verify_error.data);
+	return go_whole(publisher, head, &reason, err);
+}
+
+/* The head is the committed step, and nothing is at hand that a delta could be made against. */
+static int go_whole(struct publisher *publisher, const struct publish_mark *head,
+	const struct error *reason, struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	if (publisher->order->anchor.when == ANCHOR_NEVER)
+		return error_set(err, reason->kind,
+			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
+			reason->text);
+	output_note(
+		&publisher->session->output, "%s; publishing a full copy instead", reason->text);
+	publisher->goes_whole = true;
+	publish_state_forget(state);
+	state->committed = *head;
+	state->has_committed = true;
+	return publish_state_save(state, err);
+}
+
+/* Brings the head as the committed step. */
+static int fetch_baseline(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	if (state->has_committed && state->committed.step >= head->step)
+		publish_state_forget(state);
+	if (publish_state_drop_pending(state, err) != 0)
+		return -1;
+	output_note(&publisher->session->output,
+		"fetching step %" PRIu64 " of run %s to go on from", head->step,
+		publisher->run.text);
+	struct catch_up_result fetched;
+	struct error failure = {0};
+	int result = fetch_from(
+		publisher, state->has_base ? &state->base : NULL, head, &fetched, &failure);
+	if (result != 0 && state->has_base && catch_up_wants_anchor(&failure))
+		result = fetch_from(publisher, NULL, head, &fetched, &failure);
+	if (result == 0)
+		return publish_state_adopt(state, head, err);
+	error_wrap(&failure, "fetching the baseline");
+	if (is_lost(&failure))
+		return go_whole(publisher, head, &failure, err);
+	*err = failure;
+	return -1;
 }
 
 /* A path to the head, from the base when there is one. */
@@ -140,55 +348,10 @@ static int fetch_from(struct publisher *publisher, const struct publish_mark *fr
 	return result;
 }
 
-/* The head is the committed step, and nothing is at hand that a delta could be made against. */
-static int go_whole(struct publisher *publisher, const struct publish_mark *head,
-	const struct error *reason, struct error *err)
-{
-	struct publish_state *const state = &publisher->state;
-	if (publisher->order->anchor.when == ANCHOR_NEVER)
-		return error_set(err, reason->kind,
-			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
-			reason->text);
-	output_note(
-		&publisher->session->output, "%s; publishing a full copy instead", reason->text);
-	publisher->goes_whole = true;
-	publish_state_forget(state);
-	state->committed = *head;
-	state->has_committed = true;
-	return publish_state_save(state, err);
-}
-
 /* Its proof failed, or what came is not what was published: trying again will not help. */
 static bool is_lost(const struct error *failure)
 {
 	return failure->kind == ERROR_STEP_FAILED || catch_up_wants_anchor(failure);
-}
-
-/* Brings the head as the committed step. */
-static int fetch_baseline(
-	struct publisher *publisher, const struct publish_mark *head, struct error *err)
-{
-	struct publish_state *const state = &publisher->state;
-	if (state->has_committed && state->committed.step >= head->step)
-		publish_state_forget(state);
-	if (publish_state_drop_pending(state, err) != 0)
-		return -1;
-	output_note(&publisher->session->output,
-		"fetching step %" PRIu64 " of run %s to go on from", head->step,
-		publisher->run.text);
-	struct catch_up_result fetched;
-	struct error failure = {0};
-	int result = fetch_from(
-		publisher, state->has_base ? &state->base : NULL, head, &fetched, &failure);
-	if (result != 0 && state->has_base && catch_up_wants_anchor(&failure))
-		result = fetch_from(publisher, NULL, head, &fetched, &failure);
-	if (result == 0)
-		return publish_state_adopt(state, head, err);
-	error_wrap(&failure, "fetching the baseline");
-	if (is_lost(&failure))
-		return go_whole(publisher, head, &failure, err);
-	*err = failure;
-	return -1;
 }
 
 static int start_anew(struct publisher *publisher, struct error *err)
@@ -196,140 +359,4 @@ static int start_anew(struct publisher *publisher, struct error *err)
 	publish_state_forget(&publisher->state);
 	publisher->state.has_anchor = false;
 	return publish_state_drop_pending(&publisher->state, err);
-}
-
-static int refuse_head(
-	const struct publisher *publisher, const struct run_message *run, struct error *err)
-{
-	char head[40] = "empty";
-	char ours[40] = "nothing";
-	if (run->has_head)
-		snprintf(head, sizeof head, "at step %" PRIu64, run->head);
-	if (publisher->state.has_committed)
-		snprintf(ours, sizeof ours, "step %" PRIu64, publisher->state.committed.step);
-	return error_set(err, ERROR_HEAD_MOVED,
-		"run %s is %s, but this state folder has published %s last; --take-over goes on from where the run is",
-		publisher->run.text, head, ours);
-}
-
-static uint64_t next_step(const struct run_message *run)
-{
-	return run->has_head ? run->head + 1 : 0;
-}
-
-/* --step may name the next step, or the one published last (a repeated call). */
-static int check_step(
-	const struct publisher *publisher, const struct run_message *run, struct error *err)
-{
-	const struct publish_order *const order = publisher->order;
-	if (!order->has_step || order->step == next_step(run) ||
-		(run->has_head && order->step == run->head))
-		return 0;
-	return error_set(err, ERROR_HEAD_MOVED,
-		"--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
-		publisher->run.text, next_step(run));
-}
-
-/* A publisher goes on from what it has published, or what it was about to. Without a baseline, but
- * with the current epoch, an earlier call was killed while it fetched. `head` NULL: the run has
- * none. */
-static bool is_own(const struct publish_state *state, const struct publish_mark *head)
-{
-	if (!state->has_committed)
-		return true;
-	return head != NULL &&
-		(mark_equal(head, &state->committed) ||
-			(state->has_pending && mark_equal(head, &state->pending)));
-}
-
-static int meet_failed(
-	struct publisher *publisher, const struct publish_mark *head, struct error *err)
-{
-	const struct step_message *const step = &publisher->head;
-	struct error reason = {0};
-	error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof (%.*s)",
-		head->step, publisher->run.text, (int)span_slice(step->verify_error, 0, 300).len,
-		(const char *)step->verify_error.data);
-	return go_whole(publisher, head, &reason, err);
-}
-
-static int meet_head(
-	struct publisher *publisher, const struct publish_mark *head, struct error *err)
-{
-	const struct step_message *const step = &publisher->head;
-	struct publish_state *const state = &publisher->state;
-	if (state->has_pending && mark_equal(head, &state->pending)) {
-		publisher->adopted = true;
-		return publish_state_commit(
-			state, step_message_form(step, STEP_ANCHOR) != NULL, err);
-	}
-	if (step->verified == STEP_PROOF_FAILED)
-		return meet_failed(publisher, head, err);
-	if (state->has_committed && mark_equal(head, &state->committed))
-		return 0;
-	return fetch_baseline(publisher, head, err);
-}
-
-/* Fills *out when there is one. */
-static int read_head(struct publisher *publisher, const struct run_message *run,
-	struct publish_mark *out, struct error *err)
-{
-	struct step_message *const head = &publisher->head;
-	publisher->has_head = run->has_head;
-	arena_free(publisher->head_arena);
-	publisher->head_arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	if (!run->has_head)
-		return 0;
-	if (remote_run_step(publisher->remote, &publisher->run, run->head, publisher->head_arena,
-		    head, err) != 0)
-		return -1;
-	*out = (struct publish_mark){.step = head->step,
-		.digest = head->digest,
-		.content = snapshot_content(head->files, head->file_count)};
-	return 0;
-}
-
-int publish_head_settle(struct publisher *publisher, struct error *err)
-{
-	struct run_message run;
-	struct publish_mark head;
-	new_answer(publisher);
-	publisher->goes_whole = false;
-	const bool opens = publisher->enters && !publisher->has_opened;
-	if ((opens ? approach(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
-		return -1;
-	publisher->anchor_due = run.anchor_due;
-	if (read_head(publisher, &run, &head, err) != 0)
-		return -1;
-	if (!publisher->enters && !is_own(&publisher->state, run.has_head ? &head : NULL))
-		return refuse_head(publisher, &run, err);
-	if (check_step(publisher, &run, err) != 0)
-		return -1;
-	if (run.has_head)
-		return meet_head(publisher, &head, err);
-	return publisher->state.has_committed ? start_anew(publisher, err) : 0;
-}
-
-int publish_head_open(struct publisher *publisher, struct error *err)
-{
-	const struct publish_state *const state = &publisher->state;
-	struct run_message run;
-	if (!publisher->enters || publisher->has_opened)
-		return 0;
-	new_answer(publisher);
-	if (become_writer(publisher, &run, err) != 0)
-		return -1;
-	const bool is_there = run.has_head == state->has_committed &&
-		(!run.has_head ||
-			(run.head == state->committed.step &&
-				digest128_equal(&run.head_digest, &state->committed.digest)));
-	return is_there ? 0 : 1;
-}
-
-int publish_head_refetch(struct publisher *publisher, struct error *err)
-{
-	ASSERT(publisher->state.has_committed);
-	const struct publish_mark head = publisher->state.committed;
-	publish_state_forget(&publisher->state);
-	return fetch_baseline(publisher, &head, err);
 }

@@ -14,6 +14,16 @@ enum { NOTE_MAX_BYTES = 4 * 1024 * 1024, FACTS = 5 };
 
 static const char NOTE[] = "source";
 
+static int look(
+	struct publish_source *source, const struct checkpoint *checkpoint, struct error *err);
+static int take_copy(struct publish_source *source, const struct publish_state *state,
+	const struct checkpoint *checkpoint, struct error *err);
+static bool was_taken(void *chooser, const char *path, uint64_t size);
+static void print_line(const struct file_facts *facts, const char *name, struct buffer *out);
+static bool is_noted(void *chooser, const char *path, uint64_t size);
+static bool is_unchanged(const struct checkpoint *checkpoint, struct span rest);
+static bool takes_line(struct span *rest, const struct checkpoint_file *file);
+
 void publish_source_release(struct publish_source *source)
 {
 	for (size_t i = 0; i < source->count; i++)
@@ -22,46 +32,6 @@ void publish_source_release(struct publish_source *source)
 	free(source->facts);
 	free(source->path);
 	*source = (struct publish_source){0};
-}
-
-/* The files as they are now. */
-static int look(
-	struct publish_source *source, const struct checkpoint *checkpoint, struct error *err)
-{
-	const size_t count = checkpoint_file_count(checkpoint);
-	source->names = memory_new_array(count + 1, sizeof *source->names);
-	source->facts = memory_new_array(count + 1, sizeof *source->facts);
-	for (size_t i = 0; i < count; i++) {
-		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
-		source->names[i] = memory_copy_text(file->path);
-		source->count++;
-		if (file_facts_read(file->full_path, &source->facts[i], err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* 1 when the file system cannot share bytes. */
-static int take_copy(struct publish_source *source, const struct publish_state *state,
-	const struct checkpoint *checkpoint, struct error *err)
-{
-	char *const folder = publish_state_new_path(state);
-	struct error failure = {0};
-	int result = file_remove_tree(state->files, folder, &failure);
-	if (result == 0)
-		result = snapshot_share(state->files, checkpoint, folder, &failure);
-	if (result == 0) {
-		source->path = folder;
-		source->is_copy = true;
-		return 0;
-	}
-	if (file_remove_tree(state->files, folder, result == 1 ? &failure : &(struct error){0}) !=
-		0)
-		result = -1;
-	if (result < 0)
-		*err = failure;
-	free(folder);
-	return result;
 }
 
 int publish_source_take(struct publish_source *source, const struct publish_state *state,
@@ -83,16 +53,6 @@ int publish_source_take(struct publish_source *source, const struct publish_stat
 	if (result != 0)
 		publish_source_release(source);
 	return result;
-}
-
-static bool was_taken(void *chooser, const char *path, uint64_t size)
-{
-	const struct publish_source *const source = chooser;
-	(void)size;
-	for (size_t i = 0; i < source->count; i++)
-		if (strcmp(source->names[i], path) == 0)
-			return true;
-	return false;
 }
 
 struct checkpoint_choice publish_source_choice(struct publish_source *source)
@@ -149,12 +109,6 @@ int publish_source_check(const struct publish_source *source, struct error *err)
 	return 0;
 }
 
-static void print_line(const struct file_facts *facts, const char *name, struct buffer *out)
-{
-	buffer_format(out, "%" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n",
-		facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode, facts->device, name);
-}
-
 void publish_source_note(const struct publish_source *source, const struct publish_state *state)
 {
 	struct buffer text;
@@ -170,46 +124,6 @@ void publish_source_note(const struct publish_source *source, const struct publi
 		file_place(state->files, path, buffer_span(&text), 0600, &ignored);
 	buffer_release(&text);
 	free(path);
-}
-
-/* Whether the next line is what would be noted of this file now. */
-static bool takes_line(struct span *rest, const struct checkpoint_file *file)
-{
-	struct file_facts facts;
-	struct buffer text;
-	struct error ignored = {0};
-	if (file_facts_read(file->full_path, &facts, &ignored) != 0)
-		return false;
-	buffer_init(&text, NOTE_MAX_BYTES);
-	print_line(&facts, file->path, &text);
-	const bool same = !buffer_failed(&text) && span_starts(*rest, buffer_span(&text));
-	*rest = same ? span_slice(*rest, text.len, rest->len) : *rest;
-	buffer_release(&text);
-	return same;
-}
-
-static bool is_unchanged(const struct checkpoint *checkpoint, struct span rest)
-{
-	for (size_t i = 0; i < checkpoint_file_count(checkpoint); i++)
-		if (!takes_line(&rest, checkpoint_file(checkpoint, i)))
-			return false;
-	return rest.len == 0;
-}
-
-/* Whether the note, of lines as print_line writes them, has this file. */
-static bool is_noted(void *chooser, const char *path, uint64_t size)
-{
-	struct span rest = *(const struct span *)chooser;
-	struct span name;
-	(void)size;
-	while (span_split(&rest, '\n', &name)) {
-		struct span fact;
-		for (int i = 0; i < FACTS && span_split(&name, ' ', &fact); i++)
-			continue;
-		if (span_equal_text(name, path))
-			return true;
-	}
-	return false;
 }
 
 struct checkpoint *publish_source_find(const struct publish_state *state)
@@ -237,4 +151,100 @@ struct checkpoint *publish_source_find(const struct publish_state *state)
 	buffer_release(&text);
 	free(path);
 	return checkpoint;
+}
+
+/* The files as they are now. */
+static int look(
+	struct publish_source *source, const struct checkpoint *checkpoint, struct error *err)
+{
+	const size_t count = checkpoint_file_count(checkpoint);
+	source->names = memory_new_array(count + 1, sizeof *source->names);
+	source->facts = memory_new_array(count + 1, sizeof *source->facts);
+	for (size_t i = 0; i < count; i++) {
+		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
+		source->names[i] = memory_copy_text(file->path);
+		source->count++;
+		if (file_facts_read(file->full_path, &source->facts[i], err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* 1 when the file system cannot share bytes. */
+static int take_copy(struct publish_source *source, const struct publish_state *state,
+	const struct checkpoint *checkpoint, struct error *err)
+{
+	char *const folder = publish_state_new_path(state);
+	struct error failure = {0};
+	int result = file_remove_tree(state->files, folder, &failure);
+	if (result == 0)
+		result = snapshot_share(state->files, checkpoint, folder, &failure);
+	if (result == 0) {
+		source->path = folder;
+		source->is_copy = true;
+		return 0;
+	}
+	if (file_remove_tree(state->files, folder, result == 1 ? &failure : &(struct error){0}) !=
+		0)
+		result = -1;
+	if (result < 0)
+		*err = failure;
+	free(folder);
+	return result;
+}
+
+static bool was_taken(void *chooser, const char *path, uint64_t size)
+{
+	const struct publish_source *const source = chooser;
+	(void)size;
+	for (size_t i = 0; i < source->count; i++)
+		if (strcmp(source->names[i], path) == 0)
+			return true;
+	return false;
+}
+
+static void print_line(const struct file_facts *facts, const char *name, struct buffer *out)
+{
+	buffer_format(out, "%" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n",
+		facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode, facts->device, name);
+}
+
+/* Whether the note, of lines as print_line writes them, has this file. */
+static bool is_noted(void *chooser, const char *path, uint64_t size)
+{
+	struct span rest = *(const struct span *)chooser;
+	struct span name;
+	(void)size;
+	while (span_split(&rest, '\n', &name)) {
+		struct span fact;
+		for (int i = 0; i < FACTS && span_split(&name, ' ', &fact); i++)
+			continue;
+		if (span_equal_text(name, path))
+			return true;
+	}
+	return false;
+}
+
+static bool is_unchanged(const struct checkpoint *checkpoint, struct span rest)
+{
+	for (size_t i = 0; i < checkpoint_file_count(checkpoint); i++)
+		if (!takes_line(&rest, checkpoint_file(checkpoint, i)))
+			return false;
+	return rest.len == 0;
+}
+
+/* Whether the next line is what would be noted of this file now. */
+static bool takes_line(struct span *rest, const struct checkpoint_file *file)
+{
+	struct file_facts facts;
+	struct buffer text;
+	struct error ignored = {0};
+	if (file_facts_read(file->full_path, &facts, &ignored) != 0)
+		return false;
+	buffer_init(&text, NOTE_MAX_BYTES);
+	print_line(&facts, file->path, &text);
+	const bool same = !buffer_failed(&text) && span_starts(*rest, buffer_span(&text));
+	*rest = same ? span_slice(*rest, text.len, rest->len) : *rest;
+	buffer_release(&text);
+	return same;
 }

@@ -20,6 +20,35 @@ static const char STATE_FILE[] = "state.json";
 static const char STEP[] = "step-";
 static const char PROVEN[] = "proven";
 
+static void print_state(const struct publish_state *state, struct buffer *out);
+static void print_mark(
+	struct json_writer *writer, const char *name, bool has, const struct publish_mark *mark);
+static bool has(const struct publish_state *state, uint64_t step, const char *name);
+static void print_digest(
+	struct json_writer *writer, const char *name, const struct digest128 *digest);
+static int clean(const struct publish_state *state, struct error *err);
+static bool is_kept(const struct publish_state *state, const char *name);
+static int open_folder(struct publish_state *state, bool is_anew, struct error *err);
+static int load_or_begin(struct publish_state *state, bool is_anew, struct error *err);
+static int begin(struct publish_state *state, bool is_anew, struct error *err);
+static int check_names(const struct publish_state *state, char *const *names, size_t count,
+	bool is_anew, struct error *err);
+static bool is_ours(const char *name);
+static int load(struct publish_state *state, struct error *err);
+static int check_owner(const struct publish_state *state, const struct json_node *root,
+	const char *path, struct error *err);
+static bool read_facts(struct publish_state *state, const struct json_node *root);
+static bool read_optional_mark(
+	const struct json_node *node, bool *out_has, struct publish_mark *out);
+static bool read_mark(const struct json_node *node, struct publish_mark *out);
+static bool read_base(struct publish_state *state, const struct json_node *root);
+static void forget_all(struct publish_state *state);
+static int remove_of(
+	const struct publish_state *state, uint64_t step, const char *name, struct error *err);
+static int move_new(const struct publish_state *state, uint64_t step, struct error *err);
+static int append_line(
+	const struct publish_state *state, const char *path, struct span line, struct error *err);
+
 char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err)
 {
 	const char *const state_home = getenv("XDG_STATE_HOME");
@@ -57,164 +86,6 @@ char *publish_state_path(const struct publish_state *state, uint64_t step, const
 	return folder_files_join(state->folder, relative);
 }
 
-static bool read_mark(const struct json_node *node, struct publish_mark *out)
-{
-	struct span digest;
-	struct span content;
-	return json_node_u64(json_node_member(node, "step"), &out->step) &&
-		json_node_text(json_node_member(node, "digest"), &digest) &&
-		json_node_text(json_node_member(node, "content"), &content) &&
-		digest128_parse(digest, &out->digest) && digest128_parse(content, &out->content);
-}
-
-static bool read_optional_mark(
-	const struct json_node *node, bool *out_has, struct publish_mark *out)
-{
-	*out_has = node != NULL && !json_node_is_null(node);
-	return !*out_has || read_mark(node, out);
-}
-
-/* Before 0.2.0 the committed step always had a copy, and nothing was said of a base. */
-static bool read_base(struct publish_state *state, const struct json_node *root)
-{
-	const struct json_node *const base = json_node_member(root, "base");
-	if (base != NULL)
-		return read_optional_mark(base, &state->has_base, &state->base);
-	state->has_base = state->has_committed;
-	state->base = state->committed;
-	return true;
-}
-
-static bool read_facts(struct publish_state *state, const struct json_node *root)
-{
-	const struct json_node *const epoch = json_node_member(root, "epoch");
-	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
-	state->has_anchor =
-		json_node_u64(json_node_member(root, "anchor_step"), &state->anchor_step);
-	return (!state->has_epoch || json_node_u64(epoch, &state->epoch)) &&
-		read_optional_mark(json_node_member(root, "committed"), &state->has_committed,
-			&state->committed) &&
-		read_base(state, root) &&
-		read_optional_mark(
-			json_node_member(root, "pending"), &state->has_pending, &state->pending);
-}
-
-static int check_owner(const struct publish_state *state, const struct json_node *root,
-	const char *path, struct error *err)
-{
-	uint64_t version;
-	struct span endpoint;
-	struct span run;
-	if (!json_node_u64(json_node_member(root, "version"), &version) ||
-		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
-		!json_node_text(json_node_member(root, "run"), &run))
-		return error_set(
-			err, ERROR_CORRUPT, "%s is no state file of deltabucket publish", path);
-	if (version != STATE_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED,
-			"%s has version %" PRIu64 "; this program reads %d", path, version,
-			STATE_VERSION);
-	if (!span_equal_text(endpoint, state->endpoint) || !span_equal_text(run, state->run))
-		return error_set(err, ERROR_EXISTS,
-			"%s keeps the state of run %.*s at %.*s; give another --state folder",
-			state->folder, (int)run.len, (const char *)run.data, (int)endpoint.len,
-			(const char *)endpoint.data);
-	return 0;
-}
-
-/* 1: it is damaged, and *err says how. */
-static int load(struct publish_state *state, struct error *err)
-{
-	char *const path = publish_state_work_path(state, STATE_FILE);
-	struct json_node *root = NULL;
-	struct buffer text;
-	buffer_init(&text, STATE_MAX_BYTES);
-	int result = file_read_all(path, &text, err);
-	if (result != 0)
-		goto out;
-	root = json_node_parse(buffer_span(&text), path, err);
-	result = root == NULL ? 1 : check_owner(state, root, path, err);
-	if (result == 0 && !read_facts(state, root)) {
-		error_set(err, ERROR_CORRUPT, "%s lacks facts that it has to hold", path);
-		result = 1;
-	}
-out:
-	json_node_free(root);
-	buffer_release(&text);
-	free(path);
-	return result;
-}
-
-static bool is_kept(const struct publish_state *state, const char *name)
-{
-	uint64_t step;
-	if (!span_parse_u64(span_text(name + strlen(STEP)), &step))
-		return false;
-	const uint64_t first = state->has_base ? state->base.step : state->committed.step;
-	return (state->has_pending && step == state->pending.step) ||
-		(state->has_committed && step >= first && step <= state->committed.step);
-}
-
-/* Only names of ours are ever removed: the folder may have been given by hand. */
-static int clean(const struct publish_state *state, struct error *err)
-{
-	char **names;
-	size_t count;
-	if (file_list(state->folder, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		if (strncmp(names[i], STEP, strlen(STEP)) != 0 || is_kept(state, names[i]))
-			continue;
-		char *const path = publish_state_work_path(state, names[i]);
-		result = file_remove_tree(state->files, path, err);
-		free(path);
-	}
-	file_names_free(names, count);
-	return result;
-}
-
-static void print_digest(
-	struct json_writer *writer, const char *name, const struct digest128 *digest)
-{
-	char text[DIGEST128_TEXT_BYTES];
-	digest128_format(digest, text);
-	json_writer_text(writer, name, span_text(text));
-}
-
-static void print_mark(
-	struct json_writer *writer, const char *name, bool has, const struct publish_mark *mark)
-{
-	if (!has) {
-		json_writer_null(writer, name);
-		return;
-	}
-	json_writer_object(writer, name);
-	json_writer_u64(writer, "step", mark->step);
-	print_digest(writer, "digest", &mark->digest);
-	print_digest(writer, "content", &mark->content);
-	json_writer_end(writer, '}');
-}
-
-static void print_state(const struct publish_state *state, struct buffer *out)
-{
-	struct json_writer writer;
-	json_writer_init(&writer, out);
-	json_writer_object(&writer, NULL);
-	json_writer_u64(&writer, "version", STATE_VERSION);
-	json_writer_text(&writer, "endpoint", span_text(state->endpoint));
-	json_writer_text(&writer, "run", span_text(state->run));
-	if (state->has_epoch)
-		json_writer_u64(&writer, "epoch", state->epoch);
-	print_mark(&writer, "committed", state->has_committed, &state->committed);
-	print_mark(&writer, "base", state->has_base, &state->base);
-	print_mark(&writer, "pending", state->has_pending, &state->pending);
-	if (state->has_anchor)
-		json_writer_u64(&writer, "anchor_step", state->anchor_step);
-	json_writer_end(&writer, '}');
-	buffer_add_byte(out, '\n');
-}
-
 int publish_state_save(struct publish_state *state, struct error *err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
@@ -227,88 +98,6 @@ int publish_state_save(struct publish_state *state, struct error *err)
 	buffer_release(&text);
 	free(path);
 	return result == 0 ? clean(state, err) : -1;
-}
-
-static bool is_ours(const char *name)
-{
-	static const char *const names[] = {STATE_FILE, "incoming", "new"};
-	uint64_t step;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return strncmp(name, STEP, strlen(STEP)) == 0 &&
-		span_parse_u64(span_text(name + strlen(STEP)), &step);
-}
-
-static int check_names(const struct publish_state *state, char *const *names, size_t count,
-	bool is_anew, struct error *err)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!is_ours(names[i]))
-			return error_set(err, ERROR_EXISTS,
-				"%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
-				state->folder, names[i]);
-	if (count == 0 || is_anew)
-		return 0;
-	return error_set(err, ERROR_EXISTS,
-		"%s holds what is left of a state of deltabucket publish (%s), but no %s; --take-over begins it anew"
-		" from where the run is",
-		state->folder, names[0], STATE_FILE);
-}
-
-/* A new folder is named ours before anything is put there; one that holds other things is never
- * taken. */
-static int begin(struct publish_state *state, bool is_anew, struct error *err)
-{
-	char **names;
-	size_t count;
-	if (file_list(state->folder, &names, &count, err) != 0)
-		return -1;
-	const int result = check_names(state, names, count, is_anew, err);
-	file_names_free(names, count);
-	return result == 0 ? publish_state_save(state, err) : -1;
-}
-
-static void forget_all(struct publish_state *state)
-{
-	publish_state_forget(state);
-	state->has_epoch = false;
-	state->has_pending = false;
-	state->has_anchor = false;
-}
-
-static int load_or_begin(struct publish_state *state, bool is_anew, struct error *err)
-{
-	char *const path = publish_state_work_path(state, STATE_FILE);
-	const bool is_new = !file_exists(path);
-	struct error damage = {0};
-	free(path);
-	if (is_new)
-		return begin(state, is_anew, err);
-	const int loaded = load(state, &damage);
-	if (loaded == 1 && is_anew) {
-		forget_all(state);
-		return begin(state, is_anew, err);
-	}
-	if (loaded == 1)
-		return error_set(err, ERROR_CORRUPT,
-			"the state of deltabucket publish is damaged: %s; --take-over begins it anew from where the run is",
-			damage.text);
-	if (loaded < 0)
-		*err = damage;
-	return loaded;
-}
-
-static int open_folder(struct publish_state *state, bool is_anew, struct error *err)
-{
-	if (file_make_folder(state->files, state->folder, 0700, err) != 0)
-		return -1;
-	state->lock_fd = folder_lock_enter(state->folder, "deltabucket publish", err);
-	if (state->lock_fd < 0 ||
-		folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
-		load_or_begin(state, is_anew, err) != 0)
-		return -1;
-	return clean(state, err);
 }
 
 int publish_state_open(struct publish_state *state, const struct file_ops *files,
@@ -341,40 +130,6 @@ void publish_state_close(struct publish_state *state)
 char *publish_state_new_path(const struct publish_state *state)
 {
 	return publish_state_work_path(state, "new");
-}
-
-static int move_new(const struct publish_state *state, uint64_t step, struct error *err)
-{
-	char *const fresh = publish_state_new_path(state);
-	char *const folder = publish_state_path(state, step, "");
-	char *const checkpoint = publish_state_path(state, step, "checkpoint");
-	int result = file_make_folder(state->files, folder, 0700, err);
-	if (result == 0)
-		result = file_remove_tree(state->files, checkpoint, err);
-	if (result == 0 && file_exists(fresh) &&
-		state->files->rename(state->files, fresh, checkpoint) != 0)
-		result = error_set_errno(err, "renaming %s to %s", fresh, checkpoint);
-	free(checkpoint);
-	free(folder);
-	free(fresh);
-	return result;
-}
-
-static int remove_of(
-	const struct publish_state *state, uint64_t step, const char *name, struct error *err)
-{
-	char *const path = publish_state_path(state, step, name);
-	const int result = file_remove_tree(state->files, path, err);
-	free(path);
-	return result;
-}
-
-static bool has(const struct publish_state *state, uint64_t step, const char *name)
-{
-	char *const path = publish_state_path(state, step, name);
-	const bool found = file_exists(path);
-	free(path);
-	return found;
 }
 
 int publish_state_commit(struct publish_state *state, bool with_anchor, struct error *err)
@@ -465,21 +220,6 @@ int publish_state_set_proven(const struct publish_state *state, bool is_proven, 
 	return result;
 }
 
-static int append_line(
-	const struct publish_state *state, const char *path, struct span line, struct error *err)
-{
-	uint64_t length = 0;
-	int result = file_exists(path) ? file_size(path, &length, err) : 0;
-	if (result != 0)
-		return -1;
-	const int fd = state->files->open(state->files, path, O_WRONLY | O_CREAT, 0600);
-	if (fd < 0)
-		return error_set_errno(err, "opening %s", path);
-	result = file_write_at(state->files, fd, line, (off_t)length, path, err);
-	close(fd);
-	return result;
-}
-
 int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err)
 {
 	char *const path = publish_state_path(state, state->pending.step, "sent");
@@ -507,5 +247,294 @@ int publish_state_clear_sent(const struct publish_state *state, struct error *er
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	const int result = file_remove_tree(state->files, path, err);
 	free(path);
+	return result;
+}
+
+static void print_state(const struct publish_state *state, struct buffer *out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	json_writer_u64(&writer, "version", STATE_VERSION);
+	json_writer_text(&writer, "endpoint", span_text(state->endpoint));
+	json_writer_text(&writer, "run", span_text(state->run));
+	if (state->has_epoch)
+		json_writer_u64(&writer, "epoch", state->epoch);
+	print_mark(&writer, "committed", state->has_committed, &state->committed);
+	print_mark(&writer, "base", state->has_base, &state->base);
+	print_mark(&writer, "pending", state->has_pending, &state->pending);
+	if (state->has_anchor)
+		json_writer_u64(&writer, "anchor_step", state->anchor_step);
+	json_writer_end(&writer, '}');
+	buffer_add_byte(out, '\n');
+}
+
+static void print_mark(
+	struct json_writer *writer, const char *name, bool has, const struct publish_mark *mark)
+{
+	if (!has) {
+		json_writer_null(writer, name);
+		return;
+	}
+	json_writer_object(writer, name);
+	json_writer_u64(writer, "step", mark->step);
+	print_digest(writer, "digest", &mark->digest);
+	print_digest(writer, "content", &mark->content);
+	json_writer_end(writer, '}');
+}
+
+static bool has(const struct publish_state *state, uint64_t step, const char *name)
+{
+	char *const path = publish_state_path(state, step, name);
+	const bool found = file_exists(path);
+	free(path);
+	return found;
+}
+
+static void print_digest(
+	struct json_writer *writer, const char *name, const struct digest128 *digest)
+{
+	char text[DIGEST128_TEXT_BYTES];
+	digest128_format(digest, text);
+	json_writer_text(writer, name, span_text(text));
+}
+
+/* Only names of ours are ever removed: the folder may have been given by hand. */
+static int clean(const struct publish_state *state, struct error *err)
+{
+	char **names;
+	size_t count;
+	if (file_list(state->folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (strncmp(names[i], STEP, strlen(STEP)) != 0 || is_kept(state, names[i]))
+			continue;
+		char *const path = publish_state_work_path(state, names[i]);
+		result = file_remove_tree(state->files, path, err);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static bool is_kept(const struct publish_state *state, const char *name)
+{
+	uint64_t step;
+	if (!span_parse_u64(span_text(name + strlen(STEP)), &step))
+		return false;
+	const uint64_t first = state->has_base ? state->base.step : state->committed.step;
+	return (state->has_pending && step == state->pending.step) ||
+		(state->has_committed && step >= first && step <= state->committed.step);
+}
+
+static int open_folder(struct publish_state *state, bool is_anew, struct error *err)
+{
+	if (file_make_folder(state->files, state->folder, 0700, err) != 0)
+		return -1;
+	state->lock_fd = folder_lock_enter(state->folder, "deltabucket publish", err);
+	if (state->lock_fd < 0 ||
+		folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
+		load_or_begin(state, is_anew, err) != 0)
+		return -1;
+	return clean(state, err);
+}
+
+static int load_or_begin(struct publish_state *state, bool is_anew, struct error *err)
+{
+	char *const path = publish_state_work_path(state, STATE_FILE);
+	const bool is_new = !file_exists(path);
+	struct error damage = {0};
+	free(path);
+	if (is_new)
+		return begin(state, is_anew, err);
+	const int loaded = load(state, &damage);
+	if (loaded == 1 && is_anew) {
+		forget_all(state);
+		return begin(state, is_anew, err);
+	}
+	if (loaded == 1)
+		return error_set(err, ERROR_CORRUPT,
+			"the state of deltabucket publish is damaged: %s; --take-over begins it anew from where the run is",
+			damage.text);
+	if (loaded < 0)
+		*err = damage;
+	return loaded;
+}
+
+/* A new folder is named ours before anything is put there; one that holds other things is never
+ * taken. */
+static int begin(struct publish_state *state, bool is_anew, struct error *err)
+{
+	char **names;
+	size_t count;
+	if (file_list(state->folder, &names, &count, err) != 0)
+		return -1;
+	const int result = check_names(state, names, count, is_anew, err);
+	file_names_free(names, count);
+	return result == 0 ? publish_state_save(state, err) : -1;
+}
+
+static int check_names(const struct publish_state *state, char *const *names, size_t count,
+	bool is_anew, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!is_ours(names[i]))
+			return error_set(err, ERROR_EXISTS,
+				"%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
+				state->folder, names[i]);
+	if (count == 0 || is_anew)
+		return 0;
+	return error_set(err, ERROR_EXISTS,
+		"%s holds what is left of a state of deltabucket publish (%s), but no %s; --take-over begins it anew"
+		" from where the run is",
+		state->folder, names[0], STATE_FILE);
+}
+
+static bool is_ours(const char *name)
+{
+	static const char *const names[] = {STATE_FILE, "incoming", "new"};
+	uint64_t step;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, STEP, strlen(STEP)) == 0 &&
+		span_parse_u64(span_text(name + strlen(STEP)), &step);
+}
+
+/* 1: it is damaged, and *err says how. */
+static int load(struct publish_state *state, struct error *err)
+{
+	char *const path = publish_state_work_path(state, STATE_FILE);
+	struct json_node *root = NULL;
+	struct buffer text;
+	buffer_init(&text, STATE_MAX_BYTES);
+	int result = file_read_all(path, &text, err);
+	if (result != 0)
+		goto out;
+	root = json_node_parse(buffer_span(&text), path, err);
+	result = root == NULL ? 1 : check_owner(state, root, path, err);
+	if (result == 0 && !read_facts(state, root)) {
+		error_set(err, ERROR_CORRUPT, "%s lacks facts that it has to hold", path);
+		result = 1;
+	}
+out:
+	json_node_free(root);
+	buffer_release(&text);
+	free(path);
+	return result;
+}
+
+static int check_owner(const struct publish_state *state, const struct json_node *root,
+	const char *path, struct error *err)
+{
+	uint64_t version;
+	struct span endpoint;
+	struct span run;
+	if (!json_node_u64(json_node_member(root, "version"), &version) ||
+		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
+		!json_node_text(json_node_member(root, "run"), &run))
+		return error_set(
+			err, ERROR_CORRUPT, "%s is no state file of deltabucket publish", path);
+	if (version != STATE_VERSION)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s has version %" PRIu64 "; this program reads %d", path, version,
+			STATE_VERSION);
+	if (!span_equal_text(endpoint, state->endpoint) || !span_equal_text(run, state->run))
+		return error_set(err, ERROR_EXISTS,
+			"%s keeps the state of run %.*s at %.*s; give another --state folder",
+			state->folder, (int)run.len, (const char *)run.data, (int)endpoint.len,
+			(const char *)endpoint.data);
+	return 0;
+}
+
+static bool read_facts(struct publish_state *state, const struct json_node *root)
+{
+	const struct json_node *const epoch = json_node_member(root, "epoch");
+	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
+	state->has_anchor =
+		json_node_u64(json_node_member(root, "anchor_step"), &state->anchor_step);
+	return (!state->has_epoch || json_node_u64(epoch, &state->epoch)) &&
+		read_optional_mark(json_node_member(root, "committed"), &state->has_committed,
+			&state->committed) &&
+		read_base(state, root) &&
+		read_optional_mark(
+			json_node_member(root, "pending"), &state->has_pending, &state->pending);
+}
+
+static bool read_optional_mark(
+	const struct json_node *node, bool *out_has, struct publish_mark *out)
+{
+	*out_has = node != NULL && !json_node_is_null(node);
+	return !*out_has || read_mark(node, out);
+}
+
+static bool read_mark(const struct json_node *node, struct publish_mark *out)
+{
+	struct span digest;
+	struct span content;
+	return json_node_u64(json_node_member(node, "step"), &out->step) &&
+		json_node_text(json_node_member(node, "digest"), &digest) &&
+		json_node_text(json_node_member(node, "content"), &content) &&
+		digest128_parse(digest, &out->digest) && digest128_parse(content, &out->content);
+}
+
+/* Before 0.2.0 the committed step always had a copy, and nothing was said of a base. */
+static bool read_base(struct publish_state *state, const struct json_node *root)
+{
+	const struct json_node *const base = json_node_member(root, "base");
+	if (base != NULL)
+		return read_optional_mark(base, &state->has_base, &state->base);
+	state->has_base = state->has_committed;
+	state->base = state->committed;
+	return true;
+}
+
+static void forget_all(struct publish_state *state)
+{
+	publish_state_forget(state);
+	state->has_epoch = false;
+	state->has_pending = false;
+	state->has_anchor = false;
+}
+
+static int remove_of(
+	const struct publish_state *state, uint64_t step, const char *name, struct error *err)
+{
+	char *const path = publish_state_path(state, step, name);
+	const int result = file_remove_tree(state->files, path, err);
+	free(path);
+	return result;
+}
+
+static int move_new(const struct publish_state *state, uint64_t step, struct error *err)
+{
+	char *const fresh = publish_state_new_path(state);
+	char *const folder = publish_state_path(state, step, "");
+	char *const checkpoint = publish_state_path(state, step, "checkpoint");
+	int result = file_make_folder(state->files, folder, 0700, err);
+	if (result == 0)
+		result = file_remove_tree(state->files, checkpoint, err);
+	if (result == 0 && file_exists(fresh) &&
+		state->files->rename(state->files, fresh, checkpoint) != 0)
+		result = error_set_errno(err, "renaming %s to %s", fresh, checkpoint);
+	free(checkpoint);
+	free(folder);
+	free(fresh);
+	return result;
+}
+
+static int append_line(
+	const struct publish_state *state, const char *path, struct span line, struct error *err)
+{
+	uint64_t length = 0;
+	int result = file_exists(path) ? file_size(path, &length, err) : 0;
+	if (result != 0)
+		return -1;
+	const int fd = state->files->open(state->files, path, O_WRONLY | O_CREAT, 0600);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", path);
+	result = file_write_at(state->files, fd, line, (off_t)length, path, err);
+	close(fd);
 	return result;
 }

@@ -29,22 +29,114 @@ struct watch {
 	bool has_looked;
 };
 
-/* The number that a name ends in. */
-static bool read_number(struct span name, uint64_t *out)
+static int watch_on(struct watch *watch, struct error *err);
+static int ask(struct watch *watch, struct error *err);
+static int ask_run(
+	struct watch *watch, struct remote *remote, struct arena *arena, struct error *err);
+static bool is_not_there(const struct error *failure);
+static int check_writer(struct watch *watch, const struct run_message *run, struct error *err);
+static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, struct error *err);
+static void learn(struct watch *watch, const struct step_message *steps, size_t count);
+static bool read_number(struct span name, uint64_t *out);
+static void look(struct watch *watch);
+static void look_behind(struct watch *watch, char *const *names, size_t count);
+static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number);
+static bool is_seen(const struct watch *watch, const char *name);
+static int by_name(const void *a, const void *b);
+static bool is_finished(const struct watch *watch, const char *name);
+static char *path_in(const struct watch *watch, const char *name, const char *file);
+static void say_late(struct watch *watch, const char *name);
+static void say_failure(
+	struct watch *watch, const char *event, const char *folder, const struct error *failure);
+static void forget_seen(struct watch *watch);
+static bool is_next(const struct watch *watch, const char *name, uint64_t *out_number);
+static int publish_next(struct watch *watch, struct error *err);
+static void settle(struct watch *watch);
+static int recover(struct watch *watch, const struct error *failure, struct error *err);
+static bool is_bad_folder(const struct watch *watch, const struct error *failure);
+static void pass_over(struct watch *watch);
+static bool may_pass(const struct error *failure);
+
+int publish_watch(
+	struct session *session, const struct publish_watch_params *params, struct error *err)
 {
-	size_t start = name.len;
-	while (start > 0 && name.data[start - 1] >= '0' && name.data[start - 1] <= '9')
-		start--;
-	const struct span digits = span_slice(name, start, name.len - start);
-	return digits.len > 0 && digits.len <= NUMBER_DIGITS_MAX && span_parse_u64(digits, out);
+	struct watch watch = {.session = session, .params = params, .order = params->order};
+	if (run_name_init(&watch.run, params->run, err) != 0)
+		return -1;
+	watch.order.marker = params->marker;
+	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
+	output_note(&session->output,
+		"watching %s for sub-folders, named with a number at the end, that hold a file %s",
+		params->folder, params->marker);
+	int result = watch_on(&watch, err);
+	if (interrupt_signal(session->interrupt) == SIGTERM)
+		result = 0; /* how a watcher is meant to end */
+	free(watch.next);
+	forget_seen(&watch);
+	run_name_release(&watch.run);
+	return result;
 }
 
-/* Called with the steps in rising order. */
-static void learn(struct watch *watch, const struct step_message *steps, size_t count)
+static int watch_on(struct watch *watch, struct error *err)
 {
-	for (size_t i = 0; i < count; i++)
-		if (read_number(steps[i].label, &watch->last))
-			watch->has_last = true;
+	for (bool knows = false;;) {
+		struct error failure = {0};
+		int result = knows ? 0 : ask(watch, &failure);
+		knows |= result == 0;
+		if (result == 0)
+			look(watch);
+		if (result == 0 && watch->next != NULL)
+			result = publish_next(watch, &failure);
+		else if (result == 0)
+			interrupt_sleep(watch->session->interrupt, LOOK_MS);
+		if (result != 0 && recover(watch, &failure, err) != 0)
+			return -1;
+		if (interrupt_check(watch->session->interrupt, err) != 0)
+			return -1;
+	}
+}
+
+static int ask(struct watch *watch, struct error *err)
+{
+	struct remote *const remote = session_connect(watch->session, err);
+	if (remote == NULL)
+		return -1;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	const int result = ask_run(watch, remote, arena, err);
+	arena_free(arena);
+	remote_free(remote);
+	return result;
+}
+
+static int ask_run(
+	struct watch *watch, struct remote *remote, struct arena *arena, struct error *err)
+{
+	struct run_message run;
+	struct error failure = {0};
+	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0) {
+		if (is_not_there(&failure))
+			return 0; /* the first publish makes it */
+		*err = failure;
+		return -1;
+	}
+	if (check_writer(watch, &run, err) != 0)
+		return -1;
+	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
+}
+
+static bool is_not_there(const struct error *failure)
+{
+	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
+}
+
+/* A watcher that may not write the run says so now, not when the trainer has finished a checkpoint.
+ * With --take-over the run is taken over with the first checkpoint: until then its writer goes
+ * on. */
+static int check_writer(struct watch *watch, const struct run_message *run, struct error *err)
+{
+	return run->has_head
+		? publisher_check(watch->session, watch->params->run, &watch->order, err)
+		: 0;
 }
 
 /* Of the run's newest steps, the newest that is called after a sub-folder. */
@@ -67,155 +159,22 @@ static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, 
 	return result;
 }
 
-static bool is_not_there(const struct error *failure)
+/* Called with the steps in rising order. */
+static void learn(struct watch *watch, const struct step_message *steps, size_t count)
 {
-	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
+	for (size_t i = 0; i < count; i++)
+		if (read_number(steps[i].label, &watch->last))
+			watch->has_last = true;
 }
 
-/* A watcher that may not write the run says so now, not when the trainer has finished a checkpoint.
- * With --take-over the run is taken over with the first checkpoint: until then its writer goes
- * on. */
-static int check_writer(struct watch *watch, const struct run_message *run, struct error *err)
+/* The number that a name ends in. */
+static bool read_number(struct span name, uint64_t *out)
 {
-	return run->has_head
-		? publisher_check(watch->session, watch->params->run, &watch->order, err)
-		: 0;
-}
-
-static int ask_run(
-	struct watch *watch, struct remote *remote, struct arena *arena, struct error *err)
-{
-	struct run_message run;
-	struct error failure = {0};
-	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0) {
-		if (is_not_there(&failure))
-			return 0; /* the first publish makes it */
-		*err = failure;
-		return -1;
-	}
-	if (check_writer(watch, &run, err) != 0)
-		return -1;
-	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
-}
-
-static int ask(struct watch *watch, struct error *err)
-{
-	struct remote *const remote = session_connect(watch->session, err);
-	if (remote == NULL)
-		return -1;
-	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	const int result = ask_run(watch, remote, arena, err);
-	arena_free(arena);
-	remote_free(remote);
-	return result;
-}
-
-static char *path_in(const struct watch *watch, const char *name, const char *file)
-{
-	char *const folder = folder_files_join(watch->params->folder, name);
-	char *const path = folder_files_join(folder, file);
-	free(folder);
-	return path;
-}
-
-static bool is_finished(const struct watch *watch, const char *name)
-{
-	char *const path = path_in(watch, name, watch->params->marker);
-	const bool there = file_exists(path);
-	free(path);
-	return there;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_seen(const struct watch *watch, const char *name)
-{
-	return watch->seen_count > 0 &&
-		bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) !=
-		NULL;
-}
-
-/* Whether it comes before the one found so far; the marker is looked for last. */
-static bool is_next(const struct watch *watch, const char *name, uint64_t *out_number)
-{
-	if (name[0] == '.' || strlen(name) > STEP_LABEL_MAX_BYTES ||
-		!read_number(span_text(name), out_number))
-		return false;
-	if (watch->has_last && *out_number <= watch->last)
-		return false;
-	if (watch->next != NULL && *out_number >= watch->next_number)
-		return false;
-	return !is_seen(watch, name) && is_finished(watch, name);
-}
-
-/* `folder` NULL: it is not about one. */
-static void say_failure(
-	struct watch *watch, const char *event, const char *folder, const struct error *failure)
-{
-	struct output_line line;
-	output_line_begin(&line, &watch->session->output, event);
-	if (folder != NULL)
-		json_writer_text(&line.writer, "folder", span_text(folder));
-	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
-	json_writer_text(&line.writer, "message", span_text(failure->text));
-	output_line_end(&line);
-	output_note(&watch->session->output, "%s%s%s: %s", event, folder != NULL ? " " : "",
-		folder != NULL ? folder : "", failure->text);
-}
-
-static void forget_seen(struct watch *watch)
-{
-	for (size_t i = 0; i < watch->seen_count; i++)
-		free(watch->seen[i]);
-	free(watch->seen);
-}
-
-static void say_late(struct watch *watch, const char *name)
-{
-	struct error failure;
-	error_set(&failure, ERROR_PRECONDITION,
-		"it was finished after a folder with a higher number, %" PRIu64
-		", had been published",
-		watch->last);
-	say_failure(watch, "skipped", name, &failure);
-}
-
-/* Steps follow one another in the order of the numbers, so what is finished behind a published one
- * is not tried. */
-static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number)
-{
-	const bool was_seen = is_seen(watch, name);
-	const bool is_behind = watch->has_last && number <= watch->last;
-	if (!is_behind)
-		return was_seen &&
-			is_finished(watch, name); /* passed over, and not yet begun anew */
-	if (was_seen)
-		return true;
-	if (!is_finished(watch, name))
-		return false;
-	if (number < watch->last && watch->has_looked)
-		say_late(watch, name);
-	return true;
-}
-
-static void look_behind(struct watch *watch, char *const *names, size_t count)
-{
-	char **const seen = memory_new_array(count + 1, sizeof *seen);
-	size_t kept = 0;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t number;
-		if (names[i][0] != '.' && read_number(span_text(names[i]), &number) &&
-			belongs_to_seen(watch, names[i], number))
-			seen[kept++] = memory_copy_text(names[i]);
-	}
-	forget_seen(watch);
-	qsort(seen, kept, sizeof *seen, by_name);
-	watch->seen = seen;
-	watch->seen_count = kept;
-	watch->has_looked = true;
+	size_t start = name.len;
+	while (start > 0 && name.data[start - 1] >= '0' && name.data[start - 1] <= '9')
+		start--;
+	const struct span digits = span_slice(name, start, name.len - start);
+	return digits.len > 0 && digits.len <= NUMBER_DIGITS_MAX && span_parse_u64(digits, out);
 }
 
 /* Fills watch->next, NULL when there is nothing to do. A folder that cannot be read has nothing. */
@@ -242,36 +201,133 @@ static void look(struct watch *watch)
 	free(names);
 }
 
+static void look_behind(struct watch *watch, char *const *names, size_t count)
+{
+	char **const seen = memory_new_array(count + 1, sizeof *seen);
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number;
+		if (names[i][0] != '.' && read_number(span_text(names[i]), &number) &&
+			belongs_to_seen(watch, names[i], number))
+			seen[kept++] = memory_copy_text(names[i]);
+	}
+	forget_seen(watch);
+	qsort(seen, kept, sizeof *seen, by_name);
+	watch->seen = seen;
+	watch->seen_count = kept;
+	watch->has_looked = true;
+}
+
+/* Steps follow one another in the order of the numbers, so what is finished behind a published one
+ * is not tried. */
+static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number)
+{
+	const bool was_seen = is_seen(watch, name);
+	const bool is_behind = watch->has_last && number <= watch->last;
+	if (!is_behind)
+		return was_seen &&
+			is_finished(watch, name); /* passed over, and not yet begun anew */
+	if (was_seen)
+		return true;
+	if (!is_finished(watch, name))
+		return false;
+	if (number < watch->last && watch->has_looked)
+		say_late(watch, name);
+	return true;
+}
+
+static bool is_seen(const struct watch *watch, const char *name)
+{
+	return watch->seen_count > 0 &&
+		bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) !=
+		NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_finished(const struct watch *watch, const char *name)
+{
+	char *const path = path_in(watch, name, watch->params->marker);
+	const bool there = file_exists(path);
+	free(path);
+	return there;
+}
+
+static char *path_in(const struct watch *watch, const char *name, const char *file)
+{
+	char *const folder = folder_files_join(watch->params->folder, name);
+	char *const path = folder_files_join(folder, file);
+	free(folder);
+	return path;
+}
+
+static void say_late(struct watch *watch, const char *name)
+{
+	struct error failure;
+	error_set(&failure, ERROR_PRECONDITION,
+		"it was finished after a folder with a higher number, %" PRIu64
+		", had been published",
+		watch->last);
+	say_failure(watch, "skipped", name, &failure);
+}
+
+/* `folder` NULL: it is not about one. */
+static void say_failure(
+	struct watch *watch, const char *event, const char *folder, const struct error *failure)
+{
+	struct output_line line;
+	output_line_begin(&line, &watch->session->output, event);
+	if (folder != NULL)
+		json_writer_text(&line.writer, "folder", span_text(folder));
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
+	json_writer_text(&line.writer, "message", span_text(failure->text));
+	output_line_end(&line);
+	output_note(&watch->session->output, "%s%s%s: %s", event, folder != NULL ? " " : "",
+		folder != NULL ? folder : "", failure->text);
+}
+
+static void forget_seen(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->seen_count; i++)
+		free(watch->seen[i]);
+	free(watch->seen);
+}
+
+/* Whether it comes before the one found so far; the marker is looked for last. */
+static bool is_next(const struct watch *watch, const char *name, uint64_t *out_number)
+{
+	if (name[0] == '.' || strlen(name) > STEP_LABEL_MAX_BYTES ||
+		!read_number(span_text(name), out_number))
+		return false;
+	if (watch->has_last && *out_number <= watch->last)
+		return false;
+	if (watch->next != NULL && *out_number >= watch->next_number)
+		return false;
+	return !is_seen(watch, name) && is_finished(watch, name);
+}
+
+static int publish_next(struct watch *watch, struct error *err)
+{
+	char *const path = folder_files_join(watch->params->folder, watch->next);
+	watch->order.checkpoint = path;
+	watch->order.label = watch->next;
+	const int result = watch->params->publish(watch->session, &watch->order, err);
+	free(path);
+	if (result == 0) {
+		settle(watch);
+		watch->order.take_over = false; /* once */
+	}
+	return result;
+}
+
 static void settle(struct watch *watch)
 {
 	watch->has_last = true;
 	watch->last = watch->next_number;
 	retry_reset(&watch->pause);
-}
-
-/* A lower number that is finished later is still in order: this one was not published. */
-static void pass_over(struct watch *watch)
-{
-	watch->seen = memory_grow(watch->seen, watch->seen_count + 1, sizeof *watch->seen);
-	watch->seen[watch->seen_count++] = memory_copy_text(watch->next);
-	qsort(watch->seen, watch->seen_count, sizeof *watch->seen, by_name);
-	retry_reset(&watch->pause);
-}
-
-static bool may_pass(const struct error *failure)
-{
-	const enum exit_code code = exit_code_of(failure->kind);
-	return code == EXIT_CODE_UNREACHABLE || code == EXIT_CODE_DISK_FULL ||
-		code == EXIT_CODE_BUSY;
-}
-
-/* The sub-folder's own fault: the ones after it may do better. */
-static bool is_bad_folder(const struct watch *watch, const struct error *failure)
-{
-	if (watch->next == NULL || watch->session->usage)
-		return false;
-	return failure->kind == ERROR_INVALID || failure->kind == ERROR_UNSUPPORTED ||
-		failure->kind == ERROR_TOO_LARGE || !is_finished(watch, watch->next);
 }
 
 /* After a failure: 0 to go on. */
@@ -291,55 +347,27 @@ static int recover(struct watch *watch, const struct error *failure, struct erro
 	return retry_again(&watch->pause, -1) ? 0 : -1;
 }
 
-static int publish_next(struct watch *watch, struct error *err)
+/* The sub-folder's own fault: the ones after it may do better. */
+static bool is_bad_folder(const struct watch *watch, const struct error *failure)
 {
-	char *const path = folder_files_join(watch->params->folder, watch->next);
-	watch->order.checkpoint = path;
-	watch->order.label = watch->next;
-	const int result = watch->params->publish(watch->session, &watch->order, err);
-	free(path);
-	if (result == 0) {
-		settle(watch);
-		watch->order.take_over = false; /* once */
-	}
-	return result;
+	if (watch->next == NULL || watch->session->usage)
+		return false;
+	return failure->kind == ERROR_INVALID || failure->kind == ERROR_UNSUPPORTED ||
+		failure->kind == ERROR_TOO_LARGE || !is_finished(watch, watch->next);
 }
 
-static int watch_on(struct watch *watch, struct error *err)
+/* A lower number that is finished later is still in order: this one was not published. */
+static void pass_over(struct watch *watch)
 {
-	for (bool knows = false;;) {
-		struct error failure = {0};
-		int result = knows ? 0 : ask(watch, &failure);
-		knows |= result == 0;
-		if (result == 0)
-			look(watch);
-		if (result == 0 && watch->next != NULL)
-			result = publish_next(watch, &failure);
-		else if (result == 0)
-			interrupt_sleep(watch->session->interrupt, LOOK_MS);
-		if (result != 0 && recover(watch, &failure, err) != 0)
-			return -1;
-		if (interrupt_check(watch->session->interrupt, err) != 0)
-			return -1;
-	}
+	watch->seen = memory_grow(watch->seen, watch->seen_count + 1, sizeof *watch->seen);
+	watch->seen[watch->seen_count++] = memory_copy_text(watch->next);
+	qsort(watch->seen, watch->seen_count, sizeof *watch->seen, by_name);
+	retry_reset(&watch->pause);
 }
 
-int publish_watch(
-	struct session *session, const struct publish_watch_params *params, struct error *err)
+static bool may_pass(const struct error *failure)
 {
-	struct watch watch = {.session = session, .params = params, .order = params->order};
-	if (run_name_init(&watch.run, params->run, err) != 0)
-		return -1;
-	watch.order.marker = params->marker;
-	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
-	output_note(&session->output,
-		"watching %s for sub-folders, named with a number at the end, that hold a file %s",
-		params->folder, params->marker);
-	int result = watch_on(&watch, err);
-	if (interrupt_signal(session->interrupt) == SIGTERM)
-		result = 0; /* how a watcher is meant to end */
-	free(watch.next);
-	forget_seen(&watch);
-	run_name_release(&watch.run);
-	return result;
+	const enum exit_code code = exit_code_of(failure->kind);
+	return code == EXIT_CODE_UNREACHABLE || code == EXIT_CODE_DISK_FULL ||
+		code == EXIT_CODE_BUSY;
 }

@@ -15,9 +15,205 @@ enum {
 	DELTAS_READ_MAX = 8 /* where they are read for each delta */
 };
 
-static uint64_t next_step(const struct publish_state *state)
+static int connect_publisher(struct publisher *publisher, const char *run, struct error *err);
+static int enter_publisher(struct publisher *publisher, struct error *err);
+static int open_state(struct publisher *publisher, struct error *err);
+static void close_publisher(struct publisher *publisher);
+static int check_checkpoint(
+	const struct session *session, const struct publish_order *order, struct error *err);
+static int publish_on_head(struct publisher *publisher, struct error *err);
+static int publish_once(struct publisher *publisher, struct error *err);
+static int take_source(struct publisher *publisher, struct error *err);
+static int measure(struct publisher *publisher, struct snapshot *out, struct error *err);
+static int publish_opened(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
+static bool is_repeat(const struct publisher *publisher, const struct snapshot *snapshot);
+static int finish_repeat(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
+static uint64_t next_step(const struct publish_state *state);
+static int set_pending(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
+static int publish_snapshot(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
+static int send_step(struct publisher *publisher, const struct snapshot *snapshot,
+	struct publish_forms *forms, struct error *err);
+static void fill_message(struct step_message *message, const struct publisher *publisher,
+	const struct snapshot *snapshot, const struct publish_forms *forms);
+static void fill_form(
+	struct step_message *message, const struct publish_form *form, enum step_form_kind kind);
+static bool wants_upload_again(const struct error *err);
+static int explain_refusal(
+	const struct publisher *publisher, const struct error *failure, struct error *err);
+static int leave_pending(struct publisher *publisher, const struct error *failure);
+static void keep_baseline(struct publisher *publisher);
+static bool wants_copy(const struct publisher *publisher);
+
+int publisher_check(struct session *session, const char *run, const struct publish_order *order,
+	struct error *err)
 {
-	return state->has_committed ? state->committed.step + 1 : 0;
+	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
+	int result = connect_publisher(&publisher, run, err);
+	if (result == 0)
+		result = enter_publisher(&publisher, err);
+	if (result == 0)
+		result = publish_head_settle(&publisher, err);
+	close_publisher(&publisher);
+	return result;
+}
+
+int publisher_run(struct session *session, const char *run, const struct publish_order *order,
+	struct publish_outcome *out_outcome, struct error *err)
+{
+	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
+	int result = connect_publisher(&publisher, run, err);
+	if (result == 0)
+		result = check_checkpoint(session, order, err);
+	if (result == 0)
+		result = enter_publisher(&publisher, err);
+	if (result == 0)
+		result = publish_on_head(&publisher, err);
+	if (result == 1)
+		result = publish_on_head(&publisher, err);
+	*out_outcome = publisher.outcome;
+	close_publisher(&publisher);
+	return result;
+}
+
+/* To the server, and not further than to the bucket. */
+static int connect_publisher(struct publisher *publisher, const char *run, struct error *err)
+{
+	if (run_name_init(&publisher->run, run, err) != 0)
+		return -1;
+	publisher->remote = session_connect(publisher->session, err);
+	if (publisher->remote == NULL)
+		return -1;
+	return missing_bucket_check(
+		publisher->remote, &publisher->run, publisher->order->create_bucket, err);
+}
+
+/* The state, and with it who this is to the run. */
+static int enter_publisher(struct publisher *publisher, struct error *err)
+{
+	if (open_state(publisher, err) != 0)
+		return -1;
+	publisher->enters = !publisher->state.has_epoch || publisher->order->take_over;
+	return 0;
+}
+
+static int open_state(struct publisher *publisher, struct error *err)
+{
+	const char *const endpoint = publisher->session->options->endpoint;
+	char *folder = NULL;
+	if (publisher->order->state_folder == NULL)
+		folder = publish_state_default_folder(endpoint, publisher->run.text, err);
+	if (publisher->order->state_folder == NULL && folder == NULL)
+		return -1;
+	const int result = publish_state_open(&publisher->state, publisher->session->files,
+		folder != NULL ? folder : publisher->order->state_folder, endpoint,
+		publisher->run.text, publisher->order->take_over, err);
+	free(folder);
+	return result;
+}
+
+static void close_publisher(struct publisher *publisher)
+{
+	arena_free(publisher->head_arena);
+	arena_free(publisher->arena);
+	remote_free(publisher->remote);
+	publish_source_release(&publisher->source);
+	publish_state_close(&publisher->state);
+	run_name_release(&publisher->run);
+}
+
+/* Before anything happens on the server: a mistyped path must not fence off a running trainer.
+ * Tells what will be left out. */
+static int check_checkpoint(
+	const struct session *session, const struct publish_order *order, struct error *err)
+{
+	const char *const path = order->checkpoint;
+	struct delta_summary summary;
+	struct publish_choice choice;
+	struct error ignored = {0};
+	if (delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta)
+		return error_set(err, ERROR_INVALID,
+			"%s is a delta; publish takes the whole checkpoint and makes deltas itself",
+			path);
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
+	struct checkpoint *const checkpoint = checkpoint_open_chosen(path, &choice.choice, err);
+	if (checkpoint != NULL)
+		publish_choice_say(&choice, &session->output);
+	checkpoint_close(checkpoint);
+	publish_choice_release(&choice);
+	return checkpoint == NULL ? -1 : 0;
+}
+
+/* 1: the head has moved. */
+static int publish_on_head(struct publisher *publisher, struct error *err)
+{
+	struct error failure = {0};
+	if (publish_head_settle(publisher, err) != 0)
+		return -1;
+	int result = publish_once(publisher, &failure);
+	if (result < 0 && failure.kind == ERROR_WRONG_BASE) {
+		output_note(&publisher->session->output, "%s", failure.text);
+		result = publish_head_refetch(publisher, &failure);
+		if (result == 0)
+			result = publish_once(publisher, &failure);
+	}
+	if (result < 0)
+		*err = failure;
+	return result;
+}
+
+static int publish_once(struct publisher *publisher, struct error *err)
+{
+	struct snapshot snapshot = {0};
+	publish_source_release(&publisher->source);
+	if (take_source(publisher, err) != 0 || measure(publisher, &snapshot, err) != 0)
+		return -1;
+	const int result = publish_opened(publisher, &snapshot, err);
+	snapshot_close(&snapshot);
+	return result;
+}
+
+static int take_source(struct publisher *publisher, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	struct publish_choice choice;
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
+	const int result = publish_source_take(
+		&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
+	publish_choice_release(&choice);
+	return result;
+}
+
+static int measure(struct publisher *publisher, struct snapshot *out, struct error *err)
+{
+	struct session *const session = publisher->session;
+	const struct checkpoint_choice taken = publish_source_choice(&publisher->source);
+	struct progress *const progress = progress_new(
+		"hashing", 2 * publish_source_bytes(&publisher->source), !session->output.quiet);
+	const int result = snapshot_open(out, publisher->source.path, &taken,
+		publisher->order->threads, progress_watch(progress, session->interrupt), err);
+	progress_free(progress);
+	return result;
+}
+
+static int publish_opened(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	if (is_repeat(publisher, snapshot)) {
+		const int opened = publish_head_open(publisher, err);
+		return opened != 0 ? opened : finish_repeat(publisher, snapshot, err);
+	}
+	if (order->has_step && order->step != next_step(&publisher->state))
+		return error_set(err, ERROR_STEP_DIFFERS,
+			"step %" PRIu64 " of run %s is published with other content", order->step,
+			publisher->run.text);
+	return set_pending(publisher, snapshot, err) != 0
+		? -1
+		: publish_snapshot(publisher, snapshot, err);
 }
 
 /* True when this very checkpoint is the committed step already, and the caller means that step. */
@@ -46,6 +242,11 @@ static int finish_repeat(
 	return result;
 }
 
+static uint64_t next_step(const struct publish_state *state)
+{
+	return state->has_committed ? state->committed.step + 1 : 0;
+}
+
 static int set_pending(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
@@ -60,62 +261,32 @@ static int set_pending(
 	return 0;
 }
 
-static void fill_form(
-	struct step_message *message, const struct publish_form *form, enum step_form_kind kind)
+/* 1: the head has moved, see publish_head_open. */
+static int publish_snapshot(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
-	if (!form->wanted)
-		return;
-	message->forms[message->form_count++] = (struct step_form){
-		.kind = kind,
-		.format = span_text(form->format),
-		.objects = form->objects,
-		.object_count = form->files.count,
-	};
-}
-
-static void fill_message(struct step_message *message, const struct publisher *publisher,
-	const struct snapshot *snapshot, const struct publish_forms *forms)
-{
-	const struct publish_state *const state = &publisher->state;
-	*message = (struct step_message){
-		.step = state->pending.step,
-		.epoch = state->epoch,
-		.has_base = state->has_committed,
-		.digest = snapshot->digest,
-		.schema_digest = snapshot->schema_digest,
-		.label = span_text(publisher->order->label),
-		.metadata = publisher->order->metadata,
-		.tensor_digests = span_of(snapshot->tensor_digests,
-			snapshot->tensor_count * sizeof *snapshot->tensor_digests),
-		.files = snapshot->files,
-		.file_count = snapshot->file_count,
-	};
-	if (state->has_committed) {
-		message->base_step = state->committed.step;
-		message->base_digest = state->committed.digest;
-	}
-	fill_form(message, &forms->form[STEP_ANCHOR], STEP_ANCHOR);
-	fill_form(message, &forms->form[STEP_DELTA], STEP_DELTA);
-}
-
-/* What was uploaded by an earlier call may have been removed or overwritten since. */
-static bool wants_upload_again(const struct error *err)
-{
-	return err->kind == ERROR_NO_KEY || err->kind == ERROR_DIGEST_MISMATCH ||
-		err->kind == ERROR_NOT_FOUND;
-}
-
-static int explain_refusal(
-	const struct publisher *publisher, const struct error *failure, struct error *err)
-{
-	*err = *failure;
-	if (failure->kind == ERROR_STALE_EPOCH)
-		return error_set(err, ERROR_STALE_EPOCH,
-			"another publisher has taken run %s over, nothing was published; if this one shall go on instead, run"
-			" it once with --take-over",
-			publisher->run.text);
-	return error_wrap(err, "publishing step %" PRIu64 " of run %s",
-		publisher->state.pending.step, publisher->run.text);
+	struct publish_forms forms = {0};
+	int result = publish_forms_make(&forms, publisher, snapshot, err);
+	if (result == 0)
+		result = interrupt_check(publisher->session->interrupt, err);
+	if (result == 0)
+		result = publish_head_open(publisher, err);
+	if (result == 0)
+		result = send_step(publisher, snapshot, &forms, err);
+	publish_forms_release(&forms);
+	if (result != 0)
+		return result > 0 ? result : leave_pending(publisher, err);
+	struct publish_outcome *const outcome = &publisher->outcome;
+	outcome->step = publisher->state.pending.step;
+	outcome->digest = snapshot->digest;
+	outcome->checkpoint_bytes = snapshot->bytes;
+	if (publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err) != 0)
+		return -1;
+	if (publisher->has_head)
+		publish_choice_say_lost(&publisher->head, snapshot->files, snapshot->file_count,
+			&publisher->session->output);
+	keep_baseline(publisher);
+	return 0;
 }
 
 static int send_step(struct publisher *publisher, const struct snapshot *snapshot,
@@ -145,17 +316,72 @@ static int send_step(struct publisher *publisher, const struct snapshot *snapsho
 	return explain_refusal(publisher, &failure, err);
 }
 
-/* Each delta between the copy and the committed step costs time when the next delta is made, unless
- * the trainer's own checkpoint is still there; a copy costs time now. */
-static bool wants_copy(const struct publisher *publisher)
+static void fill_message(struct step_message *message, const struct publisher *publisher,
+	const struct snapshot *snapshot, const struct publish_forms *forms)
 {
 	const struct publish_state *const state = &publisher->state;
-	if (publisher->source.is_copy)
-		return false;
-	const uint64_t deltas = state->committed.step - state->base.step;
-	return !state->has_base || deltas >= DELTAS_MAX ||
-		(publisher->used_copy && deltas >= DELTAS_READ_MAX) ||
-		publisher->outcome.delta_bytes * deltas > publisher->outcome.checkpoint_bytes;
+	*message = (struct step_message){
+		.step = state->pending.step,
+		.epoch = state->epoch,
+		.has_base = state->has_committed,
+		.digest = snapshot->digest,
+		.schema_digest = snapshot->schema_digest,
+		.label = span_text(publisher->order->label),
+		.metadata = publisher->order->metadata,
+		.tensor_digests = span_of(snapshot->tensor_digests,
+			snapshot->tensor_count * sizeof *snapshot->tensor_digests),
+		.files = snapshot->files,
+		.file_count = snapshot->file_count,
+	};
+	if (state->has_committed) {
+		message->base_step = state->committed.step;
+		message->base_digest = state->committed.digest;
+	}
+	fill_form(message, &forms->form[STEP_ANCHOR], STEP_ANCHOR);
+	fill_form(message, &forms->form[STEP_DELTA], STEP_DELTA);
+}
+
+static void fill_form(
+	struct step_message *message, const struct publish_form *form, enum step_form_kind kind)
+{
+	if (!form->wanted)
+		return;
+	message->forms[message->form_count++] = (struct step_form){
+		.kind = kind,
+		.format = span_text(form->format),
+		.objects = form->objects,
+		.object_count = form->files.count,
+	};
+}
+
+/* What was uploaded by an earlier call may have been removed or overwritten since. */
+static bool wants_upload_again(const struct error *err)
+{
+	return err->kind == ERROR_NO_KEY || err->kind == ERROR_DIGEST_MISMATCH ||
+		err->kind == ERROR_NOT_FOUND;
+}
+
+static int explain_refusal(
+	const struct publisher *publisher, const struct error *failure, struct error *err)
+{
+	*err = *failure;
+	if (failure->kind == ERROR_STALE_EPOCH)
+		return error_set(err, ERROR_STALE_EPOCH,
+			"another publisher has taken run %s over, nothing was published; if this one shall go on instead, run"
+			" it once with --take-over",
+			publisher->run.text);
+	return error_wrap(err, "publishing step %" PRIu64 " of run %s",
+		publisher->state.pending.step, publisher->run.text);
+}
+
+/* After a failure: what was made of a checkpoint that changed meanwhile is of no use to the next
+ * call. */
+static int leave_pending(struct publisher *publisher, const struct error *failure)
+{
+	struct error ignored = {0};
+	if (failure->kind == ERROR_INVALID)
+		publish_state_drop_pending(&publisher->state, &ignored);
+	return -1;
 }
 
 /* The step is published, whatever happens here: without a copy the next call fetches the step, or
@@ -188,208 +414,15 @@ static void keep_baseline(struct publisher *publisher)
 	free(folder);
 }
 
-/* After a failure: what was made of a checkpoint that changed meanwhile is of no use to the next
- * call. */
-static int leave_pending(struct publisher *publisher, const struct error *failure)
+/* Each delta between the copy and the committed step costs time when the next delta is made, unless
+ * the trainer's own checkpoint is still there; a copy costs time now. */
+static bool wants_copy(const struct publisher *publisher)
 {
-	struct error ignored = {0};
-	if (failure->kind == ERROR_INVALID)
-		publish_state_drop_pending(&publisher->state, &ignored);
-	return -1;
-}
-
-/* 1: the head has moved, see publish_head_open. */
-static int publish_snapshot(
-	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
-{
-	struct publish_forms forms = {0};
-	int result = publish_forms_make(&forms, publisher, snapshot, err);
-	if (result == 0)
-		result = interrupt_check(publisher->session->interrupt, err);
-	if (result == 0)
-		result = publish_head_open(publisher, err);
-	if (result == 0)
-		result = send_step(publisher, snapshot, &forms, err);
-	publish_forms_release(&forms);
-	if (result != 0)
-		return result > 0 ? result : leave_pending(publisher, err);
-	struct publish_outcome *const outcome = &publisher->outcome;
-	outcome->step = publisher->state.pending.step;
-	outcome->digest = snapshot->digest;
-	outcome->checkpoint_bytes = snapshot->bytes;
-	if (publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err) != 0)
-		return -1;
-	if (publisher->has_head)
-		publish_choice_say_lost(&publisher->head, snapshot->files, snapshot->file_count,
-			&publisher->session->output);
-	keep_baseline(publisher);
-	return 0;
-}
-
-static int publish_opened(
-	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
-{
-	const struct publish_order *const order = publisher->order;
-	if (is_repeat(publisher, snapshot)) {
-		const int opened = publish_head_open(publisher, err);
-		return opened != 0 ? opened : finish_repeat(publisher, snapshot, err);
-	}
-	if (order->has_step && order->step != next_step(&publisher->state))
-		return error_set(err, ERROR_STEP_DIFFERS,
-			"step %" PRIu64 " of run %s is published with other content", order->step,
-			publisher->run.text);
-	return set_pending(publisher, snapshot, err) != 0
-		? -1
-		: publish_snapshot(publisher, snapshot, err);
-}
-
-static int measure(struct publisher *publisher, struct snapshot *out, struct error *err)
-{
-	struct session *const session = publisher->session;
-	const struct checkpoint_choice taken = publish_source_choice(&publisher->source);
-	struct progress *const progress = progress_new(
-		"hashing", 2 * publish_source_bytes(&publisher->source), !session->output.quiet);
-	const int result = snapshot_open(out, publisher->source.path, &taken,
-		publisher->order->threads, progress_watch(progress, session->interrupt), err);
-	progress_free(progress);
-	return result;
-}
-
-static int take_source(struct publisher *publisher, struct error *err)
-{
-	const struct publish_order *const order = publisher->order;
-	struct publish_choice choice;
-	publish_choice_init(&choice, order->include, order->include_count, order->marker);
-	const int result = publish_source_take(
-		&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
-	publish_choice_release(&choice);
-	return result;
-}
-
-static int publish_once(struct publisher *publisher, struct error *err)
-{
-	struct snapshot snapshot = {0};
-	publish_source_release(&publisher->source);
-	if (take_source(publisher, err) != 0 || measure(publisher, &snapshot, err) != 0)
-		return -1;
-	const int result = publish_opened(publisher, &snapshot, err);
-	snapshot_close(&snapshot);
-	return result;
-}
-
-static int open_state(struct publisher *publisher, struct error *err)
-{
-	const char *const endpoint = publisher->session->options->endpoint;
-	char *folder = NULL;
-	if (publisher->order->state_folder == NULL)
-		folder = publish_state_default_folder(endpoint, publisher->run.text, err);
-	if (publisher->order->state_folder == NULL && folder == NULL)
-		return -1;
-	const int result = publish_state_open(&publisher->state, publisher->session->files,
-		folder != NULL ? folder : publisher->order->state_folder, endpoint,
-		publisher->run.text, publisher->order->take_over, err);
-	free(folder);
-	return result;
-}
-
-/* Before anything happens on the server: a mistyped path must not fence off a running trainer.
- * Tells what will be left out. */
-static int check_checkpoint(
-	const struct session *session, const struct publish_order *order, struct error *err)
-{
-	const char *const path = order->checkpoint;
-	struct delta_summary summary;
-	struct publish_choice choice;
-	struct error ignored = {0};
-	if (delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta)
-		return error_set(err, ERROR_INVALID,
-			"%s is a delta; publish takes the whole checkpoint and makes deltas itself",
-			path);
-	publish_choice_init(&choice, order->include, order->include_count, order->marker);
-	struct checkpoint *const checkpoint = checkpoint_open_chosen(path, &choice.choice, err);
-	if (checkpoint != NULL)
-		publish_choice_say(&choice, &session->output);
-	checkpoint_close(checkpoint);
-	publish_choice_release(&choice);
-	return checkpoint == NULL ? -1 : 0;
-}
-
-/* To the server, and not further than to the bucket. */
-static int connect_publisher(struct publisher *publisher, const char *run, struct error *err)
-{
-	if (run_name_init(&publisher->run, run, err) != 0)
-		return -1;
-	publisher->remote = session_connect(publisher->session, err);
-	if (publisher->remote == NULL)
-		return -1;
-	return missing_bucket_check(
-		publisher->remote, &publisher->run, publisher->order->create_bucket, err);
-}
-
-/* The state, and with it who this is to the run. */
-static int enter_publisher(struct publisher *publisher, struct error *err)
-{
-	if (open_state(publisher, err) != 0)
-		return -1;
-	publisher->enters = !publisher->state.has_epoch || publisher->order->take_over;
-	return 0;
-}
-
-static void close_publisher(struct publisher *publisher)
-{
-	arena_free(publisher->head_arena);
-	arena_free(publisher->arena);
-	remote_free(publisher->remote);
-	publish_source_release(&publisher->source);
-	publish_state_close(&publisher->state);
-	run_name_release(&publisher->run);
-}
-
-/* 1: the head has moved. */
-static int publish_on_head(struct publisher *publisher, struct error *err)
-{
-	struct error failure = {0};
-	if (publish_head_settle(publisher, err) != 0)
-		return -1;
-	int result = publish_once(publisher, &failure);
-	if (result < 0 && failure.kind == ERROR_WRONG_BASE) {
-		output_note(&publisher->session->output, "%s", failure.text);
-		result = publish_head_refetch(publisher, &failure);
-		if (result == 0)
-			result = publish_once(publisher, &failure);
-	}
-	if (result < 0)
-		*err = failure;
-	return result;
-}
-
-int publisher_check(struct session *session, const char *run, const struct publish_order *order,
-	struct error *err)
-{
-	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
-	int result = connect_publisher(&publisher, run, err);
-	if (result == 0)
-		result = enter_publisher(&publisher, err);
-	if (result == 0)
-		result = publish_head_settle(&publisher, err);
-	close_publisher(&publisher);
-	return result;
-}
-
-int publisher_run(struct session *session, const char *run, const struct publish_order *order,
-	struct publish_outcome *out_outcome, struct error *err)
-{
-	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
-	int result = connect_publisher(&publisher, run, err);
-	if (result == 0)
-		result = check_checkpoint(session, order, err);
-	if (result == 0)
-		result = enter_publisher(&publisher, err);
-	if (result == 0)
-		result = publish_on_head(&publisher, err);
-	if (result == 1)
-		result = publish_on_head(&publisher, err);
-	*out_outcome = publisher.outcome;
-	close_publisher(&publisher);
-	return result;
+	const struct publish_state *const state = &publisher->state;
+	if (publisher->source.is_copy)
+		return false;
+	const uint64_t deltas = state->committed.step - state->base.step;
+	return !state->has_base || deltas >= DELTAS_MAX ||
+		(publisher->used_copy && deltas >= DELTAS_READ_MAX) ||
+		publisher->outcome.delta_bytes * deltas > publisher->outcome.checkpoint_bytes;
 }

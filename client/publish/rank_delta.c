@@ -15,26 +15,63 @@
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
 static const char DELTA_FILE[] = "delta.safetensors";
 
-static int refuse(const char *name, struct error *err)
-{
-	return error_set(err, ERROR_UNSUPPORTED,
-		"%s is not as in the step before: many ranks publish that as an anchor (--anchor always, on every rank)",
-		name);
-}
+/* What is made on the way. */
+struct making {
+	const struct rank_delta_params *params;
+	struct digest128 *base_digests; /* of all tensors, in the schema's order */
+	struct delta_stats *sum;
+};
 
-static bool is_shard(const char *name)
-{
-	return span_ends_text(span_text(name), ".safetensors") && strchr(name, '/') == NULL;
-}
+static int check_files(
+	const struct folder_files *base, const struct folder_files *next, struct error *err);
+static int refuse(const char *name, struct error *err);
+static bool is_shard(const char *name);
+static int same_file(const char *left, const char *right, bool *out_same, struct error *err);
+static int make_shard(const struct making *making, const struct folder_file *base,
+	const struct folder_file *next, struct error *err);
+static bool same_header(const struct checkpoint *base, const struct checkpoint *next);
+static int encode(const struct rank_delta_params *params, const struct checkpoint *base,
+	const struct checkpoint *next, const char *out, struct digest128 *base_digests,
+	struct delta_stats *stats, struct error *err);
+static void add_stats(struct delta_stats *sum, const struct delta_stats *one);
+static void take_digests(
+	const struct making *making, const struct schema *shard, const struct digest128 *digests);
+static int check_base(const struct making *making, struct error *err);
+static int make_index(const struct rank_delta_params *params, struct error *err);
+static void print_index(const struct shard_index *index, struct buffer *out);
 
-static int same_file(const char *left, const char *right, bool *out_same, struct error *err)
+int rank_delta_make(
+	const struct rank_delta_params *params, struct delta_stats *out_stats, struct error *err)
 {
-	struct digest128 a;
-	struct digest128 b;
-	if (transfer_file_digest(left, &a, err) != 0 || transfer_file_digest(right, &b, err) != 0)
-		return -1;
-	*out_same = digest128_equal(&a, &b);
-	return 0;
+	struct folder_files base = {0};
+	struct folder_files next = {0};
+	const size_t tensors = schema_count(params->schema);
+	struct making making = {.params = params,
+		.base_digests = memory_new_array(tensors + 1, sizeof *making.base_digests),
+		.sum = out_stats};
+	/* Files other than the shards are the same on both sides, and so are their tensors. */
+	memcpy(making.base_digests, params->next_digests, tensors * sizeof *making.base_digests);
+	*out_stats = (struct delta_stats){0};
+	int result = file_remove_tree(params->files, params->out, err);
+	if (result == 0)
+		result = file_make_folder(params->files, params->out, 0700, err);
+	if (result == 0)
+		result = folder_files_read(params->base, &base, err);
+	if (result == 0)
+		result = folder_files_read(params->next, &next, err);
+	if (result == 0)
+		result = check_files(&base, &next, err);
+	for (size_t i = 0; i < next.count && result == 0; i++)
+		if (is_shard(next.files[i].name))
+			result = make_shard(&making, &base.files[i], &next.files[i], err);
+	if (result == 0)
+		result = check_base(&making, err);
+	if (result == 0)
+		result = make_index(params, err);
+	free(making.base_digests);
+	folder_files_release(&next);
+	folder_files_release(&base);
+	return result;
 }
 
 /* The same files, and those without tensors unchanged. */
@@ -56,70 +93,26 @@ static int check_files(
 	return 0;
 }
 
-static bool same_header(const struct checkpoint *base, const struct checkpoint *next)
+static int refuse(const char *name, struct error *err)
 {
-	return span_equal(checkpoint_file(base, 0)->header, checkpoint_file(next, 0)->header);
+	return error_set(err, ERROR_UNSUPPORTED,
+		"%s is not as in the step before: many ranks publish that as an anchor (--anchor always, on every rank)",
+		name);
 }
 
-static void add_stats(struct delta_stats *sum, const struct delta_stats *one)
+static bool is_shard(const char *name)
 {
-	sum->elements += one->elements;
-	sum->changed_elements += one->changed_elements;
-	sum->tensors += one->tensors;
-	sum->changed_tensors += one->changed_tensors;
-	sum->delta_bytes += one->delta_bytes;
-	sum->full_bytes += one->full_bytes;
+	return span_ends_text(span_text(name), ".safetensors") && strchr(name, '/') == NULL;
 }
 
-static int encode(const struct rank_delta_params *params, const struct checkpoint *base,
-	const struct checkpoint *next, const char *out, struct digest128 *base_digests,
-	struct delta_stats *stats, struct error *err)
+static int same_file(const char *left, const char *right, bool *out_same, struct error *err)
 {
-	struct model_files base_files = {0};
-	struct model_files next_files = {0};
-	struct tensor_source *const base_source = checkpoint_source_new(base);
-	struct tensor_source *const next_source = checkpoint_source_new(next);
-	int result = model_files_of(&base_files, base, err);
-	if (result == 0)
-		result = model_files_of(&next_files, next, err);
-	const struct delta_encode_params encode = {
-		.base = base_source,
-		.next = next_source,
-		.base_files = &base_files,
-		.next_files = &next_files,
-		.out_base_digests = base_digests,
-		.format = DELTA_ULP_CLASS,
-		.model_version = params->step,
-		.is_part = true,
-		.threads = params->threads,
-		.out = out,
-		.files = params->files,
-	};
-	if (result == 0)
-		result = delta_encode(&encode, stats, err);
-	model_files_release(&base_files);
-	model_files_release(&next_files);
-	tensor_source_free(base_source);
-	tensor_source_free(next_source);
-	return result;
-}
-
-/* What is made on the way. */
-struct making {
-	const struct rank_delta_params *params;
-	struct digest128 *base_digests; /* of all tensors, in the schema's order */
-	struct delta_stats *sum;
-};
-
-static void take_digests(
-	const struct making *making, const struct schema *shard, const struct digest128 *digests)
-{
-	for (size_t i = 0; i < schema_count(shard); i++) {
-		const ptrdiff_t index =
-			schema_find(making->params->schema, schema_tensor(shard, i)->name);
-		ASSERT(index >= 0);
-		making->base_digests[index] = digests[i];
-	}
+	struct digest128 a;
+	struct digest128 b;
+	if (transfer_file_digest(left, &a, err) != 0 || transfer_file_digest(right, &b, err) != 0)
+		return -1;
+	*out_same = digest128_equal(&a, &b);
+	return 0;
 }
 
 /* One shard's delta, moved to the shard's name. */
@@ -157,25 +150,75 @@ static int make_shard(const struct making *making, const struct folder_file *bas
 	return result;
 }
 
-static void print_index(const struct shard_index *index, struct buffer *out)
+static bool same_header(const struct checkpoint *base, const struct checkpoint *next)
 {
-	struct json_writer writer;
-	json_writer_init(&writer, out);
-	json_writer_object(&writer, NULL);
-	json_writer_object(&writer, "metadata");
-	json_writer_text(&writer, "delta_encoding", span_text("ulp-class"));
-	json_writer_text(&writer, "compression_format", span_text("none"));
-	json_writer_end(&writer, '}');
-	json_writer_object(&writer, "weight_map");
-	for (size_t i = 0; i < shard_index_count(index); i++) {
-		const struct json_scan_pair *const pair = shard_index_pair(index, i);
-		char *const name = memory_new(pair->key.len + 1);
-		memcpy(name, pair->key.data, pair->key.len);
-		json_writer_text(&writer, name, pair->value);
-		free(name);
+	return span_equal(checkpoint_file(base, 0)->header, checkpoint_file(next, 0)->header);
+}
+
+static int encode(const struct rank_delta_params *params, const struct checkpoint *base,
+	const struct checkpoint *next, const char *out, struct digest128 *base_digests,
+	struct delta_stats *stats, struct error *err)
+{
+	struct model_files base_files = {0};
+	struct model_files next_files = {0};
+	struct tensor_source *const base_source = checkpoint_source_new(base);
+	struct tensor_source *const next_source = checkpoint_source_new(next);
+	int result = model_files_of(&base_files, base, err);
+	if (result == 0)
+		result = model_files_of(&next_files, next, err);
+	const struct delta_encode_params encode = {
+		.base = base_source,
+		.next = next_source,
+		.base_files = &base_files,
+		.next_files = &next_files,
+		.out_base_digests = base_digests,
+		.format = DELTA_ULP_CLASS,
+		.model_version = params->step,
+		.is_part = true,
+		.threads = params->threads,
+		.out = out,
+		.files = params->files,
+	};
+	if (result == 0)
+		result = delta_encode(&encode, stats, err);
+	model_files_release(&base_files);
+	model_files_release(&next_files);
+	tensor_source_free(base_source);
+	tensor_source_free(next_source);
+	return result;
+}
+
+static void add_stats(struct delta_stats *sum, const struct delta_stats *one)
+{
+	sum->elements += one->elements;
+	sum->changed_elements += one->changed_elements;
+	sum->tensors += one->tensors;
+	sum->changed_tensors += one->changed_tensors;
+	sum->delta_bytes += one->delta_bytes;
+	sum->full_bytes += one->full_bytes;
+}
+
+static void take_digests(
+	const struct making *making, const struct schema *shard, const struct digest128 *digests)
+{
+	for (size_t i = 0; i < schema_count(shard); i++) {
+		const ptrdiff_t index =
+			schema_find(making->params->schema, schema_tensor(shard, i)->name);
+		ASSERT(index >= 0);
+		making->base_digests[index] = digests[i];
 	}
-	json_writer_end(&writer, '}');
-	json_writer_end(&writer, '}');
+}
+
+static int check_base(const struct making *making, struct error *err)
+{
+	const struct rank_delta_params *const params = making->params;
+	const struct digest128 found =
+		schema_checkpoint_digest(params->schema, making->base_digests);
+	if (params->base_digest == NULL || digest128_equal(&found, params->base_digest))
+		return 0;
+	return error_set(err, ERROR_WRONG_BASE,
+		"the baseline in %s is damaged: its digest is not that of the committed step",
+		params->base);
 }
 
 static int make_index(const struct rank_delta_params *params, struct error *err)
@@ -207,48 +250,23 @@ static int make_index(const struct rank_delta_params *params, struct error *err)
 	return result;
 }
 
-static int check_base(const struct making *making, struct error *err)
+static void print_index(const struct shard_index *index, struct buffer *out)
 {
-	const struct rank_delta_params *const params = making->params;
-	const struct digest128 found =
-		schema_checkpoint_digest(params->schema, making->base_digests);
-	if (params->base_digest == NULL || digest128_equal(&found, params->base_digest))
-		return 0;
-	return error_set(err, ERROR_WRONG_BASE,
-		"the baseline in %s is damaged: its digest is not that of the committed step",
-		params->base);
-}
-
-int rank_delta_make(
-	const struct rank_delta_params *params, struct delta_stats *out_stats, struct error *err)
-{
-	struct folder_files base = {0};
-	struct folder_files next = {0};
-	const size_t tensors = schema_count(params->schema);
-	struct making making = {.params = params,
-		.base_digests = memory_new_array(tensors + 1, sizeof *making.base_digests),
-		.sum = out_stats};
-	/* Files other than the shards are the same on both sides, and so are their tensors. */
-	memcpy(making.base_digests, params->next_digests, tensors * sizeof *making.base_digests);
-	*out_stats = (struct delta_stats){0};
-	int result = file_remove_tree(params->files, params->out, err);
-	if (result == 0)
-		result = file_make_folder(params->files, params->out, 0700, err);
-	if (result == 0)
-		result = folder_files_read(params->base, &base, err);
-	if (result == 0)
-		result = folder_files_read(params->next, &next, err);
-	if (result == 0)
-		result = check_files(&base, &next, err);
-	for (size_t i = 0; i < next.count && result == 0; i++)
-		if (is_shard(next.files[i].name))
-			result = make_shard(&making, &base.files[i], &next.files[i], err);
-	if (result == 0)
-		result = check_base(&making, err);
-	if (result == 0)
-		result = make_index(params, err);
-	free(making.base_digests);
-	folder_files_release(&next);
-	folder_files_release(&base);
-	return result;
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	json_writer_object(&writer, "metadata");
+	json_writer_text(&writer, "delta_encoding", span_text("ulp-class"));
+	json_writer_text(&writer, "compression_format", span_text("none"));
+	json_writer_end(&writer, '}');
+	json_writer_object(&writer, "weight_map");
+	for (size_t i = 0; i < shard_index_count(index); i++) {
+		const struct json_scan_pair *const pair = shard_index_pair(index, i);
+		char *const name = memory_new(pair->key.len + 1);
+		memcpy(name, pair->key.data, pair->key.len);
+		json_writer_text(&writer, name, pair->value);
+		free(name);
+	}
+	json_writer_end(&writer, '}');
+	json_writer_end(&writer, '}');
 }

@@ -13,37 +13,16 @@
 
 enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
 
-static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, struct error *err)
-{
-	char text[EPOCH_MAX_BYTES];
-	char *const path = folder_files_join(params->shared, "epoch");
-	snprintf(text, sizeof text, "%" PRIu64 "\n", epoch);
-	const int result = file_publish(params->session->files, path, span_text(text), 0600, err);
-	free(path);
-	return result;
-}
-
-static bool read_epoch(const struct rank_epoch_params *params, uint64_t *out)
-{
-	struct buffer text;
-	struct error ignored = {0};
-	char *const path = folder_files_join(params->shared, "epoch");
-	buffer_init(&text, EPOCH_MAX_BYTES);
-	struct span line = {0};
-	struct span rest;
-	const bool read = file_exists(path) && file_read_all(path, &text, &ignored) == 0;
-	rest = buffer_span(&text);
-	const bool parsed = read && span_split(&rest, '\n', &line) && span_parse_u64(line, out);
-	buffer_release(&text);
-	free(path);
-	return parsed;
-}
-
 static int tell(
-	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
-{
-	return write_epoch(params, state->epoch, err) != 0 ? -1 : publish_state_save(state, err);
-}
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
+static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, struct error *err);
+static int lead(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
+static bool read_epoch(const struct rank_epoch_params *params, uint64_t *out);
+static int check_claim(
+	const struct rank_epoch_params *params, const uint64_t *known, struct error *err);
+static int follow_leader(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
 
 int rank_epoch_open(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
@@ -66,55 +45,6 @@ int rank_epoch_open(
 	}
 	arena_free(arena);
 	return result;
-}
-
-/* As run_claim_check. */
-static int check_claim(
-	const struct rank_epoch_params *params, const uint64_t *known, struct error *err)
-{
-	const struct run_claim claim = {.state_folder = params->shared,
-		.own_epoch = known,
-		.take_over = params->order->take_over};
-	struct run_message run;
-	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	const int found = run_claim_check(params->remote, params->run, &claim, arena, &run, err);
-	arena_free(arena);
-	return found;
-}
-
-/* Rank 0 becomes the writer unless it is; what it learns is for all. */
-static int lead(
-	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
-{
-	uint64_t known;
-	const bool has_known = read_epoch(params, &known);
-	if (has_known && state->has_epoch && known != state->epoch)
-		state->has_epoch =
-			false; /* the same ranks have published since, numbered otherwise */
-	if (state->has_epoch && !params->order->take_over)
-		return tell(params, state, err);
-	const int found = check_claim(params, has_known ? &known : NULL, err);
-	if (found < 0)
-		return -1;
-	return found == 1 && params->order->take_over ? 1 : rank_epoch_open(params, state, err);
-}
-
-static int follow_leader(
-	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
-{
-	const int64_t deadline = clock_monotonic_ms() + (int64_t)params->rank->wait_s * 1000;
-	uint64_t epoch;
-	while (!read_epoch(params, &epoch)) {
-		if (clock_monotonic_ms() >= deadline)
-			return error_set(err, ERROR_NOT_READY,
-				"rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
-				params->run->text);
-		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
-			return interrupt_check(params->session->interrupt, err);
-	}
-	state->has_epoch = true;
-	state->epoch = epoch;
-	return publish_state_save(state, err);
 }
 
 int rank_epoch_settle(
@@ -144,4 +74,85 @@ int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s,
 	}
 	state->epoch = epoch;
 	return publish_state_save(state, err) == 0 ? 1 : -1;
+}
+
+static int tell(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
+{
+	return write_epoch(params, state->epoch, err) != 0 ? -1 : publish_state_save(state, err);
+}
+
+static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, struct error *err)
+{
+	char text[EPOCH_MAX_BYTES];
+	char *const path = folder_files_join(params->shared, "epoch");
+	snprintf(text, sizeof text, "%" PRIu64 "\n", epoch);
+	const int result = file_publish(params->session->files, path, span_text(text), 0600, err);
+	free(path);
+	return result;
+}
+
+/* Rank 0 becomes the writer unless it is; what it learns is for all. */
+static int lead(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
+{
+	uint64_t known;
+	const bool has_known = read_epoch(params, &known);
+	if (has_known && state->has_epoch && known != state->epoch)
+		state->has_epoch =
+			false; /* the same ranks have published since, numbered otherwise */
+	if (state->has_epoch && !params->order->take_over)
+		return tell(params, state, err);
+	const int found = check_claim(params, has_known ? &known : NULL, err);
+	if (found < 0)
+		return -1;
+	return found == 1 && params->order->take_over ? 1 : rank_epoch_open(params, state, err);
+}
+
+static bool read_epoch(const struct rank_epoch_params *params, uint64_t *out)
+{
+	struct buffer text;
+	struct error ignored = {0};
+	char *const path = folder_files_join(params->shared, "epoch");
+	buffer_init(&text, EPOCH_MAX_BYTES);
+	struct span line = {0};
+	struct span rest;
+	const bool read = file_exists(path) && file_read_all(path, &text, &ignored) == 0;
+	rest = buffer_span(&text);
+	const bool parsed = read && span_split(&rest, '\n', &line) && span_parse_u64(line, out);
+	buffer_release(&text);
+	free(path);
+	return parsed;
+}
+
+/* As run_claim_check. */
+static int check_claim(
+	const struct rank_epoch_params *params, const uint64_t *known, struct error *err)
+{
+	const struct run_claim claim = {.state_folder = params->shared,
+		.own_epoch = known,
+		.take_over = params->order->take_over};
+	struct run_message run;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	const int found = run_claim_check(params->remote, params->run, &claim, arena, &run, err);
+	arena_free(arena);
+	return found;
+}
+
+static int follow_leader(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
+{
+	const int64_t deadline = clock_monotonic_ms() + (int64_t)params->rank->wait_s * 1000;
+	uint64_t epoch;
+	while (!read_epoch(params, &epoch)) {
+		if (clock_monotonic_ms() >= deadline)
+			return error_set(err, ERROR_NOT_READY,
+				"rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
+				params->run->text);
+		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
+			return interrupt_check(params->session->interrupt, err);
+	}
+	state->has_epoch = true;
+	state->epoch = epoch;
+	return publish_state_save(state, err);
 }

@@ -17,6 +17,9 @@
 
 enum { POLL_S = 4 }; /* a rank whose part was dropped finds out after it */
 
+static void fill_part(
+	const struct rank_publisher *self, struct part_tensor *tensors, struct part_message *out);
+
 int rank_part_describe(struct rank_publisher *self, struct error *err)
 {
 	self->objects = memory_new_array(self->sending.count + 1, sizeof *self->objects);
@@ -67,37 +70,6 @@ int rank_part_upload(struct rank_publisher *self, struct error *err)
 	free(files);
 	self->outcome.upload_ms = clock_monotonic_ms() - started;
 	return result;
-}
-
-static void fill_part(
-	const struct rank_publisher *self, struct part_tensor *tensors, struct part_message *out)
-{
-	const struct schema *const schema = checkpoint_schema(self->share.snapshot.checkpoint);
-	*out = (struct part_message){
-		.tensors = tensors, .tensor_count = self->share.snapshot.tensor_count};
-	for (size_t i = 0; i < out->tensor_count; i++)
-		tensors[i] = (struct part_tensor){.name = schema_tensor(schema, i)->name,
-			.digest = self->share.snapshot.tensor_digests[i]};
-	out->step = (struct step_message){
-		.step = self->state.pending.step,
-		.epoch = self->state.epoch,
-		.has_base = self->has_head,
-		.label = span_text(self->order->label),
-		.metadata = self->order->metadata,
-		.files = self->share.files,
-		.file_count = self->share.file_count,
-		.form_count = 1,
-	};
-	if (self->has_head) {
-		out->step.base_step = self->head.step;
-		out->step.base_digest = self->head.digest;
-	}
-	out->step.forms[0] = (struct step_form){
-		.kind = self->kind,
-		.format = span_text(self->kind == STEP_ANCHOR ? "full" : "ulp-class"),
-		.objects = self->objects,
-		.object_count = self->sending.count,
-	};
 }
 
 int rank_part_put(struct rank_publisher *self, bool *out_published, struct error *err)
@@ -176,4 +148,35 @@ int rank_part_check(struct rank_publisher *self, struct error *err)
 		self->outcome.digest = found.digest;
 	arena_free(arena);
 	return result;
+}
+
+static void fill_part(
+	const struct rank_publisher *self, struct part_tensor *tensors, struct part_message *out)
+{
+	const struct schema *const schema = checkpoint_schema(self->share.snapshot.checkpoint);
+	*out = (struct part_message){
+		.tensors = tensors, .tensor_count = self->share.snapshot.tensor_count};
+	for (size_t i = 0; i < out->tensor_count; i++)
+		tensors[i] = (struct part_tensor){.name = schema_tensor(schema, i)->name,
+			.digest = self->share.snapshot.tensor_digests[i]};
+	out->step = (struct step_message){
+		.step = self->state.pending.step,
+		.epoch = self->state.epoch,
+		.has_base = self->has_head,
+		.label = span_text(self->order->label),
+		.metadata = self->order->metadata,
+		.files = self->share.files,
+		.file_count = self->share.file_count,
+		.form_count = 1,
+	};
+	if (self->has_head) {
+		out->step.base_step = self->head.step;
+		out->step.base_digest = self->head.digest;
+	}
+	out->step.forms[0] = (struct step_form){
+		.kind = self->kind,
+		.format = span_text(self->kind == STEP_ANCHOR ? "full" : "ulp-class"),
+		.objects = self->objects,
+		.object_count = self->sending.count,
+	};
 }

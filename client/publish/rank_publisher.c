@@ -22,6 +22,93 @@
 #include "client/transfer/catch_up.h"
 #include "wire/part_message.h"
 
+/* What earlier versions noted of a baseline that they fetched. */
+static const struct digest128 unknown;
+
+static int check_bucket(const struct rank_publisher *self, struct error *err);
+static int open_state(struct rank_publisher *self, struct error *err);
+static int settle_epoch(struct rank_publisher *self, struct error *err);
+static struct rank_epoch_params epoch_params(const struct rank_publisher *self);
+static int find_head(struct rank_publisher *self, struct error *err);
+static int read_head(struct rank_publisher *self, struct error *err);
+static bool rejoins(struct rank_publisher *self, uint64_t wait_s, const struct error *failure,
+	struct error *err);
+static int publish(struct rank_publisher *self, struct error *err);
+static int prepare(struct rank_publisher *self, struct error *err);
+static void release_form(struct rank_publisher *self);
+static int settle_step(struct rank_publisher *self, struct error *err);
+static int take_share(struct rank_publisher *self, uint64_t step, struct error *err);
+static int copy_share(const struct rank_publisher *self, const char *to, struct error *err);
+static int settle_pending(struct rank_publisher *self, struct error *err);
+static bool wants_anchor(const struct rank_publisher *self);
+static int judge_head(struct rank_publisher *self, struct error *err);
+static const struct step_file *find_new_shard(const struct rank_publisher *self);
+static int fetch_baseline(struct rank_publisher *self, struct error *err);
+static int copy_ours(
+	const struct rank_publisher *self, const char *whole, const char *to, struct error *err);
+static int explain_fetch(struct error *err);
+static int choose_form(struct rank_publisher *self, struct error *err);
+static int choose_delta(struct rank_publisher *self, const char *next, struct error *err);
+static int make_delta(
+	struct rank_publisher *self, const char *next, const char *out, struct error *err);
+static bool is_baseline_damaged(const struct rank_publisher *self);
+static int blame_part(const struct rank_publisher *self, struct error *err);
+static int enter(struct rank_publisher *self, struct error *err);
+static int send_part_until_it_counts(struct rank_publisher *self, struct error *err);
+static int send_part(struct rank_publisher *self, struct error *err);
+static int explain_put(const struct rank_publisher *self, struct error *err);
+
+/* Whether a published step has exactly these files among its own. */
+bool rank_publisher_has_files(
+	const struct step_message *step, const struct step_file *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool found = false;
+		for (size_t k = 0; k < step->file_count && !found; k++)
+			found = span_equal(step->files[k].path, files[i].path) &&
+				step->files[k].size == files[i].size &&
+				digest128_equal(&step->files[k].digest, &files[i].digest);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+int rank_publisher_run(struct session *session, const char *run, const struct publish_order *order,
+	const struct rank_order *rank, struct publish_outcome *out_outcome, struct error *err)
+{
+	struct rank_publisher self = {
+		.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
+	if (run_name_init(&self.run, run, err) != 0)
+		return -1;
+	self.remote = session_connect(session, err);
+	int result =
+		self.remote == NULL || check_bucket(&self, err) != 0 ? -1 : open_state(&self, err);
+	if (result == 0)
+		result = settle_epoch(&self, err);
+	if (result == 0)
+		result = find_head(&self, err);
+	if (result == 0)
+		result = publish(&self, err);
+	*out_outcome = self.outcome;
+	release_form(&self);
+	rank_share_release(&self.share);
+	arena_free(self.arena);
+	remote_free(self.remote);
+	publish_state_close(&self.state);
+	free(self.shared);
+	run_name_release(&self.run);
+	return result;
+}
+
+/* Rank 0 asks; the others wait for it in any case. */
+static int check_bucket(const struct rank_publisher *self, struct error *err)
+{
+	return self->rank->rank == 0
+		? missing_bucket_check(self->remote, &self->run, self->order->create_bucket, err)
+		: 0;
+}
+
 static int open_state(struct rank_publisher *self, struct error *err)
 {
 	const char *const endpoint = self->session->options->endpoint;
@@ -48,6 +135,14 @@ static int open_state(struct rank_publisher *self, struct error *err)
 	return result;
 }
 
+static int settle_epoch(struct rank_publisher *self, struct error *err)
+{
+	const struct rank_epoch_params params = epoch_params(self);
+	const int settled = rank_epoch_settle(&params, &self->state, err);
+	self->enters = settled == 1;
+	return settled < 0 ? -1 : 0;
+}
+
 static struct rank_epoch_params epoch_params(const struct rank_publisher *self)
 {
 	return (struct rank_epoch_params){
@@ -60,23 +155,19 @@ static struct rank_epoch_params epoch_params(const struct rank_publisher *self)
 	};
 }
 
-static int settle_epoch(struct rank_publisher *self, struct error *err)
+/* Where rank 0 takes the run over, it makes its part first, and the others wait for it as they wait
+ * for each other's parts. */
+static int find_head(struct rank_publisher *self, struct error *err)
 {
-	const struct rank_epoch_params params = epoch_params(self);
-	const int settled = rank_epoch_settle(&params, &self->state, err);
-	self->enters = settled == 1;
-	return settled < 0 ? -1 : 0;
-}
-
-/* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the
- * failure, or a worse one. */
-static bool rejoins(struct rank_publisher *self, uint64_t wait_s, const struct error *failure,
-	struct error *err)
-{
-	const struct rank_epoch_params params = epoch_params(self);
-	*err = *failure;
-	return failure->kind == ERROR_STALE_EPOCH &&
-		rank_epoch_rejoin(&params, wait_s, &self->state, err) == 1;
+	const uint64_t wait_s = self->order->take_over && self->rank->wait_s > RANK_EPOCH_REJOIN_S
+		? self->rank->wait_s
+		: RANK_EPOCH_REJOIN_S;
+	struct error failure = {0};
+	do {
+		if (read_head(self, &failure) == 0)
+			return 0;
+	} while (rejoins(self, wait_s, &failure, err));
+	return -1;
 }
 
 static int read_head(struct rank_publisher *self, struct error *err)
@@ -97,48 +188,95 @@ static int read_head(struct rank_publisher *self, struct error *err)
 		: 0;
 }
 
-/* Where rank 0 takes the run over, it makes its part first, and the others wait for it as they wait
- * for each other's parts. */
-static int find_head(struct rank_publisher *self, struct error *err)
+/* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the
+ * failure, or a worse one. */
+static bool rejoins(struct rank_publisher *self, uint64_t wait_s, const struct error *failure,
+	struct error *err)
 {
-	const uint64_t wait_s = self->order->take_over && self->rank->wait_s > RANK_EPOCH_REJOIN_S
-		? self->rank->wait_s
-		: RANK_EPOCH_REJOIN_S;
-	struct error failure = {0};
-	do {
-		if (read_head(self, &failure) == 0)
-			return 0;
-	} while (rejoins(self, wait_s, &failure, err));
-	return -1;
+	const struct rank_epoch_params params = epoch_params(self);
+	*err = *failure;
+	return failure->kind == ERROR_STALE_EPOCH &&
+		rank_epoch_rejoin(&params, wait_s, &self->state, err) == 1;
 }
 
-/* Whether a published step has exactly these files among its own. */
-bool rank_publisher_has_files(
-	const struct step_message *step, const struct step_file *files, size_t count)
+static int publish(struct rank_publisher *self, struct error *err)
 {
-	for (size_t i = 0; i < count; i++) {
-		bool found = false;
-		for (size_t k = 0; k < step->file_count && !found; k++)
-			found = span_equal(step->files[k].path, files[i].path) &&
-				step->files[k].size == files[i].size &&
-				digest128_equal(&step->files[k].digest, &files[i].digest);
-		if (!found)
-			return false;
-	}
-	return true;
+	int settled = prepare(self, err);
+	const int entered = settled < 0 ? -1 : enter(self, err);
+	if (entered == 1)
+		settled = prepare(self, err);
+	if (entered < 0 || settled < 0)
+		return -1;
+	if (settled == 0 && rank_part_upload(self, err) != 0)
+		return blame_part(self, err);
+	if (settled == 0 && send_part_until_it_counts(self, err) != 0)
+		return -1;
+	if (rank_part_check(self, err) != 0)
+		return -1;
+	if (settled == 0 && self->has_head &&
+		self->rank->rank == 0) /* which takes all files that are no weights */
+		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count,
+			&self->session->output);
+	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
 }
 
-static int copy_share(const struct rank_publisher *self, const char *to, struct error *err)
+/* Our part, ready to be sent. 1 when the step turned out to be published already. */
+static int prepare(struct rank_publisher *self, struct error *err)
 {
+	release_form(self);
+	self->goes_whole = false;
+	const int settled = settle_step(self, err);
+	if (settled < 0)
+		return -1;
+	self->outcome.step = self->state.pending.step;
+	self->outcome.checkpoint_bytes = self->share.snapshot.bytes;
+	self->outcome.already = settled > 0;
+	if (settled == 0 && (choose_form(self, err) != 0 || rank_part_describe(self, err) != 0))
+		return blame_part(self, err);
+	return settled;
+}
+
+static void release_form(struct rank_publisher *self)
+{
+	for (size_t i = 0; i < self->sending.count && self->objects != NULL; i++)
+		free((uint8_t *)self->objects[i].key.data);
+	free(self->objects);
+	self->objects = NULL;
+	folder_files_release(&self->sending);
+	self->outcome = (struct publish_outcome){0};
+}
+
+/* Which step this is, and what it is made against. 1 when the pending step turned out to be
+ * published already. */
+static int settle_step(struct rank_publisher *self, struct error *err)
+{
+	const uint64_t next = self->has_head ? self->head.step + 1 : 0;
 	const struct publish_order *const order = self->order;
-	struct publish_choice choice;
-	publish_choice_init(&choice, order->include, order->include_count, order->marker);
-	const int result = rank_share_copy(self->state.files, order->checkpoint, self->rank->rank,
-		self->rank->ranks, &choice.choice, to, err);
-	if (result == 0 && self->rank->rank == 0)
-		publish_choice_say(&choice, &self->session->output);
-	publish_choice_release(&choice);
-	return result;
+	const bool repeats = order->has_step && self->has_head && order->step == self->head.step;
+	if (order->has_step && order->step != next && !repeats)
+		return error_set(err, ERROR_HEAD_MOVED,
+			"--step says %" PRIu64 ", but the next step of run %s is %" PRIu64,
+			order->step, self->run.text, next);
+	if (repeats) {
+		/* Our part of a step that is there: either this very call did it before, or it is
+		 * another step. */
+		if (take_share(self, self->head.step, err) != 0)
+			return -1;
+		if (!rank_publisher_has_files(
+			    &self->head, self->share.files, self->share.file_count))
+			return error_set(err, ERROR_STEP_DIFFERS,
+				"step %" PRIu64 " of run %s is published with other content",
+				order->step, self->run.text);
+		return 1;
+	}
+	const int settled = settle_pending(self, err);
+	if (settled != 0)
+		return settled;
+	if (take_share(self, next, err) != 0 || (!wants_anchor(self) && judge_head(self, err) != 0))
+		return -1;
+	const bool has_baseline = self->state.has_committed && self->has_head &&
+		self->state.committed.step == self->head.step;
+	return has_baseline || wants_anchor(self) ? 0 : fetch_baseline(self, err);
 }
 
 /* The copy of this rank's shards, as the pending step. */
@@ -168,44 +306,75 @@ static int take_share(struct rank_publisher *self, uint64_t step, struct error *
 	return result;
 }
 
-/* Of the files in `whole` those that this rank publishes now. */
-static int copy_ours(
-	const struct rank_publisher *self, const char *whole, const char *to, struct error *err)
+static int copy_share(const struct rank_publisher *self, const char *to, struct error *err)
 {
-	const struct file_ops *const files = self->state.files;
-	struct folder_files ours = {0};
-	char *const pending =
-		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
-	int result = folder_files_read(pending, &ours, err);
-	if (result == 0)
-		result = file_make_folder(files, to, 0700, err);
-	for (size_t i = 0; i < ours.count && result == 0; i++) {
-		const char *const name = ours.files[i].name;
-		char *const from = folder_files_join(
-			whole, strcmp(name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : name);
-		char *const path = folder_files_join(to, name);
-		if (file_exists(from)) {
-			result = file_make_parent(files, path, 0755, err);
-			if (result == 0)
-				result = file_clone(files, from, path, err);
-		}
-		free(path);
-		free(from);
-	}
-	folder_files_release(&ours);
-	free(pending);
+	const struct publish_order *const order = self->order;
+	struct publish_choice choice;
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
+	const int result = rank_share_copy(self->state.files, order->checkpoint, self->rank->rank,
+		self->rank->ranks, &choice.choice, to, err);
+	if (result == 0 && self->rank->rank == 0)
+		publish_choice_say(&choice, &self->session->output);
+	publish_choice_release(&choice);
 	return result;
 }
 
-/* Only all ranks together can do without. */
-static int explain_fetch(struct error *err)
+/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the
+ * same comes again: 1, with it as the pending step. */
+static int settle_pending(struct rank_publisher *self, struct error *err)
 {
-	if (err->kind != ERROR_STEP_FAILED && !catch_up_wants_anchor(err))
+	const struct publish_mark before = self->state.pending;
+	if (self->order->has_step || !self->state.has_pending || !self->has_head ||
+		before.step != self->head.step)
+		return 0;
+	if (take_share(self, before.step, err) != 0)
 		return -1;
-	return error_set(err, err->kind,
-		"fetching the baseline: %s. No delta can be made without it: --anchor always, on every rank, goes on with a"
-		" full copy",
-		err->text);
+	return digest128_equal(&self->state.pending.content, &before.content) &&
+		rank_publisher_has_files(&self->head, self->share.files, self->share.file_count);
+}
+
+static bool wants_anchor(const struct rank_publisher *self)
+{
+	return !self->has_head || self->goes_whole || self->order->anchor.when == ANCHOR_ALWAYS;
+}
+
+/* A head that is no base is followed by an anchor. All ranks have to find the same: they see the
+ * head's proof and, as shards are named after their number, other names. */
+static int judge_head(struct rank_publisher *self, struct error *err)
+{
+	const struct step_file *const fresh = find_new_shard(self);
+	const bool has_failed = self->head.verified == STEP_PROOF_FAILED;
+	struct error reason = {0};
+	self->goes_whole = has_failed || fresh != NULL;
+	if (!self->goes_whole)
+		return 0;
+	if (has_failed)
+		error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof",
+			self->head.step, self->run.text);
+	else
+		error_set(&reason, ERROR_UNSUPPORTED, "step %" PRIu64 " of run %s has no file %.*s",
+			self->head.step, self->run.text, (int)fresh->path.len,
+			(const char *)fresh->path.data);
+	if (self->order->anchor.when == ANCHOR_NEVER)
+		return error_set(err, reason.kind,
+			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
+			reason.text);
+	output_note(&self->session->output, "%s; publishing a full copy instead", reason.text);
+	return 0;
+}
+
+/* A shard of ours that the head does not have: the weights have been divided anew. */
+static const struct step_file *find_new_shard(const struct rank_publisher *self)
+{
+	for (size_t i = 0; i < self->share.file_count; i++) {
+		const struct step_file *const file = &self->share.files[i];
+		const bool is_shard = span_ends_text(file->path, ".safetensors") &&
+			memchr(file->path.data, '/', file->path.len) == NULL;
+		if (is_shard &&
+			step_file_find(self->head.files, self->head.file_count, file->path) == NULL)
+			return file;
+	}
+	return NULL;
 }
 
 /* The shards of the head that are ours, when we did not publish it: the whole step is fetched, and
@@ -263,99 +432,74 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	return result == 0 ? 0 : explain_fetch(err);
 }
 
-/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the
- * same comes again: 1, with it as the pending step. */
-static int settle_pending(struct rank_publisher *self, struct error *err)
+/* Of the files in `whole` those that this rank publishes now. */
+static int copy_ours(
+	const struct rank_publisher *self, const char *whole, const char *to, struct error *err)
 {
-	const struct publish_mark before = self->state.pending;
-	if (self->order->has_step || !self->state.has_pending || !self->has_head ||
-		before.step != self->head.step)
-		return 0;
-	if (take_share(self, before.step, err) != 0)
-		return -1;
-	return digest128_equal(&self->state.pending.content, &before.content) &&
-		rank_publisher_has_files(&self->head, self->share.files, self->share.file_count);
-}
-
-/* A shard of ours that the head does not have: the weights have been divided anew. */
-static const struct step_file *find_new_shard(const struct rank_publisher *self)
-{
-	for (size_t i = 0; i < self->share.file_count; i++) {
-		const struct step_file *const file = &self->share.files[i];
-		const bool is_shard = span_ends_text(file->path, ".safetensors") &&
-			memchr(file->path.data, '/', file->path.len) == NULL;
-		if (is_shard &&
-			step_file_find(self->head.files, self->head.file_count, file->path) == NULL)
-			return file;
+	const struct file_ops *const files = self->state.files;
+	struct folder_files ours = {0};
+	char *const pending =
+		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
+	int result = folder_files_read(pending, &ours, err);
+	if (result == 0)
+		result = file_make_folder(files, to, 0700, err);
+	for (size_t i = 0; i < ours.count && result == 0; i++) {
+		const char *const name = ours.files[i].name;
+		char *const from = folder_files_join(
+			whole, strcmp(name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : name);
+		char *const path = folder_files_join(to, name);
+		if (file_exists(from)) {
+			result = file_make_parent(files, path, 0755, err);
+			if (result == 0)
+				result = file_clone(files, from, path, err);
+		}
+		free(path);
+		free(from);
 	}
-	return NULL;
+	folder_files_release(&ours);
+	free(pending);
+	return result;
 }
 
-/* A head that is no base is followed by an anchor. All ranks have to find the same: they see the
- * head's proof and, as shards are named after their number, other names. */
-static int judge_head(struct rank_publisher *self, struct error *err)
+/* Only all ranks together can do without. */
+static int explain_fetch(struct error *err)
 {
-	const struct step_file *const fresh = find_new_shard(self);
-	const bool has_failed = self->head.verified == STEP_PROOF_FAILED;
-	struct error reason = {0};
-	self->goes_whole = has_failed || fresh != NULL;
-	if (!self->goes_whole)
-		return 0;
-	if (has_failed)
-		error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof",
-			self->head.step, self->run.text);
-	else
-		error_set(&reason, ERROR_UNSUPPORTED, "step %" PRIu64 " of run %s has no file %.*s",
-			self->head.step, self->run.text, (int)fresh->path.len,
-			(const char *)fresh->path.data);
-	if (self->order->anchor.when == ANCHOR_NEVER)
-		return error_set(err, reason.kind,
-			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
-			reason.text);
-	output_note(&self->session->output, "%s; publishing a full copy instead", reason.text);
-	return 0;
-}
-
-static bool wants_anchor(const struct rank_publisher *self)
-{
-	return !self->has_head || self->goes_whole || self->order->anchor.when == ANCHOR_ALWAYS;
-}
-
-/* Which step this is, and what it is made against. 1 when the pending step turned out to be
- * published already. */
-static int settle_step(struct rank_publisher *self, struct error *err)
-{
-	const uint64_t next = self->has_head ? self->head.step + 1 : 0;
-	const struct publish_order *const order = self->order;
-	const bool repeats = order->has_step && self->has_head && order->step == self->head.step;
-	if (order->has_step && order->step != next && !repeats)
-		return error_set(err, ERROR_HEAD_MOVED,
-			"--step says %" PRIu64 ", but the next step of run %s is %" PRIu64,
-			order->step, self->run.text, next);
-	if (repeats) {
-		/* Our part of a step that is there: either this very call did it before, or it is
-		 * another step. */
-		if (take_share(self, self->head.step, err) != 0)
-			return -1;
-		if (!rank_publisher_has_files(
-			    &self->head, self->share.files, self->share.file_count))
-			return error_set(err, ERROR_STEP_DIFFERS,
-				"step %" PRIu64 " of run %s is published with other content",
-				order->step, self->run.text);
-		return 1;
-	}
-	const int settled = settle_pending(self, err);
-	if (settled != 0)
-		return settled;
-	if (take_share(self, next, err) != 0 || (!wants_anchor(self) && judge_head(self, err) != 0))
+	if (err->kind != ERROR_STEP_FAILED && !catch_up_wants_anchor(err))
 		return -1;
-	const bool has_baseline = self->state.has_committed && self->has_head &&
-		self->state.committed.step == self->head.step;
-	return has_baseline || wants_anchor(self) ? 0 : fetch_baseline(self, err);
+	return error_set(err, err->kind,
+		"fetching the baseline: %s. No delta can be made without it: --anchor always, on every rank, goes on with a"
+		" full copy",
+		err->text);
 }
 
-/* What earlier versions noted of a baseline that they fetched. */
-static const struct digest128 unknown;
+static int choose_form(struct rank_publisher *self, struct error *err)
+{
+	char *const checkpoint =
+		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
+	self->kind = wants_anchor(self) ? STEP_ANCHOR : STEP_DELTA;
+	const int result = self->kind == STEP_ANCHOR
+		? folder_files_read(checkpoint, &self->sending, err)
+		: choose_delta(self, checkpoint, err);
+	free(checkpoint);
+	return result;
+}
+
+static int choose_delta(struct rank_publisher *self, const char *next, struct error *err)
+{
+	char *const out = publish_state_path(&self->state, self->state.pending.step, "delta");
+	const int64_t started = clock_monotonic_ms();
+	struct error failure = {0};
+	int result = make_delta(self, next, out, &failure);
+	if (result != 0 && is_baseline_damaged(self))
+		result = fetch_baseline(self, err) != 0 ? -1 : make_delta(self, next, out, err);
+	else if (result != 0)
+		*err = failure;
+	self->outcome.diff_ms = clock_monotonic_ms() - started;
+	if (result == 0)
+		result = folder_files_read(out, &self->sending, err);
+	free(out);
+	return result;
+}
 
 static int make_delta(
 	struct rank_publisher *self, const char *next, const char *out, struct error *err)
@@ -395,93 +539,10 @@ static bool is_baseline_damaged(const struct rank_publisher *self)
 	return !is_whole;
 }
 
-static int choose_delta(struct rank_publisher *self, const char *next, struct error *err)
-{
-	char *const out = publish_state_path(&self->state, self->state.pending.step, "delta");
-	const int64_t started = clock_monotonic_ms();
-	struct error failure = {0};
-	int result = make_delta(self, next, out, &failure);
-	if (result != 0 && is_baseline_damaged(self))
-		result = fetch_baseline(self, err) != 0 ? -1 : make_delta(self, next, out, err);
-	else if (result != 0)
-		*err = failure;
-	self->outcome.diff_ms = clock_monotonic_ms() - started;
-	if (result == 0)
-		result = folder_files_read(out, &self->sending, err);
-	free(out);
-	return result;
-}
-
-static int choose_form(struct rank_publisher *self, struct error *err)
-{
-	char *const checkpoint =
-		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
-	self->kind = wants_anchor(self) ? STEP_ANCHOR : STEP_DELTA;
-	const int result = self->kind == STEP_ANCHOR
-		? folder_files_read(checkpoint, &self->sending, err)
-		: choose_delta(self, checkpoint, err);
-	free(checkpoint);
-	return result;
-}
-
 static int blame_part(const struct rank_publisher *self, struct error *err)
 {
 	return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank,
 		self->state.pending.step, self->run.text);
-}
-
-static int explain_put(const struct rank_publisher *self, struct error *err)
-{
-	if (err->kind == ERROR_PARTS_MISMATCH)
-		error_set(err, err->kind,
-			"%s Where some ranks send a full copy and others a delta, --anchor always on every rank helps",
-			err->text);
-	return blame_part(self, err);
-}
-
-static int send_part(struct rank_publisher *self, struct error *err)
-{
-	bool published = false;
-	if (rank_part_put(self, &published, err) != 0)
-		return explain_put(self, err);
-	return published ? 0 : rank_part_wait(self, err);
-}
-
-/* A new epoch drops the parts that wait. */
-static int send_part_until_it_counts(struct rank_publisher *self, struct error *err)
-{
-	struct error failure = {0};
-	do {
-		if (send_part(self, &failure) == 0)
-			return 0;
-	} while (rejoins(self, RANK_EPOCH_REJOIN_S, &failure, err));
-	return -1;
-}
-
-static void release_form(struct rank_publisher *self)
-{
-	for (size_t i = 0; i < self->sending.count && self->objects != NULL; i++)
-		free((uint8_t *)self->objects[i].key.data);
-	free(self->objects);
-	self->objects = NULL;
-	folder_files_release(&self->sending);
-	self->outcome = (struct publish_outcome){0};
-}
-
-/* Our part, ready to be sent. 1 when the step turned out to be published already. */
-static int prepare(struct rank_publisher *self, struct error *err)
-{
-	release_form(self);
-	self->goes_whole = false;
-	const int settled = settle_step(self, err);
-	if (settled < 0)
-		return -1;
-	self->outcome.step = self->state.pending.step;
-	self->outcome.checkpoint_bytes = self->share.snapshot.bytes;
-	self->outcome.already = settled > 0;
-	if (settled == 0 && (choose_form(self, err) != 0 || rank_part_describe(self, err) != 0))
-		return blame_part(self, err);
-	return settled;
 }
 
 /* What is refused on this side has ended no other writer, so the run is opened when the part is
@@ -505,58 +566,30 @@ static int enter(struct rank_publisher *self, struct error *err)
 	return is_same ? 0 : 1;
 }
 
-static int publish(struct rank_publisher *self, struct error *err)
+/* A new epoch drops the parts that wait. */
+static int send_part_until_it_counts(struct rank_publisher *self, struct error *err)
 {
-	int settled = prepare(self, err);
-	const int entered = settled < 0 ? -1 : enter(self, err);
-	if (entered == 1)
-		settled = prepare(self, err);
-	if (entered < 0 || settled < 0)
-		return -1;
-	if (settled == 0 && rank_part_upload(self, err) != 0)
-		return blame_part(self, err);
-	if (settled == 0 && send_part_until_it_counts(self, err) != 0)
-		return -1;
-	if (rank_part_check(self, err) != 0)
-		return -1;
-	if (settled == 0 && self->has_head &&
-		self->rank->rank == 0) /* which takes all files that are no weights */
-		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count,
-			&self->session->output);
-	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
+	struct error failure = {0};
+	do {
+		if (send_part(self, &failure) == 0)
+			return 0;
+	} while (rejoins(self, RANK_EPOCH_REJOIN_S, &failure, err));
+	return -1;
 }
 
-/* Rank 0 asks; the others wait for it in any case. */
-static int check_bucket(const struct rank_publisher *self, struct error *err)
+static int send_part(struct rank_publisher *self, struct error *err)
 {
-	return self->rank->rank == 0
-		? missing_bucket_check(self->remote, &self->run, self->order->create_bucket, err)
-		: 0;
+	bool published = false;
+	if (rank_part_put(self, &published, err) != 0)
+		return explain_put(self, err);
+	return published ? 0 : rank_part_wait(self, err);
 }
 
-int rank_publisher_run(struct session *session, const char *run, const struct publish_order *order,
-	const struct rank_order *rank, struct publish_outcome *out_outcome, struct error *err)
+static int explain_put(const struct rank_publisher *self, struct error *err)
 {
-	struct rank_publisher self = {
-		.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
-	if (run_name_init(&self.run, run, err) != 0)
-		return -1;
-	self.remote = session_connect(session, err);
-	int result =
-		self.remote == NULL || check_bucket(&self, err) != 0 ? -1 : open_state(&self, err);
-	if (result == 0)
-		result = settle_epoch(&self, err);
-	if (result == 0)
-		result = find_head(&self, err);
-	if (result == 0)
-		result = publish(&self, err);
-	*out_outcome = self.outcome;
-	release_form(&self);
-	rank_share_release(&self.share);
-	arena_free(self.arena);
-	remote_free(self.remote);
-	publish_state_close(&self.state);
-	free(self.shared);
-	run_name_release(&self.run);
-	return result;
+	if (err->kind == ERROR_PARTS_MISMATCH)
+		error_set(err, err->kind,
+			"%s Where some ranks send a full copy and others a delta, --anchor always on every rank helps",
+			err->text);
+	return blame_part(self, err);
 }

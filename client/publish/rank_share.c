@@ -22,12 +22,62 @@ struct share {
 	bool is_complete;
 };
 
-static const struct folder_file *find_file(const struct folder_files *files, struct span name)
+static int read_index(struct share *share, struct error *err);
+static const struct folder_file *find_file(const struct folder_files *files, struct span name);
+static int copy(const struct file_ops *files, const struct share *share, uint64_t rank,
+	uint64_t ranks, const char *to, struct error *err);
+static int check_count(const struct share *share, uint64_t ranks, struct error *err);
+static size_t choose(const struct share *share, uint64_t rank, uint64_t ranks, bool *ours);
+static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t rank,
+	uint64_t ranks, uint64_t *number);
+static bool is_hidden(const char *name);
+static bool is_safetensors(const char *name);
+static bool is_named(const struct share *share, const char *name);
+static int look(const struct share *share, const bool *ours, const struct file_facts *before,
+	struct file_facts *facts, struct error *err);
+static int copy_ours(const struct file_ops *files, const struct share *share, const bool *ours,
+	const char *to, struct error *err);
+static int copy_file(const struct file_ops *files, const struct folder_file *file, const char *to,
+	struct error *err);
+static int add_index(struct rank_share *share, const char *folder, struct error *err);
+
+int rank_share_copy(const struct file_ops *files, const char *checkpoint, uint64_t rank,
+	uint64_t ranks, const struct checkpoint_choice *choice, const char *to, struct error *err)
 {
-	for (size_t i = 0; i < files->count; i++)
-		if (span_equal_text(name, files->files[i].name))
-			return &files->files[i];
-	return NULL;
+	struct share share = {.choice = choice};
+	buffer_init(&share.index_text, INDEX_MAX_BYTES);
+	int result = folder_files_read(checkpoint, &share.files, err);
+	if (result == 0)
+		result = read_index(&share, err);
+	if (result == 0)
+		result = copy(files, &share, rank, ranks, to, err);
+	shard_index_free(share.index);
+	buffer_release(&share.index_text);
+	folder_files_release(&share.files);
+	return result;
+}
+
+int rank_share_open(
+	struct rank_share *share, const char *folder, unsigned threads, struct error *err)
+{
+	*share = (struct rank_share){.file_count = 0};
+	if (snapshot_open(&share->snapshot, folder, NULL, threads, NULL, err) != 0)
+		return -1;
+	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof *share->files);
+	for (size_t i = 0; i < share->snapshot.file_count; i++)
+		share->files[share->file_count++] = share->snapshot.files[i];
+	if (add_index(share, folder, err) != 0)
+		return -1;
+	share->mark.digest = share->snapshot.digest;
+	share->mark.content = snapshot_content(share->files, share->file_count);
+	return 0;
+}
+
+void rank_share_release(struct rank_share *share)
+{
+	free(share->files);
+	snapshot_close(&share->snapshot);
+	*share = (struct rank_share){.file_count = 0};
 }
 
 static int read_index(struct share *share, struct error *err)
@@ -48,103 +98,12 @@ static int read_index(struct share *share, struct error *err)
 	return 0;
 }
 
-static bool is_named(const struct share *share, const char *name)
+static const struct folder_file *find_file(const struct folder_files *files, struct span name)
 {
-	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
-		if (span_equal_text(shard_index_file(share->index, i), name))
-			return true;
-	return false;
-}
-
-static bool is_safetensors(const char *name)
-{
-	return span_ends_text(span_text(name), ".safetensors");
-}
-
-static bool is_hidden(const char *name)
-{
-	return name[0] == '.' || strstr(name, "/.") != NULL;
-}
-
-/* `number` counts the shards that came before. */
-static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t rank,
-	uint64_t ranks, uint64_t *number)
-{
-	const struct checkpoint_choice *const choice = share->choice;
-	const char *const name = file->name;
-	if (is_hidden(name) ||
-		(choice != NULL && !choice->wants(choice->chooser, name, file->size)))
-		return false;
-	if (!is_safetensors(name))
-		return rank == 0;
-	if (strchr(name, '/') != NULL)
-		return rank == 0; /* no shard: those lie in the folder itself */
-	if (share->index != NULL && !is_named(share, name))
-		return false; /* left from an older layout */
-	return !share->is_complete || (*number)++ % ranks == rank;
-}
-
-static int copy_file(const struct file_ops *files, const struct folder_file *file, const char *to,
-	struct error *err)
-{
-	const bool is_index = strcmp(file->name, RANK_SHARE_INDEX_NAME) == 0;
-	char *const path = folder_files_join(to, is_index ? RANK_SHARE_INDEX : file->name);
-	int result = file_make_parent(files, path, 0755, err);
-	if (result == 0)
-		result = file_clone(files, file->path, path, err);
-	free(path);
-	return result;
-}
-
-static int check_count(const struct share *share, uint64_t ranks, struct error *err)
-{
-	const size_t count = share->is_complete ? shard_index_file_count(share->index) : 0;
-	if (count == 0 || count >= ranks)
-		return 0;
-	return error_set(err, ERROR_NOT_FOUND,
-		"there are %zu shards for %" PRIu64
-		" ranks: every rank needs one, so at most %zu ranks can publish"
-		" this checkpoint",
-		count, ranks, count);
-}
-
-static int copy_ours(const struct file_ops *files, const struct share *share, const bool *ours,
-	const char *to, struct error *err)
-{
-	if (file_make_folder(files, to, 0755, err) != 0)
-		return -1;
-	for (size_t i = 0; i < share->files.count; i++)
-		if (ours[i] && copy_file(files, &share->files.files[i], to, err) != 0)
-			return -1;
-	return 0;
-}
-
-/* What the files are now goes to `facts`; with `before`, they are to be what they were then. */
-static int look(const struct share *share, const bool *ours, const struct file_facts *before,
-	struct file_facts *facts, struct error *err)
-{
-	for (size_t i = 0; i < share->files.count; i++) {
-		const char *const path = share->files.files[i].path;
-		if (!ours[i])
-			continue;
-		if (file_facts_read(path, &facts[i], err) != 0)
-			return -1;
-		if (before != NULL && !file_facts_equal(&before[i], &facts[i]))
-			return publish_source_refuse(path, err);
-	}
-	return 0;
-}
-
-/* Gives how many shards are among ours. */
-static size_t choose(const struct share *share, uint64_t rank, uint64_t ranks, bool *ours)
-{
-	uint64_t number = 0;
-	size_t shards = 0;
-	for (size_t i = 0; i < share->files.count; i++) {
-		ours[i] = is_ours(share, &share->files.files[i], rank, ranks, &number);
-		shards += ours[i] && is_safetensors(share->files.files[i].name) ? 1 : 0;
-	}
-	return shards;
+	for (size_t i = 0; i < files->count; i++)
+		if (span_equal_text(name, files->files[i].name))
+			return &files->files[i];
+	return NULL;
 }
 
 static int copy(const struct file_ops *files, const struct share *share, uint64_t rank,
@@ -172,19 +131,102 @@ static int copy(const struct file_ops *files, const struct share *share, uint64_
 	return result;
 }
 
-int rank_share_copy(const struct file_ops *files, const char *checkpoint, uint64_t rank,
-	uint64_t ranks, const struct checkpoint_choice *choice, const char *to, struct error *err)
+static int check_count(const struct share *share, uint64_t ranks, struct error *err)
 {
-	struct share share = {.choice = choice};
-	buffer_init(&share.index_text, INDEX_MAX_BYTES);
-	int result = folder_files_read(checkpoint, &share.files, err);
+	const size_t count = share->is_complete ? shard_index_file_count(share->index) : 0;
+	if (count == 0 || count >= ranks)
+		return 0;
+	return error_set(err, ERROR_NOT_FOUND,
+		"there are %zu shards for %" PRIu64
+		" ranks: every rank needs one, so at most %zu ranks can publish"
+		" this checkpoint",
+		count, ranks, count);
+}
+
+/* Gives how many shards are among ours. */
+static size_t choose(const struct share *share, uint64_t rank, uint64_t ranks, bool *ours)
+{
+	uint64_t number = 0;
+	size_t shards = 0;
+	for (size_t i = 0; i < share->files.count; i++) {
+		ours[i] = is_ours(share, &share->files.files[i], rank, ranks, &number);
+		shards += ours[i] && is_safetensors(share->files.files[i].name) ? 1 : 0;
+	}
+	return shards;
+}
+
+/* `number` counts the shards that came before. */
+static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t rank,
+	uint64_t ranks, uint64_t *number)
+{
+	const struct checkpoint_choice *const choice = share->choice;
+	const char *const name = file->name;
+	if (is_hidden(name) ||
+		(choice != NULL && !choice->wants(choice->chooser, name, file->size)))
+		return false;
+	if (!is_safetensors(name))
+		return rank == 0;
+	if (strchr(name, '/') != NULL)
+		return rank == 0; /* no shard: those lie in the folder itself */
+	if (share->index != NULL && !is_named(share, name))
+		return false; /* left from an older layout */
+	return !share->is_complete || (*number)++ % ranks == rank;
+}
+
+static bool is_hidden(const char *name)
+{
+	return name[0] == '.' || strstr(name, "/.") != NULL;
+}
+
+static bool is_safetensors(const char *name)
+{
+	return span_ends_text(span_text(name), ".safetensors");
+}
+
+static bool is_named(const struct share *share, const char *name)
+{
+	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
+		if (span_equal_text(shard_index_file(share->index, i), name))
+			return true;
+	return false;
+}
+
+/* What the files are now goes to `facts`; with `before`, they are to be what they were then. */
+static int look(const struct share *share, const bool *ours, const struct file_facts *before,
+	struct file_facts *facts, struct error *err)
+{
+	for (size_t i = 0; i < share->files.count; i++) {
+		const char *const path = share->files.files[i].path;
+		if (!ours[i])
+			continue;
+		if (file_facts_read(path, &facts[i], err) != 0)
+			return -1;
+		if (before != NULL && !file_facts_equal(&before[i], &facts[i]))
+			return publish_source_refuse(path, err);
+	}
+	return 0;
+}
+
+static int copy_ours(const struct file_ops *files, const struct share *share, const bool *ours,
+	const char *to, struct error *err)
+{
+	if (file_make_folder(files, to, 0755, err) != 0)
+		return -1;
+	for (size_t i = 0; i < share->files.count; i++)
+		if (ours[i] && copy_file(files, &share->files.files[i], to, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int copy_file(const struct file_ops *files, const struct folder_file *file, const char *to,
+	struct error *err)
+{
+	const bool is_index = strcmp(file->name, RANK_SHARE_INDEX_NAME) == 0;
+	char *const path = folder_files_join(to, is_index ? RANK_SHARE_INDEX : file->name);
+	int result = file_make_parent(files, path, 0755, err);
 	if (result == 0)
-		result = read_index(&share, err);
-	if (result == 0)
-		result = copy(files, &share, rank, ranks, to, err);
-	shard_index_free(share.index);
-	buffer_release(&share.index_text);
-	folder_files_release(&share.files);
+		result = file_clone(files, file->path, path, err);
+	free(path);
 	return result;
 }
 
@@ -201,27 +243,4 @@ static int add_index(struct rank_share *share, const char *folder, struct error 
 	}
 	free(path);
 	return result;
-}
-
-int rank_share_open(
-	struct rank_share *share, const char *folder, unsigned threads, struct error *err)
-{
-	*share = (struct rank_share){.file_count = 0};
-	if (snapshot_open(&share->snapshot, folder, NULL, threads, NULL, err) != 0)
-		return -1;
-	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof *share->files);
-	for (size_t i = 0; i < share->snapshot.file_count; i++)
-		share->files[share->file_count++] = share->snapshot.files[i];
-	if (add_index(share, folder, err) != 0)
-		return -1;
-	share->mark.digest = share->snapshot.digest;
-	share->mark.content = snapshot_content(share->files, share->file_count);
-	return 0;
-}
-
-void rank_share_release(struct rank_share *share)
-{
-	free(share->files);
-	snapshot_close(&share->snapshot);
-	*share = (struct rank_share){.file_count = 0};
 }

@@ -26,6 +26,112 @@ struct reader {
 
 typedef void take_fn(struct reader *reader, struct span text);
 
+static int read_xml(struct reader *reader, struct span xml, struct error *err);
+static void on_start(void *data, const XML_Char *name, const XML_Char **attributes);
+static void stop(struct reader *reader, const char *fault);
+static void on_end(void *data, const XML_Char *name);
+static void take_name(struct reader *reader, struct span text);
+static void take_size(struct reader *reader, struct span text);
+static void take_modified(struct reader *reader, struct span text);
+static void take_etag(struct reader *reader, struct span text);
+static void take_entry(struct reader *reader, struct span text);
+static void take_prefix(struct reader *reader, struct span text);
+static void take_truncated(struct reader *reader, struct span text);
+static void take_next(struct reader *reader, struct span text);
+static void take_encoding(struct reader *reader, struct span text);
+static void take_code(struct reader *reader, struct span text);
+static void take_message(struct reader *reader, struct span text);
+static void on_text(void *data, const XML_Char *text, int len);
+static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
+	const XML_Char *public_id, int has_internal);
+static int decode_names(struct reader *reader, struct error *err);
+
+static const struct {
+	const char *path;
+	take_fn *take;
+} ELEMENTS[] = {
+	{"/ListBucketResult/Contents/Key", take_name},
+	{"/ListBucketResult/Contents/Size", take_size},
+	{"/ListBucketResult/Contents/LastModified", take_modified},
+	{"/ListBucketResult/Contents/ETag", take_etag},
+	{"/ListBucketResult/Contents", take_entry},
+	{"/ListBucketResult/CommonPrefixes/Prefix", take_prefix},
+	{"/ListBucketResult/CommonPrefixes", take_entry},
+	{"/ListBucketResult/IsTruncated", take_truncated},
+	{"/ListBucketResult/NextContinuationToken", take_next},
+	{"/ListBucketResult/EncodingType", take_encoding},
+	{"/ListAllMyBucketsResult/Buckets/Bucket/Name", take_name},
+	{"/ListAllMyBucketsResult/Buckets/Bucket/CreationDate", take_modified},
+	{"/ListAllMyBucketsResult/Buckets/Bucket", take_entry},
+	{"/ListAllMyBucketsResult/ContinuationToken", take_next},
+	{"/Error/Code", take_code},
+	{"/Error/Message", take_message},
+};
+
+int listing_parse(struct span xml, struct arena *arena, struct listing *out, struct error *err)
+{
+	struct reader reader = {.arena = arena};
+	if (read_xml(&reader, xml, err) != 0)
+		return -1;
+	if (reader.url_encoded && decode_names(&reader, err) != 0)
+		return -1;
+	*out = reader.listing;
+	return 0;
+}
+
+bool listing_parse_error(struct span xml, struct arena *arena, struct listing_error *out)
+{
+	struct reader reader = {.arena = arena};
+	struct error ignored = {0};
+	if (xml.len == 0 || read_xml(&reader, xml, &ignored) != 0 || reader.error.code.len == 0)
+		return false;
+	*out = reader.error;
+	return true;
+}
+
+static int read_xml(struct reader *reader, struct span xml, struct error *err)
+{
+	if (xml.len > INT32_MAX)
+		return error_set(err, ERROR_UPSTREAM, "the server's XML answer is over 2 GB");
+	buffer_init(&reader->text, LISTING_TEXT_MAX_BYTES);
+	reader->parser = XML_ParserCreate("UTF-8");
+	ASSERT(reader->parser != NULL);
+	XML_SetUserData(reader->parser, reader);
+	XML_SetElementHandler(reader->parser, on_start, on_end);
+	XML_SetCharacterDataHandler(reader->parser, on_text);
+	XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
+	const enum XML_Status status =
+		XML_Parse(reader->parser, (const char *)xml.data, (int)xml.len, 1);
+	const char *const why = reader->fault != NULL
+		? reader->fault
+		: XML_ErrorString(XML_GetErrorCode(reader->parser));
+	const unsigned line = (unsigned)XML_GetCurrentLineNumber(reader->parser);
+	XML_ParserFree(reader->parser);
+	buffer_release(&reader->text);
+	if (status != XML_STATUS_OK)
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's XML answer is refused at line %u: %s", line, why);
+	if (arena_overflowed(reader->arena))
+		return error_set(err, ERROR_TOO_LARGE,
+			"the server's XML answer is over the memory set aside for it");
+	return 0;
+}
+
+static void on_start(void *data, const XML_Char *name, const XML_Char **attributes)
+{
+	(void)attributes;
+	struct reader *const reader = data;
+	const size_t len = strlen(name);
+	if (reader->path_len + len + 2 > PATH_MAX_BYTES) {
+		stop(reader, "it is nested too deep");
+		return;
+	}
+	reader->path[reader->path_len] = '/';
+	memcpy(reader->path + reader->path_len + 1, name, len + 1);
+	reader->path_len += len + 1;
+	buffer_reset(&reader->text);
+}
+
 static void stop(struct reader *reader, const char *fault)
 {
 	if (reader->fault == NULL)
@@ -33,15 +139,28 @@ static void stop(struct reader *reader, const char *fault)
 	XML_StopParser(reader->parser, XML_FALSE);
 }
 
+static void on_end(void *data, const XML_Char *name)
+{
+	struct reader *const reader = data;
+	/* An element that opens and closes at once is still closed behind the stop, and its name is
+	 * not in the path. */
+	if (reader->fault != NULL)
+		return;
+	if (buffer_failed(&reader->text)) {
+		stop(reader, "a text in it is too long");
+		return;
+	}
+	for (size_t i = 0; i < sizeof ELEMENTS / sizeof ELEMENTS[0]; i++)
+		if (strcmp(reader->path, ELEMENTS[i].path) == 0)
+			ELEMENTS[i].take(reader, buffer_span(&reader->text));
+	reader->path_len -= strlen(name) + 1;
+	reader->path[reader->path_len] = '\0';
+	buffer_reset(&reader->text);
+}
+
 static void take_name(struct reader *reader, struct span text)
 {
 	reader->entry.name = arena_copy(reader->arena, text);
-}
-
-static void take_prefix(struct reader *reader, struct span text)
-{
-	take_name(reader, text);
-	reader->entry.is_prefix = true;
 }
 
 static void take_size(struct reader *reader, struct span text)
@@ -85,6 +204,12 @@ static void take_entry(struct reader *reader, struct span text)
 	reader->entry = (struct listing_entry){0};
 }
 
+static void take_prefix(struct reader *reader, struct span text)
+{
+	take_name(reader, text);
+	reader->entry.is_prefix = true;
+}
+
 static void take_truncated(struct reader *reader, struct span text)
 {
 	reader->listing.truncated = span_equal_text(text, "true");
@@ -110,62 +235,6 @@ static void take_message(struct reader *reader, struct span text)
 	reader->error.message = arena_copy(reader->arena, text);
 }
 
-static const struct {
-	const char *path;
-	take_fn *take;
-} ELEMENTS[] = {
-	{"/ListBucketResult/Contents/Key", take_name},
-	{"/ListBucketResult/Contents/Size", take_size},
-	{"/ListBucketResult/Contents/LastModified", take_modified},
-	{"/ListBucketResult/Contents/ETag", take_etag},
-	{"/ListBucketResult/Contents", take_entry},
-	{"/ListBucketResult/CommonPrefixes/Prefix", take_prefix},
-	{"/ListBucketResult/CommonPrefixes", take_entry},
-	{"/ListBucketResult/IsTruncated", take_truncated},
-	{"/ListBucketResult/NextContinuationToken", take_next},
-	{"/ListBucketResult/EncodingType", take_encoding},
-	{"/ListAllMyBucketsResult/Buckets/Bucket/Name", take_name},
-	{"/ListAllMyBucketsResult/Buckets/Bucket/CreationDate", take_modified},
-	{"/ListAllMyBucketsResult/Buckets/Bucket", take_entry},
-	{"/ListAllMyBucketsResult/ContinuationToken", take_next},
-	{"/Error/Code", take_code},
-	{"/Error/Message", take_message},
-};
-
-static void on_start(void *data, const XML_Char *name, const XML_Char **attributes)
-{
-	(void)attributes;
-	struct reader *const reader = data;
-	const size_t len = strlen(name);
-	if (reader->path_len + len + 2 > PATH_MAX_BYTES) {
-		stop(reader, "it is nested too deep");
-		return;
-	}
-	reader->path[reader->path_len] = '/';
-	memcpy(reader->path + reader->path_len + 1, name, len + 1);
-	reader->path_len += len + 1;
-	buffer_reset(&reader->text);
-}
-
-static void on_end(void *data, const XML_Char *name)
-{
-	struct reader *const reader = data;
-	/* An element that opens and closes at once is still closed behind the stop, and its name is
-	 * not in the path. */
-	if (reader->fault != NULL)
-		return;
-	if (buffer_failed(&reader->text)) {
-		stop(reader, "a text in it is too long");
-		return;
-	}
-	for (size_t i = 0; i < sizeof ELEMENTS / sizeof ELEMENTS[0]; i++)
-		if (strcmp(reader->path, ELEMENTS[i].path) == 0)
-			ELEMENTS[i].take(reader, buffer_span(&reader->text));
-	reader->path_len -= strlen(name) + 1;
-	reader->path[reader->path_len] = '\0';
-	buffer_reset(&reader->text);
-}
-
 static void on_text(void *data, const XML_Char *text, int len)
 {
 	struct reader *const reader = data;
@@ -180,34 +249,6 @@ static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_
 	(void)public_id;
 	(void)has_internal;
 	stop(data, "it declares a document type");
-}
-
-static int read_xml(struct reader *reader, struct span xml, struct error *err)
-{
-	if (xml.len > INT32_MAX)
-		return error_set(err, ERROR_UPSTREAM, "the server's XML answer is over 2 GB");
-	buffer_init(&reader->text, LISTING_TEXT_MAX_BYTES);
-	reader->parser = XML_ParserCreate("UTF-8");
-	ASSERT(reader->parser != NULL);
-	XML_SetUserData(reader->parser, reader);
-	XML_SetElementHandler(reader->parser, on_start, on_end);
-	XML_SetCharacterDataHandler(reader->parser, on_text);
-	XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
-	const enum XML_Status status =
-		XML_Parse(reader->parser, (const char *)xml.data, (int)xml.len, 1);
-	const char *const why = reader->fault != NULL
-		? reader->fault
-		: XML_ErrorString(XML_GetErrorCode(reader->parser));
-	const unsigned line = (unsigned)XML_GetCurrentLineNumber(reader->parser);
-	XML_ParserFree(reader->parser);
-	buffer_release(&reader->text);
-	if (status != XML_STATUS_OK)
-		return error_set(err, ERROR_UPSTREAM,
-			"the server's XML answer is refused at line %u: %s", line, why);
-	if (arena_overflowed(reader->arena))
-		return error_set(err, ERROR_TOO_LARGE,
-			"the server's XML answer is over the memory set aside for it");
-	return 0;
 }
 
 /* The names that encoding-type=url sent percent-encoded, in place of what was copied. */
@@ -229,25 +270,4 @@ static int decode_names(struct reader *reader, struct error *err)
 		result = error_set(err, ERROR_TOO_LARGE,
 			"the server's XML answer is over the memory set aside for it");
 	return result;
-}
-
-int listing_parse(struct span xml, struct arena *arena, struct listing *out, struct error *err)
-{
-	struct reader reader = {.arena = arena};
-	if (read_xml(&reader, xml, err) != 0)
-		return -1;
-	if (reader.url_encoded && decode_names(&reader, err) != 0)
-		return -1;
-	*out = reader.listing;
-	return 0;
-}
-
-bool listing_parse_error(struct span xml, struct arena *arena, struct listing_error *out)
-{
-	struct reader reader = {.arena = arena};
-	struct error ignored = {0};
-	if (xml.len == 0 || read_xml(&reader, xml, &ignored) != 0 || reader.error.code.len == 0)
-		return false;
-	*out = reader.error;
-	return true;
 }

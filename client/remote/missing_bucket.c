@@ -2,12 +2,7 @@
 
 #include "wire/bucket_rule.h"
 
-static int refuse_name(struct span name, const char *rule, enum error_kind kind, struct error *err)
-{
-	return error_set(err, kind,
-		"there is no bucket %.*s, and none can be made of this name: it %s", (int)name.len,
-		(const char *)name.data, rule);
-}
+static int refuse_name(struct span name, const char *rule, enum error_kind kind, struct error *err);
 
 int missing_bucket_refuse(struct span name, struct error *err)
 {
@@ -37,4 +32,11 @@ int missing_bucket_check(
 		return refuse_name(name, rule, wants_made ? ERROR_BAD_NAME : ERROR_NO_BUCKET, err);
 	*err = failure;
 	return -1;
+}
+
+static int refuse_name(struct span name, const char *rule, enum error_kind kind, struct error *err)
+{
+	return error_set(err, kind,
+		"there is no bucket %.*s, and none can be made of this name: it %s", (int)name.len,
+		(const char *)name.data, rule);
 }

@@ -18,16 +18,9 @@ struct remote {
 	bool is_silent;    /* since the last answer it was said that none comes */
 };
 
-/* Who waits for a listing sees nothing else: transfers have their line of progress. */
-static void say_silence(void *owner)
-{
-	struct remote *const remote = owner;
-	if (remote->options->output != NULL && !remote->is_silent)
-		output_note(remote->options->output,
-			"%s has not answered for %d seconds; still waiting",
-			remote->options->endpoint, SILENCE_MS / 1000);
-	remote->is_silent = true;
-}
+static void say_silence(void *owner);
+static void add_advice(const struct remote *remote, struct error *err);
+static const char *find_advice(const struct remote *remote, enum error_kind refusal);
 
 struct remote *remote_new(const struct remote_options *options, struct error *err)
 {
@@ -68,27 +61,6 @@ void remote_cancel(struct remote *remote)
 struct interrupt *remote_interrupt(const struct remote *remote)
 {
 	return remote->options->interrupt;
-}
-
-/* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet;
- * what failed uploads left fills a disk that seems to hold little. */
-static const char *find_advice(const struct remote *remote, enum error_kind refusal)
-{
-	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
-	if (!has_token && (refusal == ERROR_NO_CREDENTIALS || refusal == ERROR_DENIED))
-		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
-		       " `deltabucket login ENDPOINT` stores one";
-	if (refusal == ERROR_NO_SPACE)
-		return "on the server's machine `deltabucketd gc --end-promises` frees what failed"
-		       " uploads left";
-	return NULL;
-}
-
-static void add_advice(const struct remote *remote, struct error *err)
-{
-	const char *const advice = find_advice(remote, err->kind);
-	if (advice != NULL)
-		error_advise(err, "%s", advice);
 }
 
 int remote_try(struct remote *remote, const struct http_request *request,
@@ -151,4 +123,36 @@ int remote_send(struct remote *remote, const struct http_request *request,
 	}
 	*err = failure;
 	return -1;
+}
+
+/* Who waits for a listing sees nothing else: transfers have their line of progress. */
+static void say_silence(void *owner)
+{
+	struct remote *const remote = owner;
+	if (remote->options->output != NULL && !remote->is_silent)
+		output_note(remote->options->output,
+			"%s has not answered for %d seconds; still waiting",
+			remote->options->endpoint, SILENCE_MS / 1000);
+	remote->is_silent = true;
+}
+
+static void add_advice(const struct remote *remote, struct error *err)
+{
+	const char *const advice = find_advice(remote, err->kind);
+	if (advice != NULL)
+		error_advise(err, "%s", advice);
+}
+
+/* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet;
+ * what failed uploads left fills a disk that seems to hold little. */
+static const char *find_advice(const struct remote *remote, enum error_kind refusal)
+{
+	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
+	if (!has_token && (refusal == ERROR_NO_CREDENTIALS || refusal == ERROR_DENIED))
+		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
+		       " `deltabucket login ENDPOINT` stores one";
+	if (refusal == ERROR_NO_SPACE)
+		return "on the server's machine `deltabucketd gc --end-promises` frees what failed"
+		       " uploads left";
+	return NULL;
 }

@@ -17,6 +17,27 @@ enum {
 	COMMIT_WAIT_MS = 120 * 1000
 };
 
+struct wanted {
+	struct span key;
+	bool found;
+	struct hub_file file;
+};
+
+static bool segment_is_good(struct span segment);
+static void put_line(struct buffer *out, const struct hub_change *change);
+static void put_source(struct json_writer *writer, struct span bucket);
+static int read_failures(
+	struct hub_change *changes, size_t count, struct span body, struct error *err);
+static int read_failure(struct hub_change *changes, size_t count, const struct json_node *item,
+	size_t *at, struct error *err);
+static struct error *find_failed(
+	struct hub_change *changes, size_t count, struct span path, size_t *at);
+static void bucket_target(struct span bucket, struct buffer *out);
+static int read_page(struct span body, hub_file_fn *take, void *owner, struct error *err);
+static bool read_file(const struct json_node *node, struct hub_file *out);
+static char *next_page(const char *link);
+static int take_wanted(void *owner, const struct hub_file *file, struct error *err);
+
 char *remote_hub_target(struct span bucket, const char *below, struct span path)
 {
 	struct buffer target;
@@ -34,13 +55,6 @@ char *remote_hub_target(struct span bucket, const char *below, struct span path)
 	return text;
 }
 
-static bool segment_is_good(struct span segment)
-{
-	const bool is_drive = segment.len >= 2 && segment.data[1] == ':';
-	return segment.len > 0 && !span_equal_text(segment, ".") &&
-		!span_equal_text(segment, "..") && !is_drive;
-}
-
 bool remote_hub_takes(struct span key)
 {
 	struct span rest = key;
@@ -54,91 +68,6 @@ bool remote_hub_takes(struct span key)
 		if (!segment_is_good(segment))
 			return false;
 	return true;
-}
-
-static void put_source(struct json_writer *writer, struct span bucket)
-{
-	struct buffer id;
-	buffer_init(&id, KEY_MAX_BYTES);
-	buffer_format(&id, "-/%.*s", (int)bucket.len, (const char *)bucket.data);
-	json_writer_text(writer, "sourceRepoType", span_text("bucket"));
-	json_writer_text(writer, "sourceRepoId", buffer_span(&id));
-	buffer_release(&id);
-}
-
-static void put_line(struct buffer *out, const struct hub_change *change)
-{
-	static const char *const types[] = {"addFile", "deleteFile", "judgeDelete"};
-	struct json_writer writer;
-	char hash[CHUNK_ID_TEXT_BYTES];
-	json_writer_init(&writer, out);
-	json_writer_object(&writer, NULL);
-	json_writer_text(&writer, "type",
-		span_text(change->source.len > 0 ? "copyFile" : types[change->kind]));
-	json_writer_text(&writer, "path", change->key);
-	if (change->kind == HUB_CHANGE_ADD) {
-		chunk_id_format(&change->hash, hash);
-		json_writer_text(&writer, "xetHash", span_text(hash));
-		if (change->source.len == 0)
-			json_writer_i64(&writer, "mtime", change->mtime_ms);
-		else
-			put_source(&writer, change->source);
-	}
-	json_writer_end(&writer, '}');
-	buffer_add_byte(out, '\n');
-}
-
-/* Failures come in the order of the lines, as far as the server keeps to it: the search goes on
- * from where the last one was. */
-static struct error *find_failed(
-	struct hub_change *changes, size_t count, struct span path, size_t *at)
-{
-	for (size_t i = 0; i < count; i++) {
-		const size_t number = (*at + i) % count;
-		if (!span_equal(changes[number].key, path))
-			continue;
-		*at = number;
-		return &changes[number].failure;
-	}
-	return NULL;
-}
-
-/* Without a code, as from older servers, it counts as what the server could not take. */
-static int read_failure(struct hub_change *changes, size_t count, const struct json_node *item,
-	size_t *at, struct error *err)
-{
-	struct span path = {0};
-	struct span text = {0};
-	struct span code = {0};
-	json_node_text(json_node_member(item, "path"), &path);
-	json_node_text(json_node_member(item, "error"), &text);
-	json_node_text(json_node_member(item, "code"), &code);
-	struct error *const failure = find_failed(changes, count, path, at);
-	if (failure == NULL)
-		return error_set(err, ERROR_UPSTREAM,
-			"the server's answer to a batch names a file that was not in it");
-	error_set(failure, remote_error_kind(code, ERROR_INVALID), "%.*s",
-		(int)span_slice(text, 0, 300).len, (const char *)text.data);
-	return 0;
-}
-
-static int read_failures(
-	struct hub_change *changes, size_t count, struct span body, struct error *err)
-{
-	struct json_node *const root =
-		remote_json_parse(body, "the server's answer to a batch", err);
-	if (root == NULL)
-		return -1;
-	const struct json_node *const failed = json_node_member(root, "failed");
-	int result = json_node_is_array(failed)
-		? 0
-		: error_set(err, ERROR_UPSTREAM,
-			  "the server's answer to a batch does not say what failed");
-	size_t at = 0;
-	for (size_t i = 0; i < json_node_count(failed) && result == 0; i++)
-		result = read_failure(changes, count, json_node_at(failed, i), &at, err);
-	json_node_free(root);
-	return result;
 }
 
 int remote_hub_check(const struct hub_change *changes, size_t count, struct error *err)
@@ -190,13 +119,6 @@ int remote_hub_change(struct remote *remote, struct span bucket, struct hub_chan
 	return result;
 }
 
-static void bucket_target(struct span bucket, struct buffer *out)
-{
-	buffer_init(out, TARGET_MAX_BYTES);
-	buffer_add_text(out, "/api/buckets/-/");
-	encode_percent(bucket, false, out);
-}
-
 int remote_hub_totals(
 	struct remote *remote, struct span bucket, struct hub_totals *out, struct error *err)
 {
@@ -228,52 +150,6 @@ int remote_hub_drop(struct remote *remote, struct span bucket, struct error *err
 	http_response_release(&response);
 	buffer_release(&target);
 	return result;
-}
-
-static bool read_file(const struct json_node *node, struct hub_file *out)
-{
-	struct span hash;
-	return json_node_text(json_node_member(node, "path"), &out->key) &&
-		json_node_u64(json_node_member(node, "size"), &out->size) &&
-		json_node_text(json_node_member(node, "xetHash"), &hash) &&
-		chunk_id_parse(hash, &out->hash);
-}
-
-static int read_page(struct span body, hub_file_fn *take, void *owner, struct error *err)
-{
-	struct json_node *const root = remote_json_parse(body, "the server's listing", err);
-	if (root == NULL)
-		return -1;
-	int result = json_node_is_array(root)
-		? 0
-		: error_set(err, ERROR_UPSTREAM, "the server's listing is malformed");
-	for (size_t i = 0; i < json_node_count(root) && result == 0; i++) {
-		const struct json_node *const node = json_node_at(root, i);
-		struct span type = {0};
-		struct hub_file file;
-		json_node_text(json_node_member(node, "type"), &type);
-		if (span_equal_text(type, "directory"))
-			continue;
-		result = read_file(node, &file)
-			? take(owner, &file, err)
-			: error_set(err, ERROR_UPSTREAM, "the server lists a file without a hash");
-	}
-	json_node_free(root);
-	return result;
-}
-
-/* What the Link header calls the next page, as a target; NULL: that was the last one. */
-static char *next_page(const char *link)
-{
-	const char *const end = strstr(link, ">; rel=\"next\"");
-	if (link[0] != '<' || end == NULL)
-		return NULL;
-	char *const url = memory_copy(link + 1, (size_t)(end - link));
-	url[end - link - 1] = '\0';
-	const char *const target = fetch_plan_target(url);
-	char *const copy = memory_copy_text(target);
-	free(url);
-	return copy;
 }
 
 int remote_hub_list(struct remote *remote, struct span bucket, struct span prefix,
@@ -309,23 +185,6 @@ int remote_hub_list(struct remote *remote, struct span bucket, struct span prefi
 	return result;
 }
 
-struct wanted {
-	struct span key;
-	bool found;
-	struct hub_file file;
-};
-
-static int take_wanted(void *owner, const struct hub_file *file, struct error *err)
-{
-	struct wanted *const wanted = owner;
-	(void)err;
-	if (span_equal(file->key, wanted->key)) {
-		wanted->found = true;
-		wanted->file = *file;
-	}
-	return 0;
-}
-
 int remote_hub_find(struct remote *remote, struct span bucket, struct span key, uint64_t *out_size,
 	struct chunk_id *out_hash, struct error *err)
 {
@@ -358,4 +217,160 @@ int remote_hub_find(struct remote *remote, struct span bucket, struct span key, 
 	*out_size = wanted.file.size;
 	*out_hash = wanted.file.hash;
 	return wanted.found ? 1 : 0;
+}
+
+static bool segment_is_good(struct span segment)
+{
+	const bool is_drive = segment.len >= 2 && segment.data[1] == ':';
+	return segment.len > 0 && !span_equal_text(segment, ".") &&
+		!span_equal_text(segment, "..") && !is_drive;
+}
+
+static void put_line(struct buffer *out, const struct hub_change *change)
+{
+	static const char *const types[] = {"addFile", "deleteFile", "judgeDelete"};
+	struct json_writer writer;
+	char hash[CHUNK_ID_TEXT_BYTES];
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	json_writer_text(&writer, "type",
+		span_text(change->source.len > 0 ? "copyFile" : types[change->kind]));
+	json_writer_text(&writer, "path", change->key);
+	if (change->kind == HUB_CHANGE_ADD) {
+		chunk_id_format(&change->hash, hash);
+		json_writer_text(&writer, "xetHash", span_text(hash));
+		if (change->source.len == 0)
+			json_writer_i64(&writer, "mtime", change->mtime_ms);
+		else
+			put_source(&writer, change->source);
+	}
+	json_writer_end(&writer, '}');
+	buffer_add_byte(out, '\n');
+}
+
+static void put_source(struct json_writer *writer, struct span bucket)
+{
+	struct buffer id;
+	buffer_init(&id, KEY_MAX_BYTES);
+	buffer_format(&id, "-/%.*s", (int)bucket.len, (const char *)bucket.data);
+	json_writer_text(writer, "sourceRepoType", span_text("bucket"));
+	json_writer_text(writer, "sourceRepoId", buffer_span(&id));
+	buffer_release(&id);
+}
+
+static int read_failures(
+	struct hub_change *changes, size_t count, struct span body, struct error *err)
+{
+	struct json_node *const root =
+		remote_json_parse(body, "the server's answer to a batch", err);
+	if (root == NULL)
+		return -1;
+	const struct json_node *const failed = json_node_member(root, "failed");
+	int result = json_node_is_array(failed)
+		? 0
+		: error_set(err, ERROR_UPSTREAM,
+			  "the server's answer to a batch does not say what failed");
+	size_t at = 0;
+	for (size_t i = 0; i < json_node_count(failed) && result == 0; i++)
+		result = read_failure(changes, count, json_node_at(failed, i), &at, err);
+	json_node_free(root);
+	return result;
+}
+
+/* Without a code, as from older servers, it counts as what the server could not take. */
+static int read_failure(struct hub_change *changes, size_t count, const struct json_node *item,
+	size_t *at, struct error *err)
+{
+	struct span path = {0};
+	struct span text = {0};
+	struct span code = {0};
+	json_node_text(json_node_member(item, "path"), &path);
+	json_node_text(json_node_member(item, "error"), &text);
+	json_node_text(json_node_member(item, "code"), &code);
+	struct error *const failure = find_failed(changes, count, path, at);
+	if (failure == NULL)
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's answer to a batch names a file that was not in it");
+	error_set(failure, remote_error_kind(code, ERROR_INVALID), "%.*s",
+		(int)span_slice(text, 0, 300).len, (const char *)text.data);
+	return 0;
+}
+
+/* Failures come in the order of the lines, as far as the server keeps to it: the search goes on
+ * from where the last one was. */
+static struct error *find_failed(
+	struct hub_change *changes, size_t count, struct span path, size_t *at)
+{
+	for (size_t i = 0; i < count; i++) {
+		const size_t number = (*at + i) % count;
+		if (!span_equal(changes[number].key, path))
+			continue;
+		*at = number;
+		return &changes[number].failure;
+	}
+	return NULL;
+}
+
+static void bucket_target(struct span bucket, struct buffer *out)
+{
+	buffer_init(out, TARGET_MAX_BYTES);
+	buffer_add_text(out, "/api/buckets/-/");
+	encode_percent(bucket, false, out);
+}
+
+static int read_page(struct span body, hub_file_fn *take, void *owner, struct error *err)
+{
+	struct json_node *const root = remote_json_parse(body, "the server's listing", err);
+	if (root == NULL)
+		return -1;
+	int result = json_node_is_array(root)
+		? 0
+		: error_set(err, ERROR_UPSTREAM, "the server's listing is malformed");
+	for (size_t i = 0; i < json_node_count(root) && result == 0; i++) {
+		const struct json_node *const node = json_node_at(root, i);
+		struct span type = {0};
+		struct hub_file file;
+		json_node_text(json_node_member(node, "type"), &type);
+		if (span_equal_text(type, "directory"))
+			continue;
+		result = read_file(node, &file)
+			? take(owner, &file, err)
+			: error_set(err, ERROR_UPSTREAM, "the server lists a file without a hash");
+	}
+	json_node_free(root);
+	return result;
+}
+
+static bool read_file(const struct json_node *node, struct hub_file *out)
+{
+	struct span hash;
+	return json_node_text(json_node_member(node, "path"), &out->key) &&
+		json_node_u64(json_node_member(node, "size"), &out->size) &&
+		json_node_text(json_node_member(node, "xetHash"), &hash) &&
+		chunk_id_parse(hash, &out->hash);
+}
+
+/* What the Link header calls the next page, as a target; NULL: that was the last one. */
+static char *next_page(const char *link)
+{
+	const char *const end = strstr(link, ">; rel=\"next\"");
+	if (link[0] != '<' || end == NULL)
+		return NULL;
+	char *const url = memory_copy(link + 1, (size_t)(end - link));
+	url[end - link - 1] = '\0';
+	const char *const target = fetch_plan_target(url);
+	char *const copy = memory_copy_text(target);
+	free(url);
+	return copy;
+}
+
+static int take_wanted(void *owner, const struct hub_file *file, struct error *err)
+{
+	struct wanted *const wanted = owner;
+	(void)err;
+	if (span_equal(file->key, wanted->key)) {
+		wanted->found = true;
+		wanted->file = *file;
+	}
+	return 0;
 }

@@ -17,14 +17,33 @@ enum {
 	HEADER_MAX_BYTES = 192
 };
 
-/* Ends the building of a request target whose parts are all bounded. */
-static char *take_text(struct buffer *buffer)
-{
-	ASSERT(!buffer_failed(buffer));
-	char *const text = memory_copy_text(buffer_text(buffer));
-	buffer_release(buffer);
-	return text;
-}
+struct file_source {
+	struct body_source source;
+	const struct remote_object_body *body;
+	uint64_t sent;
+};
+
+/* Counts what came, so that a retry asks for the rest only and an answer that is too long is caught
+ * before it is written. */
+struct range_sink {
+	struct body_sink sink;
+	struct body_sink *into;
+	uint64_t left;
+	const char *target;
+};
+
+static char *take_text(struct buffer *buffer);
+static int send_plain(struct remote *remote, const char *method, const char *target,
+	struct http_response *response, struct error *err);
+static ptrdiff_t file_source_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+static void file_source_close(struct body_source *source);
+static enum sink_result range_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err);
+static int get_rest(struct remote *remote, const struct remote_object_range *range,
+	struct range_sink *sink, struct error *err);
+static int fetch_listing(struct remote *remote, struct buffer *target, struct arena *arena,
+	struct listing *out, struct error *err);
 
 char *remote_object_target(struct span bucket, struct span key)
 {
@@ -37,13 +56,6 @@ char *remote_object_target(struct span bucket, struct span key)
 		encode_percent(span_slice(key, 0, 4096), true, &target);
 	}
 	return take_text(&target);
-}
-
-static int send_plain(struct remote *remote, const char *method, const char *target,
-	struct http_response *response, struct error *err)
-{
-	const struct http_request request = {.method = method, .target = target};
-	return remote_send(remote, &request, response, err);
 }
 
 int remote_object_head(struct remote *remote, const char *target, struct remote_object_facts *out,
@@ -92,34 +104,6 @@ int remote_object_copy(
 	return result;
 }
 
-struct file_source {
-	struct body_source source;
-	const struct remote_object_body *body;
-	uint64_t sent;
-};
-
-static ptrdiff_t file_source_read(
-	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
-{
-	struct file_source *const file = (struct file_source *)source;
-	const struct remote_object_body *const body = file->body;
-	const uint64_t left = body->size - file->sent;
-	const size_t wanted = left < capacity ? (size_t)left : capacity;
-	if (wanted == 0)
-		return 0;
-	if (file_read_at(file_system(), body->fd, into, wanted, (off_t)(body->offset + file->sent),
-		    body->path, err) != 0)
-		return -1;
-	file->sent += wanted;
-	progress_add(body->progress, wanted);
-	return (ptrdiff_t)wanted;
-}
-
-static void file_source_close(struct body_source *source)
-{
-	(void)source; /* lies on its owner's stack */
-}
-
 int remote_object_send(struct remote *remote, const struct http_request *request,
 	const struct remote_object_body *body, struct http_response *response, struct error *err)
 {
@@ -151,61 +135,6 @@ int remote_object_put(struct remote *remote, const char *target,
 	const struct http_request request = {.method = "PUT", .target = target};
 	struct http_response response;
 	const int result = remote_object_send(remote, &request, body, &response, err);
-	http_response_release(&response);
-	return result;
-}
-
-/* Counts what came, so that a retry asks for the rest only and an answer that is too long is caught
- * before it is written. */
-struct range_sink {
-	struct body_sink sink;
-	struct body_sink *into;
-	uint64_t left;
-	const char *target;
-};
-
-static enum sink_result range_sink_write(
-	struct body_sink *sink, struct span bytes, struct error *err)
-{
-	struct range_sink *const range = (struct range_sink *)sink;
-	if (bytes.len > range->left) {
-		error_set(err, ERROR_CORRUPT, "the server sends more of %s than was asked for",
-			range->target);
-		return SINK_FAILED;
-	}
-	const enum sink_result result = range->into->write(range->into, bytes, err);
-	if (result == SINK_TAKEN)
-		range->left -= bytes.len;
-	return result;
-}
-
-/* One try for what is left. */
-static int get_rest(struct remote *remote, const struct remote_object_range *range,
-	struct range_sink *sink, struct error *err)
-{
-	const uint64_t from = range->offset + (range->size - sink->left);
-	const bool ranged = !range->whole || from > range->offset;
-	char range_header[HEADER_MAX_BYTES];
-	char match_header[HEADER_MAX_BYTES];
-	const char *headers[3] = {NULL, NULL, NULL};
-	size_t count = 0;
-	if (ranged) {
-		snprintf(range_header, sizeof range_header, "Range: bytes=%" PRIu64 "-%" PRIu64,
-			from, from + sink->left - 1);
-		headers[count++] = range_header;
-	}
-	if (range->etag != NULL) {
-		snprintf(match_header, sizeof match_header, "If-Match: \"%s\"", range->etag);
-		headers[count++] = match_header;
-	}
-	const struct http_request request = {
-		.method = "GET", .target = range->target, .headers = headers, .sink = &sink->sink};
-	struct http_response response = {0};
-	int result = remote_try(remote, &request, &response, err);
-	if (result == 0 && ranged && response.status != 206)
-		result = error_set(err, ERROR_CORRUPT,
-			"the server answers a range of %s with status %d", range->target,
-			response.status);
 	http_response_release(&response);
 	return result;
 }
@@ -273,19 +202,6 @@ int remote_object_remove_bucket(struct remote *remote, struct span bucket, struc
 	return result;
 }
 
-static int fetch_listing(struct remote *remote, struct buffer *target, struct arena *arena,
-	struct listing *out, struct error *err)
-{
-	char *const text = take_text(target);
-	struct http_response response;
-	int result = send_plain(remote, "GET", text, &response, err);
-	if (result == 0)
-		result = listing_parse(buffer_span(&response.body), arena, out, err);
-	http_response_release(&response);
-	free(text);
-	return result;
-}
-
 int remote_object_list(struct remote *remote, const struct remote_object_page *page,
 	struct arena *arena, struct listing *out, struct error *err)
 {
@@ -315,4 +231,101 @@ int remote_object_list_buckets(struct remote *remote, struct span token, struct 
 		encode_percent(span_slice(token, 0, 1024), false, &target);
 	}
 	return fetch_listing(remote, &target, arena, out, err);
+}
+
+/* Ends the building of a request target whose parts are all bounded. */
+static char *take_text(struct buffer *buffer)
+{
+	ASSERT(!buffer_failed(buffer));
+	char *const text = memory_copy_text(buffer_text(buffer));
+	buffer_release(buffer);
+	return text;
+}
+
+static int send_plain(struct remote *remote, const char *method, const char *target,
+	struct http_response *response, struct error *err)
+{
+	const struct http_request request = {.method = method, .target = target};
+	return remote_send(remote, &request, response, err);
+}
+
+static ptrdiff_t file_source_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
+{
+	struct file_source *const file = (struct file_source *)source;
+	const struct remote_object_body *const body = file->body;
+	const uint64_t left = body->size - file->sent;
+	const size_t wanted = left < capacity ? (size_t)left : capacity;
+	if (wanted == 0)
+		return 0;
+	if (file_read_at(file_system(), body->fd, into, wanted, (off_t)(body->offset + file->sent),
+		    body->path, err) != 0)
+		return -1;
+	file->sent += wanted;
+	progress_add(body->progress, wanted);
+	return (ptrdiff_t)wanted;
+}
+
+static void file_source_close(struct body_source *source)
+{
+	(void)source; /* lies on its owner's stack */
+}
+
+static enum sink_result range_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
+{
+	struct range_sink *const range = (struct range_sink *)sink;
+	if (bytes.len > range->left) {
+		error_set(err, ERROR_CORRUPT, "the server sends more of %s than was asked for",
+			range->target);
+		return SINK_FAILED;
+	}
+	const enum sink_result result = range->into->write(range->into, bytes, err);
+	if (result == SINK_TAKEN)
+		range->left -= bytes.len;
+	return result;
+}
+
+/* One try for what is left. */
+static int get_rest(struct remote *remote, const struct remote_object_range *range,
+	struct range_sink *sink, struct error *err)
+{
+	const uint64_t from = range->offset + (range->size - sink->left);
+	const bool ranged = !range->whole || from > range->offset;
+	char range_header[HEADER_MAX_BYTES];
+	char match_header[HEADER_MAX_BYTES];
+	const char *headers[3] = {NULL, NULL, NULL};
+	size_t count = 0;
+	if (ranged) {
+		snprintf(range_header, sizeof range_header, "Range: bytes=%" PRIu64 "-%" PRIu64,
+			from, from + sink->left - 1);
+		headers[count++] = range_header;
+	}
+	if (range->etag != NULL) {
+		snprintf(match_header, sizeof match_header, "If-Match: \"%s\"", range->etag);
+		headers[count++] = match_header;
+	}
+	const struct http_request request = {
+		.method = "GET", .target = range->target, .headers = headers, .sink = &sink->sink};
+	struct http_response response = {0};
+	int result = remote_try(remote, &request, &response, err);
+	if (result == 0 && ranged && response.status != 206)
+		result = error_set(err, ERROR_CORRUPT,
+			"the server answers a range of %s with status %d", range->target,
+			response.status);
+	http_response_release(&response);
+	return result;
+}
+
+static int fetch_listing(struct remote *remote, struct buffer *target, struct arena *arena,
+	struct listing *out, struct error *err)
+{
+	char *const text = take_text(target);
+	struct http_response response;
+	int result = send_plain(remote, "GET", text, &response, err);
+	if (result == 0)
+		result = listing_parse(buffer_span(&response.body), arena, out, err);
+	http_response_release(&response);
+	free(text);
+	return result;
 }

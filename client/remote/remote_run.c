@@ -19,30 +19,32 @@ struct target {
 	struct buffer text;
 };
 
-static void target_begin(struct target *target, const struct run_name *run)
-{
-	buffer_init(&target->text, TARGET_MAX_BYTES);
-	buffer_add_text(&target->text, run->target);
-}
+/* What a page is a list of: the parser of one entry reads its printed form. */
+struct page_kind {
+	const char *member;
+	size_t item_bytes;
+	int (*take)(void *item, struct span json, struct arena *arena, struct error *err);
+};
 
-/* Sends and releases the target; the answer's body is in `response`. */
+static void target_begin(struct target *target, const struct run_name *run);
 static int target_send(struct target *target, struct remote *remote,
-	const struct http_request *request, struct http_response *response, struct error *err)
-{
-	ASSERT(!buffer_failed(&target->text));
-	struct http_request whole = *request;
-	whole.target = buffer_text(&target->text);
-	const int result = remote_send(remote, &whole, response, err);
-	buffer_release(&target->text);
-	return result;
-}
+	const struct http_request *request, struct http_response *response, struct error *err);
+static int nonsense(struct error *err, const char *what);
+static void read_published(const struct http_response *response, struct remote_run_published *out);
+static int find_step(struct remote *remote, const struct run_name *run, uint64_t step,
+	const char *query, struct arena *arena, struct step_message *out, struct error *err);
+static int get_step(struct target *target, struct remote *remote, int64_t wait_ms,
+	struct arena *arena, struct step_message *out, struct error *err);
+static int get_page(struct target *target, struct remote *remote, const struct page_kind *kind,
+	struct arena *arena, struct remote_run_page *out, struct error *err);
+static void *read_items(const struct page_kind *kind, const struct json_node *list,
+	struct arena *arena, struct error *err);
+static int take_run(void *item, struct span json, struct arena *arena, struct error *err);
+static int take_step(void *item, struct span json, struct arena *arena, struct error *err);
 
-/* An answer that does not parse is the peer's fault, whatever the parser calls it. */
-static int nonsense(struct error *err, const char *what)
-{
-	err->kind = ERROR_UPSTREAM;
-	return error_wrap(err, "the server's %s", what);
-}
+static const struct page_kind PAGE_OF_RUNS = {"runs", sizeof(struct run_message), take_run};
+
+static const struct page_kind PAGE_OF_STEPS = {"steps", sizeof(struct step_message), take_step};
 
 int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps,
 	struct arena *arena, struct run_message *out, struct error *err)
@@ -111,17 +113,6 @@ int remote_run_may_write(struct remote *remote, const struct run_name *run, stru
 	return -1;
 }
 
-/* The step is published, whatever the answer's body says: a hint that cannot be read is none. */
-static void read_published(const struct http_response *response, struct remote_run_published *out)
-{
-	struct error ignored = {0};
-	struct json_node *const root =
-		json_node_parse(buffer_span(&response->body), "the server's answer", &ignored);
-	*out = (struct remote_run_published){.already = response->status == 200};
-	json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due);
-	json_node_free(root);
-}
-
 int remote_run_publish(struct remote *remote, const struct run_name *run,
 	const struct step_message *step, struct remote_run_published *out, struct error *err)
 {
@@ -149,34 +140,6 @@ out:
 	http_response_release(&response);
 	buffer_release(&body);
 	return result;
-}
-
-/* 1 with the step, 0 when the answer is that there is none. */
-static int get_step(struct target *target, struct remote *remote, int64_t wait_ms,
-	struct arena *arena, struct step_message *out, struct error *err)
-{
-	const struct http_request request = {.method = "GET", .wait_ms = wait_ms};
-	struct http_response response;
-	int result = target_send(target, remote, &request, &response, err);
-	if (result == 0 && response.status != 204)
-		result = step_message_parse(buffer_span(&response.body), arena, out, err) == 0
-			? 1
-			: nonsense(err, "manifest");
-	http_response_release(&response);
-	return result;
-}
-
-static int find_step(struct remote *remote, const struct run_name *run, uint64_t step,
-	const char *query, struct arena *arena, struct step_message *out, struct error *err)
-{
-	struct target target;
-	target_begin(&target, run);
-	buffer_format(&target.text, "/steps/%" PRIu64 "%s", step, query);
-	const int found = get_step(&target, remote, 0, arena, out, err);
-	if (found == 0)
-		return error_set(
-			err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
-	return found > 0 ? 0 : -1;
 }
 
 int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step,
@@ -230,50 +193,91 @@ int remote_run_path(struct remote *remote, const struct run_name *run,
 	return result;
 }
 
-/* What a page is a list of: the parser of one entry reads its printed form. */
-struct page_kind {
-	const char *member;
-	size_t item_bytes;
-	int (*take)(void *item, struct span json, struct arena *arena, struct error *err);
-};
-
-static int take_run(void *item, struct span json, struct arena *arena, struct error *err)
+int remote_run_list(struct remote *remote, struct span bucket, struct span after,
+	struct arena *arena, struct remote_run_page *out, struct error *err)
 {
-	return run_message_parse(json, arena, item, err);
-}
-
-static int take_step(void *item, struct span json, struct arena *arena, struct error *err)
-{
-	return step_message_parse(json, arena, item, err);
-}
-
-static const struct page_kind PAGE_OF_RUNS = {"runs", sizeof(struct run_message), take_run};
-static const struct page_kind PAGE_OF_STEPS = {"steps", sizeof(struct step_message), take_step};
-
-/* The entries of `list`, NULL with the error set. */
-static void *read_items(const struct page_kind *kind, const struct json_node *list,
-	struct arena *arena, struct error *err)
-{
-	const size_t count = json_node_count(list);
-	uint8_t *const items = arena_take_array(arena, count + 1, kind->item_bytes);
-	struct buffer text;
-	buffer_init(&text, STEP_MESSAGE_MAX_BYTES);
-	int result = items != NULL
-		? 0
-		: error_set(err, ERROR_TOO_LARGE,
-			  "the server's page is over the memory set aside for it");
-	for (size_t i = 0; i < count && result == 0; i++) {
-		buffer_reset(&text);
-		json_node_print(json_node_at(list, i), &text);
-		result = buffer_check(&text, "an entry of the server's page", err);
-		if (result == 0)
-			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena,
-					 err) == 0
-				? 0
-				: nonsense(err, "page");
+	struct target target;
+	buffer_init(&target.text, TARGET_MAX_BYTES);
+	buffer_add_text(&target.text, "/v1/runs/");
+	encode_percent(span_slice(bucket, 0, 255), false, &target.text);
+	if (after.len > 0) {
+		buffer_add_text(&target.text, "?after=");
+		encode_percent(span_slice(after, 0, 255), false, &target.text);
 	}
-	buffer_release(&text);
-	return result == 0 ? items : NULL;
+	return get_page(&target, remote, &PAGE_OF_RUNS, arena, out, err);
+}
+
+int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from,
+	struct arena *arena, struct remote_run_page *out, struct error *err)
+{
+	struct target target;
+	target_begin(&target, run);
+	buffer_format(&target.text, "/steps?from=%" PRIu64, from);
+	return get_page(&target, remote, &PAGE_OF_STEPS, arena, out, err);
+}
+
+static void target_begin(struct target *target, const struct run_name *run)
+{
+	buffer_init(&target->text, TARGET_MAX_BYTES);
+	buffer_add_text(&target->text, run->target);
+}
+
+/* Sends and releases the target; the answer's body is in `response`. */
+static int target_send(struct target *target, struct remote *remote,
+	const struct http_request *request, struct http_response *response, struct error *err)
+{
+	ASSERT(!buffer_failed(&target->text));
+	struct http_request whole = *request;
+	whole.target = buffer_text(&target->text);
+	const int result = remote_send(remote, &whole, response, err);
+	buffer_release(&target->text);
+	return result;
+}
+
+/* An answer that does not parse is the peer's fault, whatever the parser calls it. */
+static int nonsense(struct error *err, const char *what)
+{
+	err->kind = ERROR_UPSTREAM;
+	return error_wrap(err, "the server's %s", what);
+}
+
+/* The step is published, whatever the answer's body says: a hint that cannot be read is none. */
+static void read_published(const struct http_response *response, struct remote_run_published *out)
+{
+	struct error ignored = {0};
+	struct json_node *const root =
+		json_node_parse(buffer_span(&response->body), "the server's answer", &ignored);
+	*out = (struct remote_run_published){.already = response->status == 200};
+	json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due);
+	json_node_free(root);
+}
+
+static int find_step(struct remote *remote, const struct run_name *run, uint64_t step,
+	const char *query, struct arena *arena, struct step_message *out, struct error *err)
+{
+	struct target target;
+	target_begin(&target, run);
+	buffer_format(&target.text, "/steps/%" PRIu64 "%s", step, query);
+	const int found = get_step(&target, remote, 0, arena, out, err);
+	if (found == 0)
+		return error_set(
+			err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
+	return found > 0 ? 0 : -1;
+}
+
+/* 1 with the step, 0 when the answer is that there is none. */
+static int get_step(struct target *target, struct remote *remote, int64_t wait_ms,
+	struct arena *arena, struct step_message *out, struct error *err)
+{
+	const struct http_request request = {.method = "GET", .wait_ms = wait_ms};
+	struct http_response response;
+	int result = target_send(target, remote, &request, &response, err);
+	if (result == 0 && response.status != 204)
+		result = step_message_parse(buffer_span(&response.body), arena, out, err) == 0
+			? 1
+			: nonsense(err, "manifest");
+	http_response_release(&response);
+	return result;
 }
 
 static int get_page(struct target *target, struct remote *remote, const struct page_kind *kind,
@@ -306,25 +310,38 @@ out:
 	return items != NULL ? 0 : -1;
 }
 
-int remote_run_list(struct remote *remote, struct span bucket, struct span after,
-	struct arena *arena, struct remote_run_page *out, struct error *err)
+/* The entries of `list`, NULL with the error set. */
+static void *read_items(const struct page_kind *kind, const struct json_node *list,
+	struct arena *arena, struct error *err)
 {
-	struct target target;
-	buffer_init(&target.text, TARGET_MAX_BYTES);
-	buffer_add_text(&target.text, "/v1/runs/");
-	encode_percent(span_slice(bucket, 0, 255), false, &target.text);
-	if (after.len > 0) {
-		buffer_add_text(&target.text, "?after=");
-		encode_percent(span_slice(after, 0, 255), false, &target.text);
+	const size_t count = json_node_count(list);
+	uint8_t *const items = arena_take_array(arena, count + 1, kind->item_bytes);
+	struct buffer text;
+	buffer_init(&text, STEP_MESSAGE_MAX_BYTES);
+	int result = items != NULL
+		? 0
+		: error_set(err, ERROR_TOO_LARGE,
+			  "the server's page is over the memory set aside for it");
+	for (size_t i = 0; i < count && result == 0; i++) {
+		buffer_reset(&text);
+		json_node_print(json_node_at(list, i), &text);
+		result = buffer_check(&text, "an entry of the server's page", err);
+		if (result == 0)
+			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena,
+					 err) == 0
+				? 0
+				: nonsense(err, "page");
 	}
-	return get_page(&target, remote, &PAGE_OF_RUNS, arena, out, err);
+	buffer_release(&text);
+	return result == 0 ? items : NULL;
 }
 
-int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from,
-	struct arena *arena, struct remote_run_page *out, struct error *err)
+static int take_run(void *item, struct span json, struct arena *arena, struct error *err)
 {
-	struct target target;
-	target_begin(&target, run);
-	buffer_format(&target.text, "/steps?from=%" PRIu64, from);
-	return get_page(&target, remote, &PAGE_OF_STEPS, arena, out, err);
+	return run_message_parse(json, arena, item, err);
+}
+
+static int take_step(void *item, struct span json, struct arena *arena, struct error *err)
+{
+	return step_message_parse(json, arena, item, err);
 }

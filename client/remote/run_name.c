@@ -9,35 +9,9 @@
 
 enum { BUCKET_MAX_BYTES = 255, RUN_MAX_BYTES = 128, TARGET_MAX_BYTES = 2048 };
 
-static bool is_run_byte(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '-';
-}
-
-static bool is_run(const char *run)
-{
-	if (run[0] == '\0' || run[0] == '.' || run[0] == '-' || strlen(run) > RUN_MAX_BYTES)
-		return false;
-	for (const char *at = run; *at != '\0'; at++)
-		if (!is_run_byte(*at))
-			return false;
-	return true;
-}
-
-static char *make_target(const char *bucket, const char *run)
-{
-	struct buffer target;
-	buffer_init(&target, TARGET_MAX_BYTES);
-	buffer_add_text(&target, "/v1/runs/");
-	encode_percent(span_text(bucket), false, &target);
-	buffer_add_byte(&target, '/');
-	encode_percent(span_text(run), false, &target);
-	ASSERT(!buffer_failed(&target));
-	char *const text = memory_copy_text(buffer_text(&target));
-	buffer_release(&target);
-	return text;
-}
+static bool is_run(const char *run);
+static bool is_run_byte(char byte);
+static char *make_target(const char *bucket, const char *run);
 
 int run_name_init(struct run_name *name, const char *text, struct error *err)
 {
@@ -68,4 +42,34 @@ void run_name_release(struct run_name *name)
 	free(name->run);
 	free(name->target);
 	*name = (struct run_name){0};
+}
+
+static bool is_run(const char *run)
+{
+	if (run[0] == '\0' || run[0] == '.' || run[0] == '-' || strlen(run) > RUN_MAX_BYTES)
+		return false;
+	for (const char *at = run; *at != '\0'; at++)
+		if (!is_run_byte(*at))
+			return false;
+	return true;
+}
+
+static bool is_run_byte(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '-';
+}
+
+static char *make_target(const char *bucket, const char *run)
+{
+	struct buffer target;
+	buffer_init(&target, TARGET_MAX_BYTES);
+	buffer_add_text(&target, "/v1/runs/");
+	encode_percent(span_text(bucket), false, &target);
+	buffer_add_byte(&target, '/');
+	encode_percent(span_text(run), false, &target);
+	ASSERT(!buffer_failed(&target));
+	char *const text = memory_copy_text(buffer_text(&target));
+	buffer_release(&target);
+	return text;
 }

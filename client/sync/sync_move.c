@@ -15,23 +15,6 @@
  * first. */
 enum { PLAIN_MOST = 4, PLAIN_MOST_BYTES = 64 * 1024, ASK_DERIVED_BYTES = 8 * 1024 * 1024 };
 
-static char *make_key(const struct sync_move *move, const char *name)
-{
-	char *const key = memory_new(move->prefix.len + strlen(name) + 1);
-	if (move->prefix.len > 0)
-		memcpy(key, move->prefix.data, move->prefix.len);
-	memcpy(key + move->prefix.len, name, strlen(name));
-	return key;
-}
-
-char *sync_move_target(const struct sync_move *move, const char *name)
-{
-	char *const key = make_key(move, name);
-	char *const target = remote_object_target(move->bucket, span_text(key));
-	free(key);
-	return target;
-}
-
 /* The items of one way, with what a transfer wants to know of each. All heap texts are its own. */
 struct lot {
 	struct sync_move *move;
@@ -43,6 +26,104 @@ struct lot {
 	bool *done; /* told already */
 	_Atomic uint64_t received;
 };
+
+struct removing {
+	struct sync_move *move;
+	const struct sync_item *const *items;
+	sync_told_fn *told;
+	sync_refused_fn *refused;
+};
+
+static char *make_key(const struct sync_move *move, const char *name);
+static int open_access(struct sync_move *move, struct error *err);
+static void lot_init(
+	struct lot *lot, struct sync_move *move, sync_told_fn *told, struct progress *progress);
+static void lot_add(struct lot *lot, const struct sync_item *item);
+static bool goes_by_xet(const struct sync_move *move, const struct sync_item *item);
+static bool is_made_for_it(const struct sync_move *move, const struct sync_item *item);
+static int make_folders(const struct sync_move *move, const struct lot *lot, struct error *err);
+static int move_by_xet(struct lot *by_xet, struct lot *plain, struct error *err);
+static int upload_xet(struct lot *lot, struct error *err);
+static int tell(void *owner, size_t index, struct error *err);
+static int download_xet(struct lot *lot, struct error *err);
+static int upload_plain(struct lot *lot, struct error *err);
+static int download_plain(struct lot *lot, struct error *err);
+static int pin_download(const struct lot *lot, size_t number, struct transfer_download *download,
+	struct error *err);
+static void lot_release(struct lot *lot);
+static int remove_objects(struct removing *removing, size_t count, struct error *err);
+static void removed(void *owner, size_t number);
+static void refused(void *owner, size_t number, const struct error *why);
+static int remove_locally(struct sync_move *move, const struct sync_item *const *items,
+	size_t count, sync_told_fn *told, struct error *err);
+static int remove_local(
+	const struct sync_move *move, const struct sync_item *item, struct error *err);
+
+char *sync_move_target(const struct sync_move *move, const char *name)
+{
+	char *const key = make_key(move, name);
+	char *const target = remote_object_target(move->bucket, span_text(key));
+	free(key);
+	return target;
+}
+
+int sync_move_all(struct sync_move *move, sync_told_fn *told, struct error *err)
+{
+	struct lot by_xet;
+	struct lot plain;
+	if (open_access(move, err) != 0)
+		return -1;
+	struct progress *const progress = progress_new(move->uploads ? "uploading" : "downloading",
+		move->bytes, !move->session->output.quiet);
+	lot_init(&by_xet, move, told, progress);
+	lot_init(&plain, move, told, progress);
+	for (size_t i = 0; i < move->count; i++)
+		lot_add(goes_by_xet(move, move->items[i]) ? &by_xet : &plain, move->items[i]);
+	int result = make_folders(move, &by_xet, err) == 0 ? make_folders(move, &plain, err) : -1;
+	if (result == 0)
+		result = move_by_xet(&by_xet, &plain, err);
+	if (result == 0 && plain.count > 0)
+		result = move->uploads ? upload_plain(&plain, err) : download_plain(&plain, err);
+	move->traffic += atomic_load(&plain.received);
+	if (move->access != NULL)
+		move->traffic += move->uploads ? xet_access_traffic(move->access)->sent
+					       : xet_access_traffic(move->access)->received;
+	lot_release(&by_xet);
+	lot_release(&plain);
+	progress_free(progress);
+	return result;
+}
+
+int sync_move_remove(struct sync_move *move, const struct sync_item *const *items, size_t count,
+	sync_told_fn *told, sync_refused_fn *refuse, struct error *err)
+{
+	struct removing removing = {.move = move, .items = items, .told = told, .refused = refuse};
+	return move->uploads ? remove_objects(&removing, count, err)
+			     : remove_locally(move, items, count, told, err);
+}
+
+static char *make_key(const struct sync_move *move, const char *name)
+{
+	char *const key = memory_new(move->prefix.len + strlen(name) + 1);
+	if (move->prefix.len > 0)
+		memcpy(key, move->prefix.data, move->prefix.len);
+	memcpy(key + move->prefix.len, name, strlen(name));
+	return key;
+}
+
+/* Where the server gives no token, all goes the plain way. */
+static int open_access(struct sync_move *move, struct error *err)
+{
+	struct error failure = {0};
+	if (move->session->options->plain || move->count == 0 ||
+		(move->uploads && move->count <= PLAIN_MOST && move->bytes < PLAIN_MOST_BYTES))
+		return 0;
+	move->access = xet_access_open(move->remote, move->bucket, move->uploads, &failure);
+	if (move->access != NULL || session_wants_plain(&failure))
+		return 0;
+	*err = failure;
+	return -1;
+}
 
 static void lot_init(
 	struct lot *lot, struct sync_move *move, sync_told_fn *told, struct progress *progress)
@@ -66,154 +147,16 @@ static void lot_add(struct lot *lot, const struct sync_item *item)
 	lot->targets[i] = sync_move_target(lot->move, item->name);
 }
 
-static void lot_release(struct lot *lot)
+static bool goes_by_xet(const struct sync_move *move, const struct sync_item *item)
 {
-	for (size_t i = 0; i < lot->count; i++) {
-		free(lot->keys[i]);
-		free(lot->paths[i]);
-		free(lot->parts[i]);
-		free(lot->targets[i]);
-	}
-	free(lot->keys);
-	free(lot->paths);
-	free(lot->parts);
-	free(lot->targets);
-	free(lot->done);
-	free(lot->items);
-}
-
-static int tell(void *owner, size_t index, struct error *err)
-{
-	struct lot *const lot = owner;
-	(void)err;
-	lot->done[index] = true;
-	lot->told(lot->move->owner, lot->items[index]);
-	return 0;
-}
-
-static int upload_plain(struct lot *lot, struct error *err)
-{
-	const struct transfer_options transfer =
-		session_transfer(lot->move->session, lot->move->remote, lot->progress);
-	struct transfer_upload *const files = memory_new_array(lot->count + 1, sizeof *files);
-	for (size_t i = 0; i < lot->count; i++) {
-		files[i] = (struct transfer_upload){.target = lot->targets[i],
-			.path = lot->paths[i],
-			.size = lot->items[i]->size};
-		lot->move->traffic += lot->items[i]->size;
-	}
-	const int result = transfer_upload(&transfer, files, lot->count, tell, lot, err);
-	free(files);
-	return result;
-}
-
-static int upload_xet(struct lot *lot, struct error *err)
-{
-	const struct sync_move *const move = lot->move;
-	struct progress *const reading =
-		progress_new("hashing", move->bytes, !move->session->output.quiet);
-	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof *files);
-	for (size_t i = 0; i < lot->count; i++)
-		files[i] = (struct xet_upload_file){
-			.path = lot->paths[i], .key = span_text(lot->keys[i])};
-	const struct xet_upload upload = {
-		.options = &move->session->remote_options,
-		.own = move->remote,
-		.access = move->access,
-		.bucket = move->bucket,
-		.parallel = session_parallel(move->session),
-		.cache = move->cache,
-		.reading = reading,
-		.progress = lot->progress,
-		.done = tell,
-		.owner = lot,
-	};
-	const int result = xet_upload(&upload, files, lot->count, err);
-	progress_free(reading);
-	free(files);
-	return result;
-}
-
-/* The digest that the bytes are checked against: the listing has none. */
-static int pin_download(
-	const struct lot *lot, size_t number, struct transfer_download *download, struct error *err)
-{
-	struct remote_object_facts facts;
-	if (remote_object_head(lot->move->remote, lot->targets[number], &facts, err) != 0)
-		return -1;
-	*download = (struct transfer_download){
-		.target = lot->targets[number],
-		.size = facts.size,
-		.has_digest = facts.has_digest,
-		.digest = facts.digest,
-		.has_hash = facts.has_hash,
-		.hash = facts.hash,
-		.etag = memory_copy_text(facts.etag),
-		.path = lot->paths[number],
-		.part_path = lot->parts[number],
-	};
-	return 0;
-}
-
-static int download_plain(struct lot *lot, struct error *err)
-{
-	struct transfer_options transfer =
-		session_transfer(lot->move->session, lot->move->remote, lot->progress);
-	struct transfer_download *const files = memory_new_array(lot->count + 1, sizeof *files);
-	transfer.received = &lot->received;
-	int result = 0;
-	for (size_t i = 0; i < lot->count && result == 0; i++)
-		result = pin_download(lot, i, &files[i], err);
-	if (result == 0)
-		result = transfer_download(&transfer, files, lot->count, err);
-	for (size_t i = 0; i < lot->count; i++) {
-		if (result == 0)
-			tell(lot, i, err);
-		free((char *)files[i].etag);
-	}
-	free(files);
-	return result;
-}
-
-static int download_xet(struct lot *lot, struct error *err)
-{
-	const struct sync_move *const move = lot->move;
-	struct xet_download_file *const files = memory_new_array(lot->count + 1, sizeof *files);
-	for (size_t i = 0; i < lot->count; i++)
-		files[i] = (struct xet_download_file){
-			.hash = *lot->items[i]->hash,
-			.size = lot->items[i]->size,
-			.path = lot->paths[i],
-			.part_path = lot->parts[i],
-		};
-	const struct xet_download download = {
-		.files = move->session->files,
-		.options = &move->session->remote_options,
-		.own = move->remote,
-		.access = move->access,
-		.parallel = session_parallel(move->session),
-		.cache = move->cache,
-		.progress = lot->progress,
-		.done = tell,
-		.owner = lot,
-	};
-	const int result = xet_download(&download, files, lot->count, err);
-	free(files);
-	return result;
-}
-
-/* Where the server gives no token, all goes the plain way. */
-static int open_access(struct sync_move *move, struct error *err)
-{
-	struct error failure = {0};
-	if (move->session->options->plain || move->count == 0 ||
-		(move->uploads && move->count <= PLAIN_MOST && move->bytes < PLAIN_MOST_BYTES))
-		return 0;
-	move->access = xet_access_open(move->remote, move->bucket, move->uploads, &failure);
-	if (move->access != NULL || session_wants_plain(&failure))
-		return 0;
-	*err = failure;
-	return -1;
+	if (move->access == NULL)
+		return false;
+	if (!move->uploads)
+		return item->hash != NULL && !is_made_for_it(move, item);
+	char *const key = make_key(move, item->name);
+	const bool takes = remote_hub_takes(span_text(key));
+	free(key);
+	return takes;
 }
 
 /* What the server would have to make into chunks first comes cheaper by a plain request, where
@@ -229,18 +172,6 @@ static bool is_made_for_it(const struct sync_move *move, const struct sync_item 
 		facts.is_derived && facts.has_digest;
 	free(target);
 	return is_derived;
-}
-
-static bool goes_by_xet(const struct sync_move *move, const struct sync_item *item)
-{
-	if (move->access == NULL)
-		return false;
-	if (!move->uploads)
-		return item->hash != NULL && !is_made_for_it(move, item);
-	char *const key = make_key(move, item->name);
-	const bool takes = remote_hub_takes(span_text(key));
-	free(key);
-	return takes;
 }
 
 static int make_folders(const struct sync_move *move, const struct lot *lot, struct error *err)
@@ -271,74 +202,140 @@ static int move_by_xet(struct lot *by_xet, struct lot *plain, struct error *err)
 	return 0;
 }
 
-int sync_move_all(struct sync_move *move, sync_told_fn *told, struct error *err)
+static int upload_xet(struct lot *lot, struct error *err)
 {
-	struct lot by_xet;
-	struct lot plain;
-	if (open_access(move, err) != 0)
-		return -1;
-	struct progress *const progress = progress_new(move->uploads ? "uploading" : "downloading",
-		move->bytes, !move->session->output.quiet);
-	lot_init(&by_xet, move, told, progress);
-	lot_init(&plain, move, told, progress);
-	for (size_t i = 0; i < move->count; i++)
-		lot_add(goes_by_xet(move, move->items[i]) ? &by_xet : &plain, move->items[i]);
-	int result = make_folders(move, &by_xet, err) == 0 ? make_folders(move, &plain, err) : -1;
-	if (result == 0)
-		result = move_by_xet(&by_xet, &plain, err);
-	if (result == 0 && plain.count > 0)
-		result = move->uploads ? upload_plain(&plain, err) : download_plain(&plain, err);
-	move->traffic += atomic_load(&plain.received);
-	if (move->access != NULL)
-		move->traffic += move->uploads ? xet_access_traffic(move->access)->sent
-					       : xet_access_traffic(move->access)->received;
-	lot_release(&by_xet);
-	lot_release(&plain);
-	progress_free(progress);
+	const struct sync_move *const move = lot->move;
+	struct progress *const reading =
+		progress_new("hashing", move->bytes, !move->session->output.quiet);
+	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof *files);
+	for (size_t i = 0; i < lot->count; i++)
+		files[i] = (struct xet_upload_file){
+			.path = lot->paths[i], .key = span_text(lot->keys[i])};
+	const struct xet_upload upload = {
+		.options = &move->session->remote_options,
+		.own = move->remote,
+		.access = move->access,
+		.bucket = move->bucket,
+		.parallel = session_parallel(move->session),
+		.cache = move->cache,
+		.reading = reading,
+		.progress = lot->progress,
+		.done = tell,
+		.owner = lot,
+	};
+	const int result = xet_upload(&upload, files, lot->count, err);
+	progress_free(reading);
+	free(files);
 	return result;
 }
 
-static int remove_local(
-	const struct sync_move *move, const struct sync_item *item, struct error *err)
+static int tell(void *owner, size_t index, struct error *err)
 {
-	const struct file_ops *const files = move->session->files;
-	char *const path = folder_files_join(move->folder, item->name);
-	const int result =
-		files->unlink(files, path) == 0 ? 0 : error_set_errno(err, "removing %s", path);
-	free(path);
+	struct lot *const lot = owner;
+	(void)err;
+	lot->done[index] = true;
+	lot->told(lot->move->owner, lot->items[index]);
+	return 0;
+}
+
+static int download_xet(struct lot *lot, struct error *err)
+{
+	const struct sync_move *const move = lot->move;
+	struct xet_download_file *const files = memory_new_array(lot->count + 1, sizeof *files);
+	for (size_t i = 0; i < lot->count; i++)
+		files[i] = (struct xet_download_file){
+			.hash = *lot->items[i]->hash,
+			.size = lot->items[i]->size,
+			.path = lot->paths[i],
+			.part_path = lot->parts[i],
+		};
+	const struct xet_download download = {
+		.files = move->session->files,
+		.options = &move->session->remote_options,
+		.own = move->remote,
+		.access = move->access,
+		.parallel = session_parallel(move->session),
+		.cache = move->cache,
+		.progress = lot->progress,
+		.done = tell,
+		.owner = lot,
+	};
+	const int result = xet_download(&download, files, lot->count, err);
+	free(files);
 	return result;
 }
 
-static int remove_locally(struct sync_move *move, const struct sync_item *const *items,
-	size_t count, sync_told_fn *told, struct error *err)
+static int upload_plain(struct lot *lot, struct error *err)
 {
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		if (!move->session->options->dry_run)
-			result = remove_local(move, items[i], err);
-		if (result == 0)
-			told(move->owner, items[i]);
+	const struct transfer_options transfer =
+		session_transfer(lot->move->session, lot->move->remote, lot->progress);
+	struct transfer_upload *const files = memory_new_array(lot->count + 1, sizeof *files);
+	for (size_t i = 0; i < lot->count; i++) {
+		files[i] = (struct transfer_upload){.target = lot->targets[i],
+			.path = lot->paths[i],
+			.size = lot->items[i]->size};
+		lot->move->traffic += lot->items[i]->size;
 	}
+	const int result = transfer_upload(&transfer, files, lot->count, tell, lot, err);
+	free(files);
 	return result;
 }
 
-struct removing {
-	struct sync_move *move;
-	const struct sync_item *const *items;
-	sync_told_fn *told;
-	sync_refused_fn *refused;
-};
-
-static void removed(void *owner, size_t number)
+static int download_plain(struct lot *lot, struct error *err)
 {
-	const struct removing *const removing = owner;
-	removing->told(removing->move->owner, removing->items[number]);
+	struct transfer_options transfer =
+		session_transfer(lot->move->session, lot->move->remote, lot->progress);
+	struct transfer_download *const files = memory_new_array(lot->count + 1, sizeof *files);
+	transfer.received = &lot->received;
+	int result = 0;
+	for (size_t i = 0; i < lot->count && result == 0; i++)
+		result = pin_download(lot, i, &files[i], err);
+	if (result == 0)
+		result = transfer_download(&transfer, files, lot->count, err);
+	for (size_t i = 0; i < lot->count; i++) {
+		if (result == 0)
+			tell(lot, i, err);
+		free((char *)files[i].etag);
+	}
+	free(files);
+	return result;
 }
 
-static void refused(void *owner, size_t number, const struct error *why)
+/* The digest that the bytes are checked against: the listing has none. */
+static int pin_download(
+	const struct lot *lot, size_t number, struct transfer_download *download, struct error *err)
 {
-	const struct removing *const removing = owner;
-	removing->refused(removing->move->owner, removing->items[number], why);
+	struct remote_object_facts facts;
+	if (remote_object_head(lot->move->remote, lot->targets[number], &facts, err) != 0)
+		return -1;
+	*download = (struct transfer_download){
+		.target = lot->targets[number],
+		.size = facts.size,
+		.has_digest = facts.has_digest,
+		.digest = facts.digest,
+		.has_hash = facts.has_hash,
+		.hash = facts.hash,
+		.etag = memory_copy_text(facts.etag),
+		.path = lot->paths[number],
+		.part_path = lot->parts[number],
+	};
+	return 0;
+}
+
+static void lot_release(struct lot *lot)
+{
+	for (size_t i = 0; i < lot->count; i++) {
+		free(lot->keys[i]);
+		free(lot->paths[i]);
+		free(lot->parts[i]);
+		free(lot->targets[i]);
+	}
+	free(lot->keys);
+	free(lot->paths);
+	free(lot->parts);
+	free(lot->targets);
+	free(lot->done);
+	free(lot->items);
 }
 
 static int remove_objects(struct removing *removing, size_t count, struct error *err)
@@ -366,10 +363,38 @@ static int remove_objects(struct removing *removing, size_t count, struct error 
 	return result;
 }
 
-int sync_move_remove(struct sync_move *move, const struct sync_item *const *items, size_t count,
-	sync_told_fn *told, sync_refused_fn *refuse, struct error *err)
+static void removed(void *owner, size_t number)
 {
-	struct removing removing = {.move = move, .items = items, .told = told, .refused = refuse};
-	return move->uploads ? remove_objects(&removing, count, err)
-			     : remove_locally(move, items, count, told, err);
+	const struct removing *const removing = owner;
+	removing->told(removing->move->owner, removing->items[number]);
+}
+
+static void refused(void *owner, size_t number, const struct error *why)
+{
+	const struct removing *const removing = owner;
+	removing->refused(removing->move->owner, removing->items[number], why);
+}
+
+static int remove_locally(struct sync_move *move, const struct sync_item *const *items,
+	size_t count, sync_told_fn *told, struct error *err)
+{
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (!move->session->options->dry_run)
+			result = remove_local(move, items[i], err);
+		if (result == 0)
+			told(move->owner, items[i]);
+	}
+	return result;
+}
+
+static int remove_local(
+	const struct sync_move *move, const struct sync_item *item, struct error *err)
+{
+	const struct file_ops *const files = move->session->files;
+	char *const path = folder_files_join(move->folder, item->name);
+	const int result =
+		files->unlink(files, path) == 0 ? 0 : error_set_errno(err, "removing %s", path);
+	free(path);
+	return result;
 }

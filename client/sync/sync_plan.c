@@ -8,37 +8,25 @@
 
 enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024, TOKEN_MAX_BYTES = 16 * 1024 };
 
+struct hub_lister {
+	struct sync_list *list;
+	struct span folder; /* with a slash at its end, or empty */
+};
+
+static bool is_part(const char *name);
+static int add_entry(struct sync_list *list, struct span name, uint64_t size, struct error *err);
+static int add_page(
+	struct sync_list *list, const struct listing *page, struct span prefix, struct error *err);
+static int by_name(const void *left, const void *right);
+static int add_hash(void *owner, const struct hub_file *file, struct error *err);
+static const struct chunk_id *hash_of(const struct sync_entry *entry);
+
 void sync_list_release(struct sync_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		free(list->entries[i].name);
 	free(list->entries);
 	*list = (struct sync_list){0};
-}
-
-static int add_entry(struct sync_list *list, struct span name, uint64_t size, struct error *err)
-{
-	if (name.len > SYNC_NAME_MAX_BYTES)
-		return error_set(err, ERROR_UPSTREAM, "there is a name of over %d bytes",
-			SYNC_NAME_MAX_BYTES);
-	if (list->count == SYNC_ENTRIES_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "there are over %d files", SYNC_ENTRIES_MAX);
-	char *const copy = memory_new(name.len + 1);
-	memcpy(copy, name.data, name.len);
-	if ((list->count & (list->count - 1)) == 0) /* room doubles at each power of two */
-		list->entries = memory_grow(list->entries, list->count == 0 ? 1 : 2 * list->count,
-			sizeof *list->entries);
-	list->entries[list->count++] = (struct sync_entry){.name = copy, .size = size};
-	return 0;
-}
-
-static bool is_part(const char *name)
-{
-	const char *const found = strstr(name, SYNC_PART_SUFFIX);
-	return found != NULL &&
-		(strcmp(found, SYNC_PART_SUFFIX) == 0 ||
-			strcmp(found, SYNC_PART_SUFFIX ".journal") == 0 ||
-			strcmp(found, SYNC_PART_SUFFIX ".chunks") == 0);
 }
 
 int sync_list_folder(const char *folder, struct sync_list *out, struct error *err)
@@ -54,32 +42,6 @@ int sync_list_folder(const char *folder, struct sync_list *out, struct error *er
 				out, span_text(files.files[i].name), files.files[i].size, err);
 	folder_files_release(&files);
 	return result;
-}
-
-static int add_page(
-	struct sync_list *list, const struct listing *page, struct span prefix, struct error *err)
-{
-	for (size_t i = 0; i < page->count; i++) {
-		const struct listing_entry *const entry = &page->entries[i];
-		if (entry->is_prefix || entry->name.len <= prefix.len ||
-			entry->name.data[entry->name.len - 1] == '/')
-			continue;
-		if (span_find(entry->name, 0) >= 0)
-			return error_set(
-				err, ERROR_UPSTREAM, "the server lists a key with a NUL in it");
-		if (add_entry(list,
-			    span_slice(entry->name, prefix.len, entry->name.len - prefix.len),
-			    entry->size, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int by_name(const void *left, const void *right)
-{
-	const struct sync_entry *const a = left;
-	const struct sync_entry *const b = right;
-	return strcmp(a->name, b->name);
 }
 
 int sync_list_prefix(struct remote *remote, struct span bucket, struct span prefix,
@@ -119,46 +81,12 @@ int sync_list_prefix(struct remote *remote, struct span bucket, struct span pref
 	return result;
 }
 
-struct hub_lister {
-	struct sync_list *list;
-	struct span folder; /* with a slash at its end, or empty */
-};
-
-/* A size that differs is of another version of the object: it changed between the two listings. */
-static int add_hash(void *owner, const struct hub_file *file, struct error *err)
-{
-	const struct hub_lister *const lister = owner;
-	(void)err;
-	if (!span_starts(file->key, lister->folder) || file->key.len == lister->folder.len ||
-		span_find(file->key, 0) >= 0)
-		return 0;
-	const struct span name = span_slice(file->key, lister->folder.len, file->key.len);
-	char *const text = memory_new(name.len + 1);
-	memcpy(text, name.data, name.len);
-	const struct sync_entry wanted = {.name = text};
-	struct sync_entry *const entry = lister->list->count == 0
-		? NULL
-		: bsearch(&wanted, lister->list->entries, lister->list->count, sizeof wanted,
-			  by_name);
-	free(text);
-	if (entry != NULL && entry->size == file->size) {
-		entry->has_hash = true;
-		entry->hash = file->hash;
-	}
-	return 0;
-}
-
 int sync_list_add_hashes(struct remote *remote, struct span bucket, struct span prefix,
 	struct sync_list *list, struct error *err)
 {
 	struct hub_lister lister = {.list = list, .folder = prefix};
 	return list->count == 0 ? 0
 				: remote_hub_list(remote, bucket, prefix, add_hash, &lister, err);
-}
-
-static const struct chunk_id *hash_of(const struct sync_entry *entry)
-{
-	return entry->has_hash ? &entry->hash : NULL;
 }
 
 void sync_plan_make(
@@ -207,4 +135,84 @@ bool sync_plan_is_path(const char *name)
 			span_equal_text(segment, ".."))
 			return false;
 	return !is_part(name);
+}
+
+static bool is_part(const char *name)
+{
+	const char *const found = strstr(name, SYNC_PART_SUFFIX);
+	return found != NULL &&
+		(strcmp(found, SYNC_PART_SUFFIX) == 0 ||
+			strcmp(found, SYNC_PART_SUFFIX ".journal") == 0 ||
+			strcmp(found, SYNC_PART_SUFFIX ".chunks") == 0);
+}
+
+static int add_entry(struct sync_list *list, struct span name, uint64_t size, struct error *err)
+{
+	if (name.len > SYNC_NAME_MAX_BYTES)
+		return error_set(err, ERROR_UPSTREAM, "there is a name of over %d bytes",
+			SYNC_NAME_MAX_BYTES);
+	if (list->count == SYNC_ENTRIES_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "there are over %d files", SYNC_ENTRIES_MAX);
+	char *const copy = memory_new(name.len + 1);
+	memcpy(copy, name.data, name.len);
+	if ((list->count & (list->count - 1)) == 0) /* room doubles at each power of two */
+		list->entries = memory_grow(list->entries, list->count == 0 ? 1 : 2 * list->count,
+			sizeof *list->entries);
+	list->entries[list->count++] = (struct sync_entry){.name = copy, .size = size};
+	return 0;
+}
+
+static int add_page(
+	struct sync_list *list, const struct listing *page, struct span prefix, struct error *err)
+{
+	for (size_t i = 0; i < page->count; i++) {
+		const struct listing_entry *const entry = &page->entries[i];
+		if (entry->is_prefix || entry->name.len <= prefix.len ||
+			entry->name.data[entry->name.len - 1] == '/')
+			continue;
+		if (span_find(entry->name, 0) >= 0)
+			return error_set(
+				err, ERROR_UPSTREAM, "the server lists a key with a NUL in it");
+		if (add_entry(list,
+			    span_slice(entry->name, prefix.len, entry->name.len - prefix.len),
+			    entry->size, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct sync_entry *const a = left;
+	const struct sync_entry *const b = right;
+	return strcmp(a->name, b->name);
+}
+
+/* A size that differs is of another version of the object: it changed between the two listings. */
+static int add_hash(void *owner, const struct hub_file *file, struct error *err)
+{
+	const struct hub_lister *const lister = owner;
+	(void)err;
+	if (!span_starts(file->key, lister->folder) || file->key.len == lister->folder.len ||
+		span_find(file->key, 0) >= 0)
+		return 0;
+	const struct span name = span_slice(file->key, lister->folder.len, file->key.len);
+	char *const text = memory_new(name.len + 1);
+	memcpy(text, name.data, name.len);
+	const struct sync_entry wanted = {.name = text};
+	struct sync_entry *const entry = lister->list->count == 0
+		? NULL
+		: bsearch(&wanted, lister->list->entries, lister->list->count, sizeof wanted,
+			  by_name);
+	free(text);
+	if (entry != NULL && entry->size == file->size) {
+		entry->has_hash = true;
+		entry->hash = file->hash;
+	}
+	return 0;
+}
+
+static const struct chunk_id *hash_of(const struct sync_entry *entry)
+{
+	return entry->has_hash ? &entry->hash : NULL;
 }

@@ -30,34 +30,9 @@ struct interrupt {
 	sigset_t signals;
 };
 
-static void interrupt_raise(struct interrupt *interrupt, int signal)
-{
-	lock_enter(&interrupt->lock);
-	atomic_store(&interrupt->signal, signal);
-	for (size_t i = 0; i < interrupt->watched_count; i++)
-		http_client_cancel(interrupt->watched[i]);
-	lock_broadcast(&interrupt->raised);
-	lock_leave(&interrupt->lock);
-}
-
-static void *interrupt_run(void *argument)
-{
-	struct interrupt *const interrupt = argument;
-	for (int64_t first_ms = 0;;) {
-		int signal = 0;
-		if (sigwait(&interrupt->signals, &signal) != 0)
-			continue;
-		if (signal == SIGUSR2)
-			return NULL;
-		const int64_t now_ms = clock_monotonic_ms();
-		if (atomic_load(&interrupt->signal) == 0) {
-			first_ms = now_ms;
-			interrupt_raise(interrupt, signal);
-		} else if (now_ms - first_ms >= SAME_SIGNAL_MS) {
-			_exit(EXIT_CODE_SIGNAL_BASE + signal);
-		}
-	}
-}
+static void *interrupt_run(void *argument);
+static void interrupt_raise(struct interrupt *interrupt, int signal);
+static void sleep_plainly(int64_t ms);
 
 struct interrupt *interrupt_start(void)
 {
@@ -95,12 +70,6 @@ int interrupt_check(const struct interrupt *interrupt, struct error *err)
 	if (interrupt_signal(interrupt) == 0)
 		return 0;
 	return error_set(err, ERROR_BUSY, "interrupted by a signal");
-}
-
-static void sleep_plainly(int64_t ms)
-{
-	const struct timespec duration = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
-	nanosleep(&duration, NULL);
 }
 
 bool interrupt_sleep(struct interrupt *interrupt, int64_t ms)
@@ -141,4 +110,39 @@ void interrupt_forget(struct interrupt *interrupt, struct http_client *client)
 		if (interrupt->watched[i] == client)
 			interrupt->watched[i--] = interrupt->watched[--interrupt->watched_count];
 	lock_leave(&interrupt->lock);
+}
+
+static void *interrupt_run(void *argument)
+{
+	struct interrupt *const interrupt = argument;
+	for (int64_t first_ms = 0;;) {
+		int signal = 0;
+		if (sigwait(&interrupt->signals, &signal) != 0)
+			continue;
+		if (signal == SIGUSR2)
+			return NULL;
+		const int64_t now_ms = clock_monotonic_ms();
+		if (atomic_load(&interrupt->signal) == 0) {
+			first_ms = now_ms;
+			interrupt_raise(interrupt, signal);
+		} else if (now_ms - first_ms >= SAME_SIGNAL_MS) {
+			_exit(EXIT_CODE_SIGNAL_BASE + signal);
+		}
+	}
+}
+
+static void interrupt_raise(struct interrupt *interrupt, int signal)
+{
+	lock_enter(&interrupt->lock);
+	atomic_store(&interrupt->signal, signal);
+	for (size_t i = 0; i < interrupt->watched_count; i++)
+		http_client_cancel(interrupt->watched[i]);
+	lock_broadcast(&interrupt->raised);
+	lock_leave(&interrupt->lock);
+}
+
+static void sleep_plainly(int64_t ms)
+{
+	const struct timespec duration = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+	nanosleep(&duration, NULL);
 }

@@ -5,15 +5,7 @@
 
 enum { LINE_MAX_BYTES = 64 * 1024 * 1024 };
 
-static void put_line(struct output *output, struct span text)
-{
-	flockfile(stdout);
-	fwrite(text.data, 1, text.len, stdout);
-	putc_unlocked('\n', stdout);
-	if (fflush(stdout) != 0)
-		output->failed = true;
-	funlockfile(stdout);
-}
+static void put_line(struct output *output, struct span text);
 
 void output_line_begin(struct output_line *line, struct output *output, const char *event)
 {
@@ -95,4 +87,14 @@ void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
 		snprintf(out, OUTPUT_SIZE_BYTES, "%u B", (unsigned)bytes);
 	else
 		snprintf(out, OUTPUT_SIZE_BYTES, "%.1f %s", value, UNITS[unit]);
+}
+
+static void put_line(struct output *output, struct span text)
+{
+	flockfile(stdout);
+	fwrite(text.data, 1, text.len, stdout);
+	putc_unlocked('\n', stdout);
+	if (fflush(stdout) != 0)
+		output->failed = true;
+	funlockfile(stdout);
 }

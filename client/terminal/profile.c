@@ -21,90 +21,17 @@ struct reading {
 	bool found; /* so far */
 };
 
-static void begin(struct reading *reading, const char *path, const char *name, struct span text)
-{
-	*reading = (struct reading){
-		.path = path, .wanted = name == NULL ? DEFAULT_NAME : name, .rest = text};
-	reading->ours = strcmp(reading->wanted, DEFAULT_NAME) == 0;
-	reading->found = reading->ours;
-}
-
-static bool next_line(struct reading *reading)
-{
-	if (reading->rest.len == 0 || !span_split(&reading->rest, '\n', &reading->line))
-		return false;
-	if (reading->line.len > 0 && reading->line.data[reading->line.len - 1] == '\r')
-		reading->line.len--;
-	reading->number++;
-	const struct span text = span_trim(reading->line);
-	reading->is_header = text.len > 1 && text.data[0] == '[' && text.data[text.len - 1] == ']';
-	if (reading->is_header) {
-		reading->ours = span_equal_text(
-			span_trim(span_slice(text, 1, text.len - 2)), reading->wanted);
-		reading->found = reading->found || reading->ours;
-	}
-	return true;
-}
-
-/* Where the key's value goes; NULL: no such key. */
-static char **find_member(struct profile *profile, struct span key)
-{
-	const struct {
-		const char *key;
-		char **value;
-	} members[] = {
-		{"endpoint", &profile->endpoint}, {"token", &profile->token}, {"ca", &profile->ca}};
-	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-		if (span_equal_text(key, members[i].key))
-			return members[i].value;
-	return NULL;
-}
-
-/* The member that the line sets, and its value; NULL: none. */
+static int read_text(const char *path, struct buffer *out, struct error *err);
+static void begin(struct reading *reading, const char *path, const char *name, struct span text);
+static bool next_line(struct reading *reading);
+static int take_line(const struct reading *reading, struct profile *out, struct error *err);
 static char **split_line(
-	struct span line, struct profile *profile, struct span *out_key, struct span *out_value)
-{
-	struct span rest = span_trim(line);
-	if (rest.len == 0 || rest.data[0] == '#' || span_find(rest, '=') < 0 ||
-		!span_split(&rest, '=', out_key))
-		return NULL;
-	*out_key = span_trim(*out_key);
-	*out_value = span_trim(rest);
-	return find_member(profile, *out_key);
-}
-
-static int take_line(const struct reading *reading, struct profile *out, struct error *err)
-{
-	struct profile other = {0};
-	struct span key = {0};
-	struct span value = {0};
-	const struct span text = span_trim(reading->line);
-	if (text.len == 0 || text.data[0] == '#' || reading->is_header)
-		return 0;
-	char **const member = split_line(text, reading->ours ? out : &other, &key, &value);
-	if (key.data == NULL)
-		return error_set(err, ERROR_INVALID, "%s, line %u: this is no `key = value` line",
-			reading->path, reading->number);
-	if (member == NULL)
-		return error_set(err, ERROR_INVALID,
-			"%s, line %u: there is no key \"%.*s\"; the keys are endpoint, token and ca",
-			reading->path, reading->number, (int)span_slice(key, 0, 60).len,
-			(const char *)key.data);
-	if (value.len == 0)
-		return error_set(err, ERROR_INVALID, "%s, line %u: %.*s has no value",
-			reading->path, reading->number, (int)key.len, (const char *)key.data);
-	if (reading->ours && *member == NULL) {
-		*member = memory_new(value.len + 1);
-		memcpy(*member, value.data, value.len);
-	}
-	return 0;
-}
-
-static int read_text(const char *path, struct buffer *out, struct error *err)
-{
-	buffer_init(out, FILE_MAX_BYTES);
-	return file_exists(path) ? file_read_all(path, out, err) : 0;
-}
+	struct span line, struct profile *profile, struct span *out_key, struct span *out_value);
+static char **find_member(struct profile *profile, struct span key);
+static int change(const struct file_ops *files, const char *path, const char *name,
+	const struct profile *profile, struct error *err);
+static void rewrite(struct reading *reading, const struct profile *profile, struct buffer *out);
+static void add_lines(struct buffer *out, const struct profile *profile);
 
 int profile_check_name(const char *name, struct error *err)
 {
@@ -139,14 +66,139 @@ bool profile_is_exposed(const char *path)
 	return stat(path, &facts) == 0 && (facts.st_mode & (S_IRGRP | S_IROTH)) != 0;
 }
 
-static void add_lines(struct buffer *out, const struct profile *profile)
+int profile_write(const struct file_ops *files, const char *path, const char *name,
+	const struct profile *profile, struct error *err)
 {
-	if (profile->endpoint != NULL)
-		buffer_format(out, "endpoint = %s\n", profile->endpoint);
+	return change(files, path, name, profile, err);
+}
+
+int profile_remove(
+	const struct file_ops *files, const char *path, const char *name, struct error *err)
+{
+	struct profile there;
+	int result = profile_read(path, name, &there, err);
+	const bool is_there =
+		result > 0 && (there.endpoint != NULL || there.token != NULL || there.ca != NULL);
+	profile_release(&there);
+	if (result < 0)
+		return -1;
+	return is_there ? change(files, path, name, NULL, err) == 0 ? 1 : -1 : 0;
+}
+
+void profile_release(struct profile *profile)
+{
 	if (profile->token != NULL)
-		buffer_format(out, "token = %s\n", profile->token);
-	if (profile->ca != NULL)
-		buffer_format(out, "ca = %s\n", profile->ca);
+		explicit_bzero(profile->token, strlen(profile->token));
+	free(profile->endpoint);
+	free(profile->token);
+	free(profile->ca);
+	*profile = (struct profile){0};
+}
+
+static int read_text(const char *path, struct buffer *out, struct error *err)
+{
+	buffer_init(out, FILE_MAX_BYTES);
+	return file_exists(path) ? file_read_all(path, out, err) : 0;
+}
+
+static void begin(struct reading *reading, const char *path, const char *name, struct span text)
+{
+	*reading = (struct reading){
+		.path = path, .wanted = name == NULL ? DEFAULT_NAME : name, .rest = text};
+	reading->ours = strcmp(reading->wanted, DEFAULT_NAME) == 0;
+	reading->found = reading->ours;
+}
+
+static bool next_line(struct reading *reading)
+{
+	if (reading->rest.len == 0 || !span_split(&reading->rest, '\n', &reading->line))
+		return false;
+	if (reading->line.len > 0 && reading->line.data[reading->line.len - 1] == '\r')
+		reading->line.len--;
+	reading->number++;
+	const struct span text = span_trim(reading->line);
+	reading->is_header = text.len > 1 && text.data[0] == '[' && text.data[text.len - 1] == ']';
+	if (reading->is_header) {
+		reading->ours = span_equal_text(
+			span_trim(span_slice(text, 1, text.len - 2)), reading->wanted);
+		reading->found = reading->found || reading->ours;
+	}
+	return true;
+}
+
+static int take_line(const struct reading *reading, struct profile *out, struct error *err)
+{
+	struct profile other = {0};
+	struct span key = {0};
+	struct span value = {0};
+	const struct span text = span_trim(reading->line);
+	if (text.len == 0 || text.data[0] == '#' || reading->is_header)
+		return 0;
+	char **const member = split_line(text, reading->ours ? out : &other, &key, &value);
+	if (key.data == NULL)
+		return error_set(err, ERROR_INVALID, "%s, line %u: this is no `key = value` line",
+			reading->path, reading->number);
+	if (member == NULL)
+		return error_set(err, ERROR_INVALID,
+			"%s, line %u: there is no key \"%.*s\"; the keys are endpoint, token and ca",
+			reading->path, reading->number, (int)span_slice(key, 0, 60).len,
+			(const char *)key.data);
+	if (value.len == 0)
+		return error_set(err, ERROR_INVALID, "%s, line %u: %.*s has no value",
+			reading->path, reading->number, (int)key.len, (const char *)key.data);
+	if (reading->ours && *member == NULL) {
+		*member = memory_new(value.len + 1);
+		memcpy(*member, value.data, value.len);
+	}
+	return 0;
+}
+
+/* The member that the line sets, and its value; NULL: none. */
+static char **split_line(
+	struct span line, struct profile *profile, struct span *out_key, struct span *out_value)
+{
+	struct span rest = span_trim(line);
+	if (rest.len == 0 || rest.data[0] == '#' || span_find(rest, '=') < 0 ||
+		!span_split(&rest, '=', out_key))
+		return NULL;
+	*out_key = span_trim(*out_key);
+	*out_value = span_trim(rest);
+	return find_member(profile, *out_key);
+}
+
+/* Where the key's value goes; NULL: no such key. */
+static char **find_member(struct profile *profile, struct span key)
+{
+	const struct {
+		const char *key;
+		char **value;
+	} members[] = {
+		{"endpoint", &profile->endpoint}, {"token", &profile->token}, {"ca", &profile->ca}};
+	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+		if (span_equal_text(key, members[i].key))
+			return members[i].value;
+	return NULL;
+}
+
+static int change(const struct file_ops *files, const char *path, const char *name,
+	const struct profile *profile, struct error *err)
+{
+	struct buffer text;
+	struct buffer changed;
+	struct reading reading;
+	buffer_init(&changed, FILE_MAX_BYTES);
+	int result = read_text(path, &text, err);
+	begin(&reading, path, name, buffer_span(&text));
+	rewrite(&reading, profile, &changed);
+	if (result == 0)
+		result = buffer_check(&changed, path, err);
+	if (result == 0)
+		result = file_make_parent(files, path, 0755, err);
+	if (result == 0)
+		result = file_publish(files, path, buffer_span(&changed), 0600, err);
+	buffer_release(&changed);
+	buffer_release(&text);
+	return result;
 }
 
 /* The text with the profile's own lines replaced; `profile` NULL: with its header gone, too. */
@@ -175,52 +227,12 @@ static void rewrite(struct reading *reading, const struct profile *profile, stru
 	add_lines(out, profile);
 }
 
-static int change(const struct file_ops *files, const char *path, const char *name,
-	const struct profile *profile, struct error *err)
+static void add_lines(struct buffer *out, const struct profile *profile)
 {
-	struct buffer text;
-	struct buffer changed;
-	struct reading reading;
-	buffer_init(&changed, FILE_MAX_BYTES);
-	int result = read_text(path, &text, err);
-	begin(&reading, path, name, buffer_span(&text));
-	rewrite(&reading, profile, &changed);
-	if (result == 0)
-		result = buffer_check(&changed, path, err);
-	if (result == 0)
-		result = file_make_parent(files, path, 0755, err);
-	if (result == 0)
-		result = file_publish(files, path, buffer_span(&changed), 0600, err);
-	buffer_release(&changed);
-	buffer_release(&text);
-	return result;
-}
-
-int profile_write(const struct file_ops *files, const char *path, const char *name,
-	const struct profile *profile, struct error *err)
-{
-	return change(files, path, name, profile, err);
-}
-
-int profile_remove(
-	const struct file_ops *files, const char *path, const char *name, struct error *err)
-{
-	struct profile there;
-	int result = profile_read(path, name, &there, err);
-	const bool is_there =
-		result > 0 && (there.endpoint != NULL || there.token != NULL || there.ca != NULL);
-	profile_release(&there);
-	if (result < 0)
-		return -1;
-	return is_there ? change(files, path, name, NULL, err) == 0 ? 1 : -1 : 0;
-}
-
-void profile_release(struct profile *profile)
-{
+	if (profile->endpoint != NULL)
+		buffer_format(out, "endpoint = %s\n", profile->endpoint);
 	if (profile->token != NULL)
-		explicit_bzero(profile->token, strlen(profile->token));
-	free(profile->endpoint);
-	free(profile->token);
-	free(profile->ca);
-	*profile = (struct profile){0};
+		buffer_format(out, "token = %s\n", profile->token);
+	if (profile->ca != NULL)
+		buffer_format(out, "ca = %s\n", profile->ca);
 }

@@ -24,10 +24,10 @@ struct progress {
 	_Atomic int64_t next_draw_ms; /* whoever moves it on draws */
 };
 
-static int64_t pause_ms(const struct progress *progress)
-{
-	return progress->is_terminal ? DRAW_EVERY_MS : LINE_EVERY_MS;
-}
+static int64_t pause_ms(const struct progress *progress);
+static void draw(const struct progress *progress, uint64_t done, int64_t now);
+static void format_left(uint64_t left_bytes, uint64_t rate, char out[LEFT_BYTES]);
+static int step(struct work_watch *watch, uint64_t bytes, struct error *err);
 
 struct progress *progress_new(const char *what, uint64_t total_bytes, bool wanted)
 {
@@ -39,40 +39,6 @@ struct progress *progress_new(const char *what, uint64_t total_bytes, bool wante
 	progress->started_ms = clock_monotonic_ms();
 	atomic_store(&progress->next_draw_ms, progress->started_ms + pause_ms(progress));
 	return progress;
-}
-
-/* "3 m 20 s" is what a person wants to know; nothing before there is a rate. */
-static void format_left(uint64_t left_bytes, uint64_t rate, char out[LEFT_BYTES])
-{
-	const uint64_t seconds = rate == 0 ? 0 : left_bytes / rate + 1;
-	if (rate == 0 || left_bytes == 0)
-		out[0] = '\0';
-	else if (seconds < 60)
-		snprintf(out, LEFT_BYTES, ", %u s left", (unsigned)seconds);
-	else
-		snprintf(out, LEFT_BYTES, ", %llu m %u s left", (unsigned long long)seconds / 60,
-			(unsigned)(seconds % 60));
-}
-
-static void draw(const struct progress *progress, uint64_t done, int64_t now)
-{
-	char done_text[OUTPUT_SIZE_BYTES];
-	char total_text[OUTPUT_SIZE_BYTES];
-	char rate_text[OUTPUT_SIZE_BYTES];
-	char left_text[LEFT_BYTES];
-	const uint64_t elapsed_ms = (uint64_t)(now - progress->started_ms) + 1;
-	const uint64_t rate = (uint64_t)((double)done * 1000 / (double)elapsed_ms);
-	output_format_size(done, done_text);
-	output_format_size(progress->total, total_text);
-	output_format_size(rate, rate_text);
-	format_left(progress->total > done ? progress->total - done : 0, rate, left_text);
-	const unsigned percent = progress->total == 0
-		? 100
-		: (unsigned)((double)done * 100 / (double)progress->total);
-	fprintf(stderr, "%s%s: %u %%, %s of %s, %s/s%s%s", progress->is_terminal ? "\r\033[K" : "",
-		progress->what, percent, done_text, total_text, rate_text, left_text,
-		progress->is_terminal ? "" : "\n");
-	fflush(stderr);
 }
 
 void progress_add(struct progress *progress, uint64_t bytes)
@@ -96,13 +62,6 @@ void progress_take_back(struct progress *progress, uint64_t bytes)
 		atomic_fetch_sub(&progress->done, bytes);
 }
 
-static int step(struct work_watch *watch, uint64_t bytes, struct error *err)
-{
-	struct progress *const progress = (struct progress *)watch; /* its first member */
-	progress_add(progress, bytes);
-	return interrupt_check(progress->interrupt, err);
-}
-
 struct work_watch *progress_watch(struct progress *progress, const struct interrupt *interrupt)
 {
 	progress->watch.step = step;
@@ -118,4 +77,50 @@ void progress_free(struct progress *progress)
 		fputs("\r\033[K", stderr);
 	free(progress->what);
 	free(progress);
+}
+
+static int64_t pause_ms(const struct progress *progress)
+{
+	return progress->is_terminal ? DRAW_EVERY_MS : LINE_EVERY_MS;
+}
+
+static void draw(const struct progress *progress, uint64_t done, int64_t now)
+{
+	char done_text[OUTPUT_SIZE_BYTES];
+	char total_text[OUTPUT_SIZE_BYTES];
+	char rate_text[OUTPUT_SIZE_BYTES];
+	char left_text[LEFT_BYTES];
+	const uint64_t elapsed_ms = (uint64_t)(now - progress->started_ms) + 1;
+	const uint64_t rate = (uint64_t)((double)done * 1000 / (double)elapsed_ms);
+	output_format_size(done, done_text);
+	output_format_size(progress->total, total_text);
+	output_format_size(rate, rate_text);
+	format_left(progress->total > done ? progress->total - done : 0, rate, left_text);
+	const unsigned percent = progress->total == 0
+		? 100
+		: (unsigned)((double)done * 100 / (double)progress->total);
+	fprintf(stderr, "%s%s: %u %%, %s of %s, %s/s%s%s", progress->is_terminal ? "\r\033[K" : "",
+		progress->what, percent, done_text, total_text, rate_text, left_text,
+		progress->is_terminal ? "" : "\n");
+	fflush(stderr);
+}
+
+/* "3 m 20 s" is what a person wants to know; nothing before there is a rate. */
+static void format_left(uint64_t left_bytes, uint64_t rate, char out[LEFT_BYTES])
+{
+	const uint64_t seconds = rate == 0 ? 0 : left_bytes / rate + 1;
+	if (rate == 0 || left_bytes == 0)
+		out[0] = '\0';
+	else if (seconds < 60)
+		snprintf(out, LEFT_BYTES, ", %u s left", (unsigned)seconds);
+	else
+		snprintf(out, LEFT_BYTES, ", %llu m %u s left", (unsigned long long)seconds / 60,
+			(unsigned)(seconds % 60));
+}
+
+static int step(struct work_watch *watch, uint64_t bytes, struct error *err)
+{
+	struct progress *const progress = (struct progress *)watch; /* its first member */
+	progress_add(progress, bytes);
+	return interrupt_check(progress->interrupt, err);
 }

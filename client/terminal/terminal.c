@@ -8,53 +8,27 @@
 
 enum { CTRL_C = 3, CTRL_D = 4, BACKSPACE = 8, DELETE = 127 };
 
+static int read_hidden(struct buffer *out, struct error *err);
+static int read_line(bool raw, struct buffer *out, struct error *err);
+static int read_byte(char *out, struct error *err);
+static int take_byte(char byte, struct buffer *out, struct error *err);
+static void drop_last(struct buffer *out);
+static int trim(struct buffer *out, struct error *err);
+
 bool terminal_is_there(void)
 {
 	return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
 }
 
-/* 1, or 0 at the end. */
-static int read_byte(char *out, struct error *err)
+int terminal_read_line(const char *prompt, bool hidden, struct buffer *out, struct error *err)
 {
-	ssize_t got;
-	do
-		got = read(STDIN_FILENO, out, 1);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? error_set_errno(err, "reading stdin") : (int)got;
-}
-
-static void drop_last(struct buffer *out)
-{
-	if (out->len > 0)
-		out->data[--out->len] = '\0';
-}
-
-/* What a terminal does with a line itself where it shows one. -1 with busy: Ctrl-C. */
-static int take_byte(char byte, struct buffer *out, struct error *err)
-{
-	if (byte == CTRL_C)
-		return error_set(err, ERROR_BUSY, "interrupted");
-	if (byte == BACKSPACE || byte == DELETE)
-		drop_last(out);
-	else
-		buffer_add_byte(out, (uint8_t)byte);
-	return 0;
-}
-
-static int read_line(bool raw, struct buffer *out, struct error *err)
-{
-	char byte;
-	for (;;) {
-		const int got = read_byte(&byte, err);
-		if (got < 0)
-			return -1;
-		if (got == 0 || byte == '\n' || (raw && (byte == '\r' || byte == CTRL_D)))
-			return 0;
-		if (!raw)
-			buffer_add_byte(out, (uint8_t)byte);
-		else if (take_byte(byte, out, err) != 0)
-			return -1;
+	const bool terminal = terminal_is_there();
+	if (terminal) {
+		fputs(prompt, stderr);
+		fflush(stderr);
 	}
+	const int result = terminal && hidden ? read_hidden(out, err) : read_line(false, out, err);
+	return result == 0 ? trim(out, err) : -1;
 }
 
 /* Byte by byte and without signals, so that the terminal is never left without its echo. */
@@ -77,6 +51,50 @@ static int read_hidden(struct buffer *out, struct error *err)
 	return result;
 }
 
+static int read_line(bool raw, struct buffer *out, struct error *err)
+{
+	char byte;
+	for (;;) {
+		const int got = read_byte(&byte, err);
+		if (got < 0)
+			return -1;
+		if (got == 0 || byte == '\n' || (raw && (byte == '\r' || byte == CTRL_D)))
+			return 0;
+		if (!raw)
+			buffer_add_byte(out, (uint8_t)byte);
+		else if (take_byte(byte, out, err) != 0)
+			return -1;
+	}
+}
+
+/* 1, or 0 at the end. */
+static int read_byte(char *out, struct error *err)
+{
+	ssize_t got;
+	do
+		got = read(STDIN_FILENO, out, 1);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? error_set_errno(err, "reading stdin") : (int)got;
+}
+
+/* What a terminal does with a line itself where it shows one. -1 with busy: Ctrl-C. */
+static int take_byte(char byte, struct buffer *out, struct error *err)
+{
+	if (byte == CTRL_C)
+		return error_set(err, ERROR_BUSY, "interrupted");
+	if (byte == BACKSPACE || byte == DELETE)
+		drop_last(out);
+	else
+		buffer_add_byte(out, (uint8_t)byte);
+	return 0;
+}
+
+static void drop_last(struct buffer *out)
+{
+	if (out->len > 0)
+		out->data[--out->len] = '\0';
+}
+
 static int trim(struct buffer *out, struct error *err)
 {
 	while (out->len > 0 &&
@@ -86,15 +104,4 @@ static int trim(struct buffer *out, struct error *err)
 	if (buffer_failed(out))
 		return error_set(err, ERROR_INVALID, "what stands on stdin is too long");
 	return out->len > 0 ? 0 : error_set(err, ERROR_INVALID, "nothing was given on stdin");
-}
-
-int terminal_read_line(const char *prompt, bool hidden, struct buffer *out, struct error *err)
-{
-	const bool terminal = terminal_is_there();
-	if (terminal) {
-		fputs(prompt, stderr);
-		fflush(stderr);
-	}
-	const int result = terminal && hidden ? read_hidden(out, err) : read_line(false, out, err);
-	return result == 0 ? trim(out, err) : -1;
 }

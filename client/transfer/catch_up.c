@@ -29,134 +29,30 @@ enum {
 	APPLY_LINKS_MAX = 32 /* each costs a block of memory per thread */
 };
 
-/* The downloaded files under their names in a new folder; they share their bytes with the
- * downloads, which nothing changes. */
-static int assemble(
-	const struct file_ops *files, const char *from, const char *to, struct error *err)
-{
-	struct folder_files found;
-	if (folder_files_read(from, &found, err) != 0)
-		return -1;
-	int result = file_make_folder(files, to, 0755, err);
-	for (size_t i = 0; i < found.count && result == 0; i++) {
-		char *const path = folder_files_join(to, found.files[i].name);
-		result = file_make_parent(files, path, 0755, err);
-		if (result == 0)
-			result = file_share(files, found.files[i].path, path, err);
-		free(path);
-	}
-	folder_files_release(&found);
-	return result;
-}
-
-/* A delta between two files makes a file: here a checkpoint is always a folder. */
-static int make_folder(const struct file_ops *files, const char *made, const struct path_link *link,
-	struct error *err)
-{
-	struct stat facts;
-	if (stat(made, &facts) != 0)
-		return error_set_errno(err, "looking at %s", made);
-	if (S_ISDIR(facts.st_mode))
-		return 0;
-	struct buffer aside;
-	buffer_init(&aside, 8192);
-	buffer_format(&aside, "%s.file", made);
-	char *const path = link->file_count == 1 ? relative_path_join(made, link->files[0].path)
-						 : folder_files_join(made, "model.safetensors");
-	int result = files->rename(files, made, buffer_text(&aside)) == 0
-		? 0
-		: error_set_errno(err, "renaming %s", made);
-	if (result == 0)
-		result = file_make_parent(files, path, 0755, err);
-	if (result == 0 && files->rename(files, buffer_text(&aside), path) != 0)
-		result = error_set_errno(err, "renaming %s to %s", buffer_text(&aside), path);
-	free(path);
-	buffer_release(&aside);
-	return result;
-}
-
-static struct progress *show(
-	const struct catch_up_params *params, const char *doing, uint64_t step, uint64_t bytes)
-{
-	char what[64];
-	snprintf(what, sizeof what, "%s step %" PRIu64, doing, step);
-	return progress_new(what, bytes, params->show_progress);
-}
-
-static struct work_watch *watch_of(const struct catch_up_params *params, struct progress *progress)
-{
-	return progress_watch(progress, params->transfer.remote->interrupt);
-}
-
-/* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is
- * written. */
-static int apply_deltas(const struct catch_up_params *params, const struct path_link *links,
-	size_t count, const char *base, const char *to, struct error *err)
-{
-	if (base == NULL)
-		return error_set(err, ERROR_UPSTREAM,
-			"the server's path begins with a delta, but nothing is held");
-	struct checkpoint *const opened = checkpoint_open(base, err);
-	if (opened == NULL)
-		return -1;
-	char *deltas[APPLY_LINKS_MAX];
-	size_t used = 0;
-	for (size_t i = 0; i < count; i++)
-		if (links[i].form.object_count >
-			0) /* one without objects says that nothing changed */
-			deltas[used++] = path_fetch_files(params->work, &links[i]);
-	struct progress *const progress =
-		show(params, "making", links[count - 1].step, checkpoint_bytes(opened));
-	const struct delta_apply_params apply = {
-		.base = opened,
-		.deltas = (const char *const *)deltas,
-		.delta_count = used,
-		.out = to,
-		.threads = params->threads,
-		.watch = watch_of(params, progress),
-		.expected_result = &links[count - 1].digest,
-		.shares_files = true,
-		.files = params->transfer.files,
-	};
-	struct delta_stats stats;
-	int result = used > 0 ? delta_apply(&apply, &stats, err)
-			      : assemble(params->transfer.files, base, to, err);
-	if (result == 0)
-		result = make_folder(params->transfer.files, to, &links[count - 1], err);
-	progress_free(progress);
-	for (size_t i = 0; i < used; i++)
-		free(deltas[i]);
-	checkpoint_close(opened);
-	return result;
-}
-
-/* How many links from `first` on one call can take. */
-static size_t group_size(const struct path_message *path, size_t first)
-{
-	size_t count = 1;
-	if (path->links[first].form.kind == STEP_ANCHOR)
-		return count;
-	while (count < APPLY_LINKS_MAX && first + count < path->link_count &&
-		path->links[first + count].form.kind == STEP_DELTA)
-		count++;
-	return count;
-}
-
+static void count_links(const struct path_message *path, struct catch_up_result *out);
+static int make_subset(const struct catch_up_params *params, const char *to, const char **out_last,
+	struct error *err);
+static int make(const struct catch_up_params *params, char *const made[2], const char **out_last,
+	struct error *err);
+static size_t group_size(const struct path_message *path, size_t first);
 static int take_links(const struct catch_up_params *params, const struct path_link *links,
-	size_t count, const char *base, const char *to, struct error *err)
-{
-	int result;
-	if (links[0].form.kind == STEP_ANCHOR) {
-		char *const files = path_fetch_files(params->work, &links[0]);
-		result = assemble(params->transfer.files, files, to, err);
-		free(files);
-	} else {
-		result = apply_deltas(params, links, count, base, to, err);
-	}
-	if (result != 0)
-		return error_wrap(err, "making step %" PRIu64, links[count - 1].step);
-	return 0;
-}
+	size_t count, const char *base, const char *to, struct error *err);
+static int assemble(
+	const struct file_ops *files, const char *from, const char *to, struct error *err);
+static int apply_deltas(const struct catch_up_params *params, const struct path_link *links,
+	size_t count, const char *base, const char *to, struct error *err);
+static struct progress *show(
+	const struct catch_up_params *params, const char *doing, uint64_t step, uint64_t bytes);
+static struct work_watch *watch_of(const struct catch_up_params *params, struct progress *progress);
+static int make_folder(const struct file_ops *files, const char *made, const struct path_link *link,
+	struct error *err);
+static int prove(const struct catch_up_params *params, const char *folder, struct error *err);
+static int digest_anchor(const struct catch_up_params *params, const struct path_link *anchor,
+	const char *folder, struct digest128 *out, struct error *err);
+static int prove_files(
+	const struct path_link *link, const char *folder, unsigned threads, struct error *err);
+static int publish(
+	const struct file_ops *files, const char *made, const char *out, struct error *err);
 
 int catch_up_folder_digest(const char *folder, unsigned threads, struct work_watch *watch,
 	struct digest128 *out, struct error *err)
@@ -173,117 +69,6 @@ int catch_up_folder_digest(const char *folder, unsigned threads, struct work_wat
 	free(digests);
 	checkpoint_close(checkpoint);
 	return result;
-}
-
-static int digest_anchor(const struct catch_up_params *params, const struct path_link *anchor,
-	const char *folder, struct digest128 *out, struct error *err)
-{
-	struct progress *const progress =
-		show(params, "proving", anchor->step, step_form_bytes(&anchor->form));
-	const int result = catch_up_folder_digest(
-		folder, params->threads, watch_of(params, progress), out, err);
-	progress_free(progress);
-	return result;
-}
-
-static int prove_files(
-	const struct path_link *link, const char *folder, unsigned threads, struct error *err)
-{
-	struct folder_files found;
-	if (folder_files_read(folder, &found, err) != 0)
-		return -1;
-	const size_t count = found.count;
-	folder_files_release(&found);
-	if (count > link->file_count)
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"step %" PRIu64 " as fetched has %zu files and should have %zu", link->step,
-			count, link->file_count);
-	struct proven_files wanted;
-	proven_files_copy(link->files, link->file_count, &wanted);
-	const int result = proven_files_check(&wanted, folder, threads, NULL, err);
-	proven_files_release(&wanted);
-	return result;
-}
-
-/* The folder holds exactly the files that the step lists, byte for byte, and the tensors in them
- * have the step's digest. */
-static int prove(const struct catch_up_params *params, const char *folder, struct error *err)
-{
-	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
-	struct digest128 digest;
-	/* Applying has compared what it made with this digest already. */
-	if (last->form.kind == STEP_ANCHOR &&
-		digest_anchor(params, last, folder, &digest, err) != 0)
-		return -1;
-	if (last->form.kind == STEP_ANCHOR && !digest128_equal(&digest, &last->digest))
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"the tensors of step %" PRIu64 " as fetched differ from the step's digest",
-			last->step);
-	return prove_files(last, folder, params->threads, err);
-}
-
-static int make_subset(const struct catch_up_params *params, const char *to, const char **out_last,
-	struct error *err)
-{
-	const struct subset_make_params subset = {
-		.subset = params->subset,
-		.path = params->path,
-		.work = params->work,
-		.base = params->base,
-		.base_digest = params->base_digest,
-		.tensor_digests = params->tensor_digests,
-		.files = params->transfer.files,
-		.threads = params->threads,
-	};
-	*out_last = to;
-	if (file_remove_tree(params->transfer.files, to, err) != 0)
-		return -1;
-	return subset_make(&subset, to, err);
-}
-
-/* Two names take turns, so that a chain of any length needs room for two checkpoints beside the
- * base. */
-static int make(const struct catch_up_params *params, char *const made[2], const char **out_last,
-	struct error *err)
-{
-	const struct path_message *const path = params->path;
-	const char *base = params->base;
-	size_t count;
-	for (size_t i = 0, turn = 0; i < path->link_count; i += count, turn++) {
-		count = group_size(path, i);
-		if (interrupt_check(params->transfer.remote->interrupt, err) != 0)
-			return -1;
-		const char *const to = made[turn % 2];
-		if (file_remove_tree(params->transfer.files, to, err) != 0 ||
-			take_links(params, &path->links[i], count, base, to, err) != 0)
-			return -1;
-		base = to;
-	}
-	*out_last = base;
-	return 0;
-}
-
-static int publish(
-	const struct file_ops *files, const char *made, const char *out, struct error *err)
-{
-	if (folder_files_sync(files, made, err) != 0)
-		return -1;
-	if (files->rename(files, made, out) != 0)
-		return error_set_errno(err, "renaming %s to %s", made, out);
-	return 0;
-}
-
-static void count_links(const struct path_message *path, struct catch_up_result *out)
-{
-	for (size_t i = 0; i < path->link_count; i++) {
-		const struct step_form *const form = &path->links[i].form;
-		if (form->kind == STEP_ANCHOR) {
-			*out = (struct catch_up_result){.anchor_bytes = step_form_bytes(form)};
-			continue;
-		}
-		out->delta_bytes += step_form_bytes(form);
-		out->deltas++;
-	}
 }
 
 int catch_up_fetch(
@@ -358,4 +143,244 @@ bool catch_up_wants_anchor(const struct error *err)
 		err->kind == ERROR_CORRUPT || err->kind == ERROR_INVALID ||
 		err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_SCHEMA_MISMATCH ||
 		err->kind == ERROR_NOT_FOUND;
+}
+
+static void count_links(const struct path_message *path, struct catch_up_result *out)
+{
+	for (size_t i = 0; i < path->link_count; i++) {
+		const struct step_form *const form = &path->links[i].form;
+		if (form->kind == STEP_ANCHOR) {
+			*out = (struct catch_up_result){.anchor_bytes = step_form_bytes(form)};
+			continue;
+		}
+		out->delta_bytes += step_form_bytes(form);
+		out->deltas++;
+	}
+}
+
+static int make_subset(const struct catch_up_params *params, const char *to, const char **out_last,
+	struct error *err)
+{
+	const struct subset_make_params subset = {
+		.subset = params->subset,
+		.path = params->path,
+		.work = params->work,
+		.base = params->base,
+		.base_digest = params->base_digest,
+		.tensor_digests = params->tensor_digests,
+		.files = params->transfer.files,
+		.threads = params->threads,
+	};
+	*out_last = to;
+	if (file_remove_tree(params->transfer.files, to, err) != 0)
+		return -1;
+	return subset_make(&subset, to, err);
+}
+
+/* Two names take turns, so that a chain of any length needs room for two checkpoints beside the
+ * base. */
+static int make(const struct catch_up_params *params, char *const made[2], const char **out_last,
+	struct error *err)
+{
+	const struct path_message *const path = params->path;
+	const char *base = params->base;
+	size_t count;
+	for (size_t i = 0, turn = 0; i < path->link_count; i += count, turn++) {
+		count = group_size(path, i);
+		if (interrupt_check(params->transfer.remote->interrupt, err) != 0)
+			return -1;
+		const char *const to = made[turn % 2];
+		if (file_remove_tree(params->transfer.files, to, err) != 0 ||
+			take_links(params, &path->links[i], count, base, to, err) != 0)
+			return -1;
+		base = to;
+	}
+	*out_last = base;
+	return 0;
+}
+
+/* How many links from `first` on one call can take. */
+static size_t group_size(const struct path_message *path, size_t first)
+{
+	size_t count = 1;
+	if (path->links[first].form.kind == STEP_ANCHOR)
+		return count;
+	while (count < APPLY_LINKS_MAX && first + count < path->link_count &&
+		path->links[first + count].form.kind == STEP_DELTA)
+		count++;
+	return count;
+}
+
+static int take_links(const struct catch_up_params *params, const struct path_link *links,
+	size_t count, const char *base, const char *to, struct error *err)
+{
+	int result;
+	if (links[0].form.kind == STEP_ANCHOR) {
+		char *const files = path_fetch_files(params->work, &links[0]);
+		result = assemble(params->transfer.files, files, to, err);
+		free(files);
+	} else {
+		result = apply_deltas(params, links, count, base, to, err);
+	}
+	if (result != 0)
+		return error_wrap(err, "making step %" PRIu64, links[count - 1].step);
+	return 0;
+}
+
+/* The downloaded files under their names in a new folder; they share their bytes with the
+ * downloads, which nothing changes. */
+static int assemble(
+	const struct file_ops *files, const char *from, const char *to, struct error *err)
+{
+	struct folder_files found;
+	if (folder_files_read(from, &found, err) != 0)
+		return -1;
+	int result = file_make_folder(files, to, 0755, err);
+	for (size_t i = 0; i < found.count && result == 0; i++) {
+		char *const path = folder_files_join(to, found.files[i].name);
+		result = file_make_parent(files, path, 0755, err);
+		if (result == 0)
+			result = file_share(files, found.files[i].path, path, err);
+		free(path);
+	}
+	folder_files_release(&found);
+	return result;
+}
+
+/* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is
+ * written. */
+static int apply_deltas(const struct catch_up_params *params, const struct path_link *links,
+	size_t count, const char *base, const char *to, struct error *err)
+{
+	if (base == NULL)
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's path begins with a delta, but nothing is held");
+	struct checkpoint *const opened = checkpoint_open(base, err);
+	if (opened == NULL)
+		return -1;
+	char *deltas[APPLY_LINKS_MAX];
+	size_t used = 0;
+	for (size_t i = 0; i < count; i++)
+		if (links[i].form.object_count >
+			0) /* one without objects says that nothing changed */
+			deltas[used++] = path_fetch_files(params->work, &links[i]);
+	struct progress *const progress =
+		show(params, "making", links[count - 1].step, checkpoint_bytes(opened));
+	const struct delta_apply_params apply = {
+		.base = opened,
+		.deltas = (const char *const *)deltas,
+		.delta_count = used,
+		.out = to,
+		.threads = params->threads,
+		.watch = watch_of(params, progress),
+		.expected_result = &links[count - 1].digest,
+		.shares_files = true,
+		.files = params->transfer.files,
+	};
+	struct delta_stats stats;
+	int result = used > 0 ? delta_apply(&apply, &stats, err)
+			      : assemble(params->transfer.files, base, to, err);
+	if (result == 0)
+		result = make_folder(params->transfer.files, to, &links[count - 1], err);
+	progress_free(progress);
+	for (size_t i = 0; i < used; i++)
+		free(deltas[i]);
+	checkpoint_close(opened);
+	return result;
+}
+
+static struct progress *show(
+	const struct catch_up_params *params, const char *doing, uint64_t step, uint64_t bytes)
+{
+	char what[64];
+	snprintf(what, sizeof what, "%s step %" PRIu64, doing, step);
+	return progress_new(what, bytes, params->show_progress);
+}
+
+static struct work_watch *watch_of(const struct catch_up_params *params, struct progress *progress)
+{
+	return progress_watch(progress, params->transfer.remote->interrupt);
+}
+
+/* A delta between two files makes a file: here a checkpoint is always a folder. */
+static int make_folder(const struct file_ops *files, const char *made, const struct path_link *link,
+	struct error *err)
+{
+	struct stat facts;
+	if (stat(made, &facts) != 0)
+		return error_set_errno(err, "looking at %s", made);
+	if (S_ISDIR(facts.st_mode))
+		return 0;
+	struct buffer aside;
+	buffer_init(&aside, 8192);
+	buffer_format(&aside, "%s.file", made);
+	char *const path = link->file_count == 1 ? relative_path_join(made, link->files[0].path)
+						 : folder_files_join(made, "model.safetensors");
+	int result = files->rename(files, made, buffer_text(&aside)) == 0
+		? 0
+		: error_set_errno(err, "renaming %s", made);
+	if (result == 0)
+		result = file_make_parent(files, path, 0755, err);
+	if (result == 0 && files->rename(files, buffer_text(&aside), path) != 0)
+		result = error_set_errno(err, "renaming %s to %s", buffer_text(&aside), path);
+	free(path);
+	buffer_release(&aside);
+	return result;
+}
+
+/* The folder holds exactly the files that the step lists, byte for byte, and the tensors in them
+ * have the step's digest. */
+static int prove(const struct catch_up_params *params, const char *folder, struct error *err)
+{
+	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
+	struct digest128 digest;
+	/* Applying has compared what it made with this digest already. */
+	if (last->form.kind == STEP_ANCHOR &&
+		digest_anchor(params, last, folder, &digest, err) != 0)
+		return -1;
+	if (last->form.kind == STEP_ANCHOR && !digest128_equal(&digest, &last->digest))
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"the tensors of step %" PRIu64 " as fetched differ from the step's digest",
+			last->step);
+	return prove_files(last, folder, params->threads, err);
+}
+
+static int digest_anchor(const struct catch_up_params *params, const struct path_link *anchor,
+	const char *folder, struct digest128 *out, struct error *err)
+{
+	struct progress *const progress =
+		show(params, "proving", anchor->step, step_form_bytes(&anchor->form));
+	const int result = catch_up_folder_digest(
+		folder, params->threads, watch_of(params, progress), out, err);
+	progress_free(progress);
+	return result;
+}
+
+static int prove_files(
+	const struct path_link *link, const char *folder, unsigned threads, struct error *err)
+{
+	struct folder_files found;
+	if (folder_files_read(folder, &found, err) != 0)
+		return -1;
+	const size_t count = found.count;
+	folder_files_release(&found);
+	if (count > link->file_count)
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"step %" PRIu64 " as fetched has %zu files and should have %zu", link->step,
+			count, link->file_count);
+	struct proven_files wanted;
+	proven_files_copy(link->files, link->file_count, &wanted);
+	const int result = proven_files_check(&wanted, folder, threads, NULL, err);
+	proven_files_release(&wanted);
+	return result;
+}
+
+static int publish(
+	const struct file_ops *files, const char *made, const char *out, struct error *err)
+{
+	if (folder_files_sync(files, made, err) != 0)
+		return -1;
+	if (files->rename(files, made, out) != 0)
+		return error_set_errno(err, "renaming %s to %s", made, out);
+	return 0;
 }

@@ -16,18 +16,18 @@
 
 enum { LINK_NAME_BYTES = 96, URL_MAX_BYTES = 8192 };
 
-static void link_name(const struct path_link *link, char out[LINK_NAME_BYTES])
-{
-	char digest[DIGEST128_TEXT_BYTES];
-	digest128_format(&link->digest, digest);
-	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%06" PRIu64 "-%.12s", link->step,
-		step_form_kind_name(link->form.kind), link->from, digest + strlen("xxh3-128:"));
-}
+struct downloads {
+	struct transfer_download *files;
+	size_t count;
+	uint64_t bytes;
+};
 
-static const char *skip_digits(const char *text)
-{
-	return text + strspn(text, "0123456789");
-}
+static const char *skip_digits(const char *text);
+static char *link_path(const char *work, const struct path_link *link, const char *below);
+static void link_name(const struct path_link *link, char out[LINK_NAME_BYTES]);
+static int add_download(struct downloads *downloads, const struct path_fetch *fetch,
+	const struct path_link *link, size_t index, struct error *err);
+static void downloads_release(struct downloads *downloads);
 
 bool path_fetch_owns(const char *name)
 {
@@ -45,17 +45,6 @@ bool path_fetch_owns(const char *name)
 			strspn(digest + 1, "0123456789abcdef") == 12 && digest[13] == '\0';
 	}
 	return false;
-}
-
-static char *link_path(const char *work, const struct path_link *link, const char *below)
-{
-	char name[LINK_NAME_BYTES];
-	link_name(link, name);
-	char *const folder = folder_files_join(work, name);
-	char *const path =
-		below == NULL ? memory_copy_text(folder) : folder_files_join(folder, below);
-	free(folder);
-	return path;
 }
 
 char *path_fetch_files(const char *work, const struct path_link *link)
@@ -100,20 +89,50 @@ int path_fetch_drop(const struct file_ops *files, const char *work, const struct
 	return result;
 }
 
-struct downloads {
-	struct transfer_download *files;
-	size_t count;
-	uint64_t bytes;
-};
-
-static void downloads_release(struct downloads *downloads)
+int path_fetch_all(const struct path_fetch *fetch, uint64_t *out_bytes, struct error *err)
 {
-	for (size_t i = 0; i < downloads->count; i++) {
-		free((char *)downloads->files[i].target);
-		free((char *)downloads->files[i].path);
-		free((char *)downloads->files[i].part_path);
+	struct downloads downloads = {0};
+	struct transfer_options transfer = fetch->transfer;
+	char what[64];
+	int result = file_make_folder(transfer.files, fetch->work, 0755, err);
+	for (size_t i = 0; i < fetch->path->link_count && result == 0; i++) {
+		const struct path_link *const link = &fetch->path->links[i];
+		for (size_t k = 0; k < link->form.object_count && result == 0; k++)
+			result = add_download(&downloads, fetch, link, k, err);
 	}
-	free(downloads->files);
+	if (result == 0) {
+		snprintf(what, sizeof what, "fetching step %" PRIu64, fetch->path->to_step);
+		transfer.progress = progress_new(what, downloads.bytes, fetch->show_progress);
+		result = transfer_download(&transfer, downloads.files, downloads.count, err);
+		progress_free(transfer.progress);
+	}
+	*out_bytes = downloads.bytes;
+	downloads_release(&downloads);
+	return result;
+}
+
+static const char *skip_digits(const char *text)
+{
+	return text + strspn(text, "0123456789");
+}
+
+static char *link_path(const char *work, const struct path_link *link, const char *below)
+{
+	char name[LINK_NAME_BYTES];
+	link_name(link, name);
+	char *const folder = folder_files_join(work, name);
+	char *const path =
+		below == NULL ? memory_copy_text(folder) : folder_files_join(folder, below);
+	free(folder);
+	return path;
+}
+
+static void link_name(const struct path_link *link, char out[LINK_NAME_BYTES])
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	digest128_format(&link->digest, digest);
+	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%06" PRIu64 "-%.12s", link->step,
+		step_form_kind_name(link->form.kind), link->from, digest + strlen("xxh3-128:"));
 }
 
 static int add_download(struct downloads *downloads, const struct path_fetch *fetch,
@@ -154,24 +173,12 @@ static int add_download(struct downloads *downloads, const struct path_fetch *fe
 	return result;
 }
 
-int path_fetch_all(const struct path_fetch *fetch, uint64_t *out_bytes, struct error *err)
+static void downloads_release(struct downloads *downloads)
 {
-	struct downloads downloads = {0};
-	struct transfer_options transfer = fetch->transfer;
-	char what[64];
-	int result = file_make_folder(transfer.files, fetch->work, 0755, err);
-	for (size_t i = 0; i < fetch->path->link_count && result == 0; i++) {
-		const struct path_link *const link = &fetch->path->links[i];
-		for (size_t k = 0; k < link->form.object_count && result == 0; k++)
-			result = add_download(&downloads, fetch, link, k, err);
+	for (size_t i = 0; i < downloads->count; i++) {
+		free((char *)downloads->files[i].target);
+		free((char *)downloads->files[i].path);
+		free((char *)downloads->files[i].part_path);
 	}
-	if (result == 0) {
-		snprintf(what, sizeof what, "fetching step %" PRIu64, fetch->path->to_step);
-		transfer.progress = progress_new(what, downloads.bytes, fetch->show_progress);
-		result = transfer_download(&transfer, downloads.files, downloads.count, err);
-		progress_free(transfer.progress);
-	}
-	*out_bytes = downloads.bytes;
-	downloads_release(&downloads);
-	return result;
+	free(downloads->files);
 }

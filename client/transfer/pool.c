@@ -13,37 +13,9 @@ struct pool {
 	struct error first; /* guarded by lock; kind none while all is well */
 };
 
-static void pool_fail(struct pool *pool, const struct error *err)
-{
-	lock_enter(&pool->lock);
-	if (pool->first.kind == ERROR_NONE)
-		pool->first = *err;
-	lock_leave(&pool->lock);
-	atomic_store(&pool->failed, true);
-}
-
-static void work_with(struct pool *pool, struct remote *remote)
-{
-	struct error err = {0};
-	int result = 1;
-	while (result > 0 && !atomic_load(&pool->failed))
-		result = pool->params->piece(pool->params->job, remote, &err);
-	if (result < 0)
-		pool_fail(pool, &err);
-}
-
-static void *work(void *argument)
-{
-	struct pool *const pool = argument;
-	struct error err = {0};
-	struct remote *const remote = remote_new(pool->params->remote, &err);
-	if (remote == NULL)
-		pool_fail(pool, &err);
-	else
-		work_with(pool, remote);
-	remote_free(remote);
-	return NULL;
-}
+static void *work(void *argument);
+static void pool_fail(struct pool *pool, const struct error *err);
+static void work_with(struct pool *pool, struct remote *remote);
 
 int pool_run(const struct pool_params *params, struct error *err)
 {
@@ -65,4 +37,36 @@ int pool_run(const struct pool_params *params, struct error *err)
 		return 0;
 	*err = pool.first;
 	return -1;
+}
+
+static void *work(void *argument)
+{
+	struct pool *const pool = argument;
+	struct error err = {0};
+	struct remote *const remote = remote_new(pool->params->remote, &err);
+	if (remote == NULL)
+		pool_fail(pool, &err);
+	else
+		work_with(pool, remote);
+	remote_free(remote);
+	return NULL;
+}
+
+static void pool_fail(struct pool *pool, const struct error *err)
+{
+	lock_enter(&pool->lock);
+	if (pool->first.kind == ERROR_NONE)
+		pool->first = *err;
+	lock_leave(&pool->lock);
+	atomic_store(&pool->failed, true);
+}
+
+static void work_with(struct pool *pool, struct remote *remote)
+{
+	struct error err = {0};
+	int result = 1;
+	while (result > 0 && !atomic_load(&pool->failed))
+		result = pool->params->piece(pool->params->job, remote, &err);
+	if (result < 0)
+		pool_fail(pool, &err);
 }

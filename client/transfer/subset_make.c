@@ -36,6 +36,133 @@ struct part_cursor {
 	struct tensor_cursor *inner;
 };
 
+/* All that is open while one step is made. */
+struct making {
+	const struct subset_make_params *params;
+	struct checkpoint *base; /* the held part, or the whole anchor */
+	struct schema *parsed;   /* of the whole model, when it came from .schema */
+	const struct schema *schema;
+	struct tensor_source *levels[LINKS_MAX + 2];
+	struct delta_reader *readers[LINKS_MAX];
+	size_t level_count, reader_count;
+	bool *chosen;
+	struct safetensors_tensor *tensors; /* in the order of the new file's data */
+	size_t *indices;                    /* of each in the schema */
+	size_t count;
+	int fd;
+	uint64_t data_at;
+	char *path;
+};
+
+static int run(struct making *making, const char *to, struct error *err);
+static int open_base(struct making *making, struct error *err);
+static int read_schema(struct making *making, const char *folder, struct error *err);
+static struct tensor_cursor *part_open(
+	struct tensor_source *source, size_t tensor, struct error *err);
+static int part_next(struct tensor_cursor *cursor, struct span *out, struct error *err);
+static void part_close(struct tensor_cursor *cursor);
+static void part_free(struct tensor_source *source);
+static int open_deltas(struct making *making, struct error *err);
+static int open_delta(struct making *making, const struct path_link *link,
+	const struct digest128 *base, struct error *err);
+static int write_weights(struct making *making, const char *to, struct error *err);
+static int plan_file(struct making *making, struct buffer *header, struct error *err);
+static int write_tensor(void *state, size_t item, unsigned worker, struct error *err);
+static int prove_tensor(const struct making *making, size_t item, const struct digest128 *digest,
+	struct error *err);
+static int take_files(const struct making *making, const char *to, struct error *err);
+static bool holds_tensors(struct span path);
+static int take_file(const struct making *making, const struct step_file *wanted, const char *to,
+	struct error *err);
+static char *find_file(
+	const struct making *making, const struct step_file *wanted, const char *name);
+static bool is_it(const char *path, const struct step_file *wanted);
+static int write_schema(const struct making *making, const char *to, struct error *err);
+
+static const struct tensor_source_ops PART_OPS = {
+	.open = part_open, .next = part_next, .close_cursor = part_close, .free = part_free};
+
+int subset_make(const struct subset_make_params *params, const char *to, struct error *err)
+{
+	struct making making = {.params = params, .fd = -1};
+	const int result = run(&making, to, err);
+	if (making.fd >= 0)
+		close(making.fd);
+	for (size_t i = making.level_count; i-- > 0;)
+		tensor_source_free(making.levels[i]);
+	for (size_t i = 0; i < making.reader_count; i++)
+		delta_reader_close(making.readers[i]);
+	free(making.path);
+	free(making.chosen);
+	free(making.tensors);
+	free(making.indices);
+	schema_free(making.parsed);
+	checkpoint_close(making.base);
+	return result;
+}
+
+static int run(struct making *making, const char *to, struct error *err)
+{
+	if (open_base(making, err) != 0 || open_deltas(making, err) != 0)
+		return -1;
+	if (making->params->tensor_digests.len != 16 * schema_count(making->schema))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"step %" PRIu64
+			" was published without digests of its tensors: a part of it cannot be proven",
+			making->params->path->to_step);
+	making->chosen = subset_select(making->params->subset, making->schema, err);
+	if (making->chosen == NULL || file_make_folder(making->params->files, to, 0755, err) != 0)
+		return -1;
+	if (write_weights(making, to, err) != 0 || take_files(making, to, err) != 0)
+		return error_wrap(err, "making step %" PRIu64, making->params->path->to_step);
+	return write_schema(making, to, err);
+}
+
+static int open_base(struct making *making, struct error *err)
+{
+	const struct subset_make_params *const params = making->params;
+	const bool from_anchor = params->path->links[0].form.kind == STEP_ANCHOR;
+	char *const anchor =
+		from_anchor ? path_fetch_files(params->work, &params->path->links[0]) : NULL;
+	int result = 0;
+	if (!from_anchor && params->base == NULL)
+		result = error_set(err, ERROR_UPSTREAM,
+			"the server's path begins with a delta, but nothing is held");
+	if (result == 0)
+		making->base = checkpoint_open(from_anchor ? anchor : params->base, err);
+	if (making->base == NULL)
+		result = -1;
+	if (result == 0 && from_anchor)
+		making->schema = checkpoint_schema(making->base);
+	else if (result == 0)
+		result = read_schema(making, params->base, err);
+	if (result == 0) {
+		making->levels[making->level_count++] = checkpoint_source_new(making->base);
+		if (!from_anchor) {
+			struct part_source *const part = memory_new(sizeof *part);
+			*part = (struct part_source){
+				.source = {.ops = &PART_OPS, .schema = making->schema},
+				.held = making->levels[0]};
+			making->levels[making->level_count++] = &part->source;
+		}
+	}
+	free(anchor);
+	return result;
+}
+
+static int read_schema(struct making *making, const char *folder, struct error *err)
+{
+	struct buffer text;
+	char *const path = folder_files_join(folder, SCHEMA_FILE);
+	buffer_init(&text, SCHEMA_MAX_BYTES);
+	if (file_read_all(path, &text, err) == 0)
+		making->parsed = schema_parse(buffer_span(&text), err);
+	buffer_release(&text);
+	free(path);
+	making->schema = making->parsed;
+	return making->parsed != NULL ? 0 : -1;
+}
+
 static struct tensor_cursor *part_open(
 	struct tensor_source *source, size_t tensor, struct error *err)
 {
@@ -71,70 +198,22 @@ static void part_free(struct tensor_source *source)
 	free(source);
 }
 
-static const struct tensor_source_ops PART_OPS = {
-	.open = part_open, .next = part_next, .close_cursor = part_close, .free = part_free};
-
-/* All that is open while one step is made. */
-struct making {
-	const struct subset_make_params *params;
-	struct checkpoint *base; /* the held part, or the whole anchor */
-	struct schema *parsed;   /* of the whole model, when it came from .schema */
-	const struct schema *schema;
-	struct tensor_source *levels[LINKS_MAX + 2];
-	struct delta_reader *readers[LINKS_MAX];
-	size_t level_count, reader_count;
-	bool *chosen;
-	struct safetensors_tensor *tensors; /* in the order of the new file's data */
-	size_t *indices;                    /* of each in the schema */
-	size_t count;
-	int fd;
-	uint64_t data_at;
-	char *path;
-};
-
-static int read_schema(struct making *making, const char *folder, struct error *err)
+static int open_deltas(struct making *making, struct error *err)
 {
-	struct buffer text;
-	char *const path = folder_files_join(folder, SCHEMA_FILE);
-	buffer_init(&text, SCHEMA_MAX_BYTES);
-	if (file_read_all(path, &text, err) == 0)
-		making->parsed = schema_parse(buffer_span(&text), err);
-	buffer_release(&text);
-	free(path);
-	making->schema = making->parsed;
-	return making->parsed != NULL ? 0 : -1;
-}
-
-static int open_base(struct making *making, struct error *err)
-{
-	const struct subset_make_params *const params = making->params;
-	const bool from_anchor = params->path->links[0].form.kind == STEP_ANCHOR;
-	char *const anchor =
-		from_anchor ? path_fetch_files(params->work, &params->path->links[0]) : NULL;
-	int result = 0;
-	if (!from_anchor && params->base == NULL)
-		result = error_set(err, ERROR_UPSTREAM,
-			"the server's path begins with a delta, but nothing is held");
-	if (result == 0)
-		making->base = checkpoint_open(from_anchor ? anchor : params->base, err);
-	if (making->base == NULL)
-		result = -1;
-	if (result == 0 && from_anchor)
-		making->schema = checkpoint_schema(making->base);
-	else if (result == 0)
-		result = read_schema(making, params->base, err);
-	if (result == 0) {
-		making->levels[making->level_count++] = checkpoint_source_new(making->base);
-		if (!from_anchor) {
-			struct part_source *const part = memory_new(sizeof *part);
-			*part = (struct part_source){
-				.source = {.ops = &PART_OPS, .schema = making->schema},
-				.held = making->levels[0]};
-			making->levels[making->level_count++] = &part->source;
-		}
+	const struct path_message *const path = making->params->path;
+	const size_t first = path->links[0].form.kind == STEP_ANCHOR ? 1 : 0;
+	for (size_t i = first; i < path->link_count; i++) {
+		const struct digest128 *const base =
+			i == 0 ? &making->params->base_digest : &path->links[i - 1].digest;
+		if (making->reader_count == LINKS_MAX)
+			return error_set(err, ERROR_UPSTREAM, "the server's path has over %d steps",
+				LINKS_MAX);
+		/* A delta without objects says that nothing changed. */
+		if (path->links[i].form.object_count > 0 &&
+			open_delta(making, &path->links[i], base, err) != 0)
+			return error_wrap(err, "making step %" PRIu64, path->links[i].step);
 	}
-	free(anchor);
-	return result;
+	return 0;
 }
 
 static int open_delta(struct making *making, const struct path_link *link,
@@ -158,22 +237,28 @@ static int open_delta(struct making *making, const struct path_link *link,
 	return 0;
 }
 
-static int open_deltas(struct making *making, struct error *err)
+static int write_weights(struct making *making, const char *to, struct error *err)
 {
-	const struct path_message *const path = making->params->path;
-	const size_t first = path->links[0].form.kind == STEP_ANCHOR ? 1 : 0;
-	for (size_t i = first; i < path->link_count; i++) {
-		const struct digest128 *const base =
-			i == 0 ? &making->params->base_digest : &path->links[i - 1].digest;
-		if (making->reader_count == LINKS_MAX)
-			return error_set(err, ERROR_UPSTREAM, "the server's path has over %d steps",
-				LINKS_MAX);
-		/* A delta without objects says that nothing changed. */
-		if (path->links[i].form.object_count > 0 &&
-			open_delta(making, &path->links[i], base, err) != 0)
-			return error_wrap(err, "making step %" PRIu64, path->links[i].step);
+	struct buffer header;
+	buffer_init(&header, HEADER_MAX_BYTES);
+	int result = plan_file(making, &header, err);
+	if (result == 0) {
+		making->path = folder_files_join(to, WEIGHTS_FILE);
+		making->fd = making->params->files->open(
+			making->params->files, making->path, O_RDWR | O_CREAT | O_EXCL, 0644);
+		if (making->fd < 0)
+			result = error_set_errno(err, "making %s", making->path);
 	}
-	return 0;
+	if (result == 0)
+		result = file_write_at(making->params->files, making->fd, buffer_span(&header), 0,
+			making->path, err);
+	if (result == 0)
+		result = parallel_run(parallel_workers(making->params->threads, making->count),
+			making->count, write_tensor, making, err);
+	if (result == 0)
+		result = file_sync(making->params->files, making->fd, making->path, err);
+	buffer_release(&header);
+	return result;
 }
 
 /* The header of the new file, and where each tensor goes. */
@@ -207,20 +292,6 @@ static int plan_file(struct making *making, struct buffer *header, struct error 
 	return 0;
 }
 
-static int prove_tensor(
-	const struct making *making, size_t item, const struct digest128 *digest, struct error *err)
-{
-	struct digest128 wanted;
-	memcpy(&wanted, making->params->tensor_digests.data + 16 * making->indices[item],
-		sizeof wanted);
-	if (digest128_equal(digest, &wanted))
-		return 0;
-	const struct span name = making->tensors[item].name;
-	return error_set(err, ERROR_DIGEST_MISMATCH,
-		"the tensor %.*s is not what step %" PRIu64 " says of it", (int)name.len,
-		(const char *)name.data, making->params->path->to_step);
-}
-
 static int write_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct making *const making = state;
@@ -248,28 +319,29 @@ static int write_tensor(void *state, size_t item, unsigned worker, struct error 
 	return more == 0 ? prove_tensor(making, item, &digest, err) : -1;
 }
 
-static int write_weights(struct making *making, const char *to, struct error *err)
+static int prove_tensor(
+	const struct making *making, size_t item, const struct digest128 *digest, struct error *err)
 {
-	struct buffer header;
-	buffer_init(&header, HEADER_MAX_BYTES);
-	int result = plan_file(making, &header, err);
-	if (result == 0) {
-		making->path = folder_files_join(to, WEIGHTS_FILE);
-		making->fd = making->params->files->open(
-			making->params->files, making->path, O_RDWR | O_CREAT | O_EXCL, 0644);
-		if (making->fd < 0)
-			result = error_set_errno(err, "making %s", making->path);
-	}
-	if (result == 0)
-		result = file_write_at(making->params->files, making->fd, buffer_span(&header), 0,
-			making->path, err);
-	if (result == 0)
-		result = parallel_run(parallel_workers(making->params->threads, making->count),
-			making->count, write_tensor, making, err);
-	if (result == 0)
-		result = file_sync(making->params->files, making->fd, making->path, err);
-	buffer_release(&header);
-	return result;
+	struct digest128 wanted;
+	memcpy(&wanted, making->params->tensor_digests.data + 16 * making->indices[item],
+		sizeof wanted);
+	if (digest128_equal(digest, &wanted))
+		return 0;
+	const struct span name = making->tensors[item].name;
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"the tensor %.*s is not what step %" PRIu64 " says of it", (int)name.len,
+		(const char *)name.data, making->params->path->to_step);
+}
+
+static int take_files(const struct making *making, const char *to, struct error *err)
+{
+	const struct path_link *const last =
+		&making->params->path->links[making->params->path->link_count - 1];
+	for (size_t i = 0; i < last->file_count; i++)
+		if (!holds_tensors(last->files[i].path) &&
+			take_file(making, &last->files[i], to, err) != 0)
+			return -1;
+	return 0;
 }
 
 static bool holds_tensors(struct span path)
@@ -278,14 +350,24 @@ static bool holds_tensors(struct span path)
 		span_ends_text(path, ".safetensors.index.json");
 }
 
-static bool is_it(const char *path, const struct step_file *wanted)
+static int take_file(const struct making *making, const struct step_file *wanted, const char *to,
+	struct error *err)
 {
-	struct error ignored = {0};
-	struct digest128 digest;
-	uint64_t size;
-	return file_exists(path) && file_size(path, &size, &ignored) == 0 && size == wanted->size &&
-		transfer_file_digest(path, &digest, &ignored) == 0 &&
-		digest128_equal(&digest, &wanted->digest);
+	char *const name = memory_new(wanted->path.len + 1);
+	memcpy(name, wanted->path.data, wanted->path.len);
+	char *const found = find_file(making, wanted, name);
+	char *const target = folder_files_join(to, name);
+	int result = found != NULL
+		? file_make_parent(making->params->files, target, 0755, err)
+		: error_set(err, ERROR_DIGEST_MISMATCH,
+			  "the file %s of step %" PRIu64 " is neither held nor did it come", name,
+			  making->params->path->to_step);
+	if (result == 0)
+		result = file_share(making->params->files, found, target, err);
+	free(target);
+	free(found);
+	free(name);
+	return result;
 }
 
 /* Where a file of the step that holds no tensors lies already: in what came last, or earlier, or in
@@ -314,35 +396,14 @@ static char *find_file(
 	return NULL;
 }
 
-static int take_file(const struct making *making, const struct step_file *wanted, const char *to,
-	struct error *err)
+static bool is_it(const char *path, const struct step_file *wanted)
 {
-	char *const name = memory_new(wanted->path.len + 1);
-	memcpy(name, wanted->path.data, wanted->path.len);
-	char *const found = find_file(making, wanted, name);
-	char *const target = folder_files_join(to, name);
-	int result = found != NULL
-		? file_make_parent(making->params->files, target, 0755, err)
-		: error_set(err, ERROR_DIGEST_MISMATCH,
-			  "the file %s of step %" PRIu64 " is neither held nor did it come", name,
-			  making->params->path->to_step);
-	if (result == 0)
-		result = file_share(making->params->files, found, target, err);
-	free(target);
-	free(found);
-	free(name);
-	return result;
-}
-
-static int take_files(const struct making *making, const char *to, struct error *err)
-{
-	const struct path_link *const last =
-		&making->params->path->links[making->params->path->link_count - 1];
-	for (size_t i = 0; i < last->file_count; i++)
-		if (!holds_tensors(last->files[i].path) &&
-			take_file(making, &last->files[i], to, err) != 0)
-			return -1;
-	return 0;
+	struct error ignored = {0};
+	struct digest128 digest;
+	uint64_t size;
+	return file_exists(path) && file_size(path, &size, &ignored) == 0 && size == wanted->size &&
+		transfer_file_digest(path, &digest, &ignored) == 0 &&
+		digest128_equal(&digest, &wanted->digest);
 }
 
 static int write_schema(const struct making *making, const char *to, struct error *err)
@@ -356,41 +417,5 @@ static int write_schema(const struct making *making, const char *to, struct erro
 		result = file_publish(making->params->files, path, buffer_span(&text), 0644, err);
 	buffer_release(&text);
 	free(path);
-	return result;
-}
-
-static int run(struct making *making, const char *to, struct error *err)
-{
-	if (open_base(making, err) != 0 || open_deltas(making, err) != 0)
-		return -1;
-	if (making->params->tensor_digests.len != 16 * schema_count(making->schema))
-		return error_set(err, ERROR_UNSUPPORTED,
-			"step %" PRIu64
-			" was published without digests of its tensors: a part of it cannot be proven",
-			making->params->path->to_step);
-	making->chosen = subset_select(making->params->subset, making->schema, err);
-	if (making->chosen == NULL || file_make_folder(making->params->files, to, 0755, err) != 0)
-		return -1;
-	if (write_weights(making, to, err) != 0 || take_files(making, to, err) != 0)
-		return error_wrap(err, "making step %" PRIu64, making->params->path->to_step);
-	return write_schema(making, to, err);
-}
-
-int subset_make(const struct subset_make_params *params, const char *to, struct error *err)
-{
-	struct making making = {.params = params, .fd = -1};
-	const int result = run(&making, to, err);
-	if (making.fd >= 0)
-		close(making.fd);
-	for (size_t i = making.level_count; i-- > 0;)
-		tensor_source_free(making.levels[i]);
-	for (size_t i = 0; i < making.reader_count; i++)
-		delta_reader_close(making.readers[i]);
-	free(making.path);
-	free(making.chosen);
-	free(making.tensors);
-	free(making.indices);
-	schema_free(making.parsed);
-	checkpoint_close(making.base);
 	return result;
 }

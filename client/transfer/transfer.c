@@ -23,25 +23,6 @@
 
 enum { READ_BLOCK_BYTES = 1024 * 1024, CONNECTION_WORTH_BYTES = 4 * 1024 * 1024 };
 
-int transfer_file_digest(const char *path, struct digest128 *out, struct error *err)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return error_set_errno(err, "opening %s", path);
-	uint8_t *const block = memory_new(READ_BLOCK_BYTES);
-	struct xxh3_stream *const stream = xxh3_stream_new();
-	ssize_t len;
-	while ((len = read(fd, block, READ_BLOCK_BYTES)) > 0 || (len < 0 && errno == EINTR))
-		if (len > 0)
-			xxh3_stream_add(stream, span_of(block, (size_t)len));
-	const int result = len == 0 ? 0 : error_set_errno(err, "reading %s", path);
-	*out = xxh3_stream_result(stream);
-	xxh3_stream_free(stream);
-	free(block);
-	close(fd);
-	return result;
-}
-
 struct file {
 	const struct transfer_download *what;
 	struct part_plan plan;
@@ -62,55 +43,128 @@ struct download_job {
 	size_t count;
 };
 
-static bool has_hash(const struct transfer_download *what, const struct remote_options *remote)
-{
-	struct error ignored = {0};
-	struct file_chunks chunks;
-	if (!what->has_hash ||
-		file_chunks_read(what->path, remote->interrupt, &chunks, &ignored) != 0)
-		return false;
-	const bool same = chunk_id_equal(&chunks.hash, &what->hash);
-	file_chunks_release(&chunks);
-	return same;
-}
+struct part_sink {
+	struct body_sink sink;
+	const struct file *file;
+	uint64_t offset;
+	struct xxh3_stream *checksum;
+	const struct transfer_options *options;
+};
 
+struct upload_job {
+	const struct transfer_options *options;
+	const struct transfer_upload *files;
+	size_t count;
+	transfer_done_fn *done;
+	void *owner;
+	struct lock lock;
+	size_t next; /* guarded by lock */
+};
+
+static int prepare_all(struct download_job *job, const struct transfer_download *files,
+	size_t *out_missing, struct error *err);
+static int file_prepare(struct file *file, const struct transfer_download *what,
+	const struct transfer_options *options, struct error *err);
 static bool is_there_already(
-	const struct transfer_download *what, const struct remote_options *remote)
+	const struct transfer_download *what, const struct remote_options *remote);
+static bool has_hash(const struct transfer_download *what, const struct remote_options *remote);
+static int open_journal(struct file *file, const struct file_ops *files, struct error *err);
+static void count_what_is_there(struct file *file, struct progress *progress);
+static int settle(struct download_job *job, struct file *file, struct error *err);
+static int file_prove(struct file *file, const struct transfer_options *options, struct error *err);
+static void restart(struct download_job *job, struct file *file);
+static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes,
+	pool_piece_fn *piece, void *job, struct error *err);
+static int download_piece(void *argument, struct remote *remote, struct error *err);
+static struct file *take_part(struct download_job *job, size_t *out_part);
+static int fetch_part(const struct file *file, size_t part, const struct transfer_options *options,
+	struct remote *remote, uint64_t *out_checksum, struct error *err);
+static enum sink_result part_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err);
+static int book_part(struct download_job *job, struct file *file, size_t part, uint64_t checksum,
+	bool *out_last, struct error *err);
+static int sync_names(const struct transfer_options *options, const struct transfer_download *files,
+	size_t count, struct error *err);
+static void file_release(struct file *file);
+static int upload_piece(void *argument, struct remote *remote, struct error *err);
+static int upload_file(const struct upload_job *job, const struct transfer_upload *file,
+	struct remote *remote, struct error *err);
+
+int transfer_file_digest(const char *path, struct digest128 *out, struct error *err)
 {
-	struct error ignored = {0};
-	struct digest128 digest;
-	uint64_t size;
-	if (!file_exists(what->path) || file_size(what->path, &size, &ignored) != 0 ||
-		size != what->size)
-		return false;
-	if (!what->has_digest)
-		return has_hash(what, remote);
-	return transfer_file_digest(what->path, &digest, &ignored) == 0 &&
-		digest128_equal(&digest, &what->digest);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", path);
+	uint8_t *const block = memory_new(READ_BLOCK_BYTES);
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	ssize_t len;
+	while ((len = read(fd, block, READ_BLOCK_BYTES)) > 0 || (len < 0 && errno == EINTR))
+		if (len > 0)
+			xxh3_stream_add(stream, span_of(block, (size_t)len));
+	const int result = len == 0 ? 0 : error_set_errno(err, "reading %s", path);
+	*out = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	free(block);
+	close(fd);
+	return result;
 }
 
-static int open_journal(struct file *file, const struct file_ops *files, struct error *err)
+int transfer_download(const struct transfer_options *options, const struct transfer_download *files,
+	size_t count, struct error *err)
 {
-	char path[4096];
-	if (snprintf(path, sizeof path, "%s.journal", file->what->part_path) >= (int)sizeof path)
-		return error_set(
-			err, ERROR_INVALID, "the path %s is too long", file->what->part_path);
-	file->journal = part_journal_open(files, path, &file->plan, err);
-	if (file->journal == NULL ||
-		part_journal_verify(file->journal, file->fd, file->what->part_path, err) != 0)
-		return -1;
-	return 0;
-}
-
-static void count_what_is_there(struct file *file, struct progress *progress)
-{
-	for (size_t i = 0; i < file->parts; i++) {
-		file->taken[i] = file->journal != NULL && part_journal_has(file->journal, i);
-		if (!file->taken[i])
-			continue;
-		file->done++;
-		progress_add(progress, part_plan_bytes(&file->plan, i));
+	struct download_job job = {.options = options,
+		.count = count,
+		.files = memory_new_array(count + 1, sizeof *job.files)};
+	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < count; i++) {
+		job.files[i].fd = -1;
+		bytes += files[i].size;
 	}
+	size_t missing = 0;
+	int result = prepare_all(&job, files, &missing, err);
+	if (result == 0 && missing > 0)
+		result = run_pool(options, missing, bytes, download_piece, &job, err);
+	/* Also where it failed: what came keeps its name. */
+	struct error ignored = {0};
+	if (sync_names(options, files, count, result == 0 ? err : &ignored) != 0)
+		result = -1;
+	for (size_t i = 0; i < count; i++)
+		file_release(&job.files[i]);
+	lock_release(&job.lock);
+	free(job.files);
+	return result;
+}
+
+int transfer_upload(const struct transfer_options *options, const struct transfer_upload *files,
+	size_t count, transfer_done_fn *done, void *owner, struct error *err)
+{
+	struct upload_job job = {
+		.options = options, .files = files, .count = count, .done = done, .owner = owner};
+	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < count; i++)
+		bytes += files[i].size;
+	const int result =
+		count == 0 ? 0 : run_pool(options, count, bytes, upload_piece, &job, err);
+	lock_release(&job.lock);
+	return result;
+}
+
+/* Opens all part files; those that a former call left complete are settled at once. Gives the
+ * number of parts still to fetch. */
+static int prepare_all(struct download_job *job, const struct transfer_download *files,
+	size_t *out_missing, struct error *err)
+{
+	for (size_t i = 0; i < job->count; i++) {
+		struct file *const file = &job->files[i];
+		if (file_prepare(file, &files[i], job->options, err) != 0)
+			return -1;
+		if (file->parts > 0 && file->done == file->parts && settle(job, file, err) != 0)
+			return -1;
+		*out_missing += file->parts - file->done;
+	}
+	return 0;
 }
 
 static int file_prepare(struct file *file, const struct transfer_download *what,
@@ -142,12 +196,63 @@ static int file_prepare(struct file *file, const struct transfer_download *what,
 	return 0;
 }
 
-static void file_release(struct file *file)
+static bool is_there_already(
+	const struct transfer_download *what, const struct remote_options *remote)
 {
-	if (file->fd >= 0)
-		close(file->fd);
-	part_journal_close(file->journal);
-	free(file->taken);
+	struct error ignored = {0};
+	struct digest128 digest;
+	uint64_t size;
+	if (!file_exists(what->path) || file_size(what->path, &size, &ignored) != 0 ||
+		size != what->size)
+		return false;
+	if (!what->has_digest)
+		return has_hash(what, remote);
+	return transfer_file_digest(what->path, &digest, &ignored) == 0 &&
+		digest128_equal(&digest, &what->digest);
+}
+
+static bool has_hash(const struct transfer_download *what, const struct remote_options *remote)
+{
+	struct error ignored = {0};
+	struct file_chunks chunks;
+	if (!what->has_hash ||
+		file_chunks_read(what->path, remote->interrupt, &chunks, &ignored) != 0)
+		return false;
+	const bool same = chunk_id_equal(&chunks.hash, &what->hash);
+	file_chunks_release(&chunks);
+	return same;
+}
+
+static int open_journal(struct file *file, const struct file_ops *files, struct error *err)
+{
+	char path[4096];
+	if (snprintf(path, sizeof path, "%s.journal", file->what->part_path) >= (int)sizeof path)
+		return error_set(
+			err, ERROR_INVALID, "the path %s is too long", file->what->part_path);
+	file->journal = part_journal_open(files, path, &file->plan, err);
+	if (file->journal == NULL ||
+		part_journal_verify(file->journal, file->fd, file->what->part_path, err) != 0)
+		return -1;
+	return 0;
+}
+
+static void count_what_is_there(struct file *file, struct progress *progress)
+{
+	for (size_t i = 0; i < file->parts; i++) {
+		file->taken[i] = file->journal != NULL && part_journal_has(file->journal, i);
+		if (!file->taken[i])
+			continue;
+		file->done++;
+		progress_add(progress, part_plan_bytes(&file->plan, i));
+	}
+}
+
+static int settle(struct download_job *job, struct file *file, struct error *err)
+{
+	const int again = file_prove(file, job->options, err);
+	if (again > 0)
+		restart(job, file);
+	return again < 0 ? -1 : 0;
 }
 
 /* All parts are here: proves the file. 1 when it has to come again, 0 when it is in place. */
@@ -176,6 +281,50 @@ static int file_prove(struct file *file, const struct transfer_options *options,
 	return part_file_finish(options->files, file->fd, what->part_path, what->path, err);
 }
 
+static void restart(struct download_job *job, struct file *file)
+{
+	lock_enter(&job->lock);
+	memset(file->taken, 0, file->parts * sizeof *file->taken);
+	file->next = 0;
+	file->done = 0;
+	file->restarted = true;
+	lock_leave(&job->lock);
+}
+
+/* Another connection only where it has enough to do. */
+static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes,
+	pool_piece_fn *piece, void *job, struct error *err)
+{
+	const uint64_t most = options->parallel != 0 ? options->parallel : TRANSFER_PARALLEL;
+	const uint64_t worth = bytes / CONNECTION_WORTH_BYTES + 1;
+	uint64_t threads = pieces < most ? pieces : most;
+	if (worth < threads)
+		threads = worth;
+	const struct pool_params params = {.remote = options->remote,
+		.own = options->own,
+		.threads = (unsigned)threads,
+		.piece = piece,
+		.job = job};
+	return pool_run(&params, err);
+}
+
+static int download_piece(void *argument, struct remote *remote, struct error *err)
+{
+	struct download_job *const job = argument;
+	size_t part = 0;
+	struct file *const file = take_part(job, &part);
+	if (file == NULL)
+		return 0;
+	uint64_t checksum;
+	bool last;
+	if (fetch_part(file, part, job->options, remote, &checksum, err) != 0 ||
+		book_part(job, file, part, checksum, &last, err) != 0)
+		return -1;
+	if (last && settle(job, file, err) != 0)
+		return -1;
+	return 1;
+}
+
 /* A part of any file that nobody has taken yet; NULL when there is none. */
 static struct file *take_part(struct download_job *job, size_t *out_part)
 {
@@ -193,29 +342,6 @@ static struct file *take_part(struct download_job *job, size_t *out_part)
 	}
 	lock_leave(&job->lock);
 	return taken;
-}
-
-struct part_sink {
-	struct body_sink sink;
-	const struct file *file;
-	uint64_t offset;
-	struct xxh3_stream *checksum;
-	const struct transfer_options *options;
-};
-
-static enum sink_result part_sink_write(
-	struct body_sink *sink, struct span bytes, struct error *err)
-{
-	struct part_sink *const part = (struct part_sink *)sink;
-	if (file_write_at(part->options->files, part->file->fd, bytes, (off_t)part->offset,
-		    part->file->what->part_path, err) != 0)
-		return SINK_FAILED;
-	xxh3_stream_add(part->checksum, bytes);
-	part->offset += bytes.len;
-	progress_add(part->options->progress, bytes.len);
-	if (part->options->received != NULL)
-		atomic_fetch_add(part->options->received, bytes.len);
-	return SINK_TAKEN;
 }
 
 static int fetch_part(const struct file *file, size_t part, const struct transfer_options *options,
@@ -242,6 +368,21 @@ static int fetch_part(const struct file *file, size_t part, const struct transfe
 	return result;
 }
 
+static enum sink_result part_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
+{
+	struct part_sink *const part = (struct part_sink *)sink;
+	if (file_write_at(part->options->files, part->file->fd, bytes, (off_t)part->offset,
+		    part->file->what->part_path, err) != 0)
+		return SINK_FAILED;
+	xxh3_stream_add(part->checksum, bytes);
+	part->offset += bytes.len;
+	progress_add(part->options->progress, bytes.len);
+	if (part->options->received != NULL)
+		atomic_fetch_add(part->options->received, bytes.len);
+	return SINK_TAKEN;
+}
+
 /* Books a finished part: true when it was the file's last. */
 static int book_part(struct download_job *job, struct file *file, size_t part, uint64_t checksum,
 	bool *out_last, struct error *err)
@@ -253,74 +394,6 @@ static int book_part(struct download_job *job, struct file *file, size_t part, u
 	*out_last = file->done == file->parts;
 	lock_leave(&job->lock);
 	return result;
-}
-
-static void restart(struct download_job *job, struct file *file)
-{
-	lock_enter(&job->lock);
-	memset(file->taken, 0, file->parts * sizeof *file->taken);
-	file->next = 0;
-	file->done = 0;
-	file->restarted = true;
-	lock_leave(&job->lock);
-}
-
-static int settle(struct download_job *job, struct file *file, struct error *err)
-{
-	const int again = file_prove(file, job->options, err);
-	if (again > 0)
-		restart(job, file);
-	return again < 0 ? -1 : 0;
-}
-
-static int download_piece(void *argument, struct remote *remote, struct error *err)
-{
-	struct download_job *const job = argument;
-	size_t part = 0;
-	struct file *const file = take_part(job, &part);
-	if (file == NULL)
-		return 0;
-	uint64_t checksum;
-	bool last;
-	if (fetch_part(file, part, job->options, remote, &checksum, err) != 0 ||
-		book_part(job, file, part, checksum, &last, err) != 0)
-		return -1;
-	if (last && settle(job, file, err) != 0)
-		return -1;
-	return 1;
-}
-
-/* Another connection only where it has enough to do. */
-static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes,
-	pool_piece_fn *piece, void *job, struct error *err)
-{
-	const uint64_t most = options->parallel != 0 ? options->parallel : TRANSFER_PARALLEL;
-	const uint64_t worth = bytes / CONNECTION_WORTH_BYTES + 1;
-	uint64_t threads = pieces < most ? pieces : most;
-	if (worth < threads)
-		threads = worth;
-	const struct pool_params params = {.remote = options->remote,
-		.own = options->own,
-		.threads = (unsigned)threads,
-		.piece = piece,
-		.job = job};
-	return pool_run(&params, err);
-}
-
-/* Opens all part files; those that a former call left complete are settled at once. Gives the
- * number of parts still to fetch. */
-static int prepare_all(struct download_job *job, const struct transfer_download *files,
-	size_t *out_missing, struct error *err)
-{
-	for (size_t i = 0; i < job->count; i++) {
-		struct file *const file = &job->files[i];
-		if (file_prepare(file, &files[i], job->options, err) != 0)
-			return -1;
-		if (file->parts > 0 && file->done == file->parts && settle(job, file, err) != 0)
-			return -1;
-		*out_missing += file->parts - file->done;
-	}
-	return 0;
 }
 
 /* Those that were there already too: an earlier call may have been killed before this. */
@@ -335,56 +408,12 @@ static int sync_names(const struct transfer_options *options, const struct trans
 	return result;
 }
 
-int transfer_download(const struct transfer_options *options, const struct transfer_download *files,
-	size_t count, struct error *err)
+static void file_release(struct file *file)
 {
-	struct download_job job = {.options = options,
-		.count = count,
-		.files = memory_new_array(count + 1, sizeof *job.files)};
-	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
-	uint64_t bytes = 0;
-	for (size_t i = 0; i < count; i++) {
-		job.files[i].fd = -1;
-		bytes += files[i].size;
-	}
-	size_t missing = 0;
-	int result = prepare_all(&job, files, &missing, err);
-	if (result == 0 && missing > 0)
-		result = run_pool(options, missing, bytes, download_piece, &job, err);
-	/* Also where it failed: what came keeps its name. */
-	struct error ignored = {0};
-	if (sync_names(options, files, count, result == 0 ? err : &ignored) != 0)
-		result = -1;
-	for (size_t i = 0; i < count; i++)
-		file_release(&job.files[i]);
-	lock_release(&job.lock);
-	free(job.files);
-	return result;
-}
-
-struct upload_job {
-	const struct transfer_options *options;
-	const struct transfer_upload *files;
-	size_t count;
-	transfer_done_fn *done;
-	void *owner;
-	struct lock lock;
-	size_t next; /* guarded by lock */
-};
-
-static int upload_file(const struct upload_job *job, const struct transfer_upload *file,
-	struct remote *remote, struct error *err)
-{
-	const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return error_set_errno(err, "opening %s", file->path);
-	const struct remote_object_body body = {.fd = fd,
-		.size = file->size,
-		.path = file->path,
-		.progress = job->options->progress};
-	const int result = remote_object_put(remote, file->target, &body, err);
-	close(fd);
-	return result;
+	if (file->fd >= 0)
+		close(file->fd);
+	part_journal_close(file->journal);
+	free(file->taken);
 }
 
 static int upload_piece(void *argument, struct remote *remote, struct error *err)
@@ -403,17 +432,17 @@ static int upload_piece(void *argument, struct remote *remote, struct error *err
 	return result == 0 ? 1 : -1;
 }
 
-int transfer_upload(const struct transfer_options *options, const struct transfer_upload *files,
-	size_t count, transfer_done_fn *done, void *owner, struct error *err)
+static int upload_file(const struct upload_job *job, const struct transfer_upload *file,
+	struct remote *remote, struct error *err)
 {
-	struct upload_job job = {
-		.options = options, .files = files, .count = count, .done = done, .owner = owner};
-	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
-	uint64_t bytes = 0;
-	for (size_t i = 0; i < count; i++)
-		bytes += files[i].size;
-	const int result =
-		count == 0 ? 0 : run_pool(options, count, bytes, upload_piece, &job, err);
-	lock_release(&job.lock);
+	const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", file->path);
+	const struct remote_object_body body = {.fd = fd,
+		.size = file->size,
+		.path = file->path,
+		.progress = job->options->progress};
+	const int result = remote_object_put(remote, file->target, &body, err);
+	close(fd);
 	return result;
 }

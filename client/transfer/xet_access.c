@@ -22,76 +22,14 @@ struct xet_access {
 	struct xet_traffic traffic;
 };
 
-static int64_t now_s(void)
-{
-	return clock_wall_ms() / MS_PER_SECOND;
-}
-
-static bool copy_text(const struct json_node *node, char *out, size_t capacity)
-{
-	struct span text;
-	if (!json_node_text(node, &text) || text.len == 0 || text.len >= capacity)
-		return false;
-	memcpy(out, text.data, text.len);
-	out[text.len] = '\0';
-	return true;
-}
-
-/* It becomes a header of requests, in which nothing else may come along. */
-static bool copy_token(const struct json_node *node, char *out, size_t capacity)
-{
-	if (!copy_text(node, out, capacity))
-		return false;
-	for (const char *at = out; *at != '\0'; at++)
-		if (*at <= ' ' || *at >= 0x7f)
-			return false;
-	return true;
-}
-
-/* "https://host/xet" gives "/xet", "https://host" nothing. */
-static bool copy_base(const struct json_node *node, char *out)
-{
-	char url[BASE_MAX_BYTES];
-	if (!copy_text(node, url, sizeof url))
-		return false;
-	const char *const path = fetch_plan_target(url);
-	out[0] = '\0';
-	if (path != NULL)
-		memcpy(out, path, strlen(path) + 1);
-	for (size_t len = strlen(out); len > 0 && out[len - 1] == '/'; len--)
-		out[len - 1] = '\0';
-	return true;
-}
-
-static int read_token(struct xet_access *access, struct span body, struct error *err)
-{
-	struct json_node *const root = remote_json_parse(body, "the server's token", err);
-	if (root == NULL)
-		return -1;
-	const bool good = copy_token(json_node_member(root, "accessToken"), access->token,
-				  sizeof access->token) &&
-		copy_base(json_node_member(root, "casUrl"), access->base) &&
-		json_node_i64(json_node_member(root, "exp"), &access->expires_s);
-	json_node_free(root);
-	return good ? 0
-		    : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is no token",
-			      access->target);
-}
-
-/* Under the lock, so that several threads renew it once. */
-static int renew(struct xet_access *access, struct remote *remote, struct error *err)
-{
-	const struct http_request request = {.method = "GET", .target = access->target};
-	struct http_response response;
-	int result = remote_send(remote, &request, &response, err);
-	if (result == 0)
-		result = read_token(access, buffer_span(&response.body), err);
-	else if (response.status >= 300 && response.status <= 501 && response.status != 500 &&
-		response.status != 429)
-		error_set(err, ERROR_UNSUPPORTED, "%s", err->text);
-	http_response_release(&response);
-	return result;
-}
+static int renew(struct xet_access *access, struct remote *remote, struct error *err);
+static int read_token(struct xet_access *access, struct span body, struct error *err);
+static bool copy_token(const struct json_node *node, char *out, size_t capacity);
+static bool copy_text(const struct json_node *node, char *out, size_t capacity);
+static bool copy_base(const struct json_node *node, char *out);
+static int take_token(struct xet_access *access, struct remote *remote, const char *refused,
+	char *token, char *base, struct error *err);
+static int64_t now_s(void);
 
 struct xet_access *xet_access_open(
 	struct remote *remote, struct span bucket, bool is_write, struct error *err)
@@ -119,21 +57,6 @@ void xet_access_close(struct xet_access *access)
 struct xet_traffic *xet_access_traffic(struct xet_access *access)
 {
 	return &access->traffic;
-}
-
-/* A copy of the token that is good for a while; `refused` is one that the server did not take. */
-static int take_token(struct xet_access *access, struct remote *remote, const char *refused,
-	char *token, char *base, struct error *err)
-{
-	int result = 0;
-	lock_enter(&access->lock);
-	if (now_s() + RENEW_S >= access->expires_s ||
-		(refused != NULL && strcmp(refused, access->token) == 0))
-		result = renew(access, remote, err);
-	memcpy(token, access->token, sizeof access->token);
-	memcpy(base, access->base, sizeof access->base);
-	lock_leave(&access->lock);
-	return result;
 }
 
 int xet_access_send(struct xet_access *access, struct remote *remote,
@@ -164,4 +87,90 @@ int xet_access_send(struct xet_access *access, struct remote *remote,
 	explicit_bzero(token, sizeof token);
 	buffer_release(&target);
 	return result;
+}
+
+/* Under the lock, so that several threads renew it once. */
+static int renew(struct xet_access *access, struct remote *remote, struct error *err)
+{
+	const struct http_request request = {.method = "GET", .target = access->target};
+	struct http_response response;
+	int result = remote_send(remote, &request, &response, err);
+	if (result == 0)
+		result = read_token(access, buffer_span(&response.body), err);
+	else if (response.status >= 300 && response.status <= 501 && response.status != 500 &&
+		response.status != 429)
+		error_set(err, ERROR_UNSUPPORTED, "%s", err->text);
+	http_response_release(&response);
+	return result;
+}
+
+static int read_token(struct xet_access *access, struct span body, struct error *err)
+{
+	struct json_node *const root = remote_json_parse(body, "the server's token", err);
+	if (root == NULL)
+		return -1;
+	const bool good = copy_token(json_node_member(root, "accessToken"), access->token,
+				  sizeof access->token) &&
+		copy_base(json_node_member(root, "casUrl"), access->base) &&
+		json_node_i64(json_node_member(root, "exp"), &access->expires_s);
+	json_node_free(root);
+	return good ? 0
+		    : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is no token",
+			      access->target);
+}
+
+/* It becomes a header of requests, in which nothing else may come along. */
+static bool copy_token(const struct json_node *node, char *out, size_t capacity)
+{
+	if (!copy_text(node, out, capacity))
+		return false;
+	for (const char *at = out; *at != '\0'; at++)
+		if (*at <= ' ' || *at >= 0x7f)
+			return false;
+	return true;
+}
+
+static bool copy_text(const struct json_node *node, char *out, size_t capacity)
+{
+	struct span text;
+	if (!json_node_text(node, &text) || text.len == 0 || text.len >= capacity)
+		return false;
+	memcpy(out, text.data, text.len);
+	out[text.len] = '\0';
+	return true;
+}
+
+/* "https://host/xet" gives "/xet", "https://host" nothing. */
+static bool copy_base(const struct json_node *node, char *out)
+{
+	char url[BASE_MAX_BYTES];
+	if (!copy_text(node, url, sizeof url))
+		return false;
+	const char *const path = fetch_plan_target(url);
+	out[0] = '\0';
+	if (path != NULL)
+		memcpy(out, path, strlen(path) + 1);
+	for (size_t len = strlen(out); len > 0 && out[len - 1] == '/'; len--)
+		out[len - 1] = '\0';
+	return true;
+}
+
+/* A copy of the token that is good for a while; `refused` is one that the server did not take. */
+static int take_token(struct xet_access *access, struct remote *remote, const char *refused,
+	char *token, char *base, struct error *err)
+{
+	int result = 0;
+	lock_enter(&access->lock);
+	if (now_s() + RENEW_S >= access->expires_s ||
+		(refused != NULL && strcmp(refused, access->token) == 0))
+		result = renew(access, remote, err);
+	memcpy(token, access->token, sizeof access->token);
+	memcpy(base, access->base, sizeof access->base);
+	lock_leave(&access->lock);
+	return result;
+}
+
+static int64_t now_s(void)
+{
+	return clock_wall_ms() / MS_PER_SECOND;
 }

@@ -44,120 +44,81 @@ struct job {
 	struct file *open;
 };
 
-static int journal_path(
-	const struct xet_download_file *what, char out[PATH_MAX_BYTES], struct error *err)
-{
-	if (snprintf(out, PATH_MAX_BYTES, "%s.chunks", what->part_path) >= PATH_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "the path %s is too long", what->part_path);
-	return 0;
-}
-
+static unsigned choose_threads(const struct job *job);
+static int download_piece(void *argument, struct remote *remote, struct error *err);
+static struct file *find_work(struct job *job, struct map_gap *out, size_t *out_number);
+static bool take_range(const struct job *job, struct file *file, struct map_gap *out);
+static uint64_t range_bytes(const struct job *job, uint64_t size);
+static int fetch_range(struct job *job, struct file *file, const struct map_gap *gap,
+	struct remote *remote, struct error *err);
+static int book(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
+	size_t count, struct error *err);
+static bool take_off(struct job *job, struct file *file);
+static int settle(struct job *job, struct file *file, struct error *err);
+static int prove(struct job *job, struct file *file, struct error *err);
+static int finish(struct job *job, struct file *file, struct error *err);
+static int tell(struct job *job, size_t number, struct error *err);
+static void put_on(struct job *job, struct file *file);
+static void file_free(struct file *file);
+static int open_file(struct job *job, size_t number, struct remote *remote, struct error *err);
 static bool is_there_already(const struct job *job, const struct xet_download_file *what,
-	const struct interrupt *interrupt)
+	const struct interrupt *interrupt);
+static int open_part(const struct job *job, struct file *file, struct error *err);
+static int journal_path(
+	const struct xet_download_file *what, char out[PATH_MAX_BYTES], struct error *err);
+static int use_seeds(struct file *file, const struct xet_remote *xet, struct error *err);
+static void end_opening(struct job *job);
+static int sync_names(const struct xet_download *download, const struct xet_download_file *files,
+	size_t count, struct error *err);
+
+int xet_download(const struct xet_download *download, const struct xet_download_file *files,
+	size_t count, struct error *err)
 {
+	struct job job = {.download = download, .files = files, .count = count};
+	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
+	lock_condition_init(&job.opened);
+	const struct pool_params params = {.remote = download->options,
+		.own = download->own,
+		.threads = choose_threads(&job),
+		.piece = download_piece,
+		.job = &job};
+	int result = count == 0 ? 0 : pool_run(&params, err);
+	/* Also where it failed: what came keeps its name, and the rest may come another way. */
 	struct error ignored = {0};
-	struct file_facts facts;
-	struct chunk_id hash;
-	return file_facts_read(what->path, &facts, &ignored) == 0 && facts.size == what->size &&
-		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) ==
-		0 &&
-		chunk_id_equal(&hash, &what->hash);
-}
-
-static int open_part(const struct job *job, struct file *file, struct error *err)
-{
-	const struct file_ops *const files = job->download->files;
-	const struct xet_download_file *const what = file->what;
-	char journal[PATH_MAX_BYTES];
-	if (journal_path(what, journal, err) != 0)
-		return -1;
-	file->fetch.fd = part_file_open(files, what->part_path, what->size, err);
-	if (file->fetch.fd < 0)
-		return -1;
-	return file_map_open(
-		&file->map, files, what->size, &what->hash, journal, file->fetch.fd, err);
-}
-
-static void file_free(struct file *file)
-{
-	file_map_close(&file->map);
-	if (file->fetch.fd >= 0)
-		close(file->fetch.fd);
-	free(file);
-}
-
-static int use_seeds(struct file *file, const struct xet_remote *xet, struct error *err)
-{
-	const struct xet_download_file *const what = file->what;
-	if (what->size == 0)
-		return 0;
-	if (file_exists(what->path) &&
-		seed_copy(&file->fetch, xet, &what->path, 1, &file->map, err) != 0)
-		return -1;
-	return seed_copy(&file->fetch, xet, what->seeds, what->seed_count, &file->map, err);
-}
-
-static int tell(struct job *job, size_t number, struct error *err)
-{
-	if (job->download->done == NULL)
-		return 0;
-	lock_enter(&job->lock);
-	const int result = job->download->done(job->download->owner, number, err);
-	lock_leave(&job->lock);
+	if (sync_names(download, files, count, result == 0 ? err : &ignored) != 0)
+		result = -1;
+	while (job.open != NULL) {
+		struct file *const file = job.open;
+		job.open = file->next;
+		file_free(file);
+	}
+	lock_condition_release(&job.opened);
+	lock_release(&job.lock);
 	return result;
 }
 
-static int finish(struct job *job, struct file *file, struct error *err)
+/* Another connection only where it has enough to do. */
+static unsigned choose_threads(const struct job *job)
 {
-	const struct file_ops *const files = job->download->files;
-	const struct xet_download_file *const what = file->what;
-	struct file_facts facts;
-	if (part_file_finish(files, file->fetch.fd, what->part_path, what->path, err) != 0)
-		return -1;
-	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
-		return -1;
-	hash_cache_add(
-		job->download->cache, what->path, &facts, &what->hash, clock_wall_ms());
-	return tell(job, file->number, err);
+	uint64_t pieces = 0;
+	for (size_t i = 0; i < job->count; i++)
+		pieces += 1 + job->files[i].size / RANGE_MIN_BYTES;
+	return pieces < job->download->parallel ? (unsigned)pieces : job->download->parallel;
 }
 
-/* All ranges are here: 1 when they have to come again, 0 when the file is in place. */
-static int prove(struct job *job, struct file *file, struct error *err)
+static int download_piece(void *argument, struct remote *remote, struct error *err)
 {
-	if (file_map_is_whole(&file->map))
-		return finish(job, file, err);
-	file_map_restart(&file->map);
-	if (file->what->size == 0)
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"the server calls %s empty, but not by the hash of an empty file",
-			file->what->path);
-	if (file->restarted)
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"%s arrived twice as something else than what it should be",
-			file->what->path);
-	progress_take_back(job->download->progress, file->what->size);
-	return 1;
-}
-
-static uint64_t range_bytes(const struct job *job, uint64_t size)
-{
-	const uint64_t share = size / (2 * job->download->parallel);
-	return share < RANGE_MIN_BYTES    ? RANGE_MIN_BYTES
-		: share < RANGE_MAX_BYTES ? share
-					  : RANGE_MAX_BYTES;
-}
-
-/* Under the lock: the next free range of a file. */
-static bool take_range(const struct job *job, struct file *file, struct map_gap *out)
-{
-	if (!file_map_gap(&file->map, file->at, out))
-		return false;
-	const uint64_t most = range_bytes(job, file->what->size);
-	if (out->to - out->from > most)
-		out->to = out->from + most;
-	file->at = out->to;
-	file->busy++;
-	return true;
+	struct job *const job = argument;
+	struct map_gap gap;
+	size_t number;
+	struct file *const file = find_work(job, &gap, &number);
+	if (file != NULL)
+		return fetch_range(job, file, &gap, remote, err) == 0 ? 1 : -1;
+	if (number == job->count)
+		return 0;
+	const int result = open_file(job, number, remote, err);
+	end_opening(job);
+	return result == 0 ? 1 : -1;
 }
 
 /* A range of an open file, or else the number of a file to open (the count of files: there is
@@ -183,61 +144,25 @@ static struct file *find_work(struct job *job, struct map_gap *out, size_t *out_
 	return file;
 }
 
-static void end_opening(struct job *job)
+/* Under the lock: the next free range of a file. */
+static bool take_range(const struct job *job, struct file *file, struct map_gap *out)
 {
-	lock_enter(&job->lock);
-	job->opening--;
-	lock_broadcast(&job->opened);
-	lock_leave(&job->lock);
-}
-
-/* Takes a file off the open ones when nobody works on it and nothing of it is free: the caller's to
- * settle. */
-static bool take_off(struct job *job, struct file *file)
-{
-	struct map_gap gap;
-	if (file->busy > 0 || file_map_gap(&file->map, file->at, &gap))
+	if (!file_map_gap(&file->map, file->at, out))
 		return false;
-	struct file **link = &job->open;
-	while (*link != file)
-		link = &(*link)->next;
-	*link = file->next;
+	const uint64_t most = range_bytes(job, file->what->size);
+	if (out->to - out->from > most)
+		out->to = out->from + most;
+	file->at = out->to;
+	file->busy++;
 	return true;
 }
 
-static void put_on(struct job *job, struct file *file)
+static uint64_t range_bytes(const struct job *job, uint64_t size)
 {
-	lock_enter(&job->lock);
-	file->next = job->open;
-	job->open = file;
-	lock_broadcast(&job->opened);
-	lock_leave(&job->lock);
-}
-
-static int settle(struct job *job, struct file *file, struct error *err)
-{
-	const int again = prove(job, file, err);
-	if (again > 0) {
-		file->restarted = true;
-		file->at = 0;
-		put_on(job, file);
-		return 0;
-	}
-	file_free(file);
-	return again;
-}
-
-/* A chunk that goes on behind the range is whole when the next range has it too. */
-static int book(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
-	size_t count, struct error *err)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < count; i++)
-		if (chunks[i].offset + chunks[i].size > gap->to)
-			file_map_claim(&file->map, &chunks[i]);
-		else
-			chunks[kept++] = chunks[i];
-	return file_map_add(&file->map, chunks, kept, err);
+	const uint64_t share = size / (2 * job->download->parallel);
+	return share < RANGE_MIN_BYTES    ? RANGE_MIN_BYTES
+		: share < RANGE_MAX_BYTES ? share
+					  : RANGE_MAX_BYTES;
 }
 
 static int fetch_range(struct job *job, struct file *file, const struct map_gap *gap,
@@ -255,6 +180,104 @@ static int fetch_range(struct job *job, struct file *file, const struct map_gap 
 	lock_leave(&job->lock);
 	free(chunks);
 	return mine ? settle(job, file, err) : result;
+}
+
+/* A chunk that goes on behind the range is whole when the next range has it too. */
+static int book(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
+	size_t count, struct error *err)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (chunks[i].offset + chunks[i].size > gap->to)
+			file_map_claim(&file->map, &chunks[i]);
+		else
+			chunks[kept++] = chunks[i];
+	return file_map_add(&file->map, chunks, kept, err);
+}
+
+/* Takes a file off the open ones when nobody works on it and nothing of it is free: the caller's to
+ * settle. */
+static bool take_off(struct job *job, struct file *file)
+{
+	struct map_gap gap;
+	if (file->busy > 0 || file_map_gap(&file->map, file->at, &gap))
+		return false;
+	struct file **link = &job->open;
+	while (*link != file)
+		link = &(*link)->next;
+	*link = file->next;
+	return true;
+}
+
+static int settle(struct job *job, struct file *file, struct error *err)
+{
+	const int again = prove(job, file, err);
+	if (again > 0) {
+		file->restarted = true;
+		file->at = 0;
+		put_on(job, file);
+		return 0;
+	}
+	file_free(file);
+	return again;
+}
+
+/* All ranges are here: 1 when they have to come again, 0 when the file is in place. */
+static int prove(struct job *job, struct file *file, struct error *err)
+{
+	if (file_map_is_whole(&file->map))
+		return finish(job, file, err);
+	file_map_restart(&file->map);
+	if (file->what->size == 0)
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"the server calls %s empty, but not by the hash of an empty file",
+			file->what->path);
+	if (file->restarted)
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"%s arrived twice as something else than what it should be",
+			file->what->path);
+	progress_take_back(job->download->progress, file->what->size);
+	return 1;
+}
+
+static int finish(struct job *job, struct file *file, struct error *err)
+{
+	const struct file_ops *const files = job->download->files;
+	const struct xet_download_file *const what = file->what;
+	struct file_facts facts;
+	if (part_file_finish(files, file->fetch.fd, what->part_path, what->path, err) != 0)
+		return -1;
+	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
+		return -1;
+	hash_cache_add(job->download->cache, what->path, &facts, &what->hash, clock_wall_ms());
+	return tell(job, file->number, err);
+}
+
+static int tell(struct job *job, size_t number, struct error *err)
+{
+	if (job->download->done == NULL)
+		return 0;
+	lock_enter(&job->lock);
+	const int result = job->download->done(job->download->owner, number, err);
+	lock_leave(&job->lock);
+	return result;
+}
+
+static void put_on(struct job *job, struct file *file)
+{
+	lock_enter(&job->lock);
+	file->next = job->open;
+	job->open = file;
+	lock_broadcast(&job->opened);
+	lock_leave(&job->lock);
+}
+
+static void file_free(struct file *file)
+{
+	file_map_close(&file->map);
+	if (file->fetch.fd >= 0)
+		close(file->fetch.fd);
+	free(file);
 }
 
 static int open_file(struct job *job, size_t number, struct remote *remote, struct error *err)
@@ -290,28 +313,57 @@ failed:
 	return -1;
 }
 
-static int download_piece(void *argument, struct remote *remote, struct error *err)
+static bool is_there_already(const struct job *job, const struct xet_download_file *what,
+	const struct interrupt *interrupt)
 {
-	struct job *const job = argument;
-	struct map_gap gap;
-	size_t number;
-	struct file *const file = find_work(job, &gap, &number);
-	if (file != NULL)
-		return fetch_range(job, file, &gap, remote, err) == 0 ? 1 : -1;
-	if (number == job->count)
-		return 0;
-	const int result = open_file(job, number, remote, err);
-	end_opening(job);
-	return result == 0 ? 1 : -1;
+	struct error ignored = {0};
+	struct file_facts facts;
+	struct chunk_id hash;
+	return file_facts_read(what->path, &facts, &ignored) == 0 && facts.size == what->size &&
+		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) ==
+		0 &&
+		chunk_id_equal(&hash, &what->hash);
 }
 
-/* Another connection only where it has enough to do. */
-static unsigned choose_threads(const struct job *job)
+static int open_part(const struct job *job, struct file *file, struct error *err)
 {
-	uint64_t pieces = 0;
-	for (size_t i = 0; i < job->count; i++)
-		pieces += 1 + job->files[i].size / RANGE_MIN_BYTES;
-	return pieces < job->download->parallel ? (unsigned)pieces : job->download->parallel;
+	const struct file_ops *const files = job->download->files;
+	const struct xet_download_file *const what = file->what;
+	char journal[PATH_MAX_BYTES];
+	if (journal_path(what, journal, err) != 0)
+		return -1;
+	file->fetch.fd = part_file_open(files, what->part_path, what->size, err);
+	if (file->fetch.fd < 0)
+		return -1;
+	return file_map_open(
+		&file->map, files, what->size, &what->hash, journal, file->fetch.fd, err);
+}
+
+static int journal_path(
+	const struct xet_download_file *what, char out[PATH_MAX_BYTES], struct error *err)
+{
+	if (snprintf(out, PATH_MAX_BYTES, "%s.chunks", what->part_path) >= PATH_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "the path %s is too long", what->part_path);
+	return 0;
+}
+
+static int use_seeds(struct file *file, const struct xet_remote *xet, struct error *err)
+{
+	const struct xet_download_file *const what = file->what;
+	if (what->size == 0)
+		return 0;
+	if (file_exists(what->path) &&
+		seed_copy(&file->fetch, xet, &what->path, 1, &file->map, err) != 0)
+		return -1;
+	return seed_copy(&file->fetch, xet, what->seeds, what->seed_count, &file->map, err);
+}
+
+static void end_opening(struct job *job)
+{
+	lock_enter(&job->lock);
+	job->opening--;
+	lock_broadcast(&job->opened);
+	lock_leave(&job->lock);
 }
 
 /* Those that were there already too: an earlier call may have been killed before this. */
@@ -323,31 +375,5 @@ static int sync_names(const struct xet_download *download, const struct xet_down
 		paths[i] = files[i].path;
 	const int result = folder_files_sync_names(download->files, paths, count, err);
 	free(paths);
-	return result;
-}
-
-int xet_download(const struct xet_download *download, const struct xet_download_file *files,
-	size_t count, struct error *err)
-{
-	struct job job = {.download = download, .files = files, .count = count};
-	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
-	lock_condition_init(&job.opened);
-	const struct pool_params params = {.remote = download->options,
-		.own = download->own,
-		.threads = choose_threads(&job),
-		.piece = download_piece,
-		.job = &job};
-	int result = count == 0 ? 0 : pool_run(&params, err);
-	/* Also where it failed: what came keeps its name, and the rest may come another way. */
-	struct error ignored = {0};
-	if (sync_names(download, files, count, result == 0 ? err : &ignored) != 0)
-		result = -1;
-	while (job.open != NULL) {
-		struct file *const file = job.open;
-		job.open = file->next;
-		file_free(file);
-	}
-	lock_condition_release(&job.opened);
-	lock_release(&job.lock);
 	return result;
 }

@@ -7,12 +7,9 @@ enum { TARGET_BYTES = 160, HEADER_BYTES = 80, STORE_WAIT_MS = 120 * 1000 };
 
 static const char CODECS[] = "x-deltabucket-codecs: all";
 
-static void print_target(char out[TARGET_BYTES], const char *path, const struct chunk_id *hash)
-{
-	char text[CHUNK_ID_TEXT_BYTES];
-	chunk_id_format(hash, text);
-	snprintf(out, TARGET_BYTES, "%s/%s", path, text);
-}
+static void print_target(char out[TARGET_BYTES], const char *path, const struct chunk_id *hash);
+static int post(
+	const struct xet_remote *xet, const char *target, struct span body, struct error *err);
 
 int xet_remote_ask(const struct xet_remote *xet, const struct chunk_id *id,
 	struct chunk_table *table, struct error *err)
@@ -56,24 +53,6 @@ int xet_remote_has_xorb(
 	return result;
 }
 
-static int post(
-	const struct xet_remote *xet, const char *target, struct span body, struct error *err)
-{
-	static const char *const HEADERS[] = {
-		CODECS, "Content-Type: application/octet-stream", NULL};
-	struct http_response response;
-	const struct http_request request = {.method = "POST",
-		.target = target,
-		.headers = HEADERS,
-		.body = body,
-		.wait_ms = STORE_WAIT_MS};
-	const int result = xet_access_send(xet->access, xet->remote, &request, &response, err);
-	if (result == 0)
-		atomic_fetch_add(&xet_access_traffic(xet->access)->sent, body.len);
-	http_response_release(&response);
-	return result;
-}
-
 int xet_remote_put_xorb(const struct xet_remote *xet, const struct chunk_id *hash, struct span body,
 	struct error *err)
 {
@@ -103,6 +82,31 @@ int xet_remote_reconstruct(const struct xet_remote *xet, const struct chunk_id *
 		atomic_fetch_add(&xet_access_traffic(xet->access)->received, response.body.len);
 		result = fetch_plan_parse(buffer_span(&response.body), out, err);
 	}
+	http_response_release(&response);
+	return result;
+}
+
+static void print_target(char out[TARGET_BYTES], const char *path, const struct chunk_id *hash)
+{
+	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(hash, text);
+	snprintf(out, TARGET_BYTES, "%s/%s", path, text);
+}
+
+static int post(
+	const struct xet_remote *xet, const char *target, struct span body, struct error *err)
+{
+	static const char *const HEADERS[] = {
+		CODECS, "Content-Type: application/octet-stream", NULL};
+	struct http_response response;
+	const struct http_request request = {.method = "POST",
+		.target = target,
+		.headers = HEADERS,
+		.body = body,
+		.wait_ms = STORE_WAIT_MS};
+	const int result = xet_access_send(xet->access, xet->remote, &request, &response, err);
+	if (result == 0)
+		atomic_fetch_add(&xet_access_traffic(xet->access)->sent, body.len);
 	http_response_release(&response);
 	return result;
 }

@@ -23,6 +23,16 @@ struct xorb_body {
 	uint8_t *scratch; /* codec_bound(CHUNK_MAX_BYTES) */
 };
 
+static void close_file(struct xorb_body *body);
+static int add_record(struct xorb_body *body, const struct upload_chunk *chunk, struct error *err);
+static const struct chunk_entry *entry_of(
+	const struct xorb_body *body, const struct upload_chunk *chunk);
+static int read_chunk(
+	struct xorb_body *body, const struct upload_chunk *chunk, uint8_t *into, struct error *err);
+static int open_file(struct xorb_body *body, uint32_t file, struct error *err);
+static int changed(
+	const struct xorb_body *body, const struct upload_chunk *chunk, struct error *err);
+
 struct xorb_body *xorb_body_new(
 	const struct upload_plan *plan, const struct file_chunks *files, const char *const *paths)
 {
@@ -37,13 +47,6 @@ struct xorb_body *xorb_body_new(
 	return body;
 }
 
-static void close_file(struct xorb_body *body)
-{
-	if (body->fd >= 0)
-		close(body->fd);
-	body->fd = -1;
-}
-
 void xorb_body_free(struct xorb_body *body)
 {
 	if (body == NULL)
@@ -55,38 +58,37 @@ void xorb_body_free(struct xorb_body *body)
 	free(body);
 }
 
-static int open_file(struct xorb_body *body, uint32_t file, struct error *err)
+int xorb_body_make(struct xorb_body *body, size_t xorb, struct span *out, struct error *err)
 {
-	if (body->fd >= 0 && body->file == file)
-		return 0;
-	close_file(body);
-	body->fd = open(body->paths[file], O_RDONLY | O_CLOEXEC);
-	body->file = file;
-	return body->fd >= 0 ? 0 : error_set_errno(err, "opening %s", body->paths[file]);
+	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
+	buffer_reset(&body->records);
+	for (uint32_t i = 0; i < what->count; i++)
+		if (add_record(body, &body->plan->chunks[what->first + i], err) != 0)
+			return -1;
+	*out = buffer_span(&body->records);
+	return 0;
 }
 
-static int changed(
-	const struct xorb_body *body, const struct upload_chunk *chunk, struct error *err)
+int xorb_body_check(struct xorb_body *body, size_t xorb, struct error *err)
 {
-	return error_set(
-		err, ERROR_INVALID, "%s changed while it was uploaded", body->paths[chunk->file]);
+	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
+	for (uint32_t i = 0; i < what->count; i++) {
+		const struct upload_chunk *const chunk = &body->plan->chunks[what->first + i];
+		const struct chunk_entry *const entry = entry_of(body, chunk);
+		if (read_chunk(body, chunk, body->scratch, err) != 0)
+			return -1;
+		const struct chunk_id id = chunk_hash(span_of(body->scratch, entry->size));
+		if (!chunk_id_equal(&id, &entry->id))
+			return changed(body, chunk, err);
+	}
+	return 0;
 }
 
-static const struct chunk_entry *entry_of(
-	const struct xorb_body *body, const struct upload_chunk *chunk)
+static void close_file(struct xorb_body *body)
 {
-	return &body->files[chunk->file].entries[chunk->index];
-}
-
-static int read_chunk(
-	struct xorb_body *body, const struct upload_chunk *chunk, uint8_t *into, struct error *err)
-{
-	if (open_file(body, chunk->file, err) != 0)
-		return -1;
-	if (file_read_at(file_system(), body->fd, into, entry_of(body, chunk)->size,
-		    (off_t)chunk->offset, body->paths[chunk->file], err) == 0)
-		return 0;
-	return err->kind == ERROR_CORRUPT ? changed(body, chunk, err) : -1;
+	if (body->fd >= 0)
+		close(body->fd);
+	body->fd = -1;
 }
 
 /* Content that stays as it is, the most by far, is read to where it goes out from. */
@@ -117,28 +119,36 @@ static int add_record(struct xorb_body *body, const struct upload_chunk *chunk, 
 	return 0;
 }
 
-int xorb_body_make(struct xorb_body *body, size_t xorb, struct span *out, struct error *err)
+static const struct chunk_entry *entry_of(
+	const struct xorb_body *body, const struct upload_chunk *chunk)
 {
-	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
-	buffer_reset(&body->records);
-	for (uint32_t i = 0; i < what->count; i++)
-		if (add_record(body, &body->plan->chunks[what->first + i], err) != 0)
-			return -1;
-	*out = buffer_span(&body->records);
-	return 0;
+	return &body->files[chunk->file].entries[chunk->index];
 }
 
-int xorb_body_check(struct xorb_body *body, size_t xorb, struct error *err)
+static int read_chunk(
+	struct xorb_body *body, const struct upload_chunk *chunk, uint8_t *into, struct error *err)
 {
-	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
-	for (uint32_t i = 0; i < what->count; i++) {
-		const struct upload_chunk *const chunk = &body->plan->chunks[what->first + i];
-		const struct chunk_entry *const entry = entry_of(body, chunk);
-		if (read_chunk(body, chunk, body->scratch, err) != 0)
-			return -1;
-		const struct chunk_id id = chunk_hash(span_of(body->scratch, entry->size));
-		if (!chunk_id_equal(&id, &entry->id))
-			return changed(body, chunk, err);
-	}
-	return 0;
+	if (open_file(body, chunk->file, err) != 0)
+		return -1;
+	if (file_read_at(file_system(), body->fd, into, entry_of(body, chunk)->size,
+		    (off_t)chunk->offset, body->paths[chunk->file], err) == 0)
+		return 0;
+	return err->kind == ERROR_CORRUPT ? changed(body, chunk, err) : -1;
+}
+
+static int open_file(struct xorb_body *body, uint32_t file, struct error *err)
+{
+	if (body->fd >= 0 && body->file == file)
+		return 0;
+	close_file(body);
+	body->fd = open(body->paths[file], O_RDONLY | O_CLOEXEC);
+	body->file = file;
+	return body->fd >= 0 ? 0 : error_set_errno(err, "opening %s", body->paths[file]);
+}
+
+static int changed(
+	const struct xorb_body *body, const struct upload_chunk *chunk, struct error *err)
+{
+	return error_set(
+		err, ERROR_INVALID, "%s changed while it was uploaded", body->paths[chunk->file]);
 }

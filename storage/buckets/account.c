@@ -33,7 +33,31 @@ struct key_change {
 };
 
 static int list_keys(struct db *db, struct key_list *list, struct error *err);
+static int next_key(struct db *db, struct key_list *list, int64_t after, struct key_record *key,
+	int64_t *out_row, struct error *err);
+static int leap(struct db *db, struct key_list *list, int64_t *row, struct key_record *key,
+	struct error *err);
+static int add_to_list(
+	struct key_list *list, const struct key_record *key, int64_t row, struct error *err);
+static struct key_record *list_place(struct key_list *list);
+static int no_memory(struct error *err);
+static int name_damaged(
+	struct key_list *list, struct key_record *key, int64_t row, struct error *err);
+static bool is_plain(struct span text);
 static int list_damaged(struct store *store, struct key_list *list, struct error *err);
+static int apply_add(struct change *base, struct db *db, struct error *err);
+static int remove_roots(struct db *db, struct error *err);
+static int apply_revoke(struct change *base, struct db *db, struct error *err);
+static int revoke(struct db *db, struct span id, struct arena *arena, struct error *err);
+static int find_key(struct db *db, struct span id, struct arena *arena, struct key_record *out,
+	int64_t *out_row, struct error *err);
+static bool parse_damaged(struct span id, int64_t *out_row);
+static int not_found(struct span id, struct error *err);
+static int is_root(struct error *err);
+static int ban(struct key_change *change, const struct error *why, struct error *err);
+static int find_listed(struct store *store, struct span id, struct arena *arena,
+	struct key_record *out, struct error *err);
+static int apply_ban(struct change *base, struct db *db, struct error *err);
 
 int account_list_keys(struct store *store, struct arena *arena, struct key_record **out_keys,
 	size_t *out_count, struct error *err)
@@ -50,10 +74,6 @@ int account_list_keys(struct store *store, struct arena *arena, struct key_recor
 	*out_count = list.count;
 	return result;
 }
-
-static int apply_add(struct change *base, struct db *db, struct error *err);
-static int apply_revoke(struct change *base, struct db *db, struct error *err);
-static int ban(struct key_change *change, const struct error *why, struct error *err);
 
 int account_add_key(struct store *store, const struct key_record *key, struct error *err)
 {
@@ -83,61 +103,20 @@ int account_exists(struct store *store, struct span namespace, bool *out_exists,
 	return found < 0 ? -1 : 0;
 }
 
-static int no_memory(struct error *err)
+static int list_keys(struct db *db, struct key_list *list, struct error *err)
 {
-	return error_set(err, ERROR_NO_MEMORY, "Memory ran out while reading keys.");
-}
-
-static struct key_record *list_place(struct key_list *list)
-{
-	if (list->count < list->room)
-		return &list->keys[list->count++];
-	size_t room = list->room == 0 ? 16 : list->room * 2;
-	struct key_record *keys = arena_take_array(list->arena, room, sizeof *keys);
-	if (keys == NULL)
-		return NULL;
-	if (list->count > 0)
-		memcpy(keys, list->keys, list->count * sizeof *keys);
-	list->keys = keys;
-	list->room = room;
-	return &list->keys[list->count++];
-}
-
-static bool is_plain(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] <= ' ' || text.data[i] > '~')
-			return false;
-	return text.len > 0;
-}
-
-/* A damaged key is named by its id as long as that can be read. */
-static int name_damaged(
-	struct key_list *list, struct key_record *key, int64_t row, struct error *err)
-{
-	static const struct span none = {NULL, 0};
-	key->name = is_plain(key->name) ? key->name : none;
-	key->namespace = is_plain(key->namespace) ? key->namespace : none;
-	key->grant_count = 0;
-	if (is_plain(key->id))
-		return 0;
-	const char *name = arena_format(list->arena, "%s%lld", DAMAGED_PREFIX, (long long)row);
-	if (name == NULL)
-		return no_memory(err);
-	key->id = span_text(name);
+	struct key_record key;
+	int64_t row = INT64_MIN;
+	int got;
+	while ((got = next_key(db, list, row, &key, &row, err)) != 0) {
+		if (got < 0 && list->leaps)
+			got = leap(db, list, &row, &key, err);
+		if (got <= 0)
+			return got;
+		if (add_to_list(list, &key, row, err) != 0)
+			return -1;
+	}
 	return 0;
-}
-
-static int add_to_list(
-	struct key_list *list, const struct key_record *key, int64_t row, struct error *err)
-{
-	if (key->is_revoked)
-		return 0;
-	struct key_record *place = list_place(list);
-	if (place == NULL)
-		return no_memory(err);
-	*place = *key;
-	return key->is_damaged ? name_damaged(list, place, row, err) : 0;
 }
 
 /* The key behind `after`: 1 with its row, 0, -1. A damaged page may have its rows in any order, and
@@ -176,20 +155,61 @@ static int leap(struct db *db, struct key_list *list, int64_t *row, struct key_r
 	return got < 0 ? 0 : got;
 }
 
-static int list_keys(struct db *db, struct key_list *list, struct error *err)
+static int add_to_list(
+	struct key_list *list, const struct key_record *key, int64_t row, struct error *err)
 {
-	struct key_record key;
-	int64_t row = INT64_MIN;
-	int got;
-	while ((got = next_key(db, list, row, &key, &row, err)) != 0) {
-		if (got < 0 && list->leaps)
-			got = leap(db, list, &row, &key, err);
-		if (got <= 0)
-			return got;
-		if (add_to_list(list, &key, row, err) != 0)
-			return -1;
-	}
+	if (key->is_revoked)
+		return 0;
+	struct key_record *place = list_place(list);
+	if (place == NULL)
+		return no_memory(err);
+	*place = *key;
+	return key->is_damaged ? name_damaged(list, place, row, err) : 0;
+}
+
+static struct key_record *list_place(struct key_list *list)
+{
+	if (list->count < list->room)
+		return &list->keys[list->count++];
+	size_t room = list->room == 0 ? 16 : list->room * 2;
+	struct key_record *keys = arena_take_array(list->arena, room, sizeof *keys);
+	if (keys == NULL)
+		return NULL;
+	if (list->count > 0)
+		memcpy(keys, list->keys, list->count * sizeof *keys);
+	list->keys = keys;
+	list->room = room;
+	return &list->keys[list->count++];
+}
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NO_MEMORY, "Memory ran out while reading keys.");
+}
+
+/* A damaged key is named by its id as long as that can be read. */
+static int name_damaged(
+	struct key_list *list, struct key_record *key, int64_t row, struct error *err)
+{
+	static const struct span none = {NULL, 0};
+	key->name = is_plain(key->name) ? key->name : none;
+	key->namespace = is_plain(key->namespace) ? key->namespace : none;
+	key->grant_count = 0;
+	if (is_plain(key->id))
+		return 0;
+	const char *name = arena_format(list->arena, "%s%lld", DAMAGED_PREFIX, (long long)row);
+	if (name == NULL)
+		return no_memory(err);
+	key->id = span_text(name);
 	return 0;
+}
+
+static bool is_plain(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] <= ' ' || text.data[i] > '~')
+			return false;
+	return text.len > 0;
 }
 
 /* Damaged pages are read as they are: what their rows' own sums prove holds, the rest is named. */
@@ -204,17 +224,6 @@ static int list_damaged(struct store *store, struct key_list *list, struct error
 	int result = list_keys(db, list, err);
 	db_close(db);
 	return result;
-}
-
-/* All of them: a damaged row may claim to be one. */
-static int remove_roots(struct db *db, struct error *err)
-{
-	int64_t root;
-	int found;
-	while ((found = key_row_find_root(db, &root, err)) == 1)
-		if (key_row_remove(db, root, err) != 0)
-			return -1;
-	return found;
 }
 
 static int apply_add(struct change *base, struct db *db, struct error *err)
@@ -232,30 +241,36 @@ static int apply_add(struct change *base, struct db *db, struct error *err)
 	return key_row_add(db, &key, account, err);
 }
 
-static int not_found(struct span id, struct error *err)
+/* All of them: a damaged row may claim to be one. */
+static int remove_roots(struct db *db, struct error *err)
 {
-	return error_set(err, ERROR_NOT_FOUND, "The key '%.*s' does not exist.", (int)id.len,
-		(const char *)id.data);
+	int64_t root;
+	int found;
+	while ((found = key_row_find_root(db, &root, err)) == 1)
+		if (key_row_remove(db, root, err) != 0)
+			return -1;
+	return found;
 }
 
-static int is_root(struct error *err)
+static int apply_revoke(struct change *base, struct db *db, struct error *err)
 {
-	return error_set(
-		err, ERROR_DENIED, "The root key cannot be revoked; set another one instead.");
+	enum { ARENA_BYTES = 64 * 1024 * 1024 };
+	struct arena *arena = arena_new(ARENA_BYTES);
+	int result = revoke(db, ((struct key_change *)base)->id, arena, err);
+	arena_free(arena);
+	return result;
 }
 
-static bool parse_damaged(struct span id, int64_t *out_row)
+static int revoke(struct db *db, struct span id, struct arena *arena, struct error *err)
 {
-	char text[32];
-	size_t prefix = sizeof DAMAGED_PREFIX - 1;
-	if (id.len <= prefix || id.len >= sizeof text ||
-		memcmp(id.data, DAMAGED_PREFIX, prefix) != 0)
-		return false;
-	memcpy(text, id.data, id.len);
-	text[id.len] = '\0';
-	char *end;
-	*out_row = strtoll(text + prefix, &end, 10);
-	return *end == '\0';
+	struct key_record key;
+	int64_t row = 0;
+	int found = find_key(db, id, arena, &key, &row, err);
+	if (found == 0)
+		return not_found(id, err);
+	if (found == 1 && key.is_root && !key.is_damaged)
+		return is_root(err);
+	return found == 1 ? key_row_remove(db, row, err) : -1;
 }
 
 /* The row of a key by its id, or of one that has lost it by the name it is listed under: 1, 0,
@@ -275,45 +290,30 @@ static int find_key(struct db *db, struct span id, struct arena *arena, struct k
 	return found;
 }
 
-static int revoke(struct db *db, struct span id, struct arena *arena, struct error *err)
+static bool parse_damaged(struct span id, int64_t *out_row)
 {
-	struct key_record key;
-	int64_t row = 0;
-	int found = find_key(db, id, arena, &key, &row, err);
-	if (found == 0)
-		return not_found(id, err);
-	if (found == 1 && key.is_root && !key.is_damaged)
-		return is_root(err);
-	return found == 1 ? key_row_remove(db, row, err) : -1;
+	char text[32];
+	size_t prefix = sizeof DAMAGED_PREFIX - 1;
+	if (id.len <= prefix || id.len >= sizeof text ||
+		memcmp(id.data, DAMAGED_PREFIX, prefix) != 0)
+		return false;
+	memcpy(text, id.data, id.len);
+	text[id.len] = '\0';
+	char *end;
+	*out_row = strtoll(text + prefix, &end, 10);
+	return *end == '\0';
 }
 
-static int apply_revoke(struct change *base, struct db *db, struct error *err)
+static int not_found(struct span id, struct error *err)
 {
-	enum { ARENA_BYTES = 64 * 1024 * 1024 };
-	struct arena *arena = arena_new(ARENA_BYTES);
-	int result = revoke(db, ((struct key_change *)base)->id, arena, err);
-	arena_free(arena);
-	return result;
+	return error_set(err, ERROR_NOT_FOUND, "The key '%.*s' does not exist.", (int)id.len,
+		(const char *)id.data);
 }
 
-static int apply_ban(struct change *base, struct db *db, struct error *err)
+static int is_root(struct error *err)
 {
-	return key_row_ban(db, ((struct key_change *)base)->id, err);
-}
-
-static int find_listed(struct store *store, struct span id, struct arena *arena,
-	struct key_record *out, struct error *err)
-{
-	struct key_record *keys = NULL;
-	size_t count = 0;
-	if (account_list_keys(store, arena, &keys, &count, err) != 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (span_equal(keys[i].id, id)) {
-			*out = keys[i];
-			return 0;
-		}
-	return not_found(id, err);
+	return error_set(
+		err, ERROR_DENIED, "The root key cannot be revoked; set another one instead.");
 }
 
 /* Its page is damaged, so its row stays: its name is noted instead. */
@@ -335,4 +335,24 @@ static int ban(struct key_change *change, const struct error *why, struct error 
 		return -1;
 	change->change = (struct change){.apply = apply_ban};
 	return committer_run(store_committer(change->store), &change->change, err);
+}
+
+static int find_listed(struct store *store, struct span id, struct arena *arena,
+	struct key_record *out, struct error *err)
+{
+	struct key_record *keys = NULL;
+	size_t count = 0;
+	if (account_list_keys(store, arena, &keys, &count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (span_equal(keys[i].id, id)) {
+			*out = keys[i];
+			return 0;
+		}
+	return not_found(id, err);
+}
+
+static int apply_ban(struct change *base, struct db *db, struct error *err)
+{
+	return key_row_ban(db, ((struct key_change *)base)->id, err);
 }

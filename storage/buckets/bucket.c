@@ -12,6 +12,32 @@ static const char *const etag_policies[] = {
 
 static const char too_large[] = "The settings are too large for a bucket.";
 
+static int apply_create(struct call *call, struct db *db, struct error *err);
+static int write_edit(
+	struct bucket_change *change, struct db *db, int64_t bucket, struct error *err);
+static int write_access(
+	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err);
+static bool changes_access(const struct bucket_edit *edit);
+static int write_documents(
+	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err);
+static void put_lifecycle(struct call *call);
+static void copy_edit(struct bucket_change *change, const struct bucket_edit *edit);
+static void copy_documents(struct bucket_change *change, const struct bucket_edit *edit);
+static void copy_grants(struct bucket_change *change, const struct bucket_edit *edit);
+static int apply_edit(struct call *call, struct db *db, struct error *err);
+
+static const struct call_kind create_kind = {
+	.stages = {{.apply = apply_create}},
+	.settle = put_lifecycle,
+	.too_large = too_large,
+};
+
+static const struct call_kind edit_kind = {
+	.stages = {{.apply = apply_edit}},
+	.settle = put_lifecycle,
+	.too_large = too_large,
+};
+
 const char *etag_policy_name(enum etag_policy policy)
 {
 	return (size_t)policy < sizeof(etag_policies) / sizeof(etag_policies[0])
@@ -92,61 +118,23 @@ int bucket_bytes_of(struct store *store, struct span owner, int64_t *out_bytes, 
 	return result;
 }
 
-static int write_documents(
-	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
+struct call *bucket_create_call(
+	struct store *store, struct span name, struct span account, const struct bucket_edit *edit)
 {
-	for (size_t i = 0; i < edit->document_count; i++)
-		if (bucket_document_row_put(db, bucket, &edit->documents[i], err) != 0)
-			return -1;
-	return 0;
+	struct bucket_change *const change =
+		bucket_change_new(store, &create_kind, bucket_named(name));
+	change->account = arena_copy(change->call.arena, account);
+	if (edit != NULL)
+		copy_edit(change, edit);
+	return &change->call;
 }
 
-/* Whether others' access to the bucket changes. */
-static bool changes_access(const struct bucket_edit *edit)
+struct call *bucket_edit_call(
+	struct store *store, struct bucket_ref ref, const struct bucket_edit *edit)
 {
-	for (size_t i = 0; i < edit->document_count; i++)
-		if (edit->documents[i].kind == BUCKET_PUBLIC_ACCESS)
-			return true;
-	return edit->replaces_grants != BUCKET_GRANTS_NONE;
-}
-
-static int write_access(
-	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
-{
-	if (!changes_access(edit))
-		return write_documents(db, bucket, edit, err);
-	if (bucket_access_settle(db, bucket, err) != 0)
-		return -1;
-	if (edit->replaces_grants != BUCKET_GRANTS_NONE &&
-		bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants,
-			edit->grant_count, err) != 0)
-		return -1;
-	return write_documents(db, bucket, edit, err) != 0 ? -1
-							   : bucket_access_stamp(db, bucket, err);
-}
-
-static int write_edit(
-	struct bucket_change *change, struct db *db, int64_t bucket, struct error *err)
-{
-	const struct bucket_edit *const edit = &change->edit;
-	if (change->too_large)
-		return error_set(err, ERROR_TOO_LARGE, "%s", too_large);
-	if (edit->sets_versioning &&
-		bucket_row_set_versioning(db, bucket, edit->versioning, err) != 0)
-		return -1;
-	if (edit->sets_etag_policy &&
-		bucket_row_set_etag_policy(db, bucket, edit->etag_policy, err) != 0)
-		return -1;
-	return write_access(db, bucket, edit, err);
-}
-
-static int apply_edit(struct call *call, struct db *db, struct error *err)
-{
-	struct bucket_change *const change = (struct bucket_change *)call;
-	int64_t bucket;
-	return bucket_row_find(db, change->bucket, &bucket, err) != 0
-		? -1
-		: write_edit(change, db, bucket, err);
+	struct bucket_change *const change = bucket_change_new(store, &edit_kind, ref);
+	copy_edit(change, edit);
+	return &change->call;
 }
 
 static int apply_create(struct call *call, struct db *db, struct error *err)
@@ -165,6 +153,54 @@ static int apply_create(struct call *call, struct db *db, struct error *err)
 	return write_edit(change, db, bucket, err);
 }
 
+static int write_edit(
+	struct bucket_change *change, struct db *db, int64_t bucket, struct error *err)
+{
+	const struct bucket_edit *const edit = &change->edit;
+	if (change->too_large)
+		return error_set(err, ERROR_TOO_LARGE, "%s", too_large);
+	if (edit->sets_versioning &&
+		bucket_row_set_versioning(db, bucket, edit->versioning, err) != 0)
+		return -1;
+	if (edit->sets_etag_policy &&
+		bucket_row_set_etag_policy(db, bucket, edit->etag_policy, err) != 0)
+		return -1;
+	return write_access(db, bucket, edit, err);
+}
+
+static int write_access(
+	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
+{
+	if (!changes_access(edit))
+		return write_documents(db, bucket, edit, err);
+	if (bucket_access_settle(db, bucket, err) != 0)
+		return -1;
+	if (edit->replaces_grants != BUCKET_GRANTS_NONE &&
+		bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants,
+			edit->grant_count, err) != 0)
+		return -1;
+	return write_documents(db, bucket, edit, err) != 0 ? -1
+							   : bucket_access_stamp(db, bucket, err);
+}
+
+/* Whether others' access to the bucket changes. */
+static bool changes_access(const struct bucket_edit *edit)
+{
+	for (size_t i = 0; i < edit->document_count; i++)
+		if (edit->documents[i].kind == BUCKET_PUBLIC_ACCESS)
+			return true;
+	return edit->replaces_grants != BUCKET_GRANTS_NONE;
+}
+
+static int write_documents(
+	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
+{
+	for (size_t i = 0; i < edit->document_count; i++)
+		if (bucket_document_row_put(db, bucket, &edit->documents[i], err) != 0)
+			return -1;
+	return 0;
+}
+
 /* Whoever hears of the change finds the lifecycle rules in force. */
 static void put_lifecycle(struct call *call)
 {
@@ -173,6 +209,13 @@ static void put_lifecycle(struct call *call)
 		if (change->edit.documents[i].kind == BUCKET_LIFECYCLE)
 			lifecycle_cache_set(store_parts(call->store)->lifecycle_cache,
 				change->bucket.name, change->edit.documents[i].bytes);
+}
+
+static void copy_edit(struct bucket_change *change, const struct bucket_edit *edit)
+{
+	change->edit = *edit;
+	copy_documents(change, edit);
+	copy_grants(change, edit);
 }
 
 static void copy_documents(struct bucket_change *change, const struct bucket_edit *edit)
@@ -202,39 +245,11 @@ static void copy_grants(struct bucket_change *change, const struct bucket_edit *
 			.permissions = edit->grants[i].permissions};
 }
 
-static void copy_edit(struct bucket_change *change, const struct bucket_edit *edit)
+static int apply_edit(struct call *call, struct db *db, struct error *err)
 {
-	change->edit = *edit;
-	copy_documents(change, edit);
-	copy_grants(change, edit);
-}
-
-static const struct call_kind create_kind = {
-	.stages = {{.apply = apply_create}},
-	.settle = put_lifecycle,
-	.too_large = too_large,
-};
-static const struct call_kind edit_kind = {
-	.stages = {{.apply = apply_edit}},
-	.settle = put_lifecycle,
-	.too_large = too_large,
-};
-
-struct call *bucket_create_call(
-	struct store *store, struct span name, struct span account, const struct bucket_edit *edit)
-{
-	struct bucket_change *const change =
-		bucket_change_new(store, &create_kind, bucket_named(name));
-	change->account = arena_copy(change->call.arena, account);
-	if (edit != NULL)
-		copy_edit(change, edit);
-	return &change->call;
-}
-
-struct call *bucket_edit_call(
-	struct store *store, struct bucket_ref ref, const struct bucket_edit *edit)
-{
-	struct bucket_change *const change = bucket_change_new(store, &edit_kind, ref);
-	copy_edit(change, edit);
-	return &change->call;
+	struct bucket_change *const change = (struct bucket_change *)call;
+	int64_t bucket;
+	return bucket_row_find(db, change->bucket, &bucket, err) != 0
+		? -1
+		: write_edit(change, db, bucket, err);
 }

@@ -12,6 +12,11 @@ static const char SQL_READ[] = "SELECT access FROM buckets WHERE id = ?1";
 static const char SQL_WRITE[] = "UPDATE buckets SET access = ?2 WHERE id = ?1";
 static const char SQL_NEXT[] = "SELECT id FROM buckets WHERE id > ?1 ORDER BY id LIMIT 1";
 
+static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err);
+static int add_grants(struct db *db, int64_t bucket, uint64_t *sum, struct error *err);
+static int go_on(struct db *db, int64_t *bucket, struct error *err);
+static int stamp_next(struct db *db, int64_t *bucket, struct error *err);
+
 uint64_t bucket_access_begin(int64_t bucket)
 {
 	return row_sum_number(0, bucket);
@@ -29,36 +34,6 @@ uint64_t bucket_access_add(
 int64_t bucket_access_end(uint64_t sum, struct span block)
 {
 	return (int64_t)row_sum_bytes(sum, block);
-}
-
-static int add_grants(struct db *db, int64_t bucket, uint64_t *sum, struct error *err)
-{
-	struct db_statement *rows = db_query(db, SQL_GRANTS, err, db_i64(bucket));
-	int got;
-	while ((got = db_step(rows, err)) == 1) {
-		const struct bucket_grant grant = {.account = db_column_blob(rows, 1),
-			.prefix = db_column_blob(rows, 2),
-			.permissions = (unsigned)db_column_i64(rows, 3)};
-		*sum = bucket_access_add(
-			*sum, (enum bucket_grant_source)db_column_i64(rows, 0), &grant);
-	}
-	db_reset(rows);
-	return got;
-}
-
-static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err)
-{
-	uint64_t sum = bucket_access_begin(bucket);
-	if (add_grants(db, bucket, &sum, err) != 0)
-		return -1;
-	struct db_statement *block =
-		db_query(db, SQL_BLOCK, err, db_i64(bucket), db_i64(BUCKET_PUBLIC_ACCESS));
-	int got = db_step(block, err);
-	if (got >= 0)
-		*out_sum = bucket_access_end(
-			sum, got == 1 ? db_column_blob(block, 0) : (struct span){NULL, 0});
-	db_reset(block);
-	return got < 0 ? -1 : 0;
 }
 
 int bucket_access_is_right(struct db *db, int64_t bucket, bool *out_is_right, struct error *err)
@@ -97,12 +72,6 @@ int bucket_access_settle(struct db *db, int64_t bucket, struct error *err)
 	return bucket_document_row_put(db, bucket, &block, err);
 }
 
-/* The bucket behind *bucket: 1, 0, -1. */
-static int go_on(struct db *db, int64_t *bucket, struct error *err)
-{
-	return db_find_i64(db, SQL_NEXT, bucket, err, db_i64(*bucket));
-}
-
 int bucket_access_next_wrong(struct db *db, int64_t after, struct arena *arena, int64_t *out_bucket,
 	struct span *out_name, struct error *err)
 {
@@ -115,12 +84,6 @@ int bucket_access_next_wrong(struct db *db, int64_t after, struct arena *arena, 
 	return is_right ? got : bucket_row_name(db, *out_bucket, arena, out_name, err);
 }
 
-static int stamp_next(struct db *db, int64_t *bucket, struct error *err)
-{
-	int got = go_on(db, bucket, err);
-	return got == 1 && bucket_access_stamp(db, *bucket, err) != 0 ? -1 : got;
-}
-
 int bucket_access_stamp_all(struct db *db, struct error *err)
 {
 	int64_t bucket = INT64_MIN;
@@ -129,4 +92,46 @@ int bucket_access_stamp_all(struct db *db, struct error *err)
 		got = stamp_next(db, &bucket, err);
 	while (got == 1);
 	return got;
+}
+
+static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err)
+{
+	uint64_t sum = bucket_access_begin(bucket);
+	if (add_grants(db, bucket, &sum, err) != 0)
+		return -1;
+	struct db_statement *block =
+		db_query(db, SQL_BLOCK, err, db_i64(bucket), db_i64(BUCKET_PUBLIC_ACCESS));
+	int got = db_step(block, err);
+	if (got >= 0)
+		*out_sum = bucket_access_end(
+			sum, got == 1 ? db_column_blob(block, 0) : (struct span){NULL, 0});
+	db_reset(block);
+	return got < 0 ? -1 : 0;
+}
+
+static int add_grants(struct db *db, int64_t bucket, uint64_t *sum, struct error *err)
+{
+	struct db_statement *rows = db_query(db, SQL_GRANTS, err, db_i64(bucket));
+	int got;
+	while ((got = db_step(rows, err)) == 1) {
+		const struct bucket_grant grant = {.account = db_column_blob(rows, 1),
+			.prefix = db_column_blob(rows, 2),
+			.permissions = (unsigned)db_column_i64(rows, 3)};
+		*sum = bucket_access_add(
+			*sum, (enum bucket_grant_source)db_column_i64(rows, 0), &grant);
+	}
+	db_reset(rows);
+	return got;
+}
+
+/* The bucket behind *bucket: 1, 0, -1. */
+static int go_on(struct db *db, int64_t *bucket, struct error *err)
+{
+	return db_find_i64(db, SQL_NEXT, bucket, err, db_i64(*bucket));
+}
+
+static int stamp_next(struct db *db, int64_t *bucket, struct error *err)
+{
+	int got = go_on(db, bucket, err);
+	return got == 1 && bucket_access_stamp(db, *bucket, err) != 0 ? -1 : got;
 }

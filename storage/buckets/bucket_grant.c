@@ -15,12 +15,25 @@ static const char SQL_GRANT_ADD[] =
 static const char SQL_GRANTS_DROP[] = "DELETE FROM bucket_grants WHERE bucket = ?1 AND source = ?2";
 static const char SQL_GRANTS_DROP_ALL[] = "DELETE FROM bucket_grants WHERE bucket = ?1";
 
+static const char all_accounts[] = "*"; /* no namespace can be so named */
+
+static int judge(
+	struct db *db, const struct bucket_question *question, bool *out_allows, struct error *err);
+static struct bucket_grant read_grant(struct db_statement *row);
+static bool covers(const struct bucket_question *question, const struct bucket_grant *grant);
+static bool is_for(const struct bucket_question *question, enum bucket_grant_source source,
+	const struct bucket_grant *grant, struct span block);
+static bool is_blocked(enum bucket_grant_source source, struct span document);
+static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, struct error *err);
+static int list_rows(struct db *db, int64_t bucket, enum bucket_grant_source source,
+	struct arena *arena, struct bucket_grant *rows, size_t *out_count, struct error *err);
+static int add_row(struct db *db, int64_t bucket, enum bucket_grant_source source, size_t ordinal,
+	const struct bucket_grant *grant, struct error *err);
+
 struct bucket_grant bucket_grant_public_read(void)
 {
 	return (struct bucket_grant){.permissions = PERMISSION_READ | PERMISSION_LIST};
 }
-
-static const char all_accounts[] = "*"; /* no namespace can be so named */
 
 size_t bucket_grant_of_acl(enum canned_acl acl, struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX])
 {
@@ -53,38 +66,57 @@ bool bucket_grant_is_public(const struct bucket_grant *grant)
 	return grant->account.len == 0 || span_equal_text(grant->account, all_accounts);
 }
 
-static struct bucket_grant read_grant(struct db_statement *row)
+int bucket_grant_allows(struct store *store, const struct bucket_question *question,
+	bool *out_allows, struct error *err)
 {
-	return (struct bucket_grant){.account = db_column_blob(row, 1),
-		.prefix = db_column_blob(row, 2),
-		.permissions = (unsigned)db_column_i64(row, 3)};
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = judge(db, question, out_allows, err);
+	store_reader_give(store, db);
+	return result;
 }
 
-static bool covers(const struct bucket_question *question, const struct bucket_grant *grant)
+int bucket_grant_honours_object_acl(
+	struct store *store, int64_t bucket, bool *out_honours, struct error *err)
 {
-	if (question->anywhere)
-		return (grant->permissions &
-			       (question->permissions != 0 ? question->permissions : ~0U)) != 0;
-	return (grant->permissions & question->permissions) == question->permissions &&
-		span_starts(question->key, grant->prefix);
+	struct db *const db = store_snapshot_take(store, err); /* they prove themselves together */
+	if (db == NULL)
+		return -1;
+	const int result = honours_object_acl(db, bucket, out_honours, err);
+	store_snapshot_give(store, db);
+	return result;
 }
 
-static bool is_blocked(enum bucket_grant_source source, struct span document)
+int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source,
+	struct arena *arena, struct bucket_grant **out, size_t *out_count, struct error *err)
 {
-	const unsigned bits = document.len == 1 ? document.data[0] : 0;
-	return (bits &
-		       (source == BUCKET_GRANTS_OF_ACL ? IGNORE_PUBLIC_ACLS
-						       : RESTRICT_PUBLIC_BUCKETS)) != 0;
+	*out = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(**out));
+	struct db *const db = *out == NULL ? NULL : store_reader_take(store, err);
+	if (*out == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a bucket's grants.");
+	if (db == NULL)
+		return -1;
+	const int result = list_rows(db, bucket, source, arena, *out, out_count, err);
+	store_reader_give(store, db);
+	return result;
 }
 
-/* Whether the grant is to the one who asks: by name, or to everyone or all accounts and not
- * blocked. */
-static bool is_for(const struct bucket_question *question, enum bucket_grant_source source,
-	const struct bucket_grant *grant, struct span block)
+int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source,
+	const struct bucket_grant *grants, size_t count, struct error *err)
 {
-	if (!bucket_grant_is_public(grant))
-		return span_equal(grant->account, question->account);
-	return (grant->account.len == 0 || question->account.len > 0) && !is_blocked(source, block);
+	if (db_run(db, SQL_GRANTS_DROP, err, db_i64(bucket), db_i64(source)) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (add_row(db, bucket, source, i, &grants[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+int bucket_grant_row_drop_all(struct db *db, int64_t bucket, struct error *err)
+{
+	return db_run(db, SQL_GRANTS_DROP_ALL, err, db_i64(bucket));
 }
 
 /* All rows are read, whatever the first of them says: only together they prove themselves. */
@@ -112,15 +144,38 @@ static int judge(
 	return got;
 }
 
-int bucket_grant_allows(struct store *store, const struct bucket_question *question,
-	bool *out_allows, struct error *err)
+static struct bucket_grant read_grant(struct db_statement *row)
 {
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	const int result = judge(db, question, out_allows, err);
-	store_reader_give(store, db);
-	return result;
+	return (struct bucket_grant){.account = db_column_blob(row, 1),
+		.prefix = db_column_blob(row, 2),
+		.permissions = (unsigned)db_column_i64(row, 3)};
+}
+
+static bool covers(const struct bucket_question *question, const struct bucket_grant *grant)
+{
+	if (question->anywhere)
+		return (grant->permissions &
+			       (question->permissions != 0 ? question->permissions : ~0U)) != 0;
+	return (grant->permissions & question->permissions) == question->permissions &&
+		span_starts(question->key, grant->prefix);
+}
+
+/* Whether the grant is to the one who asks: by name, or to everyone or all accounts and not
+ * blocked. */
+static bool is_for(const struct bucket_question *question, enum bucket_grant_source source,
+	const struct bucket_grant *grant, struct span block)
+{
+	if (!bucket_grant_is_public(grant))
+		return span_equal(grant->account, question->account);
+	return (grant->account.len == 0 || question->account.len > 0) && !is_blocked(source, block);
+}
+
+static bool is_blocked(enum bucket_grant_source source, struct span document)
+{
+	const unsigned bits = document.len == 1 ? document.data[0] : 0;
+	return (bits &
+		       (source == BUCKET_GRANTS_OF_ACL ? IGNORE_PUBLIC_ACLS
+						       : RESTRICT_PUBLIC_BUCKETS)) != 0;
 }
 
 static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, struct error *err)
@@ -134,17 +189,6 @@ static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, 
 			db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
 	*out_honours = result == 0 && is_right && !is_blocked(BUCKET_GRANTS_OF_ACL, document);
 	arena_free(arena);
-	return result;
-}
-
-int bucket_grant_honours_object_acl(
-	struct store *store, int64_t bucket, bool *out_honours, struct error *err)
-{
-	struct db *const db = store_snapshot_take(store, err); /* they prove themselves together */
-	if (db == NULL)
-		return -1;
-	const int result = honours_object_acl(db, bucket, out_honours, err);
-	store_snapshot_give(store, db);
 	return result;
 }
 
@@ -165,41 +209,10 @@ static int list_rows(struct db *db, int64_t bucket, enum bucket_grant_source sou
 	return got < 0 ? -1 : 0;
 }
 
-int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source,
-	struct arena *arena, struct bucket_grant **out, size_t *out_count, struct error *err)
-{
-	*out = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(**out));
-	struct db *const db = *out == NULL ? NULL : store_reader_take(store, err);
-	if (*out == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while reading a bucket's grants.");
-	if (db == NULL)
-		return -1;
-	const int result = list_rows(db, bucket, source, arena, *out, out_count, err);
-	store_reader_give(store, db);
-	return result;
-}
-
 static int add_row(struct db *db, int64_t bucket, enum bucket_grant_source source, size_t ordinal,
 	const struct bucket_grant *grant, struct error *err)
 {
 	return db_run(db, SQL_GRANT_ADD, err, db_i64(bucket), db_i64(source),
 		db_i64((int64_t)ordinal), db_blob(grant->account), db_blob(grant->prefix),
 		db_i64(grant->permissions));
-}
-
-int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source,
-	const struct bucket_grant *grants, size_t count, struct error *err)
-{
-	if (db_run(db, SQL_GRANTS_DROP, err, db_i64(bucket), db_i64(source)) != 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (add_row(db, bucket, source, i, &grants[i], err) != 0)
-			return -1;
-	return 0;
-}
-
-int bucket_grant_row_drop_all(struct db *db, int64_t bucket, struct error *err)
-{
-	return db_run(db, SQL_GRANTS_DROP_ALL, err, db_i64(bucket));
 }

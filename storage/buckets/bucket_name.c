@@ -3,6 +3,8 @@
 #include "storage/buckets/bucket.h"
 #include "wire/bucket_rule.h"
 
+static bool foreign_namespace(struct span name, struct span namespace);
+
 bool bucket_name_is_reserved(struct span name)
 {
 	return bucket_rule_is_reserved(name);
@@ -11,14 +13,6 @@ bool bucket_name_is_reserved(struct span name)
 bool bucket_name_is_possible(struct span name)
 {
 	return bucket_rule_broken(name) == NULL;
-}
-
-/* What stands before the first "--" names the namespace that the bucket is shown under. */
-static bool foreign_namespace(struct span name, struct span namespace)
-{
-	const uint8_t *const dashes = memmem(name.data, name.len, "--", 2);
-	return dashes != NULL &&
-		!span_equal(span_of(name.data, (size_t)(dashes - name.data)), namespace);
 }
 
 int bucket_check_name(struct span name, struct span namespace, struct error *err)
@@ -34,4 +28,12 @@ int bucket_check_name(struct span name, struct span namespace, struct error *err
 			shown, (const char *)name.data, (int)namespace.len,
 			(const char *)namespace.data);
 	return 0;
+}
+
+/* What stands before the first "--" names the namespace that the bucket is shown under. */
+static bool foreign_namespace(struct span name, struct span namespace)
+{
+	const uint8_t *const dashes = memmem(name.data, name.len, "--", 2);
+	return dashes != NULL &&
+		!span_equal(span_of(name.data, (size_t)(dashes - name.data)), namespace);
 }

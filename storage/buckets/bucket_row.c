@@ -27,14 +27,11 @@ static const char SQL_BUCKET_SET_ETAG_POLICY[] =
 static const char SQL_BUCKET_RENAME[] = "UPDATE buckets SET name = ?2, account = ?3 WHERE id = ?1";
 static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
 
-static int check_found(int got, struct bucket_ref ref, struct error *err)
-{
-	const struct span name = span_slice(ref.name, 0, 128);
-	if (got != 0)
-		return got == 1 ? 0 : -1;
-	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)name.len,
-		(const char *)name.data);
-}
+static int check_found(int got, struct bucket_ref ref, struct error *err);
+static void read_row(struct db_statement *statement, struct arena *arena, struct bucket *out);
+static struct db_statement *query_list(
+	struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct error *err);
+static struct span first_name(const struct bucket_row_scan *scan, struct arena *arena);
 
 int bucket_row_name(
 	struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err)
@@ -64,16 +61,6 @@ int bucket_row_settings(struct db *db, struct bucket_ref ref, struct bucket *out
 	return check_found(got, ref, err);
 }
 
-static void read_row(struct db_statement *statement, struct arena *arena, struct bucket *out)
-{
-	out->id = db_column_i64(statement, 0);
-	out->name = arena_copy(arena, db_column_blob(statement, 1));
-	out->owner = arena_copy(arena, db_column_blob(statement, 2));
-	out->created_ms = db_column_i64(statement, 3);
-	out->versioning = (enum bucket_versioning)db_column_i64(statement, 4);
-	out->etag_policy = (enum etag_policy)db_column_i64(statement, 5);
-}
-
 int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, struct bucket *out,
 	struct error *err)
 {
@@ -87,29 +74,6 @@ int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, s
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a bucket.");
 	return check_found(got, ref, err);
-}
-
-/* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the
- * last name. */
-static struct span first_name(const struct bucket_row_scan *scan, struct arena *arena)
-{
-	if (span_compare(scan->after, scan->prefix) < 0 || scan->after.len == 0)
-		return scan->prefix;
-	uint8_t *const name = arena_take(arena, scan->after.len + 1); /* zeros */
-	if (name == NULL)
-		return scan->after; /* the arena says so */
-	memcpy(name, scan->after.data, scan->after.len);
-	return span_of(name, scan->after.len + 1);
-}
-
-static struct db_statement *query_list(
-	struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct error *err)
-{
-	const struct db_value first = db_blob(first_name(scan, arena));
-	const struct db_value limit = db_i64((int64_t)scan->limit);
-	if (scan->owner.len == 0)
-		return db_query(db, SQL_BUCKET_LIST, err, first, limit);
-	return db_query(db, SQL_BUCKET_LIST_OWN, err, first, limit, db_blob(scan->owner));
 }
 
 int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
@@ -176,4 +140,46 @@ int bucket_row_rename(
 int bucket_row_remove(struct db *db, int64_t id, struct error *err)
 {
 	return db_run(db, SQL_BUCKET_REMOVE, err, db_i64(id));
+}
+
+static int check_found(int got, struct bucket_ref ref, struct error *err)
+{
+	const struct span name = span_slice(ref.name, 0, 128);
+	if (got != 0)
+		return got == 1 ? 0 : -1;
+	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)name.len,
+		(const char *)name.data);
+}
+
+static void read_row(struct db_statement *statement, struct arena *arena, struct bucket *out)
+{
+	out->id = db_column_i64(statement, 0);
+	out->name = arena_copy(arena, db_column_blob(statement, 1));
+	out->owner = arena_copy(arena, db_column_blob(statement, 2));
+	out->created_ms = db_column_i64(statement, 3);
+	out->versioning = (enum bucket_versioning)db_column_i64(statement, 4);
+	out->etag_policy = (enum etag_policy)db_column_i64(statement, 5);
+}
+
+static struct db_statement *query_list(
+	struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct error *err)
+{
+	const struct db_value first = db_blob(first_name(scan, arena));
+	const struct db_value limit = db_i64((int64_t)scan->limit);
+	if (scan->owner.len == 0)
+		return db_query(db, SQL_BUCKET_LIST, err, first, limit);
+	return db_query(db, SQL_BUCKET_LIST_OWN, err, first, limit, db_blob(scan->owner));
+}
+
+/* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the
+ * last name. */
+static struct span first_name(const struct bucket_row_scan *scan, struct arena *arena)
+{
+	if (span_compare(scan->after, scan->prefix) < 0 || scan->after.len == 0)
+		return scan->prefix;
+	uint8_t *const name = arena_take(arena, scan->after.len + 1); /* zeros */
+	if (name == NULL)
+		return scan->after; /* the arena says so */
+	memcpy(name, scan->after.data, scan->after.len);
+	return span_of(name, scan->after.len + 1);
 }

@@ -1,31 +1,9 @@
 #include "storage/buckets/lifecycle.h"
 
-static bool has_tag(const struct lifecycle_subject *subject, const struct tag *wanted)
-{
-	for (size_t i = 0; i < subject->tag_count; i++)
-		if (span_equal(subject->tags[i].key, wanted->key) &&
-			span_equal(subject->tags[i].value, wanted->value))
-			return true;
-	return false;
-}
-
-static bool applies_to_key(const struct lifecycle_rule *rule, struct span key)
-{
-	return rule->enabled && (!rule->has_prefix || span_starts(key, rule->prefix));
-}
-
-static bool applies(const struct lifecycle_rule *rule, const struct lifecycle_subject *subject)
-{
-	if (!applies_to_key(rule, subject->key))
-		return false;
-	if ((rule->has_size_over && subject->size <= rule->size_over) ||
-		(rule->has_size_under && subject->size >= rule->size_under))
-		return false;
-	for (size_t i = 0; i < rule->tag_count; i++)
-		if (!has_tag(subject, &rule->tags[i]))
-			return false;
-	return true;
-}
+static bool applies(const struct lifecycle_rule *rule, const struct lifecycle_subject *subject);
+static bool applies_to_key(const struct lifecycle_rule *rule, struct span key);
+static bool has_tag(const struct lifecycle_subject *subject, const struct tag *wanted);
+static bool is_about_markers(const struct lifecycle_rule *rule, struct span key);
 
 int64_t lifecycle_due(int64_t since_ms, uint32_t days, int64_t day_ms)
 {
@@ -50,13 +28,6 @@ bool lifecycle_expires(const struct lifecycle *lifecycle, const struct lifecycle
 		}
 	}
 	return *out_rule != NULL;
-}
-
-/* Markers have neither tags nor a size: a rule that filters by these is not about them. */
-static bool is_about_markers(const struct lifecycle_rule *rule, struct span key)
-{
-	return applies_to_key(rule, key) && rule->tag_count == 0 && !rule->has_size_over &&
-		!rule->has_size_under;
 }
 
 bool lifecycle_removes_marker(const struct lifecycle *lifecycle, struct span key,
@@ -115,4 +86,38 @@ struct lifecycle_work lifecycle_work_of(const struct lifecycle *lifecycle)
 		work.uploads = work.uploads || rule->abort_days > 0;
 	}
 	return work;
+}
+
+static bool applies(const struct lifecycle_rule *rule, const struct lifecycle_subject *subject)
+{
+	if (!applies_to_key(rule, subject->key))
+		return false;
+	if ((rule->has_size_over && subject->size <= rule->size_over) ||
+		(rule->has_size_under && subject->size >= rule->size_under))
+		return false;
+	for (size_t i = 0; i < rule->tag_count; i++)
+		if (!has_tag(subject, &rule->tags[i]))
+			return false;
+	return true;
+}
+
+static bool applies_to_key(const struct lifecycle_rule *rule, struct span key)
+{
+	return rule->enabled && (!rule->has_prefix || span_starts(key, rule->prefix));
+}
+
+static bool has_tag(const struct lifecycle_subject *subject, const struct tag *wanted)
+{
+	for (size_t i = 0; i < subject->tag_count; i++)
+		if (span_equal(subject->tags[i].key, wanted->key) &&
+			span_equal(subject->tags[i].value, wanted->value))
+			return true;
+	return false;
+}
+
+/* Markers have neither tags nor a size: a rule that filters by these is not about them. */
+static bool is_about_markers(const struct lifecycle_rule *rule, struct span key)
+{
+	return applies_to_key(rule, key) && rule->tag_count == 0 && !rule->has_size_over &&
+		!rule->has_size_under;
 }

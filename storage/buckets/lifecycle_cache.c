@@ -28,6 +28,10 @@ struct lifecycle_cache {
 	size_t capacity;
 };
 
+static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_there);
+static void remove_at(struct lifecycle_cache *cache, size_t at);
+static void insert_at(struct lifecycle_cache *cache, size_t at, const struct entry *entry);
+
 struct lifecycle_cache *lifecycle_cache_new(int64_t day_ms)
 {
 	struct lifecycle_cache *const cache = memory_new(sizeof(*cache));
@@ -45,46 +49,6 @@ void lifecycle_cache_free(struct lifecycle_cache *cache)
 	free(cache->entries);
 	lock_release(&cache->lock);
 	free(cache);
-}
-
-/* Where the bucket is, or belongs. */
-static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_there)
-{
-	size_t low = 0;
-	size_t high = cache->count;
-	*out_there = false;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const int order = span_compare(cache->entries[middle].bucket, bucket);
-		if (order == 0)
-			*out_there = true;
-		if (order >= 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
-
-static void remove_at(struct lifecycle_cache *cache, size_t at)
-{
-	arena_free(cache->entries[at].arena);
-	memmove(&cache->entries[at], &cache->entries[at + 1],
-		(cache->count - at - 1) * sizeof(*cache->entries));
-	cache->count--;
-}
-
-static void insert_at(struct lifecycle_cache *cache, size_t at, const struct entry *entry)
-{
-	if (cache->count == cache->capacity) {
-		cache->capacity = cache->capacity == 0 ? 16 : 2 * cache->capacity;
-		cache->entries =
-			memory_grow(cache->entries, cache->capacity, sizeof(*cache->entries));
-	}
-	memmove(&cache->entries[at + 1], &cache->entries[at],
-		(cache->count - at) * sizeof(*cache->entries));
-	cache->entries[at] = *entry;
-	cache->count++;
 }
 
 void lifecycle_cache_set(struct lifecycle_cache *cache, struct span bucket, struct span document)
@@ -142,4 +106,44 @@ bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
 		*out_rule_id = arena_copy(arena, rule->id);
 	lock_leave(&cache->lock);
 	return expires;
+}
+
+/* Where the bucket is, or belongs. */
+static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_there)
+{
+	size_t low = 0;
+	size_t high = cache->count;
+	*out_there = false;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const int order = span_compare(cache->entries[middle].bucket, bucket);
+		if (order == 0)
+			*out_there = true;
+		if (order >= 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static void remove_at(struct lifecycle_cache *cache, size_t at)
+{
+	arena_free(cache->entries[at].arena);
+	memmove(&cache->entries[at], &cache->entries[at + 1],
+		(cache->count - at - 1) * sizeof(*cache->entries));
+	cache->count--;
+}
+
+static void insert_at(struct lifecycle_cache *cache, size_t at, const struct entry *entry)
+{
+	if (cache->count == cache->capacity) {
+		cache->capacity = cache->capacity == 0 ? 16 : 2 * cache->capacity;
+		cache->entries =
+			memory_grow(cache->entries, cache->capacity, sizeof(*cache->entries));
+	}
+	memmove(&cache->entries[at + 1], &cache->entries[at],
+		(cache->count - at) * sizeof(*cache->entries));
+	cache->entries[at] = *entry;
+	cache->count++;
 }

@@ -6,48 +6,13 @@
 
 enum { KEY_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256 };
 
-/* Of UTF-8. */
-static size_t count_characters(struct span text)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < text.len; i++)
-		if ((text.data[i] & 0xC0) != 0x80)
-			count++;
-	return count;
-}
-
-static bool has_odd_characters(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		const uint8_t byte = text.data[i];
-		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') ||
-			(byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
-		if (!is_alphanumeric && byte < 0x80 &&
-			(byte == '\0' || strchr(" +-=._:/@", byte) == NULL))
-			return true;
-	}
-	return false;
-}
-
-static int check_tag(const struct tag *tag, struct error *err)
-{
-	if (!span_is_utf8(tag->key) || !span_is_utf8(tag->value))
-		return error_set(err, ERROR_BAD_TAG, "The keys and values of tags must be UTF-8.");
-	if (tag->key.len == 0 || count_characters(tag->key) > KEY_MAX_CHARACTERS)
-		return error_set(err, ERROR_BAD_TAG,
-			"The key of a tag must have 1 to %d characters.", KEY_MAX_CHARACTERS);
-	if (count_characters(tag->value) > VALUE_MAX_CHARACTERS)
-		return error_set(err, ERROR_BAD_TAG,
-			"The value of a tag must have at most %d characters.",
-			VALUE_MAX_CHARACTERS);
-	if (has_odd_characters(tag->key) || has_odd_characters(tag->value))
-		return error_set(err, ERROR_BAD_TAG,
-			"Tags hold letters, digits, blanks and + - = . _ : / @.");
-	if (span_starts(tag->key, span_text("aws:")))
-		return error_set(
-			err, ERROR_BAD_TAG, "The keys of tags must not begin with 'aws:'.");
-	return 0;
-}
+static int check_tag(const struct tag *tag, struct error *err);
+static size_t count_characters(struct span text);
+static bool has_odd_characters(struct span text);
+static int compare(const void *left, const void *right);
+static void add_text(struct buffer *out, struct span text);
+static bool take_tag(struct span *rest, struct tag *out);
+static bool take_text(struct span *rest, struct span *out);
 
 int tag_set_check(const struct tag *tags, size_t count, size_t most, struct error *err)
 {
@@ -66,22 +31,10 @@ int tag_set_check(const struct tag *tags, size_t count, size_t most, struct erro
 	return 0;
 }
 
-static int compare(const void *left, const void *right)
-{
-	return span_compare(((const struct tag *)left)->key, ((const struct tag *)right)->key);
-}
-
 void tag_set_sort(struct tag *tags, size_t count)
 {
 	if (count > 1)
 		qsort(tags, count, sizeof(*tags), compare);
-}
-
-static void add_text(struct buffer *out, struct span text)
-{
-	const uint16_t len = htole16((uint16_t)text.len);
-	buffer_add(out, &len, sizeof(len));
-	buffer_add_span(out, text);
 }
 
 void tag_set_write(const struct tag *tags, size_t count, struct buffer *out)
@@ -90,25 +43,6 @@ void tag_set_write(const struct tag *tags, size_t count, struct buffer *out)
 		add_text(out, tags[i].key);
 		add_text(out, tags[i].value);
 	}
-}
-
-static bool take_text(struct span *rest, struct span *out)
-{
-	uint16_t len;
-	if (rest->len < sizeof(len))
-		return false;
-	memcpy(&len, rest->data, sizeof(len));
-	len = le16toh(len);
-	if (len > rest->len - sizeof(len))
-		return false;
-	*out = span_slice(*rest, sizeof(len), len);
-	*rest = span_slice(*rest, sizeof(len) + len, rest->len);
-	return true;
-}
-
-static bool take_tag(struct span *rest, struct tag *out)
-{
-	return take_text(rest, &out->key) && take_text(rest, &out->value);
 }
 
 unsigned tag_set_count(struct span blob)
@@ -137,4 +71,78 @@ int tag_set_read(struct span blob, struct arena *arena, struct tag **out, size_t
 	*out = tags;
 	*out_count = count;
 	return 0;
+}
+
+static int check_tag(const struct tag *tag, struct error *err)
+{
+	if (!span_is_utf8(tag->key) || !span_is_utf8(tag->value))
+		return error_set(err, ERROR_BAD_TAG, "The keys and values of tags must be UTF-8.");
+	if (tag->key.len == 0 || count_characters(tag->key) > KEY_MAX_CHARACTERS)
+		return error_set(err, ERROR_BAD_TAG,
+			"The key of a tag must have 1 to %d characters.", KEY_MAX_CHARACTERS);
+	if (count_characters(tag->value) > VALUE_MAX_CHARACTERS)
+		return error_set(err, ERROR_BAD_TAG,
+			"The value of a tag must have at most %d characters.",
+			VALUE_MAX_CHARACTERS);
+	if (has_odd_characters(tag->key) || has_odd_characters(tag->value))
+		return error_set(err, ERROR_BAD_TAG,
+			"Tags hold letters, digits, blanks and + - = . _ : / @.");
+	if (span_starts(tag->key, span_text("aws:")))
+		return error_set(
+			err, ERROR_BAD_TAG, "The keys of tags must not begin with 'aws:'.");
+	return 0;
+}
+
+/* Of UTF-8. */
+static size_t count_characters(struct span text)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < text.len; i++)
+		if ((text.data[i] & 0xC0) != 0x80)
+			count++;
+	return count;
+}
+
+static bool has_odd_characters(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		const uint8_t byte = text.data[i];
+		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') ||
+			(byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		if (!is_alphanumeric && byte < 0x80 &&
+			(byte == '\0' || strchr(" +-=._:/@", byte) == NULL))
+			return true;
+	}
+	return false;
+}
+
+static int compare(const void *left, const void *right)
+{
+	return span_compare(((const struct tag *)left)->key, ((const struct tag *)right)->key);
+}
+
+static void add_text(struct buffer *out, struct span text)
+{
+	const uint16_t len = htole16((uint16_t)text.len);
+	buffer_add(out, &len, sizeof(len));
+	buffer_add_span(out, text);
+}
+
+static bool take_tag(struct span *rest, struct tag *out)
+{
+	return take_text(rest, &out->key) && take_text(rest, &out->value);
+}
+
+static bool take_text(struct span *rest, struct span *out)
+{
+	uint16_t len;
+	if (rest->len < sizeof(len))
+		return false;
+	memcpy(&len, rest->data, sizeof(len));
+	len = le16toh(len);
+	if (len > rest->len - sizeof(len))
+		return false;
+	*out = span_slice(*rest, sizeof(len), len);
+	*rest = span_slice(*rest, sizeof(len) + len, rest->len);
+	return true;
 }

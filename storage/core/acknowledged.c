@@ -39,24 +39,18 @@ struct acknowledged {
 	uint64_t file; /* its number on the file system, which a copy does not have */
 };
 
-/* Zeros where the system does not say: then nothing is ever exact. */
-static void read_boot(uint8_t out[BOOT_ID_BYTES])
-{
-	char digits[2 * BOOT_ID_BYTES];
-	struct buffer text;
-	struct error ignored;
-	size_t count = 0;
-	buffer_init(&text, 256);
-	memset(out, 0, BOOT_ID_BYTES);
-	if (file_read_all("/proc/sys/kernel/random/boot_id", &text, &ignored) == 0)
-		for (size_t i = 0; i < text.len && count < sizeof digits; i++)
-			if (text.data[i] != '-')
-				digits[count++] = (char)text.data[i];
-	if (count != sizeof digits ||
-		!decode_hex(span_of(digits, sizeof digits), out, BOOT_ID_BYTES))
-		memset(out, 0, BOOT_ID_BYTES);
-	buffer_release(&text);
-}
+static void read_boot(uint8_t out[BOOT_ID_BYTES]);
+static int read_file(
+	const char *path, struct acknowledgement *out, uint32_t *out_turn, struct error *err);
+static int check_versions(struct span bytes, const char *path, struct error *err);
+static const uint8_t *find_slot(struct span bytes, unsigned i);
+static bool is_valid(const uint8_t slot[SLOT_BYTES]);
+static uint32_t take_newest(struct span bytes, uint64_t file, struct acknowledgement *out);
+static void decode(const uint8_t slot[SLOT_BYTES], uint64_t file, uint32_t *out_turn,
+	struct acknowledgement *out);
+static uint64_t file_number(const char *path);
+static void encode(
+	const struct acknowledgement *from, uint32_t turn, uint64_t file, uint8_t out[SLOT_BYTES]);
 
 bool acknowledged_is_exact(const struct acknowledgement *last)
 {
@@ -64,106 +58,6 @@ bool acknowledged_is_exact(const struct acknowledgement *last)
 	uint8_t now[BOOT_ID_BYTES];
 	read_boot(now);
 	return memcmp(now, unknown, sizeof now) != 0 && memcmp(now, last->boot, sizeof now) == 0;
-}
-
-static void encode(
-	const struct acknowledgement *from, uint32_t turn, uint64_t file, uint8_t out[SLOT_BYTES])
-{
-	memset(out, 0, SLOT_BYTES);
-	memcpy(out, magic, sizeof magic);
-	little_endian_put(out + VERSION_AT, VERSION, 4);
-	little_endian_put(out + TURN_AT, turn, 4);
-	memcpy(out + STORE_AT, from->store.id, STORE_ID_BYTES);
-	little_endian_put(out + LIFE_AT, from->store.life, 8);
-	little_endian_put(out + CHANGE_AT, (uint64_t)from->change, 8);
-	little_endian_put(out + SALT_AT, from->log_salt, 8);
-	little_endian_put(out + FRAMES_AT, from->log_frames, 4);
-	memcpy(out + BOOT_AT, from->boot, BOOT_ID_BYTES);
-	little_endian_put(out + FILE_AT, file, 8);
-	little_endian_put(out + SUM_AT, xxh3_64(span_of(out, SUM_AT)), 8);
-}
-
-/* A slot that is torn or damaged says nothing. */
-static bool is_valid(const uint8_t slot[SLOT_BYTES])
-{
-	return memcmp(slot, magic, sizeof magic) == 0 &&
-		little_endian_get(slot + SUM_AT, 8) == xxh3_64(span_of(slot, SUM_AT));
-}
-
-static void decode(const uint8_t slot[SLOT_BYTES], uint64_t file, uint32_t *out_turn,
-	struct acknowledgement *out)
-{
-	*out_turn = (uint32_t)little_endian_get(slot + TURN_AT, 4);
-	memcpy(out->store.id, slot + STORE_AT, STORE_ID_BYTES);
-	out->store.life = little_endian_get(slot + LIFE_AT, 8);
-	out->change = (int64_t)little_endian_get(slot + CHANGE_AT, 8);
-	out->log_salt = little_endian_get(slot + SALT_AT, 8);
-	out->log_frames = (uint32_t)little_endian_get(slot + FRAMES_AT, 4);
-	memcpy(out->boot, slot + BOOT_AT, BOOT_ID_BYTES);
-	if (little_endian_get(slot + FILE_AT, 8) != file)
-		memset(out->boot, 0, BOOT_ID_BYTES);
-}
-
-static const uint8_t *find_slot(struct span bytes, unsigned i)
-{
-	bool is_there = bytes.len >= i * SLOT_STEP + SLOT_BYTES;
-	return is_there && is_valid(bytes.data + i * SLOT_STEP) ? bytes.data + i * SLOT_STEP : NULL;
-}
-
-/* The slot of the later turn; turns are few enough to tell which is later when they wrap. */
-static uint32_t take_newest(struct span bytes, uint64_t file, struct acknowledgement *out)
-{
-	uint32_t newest = 0;
-	bool any = false;
-	*out = (struct acknowledgement){0};
-	for (unsigned i = 0; i < SLOTS; i++) {
-		struct acknowledgement found;
-		uint32_t turn;
-		const uint8_t *slot = find_slot(bytes, i);
-		if (slot == NULL)
-			continue;
-		decode(slot, file, &turn, &found);
-		if (any && (int32_t)(turn - newest) <= 0)
-			continue;
-		*out = found;
-		newest = turn;
-		any = true;
-	}
-	return newest;
-}
-
-static int check_versions(struct span bytes, const char *path, struct error *err)
-{
-	for (unsigned i = 0; i < SLOTS; i++) {
-		const uint8_t *slot = find_slot(bytes, i);
-		uint64_t version = slot != NULL ? little_endian_get(slot + VERSION_AT, 4) : VERSION;
-		if (version != VERSION)
-			return error_set(err, ERROR_UNSUPPORTED,
-				"%s is of version %llu, and this program knows version %d. Start the"
-				" program that wrote it.",
-				path, (unsigned long long)version, VERSION);
-	}
-	return 0;
-}
-
-static uint64_t file_number(const char *path)
-{
-	struct stat facts;
-	return stat(path, &facts) == 0 ? facts.st_ino : 0;
-}
-
-static int read_file(
-	const char *path, struct acknowledgement *out, uint32_t *out_turn, struct error *err)
-{
-	struct buffer bytes;
-	buffer_init(&bytes, SLOTS * SLOT_STEP);
-	int result = file_exists(path) ? file_read_all(path, &bytes, err) : 0;
-	if (result == 0)
-		result = check_versions(buffer_span(&bytes), path, err);
-	if (result == 0)
-		*out_turn = take_newest(buffer_span(&bytes), file_number(path), out);
-	buffer_release(&bytes);
-	return result;
 }
 
 int acknowledged_read(const char *path, struct acknowledgement *out_last, struct error *err)
@@ -231,4 +125,123 @@ int acknowledged_sync(struct acknowledged *acknowledged, struct error *err)
 		return -1;
 	acknowledged->name_synced = true;
 	return 0;
+}
+
+/* Zeros where the system does not say: then nothing is ever exact. */
+static void read_boot(uint8_t out[BOOT_ID_BYTES])
+{
+	char digits[2 * BOOT_ID_BYTES];
+	struct buffer text;
+	struct error ignored;
+	size_t count = 0;
+	buffer_init(&text, 256);
+	memset(out, 0, BOOT_ID_BYTES);
+	if (file_read_all("/proc/sys/kernel/random/boot_id", &text, &ignored) == 0)
+		for (size_t i = 0; i < text.len && count < sizeof digits; i++)
+			if (text.data[i] != '-')
+				digits[count++] = (char)text.data[i];
+	if (count != sizeof digits ||
+		!decode_hex(span_of(digits, sizeof digits), out, BOOT_ID_BYTES))
+		memset(out, 0, BOOT_ID_BYTES);
+	buffer_release(&text);
+}
+
+static int read_file(
+	const char *path, struct acknowledgement *out, uint32_t *out_turn, struct error *err)
+{
+	struct buffer bytes;
+	buffer_init(&bytes, SLOTS * SLOT_STEP);
+	int result = file_exists(path) ? file_read_all(path, &bytes, err) : 0;
+	if (result == 0)
+		result = check_versions(buffer_span(&bytes), path, err);
+	if (result == 0)
+		*out_turn = take_newest(buffer_span(&bytes), file_number(path), out);
+	buffer_release(&bytes);
+	return result;
+}
+
+static int check_versions(struct span bytes, const char *path, struct error *err)
+{
+	for (unsigned i = 0; i < SLOTS; i++) {
+		const uint8_t *slot = find_slot(bytes, i);
+		uint64_t version = slot != NULL ? little_endian_get(slot + VERSION_AT, 4) : VERSION;
+		if (version != VERSION)
+			return error_set(err, ERROR_UNSUPPORTED,
+				"%s is of version %llu, and this program knows version %d. Start the"
+				" program that wrote it.",
+				path, (unsigned long long)version, VERSION);
+	}
+	return 0;
+}
+
+static const uint8_t *find_slot(struct span bytes, unsigned i)
+{
+	bool is_there = bytes.len >= i * SLOT_STEP + SLOT_BYTES;
+	return is_there && is_valid(bytes.data + i * SLOT_STEP) ? bytes.data + i * SLOT_STEP : NULL;
+}
+
+/* A slot that is torn or damaged says nothing. */
+static bool is_valid(const uint8_t slot[SLOT_BYTES])
+{
+	return memcmp(slot, magic, sizeof magic) == 0 &&
+		little_endian_get(slot + SUM_AT, 8) == xxh3_64(span_of(slot, SUM_AT));
+}
+
+/* The slot of the later turn; turns are few enough to tell which is later when they wrap. */
+static uint32_t take_newest(struct span bytes, uint64_t file, struct acknowledgement *out)
+{
+	uint32_t newest = 0;
+	bool any = false;
+	*out = (struct acknowledgement){0};
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct acknowledgement found;
+		uint32_t turn;
+		const uint8_t *slot = find_slot(bytes, i);
+		if (slot == NULL)
+			continue;
+		decode(slot, file, &turn, &found);
+		if (any && (int32_t)(turn - newest) <= 0)
+			continue;
+		*out = found;
+		newest = turn;
+		any = true;
+	}
+	return newest;
+}
+
+static void decode(const uint8_t slot[SLOT_BYTES], uint64_t file, uint32_t *out_turn,
+	struct acknowledgement *out)
+{
+	*out_turn = (uint32_t)little_endian_get(slot + TURN_AT, 4);
+	memcpy(out->store.id, slot + STORE_AT, STORE_ID_BYTES);
+	out->store.life = little_endian_get(slot + LIFE_AT, 8);
+	out->change = (int64_t)little_endian_get(slot + CHANGE_AT, 8);
+	out->log_salt = little_endian_get(slot + SALT_AT, 8);
+	out->log_frames = (uint32_t)little_endian_get(slot + FRAMES_AT, 4);
+	memcpy(out->boot, slot + BOOT_AT, BOOT_ID_BYTES);
+	if (little_endian_get(slot + FILE_AT, 8) != file)
+		memset(out->boot, 0, BOOT_ID_BYTES);
+}
+
+static uint64_t file_number(const char *path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 ? facts.st_ino : 0;
+}
+
+static void encode(
+	const struct acknowledgement *from, uint32_t turn, uint64_t file, uint8_t out[SLOT_BYTES])
+{
+	memset(out, 0, SLOT_BYTES);
+	memcpy(out, magic, sizeof magic);
+	little_endian_put(out + VERSION_AT, VERSION, 4);
+	little_endian_put(out + TURN_AT, turn, 4);
+	memcpy(out + STORE_AT, from->store.id, STORE_ID_BYTES);
+	little_endian_put(out + LIFE_AT, from->store.life, 8);
+	little_endian_put(out + CHANGE_AT, (uint64_t)from->change, 8);
+	little_endian_put(out + SALT_AT, from->log_salt, 8);
+	little_endian_put(out + FRAMES_AT, from->log_frames, 4);
+	memcpy(out + BOOT_AT, from->boot, BOOT_ID_BYTES);
+	little_endian_put(out + FILE_AT, file, 8);
+	little_endian_put(out + SUM_AT, xxh3_64(span_of(out, SUM_AT)), 8);
 }

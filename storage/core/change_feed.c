@@ -37,6 +37,20 @@ struct change_feed {
 	size_t key_bytes;
 };
 
+static void clear(struct change_feed *feed, uint64_t number);
+static struct noted *place(const struct change_feed *feed, uint64_t number);
+static const struct noted *find_under_way(const struct change_feed *feed, int64_t bucket);
+static int64_t choose_moment(const struct change_feed *feed, const struct change_note *note);
+static void add(struct change_feed *feed, const struct change_note *note, struct noted noted);
+static void forget_oldest(struct change_feed *feed);
+static void wake(struct change_feed *feed, uint64_t from, uint64_t to);
+static struct span topic_of(const int64_t *bucket);
+static bool seek(struct change_feed *feed, int64_t bucket, int64_t since_ms, int64_t updated_ms,
+	struct change_position *out);
+static uint64_t find_behind(const struct change_feed *feed, int64_t bucket, int64_t since_ms);
+static size_t collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
+	size_t limit, struct arena *arena, struct change_seen *out, bool *out_more);
+
 struct change_feed *change_feed_new(const struct change_feed_options *options)
 {
 	struct change_feed *const feed = memory_new(sizeof(*feed));
@@ -50,19 +64,6 @@ struct change_feed *change_feed_new(const struct change_feed_options *options)
 	random_bytes(&feed->life, sizeof(feed->life));
 	lock_init(&feed->lock, LOCK_CHANGE_FEED);
 	return feed;
-}
-
-static struct noted *place(const struct change_feed *feed, uint64_t number)
-{
-	return &feed->ring[number % feed->options.changes_max];
-}
-
-static void clear(struct change_feed *feed, uint64_t number)
-{
-	struct noted *const noted = place(feed, number);
-	feed->key_bytes -= noted->key_len;
-	free(noted->key);
-	*noted = (struct noted){0};
 }
 
 void change_feed_free(struct change_feed *feed)
@@ -79,49 +80,6 @@ void change_feed_free(struct change_feed *feed)
 uint64_t change_feed_life(const struct change_feed *feed)
 {
 	return feed->life;
-}
-
-/* A transaction with more changes than the ring has places pushes out its own first ones, before
- * anybody has seen them. */
-static void forget_oldest(struct change_feed *feed)
-{
-	clear(feed, feed->oldest++);
-	if (feed->shown < feed->oldest)
-		feed->shown = feed->oldest;
-}
-
-static void add(struct change_feed *feed, const struct change_note *note, struct noted noted)
-{
-	noted.bucket = note->bucket;
-	noted.key = memory_copy(note->key.data, note->key.len);
-	noted.key_len = note->key.len;
-	noted.existed = note->existed;
-	lock_enter(&feed->lock);
-	while (feed->next > feed->oldest &&
-		(feed->next - feed->oldest == feed->options.changes_max ||
-			feed->key_bytes + note->key.len > feed->options.key_bytes_max))
-		forget_oldest(feed);
-	*place(feed, feed->next++) = noted;
-	feed->key_bytes += note->key.len;
-	lock_leave(&feed->lock);
-}
-
-/* The bucket's last change in the transaction under way, or NULL. */
-static const struct noted *find_under_way(const struct change_feed *feed, int64_t bucket)
-{
-	for (uint64_t number = feed->next; number > feed->shown; number--)
-		if (place(feed, number - 1)->bucket == bucket)
-			return place(feed, number - 1);
-	return NULL;
-}
-
-/* A new transaction's moment is above all that anybody has seen, whatever clocks say. */
-static int64_t choose_moment(const struct change_feed *feed, const struct change_note *note)
-{
-	const int64_t wall_ms = feed->options.clock->wall_ms(feed->options.clock);
-	if (note->now_ms > note->updated_ms)
-		return note->now_ms;
-	return wall_ms > note->updated_ms ? wall_ms : note->updated_ms + 1;
 }
 
 int64_t change_feed_note(struct change_feed *feed, const struct change_note *note)
@@ -171,24 +129,6 @@ void change_feed_take_back_all(struct change_feed *feed)
 	change_feed_take_back(feed, 0);
 }
 
-static struct span topic_of(const int64_t *bucket)
-{
-	return span_of(bucket, sizeof(*bucket));
-}
-
-/* Without the lock: whoever is woken may ask for it at once. */
-static void wake(struct change_feed *feed, uint64_t from, uint64_t to)
-{
-	int64_t last = 0;
-	for (uint64_t number = from; number < to; number++) {
-		const int64_t bucket = place(feed, number)->bucket;
-		if (bucket != last)
-			step_watch_published(
-				feed->options.watch, span_text(TOPIC), topic_of(&bucket));
-		last = bucket;
-	}
-}
-
 void change_feed_show(struct change_feed *feed)
 {
 	lock_enter(&feed->lock);
@@ -199,32 +139,6 @@ void change_feed_show(struct change_feed *feed)
 		wake(feed, from, feed->next);
 }
 
-/* The first change of the bucket above a moment, also of the transaction under way: the catalog may
- * show it already. Its number, or `next`. */
-static uint64_t find_behind(const struct change_feed *feed, int64_t bucket, int64_t since_ms)
-{
-	uint64_t number = feed->oldest;
-	while (number < feed->next &&
-		(place(feed, number)->bucket != bucket ||
-			place(feed, number)->moment_ms <= since_ms))
-		number++;
-	return number;
-}
-
-static bool seek(struct change_feed *feed, int64_t bucket, int64_t since_ms, int64_t updated_ms,
-	struct change_position *out)
-{
-	lock_assert_held(&feed->lock);
-	const uint64_t number = find_behind(feed, bucket, since_ms);
-	const struct noted *const first = number < feed->next ? place(feed, number) : NULL;
-	const int64_t moment_ms = first != NULL ? first->before_ms : updated_ms;
-	if (moment_ms > since_ms || (first != NULL && !first->is_first))
-		return false; /* the ring has not all that lies between the two */
-	*out = (struct change_position){
-		.number = number < feed->shown ? number : feed->shown, .moment_ms = moment_ms};
-	return true;
-}
-
 bool change_feed_seek(struct change_feed *feed, int64_t bucket, int64_t since_ms,
 	int64_t updated_ms, struct change_position *out)
 {
@@ -232,25 +146,6 @@ bool change_feed_seek(struct change_feed *feed, int64_t bucket, int64_t since_ms
 	const bool found = seek(feed, bucket, since_ms, updated_ms, out);
 	lock_leave(&feed->lock);
 	return found;
-}
-
-/* From `at`, which lies in the ring. */
-static size_t collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
-	size_t limit, struct arena *arena, struct change_seen *out, bool *out_more)
-{
-	size_t count = 0;
-	for (; at->number < feed->shown; at->number++) {
-		const struct noted *const noted = place(feed, at->number);
-		if (noted->bucket != bucket)
-			continue;
-		*out_more = count == limit;
-		at->moment_ms = *out_more ? noted->before_ms : noted->moment_ms;
-		if (*out_more)
-			break;
-		out[count++] = (struct change_seen){
-			arena_copy(arena, span_of(noted->key, noted->key_len)), noted->existed};
-	}
-	return count;
 }
 
 bool change_feed_read(struct change_feed *feed, int64_t bucket, int64_t updated_ms,
@@ -286,4 +181,123 @@ void change_feed_pause(struct change_feed *feed, int64_t wait_ms, struct step_wa
 	const struct span topic = span_text(PAUSE_TOPIC);
 	step_watch_wait(feed->options.watch, topic, topic,
 		step_watch_generation(feed->options.watch, topic, topic), wait_ms, waiter);
+}
+
+static void clear(struct change_feed *feed, uint64_t number)
+{
+	struct noted *const noted = place(feed, number);
+	feed->key_bytes -= noted->key_len;
+	free(noted->key);
+	*noted = (struct noted){0};
+}
+
+static struct noted *place(const struct change_feed *feed, uint64_t number)
+{
+	return &feed->ring[number % feed->options.changes_max];
+}
+
+/* The bucket's last change in the transaction under way, or NULL. */
+static const struct noted *find_under_way(const struct change_feed *feed, int64_t bucket)
+{
+	for (uint64_t number = feed->next; number > feed->shown; number--)
+		if (place(feed, number - 1)->bucket == bucket)
+			return place(feed, number - 1);
+	return NULL;
+}
+
+/* A new transaction's moment is above all that anybody has seen, whatever clocks say. */
+static int64_t choose_moment(const struct change_feed *feed, const struct change_note *note)
+{
+	const int64_t wall_ms = feed->options.clock->wall_ms(feed->options.clock);
+	if (note->now_ms > note->updated_ms)
+		return note->now_ms;
+	return wall_ms > note->updated_ms ? wall_ms : note->updated_ms + 1;
+}
+
+static void add(struct change_feed *feed, const struct change_note *note, struct noted noted)
+{
+	noted.bucket = note->bucket;
+	noted.key = memory_copy(note->key.data, note->key.len);
+	noted.key_len = note->key.len;
+	noted.existed = note->existed;
+	lock_enter(&feed->lock);
+	while (feed->next > feed->oldest &&
+		(feed->next - feed->oldest == feed->options.changes_max ||
+			feed->key_bytes + note->key.len > feed->options.key_bytes_max))
+		forget_oldest(feed);
+	*place(feed, feed->next++) = noted;
+	feed->key_bytes += note->key.len;
+	lock_leave(&feed->lock);
+}
+
+/* A transaction with more changes than the ring has places pushes out its own first ones, before
+ * anybody has seen them. */
+static void forget_oldest(struct change_feed *feed)
+{
+	clear(feed, feed->oldest++);
+	if (feed->shown < feed->oldest)
+		feed->shown = feed->oldest;
+}
+
+/* Without the lock: whoever is woken may ask for it at once. */
+static void wake(struct change_feed *feed, uint64_t from, uint64_t to)
+{
+	int64_t last = 0;
+	for (uint64_t number = from; number < to; number++) {
+		const int64_t bucket = place(feed, number)->bucket;
+		if (bucket != last)
+			step_watch_published(
+				feed->options.watch, span_text(TOPIC), topic_of(&bucket));
+		last = bucket;
+	}
+}
+
+static struct span topic_of(const int64_t *bucket)
+{
+	return span_of(bucket, sizeof(*bucket));
+}
+
+static bool seek(struct change_feed *feed, int64_t bucket, int64_t since_ms, int64_t updated_ms,
+	struct change_position *out)
+{
+	lock_assert_held(&feed->lock);
+	const uint64_t number = find_behind(feed, bucket, since_ms);
+	const struct noted *const first = number < feed->next ? place(feed, number) : NULL;
+	const int64_t moment_ms = first != NULL ? first->before_ms : updated_ms;
+	if (moment_ms > since_ms || (first != NULL && !first->is_first))
+		return false; /* the ring has not all that lies between the two */
+	*out = (struct change_position){
+		.number = number < feed->shown ? number : feed->shown, .moment_ms = moment_ms};
+	return true;
+}
+
+/* The first change of the bucket above a moment, also of the transaction under way: the catalog may
+ * show it already. Its number, or `next`. */
+static uint64_t find_behind(const struct change_feed *feed, int64_t bucket, int64_t since_ms)
+{
+	uint64_t number = feed->oldest;
+	while (number < feed->next &&
+		(place(feed, number)->bucket != bucket ||
+			place(feed, number)->moment_ms <= since_ms))
+		number++;
+	return number;
+}
+
+/* From `at`, which lies in the ring. */
+static size_t collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
+	size_t limit, struct arena *arena, struct change_seen *out, bool *out_more)
+{
+	size_t count = 0;
+	for (; at->number < feed->shown; at->number++) {
+		const struct noted *const noted = place(feed, at->number);
+		if (noted->bucket != bucket)
+			continue;
+		*out_more = count == limit;
+		at->moment_ms = *out_more ? noted->before_ms : noted->moment_ms;
+		if (*out_more)
+			break;
+		out[count++] = (struct change_seen){
+			arena_copy(arena, span_of(noted->key, noted->key_len)), noted->existed};
+	}
+	return count;
 }

@@ -46,112 +46,6 @@ struct mend {
 	unsigned tries;
 };
 
-static void take_row(void *taker, const struct chunk_place *place)
-{
-	pack_damage_note(((struct pack_store *)taker)->damage, &place->pack, place->chunk);
-}
-
-int damage_book_load(struct pack_store *packs, struct db *db, struct error *err)
-{
-	return damage_row_each(db, PACK_DAMAGE_MAX, take_row, packs, err);
-}
-
-static int apply_note(struct change *change, struct db *db, struct error *err)
-{
-	const struct note *note = (const struct note *)change;
-	return note->is_right
-		? damage_row_drop(db, &note->place.pack, note->place.chunk, note->count, err)
-		: damage_row_add(db, &note->place, err);
-}
-
-static void settle_note(struct change *change)
-{
-	free(change);
-}
-
-static void write_down(struct damage_book *book, bool is_right, const struct pack_id *pack,
-	uint32_t chunk, uint32_t count)
-{
-	struct note *note = memory_new(sizeof *note);
-	*note = (struct note){.change = {.apply = apply_note, .done = settle_note},
-		.is_right = is_right,
-		.place = {.pack = *pack, .chunk = chunk},
-		.count = count};
-	lock_enter(&book->lock);
-	if (book->is_closed)
-		free(note);
-	else
-		committer_submit(store_committer(book->store), &note->change);
-	lock_leave(&book->lock);
-}
-
-static void log_chunk(const struct damage_book *book, enum log_level level, const char *event,
-	const struct chunk_place *place)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(&place->pack, text);
-	const struct log_field fields[] = {
-		log_text("pack", text), log_number("chunk", place->chunk)};
-	log_event(
-		store_log(book->store), level, NULL, event, fields, sizeof fields / sizeof *fields);
-}
-
-static void noted(void *owner, const struct pack_id *pack, uint32_t chunk)
-{
-	struct damage_book *book = owner;
-	const struct chunk_place place = {.pack = *pack, .chunk = chunk};
-	log_chunk(book, LOG_ERROR, "chunk_damaged", &place);
-	metrics_add(store_metrics(book->store), METRIC_CHUNKS_DAMAGED, 1);
-	write_down(book, false, pack, chunk, 1);
-}
-
-static void forgotten(void *owner, const struct pack_id *pack, uint32_t first, uint32_t count)
-{
-	write_down(owner, true, pack, first, count);
-}
-
-static bool hold_both(struct pack_store *packs, const struct chunk_repair *repair)
-{
-	if (!pack_store_refer(packs, &repair->damaged.pack))
-		return false;
-	if (pack_store_refer(packs, &repair->sound.pack))
-		return true;
-	pack_store_unrefer(packs, &repair->damaged.pack);
-	return false;
-}
-
-static void mend_free(struct mend *mend)
-{
-	for (size_t i = 0; i < mend->count; i++) {
-		pack_store_unrefer(mend->book->packs, &mend->repairs[i].damaged.pack);
-		pack_store_unrefer(mend->book->packs, &mend->repairs[i].sound.pack);
-	}
-	free(mend->repairs);
-	free(mend);
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct chunk_place *left = &((const struct chunk_repair *)a)->damaged;
-	const struct chunk_place *right = &((const struct chunk_repair *)b)->damaged;
-	int order = memcmp(left->pack.bytes, right->pack.bytes, PACK_ID_BYTES);
-	return order != 0 ? order : (left->chunk > right->chunk) - (left->chunk < right->chunk);
-}
-
-static bool is_same(const struct chunk_repair *a, const struct chunk_repair *b)
-{
-	return a->damaged.chunk == b->damaged.chunk &&
-		pack_id_equal(&a->damaged.pack, &b->damaged.pack);
-}
-
-static bool book_is_closed(struct damage_book *book)
-{
-	lock_enter(&book->lock);
-	bool is_closed = book->is_closed;
-	lock_leave(&book->lock);
-	return is_closed;
-}
-
 /* Records for one pack, on their way into the patch. */
 struct gathering {
 	uint32_t *numbers;
@@ -162,157 +56,40 @@ struct gathering {
 	size_t capacity;
 };
 
-static int read_entry(struct pack_store *packs, const struct chunk_place *place,
-	struct pack_entry *out, struct error *err)
-{
-	struct pack *pinned = pack_cache_pin(packs->cache, &place->pack, false, err);
-	if (pinned == NULL)
-		return -1;
-	size_t found = pack_cache_copy_entries(packs->cache, pinned, place->chunk, out, 1);
-	pack_cache_unpin(packs->cache, pinned);
-	return found == 1 ? 0 : error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
-}
-
-static int gather(struct pack_store *packs, const struct chunk_repair *repair, struct gathering *to,
-	struct error *err)
-{
-	const struct pack_run run = {
-		.pack = repair->sound.pack, .first = repair->sound.chunk, .chunks = 1};
-	uint32_t chunks;
-	size_t len;
-	if (to->capacity - to->len < PACK_RECORD_MAX_BYTES) {
-		to->capacity = 2 * to->capacity + PACK_RECORD_MAX_BYTES;
-		to->bytes = memory_grow(to->bytes, to->capacity, 1);
-	}
-	if (read_entry(packs, &repair->sound, &to->entries[to->count], err) != 0 ||
-		pack_store_read_records(packs, &run, true, to->bytes + to->len,
-			PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0)
-		return -1;
-	to->entries[to->count].offset = (uint32_t)to->len;
-	to->numbers[to->count++] = repair->damaged.chunk;
-	to->len += len;
-	return 0;
-}
-
-/* The repairs of one pack, each chunk once. */
-static int mend_pack(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
-	struct error *err)
-{
-	struct gathering got = {0};
-	int result = 0;
-	got.numbers = memory_new_array(count, sizeof *got.numbers);
-	got.entries = memory_new_array(count, sizeof *got.entries);
-	for (size_t i = 0; result == 0 && i < count && got.len < MEND_BYTES_MAX; i++)
-		if (i == 0 || !is_same(&repairs[i], &repairs[i - 1]))
-			result = gather(book->packs, &repairs[i], &got, err);
-	const struct pack_patch patch = {.numbers = got.numbers,
-		.count = got.count,
-		.entries = got.entries,
-		.bytes = span_of(got.bytes, got.len)};
-	if (result == 0)
-		result = pack_mend(book->store, &repairs->damaged.pack, &patch, err);
-	free(got.numbers);
-	free(got.entries);
-	free(got.bytes);
-	return result;
-}
-
-static size_t of_one_pack(const struct mend *mend, size_t from)
-{
-	size_t end = from + 1;
-	while (end < mend->count &&
-		pack_id_equal(&mend->repairs[end].damaged.pack, &mend->repairs[from].damaged.pack))
-		end++;
-	return end - from;
-}
-
-/* Two uploads may have brought one chunk: what was mended meanwhile is not written once more. */
-static bool is_damaged(
-	const struct damage_book *book, const struct chunk_repair *repairs, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (pack_damage_has(book->packs->damage, &repairs[i].damaged.pack,
-			    repairs[i].damaged.chunk, 1))
-			return true;
-	return false;
-}
-
-/* False when the pack is just being sealed, which pack_mend has asked for: it is to be tried
- * again. */
+static void take_row(void *taker, const struct chunk_place *place);
+static void noted(void *owner, const struct pack_id *pack, uint32_t chunk);
+static void log_chunk(const struct damage_book *book, enum log_level level, const char *event,
+	const struct chunk_place *place);
+static void write_down(struct damage_book *book, bool is_right, const struct pack_id *pack,
+	uint32_t chunk, uint32_t count);
+static int apply_note(struct change *change, struct db *db, struct error *err);
+static void settle_note(struct change *change);
+static void forgotten(void *owner, const struct pack_id *pack, uint32_t first, uint32_t count);
+static void offered(void *owner, const struct chunk_repair *repairs, size_t count);
+static bool begin_mend(struct damage_book *book);
+static void run_mend(struct helper_job *job);
+static size_t of_one_pack(const struct mend *mend, size_t from);
 static bool mend_one(
-	struct damage_book *book, const struct chunk_repair *repairs, size_t count, bool is_last)
-{
-	struct error err = {0};
-	if (book_is_closed(book) || !is_damaged(book, repairs, count))
-		return true;
-	if (mend_pack(book, repairs, count, &err) != 0) {
-		if (err.kind == ERROR_BUSY && !is_last)
-			return false;
-		log_failure(store_log(book->store), LOG_WARNING, NULL, "pack_mend", &err);
-		return true;
-	}
-	for (size_t i = 0; i < count; i++)
-		log_chunk(book, LOG_WARNING, "chunk_mended", &repairs[i].damaged);
-	metrics_add(store_metrics(book->store), METRIC_CHUNKS_MENDED, (int64_t)count);
-	return true;
-}
+	struct damage_book *book, const struct chunk_repair *repairs, size_t count, bool is_last);
+static bool book_is_closed(struct damage_book *book);
+static bool is_damaged(
+	const struct damage_book *book, const struct chunk_repair *repairs, size_t count);
+static int mend_pack(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
+	struct error *err);
+static bool is_same(const struct chunk_repair *a, const struct chunk_repair *b);
+static int gather(struct pack_store *packs, const struct chunk_repair *repair, struct gathering *to,
+	struct error *err);
+static int read_entry(struct pack_store *packs, const struct chunk_place *place,
+	struct pack_entry *out, struct error *err);
+static void try_again(struct mend *mend);
+static void mend_free(struct mend *mend);
+static void end_mend(struct damage_book *book);
+static bool hold_both(struct pack_store *packs, const struct chunk_repair *repair);
+static int compare(const void *a, const void *b);
 
-static void end_mend(struct damage_book *book)
+int damage_book_load(struct pack_store *packs, struct db *db, struct error *err)
 {
-	lock_enter(&book->lock);
-	if (--book->mends == 0)
-		lock_signal(&book->idle);
-	lock_leave(&book->lock);
-}
-
-/* Other jobs come in between: one of them saves the index that the pack waits for. Nobody else
- * would try again, since who uploads the bytes from now on finds the sound ones. */
-static void try_again(struct mend *mend)
-{
-	struct damage_book *book = mend->book;
-	nanosleep(&(struct timespec){.tv_nsec = MEND_REST_NS}, NULL);
-	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &mend->job);
-}
-
-static void run_mend(struct helper_job *job)
-{
-	struct mend *mend = (struct mend *)job;
-	struct damage_book *book = mend->book;
-	for (size_t count; mend->at < mend->count; mend->at += count) {
-		count = of_one_pack(mend, mend->at);
-		if (!mend_one(book, mend->repairs + mend->at, count, mend->tries >= MEND_TRIES)) {
-			mend->tries++;
-			try_again(mend);
-			return;
-		}
-	}
-	mend_free(mend);
-	end_mend(book);
-}
-
-static bool begin_mend(struct damage_book *book)
-{
-	lock_enter(&book->lock);
-	bool may = !book->is_closed;
-	book->mends += may;
-	lock_leave(&book->lock);
-	return may;
-}
-
-static void offered(void *owner, const struct chunk_repair *repairs, size_t count)
-{
-	struct damage_book *book = owner;
-	if (!begin_mend(book))
-		return;
-	struct mend *mend = memory_new(sizeof *mend);
-	mend->job.run = run_mend;
-	mend->book = book;
-	mend->repairs = memory_new_array(count, sizeof *repairs);
-	for (size_t i = 0; i < count; i++)
-		if (hold_both(book->packs, &repairs[i]))
-			mend->repairs[mend->count++] = repairs[i];
-	qsort(mend->repairs, mend->count, sizeof *mend->repairs, compare);
-	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &mend->job);
+	return damage_row_each(db, PACK_DAMAGE_MAX, take_row, packs, err);
 }
 
 struct damage_book *damage_book_open(struct store *store)
@@ -346,4 +123,258 @@ void damage_book_free(struct damage_book *book)
 	lock_condition_release(&book->idle);
 	lock_release(&book->lock);
 	free(book);
+}
+
+static void take_row(void *taker, const struct chunk_place *place)
+{
+	pack_damage_note(((struct pack_store *)taker)->damage, &place->pack, place->chunk);
+}
+
+static void noted(void *owner, const struct pack_id *pack, uint32_t chunk)
+{
+	struct damage_book *book = owner;
+	const struct chunk_place place = {.pack = *pack, .chunk = chunk};
+	log_chunk(book, LOG_ERROR, "chunk_damaged", &place);
+	metrics_add(store_metrics(book->store), METRIC_CHUNKS_DAMAGED, 1);
+	write_down(book, false, pack, chunk, 1);
+}
+
+static void log_chunk(const struct damage_book *book, enum log_level level, const char *event,
+	const struct chunk_place *place)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(&place->pack, text);
+	const struct log_field fields[] = {
+		log_text("pack", text), log_number("chunk", place->chunk)};
+	log_event(
+		store_log(book->store), level, NULL, event, fields, sizeof fields / sizeof *fields);
+}
+
+static void write_down(struct damage_book *book, bool is_right, const struct pack_id *pack,
+	uint32_t chunk, uint32_t count)
+{
+	struct note *note = memory_new(sizeof *note);
+	*note = (struct note){.change = {.apply = apply_note, .done = settle_note},
+		.is_right = is_right,
+		.place = {.pack = *pack, .chunk = chunk},
+		.count = count};
+	lock_enter(&book->lock);
+	if (book->is_closed)
+		free(note);
+	else
+		committer_submit(store_committer(book->store), &note->change);
+	lock_leave(&book->lock);
+}
+
+static int apply_note(struct change *change, struct db *db, struct error *err)
+{
+	const struct note *note = (const struct note *)change;
+	return note->is_right
+		? damage_row_drop(db, &note->place.pack, note->place.chunk, note->count, err)
+		: damage_row_add(db, &note->place, err);
+}
+
+static void settle_note(struct change *change)
+{
+	free(change);
+}
+
+static void forgotten(void *owner, const struct pack_id *pack, uint32_t first, uint32_t count)
+{
+	write_down(owner, true, pack, first, count);
+}
+
+static void offered(void *owner, const struct chunk_repair *repairs, size_t count)
+{
+	struct damage_book *book = owner;
+	if (!begin_mend(book))
+		return;
+	struct mend *mend = memory_new(sizeof *mend);
+	mend->job.run = run_mend;
+	mend->book = book;
+	mend->repairs = memory_new_array(count, sizeof *repairs);
+	for (size_t i = 0; i < count; i++)
+		if (hold_both(book->packs, &repairs[i]))
+			mend->repairs[mend->count++] = repairs[i];
+	qsort(mend->repairs, mend->count, sizeof *mend->repairs, compare);
+	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &mend->job);
+}
+
+static bool begin_mend(struct damage_book *book)
+{
+	lock_enter(&book->lock);
+	bool may = !book->is_closed;
+	book->mends += may;
+	lock_leave(&book->lock);
+	return may;
+}
+
+static void run_mend(struct helper_job *job)
+{
+	struct mend *mend = (struct mend *)job;
+	struct damage_book *book = mend->book;
+	for (size_t count; mend->at < mend->count; mend->at += count) {
+		count = of_one_pack(mend, mend->at);
+		if (!mend_one(book, mend->repairs + mend->at, count, mend->tries >= MEND_TRIES)) {
+			mend->tries++;
+			try_again(mend);
+			return;
+		}
+	}
+	mend_free(mend);
+	end_mend(book);
+}
+
+static size_t of_one_pack(const struct mend *mend, size_t from)
+{
+	size_t end = from + 1;
+	while (end < mend->count &&
+		pack_id_equal(&mend->repairs[end].damaged.pack, &mend->repairs[from].damaged.pack))
+		end++;
+	return end - from;
+}
+
+/* False when the pack is just being sealed, which pack_mend has asked for: it is to be tried
+ * again. */
+static bool mend_one(
+	struct damage_book *book, const struct chunk_repair *repairs, size_t count, bool is_last)
+{
+	struct error err = {0};
+	if (book_is_closed(book) || !is_damaged(book, repairs, count))
+		return true;
+	if (mend_pack(book, repairs, count, &err) != 0) {
+		if (err.kind == ERROR_BUSY && !is_last)
+			return false;
+		log_failure(store_log(book->store), LOG_WARNING, NULL, "pack_mend", &err);
+		return true;
+	}
+	for (size_t i = 0; i < count; i++)
+		log_chunk(book, LOG_WARNING, "chunk_mended", &repairs[i].damaged);
+	metrics_add(store_metrics(book->store), METRIC_CHUNKS_MENDED, (int64_t)count);
+	return true;
+}
+
+static bool book_is_closed(struct damage_book *book)
+{
+	lock_enter(&book->lock);
+	bool is_closed = book->is_closed;
+	lock_leave(&book->lock);
+	return is_closed;
+}
+
+/* Two uploads may have brought one chunk: what was mended meanwhile is not written once more. */
+static bool is_damaged(
+	const struct damage_book *book, const struct chunk_repair *repairs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (pack_damage_has(book->packs->damage, &repairs[i].damaged.pack,
+			    repairs[i].damaged.chunk, 1))
+			return true;
+	return false;
+}
+
+/* The repairs of one pack, each chunk once. */
+static int mend_pack(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
+	struct error *err)
+{
+	struct gathering got = {0};
+	int result = 0;
+	got.numbers = memory_new_array(count, sizeof *got.numbers);
+	got.entries = memory_new_array(count, sizeof *got.entries);
+	for (size_t i = 0; result == 0 && i < count && got.len < MEND_BYTES_MAX; i++)
+		if (i == 0 || !is_same(&repairs[i], &repairs[i - 1]))
+			result = gather(book->packs, &repairs[i], &got, err);
+	const struct pack_patch patch = {.numbers = got.numbers,
+		.count = got.count,
+		.entries = got.entries,
+		.bytes = span_of(got.bytes, got.len)};
+	if (result == 0)
+		result = pack_mend(book->store, &repairs->damaged.pack, &patch, err);
+	free(got.numbers);
+	free(got.entries);
+	free(got.bytes);
+	return result;
+}
+
+static bool is_same(const struct chunk_repair *a, const struct chunk_repair *b)
+{
+	return a->damaged.chunk == b->damaged.chunk &&
+		pack_id_equal(&a->damaged.pack, &b->damaged.pack);
+}
+
+static int gather(struct pack_store *packs, const struct chunk_repair *repair, struct gathering *to,
+	struct error *err)
+{
+	const struct pack_run run = {
+		.pack = repair->sound.pack, .first = repair->sound.chunk, .chunks = 1};
+	uint32_t chunks;
+	size_t len;
+	if (to->capacity - to->len < PACK_RECORD_MAX_BYTES) {
+		to->capacity = 2 * to->capacity + PACK_RECORD_MAX_BYTES;
+		to->bytes = memory_grow(to->bytes, to->capacity, 1);
+	}
+	if (read_entry(packs, &repair->sound, &to->entries[to->count], err) != 0 ||
+		pack_store_read_records(packs, &run, true, to->bytes + to->len,
+			PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0)
+		return -1;
+	to->entries[to->count].offset = (uint32_t)to->len;
+	to->numbers[to->count++] = repair->damaged.chunk;
+	to->len += len;
+	return 0;
+}
+
+static int read_entry(struct pack_store *packs, const struct chunk_place *place,
+	struct pack_entry *out, struct error *err)
+{
+	struct pack *pinned = pack_cache_pin(packs->cache, &place->pack, false, err);
+	if (pinned == NULL)
+		return -1;
+	size_t found = pack_cache_copy_entries(packs->cache, pinned, place->chunk, out, 1);
+	pack_cache_unpin(packs->cache, pinned);
+	return found == 1 ? 0 : error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
+}
+
+/* Other jobs come in between: one of them saves the index that the pack waits for. Nobody else
+ * would try again, since who uploads the bytes from now on finds the sound ones. */
+static void try_again(struct mend *mend)
+{
+	struct damage_book *book = mend->book;
+	nanosleep(&(struct timespec){.tv_nsec = MEND_REST_NS}, NULL);
+	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &mend->job);
+}
+
+static void mend_free(struct mend *mend)
+{
+	for (size_t i = 0; i < mend->count; i++) {
+		pack_store_unrefer(mend->book->packs, &mend->repairs[i].damaged.pack);
+		pack_store_unrefer(mend->book->packs, &mend->repairs[i].sound.pack);
+	}
+	free(mend->repairs);
+	free(mend);
+}
+
+static void end_mend(struct damage_book *book)
+{
+	lock_enter(&book->lock);
+	if (--book->mends == 0)
+		lock_signal(&book->idle);
+	lock_leave(&book->lock);
+}
+
+static bool hold_both(struct pack_store *packs, const struct chunk_repair *repair)
+{
+	if (!pack_store_refer(packs, &repair->damaged.pack))
+		return false;
+	if (pack_store_refer(packs, &repair->sound.pack))
+		return true;
+	pack_store_unrefer(packs, &repair->damaged.pack);
+	return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct chunk_place *left = &((const struct chunk_repair *)a)->damaged;
+	const struct chunk_place *right = &((const struct chunk_repair *)b)->damaged;
+	int order = memcmp(left->pack.bytes, right->pack.bytes, PACK_ID_BYTES);
+	return order != 0 ? order : (left->chunk > right->chunk) - (left->chunk < right->chunk);
 }

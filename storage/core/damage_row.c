@@ -11,6 +11,8 @@ static const char SQL_DROP_PACK[] = "DELETE FROM damaged_chunks WHERE pack = ?1"
 static const char SQL_LIST[] =
 	"SELECT p.id, d.chunk FROM damaged_chunks d JOIN packs p ON p.number = d.pack ORDER BY d.pack, d.chunk LIMIT ?1";
 
+static int read_place(struct db_statement *rows, struct chunk_place *out, struct error *err);
+
 int damage_row_add(struct db *db, const struct chunk_place *place, struct error *err)
 {
 	return db_run(db, SQL_ADD, err, db_blob(span_of(place->pack.bytes, PACK_ID_BYTES)),
@@ -29,18 +31,6 @@ int damage_row_drop_pack(struct db *db, int64_t number, struct error *err)
 	return db_run(db, SQL_DROP_PACK, err, db_i64(number));
 }
 
-static int read_place(struct db_statement *rows, struct chunk_place *out, struct error *err)
-{
-	struct span id = db_column_blob(rows, 0);
-	int64_t chunk = db_column_i64(rows, 1);
-	if (id.len != PACK_ID_BYTES || chunk < 0 || chunk > UINT32_MAX)
-		return error_set(err, ERROR_DAMAGED,
-			"A row of the catalog's table damaged_chunks is damaged.");
-	memcpy(out->pack.bytes, id.data, PACK_ID_BYTES);
-	out->chunk = (uint32_t)chunk;
-	return 0;
-}
-
 int damage_row_each(struct db *db, size_t limit,
 	void (*take)(void *taker, const struct chunk_place *place), void *taker, struct error *err)
 {
@@ -56,4 +46,16 @@ int damage_row_each(struct db *db, size_t limit,
 	}
 	db_reset(rows);
 	return got;
+}
+
+static int read_place(struct db_statement *rows, struct chunk_place *out, struct error *err)
+{
+	struct span id = db_column_blob(rows, 0);
+	int64_t chunk = db_column_i64(rows, 1);
+	if (id.len != PACK_ID_BYTES || chunk < 0 || chunk > UINT32_MAX)
+		return error_set(err, ERROR_DAMAGED,
+			"A row of the catalog's table damaged_chunks is damaged.");
+	memcpy(out->pack.bytes, id.data, PACK_ID_BYTES);
+	out->chunk = (uint32_t)chunk;
+	return 0;
 }

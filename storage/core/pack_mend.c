@@ -14,11 +14,75 @@ struct move {
 	struct pack_id old_file;
 };
 
-static int drop_rows(const struct move *move, struct db *db, struct error *err)
+struct seal {
+	struct change change; /* first */
+	struct pack_store *packs;
+};
+
+static int await_sealed(struct store *store, const struct pack_id *pack, struct error *err);
+static int place_seal(struct change *change, struct error *err);
+static int apply_nothing(struct change *change, struct db *db, struct error *err);
+static int take_over(struct store *store, struct pack_index *index, const struct pack_patch *patch,
+	struct error *err);
+static int apply_move(struct change *change, struct db *db, struct error *err);
+static int drop_rows(const struct move *move, struct db *db, struct error *err);
+static void forget_damage(
+	struct pack_store *packs, const struct pack_id *pack, const struct pack_patch *patch);
+
+int pack_mend(struct store *store, const struct pack_id *pack, const struct pack_patch *patch,
+	struct error *err)
 {
-	for (uint32_t i = 0; i < move->patch->count; i++)
-		if (damage_row_drop(db, &move->to->pack, move->patch->numbers[i], 1, err) != 0)
-			return -1;
+	if (await_sealed(store, pack, err) != 0)
+		return -1;
+	struct pack_index *index = pack_rewrite_patched(store_packs(store), pack, patch, err);
+	return index == NULL ? -1 : take_over(store, index, patch, err);
+}
+
+/* A pack is mended once it is sealed and its index saved. The open one is sealed for it. */
+static int await_sealed(struct store *store, const struct pack_id *pack, struct error *err)
+{
+	struct pack_store *packs = store_packs(store);
+	enum pack_cache_mode mode = pack_cache_mode(packs->cache, pack);
+	struct seal seal = {
+		.change = {.place = place_seal, .apply = apply_nothing}, .packs = packs};
+	if (mode == PACK_CACHE_SAVED)
+		return 0;
+	if (mode == PACK_CACHE_GROWING &&
+		committer_run(store_committer(store), &seal.change, err) != 0)
+		return -1;
+	return error_set(err, ERROR_BUSY,
+		"What is stored is damaged, and its pack is just being sealed. Send it again.");
+}
+
+static int place_seal(struct change *change, struct error *err)
+{
+	(void)err;
+	pack_store_shared_seal(((struct seal *)change)->packs);
+	return 0;
+}
+
+static int apply_nothing(struct change *change, struct db *db, struct error *err)
+{
+	(void)change, (void)db, (void)err;
+	return 0;
+}
+
+static int take_over(struct store *store, struct pack_index *index, const struct pack_patch *patch,
+	struct error *err)
+{
+	struct pack_store *packs = store_packs(store);
+	const struct pack_id pack = index->pack;
+	struct move move = {.change = {.apply = apply_move}, .to = index, .patch = patch};
+	if (committer_run(store_committer(store), &move.change, err) != 0) {
+		/* else the catalog may yet come to name it: the next start judges */
+		if (!move.change.in_doubt)
+			pack_store_remove_files(packs, &index->file);
+		pack_index_free(index);
+		return -1;
+	}
+	pack_cache_reform(packs->cache, &pack, index);
+	pack_store_remove_files(packs, &move.old_file);
+	forget_damage(packs, &pack, patch);
 	return 0;
 }
 
@@ -41,38 +105,12 @@ static int apply_move(struct change *change, struct db *db, struct error *err)
 	return pack_row_move(db, number, &move->to->file, move->to->length, err);
 }
 
-struct seal {
-	struct change change; /* first */
-	struct pack_store *packs;
-};
-
-static int place_seal(struct change *change, struct error *err)
+static int drop_rows(const struct move *move, struct db *db, struct error *err)
 {
-	(void)err;
-	pack_store_shared_seal(((struct seal *)change)->packs);
+	for (uint32_t i = 0; i < move->patch->count; i++)
+		if (damage_row_drop(db, &move->to->pack, move->patch->numbers[i], 1, err) != 0)
+			return -1;
 	return 0;
-}
-
-static int apply_nothing(struct change *change, struct db *db, struct error *err)
-{
-	(void)change, (void)db, (void)err;
-	return 0;
-}
-
-/* A pack is mended once it is sealed and its index saved. The open one is sealed for it. */
-static int await_sealed(struct store *store, const struct pack_id *pack, struct error *err)
-{
-	struct pack_store *packs = store_packs(store);
-	enum pack_cache_mode mode = pack_cache_mode(packs->cache, pack);
-	struct seal seal = {
-		.change = {.place = place_seal, .apply = apply_nothing}, .packs = packs};
-	if (mode == PACK_CACHE_SAVED)
-		return 0;
-	if (mode == PACK_CACHE_GROWING &&
-		committer_run(store_committer(store), &seal.change, err) != 0)
-		return -1;
-	return error_set(err, ERROR_BUSY,
-		"What is stored is damaged, and its pack is just being sealed. Send it again.");
 }
 
 static void forget_damage(
@@ -80,32 +118,4 @@ static void forget_damage(
 {
 	for (uint32_t i = 0; i < patch->count; i++)
 		pack_damage_forget(packs->damage, pack, patch->numbers[i], 1);
-}
-
-static int take_over(struct store *store, struct pack_index *index, const struct pack_patch *patch,
-	struct error *err)
-{
-	struct pack_store *packs = store_packs(store);
-	const struct pack_id pack = index->pack;
-	struct move move = {.change = {.apply = apply_move}, .to = index, .patch = patch};
-	if (committer_run(store_committer(store), &move.change, err) != 0) {
-		/* else the catalog may yet come to name it: the next start judges */
-		if (!move.change.in_doubt)
-			pack_store_remove_files(packs, &index->file);
-		pack_index_free(index);
-		return -1;
-	}
-	pack_cache_reform(packs->cache, &pack, index);
-	pack_store_remove_files(packs, &move.old_file);
-	forget_damage(packs, &pack, patch);
-	return 0;
-}
-
-int pack_mend(struct store *store, const struct pack_id *pack, const struct pack_patch *patch,
-	struct error *err)
-{
-	if (await_sealed(store, pack, err) != 0)
-		return -1;
-	struct pack_index *index = pack_rewrite_patched(store_packs(store), pack, patch, err);
-	return index == NULL ? -1 : take_over(store, index, patch, err);
 }

@@ -29,40 +29,18 @@ static const char SQL_PACK_REMOVE[] = "DELETE FROM packs WHERE number = ?1 AND s
 static const char SQL_PACK_MOVE[] =
 	"UPDATE packs SET file = ?2, length = ?3 WHERE number = ?1 AND state = 1";
 
+static int read_record(
+	struct db *db, struct db_statement *statement, struct pack_record *out, struct error *err);
+static int damaged(struct db *db, struct error *err);
+static int check_names(struct db *db, int64_t number, int64_t names, struct error *err);
+static int other_names(struct db *db, int64_t number, struct error *err);
+static int check_one(struct db *db, int result, struct error *err);
+
 int pack_row_record(struct db *db, const struct pack_record *record, struct error *err)
 {
 	return db_run(db, SQL_PACK_RECORD, err, db_blob(span_of(record->id.bytes, PACK_ID_BYTES)),
 		db_i64(record->state), db_i64((int64_t)record->length), db_i64(record->chunks),
 		db_i64(record->created_ms));
-}
-
-static int damaged(struct db *db, struct error *err)
-{
-	return error_set(err, ERROR_CORRUPT, "%s: a row of packs is damaged.", db_path(db));
-}
-
-static int read_record(
-	struct db *db, struct db_statement *statement, struct pack_record *out, struct error *err)
-{
-	const struct span id = db_column_blob(statement, 0);
-	const struct span file = db_column_blob(statement, 4);
-	const int64_t state = db_column_i64(statement, 1);
-	const int64_t length = db_column_i64(statement, 2);
-	const int64_t chunks = db_column_i64(statement, 3);
-	if (id.len != PACK_ID_BYTES || (file.len != 0 && file.len != PACK_ID_BYTES) ||
-		state < PACK_OPEN || state > PACK_CONDEMNED || length < 0 || chunks < 0 ||
-		chunks > UINT32_MAX)
-		return damaged(db, err);
-	*out = (struct pack_record){
-		.state = (enum pack_state)state,
-		.length = (uint64_t)length,
-		.chunks = (uint32_t)chunks,
-		.created_ms = db_column_i64(statement, 5),
-	};
-	memcpy(out->id.bytes, id.data, PACK_ID_BYTES);
-	if (file.len != 0)
-		memcpy(out->file.bytes, file.data, PACK_ID_BYTES);
-	return 0;
 }
 
 int pack_row_find(struct db *db, int64_t number, struct pack_record *out, struct error *err)
@@ -105,21 +83,6 @@ int pack_row_unname(struct db *db, int64_t number, int64_t names, struct error *
 	return db_run(db, SQL_PACK_UNNAME, err, db_i64(number), db_i64(names));
 }
 
-static int other_names(struct db *db, int64_t number, struct error *err)
-{
-	return error_set(err, ERROR_CORRUPT,
-		"%s: the index segments_pack shows other rows than those that lead to pack %lld.",
-		db_path(db), (long long)number);
-}
-
-static int check_names(struct db *db, int64_t number, int64_t names, struct error *err)
-{
-	int64_t named = 0;
-	const int got = db_find_i64(db, SQL_PACK_NAMES, &named, err, db_i64(number));
-	const bool is_right = got == 1 && named == names;
-	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
-}
-
 int pack_row_mark(struct db *db, int64_t number, uint32_t chunks, uint8_t *live, size_t *out_rows,
 	struct error *err)
 {
@@ -153,17 +116,6 @@ int pack_row_is_named(struct db *db, int64_t number, bool *out_is_named, struct 
 	const bool is_right = got != 1 || *out_is_named == (db_column_i64(statement, 0) != 0);
 	db_reset(statement);
 	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
-}
-
-/* `result` is the last statement's: one row must have changed. */
-static int check_one(struct db *db, int result, struct error *err)
-{
-	if (result != 0)
-		return -1;
-	return db_changes(db) == 1
-		? 0
-		: error_set(err, ERROR_BUSY, "%s: the pack is not in the state it was seen in.",
-			  db_path(db));
 }
 
 int pack_row_condemn(struct db *db, int64_t number, int64_t now_ms, struct error *err)
@@ -217,4 +169,59 @@ int pack_row_list(
 	*out_records = records;
 	*out_count = count;
 	return 0;
+}
+
+static int read_record(
+	struct db *db, struct db_statement *statement, struct pack_record *out, struct error *err)
+{
+	const struct span id = db_column_blob(statement, 0);
+	const struct span file = db_column_blob(statement, 4);
+	const int64_t state = db_column_i64(statement, 1);
+	const int64_t length = db_column_i64(statement, 2);
+	const int64_t chunks = db_column_i64(statement, 3);
+	if (id.len != PACK_ID_BYTES || (file.len != 0 && file.len != PACK_ID_BYTES) ||
+		state < PACK_OPEN || state > PACK_CONDEMNED || length < 0 || chunks < 0 ||
+		chunks > UINT32_MAX)
+		return damaged(db, err);
+	*out = (struct pack_record){
+		.state = (enum pack_state)state,
+		.length = (uint64_t)length,
+		.chunks = (uint32_t)chunks,
+		.created_ms = db_column_i64(statement, 5),
+	};
+	memcpy(out->id.bytes, id.data, PACK_ID_BYTES);
+	if (file.len != 0)
+		memcpy(out->file.bytes, file.data, PACK_ID_BYTES);
+	return 0;
+}
+
+static int damaged(struct db *db, struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: a row of packs is damaged.", db_path(db));
+}
+
+static int check_names(struct db *db, int64_t number, int64_t names, struct error *err)
+{
+	int64_t named = 0;
+	const int got = db_find_i64(db, SQL_PACK_NAMES, &named, err, db_i64(number));
+	const bool is_right = got == 1 && named == names;
+	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
+}
+
+static int other_names(struct db *db, int64_t number, struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT,
+		"%s: the index segments_pack shows other rows than those that lead to pack %lld.",
+		db_path(db), (long long)number);
+}
+
+/* `result` is the last statement's: one row must have changed. */
+static int check_one(struct db *db, int result, struct error *err)
+{
+	if (result != 0)
+		return -1;
+	return db_changes(db) == 1
+		? 0
+		: error_set(err, ERROR_BUSY, "%s: the pack is not in the state it was seen in.",
+			  db_path(db));
 }

@@ -21,6 +21,11 @@ struct pack_touches {
 	size_t capacity;
 };
 
+static struct pack_touch *touch_of(struct pack_touches *touches, int64_t pack);
+static size_t touch_place(const struct pack_touches *touches, int64_t pack);
+static bool touch_is_at(const struct pack_touches *touches, size_t at, int64_t pack);
+static bool touch_is_due(const struct pack_touch *touch);
+
 struct pack_touches *pack_touches_new(void)
 {
 	struct pack_touches *const touches = memory_new(sizeof *touches);
@@ -35,43 +40,6 @@ void pack_touches_free(struct pack_touches *touches)
 	lock_release(&touches->lock);
 	free(touches->list);
 	free(touches);
-}
-
-/* Where the pack stands in the list, or belongs. */
-static size_t touch_place(const struct pack_touches *touches, int64_t pack)
-{
-	size_t from = 0;
-	size_t to = touches->count;
-	while (from < to) {
-		const size_t middle = from + (to - from) / 2;
-		if (touches->list[middle].pack < pack)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-static bool touch_is_at(const struct pack_touches *touches, size_t at, int64_t pack)
-{
-	return at < touches->count && touches->list[at].pack == pack;
-}
-
-static struct pack_touch *touch_of(struct pack_touches *touches, int64_t pack)
-{
-	const size_t at = touch_place(touches, pack);
-	if (touch_is_at(touches, at, pack))
-		return &touches->list[at];
-	if (touches->count == touches->capacity) {
-		touches->capacity = touches->capacity == 0 ? 64 : 2 * touches->capacity;
-		touches->list =
-			memory_grow(touches->list, touches->capacity, sizeof *touches->list);
-	}
-	memmove(&touches->list[at + 1], &touches->list[at],
-		(touches->count - at) * sizeof *touches->list);
-	touches->count++;
-	touches->list[at] = (struct pack_touch){.pack = pack, .live = -1};
-	return &touches->list[at];
 }
 
 void pack_touches_add(struct pack_touches *touches, int64_t pack, int64_t chunks)
@@ -116,11 +84,6 @@ void pack_touches_forget(struct pack_touches *touches, int64_t pack)
 	lock_leave(&touches->lock);
 }
 
-static bool touch_is_due(const struct pack_touch *touch)
-{
-	return touch->live < 0 || (touch->lost > 0 && touch->lost * TOUCH_SHARE >= touch->live);
-}
-
 size_t pack_touches_due(struct pack_touches *touches, int64_t after, int64_t *out, size_t capacity)
 {
 	size_t count = 0;
@@ -131,4 +94,46 @@ size_t pack_touches_due(struct pack_touches *touches, int64_t after, int64_t *ou
 			out[count++] = touches->list[at].pack;
 	lock_leave(&touches->lock);
 	return count;
+}
+
+static struct pack_touch *touch_of(struct pack_touches *touches, int64_t pack)
+{
+	const size_t at = touch_place(touches, pack);
+	if (touch_is_at(touches, at, pack))
+		return &touches->list[at];
+	if (touches->count == touches->capacity) {
+		touches->capacity = touches->capacity == 0 ? 64 : 2 * touches->capacity;
+		touches->list =
+			memory_grow(touches->list, touches->capacity, sizeof *touches->list);
+	}
+	memmove(&touches->list[at + 1], &touches->list[at],
+		(touches->count - at) * sizeof *touches->list);
+	touches->count++;
+	touches->list[at] = (struct pack_touch){.pack = pack, .live = -1};
+	return &touches->list[at];
+}
+
+/* Where the pack stands in the list, or belongs. */
+static size_t touch_place(const struct pack_touches *touches, int64_t pack)
+{
+	size_t from = 0;
+	size_t to = touches->count;
+	while (from < to) {
+		const size_t middle = from + (to - from) / 2;
+		if (touches->list[middle].pack < pack)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static bool touch_is_at(const struct pack_touches *touches, size_t at, int64_t pack)
+{
+	return at < touches->count && touches->list[at].pack == pack;
+}
+
+static bool touch_is_due(const struct pack_touch *touch)
+{
+	return touch->live < 0 || (touch->lost > 0 && touch->lost * TOUCH_SHARE >= touch->live);
 }

@@ -24,6 +24,9 @@ struct reader_pool {
 	uint64_t taken;
 };
 
+static void note_taken(struct reader_pool *pool, struct db *reader, uint64_t number);
+static void note_given(struct reader_pool *pool, const struct db *reader);
+
 struct reader_pool *reader_pool_new(void)
 {
 	struct reader_pool *const pool = memory_new(sizeof(*pool));
@@ -44,26 +47,6 @@ void reader_pool_close_idle(struct reader_pool *pool)
 {
 	while (pool->idle_count > 0)
 		db_close(pool->idle[--pool->idle_count]);
-}
-
-static void note_taken(struct reader_pool *pool, struct db *reader, uint64_t number)
-{
-	lock_assert_held(&pool->lock);
-	if (pool->loan_count == pool->loan_capacity) {
-		pool->loan_capacity = pool->loan_capacity == 0 ? 16 : 2 * pool->loan_capacity;
-		pool->loans = memory_grow(pool->loans, pool->loan_capacity, sizeof(*pool->loans));
-	}
-	pool->loans[pool->loan_count++] = (struct loan){reader, number};
-}
-
-static void note_given(struct reader_pool *pool, const struct db *reader)
-{
-	lock_assert_held(&pool->lock);
-	size_t at = 0;
-	while (at < pool->loan_count && pool->loans[at].db != reader)
-		at++;
-	ASSERT(at < pool->loan_count);
-	pool->loans[at] = pool->loans[--pool->loan_count];
 }
 
 struct db *reader_pool_take(struct reader_pool *pool, const char *path, struct error *err)
@@ -115,4 +98,24 @@ bool reader_pool_passed(struct reader_pool *pool, uint64_t mark)
 		passed = pool->loans[i].number >= mark;
 	lock_leave(&pool->lock);
 	return passed;
+}
+
+static void note_taken(struct reader_pool *pool, struct db *reader, uint64_t number)
+{
+	lock_assert_held(&pool->lock);
+	if (pool->loan_count == pool->loan_capacity) {
+		pool->loan_capacity = pool->loan_capacity == 0 ? 16 : 2 * pool->loan_capacity;
+		pool->loans = memory_grow(pool->loans, pool->loan_capacity, sizeof(*pool->loans));
+	}
+	pool->loans[pool->loan_count++] = (struct loan){reader, number};
+}
+
+static void note_given(struct reader_pool *pool, const struct db *reader)
+{
+	lock_assert_held(&pool->lock);
+	size_t at = 0;
+	while (at < pool->loan_count && pool->loans[at].db != reader)
+		at++;
+	ASSERT(at < pool->loan_count);
+	pool->loans[at] = pool->loans[--pool->loan_count];
 }

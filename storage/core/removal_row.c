@@ -10,6 +10,9 @@ static const char SQL_ADD[] =
 static const char SQL_DROP[] = "DELETE FROM removals WHERE file = ?1";
 static const char SQL_LIST[] = "SELECT file FROM removals ORDER BY file LIMIT ?1";
 
+static int take_all(
+	struct db_statement *rows, struct pack_id **files, size_t *count, struct error *err);
+
 int removal_row_add(struct db *db, const struct pack_id *file, struct error *err)
 {
 	return db_run(db, SQL_ADD, err, db_blob(span_of(file->bytes, PACK_ID_BYTES)));
@@ -18,22 +21,6 @@ int removal_row_add(struct db *db, const struct pack_id *file, struct error *err
 int removal_row_drop(struct db *db, const struct pack_id *file, struct error *err)
 {
 	return db_run(db, SQL_DROP, err, db_blob(span_of(file->bytes, PACK_ID_BYTES)));
-}
-
-static int take_all(
-	struct db_statement *rows, struct pack_id **files, size_t *count, struct error *err)
-{
-	int got;
-	while ((got = db_step(rows, err)) == 1) {
-		struct span file = db_column_blob(rows, 0);
-		if (file.len != PACK_ID_BYTES)
-			return error_set(err, ERROR_DAMAGED,
-				"A row of the catalog's table removals is damaged.");
-		if ((*count & (*count - 1)) == 0)
-			*files = memory_grow(*files, *count == 0 ? 1 : 2 * *count, sizeof **files);
-		memcpy((*files)[(*count)++].bytes, file.data, PACK_ID_BYTES);
-	}
-	return got;
 }
 
 int removal_row_list(struct db *db, size_t limit, struct pack_id **out_files, size_t *out_count,
@@ -50,4 +37,20 @@ int removal_row_list(struct db *db, size_t limit, struct pack_id **out_files, si
 	free(*out_files);
 	*out_files = NULL;
 	return -1;
+}
+
+static int take_all(
+	struct db_statement *rows, struct pack_id **files, size_t *count, struct error *err)
+{
+	int got;
+	while ((got = db_step(rows, err)) == 1) {
+		struct span file = db_column_blob(rows, 0);
+		if (file.len != PACK_ID_BYTES)
+			return error_set(err, ERROR_DAMAGED,
+				"A row of the catalog's table removals is damaged.");
+		if ((*count & (*count - 1)) == 0)
+			*files = memory_grow(*files, *count == 0 ? 1 : 2 * *count, sizeof **files);
+		memcpy((*files)[(*count)++].bytes, file.data, PACK_ID_BYTES);
+	}
+	return got;
 }

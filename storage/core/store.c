@@ -49,13 +49,9 @@ struct store {
 	struct store_parts *parts;
 };
 
-static char *path_in(const char *folder, const char *name)
-{
-	const size_t len = strlen(folder) + strlen(name) + 2;
-	char *const path = memory_new(len);
-	snprintf(path, len, "%s/%s", folder, name);
-	return path;
-}
+static char *path_in(const char *folder, const char *name);
+static void open_chunk_index(struct store *store, const char *path, struct error *err);
+static struct backend *open_backend(const struct store *store, bool in_memory, struct error *err);
 
 struct store *store_new(const struct store_params *params)
 {
@@ -82,34 +78,6 @@ struct store *store_new(const struct store_params *params)
 		&(struct change_feed_options){.clock = store->clock, .watch = store->watch});
 	store->helpers = helpers_start(params->helper_threads);
 	return store;
-}
-
-/* No start fails for what it lacks: where the file cannot be had, as on a disk that takes no
- * writes, the index knows what comes from here on. */
-static void open_chunk_index(struct store *store, const char *path, struct error *err)
-{
-	struct chunk_index_options options = {
-		.files = store->files, .path = path, .log = store->log};
-	struct error why = {0};
-	store->chunk_index = chunk_index_open(&options, &store->reindex, &why);
-	if (store->chunk_index != NULL)
-		return;
-	log_failure(store->log, LOG_WARNING, NULL, "chunk_index_in_memory", &why);
-	options.path = ":memory:";
-	store->chunk_index = chunk_index_open(&options, &store->reindex, err);
-	store->reindex = false;
-}
-
-static struct backend *open_backend(const struct store *store, bool in_memory, struct error *err)
-{
-	if (in_memory)
-		return backend_memory_new();
-	char *const packs = path_in(store->folder, "packs");
-	char *const aside = path_in(store->folder, "set-aside");
-	struct backend *const backend = backend_folder_open(packs, aside, store->files, err);
-	free(aside);
-	free(packs);
-	return backend;
 }
 
 int store_open_packs(struct store *store, const struct store_params *params, struct error *err)
@@ -378,4 +346,40 @@ void store_set_worker(struct store *store, enum store_work work, struct worker_t
 	lock_enter(&store->lock);
 	store->workers[work] = worker;
 	lock_leave(&store->lock);
+}
+
+static char *path_in(const char *folder, const char *name)
+{
+	const size_t len = strlen(folder) + strlen(name) + 2;
+	char *const path = memory_new(len);
+	snprintf(path, len, "%s/%s", folder, name);
+	return path;
+}
+
+/* No start fails for what it lacks: where the file cannot be had, as on a disk that takes no
+ * writes, the index knows what comes from here on. */
+static void open_chunk_index(struct store *store, const char *path, struct error *err)
+{
+	struct chunk_index_options options = {
+		.files = store->files, .path = path, .log = store->log};
+	struct error why = {0};
+	store->chunk_index = chunk_index_open(&options, &store->reindex, &why);
+	if (store->chunk_index != NULL)
+		return;
+	log_failure(store->log, LOG_WARNING, NULL, "chunk_index_in_memory", &why);
+	options.path = ":memory:";
+	store->chunk_index = chunk_index_open(&options, &store->reindex, err);
+	store->reindex = false;
+}
+
+static struct backend *open_backend(const struct store *store, bool in_memory, struct error *err)
+{
+	if (in_memory)
+		return backend_memory_new();
+	char *const packs = path_in(store->folder, "packs");
+	char *const aside = path_in(store->folder, "set-aside");
+	struct backend *const backend = backend_folder_open(packs, aside, store->files, err);
+	free(aside);
+	free(packs);
+	return backend;
 }

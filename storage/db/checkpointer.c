@@ -16,34 +16,9 @@ struct checkpointer {
 	struct worker_thread thread;
 };
 
-/* A log that was moved keeps its size until it is cut, which waits for the writer: so only while
- * there is none. */
-static void cut_idle_log(struct checkpointer *checkpointer, struct error *err)
-{
-	int64_t version = 0;
-	uint64_t size = 0;
-	if (db_data_version(checkpointer->db, &version, err) != 0)
-		return;
-	const bool is_idle = version == checkpointer->seen;
-	checkpointer->seen = version;
-	if (is_idle && file_size(checkpointer->log_path, &size, err) == 0 && size > LOG_KEPT_BYTES)
-		db_checkpoint_truncate(checkpointer->db, err);
-}
-
-static void checkpoint(void *owner)
-{
-	struct checkpointer *const checkpointer = owner;
-	/* the log keeps everything; a broken disk is reported by the next commit */
-	struct error ignored;
-	db_checkpoint_passive(checkpointer->db, &ignored);
-	cut_idle_log(checkpointer, &ignored);
-}
-
-static int64_t one_round(void *owner)
-{
-	checkpoint(owner);
-	return INTERVAL_MS;
-}
+static int64_t one_round(void *owner);
+static void checkpoint(void *owner);
+static void cut_idle_log(struct checkpointer *checkpointer, struct error *err);
 
 struct checkpointer *checkpointer_start(const char *catalog_path, struct error *err)
 {
@@ -69,4 +44,33 @@ void checkpointer_stop(struct checkpointer *checkpointer)
 	worker_thread_release(&checkpointer->thread);
 	db_close(checkpointer->db);
 	free(checkpointer);
+}
+
+static int64_t one_round(void *owner)
+{
+	checkpoint(owner);
+	return INTERVAL_MS;
+}
+
+static void checkpoint(void *owner)
+{
+	struct checkpointer *const checkpointer = owner;
+	/* the log keeps everything; a broken disk is reported by the next commit */
+	struct error ignored;
+	db_checkpoint_passive(checkpointer->db, &ignored);
+	cut_idle_log(checkpointer, &ignored);
+}
+
+/* A log that was moved keeps its size until it is cut, which waits for the writer: so only while
+ * there is none. */
+static void cut_idle_log(struct checkpointer *checkpointer, struct error *err)
+{
+	int64_t version = 0;
+	uint64_t size = 0;
+	if (db_data_version(checkpointer->db, &version, err) != 0)
+		return;
+	const bool is_idle = version == checkpointer->seen;
+	checkpointer->seen = version;
+	if (is_idle && file_size(checkpointer->log_path, &size, err) == 0 && size > LOG_KEPT_BYTES)
+		db_checkpoint_truncate(checkpointer->db, err);
 }

@@ -64,6 +64,19 @@ static const struct {
 	{SQLITE_CONSTRAINT, ERROR_INVALID},
 };
 
+static int set_failure(struct db *db, const char *what, struct error *err);
+static int fail_to_write(const struct db *db, const struct db_trouble *trouble,
+	enum error_kind kind, struct error *err);
+static const char *name_of(const struct db *db);
+static int fail_on_file(const struct db *db, const struct db_trouble *trouble, struct error *err);
+static bool is_lost(const struct db *db);
+static void configure(void);
+static int set_up(struct db *db, enum db_mode mode, struct error *err);
+static int set_page_form(struct db *db, struct error *err);
+static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames);
+static int run_commit(struct db *db, struct error *err);
+static int restart(struct db *db, int mode, struct error *err);
+
 enum error_kind db_error_kind(int extended)
 {
 	if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY ||
@@ -73,66 +86,6 @@ enum error_kind db_error_kind(int extended)
 		if (error_kinds[i].code == (extended & 0xff))
 			return error_kinds[i].kind;
 	return ERROR_IO;
-}
-
-/* Without its folder: clients read some of the messages, and need not know where the file lies. */
-static const char *name_of(const struct db *db)
-{
-	const char *slash = strrchr(db->path, '/');
-	return slash != NULL ? slash + 1 : db->path;
-}
-
-static int fail_on_file(const struct db *db, const struct db_trouble *trouble, struct error *err)
-{
-	static const char *const what[] = {
-		[DB_TROUBLE_PAGE] = "does not match its checksum",
-		[DB_TROUBLE_SHORT] = "lies behind the end of the file, which was cut",
-		[DB_TROUBLE_LOG] = "is not what was written to the log",
-		[DB_TROUBLE_READ] = "cannot be read",
-	};
-	char page[32] = "a page";
-	char reason[80] = "";
-	if (trouble->page != 0)
-		snprintf(page, sizeof page, "page %u", trouble->page);
-	if (trouble->kind == DB_TROUBLE_READ)
-		snprintf(reason, sizeof reason, " (%s)", strerrordesc_np(trouble->os_errno));
-	error_set(err, ERROR_DAMAGED,
-		"%s: %s %s%s. The stored bytes are not concerned. What needs this page"
-		" cannot be answered until it is mended (docs/OPERATIONS.md, \"A damaged catalog\").",
-		name_of(db), page, what[trouble->kind], reason);
-	err->os_errno = trouble->os_errno;
-	return -1;
-}
-
-static int fail_to_write(const struct db *db, const struct db_trouble *trouble,
-	enum error_kind kind, struct error *err)
-{
-	if (trouble->os_errno == EROFS)
-		kind = ERROR_READ_ONLY;
-	error_set(err, kind, "%s cannot be written: %s.", name_of(db),
-		strerrordesc_np(trouble->os_errno));
-	err->os_errno = trouble->os_errno;
-	return -1;
-}
-
-static int set_failure(struct db *db, const char *what, struct error *err)
-{
-	const enum error_kind kind = db_error_kind(sqlite3_extended_errcode(db->handle));
-	const struct db_trouble trouble = db_file_take_trouble(db->handle);
-	if (kind == ERROR_IO && trouble.kind == DB_TROUBLE_WRITE && trouble.os_errno != 0)
-		return fail_to_write(db, &trouble, kind, err);
-	if ((kind == ERROR_IO || kind == ERROR_DAMAGED) && trouble.kind != DB_TROUBLE_NONE &&
-		trouble.kind != DB_TROUBLE_WRITE)
-		return fail_on_file(db, &trouble, err);
-	if (kind == ERROR_BUSY)
-		return error_set(
-			err, kind, "%s is locked by another program: %s.", name_of(db), what);
-	return error_set(err, kind, "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
-}
-
-static bool is_lost(const struct db *db)
-{
-	return db->is_begun && !db_in_transaction(db);
 }
 
 int db_fail(struct db *db, const char *what, struct error *err)
@@ -156,67 +109,12 @@ int db_refuse_lost(const struct db *db, struct error *err)
 	return -1;
 }
 
-/* After each commit of this connection: frames that the WAL holds. An attached file has a log of
- * its own. */
-static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames)
-{
-	struct db *const db = owner;
-	if (strcmp(name, "main") != 0)
-		return SQLITE_OK;
-	db->log_salt = db_file_written_salt(handle);
-	db->log_frames = (uint64_t)frames;
-	db->wal_bytes = (uint64_t)frames * (db->page_bytes + WAL_FRAME_HEADER_BYTES);
-	return SQLITE_OK;
-}
-
 int db_read_number(struct db *db, const char *sql, int64_t *out, struct error *err)
 {
 	const int got = db_find_i64(db, sql, out, err);
 	if (got == 0)
 		return error_set(err, ERROR_CORRUPT, "%s: '%s' gave no row.", db->path, sql);
 	return got == 1 ? 0 : -1;
-}
-
-/* Pages with room for a checksum: those of a new file at once, others by the next VACUUM. */
-static int set_page_form(struct db *db, struct error *err)
-{
-	int reserved = PAGE_SUM_BYTES;
-	if (db_run_script(db, "PRAGMA page_size=4096;", err) !=
-		0) /* first: it forgets what is reserved */
-		return -1;
-	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
-	int64_t pages;
-	if (db_read_number(db, SQL_GET_PAGES, &pages, err) != 0)
-		return -1;
-	return pages > 0 ? 0 : db_run_script(db, SQL_SETUP_NEW, err);
-}
-
-static int set_up(struct db *db, enum db_mode mode, struct error *err)
-{
-	sqlite3_extended_result_codes(db->handle, 1);
-	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
-	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	if (mode == DB_WRITE && set_page_form(db, err) != 0)
-		return -1;
-	if (db_run_script(db, mode == DB_WRITE ? SQL_SETUP_WRITE : SQL_SETUP_READ, err) != 0)
-		return -1;
-	int64_t page_bytes = 0;
-	if (db_read_number(db, SQL_GET_PAGE_SIZE, &page_bytes, err) != 0)
-		return -1;
-	db->page_bytes = (uint64_t)page_bytes;
-	sqlite3_wal_hook(db->handle, note_wal, db);
-	return 0;
-}
-
-/* For the whole process, and only before its first connection is opened: later calls change
- * nothing. No count of all memory, which takes a lock at each allocation; and what a savepoint
- * would restore stays in memory instead of a file, unless a change is very large. It spills in one
- * write, of which SQLite's own file layer does no more than 128 KiB. */
-static void configure(void)
-{
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, SAVEPOINT_MEMORY_BYTES);
 }
 
 struct db *db_open(const char *path, enum db_mode mode, struct error *err)
@@ -340,17 +238,6 @@ int db_begin_at(struct db *db, const char *file, int line, struct error *err)
 		return 0;
 	db_rollback(db);
 	return -1;
-}
-
-/* What a rule of a table refuses leaves the transaction open. A full disk ends it, but then the log
- * lacks bytes of the last frame, without which the others mean nothing. */
-static int run_commit(struct db *db, struct error *err)
-{
-	db_file_set_ending(db->handle, true);
-	int result = db_run(db, SQL_COMMIT, err);
-	db_file_set_ending(db->handle, false);
-	db->is_in_doubt = result != 0 && !db_in_transaction(db) && err->kind != ERROR_NO_SPACE;
-	return result;
 }
 
 int db_commit(struct db *db, struct error *err)
@@ -480,19 +367,6 @@ int db_checkpoint_passive(struct db *db, struct error *err)
 	return 0;
 }
 
-/* The committer waits here, or behind it, with every queued change: so not for long. */
-static int restart(struct db *db, int mode, struct error *err)
-{
-	sqlite3_busy_timeout(db->handle, RESTART_TIMEOUT_MS);
-	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, mode, NULL, NULL);
-	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
-	if (result == SQLITE_OK)
-		db->wal_bytes = 0;
-	else if ((result & 0xff) != SQLITE_BUSY)
-		return db_fail(db, "restarting the write-ahead log", err);
-	return 0;
-}
-
 int db_checkpoint_restart(struct db *db, struct error *err)
 {
 	return restart(db, SQLITE_CHECKPOINT_RESTART, err);
@@ -533,4 +407,143 @@ int db_vacuum_some(struct db *db, unsigned pages, struct error *err)
 	char sql[64];
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u);", pages);
 	return db_run_script(db, sql, err);
+}
+
+static int set_failure(struct db *db, const char *what, struct error *err)
+{
+	const enum error_kind kind = db_error_kind(sqlite3_extended_errcode(db->handle));
+	const struct db_trouble trouble = db_file_take_trouble(db->handle);
+	if (kind == ERROR_IO && trouble.kind == DB_TROUBLE_WRITE && trouble.os_errno != 0)
+		return fail_to_write(db, &trouble, kind, err);
+	if ((kind == ERROR_IO || kind == ERROR_DAMAGED) && trouble.kind != DB_TROUBLE_NONE &&
+		trouble.kind != DB_TROUBLE_WRITE)
+		return fail_on_file(db, &trouble, err);
+	if (kind == ERROR_BUSY)
+		return error_set(
+			err, kind, "%s is locked by another program: %s.", name_of(db), what);
+	return error_set(err, kind, "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
+}
+
+static int fail_to_write(const struct db *db, const struct db_trouble *trouble,
+	enum error_kind kind, struct error *err)
+{
+	if (trouble->os_errno == EROFS)
+		kind = ERROR_READ_ONLY;
+	error_set(err, kind, "%s cannot be written: %s.", name_of(db),
+		strerrordesc_np(trouble->os_errno));
+	err->os_errno = trouble->os_errno;
+	return -1;
+}
+
+/* Without its folder: clients read some of the messages, and need not know where the file lies. */
+static const char *name_of(const struct db *db)
+{
+	const char *slash = strrchr(db->path, '/');
+	return slash != NULL ? slash + 1 : db->path;
+}
+
+static int fail_on_file(const struct db *db, const struct db_trouble *trouble, struct error *err)
+{
+	static const char *const what[] = {
+		[DB_TROUBLE_PAGE] = "does not match its checksum",
+		[DB_TROUBLE_SHORT] = "lies behind the end of the file, which was cut",
+		[DB_TROUBLE_LOG] = "is not what was written to the log",
+		[DB_TROUBLE_READ] = "cannot be read",
+	};
+	char page[32] = "a page";
+	char reason[80] = "";
+	if (trouble->page != 0)
+		snprintf(page, sizeof page, "page %u", trouble->page);
+	if (trouble->kind == DB_TROUBLE_READ)
+		snprintf(reason, sizeof reason, " (%s)", strerrordesc_np(trouble->os_errno));
+	error_set(err, ERROR_DAMAGED,
+		"%s: %s %s%s. The stored bytes are not concerned. What needs this page"
+		" cannot be answered until it is mended (docs/OPERATIONS.md, \"A damaged catalog\").",
+		name_of(db), page, what[trouble->kind], reason);
+	err->os_errno = trouble->os_errno;
+	return -1;
+}
+
+static bool is_lost(const struct db *db)
+{
+	return db->is_begun && !db_in_transaction(db);
+}
+
+/* For the whole process, and only before its first connection is opened: later calls change
+ * nothing. No count of all memory, which takes a lock at each allocation; and what a savepoint
+ * would restore stays in memory instead of a file, unless a change is very large. It spills in one
+ * write, of which SQLite's own file layer does no more than 128 KiB. */
+static void configure(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, SAVEPOINT_MEMORY_BYTES);
+}
+
+static int set_up(struct db *db, enum db_mode mode, struct error *err)
+{
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	if (mode == DB_WRITE && set_page_form(db, err) != 0)
+		return -1;
+	if (db_run_script(db, mode == DB_WRITE ? SQL_SETUP_WRITE : SQL_SETUP_READ, err) != 0)
+		return -1;
+	int64_t page_bytes = 0;
+	if (db_read_number(db, SQL_GET_PAGE_SIZE, &page_bytes, err) != 0)
+		return -1;
+	db->page_bytes = (uint64_t)page_bytes;
+	sqlite3_wal_hook(db->handle, note_wal, db);
+	return 0;
+}
+
+/* Pages with room for a checksum: those of a new file at once, others by the next VACUUM. */
+static int set_page_form(struct db *db, struct error *err)
+{
+	int reserved = PAGE_SUM_BYTES;
+	if (db_run_script(db, "PRAGMA page_size=4096;", err) !=
+		0) /* first: it forgets what is reserved */
+		return -1;
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+	int64_t pages;
+	if (db_read_number(db, SQL_GET_PAGES, &pages, err) != 0)
+		return -1;
+	return pages > 0 ? 0 : db_run_script(db, SQL_SETUP_NEW, err);
+}
+
+/* After each commit of this connection: frames that the WAL holds. An attached file has a log of
+ * its own. */
+static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames)
+{
+	struct db *const db = owner;
+	if (strcmp(name, "main") != 0)
+		return SQLITE_OK;
+	db->log_salt = db_file_written_salt(handle);
+	db->log_frames = (uint64_t)frames;
+	db->wal_bytes = (uint64_t)frames * (db->page_bytes + WAL_FRAME_HEADER_BYTES);
+	return SQLITE_OK;
+}
+
+/* What a rule of a table refuses leaves the transaction open. A full disk ends it, but then the log
+ * lacks bytes of the last frame, without which the others mean nothing. */
+static int run_commit(struct db *db, struct error *err)
+{
+	db_file_set_ending(db->handle, true);
+	int result = db_run(db, SQL_COMMIT, err);
+	db_file_set_ending(db->handle, false);
+	db->is_in_doubt = result != 0 && !db_in_transaction(db) && err->kind != ERROR_NO_SPACE;
+	return result;
+}
+
+/* The committer waits here, or behind it, with every queued change: so not for long. */
+static int restart(struct db *db, int mode, struct error *err)
+{
+	sqlite3_busy_timeout(db->handle, RESTART_TIMEOUT_MS);
+	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, mode, NULL, NULL);
+	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	if (result == SQLITE_OK)
+		db->wal_bytes = 0;
+	else if ((result & 0xff) != SQLITE_BUSY)
+		return db_fail(db, "restarting the write-ahead log", err);
+	return 0;
 }

@@ -42,6 +42,63 @@ static const char SQL_COPY_SEQUENCES[] =
 static const char SQL_HAS_SEQUENCES[] =
 	"SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'";
 
+static void remove_scratch(const char *path);
+static int rebuild_into(struct rebuild_run *run, struct error *err);
+static int make_tables(struct rebuild_run *run, struct error *err);
+static int run_each(struct db *from, const char *query, struct db *to, struct error *err);
+static int copy_tables(struct rebuild_run *run, struct error *err);
+static int copy_attached(struct rebuild_run *run, struct error *err);
+static void judge_references(struct db *db, bool judges);
+static int copy_rows(struct rebuild_run *run, struct error *err);
+static int settle(struct rebuild_run *run, struct error *err);
+static int shift_sums(struct rebuild_run *run, int sign, struct error *err);
+static int store_sums(struct db *db, const struct table_sums *sums, struct error *err);
+static int copy_pages_back(struct rebuild_run *run, struct error *err);
+
+int db_rebuild(struct db *db, const struct db_rebuild *rebuild, struct error *err)
+{
+	remove_scratch(rebuild->scratch);
+	struct rebuild_run *run = memory_new(sizeof *run);
+	run->from = db;
+	run->rebuild = rebuild;
+	run->to = db_open(rebuild->scratch, DB_WRITE, err);
+	int result = run->to == NULL ? -1 : rebuild_into(run, err);
+	db_close(run->to);
+	free(run);
+	remove_scratch(rebuild->scratch);
+	db_sums_rollback(db->sums); /* read anew at the next begin */
+	return result == 0 ? 0 : error_wrap(err, "rebuilding the catalog from its tables");
+}
+
+static void remove_scratch(const char *path)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+	const struct file_ops *files = file_system();
+	char name[4096];
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+		if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) < (int)sizeof name)
+			files->unlink(files, name);
+}
+
+static int rebuild_into(struct rebuild_run *run, struct error *err)
+{
+	if (db_run_script(run->to, "PRAGMA synchronous=OFF", err) != 0 ||
+		make_tables(run, err) != 0 || copy_tables(run, err) != 0 || settle(run, err) != 0 ||
+		run_each(run->from, SQL_MAKE_INDEXES, run->to, err) != 0)
+		return -1;
+	return copy_pages_back(run, err);
+}
+
+static int make_tables(struct rebuild_run *run, struct error *err)
+{
+	int version;
+	int application;
+	if (db_get_version(run->from, &version, &application, err) != 0 ||
+		db_set_version(run->to, version, application, err) != 0)
+		return -1;
+	return run_each(run->from, SQL_MAKE_TABLES, run->to, err);
+}
+
 /* Runs each text that the query gives on `from`, on `to`. */
 static int run_each(struct db *from, const char *query, struct db *to, struct error *err)
 {
@@ -53,38 +110,6 @@ static int run_each(struct db *from, const char *query, struct db *to, struct er
 	if (result == 0 && got != SQLITE_DONE)
 		result = db_fail(from, query, err);
 	sqlite3_finalize(rows);
-	return result;
-}
-
-static int copy_rows(struct rebuild_run *run, struct error *err)
-{
-	int64_t has_sequences = 0;
-	int result = run_each(run->from, SQL_COPY_TABLES, run->from, err);
-	if (result == 0)
-		result = db_read_number(run->from, SQL_HAS_SEQUENCES, &has_sequences, err);
-	if (result == 0 && has_sequences != 0)
-		result = db_run_script(run->from, SQL_COPY_SEQUENCES, err);
-	return result;
-}
-
-/* Outside of transactions. It cannot fail, so that what was put aside is in force again whatever
- * happened. */
-static void judge_references(struct db *db, bool judges)
-{
-	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_FKEY, (int)judges, NULL);
-}
-
-/* In one transaction over both files: of what is read nothing changes meanwhile. */
-static int copy_attached(struct rebuild_run *run, struct error *err)
-{
-	int result = db_run_script(run->from, "PRAGMA rebuilt.synchronous=OFF", err);
-	judge_references(run->from, false);
-	if (result == 0)
-		result = db_begin_alone(run->from, err);
-	if (result == 0)
-		result = copy_rows(run, err) == 0 ? db_commit_alone(run->from, err) : -1;
-	db_rollback(run->from);
-	judge_references(run->from, true);
 	return result;
 }
 
@@ -101,15 +126,48 @@ static int copy_tables(struct rebuild_run *run, struct error *err)
 	return result;
 }
 
-static int store_sums(struct db *db, const struct table_sums *sums, struct error *err)
+/* In one transaction over both files: of what is read nothing changes meanwhile. */
+static int copy_attached(struct rebuild_run *run, struct error *err)
 {
-	static const char SQL_SET[] = "UPDATE sums SET tables = ?1";
-	struct buffer bytes;
-	buffer_init(&bytes, TABLE_SUMS_MAX_BYTES);
-	table_sums_encode(sums, &bytes);
-	int result = db_run(db, SQL_SET, err, db_blob(buffer_span(&bytes)));
-	buffer_release(&bytes);
+	int result = db_run_script(run->from, "PRAGMA rebuilt.synchronous=OFF", err);
+	judge_references(run->from, false);
+	if (result == 0)
+		result = db_begin_alone(run->from, err);
+	if (result == 0)
+		result = copy_rows(run, err) == 0 ? db_commit_alone(run->from, err) : -1;
+	db_rollback(run->from);
+	judge_references(run->from, true);
 	return result;
+}
+
+/* Outside of transactions. It cannot fail, so that what was put aside is in force again whatever
+ * happened. */
+static void judge_references(struct db *db, bool judges)
+{
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_FKEY, (int)judges, NULL);
+}
+
+static int copy_rows(struct rebuild_run *run, struct error *err)
+{
+	int64_t has_sequences = 0;
+	int result = run_each(run->from, SQL_COPY_TABLES, run->from, err);
+	if (result == 0)
+		result = db_read_number(run->from, SQL_HAS_SEQUENCES, &has_sequences, err);
+	if (result == 0 && has_sequences != 0)
+		result = db_run_script(run->from, SQL_COPY_SEQUENCES, err);
+	return result;
+}
+
+/* The sums follow what is settled, and nothing else that may have gone wrong with the tables. */
+static int settle(struct rebuild_run *run, struct error *err)
+{
+	if (run->rebuild->settle_tables == NULL)
+		return 0;
+	if (db_sums_load(run->to, &run->sums, err) != 0 || shift_sums(run, -1, err) != 0 ||
+		db_run_script(run->to, run->rebuild->settle_sql, err) != 0 ||
+		shift_sums(run, 1, err) != 0)
+		return -1;
+	return store_sums(run->to, &run->sums, err);
 }
 
 /* Adds what the tables hold now to their sums, or takes it off. */
@@ -126,16 +184,15 @@ static int shift_sums(struct rebuild_run *run, int sign, struct error *err)
 	return 0;
 }
 
-/* The sums follow what is settled, and nothing else that may have gone wrong with the tables. */
-static int settle(struct rebuild_run *run, struct error *err)
+static int store_sums(struct db *db, const struct table_sums *sums, struct error *err)
 {
-	if (run->rebuild->settle_tables == NULL)
-		return 0;
-	if (db_sums_load(run->to, &run->sums, err) != 0 || shift_sums(run, -1, err) != 0 ||
-		db_run_script(run->to, run->rebuild->settle_sql, err) != 0 ||
-		shift_sums(run, 1, err) != 0)
-		return -1;
-	return store_sums(run->to, &run->sums, err);
+	static const char SQL_SET[] = "UPDATE sums SET tables = ?1";
+	struct buffer bytes;
+	buffer_init(&bytes, TABLE_SUMS_MAX_BYTES);
+	table_sums_encode(sums, &bytes);
+	int result = db_run(db, SQL_SET, err, db_blob(buffer_span(&bytes)));
+	buffer_release(&bytes);
+	return result;
 }
 
 static int copy_pages_back(struct rebuild_run *run, struct error *err)
@@ -152,48 +209,4 @@ static int copy_pages_back(struct rebuild_run *run, struct error *err)
 	return stepped == SQLITE_DONE && finished == SQLITE_OK
 		? 0
 		: db_fail(run->from, "copying what was rebuilt", err);
-}
-
-static int make_tables(struct rebuild_run *run, struct error *err)
-{
-	int version;
-	int application;
-	if (db_get_version(run->from, &version, &application, err) != 0 ||
-		db_set_version(run->to, version, application, err) != 0)
-		return -1;
-	return run_each(run->from, SQL_MAKE_TABLES, run->to, err);
-}
-
-static int rebuild_into(struct rebuild_run *run, struct error *err)
-{
-	if (db_run_script(run->to, "PRAGMA synchronous=OFF", err) != 0 ||
-		make_tables(run, err) != 0 || copy_tables(run, err) != 0 || settle(run, err) != 0 ||
-		run_each(run->from, SQL_MAKE_INDEXES, run->to, err) != 0)
-		return -1;
-	return copy_pages_back(run, err);
-}
-
-static void remove_scratch(const char *path)
-{
-	static const char *const suffixes[] = {"", "-wal", "-shm"};
-	const struct file_ops *files = file_system();
-	char name[4096];
-	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-		if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) < (int)sizeof name)
-			files->unlink(files, name);
-}
-
-int db_rebuild(struct db *db, const struct db_rebuild *rebuild, struct error *err)
-{
-	remove_scratch(rebuild->scratch);
-	struct rebuild_run *run = memory_new(sizeof *run);
-	run->from = db;
-	run->rebuild = rebuild;
-	run->to = db_open(rebuild->scratch, DB_WRITE, err);
-	int result = run->to == NULL ? -1 : rebuild_into(run, err);
-	db_close(run->to);
-	free(run);
-	remove_scratch(rebuild->scratch);
-	db_sums_rollback(db->sums); /* read anew at the next begin */
-	return result == 0 ? 0 : error_wrap(err, "rebuilding the catalog from its tables");
 }

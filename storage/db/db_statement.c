@@ -4,56 +4,11 @@
 #include "base/memory.h"
 #include "storage/db/db_internal.h"
 
-static size_t slot_of(const struct db *db, const char *sql)
-{
-	size_t slot = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) %
-		DB_STATEMENT_SLOTS;
-	while (db->slots[slot] != NULL && db->slots[slot]->sql != sql)
-		slot = (slot + 1) % DB_STATEMENT_SLOTS;
-	return slot;
-}
-
-static struct db_statement *prepare(struct db *db, const char *sql, struct error *err)
-{
-	const size_t slot = slot_of(db, sql);
-	struct db_statement *statement = db->slots[slot];
-	if (statement != NULL) {
-		ASSERT(!sqlite3_stmt_busy(statement->handle));
-		sqlite3_reset(statement->handle);
-		sqlite3_clear_bindings(statement->handle);
-		return statement;
-	}
-	sqlite3_stmt *handle = NULL;
-	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL) !=
-		SQLITE_OK) {
-		db_fail(db, sql, err);
-		return NULL;
-	}
-	db->statements++;
-	ASSERT(db->statements < DB_STATEMENT_SLOTS);
-	statement = memory_new(sizeof(*statement));
-	*statement = (struct db_statement){.db = db,
-		.handle = handle,
-		.sql = sql,
-		.is_writing = sqlite3_stmt_readonly(handle) == 0};
-	db->slots[slot] = statement;
-	return statement;
-}
-
-/* A NULL pointer would bind NULL; an empty span is an empty value. */
-static int bind_value(sqlite3_stmt *handle, int position, const struct db_value *value)
-{
-	const void *const bytes = value->bytes.len == 0 ? (const void *)"" : value->bytes.data;
-	switch (value->kind) {
-	case DB_VALUE_NUMBER:
-		return sqlite3_bind_int64(handle, position, value->number);
-	case DB_VALUE_BYTES:
-		return sqlite3_bind_blob64(
-			handle, position, bytes, value->bytes.len, SQLITE_STATIC);
-	default:
-		return sqlite3_bind_null(handle, position);
-	}
-}
+static struct db_statement *prepare(struct db *db, const char *sql, struct error *err);
+static size_t slot_of(const struct db *db, const char *sql);
+static int bind_value(sqlite3_stmt *handle, int position, const struct db_value *value);
+static int step_writing(struct db_statement *statement, struct error *err);
+static int step_reading(struct db_statement *statement, struct error *err);
 
 struct db_statement *db_query_values(
 	struct db *db, const char *sql, const struct db_value *values, struct error *err)
@@ -71,28 +26,6 @@ struct db_statement *db_query_values(
 		}
 	}
 	return statement;
-}
-
-static int step_reading(struct db_statement *statement, struct error *err)
-{
-	int result = sqlite3_step(statement->handle);
-	if (result == SQLITE_ROW || result == SQLITE_DONE)
-		return result == SQLITE_ROW;
-	return db_fail(statement->db, statement->sql, err);
-}
-
-static int step_writing(struct db_statement *statement, struct error *err)
-{
-	struct db *db = statement->db;
-	if (db_refuse_lost(db, err) != 0)
-		return -1;
-	db_sums_statement(db->sums);
-	int got = step_reading(statement, err);
-	if (got < 0) {
-		db_sums_statement_rollback(db->sums);
-		db_note_broken(db, err);
-	}
-	return got == 0 && db->is_begun ? db_sums_check(db->sums, err) : got;
 }
 
 int db_step(struct db_statement *statement, struct error *err)
@@ -181,4 +114,77 @@ bool db_column_is_null(struct db_statement *statement, int column)
 int64_t db_changes(struct db *db)
 {
 	return sqlite3_changes64(db->handle);
+}
+
+static struct db_statement *prepare(struct db *db, const char *sql, struct error *err)
+{
+	const size_t slot = slot_of(db, sql);
+	struct db_statement *statement = db->slots[slot];
+	if (statement != NULL) {
+		ASSERT(!sqlite3_stmt_busy(statement->handle));
+		sqlite3_reset(statement->handle);
+		sqlite3_clear_bindings(statement->handle);
+		return statement;
+	}
+	sqlite3_stmt *handle = NULL;
+	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL) !=
+		SQLITE_OK) {
+		db_fail(db, sql, err);
+		return NULL;
+	}
+	db->statements++;
+	ASSERT(db->statements < DB_STATEMENT_SLOTS);
+	statement = memory_new(sizeof(*statement));
+	*statement = (struct db_statement){.db = db,
+		.handle = handle,
+		.sql = sql,
+		.is_writing = sqlite3_stmt_readonly(handle) == 0};
+	db->slots[slot] = statement;
+	return statement;
+}
+
+static size_t slot_of(const struct db *db, const char *sql)
+{
+	size_t slot = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) %
+		DB_STATEMENT_SLOTS;
+	while (db->slots[slot] != NULL && db->slots[slot]->sql != sql)
+		slot = (slot + 1) % DB_STATEMENT_SLOTS;
+	return slot;
+}
+
+/* A NULL pointer would bind NULL; an empty span is an empty value. */
+static int bind_value(sqlite3_stmt *handle, int position, const struct db_value *value)
+{
+	const void *const bytes = value->bytes.len == 0 ? (const void *)"" : value->bytes.data;
+	switch (value->kind) {
+	case DB_VALUE_NUMBER:
+		return sqlite3_bind_int64(handle, position, value->number);
+	case DB_VALUE_BYTES:
+		return sqlite3_bind_blob64(
+			handle, position, bytes, value->bytes.len, SQLITE_STATIC);
+	default:
+		return sqlite3_bind_null(handle, position);
+	}
+}
+
+static int step_writing(struct db_statement *statement, struct error *err)
+{
+	struct db *db = statement->db;
+	if (db_refuse_lost(db, err) != 0)
+		return -1;
+	db_sums_statement(db->sums);
+	int got = step_reading(statement, err);
+	if (got < 0) {
+		db_sums_statement_rollback(db->sums);
+		db_note_broken(db, err);
+	}
+	return got == 0 && db->is_begun ? db_sums_check(db->sums, err) : got;
+}
+
+static int step_reading(struct db_statement *statement, struct error *err)
+{
+	int result = sqlite3_step(statement->handle);
+	if (result == SQLITE_ROW || result == SQLITE_DONE)
+		return result == SQLITE_ROW;
+	return db_fail(statement->db, statement->sql, err);
 }

@@ -35,68 +35,20 @@ static const char SQL_TABLES[] =
 	"SELECT 'sqlite_schema' UNION ALL SELECT name FROM sqlite_schema"
 	" WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'sums'";
 
-static bool is_counted(const char *table)
-{
-	return strncmp(table, "sqlite_", 7) != 0 && strcmp(table, "sums") != 0;
-}
-
-static void add_value(struct row_digest *digest, sqlite3_value *value)
-{
-	switch (sqlite3_value_type(value)) {
-	case SQLITE_NULL:
-		row_digest_add_null(digest);
-		break;
-	case SQLITE_INTEGER:
-		row_digest_add_number(digest, sqlite3_value_int64(value));
-		break;
-	default: {
-		const void *bytes = sqlite3_value_blob(value);
-		row_digest_add_bytes(digest, span_of(bytes, (size_t)sqlite3_value_bytes(value)));
-	}
-	}
-}
-
 typedef int take_value(sqlite3 *handle, int column, sqlite3_value **out);
 
-/* A row may reach over pages that were not read yet, and one of them may be damaged. */
-static void note_unread(struct db_sums *sums)
-{
-	struct error why;
-	db_fail(sums->db, "reading a row that changes", &why);
-	db_sums_doubt(sums, &why);
-}
-
-static uint64_t digest_row(struct db_sums *sums, sqlite3 *handle, take_value *take)
-{
-	int columns = sqlite3_preupdate_count(handle);
-	for (int i = 0; i < columns; i++) {
-		sqlite3_value *value = NULL;
-		if (take(handle, i, &value) == SQLITE_OK)
-			add_value(&sums->digest, value);
-		else
-			note_unread(sums);
-	}
-	return row_digest_end(&sums->digest);
-}
-
 static void note_row(void *owner, sqlite3 *handle, int operation, const char *schema,
-	const char *table, sqlite3_int64 old_id, sqlite3_int64 new_id)
-{
-	struct db_sums *sums = owner;
-	(void)old_id, (void)new_id;
-	if (strcmp(schema, "main") != 0 || !is_counted(table))
-		return;
-	struct table_sum *sum = &sums->now.tables[table_sums_place(&sums->now, table)];
-	if (operation != SQLITE_INSERT) {
-		sum->rows--;
-		sum->sum -= digest_row(sums, handle, sqlite3_preupdate_old);
-	}
-	if (operation != SQLITE_DELETE) {
-		sum->rows++;
-		sum->sum += digest_row(sums, handle, sqlite3_preupdate_new);
-	}
-	sums->is_dirty = true;
-}
+	const char *table, sqlite3_int64 old_id, sqlite3_int64 new_id);
+static bool is_counted(const char *table);
+static uint64_t digest_row(struct db_sums *sums, sqlite3 *handle, take_value *take);
+static void add_value(struct row_digest *digest, sqlite3_value *value);
+static void note_unread(struct db_sums *sums);
+static int store(struct db_sums *sums, const char *sql, struct error *err);
+static void copy_tables(struct table_sum *to, const struct table_sum *from);
+static int count_rows(sqlite3_stmt *rows, struct table_sum *out);
+static uint64_t digest_result(struct row_digest *digest, sqlite3_stmt *row);
+static int make_row(struct db *db, struct error *err);
+static int establish(struct db_sums *sums, struct error *err);
 
 struct db_sums *db_sums_new(struct db *db)
 {
@@ -114,12 +66,6 @@ void db_sums_free(struct db_sums *sums)
 	sqlite3_preupdate_hook(sums->db->handle, NULL, NULL);
 	row_digest_release(&sums->digest);
 	free(sums);
-}
-
-/* The tables: a savepoint keeps those that it knew, and later ones come back empty. */
-static void copy_tables(struct table_sum *to, const struct table_sum *from)
-{
-	memcpy(to, from, TABLE_SUMS_MAX * sizeof *to);
 }
 
 int db_sums_load(struct db *db, struct table_sums *out, struct error *err)
@@ -150,17 +96,6 @@ int db_sums_begin(struct db_sums *sums, struct error *err)
 	sums->is_dirty = false;
 	sums->is_unsure = false;
 	return 0;
-}
-
-static int store(struct db_sums *sums, const char *sql, struct error *err)
-{
-	struct buffer bytes;
-	buffer_init(&bytes, TABLE_SUMS_MAX_BYTES);
-	table_sums_encode(&sums->now, &bytes);
-	int result =
-		db_run(sums->db, sql, err, db_i64(sums->change + 1), db_blob(buffer_span(&bytes)));
-	buffer_release(&bytes);
-	return result;
 }
 
 int db_sums_commit(struct db_sums *sums, struct error *err)
@@ -235,28 +170,6 @@ int64_t db_sums_change(const struct db_sums *sums)
 	return sums == NULL ? 0 : sums->change;
 }
 
-static uint64_t digest_result(struct row_digest *digest, sqlite3_stmt *row)
-{
-	int columns = sqlite3_column_count(row);
-	for (int i = 0; i < columns; i++)
-		add_value(digest, sqlite3_column_value(row, i));
-	return row_digest_end(digest);
-}
-
-static int count_rows(sqlite3_stmt *rows, struct table_sum *out)
-{
-	struct row_digest digest;
-	int got;
-	row_digest_init(&digest);
-	*out = (struct table_sum){0};
-	while ((got = sqlite3_step(rows)) == SQLITE_ROW) {
-		out->rows++;
-		out->sum += digest_result(&digest, rows);
-	}
-	row_digest_release(&digest);
-	return got;
-}
-
 int db_sums_count(struct db *db, const char *table, struct table_sum *out, struct error *err)
 {
 	static const char schema[] = "SELECT type, name, tbl_name, sql FROM sqlite_schema";
@@ -287,15 +200,117 @@ int db_sums_list(struct db *db, struct table_sums *out, struct error *err)
 	return got < 0 ? -1 : 0;
 }
 
-static int establish(struct db_sums *sums, struct error *err)
+int db_keep_sums(struct db *db, struct error *err)
 {
-	struct table_sums *now = &sums->now;
-	if (db_sums_list(sums->db, now, err) != 0)
+	struct table_sums *said = memory_new(sizeof *said);
+	int result = db_sums_load(db, said, err);
+	bool lacks_row = result != 0 && err->kind == ERROR_NOT_FOUND;
+	free(said);
+	if (result != 0 && !lacks_row)
 		return -1;
-	for (size_t i = 0; i < now->count; i++)
-		if (db_sums_count(sums->db, now->names[i], &now->tables[i], err) != 0)
-			return -1;
-	return store(sums, SQL_FIRST, err);
+	db->sums = db_sums_new(db);
+	return lacks_row ? make_row(db, err)
+			 : db_read_number(db, SQL_CHANGE, &db->sums->change, err);
+}
+
+static void note_row(void *owner, sqlite3 *handle, int operation, const char *schema,
+	const char *table, sqlite3_int64 old_id, sqlite3_int64 new_id)
+{
+	struct db_sums *sums = owner;
+	(void)old_id, (void)new_id;
+	if (strcmp(schema, "main") != 0 || !is_counted(table))
+		return;
+	struct table_sum *sum = &sums->now.tables[table_sums_place(&sums->now, table)];
+	if (operation != SQLITE_INSERT) {
+		sum->rows--;
+		sum->sum -= digest_row(sums, handle, sqlite3_preupdate_old);
+	}
+	if (operation != SQLITE_DELETE) {
+		sum->rows++;
+		sum->sum += digest_row(sums, handle, sqlite3_preupdate_new);
+	}
+	sums->is_dirty = true;
+}
+
+static bool is_counted(const char *table)
+{
+	return strncmp(table, "sqlite_", 7) != 0 && strcmp(table, "sums") != 0;
+}
+
+static uint64_t digest_row(struct db_sums *sums, sqlite3 *handle, take_value *take)
+{
+	int columns = sqlite3_preupdate_count(handle);
+	for (int i = 0; i < columns; i++) {
+		sqlite3_value *value = NULL;
+		if (take(handle, i, &value) == SQLITE_OK)
+			add_value(&sums->digest, value);
+		else
+			note_unread(sums);
+	}
+	return row_digest_end(&sums->digest);
+}
+
+static void add_value(struct row_digest *digest, sqlite3_value *value)
+{
+	switch (sqlite3_value_type(value)) {
+	case SQLITE_NULL:
+		row_digest_add_null(digest);
+		break;
+	case SQLITE_INTEGER:
+		row_digest_add_number(digest, sqlite3_value_int64(value));
+		break;
+	default: {
+		const void *bytes = sqlite3_value_blob(value);
+		row_digest_add_bytes(digest, span_of(bytes, (size_t)sqlite3_value_bytes(value)));
+	}
+	}
+}
+
+/* A row may reach over pages that were not read yet, and one of them may be damaged. */
+static void note_unread(struct db_sums *sums)
+{
+	struct error why;
+	db_fail(sums->db, "reading a row that changes", &why);
+	db_sums_doubt(sums, &why);
+}
+
+static int store(struct db_sums *sums, const char *sql, struct error *err)
+{
+	struct buffer bytes;
+	buffer_init(&bytes, TABLE_SUMS_MAX_BYTES);
+	table_sums_encode(&sums->now, &bytes);
+	int result =
+		db_run(sums->db, sql, err, db_i64(sums->change + 1), db_blob(buffer_span(&bytes)));
+	buffer_release(&bytes);
+	return result;
+}
+
+/* The tables: a savepoint keeps those that it knew, and later ones come back empty. */
+static void copy_tables(struct table_sum *to, const struct table_sum *from)
+{
+	memcpy(to, from, TABLE_SUMS_MAX * sizeof *to);
+}
+
+static int count_rows(sqlite3_stmt *rows, struct table_sum *out)
+{
+	struct row_digest digest;
+	int got;
+	row_digest_init(&digest);
+	*out = (struct table_sum){0};
+	while ((got = sqlite3_step(rows)) == SQLITE_ROW) {
+		out->rows++;
+		out->sum += digest_result(&digest, rows);
+	}
+	row_digest_release(&digest);
+	return got;
+}
+
+static uint64_t digest_result(struct row_digest *digest, sqlite3_stmt *row)
+{
+	int columns = sqlite3_column_count(row);
+	for (int i = 0; i < columns; i++)
+		add_value(digest, sqlite3_column_value(row, i));
+	return row_digest_end(digest);
 }
 
 static int make_row(struct db *db, struct error *err)
@@ -308,15 +323,13 @@ static int make_row(struct db *db, struct error *err)
 	return -1;
 }
 
-int db_keep_sums(struct db *db, struct error *err)
+static int establish(struct db_sums *sums, struct error *err)
 {
-	struct table_sums *said = memory_new(sizeof *said);
-	int result = db_sums_load(db, said, err);
-	bool lacks_row = result != 0 && err->kind == ERROR_NOT_FOUND;
-	free(said);
-	if (result != 0 && !lacks_row)
+	struct table_sums *now = &sums->now;
+	if (db_sums_list(sums->db, now, err) != 0)
 		return -1;
-	db->sums = db_sums_new(db);
-	return lacks_row ? make_row(db, err)
-			 : db_read_number(db, SQL_CHANGE, &db->sums->change, err);
+	for (size_t i = 0; i < now->count; i++)
+		if (db_sums_count(sums->db, now->names[i], &now->tables[i], err) != 0)
+			return -1;
+	return store(sums, SQL_FIRST, err);
 }

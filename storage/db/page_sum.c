@@ -6,10 +6,8 @@
 
 enum { SUMMED_BYTES = PAGE_BYTES - PAGE_SUM_BYTES };
 
-static uint64_t sum_of(const uint8_t page[PAGE_BYTES], uint32_t number)
-{
-	return xxh3_64_seeded(span_of(page, SUMMED_BYTES), number);
-}
+static uint64_t sum_of(const uint8_t page[PAGE_BYTES], uint32_t number);
+static bool mend_sum(uint8_t page[PAGE_BYTES], uint32_t number);
 
 void page_sum_put(uint8_t page[PAGE_BYTES], uint32_t number)
 {
@@ -19,17 +17,6 @@ void page_sum_put(uint8_t page[PAGE_BYTES], uint32_t number)
 bool page_sum_matches(const uint8_t page[PAGE_BYTES], uint32_t number)
 {
 	return little_endian_get(page + SUMMED_BYTES, PAGE_SUM_BYTES) == sum_of(page, number);
-}
-
-/* In the checksum itself: then the page is right, and the two differ in one bit. */
-static bool mend_sum(uint8_t page[PAGE_BYTES], uint32_t number)
-{
-	uint64_t differs =
-		little_endian_get(page + SUMMED_BYTES, PAGE_SUM_BYTES) ^ sum_of(page, number);
-	if ((differs & (differs - 1)) != 0)
-		return false;
-	page_sum_put(page, number);
-	return true;
 }
 
 bool page_sum_mend(uint8_t page[PAGE_BYTES], uint32_t number)
@@ -43,4 +30,20 @@ bool page_sum_mend(uint8_t page[PAGE_BYTES], uint32_t number)
 		page[bit / 8] ^= (uint8_t)(1u << (bit % 8));
 	}
 	return false;
+}
+
+static uint64_t sum_of(const uint8_t page[PAGE_BYTES], uint32_t number)
+{
+	return xxh3_64_seeded(span_of(page, SUMMED_BYTES), number);
+}
+
+/* In the checksum itself: then the page is right, and the two differ in one bit. */
+static bool mend_sum(uint8_t page[PAGE_BYTES], uint32_t number)
+{
+	uint64_t differs =
+		little_endian_get(page + SUMMED_BYTES, PAGE_SUM_BYTES) ^ sum_of(page, number);
+	if ((differs & (differs - 1)) != 0)
+		return false;
+	page_sum_put(page, number);
+	return true;
 }

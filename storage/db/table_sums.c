@@ -8,6 +8,9 @@
 enum { VERSION = 1, ROW_MAX_BYTES = 1024 * 1024 * 1024 };
 enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_BYTES };
 
+static void add_word(struct buffer *out, uint64_t word);
+static bool take_table(struct span *rest, struct table_sums *out);
+
 size_t table_sums_place(struct table_sums *sums, const char *name)
 {
 	size_t place = 0;
@@ -22,13 +25,6 @@ size_t table_sums_place(struct table_sums *sums, const char *name)
 	return place;
 }
 
-static void add_word(struct buffer *out, uint64_t word)
-{
-	uint8_t bytes[8];
-	little_endian_put(bytes, word, sizeof bytes);
-	buffer_add(out, bytes, sizeof bytes);
-}
-
 void table_sums_encode(const struct table_sums *sums, struct buffer *out)
 {
 	size_t begin = out->len;
@@ -41,24 +37,6 @@ void table_sums_encode(const struct table_sums *sums, struct buffer *out)
 		add_word(out, sums->tables[i].sum);
 	}
 	add_word(out, xxh3_64(span_slice(buffer_span(out), begin, out->len - begin)));
-}
-
-/* One table from the front; false when none is there. */
-static bool take_table(struct span *rest, struct table_sums *out)
-{
-	char name[TABLE_NAME_BYTES];
-	size_t len = rest->data[0];
-	if (len == 0 || len >= TABLE_NAME_BYTES || rest->len < 1 + len + 16 ||
-		out->count == TABLE_SUMS_MAX)
-		return false;
-	memcpy(name, rest->data + 1, len);
-	name[len] = '\0';
-	out->tables[table_sums_place(out, name)] = (struct table_sum){
-		.rows = (int64_t)little_endian_get(rest->data + 1 + len, 8),
-		.sum = little_endian_get(rest->data + 1 + len + 8, 8),
-	};
-	*rest = span_slice(*rest, 1 + len + 16, rest->len);
-	return strlen(name) == len;
 }
 
 int table_sums_decode(struct span bytes, struct table_sums *out, struct error *err)
@@ -110,4 +88,29 @@ uint64_t row_digest_end(struct row_digest *digest)
 	uint64_t sum = xxh3_64(buffer_span(&digest->bytes));
 	buffer_reset(&digest->bytes);
 	return sum;
+}
+
+static void add_word(struct buffer *out, uint64_t word)
+{
+	uint8_t bytes[8];
+	little_endian_put(bytes, word, sizeof bytes);
+	buffer_add(out, bytes, sizeof bytes);
+}
+
+/* One table from the front; false when none is there. */
+static bool take_table(struct span *rest, struct table_sums *out)
+{
+	char name[TABLE_NAME_BYTES];
+	size_t len = rest->data[0];
+	if (len == 0 || len >= TABLE_NAME_BYTES || rest->len < 1 + len + 16 ||
+		out->count == TABLE_SUMS_MAX)
+		return false;
+	memcpy(name, rest->data + 1, len);
+	name[len] = '\0';
+	out->tables[table_sums_place(out, name)] = (struct table_sum){
+		.rows = (int64_t)little_endian_get(rest->data + 1 + len, 8),
+		.sum = little_endian_get(rest->data + 1 + len + 8, 8),
+	};
+	*rest = span_slice(*rest, 1 + len + 16, rest->len);
+	return strlen(name) == len;
 }

@@ -37,22 +37,111 @@ struct encoder {
 	uint64_t run_delta;
 };
 
-static uint64_t file_bytes(const struct encoder *encoder)
+static int encode(struct encoder *encoder, struct error *err);
+static int open_sides(struct encoder *encoder, struct error *err);
+static int encode_all(struct encoder *encoder, struct error *err);
+static void encode_header(struct encoder *encoder);
+static size_t delta_source(struct encoder *encoder);
+static bool same_shape(const struct safetensors_tensor *a, const struct safetensors_tensor *b);
+static int encode_tensor(struct encoder *encoder, const struct safetensors_tensor *base,
+	const struct safetensors_tensor *next, struct error *err);
+static int spend(const struct encoder *encoder, size_t bytes, struct error *err);
+static void add_block(struct encoder *encoder, enum dtype dtype, uint64_t base_offset, size_t len);
+static void end_run(struct encoder *encoder, enum dtype dtype);
+static uint64_t file_bytes(const struct encoder *encoder);
+static int flush(struct encoder *encoder, struct error *err);
+
+int derive_encode(
+	const struct derive_encode_params *params, struct derive_encoded *out, struct error *err)
 {
-	return encoder->written + encoder->pending.len;
+	struct encoder encoder = {.params = params, .out = out, .fd = -1};
+	*out = (struct derive_encoded){.recipe = derived_recipe_new(), .delta = SIZE_MAX};
+	encoder.base_source = derived_recipe_source(
+		out->recipe, params->base.source.version, params->base.source.size);
+	buffer_init(&encoder.pending, PENDING_MAX_BYTES + SAFETENSORS_HEADER_MAX_BYTES);
+	const int result = encode(&encoder, err);
+	derived_input_close(encoder.base);
+	derived_input_close(encoder.next);
+	block_code_context_free(encoder.context);
+	xxh3_stream_free(encoder.digest);
+	buffer_release(&encoder.pending);
+	free(encoder.base_block);
+	free(encoder.next_block);
+	if (result != 1) {
+		derived_recipe_free(out->recipe);
+		out->recipe = NULL;
+	}
+	return result;
 }
 
-static int flush(struct encoder *encoder, struct error *err)
+static int encode(struct encoder *encoder, struct error *err)
 {
-	if (buffer_check(&encoder->pending, "a block", err) != 0)
+	const struct file_ops *const files = store_files(encoder->params->store);
+	if (open_sides(encoder, err) != 0)
 		return -1;
-	if (file_write_at(store_files(encoder->params->store), encoder->fd,
-		    buffer_span(&encoder->pending), (off_t)encoder->written, encoder->params->path,
-		    err) != 0)
+	encoder->fd = files->open(
+		files, encoder->params->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (encoder->fd < 0)
+		return error_set_errno(err, "%s: cannot be made", encoder->params->path);
+	encoder->context = block_code_context_new();
+	encoder->digest = xxh3_stream_new();
+	encoder->base_block = memory_new(BLOCK_MAX_BYTES);
+	encoder->next_block = memory_new(BLOCK_MAX_BYTES);
+	const int result = encode_all(encoder, err);
+	close(encoder->fd);
+	return result;
+}
+
+/* Both under one snapshot, from which on their packs are held. */
+static int open_sides(struct encoder *encoder, struct error *err)
+{
+	const struct derive_encode_params *const params = encoder->params;
+	struct db *const db = store_snapshot_take(params->store, err);
+	if (db == NULL)
 		return -1;
-	encoder->written += encoder->pending.len;
-	buffer_reset(&encoder->pending);
-	return 0;
+	encoder->base = derived_input_open(params->store, db, &params->base.source, 0,
+		params->base.source.size, DERIVED_DEPTH_MAX - 1, 0, err);
+	if (encoder->base != NULL)
+		encoder->next = derived_input_open(params->store, db, &params->next.source, 0,
+			params->next.source.size, DERIVED_DEPTH_MAX, 0, err);
+	store_snapshot_give(params->store, db);
+	return encoder->next == NULL ? -1 : 0;
+}
+
+static int encode_all(struct encoder *encoder, struct error *err)
+{
+	const struct safetensors *const base = encoder->params->base.header->tensors;
+	const struct safetensors *const next = encoder->params->next.header->tensors;
+	int result = 1;
+	encode_header(encoder);
+	for (size_t i = 0; result == 1 && i < safetensors_count(next); i++) {
+		const struct safetensors_tensor *const tensor = safetensors_tensor(next, i);
+		const struct safetensors_tensor *const old = safetensors_find(base, tensor->name);
+		if (old == NULL || !same_shape(old, tensor))
+			return error_set(err, ERROR_INVALID,
+				"The tensor '%.*s' is another one in the base.",
+				(int)(tensor->name.len > 100 ? 100 : tensor->name.len),
+				(const char *)tensor->name.data);
+		result = encode_tensor(encoder, old, tensor, err);
+	}
+	if (result == 1 && flush(encoder, err) != 0)
+		return -1;
+	encoder->out->delta_bytes = encoder->written;
+	encoder->out->digest = xxh3_stream_result(encoder->digest);
+	return result;
+}
+
+static void encode_header(struct encoder *encoder)
+{
+	const struct span base = buffer_span(&encoder->params->base.header->bytes);
+	const struct span next = buffer_span(&encoder->params->next.header->bytes);
+	xxh3_stream_add(encoder->digest, next);
+	if (span_equal(base, next)) {
+		derived_recipe_add_copy(encoder->out->recipe, encoder->base_source, 0, next.len);
+		return;
+	}
+	buffer_add_span(&encoder->pending, next);
+	derived_recipe_add_copy(encoder->out->recipe, delta_source(encoder), 0, next.len);
 }
 
 static size_t delta_source(struct encoder *encoder)
@@ -63,44 +152,10 @@ static size_t delta_source(struct encoder *encoder)
 	return encoder->out->delta;
 }
 
-static void end_run(struct encoder *encoder, enum dtype dtype)
+static bool same_shape(const struct safetensors_tensor *a, const struct safetensors_tensor *b)
 {
-	if (encoder->run_blocks == 0)
-		return;
-	derived_recipe_add_delta(encoder->out->recipe, dtype, encoder->base_source,
-		encoder->run_base, encoder->run_length, delta_source(encoder), encoder->run_delta,
-		file_bytes(encoder) - encoder->run_delta);
-	encoder->run_blocks = 0;
-}
-
-static void add_block(struct encoder *encoder, enum dtype dtype, uint64_t base_offset, size_t len)
-{
-	const struct span base = span_of(encoder->base_block, len);
-	const struct span next = span_of(encoder->next_block, len);
-	if (span_equal(base, next)) {
-		end_run(encoder, dtype);
-		derived_recipe_add_copy(
-			encoder->out->recipe, encoder->base_source, base_offset, len);
-		return;
-	}
-	if (encoder->run_blocks == DERIVED_PIECE_BLOCKS)
-		end_run(encoder, dtype);
-	if (encoder->run_blocks == 0) {
-		encoder->run_base = base_offset;
-		encoder->run_length = 0;
-		encoder->run_delta = file_bytes(encoder);
-	}
-	block_code_encode(encoder->context, dtype, base, next, &encoder->pending, NULL);
-	encoder->run_blocks++;
-	encoder->run_length += len;
-}
-
-static int spend(const struct encoder *encoder, size_t bytes, struct error *err)
-{
-	const struct work_pace *const pace = encoder->params->pace;
-	return pace->spend(pace->owner, bytes)
-		? 0
-		: error_set(err, ERROR_BUSY, "The server is stopping.");
+	return a->dtype == b->dtype && a->rank == b->rank &&
+		(a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(*a->shape)) == 0);
 }
 
 /* 1 went on, 0 too large, -1. */
@@ -130,101 +185,60 @@ static int encode_tensor(struct encoder *encoder, const struct safetensors_tenso
 	return 1;
 }
 
-static bool same_shape(const struct safetensors_tensor *a, const struct safetensors_tensor *b)
+static int spend(const struct encoder *encoder, size_t bytes, struct error *err)
 {
-	return a->dtype == b->dtype && a->rank == b->rank &&
-		(a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(*a->shape)) == 0);
+	const struct work_pace *const pace = encoder->params->pace;
+	return pace->spend(pace->owner, bytes)
+		? 0
+		: error_set(err, ERROR_BUSY, "The server is stopping.");
 }
 
-static void encode_header(struct encoder *encoder)
+static void add_block(struct encoder *encoder, enum dtype dtype, uint64_t base_offset, size_t len)
 {
-	const struct span base = buffer_span(&encoder->params->base.header->bytes);
-	const struct span next = buffer_span(&encoder->params->next.header->bytes);
-	xxh3_stream_add(encoder->digest, next);
+	const struct span base = span_of(encoder->base_block, len);
+	const struct span next = span_of(encoder->next_block, len);
 	if (span_equal(base, next)) {
-		derived_recipe_add_copy(encoder->out->recipe, encoder->base_source, 0, next.len);
+		end_run(encoder, dtype);
+		derived_recipe_add_copy(
+			encoder->out->recipe, encoder->base_source, base_offset, len);
 		return;
 	}
-	buffer_add_span(&encoder->pending, next);
-	derived_recipe_add_copy(encoder->out->recipe, delta_source(encoder), 0, next.len);
-}
-
-static int encode_all(struct encoder *encoder, struct error *err)
-{
-	const struct safetensors *const base = encoder->params->base.header->tensors;
-	const struct safetensors *const next = encoder->params->next.header->tensors;
-	int result = 1;
-	encode_header(encoder);
-	for (size_t i = 0; result == 1 && i < safetensors_count(next); i++) {
-		const struct safetensors_tensor *const tensor = safetensors_tensor(next, i);
-		const struct safetensors_tensor *const old = safetensors_find(base, tensor->name);
-		if (old == NULL || !same_shape(old, tensor))
-			return error_set(err, ERROR_INVALID,
-				"The tensor '%.*s' is another one in the base.",
-				(int)(tensor->name.len > 100 ? 100 : tensor->name.len),
-				(const char *)tensor->name.data);
-		result = encode_tensor(encoder, old, tensor, err);
+	if (encoder->run_blocks == DERIVED_PIECE_BLOCKS)
+		end_run(encoder, dtype);
+	if (encoder->run_blocks == 0) {
+		encoder->run_base = base_offset;
+		encoder->run_length = 0;
+		encoder->run_delta = file_bytes(encoder);
 	}
-	if (result == 1 && flush(encoder, err) != 0)
-		return -1;
-	encoder->out->delta_bytes = encoder->written;
-	encoder->out->digest = xxh3_stream_result(encoder->digest);
-	return result;
+	block_code_encode(encoder->context, dtype, base, next, &encoder->pending, NULL);
+	encoder->run_blocks++;
+	encoder->run_length += len;
 }
 
-/* Both under one snapshot, from which on their packs are held. */
-static int open_sides(struct encoder *encoder, struct error *err)
+static void end_run(struct encoder *encoder, enum dtype dtype)
 {
-	const struct derive_encode_params *const params = encoder->params;
-	struct db *const db = store_snapshot_take(params->store, err);
-	if (db == NULL)
-		return -1;
-	encoder->base = derived_input_open(params->store, db, &params->base.source, 0,
-		params->base.source.size, DERIVED_DEPTH_MAX - 1, 0, err);
-	if (encoder->base != NULL)
-		encoder->next = derived_input_open(params->store, db, &params->next.source, 0,
-			params->next.source.size, DERIVED_DEPTH_MAX, 0, err);
-	store_snapshot_give(params->store, db);
-	return encoder->next == NULL ? -1 : 0;
+	if (encoder->run_blocks == 0)
+		return;
+	derived_recipe_add_delta(encoder->out->recipe, dtype, encoder->base_source,
+		encoder->run_base, encoder->run_length, delta_source(encoder), encoder->run_delta,
+		file_bytes(encoder) - encoder->run_delta);
+	encoder->run_blocks = 0;
 }
 
-static int encode(struct encoder *encoder, struct error *err)
+static uint64_t file_bytes(const struct encoder *encoder)
 {
-	const struct file_ops *const files = store_files(encoder->params->store);
-	if (open_sides(encoder, err) != 0)
-		return -1;
-	encoder->fd = files->open(
-		files, encoder->params->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (encoder->fd < 0)
-		return error_set_errno(err, "%s: cannot be made", encoder->params->path);
-	encoder->context = block_code_context_new();
-	encoder->digest = xxh3_stream_new();
-	encoder->base_block = memory_new(BLOCK_MAX_BYTES);
-	encoder->next_block = memory_new(BLOCK_MAX_BYTES);
-	const int result = encode_all(encoder, err);
-	close(encoder->fd);
-	return result;
+	return encoder->written + encoder->pending.len;
 }
 
-int derive_encode(
-	const struct derive_encode_params *params, struct derive_encoded *out, struct error *err)
+static int flush(struct encoder *encoder, struct error *err)
 {
-	struct encoder encoder = {.params = params, .out = out, .fd = -1};
-	*out = (struct derive_encoded){.recipe = derived_recipe_new(), .delta = SIZE_MAX};
-	encoder.base_source = derived_recipe_source(
-		out->recipe, params->base.source.version, params->base.source.size);
-	buffer_init(&encoder.pending, PENDING_MAX_BYTES + SAFETENSORS_HEADER_MAX_BYTES);
-	const int result = encode(&encoder, err);
-	derived_input_close(encoder.base);
-	derived_input_close(encoder.next);
-	block_code_context_free(encoder.context);
-	xxh3_stream_free(encoder.digest);
-	buffer_release(&encoder.pending);
-	free(encoder.base_block);
-	free(encoder.next_block);
-	if (result != 1) {
-		derived_recipe_free(out->recipe);
-		out->recipe = NULL;
-	}
-	return result;
+	if (buffer_check(&encoder->pending, "a block", err) != 0)
+		return -1;
+	if (file_write_at(store_files(encoder->params->store), encoder->fd,
+		    buffer_span(&encoder->pending), (off_t)encoder->written, encoder->params->path,
+		    err) != 0)
+		return -1;
+	encoder->written += encoder->pending.len;
+	buffer_reset(&encoder->pending);
+	return 0;
 }

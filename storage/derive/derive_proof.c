@@ -9,20 +9,49 @@
 
 enum { PROOF_PIECE_BYTES = 1024 * 1024, PROOF_PARTS_MAX_BYTES = 2 * 1024 * 1024 };
 
-/* The parts that the version will be cut at once it is derived. */
+static int decode_chunked(struct store *store, const struct version *version,
+	const struct derived_recipe *recipe, struct digest128 *out_digest, bool *out_same,
+	struct error *err);
+static int find_file_hash(struct store *store, const struct version *version, struct chunk_id *out,
+	struct error *err);
 static int load_ends(struct store *store, const struct version *version, struct part_ends *out,
+	struct error *err);
+static int decode(struct store *store, const struct derived_recipe *recipe, struct part_ends *ends,
+	struct digest128 *out_digest, struct chunk_id *out_file, struct error *err);
+static int read_all(struct body_source *source, struct xxh3_stream *digest,
+	struct file_hasher *hasher, struct error *err);
+
+int derive_proof(struct store *store, const struct version *version,
+	const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err)
+{
+	struct digest128 made;
+	bool same_file = true;
+	/* a single PUT, or a copy of one */
+	const bool was_cut_here = version->kind == VERSION_SINGLE && version->part_set < 0;
+	const int result = was_cut_here
+		? derived_recipe_digest(store, recipe, &made, err)
+		: decode_chunked(store, version, recipe, &made, &same_file, err);
+	if (result != 0)
+		return err->kind == ERROR_CORRUPT || err->kind == ERROR_PRECONDITION ? 0 : -1;
+	return same_file && digest128_equal(&made, digest) &&
+			(!version->has_digest || digest128_equal(digest, &version->digest))
+		? 1
+		: 0;
+}
+
+static int decode_chunked(struct store *store, const struct version *version,
+	const struct derived_recipe *recipe, struct digest128 *out_digest, bool *out_same,
 	struct error *err)
 {
-	struct buffer parts;
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
+	struct part_ends ends = {.ends = NULL};
+	struct chunk_id expected;
+	struct chunk_id file;
+	if (find_file_hash(store, version, &expected, err) != 0 ||
+		load_ends(store, version, &ends, err) != 0)
 		return -1;
-	buffer_init(&parts, PROOF_PARTS_MAX_BYTES);
-	const int result = derived_parts_collect(db, version, &parts, err);
-	store_reader_give(store, db);
-	if (result == 0)
-		part_ends_read(buffer_span(&parts), out);
-	buffer_release(&parts);
+	const int result = decode(store, recipe, &ends, out_digest, &file, err);
+	*out_same = result == 0 && chunk_id_equal(&file, &expected);
+	part_ends_release(&ends);
 	return result;
 }
 
@@ -44,17 +73,21 @@ static int find_file_hash(
 		err, ERROR_PRECONDITION, "Version %lld is gone.", (long long)version->sequence);
 }
 
-static int read_all(struct body_source *source, struct xxh3_stream *digest,
-	struct file_hasher *hasher, struct error *err)
+/* The parts that the version will be cut at once it is derived. */
+static int load_ends(struct store *store, const struct version *version, struct part_ends *out,
+	struct error *err)
 {
-	uint8_t *const piece = memory_new(PROOF_PIECE_BYTES);
-	ptrdiff_t got;
-	while ((got = source->read(source, piece, PROOF_PIECE_BYTES, err)) > 0) {
-		xxh3_stream_add(digest, span_of(piece, (size_t)got));
-		file_hasher_add(hasher, span_of(piece, (size_t)got));
-	}
-	free(piece);
-	return got < 0 ? -1 : 0;
+	struct buffer parts;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	buffer_init(&parts, PROOF_PARTS_MAX_BYTES);
+	const int result = derived_parts_collect(db, version, &parts, err);
+	store_reader_give(store, db);
+	if (result == 0)
+		part_ends_read(buffer_span(&parts), out);
+	buffer_release(&parts);
+	return result;
 }
 
 /* Of what the recipe makes. */
@@ -78,36 +111,15 @@ static int decode(struct store *store, const struct derived_recipe *recipe, stru
 	return result;
 }
 
-static int decode_chunked(struct store *store, const struct version *version,
-	const struct derived_recipe *recipe, struct digest128 *out_digest, bool *out_same,
-	struct error *err)
+static int read_all(struct body_source *source, struct xxh3_stream *digest,
+	struct file_hasher *hasher, struct error *err)
 {
-	struct part_ends ends = {.ends = NULL};
-	struct chunk_id expected;
-	struct chunk_id file;
-	if (find_file_hash(store, version, &expected, err) != 0 ||
-		load_ends(store, version, &ends, err) != 0)
-		return -1;
-	const int result = decode(store, recipe, &ends, out_digest, &file, err);
-	*out_same = result == 0 && chunk_id_equal(&file, &expected);
-	part_ends_release(&ends);
-	return result;
-}
-
-int derive_proof(struct store *store, const struct version *version,
-	const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err)
-{
-	struct digest128 made;
-	bool same_file = true;
-	/* a single PUT, or a copy of one */
-	const bool was_cut_here = version->kind == VERSION_SINGLE && version->part_set < 0;
-	const int result = was_cut_here
-		? derived_recipe_digest(store, recipe, &made, err)
-		: decode_chunked(store, version, recipe, &made, &same_file, err);
-	if (result != 0)
-		return err->kind == ERROR_CORRUPT || err->kind == ERROR_PRECONDITION ? 0 : -1;
-	return same_file && digest128_equal(&made, digest) &&
-			(!version->has_digest || digest128_equal(digest, &version->digest))
-		? 1
-		: 0;
+	uint8_t *const piece = memory_new(PROOF_PIECE_BYTES);
+	ptrdiff_t got;
+	while ((got = source->read(source, piece, PROOF_PIECE_BYTES, err)) > 0) {
+		xxh3_stream_add(digest, span_of(piece, (size_t)got));
+		file_hasher_add(hasher, span_of(piece, (size_t)got));
+	}
+	free(piece);
+	return got < 0 ? -1 : 0;
 }

@@ -9,10 +9,7 @@ static const char SQL_SERIES_ADD[] =
 static const char SQL_SERIES_PRUNE[] =
 	"DELETE FROM derive_series WHERE root NOT IN (SELECT sequence FROM versions)";
 
-static bool is_digit(uint8_t byte)
-{
-	return byte >= '0' && byte <= '9';
-}
+static bool is_digit(uint8_t byte);
 
 struct digest128 derive_series_key(int64_t bucket, struct span key, const struct digest128 *schema)
 {
@@ -107,4 +104,9 @@ int derive_series_put(struct db *db, const struct digest128 *key,
 int derive_series_prune(struct db *db, struct error *err)
 {
 	return db_run(db, SQL_SERIES_PRUNE, err);
+}
+
+static bool is_digit(uint8_t byte)
+{
+	return byte >= '0' && byte <= '9';
 }

@@ -48,73 +48,62 @@ struct settling {
 	bool is_put_off; /* by a promise */
 };
 
-/* A promise that came while the version was worked on, by an answer about one of its chunks, counts
- * as well. */
-static int put_off(struct db *db, struct settling *settling, struct error *err)
-{
-	const struct work *const work = settling->work;
-	int64_t promised_ms = 0;
-	if (xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err) != 0)
-		return -1;
-	settling->is_put_off = promised_ms > store_now_ms(work->store);
-	return settling->is_put_off
-		? derive_waiting_put_off(db, work->version.sequence, promised_ms, err)
-		: 0;
-}
+static int run(struct work *work, int64_t version, struct derive_outcome *out, struct error *err);
+static int find_version(struct work *work, int64_t sequence, struct error *err);
+static int put_off_promised(struct work *work, struct error *err);
+static int derive_apply_put_off(struct change *change, struct db *db, struct error *err);
+static int put_off(struct db *db, struct settling *settling, struct error *err);
+static int look(struct work *work, struct error *err);
+static bool is_delta(const struct safetensors *tensors);
+static int settle(struct work *work, bool has_series, struct error *err);
+static int derive_apply(struct change *change, struct db *db, struct error *err);
+static int find_series(struct work *work, struct error *err);
+static int derive(struct work *work, struct derive_outcome *out, struct error *err);
+static int choose(struct work *work, struct error *err);
+static int encode_against(struct work *work, int64_t base, struct error *err);
+static int load_base(struct work *work, int64_t base, struct object *out,
+	struct shard_header *header, struct error *err);
+static void forget(struct work *work);
+static int store_and_prove(struct work *work, struct error *err);
+static int swap(struct work *work, bool *out_is_put_off, struct error *err);
 
-static int derive_apply(struct change *change, struct db *db, struct error *err)
+int derive_work(struct store *store, int64_t version, const struct work_pace *pace,
+	struct derive_outcome *out, struct error *err)
 {
-	struct settling *const settling = (struct settling *)change;
-	const struct work *const work = settling->work;
-	const int64_t version = work->version.sequence;
-	if (settling->swaps && put_off(db, settling, err) != 0)
-		return -1;
-	if (settling->is_put_off)
-		return 0;
-	if (settling->swaps &&
-		derived_swap(db, version, work->encoded.recipe, &work->encoded.digest, err) != 0)
-		return -1;
-	if (settling->has_series && derive_series_put(db, &work->key, &work->series, err) != 0)
-		return -1;
-	return derive_waiting_remove(db, version, err);
-}
-
-static int settle(struct work *work, bool has_series, struct error *err)
-{
-	struct settling settling = {
-		.change = {.apply = derive_apply}, .work = work, .has_series = has_series};
-	return committer_run(store_committer(work->store), &settling.change, err);
-}
-
-static int swap(struct work *work, bool *out_is_put_off, struct error *err)
-{
-	struct settling settling = {
-		.change = {.apply = derive_apply}, .work = work, .has_series = true, .swaps = true};
-	const int result = committer_run(store_committer(work->store), &settling.change, err);
-	*out_is_put_off = settling.is_put_off;
+	struct work work = {.store = store, .pace = pace, .arena = arena_new(WORK_ARENA_BYTES)};
+	struct error ignored;
+	*out = (struct derive_outcome){.is_swapped = false};
+	const int result = run(&work, version, out, err);
+	if (work.delta != 0)
+		(void)scratch_release(store, work.delta, &ignored); /* else at the next start */
+	forget(&work);
+	scratch_close(work.scratch);
+	schema_free(work.schema);
+	shard_header_release(&work.header);
+	arena_free(work.arena);
 	return result;
 }
 
-static int derive_apply_put_off(struct change *change, struct db *db, struct error *err)
+static int run(struct work *work, int64_t version, struct derive_outcome *out, struct error *err)
 {
-	return put_off(db, (struct settling *)change, err);
-}
-
-/* 1: it waits until no pack that it leads to is promised any more; 0: none is. */
-static int put_off_promised(struct work *work, struct error *err)
-{
-	struct settling settling = {.change = {.apply = derive_apply_put_off}, .work = work};
-	int64_t promised_ms = 0;
-	struct db *const db = store_reader_take(work->store, err);
-	if (db == NULL)
-		return -1;
-	const int looked = xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err);
-	store_reader_give(work->store, db);
-	if (looked != 0 || promised_ms <= store_now_ms(work->store))
-		return looked;
-	return committer_run(store_committer(work->store), &settling.change, err) != 0
-		? -1
-		: settling.is_put_off;
+	int result = find_version(work, version, err);
+	const int promised = result == 1 ? put_off_promised(work, err) : 0;
+	if (promised != 0)
+		return promised < 0 ? -1 : 0;
+	if (result == 1)
+		result = look(work, err);
+	if (result == 0)
+		return settle(work, false, err);
+	if (result < 0)
+		return err->kind == ERROR_CORRUPT || err->kind == ERROR_NO_KEY
+			? settle(work, false, err)
+			: -1;
+	const int known = find_series(work, err);
+	result = known == 1 ? derive(work, out, err) : known;
+	if (result != 0)
+		return result < 0 ? -1 : 0;
+	work->series = derive_series_begin(version, work->version.size);
+	return settle(work, true, err);
 }
 
 /* 1: a plain version that somebody can read; 0: nothing to do here; -1. */
@@ -137,24 +126,40 @@ static int find_version(struct work *work, int64_t sequence, struct error *err)
 		(kind == VERSION_SEGMENTS || kind == VERSION_SINGLE);
 }
 
-/* Deltas of checkpoints are safetensors files too, and no two of them have the same tensors. */
-static bool is_delta(const struct safetensors *tensors)
+/* 1: it waits until no pack that it leads to is promised any more; 0: none is. */
+static int put_off_promised(struct work *work, struct error *err)
 {
-	return safetensors_metadata_find(tensors, "delta_encoding").data != NULL ||
-		span_equal_text(
-			safetensors_metadata_find(tensors, "format"), "sparse_weight_patch");
-}
-
-static int find_series(struct work *work, struct error *err)
-{
-	const struct digest128 schema = schema_digest(work->schema);
-	work->key = derive_series_key(work->version.bucket, work->version.key, &schema);
+	struct settling settling = {.change = {.apply = derive_apply_put_off}, .work = work};
+	int64_t promised_ms = 0;
 	struct db *const db = store_reader_take(work->store, err);
 	if (db == NULL)
 		return -1;
-	const int found = derive_series_find(db, &work->key, &work->series, err);
+	const int looked = xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err);
 	store_reader_give(work->store, db);
-	return found;
+	if (looked != 0 || promised_ms <= store_now_ms(work->store))
+		return looked;
+	return committer_run(store_committer(work->store), &settling.change, err) != 0
+		? -1
+		: settling.is_put_off;
+}
+
+static int derive_apply_put_off(struct change *change, struct db *db, struct error *err)
+{
+	return put_off(db, (struct settling *)change, err);
+}
+
+/* A promise that came while the version was worked on, by an answer about one of its chunks, counts
+ * as well. */
+static int put_off(struct db *db, struct settling *settling, struct error *err)
+{
+	const struct work *const work = settling->work;
+	int64_t promised_ms = 0;
+	if (xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err) != 0)
+		return -1;
+	settling->is_put_off = promised_ms > store_now_ms(work->store);
+	return settling->is_put_off
+		? derive_waiting_put_off(db, work->version.sequence, promised_ms, err)
+		: 0;
 }
 
 /* 1: a checkpoint; 0: something else. */
@@ -176,24 +181,89 @@ static int look(struct work *work, struct error *err)
 	return 1;
 }
 
-/* 1: the base is there and has these very tensors; 0: it cannot be one. */
-static int load_base(struct work *work, int64_t base, struct object *out,
-	struct shard_header *header, struct error *err)
+/* Deltas of checkpoints are safetensors files too, and no two of them have the same tensors. */
+static bool is_delta(const struct safetensors *tensors)
 {
-	struct error why = {0};
-	if (object_find_sequence(work->store, base, work->arena, out, &why) == 0 &&
-		shard_header_read(work->store, out, "base", header, &why) == 0)
-		return 1;
-	if (why.kind == ERROR_NO_KEY || why.kind == ERROR_INVALID || why.kind == ERROR_CORRUPT)
-		return 0;
-	*err = why;
-	return -1;
+	return safetensors_metadata_find(tensors, "delta_encoding").data != NULL ||
+		span_equal_text(
+			safetensors_metadata_find(tensors, "format"), "sparse_weight_patch");
 }
 
-static void forget(struct work *work)
+static int settle(struct work *work, bool has_series, struct error *err)
 {
-	derived_recipe_free(work->encoded.recipe);
-	work->encoded.recipe = NULL;
+	struct settling settling = {
+		.change = {.apply = derive_apply}, .work = work, .has_series = has_series};
+	return committer_run(store_committer(work->store), &settling.change, err);
+}
+
+static int derive_apply(struct change *change, struct db *db, struct error *err)
+{
+	struct settling *const settling = (struct settling *)change;
+	const struct work *const work = settling->work;
+	const int64_t version = work->version.sequence;
+	if (settling->swaps && put_off(db, settling, err) != 0)
+		return -1;
+	if (settling->is_put_off)
+		return 0;
+	if (settling->swaps &&
+		derived_swap(db, version, work->encoded.recipe, &work->encoded.digest, err) != 0)
+		return -1;
+	if (settling->has_series && derive_series_put(db, &work->key, &work->series, err) != 0)
+		return -1;
+	return derive_waiting_remove(db, version, err);
+}
+
+static int find_series(struct work *work, struct error *err)
+{
+	const struct digest128 schema = schema_digest(work->schema);
+	work->key = derive_series_key(work->version.bucket, work->version.key, &schema);
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	const int found = derive_series_find(db, &work->key, &work->series, err);
+	store_reader_give(work->store, db);
+	return found;
+}
+
+static int derive(struct work *work, struct derive_outcome *out, struct error *err)
+{
+	work->scratch = scratch_open(work->store, err);
+	if (work->scratch == NULL)
+		return -1;
+	int result = choose(work, err);
+	if (result == 1)
+		result = store_and_prove(work, err);
+	bool is_put_off = false;
+	if (result == 1 && swap(work, &is_put_off, err) == 0) {
+		if (is_put_off)
+			return 1;
+		*out = (struct derive_outcome){
+			true, work->version.size - work->encoded.delta_bytes};
+		work->delta = 0;
+		return 1;
+	}
+	if (result == 1) /* gone, or named as a source meanwhile */
+		result = err->kind == ERROR_PRECONDITION || err->kind == ERROR_INVALID ? 0 : -1;
+	return result;
+}
+
+/* 1: `encoded` and `series` say how the version is stored; 0: it stays plain. */
+static int choose(struct work *work, struct error *err)
+{
+	int result = encode_against(work, work->series.head, err);
+	if (result == 1 && derive_series_keeps_head(&work->series, work->encoded.delta_bytes)) {
+		derive_series_add(&work->series, work->encoded.delta_bytes);
+		return 1;
+	}
+	forget(work);
+	if (result >= 0)
+		result = encode_against(work, work->series.root, err);
+	if (result != 1 || !derive_series_keeps_root(&work->series, work->encoded.delta_bytes)) {
+		forget(work);
+		return result < 0 ? -1 : 0;
+	}
+	derive_series_add_head(&work->series, work->version.sequence, work->encoded.delta_bytes);
+	return 1;
 }
 
 /* 1: `encoded` makes the version out of this base; 0: not worth it. */
@@ -221,23 +291,24 @@ static int encode_against(struct work *work, int64_t base, struct error *err)
 	return result;
 }
 
-/* 1: `encoded` and `series` say how the version is stored; 0: it stays plain. */
-static int choose(struct work *work, struct error *err)
+/* 1: the base is there and has these very tensors; 0: it cannot be one. */
+static int load_base(struct work *work, int64_t base, struct object *out,
+	struct shard_header *header, struct error *err)
 {
-	int result = encode_against(work, work->series.head, err);
-	if (result == 1 && derive_series_keeps_head(&work->series, work->encoded.delta_bytes)) {
-		derive_series_add(&work->series, work->encoded.delta_bytes);
+	struct error why = {0};
+	if (object_find_sequence(work->store, base, work->arena, out, &why) == 0 &&
+		shard_header_read(work->store, out, "base", header, &why) == 0)
 		return 1;
-	}
-	forget(work);
-	if (result >= 0)
-		result = encode_against(work, work->series.root, err);
-	if (result != 1 || !derive_series_keeps_root(&work->series, work->encoded.delta_bytes)) {
-		forget(work);
-		return result < 0 ? -1 : 0;
-	}
-	derive_series_add_head(&work->series, work->version.sequence, work->encoded.delta_bytes);
-	return 1;
+	if (why.kind == ERROR_NO_KEY || why.kind == ERROR_INVALID || why.kind == ERROR_CORRUPT)
+		return 0;
+	*err = why;
+	return -1;
+}
+
+static void forget(struct work *work)
+{
+	derived_recipe_free(work->encoded.recipe);
+	work->encoded.recipe = NULL;
 }
 
 /* The blocks become a hidden version, the recipe is proven to make the very bytes. 1 proven, 0 not,
@@ -259,63 +330,11 @@ static int store_and_prove(struct work *work, struct error *err)
 	return derive_proof(work->store, &work->version, encoded->recipe, &encoded->digest, err);
 }
 
-static int derive(struct work *work, struct derive_outcome *out, struct error *err)
+static int swap(struct work *work, bool *out_is_put_off, struct error *err)
 {
-	work->scratch = scratch_open(work->store, err);
-	if (work->scratch == NULL)
-		return -1;
-	int result = choose(work, err);
-	if (result == 1)
-		result = store_and_prove(work, err);
-	bool is_put_off = false;
-	if (result == 1 && swap(work, &is_put_off, err) == 0) {
-		if (is_put_off)
-			return 1;
-		*out = (struct derive_outcome){
-			true, work->version.size - work->encoded.delta_bytes};
-		work->delta = 0;
-		return 1;
-	}
-	if (result == 1) /* gone, or named as a source meanwhile */
-		result = err->kind == ERROR_PRECONDITION || err->kind == ERROR_INVALID ? 0 : -1;
-	return result;
-}
-
-static int run(struct work *work, int64_t version, struct derive_outcome *out, struct error *err)
-{
-	int result = find_version(work, version, err);
-	const int promised = result == 1 ? put_off_promised(work, err) : 0;
-	if (promised != 0)
-		return promised < 0 ? -1 : 0;
-	if (result == 1)
-		result = look(work, err);
-	if (result == 0)
-		return settle(work, false, err);
-	if (result < 0)
-		return err->kind == ERROR_CORRUPT || err->kind == ERROR_NO_KEY
-			? settle(work, false, err)
-			: -1;
-	const int known = find_series(work, err);
-	result = known == 1 ? derive(work, out, err) : known;
-	if (result != 0)
-		return result < 0 ? -1 : 0;
-	work->series = derive_series_begin(version, work->version.size);
-	return settle(work, true, err);
-}
-
-int derive_work(struct store *store, int64_t version, const struct work_pace *pace,
-	struct derive_outcome *out, struct error *err)
-{
-	struct work work = {.store = store, .pace = pace, .arena = arena_new(WORK_ARENA_BYTES)};
-	struct error ignored;
-	*out = (struct derive_outcome){.is_swapped = false};
-	const int result = run(&work, version, out, err);
-	if (work.delta != 0)
-		(void)scratch_release(store, work.delta, &ignored); /* else at the next start */
-	forget(&work);
-	scratch_close(work.scratch);
-	schema_free(work.schema);
-	shard_header_release(&work.header);
-	arena_free(work.arena);
+	struct settling settling = {
+		.change = {.apply = derive_apply}, .work = work, .has_series = true, .swaps = true};
+	const int result = committer_run(store_committer(work->store), &settling.change, err);
+	*out_is_put_off = settling.is_put_off;
 	return result;
 }

@@ -22,78 +22,13 @@ struct derive_worker {
 	int64_t retry_ms; /* when that is */
 };
 
-static bool spend(void *owner, size_t bytes)
-{
-	struct derive_worker *const worker = owner;
-	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
-}
-
-static int find_next(struct derive_worker *worker, int64_t *out_version, struct error *err)
-{
-	struct db *const db = store_reader_take(worker->store, err);
-	int64_t waiting = 0;
-	if (db == NULL)
-		return -1;
-	int found = derive_waiting_next(
-		db, worker->after, store_now_ms(worker->store), out_version, err);
-	if ((found == 1 || worker->after != 0) && derive_waiting_count(db, &waiting, err) != 0)
-		found = -1;
-	store_reader_give(worker->store, db);
-	metrics_set(store_metrics(worker->store), METRIC_DERIVE_WAITING, waiting);
-	return found;
-}
-
+static int64_t one_round(void *owner);
+static int work_once(struct derive_worker *worker);
+static int find_next(struct derive_worker *worker, int64_t *out_version, struct error *err);
 static void tell(const struct derive_worker *worker, const char *event, int64_t version,
-	const struct error *err)
-{
-	struct log *const log = store_log(worker->store);
-	const struct log_field field = log_number("version", version);
-	if (log == NULL || err->kind == ERROR_BUSY)
-		return;
-	log_event(log, LOG_WARNING, NULL, event, &field, 1);
-	log_failure(log, LOG_WARNING, NULL, event, err);
-}
-
-/* 1: one was settled or put aside; 0: none waits. */
-static int work_once(struct derive_worker *worker)
-{
-	struct error err = {0};
-	struct derive_outcome outcome;
-	int64_t version = 0;
-	if (worker->after != 0 && clock_monotonic_ms() >= worker->retry_ms)
-		worker->after = 0;
-	const int found = find_next(worker, &version, &err);
-	if (found != 1)
-		return 0;
-	if (derive_work(worker->store, version, &worker->pace, &outcome, &err) != 0) {
-		tell(worker, "derive_failed", version, &err);
-		worker->after = version;
-		worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
-		return 1;
-	}
-	if (outcome.is_swapped) {
-		metrics_add(store_metrics(worker->store), METRIC_DERIVED_SWAPPED, 1);
-		metrics_add(store_metrics(worker->store), METRIC_DERIVED_BYTES_SAVED,
-			(int64_t)outcome.bytes_saved);
-	}
-	return 1;
-}
-
-static int derive_apply_prune(struct change *change, struct db *db, struct error *err)
-{
-	(void)change;
-	return derive_series_prune(db, err);
-}
-
-static int64_t one_round(void *owner)
-{
-	struct derive_worker *const worker = owner;
-	const bool found = worker->options.enabled && store_takes_work(worker->store) &&
-		work_once(worker) == 1;
-	return found                              ? 0
-		: worker->options.interval_ms > 0 ? worker->options.interval_ms
-						  : INTERVAL_MS;
-}
+	const struct error *err);
+static int derive_apply_prune(struct change *change, struct db *db, struct error *err);
+static bool spend(void *owner, size_t bytes);
 
 struct derive_worker *derive_worker_start(struct store *store, const struct derive_options *options)
 {
@@ -123,4 +58,77 @@ void derive_worker_stop(struct derive_worker *worker)
 	worker_thread_stop(&worker->thread);
 	worker_thread_release(&worker->thread);
 	free(worker);
+}
+
+static int64_t one_round(void *owner)
+{
+	struct derive_worker *const worker = owner;
+	const bool found = worker->options.enabled && store_takes_work(worker->store) &&
+		work_once(worker) == 1;
+	return found                              ? 0
+		: worker->options.interval_ms > 0 ? worker->options.interval_ms
+						  : INTERVAL_MS;
+}
+
+/* 1: one was settled or put aside; 0: none waits. */
+static int work_once(struct derive_worker *worker)
+{
+	struct error err = {0};
+	struct derive_outcome outcome;
+	int64_t version = 0;
+	if (worker->after != 0 && clock_monotonic_ms() >= worker->retry_ms)
+		worker->after = 0;
+	const int found = find_next(worker, &version, &err);
+	if (found != 1)
+		return 0;
+	if (derive_work(worker->store, version, &worker->pace, &outcome, &err) != 0) {
+		tell(worker, "derive_failed", version, &err);
+		worker->after = version;
+		worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
+		return 1;
+	}
+	if (outcome.is_swapped) {
+		metrics_add(store_metrics(worker->store), METRIC_DERIVED_SWAPPED, 1);
+		metrics_add(store_metrics(worker->store), METRIC_DERIVED_BYTES_SAVED,
+			(int64_t)outcome.bytes_saved);
+	}
+	return 1;
+}
+
+static int find_next(struct derive_worker *worker, int64_t *out_version, struct error *err)
+{
+	struct db *const db = store_reader_take(worker->store, err);
+	int64_t waiting = 0;
+	if (db == NULL)
+		return -1;
+	int found = derive_waiting_next(
+		db, worker->after, store_now_ms(worker->store), out_version, err);
+	if ((found == 1 || worker->after != 0) && derive_waiting_count(db, &waiting, err) != 0)
+		found = -1;
+	store_reader_give(worker->store, db);
+	metrics_set(store_metrics(worker->store), METRIC_DERIVE_WAITING, waiting);
+	return found;
+}
+
+static void tell(const struct derive_worker *worker, const char *event, int64_t version,
+	const struct error *err)
+{
+	struct log *const log = store_log(worker->store);
+	const struct log_field field = log_number("version", version);
+	if (log == NULL || err->kind == ERROR_BUSY)
+		return;
+	log_event(log, LOG_WARNING, NULL, event, &field, 1);
+	log_failure(log, LOG_WARNING, NULL, event, err);
+}
+
+static int derive_apply_prune(struct change *change, struct db *db, struct error *err)
+{
+	(void)change;
+	return derive_series_prune(db, err);
+}
+
+static bool spend(void *owner, size_t bytes)
+{
+	struct derive_worker *const worker = owner;
+	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
 }

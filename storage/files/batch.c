@@ -51,15 +51,218 @@ struct line_work {
 	const struct version *under; /* NULL: no version */
 };
 
-static int push_marker(const struct line_work *work, struct error *err)
+static bool adds_files(const struct batch_params *params);
+static enum call_next batch_prove(struct call *call, struct error *err);
+static int prove_line(struct batch *batch, const struct batch_line *line);
+static int begin_proof(struct batch *batch, const struct batch_line *line, struct error *err);
+static int add_to_proof(
+	struct batch *batch, struct db *db, const struct batch_line *line, struct error *err);
+static int batch_apply(struct call *call, struct db *db, struct error *err);
+static int apply_line(struct line_work *work, struct error *err);
+static int judge(struct line_work *work, struct version *out_source, struct error *err);
+static int find_source(const struct line_work *work, struct version *out, struct error *err);
+static int check_damage(
+	const struct line_work *work, const struct version *source, struct error *err);
+static bool is_of_line(const struct error *err);
+static int delete_file(const struct line_work *work, struct error *err);
+static int push_marker(const struct line_work *work, struct error *err);
+static int push_file(const struct line_work *work, const struct version *source, struct error *err);
+static void fill_version(
+	const struct line_work *work, const struct version *source, struct version *out);
+static struct span make_headers(const struct line_work *work, const struct version *source);
+static bool find_time(const struct batch_line *line, const struct version *source, int64_t *out_ms);
+static void batch_wake_steps(struct call *call);
+
+static const struct call_kind kind = {
+	.stages = {{.apply = batch_apply}},
+	.settle = batch_wake_steps,
+};
+
+static const struct call_kind adding_kind = {
+	.stages = {{.help = batch_prove}, {.apply = batch_apply}},
+	.settle = batch_wake_steps,
+};
+
+struct call *batch_call(struct store *store, const struct batch_params *params)
 {
-	struct version marker = {.bucket = work->bucket->id,
-		.key = work->line->path,
-		.is_marker = true,
-		.kind = VERSION_INLINE,
-		.modified_ms = work->now_ms};
-	random_bytes(marker.id, VERSION_ID_BYTES);
-	return version_push(work->db, work->bucket->versioning, work->under, &marker, err);
+	ASSERT(params->count <= BATCH_LINES_MAX);
+	struct batch *const batch = call_new(sizeof(*batch),
+		adds_files(params) ? &adding_kind : &kind, store, BATCH_ARENA_BYTES);
+	batch->params = *params;
+	return &batch->call;
+}
+
+static bool adds_files(const struct batch_params *params)
+{
+	for (size_t i = 0; i < params->count; i++)
+		if (params->lines[i].kind == BATCH_ADD && !params->lines[i].is_refused)
+			return true;
+	return false;
+}
+
+/* What is added came before, or lies here already: it is read ahead of the change, a slice at a
+ * time, unless that was done since the start. */
+static enum call_next batch_prove(struct call *call, struct error *err)
+{
+	struct batch *batch = (struct batch *)call;
+	int result = 0;
+	(void)err;
+	batch->looks = LOOKS_MAX;
+	for (; batch->proving < batch->params.count; batch->proving += result == 0) {
+		const struct batch_line *line = &batch->params.lines[batch->proving];
+		result = line->kind == BATCH_ADD && !line->is_refused ? prove_line(batch, line) : 0;
+		if (result == 1)
+			return CALL_AGAIN;
+	}
+	return CALL_NEXT;
+}
+
+/* Some of the line's proof. 1: there is more. What goes wrong without telling of damage is not the
+ * line's fault, and comes up again when it is read. */
+static int prove_line(struct batch *batch, const struct batch_line *line)
+{
+	struct error err = {0};
+	int result = batch->proof != NULL ? 0 : begin_proof(batch, line, &err);
+	if (result == 0)
+		result = content_proof_step(batch->proof, line->path, &err);
+	if (result == 1)
+		return 1;
+	content_proof_free(batch->proof);
+	batch->proof = NULL;
+	if (result == 0)
+		return 0;
+	if (batch->faults == NULL)
+		batch->faults = arena_take_array(
+			batch->call.arena, batch->params.count, sizeof *batch->faults);
+	ASSERT(batch->faults != NULL); /* the arena is made for them */
+	batch->faults[line - batch->params.lines] = err;
+	return 0;
+}
+
+static int begin_proof(struct batch *batch, const struct batch_line *line, struct error *err)
+{
+	struct store *const store = batch->call.store;
+	struct db *db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	batch->proof = content_proof_new(store);
+	int result = add_to_proof(batch, db, line, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+/* The line's file, if there is one that the caller may reach: the change says what is wrong
+ * otherwise. */
+static int add_to_proof(
+	struct batch *batch, struct db *db, const struct batch_line *line, struct error *err)
+{
+	struct bucket_ref *const bucket = &batch->params.bucket;
+	struct arena *arena = arena_new(LINE_ARENA_BYTES);
+	struct batch_search search = {.db = db,
+		.params = &batch->params,
+		.now_ms = store_now_ms(batch->call.store),
+		.looks = &batch->looks,
+		.arena = arena};
+	struct version source = {0};
+	struct error absent = {0};
+	int result = 0;
+	if (bucket_row_find(db, *bucket, &bucket->id, &absent) == 0) {
+		search.bucket = bucket->id;
+		if (batch_source_find(&search, line, &source, &absent) == 0)
+			result = content_proof_add(batch->proof, db, &source, err);
+	}
+	arena_free(arena);
+	return result;
+}
+
+static int batch_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct batch *const batch = (struct batch *)call;
+	struct bucket bucket;
+	int result = bucket_row_settings(db, batch->params.bucket, &bucket, err);
+	batch->looks = LOOKS_MAX;
+	for (size_t i = 0; result == 0 && i < batch->params.count; i++) {
+		struct line_work work = {.batch = batch,
+			.db = db,
+			.bucket = &bucket,
+			.line = &batch->params.lines[i],
+			.now_ms = store_now_ms(call->store)};
+		if (work.line->is_refused)
+			continue;
+		work.line->error = (struct error){.kind = ERROR_NONE};
+		work.arena = arena_new(LINE_ARENA_BYTES);
+		result = apply_line(&work, err);
+		arena_free(work.arena);
+	}
+	return result;
+}
+
+static int apply_line(struct line_work *work, struct error *err)
+{
+	struct version source = {0};
+	if (judge(work, &source, err) != 0) {
+		work->line->error = *err;
+		return is_of_line(err) ? 0 : -1;
+	}
+	if (work->line->kind == BATCH_JUDGE_DELETE)
+		return 0;
+	return work->line->kind == BATCH_DELETE ? delete_file(work, err)
+						: push_file(work, &source, err);
+}
+
+static int judge(struct line_work *work, struct version *out_source, struct error *err)
+{
+	const struct span path = work->line->path;
+	if (server_key_guard(work->db, work->bucket->id, path, err) != 0 ||
+		find_source(work, out_source, err) != 0)
+		return -1;
+	const int found =
+		version_find_current(work->db, work->bucket->id, path, NULL, &work->current, err);
+	work->under = found == 1 ? &work->current : NULL;
+	return found < 0 ? -1 : 0;
+}
+
+static int find_source(const struct line_work *work, struct version *out, struct error *err)
+{
+	const struct batch_line *const line = work->line;
+	if (batch_deletes(line->kind))
+		return 0;
+	const struct batch_search search = {.db = work->db,
+		.params = &work->batch->params,
+		.bucket = work->bucket->id,
+		.now_ms = work->now_ms,
+		.looks = &work->batch->looks,
+		.arena = work->arena};
+	if (batch_source_find(&search, line, out, err) != 0)
+		return -1;
+	if (line->has_size && line->size != out->size)
+		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.",
+			(unsigned long long)out->size, (unsigned long long)line->size);
+	return check_damage(work, out, err);
+}
+
+/* A copy is refused what is known; what is added was read. */
+static int check_damage(
+	const struct line_work *work, const struct version *source, struct error *err)
+{
+	const struct batch *batch = work->batch;
+	const struct batch_line *line = work->line;
+	if (line->kind == BATCH_COPY)
+		return content_damage_check(work->db, source, line->path, err);
+	const struct error *fault =
+		batch->faults != NULL ? &batch->faults[line - batch->params.lines] : NULL;
+	if (fault == NULL || fault->kind == ERROR_NONE)
+		return 0;
+	*err = *fault;
+	return -1;
+}
+
+/* Whether the failure is the line's own, and not the store's. */
+static bool is_of_line(const struct error *err)
+{
+	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED ||
+		err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT ||
+		err->kind == ERROR_CONTENT_DAMAGED;
 }
 
 static int delete_file(const struct line_work *work, struct error *err)
@@ -71,17 +274,55 @@ static int delete_file(const struct line_work *work, struct error *err)
 		: version_remove(work->db, work->under, work->now_ms, err);
 }
 
-/* When the file was changed, as far as anybody has said. */
-static bool find_time(const struct batch_line *line, const struct version *source, int64_t *out_ms)
+static int push_marker(const struct line_work *work, struct error *err)
 {
-	*out_ms = line->mtime_ms;
-	if (line->has_mtime)
-		return true;
-	if (line->kind != BATCH_COPY || source->sequence == 0)
-		return false;
-	if (!file_time_parse(header_blob_find(source->headers, FILE_TIME_HEADER), out_ms))
-		*out_ms = source->modified_ms;
-	return true;
+	struct version marker = {.bucket = work->bucket->id,
+		.key = work->line->path,
+		.is_marker = true,
+		.kind = VERSION_INLINE,
+		.modified_ms = work->now_ms};
+	random_bytes(marker.id, VERSION_ID_BYTES);
+	return version_push(work->db, work->bucket->versioning, work->under, &marker, err);
+}
+
+static int push_file(const struct line_work *work, const struct version *source, struct error *err)
+{
+	struct version version;
+	fill_version(work, source, &version);
+	if (arena_overflowed(work->arena))
+		return error_set(err, ERROR_NO_MEMORY, "The memory for a line of a batch ran out.");
+	if (version_copy_push(work->db, work->bucket->versioning, source, work->under, &version,
+		    work->arena, err) != 0)
+		return -1;
+	work->batch->completes_publish |= version.completes_publish;
+	if (work->line->kind != BATCH_ADD || version.kind == VERSION_DERIVED)
+		return 0;
+	return derive_waiting_note(work->batch->call.store, work->db, version.sequence, version.key,
+		version.size, err);
+}
+
+/* The bytes are the source's; what is said of them besides is new. A checksum of parts means
+ * nothing without them. */
+static void fill_version(
+	const struct line_work *work, const struct version *source, struct version *out)
+{
+	*out = *source;
+	out->bucket = work->bucket->id;
+	out->key = work->line->path;
+	out->is_marker = false;
+	out->has_file_hash = true;
+	out->file_hash = work->line->file;
+	out->part_count = 0;
+	if (source->checksum.type == CHECKSUM_COMPOSITE)
+		out->checksum = (struct checksum){.algorithm = CHECKSUM_NONE};
+	out->storage_class = STORAGE_STANDARD;
+	out->acl = ACL_PRIVATE;
+	out->modified_ms = work->now_ms;
+	out->headers = make_headers(work, source);
+	out->tags = (struct span){NULL, 0};
+	random_bytes(out->id, VERSION_ID_BYTES);
+	encode_hex(span_of(work->line->file.bytes, ETAG_HASH_BYTES), out->etag);
+	memcpy(out->etag + 2 * ETAG_HASH_BYTES, "-1", sizeof("-1"));
 }
 
 static struct span make_headers(const struct line_work *work, const struct version *source)
@@ -110,134 +351,17 @@ static struct span make_headers(const struct line_work *work, const struct versi
 	return copy;
 }
 
-/* The bytes are the source's; what is said of them besides is new. A checksum of parts means
- * nothing without them. */
-static void fill_version(
-	const struct line_work *work, const struct version *source, struct version *out)
+/* When the file was changed, as far as anybody has said. */
+static bool find_time(const struct batch_line *line, const struct version *source, int64_t *out_ms)
 {
-	*out = *source;
-	out->bucket = work->bucket->id;
-	out->key = work->line->path;
-	out->is_marker = false;
-	out->has_file_hash = true;
-	out->file_hash = work->line->file;
-	out->part_count = 0;
-	if (source->checksum.type == CHECKSUM_COMPOSITE)
-		out->checksum = (struct checksum){.algorithm = CHECKSUM_NONE};
-	out->storage_class = STORAGE_STANDARD;
-	out->acl = ACL_PRIVATE;
-	out->modified_ms = work->now_ms;
-	out->headers = make_headers(work, source);
-	out->tags = (struct span){NULL, 0};
-	random_bytes(out->id, VERSION_ID_BYTES);
-	encode_hex(span_of(work->line->file.bytes, ETAG_HASH_BYTES), out->etag);
-	memcpy(out->etag + 2 * ETAG_HASH_BYTES, "-1", sizeof("-1"));
-}
-
-static int push_file(const struct line_work *work, const struct version *source, struct error *err)
-{
-	struct version version;
-	fill_version(work, source, &version);
-	if (arena_overflowed(work->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The memory for a line of a batch ran out.");
-	if (version_copy_push(work->db, work->bucket->versioning, source, work->under, &version,
-		    work->arena, err) != 0)
-		return -1;
-	work->batch->completes_publish |= version.completes_publish;
-	if (work->line->kind != BATCH_ADD || version.kind == VERSION_DERIVED)
-		return 0;
-	return derive_waiting_note(work->batch->call.store, work->db, version.sequence, version.key,
-		version.size, err);
-}
-
-/* A copy is refused what is known; what is added was read. */
-static int check_damage(
-	const struct line_work *work, const struct version *source, struct error *err)
-{
-	const struct batch *batch = work->batch;
-	const struct batch_line *line = work->line;
-	if (line->kind == BATCH_COPY)
-		return content_damage_check(work->db, source, line->path, err);
-	const struct error *fault =
-		batch->faults != NULL ? &batch->faults[line - batch->params.lines] : NULL;
-	if (fault == NULL || fault->kind == ERROR_NONE)
-		return 0;
-	*err = *fault;
-	return -1;
-}
-
-static int find_source(const struct line_work *work, struct version *out, struct error *err)
-{
-	const struct batch_line *const line = work->line;
-	if (batch_deletes(line->kind))
-		return 0;
-	const struct batch_search search = {.db = work->db,
-		.params = &work->batch->params,
-		.bucket = work->bucket->id,
-		.now_ms = work->now_ms,
-		.looks = &work->batch->looks,
-		.arena = work->arena};
-	if (batch_source_find(&search, line, out, err) != 0)
-		return -1;
-	if (line->has_size && line->size != out->size)
-		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.",
-			(unsigned long long)out->size, (unsigned long long)line->size);
-	return check_damage(work, out, err);
-}
-
-static int judge(struct line_work *work, struct version *out_source, struct error *err)
-{
-	const struct span path = work->line->path;
-	if (server_key_guard(work->db, work->bucket->id, path, err) != 0 ||
-		find_source(work, out_source, err) != 0)
-		return -1;
-	const int found =
-		version_find_current(work->db, work->bucket->id, path, NULL, &work->current, err);
-	work->under = found == 1 ? &work->current : NULL;
-	return found < 0 ? -1 : 0;
-}
-
-/* Whether the failure is the line's own, and not the store's. */
-static bool is_of_line(const struct error *err)
-{
-	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED ||
-		err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT ||
-		err->kind == ERROR_CONTENT_DAMAGED;
-}
-
-static int apply_line(struct line_work *work, struct error *err)
-{
-	struct version source = {0};
-	if (judge(work, &source, err) != 0) {
-		work->line->error = *err;
-		return is_of_line(err) ? 0 : -1;
-	}
-	if (work->line->kind == BATCH_JUDGE_DELETE)
-		return 0;
-	return work->line->kind == BATCH_DELETE ? delete_file(work, err)
-						: push_file(work, &source, err);
-}
-
-static int batch_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct batch *const batch = (struct batch *)call;
-	struct bucket bucket;
-	int result = bucket_row_settings(db, batch->params.bucket, &bucket, err);
-	batch->looks = LOOKS_MAX;
-	for (size_t i = 0; result == 0 && i < batch->params.count; i++) {
-		struct line_work work = {.batch = batch,
-			.db = db,
-			.bucket = &bucket,
-			.line = &batch->params.lines[i],
-			.now_ms = store_now_ms(call->store)};
-		if (work.line->is_refused)
-			continue;
-		work.line->error = (struct error){.kind = ERROR_NONE};
-		work.arena = arena_new(LINE_ARENA_BYTES);
-		result = apply_line(&work, err);
-		arena_free(work.arena);
-	}
-	return result;
+	*out_ms = line->mtime_ms;
+	if (line->has_mtime)
+		return true;
+	if (line->kind != BATCH_COPY || source->sequence == 0)
+		return false;
+	if (!file_time_parse(header_blob_find(source->headers, FILE_TIME_HEADER), out_ms))
+		*out_ms = source->modified_ms;
+	return true;
 }
 
 static void batch_wake_steps(struct call *call)
@@ -245,105 +369,4 @@ static void batch_wake_steps(struct call *call)
 	const struct batch *const batch = (const struct batch *)call;
 	if (!call->failed && batch->completes_publish)
 		store_wake(call->store, STORE_STEP_WORK);
-}
-
-/* The line's file, if there is one that the caller may reach: the change says what is wrong
- * otherwise. */
-static int add_to_proof(
-	struct batch *batch, struct db *db, const struct batch_line *line, struct error *err)
-{
-	struct bucket_ref *const bucket = &batch->params.bucket;
-	struct arena *arena = arena_new(LINE_ARENA_BYTES);
-	struct batch_search search = {.db = db,
-		.params = &batch->params,
-		.now_ms = store_now_ms(batch->call.store),
-		.looks = &batch->looks,
-		.arena = arena};
-	struct version source = {0};
-	struct error absent = {0};
-	int result = 0;
-	if (bucket_row_find(db, *bucket, &bucket->id, &absent) == 0) {
-		search.bucket = bucket->id;
-		if (batch_source_find(&search, line, &source, &absent) == 0)
-			result = content_proof_add(batch->proof, db, &source, err);
-	}
-	arena_free(arena);
-	return result;
-}
-
-static int begin_proof(struct batch *batch, const struct batch_line *line, struct error *err)
-{
-	struct store *const store = batch->call.store;
-	struct db *db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	batch->proof = content_proof_new(store);
-	int result = add_to_proof(batch, db, line, err);
-	store_snapshot_give(store, db);
-	return result;
-}
-
-/* Some of the line's proof. 1: there is more. What goes wrong without telling of damage is not the
- * line's fault, and comes up again when it is read. */
-static int prove_line(struct batch *batch, const struct batch_line *line)
-{
-	struct error err = {0};
-	int result = batch->proof != NULL ? 0 : begin_proof(batch, line, &err);
-	if (result == 0)
-		result = content_proof_step(batch->proof, line->path, &err);
-	if (result == 1)
-		return 1;
-	content_proof_free(batch->proof);
-	batch->proof = NULL;
-	if (result == 0)
-		return 0;
-	if (batch->faults == NULL)
-		batch->faults = arena_take_array(
-			batch->call.arena, batch->params.count, sizeof *batch->faults);
-	ASSERT(batch->faults != NULL); /* the arena is made for them */
-	batch->faults[line - batch->params.lines] = err;
-	return 0;
-}
-
-/* What is added came before, or lies here already: it is read ahead of the change, a slice at a
- * time, unless that was done since the start. */
-static enum call_next batch_prove(struct call *call, struct error *err)
-{
-	struct batch *batch = (struct batch *)call;
-	int result = 0;
-	(void)err;
-	batch->looks = LOOKS_MAX;
-	for (; batch->proving < batch->params.count; batch->proving += result == 0) {
-		const struct batch_line *line = &batch->params.lines[batch->proving];
-		result = line->kind == BATCH_ADD && !line->is_refused ? prove_line(batch, line) : 0;
-		if (result == 1)
-			return CALL_AGAIN;
-	}
-	return CALL_NEXT;
-}
-
-static bool adds_files(const struct batch_params *params)
-{
-	for (size_t i = 0; i < params->count; i++)
-		if (params->lines[i].kind == BATCH_ADD && !params->lines[i].is_refused)
-			return true;
-	return false;
-}
-
-static const struct call_kind kind = {
-	.stages = {{.apply = batch_apply}},
-	.settle = batch_wake_steps,
-};
-static const struct call_kind adding_kind = {
-	.stages = {{.help = batch_prove}, {.apply = batch_apply}},
-	.settle = batch_wake_steps,
-};
-
-struct call *batch_call(struct store *store, const struct batch_params *params)
-{
-	ASSERT(params->count <= BATCH_LINES_MAX);
-	struct batch *const batch = call_new(sizeof(*batch),
-		adds_files(params) ? &adding_kind : &kind, store, BATCH_ARENA_BYTES);
-	batch->params = *params;
-	return &batch->call;
 }

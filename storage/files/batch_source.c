@@ -10,6 +10,43 @@ enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the ca
 static const char SQL_SOURCE_VERSIONS[] =
 	"SELECT sequence, key, state FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
+static int find_copied(const struct batch_search *search, const struct batch_line *line,
+	struct version *out, struct error *err);
+static int not_found(const struct batch_line *line, struct error *err);
+static int choose_version(const struct batch_search *search, const struct batch_line *line,
+	int64_t bucket, int64_t *out_sequence, struct error *err);
+static int load_version(const struct batch_search *search, const struct batch_line *line,
+	int64_t sequence, struct version *out, struct error *err);
+static int find_added(const struct batch_search *search, const struct batch_line *line,
+	struct version *out, struct error *err);
+static int may_read_here(void *owner, struct span key, bool is_current, struct error *err);
+
+int batch_source_find(const struct batch_search *search, const struct batch_line *line,
+	struct version *out, struct error *err)
+{
+	static const struct chunk_id empty = {{0}};
+	if (chunk_id_equal(&line->file, &empty)) {
+		*out = (struct version){.kind = VERSION_INLINE,
+			.contents = part_inline_contents((struct span){NULL, 0})};
+		return 0;
+	}
+	return line->kind == BATCH_COPY ? find_copied(search, line, out, err)
+					: find_added(search, line, out, err);
+}
+
+static int find_copied(const struct batch_search *search, const struct batch_line *line,
+	struct version *out, struct error *err)
+{
+	int64_t bucket = 0;
+	int64_t sequence = 0;
+	if (bucket_row_find(search->db, line->source, &bucket, err) != 0)
+		return err->kind == ERROR_NO_BUCKET ? not_found(line, err) : -1;
+	if (choose_version(search, line, bucket, &sequence, err) != 0)
+		return -1;
+	return sequence == 0 ? not_found(line, err)
+			     : load_version(search, line, sequence, out, err);
+}
+
 static int not_found(const struct batch_line *line, struct error *err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
@@ -54,25 +91,6 @@ static int load_version(const struct batch_search *search, const struct batch_li
 	return found == 0 ? not_found(line, err) : found < 0 ? -1 : 0;
 }
 
-static int find_copied(const struct batch_search *search, const struct batch_line *line,
-	struct version *out, struct error *err)
-{
-	int64_t bucket = 0;
-	int64_t sequence = 0;
-	if (bucket_row_find(search->db, line->source, &bucket, err) != 0)
-		return err->kind == ERROR_NO_BUCKET ? not_found(line, err) : -1;
-	if (choose_version(search, line, bucket, &sequence, err) != 0)
-		return -1;
-	return sequence == 0 ? not_found(line, err)
-			     : load_version(search, line, sequence, out, err);
-}
-
-static int may_read_here(void *owner, struct span key, bool is_current, struct error *err)
-{
-	const struct batch_params *const params = owner;
-	return params->may_read(params->owner, params->bucket, key, is_current, err);
-}
-
 static int find_added(const struct batch_search *search, const struct batch_line *line,
 	struct version *out, struct error *err)
 {
@@ -95,15 +113,8 @@ static int find_added(const struct batch_search *search, const struct batch_line
 	return 0;
 }
 
-int batch_source_find(const struct batch_search *search, const struct batch_line *line,
-	struct version *out, struct error *err)
+static int may_read_here(void *owner, struct span key, bool is_current, struct error *err)
 {
-	static const struct chunk_id empty = {{0}};
-	if (chunk_id_equal(&line->file, &empty)) {
-		*out = (struct version){.kind = VERSION_INLINE,
-			.contents = part_inline_contents((struct span){NULL, 0})};
-		return 0;
-	}
-	return line->kind == BATCH_COPY ? find_copied(search, line, out, err)
-					: find_added(search, line, out, err);
+	const struct batch_params *const params = owner;
+	return params->may_read(params->owner, params->bucket, key, is_current, err);
 }

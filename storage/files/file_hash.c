@@ -26,94 +26,15 @@ struct file_hash_wait {
 	struct error error; /* the first */
 };
 
-static void let_go(struct file_hash_wait *wait)
-{
-	if (atomic_fetch_sub(&wait->holders, 1) > 1)
-		return;
-	free(wait->versions);
-	free(wait);
-}
-
-static void tell(struct file_hash_wait *wait)
-{
-	if (!atomic_exchange(&wait->is_told, true))
-		wait->done(wait->owner);
-}
-
-static void end(struct file_hash_wait *wait)
-{
-	tell(wait);
-	let_go(wait);
-}
-
-static void fail(struct file_hash_wait *wait, const struct error *err)
-{
-	if (wait->failed)
-		return;
-	wait->failed = true;
-	wait->error = *err;
-}
-
+static void run(struct helper_job *job);
+static void give_known(struct file_hash_wait *wait);
+static void fail(struct file_hash_wait *wait, const struct error *err);
 static void write_found(
-	struct file_hash_wait *wait, const struct file_hash_found *found, size_t *count)
-{
-	struct error err = {0};
-	if (file_hash_write(wait->store, found, *count, &err) != 0)
-		fail(wait, &err);
-	else
-		metrics_add(store_metrics(wait->store), METRIC_FILE_HASHES, (int64_t)*count);
-	*count = 0;
-}
-
-/* What indexes tell is written; the others are left in `versions`. */
-static void give_known(struct file_hash_wait *wait)
-{
-	struct file_hash_found *const found = memory_new_array(FILE_HASHES_MAX, sizeof(*found));
-	size_t used = 0;
-	size_t left = 0;
-	for (size_t i = 0; i < wait->count; i++) {
-		struct file_hash_facts facts;
-		struct error err = {0};
-		if (file_hash_find(wait->store, wait->versions[i], NULL, &facts, &err) != 0)
-			fail(wait, &err);
-		else if (facts.state == FILE_HASH_DECODES)
-			wait->versions[left++] = wait->versions[i];
-		else if (facts.state == FILE_HASH_FOUND)
-			found[used++] = facts.found;
-		if (used == FILE_HASHES_MAX)
-			write_found(wait, found, &used);
-	}
-	write_found(wait, found, &used);
-	wait->count = left;
-	free(found);
-}
-
-static void decode(struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused)
-{
-	struct file_hash_wait *const wait =
-		(struct file_hash_wait *)((char *)order - offsetof(struct file_hash_wait, order));
-	for (size_t i = 0; i < wait->count && !atomic_load(&wait->is_given_up); i++) {
-		struct error err = {0};
-		const int given = is_refused
-			? error_set(&err, ERROR_BUSY, "The server is stopping.")
-			: file_hash_worker_give(worker, wait->versions[i], &err);
-		if (given != 0)
-			fail(wait, &err);
-	}
-	end(wait);
-}
-
-static void run(struct helper_job *job)
-{
-	struct file_hash_wait *const wait = (struct file_hash_wait *)job;
-	give_known(wait);
-	if (wait->count == 0) {
-		end(wait);
-		return;
-	}
-	wait->order.run = decode;
-	file_hash_worker_order(store_parts(wait->store)->file_hash_worker, &wait->order);
-}
+	struct file_hash_wait *wait, const struct file_hash_found *found, size_t *count);
+static void end(struct file_hash_wait *wait);
+static void tell(struct file_hash_wait *wait);
+static void let_go(struct file_hash_wait *wait);
+static void decode(struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused);
 
 struct file_hash_wait *file_hash_start(struct store *store, const int64_t *versions, size_t count,
 	void (*done)(void *owner), void *owner)
@@ -154,4 +75,93 @@ void file_hash_free(struct file_hash_wait *wait)
 {
 	if (wait != NULL)
 		let_go(wait);
+}
+
+static void run(struct helper_job *job)
+{
+	struct file_hash_wait *const wait = (struct file_hash_wait *)job;
+	give_known(wait);
+	if (wait->count == 0) {
+		end(wait);
+		return;
+	}
+	wait->order.run = decode;
+	file_hash_worker_order(store_parts(wait->store)->file_hash_worker, &wait->order);
+}
+
+/* What indexes tell is written; the others are left in `versions`. */
+static void give_known(struct file_hash_wait *wait)
+{
+	struct file_hash_found *const found = memory_new_array(FILE_HASHES_MAX, sizeof(*found));
+	size_t used = 0;
+	size_t left = 0;
+	for (size_t i = 0; i < wait->count; i++) {
+		struct file_hash_facts facts;
+		struct error err = {0};
+		if (file_hash_find(wait->store, wait->versions[i], NULL, &facts, &err) != 0)
+			fail(wait, &err);
+		else if (facts.state == FILE_HASH_DECODES)
+			wait->versions[left++] = wait->versions[i];
+		else if (facts.state == FILE_HASH_FOUND)
+			found[used++] = facts.found;
+		if (used == FILE_HASHES_MAX)
+			write_found(wait, found, &used);
+	}
+	write_found(wait, found, &used);
+	wait->count = left;
+	free(found);
+}
+
+static void fail(struct file_hash_wait *wait, const struct error *err)
+{
+	if (wait->failed)
+		return;
+	wait->failed = true;
+	wait->error = *err;
+}
+
+static void write_found(
+	struct file_hash_wait *wait, const struct file_hash_found *found, size_t *count)
+{
+	struct error err = {0};
+	if (file_hash_write(wait->store, found, *count, &err) != 0)
+		fail(wait, &err);
+	else
+		metrics_add(store_metrics(wait->store), METRIC_FILE_HASHES, (int64_t)*count);
+	*count = 0;
+}
+
+static void end(struct file_hash_wait *wait)
+{
+	tell(wait);
+	let_go(wait);
+}
+
+static void tell(struct file_hash_wait *wait)
+{
+	if (!atomic_exchange(&wait->is_told, true))
+		wait->done(wait->owner);
+}
+
+static void let_go(struct file_hash_wait *wait)
+{
+	if (atomic_fetch_sub(&wait->holders, 1) > 1)
+		return;
+	free(wait->versions);
+	free(wait);
+}
+
+static void decode(struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused)
+{
+	struct file_hash_wait *const wait =
+		(struct file_hash_wait *)((char *)order - offsetof(struct file_hash_wait, order));
+	for (size_t i = 0; i < wait->count && !atomic_load(&wait->is_given_up); i++) {
+		struct error err = {0};
+		const int given = is_refused
+			? error_set(&err, ERROR_BUSY, "The server is stopping.")
+			: file_hash_worker_give(worker, wait->versions[i], &err);
+		if (given != 0)
+			fail(wait, &err);
+	}
+	end(wait);
 }

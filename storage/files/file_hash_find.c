@@ -26,30 +26,94 @@ struct finding {
 	struct body_source *source;
 };
 
-/* Within the snapshot (invariant 5). */
-static int load_segments(struct finding *finding, struct db *db, struct error *err)
+struct writing {
+	struct change change; /* first */
+	const struct file_hash_found *found;
+	size_t count;
+};
+
+static int find(
+	struct finding *finding, int64_t version, struct file_hash_facts *out, struct error *err);
+static int load_snapshot(struct finding *finding, int64_t version, enum file_hash_state *out_state,
+	struct error *err);
+static int load(struct finding *finding, struct db *db, int64_t version,
+	enum file_hash_state *out_state, struct error *err);
+static int load_segments(struct finding *finding, struct db *db, struct error *err);
+static int find_in_indexes(struct finding *finding, struct chunk_id *out, struct error *err);
+static int add_segment(struct finding *finding, const struct segment *segment,
+	struct merkle *merkle, struct error *err);
+static int find_in_bytes(struct finding *finding, struct chunk_id *out, struct error *err);
+static int open_bytes(struct finding *finding, struct error *err);
+static int read_all(const struct finding *finding, struct file_hasher *hasher, uint8_t *piece,
+	struct error *err);
+static int apply(struct change *change, struct db *db, struct error *err);
+
+int file_hash_find(struct store *store, int64_t version, const struct work_pace *pace,
+	struct file_hash_facts *out, struct error *err)
 {
-	const struct version *const version = &finding->version;
-	finding->range = (struct part_range){.length = version->size};
-	if (part_set_load(db, version->part_set, version->size, version->contents, &finding->range,
-		    err) != 0) {
-		finding->range.segment_count = 0;
-		return -1;
-	}
-	finding->turns =
-		memory_new_array(finding->range.segment_count + 1, sizeof(*finding->turns));
-	for (size_t i = 0; i < finding->range.segment_count; i++)
-		finding->turns[i] = pack_store_hold(
-			store_packs(finding->store), &finding->range.segments[i].pack);
-	return 0;
+	struct finding finding = {.store = store, .pace = pace};
+	const int result = find(&finding, version, out, err);
+	for (size_t i = 0; i < finding.range.segment_count; i++)
+		pack_store_unhold(
+			store_packs(store), &finding.range.segments[i].pack, finding.turns[i]);
+	if (finding.source != NULL)
+		finding.source->close(finding.source);
+	part_ends_release(&finding.ends);
+	free(finding.turns);
+	free(finding.range.segments);
+	return result;
 }
 
-static int open_bytes(struct finding *finding, struct error *err)
+int file_hash_write(
+	struct store *store, const struct file_hash_found *found, size_t count, struct error *err)
 {
-	const struct object object = {
-		.sequence = finding->version.sequence, .size = finding->version.size};
-	finding->source = object_open(finding->store, &object, 0, object.size, err);
-	return finding->source == NULL ? -1 : 0;
+	struct writing writing = {.change = {.apply = apply}, .found = found, .count = count};
+	ASSERT(count <= FILE_HASHES_MAX);
+	return count == 0 ? 0 : committer_run(store_committer(store), &writing.change, err);
+}
+
+int file_hash_lacking(struct store *store, int64_t after, int64_t *out, size_t capacity,
+	size_t *out_count, struct error *err)
+{
+	struct db *const db = store_reader_take(store, err);
+	int got;
+	*out_count = 0;
+	if (db == NULL)
+		return -1;
+	struct db_statement *const rows =
+		db_query(db, SQL_LACKING, err, db_i64(after), db_i64((int64_t)capacity));
+	while ((got = db_step(rows, err)) == 1)
+		out[(*out_count)++] = db_column_i64(rows, 0);
+	db_reset(rows);
+	store_reader_give(store, db);
+	return got;
+}
+
+static int find(
+	struct finding *finding, int64_t version, struct file_hash_facts *out, struct error *err)
+{
+	const struct version *const row = &finding->version;
+	if (load_snapshot(finding, version, &out->state, err) != 0)
+		return -1;
+	out->modified_ms = row->modified_ms;
+	out->has_hash = row->has_file_hash;
+	out->hash = row->file_hash;
+	if (out->state != FILE_HASH_FOUND)
+		return 0;
+	out->found = (struct file_hash_found){.version = version, .contents = row->contents};
+	const bool has_segments = row->kind == VERSION_SEGMENTS || row->kind == VERSION_SINGLE;
+	return (has_segments ? find_in_indexes : find_in_bytes)(finding, &out->found.hash, err);
+}
+
+static int load_snapshot(struct finding *finding, int64_t version, enum file_hash_state *out_state,
+	struct error *err)
+{
+	struct db *const db = store_snapshot_take(finding->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = load(finding, db, version, out_state, err);
+	store_snapshot_give(finding->store, db);
+	return result;
 }
 
 static int load(struct finding *finding, struct db *db, int64_t version,
@@ -71,14 +135,33 @@ static int load(struct finding *finding, struct db *db, int64_t version,
 		: 0;
 }
 
-static int load_snapshot(struct finding *finding, int64_t version, enum file_hash_state *out_state,
-	struct error *err)
+/* Within the snapshot (invariant 5). */
+static int load_segments(struct finding *finding, struct db *db, struct error *err)
 {
-	struct db *const db = store_snapshot_take(finding->store, err);
-	if (db == NULL)
+	const struct version *const version = &finding->version;
+	finding->range = (struct part_range){.length = version->size};
+	if (part_set_load(db, version->part_set, version->size, version->contents, &finding->range,
+		    err) != 0) {
+		finding->range.segment_count = 0;
 		return -1;
-	const int result = load(finding, db, version, out_state, err);
-	store_snapshot_give(finding->store, db);
+	}
+	finding->turns =
+		memory_new_array(finding->range.segment_count + 1, sizeof(*finding->turns));
+	for (size_t i = 0; i < finding->range.segment_count; i++)
+		finding->turns[i] = pack_store_hold(
+			store_packs(finding->store), &finding->range.segments[i].pack);
+	return 0;
+}
+
+static int find_in_indexes(struct finding *finding, struct chunk_id *out, struct error *err)
+{
+	struct merkle merkle;
+	int result = 0;
+	merkle_init(&merkle);
+	for (size_t i = 0; result == 0 && i < finding->range.segment_count; i++)
+		result = add_segment(finding, &finding->range.segments[i], &merkle, err);
+	if (result == 0)
+		*out = merkle_file(&merkle);
 	return result;
 }
 
@@ -107,16 +190,26 @@ static int add_segment(struct finding *finding, const struct segment *segment,
 		(long long)finding->version.sequence);
 }
 
-static int find_in_indexes(struct finding *finding, struct chunk_id *out, struct error *err)
+static int find_in_bytes(struct finding *finding, struct chunk_id *out, struct error *err)
 {
-	struct merkle merkle;
-	int result = 0;
-	merkle_init(&merkle);
-	for (size_t i = 0; result == 0 && i < finding->range.segment_count; i++)
-		result = add_segment(finding, &finding->range.segments[i], &merkle, err);
+	if (open_bytes(finding, err) != 0)
+		return -1;
+	uint8_t *const piece = memory_new(FIND_PIECE_BYTES);
+	struct file_hasher *const hasher = file_hasher_new(&finding->ends);
+	const int result = read_all(finding, hasher, piece, err);
 	if (result == 0)
-		*out = merkle_file(&merkle);
+		*out = file_hasher_result(hasher);
+	file_hasher_free(hasher);
+	free(piece);
 	return result;
+}
+
+static int open_bytes(struct finding *finding, struct error *err)
+{
+	const struct object object = {
+		.sequence = finding->version.sequence, .size = finding->version.size};
+	finding->source = object_open(finding->store, &object, 0, object.size, err);
+	return finding->source == NULL ? -1 : 0;
 }
 
 static int read_all(const struct finding *finding, struct file_hasher *hasher, uint8_t *piece,
@@ -132,58 +225,6 @@ static int read_all(const struct finding *finding, struct file_hasher *hasher, u
 	return got < 0 ? -1 : 0;
 }
 
-static int find_in_bytes(struct finding *finding, struct chunk_id *out, struct error *err)
-{
-	if (open_bytes(finding, err) != 0)
-		return -1;
-	uint8_t *const piece = memory_new(FIND_PIECE_BYTES);
-	struct file_hasher *const hasher = file_hasher_new(&finding->ends);
-	const int result = read_all(finding, hasher, piece, err);
-	if (result == 0)
-		*out = file_hasher_result(hasher);
-	file_hasher_free(hasher);
-	free(piece);
-	return result;
-}
-
-static int find(
-	struct finding *finding, int64_t version, struct file_hash_facts *out, struct error *err)
-{
-	const struct version *const row = &finding->version;
-	if (load_snapshot(finding, version, &out->state, err) != 0)
-		return -1;
-	out->modified_ms = row->modified_ms;
-	out->has_hash = row->has_file_hash;
-	out->hash = row->file_hash;
-	if (out->state != FILE_HASH_FOUND)
-		return 0;
-	out->found = (struct file_hash_found){.version = version, .contents = row->contents};
-	const bool has_segments = row->kind == VERSION_SEGMENTS || row->kind == VERSION_SINGLE;
-	return (has_segments ? find_in_indexes : find_in_bytes)(finding, &out->found.hash, err);
-}
-
-int file_hash_find(struct store *store, int64_t version, const struct work_pace *pace,
-	struct file_hash_facts *out, struct error *err)
-{
-	struct finding finding = {.store = store, .pace = pace};
-	const int result = find(&finding, version, out, err);
-	for (size_t i = 0; i < finding.range.segment_count; i++)
-		pack_store_unhold(
-			store_packs(store), &finding.range.segments[i].pack, finding.turns[i]);
-	if (finding.source != NULL)
-		finding.source->close(finding.source);
-	part_ends_release(&finding.ends);
-	free(finding.turns);
-	free(finding.range.segments);
-	return result;
-}
-
-struct writing {
-	struct change change; /* first */
-	const struct file_hash_found *found;
-	size_t count;
-};
-
 static int apply(struct change *change, struct db *db, struct error *err)
 {
 	const struct writing *const writing = (const struct writing *)change;
@@ -192,29 +233,4 @@ static int apply(struct change *change, struct db *db, struct error *err)
 			    &writing->found[i].hash, err) != 0)
 			return -1;
 	return 0;
-}
-
-int file_hash_write(
-	struct store *store, const struct file_hash_found *found, size_t count, struct error *err)
-{
-	struct writing writing = {.change = {.apply = apply}, .found = found, .count = count};
-	ASSERT(count <= FILE_HASHES_MAX);
-	return count == 0 ? 0 : committer_run(store_committer(store), &writing.change, err);
-}
-
-int file_hash_lacking(struct store *store, int64_t after, int64_t *out, size_t capacity,
-	size_t *out_count, struct error *err)
-{
-	struct db *const db = store_reader_take(store, err);
-	int got;
-	*out_count = 0;
-	if (db == NULL)
-		return -1;
-	struct db_statement *const rows =
-		db_query(db, SQL_LACKING, err, db_i64(after), db_i64((int64_t)capacity));
-	while ((got = db_step(rows, err)) == 1)
-		out[(*out_count)++] = db_column_i64(rows, 0);
-	db_reset(rows);
-	store_reader_give(store, db);
-	return got;
 }

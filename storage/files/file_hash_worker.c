@@ -29,44 +29,18 @@ struct file_hash_worker {
 	int64_t retry_ms; /* when that is */
 };
 
-/* Orders do not wait until a large version of the background is through. */
+static int64_t one_round(void *owner);
 static void run_orders(struct file_hash_worker *worker);
-
-static bool spend(void *owner, size_t bytes)
-{
-	struct file_hash_worker *const worker = owner;
-	run_orders(worker);
-	return worker_thread_spend(
-		&worker->thread, bytes, store_parts(worker->store)->derive->bytes_per_second);
-}
-
-static bool hasten(void *owner, size_t bytes)
-{
-	const struct file_hash_worker *const worker = owner;
-	(void)bytes;
-	return !worker_thread_is_stopping(&worker->thread);
-}
-
-static struct file_hash_order *take_order(struct file_hash_worker *worker, bool *out_is_refused)
-{
-	lock_enter(&worker->thread.lock);
-	struct file_hash_order *const order = worker->first;
-	if (order != NULL)
-		worker->first = order->next;
-	if (worker->first == NULL)
-		worker->last = NULL;
-	*out_is_refused = worker_thread_is_stopping(&worker->thread);
-	lock_leave(&worker->thread.lock);
-	return order;
-}
-
-static void run_orders(struct file_hash_worker *worker)
-{
-	struct file_hash_order *order;
-	bool is_refused;
-	while ((order = take_order(worker, &is_refused)) != NULL)
-		order->run(order, worker, is_refused); /* it may be gone then */
-}
+static struct file_hash_order *take_order(struct file_hash_worker *worker, bool *out_is_refused);
+static void walk(struct file_hash_worker *worker);
+static void give(struct file_hash_worker *worker, const int64_t *versions, size_t count);
+static int find(struct file_hash_worker *worker, int64_t version, struct file_hash_found *out,
+	struct error *err);
+static bool is_young(const struct file_hash_worker *worker, int64_t modified_ms);
+static void tell(struct file_hash_worker *worker, int64_t version, const struct error *err);
+static void refuse_orders(void *owner);
+static bool spend(void *owner, size_t bytes);
+static bool hasten(void *owner, size_t bytes);
 
 void file_hash_worker_order(struct file_hash_worker *worker, struct file_hash_order *order)
 {
@@ -92,96 +66,6 @@ int file_hash_worker_give(struct file_hash_worker *worker, int64_t version, stru
 				file_hash_write(worker->store, &facts.found, 1, err) != 0))
 			return -1;
 	return 0; /* settled, as a last look has shown */
-}
-
-static void tell(struct file_hash_worker *worker, int64_t version, const struct error *err)
-{
-	struct log *const log = store_log(worker->store);
-	const struct log_field field = log_number("version", version);
-	worker->failed = version;
-	worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
-	if (log == NULL || err->kind == ERROR_BUSY)
-		return;
-	log_event(log, LOG_WARNING, NULL, "file_hash_failed", &field, 1);
-	log_failure(log, LOG_WARNING, NULL, "file_hash_failed", err);
-}
-
-static bool is_young(const struct file_hash_worker *worker, int64_t modified_ms)
-{
-	return store_now_ms(worker->store) - modified_ms < SETTLED_MS;
-}
-
-/* 1: `out` has a hash to write; 0: nothing to do, or not now; -1 the version failed. */
-static int find(struct file_hash_worker *worker, int64_t version, struct file_hash_found *out,
-	struct error *err)
-{
-	struct file_hash_facts facts;
-	if (file_hash_find(worker->store, version, NULL, &facts, err) != 0)
-		return -1;
-	if (facts.state == FILE_HASH_DECODES) {
-		if (is_young(worker, facts.modified_ms))
-			return 0;
-		if (file_hash_find(worker->store, version, &worker->pace, &facts, err) != 0)
-			return -1;
-	}
-	*out = facts.found;
-	return facts.state == FILE_HASH_FOUND;
-}
-
-/* Of these versions, in one change. */
-static void give(struct file_hash_worker *worker, const int64_t *versions, size_t count)
-{
-	struct file_hash_found found[BATCH];
-	struct error err = {0};
-	size_t used = 0;
-	for (size_t i = 0; i < count; i++) {
-		const int got = !worker_thread_is_stopping(&worker->thread)
-			? find(worker, versions[i], &found[used], &err)
-			: 0;
-		if (got < 0)
-			tell(worker, versions[i], &err);
-		used += got == 1;
-	}
-	if (used == 0)
-		return;
-	if (file_hash_write(worker->store, found, used, &err) != 0)
-		tell(worker, versions[count - 1], &err);
-	else
-		metrics_add(store_metrics(worker->store), METRIC_FILE_HASHES, (int64_t)used);
-}
-
-/* All current versions that have none, in the order of commits. */
-static void walk(struct file_hash_worker *worker)
-{
-	int64_t versions[BATCH];
-	struct error ignored;
-	if (worker->failed != 0 && clock_monotonic_ms() >= worker->retry_ms)
-		worker->failed = 0;
-	int64_t after = worker->failed;
-	size_t count = BATCH;
-	while (count == BATCH && !worker_thread_is_stopping(&worker->thread)) {
-		if (file_hash_lacking(worker->store, after, versions, BATCH, &count, &ignored) !=
-				0 ||
-			count == 0)
-			return;
-		give(worker, versions, count);
-		after = versions[count - 1];
-		run_orders(worker);
-	}
-}
-
-static int64_t one_round(void *owner)
-{
-	struct file_hash_worker *const worker = owner;
-	run_orders(worker);
-	if (store_takes_work(worker->store))
-		walk(worker);
-	return INTERVAL_MS;
-}
-
-static void refuse_orders(void *owner)
-{
-	run_orders(owner);
 }
 
 struct file_hash_worker *file_hash_worker_start(struct store *store)
@@ -210,4 +94,130 @@ void file_hash_worker_stop(struct file_hash_worker *worker)
 	worker_thread_stop(&worker->thread);
 	worker_thread_release(&worker->thread);
 	free(worker);
+}
+
+static int64_t one_round(void *owner)
+{
+	struct file_hash_worker *const worker = owner;
+	run_orders(worker);
+	if (store_takes_work(worker->store))
+		walk(worker);
+	return INTERVAL_MS;
+}
+
+static void run_orders(struct file_hash_worker *worker)
+{
+	struct file_hash_order *order;
+	bool is_refused;
+	while ((order = take_order(worker, &is_refused)) != NULL)
+		order->run(order, worker, is_refused); /* it may be gone then */
+}
+
+static struct file_hash_order *take_order(struct file_hash_worker *worker, bool *out_is_refused)
+{
+	lock_enter(&worker->thread.lock);
+	struct file_hash_order *const order = worker->first;
+	if (order != NULL)
+		worker->first = order->next;
+	if (worker->first == NULL)
+		worker->last = NULL;
+	*out_is_refused = worker_thread_is_stopping(&worker->thread);
+	lock_leave(&worker->thread.lock);
+	return order;
+}
+
+/* All current versions that have none, in the order of commits. */
+static void walk(struct file_hash_worker *worker)
+{
+	int64_t versions[BATCH];
+	struct error ignored;
+	if (worker->failed != 0 && clock_monotonic_ms() >= worker->retry_ms)
+		worker->failed = 0;
+	int64_t after = worker->failed;
+	size_t count = BATCH;
+	while (count == BATCH && !worker_thread_is_stopping(&worker->thread)) {
+		if (file_hash_lacking(worker->store, after, versions, BATCH, &count, &ignored) !=
+				0 ||
+			count == 0)
+			return;
+		give(worker, versions, count);
+		after = versions[count - 1];
+		run_orders(worker);
+	}
+}
+
+/* Of these versions, in one change. */
+static void give(struct file_hash_worker *worker, const int64_t *versions, size_t count)
+{
+	struct file_hash_found found[BATCH];
+	struct error err = {0};
+	size_t used = 0;
+	for (size_t i = 0; i < count; i++) {
+		const int got = !worker_thread_is_stopping(&worker->thread)
+			? find(worker, versions[i], &found[used], &err)
+			: 0;
+		if (got < 0)
+			tell(worker, versions[i], &err);
+		used += got == 1;
+	}
+	if (used == 0)
+		return;
+	if (file_hash_write(worker->store, found, used, &err) != 0)
+		tell(worker, versions[count - 1], &err);
+	else
+		metrics_add(store_metrics(worker->store), METRIC_FILE_HASHES, (int64_t)used);
+}
+
+/* 1: `out` has a hash to write; 0: nothing to do, or not now; -1 the version failed. */
+static int find(struct file_hash_worker *worker, int64_t version, struct file_hash_found *out,
+	struct error *err)
+{
+	struct file_hash_facts facts;
+	if (file_hash_find(worker->store, version, NULL, &facts, err) != 0)
+		return -1;
+	if (facts.state == FILE_HASH_DECODES) {
+		if (is_young(worker, facts.modified_ms))
+			return 0;
+		if (file_hash_find(worker->store, version, &worker->pace, &facts, err) != 0)
+			return -1;
+	}
+	*out = facts.found;
+	return facts.state == FILE_HASH_FOUND;
+}
+
+static bool is_young(const struct file_hash_worker *worker, int64_t modified_ms)
+{
+	return store_now_ms(worker->store) - modified_ms < SETTLED_MS;
+}
+
+static void tell(struct file_hash_worker *worker, int64_t version, const struct error *err)
+{
+	struct log *const log = store_log(worker->store);
+	const struct log_field field = log_number("version", version);
+	worker->failed = version;
+	worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
+	if (log == NULL || err->kind == ERROR_BUSY)
+		return;
+	log_event(log, LOG_WARNING, NULL, "file_hash_failed", &field, 1);
+	log_failure(log, LOG_WARNING, NULL, "file_hash_failed", err);
+}
+
+static void refuse_orders(void *owner)
+{
+	run_orders(owner);
+}
+
+static bool spend(void *owner, size_t bytes)
+{
+	struct file_hash_worker *const worker = owner;
+	run_orders(worker);
+	return worker_thread_spend(
+		&worker->thread, bytes, store_parts(worker->store)->derive->bytes_per_second);
+}
+
+static bool hasten(void *owner, size_t bytes)
+{
+	const struct file_hash_worker *const worker = owner;
+	(void)bytes;
+	return !worker_thread_is_stopping(&worker->thread);
 }

@@ -14,14 +14,7 @@ struct file_hasher {
 };
 
 static int take_chunk(
-	void *taker, const struct chunk_id *id, struct span content, struct error *err)
-{
-	struct file_hasher *const hasher = taker;
-	const struct chunk_entry chunk = {.id = *id, .size = content.len};
-	(void)err;
-	merkle_add(&hasher->merkle, &chunk);
-	return 0;
-}
+	void *taker, const struct chunk_id *id, struct span content, struct error *err);
 
 struct file_hasher *file_hasher_new(struct part_ends *ends)
 {
@@ -61,4 +54,14 @@ void file_hasher_free(struct file_hasher *hasher)
 		return;
 	chunk_stream_free(hasher->chunks);
 	free(hasher);
+}
+
+static int take_chunk(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err)
+{
+	struct file_hasher *const hasher = taker;
+	const struct chunk_entry chunk = {.id = *id, .size = content.len};
+	(void)err;
+	merkle_add(&hasher->merkle, &chunk);
+	return 0;
 }

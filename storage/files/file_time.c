@@ -3,25 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static bool parse_fraction(struct span text, int64_t *out_ms);
+
 void file_time_print(int64_t ms, char out[FILE_TIME_TEXT_BYTES])
 {
 	const int64_t least = ms < 0 ? 0 : ms;
 	const int64_t shown = least > FILE_TIME_MAX_MS ? FILE_TIME_MAX_MS : least;
 	snprintf(out, FILE_TIME_TEXT_BYTES, "%" PRId64 ".%03d", shown / 1000, (int)(shown % 1000));
-}
-
-/* The first three digits of a fraction; false when it has other characters or none. */
-static bool parse_fraction(struct span text, int64_t *out_ms)
-{
-	int64_t scale = 100;
-	*out_ms = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.data[i] < '0' || text.data[i] > '9')
-			return false;
-		*out_ms += scale * (text.data[i] - '0');
-		scale /= 10;
-	}
-	return text.len > 0;
 }
 
 bool file_time_parse(struct span text, int64_t *out_ms)
@@ -37,4 +25,18 @@ bool file_time_parse(struct span text, int64_t *out_ms)
 		return false;
 	*out_ms = (int64_t)seconds * 1000 + ms;
 	return true;
+}
+
+/* The first three digits of a fraction; false when it has other characters or none. */
+static bool parse_fraction(struct span text, int64_t *out_ms)
+{
+	int64_t scale = 100;
+	*out_ms = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return false;
+		*out_ms += scale * (text.data[i] - '0');
+		scale /= 10;
+	}
+	return text.len > 0;
 }

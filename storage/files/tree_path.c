@@ -2,33 +2,10 @@
 
 #include "storage/versions/object.h"
 
-static bool is_letter(uint8_t byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
-
-static bool is_dots(struct span text)
-{
-	return span_equal_text(text, ".") || span_equal_text(text, "..");
-}
-
-/* Clients part names at backslashes too when they look for "..". */
-static bool holds_dots(struct span segment)
-{
-	struct span rest = segment;
-	struct span piece;
-	while (span_split(&rest, '\\', &piece))
-		if (is_dots(piece))
-			return true;
-	return false;
-}
-
-static bool segment_is_shown(struct span segment)
-{
-	if (segment.len == 0 || segment.data[0] == '\\' || holds_dots(segment))
-		return false;
-	return segment.len < 2 || segment.data[1] != ':' || !is_letter(segment.data[0]);
-}
+static bool segment_is_shown(struct span segment);
+static bool holds_dots(struct span segment);
+static bool is_dots(struct span text);
+static bool is_letter(uint8_t byte);
 
 bool tree_path_is_shown(struct span path)
 {
@@ -59,4 +36,32 @@ int tree_path_check(struct span path, struct error *err)
 		return error_set(err, ERROR_INVALID,
 			"A path has no empty, '.' or '..' segment (so no '/' at its ends), and none that begins with a drive letter and a colon.");
 	return 0;
+}
+
+static bool segment_is_shown(struct span segment)
+{
+	if (segment.len == 0 || segment.data[0] == '\\' || holds_dots(segment))
+		return false;
+	return segment.len < 2 || segment.data[1] != ':' || !is_letter(segment.data[0]);
+}
+
+/* Clients part names at backslashes too when they look for "..". */
+static bool holds_dots(struct span segment)
+{
+	struct span rest = segment;
+	struct span piece;
+	while (span_split(&rest, '\\', &piece))
+		if (is_dots(piece))
+			return true;
+	return false;
+}
+
+static bool is_dots(struct span text)
+{
+	return span_equal_text(text, ".") || span_equal_text(text, "..");
+}
+
+static bool is_letter(uint8_t byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }

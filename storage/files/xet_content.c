@@ -11,24 +11,57 @@ enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the ca
 static const char SQL_CONTENT_VERSIONS[] =
 	"SELECT sequence, key, kind, state FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
-static int content_not_found(const struct chunk_id *file, struct error *err)
+static int is_granted(struct db *db, const struct xet_reach *reach, const struct xet_file *file,
+	bool *out, struct error *err);
+static void content_of_file(const struct xet_file *file, struct xet_content *out);
+static int find_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
+	struct xet_content *out, bool *out_found, struct error *err);
+static int choose_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
+	int64_t *out_sequence, struct error *err);
+static void content_of_version(const struct version *version, struct xet_content *out);
+static int content_not_found(const struct chunk_id *file, struct error *err);
+
+int xet_content_find(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
+	struct xet_content *out, struct error *err)
 {
-	char text[CHUNK_ID_TEXT_BYTES];
-	chunk_id_format(file, text);
-	return error_set(err, ERROR_NOT_FOUND, "The file %s does not exist.", text);
+	static const struct chunk_id empty = {{0}};
+	*out = (struct xet_content){.file = *file, .kind = XET_CONTENT_EMPTY};
+	if (chunk_id_equal(file, &empty))
+		return 0;
+	struct xet_file registered;
+	struct error damage = {0}; /* of the file's row: a version has the bytes all the same */
+	const int got = xet_file_row_find(db, file, &registered, &damage);
+	bool granted = false;
+	if (got < 0 && damage.kind != ERROR_CORRUPT) {
+		*err = damage;
+		return -1;
+	}
+	if (got == 1 && is_granted(db, reach, &registered, &granted, err) != 0)
+		return -1;
+	if (granted) {
+		content_of_file(&registered, out);
+		return 0;
+	}
+	bool found = false;
+	if (find_version(db, reach, file, out, &found, err) != 0)
+		return -1;
+	if (found && out->kind == XET_CONTENT_DERIVED && got == 1)
+		content_of_file(&registered, out);
+	if (!found && got < 0)
+		*err = damage;
+	return found ? 0 : got < 0 ? -1 : content_not_found(file, err);
 }
 
-static void content_of_version(const struct version *version, struct xet_content *out)
+/* Whether the caller has registered the file for this bucket. What was made of a derived version is
+ * reached through versions alone. */
+static int is_granted(struct db *db, const struct xet_reach *reach, const struct xet_file *file,
+	bool *out, struct error *err)
 {
-	out->size = version->size;
-	out->contents = version->contents;
-	out->version = version->sequence;
-	out->part_set = version->part_set;
-	out->kind = version->kind == VERSION_INLINE ? XET_CONTENT_INLINE
-		: version->kind == VERSION_DERIVED  ? XET_CONTENT_DERIVED
-						    : XET_CONTENT_SEGMENTS;
-	if (version->size == 0)
-		out->kind = XET_CONTENT_EMPTY;
+	*out = false;
+	if (file->is_made || reach->account.len == 0)
+		return 0;
+	return xet_grant_row_valid(
+		db, &file->hash, reach->bucket, reach->account, reach->now_ms, out, err);
 }
 
 static void content_of_file(const struct xet_file *file, struct xet_content *out)
@@ -38,6 +71,22 @@ static void content_of_file(const struct xet_file *file, struct xet_content *out
 	out->part_set = file->part_set;
 	out->contents = file->contents;
 	out->is_made = file->is_made;
+}
+
+static int find_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
+	struct xet_content *out, bool *out_found, struct error *err)
+{
+	struct version version;
+	int64_t sequence;
+	if (choose_version(db, reach, file, &sequence, err) != 0)
+		return -1;
+	if (sequence == 0)
+		return 0;
+	const int got = version_find_sequence(db, sequence, NULL, &version, err);
+	*out_found = got == 1;
+	if (got == 1)
+		content_of_version(&version, out);
+	return got < 0 ? -1 : 0;
 }
 
 /* A version that the caller may read, one with bytes of its own before a derived one; 0: there is
@@ -74,61 +123,22 @@ static int choose_version(struct db *db, const struct xet_reach *reach, const st
 	return got < 0 ? -1 : 0;
 }
 
-static int find_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
-	struct xet_content *out, bool *out_found, struct error *err)
+static void content_of_version(const struct version *version, struct xet_content *out)
 {
-	struct version version;
-	int64_t sequence;
-	if (choose_version(db, reach, file, &sequence, err) != 0)
-		return -1;
-	if (sequence == 0)
-		return 0;
-	const int got = version_find_sequence(db, sequence, NULL, &version, err);
-	*out_found = got == 1;
-	if (got == 1)
-		content_of_version(&version, out);
-	return got < 0 ? -1 : 0;
+	out->size = version->size;
+	out->contents = version->contents;
+	out->version = version->sequence;
+	out->part_set = version->part_set;
+	out->kind = version->kind == VERSION_INLINE ? XET_CONTENT_INLINE
+		: version->kind == VERSION_DERIVED  ? XET_CONTENT_DERIVED
+						    : XET_CONTENT_SEGMENTS;
+	if (version->size == 0)
+		out->kind = XET_CONTENT_EMPTY;
 }
 
-/* Whether the caller has registered the file for this bucket. What was made of a derived version is
- * reached through versions alone. */
-static int is_granted(struct db *db, const struct xet_reach *reach, const struct xet_file *file,
-	bool *out, struct error *err)
+static int content_not_found(const struct chunk_id *file, struct error *err)
 {
-	*out = false;
-	if (file->is_made || reach->account.len == 0)
-		return 0;
-	return xet_grant_row_valid(
-		db, &file->hash, reach->bucket, reach->account, reach->now_ms, out, err);
-}
-
-int xet_content_find(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
-	struct xet_content *out, struct error *err)
-{
-	static const struct chunk_id empty = {{0}};
-	*out = (struct xet_content){.file = *file, .kind = XET_CONTENT_EMPTY};
-	if (chunk_id_equal(file, &empty))
-		return 0;
-	struct xet_file registered;
-	struct error damage = {0}; /* of the file's row: a version has the bytes all the same */
-	const int got = xet_file_row_find(db, file, &registered, &damage);
-	bool granted = false;
-	if (got < 0 && damage.kind != ERROR_CORRUPT) {
-		*err = damage;
-		return -1;
-	}
-	if (got == 1 && is_granted(db, reach, &registered, &granted, err) != 0)
-		return -1;
-	if (granted) {
-		content_of_file(&registered, out);
-		return 0;
-	}
-	bool found = false;
-	if (find_version(db, reach, file, out, &found, err) != 0)
-		return -1;
-	if (found && out->kind == XET_CONTENT_DERIVED && got == 1)
-		content_of_file(&registered, out);
-	if (!found && got < 0)
-		*err = damage;
-	return found ? 0 : got < 0 ? -1 : content_not_found(file, err);
+	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(file, text);
+	return error_set(err, ERROR_NOT_FOUND, "The file %s does not exist.", text);
 }

@@ -44,48 +44,23 @@ static const char SQL_GRANT_SWEEP[] =
 	"DELETE FROM xet_grants WHERE (file, bucket, account) IN"
 	" (SELECT file, bucket, account FROM xet_grants WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)";
 
-static struct span hash_span(const struct chunk_id *hash)
-{
-	return span_of(hash->bytes, CHUNK_ID_BYTES);
-}
-
-/* What a row says that never changes. */
-static uint64_t file_sum(const struct xet_file *file)
-{
-	uint64_t sum = row_sum_bytes(0, hash_span(&file->hash));
-	sum = row_sum_number(sum, (int64_t)file->size);
-	sum = row_sum_number(sum, file->part_set);
-	return row_sum_number(sum, (int64_t)file->contents);
-}
-
-static int read_file(
-	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err)
-{
-	const struct span hash = db_column_blob(statement, 0);
-	*out = (struct xet_file){
-		.size = (uint64_t)db_column_i64(statement, 1),
-		.part_set = db_column_i64(statement, 2),
-		.contents = (uint64_t)db_column_i64(statement, 3),
-		.is_made = db_column_i64(statement, 4) != 0,
-		.expires_ms = db_column_i64(statement, 5),
-	};
-	if (hash.len == CHUNK_ID_BYTES)
-		memcpy(out->hash.bytes, hash.data, CHUNK_ID_BYTES);
-	if (hash.len == CHUNK_ID_BYTES && (uint64_t)db_column_i64(statement, 6) == file_sum(out))
-		return 1;
-	return error_set(err, ERROR_CORRUPT, "%s: a row of xet_files is damaged.", db_path(db));
-}
-
-/* The row that a bound statement gives, if any. */
 static int read_one(
-	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err)
-{
-	int got = db_step(statement, err);
-	if (got == 1)
-		got = read_file(db, statement, out, err);
-	db_reset(statement);
-	return got;
-}
+	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err);
+static int read_file(
+	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err);
+static uint64_t file_sum(const struct xet_file *file);
+static struct span hash_span(const struct chunk_id *hash);
+static int read_total(struct db *db, const char *sql, uint64_t *out_bytes, struct error *err);
+static int take_one(struct db *db, struct db_statement *statement, struct xet_file *out,
+	struct xet_file_damage *damage, struct error *err);
+static int set_aside(struct db *db, const struct xet_file *file, struct span hash,
+	struct xet_file_damage *damage, struct error *err);
+static int means_its_set(
+	struct db *db, const struct xet_file *file, bool *out_means, struct error *err);
+static int any(struct db_statement *statement, bool *out_any, struct error *err);
+static int sweep_files(struct db *db, int64_t now_ms, bool *out_found,
+	struct xet_file_damage *damage, struct error *err);
+static int sweep_grants(struct db *db, int64_t now_ms, bool *out_found, struct error *err);
 
 int xet_file_row_find(
 	struct db *db, const struct chunk_id *hash, struct xet_file *out, struct error *err)
@@ -108,14 +83,6 @@ int xet_file_row_touch(struct db *db, const struct chunk_id *hash, bool is_made,
 		db_i64(expires_ms));
 }
 
-static int read_total(struct db *db, const char *sql, uint64_t *out_bytes, struct error *err)
-{
-	int64_t bytes = 0;
-	const int got = db_find_i64(db, sql, &bytes, err);
-	*out_bytes = (uint64_t)bytes;
-	return got < 0 ? -1 : 0;
-}
-
 int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err)
 {
 	return read_total(db, SQL_FILE_MADE_BYTES, out_bytes, err);
@@ -136,63 +103,6 @@ int xet_file_row_remove(struct db *db, const struct xet_file *file, struct error
 	return xet_file_row_forget(db, &file->hash, err) != 0
 		? -1
 		: part_set_drop(db, file->part_set, err);
-}
-
-/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever
- * else of it is wrong. A page that cannot be read says neither. */
-static int means_its_set(
-	struct db *db, const struct xet_file *file, bool *out_means, struct error *err)
-{
-	struct part_range nothing = {0};
-	struct error why = {0};
-	*out_means = file->part_set > 0 &&
-		part_set_load(db, file->part_set, 0, file->contents, &nothing, &why) == 0;
-	if (why.kind != ERROR_DAMAGED)
-		return 0;
-	*err = why;
-	return -1;
-}
-
-/* A row that cannot be found by its own hash is left to whoever mends the catalog. */
-static int set_aside(struct db *db, const struct xet_file *file, struct span hash,
-	struct xet_file_damage *damage, struct error *err)
-{
-	bool lets_go;
-	if (means_its_set(db, file, &lets_go, err) != 0 ||
-		db_run(db, SQL_FILE_REMOVE, err, db_blob(hash)) != 0)
-		return -1;
-	if (db_changes(db) != 1)
-		return error_set(err, ERROR_CORRUPT,
-			"%s: a row of xet_files is damaged and cannot be removed.", db_path(db));
-	if (lets_go && part_set_drop(db, file->part_set, err) != 0)
-		return -1;
-	damage->rows++;
-	error_set(&damage->last, ERROR_CORRUPT,
-		"%s: a damaged row of xet_files was removed; the part set %lld that it names %s.",
-		db_path(db), (long long)file->part_set,
-		lets_go ? "is let go" : "stays, since nothing proves that it was the row's");
-	return 0;
-}
-
-/* As read_one; ROW_DAMAGED: it was set aside. */
-static int take_one(struct db *db, struct db_statement *statement, struct xet_file *out,
-	struct xet_file_damage *damage, struct error *err)
-{
-	struct error why = {0};
-	struct buffer hash;
-	int got = db_step(statement, err);
-	if (got != 1) {
-		db_reset(statement);
-		return got;
-	}
-	buffer_init(&hash, DAMAGED_HASH_BYTES);
-	buffer_add_span(&hash, db_column_blob(statement, 0));
-	got = read_file(db, statement, out, &why);
-	db_reset(statement);
-	if (got < 0)
-		got = set_aside(db, out, buffer_span(&hash), damage, err) != 0 ? -1 : ROW_DAMAGED;
-	buffer_release(&hash);
-	return got;
 }
 
 int xet_file_made_oldest(
@@ -235,46 +145,12 @@ int xet_grant_row_put(struct db *db, const struct chunk_id *file, int64_t bucket
 		db_blob(account), db_i64(expires_ms));
 }
 
-/* Whether a bound statement gives a row. */
-static int any(struct db_statement *statement, bool *out_any, struct error *err)
-{
-	const int got = db_step(statement, err);
-	*out_any = got == 1;
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
-}
-
 int xet_grant_row_valid(struct db *db, const struct chunk_id *file, int64_t bucket,
 	struct span account, int64_t now_ms, bool *out_valid, struct error *err)
 {
 	struct db_statement *const statement = db_query(db, SQL_GRANT_VALID, err,
 		db_blob(hash_span(file)), db_i64(bucket), db_blob(account), db_i64(now_ms));
 	return any(statement, out_valid, err);
-}
-
-static int sweep_files(struct db *db, int64_t now_ms, bool *out_found,
-	struct xet_file_damage *damage, struct error *err)
-{
-	struct xet_file file;
-	for (int i = 0; i < SWEEP_FILES; i++) {
-		struct db_statement *const statement =
-			db_query(db, SQL_FILE_EXPIRED, err, db_i64(now_ms));
-		const int got = take_one(db, statement, &file, damage, err);
-		if (got <= 0)
-			return got;
-		*out_found = true;
-		if (got == 1 && xet_file_row_remove(db, &file, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int sweep_grants(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
-{
-	if (db_run(db, SQL_GRANT_SWEEP, err, db_i64(now_ms), db_i64(SWEEP_GRANTS)) != 0)
-		return -1;
-	*out_found = db_changes(db) > 0;
-	return 0;
 }
 
 int xet_file_sweep(struct db *db, int64_t now_ms, bool *out_found, struct xet_file_damage *damage,
@@ -300,4 +176,146 @@ void xet_file_tell_damage(const struct store *store, const struct xet_file_damag
 		return;
 	metrics_add(store_metrics(store), METRIC_ROWS_DAMAGED, (int64_t)damage->rows);
 	log_failure(store_log(store), LOG_WARNING, NULL, "sweep", &damage->last);
+}
+
+/* The row that a bound statement gives, if any. */
+static int read_one(
+	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err)
+{
+	int got = db_step(statement, err);
+	if (got == 1)
+		got = read_file(db, statement, out, err);
+	db_reset(statement);
+	return got;
+}
+
+static int read_file(
+	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err)
+{
+	const struct span hash = db_column_blob(statement, 0);
+	*out = (struct xet_file){
+		.size = (uint64_t)db_column_i64(statement, 1),
+		.part_set = db_column_i64(statement, 2),
+		.contents = (uint64_t)db_column_i64(statement, 3),
+		.is_made = db_column_i64(statement, 4) != 0,
+		.expires_ms = db_column_i64(statement, 5),
+	};
+	if (hash.len == CHUNK_ID_BYTES)
+		memcpy(out->hash.bytes, hash.data, CHUNK_ID_BYTES);
+	if (hash.len == CHUNK_ID_BYTES && (uint64_t)db_column_i64(statement, 6) == file_sum(out))
+		return 1;
+	return error_set(err, ERROR_CORRUPT, "%s: a row of xet_files is damaged.", db_path(db));
+}
+
+/* What a row says that never changes. */
+static uint64_t file_sum(const struct xet_file *file)
+{
+	uint64_t sum = row_sum_bytes(0, hash_span(&file->hash));
+	sum = row_sum_number(sum, (int64_t)file->size);
+	sum = row_sum_number(sum, file->part_set);
+	return row_sum_number(sum, (int64_t)file->contents);
+}
+
+static struct span hash_span(const struct chunk_id *hash)
+{
+	return span_of(hash->bytes, CHUNK_ID_BYTES);
+}
+
+static int read_total(struct db *db, const char *sql, uint64_t *out_bytes, struct error *err)
+{
+	int64_t bytes = 0;
+	const int got = db_find_i64(db, sql, &bytes, err);
+	*out_bytes = (uint64_t)bytes;
+	return got < 0 ? -1 : 0;
+}
+
+/* As read_one; ROW_DAMAGED: it was set aside. */
+static int take_one(struct db *db, struct db_statement *statement, struct xet_file *out,
+	struct xet_file_damage *damage, struct error *err)
+{
+	struct error why = {0};
+	struct buffer hash;
+	int got = db_step(statement, err);
+	if (got != 1) {
+		db_reset(statement);
+		return got;
+	}
+	buffer_init(&hash, DAMAGED_HASH_BYTES);
+	buffer_add_span(&hash, db_column_blob(statement, 0));
+	got = read_file(db, statement, out, &why);
+	db_reset(statement);
+	if (got < 0)
+		got = set_aside(db, out, buffer_span(&hash), damage, err) != 0 ? -1 : ROW_DAMAGED;
+	buffer_release(&hash);
+	return got;
+}
+
+/* A row that cannot be found by its own hash is left to whoever mends the catalog. */
+static int set_aside(struct db *db, const struct xet_file *file, struct span hash,
+	struct xet_file_damage *damage, struct error *err)
+{
+	bool lets_go;
+	if (means_its_set(db, file, &lets_go, err) != 0 ||
+		db_run(db, SQL_FILE_REMOVE, err, db_blob(hash)) != 0)
+		return -1;
+	if (db_changes(db) != 1)
+		return error_set(err, ERROR_CORRUPT,
+			"%s: a row of xet_files is damaged and cannot be removed.", db_path(db));
+	if (lets_go && part_set_drop(db, file->part_set, err) != 0)
+		return -1;
+	damage->rows++;
+	error_set(&damage->last, ERROR_CORRUPT,
+		"%s: a damaged row of xet_files was removed; the part set %lld that it names %s.",
+		db_path(db), (long long)file->part_set,
+		lets_go ? "is let go" : "stays, since nothing proves that it was the row's");
+	return 0;
+}
+
+/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever
+ * else of it is wrong. A page that cannot be read says neither. */
+static int means_its_set(
+	struct db *db, const struct xet_file *file, bool *out_means, struct error *err)
+{
+	struct part_range nothing = {0};
+	struct error why = {0};
+	*out_means = file->part_set > 0 &&
+		part_set_load(db, file->part_set, 0, file->contents, &nothing, &why) == 0;
+	if (why.kind != ERROR_DAMAGED)
+		return 0;
+	*err = why;
+	return -1;
+}
+
+/* Whether a bound statement gives a row. */
+static int any(struct db_statement *statement, bool *out_any, struct error *err)
+{
+	const int got = db_step(statement, err);
+	*out_any = got == 1;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+static int sweep_files(struct db *db, int64_t now_ms, bool *out_found,
+	struct xet_file_damage *damage, struct error *err)
+{
+	struct xet_file file;
+	for (int i = 0; i < SWEEP_FILES; i++) {
+		struct db_statement *const statement =
+			db_query(db, SQL_FILE_EXPIRED, err, db_i64(now_ms));
+		const int got = take_one(db, statement, &file, damage, err);
+		if (got <= 0)
+			return got;
+		*out_found = true;
+		if (got == 1 && xet_file_row_remove(db, &file, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int sweep_grants(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
+{
+	if (db_run(db, SQL_GRANT_SWEEP, err, db_i64(now_ms), db_i64(SWEEP_GRANTS)) != 0)
+		return -1;
+	*out_found = db_changes(db) > 0;
+	return 0;
 }

@@ -4,15 +4,25 @@
 
 #include "base/memory.h"
 
+static void source_release(struct dedup *dedup, struct dedup_source *source);
+static bool find(
+	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out);
+static bool dedup_find_loaded(
+	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out);
+static bool source_has(
+	const struct dedup_source *source, uint32_t chunk, const struct chunk_id *id);
+static bool dedup_found(
+	struct dedup *dedup, size_t source, uint32_t chunk, struct chunk_place *out);
+static bool dedup_find_shared(
+	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out);
+static bool dedup_hold(struct dedup *dedup, const struct pack_id *pack);
+static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
+	const struct chunk_id *id, struct chunk_place *out);
+static size_t dedup_load(struct dedup *dedup, struct pack *pinned, const struct pack_index *index);
+
 void dedup_init(struct dedup *dedup, struct pack_store *store)
 {
 	*dedup = (struct dedup){.store = store};
-}
-
-static void source_release(struct dedup *dedup, struct dedup_source *source)
-{
-	pack_cache_unpin(dedup->store->cache, source->pinned);
-	chunk_map_release(&source->map);
 }
 
 void dedup_release(struct dedup *dedup, bool keep_holds)
@@ -25,30 +35,33 @@ void dedup_release(struct dedup *dedup, bool keep_holds)
 	dedup_init(dedup, dedup->store);
 }
 
-static bool dedup_hold(struct dedup *dedup, const struct pack_id *pack)
+enum dedup_found dedup_find(
+	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
 {
-	if (dedup->held_count > 0 && pack_id_equal(&dedup->held[dedup->held_count - 1], pack))
+	if (!find(dedup, id, is_first, out))
+		return DEDUP_UNKNOWN;
+	return pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1) ? DEDUP_DAMAGED
+										: DEDUP_FOUND;
+}
+
+static void source_release(struct dedup *dedup, struct dedup_source *source)
+{
+	pack_cache_unpin(dedup->store->cache, source->pinned);
+	chunk_map_release(&source->map);
+}
+
+static bool find(
+	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
+{
+	const bool is_wanted = is_first || dedup->at_end || chunk_index_sampled(id);
+	dedup->at_end = false;
+	if (dedup_find_loaded(dedup, id, out) || dedup_find_shared(dedup, id, out))
 		return true;
-	if (!pack_cache_refer(dedup->store->cache, pack))
+	struct chunk_index *const chunk_index = dedup->store->chunk_index;
+	struct chunk_place place;
+	if (chunk_index == NULL || !is_wanted)
 		return false;
-	dedup->held = memory_grow(dedup->held, dedup->held_count + 1, sizeof *dedup->held);
-	dedup->held[dedup->held_count++] = *pack;
-	return true;
-}
-
-static bool source_has(const struct dedup_source *source, uint32_t chunk, const struct chunk_id *id)
-{
-	const struct pack_entry *const entry = pack_index_find(source->index, chunk);
-	return entry != NULL && chunk_id_equal(&entry->id, id);
-}
-
-static bool dedup_found(struct dedup *dedup, size_t source, uint32_t chunk, struct chunk_place *out)
-{
-	dedup->last = source;
-	dedup->expected = chunk + 1;
-	dedup->at_end = pack_index_find(dedup->sources[source].index, chunk + 1) == NULL;
-	*out = (struct chunk_place){.pack = dedup->sources[source].index->pack, .chunk = chunk};
-	return true;
+	return chunk_index_find(chunk_index, id, &place) && dedup_follow(dedup, &place, id, out);
 }
 
 static bool dedup_find_loaded(
@@ -66,24 +79,46 @@ static bool dedup_find_loaded(
 	return false;
 }
 
-/* Puts a pinned pack into the place of the one loaded longest ago. */
-static size_t dedup_load(struct dedup *dedup, struct pack *pinned, const struct pack_index *index)
+static bool source_has(const struct dedup_source *source, uint32_t chunk, const struct chunk_id *id)
 {
-	size_t at = dedup->source_count;
-	if (at < DEDUP_SOURCES) {
-		dedup->source_count++;
-	} else {
-		at = dedup->next_victim;
-		dedup->next_victim = (at + 1) % DEDUP_SOURCES;
-		source_release(dedup, &dedup->sources[at]);
-	}
-	struct dedup_source *const source = &dedup->sources[at];
-	source->pinned = pinned;
-	source->index = index;
-	chunk_map_init(&source->map);
-	for (uint32_t i = 0; i < index->count; i++)
-		chunk_map_add(&source->map, &index->entries[i].id, pack_index_number(index, i));
-	return at;
+	const struct pack_entry *const entry = pack_index_find(source->index, chunk);
+	return entry != NULL && chunk_id_equal(&entry->id, id);
+}
+
+static bool dedup_found(struct dedup *dedup, size_t source, uint32_t chunk, struct chunk_place *out)
+{
+	dedup->last = source;
+	dedup->expected = chunk + 1;
+	dedup->at_end = pack_index_find(dedup->sources[source].index, chunk + 1) == NULL;
+	*out = (struct chunk_place){.pack = dedup->sources[source].index->pack, .chunk = chunk};
+	return true;
+}
+
+/* The open shared pack is not in the chunk index; its few chunks are found one by one. */
+static bool dedup_find_shared(
+	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out)
+{
+	struct chunk_place place;
+	struct error ignored = {0};
+	if (!shared_pack_find(dedup->store, id, &place) || !dedup_hold(dedup, &place.pack))
+		return false;
+	struct chunk_entry entry;
+	if (pack_store_chunk_entry(dedup->store, &place.pack, place.chunk, &entry, &ignored) != 0 ||
+		!chunk_id_equal(&entry.id, id))
+		return false;
+	*out = place;
+	return true;
+}
+
+static bool dedup_hold(struct dedup *dedup, const struct pack_id *pack)
+{
+	if (dedup->held_count > 0 && pack_id_equal(&dedup->held[dedup->held_count - 1], pack))
+		return true;
+	if (!pack_cache_refer(dedup->store->cache, pack))
+		return false;
+	dedup->held = memory_grow(dedup->held, dedup->held_count + 1, sizeof *dedup->held);
+	dedup->held[dedup->held_count++] = *pack;
+	return true;
 }
 
 /* A place that the chunk index gave: may be stale, so the pack must be known, not retiring, and its
@@ -108,41 +143,22 @@ static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
 	return dedup_found(dedup, dedup_load(dedup, pinned, index), place->chunk, out);
 }
 
-/* The open shared pack is not in the chunk index; its few chunks are found one by one. */
-static bool dedup_find_shared(
-	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out)
+/* Puts a pinned pack into the place of the one loaded longest ago. */
+static size_t dedup_load(struct dedup *dedup, struct pack *pinned, const struct pack_index *index)
 {
-	struct chunk_place place;
-	struct error ignored = {0};
-	if (!shared_pack_find(dedup->store, id, &place) || !dedup_hold(dedup, &place.pack))
-		return false;
-	struct chunk_entry entry;
-	if (pack_store_chunk_entry(dedup->store, &place.pack, place.chunk, &entry, &ignored) != 0 ||
-		!chunk_id_equal(&entry.id, id))
-		return false;
-	*out = place;
-	return true;
-}
-
-static bool find(
-	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
-{
-	const bool is_wanted = is_first || dedup->at_end || chunk_index_sampled(id);
-	dedup->at_end = false;
-	if (dedup_find_loaded(dedup, id, out) || dedup_find_shared(dedup, id, out))
-		return true;
-	struct chunk_index *const chunk_index = dedup->store->chunk_index;
-	struct chunk_place place;
-	if (chunk_index == NULL || !is_wanted)
-		return false;
-	return chunk_index_find(chunk_index, id, &place) && dedup_follow(dedup, &place, id, out);
-}
-
-enum dedup_found dedup_find(
-	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
-{
-	if (!find(dedup, id, is_first, out))
-		return DEDUP_UNKNOWN;
-	return pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1) ? DEDUP_DAMAGED
-										: DEDUP_FOUND;
+	size_t at = dedup->source_count;
+	if (at < DEDUP_SOURCES) {
+		dedup->source_count++;
+	} else {
+		at = dedup->next_victim;
+		dedup->next_victim = (at + 1) % DEDUP_SOURCES;
+		source_release(dedup, &dedup->sources[at]);
+	}
+	struct dedup_source *const source = &dedup->sources[at];
+	source->pinned = pinned;
+	source->index = index;
+	chunk_map_init(&source->map);
+	for (uint32_t i = 0; i < index->count; i++)
+		chunk_map_add(&source->map, &index->entries[i].id, pack_index_number(index, i));
+	return at;
 }

@@ -9,6 +9,13 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+static void ingest_unreference(struct ingest *ingest);
+static void ingest_destroy(struct ingest *ingest);
+static int ingest_push(struct ingest *ingest, struct span bytes, struct error *err);
+static int ingest_end_chunk(struct ingest *ingest, struct error *err);
+static int ingest_end_xorb(struct ingest *ingest, struct error *err);
+static int ingest_end_stream(struct ingest *ingest, struct error *err);
+
 struct ingest *ingest_open(const struct ingest_options *options, struct error *err)
 {
 	if (disk_floor_check(options->packs->floor, err) != 0)
@@ -29,29 +36,6 @@ struct ingest *ingest_open(const struct ingest_options *options, struct error *e
 	random_bytes(ingest->pack.bytes, sizeof ingest->pack.bytes);
 	ingest_digest_init(ingest);
 	return ingest;
-}
-
-static void ingest_destroy(struct ingest *ingest)
-{
-	ingest_pack_release(ingest, atomic_load(&ingest->keeps_packs));
-	dedup_release(&ingest->dedup, atomic_load(&ingest->is_in_doubt));
-	part_builder_release(&ingest->part_builder);
-	xorb_builder_release(&ingest->xorb);
-	chunk_stream_free(ingest->chunks);
-	xorb_parse_free(ingest->serialized);
-	ingest_digest_release(ingest);
-	ingest_check_release(ingest);
-	lock_release(&ingest->lock);
-	free(ingest);
-}
-
-static void ingest_unreference(struct ingest *ingest)
-{
-	lock_enter(&ingest->lock);
-	const bool last = --ingest->references == 0;
-	lock_leave(&ingest->lock);
-	if (last)
-		ingest_destroy(ingest);
 }
 
 void ingest_free(struct ingest *ingest)
@@ -128,19 +112,6 @@ void ingest_offer_room(struct ingest *ingest)
 		ingest->options.room(ingest->options.owner);
 }
 
-static int ingest_push(struct ingest *ingest, struct span bytes, struct error *err)
-{
-	if (ingest->serialized != NULL)
-		return xorb_parse_push(ingest->serialized, bytes, err);
-	ingest->scratch = pack_store_take_scratch(ingest->store);
-	int result = ingest_check_repair(ingest, err);
-	if (result == 0)
-		result = chunk_stream_push(ingest->chunks, bytes, err);
-	pack_store_give_scratch(ingest->store, ingest->scratch);
-	ingest->scratch = NULL;
-	return result;
-}
-
 enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct error *err)
 {
 	if (ingest_has_failed(ingest)) {
@@ -160,15 +131,6 @@ enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct e
 	return SINK_FAILED;
 }
 
-static int ingest_end_chunk(struct ingest *ingest, struct error *err)
-{
-	ingest->scratch = pack_store_take_scratch(ingest->store);
-	const int result = chunk_stream_end(ingest->chunks, err);
-	pack_store_give_scratch(ingest->store, ingest->scratch);
-	ingest->scratch = NULL;
-	return result;
-}
-
 int ingest_cut(struct ingest *ingest, struct error *err)
 {
 	ASSERT(ingest->options.never_inline);
@@ -178,24 +140,6 @@ int ingest_cut(struct ingest *ingest, struct error *err)
 		return 0;
 	ingest_fail(ingest, err);
 	return -1;
-}
-
-static int ingest_end_stream(struct ingest *ingest, struct error *err)
-{
-	if (ingest->serialized != NULL)
-		return 0;
-	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
-	return ingest_end_chunk(ingest, err);
-}
-
-static int ingest_end_xorb(struct ingest *ingest, struct error *err)
-{
-	if (ingest->serialized != NULL)
-		return ingest_records_end(ingest, err);
-	if (ingest_check_repair(ingest, err) != 0)
-		return -1;
-	part_builder_join(&ingest->part_builder);
-	return ingest_end_chunks(ingest, err);
 }
 
 void ingest_close(struct ingest *ingest)
@@ -269,4 +213,67 @@ void ingest_committed(struct ingest *ingest)
 		packs[i] = ingest->records[i].id;
 	pack_feed_submit(ingest->store, packs, ingest->record_count);
 	free(packs);
+}
+
+static void ingest_unreference(struct ingest *ingest)
+{
+	lock_enter(&ingest->lock);
+	const bool last = --ingest->references == 0;
+	lock_leave(&ingest->lock);
+	if (last)
+		ingest_destroy(ingest);
+}
+
+static void ingest_destroy(struct ingest *ingest)
+{
+	ingest_pack_release(ingest, atomic_load(&ingest->keeps_packs));
+	dedup_release(&ingest->dedup, atomic_load(&ingest->is_in_doubt));
+	part_builder_release(&ingest->part_builder);
+	xorb_builder_release(&ingest->xorb);
+	chunk_stream_free(ingest->chunks);
+	xorb_parse_free(ingest->serialized);
+	ingest_digest_release(ingest);
+	ingest_check_release(ingest);
+	lock_release(&ingest->lock);
+	free(ingest);
+}
+
+static int ingest_push(struct ingest *ingest, struct span bytes, struct error *err)
+{
+	if (ingest->serialized != NULL)
+		return xorb_parse_push(ingest->serialized, bytes, err);
+	ingest->scratch = pack_store_take_scratch(ingest->store);
+	int result = ingest_check_repair(ingest, err);
+	if (result == 0)
+		result = chunk_stream_push(ingest->chunks, bytes, err);
+	pack_store_give_scratch(ingest->store, ingest->scratch);
+	ingest->scratch = NULL;
+	return result;
+}
+
+static int ingest_end_chunk(struct ingest *ingest, struct error *err)
+{
+	ingest->scratch = pack_store_take_scratch(ingest->store);
+	const int result = chunk_stream_end(ingest->chunks, err);
+	pack_store_give_scratch(ingest->store, ingest->scratch);
+	ingest->scratch = NULL;
+	return result;
+}
+
+static int ingest_end_xorb(struct ingest *ingest, struct error *err)
+{
+	if (ingest->serialized != NULL)
+		return ingest_records_end(ingest, err);
+	if (ingest_check_repair(ingest, err) != 0)
+		return -1;
+	part_builder_join(&ingest->part_builder);
+	return ingest_end_chunks(ingest, err);
+}
+
+static int ingest_end_stream(struct ingest *ingest, struct error *err)
+{
+	if (ingest->serialized != NULL)
+		return 0;
+	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
+	return ingest_end_chunk(ingest, err);
 }

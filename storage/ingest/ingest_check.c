@@ -19,111 +19,27 @@ _Static_assert((int)INGEST_CHECK_BYTES >= (int)PACK_RECORD_MAX_BYTES &&
 		(int)INGEST_CHECK_BYTES >= (int)CHUNK_MAX_BYTES,
 	"a check has room for each chunk");
 
-/* A repeat within the stream: its first is being written. */
-static bool is_own(const struct ingest *ingest, const struct pack_id *pack)
-{
-	bool is_own = pack_id_equal(&ingest->pack, pack);
-	for (size_t i = ingest->record_count; i > 0 && !is_own; i--)
-		is_own = pack_id_equal(&ingest->records[i - 1].id, pack);
-	return is_own;
-}
+static bool is_own(const struct ingest *ingest, const struct pack_id *pack);
+static void submit(struct ingest *ingest);
+static void check_run(struct helper_job *job);
+static void give_back(struct ingest_check *check, bool has_wrong);
+static bool look(struct ingest_check *check);
+static size_t run_length(const struct ingest_check *check, size_t first);
+static bool look_at_run(struct ingest_check *check, size_t first, size_t count);
+static bool is_right(struct ingest_check *check, size_t first, size_t count);
+static struct ingest_check *take_check(struct ingest *ingest);
+static struct ingest_check *take_wrong(struct ingest *ingest);
+static int store_wrong(struct ingest *ingest, struct ingest_check *check, struct error *err);
+static int store_hit(struct ingest *ingest, const struct ingest_check *check,
+	const struct ingest_hit *hit, struct error *err);
+static void close_run(struct helper_job *job);
+static struct chunk_place final_place(const struct ingest *ingest, size_t index);
+static void free_checks(struct ingest_check *check);
 
 bool ingest_check_wants(struct ingest *ingest, const struct chunk_place *place)
 {
 	const struct pack_run run = {.pack = place->pack, .first = place->chunk, .chunks = 1};
 	return !pack_store_is_checked(ingest->store, &run) && !is_own(ingest, &place->pack);
-}
-
-static struct ingest_check *take_check(struct ingest *ingest)
-{
-	lock_enter(&ingest->lock);
-	struct ingest_check *check = ingest->idle_check;
-	if (check != NULL)
-		ingest->idle_check = check->next;
-	lock_leave(&ingest->lock);
-	if (check == NULL)
-		check = memory_new(sizeof *check);
-	check->ingest = ingest;
-	check->count = 0;
-	check->len = 0;
-	return check;
-}
-
-/* How many hits from `first` on follow on one another in a pack. */
-static size_t run_length(const struct ingest_check *check, size_t first)
-{
-	size_t end = first + 1;
-	while (end < check->count &&
-		check->hits[end].place.chunk == check->hits[end - 1].place.chunk + 1 &&
-		pack_id_equal(&check->hits[end].place.pack, &check->hits[first].place.pack))
-		end++;
-	return end - first;
-}
-
-static bool is_right(struct ingest_check *check, size_t first, size_t count)
-{
-	const struct chunk_place *place = &check->hits[first].place;
-	const struct pack_run run = {
-		.pack = place->pack, .first = place->chunk, .chunks = (uint32_t)count};
-	/* damage was noted; what cannot be read for another reason is stored anew as well */
-	struct error ignored = {0};
-	return pack_store_check_into(check->ingest->store, &run, check->ingest->check_stored,
-		       INGEST_CHECK_BYTES, &ignored) == 0;
-}
-
-/* Together, and one by one when something is wrong. */
-static bool look_at_run(struct ingest_check *check, size_t first, size_t count)
-{
-	bool is_wrong = !is_right(check, first, count);
-	for (size_t i = first; is_wrong && i < first + count; i++)
-		check->hits[i].is_wrong = count == 1 || !is_right(check, i, 1);
-	return is_wrong;
-}
-
-static bool look(struct ingest_check *check)
-{
-	bool has_wrong = false;
-	for (size_t at = 0, count; at < check->count; at += count) {
-		count = run_length(check, at);
-		has_wrong |= look_at_run(check, at, count);
-	}
-	return has_wrong;
-}
-
-static void give_back(struct ingest_check *check, bool has_wrong)
-{
-	struct ingest *ingest = check->ingest;
-	struct ingest_check **to = has_wrong ? &ingest->wrong : &ingest->idle_check;
-	lock_enter(&ingest->lock);
-	check->next = *to;
-	*to = check;
-	ingest->checks_out--;
-	ingest_offer_room(ingest);
-	lock_leave(&ingest->lock);
-}
-
-static void check_run(struct helper_job *job)
-{
-	struct ingest_check *check = (struct ingest_check *)job;
-	struct ingest *ingest = check->ingest;
-	bool is_wanted = !atomic_load(&ingest->abandoned) && !ingest_has_failed(ingest);
-	give_back(check, is_wanted && look(check));
-	ingest_job_ends(ingest);
-}
-
-static void submit(struct ingest *ingest)
-{
-	struct ingest_check *check = ingest->check;
-	ingest->check = NULL;
-	if (!ingest->has_checks)
-		ingest->check_stored = memory_new(INGEST_CHECK_BYTES);
-	ingest->has_checks = true;
-	check->job.run = check_run;
-	lock_enter(&ingest->lock);
-	ingest->checks_out++;
-	lock_leave(&ingest->lock);
-	ingest_job_begins(ingest);
-	helpers_submit(ingest->store->helpers, &ingest->check_lane, &check->job);
 }
 
 void ingest_check_add(struct ingest *ingest, const struct chunk_id *id,
@@ -155,41 +71,6 @@ void ingest_check_damaged(struct ingest *ingest, size_t index, const struct chun
 		(struct ingest_repair){.index = index, .damaged = *place};
 }
 
-static int store_hit(struct ingest *ingest, const struct ingest_check *check,
-	const struct ingest_hit *hit, struct error *err)
-{
-	struct chunk_place place;
-	if (ingest_store_chunk(ingest, &hit->id, span_of(check->content + hit->offset, hit->len),
-		    &place, err) != 0)
-		return -1;
-	part_builder_replace(&ingest->part_builder, hit->index, &place);
-	ingest_check_damaged(ingest, hit->index, &hit->place);
-	return 0;
-}
-
-static int store_wrong(struct ingest *ingest, struct ingest_check *check, struct error *err)
-{
-	int result = 0;
-	for (size_t i = 0; result == 0 && i < check->count; i++)
-		if (check->hits[i].is_wrong)
-			result = store_hit(ingest, check, &check->hits[i], err);
-	lock_enter(&ingest->lock);
-	check->next = ingest->idle_check;
-	ingest->idle_check = check;
-	lock_leave(&ingest->lock);
-	return result;
-}
-
-static struct ingest_check *take_wrong(struct ingest *ingest)
-{
-	lock_enter(&ingest->lock);
-	struct ingest_check *check = ingest->wrong;
-	if (check != NULL)
-		ingest->wrong = check->next;
-	lock_leave(&ingest->lock);
-	return check;
-}
-
 int ingest_check_repair(struct ingest *ingest, struct error *err)
 {
 	struct ingest_check *check;
@@ -207,11 +88,6 @@ int ingest_check_repair(struct ingest *ingest, struct error *err)
 	return result;
 }
 
-static void close_run(struct helper_job *job)
-{
-	ingest_close((struct ingest *)((uint8_t *)job - offsetof(struct ingest, close)));
-}
-
 bool ingest_check_end(struct ingest *ingest)
 {
 	if (ingest->check != NULL)
@@ -221,16 +97,6 @@ bool ingest_check_end(struct ingest *ingest)
 	ingest->close.run = close_run;
 	helpers_submit(ingest->store->helpers, &ingest->check_lane, &ingest->close);
 	return true;
-}
-
-/* Where the chunk came to lie at last. */
-static struct chunk_place final_place(const struct ingest *ingest, size_t index)
-{
-	struct chunk_place place = ingest->part_builder.places[index];
-	if (!ingest->is_placed || !pack_id_equal(&place.pack, &ingest->pack))
-		return place;
-	return (struct chunk_place){
-		.pack = ingest->placed.pack, .chunk = ingest->placed.chunk + place.chunk};
 }
 
 void ingest_check_offer(struct ingest *ingest)
@@ -245,15 +111,6 @@ void ingest_check_offer(struct ingest *ingest)
 	free(repairs);
 }
 
-static void free_checks(struct ingest_check *check)
-{
-	while (check != NULL) {
-		struct ingest_check *next = check->next;
-		free(check);
-		check = next;
-	}
-}
-
 void ingest_check_release(struct ingest *ingest)
 {
 	ASSERT(ingest->checks_out == 0);
@@ -262,4 +119,164 @@ void ingest_check_release(struct ingest *ingest)
 	free_checks(ingest->idle_check);
 	free(ingest->check_stored);
 	free(ingest->repairs);
+}
+
+/* A repeat within the stream: its first is being written. */
+static bool is_own(const struct ingest *ingest, const struct pack_id *pack)
+{
+	bool is_own = pack_id_equal(&ingest->pack, pack);
+	for (size_t i = ingest->record_count; i > 0 && !is_own; i--)
+		is_own = pack_id_equal(&ingest->records[i - 1].id, pack);
+	return is_own;
+}
+
+static void submit(struct ingest *ingest)
+{
+	struct ingest_check *check = ingest->check;
+	ingest->check = NULL;
+	if (!ingest->has_checks)
+		ingest->check_stored = memory_new(INGEST_CHECK_BYTES);
+	ingest->has_checks = true;
+	check->job.run = check_run;
+	lock_enter(&ingest->lock);
+	ingest->checks_out++;
+	lock_leave(&ingest->lock);
+	ingest_job_begins(ingest);
+	helpers_submit(ingest->store->helpers, &ingest->check_lane, &check->job);
+}
+
+static void check_run(struct helper_job *job)
+{
+	struct ingest_check *check = (struct ingest_check *)job;
+	struct ingest *ingest = check->ingest;
+	bool is_wanted = !atomic_load(&ingest->abandoned) && !ingest_has_failed(ingest);
+	give_back(check, is_wanted && look(check));
+	ingest_job_ends(ingest);
+}
+
+static void give_back(struct ingest_check *check, bool has_wrong)
+{
+	struct ingest *ingest = check->ingest;
+	struct ingest_check **to = has_wrong ? &ingest->wrong : &ingest->idle_check;
+	lock_enter(&ingest->lock);
+	check->next = *to;
+	*to = check;
+	ingest->checks_out--;
+	ingest_offer_room(ingest);
+	lock_leave(&ingest->lock);
+}
+
+static bool look(struct ingest_check *check)
+{
+	bool has_wrong = false;
+	for (size_t at = 0, count; at < check->count; at += count) {
+		count = run_length(check, at);
+		has_wrong |= look_at_run(check, at, count);
+	}
+	return has_wrong;
+}
+
+/* How many hits from `first` on follow on one another in a pack. */
+static size_t run_length(const struct ingest_check *check, size_t first)
+{
+	size_t end = first + 1;
+	while (end < check->count &&
+		check->hits[end].place.chunk == check->hits[end - 1].place.chunk + 1 &&
+		pack_id_equal(&check->hits[end].place.pack, &check->hits[first].place.pack))
+		end++;
+	return end - first;
+}
+
+/* Together, and one by one when something is wrong. */
+static bool look_at_run(struct ingest_check *check, size_t first, size_t count)
+{
+	bool is_wrong = !is_right(check, first, count);
+	for (size_t i = first; is_wrong && i < first + count; i++)
+		check->hits[i].is_wrong = count == 1 || !is_right(check, i, 1);
+	return is_wrong;
+}
+
+static bool is_right(struct ingest_check *check, size_t first, size_t count)
+{
+	const struct chunk_place *place = &check->hits[first].place;
+	const struct pack_run run = {
+		.pack = place->pack, .first = place->chunk, .chunks = (uint32_t)count};
+	/* damage was noted; what cannot be read for another reason is stored anew as well */
+	struct error ignored = {0};
+	return pack_store_check_into(check->ingest->store, &run, check->ingest->check_stored,
+		       INGEST_CHECK_BYTES, &ignored) == 0;
+}
+
+static struct ingest_check *take_check(struct ingest *ingest)
+{
+	lock_enter(&ingest->lock);
+	struct ingest_check *check = ingest->idle_check;
+	if (check != NULL)
+		ingest->idle_check = check->next;
+	lock_leave(&ingest->lock);
+	if (check == NULL)
+		check = memory_new(sizeof *check);
+	check->ingest = ingest;
+	check->count = 0;
+	check->len = 0;
+	return check;
+}
+
+static struct ingest_check *take_wrong(struct ingest *ingest)
+{
+	lock_enter(&ingest->lock);
+	struct ingest_check *check = ingest->wrong;
+	if (check != NULL)
+		ingest->wrong = check->next;
+	lock_leave(&ingest->lock);
+	return check;
+}
+
+static int store_wrong(struct ingest *ingest, struct ingest_check *check, struct error *err)
+{
+	int result = 0;
+	for (size_t i = 0; result == 0 && i < check->count; i++)
+		if (check->hits[i].is_wrong)
+			result = store_hit(ingest, check, &check->hits[i], err);
+	lock_enter(&ingest->lock);
+	check->next = ingest->idle_check;
+	ingest->idle_check = check;
+	lock_leave(&ingest->lock);
+	return result;
+}
+
+static int store_hit(struct ingest *ingest, const struct ingest_check *check,
+	const struct ingest_hit *hit, struct error *err)
+{
+	struct chunk_place place;
+	if (ingest_store_chunk(ingest, &hit->id, span_of(check->content + hit->offset, hit->len),
+		    &place, err) != 0)
+		return -1;
+	part_builder_replace(&ingest->part_builder, hit->index, &place);
+	ingest_check_damaged(ingest, hit->index, &hit->place);
+	return 0;
+}
+
+static void close_run(struct helper_job *job)
+{
+	ingest_close((struct ingest *)((uint8_t *)job - offsetof(struct ingest, close)));
+}
+
+/* Where the chunk came to lie at last. */
+static struct chunk_place final_place(const struct ingest *ingest, size_t index)
+{
+	struct chunk_place place = ingest->part_builder.places[index];
+	if (!ingest->is_placed || !pack_id_equal(&place.pack, &ingest->pack))
+		return place;
+	return (struct chunk_place){
+		.pack = ingest->placed.pack, .chunk = ingest->placed.chunk + place.chunk};
+}
+
+static void free_checks(struct ingest_check *check)
+{
+	while (check != NULL) {
+		struct ingest_check *next = check->next;
+		free(check);
+		check = next;
+	}
 }

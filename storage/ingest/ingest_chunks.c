@@ -1,17 +1,8 @@
 #include "storage/ingest/ingest_internal.h"
 
-/* Found in a place that is worth taking; *out is then that place, else, when the chunk is damaged
- * there, known to be so. */
-static bool ingest_find(struct ingest *ingest, const struct chunk_id *id, struct chunk_place *out)
-{
-	if (part_builder_find(&ingest->part_builder, id, out))
-		return part_builder_accepts(&ingest->part_builder, out);
-	enum dedup_found found =
-		dedup_find(&ingest->dedup, id, ingest->part_builder.count == 0, out);
-	if (found == DEDUP_DAMAGED)
-		ingest_check_damaged(ingest, ingest->part_builder.count, out);
-	return found == DEDUP_FOUND && part_builder_accepts(&ingest->part_builder, out);
-}
+static bool ingest_find(struct ingest *ingest, const struct chunk_id *id, struct chunk_place *out);
+static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id,
+	const struct chunk_place *place, struct span content);
 
 int ingest_store_chunk(struct ingest *ingest, const struct chunk_id *id, struct span content,
 	struct chunk_place *out, struct error *err)
@@ -27,15 +18,6 @@ int ingest_store_chunk(struct ingest *ingest, const struct chunk_id *id, struct 
 	if (ingest->xorb.bytes.len >= XORB_DRAIN_BYTES)
 		ingest_pack_drain(ingest, false);
 	return 0;
-}
-
-/* Counted as it seems; what a helper finds wrong is stored, and counted, later. */
-static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id,
-	const struct chunk_place *place, struct span content)
-{
-	metrics_add(ingest->store->metrics, METRIC_CHUNKS_DEDUPLICATED, 1);
-	if (ingest_check_wants(ingest, place))
-		ingest_check_add(ingest, id, place, content);
 }
 
 int ingest_take_chunk(
@@ -79,4 +61,26 @@ int ingest_place(struct ingest *ingest, struct error *err)
 	ingest->is_placed = true;
 	metrics_add(ingest->store->metrics, METRIC_BYTES_STORED, (int64_t)ingest->xorb.bytes.len);
 	return 0;
+}
+
+/* Found in a place that is worth taking; *out is then that place, else, when the chunk is damaged
+ * there, known to be so. */
+static bool ingest_find(struct ingest *ingest, const struct chunk_id *id, struct chunk_place *out)
+{
+	if (part_builder_find(&ingest->part_builder, id, out))
+		return part_builder_accepts(&ingest->part_builder, out);
+	enum dedup_found found =
+		dedup_find(&ingest->dedup, id, ingest->part_builder.count == 0, out);
+	if (found == DEDUP_DAMAGED)
+		ingest_check_damaged(ingest, ingest->part_builder.count, out);
+	return found == DEDUP_FOUND && part_builder_accepts(&ingest->part_builder, out);
+}
+
+/* Counted as it seems; what a helper finds wrong is stored, and counted, later. */
+static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id,
+	const struct chunk_place *place, struct span content)
+{
+	metrics_add(ingest->store->metrics, METRIC_CHUNKS_DEDUPLICATED, 1);
+	if (ingest_check_wants(ingest, place))
+		ingest_check_add(ingest, id, place, content);
 }

@@ -8,50 +8,64 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-static bool pack_is_wanted(struct ingest *ingest)
+static struct ingest_drain *drain_new(struct ingest *ingest);
+static void drain_run(struct helper_job *job);
+static bool pack_is_wanted(struct ingest *ingest);
+static int drain_write(const struct ingest_drain *drain, struct error *err);
+static void pack_settle_run(struct helper_job *job);
+static int pack_settle(struct ingest_pack *pack, struct error *err);
+static struct ingest_pack *pack_own(struct ingest *ingest);
+static void pack_add_record(struct ingest *ingest, const struct pack_index *index);
+static void pack_drop_records(struct ingest *ingest);
+
+void ingest_pack_drain(struct ingest *ingest, bool is_last)
 {
-	return !atomic_load(&ingest->abandoned) && !ingest_has_failed(ingest);
+	struct ingest_drain *const drain = drain_new(ingest);
+	drain->pack = pack_own(ingest);
+	drain->is_last = is_last;
+	xorb_builder_swap_bytes(&ingest->xorb, &drain->bytes);
+	ingest_job_begins(ingest);
+	helpers_submit(ingest->store->helpers, &ingest->write_lane, &drain->job);
 }
 
-/* On a helper: from here the pack is durable, and readable by who learns of it. */
-static int pack_settle(struct ingest_pack *pack, struct error *err)
+int ingest_pack_seal(struct ingest *ingest, struct error *err)
 {
-	struct pack_store *const store = pack->ingest->store;
-	ASSERT(pack->writer->length == pack->index->length);
-	if (pack_writer_sync(pack->writer, err) != 0) /* invariant 1 */
+	struct chunk_id hash;
+	if (xorb_builder_finish(&ingest->xorb, &hash, err) != 0)
 		return -1;
-	struct error ignored = {0}; /* the index is made anew when wanted */
-	if (pack_index_save(pack->index, store->backend, &ignored) != 0)
-		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save", &ignored);
-	pack_cache_add(store->cache, &pack->id, pack->index->length, pack->index, PACK_CACHE_SAVED);
-	pack->index = NULL;
-	metrics_add(store->metrics, METRIC_PACKS_SEALED, 1);
+	struct pack_index *const index = pack_index_new(&ingest->pack);
+	pack_index_add_xorb(index, &hash, ingest->xorb.entries, ingest->xorb.count);
+	pack_add_record(ingest, index);
+	pack_own(ingest)->index = index;
+	ingest_pack_drain(ingest, true);
+	ingest->own = NULL;
+	xorb_builder_reset(&ingest->xorb);
+	random_bytes(ingest->pack.bytes, sizeof ingest->pack.bytes);
 	return 0;
 }
 
-static void pack_settle_run(struct helper_job *job)
+void ingest_pack_release(struct ingest *ingest, bool keep)
 {
-	struct ingest_pack *const pack = (struct ingest_pack *)job;
-	struct ingest *const ingest = pack->ingest;
-	struct error err = {0};
-	if (pack_is_wanted(ingest) && pack_settle(pack, &err) != 0)
-		ingest_fail(ingest, &err);
-	pack_writer_close(pack->writer);
-	pack_index_free(pack->index);
-	free(pack);
-	ingest_job_ends(ingest);
+	ASSERT(ingest->drains_out == 0);
+	if (ingest->own != NULL && ingest->own->writer != NULL) {
+		pack_writer_close(ingest->own->writer);
+		pack_store_drop_later(ingest->store, &ingest->own->id, 1);
+	}
+	free(ingest->own);
+	if (!keep)
+		pack_drop_records(ingest); /* invariant 4 */
+	free(ingest->records);
 }
 
-static int drain_write(const struct ingest_drain *drain, struct error *err)
+static struct ingest_drain *drain_new(struct ingest *ingest)
 {
-	struct ingest_pack *const pack = drain->pack;
-	if (disk_floor_check(drain->ingest->store->floor, err) != 0)
-		return -1;
-	if (pack->writer == NULL)
-		pack->writer = pack_writer_open(drain->ingest->store->backend, &pack->id, err);
-	return pack->writer == NULL
-		? -1
-		: pack_writer_append(pack->writer, buffer_span(&drain->bytes), err);
+	lock_enter(&ingest->lock);
+	ingest->drains_out++;
+	lock_leave(&ingest->lock);
+	struct ingest_drain *const drain = ingest_spares_take_drain(ingest->store->spares);
+	drain->job.run = drain_run;
+	drain->ingest = ingest;
+	return drain;
 }
 
 static void drain_run(struct helper_job *job)
@@ -74,15 +88,50 @@ static void drain_run(struct helper_job *job)
 	ingest_job_ends(ingest);
 }
 
-static struct ingest_drain *drain_new(struct ingest *ingest)
+static bool pack_is_wanted(struct ingest *ingest)
 {
-	lock_enter(&ingest->lock);
-	ingest->drains_out++;
-	lock_leave(&ingest->lock);
-	struct ingest_drain *const drain = ingest_spares_take_drain(ingest->store->spares);
-	drain->job.run = drain_run;
-	drain->ingest = ingest;
-	return drain;
+	return !atomic_load(&ingest->abandoned) && !ingest_has_failed(ingest);
+}
+
+static int drain_write(const struct ingest_drain *drain, struct error *err)
+{
+	struct ingest_pack *const pack = drain->pack;
+	if (disk_floor_check(drain->ingest->store->floor, err) != 0)
+		return -1;
+	if (pack->writer == NULL)
+		pack->writer = pack_writer_open(drain->ingest->store->backend, &pack->id, err);
+	return pack->writer == NULL
+		? -1
+		: pack_writer_append(pack->writer, buffer_span(&drain->bytes), err);
+}
+
+static void pack_settle_run(struct helper_job *job)
+{
+	struct ingest_pack *const pack = (struct ingest_pack *)job;
+	struct ingest *const ingest = pack->ingest;
+	struct error err = {0};
+	if (pack_is_wanted(ingest) && pack_settle(pack, &err) != 0)
+		ingest_fail(ingest, &err);
+	pack_writer_close(pack->writer);
+	pack_index_free(pack->index);
+	free(pack);
+	ingest_job_ends(ingest);
+}
+
+/* On a helper: from here the pack is durable, and readable by who learns of it. */
+static int pack_settle(struct ingest_pack *pack, struct error *err)
+{
+	struct pack_store *const store = pack->ingest->store;
+	ASSERT(pack->writer->length == pack->index->length);
+	if (pack_writer_sync(pack->writer, err) != 0) /* invariant 1 */
+		return -1;
+	struct error ignored = {0}; /* the index is made anew when wanted */
+	if (pack_index_save(pack->index, store->backend, &ignored) != 0)
+		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save", &ignored);
+	pack_cache_add(store->cache, &pack->id, pack->index->length, pack->index, PACK_CACHE_SAVED);
+	pack->index = NULL;
+	metrics_add(store->metrics, METRIC_PACKS_SEALED, 1);
+	return 0;
 }
 
 static struct ingest_pack *pack_own(struct ingest *ingest)
@@ -93,16 +142,6 @@ static struct ingest_pack *pack_own(struct ingest *ingest)
 		ingest->own->id = ingest->pack;
 	}
 	return ingest->own;
-}
-
-void ingest_pack_drain(struct ingest *ingest, bool is_last)
-{
-	struct ingest_drain *const drain = drain_new(ingest);
-	drain->pack = pack_own(ingest);
-	drain->is_last = is_last;
-	xorb_builder_swap_bytes(&ingest->xorb, &drain->bytes);
-	ingest_job_begins(ingest);
-	helpers_submit(ingest->store->helpers, &ingest->write_lane, &drain->job);
 }
 
 static void pack_add_record(struct ingest *ingest, const struct pack_index *index)
@@ -119,22 +158,6 @@ static void pack_add_record(struct ingest *ingest, const struct pack_index *inde
 	metrics_add(ingest->store->metrics, METRIC_BYTES_STORED, (int64_t)index->length);
 }
 
-int ingest_pack_seal(struct ingest *ingest, struct error *err)
-{
-	struct chunk_id hash;
-	if (xorb_builder_finish(&ingest->xorb, &hash, err) != 0)
-		return -1;
-	struct pack_index *const index = pack_index_new(&ingest->pack);
-	pack_index_add_xorb(index, &hash, ingest->xorb.entries, ingest->xorb.count);
-	pack_add_record(ingest, index);
-	pack_own(ingest)->index = index;
-	ingest_pack_drain(ingest, true);
-	ingest->own = NULL;
-	xorb_builder_reset(&ingest->xorb);
-	random_bytes(ingest->pack.bytes, sizeof ingest->pack.bytes);
-	return 0;
-}
-
 static void pack_drop_records(struct ingest *ingest)
 {
 	struct pack_id *const packs = memory_new_array(ingest->record_count + 1, sizeof *packs);
@@ -142,17 +165,4 @@ static void pack_drop_records(struct ingest *ingest)
 		packs[i] = ingest->records[i].id;
 	pack_store_drop_later(ingest->store, packs, ingest->record_count);
 	free(packs);
-}
-
-void ingest_pack_release(struct ingest *ingest, bool keep)
-{
-	ASSERT(ingest->drains_out == 0);
-	if (ingest->own != NULL && ingest->own->writer != NULL) {
-		pack_writer_close(ingest->own->writer);
-		pack_store_drop_later(ingest->store, &ingest->own->id, 1);
-	}
-	free(ingest->own);
-	if (!keep)
-		pack_drop_records(ingest); /* invariant 4 */
-	free(ingest->records);
 }

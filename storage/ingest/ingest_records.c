@@ -3,14 +3,23 @@
  * it. */
 #include "storage/ingest/ingest_internal.h"
 
-/* Nothing is taken from elsewhere, but what is damaged elsewhere is mended with it. */
-static void look_for_damage(struct ingest *ingest, const struct chunk_id *id)
+static int take_record(void *taker, const struct xorb_record *record, struct error *err);
+static void look_for_damage(struct ingest *ingest, const struct chunk_id *id);
+static uint8_t *give_room(void *taker, size_t len, struct error *err);
+
+void ingest_records_init(struct ingest *ingest, const struct ingest_xorb *xorb)
 {
-	struct chunk_place place;
-	size_t index = ingest->part_builder.count;
-	if (pack_damage_is_known(ingest->store->damage) &&
-		dedup_find(&ingest->dedup, id, index == 0, &place) == DEDUP_DAMAGED)
-		ingest_check_damaged(ingest, index, &place);
+	ingest->declared_xorb = *xorb;
+	ingest->options.xorb = &ingest->declared_xorb;
+	ingest->serialized = xorb_parse_new(take_record, ingest, xorb->private_codecs);
+	xorb_parse_gather_into(ingest->serialized, give_room);
+}
+
+int ingest_records_end(struct ingest *ingest, struct error *err)
+{
+	return xorb_parse_end_as(ingest->serialized, &ingest->declared_xorb.hash, err) == 0
+		? ingest_end_chunks(ingest, err)
+		: -1;
 }
 
 static int take_record(void *taker, const struct xorb_record *record, struct error *err)
@@ -29,22 +38,17 @@ static int take_record(void *taker, const struct xorb_record *record, struct err
 	return 0;
 }
 
+/* Nothing is taken from elsewhere, but what is damaged elsewhere is mended with it. */
+static void look_for_damage(struct ingest *ingest, const struct chunk_id *id)
+{
+	struct chunk_place place;
+	size_t index = ingest->part_builder.count;
+	if (pack_damage_is_known(ingest->store->damage) &&
+		dedup_find(&ingest->dedup, id, index == 0, &place) == DEDUP_DAMAGED)
+		ingest_check_damaged(ingest, index, &place);
+}
+
 static uint8_t *give_room(void *taker, size_t len, struct error *err)
 {
 	return xorb_builder_room(&((struct ingest *)taker)->xorb, len, err);
-}
-
-void ingest_records_init(struct ingest *ingest, const struct ingest_xorb *xorb)
-{
-	ingest->declared_xorb = *xorb;
-	ingest->options.xorb = &ingest->declared_xorb;
-	ingest->serialized = xorb_parse_new(take_record, ingest, xorb->private_codecs);
-	xorb_parse_gather_into(ingest->serialized, give_room);
-}
-
-int ingest_records_end(struct ingest *ingest, struct error *err)
-{
-	return xorb_parse_end_as(ingest->serialized, &ingest->declared_xorb.hash, err) == 0
-		? ingest_end_chunks(ingest, err)
-		: -1;
 }

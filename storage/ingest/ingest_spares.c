@@ -16,17 +16,17 @@ struct ingest_spares {
 	unsigned drain_count;
 };
 
+static void drain_free(struct ingest_drain *drain);
+static struct ingest_block *spare_block(struct ingest_spares *spares);
+static struct ingest_drain *spare_drain(struct ingest_spares *spares);
+static bool keep_block(struct ingest_spares *spares, struct ingest_block *block);
+static bool keep_drain(struct ingest_spares *spares, struct ingest_drain *drain);
+
 struct ingest_spares *ingest_spares_new(void)
 {
 	struct ingest_spares *const spares = memory_new(sizeof *spares);
 	lock_init(&spares->lock, LOCK_INGEST_SPARES);
 	return spares;
-}
-
-static void drain_free(struct ingest_drain *drain)
-{
-	buffer_release(&drain->bytes);
-	free(drain);
 }
 
 void ingest_spares_free(struct ingest_spares *spares)
@@ -41,6 +41,41 @@ void ingest_spares_free(struct ingest_spares *spares)
 	free(spares);
 }
 
+struct ingest_block *ingest_spares_take_block(struct ingest_spares *spares)
+{
+	struct ingest_block *const block = spares == NULL ? NULL : spare_block(spares);
+	/* not cleared: that would take as long as filling it */
+	return block != NULL ? block : memory_grow(NULL, 1, sizeof *block);
+}
+
+struct ingest_drain *ingest_spares_take_drain(struct ingest_spares *spares)
+{
+	struct ingest_drain *drain = spares == NULL ? NULL : spare_drain(spares);
+	if (drain == NULL) {
+		drain = memory_new(sizeof *drain);
+		xorb_builder_init_bytes(&drain->bytes);
+	}
+	return drain;
+}
+
+void ingest_spares_give_block(struct ingest_spares *spares, struct ingest_block *block)
+{
+	if (block != NULL && (spares == NULL || !keep_block(spares, block)))
+		free(block);
+}
+
+void ingest_spares_give_drain(struct ingest_spares *spares, struct ingest_drain *drain)
+{
+	if (drain != NULL && (spares == NULL || !keep_drain(spares, drain)))
+		drain_free(drain);
+}
+
+static void drain_free(struct ingest_drain *drain)
+{
+	buffer_release(&drain->bytes);
+	free(drain);
+}
+
 static struct ingest_block *spare_block(struct ingest_spares *spares)
 {
 	lock_enter(&spares->lock);
@@ -53,13 +88,6 @@ static struct ingest_block *spare_block(struct ingest_spares *spares)
 	return block;
 }
 
-struct ingest_block *ingest_spares_take_block(struct ingest_spares *spares)
-{
-	struct ingest_block *const block = spares == NULL ? NULL : spare_block(spares);
-	/* not cleared: that would take as long as filling it */
-	return block != NULL ? block : memory_grow(NULL, 1, sizeof *block);
-}
-
 static struct ingest_drain *spare_drain(struct ingest_spares *spares)
 {
 	lock_enter(&spares->lock);
@@ -69,16 +97,6 @@ static struct ingest_drain *spare_drain(struct ingest_spares *spares)
 		spares->drain_count--;
 	}
 	lock_leave(&spares->lock);
-	return drain;
-}
-
-struct ingest_drain *ingest_spares_take_drain(struct ingest_spares *spares)
-{
-	struct ingest_drain *drain = spares == NULL ? NULL : spare_drain(spares);
-	if (drain == NULL) {
-		drain = memory_new(sizeof *drain);
-		xorb_builder_init_bytes(&drain->bytes);
-	}
 	return drain;
 }
 
@@ -95,12 +113,6 @@ static bool keep_block(struct ingest_spares *spares, struct ingest_block *block)
 	return keeps;
 }
 
-void ingest_spares_give_block(struct ingest_spares *spares, struct ingest_block *block)
-{
-	if (block != NULL && (spares == NULL || !keep_block(spares, block)))
-		free(block);
-}
-
 static bool keep_drain(struct ingest_spares *spares, struct ingest_drain *drain)
 {
 	buffer_reset(&drain->bytes);
@@ -113,10 +125,4 @@ static bool keep_drain(struct ingest_spares *spares, struct ingest_drain *drain)
 	}
 	lock_leave(&spares->lock);
 	return keeps;
-}
-
-void ingest_spares_give_drain(struct ingest_spares *spares, struct ingest_drain *drain)
-{
-	if (drain != NULL && (spares == NULL || !keep_drain(spares, drain)))
-		drain_free(drain);
 }

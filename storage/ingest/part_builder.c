@@ -9,6 +9,13 @@
 /* A segment is a row of the catalog and a seek for the reader. */
 enum { PART_FREE_SEGMENTS = 512, PART_CHUNKS_PER_SEGMENT = 64, PART_CHUNKS_PER_FEW = 1024 };
 
+static void part_add_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place);
+static void part_join_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place);
+static bool part_extends(const struct part_builder *builder, const struct chunk_place *place);
+static void part_add_segment(struct part_builder *builder, const struct chunk_place *place);
+
 void part_builder_init(struct part_builder *builder)
 {
 	*builder = (struct part_builder){0};
@@ -22,51 +29,6 @@ void part_builder_release(struct part_builder *builder)
 	free(builder->segments);
 	chunk_map_release(&builder->map);
 	part_builder_init(builder);
-}
-
-static bool part_extends(const struct part_builder *builder, const struct chunk_place *place)
-{
-	if (builder->segment_count == 0)
-		return false;
-	const struct segment *const last = &builder->segments[builder->segment_count - 1];
-	return place->chunk == last->first + last->count &&
-		pack_id_equal(&place->pack, &last->pack);
-}
-
-static void part_add_segment(struct part_builder *builder, const struct chunk_place *place)
-{
-	if (builder->segment_count == builder->segment_capacity) {
-		builder->segment_capacity =
-			builder->segment_capacity == 0 ? 4 : 2 * builder->segment_capacity;
-		builder->segments = memory_grow(
-			builder->segments, builder->segment_capacity, sizeof *builder->segments);
-	}
-	builder->segments[builder->segment_count++] =
-		(struct segment){.pack = place->pack, .first = place->chunk};
-}
-
-static void part_add_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
-	const struct chunk_place *place)
-{
-	if (builder->count == builder->capacity) {
-		builder->capacity = builder->capacity == 0 ? 8 : 2 * builder->capacity;
-		builder->chunks =
-			memory_grow(builder->chunks, builder->capacity, sizeof *builder->chunks);
-		builder->places =
-			memory_grow(builder->places, builder->capacity, sizeof *builder->places);
-	}
-	builder->chunks[builder->count] = *chunk;
-	builder->places[builder->count++] = *place;
-}
-
-static void part_join_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
-	const struct chunk_place *place)
-{
-	if (!part_extends(builder, place))
-		part_add_segment(builder, place);
-	struct segment *last = &builder->segments[builder->segment_count - 1];
-	last->count++;
-	last->bytes += chunk->size;
 }
 
 void part_builder_add(struct part_builder *builder, const struct chunk_entry *chunk,
@@ -136,4 +98,49 @@ void part_builder_move(
 struct chunk_id part_builder_file_hash(const struct part_builder *builder)
 {
 	return chunk_hash_file(builder->chunks, builder->count);
+}
+
+static void part_add_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place)
+{
+	if (builder->count == builder->capacity) {
+		builder->capacity = builder->capacity == 0 ? 8 : 2 * builder->capacity;
+		builder->chunks =
+			memory_grow(builder->chunks, builder->capacity, sizeof *builder->chunks);
+		builder->places =
+			memory_grow(builder->places, builder->capacity, sizeof *builder->places);
+	}
+	builder->chunks[builder->count] = *chunk;
+	builder->places[builder->count++] = *place;
+}
+
+static void part_join_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place)
+{
+	if (!part_extends(builder, place))
+		part_add_segment(builder, place);
+	struct segment *last = &builder->segments[builder->segment_count - 1];
+	last->count++;
+	last->bytes += chunk->size;
+}
+
+static bool part_extends(const struct part_builder *builder, const struct chunk_place *place)
+{
+	if (builder->segment_count == 0)
+		return false;
+	const struct segment *const last = &builder->segments[builder->segment_count - 1];
+	return place->chunk == last->first + last->count &&
+		pack_id_equal(&place->pack, &last->pack);
+}
+
+static void part_add_segment(struct part_builder *builder, const struct chunk_place *place)
+{
+	if (builder->segment_count == builder->segment_capacity) {
+		builder->segment_capacity =
+			builder->segment_capacity == 0 ? 4 : 2 * builder->segment_capacity;
+		builder->segments = memory_grow(
+			builder->segments, builder->segment_capacity, sizeof *builder->segments);
+	}
+	builder->segments[builder->segment_count++] =
+		(struct segment){.pack = place->pack, .first = place->chunk};
 }

@@ -42,31 +42,17 @@ struct body_spool {
 	struct error error;
 };
 
-static void destroy(struct body_spool *spool)
-{
-	mapped_file_close(spool->mapped);
-	if (spool->fd >= 0)
-		close(spool->fd);
-	free(spool->path);
-	scratch_close(spool->scratch);
-	buffer_release(&spool->filling);
-	buffer_release(&spool->writing);
-	lock_release(&spool->lock);
-	free(spool);
-}
-
-static void spool_run_destroy(struct helper_job *job)
-{
-	destroy((struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job)));
-}
-
-static bool is_last_reference(struct body_spool *spool)
-{
-	lock_enter(&spool->lock);
-	const bool is_last = --spool->references == 0;
-	lock_leave(&spool->lock);
-	return is_last;
-}
+static int outcome(struct body_spool *spool, struct error *err);
+static bool hand_over(struct body_spool *spool);
+static void spool_run_write(struct helper_job *job);
+static int write_piece(struct body_spool *spool, struct span piece, struct error *err);
+static int open_file(struct body_spool *spool, struct error *err);
+static void keep_failure(struct body_spool *spool, const struct error *err);
+static bool is_last_reference(struct body_spool *spool);
+static void destroy(struct body_spool *spool);
+static void spool_run_end(struct helper_job *job);
+static int end_file(struct body_spool *spool, struct error *err);
+static void spool_run_destroy(struct helper_job *job);
 
 struct body_spool *body_spool_new(struct store *store, const struct body_spool_params *params)
 {
@@ -79,94 +65,6 @@ struct body_spool *body_spool_new(struct store *store, const struct body_spool_p
 	buffer_init(&spool->filling, params->bytes_max);
 	buffer_init(&spool->writing, params->bytes_max);
 	return spool;
-}
-
-static int open_file(struct body_spool *spool, struct error *err)
-{
-	static const char name[] = "/body";
-	const struct file_ops *const files = store_files(spool->store);
-	spool->scratch = scratch_open(spool->store, err);
-	if (spool->scratch == NULL)
-		return -1;
-	const char *const folder = scratch_path(spool->scratch);
-	spool->path = memory_new(strlen(folder) + sizeof(name));
-	snprintf(spool->path, strlen(folder) + sizeof(name), "%s%s", folder, name);
-	spool->fd = files->open(files, spool->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return spool->fd < 0 ? error_set_errno(err, "%s: cannot be made", spool->path) : 0;
-}
-
-static int write_piece(struct body_spool *spool, struct span piece, struct error *err)
-{
-	if (spool->scratch == NULL && open_file(spool, err) != 0)
-		return -1;
-	if (file_write_at(store_files(spool->store), spool->fd, piece, (off_t)spool->written,
-		    spool->path, err) != 0)
-		return -1;
-	spool->written += piece.len;
-	return 0;
-}
-
-static void keep_failure(struct body_spool *spool, const struct error *err)
-{
-	if (spool->failed)
-		return;
-	spool->failed = true;
-	spool->error = *err;
-}
-
-/* room is called under the lock, so that free, which takes it, is never overtaken by a call into
- * its owner. */
-static void spool_run_write(struct helper_job *job)
-{
-	struct body_spool *const spool =
-		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
-	struct error err = {0};
-	const int result = write_piece(spool, buffer_span(&spool->writing), &err);
-	buffer_release(&spool->writing); /* a slow body does not keep two */
-	buffer_init(&spool->writing, spool->params.bytes_max);
-	lock_enter(&spool->lock);
-	spool->is_writing = false;
-	if (result != 0)
-		keep_failure(spool, &err);
-	if (spool->wants_room && !spool->abandoned)
-		spool->params.room(spool->params.owner);
-	spool->wants_room = false;
-	lock_leave(&spool->lock);
-	if (is_last_reference(spool))
-		destroy(spool);
-}
-
-/* False while the piece before is being written. */
-static bool hand_over(struct body_spool *spool)
-{
-	lock_enter(&spool->lock);
-	const bool is_busy = spool->is_writing;
-	spool->wants_room = is_busy;
-	if (!is_busy) {
-		spool->is_writing = true;
-		spool->references++;
-	}
-	lock_leave(&spool->lock);
-	if (is_busy)
-		return false;
-	const struct buffer written = spool->writing;
-	spool->writing = spool->filling;
-	spool->filling = written;
-	buffer_reset(&spool->filling);
-	spool->is_in_file = true;
-	spool->write_job.run = spool_run_write;
-	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->write_job);
-	return true;
-}
-
-static int outcome(struct body_spool *spool, struct error *err)
-{
-	lock_enter(&spool->lock);
-	const bool failed = spool->failed;
-	if (failed)
-		*err = spool->error;
-	lock_leave(&spool->lock);
-	return failed ? -1 : 0;
 }
 
 enum sink_result body_spool_write(struct body_spool *spool, struct span bytes, struct error *err)
@@ -184,28 +82,6 @@ enum sink_result body_spool_write(struct body_spool *spool, struct span bytes, s
 	buffer_add_span(&spool->filling, bytes);
 	spool->size += bytes.len;
 	return SINK_TAKEN;
-}
-
-static int end_file(struct body_spool *spool, struct error *err)
-{
-	if (outcome(spool, err) != 0 || write_piece(spool, buffer_span(&spool->filling), err) != 0)
-		return -1;
-	return mapped_file_open(spool->path, &spool->mapped, err);
-}
-
-static void spool_run_end(struct helper_job *job)
-{
-	struct body_spool *const spool =
-		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job));
-	struct error err = {0};
-	if (spool->is_in_file && end_file(spool, &err) != 0) {
-		lock_enter(&spool->lock);
-		keep_failure(spool, &err);
-		lock_leave(&spool->lock);
-	}
-	spool->ready(spool->params.owner);
-	if (is_last_reference(spool))
-		destroy(spool);
 }
 
 void body_spool_finish(struct body_spool *spool, void (*ready)(void *owner))
@@ -246,4 +122,140 @@ void body_spool_free(struct body_spool *spool)
 	}
 	spool->end_job.run = spool_run_destroy;
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
+}
+
+static int outcome(struct body_spool *spool, struct error *err)
+{
+	lock_enter(&spool->lock);
+	const bool failed = spool->failed;
+	if (failed)
+		*err = spool->error;
+	lock_leave(&spool->lock);
+	return failed ? -1 : 0;
+}
+
+/* False while the piece before is being written. */
+static bool hand_over(struct body_spool *spool)
+{
+	lock_enter(&spool->lock);
+	const bool is_busy = spool->is_writing;
+	spool->wants_room = is_busy;
+	if (!is_busy) {
+		spool->is_writing = true;
+		spool->references++;
+	}
+	lock_leave(&spool->lock);
+	if (is_busy)
+		return false;
+	const struct buffer written = spool->writing;
+	spool->writing = spool->filling;
+	spool->filling = written;
+	buffer_reset(&spool->filling);
+	spool->is_in_file = true;
+	spool->write_job.run = spool_run_write;
+	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->write_job);
+	return true;
+}
+
+/* room is called under the lock, so that free, which takes it, is never overtaken by a call into
+ * its owner. */
+static void spool_run_write(struct helper_job *job)
+{
+	struct body_spool *const spool =
+		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
+	struct error err = {0};
+	const int result = write_piece(spool, buffer_span(&spool->writing), &err);
+	buffer_release(&spool->writing); /* a slow body does not keep two */
+	buffer_init(&spool->writing, spool->params.bytes_max);
+	lock_enter(&spool->lock);
+	spool->is_writing = false;
+	if (result != 0)
+		keep_failure(spool, &err);
+	if (spool->wants_room && !spool->abandoned)
+		spool->params.room(spool->params.owner);
+	spool->wants_room = false;
+	lock_leave(&spool->lock);
+	if (is_last_reference(spool))
+		destroy(spool);
+}
+
+static int write_piece(struct body_spool *spool, struct span piece, struct error *err)
+{
+	if (spool->scratch == NULL && open_file(spool, err) != 0)
+		return -1;
+	if (file_write_at(store_files(spool->store), spool->fd, piece, (off_t)spool->written,
+		    spool->path, err) != 0)
+		return -1;
+	spool->written += piece.len;
+	return 0;
+}
+
+static int open_file(struct body_spool *spool, struct error *err)
+{
+	static const char name[] = "/body";
+	const struct file_ops *const files = store_files(spool->store);
+	spool->scratch = scratch_open(spool->store, err);
+	if (spool->scratch == NULL)
+		return -1;
+	const char *const folder = scratch_path(spool->scratch);
+	spool->path = memory_new(strlen(folder) + sizeof(name));
+	snprintf(spool->path, strlen(folder) + sizeof(name), "%s%s", folder, name);
+	spool->fd = files->open(files, spool->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return spool->fd < 0 ? error_set_errno(err, "%s: cannot be made", spool->path) : 0;
+}
+
+static void keep_failure(struct body_spool *spool, const struct error *err)
+{
+	if (spool->failed)
+		return;
+	spool->failed = true;
+	spool->error = *err;
+}
+
+static bool is_last_reference(struct body_spool *spool)
+{
+	lock_enter(&spool->lock);
+	const bool is_last = --spool->references == 0;
+	lock_leave(&spool->lock);
+	return is_last;
+}
+
+static void destroy(struct body_spool *spool)
+{
+	mapped_file_close(spool->mapped);
+	if (spool->fd >= 0)
+		close(spool->fd);
+	free(spool->path);
+	scratch_close(spool->scratch);
+	buffer_release(&spool->filling);
+	buffer_release(&spool->writing);
+	lock_release(&spool->lock);
+	free(spool);
+}
+
+static void spool_run_end(struct helper_job *job)
+{
+	struct body_spool *const spool =
+		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job));
+	struct error err = {0};
+	if (spool->is_in_file && end_file(spool, &err) != 0) {
+		lock_enter(&spool->lock);
+		keep_failure(spool, &err);
+		lock_leave(&spool->lock);
+	}
+	spool->ready(spool->params.owner);
+	if (is_last_reference(spool))
+		destroy(spool);
+}
+
+static int end_file(struct body_spool *spool, struct error *err)
+{
+	if (outcome(spool, err) != 0 || write_piece(spool, buffer_span(&spool->filling), err) != 0)
+		return -1;
+	return mapped_file_open(spool->path, &spool->mapped, err);
+}
+
+static void spool_run_destroy(struct helper_job *job)
+{
+	destroy((struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job)));
 }

@@ -10,28 +10,8 @@ struct object_change { /* all texts in the call's arena */
 	struct version version; /* as committed */
 };
 
-static int change_find(struct object_change *change, struct db *db, struct error *err)
-{
-	if (object_find_row(
-		    db, &change->params.object, change->call.arena, &change->version, err) != 0)
-		return -1;
-	if (change->version.is_marker)
-		return error_set(err, ERROR_METHOD,
-			"A delete marker has neither tags nor an access control list.");
-	return 0;
-}
-
-static int change_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct object_change *const change = (struct object_change *)call;
-	if (change_find(change, db, err) != 0)
-		return -1;
-	if (change->params.sets_tags)
-		change->version.tags = change->params.tags;
-	if (change->params.sets_acl)
-		change->version.acl = change->params.acl;
-	return version_update(db, &change->version, err);
-}
+static int change_apply(struct call *call, struct db *db, struct error *err);
+static int change_find(struct object_change *change, struct db *db, struct error *err);
 
 static const struct call_kind change_kind = {
 	.stages = {{.apply = change_apply}},
@@ -56,4 +36,27 @@ int object_change_result(const struct call *call, struct object *out, struct err
 	return call_outcome(call, err) != 0
 		? -1
 		: object_of_version(&change->version, call->arena, out, err);
+}
+
+static int change_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct object_change *const change = (struct object_change *)call;
+	if (change_find(change, db, err) != 0)
+		return -1;
+	if (change->params.sets_tags)
+		change->version.tags = change->params.tags;
+	if (change->params.sets_acl)
+		change->version.acl = change->params.acl;
+	return version_update(db, &change->version, err);
+}
+
+static int change_find(struct object_change *change, struct db *db, struct error *err)
+{
+	if (object_find_row(
+		    db, &change->params.object, change->call.arena, &change->version, err) != 0)
+		return -1;
+	if (change->version.is_marker)
+		return error_set(err, ERROR_METHOD,
+			"A delete marker has neither tags nor an access control list.");
+	return 0;
 }

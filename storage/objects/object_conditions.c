@@ -3,45 +3,10 @@
 
 #include "storage/objects/object_row.h"
 
-/* One member of a list: W/"x", "x" or x as some clients send it. */
-static bool member_matches(struct span member, struct span etag)
-{
-	struct span text = span_trim(member);
-	if (text.len >= 2 && (text.data[0] == 'W' || text.data[0] == 'w') && text.data[1] == '/')
-		text = span_slice(text, 2, text.len);
-	if (text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"')
-		text = span_slice(text, 1, text.len - 2);
-	return span_equal(text, etag);
-}
-
-/* Entity tags of ours hold no commas, so a comma always parts two members. */
-static bool list_matches(struct span list, const char *etag)
-{
-	if (span_equal_text(span_trim(list), "*"))
-		return true;
-	struct span rest = list;
-	struct span member;
-	while (span_split(&rest, ',', &member))
-		if (member_matches(member, span_text(etag)))
-			return true;
-	return false;
-}
-
 static int check_etags(
-	const struct object_conditions *conditions, const char *etag, struct error *err)
-{
-	if (conditions->if_match.len > 0 && etag == NULL)
-		return error_set(
-			err, ERROR_NO_KEY, "If-Match was given and the object does not exist.");
-	if (conditions->if_match.len > 0 && !list_matches(conditions->if_match, etag))
-		return error_set(err, ERROR_PRECONDITION,
-			"If-Match does not hold: the object has another ETag.");
-	if (conditions->if_none_match.len > 0 && etag != NULL &&
-		list_matches(conditions->if_none_match, etag))
-		return error_set(err, ERROR_PRECONDITION,
-			"If-None-Match does not hold: such an object exists.");
-	return 0;
-}
+	const struct object_conditions *conditions, const char *etag, struct error *err);
+static bool list_matches(struct span list, const char *etag);
+static bool member_matches(struct span member, struct span etag);
 
 int object_conditions_check(
 	const struct object_conditions *conditions, const struct object *object, struct error *err)
@@ -88,4 +53,44 @@ struct object_conditions object_conditions_copy(
 	copy.if_match = arena_copy(arena, conditions->if_match);
 	copy.if_none_match = arena_copy(arena, conditions->if_none_match);
 	return copy;
+}
+
+static int check_etags(
+	const struct object_conditions *conditions, const char *etag, struct error *err)
+{
+	if (conditions->if_match.len > 0 && etag == NULL)
+		return error_set(
+			err, ERROR_NO_KEY, "If-Match was given and the object does not exist.");
+	if (conditions->if_match.len > 0 && !list_matches(conditions->if_match, etag))
+		return error_set(err, ERROR_PRECONDITION,
+			"If-Match does not hold: the object has another ETag.");
+	if (conditions->if_none_match.len > 0 && etag != NULL &&
+		list_matches(conditions->if_none_match, etag))
+		return error_set(err, ERROR_PRECONDITION,
+			"If-None-Match does not hold: such an object exists.");
+	return 0;
+}
+
+/* Entity tags of ours hold no commas, so a comma always parts two members. */
+static bool list_matches(struct span list, const char *etag)
+{
+	if (span_equal_text(span_trim(list), "*"))
+		return true;
+	struct span rest = list;
+	struct span member;
+	while (span_split(&rest, ',', &member))
+		if (member_matches(member, span_text(etag)))
+			return true;
+	return false;
+}
+
+/* One member of a list: W/"x", "x" or x as some clients send it. */
+static bool member_matches(struct span member, struct span etag)
+{
+	struct span text = span_trim(member);
+	if (text.len >= 2 && (text.data[0] == 'W' || text.data[0] == 'w') && text.data[1] == '/')
+		text = span_slice(text, 2, text.len);
+	if (text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"')
+		text = span_slice(text, 1, text.len - 2);
+	return span_equal(text, etag);
 }

@@ -27,33 +27,93 @@ struct object_delete {
 	atomic_size_t under_way;
 };
 
-static void tell_version(struct object_delete_item *item, const struct version *version)
+static void delete_submit(struct call *call);
+static void cut(struct object_delete *delete, const struct object_delete_params *params);
+static int delete_apply(struct change *change, struct db *db, struct error *err);
+static void name_version(struct object_delete_item *item);
+static int delete_item(struct object_delete *delete, struct db *db, const struct bucket *bucket,
+	struct object_delete_item *item, struct error *err);
+static bool is_conditional(const struct object_conditions *conditions);
+static int push_marker(struct object_delete *delete, struct db *db, const struct bucket *bucket,
+	const struct version *current, struct object_delete_item *item, struct error *err);
+static void tell_version(struct object_delete_item *item, const struct version *version);
+static void delete_committed(struct change *change);
+static void delete_end(struct object_delete *delete);
+
+static const struct call_kind delete_kind = {
+	.stages = {{.begin = delete_submit}},
+};
+
+struct call *object_delete_call(struct store *store, const struct object_delete_params *params)
 {
-	struct object object = {.has_id = version->has_id};
-	memcpy(object.version, version->id, VERSION_ID_BYTES);
-	object_version_text(&object, item->version);
-	item->is_marker = version->is_marker;
+	ASSERT(params->count >= 1 && params->count <= OBJECT_DELETE_MAX);
+	struct object_delete *const delete =
+		call_new(sizeof(*delete), &delete_kind, store, DELETE_ARENA_BYTES);
+	struct arena *const arena = delete->call.arena;
+	struct bucket_ref bucket = params->bucket;
+	bucket.name = span_slice(bucket.name, 0, BUCKET_TEXT_MAX_BYTES);
+	delete->bucket = bucket_ref_copy(bucket, arena);
+	delete->slice_count = (params->count + DELETE_CHANGE_ITEMS - 1) / DELETE_CHANGE_ITEMS;
+	delete->slices = arena_take_array(arena, delete->slice_count, sizeof(*delete->slices));
+	ASSERT(!arena_overflowed(arena));
+	atomic_init(&delete->under_way, delete->slice_count);
+	cut(delete, params);
+	return &delete->call;
 }
 
-static int push_marker(struct object_delete *delete, struct db *db, const struct bucket *bucket,
-	const struct version *current, struct object_delete_item *item, struct error *err)
+/* The call may be gone once the last slice is submitted. */
+static void delete_submit(struct call *call)
 {
-	struct version marker = {.bucket = bucket->id,
-		.key = item->key,
-		.is_marker = true,
-		.kind = VERSION_INLINE,
-		.modified_ms = store_now_ms(delete->call.store)};
-	random_bytes(marker.id, VERSION_ID_BYTES);
-	if (version_push(db, bucket->versioning, current, &marker, err) != 0)
+	struct object_delete *const delete = (struct object_delete *)call;
+	struct committer *const committer = store_committer(call->store);
+	const size_t count = delete->slice_count;
+	for (size_t i = 0; i < count; i++)
+		committer_submit(committer, &delete->slices[i].change);
+}
+
+static void cut(struct object_delete *delete, const struct object_delete_params *params)
+{
+	for (size_t i = 0; i < delete->slice_count; i++) {
+		const size_t from = i * DELETE_CHANGE_ITEMS;
+		const size_t left = params->count - from;
+		delete->slices[i] = (struct delete_slice){
+			.change = {.apply = delete_apply, .done = delete_committed},
+			.whole = delete,
+			.items = params->items + from,
+			.count = left < DELETE_CHANGE_ITEMS ? left : DELETE_CHANGE_ITEMS,
+		};
+	}
+}
+
+static int delete_apply(struct change *change, struct db *db, struct error *err)
+{
+	struct delete_slice *const slice = (struct delete_slice *)change;
+	struct bucket bucket;
+	if (bucket_row_settings(db, slice->whole->bucket, &bucket, err) != 0)
 		return -1;
-	tell_version(item, &marker);
+	for (size_t i = 0; i < slice->count; i++) {
+		struct object_delete_item *const item = &slice->items[i];
+		item->error = (struct error){.kind = ERROR_NONE};
+		item->is_marker = false;
+		item->version[0] = '\0';
+		if (item->ref.kind != VERSION_REF_CURRENT)
+			name_version(item);
+		if (delete_item(slice->whole, db, &bucket, item, err) != 0)
+			return -1;
+		item->has_version = item->version[0] != '\0' &&
+			(item->ref.kind != VERSION_REF_CURRENT ||
+				bucket.versioning != BUCKET_UNVERSIONED);
+	}
 	return 0;
 }
 
-static bool is_conditional(const struct object_conditions *conditions)
+static void name_version(struct object_delete_item *item)
 {
-	return conditions->if_match.len > 0 || conditions->if_none_match.len > 0 ||
-		conditions->has_size || conditions->has_modified;
+	struct object object = {.has_id = item->ref.kind == VERSION_REF_ID};
+	if (item->ref.kind == VERSION_REF_FOREIGN)
+		return; /* no version's */
+	memcpy(object.version, item->ref.id, VERSION_ID_BYTES);
+	object_version_text(&object, item->version);
 }
 
 /* Deleting nothing succeeds, whatever the conditions say. */
@@ -83,45 +143,33 @@ static int delete_item(struct object_delete *delete, struct db *db, const struct
 	return version_remove(db, &version, store_now_ms(delete->call.store), err);
 }
 
-static void name_version(struct object_delete_item *item)
+static bool is_conditional(const struct object_conditions *conditions)
 {
-	struct object object = {.has_id = item->ref.kind == VERSION_REF_ID};
-	if (item->ref.kind == VERSION_REF_FOREIGN)
-		return; /* no version's */
-	memcpy(object.version, item->ref.id, VERSION_ID_BYTES);
-	object_version_text(&object, item->version);
+	return conditions->if_match.len > 0 || conditions->if_none_match.len > 0 ||
+		conditions->has_size || conditions->has_modified;
 }
 
-static int delete_apply(struct change *change, struct db *db, struct error *err)
+static int push_marker(struct object_delete *delete, struct db *db, const struct bucket *bucket,
+	const struct version *current, struct object_delete_item *item, struct error *err)
 {
-	struct delete_slice *const slice = (struct delete_slice *)change;
-	struct bucket bucket;
-	if (bucket_row_settings(db, slice->whole->bucket, &bucket, err) != 0)
+	struct version marker = {.bucket = bucket->id,
+		.key = item->key,
+		.is_marker = true,
+		.kind = VERSION_INLINE,
+		.modified_ms = store_now_ms(delete->call.store)};
+	random_bytes(marker.id, VERSION_ID_BYTES);
+	if (version_push(db, bucket->versioning, current, &marker, err) != 0)
 		return -1;
-	for (size_t i = 0; i < slice->count; i++) {
-		struct object_delete_item *const item = &slice->items[i];
-		item->error = (struct error){.kind = ERROR_NONE};
-		item->is_marker = false;
-		item->version[0] = '\0';
-		if (item->ref.kind != VERSION_REF_CURRENT)
-			name_version(item);
-		if (delete_item(slice->whole, db, &bucket, item, err) != 0)
-			return -1;
-		item->has_version = item->version[0] != '\0' &&
-			(item->ref.kind != VERSION_REF_CURRENT ||
-				bucket.versioning != BUCKET_UNVERSIONED);
-	}
+	tell_version(item, &marker);
 	return 0;
 }
 
-/* Its failure is the first one in the order of the list. */
-static void delete_end(struct object_delete *delete)
+static void tell_version(struct object_delete_item *item, const struct version *version)
 {
-	const struct error *failure = NULL;
-	for (size_t i = 0; failure == NULL && i < delete->slice_count; i++)
-		if (delete->slices[i].change.failed)
-			failure = &delete->slices[i].change.error;
-	call_resume(&delete->call, failure);
+	struct object object = {.has_id = version->has_id};
+	memcpy(object.version, version->id, VERSION_ID_BYTES);
+	object_version_text(&object, item->version);
+	item->is_marker = version->is_marker;
 }
 
 static void delete_committed(struct change *change)
@@ -133,47 +181,12 @@ static void delete_committed(struct change *change)
 		delete_end(slice->whole);
 }
 
-/* The call may be gone once the last slice is submitted. */
-static void delete_submit(struct call *call)
+/* Its failure is the first one in the order of the list. */
+static void delete_end(struct object_delete *delete)
 {
-	struct object_delete *const delete = (struct object_delete *)call;
-	struct committer *const committer = store_committer(call->store);
-	const size_t count = delete->slice_count;
-	for (size_t i = 0; i < count; i++)
-		committer_submit(committer, &delete->slices[i].change);
-}
-
-static void cut(struct object_delete *delete, const struct object_delete_params *params)
-{
-	for (size_t i = 0; i < delete->slice_count; i++) {
-		const size_t from = i * DELETE_CHANGE_ITEMS;
-		const size_t left = params->count - from;
-		delete->slices[i] = (struct delete_slice){
-			.change = {.apply = delete_apply, .done = delete_committed},
-			.whole = delete,
-			.items = params->items + from,
-			.count = left < DELETE_CHANGE_ITEMS ? left : DELETE_CHANGE_ITEMS,
-		};
-	}
-}
-
-static const struct call_kind delete_kind = {
-	.stages = {{.begin = delete_submit}},
-};
-
-struct call *object_delete_call(struct store *store, const struct object_delete_params *params)
-{
-	ASSERT(params->count >= 1 && params->count <= OBJECT_DELETE_MAX);
-	struct object_delete *const delete =
-		call_new(sizeof(*delete), &delete_kind, store, DELETE_ARENA_BYTES);
-	struct arena *const arena = delete->call.arena;
-	struct bucket_ref bucket = params->bucket;
-	bucket.name = span_slice(bucket.name, 0, BUCKET_TEXT_MAX_BYTES);
-	delete->bucket = bucket_ref_copy(bucket, arena);
-	delete->slice_count = (params->count + DELETE_CHANGE_ITEMS - 1) / DELETE_CHANGE_ITEMS;
-	delete->slices = arena_take_array(arena, delete->slice_count, sizeof(*delete->slices));
-	ASSERT(!arena_overflowed(arena));
-	atomic_init(&delete->under_way, delete->slice_count);
-	cut(delete, params);
-	return &delete->call;
+	const struct error *failure = NULL;
+	for (size_t i = 0; failure == NULL && i < delete->slice_count; i++)
+		if (delete->slices[i].change.failed)
+			failure = &delete->slices[i].change.error;
+	call_resume(&delete->call, failure);
 }

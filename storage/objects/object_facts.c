@@ -2,16 +2,7 @@
 
 #include "storage/objects/object_row.h"
 
-static int check_key(struct span key, struct error *err)
-{
-	if (key.len == 0)
-		return error_set(err, ERROR_INVALID, "An object key cannot be empty.");
-	if (key.len > OBJECT_KEY_MAX_BYTES)
-		return error_set(err, ERROR_KEY_TOO_LONG,
-			"The object key has %zu bytes; at most %d are allowed.", key.len,
-			OBJECT_KEY_MAX_BYTES);
-	return 0;
-}
+static int check_key(struct span key, struct error *err);
 
 int object_facts_check(const struct object_facts *facts, struct span key, struct error *err)
 {
@@ -51,4 +42,15 @@ struct object_facts object_facts_copy(const struct object_facts *facts, struct a
 	copy.headers = headers;
 	copy.tags = arena_copy(arena, facts->tags);
 	return copy;
+}
+
+static int check_key(struct span key, struct error *err)
+{
+	if (key.len == 0)
+		return error_set(err, ERROR_INVALID, "An object key cannot be empty.");
+	if (key.len > OBJECT_KEY_MAX_BYTES)
+		return error_set(err, ERROR_KEY_TOO_LONG,
+			"The object key has %zu bytes; at most %d are allowed.", key.len,
+			OBJECT_KEY_MAX_BYTES);
+	return 0;
 }

@@ -19,13 +19,7 @@ struct object_opening {
 	struct error error; /* when there is none */
 };
 
-static void opening_run(struct helper_job *job)
-{
-	struct object_opening *const opening = (struct object_opening *)job;
-	opening->source = object_open(opening->store, &opening->object, opening->offset,
-		opening->length, &opening->error);
-	opening->done(opening->owner); /* it may be gone from here on */
-}
+static void opening_run(struct helper_job *job);
 
 struct object_opening *object_opening_start(struct store *store, const struct object *object,
 	uint64_t offset, uint64_t length, void (*done)(void *owner), void *owner)
@@ -58,4 +52,12 @@ void object_opening_free(struct object_opening *opening)
 	if (opening->source != NULL)
 		opening->source->close(opening->source);
 	free(opening);
+}
+
+static void opening_run(struct helper_job *job)
+{
+	struct object_opening *const opening = (struct object_opening *)job;
+	opening->source = object_open(opening->store, &opening->object, opening->offset,
+		opening->length, &opening->error);
+	opening->done(opening->owner); /* it may be gone from here on */
 }

@@ -7,11 +7,65 @@
 #include "storage/versions/derived_row.h"
 #include "storage/versions/upload_set.h"
 
-static int no_part(const struct object *object, uint32_t number, struct error *err)
+struct page {
+	uint32_t after;
+	size_t limit;
+	struct object_part *parts;
+	size_t count;
+	bool truncated;
+};
+
+static struct object_part whole(const struct object *object);
+static int no_part(const struct object *object, uint32_t number, struct error *err);
+static int find_part(struct db *db, const struct object *object, uint32_t number,
+	struct object_part *out, struct error *err);
+static int load_swapped(struct db *db, const struct object *object, struct span *out,
+	struct db_statement **out_statement, struct error *err);
+static int find_mapped(struct db *db, const struct object *object, uint32_t number,
+	struct object_part *out, struct error *err);
+static int load_map(struct db *db, const struct object *object, struct version *out,
+	struct span *out_map, struct db_statement **out_statement, struct error *err);
+static int read_part(struct db *db, const struct version *version,
+	const struct part_map_entry *entry, struct object_part *out, struct error *err);
+static int list_single(
+	const struct object *object, struct arena *arena, struct page *page, struct error *err);
+static int no_memory(struct error *err);
+static int list_multiple(struct store *store, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err);
+static int list_parts(struct db *db, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err);
+static int list_mapped(struct db *db, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err);
+static int list_swapped(struct span parts, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err);
+
+int object_find_part(struct store *store, const struct object *object, uint32_t number,
+	struct object_part *out, struct error *err)
 {
-	return error_set(err, ERROR_NO_PART, "The object has %lu part%s; there is no part %lu.",
-		(unsigned long)(object->part_count > 0 ? object->part_count : 1),
-		object->part_count > 1 ? "s" : "", (unsigned long)number);
+	if (object->part_count == 0) {
+		*out = whole(object);
+		return number == 1 ? 0 : no_part(object, number, err);
+	}
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = find_part(db, object, number, out, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+int object_list_parts(struct store *store, const struct object *object, uint32_t after,
+	size_t limit, struct arena *arena, struct object_part **out, size_t *out_count,
+	bool *out_truncated, struct error *err)
+{
+	struct page page = {.after = after, .limit = limit};
+	const int result = object->part_count == 0
+		? list_single(object, arena, &page, err)
+		: list_multiple(store, object, arena, &page, err);
+	*out = page.parts;
+	*out_count = page.count;
+	*out_truncated = page.truncated;
+	return result;
 }
 
 static struct object_part whole(const struct object *object)
@@ -20,36 +74,27 @@ static struct object_part whole(const struct object *object)
 		.number = 1, .size = object->size, .checksum = object->checksum};
 }
 
-static int read_part(struct db *db, const struct version *version,
-	const struct part_map_entry *entry, struct object_part *out, struct error *err)
+static int no_part(const struct object *object, uint32_t number, struct error *err)
 {
-	struct upload_set_part part;
-	if (upload_set_find(db, version->part_set, entry, &part, err) != 0)
-		return -1;
-	*out = (struct object_part){
-		.number = entry->number, .offset = entry->start, .size = part.size};
-	if (part.checksum_len == 0 ||
-		part.checksum_len != checksum_length(version->checksum.algorithm))
-		return 0;
-	out->checksum.algorithm = version->checksum.algorithm;
-	out->checksum.len = part.checksum_len;
-	memcpy(out->checksum.bytes, part.checksum, part.checksum_len);
-	return 0;
+	return error_set(err, ERROR_NO_PART, "The object has %lu part%s; there is no part %lu.",
+		(unsigned long)(object->part_count > 0 ? object->part_count : 1),
+		object->part_count > 1 ? "s" : "", (unsigned long)number);
 }
 
-/* The version's row and map; `*out_statement` is to be reset. */
-static int load_map(struct db *db, const struct object *object, struct version *out,
-	struct span *out_map, struct db_statement **out_statement, struct error *err)
+static int find_part(struct db *db, const struct object *object, uint32_t number,
+	struct object_part *out, struct error *err)
 {
-	const int found = version_find_sequence(db, object->sequence, NULL, out, err);
-	if (found != 1)
-		return found == 0 ? object_no_key(object->key, err) : -1;
-	const int got =
-		upload_set_map(db, out->part_set, out->contents, out_map, out_statement, err);
-	if (got == 1)
-		return error_set(err, ERROR_CORRUPT,
-			"%s: the map of a multipart object is missing.", db_path(db));
-	return got;
+	struct span parts;
+	struct db_statement *statement = NULL;
+	const int swapped = load_swapped(db, object, &parts, &statement, err);
+	if (swapped != 1)
+		return swapped < 0 ? -1 : find_mapped(db, object, number, out, err);
+	const size_t index = derived_parts_find(parts, number);
+	*out = (struct object_part){.number = 0};
+	if (index < derived_parts_count(parts))
+		*out = derived_parts_entry(parts, index, object->checksum.algorithm);
+	db_reset(statement);
+	return out->number == number ? 0 : no_part(object, number, err);
 }
 
 /* 1: the version was swapped, and these are its parts until the statement is reset. 0: it has a
@@ -92,49 +137,78 @@ static int find_mapped(struct db *db, const struct object *object, uint32_t numb
 	return result;
 }
 
-static int find_part(struct db *db, const struct object *object, uint32_t number,
-	struct object_part *out, struct error *err)
+/* The version's row and map; `*out_statement` is to be reset. */
+static int load_map(struct db *db, const struct object *object, struct version *out,
+	struct span *out_map, struct db_statement **out_statement, struct error *err)
 {
-	struct span parts;
-	struct db_statement *statement = NULL;
-	const int swapped = load_swapped(db, object, &parts, &statement, err);
-	if (swapped != 1)
-		return swapped < 0 ? -1 : find_mapped(db, object, number, out, err);
-	const size_t index = derived_parts_find(parts, number);
-	*out = (struct object_part){.number = 0};
-	if (index < derived_parts_count(parts))
-		*out = derived_parts_entry(parts, index, object->checksum.algorithm);
-	db_reset(statement);
-	return out->number == number ? 0 : no_part(object, number, err);
+	const int found = version_find_sequence(db, object->sequence, NULL, out, err);
+	if (found != 1)
+		return found == 0 ? object_no_key(object->key, err) : -1;
+	const int got =
+		upload_set_map(db, out->part_set, out->contents, out_map, out_statement, err);
+	if (got == 1)
+		return error_set(err, ERROR_CORRUPT,
+			"%s: the map of a multipart object is missing.", db_path(db));
+	return got;
 }
 
-int object_find_part(struct store *store, const struct object *object, uint32_t number,
-	struct object_part *out, struct error *err)
+static int read_part(struct db *db, const struct version *version,
+	const struct part_map_entry *entry, struct object_part *out, struct error *err)
 {
-	if (object->part_count == 0) {
-		*out = whole(object);
-		return number == 1 ? 0 : no_part(object, number, err);
-	}
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
+	struct upload_set_part part;
+	if (upload_set_find(db, version->part_set, entry, &part, err) != 0)
 		return -1;
-	const int result = find_part(db, object, number, out, err);
-	store_snapshot_give(store, db);
-	return result;
+	*out = (struct object_part){
+		.number = entry->number, .offset = entry->start, .size = part.size};
+	if (part.checksum_len == 0 ||
+		part.checksum_len != checksum_length(version->checksum.algorithm))
+		return 0;
+	out->checksum.algorithm = version->checksum.algorithm;
+	out->checksum.len = part.checksum_len;
+	memcpy(out->checksum.bytes, part.checksum, part.checksum_len);
+	return 0;
 }
 
-struct page {
-	uint32_t after;
-	size_t limit;
-	struct object_part *parts;
-	size_t count;
-	bool truncated;
-};
+static int list_single(
+	const struct object *object, struct arena *arena, struct page *page, struct error *err)
+{
+	page->parts = arena_take_array(arena, 1, sizeof(*page->parts));
+	if (page->parts == NULL)
+		return no_memory(err);
+	page->parts[0] = whole(object);
+	page->count = page->after == 0 && page->limit > 0 ? 1 : 0;
+	page->truncated = page->after == 0 && page->limit == 0;
+	return 0;
+}
 
 static int no_memory(struct error *err)
 {
 	return error_set(err, ERROR_NO_MEMORY,
 		"The request's memory ran out while listing the parts of an object.");
+}
+
+static int list_multiple(struct store *store, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err)
+{
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = list_parts(db, object, arena, page, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+static int list_parts(struct db *db, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err)
+{
+	struct span parts;
+	struct db_statement *statement = NULL;
+	const int swapped = load_swapped(db, object, &parts, &statement, err);
+	if (swapped != 1)
+		return swapped < 0 ? -1 : list_mapped(db, object, arena, page, err);
+	const int result = list_swapped(parts, object, arena, page, err);
+	db_reset(statement);
+	return result;
 }
 
 static int list_mapped(struct db *db, const struct object *object, struct arena *arena,
@@ -177,54 +251,4 @@ static int list_swapped(struct span parts, const struct object *object, struct a
 		page->parts[page->count] =
 			derived_parts_entry(parts, first + page->count, object->checksum.algorithm);
 	return 0;
-}
-
-static int list_parts(struct db *db, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err)
-{
-	struct span parts;
-	struct db_statement *statement = NULL;
-	const int swapped = load_swapped(db, object, &parts, &statement, err);
-	if (swapped != 1)
-		return swapped < 0 ? -1 : list_mapped(db, object, arena, page, err);
-	const int result = list_swapped(parts, object, arena, page, err);
-	db_reset(statement);
-	return result;
-}
-
-static int list_single(
-	const struct object *object, struct arena *arena, struct page *page, struct error *err)
-{
-	page->parts = arena_take_array(arena, 1, sizeof(*page->parts));
-	if (page->parts == NULL)
-		return no_memory(err);
-	page->parts[0] = whole(object);
-	page->count = page->after == 0 && page->limit > 0 ? 1 : 0;
-	page->truncated = page->after == 0 && page->limit == 0;
-	return 0;
-}
-
-static int list_multiple(struct store *store, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err)
-{
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	const int result = list_parts(db, object, arena, page, err);
-	store_snapshot_give(store, db);
-	return result;
-}
-
-int object_list_parts(struct store *store, const struct object *object, uint32_t after,
-	size_t limit, struct arena *arena, struct object_part **out, size_t *out_count,
-	bool *out_truncated, struct error *err)
-{
-	struct page page = {.after = after, .limit = limit};
-	const int result = object->part_count == 0
-		? list_single(object, arena, &page, err)
-		: list_multiple(store, object, arena, &page, err);
-	*out = page.parts;
-	*out_count = page.count;
-	*out_truncated = page.truncated;
-	return result;
 }

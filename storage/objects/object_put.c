@@ -34,153 +34,22 @@ struct object_put {
 	void *owner;
 };
 
-static void put_finish(struct call *call)
-{
-	/* the call may be gone when this returns */
-	ingest_finish(((struct object_put *)call)->body.ingest);
-}
-
-static void put_ingested(void *owner)
-{
-	struct object_put *const put = owner;
-	struct error err = {0};
-	const int result = ingest_outcome(put->body.ingest, &err);
-	call_resume(&put->call, result == 0 ? NULL : &err);
-}
-
-static int put_place(struct call *call, struct error *err)
-{
-	struct object_put *const put = (struct object_put *)call;
-	if (put_body_place(&put->body, err) != 0)
-		return -1;
-	ASSERT(ingest_part(put->body.ingest)->has_md5 || (put->fast_etag && !put->body.has_md5));
-	return 0;
-}
-
-/* An MD5, or what is known of the bytes anyway: then the dash says that it is none. */
-static void write_etag(
-	const struct object_put *put, const struct stored_part *part, char out[OBJECT_ETAG_BYTES])
-{
-	if (!put->fast_etag) {
-		encode_hex(span_of(part->md5, sizeof(part->md5)), out);
-		return;
-	}
-	encode_hex(span_of(part->file_hash.bytes, FAST_ETAG_HASH_BYTES), out);
-	memcpy(out + 2 * FAST_ETAG_HASH_BYTES, "-1", sizeof("-1"));
-}
-
-static void fill_version(struct object_put *put)
-{
-	const struct stored_part *const part = ingest_part(put->body.ingest);
-	struct version *const version = &put->version;
-	*version = (struct version){
-		.bucket = put->bucket.id,
-		.key = put->key,
-		.kind = part->is_inline ? VERSION_INLINE : VERSION_SINGLE,
-		.size = part->size,
-		.has_digest = true,
-		.digest = part->digest,
-		.has_file_hash = true,
-		.file_hash = part->file_hash,
-		.checksum = part->checksum,
-		.storage_class = put->facts.storage_class,
-		.acl = put->facts.acl,
-		.modified_ms = store_now_ms(put->call.store),
-		.headers = buffer_span(&put->header_blob),
-		.tags = put->facts.tags,
-	};
-	random_bytes(version->id, VERSION_ID_BYTES);
-	write_etag(put, part, version->etag);
-}
-
-static int push_version(struct object_put *put, struct db *db, enum bucket_versioning versioning,
-	const struct version *current, struct error *err)
-{
-	const struct stored_part *const part = ingest_part(put->body.ingest);
-	struct version *const version = &put->version;
-	fill_version(put);
-	version->contents = part->is_inline
-		? part_inline_contents(part->inline_bytes)
-		: part_single_contents(part->segments, part->segment_count);
-	if (version_push(db, versioning, current, version, err) != 0 ||
-		derive_waiting_note(put->call.store, db, version->sequence, version->key,
-			version->size, err) != 0)
-		return -1;
-	return part->is_inline ? part_inline_add(db, version->sequence, part->inline_bytes, err)
-			       : part_single_add(db, version->part_set, part, err);
-}
-
-static int put_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct object_put *const put = (struct object_put *)call;
-	struct bucket bucket;
-	struct version current;
-	if (bucket_row_settings(db, put->bucket, &bucket, err) != 0 ||
-		server_key_guard(db, bucket.id, put->key, err) != 0)
-		return -1;
-	const int found = version_find_current(db, bucket.id, put->key, NULL, &current, err);
-	const struct version *const under = found == 1 ? &current : NULL;
-	if (found < 0 || object_conditions_check_current(&put->conditions, under, err) != 0 ||
-		put_body_record(&put->body, db, err) != 0)
-		return -1;
-	return push_version(put, db, bucket.versioning, under, err);
-}
-
-static enum call_next put_applied(struct call *call)
-{
-	struct object_put *const put = (struct object_put *)call;
-	if (!call->failed && put->version.completes_publish)
-		store_wake(call->store, STORE_STEP_WORK);
-	put_body_settle(&put->body, &call->change);
-	return call->failed ? CALL_FAILS : CALL_NEXT;
-}
-
-static void put_release(struct call *call)
-{
-	struct object_put *const put = (struct object_put *)call;
-	ingest_free(put->body.ingest);
-	buffer_release(&put->header_blob);
-}
-
-static void put_has_room(void *owner)
-{
-	struct object_put *const put = owner;
-	if (put->room != NULL)
-		put->room(put->owner);
-}
-
-/* A key that may not be written is refused before its bytes come. */
 static int find_bucket(struct store *store, const struct object_put_params *params,
-	struct bucket *out, struct error *err)
-{
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	int result = bucket_row_settings(db, params->bucket, out, err);
-	if (result == 0)
-		result = server_key_guard(db, out->id, params->key, err);
-	store_reader_give(store, db);
-	return result;
-}
-
+	struct bucket *out, struct error *err);
+static void put_finish(struct call *call);
+static int put_place(struct call *call, struct error *err);
+static int put_apply(struct call *call, struct db *db, struct error *err);
+static int push_version(struct object_put *put, struct db *db, enum bucket_versioning versioning,
+	const struct version *current, struct error *err);
+static void fill_version(struct object_put *put);
+static void write_etag(
+	const struct object_put *put, const struct stored_part *part, char out[OBJECT_ETAG_BYTES]);
+static enum call_next put_applied(struct call *call);
+static void put_release(struct call *call);
+static void put_has_room(void *owner);
+static void put_ingested(void *owner);
 static int copy_params(
-	struct object_put *put, const struct object_put_params *params, struct error *err)
-{
-	struct arena *const arena = put->call.arena;
-	put->facts = object_facts_copy(&params->facts, arena);
-	put->bucket.name = arena_copy(arena, params->bucket.name);
-	put->key = arena_copy(arena, params->key);
-	put->conditions = object_conditions_copy(&params->conditions, arena);
-	put->body.has_md5 = params->has_content_md5;
-	memcpy(put->body.md5, params->content_md5, sizeof(put->body.md5));
-	put->room = params->room;
-	put->owner = params->owner;
-	if (arena_overflowed(arena))
-		return error_set(err, ERROR_TOO_LARGE, "The headers of the upload are too large.");
-	buffer_init(&put->header_blob, OBJECT_HEADER_BLOB_MAX_BYTES);
-	header_blob_write(put->facts.headers, put->facts.header_count, &put->header_blob);
-	return buffer_check(&put->header_blob, "the stored headers", err);
-}
+	struct object_put *put, const struct object_put_params *params, struct error *err);
 
 static const struct call_kind put_kind = {
 	.stages = {{.begin = put_finish},
@@ -247,4 +116,152 @@ bool object_put_bad_checksum(
 	*out_expected = body->expected;
 	*out_actual = body->actual;
 	return true;
+}
+
+/* A key that may not be written is refused before its bytes come. */
+static int find_bucket(struct store *store, const struct object_put_params *params,
+	struct bucket *out, struct error *err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int result = bucket_row_settings(db, params->bucket, out, err);
+	if (result == 0)
+		result = server_key_guard(db, out->id, params->key, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+static void put_finish(struct call *call)
+{
+	/* the call may be gone when this returns */
+	ingest_finish(((struct object_put *)call)->body.ingest);
+}
+
+static int put_place(struct call *call, struct error *err)
+{
+	struct object_put *const put = (struct object_put *)call;
+	if (put_body_place(&put->body, err) != 0)
+		return -1;
+	ASSERT(ingest_part(put->body.ingest)->has_md5 || (put->fast_etag && !put->body.has_md5));
+	return 0;
+}
+
+static int put_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct object_put *const put = (struct object_put *)call;
+	struct bucket bucket;
+	struct version current;
+	if (bucket_row_settings(db, put->bucket, &bucket, err) != 0 ||
+		server_key_guard(db, bucket.id, put->key, err) != 0)
+		return -1;
+	const int found = version_find_current(db, bucket.id, put->key, NULL, &current, err);
+	const struct version *const under = found == 1 ? &current : NULL;
+	if (found < 0 || object_conditions_check_current(&put->conditions, under, err) != 0 ||
+		put_body_record(&put->body, db, err) != 0)
+		return -1;
+	return push_version(put, db, bucket.versioning, under, err);
+}
+
+static int push_version(struct object_put *put, struct db *db, enum bucket_versioning versioning,
+	const struct version *current, struct error *err)
+{
+	const struct stored_part *const part = ingest_part(put->body.ingest);
+	struct version *const version = &put->version;
+	fill_version(put);
+	version->contents = part->is_inline
+		? part_inline_contents(part->inline_bytes)
+		: part_single_contents(part->segments, part->segment_count);
+	if (version_push(db, versioning, current, version, err) != 0 ||
+		derive_waiting_note(put->call.store, db, version->sequence, version->key,
+			version->size, err) != 0)
+		return -1;
+	return part->is_inline ? part_inline_add(db, version->sequence, part->inline_bytes, err)
+			       : part_single_add(db, version->part_set, part, err);
+}
+
+static void fill_version(struct object_put *put)
+{
+	const struct stored_part *const part = ingest_part(put->body.ingest);
+	struct version *const version = &put->version;
+	*version = (struct version){
+		.bucket = put->bucket.id,
+		.key = put->key,
+		.kind = part->is_inline ? VERSION_INLINE : VERSION_SINGLE,
+		.size = part->size,
+		.has_digest = true,
+		.digest = part->digest,
+		.has_file_hash = true,
+		.file_hash = part->file_hash,
+		.checksum = part->checksum,
+		.storage_class = put->facts.storage_class,
+		.acl = put->facts.acl,
+		.modified_ms = store_now_ms(put->call.store),
+		.headers = buffer_span(&put->header_blob),
+		.tags = put->facts.tags,
+	};
+	random_bytes(version->id, VERSION_ID_BYTES);
+	write_etag(put, part, version->etag);
+}
+
+/* An MD5, or what is known of the bytes anyway: then the dash says that it is none. */
+static void write_etag(
+	const struct object_put *put, const struct stored_part *part, char out[OBJECT_ETAG_BYTES])
+{
+	if (!put->fast_etag) {
+		encode_hex(span_of(part->md5, sizeof(part->md5)), out);
+		return;
+	}
+	encode_hex(span_of(part->file_hash.bytes, FAST_ETAG_HASH_BYTES), out);
+	memcpy(out + 2 * FAST_ETAG_HASH_BYTES, "-1", sizeof("-1"));
+}
+
+static enum call_next put_applied(struct call *call)
+{
+	struct object_put *const put = (struct object_put *)call;
+	if (!call->failed && put->version.completes_publish)
+		store_wake(call->store, STORE_STEP_WORK);
+	put_body_settle(&put->body, &call->change);
+	return call->failed ? CALL_FAILS : CALL_NEXT;
+}
+
+static void put_release(struct call *call)
+{
+	struct object_put *const put = (struct object_put *)call;
+	ingest_free(put->body.ingest);
+	buffer_release(&put->header_blob);
+}
+
+static void put_has_room(void *owner)
+{
+	struct object_put *const put = owner;
+	if (put->room != NULL)
+		put->room(put->owner);
+}
+
+static void put_ingested(void *owner)
+{
+	struct object_put *const put = owner;
+	struct error err = {0};
+	const int result = ingest_outcome(put->body.ingest, &err);
+	call_resume(&put->call, result == 0 ? NULL : &err);
+}
+
+static int copy_params(
+	struct object_put *put, const struct object_put_params *params, struct error *err)
+{
+	struct arena *const arena = put->call.arena;
+	put->facts = object_facts_copy(&params->facts, arena);
+	put->bucket.name = arena_copy(arena, params->bucket.name);
+	put->key = arena_copy(arena, params->key);
+	put->conditions = object_conditions_copy(&params->conditions, arena);
+	put->body.has_md5 = params->has_content_md5;
+	memcpy(put->body.md5, params->content_md5, sizeof(put->body.md5));
+	put->room = params->room;
+	put->owner = params->owner;
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_TOO_LARGE, "The headers of the upload are too large.");
+	buffer_init(&put->header_blob, OBJECT_HEADER_BLOB_MAX_BYTES);
+	header_blob_write(put->facts.headers, put->facts.header_count, &put->header_blob);
+	return buffer_check(&put->header_blob, "the stored headers", err);
 }

@@ -12,6 +12,8 @@
 
 enum { READ_PIECE_BYTES = 256 * 1024 };
 
+static int no_such(const struct object_ref *ref, struct error *err);
+
 int object_no_key(struct span key, struct error *err)
 {
 	return error_set(err, ERROR_NO_KEY, "The object '%.*s' does not exist.",
@@ -51,12 +53,6 @@ int object_no_version(struct span key, struct error *err)
 {
 	return error_set(err, ERROR_NO_VERSION, "The object '%.*s' has no such version.",
 		(int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
-}
-
-static int no_such(const struct object_ref *ref, struct error *err)
-{
-	return ref->version.kind == VERSION_REF_CURRENT ? object_no_key(ref->key, err)
-							: object_no_version(ref->key, err);
 }
 
 int object_find_row(struct db *db, const struct object_ref *ref, struct arena *arena,
@@ -136,4 +132,10 @@ int object_read_whole(struct store *store, const struct object *object,
 	if (got < 0)
 		return -1;
 	return left == 0 ? 0 : error_set(err, ERROR_CORRUPT, "An object ended before its size.");
+}
+
+static int no_such(const struct object_ref *ref, struct error *err)
+{
+	return ref->version.kind == VERSION_REF_CURRENT ? object_no_key(ref->key, err)
+							: object_no_version(ref->key, err);
 }

@@ -4,30 +4,9 @@
 
 #include "storage/core/pack_row.h"
 
-/* The checksum that was declared is the one that is stored, or the other one that was computed for
- * its sake. */
+static int check_digests(struct put_body *body, const struct stored_part *part, struct error *err);
 static const struct checksum *find_checksum(
-	const struct stored_part *part, enum checksum_algorithm algorithm)
-{
-	return part->checksum.algorithm == algorithm ? &part->checksum : &part->declared;
-}
-
-static int check_digests(struct put_body *body, const struct stored_part *part, struct error *err)
-{
-	if (body->has_md5 && memcmp(part->md5, body->md5, sizeof(body->md5)) != 0)
-		return error_set(err, ERROR_BAD_DIGEST,
-			"The body's MD5 differs from the declared Content-MD5.");
-	if (body->expected.algorithm == CHECKSUM_NONE)
-		return 0;
-	const struct checksum *const actual = find_checksum(part, body->expected.algorithm);
-	if (checksum_equal(actual, &body->expected))
-		return 0;
-	body->is_bad = true;
-	body->actual = *actual;
-	return error_set(err, ERROR_BAD_DIGEST,
-		"The %s you specified did not match the calculated checksum.",
-		checksum_name(body->expected.algorithm));
-}
+	const struct stored_part *part, enum checksum_algorithm algorithm);
 
 int put_body_place(struct put_body *body, struct error *err)
 {
@@ -52,4 +31,29 @@ void put_body_settle(struct put_body *body, const struct change *change)
 		ingest_committed(body->ingest);
 	if (change->in_doubt)
 		ingest_in_doubt(body->ingest);
+}
+
+static int check_digests(struct put_body *body, const struct stored_part *part, struct error *err)
+{
+	if (body->has_md5 && memcmp(part->md5, body->md5, sizeof(body->md5)) != 0)
+		return error_set(err, ERROR_BAD_DIGEST,
+			"The body's MD5 differs from the declared Content-MD5.");
+	if (body->expected.algorithm == CHECKSUM_NONE)
+		return 0;
+	const struct checksum *const actual = find_checksum(part, body->expected.algorithm);
+	if (checksum_equal(actual, &body->expected))
+		return 0;
+	body->is_bad = true;
+	body->actual = *actual;
+	return error_set(err, ERROR_BAD_DIGEST,
+		"The %s you specified did not match the calculated checksum.",
+		checksum_name(body->expected.algorithm));
+}
+
+/* The checksum that was declared is the one that is stored, or the other one that was computed for
+ * its sake. */
+static const struct checksum *find_checksum(
+	const struct stored_part *part, enum checksum_algorithm algorithm)
+{
+	return part->checksum.algorithm == algorithm ? &part->checksum : &part->declared;
 }

@@ -22,13 +22,20 @@ struct scratch {
 	char *path;
 };
 
-static char *join(const char *folder, const char *name)
-{
-	const size_t len = strlen(folder) + strlen(name) + 2;
-	char *const path = memory_new(len);
-	snprintf(path, len, "%s/%s", folder, name);
-	return path;
-}
+struct release {
+	struct change change; /* first */
+	int64_t version;
+};
+
+static char *join(const char *folder, const char *name);
+static int fetch(struct store *store, const struct object *object, int fd, const char *path,
+	struct error *err);
+static int pour(const struct file_ops *files, struct body_source *source, int fd, const char *path,
+	uint64_t *out_size, struct digest128 *out_digest, struct error *err);
+static void judge_name(struct error *err);
+static int scratch_apply_release(struct change *change, struct db *db, struct error *err);
+static int find_left(struct store *store, int64_t *out_version, struct error *err);
+static int note_left(struct store *store, struct error *err);
 
 struct scratch *scratch_open(struct store *store, struct error *err)
 {
@@ -79,57 +86,6 @@ void scratch_close(struct scratch *scratch)
 	free(scratch);
 }
 
-/* Reads the source to its end into the file; *out_digest of what came. */
-static int pour(const struct file_ops *files, struct body_source *source, int fd, const char *path,
-	uint64_t *out_size, struct digest128 *out_digest, struct error *err)
-{
-	uint8_t *const piece = memory_new(FETCH_PIECE_BYTES);
-	struct xxh3_stream *const digest = xxh3_stream_new();
-	ptrdiff_t got;
-	int result = 0;
-	*out_size = 0;
-	while (result == 0 && (got = source->read(source, piece, FETCH_PIECE_BYTES, err)) != 0) {
-		const struct span bytes = span_of(piece, got < 0 ? 0 : (size_t)got);
-		result =
-			got < 0 ? -1 : file_write_at(files, fd, bytes, (off_t)*out_size, path, err);
-		xxh3_stream_add(digest, bytes);
-		*out_size += bytes.len;
-	}
-	*out_digest = xxh3_stream_result(digest);
-	xxh3_stream_free(digest);
-	free(piece);
-	return result;
-}
-
-static int fetch(struct store *store, const struct object *object, int fd, const char *path,
-	struct error *err)
-{
-	struct body_source *const source = object_open(store, object, 0, object->size, err);
-	struct digest128 digest;
-	uint64_t size = 0;
-	if (source == NULL)
-		return -1;
-	const int poured = pour(store_files(store), source, fd, path, &size, &digest, err);
-	source->close(source);
-	if (poured != 0)
-		return -1;
-	if (size == object->size &&
-		(!object->has_digest || digest128_equal(&digest, &object->digest)))
-		return 0;
-	return error_set(err, ERROR_CORRUPT, "The object '%.*s' is not what its digest says.",
-		(int)(object->key.len > 200 ? 200 : object->key.len),
-		(const char *)object->key.data);
-}
-
-/* Names that no folder can hold together say something about the objects, not about the disk. */
-static void judge_name(struct error *err)
-{
-	static const int names[] = {ENAMETOOLONG, ENOTDIR, EISDIR, EEXIST};
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (err->os_errno == names[i])
-			err->kind = ERROR_INVALID;
-}
-
 int scratch_fetch(struct store *store, int64_t version, const char *path, struct error *err)
 {
 	const struct file_ops *const files = store_files(store);
@@ -153,20 +109,94 @@ int scratch_fetch(struct store *store, int64_t version, const char *path, struct
 	return result;
 }
 
-struct release {
-	struct change change; /* first */
-	int64_t version;
-};
-
-static int scratch_apply_release(struct change *change, struct db *db, struct error *err)
-{
-	return scratch_row_release(db, ((struct release *)change)->version, err);
-}
-
 int scratch_release(struct store *store, int64_t version, struct error *err)
 {
 	struct release release = {.change = {.apply = scratch_apply_release}, .version = version};
 	return committer_run(store_committer(store), &release.change, err);
+}
+
+int scratch_release_left(struct store *store, struct error *err)
+{
+	int64_t version = 0;
+	int found = find_left(store, &version, err);
+	while (found == 1)
+		found = scratch_release(store, version, err) == 0 ? find_left(store, &version, err)
+								  : -1;
+	return found;
+}
+
+int scratch_recover(struct store *store, struct error *err)
+{
+	char *all = join(store_folder(store), "scratch");
+	int result = file_remove_tree(store_files(store), all, err);
+	if (result != 0 && !store_takes_work(store))
+		result = 0; /* nothing comes that it would be in the way of */
+	free(all);
+	return result != 0 ? -1 : note_left(store, err);
+}
+
+static char *join(const char *folder, const char *name)
+{
+	const size_t len = strlen(folder) + strlen(name) + 2;
+	char *const path = memory_new(len);
+	snprintf(path, len, "%s/%s", folder, name);
+	return path;
+}
+
+static int fetch(struct store *store, const struct object *object, int fd, const char *path,
+	struct error *err)
+{
+	struct body_source *const source = object_open(store, object, 0, object->size, err);
+	struct digest128 digest;
+	uint64_t size = 0;
+	if (source == NULL)
+		return -1;
+	const int poured = pour(store_files(store), source, fd, path, &size, &digest, err);
+	source->close(source);
+	if (poured != 0)
+		return -1;
+	if (size == object->size &&
+		(!object->has_digest || digest128_equal(&digest, &object->digest)))
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "The object '%.*s' is not what its digest says.",
+		(int)(object->key.len > 200 ? 200 : object->key.len),
+		(const char *)object->key.data);
+}
+
+/* Reads the source to its end into the file; *out_digest of what came. */
+static int pour(const struct file_ops *files, struct body_source *source, int fd, const char *path,
+	uint64_t *out_size, struct digest128 *out_digest, struct error *err)
+{
+	uint8_t *const piece = memory_new(FETCH_PIECE_BYTES);
+	struct xxh3_stream *const digest = xxh3_stream_new();
+	ptrdiff_t got;
+	int result = 0;
+	*out_size = 0;
+	while (result == 0 && (got = source->read(source, piece, FETCH_PIECE_BYTES, err)) != 0) {
+		const struct span bytes = span_of(piece, got < 0 ? 0 : (size_t)got);
+		result =
+			got < 0 ? -1 : file_write_at(files, fd, bytes, (off_t)*out_size, path, err);
+		xxh3_stream_add(digest, bytes);
+		*out_size += bytes.len;
+	}
+	*out_digest = xxh3_stream_result(digest);
+	xxh3_stream_free(digest);
+	free(piece);
+	return result;
+}
+
+/* Names that no folder can hold together say something about the objects, not about the disk. */
+static void judge_name(struct error *err)
+{
+	static const int names[] = {ENAMETOOLONG, ENOTDIR, EISDIR, EEXIST};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (err->os_errno == names[i])
+			err->kind = ERROR_INVALID;
+}
+
+static int scratch_apply_release(struct change *change, struct db *db, struct error *err)
+{
+	return scratch_row_release(db, ((struct release *)change)->version, err);
 }
 
 /* 1: one is left, 0: none, -1. */
@@ -177,16 +207,6 @@ static int find_left(struct store *store, int64_t *out_version, struct error *er
 		return -1;
 	int found = scratch_row_find(db, store_parts(store)->scratch_left, out_version, err);
 	store_reader_give(store, db);
-	return found;
-}
-
-int scratch_release_left(struct store *store, struct error *err)
-{
-	int64_t version = 0;
-	int found = find_left(store, &version, err);
-	while (found == 1)
-		found = scratch_release(store, version, err) == 0 ? find_left(store, &version, err)
-								  : -1;
 	return found;
 }
 
@@ -204,14 +224,4 @@ static int note_left(struct store *store, struct error *err)
 		return result;
 	log_failure(store_log(store), LOG_ERROR, NULL, "scratch_not_read", err);
 	return 0;
-}
-
-int scratch_recover(struct store *store, struct error *err)
-{
-	char *all = join(store_folder(store), "scratch");
-	int result = file_remove_tree(store_files(store), all, err);
-	if (result != 0 && !store_takes_work(store))
-		result = 0; /* nothing comes that it would be in the way of */
-	free(all);
-	return result != 0 ? -1 : note_left(store, err);
 }

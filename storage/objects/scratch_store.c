@@ -35,131 +35,45 @@ struct scratch_put {
 	struct version version;
 };
 
-static void scratch_has_room(void *owner)
-{
-	struct scratch_put *const put = owner;
-	lock_enter(&put->lock);
-	put->rooms++;
-	lock_signal(&put->wake);
-	lock_leave(&put->lock);
-}
-
-static void scratch_ingested(void *owner)
-{
-	struct scratch_put *const put = owner;
-	lock_enter(&put->lock);
-	put->is_ingested = true;
-	lock_signal(&put->wake);
-	lock_leave(&put->lock);
-}
-
-static int scratch_place(struct change *change, struct error *err)
-{
-	return put_body_place(&((struct scratch_put *)change)->body, err);
-}
-
-static void fill_version(struct scratch_put *put)
-{
-	const struct stored_part *const part = ingest_part(put->body.ingest);
-	struct version *const version = &put->version;
-	version->kind = part->is_inline ? VERSION_INLINE : VERSION_SINGLE;
-	version->size = part->size;
-	version->has_digest = true;
-	version->digest = part->digest;
-	version->has_file_hash = true;
-	version->file_hash = part->file_hash;
-	version->checksum = part->checksum;
-	version->modified_ms = store_now_ms(put->store);
-	version->contents = part->is_inline
-		? part_inline_contents(part->inline_bytes)
-		: part_single_contents(part->segments, part->segment_count);
-	random_bytes(version->id, VERSION_ID_BYTES);
-	encode_hex(span_of(part->digest.bytes, sizeof(part->digest.bytes)), version->etag);
-	memcpy(version->etag + 2 * sizeof(part->digest.bytes), "-d", sizeof("-d"));
-}
-
-static int push(struct scratch_put *put, struct db *db, struct error *err)
-{
-	struct bucket bucket;
-	struct version current;
-	if (bucket_row_settings(db, put->bucket, &bucket, err) != 0)
-		return -1;
-	put->version.bucket = bucket.id;
-	const int found =
-		version_find_current(db, bucket.id, put->version.key, NULL, &current, err);
-	return found < 0 ? -1
-			 : version_push(db, bucket.versioning, found == 1 ? &current : NULL,
-				   &put->version, err);
-}
-
-static int add_hidden(struct scratch_put *put, struct db *db, struct error *err)
-{
-	put->version.bucket = put->bucket.id;
-	return version_add_hidden(db, &put->version, err) != 0
-		? -1
-		: scratch_row_add(db, put->version.sequence, err);
-}
-
-static int scratch_apply(struct change *change, struct db *db, struct error *err)
-{
-	struct scratch_put *const put = (struct scratch_put *)change;
-	const struct stored_part *const part = ingest_part(put->body.ingest);
-	if (put_body_record(&put->body, db, err) != 0)
-		return -1;
-	fill_version(put);
-	if ((put->is_hidden ? add_hidden : push)(put, db, err) != 0)
-		return -1;
-	return part->is_inline ? part_inline_add(db, put->version.sequence, part->inline_bytes, err)
-			       : part_single_add(db, put->version.part_set, part, err);
-}
-
-static int write_piece(struct scratch_put *put, struct span piece, struct error *err)
-{
-	for (;;) {
-		lock_enter(&put->lock);
-		const unsigned before = put->rooms;
-		lock_leave(&put->lock);
-		const enum sink_result result = ingest_write(put->body.ingest, piece, err);
-		if (result != SINK_WAIT)
-			return result == SINK_TAKEN ? 0 : -1;
-		lock_enter(&put->lock);
-		while (put->rooms == before)
-			lock_wait(&put->lock, &put->wake);
-		lock_leave(&put->lock);
-	}
-}
-
+static int run(struct scratch_put *put, const char *path, int64_t *out_version, struct error *err);
+static int store_file(struct scratch_put *put, const char *path, struct error *err);
+static void scratch_has_room(void *owner);
+static void scratch_ingested(void *owner);
 static int write_file(
-	struct scratch_put *put, int fd, uint64_t size, const char *path, struct error *err)
+	struct scratch_put *put, int fd, uint64_t size, const char *path, struct error *err);
+static int write_piece(struct scratch_put *put, struct span piece, struct error *err);
+static int finish(struct scratch_put *put, struct error *err);
+static int scratch_place(struct change *change, struct error *err);
+static int scratch_apply(struct change *change, struct db *db, struct error *err);
+static void fill_version(struct scratch_put *put);
+static int add_hidden(struct scratch_put *put, struct db *db, struct error *err);
+static int push(struct scratch_put *put, struct db *db, struct error *err);
+
+int scratch_store(struct store *store, const char *path, struct bucket_ref bucket, struct span key,
+	int64_t *out_version, struct error *err)
 {
-	const struct file_ops *const files = store_files(put->store);
-	uint8_t *const piece = memory_new(STORE_PIECE_BYTES);
-	int result = 0;
-	for (uint64_t at = 0; result == 0 && at < size;) {
-		const size_t len =
-			size - at < STORE_PIECE_BYTES ? (size_t)(size - at) : STORE_PIECE_BYTES;
-		result = file_read_at(files, fd, piece, len, (off_t)at, path, err);
-		if (result == 0)
-			result = write_piece(put, span_of(piece, len), err);
-		at += len;
-	}
-	free(piece);
-	return result;
+	struct scratch_put put = {.store = store, .bucket = bucket, .version = {.key = key}};
+	return run(&put, path, out_version, err);
 }
 
-static int finish(struct scratch_put *put, struct error *err)
+int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, struct span key,
+	int64_t *out_version, struct error *err)
 {
-	ingest_finish(put->body.ingest);
-	lock_enter(&put->lock);
-	while (!put->is_ingested)
-		lock_wait(&put->lock, &put->wake);
-	lock_leave(&put->lock);
-	if (ingest_outcome(put->body.ingest, err) != 0)
-		return -1;
-	put->change.place = scratch_place;
-	put->change.apply = scratch_apply;
-	const int result = committer_run(store_committer(put->store), &put->change, err);
-	put_body_settle(&put->body, &put->change);
+	struct scratch_put put = {.store = store,
+		.bucket = {.id = bucket},
+		.is_hidden = true,
+		.version = {.key = key}};
+	return run(&put, path, out_version, err);
+}
+
+static int run(struct scratch_put *put, const char *path, int64_t *out_version, struct error *err)
+{
+	lock_init(&put->lock, LOCK_SCRATCH);
+	lock_condition_init(&put->wake);
+	const int result = store_file(put, path, err);
+	*out_version = put->version.sequence;
+	lock_condition_release(&put->wake);
+	lock_release(&put->lock);
 	return result;
 }
 
@@ -186,30 +100,130 @@ static int store_file(struct scratch_put *put, const char *path, struct error *e
 	return result;
 }
 
-static int run(struct scratch_put *put, const char *path, int64_t *out_version, struct error *err)
+static void scratch_has_room(void *owner)
 {
-	lock_init(&put->lock, LOCK_SCRATCH);
-	lock_condition_init(&put->wake);
-	const int result = store_file(put, path, err);
-	*out_version = put->version.sequence;
-	lock_condition_release(&put->wake);
-	lock_release(&put->lock);
+	struct scratch_put *const put = owner;
+	lock_enter(&put->lock);
+	put->rooms++;
+	lock_signal(&put->wake);
+	lock_leave(&put->lock);
+}
+
+static void scratch_ingested(void *owner)
+{
+	struct scratch_put *const put = owner;
+	lock_enter(&put->lock);
+	put->is_ingested = true;
+	lock_signal(&put->wake);
+	lock_leave(&put->lock);
+}
+
+static int write_file(
+	struct scratch_put *put, int fd, uint64_t size, const char *path, struct error *err)
+{
+	const struct file_ops *const files = store_files(put->store);
+	uint8_t *const piece = memory_new(STORE_PIECE_BYTES);
+	int result = 0;
+	for (uint64_t at = 0; result == 0 && at < size;) {
+		const size_t len =
+			size - at < STORE_PIECE_BYTES ? (size_t)(size - at) : STORE_PIECE_BYTES;
+		result = file_read_at(files, fd, piece, len, (off_t)at, path, err);
+		if (result == 0)
+			result = write_piece(put, span_of(piece, len), err);
+		at += len;
+	}
+	free(piece);
 	return result;
 }
 
-int scratch_store(struct store *store, const char *path, struct bucket_ref bucket, struct span key,
-	int64_t *out_version, struct error *err)
+static int write_piece(struct scratch_put *put, struct span piece, struct error *err)
 {
-	struct scratch_put put = {.store = store, .bucket = bucket, .version = {.key = key}};
-	return run(&put, path, out_version, err);
+	for (;;) {
+		lock_enter(&put->lock);
+		const unsigned before = put->rooms;
+		lock_leave(&put->lock);
+		const enum sink_result result = ingest_write(put->body.ingest, piece, err);
+		if (result != SINK_WAIT)
+			return result == SINK_TAKEN ? 0 : -1;
+		lock_enter(&put->lock);
+		while (put->rooms == before)
+			lock_wait(&put->lock, &put->wake);
+		lock_leave(&put->lock);
+	}
 }
 
-int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, struct span key,
-	int64_t *out_version, struct error *err)
+static int finish(struct scratch_put *put, struct error *err)
 {
-	struct scratch_put put = {.store = store,
-		.bucket = {.id = bucket},
-		.is_hidden = true,
-		.version = {.key = key}};
-	return run(&put, path, out_version, err);
+	ingest_finish(put->body.ingest);
+	lock_enter(&put->lock);
+	while (!put->is_ingested)
+		lock_wait(&put->lock, &put->wake);
+	lock_leave(&put->lock);
+	if (ingest_outcome(put->body.ingest, err) != 0)
+		return -1;
+	put->change.place = scratch_place;
+	put->change.apply = scratch_apply;
+	const int result = committer_run(store_committer(put->store), &put->change, err);
+	put_body_settle(&put->body, &put->change);
+	return result;
+}
+
+static int scratch_place(struct change *change, struct error *err)
+{
+	return put_body_place(&((struct scratch_put *)change)->body, err);
+}
+
+static int scratch_apply(struct change *change, struct db *db, struct error *err)
+{
+	struct scratch_put *const put = (struct scratch_put *)change;
+	const struct stored_part *const part = ingest_part(put->body.ingest);
+	if (put_body_record(&put->body, db, err) != 0)
+		return -1;
+	fill_version(put);
+	if ((put->is_hidden ? add_hidden : push)(put, db, err) != 0)
+		return -1;
+	return part->is_inline ? part_inline_add(db, put->version.sequence, part->inline_bytes, err)
+			       : part_single_add(db, put->version.part_set, part, err);
+}
+
+static void fill_version(struct scratch_put *put)
+{
+	const struct stored_part *const part = ingest_part(put->body.ingest);
+	struct version *const version = &put->version;
+	version->kind = part->is_inline ? VERSION_INLINE : VERSION_SINGLE;
+	version->size = part->size;
+	version->has_digest = true;
+	version->digest = part->digest;
+	version->has_file_hash = true;
+	version->file_hash = part->file_hash;
+	version->checksum = part->checksum;
+	version->modified_ms = store_now_ms(put->store);
+	version->contents = part->is_inline
+		? part_inline_contents(part->inline_bytes)
+		: part_single_contents(part->segments, part->segment_count);
+	random_bytes(version->id, VERSION_ID_BYTES);
+	encode_hex(span_of(part->digest.bytes, sizeof(part->digest.bytes)), version->etag);
+	memcpy(version->etag + 2 * sizeof(part->digest.bytes), "-d", sizeof("-d"));
+}
+
+static int add_hidden(struct scratch_put *put, struct db *db, struct error *err)
+{
+	put->version.bucket = put->bucket.id;
+	return version_add_hidden(db, &put->version, err) != 0
+		? -1
+		: scratch_row_add(db, put->version.sequence, err);
+}
+
+static int push(struct scratch_put *put, struct db *db, struct error *err)
+{
+	struct bucket bucket;
+	struct version current;
+	if (bucket_row_settings(db, put->bucket, &bucket, err) != 0)
+		return -1;
+	put->version.bucket = bucket.id;
+	const int found =
+		version_find_current(db, bucket.id, put->version.key, NULL, &current, err);
+	return found < 0 ? -1
+			 : version_push(db, bucket.versioning, found == 1 ? &current : NULL,
+				   &put->version, err);
 }

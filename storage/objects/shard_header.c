@@ -7,23 +7,7 @@
 enum { LENGTH_BYTES = 8 };
 
 static int read_range(struct store *store, const struct object *object, uint64_t offset, size_t len,
-	struct buffer *out, struct error *err)
-{
-	if (len == 0)
-		return 0;
-	uint8_t *const into = buffer_reserve(out, len);
-	if (into == NULL)
-		return error_set(err, ERROR_TOO_LARGE,
-			"A safetensors header of %zu bytes is too large.", len);
-	struct body_source *const source = object_open(store, object, offset, len, err);
-	if (source == NULL)
-		return -1;
-	const int result = body_source_read_whole(source, into, len, err);
-	source->close(source);
-	if (result == 0)
-		buffer_commit(out, len);
-	return result;
-}
+	struct buffer *out, struct error *err);
 
 int shard_header_read(struct store *store, const struct object *object, const char *name,
 	struct shard_header *out, struct error *err)
@@ -48,4 +32,23 @@ void shard_header_release(struct shard_header *header)
 	safetensors_free(header->tensors);
 	header->tensors = NULL;
 	buffer_release(&header->bytes);
+}
+
+static int read_range(struct store *store, const struct object *object, uint64_t offset, size_t len,
+	struct buffer *out, struct error *err)
+{
+	if (len == 0)
+		return 0;
+	uint8_t *const into = buffer_reserve(out, len);
+	if (into == NULL)
+		return error_set(err, ERROR_TOO_LARGE,
+			"A safetensors header of %zu bytes is too large.", len);
+	struct body_source *const source = object_open(store, object, offset, len, err);
+	if (source == NULL)
+		return -1;
+	const int result = body_source_read_whole(source, into, len, err);
+	source->close(source);
+	if (result == 0)
+		buffer_commit(out, len);
+	return result;
 }

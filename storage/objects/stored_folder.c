@@ -18,36 +18,35 @@ struct storing {
 	const char *prefix;
 };
 
-static char *join(const char *folder, const char *name)
+static int store_below(const struct storing *storing, const char *folder, const char *inside,
+	unsigned depth, struct error *err);
+static char *join(const char *folder, const char *name);
+static int store_file(
+	const struct storing *storing, const char *path, const char *name, struct error *err);
+
+int stored_folder_put(struct stored_folder *stored, struct store *store, int64_t bucket,
+	const char *folder, const char *prefix, struct error *err)
 {
-	const size_t len = strlen(folder) + strlen(name) + 2;
-	char *const path = memory_new(len);
-	snprintf(path, len, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name);
-	return path;
+	const struct storing storing = {
+		.stored = stored, .store = store, .bucket = bucket, .prefix = prefix};
+	*stored = (struct stored_folder){.count = 0};
+	if (store_below(&storing, folder, "", 0, err) == 0)
+		return 0;
+	stored_folder_release(stored, store, false);
+	return -1;
 }
 
-static int store_file(
-	const struct storing *storing, const char *path, const char *name, struct error *err)
+void stored_folder_release(struct stored_folder *stored, struct store *store, bool taken)
 {
-	struct stored_folder *const stored = storing->stored;
-	struct stored_file file = {0};
-	const size_t len = strlen(storing->prefix) + strlen(name) + 1;
-	if (stored->count == STEP_OBJECTS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "%s has over %d files.", storing->prefix,
-			STEP_OBJECTS_MAX);
-	if (file_size(path, &file.size, err) != 0)
-		return -1;
-	char *const key = memory_new(len);
-	snprintf(key, len, "%s%s", storing->prefix, name);
-	const int result = scratch_store_hidden(
-		storing->store, path, storing->bucket, span_text(key), &file.version, err);
-	free(key);
-	if (result != 0)
-		return -1;
-	file.name = memory_copy_text(name);
-	stored->files = memory_grow(stored->files, stored->count + 1, sizeof(*stored->files));
-	stored->files[stored->count++] = file;
-	return 0;
+	for (size_t i = 0; i < stored->count; i++) {
+		struct error ignored = {0};
+		if (!taken)
+			(void)scratch_release(store, stored->files[i].version,
+				&ignored); /* what stays held goes at the next start */
+		free(stored->files[i].name);
+	}
+	free(stored->files);
+	*stored = (struct stored_folder){.count = 0};
 }
 
 static int store_below(const struct storing *storing, const char *folder, const char *inside,
@@ -78,27 +77,34 @@ static int store_below(const struct storing *storing, const char *folder, const 
 	return result;
 }
 
-int stored_folder_put(struct stored_folder *stored, struct store *store, int64_t bucket,
-	const char *folder, const char *prefix, struct error *err)
+static char *join(const char *folder, const char *name)
 {
-	const struct storing storing = {
-		.stored = stored, .store = store, .bucket = bucket, .prefix = prefix};
-	*stored = (struct stored_folder){.count = 0};
-	if (store_below(&storing, folder, "", 0, err) == 0)
-		return 0;
-	stored_folder_release(stored, store, false);
-	return -1;
+	const size_t len = strlen(folder) + strlen(name) + 2;
+	char *const path = memory_new(len);
+	snprintf(path, len, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name);
+	return path;
 }
 
-void stored_folder_release(struct stored_folder *stored, struct store *store, bool taken)
+static int store_file(
+	const struct storing *storing, const char *path, const char *name, struct error *err)
 {
-	for (size_t i = 0; i < stored->count; i++) {
-		struct error ignored = {0};
-		if (!taken)
-			(void)scratch_release(store, stored->files[i].version,
-				&ignored); /* what stays held goes at the next start */
-		free(stored->files[i].name);
-	}
-	free(stored->files);
-	*stored = (struct stored_folder){.count = 0};
+	struct stored_folder *const stored = storing->stored;
+	struct stored_file file = {0};
+	const size_t len = strlen(storing->prefix) + strlen(name) + 1;
+	if (stored->count == STEP_OBJECTS_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "%s has over %d files.", storing->prefix,
+			STEP_OBJECTS_MAX);
+	if (file_size(path, &file.size, err) != 0)
+		return -1;
+	char *const key = memory_new(len);
+	snprintf(key, len, "%s%s", storing->prefix, name);
+	const int result = scratch_store_hidden(
+		storing->store, path, storing->bucket, span_text(key), &file.version, err);
+	free(key);
+	if (result != 0)
+		return -1;
+	file.name = memory_copy_text(name);
+	stored->files = memory_grow(stored->files, stored->count + 1, sizeof(*stored->files));
+	stored->files[stored->count++] = file;
+	return 0;
 }

@@ -38,6 +38,64 @@ struct store_threads {
 	struct webhook_worker *webhook_worker;
 };
 
+static struct store *new_store(const struct store_options *options);
+static void fill_defaults(struct store_options *options);
+static struct store_params params_of(const struct store_options *options);
+static int open_all(struct store *store, struct error *err);
+static int open_catalog(struct store *store, struct error *err);
+static int fill_caches(struct store *store, struct db *db, struct error *err);
+static int pass_damage(const struct store *store, int result, const struct error *err);
+static void tell_set_aside(const struct store *store);
+static void start_threads(struct store *store);
+static void stop_threads(const struct store_parts *parts);
+static void free_parts(const struct store_parts *parts);
+
+struct store *store_open(const struct store_options *options, struct error *err)
+{
+	struct store *const store = new_store(options);
+	if (open_all(store, err) != 0) {
+		store_close(store);
+		return NULL;
+	}
+	tell_set_aside(store);
+	start_threads(store);
+	return store;
+}
+
+void store_close(struct store *store)
+{
+	if (store == NULL)
+		return;
+	const struct store_parts parts = *store_parts(store);
+	stop_threads(&parts);
+	store_end_changes(store);
+	step_worker_free(parts.step_worker);
+	store_end_helpers(store);
+	store_free(store);
+	free_parts(&parts);
+}
+
+static struct store *new_store(const struct store_options *options)
+{
+	struct store_threads *const threads = memory_new(sizeof(*threads));
+	threads->options = *options;
+	fill_defaults(&threads->options);
+	const struct store_params params = params_of(&threads->options);
+	struct store *const store = store_new(&params);
+	*store_parts(store) = (struct store_parts){
+		.lifecycle_cache = lifecycle_cache_new(threads->options.lifecycle_day_ms),
+		.replicas = replica_table_new(threads->options.clock),
+		.path_holds = path_hold_new(threads->options.clock),
+		.xet_makes = xet_makes_new(),
+		.shard_turns = shard_turns_new(),
+		.derive = &threads->options.derive,
+		.webhooks = &threads->options.webhooks,
+		.xet = &threads->options.xet,
+		.threads = threads,
+	};
+	return store;
+}
+
 static void fill_defaults(struct store_options *options)
 {
 	if (options->files == NULL)
@@ -66,47 +124,16 @@ static struct store_params params_of(const struct store_options *options)
 		.memory_packs = options->memory_packs};
 }
 
-static struct store *new_store(const struct store_options *options)
+static int open_all(struct store *store, struct error *err)
 {
-	struct store_threads *const threads = memory_new(sizeof(*threads));
-	threads->options = *options;
-	fill_defaults(&threads->options);
+	struct store_threads *const threads = store_parts(store)->threads;
 	const struct store_params params = params_of(&threads->options);
-	struct store *const store = store_new(&params);
-	*store_parts(store) = (struct store_parts){
-		.lifecycle_cache = lifecycle_cache_new(threads->options.lifecycle_day_ms),
-		.replicas = replica_table_new(threads->options.clock),
-		.path_holds = path_hold_new(threads->options.clock),
-		.xet_makes = xet_makes_new(),
-		.shard_turns = shard_turns_new(),
-		.derive = &threads->options.derive,
-		.webhooks = &threads->options.webhooks,
-		.xet = &threads->options.xet,
-		.threads = threads,
-	};
-	return store;
-}
-
-/* What of a cache stands in a damaged table is not known: its rules and leases are missing until a
- * start finds the table right again. They keep nobody from the rest; as long as a table is damaged
- * nothing is deleted, and as long as leases are missing no steps go (step_keep.h). */
-static int pass_damage(const struct store *store, int result, const struct error *err)
-{
-	if (result == 0 || err->kind != ERROR_DAMAGED)
-		return result;
-	log_failure(store_log(store), LOG_ERROR, NULL, "cache_not_filled", err);
-	return 0;
-}
-
-static int fill_caches(struct store *store, struct db *db, struct error *err)
-{
-	const struct store_parts *const parts = store_parts(store);
-	store_fill_chunk_index(store);
-	if (pass_damage(store, lifecycle_cache_load(parts->lifecycle_cache, db, err), err) != 0)
+	if (file_make_folder(store_files(store), store_folder(store), 0700, err) != 0 ||
+		store_open_packs(store, &params, err) != 0 || open_catalog(store, err) != 0 ||
+		scratch_recover(store, err) != 0)
 		return -1;
-	if (pass_damage(store, damage_book_load(store_packs(store), db, err), err) != 0)
-		return -1;
-	return pass_damage(store, replica_table_load(parts->replicas, db, err), err);
+	threads->checkpointer = checkpointer_start(store_catalog_path(store), err);
+	return threads->checkpointer == NULL ? -1 : 0;
 }
 
 static int open_catalog(struct store *store, struct error *err)
@@ -133,6 +160,28 @@ static int open_catalog(struct store *store, struct error *err)
 		return -1;
 	}
 	store_start_committer(store, start.db);
+	return 0;
+}
+
+static int fill_caches(struct store *store, struct db *db, struct error *err)
+{
+	const struct store_parts *const parts = store_parts(store);
+	store_fill_chunk_index(store);
+	if (pass_damage(store, lifecycle_cache_load(parts->lifecycle_cache, db, err), err) != 0)
+		return -1;
+	if (pass_damage(store, damage_book_load(store_packs(store), db, err), err) != 0)
+		return -1;
+	return pass_damage(store, replica_table_load(parts->replicas, db, err), err);
+}
+
+/* What of a cache stands in a damaged table is not known: its rules and leases are missing until a
+ * start finds the table right again. They keep nobody from the rest; as long as a table is damaged
+ * nothing is deleted, and as long as leases are missing no steps go (step_keep.h). */
+static int pass_damage(const struct store *store, int result, const struct error *err)
+{
+	if (result == 0 || err->kind != ERROR_DAMAGED)
+		return result;
+	log_failure(store_log(store), LOG_ERROR, NULL, "cache_not_filled", err);
 	return 0;
 }
 
@@ -167,30 +216,6 @@ static void start_threads(struct store *store)
 	parts->file_hash_worker = file_hash_worker_start(store);
 }
 
-static int open_all(struct store *store, struct error *err)
-{
-	struct store_threads *const threads = store_parts(store)->threads;
-	const struct store_params params = params_of(&threads->options);
-	if (file_make_folder(store_files(store), store_folder(store), 0700, err) != 0 ||
-		store_open_packs(store, &params, err) != 0 || open_catalog(store, err) != 0 ||
-		scratch_recover(store, err) != 0)
-		return -1;
-	threads->checkpointer = checkpointer_start(store_catalog_path(store), err);
-	return threads->checkpointer == NULL ? -1 : 0;
-}
-
-struct store *store_open(const struct store_options *options, struct error *err)
-{
-	struct store *const store = new_store(options);
-	if (open_all(store, err) != 0) {
-		store_close(store);
-		return NULL;
-	}
-	tell_set_aside(store);
-	start_threads(store);
-	return store;
-}
-
 static void stop_threads(const struct store_parts *parts)
 {
 	const struct store_threads *const threads = parts->threads;
@@ -217,17 +242,4 @@ static void free_parts(const struct store_parts *parts)
 	shard_turns_free(parts->shard_turns);
 	catalog_copy_free(parts->threads->catalog_copy);
 	free(parts->threads);
-}
-
-void store_close(struct store *store)
-{
-	if (store == NULL)
-		return;
-	const struct store_parts parts = *store_parts(store);
-	stop_threads(&parts);
-	store_end_changes(store);
-	step_worker_free(parts.step_worker);
-	store_end_helpers(store);
-	store_free(store);
-	free_parts(&parts);
 }

@@ -27,87 +27,74 @@ struct memory_file {
 	struct memory_blob *blob;
 };
 
-static struct memory_blob **memory_find(struct backend_memory *memory, const char *name)
-{
-	struct memory_blob **link = &memory->blobs;
-	while (*link != NULL && ((*link)->is_aside || strcmp((*link)->name, name) != 0))
-		link = &(*link)->next;
-	return link;
-}
+struct memory_name {
+	char *name;
+	uint64_t size;
+};
 
-static int memory_set_aside(struct backend *backend, const char *name, struct error *err)
-{
-	struct backend_memory *memory = (struct backend_memory *)backend;
-	lock_enter(&memory->lock);
-	struct memory_blob *blob = *memory_find(memory, name);
-	if (blob != NULL)
-		blob->is_aside = true;
-	lock_leave(&memory->lock);
-	return blob != NULL ? 0
-			    : error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name);
-}
+static int memory_create(struct backend *backend, const char *name, struct backend_file **out_file,
+	struct error *err);
+static struct memory_blob **memory_find(struct backend_memory *memory, const char *name);
+static struct backend_file *memory_file_new(
+	struct backend_memory *memory, struct memory_blob *blob);
+static struct memory_blob *memory_add(struct backend_memory *memory, const char *name);
+static int memory_open(struct backend *backend, const char *name, struct backend_file **out_file,
+	struct error *err);
+static int memory_append(
+	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err);
+static struct lock *memory_lock(const struct backend_file *file);
+static void memory_write(struct memory_blob *blob, struct span bytes, size_t offset);
+static int memory_read(struct backend_file *base, const struct iovec *parts, int count,
+	uint64_t offset, struct error *err);
+static int memory_sync(struct backend_file *base, struct error *err);
+static int memory_truncate(struct backend_file *base, uint64_t length, struct error *err);
+static int memory_size(struct backend_file *base, uint64_t *out_size, struct error *err);
+static void memory_close(struct backend_file *base);
+static void memory_unreference(struct memory_blob *blob);
+static int memory_put(
+	struct backend *backend, const char *name, struct span bytes, struct error *err);
+static int memory_get(
+	struct backend *backend, const char *name, struct buffer *out, struct error *err);
+static int memory_remove(struct backend *backend, const char *name, struct error *err);
+static int memory_list(
+	struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
+static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take_fn *take,
+	void *taker, struct error *err);
+static int memory_set_aside(struct backend *backend, const char *name, struct error *err);
+static int memory_bring_back(struct backend *backend, const char *name, struct error *err);
+static int memory_list_aside(
+	struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
+static int memory_sync_names(struct backend *backend, struct error *err);
+static void memory_free(struct backend *backend);
 
-static int memory_bring_back(struct backend *backend, const char *name, struct error *err)
-{
-	struct backend_memory *memory = (struct backend_memory *)backend;
-	lock_enter(&memory->lock);
-	/* the first that was set aside, which is last in the list */
-	struct memory_blob *blob = NULL;
-	for (struct memory_blob *other = memory->blobs; other != NULL; other = other->next)
-		if (other->is_aside && strcmp(other->name, name) == 0)
-			blob = other;
-	if (blob != NULL)
-		blob->is_aside = false;
-	lock_leave(&memory->lock);
-	return blob != NULL
-		? 0
-		: error_set(err, ERROR_NOT_FOUND, "no memory file %s is set aside", name);
-}
+static const struct backend_ops memory_ops = {
+	.create = memory_create,
+	.open = memory_open,
+	.append = memory_append,
+	.read = memory_read,
+	.sync = memory_sync,
+	.truncate = memory_truncate,
+	.size = memory_size,
+	.close = memory_close,
+	.put = memory_put,
+	.put_derived = memory_put,
+	.get = memory_get,
+	.remove = memory_remove,
+	.list = memory_list,
+	.set_aside = memory_set_aside,
+	.bring_back = memory_bring_back,
+	.list_aside = memory_list_aside,
+	.sync_names = memory_sync_names,
+	.free = memory_free,
+	.can_append = true,
+};
 
-static int memory_sync_names(struct backend *backend, struct error *err)
+struct backend *backend_memory_new(void)
 {
-	(void)backend, (void)err;
-	return 0;
-}
-
-static void memory_unreference(struct memory_blob *blob)
-{
-	if (--blob->references > 0)
-		return;
-	free(blob->data);
-	free(blob);
-}
-
-static struct memory_blob *memory_add(struct backend_memory *memory, const char *name)
-{
-	struct memory_blob *const blob = memory_new(sizeof *blob + strlen(name) + 1);
-	memcpy(blob->name, name, strlen(name) + 1);
-	blob->references = 1;
-	blob->next = memory->blobs;
-	memory->blobs = blob;
-	return blob;
-}
-
-static void memory_write(struct memory_blob *blob, struct span bytes, size_t offset)
-{
-	ASSERT(offset <= blob->len);
-	if (offset + bytes.len > blob->capacity) {
-		blob->capacity = 2 * (offset + bytes.len);
-		blob->data = memory_grow(blob->data, blob->capacity, 1);
-	}
-	if (bytes.len > 0)
-		memcpy(blob->data + offset, bytes.data, bytes.len);
-	if (offset + bytes.len > blob->len)
-		blob->len = offset + bytes.len;
-}
-
-static struct backend_file *memory_file_new(struct backend_memory *memory, struct memory_blob *blob)
-{
-	struct memory_file *const file = memory_new(sizeof *file);
-	file->base.backend = &memory->base;
-	file->blob = blob;
-	blob->references++;
-	return &file->base;
+	struct backend_memory *const memory = memory_new(sizeof *memory);
+	memory->base.ops = &memory_ops;
+	lock_init(&memory->lock, LOCK_PACK_STORE);
+	return &memory->base;
 }
 
 static int memory_create(struct backend *backend, const char *name, struct backend_file **out_file,
@@ -120,6 +107,33 @@ static int memory_create(struct backend *backend, const char *name, struct backe
 		*out_file = memory_file_new(memory, memory_add(memory, name));
 	lock_leave(&memory->lock);
 	return taken ? error_set(err, ERROR_EXISTS, "the memory file %s exists already", name) : 0;
+}
+
+static struct memory_blob **memory_find(struct backend_memory *memory, const char *name)
+{
+	struct memory_blob **link = &memory->blobs;
+	while (*link != NULL && ((*link)->is_aside || strcmp((*link)->name, name) != 0))
+		link = &(*link)->next;
+	return link;
+}
+
+static struct backend_file *memory_file_new(struct backend_memory *memory, struct memory_blob *blob)
+{
+	struct memory_file *const file = memory_new(sizeof *file);
+	file->base.backend = &memory->base;
+	file->blob = blob;
+	blob->references++;
+	return &file->base;
+}
+
+static struct memory_blob *memory_add(struct backend_memory *memory, const char *name)
+{
+	struct memory_blob *const blob = memory_new(sizeof *blob + strlen(name) + 1);
+	memcpy(blob->name, name, strlen(name) + 1);
+	blob->references = 1;
+	blob->next = memory->blobs;
+	memory->blobs = blob;
+	return blob;
 }
 
 static int memory_open(struct backend *backend, const char *name, struct backend_file **out_file,
@@ -135,11 +149,6 @@ static int memory_open(struct backend *backend, const char *name, struct backend
 			    : 0;
 }
 
-static struct lock *memory_lock(const struct backend_file *file)
-{
-	return &((struct backend_memory *)file->backend)->lock;
-}
-
 static int memory_append(
 	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err)
 {
@@ -148,6 +157,24 @@ static int memory_append(
 	memory_write(((struct memory_file *)base)->blob, bytes, (size_t)offset);
 	lock_leave(memory_lock(base));
 	return 0;
+}
+
+static struct lock *memory_lock(const struct backend_file *file)
+{
+	return &((struct backend_memory *)file->backend)->lock;
+}
+
+static void memory_write(struct memory_blob *blob, struct span bytes, size_t offset)
+{
+	ASSERT(offset <= blob->len);
+	if (offset + bytes.len > blob->capacity) {
+		blob->capacity = 2 * (offset + bytes.len);
+		blob->data = memory_grow(blob->data, blob->capacity, 1);
+	}
+	if (bytes.len > 0)
+		memcpy(blob->data + offset, bytes.data, bytes.len);
+	if (offset + bytes.len > blob->len)
+		blob->len = offset + bytes.len;
 }
 
 static int memory_read(struct backend_file *base, const struct iovec *parts, int count,
@@ -205,6 +232,14 @@ static void memory_close(struct backend_file *base)
 	free(base);
 }
 
+static void memory_unreference(struct memory_blob *blob)
+{
+	if (--blob->references > 0)
+		return;
+	free(blob->data);
+	free(blob);
+}
+
 static int memory_put(
 	struct backend *backend, const char *name, struct span bytes, struct error *err)
 {
@@ -247,10 +282,11 @@ static int memory_remove(struct backend *backend, const char *name, struct error
 	return 0;
 }
 
-struct memory_name {
-	char *name;
-	uint64_t size;
-};
+static int memory_list(
+	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+{
+	return list_blobs((struct backend_memory *)backend, false, take, taker, err);
+}
 
 /* The names are copied first: `take` may remove. */
 static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take_fn *take,
@@ -276,16 +312,45 @@ static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take
 	return result;
 }
 
-static int memory_list(
-	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+static int memory_set_aside(struct backend *backend, const char *name, struct error *err)
 {
-	return list_blobs((struct backend_memory *)backend, false, take, taker, err);
+	struct backend_memory *memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob *blob = *memory_find(memory, name);
+	if (blob != NULL)
+		blob->is_aside = true;
+	lock_leave(&memory->lock);
+	return blob != NULL ? 0
+			    : error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name);
+}
+
+static int memory_bring_back(struct backend *backend, const char *name, struct error *err)
+{
+	struct backend_memory *memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	/* the first that was set aside, which is last in the list */
+	struct memory_blob *blob = NULL;
+	for (struct memory_blob *other = memory->blobs; other != NULL; other = other->next)
+		if (other->is_aside && strcmp(other->name, name) == 0)
+			blob = other;
+	if (blob != NULL)
+		blob->is_aside = false;
+	lock_leave(&memory->lock);
+	return blob != NULL
+		? 0
+		: error_set(err, ERROR_NOT_FOUND, "no memory file %s is set aside", name);
 }
 
 static int memory_list_aside(
 	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
 {
 	return list_blobs((struct backend_memory *)backend, true, take, taker, err);
+}
+
+static int memory_sync_names(struct backend *backend, struct error *err)
+{
+	(void)backend, (void)err;
+	return 0;
 }
 
 static void memory_free(struct backend *backend)
@@ -298,34 +363,4 @@ static void memory_free(struct backend *backend)
 	}
 	lock_release(&memory->lock);
 	free(memory);
-}
-
-static const struct backend_ops memory_ops = {
-	.create = memory_create,
-	.open = memory_open,
-	.append = memory_append,
-	.read = memory_read,
-	.sync = memory_sync,
-	.truncate = memory_truncate,
-	.size = memory_size,
-	.close = memory_close,
-	.put = memory_put,
-	.put_derived = memory_put,
-	.get = memory_get,
-	.remove = memory_remove,
-	.list = memory_list,
-	.set_aside = memory_set_aside,
-	.bring_back = memory_bring_back,
-	.list_aside = memory_list_aside,
-	.sync_names = memory_sync_names,
-	.free = memory_free,
-	.can_append = true,
-};
-
-struct backend *backend_memory_new(void)
-{
-	struct backend_memory *const memory = memory_new(sizeof *memory);
-	memory->base.ops = &memory_ops;
-	lock_init(&memory->lock, LOCK_PACK_STORE);
-	return &memory->base;
 }

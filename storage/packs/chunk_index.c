@@ -52,93 +52,31 @@ static const char SQL_CHUNK_ADD[] =
 	"INSERT INTO chunk (id, pack, number) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET pack = excluded.pack, number = excluded.number";
 static const char SQL_CHUNK_DELETE[] = "DELETE FROM chunk WHERE pack = ?1";
 
-static int index_prepare_file(struct db *db, bool *out_new, struct error *err)
-{
-	int version;
-	int application;
-	if (db_get_version(db, &version, &application, err) != 0 ||
-		db_run_script(db, SQL_LAZY, err) != 0)
-		return -1;
-	if (version == INDEX_VERSION && application == INDEX_APPLICATION)
-		return 0;
-	if (version != 0 || application != 0)
-		return error_set(
-			err, ERROR_CORRUPT, "%s is not a chunk index of this version", db_path(db));
-	*out_new = true;
-	if (db_begin(db, err) != 0)
-		return -1;
-	if (db_run_script(db, SQL_SCHEMA, err) == 0 &&
-		db_set_version(db, INDEX_VERSION, INDEX_APPLICATION, err) == 0)
-		return db_commit(db, err);
-	db_rollback(db);
-	return -1;
-}
+typedef int index_work_fn(struct db *db, struct error *err);
 
-static struct db *index_open_writer(const char *path, bool *out_new, struct error *err)
-{
-	struct db *const db = db_open(path, DB_WRITE, err);
-	if (db == NULL || index_prepare_file(db, out_new, err) == 0)
-		return db;
-	db_close(db);
-	return NULL;
-}
-
-/* The damaged file is kept, once, for whoever wants to know. */
-static int index_move_aside(const struct file_ops *files, const char *path, struct error *err)
-{
-	static const char *const companions[] = {"-wal", "-shm"};
-	char aside[4096];
-	if (snprintf(aside, sizeof aside, "%s.damaged", path) >= (int)sizeof aside)
-		return error_set(err, ERROR_INVALID, "the path %.100s... is too long", path);
-	if (files->rename(files, path, aside) != 0)
-		return error_set_errno(err, "cannot rename %s to %s", path, aside);
-	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
-		snprintf(aside, sizeof aside, "%s%s", path, companions[i]);
-		files->unlink(files, aside);
-	}
-	return 0;
-}
-
-static bool is_in_memory(const char *path)
-{
-	return strcmp(path, ":memory:") == 0;
-}
-
-static bool is_damage(const struct error *err)
-{
-	return err->kind == ERROR_DAMAGED || err->kind == ERROR_CORRUPT;
-}
-
+static int index_connect(struct chunk_index *index, bool *out_new, struct error *err);
+static struct db *index_open_writer(const char *path, bool *out_new, struct error *err);
+static int index_prepare_file(struct db *db, bool *out_new, struct error *err);
+static bool is_in_memory(const char *path);
+static int index_look(struct db *db, struct error *err);
 static int index_list(struct db *db, struct pack_id **packs, size_t *count, struct error *err);
-
-/* What is read by every start: the header, the schema, the packs. */
-static int index_look(struct db *db, struct error *err)
-{
-	struct pack_id *packs = NULL;
-	size_t count = 0;
-	int result = index_list(db, &packs, &count, err);
-	free(packs);
-	return result;
-}
-
-static int index_connect(struct chunk_index *index, bool *out_new, struct error *err)
-{
-	bool is_new = false;
-	struct db *writer = index_open_writer(index->path, &is_new, err);
-	struct db *reader = writer == NULL || is_in_memory(index->path)
-		? writer
-		: db_open(index->path, DB_READ, err);
-	if (reader == NULL || index_look(reader, err) != 0) {
-		if (reader != writer)
-			db_close(reader);
-		db_close(writer);
-		return -1;
-	}
-	index->writer = writer;
-	index->reader = reader;
-	*out_new = is_new;
-	return 0;
-}
+static bool is_damage(const struct error *err);
+static int index_move_aside(const struct file_ops *files, const char *path, struct error *err);
+static int index_tell(struct chunk_index *index, int result, const struct error *err);
+static int index_find_row(
+	struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err);
+static int index_begin(struct chunk_index *index, struct error *err);
+static int index_settle(struct db *db, int result, struct error *err);
+static int index_add_rows(
+	struct db *db, const struct chunk_index_row *rows, size_t count, struct error *err);
+static int index_add_pack(
+	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err);
+static int index_find_pack(
+	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err);
+static int index_end(struct chunk_index *index, int result, const struct error *err);
+static int index_remove_pack(struct db *db, const struct pack_id *pack, struct error *err);
+static int index_run(struct chunk_index *index, index_work_fn *work, struct error *err);
+static int index_trim_some(struct db *db, struct error *err);
 
 struct chunk_index *chunk_index_open(
 	const struct chunk_index_options *options, bool *out_rebuild, struct error *err)
@@ -188,38 +126,9 @@ void chunk_index_give_up(struct chunk_index *index, const struct error *why)
 		log_failure(index->log, LOG_WARNING, NULL, "chunk_index_damaged", &err);
 }
 
-/* What a caller hears of `result`: damage is no failure of his. */
-static int index_tell(struct chunk_index *index, int result, const struct error *err)
-{
-	if (result >= 0 || !is_damage(err))
-		return result;
-	chunk_index_give_up(index, err);
-	return 0;
-}
-
 bool chunk_index_sampled(const struct chunk_id *id)
 {
 	return chunk_id_modulo_word(id) % INDEX_SAMPLE == 0;
-}
-
-/* 1 and the place, 0 when it is not known, -1. */
-static int index_find_row(
-	struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err)
-{
-	struct db_statement *statement =
-		db_query(db, SQL_FIND, err, db_blob(span_of(id->bytes, INDEX_ID_BYTES)));
-	int got = db_step(statement, err);
-	if (got == 1) {
-		struct span pack = db_column_blob(statement, 0);
-		int64_t chunk = db_column_i64(statement, 1);
-		got = pack.len == PACK_ID_BYTES && chunk >= 0 && chunk <= UINT32_MAX;
-		if (got == 1) {
-			memcpy(out->pack.bytes, pack.data, PACK_ID_BYTES);
-			out->chunk = (uint32_t)chunk;
-		}
-	}
-	db_reset(statement);
-	return got;
 }
 
 bool chunk_index_find(
@@ -235,84 +144,6 @@ bool chunk_index_find(
 		found = index_tell(index, index_find_row(index->reader, id, out_place, &err), &err);
 	lock_leave(lock);
 	return found == 1;
-}
-
-/* 1 and the number, 0 when the pack has none, -1. */
-static int index_find_pack(
-	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
-{
-	return db_find_i64(
-		db, SQL_PACK_NUMBER, out_number, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)));
-}
-
-static int index_add_pack(
-	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
-{
-	const int known = index_find_pack(db, pack, out_number, err);
-	if (known != 0)
-		return known == 1 ? 0 : -1;
-	return db_insert(
-		db, SQL_PACK_ADD, out_number, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)));
-}
-
-static int index_add_rows(
-	struct db *db, const struct chunk_index_row *rows, size_t count, struct error *err)
-{
-	int64_t number = 0;
-	for (size_t i = 0; i < count; i++) {
-		const bool same_pack = i > 0 &&
-			memcmp(rows[i].place.pack.bytes, rows[i - 1].place.pack.bytes,
-				PACK_ID_BYTES) == 0;
-		if (!same_pack && index_add_pack(db, &rows[i].place.pack, &number, err) != 0)
-			return -1;
-		if (db_run(db, SQL_CHUNK_ADD, err,
-			    db_blob(span_of(rows[i].id.bytes, INDEX_ID_BYTES)), db_i64(number),
-			    db_i64(rows[i].place.chunk)) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int index_remove_pack(struct db *db, const struct pack_id *pack, struct error *err)
-{
-	int64_t number;
-	const int known = index_find_pack(db, pack, &number, err);
-	if (known != 1)
-		return known;
-	if (db_run(db, SQL_CHUNK_DELETE, err, db_i64(number)) != 0)
-		return -1;
-	return db_run(db, SQL_PACK_DELETE, err, db_i64(number));
-}
-
-/* Ends the transaction that `result` was made in, and keeps the log short. */
-static int index_settle(struct db *db, int result, struct error *err)
-{
-	if (result != 0) {
-		db_rollback(db);
-		return -1;
-	}
-	if (db_commit(db, err) != 0)
-		return -1;
-	struct error ignored = {0}; /* the log is cut another time */
-	if (db_wal_bytes(db) > INDEX_WAL_BYTES)
-		db_checkpoint_restart(db, &ignored);
-	return 0;
-}
-
-/* Takes the connection for a change: 1; or gives 0 where nothing is to be written any more, -1. */
-static int index_begin(struct chunk_index *index, struct error *err)
-{
-	lock_enter(&index->write_lock);
-	if (atomic_load(&index->is_given_up))
-		return 0;
-	return db_begin(index->writer, err) == 0 ? 1 : -1;
-}
-
-static int index_end(struct chunk_index *index, int result, const struct error *err)
-{
-	result = index_tell(index, result, err);
-	lock_leave(&index->write_lock);
-	return result;
 }
 
 int chunk_index_add(struct chunk_index *index, const struct chunk_index_row *rows, size_t count,
@@ -335,22 +166,6 @@ int chunk_index_forget_pack(
 	return index_end(index, result, err);
 }
 
-static int index_list(struct db *db, struct pack_id **packs, size_t *count, struct error *err)
-{
-	struct db_statement *const statement = db_query(db, SQL_PACK_LIST, err);
-	int got;
-	while ((got = db_step(statement, err)) == 1) {
-		const struct span id = db_column_blob(statement, 0);
-		if (id.len != PACK_ID_BYTES)
-			continue;
-		if ((*count & (*count - 1)) == 0)
-			*packs = memory_grow(*packs, *count == 0 ? 1 : 2 * *count, sizeof **packs);
-		memcpy((*packs)[(*count)++].bytes, id.data, PACK_ID_BYTES);
-	}
-	db_reset(statement);
-	return got;
-}
-
 int chunk_index_packs(
 	struct chunk_index *index, struct pack_id **out_packs, size_t *out_count, struct error *err)
 {
@@ -369,18 +184,223 @@ int chunk_index_packs(
 	return -1;
 }
 
-/* Some pages of what is free; 1: there is more. */
-static int index_trim_some(struct db *db, struct error *err)
+int chunk_index_trim(struct chunk_index *index, struct error *err)
 {
-	int64_t pages = 0;
-	if (db_free_pages(db, &pages, err) != 0)
-		return -1;
-	if (pages == 0)
-		return 0;
-	return db_vacuum_some(db, INDEX_TRIM_PAGES, err) != 0 ? -1 : pages > INDEX_TRIM_PAGES;
+	int result;
+	do
+		result = index_run(index, index_trim_some, err);
+	while (result == 1);
+	return result != 0 ? -1 : index_run(index, db_checkpoint_truncate, err);
 }
 
-typedef int index_work_fn(struct db *db, struct error *err);
+static int index_connect(struct chunk_index *index, bool *out_new, struct error *err)
+{
+	bool is_new = false;
+	struct db *writer = index_open_writer(index->path, &is_new, err);
+	struct db *reader = writer == NULL || is_in_memory(index->path)
+		? writer
+		: db_open(index->path, DB_READ, err);
+	if (reader == NULL || index_look(reader, err) != 0) {
+		if (reader != writer)
+			db_close(reader);
+		db_close(writer);
+		return -1;
+	}
+	index->writer = writer;
+	index->reader = reader;
+	*out_new = is_new;
+	return 0;
+}
+
+static struct db *index_open_writer(const char *path, bool *out_new, struct error *err)
+{
+	struct db *const db = db_open(path, DB_WRITE, err);
+	if (db == NULL || index_prepare_file(db, out_new, err) == 0)
+		return db;
+	db_close(db);
+	return NULL;
+}
+
+static int index_prepare_file(struct db *db, bool *out_new, struct error *err)
+{
+	int version;
+	int application;
+	if (db_get_version(db, &version, &application, err) != 0 ||
+		db_run_script(db, SQL_LAZY, err) != 0)
+		return -1;
+	if (version == INDEX_VERSION && application == INDEX_APPLICATION)
+		return 0;
+	if (version != 0 || application != 0)
+		return error_set(
+			err, ERROR_CORRUPT, "%s is not a chunk index of this version", db_path(db));
+	*out_new = true;
+	if (db_begin(db, err) != 0)
+		return -1;
+	if (db_run_script(db, SQL_SCHEMA, err) == 0 &&
+		db_set_version(db, INDEX_VERSION, INDEX_APPLICATION, err) == 0)
+		return db_commit(db, err);
+	db_rollback(db);
+	return -1;
+}
+
+static bool is_in_memory(const char *path)
+{
+	return strcmp(path, ":memory:") == 0;
+}
+
+/* What is read by every start: the header, the schema, the packs. */
+static int index_look(struct db *db, struct error *err)
+{
+	struct pack_id *packs = NULL;
+	size_t count = 0;
+	int result = index_list(db, &packs, &count, err);
+	free(packs);
+	return result;
+}
+
+static int index_list(struct db *db, struct pack_id **packs, size_t *count, struct error *err)
+{
+	struct db_statement *const statement = db_query(db, SQL_PACK_LIST, err);
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		const struct span id = db_column_blob(statement, 0);
+		if (id.len != PACK_ID_BYTES)
+			continue;
+		if ((*count & (*count - 1)) == 0)
+			*packs = memory_grow(*packs, *count == 0 ? 1 : 2 * *count, sizeof **packs);
+		memcpy((*packs)[(*count)++].bytes, id.data, PACK_ID_BYTES);
+	}
+	db_reset(statement);
+	return got;
+}
+
+static bool is_damage(const struct error *err)
+{
+	return err->kind == ERROR_DAMAGED || err->kind == ERROR_CORRUPT;
+}
+
+/* The damaged file is kept, once, for whoever wants to know. */
+static int index_move_aside(const struct file_ops *files, const char *path, struct error *err)
+{
+	static const char *const companions[] = {"-wal", "-shm"};
+	char aside[4096];
+	if (snprintf(aside, sizeof aside, "%s.damaged", path) >= (int)sizeof aside)
+		return error_set(err, ERROR_INVALID, "the path %.100s... is too long", path);
+	if (files->rename(files, path, aside) != 0)
+		return error_set_errno(err, "cannot rename %s to %s", path, aside);
+	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
+		snprintf(aside, sizeof aside, "%s%s", path, companions[i]);
+		files->unlink(files, aside);
+	}
+	return 0;
+}
+
+/* What a caller hears of `result`: damage is no failure of his. */
+static int index_tell(struct chunk_index *index, int result, const struct error *err)
+{
+	if (result >= 0 || !is_damage(err))
+		return result;
+	chunk_index_give_up(index, err);
+	return 0;
+}
+
+/* 1 and the place, 0 when it is not known, -1. */
+static int index_find_row(
+	struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err)
+{
+	struct db_statement *statement =
+		db_query(db, SQL_FIND, err, db_blob(span_of(id->bytes, INDEX_ID_BYTES)));
+	int got = db_step(statement, err);
+	if (got == 1) {
+		struct span pack = db_column_blob(statement, 0);
+		int64_t chunk = db_column_i64(statement, 1);
+		got = pack.len == PACK_ID_BYTES && chunk >= 0 && chunk <= UINT32_MAX;
+		if (got == 1) {
+			memcpy(out->pack.bytes, pack.data, PACK_ID_BYTES);
+			out->chunk = (uint32_t)chunk;
+		}
+	}
+	db_reset(statement);
+	return got;
+}
+
+/* Takes the connection for a change: 1; or gives 0 where nothing is to be written any more, -1. */
+static int index_begin(struct chunk_index *index, struct error *err)
+{
+	lock_enter(&index->write_lock);
+	if (atomic_load(&index->is_given_up))
+		return 0;
+	return db_begin(index->writer, err) == 0 ? 1 : -1;
+}
+
+/* Ends the transaction that `result` was made in, and keeps the log short. */
+static int index_settle(struct db *db, int result, struct error *err)
+{
+	if (result != 0) {
+		db_rollback(db);
+		return -1;
+	}
+	if (db_commit(db, err) != 0)
+		return -1;
+	struct error ignored = {0}; /* the log is cut another time */
+	if (db_wal_bytes(db) > INDEX_WAL_BYTES)
+		db_checkpoint_restart(db, &ignored);
+	return 0;
+}
+
+static int index_add_rows(
+	struct db *db, const struct chunk_index_row *rows, size_t count, struct error *err)
+{
+	int64_t number = 0;
+	for (size_t i = 0; i < count; i++) {
+		const bool same_pack = i > 0 &&
+			memcmp(rows[i].place.pack.bytes, rows[i - 1].place.pack.bytes,
+				PACK_ID_BYTES) == 0;
+		if (!same_pack && index_add_pack(db, &rows[i].place.pack, &number, err) != 0)
+			return -1;
+		if (db_run(db, SQL_CHUNK_ADD, err,
+			    db_blob(span_of(rows[i].id.bytes, INDEX_ID_BYTES)), db_i64(number),
+			    db_i64(rows[i].place.chunk)) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int index_add_pack(
+	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
+{
+	const int known = index_find_pack(db, pack, out_number, err);
+	if (known != 0)
+		return known == 1 ? 0 : -1;
+	return db_insert(
+		db, SQL_PACK_ADD, out_number, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)));
+}
+
+/* 1 and the number, 0 when the pack has none, -1. */
+static int index_find_pack(
+	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
+{
+	return db_find_i64(
+		db, SQL_PACK_NUMBER, out_number, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)));
+}
+
+static int index_end(struct chunk_index *index, int result, const struct error *err)
+{
+	result = index_tell(index, result, err);
+	lock_leave(&index->write_lock);
+	return result;
+}
+
+static int index_remove_pack(struct db *db, const struct pack_id *pack, struct error *err)
+{
+	int64_t number;
+	const int known = index_find_pack(db, pack, &number, err);
+	if (known != 1)
+		return known;
+	if (db_run(db, SQL_CHUNK_DELETE, err, db_i64(number)) != 0)
+		return -1;
+	return db_run(db, SQL_PACK_DELETE, err, db_i64(number));
+}
 
 static int index_run(struct chunk_index *index, index_work_fn *work, struct error *err)
 {
@@ -391,11 +411,13 @@ static int index_run(struct chunk_index *index, index_work_fn *work, struct erro
 	return index_end(index, result, err);
 }
 
-int chunk_index_trim(struct chunk_index *index, struct error *err)
+/* Some pages of what is free; 1: there is more. */
+static int index_trim_some(struct db *db, struct error *err)
 {
-	int result;
-	do
-		result = index_run(index, index_trim_some, err);
-	while (result == 1);
-	return result != 0 ? -1 : index_run(index, db_checkpoint_truncate, err);
+	int64_t pages = 0;
+	if (db_free_pages(db, &pages, err) != 0)
+		return -1;
+	if (pages == 0)
+		return 0;
+	return db_vacuum_some(db, INDEX_TRIM_PAGES, err) != 0 ? -1 : pages > INDEX_TRIM_PAGES;
 }

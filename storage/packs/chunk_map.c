@@ -7,6 +7,10 @@
 
 enum { CHUNK_MAP_FIRST_SLOTS = 16 };
 
+static void map_grow(struct chunk_map *map);
+static uint64_t *map_slot(const struct chunk_map *map, uint32_t tag);
+static uint32_t map_tag(const struct chunk_id *id);
+
 void chunk_map_init(struct chunk_map *map)
 {
 	*map = (struct chunk_map){0};
@@ -16,33 +20,6 @@ void chunk_map_release(struct chunk_map *map)
 {
 	free(map->slots);
 	chunk_map_init(map);
-}
-
-/* The slot that holds the tag, or the free one where it belongs. */
-static uint64_t *map_slot(const struct chunk_map *map, uint32_t tag)
-{
-	size_t at = tag & (map->slot_count - 1);
-	while (map->slots[at] != 0 && map->slots[at] >> 32 != tag)
-		at = (at + 1) & (map->slot_count - 1);
-	return &map->slots[at];
-}
-
-static void map_grow(struct chunk_map *map)
-{
-	struct chunk_map grown = {
-		.slot_count = map->slot_count == 0 ? CHUNK_MAP_FIRST_SLOTS : 2 * map->slot_count,
-		.count = map->count};
-	grown.slots = memory_new_array(grown.slot_count, sizeof *grown.slots);
-	for (size_t i = 0; i < map->slot_count; i++)
-		if (map->slots[i] != 0)
-			*map_slot(&grown, (uint32_t)(map->slots[i] >> 32)) = map->slots[i];
-	free(map->slots);
-	*map = grown;
-}
-
-static uint32_t map_tag(const struct chunk_id *id)
-{
-	return (uint32_t)little_endian_get(id->bytes, 4);
 }
 
 void chunk_map_add(struct chunk_map *map, const struct chunk_id *id, uint32_t number)
@@ -65,4 +42,31 @@ bool chunk_map_find(const struct chunk_map *map, const struct chunk_id *id, uint
 		return false;
 	*out_number = (uint32_t)(slot & UINT32_MAX) - 1;
 	return true;
+}
+
+static void map_grow(struct chunk_map *map)
+{
+	struct chunk_map grown = {
+		.slot_count = map->slot_count == 0 ? CHUNK_MAP_FIRST_SLOTS : 2 * map->slot_count,
+		.count = map->count};
+	grown.slots = memory_new_array(grown.slot_count, sizeof *grown.slots);
+	for (size_t i = 0; i < map->slot_count; i++)
+		if (map->slots[i] != 0)
+			*map_slot(&grown, (uint32_t)(map->slots[i] >> 32)) = map->slots[i];
+	free(map->slots);
+	*map = grown;
+}
+
+/* The slot that holds the tag, or the free one where it belongs. */
+static uint64_t *map_slot(const struct chunk_map *map, uint32_t tag)
+{
+	size_t at = tag & (map->slot_count - 1);
+	while (map->slots[at] != 0 && map->slots[at] >> 32 != tag)
+		at = (at + 1) & (map->slot_count - 1);
+	return &map->slots[at];
+}
+
+static uint32_t map_tag(const struct chunk_id *id)
+{
+	return (uint32_t)little_endian_get(id->bytes, 4);
 }

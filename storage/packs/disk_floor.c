@@ -7,21 +7,8 @@ enum { SHARE = 8 };
 
 static const char REFUSAL[] = "The server's disk is full: ";
 
-static double megabytes(uint64_t bytes)
-{
-	return (double)bytes / 1e6;
-}
-
-static int refuse(uint64_t free, uint64_t kept, uint64_t needed, struct error *err)
-{
-	char need[64] = "";
-	if (needed > 0)
-		snprintf(need, sizeof need, ", and %.1f MB are needed", megabytes(needed));
-	return error_set(err, ERROR_NO_SPACE,
-		"%s%.1f MB are free, the last %.1f MB are kept for deletes and the catalog"
-		" (disk_reserve)%s.",
-		REFUSAL, megabytes(free), megabytes(kept), need);
-}
+static int refuse(uint64_t free, uint64_t kept, uint64_t needed, struct error *err);
+static double megabytes(uint64_t bytes);
 
 bool disk_floor_refuses(const struct error *err)
 {
@@ -45,4 +32,20 @@ int disk_floor_check_room(const struct disk_floor *floor, uint64_t bytes, struct
 	if (space.free >= kept && space.free - kept >= bytes)
 		return 0;
 	return refuse(space.free, kept, bytes, err);
+}
+
+static int refuse(uint64_t free, uint64_t kept, uint64_t needed, struct error *err)
+{
+	char need[64] = "";
+	if (needed > 0)
+		snprintf(need, sizeof need, ", and %.1f MB are needed", megabytes(needed));
+	return error_set(err, ERROR_NO_SPACE,
+		"%s%.1f MB are free, the last %.1f MB are kept for deletes and the catalog"
+		" (disk_reserve)%s.",
+		REFUSAL, megabytes(free), megabytes(kept), need);
+}
+
+static double megabytes(uint64_t bytes)
+{
+	return (double)bytes / 1e6;
 }

@@ -12,6 +12,29 @@
 
 enum { CACHE_FIRST_BUCKETS = 64 };
 
+static void pack_free(struct pack_cache *cache, struct pack *pack);
+static void cache_grow(struct pack_cache *cache);
+static void cache_drop_index(
+	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage);
+static void cache_count_index(struct pack_cache *cache, struct pack *pack);
+static void cache_drop_file(
+	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage);
+static void cache_unlist(struct pack_cache *cache, struct pack *pack);
+static void cache_trim(struct pack_cache *cache, struct cache_garbage *garbage);
+static void cache_touch(struct pack_cache *cache, struct pack *pack);
+static void cache_replace(struct pack_cache *cache, const struct pack_id *id,
+	struct pack_index *index, unsigned forms);
+static int compare_ids(const void *left, const void *right);
+static void mark_files(
+	struct pack_cache *cache, const struct pack_id *files, size_t count, bool *used);
+static struct pack *cache_try_pin(struct pack_cache *cache, const struct pack_id *id,
+	bool with_file, bool *out_replaced, struct error *err);
+static int cache_unknown(const struct pack_id *id, struct error *err);
+static int cache_load_index(
+	struct pack_cache *cache, struct pack *pack, uint64_t length, struct error *err);
+static int cache_open_file(struct pack_cache *cache, struct pack *pack, struct error *err);
+static size_t index_run(const struct pack_index *index, uint32_t first, size_t capacity);
+
 struct pack_cache *pack_cache_new(struct backend *backend, const struct pack_cache_limits *limits)
 {
 	struct pack_cache *const cache = memory_new(sizeof *cache);
@@ -21,15 +44,6 @@ struct pack_cache *pack_cache_new(struct backend *backend, const struct pack_cac
 	cache->bucket_count = CACHE_FIRST_BUCKETS;
 	cache->buckets = memory_new_array(cache->bucket_count, sizeof(struct pack *));
 	return cache;
-}
-
-static void pack_free(struct pack_cache *cache, struct pack *pack)
-{
-	pack_index_free(pack->index);
-	if (pack->opened != NULL)
-		cache->backend->ops->close(pack->opened);
-	free(pack->checked);
-	free(pack);
 }
 
 void pack_cache_free(struct pack_cache *cache)
@@ -56,22 +70,6 @@ struct pack **pack_cache_link(const struct pack_cache *cache, const struct pack_
 	return link;
 }
 
-static void cache_grow(struct pack_cache *cache)
-{
-	struct pack **const old = cache->buckets;
-	const size_t old_count = cache->bucket_count;
-	cache->bucket_count = 2 * old_count;
-	cache->buckets = memory_new_array(cache->bucket_count, sizeof *cache->buckets);
-	for (size_t i = 0; i < old_count; i++)
-		while (old[i] != NULL) {
-			struct pack *const pack = old[i];
-			old[i] = pack->chained;
-			pack->chained = NULL;
-			*pack_cache_link(cache, &pack->id) = pack;
-		}
-	free(old);
-}
-
 struct pack *pack_cache_find_or_add(struct pack_cache *cache, const struct pack_id *id)
 {
 	struct pack *const found = *pack_cache_link(cache, id);
@@ -85,75 +83,6 @@ struct pack *pack_cache_find_or_add(struct pack_cache *cache, const struct pack_
 	*pack_cache_link(cache, id) = pack;
 	cache->pack_count++;
 	return pack;
-}
-
-static void cache_unlist(struct pack_cache *cache, struct pack *pack)
-{
-	if (!pack->listed)
-		return;
-	*(pack->newer != NULL ? &pack->newer->older : &cache->newest) = pack->older;
-	*(pack->older != NULL ? &pack->older->newer : &cache->oldest) = pack->newer;
-	pack->newer = NULL;
-	pack->older = NULL;
-	pack->listed = false;
-}
-
-static void cache_touch(struct pack_cache *cache, struct pack *pack)
-{
-	cache_unlist(cache, pack);
-	if (pack->index == NULL && pack->opened == NULL)
-		return;
-	pack->older = cache->newest;
-	*(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = pack;
-	cache->newest = pack;
-	pack->listed = true;
-}
-
-static void cache_count_index(struct pack_cache *cache, struct pack *pack)
-{
-	cache->index_bytes -= pack->index_bytes;
-	pack->index_bytes = pack->index != NULL ? pack_index_memory(pack->index) : 0;
-	cache->index_bytes += pack->index_bytes;
-}
-
-static void cache_drop_index(
-	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
-{
-	garbage->indexes[garbage->count] = pack->index;
-	pack->index = NULL;
-	cache_count_index(cache, pack);
-}
-
-static void cache_drop_file(
-	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
-{
-	garbage->files[garbage->count] = pack->opened;
-	cache->open_files -= pack->opened != NULL;
-	pack->opened = NULL;
-}
-
-static void cache_trim(struct pack_cache *cache, struct cache_garbage *garbage)
-{
-	for (struct pack *pack = cache->oldest, *next;
-		pack != NULL && garbage->count < CACHE_TRIM_BATCH; pack = next) {
-		next = pack->newer;
-		const bool drop_index = cache->index_bytes > cache->limits.index_bytes &&
-			pack->index != NULL && pack->mode == PACK_CACHE_SAVED;
-		const bool drop_file =
-			cache->open_files > cache->limits.open_files && pack->opened != NULL;
-		if (cache->index_bytes <= cache->limits.index_bytes &&
-			cache->open_files <= cache->limits.open_files)
-			break;
-		if (pack->pins > 0 || (!drop_index && !drop_file))
-			continue;
-		if (drop_index)
-			cache_drop_index(cache, pack, garbage);
-		if (drop_file)
-			cache_drop_file(cache, pack, garbage);
-		garbage->count++;
-		if (pack->index == NULL && pack->opened == NULL)
-			cache_unlist(cache, pack);
-	}
 }
 
 /* Frees the node once nobody knows, holds or pins it. */
@@ -251,38 +180,6 @@ void pack_cache_remove(struct pack_cache *cache, const struct pack_id *id, struc
 	pack_cache_leave(cache, &garbage);
 }
 
-static void cache_replace(struct pack_cache *cache, const struct pack_id *id,
-	struct pack_index *index, unsigned forms)
-{
-	struct cache_garbage garbage = {0};
-	lock_enter(&cache->lock);
-	struct pack **const link = pack_cache_link(cache, id);
-	struct pack *const old = *link;
-	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
-	struct pack *const pack = memory_new(sizeof *pack);
-	*pack = (struct pack){.chained = old->chained,
-		.id = *id,
-		.file = index->file,
-		.length = index->length,
-		.references = old->references,
-		.reads = {old->reads[0], old->reads[1]},
-		.turn = old->turn,
-		.form = old->form + forms,
-		.known = true,
-		.retiring = old->retiring,
-		/* a mended pack has records that were copied unread */
-		.is_checked = forms == 0,
-		.index = index};
-	*link = pack;
-	cache_count_index(cache, pack);
-	cache_touch(cache, pack);
-	old->known = false;
-	old->replaced = true;
-	old->references = old->reads[0] = old->reads[1] = 0;
-	pack_cache_forget_if_idle(cache, old, &garbage);
-	pack_cache_leave(cache, &garbage);
-}
-
 void pack_cache_replace(
 	struct pack_cache *cache, const struct pack_id *id, struct pack_index *index)
 {
@@ -326,26 +223,6 @@ size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs)
 	return count;
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-	return memcmp(left, right, sizeof(struct pack_id));
-}
-
-static void mark_files(
-	struct pack_cache *cache, const struct pack_id *files, size_t count, bool *used)
-{
-	lock_enter(&cache->lock);
-	for (size_t i = 0; i < cache->bucket_count; i++)
-		for (const struct pack *pack = cache->buckets[i]; pack != NULL;
-			pack = pack->chained) {
-			const struct pack_id *found =
-				bsearch(&pack->file, files, count, sizeof *files, compare_ids);
-			if (found != NULL && pack->known)
-				used[found - files] = true;
-		}
-	lock_leave(&cache->lock);
-}
-
 void pack_cache_leave_out(struct pack_cache *cache, struct pack_id *files, size_t *count)
 {
 	bool *used = memory_new_array(*count + 1, sizeof *used);
@@ -357,88 +234,6 @@ void pack_cache_leave_out(struct pack_cache *cache, struct pack_id *files, size_
 			files[left++] = files[i];
 	*count = left;
 	free(used);
-}
-
-static int cache_load_index(
-	struct pack_cache *cache, struct pack *pack, uint64_t length, struct error *err)
-{
-	bool walked = false;
-	struct pack_index *index = pack_id_equal(&pack->id, &pack->file)
-		? pack_index_load(cache->backend, &pack->id, length, &walked, err)
-		: pack_table_load(cache->backend, &pack->id, &pack->file, length, err);
-	if (index == NULL)
-		return -1;
-	struct error ignored = {0}; /* without the file it is walked again next time */
-	if (walked && !cache->backend->reads_only)
-		pack_index_save(index, cache->backend, &ignored);
-	lock_enter(&cache->lock);
-	if (pack->index == NULL) {
-		pack->index = index;
-		index = NULL;
-		cache_count_index(cache, pack);
-		cache_touch(cache, pack);
-	}
-	lock_leave(&cache->lock);
-	pack_index_free(index); /* another thread was faster */
-	return 0;
-}
-
-static int cache_open_file(struct pack_cache *cache, struct pack *pack, struct error *err)
-{
-	char name[PACK_NAME_BYTES];
-	pack_format_name(&pack->file, PACK_FILE_PACK, name);
-	struct backend_file *file;
-	if (cache->backend->ops->open(cache->backend, name, &file, err) != 0)
-		return -1;
-	lock_enter(&cache->lock);
-	if (pack->opened == NULL) {
-		pack->opened = file;
-		file = NULL;
-		cache->open_files++;
-		cache_touch(cache, pack);
-	}
-	lock_leave(&cache->lock);
-	if (file != NULL)
-		cache->backend->ops->close(file);
-	return 0;
-}
-
-static int cache_unknown(const struct pack_id *id, struct error *err)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(id, text);
-	return error_set(err, ERROR_CORRUPT, "the pack %s is not in the store", text);
-}
-
-/* Pins the node of now; NULL with the error set, *out_replaced when another node has taken its
- * place meanwhile and with it the files. */
-static struct pack *cache_try_pin(struct pack_cache *cache, const struct pack_id *id,
-	bool with_file, bool *out_replaced, struct error *err)
-{
-	*out_replaced = false;
-	lock_enter(&cache->lock);
-	struct pack *const pack = *pack_cache_link(cache, id);
-	if (pack == NULL || !pack->known) {
-		lock_leave(&cache->lock);
-		cache_unknown(id, err);
-		return NULL;
-	}
-	pack->pins++;
-	const uint64_t length = pack->length;
-	const bool lacks_index = pack->index == NULL;
-	const bool lacks_file = with_file && pack->opened == NULL;
-	cache_touch(cache, pack);
-	lock_leave(&cache->lock);
-	if ((!lacks_index || cache_load_index(cache, pack, length, err) == 0) &&
-		(!lacks_file || cache_open_file(cache, pack, err) == 0))
-		return pack;
-	if (err->kind == ERROR_NOT_FOUND)
-		err->kind = ERROR_CORRUPT; /* the catalog names it, so it should be there */
-	lock_enter(&cache->lock);
-	*out_replaced = pack->replaced;
-	lock_leave(&cache->lock);
-	pack_cache_unpin(cache, pack);
-	return NULL;
 }
 
 struct pack *pack_cache_pin(
@@ -465,21 +260,6 @@ struct backend_file *pack_file(const struct pack *pack)
 {
 	ASSERT(pack->opened != NULL);
 	return pack->opened;
-}
-
-/* How many chunks from `first` on follow on one another, up to `capacity`; they lie on one another
- * in the list too. */
-static size_t index_run(const struct pack_index *index, uint32_t first, size_t capacity)
-{
-	const struct pack_entry *const entry = pack_index_find(index, first);
-	if (entry == NULL)
-		return 0;
-	const size_t at = (size_t)(entry - index->entries);
-	const size_t rest = index->count - at < capacity ? index->count - at : capacity;
-	size_t run = 1;
-	while (run < rest && (index->numbers == NULL || index->numbers[at + run] == first + run))
-		run++;
-	return run < rest ? run : rest;
 }
 
 size_t pack_cache_copy_entries(struct pack_cache *cache, const struct pack *pack, uint32_t first,
@@ -541,4 +321,247 @@ unsigned pack_cache_open_files(struct pack_cache *cache)
 	const unsigned files = cache->open_files;
 	lock_leave(&cache->lock);
 	return files;
+}
+
+static void pack_free(struct pack_cache *cache, struct pack *pack)
+{
+	pack_index_free(pack->index);
+	if (pack->opened != NULL)
+		cache->backend->ops->close(pack->opened);
+	free(pack->checked);
+	free(pack);
+}
+
+static void cache_grow(struct pack_cache *cache)
+{
+	struct pack **const old = cache->buckets;
+	const size_t old_count = cache->bucket_count;
+	cache->bucket_count = 2 * old_count;
+	cache->buckets = memory_new_array(cache->bucket_count, sizeof *cache->buckets);
+	for (size_t i = 0; i < old_count; i++)
+		while (old[i] != NULL) {
+			struct pack *const pack = old[i];
+			old[i] = pack->chained;
+			pack->chained = NULL;
+			*pack_cache_link(cache, &pack->id) = pack;
+		}
+	free(old);
+}
+
+static void cache_drop_index(
+	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
+{
+	garbage->indexes[garbage->count] = pack->index;
+	pack->index = NULL;
+	cache_count_index(cache, pack);
+}
+
+static void cache_count_index(struct pack_cache *cache, struct pack *pack)
+{
+	cache->index_bytes -= pack->index_bytes;
+	pack->index_bytes = pack->index != NULL ? pack_index_memory(pack->index) : 0;
+	cache->index_bytes += pack->index_bytes;
+}
+
+static void cache_drop_file(
+	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
+{
+	garbage->files[garbage->count] = pack->opened;
+	cache->open_files -= pack->opened != NULL;
+	pack->opened = NULL;
+}
+
+static void cache_unlist(struct pack_cache *cache, struct pack *pack)
+{
+	if (!pack->listed)
+		return;
+	*(pack->newer != NULL ? &pack->newer->older : &cache->newest) = pack->older;
+	*(pack->older != NULL ? &pack->older->newer : &cache->oldest) = pack->newer;
+	pack->newer = NULL;
+	pack->older = NULL;
+	pack->listed = false;
+}
+
+static void cache_trim(struct pack_cache *cache, struct cache_garbage *garbage)
+{
+	for (struct pack *pack = cache->oldest, *next;
+		pack != NULL && garbage->count < CACHE_TRIM_BATCH; pack = next) {
+		next = pack->newer;
+		const bool drop_index = cache->index_bytes > cache->limits.index_bytes &&
+			pack->index != NULL && pack->mode == PACK_CACHE_SAVED;
+		const bool drop_file =
+			cache->open_files > cache->limits.open_files && pack->opened != NULL;
+		if (cache->index_bytes <= cache->limits.index_bytes &&
+			cache->open_files <= cache->limits.open_files)
+			break;
+		if (pack->pins > 0 || (!drop_index && !drop_file))
+			continue;
+		if (drop_index)
+			cache_drop_index(cache, pack, garbage);
+		if (drop_file)
+			cache_drop_file(cache, pack, garbage);
+		garbage->count++;
+		if (pack->index == NULL && pack->opened == NULL)
+			cache_unlist(cache, pack);
+	}
+}
+
+static void cache_touch(struct pack_cache *cache, struct pack *pack)
+{
+	cache_unlist(cache, pack);
+	if (pack->index == NULL && pack->opened == NULL)
+		return;
+	pack->older = cache->newest;
+	*(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = pack;
+	cache->newest = pack;
+	pack->listed = true;
+}
+
+static void cache_replace(struct pack_cache *cache, const struct pack_id *id,
+	struct pack_index *index, unsigned forms)
+{
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	struct pack **const link = pack_cache_link(cache, id);
+	struct pack *const old = *link;
+	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
+	struct pack *const pack = memory_new(sizeof *pack);
+	*pack = (struct pack){.chained = old->chained,
+		.id = *id,
+		.file = index->file,
+		.length = index->length,
+		.references = old->references,
+		.reads = {old->reads[0], old->reads[1]},
+		.turn = old->turn,
+		.form = old->form + forms,
+		.known = true,
+		.retiring = old->retiring,
+		/* a mended pack has records that were copied unread */
+		.is_checked = forms == 0,
+		.index = index};
+	*link = pack;
+	cache_count_index(cache, pack);
+	cache_touch(cache, pack);
+	old->known = false;
+	old->replaced = true;
+	old->references = old->reads[0] = old->reads[1] = 0;
+	pack_cache_forget_if_idle(cache, old, &garbage);
+	pack_cache_leave(cache, &garbage);
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	return memcmp(left, right, sizeof(struct pack_id));
+}
+
+static void mark_files(
+	struct pack_cache *cache, const struct pack_id *files, size_t count, bool *used)
+{
+	lock_enter(&cache->lock);
+	for (size_t i = 0; i < cache->bucket_count; i++)
+		for (const struct pack *pack = cache->buckets[i]; pack != NULL;
+			pack = pack->chained) {
+			const struct pack_id *found =
+				bsearch(&pack->file, files, count, sizeof *files, compare_ids);
+			if (found != NULL && pack->known)
+				used[found - files] = true;
+		}
+	lock_leave(&cache->lock);
+}
+
+/* Pins the node of now; NULL with the error set, *out_replaced when another node has taken its
+ * place meanwhile and with it the files. */
+static struct pack *cache_try_pin(struct pack_cache *cache, const struct pack_id *id,
+	bool with_file, bool *out_replaced, struct error *err)
+{
+	*out_replaced = false;
+	lock_enter(&cache->lock);
+	struct pack *const pack = *pack_cache_link(cache, id);
+	if (pack == NULL || !pack->known) {
+		lock_leave(&cache->lock);
+		cache_unknown(id, err);
+		return NULL;
+	}
+	pack->pins++;
+	const uint64_t length = pack->length;
+	const bool lacks_index = pack->index == NULL;
+	const bool lacks_file = with_file && pack->opened == NULL;
+	cache_touch(cache, pack);
+	lock_leave(&cache->lock);
+	if ((!lacks_index || cache_load_index(cache, pack, length, err) == 0) &&
+		(!lacks_file || cache_open_file(cache, pack, err) == 0))
+		return pack;
+	if (err->kind == ERROR_NOT_FOUND)
+		err->kind = ERROR_CORRUPT; /* the catalog names it, so it should be there */
+	lock_enter(&cache->lock);
+	*out_replaced = pack->replaced;
+	lock_leave(&cache->lock);
+	pack_cache_unpin(cache, pack);
+	return NULL;
+}
+
+static int cache_unknown(const struct pack_id *id, struct error *err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(id, text);
+	return error_set(err, ERROR_CORRUPT, "the pack %s is not in the store", text);
+}
+
+static int cache_load_index(
+	struct pack_cache *cache, struct pack *pack, uint64_t length, struct error *err)
+{
+	bool walked = false;
+	struct pack_index *index = pack_id_equal(&pack->id, &pack->file)
+		? pack_index_load(cache->backend, &pack->id, length, &walked, err)
+		: pack_table_load(cache->backend, &pack->id, &pack->file, length, err);
+	if (index == NULL)
+		return -1;
+	struct error ignored = {0}; /* without the file it is walked again next time */
+	if (walked && !cache->backend->reads_only)
+		pack_index_save(index, cache->backend, &ignored);
+	lock_enter(&cache->lock);
+	if (pack->index == NULL) {
+		pack->index = index;
+		index = NULL;
+		cache_count_index(cache, pack);
+		cache_touch(cache, pack);
+	}
+	lock_leave(&cache->lock);
+	pack_index_free(index); /* another thread was faster */
+	return 0;
+}
+
+static int cache_open_file(struct pack_cache *cache, struct pack *pack, struct error *err)
+{
+	char name[PACK_NAME_BYTES];
+	pack_format_name(&pack->file, PACK_FILE_PACK, name);
+	struct backend_file *file;
+	if (cache->backend->ops->open(cache->backend, name, &file, err) != 0)
+		return -1;
+	lock_enter(&cache->lock);
+	if (pack->opened == NULL) {
+		pack->opened = file;
+		file = NULL;
+		cache->open_files++;
+		cache_touch(cache, pack);
+	}
+	lock_leave(&cache->lock);
+	if (file != NULL)
+		cache->backend->ops->close(file);
+	return 0;
+}
+
+/* How many chunks from `first` on follow on one another, up to `capacity`; they lie on one another
+ * in the list too. */
+static size_t index_run(const struct pack_index *index, uint32_t first, size_t capacity)
+{
+	const struct pack_entry *const entry = pack_index_find(index, first);
+	if (entry == NULL)
+		return 0;
+	const size_t at = (size_t)(entry - index->entries);
+	const size_t rest = index->count - at < capacity ? index->count - at : capacity;
+	size_t run = 1;
+	while (run < rest && (index->numbers == NULL || index->numbers[at + run] == first + run))
+		run++;
+	return run < rest ? run : rest;
 }

@@ -6,19 +6,9 @@
 
 #include "base/memory.h"
 
-static bool has_bit(const struct pack *pack, uint32_t chunk)
-{
-	return chunk / 8 < pack->checked_bytes &&
-		(pack->checked[chunk / 8] >> (chunk % 8) & 1) != 0;
-}
-
-static bool has_bits(const struct pack *pack, uint32_t first, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (!has_bit(pack, first + i))
-			return false;
-	return true;
-}
+static bool has_bits(const struct pack *pack, uint32_t first, uint32_t count);
+static bool has_bit(const struct pack *pack, uint32_t chunk);
+static void make_room(struct pack *pack, uint32_t end);
 
 bool pack_cache_is_checked(
 	struct pack_cache *cache, const struct pack_id *id, uint32_t first, uint32_t count)
@@ -29,18 +19,6 @@ bool pack_cache_is_checked(
 		pack != NULL && pack->known && (pack->is_checked || has_bits(pack, first, count));
 	lock_leave(&cache->lock);
 	return is_checked;
-}
-
-/* Packs have few chunks when they are small: so the bits grow with the highest number. */
-static void make_room(struct pack *pack, uint32_t end)
-{
-	uint32_t bytes = (end + 7) / 8;
-	if (bytes <= pack->checked_bytes)
-		return;
-	bytes = bytes < 2 * pack->checked_bytes ? 2 * pack->checked_bytes : bytes;
-	pack->checked = memory_grow(pack->checked, bytes, 1);
-	memset(pack->checked + pack->checked_bytes, 0, bytes - pack->checked_bytes);
-	pack->checked_bytes = bytes;
 }
 
 void pack_cache_set_checked(
@@ -66,4 +44,30 @@ void pack_cache_doubt(struct pack_cache *cache, const struct pack_id *id)
 			memset(pack->checked, 0, pack->checked_bytes);
 	}
 	lock_leave(&cache->lock);
+}
+
+static bool has_bits(const struct pack *pack, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!has_bit(pack, first + i))
+			return false;
+	return true;
+}
+
+static bool has_bit(const struct pack *pack, uint32_t chunk)
+{
+	return chunk / 8 < pack->checked_bytes &&
+		(pack->checked[chunk / 8] >> (chunk % 8) & 1) != 0;
+}
+
+/* Packs have few chunks when they are small: so the bits grow with the highest number. */
+static void make_room(struct pack *pack, uint32_t end)
+{
+	uint32_t bytes = (end + 7) / 8;
+	if (bytes <= pack->checked_bytes)
+		return;
+	bytes = bytes < 2 * pack->checked_bytes ? 2 * pack->checked_bytes : bytes;
+	pack->checked = memory_grow(pack->checked, bytes, 1);
+	memset(pack->checked + pack->checked_bytes, 0, bytes - pack->checked_bytes);
+	pack->checked_bytes = bytes;
 }

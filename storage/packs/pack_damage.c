@@ -21,6 +21,13 @@ struct pack_damage {
 	struct damaged_chunk *chunks; /* in order */
 };
 
+static size_t count_in(const struct pack_damage *damage, const struct pack_id *pack, uint32_t first,
+	uint32_t count);
+static size_t find(const struct pack_damage *damage, const struct pack_id *pack, uint64_t chunk);
+static bool is_before(
+	const struct damaged_chunk *noted, const struct pack_id *pack, uint64_t chunk);
+static void insert(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk);
+
 bool pack_damage_is(const struct error *err)
 {
 	return err->kind == ERROR_CORRUPT || err->os_errno == EIO;
@@ -45,48 +52,6 @@ void pack_damage_free(struct pack_damage *damage)
 void pack_damage_listen(struct pack_damage *damage, const struct pack_damage_listener *listener)
 {
 	damage->listener = *listener;
-}
-
-static bool is_before(const struct damaged_chunk *noted, const struct pack_id *pack, uint64_t chunk)
-{
-	int order = memcmp(noted->pack.bytes, pack->bytes, PACK_ID_BYTES);
-	return order < 0 || (order == 0 && noted->chunk < chunk);
-}
-
-/* The place of the first that is this chunk or comes behind it. */
-static size_t find(const struct pack_damage *damage, const struct pack_id *pack, uint64_t chunk)
-{
-	size_t from = 0;
-	size_t to = damage->count;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		if (is_before(&damage->chunks[middle], pack, chunk))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-static size_t count_in(const struct pack_damage *damage, const struct pack_id *pack, uint32_t first,
-	uint32_t count)
-{
-	return find(damage, pack, (uint64_t)first + count) - find(damage, pack, first);
-}
-
-static void insert(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk)
-{
-	size_t count = damage->count;
-	size_t at = find(damage, pack, chunk);
-	if (count == damage->capacity) {
-		damage->capacity = damage->capacity == 0 ? 16 : 2 * damage->capacity;
-		damage->chunks =
-			memory_grow(damage->chunks, damage->capacity, sizeof *damage->chunks);
-	}
-	memmove(damage->chunks + at + 1, damage->chunks + at,
-		(count - at) * sizeof *damage->chunks);
-	damage->chunks[at] = (struct damaged_chunk){.pack = *pack, .chunk = chunk};
-	atomic_store(&damage->count, count + 1);
 }
 
 void pack_damage_note(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk)
@@ -139,4 +104,46 @@ void pack_damage_offer(struct pack_damage *damage, const struct chunk_repair *re
 {
 	if (damage->listener.offered != NULL)
 		damage->listener.offered(damage->listener.owner, repairs, count);
+}
+
+static size_t count_in(const struct pack_damage *damage, const struct pack_id *pack, uint32_t first,
+	uint32_t count)
+{
+	return find(damage, pack, (uint64_t)first + count) - find(damage, pack, first);
+}
+
+/* The place of the first that is this chunk or comes behind it. */
+static size_t find(const struct pack_damage *damage, const struct pack_id *pack, uint64_t chunk)
+{
+	size_t from = 0;
+	size_t to = damage->count;
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		if (is_before(&damage->chunks[middle], pack, chunk))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static bool is_before(const struct damaged_chunk *noted, const struct pack_id *pack, uint64_t chunk)
+{
+	int order = memcmp(noted->pack.bytes, pack->bytes, PACK_ID_BYTES);
+	return order < 0 || (order == 0 && noted->chunk < chunk);
+}
+
+static void insert(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk)
+{
+	size_t count = damage->count;
+	size_t at = find(damage, pack, chunk);
+	if (count == damage->capacity) {
+		damage->capacity = damage->capacity == 0 ? 16 : 2 * damage->capacity;
+		damage->chunks =
+			memory_grow(damage->chunks, damage->capacity, sizeof *damage->chunks);
+	}
+	memmove(damage->chunks + at + 1, damage->chunks + at,
+		(count - at) * sizeof *damage->chunks);
+	damage->chunks[at] = (struct damaged_chunk){.pack = *pack, .chunk = chunk};
+	atomic_store(&damage->count, count + 1);
 }

@@ -16,12 +16,54 @@ struct pack_feed {
 	struct pack_id packs[];
 };
 
+static int feed_pinned(struct pack_store *store, const struct pack *pinned, struct error *err);
+static int feed_rows(
+	struct chunk_index *chunk_index, const struct pack_index *index, struct error *err);
 static int feed_flush(struct chunk_index *chunk_index, const struct chunk_index_row *rows,
-	size_t *count, struct error *err)
+	size_t *count, struct error *err);
+static void feed_run(struct helper_job *job);
+static void feed_save(struct pack_store *store, const struct pack_id *pack);
+static int reindex_one(struct pack_store *store, const struct pack_id *id, struct error *err);
+
+int pack_feed_one(struct pack_store *store, const struct pack_id *pack, struct error *err)
 {
-	const size_t full = *count;
-	*count = 0;
-	return full == 0 ? 0 : chunk_index_add(chunk_index, rows, full, err);
+	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, err);
+	if (pinned == NULL)
+		return -1;
+	int result = feed_pinned(store, pinned, err);
+	pack_cache_unpin(store->cache, pinned);
+	return result;
+}
+
+void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count)
+{
+	if (count == 0)
+		return;
+	struct pack_feed *const feed = memory_new(sizeof *feed + count * sizeof *packs);
+	feed->job.run = feed_run;
+	feed->store = store;
+	feed->count = count;
+	memcpy(feed->packs, packs, count * sizeof *packs);
+	helpers_submit(store->helpers, &store->feed_lane, &feed->job);
+}
+
+int pack_store_reindex(struct pack_store *store, struct error *err)
+{
+	struct pack_id *packs;
+	const size_t count = pack_cache_list(store->cache, &packs);
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = reindex_one(store, &packs[i], err);
+	free(packs);
+	return result;
+}
+
+static int feed_pinned(struct pack_store *store, const struct pack *pinned, struct error *err)
+{
+	const struct pack_index *index = pack_cache_sealed_index(store->cache, pinned);
+	return index == NULL || store->chunk_index == NULL
+		? 0
+		: feed_rows(store->chunk_index, index, err);
 }
 
 /* Sampled chunks, and the first of each xorb, which begins an object. */
@@ -51,36 +93,12 @@ static int feed_rows(
 	return result;
 }
 
-static int feed_pinned(struct pack_store *store, const struct pack *pinned, struct error *err)
+static int feed_flush(struct chunk_index *chunk_index, const struct chunk_index_row *rows,
+	size_t *count, struct error *err)
 {
-	const struct pack_index *index = pack_cache_sealed_index(store->cache, pinned);
-	return index == NULL || store->chunk_index == NULL
-		? 0
-		: feed_rows(store->chunk_index, index, err);
-}
-
-int pack_feed_one(struct pack_store *store, const struct pack_id *pack, struct error *err)
-{
-	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, err);
-	if (pinned == NULL)
-		return -1;
-	int result = feed_pinned(store, pinned, err);
-	pack_cache_unpin(store->cache, pinned);
-	return result;
-}
-
-static void feed_save(struct pack_store *store, const struct pack_id *pack)
-{
-	struct error err = {0};
-	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, &err);
-	const struct pack_index *const index =
-		pinned != NULL ? pack_cache_sealed_index(store->cache, pinned) : NULL;
-	if (index != NULL && pack_index_save(index, store->backend, &err) != 0)
-		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save",
-			&err); /* it is made anew when wanted */
-	if (pinned != NULL)
-		pack_cache_unpin(store->cache, pinned);
-	pack_cache_set_mode(store->cache, pack, PACK_CACHE_SAVED);
+	const size_t full = *count;
+	*count = 0;
+	return full == 0 ? 0 : chunk_index_add(chunk_index, rows, full, err);
 }
 
 static void feed_run(struct helper_job *job)
@@ -97,16 +115,18 @@ static void feed_run(struct helper_job *job)
 	free(feed);
 }
 
-void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count)
+static void feed_save(struct pack_store *store, const struct pack_id *pack)
 {
-	if (count == 0)
-		return;
-	struct pack_feed *const feed = memory_new(sizeof *feed + count * sizeof *packs);
-	feed->job.run = feed_run;
-	feed->store = store;
-	feed->count = count;
-	memcpy(feed->packs, packs, count * sizeof *packs);
-	helpers_submit(store->helpers, &store->feed_lane, &feed->job);
+	struct error err = {0};
+	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, &err);
+	const struct pack_index *const index =
+		pinned != NULL ? pack_cache_sealed_index(store->cache, pinned) : NULL;
+	if (index != NULL && pack_index_save(index, store->backend, &err) != 0)
+		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save",
+			&err); /* it is made anew when wanted */
+	if (pinned != NULL)
+		pack_cache_unpin(store->cache, pinned);
+	pack_cache_set_mode(store->cache, pack, PACK_CACHE_SAVED);
 }
 
 /* A pack that cannot be read is no reason to leave the others out. */
@@ -121,15 +141,4 @@ static int reindex_one(struct pack_store *store, const struct pack_id *id, struc
 	int result = feed_pinned(store, pinned, err);
 	pack_cache_unpin(store->cache, pinned);
 	return result == 0 ? 0 : error_wrap(err, "The chunk index cannot be made anew");
-}
-
-int pack_store_reindex(struct pack_store *store, struct error *err)
-{
-	struct pack_id *packs;
-	const size_t count = pack_cache_list(store->cache, &packs);
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++)
-		result = reindex_one(store, &packs[i], err);
-	free(packs);
-	return result;
 }

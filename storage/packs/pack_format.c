@@ -16,26 +16,11 @@ static const char *const pack_suffixes[] = {
 enum { LIFE_AT = 12, PACK_AT = 16, FILE_AT = 32, STORE_AT = 48, SUM_AT = 56 };
 
 static void put_header(const struct pack_id *pack, const struct pack_origin *origin,
-	unsigned version, uint8_t out[PACK_HEADER_BYTES])
-{
-	memset(out, 0, PACK_HEADER_BYTES);
-	memcpy(out, pack_magic, sizeof pack_magic);
-	little_endian_put(out + 8, version, 2);
-	little_endian_put(out + 10, version, 2);
-	little_endian_put(out + LIFE_AT, origin->life, 4);
-	memcpy(out + PACK_AT, pack->bytes, PACK_ID_BYTES);
-	memcpy(out + STORE_AT, origin->store, PACK_STORE_BYTES);
-}
-
-static void sum_header(uint8_t out[PACK_HEADER_BYTES])
-{
-	little_endian_put(out + SUM_AT, xxh3_64(span_of(out, SUM_AT)), 8);
-}
-
-static bool sum_is_right(const uint8_t header[PACK_HEADER_BYTES])
-{
-	return little_endian_get(header + SUM_AT, 8) == xxh3_64(span_of(header, SUM_AT));
-}
+	unsigned version, uint8_t out[PACK_HEADER_BYTES]);
+static void sum_header(uint8_t out[PACK_HEADER_BYTES]);
+static bool sum_is_right(const uint8_t header[PACK_HEADER_BYTES]);
+static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack,
+	unsigned expected, struct error *err);
 
 void pack_format_put_header(const struct pack_id *pack, const struct pack_origin *origin,
 	uint8_t out[PACK_HEADER_BYTES])
@@ -59,32 +44,6 @@ bool pack_format_read_origin(const uint8_t header[PACK_HEADER_BYTES], struct pac
 	memcpy(out->store, header + STORE_AT, PACK_STORE_BYTES);
 	out->life = (uint32_t)little_endian_get(header + LIFE_AT, 4);
 	return true;
-}
-
-static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack,
-	unsigned expected, struct error *err)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(pack, text);
-	if (memcmp(header, pack_magic, sizeof pack_magic) != 0)
-		return error_set(
-			err, ERROR_CORRUPT, "pack %s does not begin with a pack header", text);
-	const unsigned version = (unsigned)little_endian_get(header + 8, 2);
-	if (version > PACK_COMPACTED_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED,
-			"pack %s has format version %u; this program reads up to %d", text, version,
-			PACK_COMPACTED_VERSION);
-	if (!sum_is_right(header))
-		return error_set(
-			err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum", text);
-	if (version != expected)
-		return error_set(err, ERROR_CORRUPT,
-			"pack %s has format version %u where the catalog expects %u", text, version,
-			expected);
-	if (memcmp(header + PACK_AT, pack->bytes, PACK_ID_BYTES) != 0)
-		return error_set(
-			err, ERROR_CORRUPT, "the header of pack %s names another pack", text);
-	return 0;
 }
 
 int pack_format_check_header(
@@ -250,4 +209,52 @@ const struct pack_id *pack_record_file(const struct pack_record *record)
 {
 	static const struct pack_id none;
 	return pack_id_equal(&record->file, &none) ? &record->id : &record->file;
+}
+
+static void put_header(const struct pack_id *pack, const struct pack_origin *origin,
+	unsigned version, uint8_t out[PACK_HEADER_BYTES])
+{
+	memset(out, 0, PACK_HEADER_BYTES);
+	memcpy(out, pack_magic, sizeof pack_magic);
+	little_endian_put(out + 8, version, 2);
+	little_endian_put(out + 10, version, 2);
+	little_endian_put(out + LIFE_AT, origin->life, 4);
+	memcpy(out + PACK_AT, pack->bytes, PACK_ID_BYTES);
+	memcpy(out + STORE_AT, origin->store, PACK_STORE_BYTES);
+}
+
+static void sum_header(uint8_t out[PACK_HEADER_BYTES])
+{
+	little_endian_put(out + SUM_AT, xxh3_64(span_of(out, SUM_AT)), 8);
+}
+
+static bool sum_is_right(const uint8_t header[PACK_HEADER_BYTES])
+{
+	return little_endian_get(header + SUM_AT, 8) == xxh3_64(span_of(header, SUM_AT));
+}
+
+static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack,
+	unsigned expected, struct error *err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(pack, text);
+	if (memcmp(header, pack_magic, sizeof pack_magic) != 0)
+		return error_set(
+			err, ERROR_CORRUPT, "pack %s does not begin with a pack header", text);
+	const unsigned version = (unsigned)little_endian_get(header + 8, 2);
+	if (version > PACK_COMPACTED_VERSION)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"pack %s has format version %u; this program reads up to %d", text, version,
+			PACK_COMPACTED_VERSION);
+	if (!sum_is_right(header))
+		return error_set(
+			err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum", text);
+	if (version != expected)
+		return error_set(err, ERROR_CORRUPT,
+			"pack %s has format version %u where the catalog expects %u", text, version,
+			expected);
+	if (memcmp(header + PACK_AT, pack->bytes, PACK_ID_BYTES) != 0)
+		return error_set(
+			err, ERROR_CORRUPT, "the header of pack %s names another pack", text);
+	return 0;
 }

@@ -19,6 +19,27 @@ enum {
 
 static const char index_magic[8] = "DBKTPIDX";
 
+struct walk_footer { /* one footer met on the way from the end to the front */
+	struct pack_footer footer;
+	struct pack_entry *entries;
+	struct walk_footer *next;
+};
+
+static void index_make_room(struct pack_index *index, uint32_t chunks, uint32_t xorbs);
+static uint32_t index_grown(uint32_t capacity, uint32_t needed);
+static int index_check(
+	struct span bytes, uint32_t *out_chunks, uint32_t *out_xorbs, struct error *err);
+static int index_decode_xorb(struct pack_index *index, const uint8_t *at,
+	const uint8_t *entry_bytes, uint32_t chunks, struct pack_entry *entries, struct error *err);
+static int walk_header(struct backend_file *file, const struct pack_id *pack, struct error *err);
+static int walk_read(
+	struct backend_file *file, void *into, size_t len, uint64_t offset, struct error *err);
+static struct walk_footer *walk_one(
+	struct backend_file *file, uint64_t end, uint64_t *out_start, struct error *err);
+static int walk_collect(struct pack_index *index, struct walk_footer *first, struct error *err);
+static struct pack_index *index_from_sidecar(
+	struct backend *backend, const struct pack_id *pack, uint64_t length);
+
 struct pack_index *pack_index_new(const struct pack_id *pack)
 {
 	struct pack_index *const index = memory_new(sizeof *index);
@@ -73,23 +94,6 @@ const struct pack_entry *pack_index_find(const struct pack_index *index, uint32_
 	const uint32_t at = pack_index_at(index, chunk);
 	return at < index->count && pack_index_number(index, at) == chunk ? &index->entries[at]
 									  : NULL;
-}
-
-static uint32_t index_grown(uint32_t capacity, uint32_t needed)
-{
-	return needed <= capacity ? capacity : needed > 2 * capacity ? needed : 2 * capacity;
-}
-
-static void index_make_room(struct pack_index *index, uint32_t chunks, uint32_t xorbs)
-{
-	const uint32_t capacity = index_grown(index->capacity, index->count + chunks);
-	if (capacity > index->capacity)
-		index->entries = memory_grow(index->entries, capacity, sizeof *index->entries);
-	index->capacity = capacity;
-	const uint32_t xorb_capacity = index_grown(index->xorb_capacity, index->xorb_count + xorbs);
-	if (xorb_capacity > index->xorb_capacity)
-		index->xorbs = memory_grow(index->xorbs, xorb_capacity, sizeof *index->xorbs);
-	index->xorb_capacity = xorb_capacity;
 }
 
 void pack_index_add_xorb(struct pack_index *index, const struct chunk_id *hash,
@@ -149,6 +153,116 @@ void pack_index_encode(const struct pack_index *index, struct buffer *out)
 	buffer_commit(out, size);
 }
 
+struct pack_index *pack_index_decode(struct span bytes, struct error *err)
+{
+	uint32_t chunks = 0;
+	uint32_t xorbs = 0;
+	if (index_check(bytes, &chunks, &xorbs, err) != 0)
+		return NULL;
+	struct pack_id pack;
+	memcpy(pack.bytes, bytes.data + 16, PACK_ID_BYTES);
+	struct pack_index *index = pack_index_new(&pack);
+	index_make_room(index, chunks, xorbs);
+	struct pack_entry *const entries = memory_new_array(XORB_MAX_CHUNKS, sizeof *entries);
+	const uint8_t *const entry_bytes =
+		bytes.data + INDEX_HEADER_BYTES + (size_t)xorbs * INDEX_XORB_BYTES;
+	int result = 0;
+	for (uint32_t i = 0; i < xorbs && result == 0; i++)
+		result = index_decode_xorb(index,
+			bytes.data + INDEX_HEADER_BYTES + (size_t)i * INDEX_XORB_BYTES, entry_bytes,
+			chunks, entries, err);
+	free(entries);
+	if (result == 0 &&
+		(index->count != chunks || index->length != little_endian_get(bytes.data + 32, 8)))
+		result = error_set(err, ERROR_CORRUPT,
+			"the records of a pack index do not add up to the length of its pack");
+	if (result != 0) {
+		pack_index_free(index);
+		return NULL;
+	}
+	return index;
+}
+
+struct pack_index *pack_index_walk(
+	struct backend_file *file, const struct pack_id *pack, uint64_t length, struct error *err)
+{
+	struct walk_footer *first = NULL;
+	int result = length <= UINT32_MAX
+		? walk_header(file, pack, err)
+		: error_set(err, ERROR_CORRUPT, "a pack is over 4 GiB long");
+	for (uint64_t end = length; result == 0 && end != PACK_HEADER_BYTES;) {
+		struct walk_footer *const walked = walk_one(file, end, &end, err);
+		if (walked == NULL) {
+			result = -1;
+			break;
+		}
+		walked->next = first;
+		first = walked;
+	}
+	struct pack_index *const index = pack_index_new(pack);
+	if (result != 0) {
+		struct error ignored = {0};
+		walk_collect(index, first, &ignored);
+	} else {
+		result = walk_collect(index, first, err);
+	}
+	if (result == 0)
+		return index;
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(pack, text);
+	error_wrap(err, "cannot index pack %s", text);
+	pack_index_free(index);
+	return NULL;
+}
+
+struct pack_index *pack_index_load(struct backend *backend, const struct pack_id *pack,
+	uint64_t length, bool *out_walked, struct error *err)
+{
+	struct pack_index *index = index_from_sidecar(backend, pack, length);
+	*out_walked = index == NULL;
+	if (index != NULL)
+		return index;
+	char name[PACK_NAME_BYTES];
+	pack_format_name(pack, PACK_FILE_PACK, name);
+	struct backend_file *file;
+	if (backend->ops->open(backend, name, &file, err) != 0)
+		return NULL;
+	index = pack_index_walk(file, pack, length, err);
+	backend->ops->close(file);
+	return index;
+}
+
+int pack_index_save(const struct pack_index *index, struct backend *backend, struct error *err)
+{
+	struct buffer bytes;
+	buffer_init(&bytes, INDEX_MAX_BYTES);
+	pack_index_encode(index, &bytes);
+	char name[PACK_NAME_BYTES];
+	pack_format_name(&index->pack, PACK_FILE_INDEX, name);
+	const int result = buffer_check(&bytes, name, err) != 0
+		? -1
+		: backend->ops->put_derived(backend, name, buffer_span(&bytes), err);
+	buffer_release(&bytes);
+	return result;
+}
+
+static void index_make_room(struct pack_index *index, uint32_t chunks, uint32_t xorbs)
+{
+	const uint32_t capacity = index_grown(index->capacity, index->count + chunks);
+	if (capacity > index->capacity)
+		index->entries = memory_grow(index->entries, capacity, sizeof *index->entries);
+	index->capacity = capacity;
+	const uint32_t xorb_capacity = index_grown(index->xorb_capacity, index->xorb_count + xorbs);
+	if (xorb_capacity > index->xorb_capacity)
+		index->xorbs = memory_grow(index->xorbs, xorb_capacity, sizeof *index->xorbs);
+	index->xorb_capacity = xorb_capacity;
+}
+
+static uint32_t index_grown(uint32_t capacity, uint32_t needed)
+{
+	return needed <= capacity ? capacity : needed > 2 * capacity ? needed : 2 * capacity;
+}
+
 /* Header and checksum; gives the counts, which then fit the length. */
 static int index_check(
 	struct span bytes, uint32_t *out_chunks, uint32_t *out_xorbs, struct error *err)
@@ -200,34 +314,12 @@ static int index_decode_xorb(struct pack_index *index, const uint8_t *at,
 	return 0;
 }
 
-struct pack_index *pack_index_decode(struct span bytes, struct error *err)
+static int walk_header(struct backend_file *file, const struct pack_id *pack, struct error *err)
 {
-	uint32_t chunks = 0;
-	uint32_t xorbs = 0;
-	if (index_check(bytes, &chunks, &xorbs, err) != 0)
-		return NULL;
-	struct pack_id pack;
-	memcpy(pack.bytes, bytes.data + 16, PACK_ID_BYTES);
-	struct pack_index *index = pack_index_new(&pack);
-	index_make_room(index, chunks, xorbs);
-	struct pack_entry *const entries = memory_new_array(XORB_MAX_CHUNKS, sizeof *entries);
-	const uint8_t *const entry_bytes =
-		bytes.data + INDEX_HEADER_BYTES + (size_t)xorbs * INDEX_XORB_BYTES;
-	int result = 0;
-	for (uint32_t i = 0; i < xorbs && result == 0; i++)
-		result = index_decode_xorb(index,
-			bytes.data + INDEX_HEADER_BYTES + (size_t)i * INDEX_XORB_BYTES, entry_bytes,
-			chunks, entries, err);
-	free(entries);
-	if (result == 0 &&
-		(index->count != chunks || index->length != little_endian_get(bytes.data + 32, 8)))
-		result = error_set(err, ERROR_CORRUPT,
-			"the records of a pack index do not add up to the length of its pack");
-	if (result != 0) {
-		pack_index_free(index);
-		return NULL;
-	}
-	return index;
+	uint8_t header[PACK_HEADER_BYTES];
+	return walk_read(file, header, sizeof header, 0, err) != 0
+		? -1
+		: pack_format_check_header(header, pack, err);
 }
 
 static int walk_read(
@@ -236,12 +328,6 @@ static int walk_read(
 	const struct iovec part = {.iov_base = into, .iov_len = len};
 	return file->backend->ops->read(file, &part, 1, offset, err);
 }
-
-struct walk_footer { /* one footer met on the way from the end to the front */
-	struct pack_footer footer;
-	struct pack_entry *entries;
-	struct walk_footer *next;
-};
 
 /* The footer that ends at `end`; NULL with the error set. Its xorb begins at *out_start. */
 static struct walk_footer *walk_one(
@@ -280,14 +366,6 @@ static struct walk_footer *walk_one(
 	return walked;
 }
 
-static int walk_header(struct backend_file *file, const struct pack_id *pack, struct error *err)
-{
-	uint8_t header[PACK_HEADER_BYTES];
-	return walk_read(file, header, sizeof header, 0, err) != 0
-		? -1
-		: pack_format_check_header(header, pack, err);
-}
-
 /* Moves the walked footers into the index, front to back, and frees them. */
 static int walk_collect(struct pack_index *index, struct walk_footer *first, struct error *err)
 {
@@ -307,38 +385,6 @@ static int walk_collect(struct pack_index *index, struct walk_footer *first, str
 	return result;
 }
 
-struct pack_index *pack_index_walk(
-	struct backend_file *file, const struct pack_id *pack, uint64_t length, struct error *err)
-{
-	struct walk_footer *first = NULL;
-	int result = length <= UINT32_MAX
-		? walk_header(file, pack, err)
-		: error_set(err, ERROR_CORRUPT, "a pack is over 4 GiB long");
-	for (uint64_t end = length; result == 0 && end != PACK_HEADER_BYTES;) {
-		struct walk_footer *const walked = walk_one(file, end, &end, err);
-		if (walked == NULL) {
-			result = -1;
-			break;
-		}
-		walked->next = first;
-		first = walked;
-	}
-	struct pack_index *const index = pack_index_new(pack);
-	if (result != 0) {
-		struct error ignored = {0};
-		walk_collect(index, first, &ignored);
-	} else {
-		result = walk_collect(index, first, err);
-	}
-	if (result == 0)
-		return index;
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(pack, text);
-	error_wrap(err, "cannot index pack %s", text);
-	pack_index_free(index);
-	return NULL;
-}
-
 static struct pack_index *index_from_sidecar(
 	struct backend *backend, const struct pack_id *pack, uint64_t length)
 {
@@ -356,35 +402,4 @@ static struct pack_index *index_from_sidecar(
 	}
 	buffer_release(&bytes);
 	return index;
-}
-
-struct pack_index *pack_index_load(struct backend *backend, const struct pack_id *pack,
-	uint64_t length, bool *out_walked, struct error *err)
-{
-	struct pack_index *index = index_from_sidecar(backend, pack, length);
-	*out_walked = index == NULL;
-	if (index != NULL)
-		return index;
-	char name[PACK_NAME_BYTES];
-	pack_format_name(pack, PACK_FILE_PACK, name);
-	struct backend_file *file;
-	if (backend->ops->open(backend, name, &file, err) != 0)
-		return NULL;
-	index = pack_index_walk(file, pack, length, err);
-	backend->ops->close(file);
-	return index;
-}
-
-int pack_index_save(const struct pack_index *index, struct backend *backend, struct error *err)
-{
-	struct buffer bytes;
-	buffer_init(&bytes, INDEX_MAX_BYTES);
-	pack_index_encode(index, &bytes);
-	char name[PACK_NAME_BYTES];
-	pack_format_name(&index->pack, PACK_FILE_INDEX, name);
-	const int result = buffer_check(&bytes, name, err) != 0
-		? -1
-		: backend->ops->put_derived(backend, name, buffer_span(&bytes), err);
-	buffer_release(&bytes);
-	return result;
 }

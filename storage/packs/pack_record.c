@@ -6,6 +6,18 @@
 #include "base/memory.h"
 #include "storage/packs/pack_store_parts.h"
 
+enum { CHECK_BYTES = 1024 * 1024 };
+
+static uint32_t plain_run(
+	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity);
+static uint32_t record_bytes(const struct pack_entry *entry);
+static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+static int read_together(struct backend_file *file, const struct pack_entry *entries,
+	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+static int read_decoded(struct pack_store *store, struct backend_file *file,
+	const struct pack_entry *entry, uint8_t *into, struct error *err);
+
 bool pack_record_is_plain(const struct pack_entry *entry, bool as_stored)
 {
 	return as_stored || !codec_private(entry->codec);
@@ -15,84 +27,6 @@ uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored)
 {
 	return PACK_RECORD_HEADER_BYTES +
 		(pack_record_is_plain(entry, as_stored) ? entry->stored : entry->size);
-}
-
-static uint32_t record_bytes(const struct pack_entry *entry)
-{
-	return PACK_RECORD_HEADER_BYTES + entry->stored;
-}
-
-/* How many of the entries lie on one another, as they are shown, within `capacity` bytes. */
-static uint32_t plain_run(
-	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity)
-{
-	size_t total = 0;
-	uint32_t run = 0;
-	while (run < count) {
-		const struct pack_entry *const entry = &entries[run];
-		if (!pack_record_is_plain(entry, as_stored) ||
-			entry->offset != entries[0].offset + total ||
-			record_bytes(entry) > capacity - total)
-			break;
-		total += record_bytes(entry);
-		run++;
-	}
-	return run;
-}
-
-/* *out_chunks counts those before a bad one. */
-static int read_together(struct backend_file *file, const struct pack_entry *entries,
-	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
-{
-	size_t total = 0;
-	for (uint32_t i = 0; i < count; i++)
-		total += record_bytes(&entries[i]);
-	const struct iovec part = {.iov_base = into, .iov_len = total};
-	if (file->backend->ops->read(file, &part, 1, entries[0].offset, err) != 0)
-		return -1;
-	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *const record = into + *out_len;
-		if (pack_record_check(
-			    record, &entries[i], record + PACK_RECORD_HEADER_BYTES, err) != 0)
-			return -1;
-		*out_len += record_bytes(&entries[i]);
-		++*out_chunks;
-	}
-	return 0;
-}
-
-/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
- * one's. */
-static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
-	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
-{
-	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
-	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
-			  : result;
-}
-
-static int read_decoded(struct pack_store *store, struct backend_file *file,
-	const struct pack_entry *entry, uint8_t *into, struct error *err)
-{
-	struct pack_scratch *const scratch = pack_store_take_scratch(store);
-	uint8_t header[PACK_RECORD_HEADER_BYTES];
-	const struct iovec parts[] = {
-		{.iov_base = header, .iov_len = sizeof header},
-		{.iov_base = scratch->stored, .iov_len = entry->stored},
-	};
-	int result = file->backend->ops->read(file, parts, 2, entry->offset, err);
-	if (result == 0)
-		result = pack_record_check(header, entry, scratch->stored, err);
-	if (result == 0)
-		result = codec_decode(scratch->codec, (enum codec)entry->codec,
-			span_of(scratch->stored, entry->stored), into + PACK_RECORD_HEADER_BYTES,
-			entry->size, err);
-	pack_store_give_scratch(store, scratch);
-	const struct pack_entry shown = {
-		.codec = CODEC_RAW, .stored = entry->size, .size = entry->size};
-	pack_format_put_record_header(&shown, into);
-	return result;
 }
 
 int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored,
@@ -125,8 +59,6 @@ int pack_store_read_records(struct pack_store *store, const struct pack_run *run
 		? 0
 		: pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
 }
-
-enum { CHECK_BYTES = 1024 * 1024 };
 
 int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes,
 	size_t capacity, struct error *err)
@@ -163,4 +95,82 @@ int pack_store_prove_records(
 	return pack_store_is_checked(store, run) && !pack_store_is_damaged(store, run)
 		? 0
 		: pack_store_check_records(store, run, err);
+}
+
+/* How many of the entries lie on one another, as they are shown, within `capacity` bytes. */
+static uint32_t plain_run(
+	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity)
+{
+	size_t total = 0;
+	uint32_t run = 0;
+	while (run < count) {
+		const struct pack_entry *const entry = &entries[run];
+		if (!pack_record_is_plain(entry, as_stored) ||
+			entry->offset != entries[0].offset + total ||
+			record_bytes(entry) > capacity - total)
+			break;
+		total += record_bytes(entry);
+		run++;
+	}
+	return run;
+}
+
+static uint32_t record_bytes(const struct pack_entry *entry)
+{
+	return PACK_RECORD_HEADER_BYTES + entry->stored;
+}
+
+/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
+ * one's. */
+static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+{
+	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
+	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
+	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
+			  : result;
+}
+
+/* *out_chunks counts those before a bad one. */
+static int read_together(struct backend_file *file, const struct pack_entry *entries,
+	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+{
+	size_t total = 0;
+	for (uint32_t i = 0; i < count; i++)
+		total += record_bytes(&entries[i]);
+	const struct iovec part = {.iov_base = into, .iov_len = total};
+	if (file->backend->ops->read(file, &part, 1, entries[0].offset, err) != 0)
+		return -1;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *const record = into + *out_len;
+		if (pack_record_check(
+			    record, &entries[i], record + PACK_RECORD_HEADER_BYTES, err) != 0)
+			return -1;
+		*out_len += record_bytes(&entries[i]);
+		++*out_chunks;
+	}
+	return 0;
+}
+
+static int read_decoded(struct pack_store *store, struct backend_file *file,
+	const struct pack_entry *entry, uint8_t *into, struct error *err)
+{
+	struct pack_scratch *const scratch = pack_store_take_scratch(store);
+	uint8_t header[PACK_RECORD_HEADER_BYTES];
+	const struct iovec parts[] = {
+		{.iov_base = header, .iov_len = sizeof header},
+		{.iov_base = scratch->stored, .iov_len = entry->stored},
+	};
+	int result = file->backend->ops->read(file, parts, 2, entry->offset, err);
+	if (result == 0)
+		result = pack_record_check(header, entry, scratch->stored, err);
+	if (result == 0)
+		result = codec_decode(scratch->codec, (enum codec)entry->codec,
+			span_of(scratch->stored, entry->stored), into + PACK_RECORD_HEADER_BYTES,
+			entry->size, err);
+	pack_store_give_scratch(store, scratch);
+	const struct pack_entry shown = {
+		.codec = CODEC_RAW, .stored = entry->size, .size = entry->size};
+	pack_format_put_record_header(&shown, into);
+	return result;
 }

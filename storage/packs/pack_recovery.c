@@ -39,145 +39,37 @@ struct pack_recovery {
 	struct pack_facts facts;
 };
 
-static int recovered_compare(const void *a, const void *b)
-{
-	return memcmp(((const struct recovered *)a)->file, ((const struct recovered *)b)->file,
-		sizeof(struct pack_id));
-}
-
-static void take_records(struct pack_recovery *recovery)
-{
-	size_t count = recovery->names.record_count;
-	recovery->packs = memory_new_array(count + 1, sizeof *recovery->packs);
-	for (size_t i = 0; i < count; i++) {
-		const struct pack_record *record = &recovery->names.records[i];
-		recovery->packs[i] =
-			(struct recovered){.record = record, .file = pack_record_file(record)};
-	}
-	qsort(recovery->packs, count, sizeof *recovery->packs, recovered_compare);
-}
-
+static void take_records(struct pack_recovery *recovery);
+static int recovered_compare(const void *a, const void *b);
+static int take_name(void *taker, const char *name, uint64_t size, struct error *err);
+static bool is_leftover(const char *name);
 static struct recovered *find_named(
-	const struct pack_recovery *recovery, const struct pack_id *file)
-{
-	const struct recovered wanted = {.file = file};
-	size_t count = recovery->names.record_count;
-	return count == 0 ? NULL
-			  : bsearch(&wanted, recovery->packs, count, sizeof *recovery->packs,
-				    recovered_compare);
-}
-
-static void add_stray(struct pack_recovery *recovery, const struct stray *stray)
-{
-	size_t count = recovery->stray_count;
-	if ((count & (count - 1)) == 0)
-		recovery->strays = memory_grow(
-			recovery->strays, count == 0 ? 1 : 2 * count, sizeof *recovery->strays);
-	recovery->strays[recovery->stray_count++] = *stray;
-}
-
-/* Half-written sidecars carry the sidecar's name and ".tmp-". Names of another shape are not ours,
- * and stay. */
-static bool is_leftover(const char *name)
-{
-	return strlen(name) > PACK_ID_TEXT_BYTES && strstr(name, ".tmp-") != NULL;
-}
-
-static int take_name(void *taker, const char *name, uint64_t size, struct error *err)
-{
-	struct pack_recovery *recovery = taker;
-	struct stray stray = {.size = size, .is_leftover = is_leftover(name)};
-	bool is_ours = pack_format_parse_name(name, &stray.file, &stray.kind);
-	struct recovered *pack = is_ours ? find_named(recovery, &stray.file) : NULL;
-	(void)err;
-	if (pack != NULL && stray.kind == PACK_FILE_INDEX) {
-		pack->has_index = true;
-	} else if (pack != NULL) {
-		pack->is_there = true;
-		pack->size = size;
-	} else if (is_ours || stray.is_leftover) {
-		stray.name = memory_copy_text(name);
-		add_stray(recovery, &stray);
-	}
-	return 0;
-}
-
-static int take_name_aside(void *taker, const char *name, uint64_t size, struct error *err)
-{
-	struct pack_recovery *recovery = taker;
-	struct pack_id file;
-	enum pack_file_kind kind;
-	struct recovered *pack =
-		pack_format_parse_name(name, &file, &kind) ? find_named(recovery, &file) : NULL;
-	(void)err;
-	if (pack != NULL && kind == PACK_FILE_PACK && !pack->is_there) {
-		pack->is_aside = true;
-		pack->size = size;
-	}
-	return 0;
-}
-
-static void read_origin(const struct pack_recovery *recovery, struct stray *stray)
-{
-	const struct backend_ops *ops = recovery->store->backend->ops;
-	uint8_t header[PACK_HEADER_BYTES];
-	const struct iovec part = {.iov_base = header, .iov_len = sizeof header};
-	struct error ignored = {0}; /* what cannot be read has no origin */
-	struct backend_file *file;
-	if (stray->is_leftover || stray->kind != PACK_FILE_PACK || stray->size < sizeof header ||
-		ops->open(recovery->store->backend, stray->name, &file, &ignored) != 0)
-		return;
-	if (ops->read(file, &part, 1, 0, &ignored) == 0)
-		stray->has_origin = pack_format_read_origin(header, &stray->origin);
-	ops->close(file);
-}
-
-/* Packs of before there were ids say nothing of their store. */
-static bool has_store(const struct pack_origin *origin)
-{
-	static const uint8_t none[PACK_STORE_BYTES];
-	return memcmp(origin->store, none, sizeof none) != 0;
-}
-
-static bool is_of_store(const struct pack_recovery *recovery, const struct stray *stray)
-{
-	return stray->has_origin && has_store(&stray->origin) &&
-		memcmp(stray->origin.store, recovery->origin.store, PACK_STORE_BYTES) == 0;
-}
-
-static void note_stray(struct pack_recovery *recovery, const struct stray *stray)
-{
-	struct pack_facts *facts = &recovery->facts;
-	if (stray->is_leftover || stray->kind != PACK_FILE_PACK)
-		return;
-	facts->unnamed++;
-	if (is_of_store(recovery, stray)) {
-		if (stray->origin.life >= facts->newest_life)
-			snprintf(facts->newest_name, sizeof facts->newest_name, "%s", stray->name);
-		facts->newest_life = stray->origin.life > facts->newest_life ? stray->origin.life
-									     : facts->newest_life;
-	} else if (stray->has_origin && has_store(&stray->origin)) {
-		facts->foreign++;
-		snprintf(facts->foreign_name, sizeof facts->foreign_name, "%s", stray->name);
-	}
-}
-
-static void gather_facts(struct pack_recovery *recovery)
-{
-	struct pack_facts *facts = &recovery->facts;
-	facts->named = recovery->names.record_count;
-	for (size_t i = 0; i < facts->named; i++) {
-		const struct recovered *pack = &recovery->packs[i];
-		if (pack->is_there || pack->is_aside)
-			continue;
-		facts->missing++;
-		pack_format_name(pack->file, PACK_FILE_PACK, facts->missing_name);
-	}
-	for (size_t i = 0; i < recovery->stray_count; i++) {
-		read_origin(recovery, &recovery->strays[i]);
-		note_stray(recovery, &recovery->strays[i]);
-	}
-}
+	const struct pack_recovery *recovery, const struct pack_id *file);
+static void add_stray(struct pack_recovery *recovery, const struct stray *stray);
+static int take_name_aside(void *taker, const char *name, uint64_t size, struct error *err);
+static void gather_facts(struct pack_recovery *recovery);
+static void read_origin(const struct pack_recovery *recovery, struct stray *stray);
+static void note_stray(struct pack_recovery *recovery, const struct stray *stray);
+static bool is_of_store(const struct pack_recovery *recovery, const struct stray *stray);
+static bool has_store(const struct pack_origin *origin);
+static void learn_packs(const struct pack_recovery *recovery);
+static int settle_files(struct pack_recovery *recovery, bool is_whole, struct error *err);
+static int bring_back(
+	const struct pack_recovery *recovery, struct recovered *pack, struct error *err);
+static int settle_stray(const struct pack_recovery *recovery, const struct stray *stray,
+	enum stray_fate fate, struct error *err);
+static enum stray_fate fate_of(
+	const struct pack_recovery *recovery, const struct stray *stray, bool is_whole);
+static bool is_removal(const struct pack_recovery *recovery, const struct stray *stray);
+static void settle_pack(const struct pack_recovery *recovery, const struct recovered *pack);
+static int check_pack(const struct recovered *pack, struct error *err);
+static int make_index(
+	const struct pack_recovery *recovery, const struct recovered *pack, struct error *err);
+static int walk_open_pack(const struct pack_recovery *recovery, const struct pack_record *record,
+	struct backend_file *file, struct error *err);
+static void complain(const struct pack_recovery *recovery, enum log_level level,
+	const struct pack_id *pack, struct error *err);
+static void feed_packs(const struct pack_recovery *recovery);
 
 struct pack_recovery *pack_recovery_look(struct pack_store *store, const struct pack_names *names,
 	const struct pack_origin *origin, struct error *err)
@@ -213,162 +105,6 @@ void pack_recovery_free(struct pack_recovery *recovery)
 	free(recovery);
 }
 
-static bool is_removal(const struct pack_recovery *recovery, const struct stray *stray)
-{
-	for (size_t i = 0; i < recovery->names.removal_count; i++)
-		if (!stray->is_leftover &&
-			pack_id_equal(&recovery->names.removals[i], &stray->file))
-			return true;
-	return false;
-}
-
-/* Sidecars are copies: in a store without damage nothing wants one whose pack no row names. Nor an
- * empty file, as a kill leaves it that comes before the header. */
-static enum stray_fate fate_of(
-	const struct pack_recovery *recovery, const struct stray *stray, bool is_whole)
-{
-	bool is_copy = stray->is_leftover || stray->kind == PACK_FILE_INDEX;
-	bool is_of_last_life =
-		is_of_store(recovery, stray) && stray->origin.life == recovery->origin.life;
-	if (is_removal(recovery, stray) ||
-		(is_whole && (is_copy || stray->size == 0 || is_of_last_life)))
-		return STRAY_REFUSE;
-	return STRAY_ASIDE;
-}
-
-static int settle_stray(const struct pack_recovery *recovery, const struct stray *stray,
-	enum stray_fate fate, struct error *err)
-{
-	static const char *const events[] = {
-		[STRAY_ASIDE] = "set_aside", [STRAY_REFUSE] = "orphan_removed"};
-	static const enum log_level levels[] = {
-		[STRAY_ASIDE] = LOG_WARNING, [STRAY_REFUSE] = LOG_INFO};
-	struct backend *backend = recovery->store->backend;
-	const struct log_field fields[] = {
-		log_text("name", stray->name), log_number("bytes", (int64_t)stray->size)};
-	log_event(recovery->store->log, levels[fate], NULL, events[fate], fields, 2);
-	return fate == STRAY_REFUSE ? backend->ops->remove(backend, stray->name, err)
-				    : backend->ops->set_aside(backend, stray->name, err);
-}
-
-static int bring_back(
-	const struct pack_recovery *recovery, struct recovered *pack, struct error *err)
-{
-	struct backend *backend = recovery->store->backend;
-	struct error ignored = {0}; /* the index is made once more where it is not there */
-	char name[PACK_NAME_BYTES];
-	pack_format_name(pack->file, PACK_FILE_INDEX, name);
-	pack->has_index = backend->ops->bring_back(backend, name, &ignored) == 0;
-	pack_format_name(pack->file, PACK_FILE_PACK, name);
-	const struct log_field field = log_text("name", name);
-	log_event(recovery->store->log, LOG_WARNING, NULL, "brought_back", &field, 1);
-	pack->is_there = true;
-	return backend->ops->bring_back(backend, name, err);
-}
-
-/* What is wanted comes back before anything goes. */
-static int settle_files(struct pack_recovery *recovery, bool is_whole, struct error *err)
-{
-	for (size_t i = 0; i < recovery->names.record_count; i++)
-		if (recovery->packs[i].is_aside &&
-			bring_back(recovery, &recovery->packs[i], err) != 0)
-			return -1;
-	for (size_t i = 0; i < recovery->stray_count; i++) {
-		const struct stray *stray = &recovery->strays[i];
-		if (settle_stray(recovery, stray, fate_of(recovery, stray, is_whole), err) != 0)
-			return -1;
-	}
-	return recovery->store->backend->ops->sync_names(recovery->store->backend, err);
-}
-
-static void complain(const struct pack_recovery *recovery, enum log_level level,
-	const struct pack_id *pack, struct error *err)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(pack, text);
-	error_wrap(err, "pack %s", text);
-	log_failure(recovery->store->log, level, NULL, "pack_damaged", err);
-}
-
-static int walk_open_pack(const struct pack_recovery *recovery, const struct pack_record *record,
-	struct backend_file *file, struct error *err)
-{
-	struct pack_index *index = pack_index_walk(file, &record->id, record->length, err);
-	if (index == NULL)
-		return -1;
-	int result = 0;
-	if (index->count != record->chunks)
-		result = error_set(err, ERROR_CORRUPT,
-			"its footers count %u chunks, %u are committed", index->count,
-			record->chunks);
-	struct error save = {0};
-	if (result == 0 && pack_index_save(index, recovery->store->backend, &save) != 0)
-		complain(recovery, LOG_WARNING, &record->id,
-			&save); /* it is made once more when it is wanted */
-	pack_index_free(index);
-	return result;
-}
-
-/* It was open: its index is made now, of the committed bytes alone. */
-static int make_index(
-	const struct pack_recovery *recovery, const struct recovered *pack, struct error *err)
-{
-	const struct backend_ops *ops = recovery->store->backend->ops;
-	struct backend_file *file;
-	char name[PACK_NAME_BYTES];
-	pack_format_name(pack->file, PACK_FILE_PACK, name);
-	if (ops->open(recovery->store->backend, name, &file, err) != 0)
-		return -1;
-	int result = walk_open_pack(recovery, pack->record, file, err);
-	ops->close(file);
-	return result;
-}
-
-static int check_pack(const struct recovered *pack, struct error *err)
-{
-	if (!pack->is_there)
-		return error_set(err, ERROR_CORRUPT, "its file is missing");
-	if (pack->size < pack->record->length)
-		return error_set(err, ERROR_CORRUPT, "the file has %llu bytes, %llu are committed",
-			(unsigned long long)pack->size, (unsigned long long)pack->record->length);
-	return 0;
-}
-
-/* From here on the packs are known. */
-static void learn_packs(const struct pack_recovery *recovery)
-{
-	for (size_t i = 0; i < recovery->names.record_count; i++)
-		pack_cache_add_record(recovery->store->cache, &recovery->names.records[i]);
-}
-
-static void settle_pack(const struct pack_recovery *recovery, const struct recovered *pack)
-{
-	struct error damage = {0};
-	int result = check_pack(pack, &damage);
-	if (result == 0 && pack->record->state == PACK_OPEN)
-		result = make_index(recovery, pack, &damage);
-	if (result != 0)
-		complain(recovery, LOG_ERROR, &pack->record->id, &damage);
-}
-
-/* Sealed just now, or before but without an index yet: they enter the chunk index as any pack does
- * when it seals. */
-static void feed_packs(const struct pack_recovery *recovery)
-{
-	struct pack_id *packs = memory_new_array(recovery->names.record_count + 1, sizeof *packs);
-	size_t count = 0;
-	for (size_t i = 0; i < recovery->names.record_count; i++) {
-		const struct recovered *pack = &recovery->packs[i];
-		bool lacks_index = !pack->has_index && pack_id_equal(pack->file, &pack->record->id);
-		if (pack->is_there && pack->record->state != PACK_CONDEMNED &&
-			(pack->record->state == PACK_OPEN || lacks_index))
-			packs[count++] = pack->record->id;
-	}
-	if (recovery->store->helpers != NULL)
-		pack_feed_submit(recovery->store, packs, count);
-	free(packs);
-}
-
 int pack_recovery_settle(struct pack_recovery *recovery, bool is_whole,
 	struct pack_record **out_sealed, size_t *out_sealed_count, struct error *err)
 {
@@ -398,4 +134,300 @@ void pack_recovery_accept(const struct pack_recovery *recovery)
 		if (check_pack(&recovery->packs[i], &damage) != 0)
 			complain(recovery, LOG_ERROR, &recovery->packs[i].record->id, &damage);
 	}
+}
+
+static void take_records(struct pack_recovery *recovery)
+{
+	size_t count = recovery->names.record_count;
+	recovery->packs = memory_new_array(count + 1, sizeof *recovery->packs);
+	for (size_t i = 0; i < count; i++) {
+		const struct pack_record *record = &recovery->names.records[i];
+		recovery->packs[i] =
+			(struct recovered){.record = record, .file = pack_record_file(record)};
+	}
+	qsort(recovery->packs, count, sizeof *recovery->packs, recovered_compare);
+}
+
+static int recovered_compare(const void *a, const void *b)
+{
+	return memcmp(((const struct recovered *)a)->file, ((const struct recovered *)b)->file,
+		sizeof(struct pack_id));
+}
+
+static int take_name(void *taker, const char *name, uint64_t size, struct error *err)
+{
+	struct pack_recovery *recovery = taker;
+	struct stray stray = {.size = size, .is_leftover = is_leftover(name)};
+	bool is_ours = pack_format_parse_name(name, &stray.file, &stray.kind);
+	struct recovered *pack = is_ours ? find_named(recovery, &stray.file) : NULL;
+	(void)err;
+	if (pack != NULL && stray.kind == PACK_FILE_INDEX) {
+		pack->has_index = true;
+	} else if (pack != NULL) {
+		pack->is_there = true;
+		pack->size = size;
+	} else if (is_ours || stray.is_leftover) {
+		stray.name = memory_copy_text(name);
+		add_stray(recovery, &stray);
+	}
+	return 0;
+}
+
+/* Half-written sidecars carry the sidecar's name and ".tmp-". Names of another shape are not ours,
+ * and stay. */
+static bool is_leftover(const char *name)
+{
+	return strlen(name) > PACK_ID_TEXT_BYTES && strstr(name, ".tmp-") != NULL;
+}
+
+static struct recovered *find_named(
+	const struct pack_recovery *recovery, const struct pack_id *file)
+{
+	const struct recovered wanted = {.file = file};
+	size_t count = recovery->names.record_count;
+	return count == 0 ? NULL
+			  : bsearch(&wanted, recovery->packs, count, sizeof *recovery->packs,
+				    recovered_compare);
+}
+
+static void add_stray(struct pack_recovery *recovery, const struct stray *stray)
+{
+	size_t count = recovery->stray_count;
+	if ((count & (count - 1)) == 0)
+		recovery->strays = memory_grow(
+			recovery->strays, count == 0 ? 1 : 2 * count, sizeof *recovery->strays);
+	recovery->strays[recovery->stray_count++] = *stray;
+}
+
+static int take_name_aside(void *taker, const char *name, uint64_t size, struct error *err)
+{
+	struct pack_recovery *recovery = taker;
+	struct pack_id file;
+	enum pack_file_kind kind;
+	struct recovered *pack =
+		pack_format_parse_name(name, &file, &kind) ? find_named(recovery, &file) : NULL;
+	(void)err;
+	if (pack != NULL && kind == PACK_FILE_PACK && !pack->is_there) {
+		pack->is_aside = true;
+		pack->size = size;
+	}
+	return 0;
+}
+
+static void gather_facts(struct pack_recovery *recovery)
+{
+	struct pack_facts *facts = &recovery->facts;
+	facts->named = recovery->names.record_count;
+	for (size_t i = 0; i < facts->named; i++) {
+		const struct recovered *pack = &recovery->packs[i];
+		if (pack->is_there || pack->is_aside)
+			continue;
+		facts->missing++;
+		pack_format_name(pack->file, PACK_FILE_PACK, facts->missing_name);
+	}
+	for (size_t i = 0; i < recovery->stray_count; i++) {
+		read_origin(recovery, &recovery->strays[i]);
+		note_stray(recovery, &recovery->strays[i]);
+	}
+}
+
+static void read_origin(const struct pack_recovery *recovery, struct stray *stray)
+{
+	const struct backend_ops *ops = recovery->store->backend->ops;
+	uint8_t header[PACK_HEADER_BYTES];
+	const struct iovec part = {.iov_base = header, .iov_len = sizeof header};
+	struct error ignored = {0}; /* what cannot be read has no origin */
+	struct backend_file *file;
+	if (stray->is_leftover || stray->kind != PACK_FILE_PACK || stray->size < sizeof header ||
+		ops->open(recovery->store->backend, stray->name, &file, &ignored) != 0)
+		return;
+	if (ops->read(file, &part, 1, 0, &ignored) == 0)
+		stray->has_origin = pack_format_read_origin(header, &stray->origin);
+	ops->close(file);
+}
+
+static void note_stray(struct pack_recovery *recovery, const struct stray *stray)
+{
+	struct pack_facts *facts = &recovery->facts;
+	if (stray->is_leftover || stray->kind != PACK_FILE_PACK)
+		return;
+	facts->unnamed++;
+	if (is_of_store(recovery, stray)) {
+		if (stray->origin.life >= facts->newest_life)
+			snprintf(facts->newest_name, sizeof facts->newest_name, "%s", stray->name);
+		facts->newest_life = stray->origin.life > facts->newest_life ? stray->origin.life
+									     : facts->newest_life;
+	} else if (stray->has_origin && has_store(&stray->origin)) {
+		facts->foreign++;
+		snprintf(facts->foreign_name, sizeof facts->foreign_name, "%s", stray->name);
+	}
+}
+
+static bool is_of_store(const struct pack_recovery *recovery, const struct stray *stray)
+{
+	return stray->has_origin && has_store(&stray->origin) &&
+		memcmp(stray->origin.store, recovery->origin.store, PACK_STORE_BYTES) == 0;
+}
+
+/* Packs of before there were ids say nothing of their store. */
+static bool has_store(const struct pack_origin *origin)
+{
+	static const uint8_t none[PACK_STORE_BYTES];
+	return memcmp(origin->store, none, sizeof none) != 0;
+}
+
+/* From here on the packs are known. */
+static void learn_packs(const struct pack_recovery *recovery)
+{
+	for (size_t i = 0; i < recovery->names.record_count; i++)
+		pack_cache_add_record(recovery->store->cache, &recovery->names.records[i]);
+}
+
+/* What is wanted comes back before anything goes. */
+static int settle_files(struct pack_recovery *recovery, bool is_whole, struct error *err)
+{
+	for (size_t i = 0; i < recovery->names.record_count; i++)
+		if (recovery->packs[i].is_aside &&
+			bring_back(recovery, &recovery->packs[i], err) != 0)
+			return -1;
+	for (size_t i = 0; i < recovery->stray_count; i++) {
+		const struct stray *stray = &recovery->strays[i];
+		if (settle_stray(recovery, stray, fate_of(recovery, stray, is_whole), err) != 0)
+			return -1;
+	}
+	return recovery->store->backend->ops->sync_names(recovery->store->backend, err);
+}
+
+static int bring_back(
+	const struct pack_recovery *recovery, struct recovered *pack, struct error *err)
+{
+	struct backend *backend = recovery->store->backend;
+	struct error ignored = {0}; /* the index is made once more where it is not there */
+	char name[PACK_NAME_BYTES];
+	pack_format_name(pack->file, PACK_FILE_INDEX, name);
+	pack->has_index = backend->ops->bring_back(backend, name, &ignored) == 0;
+	pack_format_name(pack->file, PACK_FILE_PACK, name);
+	const struct log_field field = log_text("name", name);
+	log_event(recovery->store->log, LOG_WARNING, NULL, "brought_back", &field, 1);
+	pack->is_there = true;
+	return backend->ops->bring_back(backend, name, err);
+}
+
+static int settle_stray(const struct pack_recovery *recovery, const struct stray *stray,
+	enum stray_fate fate, struct error *err)
+{
+	static const char *const events[] = {
+		[STRAY_ASIDE] = "set_aside", [STRAY_REFUSE] = "orphan_removed"};
+	static const enum log_level levels[] = {
+		[STRAY_ASIDE] = LOG_WARNING, [STRAY_REFUSE] = LOG_INFO};
+	struct backend *backend = recovery->store->backend;
+	const struct log_field fields[] = {
+		log_text("name", stray->name), log_number("bytes", (int64_t)stray->size)};
+	log_event(recovery->store->log, levels[fate], NULL, events[fate], fields, 2);
+	return fate == STRAY_REFUSE ? backend->ops->remove(backend, stray->name, err)
+				    : backend->ops->set_aside(backend, stray->name, err);
+}
+
+/* Sidecars are copies: in a store without damage nothing wants one whose pack no row names. Nor an
+ * empty file, as a kill leaves it that comes before the header. */
+static enum stray_fate fate_of(
+	const struct pack_recovery *recovery, const struct stray *stray, bool is_whole)
+{
+	bool is_copy = stray->is_leftover || stray->kind == PACK_FILE_INDEX;
+	bool is_of_last_life =
+		is_of_store(recovery, stray) && stray->origin.life == recovery->origin.life;
+	if (is_removal(recovery, stray) ||
+		(is_whole && (is_copy || stray->size == 0 || is_of_last_life)))
+		return STRAY_REFUSE;
+	return STRAY_ASIDE;
+}
+
+static bool is_removal(const struct pack_recovery *recovery, const struct stray *stray)
+{
+	for (size_t i = 0; i < recovery->names.removal_count; i++)
+		if (!stray->is_leftover &&
+			pack_id_equal(&recovery->names.removals[i], &stray->file))
+			return true;
+	return false;
+}
+
+static void settle_pack(const struct pack_recovery *recovery, const struct recovered *pack)
+{
+	struct error damage = {0};
+	int result = check_pack(pack, &damage);
+	if (result == 0 && pack->record->state == PACK_OPEN)
+		result = make_index(recovery, pack, &damage);
+	if (result != 0)
+		complain(recovery, LOG_ERROR, &pack->record->id, &damage);
+}
+
+static int check_pack(const struct recovered *pack, struct error *err)
+{
+	if (!pack->is_there)
+		return error_set(err, ERROR_CORRUPT, "its file is missing");
+	if (pack->size < pack->record->length)
+		return error_set(err, ERROR_CORRUPT, "the file has %llu bytes, %llu are committed",
+			(unsigned long long)pack->size, (unsigned long long)pack->record->length);
+	return 0;
+}
+
+/* It was open: its index is made now, of the committed bytes alone. */
+static int make_index(
+	const struct pack_recovery *recovery, const struct recovered *pack, struct error *err)
+{
+	const struct backend_ops *ops = recovery->store->backend->ops;
+	struct backend_file *file;
+	char name[PACK_NAME_BYTES];
+	pack_format_name(pack->file, PACK_FILE_PACK, name);
+	if (ops->open(recovery->store->backend, name, &file, err) != 0)
+		return -1;
+	int result = walk_open_pack(recovery, pack->record, file, err);
+	ops->close(file);
+	return result;
+}
+
+static int walk_open_pack(const struct pack_recovery *recovery, const struct pack_record *record,
+	struct backend_file *file, struct error *err)
+{
+	struct pack_index *index = pack_index_walk(file, &record->id, record->length, err);
+	if (index == NULL)
+		return -1;
+	int result = 0;
+	if (index->count != record->chunks)
+		result = error_set(err, ERROR_CORRUPT,
+			"its footers count %u chunks, %u are committed", index->count,
+			record->chunks);
+	struct error save = {0};
+	if (result == 0 && pack_index_save(index, recovery->store->backend, &save) != 0)
+		complain(recovery, LOG_WARNING, &record->id,
+			&save); /* it is made once more when it is wanted */
+	pack_index_free(index);
+	return result;
+}
+
+static void complain(const struct pack_recovery *recovery, enum log_level level,
+	const struct pack_id *pack, struct error *err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(pack, text);
+	error_wrap(err, "pack %s", text);
+	log_failure(recovery->store->log, level, NULL, "pack_damaged", err);
+}
+
+/* Sealed just now, or before but without an index yet: they enter the chunk index as any pack does
+ * when it seals. */
+static void feed_packs(const struct pack_recovery *recovery)
+{
+	struct pack_id *packs = memory_new_array(recovery->names.record_count + 1, sizeof *packs);
+	size_t count = 0;
+	for (size_t i = 0; i < recovery->names.record_count; i++) {
+		const struct recovered *pack = &recovery->packs[i];
+		bool lacks_index = !pack->has_index && pack_id_equal(pack->file, &pack->record->id);
+		if (pack->is_there && pack->record->state != PACK_CONDEMNED &&
+			(pack->record->state == PACK_OPEN || lacks_index))
+			packs[count++] = pack->record->id;
+	}
+	if (recovery->store->helpers != NULL)
+		pack_feed_submit(recovery->store, packs, count);
+	free(packs);
 }

@@ -9,6 +9,34 @@
 
 enum { REWRITE_BYTES = 1024 * 1024 };
 
+/* The next records that lie on one another in the old file, as many as fit; gives how many. */
+enum { REWRITE_RECORDS = 512 };
+
+static struct pack_index *rewrite_pinned(struct pack_store *store, const struct pack *pinned,
+	const uint8_t *live, const struct pack_pace *pace, struct error *err);
+static int copy_records(const struct pack_index *from, struct backend_file *file,
+	const struct pack_index *to, struct pack_writer *writer, const struct pack_pace *pace,
+	struct error *err);
+static uint32_t take_run(const struct pack_index *from, const struct pack_index *to, uint32_t first,
+	const struct pack_entry **out, size_t *out_bytes);
+static uint64_t record_bytes(const struct pack_entry *entry);
+static int check_records(const struct pack_entry *const *entries, uint32_t count, const uint8_t *at,
+	struct error *err);
+static struct pack_index *finish(struct pack_store *store, struct pack_index *to,
+	struct pack_writer *writer, int result, struct error *err);
+static int write_table(const struct pack_index *to, struct pack_writer *writer, struct error *err);
+static struct pack_index *patch_pinned(struct pack_store *store, const struct pack *pinned,
+	struct backend_file *file, const struct pack_patch *patch, struct error *err);
+static struct pack_index *select_patched(
+	const struct pack_index *from, const struct pack_patch *patch, const struct pack_id *name);
+static uint64_t records_end(struct pack_index *index);
+static const struct pack_entry *patch_entry(const struct pack_patch *patch, uint32_t number);
+static int copy_patched(const struct pack_index *from, struct backend_file *file,
+	const struct pack_index *to, const struct pack_patch *patch, struct pack_writer *writer,
+	struct error *err);
+static int read_old(struct backend_file *file, const struct pack_entry *entry, uint8_t *into,
+	struct error *err);
+
 int pack_rewrite_measure(struct pack_store *store, const struct pack_id *pack, const uint8_t *live,
 	uint64_t *out_length, uint64_t *out_old_length, struct error *err)
 {
@@ -23,39 +51,55 @@ int pack_rewrite_measure(struct pack_store *store, const struct pack_id *pack, c
 	return 0;
 }
 
-static uint64_t record_bytes(const struct pack_entry *entry)
+struct pack_index *pack_rewrite(struct pack_store *store, const struct pack_id *pack,
+	const uint8_t *live, const struct pack_pace *pace, struct error *err)
 {
-	return PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
+	struct pack *const pinned = pack_cache_pin(store->cache, pack, true, err);
+	if (pinned == NULL)
+		return NULL;
+	struct pack_index *const index = rewrite_pinned(store, pinned, live, pace, err);
+	pack_cache_unpin(store->cache, pinned);
+	if (index == NULL) {
+		char text[PACK_ID_TEXT_BYTES];
+		pack_id_format(pack, text);
+		error_wrap(err, "cannot compact pack %s", text);
+	}
+	return index;
 }
 
-static int check_records(const struct pack_entry *const *entries, uint32_t count, const uint8_t *at,
-	struct error *err)
+struct pack_index *pack_rewrite_patched(struct pack_store *store, const struct pack_id *pack,
+	const struct pack_patch *patch, struct error *err)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		if (pack_record_check(at, entries[i], at + PACK_RECORD_HEADER_BYTES, err) != 0)
-			return -1;
-		at += record_bytes(entries[i]);
+	struct error missing = {0}; /* the file; its index may be there all the same */
+	struct pack *pinned = pack_cache_pin(store->cache, pack, true, &missing);
+	struct backend_file *const file = pinned != NULL ? pack_file(pinned) : NULL;
+	/* it is there, and may be opened another time */
+	if (pinned == NULL && missing.kind != ERROR_CORRUPT) {
+		*err = missing;
+		return NULL;
 	}
-	return 0;
+	if (pinned == NULL)
+		pinned = pack_cache_pin(store->cache, pack, false, err);
+	if (pinned == NULL)
+		return NULL;
+	struct pack_index *const index = patch_pinned(store, pinned, file, patch, err);
+	pack_cache_unpin(store->cache, pinned);
+	return index;
 }
 
-/* The next records that lie on one another in the old file, as many as fit; gives how many. */
-enum { REWRITE_RECORDS = 512 };
-static uint32_t take_run(const struct pack_index *from, const struct pack_index *to, uint32_t first,
-	const struct pack_entry **out, size_t *out_bytes)
+static struct pack_index *rewrite_pinned(struct pack_store *store, const struct pack *pinned,
+	const uint8_t *live, const struct pack_pace *pace, struct error *err)
 {
-	uint32_t count = 0;
-	*out_bytes = 0;
-	while (count < REWRITE_RECORDS && first + count < to->count) {
-		const struct pack_entry *const entry =
-			pack_index_find(from, pack_index_number(to, first + count));
-		const bool follows = count == 0 || entry->offset == out[0]->offset + *out_bytes;
-		if (!follows || (count > 0 && *out_bytes + record_bytes(entry) > REWRITE_BYTES))
-			break;
-		out[count++] = entry;
-		*out_bytes += record_bytes(entry);
-	}
-	return count;
+	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
+	ASSERT(from != NULL);
+	struct pack_id name;
+	random_bytes(name.bytes, sizeof name.bytes);
+	struct pack_index *const to = pack_table_select(from, &name, live);
+	struct pack_writer *const writer =
+		pack_writer_open_compacted(store->backend, &from->pack, &name, err);
+	const int result =
+		writer == NULL ? -1 : copy_records(from, pack_file(pinned), to, writer, pace, err);
+	return finish(store, to, writer, result, err);
 }
 
 static int copy_records(const struct pack_index *from, struct backend_file *file,
@@ -81,17 +125,37 @@ static int copy_records(const struct pack_index *from, struct backend_file *file
 	return result;
 }
 
-static int write_table(const struct pack_index *to, struct pack_writer *writer, struct error *err)
+static uint32_t take_run(const struct pack_index *from, const struct pack_index *to, uint32_t first,
+	const struct pack_entry **out, size_t *out_bytes)
 {
-	struct buffer table;
-	buffer_init(&table, to->length);
-	pack_table_encode(to, &table);
-	int result = buffer_check(&table, "the table of a compacted pack", err);
-	if (result == 0)
-		result = pack_writer_append(writer, buffer_span(&table), err);
-	buffer_release(&table);
-	ASSERT(result != 0 || writer->length == to->length);
-	return result != 0 ? -1 : pack_writer_sync(writer, err);
+	uint32_t count = 0;
+	*out_bytes = 0;
+	while (count < REWRITE_RECORDS && first + count < to->count) {
+		const struct pack_entry *const entry =
+			pack_index_find(from, pack_index_number(to, first + count));
+		const bool follows = count == 0 || entry->offset == out[0]->offset + *out_bytes;
+		if (!follows || (count > 0 && *out_bytes + record_bytes(entry) > REWRITE_BYTES))
+			break;
+		out[count++] = entry;
+		*out_bytes += record_bytes(entry);
+	}
+	return count;
+}
+
+static uint64_t record_bytes(const struct pack_entry *entry)
+{
+	return PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
+}
+
+static int check_records(const struct pack_entry *const *entries, uint32_t count, const uint8_t *at,
+	struct error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (pack_record_check(at, entries[i], at + PACK_RECORD_HEADER_BYTES, err) != 0)
+			return -1;
+		at += record_bytes(entries[i]);
+	}
+	return 0;
 }
 
 /* The index, when records and table are durable; else nothing stays. `writer` may be NULL. */
@@ -111,60 +175,39 @@ static struct pack_index *finish(struct pack_store *store, struct pack_index *to
 	return NULL;
 }
 
-static struct pack_index *rewrite_pinned(struct pack_store *store, const struct pack *pinned,
-	const uint8_t *live, const struct pack_pace *pace, struct error *err)
+static int write_table(const struct pack_index *to, struct pack_writer *writer, struct error *err)
+{
+	struct buffer table;
+	buffer_init(&table, to->length);
+	pack_table_encode(to, &table);
+	int result = buffer_check(&table, "the table of a compacted pack", err);
+	if (result == 0)
+		result = pack_writer_append(writer, buffer_span(&table), err);
+	buffer_release(&table);
+	ASSERT(result != 0 || writer->length == to->length);
+	return result != 0 ? -1 : pack_writer_sync(writer, err);
+}
+
+static struct pack_index *patch_pinned(struct pack_store *store, const struct pack *pinned,
+	struct backend_file *file, const struct pack_patch *patch, struct error *err)
 {
 	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
-	ASSERT(from != NULL);
+	if (from == NULL) {
+		error_set(err, ERROR_BUSY, "the pack is not sealed yet");
+		return NULL;
+	}
 	struct pack_id name;
 	random_bytes(name.bytes, sizeof name.bytes);
-	struct pack_index *const to = pack_table_select(from, &name, live);
+	struct pack_index *const to = select_patched(from, patch, &name);
+	if (to == NULL) {
+		error_set(
+			err, ERROR_CORRUPT, "the pack has other chunks than those that were sent");
+		return NULL;
+	}
 	struct pack_writer *const writer =
 		pack_writer_open_compacted(store->backend, &from->pack, &name, err);
-	const int result =
-		writer == NULL ? -1 : copy_records(from, pack_file(pinned), to, writer, pace, err);
+	const int result = writer == NULL ? -1 : copy_patched(from, file, to, patch, writer, err);
 	return finish(store, to, writer, result, err);
-}
-
-struct pack_index *pack_rewrite(struct pack_store *store, const struct pack_id *pack,
-	const uint8_t *live, const struct pack_pace *pace, struct error *err)
-{
-	struct pack *const pinned = pack_cache_pin(store->cache, pack, true, err);
-	if (pinned == NULL)
-		return NULL;
-	struct pack_index *const index = rewrite_pinned(store, pinned, live, pace, err);
-	pack_cache_unpin(store->cache, pinned);
-	if (index == NULL) {
-		char text[PACK_ID_TEXT_BYTES];
-		pack_id_format(pack, text);
-		error_wrap(err, "cannot compact pack %s", text);
-	}
-	return index;
-}
-
-/* NULL: the chunk is not of the patch. */
-static const struct pack_entry *patch_entry(const struct pack_patch *patch, uint32_t number)
-{
-	uint32_t from = 0;
-	uint32_t to = patch->count;
-	while (from < to) {
-		const uint32_t middle = from + (to - from) / 2;
-		if (patch->numbers[middle] < number)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from < patch->count && patch->numbers[from] == number ? &patch->entries[from] : NULL;
-}
-
-static uint64_t records_end(struct pack_index *index)
-{
-	uint64_t end = PACK_HEADER_BYTES;
-	for (uint32_t i = 0; i < index->count; i++) {
-		index->entries[i].offset = (uint32_t)end;
-		end += record_bytes(&index->entries[i]);
-	}
-	return end;
 }
 
 /* The index of the new file; NULL when the pack has other chunks than the patch. */
@@ -191,18 +234,29 @@ static struct pack_index *select_patched(
 	return NULL;
 }
 
-/* The record of the entry as it lies in the old file, or zeros where that ends before it. `file`
- * NULL: there is none. A read that failed may not fail next time: then the old file must stay. */
-static int read_old(
-	struct backend_file *file, const struct pack_entry *entry, uint8_t *into, struct error *err)
+static uint64_t records_end(struct pack_index *index)
 {
-	const struct iovec part = {.iov_base = into, .iov_len = (size_t)record_bytes(entry)};
-	if (file != NULL && file->backend->ops->read(file, &part, 1, entry->offset, err) == 0)
-		return 0;
-	if (file != NULL && err->kind != ERROR_CORRUPT)
-		return -1;
-	memset(into, 0, part.iov_len);
-	return 0;
+	uint64_t end = PACK_HEADER_BYTES;
+	for (uint32_t i = 0; i < index->count; i++) {
+		index->entries[i].offset = (uint32_t)end;
+		end += record_bytes(&index->entries[i]);
+	}
+	return end;
+}
+
+/* NULL: the chunk is not of the patch. */
+static const struct pack_entry *patch_entry(const struct pack_patch *patch, uint32_t number)
+{
+	uint32_t from = 0;
+	uint32_t to = patch->count;
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+		if (patch->numbers[middle] < number)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < patch->count && patch->numbers[from] == number ? &patch->entries[from] : NULL;
 }
 
 static int copy_patched(const struct pack_index *from, struct backend_file *file,
@@ -226,44 +280,16 @@ static int copy_patched(const struct pack_index *from, struct backend_file *file
 	return result;
 }
 
-static struct pack_index *patch_pinned(struct pack_store *store, const struct pack *pinned,
-	struct backend_file *file, const struct pack_patch *patch, struct error *err)
+/* The record of the entry as it lies in the old file, or zeros where that ends before it. `file`
+ * NULL: there is none. A read that failed may not fail next time: then the old file must stay. */
+static int read_old(
+	struct backend_file *file, const struct pack_entry *entry, uint8_t *into, struct error *err)
 {
-	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
-	if (from == NULL) {
-		error_set(err, ERROR_BUSY, "the pack is not sealed yet");
-		return NULL;
-	}
-	struct pack_id name;
-	random_bytes(name.bytes, sizeof name.bytes);
-	struct pack_index *const to = select_patched(from, patch, &name);
-	if (to == NULL) {
-		error_set(
-			err, ERROR_CORRUPT, "the pack has other chunks than those that were sent");
-		return NULL;
-	}
-	struct pack_writer *const writer =
-		pack_writer_open_compacted(store->backend, &from->pack, &name, err);
-	const int result = writer == NULL ? -1 : copy_patched(from, file, to, patch, writer, err);
-	return finish(store, to, writer, result, err);
-}
-
-struct pack_index *pack_rewrite_patched(struct pack_store *store, const struct pack_id *pack,
-	const struct pack_patch *patch, struct error *err)
-{
-	struct error missing = {0}; /* the file; its index may be there all the same */
-	struct pack *pinned = pack_cache_pin(store->cache, pack, true, &missing);
-	struct backend_file *const file = pinned != NULL ? pack_file(pinned) : NULL;
-	/* it is there, and may be opened another time */
-	if (pinned == NULL && missing.kind != ERROR_CORRUPT) {
-		*err = missing;
-		return NULL;
-	}
-	if (pinned == NULL)
-		pinned = pack_cache_pin(store->cache, pack, false, err);
-	if (pinned == NULL)
-		return NULL;
-	struct pack_index *const index = patch_pinned(store, pinned, file, patch, err);
-	pack_cache_unpin(store->cache, pinned);
-	return index;
+	const struct iovec part = {.iov_base = into, .iov_len = (size_t)record_bytes(entry)};
+	if (file != NULL && file->backend->ops->read(file, &part, 1, entry->offset, err) == 0)
+		return 0;
+	if (file != NULL && err->kind != ERROR_CORRUPT)
+		return -1;
+	memset(into, 0, part.iov_len);
+	return 0;
 }

@@ -10,6 +10,29 @@ enum { STORE_INDEX_BYTES = 16 * 1024 * 1024, STORE_OPEN_FILES = 128 };
 static const uint64_t STORE_PACK_BYTES = UINT64_C(64) << 20;
 static const uint64_t STORE_PACK_BYTES_LIMIT = UINT64_C(1) << 30;
 
+struct pack_drop {
+	struct helper_job job;
+	struct pack_store *store;
+	size_t count;
+	struct pack_id packs[];
+};
+
+static void scratch_free(struct pack_scratch *scratch);
+static void drop_run(struct helper_job *job);
+static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *err);
+static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
+	struct backend_file *file, const struct pack_entry *entry, uint8_t *into,
+	struct error *err);
+static int record_read(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
+	struct error *err);
+static int no_such_chunk(struct error *err);
+static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity);
+static uint64_t record_end(const struct pack_entry *entry);
+static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+static int read_together(struct backend_file *file, const struct pack_entry *entries,
+	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+
 struct pack_store *pack_store_open(const struct pack_store_options *options, struct error *err)
 {
 	if (options->pack_max_bytes > STORE_PACK_BYTES_LIMIT) {
@@ -45,12 +68,6 @@ struct pack_store *pack_store_open(const struct pack_store_options *options, str
 void pack_store_set_origin(struct pack_store *store, const struct pack_origin *origin)
 {
 	store->backend->origin = *origin;
-}
-
-static void scratch_free(struct pack_scratch *scratch)
-{
-	codec_context_free(scratch->codec);
-	free(scratch);
 }
 
 void pack_store_close(struct pack_store *store)
@@ -169,21 +186,6 @@ void pack_store_drop(struct pack_store *store, const struct pack_id *pack)
 	pack_damage_forget(store->damage, pack, 0, UINT32_MAX);
 }
 
-struct pack_drop {
-	struct helper_job job;
-	struct pack_store *store;
-	size_t count;
-	struct pack_id packs[];
-};
-
-static void drop_run(struct helper_job *job)
-{
-	struct pack_drop *const drop = (struct pack_drop *)job;
-	for (size_t i = 0; i < drop->count; i++)
-		pack_store_drop(drop->store, &drop->packs[i]);
-	free(drop);
-}
-
 void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs, size_t count)
 {
 	if (count == 0)
@@ -194,13 +196,6 @@ void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs
 	drop->count = count;
 	memcpy(drop->packs, packs, count * sizeof *packs);
 	helpers_submit(store->helpers, &store->drop_lane, &drop->job);
-}
-
-static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *err)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(pack, text);
-	return error_wrap(err, "chunk %u of pack %s", chunk, text);
 }
 
 int pack_store_read_failed(
@@ -227,37 +222,6 @@ int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
 	return 0;
 }
 
-/* Reads a record's payload to `stored`, verified. */
-static int record_read(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
-	struct error *err)
-{
-	uint8_t header[PACK_RECORD_HEADER_BYTES];
-	const struct iovec parts[] = {
-		{.iov_base = header, .iov_len = sizeof header},
-		{.iov_base = stored, .iov_len = entry->stored},
-	};
-	if (file->backend->ops->read(file, parts, 2, entry->offset, err) != 0)
-		return -1;
-	return pack_record_check(header, entry, stored, err);
-}
-
-static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
-	struct backend_file *file, const struct pack_entry *entry, uint8_t *into, struct error *err)
-{
-	if (entry->codec == CODEC_RAW)
-		return record_read(file, entry, into, err);
-	if (record_read(file, entry, scratch->stored, err) != 0)
-		return -1;
-	const enum codec number = entry->codec;
-	return codec_decode(
-		codec, number, span_of(scratch->stored, entry->stored), into, entry->size, err);
-}
-
-static int no_such_chunk(struct error *err)
-{
-	return error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
-}
-
 int pack_store_read_chunk(struct pack_store *store, const struct pack_id *pack, uint32_t chunk,
 	struct codec_context *codec, uint8_t *into, size_t *out_len, struct error *err)
 {
@@ -276,65 +240,6 @@ int pack_store_read_chunk(struct pack_store *store, const struct pack_id *pack, 
 		return pack_store_read_failed(store, pack, chunk, err);
 	*out_len = entry.size;
 	return 0;
-}
-
-static uint64_t record_end(const struct pack_entry *entry)
-{
-	return (uint64_t)entry->offset + PACK_RECORD_HEADER_BYTES + entry->stored;
-}
-
-/* How many of the entries can be read as one run of whole raw chunks. */
-static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity)
-{
-	size_t total = 0;
-	uint32_t length = 0;
-	while (length < count) {
-		const struct pack_entry *const entry = &entries[length];
-		const uint64_t expected =
-			length == 0 ? entry->offset : record_end(&entries[length - 1]);
-		if (entry->codec != CODEC_RAW || entry->offset != expected ||
-			entry->size > capacity - total)
-			break;
-		total += entry->size;
-		length++;
-	}
-	return length;
-}
-
-/* One scatter read: the record headers beside, the payloads on one another. *out_chunks counts
- * those before a bad one. */
-static int read_together(struct backend_file *file, const struct pack_entry *entries,
-	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
-{
-	uint8_t headers[PACK_RUN_CHUNKS][PACK_RECORD_HEADER_BYTES];
-	struct iovec parts[2 * PACK_RUN_CHUNKS] = {0};
-	uint8_t *at = into;
-	for (uint32_t i = 0; i < count; i++) {
-		parts[2 * i] =
-			(struct iovec){.iov_base = headers[i], .iov_len = PACK_RECORD_HEADER_BYTES};
-		parts[2 * i + 1] = (struct iovec){.iov_base = at, .iov_len = entries[i].size};
-		at += entries[i].size;
-	}
-	if (file->backend->ops->read(file, parts, 2 * (int)count, entries[0].offset, err) != 0)
-		return -1;
-	for (uint32_t i = 0; i < count; i++) {
-		if (pack_record_check(headers[i], &entries[i], into + *out_len, err) != 0)
-			return -1;
-		*out_len += entries[i].size;
-		++*out_chunks;
-	}
-	return 0;
-}
-
-/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
- * one's. */
-static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
-	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
-{
-	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
-	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
-			  : result;
 }
 
 int pack_store_read_run(struct pack_store *store, const struct pack_run *run, uint8_t *into,
@@ -388,4 +293,115 @@ int pack_store_chunk_entry(struct pack_store *store, const struct pack_id *pack,
 	const struct pack_run run = {.pack = *pack, .first = chunk, .chunks = 1};
 	size_t count;
 	return pack_store_chunk_entries(store, &run, out, 1, &count, err);
+}
+
+static void scratch_free(struct pack_scratch *scratch)
+{
+	codec_context_free(scratch->codec);
+	free(scratch);
+}
+
+static void drop_run(struct helper_job *job)
+{
+	struct pack_drop *const drop = (struct pack_drop *)job;
+	for (size_t i = 0; i < drop->count; i++)
+		pack_store_drop(drop->store, &drop->packs[i]);
+	free(drop);
+}
+
+static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(pack, text);
+	return error_wrap(err, "chunk %u of pack %s", chunk, text);
+}
+
+static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
+	struct backend_file *file, const struct pack_entry *entry, uint8_t *into, struct error *err)
+{
+	if (entry->codec == CODEC_RAW)
+		return record_read(file, entry, into, err);
+	if (record_read(file, entry, scratch->stored, err) != 0)
+		return -1;
+	const enum codec number = entry->codec;
+	return codec_decode(
+		codec, number, span_of(scratch->stored, entry->stored), into, entry->size, err);
+}
+
+/* Reads a record's payload to `stored`, verified. */
+static int record_read(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
+	struct error *err)
+{
+	uint8_t header[PACK_RECORD_HEADER_BYTES];
+	const struct iovec parts[] = {
+		{.iov_base = header, .iov_len = sizeof header},
+		{.iov_base = stored, .iov_len = entry->stored},
+	};
+	if (file->backend->ops->read(file, parts, 2, entry->offset, err) != 0)
+		return -1;
+	return pack_record_check(header, entry, stored, err);
+}
+
+static int no_such_chunk(struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
+}
+
+/* How many of the entries can be read as one run of whole raw chunks. */
+static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity)
+{
+	size_t total = 0;
+	uint32_t length = 0;
+	while (length < count) {
+		const struct pack_entry *const entry = &entries[length];
+		const uint64_t expected =
+			length == 0 ? entry->offset : record_end(&entries[length - 1]);
+		if (entry->codec != CODEC_RAW || entry->offset != expected ||
+			entry->size > capacity - total)
+			break;
+		total += entry->size;
+		length++;
+	}
+	return length;
+}
+
+static uint64_t record_end(const struct pack_entry *entry)
+{
+	return (uint64_t)entry->offset + PACK_RECORD_HEADER_BYTES + entry->stored;
+}
+
+/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
+ * one's. */
+static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+{
+	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
+	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
+	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
+			  : result;
+}
+
+/* One scatter read: the record headers beside, the payloads on one another. *out_chunks counts
+ * those before a bad one. */
+static int read_together(struct backend_file *file, const struct pack_entry *entries,
+	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+{
+	uint8_t headers[PACK_RUN_CHUNKS][PACK_RECORD_HEADER_BYTES];
+	struct iovec parts[2 * PACK_RUN_CHUNKS] = {0};
+	uint8_t *at = into;
+	for (uint32_t i = 0; i < count; i++) {
+		parts[2 * i] =
+			(struct iovec){.iov_base = headers[i], .iov_len = PACK_RECORD_HEADER_BYTES};
+		parts[2 * i + 1] = (struct iovec){.iov_base = at, .iov_len = entries[i].size};
+		at += entries[i].size;
+	}
+	if (file->backend->ops->read(file, parts, 2 * (int)count, entries[0].offset, err) != 0)
+		return -1;
+	for (uint32_t i = 0; i < count; i++) {
+		if (pack_record_check(headers[i], &entries[i], into + *out_len, err) != 0)
+			return -1;
+		*out_len += entries[i].size;
+		++*out_chunks;
+	}
+	return 0;
 }

@@ -15,47 +15,24 @@ enum {
 
 static const char table_magic[8] = "DBKTLIVE";
 
-static size_t table_bytes(size_t chunks, size_t xorbs)
-{
-	return xorbs * PACK_TABLE_XORB_BYTES + chunks * PACK_TABLE_ENTRY_BYTES +
-		PACK_TABLE_TAIL_BYTES;
-}
-
-static bool xorb_has(const struct pack_xorb *xorb, uint32_t number)
-{
-	return number >= xorb->first && number - xorb->first < xorb->count;
-}
-
+static uint32_t count_living(const struct pack_index *from, const uint8_t *live);
 static struct pack_index *index_of(
-	const struct pack_id *pack, const struct pack_id *file, uint32_t chunks, uint32_t xorbs)
-{
-	struct pack_index *const index = pack_index_new(pack);
-	index->file = *file;
-	index->numbers = memory_new_array(chunks, sizeof *index->numbers);
-	index->entries = memory_new_array(chunks, sizeof *index->entries);
-	index->capacity = chunks;
-	index->xorbs = memory_new_array(xorbs, sizeof *index->xorbs);
-	index->xorb_capacity = xorbs;
-	return index;
-}
-
+	const struct pack_id *pack, const struct pack_id *file, uint32_t chunks, uint32_t xorbs);
+static bool xorb_has(const struct pack_xorb *xorb, uint32_t number);
 static void index_add(
-	struct pack_index *index, uint32_t number, const struct pack_entry *entry, uint64_t *end)
-{
-	index->numbers[index->count] = number;
-	index->entries[index->count] = *entry;
-	index->entries[index->count].offset = (uint32_t)*end;
-	index->count++;
-	*end += PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
-}
-
-static uint32_t count_living(const struct pack_index *from, const uint8_t *live)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < from->count; i++)
-		count += pack_table_lives(live, pack_index_number(from, i));
-	return count;
-}
+	struct pack_index *index, uint32_t number, const struct pack_entry *entry, uint64_t *end);
+static size_t table_bytes(size_t chunks, size_t xorbs);
+static int decode_xorbs(struct pack_index *index, const uint8_t *at, struct error *err);
+static int decode_entries(
+	struct pack_index *index, const uint8_t *at, uint64_t *end, struct error *err);
+static struct pack_index *table_from_pack(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file, uint64_t length, struct error *err);
+static struct pack_index *table_from_file(struct backend_file *file, const struct pack_id *pack,
+	const struct pack_id *name, uint64_t length, struct error *err);
+static int table_read(
+	struct backend_file *file, void *into, size_t len, uint64_t offset, struct error *err);
+static struct pack_index *table_from_copy(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file, uint64_t length);
 
 struct pack_index *pack_table_select(
 	const struct pack_index *from, const struct pack_id *file, const uint8_t *live)
@@ -125,6 +102,105 @@ size_t pack_table_size(const uint8_t tail[PACK_TABLE_TAIL_BYTES])
 	return possible ? table_bytes((size_t)chunks, (size_t)xorbs) : 0;
 }
 
+struct pack_index *pack_table_decode(struct span bytes, const struct pack_id *pack,
+	const struct pack_id *file, struct error *err)
+{
+	const uint8_t *const tail = bytes.len < PACK_TABLE_TAIL_BYTES
+		? NULL
+		: bytes.data + bytes.len - PACK_TABLE_TAIL_BYTES;
+	if (tail == NULL || pack_table_size(tail) != bytes.len) {
+		error_set(err, ERROR_CORRUPT,
+			"the table of a compacted pack has %zu bytes and says otherwise",
+			bytes.len);
+		return NULL;
+	}
+	const size_t summed = bytes.len - TABLE_CHECKSUM_BYTES;
+	if (little_endian_get(bytes.data + summed, 8) != xxh3_64(span_slice(bytes, 0, summed))) {
+		error_set(err, ERROR_CORRUPT, "the table of a compacted pack has a wrong checksum");
+		return NULL;
+	}
+	const uint32_t xorbs = (uint32_t)little_endian_get(tail + 12, 4);
+	struct pack_index *const index =
+		index_of(pack, file, (uint32_t)little_endian_get(tail + 8, 4), xorbs);
+	uint64_t end = PACK_HEADER_BYTES;
+	if (decode_xorbs(index, bytes.data, err) == 0 &&
+		decode_entries(index, bytes.data + xorbs * PACK_TABLE_XORB_BYTES, &end, err) == 0) {
+		index->length = end + bytes.len;
+		return index;
+	}
+	pack_index_free(index);
+	return NULL;
+}
+
+int pack_table_save(const struct pack_index *index, struct backend *backend, struct error *err)
+{
+	struct buffer bytes;
+	char name[PACK_NAME_BYTES];
+	buffer_init(&bytes, TABLE_MAX_BYTES);
+	pack_table_encode(index, &bytes);
+	pack_format_name(&index->file, PACK_FILE_INDEX, name);
+	const int result = buffer_check(&bytes, name, err) != 0
+		? -1
+		: backend->ops->put(backend, name, buffer_span(&bytes), err);
+	buffer_release(&bytes);
+	return result;
+}
+
+struct pack_index *pack_table_load(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file, uint64_t length, struct error *err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	struct pack_index *index = table_from_pack(backend, pack, file, length, err);
+	if (index == NULL && err->kind == ERROR_CORRUPT)
+		index = table_from_copy(backend, pack, file, length);
+	pack_id_format(pack, text);
+	if (index == NULL)
+		error_wrap(err, "cannot index pack %s", text);
+	return index;
+}
+
+static uint32_t count_living(const struct pack_index *from, const uint8_t *live)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < from->count; i++)
+		count += pack_table_lives(live, pack_index_number(from, i));
+	return count;
+}
+
+static struct pack_index *index_of(
+	const struct pack_id *pack, const struct pack_id *file, uint32_t chunks, uint32_t xorbs)
+{
+	struct pack_index *const index = pack_index_new(pack);
+	index->file = *file;
+	index->numbers = memory_new_array(chunks, sizeof *index->numbers);
+	index->entries = memory_new_array(chunks, sizeof *index->entries);
+	index->capacity = chunks;
+	index->xorbs = memory_new_array(xorbs, sizeof *index->xorbs);
+	index->xorb_capacity = xorbs;
+	return index;
+}
+
+static bool xorb_has(const struct pack_xorb *xorb, uint32_t number)
+{
+	return number >= xorb->first && number - xorb->first < xorb->count;
+}
+
+static void index_add(
+	struct pack_index *index, uint32_t number, const struct pack_entry *entry, uint64_t *end)
+{
+	index->numbers[index->count] = number;
+	index->entries[index->count] = *entry;
+	index->entries[index->count].offset = (uint32_t)*end;
+	index->count++;
+	*end += PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
+}
+
+static size_t table_bytes(size_t chunks, size_t xorbs)
+{
+	return xorbs * PACK_TABLE_XORB_BYTES + chunks * PACK_TABLE_ENTRY_BYTES +
+		PACK_TABLE_TAIL_BYTES;
+}
+
 /* They rise, do not overlap, and end below the highest chunk number there can be. */
 static int decode_xorbs(struct pack_index *index, const uint8_t *at, struct error *err)
 {
@@ -173,41 +249,17 @@ static int decode_entries(
 		: error_set(err, ERROR_CORRUPT, "a xorb of a compacted pack has no chunks");
 }
 
-struct pack_index *pack_table_decode(struct span bytes, const struct pack_id *pack,
-	const struct pack_id *file, struct error *err)
+static struct pack_index *table_from_pack(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file, uint64_t length, struct error *err)
 {
-	const uint8_t *const tail = bytes.len < PACK_TABLE_TAIL_BYTES
-		? NULL
-		: bytes.data + bytes.len - PACK_TABLE_TAIL_BYTES;
-	if (tail == NULL || pack_table_size(tail) != bytes.len) {
-		error_set(err, ERROR_CORRUPT,
-			"the table of a compacted pack has %zu bytes and says otherwise",
-			bytes.len);
+	char name[PACK_NAME_BYTES];
+	struct backend_file *opened;
+	pack_format_name(file, PACK_FILE_PACK, name);
+	if (backend->ops->open(backend, name, &opened, err) != 0)
 		return NULL;
-	}
-	const size_t summed = bytes.len - TABLE_CHECKSUM_BYTES;
-	if (little_endian_get(bytes.data + summed, 8) != xxh3_64(span_slice(bytes, 0, summed))) {
-		error_set(err, ERROR_CORRUPT, "the table of a compacted pack has a wrong checksum");
-		return NULL;
-	}
-	const uint32_t xorbs = (uint32_t)little_endian_get(tail + 12, 4);
-	struct pack_index *const index =
-		index_of(pack, file, (uint32_t)little_endian_get(tail + 8, 4), xorbs);
-	uint64_t end = PACK_HEADER_BYTES;
-	if (decode_xorbs(index, bytes.data, err) == 0 &&
-		decode_entries(index, bytes.data + xorbs * PACK_TABLE_XORB_BYTES, &end, err) == 0) {
-		index->length = end + bytes.len;
-		return index;
-	}
-	pack_index_free(index);
-	return NULL;
-}
-
-static int table_read(
-	struct backend_file *file, void *into, size_t len, uint64_t offset, struct error *err)
-{
-	const struct iovec part = {.iov_base = into, .iov_len = len};
-	return file->backend->ops->read(file, &part, 1, offset, err);
+	struct pack_index *const index = table_from_file(opened, pack, file, length, err);
+	backend->ops->close(opened);
+	return index;
 }
 
 static struct pack_index *table_from_file(struct backend_file *file, const struct pack_id *pack,
@@ -242,17 +294,11 @@ static struct pack_index *table_from_file(struct backend_file *file, const struc
 	return NULL;
 }
 
-static struct pack_index *table_from_pack(struct backend *backend, const struct pack_id *pack,
-	const struct pack_id *file, uint64_t length, struct error *err)
+static int table_read(
+	struct backend_file *file, void *into, size_t len, uint64_t offset, struct error *err)
 {
-	char name[PACK_NAME_BYTES];
-	struct backend_file *opened;
-	pack_format_name(file, PACK_FILE_PACK, name);
-	if (backend->ops->open(backend, name, &opened, err) != 0)
-		return NULL;
-	struct pack_index *const index = table_from_file(opened, pack, file, length, err);
-	backend->ops->close(opened);
-	return index;
+	const struct iovec part = {.iov_base = into, .iov_len = len};
+	return file->backend->ops->read(file, &part, 1, offset, err);
 }
 
 /* The copy beside the pack. */
@@ -272,31 +318,4 @@ static struct pack_index *table_from_copy(struct backend *backend, const struct 
 		return index;
 	pack_index_free(index);
 	return NULL;
-}
-
-int pack_table_save(const struct pack_index *index, struct backend *backend, struct error *err)
-{
-	struct buffer bytes;
-	char name[PACK_NAME_BYTES];
-	buffer_init(&bytes, TABLE_MAX_BYTES);
-	pack_table_encode(index, &bytes);
-	pack_format_name(&index->file, PACK_FILE_INDEX, name);
-	const int result = buffer_check(&bytes, name, err) != 0
-		? -1
-		: backend->ops->put(backend, name, buffer_span(&bytes), err);
-	buffer_release(&bytes);
-	return result;
-}
-
-struct pack_index *pack_table_load(struct backend *backend, const struct pack_id *pack,
-	const struct pack_id *file, uint64_t length, struct error *err)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	struct pack_index *index = table_from_pack(backend, pack, file, length, err);
-	if (index == NULL && err->kind == ERROR_CORRUPT)
-		index = table_from_copy(backend, pack, file, length);
-	pack_id_format(pack, text);
-	if (index == NULL)
-		error_wrap(err, "cannot index pack %s", text);
-	return index;
 }

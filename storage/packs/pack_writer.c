@@ -5,21 +5,8 @@
 #include "base/memory.h"
 
 static struct pack_writer *writer_open(struct backend *backend, const struct pack_id *pack,
-	const struct pack_id *file_name, const uint8_t header[PACK_HEADER_BYTES], struct error *err)
-{
-	char name[PACK_NAME_BYTES];
-	pack_format_name(file_name, PACK_FILE_PACK, name);
-	struct backend_file *file;
-	if (backend->ops->create(backend, name, &file, err) != 0)
-		return NULL;
-	struct pack_writer *const writer = memory_new(sizeof *writer);
-	*writer = (struct pack_writer){.file = file, .pack = *pack, .name = *file_name};
-	if (pack_writer_append(writer, span_of(header, PACK_HEADER_BYTES), err) != 0) {
-		pack_writer_remove(writer);
-		return NULL;
-	}
-	return writer;
-}
+	const struct pack_id *file_name, const uint8_t header[PACK_HEADER_BYTES],
+	struct error *err);
 
 struct pack_writer *pack_writer_open(
 	struct backend *backend, const struct pack_id *pack, struct error *err)
@@ -73,4 +60,21 @@ void pack_writer_remove(struct pack_writer *writer)
 	pack_writer_close(writer);
 	struct error ignored = {0}; /* an unreferenced file: recovery removes it (invariant 4) */
 	backend->ops->remove(backend, name, &ignored);
+}
+
+static struct pack_writer *writer_open(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file_name, const uint8_t header[PACK_HEADER_BYTES], struct error *err)
+{
+	char name[PACK_NAME_BYTES];
+	pack_format_name(file_name, PACK_FILE_PACK, name);
+	struct backend_file *file;
+	if (backend->ops->create(backend, name, &file, err) != 0)
+		return NULL;
+	struct pack_writer *const writer = memory_new(sizeof *writer);
+	*writer = (struct pack_writer){.file = file, .pack = *pack, .name = *file_name};
+	if (pack_writer_append(writer, span_of(header, PACK_HEADER_BYTES), err) != 0) {
+		pack_writer_remove(writer);
+		return NULL;
+	}
+	return writer;
 }

@@ -9,23 +9,8 @@
 
 enum { PATH_BYTES = 4096 };
 
-static void path_of(const char *folder, const char *name, char out[PATH_BYTES])
-{
-	snprintf(out, PATH_BYTES, "%s/set-aside%s%s", folder, name[0] != '\0' ? "/" : "", name);
-}
-
-static void add_file(struct set_aside *aside, const char *folder, const char *name)
-{
-	struct error ignored;
-	char path[PATH_BYTES];
-	uint64_t bytes = 0;
-	path_of(folder, name, path);
-	if (file_size(path, &bytes, &ignored) != 0) /* gone meanwhile, or not a file */
-		return;
-	aside->files[aside->count++] =
-		(struct set_aside_file){.name = memory_copy_text(name), .bytes = bytes};
-	aside->bytes += bytes;
-}
+static void path_of(const char *folder, const char *name, char out[PATH_BYTES]);
+static void add_file(struct set_aside *aside, const char *folder, const char *name);
 
 int set_aside_list(const char *folder, struct set_aside *out, struct error *err)
 {
@@ -66,4 +51,22 @@ int set_aside_drop(
 	return errno == ENOENT
 		? error_set(err, ERROR_NOT_FOUND, "no file %.200s is set aside", name)
 		: error_set_errno(err, "cannot remove %s", path);
+}
+
+static void path_of(const char *folder, const char *name, char out[PATH_BYTES])
+{
+	snprintf(out, PATH_BYTES, "%s/set-aside%s%s", folder, name[0] != '\0' ? "/" : "", name);
+}
+
+static void add_file(struct set_aside *aside, const char *folder, const char *name)
+{
+	struct error ignored;
+	char path[PATH_BYTES];
+	uint64_t bytes = 0;
+	path_of(folder, name, path);
+	if (file_size(path, &bytes, &ignored) != 0) /* gone meanwhile, or not a file */
+		return;
+	aside->files[aside->count++] =
+		(struct set_aside_file){.name = memory_copy_text(name), .bytes = bytes};
+	aside->bytes += bytes;
 }

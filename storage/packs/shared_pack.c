@@ -10,6 +10,15 @@
 
 enum { SHARED_COPY_ENTRIES = 64 };
 
+static bool shared_fits(const struct pack_store *store, const struct xorb_builder *xorb);
+static int shared_begin(struct pack_store *store, struct error *err);
+static bool mark_equal(const struct shared_mark *a, const struct shared_mark *b);
+static void shared_finish(struct pack_store *store, struct shared_pack *pack);
+static void shared_map_chunks(
+	struct pack_store *store, const struct pack_id *id, uint32_t from, uint32_t to);
+static void shared_give_up(struct pack_store *store, bool keep_bytes);
+static void shared_cut_back(struct pack_store *store, struct shared_pack *pack, bool keep_bytes);
+
 void shared_pack_init(struct pack_store *store)
 {
 	lock_init(&store->shared.lock, LOCK_SHARED_PACK);
@@ -27,36 +36,6 @@ void shared_pack_release(struct pack_store *store)
 	}
 	chunk_map_release(&shared->map);
 	lock_release(&shared->lock);
-}
-
-static bool mark_equal(const struct shared_mark *a, const struct shared_mark *b)
-{
-	return a->length == b->length && a->chunks == b->chunks && a->state == b->state;
-}
-
-static int shared_begin(struct pack_store *store, struct error *err)
-{
-	struct pack_id id;
-	random_bytes(id.bytes, sizeof id.bytes);
-	struct pack_writer *const writer = pack_writer_open(store->backend, &id, err);
-	if (writer == NULL)
-		return -1;
-	struct shared_pack *const pack = memory_new(sizeof *pack);
-	pack->writer = writer;
-	pack->created_ms = store->clock->wall_ms(store->clock);
-	pack->next = store->shared.first;
-	store->shared.first = pack;
-	store->shared.open = pack;
-	pack_cache_add(store->cache, &id, writer->length, pack_index_new(&id), PACK_CACHE_GROWING);
-	return 0;
-}
-
-static bool shared_fits(const struct pack_store *store, const struct xorb_builder *xorb)
-{
-	const struct shared_pack *const open = store->shared.open;
-	return open->now.chunks + xorb->count <= PACK_MAX_CHUNKS &&
-		(open->now.chunks == 0 ||
-			open->writer->length + xorb->bytes.len <= store->pack_max_bytes);
 }
 
 int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb,
@@ -121,6 +100,85 @@ size_t pack_store_shared_records(struct pack_store *store, struct pack_record *o
 	return count;
 }
 
+void pack_store_shared_committed(struct pack_store *store)
+{
+	for (struct shared_pack **link = &store->shared.first; *link != NULL;) {
+		struct shared_pack *const pack = *link;
+		const uint32_t before = pack->committed.chunks;
+		pack->committed = pack->reported;
+		if (pack->committed.state == PACK_SEALED) {
+			*link = pack->next;
+			shared_finish(store, pack);
+			continue;
+		}
+		if (pack->committed.chunks > before)
+			shared_map_chunks(
+				store, &pack->writer->pack, before, pack->committed.chunks);
+		link = &pack->next;
+	}
+}
+
+void pack_store_shared_abandon(struct pack_store *store)
+{
+	shared_give_up(store, false);
+}
+
+void pack_store_shared_doubt(struct pack_store *store)
+{
+	shared_give_up(store, true);
+}
+
+bool shared_pack_find(
+	struct pack_store *store, const struct chunk_id *id, struct chunk_place *out_place)
+{
+	lock_enter(&store->shared.lock);
+	const bool found = chunk_map_find(&store->shared.map, id, &out_place->chunk);
+	out_place->pack = store->shared.mapped;
+	lock_leave(&store->shared.lock);
+	return found;
+}
+
+static bool shared_fits(const struct pack_store *store, const struct xorb_builder *xorb)
+{
+	const struct shared_pack *const open = store->shared.open;
+	return open->now.chunks + xorb->count <= PACK_MAX_CHUNKS &&
+		(open->now.chunks == 0 ||
+			open->writer->length + xorb->bytes.len <= store->pack_max_bytes);
+}
+
+static int shared_begin(struct pack_store *store, struct error *err)
+{
+	struct pack_id id;
+	random_bytes(id.bytes, sizeof id.bytes);
+	struct pack_writer *const writer = pack_writer_open(store->backend, &id, err);
+	if (writer == NULL)
+		return -1;
+	struct shared_pack *const pack = memory_new(sizeof *pack);
+	pack->writer = writer;
+	pack->created_ms = store->clock->wall_ms(store->clock);
+	pack->next = store->shared.first;
+	store->shared.first = pack;
+	store->shared.open = pack;
+	pack_cache_add(store->cache, &id, writer->length, pack_index_new(&id), PACK_CACHE_GROWING);
+	return 0;
+}
+
+static bool mark_equal(const struct shared_mark *a, const struct shared_mark *b)
+{
+	return a->length == b->length && a->chunks == b->chunks && a->state == b->state;
+}
+
+/* The seal is committed: from here it is a pack like any other. */
+static void shared_finish(struct pack_store *store, struct shared_pack *pack)
+{
+	const struct pack_id id = pack->writer->pack;
+	pack_writer_close(pack->writer);
+	free(pack);
+	pack_cache_set_mode(store->cache, &id, PACK_CACHE_UNSAVED);
+	metrics_add(store->metrics, METRIC_PACKS_SEALED, 1);
+	pack_feed_submit(store, &id, 1);
+}
+
 /* Chunks [from, to) of the open pack can now be found by others. */
 static void shared_map_chunks(
 	struct pack_store *store, const struct pack_id *id, uint32_t from, uint32_t to)
@@ -148,50 +206,6 @@ static void shared_map_chunks(
 	pack_cache_unpin(store->cache, pinned);
 }
 
-/* The seal is committed: from here it is a pack like any other. */
-static void shared_finish(struct pack_store *store, struct shared_pack *pack)
-{
-	const struct pack_id id = pack->writer->pack;
-	pack_writer_close(pack->writer);
-	free(pack);
-	pack_cache_set_mode(store->cache, &id, PACK_CACHE_UNSAVED);
-	metrics_add(store->metrics, METRIC_PACKS_SEALED, 1);
-	pack_feed_submit(store, &id, 1);
-}
-
-void pack_store_shared_committed(struct pack_store *store)
-{
-	for (struct shared_pack **link = &store->shared.first; *link != NULL;) {
-		struct shared_pack *const pack = *link;
-		const uint32_t before = pack->committed.chunks;
-		pack->committed = pack->reported;
-		if (pack->committed.state == PACK_SEALED) {
-			*link = pack->next;
-			shared_finish(store, pack);
-			continue;
-		}
-		if (pack->committed.chunks > before)
-			shared_map_chunks(
-				store, &pack->writer->pack, before, pack->committed.chunks);
-		link = &pack->next;
-	}
-}
-
-static void shared_cut_back(struct pack_store *store, struct shared_pack *pack, bool keep_bytes)
-{
-	if (pack->now.length != pack->committed.length) {
-		struct error err = {0};
-		if (!keep_bytes && pack_writer_cut(pack->writer, pack->committed.length, &err) != 0)
-			log_failure(store->log, LOG_WARNING, NULL, "pack_cut",
-				&err); /* what lies behind the committed length means nothing */
-		pack_cache_cut(store->cache, &pack->writer->pack, pack->committed.chunks);
-	}
-	pack->now = pack->committed;
-	pack->now.state = PACK_SEALED;
-	pack->reported = pack->committed;
-	pack->dirty = false;
-}
-
 static void shared_give_up(struct pack_store *store, bool keep_bytes)
 {
 	store->shared.open = NULL;
@@ -213,22 +227,17 @@ static void shared_give_up(struct pack_store *store, bool keep_bytes)
 	}
 }
 
-void pack_store_shared_abandon(struct pack_store *store)
+static void shared_cut_back(struct pack_store *store, struct shared_pack *pack, bool keep_bytes)
 {
-	shared_give_up(store, false);
-}
-
-void pack_store_shared_doubt(struct pack_store *store)
-{
-	shared_give_up(store, true);
-}
-
-bool shared_pack_find(
-	struct pack_store *store, const struct chunk_id *id, struct chunk_place *out_place)
-{
-	lock_enter(&store->shared.lock);
-	const bool found = chunk_map_find(&store->shared.map, id, &out_place->chunk);
-	out_place->pack = store->shared.mapped;
-	lock_leave(&store->shared.lock);
-	return found;
+	if (pack->now.length != pack->committed.length) {
+		struct error err = {0};
+		if (!keep_bytes && pack_writer_cut(pack->writer, pack->committed.length, &err) != 0)
+			log_failure(store->log, LOG_WARNING, NULL, "pack_cut",
+				&err); /* what lies behind the committed length means nothing */
+		pack_cache_cut(store->cache, &pack->writer->pack, pack->committed.chunks);
+	}
+	pack->now = pack->committed;
+	pack->now.state = PACK_SEALED;
+	pack->reported = pack->committed;
+	pack->dirty = false;
 }

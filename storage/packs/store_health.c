@@ -26,6 +26,10 @@ struct store_health {
 	char read_only_text[ERROR_TEXT_BYTES]; /* guarded by lock */
 };
 
+static void tell(const struct store_health *health, enum log_level level, const char *event,
+	const char *text);
+static void set_reads_only(struct store_health *health, const char *why, bool is_for_good);
+
 struct store_health *store_health_new(struct log *log, struct metrics *metrics)
 {
 	struct store_health *health = memory_new(sizeof *health);
@@ -43,13 +47,6 @@ void store_health_free(struct store_health *health)
 	lock_condition_release(&health->settled);
 	lock_release(&health->lock);
 	free(health);
-}
-
-static void tell(const struct store_health *health, enum log_level level, const char *event,
-	const char *text)
-{
-	const struct log_field field = log_text("message", text);
-	log_event(health->log, level, NULL, event, &field, text[0] != '\0');
 }
 
 void store_health_set_proof(struct store_health *health, enum store_proof proof, const char *why)
@@ -98,20 +95,6 @@ bool store_health_wait(struct store_health *health, int64_t timeout_ms)
 	bool is_known = atomic_load(&health->proof) != STORE_UNPROVEN;
 	lock_leave(&health->lock);
 	return is_known;
-}
-
-static void set_reads_only(struct store_health *health, const char *why, bool is_for_good)
-{
-	lock_enter(&health->lock);
-	bool is_new = !atomic_load(&health->reads_only);
-	if (is_new || is_for_good)
-		snprintf(health->read_only_text, sizeof health->read_only_text, "%s", why);
-	health->is_for_good |= is_for_good;
-	atomic_store(&health->reads_only, true);
-	lock_leave(&health->lock);
-	metrics_set(health->metrics, METRIC_READ_ONLY, 1);
-	if (is_new)
-		tell(health, LOG_ERROR, "read_only", why);
 }
 
 void store_health_set_read_only(struct store_health *health, const char *why)
@@ -185,4 +168,25 @@ void store_health_print(struct store_health *health, struct buffer *out)
 	if (atomic_load(&health->proof) == STORE_DAMAGED)
 		buffer_format(out, "damaged: %s\n", health->proof_text);
 	lock_leave(&health->lock);
+}
+
+static void tell(const struct store_health *health, enum log_level level, const char *event,
+	const char *text)
+{
+	const struct log_field field = log_text("message", text);
+	log_event(health->log, level, NULL, event, &field, text[0] != '\0');
+}
+
+static void set_reads_only(struct store_health *health, const char *why, bool is_for_good)
+{
+	lock_enter(&health->lock);
+	bool is_new = !atomic_load(&health->reads_only);
+	if (is_new || is_for_good)
+		snprintf(health->read_only_text, sizeof health->read_only_text, "%s", why);
+	health->is_for_good |= is_for_good;
+	atomic_store(&health->reads_only, true);
+	lock_leave(&health->lock);
+	metrics_set(health->metrics, METRIC_READ_ONLY, 1);
+	if (is_new)
+		tell(health, LOG_ERROR, "read_only", why);
 }

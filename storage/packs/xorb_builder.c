@@ -8,6 +8,13 @@
 
 enum { BUILDER_FIRST_ENTRIES = 8, BUILDER_GROWING_BYTES = 64 * 1024 };
 
+static uint8_t *builder_reserve(struct buffer *bytes, size_t len);
+static struct pack_entry *builder_next_entry(struct xorb_builder *builder);
+static void builder_put_payload(struct codec_context *codec, enum codec wanted, struct span content,
+	uint8_t *at, struct pack_entry *entry);
+static void builder_end_record(
+	struct xorb_builder *builder, const struct pack_entry *entry, uint8_t *at);
+
 void xorb_builder_init(struct xorb_builder *builder)
 {
 	*builder = (struct xorb_builder){0};
@@ -47,57 +54,6 @@ bool xorb_builder_fits(const struct xorb_builder *builder, size_t size, uint64_t
 	return builder->count < XORB_MAX_CHUNKS &&
 		builder->content_bytes + size <= XORB_MAX_BYTES &&
 		builder->record_bytes + PACK_RECORD_HEADER_BYTES + size <= max_bytes;
-}
-
-/* The payload behind `at`: as encoded when that is smaller, else as it is. Fills codec and
- * stored. */
-static void builder_put_payload(struct codec_context *codec, enum codec wanted, struct span content,
-	uint8_t *at, struct pack_entry *entry)
-{
-	entry->codec = CODEC_RAW;
-	entry->stored = (uint32_t)content.len;
-	if (wanted != CODEC_RAW) {
-		const size_t encoded =
-			codec_encode(codec, wanted, content, at, codec_bound(content.len));
-		if (encoded > 0) {
-			entry->codec = (uint8_t)wanted;
-			entry->stored = (uint32_t)encoded;
-			return;
-		}
-	}
-	memcpy(at, content.data, content.len);
-}
-
-static struct pack_entry *builder_next_entry(struct xorb_builder *builder)
-{
-	if (builder->count == builder->capacity) {
-		builder->capacity =
-			builder->capacity == 0 ? BUILDER_FIRST_ENTRIES : 2 * builder->capacity;
-		builder->entries =
-			memory_grow(builder->entries, builder->capacity, sizeof *builder->entries);
-	}
-	return &builder->entries[builder->count];
-}
-
-/* Past some size the buffer gets its last one at once: to double it each time would copy it each
- * time. */
-static uint8_t *builder_reserve(struct buffer *bytes, size_t len)
-{
-	if (bytes->len + len > BUILDER_GROWING_BYTES && bytes->len + len < XORB_DRAIN_BYTES)
-		buffer_reserve(bytes, XORB_DRAIN_BYTES + CHUNK_MAX_BYTES - bytes->len);
-	return buffer_reserve(bytes, len);
-}
-
-/* The payload lies behind `at`, the entry is whole. */
-static void builder_end_record(
-	struct xorb_builder *builder, const struct pack_entry *entry, uint8_t *at)
-{
-	const size_t record = PACK_RECORD_HEADER_BYTES + entry->stored;
-	pack_format_put_record_header(entry, at);
-	buffer_commit(&builder->bytes, record);
-	builder->count++;
-	builder->record_bytes += record;
-	builder->content_bytes += entry->size;
 }
 
 int xorb_builder_add(struct xorb_builder *builder, struct codec_context *codec,
@@ -167,4 +123,55 @@ int xorb_builder_finish(struct xorb_builder *builder, struct chunk_id *out_hash,
 		.record_bytes = (uint32_t)builder->record_bytes};
 	pack_format_add_footer(&builder->bytes, &footer, builder->entries);
 	return buffer_check(&builder->bytes, "the write buffer of a xorb", err);
+}
+
+/* Past some size the buffer gets its last one at once: to double it each time would copy it each
+ * time. */
+static uint8_t *builder_reserve(struct buffer *bytes, size_t len)
+{
+	if (bytes->len + len > BUILDER_GROWING_BYTES && bytes->len + len < XORB_DRAIN_BYTES)
+		buffer_reserve(bytes, XORB_DRAIN_BYTES + CHUNK_MAX_BYTES - bytes->len);
+	return buffer_reserve(bytes, len);
+}
+
+static struct pack_entry *builder_next_entry(struct xorb_builder *builder)
+{
+	if (builder->count == builder->capacity) {
+		builder->capacity =
+			builder->capacity == 0 ? BUILDER_FIRST_ENTRIES : 2 * builder->capacity;
+		builder->entries =
+			memory_grow(builder->entries, builder->capacity, sizeof *builder->entries);
+	}
+	return &builder->entries[builder->count];
+}
+
+/* The payload behind `at`: as encoded when that is smaller, else as it is. Fills codec and
+ * stored. */
+static void builder_put_payload(struct codec_context *codec, enum codec wanted, struct span content,
+	uint8_t *at, struct pack_entry *entry)
+{
+	entry->codec = CODEC_RAW;
+	entry->stored = (uint32_t)content.len;
+	if (wanted != CODEC_RAW) {
+		const size_t encoded =
+			codec_encode(codec, wanted, content, at, codec_bound(content.len));
+		if (encoded > 0) {
+			entry->codec = (uint8_t)wanted;
+			entry->stored = (uint32_t)encoded;
+			return;
+		}
+	}
+	memcpy(at, content.data, content.len);
+}
+
+/* The payload lies behind `at`, the entry is whole. */
+static void builder_end_record(
+	struct xorb_builder *builder, const struct pack_entry *entry, uint8_t *at)
+{
+	const size_t record = PACK_RECORD_HEADER_BYTES + entry->stored;
+	pack_format_put_record_header(entry, at);
+	buffer_commit(&builder->bytes, record);
+	builder->count++;
+	builder->record_bytes += record;
+	builder->content_bytes += entry->size;
 }

@@ -15,6 +15,8 @@ struct xorb_view {
 	struct pack_entry entries[VIEW_BATCH];
 };
 
+static int view_corrupt(const struct xorb_view *view, uint32_t chunk, struct error *err);
+
 struct xorb_view *xorb_view_open(
 	struct pack_store *packs, const struct pack_id *pack, struct error *err)
 {
@@ -39,13 +41,6 @@ void xorb_view_close(struct xorb_view *view)
 const struct pack_id *xorb_view_pack(const struct xorb_view *view)
 {
 	return &view->pack;
-}
-
-static int view_corrupt(const struct xorb_view *view, uint32_t chunk, struct error *err)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(&view->pack, text);
-	return error_set(err, ERROR_CORRUPT, "The pack %s has no chunk %u.", text, chunk);
 }
 
 int xorb_view_find(struct xorb_view *view, uint32_t chunk, struct pack_xorb *out, struct error *err)
@@ -87,4 +82,11 @@ uint64_t xorb_view_shown(
 	if (out_present != NULL)
 		*out_present = present;
 	return bytes;
+}
+
+static int view_corrupt(const struct xorb_view *view, uint32_t chunk, struct error *err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(&view->pack, text);
+	return error_set(err, ERROR_CORRUPT, "The pack %s has no chunk %u.", text, chunk);
 }

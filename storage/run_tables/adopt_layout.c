@@ -13,36 +13,28 @@ static const char skyrl_word[] = "delta-";
 static const char pulse_word[] = "checkpoint-";
 static const char ready_word[] = "READY-";
 
-static bool starts_with(struct span text, const char *start)
-{
-	return text.len >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
-}
+typedef bool match_function(struct span key, struct span rest, struct adopt_mark *out);
 
-static struct span behind(struct span text, size_t at)
-{
-	return span_slice(text, at, text.len - at);
-}
+static bool starts_with(struct span text, const char *start);
+static bool read_number(struct span digits, uint64_t *out);
+static bool read_digits(struct span digits, size_t least, uint64_t *out);
+static struct span behind(struct span text, size_t at);
+static bool match_trl(struct span key, struct span rest, struct adopt_mark *out);
+static bool match_slime(struct span key, struct span rest, struct adopt_mark *out);
+static bool match_stitch(struct span key, struct span rest, struct adopt_mark *out);
+static bool match_modelexpress(struct span key, struct span rest, struct adopt_mark *out);
+static bool is_ours(struct span folder);
+static bool match_skyrl(struct span key, struct span rest, struct adopt_mark *out);
+static bool match_pulse(struct span key, struct span rest, struct adopt_mark *out);
 
-/* "000007": at least so many digits, and no more than needed. */
-static bool read_digits(struct span digits, size_t least, uint64_t *out)
-{
-	uint64_t number = 0;
-	if (digits.len < least || digits.len > NUMBER_DIGITS_MAX ||
-		(digits.len > least && digits.data[0] == '0'))
-		return false;
-	for (size_t i = 0; i < digits.len; i++) {
-		if (digits.data[i] < '0' || digits.data[i] > '9')
-			return false;
-		number = number * 10 + (uint64_t)(digits.data[i] - '0');
-	}
-	*out = number;
-	return true;
-}
-
-static bool read_number(struct span digits, uint64_t *out)
-{
-	return read_digits(digits, NUMBER_DIGITS, out);
-}
+static match_function *const match_by_convention[] = {
+	[ADOPT_TRL] = match_trl,
+	[ADOPT_SLIME] = match_slime,
+	[ADOPT_STITCH] = match_stitch,
+	[ADOPT_MODELEXPRESS] = match_modelexpress,
+	[ADOPT_SKYRL] = match_skyrl,
+	[ADOPT_PULSE] = match_pulse,
+};
 
 bool adopt_layout_version(struct span name, uint64_t *out_version)
 {
@@ -66,6 +58,72 @@ bool adopt_layout_number(struct span identity, uint64_t *out_number)
 			return read_digits(
 				behind(name, strlen(words[i].word)), words[i].digits, out_number);
 	return false;
+}
+
+bool adopt_layout_match(enum adopt_convention convention, struct span prefix, struct span key,
+	struct adopt_mark *out)
+{
+	*out = (struct adopt_mark){0};
+	if ((size_t)convention >= sizeof(match_by_convention) / sizeof(match_by_convention[0]) ||
+		match_by_convention[convention] == NULL)
+		return false;
+	if (key.len <= prefix.len ||
+		(prefix.len > 0 && memcmp(key.data, prefix.data, prefix.len) != 0))
+		return false;
+	return match_by_convention[convention](key, behind(key, prefix.len), out);
+}
+
+const char *adopt_layout_folder(enum adopt_convention convention)
+{
+	return convention == ADOPT_TRL ? "deltas/" : convention == ADOPT_STITCH ? "updates/" : "";
+}
+
+bool adopt_layout_pointer(struct span content, struct span *out_run_id, uint64_t *out_version)
+{
+	size_t len = content.len;
+	while (len > 0 &&
+		(content.data[len - 1] == '\n' || content.data[len - 1] == '\r' ||
+			content.data[len - 1] == ' '))
+		len--;
+	size_t slash = len;
+	while (slash > 0 && content.data[slash - 1] != '/')
+		slash--;
+	if (slash < 2 ||
+		!adopt_layout_version(span_slice(content, slash, len - slash), out_version))
+		return false;
+	*out_run_id = span_slice(content, 0, slash - 1);
+	return true;
+}
+
+static bool starts_with(struct span text, const char *start)
+{
+	return text.len >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
+}
+
+static bool read_number(struct span digits, uint64_t *out)
+{
+	return read_digits(digits, NUMBER_DIGITS, out);
+}
+
+/* "000007": at least so many digits, and no more than needed. */
+static bool read_digits(struct span digits, size_t least, uint64_t *out)
+{
+	uint64_t number = 0;
+	if (digits.len < least || digits.len > NUMBER_DIGITS_MAX ||
+		(digits.len > least && digits.data[0] == '0'))
+		return false;
+	for (size_t i = 0; i < digits.len; i++) {
+		if (digits.data[i] < '0' || digits.data[i] > '9')
+			return false;
+		number = number * 10 + (uint64_t)(digits.data[i] - '0');
+	}
+	*out = number;
+	return true;
+}
+
+static struct span behind(struct span text, size_t at)
+{
+	return span_slice(text, at, text.len - at);
 }
 
 /* anchors/step_000001.safetensors, deltas/step_000002.safetensors: one object each. */
@@ -108,17 +166,13 @@ static bool match_slime(struct span key, struct span rest, struct adopt_mark *ou
 	return true;
 }
 
-/* Where a run's own objects, anchors, folds and views lie: what is put there comes of a step. */
-static bool is_ours(struct span folder)
+static bool match_stitch(struct span key, struct span rest, struct adopt_mark *out)
 {
-	static const char *const names[] = {"anchors", "deltas", "folds", "steps", "updates"};
-	struct span rest = folder;
-	struct span name;
-	while (span_split(&rest, '/', &name))
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (span_equal_text(name, names[i]))
-				return true;
-	return false;
+	if (!span_equal_text(rest, pointer_name))
+		return false;
+	out->objects = key;
+	out->is_pointer = true;
+	return true;
 }
 
 /* FOLDER/model.safetensors.index.json, whatever the folder is called: the index comes last. */
@@ -131,6 +185,19 @@ static bool match_modelexpress(struct span key, struct span rest, struct adopt_m
 	out->identity = span_slice(rest, 0, rest.len - tail);
 	out->objects = span_slice(key, 0, key.len - strlen(index_name));
 	return !is_ours(out->identity);
+}
+
+/* Where a run's own objects, anchors, folds and views lie: what is put there comes of a step. */
+static bool is_ours(struct span folder)
+{
+	static const char *const names[] = {"anchors", "deltas", "folds", "steps", "updates"};
+	struct span rest = folder;
+	struct span name;
+	while (span_split(&rest, '/', &name))
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (span_equal_text(name, names[i]))
+				return true;
+	return false;
 }
 
 /* delta-00000007/manifest.json, which comes last. */
@@ -160,58 +227,4 @@ static bool match_pulse(struct span key, struct span rest, struct adopt_mark *ou
 		read_digits(behind(name, strlen(ready_word)), 1, &ready) &&
 		starts_with(out->identity, pulse_word) &&
 		read_digits(behind(out->identity, strlen(pulse_word)), 1, &out->version);
-}
-
-static bool match_stitch(struct span key, struct span rest, struct adopt_mark *out)
-{
-	if (!span_equal_text(rest, pointer_name))
-		return false;
-	out->objects = key;
-	out->is_pointer = true;
-	return true;
-}
-
-typedef bool match_function(struct span key, struct span rest, struct adopt_mark *out);
-static match_function *const match_by_convention[] = {
-	[ADOPT_TRL] = match_trl,
-	[ADOPT_SLIME] = match_slime,
-	[ADOPT_STITCH] = match_stitch,
-	[ADOPT_MODELEXPRESS] = match_modelexpress,
-	[ADOPT_SKYRL] = match_skyrl,
-	[ADOPT_PULSE] = match_pulse,
-};
-
-bool adopt_layout_match(enum adopt_convention convention, struct span prefix, struct span key,
-	struct adopt_mark *out)
-{
-	*out = (struct adopt_mark){0};
-	if ((size_t)convention >= sizeof(match_by_convention) / sizeof(match_by_convention[0]) ||
-		match_by_convention[convention] == NULL)
-		return false;
-	if (key.len <= prefix.len ||
-		(prefix.len > 0 && memcmp(key.data, prefix.data, prefix.len) != 0))
-		return false;
-	return match_by_convention[convention](key, behind(key, prefix.len), out);
-}
-
-const char *adopt_layout_folder(enum adopt_convention convention)
-{
-	return convention == ADOPT_TRL ? "deltas/" : convention == ADOPT_STITCH ? "updates/" : "";
-}
-
-bool adopt_layout_pointer(struct span content, struct span *out_run_id, uint64_t *out_version)
-{
-	size_t len = content.len;
-	while (len > 0 &&
-		(content.data[len - 1] == '\n' || content.data[len - 1] == '\r' ||
-			content.data[len - 1] == ' '))
-		len--;
-	size_t slash = len;
-	while (slash > 0 && content.data[slash - 1] != '/')
-		slash--;
-	if (slash < 2 ||
-		!adopt_layout_version(span_slice(content, slash, len - slash), out_version))
-		return false;
-	*out_run_id = span_slice(content, 0, slash - 1);
-	return true;
 }

@@ -14,6 +14,24 @@ struct found {
 	struct adopt_mark mark;
 };
 
+static int find(struct db *db, const struct adopt_object *object,
+	struct found found[ADOPTING_RUNS_MAX], size_t *out_count, struct error *err);
+static int note(struct db *db, const struct adopt_object *object, const struct found *found,
+	struct error *err);
+
+int adopt_note(struct db *db, const struct adopt_object *object, bool *out_noted, struct error *err)
+{
+	struct found found[ADOPTING_RUNS_MAX];
+	size_t count = 0;
+	if (find(db, object, found, &count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (note(db, object, &found[i], err) != 0)
+			return -1;
+	*out_noted = count > 0;
+	return 0;
+}
+
 /* The runs that the key completes a publish of. */
 static int find(struct db *db, const struct adopt_object *object,
 	struct found found[ADOPTING_RUNS_MAX], size_t *out_count, struct error *err)
@@ -57,17 +75,4 @@ static int note(struct db *db, const struct adopt_object *object, const struct f
 		.objects = found->mark.objects,
 	};
 	return adopt_row_note(db, &adoption, object->modified_ms, err);
-}
-
-int adopt_note(struct db *db, const struct adopt_object *object, bool *out_noted, struct error *err)
-{
-	struct found found[ADOPTING_RUNS_MAX];
-	size_t count = 0;
-	if (find(db, object, found, &count, err) != 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (note(db, object, &found[i], err) != 0)
-			return -1;
-	*out_noted = count > 0;
-	return 0;
 }

@@ -36,38 +36,15 @@ static const char SQL_ADOPT_BUCKET[] =
 	"SELECT buckets.id, buckets.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1 AND runs.name IS NOT NULL";
 #undef COLUMNS
 
+static int take(struct db_statement *statement, struct arena *arena, struct adoption *out,
+	struct error *err);
+
 int adopt_row_note(
 	struct db *db, const struct adoption *adoption, int64_t now_ms, struct error *err)
 {
 	return db_run(db, SQL_ADOPT_NOTE, err, db_i64(adoption->run), db_blob(adoption->identity),
 		db_i64(adoption->convention), db_blob(adoption->objects),
 		db_blob_or_null(adoption->has_base, adoption->base), db_i64(now_ms));
-}
-
-/* The row that a statement gives, if any. */
-static int take(struct db_statement *statement, struct arena *arena, struct adoption *out,
-	struct error *err)
-{
-	const int got = db_step(statement, err);
-	if (got == 1) {
-		*out = (struct adoption){
-			.id = db_column_i64(statement, 0),
-			.run = db_column_i64(statement, 1),
-			.identity = arena_copy(arena, db_column_blob(statement, 2)),
-			.convention = (enum adopt_convention)db_column_i64(statement, 3),
-			.state = (enum adoption_state)db_column_i64(statement, 4),
-			.objects = arena_copy(arena, db_column_blob(statement, 5)),
-			.has_base = !db_column_is_null(statement, 6),
-			.base = arena_copy(arena, db_column_blob(statement, 6)),
-			.step = (uint64_t)db_column_i64(statement, 7),
-			.error = arena_copy(arena, db_column_blob(statement, 8)),
-		};
-	}
-	db_reset(statement);
-	if (got == 1 && arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while reading a foreign publish.");
-	return got;
 }
 
 int adopt_row_find_identity(struct db *db, int64_t run, struct span identity, struct arena *arena,
@@ -163,4 +140,30 @@ int adopt_row_find_bucket(
 			.name = arena_copy(arena, db_column_blob(row, 1))};
 	db_reset(row);
 	return got == 0 ? error_set(err, ERROR_NO_RUN, "The run has ended.") : got == 1 ? 0 : -1;
+}
+
+/* The row that a statement gives, if any. */
+static int take(struct db_statement *statement, struct arena *arena, struct adoption *out,
+	struct error *err)
+{
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out = (struct adoption){
+			.id = db_column_i64(statement, 0),
+			.run = db_column_i64(statement, 1),
+			.identity = arena_copy(arena, db_column_blob(statement, 2)),
+			.convention = (enum adopt_convention)db_column_i64(statement, 3),
+			.state = (enum adoption_state)db_column_i64(statement, 4),
+			.objects = arena_copy(arena, db_column_blob(statement, 5)),
+			.has_base = !db_column_is_null(statement, 6),
+			.base = arena_copy(arena, db_column_blob(statement, 6)),
+			.step = (uint64_t)db_column_i64(statement, 7),
+			.error = arena_copy(arena, db_column_blob(statement, 8)),
+		};
+	}
+	db_reset(statement);
+	if (got == 1 && arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a foreign publish.");
+	return got;
 }

@@ -18,6 +18,12 @@ static const char SQL_DEPLOYMENT_OF_ACCOUNT[] =
 	"SELECT 1 FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.hot_load >= ?1 AND runs.hot_load < ?2 AND runs.bucket <> ?3"
 	" AND buckets.account = ?4";
 
+enum { NAME_END_BYTES = RUN_DEPLOYMENT_MAX_BYTES + 1 };
+
+static struct span name_end(struct span deployment, uint8_t out[NAME_END_BYTES]);
+static int check_moved(
+	struct db *db, struct span deployment, int64_t bucket, int64_t account, struct error *err);
+
 size_t deployment_row_column(
 	const char *deployment, int64_t run, uint8_t out[DEPLOYMENT_COLUMN_BYTES])
 {
@@ -26,17 +32,6 @@ size_t deployment_row_column(
 	ASSERT(len > 0 && len < DEPLOYMENT_COLUMN_BYTES);
 	memcpy(out, text, (size_t)len);
 	return (size_t)len;
-}
-
-enum { NAME_END_BYTES = RUN_DEPLOYMENT_MAX_BYTES + 1 };
-
-/* Where the deployments of a name end. A deployment that is too long is that of no run. */
-static struct span name_end(struct span deployment, uint8_t out[NAME_END_BYTES])
-{
-	const struct span name = span_slice(deployment, 0, RUN_DEPLOYMENT_MAX_BYTES);
-	memcpy(out, name.data, name.len);
-	out[name.len] = 1;
-	return span_of(out, name.len + 1);
 }
 
 int deployment_row_find(struct db *db, struct span deployment, const struct deployment_place *among,
@@ -66,19 +61,6 @@ int deployment_row_check(struct db *db, int64_t run, const char *deployment, str
 			: got;
 }
 
-static int check_moved(
-	struct db *db, struct span deployment, int64_t bucket, int64_t account, struct error *err)
-{
-	uint8_t end[NAME_END_BYTES];
-	const int got = db_exists(db, SQL_DEPLOYMENT_OF_ACCOUNT, err, db_blob(deployment),
-		db_blob(name_end(deployment, end)), db_i64(bucket), db_i64(account));
-	return got == 1
-		? error_set(err, ERROR_EXISTS,
-			  "Runs of both accounts have the deployment '%.*s' in their setting \"hot_load\".",
-			  (int)deployment.len, (const char *)deployment.data)
-		: got;
-}
-
 int deployment_row_check_move(struct db *db, int64_t bucket, int64_t account, struct error *err)
 {
 	struct db_statement *const scan =
@@ -93,4 +75,26 @@ int deployment_row_check_move(struct db *db, int64_t bucket, int64_t account, st
 	}
 	db_reset(scan);
 	return result != 0 || got < 0 ? -1 : 0;
+}
+
+/* Where the deployments of a name end. A deployment that is too long is that of no run. */
+static struct span name_end(struct span deployment, uint8_t out[NAME_END_BYTES])
+{
+	const struct span name = span_slice(deployment, 0, RUN_DEPLOYMENT_MAX_BYTES);
+	memcpy(out, name.data, name.len);
+	out[name.len] = 1;
+	return span_of(out, name.len + 1);
+}
+
+static int check_moved(
+	struct db *db, struct span deployment, int64_t bucket, int64_t account, struct error *err)
+{
+	uint8_t end[NAME_END_BYTES];
+	const int got = db_exists(db, SQL_DEPLOYMENT_OF_ACCOUNT, err, db_blob(deployment),
+		db_blob(name_end(deployment, end)), db_i64(bucket), db_i64(account));
+	return got == 1
+		? error_set(err, ERROR_EXISTS,
+			  "Runs of both accounts have the deployment '%.*s' in their setting \"hot_load\".",
+			  (int)deployment.len, (const char *)deployment.data)
+		: got;
 }

@@ -41,6 +41,9 @@ static const char SQL_FOLD_COUNT_HELD[] =
 	"SELECT COUNT(*) FROM folds WHERE run = ?1 AND kind = 1 AND state <> 3 AND used_ms > ?2";
 static const char SQL_FOLD_REMOVE[] = "DELETE FROM folds WHERE id = ?1";
 
+static int first_row(struct db_statement *statement, struct fold_row *out, struct error *err);
+static int64_t bound(uint64_t step);
+
 void fold_row_read(struct db_statement *scan, struct fold_row *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -55,21 +58,6 @@ void fold_row_read(struct db_statement *scan, struct fold_row *out)
 	const struct span format = db_column_blob(scan, 8);
 	if (format.len > 0 && format.len < sizeof(out->format))
 		memcpy(out->format, format.data, format.len);
-}
-
-/* Steps above INT64_MAX are in no row. */
-static int64_t bound(uint64_t step)
-{
-	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
-}
-
-static int first_row(struct db_statement *statement, struct fold_row *out, struct error *err)
-{
-	const int got = db_step(statement, err);
-	if (got == 1)
-		fold_row_read(statement, out);
-	db_reset(statement);
-	return got;
 }
 
 int fold_row_find(struct db *db, int64_t run, uint64_t from, uint64_t to, struct fold_row *out,
@@ -181,4 +169,19 @@ int fold_row_has_room(struct db *db, int64_t run, int64_t now_ms, bool *out_has,
 int fold_row_remove(struct db *db, int64_t id, struct error *err)
 {
 	return db_run(db, SQL_FOLD_REMOVE, err, db_i64(id));
+}
+
+static int first_row(struct db_statement *statement, struct fold_row *out, struct error *err)
+{
+	const int got = db_step(statement, err);
+	if (got == 1)
+		fold_row_read(statement, out);
+	db_reset(statement);
+	return got;
+}
+
+/* Steps above INT64_MAX are in no row. */
+static int64_t bound(uint64_t step)
+{
+	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
 }

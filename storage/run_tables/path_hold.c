@@ -27,6 +27,12 @@ struct path_hold {
 	size_t capacity;
 };
 
+static int64_t minute_now(const struct path_hold *hold);
+static struct held_run *need(struct path_hold *hold, int64_t run);
+static size_t place(const struct path_hold *hold, int64_t run, bool *out_there);
+static void add_range(struct slice *slice, struct step_range range);
+static bool is_over(const struct slice *slice, int64_t minute);
+
 struct path_hold *path_hold_new(const struct clock_source *clock)
 {
 	struct path_hold *const hold = memory_new(sizeof(*hold));
@@ -46,62 +52,6 @@ void path_hold_free(struct path_hold *hold)
 	free(hold);
 }
 
-static size_t place(const struct path_hold *hold, int64_t run, bool *out_there)
-{
-	size_t low = 0;
-	size_t high = hold->count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (hold->runs[middle]->run < run)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out_there = low < hold->count && hold->runs[low]->run == run;
-	return low;
-}
-
-static struct held_run *need(struct path_hold *hold, int64_t run)
-{
-	bool there;
-	const size_t at = place(hold, run, &there);
-	if (there)
-		return hold->runs[at];
-	if (hold->count == hold->capacity) {
-		hold->capacity = hold->capacity == 0 ? 16 : 2 * hold->capacity;
-		hold->runs = memory_grow(hold->runs, hold->capacity, sizeof(*hold->runs));
-	}
-	memmove(&hold->runs[at + 1], &hold->runs[at], (hold->count - at) * sizeof(*hold->runs));
-	hold->runs[at] = memory_new(sizeof(*hold->runs[at]));
-	hold->runs[at]->run = run;
-	hold->count++;
-	return hold->runs[at];
-}
-
-static int64_t minute_now(const struct path_hold *hold)
-{
-	return hold->clock->monotonic_ms(hold->clock) / SLICE_MS;
-}
-
-/* Full: joined with the range that is nearest below it, or the first. */
-static void add_range(struct slice *slice, struct step_range range)
-{
-	struct step_range joined[SLICE_RANGES + 1];
-	memcpy(joined, slice->ranges, slice->count * sizeof(*joined));
-	joined[slice->count] = range;
-	size_t count = step_range_join(joined, slice->count + 1);
-	if (count > SLICE_RANGES) {
-		size_t at = count - 1;
-		while (at > 1 && joined[at].first != range.first)
-			at--;
-		joined[at - 1].last = joined[at].last;
-		memmove(&joined[at], &joined[at + 1], (count - at - 1) * sizeof(*joined));
-		count--;
-	}
-	memcpy(slice->ranges, joined, count * sizeof(*joined));
-	slice->count = count;
-}
-
 void path_hold_add(struct path_hold *hold, int64_t run, struct step_range range)
 {
 	lock_enter(&hold->lock);
@@ -111,11 +61,6 @@ void path_hold_add(struct path_hold *hold, int64_t run, struct step_range range)
 		*slice = (struct slice){.minute = minute};
 	add_range(slice, range);
 	lock_leave(&hold->lock);
-}
-
-static bool is_over(const struct slice *slice, int64_t minute)
-{
-	return slice->count == 0 || slice->minute <= minute - SLICES;
 }
 
 size_t path_hold_ranges(struct path_hold *hold, int64_t run, struct step_range *out)
@@ -152,4 +97,65 @@ void path_hold_tidy(struct path_hold *hold)
 	}
 	hold->count = kept;
 	lock_leave(&hold->lock);
+}
+
+static int64_t minute_now(const struct path_hold *hold)
+{
+	return hold->clock->monotonic_ms(hold->clock) / SLICE_MS;
+}
+
+static struct held_run *need(struct path_hold *hold, int64_t run)
+{
+	bool there;
+	const size_t at = place(hold, run, &there);
+	if (there)
+		return hold->runs[at];
+	if (hold->count == hold->capacity) {
+		hold->capacity = hold->capacity == 0 ? 16 : 2 * hold->capacity;
+		hold->runs = memory_grow(hold->runs, hold->capacity, sizeof(*hold->runs));
+	}
+	memmove(&hold->runs[at + 1], &hold->runs[at], (hold->count - at) * sizeof(*hold->runs));
+	hold->runs[at] = memory_new(sizeof(*hold->runs[at]));
+	hold->runs[at]->run = run;
+	hold->count++;
+	return hold->runs[at];
+}
+
+static size_t place(const struct path_hold *hold, int64_t run, bool *out_there)
+{
+	size_t low = 0;
+	size_t high = hold->count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (hold->runs[middle]->run < run)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*out_there = low < hold->count && hold->runs[low]->run == run;
+	return low;
+}
+
+/* Full: joined with the range that is nearest below it, or the first. */
+static void add_range(struct slice *slice, struct step_range range)
+{
+	struct step_range joined[SLICE_RANGES + 1];
+	memcpy(joined, slice->ranges, slice->count * sizeof(*joined));
+	joined[slice->count] = range;
+	size_t count = step_range_join(joined, slice->count + 1);
+	if (count > SLICE_RANGES) {
+		size_t at = count - 1;
+		while (at > 1 && joined[at].first != range.first)
+			at--;
+		joined[at - 1].last = joined[at].last;
+		memmove(&joined[at], &joined[at + 1], (count - at - 1) * sizeof(*joined));
+		count--;
+	}
+	memcpy(slice->ranges, joined, count * sizeof(*joined));
+	slice->count = count;
+}
+
+static bool is_over(const struct slice *slice, int64_t minute)
+{
+	return slice->count == 0 || slice->minute <= minute - SLICES;
 }

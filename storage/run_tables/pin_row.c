@@ -25,6 +25,9 @@ static const char SQL_PIN_SWEEP[] =
 static const char SQL_PIN_REMOVE_OF_RUN[] =
 	"DELETE FROM pins WHERE run = ?1 AND name IN (SELECT name FROM pins WHERE run = ?1 ORDER BY name LIMIT ?2)";
 
+static int remove_some(
+	struct db *db, const char *sql, int64_t first, bool *out_more, struct error *err);
+
 void pin_row_read(struct db_statement *scan, struct pin_message *out)
 {
 	*out = (struct pin_message){
@@ -81,14 +84,6 @@ int pin_row_find_step(struct db *db, int64_t run, uint64_t step, int64_t now_ms,
 		db_i64((int64_t)step));
 }
 
-static int remove_some(
-	struct db *db, const char *sql, int64_t first, bool *out_more, struct error *err)
-{
-	const int result = db_run(db, sql, err, db_i64(first), db_i64(REMOVE_ROWS));
-	*out_more = result == 0 && db_changes(db) == REMOVE_ROWS;
-	return result;
-}
-
 int pin_row_has_expired(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
 	const int got = db_exists(db, SQL_PIN_EXPIRED, err, db_i64(now_ms));
@@ -104,4 +99,12 @@ int pin_row_sweep(struct db *db, int64_t now_ms, bool *out_more, struct error *e
 int pin_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct error *err)
 {
 	return remove_some(db, SQL_PIN_REMOVE_OF_RUN, run, out_more, err);
+}
+
+static int remove_some(
+	struct db *db, const char *sql, int64_t first, bool *out_more, struct error *err)
+{
+	const int result = db_run(db, sql, err, db_i64(first), db_i64(REMOVE_ROWS));
+	*out_more = result == 0 && db_changes(db) == REMOVE_ROWS;
+	return result;
 }

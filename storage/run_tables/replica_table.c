@@ -43,27 +43,37 @@ struct replica_table {
 	size_t total;
 };
 
+static void free_run(struct replica_run *run);
+static void free_replica(struct replica *replica);
+static struct replica *find(const struct replica_table *table, int64_t run, struct span id);
+static struct replica_run *find_run(const struct replica_table *table, int64_t run);
+static size_t run_place(const struct replica_table *table, int64_t run, bool *out_there);
+static size_t place(const struct replica_run *run, struct span id, bool *out_there);
+static struct replica_run *need_run(struct replica_table *table, int64_t run);
+static int check_room(
+	const struct replica_table *table, const struct replica_run *run, struct error *err);
+static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id);
+static struct span own(struct span bytes);
+static void say(struct replica *replica, struct span document, const struct replica_message *said);
+static int64_t now_ms(const struct replica_table *table);
+static bool is_saved(const struct replica *replica);
+static void load_one(struct replica_table *table, const struct replica_row *row);
+static void copy_row(const struct replica_run *run, const struct replica *replica,
+	struct arena *arena, struct replica_row *out);
+static bool is_expired(const struct replica *replica, int64_t now);
+static void remove_at(struct replica_table *table, struct replica_run *run, size_t at);
+static void remove_run_at(struct replica_table *table, size_t at);
+static void count(const struct replica *replica, bool expired, struct replica_list_message *list);
+static size_t insert(uint64_t *steps, size_t have, size_t max, uint64_t step);
+static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
+	size_t max, struct arena *arena, struct replica_name *out);
+
 struct replica_table *replica_table_new(const struct clock_source *clock)
 {
 	struct replica_table *const table = memory_new(sizeof(*table));
 	table->clock = clock;
 	lock_init(&table->lock, LOCK_REPLICAS);
 	return table;
-}
-
-static void free_replica(struct replica *replica)
-{
-	free((void *)replica->id.data);
-	free((void *)replica->document.data);
-	free(replica);
-}
-
-static void free_run(struct replica_run *run)
-{
-	for (size_t i = 0; i < run->count; i++)
-		free_replica(run->replicas[i]);
-	free(run->replicas);
-	free(run);
 }
 
 void replica_table_free(struct replica_table *table)
@@ -75,151 +85,6 @@ void replica_table_free(struct replica_table *table)
 	free(table->runs);
 	lock_release(&table->lock);
 	free(table);
-}
-
-static struct span own(struct span bytes)
-{
-	return span_of(bytes.len > 0 ? memory_copy(bytes.data, bytes.len) : NULL, bytes.len);
-}
-
-/* Where the run is, or belongs. */
-static size_t run_place(const struct replica_table *table, int64_t run, bool *out_there)
-{
-	size_t low = 0;
-	size_t high = table->count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (table->runs[middle]->run < run)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out_there = low < table->count && table->runs[low]->run == run;
-	return low;
-}
-
-static struct replica_run *find_run(const struct replica_table *table, int64_t run)
-{
-	bool there;
-	const size_t at = run_place(table, run, &there);
-	return there ? table->runs[at] : NULL;
-}
-
-static struct replica_run *need_run(struct replica_table *table, int64_t run)
-{
-	bool there;
-	const size_t at = run_place(table, run, &there);
-	if (there)
-		return table->runs[at];
-	if (table->count == table->capacity) {
-		table->capacity = table->capacity == 0 ? 16 : 2 * table->capacity;
-		table->runs = memory_grow(table->runs, table->capacity, sizeof(*table->runs));
-	}
-	memmove(&table->runs[at + 1], &table->runs[at], (table->count - at) * sizeof(*table->runs));
-	table->runs[at] = memory_new(sizeof(*table->runs[at]));
-	table->runs[at]->run = run;
-	table->count++;
-	return table->runs[at];
-}
-
-static void remove_run_at(struct replica_table *table, size_t at)
-{
-	table->total -= table->runs[at]->count;
-	free_run(table->runs[at]);
-	table->count--;
-	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
-}
-
-static size_t place(const struct replica_run *run, struct span id, bool *out_there)
-{
-	size_t low = 0;
-	size_t high = run->count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (span_compare(run->replicas[middle]->id, id) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out_there = low < run->count && span_equal(run->replicas[low]->id, id);
-	return low;
-}
-
-static struct replica *find(const struct replica_table *table, int64_t run, struct span id)
-{
-	const struct replica_run *const of = find_run(table, run);
-	bool there = false;
-	const size_t at = of == NULL ? 0 : place(of, id, &there);
-	return there ? of->replicas[at] : NULL;
-}
-
-static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id)
-{
-	bool there;
-	const size_t at = place(run, id, &there);
-	if (run->count == run->capacity) {
-		run->capacity = run->capacity == 0 ? 16 : 2 * run->capacity;
-		run->replicas = memory_grow(run->replicas, run->capacity, sizeof(*run->replicas));
-	}
-	memmove(&run->replicas[at + 1], &run->replicas[at],
-		(run->count - at) * sizeof(*run->replicas));
-	run->replicas[at] = memory_new(sizeof(*run->replicas[at]));
-	run->replicas[at]->id = own(id);
-	run->count++;
-	table->total++;
-	return run->replicas[at];
-}
-
-static void remove_at(struct replica_table *table, struct replica_run *run, size_t at)
-{
-	free_replica(run->replicas[at]);
-	run->count--;
-	table->total--;
-	memmove(&run->replicas[at], &run->replicas[at + 1],
-		(run->count - at) * sizeof(*run->replicas));
-}
-
-static int64_t now_ms(const struct replica_table *table)
-{
-	return table->clock->monotonic_ms(table->clock);
-}
-
-static bool is_expired(const struct replica *replica, int64_t now)
-{
-	return now - replica->heard_ms >= replica->lease_ms;
-}
-
-static void say(struct replica *replica, struct span document, const struct replica_message *said)
-{
-	if (!span_equal(replica->document, document)) {
-		free((void *)replica->document.data);
-		replica->document = own(document);
-		replica->unsaved = true;
-	}
-	replica->state = said->state;
-	replica->has_step = said->has_step;
-	replica->step = said->step;
-	replica->has_wanted = said->has_wanted;
-	replica->wanted = said->wanted;
-}
-
-/* A row that holds a lower step protects more; one that holds none protects nothing for good. */
-static bool is_saved(const struct replica *replica)
-{
-	if (!replica->saved || !replica->has_step)
-		return replica->saved;
-	return replica->saved_has_step && replica->saved_step <= replica->step;
-}
-
-static int check_room(
-	const struct replica_table *table, const struct replica_run *run, struct error *err)
-{
-	if (run->count < REPLICAS_OF_RUN_MAX && table->total < REPLICAS_MAX)
-		return 0;
-	return error_set(err, ERROR_BUSY,
-		"There are %zu replicas of this run and %zu in all, the most there may be; one is forgotten %d minutes "
-		"after its lease.",
-		run->count, table->total, REPLICA_FORGET_MS / 60000);
 }
 
 int replica_table_put(struct replica_table *table, const struct replica_row *row,
@@ -248,27 +113,6 @@ int replica_table_put(struct replica_table *table, const struct replica_row *row
 	return result;
 }
 
-static void load_one(struct replica_table *table, const struct replica_row *row)
-{
-	struct arena *const arena = arena_new(LOAD_ARENA_BYTES);
-	struct replica_message said;
-	struct error ignored;
-	/* A damaged row protects nothing that could be known; its worker will say it anew. */
-	if (replica_message_parse(row->document, arena, &said, &ignored) == 0) {
-		struct replica *const replica = add(table, need_run(table, row->run), row->id);
-		say(replica, row->document, &said);
-		replica->lease_ms = row->lease_ms;
-		replica->heard_ms = now_ms(table);
-		replica->since_ms = row->since_ms;
-		replica->updated_ms = row->updated_ms;
-		replica->unsaved = false;
-		replica->saved = true;
-		replica->saved_has_step = said.has_step;
-		replica->saved_step = said.step;
-	}
-	arena_free(arena);
-}
-
 int replica_table_load(struct replica_table *table, struct db *db, struct error *err)
 {
 	struct db_statement *const scan = replica_row_scan(db, err);
@@ -288,19 +132,6 @@ int replica_table_load(struct replica_table *table, struct db *db, struct error 
 bool replica_table_is_whole(const struct replica_table *table)
 {
 	return table->is_whole;
-}
-
-static void copy_row(const struct replica_run *run, const struct replica *replica,
-	struct arena *arena, struct replica_row *out)
-{
-	*out = (struct replica_row){
-		.run = run->run,
-		.id = arena_copy(arena, replica->id),
-		.document = arena_copy(arena, replica->document),
-		.lease_ms = replica->lease_ms,
-		.since_ms = replica->since_ms,
-		.updated_ms = replica->updated_ms,
-	};
 }
 
 bool replica_table_find(struct replica_table *table, int64_t run, struct span id,
@@ -335,19 +166,6 @@ void replica_table_remove_run(struct replica_table *table, int64_t run)
 	if (there)
 		remove_run_at(table, at);
 	lock_leave(&table->lock);
-}
-
-static void count(const struct replica *replica, bool expired, struct replica_list_message *list)
-{
-	if (expired) {
-		list->expired++;
-		return;
-	}
-	list->states[replica->state]++;
-	if (replica->has_step && (!list->has_oldest || replica->step < list->oldest)) {
-		list->has_oldest = true;
-		list->oldest = replica->step;
-	}
 }
 
 size_t replica_table_page(struct replica_table *table, int64_t run, struct span after, size_t limit,
@@ -408,20 +226,6 @@ bool replica_table_holds(struct replica_table *table, int64_t run, uint64_t step
 	return holds;
 }
 
-/* Into a sorted array without repeats; when it is full, the highest falls out. */
-static size_t insert(uint64_t *steps, size_t have, size_t max, uint64_t step)
-{
-	size_t at = 0;
-	while (at < have && steps[at] < step)
-		at++;
-	if ((at < have && steps[at] == step) || at == max)
-		return have;
-	const size_t moved = have - at - (have == max ? 1 : 0);
-	memmove(&steps[at + 1], &steps[at], moved * sizeof(*steps));
-	steps[at] = step;
-	return have == max ? have : have + 1;
-}
-
 size_t replica_table_wanted(
 	struct replica_table *table, int64_t run, uint64_t *out_steps, size_t max)
 {
@@ -451,20 +255,6 @@ size_t replica_table_unsaved(
 					run->run, arena_copy(arena, run->replicas[i]->id)};
 	}
 	lock_leave(&table->lock);
-	return taken;
-}
-
-static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
-	size_t max, struct arena *arena, struct replica_name *out)
-{
-	size_t taken = 0;
-	for (size_t i = run->count; i-- > 0 && taken < max;)
-		if (now - run->replicas[i]->heard_ms >=
-			run->replicas[i]->lease_ms + REPLICA_FORGET_MS) {
-			out[taken++] = (struct replica_name){
-				run->run, arena_copy(arena, run->replicas[i]->id)};
-			remove_at(table, run, i);
-		}
 	return taken;
 }
 
@@ -526,4 +316,239 @@ size_t replica_table_count(struct replica_table *table)
 			live += is_expired(table->runs[r]->replicas[i], now) ? 0 : 1;
 	lock_leave(&table->lock);
 	return live;
+}
+
+static void free_run(struct replica_run *run)
+{
+	for (size_t i = 0; i < run->count; i++)
+		free_replica(run->replicas[i]);
+	free(run->replicas);
+	free(run);
+}
+
+static void free_replica(struct replica *replica)
+{
+	free((void *)replica->id.data);
+	free((void *)replica->document.data);
+	free(replica);
+}
+
+static struct replica *find(const struct replica_table *table, int64_t run, struct span id)
+{
+	const struct replica_run *const of = find_run(table, run);
+	bool there = false;
+	const size_t at = of == NULL ? 0 : place(of, id, &there);
+	return there ? of->replicas[at] : NULL;
+}
+
+static struct replica_run *find_run(const struct replica_table *table, int64_t run)
+{
+	bool there;
+	const size_t at = run_place(table, run, &there);
+	return there ? table->runs[at] : NULL;
+}
+
+/* Where the run is, or belongs. */
+static size_t run_place(const struct replica_table *table, int64_t run, bool *out_there)
+{
+	size_t low = 0;
+	size_t high = table->count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (table->runs[middle]->run < run)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*out_there = low < table->count && table->runs[low]->run == run;
+	return low;
+}
+
+static size_t place(const struct replica_run *run, struct span id, bool *out_there)
+{
+	size_t low = 0;
+	size_t high = run->count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (span_compare(run->replicas[middle]->id, id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*out_there = low < run->count && span_equal(run->replicas[low]->id, id);
+	return low;
+}
+
+static struct replica_run *need_run(struct replica_table *table, int64_t run)
+{
+	bool there;
+	const size_t at = run_place(table, run, &there);
+	if (there)
+		return table->runs[at];
+	if (table->count == table->capacity) {
+		table->capacity = table->capacity == 0 ? 16 : 2 * table->capacity;
+		table->runs = memory_grow(table->runs, table->capacity, sizeof(*table->runs));
+	}
+	memmove(&table->runs[at + 1], &table->runs[at], (table->count - at) * sizeof(*table->runs));
+	table->runs[at] = memory_new(sizeof(*table->runs[at]));
+	table->runs[at]->run = run;
+	table->count++;
+	return table->runs[at];
+}
+
+static int check_room(
+	const struct replica_table *table, const struct replica_run *run, struct error *err)
+{
+	if (run->count < REPLICAS_OF_RUN_MAX && table->total < REPLICAS_MAX)
+		return 0;
+	return error_set(err, ERROR_BUSY,
+		"There are %zu replicas of this run and %zu in all, the most there may be; one is forgotten %d minutes "
+		"after its lease.",
+		run->count, table->total, REPLICA_FORGET_MS / 60000);
+}
+
+static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id)
+{
+	bool there;
+	const size_t at = place(run, id, &there);
+	if (run->count == run->capacity) {
+		run->capacity = run->capacity == 0 ? 16 : 2 * run->capacity;
+		run->replicas = memory_grow(run->replicas, run->capacity, sizeof(*run->replicas));
+	}
+	memmove(&run->replicas[at + 1], &run->replicas[at],
+		(run->count - at) * sizeof(*run->replicas));
+	run->replicas[at] = memory_new(sizeof(*run->replicas[at]));
+	run->replicas[at]->id = own(id);
+	run->count++;
+	table->total++;
+	return run->replicas[at];
+}
+
+static struct span own(struct span bytes)
+{
+	return span_of(bytes.len > 0 ? memory_copy(bytes.data, bytes.len) : NULL, bytes.len);
+}
+
+static void say(struct replica *replica, struct span document, const struct replica_message *said)
+{
+	if (!span_equal(replica->document, document)) {
+		free((void *)replica->document.data);
+		replica->document = own(document);
+		replica->unsaved = true;
+	}
+	replica->state = said->state;
+	replica->has_step = said->has_step;
+	replica->step = said->step;
+	replica->has_wanted = said->has_wanted;
+	replica->wanted = said->wanted;
+}
+
+static int64_t now_ms(const struct replica_table *table)
+{
+	return table->clock->monotonic_ms(table->clock);
+}
+
+/* A row that holds a lower step protects more; one that holds none protects nothing for good. */
+static bool is_saved(const struct replica *replica)
+{
+	if (!replica->saved || !replica->has_step)
+		return replica->saved;
+	return replica->saved_has_step && replica->saved_step <= replica->step;
+}
+
+static void load_one(struct replica_table *table, const struct replica_row *row)
+{
+	struct arena *const arena = arena_new(LOAD_ARENA_BYTES);
+	struct replica_message said;
+	struct error ignored;
+	/* A damaged row protects nothing that could be known; its worker will say it anew. */
+	if (replica_message_parse(row->document, arena, &said, &ignored) == 0) {
+		struct replica *const replica = add(table, need_run(table, row->run), row->id);
+		say(replica, row->document, &said);
+		replica->lease_ms = row->lease_ms;
+		replica->heard_ms = now_ms(table);
+		replica->since_ms = row->since_ms;
+		replica->updated_ms = row->updated_ms;
+		replica->unsaved = false;
+		replica->saved = true;
+		replica->saved_has_step = said.has_step;
+		replica->saved_step = said.step;
+	}
+	arena_free(arena);
+}
+
+static void copy_row(const struct replica_run *run, const struct replica *replica,
+	struct arena *arena, struct replica_row *out)
+{
+	*out = (struct replica_row){
+		.run = run->run,
+		.id = arena_copy(arena, replica->id),
+		.document = arena_copy(arena, replica->document),
+		.lease_ms = replica->lease_ms,
+		.since_ms = replica->since_ms,
+		.updated_ms = replica->updated_ms,
+	};
+}
+
+static bool is_expired(const struct replica *replica, int64_t now)
+{
+	return now - replica->heard_ms >= replica->lease_ms;
+}
+
+static void remove_at(struct replica_table *table, struct replica_run *run, size_t at)
+{
+	free_replica(run->replicas[at]);
+	run->count--;
+	table->total--;
+	memmove(&run->replicas[at], &run->replicas[at + 1],
+		(run->count - at) * sizeof(*run->replicas));
+}
+
+static void remove_run_at(struct replica_table *table, size_t at)
+{
+	table->total -= table->runs[at]->count;
+	free_run(table->runs[at]);
+	table->count--;
+	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
+}
+
+static void count(const struct replica *replica, bool expired, struct replica_list_message *list)
+{
+	if (expired) {
+		list->expired++;
+		return;
+	}
+	list->states[replica->state]++;
+	if (replica->has_step && (!list->has_oldest || replica->step < list->oldest)) {
+		list->has_oldest = true;
+		list->oldest = replica->step;
+	}
+}
+
+/* Into a sorted array without repeats; when it is full, the highest falls out. */
+static size_t insert(uint64_t *steps, size_t have, size_t max, uint64_t step)
+{
+	size_t at = 0;
+	while (at < have && steps[at] < step)
+		at++;
+	if ((at < have && steps[at] == step) || at == max)
+		return have;
+	const size_t moved = have - at - (have == max ? 1 : 0);
+	memmove(&steps[at + 1], &steps[at], moved * sizeof(*steps));
+	steps[at] = step;
+	return have == max ? have : have + 1;
+}
+
+static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
+	size_t max, struct arena *arena, struct replica_name *out)
+{
+	size_t taken = 0;
+	for (size_t i = run->count; i-- > 0 && taken < max;)
+		if (now - run->replicas[i]->heard_ms >=
+			run->replicas[i]->lease_ms + REPLICA_FORGET_MS) {
+			out[taken++] = (struct replica_name){
+				run->run, arena_copy(arena, run->replicas[i]->id)};
+			remove_at(table, run, i);
+		}
+	return taken;
 }

@@ -8,13 +8,7 @@
 enum { ARENA_BYTES = 64 * 1024 };
 
 static bool find_names(struct db *db, int64_t run, struct arena *arena, struct span *out_bucket,
-	struct span *out_run)
-{
-	struct run_row row;
-	struct error ignored = {0};
-	return run_row_find_id(db, run, arena, &row, out_run, &ignored) == 1 &&
-		bucket_row_name(db, row.bucket, arena, out_bucket, &ignored) == 1;
-}
+	struct span *out_run);
 
 void run_label_format(struct store *store, int64_t run, char out[RUN_LABEL_BYTES])
 {
@@ -31,4 +25,13 @@ void run_label_format(struct store *store, int64_t run, char out[RUN_LABEL_BYTES
 	if (db != NULL)
 		store_reader_give(store, db);
 	arena_free(arena);
+}
+
+static bool find_names(struct db *db, int64_t run, struct arena *arena, struct span *out_bucket,
+	struct span *out_run)
+{
+	struct run_row row;
+	struct error ignored = {0};
+	return run_row_find_id(db, run, arena, &row, out_run, &ignored) == 1 &&
+		bucket_row_name(db, row.bucket, arena, out_bucket, &ignored) == 1;
 }

@@ -6,7 +6,7 @@
 #include "storage/run_tables/run_settings.h"
 #include "storage/run_tables/webhook_row.h"
 
-#define RUN_COLUMNS \
+#define RUN_COLUMNS                                                                      \
 	"id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes," \
 	" created_ms, settings, name, parent_run, parent_step, parent_digest"
 enum { RUN_NAME_COLUMN = 11 };
@@ -37,43 +37,12 @@ static const char SQL_SCHEMA_ADD[] = "INSERT INTO run_schemas (run, schema) VALU
 static const char SQL_SCHEMA_GET[] = "SELECT schema FROM run_schemas WHERE run = ?1";
 static const char SQL_SCHEMA_REMOVE[] = "DELETE FROM run_schemas WHERE run = ?1";
 
-/* NULL gives false; another size than a digest's zeroes. */
-static bool read_digest(struct db_statement *statement, int column, struct digest128 *out)
-{
-	const struct span bytes = db_column_blob(statement, column);
-	if (bytes.len != sizeof(out->bytes))
-		return false;
-	memcpy(out->bytes, bytes.data, bytes.len);
-	return true;
-}
-
-/* Borrowed from the digest. */
-static struct db_value digest_value(const struct digest128 *digest)
-{
-	return db_blob(span_of(digest->bytes, sizeof(digest->bytes)));
-}
-
 static int read_row(
-	struct db *db, struct db_statement *statement, struct run_row *out, struct error *err)
-{
-	memset(out, 0, sizeof(*out));
-	out->id = db_column_i64(statement, 0);
-	out->bucket = db_column_i64(statement, 1);
-	out->epoch = (uint64_t)db_column_i64(statement, 2);
-	out->has_head = !db_column_is_null(statement, 3);
-	out->head = (uint64_t)db_column_i64(statement, 3);
-	read_digest(statement, 4, &out->head_digest);
-	out->has_schema = read_digest(statement, 5, &out->schema_digest);
-	out->steps = (uint64_t)db_column_i64(statement, 7);
-	out->bytes = (uint64_t)db_column_i64(statement, 8);
-	out->created_ms = db_column_i64(statement, 9);
-	struct digest128 parent = {{0}};
-	if (!db_column_is_null(statement, 12) && read_digest(statement, 14, &parent))
-		out->parent = run_parent_of(db_column_blob(statement, 12),
-			(uint64_t)db_column_i64(statement, 13), &parent);
-	return run_settings_read(db, db_column_blob(statement, 10),
-		(uint64_t)db_column_i64(statement, 6), &out->settings, err);
-}
+	struct db *db, struct db_statement *statement, struct run_row *out, struct error *err);
+static bool read_digest(struct db_statement *statement, int column, struct digest128 *out);
+static int read_list(struct db *db, struct db_statement *statement, struct span bucket,
+	struct arena *arena, struct run_message *runs, size_t *out_count, struct error *err);
+static struct db_value digest_value(const struct digest128 *digest);
 
 int run_row_find(
 	struct db *db, int64_t bucket, struct span name, struct run_row *out, struct error *err)
@@ -141,25 +110,6 @@ void run_row_message(const struct run_row *row, const struct run_ref *ref, struc
 		.created_ms = row->created_ms,
 		.parent = row->parent,
 	};
-}
-
-/* `runs` has room for as many as the statement gives. */
-static int read_list(struct db *db, struct db_statement *statement, struct span bucket,
-	struct arena *arena, struct run_message *runs, size_t *out_count, struct error *err)
-{
-	struct run_ref ref = run_named(arena_copy(arena, bucket), span_of(NULL, 0));
-	int got = 0;
-	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
-		struct run_row row;
-		if (read_row(db, statement, &row, err) != 0)
-			return -1;
-		ref.name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
-		run_row_message(&row, &ref, &runs[(*out_count)++]);
-	}
-	if (arena_overflowed(arena))
-		return error_set(
-			err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");
-	return got < 0 ? -1 : 0;
 }
 
 int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena,
@@ -255,4 +205,61 @@ int run_row_remove(struct db *db, int64_t run, struct error *err)
 		webhook_row_remove_of_run(db, run, err) != 0)
 		return -1;
 	return db_run(db, SQL_RUN_REMOVE, err, db_i64(run));
+}
+
+static int read_row(
+	struct db *db, struct db_statement *statement, struct run_row *out, struct error *err)
+{
+	memset(out, 0, sizeof(*out));
+	out->id = db_column_i64(statement, 0);
+	out->bucket = db_column_i64(statement, 1);
+	out->epoch = (uint64_t)db_column_i64(statement, 2);
+	out->has_head = !db_column_is_null(statement, 3);
+	out->head = (uint64_t)db_column_i64(statement, 3);
+	read_digest(statement, 4, &out->head_digest);
+	out->has_schema = read_digest(statement, 5, &out->schema_digest);
+	out->steps = (uint64_t)db_column_i64(statement, 7);
+	out->bytes = (uint64_t)db_column_i64(statement, 8);
+	out->created_ms = db_column_i64(statement, 9);
+	struct digest128 parent = {{0}};
+	if (!db_column_is_null(statement, 12) && read_digest(statement, 14, &parent))
+		out->parent = run_parent_of(db_column_blob(statement, 12),
+			(uint64_t)db_column_i64(statement, 13), &parent);
+	return run_settings_read(db, db_column_blob(statement, 10),
+		(uint64_t)db_column_i64(statement, 6), &out->settings, err);
+}
+
+/* NULL gives false; another size than a digest's zeroes. */
+static bool read_digest(struct db_statement *statement, int column, struct digest128 *out)
+{
+	const struct span bytes = db_column_blob(statement, column);
+	if (bytes.len != sizeof(out->bytes))
+		return false;
+	memcpy(out->bytes, bytes.data, bytes.len);
+	return true;
+}
+
+/* `runs` has room for as many as the statement gives. */
+static int read_list(struct db *db, struct db_statement *statement, struct span bucket,
+	struct arena *arena, struct run_message *runs, size_t *out_count, struct error *err)
+{
+	struct run_ref ref = run_named(arena_copy(arena, bucket), span_of(NULL, 0));
+	int got = 0;
+	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
+		struct run_row row;
+		if (read_row(db, statement, &row, err) != 0)
+			return -1;
+		ref.name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
+		run_row_message(&row, &ref, &runs[(*out_count)++]);
+	}
+	if (arena_overflowed(arena))
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");
+	return got < 0 ? -1 : 0;
+}
+
+/* Borrowed from the digest. */
+static struct db_value digest_value(const struct digest128 *digest)
+{
+	return db_blob(span_of(digest->bytes, sizeof(digest->bytes)));
 }

@@ -7,6 +7,10 @@ static const char SQL_SETTINGS_SET[] =
 static const char SQL_SETTINGS_ADOPTING[] =
 	"SELECT COUNT(*) FROM runs WHERE bucket = (SELECT bucket FROM runs WHERE id = ?1) AND adopts = 1 AND id <> ?1";
 
+static int check_adopting(struct db *db, int64_t run, uint64_t adopt, struct error *err);
+static struct db_value hot_load_value(
+	const struct run_settings *settings, int64_t run, uint8_t column[DEPLOYMENT_COLUMN_BYTES]);
+
 int run_settings_read(struct db *db, struct span document, uint64_t keep_steps,
 	struct run_settings *out, struct error *err)
 {
@@ -17,30 +21,6 @@ int run_settings_read(struct db *db, struct span document, uint64_t keep_steps,
 			db_path(db), fault.text);
 	out->keep_steps = keep_steps;
 	return 0;
-}
-
-/* Each of them is looked at with each object that is put (storage/run_tables/adopt_note.h). */
-static int check_adopting(struct db *db, int64_t run, uint64_t adopt, struct error *err)
-{
-	int64_t others = 0;
-	if (adopt == ADOPT_NONE)
-		return 0;
-	if (db_find_i64(db, SQL_SETTINGS_ADOPTING, &others, err, db_i64(run)) < 0)
-		return -1;
-	if (others >= ADOPTING_RUNS_MAX)
-		return error_set(err, ERROR_EXISTS,
-			"%d other runs of the bucket adopt already, the most there may be.",
-			ADOPTING_RUNS_MAX);
-	return 0;
-}
-
-/* Borrowed from `column`. */
-static struct db_value hot_load_value(
-	const struct run_settings *settings, int64_t run, uint8_t column[DEPLOYMENT_COLUMN_BYTES])
-{
-	if (settings->hot_load[0] == '\0')
-		return db_null();
-	return db_blob(span_of(column, deployment_row_column(settings->hot_load, run, column)));
 }
 
 int run_settings_store(
@@ -65,4 +45,28 @@ int run_settings_store(
 			hot_load_value(settings, run, column));
 	buffer_release(&document);
 	return result;
+}
+
+/* Each of them is looked at with each object that is put (storage/run_tables/adopt_note.h). */
+static int check_adopting(struct db *db, int64_t run, uint64_t adopt, struct error *err)
+{
+	int64_t others = 0;
+	if (adopt == ADOPT_NONE)
+		return 0;
+	if (db_find_i64(db, SQL_SETTINGS_ADOPTING, &others, err, db_i64(run)) < 0)
+		return -1;
+	if (others >= ADOPTING_RUNS_MAX)
+		return error_set(err, ERROR_EXISTS,
+			"%d other runs of the bucket adopt already, the most there may be.",
+			ADOPTING_RUNS_MAX);
+	return 0;
+}
+
+/* Borrowed from `column`. */
+static struct db_value hot_load_value(
+	const struct run_settings *settings, int64_t run, uint8_t column[DEPLOYMENT_COLUMN_BYTES])
+{
+	if (settings->hot_load[0] == '\0')
+		return db_null();
+	return db_blob(span_of(column, deployment_row_column(settings->hot_load, run, column)));
 }

@@ -4,6 +4,8 @@
 
 #include "storage/run_tables/run_row.h"
 
+static bool split_anchors(struct span key, struct span *out_run, struct span *out_rest);
+
 size_t step_anchor_key(
 	struct span run, uint64_t step, struct span file, char out[STEP_ANCHOR_KEY_BYTES])
 {
@@ -12,18 +14,6 @@ size_t step_anchor_key(
 		(const char *)file.data);
 	ASSERT(len > 0 && len < STEP_ANCHOR_KEY_BYTES);
 	return (size_t)len;
-}
-
-/* "{run}/anchors/REST" */
-static bool split_anchors(struct span key, struct span *out_run, struct span *out_rest)
-{
-	static const struct span prefix = {(const uint8_t *)"anchors/", sizeof("anchors/") - 1};
-	struct span rest = key;
-	if (span_find(key, '/') < 0 || !span_split(&rest, '/', out_run) ||
-		!span_starts(rest, prefix))
-		return false;
-	*out_rest = span_slice(rest, prefix.len, rest.len);
-	return true;
 }
 
 bool step_anchor_key_parse(
@@ -64,4 +54,16 @@ int step_anchor_key_guard(struct db *db, int64_t bucket, struct span key, struct
 		"Keys below '%.*s/anchors/' are the server's: it makes the anchors of the run '%.*s' there, which go with their steps, "
 		"or with the run and all of its steps (`deltabucket runs rm`). Put other objects elsewhere.",
 		(int)name.len, (const char *)name.data, (int)name.len, (const char *)name.data);
+}
+
+/* "{run}/anchors/REST" */
+static bool split_anchors(struct span key, struct span *out_run, struct span *out_rest)
+{
+	static const struct span prefix = {(const uint8_t *)"anchors/", sizeof("anchors/") - 1};
+	struct span rest = key;
+	if (span_find(key, '/') < 0 || !span_split(&rest, '/', out_run) ||
+		!span_starts(rest, prefix))
+		return false;
+	*out_rest = span_slice(rest, prefix.len, rest.len);
+	return true;
 }

@@ -23,23 +23,9 @@ static const char SQL_AWAITS_STORED[] =
 static const char SQL_SET_MADE[] =
 	"UPDATE steps SET made = ?2, made_bytes = ?3, made_until_ms = ?4 WHERE id = ?1";
 
-/* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
-static int64_t bound(uint64_t step)
-{
-	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
-}
-
 static int first_with_run(
-	struct db_statement *statement, int64_t *out_run, struct step_row *out, struct error *err)
-{
-	const int got = db_step(statement, err);
-	if (got == 1) {
-		step_row_read(statement, out);
-		*out_run = db_column_i64(statement, STEP_COLUMN_COUNT);
-	}
-	db_reset(statement);
-	return got;
-}
+	struct db_statement *statement, int64_t *out_run, struct step_row *out, struct error *err);
+static int64_t bound(uint64_t step);
 
 int step_anchor_row_find_wanted(
 	struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err)
@@ -89,4 +75,22 @@ int step_anchor_row_set_made(struct db *db, const struct step_row *row, struct e
 		db_i64_or_null(row->has_made, row->made_depth),
 		db_i64_or_null(row->has_made, (int64_t)row->made_bytes),
 		db_i64_or_null(row->has_made, row->made_until_ms));
+}
+
+static int first_with_run(
+	struct db_statement *statement, int64_t *out_run, struct step_row *out, struct error *err)
+{
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		step_row_read(statement, out);
+		*out_run = db_column_i64(statement, STEP_COLUMN_COUNT);
+	}
+	db_reset(statement);
+	return got;
+}
+
+/* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
+static int64_t bound(uint64_t step)
+{
+	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
 }

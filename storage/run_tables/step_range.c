@@ -2,12 +2,7 @@
 
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
-{
-	const struct step_range *const left = a;
-	const struct step_range *const right = b;
-	return left->first < right->first ? -1 : left->first > right->first;
-}
+static int compare(const void *a, const void *b);
 
 size_t step_range_join(struct step_range *ranges, size_t count)
 {
@@ -37,4 +32,11 @@ size_t step_range_at_or_behind(const struct step_range *ranges, size_t count, ui
 			high = middle;
 	}
 	return low;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct step_range *const left = a;
+	const struct step_range *const right = b;
+	return left->first < right->first ? -1 : left->first > right->first;
 }

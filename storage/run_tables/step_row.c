@@ -44,11 +44,14 @@ static const char SQL_MANIFEST_GET[] =
 	"SELECT manifest, tensor_digests, checksum FROM step_manifests WHERE step = ?1";
 static const char SQL_MANIFEST_REMOVE[] = "DELETE FROM step_manifests WHERE step = ?1";
 
-static void read_digest(struct db_statement *statement, int column, struct digest128 *out)
-{
-	const struct span bytes = db_column_blob(statement, column);
-	memcpy(out->bytes, bytes.data, bytes.len == sizeof(out->bytes) ? bytes.len : 0);
-}
+static void read_digest(struct db_statement *statement, int column, struct digest128 *out);
+static int first_row(struct db_statement *statement, struct step_row *out, struct error *err);
+static struct db_statement *query_at(
+	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err);
+static int64_t bound(uint64_t step);
+static struct db_value digest_value(const struct digest128 *digest);
+static struct db_value form_value(const struct step_row *row, enum step_form_kind kind);
+static int64_t manifest_sum(int64_t id, struct span manifest, struct span tensor_digests);
 
 void step_row_read(struct db_statement *scan, struct step_row *out)
 {
@@ -69,27 +72,6 @@ void step_row_read(struct db_statement *scan, struct step_row *out)
 	out->made_bytes = (uint64_t)db_column_i64(scan, 10);
 	out->made_until_ms = db_column_i64(scan, 11);
 	out->wants_made = (enum step_wants)db_column_i64(scan, 12);
-}
-
-/* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
-static int64_t bound(uint64_t step)
-{
-	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
-}
-
-static struct db_statement *query_at(
-	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err)
-{
-	return db_query(db, sql, err, db_i64(run), db_i64(bound(step)));
-}
-
-static int first_row(struct db_statement *statement, struct step_row *out, struct error *err)
-{
-	const int got = db_step(statement, err);
-	if (got == 1)
-		step_row_read(statement, out);
-	db_reset(statement);
-	return got;
 }
 
 int step_row_find(
@@ -155,17 +137,6 @@ struct db_statement *step_row_scan(
 	return query_at(db, downwards ? SQL_STEP_DOWNWARDS : SQL_STEP_UPWARDS, run, from, err);
 }
 
-/* Borrowed from the digest. */
-static struct db_value digest_value(const struct digest128 *digest)
-{
-	return db_blob(span_of(digest->bytes, sizeof(digest->bytes)));
-}
-
-static struct db_value form_value(const struct step_row *row, enum step_form_kind kind)
-{
-	return db_i64_or_null(row->has_form[kind], (int64_t)row->form_bytes[kind]);
-}
-
 int step_row_add(struct db *db, int64_t run, struct step_row *row, struct error *err)
 {
 	return db_insert(db, SQL_STEP_ADD, &row->id, err, db_i64(run), db_i64((int64_t)row->step),
@@ -219,12 +190,6 @@ int step_row_remove(struct db *db, int64_t id, struct error *err)
 		: db_run(db, SQL_STEP_REMOVE, err, db_i64(id));
 }
 
-static int64_t manifest_sum(int64_t id, struct span manifest, struct span tensor_digests)
-{
-	return (int64_t)row_sum_bytes(
-		row_sum_bytes(row_sum_number(0, id), manifest), tensor_digests);
-}
-
 int step_row_add_manifest(struct db *db, int64_t id, struct span manifest,
 	struct span tensor_digests, struct error *err)
 {
@@ -255,4 +220,48 @@ int step_row_load_manifest(struct db *db, int64_t id, struct arena *arena,
 		return error_set(
 			err, ERROR_NO_MEMORY, "The request's memory ran out while reading a step.");
 	return 0;
+}
+
+static void read_digest(struct db_statement *statement, int column, struct digest128 *out)
+{
+	const struct span bytes = db_column_blob(statement, column);
+	memcpy(out->bytes, bytes.data, bytes.len == sizeof(out->bytes) ? bytes.len : 0);
+}
+
+static int first_row(struct db_statement *statement, struct step_row *out, struct error *err)
+{
+	const int got = db_step(statement, err);
+	if (got == 1)
+		step_row_read(statement, out);
+	db_reset(statement);
+	return got;
+}
+
+static struct db_statement *query_at(
+	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err)
+{
+	return db_query(db, sql, err, db_i64(run), db_i64(bound(step)));
+}
+
+/* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
+static int64_t bound(uint64_t step)
+{
+	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
+}
+
+/* Borrowed from the digest. */
+static struct db_value digest_value(const struct digest128 *digest)
+{
+	return db_blob(span_of(digest->bytes, sizeof(digest->bytes)));
+}
+
+static struct db_value form_value(const struct step_row *row, enum step_form_kind kind)
+{
+	return db_i64_or_null(row->has_form[kind], (int64_t)row->form_bytes[kind]);
+}
+
+static int64_t manifest_sum(int64_t id, struct span manifest, struct span tensor_digests)
+{
+	return (int64_t)row_sum_bytes(
+		row_sum_bytes(row_sum_number(0, id), manifest), tensor_digests);
 }

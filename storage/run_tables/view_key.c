@@ -16,6 +16,11 @@ static const struct view_layout {
 };
 static const struct view_layout anchor_layout = {"view_trl", "anchors/", "step_", ".safetensors"};
 
+static size_t print_step(
+	const struct view_layout *layout, struct span run, uint64_t step, char out[VIEW_KEY_BYTES]);
+static bool parse_step(
+	const struct view_layout *layout, struct span run, struct span key, uint64_t *out_step);
+
 const char *view_key_setting(enum view_kind kind)
 {
 	return layouts[kind].setting;
@@ -34,16 +39,6 @@ size_t view_key_prefix(enum view_kind kind, struct span run, char out[VIEW_KEY_B
 	return (size_t)len;
 }
 
-static size_t print_step(
-	const struct view_layout *layout, struct span run, uint64_t step, char out[VIEW_KEY_BYTES])
-{
-	const int len = snprintf(out, VIEW_KEY_BYTES, "%.*s/%s%s%06llu%s", (int)run.len,
-		(const char *)run.data, layout->folder, layout->before, (unsigned long long)step,
-		layout->behind);
-	ASSERT(len > 0 && len < VIEW_KEY_BYTES);
-	return (size_t)len;
-}
-
 size_t view_key_step(enum view_kind kind, struct span run, uint64_t step, char out[VIEW_KEY_BYTES])
 {
 	return print_step(&layouts[kind], run, step, out);
@@ -52,22 +47,6 @@ size_t view_key_step(enum view_kind kind, struct span run, uint64_t step, char o
 size_t view_key_anchor(struct span run, uint64_t step, char out[VIEW_KEY_BYTES])
 {
 	return print_step(&anchor_layout, run, step, out);
-}
-
-/* `rest` is the key behind the run: what it must begin with is printed again, so there is one
- * spelling. */
-static bool parse_step(
-	const struct view_layout *layout, struct span run, struct span key, uint64_t *out_step)
-{
-	char canonical[VIEW_KEY_BYTES];
-	const size_t start = run.len + 1 + strlen(layout->folder) + strlen(layout->before);
-	size_t end = start;
-	while (end < key.len && key.data[end] >= '0' && key.data[end] <= '9')
-		end++;
-	if (end <= start || !span_parse_u64(span_slice(key, start, end - start), out_step) ||
-		*out_step > INT64_MAX)
-		return false;
-	return span_starts(key, span_of(canonical, print_step(layout, run, *out_step, canonical)));
 }
 
 bool view_key_place(struct span key, struct span *out_run, enum view_kind *out_kind)
@@ -121,4 +100,30 @@ int view_key_guard(struct db *db, int64_t bucket, struct span key, struct error 
 		(int)span_slice(key, 0, 200).len, (const char *)key.data, (int)name.len,
 		(const char *)name.data, view_key_setting(kind), (int)name.len,
 		(const char *)name.data, view_key_setting(kind));
+}
+
+static size_t print_step(
+	const struct view_layout *layout, struct span run, uint64_t step, char out[VIEW_KEY_BYTES])
+{
+	const int len = snprintf(out, VIEW_KEY_BYTES, "%.*s/%s%s%06llu%s", (int)run.len,
+		(const char *)run.data, layout->folder, layout->before, (unsigned long long)step,
+		layout->behind);
+	ASSERT(len > 0 && len < VIEW_KEY_BYTES);
+	return (size_t)len;
+}
+
+/* `rest` is the key behind the run: what it must begin with is printed again, so there is one
+ * spelling. */
+static bool parse_step(
+	const struct view_layout *layout, struct span run, struct span key, uint64_t *out_step)
+{
+	char canonical[VIEW_KEY_BYTES];
+	const size_t start = run.len + 1 + strlen(layout->folder) + strlen(layout->before);
+	size_t end = start;
+	while (end < key.len && key.data[end] >= '0' && key.data[end] <= '9')
+		end++;
+	if (end <= start || !span_parse_u64(span_slice(key, start, end - start), out_step) ||
+		*out_step > INT64_MAX)
+		return false;
+	return span_starts(key, span_of(canonical, print_step(layout, run, *out_step, canonical)));
 }

@@ -9,6 +9,71 @@
 
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
+static int read_objects(struct db *db, const struct fold_row *fold, struct db_statement *scan,
+	struct arena *arena, struct step_form *out, struct error *err);
+static int read_object(struct db *db, const struct fold_row *fold, struct span name,
+	int64_t sequence, struct arena *arena, struct step_object *out, struct error *err);
+static int find_object(struct db *db, const struct run_fold_ref *ref, struct arena *arena,
+	struct version *out, struct error *err);
+
+int fold_form_read(
+	struct db *db, int64_t id, struct arena *arena, struct step_form *out, struct error *err)
+{
+	struct fold_row fold;
+	const int found = fold_row_find_id(db, id, &fold, err);
+	if (found != 1)
+		return found < 0 ? -1
+				 : error_set(err, ERROR_CORRUPT, "%s: the fold %lld is gone.",
+					   db_path(db), (long long)id);
+	size_t count;
+	if (fold_object_count(db, id, &count, err) != 0)
+		return -1;
+	*out = (struct step_form){
+		.kind = STEP_DELTA, .format = arena_copy(arena, span_text(fold.format))};
+	out->objects = arena_take_array(arena, count + 1, sizeof(*out->objects));
+	if (out->objects == NULL)
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while reading a fold.");
+	struct db_statement *const scan = fold_object_scan(db, id, err);
+	const int result = scan == NULL ? -1 : read_objects(db, &fold, scan, arena, out, err);
+	db_reset(scan);
+	return result;
+}
+
+int run_find_fold_object(struct store *store, const struct run_fold_ref *ref, struct arena *arena,
+	struct object *out, struct error *err)
+{
+	struct version version;
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = find_object(db, ref, arena, &version, err);
+	store_snapshot_give(store, db);
+	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
+}
+
+struct span run_folds_topic(struct span run, struct arena *arena)
+{
+	return span_text(arena_format(arena, "%.*s/folds", (int)run.len, (const char *)run.data));
+}
+
+static int read_objects(struct db *db, const struct fold_row *fold, struct db_statement *scan,
+	struct arena *arena, struct step_form *out, struct error *err)
+{
+	int got;
+	while ((got = db_step(scan, err)) == 1 && out->object_count < STEP_OBJECTS_MAX &&
+		!arena_overflowed(arena)) {
+		if (read_object(db, fold, db_column_blob(scan, 0), db_column_i64(scan, 1), arena,
+			    &out->objects[out->object_count], err) != 0)
+			return -1;
+		out->object_count++;
+	}
+	if (got >= 0 && arena_overflowed(arena))
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while reading a fold.");
+	return got < 0 ? -1 : 0;
+}
+
 static int read_object(struct db *db, const struct fold_row *fold, struct span name,
 	int64_t sequence, struct arena *arena, struct step_object *out, struct error *err)
 {
@@ -37,47 +102,6 @@ static int read_object(struct db *db, const struct fold_row *fold, struct span n
 	return 0;
 }
 
-static int read_objects(struct db *db, const struct fold_row *fold, struct db_statement *scan,
-	struct arena *arena, struct step_form *out, struct error *err)
-{
-	int got;
-	while ((got = db_step(scan, err)) == 1 && out->object_count < STEP_OBJECTS_MAX &&
-		!arena_overflowed(arena)) {
-		if (read_object(db, fold, db_column_blob(scan, 0), db_column_i64(scan, 1), arena,
-			    &out->objects[out->object_count], err) != 0)
-			return -1;
-		out->object_count++;
-	}
-	if (got >= 0 && arena_overflowed(arena))
-		return error_set(
-			err, ERROR_NO_MEMORY, "The request's memory ran out while reading a fold.");
-	return got < 0 ? -1 : 0;
-}
-
-int fold_form_read(
-	struct db *db, int64_t id, struct arena *arena, struct step_form *out, struct error *err)
-{
-	struct fold_row fold;
-	const int found = fold_row_find_id(db, id, &fold, err);
-	if (found != 1)
-		return found < 0 ? -1
-				 : error_set(err, ERROR_CORRUPT, "%s: the fold %lld is gone.",
-					   db_path(db), (long long)id);
-	size_t count;
-	if (fold_object_count(db, id, &count, err) != 0)
-		return -1;
-	*out = (struct step_form){
-		.kind = STEP_DELTA, .format = arena_copy(arena, span_text(fold.format))};
-	out->objects = arena_take_array(arena, count + 1, sizeof(*out->objects));
-	if (out->objects == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "The request's memory ran out while reading a fold.");
-	struct db_statement *const scan = fold_object_scan(db, id, err);
-	const int result = scan == NULL ? -1 : read_objects(db, &fold, scan, arena, out, err);
-	db_reset(scan);
-	return result;
-}
-
 static int find_object(struct db *db, const struct run_fold_ref *ref, struct arena *arena,
 	struct version *out, struct error *err)
 {
@@ -96,21 +120,4 @@ static int find_object(struct db *db, const struct run_fold_ref *ref, struct are
 	if (found == 0)
 		return object_no_key(ref->name, err);
 	return found == 1 ? 0 : -1;
-}
-
-int run_find_fold_object(struct store *store, const struct run_fold_ref *ref, struct arena *arena,
-	struct object *out, struct error *err)
-{
-	struct version version;
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	const int result = find_object(db, ref, arena, &version, err);
-	store_snapshot_give(store, db);
-	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
-}
-
-struct span run_folds_topic(struct span run, struct arena *arena)
-{
-	return span_text(arena_format(arena, "%.*s/folds", (int)run.len, (const char *)run.data));
 }

@@ -5,6 +5,12 @@
 static const char SQL_GAIN_DELTAS[] =
 	"SELECT COUNT(delta_bytes), COALESCE(SUM(delta_bytes), 0) FROM steps WHERE run = ?1 AND step > ?2 AND step <= ?3";
 
+static int find_example(struct db *db, int64_t run, uint64_t to, uint64_t *out_steps,
+	double *out_ratio, struct error *err);
+static int sum_deltas(
+	struct db *db, int64_t run, uint64_t from, uint64_t to, double *out, struct error *err);
+static double correct(double ratio, double example, double expected);
+
 double fold_gain_ratio(uint64_t steps)
 {
 	static const struct {
@@ -18,21 +24,21 @@ double fold_gain_ratio(uint64_t steps)
 	return 1;
 }
 
-/* What the single deltas of these steps take; 0 when none has one. Steps without one count as much
- * as the others. */
-static int sum_deltas(
-	struct db *db, int64_t run, uint64_t from, uint64_t to, double *out, struct error *err)
+int fold_gain_is_worth(struct db *db, int64_t run, uint64_t from, uint64_t to, uint64_t bytes,
+	bool *out_worth, struct error *err)
 {
-	struct db_statement *const statement = db_query(
-		db, SQL_GAIN_DELTAS, err, db_i64(run), db_i64((int64_t)from), db_i64((int64_t)to));
-	const int got = db_step(statement, err);
-	const int64_t deltas = got == 1 ? db_column_i64(statement, 0) : 0;
-	if (got >= 0)
-		*out = deltas == 0 ? 0
-				   : (double)db_column_i64(statement, 1) * (double)(to - from) /
-				(double)deltas;
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	double deltas = 0;
+	double example = 0;
+	uint64_t steps = 0;
+	double ratio = fold_gain_ratio(to - from);
+	*out_worth = false;
+	const int found = find_example(db, run, to, &steps, &example, err);
+	if (found < 0 || sum_deltas(db, run, from, to, &deltas, err) != 0)
+		return -1;
+	if (found == 1 && steps >= FOLD_SPAN_MIN)
+		ratio = correct(ratio, example, fold_gain_ratio(steps));
+	*out_worth = deltas * ratio <= (double)bytes * (1 - FOLD_GAIN_LEAST);
+	return 0;
 }
 
 /* The run's newest fold beside its single deltas: *out_ratio, of *out_steps; 1 when there is
@@ -56,26 +62,26 @@ static int find_example(struct db *db, int64_t run, uint64_t to, uint64_t *out_s
 	return deltas > 0;
 }
 
+/* What the single deltas of these steps take; 0 when none has one. Steps without one count as much
+ * as the others. */
+static int sum_deltas(
+	struct db *db, int64_t run, uint64_t from, uint64_t to, double *out, struct error *err)
+{
+	struct db_statement *const statement = db_query(
+		db, SQL_GAIN_DELTAS, err, db_i64(run), db_i64((int64_t)from), db_i64((int64_t)to));
+	const int got = db_step(statement, err);
+	const int64_t deltas = got == 1 ? db_column_i64(statement, 0) : 0;
+	if (got >= 0)
+		*out = deltas == 0 ? 0
+				   : (double)db_column_i64(statement, 1) * (double)(to - from) /
+				(double)deltas;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
 /* As much better than the table as the example, or as much nearer to no gain at all. */
 static double correct(double ratio, double example, double expected)
 {
 	return example <= expected ? ratio * example / expected
 				   : ratio + (1 - ratio) * (example - expected) / (1 - expected);
-}
-
-int fold_gain_is_worth(struct db *db, int64_t run, uint64_t from, uint64_t to, uint64_t bytes,
-	bool *out_worth, struct error *err)
-{
-	double deltas = 0;
-	double example = 0;
-	uint64_t steps = 0;
-	double ratio = fold_gain_ratio(to - from);
-	*out_worth = false;
-	const int found = find_example(db, run, to, &steps, &example, err);
-	if (found < 0 || sum_deltas(db, run, from, to, &deltas, err) != 0)
-		return -1;
-	if (found == 1 && steps >= FOLD_SPAN_MIN)
-		ratio = correct(ratio, example, fold_gain_ratio(steps));
-	*out_worth = deltas * ratio <= (double)bytes * (1 - FOLD_GAIN_LEAST);
-	return 0;
 }

@@ -13,6 +13,8 @@ static const char SQL_OBJECT_FIRST[] =
 	"SELECT name, version FROM fold_objects WHERE fold = ?1 ORDER BY name LIMIT 1";
 static const char SQL_OBJECT_REMOVE[] = "DELETE FROM fold_objects WHERE fold = ?1 AND name = ?2";
 
+static int release_one(struct db *db, int64_t fold, struct error *err);
+
 int fold_object_add(
 	struct db *db, int64_t fold, struct span name, int64_t version, struct error *err)
 {
@@ -38,6 +40,15 @@ struct db_statement *fold_object_scan(struct db *db, int64_t fold, struct error 
 	return db_query(db, SQL_OBJECT_SCAN, err, db_i64(fold));
 }
 
+int fold_object_release(struct db *db, int64_t fold, bool *out_more, struct error *err)
+{
+	int got = 1;
+	for (int i = 0; got == 1 && i < FOLD_RELEASE_ROWS; i++)
+		got = release_one(db, fold, err);
+	*out_more = got == 1;
+	return got < 0 ? -1 : 0;
+}
+
 /* 1: one was released; 0: none is left. */
 static int release_one(struct db *db, int64_t fold, struct error *err)
 {
@@ -52,13 +63,4 @@ static int release_one(struct db *db, int64_t fold, struct error *err)
 	}
 	db_reset(first);
 	return got;
-}
-
-int fold_object_release(struct db *db, int64_t fold, bool *out_more, struct error *err)
-{
-	int got = 1;
-	for (int i = 0; got == 1 && i < FOLD_RELEASE_ROWS; i++)
-		got = release_one(db, fold, err);
-	*out_more = got == 1;
-	return got < 0 ? -1 : 0;
 }

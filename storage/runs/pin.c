@@ -15,94 +15,23 @@ struct pin_change {
 	struct pin_message pin; /* of removing: its name alone */
 };
 
-static int no_pin(struct span name, struct error *err)
-{
-	return error_set(err, ERROR_NOT_FOUND, "The run has no pin '%.*s'.",
-		(int)span_slice(name, 0, 128).len, (const char *)name.data);
-}
-
-static int check_step(struct db *db, int64_t run, uint64_t step, struct error *err)
-{
-	struct step_row row;
-	uint64_t anchor;
-	const int found = step_row_find(db, run, step, &row, err);
-	if (found == 0)
-		return step_no_step(step, err);
-	if (found == 1 && row.state != STEP_KEPT)
-		return step_is_collected(db, run, step, &anchor, err);
-	return found == 1 ? 0 : -1;
-}
-
-/* A pin that is there already may always move. */
-static int check_room(struct db *db, int64_t run, struct span name, int64_t now, struct error *err)
-{
-	struct pin_message there;
-	size_t count = 0;
-	const int found = pin_row_find(db, run, name, now, &there, err);
-	if (found != 0)
-		return found < 0 ? -1 : 0;
-	if (pin_row_count(db, run, now, &count, err) != 0)
-		return -1;
-	return count < PINS_OF_RUN_MAX
-		? 0
-		: error_set(err, ERROR_BUSY, "The run has %d pins, the most there may be.",
-			  PINS_OF_RUN_MAX);
-}
-
-static int pin_put_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct pin_change *const change = (struct pin_change *)call;
-	struct pin_message *const pin = &change->pin;
-	struct run_row run;
-	const int64_t now = store_now_ms(call->store);
-	if (replica_check_id("A pin's name", pin->name, err) != 0 ||
-		run_row_need(db, &change->run, &run, err) != 0 ||
-		check_step(db, run.id, pin->step, err) != 0 ||
-		check_room(db, run.id, pin->name, now, err) != 0)
-		return -1;
-	pin->created_ms = now;
-	pin->expires_ms = pin->ttl_s == 0 ? 0 : now + (int64_t)pin->ttl_s * 1000;
-	if (pin_row_put(db, run.id, pin, err) != 0)
-		return -1;
-	return step_anchor_want_pinned(db, run.id, pin->step, err);
-}
-
-/* The anchor that the server makes of a pinned step is background work. */
-static void pin_put_settle(struct call *call)
-{
-	if (!call->failed)
-		store_wake(call->store, STORE_STEP_WORK);
-}
-
-static int pin_remove_apply(struct call *call, struct db *db, struct error *err)
-{
-	const struct pin_change *const change = (const struct pin_change *)call;
-	const struct span name = change->pin.name;
-	struct run_row run;
-	struct pin_message there;
-	if (run_row_need(db, &change->run, &run, err) != 0)
-		return -1;
-	const int found = pin_row_find(db, run.id, name, store_now_ms(call->store), &there, err);
-	if (found != 1)
-		return found < 0 ? -1 : no_pin(name, err);
-	return pin_row_remove(db, run.id, name, err);
-}
+static struct call *make(struct store *store, const struct call_kind *kind,
+	const struct run_ref *run, const struct pin_message *pin);
+static int pin_put_apply(struct call *call, struct db *db, struct error *err);
+static int check_step(struct db *db, int64_t run, uint64_t step, struct error *err);
+static int check_room(struct db *db, int64_t run, struct span name, int64_t now, struct error *err);
+static void pin_put_settle(struct call *call);
+static int pin_remove_apply(struct call *call, struct db *db, struct error *err);
+static int no_pin(struct span name, struct error *err);
+static int read_list(struct db *db, int64_t run, int64_t now, struct arena *arena,
+	struct pin_message *pins, size_t *out_count, struct error *err);
 
 static const struct call_kind put_kind = {
 	.stages = {{.apply = pin_put_apply}},
 	.settle = pin_put_settle,
 };
-static const struct call_kind remove_kind = {.stages = {{.apply = pin_remove_apply}}};
 
-static struct call *make(struct store *store, const struct call_kind *kind,
-	const struct run_ref *run, const struct pin_message *pin)
-{
-	struct pin_change *const change = call_new(sizeof(*change), kind, store, PIN_ARENA_BYTES);
-	change->run = run_ref_copy(run, change->call.arena);
-	change->pin = *pin;
-	change->pin.name = arena_copy(change->call.arena, pin->name);
-	return &change->call;
-}
+static const struct call_kind remove_kind = {.stages = {{.apply = pin_remove_apply}}};
 
 struct call *pin_put_call(
 	struct store *store, const struct run_ref *run, const struct pin_message *pin)
@@ -136,20 +65,6 @@ int pin_find(struct store *store, const struct run_ref *run, struct span name,
 	return found;
 }
 
-static int read_list(struct db *db, int64_t run, int64_t now, struct arena *arena,
-	struct pin_message *pins, size_t *out_count, struct error *err)
-{
-	struct db_statement *const scan = pin_row_scan(db, run, now, err);
-	int got = -1;
-	while (*out_count < PINS_OF_RUN_MAX && (got = db_step(scan, err)) == 1) {
-		pin_row_read(scan, &pins[*out_count]);
-		pins[*out_count].name = arena_copy(arena, pins[*out_count].name);
-		(*out_count)++;
-	}
-	db_reset(scan);
-	return got < 0 ? -1 : 0;
-}
-
 int pin_list(struct store *store, const struct run_ref *run, struct arena *arena,
 	struct pin_message **out, size_t *out_count, struct error *err)
 {
@@ -170,4 +85,101 @@ int pin_list(struct store *store, const struct run_ref *run, struct arena *arena
 		return error_set(
 			err, ERROR_NO_MEMORY, "The request's memory ran out while listing pins.");
 	return result;
+}
+
+static struct call *make(struct store *store, const struct call_kind *kind,
+	const struct run_ref *run, const struct pin_message *pin)
+{
+	struct pin_change *const change = call_new(sizeof(*change), kind, store, PIN_ARENA_BYTES);
+	change->run = run_ref_copy(run, change->call.arena);
+	change->pin = *pin;
+	change->pin.name = arena_copy(change->call.arena, pin->name);
+	return &change->call;
+}
+
+static int pin_put_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct pin_change *const change = (struct pin_change *)call;
+	struct pin_message *const pin = &change->pin;
+	struct run_row run;
+	const int64_t now = store_now_ms(call->store);
+	if (replica_check_id("A pin's name", pin->name, err) != 0 ||
+		run_row_need(db, &change->run, &run, err) != 0 ||
+		check_step(db, run.id, pin->step, err) != 0 ||
+		check_room(db, run.id, pin->name, now, err) != 0)
+		return -1;
+	pin->created_ms = now;
+	pin->expires_ms = pin->ttl_s == 0 ? 0 : now + (int64_t)pin->ttl_s * 1000;
+	if (pin_row_put(db, run.id, pin, err) != 0)
+		return -1;
+	return step_anchor_want_pinned(db, run.id, pin->step, err);
+}
+
+static int check_step(struct db *db, int64_t run, uint64_t step, struct error *err)
+{
+	struct step_row row;
+	uint64_t anchor;
+	const int found = step_row_find(db, run, step, &row, err);
+	if (found == 0)
+		return step_no_step(step, err);
+	if (found == 1 && row.state != STEP_KEPT)
+		return step_is_collected(db, run, step, &anchor, err);
+	return found == 1 ? 0 : -1;
+}
+
+/* A pin that is there already may always move. */
+static int check_room(struct db *db, int64_t run, struct span name, int64_t now, struct error *err)
+{
+	struct pin_message there;
+	size_t count = 0;
+	const int found = pin_row_find(db, run, name, now, &there, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (pin_row_count(db, run, now, &count, err) != 0)
+		return -1;
+	return count < PINS_OF_RUN_MAX
+		? 0
+		: error_set(err, ERROR_BUSY, "The run has %d pins, the most there may be.",
+			  PINS_OF_RUN_MAX);
+}
+
+/* The anchor that the server makes of a pinned step is background work. */
+static void pin_put_settle(struct call *call)
+{
+	if (!call->failed)
+		store_wake(call->store, STORE_STEP_WORK);
+}
+
+static int pin_remove_apply(struct call *call, struct db *db, struct error *err)
+{
+	const struct pin_change *const change = (const struct pin_change *)call;
+	const struct span name = change->pin.name;
+	struct run_row run;
+	struct pin_message there;
+	if (run_row_need(db, &change->run, &run, err) != 0)
+		return -1;
+	const int found = pin_row_find(db, run.id, name, store_now_ms(call->store), &there, err);
+	if (found != 1)
+		return found < 0 ? -1 : no_pin(name, err);
+	return pin_row_remove(db, run.id, name, err);
+}
+
+static int no_pin(struct span name, struct error *err)
+{
+	return error_set(err, ERROR_NOT_FOUND, "The run has no pin '%.*s'.",
+		(int)span_slice(name, 0, 128).len, (const char *)name.data);
+}
+
+static int read_list(struct db *db, int64_t run, int64_t now, struct arena *arena,
+	struct pin_message *pins, size_t *out_count, struct error *err)
+{
+	struct db_statement *const scan = pin_row_scan(db, run, now, err);
+	int got = -1;
+	while (*out_count < PINS_OF_RUN_MAX && (got = db_step(scan, err)) == 1) {
+		pin_row_read(scan, &pins[*out_count]);
+		pins[*out_count].name = arena_copy(arena, pins[*out_count].name);
+		(*out_count)++;
+	}
+	db_reset(scan);
+	return got < 0 ? -1 : 0;
 }

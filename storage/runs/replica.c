@@ -11,31 +11,150 @@ enum { TIDY_REPLICAS = 500, TIDY_ARENA_BYTES = 8 * 1024 * 1024, CHANGE_ARENA_BYT
 
 static const char SQL_RUN_LIVES[] = "SELECT 1 FROM runs WHERE id = ?1 AND name IS NOT NULL";
 
-/* Since the step after its own was published. */
+struct replica_change {
+	struct call call;
+	struct replica_ref ref;
+	int64_t run; /* its row, once it was found */
+	struct replica_saving saving;
+};
+
+struct tidy {
+	struct change change; /* first */
+	struct store *store;
+	struct replica_name names[TIDY_REPLICAS];
+	struct replica_saving savings[TIDY_REPLICAS];
+	size_t count;
+};
+
+static int look(struct store *store, const struct run_ref *run, struct run_row *out_run,
+	struct replica_message *out, struct error *err);
+static int check_step(
+	const struct run_row *run, const struct replica_message *said, struct error *err);
 static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
-	struct replica_message *out, struct error *err)
+	struct replica_message *out, struct error *err);
+static int put(struct store *store, const struct run_row *run, struct span id,
+	const struct replica_message *said, bool *out_saved, struct error *err);
+static void fill(const struct replica_entry *entry, struct replica_message *out);
+static int no_replica(struct span id, struct error *err);
+static int parse(const struct replica_entry *entry, struct arena *arena,
+	struct replica_message *out, struct error *err);
+static int read_page(struct store *store, const struct run_row *run,
+	const struct replica_entry *entries, struct arena *arena, struct replica_list_message *out,
+	struct error *err);
+static struct call *make(
+	struct store *store, const struct call_kind *kind, const struct replica_ref *ref);
+static int replica_apply_save(struct call *call, struct db *db, struct error *err);
+static int save(struct store *store, struct db *db, int64_t run, struct span id,
+	struct replica_saving *out_saving, struct error *err);
+static void replica_saved(struct call *call);
+static int replica_apply_remove(struct call *call, struct db *db, struct error *err);
+static int replica_apply_tidy(struct change *base, struct db *db, struct error *err);
+static int lives(struct db *db, int64_t run, struct error *err);
+static int tidy_some(struct tidy *tidy, struct error *err);
+
+static const struct call_kind save_kind = {
+	.stages = {{.apply = replica_apply_save}},
+	.settle = replica_saved,
+};
+
+static const struct call_kind remove_kind = {.stages = {{.apply = replica_apply_remove}}};
+
+int replica_put(struct store *store, const struct replica_ref *ref,
+	const struct replica_message *said, struct arena *arena, struct replica_message *out,
+	struct error *err)
 {
-	struct step_row next;
-	out->has_head = run->has_head;
-	out->head = run->head;
-	out->has_staleness = run->has_head && out->has_step;
-	if (!out->has_staleness || out->step >= run->head)
-		return 0;
-	out->behind_steps = run->head - out->step;
-	const int found = step_row_find(db, run->id, out->step + 1, &next, err);
-	if (found == 1 && now_ms > next.created_ms)
-		out->behind_s = (uint64_t)(now_ms - next.created_ms) / 1000;
-	return found < 0 ? -1 : 0;
+	struct run_row row;
+	struct replica_entry entry;
+	bool saved = false;
+	*out = *said;
+	if (replica_check_id("A replica's id", ref->id, err) != 0 ||
+		look(store, &ref->run, &row, out, err) != 0 ||
+		put(store, &row, ref->id, said, &saved, err) != 0)
+		return -1;
+	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
+		return error_set(err, ERROR_BUSY, "The replica was removed in this very moment.");
+	fill(&entry, out);
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a replica.");
+	return saved;
 }
 
-static int check_step(
-	const struct run_row *run, const struct replica_message *said, struct error *err)
+int replica_find(struct store *store, const struct replica_ref *ref, struct arena *arena,
+	struct replica_message *out, struct error *err)
 {
-	if (!said->has_step || (run->has_head && said->step <= run->head))
-		return 0;
-	return error_set(err, ERROR_NO_STEP,
-		"The replica holds step %llu, which the run does not have.",
-		(unsigned long long)said->step);
+	struct run_row row;
+	struct replica_entry entry;
+	if (look(store, &ref->run, &row, NULL, err) != 0)
+		return -1;
+	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
+		return no_replica(ref->id, err);
+	if (parse(&entry, arena, out, err) != 0)
+		return -1;
+	struct db *const db = store_reader_take(store, err);
+	const int result =
+		db == NULL ? -1 : find_staleness(db, &row, store_now_ms(store), out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int replica_list(struct store *store, const struct replica_scan *scan, struct arena *arena,
+	struct replica_list_message *out, struct error *err)
+{
+	const size_t limit = scan->limit;
+	struct run_row row;
+	if (look(store, &scan->run, &row, NULL, err) != 0)
+		return -1;
+	*out = (struct replica_list_message){
+		.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
+	struct replica_entry *const entries = arena_take_array(arena, limit + 1, sizeof(*entries));
+	out->replicas = arena_take_array(arena, limit + 1, sizeof(*out->replicas));
+	if (entries == NULL || out->replicas == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing replicas.");
+	const size_t found = replica_table_page(
+		store_parts(store)->replicas, row.id, scan->after, limit + 1, arena, entries, out);
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing replicas.");
+	out->count = found > limit ? limit : found;
+	if (found > limit)
+		out->next = entries[limit - 1].row.id;
+	return read_page(store, &row, entries, arena, out, err);
+}
+
+struct call *replica_save_call(struct store *store, const struct replica_ref *ref)
+{
+	return make(store, &save_kind, ref);
+}
+
+struct call *replica_remove_call(struct store *store, const struct replica_ref *ref)
+{
+	return make(store, &remove_kind, ref);
+}
+
+int replica_tidy(struct store *store, struct error *err)
+{
+	struct replica_table *const table = store_parts(store)->replicas;
+	int result = 0;
+	size_t count = TIDY_REPLICAS;
+	while (result == 0 && count == TIDY_REPLICAS) {
+		struct arena *const arena = arena_new(TIDY_ARENA_BYTES);
+		struct tidy *const tidy = memory_new(sizeof(*tidy));
+		tidy->change.apply = replica_apply_tidy;
+		tidy->store = store;
+		tidy->count = replica_table_forget(table, TIDY_REPLICAS, arena, tidy->names);
+		if (tidy->count < TIDY_REPLICAS)
+			tidy->count += replica_table_unsaved(table, TIDY_REPLICAS - tidy->count,
+				arena, tidy->names + tidy->count);
+		count = tidy->count;
+		if (count > 0)
+			result = tidy_some(tidy, err);
+		free(tidy);
+		arena_free(arena);
+	}
+	metrics_set(store_metrics(store), METRIC_REPLICAS, (int64_t)replica_table_count(table));
+	return result;
 }
 
 static int look(struct store *store, const struct run_ref *run, struct run_row *out_run,
@@ -51,6 +170,33 @@ static int look(struct store *store, const struct run_ref *run, struct run_row *
 		result = find_staleness(db, out_run, store_now_ms(store), out, err);
 	store_reader_give(store, db);
 	return result;
+}
+
+static int check_step(
+	const struct run_row *run, const struct replica_message *said, struct error *err)
+{
+	if (!said->has_step || (run->has_head && said->step <= run->head))
+		return 0;
+	return error_set(err, ERROR_NO_STEP,
+		"The replica holds step %llu, which the run does not have.",
+		(unsigned long long)said->step);
+}
+
+/* Since the step after its own was published. */
+static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
+	struct replica_message *out, struct error *err)
+{
+	struct step_row next;
+	out->has_head = run->has_head;
+	out->head = run->head;
+	out->has_staleness = run->has_head && out->has_step;
+	if (!out->has_staleness || out->step >= run->head)
+		return 0;
+	out->behind_steps = run->head - out->step;
+	const int found = step_row_find(db, run->id, out->step + 1, &next, err);
+	if (found == 1 && now_ms > next.created_ms)
+		out->behind_s = (uint64_t)(now_ms - next.created_ms) / 1000;
+	return found < 0 ? -1 : 0;
 }
 
 static int put(struct store *store, const struct run_row *run, struct span id,
@@ -81,25 +227,10 @@ static void fill(const struct replica_entry *entry, struct replica_message *out)
 	out->lease_s = (uint64_t)entry->row.lease_ms / 1000;
 }
 
-int replica_put(struct store *store, const struct replica_ref *ref,
-	const struct replica_message *said, struct arena *arena, struct replica_message *out,
-	struct error *err)
+static int no_replica(struct span id, struct error *err)
 {
-	struct run_row row;
-	struct replica_entry entry;
-	bool saved = false;
-	*out = *said;
-	if (replica_check_id("A replica's id", ref->id, err) != 0 ||
-		look(store, &ref->run, &row, out, err) != 0 ||
-		put(store, &row, ref->id, said, &saved, err) != 0)
-		return -1;
-	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
-		return error_set(err, ERROR_BUSY, "The replica was removed in this very moment.");
-	fill(&entry, out);
-	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while reading a replica.");
-	return saved;
+	return error_set(err, ERROR_NOT_FOUND, "The run has no replica '%.*s'.",
+		(int)span_slice(id, 0, 128).len, (const char *)id.data);
 }
 
 static int parse(const struct replica_entry *entry, struct arena *arena,
@@ -109,30 +240,6 @@ static int parse(const struct replica_entry *entry, struct arena *arena,
 		return -1;
 	fill(entry, out);
 	return 0;
-}
-
-static int no_replica(struct span id, struct error *err)
-{
-	return error_set(err, ERROR_NOT_FOUND, "The run has no replica '%.*s'.",
-		(int)span_slice(id, 0, 128).len, (const char *)id.data);
-}
-
-int replica_find(struct store *store, const struct replica_ref *ref, struct arena *arena,
-	struct replica_message *out, struct error *err)
-{
-	struct run_row row;
-	struct replica_entry entry;
-	if (look(store, &ref->run, &row, NULL, err) != 0)
-		return -1;
-	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
-		return no_replica(ref->id, err);
-	if (parse(&entry, arena, out, err) != 0)
-		return -1;
-	struct db *const db = store_reader_take(store, err);
-	const int result =
-		db == NULL ? -1 : find_staleness(db, &row, store_now_ms(store), out, err);
-	store_reader_give(store, db);
-	return result;
 }
 
 static int read_page(struct store *store, const struct run_row *run,
@@ -151,29 +258,24 @@ static int read_page(struct store *store, const struct run_row *run,
 	return result;
 }
 
-int replica_list(struct store *store, const struct replica_scan *scan, struct arena *arena,
-	struct replica_list_message *out, struct error *err)
+static struct call *make(
+	struct store *store, const struct call_kind *kind, const struct replica_ref *ref)
 {
-	const size_t limit = scan->limit;
+	struct replica_change *const change =
+		call_new(sizeof(*change), kind, store, CHANGE_ARENA_BYTES);
+	change->ref.run = run_ref_copy(&ref->run, change->call.arena);
+	change->ref.id = arena_copy(change->call.arena, ref->id);
+	return &change->call;
+}
+
+static int replica_apply_save(struct call *call, struct db *db, struct error *err)
+{
+	struct replica_change *const change = (struct replica_change *)call;
 	struct run_row row;
-	if (look(store, &scan->run, &row, NULL, err) != 0)
+	if (run_row_need(db, &change->ref.run, &row, err) != 0)
 		return -1;
-	*out = (struct replica_list_message){
-		.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
-	struct replica_entry *const entries = arena_take_array(arena, limit + 1, sizeof(*entries));
-	out->replicas = arena_take_array(arena, limit + 1, sizeof(*out->replicas));
-	if (entries == NULL || out->replicas == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while listing replicas.");
-	const size_t found = replica_table_page(
-		store_parts(store)->replicas, row.id, scan->after, limit + 1, arena, entries, out);
-	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while listing replicas.");
-	out->count = found > limit ? limit : found;
-	if (found > limit)
-		out->next = entries[limit - 1].row.id;
-	return read_page(store, &row, entries, arena, out, err);
+	change->run = row.id;
+	return save(call->store, db, row.id, change->ref.id, &change->saving, err);
 }
 
 /* Makes the catalog's row what the table says. */
@@ -189,23 +291,6 @@ static int save(struct store *store, struct db *db, int64_t run, struct span id,
 		result = replica_row_remove(db, run, id, err);
 	arena_free(arena);
 	return result;
-}
-
-struct replica_change {
-	struct call call;
-	struct replica_ref ref;
-	int64_t run; /* its row, once it was found */
-	struct replica_saving saving;
-};
-
-static int replica_apply_save(struct call *call, struct db *db, struct error *err)
-{
-	struct replica_change *const change = (struct replica_change *)call;
-	struct run_row row;
-	if (run_row_need(db, &change->ref.run, &row, err) != 0)
-		return -1;
-	change->run = row.id;
-	return save(call->store, db, row.id, change->ref.id, &change->saving, err);
 }
 
 static void replica_saved(struct call *call)
@@ -230,46 +315,6 @@ static int replica_apply_remove(struct call *call, struct db *db, struct error *
 	return replica_row_remove(db, row.id, id, err);
 }
 
-static const struct call_kind save_kind = {
-	.stages = {{.apply = replica_apply_save}},
-	.settle = replica_saved,
-};
-static const struct call_kind remove_kind = {.stages = {{.apply = replica_apply_remove}}};
-
-static struct call *make(
-	struct store *store, const struct call_kind *kind, const struct replica_ref *ref)
-{
-	struct replica_change *const change =
-		call_new(sizeof(*change), kind, store, CHANGE_ARENA_BYTES);
-	change->ref.run = run_ref_copy(&ref->run, change->call.arena);
-	change->ref.id = arena_copy(change->call.arena, ref->id);
-	return &change->call;
-}
-
-struct call *replica_save_call(struct store *store, const struct replica_ref *ref)
-{
-	return make(store, &save_kind, ref);
-}
-
-struct call *replica_remove_call(struct store *store, const struct replica_ref *ref)
-{
-	return make(store, &remove_kind, ref);
-}
-
-struct tidy {
-	struct change change; /* first */
-	struct store *store;
-	struct replica_name names[TIDY_REPLICAS];
-	struct replica_saving savings[TIDY_REPLICAS];
-	size_t count;
-};
-
-/* A run that has ended since has rows no more. */
-static int lives(struct db *db, int64_t run, struct error *err)
-{
-	return db_exists(db, SQL_RUN_LIVES, err, db_i64(run));
-}
-
 static int replica_apply_tidy(struct change *base, struct db *db, struct error *err)
 {
 	struct tidy *const tidy = (struct tidy *)base;
@@ -286,35 +331,17 @@ static int replica_apply_tidy(struct change *base, struct db *db, struct error *
 	return 0;
 }
 
+/* A run that has ended since has rows no more. */
+static int lives(struct db *db, int64_t run, struct error *err)
+{
+	return db_exists(db, SQL_RUN_LIVES, err, db_i64(run));
+}
+
 static int tidy_some(struct tidy *tidy, struct error *err)
 {
 	const int result = committer_run(store_committer(tidy->store), &tidy->change, err);
 	for (size_t i = 0; i < tidy->count; i++)
 		replica_table_saved(store_parts(tidy->store)->replicas, tidy->names[i].run,
 			tidy->names[i].id, &tidy->savings[i], result != 0);
-	return result;
-}
-
-int replica_tidy(struct store *store, struct error *err)
-{
-	struct replica_table *const table = store_parts(store)->replicas;
-	int result = 0;
-	size_t count = TIDY_REPLICAS;
-	while (result == 0 && count == TIDY_REPLICAS) {
-		struct arena *const arena = arena_new(TIDY_ARENA_BYTES);
-		struct tidy *const tidy = memory_new(sizeof(*tidy));
-		tidy->change.apply = replica_apply_tidy;
-		tidy->store = store;
-		tidy->count = replica_table_forget(table, TIDY_REPLICAS, arena, tidy->names);
-		if (tidy->count < TIDY_REPLICAS)
-			tidy->count += replica_table_unsaved(table, TIDY_REPLICAS - tidy->count,
-				arena, tidy->names + tidy->count);
-		count = tidy->count;
-		if (count > 0)
-			result = tidy_some(tidy, err);
-		free(tidy);
-		arena_free(arena);
-	}
-	metrics_set(store_metrics(store), METRIC_REPLICAS, (int64_t)replica_table_count(table));
 	return result;
 }

@@ -16,11 +16,34 @@
 
 enum { CHANGE_ARENA_BYTES = 1024 * 1024 };
 
-static bool is_name_byte(uint8_t byte)
-{
-	return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
-		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '-';
-}
+struct settings_change {
+	struct call call;
+	struct run_ref run;
+	struct span settings; /* JSON, what to change */
+	struct run_message message;
+};
+
+struct run_end {
+	struct call call;
+	struct run_ref run;
+	int64_t id; /* its row, once it was found */
+};
+
+static bool is_name_byte(uint8_t byte);
+static int run_settings_apply(struct call *call, struct db *db, struct error *err);
+static void run_settings_settle(struct call *call);
+static int run_end_apply(struct call *call, struct db *db, struct error *err);
+static void run_end_settle(struct call *call);
+
+static const struct call_kind settings_kind = {
+	.stages = {{.apply = run_settings_apply}},
+	.settle = run_settings_settle,
+};
+
+static const struct call_kind end_kind = {
+	.stages = {{.apply = run_end_apply}},
+	.settle = run_end_settle,
+};
 
 int run_check_name(struct span name, struct error *err)
 {
@@ -73,12 +96,45 @@ int run_list(struct store *store, const struct run_scan *scan, struct arena *are
 	return result;
 }
 
-struct settings_change {
-	struct call call;
-	struct run_ref run;
-	struct span settings; /* JSON, what to change */
-	struct run_message message;
-};
+struct call *run_settings_call(struct store *store, const struct run_ref *run, struct span settings)
+{
+	struct settings_change *const change =
+		call_new(sizeof(*change), &settings_kind, store, CHANGE_ARENA_BYTES);
+	change->run = run_ref_copy(run, change->call.arena);
+	change->settings = arena_copy(change->call.arena, settings);
+	return &change->call;
+}
+
+const struct run_message *run_settings_result(const struct call *call)
+{
+	return &((const struct settings_change *)call)->message;
+}
+
+struct call *run_delete_call(struct store *store, const struct run_ref *run)
+{
+	struct run_end *const end = call_new(sizeof(*end), &end_kind, store, CHANGE_ARENA_BYTES);
+	end->run = run_ref_copy(run, end->call.arena);
+	return &end->call;
+}
+
+int run_webhook_secret(struct store *store, const struct run_ref *run,
+	char out[RUN_WEBHOOK_SECRET_BYTES], struct error *err)
+{
+	_Static_assert((int)RUN_WEBHOOK_SECRET_BYTES == (int)WEBHOOK_SECRET_BYTES, "one secret");
+	struct run_row row;
+	struct db *const db = store_reader_take(store, err);
+	const int found = db == NULL ? -1 : run_row_need(db, run, &row, err);
+	store_reader_give(store, db);
+	if (found == 0)
+		webhook_secret(store, row.id, out);
+	return found;
+}
+
+static bool is_name_byte(uint8_t byte)
+{
+	return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '-';
+}
 
 static int run_settings_apply(struct call *call, struct db *db, struct error *err)
 {
@@ -109,31 +165,6 @@ static void run_settings_settle(struct call *call)
 		store_wake(call->store, STORE_STEP_WORK); /* for views that were switched on */
 }
 
-static const struct call_kind settings_kind = {
-	.stages = {{.apply = run_settings_apply}},
-	.settle = run_settings_settle,
-};
-
-struct call *run_settings_call(struct store *store, const struct run_ref *run, struct span settings)
-{
-	struct settings_change *const change =
-		call_new(sizeof(*change), &settings_kind, store, CHANGE_ARENA_BYTES);
-	change->run = run_ref_copy(run, change->call.arena);
-	change->settings = arena_copy(change->call.arena, settings);
-	return &change->call;
-}
-
-const struct run_message *run_settings_result(const struct call *call)
-{
-	return &((const struct settings_change *)call)->message;
-}
-
-struct run_end {
-	struct call call;
-	struct run_ref run;
-	int64_t id; /* its row, once it was found */
-};
-
 static int run_end_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct run_end *const end = (struct run_end *)call;
@@ -152,29 +183,4 @@ static void run_end_settle(struct call *call)
 		return;
 	replica_table_remove_run(store_parts(call->store)->replicas, end->id);
 	step_watch_published(store_step_watch(call->store), end->run.bucket.name, end->run.name);
-}
-
-static const struct call_kind end_kind = {
-	.stages = {{.apply = run_end_apply}},
-	.settle = run_end_settle,
-};
-
-struct call *run_delete_call(struct store *store, const struct run_ref *run)
-{
-	struct run_end *const end = call_new(sizeof(*end), &end_kind, store, CHANGE_ARENA_BYTES);
-	end->run = run_ref_copy(run, end->call.arena);
-	return &end->call;
-}
-
-int run_webhook_secret(struct store *store, const struct run_ref *run,
-	char out[RUN_WEBHOOK_SECRET_BYTES], struct error *err)
-{
-	_Static_assert((int)RUN_WEBHOOK_SECRET_BYTES == (int)WEBHOOK_SECRET_BYTES, "one secret");
-	struct run_row row;
-	struct db *const db = store_reader_take(store, err);
-	const int found = db == NULL ? -1 : run_row_need(db, run, &row, err);
-	store_reader_give(store, db);
-	if (found == 0)
-		webhook_secret(store, row.id, out);
-	return found;
 }

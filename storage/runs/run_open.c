@@ -6,14 +6,13 @@
 
 enum { OPEN_ARENA_BYTES = 64 * 1024 * 1024 };
 
-static int check_expected(const struct run_open *open, uint64_t epoch, struct error *err)
-{
-	if (!open->params.has_expected_epoch || open->params.expected_epoch == epoch)
-		return 0;
-	return error_set(err, ERROR_PRECONDITION,
-		"The run is at epoch %llu, not at %llu: somebody has opened it since.",
-		(unsigned long long)epoch, (unsigned long long)open->params.expected_epoch);
-}
+static int check_expected(const struct run_open *open, uint64_t epoch, struct error *err);
+static int run_open_apply(struct call *call, struct db *db, struct error *err);
+static int check_keep(uint64_t keep_steps, struct error *err);
+static int open_again(
+	const struct run_open *open, struct db *db, struct run_row *row, struct error *err);
+
+static const struct call_kind open_kind = {.stages = {{.apply = run_open_apply}}};
 
 int run_open_add(const struct run_open *open, struct db *db, struct run_row *row, struct error *err)
 {
@@ -28,27 +27,33 @@ int run_open_add(const struct run_open *open, struct db *db, struct run_row *row
 	return run_row_add(db, name, row, err);
 }
 
-static int open_again(
-	const struct run_open *open, struct db *db, struct run_row *row, struct error *err)
+void *run_open_new(size_t bytes, const struct call_kind *kind, struct store *store,
+	const struct run_open_params *params)
 {
-	if (check_expected(open, row->epoch, err) != 0)
-		return -1;
-	row->epoch++;
-	if (step_part_row_settle(db, row->id, INT64_MAX, STEP_PART_DEAD, err) != 0)
-		return -1;
-	if (open->params.has_keep_steps) {
-		row->settings.keep_steps = open->params.keep_steps;
-		if (run_settings_store(db, row->id, &row->settings, err) != 0)
-			return -1;
-	}
-	return run_row_update(db, row, err);
+	struct run_open *const open = call_new(bytes, kind, store, OPEN_ARENA_BYTES);
+	open->params = *params;
+	open->params.run = run_ref_copy(&params->run, open->call.arena);
+	return open;
 }
 
-static int check_keep(uint64_t keep_steps, struct error *err)
+struct call *run_open_call(struct store *store, const struct run_open_params *params)
 {
-	if (keep_steps <= INT64_MAX)
+	struct run_open *const open = run_open_new(sizeof(*open), &open_kind, store, params);
+	return &open->call;
+}
+
+const struct run_message *run_open_result(const struct call *call)
+{
+	return &((const struct run_open *)call)->message;
+}
+
+static int check_expected(const struct run_open *open, uint64_t epoch, struct error *err)
+{
+	if (!open->params.has_expected_epoch || open->params.expected_epoch == epoch)
 		return 0;
-	return error_set(err, ERROR_INVALID, "keep_steps is at most %lld.", (long long)INT64_MAX);
+	return error_set(err, ERROR_PRECONDITION,
+		"The run is at epoch %llu, not at %llu: somebody has opened it since.",
+		(unsigned long long)epoch, (unsigned long long)open->params.expected_epoch);
 }
 
 static int run_open_apply(struct call *call, struct db *db, struct error *err)
@@ -71,24 +76,25 @@ static int run_open_apply(struct call *call, struct db *db, struct error *err)
 	return 0;
 }
 
-static const struct call_kind open_kind = {.stages = {{.apply = run_open_apply}}};
-
-void *run_open_new(size_t bytes, const struct call_kind *kind, struct store *store,
-	const struct run_open_params *params)
+static int check_keep(uint64_t keep_steps, struct error *err)
 {
-	struct run_open *const open = call_new(bytes, kind, store, OPEN_ARENA_BYTES);
-	open->params = *params;
-	open->params.run = run_ref_copy(&params->run, open->call.arena);
-	return open;
+	if (keep_steps <= INT64_MAX)
+		return 0;
+	return error_set(err, ERROR_INVALID, "keep_steps is at most %lld.", (long long)INT64_MAX);
 }
 
-struct call *run_open_call(struct store *store, const struct run_open_params *params)
+static int open_again(
+	const struct run_open *open, struct db *db, struct run_row *row, struct error *err)
 {
-	struct run_open *const open = run_open_new(sizeof(*open), &open_kind, store, params);
-	return &open->call;
-}
-
-const struct run_message *run_open_result(const struct call *call)
-{
-	return &((const struct run_open *)call)->message;
+	if (check_expected(open, row->epoch, err) != 0)
+		return -1;
+	row->epoch++;
+	if (step_part_row_settle(db, row->id, INT64_MAX, STEP_PART_DEAD, err) != 0)
+		return -1;
+	if (open->params.has_keep_steps) {
+		row->settings.keep_steps = open->params.keep_steps;
+		if (run_settings_store(db, row->id, &row->settings, err) != 0)
+			return -1;
+	}
+	return run_row_update(db, row, err);
 }

@@ -8,27 +8,6 @@
 
 enum { PINS_ARENA_BYTES = 16 * 1024 * 1024, CHAIN_LINKS = 8 };
 
-/* The deepest of an anchor's files, as they are now: an upload may have become a derived version
- * since, also between the look that a made anchor was built after and its change. */
-static int find_depth(
-	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err)
-{
-	struct step_pin *pins;
-	size_t count = 0;
-	const enum step_pin_form form =
-		row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
-	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
-	int result = step_pin_list(db, row->id, form, arena, &pins, &count, err);
-	*out_depth = form == STEP_PIN_MADE ? row->made_depth : 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		unsigned depth = 0;
-		result = derived_row_depth(db, pins[i].version, &depth, err);
-		*out_depth = depth > *out_depth ? depth : *out_depth;
-	}
-	arena_free(arena);
-	return result;
-}
-
 struct choice {
 	uint64_t step; /* an anchor is to be made of */
 	bool has_node;
@@ -37,30 +16,12 @@ struct choice {
 	struct step_anchor_base root; /* the nearest of depth 0 */
 };
 
-static bool is_near(const struct choice *choice, const struct step_anchor_base *base)
-{
-	return choice->step - base->row.step < ANCHOR_SPAN;
-}
-
-/* Until a root is found: nearer ones are looked at first. */
-static int look(struct db *db, struct db_statement *scan, struct choice *choice, struct error *err)
-{
-	int got = 0;
-	while (!choice->has_root && (got = db_step(scan, err)) == 1) {
-		struct step_anchor_base base;
-		step_row_read(scan, &base.row);
-		if (find_depth(db, &base.row, &base.depth, err) != 0)
-			return -1;
-		if (base.depth == 0) {
-			choice->has_root = true;
-			choice->root = base;
-		} else if (base.depth < DERIVED_DEPTH_MAX && !choice->has_node) {
-			choice->has_node = true;
-			choice->node = base;
-		}
-	}
-	return got < 0 ? -1 : 0;
-}
+static int look(struct db *db, struct db_statement *scan, struct choice *choice, struct error *err);
+static int find_depth(
+	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err);
+static bool is_near(const struct choice *choice, const struct step_anchor_base *base);
+static int chain_links(struct db *db, int64_t run, uint64_t step, uint64_t *out, struct error *err);
+static int want(struct db *db, const struct step_row *row, struct error *err);
 
 int step_anchor_base_find(
 	struct db *db, int64_t run, uint64_t step, struct step_anchor_base *out, struct error *err)
@@ -78,28 +39,6 @@ int step_anchor_base_find(
 		(!choice.has_root || is_near(&choice, &choice.node));
 	*out = takes_node ? choice.node : choice.root;
 	return takes_node || choice.has_root;
-}
-
-/* How many deltas lie between the step and the nearest one that is whole. */
-static int chain_links(struct db *db, int64_t run, uint64_t step, uint64_t *out, struct error *err)
-{
-	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);
-	struct step_row whole;
-	const int got = db_step(scan, err);
-	if (got == 1)
-		step_row_read(scan, &whole);
-	db_reset(scan);
-	*out = got == 1 ? step - whole.step : 0;
-	return got < 0 ? -1 : 0;
-}
-
-static int want(struct db *db, const struct step_row *row, struct error *err)
-{
-	if (row->wants_made != STEP_WANTS_NONE)
-		return 0;
-	if (row->has_made && step_anchor_keys_show(db, row->id, err) != 0)
-		return -1;
-	return step_anchor_row_want(db, row->id, STEP_WANTS_MADE, err);
 }
 
 int step_anchor_want_after(struct db *db, int64_t run, uint64_t step, struct error *err)
@@ -141,4 +80,72 @@ int step_anchor_want_pinned(struct db *db, int64_t run, uint64_t step, struct er
 		row.has_form[STEP_ANCHOR])
 		return found < 0 ? -1 : 0;
 	return want(db, &row, err);
+}
+
+/* Until a root is found: nearer ones are looked at first. */
+static int look(struct db *db, struct db_statement *scan, struct choice *choice, struct error *err)
+{
+	int got = 0;
+	while (!choice->has_root && (got = db_step(scan, err)) == 1) {
+		struct step_anchor_base base;
+		step_row_read(scan, &base.row);
+		if (find_depth(db, &base.row, &base.depth, err) != 0)
+			return -1;
+		if (base.depth == 0) {
+			choice->has_root = true;
+			choice->root = base;
+		} else if (base.depth < DERIVED_DEPTH_MAX && !choice->has_node) {
+			choice->has_node = true;
+			choice->node = base;
+		}
+	}
+	return got < 0 ? -1 : 0;
+}
+
+/* The deepest of an anchor's files, as they are now: an upload may have become a derived version
+ * since, also between the look that a made anchor was built after and its change. */
+static int find_depth(
+	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err)
+{
+	struct step_pin *pins;
+	size_t count = 0;
+	const enum step_pin_form form =
+		row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
+	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
+	int result = step_pin_list(db, row->id, form, arena, &pins, &count, err);
+	*out_depth = form == STEP_PIN_MADE ? row->made_depth : 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		unsigned depth = 0;
+		result = derived_row_depth(db, pins[i].version, &depth, err);
+		*out_depth = depth > *out_depth ? depth : *out_depth;
+	}
+	arena_free(arena);
+	return result;
+}
+
+static bool is_near(const struct choice *choice, const struct step_anchor_base *base)
+{
+	return choice->step - base->row.step < ANCHOR_SPAN;
+}
+
+/* How many deltas lie between the step and the nearest one that is whole. */
+static int chain_links(struct db *db, int64_t run, uint64_t step, uint64_t *out, struct error *err)
+{
+	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);
+	struct step_row whole;
+	const int got = db_step(scan, err);
+	if (got == 1)
+		step_row_read(scan, &whole);
+	db_reset(scan);
+	*out = got == 1 ? step - whole.step : 0;
+	return got < 0 ? -1 : 0;
+}
+
+static int want(struct db *db, const struct step_row *row, struct error *err)
+{
+	if (row->wants_made != STEP_WANTS_NONE)
+		return 0;
+	if (row->has_made && step_anchor_keys_show(db, row->id, err) != 0)
+		return -1;
+	return step_anchor_row_want(db, row->id, STEP_WANTS_MADE, err);
 }

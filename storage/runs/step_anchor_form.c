@@ -7,6 +7,26 @@
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
 static int read_object(struct db *db, const struct step_row *row, const struct step_pin *pin,
+	struct arena *arena, struct step_object *out, struct error *err);
+
+int step_anchor_form(struct db *db, const struct step_row *row, struct arena *arena,
+	struct step_form *out, struct error *err)
+{
+	struct step_pin *pins;
+	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
+	if (step_pin_list(db, row->id, STEP_PIN_MADE, arena, &pins, &out->object_count, err) != 0)
+		return -1;
+	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
+	if (out->objects == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a made anchor.");
+	for (size_t i = 0; i < out->object_count; i++)
+		if (read_object(db, row, &pins[i], arena, &out->objects[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+static int read_object(struct db *db, const struct step_row *row, const struct step_pin *pin,
 	struct arena *arena, struct step_object *out, struct error *err)
 {
 	struct version version;
@@ -26,22 +46,5 @@ static int read_object(struct db *db, const struct step_row *row, const struct s
 		.digest = version.digest,
 		.url = arena_copy(arena, buffer_span(&url))};
 	buffer_release(&url);
-	return 0;
-}
-
-int step_anchor_form(struct db *db, const struct step_row *row, struct arena *arena,
-	struct step_form *out, struct error *err)
-{
-	struct step_pin *pins;
-	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
-	if (step_pin_list(db, row->id, STEP_PIN_MADE, arena, &pins, &out->object_count, err) != 0)
-		return -1;
-	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
-	if (out->objects == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while reading a made anchor.");
-	for (size_t i = 0; i < out->object_count; i++)
-		if (read_object(db, row, &pins[i], arena, &out->objects[i], err) != 0)
-			return -1;
 	return 0;
 }

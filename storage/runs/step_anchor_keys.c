@@ -5,6 +5,17 @@
 
 enum { PINS_ARENA_BYTES = 32 * 1024 * 1024 };
 
+static int each(struct db *db, int64_t step,
+	int (*act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+		struct error *err),
+	struct error *err);
+static int show(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+	struct error *err);
+static int hide(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+	struct error *err);
+static int let_go(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+	struct error *err);
+
 int step_anchor_keys_free(
 	struct db *db, int64_t bucket, struct span key, bool *out_free, struct error *err)
 {
@@ -14,6 +25,36 @@ int step_anchor_keys_free(
 		found = version_find_null(db, bucket, key, NULL, &version, err);
 	*out_free = found == 0;
 	return found < 0 ? -1 : 0;
+}
+
+int step_anchor_keys_show(struct db *db, int64_t step, struct error *err)
+{
+	return each(db, step, show, err);
+}
+
+int step_anchor_keys_hide(struct db *db, int64_t step, struct error *err)
+{
+	return each(db, step, hide, err);
+}
+
+int step_anchor_keys_let_go(struct db *db, int64_t step, struct error *err)
+{
+	return each(db, step, let_go, err);
+}
+
+static int each(struct db *db, int64_t step,
+	int (*act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+		struct error *err),
+	struct error *err)
+{
+	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
+	struct step_pin *pins;
+	size_t count = 0;
+	int result = step_pin_list(db, step, STEP_PIN_MADE, arena, &pins, &count, err);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = act(db, step, &pins[i], arena, err);
+	arena_free(arena);
+	return result;
 }
 
 static int show(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
@@ -47,34 +88,4 @@ static int let_go(struct db *db, int64_t step, const struct step_pin *pin, struc
 {
 	(void)arena;
 	return step_pin_let_go(db, step, STEP_PIN_MADE, pin, err);
-}
-
-static int each(struct db *db, int64_t step,
-	int (*act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
-		struct error *err),
-	struct error *err)
-{
-	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
-	struct step_pin *pins;
-	size_t count = 0;
-	int result = step_pin_list(db, step, STEP_PIN_MADE, arena, &pins, &count, err);
-	for (size_t i = 0; result == 0 && i < count; i++)
-		result = act(db, step, &pins[i], arena, err);
-	arena_free(arena);
-	return result;
-}
-
-int step_anchor_keys_show(struct db *db, int64_t step, struct error *err)
-{
-	return each(db, step, show, err);
-}
-
-int step_anchor_keys_hide(struct db *db, int64_t step, struct error *err)
-{
-	return each(db, step, hide, err);
-}
-
-int step_anchor_keys_let_go(struct db *db, int64_t step, struct error *err)
-{
-	return each(db, step, let_go, err);
 }

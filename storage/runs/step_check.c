@@ -16,95 +16,95 @@
 
 enum { CHECK_ARENA_BYTES = 256 * 1024 };
 
-static int find_shard(struct store *store, int64_t bucket, const struct step_object *declared,
-	struct arena *arena, struct object *out, struct error *err)
-{
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	struct version version;
-	const int result = step_resolve_object(db, bucket, declared, &version, err);
-	store_reader_give(store, db);
-	return result != 0 ? -1 : object_find_sequence(store, version.sequence, arena, out, err);
-}
-
-static int add_shard(struct store *store, int64_t bucket, const struct step_object *declared,
-	struct schema *schema, struct error *err)
-{
-	struct arena *const arena = arena_new(CHECK_ARENA_BYTES);
-	struct object object;
-	struct shard_header header = {.tensors = NULL};
-	int result = -1;
-	const char *const name = arena_text(arena, declared->name);
-	if (find_shard(store, bucket, declared, arena, &object, err) == 0 &&
-		shard_header_read(store, &object, name, &header, err) == 0)
-		result = schema_add(schema, header.tensors, err);
-	shard_header_release(&header);
-	arena_free(arena);
-	return result;
-}
-
-/* Malformed shards are invalid; only bytes that cannot be read back are the store's fault. */
+static int look(struct db *db, const struct run_ref *run, uint64_t step, struct run_row *out_run,
+	bool *out_needed, struct error *err);
+static int prove_objects(
+	struct store *store, int64_t bucket, const struct step_message *step, struct error *err);
+static int prove_object(
+	struct store *store, int64_t bucket, const struct step_object *object, struct error *err);
+static int check_tensors(struct store *store, const struct run_row *run, struct step_message *step,
+	struct step_part_set *parts, struct step_check *check, struct error *err);
+static int load_schema(
+	struct store *store, const struct run_row *run, struct schema **out, struct error *err);
 static int read_anchor(struct store *store, int64_t bucket, const struct step_form *anchor,
-	struct schema *schema, struct error *err)
+	struct schema *schema, struct error *err);
+static int add_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+	struct schema *schema, struct error *err);
+static int find_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+	struct arena *arena, struct object *out, struct error *err);
+static int check_digests(
+	const struct step_message *step, const struct step_check *check, struct error *err);
+
+void step_check_run(struct store *store, const struct run_ref *run, struct step_message *step,
+	struct step_part_set *parts, struct step_check *out)
 {
-	for (size_t i = 0; i < anchor->object_count; i++) {
-		const struct step_object *const object = &anchor->objects[i];
-		if (!span_ends_text(object->name, ".safetensors"))
-			continue;
-		if (add_shard(store, bucket, object, schema, err) != 0)
-			return error_wrap(err, "reading '%.*s' of the anchor",
-				(int)object->name.len, (const char *)object->name.data);
-	}
-	schema_finish(schema);
-	if (schema_count(schema) == 0)
-		return error_set(err, ERROR_INCOMPLETE_ANCHOR,
-			"The anchor holds no tensors: none of its objects is a .safetensors file with any.");
+	struct run_row row = {.id = 0};
+	bool needed = false;
+	struct db *const db = store_reader_take(store, &out->error);
+	out->failed = db == NULL || look(db, run, step->step, &row, &needed, &out->error) != 0;
+	store_reader_give(store, db);
+	out->run = row.id;
+	if (needed && !out->failed)
+		out->failed = step_give_digests(store, row.bucket, step, &out->error) != 0;
+	if (needed && !out->failed)
+		out->failed = prove_objects(store, row.bucket, step, &out->error) != 0;
+	if (needed && !out->failed)
+		out->failed = check_tensors(store, &row, step, parts, out, &out->error) != 0;
+}
+
+void step_check_release(struct step_check *check)
+{
+	schema_free(check->schema);
+	check->schema = NULL;
+}
+
+/* *out_needed: the run is there and has no such step yet; otherwise the change is settled without
+ * looking at tensors. */
+static int look(struct db *db, const struct run_ref *run, uint64_t step, struct run_row *out_run,
+	bool *out_needed, struct error *err)
+{
+	struct error absent;
+	struct step_row row;
+	int64_t bucket;
+	*out_needed = false;
+	if (bucket_row_find(db, run->bucket, &bucket, &absent) != 0)
+		return 0; /* the change finds out why */
+	const int has_run = run_row_find(db, bucket, run->name, out_run, err);
+	if (has_run != 1)
+		return has_run;
+	const int has_step = step_row_find(db, out_run->id, step, &row, err);
+	*out_needed = has_step == 0;
+	return has_step < 0 ? -1 : 0;
+}
+
+/* A step is for others to read: each byte that it names is, or was since the start. */
+static int prove_objects(
+	struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
+{
+	for (size_t i = 0; i < step->form_count; i++)
+		for (size_t k = 0; k < step->forms[i].object_count; k++)
+			if (prove_object(store, bucket, &step->forms[i].objects[k], err) != 0)
+				return -1;
 	return 0;
 }
 
-static int load_schema(
-	struct store *store, const struct run_row *run, struct schema **out, struct error *err)
+/* Objects that are not there as declared are for the change to judge. */
+static int prove_object(
+	struct store *store, int64_t bucket, const struct step_object *object, struct error *err)
 {
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	struct buffer text;
-	buffer_init(&text, 2 * SAFETENSORS_HEADER_MAX_BYTES);
-	const int result = run_row_load_schema(db, run, &text, err);
-	store_reader_give(store, db);
+	struct content_proof *proof = content_proof_new(store);
+	struct error ignored = {0};
+	struct version version;
+	struct db *db = store_snapshot_take(store, err);
+	int result = db == NULL ? -1 : 0;
+	if (db != NULL && step_find_object(db, bucket, object, &version, &ignored) == 1)
+		result = content_proof_add(proof, db, &version, err);
+	if (db != NULL)
+		store_snapshot_give(store, db);
 	if (result == 0)
-		*out = schema_parse(buffer_span(&text), err);
-	buffer_release(&text);
-	return *out == NULL ? -1 : 0;
-}
-
-static int check_digests(
-	const struct step_message *step, const struct step_check *check, struct error *err)
-{
-	static const struct digest128 none;
-	if (!digest128_equal(&step->schema_digest, &none) &&
-		!digest128_equal(&step->schema_digest, &check->schema_digest)) {
-		char ours[DIGEST128_TEXT_BYTES];
-		char theirs[DIGEST128_TEXT_BYTES];
-		digest128_format(&check->schema_digest, ours);
-		digest128_format(&step->schema_digest, theirs);
-		return error_set(err, ERROR_SCHEMA_MISMATCH,
-			"The step's schema digest is %s, the run's is %s.", theirs, ours);
-	}
-	if (step->tensor_digests.len == 0)
-		return 0;
-	const size_t count = schema_count(check->schema);
-	if (step->tensor_digests.len != count * sizeof(struct digest128))
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"The step has %zu tensor digests; the run's schema has %zu tensors.",
-			step->tensor_digests.len / sizeof(struct digest128), count);
-	const struct digest128 digest = schema_checkpoint_digest(
-		check->schema, (const struct digest128 *)step->tensor_digests.data);
-	if (digest128_equal(&digest, &step->digest))
-		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH,
-		"The tensor digests do not give the step's checkpoint digest.");
+		result = content_proof_end(proof, object->key, err);
+	content_proof_free(proof);
+	return result;
 }
 
 static int check_tensors(struct store *store, const struct run_row *run, struct step_message *step,
@@ -136,74 +136,93 @@ out:
 	return result;
 }
 
-/* *out_needed: the run is there and has no such step yet; otherwise the change is settled without
- * looking at tensors. */
-static int look(struct db *db, const struct run_ref *run, uint64_t step, struct run_row *out_run,
-	bool *out_needed, struct error *err)
+static int load_schema(
+	struct store *store, const struct run_row *run, struct schema **out, struct error *err)
 {
-	struct error absent;
-	struct step_row row;
-	int64_t bucket;
-	*out_needed = false;
-	if (bucket_row_find(db, run->bucket, &bucket, &absent) != 0)
-		return 0; /* the change finds out why */
-	const int has_run = run_row_find(db, bucket, run->name, out_run, err);
-	if (has_run != 1)
-		return has_run;
-	const int has_step = step_row_find(db, out_run->id, step, &row, err);
-	*out_needed = has_step == 0;
-	return has_step < 0 ? -1 : 0;
-}
-
-/* Objects that are not there as declared are for the change to judge. */
-static int prove_object(
-	struct store *store, int64_t bucket, const struct step_object *object, struct error *err)
-{
-	struct content_proof *proof = content_proof_new(store);
-	struct error ignored = {0};
-	struct version version;
-	struct db *db = store_snapshot_take(store, err);
-	int result = db == NULL ? -1 : 0;
-	if (db != NULL && step_find_object(db, bucket, object, &version, &ignored) == 1)
-		result = content_proof_add(proof, db, &version, err);
-	if (db != NULL)
-		store_snapshot_give(store, db);
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	struct buffer text;
+	buffer_init(&text, 2 * SAFETENSORS_HEADER_MAX_BYTES);
+	const int result = run_row_load_schema(db, run, &text, err);
+	store_reader_give(store, db);
 	if (result == 0)
-		result = content_proof_end(proof, object->key, err);
-	content_proof_free(proof);
-	return result;
+		*out = schema_parse(buffer_span(&text), err);
+	buffer_release(&text);
+	return *out == NULL ? -1 : 0;
 }
 
-/* A step is for others to read: each byte that it names is, or was since the start. */
-static int prove_objects(
-	struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
+/* Malformed shards are invalid; only bytes that cannot be read back are the store's fault. */
+static int read_anchor(struct store *store, int64_t bucket, const struct step_form *anchor,
+	struct schema *schema, struct error *err)
 {
-	for (size_t i = 0; i < step->form_count; i++)
-		for (size_t k = 0; k < step->forms[i].object_count; k++)
-			if (prove_object(store, bucket, &step->forms[i].objects[k], err) != 0)
-				return -1;
+	for (size_t i = 0; i < anchor->object_count; i++) {
+		const struct step_object *const object = &anchor->objects[i];
+		if (!span_ends_text(object->name, ".safetensors"))
+			continue;
+		if (add_shard(store, bucket, object, schema, err) != 0)
+			return error_wrap(err, "reading '%.*s' of the anchor",
+				(int)object->name.len, (const char *)object->name.data);
+	}
+	schema_finish(schema);
+	if (schema_count(schema) == 0)
+		return error_set(err, ERROR_INCOMPLETE_ANCHOR,
+			"The anchor holds no tensors: none of its objects is a .safetensors file with any.");
 	return 0;
 }
 
-void step_check_run(struct store *store, const struct run_ref *run, struct step_message *step,
-	struct step_part_set *parts, struct step_check *out)
+static int add_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+	struct schema *schema, struct error *err)
 {
-	struct run_row row = {.id = 0};
-	bool needed = false;
-	struct db *const db = store_reader_take(store, &out->error);
-	out->failed = db == NULL || look(db, run, step->step, &row, &needed, &out->error) != 0;
-	store_reader_give(store, db);
-	out->run = row.id;
-	if (needed && !out->failed)
-		out->failed = step_give_digests(store, row.bucket, step, &out->error) != 0;
-	if (needed && !out->failed)
-		out->failed = prove_objects(store, row.bucket, step, &out->error) != 0;
-	if (needed && !out->failed)
-		out->failed = check_tensors(store, &row, step, parts, out, &out->error) != 0;
+	struct arena *const arena = arena_new(CHECK_ARENA_BYTES);
+	struct object object;
+	struct shard_header header = {.tensors = NULL};
+	int result = -1;
+	const char *const name = arena_text(arena, declared->name);
+	if (find_shard(store, bucket, declared, arena, &object, err) == 0 &&
+		shard_header_read(store, &object, name, &header, err) == 0)
+		result = schema_add(schema, header.tensors, err);
+	shard_header_release(&header);
+	arena_free(arena);
+	return result;
 }
 
-void step_check_release(struct step_check *check)
+static int find_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+	struct arena *arena, struct object *out, struct error *err)
 {
-	schema_free(check->schema);
-	check->schema = NULL;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	struct version version;
+	const int result = step_resolve_object(db, bucket, declared, &version, err);
+	store_reader_give(store, db);
+	return result != 0 ? -1 : object_find_sequence(store, version.sequence, arena, out, err);
+}
+
+static int check_digests(
+	const struct step_message *step, const struct step_check *check, struct error *err)
+{
+	static const struct digest128 none;
+	if (!digest128_equal(&step->schema_digest, &none) &&
+		!digest128_equal(&step->schema_digest, &check->schema_digest)) {
+		char ours[DIGEST128_TEXT_BYTES];
+		char theirs[DIGEST128_TEXT_BYTES];
+		digest128_format(&check->schema_digest, ours);
+		digest128_format(&step->schema_digest, theirs);
+		return error_set(err, ERROR_SCHEMA_MISMATCH,
+			"The step's schema digest is %s, the run's is %s.", theirs, ours);
+	}
+	if (step->tensor_digests.len == 0)
+		return 0;
+	const size_t count = schema_count(check->schema);
+	if (step->tensor_digests.len != count * sizeof(struct digest128))
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"The step has %zu tensor digests; the run's schema has %zu tensors.",
+			step->tensor_digests.len / sizeof(struct digest128), count);
+	const struct digest128 digest = schema_checkpoint_digest(
+		check->schema, (const struct digest128 *)step->tensor_digests.data);
+	if (digest128_equal(&digest, &step->digest))
+		return 0;
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"The tensor digests do not give the step's checkpoint digest.");
 }

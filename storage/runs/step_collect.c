@@ -13,20 +13,62 @@
 
 enum { RETAIN_SLACK_MIN = 16, COLLECT_ARENA_BYTES = 1024 * 1024 };
 
-/* Counts the step out of the run's row, which is not written. */
+struct step_collect {
+	struct call call;
+	struct run_ref run;
+	uint64_t step;
+};
+
+static int want_anchor(
+	struct db *db, const struct run_row *run, const struct step_keep *keep, struct error *err);
+static int collect_gaps(
+	struct db *db, struct run_row *run, const struct step_keep *keep, struct error *err);
 static int collect_row(
-	struct db *db, struct run_row *run, const struct step_row *row, struct error *err)
+	struct db *db, struct run_row *run, const struct step_row *row, struct error *err);
+static int step_collect_apply(struct call *call, struct db *db, struct error *err);
+static int check_unused(struct store *store, struct db *db, const struct run_row *run,
+	uint64_t step, struct error *err);
+
+static const struct call_kind collect_kind = {.stages = {{.apply = step_collect_apply}}};
+
+int step_retain(struct store *store, struct db *db, struct run_row *run, struct error *err)
 {
-	ASSERT(row->state == STEP_KEPT && row->step != run->head);
-	run->steps--;
-	for (int kind = 0; kind < STEP_FORMS_MAX; kind++)
-		run->bytes -= row->form_bytes[kind];
-	if (step_row_collect(db, row->id, err) != 0 ||
-		fold_row_release_of_step(db, run->id, row->step, err) != 0)
-		return -1;
-	return adopt_row_forget_step(db, run->id, row->step, err) != 0
-		? -1
-		: view_row_remove(db, row->id, err);
+	struct step_keep keep;
+	struct step_row oldest;
+	if (run->settings.keep_steps == 0 || !run->has_head ||
+		run->head + 1 <= run->settings.keep_steps || !step_keep_is_known(store, run))
+		return 0;
+	const int got = step_row_oldest(db, run->id, &oldest, err);
+	if (got != 1 || run->head - oldest.step < run->settings.keep_steps)
+		return got < 0 ? -1 : 0;
+	int result = step_keep_find(store, db, run, &keep, err);
+	if (result == 0 && keep.wants_anchor)
+		result = want_anchor(db, run, &keep, err);
+	if (result == 0)
+		result = collect_gaps(db, run, &keep, err);
+	step_keep_release(&keep);
+	return result;
+}
+
+struct call *run_collect_call(struct store *store, const struct run_ref *run, uint64_t step)
+{
+	struct step_collect *const collect =
+		call_new(sizeof(*collect), &collect_kind, store, COLLECT_ARENA_BYTES);
+	collect->run = run_ref_copy(run, collect->call.arena);
+	collect->step = step;
+	return &collect->call;
+}
+
+/* Storing one takes as much as a checkpoint, so it is asked for when a good many steps could go. */
+static int want_anchor(
+	struct db *db, const struct run_row *run, const struct step_keep *keep, struct error *err)
+{
+	const uint64_t root = keep->ranges[keep->count - 1].first;
+	const uint64_t half = run->settings.keep_steps / 2;
+	if (keep->anchor_at < root ||
+		keep->anchor_at - root < (half > RETAIN_SLACK_MIN ? half : RETAIN_SLACK_MIN))
+		return 0;
+	return step_anchor_want_stored(db, run->id, root, keep->anchor_at, err);
 }
 
 /* Oldest first, over the gaps between what is kept. */
@@ -55,59 +97,21 @@ static int collect_gaps(
 	return 0;
 }
 
-/* Storing one takes as much as a checkpoint, so it is asked for when a good many steps could go. */
-static int want_anchor(
-	struct db *db, const struct run_row *run, const struct step_keep *keep, struct error *err)
+/* Counts the step out of the run's row, which is not written. */
+static int collect_row(
+	struct db *db, struct run_row *run, const struct step_row *row, struct error *err)
 {
-	const uint64_t root = keep->ranges[keep->count - 1].first;
-	const uint64_t half = run->settings.keep_steps / 2;
-	if (keep->anchor_at < root ||
-		keep->anchor_at - root < (half > RETAIN_SLACK_MIN ? half : RETAIN_SLACK_MIN))
-		return 0;
-	return step_anchor_want_stored(db, run->id, root, keep->anchor_at, err);
-}
-
-int step_retain(struct store *store, struct db *db, struct run_row *run, struct error *err)
-{
-	struct step_keep keep;
-	struct step_row oldest;
-	if (run->settings.keep_steps == 0 || !run->has_head ||
-		run->head + 1 <= run->settings.keep_steps || !step_keep_is_known(store, run))
-		return 0;
-	const int got = step_row_oldest(db, run->id, &oldest, err);
-	if (got != 1 || run->head - oldest.step < run->settings.keep_steps)
-		return got < 0 ? -1 : 0;
-	int result = step_keep_find(store, db, run, &keep, err);
-	if (result == 0 && keep.wants_anchor)
-		result = want_anchor(db, run, &keep, err);
-	if (result == 0)
-		result = collect_gaps(db, run, &keep, err);
-	step_keep_release(&keep);
-	return result;
-}
-
-/* A kept step without an anchor is built on the one before it. */
-static int check_unused(struct store *store, struct db *db, const struct run_row *run,
-	uint64_t step, struct error *err)
-{
-	struct step_row next;
-	if (run->has_head && step == run->head)
-		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is the head of the run.",
-			(unsigned long long)step);
-	const int found = step_row_find(db, run->id, step + 1, &next, err);
-	if (found < 0)
+	ASSERT(row->state == STEP_KEPT && row->step != run->head);
+	run->steps--;
+	for (int kind = 0; kind < STEP_FORMS_MAX; kind++)
+		run->bytes -= row->form_bytes[kind];
+	if (step_row_collect(db, row->id, err) != 0 ||
+		fold_row_release_of_step(db, run->id, row->step, err) != 0)
 		return -1;
-	if (found == 1 && next.state == STEP_KEPT && !next.has_form[STEP_ANCHOR])
-		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is built on step %llu.",
-			(unsigned long long)step + 1, (unsigned long long)step);
-	return step_keep_check(store, db, run, step, err);
+	return adopt_row_forget_step(db, run->id, row->step, err) != 0
+		? -1
+		: view_row_remove(db, row->id, err);
 }
-
-struct step_collect {
-	struct call call;
-	struct run_ref run;
-	uint64_t step;
-};
 
 static int step_collect_apply(struct call *call, struct db *db, struct error *err)
 {
@@ -127,13 +131,19 @@ static int step_collect_apply(struct call *call, struct db *db, struct error *er
 	return run_row_update(db, &run, err);
 }
 
-static const struct call_kind collect_kind = {.stages = {{.apply = step_collect_apply}}};
-
-struct call *run_collect_call(struct store *store, const struct run_ref *run, uint64_t step)
+/* A kept step without an anchor is built on the one before it. */
+static int check_unused(struct store *store, struct db *db, const struct run_row *run,
+	uint64_t step, struct error *err)
 {
-	struct step_collect *const collect =
-		call_new(sizeof(*collect), &collect_kind, store, COLLECT_ARENA_BYTES);
-	collect->run = run_ref_copy(run, collect->call.arena);
-	collect->step = step;
-	return &collect->call;
+	struct step_row next;
+	if (run->has_head && step == run->head)
+		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is the head of the run.",
+			(unsigned long long)step);
+	const int found = step_row_find(db, run->id, step + 1, &next, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && next.state == STEP_KEPT && !next.has_form[STEP_ANCHOR])
+		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is built on step %llu.",
+			(unsigned long long)step + 1, (unsigned long long)step);
+	return step_keep_check(store, db, run, step, err);
 }

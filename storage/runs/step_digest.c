@@ -14,39 +14,38 @@ struct digest_change {
 	struct digest128 digest;
 };
 
-static int digest_apply(struct change *base, struct db *db, struct error *err)
-{
-	const struct digest_change *const change = (const struct digest_change *)base;
-	return version_set_digest(db, change->sequence, &change->digest, err);
-}
-
-static void add_to_digest(void *stream, struct span bytes)
-{
-	xxh3_stream_add(stream, bytes);
-}
-
-static int give_digest(
-	struct store *store, const struct version *version, struct span key, struct error *err)
-{
-	const struct object object = {
-		.sequence = version->sequence, .size = version->size, .key = key};
-	struct digest_change change = {
-		.change = {.apply = digest_apply}, .sequence = version->sequence};
-	struct xxh3_stream *const stream = xxh3_stream_new();
-	const int result = object_read_whole(store, &object, add_to_digest, stream, err);
-	change.digest = xxh3_stream_result(stream);
-	xxh3_stream_free(stream);
-	return result != 0 ? -1 : committer_run(store_committer(store), &change.change, err);
-}
-
-/* Whether the object is there as declared but for a digest. What else is wrong with it is for the
- * change to say. */
+static int give_to_form(
+	struct store *store, int64_t bucket, const struct step_form *form, struct error *err);
+static int look(struct store *store, int64_t bucket, const struct step_form *form,
+	struct version *lacking, struct span *keys, size_t *out_count, struct error *err);
 static bool lacks_digest(
-	struct db *db, int64_t bucket, const struct step_object *object, struct version *out)
+	struct db *db, int64_t bucket, const struct step_object *object, struct version *out);
+static int give_digest(
+	struct store *store, const struct version *version, struct span key, struct error *err);
+static int digest_apply(struct change *base, struct db *db, struct error *err);
+static void add_to_digest(void *stream, struct span bytes);
+
+int step_give_digests(
+	struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
 {
-	struct error ignored;
-	return step_find_object(db, bucket, object, out, &ignored) == 1 && !out->has_digest &&
-		out->size == object->size;
+	for (size_t i = 0; i < step->form_count; i++)
+		if (give_to_form(store, bucket, &step->forms[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+static int give_to_form(
+	struct store *store, int64_t bucket, const struct step_form *form, struct error *err)
+{
+	struct version *const lacking = memory_new_array(form->object_count + 1, sizeof(*lacking));
+	struct span *const keys = memory_new_array(form->object_count + 1, sizeof(*keys));
+	size_t count = 0;
+	int result = look(store, bucket, form, lacking, keys, &count, err);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = give_digest(store, &lacking[i], keys[i], err);
+	free(keys);
+	free(lacking);
+	return result;
 }
 
 /* Of one form; `lacking` has room for an entry per object. A reader is not held while bytes are
@@ -65,25 +64,37 @@ static int look(struct store *store, int64_t bucket, const struct step_form *for
 	return 0;
 }
 
-static int give_to_form(
-	struct store *store, int64_t bucket, const struct step_form *form, struct error *err)
+/* Whether the object is there as declared but for a digest. What else is wrong with it is for the
+ * change to say. */
+static bool lacks_digest(
+	struct db *db, int64_t bucket, const struct step_object *object, struct version *out)
 {
-	struct version *const lacking = memory_new_array(form->object_count + 1, sizeof(*lacking));
-	struct span *const keys = memory_new_array(form->object_count + 1, sizeof(*keys));
-	size_t count = 0;
-	int result = look(store, bucket, form, lacking, keys, &count, err);
-	for (size_t i = 0; result == 0 && i < count; i++)
-		result = give_digest(store, &lacking[i], keys[i], err);
-	free(keys);
-	free(lacking);
-	return result;
+	struct error ignored;
+	return step_find_object(db, bucket, object, out, &ignored) == 1 && !out->has_digest &&
+		out->size == object->size;
 }
 
-int step_give_digests(
-	struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
+static int give_digest(
+	struct store *store, const struct version *version, struct span key, struct error *err)
 {
-	for (size_t i = 0; i < step->form_count; i++)
-		if (give_to_form(store, bucket, &step->forms[i], err) != 0)
-			return -1;
-	return 0;
+	const struct object object = {
+		.sequence = version->sequence, .size = version->size, .key = key};
+	struct digest_change change = {
+		.change = {.apply = digest_apply}, .sequence = version->sequence};
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	const int result = object_read_whole(store, &object, add_to_digest, stream, err);
+	change.digest = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	return result != 0 ? -1 : committer_run(store_committer(store), &change.change, err);
+}
+
+static int digest_apply(struct change *base, struct db *db, struct error *err)
+{
+	const struct digest_change *const change = (const struct digest_change *)base;
+	return version_set_digest(db, change->sequence, &change->digest, err);
+}
+
+static void add_to_digest(void *stream, struct span bytes)
+{
+	xxh3_stream_add(stream, bytes);
 }

@@ -6,11 +6,20 @@
 
 enum { DUE_LINKS = 64, DUE_PERCENT = 30 };
 
-static bool is_due(uint64_t delta_bytes, const struct step_row *anchor)
+static int walk(struct db_statement *scan, bool *out_due, struct error *err);
+static bool is_due(uint64_t delta_bytes, const struct step_row *anchor);
+
+int step_anchor_due(struct db *db, const struct run_row *run, bool *out_due, struct error *err)
 {
-	const uint64_t bytes = anchor->has_form[STEP_ANCHOR] ? anchor->form_bytes[STEP_ANCHOR]
-							     : anchor->made_bytes;
-	return delta_bytes / DUE_PERCENT > bytes / 100;
+	*out_due = false;
+	if (!run->has_head)
+		return 0;
+	struct db_statement *const scan = step_row_scan(db, run->id, run->head, true, err);
+	if (scan == NULL)
+		return -1;
+	const int result = walk(scan, out_due, err);
+	db_reset(scan);
+	return result;
 }
 
 static int walk(struct db_statement *scan, bool *out_due, struct error *err)
@@ -33,15 +42,9 @@ static int walk(struct db_statement *scan, bool *out_due, struct error *err)
 	return got < 0 ? -1 : 0;
 }
 
-int step_anchor_due(struct db *db, const struct run_row *run, bool *out_due, struct error *err)
+static bool is_due(uint64_t delta_bytes, const struct step_row *anchor)
 {
-	*out_due = false;
-	if (!run->has_head)
-		return 0;
-	struct db_statement *const scan = step_row_scan(db, run->id, run->head, true, err);
-	if (scan == NULL)
-		return -1;
-	const int result = walk(scan, out_due, err);
-	db_reset(scan);
-	return result;
+	const uint64_t bytes = anchor->has_form[STEP_ANCHOR] ? anchor->form_bytes[STEP_ANCHOR]
+							     : anchor->made_bytes;
+	return delta_bytes / DUE_PERCENT > bytes / 100;
 }

@@ -15,10 +15,19 @@ enum {
 	NAME_ARENA_BYTES = 4096
 };
 
-static bool is_of_this_start(struct store *store, const struct run_row *run)
-{
-	return run->created_ms >= store_opened(store).wall_ms;
-}
+static bool is_of_this_start(struct store *store, const struct run_row *run);
+static void add(struct step_keep *keep, uint64_t first, uint64_t last);
+static void add_replicas(struct store *store, const struct run_row *run, struct step_keep *keep);
+static int add_pins(
+	struct store *store, struct db *db, int64_t run, struct step_keep *keep, struct error *err);
+static int root_range(struct db *db, const struct run_row *run, struct step_range *range,
+	bool *out_rooted, struct error *err);
+static int check_pins(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
+	struct error *err);
+static int check_replicas(
+	struct store *store, const struct run_row *run, uint64_t step, struct error *err);
+static int check_paths(
+	struct store *store, const struct run_row *run, uint64_t step, struct error *err);
 
 bool step_keep_is_known(struct store *store, const struct run_row *run)
 {
@@ -29,56 +38,6 @@ bool step_keep_is_known(struct store *store, const struct run_row *run)
 		return true;
 	return replica_table_is_whole(store_parts(store)->replicas) &&
 		clock->monotonic_ms(clock) - store_opened(store).monotonic_ms >= PATH_HOLD_MS;
-}
-
-static void add(struct step_keep *keep, uint64_t first, uint64_t last)
-{
-	ASSERT(keep->count < RANGES_MAX);
-	keep->ranges[keep->count++] = (struct step_range){first, last};
-}
-
-static int add_pins(
-	struct store *store, struct db *db, int64_t run, struct step_keep *keep, struct error *err)
-{
-	struct db_statement *const scan = pin_row_scan(db, run, store_now_ms(store), err);
-	int got = -1;
-	while (keep->count < RANGES_MAX && (got = db_step(scan, err)) == 1) {
-		struct pin_message pin;
-		pin_row_read(scan, &pin);
-		add(keep, pin.step, pin.step);
-	}
-	db_reset(scan);
-	return got < 0 ? -1 : 0;
-}
-
-/* Whoever holds nothing yet fetches what it wants from an anchor on. */
-static void add_replicas(struct store *store, const struct run_row *run, struct step_keep *keep)
-{
-	uint64_t wanted[WANTED_MAX];
-	uint64_t lowest;
-	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, NULL) &&
-		lowest < run->head)
-		add(keep, lowest, run->head);
-	const size_t count =
-		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
-	for (size_t i = 0; i < count && wanted[i] <= run->head;
-		i++) /* what is still to be published needs no keeping */
-		add(keep, wanted[i], wanted[i]);
-	if (count == WANTED_MAX && wanted[count - 1] <= run->head) /* there may be more */
-		add(keep, wanted[count - 1], run->head);
-}
-
-/* Downwards to the anchor from which its first step is reached. */
-static int root_range(struct db *db, const struct run_row *run, struct step_range *range,
-	bool *out_rooted, struct error *err)
-{
-	uint64_t anchor = 0;
-	const int found = step_row_root_at_or_below(db, run->id, range->first, &anchor, err);
-	if (found < 0)
-		return -1;
-	*out_rooted = found == 1 && anchor == range->first;
-	range->first = found == 1 ? anchor : 0;
-	return 0;
 }
 
 int step_keep_find(struct store *store, struct db *db, const struct run_row *run,
@@ -115,6 +74,83 @@ void step_keep_release(struct step_keep *keep)
 	keep->ranges = NULL;
 }
 
+int step_keep_check(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
+	struct error *err)
+{
+	if (check_pins(store, db, run, step, err) != 0 ||
+		check_replicas(store, run, step, err) != 0)
+		return -1;
+	return check_paths(store, run, step, err);
+}
+
+static bool is_of_this_start(struct store *store, const struct run_row *run)
+{
+	return run->created_ms >= store_opened(store).wall_ms;
+}
+
+static void add(struct step_keep *keep, uint64_t first, uint64_t last)
+{
+	ASSERT(keep->count < RANGES_MAX);
+	keep->ranges[keep->count++] = (struct step_range){first, last};
+}
+
+/* Whoever holds nothing yet fetches what it wants from an anchor on. */
+static void add_replicas(struct store *store, const struct run_row *run, struct step_keep *keep)
+{
+	uint64_t wanted[WANTED_MAX];
+	uint64_t lowest;
+	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, NULL) &&
+		lowest < run->head)
+		add(keep, lowest, run->head);
+	const size_t count =
+		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
+	for (size_t i = 0; i < count && wanted[i] <= run->head;
+		i++) /* what is still to be published needs no keeping */
+		add(keep, wanted[i], wanted[i]);
+	if (count == WANTED_MAX && wanted[count - 1] <= run->head) /* there may be more */
+		add(keep, wanted[count - 1], run->head);
+}
+
+static int add_pins(
+	struct store *store, struct db *db, int64_t run, struct step_keep *keep, struct error *err)
+{
+	struct db_statement *const scan = pin_row_scan(db, run, store_now_ms(store), err);
+	int got = -1;
+	while (keep->count < RANGES_MAX && (got = db_step(scan, err)) == 1) {
+		struct pin_message pin;
+		pin_row_read(scan, &pin);
+		add(keep, pin.step, pin.step);
+	}
+	db_reset(scan);
+	return got < 0 ? -1 : 0;
+}
+
+/* Downwards to the anchor from which its first step is reached. */
+static int root_range(struct db *db, const struct run_row *run, struct step_range *range,
+	bool *out_rooted, struct error *err)
+{
+	uint64_t anchor = 0;
+	const int found = step_row_root_at_or_below(db, run->id, range->first, &anchor, err);
+	if (found < 0)
+		return -1;
+	*out_rooted = found == 1 && anchor == range->first;
+	range->first = found == 1 ? anchor : 0;
+	return 0;
+}
+
+static int check_pins(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
+	struct error *err)
+{
+	struct arena *const arena = arena_new(NAME_ARENA_BYTES);
+	struct span name = {NULL, 0};
+	int result = pin_row_find_step(db, run->id, step, store_now_ms(store), arena, &name, err);
+	if (result == 1)
+		result = error_set(err, ERROR_CHAIN_IN_USE, "The pin '%.*s' holds step %llu.",
+			(int)name.len, (const char *)name.data, (unsigned long long)step);
+	arena_free(arena);
+	return result;
+}
+
 static int check_replicas(
 	struct store *store, const struct run_row *run, uint64_t step, struct error *err)
 {
@@ -141,19 +177,6 @@ static int check_replicas(
 	return 0;
 }
 
-static int check_pins(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
-	struct error *err)
-{
-	struct arena *const arena = arena_new(NAME_ARENA_BYTES);
-	struct span name = {NULL, 0};
-	int result = pin_row_find_step(db, run->id, step, store_now_ms(store), arena, &name, err);
-	if (result == 1)
-		result = error_set(err, ERROR_CHAIN_IN_USE, "The pin '%.*s' holds step %llu.",
-			(int)name.len, (const char *)name.data, (unsigned long long)step);
-	arena_free(arena);
-	return result;
-}
-
 static int check_paths(
 	struct store *store, const struct run_row *run, uint64_t step, struct error *err)
 {
@@ -165,13 +188,4 @@ static int check_paths(
 	return error_set(err, ERROR_CHAIN_IN_USE,
 		"A reader was told less than %d minutes ago to fetch step %llu.",
 		PATH_HOLD_MS / 60000 + 1, (unsigned long long)step);
-}
-
-int step_keep_check(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
-	struct error *err)
-{
-	if (check_pins(store, db, run, step, err) != 0 ||
-		check_replicas(store, run, step, err) != 0)
-		return -1;
-	return check_paths(store, run, step, err);
 }

@@ -25,123 +25,95 @@ struct step_part {
 	struct error fault;
 };
 
-/* What putting the same parts again cannot cure. */
-static bool is_for_good(enum error_kind kind)
-{
-	static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_TOO_LARGE,
-		ERROR_PARTS_MISMATCH, ERROR_SCHEMA_MISMATCH, ERROR_INCOMPLETE_ANCHOR,
-		ERROR_DIGEST_MISMATCH, ERROR_BASE_MISSING, ERROR_NO_KEY, ERROR_STEP_DIFFERS};
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (kind == kinds[i])
-			return true;
-	return false;
-}
-
-/* What follows on a whole that failed so; `drop`: what drops its parts. */
-static enum call_next refuse_whole(
-	struct step_part *part, const struct error *err, enum call_next drop)
-{
-	if (!is_for_good(err->kind))
-		return CALL_FAILS;
-	part->is_refused = true;
-	part->fault = *err;
-	error_wrap(&part->fault, "the parts of step %llu were dropped, all are to be put again",
-		(unsigned long long)part->answer.step);
-	return drop;
-}
-
-static int read_part(struct step_part *part, const struct step_part_row *row,
-	struct part_message *out, struct error *err)
-{
-	if (part_message_parse(row->document, row->step, part->call.arena, out, err) != 0)
-		return -1;
-	const struct digest128 content = part_message_content_digest(out, row->parts);
-	if (!digest128_equal(&content, &row->content))
-		return error_set(err, ERROR_CORRUPT,
-			"The catalog's part %llu of a step is damaged.",
-			(unsigned long long)row->part);
-	return 0;
-}
-
+static enum call_next part_give_digests(struct call *call, struct error *err);
+static int part_apply(struct call *call, struct db *db, struct error *err);
+static int check_numbers(const struct step_part *part, struct error *err);
+static int repeat(
+	struct step_part *part, struct db *db, const struct step_part_row *row, struct error *err);
+static int add_part(
+	struct step_part *part, struct db *db, const struct run_row *run, struct error *err);
+static int write_part(
+	struct step_part *part, struct db *db, const struct run_row *run, struct error *err);
+static int resolve(struct step_part *part, struct db *db, const struct run_row *run,
+	int64_t *sequences, struct error *err);
+static int pin(const struct step_message *step, struct db *db, int64_t id, const int64_t *sequences,
+	struct error *err);
+static enum call_next part_applied(struct call *call);
+static enum call_next part_make_whole(struct call *call, struct error *err);
+static int merge(struct step_part *part, struct step_part_set *set, struct error *err);
 static int read_parts(
-	struct step_part *part, struct db *db, struct step_part_set *set, struct error *err)
+	struct step_part *part, struct db *db, struct step_part_set *set, struct error *err);
+static int read_part(struct step_part *part, const struct step_part_row *row,
+	struct part_message *out, struct error *err);
+static enum call_next refuse_whole(
+	struct step_part *part, const struct error *err, enum call_next drop);
+static bool is_for_good(enum error_kind kind);
+static int part_apply_whole(struct call *call, struct db *db, struct error *err);
+static enum call_next part_applied_whole(struct call *call);
+static void part_release(struct call *call);
+static void copy(const struct part_message *message, struct arena *arena, struct part_message *out);
+
+static const struct call_kind part_kind = {
+	.stages = {{.help = part_give_digests}, {.apply = part_apply, .applied = part_applied},
+		{.help = part_make_whole},
+		{.apply = part_apply_whole, .applied = part_applied_whole}},
+	.release = part_release,
+};
+
+struct call *step_part_call(struct store *store, const struct step_part_params *params)
 {
+	struct step_part *const part = call_new(sizeof(*part), &part_kind, store, PART_ARENA_BYTES);
 	struct arena *const arena = part->call.arena;
-	struct db_statement *const scan =
-		step_part_row_scan(db, part->run_id, part->answer.step, err);
-	int got;
-	while ((got = db_step(scan, err)) == 1) {
-		struct part_message *const message = arena_take(arena, sizeof(*message));
-		struct step_part_row row;
-		step_part_row_read(scan, &row);
-		if (message == NULL)
-			got = error_set(err, ERROR_TOO_LARGE,
-				"The parts of the step are too large together.");
-		if (got < 0 || read_part(part, &row, message, err) != 0 ||
-			step_part_set_add(set, row.part, message, err) != 0) {
-			got = -1;
-			break;
-		}
-	}
-	db_reset(scan);
-	return got < 0 ? -1 : 0;
+	part->answer = (struct part_answer){
+		.step = params->message->step.step, .part = params->part, .parts = params->parts};
+	part->publish = (struct step_publish){.store = store,
+		.arena = arena,
+		.run = run_ref_copy(&params->run, arena),
+		.is_of_parts = true,
+		.part = params->part};
+	copy(params->message, arena, &part->message);
+	part->call.lane = store_publish_lane(store, xxh3_64(part->publish.run.name));
+	return &part->call;
 }
 
-static int merge(struct step_part *part, struct step_part_set *set, struct error *err)
+const struct part_answer *step_part_result(const struct call *call, bool *out_already)
 {
-	struct store *const store = part->call.store;
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	int result = set == NULL ? error_set(err, ERROR_TOO_LARGE, "The step has too many parts.")
-				 : read_parts(part, db, set, err);
-	store_reader_give(store, db);
-	if (result == 0)
-		result = step_part_set_merge(set, &part->publish.step, err);
-	return result;
+	const struct step_part *const part = (const struct step_part *)call;
+	*out_already = part->already;
+	return &part->answer;
 }
 
-static enum call_next part_make_whole(struct call *call, struct error *err)
+/* Objects that came in several parts of their own have no digest yet. What else is wrong is for the
+ * change to say. */
+static enum call_next part_give_digests(struct call *call, struct error *err)
 {
-	struct step_part *const part = (struct step_part *)call;
-	struct step_publish *const publish = &part->publish;
-	struct step_part_set *const set = step_part_set_new(part->answer.parts, call->arena);
-	if (merge(part, set, err) != 0)
-		return refuse_whole(part, err, CALL_NEXT);
-	step_check_run(call->store, &publish->run, &publish->step, set, &publish->check);
+	const struct step_part *const part = (const struct step_part *)call;
+	struct error ignored;
+	int64_t bucket;
+	struct db *const db = store_reader_take(call->store, &ignored);
+	const bool found =
+		db != NULL && bucket_row_find(db, part->publish.run.bucket, &bucket, &ignored) == 0;
+	(void)err;
+	store_reader_give(call->store, db);
+	if (found)
+		(void)step_give_digests(call->store, bucket, &part->message.step, &ignored);
 	return CALL_NEXT;
 }
 
-static int part_apply_whole(struct call *call, struct db *db, struct error *err)
+static int part_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct step_part *const part = (struct step_part *)call;
-	return part->is_refused
-		? step_part_row_settle(db, part->run_id, part->last_id, STEP_PART_DEAD, err)
-		: step_publish_apply(&part->publish, db, err);
-}
-
-static enum call_next part_applied_whole(struct call *call)
-{
-	struct step_part *const part = (struct step_part *)call;
-	if (part->is_refused) {
-		/* when they could not be dropped, they go after an hour */
-		call->error = part->fault;
-		return CALL_FAILS;
-	}
-	if (call->failed)
-		return refuse_whole(part, &call->error, CALL_AGAIN);
-	part->answer.published = true;
-	part->already = part->publish.already;
-	step_publish_tell(&part->publish);
-	return CALL_ENDS;
-}
-
-static enum call_next part_applied(struct call *call)
-{
-	const struct part_answer *const answer = &((const struct step_part *)call)->answer;
-	if (call->failed)
-		return CALL_FAILS;
-	return answer->published || answer->received < answer->parts ? CALL_ENDS : CALL_NEXT;
+	struct run_row run;
+	struct step_part_row row;
+	if (check_numbers(part, err) != 0 || run_row_need(db, &part->publish.run, &run, err) != 0 ||
+		step_check_epoch(&run, &part->message.step, err) != 0)
+		return -1;
+	part->run_id = run.id;
+	const int found = step_part_row_find(
+		db, run.id, part->answer.step, part->answer.part, run.epoch, &row, err);
+	if (found < 0)
+		return -1;
+	return found == 1 ? repeat(part, db, &row, err) : add_part(part, db, &run, err);
 }
 
 static int check_numbers(const struct step_part *part, struct error *err)
@@ -178,6 +150,52 @@ static int repeat(
 	return 0;
 }
 
+static int add_part(
+	struct step_part *part, struct db *db, const struct run_row *run, struct error *err)
+{
+	struct part_answer *const answer = &part->answer;
+	const struct step_message *const step = &part->message.step;
+	struct step_part_count count;
+	if (step_check_place(run, step, err) != 0 ||
+		step_part_row_count(db, run->id, step->step, &count, err) != 0)
+		return -1;
+	if (count.here > 0 && count.parts != answer->parts)
+		return error_set(err, ERROR_STEP_DIFFERS,
+			"The parts of step %llu were announced as %llu, not %llu.",
+			(unsigned long long)step->step, (unsigned long long)count.parts,
+			(unsigned long long)answer->parts);
+	answer->received = count.here + 1;
+	return write_part(part, db, run, err);
+}
+
+static int write_part(
+	struct step_part *part, struct db *db, const struct run_row *run, struct error *err)
+{
+	int64_t *const sequences = arena_take_array(
+		part->call.arena, STEP_FORMS_MAX * STEP_OBJECTS_MAX, sizeof(*sequences));
+	struct buffer document;
+	if (sequences == NULL)
+		return error_set(err, ERROR_TOO_LARGE, "The part is too large.");
+	if (resolve(part, db, run, sequences, err) != 0)
+		return -1;
+	buffer_init(&document, 2 * STEP_MESSAGE_MAX_BYTES);
+	part_message_print(&part->message, &document);
+	struct step_part_row row = {.run = run->id,
+		.step = part->answer.step,
+		.part = part->answer.part,
+		.parts = part->answer.parts,
+		.epoch = run->epoch,
+		.content = part_message_content_digest(&part->message, part->answer.parts),
+		.document = buffer_span(&document),
+		.created_ms = store_now_ms(part->call.store)};
+	int result = buffer_check(&document, "the part", err);
+	if (result == 0)
+		result = step_part_row_add(db, &row, err);
+	buffer_release(&document);
+	part->last_id = row.id;
+	return result == 0 ? pin(&part->message.step, db, row.id, sequences, err) : -1;
+}
+
 /* Which versions the objects are; the document says so. */
 static int resolve(struct step_part *part, struct db *db, const struct run_row *run,
 	int64_t *sequences, struct error *err)
@@ -210,96 +228,129 @@ static int pin(const struct step_message *step, struct db *db, int64_t id, const
 	return 0;
 }
 
-static int write_part(
-	struct step_part *part, struct db *db, const struct run_row *run, struct error *err)
+static enum call_next part_applied(struct call *call)
 {
-	int64_t *const sequences = arena_take_array(
-		part->call.arena, STEP_FORMS_MAX * STEP_OBJECTS_MAX, sizeof(*sequences));
-	struct buffer document;
-	if (sequences == NULL)
-		return error_set(err, ERROR_TOO_LARGE, "The part is too large.");
-	if (resolve(part, db, run, sequences, err) != 0)
-		return -1;
-	buffer_init(&document, 2 * STEP_MESSAGE_MAX_BYTES);
-	part_message_print(&part->message, &document);
-	struct step_part_row row = {.run = run->id,
-		.step = part->answer.step,
-		.part = part->answer.part,
-		.parts = part->answer.parts,
-		.epoch = run->epoch,
-		.content = part_message_content_digest(&part->message, part->answer.parts),
-		.document = buffer_span(&document),
-		.created_ms = store_now_ms(part->call.store)};
-	int result = buffer_check(&document, "the part", err);
-	if (result == 0)
-		result = step_part_row_add(db, &row, err);
-	buffer_release(&document);
-	part->last_id = row.id;
-	return result == 0 ? pin(&part->message.step, db, row.id, sequences, err) : -1;
+	const struct part_answer *const answer = &((const struct step_part *)call)->answer;
+	if (call->failed)
+		return CALL_FAILS;
+	return answer->published || answer->received < answer->parts ? CALL_ENDS : CALL_NEXT;
 }
 
-static int add_part(
-	struct step_part *part, struct db *db, const struct run_row *run, struct error *err)
-{
-	struct part_answer *const answer = &part->answer;
-	const struct step_message *const step = &part->message.step;
-	struct step_part_count count;
-	if (step_check_place(run, step, err) != 0 ||
-		step_part_row_count(db, run->id, step->step, &count, err) != 0)
-		return -1;
-	if (count.here > 0 && count.parts != answer->parts)
-		return error_set(err, ERROR_STEP_DIFFERS,
-			"The parts of step %llu were announced as %llu, not %llu.",
-			(unsigned long long)step->step, (unsigned long long)count.parts,
-			(unsigned long long)answer->parts);
-	answer->received = count.here + 1;
-	return write_part(part, db, run, err);
-}
-
-static int part_apply(struct call *call, struct db *db, struct error *err)
+static enum call_next part_make_whole(struct call *call, struct error *err)
 {
 	struct step_part *const part = (struct step_part *)call;
-	struct run_row run;
-	struct step_part_row row;
-	if (check_numbers(part, err) != 0 || run_row_need(db, &part->publish.run, &run, err) != 0 ||
-		step_check_epoch(&run, &part->message.step, err) != 0)
-		return -1;
-	part->run_id = run.id;
-	const int found = step_part_row_find(
-		db, run.id, part->answer.step, part->answer.part, run.epoch, &row, err);
-	if (found < 0)
-		return -1;
-	return found == 1 ? repeat(part, db, &row, err) : add_part(part, db, &run, err);
+	struct step_publish *const publish = &part->publish;
+	struct step_part_set *const set = step_part_set_new(part->answer.parts, call->arena);
+	if (merge(part, set, err) != 0)
+		return refuse_whole(part, err, CALL_NEXT);
+	step_check_run(call->store, &publish->run, &publish->step, set, &publish->check);
+	return CALL_NEXT;
 }
 
-/* Objects that came in several parts of their own have no digest yet. What else is wrong is for the
- * change to say. */
-static enum call_next part_give_digests(struct call *call, struct error *err)
+static int merge(struct step_part *part, struct step_part_set *set, struct error *err)
 {
-	const struct step_part *const part = (const struct step_part *)call;
-	struct error ignored;
-	int64_t bucket;
-	struct db *const db = store_reader_take(call->store, &ignored);
-	const bool found =
-		db != NULL && bucket_row_find(db, part->publish.run.bucket, &bucket, &ignored) == 0;
-	(void)err;
-	store_reader_give(call->store, db);
-	if (found)
-		(void)step_give_digests(call->store, bucket, &part->message.step, &ignored);
-	return CALL_NEXT;
+	struct store *const store = part->call.store;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int result = set == NULL ? error_set(err, ERROR_TOO_LARGE, "The step has too many parts.")
+				 : read_parts(part, db, set, err);
+	store_reader_give(store, db);
+	if (result == 0)
+		result = step_part_set_merge(set, &part->publish.step, err);
+	return result;
+}
+
+static int read_parts(
+	struct step_part *part, struct db *db, struct step_part_set *set, struct error *err)
+{
+	struct arena *const arena = part->call.arena;
+	struct db_statement *const scan =
+		step_part_row_scan(db, part->run_id, part->answer.step, err);
+	int got;
+	while ((got = db_step(scan, err)) == 1) {
+		struct part_message *const message = arena_take(arena, sizeof(*message));
+		struct step_part_row row;
+		step_part_row_read(scan, &row);
+		if (message == NULL)
+			got = error_set(err, ERROR_TOO_LARGE,
+				"The parts of the step are too large together.");
+		if (got < 0 || read_part(part, &row, message, err) != 0 ||
+			step_part_set_add(set, row.part, message, err) != 0) {
+			got = -1;
+			break;
+		}
+	}
+	db_reset(scan);
+	return got < 0 ? -1 : 0;
+}
+
+static int read_part(struct step_part *part, const struct step_part_row *row,
+	struct part_message *out, struct error *err)
+{
+	if (part_message_parse(row->document, row->step, part->call.arena, out, err) != 0)
+		return -1;
+	const struct digest128 content = part_message_content_digest(out, row->parts);
+	if (!digest128_equal(&content, &row->content))
+		return error_set(err, ERROR_CORRUPT,
+			"The catalog's part %llu of a step is damaged.",
+			(unsigned long long)row->part);
+	return 0;
+}
+
+/* What follows on a whole that failed so; `drop`: what drops its parts. */
+static enum call_next refuse_whole(
+	struct step_part *part, const struct error *err, enum call_next drop)
+{
+	if (!is_for_good(err->kind))
+		return CALL_FAILS;
+	part->is_refused = true;
+	part->fault = *err;
+	error_wrap(&part->fault, "the parts of step %llu were dropped, all are to be put again",
+		(unsigned long long)part->answer.step);
+	return drop;
+}
+
+/* What putting the same parts again cannot cure. */
+static bool is_for_good(enum error_kind kind)
+{
+	static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_TOO_LARGE,
+		ERROR_PARTS_MISMATCH, ERROR_SCHEMA_MISMATCH, ERROR_INCOMPLETE_ANCHOR,
+		ERROR_DIGEST_MISMATCH, ERROR_BASE_MISSING, ERROR_NO_KEY, ERROR_STEP_DIFFERS};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kind == kinds[i])
+			return true;
+	return false;
+}
+
+static int part_apply_whole(struct call *call, struct db *db, struct error *err)
+{
+	struct step_part *const part = (struct step_part *)call;
+	return part->is_refused
+		? step_part_row_settle(db, part->run_id, part->last_id, STEP_PART_DEAD, err)
+		: step_publish_apply(&part->publish, db, err);
+}
+
+static enum call_next part_applied_whole(struct call *call)
+{
+	struct step_part *const part = (struct step_part *)call;
+	if (part->is_refused) {
+		/* when they could not be dropped, they go after an hour */
+		call->error = part->fault;
+		return CALL_FAILS;
+	}
+	if (call->failed)
+		return refuse_whole(part, &call->error, CALL_AGAIN);
+	part->answer.published = true;
+	part->already = part->publish.already;
+	step_publish_tell(&part->publish);
+	return CALL_ENDS;
 }
 
 static void part_release(struct call *call)
 {
 	step_publish_release(&((struct step_part *)call)->publish);
 }
-
-static const struct call_kind part_kind = {
-	.stages = {{.help = part_give_digests}, {.apply = part_apply, .applied = part_applied},
-		{.help = part_make_whole},
-		{.apply = part_apply_whole, .applied = part_applied_whole}},
-	.release = part_release,
-};
 
 /* What does not fit the arena, the call says. */
 static void copy(const struct part_message *message, struct arena *arena, struct part_message *out)
@@ -312,27 +363,4 @@ static void copy(const struct part_message *message, struct arena *arena, struct
 		out->tensors[i] = message->tensors[i];
 		out->tensors[i].name = arena_copy(arena, message->tensors[i].name);
 	}
-}
-
-struct call *step_part_call(struct store *store, const struct step_part_params *params)
-{
-	struct step_part *const part = call_new(sizeof(*part), &part_kind, store, PART_ARENA_BYTES);
-	struct arena *const arena = part->call.arena;
-	part->answer = (struct part_answer){
-		.step = params->message->step.step, .part = params->part, .parts = params->parts};
-	part->publish = (struct step_publish){.store = store,
-		.arena = arena,
-		.run = run_ref_copy(&params->run, arena),
-		.is_of_parts = true,
-		.part = params->part};
-	copy(params->message, arena, &part->message);
-	part->call.lane = store_publish_lane(store, xxh3_64(part->publish.run.name));
-	return &part->call;
-}
-
-const struct part_answer *step_part_result(const struct call *call, bool *out_already)
-{
-	const struct step_part *const part = (const struct step_part *)call;
-	*out_already = part->already;
-	return &part->answer;
 }

@@ -30,22 +30,12 @@ static const char SQL_PART_OF_RUN[] = "SELECT 1 FROM step_parts WHERE run = ?1 L
 static const char SQL_PART_END_RUN[] =
 	"UPDATE step_parts SET state = 2, document = NULL WHERE run = ?1 AND state <> 2";
 
-static void read_row(struct db_statement *scan, struct step_part_row *out)
-{
-	*out = (struct step_part_row){
-		.id = db_column_i64(scan, 0),
-		.run = db_column_i64(scan, 1),
-		.step = (uint64_t)db_column_i64(scan, 2),
-		.part = (uint64_t)db_column_i64(scan, 3),
-		.parts = (uint64_t)db_column_i64(scan, 4),
-		.epoch = (uint64_t)db_column_i64(scan, 5),
-		.state = (enum step_part_state)db_column_i64(scan, 6),
-		.created_ms = db_column_i64(scan, 8),
-	};
-	const struct span content = db_column_blob(scan, 7);
-	if (content.len == sizeof(out->content.bytes))
-		memcpy(out->content.bytes, content.data, content.len);
-}
+static void read_row(struct db_statement *scan, struct step_part_row *out);
+static int find_over(
+	struct db *db, int64_t now_ms, int64_t *out_id, int64_t *out_state, struct error *err);
+static int take_first(
+	struct db_statement *rows, int64_t *out_id, int64_t *out_state, struct error *err);
+static int release(struct db *db, int64_t id, int64_t state, struct error *err);
 
 void step_part_row_read(struct db_statement *scan, struct step_part_row *out)
 {
@@ -99,39 +89,6 @@ int step_part_row_settle(
 	return db_run(db, SQL_PART_SETTLE, err, db_i64(run), db_i64(last), db_i64(state));
 }
 
-static int take_first(
-	struct db_statement *rows, int64_t *out_id, int64_t *out_state, struct error *err)
-{
-	const int got = db_step(rows, err);
-	if (got == 1) {
-		*out_id = db_column_i64(rows, 0);
-		*out_state = db_column_i64(rows, 1);
-	}
-	db_reset(rows);
-	return got;
-}
-
-static int release(struct db *db, int64_t id, int64_t state, struct error *err)
-{
-	bool more = false;
-	if (step_pin_release(db, -id, &more, err) != 0)
-		return -1;
-	if (more)
-		return 0;
-	return db_run(db, state == STEP_PART_PUBLISHED ? SQL_PART_RELEASED : SQL_PART_REMOVE, err,
-		db_i64(id));
-}
-
-static int find_over(
-	struct db *db, int64_t now_ms, int64_t *out_id, int64_t *out_state, struct error *err)
-{
-	const int found = take_first(db_query(db, SQL_PART_RELEASING, err), out_id, out_state, err);
-	if (found != 0)
-		return found;
-	return take_first(db_query(db, SQL_PART_OVERDUE, err, db_i64(now_ms - STEP_PART_LIFE_MS)),
-		out_id, out_state, err);
-}
-
 int step_part_row_sweep(struct db *db, int64_t now_ms, bool *out_more, struct error *err)
 {
 	int64_t id = 0;
@@ -160,4 +117,54 @@ int step_part_row_end_run(struct db *db, int64_t run, bool *out_any, struct erro
 	const int got = db_exists(db, SQL_PART_OF_RUN, err, db_i64(run));
 	*out_any = got == 1;
 	return got == 1 ? db_run(db, SQL_PART_END_RUN, err, db_i64(run)) : got;
+}
+
+static void read_row(struct db_statement *scan, struct step_part_row *out)
+{
+	*out = (struct step_part_row){
+		.id = db_column_i64(scan, 0),
+		.run = db_column_i64(scan, 1),
+		.step = (uint64_t)db_column_i64(scan, 2),
+		.part = (uint64_t)db_column_i64(scan, 3),
+		.parts = (uint64_t)db_column_i64(scan, 4),
+		.epoch = (uint64_t)db_column_i64(scan, 5),
+		.state = (enum step_part_state)db_column_i64(scan, 6),
+		.created_ms = db_column_i64(scan, 8),
+	};
+	const struct span content = db_column_blob(scan, 7);
+	if (content.len == sizeof(out->content.bytes))
+		memcpy(out->content.bytes, content.data, content.len);
+}
+
+static int find_over(
+	struct db *db, int64_t now_ms, int64_t *out_id, int64_t *out_state, struct error *err)
+{
+	const int found = take_first(db_query(db, SQL_PART_RELEASING, err), out_id, out_state, err);
+	if (found != 0)
+		return found;
+	return take_first(db_query(db, SQL_PART_OVERDUE, err, db_i64(now_ms - STEP_PART_LIFE_MS)),
+		out_id, out_state, err);
+}
+
+static int take_first(
+	struct db_statement *rows, int64_t *out_id, int64_t *out_state, struct error *err)
+{
+	const int got = db_step(rows, err);
+	if (got == 1) {
+		*out_id = db_column_i64(rows, 0);
+		*out_state = db_column_i64(rows, 1);
+	}
+	db_reset(rows);
+	return got;
+}
+
+static int release(struct db *db, int64_t id, int64_t state, struct error *err)
+{
+	bool more = false;
+	if (step_pin_release(db, -id, &more, err) != 0)
+		return -1;
+	if (more)
+		return 0;
+	return db_run(db, state == STEP_PART_PUBLISHED ? SQL_PART_RELEASED : SQL_PART_REMOVE, err,
+		db_i64(id));
 }

@@ -23,6 +23,22 @@ struct step_part_set {
 	size_t count;
 };
 
+static bool same_forms(const struct step_message *a, const struct step_message *b);
+static int merge_form(
+	struct step_part_set *set, size_t form, struct step_form *out, struct error *err);
+static int too_large(struct error *err);
+static int compare_objects(const void *a, const void *b);
+static int twice(
+	const char *what, struct span name, uint64_t first, uint64_t second, struct error *err);
+static int merge_files(struct step_part_set *set, struct step_message *out, struct error *err);
+static int compare_files(const void *a, const void *b);
+static bool same_file(const struct step_file *a, const struct step_file *b);
+static struct placed_tensor *place_tensors(const struct step_part_set *set, size_t *out_count);
+static int compare_tensors(const void *a, const void *b);
+static int match(const struct placed_tensor *placed, size_t count, const struct schema *schema,
+	struct digest128 *digests, struct error *err);
+static int tensor_fault(struct span name, const char *what, struct error *err);
+
 struct step_part_set *step_part_set_new(uint64_t parts, struct arena *arena)
 {
 	struct step_part_set *const set = arena_take(arena, sizeof(*set));
@@ -33,15 +49,6 @@ struct step_part_set *step_part_set_new(uint64_t parts, struct arena *arena)
 	set->messages = arena_take_array(arena, parts + 1, sizeof(*set->messages));
 	set->numbers = arena_take_array(arena, parts + 1, sizeof(*set->numbers));
 	return set->messages == NULL || set->numbers == NULL ? NULL : set;
-}
-
-static bool same_forms(const struct step_message *a, const struct step_message *b)
-{
-	bool same = a->form_count == b->form_count;
-	for (size_t i = 0; same && i < a->form_count; i++)
-		same = a->forms[i].kind == b->forms[i].kind &&
-			span_equal(a->forms[i].format, b->forms[i].format);
-	return same;
 }
 
 int step_part_set_add(struct step_part_set *set, uint64_t number, const struct part_message *part,
@@ -59,25 +66,41 @@ int step_part_set_add(struct step_part_set *set, uint64_t number, const struct p
 	return 0;
 }
 
-static int too_large(struct error *err)
+int step_part_set_merge(struct step_part_set *set, struct step_message *out, struct error *err)
 {
-	return error_set(err, ERROR_TOO_LARGE, "The parts of the step are too large together.");
+	if (set->count != set->parts)
+		return error_set(err, ERROR_BUSY, "Only %zu of %llu parts are there.", set->count,
+			(unsigned long long)set->parts);
+	*out = set->messages[0]->step;
+	for (size_t form = 0; form < out->form_count; form++)
+		if (merge_form(set, form, &out->forms[form], err) != 0)
+			return -1;
+	return merge_files(set, out, err);
 }
 
-static int compare_objects(const void *a, const void *b)
+int step_part_set_fill(struct step_part_set *set, const struct schema *schema,
+	struct step_message *step, struct error *err)
 {
-	const struct placed_object *const left = a;
-	const struct placed_object *const right = b;
-	return span_compare(left->object.name, right->object.name);
+	size_t count;
+	const struct placed_tensor *const placed = place_tensors(set, &count);
+	struct digest128 *const digests =
+		arena_take_array(set->arena, schema_count(schema) + 1, sizeof(*digests));
+	if (placed == NULL || digests == NULL)
+		return too_large(err);
+	if (match(placed, count, schema, digests, err) != 0)
+		return -1;
+	step->tensor_digests = span_of(digests, schema_count(schema) * sizeof(*digests));
+	step->digest = schema_checkpoint_digest(schema, digests);
+	return 0;
 }
 
-static int twice(
-	const char *what, struct span name, uint64_t first, uint64_t second, struct error *err)
+static bool same_forms(const struct step_message *a, const struct step_message *b)
 {
-	return error_set(err, ERROR_PARTS_MISMATCH,
-		"The %s '%.*s' is in part %llu and in part %llu.", what,
-		(int)span_slice(name, 0, 200).len, (const char *)name.data,
-		(unsigned long long)first, (unsigned long long)second);
+	bool same = a->form_count == b->form_count;
+	for (size_t i = 0; same && i < a->form_count; i++)
+		same = a->forms[i].kind == b->forms[i].kind &&
+			span_equal(a->forms[i].format, b->forms[i].format);
+	return same;
 }
 
 static int merge_form(
@@ -114,16 +137,25 @@ static int merge_form(
 	return 0;
 }
 
-static int compare_files(const void *a, const void *b)
+static int too_large(struct error *err)
 {
-	const struct placed_file *const left = a;
-	const struct placed_file *const right = b;
-	return span_compare(left->file.path, right->file.path);
+	return error_set(err, ERROR_TOO_LARGE, "The parts of the step are too large together.");
 }
 
-static bool same_file(const struct step_file *a, const struct step_file *b)
+static int compare_objects(const void *a, const void *b)
 {
-	return a->size == b->size && digest128_equal(&a->digest, &b->digest);
+	const struct placed_object *const left = a;
+	const struct placed_object *const right = b;
+	return span_compare(left->object.name, right->object.name);
+}
+
+static int twice(
+	const char *what, struct span name, uint64_t first, uint64_t second, struct error *err)
+{
+	return error_set(err, ERROR_PARTS_MISMATCH,
+		"The %s '%.*s' is in part %llu and in part %llu.", what,
+		(int)span_slice(name, 0, 200).len, (const char *)name.data,
+		(unsigned long long)first, (unsigned long long)second);
 }
 
 static int merge_files(struct step_part_set *set, struct step_message *out, struct error *err)
@@ -159,24 +191,16 @@ static int merge_files(struct step_part_set *set, struct step_message *out, stru
 	return 0;
 }
 
-int step_part_set_merge(struct step_part_set *set, struct step_message *out, struct error *err)
+static int compare_files(const void *a, const void *b)
 {
-	if (set->count != set->parts)
-		return error_set(err, ERROR_BUSY, "Only %zu of %llu parts are there.", set->count,
-			(unsigned long long)set->parts);
-	*out = set->messages[0]->step;
-	for (size_t form = 0; form < out->form_count; form++)
-		if (merge_form(set, form, &out->forms[form], err) != 0)
-			return -1;
-	return merge_files(set, out, err);
+	const struct placed_file *const left = a;
+	const struct placed_file *const right = b;
+	return span_compare(left->file.path, right->file.path);
 }
 
-static int compare_tensors(const void *a, const void *b)
+static bool same_file(const struct step_file *a, const struct step_file *b)
 {
-	const struct placed_tensor *const left = a;
-	const struct placed_tensor *const right = b;
-	const int order = span_compare(left->tensor.name, right->tensor.name);
-	return order != 0 ? order : left->part < right->part ? -1 : left->part > right->part;
+	return a->size == b->size && digest128_equal(&a->digest, &b->digest);
 }
 
 static struct placed_tensor *place_tensors(const struct step_part_set *set, size_t *out_count)
@@ -197,10 +221,12 @@ static struct placed_tensor *place_tensors(const struct step_part_set *set, size
 	return placed;
 }
 
-static int tensor_fault(struct span name, const char *what, struct error *err)
+static int compare_tensors(const void *a, const void *b)
 {
-	return error_set(err, ERROR_SCHEMA_MISMATCH, "The tensor '%.*s' %s.",
-		(int)span_slice(name, 0, 200).len, (const char *)name.data, what);
+	const struct placed_tensor *const left = a;
+	const struct placed_tensor *const right = b;
+	const int order = span_compare(left->tensor.name, right->tensor.name);
+	return order != 0 ? order : left->part < right->part ? -1 : left->part > right->part;
 }
 
 /* Both are sorted by name: the first difference is the fault. */
@@ -231,18 +257,8 @@ static int match(const struct placed_tensor *placed, size_t count, const struct 
 	return 0;
 }
 
-int step_part_set_fill(struct step_part_set *set, const struct schema *schema,
-	struct step_message *step, struct error *err)
+static int tensor_fault(struct span name, const char *what, struct error *err)
 {
-	size_t count;
-	const struct placed_tensor *const placed = place_tensors(set, &count);
-	struct digest128 *const digests =
-		arena_take_array(set->arena, schema_count(schema) + 1, sizeof(*digests));
-	if (placed == NULL || digests == NULL)
-		return too_large(err);
-	if (match(placed, count, schema, digests, err) != 0)
-		return -1;
-	step->tensor_digests = span_of(digests, schema_count(schema) * sizeof(*digests));
-	step->digest = schema_checkpoint_digest(schema, digests);
-	return 0;
+	return error_set(err, ERROR_SCHEMA_MISMATCH, "The tensor '%.*s' %s.",
+		(int)span_slice(name, 0, 200).len, (const char *)name.data, what);
 }

@@ -30,161 +30,88 @@ struct walk {
 	size_t rows; /* read so far */
 };
 
-static bool is_long(const struct walk *walk)
-{
-	return !walk->params->may_take_long && walk->rows > QUICK_ROWS;
-}
+/* What a path leaves behind. `request`: a fold is to be asked for; `touch`: one that was named is
+ * to be marked as used. */
+struct leavings {
+	bool request;
+	int64_t run;
+	uint64_t from;
+	uint64_t to;
+	int64_t touch;
+};
 
-/* Whether the caller's claim about the step it holds is true: then deltas can start from it, kept
- * or not. */
-static bool is_held(const struct run_path_params *params, const struct step_row *row)
-{
-	return params->has_have && params->have == row->step &&
-		(!params->has_digest || digest128_equal(&params->digest, &row->digest));
-}
+static int find_path(struct walk *walk, int64_t now_ms, struct arena *arena,
+	struct path_message *out, struct run_path_facts *facts, struct leavings *leavings,
+	struct error *err);
+static int find_want(struct walk *walk, struct run_path_facts *facts, struct error *err);
+static int plan_way(struct walk *walk, struct error *err);
+static int next_fold(struct walk *walk, struct error *err);
+static bool is_long(const struct walk *walk);
+static int add_step(struct walk *walk, uint64_t step, struct error *err);
+static int find_row(struct walk *walk, uint64_t step, struct step_row *out, struct error *err);
+static bool is_held(const struct run_path_params *params, const struct step_row *row);
+static int add_folds(struct walk *walk, uint64_t step, struct error *err);
+static int fill(const struct walk *walk, const struct step_plan_start *start, struct arena *arena,
+	struct path_message *out, struct error *err);
+static int add_links(const struct walk *walk, const struct step_plan_start *start,
+	struct arena *arena, struct path_message *out, struct error *err);
+static int add_link(const struct walk *walk, uint64_t from, uint64_t to, enum step_form_kind kind,
+	int64_t fold, struct arena *arena, struct path_link *out, struct error *err);
+static int read_step(const struct walk *walk, uint64_t number, struct arena *arena,
+	struct step_row *out_row, struct step_message *out, struct error *err);
+static int judge_fold(const struct walk *walk, uint64_t bytes, int64_t now_ms,
+	struct run_path_facts *facts, struct leavings *out, struct error *err);
+static int may_fold(const struct walk *walk, bool *out_may, struct error *err);
+static int judge_touch(const struct walk *walk, const struct step_plan_start *start, int64_t now_ms,
+	struct leavings *out, struct error *err);
 
-/* The step's row out of the scan; 0 when the catalog lacks it. */
-static int find_row(struct walk *walk, uint64_t step, struct step_row *out, struct error *err)
+int run_find_path(struct store *store, const struct run_path_params *params, struct arena *arena,
+	struct path_message *out, struct run_path_facts *out_facts, struct error *err)
 {
-	int got;
-	while ((got = db_step(walk->steps, err)) == 1) {
-		walk->rows++;
-		step_row_read(walk->steps, out);
-		if (out->step <= step)
-			break;
-	}
-	if (got == 1 && out->step != step)
-		got = 0;
-	if (got == 0)
-		return error_set(err, ERROR_CORRUPT, "The catalog lacks step %llu of a run.",
-			(unsigned long long)step);
-	return got;
-}
-
-static int next_fold(struct walk *walk, struct error *err)
-{
-	const int got = db_step(walk->folds, err);
-	walk->has_fold = got == 1;
-	walk->rows++;
-	if (got == 1)
-		fold_row_read(walk->folds, &walk->fold);
-	return got < 0 ? -1 : 0;
-}
-
-static int add_folds(struct walk *walk, uint64_t step, struct error *err)
-{
-	while (walk->has_fold && walk->fold.to >= step) {
-		if (walk->fold.to == step && walk->fold.from < step)
-			step_plan_edge(
-				walk->plan, walk->fold.from, walk->fold.bytes, walk->fold.id);
-		if (next_fold(walk, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int add_step(struct walk *walk, uint64_t step, struct error *err)
-{
-	struct step_row row;
-	if (find_row(walk, step, &row, err) != 1)
+	struct leavings leavings = {0};
+	*out_facts = (struct run_path_facts){.anchor = UINT64_MAX};
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
 		return -1;
-	/* nobody has what it claims to be, so nothing that is built on it helps */
-	if (row.verified == STEP_FAILED)
-		return 0;
-	if (is_held(walk->params, &row))
-		step_plan_start(walk->plan, true, 0);
-	if (row.state != STEP_KEPT)
-		return 0;
-	if (row.has_form[STEP_ANCHOR] || row.has_made)
-		step_plan_start(walk->plan, false,
-			row.has_form[STEP_ANCHOR] ? row.form_bytes[STEP_ANCHOR] : row.made_bytes);
-	if (row.has_form[STEP_DELTA] && step > 0)
-		step_plan_edge(walk->plan, step - 1, row.form_bytes[STEP_DELTA], 0);
-	return add_folds(walk, step, err);
-}
-
-/* 1: it takes too long for a reactor. */
-static int plan_way(struct walk *walk, struct error *err)
-{
-	uint64_t step;
-	walk->steps = step_row_scan(walk->db, walk->run.id, walk->want, true, err);
-	walk->folds =
-		walk->steps == NULL ? NULL : fold_row_scan(walk->db, walk->run.id, walk->want, err);
-	int result = walk->folds == NULL ? -1 : next_fold(walk, err);
-	while (result == 0 && step_plan_next(walk->plan, &step))
-		result = is_long(walk) ? 1 : add_step(walk, step, err);
-	db_reset(walk->steps);
-	db_reset(walk->folds);
+	struct walk walk = {.store = store, .db = db, .params = params};
+	const int result =
+		find_path(&walk, store_now_ms(store), arena, out, out_facts, &leavings, err);
+	if (result == 0 && out->link_count > 0)
+		path_hold_add(store_parts(store)->path_holds, walk.run.id,
+			(struct step_range){out->from_nothing ? out->links[0].step : out->from_step,
+				out->to_step});
+	store_snapshot_give(store, db);
+	step_plan_free(walk.plan);
+	if (leavings.request)
+		fold_change_request(store, leavings.run, leavings.from, leavings.to);
+	if (leavings.touch != 0)
+		fold_change_touch(store, leavings.touch);
 	return result;
 }
 
-static int read_step(const struct walk *walk, uint64_t number, struct arena *arena,
-	struct step_row *out_row, struct step_message *out, struct error *err)
+static int find_path(struct walk *walk, int64_t now_ms, struct arena *arena,
+	struct path_message *out, struct run_path_facts *facts, struct leavings *leavings,
+	struct error *err)
 {
-	const int got = step_row_find(walk->db, walk->run.id, number, out_row, err);
-	if (got == 0)
-		return step_no_step(number, err);
-	return got < 0 ? -1 : step_read(walk->db, out_row, false, arena, out, err);
-}
-
-static int add_link(const struct walk *walk, uint64_t from, uint64_t to, enum step_form_kind kind,
-	int64_t fold, struct arena *arena, struct path_link *out, struct error *err)
-{
-	struct step_row row;
-	struct step_message step;
-	if (read_step(walk, to, arena, &row, &step, err) != 0)
+	struct step_plan_start start;
+	const struct run_path_params *const params = walk->params;
+	if (run_row_need(walk->db, &params->run, &walk->run, err) != 0 ||
+		find_want(walk, facts, err) != 0)
 		return -1;
-	*out = (struct path_link){.step = to,
-		.from = from,
-		.digest = step.digest,
-		.files = step.files,
-		.file_count = step.file_count};
-	if (fold != 0)
-		return fold_form_read(walk->db, fold, arena, &out->form, err);
-	const struct step_form *const form = step_message_form(&step, kind);
-	if (form == NULL && kind == STEP_ANCHOR && row.has_made)
-		return step_anchor_form(walk->db, &row, arena, &out->form, err);
-	if (form == NULL)
-		return error_set(err, ERROR_CORRUPT, "The manifest of step %llu lacks the form %s.",
-			(unsigned long long)to, step_form_kind_name(kind));
-	out->form = *form;
-	return 0;
-}
-
-static int add_links(const struct walk *walk, const struct step_plan_start *start,
-	struct arena *arena, struct path_message *out, struct error *err)
-{
-	if (!start->from_have) {
-		if (add_link(walk, 0, start->step, STEP_ANCHOR, 0, arena, &out->links[0], err) != 0)
-			return -1;
-		out->link_count = 1;
-	}
-	for (uint64_t at = start->step; at != walk->want; out->link_count++) {
-		int64_t fold;
-		const uint64_t to = step_plan_link(walk->plan, at, &fold);
-		if (add_link(walk, at, to, STEP_DELTA, fold, arena, &out->links[out->link_count],
-			    err) != 0)
-			return -1;
-		at = to;
-	}
-	return 0;
-}
-
-static int fill(const struct walk *walk, const struct step_plan_start *start, struct arena *arena,
-	struct path_message *out, struct error *err)
-{
-	const size_t links = (size_t)start->links + !start->from_have;
-	if (!walk->params->may_take_long && links > QUICK_LINKS)
-		return 1;
-	*out = (struct path_message){.from_step = start->step,
-		.from_nothing = !start->from_have,
-		.to_step = walk->want,
-		.bytes = start->bytes};
-	out->links = arena_take_array(arena, links + 1, sizeof(*out->links));
-	if (out->links == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The way has %zu links, too many for one answer.", links);
-	return add_links(walk, start, arena, out, err);
+	walk->plan = step_plan_new(walk->want);
+	const int planned = plan_way(walk, err);
+	if (planned != 0)
+		return planned;
+	const bool found = step_plan_best(walk->plan, &start);
+	const int result = found ? fill(walk, &start, arena, out, err) : 0;
+	if (result != 0)
+		return result;
+	if (judge_fold(walk, found ? start.bytes : UINT64_MAX, now_ms, facts, leavings, err) != 0)
+		return -1;
+	if (found)
+		return judge_touch(walk, &start, now_ms, leavings, err);
+	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.",
+		(unsigned long long)walk->want);
 }
 
 static int find_want(struct walk *walk, struct run_path_facts *facts, struct error *err)
@@ -211,34 +138,161 @@ static int find_want(struct walk *walk, struct run_path_facts *facts, struct err
 	return found == 1 ? 0 : -1;
 }
 
-/* What a path leaves behind. `request`: a fold is to be asked for; `touch`: one that was named is
- * to be marked as used. */
-struct leavings {
-	bool request;
-	int64_t run;
-	uint64_t from;
-	uint64_t to;
-	int64_t touch;
-};
-
-/* Whether a fold could be made from the step that the reader holds, and somebody wants one: the
- * reader, or a replica that holds it under a lease. */
-static int may_fold(const struct walk *walk, bool *out_may, struct error *err)
+/* 1: it takes too long for a reactor. */
+static int plan_way(struct walk *walk, struct error *err)
 {
-	const struct run_path_params *const params = walk->params;
-	const bool is_newest = params->want_latest || walk->want == walk->run.head;
-	struct step_row from;
-	*out_may = false;
-	if (!is_newest || !params->has_have || params->have >= walk->want ||
-		walk->want - params->have < FOLD_SPAN_MIN)
+	uint64_t step;
+	walk->steps = step_row_scan(walk->db, walk->run.id, walk->want, true, err);
+	walk->folds =
+		walk->steps == NULL ? NULL : fold_row_scan(walk->db, walk->run.id, walk->want, err);
+	int result = walk->folds == NULL ? -1 : next_fold(walk, err);
+	while (result == 0 && step_plan_next(walk->plan, &step))
+		result = is_long(walk) ? 1 : add_step(walk, step, err);
+	db_reset(walk->steps);
+	db_reset(walk->folds);
+	return result;
+}
+
+static int next_fold(struct walk *walk, struct error *err)
+{
+	const int got = db_step(walk->folds, err);
+	walk->has_fold = got == 1;
+	walk->rows++;
+	if (got == 1)
+		fold_row_read(walk->folds, &walk->fold);
+	return got < 0 ? -1 : 0;
+}
+
+static bool is_long(const struct walk *walk)
+{
+	return !walk->params->may_take_long && walk->rows > QUICK_ROWS;
+}
+
+static int add_step(struct walk *walk, uint64_t step, struct error *err)
+{
+	struct step_row row;
+	if (find_row(walk, step, &row, err) != 1)
+		return -1;
+	/* nobody has what it claims to be, so nothing that is built on it helps */
+	if (row.verified == STEP_FAILED)
 		return 0;
-	const int found = step_row_find(walk->db, walk->run.id, params->have, &from, err);
-	if (found == 1 && from.state == STEP_KEPT && from.verified != STEP_FAILED &&
-		is_held(params, &from))
-		*out_may = params->asks_fold ||
-			replica_table_holds(
-				store_parts(walk->store)->replicas, walk->run.id, params->have);
-	return found < 0 ? -1 : 0;
+	if (is_held(walk->params, &row))
+		step_plan_start(walk->plan, true, 0);
+	if (row.state != STEP_KEPT)
+		return 0;
+	if (row.has_form[STEP_ANCHOR] || row.has_made)
+		step_plan_start(walk->plan, false,
+			row.has_form[STEP_ANCHOR] ? row.form_bytes[STEP_ANCHOR] : row.made_bytes);
+	if (row.has_form[STEP_DELTA] && step > 0)
+		step_plan_edge(walk->plan, step - 1, row.form_bytes[STEP_DELTA], 0);
+	return add_folds(walk, step, err);
+}
+
+/* The step's row out of the scan; 0 when the catalog lacks it. */
+static int find_row(struct walk *walk, uint64_t step, struct step_row *out, struct error *err)
+{
+	int got;
+	while ((got = db_step(walk->steps, err)) == 1) {
+		walk->rows++;
+		step_row_read(walk->steps, out);
+		if (out->step <= step)
+			break;
+	}
+	if (got == 1 && out->step != step)
+		got = 0;
+	if (got == 0)
+		return error_set(err, ERROR_CORRUPT, "The catalog lacks step %llu of a run.",
+			(unsigned long long)step);
+	return got;
+}
+
+/* Whether the caller's claim about the step it holds is true: then deltas can start from it, kept
+ * or not. */
+static bool is_held(const struct run_path_params *params, const struct step_row *row)
+{
+	return params->has_have && params->have == row->step &&
+		(!params->has_digest || digest128_equal(&params->digest, &row->digest));
+}
+
+static int add_folds(struct walk *walk, uint64_t step, struct error *err)
+{
+	while (walk->has_fold && walk->fold.to >= step) {
+		if (walk->fold.to == step && walk->fold.from < step)
+			step_plan_edge(
+				walk->plan, walk->fold.from, walk->fold.bytes, walk->fold.id);
+		if (next_fold(walk, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int fill(const struct walk *walk, const struct step_plan_start *start, struct arena *arena,
+	struct path_message *out, struct error *err)
+{
+	const size_t links = (size_t)start->links + !start->from_have;
+	if (!walk->params->may_take_long && links > QUICK_LINKS)
+		return 1;
+	*out = (struct path_message){.from_step = start->step,
+		.from_nothing = !start->from_have,
+		.to_step = walk->want,
+		.bytes = start->bytes};
+	out->links = arena_take_array(arena, links + 1, sizeof(*out->links));
+	if (out->links == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The way has %zu links, too many for one answer.", links);
+	return add_links(walk, start, arena, out, err);
+}
+
+static int add_links(const struct walk *walk, const struct step_plan_start *start,
+	struct arena *arena, struct path_message *out, struct error *err)
+{
+	if (!start->from_have) {
+		if (add_link(walk, 0, start->step, STEP_ANCHOR, 0, arena, &out->links[0], err) != 0)
+			return -1;
+		out->link_count = 1;
+	}
+	for (uint64_t at = start->step; at != walk->want; out->link_count++) {
+		int64_t fold;
+		const uint64_t to = step_plan_link(walk->plan, at, &fold);
+		if (add_link(walk, at, to, STEP_DELTA, fold, arena, &out->links[out->link_count],
+			    err) != 0)
+			return -1;
+		at = to;
+	}
+	return 0;
+}
+
+static int add_link(const struct walk *walk, uint64_t from, uint64_t to, enum step_form_kind kind,
+	int64_t fold, struct arena *arena, struct path_link *out, struct error *err)
+{
+	struct step_row row;
+	struct step_message step;
+	if (read_step(walk, to, arena, &row, &step, err) != 0)
+		return -1;
+	*out = (struct path_link){.step = to,
+		.from = from,
+		.digest = step.digest,
+		.files = step.files,
+		.file_count = step.file_count};
+	if (fold != 0)
+		return fold_form_read(walk->db, fold, arena, &out->form, err);
+	const struct step_form *const form = step_message_form(&step, kind);
+	if (form == NULL && kind == STEP_ANCHOR && row.has_made)
+		return step_anchor_form(walk->db, &row, arena, &out->form, err);
+	if (form == NULL)
+		return error_set(err, ERROR_CORRUPT, "The manifest of step %llu lacks the form %s.",
+			(unsigned long long)to, step_form_kind_name(kind));
+	out->form = *form;
+	return 0;
+}
+
+static int read_step(const struct walk *walk, uint64_t number, struct arena *arena,
+	struct step_row *out_row, struct step_message *out, struct error *err)
+{
+	const int got = step_row_find(walk->db, walk->run.id, number, out_row, err);
+	if (got == 0)
+		return step_no_step(number, err);
+	return got < 0 ? -1 : step_read(walk->db, out_row, false, arena, out, err);
 }
 
 /* Whether a direct fold from the held step to the head would save much: then it is asked for, if
@@ -272,6 +326,26 @@ static int judge_fold(const struct walk *walk, uint64_t bytes, int64_t now_ms,
 	return 0;
 }
 
+/* Whether a fold could be made from the step that the reader holds, and somebody wants one: the
+ * reader, or a replica that holds it under a lease. */
+static int may_fold(const struct walk *walk, bool *out_may, struct error *err)
+{
+	const struct run_path_params *const params = walk->params;
+	const bool is_newest = params->want_latest || walk->want == walk->run.head;
+	struct step_row from;
+	*out_may = false;
+	if (!is_newest || !params->has_have || params->have >= walk->want ||
+		walk->want - params->have < FOLD_SPAN_MIN)
+		return 0;
+	const int found = step_row_find(walk->db, walk->run.id, params->have, &from, err);
+	if (found == 1 && from.state == STEP_KEPT && from.verified != STEP_FAILED &&
+		is_held(params, &from))
+		*out_may = params->asks_fold ||
+			replica_table_holds(
+				store_parts(walk->store)->replicas, walk->run.id, params->have);
+	return found < 0 ? -1 : 0;
+}
+
 /* The first direct fold of the way whose last known use is some minutes old. */
 static int judge_touch(const struct walk *walk, const struct step_plan_start *start, int64_t now_ms,
 	struct leavings *out, struct error *err)
@@ -288,53 +362,4 @@ static int judge_touch(const struct walk *walk, const struct step_plan_start *st
 			out->touch = fold;
 	}
 	return 0;
-}
-
-static int find_path(struct walk *walk, int64_t now_ms, struct arena *arena,
-	struct path_message *out, struct run_path_facts *facts, struct leavings *leavings,
-	struct error *err)
-{
-	struct step_plan_start start;
-	const struct run_path_params *const params = walk->params;
-	if (run_row_need(walk->db, &params->run, &walk->run, err) != 0 ||
-		find_want(walk, facts, err) != 0)
-		return -1;
-	walk->plan = step_plan_new(walk->want);
-	const int planned = plan_way(walk, err);
-	if (planned != 0)
-		return planned;
-	const bool found = step_plan_best(walk->plan, &start);
-	const int result = found ? fill(walk, &start, arena, out, err) : 0;
-	if (result != 0)
-		return result;
-	if (judge_fold(walk, found ? start.bytes : UINT64_MAX, now_ms, facts, leavings, err) != 0)
-		return -1;
-	if (found)
-		return judge_touch(walk, &start, now_ms, leavings, err);
-	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.",
-		(unsigned long long)walk->want);
-}
-
-int run_find_path(struct store *store, const struct run_path_params *params, struct arena *arena,
-	struct path_message *out, struct run_path_facts *out_facts, struct error *err)
-{
-	struct leavings leavings = {0};
-	*out_facts = (struct run_path_facts){.anchor = UINT64_MAX};
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	struct walk walk = {.store = store, .db = db, .params = params};
-	const int result =
-		find_path(&walk, store_now_ms(store), arena, out, out_facts, &leavings, err);
-	if (result == 0 && out->link_count > 0)
-		path_hold_add(store_parts(store)->path_holds, walk.run.id,
-			(struct step_range){out->from_nothing ? out->links[0].step : out->from_step,
-				out->to_step});
-	store_snapshot_give(store, db);
-	step_plan_free(walk.plan);
-	if (leavings.request)
-		fold_change_request(store, leavings.run, leavings.from, leavings.to);
-	if (leavings.touch != 0)
-		fold_change_touch(store, leavings.touch);
-	return result;
 }

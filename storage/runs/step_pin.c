@@ -13,6 +13,8 @@ static const char SQL_PIN_LIST[] =
 static const char SQL_PIN_REMOVE[] =
 	"DELETE FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
 
+static int release_one(struct db *db, int64_t step, struct error *err);
+
 int step_pin_add(struct db *db, int64_t step, enum step_pin_form form, struct span name,
 	int64_t version, struct error *err)
 {
@@ -69,6 +71,15 @@ int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,
 	return version_unpin(db, pin->version, err);
 }
 
+int step_pin_release(struct db *db, int64_t step, bool *out_more, struct error *err)
+{
+	int got = 1;
+	for (int i = 0; got == 1 && i < STEP_PIN_RELEASE_ROWS; i++)
+		got = release_one(db, step, err);
+	*out_more = got == 1;
+	return got < 0 ? -1 : 0;
+}
+
 /* 1: one was released; 0: none is left. */
 static int release_one(struct db *db, int64_t step, struct error *err)
 {
@@ -82,13 +93,4 @@ static int release_one(struct db *db, int64_t step, struct error *err)
 	}
 	db_reset(first);
 	return got;
-}
-
-int step_pin_release(struct db *db, int64_t step, bool *out_more, struct error *err)
-{
-	int got = 1;
-	for (int i = 0; got == 1 && i < STEP_PIN_RELEASE_ROWS; i++)
-		got = release_one(db, step, err);
-	*out_more = got == 1;
-	return got < 0 ? -1 : 0;
 }

@@ -25,6 +25,10 @@ struct step_plan {
 	struct step_plan_start best;
 };
 
+static uint64_t sum(uint64_t left, uint64_t right);
+static bool is_too_dear(const struct step_plan *plan, uint64_t bytes);
+static void make_room(struct step_plan *plan, size_t distance);
+
 struct step_plan *step_plan_new(uint64_t want)
 {
 	struct step_plan *const plan = memory_new(sizeof(*plan));
@@ -58,17 +62,6 @@ bool step_plan_next(struct step_plan *plan, uint64_t *out_step)
 	return false;
 }
 
-static bool is_too_dear(const struct step_plan *plan, uint64_t bytes)
-{
-	return plan->found && bytes >= plan->best.bytes;
-}
-
-static uint64_t sum(uint64_t left, uint64_t right)
-{
-	uint64_t bytes;
-	return __builtin_add_overflow(left, right, &bytes) ? UINT64_MAX : bytes;
-}
-
 void step_plan_start(struct step_plan *plan, bool from_have, uint64_t bytes)
 {
 	const struct place *const place = &plan->places[plan->at];
@@ -80,19 +73,6 @@ void step_plan_start(struct step_plan *plan, bool from_have, uint64_t bytes)
 		.step = plan->want - plan->at,
 		.bytes = all,
 		.links = place->links};
-}
-
-static void make_room(struct step_plan *plan, size_t distance)
-{
-	size_t capacity = plan->capacity;
-	while (capacity <= distance)
-		capacity *= 2;
-	if (capacity == plan->capacity)
-		return;
-	plan->places = memory_grow(plan->places, capacity, sizeof(*plan->places));
-	memset(plan->places + plan->capacity, 0,
-		(capacity - plan->capacity) * sizeof(*plan->places));
-	plan->capacity = capacity;
 }
 
 void step_plan_edge(struct step_plan *plan, uint64_t from, uint64_t bytes, int64_t fold)
@@ -128,4 +108,28 @@ uint64_t step_plan_link(const struct step_plan *plan, uint64_t at, int64_t *out_
 	const struct place *const place = &plan->places[plan->want - at];
 	*out_fold = place->fold;
 	return plan->want - place->towards;
+}
+
+static uint64_t sum(uint64_t left, uint64_t right)
+{
+	uint64_t bytes;
+	return __builtin_add_overflow(left, right, &bytes) ? UINT64_MAX : bytes;
+}
+
+static bool is_too_dear(const struct step_plan *plan, uint64_t bytes)
+{
+	return plan->found && bytes >= plan->best.bytes;
+}
+
+static void make_room(struct step_plan *plan, size_t distance)
+{
+	size_t capacity = plan->capacity;
+	while (capacity <= distance)
+		capacity *= 2;
+	if (capacity == plan->capacity)
+		return;
+	plan->places = memory_grow(plan->places, capacity, sizeof(*plan->places));
+	memset(plan->places + plan->capacity, 0,
+		(capacity - plan->capacity) * sizeof(*plan->places));
+	plan->capacity = capacity;
 }

@@ -16,6 +16,51 @@
 
 enum { PUBLISH_ARENA_BYTES = 64 * 1024 * 1024 };
 
+struct run_publish {
+	struct call call;
+	struct step_publish publish;
+};
+
+struct adopted_change {
+	struct change change; /* first */
+	struct step_publish publish;
+};
+
+static int check_head(
+	const struct run_row *run, const struct step_message *step, struct error *err);
+static int check_base(
+	const struct run_row *run, const struct step_message *step, struct error *err);
+static int check_published(const struct step_publish *publish, struct db *db,
+	const struct run_row *run, const struct step_row *existing, struct error *err);
+static int check_repeat(
+	const struct step_row *row, const struct step_message *step, struct error *err);
+static int add_step(
+	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err);
+static int check_forms(const struct step_message *step, struct error *err);
+static int write_step(
+	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err);
+static int add_row(struct step_publish *publish, struct db *db, struct run_row *run,
+	struct step_row *row, struct error *err);
+static int pin_objects(struct db *db, const struct run_row *run, int64_t step,
+	const struct step_form *form, struct arena *arena, struct error *err);
+static int check_tensors(const struct step_check *check, const struct run_row *run, uint64_t step,
+	struct error *err);
+static int set_schema(
+	struct db *db, struct run_row *run, const struct step_check *check, struct error *err);
+static int write_manifest(
+	struct db *db, int64_t id, const struct step_message *step, struct error *err);
+static enum call_next publish_read_ahead(struct call *call, struct error *err);
+static int publish_apply(struct call *call, struct db *db, struct error *err);
+static void publish_settle(struct call *call);
+static void publish_release(struct call *call);
+static int adopted_apply(struct change *base, struct db *db, struct error *err);
+
+static const struct call_kind publish_kind = {
+	.stages = {{.help = publish_read_ahead}, {.apply = publish_apply}},
+	.settle = publish_settle,
+	.release = publish_release,
+};
+
 int step_check_epoch(const struct run_row *run, const struct step_message *step, struct error *err)
 {
 	if (step->epoch < run->epoch)
@@ -29,25 +74,126 @@ int step_check_epoch(const struct run_row *run, const struct step_message *step,
 	return 0;
 }
 
-static int check_repeat(
-	const struct step_row *row, const struct step_message *step, struct error *err)
+int step_check_place(const struct run_row *run, const struct step_message *step, struct error *err)
 {
-	char published[DIGEST128_TEXT_BYTES];
-	char given[DIGEST128_TEXT_BYTES];
-	const struct digest128 content = step_message_content_digest(step);
-	if (digest128_equal(&content, &row->content))
+	return check_head(run, step, err) != 0 ? -1 : check_base(run, step, err);
+}
+
+int step_find_object(struct db *db, int64_t bucket, const struct step_object *object,
+	struct version *out, struct error *err)
+{
+	uint8_t id[VERSION_ID_BYTES];
+	int found;
+	if (object->version.len == 0)
+		found = version_find_current(db, bucket, object->key, NULL, out, err);
+	else if (decode_hex(object->version, id, sizeof(id)))
+		found = version_find_id(db, bucket, object->key, id, NULL, out, err);
+	else
+		found = error_set(err, ERROR_INVALID, "The version of '%.*s' is not 32 hex digits.",
+			(int)object->name.len, (const char *)object->name.data);
+	return found == 1 && out->is_marker ? 0 : found;
+}
+
+/* What is stored is not told: whoever publishes need not be one that may read it. */
+int step_resolve_object(struct db *db, int64_t bucket, const struct step_object *object,
+	struct version *out_version, struct error *err)
+{
+	char declared[DIGEST128_TEXT_BYTES];
+	const int shown = (int)span_slice(object->key, 0, 120).len;
+	const int found = step_find_object(db, bucket, object, out_version, err);
+	if (found == 0)
+		return object_no_key(object->key, err);
+	if (found < 0)
+		return -1;
+	if (out_version->size != object->size)
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"The object '%.*s' does not have the %llu bytes that the manifest says.",
+			shown, (const char *)object->key.data, (unsigned long long)object->size);
+	/* overwritten by a multipart upload since the helper looked */
+	if (!out_version->has_digest)
+		return error_set(err, ERROR_BUSY,
+			"The object '%.*s' was replaced while the step was on its way: publish it again.",
+			shown, (const char *)object->key.data);
+	if (digest128_equal(&out_version->digest, &object->digest))
 		return 0;
-	digest128_format(&row->digest, published);
-	digest128_format(&step->digest, given);
-	if (!digest128_equal(&row->digest, &step->digest))
-		return error_set(err, ERROR_STEP_DIFFERS,
-			"Step %llu is published with the checkpoint %s; this one is %s.",
-			(unsigned long long)step->step, published, given);
-	digest128_format(&row->content, published);
-	digest128_format(&content, given);
-	return error_set(err, ERROR_STEP_DIFFERS,
-		"Step %llu is published with other objects, files or facts (content %s, this one %s).",
-		(unsigned long long)step->step, published, given);
+	digest128_format(&object->digest, declared);
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"The object '%.*s' does not have the digest %s that the manifest says.", shown,
+		(const char *)object->key.data, declared);
+}
+
+int step_publish_apply(struct step_publish *publish, struct db *db, struct error *err)
+{
+	struct run_row run;
+	struct step_row existing;
+	if (run_row_need(db, &publish->run, &run, err) != 0 ||
+		step_check_epoch(&run, &publish->step, err) != 0)
+		return -1;
+	const int found = step_row_find(db, run.id, publish->step.step, &existing, err);
+	publish->already = found == 1;
+	if (found < 0 ||
+		(found == 1 ? check_published(publish, db, &run, &existing, err)
+			    : add_step(publish, db, &run, err)) != 0)
+		return -1;
+	run_row_message(&run, &publish->run, &publish->message);
+	return step_anchor_due(db, &run, &publish->message.anchor_due, err);
+}
+
+void step_publish_tell(const struct step_publish *publish)
+{
+	struct store *const store = publish->store;
+	if (publish->already)
+		return;
+	metrics_add(store_metrics(store), METRIC_STEPS_PUBLISHED, 1);
+	/* invariant 2 */
+	step_watch_published(store_step_watch(store), publish->run.bucket.name, publish->run.name);
+	store_wake(store, STORE_STEP_WORK);
+}
+
+void step_publish_release(struct step_publish *publish)
+{
+	step_check_release(&publish->check);
+}
+
+struct call *run_publish_call(
+	struct store *store, const struct run_ref *run, const struct step_message *step)
+{
+	struct run_publish *const publishing =
+		call_new(sizeof(*publishing), &publish_kind, store, PUBLISH_ARENA_BYTES);
+	struct arena *const arena = publishing->call.arena;
+	publishing->publish = (struct step_publish){
+		.store = store, .arena = arena, .run = run_ref_copy(run, arena)};
+	(void)step_copy(step, arena, &publishing->publish.step); /* the call says what overflows */
+	publishing->call.lane = store_publish_lane(store, xxh3_64(publishing->publish.run.name));
+	return &publishing->call;
+}
+
+const struct run_message *run_publish_result(const struct call *call, bool *out_already)
+{
+	const struct step_publish *const publish = &((const struct run_publish *)call)->publish;
+	*out_already = publish->already;
+	return &publish->message;
+}
+
+int step_publish_adopted(struct store *store, const struct run_ref *run,
+	const struct step_message *step, int64_t adoption, struct error *err)
+{
+	struct arena *const arena = arena_new(PUBLISH_ARENA_BYTES);
+	struct adopted_change change = {.change = {.apply = adopted_apply},
+		.publish = {.store = store, .arena = arena, .run = *run, .adoption = adoption}};
+	struct step_publish *const publish = &change.publish;
+	int result = step_copy(step, arena, &publish->step)
+		? 0
+		: error_set(err, ERROR_TOO_LARGE, "The step is too large.");
+	if (result == 0) {
+		step_check_run(store, run, &publish->step, NULL, &publish->check);
+		result = committer_run(store_committer(store), &change.change, err);
+	}
+	if (result == 0)
+		step_publish_tell(publish);
+	step_publish_release(publish);
+	arena_free(arena);
+	return result;
 }
 
 static int check_head(const struct run_row *run, const struct step_message *step, struct error *err)
@@ -93,9 +239,66 @@ static int check_base(const struct run_row *run, const struct step_message *step
 		(unsigned long long)run->head, ours, theirs);
 }
 
-int step_check_place(const struct run_row *run, const struct step_message *step, struct error *err)
+/* The last part of a step may be put twice at once: both find the whole, one publishes it. */
+static int check_published(const struct step_publish *publish, struct db *db,
+	const struct run_row *run, const struct step_row *existing, struct error *err)
 {
-	return check_head(run, step, err) != 0 ? -1 : check_base(run, step, err);
+	struct step_part_row part;
+	const struct step_message *const step = &publish->step;
+	if (!publish->is_of_parts)
+		return check_repeat(existing, step, err);
+	const int found =
+		step_part_row_find(db, run->id, step->step, publish->part, run->epoch, &part, err);
+	if (found < 0)
+		return -1;
+	return found == 1 && part.state != STEP_PART_WAITING ? 0
+							     : check_repeat(existing, step, err);
+}
+
+static int check_repeat(
+	const struct step_row *row, const struct step_message *step, struct error *err)
+{
+	char published[DIGEST128_TEXT_BYTES];
+	char given[DIGEST128_TEXT_BYTES];
+	const struct digest128 content = step_message_content_digest(step);
+	if (digest128_equal(&content, &row->content))
+		return 0;
+	digest128_format(&row->digest, published);
+	digest128_format(&step->digest, given);
+	if (!digest128_equal(&row->digest, &step->digest))
+		return error_set(err, ERROR_STEP_DIFFERS,
+			"Step %llu is published with the checkpoint %s; this one is %s.",
+			(unsigned long long)step->step, published, given);
+	digest128_format(&row->content, published);
+	digest128_format(&content, given);
+	return error_set(err, ERROR_STEP_DIFFERS,
+		"Step %llu is published with other objects, files or facts (content %s, this one %s).",
+		(unsigned long long)step->step, published, given);
+}
+
+/* It is the next step: written, with what follows from it. */
+static int add_step(
+	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err)
+{
+	const struct step_message *const step = &publish->step;
+	if (step_check_place(run, step, err) != 0 || check_forms(step, err) != 0 ||
+		write_step(publish, db, run, err) != 0)
+		return -1;
+	if (fold_row_want_skips(db, run->id, step->step, store_now_ms(publish->store), err) != 0 ||
+		step_retain(publish->store, db, run, err) != 0)
+		return -1;
+	if (step_part_row_settle(db, run->id, INT64_MAX,
+		    publish->is_of_parts ? STEP_PART_PUBLISHED : STEP_PART_DEAD, err) != 0 ||
+		run_row_update(db, run, err) != 0)
+		return -1;
+	if (publish->adoption != 0 &&
+		adopt_row_set_published(db, publish->adoption, step->step, err) != 0)
+		return -1;
+	const struct webhook_facts facts = {.kind = WEBHOOK_PUBLISHED,
+		.step = step->step,
+		.digest = step->digest,
+		.label = step->label};
+	return webhook_note(publish->store, db, run, publish->run.name, &facts, err);
 }
 
 static int check_forms(const struct step_message *step, struct error *err)
@@ -107,47 +310,53 @@ static int check_forms(const struct step_message *step, struct error *err)
 	return 0;
 }
 
-int step_find_object(struct db *db, int64_t bucket, const struct step_object *object,
-	struct version *out, struct error *err)
+static int write_step(
+	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err)
 {
-	uint8_t id[VERSION_ID_BYTES];
-	int found;
-	if (object->version.len == 0)
-		found = version_find_current(db, bucket, object->key, NULL, out, err);
-	else if (decode_hex(object->version, id, sizeof(id)))
-		found = version_find_id(db, bucket, object->key, id, NULL, out, err);
-	else
-		found = error_set(err, ERROR_INVALID, "The version of '%.*s' is not 32 hex digits.",
-			(int)object->name.len, (const char *)object->name.data);
-	return found == 1 && out->is_marker ? 0 : found;
+	struct step_message *const step = &publish->step;
+	struct step_row row;
+	if (add_row(publish, db, run, &row, err) != 0)
+		return -1;
+	for (size_t i = 0; i < step->form_count; i++) {
+		if (pin_objects(db, run, row.id, &step->forms[i], publish->arena, err) == 0)
+			continue;
+		if (err->kind == ERROR_BUSY &&
+			publish->check.failed) /* its bytes could not be read for a digest */
+			*err = publish->check.error;
+		return -1;
+	}
+	if (check_tensors(&publish->check, run, step->step, err) != 0 ||
+		set_schema(db, run, &publish->check, err) != 0)
+		return -1;
+	if (arena_overflowed(publish->arena))
+		return error_set(err, ERROR_TOO_LARGE, "The step is too large.");
+	step->schema_digest = run->schema_digest;
+	return write_manifest(db, row.id, step, err) != 0
+		? -1
+		: view_want(db, &run->settings, row.id, err);
 }
 
-/* What is stored is not told: whoever publishes need not be one that may read it. */
-int step_resolve_object(struct db *db, int64_t bucket, const struct step_object *object,
-	struct version *out_version, struct error *err)
+static int add_row(struct step_publish *publish, struct db *db, struct run_row *run,
+	struct step_row *row, struct error *err)
 {
-	char declared[DIGEST128_TEXT_BYTES];
-	const int shown = (int)span_slice(object->key, 0, 120).len;
-	const int found = step_find_object(db, bucket, object, out_version, err);
-	if (found == 0)
-		return object_no_key(object->key, err);
-	if (found < 0)
-		return -1;
-	if (out_version->size != object->size)
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"The object '%.*s' does not have the %llu bytes that the manifest says.",
-			shown, (const char *)object->key.data, (unsigned long long)object->size);
-	/* overwritten by a multipart upload since the helper looked */
-	if (!out_version->has_digest)
-		return error_set(err, ERROR_BUSY,
-			"The object '%.*s' was replaced while the step was on its way: publish it again.",
-			shown, (const char *)object->key.data);
-	if (digest128_equal(&out_version->digest, &object->digest))
-		return 0;
-	digest128_format(&object->digest, declared);
-	return error_set(err, ERROR_DIGEST_MISMATCH,
-		"The object '%.*s' does not have the digest %s that the manifest says.", shown,
-		(const char *)object->key.data, declared);
+	const struct step_message *const step = &publish->step;
+	*row = (struct step_row){
+		.step = step->step,
+		.digest = step->digest,
+		.content = step_message_content_digest(step),
+		.created_ms = store_now_ms(publish->store),
+		.verified = run->settings.verify ? STEP_UNPROVEN : STEP_UNCHECKED,
+	};
+	for (size_t i = 0; i < step->form_count; i++) {
+		row->has_form[step->forms[i].kind] = true;
+		row->form_bytes[step->forms[i].kind] = step_form_bytes(&step->forms[i]);
+		run->bytes += row->form_bytes[step->forms[i].kind];
+	}
+	run->steps++;
+	run->has_head = true;
+	run->head = step->step;
+	run->head_digest = step->digest;
+	return step_row_add(db, run->id, row, err);
 }
 
 /* Pins what the forms name and writes into them which versions those are. */
@@ -221,134 +430,6 @@ static int write_manifest(
 	return result;
 }
 
-static int add_row(struct step_publish *publish, struct db *db, struct run_row *run,
-	struct step_row *row, struct error *err)
-{
-	const struct step_message *const step = &publish->step;
-	*row = (struct step_row){
-		.step = step->step,
-		.digest = step->digest,
-		.content = step_message_content_digest(step),
-		.created_ms = store_now_ms(publish->store),
-		.verified = run->settings.verify ? STEP_UNPROVEN : STEP_UNCHECKED,
-	};
-	for (size_t i = 0; i < step->form_count; i++) {
-		row->has_form[step->forms[i].kind] = true;
-		row->form_bytes[step->forms[i].kind] = step_form_bytes(&step->forms[i]);
-		run->bytes += row->form_bytes[step->forms[i].kind];
-	}
-	run->steps++;
-	run->has_head = true;
-	run->head = step->step;
-	run->head_digest = step->digest;
-	return step_row_add(db, run->id, row, err);
-}
-
-static int write_step(
-	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err)
-{
-	struct step_message *const step = &publish->step;
-	struct step_row row;
-	if (add_row(publish, db, run, &row, err) != 0)
-		return -1;
-	for (size_t i = 0; i < step->form_count; i++) {
-		if (pin_objects(db, run, row.id, &step->forms[i], publish->arena, err) == 0)
-			continue;
-		if (err->kind == ERROR_BUSY &&
-			publish->check.failed) /* its bytes could not be read for a digest */
-			*err = publish->check.error;
-		return -1;
-	}
-	if (check_tensors(&publish->check, run, step->step, err) != 0 ||
-		set_schema(db, run, &publish->check, err) != 0)
-		return -1;
-	if (arena_overflowed(publish->arena))
-		return error_set(err, ERROR_TOO_LARGE, "The step is too large.");
-	step->schema_digest = run->schema_digest;
-	return write_manifest(db, row.id, step, err) != 0
-		? -1
-		: view_want(db, &run->settings, row.id, err);
-}
-
-/* The last part of a step may be put twice at once: both find the whole, one publishes it. */
-static int check_published(const struct step_publish *publish, struct db *db,
-	const struct run_row *run, const struct step_row *existing, struct error *err)
-{
-	struct step_part_row part;
-	const struct step_message *const step = &publish->step;
-	if (!publish->is_of_parts)
-		return check_repeat(existing, step, err);
-	const int found =
-		step_part_row_find(db, run->id, step->step, publish->part, run->epoch, &part, err);
-	if (found < 0)
-		return -1;
-	return found == 1 && part.state != STEP_PART_WAITING ? 0
-							     : check_repeat(existing, step, err);
-}
-
-/* It is the next step: written, with what follows from it. */
-static int add_step(
-	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err)
-{
-	const struct step_message *const step = &publish->step;
-	if (step_check_place(run, step, err) != 0 || check_forms(step, err) != 0 ||
-		write_step(publish, db, run, err) != 0)
-		return -1;
-	if (fold_row_want_skips(db, run->id, step->step, store_now_ms(publish->store), err) != 0 ||
-		step_retain(publish->store, db, run, err) != 0)
-		return -1;
-	if (step_part_row_settle(db, run->id, INT64_MAX,
-		    publish->is_of_parts ? STEP_PART_PUBLISHED : STEP_PART_DEAD, err) != 0 ||
-		run_row_update(db, run, err) != 0)
-		return -1;
-	if (publish->adoption != 0 &&
-		adopt_row_set_published(db, publish->adoption, step->step, err) != 0)
-		return -1;
-	const struct webhook_facts facts = {.kind = WEBHOOK_PUBLISHED,
-		.step = step->step,
-		.digest = step->digest,
-		.label = step->label};
-	return webhook_note(publish->store, db, run, publish->run.name, &facts, err);
-}
-
-int step_publish_apply(struct step_publish *publish, struct db *db, struct error *err)
-{
-	struct run_row run;
-	struct step_row existing;
-	if (run_row_need(db, &publish->run, &run, err) != 0 ||
-		step_check_epoch(&run, &publish->step, err) != 0)
-		return -1;
-	const int found = step_row_find(db, run.id, publish->step.step, &existing, err);
-	publish->already = found == 1;
-	if (found < 0 ||
-		(found == 1 ? check_published(publish, db, &run, &existing, err)
-			    : add_step(publish, db, &run, err)) != 0)
-		return -1;
-	run_row_message(&run, &publish->run, &publish->message);
-	return step_anchor_due(db, &run, &publish->message.anchor_due, err);
-}
-
-void step_publish_tell(const struct step_publish *publish)
-{
-	struct store *const store = publish->store;
-	if (publish->already)
-		return;
-	metrics_add(store_metrics(store), METRIC_STEPS_PUBLISHED, 1);
-	/* invariant 2 */
-	step_watch_published(store_step_watch(store), publish->run.bucket.name, publish->run.name);
-	store_wake(store, STORE_STEP_WORK);
-}
-
-void step_publish_release(struct step_publish *publish)
-{
-	step_check_release(&publish->check);
-}
-
-struct run_publish {
-	struct call call;
-	struct step_publish publish;
-};
-
 static enum call_next publish_read_ahead(struct call *call, struct error *err)
 {
 	struct step_publish *const publish = &((struct run_publish *)call)->publish;
@@ -373,59 +454,7 @@ static void publish_release(struct call *call)
 	step_publish_release(&((struct run_publish *)call)->publish);
 }
 
-static const struct call_kind publish_kind = {
-	.stages = {{.help = publish_read_ahead}, {.apply = publish_apply}},
-	.settle = publish_settle,
-	.release = publish_release,
-};
-
-struct call *run_publish_call(
-	struct store *store, const struct run_ref *run, const struct step_message *step)
-{
-	struct run_publish *const publishing =
-		call_new(sizeof(*publishing), &publish_kind, store, PUBLISH_ARENA_BYTES);
-	struct arena *const arena = publishing->call.arena;
-	publishing->publish = (struct step_publish){
-		.store = store, .arena = arena, .run = run_ref_copy(run, arena)};
-	(void)step_copy(step, arena, &publishing->publish.step); /* the call says what overflows */
-	publishing->call.lane = store_publish_lane(store, xxh3_64(publishing->publish.run.name));
-	return &publishing->call;
-}
-
-const struct run_message *run_publish_result(const struct call *call, bool *out_already)
-{
-	const struct step_publish *const publish = &((const struct run_publish *)call)->publish;
-	*out_already = publish->already;
-	return &publish->message;
-}
-
-struct adopted_change {
-	struct change change; /* first */
-	struct step_publish publish;
-};
-
 static int adopted_apply(struct change *base, struct db *db, struct error *err)
 {
 	return step_publish_apply(&((struct adopted_change *)base)->publish, db, err);
-}
-
-int step_publish_adopted(struct store *store, const struct run_ref *run,
-	const struct step_message *step, int64_t adoption, struct error *err)
-{
-	struct arena *const arena = arena_new(PUBLISH_ARENA_BYTES);
-	struct adopted_change change = {.change = {.apply = adopted_apply},
-		.publish = {.store = store, .arena = arena, .run = *run, .adoption = adoption}};
-	struct step_publish *const publish = &change.publish;
-	int result = step_copy(step, arena, &publish->step)
-		? 0
-		: error_set(err, ERROR_TOO_LARGE, "The step is too large.");
-	if (result == 0) {
-		step_check_run(store, run, &publish->step, NULL, &publish->check);
-		result = committer_run(store_committer(store), &change.change, err);
-	}
-	if (result == 0)
-		step_publish_tell(publish);
-	step_publish_release(publish);
-	arena_free(arena);
-	return result;
 }

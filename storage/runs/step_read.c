@@ -10,23 +10,21 @@
 
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
-static bool copy_objects(const struct step_form *form, struct arena *arena, struct step_form *out)
-{
-	struct step_object *const objects =
-		arena_take_array(arena, form->object_count + 1, sizeof(*objects));
-	if (objects == NULL)
-		return false;
-	for (size_t i = 0; i < form->object_count; i++) {
-		objects[i] = form->objects[i];
-		objects[i].name = arena_copy(arena, form->objects[i].name);
-		objects[i].key = arena_copy(arena, form->objects[i].key);
-		objects[i].version = arena_copy(arena, form->objects[i].version);
-		objects[i].url = span_of(NULL, 0);
-	}
-	*out = (struct step_form){
-		form->kind, arena_copy(arena, form->format), objects, form->object_count};
-	return true;
-}
+static bool copy_objects(const struct step_form *form, struct arena *arena, struct step_form *out);
+static int add_proof(struct db *db, const struct step_row *row, struct arena *arena,
+	struct step_message *out, struct error *err);
+static void add_urls(struct step_message *step, struct arena *arena);
+static int need_step(struct db *db, const struct run_row *run, uint64_t step, struct step_row *out,
+	uint64_t *out_anchor, struct error *err);
+static int find_latest(struct db *db, const struct run_latest_params *params, struct arena *arena,
+	struct step_message *out, struct error *err);
+static int list_steps(struct db *db, const struct run_steps_scan *scan, struct arena *arena,
+	struct step_message *steps, size_t *out_count, struct error *err);
+static int read_list(struct db *db, struct db_statement *rows, size_t limit, struct arena *arena,
+	struct step_message *steps, size_t *out_count, struct error *err);
+static int find_object(struct db *db, int64_t step, struct span name, struct arena *arena,
+	struct version *out, struct error *err);
+static bool split_name(struct span name, enum step_form_kind *out_kind, struct span *out_rest);
 
 bool step_copy(const struct step_message *step, struct arena *arena, struct step_message *out)
 {
@@ -54,38 +52,6 @@ bool step_copy(const struct step_message *step, struct arena *arena, struct step
 		if (!copy_objects(&step->forms[i], arena, &out->forms[i]))
 			return false;
 	return !arena_overflowed(arena);
-}
-
-/* "steps/5/objects/delta/delta.safetensors": relative to the run. */
-static void add_urls(struct step_message *step, struct arena *arena)
-{
-	struct buffer path;
-	buffer_init(&path, URL_MAX_BYTES);
-	for (size_t f = 0; f < step->form_count; f++) {
-		for (size_t i = 0; i < step->forms[f].object_count; i++) {
-			struct step_object *const object = &step->forms[f].objects[i];
-			buffer_reset(&path);
-			buffer_format(&path, "steps/%llu/objects/%s/",
-				(unsigned long long)step->step,
-				step_form_kind_name(step->forms[f].kind));
-			encode_percent(object->name, true, &path);
-			object->url = arena_copy(arena, buffer_span(&path));
-		}
-	}
-	buffer_release(&path);
-}
-
-static int add_proof(struct db *db, const struct step_row *row, struct arena *arena,
-	struct step_message *out, struct error *err)
-{
-	static const enum step_proof proofs[] = {[STEP_UNPROVEN] = STEP_PROOF_PENDING,
-		[STEP_PROVEN] = STEP_PROOF_OK,
-		[STEP_FAILED] = STEP_PROOF_FAILED,
-		[STEP_UNCHECKED] = STEP_PROOF_NONE};
-	out->verified = proofs[row->verified];
-	return row->verified == STEP_FAILED
-		? step_row_load_reason(db, row->id, arena, &out->verify_error, err)
-		: 0;
 }
 
 int step_read(struct db *db, const struct step_row *row, bool with_tensors, struct arena *arena,
@@ -139,19 +105,6 @@ int step_is_collected(
 		(unsigned long long)step);
 }
 
-/* A kept step of a run: no_run, no_step, collected. */
-static int need_step(struct db *db, const struct run_row *run, uint64_t step, struct step_row *out,
-	uint64_t *out_anchor, struct error *err)
-{
-	*out_anchor = UINT64_MAX;
-	const int found = step_row_find(db, run->id, step, out, err);
-	if (found == 0)
-		return step_no_step(step, err);
-	if (found == 1 && out->state != STEP_KEPT)
-		return step_is_collected(db, run->id, step, out_anchor, err);
-	return found == 1 ? 0 : -1;
-}
-
 int run_find_step(struct store *store, const struct run_step_params *params, struct arena *arena,
 	struct step_message *out, uint64_t *out_anchor, struct error *err)
 {
@@ -167,6 +120,114 @@ int run_find_step(struct store *store, const struct run_step_params *params, str
 		result = step_read(db, &row, params->with_tensors, arena, out, err);
 	store_snapshot_give(store, db);
 	return result;
+}
+
+int run_find_latest(struct store *store, const struct run_latest_params *params,
+	struct arena *arena, struct step_message *out, struct error *err)
+{
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = find_latest(db, params, arena, out, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+int run_list_steps(struct store *store, const struct run_steps_scan *scan, struct arena *arena,
+	struct step_message **out, size_t *out_count, struct error *err)
+{
+	*out_count = 0;
+	*out = arena_take_array(arena, scan->limit + 1, sizeof(**out));
+	if (*out == NULL)
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing steps.");
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = list_steps(db, scan, arena, *out, out_count, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+int run_find_object(struct store *store, const struct run_file_ref *ref, struct arena *arena,
+	struct object *out, uint64_t *out_anchor, struct error *err)
+{
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	struct run_row run;
+	struct step_row row;
+	struct version version;
+	int result = run_row_need(db, &ref->run, &run, err);
+	if (result == 0)
+		result = need_step(db, &run, ref->step, &row, out_anchor, err);
+	if (result == 0)
+		result = find_object(db, row.id, ref->name, arena, &version, err);
+	store_snapshot_give(store, db);
+	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
+}
+
+static bool copy_objects(const struct step_form *form, struct arena *arena, struct step_form *out)
+{
+	struct step_object *const objects =
+		arena_take_array(arena, form->object_count + 1, sizeof(*objects));
+	if (objects == NULL)
+		return false;
+	for (size_t i = 0; i < form->object_count; i++) {
+		objects[i] = form->objects[i];
+		objects[i].name = arena_copy(arena, form->objects[i].name);
+		objects[i].key = arena_copy(arena, form->objects[i].key);
+		objects[i].version = arena_copy(arena, form->objects[i].version);
+		objects[i].url = span_of(NULL, 0);
+	}
+	*out = (struct step_form){
+		form->kind, arena_copy(arena, form->format), objects, form->object_count};
+	return true;
+}
+
+static int add_proof(struct db *db, const struct step_row *row, struct arena *arena,
+	struct step_message *out, struct error *err)
+{
+	static const enum step_proof proofs[] = {[STEP_UNPROVEN] = STEP_PROOF_PENDING,
+		[STEP_PROVEN] = STEP_PROOF_OK,
+		[STEP_FAILED] = STEP_PROOF_FAILED,
+		[STEP_UNCHECKED] = STEP_PROOF_NONE};
+	out->verified = proofs[row->verified];
+	return row->verified == STEP_FAILED
+		? step_row_load_reason(db, row->id, arena, &out->verify_error, err)
+		: 0;
+}
+
+/* "steps/5/objects/delta/delta.safetensors": relative to the run. */
+static void add_urls(struct step_message *step, struct arena *arena)
+{
+	struct buffer path;
+	buffer_init(&path, URL_MAX_BYTES);
+	for (size_t f = 0; f < step->form_count; f++) {
+		for (size_t i = 0; i < step->forms[f].object_count; i++) {
+			struct step_object *const object = &step->forms[f].objects[i];
+			buffer_reset(&path);
+			buffer_format(&path, "steps/%llu/objects/%s/",
+				(unsigned long long)step->step,
+				step_form_kind_name(step->forms[f].kind));
+			encode_percent(object->name, true, &path);
+			object->url = arena_copy(arena, buffer_span(&path));
+		}
+	}
+	buffer_release(&path);
+}
+
+/* A kept step of a run: no_run, no_step, collected. */
+static int need_step(struct db *db, const struct run_row *run, uint64_t step, struct step_row *out,
+	uint64_t *out_anchor, struct error *err)
+{
+	*out_anchor = UINT64_MAX;
+	const int found = step_row_find(db, run->id, step, out, err);
+	if (found == 0)
+		return step_no_step(step, err);
+	if (found == 1 && out->state != STEP_KEPT)
+		return step_is_collected(db, run->id, step, out_anchor, err);
+	return found == 1 ? 0 : -1;
 }
 
 static int find_latest(struct db *db, const struct run_latest_params *params, struct arena *arena,
@@ -191,14 +252,17 @@ static int find_latest(struct db *db, const struct run_latest_params *params, st
 	return step_read(db, &row, false, arena, out, err);
 }
 
-int run_find_latest(struct store *store, const struct run_latest_params *params,
-	struct arena *arena, struct step_message *out, struct error *err)
+static int list_steps(struct db *db, const struct run_steps_scan *scan, struct arena *arena,
+	struct step_message *steps, size_t *out_count, struct error *err)
 {
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
+	struct run_row run;
+	if (run_row_need(db, &scan->run, &run, err) != 0)
 		return -1;
-	const int result = find_latest(db, params, arena, out, err);
-	store_snapshot_give(store, db);
+	struct db_statement *const rows = step_row_scan(db, run.id, scan->from, false, err);
+	if (rows == NULL)
+		return -1;
+	const int result = read_list(db, rows, scan->limit, arena, steps, out_count, err);
+	db_reset(rows);
 	return result;
 }
 
@@ -214,48 +278,6 @@ static int read_list(struct db *db, struct db_statement *rows, size_t limit, str
 		(*out_count)++;
 	}
 	return got < 0 ? -1 : 0;
-}
-
-static int list_steps(struct db *db, const struct run_steps_scan *scan, struct arena *arena,
-	struct step_message *steps, size_t *out_count, struct error *err)
-{
-	struct run_row run;
-	if (run_row_need(db, &scan->run, &run, err) != 0)
-		return -1;
-	struct db_statement *const rows = step_row_scan(db, run.id, scan->from, false, err);
-	if (rows == NULL)
-		return -1;
-	const int result = read_list(db, rows, scan->limit, arena, steps, out_count, err);
-	db_reset(rows);
-	return result;
-}
-
-int run_list_steps(struct store *store, const struct run_steps_scan *scan, struct arena *arena,
-	struct step_message **out, size_t *out_count, struct error *err)
-{
-	*out_count = 0;
-	*out = arena_take_array(arena, scan->limit + 1, sizeof(**out));
-	if (*out == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "The request's memory ran out while listing steps.");
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	const int result = list_steps(db, scan, arena, *out, out_count, err);
-	store_snapshot_give(store, db);
-	return result;
-}
-
-/* "anchor/model.safetensors" into its form and name. */
-static bool split_name(struct span name, enum step_form_kind *out_kind, struct span *out_rest)
-{
-	struct span rest = name;
-	struct span first;
-	if (span_find(name, '/') < 0 || !span_split(&rest, '/', &first))
-		return false;
-	*out_rest = rest;
-	*out_kind = span_equal_text(first, "anchor") ? STEP_ANCHOR : STEP_DELTA;
-	return span_equal_text(first, step_form_kind_name(*out_kind));
 }
 
 static int find_object(struct db *db, int64_t step, struct span name, struct arena *arena,
@@ -279,20 +301,14 @@ static int find_object(struct db *db, int64_t step, struct span name, struct are
 	return found == 1 ? 0 : -1;
 }
 
-int run_find_object(struct store *store, const struct run_file_ref *ref, struct arena *arena,
-	struct object *out, uint64_t *out_anchor, struct error *err)
+/* "anchor/model.safetensors" into its form and name. */
+static bool split_name(struct span name, enum step_form_kind *out_kind, struct span *out_rest)
 {
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	struct run_row run;
-	struct step_row row;
-	struct version version;
-	int result = run_row_need(db, &ref->run, &run, err);
-	if (result == 0)
-		result = need_step(db, &run, ref->step, &row, out_anchor, err);
-	if (result == 0)
-		result = find_object(db, row.id, ref->name, arena, &version, err);
-	store_snapshot_give(store, db);
-	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
+	struct span rest = name;
+	struct span first;
+	if (span_find(name, '/') < 0 || !span_split(&rest, '/', &first))
+		return false;
+	*out_rest = rest;
+	*out_kind = span_equal_text(first, "anchor") ? STEP_ANCHOR : STEP_DELTA;
+	return span_equal_text(first, step_form_kind_name(*out_kind));
 }

@@ -12,6 +12,62 @@ enum { PLACE_BYTES = 2 * RUN_PREFIX_MAX_BYTES + 16 };
 static const char SQL_CLASH_ADOPTING[] =
 	"SELECT name, settings, keep_steps FROM runs WHERE bucket = ?1 AND adopts = 1 ORDER BY id LIMIT 16";
 
+static int check_view(struct db *db, const struct run_row *run, struct span run_name,
+	enum view_kind kind, struct error *err);
+static int check_adopting_run(struct db *db, struct db_statement *row, struct span run_name,
+	enum view_kind kind, struct error *err);
+static bool find_place(const struct run_settings *settings, struct span run_name,
+	char text[PLACE_BYTES], struct span *out_run, enum view_kind *out_kind);
+static int check_adopted(struct db *db, const struct run_row *run, struct span run_name,
+	const struct run_settings *before, struct error *err);
+
+int view_clash_check(struct db *db, const struct run_row *run, struct span run_name,
+	const struct run_settings *before, struct error *err)
+{
+	for (int i = 0; i < VIEW_KINDS; i++) {
+		const enum view_kind kind = (enum view_kind)i;
+		const bool goes_on =
+			view_key_is_on(&run->settings, kind) && !view_key_is_on(before, kind);
+		if (goes_on && check_view(db, run, run_name, kind, err) != 0)
+			return -1;
+	}
+	return check_adopted(db, run, run_name, before, err);
+}
+
+static int check_view(struct db *db, const struct run_row *run, struct span run_name,
+	enum view_kind kind, struct error *err)
+{
+	struct db_statement *const statement =
+		db_query(db, SQL_CLASH_ADOPTING, err, db_i64(run->bucket));
+	int got;
+	while ((got = db_step(statement, err)) == 1)
+		if (check_adopting_run(db, statement, run_name, kind, err) != 0)
+			break;
+	db_reset(statement);
+	return got == 0 ? 0 : -1;
+}
+
+/* A row of a run that adopts. */
+static int check_adopting_run(struct db *db, struct db_statement *row, struct span run_name,
+	enum view_kind kind, struct error *err)
+{
+	const struct span adopting = db_column_blob(row, 0);
+	struct run_settings settings;
+	char text[PLACE_BYTES];
+	struct span viewed;
+	enum view_kind place;
+	if (run_settings_read(db, db_column_blob(row, 1), (uint64_t)db_column_i64(row, 2),
+		    &settings, err) != 0)
+		return -1;
+	if (!find_place(&settings, adopting, text, &viewed, &place) || place != kind ||
+		!span_equal(viewed, run_name))
+		return 0;
+	return error_set(err, ERROR_EXISTS,
+		"The setting \"%s\" would keep a view where a trainer writes that the run '%.*s' adopts (its settings \"adopt\" and "
+		"\"adopt_prefix\"), and nobody but the server may write to a view: change those first.",
+		view_key_setting(kind), (int)adopting.len, (const char *)adopting.data);
+}
+
 /* The view that a trainer would write into, below the prefix or in the folder that it makes there,
  * if any. The run's name lies in `text`. */
 static bool find_place(const struct run_settings *settings, struct span run_name,
@@ -47,51 +103,4 @@ static int check_adopted(struct db *db, const struct run_row *run, struct span r
 		"which nobody but the server may: turn that off first (%s=false), or set another \"adopt_prefix\".",
 		view_key_setting(kind), (int)viewed.len, (const char *)viewed.data,
 		view_key_setting(kind));
-}
-
-/* A row of a run that adopts. */
-static int check_adopting_run(struct db *db, struct db_statement *row, struct span run_name,
-	enum view_kind kind, struct error *err)
-{
-	const struct span adopting = db_column_blob(row, 0);
-	struct run_settings settings;
-	char text[PLACE_BYTES];
-	struct span viewed;
-	enum view_kind place;
-	if (run_settings_read(db, db_column_blob(row, 1), (uint64_t)db_column_i64(row, 2),
-		    &settings, err) != 0)
-		return -1;
-	if (!find_place(&settings, adopting, text, &viewed, &place) || place != kind ||
-		!span_equal(viewed, run_name))
-		return 0;
-	return error_set(err, ERROR_EXISTS,
-		"The setting \"%s\" would keep a view where a trainer writes that the run '%.*s' adopts (its settings \"adopt\" and "
-		"\"adopt_prefix\"), and nobody but the server may write to a view: change those first.",
-		view_key_setting(kind), (int)adopting.len, (const char *)adopting.data);
-}
-
-static int check_view(struct db *db, const struct run_row *run, struct span run_name,
-	enum view_kind kind, struct error *err)
-{
-	struct db_statement *const statement =
-		db_query(db, SQL_CLASH_ADOPTING, err, db_i64(run->bucket));
-	int got;
-	while ((got = db_step(statement, err)) == 1)
-		if (check_adopting_run(db, statement, run_name, kind, err) != 0)
-			break;
-	db_reset(statement);
-	return got == 0 ? 0 : -1;
-}
-
-int view_clash_check(struct db *db, const struct run_row *run, struct span run_name,
-	const struct run_settings *before, struct error *err)
-{
-	for (int i = 0; i < VIEW_KINDS; i++) {
-		const enum view_kind kind = (enum view_kind)i;
-		const bool goes_on =
-			view_key_is_on(&run->settings, kind) && !view_key_is_on(before, kind);
-		if (goes_on && check_view(db, run, run_name, kind, err) != 0)
-			return -1;
-	}
-	return check_adopted(db, run, run_name, before, err);
 }

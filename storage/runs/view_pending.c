@@ -11,22 +11,23 @@ struct pending {
 	size_t count;
 };
 
-static void add(struct pending *pending, struct span key)
-{
-	const bool is_folder = key.data[key.len - 1] == '/';
-	const bool fits = span_starts(key, pending->prefix) ||
-		(is_folder && span_starts(pending->prefix, key));
-	if (fits && pending->count < pending->most)
-		pending->keys[pending->count++] = arena_copy(pending->arena, key);
-}
+static int list(
+	struct pending *pending, struct db *db, struct bucket_ref bucket, struct error *err);
+static void add_view(struct pending *pending, const struct view_pending *view);
+static void add(struct pending *pending, struct span key);
 
-static void add_view(struct pending *pending, const struct view_pending *view)
+int run_list_pending(struct store *store, struct bucket_ref bucket, struct span prefix, size_t most,
+	struct arena *arena, struct span *out, size_t *out_count, struct error *err)
 {
-	char key[VIEW_KEY_BYTES];
-	if (view->kind == VIEW_SLIME || view->has_base)
-		add(pending, span_of(key, view_key_step(view->kind, view->run, view->number, key)));
-	if (view->kind == VIEW_TRL && view->has_anchor)
-		add(pending, span_of(key, view_key_anchor(view->run, view->number, key)));
+	struct pending pending = {.prefix = prefix, .most = most, .arena = arena, .keys = out};
+	struct db *const db = store_reader_take(store, err);
+	*out_count = 0;
+	if (db == NULL)
+		return -1;
+	const int result = list(&pending, db, bucket, err);
+	store_reader_give(store, db);
+	*out_count = pending.count;
+	return result;
 }
 
 static int list(struct pending *pending, struct db *db, struct bucket_ref bucket, struct error *err)
@@ -44,16 +45,20 @@ static int list(struct pending *pending, struct db *db, struct bucket_ref bucket
 		: 0;
 }
 
-int run_list_pending(struct store *store, struct bucket_ref bucket, struct span prefix, size_t most,
-	struct arena *arena, struct span *out, size_t *out_count, struct error *err)
+static void add_view(struct pending *pending, const struct view_pending *view)
 {
-	struct pending pending = {.prefix = prefix, .most = most, .arena = arena, .keys = out};
-	struct db *const db = store_reader_take(store, err);
-	*out_count = 0;
-	if (db == NULL)
-		return -1;
-	const int result = list(&pending, db, bucket, err);
-	store_reader_give(store, db);
-	*out_count = pending.count;
-	return result;
+	char key[VIEW_KEY_BYTES];
+	if (view->kind == VIEW_SLIME || view->has_base)
+		add(pending, span_of(key, view_key_step(view->kind, view->run, view->number, key)));
+	if (view->kind == VIEW_TRL && view->has_anchor)
+		add(pending, span_of(key, view_key_anchor(view->run, view->number, key)));
+}
+
+static void add(struct pending *pending, struct span key)
+{
+	const bool is_folder = key.data[key.len - 1] == '/';
+	const bool fits = span_starts(key, pending->prefix) ||
+		(is_folder && span_starts(pending->prefix, key));
+	if (fits && pending->count < pending->most)
+		pending->keys[pending->count++] = arena_copy(pending->arena, key);
 }

@@ -15,6 +15,11 @@ enum { BODY_MAX_BYTES = 16 * 1024, NAME_ARENA_BYTES = 4096 };
 static const char *const kind_names[] = {
 	[WEBHOOK_PUBLISHED] = "published", [WEBHOOK_STEP_FAILED] = "step_failed"};
 
+static int find_name(struct db *db, const struct run_row *run, struct span run_name,
+	struct arena *arena, const char **out, struct error *err);
+static void print(
+	const struct webhook_facts *facts, const char *run, int64_t now_ms, struct buffer *out);
+
 int webhook_check(const struct store *store, const char *url, struct error *err)
 {
 	const struct webhook_options *const options = store_parts(store)->webhooks;
@@ -28,37 +33,6 @@ int webhook_check(const struct store *store, const char *url, struct error *err)
 	return error_set(err, ERROR_DENIED,
 		"The server's option webhook_hosts does not name '%.*s'.",
 		(int)parsed.authority.len, (const char *)parsed.authority.data);
-}
-
-static void print(
-	const struct webhook_facts *facts, const char *run, int64_t now_ms, struct buffer *out)
-{
-	char digest[DIGEST128_TEXT_BYTES];
-	struct json_writer writer;
-	json_writer_init(&writer, out);
-	json_writer_object(&writer, NULL);
-	json_writer_text(&writer, "event", span_text(kind_names[facts->kind]));
-	json_writer_text(&writer, "run", span_text(run));
-	json_writer_u64(&writer, "step", facts->step);
-	digest128_format(&facts->digest, digest);
-	json_writer_text(&writer, "digest", span_text(digest));
-	json_writer_text(&writer, "label", facts->label);
-	if (facts->kind == WEBHOOK_STEP_FAILED)
-		json_writer_text(&writer, "reason", facts->reason);
-	json_writer_i64(&writer, "time_ms", now_ms);
-	json_writer_end(&writer, '}');
-}
-
-static int find_name(struct db *db, const struct run_row *run, struct span run_name,
-	struct arena *arena, const char **out, struct error *err)
-{
-	struct span bucket;
-	if (bucket_row_name(db, run->bucket, arena, &bucket, err) != 1)
-		return -1;
-	*out = arena_format(arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data,
-		(int)run_name.len, (const char *)run_name.data);
-	return *out == NULL ? error_set(err, ERROR_NO_MEMORY, "The memory for an event ran out.")
-			    : 0;
 }
 
 int webhook_note(struct store *store, struct db *db, const struct run_row *run,
@@ -96,4 +70,35 @@ void webhook_secret(const struct store *store, int64_t run, char out[WEBHOOK_SEC
 	hmac_sha256(
 		span_of(options->key, sizeof(options->key)), span_of(text, (size_t)len), digest);
 	encode_hex(span_of(digest, sizeof(digest)), out);
+}
+
+static int find_name(struct db *db, const struct run_row *run, struct span run_name,
+	struct arena *arena, const char **out, struct error *err)
+{
+	struct span bucket;
+	if (bucket_row_name(db, run->bucket, arena, &bucket, err) != 1)
+		return -1;
+	*out = arena_format(arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data,
+		(int)run_name.len, (const char *)run_name.data);
+	return *out == NULL ? error_set(err, ERROR_NO_MEMORY, "The memory for an event ran out.")
+			    : 0;
+}
+
+static void print(
+	const struct webhook_facts *facts, const char *run, int64_t now_ms, struct buffer *out)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	json_writer_text(&writer, "event", span_text(kind_names[facts->kind]));
+	json_writer_text(&writer, "run", span_text(run));
+	json_writer_u64(&writer, "step", facts->step);
+	digest128_format(&facts->digest, digest);
+	json_writer_text(&writer, "digest", span_text(digest));
+	json_writer_text(&writer, "label", facts->label);
+	if (facts->kind == WEBHOOK_STEP_FAILED)
+		json_writer_text(&writer, "reason", facts->reason);
+	json_writer_i64(&writer, "time_ms", now_ms);
+	json_writer_end(&writer, '}');
 }

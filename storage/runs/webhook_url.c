@@ -2,14 +2,9 @@
 
 #include <string.h>
 
-static bool is_plain(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] <= ' ' || text.data[i] >= 0x7f || text.data[i] == '#' ||
-			text.data[i] == '\\')
-			return false;
-	return true;
-}
+static bool is_plain(struct span text);
+static bool matches(const struct webhook_url *url, const char *pattern);
+static struct span host_of(struct span authority);
 
 int webhook_url_parse(struct span text, struct webhook_url *out, struct error *err)
 {
@@ -35,12 +30,21 @@ int webhook_url_parse(struct span text, struct webhook_url *out, struct error *e
 		"A webhook is a URL like https://host/path, without user, fragment and spaces.");
 }
 
-static struct span host_of(struct span authority)
+bool webhook_url_allowed(const struct webhook_url *url, const char *const *patterns, size_t count)
 {
-	for (size_t i = authority.len; i > 0 && authority.data[i - 1] != ']'; i--)
-		if (authority.data[i - 1] == ':')
-			return span_slice(authority, 0, i - 1);
-	return authority;
+	for (size_t i = 0; i < count; i++)
+		if (matches(url, patterns[i]))
+			return true;
+	return false;
+}
+
+static bool is_plain(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] <= ' ' || text.data[i] >= 0x7f || text.data[i] == '#' ||
+			text.data[i] == '\\')
+			return false;
+	return true;
 }
 
 static bool matches(const struct webhook_url *url, const char *pattern)
@@ -54,10 +58,10 @@ static bool matches(const struct webhook_url *url, const char *pattern)
 		span_equal_nocase(span_slice(host, host.len - len, host.len), pattern);
 }
 
-bool webhook_url_allowed(const struct webhook_url *url, const char *const *patterns, size_t count)
+static struct span host_of(struct span authority)
 {
-	for (size_t i = 0; i < count; i++)
-		if (matches(url, patterns[i]))
-			return true;
-	return false;
+	for (size_t i = authority.len; i > 0 && authority.data[i - 1] != ']'; i--)
+		if (authority.data[i - 1] == ':')
+			return span_slice(authority, 0, i - 1);
+	return authority;
 }

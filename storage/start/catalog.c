@@ -18,25 +18,29 @@ static const struct {
 	{5, bucket_access_stamp_all},
 };
 
-static int run_steps(struct db *db, int number, struct error *err)
+static int migrate(struct db *db, const struct catalog_gate *gate, struct error *err);
+static int run_migration(struct db *db, const struct migration *migration, struct error *err);
+static int run_steps(struct db *db, int number, struct error *err);
+static int give_checksums(struct db *db, struct error *err);
+
+struct db *catalog_open_asking(const char *path, const struct catalog_gate *gate, struct error *err)
 {
-	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-		if (steps[i].number == number && steps[i].run(db, err) != 0)
-			return -1;
-	return 0;
+	struct db *const db = db_open(path, DB_WRITE, err);
+	if (db == NULL)
+		return NULL;
+	db_keep_log(db, true);
+	if (migrate(db, gate, err) == 0 && give_checksums(db, err) == 0 &&
+		db_keep_sums(db, err) == 0) {
+		db_keep_log(db, false);
+		return db;
+	}
+	db_close(db);
+	return NULL;
 }
 
-static int run_migration(struct db *db, const struct migration *migration, struct error *err)
+struct db *catalog_open(const char *path, struct error *err)
 {
-	if (db_begin(db, err) != 0)
-		return -1;
-	if (db_run_script(db, migration->sql, err) != 0 ||
-		run_steps(db, migration->number, err) != 0 ||
-		db_set_version(db, migration->number, CATALOG_APPLICATION, err) != 0) {
-		db_rollback(db);
-		return error_wrap(err, "running migration %s", migration->name);
-	}
-	return db_commit(db, err);
+	return catalog_open_asking(path, NULL, err);
 }
 
 static int migrate(struct db *db, const struct catalog_gate *gate, struct error *err)
@@ -63,6 +67,27 @@ static int migrate(struct db *db, const struct catalog_gate *gate, struct error 
 	return 0;
 }
 
+static int run_migration(struct db *db, const struct migration *migration, struct error *err)
+{
+	if (db_begin(db, err) != 0)
+		return -1;
+	if (db_run_script(db, migration->sql, err) != 0 ||
+		run_steps(db, migration->number, err) != 0 ||
+		db_set_version(db, migration->number, CATALOG_APPLICATION, err) != 0) {
+		db_rollback(db);
+		return error_wrap(err, "running migration %s", migration->name);
+	}
+	return db_commit(db, err);
+}
+
+static int run_steps(struct db *db, int number, struct error *err)
+{
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+		if (steps[i].number == number && steps[i].run(db, err) != 0)
+			return -1;
+	return 0;
+}
+
 /* A catalog of before there were checksums of pages is written once more. Cut off, it is done at
  * the next start. */
 static int give_checksums(struct db *db, struct error *err)
@@ -73,24 +98,4 @@ static int give_checksums(struct db *db, struct error *err)
 		return error_wrap(
 			err, "writing the catalog once more, with checksums of its pages");
 	return db_checkpoint_truncate(db, err);
-}
-
-struct db *catalog_open_asking(const char *path, const struct catalog_gate *gate, struct error *err)
-{
-	struct db *const db = db_open(path, DB_WRITE, err);
-	if (db == NULL)
-		return NULL;
-	db_keep_log(db, true);
-	if (migrate(db, gate, err) == 0 && give_checksums(db, err) == 0 &&
-		db_keep_sums(db, err) == 0) {
-		db_keep_log(db, false);
-		return db;
-	}
-	db_close(db);
-	return NULL;
-}
-
-struct db *catalog_open(const char *path, struct error *err)
-{
-	return catalog_open_asking(path, NULL, err);
 }

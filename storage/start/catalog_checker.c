@@ -54,6 +54,118 @@ static const char SQL_SETTLE[] =
 	" WHERE state = 1 AND is_marker = 0 GROUP BY bucket) t"
 	" WHERE t.bucket = bucket_totals.bucket AND (bucket_totals.files <> t.files OR bucket_totals.bytes <> t.bytes)";
 
+struct checker_change {
+	struct change change; /* first */
+	struct store *store;
+};
+
+static int64_t one_round(void *owner);
+static void try_write(struct catalog_checker *checker);
+static int write_something(struct change *change, struct db *db, struct error *err);
+static bool is_settled(struct catalog_checker *checker);
+static bool has_new_damage(struct catalog_checker *checker);
+static int look(struct catalog_checker *checker, struct error *err);
+static void take_finding(void *owner, const struct db_finding *finding);
+static bool goes_on(void *owner);
+static int name_wrong_access(struct catalog_checker *checker, struct db *db, struct error *err);
+static int64_t judge(struct catalog_checker *checker);
+static int64_t set_damaged(struct catalog_checker *checker, const char *why);
+static int rebuild(struct catalog_checker *checker, struct error *err);
+static int run_rebuild(struct change *change, struct db *db, struct error *err);
+
+struct catalog_checker *catalog_checker_start(struct store *store)
+{
+	static const struct worker_thread_plan plan = {
+		.name = "catalog_check", .first_ms = 0, .round = one_round};
+	struct catalog_checker *checker = memory_new(sizeof *checker);
+	checker->store = store;
+	worker_thread_start(&checker->thread, &plan, checker);
+	return checker;
+}
+
+void catalog_checker_stop(struct catalog_checker *checker)
+{
+	if (checker == NULL)
+		return;
+	worker_thread_stop(&checker->thread);
+	worker_thread_release(&checker->thread);
+	free(checker);
+}
+
+static int64_t one_round(void *owner)
+{
+	struct catalog_checker *checker = owner;
+	struct store_health *health = store_health(checker->store);
+	struct error err = {0};
+	if (store_health_wants_try(health))
+		try_write(checker);
+	if (is_settled(checker))
+		return WATCH_MS;
+	if (store_health_proof(health) == STORE_PROVEN)
+		store_health_set_proof(health, STORE_UNPROVEN, NULL);
+	if (look(checker, &err) == 0)
+		return judge(checker);
+	if (err.kind == ERROR_BUSY)
+		return WATCH_MS; /* closing */
+	log_failure(store_log(checker->store), LOG_ERROR, NULL, "catalog_finding", &err);
+	return set_damaged(checker, err.text);
+}
+
+/* A commit that changes nothing: the committer tells the store's health how it went. */
+static void try_write(struct catalog_checker *checker)
+{
+	struct checker_change change = {
+		.change = {.apply = write_something}, .store = checker->store};
+	struct error ignored;
+	(void)committer_run(store_committer(checker->store), &change.change, &ignored);
+}
+
+static int write_something(struct change *change, struct db *db, struct error *err)
+{
+	return store_row_set_life(db, store_life(((struct checker_change *)change)->store), err);
+}
+
+/* Nothing is to be looked at before the next round. */
+static bool is_settled(struct catalog_checker *checker)
+{
+	enum store_proof proof = store_health_proof(store_health(checker->store));
+	if (proof == STORE_DAMAGED)
+		return clock_monotonic_ms() < checker->look_due_ms;
+	return proof == STORE_PROVEN && !has_new_damage(checker);
+}
+
+static bool has_new_damage(struct catalog_checker *checker)
+{
+	struct error ignored;
+	struct db *db = store_reader_take(checker->store, &ignored);
+	bool has = db == NULL || db_damage(db) != checker->damage_seen;
+	if (db != NULL)
+		store_reader_give(checker->store, db);
+	return has;
+}
+
+static int look(struct catalog_checker *checker, struct error *err)
+{
+	const struct db_check check = {.found = take_finding, .goes_on = goes_on, .owner = checker};
+	struct db *db = db_open(store_catalog_path(checker->store), DB_READ, err);
+	if (db == NULL)
+		return -1;
+	checker->tables = 0;
+	checker->others = 0;
+	checker->damage_seen = db_damage(db);
+	int result = db_check(db, &check, err);
+	if (result == 0 && checker->tables == 0)
+		result = name_wrong_access(checker, db, err);
+	uint64_t mended = db_mended(db);
+	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED,
+		(int64_t)(mended - checker->mended_seen));
+	checker->mended_seen = mended;
+	if (result == 0 && checker->tables + checker->others == 0)
+		checker->damage_seen = db_damage(db); /* what was found wrong meanwhile is right */
+	db_close(db);
+	return result;
+}
+
 static void take_finding(void *owner, const struct db_finding *finding)
 {
 	struct catalog_checker *checker = owner;
@@ -100,61 +212,6 @@ static int name_wrong_access(struct catalog_checker *checker, struct db *db, str
 	return got;
 }
 
-static int look(struct catalog_checker *checker, struct error *err)
-{
-	const struct db_check check = {.found = take_finding, .goes_on = goes_on, .owner = checker};
-	struct db *db = db_open(store_catalog_path(checker->store), DB_READ, err);
-	if (db == NULL)
-		return -1;
-	checker->tables = 0;
-	checker->others = 0;
-	checker->damage_seen = db_damage(db);
-	int result = db_check(db, &check, err);
-	if (result == 0 && checker->tables == 0)
-		result = name_wrong_access(checker, db, err);
-	uint64_t mended = db_mended(db);
-	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED,
-		(int64_t)(mended - checker->mended_seen));
-	checker->mended_seen = mended;
-	if (result == 0 && checker->tables + checker->others == 0)
-		checker->damage_seen = db_damage(db); /* what was found wrong meanwhile is right */
-	db_close(db);
-	return result;
-}
-
-struct checker_change {
-	struct change change; /* first */
-	struct store *store;
-};
-
-static int run_rebuild(struct change *change, struct db *db, struct error *err)
-{
-	struct store *store = ((struct checker_change *)change)->store;
-	char scratch[4096];
-	snprintf(scratch, sizeof scratch, "%s.rebuilt", store_catalog_path(store));
-	const struct db_rebuild rebuild = {
-		.scratch = scratch, .settle_tables = settled_tables, .settle_sql = SQL_SETTLE};
-	return db_rebuild(db, &rebuild, err);
-}
-
-static int rebuild(struct catalog_checker *checker, struct error *err)
-{
-	struct checker_change change = {.change = {.alone = run_rebuild}, .store = checker->store};
-	checker->rebuilds++;
-	if (committer_run(store_committer(checker->store), &change.change, err) != 0)
-		return -1;
-	log_event(store_log(checker->store), LOG_WARNING, NULL, "catalog_rebuilt", NULL, 0);
-	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED, 1);
-	return 0;
-}
-
-static int64_t set_damaged(struct catalog_checker *checker, const char *why)
-{
-	checker->look_due_ms = clock_monotonic_ms() + AGAIN_MS;
-	store_health_set_proof(store_health(checker->store), STORE_DAMAGED, why);
-	return WATCH_MS;
-}
-
 /* What is found leads on: 0, look again at once; else how long to wait. */
 static int64_t judge(struct catalog_checker *checker)
 {
@@ -171,73 +228,30 @@ static int64_t judge(struct catalog_checker *checker)
 	return rebuild(checker, &err) == 0 ? 0 : set_damaged(checker, err.text);
 }
 
-static bool has_new_damage(struct catalog_checker *checker)
+static int64_t set_damaged(struct catalog_checker *checker, const char *why)
 {
-	struct error ignored;
-	struct db *db = store_reader_take(checker->store, &ignored);
-	bool has = db == NULL || db_damage(db) != checker->damage_seen;
-	if (db != NULL)
-		store_reader_give(checker->store, db);
-	return has;
+	checker->look_due_ms = clock_monotonic_ms() + AGAIN_MS;
+	store_health_set_proof(store_health(checker->store), STORE_DAMAGED, why);
+	return WATCH_MS;
 }
 
-static int write_something(struct change *change, struct db *db, struct error *err)
+static int rebuild(struct catalog_checker *checker, struct error *err)
 {
-	return store_row_set_life(db, store_life(((struct checker_change *)change)->store), err);
+	struct checker_change change = {.change = {.alone = run_rebuild}, .store = checker->store};
+	checker->rebuilds++;
+	if (committer_run(store_committer(checker->store), &change.change, err) != 0)
+		return -1;
+	log_event(store_log(checker->store), LOG_WARNING, NULL, "catalog_rebuilt", NULL, 0);
+	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED, 1);
+	return 0;
 }
 
-/* A commit that changes nothing: the committer tells the store's health how it went. */
-static void try_write(struct catalog_checker *checker)
+static int run_rebuild(struct change *change, struct db *db, struct error *err)
 {
-	struct checker_change change = {
-		.change = {.apply = write_something}, .store = checker->store};
-	struct error ignored;
-	(void)committer_run(store_committer(checker->store), &change.change, &ignored);
-}
-
-/* Nothing is to be looked at before the next round. */
-static bool is_settled(struct catalog_checker *checker)
-{
-	enum store_proof proof = store_health_proof(store_health(checker->store));
-	if (proof == STORE_DAMAGED)
-		return clock_monotonic_ms() < checker->look_due_ms;
-	return proof == STORE_PROVEN && !has_new_damage(checker);
-}
-
-static int64_t one_round(void *owner)
-{
-	struct catalog_checker *checker = owner;
-	struct store_health *health = store_health(checker->store);
-	struct error err = {0};
-	if (store_health_wants_try(health))
-		try_write(checker);
-	if (is_settled(checker))
-		return WATCH_MS;
-	if (store_health_proof(health) == STORE_PROVEN)
-		store_health_set_proof(health, STORE_UNPROVEN, NULL);
-	if (look(checker, &err) == 0)
-		return judge(checker);
-	if (err.kind == ERROR_BUSY)
-		return WATCH_MS; /* closing */
-	log_failure(store_log(checker->store), LOG_ERROR, NULL, "catalog_finding", &err);
-	return set_damaged(checker, err.text);
-}
-
-struct catalog_checker *catalog_checker_start(struct store *store)
-{
-	static const struct worker_thread_plan plan = {
-		.name = "catalog_check", .first_ms = 0, .round = one_round};
-	struct catalog_checker *checker = memory_new(sizeof *checker);
-	checker->store = store;
-	worker_thread_start(&checker->thread, &plan, checker);
-	return checker;
-}
-
-void catalog_checker_stop(struct catalog_checker *checker)
-{
-	if (checker == NULL)
-		return;
-	worker_thread_stop(&checker->thread);
-	worker_thread_release(&checker->thread);
-	free(checker);
+	struct store *store = ((struct checker_change *)change)->store;
+	char scratch[4096];
+	snprintf(scratch, sizeof scratch, "%s.rebuilt", store_catalog_path(store));
+	const struct db_rebuild rebuild = {
+		.scratch = scratch, .settle_tables = settled_tables, .settle_sql = SQL_SETTLE};
+	return db_rebuild(db, &rebuild, err);
 }

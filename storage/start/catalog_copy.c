@@ -26,55 +26,19 @@ struct catalog_copy {
 	int fd; /* of the folder, locked */
 };
 
-static void list_places(const char *out[PLACES])
-{
-	out[0] = "/dev/shm";
-	out[1] = getenv("TMPDIR");
-	out[2] = "/tmp";
-}
-
-/* Of the copies of this catalog. */
-static void name_prefix(const char *catalog_path, char out[PREFIX_BYTES])
-{
-	snprintf(out, PREFIX_BYTES, "deltabucket-catalog-%016llx-",
-		(unsigned long long)xxh3_64(span_text(catalog_path)));
-}
-
 static void remove_left(const struct file_ops *files, const char *catalog_path);
+static void list_places(const char *out[PLACES]);
+static void name_prefix(const char *catalog_path, char out[PREFIX_BYTES]);
+static void remove_left_in(const struct file_ops *files, const char *place, const char *prefix);
+static int take_folder(const char *path);
+static void remove_folder(const struct file_ops *files, int fd, const char *path);
+static uint64_t size_of(const char *path);
+static const char *find_place(const struct file_ops *files, uint64_t bytes);
+static bool fits(const struct file_ops *files, const char *folder, uint64_t bytes);
 static int make_folder(
 	struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err);
-
-static uint64_t size_of(const char *path)
-{
-	struct error ignored;
-	uint64_t size = 0;
-	return file_size(path, &size, &ignored) == 0 ? size : 0;
-}
-
-/* Twice the size: the copy of the log moves into that of the catalog. */
-static bool fits(const struct file_ops *files, const char *folder, uint64_t bytes)
-{
-	struct file_space space;
-	return folder != NULL && files->space(files, folder, &space) == 0 && space.free / 2 > bytes;
-}
-
-static const char *find_place(const struct file_ops *files, uint64_t bytes)
-{
-	const char *places[PLACES];
-	list_places(places);
-	for (size_t i = 0; i < PLACES; i++)
-		if (fits(files, places[i], bytes))
-			return places[i];
-	return NULL;
-}
-
 static int copy_file(const struct file_ops *files, const char *from,
-	const struct catalog_copy *copy, const char *suffix, struct error *err)
-{
-	char to[PATH_BYTES + 32];
-	snprintf(to, sizeof to, "%s%s", copy->path, suffix);
-	return file_exists(from) ? file_clone(files, from, to, err) : 0;
-}
+	const struct catalog_copy *copy, const char *suffix, struct error *err);
 
 struct catalog_copy *catalog_copy_make(
 	const struct file_ops *files, const char *catalog_path, struct error *err)
@@ -107,6 +71,59 @@ const char *catalog_copy_path(const struct catalog_copy *copy)
 	return copy->path;
 }
 
+void catalog_copy_free(struct catalog_copy *copy)
+{
+	if (copy == NULL)
+		return;
+	if (copy->fd >= 0)
+		remove_folder(copy->files, copy->fd, copy->folder);
+	free(copy->folder);
+	free(copy->path);
+	free(copy);
+}
+
+static void remove_left(const struct file_ops *files, const char *catalog_path)
+{
+	const char *places[PLACES];
+	char prefix[PREFIX_BYTES];
+	list_places(places);
+	name_prefix(catalog_path, prefix);
+	for (size_t i = 0; i < PLACES; i++)
+		if (places[i] != NULL)
+			remove_left_in(files, places[i], prefix);
+}
+
+static void list_places(const char *out[PLACES])
+{
+	out[0] = "/dev/shm";
+	out[1] = getenv("TMPDIR");
+	out[2] = "/tmp";
+}
+
+/* Of the copies of this catalog. */
+static void name_prefix(const char *catalog_path, char out[PREFIX_BYTES])
+{
+	snprintf(out, PREFIX_BYTES, "deltabucket-catalog-%016llx-",
+		(unsigned long long)xxh3_64(span_text(catalog_path)));
+}
+
+static void remove_left_in(const struct file_ops *files, const char *place, const char *prefix)
+{
+	struct error ignored;
+	char **names = NULL;
+	size_t count = 0;
+	if (file_list(place, &names, &count, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		char path[PATH_BYTES];
+		snprintf(path, sizeof path, "%s/%s", place, names[i]);
+		int fd = strncmp(names[i], prefix, strlen(prefix)) == 0 ? take_folder(path) : -1;
+		if (fd >= 0)
+			remove_folder(files, fd, path);
+	}
+	file_names_free(names, count);
+}
+
 /* The folder at `path`, locked; -1 where it is not ours, or somebody uses it. */
 static int take_folder(const char *path)
 {
@@ -135,15 +152,28 @@ static void remove_folder(const struct file_ops *files, int fd, const char *path
 	close(fd);
 }
 
-void catalog_copy_free(struct catalog_copy *copy)
+static uint64_t size_of(const char *path)
 {
-	if (copy == NULL)
-		return;
-	if (copy->fd >= 0)
-		remove_folder(copy->files, copy->fd, copy->folder);
-	free(copy->folder);
-	free(copy->path);
-	free(copy);
+	struct error ignored;
+	uint64_t size = 0;
+	return file_size(path, &size, &ignored) == 0 ? size : 0;
+}
+
+static const char *find_place(const struct file_ops *files, uint64_t bytes)
+{
+	const char *places[PLACES];
+	list_places(places);
+	for (size_t i = 0; i < PLACES; i++)
+		if (fits(files, places[i], bytes))
+			return places[i];
+	return NULL;
+}
+
+/* Twice the size: the copy of the log moves into that of the catalog. */
+static bool fits(const struct file_ops *files, const char *folder, uint64_t bytes)
+{
+	struct file_space space;
+	return folder != NULL && files->space(files, folder, &space) == 0 && space.free / 2 > bytes;
 }
 
 static int make_folder(
@@ -172,30 +202,10 @@ static int make_folder(
 	return 0;
 }
 
-static void remove_left_in(const struct file_ops *files, const char *place, const char *prefix)
+static int copy_file(const struct file_ops *files, const char *from,
+	const struct catalog_copy *copy, const char *suffix, struct error *err)
 {
-	struct error ignored;
-	char **names = NULL;
-	size_t count = 0;
-	if (file_list(place, &names, &count, &ignored) != 0)
-		return;
-	for (size_t i = 0; i < count; i++) {
-		char path[PATH_BYTES];
-		snprintf(path, sizeof path, "%s/%s", place, names[i]);
-		int fd = strncmp(names[i], prefix, strlen(prefix)) == 0 ? take_folder(path) : -1;
-		if (fd >= 0)
-			remove_folder(files, fd, path);
-	}
-	file_names_free(names, count);
-}
-
-static void remove_left(const struct file_ops *files, const char *catalog_path)
-{
-	const char *places[PLACES];
-	char prefix[PREFIX_BYTES];
-	list_places(places);
-	name_prefix(catalog_path, prefix);
-	for (size_t i = 0; i < PLACES; i++)
-		if (places[i] != NULL)
-			remove_left_in(files, places[i], prefix);
+	char to[PATH_BYTES + 32];
+	snprintf(to, sizeof to, "%s%s", copy->path, suffix);
+	return file_exists(from) ? file_clone(files, from, to, err) : 0;
 }

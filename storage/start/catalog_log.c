@@ -17,14 +17,91 @@ struct preparation {
 	struct log_walk walk;
 };
 
+static int prepare(struct preparation *preparation, bool *out_is_whole, struct error *err);
+static bool is_certain(const struct preparation *preparation);
+static int handle_damage(const struct preparation *preparation, struct error *err);
+static int apply(const struct preparation *preparation, struct error *err);
+static int prepare_aside(
+	const struct preparation *preparation, char kept[PATH_BYTES], struct error *err);
+static bool find_name(const struct preparation *preparation, char out[PATH_BYTES]);
+static int mend(const struct preparation *preparation, struct error *err);
 static void tell(const struct preparation *preparation, enum log_level level, const char *event,
-	int64_t number)
+	int64_t number);
+static int take_away(const struct preparation *preparation, const char *kept, struct error *err);
+static int refuse(const struct preparation *preparation, struct error *err);
+static int settle_end(const struct preparation *preparation, bool is_whole, struct error *err);
+static bool keep_copy(const struct preparation *preparation);
+static bool has_room(const struct preparation *preparation);
+static int copy_log(const struct preparation *preparation, const char *to, struct error *err);
+
+int catalog_log_prepare(
+	const struct catalog_log_params *params, bool *out_is_whole, struct error *err)
 {
-	const struct log_field fields[] = {log_number("frames", preparation->walk.frames),
-		log_number("committed", preparation->walk.committed),
-		log_number("damaged", number)};
-	log_event(preparation->params->log, level, NULL, event, fields,
-		sizeof fields / sizeof *fields);
+	struct preparation preparation = {.params = params};
+	snprintf(preparation.path, sizeof preparation.path, "%s-wal", params->catalog_path);
+	int result = prepare(&preparation, out_is_whole, err);
+	log_walk_release(&preparation.walk);
+	return result;
+}
+
+static int prepare(struct preparation *preparation, bool *out_is_whole, struct error *err)
+{
+	const struct acknowledgement *last = preparation->params->last;
+	/* zeros when nothing was noted */
+	const struct log_note note = {.salt = last->log_salt,
+		.frames = last->log_frames,
+		.is_exact = acknowledged_is_exact(last)};
+	if (log_walk(preparation->path, &note, &preparation->walk, err) != 0)
+		return -1;
+	*out_is_whole = preparation->walk.state != LOG_DAMAGED &&
+		(preparation->walk.state != LOG_TORN || is_certain(preparation));
+	return preparation->walk.state == LOG_DAMAGED ? handle_damage(preparation, err)
+						      : settle_end(preparation, *out_is_whole, err);
+}
+
+/* After a kill what was noted is exact: a torn end was never committed. After a power cut it may
+ * have been the last commit. */
+static bool is_certain(const struct preparation *preparation)
+{
+	const struct acknowledgement *last = preparation->params->last;
+	return last->store.life > 0 && acknowledged_is_exact(last) &&
+		last->log_salt == preparation->walk.salt;
+}
+
+static int handle_damage(const struct preparation *preparation, struct error *err)
+{
+	return preparation->params->accepts_loss ? apply(preparation, err)
+						 : refuse(preparation, err);
+}
+
+static int apply(const struct preparation *preparation, struct error *err)
+{
+	const struct catalog_log_params *params = preparation->params;
+	uint32_t lost = 0;
+	char kept[PATH_BYTES] = "";
+	if (prepare_aside(preparation, kept, err) != 0 || mend(preparation, err) != 0 ||
+		log_walk_apply(&preparation->walk, params->files, preparation->path,
+			params->catalog_path, &lost, err) != 0)
+		return -1;
+	tell(preparation, LOG_ERROR, "catalog_log_damaged", lost);
+	return take_away(preparation, kept, err);
+}
+
+/* Where the log will be taken. */
+static int prepare_aside(
+	const struct preparation *preparation, char kept[PATH_BYTES], struct error *err)
+{
+	const struct catalog_log_params *params = preparation->params;
+	if (params->aside == NULL)
+		return 0;
+	if (file_make_folder(params->files, params->aside, 0700, err) != 0)
+		return -1;
+	return find_name(preparation, kept)
+		? 0
+		: error_set(err, ERROR_DAMAGED,
+			  "%s is damaged, and %s has %d damaged logs already. Remove those that are not wanted:"
+			  " deltabucketd set-aside drop NAME.",
+			  preparation->path, params->aside, KEPT_LOGS);
 }
 
 /* DIR/catalog.db-wal.N, the first N that is free; false when there are enough of them. */
@@ -39,6 +116,82 @@ static bool find_name(const struct preparation *preparation, char out[PATH_BYTES
 		if (!file_exists(out))
 			return true;
 	}
+	return false;
+}
+
+static int mend(const struct preparation *preparation, struct error *err)
+{
+	if (preparation->walk.mend_count == 0)
+		return 0;
+	tell(preparation, LOG_WARNING, "catalog_log_mended", (int64_t)preparation->walk.mend_count);
+	return log_walk_mend(
+		&preparation->walk, preparation->params->files, preparation->path, err);
+}
+
+static void tell(const struct preparation *preparation, enum log_level level, const char *event,
+	int64_t number)
+{
+	const struct log_field fields[] = {log_number("frames", preparation->walk.frames),
+		log_number("committed", preparation->walk.committed),
+		log_number("damaged", number)};
+	log_event(preparation->params->log, level, NULL, event, fields,
+		sizeof fields / sizeof *fields);
+}
+
+/* Out of SQLite's way: it would take what stands before the damage. */
+static int take_away(const struct preparation *preparation, const char *kept, struct error *err)
+{
+	const struct catalog_log_params *params = preparation->params;
+	int result;
+	if (params->aside == NULL)
+		result = params->files->unlink(params->files, preparation->path);
+	else
+		result = params->files->rename(params->files, preparation->path, kept);
+	if (result != 0)
+		return error_set_errno(err, "cannot move %s away", preparation->path);
+	if (params->aside != NULL && file_sync_folder(params->files, params->aside, err) != 0)
+		return -1;
+	return file_sync_name(params->files, preparation->path, err);
+}
+
+static int refuse(const struct preparation *preparation, struct error *err)
+{
+	const struct log_walk *walk = &preparation->walk;
+	return error_set(err, ERROR_DAMAGED,
+		"%s is damaged: changes that were acknowledged stand behind frame %u of %u and"
+		" cannot all be read. Put catalog.db and its log back as they were; or read what"
+		" this one knows with --after-damage read-only.",
+		preparation->path, walk->committed, walk->frames);
+}
+
+/* A transaction that never committed goes; one that may have stays where it cannot be copied. */
+static int settle_end(const struct preparation *preparation, bool is_whole, struct error *err)
+{
+	bool is_kept = true;
+	if (!is_whole) {
+		tell(preparation, LOG_WARNING, "catalog_log_torn", 0);
+		is_kept = keep_copy(preparation);
+	}
+	if (mend(preparation, err) != 0)
+		return -1;
+	return is_kept ? log_walk_cut(&preparation->walk, preparation->params->files,
+				 preparation->path, err)
+		       : 0;
+}
+
+/* A copy for people to look at. That it cannot be had stops nothing: false. */
+static bool keep_copy(const struct preparation *preparation)
+{
+	const struct catalog_log_params *params = preparation->params;
+	struct error err = {0};
+	char kept[PATH_BYTES];
+	if (params->aside == NULL || !has_room(preparation))
+		return false;
+	if (file_make_folder(params->files, params->aside, 0700, &err) == 0 &&
+		find_name(preparation, kept) && copy_log(preparation, kept, &err) == 0)
+		return true;
+	if (err.kind != ERROR_NONE)
+		log_failure(params->log, LOG_WARNING, NULL, "catalog_log_not_kept", &err);
 	return false;
 }
 
@@ -60,140 +213,4 @@ static int copy_log(const struct preparation *preparation, const char *to, struc
 	int result = file_sync(files, fd, to, err);
 	close(fd);
 	return result == 0 ? file_sync_folder(files, preparation->params->aside, err) : -1;
-}
-
-/* A copy for people to look at. That it cannot be had stops nothing: false. */
-static bool keep_copy(const struct preparation *preparation)
-{
-	const struct catalog_log_params *params = preparation->params;
-	struct error err = {0};
-	char kept[PATH_BYTES];
-	if (params->aside == NULL || !has_room(preparation))
-		return false;
-	if (file_make_folder(params->files, params->aside, 0700, &err) == 0 &&
-		find_name(preparation, kept) && copy_log(preparation, kept, &err) == 0)
-		return true;
-	if (err.kind != ERROR_NONE)
-		log_failure(params->log, LOG_WARNING, NULL, "catalog_log_not_kept", &err);
-	return false;
-}
-
-static int mend(const struct preparation *preparation, struct error *err)
-{
-	if (preparation->walk.mend_count == 0)
-		return 0;
-	tell(preparation, LOG_WARNING, "catalog_log_mended", (int64_t)preparation->walk.mend_count);
-	return log_walk_mend(
-		&preparation->walk, preparation->params->files, preparation->path, err);
-}
-
-static int refuse(const struct preparation *preparation, struct error *err)
-{
-	const struct log_walk *walk = &preparation->walk;
-	return error_set(err, ERROR_DAMAGED,
-		"%s is damaged: changes that were acknowledged stand behind frame %u of %u and"
-		" cannot all be read. Put catalog.db and its log back as they were; or read what"
-		" this one knows with --after-damage read-only.",
-		preparation->path, walk->committed, walk->frames);
-}
-
-/* Where the log will be taken. */
-static int prepare_aside(
-	const struct preparation *preparation, char kept[PATH_BYTES], struct error *err)
-{
-	const struct catalog_log_params *params = preparation->params;
-	if (params->aside == NULL)
-		return 0;
-	if (file_make_folder(params->files, params->aside, 0700, err) != 0)
-		return -1;
-	return find_name(preparation, kept)
-		? 0
-		: error_set(err, ERROR_DAMAGED,
-			  "%s is damaged, and %s has %d damaged logs already. Remove those that are not wanted:"
-			  " deltabucketd set-aside drop NAME.",
-			  preparation->path, params->aside, KEPT_LOGS);
-}
-
-/* Out of SQLite's way: it would take what stands before the damage. */
-static int take_away(const struct preparation *preparation, const char *kept, struct error *err)
-{
-	const struct catalog_log_params *params = preparation->params;
-	int result;
-	if (params->aside == NULL)
-		result = params->files->unlink(params->files, preparation->path);
-	else
-		result = params->files->rename(params->files, preparation->path, kept);
-	if (result != 0)
-		return error_set_errno(err, "cannot move %s away", preparation->path);
-	if (params->aside != NULL && file_sync_folder(params->files, params->aside, err) != 0)
-		return -1;
-	return file_sync_name(params->files, preparation->path, err);
-}
-
-static int apply(const struct preparation *preparation, struct error *err)
-{
-	const struct catalog_log_params *params = preparation->params;
-	uint32_t lost = 0;
-	char kept[PATH_BYTES] = "";
-	if (prepare_aside(preparation, kept, err) != 0 || mend(preparation, err) != 0 ||
-		log_walk_apply(&preparation->walk, params->files, preparation->path,
-			params->catalog_path, &lost, err) != 0)
-		return -1;
-	tell(preparation, LOG_ERROR, "catalog_log_damaged", lost);
-	return take_away(preparation, kept, err);
-}
-
-static int handle_damage(const struct preparation *preparation, struct error *err)
-{
-	return preparation->params->accepts_loss ? apply(preparation, err)
-						 : refuse(preparation, err);
-}
-
-/* After a kill what was noted is exact: a torn end was never committed. After a power cut it may
- * have been the last commit. */
-static bool is_certain(const struct preparation *preparation)
-{
-	const struct acknowledgement *last = preparation->params->last;
-	return last->store.life > 0 && acknowledged_is_exact(last) &&
-		last->log_salt == preparation->walk.salt;
-}
-
-/* A transaction that never committed goes; one that may have stays where it cannot be copied. */
-static int settle_end(const struct preparation *preparation, bool is_whole, struct error *err)
-{
-	bool is_kept = true;
-	if (!is_whole) {
-		tell(preparation, LOG_WARNING, "catalog_log_torn", 0);
-		is_kept = keep_copy(preparation);
-	}
-	if (mend(preparation, err) != 0)
-		return -1;
-	return is_kept ? log_walk_cut(&preparation->walk, preparation->params->files,
-				 preparation->path, err)
-		       : 0;
-}
-
-static int prepare(struct preparation *preparation, bool *out_is_whole, struct error *err)
-{
-	const struct acknowledgement *last = preparation->params->last;
-	/* zeros when nothing was noted */
-	const struct log_note note = {.salt = last->log_salt,
-		.frames = last->log_frames,
-		.is_exact = acknowledged_is_exact(last)};
-	if (log_walk(preparation->path, &note, &preparation->walk, err) != 0)
-		return -1;
-	*out_is_whole = preparation->walk.state != LOG_DAMAGED &&
-		(preparation->walk.state != LOG_TORN || is_certain(preparation));
-	return preparation->walk.state == LOG_DAMAGED ? handle_damage(preparation, err)
-						      : settle_end(preparation, *out_is_whole, err);
-}
-
-int catalog_log_prepare(
-	const struct catalog_log_params *params, bool *out_is_whole, struct error *err)
-{
-	struct preparation preparation = {.params = params};
-	snprintf(preparation.path, sizeof preparation.path, "%s-wal", params->catalog_path);
-	int result = prepare(&preparation, out_is_whole, err);
-	log_walk_release(&preparation.walk);
-	return result;
 }

@@ -45,6 +45,68 @@ struct starting {
 	struct pack_recovery *recovery;
 };
 
+static void name_paths(struct starting *starting);
+static int open_acknowledged(struct starting *starting, struct error *err);
+static void set_reads_only(struct starting *starting, const char *why);
+static int check_is_there(const struct starting *starting, struct error *err);
+static off_t bytes_of(const char *path);
+static int ask_new(const struct starting *starting, const char *what, struct error *err);
+static int count_packs(const struct starting *starting, size_t *out_count, struct error *err);
+static int take_any(void *taker, const char *name, uint64_t size, struct error *err);
+static int lost_catalog(
+	const struct starting *starting, const char *what, size_t packs, struct error *err);
+static int settle_log(struct starting *starting, struct error *err);
+static int prepare_log(
+	struct starting *starting, bool accepts_loss, bool *out_is_whole, struct error *err);
+static int take_copy(struct starting *starting, struct error *err);
+static int open_and_judge(struct starting *starting, struct error *err);
+static int open_catalog(struct starting *starting, struct error *err);
+static int ask(void *owner, struct db *db, int version, struct error *err);
+static int ask_old(struct starting *starting, struct db *db, int version, struct error *err);
+static int ask_for_ids(const struct starting *starting, struct error *err);
+static bool knows_last(const struct starting *starting);
+static int ask_rows(const struct starting *starting, struct db_statement *rows, struct error *err);
+static int find_pack_file(
+	const struct starting *starting, const struct pack_id *file, struct error *err);
+static int accept_old(struct starting *starting, const struct error *why, struct error *err);
+static int lacks(struct starting *starting, const struct error *why, struct error *err);
+static int judge(struct starting *starting, struct error *err);
+static int check_identity(struct starting *starting, struct error *err);
+static int read_names(struct starting *starting, struct error *err);
+static int look_at_packs(struct starting *starting, struct error *err);
+static struct pack_origin origin_of(const struct store_identity *store);
+static int check_packs(struct starting *starting, struct error *err);
+static int prove_rows(struct starting *starting, struct error *err);
+static int start_copy(struct starting *starting, struct error *err);
+static void close_catalog(struct starting *starting);
+static void forget_packs(struct starting *starting);
+static int accept(struct starting *starting, struct error *err);
+static int begin_life(struct starting *starting, struct error *err);
+static uint64_t next_life(const struct starting *starting);
+static int record_life(struct starting *starting, const struct pack_record *sealed, size_t count,
+	struct error *err);
+static int note_life(struct starting *starting, struct error *err);
+static void release(struct starting *starting);
+
+int store_start(const struct store_start_params *params, struct store_start *out, struct error *err)
+{
+	struct starting starting = {.params = params, .out = out, .is_whole = true};
+	*out = (struct store_start){0};
+	name_paths(&starting);
+	int result = -1;
+	if (open_acknowledged(&starting, err) == 0 && check_is_there(&starting, err) == 0 &&
+		settle_log(&starting, err) == 0 && open_and_judge(&starting, err) == 0)
+		result = accept(&starting, err);
+	forget_packs(&starting);
+	if (result == 0)
+		return 0;
+	release(&starting);
+	return err->kind != ERROR_DAMAGED
+		? -1
+		: error_wrap(err,
+			  "The start was refused and nothing was changed (docs/OPERATIONS.md, \"A damaged catalog\")");
+}
+
 static void name_paths(struct starting *starting)
 {
 	const char *folder = starting->params->folder;
@@ -52,29 +114,6 @@ static void name_paths(struct starting *starting)
 	snprintf(starting->acknowledged_path, sizeof starting->acknowledged_path, "%s/acknowledged",
 		folder);
 	snprintf(starting->aside_path, sizeof starting->aside_path, "%s/set-aside", folder);
-}
-
-/* What the operator's word lets pass: refused, or told and the start goes on. */
-static int lacks(struct starting *starting, const struct error *why, struct error *err)
-{
-	starting->is_whole = false;
-	if (starting->params->after_damage == AFTER_DAMAGE_REFUSE)
-		return error_set(err, why->kind,
-			"%s Put the newest catalog back, with its -wal file; or read what this one"
-			" knows with --after-damage read-only.",
-			why->text);
-	if (!starting->reads_only) /* else it was told already */
-		log_failure(starting->params->log, LOG_ERROR, NULL, "damage_accepted", why);
-	starting->has_lost = true;
-	return 0;
-}
-
-/* A store that is only read says so from here on. */
-static void set_reads_only(struct starting *starting, const char *why)
-{
-	starting->reads_only = true;
-	starting->is_whole = false;
-	store_health_set_read_only(starting->params->health, why);
 }
 
 /* What was noted at the last COMMIT, and whether the disk takes writes: it is asked by writing. */
@@ -89,6 +128,98 @@ static int open_acknowledged(struct starting *starting, struct error *err)
 		return -1;
 	set_reads_only(starting, "the file system of the data folder takes no writes.");
 	return acknowledged_read(starting->acknowledged_path, &starting->last, err);
+}
+
+/* A store that is only read says so from here on. */
+static void set_reads_only(struct starting *starting, const char *why)
+{
+	starting->reads_only = true;
+	starting->is_whole = false;
+	store_health_set_read_only(starting->params->health, why);
+}
+
+/* SQLite would make one, and remove the log of one that is empty. */
+static int check_is_there(const struct starting *starting, struct error *err)
+{
+	char log_path[PATH_BYTES + 8];
+	const char *what = file_exists(starting->catalog_path) ? "empty" : "missing";
+	size_t packs = 0;
+	snprintf(log_path, sizeof log_path, "%s-wal", starting->catalog_path);
+	if (bytes_of(starting->catalog_path) > 0)
+		return 0;
+	if (bytes_of(log_path) == 0)
+		return ask_new(starting, what, err);
+	return count_packs(starting, &packs, err) != 0 ? -1
+						       : lost_catalog(starting, what, packs, err);
+}
+
+static off_t bytes_of(const char *path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 ? facts.st_size : 0;
+}
+
+/* Packs do not come before their catalog: one that has nothing in it was put here, or was
+ * emptied. */
+static int ask_new(const struct starting *starting, const char *what, struct error *err)
+{
+	size_t packs;
+	if (starting->params->memory_packs)
+		return 0;
+	if (count_packs(starting, &packs, err) != 0)
+		return -1;
+	if (packs == 0 && starting->last.store.life == 0)
+		return 0;
+	return lost_catalog(starting, what, packs, err);
+}
+
+static int count_packs(const struct starting *starting, size_t *out_count, struct error *err)
+{
+	struct backend *backend = starting->params->packs->backend;
+	*out_count = 0;
+	if (backend->ops->list(backend, take_any, out_count, err) != 0)
+		return -1;
+	return backend->ops->list_aside(backend, take_any, out_count, err);
+}
+
+static int take_any(void *taker, const char *name, uint64_t size, struct error *err)
+{
+	struct pack_id file;
+	enum pack_file_kind kind;
+	(void)size, (void)err;
+	if (pack_format_parse_name(name, &file, &kind) && kind == PACK_FILE_PACK)
+		++*(size_t *)taker;
+	return 0;
+}
+
+static int lost_catalog(
+	const struct starting *starting, const char *what, size_t packs, struct error *err)
+{
+	return error_set(err, ERROR_DAMAGED,
+		"%s is %s, and the store was started %" PRIu64
+		" times and has %zu pack files. Put the"
+		" catalog back, with its -wal file; for a new store, use another folder.",
+		starting->catalog_path, what, starting->last.store.life, packs);
+}
+
+/* The log as SQLite may take it, of the catalog or of a copy. */
+static int settle_log(struct starting *starting, struct error *err)
+{
+	enum after_damage policy = starting->params->after_damage;
+	starting->out->catalog_path = memory_copy_text(starting->catalog_path);
+	if (!starting->reads_only &&
+		prepare_log(starting, policy == AFTER_DAMAGE_SERVE, &starting->is_whole, err) == 0)
+		return 0;
+	if (!starting->reads_only &&
+		(err->kind != ERROR_DAMAGED || policy != AFTER_DAMAGE_READ_ONLY))
+		return -1;
+	if (!starting->reads_only)
+		set_reads_only(starting,
+			"the catalog's log is damaged, and --after-damage says read-only.");
+	bool ignored;
+	return take_copy(starting, err) != 0
+		? -1
+		: prepare_log(starting, policy != AFTER_DAMAGE_REFUSE, &ignored, err);
 }
 
 static int prepare_log(
@@ -119,102 +250,49 @@ static int take_copy(struct starting *starting, struct error *err)
 	return 0;
 }
 
-/* The log as SQLite may take it, of the catalog or of a copy. */
-static int settle_log(struct starting *starting, struct error *err)
+static int open_and_judge(struct starting *starting, struct error *err)
 {
-	enum after_damage policy = starting->params->after_damage;
-	starting->out->catalog_path = memory_copy_text(starting->catalog_path);
-	if (!starting->reads_only &&
-		prepare_log(starting, policy == AFTER_DAMAGE_SERVE, &starting->is_whole, err) == 0)
-		return 0;
-	if (!starting->reads_only &&
-		(err->kind != ERROR_DAMAGED || policy != AFTER_DAMAGE_READ_ONLY))
+	if (open_catalog(starting, err) != 0 || judge(starting, err) != 0)
 		return -1;
-	if (!starting->reads_only)
-		set_reads_only(starting,
-			"the catalog's log is damaged, and --after-damage says read-only.");
-	bool ignored;
-	return take_copy(starting, err) != 0
-		? -1
-		: prepare_log(starting, policy != AFTER_DAMAGE_REFUSE, &ignored, err);
+	return starting->has_lost && !starting->reads_only &&
+			starting->params->after_damage == AFTER_DAMAGE_READ_ONLY
+		? start_copy(starting, err)
+		: 0;
 }
 
-static int take_any(void *taker, const char *name, uint64_t size, struct error *err)
+static int open_catalog(struct starting *starting, struct error *err)
 {
-	struct pack_id file;
-	enum pack_file_kind kind;
-	(void)size, (void)err;
-	if (pack_format_parse_name(name, &file, &kind) && kind == PACK_FILE_PACK)
-		++*(size_t *)taker;
-	return 0;
-}
-
-static int count_packs(const struct starting *starting, size_t *out_count, struct error *err)
-{
-	struct backend *backend = starting->params->packs->backend;
-	*out_count = 0;
-	if (backend->ops->list(backend, take_any, out_count, err) != 0)
+	const struct catalog_gate gate = {.ask = ask, .owner = starting};
+	starting->out->db = catalog_open_asking(starting->out->catalog_path, &gate, err);
+	if (starting->out->db == NULL)
 		return -1;
-	return backend->ops->list_aside(backend, take_any, out_count, err);
+	db_keep_log(starting->out->db, true); /* until it is accepted */
+	return store_row_read(starting->out->db, &starting->out->store, err);
 }
 
-static int lost_catalog(
-	const struct starting *starting, const char *what, size_t packs, struct error *err)
+static int ask(void *owner, struct db *db, int version, struct error *err)
 {
-	return error_set(err, ERROR_DAMAGED,
-		"%s is %s, and the store was started %" PRIu64
-		" times and has %zu pack files. Put the"
-		" catalog back, with its -wal file; for a new store, use another folder.",
-		starting->catalog_path, what, starting->last.store.life, packs);
+	struct starting *starting = owner;
+	if (version == 0)
+		return ask_new(starting, "empty", err);
+	return version < IDS_SINCE ? ask_old(starting, db, version, err) : 0;
 }
 
-static bool knows_last(const struct starting *starting)
+/* A catalog of before there were ids gets one if it is the right one: then each pack that it names
+ * is there. */
+static int ask_old(struct starting *starting, struct db *db, int version, struct error *err)
 {
-	return starting->last.store.life > 0;
-}
-
-/* Packs do not come before their catalog: one that has nothing in it was put here, or was
- * emptied. */
-static int ask_new(const struct starting *starting, const char *what, struct error *err)
-{
-	size_t packs;
-	if (starting->params->memory_packs)
-		return 0;
-	if (count_packs(starting, &packs, err) != 0)
+	static const char SQL_FIRST[] = "SELECT id FROM packs";
+	static const char SQL_FILES[] = "SELECT coalesce(file, id) FROM packs WHERE state <> 2";
+	struct error why = {0};
+	if (ask_for_ids(starting, err) != 0)
 		return -1;
-	if (packs == 0 && starting->last.store.life == 0)
-		return 0;
-	return lost_catalog(starting, what, packs, err);
-}
-
-static int find_pack_file(
-	const struct starting *starting, const struct pack_id *file, struct error *err)
-{
-	struct backend *backend = starting->params->packs->backend;
-	struct backend_file *opened;
-	char name[PACK_NAME_BYTES];
-	pack_format_name(file, PACK_FILE_PACK, name);
-	if (backend->ops->open(backend, name, &opened, err) != 0)
+	struct db_statement *rows = db_query(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
+	if (rows == NULL)
 		return -1;
-	backend->ops->close(opened);
-	return 0;
-}
-
-static int ask_rows(const struct starting *starting, struct db_statement *rows, struct error *err)
-{
-	int got;
-	while ((got = db_step(rows, err)) == 1) {
-		struct pack_id file = {{0}};
-		struct span id = db_column_blob(rows, 0);
-		if (id.len == PACK_ID_BYTES)
-			memcpy(file.bytes, id.data, PACK_ID_BYTES);
-		struct error found = {0};
-		if (find_pack_file(starting, &file, &found) != 0)
-			return error_set(err, ERROR_DAMAGED,
-				"%s gets an id for its store, and names a pack that is not there: %s",
-				starting->catalog_path, found.text);
-	}
-	return got;
+	int result = ask_rows(starting, rows, &why);
+	db_reset(rows);
+	return result == 0 ? 0 : accept_old(starting, &why, err);
 }
 
 /* A store that has got its id has packs that say so, and does not lose it again. */
@@ -236,6 +314,41 @@ static int ask_for_ids(const struct starting *starting, struct error *err)
 			  starting->catalog_path);
 }
 
+static bool knows_last(const struct starting *starting)
+{
+	return starting->last.store.life > 0;
+}
+
+static int ask_rows(const struct starting *starting, struct db_statement *rows, struct error *err)
+{
+	int got;
+	while ((got = db_step(rows, err)) == 1) {
+		struct pack_id file = {{0}};
+		struct span id = db_column_blob(rows, 0);
+		if (id.len == PACK_ID_BYTES)
+			memcpy(file.bytes, id.data, PACK_ID_BYTES);
+		struct error found = {0};
+		if (find_pack_file(starting, &file, &found) != 0)
+			return error_set(err, ERROR_DAMAGED,
+				"%s gets an id for its store, and names a pack that is not there: %s",
+				starting->catalog_path, found.text);
+	}
+	return got;
+}
+
+static int find_pack_file(
+	const struct starting *starting, const struct pack_id *file, struct error *err)
+{
+	struct backend *backend = starting->params->packs->backend;
+	struct backend_file *opened;
+	char name[PACK_NAME_BYTES];
+	pack_format_name(file, PACK_FILE_PACK, name);
+	if (backend->ops->open(backend, name, &opened, err) != 0)
+		return -1;
+	backend->ops->close(opened);
+	return 0;
+}
+
 static int accept_old(struct starting *starting, const struct error *why, struct error *err)
 {
 	if (starting->params->after_damage == AFTER_DAMAGE_SERVE)
@@ -244,66 +357,27 @@ static int accept_old(struct starting *starting, const struct error *why, struct
 	return -1;
 }
 
-/* A catalog of before there were ids gets one if it is the right one: then each pack that it names
- * is there. */
-static int ask_old(struct starting *starting, struct db *db, int version, struct error *err)
+/* What the operator's word lets pass: refused, or told and the start goes on. */
+static int lacks(struct starting *starting, const struct error *why, struct error *err)
 {
-	static const char SQL_FIRST[] = "SELECT id FROM packs";
-	static const char SQL_FILES[] = "SELECT coalesce(file, id) FROM packs WHERE state <> 2";
-	struct error why = {0};
-	if (ask_for_ids(starting, err) != 0)
+	starting->is_whole = false;
+	if (starting->params->after_damage == AFTER_DAMAGE_REFUSE)
+		return error_set(err, why->kind,
+			"%s Put the newest catalog back, with its -wal file; or read what this one"
+			" knows with --after-damage read-only.",
+			why->text);
+	if (!starting->reads_only) /* else it was told already */
+		log_failure(starting->params->log, LOG_ERROR, NULL, "damage_accepted", why);
+	starting->has_lost = true;
+	return 0;
+}
+
+static int judge(struct starting *starting, struct error *err)
+{
+	if (check_identity(starting, err) != 0 || read_names(starting, err) != 0 ||
+		look_at_packs(starting, err) != 0 || check_packs(starting, err) != 0)
 		return -1;
-	struct db_statement *rows = db_query(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
-	if (rows == NULL)
-		return -1;
-	int result = ask_rows(starting, rows, &why);
-	db_reset(rows);
-	return result == 0 ? 0 : accept_old(starting, &why, err);
-}
-
-static int ask(void *owner, struct db *db, int version, struct error *err)
-{
-	struct starting *starting = owner;
-	if (version == 0)
-		return ask_new(starting, "empty", err);
-	return version < IDS_SINCE ? ask_old(starting, db, version, err) : 0;
-}
-
-static off_t bytes_of(const char *path)
-{
-	struct stat facts;
-	return stat(path, &facts) == 0 ? facts.st_size : 0;
-}
-
-/* SQLite would make one, and remove the log of one that is empty. */
-static int check_is_there(const struct starting *starting, struct error *err)
-{
-	char log_path[PATH_BYTES + 8];
-	const char *what = file_exists(starting->catalog_path) ? "empty" : "missing";
-	size_t packs = 0;
-	snprintf(log_path, sizeof log_path, "%s-wal", starting->catalog_path);
-	if (bytes_of(starting->catalog_path) > 0)
-		return 0;
-	if (bytes_of(log_path) == 0)
-		return ask_new(starting, what, err);
-	return count_packs(starting, &packs, err) != 0 ? -1
-						       : lost_catalog(starting, what, packs, err);
-}
-
-static int open_catalog(struct starting *starting, struct error *err)
-{
-	const struct catalog_gate gate = {.ask = ask, .owner = starting};
-	starting->out->db = catalog_open_asking(starting->out->catalog_path, &gate, err);
-	if (starting->out->db == NULL)
-		return -1;
-	db_keep_log(starting->out->db, true); /* until it is accepted */
-	return store_row_read(starting->out->db, &starting->out->store, err);
-}
-
-static void close_catalog(struct starting *starting)
-{
-	db_close(starting->out->db);
-	starting->out->db = NULL;
+	return prove_rows(starting, err);
 }
 
 /* Against what was noted when somebody was last told that something is done. */
@@ -343,13 +417,6 @@ static int read_names(struct starting *starting, struct error *err)
 		starting->out->db, 0, &starting->removals, &starting->removal_count, err);
 }
 
-static struct pack_origin origin_of(const struct store_identity *store)
-{
-	struct pack_origin origin = {.life = (uint32_t)store->life};
-	memcpy(origin.store, store->id, PACK_STORE_BYTES);
-	return origin;
-}
-
 static int look_at_packs(struct starting *starting, struct error *err)
 {
 	const struct pack_names names = {starting->records, starting->record_count,
@@ -357,6 +424,13 @@ static int look_at_packs(struct starting *starting, struct error *err)
 	const struct pack_origin origin = origin_of(&starting->out->store);
 	starting->recovery = pack_recovery_look(starting->params->packs, &names, &origin, err);
 	return starting->recovery == NULL ? -1 : 0;
+}
+
+static struct pack_origin origin_of(const struct store_identity *store)
+{
+	struct pack_origin origin = {.life = (uint32_t)store->life};
+	memcpy(origin.store, store->id, PACK_STORE_BYTES);
+	return origin;
 }
 
 /* Against what the packs say of themselves. */
@@ -398,24 +472,6 @@ static int prove_rows(struct starting *starting, struct error *err)
 	return result;
 }
 
-static int judge(struct starting *starting, struct error *err)
-{
-	if (check_identity(starting, err) != 0 || read_names(starting, err) != 0 ||
-		look_at_packs(starting, err) != 0 || check_packs(starting, err) != 0)
-		return -1;
-	return prove_rows(starting, err);
-}
-
-static void forget_packs(struct starting *starting)
-{
-	pack_recovery_free(starting->recovery);
-	free(starting->records);
-	free(starting->removals);
-	starting->recovery = NULL;
-	starting->records = NULL;
-	starting->removals = NULL;
-}
-
 /* Judged as damaged, and to be read only: once more, on a copy. */
 static int start_copy(struct starting *starting, struct error *err)
 {
@@ -430,14 +486,47 @@ static int start_copy(struct starting *starting, struct error *err)
 	return judge(starting, err);
 }
 
-static int open_and_judge(struct starting *starting, struct error *err)
+static void close_catalog(struct starting *starting)
 {
-	if (open_catalog(starting, err) != 0 || judge(starting, err) != 0)
+	db_close(starting->out->db);
+	starting->out->db = NULL;
+}
+
+static void forget_packs(struct starting *starting)
+{
+	pack_recovery_free(starting->recovery);
+	free(starting->records);
+	free(starting->removals);
+	starting->recovery = NULL;
+	starting->records = NULL;
+	starting->removals = NULL;
+}
+
+static int accept(struct starting *starting, struct error *err)
+{
+	if (starting->reads_only)
+		pack_recovery_accept(starting->recovery);
+	else if (begin_life(starting, err) != 0)
 		return -1;
-	return starting->has_lost && !starting->reads_only &&
-			starting->params->after_damage == AFTER_DAMAGE_READ_ONLY
-		? start_copy(starting, err)
-		: 0;
+	const struct pack_origin origin = origin_of(&starting->out->store);
+	pack_store_set_origin(starting->params->packs, &origin);
+	return 0;
+}
+
+/* The packs are as the catalog says, and packs that come are of a new life. */
+static int begin_life(struct starting *starting, struct error *err)
+{
+	struct pack_record *sealed = NULL;
+	size_t count = 0;
+	if (pack_recovery_settle(starting->recovery, starting->is_whole, &sealed, &count, err) != 0)
+		return -1;
+	starting->out->store.life = next_life(starting);
+	int result = record_life(starting, sealed, count, err);
+	free(sealed);
+	if (result != 0)
+		return -1;
+	db_keep_log(starting->out->db, false);
+	return note_life(starting, err);
 }
 
 static uint64_t next_life(const struct starting *starting)
@@ -475,33 +564,6 @@ static int note_life(struct starting *starting, struct error *err)
 	return acknowledged_sync(starting->out->acknowledged, err);
 }
 
-/* The packs are as the catalog says, and packs that come are of a new life. */
-static int begin_life(struct starting *starting, struct error *err)
-{
-	struct pack_record *sealed = NULL;
-	size_t count = 0;
-	if (pack_recovery_settle(starting->recovery, starting->is_whole, &sealed, &count, err) != 0)
-		return -1;
-	starting->out->store.life = next_life(starting);
-	int result = record_life(starting, sealed, count, err);
-	free(sealed);
-	if (result != 0)
-		return -1;
-	db_keep_log(starting->out->db, false);
-	return note_life(starting, err);
-}
-
-static int accept(struct starting *starting, struct error *err)
-{
-	if (starting->reads_only)
-		pack_recovery_accept(starting->recovery);
-	else if (begin_life(starting, err) != 0)
-		return -1;
-	const struct pack_origin origin = origin_of(&starting->out->store);
-	pack_store_set_origin(starting->params->packs, &origin);
-	return 0;
-}
-
 static void release(struct starting *starting)
 {
 	struct store_start *out = starting->out;
@@ -510,23 +572,4 @@ static void release(struct starting *starting)
 	catalog_copy_free(out->copy);
 	free(out->catalog_path);
 	*out = (struct store_start){0};
-}
-
-int store_start(const struct store_start_params *params, struct store_start *out, struct error *err)
-{
-	struct starting starting = {.params = params, .out = out, .is_whole = true};
-	*out = (struct store_start){0};
-	name_paths(&starting);
-	int result = -1;
-	if (open_acknowledged(&starting, err) == 0 && check_is_there(&starting, err) == 0 &&
-		settle_log(&starting, err) == 0 && open_and_judge(&starting, err) == 0)
-		result = accept(&starting, err);
-	forget_packs(&starting);
-	if (result == 0)
-		return 0;
-	release(&starting);
-	return err->kind != ERROR_DAMAGED
-		? -1
-		: error_wrap(err,
-			  "The start was refused and nothing was changed (docs/OPERATIONS.md, \"A damaged catalog\")");
 }

@@ -14,40 +14,20 @@ enum { INDEX_MAX_BYTES = 64 * 1024 * 1024, PAGE_OBJECTS = 500 };
 static const char index_name[] = "model.safetensors.index.json";
 static const char single_name[] = "model.safetensors";
 
-static bool is_folder(const struct adoption *adoption)
-{
-	return adoption->objects.len > 0 &&
-		adoption->objects.data[adoption->objects.len - 1] == '/';
-}
-
-/* Of TRL's conventions: a key for each kind. */
-static bool is_trl_delta(const struct adoption *adoption)
-{
-	static const char mark[] = "deltas/step_";
-	const size_t tail = strlen(mark) + strlen("000000.safetensors");
-	return adoption->objects.len >= tail &&
-		memmem(adoption->objects.data, adoption->objects.len, mark, strlen(mark)) != NULL;
-}
-
-static int give_digest(
-	const struct adopt_place *place, struct step_object *object, struct error *err)
-{
-	struct step_form form = {.objects = object, .object_count = 1};
-	struct step_message message = {.form_count = 1};
-	message.forms[0] = form;
-	return step_give_digests(place->store, place->bucket.id, &message, err);
-}
-
 static int take_version(
-	const struct adopt_place *place, struct span key, struct version *out, struct error *err)
-{
-	struct db *const db = store_reader_take(place->store, err);
-	if (db == NULL)
-		return -1;
-	const int found = version_find_current(db, place->bucket.id, key, NULL, out, err);
-	store_reader_give(place->store, db);
-	return found == 1 && !out->is_marker ? 0 : found < 0 ? -1 : object_no_key(key, err);
-}
+	const struct adopt_place *place, struct span key, struct version *out, struct error *err);
+static int give_digest(
+	const struct adopt_place *place, struct step_object *object, struct error *err);
+static bool is_folder(const struct adoption *adoption);
+static int find_folder(const struct adopt_place *place, const struct adoption *adoption,
+	struct adopt_objects *out, struct error *err);
+static int list_keys(const struct adopt_place *place, struct span prefix, struct span *keys,
+	size_t *out_count, struct error *err);
+static int judge_index(const struct adopt_place *place, struct span key, struct adopt_objects *out,
+	struct error *err);
+static void note_index(
+	struct adopt_objects *out, const struct json_scan_pair *pair, struct arena *arena);
+static bool is_trl_delta(const struct adoption *adoption);
 
 int adopt_objects_take(const struct adopt_place *place, struct span key, struct span name,
 	struct step_object *out, int64_t *out_version, struct error *err)
@@ -66,28 +46,6 @@ int adopt_objects_take(const struct adopt_place *place, struct span key, struct 
 	out->version = arena_copy(place->arena, span_text(id));
 	out->digest = version.digest;
 	*out_version = version.sequence;
-	return 0;
-}
-
-static int list_keys(const struct adopt_place *place, struct span prefix, struct span *keys,
-	size_t *out_count, struct error *err)
-{
-	struct object_list page = {.truncated = true};
-	while (page.truncated) {
-		const struct object_list_params params = {.bucket = place->bucket,
-			.prefix = prefix,
-			.after = page.last,
-			.limit = PAGE_OBJECTS};
-		if (object_list(place->store, &params, place->arena, &page, err) != 0)
-			return -1;
-		if (*out_count + page.entry_count > STEP_OBJECTS_MAX)
-			return error_set(err, ERROR_TOO_LARGE,
-				"There are more than %d objects below '%.*s'.", STEP_OBJECTS_MAX,
-				(int)prefix.len, (const char *)prefix.data);
-		for (size_t i = 0; i < page.entry_count; i++) /* markers of folders are no files */
-			if (!span_ends_text(page.entries[i].key, "/"))
-				keys[(*out_count)++] = page.entries[i].key;
-	}
 	return 0;
 }
 
@@ -114,32 +72,50 @@ int adopt_objects_read(const struct adopt_place *place, struct span key, size_t 
 	return result;
 }
 
-static void note_index(
-	struct adopt_objects *out, const struct json_scan_pair *pair, struct arena *arena)
+int adopt_objects_find(const struct adopt_place *place, const struct adoption *adoption,
+	struct adopt_objects *out, struct error *err)
 {
-	if (span_equal_text(pair->key, "delta_encoding"))
-		out->is_delta = true;
-	if (span_equal_text(pair->key, "version"))
-		out->version = arena_copy(arena, pair->value);
-	if (span_equal_text(pair->key, "base_version"))
-		out->base_version = arena_copy(arena, pair->value);
+	struct arena *const arena = place->arena;
+	*out = (struct adopt_objects){
+		.objects = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*out->objects)),
+		.versions = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*out->versions)),
+	};
+	if (out->objects == NULL || out->versions == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
+	out->is_delta = adoption->convention == ADOPT_SKYRL; /* it puts nothing else */
+	if (is_folder(adoption))
+		return find_folder(place, adoption, out, err);
+	out->is_delta = is_trl_delta(adoption);
+	out->count = 1;
+	const char *const name = out->is_delta ? "delta.safetensors" : single_name;
+	return adopt_objects_take(place, adoption->objects, span_text(name), &out->objects[0],
+		&out->versions[0], err);
 }
 
-/* An index that says delta_encoding makes a delta of the folder. */
-static int judge_index(const struct adopt_place *place, struct span key, struct adopt_objects *out,
-	struct error *err)
+static int take_version(
+	const struct adopt_place *place, struct span key, struct version *out, struct error *err)
 {
-	struct span json;
-	if (adopt_objects_read(place, key, INDEX_MAX_BYTES, &json, err) != 0)
+	struct db *const db = store_reader_take(place->store, err);
+	if (db == NULL)
 		return -1;
-	struct shard_index *const index =
-		shard_index_parse(json, arena_text(place->arena, key), err);
-	if (index == NULL)
-		return -1;
-	for (size_t i = 0; i < shard_index_metadata_count(index); i++)
-		note_index(out, shard_index_metadata(index, i), place->arena);
-	shard_index_free(index);
-	return 0;
+	const int found = version_find_current(db, place->bucket.id, key, NULL, out, err);
+	store_reader_give(place->store, db);
+	return found == 1 && !out->is_marker ? 0 : found < 0 ? -1 : object_no_key(key, err);
+}
+
+static int give_digest(
+	const struct adopt_place *place, struct step_object *object, struct error *err)
+{
+	struct step_form form = {.objects = object, .object_count = 1};
+	struct step_message message = {.form_count = 1};
+	message.forms[0] = form;
+	return step_give_digests(place->store, place->bucket.id, &message, err);
+}
+
+static bool is_folder(const struct adoption *adoption)
+{
+	return adoption->objects.len > 0 &&
+		adoption->objects.data[adoption->objects.len - 1] == '/';
 }
 
 static int find_folder(const struct adopt_place *place, const struct adoption *adoption,
@@ -164,22 +140,61 @@ static int find_folder(const struct adopt_place *place, const struct adoption *a
 		(int)adoption->objects.len, (const char *)adoption->objects.data);
 }
 
-int adopt_objects_find(const struct adopt_place *place, const struct adoption *adoption,
-	struct adopt_objects *out, struct error *err)
+static int list_keys(const struct adopt_place *place, struct span prefix, struct span *keys,
+	size_t *out_count, struct error *err)
 {
-	struct arena *const arena = place->arena;
-	*out = (struct adopt_objects){
-		.objects = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*out->objects)),
-		.versions = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*out->versions)),
-	};
-	if (out->objects == NULL || out->versions == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
-	out->is_delta = adoption->convention == ADOPT_SKYRL; /* it puts nothing else */
-	if (is_folder(adoption))
-		return find_folder(place, adoption, out, err);
-	out->is_delta = is_trl_delta(adoption);
-	out->count = 1;
-	const char *const name = out->is_delta ? "delta.safetensors" : single_name;
-	return adopt_objects_take(place, adoption->objects, span_text(name), &out->objects[0],
-		&out->versions[0], err);
+	struct object_list page = {.truncated = true};
+	while (page.truncated) {
+		const struct object_list_params params = {.bucket = place->bucket,
+			.prefix = prefix,
+			.after = page.last,
+			.limit = PAGE_OBJECTS};
+		if (object_list(place->store, &params, place->arena, &page, err) != 0)
+			return -1;
+		if (*out_count + page.entry_count > STEP_OBJECTS_MAX)
+			return error_set(err, ERROR_TOO_LARGE,
+				"There are more than %d objects below '%.*s'.", STEP_OBJECTS_MAX,
+				(int)prefix.len, (const char *)prefix.data);
+		for (size_t i = 0; i < page.entry_count; i++) /* markers of folders are no files */
+			if (!span_ends_text(page.entries[i].key, "/"))
+				keys[(*out_count)++] = page.entries[i].key;
+	}
+	return 0;
+}
+
+/* An index that says delta_encoding makes a delta of the folder. */
+static int judge_index(const struct adopt_place *place, struct span key, struct adopt_objects *out,
+	struct error *err)
+{
+	struct span json;
+	if (adopt_objects_read(place, key, INDEX_MAX_BYTES, &json, err) != 0)
+		return -1;
+	struct shard_index *const index =
+		shard_index_parse(json, arena_text(place->arena, key), err);
+	if (index == NULL)
+		return -1;
+	for (size_t i = 0; i < shard_index_metadata_count(index); i++)
+		note_index(out, shard_index_metadata(index, i), place->arena);
+	shard_index_free(index);
+	return 0;
+}
+
+static void note_index(
+	struct adopt_objects *out, const struct json_scan_pair *pair, struct arena *arena)
+{
+	if (span_equal_text(pair->key, "delta_encoding"))
+		out->is_delta = true;
+	if (span_equal_text(pair->key, "version"))
+		out->version = arena_copy(arena, pair->value);
+	if (span_equal_text(pair->key, "base_version"))
+		out->base_version = arena_copy(arena, pair->value);
+}
+
+/* Of TRL's conventions: a key for each kind. */
+static bool is_trl_delta(const struct adoption *adoption)
+{
+	static const char mark[] = "deltas/step_";
+	const size_t tail = strlen(mark) + strlen("000000.safetensors");
+	return adoption->objects.len >= tail &&
+		memmem(adoption->objects.data, adoption->objects.len, mark, strlen(mark)) != NULL;
 }

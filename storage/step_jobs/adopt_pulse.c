@@ -30,9 +30,92 @@ struct taken {
 	int64_t version;
 };
 
-static int no_memory(struct error *err)
+static int look_into(const struct adopt_pulse *pulse, struct folder *folder, struct error *err);
+static int find_file(const struct adopt_pulse *pulse, const char *folder, struct span name,
+	struct span *out_key, bool *out_is_packed, struct error *err);
+static struct span key_of(
+	const struct adopt_pulse *pulse, const char *folder, struct span name, const char *end);
+static int is_there(const struct adopt_pulse *pulse, struct span key, struct error *err);
+static int no_memory(struct error *err);
+static int read_json(const struct adopt_pulse *pulse, struct span key, bool is_packed,
+	struct buffer *out, struct error *err);
+static int check_folder(
+	const struct adopt_pulse *pulse, const struct folder *folder, struct error *err);
+static const struct folder *choose(
+	const struct adopt_pulse *pulse, const struct folder *delta, const struct folder *full);
+static bool is_follower(const struct adopt_pulse *pulse, const struct folder *delta);
+static int take_all(const struct adopt_pulse *pulse, const struct folder *folder,
+	struct adopt_objects *out, struct error *err);
+static int take_file(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
+	struct taken *out, struct error *err);
+static int prove_file(const struct adopt_pulse *pulse, const struct folder *folder,
+	struct span name, struct span *key, bool is_packed, struct error *err);
+static int unpack(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
+	struct span packed, const char *shown, struct error *err);
+static int put_unpacked(
+	const struct adopt_pulse *pulse, struct span key, struct span bytes, struct error *err);
+static bool is_same(const struct adopt_place *place, struct span key, struct span bytes);
+static int hash_object(const struct adopt_pulse *pulse, struct span key, uint8_t out[SHA256_BYTES],
+	struct error *err);
+static int take(const struct adopt_pulse *pulse, const struct folder *folder, struct span key,
+	struct taken *out, struct error *err);
+static int sort_into(
+	struct taken *taken, size_t count, struct adopt_objects *out, struct error *err);
+static int order_taken(const void *left, const void *right);
+static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, struct error *err);
+
+int adopt_pulse_find(const struct adopt_pulse *pulse, struct adopt_objects *out, struct error *err)
 {
-	return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
+	struct folder delta = {.name = "DELTA/"};
+	struct folder full = {.name = "FULL/"};
+	*out = (struct adopt_objects){0};
+	int result = look_into(pulse, &delta, err);
+	if (result == 0)
+		result = look_into(pulse, &full, err);
+	const struct folder *const chosen = result == 0 ? choose(pulse, &delta, &full) : NULL;
+	if (result == 0)
+		result = chosen != NULL ? take_all(pulse, chosen, out, err)
+					: refuse(pulse, &delta, err);
+	out->is_delta = chosen == &delta;
+	pulse_metadata_release(&delta.metadata);
+	pulse_metadata_release(&full.metadata);
+	return result;
+}
+
+static int look_into(const struct adopt_pulse *pulse, struct folder *folder, struct error *err)
+{
+	struct buffer json;
+	bool is_packed;
+	const int found = find_file(pulse, folder->name, span_text(metadata_name),
+		&folder->metadata_key, &is_packed, err);
+	if (found <= 0)
+		return found;
+	folder->is_there = true;
+	const char *const path = arena_text(pulse->place.arena, folder->metadata_key);
+	int result = read_json(pulse, folder->metadata_key, is_packed, &json, err);
+	if (result == 0)
+		result = path == NULL
+			? no_memory(err)
+			: pulse_metadata_parse(&folder->metadata, buffer_span(&json), path, err);
+	buffer_release(&json);
+	return result == 0 ? check_folder(pulse, folder, err) : -1;
+}
+
+/* A file's key; of JSON that of a packed one where there is such, as grail's own reader looks. 1:
+ * there. 0: not there. */
+static int find_file(const struct adopt_pulse *pulse, const char *folder, struct span name,
+	struct span *out_key, bool *out_is_packed, struct error *err)
+{
+	*out_is_packed = false;
+	if (span_ends_text(name, ".json")) {
+		*out_key = key_of(pulse, folder, name, packed_end);
+		const int packed = is_there(pulse, *out_key, err);
+		*out_is_packed = packed == 1;
+		if (packed != 0)
+			return packed;
+	}
+	*out_key = key_of(pulse, folder, name, "");
+	return is_there(pulse, *out_key, err);
 }
 
 /* The key of a file in a folder. {NULL,0}: no memory. */
@@ -61,21 +144,9 @@ static int is_there(const struct adopt_pulse *pulse, struct span key, struct err
 	return -1;
 }
 
-/* A file's key; of JSON that of a packed one where there is such, as grail's own reader looks. 1:
- * there. 0: not there. */
-static int find_file(const struct adopt_pulse *pulse, const char *folder, struct span name,
-	struct span *out_key, bool *out_is_packed, struct error *err)
+static int no_memory(struct error *err)
 {
-	*out_is_packed = false;
-	if (span_ends_text(name, ".json")) {
-		*out_key = key_of(pulse, folder, name, packed_end);
-		const int packed = is_there(pulse, *out_key, err);
-		*out_is_packed = packed == 1;
-		if (packed != 0)
-			return packed;
-	}
-	*out_key = key_of(pulse, folder, name, "");
-	return is_there(pulse, *out_key, err);
+	return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 }
 
 /* A file of JSON, unpacked; the buffer is the caller's to release in any case. */
@@ -111,55 +182,6 @@ static int check_folder(
 	return 0;
 }
 
-static int look_into(const struct adopt_pulse *pulse, struct folder *folder, struct error *err)
-{
-	struct buffer json;
-	bool is_packed;
-	const int found = find_file(pulse, folder->name, span_text(metadata_name),
-		&folder->metadata_key, &is_packed, err);
-	if (found <= 0)
-		return found;
-	folder->is_there = true;
-	const char *const path = arena_text(pulse->place.arena, folder->metadata_key);
-	int result = read_json(pulse, folder->metadata_key, is_packed, &json, err);
-	if (result == 0)
-		result = path == NULL
-			? no_memory(err)
-			: pulse_metadata_parse(&folder->metadata, buffer_span(&json), path, err);
-	buffer_release(&json);
-	return result == 0 ? check_folder(pulse, folder, err) : -1;
-}
-
-static bool is_follower(const struct adopt_pulse *pulse, const struct folder *delta)
-{
-	uint64_t head;
-	return delta->is_there && pulse->head.data != NULL &&
-		adopt_layout_number(pulse->head, &head) && head == delta->metadata.prev_window;
-}
-
-static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, struct error *err)
-{
-	const struct span objects = pulse->adoption->objects;
-	if (!delta->is_there)
-		return error_set(err, ERROR_NO_KEY,
-			"There is neither DELTA/metadata.json.gz nor FULL/metadata.json.gz below '%.*s'.",
-			(int)objects.len, (const char *)objects.data);
-	if (!pulse->has_head)
-		return error_set(err, ERROR_BASE_MISSING,
-			"It is a delta on checkpoint-%llu, and the run has no step yet. Publish those weights"
-			" (deltabucket publish --run %.*s/%.*s CHECKPOINT), or put the READY marker of a window"
-			" with a FULL folder again; then this one's.",
-			(unsigned long long)delta->metadata.prev_window,
-			(int)pulse->place.bucket.name.len,
-			(const char *)pulse->place.bucket.name.data, (int)pulse->run_name.len,
-			(const char *)pulse->run_name.data);
-	return error_set(err, ERROR_HEAD_MOVED,
-		"It builds on checkpoint-%llu, and the run's newest step is %.*s. Put the READY markers of"
-		" the windows between again, in order, or wait for a window with a FULL folder.",
-		(unsigned long long)delta->metadata.prev_window, (int)pulse->head.len,
-		(const char *)pulse->head.data);
-}
-
 /* A step that somebody published is no window: what follows on it is proven by its hash alone. */
 static const struct folder *choose(
 	const struct adopt_pulse *pulse, const struct folder *delta, const struct folder *full)
@@ -169,6 +191,127 @@ static const struct folder *choose(
 	if (full->is_there)
 		return full;
 	return delta->is_there && pulse->has_head && pulse->head.data == NULL ? delta : NULL;
+}
+
+static bool is_follower(const struct adopt_pulse *pulse, const struct folder *delta)
+{
+	uint64_t head;
+	return delta->is_there && pulse->head.data != NULL &&
+		adopt_layout_number(pulse->head, &head) && head == delta->metadata.prev_window;
+}
+
+static int take_all(const struct adopt_pulse *pulse, const struct folder *folder,
+	struct adopt_objects *out, struct error *err)
+{
+	const size_t files = pulse_metadata_file_count(&folder->metadata);
+	const size_t count = files + (folder->metadata.is_delta ? 1 : 0);
+	if (count > STEP_OBJECTS_MAX || files == 0)
+		return error_set(err, ERROR_INVALID,
+			"The file_manifest of '%.*s' names %zu files, not 1 to %d.",
+			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data,
+			files, STEP_OBJECTS_MAX - 1);
+	struct taken *const taken = arena_take_array(pulse->place.arena, count, sizeof(*taken));
+	out->objects = arena_take_array(pulse->place.arena, count, sizeof(*out->objects));
+	out->versions = arena_take_array(pulse->place.arena, count, sizeof(*out->versions));
+	if (taken == NULL || out->objects == NULL || out->versions == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < files; i++) {
+		const struct span name = pulse_metadata_file(&folder->metadata, i)->key;
+		if (take_file(pulse, folder, name, &taken[i], err) != 0)
+			return -1;
+	}
+	if (folder->metadata.is_delta &&
+		take(pulse, folder, folder->metadata_key, &taken[files], err) != 0)
+		return -1;
+	return sort_into(taken, count, out, err);
+}
+
+/* A delta's reader proves its files itself, packed or not. */
+static int take_file(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
+	struct taken *out, struct error *err)
+{
+	struct span key;
+	bool is_packed;
+	if (!relative_path_is_valid(name))
+		return error_set(err, ERROR_INVALID,
+			"The file_manifest names '%.*s', which cannot be a file.", (int)name.len,
+			(const char *)name.data);
+	const int found = find_file(pulse, folder->name, name, &key, &is_packed, err);
+	if (found == 0)
+		return error_set(err, ERROR_NO_KEY,
+			"The file_manifest names '%.*s', which is missing.", (int)key.len,
+			(const char *)key.data);
+	if (found < 0)
+		return -1;
+	if (!folder->metadata.is_delta &&
+		prove_file(pulse, folder, name, &key, is_packed, err) != 0)
+		return -1;
+	return take(pulse, folder, key, out, err);
+}
+
+/* The key of a proven file of a full checkpoint. */
+static int prove_file(const struct adopt_pulse *pulse, const struct folder *folder,
+	struct span name, struct span *key, bool is_packed, struct error *err)
+{
+	uint8_t digest[SHA256_BYTES];
+	const char *const shown = arena_text(pulse->place.arena, *key);
+	if (shown == NULL)
+		return no_memory(err);
+	if (is_packed) {
+		if (unpack(pulse, folder, name, *key, shown, err) != 0)
+			return -1;
+		*key = key_of(pulse, folder->name, name, "");
+		return key->data != NULL ? 0 : no_memory(err);
+	}
+	return hash_object(pulse, *key, digest, err) != 0
+		? -1
+		: pulse_metadata_prove(&folder->metadata, name, digest, shown, err);
+}
+
+static int unpack(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
+	struct span packed, const char *shown, struct error *err)
+{
+	uint8_t digest[SHA256_BYTES];
+	struct buffer json;
+	const struct span key = key_of(pulse, folder->name, name, "");
+	int result = read_json(pulse, packed, true, &json, err);
+	if (result == 0) {
+		sha256(buffer_span(&json), digest);
+		result = pulse_metadata_prove(&folder->metadata, name, digest, shown, err);
+	}
+	if (result == 0)
+		result = key.data == NULL ? no_memory(err)
+					  : put_unpacked(pulse, key, buffer_span(&json), err);
+	buffer_release(&json);
+	return result;
+}
+
+/* Under its own name, unless it lies there already. */
+static int put_unpacked(
+	const struct adopt_pulse *pulse, struct span key, struct span bytes, struct error *err)
+{
+	struct store *const store = pulse->work->store;
+	int64_t version;
+	if (is_same(&pulse->place, key, bytes))
+		return 0;
+	struct scratch *const scratch = scratch_open(store, err);
+	if (scratch == NULL)
+		return -1;
+	char *const path = relative_path_join(scratch_path(scratch), span_text("unpacked"));
+	int result = file_place(store_files(store), path, bytes, 0600, err);
+	if (result == 0)
+		result = scratch_store(store, path, pulse->place.bucket, key, &version, err);
+	free(path);
+	scratch_close(scratch);
+	return result;
+}
+
+static bool is_same(const struct adopt_place *place, struct span key, struct span bytes)
+{
+	struct error ignored;
+	struct span there;
+	return adopt_objects_read(place, key, bytes.len, &there, &ignored) == 0 &&
+		span_equal(there, bytes);
 }
 
 static int hash_object(const struct adopt_pulse *pulse, struct span key, uint8_t out[SHA256_BYTES],
@@ -199,107 +342,12 @@ static int hash_object(const struct adopt_pulse *pulse, struct span key, uint8_t
 	return result;
 }
 
-static bool is_same(const struct adopt_place *place, struct span key, struct span bytes)
-{
-	struct error ignored;
-	struct span there;
-	return adopt_objects_read(place, key, bytes.len, &there, &ignored) == 0 &&
-		span_equal(there, bytes);
-}
-
-/* Under its own name, unless it lies there already. */
-static int put_unpacked(
-	const struct adopt_pulse *pulse, struct span key, struct span bytes, struct error *err)
-{
-	struct store *const store = pulse->work->store;
-	int64_t version;
-	if (is_same(&pulse->place, key, bytes))
-		return 0;
-	struct scratch *const scratch = scratch_open(store, err);
-	if (scratch == NULL)
-		return -1;
-	char *const path = relative_path_join(scratch_path(scratch), span_text("unpacked"));
-	int result = file_place(store_files(store), path, bytes, 0600, err);
-	if (result == 0)
-		result = scratch_store(store, path, pulse->place.bucket, key, &version, err);
-	free(path);
-	scratch_close(scratch);
-	return result;
-}
-
-static int unpack(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
-	struct span packed, const char *shown, struct error *err)
-{
-	uint8_t digest[SHA256_BYTES];
-	struct buffer json;
-	const struct span key = key_of(pulse, folder->name, name, "");
-	int result = read_json(pulse, packed, true, &json, err);
-	if (result == 0) {
-		sha256(buffer_span(&json), digest);
-		result = pulse_metadata_prove(&folder->metadata, name, digest, shown, err);
-	}
-	if (result == 0)
-		result = key.data == NULL ? no_memory(err)
-					  : put_unpacked(pulse, key, buffer_span(&json), err);
-	buffer_release(&json);
-	return result;
-}
-
-/* The key of a proven file of a full checkpoint. */
-static int prove_file(const struct adopt_pulse *pulse, const struct folder *folder,
-	struct span name, struct span *key, bool is_packed, struct error *err)
-{
-	uint8_t digest[SHA256_BYTES];
-	const char *const shown = arena_text(pulse->place.arena, *key);
-	if (shown == NULL)
-		return no_memory(err);
-	if (is_packed) {
-		if (unpack(pulse, folder, name, *key, shown, err) != 0)
-			return -1;
-		*key = key_of(pulse, folder->name, name, "");
-		return key->data != NULL ? 0 : no_memory(err);
-	}
-	return hash_object(pulse, *key, digest, err) != 0
-		? -1
-		: pulse_metadata_prove(&folder->metadata, name, digest, shown, err);
-}
-
 static int take(const struct adopt_pulse *pulse, const struct folder *folder, struct span key,
 	struct taken *out, struct error *err)
 {
 	const size_t before = pulse->adoption->objects.len + strlen(folder->name);
 	return adopt_objects_take(&pulse->place, key, span_slice(key, before, key.len - before),
 		&out->object, &out->version, err);
-}
-
-/* A delta's reader proves its files itself, packed or not. */
-static int take_file(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
-	struct taken *out, struct error *err)
-{
-	struct span key;
-	bool is_packed;
-	if (!relative_path_is_valid(name))
-		return error_set(err, ERROR_INVALID,
-			"The file_manifest names '%.*s', which cannot be a file.", (int)name.len,
-			(const char *)name.data);
-	const int found = find_file(pulse, folder->name, name, &key, &is_packed, err);
-	if (found == 0)
-		return error_set(err, ERROR_NO_KEY,
-			"The file_manifest names '%.*s', which is missing.", (int)key.len,
-			(const char *)key.data);
-	if (found < 0)
-		return -1;
-	if (!folder->metadata.is_delta &&
-		prove_file(pulse, folder, name, &key, is_packed, err) != 0)
-		return -1;
-	return take(pulse, folder, key, out, err);
-}
-
-static int order_taken(const void *left, const void *right)
-{
-	const struct taken *const a = left;
-	const struct taken *const b = right;
-	return span_compare(a->object.name, b->object.name);
 }
 
 static int sort_into(
@@ -319,46 +367,32 @@ static int sort_into(
 	return 0;
 }
 
-static int take_all(const struct adopt_pulse *pulse, const struct folder *folder,
-	struct adopt_objects *out, struct error *err)
+static int order_taken(const void *left, const void *right)
 {
-	const size_t files = pulse_metadata_file_count(&folder->metadata);
-	const size_t count = files + (folder->metadata.is_delta ? 1 : 0);
-	if (count > STEP_OBJECTS_MAX || files == 0)
-		return error_set(err, ERROR_INVALID,
-			"The file_manifest of '%.*s' names %zu files, not 1 to %d.",
-			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data,
-			files, STEP_OBJECTS_MAX - 1);
-	struct taken *const taken = arena_take_array(pulse->place.arena, count, sizeof(*taken));
-	out->objects = arena_take_array(pulse->place.arena, count, sizeof(*out->objects));
-	out->versions = arena_take_array(pulse->place.arena, count, sizeof(*out->versions));
-	if (taken == NULL || out->objects == NULL || out->versions == NULL)
-		return no_memory(err);
-	for (size_t i = 0; i < files; i++) {
-		const struct span name = pulse_metadata_file(&folder->metadata, i)->key;
-		if (take_file(pulse, folder, name, &taken[i], err) != 0)
-			return -1;
-	}
-	if (folder->metadata.is_delta &&
-		take(pulse, folder, folder->metadata_key, &taken[files], err) != 0)
-		return -1;
-	return sort_into(taken, count, out, err);
+	const struct taken *const a = left;
+	const struct taken *const b = right;
+	return span_compare(a->object.name, b->object.name);
 }
 
-int adopt_pulse_find(const struct adopt_pulse *pulse, struct adopt_objects *out, struct error *err)
+static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, struct error *err)
 {
-	struct folder delta = {.name = "DELTA/"};
-	struct folder full = {.name = "FULL/"};
-	*out = (struct adopt_objects){0};
-	int result = look_into(pulse, &delta, err);
-	if (result == 0)
-		result = look_into(pulse, &full, err);
-	const struct folder *const chosen = result == 0 ? choose(pulse, &delta, &full) : NULL;
-	if (result == 0)
-		result = chosen != NULL ? take_all(pulse, chosen, out, err)
-					: refuse(pulse, &delta, err);
-	out->is_delta = chosen == &delta;
-	pulse_metadata_release(&delta.metadata);
-	pulse_metadata_release(&full.metadata);
-	return result;
+	const struct span objects = pulse->adoption->objects;
+	if (!delta->is_there)
+		return error_set(err, ERROR_NO_KEY,
+			"There is neither DELTA/metadata.json.gz nor FULL/metadata.json.gz below '%.*s'.",
+			(int)objects.len, (const char *)objects.data);
+	if (!pulse->has_head)
+		return error_set(err, ERROR_BASE_MISSING,
+			"It is a delta on checkpoint-%llu, and the run has no step yet. Publish those weights"
+			" (deltabucket publish --run %.*s/%.*s CHECKPOINT), or put the READY marker of a window"
+			" with a FULL folder again; then this one's.",
+			(unsigned long long)delta->metadata.prev_window,
+			(int)pulse->place.bucket.name.len,
+			(const char *)pulse->place.bucket.name.data, (int)pulse->run_name.len,
+			(const char *)pulse->run_name.data);
+	return error_set(err, ERROR_HEAD_MOVED,
+		"It builds on checkpoint-%llu, and the run's newest step is %.*s. Put the READY markers of"
+		" the windows between again, in order, or wait for a window with a FULL folder.",
+		(unsigned long long)delta->metadata.prev_window, (int)pulse->head.len,
+		(const char *)pulse->head.data);
 }

@@ -28,10 +28,65 @@ struct adopting {
 	struct step_digests digests;
 };
 
+static int prepare(struct adopting *adopting, struct error *err);
+static int find_run(struct adopting *adopting, struct db *db, struct error *err);
+static int find_objects(struct adopting *adopting, struct error *err);
+static int find_pulse(struct adopting *adopting, struct error *err);
+static struct adopt_place place_of(const struct adopting *adopting);
+static int check_order(const struct adopting *adopting, struct db *db, struct error *err);
+static int refuse_first(const struct adopting *adopting, struct error *err);
+static int check_id(const struct adopting *adopting, struct db *db, struct error *err);
+static int adopt_delta(struct adopting *adopting, struct error *err);
+static int fetch(const struct adopting *adopting, const char *folder, struct error *err);
+static int decode(
+	struct adopting *adopting, struct step_source *base, const char *path, struct error *err);
+static void set_form(struct adopting *adopting, enum step_form_kind kind, const char *format);
+static int measure(struct adopting *adopting, struct tensor_source *tensors,
+	const struct model_files *files, struct error *err);
+static int fill_files(
+	struct adopting *adopting, const struct model_files *files, struct error *err);
+static int publish(struct adopting *adopting, struct error *err);
+static struct span label_of(const struct adopting *adopting);
+static int adopt_full(struct adopting *adopting, struct error *err);
+
 bool adopt_step_is_verdict(enum error_kind kind)
 {
 	return kind == ERROR_HEAD_MOVED || kind == ERROR_BASE_MISSING || kind == ERROR_NO_KEY ||
 		kind == ERROR_NO_MEMORY || step_proof_is_verdict(kind);
+}
+
+int adopt_step(struct step_work *work, const struct adoption *adoption, struct error *err)
+{
+	struct adopting adopting = {
+		.work = work, .adoption = adoption, .arena = arena_new(ADOPT_ARENA_BYTES)};
+	int result = prepare(&adopting, err);
+	if (result == 0)
+		result = adopting.brought.is_delta ? adopt_delta(&adopting, err)
+						   : adopt_full(&adopting, err);
+	step_digests_release(&adopting.digests);
+	arena_free(adopting.arena);
+	return result;
+}
+
+static int prepare(struct adopting *adopting, struct error *err)
+{
+	struct store *const store = adopting->work->store;
+	struct db *db = store_reader_take(store, err);
+	int result = db == NULL ? -1 : find_run(adopting, db, err);
+	store_reader_give(store, db);
+	if (result == 0)
+		result = find_objects(adopting, err);
+	if (result != 0)
+		return -1;
+	if (adopting->adoption->convention == ADOPT_HOT_LOAD &&
+		adopting->adoption->has_base != adopting->brought.is_delta)
+		return error_set(err, ERROR_INVALID,
+			"It was announced as %s snapshot, but its index.json says otherwise.",
+			adopting->adoption->has_base ? "an incremental" : "a full");
+	db = store_reader_take(store, err);
+	result = db == NULL ? -1 : check_order(adopting, db, err);
+	store_reader_give(store, db);
+	return result;
 }
 
 static int find_run(struct adopting *adopting, struct db *db, struct error *err)
@@ -43,6 +98,72 @@ static int find_run(struct adopting *adopting, struct db *db, struct error *err)
 		       &adopting->ref.name, err) == 1
 		? 0
 		: -1;
+}
+
+static int find_objects(struct adopting *adopting, struct error *err)
+{
+	if (adopting->adoption->convention == ADOPT_PULSE)
+		return find_pulse(adopting, err);
+	const struct adopt_place place = place_of(adopting);
+	return adopt_objects_find(&place, adopting->adoption, &adopting->brought, err);
+}
+
+/* A window has two folders; which one counts depends on the newest step. */
+static int find_pulse(struct adopting *adopting, struct error *err)
+{
+	struct adopt_pulse pulse = {
+		.work = adopting->work,
+		.adoption = adopting->adoption,
+		.place = place_of(adopting),
+		.run_name = adopting->ref.name,
+		.has_head = adopting->run.has_head,
+	};
+	struct adoption head;
+	struct db *const db = store_reader_take(adopting->work->store, err);
+	if (db == NULL)
+		return -1;
+	const int found = !pulse.has_head
+		? 0
+		: adopt_row_find_step(
+			  db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
+	store_reader_give(adopting->work->store, db);
+	if (found == 1)
+		pulse.head = head.identity;
+	return found < 0 ? -1 : adopt_pulse_find(&pulse, &adopting->brought, err);
+}
+
+static struct adopt_place place_of(const struct adopting *adopting)
+{
+	return (struct adopt_place){adopting->work->store, adopting->ref.bucket, adopting->arena};
+}
+
+/* A named base must be the head; TRL's and slime's deltas go from one version to the next. */
+static int check_order(const struct adopting *adopting, struct db *db, struct error *err)
+{
+	const struct adoption *const adoption = adopting->adoption;
+	struct adoption head;
+	if (!adopting->brought.is_delta || adoption->convention == ADOPT_PULSE)
+		return 0;
+	if (!adopting->run.has_head)
+		return refuse_first(adopting, err);
+	if (adoption->convention == ADOPT_MODELEXPRESS)
+		return check_id(adopting, db, err);
+	const int found = adopt_row_find_step(
+		db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
+	if (found < 0)
+		return -1;
+	if (adoption->has_base && (found == 0 || !span_equal(head.identity, adoption->base)))
+		return error_set(err, ERROR_HEAD_MOVED,
+			"It builds on '%.*s', which is not the run's newest step.",
+			(int)adoption->base.len, (const char *)adoption->base.data);
+	uint64_t before;
+	uint64_t number;
+	if (found == 1 && adopt_layout_number(head.identity, &before) &&
+		adopt_layout_number(adoption->identity, &number) && number != before + 1)
+		return error_set(err, ERROR_BASE_MISSING,
+			"It is version %llu, and the run's newest step is version %llu.",
+			(unsigned long long)number, (unsigned long long)before);
+	return 0;
 }
 
 /* slime and SkyRL write nothing of their first weights; whoever knows them publishes them. */
@@ -85,188 +206,23 @@ static int check_id(const struct adopting *adopting, struct db *db, struct error
 		(int)shown.len, (const char *)shown.data, (int)label.len, (const char *)label.data);
 }
 
-/* A named base must be the head; TRL's and slime's deltas go from one version to the next. */
-static int check_order(const struct adopting *adopting, struct db *db, struct error *err)
-{
-	const struct adoption *const adoption = adopting->adoption;
-	struct adoption head;
-	if (!adopting->brought.is_delta || adoption->convention == ADOPT_PULSE)
-		return 0;
-	if (!adopting->run.has_head)
-		return refuse_first(adopting, err);
-	if (adoption->convention == ADOPT_MODELEXPRESS)
-		return check_id(adopting, db, err);
-	const int found = adopt_row_find_step(
-		db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
-	if (found < 0)
-		return -1;
-	if (adoption->has_base && (found == 0 || !span_equal(head.identity, adoption->base)))
-		return error_set(err, ERROR_HEAD_MOVED,
-			"It builds on '%.*s', which is not the run's newest step.",
-			(int)adoption->base.len, (const char *)adoption->base.data);
-	uint64_t before;
-	uint64_t number;
-	if (found == 1 && adopt_layout_number(head.identity, &before) &&
-		adopt_layout_number(adoption->identity, &number) && number != before + 1)
-		return error_set(err, ERROR_BASE_MISSING,
-			"It is version %llu, and the run's newest step is version %llu.",
-			(unsigned long long)number, (unsigned long long)before);
-	return 0;
-}
-
-static struct adopt_place place_of(const struct adopting *adopting)
-{
-	return (struct adopt_place){adopting->work->store, adopting->ref.bucket, adopting->arena};
-}
-
-/* A window has two folders; which one counts depends on the newest step. */
-static int find_pulse(struct adopting *adopting, struct error *err)
-{
-	struct adopt_pulse pulse = {
-		.work = adopting->work,
-		.adoption = adopting->adoption,
-		.place = place_of(adopting),
-		.run_name = adopting->ref.name,
-		.has_head = adopting->run.has_head,
-	};
-	struct adoption head;
-	struct db *const db = store_reader_take(adopting->work->store, err);
-	if (db == NULL)
-		return -1;
-	const int found = !pulse.has_head
-		? 0
-		: adopt_row_find_step(
-			  db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
-	store_reader_give(adopting->work->store, db);
-	if (found == 1)
-		pulse.head = head.identity;
-	return found < 0 ? -1 : adopt_pulse_find(&pulse, &adopting->brought, err);
-}
-
-static int find_objects(struct adopting *adopting, struct error *err)
-{
-	if (adopting->adoption->convention == ADOPT_PULSE)
-		return find_pulse(adopting, err);
-	const struct adopt_place place = place_of(adopting);
-	return adopt_objects_find(&place, adopting->adoption, &adopting->brought, err);
-}
-
-static int prepare(struct adopting *adopting, struct error *err)
+static int adopt_delta(struct adopting *adopting, struct error *err)
 {
 	struct store *const store = adopting->work->store;
-	struct db *db = store_reader_take(store, err);
-	int result = db == NULL ? -1 : find_run(adopting, db, err);
-	store_reader_give(store, db);
-	if (result == 0)
-		result = find_objects(adopting, err);
-	if (result != 0)
-		return -1;
-	if (adopting->adoption->convention == ADOPT_HOT_LOAD &&
-		adopting->adoption->has_base != adopting->brought.is_delta)
-		return error_set(err, ERROR_INVALID,
-			"It was announced as %s snapshot, but its index.json says otherwise.",
-			adopting->adoption->has_base ? "an incremental" : "a full");
-	db = store_reader_take(store, err);
-	result = db == NULL ? -1 : check_order(adopting, db, err);
-	store_reader_give(store, db);
-	return result;
-}
-
-static void set_form(struct adopting *adopting, enum step_form_kind kind, const char *format)
-{
-	adopting->step.form_count = 1;
-	adopting->step.forms[0] = (struct step_form){.kind = kind,
-		.format = span_text(format),
-		.objects = adopting->brought.objects,
-		.object_count = adopting->brought.count};
-}
-
-static int fill_files(struct adopting *adopting, const struct model_files *files, struct error *err)
-{
-	struct step_file *const out =
-		arena_take_array(adopting->arena, files->count + 1, sizeof(*out));
-	if (out == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
-	for (size_t i = 0; i < files->count; i++)
-		out[i] = (struct step_file){arena_copy(adopting->arena, files->files[i].path),
-			files->files[i].size, adopting->digests.files[i]};
-	adopting->step.files = out;
-	adopting->step.file_count = files->count;
-	return 0;
-}
-
-static int measure(struct adopting *adopting, struct tensor_source *tensors,
-	const struct model_files *files, struct error *err)
-{
-	if (step_digests_find(tensors, files, adopting->work->threads, &adopting->digests, err) !=
-		0)
-		return -1;
-	const size_t count = schema_count(tensors->schema);
-	adopting->step.digest = adopting->digests.checkpoint;
-	adopting->step.schema_digest = schema_digest(tensors->schema);
-	adopting->step.tensor_digests =
-		span_of(adopting->digests.tensors, count * sizeof(struct digest128));
-	return fill_files(adopting, files, err);
-}
-
-/* What the trainer calls it: ModelExpress says an id in a delta's index, and mostly in the folder's
- * name. */
-static struct span label_of(const struct adopting *adopting)
-{
-	const struct adopt_objects *const brought = &adopting->brought;
-	struct span label = adopting->adoption->identity;
-	if (adopting->adoption->convention != ADOPT_MODELEXPRESS)
-		return label;
-	for (struct span rest = label; span_split(&rest, '/', &label);)
-		continue;
-	return brought->is_delta && brought->version.len > 0 ? brought->version : label;
-}
-
-static int publish(struct adopting *adopting, struct error *err)
-{
-	struct step_message *const step = &adopting->step;
-	step->step = adopting->run.has_head ? adopting->run.head + 1 : 0;
-	step->epoch = adopting->run.epoch;
-	step->label = label_of(adopting);
-	/* a full one too: every step but the first says what it follows */
-	step->has_base = adopting->run.has_head;
-	step->base_step = adopting->run.head;
-	step->base_digest = adopting->run.head_digest;
-	return step_publish_adopted(
-		adopting->work->store, &adopting->ref, step, adopting->adoption->id, err);
-}
-
-static int adopt_full(struct adopting *adopting, struct error *err)
-{
-	struct store *const store = adopting->work->store;
-	struct step_check check = {.run = 0};
-	struct step_source_form form = {.count = adopting->brought.count};
-	struct step_form_source *source = NULL;
-	int result = -1;
-	set_form(adopting, STEP_ANCHOR, "full");
-	adopting->step.step = adopting->run.has_head ? adopting->run.head + 1 : 0;
-	form.objects = arena_take_array(adopting->arena, form.count + 1, sizeof(*form.objects));
-	for (size_t i = 0; form.objects != NULL && i < form.count; i++) {
-		const struct step_object *const object = &adopting->brought.objects[i];
-		form.objects[i] = (struct step_source_object){
-			object->name, adopting->brought.versions[i], object->size, object->digest};
+	struct step_source *const base = step_source_open(
+		store, adopting->work, adopting->run.id, adopting->run.head, STEP_VIA_ANY, err);
+	struct scratch *const scratch = base == NULL ? NULL : scratch_open(store, err);
+	const bool is_file = adopting->brought.count == 1 &&
+		span_equal_text(adopting->brought.objects[0].name, "delta.safetensors");
+	int result = scratch == NULL ? -1 : fetch(adopting, scratch_path(scratch), err);
+	if (result == 0) {
+		char *const file =
+			relative_path_join(scratch_path(scratch), span_text("delta.safetensors"));
+		result = decode(adopting, base, is_file ? file : scratch_path(scratch), err);
+		free(file);
 	}
-	step_check_run(store, &adopting->ref, &adopting->step, NULL, &check);
-	if (check.failed || check.schema == NULL || form.objects == NULL) {
-		*err = check.error;
-		if (!check.failed)
-			error_set(err, ERROR_BUSY,
-				"The run changed while a foreign publish was looked at.");
-		goto out;
-	}
-	source = step_form_source_open(store, adopting->work, &form, check.schema, err);
-	if (source != NULL &&
-		measure(adopting, step_form_source_tensors(source), step_form_source_files(source),
-			err) == 0)
-		result = publish(adopting, err);
-out:
-	step_form_source_close(source);
-	step_check_release(&check);
+	scratch_close(scratch);
+	step_source_close(base);
 	return result;
 }
 
@@ -307,35 +263,100 @@ static int decode(
 	return result;
 }
 
-static int adopt_delta(struct adopting *adopting, struct error *err)
+static void set_form(struct adopting *adopting, enum step_form_kind kind, const char *format)
 {
-	struct store *const store = adopting->work->store;
-	struct step_source *const base = step_source_open(
-		store, adopting->work, adopting->run.id, adopting->run.head, STEP_VIA_ANY, err);
-	struct scratch *const scratch = base == NULL ? NULL : scratch_open(store, err);
-	const bool is_file = adopting->brought.count == 1 &&
-		span_equal_text(adopting->brought.objects[0].name, "delta.safetensors");
-	int result = scratch == NULL ? -1 : fetch(adopting, scratch_path(scratch), err);
-	if (result == 0) {
-		char *const file =
-			relative_path_join(scratch_path(scratch), span_text("delta.safetensors"));
-		result = decode(adopting, base, is_file ? file : scratch_path(scratch), err);
-		free(file);
-	}
-	scratch_close(scratch);
-	step_source_close(base);
-	return result;
+	adopting->step.form_count = 1;
+	adopting->step.forms[0] = (struct step_form){.kind = kind,
+		.format = span_text(format),
+		.objects = adopting->brought.objects,
+		.object_count = adopting->brought.count};
 }
 
-int adopt_step(struct step_work *work, const struct adoption *adoption, struct error *err)
+static int measure(struct adopting *adopting, struct tensor_source *tensors,
+	const struct model_files *files, struct error *err)
 {
-	struct adopting adopting = {
-		.work = work, .adoption = adoption, .arena = arena_new(ADOPT_ARENA_BYTES)};
-	int result = prepare(&adopting, err);
-	if (result == 0)
-		result = adopting.brought.is_delta ? adopt_delta(&adopting, err)
-						   : adopt_full(&adopting, err);
-	step_digests_release(&adopting.digests);
-	arena_free(adopting.arena);
+	if (step_digests_find(tensors, files, adopting->work->threads, &adopting->digests, err) !=
+		0)
+		return -1;
+	const size_t count = schema_count(tensors->schema);
+	adopting->step.digest = adopting->digests.checkpoint;
+	adopting->step.schema_digest = schema_digest(tensors->schema);
+	adopting->step.tensor_digests =
+		span_of(adopting->digests.tensors, count * sizeof(struct digest128));
+	return fill_files(adopting, files, err);
+}
+
+static int fill_files(struct adopting *adopting, const struct model_files *files, struct error *err)
+{
+	struct step_file *const out =
+		arena_take_array(adopting->arena, files->count + 1, sizeof(*out));
+	if (out == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
+	for (size_t i = 0; i < files->count; i++)
+		out[i] = (struct step_file){arena_copy(adopting->arena, files->files[i].path),
+			files->files[i].size, adopting->digests.files[i]};
+	adopting->step.files = out;
+	adopting->step.file_count = files->count;
+	return 0;
+}
+
+static int publish(struct adopting *adopting, struct error *err)
+{
+	struct step_message *const step = &adopting->step;
+	step->step = adopting->run.has_head ? adopting->run.head + 1 : 0;
+	step->epoch = adopting->run.epoch;
+	step->label = label_of(adopting);
+	/* a full one too: every step but the first says what it follows */
+	step->has_base = adopting->run.has_head;
+	step->base_step = adopting->run.head;
+	step->base_digest = adopting->run.head_digest;
+	return step_publish_adopted(
+		adopting->work->store, &adopting->ref, step, adopting->adoption->id, err);
+}
+
+/* What the trainer calls it: ModelExpress says an id in a delta's index, and mostly in the folder's
+ * name. */
+static struct span label_of(const struct adopting *adopting)
+{
+	const struct adopt_objects *const brought = &adopting->brought;
+	struct span label = adopting->adoption->identity;
+	if (adopting->adoption->convention != ADOPT_MODELEXPRESS)
+		return label;
+	for (struct span rest = label; span_split(&rest, '/', &label);)
+		continue;
+	return brought->is_delta && brought->version.len > 0 ? brought->version : label;
+}
+
+static int adopt_full(struct adopting *adopting, struct error *err)
+{
+	struct store *const store = adopting->work->store;
+	struct step_check check = {.run = 0};
+	struct step_source_form form = {.count = adopting->brought.count};
+	struct step_form_source *source = NULL;
+	int result = -1;
+	set_form(adopting, STEP_ANCHOR, "full");
+	adopting->step.step = adopting->run.has_head ? adopting->run.head + 1 : 0;
+	form.objects = arena_take_array(adopting->arena, form.count + 1, sizeof(*form.objects));
+	for (size_t i = 0; form.objects != NULL && i < form.count; i++) {
+		const struct step_object *const object = &adopting->brought.objects[i];
+		form.objects[i] = (struct step_source_object){
+			object->name, adopting->brought.versions[i], object->size, object->digest};
+	}
+	step_check_run(store, &adopting->ref, &adopting->step, NULL, &check);
+	if (check.failed || check.schema == NULL || form.objects == NULL) {
+		*err = check.error;
+		if (!check.failed)
+			error_set(err, ERROR_BUSY,
+				"The run changed while a foreign publish was looked at.");
+		goto out;
+	}
+	source = step_form_source_open(store, adopting->work, &form, check.schema, err);
+	if (source != NULL &&
+		measure(adopting, step_form_source_tensors(source), step_form_source_files(source),
+			err) == 0)
+		result = publish(adopting, err);
+out:
+	step_form_source_close(source);
+	step_check_release(&check);
 	return result;
 }

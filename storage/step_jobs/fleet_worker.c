@@ -26,27 +26,6 @@ struct pin_sweep {
 	bool more;
 };
 
-static int fleet_apply_pins(struct change *base, struct db *db, struct error *err)
-{
-	struct pin_sweep *const sweep = (struct pin_sweep *)base;
-	return pin_row_sweep(db, sweep->now_ms, &sweep->more, err);
-}
-
-static int sweep_pins(struct store *store, struct error *err)
-{
-	const int64_t now_ms = store_now_ms(store);
-	bool more = false;
-	struct db *const db = store_reader_take(store, err);
-	int result = db == NULL ? -1 : pin_row_has_expired(db, now_ms, &more, err);
-	store_reader_give(store, db);
-	while (result == 0 && more) {
-		struct pin_sweep sweep = {.change = {.apply = fleet_apply_pins}, .now_ms = now_ms};
-		result = committer_run(store_committer(store), &sweep.change, err);
-		more = sweep.more;
-	}
-	return result;
-}
-
 struct retain {
 	struct change change; /* first */
 	struct store *store;
@@ -54,48 +33,14 @@ struct retain {
 	bool more;
 };
 
-static int fleet_apply_retain(struct change *base, struct db *db, struct error *err)
-{
-	struct retain *const retain = (struct retain *)base;
-	struct run_row row;
-	const int found = run_row_find_id(db, retain->run, NULL, &row, NULL, err);
-	if (found != 1)
-		return found;
-	const uint64_t steps = row.steps;
-	if (step_retain(retain->store, db, &row, err) != 0)
-		return -1;
-	retain->more = steps - row.steps == STEP_RETAIN_AT_ONCE;
-	return row.steps == steps ? 0 : run_row_update(db, &row, err);
-}
-
-static int retain_run(struct store *store, int64_t run, struct error *err)
-{
-	bool more = true;
-	while (more) {
-		struct retain retain = {
-			.change = {.apply = fleet_apply_retain}, .store = store, .run = run};
-		if (committer_run(store_committer(store), &retain.change, err) != 0)
-			return -1;
-		more = retain.more;
-	}
-	return 0;
-}
-
-/* A run that fails does not keep the others waiting; the last failure is told. */
-static int retain_all(struct store *store, struct error *err)
-{
-	int64_t run = 0;
-	int found = 1;
-	int result = 0;
-	while (found == 1) {
-		struct db *const db = store_reader_take(store, err);
-		found = db == NULL ? -1 : run_row_find_overfull(db, run, &run, err);
-		store_reader_give(store, db);
-		if (found == 1 && retain_run(store, run, err) != 0)
-			result = -1;
-	}
-	return found < 0 ? -1 : result;
-}
+static int sweep_pins(struct store *store, struct error *err);
+static int fleet_apply_pins(struct change *base, struct db *db, struct error *err);
+static int retain_all(struct store *store, struct error *err);
+static int retain_run(struct store *store, int64_t run, struct error *err);
+static int fleet_apply_retain(struct change *base, struct db *db, struct error *err);
+static int64_t one_round(void *owner);
+static void work(struct fleet_worker *worker, bool retain);
+static void save_leases(void *owner);
 
 int fleet_worker_round(struct store *store, bool retain, struct error *err)
 {
@@ -103,30 +48,6 @@ int fleet_worker_round(struct store *store, bool retain, struct error *err)
 	if (replica_tidy(store, err) != 0 || sweep_pins(store, err) != 0)
 		return -1;
 	return retain ? retain_all(store, err) : 0;
-}
-
-static void work(struct fleet_worker *worker, bool retain)
-{
-	struct error err = {0};
-	const bool failed = fleet_worker_round(worker->store, retain, &err) != 0;
-	struct log *const log = store_log(worker->store);
-	if (failed && !worker->failing && err.kind != ERROR_BUSY && log != NULL)
-		log_failure(log, LOG_WARNING, NULL, "fleet",
-			&err); /* told once; the next round tries again */
-	worker->failing = failed;
-}
-
-static int64_t one_round(void *owner)
-{
-	struct fleet_worker *const worker = owner;
-	if (store_takes_work(worker->store))
-		work(worker, ++worker->rounds % RETAIN_ROUNDS == 0);
-	return INTERVAL_MS;
-}
-
-static void save_leases(void *owner)
-{
-	work(owner, false);
 }
 
 struct fleet_worker *fleet_worker_start(struct store *store)
@@ -146,4 +67,92 @@ void fleet_worker_stop(struct fleet_worker *worker)
 	worker_thread_stop(&worker->thread);
 	worker_thread_release(&worker->thread);
 	free(worker);
+}
+
+static int sweep_pins(struct store *store, struct error *err)
+{
+	const int64_t now_ms = store_now_ms(store);
+	bool more = false;
+	struct db *const db = store_reader_take(store, err);
+	int result = db == NULL ? -1 : pin_row_has_expired(db, now_ms, &more, err);
+	store_reader_give(store, db);
+	while (result == 0 && more) {
+		struct pin_sweep sweep = {.change = {.apply = fleet_apply_pins}, .now_ms = now_ms};
+		result = committer_run(store_committer(store), &sweep.change, err);
+		more = sweep.more;
+	}
+	return result;
+}
+
+static int fleet_apply_pins(struct change *base, struct db *db, struct error *err)
+{
+	struct pin_sweep *const sweep = (struct pin_sweep *)base;
+	return pin_row_sweep(db, sweep->now_ms, &sweep->more, err);
+}
+
+/* A run that fails does not keep the others waiting; the last failure is told. */
+static int retain_all(struct store *store, struct error *err)
+{
+	int64_t run = 0;
+	int found = 1;
+	int result = 0;
+	while (found == 1) {
+		struct db *const db = store_reader_take(store, err);
+		found = db == NULL ? -1 : run_row_find_overfull(db, run, &run, err);
+		store_reader_give(store, db);
+		if (found == 1 && retain_run(store, run, err) != 0)
+			result = -1;
+	}
+	return found < 0 ? -1 : result;
+}
+
+static int retain_run(struct store *store, int64_t run, struct error *err)
+{
+	bool more = true;
+	while (more) {
+		struct retain retain = {
+			.change = {.apply = fleet_apply_retain}, .store = store, .run = run};
+		if (committer_run(store_committer(store), &retain.change, err) != 0)
+			return -1;
+		more = retain.more;
+	}
+	return 0;
+}
+
+static int fleet_apply_retain(struct change *base, struct db *db, struct error *err)
+{
+	struct retain *const retain = (struct retain *)base;
+	struct run_row row;
+	const int found = run_row_find_id(db, retain->run, NULL, &row, NULL, err);
+	if (found != 1)
+		return found;
+	const uint64_t steps = row.steps;
+	if (step_retain(retain->store, db, &row, err) != 0)
+		return -1;
+	retain->more = steps - row.steps == STEP_RETAIN_AT_ONCE;
+	return row.steps == steps ? 0 : run_row_update(db, &row, err);
+}
+
+static int64_t one_round(void *owner)
+{
+	struct fleet_worker *const worker = owner;
+	if (store_takes_work(worker->store))
+		work(worker, ++worker->rounds % RETAIN_ROUNDS == 0);
+	return INTERVAL_MS;
+}
+
+static void work(struct fleet_worker *worker, bool retain)
+{
+	struct error err = {0};
+	const bool failed = fleet_worker_round(worker->store, retain, &err) != 0;
+	struct log *const log = store_log(worker->store);
+	if (failed && !worker->failing && err.kind != ERROR_BUSY && log != NULL)
+		log_failure(log, LOG_WARNING, NULL, "fleet",
+			&err); /* told once; the next round tries again */
+	worker->failing = failed;
+}
+
+static void save_leases(void *owner)
+{
+	work(owner, false);
 }

@@ -9,45 +9,10 @@
 
 enum { NUMBER_BYTES = 32 };
 
-static bool is_lacking(const struct model_file *file, const struct model_files *base)
-{
-	if (file->is_shard || file->size == 0 || file->bytes.len > 0)
-		return false;
-	const struct model_file *const other = model_files_find(base, file->path);
-	return other == NULL || other->is_shard || !digest128_equal(&other->digest, &file->digest);
-}
-
+static struct model_files as_folder(const struct step_source *step);
+static bool is_lacking(const struct model_file *file, const struct model_files *base);
 static int fetch(struct store *store, const struct step_source *next, struct model_file *file,
-	const char *path, struct error *err)
-{
-	const int64_t version = step_source_version(next, file->path);
-	if (version == 0)
-		return error_set(err, ERROR_CORRUPT,
-			"The step's file '%.*s' is nowhere in the store.", (int)file->path.len,
-			(const char *)file->path.data);
-	if (scratch_fetch(store, version, path, err) != 0 ||
-		mapped_file_open(path, &file->bytes, err) != 0)
-		return -1;
-	const struct digest128 digest = xxh3_128(file->bytes);
-	if (digest128_equal(&digest, &file->digest))
-		return 0;
-	mapped_file_close(file->bytes);
-	return error_set(err, ERROR_CORRUPT, "The step's file '%.*s' is not what its digest says.",
-		(int)file->path.len, (const char *)file->path.data);
-}
-
-/* A copy of the list, whose one file has the name that the manifest gives it. */
-static struct model_files as_folder(const struct step_source *step)
-{
-	const struct step_message *const manifest = &step_source_chain(step)->manifest;
-	struct model_files files = *step_source_files(step);
-	files.files = memory_new_array(files.count + 1, sizeof(*files.files));
-	memcpy(files.files, step_source_files(step)->files, files.count * sizeof(*files.files));
-	if (!files.is_folder && files.count == 1 && manifest->file_count == 1)
-		files.files[0].path = manifest->files[0].path;
-	files.is_folder = true;
-	return files;
-}
+	const char *path, struct error *err);
 
 int fold_files_open(struct fold_files *files, struct store *store, const struct step_source *base,
 	const struct step_source *next, const struct scratch *scratch, struct error *err)
@@ -78,4 +43,44 @@ void fold_files_release(struct fold_files *files)
 	free(files->next.files);
 	free(files->is_fetched);
 	*files = (struct fold_files){0};
+}
+
+/* A copy of the list, whose one file has the name that the manifest gives it. */
+static struct model_files as_folder(const struct step_source *step)
+{
+	const struct step_message *const manifest = &step_source_chain(step)->manifest;
+	struct model_files files = *step_source_files(step);
+	files.files = memory_new_array(files.count + 1, sizeof(*files.files));
+	memcpy(files.files, step_source_files(step)->files, files.count * sizeof(*files.files));
+	if (!files.is_folder && files.count == 1 && manifest->file_count == 1)
+		files.files[0].path = manifest->files[0].path;
+	files.is_folder = true;
+	return files;
+}
+
+static bool is_lacking(const struct model_file *file, const struct model_files *base)
+{
+	if (file->is_shard || file->size == 0 || file->bytes.len > 0)
+		return false;
+	const struct model_file *const other = model_files_find(base, file->path);
+	return other == NULL || other->is_shard || !digest128_equal(&other->digest, &file->digest);
+}
+
+static int fetch(struct store *store, const struct step_source *next, struct model_file *file,
+	const char *path, struct error *err)
+{
+	const int64_t version = step_source_version(next, file->path);
+	if (version == 0)
+		return error_set(err, ERROR_CORRUPT,
+			"The step's file '%.*s' is nowhere in the store.", (int)file->path.len,
+			(const char *)file->path.data);
+	if (scratch_fetch(store, version, path, err) != 0 ||
+		mapped_file_open(path, &file->bytes, err) != 0)
+		return -1;
+	const struct digest128 digest = xxh3_128(file->bytes);
+	if (digest128_equal(&digest, &file->digest))
+		return 0;
+	mapped_file_close(file->bytes);
+	return error_set(err, ERROR_CORRUPT, "The step's file '%.*s' is not what its digest says.",
+		(int)file->path.len, (const char *)file->path.data);
 }

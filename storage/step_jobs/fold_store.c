@@ -18,26 +18,36 @@ struct storing {
 	struct stored_folder stored;
 };
 
-static char *key_prefix(const struct storing *storing)
+struct refusal {
+	struct change change; /* first */
+	int64_t fold;
+};
+
+static int fold_store_apply(struct change *change, struct db *db, struct error *err);
+static int find_row(struct store *store, int64_t fold, struct fold_row *out, struct error *err);
+static char *key_prefix(const struct storing *storing);
+static int fold_refuse_apply(struct change *change, struct db *db, struct error *err);
+
+int fold_store(struct store *store, const struct fold_store_params *params, struct error *err)
 {
-	const struct span run = storing->params->run;
-	const size_t len = run.len + KEY_ROOM_BYTES;
-	char *const prefix = memory_new(len);
-	snprintf(prefix, len, "%.*s/folds/%06llu-%06llu/", (int)run.len, (const char *)run.data,
-		(unsigned long long)storing->row.from, (unsigned long long)storing->row.to);
-	return prefix;
+	struct storing storing = {.change = {.apply = fold_store_apply}, .params = params};
+	int result = find_row(store, params->fold, &storing.row, err);
+	if (result != 0)
+		return -1;
+	char *const prefix = key_prefix(&storing);
+	result = stored_folder_put(
+		&storing.stored, store, params->bucket, params->folder, prefix, err);
+	free(prefix);
+	if (result == 0)
+		result = committer_run(store_committer(store), &storing.change, err);
+	stored_folder_release(&storing.stored, store, result == 0);
+	return result;
 }
 
-static int find_row(struct store *store, int64_t fold, struct fold_row *out, struct error *err)
+int fold_refuse(struct store *store, int64_t fold, struct error *err)
 {
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	const int found = fold_row_find_id(db, fold, out, err);
-	store_reader_give(store, db);
-	if (found == 0)
-		return error_set(err, ERROR_PRECONDITION, "The fold is not wanted any more.");
-	return found < 0 ? -1 : 0;
+	struct refusal refusal = {.change = {.apply = fold_refuse_apply}, .fold = fold};
+	return committer_run(store_committer(store), &refusal.change, err);
 }
 
 static int fold_store_apply(struct change *change, struct db *db, struct error *err)
@@ -60,26 +70,27 @@ static int fold_store_apply(struct change *change, struct db *db, struct error *
 	return fold_row_set_made(db, row.id, storing->params->format, bytes, err);
 }
 
-int fold_store(struct store *store, const struct fold_store_params *params, struct error *err)
+static int find_row(struct store *store, int64_t fold, struct fold_row *out, struct error *err)
 {
-	struct storing storing = {.change = {.apply = fold_store_apply}, .params = params};
-	int result = find_row(store, params->fold, &storing.row, err);
-	if (result != 0)
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
 		return -1;
-	char *const prefix = key_prefix(&storing);
-	result = stored_folder_put(
-		&storing.stored, store, params->bucket, params->folder, prefix, err);
-	free(prefix);
-	if (result == 0)
-		result = committer_run(store_committer(store), &storing.change, err);
-	stored_folder_release(&storing.stored, store, result == 0);
-	return result;
+	const int found = fold_row_find_id(db, fold, out, err);
+	store_reader_give(store, db);
+	if (found == 0)
+		return error_set(err, ERROR_PRECONDITION, "The fold is not wanted any more.");
+	return found < 0 ? -1 : 0;
 }
 
-struct refusal {
-	struct change change; /* first */
-	int64_t fold;
-};
+static char *key_prefix(const struct storing *storing)
+{
+	const struct span run = storing->params->run;
+	const size_t len = run.len + KEY_ROOM_BYTES;
+	char *const prefix = memory_new(len);
+	snprintf(prefix, len, "%.*s/folds/%06llu-%06llu/", (int)run.len, (const char *)run.data,
+		(unsigned long long)storing->row.from, (unsigned long long)storing->row.to);
+	return prefix;
+}
 
 static int fold_refuse_apply(struct change *change, struct db *db, struct error *err)
 {
@@ -88,10 +99,4 @@ static int fold_refuse_apply(struct change *change, struct db *db, struct error 
 	if (found != 1 || row.state != FOLD_WANTED)
 		return found < 0 ? -1 : 0;
 	return fold_row_set_state(db, row.id, FOLD_REFUSED, err);
-}
-
-int fold_refuse(struct store *store, int64_t fold, struct error *err)
-{
-	struct refusal refusal = {.change = {.apply = fold_refuse_apply}, .fold = fold};
-	return committer_run(store_committer(store), &refusal.change, err);
 }

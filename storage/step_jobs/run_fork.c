@@ -21,6 +21,79 @@ struct fork { /* what was found of the old run */
 	enum step_pin_form form;
 };
 
+static int fork_apply(struct call *call, struct db *db, struct error *err);
+static int begin_run(struct run_fork *forking, struct db *db, struct run_row *out_run,
+	struct fork *out, struct error *err);
+static int find_step(struct db *db, const struct run_fork *forking, int64_t bucket,
+	struct fork *out, struct error *err);
+static int choose_form(struct run_fork *forking, struct fork *fork, struct error *err);
+static int make_step(
+	struct step_publish *publish, struct db *db, const struct fork *fork, struct error *err);
+static int read_form(struct db *db, const struct fork *fork, struct arena *arena,
+	struct step_form *out, struct error *err);
+static int read_object(struct db *db, const struct step_pin *pin, struct arena *arena,
+	struct step_object *out, struct error *err);
+static int add_run(const struct run_fork *forking, struct db *db, const struct fork *fork,
+	struct run_row *out, struct error *err);
+static int load_schema(struct step_check *check, struct db *db, const struct run_row *from,
+	int64_t run, struct error *err);
+static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, struct error *err);
+static void fork_settle(struct call *call);
+static void fork_release(struct call *call);
+
+static const struct call_kind fork_kind = {
+	.stages = {{.apply = fork_apply}},
+	.settle = fork_settle,
+	.release = fork_release,
+};
+
+struct call *run_fork_call(struct store *store, const struct run_fork_params *params)
+{
+	struct run_fork *const forking =
+		run_open_new(sizeof(*forking), &fork_kind, store, &params->open);
+	struct call *const call = &forking->open.call;
+	forking->from = arena_copy(call->arena, params->from);
+	forking->step = params->step;
+	forking->publish = (struct step_publish){
+		.store = store, .arena = call->arena, .run = forking->open.params.run};
+	return call;
+}
+
+static int fork_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct run_fork *const forking = (struct run_fork *)call;
+	struct step_publish *const publish = &forking->publish;
+	struct fork fork;
+	struct run_row row = {.id = 0};
+	if (begin_run(forking, db, &row, &fork, err) != 0 ||
+		step_publish_apply(publish, db, err) != 0)
+		return -1;
+	if (take_over_proof(db, row.id, &fork, err) != 0 ||
+		run_row_find(db, row.bucket, publish->run.name, &row, err) != 1)
+		return -1;
+	run_row_message(&row, &publish->run, &forking->open.message);
+	return 0;
+}
+
+/* What goes before the publish of its step 0: *out_run is the new run, *out the old one. */
+static int begin_run(struct run_fork *forking, struct db *db, struct run_row *out_run,
+	struct fork *out, struct error *err)
+{
+	struct step_publish *const publish = &forking->publish;
+	if (bucket_row_find(db, publish->run.bucket, &out_run->bucket, err) != 0)
+		return -1;
+	const int there = run_row_find(db, out_run->bucket, publish->run.name, &out->run, err);
+	if (there == 1)
+		return error_set(err, ERROR_EXISTS,
+			"There is a run of this name already: a fork begins a new one.");
+	if (there < 0 || find_step(db, forking, out_run->bucket, out, err) != 0 ||
+		choose_form(forking, out, err) != 0)
+		return -1;
+	if (make_step(publish, db, out, err) != 0 || add_run(forking, db, out, out_run, err) != 0)
+		return -1;
+	return load_schema(&publish->check, db, &out->run, out_run->id, err);
+}
+
 static int find_step(struct db *db, const struct run_fork *forking, int64_t bucket,
 	struct fork *out, struct error *err)
 {
@@ -59,45 +132,6 @@ static int choose_form(struct run_fork *forking, struct fork *fork, struct error
 		(unsigned long long)fork->step.step);
 }
 
-static int read_object(struct db *db, const struct step_pin *pin, struct arena *arena,
-	struct step_object *out, struct error *err)
-{
-	struct version version;
-	char id[2 * VERSION_ID_BYTES + 1];
-	const int found = version_find_sequence(db, pin->version, arena, &version, err);
-	if (found == 0) /* invariant 6 */
-		return error_set(err, ERROR_CORRUPT,
-			"%s: a step's object has lost its version %lld.", db_path(db),
-			(long long)pin->version);
-	if (found < 0)
-		return -1;
-	encode_hex(span_of(version.id, sizeof(version.id)), id);
-	*out = (struct step_object){.name = pin->name,
-		.key = version.key,
-		.version = arena_copy(arena, span_text(id)),
-		.size = version.size,
-		.digest = version.digest};
-	return 0;
-}
-
-static int read_form(struct db *db, const struct fork *fork, struct arena *arena,
-	struct step_form *out, struct error *err)
-{
-	struct step_pin *pins;
-	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
-	if (step_pin_list(db, fork->step.id, fork->form, arena, &pins, &out->object_count, err) !=
-		0)
-		return -1;
-	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
-	if (out->objects == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while reading an anchor.");
-	for (size_t i = 0; i < out->object_count; i++)
-		if (read_object(db, &pins[i], arena, &out->objects[i], err) != 0)
-			return -1;
-	return 0;
-}
-
 /* What the old step says, as step 0 of the first epoch. */
 static int make_step(
 	struct step_publish *publish, struct db *db, const struct fork *fork, struct error *err)
@@ -123,6 +157,55 @@ static int make_step(
 	return 0;
 }
 
+static int read_form(struct db *db, const struct fork *fork, struct arena *arena,
+	struct step_form *out, struct error *err)
+{
+	struct step_pin *pins;
+	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
+	if (step_pin_list(db, fork->step.id, fork->form, arena, &pins, &out->object_count, err) !=
+		0)
+		return -1;
+	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
+	if (out->objects == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading an anchor.");
+	for (size_t i = 0; i < out->object_count; i++)
+		if (read_object(db, &pins[i], arena, &out->objects[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+static int read_object(struct db *db, const struct step_pin *pin, struct arena *arena,
+	struct step_object *out, struct error *err)
+{
+	struct version version;
+	char id[2 * VERSION_ID_BYTES + 1];
+	const int found = version_find_sequence(db, pin->version, arena, &version, err);
+	if (found == 0) /* invariant 6 */
+		return error_set(err, ERROR_CORRUPT,
+			"%s: a step's object has lost its version %lld.", db_path(db),
+			(long long)pin->version);
+	if (found < 0)
+		return -1;
+	encode_hex(span_of(version.id, sizeof(version.id)), id);
+	*out = (struct step_object){.name = pin->name,
+		.key = version.key,
+		.version = arena_copy(arena, span_text(id)),
+		.size = version.size,
+		.digest = version.digest};
+	return 0;
+}
+
+static int add_run(const struct run_fork *forking, struct db *db, const struct fork *fork,
+	struct run_row *out, struct error *err)
+{
+	if (run_open_add(&forking->open, db, out, err) != 0)
+		return -1;
+	const struct run_parent parent =
+		run_parent_of(forking->from, fork->step.step, &fork->step.digest);
+	return run_row_set_parent(db, out->id, &parent, err);
+}
+
 static int load_schema(struct step_check *check, struct db *db, const struct run_row *from,
 	int64_t run, struct error *err)
 {
@@ -139,16 +222,6 @@ static int load_schema(struct step_check *check, struct db *db, const struct run
 	return result;
 }
 
-static int add_run(const struct run_fork *forking, struct db *db, const struct fork *fork,
-	struct run_row *out, struct error *err)
-{
-	if (run_open_add(&forking->open, db, out, err) != 0)
-		return -1;
-	const struct run_parent parent =
-		run_parent_of(forking->from, fork->step.step, &fork->step.digest);
-	return run_row_set_parent(db, out->id, &parent, err);
-}
-
 /* Its bytes are those that were proven. */
 static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, struct error *err)
 {
@@ -157,41 +230,6 @@ static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, 
 		fork->step.verified == STEP_PROVEN ? step_row_find(db, run, 0, &row, err) : 0;
 	return found == 1 ? step_row_set_verified(db, row.id, STEP_PROVEN, span_of(NULL, 0), err)
 			  : found;
-}
-
-/* What goes before the publish of its step 0: *out_run is the new run, *out the old one. */
-static int begin_run(struct run_fork *forking, struct db *db, struct run_row *out_run,
-	struct fork *out, struct error *err)
-{
-	struct step_publish *const publish = &forking->publish;
-	if (bucket_row_find(db, publish->run.bucket, &out_run->bucket, err) != 0)
-		return -1;
-	const int there = run_row_find(db, out_run->bucket, publish->run.name, &out->run, err);
-	if (there == 1)
-		return error_set(err, ERROR_EXISTS,
-			"There is a run of this name already: a fork begins a new one.");
-	if (there < 0 || find_step(db, forking, out_run->bucket, out, err) != 0 ||
-		choose_form(forking, out, err) != 0)
-		return -1;
-	if (make_step(publish, db, out, err) != 0 || add_run(forking, db, out, out_run, err) != 0)
-		return -1;
-	return load_schema(&publish->check, db, &out->run, out_run->id, err);
-}
-
-static int fork_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct run_fork *const forking = (struct run_fork *)call;
-	struct step_publish *const publish = &forking->publish;
-	struct fork fork;
-	struct run_row row = {.id = 0};
-	if (begin_run(forking, db, &row, &fork, err) != 0 ||
-		step_publish_apply(publish, db, err) != 0)
-		return -1;
-	if (take_over_proof(db, row.id, &fork, err) != 0 ||
-		run_row_find(db, row.bucket, publish->run.name, &row, err) != 1)
-		return -1;
-	run_row_message(&row, &publish->run, &forking->open.message);
-	return 0;
 }
 
 static void fork_settle(struct call *call)
@@ -207,22 +245,4 @@ static void fork_settle(struct call *call)
 static void fork_release(struct call *call)
 {
 	step_publish_release(&((struct run_fork *)call)->publish);
-}
-
-static const struct call_kind fork_kind = {
-	.stages = {{.apply = fork_apply}},
-	.settle = fork_settle,
-	.release = fork_release,
-};
-
-struct call *run_fork_call(struct store *store, const struct run_fork_params *params)
-{
-	struct run_fork *const forking =
-		run_open_new(sizeof(*forking), &fork_kind, store, &params->open);
-	struct call *const call = &forking->open.call;
-	forking->from = arena_copy(call->arena, params->from);
-	forking->step = params->step;
-	forking->publish = (struct step_publish){
-		.store = store, .arena = call->arena, .run = forking->open.params.run};
-	return call;
 }

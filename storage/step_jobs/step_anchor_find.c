@@ -17,87 +17,15 @@
 
 enum { MANIFEST_ARENA_BYTES = 32 * 1024 * 1024 };
 
-static void set_etag(struct object *object)
-{
-	encode_hex(span_of(object->digest.bytes, sizeof(object->digest.bytes)), object->etag);
-	memcpy(object->etag + 2 * sizeof(object->digest.bytes), "-d", sizeof("-d"));
-}
-
-/* 1 found, 0: the step has no such file, or none of that kind, -1. */
-static int find_version(struct db *db, const struct step_row *row, struct span file,
-	struct arena *arena, struct version *out, struct error *err)
-{
-	int64_t sequence = 0;
-	const enum step_pin_form form =
-		row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
-	int found = step_pin_find(db, row->id, form, file, &sequence, err);
-	if (found == 1)
-		found = version_find_sequence(db, sequence, arena, out, err);
-	return found;
-}
-
-/* What is known of a file whose bytes are not made. not_ready when the manifest does not tell. */
-static int find_promise(struct db *db, const struct step_row *row, struct span file,
-	struct arena *arena, struct object *out, struct error *err)
-{
-	struct arena *const scratch = arena_new(MANIFEST_ARENA_BYTES);
-	struct step_message manifest;
-	int result = step_read(db, row, false, scratch, &manifest, err);
-	*out = (struct object){
-		.key = arena_copy(arena, file), .has_digest = true, .modified_ms = row->created_ms};
-	if (result == 0 && manifest.file_count == 0)
-		result = error_set(err, ERROR_NOT_READY, "The file is not made yet.");
-	else if (result == 0)
-		result = 1;
-	for (size_t i = 0; result == 1 && i < manifest.file_count; i++) {
-		if (!span_equal(manifest.files[i].path, file))
-			continue;
-		out->size = manifest.files[i].size;
-		out->digest = manifest.files[i].digest;
-		result = 0;
-	}
-	arena_free(scratch);
-	set_etag(out);
-	return result == 1 ? object_no_key(file, err) : result;
-}
-
-static int find_file(struct db *db, const struct step_row *row, struct span file,
-	struct arena *arena, struct object *out, struct error *err)
-{
-	struct version version;
-	if (row->verified == STEP_FAILED)
-		return error_set(err, ERROR_STEP_FAILED,
-			"The proof of step %llu failed: no anchor is made of it.",
-			(unsigned long long)row->step);
-	if (!row->has_form[STEP_ANCHOR] && !row->has_made)
-		return find_promise(db, row, file, arena, out, err);
-	const int found = find_version(db, row, file, arena, &version, err);
-	if (found != 1)
-		return found < 0 ? -1 : object_no_key(file, err);
-	if (object_of_version(&version, arena, out, err) != 0)
-		return -1;
-	out->is_current = true;
-	if (out->has_digest)
-		set_etag(out);
-	return 0;
-}
-
 static int find(struct db *db, const struct run_file_ref *ref, struct arena *arena,
-	struct object *out, struct run_anchor *out_anchor, struct error *err)
-{
-	struct run_row run;
-	struct step_row row;
-	uint64_t nearest;
-	if (run_row_need(db, &ref->run, &run, err) != 0)
-		return -1;
-	const int found = step_row_find(db, run.id, ref->step, &row, err);
-	if (found == 0)
-		return step_no_step(ref->step, err);
-	if (found == 1 && row.state != STEP_KEPT)
-		return step_is_collected(db, run.id, ref->step, &nearest, err);
-	*out_anchor = (struct run_anchor){.run = run.id, .id = row.id, .step = ref->step};
-	return found == 1 ? find_file(db, &row, ref->name, arena, out, err) : -1;
-}
+	struct object *out, struct run_anchor *out_anchor, struct error *err);
+static int find_file(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct object *out, struct error *err);
+static int find_promise(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct object *out, struct error *err);
+static void set_etag(struct object *object);
+static int find_version(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct version *out, struct error *err);
 
 int run_find_anchor_file(struct store *store, const struct run_file_ref *ref, struct arena *arena,
 	struct object *out, struct run_anchor *out_anchor, struct error *err)
@@ -175,4 +103,86 @@ int run_ask_anchor(struct store *store, const struct run_anchor *anchor, struct 
 struct span run_anchors_topic(void)
 {
 	return step_worker_waiters();
+}
+
+static int find(struct db *db, const struct run_file_ref *ref, struct arena *arena,
+	struct object *out, struct run_anchor *out_anchor, struct error *err)
+{
+	struct run_row run;
+	struct step_row row;
+	uint64_t nearest;
+	if (run_row_need(db, &ref->run, &run, err) != 0)
+		return -1;
+	const int found = step_row_find(db, run.id, ref->step, &row, err);
+	if (found == 0)
+		return step_no_step(ref->step, err);
+	if (found == 1 && row.state != STEP_KEPT)
+		return step_is_collected(db, run.id, ref->step, &nearest, err);
+	*out_anchor = (struct run_anchor){.run = run.id, .id = row.id, .step = ref->step};
+	return found == 1 ? find_file(db, &row, ref->name, arena, out, err) : -1;
+}
+
+static int find_file(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct object *out, struct error *err)
+{
+	struct version version;
+	if (row->verified == STEP_FAILED)
+		return error_set(err, ERROR_STEP_FAILED,
+			"The proof of step %llu failed: no anchor is made of it.",
+			(unsigned long long)row->step);
+	if (!row->has_form[STEP_ANCHOR] && !row->has_made)
+		return find_promise(db, row, file, arena, out, err);
+	const int found = find_version(db, row, file, arena, &version, err);
+	if (found != 1)
+		return found < 0 ? -1 : object_no_key(file, err);
+	if (object_of_version(&version, arena, out, err) != 0)
+		return -1;
+	out->is_current = true;
+	if (out->has_digest)
+		set_etag(out);
+	return 0;
+}
+
+/* What is known of a file whose bytes are not made. not_ready when the manifest does not tell. */
+static int find_promise(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct object *out, struct error *err)
+{
+	struct arena *const scratch = arena_new(MANIFEST_ARENA_BYTES);
+	struct step_message manifest;
+	int result = step_read(db, row, false, scratch, &manifest, err);
+	*out = (struct object){
+		.key = arena_copy(arena, file), .has_digest = true, .modified_ms = row->created_ms};
+	if (result == 0 && manifest.file_count == 0)
+		result = error_set(err, ERROR_NOT_READY, "The file is not made yet.");
+	else if (result == 0)
+		result = 1;
+	for (size_t i = 0; result == 1 && i < manifest.file_count; i++) {
+		if (!span_equal(manifest.files[i].path, file))
+			continue;
+		out->size = manifest.files[i].size;
+		out->digest = manifest.files[i].digest;
+		result = 0;
+	}
+	arena_free(scratch);
+	set_etag(out);
+	return result == 1 ? object_no_key(file, err) : result;
+}
+
+static void set_etag(struct object *object)
+{
+	encode_hex(span_of(object->digest.bytes, sizeof(object->digest.bytes)), object->etag);
+	memcpy(object->etag + 2 * sizeof(object->digest.bytes), "-d", sizeof("-d"));
+}
+
+/* 1 found, 0: the step has no such file, or none of that kind, -1. */
+static int find_version(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct version *out, struct error *err)
+{
+	int64_t sequence = 0;
+	const enum step_pin_form form =
+		row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
+	int found = step_pin_find(db, row->id, form, file, &sequence, err);
+	if (found == 1)
+		found = version_find_sequence(db, sequence, arena, out, err);
+	return found;
 }

@@ -22,6 +22,88 @@ struct pour {
 	struct xxh3_stream *digest;
 };
 
+static int store_file(struct step_anchor_build *build, const struct model_file *file,
+	struct step_anchor_file *out, struct error *err);
+static int write_shard(struct step_anchor_build *build, const struct model_file *file,
+	const char *path, struct digest128 *out_digest, struct error *err);
+static int pour_shard(struct pour *pour, struct step_source *source, const struct model_file *file,
+	struct error *err);
+static int pour_bytes(struct pour *pour, struct span bytes, struct error *err);
+static int pour_tensor(
+	struct pour *pour, struct tensor_source *source, size_t tensor, struct error *err);
+static int write_other(struct step_anchor_build *build, const struct model_file *file,
+	const char *path, struct digest128 *out_digest, struct error *err);
+
+int step_anchor_build_plain(struct step_work *work, int64_t run, uint64_t step,
+	struct step_anchor_build *out, struct error *err)
+{
+	*out = (struct step_anchor_build){.work = work};
+	out->next = step_source_open(work->store, work, run, step, STEP_VIA_ANY, err);
+	out->scratch = out->next == NULL ? NULL : scratch_open(work->store, err);
+	if (out->scratch == NULL)
+		return -1;
+	const struct model_files *const files = step_source_files(out->next);
+	out->files = memory_new_array(files->count + 1, sizeof(*out->files));
+	for (size_t i = 0; i < files->count; i++) {
+		struct step_anchor_file *const made = &out->files[out->count++];
+		made->path = files->files[i].path;
+		if (store_file(out, &files->files[i], made, err) != 0)
+			return -1;
+		out->bytes += files->files[i].size;
+	}
+	return 0;
+}
+
+static int store_file(struct step_anchor_build *build, const struct model_file *file,
+	struct step_anchor_file *out, struct error *err)
+{
+	const struct step_chain *const chain = step_source_chain(build->next);
+	const struct file_ops *const files = store_files(build->work->store);
+	char key[STEP_ANCHOR_KEY_BYTES];
+	const struct span whole =
+		span_of(key, step_anchor_key(chain->run_name, chain->row.step, file->path, key));
+	char *const path = relative_path_join(scratch_path(build->scratch), span_text("file"));
+	int result =
+		(file->is_shard ? write_shard : write_other)(build, file, path, &out->digest, err);
+	if (result == 0)
+		result = step_anchor_build_check(build, out, err);
+	if (result == 0)
+		result = scratch_store_hidden(
+			build->work->store, path, chain->run.bucket, whole, &out->version, err);
+	(void)files->unlink(files, path);
+	free(path);
+	return result;
+}
+
+static int write_shard(struct step_anchor_build *build, const struct model_file *file,
+	const char *path, struct digest128 *out_digest, struct error *err)
+{
+	struct pour pour = {.ops = store_files(build->work->store), .path = path};
+	pour.fd = pour.ops->open(pour.ops, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (pour.fd < 0)
+		return error_set_errno(err, "%s: cannot be made", path);
+	pour.digest = xxh3_stream_new();
+	const int result = pour_shard(&pour, build->next, file, err);
+	*out_digest = xxh3_stream_result(pour.digest);
+	xxh3_stream_free(pour.digest);
+	close(pour.fd);
+	return result;
+}
+
+static int pour_shard(struct pour *pour, struct step_source *source, const struct model_file *file,
+	struct error *err)
+{
+	const struct schema *const schema = step_source_chain(source)->schema;
+	int result = pour_bytes(pour, span_of(file->length, sizeof(file->length)), err);
+	if (result == 0)
+		result = pour_bytes(pour, file->json, err);
+	for (size_t i = 0; i < safetensors_count(file->parsed) && result == 0; i++)
+		result = pour_tensor(pour, step_source_tensors(source),
+			(size_t)schema_find(schema, safetensors_tensor(file->parsed, i)->name),
+			err);
+	return result;
+}
+
 static int pour_bytes(struct pour *pour, struct span bytes, struct error *err)
 {
 	if (file_write_at(pour->ops, pour->fd, bytes, (off_t)pour->at, pour->path, err) != 0)
@@ -46,35 +128,6 @@ static int pour_tensor(
 	return got;
 }
 
-static int pour_shard(struct pour *pour, struct step_source *source, const struct model_file *file,
-	struct error *err)
-{
-	const struct schema *const schema = step_source_chain(source)->schema;
-	int result = pour_bytes(pour, span_of(file->length, sizeof(file->length)), err);
-	if (result == 0)
-		result = pour_bytes(pour, file->json, err);
-	for (size_t i = 0; i < safetensors_count(file->parsed) && result == 0; i++)
-		result = pour_tensor(pour, step_source_tensors(source),
-			(size_t)schema_find(schema, safetensors_tensor(file->parsed, i)->name),
-			err);
-	return result;
-}
-
-static int write_shard(struct step_anchor_build *build, const struct model_file *file,
-	const char *path, struct digest128 *out_digest, struct error *err)
-{
-	struct pour pour = {.ops = store_files(build->work->store), .path = path};
-	pour.fd = pour.ops->open(pour.ops, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (pour.fd < 0)
-		return error_set_errno(err, "%s: cannot be made", path);
-	pour.digest = xxh3_stream_new();
-	const int result = pour_shard(&pour, build->next, file, err);
-	*out_digest = xxh3_stream_result(pour.digest);
-	xxh3_stream_free(pour.digest);
-	close(pour.fd);
-	return result;
-}
-
 /* The digest of another file is its version's, which fetching proves. */
 static int write_other(struct step_anchor_build *build, const struct model_file *file,
 	const char *path, struct digest128 *out_digest, struct error *err)
@@ -85,45 +138,4 @@ static int write_other(struct step_anchor_build *build, const struct model_file 
 		return scratch_fetch(build->work->store, version, path, err);
 	return error_set(err, ERROR_NO_KEY, "No object holds the file '%.*s'.",
 		(int)span_slice(file->path, 0, 160).len, (const char *)file->path.data);
-}
-
-static int store_file(struct step_anchor_build *build, const struct model_file *file,
-	struct step_anchor_file *out, struct error *err)
-{
-	const struct step_chain *const chain = step_source_chain(build->next);
-	const struct file_ops *const files = store_files(build->work->store);
-	char key[STEP_ANCHOR_KEY_BYTES];
-	const struct span whole =
-		span_of(key, step_anchor_key(chain->run_name, chain->row.step, file->path, key));
-	char *const path = relative_path_join(scratch_path(build->scratch), span_text("file"));
-	int result =
-		(file->is_shard ? write_shard : write_other)(build, file, path, &out->digest, err);
-	if (result == 0)
-		result = step_anchor_build_check(build, out, err);
-	if (result == 0)
-		result = scratch_store_hidden(
-			build->work->store, path, chain->run.bucket, whole, &out->version, err);
-	(void)files->unlink(files, path);
-	free(path);
-	return result;
-}
-
-int step_anchor_build_plain(struct step_work *work, int64_t run, uint64_t step,
-	struct step_anchor_build *out, struct error *err)
-{
-	*out = (struct step_anchor_build){.work = work};
-	out->next = step_source_open(work->store, work, run, step, STEP_VIA_ANY, err);
-	out->scratch = out->next == NULL ? NULL : scratch_open(work->store, err);
-	if (out->scratch == NULL)
-		return -1;
-	const struct model_files *const files = step_source_files(out->next);
-	out->files = memory_new_array(files->count + 1, sizeof(*out->files));
-	for (size_t i = 0; i < files->count; i++) {
-		struct step_anchor_file *const made = &out->files[out->count++];
-		made->path = files->files[i].path;
-		if (store_file(out, &files->files[i], made, err) != 0)
-			return -1;
-		out->bytes += files->files[i].size;
-	}
-	return 0;
 }

@@ -11,6 +11,25 @@
 
 enum { NAME_ARENA_BYTES = 4096 };
 
+struct verdict {
+	struct change change; /* first */
+	struct store *store;
+	const struct step_job *job;
+	enum step_verified verified;
+	struct span reason;
+};
+
+static int run(struct step_work *work, const struct step_job *job, struct error *err);
+static int look(struct step_work *work, const struct step_job *job, struct step_row *out,
+	struct error *err);
+static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
+	struct error *err);
+static int proof_apply(struct change *base, struct db *db, struct error *err);
+static void tell(struct store *store, const struct verdict *verdict);
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
+
+const struct step_job_kind step_proof_job = {"proof", find_next, run};
+
 bool step_proof_is_verdict(enum error_kind kind)
 {
 	static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_CORRUPT, ERROR_UNSUPPORTED,
@@ -77,14 +96,6 @@ static int prove(struct step_work *work, const struct step_job *job, const struc
 	return delta_counts(work, job, row, &counts, &ignored) == 0 && !counts ? 0 : -1;
 }
 
-struct verdict {
-	struct change change; /* first */
-	struct store *store;
-	const struct step_job *job;
-	enum step_verified verified;
-	struct span reason;
-};
-
 /* 1: the step is still there, and nothing is known of it. */
 static int find_unproven(
 	struct db *db, const struct step_job *job, struct step_row *out, struct error *err)
@@ -112,6 +123,50 @@ static int note_failure(
 		found = webhook_note(verdict->store, db, &run, name, &facts, err);
 	arena_free(arena);
 	return found;
+}
+
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
+{
+	struct step_row row;
+	struct error failure = {0};
+	const int found = look(work, job, &row, err);
+	if (found != 1)
+		return found;
+	if (prove(work, job, &row, &failure) == 0)
+		return settle(work, job, NULL, err);
+	scratch_hide_paths(work->store, &failure); /* clients see the reason */
+	if (step_proof_is_verdict(failure.kind))
+		return settle(work, job, &failure, err);
+	*err = failure;
+	return look(work, job, &row, &failure) == 0 ? 0 : -1; /* removed while it was read */
+}
+
+static int look(
+	struct step_work *work, const struct step_job *job, struct step_row *out, struct error *err)
+{
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	const int found = find_unproven(db, job, out, err);
+	store_reader_give(work->store, db);
+	return found;
+}
+
+static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
+	struct error *err)
+{
+	struct verdict verdict = {.change = {.apply = proof_apply},
+		.store = work->store,
+		.job = job,
+		.verified = STEP_PROVEN};
+	if (failure != NULL) {
+		verdict.verified = STEP_FAILED;
+		verdict.reason = span_text(failure->text);
+	}
+	if (committer_run(store_committer(work->store), &verdict.change, err) != 0)
+		return -1;
+	tell(work->store, &verdict);
+	return 0;
 }
 
 static int proof_apply(struct change *base, struct db *db, struct error *err)
@@ -144,50 +199,6 @@ static void tell(struct store *store, const struct verdict *verdict)
 		log, LOG_WARNING, NULL, "step_failed", fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
-	struct error *err)
-{
-	struct verdict verdict = {.change = {.apply = proof_apply},
-		.store = work->store,
-		.job = job,
-		.verified = STEP_PROVEN};
-	if (failure != NULL) {
-		verdict.verified = STEP_FAILED;
-		verdict.reason = span_text(failure->text);
-	}
-	if (committer_run(store_committer(work->store), &verdict.change, err) != 0)
-		return -1;
-	tell(work->store, &verdict);
-	return 0;
-}
-
-static int look(
-	struct step_work *work, const struct step_job *job, struct step_row *out, struct error *err)
-{
-	struct db *const db = store_reader_take(work->store, err);
-	if (db == NULL)
-		return -1;
-	const int found = find_unproven(db, job, out, err);
-	store_reader_give(work->store, db);
-	return found;
-}
-
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
-{
-	struct step_row row;
-	struct error failure = {0};
-	const int found = look(work, job, &row, err);
-	if (found != 1)
-		return found;
-	if (prove(work, job, &row, &failure) == 0)
-		return settle(work, job, NULL, err);
-	scratch_hide_paths(work->store, &failure); /* clients see the reason */
-	if (step_proof_is_verdict(failure.kind))
-		return settle(work, job, &failure, err);
-	*err = failure;
-	return look(work, job, &row, &failure) == 0 ? 0 : -1; /* removed while it was read */
-}
-
 static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct step_row row;
@@ -196,5 +207,3 @@ static int find_next(struct db *db, int64_t after, struct step_job *out, struct 
 	out->step = row.step;
 	return found;
 }
-
-const struct step_job_kind step_proof_job = {"proof", find_next, run};

@@ -14,53 +14,19 @@ struct walk {
 	struct tensor_cursor **cursors; /* per worker */
 };
 
-static int walk_tensor(struct walk *walk, unsigned worker, size_t tensor,
-	struct xxh3_stream *file_stream, struct xxh3_stream *stream, struct error *err)
-{
-	struct span block;
-	int got;
-	if (tensor_source_move(walk->tensors, &walk->cursors[worker], tensor, 0, err) != 0)
-		return -1;
-	xxh3_stream_reset(stream);
-	while ((got = tensor_cursor_next(walk->cursors[worker], &block, err)) == 1) {
-		xxh3_stream_add(stream, block);
-		xxh3_stream_add(file_stream, block);
-	}
-	walk->out->tensors[tensor] = xxh3_stream_result(stream);
-	return got;
-}
-
+static int walk_file(void *state, size_t item, unsigned worker, struct error *err);
 static int walk_shard(struct walk *walk, const struct model_file *file, unsigned worker,
-	struct xxh3_stream *file_stream, struct error *err)
-{
-	const struct schema *const schema = walk->tensors->schema;
-	struct xxh3_stream *const stream = xxh3_stream_new();
-	int result = 0;
-	xxh3_stream_add(file_stream, span_of(file->length, sizeof(file->length)));
-	xxh3_stream_add(file_stream, file->json);
-	for (size_t i = 0; i < safetensors_count(file->parsed) && result == 0; i++) {
-		const ptrdiff_t tensor =
-			schema_find(schema, safetensors_tensor(file->parsed, i)->name);
-		ASSERT(tensor >= 0); /* model_files_check */
-		result = walk_tensor(walk, worker, (size_t)tensor, file_stream, stream, err);
-	}
-	xxh3_stream_free(stream);
-	return result;
-}
-
-static int walk_file(void *state, size_t item, unsigned worker, struct error *err)
-{
-	struct walk *const walk = state;
-	const struct model_file *const file = &walk->files->files[item];
-	walk->out->files[item] = file->digest;
-	if (!file->is_shard)
-		return 0;
-	struct xxh3_stream *const stream = xxh3_stream_new();
-	const int result = walk_shard(walk, file, worker, stream, err);
-	walk->out->files[item] = xxh3_stream_result(stream);
-	xxh3_stream_free(stream);
-	return result;
-}
+	struct xxh3_stream *file_stream, struct error *err);
+static int walk_tensor(struct walk *walk, unsigned worker, size_t tensor,
+	struct xxh3_stream *file_stream, struct xxh3_stream *stream, struct error *err);
+static int check_tensors(
+	const struct step_chain *chain, const struct step_digests *digests, struct error *err);
+static int check_checkpoint(
+	const struct step_chain *chain, const struct step_digests *digests, struct error *err);
+static int check_files(const struct step_message *manifest, const struct model_files *files,
+	const struct step_digests *digests, struct error *err);
+static int check_file(const struct step_file *declared, const struct model_file *file,
+	const struct digest128 *digest, struct error *err);
 
 int step_digests_find(struct tensor_source *tensors, const struct model_files *files,
 	unsigned threads, struct step_digests *out, struct error *err)
@@ -91,6 +57,63 @@ void step_digests_release(struct step_digests *digests)
 	*digests = (struct step_digests){.tensors = NULL};
 }
 
+int step_digests_check(
+	const struct step_source *source, const struct step_digests *digests, struct error *err)
+{
+	const struct step_chain *const chain = step_source_chain(source);
+	if (check_tensors(chain, digests, err) != 0 || check_checkpoint(chain, digests, err) != 0)
+		return -1;
+	return check_files(&chain->manifest, step_source_files(source), digests, err);
+}
+
+static int walk_file(void *state, size_t item, unsigned worker, struct error *err)
+{
+	struct walk *const walk = state;
+	const struct model_file *const file = &walk->files->files[item];
+	walk->out->files[item] = file->digest;
+	if (!file->is_shard)
+		return 0;
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	const int result = walk_shard(walk, file, worker, stream, err);
+	walk->out->files[item] = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	return result;
+}
+
+static int walk_shard(struct walk *walk, const struct model_file *file, unsigned worker,
+	struct xxh3_stream *file_stream, struct error *err)
+{
+	const struct schema *const schema = walk->tensors->schema;
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	int result = 0;
+	xxh3_stream_add(file_stream, span_of(file->length, sizeof(file->length)));
+	xxh3_stream_add(file_stream, file->json);
+	for (size_t i = 0; i < safetensors_count(file->parsed) && result == 0; i++) {
+		const ptrdiff_t tensor =
+			schema_find(schema, safetensors_tensor(file->parsed, i)->name);
+		ASSERT(tensor >= 0); /* model_files_check */
+		result = walk_tensor(walk, worker, (size_t)tensor, file_stream, stream, err);
+	}
+	xxh3_stream_free(stream);
+	return result;
+}
+
+static int walk_tensor(struct walk *walk, unsigned worker, size_t tensor,
+	struct xxh3_stream *file_stream, struct xxh3_stream *stream, struct error *err)
+{
+	struct span block;
+	int got;
+	if (tensor_source_move(walk->tensors, &walk->cursors[worker], tensor, 0, err) != 0)
+		return -1;
+	xxh3_stream_reset(stream);
+	while ((got = tensor_cursor_next(walk->cursors[worker], &block, err)) == 1) {
+		xxh3_stream_add(stream, block);
+		xxh3_stream_add(file_stream, block);
+	}
+	walk->out->tensors[tensor] = xxh3_stream_result(stream);
+	return got;
+}
+
 static int check_tensors(
 	const struct step_chain *chain, const struct step_digests *digests, struct error *err)
 {
@@ -119,22 +142,6 @@ static int check_checkpoint(
 	return error_set(err, ERROR_DIGEST_MISMATCH, "The checkpoint is %s, not %s.", ours, theirs);
 }
 
-static int check_file(const struct step_file *declared, const struct model_file *file,
-	const struct digest128 *digest, struct error *err)
-{
-	const int shown = (int)span_slice(declared->path, 0, 160).len;
-	if (file->size != declared->size)
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"The file '%.*s' has %llu bytes, not %llu.", shown,
-			(const char *)declared->path.data, (unsigned long long)file->size,
-			(unsigned long long)declared->size);
-	if (digest128_equal(digest, &declared->digest))
-		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH,
-		"The file '%.*s' is not what the manifest says.", shown,
-		(const char *)declared->path.data);
-}
-
 /* A manifest without files says nothing of them. One file may be called otherwise than in a
  * folder. */
 static int check_files(const struct step_message *manifest, const struct model_files *files,
@@ -159,11 +166,18 @@ static int check_files(const struct step_message *manifest, const struct model_f
 	return 0;
 }
 
-int step_digests_check(
-	const struct step_source *source, const struct step_digests *digests, struct error *err)
+static int check_file(const struct step_file *declared, const struct model_file *file,
+	const struct digest128 *digest, struct error *err)
 {
-	const struct step_chain *const chain = step_source_chain(source);
-	if (check_tensors(chain, digests, err) != 0 || check_checkpoint(chain, digests, err) != 0)
-		return -1;
-	return check_files(&chain->manifest, step_source_files(source), digests, err);
+	const int shown = (int)span_slice(declared->path, 0, 160).len;
+	if (file->size != declared->size)
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"The file '%.*s' has %llu bytes, not %llu.", shown,
+			(const char *)declared->path.data, (unsigned long long)file->size,
+			(unsigned long long)declared->size);
+	if (digest128_equal(digest, &declared->digest))
+		return 0;
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"The file '%.*s' is not what the manifest says.", shown,
+		(const char *)declared->path.data);
 }

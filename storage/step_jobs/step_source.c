@@ -19,67 +19,15 @@ struct step_source {
 	struct delta_stack *stack;
 };
 
-static char *object_path(
-	const char *folder, const struct step_source_object *object, struct error *err)
-{
-	if (relative_path_is_valid(object->name))
-		return relative_path_join(folder, object->name);
-	error_set(err, ERROR_INVALID, "The delta has an object '%.*s', which cannot be a file.",
-		(int)object->name.len, (const char *)object->name.data);
-	return NULL;
-}
-
+static int open_stack(struct step_source *source, struct error *err);
+static int fetch_delta(const struct step_source *source, size_t index, struct error *err);
 static int fetch_object(const struct step_source *source, const char *folder,
-	const struct step_source_object *object, struct error *err)
-{
-	char *const path = object_path(folder, object, err);
-	const int result =
-		path == NULL ? -1 : scratch_fetch(source->store, object->version, path, err);
-	free(path);
-	return result;
-}
-
-/* A delta of one safetensors file is opened as that file, whatever it is called. An index alone is
- * a folder in which nothing changed. */
-static char *delta_path(const char *folder, const struct step_source_form *form)
-{
-	const bool is_file =
-		form->count == 1 && span_ends_text(form->objects[0].name, ".safetensors");
-	return is_file ? relative_path_join(folder, form->objects[0].name)
-		       : memory_copy_text(folder);
-}
-
-static int fetch_delta(const struct step_source *source, size_t index, struct error *err)
-{
-	const struct step_source_form *const form = &source->chain.deltas[index];
-	char number[24];
-	snprintf(number, sizeof(number), "%zu", index);
-	char *const folder = relative_path_join(scratch_path(source->scratch), span_text(number));
-	int result = 0;
-	for (size_t i = 0; i < form->count && result == 0; i++)
-		result = fetch_object(source, folder, &form->objects[i], err);
-	source->paths[index] = delta_path(folder, form);
-	free(folder);
-	return result;
-}
-
-static int open_stack(struct step_source *source, struct error *err)
-{
-	const size_t count = source->chain.delta_count;
-	if (count == 0)
-		return 0;
-	source->paths = memory_new_array(count, sizeof(*source->paths));
-	source->scratch = scratch_open(source->store, err);
-	if (source->scratch == NULL)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (fetch_delta(source, i, err) != 0)
-			return -1;
-	source->stack = delta_stack_open(step_form_source_tensors(source->start),
-		step_form_source_files(source->start), (const char *const *)source->paths, count,
-		err);
-	return source->stack == NULL ? -1 : 0;
-}
+	const struct step_source_object *object, struct error *err);
+static char *object_path(
+	const char *folder, const struct step_source_object *object, struct error *err);
+static char *delta_path(const char *folder, const struct step_source_form *form);
+static const struct step_source_object *find_in_delta(
+	const struct step_source *source, size_t index, struct span path);
 
 struct step_source *step_source_open(struct store *store, struct step_work *work, int64_t run,
 	uint64_t step, enum step_source_via via, struct error *err)
@@ -131,22 +79,6 @@ const struct step_chain *step_source_chain(const struct step_source *source)
 	return &source->chain;
 }
 
-/* What a delta brings whole: below files/ in our layout; in a full checkpoint under its own
- * name. */
-static const struct step_source_object *find_in_delta(
-	const struct step_source *source, size_t index, struct span path)
-{
-	char name[STEP_NAME_MAX_BYTES + sizeof("files/")];
-	const struct step_source_form *const form = &source->chain.deltas[index];
-	if (delta_reader_checkpoint(delta_stack_reader(source->stack, index + 1)) != NULL)
-		return step_source_form_find(form, path);
-	const int len =
-		snprintf(name, sizeof(name), "files/%.*s", (int)path.len, (const char *)path.data);
-	return len < 0 || (size_t)len >= sizeof(name)
-		? NULL
-		: step_source_form_find(form, span_of(name, (size_t)len));
-}
-
 int64_t step_source_version(const struct step_source *source, struct span path)
 {
 	const struct model_file *const file = model_files_find(step_source_files(source), path);
@@ -163,4 +95,82 @@ int64_t step_source_version(const struct step_source *source, struct span path)
 		source->chain.start.count == 1) /* called by its conventional name */
 		object = &source->chain.start.objects[0];
 	return object == NULL ? 0 : object->version;
+}
+
+static int open_stack(struct step_source *source, struct error *err)
+{
+	const size_t count = source->chain.delta_count;
+	if (count == 0)
+		return 0;
+	source->paths = memory_new_array(count, sizeof(*source->paths));
+	source->scratch = scratch_open(source->store, err);
+	if (source->scratch == NULL)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (fetch_delta(source, i, err) != 0)
+			return -1;
+	source->stack = delta_stack_open(step_form_source_tensors(source->start),
+		step_form_source_files(source->start), (const char *const *)source->paths, count,
+		err);
+	return source->stack == NULL ? -1 : 0;
+}
+
+static int fetch_delta(const struct step_source *source, size_t index, struct error *err)
+{
+	const struct step_source_form *const form = &source->chain.deltas[index];
+	char number[24];
+	snprintf(number, sizeof(number), "%zu", index);
+	char *const folder = relative_path_join(scratch_path(source->scratch), span_text(number));
+	int result = 0;
+	for (size_t i = 0; i < form->count && result == 0; i++)
+		result = fetch_object(source, folder, &form->objects[i], err);
+	source->paths[index] = delta_path(folder, form);
+	free(folder);
+	return result;
+}
+
+static int fetch_object(const struct step_source *source, const char *folder,
+	const struct step_source_object *object, struct error *err)
+{
+	char *const path = object_path(folder, object, err);
+	const int result =
+		path == NULL ? -1 : scratch_fetch(source->store, object->version, path, err);
+	free(path);
+	return result;
+}
+
+static char *object_path(
+	const char *folder, const struct step_source_object *object, struct error *err)
+{
+	if (relative_path_is_valid(object->name))
+		return relative_path_join(folder, object->name);
+	error_set(err, ERROR_INVALID, "The delta has an object '%.*s', which cannot be a file.",
+		(int)object->name.len, (const char *)object->name.data);
+	return NULL;
+}
+
+/* A delta of one safetensors file is opened as that file, whatever it is called. An index alone is
+ * a folder in which nothing changed. */
+static char *delta_path(const char *folder, const struct step_source_form *form)
+{
+	const bool is_file =
+		form->count == 1 && span_ends_text(form->objects[0].name, ".safetensors");
+	return is_file ? relative_path_join(folder, form->objects[0].name)
+		       : memory_copy_text(folder);
+}
+
+/* What a delta brings whole: below files/ in our layout; in a full checkpoint under its own
+ * name. */
+static const struct step_source_object *find_in_delta(
+	const struct step_source *source, size_t index, struct span path)
+{
+	char name[STEP_NAME_MAX_BYTES + sizeof("files/")];
+	const struct step_source_form *const form = &source->chain.deltas[index];
+	if (delta_reader_checkpoint(delta_stack_reader(source->stack, index + 1)) != NULL)
+		return step_source_form_find(form, path);
+	const int len =
+		snprintf(name, sizeof(name), "files/%.*s", (int)path.len, (const char *)path.data);
+	return len < 0 || (size_t)len >= sizeof(name)
+		? NULL
+		: step_source_form_find(form, span_of(name, (size_t)len));
 }

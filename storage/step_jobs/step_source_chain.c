@@ -6,10 +6,17 @@
 
 enum { CHAIN_ARENA_BYTES = 512 * 1024 * 1024, CHAIN_LINKS_MAX = 4096 };
 
-static int compare(const struct step_source_object *object, struct span name)
-{
-	return span_compare(object->name, name);
-}
+static int compare(const struct step_source_object *object, struct span name);
+static int find(struct db *db, int64_t run, uint64_t step, enum step_source_via via,
+	struct step_chain *chain, struct error *err);
+static int load_schema(struct db *db, struct step_chain *chain, struct error *err);
+static int walk(struct db *db, struct db_statement *scan, struct step_chain *chain,
+	enum step_source_via via, struct error *err);
+static int judge(const struct step_row *row, const struct step_row *wanted,
+	enum step_source_via via, enum step_pin_form *out_start, struct error *err);
+static int load_objects(struct db *db, const struct step_row *row, enum step_pin_form form,
+	struct arena *arena, struct step_source_form *out, struct error *err);
+static void turn_round(struct step_chain *chain);
 
 const struct step_source_object *step_source_form_find(
 	const struct step_source_form *form, struct span name)
@@ -29,100 +36,29 @@ const struct step_source_object *step_source_form_find(
 	return NULL;
 }
 
-static int load_objects(struct db *db, const struct step_row *row, enum step_pin_form form,
-	struct arena *arena, struct step_source_form *out, struct error *err)
+int step_chain_find(struct store *store, int64_t run, uint64_t step, enum step_source_via via,
+	struct step_chain *chain, struct error *err)
 {
-	struct step_pin *pins;
-	if (step_pin_list(db, row->id, form, arena, &pins, &out->count, err) != 0)
+	*chain = (struct step_chain){.arena = arena_new(CHAIN_ARENA_BYTES)};
+	chain->deltas = arena_take_array(chain->arena, CHAIN_LINKS_MAX, sizeof(*chain->deltas));
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
 		return -1;
-	out->step = row->step;
-	out->objects = arena_take_array(arena, out->count + 1, sizeof(*out->objects));
-	if (out->objects == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "Step %llu has too many objects.",
-			(unsigned long long)row->step);
-	for (size_t i = 0; i < out->count; i++) {
-		struct version version;
-		const int found = version_find_sequence(db, pins[i].version, NULL, &version, err);
-		if (found == 0) /* invariant 6 */
-			error_set(err, ERROR_CORRUPT,
-				"%s: a step's object has lost its version %lld.", db_path(db),
-				(long long)pins[i].version);
-		if (found != 1)
-			return -1;
-		out->objects[i] = (struct step_source_object){
-			pins[i].name, pins[i].version, version.size, version.digest};
-	}
-	return 0;
+	const int result = find(db, run, step, via, chain, err);
+	store_snapshot_give(store, db);
+	return result;
 }
 
-/* 1: the row is where the chain starts; 0: its delta is one of the chain's; -1. */
-static int judge(const struct step_row *row, const struct step_row *wanted,
-	enum step_source_via via, enum step_pin_form *out_start, struct error *err)
+void step_chain_release(struct step_chain *chain)
 {
-	const bool is_wanted = row->step == wanted->step;
-	if (row->state != STEP_KEPT)
-		return error_set(err, ERROR_NOT_READY,
-			"Step %llu is built on step %llu, which has been removed.",
-			(unsigned long long)wanted->step, (unsigned long long)row->step);
-	if (row->verified == STEP_FAILED)
-		return error_set(err, ERROR_STEP_FAILED,
-			is_wanted ? "The proof of step %llu failed."
-				  : "It is built on step %llu, whose proof failed.",
-			(unsigned long long)row->step);
-	*out_start = row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
-	const bool has_anchor = row->has_form[STEP_ANCHOR] ||
-		(row->has_made && !(is_wanted && via == STEP_VIA_ANCHOR));
-	if (has_anchor && !(is_wanted && via == STEP_VIA_DELTA))
-		return 1;
-	if (row->has_form[STEP_DELTA] && !(is_wanted && via == STEP_VIA_ANCHOR))
-		return 0;
-	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.",
-		(unsigned long long)wanted->step);
+	schema_free(chain->schema);
+	arena_free(chain->arena);
+	*chain = (struct step_chain){.arena = NULL};
 }
 
-/* Downwards from the step, so the deltas come last one first. */
-static int walk(struct db *db, struct db_statement *scan, struct step_chain *chain,
-	enum step_source_via via, struct error *err)
+static int compare(const struct step_source_object *object, struct span name)
 {
-	int got;
-	for (unsigned links = 0; links < CHAIN_LINKS_MAX && (got = db_step(scan, err)) != 0;
-		links++) {
-		struct step_row row;
-		enum step_pin_form start = STEP_PIN_ANCHOR;
-		if (got < 0)
-			return -1;
-		step_row_read(scan, &row);
-		const int is_start = judge(&row, &chain->row, via, &start, err);
-		if (is_start < 0)
-			return -1;
-		if (is_start == 1)
-			return load_objects(db, &row, start, chain->arena, &chain->start, err);
-		if (load_objects(db, &row, STEP_PIN_DELTA, chain->arena,
-			    &chain->deltas[chain->delta_count], err) != 0)
-			return -1;
-		chain->delta_count += chain->deltas[chain->delta_count].count > 0;
-	}
-	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.",
-		(unsigned long long)chain->row.step);
-}
-
-static void turn_round(struct step_chain *chain)
-{
-	for (size_t i = 0; i < chain->delta_count / 2; i++) {
-		const struct step_source_form last = chain->deltas[chain->delta_count - 1 - i];
-		chain->deltas[chain->delta_count - 1 - i] = chain->deltas[i];
-		chain->deltas[i] = last;
-	}
-}
-
-static int load_schema(struct db *db, struct step_chain *chain, struct error *err)
-{
-	struct buffer text;
-	buffer_init(&text, 2 * SAFETENSORS_HEADER_MAX_BYTES);
-	if (run_row_load_schema(db, &chain->run, &text, err) == 0)
-		chain->schema = schema_parse(buffer_span(&text), err);
-	buffer_release(&text);
-	return chain->schema == NULL ? -1 : 0;
+	return span_compare(object->name, name);
 }
 
 static int find(struct db *db, int64_t run, uint64_t step, enum step_source_via via,
@@ -152,22 +88,98 @@ static int find(struct db *db, int64_t run, uint64_t step, enum step_source_via 
 	return result;
 }
 
-int step_chain_find(struct store *store, int64_t run, uint64_t step, enum step_source_via via,
-	struct step_chain *chain, struct error *err)
+static int load_schema(struct db *db, struct step_chain *chain, struct error *err)
 {
-	*chain = (struct step_chain){.arena = arena_new(CHAIN_ARENA_BYTES)};
-	chain->deltas = arena_take_array(chain->arena, CHAIN_LINKS_MAX, sizeof(*chain->deltas));
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	const int result = find(db, run, step, via, chain, err);
-	store_snapshot_give(store, db);
-	return result;
+	struct buffer text;
+	buffer_init(&text, 2 * SAFETENSORS_HEADER_MAX_BYTES);
+	if (run_row_load_schema(db, &chain->run, &text, err) == 0)
+		chain->schema = schema_parse(buffer_span(&text), err);
+	buffer_release(&text);
+	return chain->schema == NULL ? -1 : 0;
 }
 
-void step_chain_release(struct step_chain *chain)
+/* Downwards from the step, so the deltas come last one first. */
+static int walk(struct db *db, struct db_statement *scan, struct step_chain *chain,
+	enum step_source_via via, struct error *err)
 {
-	schema_free(chain->schema);
-	arena_free(chain->arena);
-	*chain = (struct step_chain){.arena = NULL};
+	int got;
+	for (unsigned links = 0; links < CHAIN_LINKS_MAX && (got = db_step(scan, err)) != 0;
+		links++) {
+		struct step_row row;
+		enum step_pin_form start = STEP_PIN_ANCHOR;
+		if (got < 0)
+			return -1;
+		step_row_read(scan, &row);
+		const int is_start = judge(&row, &chain->row, via, &start, err);
+		if (is_start < 0)
+			return -1;
+		if (is_start == 1)
+			return load_objects(db, &row, start, chain->arena, &chain->start, err);
+		if (load_objects(db, &row, STEP_PIN_DELTA, chain->arena,
+			    &chain->deltas[chain->delta_count], err) != 0)
+			return -1;
+		chain->delta_count += chain->deltas[chain->delta_count].count > 0;
+	}
+	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.",
+		(unsigned long long)chain->row.step);
+}
+
+/* 1: the row is where the chain starts; 0: its delta is one of the chain's; -1. */
+static int judge(const struct step_row *row, const struct step_row *wanted,
+	enum step_source_via via, enum step_pin_form *out_start, struct error *err)
+{
+	const bool is_wanted = row->step == wanted->step;
+	if (row->state != STEP_KEPT)
+		return error_set(err, ERROR_NOT_READY,
+			"Step %llu is built on step %llu, which has been removed.",
+			(unsigned long long)wanted->step, (unsigned long long)row->step);
+	if (row->verified == STEP_FAILED)
+		return error_set(err, ERROR_STEP_FAILED,
+			is_wanted ? "The proof of step %llu failed."
+				  : "It is built on step %llu, whose proof failed.",
+			(unsigned long long)row->step);
+	*out_start = row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
+	const bool has_anchor = row->has_form[STEP_ANCHOR] ||
+		(row->has_made && !(is_wanted && via == STEP_VIA_ANCHOR));
+	if (has_anchor && !(is_wanted && via == STEP_VIA_DELTA))
+		return 1;
+	if (row->has_form[STEP_DELTA] && !(is_wanted && via == STEP_VIA_ANCHOR))
+		return 0;
+	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.",
+		(unsigned long long)wanted->step);
+}
+
+static int load_objects(struct db *db, const struct step_row *row, enum step_pin_form form,
+	struct arena *arena, struct step_source_form *out, struct error *err)
+{
+	struct step_pin *pins;
+	if (step_pin_list(db, row->id, form, arena, &pins, &out->count, err) != 0)
+		return -1;
+	out->step = row->step;
+	out->objects = arena_take_array(arena, out->count + 1, sizeof(*out->objects));
+	if (out->objects == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "Step %llu has too many objects.",
+			(unsigned long long)row->step);
+	for (size_t i = 0; i < out->count; i++) {
+		struct version version;
+		const int found = version_find_sequence(db, pins[i].version, NULL, &version, err);
+		if (found == 0) /* invariant 6 */
+			error_set(err, ERROR_CORRUPT,
+				"%s: a step's object has lost its version %lld.", db_path(db),
+				(long long)pins[i].version);
+		if (found != 1)
+			return -1;
+		out->objects[i] = (struct step_source_object){
+			pins[i].name, pins[i].version, version.size, version.digest};
+	}
+	return 0;
+}
+
+static void turn_round(struct step_chain *chain)
+{
+	for (size_t i = 0; i < chain->delta_count / 2; i++) {
+		const struct step_source_form last = chain->deltas[chain->delta_count - 1 - i];
+		chain->deltas[chain->delta_count - 1 - i] = chain->deltas[i];
+		chain->deltas[i] = last;
+	}
 }

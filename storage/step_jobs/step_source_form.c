@@ -30,111 +30,21 @@ struct form_cursor {
 	size_t block_capacity;
 };
 
-static struct object object_of(const struct step_form_source *source, size_t file)
-{
-	const struct step_source_object *const from = &source->form->objects[file];
-	return (struct object){.sequence = from->version, .size = from->size, .key = from->name};
-}
-
-static struct body_source *open_range(const struct step_form_source *source, size_t file,
-	uint64_t offset, uint64_t length, struct error *err)
-{
-	const struct object object = object_of(source, file);
-	return object_open(source->store, &object, offset, length, err);
-}
-
 static struct tensor_cursor *open_cursor(
-	struct tensor_source *base, size_t tensor, struct error *err)
-{
-	const struct step_form_source *const source = (const struct step_form_source *)base;
-	const struct schema_tensor *const facts = schema_tensor(base->schema, tensor);
-	struct body_source *const body = open_range(
-		source, source->places[tensor].file, source->places[tensor].at, facts->bytes, err);
-	if (body == NULL)
-		return NULL;
-	struct form_cursor *const cursor = memory_new(sizeof(*cursor));
-	*cursor = (struct form_cursor){.cursor.source = base,
-		.body = body,
-		.left = facts->bytes,
-		.block_bytes = (size_t)block_code_bytes(facts->dtype)};
-	cursor->block_capacity =
-		facts->bytes < cursor->block_bytes ? (size_t)facts->bytes : cursor->block_bytes;
-	cursor->block = memory_new(cursor->block_capacity + 1);
-	return &cursor->cursor;
-}
-
-static int next_block(struct tensor_cursor *base, struct span *out, struct error *err)
-{
-	struct form_cursor *const cursor = (struct form_cursor *)base;
-	struct step_work *const work = ((const struct step_form_source *)base->source)->work;
-	const size_t len = cursor->left < cursor->block_capacity ? (size_t)cursor->left
-								 : cursor->block_capacity;
-	if (len == 0)
-		return 0;
-	if (work != NULL && !work->spend(work, len))
-		return step_work_stopped(err);
-	if (body_source_read_whole(cursor->body, cursor->block, len, err) != 0)
-		return -1;
-	cursor->left -= len;
-	*out = span_of(cursor->block, len);
-	return 1;
-}
-
-static void close_cursor(struct tensor_cursor *base)
-{
-	struct form_cursor *const cursor = (struct form_cursor *)base;
-	cursor->body->close(cursor->body);
-	free(cursor->block);
-	free(cursor);
-}
-
-static void free_tensors(struct tensor_source *base)
-{
-	(void)base; /* the form's source closes it */
-}
+	struct tensor_source *base, size_t tensor, struct error *err);
+static struct body_source *open_range(const struct step_form_source *source, size_t file,
+	uint64_t offset, uint64_t length, struct error *err);
+static struct object object_of(const struct step_form_source *source, size_t file);
+static int next_block(struct tensor_cursor *base, struct span *out, struct error *err);
+static void close_cursor(struct tensor_cursor *base);
+static void free_tensors(struct tensor_source *base);
+static int read_files(struct step_form_source *source, struct error *err);
+static int read_shard(struct step_form_source *source, size_t index, struct error *err);
 
 static const struct tensor_source_ops ops = {.open = open_cursor,
 	.next = next_block,
 	.close_cursor = close_cursor,
 	.free = free_tensors};
-
-static int read_shard(struct step_form_source *source, size_t index, struct error *err)
-{
-	struct model_file *const file = &source->files.files[index];
-	struct shard_header *const header = &source->headers[index];
-	const struct object object = object_of(source, index);
-	char name[STEP_NAME_MAX_BYTES + 1];
-	snprintf(name, sizeof(name), "%.*s", (int)file->path.len, (const char *)file->path.data);
-	if (shard_header_read(source->store, &object, name, header, err) != 0)
-		return -1;
-	const struct span bytes = buffer_span(&header->bytes);
-	memcpy(file->length, bytes.data, LENGTH_BYTES);
-	file->json = span_slice(bytes, LENGTH_BYTES, bytes.len);
-	file->digest = xxh3_128(bytes);
-	file->parsed = header->tensors;
-	header->tensors = NULL; /* the file's now */
-	return 0;
-}
-
-static int read_files(struct step_form_source *source, struct error *err)
-{
-	struct model_files *const files = &source->files;
-	for (size_t i = 0; i < files->count; i++) {
-		const struct step_source_object *const object = &source->form->objects[i];
-		files->files[i] = (struct model_file){.path = object->name,
-			.size = object->size,
-			.is_shard = span_ends_text(object->name, ".safetensors"),
-			.digest = object->digest};
-		if (files->files[i].is_shard && read_shard(source, i, err) != 0)
-			return error_wrap(err, "reading '%.*s' of step %llu", (int)object->name.len,
-				(const char *)object->name.data,
-				(unsigned long long)source->form->step);
-	}
-	files->is_folder = files->count != 1 || !files->files[0].is_shard;
-	if (!files->is_folder)
-		files->files[0].path = span_text(SINGLE_NAME);
-	return model_files_check(files, source->tensors.schema, err);
-}
 
 struct step_form_source *step_form_source_open(struct store *store, struct step_work *work,
 	const struct step_source_form *form, const struct schema *schema, struct error *err)
@@ -177,4 +87,105 @@ struct tensor_source *step_form_source_tensors(struct step_form_source *source)
 const struct model_files *step_form_source_files(const struct step_form_source *source)
 {
 	return &source->files;
+}
+
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *base, size_t tensor, struct error *err)
+{
+	const struct step_form_source *const source = (const struct step_form_source *)base;
+	const struct schema_tensor *const facts = schema_tensor(base->schema, tensor);
+	struct body_source *const body = open_range(
+		source, source->places[tensor].file, source->places[tensor].at, facts->bytes, err);
+	if (body == NULL)
+		return NULL;
+	struct form_cursor *const cursor = memory_new(sizeof(*cursor));
+	*cursor = (struct form_cursor){.cursor.source = base,
+		.body = body,
+		.left = facts->bytes,
+		.block_bytes = (size_t)block_code_bytes(facts->dtype)};
+	cursor->block_capacity =
+		facts->bytes < cursor->block_bytes ? (size_t)facts->bytes : cursor->block_bytes;
+	cursor->block = memory_new(cursor->block_capacity + 1);
+	return &cursor->cursor;
+}
+
+static struct body_source *open_range(const struct step_form_source *source, size_t file,
+	uint64_t offset, uint64_t length, struct error *err)
+{
+	const struct object object = object_of(source, file);
+	return object_open(source->store, &object, offset, length, err);
+}
+
+static struct object object_of(const struct step_form_source *source, size_t file)
+{
+	const struct step_source_object *const from = &source->form->objects[file];
+	return (struct object){.sequence = from->version, .size = from->size, .key = from->name};
+}
+
+static int next_block(struct tensor_cursor *base, struct span *out, struct error *err)
+{
+	struct form_cursor *const cursor = (struct form_cursor *)base;
+	struct step_work *const work = ((const struct step_form_source *)base->source)->work;
+	const size_t len = cursor->left < cursor->block_capacity ? (size_t)cursor->left
+								 : cursor->block_capacity;
+	if (len == 0)
+		return 0;
+	if (work != NULL && !work->spend(work, len))
+		return step_work_stopped(err);
+	if (body_source_read_whole(cursor->body, cursor->block, len, err) != 0)
+		return -1;
+	cursor->left -= len;
+	*out = span_of(cursor->block, len);
+	return 1;
+}
+
+static void close_cursor(struct tensor_cursor *base)
+{
+	struct form_cursor *const cursor = (struct form_cursor *)base;
+	cursor->body->close(cursor->body);
+	free(cursor->block);
+	free(cursor);
+}
+
+static void free_tensors(struct tensor_source *base)
+{
+	(void)base; /* the form's source closes it */
+}
+
+static int read_files(struct step_form_source *source, struct error *err)
+{
+	struct model_files *const files = &source->files;
+	for (size_t i = 0; i < files->count; i++) {
+		const struct step_source_object *const object = &source->form->objects[i];
+		files->files[i] = (struct model_file){.path = object->name,
+			.size = object->size,
+			.is_shard = span_ends_text(object->name, ".safetensors"),
+			.digest = object->digest};
+		if (files->files[i].is_shard && read_shard(source, i, err) != 0)
+			return error_wrap(err, "reading '%.*s' of step %llu", (int)object->name.len,
+				(const char *)object->name.data,
+				(unsigned long long)source->form->step);
+	}
+	files->is_folder = files->count != 1 || !files->files[0].is_shard;
+	if (!files->is_folder)
+		files->files[0].path = span_text(SINGLE_NAME);
+	return model_files_check(files, source->tensors.schema, err);
+}
+
+static int read_shard(struct step_form_source *source, size_t index, struct error *err)
+{
+	struct model_file *const file = &source->files.files[index];
+	struct shard_header *const header = &source->headers[index];
+	const struct object object = object_of(source, index);
+	char name[STEP_NAME_MAX_BYTES + 1];
+	snprintf(name, sizeof(name), "%.*s", (int)file->path.len, (const char *)file->path.data);
+	if (shard_header_read(source->store, &object, name, header, err) != 0)
+		return -1;
+	const struct span bytes = buffer_span(&header->bytes);
+	memcpy(file->length, bytes.data, LENGTH_BYTES);
+	file->json = span_slice(bytes, LENGTH_BYTES, bytes.len);
+	file->digest = xxh3_128(bytes);
+	file->parsed = header->tensors;
+	header->tensors = NULL; /* the file's now */
+	return 0;
 }

@@ -23,6 +23,82 @@ struct settling {
 	const struct error *failure;
 };
 
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
+static int run(struct step_work *work, const struct step_job *job, struct error *err);
+static int look(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
+	struct error *err);
+static int find_wanted(
+	struct db *db, const struct view_wanted *wanted, struct step_row *out, struct error *err);
+static int make(struct step_work *work, const struct view_wanted *wanted, bool base_kept,
+	struct error *err);
+static int view_apply(struct change *base, struct db *db, struct error *err);
+static int name_stored(
+	const struct settling *settling, struct db *db, struct arena *arena, struct error *err);
+static int name_version(const struct settling *settling, struct db *db,
+	const struct version *version, struct error *err);
+static int name_copies(
+	const struct settling *settling, struct db *db, struct arena *arena, struct error *err);
+static int fail(struct store *store, const struct view_wanted *wanted, const struct error *failure,
+	struct error *err);
+
+const struct step_job_kind view_job = {"view", find_next, run};
+
+struct step_job view_job_of(const struct view_wanted *wanted)
+{
+	return (struct step_job){.kind = &view_job,
+		.run = wanted->run,
+		.id = wanted->step * VIEW_KINDS + wanted->kind,
+		.step = wanted->number};
+}
+
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
+{
+	struct view_wanted wanted;
+	const int found = view_row_find_wanted(
+		db, after / VIEW_KINDS, (int)(after % VIEW_KINDS), &wanted, err);
+	if (found == 1)
+		*out = view_job_of(&wanted);
+	return found;
+}
+
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
+{
+	const struct view_wanted wanted = {.step = job->id / VIEW_KINDS,
+		.kind = (enum view_kind)(job->id % VIEW_KINDS),
+		.run = job->run,
+		.number = job->step};
+	struct error failure = {0};
+	bool base_kept;
+	const int found = look(work->store, &wanted, &base_kept, err);
+	if (found != 1 || make(work, &wanted, base_kept, &failure) == 0 ||
+		failure.kind == ERROR_PRECONDITION)
+		return found < 0 ? -1 : 0;
+	if (failure.kind == ERROR_NO_KEY || step_proof_is_verdict(failure.kind))
+		return fail(work->store, &wanted, &failure, err);
+	*err = failure;
+	return -1;
+}
+
+static int look(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
+	struct error *err)
+{
+	struct step_row row;
+	struct step_row base;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int found = find_wanted(db, wanted, &row, err);
+	*out_base_kept = false;
+	if (found == 1 && wanted->number > 0) {
+		const int has_base = step_row_find(db, wanted->run, wanted->number - 1, &base, err);
+		*out_base_kept =
+			has_base == 1 && base.state == STEP_KEPT && base.verified != STEP_FAILED;
+		found = has_base < 0 ? -1 : 1;
+	}
+	store_reader_give(store, db);
+	return found;
+}
+
 /* 1: it is still wanted of a step that is still there. */
 static int find_wanted(
 	struct db *db, const struct view_wanted *wanted, struct step_row *out, struct error *err)
@@ -39,59 +115,20 @@ static int find_wanted(
 		: found;
 }
 
-/* Under its key, unless somebody's object is there; named by the step in any case. */
-static int name_version(const struct settling *settling, struct db *db,
-	const struct version *version, struct error *err)
+static int make(
+	struct step_work *work, const struct view_wanted *wanted, bool base_kept, struct error *err)
 {
-	const struct step_chain *const chain = step_source_chain(settling->made->step);
-	const struct span name =
-		span_slice(version->key, chain->run_name.len + 1, version->key.len);
-	struct version current;
-	const int found =
-		version_find_current(db, version->bucket, version->key, NULL, &current, err);
-	if (found < 0 ||
-		step_pin_add(db, settling->wanted->step, pin_forms[settling->wanted->kind], name,
-			version->sequence, err) != 0)
-		return -1;
-	return found == 1 ? 0 : version_show(db, version->sequence, err);
-}
-
-static int name_stored(
-	const struct settling *settling, struct db *db, struct arena *arena, struct error *err)
-{
-	const struct stored_folder *const stored = &settling->made->stored;
-	for (size_t i = 0; i < stored->count; i++) {
-		struct version version;
-		if (version_find_sequence(db, stored->files[i].version, arena, &version, err) !=
-				1 ||
-			name_version(settling, db, &version, err) != 0)
-			return -1;
-		if (scratch_row_release(db, version.sequence, err) != 0)
-			return -1;
+	struct view_made made;
+	int result = view_make(work, wanted, base_kept, &made, err);
+	if (result == 0) {
+		struct settling settling = {.change = {.apply = view_apply},
+			.store = work->store,
+			.wanted = wanted,
+			.made = &made};
+		result = committer_run(store_committer(work->store), &settling.change, err);
 	}
-	return 0;
-}
-
-static int name_copies(
-	const struct settling *settling, struct db *db, struct arena *arena, struct error *err)
-{
-	for (size_t i = 0; i < settling->made->copy_count; i++) {
-		const struct view_copy *const copy = &settling->made->copies[i];
-		struct version source;
-		struct version version;
-		const int found = version_find_sequence(db, copy->version, arena, &source, err);
-		if (found == 0)
-			return error_set(
-				err, ERROR_NO_KEY, "The step was removed while its view was made.");
-		const struct version_share share = {.source = &source,
-			.bucket = source.bucket,
-			.key = copy->key,
-			.modified_ms = store_now_ms(settling->store)};
-		if (found < 0 || version_share(db, &share, arena, &version, err) != 0 ||
-			name_version(settling, db, &version, err) != 0)
-			return -1;
-	}
-	return 0;
+	view_made_release(&made, work->store, result == 0);
+	return result;
 }
 
 static int view_apply(struct change *base, struct db *db, struct error *err)
@@ -117,24 +154,59 @@ static int view_apply(struct change *base, struct db *db, struct error *err)
 		: view_row_settle(db, wanted->step, wanted->kind, VIEW_MADE, (struct span){0}, err);
 }
 
-static int look(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
-	struct error *err)
+static int name_stored(
+	const struct settling *settling, struct db *db, struct arena *arena, struct error *err)
 {
-	struct step_row row;
-	struct step_row base;
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	int found = find_wanted(db, wanted, &row, err);
-	*out_base_kept = false;
-	if (found == 1 && wanted->number > 0) {
-		const int has_base = step_row_find(db, wanted->run, wanted->number - 1, &base, err);
-		*out_base_kept =
-			has_base == 1 && base.state == STEP_KEPT && base.verified != STEP_FAILED;
-		found = has_base < 0 ? -1 : 1;
+	const struct stored_folder *const stored = &settling->made->stored;
+	for (size_t i = 0; i < stored->count; i++) {
+		struct version version;
+		if (version_find_sequence(db, stored->files[i].version, arena, &version, err) !=
+				1 ||
+			name_version(settling, db, &version, err) != 0)
+			return -1;
+		if (scratch_row_release(db, version.sequence, err) != 0)
+			return -1;
 	}
-	store_reader_give(store, db);
-	return found;
+	return 0;
+}
+
+/* Under its key, unless somebody's object is there; named by the step in any case. */
+static int name_version(const struct settling *settling, struct db *db,
+	const struct version *version, struct error *err)
+{
+	const struct step_chain *const chain = step_source_chain(settling->made->step);
+	const struct span name =
+		span_slice(version->key, chain->run_name.len + 1, version->key.len);
+	struct version current;
+	const int found =
+		version_find_current(db, version->bucket, version->key, NULL, &current, err);
+	if (found < 0 ||
+		step_pin_add(db, settling->wanted->step, pin_forms[settling->wanted->kind], name,
+			version->sequence, err) != 0)
+		return -1;
+	return found == 1 ? 0 : version_show(db, version->sequence, err);
+}
+
+static int name_copies(
+	const struct settling *settling, struct db *db, struct arena *arena, struct error *err)
+{
+	for (size_t i = 0; i < settling->made->copy_count; i++) {
+		const struct view_copy *const copy = &settling->made->copies[i];
+		struct version source;
+		struct version version;
+		const int found = version_find_sequence(db, copy->version, arena, &source, err);
+		if (found == 0)
+			return error_set(
+				err, ERROR_NO_KEY, "The step was removed while its view was made.");
+		const struct version_share share = {.source = &source,
+			.bucket = source.bucket,
+			.key = copy->key,
+			.modified_ms = store_now_ms(settling->store)};
+		if (found < 0 || version_share(db, &share, arena, &version, err) != 0 ||
+			name_version(settling, db, &version, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int fail(struct store *store, const struct view_wanted *wanted, const struct error *failure,
@@ -158,57 +230,3 @@ static int fail(struct store *store, const struct view_wanted *wanted, const str
 	}
 	return 0;
 }
-
-static int make(
-	struct step_work *work, const struct view_wanted *wanted, bool base_kept, struct error *err)
-{
-	struct view_made made;
-	int result = view_make(work, wanted, base_kept, &made, err);
-	if (result == 0) {
-		struct settling settling = {.change = {.apply = view_apply},
-			.store = work->store,
-			.wanted = wanted,
-			.made = &made};
-		result = committer_run(store_committer(work->store), &settling.change, err);
-	}
-	view_made_release(&made, work->store, result == 0);
-	return result;
-}
-
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
-{
-	const struct view_wanted wanted = {.step = job->id / VIEW_KINDS,
-		.kind = (enum view_kind)(job->id % VIEW_KINDS),
-		.run = job->run,
-		.number = job->step};
-	struct error failure = {0};
-	bool base_kept;
-	const int found = look(work->store, &wanted, &base_kept, err);
-	if (found != 1 || make(work, &wanted, base_kept, &failure) == 0 ||
-		failure.kind == ERROR_PRECONDITION)
-		return found < 0 ? -1 : 0;
-	if (failure.kind == ERROR_NO_KEY || step_proof_is_verdict(failure.kind))
-		return fail(work->store, &wanted, &failure, err);
-	*err = failure;
-	return -1;
-}
-
-struct step_job view_job_of(const struct view_wanted *wanted)
-{
-	return (struct step_job){.kind = &view_job,
-		.run = wanted->run,
-		.id = wanted->step * VIEW_KINDS + wanted->kind,
-		.step = wanted->number};
-}
-
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
-{
-	struct view_wanted wanted;
-	const int found = view_row_find_wanted(
-		db, after / VIEW_KINDS, (int)(after % VIEW_KINDS), &wanted, err);
-	if (found == 1)
-		*out = view_job_of(&wanted);
-	return found;
-}
-
-const struct step_job_kind view_job = {"view", find_next, run};

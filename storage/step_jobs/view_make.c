@@ -13,13 +13,63 @@ enum { MADE_ARENA_BYTES = 16 * 1024 * 1024 };
 static const enum delta_format formats[VIEW_KINDS] = {
 	[VIEW_TRL] = DELTA_TRL_GAP, [VIEW_SLIME] = DELTA_SLIME_XOR};
 
-/* TRL reads one file for each step. */
-static int check_single(const struct step_source *step, struct error *err)
+static int make_delta(struct step_work *work, const struct view_wanted *wanted,
+	struct view_made *made, struct error *err);
+static int encode(struct step_work *work, const struct view_wanted *wanted,
+	const struct view_made *made, const struct scratch *scratch, const char *folder,
+	struct error *err);
+static int store_trl(struct view_made *made, struct store *store, const char *folder,
+	const struct scratch *scratch, uint64_t step, struct error *err);
+static int copy_files(struct view_made *made, struct error *err);
+static int check_single(const struct step_source *step, struct error *err);
+static int copy_trl_anchor(struct view_made *made, uint64_t step, struct error *err);
+
+int view_make(struct step_work *work, const struct view_wanted *wanted, bool base_kept,
+	struct view_made *out, struct error *err)
 {
-	if (model_files_shards(step_source_files(step)) == 1)
-		return 0;
-	return error_set(
-		err, ERROR_UNSUPPORTED, "TRL's layout holds checkpoints of one safetensors file.");
+	char prefix[VIEW_KEY_BYTES];
+	*out = (struct view_made){.arena = arena_new(MADE_ARENA_BYTES)};
+	out->step =
+		step_source_open(work->store, work, wanted->run, wanted->number, STEP_VIA_ANY, err);
+	if (out->step == NULL)
+		return -1;
+	const struct span run = step_source_chain(out->step)->run_name;
+	const size_t len = wanted->kind == VIEW_TRL
+		? view_key_prefix(VIEW_TRL, run, prefix)
+		: view_key_step(wanted->kind, run, wanted->number, prefix);
+	out->prefix = arena_text(out->arena, span_of(prefix, len));
+	if (wanted->kind == VIEW_SLIME)
+		return base_kept ? make_delta(work, wanted, out, err) : copy_files(out, err);
+	if (check_single(out->step, err) != 0 || copy_trl_anchor(out, wanted->number, err) != 0)
+		return -1;
+	return base_kept ? make_delta(work, wanted, out, err) : 0;
+}
+
+void view_made_release(struct view_made *made, struct store *store, bool taken)
+{
+	stored_folder_release(&made->stored, store, taken);
+	step_source_close(made->step);
+	arena_free(made->arena);
+	*made = (struct view_made){.prefix = NULL};
+}
+
+static int make_delta(struct step_work *work, const struct view_wanted *wanted,
+	struct view_made *made, struct error *err)
+{
+	const int64_t bucket = step_source_chain(made->step)->run.bucket;
+	struct scratch *const scratch = scratch_open(work->store, err);
+	if (scratch == NULL)
+		return -1;
+	char *const folder = relative_path_join(scratch_path(scratch), span_text("view"));
+	int result = encode(work, wanted, made, scratch, folder, err);
+	if (result == 0 && wanted->kind == VIEW_TRL)
+		result = store_trl(made, work->store, folder, scratch, wanted->number, err);
+	else if (result == 0)
+		result = stored_folder_put(
+			&made->stored, work->store, bucket, folder, made->prefix, err);
+	free(folder);
+	scratch_close(scratch);
+	return result;
 }
 
 static int encode(struct step_work *work, const struct view_wanted *wanted,
@@ -62,25 +112,6 @@ static int store_trl(struct view_made *made, struct store *store, const char *fo
 	return result;
 }
 
-static int make_delta(struct step_work *work, const struct view_wanted *wanted,
-	struct view_made *made, struct error *err)
-{
-	const int64_t bucket = step_source_chain(made->step)->run.bucket;
-	struct scratch *const scratch = scratch_open(work->store, err);
-	if (scratch == NULL)
-		return -1;
-	char *const folder = relative_path_join(scratch_path(scratch), span_text("view"));
-	int result = encode(work, wanted, made, scratch, folder, err);
-	if (result == 0 && wanted->kind == VIEW_TRL)
-		result = store_trl(made, work->store, folder, scratch, wanted->number, err);
-	else if (result == 0)
-		result = stored_folder_put(
-			&made->stored, work->store, bucket, folder, made->prefix, err);
-	free(folder);
-	scratch_close(scratch);
-	return result;
-}
-
 /* Every file of the checkpoint as it is. */
 static int copy_files(struct view_made *made, struct error *err)
 {
@@ -104,6 +135,15 @@ static int copy_files(struct view_made *made, struct error *err)
 	return 0;
 }
 
+/* TRL reads one file for each step. */
+static int check_single(const struct step_source *step, struct error *err)
+{
+	if (model_files_shards(step_source_files(step)) == 1)
+		return 0;
+	return error_set(
+		err, ERROR_UNSUPPORTED, "TRL's layout holds checkpoints of one safetensors file.");
+}
+
 /* Where the step was published with an anchor, TRL finds it under the key it expects. */
 static int copy_trl_anchor(struct view_made *made, uint64_t step, struct error *err)
 {
@@ -120,33 +160,4 @@ static int copy_trl_anchor(struct view_made *made, uint64_t step, struct error *
 		arena_copy(made->arena, span_of(key, view_key_anchor(chain->run_name, step, key))),
 		version};
 	return 0;
-}
-
-int view_make(struct step_work *work, const struct view_wanted *wanted, bool base_kept,
-	struct view_made *out, struct error *err)
-{
-	char prefix[VIEW_KEY_BYTES];
-	*out = (struct view_made){.arena = arena_new(MADE_ARENA_BYTES)};
-	out->step =
-		step_source_open(work->store, work, wanted->run, wanted->number, STEP_VIA_ANY, err);
-	if (out->step == NULL)
-		return -1;
-	const struct span run = step_source_chain(out->step)->run_name;
-	const size_t len = wanted->kind == VIEW_TRL
-		? view_key_prefix(VIEW_TRL, run, prefix)
-		: view_key_step(wanted->kind, run, wanted->number, prefix);
-	out->prefix = arena_text(out->arena, span_of(prefix, len));
-	if (wanted->kind == VIEW_SLIME)
-		return base_kept ? make_delta(work, wanted, out, err) : copy_files(out, err);
-	if (check_single(out->step, err) != 0 || copy_trl_anchor(out, wanted->number, err) != 0)
-		return -1;
-	return base_kept ? make_delta(work, wanted, out, err) : 0;
-}
-
-void view_made_release(struct view_made *made, struct store *store, bool taken)
-{
-	stored_folder_release(&made->stored, store, taken);
-	step_source_close(made->step);
-	arena_free(made->arena);
-	*made = (struct view_made){.prefix = NULL};
 }

@@ -47,11 +47,171 @@ struct settle_change {
 	int64_t due_ms;
 };
 
+static int64_t one_round(void *owner);
+static int deliver(struct webhook_sender *sender, const struct webhook_event *event,
+	struct arena *arena, struct error *err);
+static int webhook_apply(struct change *base, struct db *db, struct error *err);
+static int find_url(struct store *store, int64_t run, struct arena *arena, struct webhook_url *out,
+	struct error *err);
+static int post(struct webhook_sender *sender, const struct webhook_event *event,
+	const struct webhook_url *url, struct arena *arena, struct error *err);
+static void sign(const struct store *store, const struct webhook_event *event, int64_t seconds,
+	char out[HEADER_BYTES]);
+static void name_delivery(
+	const struct store *store, const struct webhook_event *event, char out[HEADER_BYTES]);
+static bool set_client(struct webhook_sender *sender, struct http_client *client);
+static int hide_target(const struct webhook_url *url, struct error *err);
+static int64_t pause_after(uint64_t attempts);
+static void tell(struct webhook_sender *sender, const struct webhook_event *event, bool dropped,
+	struct error *failure);
+static void release(struct webhook_sender *sender);
+
+struct webhook_sender *webhook_sender_start(const struct webhook_sender_plan *plan)
+{
+	static const struct worker_thread_plan thread = {
+		.name = "webhook", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
+	struct webhook_sender *const sender = memory_new(sizeof(*sender));
+	sender->plan = *plan;
+	worker_thread_start(&sender->thread, &thread, sender);
+	return sender;
+}
+
+bool webhook_sender_is_free(struct webhook_sender *sender, struct webhook_run *out_held)
+{
+	lock_enter(&sender->thread.lock);
+	*out_held = sender->held;
+	lock_leave(&sender->thread.lock);
+	return out_held->run == 0;
+}
+
+void webhook_sender_give(struct webhook_sender *sender, const struct webhook_run *run,
+	const struct webhook_event *event, struct arena *arena)
+{
+	lock_enter(&sender->thread.lock);
+	ASSERT(sender->held.run == 0 && run->run != 0);
+	sender->held = *run;
+	sender->event = *event;
+	sender->arena = arena;
+	worker_thread_wake_held(&sender->thread);
+	lock_leave(&sender->thread.lock);
+}
+
+void webhook_sender_quiesce(struct webhook_sender *sender)
+{
+	worker_thread_quiesce(&sender->thread);
+	lock_enter(&sender->thread.lock);
+	if (sender->client != NULL)
+		http_client_cancel(sender->client);
+	lock_leave(&sender->thread.lock);
+}
+
+void webhook_sender_stop(struct webhook_sender *sender)
+{
+	webhook_sender_quiesce(sender);
+	worker_thread_stop(&sender->thread);
+	worker_thread_release(&sender->thread);
+	if (sender->arena != NULL) /* given, and not begun */
+		arena_free(sender->arena);
+	free(sender);
+}
+
+/* Where the catalog takes nothing, what was told is told again: not at once. */
+static int64_t one_round(void *owner)
+{
+	struct webhook_sender *const sender = owner;
+	struct webhook_run held;
+	struct error err = {0};
+	if (webhook_sender_is_free(sender, &held))
+		return WORKER_THREAD_UNTIL_WOKEN;
+	if (deliver(sender, &sender->event, sender->arena, &err) != 0) {
+		if (err.kind != ERROR_BUSY && store_log(sender->plan.store) != NULL)
+			log_failure(
+				store_log(sender->plan.store), LOG_WARNING, NULL, "webhooks", &err);
+		worker_thread_pause(&sender->thread, PAUSE_AFTER_FAULT_MS);
+	}
+	release(sender);
+	return WORKER_THREAD_UNTIL_WOKEN;
+}
+
+static int deliver(struct webhook_sender *sender, const struct webhook_event *event,
+	struct arena *arena, struct error *err)
+{
+	struct settle_change settle = {
+		.change = {.apply = webhook_apply}, .event = event, .remove = true};
+	struct webhook_url url;
+	struct error failure = {0};
+	const int found = find_url(sender->plan.store, event->run, arena, &url, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && post(sender, event, &url, arena, &failure) != 0) {
+		if (worker_thread_is_stopping(&sender->thread))
+			return 0;
+		settle.remove = event->attempts + 1 >= ATTEMPTS_MOST;
+		settle.due_ms = store_now_ms(sender->plan.store) + pause_after(event->attempts);
+		tell(sender, event, settle.remove, &failure);
+	} else if (found == 1) {
+		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_SENT, 1);
+	}
+	return committer_run(store_committer(sender->plan.store), &settle.change, err);
+}
+
 static int webhook_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settle_change *const settle = (const struct settle_change *)base;
 	return settle->remove ? webhook_row_remove(db, settle->event->id, err)
 			      : webhook_row_postpone(db, settle->event->id, settle->due_ms, err);
+}
+
+/* The run's URL as it is now, if the operator still allows it. 1, 0: there is none any more, -1. */
+static int find_url(struct store *store, int64_t run, struct arena *arena, struct webhook_url *out,
+	struct error *err)
+{
+	struct run_row row;
+	struct db *const db = store_reader_take(store, err);
+	const int found = db == NULL ? -1 : run_row_find_id(db, run, arena, &row, NULL, err);
+	store_reader_give(store, db);
+	if (found != 1 || row.settings.webhook[0] == '\0')
+		return found < 0 ? -1 : 0;
+	struct error refused = {0};
+	if (webhook_check(store, row.settings.webhook, &refused) != 0)
+		return 0;
+	return webhook_url_parse(arena_copy(arena, span_text(row.settings.webhook)), out, err) == 0
+		? 1
+		: -1;
+}
+
+static int post(struct webhook_sender *sender, const struct webhook_event *event,
+	const struct webhook_url *url, struct arena *arena, struct error *err)
+{
+	char signature[HEADER_BYTES];
+	char delivery[HEADER_BYTES];
+	sign(sender->plan.store, event, store_now_ms(sender->plan.store) / 1000, signature);
+	name_delivery(sender->plan.store, event, delivery);
+	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
+	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint),
+		.connect_timeout_ms = CONNECT_MS,
+		.stall_timeout_ms = STALL_MS,
+		.total_timeout_ms = TOTAL_MS};
+	const struct http_request request = {.method = "POST",
+		.target = url->target.len > 0 ? arena_text(arena, url->target) : "/",
+		.headers = headers,
+		.body = event->body};
+	struct http_response response = {0};
+	struct http_client *const client = http_client_new(&options, err);
+	if (client == NULL)
+		return -1;
+	int result = set_client(sender, client) ? http_client_send(client, &request, &response, err)
+						: error_set(err, ERROR_BUSY, "stopping");
+	if (result != 0)
+		result = hide_target(url, err);
+	else if (response.status < 200 || response.status > 299)
+		result = error_set(err, ERROR_UPSTREAM, "'%.*s' answered with status %d.",
+			(int)url->authority.len, (const char *)url->authority.data,
+			response.status);
+	http_response_release(&response);
+	(void)set_client(sender, NULL);
+	http_client_free(client);
+	return result;
 }
 
 /* "t=<seconds>,v1=<hex of HMAC-SHA256 over seconds, a dot and the body>" */
@@ -108,58 +268,6 @@ static int hide_target(const struct webhook_url *url, struct error *err)
 		reason != NULL ? reason + strlen(words) : "the request failed");
 }
 
-static int post(struct webhook_sender *sender, const struct webhook_event *event,
-	const struct webhook_url *url, struct arena *arena, struct error *err)
-{
-	char signature[HEADER_BYTES];
-	char delivery[HEADER_BYTES];
-	sign(sender->plan.store, event, store_now_ms(sender->plan.store) / 1000, signature);
-	name_delivery(sender->plan.store, event, delivery);
-	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
-	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint),
-		.connect_timeout_ms = CONNECT_MS,
-		.stall_timeout_ms = STALL_MS,
-		.total_timeout_ms = TOTAL_MS};
-	const struct http_request request = {.method = "POST",
-		.target = url->target.len > 0 ? arena_text(arena, url->target) : "/",
-		.headers = headers,
-		.body = event->body};
-	struct http_response response = {0};
-	struct http_client *const client = http_client_new(&options, err);
-	if (client == NULL)
-		return -1;
-	int result = set_client(sender, client) ? http_client_send(client, &request, &response, err)
-						: error_set(err, ERROR_BUSY, "stopping");
-	if (result != 0)
-		result = hide_target(url, err);
-	else if (response.status < 200 || response.status > 299)
-		result = error_set(err, ERROR_UPSTREAM, "'%.*s' answered with status %d.",
-			(int)url->authority.len, (const char *)url->authority.data,
-			response.status);
-	http_response_release(&response);
-	(void)set_client(sender, NULL);
-	http_client_free(client);
-	return result;
-}
-
-/* The run's URL as it is now, if the operator still allows it. 1, 0: there is none any more, -1. */
-static int find_url(struct store *store, int64_t run, struct arena *arena, struct webhook_url *out,
-	struct error *err)
-{
-	struct run_row row;
-	struct db *const db = store_reader_take(store, err);
-	const int found = db == NULL ? -1 : run_row_find_id(db, run, arena, &row, NULL, err);
-	store_reader_give(store, db);
-	if (found != 1 || row.settings.webhook[0] == '\0')
-		return found < 0 ? -1 : 0;
-	struct error refused = {0};
-	if (webhook_check(store, row.settings.webhook, &refused) != 0)
-		return 0;
-	return webhook_url_parse(arena_copy(arena, span_text(row.settings.webhook)), out, err) == 0
-		? 1
-		: -1;
-}
-
 static int64_t pause_after(uint64_t attempts)
 {
 	const int64_t pause = attempts < 16 ? (int64_t)PAUSE_FIRST_MS << attempts : PAUSE_MOST_MS;
@@ -182,28 +290,6 @@ static void tell(struct webhook_sender *sender, const struct webhook_event *even
 	log_failure(log, LOG_WARNING, NULL, "webhook_failed", failure);
 }
 
-static int deliver(struct webhook_sender *sender, const struct webhook_event *event,
-	struct arena *arena, struct error *err)
-{
-	struct settle_change settle = {
-		.change = {.apply = webhook_apply}, .event = event, .remove = true};
-	struct webhook_url url;
-	struct error failure = {0};
-	const int found = find_url(sender->plan.store, event->run, arena, &url, err);
-	if (found < 0)
-		return -1;
-	if (found == 1 && post(sender, event, &url, arena, &failure) != 0) {
-		if (worker_thread_is_stopping(&sender->thread))
-			return 0;
-		settle.remove = event->attempts + 1 >= ATTEMPTS_MOST;
-		settle.due_ms = store_now_ms(sender->plan.store) + pause_after(event->attempts);
-		tell(sender, event, settle.remove, &failure);
-	} else if (found == 1) {
-		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_SENT, 1);
-	}
-	return committer_run(store_committer(sender->plan.store), &settle.change, err);
-}
-
 static void release(struct webhook_sender *sender)
 {
 	arena_free(sender->arena);
@@ -212,71 +298,4 @@ static void release(struct webhook_sender *sender)
 	sender->held = (struct webhook_run){0};
 	lock_leave(&sender->thread.lock);
 	sender->plan.freed(sender->plan.owner);
-}
-
-/* Where the catalog takes nothing, what was told is told again: not at once. */
-static int64_t one_round(void *owner)
-{
-	struct webhook_sender *const sender = owner;
-	struct webhook_run held;
-	struct error err = {0};
-	if (webhook_sender_is_free(sender, &held))
-		return WORKER_THREAD_UNTIL_WOKEN;
-	if (deliver(sender, &sender->event, sender->arena, &err) != 0) {
-		if (err.kind != ERROR_BUSY && store_log(sender->plan.store) != NULL)
-			log_failure(
-				store_log(sender->plan.store), LOG_WARNING, NULL, "webhooks", &err);
-		worker_thread_pause(&sender->thread, PAUSE_AFTER_FAULT_MS);
-	}
-	release(sender);
-	return WORKER_THREAD_UNTIL_WOKEN;
-}
-
-struct webhook_sender *webhook_sender_start(const struct webhook_sender_plan *plan)
-{
-	static const struct worker_thread_plan thread = {
-		.name = "webhook", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
-	struct webhook_sender *const sender = memory_new(sizeof(*sender));
-	sender->plan = *plan;
-	worker_thread_start(&sender->thread, &thread, sender);
-	return sender;
-}
-
-bool webhook_sender_is_free(struct webhook_sender *sender, struct webhook_run *out_held)
-{
-	lock_enter(&sender->thread.lock);
-	*out_held = sender->held;
-	lock_leave(&sender->thread.lock);
-	return out_held->run == 0;
-}
-
-void webhook_sender_give(struct webhook_sender *sender, const struct webhook_run *run,
-	const struct webhook_event *event, struct arena *arena)
-{
-	lock_enter(&sender->thread.lock);
-	ASSERT(sender->held.run == 0 && run->run != 0);
-	sender->held = *run;
-	sender->event = *event;
-	sender->arena = arena;
-	worker_thread_wake_held(&sender->thread);
-	lock_leave(&sender->thread.lock);
-}
-
-void webhook_sender_quiesce(struct webhook_sender *sender)
-{
-	worker_thread_quiesce(&sender->thread);
-	lock_enter(&sender->thread.lock);
-	if (sender->client != NULL)
-		http_client_cancel(sender->client);
-	lock_leave(&sender->thread.lock);
-}
-
-void webhook_sender_stop(struct webhook_sender *sender)
-{
-	webhook_sender_quiesce(sender);
-	worker_thread_stop(&sender->thread);
-	worker_thread_release(&sender->thread);
-	if (sender->arena != NULL) /* given, and not begun */
-		arena_free(sender->arena);
-	free(sender);
 }

@@ -10,48 +10,32 @@
 #include "storage/versions/bucket_sweep.h"
 #include "storage/versions/version.h"
 
-static void forget_lifecycle(struct call *call)
-{
-	const struct bucket_change *const change = (const struct bucket_change *)call;
-	if (!call->failed)
-		lifecycle_cache_set(store_parts(call->store)->lifecycle_cache, change->bucket.name,
-			(struct span){NULL, 0});
-}
-
-static int has_runs(struct span name, struct error *err)
-{
-	return error_set(err, ERROR_BUCKET_HAS_RUNS,
-		"The bucket '%.*s' holds runs; end them first.", (int)name.len,
-		(const char *)name.data);
-}
-
-static int remove_row(struct db *db, int64_t id, struct error *err)
-{
-	if (bucket_document_row_drop_all(db, id, err) != 0 ||
-		bucket_grant_row_drop_all(db, id, err) != 0 || bucket_totals_drop(db, id, err) != 0)
-		return -1;
-	return bucket_row_remove(db, id, err);
-}
-
-/* 0 with its id when no run is in its way. */
+static int apply_delete(struct call *call, struct db *db, struct error *err);
 static int find_without_runs(
-	struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err)
+	struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err);
+static int has_runs(struct span name, struct error *err);
+static int remove_row(struct db *db, int64_t id, struct error *err);
+static void forget_lifecycle(struct call *call);
+static int apply_drop(struct call *call, struct db *db, struct error *err);
+
+static const struct call_kind delete_kind = {
+	.stages = {{.apply = apply_delete}},
+	.settle = forget_lifecycle,
+};
+
+static const struct call_kind drop_kind = {
+	.stages = {{.apply = apply_drop}},
+	.settle = forget_lifecycle,
+};
+
+struct call *bucket_delete_call(struct store *store, struct bucket_ref ref)
 {
-	bool runs = false;
-	if (bucket_row_find(db, ref, out_id, err) != 0 ||
-		run_row_any_in_bucket(db, *out_id, &runs, err) != 0)
-		return -1;
-	return runs ? has_runs(ref.name, err) : 0;
+	return &bucket_change_new(store, &delete_kind, ref)->call;
 }
 
-static int apply_drop(struct call *call, struct db *db, struct error *err)
+struct call *bucket_drop_call(struct store *store, struct bucket_ref ref)
 {
-	const struct bucket_change *const change = (const struct bucket_change *)call;
-	int64_t id;
-	if (find_without_runs(db, change->bucket, &id, err) != 0 ||
-		bucket_sweep_mark(db, id, err) != 0)
-		return -1;
-	return remove_row(db, id, err);
+	return &bucket_change_new(store, &drop_kind, ref)->call;
 }
 
 static int apply_delete(struct call *call, struct db *db, struct error *err)
@@ -69,21 +53,46 @@ static int apply_delete(struct call *call, struct db *db, struct error *err)
 	return upload_row_orphan(db, id, err) != 0 ? -1 : remove_row(db, id, err);
 }
 
-static const struct call_kind delete_kind = {
-	.stages = {{.apply = apply_delete}},
-	.settle = forget_lifecycle,
-};
-static const struct call_kind drop_kind = {
-	.stages = {{.apply = apply_drop}},
-	.settle = forget_lifecycle,
-};
-
-struct call *bucket_delete_call(struct store *store, struct bucket_ref ref)
+/* 0 with its id when no run is in its way. */
+static int find_without_runs(
+	struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err)
 {
-	return &bucket_change_new(store, &delete_kind, ref)->call;
+	bool runs = false;
+	if (bucket_row_find(db, ref, out_id, err) != 0 ||
+		run_row_any_in_bucket(db, *out_id, &runs, err) != 0)
+		return -1;
+	return runs ? has_runs(ref.name, err) : 0;
 }
 
-struct call *bucket_drop_call(struct store *store, struct bucket_ref ref)
+static int has_runs(struct span name, struct error *err)
 {
-	return &bucket_change_new(store, &drop_kind, ref)->call;
+	return error_set(err, ERROR_BUCKET_HAS_RUNS,
+		"The bucket '%.*s' holds runs; end them first.", (int)name.len,
+		(const char *)name.data);
+}
+
+static int remove_row(struct db *db, int64_t id, struct error *err)
+{
+	if (bucket_document_row_drop_all(db, id, err) != 0 ||
+		bucket_grant_row_drop_all(db, id, err) != 0 || bucket_totals_drop(db, id, err) != 0)
+		return -1;
+	return bucket_row_remove(db, id, err);
+}
+
+static void forget_lifecycle(struct call *call)
+{
+	const struct bucket_change *const change = (const struct bucket_change *)call;
+	if (!call->failed)
+		lifecycle_cache_set(store_parts(call->store)->lifecycle_cache, change->bucket.name,
+			(struct span){NULL, 0});
+}
+
+static int apply_drop(struct call *call, struct db *db, struct error *err)
+{
+	const struct bucket_change *const change = (const struct bucket_change *)call;
+	int64_t id;
+	if (find_without_runs(db, change->bucket, &id, err) != 0 ||
+		bucket_sweep_mark(db, id, err) != 0)
+		return -1;
+	return remove_row(db, id, err);
 }

@@ -7,14 +7,20 @@
 #include "storage/buckets/lifecycle_cache.h"
 #include "storage/run_tables/deployment_row.h"
 
-static void move_lifecycle(struct call *call)
+static int apply_rename(struct call *call, struct db *db, struct error *err);
+static void move_lifecycle(struct call *call);
+
+static const struct call_kind rename_kind = {
+	.stages = {{.apply = apply_rename}},
+	.settle = move_lifecycle,
+};
+
+struct call *bucket_rename_call(struct store *store, const struct bucket_rename *rename)
 {
-	const struct bucket_change *const change = (const struct bucket_change *)call;
-	struct lifecycle_cache *const cache = store_parts(call->store)->lifecycle_cache;
-	if (call->failed)
-		return;
-	lifecycle_cache_set(cache, change->bucket.name, (struct span){NULL, 0});
-	lifecycle_cache_set(cache, change->new_name, change->lifecycle);
+	struct bucket_change *const change = bucket_change_new(store, &rename_kind, rename->from);
+	change->new_name = arena_copy(change->call.arena, rename->to);
+	change->account = arena_copy(change->call.arena, rename->account);
+	return &change->call;
 }
 
 static int apply_rename(struct call *call, struct db *db, struct error *err)
@@ -34,15 +40,12 @@ static int apply_rename(struct call *call, struct db *db, struct error *err)
 	return bucket_row_rename(db, bucket, change->new_name, account, err);
 }
 
-static const struct call_kind rename_kind = {
-	.stages = {{.apply = apply_rename}},
-	.settle = move_lifecycle,
-};
-
-struct call *bucket_rename_call(struct store *store, const struct bucket_rename *rename)
+static void move_lifecycle(struct call *call)
 {
-	struct bucket_change *const change = bucket_change_new(store, &rename_kind, rename->from);
-	change->new_name = arena_copy(change->call.arena, rename->to);
-	change->account = arena_copy(change->call.arena, rename->account);
-	return &change->call;
+	const struct bucket_change *const change = (const struct bucket_change *)call;
+	struct lifecycle_cache *const cache = store_parts(call->store)->lifecycle_cache;
+	if (call->failed)
+		return;
+	lifecycle_cache_set(cache, change->bucket.name, (struct span){NULL, 0});
+	lifecycle_cache_set(cache, change->new_name, change->lifecycle);
 }

@@ -49,37 +49,206 @@ struct gc {
 	int64_t whole_round_due_ms;
 };
 
+struct removals {
+	struct change change; /* first */
+	const struct pack_id *files;
+	size_t count;
+};
+
+typedef int next_fn(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
+
+static int64_t one_round(void *owner);
+static bool answer_all(struct gc *gc);
+static struct asked_round *take_asked(struct gc *gc);
+static void refuse(struct asked_round *asked);
+static void answer(struct gc *gc, struct asked_round *asked);
+static int run_request(struct gc *gc, struct gc_request *request, struct error *err);
+static struct gc_work work_of(struct gc *gc, struct gc_report *report);
+static bool spend(void *owner, size_t bytes);
+static int await_proof(struct gc *gc, struct error *err);
+static int check_goes_on(struct gc *gc, struct error *err);
+static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err);
+static int end_registered(struct gc *gc, struct gc_report *report, struct error *err);
+static int sweep(struct gc *gc, struct gc_report *report, struct error *err);
+static int round_of(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err);
+static int work_on(struct gc *gc, const struct gc_work *work, const int64_t *numbers, size_t count,
+	struct error *err);
+static int group_work(
+	struct gc *gc, const struct gc_work *work, struct gc_pack *group, struct error *err);
+static bool group_advance(const struct gc_work *work, struct gc_pack **group);
+static void group_close(const struct gc_work *work, struct gc_pack **group);
+static int finish_removals(struct gc *gc, struct error *err);
+static int list_removals(
+	struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err);
+static int remove_files(
+	struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err);
+static int apply_removals(struct change *change, struct db *db, struct error *err);
+static int next_of_all(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
+static int forget_gone(struct gc *gc, struct error *err);
+static int trim(struct gc *gc, const struct gc_work *work, struct error *err);
+static int trim_catalog(struct gc *gc, int64_t from_pages, struct error *err);
+static int free_pages(struct gc *gc, int64_t *out_pages, struct error *err);
+static int apply_vacuum(struct change *change, struct db *db, struct error *err);
+static int shrink_catalog(struct gc *gc, bool changed, struct error *err);
+static int pack_catalog(struct gc *gc, struct db *db, struct error *err);
+static void log_round(struct gc *gc, const struct gc_report *report);
+static void look_around(struct gc *gc);
+static int next_touched(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
+static void refuse_all(void *owner);
+static void gc_begin(struct call *call);
+
+static const struct call_kind kind = {.stages = {{.begin = gc_begin}}};
+
+struct gc *gc_start(struct store *store, const struct gc_options *options)
+{
+	const int64_t first_ms = options->interval_s > 0 ? (int64_t)options->interval_s * 1000
+							 : WORKER_THREAD_UNTIL_WOKEN;
+	const struct worker_thread_plan plan = {
+		.name = "gc", .first_ms = first_ms, .round = one_round, .last = refuse_all};
+	struct gc *const gc = memory_new(sizeof(*gc));
+	gc->store = store;
+	gc->options = *options;
+	worker_thread_start(&gc->thread, &plan, gc);
+	return gc;
+}
+
+void gc_quiesce(struct gc *gc)
+{
+	worker_thread_quiesce(&gc->thread);
+}
+
+void gc_stop(struct gc *gc)
+{
+	if (gc == NULL)
+		return;
+	worker_thread_stop(&gc->thread);
+	worker_thread_release(&gc->thread);
+	free(gc);
+}
+
+struct call *gc_call(struct gc *gc, const struct gc_request *request)
+{
+	struct asked_round *const asked = call_new(sizeof(*asked), &kind, gc->store, 0);
+	asked->gc = gc;
+	asked->request = *request;
+	return &asked->call;
+}
+
+const struct gc_request *gc_result(const struct call *call)
+{
+	return &((const struct asked_round *)call)->request;
+}
+
+int gc_run(struct gc *gc, struct gc_request *request, struct error *err)
+{
+	struct call *const call = gc_call(gc, request);
+	const int result = call_run(call, err);
+	*request = *gc_result(call);
+	call_free(call);
+	return result;
+}
+
+/* Requests, or else, when its time has come, a look around; the next one is due that long after
+ * either. */
+static int64_t one_round(void *owner)
+{
+	struct gc *const gc = owner;
+	const int64_t interval_ms = (int64_t)gc->options.interval_s * 1000;
+	const bool answered = answer_all(gc);
+	const bool is_due = interval_ms > 0 && clock_monotonic_ms() >= gc->look_due_ms;
+	if (!answered && is_due && store_may_delete(gc->store))
+		look_around(gc);
+	if (answered || is_due)
+		gc->look_due_ms = clock_monotonic_ms() + interval_ms;
+	const int64_t left = gc->look_due_ms - clock_monotonic_ms();
+	return interval_ms == 0 ? WORKER_THREAD_UNTIL_WOKEN : left > 0 ? left : 0;
+}
+
+static bool answer_all(struct gc *gc)
+{
+	struct asked_round *asked;
+	bool any = false;
+	while ((asked = take_asked(gc)) != NULL) {
+		if (worker_thread_is_stopping(&gc->thread))
+			refuse(asked);
+		else
+			answer(gc, asked);
+		any = true;
+	}
+	return any;
+}
+
+static struct asked_round *take_asked(struct gc *gc)
+{
+	lock_enter(&gc->thread.lock);
+	struct asked_round *const asked = gc->first;
+	if (asked != NULL)
+		gc->first = asked->next;
+	if (gc->first == NULL)
+		gc->last = NULL;
+	lock_leave(&gc->thread.lock);
+	return asked;
+}
+
+static void refuse(struct asked_round *asked)
+{
+	struct error err;
+	error_set(&err, ERROR_BUSY, "The store is closing.");
+	call_resume(&asked->call, &err);
+}
+
+static void answer(struct gc *gc, struct asked_round *asked)
+{
+	struct error err = {0};
+	const int result = run_request(gc, &asked->request, &err);
+	if (!asked->request.dry_run)
+		log_round(gc, &asked->request.report);
+	call_resume(&asked->call, result != 0 ? &err : NULL);
+}
+
+static int run_request(struct gc *gc, struct gc_request *request, struct error *err)
+{
+	struct gc_work work = work_of(gc, &request->report);
+	request->report = (struct gc_report){0};
+	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
+	work.dry_run = request->dry_run;
+	work.ends_promises = request->ends_promises;
+	work.is_asked = true;
+	if (await_proof(gc, err) != 0 || drop_leftovers(gc, request, err) != 0 ||
+		round_of(gc, &work, next_of_all, err) != 0)
+		return -1;
+	return gc_registered_bytes(gc->store, &request->report.bytes_registered, err);
+}
+
+static struct gc_work work_of(struct gc *gc, struct gc_report *report)
+{
+	return (struct gc_work){
+		.store = gc->store,
+		.report = report,
+		.live_percent =
+			gc->options.live_percent != 0 ? gc->options.live_percent : GC_LIVE_PERCENT,
+		.promise_ms = gc->options.promise_ms,
+		.pace = {.spend = spend, .owner = gc},
+	};
+}
+
 static bool spend(void *owner, size_t bytes)
 {
 	struct gc *const gc = owner;
 	return worker_thread_spend(&gc->thread, bytes, gc->options.bytes_per_second);
 }
 
-static void group_close(const struct gc_work *work, struct gc_pack **group)
+/* The look at the catalog that a start begins with has ended, and found it sound. */
+static int await_proof(struct gc *gc, struct error *err)
 {
-	while (*group != NULL) {
-		struct gc_pack *const pack = *group;
-		*group = pack->next;
-		work->report->packs_waiting += pack->stage != GC_DONE;
-		gc_pack_close(work, pack);
-	}
-}
-
-/* One step of each; false when none could take any. */
-static bool group_advance(const struct gc_work *work, struct gc_pack **group)
-{
-	bool moved = false;
-	for (struct gc_pack **link = group; *link != NULL;) {
-		struct gc_pack *const pack = *link;
-		moved |= gc_pack_advance(work, pack);
-		if (pack->stage != GC_DONE) {
-			link = &pack->next;
-			continue;
-		}
-		*link = pack->next;
-		gc_pack_close(work, pack);
-	}
-	return moved;
+	struct store_health *health = store_health(gc->store);
+	while (store_health_proof(health) == STORE_UNPROVEN &&
+		worker_thread_pause(&gc->thread, GC_STEP_MS))
+		continue;
+	return check_goes_on(gc, err);
 }
 
 /* Asked before each thing that goes: what a round began on may have been found damaged since. */
@@ -90,19 +259,78 @@ static int check_goes_on(struct gc *gc, struct error *err)
 	return store_health_check_delete(store_health(gc->store), err);
 }
 
-static int group_work(
-	struct gc *gc, const struct gc_work *work, struct gc_pack *group, struct error *err)
+/* Rows that only keep space go before the packs are looked at. */
+static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err)
 {
-	int64_t patience = work->is_asked ? GC_ASKED_PATIENCE_MS : GC_PATIENCE_MS;
-	int result = 0;
-	while (group != NULL && patience > 0 && (result = check_goes_on(gc, err)) == 0) {
-		bool moved = group_advance(work, &group);
-		int64_t ms = moved || group == NULL ? 0 : GC_STEP_MS;
-		patience -= ms;
-		(void)worker_thread_pause(&gc->thread, ms);
+	if (request->dry_run)
+		return 0;
+	if (request->ends_promises && end_registered(gc, &request->report, err) != 0)
+		return -1;
+	return sweep(gc, &request->report, err);
+}
+
+/* What goes here the sweeper may have to finish. */
+static int end_registered(struct gc *gc, struct gc_report *report, struct error *err)
+{
+	struct chunk_id after = {{0}};
+	bool more = true;
+	while (more) {
+		struct xet_file_damage damage = {0};
+		if (check_goes_on(gc, err) != 0 ||
+			gc_registered_end(gc->store, &after, &more, &damage, err) != 0)
+			return -1;
+		report->rows_damaged += damage.rows;
+		xet_file_tell_damage(gc->store, &damage);
 	}
-	group_close(work, &group);
-	return result;
+	return 0;
+}
+
+/* Sets that wait for the sweeper lead to chunks until it has been there. What cannot be swept keeps
+ * its own packs alone. */
+static int sweep(struct gc *gc, struct gc_report *report, struct error *err)
+{
+	struct sweep sweep = {0};
+	bool more = true;
+	while (more) {
+		if (check_goes_on(gc, err) != 0)
+			return -1;
+		const int result = sweeper_slice(gc->store, &sweep, &more, err);
+		if (result != 0 && err->kind == ERROR_BUSY)
+			return error_set(err, ERROR_BUSY, "The store is closing.");
+		report->sweeps_failed += result != 0;
+		if (result != 0)
+			log_failure(store_log(gc->store), LOG_WARNING, NULL, "sweep", err);
+	}
+	report->rows_damaged += sweep.rows_damaged;
+	return 0;
+}
+
+/* All packs that `next` gives, then what is beside them. */
+static int round_of(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err)
+{
+	int64_t numbers[GC_NUMBERS];
+	int64_t after = 0;
+	size_t count = 0;
+	bool any = false;
+	for (;;) {
+		if (next(gc, after, numbers, &count, err) != 0)
+			return -1;
+		if (count == 0)
+			break;
+		any = true;
+		if (work_on(gc, work, numbers, count, err) != 0)
+			return -1;
+		after = numbers[count - 1];
+	}
+	if (!work->dry_run)
+		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING,
+			(int64_t)work->report->packs_waiting);
+	if (work->dry_run || !any)
+		return 0;
+	if (finish_removals(gc, err) != 0 || (next == next_of_all && forget_gone(gc, err) != 0) ||
+		check_goes_on(gc, err) != 0)
+		return -1;
+	return trim(gc, work, err);
 }
 
 /* Looks at these packs and works on what it finds, group by group. */
@@ -133,38 +361,72 @@ static int work_on(struct gc *gc, const struct gc_work *work, const int64_t *num
 	return group_work(gc, work, group, err);
 }
 
-static int next_of_all(
-	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
+static int group_work(
+	struct gc *gc, const struct gc_work *work, struct gc_pack *group, struct error *err)
 {
-	struct db *const db = store_reader_take(gc->store, err);
-	if (db == NULL)
-		return -1;
-	const int result = pack_row_numbers(db, after, numbers, GC_NUMBERS, out_count, err);
-	store_reader_give(gc->store, db);
+	int64_t patience = work->is_asked ? GC_ASKED_PATIENCE_MS : GC_PATIENCE_MS;
+	int result = 0;
+	while (group != NULL && patience > 0 && (result = check_goes_on(gc, err)) == 0) {
+		bool moved = group_advance(work, &group);
+		int64_t ms = moved || group == NULL ? 0 : GC_STEP_MS;
+		patience -= ms;
+		(void)worker_thread_pause(&gc->thread, ms);
+	}
+	group_close(work, &group);
 	return result;
 }
 
-static int next_touched(
-	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
+/* One step of each; false when none could take any. */
+static bool group_advance(const struct gc_work *work, struct gc_pack **group)
 {
-	(void)err;
-	*out_count = pack_touches_due(store_pack_touches(gc->store), after, numbers, GC_NUMBERS);
-	return 0;
+	bool moved = false;
+	for (struct gc_pack **link = group; *link != NULL;) {
+		struct gc_pack *const pack = *link;
+		moved |= gc_pack_advance(work, pack);
+		if (pack->stage != GC_DONE) {
+			link = &pack->next;
+			continue;
+		}
+		*link = pack->next;
+		gc_pack_close(work, pack);
+	}
+	return moved;
 }
 
-struct removals {
-	struct change change; /* first */
-	const struct pack_id *files;
-	size_t count;
-};
-
-static int apply_removals(struct change *change, struct db *db, struct error *err)
+static void group_close(const struct gc_work *work, struct gc_pack **group)
 {
-	const struct removals *removals = (struct removals *)change;
-	for (size_t i = 0; i < removals->count; i++)
-		if (removal_row_drop(db, &removals->files[i], err) != 0)
-			return -1;
-	return 0;
+	while (*group != NULL) {
+		struct gc_pack *const pack = *group;
+		*group = pack->next;
+		work->report->packs_waiting += pack->stage != GC_DONE;
+		gc_pack_close(work, pack);
+	}
+}
+
+static int finish_removals(struct gc *gc, struct error *err)
+{
+	int result = 0;
+	size_t listed = GC_NUMBERS;
+	for (size_t gone = listed; result == 0 && listed == GC_NUMBERS && gone == listed;) {
+		struct pack_id *files = NULL;
+		result = list_removals(gc, &files, &listed, err);
+		gone = listed;
+		if (result == 0 && listed > 0)
+			result = remove_files(gc, files, &gone, err);
+		free(files);
+	}
+	return result;
+}
+
+static int list_removals(
+	struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err)
+{
+	struct db *db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	int result = removal_row_list(db, GC_NUMBERS, out_files, out_count, err);
+	store_reader_give(gc->store, db);
+	return result;
 }
 
 /* Files that changes took out of use are gone for good before the rows that name them go.
@@ -189,29 +451,23 @@ static int remove_files(
 		: committer_run(store_committer(gc->store), &removals.change, err);
 }
 
-static int list_removals(
-	struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err)
+static int apply_removals(struct change *change, struct db *db, struct error *err)
 {
-	struct db *db = store_reader_take(gc->store, err);
-	if (db == NULL)
-		return -1;
-	int result = removal_row_list(db, GC_NUMBERS, out_files, out_count, err);
-	store_reader_give(gc->store, db);
-	return result;
+	const struct removals *removals = (struct removals *)change;
+	for (size_t i = 0; i < removals->count; i++)
+		if (removal_row_drop(db, &removals->files[i], err) != 0)
+			return -1;
+	return 0;
 }
 
-static int finish_removals(struct gc *gc, struct error *err)
+static int next_of_all(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
 {
-	int result = 0;
-	size_t listed = GC_NUMBERS;
-	for (size_t gone = listed; result == 0 && listed == GC_NUMBERS && gone == listed;) {
-		struct pack_id *files = NULL;
-		result = list_removals(gc, &files, &listed, err);
-		gone = listed;
-		if (result == 0 && listed > 0)
-			result = remove_files(gc, files, &gone, err);
-		free(files);
-	}
+	struct db *const db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = pack_row_numbers(db, after, numbers, GC_NUMBERS, out_count, err);
+	store_reader_give(gc->store, db);
 	return result;
 }
 
@@ -231,20 +487,15 @@ static int forget_gone(struct gc *gc, struct error *err)
 	return result;
 }
 
-static int apply_vacuum(struct change *change, struct db *db, struct error *err)
+/* What is beside the packs. */
+static int trim(struct gc *gc, const struct gc_work *work, struct error *err)
 {
-	(void)change;
-	return db_vacuum_some(db, GC_VACUUM_PAGES, err);
-}
-
-static int free_pages(struct gc *gc, int64_t *out_pages, struct error *err)
-{
-	struct db *const db = store_reader_take(gc->store, err);
-	if (db == NULL)
+	if (trim_catalog(gc, work->is_asked ? 1 : GC_VACUUM_FROM_PAGES, err) != 0)
 		return -1;
-	const int result = db_free_pages(db, out_pages, err);
-	store_reader_give(gc->store, db);
-	return result;
+	if (chunk_index_trim(store_chunk_index(gc->store), err) != 0)
+		return -1;
+	const bool changed = work->report->packs_deleted + work->report->packs_compacted > 0;
+	return work->is_asked ? shrink_catalog(gc, changed, err) : 0;
 }
 
 /* The catalog's free pages go back in slices, between which other changes have their turn. */
@@ -265,15 +516,20 @@ static int trim_catalog(struct gc *gc, int64_t from_pages, struct error *err)
 	return -1;
 }
 
-/* Pages that random deletes left half empty are packed, where that does not hold up commits for
- * long. */
-static int pack_catalog(struct gc *gc, struct db *db, struct error *err)
+static int free_pages(struct gc *gc, int64_t *out_pages, struct error *err)
 {
-	int64_t pages = 0;
-	if (db_pages(db, &pages, err) != 0)
+	struct db *const db = store_reader_take(gc->store, err);
+	if (db == NULL)
 		return -1;
-	const bool may = gc->options.bytes_per_second == 0 || pages <= GC_PACKED_PAGES;
-	return may ? db_vacuum_whole(db, err) : 0;
+	const int result = db_free_pages(db, out_pages, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
+static int apply_vacuum(struct change *change, struct db *db, struct error *err)
+{
+	(void)change;
+	return db_vacuum_some(db, GC_VACUUM_PAGES, err);
 }
 
 /* On a connection of gc's own: neither can be part of a change. */
@@ -289,58 +545,15 @@ static int shrink_catalog(struct gc *gc, bool changed, struct error *err)
 	return result;
 }
 
-/* What is beside the packs. */
-static int trim(struct gc *gc, const struct gc_work *work, struct error *err)
+/* Pages that random deletes left half empty are packed, where that does not hold up commits for
+ * long. */
+static int pack_catalog(struct gc *gc, struct db *db, struct error *err)
 {
-	if (trim_catalog(gc, work->is_asked ? 1 : GC_VACUUM_FROM_PAGES, err) != 0)
+	int64_t pages = 0;
+	if (db_pages(db, &pages, err) != 0)
 		return -1;
-	if (chunk_index_trim(store_chunk_index(gc->store), err) != 0)
-		return -1;
-	const bool changed = work->report->packs_deleted + work->report->packs_compacted > 0;
-	return work->is_asked ? shrink_catalog(gc, changed, err) : 0;
-}
-
-typedef int next_fn(
-	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
-
-/* All packs that `next` gives, then what is beside them. */
-static int round_of(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err)
-{
-	int64_t numbers[GC_NUMBERS];
-	int64_t after = 0;
-	size_t count = 0;
-	bool any = false;
-	for (;;) {
-		if (next(gc, after, numbers, &count, err) != 0)
-			return -1;
-		if (count == 0)
-			break;
-		any = true;
-		if (work_on(gc, work, numbers, count, err) != 0)
-			return -1;
-		after = numbers[count - 1];
-	}
-	if (!work->dry_run)
-		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING,
-			(int64_t)work->report->packs_waiting);
-	if (work->dry_run || !any)
-		return 0;
-	if (finish_removals(gc, err) != 0 || (next == next_of_all && forget_gone(gc, err) != 0) ||
-		check_goes_on(gc, err) != 0)
-		return -1;
-	return trim(gc, work, err);
-}
-
-static struct gc_work work_of(struct gc *gc, struct gc_report *report)
-{
-	return (struct gc_work){
-		.store = gc->store,
-		.report = report,
-		.live_percent =
-			gc->options.live_percent != 0 ? gc->options.live_percent : GC_LIVE_PERCENT,
-		.promise_ms = gc->options.promise_ms,
-		.pace = {.spend = spend, .owner = gc},
-	};
+	const bool may = gc->options.bytes_per_second == 0 || pages <= GC_PACKED_PAGES;
+	return may ? db_vacuum_whole(db, err) : 0;
 }
 
 static void log_round(struct gc *gc, const struct gc_report *report)
@@ -369,164 +582,17 @@ static void look_around(struct gc *gc)
 	log_round(gc, &report);
 }
 
-/* Sets that wait for the sweeper lead to chunks until it has been there. What cannot be swept keeps
- * its own packs alone. */
-static int sweep(struct gc *gc, struct gc_report *report, struct error *err)
+static int next_touched(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
 {
-	struct sweep sweep = {0};
-	bool more = true;
-	while (more) {
-		if (check_goes_on(gc, err) != 0)
-			return -1;
-		const int result = sweeper_slice(gc->store, &sweep, &more, err);
-		if (result != 0 && err->kind == ERROR_BUSY)
-			return error_set(err, ERROR_BUSY, "The store is closing.");
-		report->sweeps_failed += result != 0;
-		if (result != 0)
-			log_failure(store_log(gc->store), LOG_WARNING, NULL, "sweep", err);
-	}
-	report->rows_damaged += sweep.rows_damaged;
+	(void)err;
+	*out_count = pack_touches_due(store_pack_touches(gc->store), after, numbers, GC_NUMBERS);
 	return 0;
-}
-
-/* What goes here the sweeper may have to finish. */
-static int end_registered(struct gc *gc, struct gc_report *report, struct error *err)
-{
-	struct chunk_id after = {{0}};
-	bool more = true;
-	while (more) {
-		struct xet_file_damage damage = {0};
-		if (check_goes_on(gc, err) != 0 ||
-			gc_registered_end(gc->store, &after, &more, &damage, err) != 0)
-			return -1;
-		report->rows_damaged += damage.rows;
-		xet_file_tell_damage(gc->store, &damage);
-	}
-	return 0;
-}
-
-/* Rows that only keep space go before the packs are looked at. */
-static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err)
-{
-	if (request->dry_run)
-		return 0;
-	if (request->ends_promises && end_registered(gc, &request->report, err) != 0)
-		return -1;
-	return sweep(gc, &request->report, err);
-}
-
-/* The look at the catalog that a start begins with has ended, and found it sound. */
-static int await_proof(struct gc *gc, struct error *err)
-{
-	struct store_health *health = store_health(gc->store);
-	while (store_health_proof(health) == STORE_UNPROVEN &&
-		worker_thread_pause(&gc->thread, GC_STEP_MS))
-		continue;
-	return check_goes_on(gc, err);
-}
-
-static int run_request(struct gc *gc, struct gc_request *request, struct error *err)
-{
-	struct gc_work work = work_of(gc, &request->report);
-	request->report = (struct gc_report){0};
-	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
-	work.dry_run = request->dry_run;
-	work.ends_promises = request->ends_promises;
-	work.is_asked = true;
-	if (await_proof(gc, err) != 0 || drop_leftovers(gc, request, err) != 0 ||
-		round_of(gc, &work, next_of_all, err) != 0)
-		return -1;
-	return gc_registered_bytes(gc->store, &request->report.bytes_registered, err);
-}
-
-static void answer(struct gc *gc, struct asked_round *asked)
-{
-	struct error err = {0};
-	const int result = run_request(gc, &asked->request, &err);
-	if (!asked->request.dry_run)
-		log_round(gc, &asked->request.report);
-	call_resume(&asked->call, result != 0 ? &err : NULL);
-}
-
-static void refuse(struct asked_round *asked)
-{
-	struct error err;
-	error_set(&err, ERROR_BUSY, "The store is closing.");
-	call_resume(&asked->call, &err);
-}
-
-static struct asked_round *take_asked(struct gc *gc)
-{
-	lock_enter(&gc->thread.lock);
-	struct asked_round *const asked = gc->first;
-	if (asked != NULL)
-		gc->first = asked->next;
-	if (gc->first == NULL)
-		gc->last = NULL;
-	lock_leave(&gc->thread.lock);
-	return asked;
-}
-
-static bool answer_all(struct gc *gc)
-{
-	struct asked_round *asked;
-	bool any = false;
-	while ((asked = take_asked(gc)) != NULL) {
-		if (worker_thread_is_stopping(&gc->thread))
-			refuse(asked);
-		else
-			answer(gc, asked);
-		any = true;
-	}
-	return any;
-}
-
-/* Requests, or else, when its time has come, a look around; the next one is due that long after
- * either. */
-static int64_t one_round(void *owner)
-{
-	struct gc *const gc = owner;
-	const int64_t interval_ms = (int64_t)gc->options.interval_s * 1000;
-	const bool answered = answer_all(gc);
-	const bool is_due = interval_ms > 0 && clock_monotonic_ms() >= gc->look_due_ms;
-	if (!answered && is_due && store_may_delete(gc->store))
-		look_around(gc);
-	if (answered || is_due)
-		gc->look_due_ms = clock_monotonic_ms() + interval_ms;
-	const int64_t left = gc->look_due_ms - clock_monotonic_ms();
-	return interval_ms == 0 ? WORKER_THREAD_UNTIL_WOKEN : left > 0 ? left : 0;
 }
 
 static void refuse_all(void *owner)
 {
 	(void)answer_all(owner);
-}
-
-struct gc *gc_start(struct store *store, const struct gc_options *options)
-{
-	const int64_t first_ms = options->interval_s > 0 ? (int64_t)options->interval_s * 1000
-							 : WORKER_THREAD_UNTIL_WOKEN;
-	const struct worker_thread_plan plan = {
-		.name = "gc", .first_ms = first_ms, .round = one_round, .last = refuse_all};
-	struct gc *const gc = memory_new(sizeof(*gc));
-	gc->store = store;
-	gc->options = *options;
-	worker_thread_start(&gc->thread, &plan, gc);
-	return gc;
-}
-
-void gc_quiesce(struct gc *gc)
-{
-	worker_thread_quiesce(&gc->thread);
-}
-
-void gc_stop(struct gc *gc)
-{
-	if (gc == NULL)
-		return;
-	worker_thread_stop(&gc->thread);
-	worker_thread_release(&gc->thread);
-	free(gc);
 }
 
 static void gc_begin(struct call *call)
@@ -544,28 +610,4 @@ static void gc_begin(struct call *call)
 		refuse(asked);
 	else
 		worker_thread_wake(&gc->thread);
-}
-
-static const struct call_kind kind = {.stages = {{.begin = gc_begin}}};
-
-struct call *gc_call(struct gc *gc, const struct gc_request *request)
-{
-	struct asked_round *const asked = call_new(sizeof(*asked), &kind, gc->store, 0);
-	asked->gc = gc;
-	asked->request = *request;
-	return &asked->call;
-}
-
-const struct gc_request *gc_result(const struct call *call)
-{
-	return &((const struct asked_round *)call)->request;
-}
-
-int gc_run(struct gc *gc, struct gc_request *request, struct error *err)
-{
-	struct call *const call = gc_call(gc, request);
-	const int result = call_run(call, err);
-	*request = *gc_result(call);
-	call_free(call);
-	return result;
 }

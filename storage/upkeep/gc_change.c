@@ -22,60 +22,16 @@ struct gc_change {
 	bool is_named;                     /* out */
 };
 
-/* Promises up to then hold nothing. */
-static int64_t promises_ended_ms(const struct gc_work *work)
-{
-	return work->ends_promises ? INT64_MAX : store_now_ms(work->store);
-}
-
-/* A promise may have been made since the pack was looked at. */
-static int find_names(struct gc_change *change, struct db *db, struct error *err)
-{
-	bool is_promised = false;
-	if (pack_row_is_named(db, change->pack->number, &change->is_named, err) != 0 ||
-		xorb_row_is_promised(db, change->pack->number, promises_ended_ms(change->work),
-			&is_promised, err) != 0)
-		return -1;
-	change->is_named = change->is_named || is_promised;
-	return 0;
-}
-
-static int apply_condemn(struct gc_change *change, struct db *db, struct error *err)
-{
-	if (find_names(change, db, err) != 0)
-		return -1;
-	return change->is_named ? 0
-				: pack_row_condemn(db, change->pack->number,
-					  store_now_ms(change->work->store), err);
-}
-
-static int apply_spare(struct gc_change *change, struct db *db, struct error *err)
-{
-	return pack_row_spare(db, change->pack->number, err);
-}
-
-/* Rows may have come and gone again since the view was taken, and somebody may have seen them and
- * be about to copy them. */
-static bool is_referred(const struct gc_change *change)
-{
-	return pack_cache_is_referred(
-		store_packs(change->work->store)->cache, &change->pack->record.id);
-}
-
-static int apply_remove(struct gc_change *change, struct db *db, struct error *err)
-{
-	const int64_t number = change->pack->number;
-	if (find_names(change, db, err) != 0)
-		return -1;
-	change->is_named = change->is_named || is_referred(change);
-	if (change->is_named)
-		return pack_row_spare(db, number, err);
-	if (removal_row_add(db, pack_record_file(&change->pack->record), err) != 0 ||
-		xorb_row_drop_of_pack(db, number, err) != 0 ||
-		damage_row_drop_pack(db, number, err) != 0)
-		return -1;
-	return pack_row_remove(db, number, err);
-}
+static int64_t promises_ended_ms(const struct gc_work *work);
+static int apply(struct change *base, struct db *db, struct error *err);
+static int apply_condemn(struct gc_change *change, struct db *db, struct error *err);
+static int find_names(struct gc_change *change, struct db *db, struct error *err);
+static int apply_spare(struct gc_change *change, struct db *db, struct error *err);
+static int apply_remove(struct gc_change *change, struct db *db, struct error *err);
+static bool is_referred(const struct gc_change *change);
+static int apply_move(struct gc_change *change, struct db *db, struct error *err);
+static int find_more(struct gc_change *change, struct db *db, struct error *err);
+static int place_seal(struct change *base, struct error *err);
 
 int gc_change_mark(const struct gc_work *work, const struct gc_pack *pack, struct db *db,
 	uint8_t *live, uint32_t *out_needed, size_t *out_rows, struct error *err)
@@ -86,59 +42,6 @@ int gc_change_mark(const struct gc_work *work, const struct gc_pack *pack, struc
 		*out_needed = pack_table_count(live, pack->record.chunks);
 	return xorb_row_mark_promised(db, pack->number, pack->record.chunks,
 		promises_ended_ms(work), live, out_rows, err);
-}
-
-/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is,
- * but for promises made since. */
-static int find_more(struct gc_change *change, struct db *db, struct error *err)
-{
-	const struct gc_pack *const pack = change->pack;
-	size_t rows = 0;
-	uint8_t *const live = memory_new(pack->record.chunks / 8 + 1);
-	const int result = gc_change_mark(change->work, pack, db, live, NULL, &rows, err);
-	for (uint32_t i = 0; result == 0 && i <= pack->record.chunks / 8; i++)
-		change->is_named |= (live[i] & ~pack->live[i]) != 0;
-	free(live);
-	return result;
-}
-
-static int apply_move(struct gc_change *change, struct db *db, struct error *err)
-{
-	const struct gc_pack *const pack = change->pack;
-	change->is_named = is_referred(change);
-	if (find_more(change, db, err) != 0)
-		return -1;
-	if (change->is_named)
-		return 0;
-	if (xorb_row_drop_broken(db, pack->number, pack->record.chunks, pack->live, err) != 0)
-		return -1;
-	if (removal_row_add(db, pack_record_file(&pack->record), err) != 0)
-		return -1;
-	return pack_row_move(
-		db, pack->number, &change->moved_to->file, change->moved_to->length, err);
-}
-
-static int apply(struct change *base, struct db *db, struct error *err)
-{
-	static int (*const acts[])(
-		struct gc_change * change, struct db * db, struct error * err) = {
-		[GC_CONDEMN] = apply_condemn,
-		[GC_SPARE] = apply_spare,
-		[GC_REMOVE] = apply_remove,
-		[GC_MOVE] = apply_move,
-	};
-	struct gc_change *const change = (struct gc_change *)base;
-	const bool deletes = change->act != GC_SEAL && change->act != GC_SPARE;
-	if (deletes && store_health_check_delete(store_health(change->work->store), err) != 0)
-		return -1;
-	return change->act == GC_SEAL ? 0 : acts[change->act](change, db, err);
-}
-
-static int place_seal(struct change *base, struct error *err)
-{
-	(void)err;
-	pack_store_shared_seal(store_packs(((struct gc_change *)base)->work->store));
-	return 0;
 }
 
 int gc_change_run(const struct gc_work *work, struct gc_pack *pack, enum gc_act act,
@@ -165,4 +68,112 @@ int gc_change_move(
 	move->is_named = change.is_named;
 	move->in_doubt = change.change.in_doubt;
 	return result;
+}
+
+/* Promises up to then hold nothing. */
+static int64_t promises_ended_ms(const struct gc_work *work)
+{
+	return work->ends_promises ? INT64_MAX : store_now_ms(work->store);
+}
+
+static int apply(struct change *base, struct db *db, struct error *err)
+{
+	static int (*const acts[])(
+		struct gc_change * change, struct db * db, struct error * err) = {
+		[GC_CONDEMN] = apply_condemn,
+		[GC_SPARE] = apply_spare,
+		[GC_REMOVE] = apply_remove,
+		[GC_MOVE] = apply_move,
+	};
+	struct gc_change *const change = (struct gc_change *)base;
+	const bool deletes = change->act != GC_SEAL && change->act != GC_SPARE;
+	if (deletes && store_health_check_delete(store_health(change->work->store), err) != 0)
+		return -1;
+	return change->act == GC_SEAL ? 0 : acts[change->act](change, db, err);
+}
+
+static int apply_condemn(struct gc_change *change, struct db *db, struct error *err)
+{
+	if (find_names(change, db, err) != 0)
+		return -1;
+	return change->is_named ? 0
+				: pack_row_condemn(db, change->pack->number,
+					  store_now_ms(change->work->store), err);
+}
+
+/* A promise may have been made since the pack was looked at. */
+static int find_names(struct gc_change *change, struct db *db, struct error *err)
+{
+	bool is_promised = false;
+	if (pack_row_is_named(db, change->pack->number, &change->is_named, err) != 0 ||
+		xorb_row_is_promised(db, change->pack->number, promises_ended_ms(change->work),
+			&is_promised, err) != 0)
+		return -1;
+	change->is_named = change->is_named || is_promised;
+	return 0;
+}
+
+static int apply_spare(struct gc_change *change, struct db *db, struct error *err)
+{
+	return pack_row_spare(db, change->pack->number, err);
+}
+
+static int apply_remove(struct gc_change *change, struct db *db, struct error *err)
+{
+	const int64_t number = change->pack->number;
+	if (find_names(change, db, err) != 0)
+		return -1;
+	change->is_named = change->is_named || is_referred(change);
+	if (change->is_named)
+		return pack_row_spare(db, number, err);
+	if (removal_row_add(db, pack_record_file(&change->pack->record), err) != 0 ||
+		xorb_row_drop_of_pack(db, number, err) != 0 ||
+		damage_row_drop_pack(db, number, err) != 0)
+		return -1;
+	return pack_row_remove(db, number, err);
+}
+
+/* Rows may have come and gone again since the view was taken, and somebody may have seen them and
+ * be about to copy them. */
+static bool is_referred(const struct gc_change *change)
+{
+	return pack_cache_is_referred(
+		store_packs(change->work->store)->cache, &change->pack->record.id);
+}
+
+static int apply_move(struct gc_change *change, struct db *db, struct error *err)
+{
+	const struct gc_pack *const pack = change->pack;
+	change->is_named = is_referred(change);
+	if (find_more(change, db, err) != 0)
+		return -1;
+	if (change->is_named)
+		return 0;
+	if (xorb_row_drop_broken(db, pack->number, pack->record.chunks, pack->live, err) != 0)
+		return -1;
+	if (removal_row_add(db, pack_record_file(&pack->record), err) != 0)
+		return -1;
+	return pack_row_move(
+		db, pack->number, &change->moved_to->file, change->moved_to->length, err);
+}
+
+/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is,
+ * but for promises made since. */
+static int find_more(struct gc_change *change, struct db *db, struct error *err)
+{
+	const struct gc_pack *const pack = change->pack;
+	size_t rows = 0;
+	uint8_t *const live = memory_new(pack->record.chunks / 8 + 1);
+	const int result = gc_change_mark(change->work, pack, db, live, NULL, &rows, err);
+	for (uint32_t i = 0; result == 0 && i <= pack->record.chunks / 8; i++)
+		change->is_named |= (live[i] & ~pack->live[i]) != 0;
+	free(live);
+	return result;
+}
+
+static int place_seal(struct change *base, struct error *err)
+{
+	(void)err;
+	pack_store_shared_seal(store_packs(((struct gc_change *)base)->work->store));
+	return 0;
 }

@@ -10,129 +10,71 @@
 
 enum { GC_ROW_BYTES = 64, GC_WORTH_BYTES = 4096, GC_OPEN_PERCENT = 50, GC_OPEN_SHARE = 4 };
 
-static struct pack_store *packs_of(const struct gc_work *work)
-{
-	return store_packs(work->store);
-}
-
-static struct pack_cache *cache_of(const struct gc_work *work)
-{
-	return packs_of(work)->cache;
-}
-
-static void complain(const struct gc_work *work, const struct gc_pack *pack, struct error *err)
-{
-	char text[PACK_ID_TEXT_BYTES];
-	pack_id_format(&pack->record.id, text);
-	error_wrap(err, "pack %s", text);
-	log_failure(store_log(work->store), err->kind == ERROR_BUSY ? LOG_DEBUG : LOG_WARNING, NULL,
-		"gc_pack", err);
-}
-
+static int look(const struct gc_work *work, struct gc_pack *pack, struct error *err);
+static int take_view(const struct gc_work *work, struct gc_pack *pack, struct error *err);
 static int read_rows(const struct gc_work *work, struct gc_pack *pack, struct db *db,
-	size_t *out_rows, struct error *err)
-{
-	const int found = pack_row_find(db, pack->number, &pack->record, err);
-	if (found != 1)
-		return found;
-	free(pack->live);
-	pack->live = memory_new(pack->record.chunks / 8 + 1);
-	return gc_change_mark(work, pack, db, pack->live, &pack->needed_count, out_rows, err) == 0
-		? 1
-		: -1;
-}
-
-/* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows
- * meanwhile. 1: it is there. */
-static int take_view(const struct gc_work *work, struct gc_pack *pack, struct error *err)
-{
-	struct db *const db = store_snapshot_take(work->store, err);
-	if (db == NULL)
-		return -1;
-	size_t rows = 0;
-	const int found = read_rows(work, pack, db, &rows, err);
-	store_snapshot_give(work->store, db);
-	if (found != 1)
-		return found;
-	pack->live_count = pack_table_count(pack->live, pack->record.chunks);
-	if (!work->pace.spend(work->pace.owner, rows * GC_ROW_BYTES))
-		return error_set(err, ERROR_BUSY, "the store is closing");
-	return 1;
-}
-
-/* The open shared pack is let go of when much of it is dead; then it is a pack like any other. 1:
- * it was. */
-static int seal_open(const struct gc_work *work, struct gc_pack *pack, struct error *err)
-{
-	const uint64_t dead = pack->record.chunks - pack->live_count;
-	const unsigned percent = work->is_asked ? 100 - work->live_percent : GC_OPEN_PERCENT;
-	const bool is_large = work->is_asked ||
-		pack->record.length >= packs_of(work)->pack_max_bytes / GC_OPEN_SHARE;
-	bool ignored;
-	if (!is_large || dead == 0 || dead * 100 < (uint64_t)pack->record.chunks * percent)
-		return 0;
-	if (work->dry_run) {
-		/* an estimate: its index is not at hand */
-		work->report->bytes_freed += pack->record.length * dead / pack->record.chunks;
-		work->report->packs_compacted++;
-		return 0;
-	}
-	if (gc_change_run(work, pack, GC_SEAL, &ignored, err) != 0)
-		return -1;
-	const int found = take_view(work, pack, err); /* it may have grown meanwhile */
-	return found == 1 && pack->record.state == PACK_OPEN ? 0 : found;
-}
-
-/* Whether so few bytes live that writing them anew is worth it. */
+	size_t *out_rows, struct error *err);
+static uint64_t promised_bytes(const struct gc_pack *pack);
+static bool is_left_alone(const struct gc_work *work, const struct gc_pack *pack);
+static int seal_open(const struct gc_work *work, struct gc_pack *pack, struct error *err);
+static struct pack_store *packs_of(const struct gc_work *work);
+static int judge(const struct gc_work *work, struct gc_pack *pack, struct error *err);
 static int is_worth_it(const struct gc_work *work, const struct gc_pack *pack, bool *out_worth,
-	uint64_t *out_gain, struct error *err)
+	uint64_t *out_gain, struct error *err);
+static struct pack_cache *cache_of(const struct gc_work *work);
+static void complain(const struct gc_work *work, const struct gc_pack *pack, struct error *err);
+static void pack_free(struct gc_pack *pack);
+static bool advance_begin(const struct gc_work *work, struct gc_pack *pack);
+static void finish_failed(const struct gc_work *work, struct gc_pack *pack, struct error *err);
+static void finish_untouched(const struct gc_work *work, struct gc_pack *pack);
+static bool advance_references(const struct gc_work *work, struct gc_pack *pack);
+static bool advance_view(const struct gc_work *work, struct gc_pack *pack);
+static void spare(const struct gc_work *work, struct gc_pack *pack);
+static bool advance_readers(const struct gc_work *work, struct gc_pack *pack);
+static bool advance_reads(const struct gc_work *work, struct gc_pack *pack);
+static bool advance_act(const struct gc_work *work, struct gc_pack *pack);
+static void act_delete(const struct gc_work *work, struct gc_pack *pack);
+static void forget_chunks(const struct gc_work *work, struct gc_pack *pack);
+static void finish_again(const struct gc_work *work, struct gc_pack *pack);
+static void act_compact(const struct gc_work *work, struct gc_pack *pack);
+static void take_over(const struct gc_work *work, struct gc_pack *pack, struct pack_index *index);
+
+struct gc_pack *gc_pack_look(const struct gc_work *work, int64_t number)
 {
-	uint64_t length = 0;
-	uint64_t old = 0;
-	*out_worth = false;
-	if (pack->live_count == pack->record.chunks ||
-		pack_cache_mode(cache_of(work), &pack->record.id) == PACK_CACHE_GROWING)
-		return 0;
-	if (pack_rewrite_measure(
-		    packs_of(work), &pack->record.id, pack->live, &length, &old, err) != 0)
-		return -1;
-	*out_gain = old > length ? old - length : 0;
-	*out_worth = *out_gain >= GC_WORTH_BYTES && length * 100 < old * work->live_percent;
-	return 0;
+	struct error err = {0};
+	struct gc_pack *const pack = memory_new(sizeof *pack);
+	pack->number = number;
+	const int wanted = look(work, pack, &err);
+	if (wanted == 1)
+		return pack;
+	if (wanted < 0)
+		complain(work, pack, &err);
+	pack_free(pack);
+	return NULL;
 }
 
-/* 1: something is to be done with it. */
-static int judge(const struct gc_work *work, struct gc_pack *pack, struct error *err)
+bool gc_pack_advance(const struct gc_work *work, struct gc_pack *pack)
 {
-	bool worth = false;
-	uint64_t gain = pack->record.length;
-	pack->is_condemned = pack->record.state == PACK_CONDEMNED;
-	pack->deletes = pack->is_condemned || pack->live_count == 0;
-	if (!pack->deletes && is_worth_it(work, pack, &worth, &gain, err) != 0)
-		return -1;
-	if (!pack->deletes && !worth)
-		return 0;
-	if (work->dry_run) {
-		work->report->bytes_freed += gain;
-		work->report->packs_deleted += pack->deletes;
-		work->report->packs_compacted += !pack->deletes;
+	static bool (*const stages[])(const struct gc_work *work, struct gc_pack *pack) = {
+		[GC_BEGIN] = advance_begin,
+		[GC_REFERENCES] = advance_references,
+		[GC_VIEW] = advance_view,
+		[GC_READERS] = advance_readers,
+		[GC_READS] = advance_reads,
+		[GC_ACT] = advance_act,
+	};
+	ASSERT(pack->stage < GC_DONE);
+	return stages[pack->stage](work, pack);
+}
+
+void gc_pack_close(const struct gc_work *work, struct gc_pack *pack)
+{
+	if (pack->stage != GC_DONE) {
+		pack_touches_again(store_pack_touches(work->store), pack->number);
+		if (!pack->is_condemned)
+			pack_cache_retire(cache_of(work), &pack->record.id, false);
 	}
-	return !work->dry_run;
-}
-
-static bool is_left_alone(const struct gc_work *work, const struct gc_pack *pack)
-{
-	return work->promise_ms > 0 &&
-		pack->record.created_ms + work->promise_ms > store_now_ms(work->store);
-}
-
-/* An estimate, as if all its chunks were of one size. */
-static uint64_t promised_bytes(const struct gc_pack *pack)
-{
-	const uint64_t alone = pack->live_count - pack->needed_count;
-	return pack->record.chunks == 0
-		? 0
-		: (uint64_t)((double)pack->record.length * (double)alone / pack->record.chunks);
+	pack_free(pack);
 }
 
 static int look(const struct gc_work *work, struct gc_pack *pack, struct error *err)
@@ -159,61 +101,135 @@ static int look(const struct gc_work *work, struct gc_pack *pack, struct error *
 	return result == 1 ? judge(work, pack, err) : result;
 }
 
+/* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows
+ * meanwhile. 1: it is there. */
+static int take_view(const struct gc_work *work, struct gc_pack *pack, struct error *err)
+{
+	struct db *const db = store_snapshot_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	size_t rows = 0;
+	const int found = read_rows(work, pack, db, &rows, err);
+	store_snapshot_give(work->store, db);
+	if (found != 1)
+		return found;
+	pack->live_count = pack_table_count(pack->live, pack->record.chunks);
+	if (!work->pace.spend(work->pace.owner, rows * GC_ROW_BYTES))
+		return error_set(err, ERROR_BUSY, "the store is closing");
+	return 1;
+}
+
+static int read_rows(const struct gc_work *work, struct gc_pack *pack, struct db *db,
+	size_t *out_rows, struct error *err)
+{
+	const int found = pack_row_find(db, pack->number, &pack->record, err);
+	if (found != 1)
+		return found;
+	free(pack->live);
+	pack->live = memory_new(pack->record.chunks / 8 + 1);
+	return gc_change_mark(work, pack, db, pack->live, &pack->needed_count, out_rows, err) == 0
+		? 1
+		: -1;
+}
+
+/* An estimate, as if all its chunks were of one size. */
+static uint64_t promised_bytes(const struct gc_pack *pack)
+{
+	const uint64_t alone = pack->live_count - pack->needed_count;
+	return pack->record.chunks == 0
+		? 0
+		: (uint64_t)((double)pack->record.length * (double)alone / pack->record.chunks);
+}
+
+static bool is_left_alone(const struct gc_work *work, const struct gc_pack *pack)
+{
+	return work->promise_ms > 0 &&
+		pack->record.created_ms + work->promise_ms > store_now_ms(work->store);
+}
+
+/* The open shared pack is let go of when much of it is dead; then it is a pack like any other. 1:
+ * it was. */
+static int seal_open(const struct gc_work *work, struct gc_pack *pack, struct error *err)
+{
+	const uint64_t dead = pack->record.chunks - pack->live_count;
+	const unsigned percent = work->is_asked ? 100 - work->live_percent : GC_OPEN_PERCENT;
+	const bool is_large = work->is_asked ||
+		pack->record.length >= packs_of(work)->pack_max_bytes / GC_OPEN_SHARE;
+	bool ignored;
+	if (!is_large || dead == 0 || dead * 100 < (uint64_t)pack->record.chunks * percent)
+		return 0;
+	if (work->dry_run) {
+		/* an estimate: its index is not at hand */
+		work->report->bytes_freed += pack->record.length * dead / pack->record.chunks;
+		work->report->packs_compacted++;
+		return 0;
+	}
+	if (gc_change_run(work, pack, GC_SEAL, &ignored, err) != 0)
+		return -1;
+	const int found = take_view(work, pack, err); /* it may have grown meanwhile */
+	return found == 1 && pack->record.state == PACK_OPEN ? 0 : found;
+}
+
+static struct pack_store *packs_of(const struct gc_work *work)
+{
+	return store_packs(work->store);
+}
+
+/* 1: something is to be done with it. */
+static int judge(const struct gc_work *work, struct gc_pack *pack, struct error *err)
+{
+	bool worth = false;
+	uint64_t gain = pack->record.length;
+	pack->is_condemned = pack->record.state == PACK_CONDEMNED;
+	pack->deletes = pack->is_condemned || pack->live_count == 0;
+	if (!pack->deletes && is_worth_it(work, pack, &worth, &gain, err) != 0)
+		return -1;
+	if (!pack->deletes && !worth)
+		return 0;
+	if (work->dry_run) {
+		work->report->bytes_freed += gain;
+		work->report->packs_deleted += pack->deletes;
+		work->report->packs_compacted += !pack->deletes;
+	}
+	return !work->dry_run;
+}
+
+/* Whether so few bytes live that writing them anew is worth it. */
+static int is_worth_it(const struct gc_work *work, const struct gc_pack *pack, bool *out_worth,
+	uint64_t *out_gain, struct error *err)
+{
+	uint64_t length = 0;
+	uint64_t old = 0;
+	*out_worth = false;
+	if (pack->live_count == pack->record.chunks ||
+		pack_cache_mode(cache_of(work), &pack->record.id) == PACK_CACHE_GROWING)
+		return 0;
+	if (pack_rewrite_measure(
+		    packs_of(work), &pack->record.id, pack->live, &length, &old, err) != 0)
+		return -1;
+	*out_gain = old > length ? old - length : 0;
+	*out_worth = *out_gain >= GC_WORTH_BYTES && length * 100 < old * work->live_percent;
+	return 0;
+}
+
+static struct pack_cache *cache_of(const struct gc_work *work)
+{
+	return packs_of(work)->cache;
+}
+
+static void complain(const struct gc_work *work, const struct gc_pack *pack, struct error *err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(&pack->record.id, text);
+	error_wrap(err, "pack %s", text);
+	log_failure(store_log(work->store), err->kind == ERROR_BUSY ? LOG_DEBUG : LOG_WARNING, NULL,
+		"gc_pack", err);
+}
+
 static void pack_free(struct gc_pack *pack)
 {
 	free(pack->live);
 	free(pack);
-}
-
-struct gc_pack *gc_pack_look(const struct gc_work *work, int64_t number)
-{
-	struct error err = {0};
-	struct gc_pack *const pack = memory_new(sizeof *pack);
-	pack->number = number;
-	const int wanted = look(work, pack, &err);
-	if (wanted == 1)
-		return pack;
-	if (wanted < 0)
-		complain(work, pack, &err);
-	pack_free(pack);
-	return NULL;
-}
-
-/* Ends as it was before; it may be found in again. */
-static void finish_untouched(const struct gc_work *work, struct gc_pack *pack)
-{
-	pack_cache_retire(cache_of(work), &pack->record.id, false);
-	pack->stage = GC_DONE;
-}
-
-/* Somebody came in between. */
-static void finish_again(const struct gc_work *work, struct gc_pack *pack)
-{
-	pack_touches_again(store_pack_touches(work->store), pack->number);
-	finish_untouched(work, pack);
-}
-
-/* Something failed: another round tries again. */
-static void finish_failed(const struct gc_work *work, struct gc_pack *pack, struct error *err)
-{
-	complain(work, pack, err);
-	if (err->kind != ERROR_CORRUPT)
-		pack_touches_again(store_pack_touches(work->store), pack->number);
-	if (!pack->is_condemned)
-		pack_cache_retire(cache_of(work), &pack->record.id, false);
-	pack->stage = GC_DONE;
-}
-
-static void spare(const struct gc_work *work, struct gc_pack *pack)
-{
-	struct error err = {0};
-	bool ignored;
-	if (pack->is_condemned && gc_change_run(work, pack, GC_SPARE, &ignored, &err) != 0) {
-		finish_failed(work, pack, &err);
-		return;
-	}
-	pack->is_condemned = false;
-	finish_untouched(work, pack);
 }
 
 /* A pack whose index is on its way to the disk has a helper at work on it. */
@@ -234,6 +250,24 @@ static bool advance_begin(const struct gc_work *work, struct gc_pack *pack)
 	else
 		pack->is_condemned = true;
 	return true;
+}
+
+/* Something failed: another round tries again. */
+static void finish_failed(const struct gc_work *work, struct gc_pack *pack, struct error *err)
+{
+	complain(work, pack, err);
+	if (err->kind != ERROR_CORRUPT)
+		pack_touches_again(store_pack_touches(work->store), pack->number);
+	if (!pack->is_condemned)
+		pack_cache_retire(cache_of(work), &pack->record.id, false);
+	pack->stage = GC_DONE;
+}
+
+/* Ends as it was before; it may be found in again. */
+static void finish_untouched(const struct gc_work *work, struct gc_pack *pack)
+{
+	pack_cache_retire(cache_of(work), &pack->record.id, false);
+	pack->stage = GC_DONE;
 }
 
 static bool advance_references(const struct gc_work *work, struct gc_pack *pack)
@@ -268,6 +302,18 @@ static bool advance_view(const struct gc_work *work, struct gc_pack *pack)
 	return true;
 }
 
+static void spare(const struct gc_work *work, struct gc_pack *pack)
+{
+	struct error err = {0};
+	bool ignored;
+	if (pack->is_condemned && gc_change_run(work, pack, GC_SPARE, &ignored, &err) != 0) {
+		finish_failed(work, pack, &err);
+		return;
+	}
+	pack->is_condemned = false;
+	finish_untouched(work, pack);
+}
+
 static bool advance_readers(const struct gc_work *work, struct gc_pack *pack)
 {
 	if (!store_readers_passed(work->store, pack->readers_mark))
@@ -290,15 +336,10 @@ static bool advance_reads(const struct gc_work *work, struct gc_pack *pack)
 	return true;
 }
 
-/* Rows of the chunk index are hints: that they could not be removed costs space until the next
- * whole round. */
-static void forget_chunks(const struct gc_work *work, struct gc_pack *pack)
+static bool advance_act(const struct gc_work *work, struct gc_pack *pack)
 {
-	struct error err = {0};
-	struct chunk_index *const chunk_index = store_chunk_index(work->store);
-	if (chunk_index != NULL &&
-		chunk_index_forget_pack(chunk_index, &pack->record.id, &err) != 0)
-		complain(work, pack, &err);
+	(pack->deletes ? act_delete : act_compact)(work, pack);
+	return true;
 }
 
 static void act_delete(const struct gc_work *work, struct gc_pack *pack)
@@ -326,21 +367,21 @@ static void act_delete(const struct gc_work *work, struct gc_pack *pack)
 	pack->stage = GC_DONE;
 }
 
-/* The row names the new file: from here on there is no way back. */
-static void take_over(const struct gc_work *work, struct gc_pack *pack, struct pack_index *index)
+/* Rows of the chunk index are hints: that they could not be removed costs space until the next
+ * whole round. */
+static void forget_chunks(const struct gc_work *work, struct gc_pack *pack)
 {
-	const int64_t gain = (int64_t)pack->record.length - (int64_t)index->length;
 	struct error err = {0};
-	pack_cache_replace(cache_of(work), &pack->record.id, index);
-	pack_store_remove_files(packs_of(work), pack_record_file(&pack->record));
-	forget_chunks(work, pack);
-	if (pack_feed_one(packs_of(work), &pack->record.id, &err) != 0)
+	struct chunk_index *const chunk_index = store_chunk_index(work->store);
+	if (chunk_index != NULL &&
+		chunk_index_forget_pack(chunk_index, &pack->record.id, &err) != 0)
 		complain(work, pack, &err);
-	work->report->packs_compacted++;
-	work->report->bytes_freed += (uint64_t)gain;
-	metrics_add(store_metrics(work->store), METRIC_PACKS_COMPACTED, 1);
-	metrics_add(store_metrics(work->store), METRIC_GC_BYTES_FREED, gain);
-	pack_touches_looked(store_pack_touches(work->store), pack->number, pack->live_count);
+}
+
+/* Somebody came in between. */
+static void finish_again(const struct gc_work *work, struct gc_pack *pack)
+{
+	pack_touches_again(store_pack_touches(work->store), pack->number);
 	finish_untouched(work, pack);
 }
 
@@ -371,32 +412,20 @@ static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 		finish_again(work, pack);
 }
 
-static bool advance_act(const struct gc_work *work, struct gc_pack *pack)
+/* The row names the new file: from here on there is no way back. */
+static void take_over(const struct gc_work *work, struct gc_pack *pack, struct pack_index *index)
 {
-	(pack->deletes ? act_delete : act_compact)(work, pack);
-	return true;
-}
-
-bool gc_pack_advance(const struct gc_work *work, struct gc_pack *pack)
-{
-	static bool (*const stages[])(const struct gc_work *work, struct gc_pack *pack) = {
-		[GC_BEGIN] = advance_begin,
-		[GC_REFERENCES] = advance_references,
-		[GC_VIEW] = advance_view,
-		[GC_READERS] = advance_readers,
-		[GC_READS] = advance_reads,
-		[GC_ACT] = advance_act,
-	};
-	ASSERT(pack->stage < GC_DONE);
-	return stages[pack->stage](work, pack);
-}
-
-void gc_pack_close(const struct gc_work *work, struct gc_pack *pack)
-{
-	if (pack->stage != GC_DONE) {
-		pack_touches_again(store_pack_touches(work->store), pack->number);
-		if (!pack->is_condemned)
-			pack_cache_retire(cache_of(work), &pack->record.id, false);
-	}
-	pack_free(pack);
+	const int64_t gain = (int64_t)pack->record.length - (int64_t)index->length;
+	struct error err = {0};
+	pack_cache_replace(cache_of(work), &pack->record.id, index);
+	pack_store_remove_files(packs_of(work), pack_record_file(&pack->record));
+	forget_chunks(work, pack);
+	if (pack_feed_one(packs_of(work), &pack->record.id, &err) != 0)
+		complain(work, pack, &err);
+	work->report->packs_compacted++;
+	work->report->bytes_freed += (uint64_t)gain;
+	metrics_add(store_metrics(work->store), METRIC_PACKS_COMPACTED, 1);
+	metrics_add(store_metrics(work->store), METRIC_GC_BYTES_FREED, gain);
+	pack_touches_looked(store_pack_touches(work->store), pack->number, pack->live_count);
+	finish_untouched(work, pack);
 }

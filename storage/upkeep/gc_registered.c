@@ -15,29 +15,9 @@ struct ending {
 	struct xet_file_damage damage; /* out */
 };
 
-static int apply_ending(struct change *change, struct db *db, struct error *err)
-{
-	struct ending *const ending = (struct ending *)change;
-	ending->damage = (struct xet_file_damage){0};
-	if (store_health_check_delete(ending->health, err) != 0)
-		return -1;
-	for (size_t i = 0; i < ending->count; i++)
-		if (xet_file_end_unused(db, &ending->files[i], &ending->damage, err) != 0)
-			return -1;
-	return 0;
-}
-
-static int find_some(
-	struct store *store, const struct chunk_id *after, struct ending *ending, struct error *err)
-{
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	const int result =
-		xet_file_list_unused(db, after, ending->files, ENDED_AT_ONCE, &ending->count, err);
-	store_reader_give(store, db);
-	return result;
-}
+static int apply_ending(struct change *change, struct db *db, struct error *err);
+static int find_some(struct store *store, const struct chunk_id *after, struct ending *ending,
+	struct error *err);
 
 int gc_registered_end(struct store *store, struct chunk_id *inout_after, bool *out_more,
 	struct xet_file_damage *damage, struct error *err)
@@ -61,6 +41,30 @@ int gc_registered_bytes(struct store *store, uint64_t *out_bytes, struct error *
 	if (db == NULL)
 		return -1;
 	const int result = xet_file_unused_bytes(db, out_bytes, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+static int apply_ending(struct change *change, struct db *db, struct error *err)
+{
+	struct ending *const ending = (struct ending *)change;
+	ending->damage = (struct xet_file_damage){0};
+	if (store_health_check_delete(ending->health, err) != 0)
+		return -1;
+	for (size_t i = 0; i < ending->count; i++)
+		if (xet_file_end_unused(db, &ending->files[i], &ending->damage, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int find_some(
+	struct store *store, const struct chunk_id *after, struct ending *ending, struct error *err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result =
+		xet_file_list_unused(db, after, ending->files, ENDED_AT_ONCE, &ending->count, err);
 	store_reader_give(store, db);
 	return result;
 }

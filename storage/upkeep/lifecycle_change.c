@@ -26,113 +26,40 @@ struct lifecycle_change {
 	uint64_t removed;
 };
 
-static int read_subject(const struct version *version, int64_t since_ms, struct arena *arena,
-	struct lifecycle_subject *out, struct error *err)
-{
-	struct tag *tags;
-	*out = (struct lifecycle_subject){
-		.key = version->key, .size = version->size, .since_ms = since_ms};
-	const int result = tag_set_read(version->tags, arena, &tags, &out->tag_count, err);
-	out->tags = tags;
-	return result;
-}
-
-static int push_marker(const struct lifecycle_change *change, struct db *db,
-	const struct version *current, struct error *err)
-{
-	struct version marker = {.bucket = change->bucket,
-		.key = current->key,
-		.is_marker = true,
-		.kind = VERSION_INLINE,
-		.modified_ms = change->clock.now_ms};
-	random_bytes(marker.id, VERSION_ID_BYTES);
-	return version_push(db, change->versioning, current, &marker, err);
-}
-
-/* A marker goes only when nothing is left below it. */
-static int judge_marker(struct lifecycle_change *change, struct db *db,
-	const struct version *version, struct error *err)
-{
-	uint32_t below = 0;
-	if (!lifecycle_removes_marker(
-		    &change->lifecycle, version->key, version->modified_ms, &change->clock))
-		return 0;
-	if (lifecycle_scan_newer(db, change->bucket, version->key, -1, 1, &below, err) != 0)
-		return -1;
-	if (below > 0)
-		return 0;
-	change->removed++;
-	return version_remove(db, version, change->clock.now_ms, err);
-}
-
-static int judge_current(struct lifecycle_change *change, struct db *db,
-	const struct version *version, struct error *err)
-{
-	const struct lifecycle_rule *rule;
-	struct lifecycle_subject subject;
-	int64_t due_ms = 0;
-	if (version->is_marker)
-		return judge_marker(change, db, version, err);
-	if (read_subject(version, version->modified_ms, change->arena, &subject, err) != 0)
-		return -1;
-	if (!lifecycle_expires(
-		    &change->lifecycle, &subject, change->clock.day_ms, &due_ms, &rule) ||
-		due_ms > change->clock.now_ms)
-		return 0;
-	change->removed++;
-	return change->versioning == BUCKET_UNVERSIONED
-		? version_remove(db, version, change->clock.now_ms, err)
-		: push_marker(change, db, version, err);
-}
-
-static int judge_older(struct lifecycle_change *change, struct db *db,
-	const struct version *version, struct error *err)
-{
-	const int64_t since_ms =
-		version->retired_ms != 0 ? version->retired_ms : version->modified_ms;
-	struct lifecycle_subject subject;
-	uint32_t newer = 0;
-	if (read_subject(version, since_ms, change->arena, &subject, err) != 0 ||
-		lifecycle_scan_newer(db, change->bucket, version->key, version->sequence, INT32_MAX,
-			&newer, err) != 0)
-		return -1;
-	if (!lifecycle_removes_noncurrent(&change->lifecycle, &subject, newer, &change->clock))
-		return 0;
-	change->removed++;
-	return version_remove(db, version, change->clock.now_ms, err);
-}
-
-static int judge_version(struct lifecycle_change *change, struct db *db,
-	const struct lifecycle_item *item, struct error *err)
-{
-	struct version version;
-	const int found = version_find_sequence(db, item->sequence, change->arena, &version, err);
-	const enum version_state wanted =
-		item->kind == LIFECYCLE_CURRENT ? VERSION_CURRENT : VERSION_OLDER;
-	/* a damaged row is not for this to remove, and keeps no other from going */
-	if (found < 0 && err->kind == ERROR_CORRUPT)
-		return 0;
-	if (found <= 0 || version.state != wanted)
-		return found < 0 ? -1 : 0;
-	if (server_key_guard(db, change->bucket, version.key, err) != 0)
-		return err->kind == ERROR_DENIED ? 0 : -1;
-	return item->kind == LIFECYCLE_CURRENT ? judge_current(change, db, &version, err)
-					       : judge_older(change, db, &version, err);
-}
-
+static int apply(struct change *base, struct db *db, struct error *err);
 static int judge_upload(struct lifecycle_change *change, struct db *db,
-	const struct lifecycle_item *item, struct error *err)
+	const struct lifecycle_item *item, struct error *err);
+static int judge_version(struct lifecycle_change *change, struct db *db,
+	const struct lifecycle_item *item, struct error *err);
+static int judge_current(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err);
+static int judge_marker(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err);
+static int read_subject(const struct version *version, int64_t since_ms, struct arena *arena,
+	struct lifecycle_subject *out, struct error *err);
+static int push_marker(const struct lifecycle_change *change, struct db *db,
+	const struct version *current, struct error *err);
+static int judge_older(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err);
+
+int lifecycle_change_run(struct store *store, int64_t bucket, int64_t day_ms,
+	const struct lifecycle_item *items, size_t count, uint64_t *removed, struct error *err)
 {
-	struct upload_row row;
-	const int found = upload_row_find(
-		db, change->bucket, item->key, &item->upload, change->arena, &row, err);
-	if (found <= 0 || row.state != UPLOAD_OPEN)
-		return found < 0 ? -1 : 0;
-	if (!lifecycle_aborts(&change->lifecycle, item->key, row.created_ms, &change->clock))
-		return 0;
-	change->removed++;
-	return part_set_drop(db, row.part_set, err) != 0 ? -1
-							 : upload_row_remove(db, row.number, err);
+	struct lifecycle_change change = {.change.apply = apply,
+		.bucket = bucket,
+		.clock = {store_now_ms(store), day_ms},
+		.arena = arena_new(CHANGE_ARENA_BYTES),
+		.items = items,
+		.count = count};
+	const int result =
+		count == 0 ? 0 : committer_run(store_committer(store), &change.change, err);
+	if (result == 0) {
+		*removed += change.removed;
+		metrics_add(
+			store_metrics(store), METRIC_LIFECYCLE_REMOVED, (int64_t)change.removed);
+	}
+	arena_free(change.arena);
+	return result;
 }
 
 static int apply(struct change *base, struct db *db, struct error *err)
@@ -157,22 +84,111 @@ static int apply(struct change *base, struct db *db, struct error *err)
 	return 0;
 }
 
-int lifecycle_change_run(struct store *store, int64_t bucket, int64_t day_ms,
-	const struct lifecycle_item *items, size_t count, uint64_t *removed, struct error *err)
+static int judge_upload(struct lifecycle_change *change, struct db *db,
+	const struct lifecycle_item *item, struct error *err)
 {
-	struct lifecycle_change change = {.change.apply = apply,
-		.bucket = bucket,
-		.clock = {store_now_ms(store), day_ms},
-		.arena = arena_new(CHANGE_ARENA_BYTES),
-		.items = items,
-		.count = count};
-	const int result =
-		count == 0 ? 0 : committer_run(store_committer(store), &change.change, err);
-	if (result == 0) {
-		*removed += change.removed;
-		metrics_add(
-			store_metrics(store), METRIC_LIFECYCLE_REMOVED, (int64_t)change.removed);
-	}
-	arena_free(change.arena);
+	struct upload_row row;
+	const int found = upload_row_find(
+		db, change->bucket, item->key, &item->upload, change->arena, &row, err);
+	if (found <= 0 || row.state != UPLOAD_OPEN)
+		return found < 0 ? -1 : 0;
+	if (!lifecycle_aborts(&change->lifecycle, item->key, row.created_ms, &change->clock))
+		return 0;
+	change->removed++;
+	return part_set_drop(db, row.part_set, err) != 0 ? -1
+							 : upload_row_remove(db, row.number, err);
+}
+
+static int judge_version(struct lifecycle_change *change, struct db *db,
+	const struct lifecycle_item *item, struct error *err)
+{
+	struct version version;
+	const int found = version_find_sequence(db, item->sequence, change->arena, &version, err);
+	const enum version_state wanted =
+		item->kind == LIFECYCLE_CURRENT ? VERSION_CURRENT : VERSION_OLDER;
+	/* a damaged row is not for this to remove, and keeps no other from going */
+	if (found < 0 && err->kind == ERROR_CORRUPT)
+		return 0;
+	if (found <= 0 || version.state != wanted)
+		return found < 0 ? -1 : 0;
+	if (server_key_guard(db, change->bucket, version.key, err) != 0)
+		return err->kind == ERROR_DENIED ? 0 : -1;
+	return item->kind == LIFECYCLE_CURRENT ? judge_current(change, db, &version, err)
+					       : judge_older(change, db, &version, err);
+}
+
+static int judge_current(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err)
+{
+	const struct lifecycle_rule *rule;
+	struct lifecycle_subject subject;
+	int64_t due_ms = 0;
+	if (version->is_marker)
+		return judge_marker(change, db, version, err);
+	if (read_subject(version, version->modified_ms, change->arena, &subject, err) != 0)
+		return -1;
+	if (!lifecycle_expires(
+		    &change->lifecycle, &subject, change->clock.day_ms, &due_ms, &rule) ||
+		due_ms > change->clock.now_ms)
+		return 0;
+	change->removed++;
+	return change->versioning == BUCKET_UNVERSIONED
+		? version_remove(db, version, change->clock.now_ms, err)
+		: push_marker(change, db, version, err);
+}
+
+/* A marker goes only when nothing is left below it. */
+static int judge_marker(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err)
+{
+	uint32_t below = 0;
+	if (!lifecycle_removes_marker(
+		    &change->lifecycle, version->key, version->modified_ms, &change->clock))
+		return 0;
+	if (lifecycle_scan_newer(db, change->bucket, version->key, -1, 1, &below, err) != 0)
+		return -1;
+	if (below > 0)
+		return 0;
+	change->removed++;
+	return version_remove(db, version, change->clock.now_ms, err);
+}
+
+static int read_subject(const struct version *version, int64_t since_ms, struct arena *arena,
+	struct lifecycle_subject *out, struct error *err)
+{
+	struct tag *tags;
+	*out = (struct lifecycle_subject){
+		.key = version->key, .size = version->size, .since_ms = since_ms};
+	const int result = tag_set_read(version->tags, arena, &tags, &out->tag_count, err);
+	out->tags = tags;
 	return result;
+}
+
+static int push_marker(const struct lifecycle_change *change, struct db *db,
+	const struct version *current, struct error *err)
+{
+	struct version marker = {.bucket = change->bucket,
+		.key = current->key,
+		.is_marker = true,
+		.kind = VERSION_INLINE,
+		.modified_ms = change->clock.now_ms};
+	random_bytes(marker.id, VERSION_ID_BYTES);
+	return version_push(db, change->versioning, current, &marker, err);
+}
+
+static int judge_older(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err)
+{
+	const int64_t since_ms =
+		version->retired_ms != 0 ? version->retired_ms : version->modified_ms;
+	struct lifecycle_subject subject;
+	uint32_t newer = 0;
+	if (read_subject(version, since_ms, change->arena, &subject, err) != 0 ||
+		lifecycle_scan_newer(db, change->bucket, version->key, version->sequence, INT32_MAX,
+			&newer, err) != 0)
+		return -1;
+	if (!lifecycle_removes_noncurrent(&change->lifecycle, &subject, newer, &change->clock))
+		return 0;
+	change->removed++;
+	return version_remove(db, version, change->clock.now_ms, err);
 }

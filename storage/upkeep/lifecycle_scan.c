@@ -16,6 +16,9 @@ static const char SQL_OLDER[] =
 static const char SQL_NEWER[] =
 	"SELECT count(*) FROM (SELECT 1 FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND sequence > ?3 LIMIT ?4) AS counted";
 
+static int take_rows(struct db_statement *statement, size_t limit, struct arena *arena,
+	struct lifecycle_row *rows, size_t *count, struct error *err);
+
 int lifecycle_scan_bucket(struct db *db, int64_t after, struct arena *arena, int64_t *out_bucket,
 	struct span *out_document, struct error *err)
 {
@@ -28,26 +31,6 @@ int lifecycle_scan_bucket(struct db *db, int64_t after, struct arena *arena, int
 	}
 	db_reset(row);
 	return got;
-}
-
-static int take_rows(struct db_statement *statement, size_t limit, struct arena *arena,
-	struct lifecycle_row *rows, size_t *count, struct error *err)
-{
-	int got = 0;
-	while (*count < limit && (got = db_step(statement, err)) == 1) {
-		struct lifecycle_row *const row = &rows[(*count)++];
-		row->sequence = db_column_i64(statement, 0);
-		row->key = arena_copy(arena, db_column_blob(statement, 1));
-		row->is_marker = db_column_i64(statement, 2) != 0;
-		row->size = (uint64_t)db_column_i64(statement, 3);
-		row->since_ms = db_column_i64(statement, 4);
-		row->tags = arena_copy(arena, db_column_blob(statement, 5));
-	}
-	db_reset(statement);
-	if (got >= 0 && arena_overflowed(arena))
-		return error_set(
-			err, ERROR_NO_MEMORY, "No memory for a slice of a bucket's versions.");
-	return got < 0 ? -1 : 0;
 }
 
 int lifecycle_scan_current(struct db *db, int64_t bucket, const struct lifecycle_position *from,
@@ -86,4 +69,24 @@ int lifecycle_scan_newer(struct db *db, int64_t bucket, struct span key, int64_t
 		return -1;
 	*out = (uint32_t)newer;
 	return 0;
+}
+
+static int take_rows(struct db_statement *statement, size_t limit, struct arena *arena,
+	struct lifecycle_row *rows, size_t *count, struct error *err)
+{
+	int got = 0;
+	while (*count < limit && (got = db_step(statement, err)) == 1) {
+		struct lifecycle_row *const row = &rows[(*count)++];
+		row->sequence = db_column_i64(statement, 0);
+		row->key = arena_copy(arena, db_column_blob(statement, 1));
+		row->is_marker = db_column_i64(statement, 2) != 0;
+		row->size = (uint64_t)db_column_i64(statement, 3);
+		row->since_ms = db_column_i64(statement, 4);
+		row->tags = arena_copy(arena, db_column_blob(statement, 5));
+	}
+	db_reset(statement);
+	if (got >= 0 && arena_overflowed(arena))
+		return error_set(
+			err, ERROR_NO_MEMORY, "No memory for a slice of a bucket's versions.");
+	return got < 0 ? -1 : 0;
 }

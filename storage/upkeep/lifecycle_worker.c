@@ -50,30 +50,187 @@ struct place {
 	struct upload_id upload;
 };
 
-static void set_place(struct place *place, struct span key, int64_t sequence)
-{
-	const size_t len = key.len < sizeof(place->key) ? key.len : sizeof(place->key);
-	for (size_t i = 0; i < len; i++)
-		place->key[i] = key.data[i];
-	place->position.key = span_of(place->key, len);
-	place->position.sequence = sequence;
-}
+typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
+	struct error *err);
 
-/* 1: a row that is damaged, which is not for this to remove and keeps no other from going. */
+static struct walk walk_begin(struct store *store, int64_t day_ms);
+static int walk_all(struct walk *walk, struct error *err);
+static bool ends(const struct walk *walk);
+static bool is_stopping(const struct walk *walk);
+static int next_bucket(
+	struct walk *walk, struct arena *arena, struct span *out_document, struct error *err);
+static int walk_bucket(
+	struct walk *walk, struct span document, struct arena *arena, struct error *err);
+static int run_slices(struct walk *walk, bool is_wanted, look_fn look, struct error *err);
+static int run_slice(struct walk *walk, look_fn look, struct place *place, struct slice *slice,
+	struct error *err);
+static int remove_found(struct walk *walk, const struct slice *slice, struct error *err);
+static int remove_group(
+	struct walk *walk, const struct lifecycle_item *items, size_t count, struct error *err);
+static int look_at_current(struct walk *walk, struct db *db, struct place *place,
+	struct slice *slice, struct error *err);
 static int subject_of(const struct lifecycle_row *row, struct arena *arena,
-	struct lifecycle_subject *out, struct error *err)
+	struct lifecycle_subject *out, struct error *err);
+static void add_version(struct slice *slice, enum lifecycle_kind kind, int64_t sequence);
+static void set_place(struct place *place, struct span key, int64_t sequence);
+static int look_at_older(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
+	struct error *err);
+static int look_at_uploads(struct walk *walk, struct db *db, struct place *place,
+	struct slice *slice, struct error *err);
+static int64_t one_round(void *owner);
+static void walk_now(struct lifecycle_worker *worker);
+
+int lifecycle_worker_walk(
+	struct store *store, int64_t day_ms, uint64_t *out_removed, struct error *err)
 {
-	struct tag *tags;
-	*out = (struct lifecycle_subject){
-		.key = row->key, .size = row->size, .since_ms = row->since_ms};
-	const int result = tag_set_read(row->tags, arena, &tags, &out->tag_count, err);
-	out->tags = tags;
-	return result != 0 && err->kind == ERROR_CORRUPT ? 1 : result;
+	struct walk walk = walk_begin(store, day_ms);
+	const int result = walk_all(&walk, err);
+	*out_removed = walk.removed;
+	return result;
 }
 
-static void add_version(struct slice *slice, enum lifecycle_kind kind, int64_t sequence)
+struct lifecycle_worker *lifecycle_worker_start(
+	struct store *store, int64_t interval_ms, int64_t day_ms)
 {
-	slice->items[slice->count++] = (struct lifecycle_item){.kind = kind, .sequence = sequence};
+	const struct worker_thread_plan plan = {
+		.name = "lifecycle", .first_ms = interval_ms, .round = one_round};
+	struct lifecycle_worker *const worker = memory_new(sizeof(*worker));
+	worker->store = store;
+	worker->interval_ms = interval_ms;
+	worker->day_ms = day_ms;
+	worker_thread_start(&worker->thread, &plan, worker);
+	return worker;
+}
+
+void lifecycle_worker_stop(struct lifecycle_worker *worker)
+{
+	if (worker == NULL)
+		return;
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
+	free(worker);
+}
+
+static struct walk walk_begin(struct store *store, int64_t day_ms)
+{
+	return (struct walk){.store = store, .clock = {store_now_ms(store), day_ms}};
+}
+
+/* One bucket that fails does not keep the others waiting; the last failure is told. */
+static int walk_all(struct walk *walk, struct error *err)
+{
+	int result = 0;
+	int found = 1;
+	while (found == 1 && !ends(walk)) {
+		struct arena *const arena = arena_new(RULES_ARENA_BYTES);
+		struct span document;
+		found = next_bucket(walk, arena, &document, err);
+		if (found < 0 || (found == 1 && walk_bucket(walk, document, arena, err) != 0))
+			result = -1;
+		arena_free(arena);
+	}
+	if (result == 0 && walk->damage.kind != ERROR_NONE) {
+		*err = walk->damage;
+		result = -1;
+	}
+	return result;
+}
+
+/* Asked before each slice and each group that goes: what was proven may be in doubt since. */
+static bool ends(const struct walk *walk)
+{
+	return is_stopping(walk) || !store_may_delete(walk->store);
+}
+
+static bool is_stopping(const struct walk *walk)
+{
+	return walk->thread != NULL && worker_thread_is_stopping(walk->thread);
+}
+
+static int next_bucket(
+	struct walk *walk, struct arena *arena, struct span *out_document, struct error *err)
+{
+	struct db *const db = store_reader_take(walk->store, err);
+	if (db == NULL)
+		return -1;
+	const int found =
+		lifecycle_scan_bucket(db, walk->bucket, arena, &walk->bucket, out_document, err);
+	store_reader_give(walk->store, db);
+	return found;
+}
+
+static int walk_bucket(
+	struct walk *walk, struct span document, struct arena *arena, struct error *err)
+{
+	if (lifecycle_document_parse(document, arena, &walk->lifecycle, err) != 0)
+		return -1;
+	const struct lifecycle_work work = lifecycle_work_of(&walk->lifecycle);
+	if (run_slices(walk, work.current, look_at_current, err) != 0)
+		return -1;
+	if (run_slices(walk, work.noncurrent, look_at_older, err) != 0)
+		return -1;
+	return run_slices(walk, work.uploads, look_at_uploads, err);
+}
+
+static int run_slices(struct walk *walk, bool is_wanted, look_fn look, struct error *err)
+{
+	struct place *const place = memory_new(sizeof(*place));
+	struct slice *const slice = memory_new(sizeof(*slice));
+	int result = 0;
+	slice->more = is_wanted;
+	while (result == 0 && slice->more && !ends(walk)) {
+		slice->arena = arena_new(SLICE_ARENA_BYTES);
+		result = run_slice(walk, look, place, slice, err);
+		arena_free(slice->arena);
+	}
+	free(slice);
+	free(place);
+	return result;
+}
+
+static int run_slice(struct walk *walk, look_fn look, struct place *place, struct slice *slice,
+	struct error *err)
+{
+	struct db *const db = store_reader_take(walk->store, err);
+	if (db == NULL)
+		return -1;
+	slice->count = 0;
+	slice->more = false;
+	const int looked = look(walk, db, place, slice, err);
+	store_reader_give(walk->store, db);
+	return looked != 0 ? -1 : remove_found(walk, slice, err);
+}
+
+static int remove_found(struct walk *walk, const struct slice *slice, struct error *err)
+{
+	for (size_t from = 0; from < slice->count && !ends(walk); from += LIFECYCLE_CHANGE_ITEMS) {
+		const size_t left = slice->count - from;
+		const size_t count = left < LIFECYCLE_CHANGE_ITEMS ? left : LIFECYCLE_CHANGE_ITEMS;
+		if (remove_group(walk, &slice->items[from], count, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at
+ * the end. */
+static int remove_group(
+	struct walk *walk, const struct lifecycle_item *items, size_t count, struct error *err)
+{
+	struct error why = {0};
+	if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, items, count,
+		    &walk->removed, &why) == 0)
+		return 0;
+	if (why.kind != ERROR_CORRUPT) {
+		*err = why;
+		return -1;
+	}
+	if (count == 1)
+		walk->damage = why;
+	for (size_t i = 0; count > 1 && i < count; i++)
+		if (remove_group(walk, &items[i], 1, err) != 0)
+			return -1;
+	return 0;
 }
 
 static int look_at_current(struct walk *walk, struct db *db, struct place *place,
@@ -105,6 +262,32 @@ static int look_at_current(struct walk *walk, struct db *db, struct place *place
 	if (count > 0)
 		set_place(place, rows[count - 1].key, 0);
 	return 0;
+}
+
+/* 1: a row that is damaged, which is not for this to remove and keeps no other from going. */
+static int subject_of(const struct lifecycle_row *row, struct arena *arena,
+	struct lifecycle_subject *out, struct error *err)
+{
+	struct tag *tags;
+	*out = (struct lifecycle_subject){
+		.key = row->key, .size = row->size, .since_ms = row->since_ms};
+	const int result = tag_set_read(row->tags, arena, &tags, &out->tag_count, err);
+	out->tags = tags;
+	return result != 0 && err->kind == ERROR_CORRUPT ? 1 : result;
+}
+
+static void add_version(struct slice *slice, enum lifecycle_kind kind, int64_t sequence)
+{
+	slice->items[slice->count++] = (struct lifecycle_item){.kind = kind, .sequence = sequence};
+}
+
+static void set_place(struct place *place, struct span key, int64_t sequence)
+{
+	const size_t len = key.len < sizeof(place->key) ? key.len : sizeof(place->key);
+	for (size_t i = 0; i < len; i++)
+		place->key[i] = key.data[i];
+	place->position.key = span_of(place->key, len);
+	place->position.sequence = sequence;
 }
 
 static int look_at_older(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
@@ -161,138 +344,11 @@ static int look_at_uploads(struct walk *walk, struct db *db, struct place *place
 	return got < 0 ? -1 : 0;
 }
 
-static bool is_stopping(const struct walk *walk)
+static int64_t one_round(void *owner)
 {
-	return walk->thread != NULL && worker_thread_is_stopping(walk->thread);
-}
-
-/* Asked before each slice and each group that goes: what was proven may be in doubt since. */
-static bool ends(const struct walk *walk)
-{
-	return is_stopping(walk) || !store_may_delete(walk->store);
-}
-
-typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
-	struct error *err);
-
-/* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at
- * the end. */
-static int remove_group(
-	struct walk *walk, const struct lifecycle_item *items, size_t count, struct error *err)
-{
-	struct error why = {0};
-	if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, items, count,
-		    &walk->removed, &why) == 0)
-		return 0;
-	if (why.kind != ERROR_CORRUPT) {
-		*err = why;
-		return -1;
-	}
-	if (count == 1)
-		walk->damage = why;
-	for (size_t i = 0; count > 1 && i < count; i++)
-		if (remove_group(walk, &items[i], 1, err) != 0)
-			return -1;
-	return 0;
-}
-
-static int remove_found(struct walk *walk, const struct slice *slice, struct error *err)
-{
-	for (size_t from = 0; from < slice->count && !ends(walk); from += LIFECYCLE_CHANGE_ITEMS) {
-		const size_t left = slice->count - from;
-		const size_t count = left < LIFECYCLE_CHANGE_ITEMS ? left : LIFECYCLE_CHANGE_ITEMS;
-		if (remove_group(walk, &slice->items[from], count, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int run_slice(struct walk *walk, look_fn look, struct place *place, struct slice *slice,
-	struct error *err)
-{
-	struct db *const db = store_reader_take(walk->store, err);
-	if (db == NULL)
-		return -1;
-	slice->count = 0;
-	slice->more = false;
-	const int looked = look(walk, db, place, slice, err);
-	store_reader_give(walk->store, db);
-	return looked != 0 ? -1 : remove_found(walk, slice, err);
-}
-
-static int run_slices(struct walk *walk, bool is_wanted, look_fn look, struct error *err)
-{
-	struct place *const place = memory_new(sizeof(*place));
-	struct slice *const slice = memory_new(sizeof(*slice));
-	int result = 0;
-	slice->more = is_wanted;
-	while (result == 0 && slice->more && !ends(walk)) {
-		slice->arena = arena_new(SLICE_ARENA_BYTES);
-		result = run_slice(walk, look, place, slice, err);
-		arena_free(slice->arena);
-	}
-	free(slice);
-	free(place);
-	return result;
-}
-
-static int walk_bucket(
-	struct walk *walk, struct span document, struct arena *arena, struct error *err)
-{
-	if (lifecycle_document_parse(document, arena, &walk->lifecycle, err) != 0)
-		return -1;
-	const struct lifecycle_work work = lifecycle_work_of(&walk->lifecycle);
-	if (run_slices(walk, work.current, look_at_current, err) != 0)
-		return -1;
-	if (run_slices(walk, work.noncurrent, look_at_older, err) != 0)
-		return -1;
-	return run_slices(walk, work.uploads, look_at_uploads, err);
-}
-
-static int next_bucket(
-	struct walk *walk, struct arena *arena, struct span *out_document, struct error *err)
-{
-	struct db *const db = store_reader_take(walk->store, err);
-	if (db == NULL)
-		return -1;
-	const int found =
-		lifecycle_scan_bucket(db, walk->bucket, arena, &walk->bucket, out_document, err);
-	store_reader_give(walk->store, db);
-	return found;
-}
-
-/* One bucket that fails does not keep the others waiting; the last failure is told. */
-static int walk_all(struct walk *walk, struct error *err)
-{
-	int result = 0;
-	int found = 1;
-	while (found == 1 && !ends(walk)) {
-		struct arena *const arena = arena_new(RULES_ARENA_BYTES);
-		struct span document;
-		found = next_bucket(walk, arena, &document, err);
-		if (found < 0 || (found == 1 && walk_bucket(walk, document, arena, err) != 0))
-			result = -1;
-		arena_free(arena);
-	}
-	if (result == 0 && walk->damage.kind != ERROR_NONE) {
-		*err = walk->damage;
-		result = -1;
-	}
-	return result;
-}
-
-static struct walk walk_begin(struct store *store, int64_t day_ms)
-{
-	return (struct walk){.store = store, .clock = {store_now_ms(store), day_ms}};
-}
-
-int lifecycle_worker_walk(
-	struct store *store, int64_t day_ms, uint64_t *out_removed, struct error *err)
-{
-	struct walk walk = walk_begin(store, day_ms);
-	const int result = walk_all(&walk, err);
-	*out_removed = walk.removed;
-	return result;
+	struct lifecycle_worker *const worker = owner;
+	walk_now(worker);
+	return worker->interval_ms;
 }
 
 static void walk_now(struct lifecycle_worker *worker)
@@ -308,33 +364,4 @@ static void walk_now(struct lifecycle_worker *worker)
 		const struct log_field field = log_number("removed", (int64_t)walk.removed);
 		log_event(log, LOG_INFO, NULL, "lifecycle", &field, 1);
 	}
-}
-
-static int64_t one_round(void *owner)
-{
-	struct lifecycle_worker *const worker = owner;
-	walk_now(worker);
-	return worker->interval_ms;
-}
-
-struct lifecycle_worker *lifecycle_worker_start(
-	struct store *store, int64_t interval_ms, int64_t day_ms)
-{
-	const struct worker_thread_plan plan = {
-		.name = "lifecycle", .first_ms = interval_ms, .round = one_round};
-	struct lifecycle_worker *const worker = memory_new(sizeof(*worker));
-	worker->store = store;
-	worker->interval_ms = interval_ms;
-	worker->day_ms = day_ms;
-	worker_thread_start(&worker->thread, &plan, worker);
-	return worker;
-}
-
-void lifecycle_worker_stop(struct lifecycle_worker *worker)
-{
-	if (worker == NULL)
-		return;
-	worker_thread_stop(&worker->thread);
-	worker_thread_release(&worker->thread);
-	free(worker);
 }

@@ -9,26 +9,6 @@
 
 enum { ID_TIME_BYTES = 8 };
 
-void upload_id_format(const struct upload_id *id, char out[UPLOAD_ID_TEXT_BYTES])
-{
-	encode_hex(span_of(id->bytes, UPLOAD_ID_BYTES), out);
-}
-
-bool upload_id_parse(struct span text, struct upload_id *out)
-{
-	return decode_hex(text, out->bytes, UPLOAD_ID_BYTES);
-}
-
-/* The time in front, big-endian: ids in byte order are uploads in the order of their creation. */
-static struct upload_id make_id(int64_t now_ms)
-{
-	struct upload_id id;
-	for (int i = 0; i < ID_TIME_BYTES; i++)
-		id.bytes[i] = (uint8_t)((uint64_t)now_ms >> (8 * (ID_TIME_BYTES - 1 - i)));
-	random_bytes(id.bytes + ID_TIME_BYTES, UPLOAD_ID_BYTES - ID_TIME_BYTES);
-	return id;
-}
-
 struct upload_create {
 	struct call call;
 	/* with the id that it has when the call is made: the change is for no other of its name */
@@ -37,19 +17,18 @@ struct upload_create {
 	struct buffer header_blob;
 };
 
-static int create_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct upload_create *const create = (struct upload_create *)call;
-	if (bucket_row_find(db, create->bucket, &create->row.bucket, err) != 0 ||
-		upload_set_add(db, &create->row.part_set, err) != 0)
-		return -1;
-	return upload_row_add(db, &create->row, err);
-}
+struct upload_abort {
+	struct call call;
+	struct upload_ref ref;
+};
 
-static void create_release(struct call *call)
-{
-	buffer_release(&((struct upload_create *)call)->header_blob);
-}
+static int create_apply(struct call *call, struct db *db, struct error *err);
+static void create_release(struct call *call);
+static int create_prepare(
+	struct upload_create *create, const struct upload_create_params *params, struct error *err);
+static struct upload_id make_id(int64_t now_ms);
+static int create_find_bucket(struct upload_create *create, struct error *err);
+static int abort_apply(struct call *call, struct db *db, struct error *err);
 
 static const struct call_kind create_kind = {
 	.stages = {{.apply = create_apply}},
@@ -57,44 +36,16 @@ static const struct call_kind create_kind = {
 	.release = create_release,
 };
 
-static int create_prepare(
-	struct upload_create *create, const struct upload_create_params *params, struct error *err)
+static const struct call_kind abort_kind = {.stages = {{.apply = abort_apply}}};
+
+void upload_id_format(const struct upload_id *id, char out[UPLOAD_ID_TEXT_BYTES])
 {
-	struct upload_row *const row = &create->row;
-	struct arena *const arena = create->call.arena;
-	create->bucket = bucket_ref_copy(params->bucket, arena);
-	row->key = arena_copy(arena, params->key);
-	row->initiator = arena_copy(arena, params->initiator);
-	row->tags = arena_copy(arena, params->facts.tags);
-	row->acl = params->facts.acl;
-	row->storage_class = params->facts.storage_class;
-	row->checksum = (struct upload_checksum){
-		params->checksum != CHECKSUM_NONE, params->checksum, params->type};
-	row->created_ms = store_now_ms(create->call.store);
-	row->id = make_id(row->created_ms);
-	buffer_init(&create->header_blob, OBJECT_HEADER_BLOB_MAX_BYTES);
-	header_blob_write(params->facts.headers, params->facts.header_count, &create->header_blob);
-	row->headers = buffer_span(&create->header_blob);
-	return buffer_check(&create->header_blob, "the stored headers", err);
+	encode_hex(span_of(id->bytes, UPLOAD_ID_BYTES), out);
 }
 
-static int create_find_bucket(struct upload_create *create, struct error *err)
+bool upload_id_parse(struct span text, struct upload_id *out)
 {
-	struct store *const store = create->call.store;
-	struct bucket bucket;
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	int result = bucket_row_settings(db, create->bucket, &bucket, err);
-	if (result == 0)
-		result = server_key_guard(db, bucket.id, create->row.key, err);
-	store_reader_give(store, db);
-	if (result != 0)
-		return -1;
-	create->bucket.id = bucket.id;
-	create->row.fast_etags = bucket.etag_policy == ETAG_FAST ||
-		(bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
-	return 0;
+	return decode_hex(text, out->bytes, UPLOAD_ID_BYTES);
 }
 
 struct call *upload_create_call(
@@ -114,24 +65,6 @@ struct upload_id upload_create_result(const struct call *create)
 {
 	return ((const struct upload_create *)create)->row.id;
 }
-
-struct upload_abort {
-	struct call call;
-	struct upload_ref ref;
-};
-
-/* A part that is still on its way finds no upload when it comes to its change. */
-static int abort_apply(struct call *call, struct db *db, struct error *err)
-{
-	const struct upload_abort *const abort = (const struct upload_abort *)call;
-	struct upload_row row;
-	if (upload_read_open(db, &abort->ref, NULL, &row, err) != 0 ||
-		part_set_drop(db, row.part_set, err) != 0)
-		return -1;
-	return upload_row_remove(db, row.number, err);
-}
-
-static const struct call_kind abort_kind = {.stages = {{.apply = abort_apply}}};
 
 struct call *upload_abort_call(struct store *store, const struct upload_ref *ref)
 {
@@ -199,4 +132,79 @@ struct uploaded_part uploaded_part_of(
 	out.checksum =
 		upload_set_checksum(part, checksum->is_named ? checksum->algorithm : CHECKSUM_NONE);
 	return out;
+}
+
+static int create_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct upload_create *const create = (struct upload_create *)call;
+	if (bucket_row_find(db, create->bucket, &create->row.bucket, err) != 0 ||
+		upload_set_add(db, &create->row.part_set, err) != 0)
+		return -1;
+	return upload_row_add(db, &create->row, err);
+}
+
+static void create_release(struct call *call)
+{
+	buffer_release(&((struct upload_create *)call)->header_blob);
+}
+
+static int create_prepare(
+	struct upload_create *create, const struct upload_create_params *params, struct error *err)
+{
+	struct upload_row *const row = &create->row;
+	struct arena *const arena = create->call.arena;
+	create->bucket = bucket_ref_copy(params->bucket, arena);
+	row->key = arena_copy(arena, params->key);
+	row->initiator = arena_copy(arena, params->initiator);
+	row->tags = arena_copy(arena, params->facts.tags);
+	row->acl = params->facts.acl;
+	row->storage_class = params->facts.storage_class;
+	row->checksum = (struct upload_checksum){
+		params->checksum != CHECKSUM_NONE, params->checksum, params->type};
+	row->created_ms = store_now_ms(create->call.store);
+	row->id = make_id(row->created_ms);
+	buffer_init(&create->header_blob, OBJECT_HEADER_BLOB_MAX_BYTES);
+	header_blob_write(params->facts.headers, params->facts.header_count, &create->header_blob);
+	row->headers = buffer_span(&create->header_blob);
+	return buffer_check(&create->header_blob, "the stored headers", err);
+}
+
+/* The time in front, big-endian: ids in byte order are uploads in the order of their creation. */
+static struct upload_id make_id(int64_t now_ms)
+{
+	struct upload_id id;
+	for (int i = 0; i < ID_TIME_BYTES; i++)
+		id.bytes[i] = (uint8_t)((uint64_t)now_ms >> (8 * (ID_TIME_BYTES - 1 - i)));
+	random_bytes(id.bytes + ID_TIME_BYTES, UPLOAD_ID_BYTES - ID_TIME_BYTES);
+	return id;
+}
+
+static int create_find_bucket(struct upload_create *create, struct error *err)
+{
+	struct store *const store = create->call.store;
+	struct bucket bucket;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int result = bucket_row_settings(db, create->bucket, &bucket, err);
+	if (result == 0)
+		result = server_key_guard(db, bucket.id, create->row.key, err);
+	store_reader_give(store, db);
+	if (result != 0)
+		return -1;
+	create->bucket.id = bucket.id;
+	create->row.fast_etags = bucket.etag_policy == ETAG_FAST ||
+		(bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
+	return 0;
+}
+
+/* A part that is still on its way finds no upload when it comes to its change. */
+static int abort_apply(struct call *call, struct db *db, struct error *err)
+{
+	const struct upload_abort *const abort = (const struct upload_abort *)call;
+	struct upload_row row;
+	if (upload_read_open(db, &abort->ref, NULL, &row, err) != 0 ||
+		part_set_drop(db, row.part_set, err) != 0)
+		return -1;
+	return upload_row_remove(db, row.number, err);
 }

@@ -25,17 +25,73 @@ struct upload_complete {
 	struct upload_result result;
 };
 
-/* The upload is completed: 0 when it was with this very list. */
+static enum call_next complete_judge(struct call *call, struct error *err);
+static enum call_next judge(struct upload_complete *complete, struct db *db, struct error *err);
 static int take_result(
-	struct upload_complete *complete, const struct upload_row *upload, struct error *err)
+	struct upload_complete *complete, const struct upload_row *upload, struct error *err);
+static int complete_apply(struct call *call, struct db *db, struct error *err);
+static int push_version(struct upload_complete *complete, struct db *db,
+	const struct bucket *bucket, struct version *version, struct error *err);
+static int remember(struct upload_complete *complete, struct db *db,
+	enum bucket_versioning versioning, const struct version *version, struct error *err);
+static enum call_next complete_judge_again_if_stale(struct call *call);
+static void complete_wake_workers(struct call *call);
+static void complete_release(struct call *call);
+
+static const struct call_kind complete_kind = {
+	.stages = {{.help = complete_judge},
+		{.apply = complete_apply, .applied = complete_judge_again_if_stale}},
+	.settle = complete_wake_workers,
+	.release = complete_release,
+};
+
+struct call *upload_complete_call(
+	struct store *store, const struct upload_complete_params *params, struct error *err)
 {
-	struct digest128 list;
-	const struct digest128 asked =
-		upload_judge_list(complete->params.parts, complete->params.part_count);
-	if (!upload_result_read(upload->result, &list, &complete->result) ||
-		!digest128_equal(&list, &asked))
-		return upload_row_no_upload(err);
-	return 0;
+	if (params->part_count == 0 || params->part_count > UPLOAD_PARTS_MAX) {
+		error_set(err, ERROR_INVALID, "A list of parts names 1 to %d of them.",
+			UPLOAD_PARTS_MAX);
+		return NULL;
+	}
+	struct upload_complete *const complete =
+		call_new(sizeof(*complete), &complete_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	struct arena *const arena = complete->call.arena;
+	upload_verdict_init(&complete->verdict);
+	complete->params = *params;
+	complete->params.ref = upload_ref_copy(&params->ref, arena);
+	complete->params.conditions = object_conditions_copy(&params->conditions, arena);
+	return &complete->call;
+}
+
+struct upload_result upload_complete_result(const struct call *complete)
+{
+	return ((const struct upload_complete *)complete)->result;
+}
+
+struct upload_fault upload_complete_fault(const struct call *complete)
+{
+	return ((const struct upload_complete *)complete)->verdict.fault;
+}
+
+void upload_complete_checksums(
+	const struct call *call, struct checksum *out_expected, struct checksum *out_actual)
+{
+	const struct upload_complete *const complete = (const struct upload_complete *)call;
+	*out_expected = complete->params.checksum;
+	*out_actual = complete->verdict.checksum;
+}
+
+static enum call_next complete_judge(struct call *call, struct error *err)
+{
+	struct upload_complete *const complete = (struct upload_complete *)call;
+	complete->judged++;
+	complete->is_stale = false;
+	struct db *const db = store_snapshot_take(call->store, err);
+	if (db == NULL)
+		return CALL_FAILS;
+	const enum call_next next = judge(complete, db, err);
+	store_snapshot_give(call->store, db);
+	return next;
 }
 
 static enum call_next judge(struct upload_complete *complete, struct db *db, struct error *err)
@@ -59,17 +115,45 @@ static enum call_next judge(struct upload_complete *complete, struct db *db, str
 		: CALL_FAILS;
 }
 
-static enum call_next complete_judge(struct call *call, struct error *err)
+/* The upload is completed: 0 when it was with this very list. */
+static int take_result(
+	struct upload_complete *complete, const struct upload_row *upload, struct error *err)
+{
+	struct digest128 list;
+	const struct digest128 asked =
+		upload_judge_list(complete->params.parts, complete->params.part_count);
+	if (!upload_result_read(upload->result, &list, &complete->result) ||
+		!digest128_equal(&list, &asked))
+		return upload_row_no_upload(err);
+	return 0;
+}
+
+static int complete_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct upload_complete *const complete = (struct upload_complete *)call;
-	complete->judged++;
-	complete->is_stale = false;
-	struct db *const db = store_snapshot_take(call->store, err);
-	if (db == NULL)
-		return CALL_FAILS;
-	const enum call_next next = judge(complete, db, err);
-	store_snapshot_give(call->store, db);
-	return next;
+	const struct upload_ref *const ref = &complete->params.ref;
+	struct bucket bucket;
+	struct upload_row now;
+	struct version version;
+	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
+		return -1;
+	int found = upload_row_find(db, bucket.id, ref->key, &ref->id, NULL, &now, err);
+	/* somebody completed it since it was judged */
+	if (found == 1 && now.state != UPLOAD_OPEN) {
+		found = upload_row_find(db, bucket.id, ref->key, &ref->id, call->arena, &now, err);
+		return found < 0 ? -1 : take_result(complete, &now, err);
+	}
+	if (found != 1)
+		return found < 0 ? -1 : upload_row_no_upload(err);
+	complete->is_stale = now.revision != complete->upload.revision;
+	if (complete->is_stale)
+		return error_set(
+			err, ERROR_BUSY, "Parts of the upload keep coming while it is completed.");
+	if (push_version(complete, db, &bucket, &version, err) != 0 ||
+		upload_set_close(db, now.part_set, buffer_span(&complete->verdict.map), err) != 0)
+		return -1;
+	complete->completes_publish = version.completes_publish;
+	return remember(complete, db, bucket.versioning, &version, err);
 }
 
 static int push_version(struct upload_complete *complete, struct db *db,
@@ -123,34 +207,6 @@ static int remember(struct upload_complete *complete, struct db *db,
 	return done;
 }
 
-static int complete_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct upload_complete *const complete = (struct upload_complete *)call;
-	const struct upload_ref *const ref = &complete->params.ref;
-	struct bucket bucket;
-	struct upload_row now;
-	struct version version;
-	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
-		return -1;
-	int found = upload_row_find(db, bucket.id, ref->key, &ref->id, NULL, &now, err);
-	/* somebody completed it since it was judged */
-	if (found == 1 && now.state != UPLOAD_OPEN) {
-		found = upload_row_find(db, bucket.id, ref->key, &ref->id, call->arena, &now, err);
-		return found < 0 ? -1 : take_result(complete, &now, err);
-	}
-	if (found != 1)
-		return found < 0 ? -1 : upload_row_no_upload(err);
-	complete->is_stale = now.revision != complete->upload.revision;
-	if (complete->is_stale)
-		return error_set(
-			err, ERROR_BUSY, "Parts of the upload keep coming while it is completed.");
-	if (push_version(complete, db, &bucket, &version, err) != 0 ||
-		upload_set_close(db, now.part_set, buffer_span(&complete->verdict.map), err) != 0)
-		return -1;
-	complete->completes_publish = version.completes_publish;
-	return remember(complete, db, bucket.versioning, &version, err);
-}
-
 static enum call_next complete_judge_again_if_stale(struct call *call)
 {
 	const struct upload_complete *const complete = (const struct upload_complete *)call;
@@ -173,47 +229,4 @@ static void complete_wake_workers(struct call *call)
 static void complete_release(struct call *call)
 {
 	upload_verdict_release(&((struct upload_complete *)call)->verdict);
-}
-
-static const struct call_kind complete_kind = {
-	.stages = {{.help = complete_judge},
-		{.apply = complete_apply, .applied = complete_judge_again_if_stale}},
-	.settle = complete_wake_workers,
-	.release = complete_release,
-};
-
-struct call *upload_complete_call(
-	struct store *store, const struct upload_complete_params *params, struct error *err)
-{
-	if (params->part_count == 0 || params->part_count > UPLOAD_PARTS_MAX) {
-		error_set(err, ERROR_INVALID, "A list of parts names 1 to %d of them.",
-			UPLOAD_PARTS_MAX);
-		return NULL;
-	}
-	struct upload_complete *const complete =
-		call_new(sizeof(*complete), &complete_kind, store, UPLOAD_CALL_ARENA_BYTES);
-	struct arena *const arena = complete->call.arena;
-	upload_verdict_init(&complete->verdict);
-	complete->params = *params;
-	complete->params.ref = upload_ref_copy(&params->ref, arena);
-	complete->params.conditions = object_conditions_copy(&params->conditions, arena);
-	return &complete->call;
-}
-
-struct upload_result upload_complete_result(const struct call *complete)
-{
-	return ((const struct upload_complete *)complete)->result;
-}
-
-struct upload_fault upload_complete_fault(const struct call *complete)
-{
-	return ((const struct upload_complete *)complete)->verdict.fault;
-}
-
-void upload_complete_checksums(
-	const struct call *call, struct checksum *out_expected, struct checksum *out_actual)
-{
-	const struct upload_complete *const complete = (const struct upload_complete *)call;
-	*out_expected = complete->params.checksum;
-	*out_actual = complete->verdict.checksum;
 }

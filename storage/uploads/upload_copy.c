@@ -55,6 +55,75 @@ struct upload_copy {
 	struct upload_set_part row; /* as committed */
 };
 
+static void copy_await_room(struct call *call);
+static void go_on_when_ready(struct upload_copy *copy);
+static enum call_next copy_read(struct call *call, struct error *err);
+static int plan(struct upload_copy *copy, struct error *err);
+static int load_snapshot(struct upload_copy *copy, struct error *err);
+static int load_source(struct upload_copy *copy, struct db *db, struct error *err);
+static void refer_to_packs(struct upload_copy *copy);
+static int check_damage(const struct upload_copy *copy, struct error *err);
+static int look_up_digests(
+	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err);
+static void look_up_version(struct upload_copy *copy, const struct version *version);
+static void take_known(struct upload_copy *copy, const struct upload_set_part *part,
+	const struct checksum *checksum);
+static int look_up_single(
+	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err);
+static int look_up_mapped(struct upload_copy *copy, struct db *db, const struct version *version,
+	struct span map, struct error *err);
+static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t from,
+	uint64_t bytes, struct error *err);
+static void copy_has_room(void *owner);
+static void copy_edge_is_stored(void *owner);
+static int open_reading(struct upload_copy *copy, struct error *err);
+static enum sink_result read_slice(struct upload_copy *copy, struct error *err);
+static int read_block(struct upload_copy *copy, struct error *err);
+static enum sink_result feed(struct upload_copy *copy, struct span bytes, struct error *err);
+static enum sink_result feed_edge(
+	const struct copy_edge *edge, uint64_t at, struct span bytes, struct error *err);
+static void conclude(struct upload_copy *copy);
+static void copy_finish_edges(struct call *call);
+static int copy_place(struct call *call, struct error *err);
+static int copy_apply(struct call *call, struct db *db, struct error *err);
+static void join_segments(struct upload_copy *copy);
+static size_t add_edge(struct upload_copy *copy, size_t count, const struct copy_edge *edge);
+static size_t add_segments(
+	struct upload_copy *copy, size_t count, const struct segment *segments, size_t more);
+static enum call_next copy_settle_edges(struct call *call);
+static void copy_release(struct call *call);
+
+static const struct call_kind copy_kind = {
+	.stages = {{.begin = copy_await_room}, {.help = copy_read}, {.begin = copy_finish_edges},
+		{.place = copy_place, .apply = copy_apply, .applied = copy_settle_edges}},
+	.release = copy_release,
+};
+
+struct call *upload_copy_call(struct store *store, const struct upload_copy_params *params)
+{
+	struct upload_copy *const copy =
+		call_new(sizeof(*copy), &copy_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	copy->ref = upload_ref_copy(&params->ref, copy->call.arena);
+	copy->number = params->number;
+	copy->source = (struct object){.sequence = params->source->sequence,
+		.key = arena_copy(copy->call.arena, params->source->key)};
+	copy->offset = params->offset;
+	copy->length = params->length;
+	atomic_store(&copy->ready, 1);
+	return &copy->call;
+}
+
+struct uploaded_part upload_copy_result(const struct call *call)
+{
+	const struct upload_copy *const copy = (const struct upload_copy *)call;
+	return uploaded_part_of(&copy->row, &copy->upload.checksum);
+}
+
+static void copy_await_room(struct call *call)
+{
+	go_on_when_ready((struct upload_copy *)call);
+}
+
 /* An edge takes more again, and the stage that found it full has ended: whichever comes last goes
  * on. At first there is room. */
 static void go_on_when_ready(struct upload_copy *copy)
@@ -65,151 +134,49 @@ static void go_on_when_ready(struct upload_copy *copy)
 	call_resume(&copy->call, NULL);
 }
 
-static void copy_has_room(void *owner)
+static enum call_next copy_read(struct call *call, struct error *err)
 {
-	go_on_when_ready(owner);
+	struct upload_copy *const copy = (struct upload_copy *)call;
+	if (!copy->is_planned && plan(copy, err) != 0)
+		return CALL_FAILS;
+	if (copy->is_known)
+		return CALL_NEXT;
+	const enum sink_result result = read_slice(copy, err);
+	if (result != SINK_TAKEN)
+		return result == SINK_WAIT ? CALL_FIRST : CALL_FAILS;
+	if (copy->at < copy->length)
+		return CALL_AGAIN;
+	conclude(copy);
+	return CALL_NEXT;
 }
 
-static void copy_await_room(struct call *call)
+static int plan(struct upload_copy *copy, struct error *err)
 {
-	go_on_when_ready((struct upload_copy *)call);
-}
-
-static void copy_edge_is_stored(void *owner)
-{
-	struct upload_copy *const copy = owner;
-	struct error err = {0};
-	bool failed = false;
-	if (atomic_fetch_sub(&copy->pending, 1) != 1)
-		return;
-	for (size_t i = 0; i < COPY_EDGES && !failed; i++)
-		if (copy->edges[i].body.ingest != NULL)
-			failed = ingest_outcome(copy->edges[i].body.ingest, &err) != 0;
-	call_resume(&copy->call, failed ? &err : NULL);
-}
-
-static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t from,
-	uint64_t bytes, struct error *err)
-{
-	edge->from = from;
-	edge->to = from + bytes;
-	if (bytes == 0)
-		return 0;
-	const struct ingest_options options = {.packs = store_packs(copy->call.store),
-		.never_inline = true,
-		.room = copy_has_room,
-		.done = copy_edge_is_stored,
-		.owner = copy};
-	edge->body.ingest = ingest_open(&options, err);
-	return edge->body.ingest == NULL ? -1 : 0;
-}
-
-/* Within the snapshot: rows of the copy will name these packs again. */
-static void refer_to_packs(struct upload_copy *copy)
-{
+	copy->is_planned = true;
+	if (load_snapshot(copy, err) != 0)
+		return -1;
 	if (copy->range.segment_count == 0)
-		return;
-	copy->held = memory_new_array(copy->range.segment_count, sizeof(*copy->held));
-	for (; copy->held_count < copy->range.segment_count; copy->held_count++) {
-		copy->held[copy->held_count] = copy->range.segments[copy->held_count].pack;
-		pack_store_refer_again(
-			store_packs(copy->call.store), &copy->held[copy->held_count]);
-	}
-}
-
-static void take_known(struct upload_copy *copy, const struct upload_set_part *part,
-	const struct checksum *checksum)
-{
-	if (checksum->algorithm != copy->upload.checksum.algorithm ||
-		(!part->has_md5 && !copy->upload.fast_etags))
-		return;
-	copy->is_known = true;
-	copy->stored.has_md5 = part->has_md5;
-	memcpy(copy->stored.md5, part->md5, sizeof(part->md5));
-	copy->stored.digest = part->digest;
-	copy->stored.checksum = *checksum;
-}
-
-/* The range as one part of a multipart object. */
-static int look_up_mapped(struct upload_copy *copy, struct db *db, const struct version *version,
-	struct span map, struct error *err)
-{
-	struct upload_set_part part;
-	const size_t index = part_map_find(map, copy->offset);
-	if (copy->length == 0 || index == part_map_count(map) ||
-		version->part_count == 0) /* 0: its parts' checksums are of another algorithm */
-		return 0;
-	const struct part_map_entry entry = part_map_entry(map, index);
-	if (entry.start != copy->offset || entry.end != copy->offset + copy->length)
-		return 0;
-	if (upload_set_find(db, version->part_set, &entry, &part, err) != 0)
+		copy->cut.head = copy->length;
+	else if (upload_cut_range(store_packs(copy->call.store), &copy->range, &copy->cut, err) !=
+		0)
 		return -1;
-	const struct checksum checksum = upload_set_checksum(&part, version->checksum.algorithm);
-	take_known(copy, &part, &checksum);
-	return 0;
-}
-
-/* The range as a single PUT, whose version says it all; its MD5 is the ETag, unless that is
- * none. */
-static void look_up_version(struct upload_copy *copy, const struct version *version)
-{
-	struct upload_set_part part = {
-		.number = 1, .size = version->size, .digest = version->digest};
-	if (copy->offset != 0 || copy->length != version->size || !version->has_digest)
-		return;
-	part.has_md5 = decode_hex(span_text(version->etag), part.md5, sizeof(part.md5));
-	take_known(copy, &part, &version->checksum);
-}
-
-/* The same in a catalog of version 0.1, where its part has a row: it was proved when the segments
- * were loaded. */
-static int look_up_single(
-	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err)
-{
-	struct upload_set_part part;
-	if (copy->offset != 0 || copy->length != version->size)
-		return 0;
-	struct db_statement *const scan = upload_set_scan(db, version->part_set, 1, err);
-	const int got = db_step(scan, err);
-	if (got == 1)
-		upload_set_read(scan, &part);
-	db_reset(scan);
-	if (got == 1)
-		take_known(copy, &part, &version->checksum);
-	return got < 0 ? -1 : 0;
-}
-
-static int look_up_digests(
-	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err)
-{
-	struct span map;
-	struct db_statement *statement = NULL;
-	if (version->kind == VERSION_SINGLE) {
-		look_up_version(copy, version);
-		return 0;
-	}
-	const int got =
-		upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
-	if (got == 1)
-		return look_up_single(copy, db, version, err);
-	if (got != 0)
+	if (open_edge(copy, &copy->edges[0], 0, copy->cut.head, err) != 0 ||
+		open_edge(copy, &copy->edges[1], copy->length - copy->cut.tail, copy->cut.tail,
+			err) != 0)
 		return -1;
-	const int result = look_up_mapped(copy, db, version, map, err);
-	db_reset(statement);
+	/* parts end where chunks do */
+	ASSERT(!copy->is_known || copy->cut.head + copy->cut.tail == 0);
+	return copy->is_known ? 0 : open_reading(copy, err);
+}
+
+static int load_snapshot(struct upload_copy *copy, struct error *err)
+{
+	struct db *const db = store_snapshot_take(copy->call.store, err);
+	if (db == NULL)
+		return -1;
+	const int result = load_source(copy, db, err);
+	store_snapshot_give(copy->call.store, db);
 	return result;
-}
-
-/* What is not read is taken as it lies. */
-static int check_damage(const struct upload_copy *copy, struct error *err)
-{
-	for (size_t i = 0; i < copy->range.segment_count; i++) {
-		const struct segment *segment = &copy->range.segments[i];
-		const struct pack_run run = {
-			.pack = segment->pack, .first = segment->first, .chunks = segment->count};
-		if (pack_store_is_damaged(store_packs(copy->call.store), &run))
-			return content_damage_error(copy->source.key, err);
-	}
-	return 0;
 }
 
 /* In a snapshot: what the copy is made of. Inline bytes and derived ones have no chunk to refer to:
@@ -237,14 +204,146 @@ static int load_source(struct upload_copy *copy, struct db *db, struct error *er
 	return check_damage(copy, err) != 0 ? -1 : look_up_digests(copy, db, &version, err);
 }
 
-static int load_snapshot(struct upload_copy *copy, struct error *err)
+/* Within the snapshot: rows of the copy will name these packs again. */
+static void refer_to_packs(struct upload_copy *copy)
 {
-	struct db *const db = store_snapshot_take(copy->call.store, err);
-	if (db == NULL)
+	if (copy->range.segment_count == 0)
+		return;
+	copy->held = memory_new_array(copy->range.segment_count, sizeof(*copy->held));
+	for (; copy->held_count < copy->range.segment_count; copy->held_count++) {
+		copy->held[copy->held_count] = copy->range.segments[copy->held_count].pack;
+		pack_store_refer_again(
+			store_packs(copy->call.store), &copy->held[copy->held_count]);
+	}
+}
+
+/* What is not read is taken as it lies. */
+static int check_damage(const struct upload_copy *copy, struct error *err)
+{
+	for (size_t i = 0; i < copy->range.segment_count; i++) {
+		const struct segment *segment = &copy->range.segments[i];
+		const struct pack_run run = {
+			.pack = segment->pack, .first = segment->first, .chunks = segment->count};
+		if (pack_store_is_damaged(store_packs(copy->call.store), &run))
+			return content_damage_error(copy->source.key, err);
+	}
+	return 0;
+}
+
+static int look_up_digests(
+	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err)
+{
+	struct span map;
+	struct db_statement *statement = NULL;
+	if (version->kind == VERSION_SINGLE) {
+		look_up_version(copy, version);
+		return 0;
+	}
+	const int got =
+		upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
+	if (got == 1)
+		return look_up_single(copy, db, version, err);
+	if (got != 0)
 		return -1;
-	const int result = load_source(copy, db, err);
-	store_snapshot_give(copy->call.store, db);
+	const int result = look_up_mapped(copy, db, version, map, err);
+	db_reset(statement);
 	return result;
+}
+
+/* The range as a single PUT, whose version says it all; its MD5 is the ETag, unless that is
+ * none. */
+static void look_up_version(struct upload_copy *copy, const struct version *version)
+{
+	struct upload_set_part part = {
+		.number = 1, .size = version->size, .digest = version->digest};
+	if (copy->offset != 0 || copy->length != version->size || !version->has_digest)
+		return;
+	part.has_md5 = decode_hex(span_text(version->etag), part.md5, sizeof(part.md5));
+	take_known(copy, &part, &version->checksum);
+}
+
+static void take_known(struct upload_copy *copy, const struct upload_set_part *part,
+	const struct checksum *checksum)
+{
+	if (checksum->algorithm != copy->upload.checksum.algorithm ||
+		(!part->has_md5 && !copy->upload.fast_etags))
+		return;
+	copy->is_known = true;
+	copy->stored.has_md5 = part->has_md5;
+	memcpy(copy->stored.md5, part->md5, sizeof(part->md5));
+	copy->stored.digest = part->digest;
+	copy->stored.checksum = *checksum;
+}
+
+/* The same in a catalog of version 0.1, where its part has a row: it was proved when the segments
+ * were loaded. */
+static int look_up_single(
+	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err)
+{
+	struct upload_set_part part;
+	if (copy->offset != 0 || copy->length != version->size)
+		return 0;
+	struct db_statement *const scan = upload_set_scan(db, version->part_set, 1, err);
+	const int got = db_step(scan, err);
+	if (got == 1)
+		upload_set_read(scan, &part);
+	db_reset(scan);
+	if (got == 1)
+		take_known(copy, &part, &version->checksum);
+	return got < 0 ? -1 : 0;
+}
+
+/* The range as one part of a multipart object. */
+static int look_up_mapped(struct upload_copy *copy, struct db *db, const struct version *version,
+	struct span map, struct error *err)
+{
+	struct upload_set_part part;
+	const size_t index = part_map_find(map, copy->offset);
+	if (copy->length == 0 || index == part_map_count(map) ||
+		version->part_count == 0) /* 0: its parts' checksums are of another algorithm */
+		return 0;
+	const struct part_map_entry entry = part_map_entry(map, index);
+	if (entry.start != copy->offset || entry.end != copy->offset + copy->length)
+		return 0;
+	if (upload_set_find(db, version->part_set, &entry, &part, err) != 0)
+		return -1;
+	const struct checksum checksum = upload_set_checksum(&part, version->checksum.algorithm);
+	take_known(copy, &part, &checksum);
+	return 0;
+}
+
+static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t from,
+	uint64_t bytes, struct error *err)
+{
+	edge->from = from;
+	edge->to = from + bytes;
+	if (bytes == 0)
+		return 0;
+	const struct ingest_options options = {.packs = store_packs(copy->call.store),
+		.never_inline = true,
+		.room = copy_has_room,
+		.done = copy_edge_is_stored,
+		.owner = copy};
+	edge->body.ingest = ingest_open(&options, err);
+	return edge->body.ingest == NULL ? -1 : 0;
+}
+
+static void copy_has_room(void *owner)
+{
+	go_on_when_ready(owner);
+}
+
+static void copy_edge_is_stored(void *owner)
+{
+	struct upload_copy *const copy = owner;
+	struct error err = {0};
+	bool failed = false;
+	if (atomic_fetch_sub(&copy->pending, 1) != 1)
+		return;
+	for (size_t i = 0; i < COPY_EDGES && !failed; i++)
+		if (copy->edges[i].body.ingest != NULL)
+			failed = ingest_outcome(copy->edges[i].body.ingest, &err) != 0;
+	call_resume(&copy->call, failed ? &err : NULL);
 }
 
 static int open_reading(struct upload_copy *copy, struct error *err)
@@ -259,37 +358,30 @@ static int open_reading(struct upload_copy *copy, struct error *err)
 	return copy->reading == NULL ? -1 : 0;
 }
 
-static int plan(struct upload_copy *copy, struct error *err)
+static enum sink_result read_slice(struct upload_copy *copy, struct error *err)
 {
-	copy->is_planned = true;
-	if (load_snapshot(copy, err) != 0)
-		return -1;
-	if (copy->range.segment_count == 0)
-		copy->cut.head = copy->length;
-	else if (upload_cut_range(store_packs(copy->call.store), &copy->range, &copy->cut, err) !=
-		0)
-		return -1;
-	if (open_edge(copy, &copy->edges[0], 0, copy->cut.head, err) != 0 ||
-		open_edge(copy, &copy->edges[1], copy->length - copy->cut.tail, copy->cut.tail,
-			err) != 0)
-		return -1;
-	/* parts end where chunks do */
-	ASSERT(!copy->is_known || copy->cut.head + copy->cut.tail == 0);
-	return copy->is_known ? 0 : open_reading(copy, err);
+	for (size_t read = 0; read < COPY_SLICE_BYTES && copy->at < copy->length;) {
+		if (copy->untaken == 0 && read_block(copy, err) != 0)
+			return SINK_FAILED;
+		const enum sink_result result =
+			feed(copy, span_of(copy->block, copy->untaken), err);
+		if (result != SINK_TAKEN)
+			return result;
+		read += copy->untaken;
+		copy->untaken = 0;
+	}
+	return SINK_TAKEN;
 }
 
-/* What of the bytes [at, at + len) belongs to an edge. An edge that is cut off a chunk never waits;
- * one that is all of the copy may. */
-static enum sink_result feed_edge(
-	const struct copy_edge *edge, uint64_t at, struct span bytes, struct error *err)
+static int read_block(struct upload_copy *copy, struct error *err)
 {
-	const uint64_t from = edge->from > at ? edge->from : at;
-	const uint64_t end = at + bytes.len;
-	const uint64_t to = edge->to < end ? edge->to : end;
-	if (edge->body.ingest == NULL || from >= to)
-		return SINK_TAKEN;
-	return ingest_write(edge->body.ingest,
-		span_slice(bytes, (size_t)(from - at), (size_t)(to - from)), err);
+	const ptrdiff_t got =
+		copy->reading->read(copy->reading, copy->block, COPY_BLOCK_BYTES, err);
+	copy->untaken = got > 0 ? (size_t)got : 0;
+	if (got != 0)
+		return got < 0 ? -1 : 0;
+	return error_set(err, ERROR_CORRUPT, "The source of a copy ended after %llu of %llu bytes.",
+		(unsigned long long)copy->at, (unsigned long long)copy->length);
 }
 
 static enum sink_result feed(struct upload_copy *copy, struct span bytes, struct error *err)
@@ -308,30 +400,18 @@ static enum sink_result feed(struct upload_copy *copy, struct span bytes, struct
 	return SINK_TAKEN;
 }
 
-static int read_block(struct upload_copy *copy, struct error *err)
+/* What of the bytes [at, at + len) belongs to an edge. An edge that is cut off a chunk never waits;
+ * one that is all of the copy may. */
+static enum sink_result feed_edge(
+	const struct copy_edge *edge, uint64_t at, struct span bytes, struct error *err)
 {
-	const ptrdiff_t got =
-		copy->reading->read(copy->reading, copy->block, COPY_BLOCK_BYTES, err);
-	copy->untaken = got > 0 ? (size_t)got : 0;
-	if (got != 0)
-		return got < 0 ? -1 : 0;
-	return error_set(err, ERROR_CORRUPT, "The source of a copy ended after %llu of %llu bytes.",
-		(unsigned long long)copy->at, (unsigned long long)copy->length);
-}
-
-static enum sink_result read_slice(struct upload_copy *copy, struct error *err)
-{
-	for (size_t read = 0; read < COPY_SLICE_BYTES && copy->at < copy->length;) {
-		if (copy->untaken == 0 && read_block(copy, err) != 0)
-			return SINK_FAILED;
-		const enum sink_result result =
-			feed(copy, span_of(copy->block, copy->untaken), err);
-		if (result != SINK_TAKEN)
-			return result;
-		read += copy->untaken;
-		copy->untaken = 0;
-	}
-	return SINK_TAKEN;
+	const uint64_t from = edge->from > at ? edge->from : at;
+	const uint64_t end = at + bytes.len;
+	const uint64_t to = edge->to < end ? edge->to : end;
+	if (edge->body.ingest == NULL || from >= to)
+		return SINK_TAKEN;
+	return ingest_write(edge->body.ingest,
+		span_slice(bytes, (size_t)(from - at), (size_t)(to - from)), err);
 }
 
 static void conclude(struct upload_copy *copy)
@@ -341,22 +421,6 @@ static void conclude(struct upload_copy *copy)
 		md5_stream_result(copy->md5, copy->stored.md5);
 	copy->stored.digest = xxh3_stream_result(copy->xxh3);
 	checksum_stream_result(copy->checksum, &copy->stored.checksum);
-}
-
-static enum call_next copy_read(struct call *call, struct error *err)
-{
-	struct upload_copy *const copy = (struct upload_copy *)call;
-	if (!copy->is_planned && plan(copy, err) != 0)
-		return CALL_FAILS;
-	if (copy->is_known)
-		return CALL_NEXT;
-	const enum sink_result result = read_slice(copy, err);
-	if (result != SINK_TAKEN)
-		return result == SINK_WAIT ? CALL_FIRST : CALL_FAILS;
-	if (copy->at < copy->length)
-		return CALL_AGAIN;
-	conclude(copy);
-	return CALL_NEXT;
 }
 
 /* The last of the edges' ingests goes on, or this when it comes last. */
@@ -383,35 +447,6 @@ static int copy_place(struct call *call, struct error *err)
 	return 0;
 }
 
-static size_t add_segments(
-	struct upload_copy *copy, size_t count, const struct segment *segments, size_t more)
-{
-	if (more == 0)
-		return count;
-	copy->segments = memory_grow(copy->segments, count + more, sizeof(*copy->segments));
-	memcpy(copy->segments + count, segments, more * sizeof(*segments));
-	return count + more;
-}
-
-static size_t add_edge(struct upload_copy *copy, size_t count, const struct copy_edge *edge)
-{
-	if (edge->body.ingest == NULL)
-		return count;
-	const struct stored_part *const part = ingest_part(edge->body.ingest);
-	return add_segments(copy, count, part->segments, part->segment_count);
-}
-
-/* Once the edges are in their places. */
-static void join_segments(struct upload_copy *copy)
-{
-	size_t count = add_edge(copy, 0, &copy->edges[0]);
-	count = add_segments(copy, count, copy->cut.segments, copy->cut.segment_count);
-	count = add_edge(copy, count, &copy->edges[1]);
-	copy->stored.segments = copy->segments;
-	copy->stored.segment_count = count;
-	copy->stored.size = copy->length;
-}
-
 static int copy_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct upload_copy *const copy = (struct upload_copy *)call;
@@ -427,6 +462,35 @@ static int copy_apply(struct call *call, struct db *db, struct error *err)
 	if (upload_set_put(db, upload.part_set, &copy->stored, &copy->row, err) != 0)
 		return -1;
 	return upload_row_revise(db, upload.number, err);
+}
+
+/* Once the edges are in their places. */
+static void join_segments(struct upload_copy *copy)
+{
+	size_t count = add_edge(copy, 0, &copy->edges[0]);
+	count = add_segments(copy, count, copy->cut.segments, copy->cut.segment_count);
+	count = add_edge(copy, count, &copy->edges[1]);
+	copy->stored.segments = copy->segments;
+	copy->stored.segment_count = count;
+	copy->stored.size = copy->length;
+}
+
+static size_t add_edge(struct upload_copy *copy, size_t count, const struct copy_edge *edge)
+{
+	if (edge->body.ingest == NULL)
+		return count;
+	const struct stored_part *const part = ingest_part(edge->body.ingest);
+	return add_segments(copy, count, part->segments, part->segment_count);
+}
+
+static size_t add_segments(
+	struct upload_copy *copy, size_t count, const struct segment *segments, size_t more)
+{
+	if (more == 0)
+		return count;
+	copy->segments = memory_grow(copy->segments, count + more, sizeof(*copy->segments));
+	memcpy(copy->segments + count, segments, more * sizeof(*segments));
+	return count + more;
 }
 
 static enum call_next copy_settle_edges(struct call *call)
@@ -457,30 +521,4 @@ static void copy_release(struct call *call)
 	free(copy->held);
 	free(copy->range.segments);
 	free(copy->segments);
-}
-
-static const struct call_kind copy_kind = {
-	.stages = {{.begin = copy_await_room}, {.help = copy_read}, {.begin = copy_finish_edges},
-		{.place = copy_place, .apply = copy_apply, .applied = copy_settle_edges}},
-	.release = copy_release,
-};
-
-struct call *upload_copy_call(struct store *store, const struct upload_copy_params *params)
-{
-	struct upload_copy *const copy =
-		call_new(sizeof(*copy), &copy_kind, store, UPLOAD_CALL_ARENA_BYTES);
-	copy->ref = upload_ref_copy(&params->ref, copy->call.arena);
-	copy->number = params->number;
-	copy->source = (struct object){.sequence = params->source->sequence,
-		.key = arena_copy(copy->call.arena, params->source->key)};
-	copy->offset = params->offset;
-	copy->length = params->length;
-	atomic_store(&copy->ready, 1);
-	return &copy->call;
-}
-
-struct uploaded_part upload_copy_result(const struct call *call)
-{
-	const struct upload_copy *const copy = (const struct upload_copy *)call;
-	return uploaded_part_of(&copy->row, &copy->upload.checksum);
 }

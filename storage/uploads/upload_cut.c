@@ -6,6 +6,61 @@ struct position {       /* of a byte in a segment */
 	uint64_t size;  /* of it; 0 behind the last */
 };
 
+static int cut_tail(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
+	struct error *err);
+static uint64_t sum_bytes(const struct segment *segments, size_t count);
+static int seek(struct pack_store *packs, const struct segment *segment, uint64_t offset,
+	struct position *out, struct error *err);
+static int cut_head(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
+	struct error *err);
+
+int upload_cut_range(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
+	struct error *err)
+{
+	*out = (struct upload_cut){0};
+	if (range->segment_count == 0)
+		return 0;
+	if (cut_tail(packs, range, out, err) != 0 || cut_head(packs, range, out, err) != 0)
+		return -1;
+	size_t from = 0;
+	size_t count = range->segment_count;
+	if (count > 0 && range->segments[count - 1].count == 0)
+		count--;
+	if (count > 0 && range->segments[0].count == 0)
+		from++;
+	out->segments = range->segments + from;
+	out->segment_count = count - from;
+	ASSERT(out->head + out->tail + sum_bytes(out->segments, out->segment_count) ==
+		range->length);
+	return 0;
+}
+
+/* The last segment ends with the last whole chunk. */
+static int cut_tail(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
+	struct error *err)
+{
+	struct segment *const last = &range->segments[range->segment_count - 1];
+	const uint64_t excess =
+		sum_bytes(range->segments, range->segment_count) - range->skip - range->length;
+	struct position at;
+	if (excess == 0)
+		return 0;
+	if (seek(packs, last, last->bytes - excess, &at, err) != 0)
+		return -1;
+	out->tail = last->bytes - excess - at.start;
+	last->count = at.chunk;
+	last->bytes = at.start;
+	return 0;
+}
+
+static uint64_t sum_bytes(const struct segment *segments, size_t count)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < count; i++)
+		sum += segments[i].bytes;
+	return sum;
+}
+
 static int seek(struct pack_store *packs, const struct segment *segment, uint64_t offset,
 	struct position *out, struct error *err)
 {
@@ -35,32 +90,6 @@ static int seek(struct pack_store *packs, const struct segment *segment, uint64_
 		(unsigned long long)out->start, (unsigned long long)segment->bytes);
 }
 
-static uint64_t sum_bytes(const struct segment *segments, size_t count)
-{
-	uint64_t sum = 0;
-	for (size_t i = 0; i < count; i++)
-		sum += segments[i].bytes;
-	return sum;
-}
-
-/* The last segment ends with the last whole chunk. */
-static int cut_tail(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
-	struct error *err)
-{
-	struct segment *const last = &range->segments[range->segment_count - 1];
-	const uint64_t excess =
-		sum_bytes(range->segments, range->segment_count) - range->skip - range->length;
-	struct position at;
-	if (excess == 0)
-		return 0;
-	if (seek(packs, last, last->bytes - excess, &at, err) != 0)
-		return -1;
-	out->tail = last->bytes - excess - at.start;
-	last->count = at.chunk;
-	last->bytes = at.start;
-	return 0;
-}
-
 /* The first segment begins with the first whole chunk. */
 static int cut_head(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
 	struct error *err)
@@ -82,26 +111,5 @@ static int cut_head(struct pack_store *packs, struct part_range *range, struct u
 	first->first += at.chunk + is_cut;
 	first->count -= at.chunk + is_cut;
 	first->bytes -= dropped;
-	return 0;
-}
-
-int upload_cut_range(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
-	struct error *err)
-{
-	*out = (struct upload_cut){0};
-	if (range->segment_count == 0)
-		return 0;
-	if (cut_tail(packs, range, out, err) != 0 || cut_head(packs, range, out, err) != 0)
-		return -1;
-	size_t from = 0;
-	size_t count = range->segment_count;
-	if (count > 0 && range->segments[count - 1].count == 0)
-		count--;
-	if (count > 0 && range->segments[0].count == 0)
-		from++;
-	out->segments = range->segments + from;
-	out->segment_count = count - from;
-	ASSERT(out->head + out->tail + sum_bytes(out->segments, out->segment_count) ==
-		range->length);
 	return 0;
 }

@@ -24,6 +24,24 @@ struct judgement {
 	struct checksum_stream *composite; /* of the parts' values; NULL with FULL_OBJECT */
 };
 
+static int judge(struct judgement *judgement, struct error *err);
+static int check_request(struct judgement *judgement, struct error *err);
+static int check_order(struct judgement *judgement, struct error *err);
+static void name_fault(
+	struct judgement *judgement, const struct upload_listed_part *listed, uint64_t size);
+static int walk(struct judgement *judgement, struct db_statement *scan, struct error *err);
+static int invalid_part(
+	struct judgement *judgement, const struct upload_listed_part *listed, struct error *err);
+static int check_part(struct judgement *judgement, size_t index, const struct upload_set_part *part,
+	struct error *err);
+static int check_checksum(struct judgement *judgement, const struct upload_listed_part *listed,
+	const struct upload_set_part *part, struct error *err);
+static void add_part(struct judgement *judgement, const struct upload_set_part *part);
+static void add_checksum(
+	struct judgement *judgement, const struct upload_set_part *part, bool is_first);
+static void make_etag(const struct judgement *judgement);
+static int check_whole(struct judgement *judgement, struct error *err);
+
 void upload_verdict_init(struct upload_verdict *verdict)
 {
 	*verdict = (struct upload_verdict){0};
@@ -49,22 +67,60 @@ struct digest128 upload_judge_list(const struct upload_listed_part *parts, size_
 	return digest;
 }
 
-static void name_fault(
-	struct judgement *judgement, const struct upload_listed_part *listed, uint64_t size)
+int upload_judge(struct db *db, const struct upload_row *upload,
+	const struct upload_complete_params *params, struct upload_verdict *out, struct error *err)
 {
-	struct upload_fault *const fault = &judgement->out->fault;
-	fault->number = listed->number;
-	fault->size = size;
-	memcpy(fault->etag, listed->etag, sizeof(fault->etag));
+	struct judgement judgement = {
+		.db = db, .upload = upload, .params = params, .out = out, .all_md5 = true};
+	upload_verdict_release(out);
+	upload_verdict_init(out);
+	out->list = upload_judge_list(params->parts, params->part_count);
+	buffer_init(&judgement.etags, ETAGS_MAX_BYTES);
+	if (upload->checksum.type == CHECKSUM_COMPOSITE)
+		judgement.composite = checksum_stream_new(upload->checksum.algorithm);
+	const int result = judge(&judgement, err);
+	/* their caps are those of the list */
+	ASSERT(!buffer_failed(&out->map) && !buffer_failed(&judgement.etags));
+	checksum_stream_free(judgement.composite);
+	buffer_release(&judgement.etags);
+	return result;
 }
 
-static int invalid_part(
-	struct judgement *judgement, const struct upload_listed_part *listed, struct error *err)
+static int judge(struct judgement *judgement, struct error *err)
 {
-	name_fault(judgement, listed, 0);
-	return error_set(err, ERROR_INVALID_PART,
-		"One or more of the specified parts could not be found. The part may not have been uploaded, or the specified entity tag may not match"
-		" the part's entity tag.");
+	struct upload_verdict *const out = judgement->out;
+	if (check_request(judgement, err) != 0)
+		return -1;
+	struct db_statement *const scan =
+		upload_set_scan(judgement->db, judgement->upload->part_set, 1, err);
+	const int result = walk(judgement, scan, err);
+	db_reset(scan);
+	if (result != 0)
+		return -1;
+	make_etag(judgement);
+	if (judgement->composite != NULL)
+		checksum_stream_result(judgement->composite, &out->checksum);
+	out->checksum.type = judgement->upload->checksum.type;
+	return check_whole(judgement, err);
+}
+
+/* What needs no row: the list itself, and what it expects of the upload. */
+static int check_request(struct judgement *judgement, struct error *err)
+{
+	const struct upload_complete_params *const params = judgement->params;
+	const struct upload_checksum *const checksum = &judgement->upload->checksum;
+	if (params->has_type && params->type != checksum->type)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The upload was created using the %s checksum mode. The complete request must use the same"
+			" checksum mode.",
+			checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
+	if (checksum->is_named && params->checksum.algorithm != CHECKSUM_NONE &&
+		params->checksum.algorithm != checksum->algorithm)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s.",
+			checksum_suffix(checksum->algorithm),
+			checksum_suffix(params->checksum.algorithm));
+	return check_order(judgement, err);
 }
 
 static int check_order(struct judgement *judgement, struct error *err)
@@ -78,6 +134,67 @@ static int check_order(struct judgement *judgement, struct error *err)
 			"The list of parts was not in ascending order. Parts must be ordered by part number.");
 	}
 	return 0;
+}
+
+static void name_fault(
+	struct judgement *judgement, const struct upload_listed_part *listed, uint64_t size)
+{
+	struct upload_fault *const fault = &judgement->out->fault;
+	fault->number = listed->number;
+	fault->size = size;
+	memcpy(fault->etag, listed->etag, sizeof(fault->etag));
+}
+
+static int walk(struct judgement *judgement, struct db_statement *scan, struct error *err)
+{
+	const struct upload_complete_params *const params = judgement->params;
+	struct upload_set_part part;
+	size_t index = 0;
+	int got;
+	while ((got = db_step(scan, err)) == 1) {
+		upload_set_read(scan, &part);
+		if (index == params->part_count || part.number < params->parts[index].number) {
+			judgement->out->has_unlisted = true;
+			continue;
+		}
+		if (part.number > params->parts[index].number)
+			return invalid_part(judgement, &params->parts[index], err);
+		if (check_part(judgement, index, &part, err) != 0)
+			return -1;
+		add_part(judgement, &part);
+		index++;
+	}
+	if (got != 0)
+		return -1;
+	return index == params->part_count ? 0
+					   : invalid_part(judgement, &params->parts[index], err);
+}
+
+static int invalid_part(
+	struct judgement *judgement, const struct upload_listed_part *listed, struct error *err)
+{
+	name_fault(judgement, listed, 0);
+	return error_set(err, ERROR_INVALID_PART,
+		"One or more of the specified parts could not be found. The part may not have been uploaded, or the specified entity tag may not match"
+		" the part's entity tag.");
+}
+
+static int check_part(struct judgement *judgement, size_t index, const struct upload_set_part *part,
+	struct error *err)
+{
+	const struct upload_complete_params *const params = judgement->params;
+	const struct upload_listed_part *const listed = &params->parts[index];
+	char etag[OBJECT_ETAG_BYTES];
+	upload_set_etag(part, etag);
+	if (strcmp(etag, listed->etag) != 0)
+		return invalid_part(judgement, listed, err);
+	if (check_checksum(judgement, listed, part, err) != 0)
+		return -1;
+	if (part->size >= UPLOAD_PART_MIN_BYTES || index + 1 == params->part_count)
+		return 0;
+	name_fault(judgement, listed, part->size);
+	return error_set(err, ERROR_PART_TOO_SMALL,
+		"Your proposed upload is smaller than the minimum allowed size.");
 }
 
 static int check_checksum(struct judgement *judgement, const struct upload_listed_part *listed,
@@ -105,22 +222,17 @@ static int check_checksum(struct judgement *judgement, const struct upload_liste
 		checksum_suffix(checksum->algorithm), (unsigned long)listed->number);
 }
 
-static int check_part(struct judgement *judgement, size_t index, const struct upload_set_part *part,
-	struct error *err)
+static void add_part(struct judgement *judgement, const struct upload_set_part *part)
 {
-	const struct upload_complete_params *const params = judgement->params;
-	const struct upload_listed_part *const listed = &params->parts[index];
-	char etag[OBJECT_ETAG_BYTES];
-	upload_set_etag(part, etag);
-	if (strcmp(etag, listed->etag) != 0)
-		return invalid_part(judgement, listed, err);
-	if (check_checksum(judgement, listed, part, err) != 0)
-		return -1;
-	if (part->size >= UPLOAD_PART_MIN_BYTES || index + 1 == params->part_count)
-		return 0;
-	name_fault(judgement, listed, part->size);
-	return error_set(err, ERROR_PART_TOO_SMALL,
-		"Your proposed upload is smaller than the minimum allowed size.");
+	struct upload_verdict *const out = judgement->out;
+	add_checksum(judgement, part, out->part_count == 0);
+	out->size += part->size;
+	out->part_count++;
+	const struct part_map_entry entry = {
+		.number = part->number, .end = out->size, .sum = part->sum};
+	part_map_add(&out->map, &entry);
+	judgement->all_md5 = judgement->all_md5 && part->has_md5;
+	buffer_add(&judgement->etags, part->has_md5 ? part->md5 : part->digest.bytes, MD5_BYTES);
 }
 
 static void add_checksum(
@@ -136,44 +248,6 @@ static void add_checksum(
 		out->checksum = value;
 	else
 		checksum_combine(&out->checksum, &value, part->size);
-}
-
-static void add_part(struct judgement *judgement, const struct upload_set_part *part)
-{
-	struct upload_verdict *const out = judgement->out;
-	add_checksum(judgement, part, out->part_count == 0);
-	out->size += part->size;
-	out->part_count++;
-	const struct part_map_entry entry = {
-		.number = part->number, .end = out->size, .sum = part->sum};
-	part_map_add(&out->map, &entry);
-	judgement->all_md5 = judgement->all_md5 && part->has_md5;
-	buffer_add(&judgement->etags, part->has_md5 ? part->md5 : part->digest.bytes, MD5_BYTES);
-}
-
-static int walk(struct judgement *judgement, struct db_statement *scan, struct error *err)
-{
-	const struct upload_complete_params *const params = judgement->params;
-	struct upload_set_part part;
-	size_t index = 0;
-	int got;
-	while ((got = db_step(scan, err)) == 1) {
-		upload_set_read(scan, &part);
-		if (index == params->part_count || part.number < params->parts[index].number) {
-			judgement->out->has_unlisted = true;
-			continue;
-		}
-		if (part.number > params->parts[index].number)
-			return invalid_part(judgement, &params->parts[index], err);
-		if (check_part(judgement, index, &part, err) != 0)
-			return -1;
-		add_part(judgement, &part);
-		index++;
-	}
-	if (got != 0)
-		return -1;
-	return index == params->part_count ? 0
-					   : invalid_part(judgement, &params->parts[index], err);
 }
 
 static void make_etag(const struct judgement *judgement)
@@ -211,60 +285,4 @@ static int check_whole(struct judgement *judgement, struct error *err)
 	return error_set(err, ERROR_BAD_DIGEST,
 		"The %s you specified did not match the calculated checksum.",
 		checksum_name(out->checksum.algorithm));
-}
-
-/* What needs no row: the list itself, and what it expects of the upload. */
-static int check_request(struct judgement *judgement, struct error *err)
-{
-	const struct upload_complete_params *const params = judgement->params;
-	const struct upload_checksum *const checksum = &judgement->upload->checksum;
-	if (params->has_type && params->type != checksum->type)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The upload was created using the %s checksum mode. The complete request must use the same"
-			" checksum mode.",
-			checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
-	if (checksum->is_named && params->checksum.algorithm != CHECKSUM_NONE &&
-		params->checksum.algorithm != checksum->algorithm)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s.",
-			checksum_suffix(checksum->algorithm),
-			checksum_suffix(params->checksum.algorithm));
-	return check_order(judgement, err);
-}
-
-static int judge(struct judgement *judgement, struct error *err)
-{
-	struct upload_verdict *const out = judgement->out;
-	if (check_request(judgement, err) != 0)
-		return -1;
-	struct db_statement *const scan =
-		upload_set_scan(judgement->db, judgement->upload->part_set, 1, err);
-	const int result = walk(judgement, scan, err);
-	db_reset(scan);
-	if (result != 0)
-		return -1;
-	make_etag(judgement);
-	if (judgement->composite != NULL)
-		checksum_stream_result(judgement->composite, &out->checksum);
-	out->checksum.type = judgement->upload->checksum.type;
-	return check_whole(judgement, err);
-}
-
-int upload_judge(struct db *db, const struct upload_row *upload,
-	const struct upload_complete_params *params, struct upload_verdict *out, struct error *err)
-{
-	struct judgement judgement = {
-		.db = db, .upload = upload, .params = params, .out = out, .all_md5 = true};
-	upload_verdict_release(out);
-	upload_verdict_init(out);
-	out->list = upload_judge_list(params->parts, params->part_count);
-	buffer_init(&judgement.etags, ETAGS_MAX_BYTES);
-	if (upload->checksum.type == CHECKSUM_COMPOSITE)
-		judgement.composite = checksum_stream_new(upload->checksum.algorithm);
-	const int result = judge(&judgement, err);
-	/* their caps are those of the list */
-	ASSERT(!buffer_failed(&out->map) && !buffer_failed(&judgement.etags));
-	checksum_stream_free(judgement.composite);
-	buffer_release(&judgement.etags);
-	return result;
 }

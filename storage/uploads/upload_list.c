@@ -17,34 +17,68 @@ struct walk {
 	bool ended; /* nothing can follow */
 };
 
-/* On at the first key behind all that begin with `prefix`. No upload has the smallest id. */
-static void seek_past(struct walk *walk, struct span prefix)
+static int list(struct walk *walk, struct error *err);
+static void find_start(struct walk *walk);
+static bool roll_up(
+	const struct upload_list_params *params, struct span key, struct span *out_prefix);
+static void seek_past(struct walk *walk, struct span prefix);
+static int walk_on(struct walk *walk, struct error *err);
+static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek);
+static int find_and_list_parts(struct db *db, const struct upload_ref *ref,
+	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
+	struct error *err);
+static int list_parts(struct db *db, const struct upload_row *upload,
+	struct upload_parts_range range, struct upload_parts *out, struct error *err);
+
+int upload_list(struct store *store, const struct upload_list_params *params, struct arena *arena,
+	struct upload_list *out, struct error *err)
 {
-	size_t len = prefix.len;
-	while (len > 0 && prefix.data[len - 1] == 0xFF)
-		len--;
-	walk->ended = len == 0;
-	memset(&walk->id, 0, sizeof(walk->id));
-	buffer_reset(&walk->key);
-	if (len == 0)
-		return;
-	buffer_add(&walk->key, prefix.data, len);
-	walk->key.data[len - 1]++;
+	memset(out, 0, sizeof(*out));
+	if (params->after_key.len > POSITION_MAX_BYTES || params->prefix.len > POSITION_MAX_BYTES)
+		return error_set(err, ERROR_INVALID,
+			"A prefix or position of a listing is over %d bytes.", POSITION_MAX_BYTES);
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	struct walk walk = {.params = params, .db = db, .arena = arena, .out = out};
+	buffer_init(&walk.key, 2 * POSITION_MAX_BYTES);
+	const int result = list(&walk, err);
+	buffer_release(&walk.key);
+	store_snapshot_give(store, db);
+	return result;
 }
 
-/* The common prefix that the key is rolled up into; false when it is listed itself. */
-static bool roll_up(
-	const struct upload_list_params *params, struct span key, struct span *out_prefix)
+int upload_list_parts(struct store *store, const struct upload_ref *ref,
+	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
+	struct error *err)
 {
-	const struct span rest = span_slice(key, params->prefix.len, key.len);
-	if (params->delimiter.len == 0 || rest.len == 0)
-		return false;
-	const uint8_t *const found =
-		memmem(rest.data, rest.len, params->delimiter.data, params->delimiter.len);
-	if (found == NULL)
-		return false;
-	*out_prefix = span_of(key.data, (size_t)(found - key.data) + params->delimiter.len);
-	return true;
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	memset(out, 0, sizeof(*out));
+	const int result = find_and_list_parts(db, ref, range, arena, out, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+static int list(struct walk *walk, struct error *err)
+{
+	const struct upload_list_params *const params = walk->params;
+	if (bucket_row_find(walk->db, params->bucket, &walk->bucket, err) != 0)
+		return -1;
+	walk->out->uploads =
+		arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->uploads));
+	walk->out->prefixes =
+		arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->prefixes));
+	find_start(walk);
+	walk->ended = walk->ended || params->limit == 0 || arena_overflowed(walk->arena);
+	while (!walk->ended)
+		if (walk_on(walk, err) != 0)
+			return -1;
+	if (arena_overflowed(walk->arena))
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing uploads.");
+	return 0;
 }
 
 static void find_start(struct walk *walk)
@@ -66,23 +100,34 @@ static void find_start(struct walk *walk)
 	}
 }
 
-/* One row: listed, or rolled up (then *out_seek). */
-static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
+/* The common prefix that the key is rolled up into; false when it is listed itself. */
+static bool roll_up(
+	const struct upload_list_params *params, struct span key, struct span *out_prefix)
 {
-	struct upload_list *const out = walk->out;
-	struct span common;
-	struct upload_row row;
-	*out_seek = roll_up(walk->params, upload_row_scan_key(scan), &common);
-	upload_row_read(scan, *out_seek ? NULL : walk->arena, &row);
-	out->last_id = row.id;
-	if (*out_seek) {
-		out->last_key = arena_copy(walk->arena, common);
-		out->prefixes[out->prefix_count++] = out->last_key;
-		seek_past(walk, common);
+	const struct span rest = span_slice(key, params->prefix.len, key.len);
+	if (params->delimiter.len == 0 || rest.len == 0)
+		return false;
+	const uint8_t *const found =
+		memmem(rest.data, rest.len, params->delimiter.data, params->delimiter.len);
+	if (found == NULL)
+		return false;
+	*out_prefix = span_of(key.data, (size_t)(found - key.data) + params->delimiter.len);
+	return true;
+}
+
+/* On at the first key behind all that begin with `prefix`. No upload has the smallest id. */
+static void seek_past(struct walk *walk, struct span prefix)
+{
+	size_t len = prefix.len;
+	while (len > 0 && prefix.data[len - 1] == 0xFF)
+		len--;
+	walk->ended = len == 0;
+	memset(&walk->id, 0, sizeof(walk->id));
+	buffer_reset(&walk->key);
+	if (len == 0)
 		return;
-	}
-	out->last_key = row.key;
-	out->uploads[out->upload_count++] = upload_of_row(&row);
+	buffer_add(&walk->key, prefix.data, len);
+	walk->key.data[len - 1]++;
 }
 
 /* From one seek to the next, or to the end of the page. */
@@ -109,42 +154,38 @@ static int walk_on(struct walk *walk, struct error *err)
 	return got < 0 ? -1 : 0;
 }
 
-static int list(struct walk *walk, struct error *err)
+/* One row: listed, or rolled up (then *out_seek). */
+static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
 {
-	const struct upload_list_params *const params = walk->params;
-	if (bucket_row_find(walk->db, params->bucket, &walk->bucket, err) != 0)
-		return -1;
-	walk->out->uploads =
-		arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->uploads));
-	walk->out->prefixes =
-		arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->prefixes));
-	find_start(walk);
-	walk->ended = walk->ended || params->limit == 0 || arena_overflowed(walk->arena);
-	while (!walk->ended)
-		if (walk_on(walk, err) != 0)
-			return -1;
-	if (arena_overflowed(walk->arena))
-		return error_set(err, ERROR_NO_MEMORY,
-			"The request's memory ran out while listing uploads.");
-	return 0;
+	struct upload_list *const out = walk->out;
+	struct span common;
+	struct upload_row row;
+	*out_seek = roll_up(walk->params, upload_row_scan_key(scan), &common);
+	upload_row_read(scan, *out_seek ? NULL : walk->arena, &row);
+	out->last_id = row.id;
+	if (*out_seek) {
+		out->last_key = arena_copy(walk->arena, common);
+		out->prefixes[out->prefix_count++] = out->last_key;
+		seek_past(walk, common);
+		return;
+	}
+	out->last_key = row.key;
+	out->uploads[out->upload_count++] = upload_of_row(&row);
 }
 
-int upload_list(struct store *store, const struct upload_list_params *params, struct arena *arena,
-	struct upload_list *out, struct error *err)
+static int find_and_list_parts(struct db *db, const struct upload_ref *ref,
+	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
+	struct error *err)
 {
-	memset(out, 0, sizeof(*out));
-	if (params->after_key.len > POSITION_MAX_BYTES || params->prefix.len > POSITION_MAX_BYTES)
-		return error_set(err, ERROR_INVALID,
-			"A prefix or position of a listing is over %d bytes.", POSITION_MAX_BYTES);
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
+	struct upload_row row;
+	if (upload_read_open(db, ref, arena, &row, err) != 0)
 		return -1;
-	struct walk walk = {.params = params, .db = db, .arena = arena, .out = out};
-	buffer_init(&walk.key, 2 * POSITION_MAX_BYTES);
-	const int result = list(&walk, err);
-	buffer_release(&walk.key);
-	store_snapshot_give(store, db);
-	return result;
+	out->upload = upload_of_row(&row);
+	out->parts = arena_take_array(arena, range.limit + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing parts.");
+	return range.after >= UPLOAD_PARTS_MAX ? 0 : list_parts(db, &row, range, out, err);
 }
 
 static int list_parts(struct db *db, const struct upload_row *upload,
@@ -163,32 +204,4 @@ static int list_parts(struct db *db, const struct upload_row *upload,
 	}
 	db_reset(scan);
 	return got < 0 ? -1 : 0;
-}
-
-static int find_and_list_parts(struct db *db, const struct upload_ref *ref,
-	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
-	struct error *err)
-{
-	struct upload_row row;
-	if (upload_read_open(db, ref, arena, &row, err) != 0)
-		return -1;
-	out->upload = upload_of_row(&row);
-	out->parts = arena_take_array(arena, range.limit + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "The request's memory ran out while listing parts.");
-	return range.after >= UPLOAD_PARTS_MAX ? 0 : list_parts(db, &row, range, out, err);
-}
-
-int upload_list_parts(struct store *store, const struct upload_ref *ref,
-	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
-	struct error *err)
-{
-	struct db *const db = store_snapshot_take(store, err);
-	if (db == NULL)
-		return -1;
-	memset(out, 0, sizeof(*out));
-	const int result = find_and_list_parts(db, ref, range, arena, out, err);
-	store_snapshot_give(store, db);
-	return result;
 }

@@ -16,48 +16,15 @@ struct upload_put {
 	void *room_owner;
 };
 
-static void put_finish(struct call *call)
-{
-	ingest_finish(((struct upload_put *)call)->body.ingest);
-}
-
-static void put_is_stored(void *owner)
-{
-	struct upload_put *const put = owner;
-	struct error err = {0};
-	const bool failed = ingest_outcome(put->body.ingest, &err) != 0;
-	call_resume(&put->call, failed ? &err : NULL);
-}
-
-static int put_place(struct call *call, struct error *err)
-{
-	return put_body_place(&((struct upload_put *)call)->body, err);
-}
-
-static int put_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct upload_put *const put = (struct upload_put *)call;
-	const struct stored_part *const stored = ingest_part(put->body.ingest);
-	struct upload_row upload;
-	if (upload_read_open(db, &put->ref, NULL, &upload, err) != 0 ||
-		put_body_record(&put->body, db, err) != 0)
-		return -1;
-	upload_set_describe(stored, put->number, store_now_ms(call->store), &put->row);
-	if (upload_set_put(db, upload.part_set, stored, &put->row, err) != 0)
-		return -1;
-	return upload_row_revise(db, upload.number, err);
-}
-
-static enum call_next put_settle_body(struct call *call)
-{
-	put_body_settle(&((struct upload_put *)call)->body, &call->change);
-	return call->failed ? CALL_FAILS : CALL_NEXT;
-}
-
-static void put_release(struct call *call)
-{
-	ingest_free(((struct upload_put *)call)->body.ingest);
-}
+static struct upload_put *put_new(struct store *store, const struct upload_put_params *params,
+	const struct upload_row *upload);
+static void put_finish(struct call *call);
+static int put_place(struct call *call, struct error *err);
+static int put_apply(struct call *call, struct db *db, struct error *err);
+static enum call_next put_settle_body(struct call *call);
+static void put_release(struct call *call);
+static void put_has_room(void *owner);
+static void put_is_stored(void *owner);
 
 static const struct call_kind put_kind = {
 	.stages = {{.begin = put_finish},
@@ -78,29 +45,6 @@ int upload_part_check(const struct upload_row *upload, uint32_t number,
 			"Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s.",
 			checksum_suffix(upload->checksum.algorithm), checksum_suffix(declared));
 	return 0;
-}
-
-static void put_has_room(void *owner)
-{
-	struct upload_put *const put = owner;
-	if (put->room != NULL)
-		put->room(put->room_owner);
-}
-
-static struct upload_put *put_new(struct store *store, const struct upload_put_params *params,
-	const struct upload_row *upload)
-{
-	struct upload_put *const put =
-		call_new(sizeof(*put), &put_kind, store, UPLOAD_CALL_ARENA_BYTES);
-	put->ref = upload_ref_copy(&params->ref, put->call.arena);
-	put->number = params->number;
-	put->checksum = upload->checksum;
-	put->declared = params->checksum;
-	put->room = params->room;
-	put->room_owner = params->owner;
-	put->body.has_md5 = params->has_content_md5;
-	memcpy(put->body.md5, params->content_md5, sizeof(put->body.md5));
-	return put;
 }
 
 struct upload_put *upload_put_open(
@@ -163,4 +107,70 @@ bool upload_put_bad_checksum(
 	*out_expected = put->body.expected;
 	*out_actual = put->body.actual;
 	return true;
+}
+
+static struct upload_put *put_new(struct store *store, const struct upload_put_params *params,
+	const struct upload_row *upload)
+{
+	struct upload_put *const put =
+		call_new(sizeof(*put), &put_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	put->ref = upload_ref_copy(&params->ref, put->call.arena);
+	put->number = params->number;
+	put->checksum = upload->checksum;
+	put->declared = params->checksum;
+	put->room = params->room;
+	put->room_owner = params->owner;
+	put->body.has_md5 = params->has_content_md5;
+	memcpy(put->body.md5, params->content_md5, sizeof(put->body.md5));
+	return put;
+}
+
+static void put_finish(struct call *call)
+{
+	ingest_finish(((struct upload_put *)call)->body.ingest);
+}
+
+static int put_place(struct call *call, struct error *err)
+{
+	return put_body_place(&((struct upload_put *)call)->body, err);
+}
+
+static int put_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct upload_put *const put = (struct upload_put *)call;
+	const struct stored_part *const stored = ingest_part(put->body.ingest);
+	struct upload_row upload;
+	if (upload_read_open(db, &put->ref, NULL, &upload, err) != 0 ||
+		put_body_record(&put->body, db, err) != 0)
+		return -1;
+	upload_set_describe(stored, put->number, store_now_ms(call->store), &put->row);
+	if (upload_set_put(db, upload.part_set, stored, &put->row, err) != 0)
+		return -1;
+	return upload_row_revise(db, upload.number, err);
+}
+
+static enum call_next put_settle_body(struct call *call)
+{
+	put_body_settle(&((struct upload_put *)call)->body, &call->change);
+	return call->failed ? CALL_FAILS : CALL_NEXT;
+}
+
+static void put_release(struct call *call)
+{
+	ingest_free(((struct upload_put *)call)->body.ingest);
+}
+
+static void put_has_room(void *owner)
+{
+	struct upload_put *const put = owner;
+	if (put->room != NULL)
+		put->room(put->room_owner);
+}
+
+static void put_is_stored(void *owner)
+{
+	struct upload_put *const put = owner;
+	struct error err = {0};
+	const bool failed = ingest_outcome(put->body.ingest, &err) != 0;
+	call_resume(&put->call, failed ? &err : NULL);
 }

@@ -6,8 +6,8 @@ static const char SQL_UPLOAD_ADD[] =
 	"INSERT INTO uploads (upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind,"
 	" etag_policy, part_set, revision) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)";
 #define UPLOAD_COLUMNS \
-	"id, upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind, etag_policy, part_set," \
-	" revision, result"
+	"id, upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl," \
+	" storage_class, checksum_kind, etag_policy, part_set, revision, result"
 static const char SQL_UPLOAD_FIND[] =
 	"SELECT " UPLOAD_COLUMNS " FROM uploads WHERE upload_id = ?1 AND bucket = ?2 AND key = ?3";
 static const char SQL_UPLOAD_SCAN[] =
@@ -30,22 +30,9 @@ static const char SQL_UPLOAD_ORPHAN[] =
 
 enum { CHECKSUM_TYPE_BITS = 4 };
 
-/* 0: the client named none. Else as in `versions`. */
-static int64_t checksum_to_number(const struct upload_checksum *checksum)
-{
-	return checksum->is_named
-		? (int64_t)checksum->algorithm | (int64_t)checksum->type << CHECKSUM_TYPE_BITS
-		: 0;
-}
-
-static struct upload_checksum checksum_of_number(int64_t number)
-{
-	if (number == 0)
-		return (struct upload_checksum){false, CHECKSUM_CRC64NVME, CHECKSUM_FULL_OBJECT};
-	return (struct upload_checksum){true,
-		(enum checksum_algorithm)(number & ((1 << CHECKSUM_TYPE_BITS) - 1)),
-		(enum checksum_type)(number >> CHECKSUM_TYPE_BITS)};
-}
+static int64_t checksum_to_number(const struct upload_checksum *checksum);
+static struct span copy_text(struct arena *arena, struct db_statement *statement, int column);
+static struct upload_checksum checksum_of_number(int64_t number);
 
 int upload_row_add(struct db *db, struct upload_row *row, struct error *err)
 {
@@ -56,12 +43,6 @@ int upload_row_add(struct db *db, struct upload_row *row, struct error *err)
 		db_i64(row->acl), db_i64(row->storage_class),
 		db_i64(checksum_to_number(&row->checksum)),
 		db_i64(row->fast_etags ? ETAG_FAST : ETAG_MD5), db_i64(row->part_set));
-}
-
-static struct span copy_text(struct arena *arena, struct db_statement *statement, int column)
-{
-	return arena == NULL ? (struct span){NULL, 0}
-			     : arena_copy(arena, db_column_blob(statement, column));
 }
 
 void upload_row_read(struct db_statement *scan, struct arena *arena, struct upload_row *out)
@@ -194,4 +175,27 @@ int upload_row_forget_bucket(struct db *db, int64_t bucket, struct error *err)
 int upload_row_orphan(struct db *db, int64_t bucket, struct error *err)
 {
 	return db_run(db, SQL_UPLOAD_ORPHAN, err, db_i64(bucket));
+}
+
+/* 0: the client named none. Else as in `versions`. */
+static int64_t checksum_to_number(const struct upload_checksum *checksum)
+{
+	return checksum->is_named
+		? (int64_t)checksum->algorithm | (int64_t)checksum->type << CHECKSUM_TYPE_BITS
+		: 0;
+}
+
+static struct span copy_text(struct arena *arena, struct db_statement *statement, int column)
+{
+	return arena == NULL ? (struct span){NULL, 0}
+			     : arena_copy(arena, db_column_blob(statement, column));
+}
+
+static struct upload_checksum checksum_of_number(int64_t number)
+{
+	if (number == 0)
+		return (struct upload_checksum){false, CHECKSUM_CRC64NVME, CHECKSUM_FULL_OBJECT};
+	return (struct upload_checksum){true,
+		(enum checksum_algorithm)(number & ((1 << CHECKSUM_TYPE_BITS) - 1)),
+		(enum checksum_type)(number >> CHECKSUM_TYPE_BITS)};
 }

@@ -6,6 +6,34 @@
 
 enum { EXPIRED_ROWS = 256, ORPHAN_UPLOADS = 64 };
 
+static int sweep_unlisted(struct db *db, bool *out_found, struct error *err);
+static int sweep_orphans(struct db *db, bool *out_found, struct error *err);
+static int sweep_versions(struct db *db, int64_t bucket, struct error *err);
+static int sweep_expired(struct db *db, int64_t now_ms, bool *out_found, struct error *err);
+
+int upload_sweep(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
+{
+	if (sweep_unlisted(db, out_found, err) != 0)
+		return -1;
+	if (*out_found)
+		return 0;
+	if (sweep_orphans(db, out_found, err) != 0)
+		return -1;
+	return *out_found ? 0 : sweep_expired(db, now_ms, out_found, err);
+}
+
+int upload_sweep_has_work(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
+{
+	int64_t ignored[3];
+	int found = upload_row_find_trimming(db, &ignored[0], &ignored[1], err);
+	if (found == 0)
+		found = upload_row_find_orphan(db, &ignored[0], &ignored[1], &ignored[2], err);
+	if (found == 0)
+		found = upload_row_find_expired(db, now_ms - UPLOAD_KEPT_MS, &ignored[0], err);
+	*out_has = found == 1;
+	return found < 0 ? -1 : 0;
+}
+
 static int sweep_unlisted(struct db *db, bool *out_found, struct error *err)
 {
 	int64_t number = 0;
@@ -18,14 +46,6 @@ static int sweep_unlisted(struct db *db, bool *out_found, struct error *err)
 	if (upload_set_trim(db, set, PART_SWEEP_ROWS, &more, err) != 0)
 		return -1;
 	return more ? 0 : upload_row_set_trimmed(db, number, err);
-}
-
-static int sweep_versions(struct db *db, int64_t bucket, struct error *err)
-{
-	bool more = false;
-	if (bucket_sweep_versions(db, bucket, &more, err) != 0)
-		return -1;
-	return more ? 0 : upload_row_forget_bucket(db, bucket, err);
 }
 
 static int sweep_orphans(struct db *db, bool *out_found, struct error *err)
@@ -48,6 +68,14 @@ static int sweep_orphans(struct db *db, bool *out_found, struct error *err)
 	return found < 0 ? -1 : 0;
 }
 
+static int sweep_versions(struct db *db, int64_t bucket, struct error *err)
+{
+	bool more = false;
+	if (bucket_sweep_versions(db, bucket, &more, err) != 0)
+		return -1;
+	return more ? 0 : upload_row_forget_bucket(db, bucket, err);
+}
+
 static int sweep_expired(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
 {
 	int64_t number = 0;
@@ -61,28 +89,5 @@ static int sweep_expired(struct db *db, int64_t now_ms, bool *out_found, struct 
 		if (upload_row_remove(db, number, err) != 0)
 			return -1;
 	}
-	return found < 0 ? -1 : 0;
-}
-
-int upload_sweep(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
-{
-	if (sweep_unlisted(db, out_found, err) != 0)
-		return -1;
-	if (*out_found)
-		return 0;
-	if (sweep_orphans(db, out_found, err) != 0)
-		return -1;
-	return *out_found ? 0 : sweep_expired(db, now_ms, out_found, err);
-}
-
-int upload_sweep_has_work(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
-{
-	int64_t ignored[3];
-	int found = upload_row_find_trimming(db, &ignored[0], &ignored[1], err);
-	if (found == 0)
-		found = upload_row_find_orphan(db, &ignored[0], &ignored[1], &ignored[2], err);
-	if (found == 0)
-		found = upload_row_find_expired(db, now_ms - UPLOAD_KEPT_MS, &ignored[0], err);
-	*out_has = found == 1;
 	return found < 0 ? -1 : 0;
 }

@@ -23,6 +23,16 @@ struct content_proof {
 	size_t at;
 };
 
+static int add_version(struct content_proof *proof, struct db *db, const struct version *version,
+	unsigned levels, struct error *err);
+static int add_derived(struct content_proof *proof, struct db *db, const struct version *version,
+	unsigned levels, struct error *err);
+static int add_source(struct content_proof *proof, struct db *db, int64_t sequence, unsigned levels,
+	struct error *err);
+static int add_set(struct content_proof *proof, struct db *db, const struct version *version,
+	struct error *err);
+static void add_run(struct content_proof *proof, const struct segment *segment);
+
 struct content_proof *content_proof_new(struct store *store)
 {
 	struct content_proof *proof = memory_new(sizeof *proof);
@@ -39,73 +49,6 @@ void content_proof_free(struct content_proof *proof)
 			store_packs(proof->store), &proof->runs[i].run.pack, proof->runs[i].turn);
 	free(proof->runs);
 	free(proof);
-}
-
-static void add_run(struct content_proof *proof, const struct segment *segment)
-{
-	struct pack_store *packs = store_packs(proof->store);
-	const struct pack_run run = {
-		.pack = segment->pack, .first = segment->first, .chunks = segment->count};
-	if (pack_store_is_checked(packs, &run) && !pack_store_is_damaged(packs, &run))
-		return;
-	if (proof->count == proof->capacity) {
-		proof->capacity = proof->capacity == 0 ? 8 : 2 * proof->capacity;
-		proof->runs = memory_grow(proof->runs, proof->capacity, sizeof *proof->runs);
-	}
-	proof->runs[proof->count++] =
-		(struct proof_run){.run = run, .turn = pack_store_hold(packs, &run.pack)};
-}
-
-static int add_set(struct content_proof *proof, struct db *db, const struct version *version,
-	struct error *err)
-{
-	struct part_range range = {.length = version->size};
-	int result =
-		part_set_load(db, version->part_set, version->size, version->contents, &range, err);
-	for (size_t i = 0; result == 0 && i < range.segment_count; i++)
-		add_run(proof, &range.segments[i]);
-	free(range.segments);
-	return result;
-}
-
-static int add_version(struct content_proof *proof, struct db *db, const struct version *version,
-	unsigned levels, struct error *err);
-
-static int add_source(struct content_proof *proof, struct db *db, int64_t sequence, unsigned levels,
-	struct error *err)
-{
-	struct version source;
-	int found = version_find_sequence(db, sequence, NULL, &source, err);
-	if (found != 1)
-		return found < 0
-			? -1
-			: error_set(err, ERROR_CORRUPT,
-				  "A version of which an object is derived does not exist.");
-	return add_version(proof, db, &source, levels, err);
-}
-
-static int add_derived(struct content_proof *proof, struct db *db, const struct version *version,
-	unsigned levels, struct error *err)
-{
-	if (levels == 0)
-		return error_set(err, ERROR_CORRUPT,
-			"A version is derived more than %d times over.", DERIVED_DEPTH_MAX);
-	struct derived_recipe *recipe =
-		derived_row_load(db, version->sequence, version->contents, err);
-	int result = recipe == NULL ? -1 : 0;
-	for (size_t i = 0; result == 0 && i < recipe->source_count; i++)
-		result = add_source(proof, db, recipe->sources[i].version, levels - 1, err);
-	derived_recipe_free(recipe);
-	return result;
-}
-
-static int add_version(struct content_proof *proof, struct db *db, const struct version *version,
-	unsigned levels, struct error *err)
-{
-	if (version->kind == VERSION_INLINE || version->size == 0)
-		return 0;
-	return version->kind == VERSION_DERIVED ? add_derived(proof, db, version, levels, err)
-						: add_set(proof, db, version, err);
 }
 
 int content_proof_add(struct content_proof *proof, struct db *db, const struct version *version,
@@ -133,4 +76,68 @@ int content_proof_end(struct content_proof *proof, struct span name, struct erro
 		result = content_proof_step(proof, name, err);
 	while (result == 1);
 	return result;
+}
+
+static int add_version(struct content_proof *proof, struct db *db, const struct version *version,
+	unsigned levels, struct error *err)
+{
+	if (version->kind == VERSION_INLINE || version->size == 0)
+		return 0;
+	return version->kind == VERSION_DERIVED ? add_derived(proof, db, version, levels, err)
+						: add_set(proof, db, version, err);
+}
+
+static int add_derived(struct content_proof *proof, struct db *db, const struct version *version,
+	unsigned levels, struct error *err)
+{
+	if (levels == 0)
+		return error_set(err, ERROR_CORRUPT,
+			"A version is derived more than %d times over.", DERIVED_DEPTH_MAX);
+	struct derived_recipe *recipe =
+		derived_row_load(db, version->sequence, version->contents, err);
+	int result = recipe == NULL ? -1 : 0;
+	for (size_t i = 0; result == 0 && i < recipe->source_count; i++)
+		result = add_source(proof, db, recipe->sources[i].version, levels - 1, err);
+	derived_recipe_free(recipe);
+	return result;
+}
+
+static int add_source(struct content_proof *proof, struct db *db, int64_t sequence, unsigned levels,
+	struct error *err)
+{
+	struct version source;
+	int found = version_find_sequence(db, sequence, NULL, &source, err);
+	if (found != 1)
+		return found < 0
+			? -1
+			: error_set(err, ERROR_CORRUPT,
+				  "A version of which an object is derived does not exist.");
+	return add_version(proof, db, &source, levels, err);
+}
+
+static int add_set(struct content_proof *proof, struct db *db, const struct version *version,
+	struct error *err)
+{
+	struct part_range range = {.length = version->size};
+	int result =
+		part_set_load(db, version->part_set, version->size, version->contents, &range, err);
+	for (size_t i = 0; result == 0 && i < range.segment_count; i++)
+		add_run(proof, &range.segments[i]);
+	free(range.segments);
+	return result;
+}
+
+static void add_run(struct content_proof *proof, const struct segment *segment)
+{
+	struct pack_store *packs = store_packs(proof->store);
+	const struct pack_run run = {
+		.pack = segment->pack, .first = segment->first, .chunks = segment->count};
+	if (pack_store_is_checked(packs, &run) && !pack_store_is_damaged(packs, &run))
+		return;
+	if (proof->count == proof->capacity) {
+		proof->capacity = proof->capacity == 0 ? 8 : 2 * proof->capacity;
+		proof->runs = memory_grow(proof->runs, proof->capacity, sizeof *proof->runs);
+	}
+	proof->runs[proof->count++] =
+		(struct proof_run){.run = run, .turn = pack_store_hold(packs, &run.pack)};
 }

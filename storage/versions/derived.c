@@ -21,6 +21,23 @@ enum {
 	PARTS_MAX_BYTES = 2 * 1024 * 1024
 };
 
+static int follow_copy(struct db *db, int64_t *version, struct error *err);
+static bool is_whole_copy(const struct derived_recipe *recipe);
+static int add_encoded(struct db *db, const struct derived_add *add, struct span bytes,
+	int64_t *out_version, struct error *err);
+static int judge_sources(
+	struct db *db, const struct derived_recipe *recipe, unsigned *out_depth, struct error *err);
+static int push(
+	struct db *db, const struct derived_add *add, struct version *version, struct error *err);
+static int release_sources(struct db *db, const struct derived_recipe *recipe, struct error *err);
+static int find_to_swap(struct db *db, int64_t version, struct arena *arena, struct version *out,
+	struct error *err);
+static int cannot_swap(int64_t version, const char *why, struct error *err);
+static int judge_swap(struct db *db, const struct version *version,
+	const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err);
+static int replace(struct db *db, struct version *version, const struct derived_recipe *recipe,
+	const struct digest128 *digest, struct span bytes, struct error *err);
+
 struct body_source *derived_open_recipe(struct store *store, const struct derived_recipe *recipe,
 	uint64_t offset, uint64_t length, struct error *err)
 {
@@ -64,11 +81,44 @@ int derived_recipe_digest(struct store *store, const struct derived_recipe *reci
 	return got < 0 ? -1 : 0;
 }
 
-static bool is_whole_copy(const struct derived_recipe *recipe)
+int derived_origin(struct db *db, int64_t version, int64_t *out_origin, struct error *err)
 {
-	return recipe->source_count == 1 && recipe->piece_count == 1 &&
-		recipe->pieces[0].kind == DERIVED_COPY &&
-		derived_recipe_size(recipe) == recipe->sources[0].size;
+	int result = 1;
+	*out_origin = version;
+	for (unsigned i = 0; result == 1 && i <= DERIVED_DEPTH_MAX; i++)
+		result = follow_copy(db, out_origin, err);
+	return result < 0 ? -1 : 0;
+}
+
+int derived_add(
+	struct db *db, const struct derived_add *add, int64_t *out_version, struct error *err)
+{
+	struct buffer bytes;
+	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
+	const int result = derived_recipe_encode(add->recipe, &bytes, err) != 0
+		? -1
+		: add_encoded(db, add, buffer_span(&bytes), out_version, err);
+	buffer_release(&bytes);
+	return result;
+}
+
+int derived_swap(struct db *db, int64_t version, const struct derived_recipe *recipe,
+	const struct digest128 *digest, struct error *err)
+{
+	struct arena *const arena = arena_new(SWAP_ARENA_BYTES);
+	struct buffer bytes;
+	struct version row;
+	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
+	int result = derived_recipe_encode(recipe, &bytes, err);
+	if (result == 0)
+		result = find_to_swap(db, version, arena, &row, err);
+	if (result == 0)
+		result = judge_swap(db, &row, recipe, digest, err);
+	if (result == 0)
+		result = replace(db, &row, recipe, digest, buffer_span(&bytes), err);
+	buffer_release(&bytes);
+	arena_free(arena);
+	return result;
 }
 
 /* One copy back. 1: *version was one. */
@@ -92,61 +142,11 @@ static int follow_copy(struct db *db, int64_t *version, struct error *err)
 	return is_copy;
 }
 
-int derived_origin(struct db *db, int64_t version, int64_t *out_origin, struct error *err)
+static bool is_whole_copy(const struct derived_recipe *recipe)
 {
-	int result = 1;
-	*out_origin = version;
-	for (unsigned i = 0; result == 1 && i <= DERIVED_DEPTH_MAX; i++)
-		result = follow_copy(db, out_origin, err);
-	return result < 0 ? -1 : 0;
-}
-
-/* Judges the sources: *out_depth of a version made of them. They are named from here on, so what
- * held them meanwhile lets go. */
-static int judge_sources(
-	struct db *db, const struct derived_recipe *recipe, unsigned *out_depth, struct error *err)
-{
-	*out_depth = 1;
-	for (size_t i = 0; i < recipe->source_count; i++) {
-		const struct derived_source *const source = &recipe->sources[i];
-		struct version version;
-		unsigned depth = 0;
-		const int found = version_find_sequence(db, source->version, NULL, &version, err);
-		if (found < 0 || derived_row_depth(db, source->version, &depth, err) != 0)
-			return -1;
-		if (found == 0 || version.is_marker || version.size != source->size)
-			return error_set(err, ERROR_INVALID,
-				"Version %lld, of which an object shall be derived, is gone.",
-				(long long)source->version);
-		if (depth + 1 > *out_depth)
-			*out_depth = depth + 1;
-	}
-	if (*out_depth > DERIVED_DEPTH_MAX)
-		return error_set(err, ERROR_INVALID,
-			"An object cannot be derived more than %d times over.", DERIVED_DEPTH_MAX);
-	return 0;
-}
-
-static int release_sources(struct db *db, const struct derived_recipe *recipe, struct error *err)
-{
-	for (size_t i = 0; i < recipe->source_count; i++)
-		if (scratch_row_release(db, recipe->sources[i].version, err) != 0)
-			return -1;
-	return 0;
-}
-
-static int push(
-	struct db *db, const struct derived_add *add, struct version *version, struct error *err)
-{
-	enum bucket_versioning versioning;
-	struct version current;
-	if (add->is_hidden)
-		return version_add_hidden(db, version, err);
-	if (bucket_row_versioning(db, add->bucket, &versioning, err) != 0)
-		return -1;
-	const int found = version_find_current(db, add->bucket, add->key, NULL, &current, err);
-	return found < 0 ? -1
-			 : version_push(db, versioning, found == 1 ? &current : NULL, version, err);
+	return recipe->source_count == 1 && recipe->piece_count == 1 &&
+		recipe->pieces[0].kind == DERIVED_COPY &&
+		derived_recipe_size(recipe) == recipe->sources[0].size;
 }
 
 static int add_encoded(struct db *db, const struct derived_add *add, struct span bytes,
@@ -176,16 +176,61 @@ static int add_encoded(struct db *db, const struct derived_add *add, struct span
 	return release_sources(db, add->recipe, err);
 }
 
-int derived_add(
-	struct db *db, const struct derived_add *add, int64_t *out_version, struct error *err)
+/* Judges the sources: *out_depth of a version made of them. They are named from here on, so what
+ * held them meanwhile lets go. */
+static int judge_sources(
+	struct db *db, const struct derived_recipe *recipe, unsigned *out_depth, struct error *err)
 {
-	struct buffer bytes;
-	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
-	const int result = derived_recipe_encode(add->recipe, &bytes, err) != 0
-		? -1
-		: add_encoded(db, add, buffer_span(&bytes), out_version, err);
-	buffer_release(&bytes);
-	return result;
+	*out_depth = 1;
+	for (size_t i = 0; i < recipe->source_count; i++) {
+		const struct derived_source *const source = &recipe->sources[i];
+		struct version version;
+		unsigned depth = 0;
+		const int found = version_find_sequence(db, source->version, NULL, &version, err);
+		if (found < 0 || derived_row_depth(db, source->version, &depth, err) != 0)
+			return -1;
+		if (found == 0 || version.is_marker || version.size != source->size)
+			return error_set(err, ERROR_INVALID,
+				"Version %lld, of which an object shall be derived, is gone.",
+				(long long)source->version);
+		if (depth + 1 > *out_depth)
+			*out_depth = depth + 1;
+	}
+	if (*out_depth > DERIVED_DEPTH_MAX)
+		return error_set(err, ERROR_INVALID,
+			"An object cannot be derived more than %d times over.", DERIVED_DEPTH_MAX);
+	return 0;
+}
+
+static int push(
+	struct db *db, const struct derived_add *add, struct version *version, struct error *err)
+{
+	enum bucket_versioning versioning;
+	struct version current;
+	if (add->is_hidden)
+		return version_add_hidden(db, version, err);
+	if (bucket_row_versioning(db, add->bucket, &versioning, err) != 0)
+		return -1;
+	const int found = version_find_current(db, add->bucket, add->key, NULL, &current, err);
+	return found < 0 ? -1
+			 : version_push(db, versioning, found == 1 ? &current : NULL, version, err);
+}
+
+static int release_sources(struct db *db, const struct derived_recipe *recipe, struct error *err)
+{
+	for (size_t i = 0; i < recipe->source_count; i++)
+		if (scratch_row_release(db, recipe->sources[i].version, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int find_to_swap(
+	struct db *db, int64_t version, struct arena *arena, struct version *out, struct error *err)
+{
+	const int found = version_find_sequence(db, version, arena, out, err);
+	if (found == 0)
+		return cannot_swap(version, "it is gone", err);
+	return found < 0 ? -1 : 0;
 }
 
 static int cannot_swap(int64_t version, const char *why, struct error *err)
@@ -233,32 +278,4 @@ static int replace(struct db *db, struct version *version, const struct derived_
 		result = part_set_drop(db, old_set, err);
 	buffer_release(&parts);
 	return result != 0 ? -1 : release_sources(db, recipe, err);
-}
-
-static int find_to_swap(
-	struct db *db, int64_t version, struct arena *arena, struct version *out, struct error *err)
-{
-	const int found = version_find_sequence(db, version, arena, out, err);
-	if (found == 0)
-		return cannot_swap(version, "it is gone", err);
-	return found < 0 ? -1 : 0;
-}
-
-int derived_swap(struct db *db, int64_t version, const struct derived_recipe *recipe,
-	const struct digest128 *digest, struct error *err)
-{
-	struct arena *const arena = arena_new(SWAP_ARENA_BYTES);
-	struct buffer bytes;
-	struct version row;
-	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
-	int result = derived_recipe_encode(recipe, &bytes, err);
-	if (result == 0)
-		result = find_to_swap(db, version, arena, &row, err);
-	if (result == 0)
-		result = judge_swap(db, &row, recipe, digest, err);
-	if (result == 0)
-		result = replace(db, &row, recipe, digest, buffer_span(&bytes), err);
-	buffer_release(&bytes);
-	arena_free(arena);
-	return result;
 }

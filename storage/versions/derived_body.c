@@ -32,49 +32,43 @@ struct needed { /* of a source */
 	uint64_t to;
 };
 
-static void need(struct needed *needed, uint64_t offset, uint64_t length)
-{
-	const bool is_first = needed->to == 0;
-	if (is_first || offset < needed->from)
-		needed->from = offset;
-	if (is_first || offset + length > needed->to)
-		needed->to = offset + length;
-}
-
-/* What of each source the pieces of [from, to) take. */
-static void measure(
-	const struct derived_recipe *recipe, uint64_t from, uint64_t to, struct needed *needed)
-{
-	if (from == to)
-		return;
-	for (size_t i = derived_recipe_find(recipe, from);
-		i < recipe->piece_count && derived_recipe_start(recipe, i) < to; i++) {
-		const struct derived_piece *const piece = &recipe->pieces[i];
-		if (piece->kind == DERIVED_LITERAL)
-			continue;
-		need(&needed[piece->source], piece->offset, derived_piece_length(recipe, i));
-		if (piece->kind == DERIVED_DELTA)
-			need(&needed[piece->delta], piece->delta_offset, piece->delta_length);
-	}
-}
+struct derived_stream {
+	struct body_source source; /* first */
+	struct derived_body *body;
+	uint64_t at;
+	uint64_t to;
+	bool failed;
+	struct error error;
+};
 
 static int open_inputs(
-	struct derived_body *body, const struct derived_body_params *params, struct error *err)
-{
-	const struct derived_recipe *const recipe = params->recipe;
-	struct needed *const needed = memory_new_array(recipe->source_count + 1, sizeof(*needed));
-	int result = 0;
-	measure(recipe, params->from, params->to, needed);
-	for (size_t i = 0; result == 0 && i < recipe->source_count; i++) {
-		if (needed[i].to == 0)
-			continue;
-		body->inputs[i] = derived_input_open(params->store, params->db, &recipe->sources[i],
-			needed[i].from, needed[i].to, params->levels - 1, params->most, err);
-		result = body->inputs[i] == NULL ? -1 : 0;
-	}
-	free(needed);
-	return result;
-}
+	struct derived_body *body, const struct derived_body_params *params, struct error *err);
+static void measure(
+	const struct derived_recipe *recipe, uint64_t from, uint64_t to, struct needed *needed);
+static void need(struct needed *needed, uint64_t offset, uint64_t length);
+static int read_exactly(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
+	size_t len, struct error *err);
+static int read_some(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
+	size_t capacity, size_t *out_len, struct error *err);
+static bool block_holds(const struct derived_body *body, uint64_t offset);
+static int walk_to(struct derived_body *body, size_t index, uint64_t offset,
+	struct block_code_facts *facts, struct error *err);
+static int parse_block(struct derived_body *body, const struct derived_piece *piece,
+	uint64_t length, struct block_code_facts *out, struct error *err);
+static int look_ahead(struct derived_body *body, const struct derived_piece *piece, uint64_t len,
+	struct error *err);
+static int out_of_memory(struct error *err);
+static int block_is_bad(const struct derived_body *body, const char *why, struct error *err);
+static void pass_block(struct derived_body *body, const struct block_code_facts *facts);
+static int make_block(struct derived_body *body, const struct block_code_facts *facts, bool proves,
+	uint8_t *into, struct error *err);
+static int decode_block(struct derived_body *body, const struct derived_piece *piece,
+	const struct block_code_facts *facts, bool proves, uint8_t *into, struct error *err);
+static int keep_block(
+	struct derived_body *body, const struct block_code_facts *facts, struct error *err);
+static ptrdiff_t stream_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+static void stream_close(struct body_source *source);
 
 struct derived_body *derived_body_open(const struct derived_body_params *params, struct error *err)
 {
@@ -108,146 +102,84 @@ void derived_body_close(struct derived_body *body)
 	free(body);
 }
 
-static int out_of_memory(struct error *err)
+int derived_body_read(
+	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err)
 {
-	return error_set(
-		err, ERROR_CORRUPT, "A block of a derived object is larger than any may be.");
+	return read_exactly(body, offset, true, into, len, err);
 }
 
-/* `ahead` has at least `len` bytes, or all that the piece has left. */
-static int look_ahead(struct derived_body *body, const struct derived_piece *piece, uint64_t len,
-	struct error *err)
+int derived_body_read_base(
+	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err)
 {
-	const uint64_t left = piece->delta_length - body->walked;
-	const uint64_t wanted = len < left ? len : left;
-	if (wanted <= body->ahead.len)
-		return 0;
-	const size_t more = (size_t)(wanted - body->ahead.len);
-	uint8_t *const into = buffer_reserve(&body->ahead, more);
-	if (into == NULL)
-		return out_of_memory(err);
-	if (derived_input_read(body->inputs[piece->delta],
-		    piece->delta_offset + body->walked + body->ahead.len, into, more, err) != 0)
-		return -1;
-	buffer_commit(&body->ahead, more);
-	return 0;
+	return read_exactly(body, offset, false, into, len, err);
 }
 
-static int block_is_bad(const struct derived_body *body, const char *why, struct error *err)
+struct body_source *derived_body_source(struct derived_body *body, uint64_t from, uint64_t to)
 {
-	const uint64_t start = derived_recipe_start(body->recipe, body->piece) + body->made;
-	return error_set(err, ERROR_CORRUPT,
-		"The block of a derived object at byte %llu cannot be made: %s",
-		(unsigned long long)start, why);
+	struct derived_stream *const stream = memory_new(sizeof(*stream));
+	stream->source = (struct body_source){.read = stream_read, .close = stream_close};
+	stream->body = body;
+	stream->at = from;
+	stream->to = to;
+	return &stream->source;
 }
 
-/* The header of the next block. */
-static int parse_block(struct derived_body *body, const struct derived_piece *piece,
-	uint64_t length, struct block_code_facts *out, struct error *err)
+static int open_inputs(
+	struct derived_body *body, const struct derived_body_params *params, struct error *err)
 {
-	struct error why = {0};
-	const uint64_t whole = block_code_bytes(piece->dtype);
-	const uint64_t left = length - body->made;
-	if (look_ahead(body, piece, BLOCK_CODE_HEADER_MAX, err) != 0)
-		return -1;
-	if (block_code_parse(buffer_span(&body->ahead), piece->dtype, left < whole ? left : whole,
-		    out, &why) != 0)
-		return block_is_bad(body, why.text, err);
-	const uint64_t bytes = piece->delta_length - body->walked;
-	if (out->header_bytes > bytes || out->payload_bytes > bytes - out->header_bytes)
-		return block_is_bad(body, "its bytes end too early.", err);
-	return 0;
-}
-
-static void pass_block(struct derived_body *body, const struct block_code_facts *facts)
-{
-	const uint64_t bytes = facts->header_bytes + facts->payload_bytes;
-	buffer_remove_front(
-		&body->ahead, bytes < body->ahead.len ? (size_t)bytes : body->ahead.len);
-	body->walked += bytes;
-	body->made += facts->result_bytes;
-}
-
-/* The base becomes the block where it lies: memory that was touched a moment ago is fast. */
-static int decode_block(struct derived_body *body, const struct derived_piece *piece,
-	const struct block_code_facts *facts, bool proves, uint8_t *into, struct error *err)
-{
-	struct error why = {0};
-	const size_t bytes = facts->header_bytes + (size_t)facts->payload_bytes;
-	const size_t len = (size_t)facts->result_bytes;
-	if (look_ahead(body, piece, bytes, err) != 0 ||
-		derived_input_read_base(body->inputs[piece->source], piece->offset + body->made,
-			into, len, err) != 0)
-		return -1;
-	if (body->context == NULL)
-		body->context = block_code_context_new();
-	const struct span block = span_slice(buffer_span(&body->ahead), 0, bytes);
-	if ((proves ? block_code_decode : block_code_decode_unproven)(
-		    body->context, piece->dtype, block, facts, span_of(into, len), into, &why) != 0)
-		return block_is_bad(body, why.text, err);
-	return 0;
-}
-
-/* Walks to the block that makes byte `offset` of the result, which lies in piece `index`. */
-static int walk_to(struct derived_body *body, size_t index, uint64_t offset,
-	struct block_code_facts *facts, struct error *err)
-{
-	const struct derived_piece *const piece = &body->recipe->pieces[index];
-	const uint64_t within = offset - derived_recipe_start(body->recipe, index);
-	const uint64_t length = derived_piece_length(body->recipe, index);
-	if (!body->is_walking || body->piece != index || within < body->made) {
-		body->is_walking = true;
-		body->piece = index;
-		body->made = 0;
-		body->walked = 0;
-		buffer_reset(&body->ahead);
+	const struct derived_recipe *const recipe = params->recipe;
+	struct needed *const needed = memory_new_array(recipe->source_count + 1, sizeof(*needed));
+	int result = 0;
+	measure(recipe, params->from, params->to, needed);
+	for (size_t i = 0; result == 0 && i < recipe->source_count; i++) {
+		if (needed[i].to == 0)
+			continue;
+		body->inputs[i] = derived_input_open(params->store, params->db, &recipe->sources[i],
+			needed[i].from, needed[i].to, params->levels - 1, params->most, err);
+		result = body->inputs[i] == NULL ? -1 : 0;
 	}
-	for (;;) {
-		if (parse_block(body, piece, length, facts, err) != 0)
+	free(needed);
+	return result;
+}
+
+/* What of each source the pieces of [from, to) take. */
+static void measure(
+	const struct derived_recipe *recipe, uint64_t from, uint64_t to, struct needed *needed)
+{
+	if (from == to)
+		return;
+	for (size_t i = derived_recipe_find(recipe, from);
+		i < recipe->piece_count && derived_recipe_start(recipe, i) < to; i++) {
+		const struct derived_piece *const piece = &recipe->pieces[i];
+		if (piece->kind == DERIVED_LITERAL)
+			continue;
+		need(&needed[piece->source], piece->offset, derived_piece_length(recipe, i));
+		if (piece->kind == DERIVED_DELTA)
+			need(&needed[piece->delta], piece->delta_offset, piece->delta_length);
+	}
+}
+
+static void need(struct needed *needed, uint64_t offset, uint64_t length)
+{
+	const bool is_first = needed->to == 0;
+	if (is_first || offset < needed->from)
+		needed->from = offset;
+	if (is_first || offset + length > needed->to)
+		needed->to = offset + length;
+}
+
+static int read_exactly(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
+	size_t len, struct error *err)
+{
+	ASSERT(offset <= derived_recipe_size(body->recipe) &&
+		len <= derived_recipe_size(body->recipe) - offset);
+	for (size_t have = 0; have < len;) {
+		size_t got = 0;
+		if (read_some(body, offset + have, proves, into + have, len - have, &got, err) != 0)
 			return -1;
-		if (within < body->made + facts->result_bytes)
-			return 0;
-		pass_block(body, facts);
+		have += got;
 	}
-}
-
-/* Decodes the block that the walk stands at, and passes it. */
-static int make_block(struct derived_body *body, const struct block_code_facts *facts, bool proves,
-	uint8_t *into, struct error *err)
-{
-	const struct derived_piece *const piece = &body->recipe->pieces[body->piece];
-	if (decode_block(body, piece, facts, proves, into, err) != 0)
-		return -1;
-	pass_block(body, facts);
-	if (body->made == derived_piece_length(body->recipe, body->piece) &&
-		body->walked != piece->delta_length)
-		return block_is_bad(body, "bytes follow the last block.", err);
 	return 0;
-}
-
-/* The block that the walk stands at comes to stand in `block`. */
-static int keep_block(
-	struct derived_body *body, const struct block_code_facts *facts, struct error *err)
-{
-	const uint64_t start = derived_recipe_start(body->recipe, body->piece) + body->made;
-	const size_t len = (size_t)facts->result_bytes;
-	body->has_block = false;
-	buffer_reset(&body->block);
-	uint8_t *const into = buffer_reserve(&body->block, len);
-	if (into == NULL)
-		return out_of_memory(err);
-	if (make_block(body, facts, true, into, err) != 0)
-		return -1;
-	body->block_start = start;
-	body->block_len = len;
-	body->has_block = true;
-	return 0;
-}
-
-static bool block_holds(const struct derived_body *body, uint64_t offset)
-{
-	return body->has_block && offset >= body->block_start &&
-		offset - body->block_start < body->block_len;
 }
 
 /* Up to `capacity` bytes from `offset` on, out of one piece. */
@@ -285,40 +217,147 @@ static int read_some(struct derived_body *body, uint64_t offset, bool proves, ui
 	return 0;
 }
 
-static int read_exactly(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
-	size_t len, struct error *err)
+static bool block_holds(const struct derived_body *body, uint64_t offset)
 {
-	ASSERT(offset <= derived_recipe_size(body->recipe) &&
-		len <= derived_recipe_size(body->recipe) - offset);
-	for (size_t have = 0; have < len;) {
-		size_t got = 0;
-		if (read_some(body, offset + have, proves, into + have, len - have, &got, err) != 0)
-			return -1;
-		have += got;
+	return body->has_block && offset >= body->block_start &&
+		offset - body->block_start < body->block_len;
+}
+
+/* Walks to the block that makes byte `offset` of the result, which lies in piece `index`. */
+static int walk_to(struct derived_body *body, size_t index, uint64_t offset,
+	struct block_code_facts *facts, struct error *err)
+{
+	const struct derived_piece *const piece = &body->recipe->pieces[index];
+	const uint64_t within = offset - derived_recipe_start(body->recipe, index);
+	const uint64_t length = derived_piece_length(body->recipe, index);
+	if (!body->is_walking || body->piece != index || within < body->made) {
+		body->is_walking = true;
+		body->piece = index;
+		body->made = 0;
+		body->walked = 0;
+		buffer_reset(&body->ahead);
 	}
+	for (;;) {
+		if (parse_block(body, piece, length, facts, err) != 0)
+			return -1;
+		if (within < body->made + facts->result_bytes)
+			return 0;
+		pass_block(body, facts);
+	}
+}
+
+/* The header of the next block. */
+static int parse_block(struct derived_body *body, const struct derived_piece *piece,
+	uint64_t length, struct block_code_facts *out, struct error *err)
+{
+	struct error why = {0};
+	const uint64_t whole = block_code_bytes(piece->dtype);
+	const uint64_t left = length - body->made;
+	if (look_ahead(body, piece, BLOCK_CODE_HEADER_MAX, err) != 0)
+		return -1;
+	if (block_code_parse(buffer_span(&body->ahead), piece->dtype, left < whole ? left : whole,
+		    out, &why) != 0)
+		return block_is_bad(body, why.text, err);
+	const uint64_t bytes = piece->delta_length - body->walked;
+	if (out->header_bytes > bytes || out->payload_bytes > bytes - out->header_bytes)
+		return block_is_bad(body, "its bytes end too early.", err);
 	return 0;
 }
 
-int derived_body_read(
-	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err)
+/* `ahead` has at least `len` bytes, or all that the piece has left. */
+static int look_ahead(struct derived_body *body, const struct derived_piece *piece, uint64_t len,
+	struct error *err)
 {
-	return read_exactly(body, offset, true, into, len, err);
+	const uint64_t left = piece->delta_length - body->walked;
+	const uint64_t wanted = len < left ? len : left;
+	if (wanted <= body->ahead.len)
+		return 0;
+	const size_t more = (size_t)(wanted - body->ahead.len);
+	uint8_t *const into = buffer_reserve(&body->ahead, more);
+	if (into == NULL)
+		return out_of_memory(err);
+	if (derived_input_read(body->inputs[piece->delta],
+		    piece->delta_offset + body->walked + body->ahead.len, into, more, err) != 0)
+		return -1;
+	buffer_commit(&body->ahead, more);
+	return 0;
 }
 
-int derived_body_read_base(
-	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err)
+static int out_of_memory(struct error *err)
 {
-	return read_exactly(body, offset, false, into, len, err);
+	return error_set(
+		err, ERROR_CORRUPT, "A block of a derived object is larger than any may be.");
 }
 
-struct derived_stream {
-	struct body_source source; /* first */
-	struct derived_body *body;
-	uint64_t at;
-	uint64_t to;
-	bool failed;
-	struct error error;
-};
+static int block_is_bad(const struct derived_body *body, const char *why, struct error *err)
+{
+	const uint64_t start = derived_recipe_start(body->recipe, body->piece) + body->made;
+	return error_set(err, ERROR_CORRUPT,
+		"The block of a derived object at byte %llu cannot be made: %s",
+		(unsigned long long)start, why);
+}
+
+static void pass_block(struct derived_body *body, const struct block_code_facts *facts)
+{
+	const uint64_t bytes = facts->header_bytes + facts->payload_bytes;
+	buffer_remove_front(
+		&body->ahead, bytes < body->ahead.len ? (size_t)bytes : body->ahead.len);
+	body->walked += bytes;
+	body->made += facts->result_bytes;
+}
+
+/* Decodes the block that the walk stands at, and passes it. */
+static int make_block(struct derived_body *body, const struct block_code_facts *facts, bool proves,
+	uint8_t *into, struct error *err)
+{
+	const struct derived_piece *const piece = &body->recipe->pieces[body->piece];
+	if (decode_block(body, piece, facts, proves, into, err) != 0)
+		return -1;
+	pass_block(body, facts);
+	if (body->made == derived_piece_length(body->recipe, body->piece) &&
+		body->walked != piece->delta_length)
+		return block_is_bad(body, "bytes follow the last block.", err);
+	return 0;
+}
+
+/* The base becomes the block where it lies: memory that was touched a moment ago is fast. */
+static int decode_block(struct derived_body *body, const struct derived_piece *piece,
+	const struct block_code_facts *facts, bool proves, uint8_t *into, struct error *err)
+{
+	struct error why = {0};
+	const size_t bytes = facts->header_bytes + (size_t)facts->payload_bytes;
+	const size_t len = (size_t)facts->result_bytes;
+	if (look_ahead(body, piece, bytes, err) != 0 ||
+		derived_input_read_base(body->inputs[piece->source], piece->offset + body->made,
+			into, len, err) != 0)
+		return -1;
+	if (body->context == NULL)
+		body->context = block_code_context_new();
+	const struct span block = span_slice(buffer_span(&body->ahead), 0, bytes);
+	if ((proves ? block_code_decode : block_code_decode_unproven)(
+		    body->context, piece->dtype, block, facts, span_of(into, len), into, &why) != 0)
+		return block_is_bad(body, why.text, err);
+	return 0;
+}
+
+/* The block that the walk stands at comes to stand in `block`. */
+static int keep_block(
+	struct derived_body *body, const struct block_code_facts *facts, struct error *err)
+{
+	const uint64_t start = derived_recipe_start(body->recipe, body->piece) + body->made;
+	const size_t len = (size_t)facts->result_bytes;
+	body->has_block = false;
+	buffer_reset(&body->block);
+	uint8_t *const into = buffer_reserve(&body->block, len);
+	if (into == NULL)
+		return out_of_memory(err);
+	if (make_block(body, facts, true, into, err) != 0)
+		return -1;
+	body->block_start = start;
+	body->block_len = len;
+	body->has_block = true;
+	return 0;
+}
 
 /* What was made before a failure is right and goes out; the failure comes with the next call. */
 static ptrdiff_t stream_read(
@@ -347,14 +386,4 @@ static void stream_close(struct body_source *source)
 {
 	derived_body_close(((struct derived_stream *)source)->body);
 	free(source);
-}
-
-struct body_source *derived_body_source(struct derived_body *body, uint64_t from, uint64_t to)
-{
-	struct derived_stream *const stream = memory_new(sizeof(*stream));
-	stream->source = (struct body_source){.read = stream_read, .close = stream_close};
-	stream->body = body;
-	stream->at = from;
-	stream->to = to;
-	return &stream->source;
 }

@@ -8,10 +8,12 @@
 
 enum { ENTRY_HEAD_BYTES = 13 };
 
-static size_t entry_bytes(struct span parts)
-{
-	return ENTRY_HEAD_BYTES + (size_t)parts.data[0];
-}
+static size_t entry_bytes(struct span parts);
+static const uint8_t *entry_at(struct span parts, size_t index);
+static int collect(struct db *db, const struct version *version, struct span map,
+	struct buffer *out, struct error *err);
+static void put_entry(
+	const struct upload_set_part *part, uint64_t end, uint8_t checksum_len, struct buffer *out);
 
 size_t derived_parts_count(struct span parts)
 {
@@ -22,11 +24,6 @@ bool derived_parts_are_sound(struct span parts)
 {
 	return parts.len == 0 ||
 		(parts.data[0] <= CHECKSUM_MAX_BYTES && (parts.len - 1) % entry_bytes(parts) == 0);
-}
-
-static const uint8_t *entry_at(struct span parts, size_t index)
-{
-	return parts.data + 1 + index * entry_bytes(parts);
 }
 
 struct object_part derived_parts_entry(
@@ -55,17 +52,33 @@ size_t derived_parts_find(struct span parts, uint32_t number)
 	return index;
 }
 
-static void put_entry(
-	const struct upload_set_part *part, uint64_t end, uint8_t checksum_len, struct buffer *out)
+int derived_parts_collect(
+	struct db *db, const struct version *version, struct buffer *out, struct error *err)
 {
-	uint8_t entry[ENTRY_HEAD_BYTES + CHECKSUM_MAX_BYTES] = {0};
-	little_endian_put(entry, part->number, 4);
-	little_endian_put(entry + 4, end, 8);
-	if (part->checksum_len > 0 && part->checksum_len == checksum_len) {
-		entry[12] = 1;
-		memcpy(entry + ENTRY_HEAD_BYTES, part->checksum, part->checksum_len);
-	}
-	buffer_add(out, entry, ENTRY_HEAD_BYTES + (size_t)checksum_len);
+	struct span map;
+	struct db_statement *statement = NULL;
+	if (version->part_count == 0)
+		return 0;
+	const int got =
+		upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
+	if (got != 0)
+		return got < 0
+			? -1
+			: error_set(err, ERROR_CORRUPT,
+				  "%s: the map of a multipart object is missing.", db_path(db));
+	const int result = collect(db, version, map, out, err);
+	db_reset(statement);
+	return result;
+}
+
+static size_t entry_bytes(struct span parts)
+{
+	return ENTRY_HEAD_BYTES + (size_t)parts.data[0];
+}
+
+static const uint8_t *entry_at(struct span parts, size_t index)
+{
+	return parts.data + 1 + index * entry_bytes(parts);
 }
 
 static int collect(struct db *db, const struct version *version, struct span map,
@@ -86,21 +99,15 @@ static int collect(struct db *db, const struct version *version, struct span map
 	return buffer_check(out, "the parts of a derived object", err);
 }
 
-int derived_parts_collect(
-	struct db *db, const struct version *version, struct buffer *out, struct error *err)
+static void put_entry(
+	const struct upload_set_part *part, uint64_t end, uint8_t checksum_len, struct buffer *out)
 {
-	struct span map;
-	struct db_statement *statement = NULL;
-	if (version->part_count == 0)
-		return 0;
-	const int got =
-		upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
-	if (got != 0)
-		return got < 0
-			? -1
-			: error_set(err, ERROR_CORRUPT,
-				  "%s: the map of a multipart object is missing.", db_path(db));
-	const int result = collect(db, version, map, out, err);
-	db_reset(statement);
-	return result;
+	uint8_t entry[ENTRY_HEAD_BYTES + CHECKSUM_MAX_BYTES] = {0};
+	little_endian_put(entry, part->number, 4);
+	little_endian_put(entry + 4, end, 8);
+	if (part->checksum_len > 0 && part->checksum_len == checksum_len) {
+		entry[12] = 1;
+		memcpy(entry + ENTRY_HEAD_BYTES, part->checksum, part->checksum_len);
+	}
+	buffer_add(out, entry, ENTRY_HEAD_BYTES + (size_t)checksum_len);
 }

@@ -9,6 +9,19 @@
 
 enum { RECIPE_VERSION = 1, HEAD_BYTES = 24, SOURCE_BYTES = 16, PIECE_BYTES = 40, BITS_OF_BYTE = 8 };
 
+static size_t grown(size_t capacity);
+static bool is_sound(
+	const struct derived_recipe *recipe, const struct derived_piece *piece, uint64_t length);
+static bool lies_in(
+	const struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length);
+static bool is_whole(enum dtype dtype, uint64_t length);
+static void add_piece(struct derived_recipe *recipe, struct derived_piece piece, uint64_t length);
+static int measure_blocks(enum dtype dtype, struct span blocks, uint64_t *io_length,
+	size_t *out_bytes, struct error *err);
+static void put_piece(const struct derived_piece *piece, uint8_t out[PIECE_BYTES]);
+static bool take_all(struct derived_recipe *recipe, struct span bytes);
+static bool take_piece(struct derived_recipe *recipe, const uint8_t *from);
+
 struct derived_recipe *derived_recipe_new(void)
 {
 	struct derived_recipe *const recipe = memory_new(sizeof(*recipe));
@@ -24,11 +37,6 @@ void derived_recipe_free(struct derived_recipe *recipe)
 	free(recipe->sources);
 	free(recipe->pieces);
 	free(recipe);
-}
-
-static size_t grown(size_t capacity)
-{
-	return capacity == 0 ? 8 : 2 * capacity;
 }
 
 size_t derived_recipe_source(struct derived_recipe *recipe, int64_t version, uint64_t size)
@@ -72,50 +80,6 @@ size_t derived_recipe_find(const struct derived_recipe *recipe, uint64_t offset)
 			low = middle + 1;
 	}
 	return low;
-}
-
-static bool lies_in(
-	const struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length)
-{
-	return source < recipe->source_count && offset <= recipe->sources[source].size &&
-		length <= recipe->sources[source].size - offset;
-}
-
-static bool is_whole(enum dtype dtype, uint64_t length)
-{
-	return dtype_bits(dtype) < BITS_OF_BYTE || length % (dtype_bits(dtype) / BITS_OF_BYTE) == 0;
-}
-
-/* Whether the piece of this length lies in what it is made of. */
-static bool is_sound(
-	const struct derived_recipe *recipe, const struct derived_piece *piece, uint64_t length)
-{
-	if (piece->kind == DERIVED_LITERAL)
-		return piece->offset <= recipe->literals.len &&
-			length <= recipe->literals.len - piece->offset;
-	if (!lies_in(recipe, piece->source, piece->offset, length))
-		return false;
-	return piece->kind == DERIVED_COPY ||
-		(piece->delta_length > 0 && is_whole(piece->dtype, length) &&
-			lies_in(recipe, piece->delta, piece->delta_offset, piece->delta_length));
-}
-
-static void add_piece(struct derived_recipe *recipe, struct derived_piece piece, uint64_t length)
-{
-	const uint64_t start = derived_recipe_size(recipe);
-	if (length == 0)
-		return;
-	if (length > INT64_MAX - start || !is_sound(recipe, &piece, length)) {
-		recipe->is_unsound = true;
-		return;
-	}
-	if (recipe->piece_count == recipe->piece_capacity) {
-		recipe->piece_capacity = grown(recipe->piece_capacity);
-		recipe->pieces = memory_grow(
-			recipe->pieces, recipe->piece_capacity, sizeof(*recipe->pieces));
-	}
-	piece.end = start + length;
-	recipe->pieces[recipe->piece_count++] = piece;
 }
 
 void derived_recipe_settle(
@@ -167,30 +131,6 @@ void derived_recipe_add_delta(struct derived_recipe *recipe, enum dtype dtype, s
 		length);
 }
 
-/* Bytes of up to DERIVED_PIECE_BLOCKS blocks at the start of `blocks`; *io_length: of the result,
- * which is left, then what they make. */
-static int measure_blocks(enum dtype dtype, struct span blocks, uint64_t *io_length,
-	size_t *out_bytes, struct error *err)
-{
-	const uint64_t whole = block_code_bytes(dtype);
-	uint64_t made = 0;
-	*out_bytes = 0;
-	for (int i = 0; i < DERIVED_PIECE_BLOCKS && made < *io_length; i++) {
-		const uint64_t expected = *io_length - made < whole ? *io_length - made : whole;
-		const struct span rest = span_slice(blocks, *out_bytes, blocks.len);
-		struct block_code_facts facts;
-		if (block_code_parse(rest, dtype, expected, &facts, err) != 0)
-			return -1;
-		if (facts.header_bytes > rest.len ||
-			facts.payload_bytes > rest.len - facts.header_bytes)
-			return error_set(err, ERROR_INVALID, "A tensor's blocks end too early.");
-		*out_bytes += facts.header_bytes + (size_t)facts.payload_bytes;
-		made += expected;
-	}
-	*io_length = made;
-	return 0;
-}
-
 int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype, size_t base,
 	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
 	struct span blocks, struct error *err)
@@ -210,19 +150,6 @@ int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype, s
 	return used == blocks.len
 		? 0
 		: error_set(err, ERROR_INVALID, "Bytes follow a tensor's last block.");
-}
-
-static void put_piece(const struct derived_piece *piece, uint8_t out[PIECE_BYTES])
-{
-	little_endian_put(out, piece->end, 8);
-	out[8] = (uint8_t)piece->kind;
-	out[9] = (uint8_t)piece->dtype;
-	little_endian_put(out + 10, piece->source, 2);
-	little_endian_put(out + 12, piece->delta, 2);
-	little_endian_put(out + 14, 0, 2);
-	little_endian_put(out + 16, piece->offset, 8);
-	little_endian_put(out + 24, piece->delta_offset, 8);
-	little_endian_put(out + 32, piece->delta_length, 8);
 }
 
 int derived_recipe_encode(
@@ -256,24 +183,100 @@ int derived_recipe_encode(
 	return buffer_check(out, "the recipe of a derived object", err);
 }
 
-/* Adds the piece as any builder does; false when it breaks a rule. */
-static bool take_piece(struct derived_recipe *recipe, const uint8_t *from)
+struct derived_recipe *derived_recipe_parse(struct span bytes, struct error *err)
 {
-	const uint64_t end = little_endian_get(from, 8);
-	const uint64_t start = derived_recipe_size(recipe);
-	const struct derived_piece piece = {
-		.kind = (enum derived_piece_kind)from[8],
-		.dtype = (enum dtype)from[9],
-		.source = (uint16_t)little_endian_get(from + 10, 2),
-		.delta = (uint16_t)little_endian_get(from + 12, 2),
-		.offset = little_endian_get(from + 16, 8),
-		.delta_offset = little_endian_get(from + 24, 8),
-		.delta_length = little_endian_get(from + 32, 8),
-	};
-	if (from[8] >= DERIVED_PIECE_KINDS || from[9] >= DTYPE_COUNT || end <= start)
+	struct derived_recipe *const recipe = derived_recipe_new();
+	if (take_all(recipe, bytes))
+		return recipe;
+	derived_recipe_free(recipe);
+	error_set(err, ERROR_CORRUPT, "The recipe of a derived object is damaged.");
+	return NULL;
+}
+
+static size_t grown(size_t capacity)
+{
+	return capacity == 0 ? 8 : 2 * capacity;
+}
+
+/* Whether the piece of this length lies in what it is made of. */
+static bool is_sound(
+	const struct derived_recipe *recipe, const struct derived_piece *piece, uint64_t length)
+{
+	if (piece->kind == DERIVED_LITERAL)
+		return piece->offset <= recipe->literals.len &&
+			length <= recipe->literals.len - piece->offset;
+	if (!lies_in(recipe, piece->source, piece->offset, length))
 		return false;
-	add_piece(recipe, piece, end - start);
-	return !recipe->is_unsound;
+	return piece->kind == DERIVED_COPY ||
+		(piece->delta_length > 0 && is_whole(piece->dtype, length) &&
+			lies_in(recipe, piece->delta, piece->delta_offset, piece->delta_length));
+}
+
+static bool lies_in(
+	const struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length)
+{
+	return source < recipe->source_count && offset <= recipe->sources[source].size &&
+		length <= recipe->sources[source].size - offset;
+}
+
+static bool is_whole(enum dtype dtype, uint64_t length)
+{
+	return dtype_bits(dtype) < BITS_OF_BYTE || length % (dtype_bits(dtype) / BITS_OF_BYTE) == 0;
+}
+
+static void add_piece(struct derived_recipe *recipe, struct derived_piece piece, uint64_t length)
+{
+	const uint64_t start = derived_recipe_size(recipe);
+	if (length == 0)
+		return;
+	if (length > INT64_MAX - start || !is_sound(recipe, &piece, length)) {
+		recipe->is_unsound = true;
+		return;
+	}
+	if (recipe->piece_count == recipe->piece_capacity) {
+		recipe->piece_capacity = grown(recipe->piece_capacity);
+		recipe->pieces = memory_grow(
+			recipe->pieces, recipe->piece_capacity, sizeof(*recipe->pieces));
+	}
+	piece.end = start + length;
+	recipe->pieces[recipe->piece_count++] = piece;
+}
+
+/* Bytes of up to DERIVED_PIECE_BLOCKS blocks at the start of `blocks`; *io_length: of the result,
+ * which is left, then what they make. */
+static int measure_blocks(enum dtype dtype, struct span blocks, uint64_t *io_length,
+	size_t *out_bytes, struct error *err)
+{
+	const uint64_t whole = block_code_bytes(dtype);
+	uint64_t made = 0;
+	*out_bytes = 0;
+	for (int i = 0; i < DERIVED_PIECE_BLOCKS && made < *io_length; i++) {
+		const uint64_t expected = *io_length - made < whole ? *io_length - made : whole;
+		const struct span rest = span_slice(blocks, *out_bytes, blocks.len);
+		struct block_code_facts facts;
+		if (block_code_parse(rest, dtype, expected, &facts, err) != 0)
+			return -1;
+		if (facts.header_bytes > rest.len ||
+			facts.payload_bytes > rest.len - facts.header_bytes)
+			return error_set(err, ERROR_INVALID, "A tensor's blocks end too early.");
+		*out_bytes += facts.header_bytes + (size_t)facts.payload_bytes;
+		made += expected;
+	}
+	*io_length = made;
+	return 0;
+}
+
+static void put_piece(const struct derived_piece *piece, uint8_t out[PIECE_BYTES])
+{
+	little_endian_put(out, piece->end, 8);
+	out[8] = (uint8_t)piece->kind;
+	out[9] = (uint8_t)piece->dtype;
+	little_endian_put(out + 10, piece->source, 2);
+	little_endian_put(out + 12, piece->delta, 2);
+	little_endian_put(out + 14, 0, 2);
+	little_endian_put(out + 16, piece->offset, 8);
+	little_endian_put(out + 24, piece->delta_offset, 8);
+	little_endian_put(out + 32, piece->delta_length, 8);
 }
 
 static bool take_all(struct derived_recipe *recipe, struct span bytes)
@@ -299,12 +302,22 @@ static bool take_all(struct derived_recipe *recipe, struct span bytes)
 		derived_recipe_size(recipe) == little_endian_get(bytes.data + 8, 8);
 }
 
-struct derived_recipe *derived_recipe_parse(struct span bytes, struct error *err)
+/* Adds the piece as any builder does; false when it breaks a rule. */
+static bool take_piece(struct derived_recipe *recipe, const uint8_t *from)
 {
-	struct derived_recipe *const recipe = derived_recipe_new();
-	if (take_all(recipe, bytes))
-		return recipe;
-	derived_recipe_free(recipe);
-	error_set(err, ERROR_CORRUPT, "The recipe of a derived object is damaged.");
-	return NULL;
+	const uint64_t end = little_endian_get(from, 8);
+	const uint64_t start = derived_recipe_size(recipe);
+	const struct derived_piece piece = {
+		.kind = (enum derived_piece_kind)from[8],
+		.dtype = (enum dtype)from[9],
+		.source = (uint16_t)little_endian_get(from + 10, 2),
+		.delta = (uint16_t)little_endian_get(from + 12, 2),
+		.offset = little_endian_get(from + 16, 8),
+		.delta_offset = little_endian_get(from + 24, 8),
+		.delta_length = little_endian_get(from + 32, 8),
+	};
+	if (from[8] >= DERIVED_PIECE_KINDS || from[9] >= DTYPE_COUNT || end <= start)
+		return false;
+	add_piece(recipe, piece, end - start);
+	return !recipe->is_unsound;
 }

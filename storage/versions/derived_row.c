@@ -22,6 +22,11 @@ static const char SQL_SOURCE_LIST[] =
 static const char SQL_SOURCE_REMOVE[] = "DELETE FROM derivation_sources WHERE version = ?1";
 static const char SQL_SOURCE_IS[] = "SELECT 1 FROM derivation_sources WHERE source = ?1 LIMIT 1";
 
+static int list_sources(struct db *db, int64_t version, int64_t out[DERIVED_SOURCES_MAX],
+	size_t *out_count, struct error *err);
+static int load(struct db *db, int64_t version, uint64_t contents, struct db_statement **out,
+	struct error *err);
+
 uint64_t derived_row_contents(struct span recipe, struct span parts)
 {
 	return row_sum_bytes(row_sum_bytes(0, recipe), parts);
@@ -65,18 +70,6 @@ int derived_row_move(struct db *db, int64_t from, int64_t to, struct error *err)
 	return db_run(db, SQL_SOURCE_MOVE, err, db_i64(from), db_i64(to));
 }
 
-static int list_sources(struct db *db, int64_t version, int64_t out[DERIVED_SOURCES_MAX],
-	size_t *out_count, struct error *err)
-{
-	struct db_statement *const statement = db_query(db, SQL_SOURCE_LIST, err, db_i64(version));
-	int got = -1;
-	*out_count = 0;
-	while (*out_count < DERIVED_SOURCES_MAX && (got = db_step(statement, err)) == 1)
-		out[(*out_count)++] = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
-}
-
 int derived_row_remove(struct db *db, int64_t version, struct error *err)
 {
 	int64_t sources[DERIVED_SOURCES_MAX];
@@ -99,26 +92,6 @@ int derived_row_is_source(struct db *db, int64_t version, bool *out_is, struct e
 	return got < 0 ? -1 : 0;
 }
 
-/* 0 with the statement at the verified row, to be reset. */
-static int load(struct db *db, int64_t version, uint64_t contents, struct db_statement **out,
-	struct error *err)
-{
-	struct db_statement *const statement =
-		db_query(db, SQL_DERIVATION_GET, err, db_i64(version));
-	const int got = db_step(statement, err);
-	if (got == 1 &&
-		derived_row_contents(db_column_blob(statement, 0), db_column_blob(statement, 1)) ==
-			contents) {
-		*out = statement;
-		return 0;
-	}
-	db_reset(statement);
-	if (got < 0)
-		return -1;
-	return error_set(err, ERROR_CORRUPT, "%s: the derivation of version %lld is %s.",
-		db_path(db), (long long)version, got == 1 ? "damaged" : "missing");
-}
-
 struct derived_recipe *derived_row_load(
 	struct db *db, int64_t version, uint64_t contents, struct error *err)
 {
@@ -138,4 +111,36 @@ int derived_row_parts(struct db *db, int64_t version, uint64_t contents, struct 
 		return -1;
 	*out = db_column_blob(*out_statement, 1);
 	return 0;
+}
+
+static int list_sources(struct db *db, int64_t version, int64_t out[DERIVED_SOURCES_MAX],
+	size_t *out_count, struct error *err)
+{
+	struct db_statement *const statement = db_query(db, SQL_SOURCE_LIST, err, db_i64(version));
+	int got = -1;
+	*out_count = 0;
+	while (*out_count < DERIVED_SOURCES_MAX && (got = db_step(statement, err)) == 1)
+		out[(*out_count)++] = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+/* 0 with the statement at the verified row, to be reset. */
+static int load(struct db *db, int64_t version, uint64_t contents, struct db_statement **out,
+	struct error *err)
+{
+	struct db_statement *const statement =
+		db_query(db, SQL_DERIVATION_GET, err, db_i64(version));
+	const int got = db_step(statement, err);
+	if (got == 1 &&
+		derived_row_contents(db_column_blob(statement, 0), db_column_blob(statement, 1)) ==
+			contents) {
+		*out = statement;
+		return 0;
+	}
+	db_reset(statement);
+	if (got < 0)
+		return -1;
+	return error_set(err, ERROR_CORRUPT, "%s: the derivation of version %lld is %s.",
+		db_path(db), (long long)version, got == 1 ? "damaged" : "missing");
 }

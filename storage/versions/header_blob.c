@@ -3,12 +3,8 @@
 #include <endian.h>
 #include <string.h>
 
-static void add_text(struct buffer *out, struct span text)
-{
-	const uint32_t len = htole32((uint32_t)text.len);
-	buffer_add(out, &len, sizeof(len));
-	buffer_add_span(out, text);
-}
+static void add_text(struct buffer *out, struct span text);
+static bool take_text(struct span *rest, struct span *out);
 
 void header_blob_write(const struct object_header *headers, size_t count, struct buffer *out)
 {
@@ -16,20 +12,6 @@ void header_blob_write(const struct object_header *headers, size_t count, struct
 		add_text(out, headers[i].name);
 		add_text(out, headers[i].value);
 	}
-}
-
-static bool take_text(struct span *rest, struct span *out)
-{
-	uint32_t len;
-	if (rest->len < sizeof(len))
-		return false;
-	memcpy(&len, rest->data, sizeof(len));
-	len = le32toh(len);
-	if (len > rest->len - sizeof(len))
-		return false;
-	*out = span_slice(*rest, sizeof(len), len);
-	*rest = span_slice(*rest, sizeof(len) + len, rest->len);
-	return true;
 }
 
 int header_blob_read(struct span blob, struct arena *arena,
@@ -66,4 +48,25 @@ struct span header_blob_find(struct span blob, const char *name)
 		if (span_equal_text(header.name, name))
 			return header.value;
 	return (struct span){NULL, 0};
+}
+
+static void add_text(struct buffer *out, struct span text)
+{
+	const uint32_t len = htole32((uint32_t)text.len);
+	buffer_add(out, &len, sizeof(len));
+	buffer_add_span(out, text);
+}
+
+static bool take_text(struct span *rest, struct span *out)
+{
+	uint32_t len;
+	if (rest->len < sizeof(len))
+		return false;
+	memcpy(&len, rest->data, sizeof(len));
+	len = le32toh(len);
+	if (len > rest->len - sizeof(len))
+		return false;
+	*out = span_slice(*rest, sizeof(len), len);
+	*rest = span_slice(*rest, sizeof(len) + len, rest->len);
+	return true;
 }

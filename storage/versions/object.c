@@ -8,6 +8,11 @@ static const char *const storage_classes[STORAGE_CLASSES] = {"STANDARD", "REDUCE
 	"STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER", "DEEP_ARCHIVE", "GLACIER_IR",
 	"OUTPOSTS", "SNOW", "EXPRESS_ONEZONE"};
 
+enum { FOREIGN_MIN_BYTES = 20, FOREIGN_MAX_BYTES = 64 };
+
+static bool is_foreign_id(struct span text);
+static bool is_url_safe(uint8_t byte);
+
 const char *storage_class_name(enum storage_class class)
 {
 	return (unsigned)class < STORAGE_CLASSES ? storage_classes[class]
@@ -22,24 +27,6 @@ bool storage_class_parse(struct span name, enum storage_class *out)
 			return true;
 		}
 	return false;
-}
-
-enum { FOREIGN_MIN_BYTES = 20, FOREIGN_MAX_BYTES = 64 };
-
-static bool is_url_safe(uint8_t byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-		(byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' ||
-		byte == '~';
-}
-
-/* What AWS and others give out: 20 to 64 characters that a URL need not escape. */
-static bool is_foreign_id(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (!is_url_safe(text.data[i]))
-			return false;
-	return text.len >= FOREIGN_MIN_BYTES && text.len <= FOREIGN_MAX_BYTES;
 }
 
 bool version_ref_parse(struct span text, struct version_ref *out)
@@ -60,4 +47,20 @@ void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTE
 		encode_hex(span_of(object->version, VERSION_ID_BYTES), out);
 	else
 		memcpy(out, "null", sizeof("null"));
+}
+
+/* What AWS and others give out: 20 to 64 characters that a URL need not escape. */
+static bool is_foreign_id(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!is_url_safe(text.data[i]))
+			return false;
+	return text.len >= FOREIGN_MIN_BYTES && text.len <= FOREIGN_MAX_BYTES;
+}
+
+static bool is_url_safe(uint8_t byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		(byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' ||
+		byte == '~';
 }

@@ -61,32 +61,32 @@ struct segment_row {
 	struct segment segment;
 };
 
-static uint64_t segment_sum(const struct segment_row *row)
-{
-	uint64_t sum = row_sum_number(0, row->set);
-	sum = row_sum_number(sum, row->number);
-	sum = row_sum_number(sum, (int64_t)row->start);
-	sum = row_sum_bytes(sum, span_of(row->segment.pack.bytes, PACK_ID_BYTES));
-	sum = row_sum_number(sum, row->segment.first);
-	sum = row_sum_number(sum, row->segment.count);
-	return row_sum_number(sum, (int64_t)row->segment.bytes);
-}
+/* PARTS_MAPPED: nothing was done, the set has a map. */
+enum { PARTS_MAPPED = 1 };
 
+static uint64_t segment_sum(const struct segment_row *row);
 static int add_segment(
-	struct db *db, const struct segment_row *row, uint64_t sum, struct error *err)
-{
-	const struct segment *const segment = &row->segment;
-	if (db_run(db, SQL_SEGMENT_ADD, err, db_i64(row->set), db_i64(row->number),
-		    db_i64((int64_t)row->start),
-		    db_blob(span_of(segment->pack.bytes, PACK_ID_BYTES)), db_i64(segment->first),
-		    db_i64(segment->count), db_i64((int64_t)segment->bytes),
-		    db_i64((int64_t)sum)) != 0)
-		return -1;
-	if (db_changes(db) != 1) /* invariant 1 */
-		return error_set(err, ERROR_CORRUPT,
-			"%s: a segment names a pack that the catalog does not know.", db_path(db));
-	return 0;
-}
+	struct db *db, const struct segment_row *row, uint64_t sum, struct error *err);
+static uint64_t add_content(uint64_t sum, const struct segment *segment);
+static int drop_single(struct db *db, int64_t set, struct error *err);
+static int remove_segments(struct db *db, int64_t set, bool *out_few, struct error *err);
+static size_t drop_limit(const struct db *db);
+static int drop_last(struct db *db, int64_t set, int64_t rows, struct error *err);
+static int find_dead(struct db *db, int64_t *out_set, bool *out_found, struct error *err);
+static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *err);
+static int remove_some(
+	struct db *db, const char *sql, int64_t set, int64_t *left, struct error *err);
+static int load_segments(struct db *db, int64_t set, const struct part_row *part, uint64_t from,
+	uint64_t to, struct part_range *range, struct error *err);
+static struct db_statement *query_segments(
+	struct db *db, int64_t set, int64_t number, uint64_t from, uint64_t to, struct error *err);
+static int read_segment(struct db_statement *statement, struct segment_row *row, uint64_t *out_sum);
+static void keep_segment(struct part_range *range, const struct segment *segment);
+static uint64_t least(uint64_t a, uint64_t b);
+static int load_listed(
+	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err);
+static int load_parts(struct db *db, struct db_statement *statement, int64_t set, uint64_t contents,
+	struct part_range *range, struct error *err);
 
 int part_grow(struct db *db, int64_t set, const struct segment *segments, size_t count,
 	struct part_row *part, struct error *err)
@@ -138,14 +138,6 @@ int64_t part_single_set(int64_t version)
 	return -version;
 }
 
-static uint64_t add_content(uint64_t sum, const struct segment *segment)
-{
-	uint64_t next = row_sum_bytes(sum, span_of(segment->pack.bytes, PACK_ID_BYTES));
-	next = row_sum_number(next, segment->first);
-	next = row_sum_number(next, segment->count);
-	return row_sum_number(next, (int64_t)segment->bytes);
-}
-
 uint64_t part_single_contents(const struct segment *segments, size_t count)
 {
 	uint64_t sum = 0;
@@ -172,79 +164,6 @@ int part_set_add_single(struct db *db, const struct segment *segments, size_t co
 	return part_growth_end(db, &growth, out_contents, err);
 }
 
-/* Takes off *left what was removed, up to all of it. */
-static int remove_some(
-	struct db *db, const char *sql, int64_t set, int64_t *left, struct error *err)
-{
-	struct db_statement *const statement = db_query(db, sql, err, db_i64(set), db_i64(*left));
-	struct segment_losses losses = {.db = db};
-	int64_t rows = 0;
-	int got;
-	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
-		if (segment_losses_add(&losses, db_column_i64(statement, 0),
-			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
-			break;
-		rows++;
-	}
-	*left -= rows > 0 ? rows : db_changes(db);
-	db_reset(statement);
-	return got != 0 ? -1 : segment_losses_end(&losses, err);
-}
-
-/* Segments, then, when none is left, parts, then the set itself: *left rows. */
-static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *err)
-{
-	static const char *const kinds[] = {SQL_SEGMENT_DELETE, SQL_PART_DELETE};
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (remove_some(db, kinds[i], set, left, err) != 0)
-			return -1;
-		if (*left <= 0)
-			return 0;
-	}
-	--*left;
-	return db_run(db, SQL_SET_DELETE, err, db_i64(set));
-}
-
-/* A change that removes many versions would hold up others for as long as it takes to remove all
- * their rows. */
-static size_t drop_limit(const struct db *db)
-{
-	const int64_t left = PART_CHANGE_ROWS - db_rows_touched(db);
-	return left >= PART_DROP_ROWS   ? PART_DROP_ROWS
-		: left > PART_TINY_ROWS ? (size_t)left
-					: PART_TINY_ROWS;
-}
-
-/* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit.
- * *out_few false: there are more than may be removed here, and nothing was. */
-static int remove_segments(struct db *db, int64_t set, bool *out_few, struct error *err)
-{
-	struct {
-		int64_t pack, first, chunks;
-	} lost[PART_DROP_ROWS];
-	struct segment_losses losses = {.db = db};
-	const size_t limit = drop_limit(db);
-	struct db_statement *const statement = db_query(db, SQL_SEGMENT_PACKS, err, db_i64(set));
-	size_t count = 0;
-	int got;
-	while ((got = db_step(statement, err)) == 1 && count < limit) {
-		lost[count].pack = db_column_i64(statement, 0);
-		lost[count].first = db_column_i64(statement, 1);
-		lost[count++].chunks = db_column_i64(statement, 2);
-	}
-	db_reset(statement);
-	*out_few = got == 0;
-	if (got != 0)
-		return got < 0 ? -1 : 0;
-	for (size_t i = 0; i < count; i++)
-		if (segment_losses_add(&losses, lost[i].pack, lost[i].first, lost[i].chunks, err) !=
-			0)
-			return -1;
-	if (segment_losses_end(&losses, err) != 0)
-		return -1;
-	return db_run(db, SQL_SEGMENTS_OF_SET, err, db_i64(set));
-}
-
 int part_set_share(struct db *db, int64_t set, struct error *err)
 {
 	if (db_run(db, set < 0 ? SQL_SINGLE_SHARE : SQL_SET_SHARE, err, db_i64(set)) != 0)
@@ -254,29 +173,6 @@ int part_set_share(struct db *db, int64_t set, struct error *err)
 			"%s: the part set %lld of a version is missing.", db_path(db),
 			(long long)set);
 	return 0;
-}
-
-/* A single PUT's set that no copy ever shared. */
-static int drop_single(struct db *db, int64_t set, struct error *err)
-{
-	bool few = false;
-	if (remove_segments(db, set, &few, err) != 0)
-		return -1;
-	if (few)
-		return 0;
-	return db_run(db, SQL_SINGLE_MARK, err, db_i64(set), db_i64(PART_DROP_ROWS + 1));
-}
-
-static int drop_last(struct db *db, int64_t set, int64_t rows, struct error *err)
-{
-	bool few = rows <= (int64_t)drop_limit(db);
-	if (few && remove_segments(db, set, &few, err) != 0)
-		return -1;
-	if (!few)
-		return db_run(db, SQL_SET_MARK, err, db_i64(set));
-	if (set > 0 && db_run(db, SQL_PARTS_OF_SET, err, db_i64(set)) != 0)
-		return -1;
-	return db_run(db, SQL_SET_DELETE, err, db_i64(set));
 }
 
 int part_set_drop(struct db *db, int64_t set, struct error *err)
@@ -290,13 +186,6 @@ int part_set_drop(struct db *db, int64_t set, struct error *err)
 		return got == 0 && set < 0 ? drop_single(db, set, err) : got;
 	return holders > 1 ? db_run(db, SQL_SET_UNSHARE, err, db_i64(set))
 			   : drop_last(db, set, rows, err);
-}
-
-static int find_dead(struct db *db, int64_t *out_set, bool *out_found, struct error *err)
-{
-	const int got = db_find_i64(db, SQL_SET_DEAD, out_set, err);
-	*out_found = got == 1;
-	return got < 0 ? -1 : 0;
 }
 
 int part_set_sweep(struct db *db, bool *out_more, struct error *err)
@@ -327,91 +216,6 @@ int part_set_damaged(struct db *db, int64_t set, const char *what, struct error 
 		(long long)set, what);
 }
 
-/* Reads one row and checks its sum and that it continues at `at` (the first may begin before). */
-static int read_segment(struct db_statement *statement, struct segment_row *row, uint64_t *out_sum)
-{
-	const struct span pack = db_column_blob(statement, 1);
-	const int64_t numbers[] = {db_column_i64(statement, 0), db_column_i64(statement, 2),
-		db_column_i64(statement, 3), db_column_i64(statement, 4)};
-	if (pack.len != PACK_ID_BYTES || numbers[0] < 0 || numbers[1] < 0 ||
-		numbers[1] > UINT32_MAX || numbers[2] <= 0 || numbers[2] > UINT32_MAX ||
-		numbers[3] <= 0)
-		return -1;
-	row->start = (uint64_t)numbers[0];
-	memcpy(row->segment.pack.bytes, pack.data, PACK_ID_BYTES);
-	row->segment.first = (uint32_t)numbers[1];
-	row->segment.count = (uint32_t)numbers[2];
-	row->segment.bytes = (uint64_t)numbers[3];
-	*out_sum = (uint64_t)db_column_i64(statement, 5);
-	return *out_sum == segment_sum(row) ? 0 : -1;
-}
-
-static void keep_segment(struct part_range *range, const struct segment *segment)
-{
-	if (range->segment_count == range->capacity) {
-		range->capacity = range->capacity == 0 ? 16 : range->capacity * 2;
-		range->segments =
-			memory_grow(range->segments, range->capacity, sizeof(*range->segments));
-	}
-	range->segments[range->segment_count++] = *segment;
-}
-
-static struct db_statement *query_segments(
-	struct db *db, int64_t set, int64_t number, uint64_t from, uint64_t to, struct error *err)
-{
-	if (from == 0)
-		return db_query(db, SQL_SEGMENT_FIRST, err, db_i64(set), db_i64(number),
-			db_i64((int64_t)to));
-	return db_query(db, SQL_SEGMENT_RANGE, err, db_i64(set), db_i64(number),
-		db_i64((int64_t)to), db_i64((int64_t)from));
-}
-
-/* Segments of one part that hold its bytes [from, to). */
-static int load_segments(struct db *db, int64_t set, const struct part_row *part, uint64_t from,
-	uint64_t to, struct part_range *range, struct error *err)
-{
-	struct db_statement *const statement = query_segments(db, set, part->number, from, to, err);
-	struct segment_row row = {.set = set, .number = part->number};
-	uint64_t at = 0;
-	uint64_t sums = 0;
-	const char *fault = NULL;
-	bool first = true;
-	int got;
-	while (fault == NULL && (got = db_step(statement, err)) == 1) {
-		uint64_t sum = 0;
-		if (range->most > 0 && range->segment_count == range->most) {
-			got = error_set(err, ERROR_NOT_READY,
-				"The range lies in more than %zu segments.", range->most);
-			break;
-		}
-		if (read_segment(statement, &row, &sum) != 0)
-			fault = "the checksum of a segment does not match";
-		else if (first ? row.start > from : row.start != at)
-			fault = "segments leave a gap";
-		if (range->segment_count == 0)
-			range->skip = from - row.start;
-		first = false;
-		at = row.start + row.segment.bytes;
-		sums = set < 0 ? add_content(sums, &row.segment)
-			       : row_sum_number(sums, (int64_t)sum);
-		keep_segment(range, &row.segment);
-	}
-	db_reset(statement);
-	if (fault == NULL && got < 0)
-		return -1;
-	if (fault == NULL && at < to)
-		fault = "segments are missing";
-	if (fault == NULL && from == 0 && to == part->size &&
-		(sums != part->sum || at != part->size))
-		fault = "the checksum of a part does not match";
-	return fault == NULL ? 0 : part_set_damaged(db, set, fault, err);
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 int part_load(struct db *db, int64_t set, const struct part_row *part, uint64_t base,
 	struct part_range *range, struct error *err)
 {
@@ -420,42 +224,6 @@ int part_load(struct db *db, int64_t set, const struct part_row *part, uint64_t 
 		return 0;
 	const uint64_t from = range->offset > base ? range->offset - base : 0;
 	return load_segments(db, set, part, from, least(part->size, end - base), range, err);
-}
-
-/* PARTS_MAPPED: nothing was done, the set has a map. */
-enum { PARTS_MAPPED = 1 };
-static int load_parts(struct db *db, struct db_statement *statement, int64_t set, uint64_t contents,
-	struct part_range *range, struct error *err)
-{
-	uint64_t sum = 0;
-	uint64_t base = 0;
-	int got;
-	while ((got = db_step(statement, err)) == 1) {
-		if (db_column_i64(statement, 6) != 0)
-			return PARTS_MAPPED;
-		const struct part_row row = {db_column_i64(statement, 0),
-			(uint64_t)db_column_i64(statement, 1),
-			(uint64_t)db_column_i64(statement, 5)};
-		sum = part_row_add_to(sum, &row, db_column_blob(statement, 2),
-			db_column_blob(statement, 3), db_column_blob(statement, 4));
-		if (part_load(db, set, &row, base, range, err) != 0)
-			return -1;
-		base += row.size;
-	}
-	if (got != 0)
-		return -1;
-	return sum == contents
-		? 0
-		: part_set_damaged(db, set, "the checksum of its parts does not match", err);
-}
-
-static int load_listed(
-	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
-{
-	struct db_statement *const statement = db_query(db, SQL_PART_LIST, err, db_i64(set));
-	const int result = load_parts(db, statement, set, contents, range, err);
-	db_reset(statement);
-	return result == PARTS_MAPPED ? part_set_load_map(db, set, contents, range, err) : result;
 }
 
 int part_set_load(struct db *db, int64_t set, uint64_t size, uint64_t contents,
@@ -501,4 +269,261 @@ int part_inline_load(struct db *db, int64_t version, uint64_t contents, struct s
 		return -1;
 	return error_set(err, ERROR_CORRUPT, "%s: the inline bytes of version %lld are %s.",
 		db_path(db), (long long)version, got == 1 ? "damaged" : "missing");
+}
+
+static uint64_t segment_sum(const struct segment_row *row)
+{
+	uint64_t sum = row_sum_number(0, row->set);
+	sum = row_sum_number(sum, row->number);
+	sum = row_sum_number(sum, (int64_t)row->start);
+	sum = row_sum_bytes(sum, span_of(row->segment.pack.bytes, PACK_ID_BYTES));
+	sum = row_sum_number(sum, row->segment.first);
+	sum = row_sum_number(sum, row->segment.count);
+	return row_sum_number(sum, (int64_t)row->segment.bytes);
+}
+
+static int add_segment(
+	struct db *db, const struct segment_row *row, uint64_t sum, struct error *err)
+{
+	const struct segment *const segment = &row->segment;
+	if (db_run(db, SQL_SEGMENT_ADD, err, db_i64(row->set), db_i64(row->number),
+		    db_i64((int64_t)row->start),
+		    db_blob(span_of(segment->pack.bytes, PACK_ID_BYTES)), db_i64(segment->first),
+		    db_i64(segment->count), db_i64((int64_t)segment->bytes),
+		    db_i64((int64_t)sum)) != 0)
+		return -1;
+	if (db_changes(db) != 1) /* invariant 1 */
+		return error_set(err, ERROR_CORRUPT,
+			"%s: a segment names a pack that the catalog does not know.", db_path(db));
+	return 0;
+}
+
+static uint64_t add_content(uint64_t sum, const struct segment *segment)
+{
+	uint64_t next = row_sum_bytes(sum, span_of(segment->pack.bytes, PACK_ID_BYTES));
+	next = row_sum_number(next, segment->first);
+	next = row_sum_number(next, segment->count);
+	return row_sum_number(next, (int64_t)segment->bytes);
+}
+
+/* A single PUT's set that no copy ever shared. */
+static int drop_single(struct db *db, int64_t set, struct error *err)
+{
+	bool few = false;
+	if (remove_segments(db, set, &few, err) != 0)
+		return -1;
+	if (few)
+		return 0;
+	return db_run(db, SQL_SINGLE_MARK, err, db_i64(set), db_i64(PART_DROP_ROWS + 1));
+}
+
+/* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit.
+ * *out_few false: there are more than may be removed here, and nothing was. */
+static int remove_segments(struct db *db, int64_t set, bool *out_few, struct error *err)
+{
+	struct {
+		int64_t pack, first, chunks;
+	} lost[PART_DROP_ROWS];
+	struct segment_losses losses = {.db = db};
+	const size_t limit = drop_limit(db);
+	struct db_statement *const statement = db_query(db, SQL_SEGMENT_PACKS, err, db_i64(set));
+	size_t count = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1 && count < limit) {
+		lost[count].pack = db_column_i64(statement, 0);
+		lost[count].first = db_column_i64(statement, 1);
+		lost[count++].chunks = db_column_i64(statement, 2);
+	}
+	db_reset(statement);
+	*out_few = got == 0;
+	if (got != 0)
+		return got < 0 ? -1 : 0;
+	for (size_t i = 0; i < count; i++)
+		if (segment_losses_add(&losses, lost[i].pack, lost[i].first, lost[i].chunks, err) !=
+			0)
+			return -1;
+	if (segment_losses_end(&losses, err) != 0)
+		return -1;
+	return db_run(db, SQL_SEGMENTS_OF_SET, err, db_i64(set));
+}
+
+/* A change that removes many versions would hold up others for as long as it takes to remove all
+ * their rows. */
+static size_t drop_limit(const struct db *db)
+{
+	const int64_t left = PART_CHANGE_ROWS - db_rows_touched(db);
+	return left >= PART_DROP_ROWS   ? PART_DROP_ROWS
+		: left > PART_TINY_ROWS ? (size_t)left
+					: PART_TINY_ROWS;
+}
+
+static int drop_last(struct db *db, int64_t set, int64_t rows, struct error *err)
+{
+	bool few = rows <= (int64_t)drop_limit(db);
+	if (few && remove_segments(db, set, &few, err) != 0)
+		return -1;
+	if (!few)
+		return db_run(db, SQL_SET_MARK, err, db_i64(set));
+	if (set > 0 && db_run(db, SQL_PARTS_OF_SET, err, db_i64(set)) != 0)
+		return -1;
+	return db_run(db, SQL_SET_DELETE, err, db_i64(set));
+}
+
+static int find_dead(struct db *db, int64_t *out_set, bool *out_found, struct error *err)
+{
+	const int got = db_find_i64(db, SQL_SET_DEAD, out_set, err);
+	*out_found = got == 1;
+	return got < 0 ? -1 : 0;
+}
+
+/* Segments, then, when none is left, parts, then the set itself: *left rows. */
+static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *err)
+{
+	static const char *const kinds[] = {SQL_SEGMENT_DELETE, SQL_PART_DELETE};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (remove_some(db, kinds[i], set, left, err) != 0)
+			return -1;
+		if (*left <= 0)
+			return 0;
+	}
+	--*left;
+	return db_run(db, SQL_SET_DELETE, err, db_i64(set));
+}
+
+/* Takes off *left what was removed, up to all of it. */
+static int remove_some(
+	struct db *db, const char *sql, int64_t set, int64_t *left, struct error *err)
+{
+	struct db_statement *const statement = db_query(db, sql, err, db_i64(set), db_i64(*left));
+	struct segment_losses losses = {.db = db};
+	int64_t rows = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+		if (segment_losses_add(&losses, db_column_i64(statement, 0),
+			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+			break;
+		rows++;
+	}
+	*left -= rows > 0 ? rows : db_changes(db);
+	db_reset(statement);
+	return got != 0 ? -1 : segment_losses_end(&losses, err);
+}
+
+/* Segments of one part that hold its bytes [from, to). */
+static int load_segments(struct db *db, int64_t set, const struct part_row *part, uint64_t from,
+	uint64_t to, struct part_range *range, struct error *err)
+{
+	struct db_statement *const statement = query_segments(db, set, part->number, from, to, err);
+	struct segment_row row = {.set = set, .number = part->number};
+	uint64_t at = 0;
+	uint64_t sums = 0;
+	const char *fault = NULL;
+	bool first = true;
+	int got;
+	while (fault == NULL && (got = db_step(statement, err)) == 1) {
+		uint64_t sum = 0;
+		if (range->most > 0 && range->segment_count == range->most) {
+			got = error_set(err, ERROR_NOT_READY,
+				"The range lies in more than %zu segments.", range->most);
+			break;
+		}
+		if (read_segment(statement, &row, &sum) != 0)
+			fault = "the checksum of a segment does not match";
+		else if (first ? row.start > from : row.start != at)
+			fault = "segments leave a gap";
+		if (range->segment_count == 0)
+			range->skip = from - row.start;
+		first = false;
+		at = row.start + row.segment.bytes;
+		sums = set < 0 ? add_content(sums, &row.segment)
+			       : row_sum_number(sums, (int64_t)sum);
+		keep_segment(range, &row.segment);
+	}
+	db_reset(statement);
+	if (fault == NULL && got < 0)
+		return -1;
+	if (fault == NULL && at < to)
+		fault = "segments are missing";
+	if (fault == NULL && from == 0 && to == part->size &&
+		(sums != part->sum || at != part->size))
+		fault = "the checksum of a part does not match";
+	return fault == NULL ? 0 : part_set_damaged(db, set, fault, err);
+}
+
+static struct db_statement *query_segments(
+	struct db *db, int64_t set, int64_t number, uint64_t from, uint64_t to, struct error *err)
+{
+	if (from == 0)
+		return db_query(db, SQL_SEGMENT_FIRST, err, db_i64(set), db_i64(number),
+			db_i64((int64_t)to));
+	return db_query(db, SQL_SEGMENT_RANGE, err, db_i64(set), db_i64(number),
+		db_i64((int64_t)to), db_i64((int64_t)from));
+}
+
+/* Reads one row and checks its sum and that it continues at `at` (the first may begin before). */
+static int read_segment(struct db_statement *statement, struct segment_row *row, uint64_t *out_sum)
+{
+	const struct span pack = db_column_blob(statement, 1);
+	const int64_t numbers[] = {db_column_i64(statement, 0), db_column_i64(statement, 2),
+		db_column_i64(statement, 3), db_column_i64(statement, 4)};
+	if (pack.len != PACK_ID_BYTES || numbers[0] < 0 || numbers[1] < 0 ||
+		numbers[1] > UINT32_MAX || numbers[2] <= 0 || numbers[2] > UINT32_MAX ||
+		numbers[3] <= 0)
+		return -1;
+	row->start = (uint64_t)numbers[0];
+	memcpy(row->segment.pack.bytes, pack.data, PACK_ID_BYTES);
+	row->segment.first = (uint32_t)numbers[1];
+	row->segment.count = (uint32_t)numbers[2];
+	row->segment.bytes = (uint64_t)numbers[3];
+	*out_sum = (uint64_t)db_column_i64(statement, 5);
+	return *out_sum == segment_sum(row) ? 0 : -1;
+}
+
+static void keep_segment(struct part_range *range, const struct segment *segment)
+{
+	if (range->segment_count == range->capacity) {
+		range->capacity = range->capacity == 0 ? 16 : range->capacity * 2;
+		range->segments =
+			memory_grow(range->segments, range->capacity, sizeof(*range->segments));
+	}
+	range->segments[range->segment_count++] = *segment;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int load_listed(
+	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
+{
+	struct db_statement *const statement = db_query(db, SQL_PART_LIST, err, db_i64(set));
+	const int result = load_parts(db, statement, set, contents, range, err);
+	db_reset(statement);
+	return result == PARTS_MAPPED ? part_set_load_map(db, set, contents, range, err) : result;
+}
+
+static int load_parts(struct db *db, struct db_statement *statement, int64_t set, uint64_t contents,
+	struct part_range *range, struct error *err)
+{
+	uint64_t sum = 0;
+	uint64_t base = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		if (db_column_i64(statement, 6) != 0)
+			return PARTS_MAPPED;
+		const struct part_row row = {db_column_i64(statement, 0),
+			(uint64_t)db_column_i64(statement, 1),
+			(uint64_t)db_column_i64(statement, 5)};
+		sum = part_row_add_to(sum, &row, db_column_blob(statement, 2),
+			db_column_blob(statement, 3), db_column_blob(statement, 4));
+		if (part_load(db, set, &row, base, range, err) != 0)
+			return -1;
+		base += row.size;
+	}
+	if (got != 0)
+		return -1;
+	return sum == contents
+		? 0
+		: part_set_damaged(db, set, "the checksum of its parts does not match", err);
 }

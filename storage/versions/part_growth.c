@@ -6,10 +6,7 @@ static const char SQL_GROWTH_SET[] = "INSERT INTO part_sets (row_count) VALUES (
 static const char SQL_GROWTH_PART[] =
 	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, ?2, ?3, x'', x'', x'', ?4)";
 
-static struct part_row row_of(const struct part_growth *growth)
-{
-	return (struct part_row){.number = 1, .size = growth->size, .sum = growth->sum};
-}
+static struct part_row row_of(const struct part_growth *growth);
 
 int part_growth_begin(struct db *db, size_t segments, struct part_growth *out, struct error *err)
 {
@@ -40,4 +37,9 @@ int part_growth_end(
 	*out_contents = part_row_add_to(0, &row, none, none, none);
 	return db_run(db, SQL_GROWTH_PART, err, db_i64(growth->set), db_i64(row.number),
 		db_i64((int64_t)row.size), db_i64((int64_t)row.sum));
+}
+
+static struct part_row row_of(const struct part_growth *growth)
+{
+	return (struct part_row){.number = 1, .size = growth->size, .sum = growth->sum};
 }

@@ -3,6 +3,11 @@
 #include "base/little_endian.h"
 #include "storage/db/row_sum.h"
 
+static size_t search(struct span map, uint64_t value,
+	bool (*is_below)(const struct part_map_entry *entry, uint64_t value));
+static bool ends_before(const struct part_map_entry *entry, uint64_t offset);
+static bool numbered_below(const struct part_map_entry *entry, uint64_t number);
+
 void part_map_add(struct buffer *map, const struct part_map_entry *entry)
 {
 	uint8_t bytes[PART_MAP_ENTRY_BYTES];
@@ -47,6 +52,16 @@ bool part_map_is_sound(struct span map)
 	return true;
 }
 
+size_t part_map_find(struct span map, uint64_t offset)
+{
+	return search(map, offset, ends_before);
+}
+
+size_t part_map_find_number(struct span map, uint32_t number)
+{
+	return search(map, number, numbered_below);
+}
+
 /* The first entry that is not wholly below. */
 static size_t search(struct span map, uint64_t value,
 	bool (*is_below)(const struct part_map_entry *entry, uint64_t value))
@@ -72,14 +87,4 @@ static bool ends_before(const struct part_map_entry *entry, uint64_t offset)
 static bool numbered_below(const struct part_map_entry *entry, uint64_t number)
 {
 	return entry->number < number;
-}
-
-size_t part_map_find(struct span map, uint64_t offset)
-{
-	return search(map, offset, ends_before);
-}
-
-size_t part_map_find_number(struct span map, uint32_t number)
-{
-	return search(map, number, numbered_below);
 }

@@ -27,6 +27,22 @@ static const char SQL_PART_REMOVE[] = "DELETE FROM parts WHERE part_set = ?1 AND
 static const char SQL_SEGMENTS_REMOVE[] =
 	"DELETE FROM segments WHERE part_set = ?1 AND number = ?2 RETURNING pack, first, count";
 
+static int remove_part(
+	struct db *db, int64_t set, uint32_t number, int64_t *removed, struct error *err);
+static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t number,
+	int64_t *removed, struct error *err);
+static int add_row(struct db *db, int64_t set, const struct stored_part *stored,
+	const struct upload_set_part *part, uint64_t segments_sum, struct error *err);
+static void copy_column(struct db_statement *statement, int column, uint8_t *into, size_t capacity);
+static int load_by_map(
+	struct db *db, int64_t set, struct span map, struct part_range *range, struct error *err);
+static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, struct span map,
+	size_t index, struct part_range *range, struct error *err);
+static int gather_unlisted(struct db *db, int64_t set, struct span map, uint32_t *out,
+	size_t capacity, size_t *out_count, struct error *err);
+static int find_unlisted(
+	struct db_statement *numbers, struct span map, uint32_t *out, struct error *err);
+
 void upload_set_describe(const struct stored_part *stored, uint32_t number, int64_t modified_ms,
 	struct upload_set_part *out)
 {
@@ -69,44 +85,6 @@ int upload_set_add(struct db *db, int64_t *out_set, struct error *err)
 	return db_insert(db, SQL_SET_ADD, out_set, err);
 }
 
-static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t number,
-	int64_t *removed, struct error *err)
-{
-	struct db_statement *const statement = db_query(db, sql, err, db_i64(set), db_i64(number));
-	struct segment_losses losses = {.db = db};
-	int64_t rows = 0;
-	int got;
-	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
-		if (segment_losses_add(&losses, db_column_i64(statement, 0),
-			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
-			break;
-		rows++;
-	}
-	*removed += rows > 0 ? rows : db_changes(db);
-	db_reset(statement);
-	return got != 0 ? -1 : segment_losses_end(&losses, err);
-}
-
-static int remove_part(
-	struct db *db, int64_t set, uint32_t number, int64_t *removed, struct error *err)
-{
-	if (remove_rows(db, SQL_SEGMENTS_REMOVE, set, number, removed, err) != 0)
-		return -1;
-	return remove_rows(db, SQL_PART_REMOVE, set, number, removed, err);
-}
-
-static int add_row(struct db *db, int64_t set, const struct stored_part *stored,
-	const struct upload_set_part *part, uint64_t segments_sum, struct error *err)
-{
-	return db_run(db, SQL_PART_PUT, err, db_i64(set), db_i64(part->number),
-		db_i64((int64_t)part->size),
-		db_blob(span_of(part->md5, part->has_md5 ? sizeof(part->md5) : 0)),
-		db_blob(span_of(part->digest.bytes, sizeof(part->digest.bytes))),
-		db_blob(span_of(stored->file_hash.bytes, CHUNK_ID_BYTES)),
-		db_i64((int64_t)segments_sum), db_blob(span_of(part->checksum, part->checksum_len)),
-		db_i64(part->modified_ms));
-}
-
 int upload_set_put(struct db *db, int64_t set, const struct stored_part *stored,
 	const struct upload_set_part *part, struct error *err)
 {
@@ -129,13 +107,6 @@ int upload_set_close(struct db *db, int64_t set, struct span map, struct error *
 struct db_statement *upload_set_scan(struct db *db, int64_t set, uint32_t from, struct error *err)
 {
 	return db_query(db, SQL_PART_SCAN, err, db_i64(set), db_i64(from));
-}
-
-static void copy_column(struct db_statement *statement, int column, uint8_t *into, size_t capacity)
-{
-	const struct span bytes = db_column_blob(statement, column);
-	if (bytes.len > 0)
-		memcpy(into, bytes.data, bytes.len < capacity ? bytes.len : capacity);
 }
 
 void upload_set_read(struct db_statement *scan, struct upload_set_part *out)
@@ -200,6 +171,103 @@ int upload_set_find(struct db *db, int64_t set, const struct part_map_entry *ent
 	return 0;
 }
 
+int part_set_load_map(
+	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
+{
+	struct span map;
+	struct db_statement *statement = NULL;
+	const int got = upload_set_map(db, set, contents, &map, &statement, err);
+	if (got == 1)
+		return part_set_damaged(db, set, "its map is missing", err);
+	if (got != 0)
+		return -1;
+	const int result = load_by_map(db, set, map, range, err);
+	db_reset(statement);
+	return result;
+}
+
+int upload_set_trim(struct db *db, int64_t set, size_t limit, bool *out_more, struct error *err)
+{
+	enum { TRIM_PARTS = 256 };
+	uint32_t numbers[TRIM_PARTS];
+	size_t count = 0;
+	struct span map = {NULL, 0};
+	struct db_statement *const statement = db_query(db, SQL_SET_MAP, err, db_i64(set));
+	int result = db_step(statement, err);
+	if (result == 1 && !db_column_is_null(statement, 0))
+		map = db_column_blob(statement, 0);
+	if (map.len > 0 &&
+		part_map_is_sound(map)) /* else the set went with its object, or is damaged */
+		result = gather_unlisted(db, set, map, numbers, TRIM_PARTS, &count, err);
+	db_reset(statement);
+	int64_t removed = 0;
+	size_t done = 0;
+	for (; result >= 0 && done < count && removed < (int64_t)limit; done++)
+		result = remove_part(db, set, numbers[done], &removed, err);
+	*out_more = done > 0;
+	if (result < 0 || done == 0)
+		return result < 0 ? -1 : 0;
+	return db_run(db, SQL_SET_COUNT, err, db_i64(set), db_i64(-removed));
+}
+
+static int remove_part(
+	struct db *db, int64_t set, uint32_t number, int64_t *removed, struct error *err)
+{
+	if (remove_rows(db, SQL_SEGMENTS_REMOVE, set, number, removed, err) != 0)
+		return -1;
+	return remove_rows(db, SQL_PART_REMOVE, set, number, removed, err);
+}
+
+static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t number,
+	int64_t *removed, struct error *err)
+{
+	struct db_statement *const statement = db_query(db, sql, err, db_i64(set), db_i64(number));
+	struct segment_losses losses = {.db = db};
+	int64_t rows = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+		if (segment_losses_add(&losses, db_column_i64(statement, 0),
+			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+			break;
+		rows++;
+	}
+	*removed += rows > 0 ? rows : db_changes(db);
+	db_reset(statement);
+	return got != 0 ? -1 : segment_losses_end(&losses, err);
+}
+
+static int add_row(struct db *db, int64_t set, const struct stored_part *stored,
+	const struct upload_set_part *part, uint64_t segments_sum, struct error *err)
+{
+	return db_run(db, SQL_PART_PUT, err, db_i64(set), db_i64(part->number),
+		db_i64((int64_t)part->size),
+		db_blob(span_of(part->md5, part->has_md5 ? sizeof(part->md5) : 0)),
+		db_blob(span_of(part->digest.bytes, sizeof(part->digest.bytes))),
+		db_blob(span_of(stored->file_hash.bytes, CHUNK_ID_BYTES)),
+		db_i64((int64_t)segments_sum), db_blob(span_of(part->checksum, part->checksum_len)),
+		db_i64(part->modified_ms));
+}
+
+static void copy_column(struct db_statement *statement, int column, uint8_t *into, size_t capacity)
+{
+	const struct span bytes = db_column_blob(statement, column);
+	if (bytes.len > 0)
+		memcpy(into, bytes.data, bytes.len < capacity ? bytes.len : capacity);
+}
+
+static int load_by_map(
+	struct db *db, int64_t set, struct span map, struct part_range *range, struct error *err)
+{
+	const size_t index = part_map_find(map, range->offset);
+	if (range->length == 0 || index == part_map_count(map))
+		return 0;
+	struct db_statement *const scan =
+		upload_set_scan(db, set, part_map_entry(map, index).number, err);
+	const int result = load_mapped(db, scan, set, map, index, range, err);
+	db_reset(scan);
+	return result;
+}
+
 /* Rows of the scan that the map lists, from `index` on, until the range ends. */
 static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, struct span map,
 	size_t index, struct part_range *range, struct error *err)
@@ -230,32 +298,18 @@ static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, st
 		: part_set_damaged(db, set, "a part of the map is missing", err);
 }
 
-static int load_by_map(
-	struct db *db, int64_t set, struct span map, struct part_range *range, struct error *err)
+/* The numbers are gathered first: rows are not removed under a statement that walks them. */
+static int gather_unlisted(struct db *db, int64_t set, struct span map, uint32_t *out,
+	size_t capacity, size_t *out_count, struct error *err)
 {
-	const size_t index = part_map_find(map, range->offset);
-	if (range->length == 0 || index == part_map_count(map))
-		return 0;
-	struct db_statement *const scan =
-		upload_set_scan(db, set, part_map_entry(map, index).number, err);
-	const int result = load_mapped(db, scan, set, map, index, range, err);
-	db_reset(scan);
-	return result;
-}
-
-int part_set_load_map(
-	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
-{
-	struct span map;
-	struct db_statement *statement = NULL;
-	const int got = upload_set_map(db, set, contents, &map, &statement, err);
-	if (got == 1)
-		return part_set_damaged(db, set, "its map is missing", err);
-	if (got != 0)
-		return -1;
-	const int result = load_by_map(db, set, map, range, err);
-	db_reset(statement);
-	return result;
+	struct db_statement *const numbers = db_query(db, SQL_PART_NUMBERS, err, db_i64(set));
+	int got = 1;
+	*out_count = 0;
+	while (*out_count < capacity &&
+		(got = find_unlisted(numbers, map, &out[*out_count], err)) == 1)
+		++*out_count;
+	db_reset(numbers);
+	return got < 0 ? -1 : 0;
 }
 
 /* The first part behind `number` that the map does not list; 0 when there is none. */
@@ -272,42 +326,4 @@ static int find_unlisted(
 		}
 	}
 	return got;
-}
-
-/* The numbers are gathered first: rows are not removed under a statement that walks them. */
-static int gather_unlisted(struct db *db, int64_t set, struct span map, uint32_t *out,
-	size_t capacity, size_t *out_count, struct error *err)
-{
-	struct db_statement *const numbers = db_query(db, SQL_PART_NUMBERS, err, db_i64(set));
-	int got = 1;
-	*out_count = 0;
-	while (*out_count < capacity &&
-		(got = find_unlisted(numbers, map, &out[*out_count], err)) == 1)
-		++*out_count;
-	db_reset(numbers);
-	return got < 0 ? -1 : 0;
-}
-
-int upload_set_trim(struct db *db, int64_t set, size_t limit, bool *out_more, struct error *err)
-{
-	enum { TRIM_PARTS = 256 };
-	uint32_t numbers[TRIM_PARTS];
-	size_t count = 0;
-	struct span map = {NULL, 0};
-	struct db_statement *const statement = db_query(db, SQL_SET_MAP, err, db_i64(set));
-	int result = db_step(statement, err);
-	if (result == 1 && !db_column_is_null(statement, 0))
-		map = db_column_blob(statement, 0);
-	if (map.len > 0 &&
-		part_map_is_sound(map)) /* else the set went with its object, or is damaged */
-		result = gather_unlisted(db, set, map, numbers, TRIM_PARTS, &count, err);
-	db_reset(statement);
-	int64_t removed = 0;
-	size_t done = 0;
-	for (; result >= 0 && done < count && removed < (int64_t)limit; done++)
-		result = remove_part(db, set, numbers[done], &removed, err);
-	*out_more = done > 0;
-	if (result < 0 || done == 0)
-		return result < 0 ? -1 : 0;
-	return db_run(db, SQL_SET_COUNT, err, db_i64(set), db_i64(-removed));
 }

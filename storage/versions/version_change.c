@@ -46,59 +46,26 @@ static const char SQL_VERSION_KEY[] = "SELECT key FROM versions WHERE sequence =
 static const char SQL_VERSION_ANY[] =
 	"SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
-/* Columns that more than one statement writes. The bytes stay the version's. */
-static struct db_value digest_of(const struct version *version)
-{
-	return db_blob_or_null(
-		version->has_digest, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
-}
-
-static struct db_value set_of(const struct version *version)
-{
-	const int64_t set = version_stored_set(version);
-	return db_i64_or_null(set != 0, set);
-}
-
-static struct db_value tags_of(const struct version *version)
-{
-	return db_blob_or_null(version->tags.len > 0, version->tags);
-}
-
-static struct db_value sum_of(const struct version *version)
-{
-	return db_i64((int64_t)version_sum(version, version->key, version->headers, version->tags));
-}
-
+static int add(struct db *db, enum version_state state, struct version *version, struct error *err);
 static int insert(
-	struct db *db, enum version_state state, struct version *version, struct error *err)
-{
-	const struct checksum *const checksum = &version->checksum;
-	const struct span id = span_of(version->id, VERSION_ID_BYTES);
-	const struct span file_hash =
-		span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0);
-	return db_insert(db, SQL_VERSION_ADD, &version->sequence, err, db_blob(id),
-		db_i64(version->bucket), db_blob(version->key), db_i64(version->is_marker),
-		db_i64(version->kind), db_i64((int64_t)version->size),
-		db_blob(span_text(version->etag)), digest_of(version), db_blob(file_hash),
-		db_i64(version->modified_ms), db_blob(version->headers), set_of(version),
-		db_i64((int64_t)version->contents), sum_of(version), db_i64(version->has_id),
-		db_i64(version->part_count), db_i64(version_checksum_kind(checksum)),
-		db_blob_or_null(checksum->len > 0, span_of(checksum->bytes, checksum->len)),
-		db_i64(version->storage_class), db_i64(version->acl), tags_of(version),
-		db_i64(state));
-}
-
-static int add(struct db *db, enum version_state state, struct version *version, struct error *err)
-{
-	version->sequence = 0; /* a copy's may be its source's */
-	if (insert(db, state, version, err) != 0)
-		return -1;
-	if (version->kind == VERSION_SINGLE && version->part_set == 0)
-		version->part_set = part_single_set(version->sequence);
-	version->state = state;
-	version->retired_ms = 0;
-	return 0;
-}
+	struct db *db, enum version_state state, struct version *version, struct error *err);
+static struct db_value digest_of(const struct version *version);
+static struct db_value set_of(const struct version *version);
+static struct db_value sum_of(const struct version *version);
+static struct db_value tags_of(const struct version *version);
+static int make_way(struct db *db, const struct version *current, const struct version *version,
+	struct error *err);
+static int leave(struct db *db, const struct version *version, struct error *err);
+static int drop(struct db *db, const struct version *version, struct error *err);
+static int leave_older_null(struct db *db, int64_t bucket, struct span key, struct error *err);
+static int tell_push(struct db *db, const struct version *current, const struct version *version,
+	struct error *err);
+static int tell(struct db *db, const struct change_note *change, int64_t files, int64_t bytes,
+	struct error *err);
+static int tell_remove(
+	struct db *db, const struct version *version, int64_t now_ms, struct error *err);
+static int tell_shown(struct db *db, int64_t sequence, struct error *err);
+static int tell_hash(struct db *db, const struct version *version, struct error *err);
 
 int version_add_hidden(struct db *db, struct version *version, struct error *err)
 {
@@ -111,116 +78,6 @@ int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, stru
 	const int got = db_find_i64(db, SQL_VERSION_PINNED, &found, err, db_i64(sequence));
 	*out_is_pinned = got == 1;
 	return got < 0 ? -1 : 0;
-}
-
-static int drop(struct db *db, const struct version *version, struct error *err)
-{
-	int dropped = 0;
-	if (version->kind == VERSION_DERIVED)
-		dropped = derived_row_remove(db, version->sequence, err);
-	else if (version->kind != VERSION_INLINE)
-		dropped = part_set_drop(db, version->part_set, err);
-	else if (!version->is_marker)
-		dropped = part_inline_drop(db, version->sequence, err);
-	return dropped != 0 ? -1 : db_run(db, SQL_VERSION_REMOVE, err, db_i64(version->sequence));
-}
-
-static int leave(struct db *db, const struct version *version, struct error *err)
-{
-	bool pinned = false;
-	if (version_is_pinned(db, version->sequence, &pinned, err) != 0)
-		return -1;
-	/* invariant 6 */
-	return pinned ? db_run(db, SQL_VERSION_HIDE, err, db_i64(version->sequence))
-		      : drop(db, version, err);
-}
-
-/* The null version that lies under a current one with an id. */
-static int leave_older_null(struct db *db, int64_t bucket, struct span key, struct error *err)
-{
-	int64_t sequence = 0;
-	struct version version;
-	const int got = db_find_i64(
-		db, SQL_VERSION_OLDER_NULL, &sequence, err, db_i64(bucket), db_blob(key));
-	if (got != 1)
-		return got;
-	return version_find_sequence(db, sequence, NULL, &version, err) != 1
-		? -1
-		: leave(db, &version, err);
-}
-
-static int make_way(struct db *db, const struct version *current, const struct version *version,
-	struct error *err)
-{
-	if (!version->has_id && !current->has_id)
-		return leave(db, current, err);
-	if (!version->has_id && leave_older_null(db, version->bucket, version->key, err) != 0)
-		return -1;
-	return db_run(db, SQL_VERSION_RETIRE, err, db_i64(current->sequence),
-		db_i64(version->modified_ms));
-}
-
-/* What a key shows has changed, and so have the totals of its bucket. */
-static int tell(struct db *db, const struct change_note *change, int64_t files, int64_t bytes,
-	struct error *err)
-{
-	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
-	struct bucket_totals totals;
-	if (feed == NULL)
-		return bucket_totals_add(db, change->bucket, files, bytes, change->now_ms, err);
-	if (bucket_totals_read(db, change->bucket, &totals, err) != 0)
-		return -1;
-	struct change_note note = *change;
-	note.updated_ms = totals.updated_ms;
-	return bucket_totals_add(
-		db, change->bucket, files, bytes, change_feed_note(feed, &note), err);
-}
-
-static int tell_push(struct db *db, const struct version *current, const struct version *version,
-	struct error *err)
-{
-	const bool replaces = current != NULL && !current->is_marker;
-	const int64_t files = (version->is_marker ? 0 : 1) - (replaces ? 1 : 0);
-	const int64_t bytes = (version->is_marker ? 0 : (int64_t)version->size) -
-		(replaces ? (int64_t)current->size : 0);
-	const struct change_note change = {.bucket = version->bucket,
-		.key = version->key,
-		.existed = replaces,
-		.now_ms = version->modified_ms};
-	return version->is_marker && !replaces ? 0 : tell(db, &change, files, bytes, err);
-}
-
-/* A file leaves its key; who removes it need not have read the key. */
-static int tell_remove(
-	struct db *db, const struct version *version, int64_t now_ms, struct error *err)
-{
-	struct db_statement *const row =
-		db_query(db, SQL_VERSION_KEY, err, db_i64(version->sequence));
-	int result = db_step(row, err);
-	if (result == 1) {
-		const struct change_note change = {.bucket = version->bucket,
-			.key = db_column_blob(row, 0),
-			.existed = true,
-			.now_ms = now_ms};
-		result = tell(db, &change, -1, -(int64_t)version->size, err);
-	}
-	db_reset(row);
-	return result < 0 ? -1 : 0;
-}
-
-/* A version that was there became the current one of its key. */
-static int tell_shown(struct db *db, int64_t sequence, struct error *err)
-{
-	struct db_statement *const row = db_query(db, SQL_VERSION_COUNTED, err, db_i64(sequence));
-	int result = db_step(row, err);
-	if (result == 1 && db_column_i64(row, 2) == 0) {
-		const struct change_note change = {.bucket = db_column_i64(row, 0),
-			.key = db_column_blob(row, 4),
-			.now_ms = db_column_i64(row, 3)};
-		result = tell(db, &change, 1, db_column_i64(row, 1), err);
-	}
-	db_reset(row);
-	return result < 0 ? -1 : 0;
 }
 
 int version_push(struct db *db, enum bucket_versioning versioning, const struct version *current,
@@ -325,24 +182,6 @@ int version_set_digest(
 	return result < 0 ? -1 : 0;
 }
 
-/* Who was told of the file was not told its hash. */
-static int tell_hash(struct db *db, const struct version *version, struct error *err)
-{
-	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
-	struct bucket_totals totals;
-	if (feed == NULL || version->state != VERSION_CURRENT)
-		return 0;
-	if (bucket_totals_read(db, version->bucket, &totals, err) != 0)
-		return -1;
-	change_feed_note_detail(feed,
-		&(struct change_note){.bucket = version->bucket,
-			.key = version->key,
-			.existed = true,
-			.updated_ms = totals.updated_ms,
-			.now_ms = version->modified_ms});
-	return 0;
-}
-
 int version_set_file_hash(struct db *db, int64_t sequence, uint64_t contents,
 	const struct chunk_id *hash, struct error *err)
 {
@@ -369,4 +208,186 @@ int version_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct e
 	const int got = db_find_i64(db, SQL_VERSION_ANY, &found, err, db_i64(bucket));
 	*out_any = got == 1;
 	return got < 0 ? -1 : 0;
+}
+
+static int add(struct db *db, enum version_state state, struct version *version, struct error *err)
+{
+	version->sequence = 0; /* a copy's may be its source's */
+	if (insert(db, state, version, err) != 0)
+		return -1;
+	if (version->kind == VERSION_SINGLE && version->part_set == 0)
+		version->part_set = part_single_set(version->sequence);
+	version->state = state;
+	version->retired_ms = 0;
+	return 0;
+}
+
+static int insert(
+	struct db *db, enum version_state state, struct version *version, struct error *err)
+{
+	const struct checksum *const checksum = &version->checksum;
+	const struct span id = span_of(version->id, VERSION_ID_BYTES);
+	const struct span file_hash =
+		span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0);
+	return db_insert(db, SQL_VERSION_ADD, &version->sequence, err, db_blob(id),
+		db_i64(version->bucket), db_blob(version->key), db_i64(version->is_marker),
+		db_i64(version->kind), db_i64((int64_t)version->size),
+		db_blob(span_text(version->etag)), digest_of(version), db_blob(file_hash),
+		db_i64(version->modified_ms), db_blob(version->headers), set_of(version),
+		db_i64((int64_t)version->contents), sum_of(version), db_i64(version->has_id),
+		db_i64(version->part_count), db_i64(version_checksum_kind(checksum)),
+		db_blob_or_null(checksum->len > 0, span_of(checksum->bytes, checksum->len)),
+		db_i64(version->storage_class), db_i64(version->acl), tags_of(version),
+		db_i64(state));
+}
+
+/* Columns that more than one statement writes. The bytes stay the version's. */
+static struct db_value digest_of(const struct version *version)
+{
+	return db_blob_or_null(
+		version->has_digest, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
+}
+
+static struct db_value set_of(const struct version *version)
+{
+	const int64_t set = version_stored_set(version);
+	return db_i64_or_null(set != 0, set);
+}
+
+static struct db_value sum_of(const struct version *version)
+{
+	return db_i64((int64_t)version_sum(version, version->key, version->headers, version->tags));
+}
+
+static struct db_value tags_of(const struct version *version)
+{
+	return db_blob_or_null(version->tags.len > 0, version->tags);
+}
+
+static int make_way(struct db *db, const struct version *current, const struct version *version,
+	struct error *err)
+{
+	if (!version->has_id && !current->has_id)
+		return leave(db, current, err);
+	if (!version->has_id && leave_older_null(db, version->bucket, version->key, err) != 0)
+		return -1;
+	return db_run(db, SQL_VERSION_RETIRE, err, db_i64(current->sequence),
+		db_i64(version->modified_ms));
+}
+
+static int leave(struct db *db, const struct version *version, struct error *err)
+{
+	bool pinned = false;
+	if (version_is_pinned(db, version->sequence, &pinned, err) != 0)
+		return -1;
+	/* invariant 6 */
+	return pinned ? db_run(db, SQL_VERSION_HIDE, err, db_i64(version->sequence))
+		      : drop(db, version, err);
+}
+
+static int drop(struct db *db, const struct version *version, struct error *err)
+{
+	int dropped = 0;
+	if (version->kind == VERSION_DERIVED)
+		dropped = derived_row_remove(db, version->sequence, err);
+	else if (version->kind != VERSION_INLINE)
+		dropped = part_set_drop(db, version->part_set, err);
+	else if (!version->is_marker)
+		dropped = part_inline_drop(db, version->sequence, err);
+	return dropped != 0 ? -1 : db_run(db, SQL_VERSION_REMOVE, err, db_i64(version->sequence));
+}
+
+/* The null version that lies under a current one with an id. */
+static int leave_older_null(struct db *db, int64_t bucket, struct span key, struct error *err)
+{
+	int64_t sequence = 0;
+	struct version version;
+	const int got = db_find_i64(
+		db, SQL_VERSION_OLDER_NULL, &sequence, err, db_i64(bucket), db_blob(key));
+	if (got != 1)
+		return got;
+	return version_find_sequence(db, sequence, NULL, &version, err) != 1
+		? -1
+		: leave(db, &version, err);
+}
+
+static int tell_push(struct db *db, const struct version *current, const struct version *version,
+	struct error *err)
+{
+	const bool replaces = current != NULL && !current->is_marker;
+	const int64_t files = (version->is_marker ? 0 : 1) - (replaces ? 1 : 0);
+	const int64_t bytes = (version->is_marker ? 0 : (int64_t)version->size) -
+		(replaces ? (int64_t)current->size : 0);
+	const struct change_note change = {.bucket = version->bucket,
+		.key = version->key,
+		.existed = replaces,
+		.now_ms = version->modified_ms};
+	return version->is_marker && !replaces ? 0 : tell(db, &change, files, bytes, err);
+}
+
+/* What a key shows has changed, and so have the totals of its bucket. */
+static int tell(struct db *db, const struct change_note *change, int64_t files, int64_t bytes,
+	struct error *err)
+{
+	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	struct bucket_totals totals;
+	if (feed == NULL)
+		return bucket_totals_add(db, change->bucket, files, bytes, change->now_ms, err);
+	if (bucket_totals_read(db, change->bucket, &totals, err) != 0)
+		return -1;
+	struct change_note note = *change;
+	note.updated_ms = totals.updated_ms;
+	return bucket_totals_add(
+		db, change->bucket, files, bytes, change_feed_note(feed, &note), err);
+}
+
+/* A file leaves its key; who removes it need not have read the key. */
+static int tell_remove(
+	struct db *db, const struct version *version, int64_t now_ms, struct error *err)
+{
+	struct db_statement *const row =
+		db_query(db, SQL_VERSION_KEY, err, db_i64(version->sequence));
+	int result = db_step(row, err);
+	if (result == 1) {
+		const struct change_note change = {.bucket = version->bucket,
+			.key = db_column_blob(row, 0),
+			.existed = true,
+			.now_ms = now_ms};
+		result = tell(db, &change, -1, -(int64_t)version->size, err);
+	}
+	db_reset(row);
+	return result < 0 ? -1 : 0;
+}
+
+/* A version that was there became the current one of its key. */
+static int tell_shown(struct db *db, int64_t sequence, struct error *err)
+{
+	struct db_statement *const row = db_query(db, SQL_VERSION_COUNTED, err, db_i64(sequence));
+	int result = db_step(row, err);
+	if (result == 1 && db_column_i64(row, 2) == 0) {
+		const struct change_note change = {.bucket = db_column_i64(row, 0),
+			.key = db_column_blob(row, 4),
+			.now_ms = db_column_i64(row, 3)};
+		result = tell(db, &change, 1, db_column_i64(row, 1), err);
+	}
+	db_reset(row);
+	return result < 0 ? -1 : 0;
+}
+
+/* Who was told of the file was not told its hash. */
+static int tell_hash(struct db *db, const struct version *version, struct error *err)
+{
+	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	struct bucket_totals totals;
+	if (feed == NULL || version->state != VERSION_CURRENT)
+		return 0;
+	if (bucket_totals_read(db, version->bucket, &totals, err) != 0)
+		return -1;
+	change_feed_note_detail(feed,
+		&(struct change_note){.bucket = version->bucket,
+			.key = version->key,
+			.existed = true,
+			.updated_ms = totals.updated_ms,
+			.now_ms = version->modified_ms});
+	return 0;
 }

@@ -15,6 +15,15 @@ static const char SQL_VERSION_NULL[] =
 static const char SQL_VERSION_SEQUENCE[] =
 	"SELECT " VERSION_COLUMNS " FROM versions WHERE sequence = ?1";
 
+static bool is_plain(const struct version *version, struct span tags);
+static void read_numbers(struct db_statement *statement, struct version *out);
+static bool read_blobs(struct db_statement *statement, struct version *out);
+static bool read_fixed(
+	struct db_statement *statement, int column, size_t len, uint8_t *out, bool *out_has);
+static bool read_checksum(struct db_statement *statement, struct checksum *out);
+static int find_row(struct db *db, struct db_statement *statement, struct arena *arena,
+	struct version *out, struct error *err);
+
 int64_t version_checksum_kind(const struct checksum *checksum)
 {
 	return (int64_t)checksum->algorithm +
@@ -26,16 +35,6 @@ void version_read_checksum_kind(
 {
 	*out_algorithm = (enum checksum_algorithm)(kind % VERSION_CHECKSUM_TYPE);
 	*out_type = kind >= VERSION_CHECKSUM_TYPE ? CHECKSUM_COMPOSITE : CHECKSUM_FULL_OBJECT;
-}
-
-/* True for rows of catalogs that knew none of these columns, and for all others like them: their
- * sum is that of the first form. */
-static bool is_plain(const struct version *version, struct span tags)
-{
-	return !version->has_id && !version->is_marker && version->part_count == 0 &&
-		version->checksum.algorithm == CHECKSUM_NONE &&
-		version->storage_class == STORAGE_STANDARD && version->acl == ACL_PRIVATE &&
-		tags.len == 0;
 }
 
 int64_t version_stored_set(const struct version *version)
@@ -76,68 +75,6 @@ uint64_t version_sum(
 	return row_sum_bytes(sum, tags);
 }
 
-/* A column of `len` bytes, or of none where it may be absent. */
-static bool read_fixed(
-	struct db_statement *statement, int column, size_t len, uint8_t *out, bool *out_has)
-{
-	const struct span bytes = db_column_blob(statement, column);
-	*out_has = bytes.len != 0;
-	if (bytes.len != 0 && bytes.len != len)
-		return false;
-	if (bytes.len != 0)
-		memcpy(out, bytes.data, len);
-	return true;
-}
-
-static bool read_checksum(struct db_statement *statement, struct checksum *out)
-{
-	const struct span value = db_column_blob(statement, 20);
-	version_read_checksum_kind(db_column_i64(statement, 19), &out->algorithm, &out->type);
-	if (value.len > CHECKSUM_MAX_BYTES)
-		return false;
-	out->len = (uint8_t)value.len;
-	if (value.len > 0)
-		memcpy(out->bytes, value.data, value.len);
-	return true;
-}
-
-/* False when a column has a size it cannot have. */
-static bool read_blobs(struct db_statement *statement, struct version *out)
-{
-	const struct span etag = db_column_blob(statement, 8);
-	bool has_id = false;
-	if (!read_fixed(statement, 1, VERSION_ID_BYTES, out->id, &has_id) || !has_id ||
-		etag.len >= OBJECT_ETAG_BYTES)
-		return false;
-	if (etag.len > 0)
-		memcpy(out->etag, etag.data, etag.len);
-	return read_fixed(statement, 9, sizeof(out->digest.bytes), out->digest.bytes,
-		       &out->has_digest) &&
-		read_fixed(
-			statement, 10, CHUNK_ID_BYTES, out->file_hash.bytes, &out->has_file_hash) &&
-		read_checksum(statement, &out->checksum);
-}
-
-static void read_numbers(struct db_statement *statement, struct version *out)
-{
-	out->sequence = db_column_i64(statement, 0);
-	out->bucket = db_column_i64(statement, 2);
-	out->state = (enum version_state)db_column_i64(statement, 4);
-	out->is_marker = db_column_i64(statement, 5) != 0;
-	out->kind = (enum version_kind)db_column_i64(statement, 6);
-	out->size = (uint64_t)db_column_i64(statement, 7);
-	out->modified_ms = db_column_i64(statement, 11);
-	out->part_set = db_column_i64(statement, 13);
-	if (out->kind == VERSION_SINGLE && out->part_set == 0)
-		out->part_set = part_single_set(out->sequence);
-	out->contents = (uint64_t)db_column_i64(statement, 14);
-	out->has_id = db_column_i64(statement, 16) != 0;
-	out->retired_ms = db_column_i64(statement, 17);
-	out->part_count = (uint32_t)db_column_i64(statement, 18);
-	out->storage_class = (enum storage_class)db_column_i64(statement, 21);
-	out->acl = (enum canned_acl)db_column_i64(statement, 22);
-}
-
 int version_read_row(struct db *db, struct db_statement *statement, struct arena *arena,
 	struct version *out, struct error *err)
 {
@@ -159,17 +96,6 @@ int version_read_row(struct db *db, struct db_statement *statement, struct arena
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading an object.");
 	return 0;
-}
-
-/* Steps a statement that gives one row at most. */
-static int find_row(struct db *db, struct db_statement *statement, struct arena *arena,
-	struct version *out, struct error *err)
-{
-	int got = db_step(statement, err);
-	if (got == 1 && version_read_row(db, statement, arena, out, err) != 0)
-		got = -1;
-	db_reset(statement);
-	return got;
 }
 
 int version_find_current(struct db *db, int64_t bucket, struct span key, struct arena *arena,
@@ -221,4 +147,87 @@ int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, 
 {
 	struct db_statement *const row = db_query(db, SQL_VERSION_SEQUENCE, err, db_i64(sequence));
 	return find_row(db, row, arena, out, err);
+}
+
+/* True for rows of catalogs that knew none of these columns, and for all others like them: their
+ * sum is that of the first form. */
+static bool is_plain(const struct version *version, struct span tags)
+{
+	return !version->has_id && !version->is_marker && version->part_count == 0 &&
+		version->checksum.algorithm == CHECKSUM_NONE &&
+		version->storage_class == STORAGE_STANDARD && version->acl == ACL_PRIVATE &&
+		tags.len == 0;
+}
+
+static void read_numbers(struct db_statement *statement, struct version *out)
+{
+	out->sequence = db_column_i64(statement, 0);
+	out->bucket = db_column_i64(statement, 2);
+	out->state = (enum version_state)db_column_i64(statement, 4);
+	out->is_marker = db_column_i64(statement, 5) != 0;
+	out->kind = (enum version_kind)db_column_i64(statement, 6);
+	out->size = (uint64_t)db_column_i64(statement, 7);
+	out->modified_ms = db_column_i64(statement, 11);
+	out->part_set = db_column_i64(statement, 13);
+	if (out->kind == VERSION_SINGLE && out->part_set == 0)
+		out->part_set = part_single_set(out->sequence);
+	out->contents = (uint64_t)db_column_i64(statement, 14);
+	out->has_id = db_column_i64(statement, 16) != 0;
+	out->retired_ms = db_column_i64(statement, 17);
+	out->part_count = (uint32_t)db_column_i64(statement, 18);
+	out->storage_class = (enum storage_class)db_column_i64(statement, 21);
+	out->acl = (enum canned_acl)db_column_i64(statement, 22);
+}
+
+/* False when a column has a size it cannot have. */
+static bool read_blobs(struct db_statement *statement, struct version *out)
+{
+	const struct span etag = db_column_blob(statement, 8);
+	bool has_id = false;
+	if (!read_fixed(statement, 1, VERSION_ID_BYTES, out->id, &has_id) || !has_id ||
+		etag.len >= OBJECT_ETAG_BYTES)
+		return false;
+	if (etag.len > 0)
+		memcpy(out->etag, etag.data, etag.len);
+	return read_fixed(statement, 9, sizeof(out->digest.bytes), out->digest.bytes,
+		       &out->has_digest) &&
+		read_fixed(
+			statement, 10, CHUNK_ID_BYTES, out->file_hash.bytes, &out->has_file_hash) &&
+		read_checksum(statement, &out->checksum);
+}
+
+/* A column of `len` bytes, or of none where it may be absent. */
+static bool read_fixed(
+	struct db_statement *statement, int column, size_t len, uint8_t *out, bool *out_has)
+{
+	const struct span bytes = db_column_blob(statement, column);
+	*out_has = bytes.len != 0;
+	if (bytes.len != 0 && bytes.len != len)
+		return false;
+	if (bytes.len != 0)
+		memcpy(out, bytes.data, len);
+	return true;
+}
+
+static bool read_checksum(struct db_statement *statement, struct checksum *out)
+{
+	const struct span value = db_column_blob(statement, 20);
+	version_read_checksum_kind(db_column_i64(statement, 19), &out->algorithm, &out->type);
+	if (value.len > CHECKSUM_MAX_BYTES)
+		return false;
+	out->len = (uint8_t)value.len;
+	if (value.len > 0)
+		memcpy(out->bytes, value.data, value.len);
+	return true;
+}
+
+/* Steps a statement that gives one row at most. */
+static int find_row(struct db *db, struct db_statement *statement, struct arena *arena,
+	struct version *out, struct error *err)
+{
+	int got = db_step(statement, err);
+	if (got == 1 && version_read_row(db, statement, arena, out, err) != 0)
+		got = -1;
+	db_reset(statement);
+	return got;
 }

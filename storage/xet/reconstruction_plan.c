@@ -5,27 +5,20 @@
 
 #include "base/memory.h"
 
+static int add_term(
+	struct reconstruction *plan, const struct reconstruction_term *term, struct error *err);
+static int compare_terms(const void *a, const void *b);
+static bool continues(const struct reconstruction *plan, const struct reconstruction_term *term);
+static void extend(struct reconstruction *plan, const struct reconstruction_term *term);
+static bool same_place(const struct reconstruction_place *a, const struct reconstruction_place *b);
+static void add_piece(struct reconstruction *plan, const struct reconstruction_piece *piece);
+
 void reconstruction_release(struct reconstruction *plan)
 {
 	free(plan->terms);
 	free(plan->ranges);
 	free(plan->pieces);
 	*plan = (struct reconstruction){0};
-}
-
-static int add_term(
-	struct reconstruction *plan, const struct reconstruction_term *term, struct error *err)
-{
-	if (plan->term_count == RECONSTRUCTION_TERMS_MAX)
-		return error_set(err, ERROR_TOO_LARGE,
-			"The range lies in more than %d places: ask for less at a time.",
-			RECONSTRUCTION_TERMS_MAX);
-	if (plan->term_count == plan->term_capacity) {
-		plan->term_capacity = plan->term_capacity == 0 ? 16 : 2 * plan->term_capacity;
-		plan->terms = memory_grow(plan->terms, plan->term_capacity, sizeof(*plan->terms));
-	}
-	plan->terms[plan->term_count++] = *term;
-	return 0;
 }
 
 int reconstruction_add(struct reconstruction *plan, struct reconstruction_walk *walk,
@@ -56,63 +49,6 @@ int reconstruction_add(struct reconstruction *plan, struct reconstruction_walk *
 	return add_term(plan, &term, err);
 }
 
-/* By xorb, then where they begin, the longest first. */
-static int compare_terms(const void *a, const void *b)
-{
-	const struct reconstruction_term *const one = *(const struct reconstruction_term *const *)a;
-	const struct reconstruction_term *const other =
-		*(const struct reconstruction_term *const *)b;
-	const int order = memcmp(one->xorb.bytes, other->xorb.bytes, CHUNK_ID_BYTES);
-	if (order != 0)
-		return order;
-	if (one->first != other->first)
-		return one->first < other->first ? -1 : 1;
-	return one->end == other->end ? 0 : one->end > other->end ? -1 : 1;
-}
-
-static bool same_place(const struct reconstruction_place *a, const struct reconstruction_place *b)
-{
-	return a->version == b->version && a->base == b->base &&
-		memcmp(&a->pack, &b->pack, sizeof(a->pack)) == 0;
-}
-
-static void add_piece(struct reconstruction *plan, const struct reconstruction_piece *piece)
-{
-	if (plan->piece_count == plan->piece_capacity) {
-		plan->piece_capacity = plan->piece_capacity == 0 ? 16 : 2 * plan->piece_capacity;
-		plan->pieces =
-			memory_grow(plan->pieces, plan->piece_capacity, sizeof(*plan->pieces));
-	}
-	plan->pieces[plan->piece_count++] = *piece;
-}
-
-/* The last range grows by the chunks of the term that it lacks, which begin at its end or
- * before. */
-static void extend(struct reconstruction *plan, const struct reconstruction_term *term)
-{
-	struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
-	if (term->end <= range->end)
-		return;
-	struct reconstruction_piece *const last = &plan->pieces[plan->piece_count - 1];
-	if (same_place(&last->place, &term->place)) {
-		last->end = term->end;
-	} else {
-		add_piece(plan,
-			&(struct reconstruction_piece){
-				.place = term->place, .first = range->end, .end = term->end});
-		range->piece_count++;
-	}
-	range->end = term->end;
-}
-
-static bool continues(const struct reconstruction *plan, const struct reconstruction_term *term)
-{
-	if (plan->range_count == 0)
-		return false;
-	const struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
-	return chunk_id_equal(&range->xorb, &term->xorb) && term->first <= range->end;
-}
-
 void reconstruction_merge(struct reconstruction *plan)
 {
 	const struct reconstruction_term **const sorted =
@@ -140,4 +76,76 @@ void reconstruction_merge(struct reconstruction *plan)
 				.length = term->bytes});
 	}
 	free(sorted);
+}
+
+static int add_term(
+	struct reconstruction *plan, const struct reconstruction_term *term, struct error *err)
+{
+	if (plan->term_count == RECONSTRUCTION_TERMS_MAX)
+		return error_set(err, ERROR_TOO_LARGE,
+			"The range lies in more than %d places: ask for less at a time.",
+			RECONSTRUCTION_TERMS_MAX);
+	if (plan->term_count == plan->term_capacity) {
+		plan->term_capacity = plan->term_capacity == 0 ? 16 : 2 * plan->term_capacity;
+		plan->terms = memory_grow(plan->terms, plan->term_capacity, sizeof(*plan->terms));
+	}
+	plan->terms[plan->term_count++] = *term;
+	return 0;
+}
+
+/* By xorb, then where they begin, the longest first. */
+static int compare_terms(const void *a, const void *b)
+{
+	const struct reconstruction_term *const one = *(const struct reconstruction_term *const *)a;
+	const struct reconstruction_term *const other =
+		*(const struct reconstruction_term *const *)b;
+	const int order = memcmp(one->xorb.bytes, other->xorb.bytes, CHUNK_ID_BYTES);
+	if (order != 0)
+		return order;
+	if (one->first != other->first)
+		return one->first < other->first ? -1 : 1;
+	return one->end == other->end ? 0 : one->end > other->end ? -1 : 1;
+}
+
+static bool continues(const struct reconstruction *plan, const struct reconstruction_term *term)
+{
+	if (plan->range_count == 0)
+		return false;
+	const struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
+	return chunk_id_equal(&range->xorb, &term->xorb) && term->first <= range->end;
+}
+
+/* The last range grows by the chunks of the term that it lacks, which begin at its end or
+ * before. */
+static void extend(struct reconstruction *plan, const struct reconstruction_term *term)
+{
+	struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
+	if (term->end <= range->end)
+		return;
+	struct reconstruction_piece *const last = &plan->pieces[plan->piece_count - 1];
+	if (same_place(&last->place, &term->place)) {
+		last->end = term->end;
+	} else {
+		add_piece(plan,
+			&(struct reconstruction_piece){
+				.place = term->place, .first = range->end, .end = term->end});
+		range->piece_count++;
+	}
+	range->end = term->end;
+}
+
+static bool same_place(const struct reconstruction_place *a, const struct reconstruction_place *b)
+{
+	return a->version == b->version && a->base == b->base &&
+		memcmp(&a->pack, &b->pack, sizeof(a->pack)) == 0;
+}
+
+static void add_piece(struct reconstruction *plan, const struct reconstruction_piece *piece)
+{
+	if (plan->piece_count == plan->piece_capacity) {
+		plan->piece_capacity = plan->piece_capacity == 0 ? 16 : 2 * plan->piece_capacity;
+		plan->pieces =
+			memory_grow(plan->pieces, plan->piece_capacity, sizeof(*plan->pieces));
+	}
+	plan->pieces[plan->piece_count++] = *piece;
 }

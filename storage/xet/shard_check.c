@@ -49,6 +49,26 @@ struct shard_check {
 	size_t row_count;
 };
 
+static int begin(struct shard_check *check, struct error *err);
+static int step_files(struct shard_check *check, struct error *err);
+static int begin_file(struct shard_check *check, struct error *err);
+static int bad_file(const struct shard_check *check, const char *what, struct error *err);
+static int check_term(struct shard_check *check, uint32_t index, struct error *err);
+static const struct xorb *find_xorb(
+	struct shard_check *check, const struct chunk_id *hash, struct error *err);
+static int no_xorb(const struct shard_check *check, const struct chunk_id *hash, struct error *err);
+static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct error *err);
+static void *grow(void *array, size_t count, size_t *capacity, size_t bytes);
+static int load_entries(struct shard_check *check, const struct xorb *xorb, uint32_t first,
+	uint32_t end, struct error *err);
+static void note_first(struct shard_check *check, const struct segment *segment);
+static void flush_rows(struct shard_check *check);
+static void keep_segment(struct shard_check *check, const struct segment *segment);
+static int end_file(struct shard_check *check, struct error *err);
+static int step_xorbs(struct shard_check *check, struct error *err);
+static int check_xorb(
+	struct shard_check *check, const struct shard_xorb *listed, struct error *err);
+
 struct shard_check *shard_check_new(struct store *store, struct span bytes)
 {
 	struct shard_check *const check = memory_new(sizeof *check);
@@ -75,13 +95,151 @@ void shard_check_free(struct shard_check *check, bool keeps_packs)
 	free(check);
 }
 
-/* Room for one more; the array is the caller's to store. */
-static void *grow(void *array, size_t count, size_t *capacity, size_t bytes)
+int shard_check_step(struct shard_check *check, struct error *err)
 {
-	if (count < *capacity)
-		return array;
-	*capacity = *capacity == 0 ? 16 : 2 * *capacity;
-	return memory_grow(array, *capacity, bytes);
+	static int (*const steps[])(struct shard_check * check, struct error * err) = {
+		begin, step_files, step_xorbs};
+	ASSERT(check->phase < CHECK_DONE);
+	check->has_read = false;
+	return steps[check->phase](check, err);
+}
+
+size_t shard_check_at(const struct shard_check *check)
+{
+	return check->phase == CHECK_BEGINS ? 0 : shard_reader_at(&check->reader);
+}
+
+const struct shard_check_file *shard_check_files(const struct shard_check *check, size_t *out_count)
+{
+	*out_count = check->file_count;
+	return check->files;
+}
+
+const struct segment *shard_check_segments(const struct shard_check *check)
+{
+	return check->segments;
+}
+
+const struct xorb *shard_check_xorbs(const struct shard_check *check, size_t *out_count)
+{
+	*out_count = check->xorb_count;
+	return check->xorbs;
+}
+
+/* The whole form first, before anything is looked up. */
+static int begin(struct shard_check *check, struct error *err)
+{
+	struct shard_reader *const reader = &check->reader;
+	if (shard_reader_open(reader, check->bytes, err) != 0 ||
+		shard_reader_end(reader, err) != 0 ||
+		shard_reader_open(reader, check->bytes, err) != 0)
+		return -1;
+	check->phase = CHECK_FILES;
+	return 1;
+}
+
+static int step_files(struct shard_check *check, struct error *err)
+{
+	const uint64_t until = check->chunks + SLICE_CHUNKS;
+	for (unsigned files = 0; check->chunks < until && files < SLICE_CHUNKS && !check->has_read;
+		files++) {
+		if (!check->has_file) {
+			const int got = shard_reader_file(&check->reader, &check->file, err);
+			if (got != 1) {
+				check->phase = CHECK_XORBS;
+				return got < 0 ? -1 : 1;
+			}
+			if (begin_file(check, err) != 0)
+				return -1;
+		}
+		for (; check->term < check->file.term_count && check->chunks < until &&
+			!check->has_read;
+			check->term++)
+			if (check_term(check, check->term, err) != 0)
+				return -1;
+		if (check->term == check->file.term_count && end_file(check, err) != 0)
+			return -1;
+	}
+	return 1;
+}
+
+static int begin_file(struct shard_check *check, struct error *err)
+{
+	if (check->file.term_count > 0 && !check->file.has_ranges)
+		return bad_file(check, "comes without range hashes", err);
+	check->has_file = true;
+	check->term = 0;
+	check->size = 0;
+	check->first_segment = check->segment_count;
+	merkle_init(&check->merkle);
+	return 0;
+}
+
+static int bad_file(const struct shard_check *check, const char *what, struct error *err)
+{
+	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&check->file.hash, text);
+	return error_set(err, ERROR_INVALID, "The shard's file %s %s.", text, what);
+}
+
+static int check_term(struct shard_check *check, uint32_t index, struct error *err)
+{
+	const struct shard_term term = shard_file_term(&check->file, index);
+	const struct chunk_id range = shard_file_range(&check->file, index);
+	const struct xorb *const xorb = find_xorb(check, &term.xorb, err);
+	if (xorb == NULL)
+		return -1;
+	if (term.first >= term.end || term.end > xorb->count)
+		return bad_file(check, "has a term of chunks that its xorb does not have", err);
+	const uint32_t count = term.end - term.first;
+	struct segment segment = {
+		.pack = xorb->pack, .first = xorb->first + term.first, .count = count};
+	check->chunks += count;
+	if (check->chunks > CHUNKS_MAX)
+		return error_set(err, ERROR_TOO_LARGE,
+			"The files of a shard have %d chunks at most.", CHUNKS_MAX);
+	if (load_entries(check, xorb, term.first, term.end, err) != 0)
+		return -1;
+	for (uint32_t i = 0; i < count; i++) {
+		segment.bytes += check->entries[i].size;
+		merkle_add(&check->merkle, &check->entries[i]);
+	}
+	const struct chunk_id actual = chunk_hash_range(check->entries, count);
+	if (segment.bytes != term.bytes)
+		return bad_file(check, "has a term whose length is not that of its chunks", err);
+	if (!chunk_id_equal(&actual, &range))
+		return bad_file(check, "has a term whose range hash is wrong", err);
+	check->size += segment.bytes;
+	if (index == 0)
+		note_first(check, &segment);
+	keep_segment(check, &segment);
+	return 0;
+}
+
+/* Held, and there while it is: gc ends no work on the pack until the hold is given up. The place is
+ * good until the next call. */
+static const struct xorb *find_xorb(
+	struct shard_check *check, const struct chunk_id *hash, struct error *err)
+{
+	uint32_t at;
+	struct xorb held;
+	if (chunk_map_find(&check->xorb_map, hash, &at) &&
+		chunk_id_equal(&check->xorbs[at].hash, hash))
+		return &check->xorbs[at];
+	if (xorb_hold(check->store, hash, &held, err) != 0) {
+		if (err->kind == ERROR_NOT_FOUND)
+			no_xorb(check, hash, err);
+		return NULL;
+	}
+	if (prove_xorb(check, &held, err) != 0) {
+		pack_store_unrefer(store_packs(check->store), &held.pack);
+		return NULL;
+	}
+	check->xorbs =
+		grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);
+	check->xorbs[check->xorb_count] = held;
+	chunk_map_add(&check->xorb_map, hash, (uint32_t)check->xorb_count);
+	return &check->xorbs[check->xorb_count++];
 }
 
 /* A client sends the shard although a xorb of it was refused for want of room, and shows what it is
@@ -120,30 +278,13 @@ static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct
 			  text);
 }
 
-/* Held, and there while it is: gc ends no work on the pack until the hold is given up. The place is
- * good until the next call. */
-static const struct xorb *find_xorb(
-	struct shard_check *check, const struct chunk_id *hash, struct error *err)
+/* Room for one more; the array is the caller's to store. */
+static void *grow(void *array, size_t count, size_t *capacity, size_t bytes)
 {
-	uint32_t at;
-	struct xorb held;
-	if (chunk_map_find(&check->xorb_map, hash, &at) &&
-		chunk_id_equal(&check->xorbs[at].hash, hash))
-		return &check->xorbs[at];
-	if (xorb_hold(check->store, hash, &held, err) != 0) {
-		if (err->kind == ERROR_NOT_FOUND)
-			no_xorb(check, hash, err);
-		return NULL;
-	}
-	if (prove_xorb(check, &held, err) != 0) {
-		pack_store_unrefer(store_packs(check->store), &held.pack);
-		return NULL;
-	}
-	check->xorbs =
-		grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);
-	check->xorbs[check->xorb_count] = held;
-	chunk_map_add(&check->xorb_map, hash, (uint32_t)check->xorb_count);
-	return &check->xorbs[check->xorb_count++];
+	if (count < *capacity)
+		return array;
+	*capacity = *capacity == 0 ? 16 : 2 * *capacity;
+	return memory_grow(array, *capacity, bytes);
 }
 
 /* Chunks [first, end) of the xorb, which has them, into check->entries. */
@@ -164,11 +305,29 @@ static int load_entries(struct shard_check *check, const struct xorb *xorb, uint
 	return 0;
 }
 
-static int bad_file(const struct shard_check *check, const char *what, struct error *err)
+/* Clients ask for the first chunk of each file: it must be found also where it lies in the middle
+ * of a pack. */
+static void note_first(struct shard_check *check, const struct segment *segment)
 {
-	char text[CHUNK_ID_TEXT_BYTES];
-	chunk_id_format(&check->file.hash, text);
-	return error_set(err, ERROR_INVALID, "The shard's file %s %s.", text, what);
+	struct chunk_place known;
+	const struct chunk_id *const id = &check->entries[0].id;
+	if (chunk_index_sampled(id) ||
+		chunk_index_find(store_chunk_index(check->store), id, &known))
+		return;
+	if (check->row_count == INDEX_ROWS)
+		flush_rows(check);
+	check->rows[check->row_count++] = (struct chunk_index_row){
+		.id = *id, .place = {.pack = segment->pack, .chunk = segment->first}};
+}
+
+/* A missing row costs bytes on the wire, and no more. */
+static void flush_rows(struct shard_check *check)
+{
+	struct error ignored = {0};
+	if (check->row_count > 0)
+		(void)chunk_index_add(
+			store_chunk_index(check->store), check->rows, check->row_count, &ignored);
+	check->row_count = 0;
 }
 
 static void keep_segment(struct shard_check *check, const struct segment *segment)
@@ -185,65 +344,6 @@ static void keep_segment(struct shard_check *check, const struct segment *segmen
 	check->segments = grow(check->segments, check->segment_count, &check->segment_capacity,
 		sizeof *check->segments);
 	check->segments[check->segment_count++] = *segment;
-}
-
-/* A missing row costs bytes on the wire, and no more. */
-static void flush_rows(struct shard_check *check)
-{
-	struct error ignored = {0};
-	if (check->row_count > 0)
-		(void)chunk_index_add(
-			store_chunk_index(check->store), check->rows, check->row_count, &ignored);
-	check->row_count = 0;
-}
-
-/* Clients ask for the first chunk of each file: it must be found also where it lies in the middle
- * of a pack. */
-static void note_first(struct shard_check *check, const struct segment *segment)
-{
-	struct chunk_place known;
-	const struct chunk_id *const id = &check->entries[0].id;
-	if (chunk_index_sampled(id) ||
-		chunk_index_find(store_chunk_index(check->store), id, &known))
-		return;
-	if (check->row_count == INDEX_ROWS)
-		flush_rows(check);
-	check->rows[check->row_count++] = (struct chunk_index_row){
-		.id = *id, .place = {.pack = segment->pack, .chunk = segment->first}};
-}
-
-static int check_term(struct shard_check *check, uint32_t index, struct error *err)
-{
-	const struct shard_term term = shard_file_term(&check->file, index);
-	const struct chunk_id range = shard_file_range(&check->file, index);
-	const struct xorb *const xorb = find_xorb(check, &term.xorb, err);
-	if (xorb == NULL)
-		return -1;
-	if (term.first >= term.end || term.end > xorb->count)
-		return bad_file(check, "has a term of chunks that its xorb does not have", err);
-	const uint32_t count = term.end - term.first;
-	struct segment segment = {
-		.pack = xorb->pack, .first = xorb->first + term.first, .count = count};
-	check->chunks += count;
-	if (check->chunks > CHUNKS_MAX)
-		return error_set(err, ERROR_TOO_LARGE,
-			"The files of a shard have %d chunks at most.", CHUNKS_MAX);
-	if (load_entries(check, xorb, term.first, term.end, err) != 0)
-		return -1;
-	for (uint32_t i = 0; i < count; i++) {
-		segment.bytes += check->entries[i].size;
-		merkle_add(&check->merkle, &check->entries[i]);
-	}
-	const struct chunk_id actual = chunk_hash_range(check->entries, count);
-	if (segment.bytes != term.bytes)
-		return bad_file(check, "has a term whose length is not that of its chunks", err);
-	if (!chunk_id_equal(&actual, &range))
-		return bad_file(check, "has a term whose range hash is wrong", err);
-	check->size += segment.bytes;
-	if (index == 0)
-		note_first(check, &segment);
-	keep_segment(check, &segment);
-	return 0;
 }
 
 static int end_file(struct shard_check *check, struct error *err)
@@ -265,39 +365,21 @@ static int end_file(struct shard_check *check, struct error *err)
 	return 0;
 }
 
-static int begin_file(struct shard_check *check, struct error *err)
+static int step_xorbs(struct shard_check *check, struct error *err)
 {
-	if (check->file.term_count > 0 && !check->file.has_ranges)
-		return bad_file(check, "comes without range hashes", err);
-	check->has_file = true;
-	check->term = 0;
-	check->size = 0;
-	check->first_segment = check->segment_count;
-	merkle_init(&check->merkle);
-	return 0;
-}
-
-static int step_files(struct shard_check *check, struct error *err)
-{
-	const uint64_t until = check->chunks + SLICE_CHUNKS;
-	for (unsigned files = 0; check->chunks < until && files < SLICE_CHUNKS && !check->has_read;
-		files++) {
-		if (!check->has_file) {
-			const int got = shard_reader_file(&check->reader, &check->file, err);
-			if (got != 1) {
-				check->phase = CHECK_XORBS;
-				return got < 0 ? -1 : 1;
-			}
-			if (begin_file(check, err) != 0)
+	struct shard_xorb listed;
+	for (uint32_t chunks = 0; chunks < SLICE_CHUNKS && !check->has_read;
+		chunks += listed.chunk_count + 1) {
+		const int got = shard_reader_xorb(&check->reader, &listed, err);
+		if (got == 1) {
+			if (check_xorb(check, &listed, err) != 0)
 				return -1;
+			continue;
 		}
-		for (; check->term < check->file.term_count && check->chunks < until &&
-			!check->has_read;
-			check->term++)
-			if (check_term(check, check->term, err) != 0)
-				return -1;
-		if (check->term == check->file.term_count && end_file(check, err) != 0)
-			return -1;
+		check->phase = CHECK_DONE;
+		if (got == 0)
+			flush_rows(check);
+		return got;
 	}
 	return 1;
 }
@@ -328,66 +410,4 @@ static int check_xorb(struct shard_check *check, const struct shard_xorb *listed
 		? 0
 		: error_set(err, ERROR_INVALID,
 			  "The shard gives a xorb another length than its chunks have.");
-}
-
-static int step_xorbs(struct shard_check *check, struct error *err)
-{
-	struct shard_xorb listed;
-	for (uint32_t chunks = 0; chunks < SLICE_CHUNKS && !check->has_read;
-		chunks += listed.chunk_count + 1) {
-		const int got = shard_reader_xorb(&check->reader, &listed, err);
-		if (got == 1) {
-			if (check_xorb(check, &listed, err) != 0)
-				return -1;
-			continue;
-		}
-		check->phase = CHECK_DONE;
-		if (got == 0)
-			flush_rows(check);
-		return got;
-	}
-	return 1;
-}
-
-/* The whole form first, before anything is looked up. */
-static int begin(struct shard_check *check, struct error *err)
-{
-	struct shard_reader *const reader = &check->reader;
-	if (shard_reader_open(reader, check->bytes, err) != 0 ||
-		shard_reader_end(reader, err) != 0 ||
-		shard_reader_open(reader, check->bytes, err) != 0)
-		return -1;
-	check->phase = CHECK_FILES;
-	return 1;
-}
-
-int shard_check_step(struct shard_check *check, struct error *err)
-{
-	static int (*const steps[])(struct shard_check * check, struct error * err) = {
-		begin, step_files, step_xorbs};
-	ASSERT(check->phase < CHECK_DONE);
-	check->has_read = false;
-	return steps[check->phase](check, err);
-}
-
-size_t shard_check_at(const struct shard_check *check)
-{
-	return check->phase == CHECK_BEGINS ? 0 : shard_reader_at(&check->reader);
-}
-
-const struct shard_check_file *shard_check_files(const struct shard_check *check, size_t *out_count)
-{
-	*out_count = check->file_count;
-	return check->files;
-}
-
-const struct segment *shard_check_segments(const struct shard_check *check)
-{
-	return check->segments;
-}
-
-const struct xorb *shard_check_xorbs(const struct shard_check *check, size_t *out_count)
-{
-	*out_count = check->xorb_count;
-	return check->xorbs;
 }

@@ -62,299 +62,38 @@ struct shard_put {
 	struct shard_report report;
 };
 
-static struct shard_turns *turns_of(const struct shard_put *put)
-{
-	return store_parts(put->call.store)->shard_turns;
-}
-
-static enum call_next stopping(struct error *err)
-{
-	error_set(err, ERROR_BUSY, "The server is stopping. Please try again.");
-	return CALL_FAILS;
-}
-
-/* Before each slice and change. */
-static bool gives_up(struct shard_put *put)
-{
-	if (put->is_given_up)
-		return true;
-	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) &&
-		gate_is_closed(&turns_of(put)->gate);
-}
-
-static struct shard_put *put_of_visitor(struct gate_visitor *visitor)
-{
-	return (struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
-}
-
-static void put_pass_gate(struct gate_visitor *visitor)
-{
-	struct shard_put *const put = put_of_visitor(visitor);
-	put->has_turn = true;
-	call_resume(&put->call, NULL);
-}
-
-static void put_turned_away(struct gate_visitor *visitor)
-{
-	struct error err = {0};
-	stopping(&err);
-	call_resume(&put_of_visitor(visitor)->call, &err);
-}
-
-static void put_spooled(void *owner)
-{
-	struct shard_put *const put = owner;
-	put->visitor.pass = put_pass_gate;
-	put->visitor.turn_away = put_turned_away;
-	if (body_spool_is_large(put->spool))
-		gate_enter(&turns_of(put)->gate, &put->visitor);
-	else
-		call_resume(&put->call, NULL);
-}
-
-static void put_begin(struct call *call)
-{
-	struct shard_put *const put = (struct shard_put *)call;
-	put->is_counted = true;
-	shard_turns_begin(turns_of(put));
-	body_spool_finish(put->spool, put_spooled);
-}
-
-/* The spool goes once the shard was checked: registering may take long. */
-static void drop_spool(struct shard_put *put)
-{
-	body_spool_free(put->spool);
-	put->spool = NULL;
-}
-
-static int begin_check(struct shard_put *put, struct error *err)
-{
-	struct span bytes;
-	if (body_spool_bytes(put->spool, &bytes, err) != 0)
-		return -1;
-	put->check = shard_check_new(put->call.store, bytes);
-	return 0;
-}
-
-/* 1: there is more; 0: all of it is true. */
-static int check_slice(struct shard_put *put, struct error *err)
-{
-	if (put->check == NULL && begin_check(put, err) != 0)
-		return -1;
-	if (gives_up(put))
-		return stopping(err);
-	const int result = shard_check_step(put->check, err);
-	put->verified = shard_check_at(put->check);
-	return result;
-}
-
-static bool is_finished(const struct shard_put *put)
-{
-	size_t xorbs;
-	size_t files;
-	shard_check_xorbs(put->check, &xorbs);
-	shard_check_files(put->check, &files);
-	return put->xorb == xorbs && put->file == files;
-}
-
-static enum call_next put_check(struct call *call, struct error *err)
-{
-	struct shard_put *const put = (struct shard_put *)call;
-	const int result = check_slice(put, err);
-	if (result == 1)
-		return CALL_AGAIN;
-	drop_spool(put);
-	if (result != 0)
-		return CALL_FAILS;
-	put->is_checked = true;
-	shard_check_files(put->check, &put->report.files);
-	shard_check_xorbs(put->check, &put->report.xorbs);
-	return is_finished(put) ? CALL_ENDS : CALL_NEXT; /* nothing but empty files */
-}
-
-/* Most were promised a moment ago, when they came. */
-static int promise_xorbs(struct shard_put *put, struct db *db, size_t *rows, struct error *err)
-{
-	size_t count;
-	const struct xorb *const xorbs = shard_check_xorbs(put->check, &count);
-	const int64_t promise_ms = store_parts(put->call.store)->xet->upload_promise_ms;
-	const int64_t until_ms = store_now_ms(put->call.store) + promise_ms;
-	for (put->next_xorb = put->xorb; put->next_xorb < count && *rows < CHANGE_ROWS;
-		put->next_xorb++) {
-		struct xorb xorb = xorbs[put->next_xorb];
-		if (xorb.promised_ms >= until_ms - promise_ms / PROMISE_SLACK)
-			continue;
-		xorb.promised_ms = until_ms;
-		++*rows;
-		if (xorb_row_put(db, &xorb, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int add_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
-	int64_t expires_ms, struct error *err)
-{
-	struct xet_file row = {.hash = file->hash, .size = file->size, .expires_ms = expires_ms};
-	const struct segment *const segments =
-		shard_check_segments(put->check) + file->first_segment;
-	if (part_set_add_single(
-		    db, segments, file->segment_count, &row.part_set, &row.contents, err) != 0 ||
-		xet_file_row_add(db, &row, err) != 0)
-		return -1;
-	put->next_new_files++;
-	return 0;
-}
-
-static int begin_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
-	struct error *err)
-{
-	struct staged_file *const staged = &put->next_staged;
-	*staged = (struct staged_file){.is_open = true};
-	random_bytes(staged->name.bytes, CHUNK_ID_BYTES);
-	if (part_growth_begin(db, file->segment_count, &staged->growth, err) != 0)
-		return -1;
-	const struct xet_file row = {.hash = staged->name,
-		.size = file->size,
-		.part_set = staged->growth.set,
-		.expires_ms = store_now_ms(put->call.store) + XET_GRANT_MS};
-	return xet_file_row_add(db, &row, err);
-}
-
-static int end_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
-	int64_t expires_ms, struct error *err)
-{
-	struct staged_file *const staged = &put->next_staged;
-	struct xet_file row = {.hash = file->hash,
-		.size = file->size,
-		.part_set = staged->growth.set,
-		.expires_ms = expires_ms};
-	staged->is_open = false;
-	put->next_new_files++;
-	if (part_growth_end(db, &staged->growth, &row.contents, err) != 0 ||
-		xet_file_row_forget(db, &staged->name, err) != 0)
-		return -1;
-	return xet_file_row_add(db, &row, err);
-}
-
-/* Goes on with a file in stages. 1: it is whole; 0: the next change goes on. */
-static int stage_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
-	int64_t expires_ms, size_t *rows, struct error *err)
-{
-	struct staged_file *const staged = &put->next_staged;
-	if (!staged->is_open && begin_staging(put, db, file, err) != 0)
-		return -1;
-	const size_t left = file->segment_count - staged->segments;
-	const size_t room = *rows < CHANGE_ROWS ? CHANGE_ROWS - *rows : 1;
-	const size_t count = left < room ? left : room;
-	const struct segment *const segments =
-		shard_check_segments(put->check) + file->first_segment + staged->segments;
-	if (part_growth_add(db, &staged->growth, segments, count, err) != 0)
-		return -1;
-	staged->segments += count;
-	*rows += count;
-	if (count < left)
-		return 0;
-	return end_staging(put, db, file, expires_ms, err) == 0 ? 1 : -1;
-}
-
-/* The file was registered while this shard was at it, if it was. */
-static int touch_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
-	int64_t expires_ms, struct error *err)
-{
-	const struct xet_file row = {
-		.hash = put->next_staged.name, .part_set = put->next_staged.growth.set};
-	if (put->next_staged.is_open && xet_file_row_remove(db, &row, err) != 0)
-		return -1;
-	put->next_staged.is_open = false;
-	return xet_file_row_touch(db, &file->hash, false, expires_ms, err);
-}
-
-/* 1: it is registered; 0: the next change goes on with it. */
+static void put_begin(struct call *call);
+static struct shard_turns *turns_of(const struct shard_put *put);
+static void put_spooled(void *owner);
+static void put_pass_gate(struct gate_visitor *visitor);
+static struct shard_put *put_of_visitor(struct gate_visitor *visitor);
+static void put_turned_away(struct gate_visitor *visitor);
+static enum call_next stopping(struct error *err);
+static enum call_next put_check(struct call *call, struct error *err);
+static int check_slice(struct shard_put *put, struct error *err);
+static int begin_check(struct shard_put *put, struct error *err);
+static bool gives_up(struct shard_put *put);
+static void drop_spool(struct shard_put *put);
+static bool is_finished(const struct shard_put *put);
+static int put_apply(struct call *call, struct db *db, struct error *err);
+static int promise_xorbs(struct shard_put *put, struct db *db, size_t *rows, struct error *err);
 static int register_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
-	size_t *rows, struct error *err)
-{
-	const int64_t expires_ms = store_now_ms(put->call.store) + XET_GRANT_MS;
-	struct xet_file known;
-	int kept = xet_file_row_find(db, &file->hash, &known, err);
-	if (kept < 0)
-		return -1;
-	*rows += FILE_ROWS;
-	if (kept == 1) {
-		kept = touch_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
-	} else if (file->segment_count > CHANGE_ROWS) {
-		kept = stage_file(put, db, file, expires_ms, rows, err);
-	} else {
-		*rows += file->segment_count;
-		kept = add_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
-	}
-	if (kept != 1)
-		return kept;
-	return xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err) ==
-			0
-		? 1
-		: -1;
-}
-
-/* One change's worth: up to about CHANGE_ROWS, but one file at least, or a stage of one. */
-static int put_apply(struct call *call, struct db *db, struct error *err)
-{
-	struct shard_put *const put = (struct shard_put *)call;
-	size_t count;
-	size_t rows = 0;
-	const struct shard_check_file *const files = shard_check_files(put->check, &count);
-	put->next_file = put->file;
-	put->next_staged = put->staged;
-	put->next_new_files = put->report.new_files;
-	if (promise_xorbs(put, db, &rows, err) != 0)
-		return -1;
-	int registered = 1;
-	while (registered == 1 && put->next_file < count && rows < CHANGE_ROWS) {
-		registered = register_file(put, db, &files[put->next_file], &rows, err);
-		put->next_file += registered == 1;
-	}
-	return registered < 0 ? -1 : 0;
-}
-
-static enum call_next put_applied(struct call *call)
-{
-	struct shard_put *const put = (struct shard_put *)call;
-	if (call->failed)
-		return CALL_FAILS;
-	put->xorb = put->next_xorb;
-	put->file = put->next_file;
-	put->staged = put->next_staged;
-	put->report.new_files = put->next_new_files;
-	if (is_finished(put))
-		return CALL_NEXT;
-	return gives_up(put) ? stopping(&call->error) : CALL_AGAIN;
-}
-
-/* What the check holds is tens of megabytes for a large shard. */
-static void end_check(struct shard_put *put)
-{
-	shard_check_free(put->check, put->call.change.in_doubt);
-	put->check = NULL;
-	if (put->has_turn)
-		gate_leave(&turns_of(put)->gate);
-	put->has_turn = false;
-}
-
-static void put_settle(struct call *call)
-{
-	struct shard_put *const put = (struct shard_put *)call;
-	if (call->failed)
-		scratch_hide_paths(call->store, &call->error);
-	drop_spool(put);
-	end_check(put);
-	if (put->is_counted)
-		shard_turns_end(turns_of(put));
-}
-
-static void put_release(struct call *call)
-{
-	body_spool_free(((struct shard_put *)call)->spool);
-}
+	size_t *rows, struct error *err);
+static int touch_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err);
+static int stage_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, size_t *rows, struct error *err);
+static int begin_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	struct error *err);
+static int end_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err);
+static int add_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err);
+static enum call_next put_applied(struct call *call);
+static void put_settle(struct call *call);
+static void end_check(struct shard_put *put);
+static void put_release(struct call *call);
+static void put_has_room(void *owner);
 
 static const struct call_kind put_kind = {
 	.stages = {{.begin = put_begin}, {.help = put_check},
@@ -362,13 +101,6 @@ static const struct call_kind put_kind = {
 	.settle = put_settle,
 	.release = put_release,
 };
-
-static void put_has_room(void *owner)
-{
-	const struct shard_put *const put = owner;
-	if (put->room != NULL)
-		put->room(put->owner);
-}
 
 struct shard_put *shard_put_open(struct store *store, const struct shard_put_params *params)
 {
@@ -419,4 +151,305 @@ void shard_put_give_up(struct shard_put *put)
 void shard_put_quiesce(struct store *store)
 {
 	gate_close(&store_parts(store)->shard_turns->gate);
+}
+
+static void put_begin(struct call *call)
+{
+	struct shard_put *const put = (struct shard_put *)call;
+	put->is_counted = true;
+	shard_turns_begin(turns_of(put));
+	body_spool_finish(put->spool, put_spooled);
+}
+
+static struct shard_turns *turns_of(const struct shard_put *put)
+{
+	return store_parts(put->call.store)->shard_turns;
+}
+
+static void put_spooled(void *owner)
+{
+	struct shard_put *const put = owner;
+	put->visitor.pass = put_pass_gate;
+	put->visitor.turn_away = put_turned_away;
+	if (body_spool_is_large(put->spool))
+		gate_enter(&turns_of(put)->gate, &put->visitor);
+	else
+		call_resume(&put->call, NULL);
+}
+
+static void put_pass_gate(struct gate_visitor *visitor)
+{
+	struct shard_put *const put = put_of_visitor(visitor);
+	put->has_turn = true;
+	call_resume(&put->call, NULL);
+}
+
+static struct shard_put *put_of_visitor(struct gate_visitor *visitor)
+{
+	return (struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
+}
+
+static void put_turned_away(struct gate_visitor *visitor)
+{
+	struct error err = {0};
+	stopping(&err);
+	call_resume(&put_of_visitor(visitor)->call, &err);
+}
+
+static enum call_next stopping(struct error *err)
+{
+	error_set(err, ERROR_BUSY, "The server is stopping. Please try again.");
+	return CALL_FAILS;
+}
+
+static enum call_next put_check(struct call *call, struct error *err)
+{
+	struct shard_put *const put = (struct shard_put *)call;
+	const int result = check_slice(put, err);
+	if (result == 1)
+		return CALL_AGAIN;
+	drop_spool(put);
+	if (result != 0)
+		return CALL_FAILS;
+	put->is_checked = true;
+	shard_check_files(put->check, &put->report.files);
+	shard_check_xorbs(put->check, &put->report.xorbs);
+	return is_finished(put) ? CALL_ENDS : CALL_NEXT; /* nothing but empty files */
+}
+
+/* 1: there is more; 0: all of it is true. */
+static int check_slice(struct shard_put *put, struct error *err)
+{
+	if (put->check == NULL && begin_check(put, err) != 0)
+		return -1;
+	if (gives_up(put))
+		return stopping(err);
+	const int result = shard_check_step(put->check, err);
+	put->verified = shard_check_at(put->check);
+	return result;
+}
+
+static int begin_check(struct shard_put *put, struct error *err)
+{
+	struct span bytes;
+	if (body_spool_bytes(put->spool, &bytes, err) != 0)
+		return -1;
+	put->check = shard_check_new(put->call.store, bytes);
+	return 0;
+}
+
+/* Before each slice and change. */
+static bool gives_up(struct shard_put *put)
+{
+	if (put->is_given_up)
+		return true;
+	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) &&
+		gate_is_closed(&turns_of(put)->gate);
+}
+
+/* The spool goes once the shard was checked: registering may take long. */
+static void drop_spool(struct shard_put *put)
+{
+	body_spool_free(put->spool);
+	put->spool = NULL;
+}
+
+static bool is_finished(const struct shard_put *put)
+{
+	size_t xorbs;
+	size_t files;
+	shard_check_xorbs(put->check, &xorbs);
+	shard_check_files(put->check, &files);
+	return put->xorb == xorbs && put->file == files;
+}
+
+/* One change's worth: up to about CHANGE_ROWS, but one file at least, or a stage of one. */
+static int put_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct shard_put *const put = (struct shard_put *)call;
+	size_t count;
+	size_t rows = 0;
+	const struct shard_check_file *const files = shard_check_files(put->check, &count);
+	put->next_file = put->file;
+	put->next_staged = put->staged;
+	put->next_new_files = put->report.new_files;
+	if (promise_xorbs(put, db, &rows, err) != 0)
+		return -1;
+	int registered = 1;
+	while (registered == 1 && put->next_file < count && rows < CHANGE_ROWS) {
+		registered = register_file(put, db, &files[put->next_file], &rows, err);
+		put->next_file += registered == 1;
+	}
+	return registered < 0 ? -1 : 0;
+}
+
+/* Most were promised a moment ago, when they came. */
+static int promise_xorbs(struct shard_put *put, struct db *db, size_t *rows, struct error *err)
+{
+	size_t count;
+	const struct xorb *const xorbs = shard_check_xorbs(put->check, &count);
+	const int64_t promise_ms = store_parts(put->call.store)->xet->upload_promise_ms;
+	const int64_t until_ms = store_now_ms(put->call.store) + promise_ms;
+	for (put->next_xorb = put->xorb; put->next_xorb < count && *rows < CHANGE_ROWS;
+		put->next_xorb++) {
+		struct xorb xorb = xorbs[put->next_xorb];
+		if (xorb.promised_ms >= until_ms - promise_ms / PROMISE_SLACK)
+			continue;
+		xorb.promised_ms = until_ms;
+		++*rows;
+		if (xorb_row_put(db, &xorb, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* 1: it is registered; 0: the next change goes on with it. */
+static int register_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	size_t *rows, struct error *err)
+{
+	const int64_t expires_ms = store_now_ms(put->call.store) + XET_GRANT_MS;
+	struct xet_file known;
+	int kept = xet_file_row_find(db, &file->hash, &known, err);
+	if (kept < 0)
+		return -1;
+	*rows += FILE_ROWS;
+	if (kept == 1) {
+		kept = touch_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+	} else if (file->segment_count > CHANGE_ROWS) {
+		kept = stage_file(put, db, file, expires_ms, rows, err);
+	} else {
+		*rows += file->segment_count;
+		kept = add_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+	}
+	if (kept != 1)
+		return kept;
+	return xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err) ==
+			0
+		? 1
+		: -1;
+}
+
+/* The file was registered while this shard was at it, if it was. */
+static int touch_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err)
+{
+	const struct xet_file row = {
+		.hash = put->next_staged.name, .part_set = put->next_staged.growth.set};
+	if (put->next_staged.is_open && xet_file_row_remove(db, &row, err) != 0)
+		return -1;
+	put->next_staged.is_open = false;
+	return xet_file_row_touch(db, &file->hash, false, expires_ms, err);
+}
+
+/* Goes on with a file in stages. 1: it is whole; 0: the next change goes on. */
+static int stage_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, size_t *rows, struct error *err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	if (!staged->is_open && begin_staging(put, db, file, err) != 0)
+		return -1;
+	const size_t left = file->segment_count - staged->segments;
+	const size_t room = *rows < CHANGE_ROWS ? CHANGE_ROWS - *rows : 1;
+	const size_t count = left < room ? left : room;
+	const struct segment *const segments =
+		shard_check_segments(put->check) + file->first_segment + staged->segments;
+	if (part_growth_add(db, &staged->growth, segments, count, err) != 0)
+		return -1;
+	staged->segments += count;
+	*rows += count;
+	if (count < left)
+		return 0;
+	return end_staging(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+}
+
+static int begin_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	struct error *err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	*staged = (struct staged_file){.is_open = true};
+	random_bytes(staged->name.bytes, CHUNK_ID_BYTES);
+	if (part_growth_begin(db, file->segment_count, &staged->growth, err) != 0)
+		return -1;
+	const struct xet_file row = {.hash = staged->name,
+		.size = file->size,
+		.part_set = staged->growth.set,
+		.expires_ms = store_now_ms(put->call.store) + XET_GRANT_MS};
+	return xet_file_row_add(db, &row, err);
+}
+
+static int end_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	struct xet_file row = {.hash = file->hash,
+		.size = file->size,
+		.part_set = staged->growth.set,
+		.expires_ms = expires_ms};
+	staged->is_open = false;
+	put->next_new_files++;
+	if (part_growth_end(db, &staged->growth, &row.contents, err) != 0 ||
+		xet_file_row_forget(db, &staged->name, err) != 0)
+		return -1;
+	return xet_file_row_add(db, &row, err);
+}
+
+static int add_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err)
+{
+	struct xet_file row = {.hash = file->hash, .size = file->size, .expires_ms = expires_ms};
+	const struct segment *const segments =
+		shard_check_segments(put->check) + file->first_segment;
+	if (part_set_add_single(
+		    db, segments, file->segment_count, &row.part_set, &row.contents, err) != 0 ||
+		xet_file_row_add(db, &row, err) != 0)
+		return -1;
+	put->next_new_files++;
+	return 0;
+}
+
+static enum call_next put_applied(struct call *call)
+{
+	struct shard_put *const put = (struct shard_put *)call;
+	if (call->failed)
+		return CALL_FAILS;
+	put->xorb = put->next_xorb;
+	put->file = put->next_file;
+	put->staged = put->next_staged;
+	put->report.new_files = put->next_new_files;
+	if (is_finished(put))
+		return CALL_NEXT;
+	return gives_up(put) ? stopping(&call->error) : CALL_AGAIN;
+}
+
+static void put_settle(struct call *call)
+{
+	struct shard_put *const put = (struct shard_put *)call;
+	if (call->failed)
+		scratch_hide_paths(call->store, &call->error);
+	drop_spool(put);
+	end_check(put);
+	if (put->is_counted)
+		shard_turns_end(turns_of(put));
+}
+
+/* What the check holds is tens of megabytes for a large shard. */
+static void end_check(struct shard_put *put)
+{
+	shard_check_free(put->check, put->call.change.in_doubt);
+	put->check = NULL;
+	if (put->has_turn)
+		gate_leave(&turns_of(put)->gate);
+	put->has_turn = false;
+}
+
+static void put_release(struct call *call)
+{
+	body_spool_free(((struct shard_put *)call)->spool);
+}
+
+static void put_has_room(void *owner)
+{
+	const struct shard_put *const put = owner;
+	if (put->room != NULL)
+		put->room(put->owner);
 }

@@ -32,6 +32,24 @@ struct xet_makes {
 	bool quiescing;
 };
 
+struct touch {
+	struct change change; /* first */
+	struct chunk_id file;
+	int64_t expires_ms;
+};
+
+static struct under_way **link_of(struct xet_makes *makes, int64_t version);
+static struct under_way *under_way_new(
+	struct store *store, struct xet_makes *makes, int64_t version);
+static bool make_goes_on(struct xet_making *making);
+static uint64_t make_reserve(struct xet_making *making, uint64_t bytes);
+static void make_ended(struct xet_making *making);
+static struct under_way *take_next(struct xet_makes *makes);
+static bool unlink_waiting(struct under_way *under_way, const struct xet_make *make);
+static bool is_half_over(struct store *store, const struct chunk_id *file, int64_t now_ms);
+static int make_apply_touch(struct change *change, struct db *db, struct error *err);
+static void make_touched(struct change *change);
+
 struct xet_makes *xet_makes_new(void)
 {
 	struct xet_makes *const makes = memory_new(sizeof(*makes));
@@ -53,84 +71,6 @@ void xet_makes_free(struct xet_makes *makes)
 	ASSERT(makes->first == NULL);
 	lock_release(&makes->lock);
 	free(makes);
-}
-
-static bool make_goes_on(struct xet_making *making)
-{
-	struct xet_makes *const makes = making->owner;
-	lock_enter(&makes->lock);
-	const bool result = !makes->quiescing;
-	lock_leave(&makes->lock);
-	return result;
-}
-
-static uint64_t make_reserve(struct xet_making *making, uint64_t bytes)
-{
-	struct xet_makes *const makes = making->owner;
-	lock_enter(&makes->lock);
-	((struct under_way *)making)->bytes = bytes;
-	makes->reserved += bytes;
-	const uint64_t reserved = makes->reserved;
-	lock_leave(&makes->lock);
-	return reserved;
-}
-
-/* The first that waits for its turn, if there is one. */
-static struct under_way *take_next(struct xet_makes *makes)
-{
-	lock_assert_held(&makes->lock);
-	struct under_way *next = makes->running < MAKES_AT_ONCE ? makes->first : NULL;
-	while (next != NULL && next->is_running)
-		next = next->next;
-	if (next != NULL) {
-		next->is_running = true;
-		makes->running++;
-	}
-	return next;
-}
-
-static struct under_way **link_of(struct xet_makes *makes, int64_t version)
-{
-	lock_assert_held(&makes->lock);
-	struct under_way **link = &makes->first;
-	while (*link != NULL && (*link)->making.sequence != version)
-		link = &(*link)->next;
-	return link;
-}
-
-static void make_ended(struct xet_making *making)
-{
-	struct under_way *const under_way = (struct under_way *)making;
-	struct xet_makes *const makes = making->owner;
-	lock_enter(&makes->lock);
-	*link_of(makes, making->sequence) = under_way->next;
-	makes->running--;
-	makes->reserved -= under_way->bytes;
-	struct under_way *const next = take_next(makes);
-	lock_leave(&makes->lock);
-	if (next != NULL)
-		xet_making_run(&next->making);
-	for (struct xet_make *make = under_way->waiting, *after; make != NULL; make = after) {
-		after = make->next;
-		make->failed = making->failed;
-		make->error = making->error;
-		make->done(make->owner); /* it may be gone */
-	}
-	xet_making_release(making);
-	free(under_way);
-}
-
-static struct under_way *under_way_new(
-	struct store *store, struct xet_makes *makes, int64_t version)
-{
-	struct under_way *const under_way = memory_new(sizeof(*under_way));
-	under_way->making = (struct xet_making){.store = store,
-		.sequence = version,
-		.goes_on = make_goes_on,
-		.reserve = make_reserve,
-		.ended = make_ended,
-		.owner = makes};
-	return under_way;
 }
 
 struct xet_make *xet_make_start(
@@ -160,18 +100,6 @@ struct xet_make *xet_make_start(
 		done(owner);
 	}
 	return make;
-}
-
-/* Whether it waited. */
-static bool unlink_waiting(struct under_way *under_way, const struct xet_make *make)
-{
-	struct xet_make **link = &under_way->waiting;
-	while (*link != NULL && *link != make)
-		link = &(*link)->next;
-	if (*link == NULL)
-		return false;
-	*link = make->next;
-	return true;
 }
 
 void xet_make_give_up(struct store *store, struct xet_make *make)
@@ -209,21 +137,106 @@ void xet_make_free(struct xet_make *make)
 	free(make);
 }
 
-struct touch {
-	struct change change; /* first */
-	struct chunk_id file;
-	int64_t expires_ms;
-};
-
-static int make_apply_touch(struct change *change, struct db *db, struct error *err)
+void xet_make_touch(struct store *store, const struct chunk_id *file)
 {
-	const struct touch *const touch = (const struct touch *)change;
-	return xet_file_row_touch(db, &touch->file, true, touch->expires_ms, err);
+	const int64_t now_ms = store_now_ms(store);
+	if (!is_half_over(store, file, now_ms))
+		return;
+	struct touch *const touch = memory_new(sizeof(*touch));
+	*touch = (struct touch){.change = {.apply = make_apply_touch, .done = make_touched},
+		.file = *file,
+		.expires_ms = now_ms + XET_MADE_MS};
+	committer_submit(store_committer(store), &touch->change);
 }
 
-static void make_touched(struct change *change)
+static struct under_way **link_of(struct xet_makes *makes, int64_t version)
 {
-	free(change); /* when it failed, the file goes earlier, and is made again */
+	lock_assert_held(&makes->lock);
+	struct under_way **link = &makes->first;
+	while (*link != NULL && (*link)->making.sequence != version)
+		link = &(*link)->next;
+	return link;
+}
+
+static struct under_way *under_way_new(
+	struct store *store, struct xet_makes *makes, int64_t version)
+{
+	struct under_way *const under_way = memory_new(sizeof(*under_way));
+	under_way->making = (struct xet_making){.store = store,
+		.sequence = version,
+		.goes_on = make_goes_on,
+		.reserve = make_reserve,
+		.ended = make_ended,
+		.owner = makes};
+	return under_way;
+}
+
+static bool make_goes_on(struct xet_making *making)
+{
+	struct xet_makes *const makes = making->owner;
+	lock_enter(&makes->lock);
+	const bool result = !makes->quiescing;
+	lock_leave(&makes->lock);
+	return result;
+}
+
+static uint64_t make_reserve(struct xet_making *making, uint64_t bytes)
+{
+	struct xet_makes *const makes = making->owner;
+	lock_enter(&makes->lock);
+	((struct under_way *)making)->bytes = bytes;
+	makes->reserved += bytes;
+	const uint64_t reserved = makes->reserved;
+	lock_leave(&makes->lock);
+	return reserved;
+}
+
+static void make_ended(struct xet_making *making)
+{
+	struct under_way *const under_way = (struct under_way *)making;
+	struct xet_makes *const makes = making->owner;
+	lock_enter(&makes->lock);
+	*link_of(makes, making->sequence) = under_way->next;
+	makes->running--;
+	makes->reserved -= under_way->bytes;
+	struct under_way *const next = take_next(makes);
+	lock_leave(&makes->lock);
+	if (next != NULL)
+		xet_making_run(&next->making);
+	for (struct xet_make *make = under_way->waiting, *after; make != NULL; make = after) {
+		after = make->next;
+		make->failed = making->failed;
+		make->error = making->error;
+		make->done(make->owner); /* it may be gone */
+	}
+	xet_making_release(making);
+	free(under_way);
+}
+
+/* The first that waits for its turn, if there is one. */
+static struct under_way *take_next(struct xet_makes *makes)
+{
+	lock_assert_held(&makes->lock);
+	struct under_way *next = makes->running < MAKES_AT_ONCE ? makes->first : NULL;
+	while (next != NULL && next->is_running)
+		next = next->next;
+	if (next != NULL) {
+		next->is_running = true;
+		makes->running++;
+	}
+	return next;
+}
+
+/* Whether it waited. */
+static bool unlink_waiting(struct under_way *under_way, const struct xet_make *make)
+{
+	struct xet_make **link = &under_way->waiting;
+	while (*link != NULL && *link != make)
+		link = &(*link)->next;
+	if (*link == NULL)
+		return false;
+	*link = make->next;
+	return true;
 }
 
 static bool is_half_over(struct store *store, const struct chunk_id *file, int64_t now_ms)
@@ -236,14 +249,13 @@ static bool is_half_over(struct store *store, const struct chunk_id *file, int64
 	return found == 1 && row.is_made && row.expires_ms - now_ms < XET_MADE_MS / 2;
 }
 
-void xet_make_touch(struct store *store, const struct chunk_id *file)
+static int make_apply_touch(struct change *change, struct db *db, struct error *err)
 {
-	const int64_t now_ms = store_now_ms(store);
-	if (!is_half_over(store, file, now_ms))
-		return;
-	struct touch *const touch = memory_new(sizeof(*touch));
-	*touch = (struct touch){.change = {.apply = make_apply_touch, .done = make_touched},
-		.file = *file,
-		.expires_ms = now_ms + XET_MADE_MS};
-	committer_submit(store_committer(store), &touch->change);
+	const struct touch *const touch = (const struct touch *)change;
+	return xet_file_row_touch(db, &touch->file, true, touch->expires_ms, err);
+}
+
+static void make_touched(struct change *change)
+{
+	free(change); /* when it failed, the file goes earlier, and is made again */
 }

@@ -16,6 +16,64 @@ struct xorb_promise {
 	struct xorb_place places[];
 };
 
+static struct call *promise_new(struct store *store, const struct call_kind *kind,
+	const struct xorb_place *places, size_t count, int64_t until_ms);
+static enum call_next promise_hold(struct call *call, struct error *err);
+static int hold(struct xorb_promise *promise, const struct xorb_place *place, struct error *err);
+static int promise_apply(struct call *call, struct db *db, struct error *err);
+static void promise_let_go(struct call *call);
+static enum call_next promise_prove(struct call *call, struct error *err);
+
+static const struct call_kind promise_kind = {
+	.stages = {{.help = promise_hold}, {.apply = promise_apply}},
+	.settle = promise_let_go,
+};
+
+static const struct call_kind renew_kind = {
+	.stages = {{.help = promise_prove}, {.apply = promise_apply}},
+	.settle = promise_let_go,
+};
+
+struct call *xorb_promise_call(
+	struct store *store, const struct xorb_place *places, size_t count, int64_t until_ms)
+{
+	return promise_new(store, &promise_kind, places, count, until_ms);
+}
+
+struct call *xorb_promise_renew_call(
+	struct store *store, const struct chunk_id *hash, struct error *err)
+{
+	struct xorb xorb;
+	if (xorb_find(store, hash, &xorb, err) != 0)
+		return NULL;
+	const struct xorb_place place = {
+		.hash = *hash, .pack = xorb.pack, .first = xorb.first, .count = xorb.count};
+	const int64_t until_ms = store_now_ms(store) + store_parts(store)->xet->upload_promise_ms;
+	return promise_new(store, &renew_kind, &place, 1, until_ms);
+}
+
+static struct call *promise_new(struct store *store, const struct call_kind *kind,
+	const struct xorb_place *places, size_t count, int64_t until_ms)
+{
+	ASSERT(count >= 1 && count <= XORB_PROMISE_MAX);
+	const size_t bytes = count * sizeof *places;
+	struct xorb_promise *const promise =
+		call_new(sizeof *promise + bytes, kind, store, 0 /* no texts */);
+	promise->until_ms = until_ms;
+	promise->count = count;
+	memcpy(promise->places, places, bytes);
+	return &promise->call;
+}
+
+static enum call_next promise_hold(struct call *call, struct error *err)
+{
+	struct xorb_promise *const promise = (struct xorb_promise *)call;
+	for (size_t i = 0; i < promise->count; i++)
+		if (hold(promise, &promise->places[i], err) != 0)
+			return CALL_FAILS;
+	return CALL_NEXT;
+}
+
 /* Held first, looked at then: what is whole now stays so. */
 static int hold(struct xorb_promise *promise, const struct xorb_place *place, struct error *err)
 {
@@ -28,32 +86,6 @@ static int hold(struct xorb_promise *promise, const struct xorb_place *place, st
 	if (xorb_place_measure(packs, place, &is_whole, &bytes, err) != 0)
 		return -1;
 	return is_whole ? 0 : error_set(err, ERROR_NOT_FOUND, "Chunks of the xorb are gone.");
-}
-
-static enum call_next promise_hold(struct call *call, struct error *err)
-{
-	struct xorb_promise *const promise = (struct xorb_promise *)call;
-	for (size_t i = 0; i < promise->count; i++)
-		if (hold(promise, &promise->places[i], err) != 0)
-			return CALL_FAILS;
-	return CALL_NEXT;
-}
-
-/* A client that is told that a xorb is here does not send it: so every record of it is read. */
-static enum call_next promise_prove(struct call *call, struct error *err)
-{
-	struct xorb_promise *const promise = (struct xorb_promise *)call;
-	const struct xorb_place *const place = &promise->places[0];
-	const struct pack_run run = {
-		.pack = place->pack, .first = place->first, .chunks = place->count};
-	if (hold(promise, place, err) != 0)
-		return CALL_FAILS;
-	if (pack_store_check_records(store_packs(call->store), &run, err) == 0)
-		return CALL_NEXT;
-	if (pack_damage_is(err))
-		error_set(err, ERROR_NOT_FOUND,
-			"What is stored of the xorb is damaged: send it again.");
-	return CALL_FAILS;
 }
 
 static int promise_apply(struct call *call, struct db *db, struct error *err)
@@ -81,42 +113,19 @@ static void promise_let_go(struct call *call)
 	promise->held = 0;
 }
 
-static const struct call_kind promise_kind = {
-	.stages = {{.help = promise_hold}, {.apply = promise_apply}},
-	.settle = promise_let_go,
-};
-static const struct call_kind renew_kind = {
-	.stages = {{.help = promise_prove}, {.apply = promise_apply}},
-	.settle = promise_let_go,
-};
-
-static struct call *promise_new(struct store *store, const struct call_kind *kind,
-	const struct xorb_place *places, size_t count, int64_t until_ms)
+/* A client that is told that a xorb is here does not send it: so every record of it is read. */
+static enum call_next promise_prove(struct call *call, struct error *err)
 {
-	ASSERT(count >= 1 && count <= XORB_PROMISE_MAX);
-	const size_t bytes = count * sizeof *places;
-	struct xorb_promise *const promise =
-		call_new(sizeof *promise + bytes, kind, store, 0 /* no texts */);
-	promise->until_ms = until_ms;
-	promise->count = count;
-	memcpy(promise->places, places, bytes);
-	return &promise->call;
-}
-
-struct call *xorb_promise_call(
-	struct store *store, const struct xorb_place *places, size_t count, int64_t until_ms)
-{
-	return promise_new(store, &promise_kind, places, count, until_ms);
-}
-
-struct call *xorb_promise_renew_call(
-	struct store *store, const struct chunk_id *hash, struct error *err)
-{
-	struct xorb xorb;
-	if (xorb_find(store, hash, &xorb, err) != 0)
-		return NULL;
-	const struct xorb_place place = {
-		.hash = *hash, .pack = xorb.pack, .first = xorb.first, .count = xorb.count};
-	const int64_t until_ms = store_now_ms(store) + store_parts(store)->xet->upload_promise_ms;
-	return promise_new(store, &renew_kind, &place, 1, until_ms);
+	struct xorb_promise *const promise = (struct xorb_promise *)call;
+	const struct xorb_place *const place = &promise->places[0];
+	const struct pack_run run = {
+		.pack = place->pack, .first = place->first, .chunks = place->count};
+	if (hold(promise, place, err) != 0)
+		return CALL_FAILS;
+	if (pack_store_check_records(store_packs(call->store), &run, err) == 0)
+		return CALL_NEXT;
+	if (pack_damage_is(err))
+		error_set(err, ERROR_NOT_FOUND,
+			"What is stored of the xorb is damaged: send it again.");
+	return CALL_FAILS;
 }

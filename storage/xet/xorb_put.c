@@ -19,181 +19,37 @@ struct xorb_put {
 
 /* A xorb that was unknown at open. */
 
-static void put_ingested(void *owner)
-{
-	struct xorb_put *const put = owner;
-	struct error err = {0};
-	const int result = ingest_outcome(put->ingest, &err);
-	call_resume(&put->call, result == 0 ? NULL : &err);
-}
-
-static void put_finish_ingest(struct call *call)
-{
-	ingest_finish(((struct xorb_put *)call)->ingest);
-}
-
-static int put_place(struct call *call, struct error *err)
-{
-	return ingest_place(((struct xorb_put *)call)->ingest, err);
-}
-
-static int record_packs(const struct xorb_put *put, struct db *db, struct error *err)
-{
-	const struct pack_record *records = NULL;
-	const size_t count = ingest_packs(put->ingest, &records);
-	for (size_t i = 0; i < count; i++)
-		if (pack_row_record(db, &records[i], err) != 0)
-			return -1;
-	return 0;
-}
-
-static struct xorb placed_xorb(const struct xorb_put *put)
-{
-	const struct stored_part *const part = ingest_part(put->ingest);
-	ASSERT(part->segment_count == 1); /* nothing was found elsewhere, nothing is split */
-	return (struct xorb){.hash = put->params.hash,
-		.pack = part->segments->pack,
-		.first = part->segments->first,
-		.count = part->segments->count};
-}
-
-static int promise(const struct xorb_put *put, struct db *db, struct xorb *xorb, struct error *err)
-{
-	struct store *const store = put->call.store;
-	xorb->promised_ms = store_now_ms(store) + store_parts(store)->xet->upload_promise_ms;
-	return xorb_row_put(db, xorb, err);
-}
-
-static int put_apply_new(struct call *call, struct db *db, struct error *err)
-{
-	struct xorb_put *const put = (struct xorb_put *)call;
-	struct xorb xorb;
-	const int found = xorb_row_find(db, &put->params.hash, &xorb, err);
-	if (found < 0)
-		return -1;
-	put->inserted = found == 0;
-	if (put->inserted) {
-		if (record_packs(put, db, err) != 0)
-			return -1;
-		xorb = placed_xorb(put);
-	}
-	return promise(put, db, &xorb, err);
-}
-
-static void put_settle(struct call *call)
-{
-	const struct xorb_put *const put = (const struct xorb_put *)call;
-	if (!call->failed && put->inserted)
-		ingest_committed(put->ingest);
-	if (call->change.in_doubt)
-		ingest_in_doubt(put->ingest);
-}
-
 /* One that was known. */
 
-static void put_repeated(void *owner)
-{
-	struct xorb_put *const put = owner;
-	struct error err = {0};
-	const int result = call_outcome(xorb_repeat_call(put->repeat), &err);
-	call_resume(&put->call, result == 0 ? NULL : &err);
-}
-
-static void put_finish_repeat(struct call *call)
-{
-	struct xorb_put *const put = (struct xorb_put *)call;
-	call_start(xorb_repeat_call(put->repeat), put_repeated, put);
-}
-
-static int put_apply_known(struct call *call, struct db *db, struct error *err)
-{
-	const struct xorb_put *const put = (const struct xorb_put *)call;
-	struct xorb xorb;
-	const int found = xorb_row_find(db, &put->params.hash, &xorb, err);
-	if (found == 0)
-		return error_set(err, ERROR_BUSY,
-			"The xorb was removed while it was on its way. Send it again.");
-	return found < 0 ? -1 : promise(put, db, &xorb, err);
-}
-
-static void put_release(struct call *call)
-{
-	const struct xorb_put *const put = (const struct xorb_put *)call;
-	ingest_free(put->ingest);
-	if (put->repeat != NULL)
-		call_free(xorb_repeat_call(put->repeat));
-}
+static int hold_known(
+	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
+static int refer_known(struct store *store, const struct xorb *xorb, struct error *err);
+static void put_finish_repeat(struct call *call);
+static void put_repeated(void *owner);
+static int put_apply_known(struct call *call, struct db *db, struct error *err);
+static int promise(const struct xorb_put *put, struct db *db, struct xorb *xorb, struct error *err);
+static void put_release(struct call *call);
+static void put_finish_ingest(struct call *call);
+static int put_place(struct call *call, struct error *err);
+static int put_apply_new(struct call *call, struct db *db, struct error *err);
+static int record_packs(const struct xorb_put *put, struct db *db, struct error *err);
+static struct xorb placed_xorb(const struct xorb_put *put);
+static void put_settle(struct call *call);
+static void open_repeat(struct xorb_put *put, const struct xorb *xorb);
+static int open_ingest(struct xorb_put *put, struct error *err);
+static void put_has_room(void *owner);
+static void put_ingested(void *owner);
 
 static const struct call_kind new_kind = {
 	.stages = {{.begin = put_finish_ingest}, {.place = put_place, .apply = put_apply_new}},
 	.settle = put_settle,
 	.release = put_release,
 };
+
 static const struct call_kind known_kind = {
 	.stages = {{.begin = put_finish_repeat}, {.apply = put_apply_known}},
 	.release = put_release,
 };
-
-/* A pack that gc works on cannot be held: then the bytes are stored anew. What is damaged in it can
- * be mended a little later. */
-static int refer_known(struct store *store, const struct xorb *xorb, struct error *err)
-{
-	const struct pack_run run = {
-		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
-	if (pack_store_refer(store_packs(store), &xorb->pack))
-		return 1;
-	return pack_store_is_damaged(store_packs(store), &run)
-		? error_set(err, ERROR_BUSY,
-			  "The garbage collection works on what is stored of the xorb, which is damaged. Send it again.")
-		: 0;
-}
-
-/* 1 with its pack held, 0, -1. */
-static int hold_known(
-	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err)
-{
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	int found = xorb_row_find(db, hash, out, err);
-	if (found == 1)
-		found = refer_known(store, out, err);
-	store_reader_give(store, db);
-	return found;
-}
-
-static void open_repeat(struct xorb_put *put, const struct xorb *xorb)
-{
-	const struct xorb_repeat_params params = {
-		.xorb = *xorb,
-		.private_codecs = put->params.private_codecs,
-		.room = put->params.room,
-		.owner = put->params.owner,
-	};
-	put->repeat = xorb_repeat_open(put->call.store, &params);
-}
-
-static void put_has_room(void *owner)
-{
-	const struct xorb_put *const put = owner;
-	if (put->params.room != NULL)
-		put->params.room(put->params.owner);
-}
-
-static int open_ingest(struct xorb_put *put, struct error *err)
-{
-	const struct ingest_xorb xorb = {
-		.hash = put->params.hash, .private_codecs = put->params.private_codecs};
-	const struct ingest_options options = {
-		.packs = store_packs(put->call.store),
-		.xorb = &xorb,
-		.room = put_has_room,
-		.done = put_ingested,
-		.owner = put,
-	};
-	put->ingest = ingest_open(&options, err);
-	return put->ingest == NULL ? -1 : 0;
-}
 
 struct xorb_put *xorb_put_open(
 	struct store *store, const struct xorb_put_params *params, struct error *err)
@@ -229,4 +85,168 @@ struct call *xorb_put_call(struct xorb_put *put)
 bool xorb_put_inserted(const struct xorb_put *put)
 {
 	return put->inserted || (put->repeat != NULL && xorb_repeat_mended(put->repeat));
+}
+
+/* 1 with its pack held, 0, -1. */
+static int hold_known(
+	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int found = xorb_row_find(db, hash, out, err);
+	if (found == 1)
+		found = refer_known(store, out, err);
+	store_reader_give(store, db);
+	return found;
+}
+
+/* A pack that gc works on cannot be held: then the bytes are stored anew. What is damaged in it can
+ * be mended a little later. */
+static int refer_known(struct store *store, const struct xorb *xorb, struct error *err)
+{
+	const struct pack_run run = {
+		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
+	if (pack_store_refer(store_packs(store), &xorb->pack))
+		return 1;
+	return pack_store_is_damaged(store_packs(store), &run)
+		? error_set(err, ERROR_BUSY,
+			  "The garbage collection works on what is stored of the xorb, which is damaged. Send it again.")
+		: 0;
+}
+
+static void put_finish_repeat(struct call *call)
+{
+	struct xorb_put *const put = (struct xorb_put *)call;
+	call_start(xorb_repeat_call(put->repeat), put_repeated, put);
+}
+
+static void put_repeated(void *owner)
+{
+	struct xorb_put *const put = owner;
+	struct error err = {0};
+	const int result = call_outcome(xorb_repeat_call(put->repeat), &err);
+	call_resume(&put->call, result == 0 ? NULL : &err);
+}
+
+static int put_apply_known(struct call *call, struct db *db, struct error *err)
+{
+	const struct xorb_put *const put = (const struct xorb_put *)call;
+	struct xorb xorb;
+	const int found = xorb_row_find(db, &put->params.hash, &xorb, err);
+	if (found == 0)
+		return error_set(err, ERROR_BUSY,
+			"The xorb was removed while it was on its way. Send it again.");
+	return found < 0 ? -1 : promise(put, db, &xorb, err);
+}
+
+static int promise(const struct xorb_put *put, struct db *db, struct xorb *xorb, struct error *err)
+{
+	struct store *const store = put->call.store;
+	xorb->promised_ms = store_now_ms(store) + store_parts(store)->xet->upload_promise_ms;
+	return xorb_row_put(db, xorb, err);
+}
+
+static void put_release(struct call *call)
+{
+	const struct xorb_put *const put = (const struct xorb_put *)call;
+	ingest_free(put->ingest);
+	if (put->repeat != NULL)
+		call_free(xorb_repeat_call(put->repeat));
+}
+
+static void put_finish_ingest(struct call *call)
+{
+	ingest_finish(((struct xorb_put *)call)->ingest);
+}
+
+static int put_place(struct call *call, struct error *err)
+{
+	return ingest_place(((struct xorb_put *)call)->ingest, err);
+}
+
+static int put_apply_new(struct call *call, struct db *db, struct error *err)
+{
+	struct xorb_put *const put = (struct xorb_put *)call;
+	struct xorb xorb;
+	const int found = xorb_row_find(db, &put->params.hash, &xorb, err);
+	if (found < 0)
+		return -1;
+	put->inserted = found == 0;
+	if (put->inserted) {
+		if (record_packs(put, db, err) != 0)
+			return -1;
+		xorb = placed_xorb(put);
+	}
+	return promise(put, db, &xorb, err);
+}
+
+static int record_packs(const struct xorb_put *put, struct db *db, struct error *err)
+{
+	const struct pack_record *records = NULL;
+	const size_t count = ingest_packs(put->ingest, &records);
+	for (size_t i = 0; i < count; i++)
+		if (pack_row_record(db, &records[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+static struct xorb placed_xorb(const struct xorb_put *put)
+{
+	const struct stored_part *const part = ingest_part(put->ingest);
+	ASSERT(part->segment_count == 1); /* nothing was found elsewhere, nothing is split */
+	return (struct xorb){.hash = put->params.hash,
+		.pack = part->segments->pack,
+		.first = part->segments->first,
+		.count = part->segments->count};
+}
+
+static void put_settle(struct call *call)
+{
+	const struct xorb_put *const put = (const struct xorb_put *)call;
+	if (!call->failed && put->inserted)
+		ingest_committed(put->ingest);
+	if (call->change.in_doubt)
+		ingest_in_doubt(put->ingest);
+}
+
+static void open_repeat(struct xorb_put *put, const struct xorb *xorb)
+{
+	const struct xorb_repeat_params params = {
+		.xorb = *xorb,
+		.private_codecs = put->params.private_codecs,
+		.room = put->params.room,
+		.owner = put->params.owner,
+	};
+	put->repeat = xorb_repeat_open(put->call.store, &params);
+}
+
+static int open_ingest(struct xorb_put *put, struct error *err)
+{
+	const struct ingest_xorb xorb = {
+		.hash = put->params.hash, .private_codecs = put->params.private_codecs};
+	const struct ingest_options options = {
+		.packs = store_packs(put->call.store),
+		.xorb = &xorb,
+		.room = put_has_room,
+		.done = put_ingested,
+		.owner = put,
+	};
+	put->ingest = ingest_open(&options, err);
+	return put->ingest == NULL ? -1 : 0;
+}
+
+static void put_has_room(void *owner)
+{
+	const struct xorb_put *const put = owner;
+	if (put->params.room != NULL)
+		put->params.room(put->params.owner);
+}
+
+static void put_ingested(void *owner)
+{
+	struct xorb_put *const put = owner;
+	struct error err = {0};
+	const int result = ingest_outcome(put->ingest, &err);
+	call_resume(&put->call, result == 0 ? NULL : &err);
 }

@@ -24,151 +24,23 @@ struct xorb_repeat {
 	bool mended;
 };
 
-static struct pack_run stored_run(const struct xorb *xorb)
-{
-	return (struct pack_run){.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
-}
-
-static int take_entry(void *taker, const struct xorb_record *record, struct error *err)
-{
-	struct xorb_repeat *const repeat = taker;
-	if (repeat->count == repeat->params.xorb.count)
-		return error_set(
-			err, ERROR_INVALID, "The xorb has more chunks than what is stored of it.");
-	if (record->is_recoded)
-		return error_set(err, ERROR_INVALID,
-			"The xorb has an LZ4 frame of a rare form, which does not mend what is stored: send it otherwise.");
-	repeat->numbers[repeat->count] = repeat->params.xorb.first + repeat->count;
-	repeat->entries[repeat->count++] = (struct pack_entry){
-		.id = record->id,
-		.checksum = xxh3_64(record->payload),
-		/* pushed whole, records stay where they are */
-		.offset =
-			(uint32_t)(record->payload.data - PACK_RECORD_HEADER_BYTES - repeat->begin),
-		.stored = (uint32_t)record->payload.len,
-		.size = (uint32_t)record->content.len,
-		.codec = record->codec,
-	};
-	return 0;
-}
-
-/* The records of the spool, where they lie in it. Verified once more, because they were on a disk
- * meanwhile. */
-static int list_records(struct xorb_repeat *repeat, struct span *out, struct error *err)
-{
-	if (body_spool_bytes(repeat->spool, out, err) != 0)
-		return -1;
-	struct xorb_parse *const parse =
-		xorb_parse_new(take_entry, repeat, repeat->params.private_codecs);
-	repeat->numbers = memory_new_array(repeat->params.xorb.count, sizeof *repeat->numbers);
-	repeat->entries = memory_new_array(repeat->params.xorb.count, sizeof *repeat->entries);
-	repeat->begin = out->data;
-	int result = xorb_parse_push(parse, *out, err);
-	if (result == 0)
-		result = xorb_parse_end_as(parse, &repeat->params.xorb.hash, err);
-	xorb_parse_free(parse);
-	return result == 0 && repeat->count != repeat->params.xorb.count
-		? error_set(err, ERROR_INVALID,
-			  "The xorb has fewer chunks than what is stored of it.")
-		: result;
-}
-
-static void log_mended(const struct xorb_repeat *repeat)
-{
-	char hash[CHUNK_ID_TEXT_BYTES];
-	char pack[PACK_ID_TEXT_BYTES];
-	chunk_id_format(&repeat->params.xorb.hash, hash);
-	pack_id_format(&repeat->params.xorb.pack, pack);
-	const struct log_field fields[] = {log_text("xorb", hash), log_text("pack", pack)};
-	log_event(store_log(repeat->call.store), LOG_WARNING, NULL, "xorb_mended", fields,
-		sizeof fields / sizeof *fields);
-	metrics_add(store_metrics(repeat->call.store), METRIC_XORBS_MENDED, 1);
-}
-
-static int mend(struct xorb_repeat *repeat, struct error *err)
-{
-	struct pack_patch patch = {.count = repeat->params.xorb.count};
-	if (repeat->spool == NULL)
-		return error_set(err, ERROR_BUSY,
-			"What is stored of the xorb is damaged. Send it again: then it is mended.");
-	if (list_records(repeat, &patch.bytes, err) != 0)
-		return -1;
-	patch.numbers = repeat->numbers;
-	patch.entries = repeat->entries;
-	if (pack_mend(repeat->call.store, &repeat->params.xorb.pack, &patch, err) != 0)
-		return -1;
-	repeat->mended = true;
-	log_mended(repeat);
-	return 0;
-}
-
-static void repeat_spooled(void *owner)
-{
-	call_resume(&((struct xorb_repeat *)owner)->call, NULL);
-}
-
-static void repeat_finish(struct call *call)
-{
-	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
-	struct error err = {0};
-	if (xorb_parse_end_as(repeat->check, &repeat->params.xorb.hash, &err) != 0)
-		call_resume(call, &err);
-	else if (repeat->spool != NULL)
-		body_spool_finish(repeat->spool, repeat_spooled);
-	else
-		call_resume(call, NULL);
-}
-
-static enum call_next repeat_look(struct call *call, struct error *err)
-{
-	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
-	const struct pack_run stored = stored_run(&repeat->params.xorb);
-	int result = pack_store_check_records(store_packs(call->store), &stored, err);
-	if (result != 0 && pack_damage_is(err))
-		result = mend(repeat, err);
-	scratch_hide_paths(call->store, err);
-	return result == 0 ? CALL_NEXT : CALL_FAILS;
-}
-
-static void repeat_release(struct call *call)
-{
-	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
-	pack_store_unrefer(store_packs(call->store), &repeat->params.xorb.pack);
-	body_spool_free(repeat->spool);
-	xorb_parse_free(repeat->check);
-	free(repeat->numbers);
-	free(repeat->entries);
-}
+static void repeat_finish(struct call *call);
+static void repeat_spooled(void *owner);
+static enum call_next repeat_look(struct call *call, struct error *err);
+static struct pack_run stored_run(const struct xorb *xorb);
+static int mend(struct xorb_repeat *repeat, struct error *err);
+static int list_records(struct xorb_repeat *repeat, struct span *out, struct error *err);
+static int take_entry(void *taker, const struct xorb_record *record, struct error *err);
+static void log_mended(const struct xorb_repeat *repeat);
+static void repeat_release(struct call *call);
+static int discard(void *taker, const struct xorb_record *record, struct error *err);
+static void open_spool(struct xorb_repeat *repeat);
+static void repeat_has_room(void *owner);
 
 static const struct call_kind repeat_kind = {
 	.stages = {{.begin = repeat_finish}, {.help = repeat_look}},
 	.release = repeat_release,
 };
-
-static int discard(void *taker, const struct xorb_record *record, struct error *err)
-{
-	(void)taker, (void)record, (void)err;
-	return 0;
-}
-
-static void repeat_has_room(void *owner)
-{
-	const struct xorb_repeat *const repeat = owner;
-	if (repeat->params.room != NULL)
-		repeat->params.room(repeat->params.owner);
-}
-
-/* The xorb was seen damaged: what comes is kept, and mends it. */
-static void open_spool(struct xorb_repeat *repeat)
-{
-	struct store *const store = repeat->call.store;
-	const struct body_spool_params spool = {.what = "A xorb",
-		.bytes_max = XORB_BODY_MAX_BYTES,
-		.room = repeat_has_room,
-		.owner = repeat};
-	repeat->spool = body_spool_new(store, &spool);
-	repeat->call.lane = &store_packs(store)->mend_lane;
-}
 
 struct xorb_repeat *xorb_repeat_open(struct store *store, const struct xorb_repeat_params *params)
 {
@@ -199,4 +71,145 @@ struct call *xorb_repeat_call(struct xorb_repeat *repeat)
 bool xorb_repeat_mended(const struct xorb_repeat *repeat)
 {
 	return repeat->mended;
+}
+
+static void repeat_finish(struct call *call)
+{
+	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
+	struct error err = {0};
+	if (xorb_parse_end_as(repeat->check, &repeat->params.xorb.hash, &err) != 0)
+		call_resume(call, &err);
+	else if (repeat->spool != NULL)
+		body_spool_finish(repeat->spool, repeat_spooled);
+	else
+		call_resume(call, NULL);
+}
+
+static void repeat_spooled(void *owner)
+{
+	call_resume(&((struct xorb_repeat *)owner)->call, NULL);
+}
+
+static enum call_next repeat_look(struct call *call, struct error *err)
+{
+	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
+	const struct pack_run stored = stored_run(&repeat->params.xorb);
+	int result = pack_store_check_records(store_packs(call->store), &stored, err);
+	if (result != 0 && pack_damage_is(err))
+		result = mend(repeat, err);
+	scratch_hide_paths(call->store, err);
+	return result == 0 ? CALL_NEXT : CALL_FAILS;
+}
+
+static struct pack_run stored_run(const struct xorb *xorb)
+{
+	return (struct pack_run){.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
+}
+
+static int mend(struct xorb_repeat *repeat, struct error *err)
+{
+	struct pack_patch patch = {.count = repeat->params.xorb.count};
+	if (repeat->spool == NULL)
+		return error_set(err, ERROR_BUSY,
+			"What is stored of the xorb is damaged. Send it again: then it is mended.");
+	if (list_records(repeat, &patch.bytes, err) != 0)
+		return -1;
+	patch.numbers = repeat->numbers;
+	patch.entries = repeat->entries;
+	if (pack_mend(repeat->call.store, &repeat->params.xorb.pack, &patch, err) != 0)
+		return -1;
+	repeat->mended = true;
+	log_mended(repeat);
+	return 0;
+}
+
+/* The records of the spool, where they lie in it. Verified once more, because they were on a disk
+ * meanwhile. */
+static int list_records(struct xorb_repeat *repeat, struct span *out, struct error *err)
+{
+	if (body_spool_bytes(repeat->spool, out, err) != 0)
+		return -1;
+	struct xorb_parse *const parse =
+		xorb_parse_new(take_entry, repeat, repeat->params.private_codecs);
+	repeat->numbers = memory_new_array(repeat->params.xorb.count, sizeof *repeat->numbers);
+	repeat->entries = memory_new_array(repeat->params.xorb.count, sizeof *repeat->entries);
+	repeat->begin = out->data;
+	int result = xorb_parse_push(parse, *out, err);
+	if (result == 0)
+		result = xorb_parse_end_as(parse, &repeat->params.xorb.hash, err);
+	xorb_parse_free(parse);
+	return result == 0 && repeat->count != repeat->params.xorb.count
+		? error_set(err, ERROR_INVALID,
+			  "The xorb has fewer chunks than what is stored of it.")
+		: result;
+}
+
+static int take_entry(void *taker, const struct xorb_record *record, struct error *err)
+{
+	struct xorb_repeat *const repeat = taker;
+	if (repeat->count == repeat->params.xorb.count)
+		return error_set(
+			err, ERROR_INVALID, "The xorb has more chunks than what is stored of it.");
+	if (record->is_recoded)
+		return error_set(err, ERROR_INVALID,
+			"The xorb has an LZ4 frame of a rare form, which does not mend what is stored: send it otherwise.");
+	repeat->numbers[repeat->count] = repeat->params.xorb.first + repeat->count;
+	repeat->entries[repeat->count++] = (struct pack_entry){
+		.id = record->id,
+		.checksum = xxh3_64(record->payload),
+		/* pushed whole, records stay where they are */
+		.offset =
+			(uint32_t)(record->payload.data - PACK_RECORD_HEADER_BYTES - repeat->begin),
+		.stored = (uint32_t)record->payload.len,
+		.size = (uint32_t)record->content.len,
+		.codec = record->codec,
+	};
+	return 0;
+}
+
+static void log_mended(const struct xorb_repeat *repeat)
+{
+	char hash[CHUNK_ID_TEXT_BYTES];
+	char pack[PACK_ID_TEXT_BYTES];
+	chunk_id_format(&repeat->params.xorb.hash, hash);
+	pack_id_format(&repeat->params.xorb.pack, pack);
+	const struct log_field fields[] = {log_text("xorb", hash), log_text("pack", pack)};
+	log_event(store_log(repeat->call.store), LOG_WARNING, NULL, "xorb_mended", fields,
+		sizeof fields / sizeof *fields);
+	metrics_add(store_metrics(repeat->call.store), METRIC_XORBS_MENDED, 1);
+}
+
+static void repeat_release(struct call *call)
+{
+	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
+	pack_store_unrefer(store_packs(call->store), &repeat->params.xorb.pack);
+	body_spool_free(repeat->spool);
+	xorb_parse_free(repeat->check);
+	free(repeat->numbers);
+	free(repeat->entries);
+}
+
+static int discard(void *taker, const struct xorb_record *record, struct error *err)
+{
+	(void)taker, (void)record, (void)err;
+	return 0;
+}
+
+/* The xorb was seen damaged: what comes is kept, and mends it. */
+static void open_spool(struct xorb_repeat *repeat)
+{
+	struct store *const store = repeat->call.store;
+	const struct body_spool_params spool = {.what = "A xorb",
+		.bytes_max = XORB_BODY_MAX_BYTES,
+		.room = repeat_has_room,
+		.owner = repeat};
+	repeat->spool = body_spool_new(store, &spool);
+	repeat->call.lane = &store_packs(store)->mend_lane;
+}
+
+static void repeat_has_room(void *owner)
+{
+	const struct xorb_repeat *const repeat = owner;
+	if (repeat->params.room != NULL)
+		repeat->params.room(repeat->params.owner);
 }

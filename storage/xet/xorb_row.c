@@ -24,40 +24,23 @@ static const char SQL_XORB_OF_PACK[] = "SELECT hash, first, count FROM xorbs WHE
 static const char SQL_XORB_DROP[] = "DELETE FROM xorbs WHERE hash = ?1";
 static const char SQL_XORB_DROP_PACK[] = "DELETE FROM xorbs WHERE pack = ?1";
 
-static int damaged(struct db *db, struct error *err)
-{
-	return error_set(err, ERROR_CORRUPT, "%s: a row of xorbs is damaged.", db_path(db));
-}
+struct hash_list {
+	struct chunk_id *hashes;
+	size_t count;
+	size_t capacity;
+};
 
-static struct span span_of_id(const struct chunk_id *id)
-{
-	return span_of(id->bytes, CHUNK_ID_BYTES);
-}
-
-static bool run_is_sound(int64_t first, int64_t count)
-{
-	return first >= 0 && count >= 1 && count <= XORB_MAX_CHUNKS &&
-		first <= PACK_MAX_CHUNKS - count;
-}
-
+static struct span span_of_id(const struct chunk_id *id);
 static int read_xorb(struct db *db, struct db_statement *statement, const struct chunk_id *hash,
-	struct xorb *out, struct error *err)
-{
-	const struct span pack = db_column_blob(statement, 0);
-	const int64_t first = db_column_i64(statement, 2);
-	const int64_t count = db_column_i64(statement, 3);
-	if (pack.len != PACK_ID_BYTES || !run_is_sound(first, count))
-		return damaged(db, err);
-	*out = (struct xorb){
-		.hash = *hash,
-		.pack_number = db_column_i64(statement, 1),
-		.first = (uint32_t)first,
-		.count = (uint32_t)count,
-		.promised_ms = db_column_i64(statement, 4),
-	};
-	memcpy(out->pack.bytes, pack.data, PACK_ID_BYTES);
-	return 0;
-}
+	struct xorb *out, struct error *err);
+static bool run_is_sound(int64_t first, int64_t count);
+static int damaged(struct db *db, struct error *err);
+static int raise_promise(
+	struct db *db, const struct xorb *xorb, bool *out_raised, struct error *err);
+static int list_broken(struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live,
+	struct hash_list *list, struct error *err);
+static bool run_is_whole(const uint8_t *live, uint32_t chunks, int64_t first, int64_t count);
+static void hash_list_add(struct hash_list *list, const uint8_t *hash);
 
 int xorb_row_find(struct db *db, const struct chunk_id *hash, struct xorb *out, struct error *err)
 {
@@ -68,15 +51,6 @@ int xorb_row_find(struct db *db, const struct chunk_id *hash, struct xorb *out, 
 		got = -1;
 	db_reset(statement);
 	return got;
-}
-
-static int raise_promise(
-	struct db *db, const struct xorb *xorb, bool *out_raised, struct error *err)
-{
-	const int result = db_run(db, SQL_XORB_RAISE, err, db_blob(span_of_id(&xorb->hash)),
-		db_i64(xorb->promised_ms));
-	*out_raised = result == 0 && db_changes(db) == 1;
-	return result;
 }
 
 int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err)
@@ -136,29 +110,59 @@ int xorb_row_drop_of_pack(struct db *db, int64_t pack_number, struct error *err)
 	return db_run(db, SQL_XORB_DROP_PACK, err, db_i64(pack_number));
 }
 
-static bool run_is_whole(const uint8_t *live, uint32_t chunks, int64_t first, int64_t count)
+int xorb_row_drop_broken(
+	struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live, struct error *err)
 {
-	if (first + count > chunks)
-		return false;
-	for (int64_t chunk = first; chunk < first + count; chunk++)
-		if (!pack_table_lives(live, (uint32_t)chunk))
-			return false;
-	return true;
+	struct hash_list list = {0};
+	int result = list_broken(db, pack_number, chunks, live, &list, err);
+	for (size_t i = 0; i < list.count && result == 0; i++)
+		result = db_run(db, SQL_XORB_DROP, err, db_blob(span_of_id(&list.hashes[i])));
+	free(list.hashes);
+	return result;
 }
 
-struct hash_list {
-	struct chunk_id *hashes;
-	size_t count;
-	size_t capacity;
-};
-
-static void hash_list_add(struct hash_list *list, const uint8_t *hash)
+static struct span span_of_id(const struct chunk_id *id)
 {
-	if (list->count == list->capacity) {
-		list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-		list->hashes = memory_grow(list->hashes, list->capacity, sizeof *list->hashes);
-	}
-	memcpy(list->hashes[list->count++].bytes, hash, CHUNK_ID_BYTES);
+	return span_of(id->bytes, CHUNK_ID_BYTES);
+}
+
+static int read_xorb(struct db *db, struct db_statement *statement, const struct chunk_id *hash,
+	struct xorb *out, struct error *err)
+{
+	const struct span pack = db_column_blob(statement, 0);
+	const int64_t first = db_column_i64(statement, 2);
+	const int64_t count = db_column_i64(statement, 3);
+	if (pack.len != PACK_ID_BYTES || !run_is_sound(first, count))
+		return damaged(db, err);
+	*out = (struct xorb){
+		.hash = *hash,
+		.pack_number = db_column_i64(statement, 1),
+		.first = (uint32_t)first,
+		.count = (uint32_t)count,
+		.promised_ms = db_column_i64(statement, 4),
+	};
+	memcpy(out->pack.bytes, pack.data, PACK_ID_BYTES);
+	return 0;
+}
+
+static bool run_is_sound(int64_t first, int64_t count)
+{
+	return first >= 0 && count >= 1 && count <= XORB_MAX_CHUNKS &&
+		first <= PACK_MAX_CHUNKS - count;
+}
+
+static int damaged(struct db *db, struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: a row of xorbs is damaged.", db_path(db));
+}
+
+static int raise_promise(
+	struct db *db, const struct xorb *xorb, bool *out_raised, struct error *err)
+{
+	const int result = db_run(db, SQL_XORB_RAISE, err, db_blob(span_of_id(&xorb->hash)),
+		db_i64(xorb->promised_ms));
+	*out_raised = result == 0 && db_changes(db) == 1;
+	return result;
 }
 
 static int list_broken(struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live,
@@ -182,13 +186,21 @@ static int list_broken(struct db *db, int64_t pack_number, uint32_t chunks, cons
 	return got < 0 ? -1 : 0;
 }
 
-int xorb_row_drop_broken(
-	struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live, struct error *err)
+static bool run_is_whole(const uint8_t *live, uint32_t chunks, int64_t first, int64_t count)
 {
-	struct hash_list list = {0};
-	int result = list_broken(db, pack_number, chunks, live, &list, err);
-	for (size_t i = 0; i < list.count && result == 0; i++)
-		result = db_run(db, SQL_XORB_DROP, err, db_blob(span_of_id(&list.hashes[i])));
-	free(list.hashes);
-	return result;
+	if (first + count > chunks)
+		return false;
+	for (int64_t chunk = first; chunk < first + count; chunk++)
+		if (!pack_table_lives(live, (uint32_t)chunk))
+			return false;
+	return true;
+}
+
+static void hash_list_add(struct hash_list *list, const uint8_t *hash)
+{
+	if (list->count == list->capacity) {
+		list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
+		list->hashes = memory_grow(list->hashes, list->capacity, sizeof *list->hashes);
+	}
+	memcpy(list->hashes[list->count++].bytes, hash, CHUNK_ID_BYTES);
 }

@@ -30,191 +30,21 @@ struct xorb_source {
 	struct error error;
 };
 
-static void source_close(struct body_source *base)
-{
-	struct xorb_source *const source = (struct xorb_source *)base;
-	for (size_t i = 0; i < source->count; i++)
-		pack_store_unhold(source->packs, &source->runs[i].pack, source->turns[i]);
-	free(source->runs);
-	free(source->turns);
-	free(source->forms);
-	free(source->spare);
-	free(source);
-}
-
-/* What was just read is of the form that was measured. */
-static int check_form(const struct xorb_source *source, size_t run, struct error *err)
-{
-	return pack_store_form(source->packs, &source->runs[run].pack) == source->forms[run]
-		? 0
-		: error_set(err, ERROR_CORRUPT,
-			  "The records of a xorb were replaced while they were read: ask again.");
-}
-
-/* Records straight to the caller: 0 and *out_len 0 when the first does not fit. */
-static int read_records(struct xorb_source *source, uint8_t *into, size_t capacity, size_t *out_len,
-	struct error *err)
-{
-	const struct xorb_run *const run = &source->runs[source->run];
-	const struct pack_run records = {.pack = run->pack,
-		.first = run->first + source->chunk,
-		.chunks = run->count - source->chunk};
-	uint32_t chunks;
-	const int result = pack_store_read_records(
-		source->packs, &records, source->as_stored, into, capacity, &chunks, out_len, err);
-	if (check_form(source, source->run, err) != 0)
-		return -1;
-	source->chunk += chunks;
-	if (source->chunk == run->count) {
-		source->chunk = 0;
-		source->run++;
-	}
-	if (result == 0 || *out_len == 0)
-		return result;
-	source->failed = true; /* what came before the bad record is right */
-	source->error = *err;
-	return 0;
-}
-
-static int fill_spare(struct xorb_source *source, struct error *err)
-{
-	if (source->spare == NULL)
-		source->spare = memory_new(PACK_RECORD_MAX_BYTES);
-	const struct pack_run record = {.pack = source->runs[source->run].pack,
-		.first = source->runs[source->run].first + source->chunk,
-		.chunks = 1};
-	uint32_t chunks;
-	size_t len;
-	if (pack_store_read_records(source->packs, &record, source->as_stored, source->spare,
-		    PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0 ||
-		check_form(source, source->run, err) != 0)
-		return -1;
-	ASSERT(len > source->skip && len <= PACK_RECORD_MAX_BYTES); /* the seek has measured it */
-	source->spare_at = (size_t)source->skip;
-	source->spare_len = len;
-	source->skip = 0;
-	if (++source->chunk == source->runs[source->run].count) {
-		source->chunk = 0;
-		source->run++;
-	}
-	return 0;
-}
-
-static size_t give_spare(struct xorb_source *source, uint8_t *into, size_t capacity)
-{
-	const size_t rest = source->spare_len - source->spare_at;
-	const size_t len = rest < capacity ? rest : capacity;
-	memcpy(into, source->spare + source->spare_at, len);
-	source->spare_at += len;
-	return len;
-}
-
-/* Some bytes, 1 to capacity (which is within the range); -1 with the error set. 0: none fit, and
- * `may_wait` said that they need not. */
-static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t capacity,
-	bool may_wait, struct error *err)
-{
-	if (source->spare_at < source->spare_len)
-		return (ptrdiff_t)give_spare(source, into, capacity);
-	if (source->run == source->count)
-		return error_set(err, ERROR_CORRUPT,
-			"The records of a xorb are fewer bytes than was announced.");
-	size_t len = 0;
-	if (source->skip == 0 && read_records(source, into, capacity, &len, err) != 0)
-		return -1;
-	if (len > 0 || may_wait)
-		return (ptrdiff_t)len;
-	if (fill_spare(source, err) != 0)
-		return -1;
-	return (ptrdiff_t)give_spare(source, into, capacity);
-}
-
 static ptrdiff_t source_read(
-	struct body_source *base, uint8_t *into, size_t capacity, struct error *err)
-{
-	struct xorb_source *const source = (struct xorb_source *)base;
-	size_t used = 0;
-	while (!source->failed && used < capacity && source->remaining > 0) {
-		const bool is_last = source->remaining <= capacity - used;
-		const size_t room = is_last ? (size_t)source->remaining : capacity - used;
-		/* A record that does not fit behind others is left whole for the next call, unless
-		 * the range ends in it. */
-		const ptrdiff_t len = source_step(
-			source, into + used, room, used > 0 && !is_last, &source->error);
-		if (len == 0)
-			break;
-		source->failed |= len < 0;
-		used += len > 0 ? (size_t)len : 0;
-		source->remaining -= len > 0 ? (uint64_t)len : 0;
-	}
-	if (used == 0 && source->failed) {
-		*err = source->error;
-		return -1;
-	}
-	return (ptrdiff_t)used;
-}
-
-static int source_gone(struct error *err)
-{
-	return error_set(err, ERROR_NOT_FOUND, "The chunks are not where they were.");
-}
-
-/* Every chunk of the run is there, and they are as long as was said. */
+	struct body_source *base, uint8_t *into, size_t capacity, struct error *err);
+static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t capacity,
+	bool may_wait, struct error *err);
+static size_t give_spare(struct xorb_source *source, uint8_t *into, size_t capacity);
+static int read_records(struct xorb_source *source, uint8_t *into, size_t capacity, size_t *out_len,
+	struct error *err);
+static int check_form(const struct xorb_source *source, size_t run, struct error *err);
+static int fill_spare(struct xorb_source *source, struct error *err);
+static void source_close(struct body_source *base);
+static int source_seek(struct xorb_source *source, struct error *err);
+static int source_gone(struct error *err);
 static int check_run(
-	struct xorb_view *view, const struct xorb_run *run, bool as_stored, struct error *err)
-{
-	uint32_t present;
-	const uint64_t end = (uint64_t)run->first + run->count;
-	if (run->count == 0 || end > PACK_MAX_CHUNKS)
-		return source_gone(err);
-	return xorb_view_shown(view, run->first, (uint32_t)end, as_stored, &present) ==
-				run->length &&
-			present == run->count
-		? 0
-		: source_gone(err);
-}
-
-/* Moves to the record of the run that holds its byte source->skip. */
-static void seek_record(struct xorb_source *source, struct xorb_view *view)
-{
-	const struct xorb_run *const run = &source->runs[source->run];
-	while (source->skip > 0) {
-		const uint32_t chunk = run->first + source->chunk;
-		const uint64_t len =
-			xorb_view_shown(view, chunk, chunk + 1, source->as_stored, NULL);
-		if (source->skip < len)
-			return;
-		source->skip -= len;
-		source->chunk++;
-	}
-}
-
-/* Checks all runs and finds the first of the range. */
-static int source_seek(struct xorb_source *source, struct error *err)
-{
-	bool is_there = false;
-	for (size_t i = 0; i < source->count; i++) {
-		const struct xorb_run *const run = &source->runs[i];
-		struct error ignored = {0};
-		struct xorb_view *const view = xorb_view_open(source->packs, &run->pack, &ignored);
-		if (view == NULL)
-			return source_gone(err);
-		const int result = check_run(view, run, source->as_stored, err);
-		if (result == 0 && !is_there) {
-			is_there = source->skip < run->length;
-			if (is_there)
-				seek_record(source, view);
-			else
-				source->skip -= run->length;
-			source->run += !is_there;
-		}
-		xorb_view_close(view);
-		if (result != 0)
-			return -1;
-	}
-	ASSERT(source->remaining == 0 || is_there);
-	return 0;
-}
+	struct xorb_view *view, const struct xorb_run *run, bool as_stored, struct error *err);
+static void seek_record(struct xorb_source *source, struct xorb_view *view);
 
 struct body_source *xorb_source_open(struct pack_store *packs, const struct xorb_run *runs,
 	size_t count, bool as_stored, uint64_t offset, uint64_t length, struct error *err)
@@ -250,4 +80,190 @@ struct body_source *xorb_source_open_inline(struct span content, uint64_t offset
 	memcpy(record + PACK_RECORD_HEADER_BYTES, content.data, content.len);
 	const struct span whole = span_of(record, PACK_RECORD_HEADER_BYTES + content.len);
 	return assemble_open_inline(span_slice(whole, (size_t)offset, (size_t)length));
+}
+
+static ptrdiff_t source_read(
+	struct body_source *base, uint8_t *into, size_t capacity, struct error *err)
+{
+	struct xorb_source *const source = (struct xorb_source *)base;
+	size_t used = 0;
+	while (!source->failed && used < capacity && source->remaining > 0) {
+		const bool is_last = source->remaining <= capacity - used;
+		const size_t room = is_last ? (size_t)source->remaining : capacity - used;
+		/* A record that does not fit behind others is left whole for the next call, unless
+		 * the range ends in it. */
+		const ptrdiff_t len = source_step(
+			source, into + used, room, used > 0 && !is_last, &source->error);
+		if (len == 0)
+			break;
+		source->failed |= len < 0;
+		used += len > 0 ? (size_t)len : 0;
+		source->remaining -= len > 0 ? (uint64_t)len : 0;
+	}
+	if (used == 0 && source->failed) {
+		*err = source->error;
+		return -1;
+	}
+	return (ptrdiff_t)used;
+}
+
+/* Some bytes, 1 to capacity (which is within the range); -1 with the error set. 0: none fit, and
+ * `may_wait` said that they need not. */
+static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t capacity,
+	bool may_wait, struct error *err)
+{
+	if (source->spare_at < source->spare_len)
+		return (ptrdiff_t)give_spare(source, into, capacity);
+	if (source->run == source->count)
+		return error_set(err, ERROR_CORRUPT,
+			"The records of a xorb are fewer bytes than was announced.");
+	size_t len = 0;
+	if (source->skip == 0 && read_records(source, into, capacity, &len, err) != 0)
+		return -1;
+	if (len > 0 || may_wait)
+		return (ptrdiff_t)len;
+	if (fill_spare(source, err) != 0)
+		return -1;
+	return (ptrdiff_t)give_spare(source, into, capacity);
+}
+
+static size_t give_spare(struct xorb_source *source, uint8_t *into, size_t capacity)
+{
+	const size_t rest = source->spare_len - source->spare_at;
+	const size_t len = rest < capacity ? rest : capacity;
+	memcpy(into, source->spare + source->spare_at, len);
+	source->spare_at += len;
+	return len;
+}
+
+/* Records straight to the caller: 0 and *out_len 0 when the first does not fit. */
+static int read_records(struct xorb_source *source, uint8_t *into, size_t capacity, size_t *out_len,
+	struct error *err)
+{
+	const struct xorb_run *const run = &source->runs[source->run];
+	const struct pack_run records = {.pack = run->pack,
+		.first = run->first + source->chunk,
+		.chunks = run->count - source->chunk};
+	uint32_t chunks;
+	const int result = pack_store_read_records(
+		source->packs, &records, source->as_stored, into, capacity, &chunks, out_len, err);
+	if (check_form(source, source->run, err) != 0)
+		return -1;
+	source->chunk += chunks;
+	if (source->chunk == run->count) {
+		source->chunk = 0;
+		source->run++;
+	}
+	if (result == 0 || *out_len == 0)
+		return result;
+	source->failed = true; /* what came before the bad record is right */
+	source->error = *err;
+	return 0;
+}
+
+/* What was just read is of the form that was measured. */
+static int check_form(const struct xorb_source *source, size_t run, struct error *err)
+{
+	return pack_store_form(source->packs, &source->runs[run].pack) == source->forms[run]
+		? 0
+		: error_set(err, ERROR_CORRUPT,
+			  "The records of a xorb were replaced while they were read: ask again.");
+}
+
+static int fill_spare(struct xorb_source *source, struct error *err)
+{
+	if (source->spare == NULL)
+		source->spare = memory_new(PACK_RECORD_MAX_BYTES);
+	const struct pack_run record = {.pack = source->runs[source->run].pack,
+		.first = source->runs[source->run].first + source->chunk,
+		.chunks = 1};
+	uint32_t chunks;
+	size_t len;
+	if (pack_store_read_records(source->packs, &record, source->as_stored, source->spare,
+		    PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0 ||
+		check_form(source, source->run, err) != 0)
+		return -1;
+	ASSERT(len > source->skip && len <= PACK_RECORD_MAX_BYTES); /* the seek has measured it */
+	source->spare_at = (size_t)source->skip;
+	source->spare_len = len;
+	source->skip = 0;
+	if (++source->chunk == source->runs[source->run].count) {
+		source->chunk = 0;
+		source->run++;
+	}
+	return 0;
+}
+
+static void source_close(struct body_source *base)
+{
+	struct xorb_source *const source = (struct xorb_source *)base;
+	for (size_t i = 0; i < source->count; i++)
+		pack_store_unhold(source->packs, &source->runs[i].pack, source->turns[i]);
+	free(source->runs);
+	free(source->turns);
+	free(source->forms);
+	free(source->spare);
+	free(source);
+}
+
+/* Checks all runs and finds the first of the range. */
+static int source_seek(struct xorb_source *source, struct error *err)
+{
+	bool is_there = false;
+	for (size_t i = 0; i < source->count; i++) {
+		const struct xorb_run *const run = &source->runs[i];
+		struct error ignored = {0};
+		struct xorb_view *const view = xorb_view_open(source->packs, &run->pack, &ignored);
+		if (view == NULL)
+			return source_gone(err);
+		const int result = check_run(view, run, source->as_stored, err);
+		if (result == 0 && !is_there) {
+			is_there = source->skip < run->length;
+			if (is_there)
+				seek_record(source, view);
+			else
+				source->skip -= run->length;
+			source->run += !is_there;
+		}
+		xorb_view_close(view);
+		if (result != 0)
+			return -1;
+	}
+	ASSERT(source->remaining == 0 || is_there);
+	return 0;
+}
+
+static int source_gone(struct error *err)
+{
+	return error_set(err, ERROR_NOT_FOUND, "The chunks are not where they were.");
+}
+
+/* Every chunk of the run is there, and they are as long as was said. */
+static int check_run(
+	struct xorb_view *view, const struct xorb_run *run, bool as_stored, struct error *err)
+{
+	uint32_t present;
+	const uint64_t end = (uint64_t)run->first + run->count;
+	if (run->count == 0 || end > PACK_MAX_CHUNKS)
+		return source_gone(err);
+	return xorb_view_shown(view, run->first, (uint32_t)end, as_stored, &present) ==
+				run->length &&
+			present == run->count
+		? 0
+		: source_gone(err);
+}
+
+/* Moves to the record of the run that holds its byte source->skip. */
+static void seek_record(struct xorb_source *source, struct xorb_view *view)
+{
+	const struct xorb_run *const run = &source->runs[source->run];
+	while (source->skip > 0) {
+		const uint32_t chunk = run->first + source->chunk;
+		const uint64_t len =
+			xorb_view_shown(view, chunk, chunk + 1, source->as_stored, NULL);
+		if (source->skip < len)
+			return;
+		source->skip -= len;
+		source->chunk++;
+	}
 }

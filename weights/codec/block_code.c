@@ -9,16 +9,6 @@ enum {
 	FEW_CHANGES = 256 /* the table of all classes may then take more than it saves */
 };
 
-uint64_t block_code_bytes(enum dtype dtype)
-{
-	return (uint64_t)block_word_bytes(dtype) * BLOCK_CODE_ELEMENTS;
-}
-
-size_t block_code_payload_max(void)
-{
-	return (size_t)8 * BLOCK_CODE_ELEMENTS;
-}
-
 /* One block on its way: what it is, and the smallest form of it so far. */
 struct attempt {
 	struct block_code_context *context;
@@ -31,18 +21,73 @@ struct attempt {
 	unsigned spare; /* of the context's payloads */
 };
 
-/* The payload stands in the spare room: keeps it when it makes the smallest block so far. */
-static void offer(struct attempt *attempt, struct block_header header, size_t payload_bytes)
+static void encode_changed(struct attempt *attempt, struct block_code_stats *stats);
+static void start_raw(struct attempt *attempt);
+static void try_ulps(
+	struct attempt *attempt, struct ulp_format format, struct block_code_stats *stats);
+static void scan_ulps(
+	struct attempt *attempt, const struct ulp_view *view, bool hash, struct ulp_stream *stream);
+static void count_steps(const struct ulp_stream *stream, struct block_code_stats *stats);
+static void offer_ulps(struct attempt *attempt, const struct ulp_stream *stream);
+static void offer(struct attempt *attempt, struct block_header header, size_t payload_bytes);
+static void try_words(struct attempt *attempt, struct block_code_stats *stats);
+static void try_dense(struct attempt *attempt, enum block_mode mode);
+static size_t encode_dense(
+	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes);
+static struct span dense_words(
+	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes);
+static bool repeats(const struct attempt *attempt);
+static void add_block(const struct attempt *attempt, struct buffer *out);
+
+uint64_t block_code_bytes(enum dtype dtype)
 {
-	uint8_t bytes[BLOCK_CODE_HEADER_MAX];
-	header.payload_bytes = (uint32_t)payload_bytes; /* the hash comes at the end */
-	const size_t total = block_header_write(&header, bytes) + payload_bytes;
-	if (total >= attempt->bytes || payload_bytes > attempt->next.len)
+	return (uint64_t)block_word_bytes(dtype) * BLOCK_CODE_ELEMENTS;
+}
+
+size_t block_code_payload_max(void)
+{
+	return (size_t)8 * BLOCK_CODE_ELEMENTS;
+}
+
+void block_code_encode(struct block_code_context *context, enum dtype dtype, struct span base,
+	struct span next, struct buffer *out, struct block_code_stats *stats)
+{
+	ASSERT(base.len == next.len && next.len <= block_code_bytes(dtype) &&
+		next.len % block_word_bytes(dtype) == 0);
+	struct block_code_stats counted = {.elements = next.len / block_word_bytes(dtype)};
+	struct attempt attempt = {.context = context, .dtype = dtype, .base = base, .next = next};
+	block_context_hash_start(context);
+	if (span_equal(base, next))
+		block_context_hash_add(context, base, next);
+	else
+		encode_changed(&attempt, &counted);
+	attempt.header.result_hash = block_context_hash_end(context);
+	add_block(&attempt, out);
+	if (stats == NULL)
 		return;
-	attempt->header = header;
-	attempt->bytes = total;
-	attempt->payload = span_of(attempt->context->payloads[attempt->spare], payload_bytes);
-	attempt->spare = 1 - attempt->spare;
+	stats->elements += counted.elements;
+	stats->changed += counted.changed;
+	for (size_t i = 0; i < sizeof counted.ulp_steps / sizeof *counted.ulp_steps; i++)
+		stats->ulp_steps[i] += counted.ulp_steps[i];
+}
+
+static void encode_changed(struct attempt *attempt, struct block_code_stats *stats)
+{
+	const struct ulp_format format = ulp_format_of(attempt->dtype);
+	block_context_need(attempt->context, attempt->next.len / block_word_bytes(attempt->dtype),
+		attempt->next.len);
+	start_raw(attempt);
+	if (format.width != 0) {
+		try_ulps(attempt, format, stats);
+	} else {
+		block_context_hash_add(attempt->context, attempt->base, attempt->next);
+		try_words(attempt, stats);
+	}
+	const bool dense = attempt->bytes > attempt->next.len / DENSE;
+	if (dense)
+		try_dense(attempt, BLOCK_MODE_XOR);
+	if (dense || repeats(attempt))
+		try_dense(attempt, BLOCK_MODE_PLANES);
 }
 
 static void start_raw(struct attempt *attempt)
@@ -52,6 +97,22 @@ static void start_raw(struct attempt *attempt)
 	attempt->header.payload_bytes = (uint32_t)attempt->next.len;
 	attempt->payload = attempt->next;
 	attempt->bytes = block_header_write(&attempt->header, bytes) + attempt->next.len;
+}
+
+static void try_ulps(
+	struct attempt *attempt, struct ulp_format format, struct block_code_stats *stats)
+{
+	struct ulp_stream stream;
+	struct ulp_view view = {.base = attempt->base.data, .format = format};
+	class_choice(attempt->base, format, &view.top, &view.classes);
+	scan_ulps(attempt, &view, true, &stream);
+	count_steps(&stream, stats);
+	offer_ulps(attempt, &stream);
+	if (view.classes == 1 || ulp_table_count(&stream.table) > FEW_CHANGES)
+		return;
+	view.classes = 1;
+	scan_ulps(attempt, &view, false, &stream);
+	offer_ulps(attempt, &stream);
 }
 
 /* Piece by piece; `hash`: and each piece hashed. */
@@ -76,14 +137,6 @@ static void scan_ulps(
 	ulp_stream_arrange(&scan, view, stream);
 }
 
-static void offer_ulps(struct attempt *attempt, const struct ulp_stream *stream)
-{
-	const struct block_header header = {.mode = BLOCK_MODE_ULP, .table = stream->table};
-	struct block_code_context *const context = attempt->context;
-	offer(attempt, header,
-		ulp_stream_write(stream, context->keys, context->payloads[attempt->spare]));
-}
-
 static void count_steps(const struct ulp_stream *stream, struct block_code_stats *stats)
 {
 	enum { MOST = sizeof stats->ulp_steps / sizeof *stats->ulp_steps };
@@ -95,20 +148,26 @@ static void count_steps(const struct ulp_stream *stream, struct block_code_stats
 	}
 }
 
-static void try_ulps(
-	struct attempt *attempt, struct ulp_format format, struct block_code_stats *stats)
+static void offer_ulps(struct attempt *attempt, const struct ulp_stream *stream)
 {
-	struct ulp_stream stream;
-	struct ulp_view view = {.base = attempt->base.data, .format = format};
-	class_choice(attempt->base, format, &view.top, &view.classes);
-	scan_ulps(attempt, &view, true, &stream);
-	count_steps(&stream, stats);
-	offer_ulps(attempt, &stream);
-	if (view.classes == 1 || ulp_table_count(&stream.table) > FEW_CHANGES)
+	const struct block_header header = {.mode = BLOCK_MODE_ULP, .table = stream->table};
+	struct block_code_context *const context = attempt->context;
+	offer(attempt, header,
+		ulp_stream_write(stream, context->keys, context->payloads[attempt->spare]));
+}
+
+/* The payload stands in the spare room: keeps it when it makes the smallest block so far. */
+static void offer(struct attempt *attempt, struct block_header header, size_t payload_bytes)
+{
+	uint8_t bytes[BLOCK_CODE_HEADER_MAX];
+	header.payload_bytes = (uint32_t)payload_bytes; /* the hash comes at the end */
+	const size_t total = block_header_write(&header, bytes) + payload_bytes;
+	if (total >= attempt->bytes || payload_bytes > attempt->next.len)
 		return;
-	view.classes = 1;
-	scan_ulps(attempt, &view, false, &stream);
-	offer_ulps(attempt, &stream);
+	attempt->header = header;
+	attempt->bytes = total;
+	attempt->payload = span_of(attempt->context->payloads[attempt->spare], payload_bytes);
+	attempt->spare = 1 - attempt->spare;
 }
 
 static void try_words(struct attempt *attempt, struct block_code_stats *stats)
@@ -125,26 +184,6 @@ static void try_words(struct attempt *attempt, struct block_code_stats *stats)
 		word_code_encode(&code, &changes, attempt->context->payloads[attempt->spare]));
 }
 
-/* Bytes [from, from + bytes) as the dense modes have them before they become planes. */
-static struct span dense_words(
-	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes)
-{
-	uint8_t *const words = attempt->context->words;
-	if (mode == BLOCK_MODE_PLANES)
-		return span_slice(attempt->next, from, bytes);
-	for (size_t i = 0; i < bytes; i++)
-		words[i] = attempt->base.data[from + i] ^ attempt->next.data[from + i];
-	return span_of(words, bytes);
-}
-
-static size_t encode_dense(
-	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes)
-{
-	const struct word_code code = block_context_words(attempt->context, attempt->dtype);
-	return plane_code_encode(&code.planes, dense_words(attempt, mode, from, bytes),
-		attempt->context->payloads[attempt->spare]);
-}
-
 /* Unless a piece in the middle says that it is far from the best so far. */
 static void try_dense(struct attempt *attempt, enum block_mode mode)
 {
@@ -159,6 +198,26 @@ static void try_dense(struct attempt *attempt, enum block_mode mode)
 			return;
 	}
 	offer(attempt, header, encode_dense(attempt, mode, 0, len));
+}
+
+static size_t encode_dense(
+	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes)
+{
+	const struct word_code code = block_context_words(attempt->context, attempt->dtype);
+	return plane_code_encode(&code.planes, dense_words(attempt, mode, from, bytes),
+		attempt->context->payloads[attempt->spare]);
+}
+
+/* Bytes [from, from + bytes) as the dense modes have them before they become planes. */
+static struct span dense_words(
+	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes)
+{
+	uint8_t *const words = attempt->context->words;
+	if (mode == BLOCK_MODE_PLANES)
+		return span_slice(attempt->next, from, bytes);
+	for (size_t i = 0; i < bytes; i++)
+		words[i] = attempt->base.data[from + i] ^ attempt->next.data[from + i];
+	return span_of(words, bytes);
 }
 
 /* Whether the result could take less than it does now as it is, base or no base: weights do not,
@@ -187,45 +246,4 @@ static void add_block(const struct attempt *attempt, struct buffer *out)
 	uint8_t header[BLOCK_CODE_HEADER_MAX];
 	buffer_add(out, header, block_header_write(&attempt->header, header));
 	buffer_add_span(out, attempt->payload);
-}
-
-static void encode_changed(struct attempt *attempt, struct block_code_stats *stats)
-{
-	const struct ulp_format format = ulp_format_of(attempt->dtype);
-	block_context_need(attempt->context, attempt->next.len / block_word_bytes(attempt->dtype),
-		attempt->next.len);
-	start_raw(attempt);
-	if (format.width != 0) {
-		try_ulps(attempt, format, stats);
-	} else {
-		block_context_hash_add(attempt->context, attempt->base, attempt->next);
-		try_words(attempt, stats);
-	}
-	const bool dense = attempt->bytes > attempt->next.len / DENSE;
-	if (dense)
-		try_dense(attempt, BLOCK_MODE_XOR);
-	if (dense || repeats(attempt))
-		try_dense(attempt, BLOCK_MODE_PLANES);
-}
-
-void block_code_encode(struct block_code_context *context, enum dtype dtype, struct span base,
-	struct span next, struct buffer *out, struct block_code_stats *stats)
-{
-	ASSERT(base.len == next.len && next.len <= block_code_bytes(dtype) &&
-		next.len % block_word_bytes(dtype) == 0);
-	struct block_code_stats counted = {.elements = next.len / block_word_bytes(dtype)};
-	struct attempt attempt = {.context = context, .dtype = dtype, .base = base, .next = next};
-	block_context_hash_start(context);
-	if (span_equal(base, next))
-		block_context_hash_add(context, base, next);
-	else
-		encode_changed(&attempt, &counted);
-	attempt.header.result_hash = block_context_hash_end(context);
-	add_block(&attempt, out);
-	if (stats == NULL)
-		return;
-	stats->elements += counted.elements;
-	stats->changed += counted.changed;
-	for (size_t i = 0; i < sizeof counted.ulp_steps / sizeof *counted.ulp_steps; i++)
-		stats->ulp_steps[i] += counted.ulp_steps[i];
 }

@@ -4,6 +4,10 @@
 
 #include "base/memory.h"
 
+static void need_elements(struct block_code_context *context, size_t elements);
+static void *renew(void *old, size_t count, size_t bytes);
+static size_t payload_room_for(const struct block_code_context *context);
+
 struct block_code_context *block_code_context_new(void)
 {
 	struct block_code_context *const context = memory_new(sizeof *context);
@@ -65,31 +69,6 @@ uint64_t block_context_hash_end(struct block_code_context *context)
 	return xxh3_stream_result_64(context->hash);
 }
 
-/* For any payload before it is known whether it is of use. Most of it is never touched, so no
- * memory stands behind it. */
-static size_t payload_room_for(const struct block_code_context *context)
-{
-	return (context->elements + 1) * ULP_STREAM_BYTES_MOST + plane_code_bound(context->bytes);
-}
-
-/* Nothing in it is to be kept. */
-static void *renew(void *old, size_t count, size_t bytes)
-{
-	free(old);
-	/* not cleared, so what is not used is not touched */
-	return memory_grow(NULL, count, bytes);
-}
-
-static void need_elements(struct block_code_context *context, size_t elements)
-{
-	const size_t room = elements + ULP_SCAN_GROUP;
-	context->elements = elements;
-	context->keys = renew(context->keys, room, sizeof *context->keys);
-	context->gaps = renew(context->gaps, room, sizeof *context->gaps);
-	context->found_steps = renew(context->found_steps, room, sizeof *context->found_steps);
-	context->steps = renew(context->steps, room, sizeof *context->steps);
-}
-
 void block_context_need(struct block_code_context *context, size_t elements, size_t bytes)
 {
 	if (elements > context->elements)
@@ -112,4 +91,29 @@ struct word_code block_context_words(const struct block_code_context *context, e
 		.scratch = context->scratch,
 		.width = block_word_bytes(dtype)};
 	return (struct word_code){.planes = planes, .gaps = context->gaps, .words = context->words};
+}
+
+static void need_elements(struct block_code_context *context, size_t elements)
+{
+	const size_t room = elements + ULP_SCAN_GROUP;
+	context->elements = elements;
+	context->keys = renew(context->keys, room, sizeof *context->keys);
+	context->gaps = renew(context->gaps, room, sizeof *context->gaps);
+	context->found_steps = renew(context->found_steps, room, sizeof *context->found_steps);
+	context->steps = renew(context->steps, room, sizeof *context->steps);
+}
+
+/* Nothing in it is to be kept. */
+static void *renew(void *old, size_t count, size_t bytes)
+{
+	free(old);
+	/* not cleared, so what is not used is not touched */
+	return memory_grow(NULL, count, bytes);
+}
+
+/* For any payload before it is known whether it is of use. Most of it is never touched, so no
+ * memory stands behind it. */
+static size_t payload_room_for(const struct block_code_context *context)
+{
+	return (context->elements + 1) * ULP_STREAM_BYTES_MOST + plane_code_bound(context->bytes);
 }

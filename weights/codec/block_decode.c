@@ -2,6 +2,27 @@
 
 #include "weights/codec/gap_code.h"
 
+/* One block being decoded. */
+struct decoding {
+	struct block_code_context *context;
+	enum dtype dtype;
+	struct block_header header;
+	struct span payload;
+	struct span base;
+	uint8_t *into;
+	bool is_hashed;
+};
+
+static int decode(struct decoding *decoding, struct span block,
+	const struct block_code_facts *facts, struct error *err);
+static int decode_unchanged(const struct decoding *decoding, struct error *err);
+static int decode_raw(const struct decoding *decoding, struct error *err);
+static int decode_planes(const struct decoding *decoding, struct error *err);
+static int decode_xor(const struct decoding *decoding, struct error *err);
+static int decode_words(const struct decoding *decoding, struct error *err);
+static int decode_ulps(const struct decoding *decoding, struct error *err);
+static void hash_piece(const struct decoding *decoding, size_t from, size_t to);
+
 int block_code_parse(struct span bytes, enum dtype dtype, uint64_t expected_bytes,
 	struct block_code_facts *out_facts, struct error *err)
 {
@@ -31,23 +52,56 @@ int block_code_parse(struct span bytes, enum dtype dtype, uint64_t expected_byte
 	return 0;
 }
 
-/* One block being decoded. */
-struct decoding {
-	struct block_code_context *context;
-	enum dtype dtype;
-	struct block_header header;
-	struct span payload;
-	struct span base;
-	uint8_t *into;
-	bool is_hashed;
-};
-
-static void hash_piece(const struct decoding *decoding, size_t from, size_t to)
+int block_code_decode(struct block_code_context *context, enum dtype dtype, struct span block,
+	const struct block_code_facts *facts, struct span base, uint8_t *into, struct error *err)
 {
-	if (decoding->is_hashed)
-		block_context_hash_add(decoding->context,
-			span_slice(decoding->base, from, to - from),
-			span_of(decoding->into + from, to - from));
+	struct decoding decoding = {
+		.context = context, .dtype = dtype, .base = base, .into = into, .is_hashed = true};
+	if (decode(&decoding, block, facts, err) != 0)
+		return -1;
+	if (block_context_hash_end(context) != decoding.header.result_hash)
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"a block's result has another hash than the block says");
+	return 0;
+}
+
+int block_code_decode_unproven(struct block_code_context *context, enum dtype dtype,
+	struct span block, const struct block_code_facts *facts, struct span base, uint8_t *into,
+	struct error *err)
+{
+	struct decoding decoding = {.context = context, .dtype = dtype, .base = base, .into = into};
+	return decode(&decoding, block, facts, err);
+}
+
+static int decode(struct decoding *decoding, struct span block,
+	const struct block_code_facts *facts, struct error *err)
+{
+	static int (*const decoders[BLOCK_MODE_COUNT])(
+		const struct decoding *decoding, struct error *err) = {
+		[BLOCK_MODE_UNCHANGED] = decode_unchanged,
+		[BLOCK_MODE_RAW] = decode_raw,
+		[BLOCK_MODE_PLANES] = decode_planes,
+		[BLOCK_MODE_XOR] = decode_xor,
+		[BLOCK_MODE_WORDS] = decode_words,
+		[BLOCK_MODE_ULP] = decode_ulps,
+	};
+	const size_t len = decoding->base.len;
+	decoding->payload = block;
+	ASSERT(len == facts->result_bytes && len <= block_code_bytes(decoding->dtype));
+	if (block_header_read(&decoding->payload, decoding->dtype, len, &decoding->header, err) !=
+		0)
+		return -1;
+	if (decoding->payload.len != decoding->header.payload_bytes)
+		return error_set(err, ERROR_INVALID,
+			"a block has a payload of %zu bytes and says %u", decoding->payload.len,
+			decoding->header.payload_bytes);
+	block_context_need(decoding->context, len / block_word_bytes(decoding->dtype), len);
+	block_context_hash_start(decoding->context);
+	if (decoders[decoding->header.mode](decoding, err) != 0)
+		return -1;
+	if (decoding->header.mode != BLOCK_MODE_ULP)
+		hash_piece(decoding, 0, len);
+	return 0;
 }
 
 static int decode_unchanged(const struct decoding *decoding, struct error *err)
@@ -115,54 +169,10 @@ static int decode_ulps(const struct decoding *decoding, struct error *err)
 	return 0;
 }
 
-static int decode(struct decoding *decoding, struct span block,
-	const struct block_code_facts *facts, struct error *err)
+static void hash_piece(const struct decoding *decoding, size_t from, size_t to)
 {
-	static int (*const decoders[BLOCK_MODE_COUNT])(
-		const struct decoding *decoding, struct error *err) = {
-		[BLOCK_MODE_UNCHANGED] = decode_unchanged,
-		[BLOCK_MODE_RAW] = decode_raw,
-		[BLOCK_MODE_PLANES] = decode_planes,
-		[BLOCK_MODE_XOR] = decode_xor,
-		[BLOCK_MODE_WORDS] = decode_words,
-		[BLOCK_MODE_ULP] = decode_ulps,
-	};
-	const size_t len = decoding->base.len;
-	decoding->payload = block;
-	ASSERT(len == facts->result_bytes && len <= block_code_bytes(decoding->dtype));
-	if (block_header_read(&decoding->payload, decoding->dtype, len, &decoding->header, err) !=
-		0)
-		return -1;
-	if (decoding->payload.len != decoding->header.payload_bytes)
-		return error_set(err, ERROR_INVALID,
-			"a block has a payload of %zu bytes and says %u", decoding->payload.len,
-			decoding->header.payload_bytes);
-	block_context_need(decoding->context, len / block_word_bytes(decoding->dtype), len);
-	block_context_hash_start(decoding->context);
-	if (decoders[decoding->header.mode](decoding, err) != 0)
-		return -1;
-	if (decoding->header.mode != BLOCK_MODE_ULP)
-		hash_piece(decoding, 0, len);
-	return 0;
-}
-
-int block_code_decode(struct block_code_context *context, enum dtype dtype, struct span block,
-	const struct block_code_facts *facts, struct span base, uint8_t *into, struct error *err)
-{
-	struct decoding decoding = {
-		.context = context, .dtype = dtype, .base = base, .into = into, .is_hashed = true};
-	if (decode(&decoding, block, facts, err) != 0)
-		return -1;
-	if (block_context_hash_end(context) != decoding.header.result_hash)
-		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"a block's result has another hash than the block says");
-	return 0;
-}
-
-int block_code_decode_unproven(struct block_code_context *context, enum dtype dtype,
-	struct span block, const struct block_code_facts *facts, struct span base, uint8_t *into,
-	struct error *err)
-{
-	struct decoding decoding = {.context = context, .dtype = dtype, .base = base, .into = into};
-	return decode(&decoding, block, facts, err);
+	if (decoding->is_hashed)
+		block_context_hash_add(decoding->context,
+			span_slice(decoding->base, from, to - from),
+			span_of(decoding->into + from, to - from));
 }

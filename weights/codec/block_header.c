@@ -8,6 +8,13 @@ enum { MODE_BITS = 4, HASH_BYTES = 8 };
 _Static_assert(
 	1 + HASH_BYTES + 4 + ULP_TABLE_BYTES_MAX <= BLOCK_CODE_HEADER_MAX, "the longest header");
 
+static int read_mode(
+	uint8_t byte, enum dtype dtype, struct block_header *header, struct error *err);
+static int read_payload(
+	struct span *rest, uint64_t result_bytes, struct block_header *header, struct error *err);
+static int read_words(
+	struct span *rest, uint64_t words, struct block_header *header, struct error *err);
+
 size_t block_word_bytes(enum dtype dtype)
 {
 	return dtype_bits(dtype) < 8 ? 1 : dtype_bits(dtype) / 8;
@@ -32,20 +39,27 @@ size_t block_header_write(const struct block_header *header, uint8_t into[BLOCK_
 	return bytes;
 }
 
-static int read_words(
-	struct span *rest, uint64_t words, struct block_header *header, struct error *err)
+int block_header_read(struct span *rest, enum dtype dtype, uint64_t result_bytes,
+	struct block_header *out_header, struct error *err)
 {
-	if (!varint_read(rest, &header->changed) || rest->len == 0)
-		return error_set(err, ERROR_INVALID,
-			"the header of a block is cut off or has a malformed number");
-	header->parameter = rest->data[0];
-	*rest = span_slice(*rest, 1, rest->len);
-	if (header->changed == 0 || header->changed > words ||
-		header->parameter > GAP_CODE_PARAMETER_MAX)
-		return error_set(err, ERROR_INVALID,
-			"a block of %llu words says that %u of them changed, with the Rice parameter %u",
-			(unsigned long long)words, header->changed, header->parameter);
-	return 0;
+	const uint64_t words = result_bytes / block_word_bytes(dtype);
+	*out_header = (struct block_header){.mode = BLOCK_MODE_UNCHANGED};
+	if (rest->len < 1 + HASH_BYTES)
+		return error_set(err, ERROR_INVALID, "the header of a block is cut off");
+	if (read_mode(rest->data[0], dtype, out_header, err) != 0)
+		return -1;
+	memcpy(&out_header->result_hash, rest->data + 1, HASH_BYTES);
+	out_header->result_hash = le64toh(out_header->result_hash);
+	*rest = span_slice(*rest, 1 + HASH_BYTES, rest->len);
+	if (out_header->mode == BLOCK_MODE_UNCHANGED)
+		return 0;
+	if (read_payload(rest, result_bytes, out_header, err) != 0)
+		return -1;
+	if (out_header->mode == BLOCK_MODE_WORDS)
+		return read_words(rest, words, out_header, err);
+	return out_header->mode == BLOCK_MODE_ULP
+		? ulp_table_read(rest, words, &out_header->table, err)
+		: 0;
 }
 
 static int read_mode(uint8_t byte, enum dtype dtype, struct block_header *header, struct error *err)
@@ -79,25 +93,18 @@ static int read_payload(
 	return 0;
 }
 
-int block_header_read(struct span *rest, enum dtype dtype, uint64_t result_bytes,
-	struct block_header *out_header, struct error *err)
+static int read_words(
+	struct span *rest, uint64_t words, struct block_header *header, struct error *err)
 {
-	const uint64_t words = result_bytes / block_word_bytes(dtype);
-	*out_header = (struct block_header){.mode = BLOCK_MODE_UNCHANGED};
-	if (rest->len < 1 + HASH_BYTES)
-		return error_set(err, ERROR_INVALID, "the header of a block is cut off");
-	if (read_mode(rest->data[0], dtype, out_header, err) != 0)
-		return -1;
-	memcpy(&out_header->result_hash, rest->data + 1, HASH_BYTES);
-	out_header->result_hash = le64toh(out_header->result_hash);
-	*rest = span_slice(*rest, 1 + HASH_BYTES, rest->len);
-	if (out_header->mode == BLOCK_MODE_UNCHANGED)
-		return 0;
-	if (read_payload(rest, result_bytes, out_header, err) != 0)
-		return -1;
-	if (out_header->mode == BLOCK_MODE_WORDS)
-		return read_words(rest, words, out_header, err);
-	return out_header->mode == BLOCK_MODE_ULP
-		? ulp_table_read(rest, words, &out_header->table, err)
-		: 0;
+	if (!varint_read(rest, &header->changed) || rest->len == 0)
+		return error_set(err, ERROR_INVALID,
+			"the header of a block is cut off or has a malformed number");
+	header->parameter = rest->data[0];
+	*rest = span_slice(*rest, 1, rest->len);
+	if (header->changed == 0 || header->changed > words ||
+		header->parameter > GAP_CODE_PARAMETER_MAX)
+		return error_set(err, ERROR_INVALID,
+			"a block of %llu words says that %u of them changed, with the Rice parameter %u",
+			(unsigned long long)words, header->changed, header->parameter);
+	return 0;
 }

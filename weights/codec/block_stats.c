@@ -3,21 +3,7 @@
 enum { STRETCH = 64, LENGTHS = 5 };
 
 static void count_words(struct ulp_format format, size_t width, struct span base, struct span next,
-	struct block_code_stats *stats)
-{
-	for (size_t i = 0; i < next.len; i += width) {
-		if (memcmp(base.data + i, next.data + i, width) == 0)
-			continue;
-		stats->changed++;
-		if (format.width == 0)
-			continue;
-		const uint16_t old = ulp_word_load(base.data + i, format.width);
-		const int step = ulp_word_step(
-			old, ulp_word_load(next.data + i, format.width), format.width);
-		const int length = step < 0 ? -step : step;
-		stats->ulp_steps[length < LENGTHS ? length - 1 : LENGTHS - 1]++;
-	}
-}
+	struct block_code_stats *stats);
 
 void block_code_count(
 	enum dtype dtype, struct span base, struct span next, struct block_code_stats *stats)
@@ -31,5 +17,22 @@ void block_code_count(
 		const struct span new = span_slice(next, from, STRETCH * width);
 		if (memcmp(old.data, new.data, new.len) != 0)
 			count_words(format, width, old, new, stats);
+	}
+}
+
+static void count_words(struct ulp_format format, size_t width, struct span base, struct span next,
+	struct block_code_stats *stats)
+{
+	for (size_t i = 0; i < next.len; i += width) {
+		if (memcmp(base.data + i, next.data + i, width) == 0)
+			continue;
+		stats->changed++;
+		if (format.width == 0)
+			continue;
+		const uint16_t old = ulp_word_load(base.data + i, format.width);
+		const int step = ulp_word_step(
+			old, ulp_word_load(next.data + i, format.width), format.width);
+		const int length = step < 0 ? -step : step;
+		stats->ulp_steps[length < LENGTHS ? length - 1 : LENGTHS - 1]++;
 	}
 }

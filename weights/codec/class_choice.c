@@ -9,24 +9,8 @@ enum {
 	RARE_SHARE = 4096    /* elements behind the last class that are not worth another */
 };
 
-/* Gives how many words were counted: all, or groups at equal distances. */
 static size_t count_exponents(
-	struct span base, struct ulp_format format, uint32_t counts[EXPONENTS])
-{
-	const size_t words = base.len / format.width;
-	const size_t stride = words / (GROUP * GROUPS_MOST) + 1;
-	size_t counted = 0;
-	for (size_t from = 0; from < words; from += stride * GROUP) {
-		const size_t to = words - from < GROUP ? words : from + GROUP;
-		for (size_t i = from; i < to; i++)
-			counts[(unsigned)(ulp_word_load(
-						  base.data + i * format.width, format.width) >>
-				       format.shift) &
-				format.mask]++;
-		counted += to - from;
-	}
-	return counted;
-}
+	struct span base, struct ulp_format format, uint32_t counts[EXPONENTS]);
 
 void class_choice(
 	struct span base, struct ulp_format format, uint8_t *out_top, uint8_t *out_classes)
@@ -47,4 +31,23 @@ void class_choice(
 		above += counts[--exponent];
 	*out_top = (uint8_t)top;
 	*out_classes = (uint8_t)classes;
+}
+
+/* Gives how many words were counted: all, or groups at equal distances. */
+static size_t count_exponents(
+	struct span base, struct ulp_format format, uint32_t counts[EXPONENTS])
+{
+	const size_t words = base.len / format.width;
+	const size_t stride = words / (GROUP * GROUPS_MOST) + 1;
+	size_t counted = 0;
+	for (size_t from = 0; from < words; from += stride * GROUP) {
+		const size_t to = words - from < GROUP ? words : from + GROUP;
+		for (size_t i = from; i < to; i++)
+			counts[(unsigned)(ulp_word_load(
+						  base.data + i * format.width, format.width) >>
+				       format.shift) &
+				format.mask]++;
+		counted += to - from;
+	}
+	return counted;
 }

@@ -7,9 +7,46 @@
 
 enum { LEVEL = 1 };
 
+static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into);
+static int decode_plane(struct compressor *compressor, struct span *rest, uint8_t *scratch,
+	size_t len, const uint8_t **out_plane, struct error *err);
+
 size_t plane_code_bound(size_t words)
 {
 	return words + (size_t)VARINT_BYTES_MAX * BYTE_PLANES_MAX;
+}
+
+/* The length goes in front, so the bytes are made a little further back and moved up. */
+size_t plane_code_encode(const struct plane_code *planes, struct span words, uint8_t *into)
+{
+	const size_t len = words.len / planes->width;
+	size_t at = 0;
+	byte_planes_split(words, planes->width, planes->scratch);
+	for (size_t k = 0; k < planes->width; k++) {
+		uint8_t *const body = into + at + VARINT_BYTES_MAX;
+		const size_t size = encode_plane(
+			planes->compressor, span_of(planes->scratch + k * len, len), body);
+		at += varint_write((uint32_t)size, into + at);
+		memmove(into + at, body, size);
+		at += size;
+	}
+	return at;
+}
+
+int plane_code_decode(const struct plane_code *planes, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
+{
+	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
+	const size_t plane_len = len / planes->width;
+	struct span rest = stored;
+	for (size_t k = 0; k < planes->width; k++)
+		if (decode_plane(planes->compressor, &rest, planes->scratch + k * plane_len,
+			    plane_len, &decoded[k], err) != 0)
+			return -1;
+	if (rest.len != 0)
+		return error_set(err, ERROR_INVALID, "%zu bytes follow the byte planes", rest.len);
+	byte_planes_join(decoded, planes->width, into, len);
+	return 0;
 }
 
 /* Two ways to use zstd, neither always the better: looking for repeats, and hardly looking. Both
@@ -31,23 +68,6 @@ static size_t encode_plane(struct compressor *compressor, struct span plane, uin
 	return plane.len;
 }
 
-/* The length goes in front, so the bytes are made a little further back and moved up. */
-size_t plane_code_encode(const struct plane_code *planes, struct span words, uint8_t *into)
-{
-	const size_t len = words.len / planes->width;
-	size_t at = 0;
-	byte_planes_split(words, planes->width, planes->scratch);
-	for (size_t k = 0; k < planes->width; k++) {
-		uint8_t *const body = into + at + VARINT_BYTES_MAX;
-		const size_t size = encode_plane(
-			planes->compressor, span_of(planes->scratch + k * len, len), body);
-		at += varint_write((uint32_t)size, into + at);
-		memmove(into + at, body, size);
-		at += size;
-	}
-	return at;
-}
-
 /* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it
  * is, else to `scratch`. */
 static int decode_plane(struct compressor *compressor, struct span *rest, uint8_t *scratch,
@@ -63,20 +83,4 @@ static int decode_plane(struct compressor *compressor, struct span *rest, uint8_
 	if (size == len || decompress_zstd(compressor, stored, scratch, len, err) == 0)
 		return 0;
 	return error_set(err, ERROR_INVALID, "a byte plane of %zu bytes does not decode", len);
-}
-
-int plane_code_decode(const struct plane_code *planes, struct span stored, uint8_t *into,
-	size_t len, struct error *err)
-{
-	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
-	const size_t plane_len = len / planes->width;
-	struct span rest = stored;
-	for (size_t k = 0; k < planes->width; k++)
-		if (decode_plane(planes->compressor, &rest, planes->scratch + k * plane_len,
-			    plane_len, &decoded[k], err) != 0)
-			return -1;
-	if (rest.len != 0)
-		return error_set(err, ERROR_INVALID, "%zu bytes follow the byte planes", rest.len);
-	byte_planes_join(decoded, planes->width, into, len);
-	return 0;
 }

@@ -4,6 +4,10 @@
 #include "weights/codec/ulp_steps.h"
 #include "weights/codec/varint.h"
 
+static int malformed(const char *why, struct error *err);
+static int read_parameters(struct span *rest, struct ulp_table *table, struct error *err);
+static void first_places(const struct ulp_table *table, uint32_t places[ULP_CLASSES_MAX]);
+
 size_t ulp_table_count(const struct ulp_table *table)
 {
 	size_t count = 0;
@@ -28,31 +32,6 @@ size_t ulp_table_write(const struct ulp_table *table, uint8_t into[ULP_TABLE_BYT
 	return bytes + packed;
 }
 
-static int malformed(const char *why, struct error *err)
-{
-	return error_set(err, ERROR_INVALID, "a block's table of classes %s", why);
-}
-
-static int read_parameters(struct span *rest, struct ulp_table *table, struct error *err)
-{
-	struct bit_reader reader = bit_reader_open(*rest);
-	for (unsigned class = 0; class < table->classes; class ++) {
-		if (table->counts[class] == 0)
-			continue;
-		table->parameters[class] =
-			(uint8_t)bit_reader_take(&reader, GAP_CODE_PARAMETER_BITS);
-		if (table->parameters[class] > GAP_CODE_PARAMETER_MAX)
-			return malformed("has a Rice parameter over 20", err);
-	}
-	const uint64_t bytes = bit_reader_bytes(&reader);
-	if (bytes > rest->len)
-		return malformed("is cut off", err);
-	if (bit_reader_take(&reader, (unsigned)(8 * bytes - bit_reader_at(&reader))) != 0)
-		return malformed("is filled up with other than zeros", err);
-	*rest = span_slice(*rest, bytes, rest->len);
-	return 0;
-}
-
 int ulp_table_read(struct span *rest, uint64_t elements, struct ulp_table *table, struct error *err)
 {
 	uint64_t count = 0;
@@ -71,14 +50,6 @@ int ulp_table_read(struct span *rest, uint64_t elements, struct ulp_table *table
 			"a block of %llu elements says that %llu of them changed",
 			(unsigned long long)elements, (unsigned long long)count);
 	return read_parameters(rest, table, err);
-}
-
-/* Where each class begins when the last one comes first. */
-static void first_places(const struct ulp_table *table, uint32_t places[ULP_CLASSES_MAX])
-{
-	uint32_t place = 0;
-	for (unsigned class = table->classes; class -- > 0; place += table->counts[class])
-		places[class] = place;
 }
 
 void ulp_stream_arrange(
@@ -141,4 +112,37 @@ int ulp_stream_read(const struct ulp_table *table, struct span payload, uint32_t
 			"a block's payload has %zu bytes, its codes %llu", payload.len,
 			(unsigned long long)bit_reader_bytes(&reader));
 	return 0;
+}
+
+static int malformed(const char *why, struct error *err)
+{
+	return error_set(err, ERROR_INVALID, "a block's table of classes %s", why);
+}
+
+static int read_parameters(struct span *rest, struct ulp_table *table, struct error *err)
+{
+	struct bit_reader reader = bit_reader_open(*rest);
+	for (unsigned class = 0; class < table->classes; class ++) {
+		if (table->counts[class] == 0)
+			continue;
+		table->parameters[class] =
+			(uint8_t)bit_reader_take(&reader, GAP_CODE_PARAMETER_BITS);
+		if (table->parameters[class] > GAP_CODE_PARAMETER_MAX)
+			return malformed("has a Rice parameter over 20", err);
+	}
+	const uint64_t bytes = bit_reader_bytes(&reader);
+	if (bytes > rest->len)
+		return malformed("is cut off", err);
+	if (bit_reader_take(&reader, (unsigned)(8 * bytes - bit_reader_at(&reader))) != 0)
+		return malformed("is filled up with other than zeros", err);
+	*rest = span_slice(*rest, bytes, rest->len);
+	return 0;
+}
+
+/* Where each class begins when the last one comes first. */
+static void first_places(const struct ulp_table *table, uint32_t places[ULP_CLASSES_MAX])
+{
+	uint32_t place = 0;
+	for (unsigned class = table->classes; class -- > 0; place += table->counts[class])
+		places[class] = place;
 }

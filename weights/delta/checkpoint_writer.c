@@ -17,38 +17,11 @@ struct checkpoint_writer {
 	struct staging *staging;
 };
 
-static int begin_shard(struct checkpoint_writer *writer, size_t index, struct error *err)
-{
-	const struct model_file *const file = &writer->files->files[index];
-	const struct staged_file *const staged = staging_add(writer->staging, file->path, err);
-	writer->staged[index] = staged;
-	if (staged == NULL || file_reserve(staged->fd, file->size, staged->path, err) != 0)
-		return -1;
-	if (file_write_at(writer->ops, staged->fd, span_of(file->length, sizeof(file->length)), 0,
-		    staged->path, err) != 0)
-		return -1;
-	return file_write_at(
-		writer->ops, staged->fd, file->json, sizeof(file->length), staged->path, err);
-}
-
-static int begin_file(
-	struct checkpoint_writer *writer, size_t index, const char *link, struct error *err)
-{
-	const struct model_file *const file = &writer->files->files[index];
-	if (link != NULL)
-		return staging_link(writer->staging, file->path, link, err);
-	return file->is_shard ? begin_shard(writer, index, err)
-			      : staging_put(writer->staging, file->path, file->bytes, err);
-}
-
 static int begin_files(
-	struct checkpoint_writer *writer, const char *const *links, struct error *err)
-{
-	for (size_t i = 0; i < writer->files->count; i++)
-		if (begin_file(writer, i, links != NULL ? links[i] : NULL, err) != 0)
-			return -1;
-	return 0;
-}
+	struct checkpoint_writer *writer, const char *const *links, struct error *err);
+static int begin_file(
+	struct checkpoint_writer *writer, size_t index, const char *link, struct error *err);
+static int begin_shard(struct checkpoint_writer *writer, size_t index, struct error *err);
 
 struct checkpoint_writer *checkpoint_writer_begin(const struct file_ops *ops, const char *out,
 	const struct model_files *files, const struct schema *schema, const char *const *links,
@@ -95,4 +68,37 @@ void checkpoint_writer_free(struct checkpoint_writer *writer)
 	free(writer->places);
 	free(writer->staged);
 	free(writer);
+}
+
+static int begin_files(
+	struct checkpoint_writer *writer, const char *const *links, struct error *err)
+{
+	for (size_t i = 0; i < writer->files->count; i++)
+		if (begin_file(writer, i, links != NULL ? links[i] : NULL, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int begin_file(
+	struct checkpoint_writer *writer, size_t index, const char *link, struct error *err)
+{
+	const struct model_file *const file = &writer->files->files[index];
+	if (link != NULL)
+		return staging_link(writer->staging, file->path, link, err);
+	return file->is_shard ? begin_shard(writer, index, err)
+			      : staging_put(writer->staging, file->path, file->bytes, err);
+}
+
+static int begin_shard(struct checkpoint_writer *writer, size_t index, struct error *err)
+{
+	const struct model_file *const file = &writer->files->files[index];
+	const struct staged_file *const staged = staging_add(writer->staging, file->path, err);
+	writer->staged[index] = staged;
+	if (staged == NULL || file_reserve(staged->fd, file->size, staged->path, err) != 0)
+		return -1;
+	if (file_write_at(writer->ops, staged->fd, span_of(file->length, sizeof(file->length)), 0,
+		    staged->path, err) != 0)
+		return -1;
+	return file_write_at(
+		writer->ops, staged->fd, file->json, sizeof(file->length), staged->path, err);
 }

@@ -19,6 +19,8 @@ static const char *const format_names[] = {
 static const char *const checksum_names[] = {
 	[DELTA_XXH3_128] = "xxh3-128", [DELTA_BLAKE3] = "blake3", [DELTA_ADLER32] = "adler32"};
 
+static struct delta_summary summarise(const struct delta_reader *reader);
+
 const char *delta_format_name(enum delta_format format)
 {
 	ASSERT((unsigned)format <= DELTA_PULSE);
@@ -99,6 +101,17 @@ int delta_diff(
 	return result;
 }
 
+int delta_inspect(const char *path, struct delta_summary *out_summary, struct error *err)
+{
+	struct delta_reader *const reader = delta_reader_open(path, err);
+	if (reader == NULL)
+		return -1;
+	*out_summary = delta_reader_checkpoint(reader) == NULL ? summarise(reader)
+							       : (struct delta_summary){0};
+	delta_reader_close(reader);
+	return 0;
+}
+
 static struct delta_summary summarise(const struct delta_reader *reader)
 {
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
@@ -119,15 +132,4 @@ static struct delta_summary summarise(const struct delta_reader *reader)
 		summary.result_digest = metadata->result_digest;
 	}
 	return summary;
-}
-
-int delta_inspect(const char *path, struct delta_summary *out_summary, struct error *err)
-{
-	struct delta_reader *const reader = delta_reader_open(path, err);
-	if (reader == NULL)
-		return -1;
-	*out_summary = delta_reader_checkpoint(reader) == NULL ? summarise(reader)
-							       : (struct delta_summary){0};
-	delta_reader_close(reader);
-	return 0;
 }

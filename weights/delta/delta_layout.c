@@ -27,19 +27,6 @@ static const struct family_row families[] = {
 	[FAMILY_TRL] = {"delta", "delta.safetensors.index.json", 1, false},
 };
 
-static enum family family_of(enum delta_format format)
-{
-	if (format == DELTA_ULP_CLASS)
-		return FAMILY_ULP_CLASS;
-	return format == DELTA_SLIME_XOR || format == DELTA_SLIME_OVERWRITE ? FAMILY_SLIME
-									    : FAMILY_TRL;
-}
-
-bool delta_layout_is_folder(enum delta_format format, const struct model_files *next_files)
-{
-	return family_of(format) != FAMILY_TRL || next_files->is_folder;
-}
-
 /* While it is being made. */
 struct making {
 	struct delta_layout *layout;
@@ -62,6 +49,81 @@ struct owner {
 	size_t tensor;
 	unsigned part;
 };
+
+static enum family family_of(enum delta_format format);
+static void describe_files(struct making *making);
+static int begin_files(struct making *making, struct error *err);
+static int begin_file(struct making *making, size_t shard, const char *name, struct error *err);
+static bool in_file(const struct making *making, size_t tensor, size_t shard);
+static void list_parts(struct making *making, size_t tensor, struct buffer *out);
+static struct span join_name(struct making *making, struct span name, const char *suffix);
+static void print_metadata(
+	const struct making *making, size_t shard, struct delta_metadata_list *list);
+static void print_checksums(
+	const struct making *making, size_t shard, struct delta_metadata_list *list);
+static void print_facts(
+	const struct making *making, bool in_shard, struct delta_metadata_list *list);
+static void print_names(
+	const struct making *making, size_t shard, struct delta_metadata_list *list);
+static int write_header(struct making *making, struct safetensors_tensor *table, size_t count,
+	const struct delta_metadata_list *list, const char *name, struct error *err);
+static void locate(struct making *making, const struct safetensors_tensor *table, size_t count,
+	uint64_t data_at, const struct staged_file *file, const char *name);
+static int order_owners(const void *left, const void *right);
+static void map_weight(struct making *making, struct span name, const char *file_name);
+static int write_others(struct making *making, struct error *err);
+static int write_index(struct making *making, struct error *err);
+static void print_index(
+	const struct making *making, const struct delta_metadata_list *list, struct buffer *out);
+
+bool delta_layout_is_folder(enum delta_format format, const struct model_files *next_files)
+{
+	return family_of(format) != FAMILY_TRL || next_files->is_folder;
+}
+
+int delta_layout_make(struct delta_layout *layout, struct error *err)
+{
+	const struct delta_encode_params *const params = layout->params;
+	struct making making = {
+		.layout = layout,
+		.schema = params->next->schema,
+		.family = family_of(params->format),
+		.places = memory_new_array(
+			schema_count(params->next->schema), sizeof(making.places[0])),
+		.arena = arena_new(TABLE_CAP_BYTES),
+	};
+	making.indexed = families[making.family].always_indexed ||
+		model_files_shards(params->next_files) > 1;
+	buffer_init(&making.weight_map, INDEX_CAP_BYTES);
+	buffer_init(&making.owners, TABLE_CAP_BYTES);
+	model_files_place(params->next_files, making.schema, making.places);
+	if (!layout->is_told) {
+		describe_files(&making);
+	} else {
+		making.files = layout->told;
+		making.file_count = layout->told_count;
+		making.is_folder = layout->told_folder;
+	}
+	int result = begin_files(&making, err);
+	if (result == 0)
+		result = write_others(&making, err);
+	if (result == 0)
+		result = write_index(&making, err);
+	free(making.places);
+	free(making.own_files);
+	arena_free(making.arena);
+	buffer_release(&making.weight_map);
+	buffer_release(&making.owners);
+	return result;
+}
+
+static enum family family_of(enum delta_format format)
+{
+	if (format == DELTA_ULP_CLASS)
+		return FAMILY_ULP_CLASS;
+	return format == DELTA_SLIME_XOR || format == DELTA_SLIME_OVERWRITE ? FAMILY_SLIME
+									    : FAMILY_TRL;
+}
 
 static void describe_files(struct making *making)
 {
@@ -91,25 +153,69 @@ static void describe_files(struct making *making)
 	}
 }
 
+static int begin_files(struct making *making, struct error *err)
+{
+	const struct family_row *const family = &families[making->family];
+	const size_t shards = model_files_shards(making->layout->params->next_files);
+	bool *const changed = memory_new_array(shards, sizeof(changed[0]));
+	size_t count = 0;
+	size_t number = family->first_number;
+	int result = 0;
+	if (!making->indexed) {
+		free(changed);
+		return begin_file(making, 0, "delta.safetensors", err);
+	}
+	for (size_t i = 0; i < schema_count(making->schema); i++) {
+		const size_t shard = making->places[i].shard;
+		const bool is_first =
+			!changed[shard] && making->layout->payload->tensors[i].changed > 0;
+		changed[shard] = changed[shard] || is_first;
+		count += is_first;
+	}
+	for (size_t shard = 0; shard < shards && result == 0; shard++) {
+		char name[FILE_NAME_BYTES];
+		if (!changed[shard])
+			continue;
+		snprintf(name, sizeof(name), "%s-%05zu-of-%05zu.safetensors", family->shard_name,
+			number++, count);
+		result = begin_file(making, shard, name, err);
+	}
+	free(changed);
+	return result;
+}
+
+static int begin_file(struct making *making, size_t shard, const char *name, struct error *err)
+{
+	struct buffer parts;
+	struct delta_metadata_list list;
+	int result = 0;
+	buffer_init(&parts, TABLE_CAP_BYTES);
+	buffer_reset(&making->owners);
+	delta_metadata_list_init(&list);
+	for (size_t i = 0; i < schema_count(making->schema); i++)
+		if (in_file(making, i, shard))
+			list_parts(making, i, &parts);
+	print_metadata(making, shard, &list);
+	if (buffer_check(&parts, "the delta's table of tensors", err) != 0 ||
+		buffer_check(&making->owners, "the delta's table of tensors", err) != 0 ||
+		delta_metadata_list_check(&list, err) != 0)
+		result = -1;
+	else if (arena_overflowed(making->arena))
+		result = error_set(
+			err, ERROR_TOO_LARGE, "the delta's tensor names do not fit into memory");
+	else
+		result = write_header(making, (struct safetensors_tensor *)parts.data,
+			parts.len / sizeof(struct safetensors_tensor), &list, name, err);
+	buffer_release(&parts);
+	delta_metadata_list_release(&list);
+	return result;
+}
+
 static bool in_file(const struct making *making, size_t tensor, size_t shard)
 {
 	const bool is_in = making->layout->payload->tensors[tensor].changed > 0 ||
 		making->layout->params->is_part;
 	return is_in && (!making->indexed || making->places[tensor].shard == shard);
-}
-
-static struct span join_name(struct making *making, struct span name, const char *suffix)
-{
-	const size_t suffix_len = strlen(suffix);
-	if (suffix_len == 0)
-		return name;
-	uint8_t *const joined = arena_take(making->arena, name.len + suffix_len);
-	if (joined == NULL)
-		return (struct span){0};
-	if (name.len > 0)
-		memcpy(joined, name.data, name.len);
-	memcpy(joined + name.len, suffix, suffix_len);
-	return span_of(joined, name.len + suffix_len);
 }
 
 static void list_parts(struct making *making, size_t tensor, struct buffer *out)
@@ -135,21 +241,34 @@ static void list_parts(struct making *making, size_t tensor, struct buffer *out)
 	}
 }
 
-/* TRL's first key scheme lists the changed tensors of each file. */
-static void print_names(const struct making *making, size_t shard, struct delta_metadata_list *list)
+static struct span join_name(struct making *making, struct span name, const char *suffix)
 {
-	struct buffer text;
-	size_t count = 0;
-	buffer_init(&text, HEADER_CAP_BYTES);
-	for (size_t i = 0; i < schema_count(making->schema); i++) {
-		if (!in_file(making, i, shard))
-			continue;
-		buffer_add_text(&text, count++ > 0 ? ", " : "[");
-		json_scan_quote(schema_tensor(making->schema, i)->name, &text);
+	const size_t suffix_len = strlen(suffix);
+	if (suffix_len == 0)
+		return name;
+	uint8_t *const joined = arena_take(making->arena, name.len + suffix_len);
+	if (joined == NULL)
+		return (struct span){0};
+	if (name.len > 0)
+		memcpy(joined, name.data, name.len);
+	memcpy(joined + name.len, suffix, suffix_len);
+	return span_of(joined, name.len + suffix_len);
+}
+
+static void print_metadata(
+	const struct making *making, size_t shard, struct delta_metadata_list *list)
+{
+	const struct delta_layout *const layout = making->layout;
+	if (making->family == FAMILY_SLIME) {
+		print_checksums(making, shard, list);
+		return;
 	}
-	buffer_add_text(&text, count > 0 ? "]" : "[]");
-	delta_metadata_list_add(list, "changed_params", buffer_span(&text));
-	buffer_release(&text);
+	print_facts(making, making->indexed, list);
+	if (layout->params->format == DELTA_TRL_V1)
+		print_names(making, shard, list);
+	if (!making->indexed && making->files != NULL)
+		delta_metadata_print_files(
+			list, making->is_folder, making->files, making->file_count);
 }
 
 static void print_checksums(
@@ -187,56 +306,21 @@ static void print_facts(
 	delta_metadata_print(list, &facts);
 }
 
-static void print_metadata(
-	const struct making *making, size_t shard, struct delta_metadata_list *list)
+/* TRL's first key scheme lists the changed tensors of each file. */
+static void print_names(const struct making *making, size_t shard, struct delta_metadata_list *list)
 {
-	const struct delta_layout *const layout = making->layout;
-	if (making->family == FAMILY_SLIME) {
-		print_checksums(making, shard, list);
-		return;
+	struct buffer text;
+	size_t count = 0;
+	buffer_init(&text, HEADER_CAP_BYTES);
+	for (size_t i = 0; i < schema_count(making->schema); i++) {
+		if (!in_file(making, i, shard))
+			continue;
+		buffer_add_text(&text, count++ > 0 ? ", " : "[");
+		json_scan_quote(schema_tensor(making->schema, i)->name, &text);
 	}
-	print_facts(making, making->indexed, list);
-	if (layout->params->format == DELTA_TRL_V1)
-		print_names(making, shard, list);
-	if (!making->indexed && making->files != NULL)
-		delta_metadata_print_files(
-			list, making->is_folder, making->files, making->file_count);
-}
-
-static void map_weight(struct making *making, struct span name, const char *file_name)
-{
-	if (making->weight_map.len > 0)
-		buffer_add_byte(&making->weight_map, ',');
-	json_scan_quote(name, &making->weight_map);
-	buffer_add_byte(&making->weight_map, ':');
-	json_scan_quote(span_text(file_name), &making->weight_map);
-}
-
-static int order_owners(const void *left, const void *right)
-{
-	return span_compare(
-		((const struct owner *)left)->name, ((const struct owner *)right)->name);
-}
-
-/* Tells each part's place to the tensor it belongs to. */
-static void locate(struct making *making, const struct safetensors_tensor *table, size_t count,
-	uint64_t data_at, const struct staged_file *file, const char *name)
-{
-	struct owner *const owners = (struct owner *)making->owners.data;
-	if (count > 0)
-		qsort(owners, count, sizeof(owners[0]), order_owners);
-	for (size_t i = 0; i < count; i++) {
-		const struct owner wanted = {.name = table[i].name};
-		const struct owner *const owner =
-			bsearch(&wanted, owners, count, sizeof(wanted), order_owners);
-		ASSERT(owner != NULL);
-		struct payload_tensor *const tensor =
-			&making->layout->payload->tensors[owner->tensor];
-		tensor->file = file;
-		tensor->at[owner->part] = data_at + table[i].begin;
-		if (making->indexed)
-			map_weight(making, table[i].name, name);
-	}
+	buffer_add_text(&text, count > 0 ? "]" : "[]");
+	delta_metadata_list_add(list, "changed_params", buffer_span(&text));
+	buffer_release(&text);
 }
 
 static int write_header(struct making *making, struct safetensors_tensor *table, size_t count,
@@ -264,62 +348,40 @@ out:
 	return result;
 }
 
-static int begin_file(struct making *making, size_t shard, const char *name, struct error *err)
+/* Tells each part's place to the tensor it belongs to. */
+static void locate(struct making *making, const struct safetensors_tensor *table, size_t count,
+	uint64_t data_at, const struct staged_file *file, const char *name)
 {
-	struct buffer parts;
-	struct delta_metadata_list list;
-	int result = 0;
-	buffer_init(&parts, TABLE_CAP_BYTES);
-	buffer_reset(&making->owners);
-	delta_metadata_list_init(&list);
-	for (size_t i = 0; i < schema_count(making->schema); i++)
-		if (in_file(making, i, shard))
-			list_parts(making, i, &parts);
-	print_metadata(making, shard, &list);
-	if (buffer_check(&parts, "the delta's table of tensors", err) != 0 ||
-		buffer_check(&making->owners, "the delta's table of tensors", err) != 0 ||
-		delta_metadata_list_check(&list, err) != 0)
-		result = -1;
-	else if (arena_overflowed(making->arena))
-		result = error_set(
-			err, ERROR_TOO_LARGE, "the delta's tensor names do not fit into memory");
-	else
-		result = write_header(making, (struct safetensors_tensor *)parts.data,
-			parts.len / sizeof(struct safetensors_tensor), &list, name, err);
-	buffer_release(&parts);
-	delta_metadata_list_release(&list);
-	return result;
+	struct owner *const owners = (struct owner *)making->owners.data;
+	if (count > 0)
+		qsort(owners, count, sizeof(owners[0]), order_owners);
+	for (size_t i = 0; i < count; i++) {
+		const struct owner wanted = {.name = table[i].name};
+		const struct owner *const owner =
+			bsearch(&wanted, owners, count, sizeof(wanted), order_owners);
+		ASSERT(owner != NULL);
+		struct payload_tensor *const tensor =
+			&making->layout->payload->tensors[owner->tensor];
+		tensor->file = file;
+		tensor->at[owner->part] = data_at + table[i].begin;
+		if (making->indexed)
+			map_weight(making, table[i].name, name);
+	}
 }
 
-static int begin_files(struct making *making, struct error *err)
+static int order_owners(const void *left, const void *right)
 {
-	const struct family_row *const family = &families[making->family];
-	const size_t shards = model_files_shards(making->layout->params->next_files);
-	bool *const changed = memory_new_array(shards, sizeof(changed[0]));
-	size_t count = 0;
-	size_t number = family->first_number;
-	int result = 0;
-	if (!making->indexed) {
-		free(changed);
-		return begin_file(making, 0, "delta.safetensors", err);
-	}
-	for (size_t i = 0; i < schema_count(making->schema); i++) {
-		const size_t shard = making->places[i].shard;
-		const bool is_first =
-			!changed[shard] && making->layout->payload->tensors[i].changed > 0;
-		changed[shard] = changed[shard] || is_first;
-		count += is_first;
-	}
-	for (size_t shard = 0; shard < shards && result == 0; shard++) {
-		char name[FILE_NAME_BYTES];
-		if (!changed[shard])
-			continue;
-		snprintf(name, sizeof(name), "%s-%05zu-of-%05zu.safetensors", family->shard_name,
-			number++, count);
-		result = begin_file(making, shard, name, err);
-	}
-	free(changed);
-	return result;
+	return span_compare(
+		((const struct owner *)left)->name, ((const struct owner *)right)->name);
+}
+
+static void map_weight(struct making *making, struct span name, const char *file_name)
+{
+	if (making->weight_map.len > 0)
+		buffer_add_byte(&making->weight_map, ',');
+	json_scan_quote(name, &making->weight_map);
+	buffer_add_byte(&making->weight_map, ':');
+	json_scan_quote(span_text(file_name), &making->weight_map);
 }
 
 static int write_others(struct making *making, struct error *err)
@@ -337,23 +399,6 @@ static int write_others(struct making *making, struct error *err)
 		making->layout->stats->delta_bytes += next->files[i].size;
 	}
 	return 0;
-}
-
-static void print_index(
-	const struct making *making, const struct delta_metadata_list *list, struct buffer *out)
-{
-	const struct safetensors_metadata *const items = delta_metadata_list_items(list);
-	buffer_add_text(out, "{\"metadata\":{");
-	for (size_t i = 0; i < delta_metadata_list_count(list); i++) {
-		if (i > 0)
-			buffer_add_byte(out, ',');
-		json_scan_quote(items[i].key, out);
-		buffer_add_byte(out, ':');
-		json_scan_quote(items[i].value, out);
-	}
-	buffer_add_text(out, "},\"weight_map\":{");
-	buffer_add_span(out, buffer_span(&making->weight_map));
-	buffer_add_text(out, "}}\n");
 }
 
 static int write_index(struct making *making, struct error *err)
@@ -383,38 +428,19 @@ static int write_index(struct making *making, struct error *err)
 	return result;
 }
 
-int delta_layout_make(struct delta_layout *layout, struct error *err)
+static void print_index(
+	const struct making *making, const struct delta_metadata_list *list, struct buffer *out)
 {
-	const struct delta_encode_params *const params = layout->params;
-	struct making making = {
-		.layout = layout,
-		.schema = params->next->schema,
-		.family = family_of(params->format),
-		.places = memory_new_array(
-			schema_count(params->next->schema), sizeof(making.places[0])),
-		.arena = arena_new(TABLE_CAP_BYTES),
-	};
-	making.indexed = families[making.family].always_indexed ||
-		model_files_shards(params->next_files) > 1;
-	buffer_init(&making.weight_map, INDEX_CAP_BYTES);
-	buffer_init(&making.owners, TABLE_CAP_BYTES);
-	model_files_place(params->next_files, making.schema, making.places);
-	if (!layout->is_told) {
-		describe_files(&making);
-	} else {
-		making.files = layout->told;
-		making.file_count = layout->told_count;
-		making.is_folder = layout->told_folder;
+	const struct safetensors_metadata *const items = delta_metadata_list_items(list);
+	buffer_add_text(out, "{\"metadata\":{");
+	for (size_t i = 0; i < delta_metadata_list_count(list); i++) {
+		if (i > 0)
+			buffer_add_byte(out, ',');
+		json_scan_quote(items[i].key, out);
+		buffer_add_byte(out, ':');
+		json_scan_quote(items[i].value, out);
 	}
-	int result = begin_files(&making, err);
-	if (result == 0)
-		result = write_others(&making, err);
-	if (result == 0)
-		result = write_index(&making, err);
-	free(making.places);
-	free(making.own_files);
-	arena_free(making.arena);
-	buffer_release(&making.weight_map);
-	buffer_release(&making.owners);
-	return result;
+	buffer_add_text(out, "},\"weight_map\":{");
+	buffer_add_span(out, buffer_span(&making->weight_map));
+	buffer_add_text(out, "}}\n");
 }

@@ -37,75 +37,17 @@ static const struct {
 };
 enum { MEMBER_COUNT = sizeof(members) / sizeof(members[0]) };
 
-static struct span *member_of(struct record *record, size_t number)
-{
-	return (struct span *)((char *)record + members[number].offset);
-}
-
-static bool scan_member(struct json_scan *scan, struct buffer *strings, struct record *record)
-{
-	struct span name;
-	if (!json_scan_name(scan, strings, &name))
-		return false;
-	for (size_t i = 0; i < MEMBER_COUNT; i++) {
-		if (!span_equal_text(name, members[i].name))
-			continue;
-		if (member_of(record, i)->data != NULL)
-			return json_scan_fail(scan, "a member is given twice");
-		return json_scan_string(scan, strings, member_of(record, i));
-	}
-	return json_scan_skip(scan);
-}
-
-static bool check_record(struct json_scan *scan, struct record *record)
-{
-	for (size_t i = 0; i < MEMBER_COUNT; i++)
-		if (members[i].is_needed && member_of(record, i)->data == NULL)
-			return json_scan_fail(scan, "a tensor lacks a member");
-	if (record->algorithm.data != NULL && !span_equal_text(record->algorithm, "xxh3-128"))
-		return json_scan_fail(scan, "the checksum_algorithm is not xxh3-128");
-	return span_equal(record->payload_key, record->name) ||
-		json_scan_fail(scan, "the payload_key is not the tensor's name");
-}
-
-static bool scan_record(struct json_scan *scan, struct delta_manifest *manifest)
-{
-	struct record record = {0};
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_member(scan, &manifest->strings, &record))
-			return false;
-	if (scan->fault != NULL || !check_record(scan, &record))
-		return false;
-	const struct json_scan_pair file = {.key = record.name, .value = record.payload_file};
-	const struct json_scan_pair checksum = {.key = record.name, .value = record.checksum};
-	buffer_add(&manifest->files, &file, sizeof(file));
-	buffer_add(&manifest->checksums, &checksum, sizeof(checksum));
-	return true;
-}
-
-static bool scan_tensors(struct json_scan *scan, struct delta_manifest *manifest)
-{
-	bool first = true;
-	if (!json_scan_expect(scan, '['))
-		return false;
-	while (json_scan_next(scan, ']', &first))
-		if (!scan_record(scan, manifest))
-			return false;
-	return scan->fault == NULL;
-}
-
-static bool scan_version(struct json_scan *scan, struct delta_manifest *manifest)
-{
-	return json_scan_u64(scan, &manifest->version);
-}
-
-static bool scan_base_version(struct json_scan *scan, struct delta_manifest *manifest)
-{
-	return json_scan_u64(scan, &manifest->base_version);
-}
+static int parse(
+	struct delta_manifest *manifest, struct span json, const char *path, struct error *err);
+static bool scan_manifest(struct json_scan *scan, struct delta_manifest *manifest);
+static bool scan_part(struct json_scan *scan, struct delta_manifest *manifest, unsigned *seen);
+static bool scan_version(struct json_scan *scan, struct delta_manifest *manifest);
+static bool scan_base_version(struct json_scan *scan, struct delta_manifest *manifest);
+static bool scan_tensors(struct json_scan *scan, struct delta_manifest *manifest);
+static bool scan_record(struct json_scan *scan, struct delta_manifest *manifest);
+static bool scan_member(struct json_scan *scan, struct buffer *strings, struct record *record);
+static struct span *member_of(struct record *record, size_t number);
+static bool check_record(struct json_scan *scan, struct record *record);
 
 static const struct {
 	const char *name;
@@ -115,65 +57,8 @@ static const struct {
 	{"base_version", scan_base_version},
 	{"tensors", scan_tensors},
 };
+
 enum { PART_COUNT = sizeof(parts) / sizeof(parts[0]) };
-
-static bool scan_part(struct json_scan *scan, struct delta_manifest *manifest, unsigned *seen)
-{
-	struct span name;
-	if (!json_scan_name(scan, &manifest->strings, &name))
-		return false;
-	for (unsigned i = 0; i < PART_COUNT; i++) {
-		if (!span_equal_text(name, parts[i].name))
-			continue;
-		if ((*seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a member is given twice");
-		*seen |= 1u << i;
-		return parts[i].scan(scan, manifest);
-	}
-	return json_scan_skip(scan);
-}
-
-static bool scan_manifest(struct json_scan *scan, struct delta_manifest *manifest)
-{
-	unsigned seen = 0;
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_part(scan, manifest, &seen))
-			return false;
-	if (scan->fault == NULL && seen != (1u << PART_COUNT) - 1)
-		return json_scan_fail(scan, "version, base_version or tensors is missing");
-	if (scan->fault != NULL)
-		return false;
-	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
-}
-
-static int parse(
-	struct delta_manifest *manifest, struct span json, const char *path, struct error *err)
-{
-	if (json.len > MANIFEST_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE,
-			"%s: the manifest has %zu bytes, over the limit", path, json.len);
-	if (!span_is_utf8(json))
-		return error_set(err, ERROR_INVALID, "%s: the manifest is not UTF-8", path);
-	const size_t most = json.len / RECORD_LEAST_BYTES + 1;
-	buffer_init(&manifest->strings, json.len + 1);
-	buffer_init(&manifest->files, most * sizeof(struct json_scan_pair));
-	buffer_init(&manifest->checksums, most * sizeof(struct json_scan_pair));
-	if (buffer_reserve(&manifest->strings, json.len) == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "%s: no memory for a manifest of %zu bytes",
-			path, json.len);
-	struct json_scan scan;
-	json_scan_init(&scan, json);
-	if (!scan_manifest(&scan, manifest))
-		return error_set(err, ERROR_INVALID,
-			"%s: the manifest is malformed at byte %zu: %s", path,
-			json_scan_offset(&scan), scan.fault);
-	return buffer_check(&manifest->files, "the manifest", err) != 0
-		? -1
-		: buffer_check(&manifest->checksums, "the manifest", err);
-}
 
 struct delta_manifest *delta_manifest_parse(struct span json, const char *path, struct error *err)
 {
@@ -217,4 +102,132 @@ const struct json_scan_pair *delta_manifest_files(const struct delta_manifest *m
 const struct json_scan_pair *delta_manifest_checksums(const struct delta_manifest *manifest)
 {
 	return (const struct json_scan_pair *)manifest->checksums.data;
+}
+
+static int parse(
+	struct delta_manifest *manifest, struct span json, const char *path, struct error *err)
+{
+	if (json.len > MANIFEST_MAX_BYTES)
+		return error_set(err, ERROR_TOO_LARGE,
+			"%s: the manifest has %zu bytes, over the limit", path, json.len);
+	if (!span_is_utf8(json))
+		return error_set(err, ERROR_INVALID, "%s: the manifest is not UTF-8", path);
+	const size_t most = json.len / RECORD_LEAST_BYTES + 1;
+	buffer_init(&manifest->strings, json.len + 1);
+	buffer_init(&manifest->files, most * sizeof(struct json_scan_pair));
+	buffer_init(&manifest->checksums, most * sizeof(struct json_scan_pair));
+	if (buffer_reserve(&manifest->strings, json.len) == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "%s: no memory for a manifest of %zu bytes",
+			path, json.len);
+	struct json_scan scan;
+	json_scan_init(&scan, json);
+	if (!scan_manifest(&scan, manifest))
+		return error_set(err, ERROR_INVALID,
+			"%s: the manifest is malformed at byte %zu: %s", path,
+			json_scan_offset(&scan), scan.fault);
+	return buffer_check(&manifest->files, "the manifest", err) != 0
+		? -1
+		: buffer_check(&manifest->checksums, "the manifest", err);
+}
+
+static bool scan_manifest(struct json_scan *scan, struct delta_manifest *manifest)
+{
+	unsigned seen = 0;
+	bool first = true;
+	if (!json_scan_expect(scan, '{'))
+		return false;
+	while (json_scan_next(scan, '}', &first))
+		if (!scan_part(scan, manifest, &seen))
+			return false;
+	if (scan->fault == NULL && seen != (1u << PART_COUNT) - 1)
+		return json_scan_fail(scan, "version, base_version or tensors is missing");
+	if (scan->fault != NULL)
+		return false;
+	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
+}
+
+static bool scan_part(struct json_scan *scan, struct delta_manifest *manifest, unsigned *seen)
+{
+	struct span name;
+	if (!json_scan_name(scan, &manifest->strings, &name))
+		return false;
+	for (unsigned i = 0; i < PART_COUNT; i++) {
+		if (!span_equal_text(name, parts[i].name))
+			continue;
+		if ((*seen & 1u << i) != 0)
+			return json_scan_fail(scan, "a member is given twice");
+		*seen |= 1u << i;
+		return parts[i].scan(scan, manifest);
+	}
+	return json_scan_skip(scan);
+}
+
+static bool scan_version(struct json_scan *scan, struct delta_manifest *manifest)
+{
+	return json_scan_u64(scan, &manifest->version);
+}
+
+static bool scan_base_version(struct json_scan *scan, struct delta_manifest *manifest)
+{
+	return json_scan_u64(scan, &manifest->base_version);
+}
+
+static bool scan_tensors(struct json_scan *scan, struct delta_manifest *manifest)
+{
+	bool first = true;
+	if (!json_scan_expect(scan, '['))
+		return false;
+	while (json_scan_next(scan, ']', &first))
+		if (!scan_record(scan, manifest))
+			return false;
+	return scan->fault == NULL;
+}
+
+static bool scan_record(struct json_scan *scan, struct delta_manifest *manifest)
+{
+	struct record record = {0};
+	bool first = true;
+	if (!json_scan_expect(scan, '{'))
+		return false;
+	while (json_scan_next(scan, '}', &first))
+		if (!scan_member(scan, &manifest->strings, &record))
+			return false;
+	if (scan->fault != NULL || !check_record(scan, &record))
+		return false;
+	const struct json_scan_pair file = {.key = record.name, .value = record.payload_file};
+	const struct json_scan_pair checksum = {.key = record.name, .value = record.checksum};
+	buffer_add(&manifest->files, &file, sizeof(file));
+	buffer_add(&manifest->checksums, &checksum, sizeof(checksum));
+	return true;
+}
+
+static bool scan_member(struct json_scan *scan, struct buffer *strings, struct record *record)
+{
+	struct span name;
+	if (!json_scan_name(scan, strings, &name))
+		return false;
+	for (size_t i = 0; i < MEMBER_COUNT; i++) {
+		if (!span_equal_text(name, members[i].name))
+			continue;
+		if (member_of(record, i)->data != NULL)
+			return json_scan_fail(scan, "a member is given twice");
+		return json_scan_string(scan, strings, member_of(record, i));
+	}
+	return json_scan_skip(scan);
+}
+
+static struct span *member_of(struct record *record, size_t number)
+{
+	return (struct span *)((char *)record + members[number].offset);
+}
+
+static bool check_record(struct json_scan *scan, struct record *record)
+{
+	for (size_t i = 0; i < MEMBER_COUNT; i++)
+		if (members[i].is_needed && member_of(record, i)->data == NULL)
+			return json_scan_fail(scan, "a tensor lacks a member");
+	if (record->algorithm.data != NULL && !span_equal_text(record->algorithm, "xxh3-128"))
+		return json_scan_fail(scan, "the checksum_algorithm is not xxh3-128");
+	return span_equal(record->payload_key, record->name) ||
+		json_scan_fail(scan, "the payload_key is not the tensor's name");
 }

@@ -6,6 +6,69 @@
 #include "base/arena.h"
 #include "weights/model/relative_path.h"
 
+struct encoding_row {
+	const char *name;
+	enum delta_encoding encoding;
+	const char *compression; /* NULL: has no such key */
+};
+
+enum { VERSION_MAX_BYTES = 256 };
+
+/* The members of one row of result_files; each fills its part. */
+struct file_row {
+	struct delta_result_file file;
+	unsigned seen;
+};
+
+static int parse_kind(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err);
+static int parse_trl(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err);
+static int find_encoding(const struct encoding_row *rows, size_t count, struct span name,
+	const struct encoding_row **out_row, const char *path, struct error *err);
+static int parse_number(
+	struct span text, bool *out_has, uint64_t *out, const char *path, struct error *err);
+static int parse_ulp_class(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err);
+static int parse_slime(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err);
+static int parse_version(
+	struct span text, bool *out_has, uint64_t *out, const char *path, struct error *err);
+static int parse_digest(struct span text, bool *out_has, struct digest128 *out_digest,
+	const char *path, struct error *err);
+static int parse_result(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err);
+static int parse_files(
+	struct delta_metadata *metadata, struct span text, const char *path, struct error *err);
+static bool scan_files(struct json_scan *scan, struct delta_metadata *metadata);
+static bool scan_file(struct json_scan *scan, struct delta_metadata *metadata);
+static bool scan_member(struct json_scan *scan, struct buffer *strings, struct file_row *row);
+static bool scan_path(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+static bool scan_size(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+static bool scan_kind(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+static bool scan_choice(
+	struct json_scan *scan, struct buffer *strings, const char *no, const char *yes, bool *out);
+static bool scan_from(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+static bool scan_digest(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+static int check_files(struct delta_metadata *metadata, const char *path, struct error *err);
+static int order_by_path(const void *left, const void *right);
+static int bind_headers(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err);
+
+static const struct {
+	const char *name;
+	bool (*scan)(
+		struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+} file_members[] = {{"path", scan_path}, {"size", scan_size}, {"kind", scan_kind},
+	{"from", scan_from}, {"digest", scan_digest}};
+
+enum { FILE_MEMBER_COUNT = sizeof(file_members) / sizeof(file_members[0]) };
+
 struct span delta_metadata_find(const struct json_scan_pair *pairs, size_t count, const char *key)
 {
 	for (size_t i = 0; i < count; i++)
@@ -18,341 +81,6 @@ bool delta_metadata_is_delta(const struct json_scan_pair *pairs, size_t count)
 {
 	return delta_metadata_find(pairs, count, "delta_encoding").data != NULL ||
 		span_equal_text(delta_metadata_find(pairs, count, "format"), "sparse_weight_patch");
-}
-
-struct encoding_row {
-	const char *name;
-	enum delta_encoding encoding;
-	const char *compression; /* NULL: has no such key */
-};
-
-static int find_encoding(const struct encoding_row *rows, size_t count, struct span name,
-	const struct encoding_row **out_row, const char *path, struct error *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (span_equal_text(name, rows[i].name)) {
-			*out_row = &rows[i];
-			return 0;
-		}
-	}
-	return error_set(err, ERROR_UNSUPPORTED, "%s: the delta encoding '%.*s' is not supported",
-		path, (int)(name.len < 60 ? name.len : 60), name.data);
-}
-
-static int parse_number(
-	struct span text, bool *out_has, uint64_t *out, const char *path, struct error *err)
-{
-	*out_has = text.data != NULL;
-	if (text.data != NULL && !span_parse_u64(text, out))
-		return error_set(err, ERROR_INVALID,
-			"%s: a number in the delta's metadata is malformed", path);
-	return 0;
-}
-
-/* TRL writes the format and its version into every file; encoding came with its second scheme. */
-static int parse_trl(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
-	size_t count, const char *path, struct error *err)
-{
-	static const struct encoding_row rows[] = {
-		{"raw", DELTA_ENCODING_RAW, NULL}, {"gap_delta", DELTA_ENCODING_GAP, NULL}};
-	const struct span sparse = delta_metadata_find(pairs, count, "sparse");
-	const struct span encoding = delta_metadata_find(pairs, count, "encoding");
-	if (!span_equal_text(delta_metadata_find(pairs, count, "format"), "sparse_weight_patch"))
-		return error_set(err, ERROR_INVALID,
-			"%s is not a delta: its metadata has neither delta_encoding nor the format sparse_weight_patch",
-			path);
-	if (!span_equal_text(delta_metadata_find(pairs, count, "version"), "1"))
-		return error_set(err, ERROR_UNSUPPORTED,
-			"%s: the delta has no version or another one than 1", path);
-	if (sparse.data != NULL && !span_equal_text(sparse, "True") &&
-		!span_equal_text(sparse, "False"))
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta's sparse is neither True nor False", path);
-	const struct encoding_row *row = NULL;
-	if (encoding.data != NULL &&
-		find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
-		return -1;
-	metadata->encoding = row != NULL ? row->encoding : DELTA_ENCODING_NONE;
-	return parse_number(delta_metadata_find(pairs, count, "model_version"), &metadata->has_step,
-		       &metadata->step, path, err) != 0
-		? -1
-		: parse_number(delta_metadata_find(pairs, count, "base_step"),
-			  &metadata->has_base_step, &metadata->base_step, path, err);
-}
-
-enum { VERSION_MAX_BYTES = 256 };
-
-/* slime's versions are numbers; others write ids there, which tell no order. */
-static int parse_version(
-	struct span text, bool *out_has, uint64_t *out, const char *path, struct error *err)
-{
-	if (text.data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta's index lacks version or base_version", path);
-	if (text.len == 0 || text.len > VERSION_MAX_BYTES)
-		return error_set(err, ERROR_INVALID,
-			"%s: a version in the delta's index is empty or over %d bytes", path,
-			VERSION_MAX_BYTES);
-	*out_has = span_parse_u64(text, out);
-	return 0;
-}
-
-static int parse_slime(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
-	size_t count, const char *path, struct error *err)
-{
-	const struct span checksum = delta_metadata_find(pairs, count, "checksum_format");
-	if (!delta_checksum_parse(checksum, &metadata->checksum))
-		return error_set(err, checksum.data == NULL ? ERROR_INVALID : ERROR_UNSUPPORTED,
-			"%s: the delta's checksum_format '%.*s' is not known", path,
-			(int)(checksum.len < 60 ? checksum.len : 60),
-			checksum.data != NULL ? (const char *)checksum.data : "");
-	metadata->version = delta_metadata_find(pairs, count, "version");
-	metadata->base_version = delta_metadata_find(pairs, count, "base_version");
-	if (parse_version(metadata->version, &metadata->has_step, &metadata->step, path, err) != 0)
-		return -1;
-	return parse_version(
-		metadata->base_version, &metadata->has_base_step, &metadata->base_step, path, err);
-}
-
-static int parse_ulp_class(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
-	size_t count, const char *path, struct error *err)
-{
-	return parse_number(delta_metadata_find(pairs, count, "step"), &metadata->has_step,
-		       &metadata->step, path, err) != 0
-		? -1
-		: parse_number(delta_metadata_find(pairs, count, "base_step"),
-			  &metadata->has_base_step, &metadata->base_step, path, err);
-}
-
-static int parse_kind(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
-	size_t count, const char *path, struct error *err)
-{
-	static const struct encoding_row rows[] = {
-		{"ulp-class", DELTA_ENCODING_ULP_CLASS, "none"},
-		{"xor", DELTA_ENCODING_XOR, "zstd"},
-		{"overwrite", DELTA_ENCODING_OVERWRITE, "zstd"},
-	};
-	const struct span encoding = delta_metadata_find(pairs, count, "delta_encoding");
-	const struct span compression = delta_metadata_find(pairs, count, "compression_format");
-	const struct encoding_row *row = NULL;
-	if (encoding.data == NULL)
-		return parse_trl(metadata, pairs, count, path, err);
-	if (find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
-		return -1;
-	if (!span_equal_text(compression, row->compression))
-		return error_set(err, ERROR_UNSUPPORTED,
-			"%s: the delta's compression_format '%.*s' is not '%s'", path,
-			(int)(compression.len < 60 ? compression.len : 60),
-			compression.data != NULL ? (const char *)compression.data : "",
-			row->compression);
-	metadata->encoding = row->encoding;
-	return row->encoding == DELTA_ENCODING_ULP_CLASS
-		? parse_ulp_class(metadata, pairs, count, path, err)
-		: parse_slime(metadata, pairs, count, path, err);
-}
-
-static int parse_digest(struct span text, bool *out_has, struct digest128 *out_digest,
-	const char *path, struct error *err)
-{
-	*out_has = text.data != NULL;
-	if (text.data != NULL && !digest128_parse(text, out_digest))
-		return error_set(err, ERROR_INVALID,
-			"%s: a digest in the delta's metadata is malformed", path);
-	return 0;
-}
-
-/* The members of one row of result_files; each fills its part. */
-struct file_row {
-	struct delta_result_file file;
-	unsigned seen;
-};
-
-static bool scan_choice(
-	struct json_scan *scan, struct buffer *strings, const char *no, const char *yes, bool *out)
-{
-	struct span text;
-	if (!json_scan_string(scan, strings, &text))
-		return false;
-	*out = span_equal_text(text, yes);
-	return *out || span_equal_text(text, no) || json_scan_fail(scan, "unknown word");
-}
-
-static bool scan_path(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
-{
-	return json_scan_string(scan, strings, &file->path) &&
-		(relative_path_is_valid(file->path) ||
-			json_scan_fail(scan, "the path leads elsewhere or is malformed"));
-}
-
-static bool scan_size(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
-{
-	(void)strings;
-	return json_scan_u64(scan, &file->size);
-}
-
-static bool scan_digest(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
-{
-	struct span text;
-	return json_scan_string(scan, strings, &text) &&
-		(digest128_parse(text, &file->digest) || json_scan_fail(scan, "malformed digest"));
-}
-
-static bool scan_kind(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
-{
-	return scan_choice(scan, strings, "file", "shard", &file->is_shard);
-}
-
-static bool scan_from(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
-{
-	return scan_choice(scan, strings, "base", "delta", &file->from_delta);
-}
-
-static const struct {
-	const char *name;
-	bool (*scan)(
-		struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
-} file_members[] = {{"path", scan_path}, {"size", scan_size}, {"kind", scan_kind},
-	{"from", scan_from}, {"digest", scan_digest}};
-enum { FILE_MEMBER_COUNT = sizeof(file_members) / sizeof(file_members[0]) };
-
-static bool scan_member(struct json_scan *scan, struct buffer *strings, struct file_row *row)
-{
-	struct span name;
-	if (!json_scan_name(scan, strings, &name))
-		return false;
-	for (unsigned i = 0; i < FILE_MEMBER_COUNT; i++) {
-		if (!span_equal_text(name, file_members[i].name))
-			continue;
-		if ((row->seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a member is given twice");
-		row->seen |= 1u << i;
-		return file_members[i].scan(scan, strings, &row->file);
-	}
-	return json_scan_skip(scan);
-}
-
-static bool scan_file(struct json_scan *scan, struct delta_metadata *metadata)
-{
-	struct file_row row = {0};
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_member(scan, &metadata->strings, &row))
-			return false;
-	if (scan->fault == NULL && row.seen != (1u << FILE_MEMBER_COUNT) - 1)
-		return json_scan_fail(scan, "a file lacks a member");
-	buffer_add(&metadata->table, &row.file, sizeof(row.file));
-	return scan->fault == NULL;
-}
-
-static bool scan_files(struct json_scan *scan, struct delta_metadata *metadata)
-{
-	bool first = true;
-	if (!json_scan_expect(scan, '['))
-		return false;
-	while (json_scan_next(scan, ']', &first))
-		if (!scan_file(scan, metadata))
-			return false;
-	return json_scan_done(scan) || json_scan_fail(scan, "text behind the list");
-}
-
-static int order_by_path(const void *left, const void *right)
-{
-	return span_compare(((const struct delta_result_file *)left)->path,
-		((const struct delta_result_file *)right)->path);
-}
-
-static int check_files(struct delta_metadata *metadata, const char *path, struct error *err)
-{
-	size_t shards = 0;
-	metadata->files = (struct delta_result_file *)metadata->table.data;
-	metadata->file_count = metadata->table.len / sizeof(metadata->files[0]);
-	if (metadata->file_count > 0)
-		qsort(metadata->files, metadata->file_count, sizeof(metadata->files[0]),
-			order_by_path);
-	for (size_t i = 0; i < metadata->file_count; i++) {
-		shards += metadata->files[i].is_shard;
-		if (i > 0 && span_equal(metadata->files[i - 1].path, metadata->files[i].path))
-			return error_set(err, ERROR_INVALID,
-				"%s: the delta's result_files name a path twice", path);
-	}
-	if (shards == 0 || (!metadata->result_is_folder && metadata->file_count != 1))
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta's result_files do not make a checkpoint", path);
-	return 0;
-}
-
-static int parse_files(
-	struct delta_metadata *metadata, struct span text, const char *path, struct error *err)
-{
-	if (text.len > DELTA_METADATA_FILES_MAX_BYTES || !span_is_utf8(text))
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta's result_files are too long or not UTF-8", path);
-	/* 50 bytes at least make a row. */
-	buffer_init(&metadata->strings, text.len + 1);
-	buffer_init(&metadata->table, (text.len / 50 + 1) * sizeof(struct delta_result_file));
-	if (buffer_reserve(&metadata->strings, text.len) == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "%s: no memory for the delta's result_files", path);
-	struct json_scan scan;
-	json_scan_init(&scan, text);
-	if (!scan_files(&scan, metadata))
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta's result_files are malformed at byte %zu: %s", path,
-			json_scan_offset(&scan), scan.fault);
-	return buffer_check(&metadata->table, "the delta's result_files", err) != 0
-		? -1
-		: check_files(metadata, path, err);
-}
-
-/* Gives each shard whose header comes with the delta its text. */
-static int bind_headers(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
-	size_t count, const char *path, struct error *err)
-{
-	const struct span prefix = span_text(DELTA_METADATA_HEADER_PREFIX);
-	for (size_t i = 0; i < count; i++) {
-		if (!span_starts(pairs[i].key, prefix) || metadata->file_count == 0)
-			continue;
-		const struct delta_result_file wanted = {
-			.path = span_slice(pairs[i].key, prefix.len, pairs[i].key.len)};
-		struct delta_result_file *const found = bsearch(&wanted, metadata->files,
-			metadata->file_count, sizeof(wanted), order_by_path);
-		if (found != NULL)
-			found->header = pairs[i].value;
-	}
-	for (size_t i = 0; i < metadata->file_count; i++)
-		if (metadata->files[i].is_shard && metadata->files[i].from_delta &&
-			metadata->files[i].header.data == NULL)
-			return error_set(err, ERROR_INVALID,
-				"%s: the delta lacks the header of '%.*s'", path,
-				(int)metadata->files[i].path.len, metadata->files[i].path.data);
-	return 0;
-}
-
-static int parse_result(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
-	size_t count, const char *path, struct error *err)
-{
-	const struct span kind = delta_metadata_find(pairs, count, "result_kind");
-	const struct span files = delta_metadata_find(pairs, count, "result_files");
-	metadata->has_files = files.data != NULL;
-	metadata->result_is_folder = span_equal_text(kind, "folder");
-	if ((kind.data != NULL) != metadata->has_files)
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta has only one of result_kind and result_files", path);
-	if (!metadata->has_files)
-		return 0;
-	if (!metadata->result_is_folder && !span_equal_text(kind, "file"))
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta's result_kind is neither file nor folder", path);
-	return parse_files(metadata, files, path, err) != 0
-		? -1
-		: bind_headers(metadata, pairs, count, path, err);
 }
 
 int delta_metadata_parse(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
@@ -389,4 +117,317 @@ void delta_metadata_release(struct delta_metadata *metadata)
 	buffer_release(&metadata->strings);
 	buffer_release(&metadata->table);
 	*metadata = (struct delta_metadata){0};
+}
+
+static int parse_kind(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err)
+{
+	static const struct encoding_row rows[] = {
+		{"ulp-class", DELTA_ENCODING_ULP_CLASS, "none"},
+		{"xor", DELTA_ENCODING_XOR, "zstd"},
+		{"overwrite", DELTA_ENCODING_OVERWRITE, "zstd"},
+	};
+	const struct span encoding = delta_metadata_find(pairs, count, "delta_encoding");
+	const struct span compression = delta_metadata_find(pairs, count, "compression_format");
+	const struct encoding_row *row = NULL;
+	if (encoding.data == NULL)
+		return parse_trl(metadata, pairs, count, path, err);
+	if (find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
+		return -1;
+	if (!span_equal_text(compression, row->compression))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s: the delta's compression_format '%.*s' is not '%s'", path,
+			(int)(compression.len < 60 ? compression.len : 60),
+			compression.data != NULL ? (const char *)compression.data : "",
+			row->compression);
+	metadata->encoding = row->encoding;
+	return row->encoding == DELTA_ENCODING_ULP_CLASS
+		? parse_ulp_class(metadata, pairs, count, path, err)
+		: parse_slime(metadata, pairs, count, path, err);
+}
+
+/* TRL writes the format and its version into every file; encoding came with its second scheme. */
+static int parse_trl(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err)
+{
+	static const struct encoding_row rows[] = {
+		{"raw", DELTA_ENCODING_RAW, NULL}, {"gap_delta", DELTA_ENCODING_GAP, NULL}};
+	const struct span sparse = delta_metadata_find(pairs, count, "sparse");
+	const struct span encoding = delta_metadata_find(pairs, count, "encoding");
+	if (!span_equal_text(delta_metadata_find(pairs, count, "format"), "sparse_weight_patch"))
+		return error_set(err, ERROR_INVALID,
+			"%s is not a delta: its metadata has neither delta_encoding nor the format sparse_weight_patch",
+			path);
+	if (!span_equal_text(delta_metadata_find(pairs, count, "version"), "1"))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s: the delta has no version or another one than 1", path);
+	if (sparse.data != NULL && !span_equal_text(sparse, "True") &&
+		!span_equal_text(sparse, "False"))
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta's sparse is neither True nor False", path);
+	const struct encoding_row *row = NULL;
+	if (encoding.data != NULL &&
+		find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
+		return -1;
+	metadata->encoding = row != NULL ? row->encoding : DELTA_ENCODING_NONE;
+	return parse_number(delta_metadata_find(pairs, count, "model_version"), &metadata->has_step,
+		       &metadata->step, path, err) != 0
+		? -1
+		: parse_number(delta_metadata_find(pairs, count, "base_step"),
+			  &metadata->has_base_step, &metadata->base_step, path, err);
+}
+
+static int find_encoding(const struct encoding_row *rows, size_t count, struct span name,
+	const struct encoding_row **out_row, const char *path, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (span_equal_text(name, rows[i].name)) {
+			*out_row = &rows[i];
+			return 0;
+		}
+	}
+	return error_set(err, ERROR_UNSUPPORTED, "%s: the delta encoding '%.*s' is not supported",
+		path, (int)(name.len < 60 ? name.len : 60), name.data);
+}
+
+static int parse_number(
+	struct span text, bool *out_has, uint64_t *out, const char *path, struct error *err)
+{
+	*out_has = text.data != NULL;
+	if (text.data != NULL && !span_parse_u64(text, out))
+		return error_set(err, ERROR_INVALID,
+			"%s: a number in the delta's metadata is malformed", path);
+	return 0;
+}
+
+static int parse_ulp_class(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err)
+{
+	return parse_number(delta_metadata_find(pairs, count, "step"), &metadata->has_step,
+		       &metadata->step, path, err) != 0
+		? -1
+		: parse_number(delta_metadata_find(pairs, count, "base_step"),
+			  &metadata->has_base_step, &metadata->base_step, path, err);
+}
+
+static int parse_slime(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err)
+{
+	const struct span checksum = delta_metadata_find(pairs, count, "checksum_format");
+	if (!delta_checksum_parse(checksum, &metadata->checksum))
+		return error_set(err, checksum.data == NULL ? ERROR_INVALID : ERROR_UNSUPPORTED,
+			"%s: the delta's checksum_format '%.*s' is not known", path,
+			(int)(checksum.len < 60 ? checksum.len : 60),
+			checksum.data != NULL ? (const char *)checksum.data : "");
+	metadata->version = delta_metadata_find(pairs, count, "version");
+	metadata->base_version = delta_metadata_find(pairs, count, "base_version");
+	if (parse_version(metadata->version, &metadata->has_step, &metadata->step, path, err) != 0)
+		return -1;
+	return parse_version(
+		metadata->base_version, &metadata->has_base_step, &metadata->base_step, path, err);
+}
+
+/* slime's versions are numbers; others write ids there, which tell no order. */
+static int parse_version(
+	struct span text, bool *out_has, uint64_t *out, const char *path, struct error *err)
+{
+	if (text.data == NULL)
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta's index lacks version or base_version", path);
+	if (text.len == 0 || text.len > VERSION_MAX_BYTES)
+		return error_set(err, ERROR_INVALID,
+			"%s: a version in the delta's index is empty or over %d bytes", path,
+			VERSION_MAX_BYTES);
+	*out_has = span_parse_u64(text, out);
+	return 0;
+}
+
+static int parse_digest(struct span text, bool *out_has, struct digest128 *out_digest,
+	const char *path, struct error *err)
+{
+	*out_has = text.data != NULL;
+	if (text.data != NULL && !digest128_parse(text, out_digest))
+		return error_set(err, ERROR_INVALID,
+			"%s: a digest in the delta's metadata is malformed", path);
+	return 0;
+}
+
+static int parse_result(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err)
+{
+	const struct span kind = delta_metadata_find(pairs, count, "result_kind");
+	const struct span files = delta_metadata_find(pairs, count, "result_files");
+	metadata->has_files = files.data != NULL;
+	metadata->result_is_folder = span_equal_text(kind, "folder");
+	if ((kind.data != NULL) != metadata->has_files)
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta has only one of result_kind and result_files", path);
+	if (!metadata->has_files)
+		return 0;
+	if (!metadata->result_is_folder && !span_equal_text(kind, "file"))
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta's result_kind is neither file nor folder", path);
+	return parse_files(metadata, files, path, err) != 0
+		? -1
+		: bind_headers(metadata, pairs, count, path, err);
+}
+
+static int parse_files(
+	struct delta_metadata *metadata, struct span text, const char *path, struct error *err)
+{
+	if (text.len > DELTA_METADATA_FILES_MAX_BYTES || !span_is_utf8(text))
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta's result_files are too long or not UTF-8", path);
+	/* 50 bytes at least make a row. */
+	buffer_init(&metadata->strings, text.len + 1);
+	buffer_init(&metadata->table, (text.len / 50 + 1) * sizeof(struct delta_result_file));
+	if (buffer_reserve(&metadata->strings, text.len) == NULL)
+		return error_set(
+			err, ERROR_NO_MEMORY, "%s: no memory for the delta's result_files", path);
+	struct json_scan scan;
+	json_scan_init(&scan, text);
+	if (!scan_files(&scan, metadata))
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta's result_files are malformed at byte %zu: %s", path,
+			json_scan_offset(&scan), scan.fault);
+	return buffer_check(&metadata->table, "the delta's result_files", err) != 0
+		? -1
+		: check_files(metadata, path, err);
+}
+
+static bool scan_files(struct json_scan *scan, struct delta_metadata *metadata)
+{
+	bool first = true;
+	if (!json_scan_expect(scan, '['))
+		return false;
+	while (json_scan_next(scan, ']', &first))
+		if (!scan_file(scan, metadata))
+			return false;
+	return json_scan_done(scan) || json_scan_fail(scan, "text behind the list");
+}
+
+static bool scan_file(struct json_scan *scan, struct delta_metadata *metadata)
+{
+	struct file_row row = {0};
+	bool first = true;
+	if (!json_scan_expect(scan, '{'))
+		return false;
+	while (json_scan_next(scan, '}', &first))
+		if (!scan_member(scan, &metadata->strings, &row))
+			return false;
+	if (scan->fault == NULL && row.seen != (1u << FILE_MEMBER_COUNT) - 1)
+		return json_scan_fail(scan, "a file lacks a member");
+	buffer_add(&metadata->table, &row.file, sizeof(row.file));
+	return scan->fault == NULL;
+}
+
+static bool scan_member(struct json_scan *scan, struct buffer *strings, struct file_row *row)
+{
+	struct span name;
+	if (!json_scan_name(scan, strings, &name))
+		return false;
+	for (unsigned i = 0; i < FILE_MEMBER_COUNT; i++) {
+		if (!span_equal_text(name, file_members[i].name))
+			continue;
+		if ((row->seen & 1u << i) != 0)
+			return json_scan_fail(scan, "a member is given twice");
+		row->seen |= 1u << i;
+		return file_members[i].scan(scan, strings, &row->file);
+	}
+	return json_scan_skip(scan);
+}
+
+static bool scan_path(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+{
+	return json_scan_string(scan, strings, &file->path) &&
+		(relative_path_is_valid(file->path) ||
+			json_scan_fail(scan, "the path leads elsewhere or is malformed"));
+}
+
+static bool scan_size(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+{
+	(void)strings;
+	return json_scan_u64(scan, &file->size);
+}
+
+static bool scan_kind(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+{
+	return scan_choice(scan, strings, "file", "shard", &file->is_shard);
+}
+
+static bool scan_choice(
+	struct json_scan *scan, struct buffer *strings, const char *no, const char *yes, bool *out)
+{
+	struct span text;
+	if (!json_scan_string(scan, strings, &text))
+		return false;
+	*out = span_equal_text(text, yes);
+	return *out || span_equal_text(text, no) || json_scan_fail(scan, "unknown word");
+}
+
+static bool scan_from(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+{
+	return scan_choice(scan, strings, "base", "delta", &file->from_delta);
+}
+
+static bool scan_digest(
+	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+{
+	struct span text;
+	return json_scan_string(scan, strings, &text) &&
+		(digest128_parse(text, &file->digest) || json_scan_fail(scan, "malformed digest"));
+}
+
+static int check_files(struct delta_metadata *metadata, const char *path, struct error *err)
+{
+	size_t shards = 0;
+	metadata->files = (struct delta_result_file *)metadata->table.data;
+	metadata->file_count = metadata->table.len / sizeof(metadata->files[0]);
+	if (metadata->file_count > 0)
+		qsort(metadata->files, metadata->file_count, sizeof(metadata->files[0]),
+			order_by_path);
+	for (size_t i = 0; i < metadata->file_count; i++) {
+		shards += metadata->files[i].is_shard;
+		if (i > 0 && span_equal(metadata->files[i - 1].path, metadata->files[i].path))
+			return error_set(err, ERROR_INVALID,
+				"%s: the delta's result_files name a path twice", path);
+	}
+	if (shards == 0 || (!metadata->result_is_folder && metadata->file_count != 1))
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta's result_files do not make a checkpoint", path);
+	return 0;
+}
+
+static int order_by_path(const void *left, const void *right)
+{
+	return span_compare(((const struct delta_result_file *)left)->path,
+		((const struct delta_result_file *)right)->path);
+}
+
+/* Gives each shard whose header comes with the delta its text. */
+static int bind_headers(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
+	size_t count, const char *path, struct error *err)
+{
+	const struct span prefix = span_text(DELTA_METADATA_HEADER_PREFIX);
+	for (size_t i = 0; i < count; i++) {
+		if (!span_starts(pairs[i].key, prefix) || metadata->file_count == 0)
+			continue;
+		const struct delta_result_file wanted = {
+			.path = span_slice(pairs[i].key, prefix.len, pairs[i].key.len)};
+		struct delta_result_file *const found = bsearch(&wanted, metadata->files,
+			metadata->file_count, sizeof(wanted), order_by_path);
+		if (found != NULL)
+			found->header = pairs[i].value;
+	}
+	for (size_t i = 0; i < metadata->file_count; i++)
+		if (metadata->files[i].is_shard && metadata->files[i].from_delta &&
+			metadata->files[i].header.data == NULL)
+			return error_set(err, ERROR_INVALID,
+				"%s: the delta lacks the header of '%.*s'", path,
+				(int)metadata->files[i].path.len, metadata->files[i].path.data);
+	return 0;
 }

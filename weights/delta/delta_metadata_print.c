@@ -11,6 +11,18 @@
 /* A safetensors header may have 100 MB, so no list of values worth writing is larger. */
 enum { LIST_CAP_BYTES = 256 << 20 };
 
+static void print_ulp_class(struct delta_metadata_list *list, const struct delta_facts *facts);
+static void add_text(struct delta_metadata_list *list, const char *key, const char *value);
+static void add_u64(struct delta_metadata_list *list, const char *key, uint64_t value);
+static void print_counts(struct delta_metadata_list *list, const struct delta_stats *stats);
+static void print_slime(struct delta_metadata_list *list, const struct delta_facts *facts);
+static void print_trl(struct delta_metadata_list *list, const struct delta_facts *facts);
+static void add_python_float(struct delta_metadata_list *list, const char *key, double value);
+static double sparsity(const struct delta_stats *stats);
+static void add_digest(
+	struct delta_metadata_list *list, const char *key, const struct digest128 *digest);
+static void print_file(const struct delta_result_file *file, struct buffer *out);
+
 void delta_metadata_list_init(struct delta_metadata_list *list)
 {
 	list->arena = arena_new(LIST_CAP_BYTES);
@@ -57,100 +69,6 @@ int delta_metadata_list_check(const struct delta_metadata_list *list, struct err
 	return buffer_check(&list->items, "the delta's metadata", err);
 }
 
-static void add_text(struct delta_metadata_list *list, const char *key, const char *value)
-{
-	delta_metadata_list_add(list, key, span_text(value));
-}
-
-static void add_u64(struct delta_metadata_list *list, const char *key, uint64_t value)
-{
-	char text[24];
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	add_text(list, key, text);
-}
-
-static void add_digest(
-	struct delta_metadata_list *list, const char *key, const struct digest128 *digest)
-{
-	char text[DIGEST128_TEXT_BYTES];
-	digest128_format(digest, text);
-	add_text(list, key, text);
-}
-
-/* The shortest decimal that reads back as the same double, with ".0" where Python would put it:
- * what str(float) gives from 1e-16 to 1. */
-static void add_python_float(struct delta_metadata_list *list, const char *key, double value)
-{
-	char text[40];
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) >= value && strtod(text, NULL) <= value)
-			break;
-	}
-	char whole[sizeof(text) + 2];
-	snprintf(whole, sizeof(whole), "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
-	add_text(list, key, whole);
-}
-
-static double sparsity(const struct delta_stats *stats)
-{
-	return stats->elements > 0 ? 1.0 - (double)stats->changed_elements / (double)stats->elements
-				   : 1.0;
-}
-
-static void print_counts(struct delta_metadata_list *list, const struct delta_stats *stats)
-{
-	add_u64(list, "total_changed_elements", stats->changed_elements);
-	add_u64(list, "total_elements", stats->elements);
-}
-
-static void print_trl(struct delta_metadata_list *list, const struct delta_facts *facts)
-{
-	static const char *const encodings[DELTA_FORMATS] = {
-		[DELTA_TRL_GAP] = "gap_delta", [DELTA_TRL_RAW] = "raw"};
-	add_text(list, "format", "sparse_weight_patch");
-	add_text(list, "version", "1");
-	add_text(list, "sparse", "True");
-	add_u64(list, "model_version", facts->step);
-	if (encodings[facts->format] != NULL)
-		add_text(list, "encoding", encodings[facts->format]);
-	if (facts->has_base_step)
-		add_u64(list, "base_step", facts->base_step);
-	add_u64(list, "num_changed_params", facts->stats->changed_tensors);
-	print_counts(list, facts->stats);
-	add_python_float(list, "sparsity", sparsity(facts->stats));
-}
-
-static void print_ulp_class(struct delta_metadata_list *list, const struct delta_facts *facts)
-{
-	add_text(list, "delta_encoding", "ulp-class");
-	add_text(list, "compression_format", "none");
-	if (facts->in_shard)
-		return;
-	if (facts->step > 0)
-		add_u64(list, "step", facts->step);
-	if (facts->has_base_step)
-		add_u64(list, "base_step", facts->base_step);
-	print_counts(list, facts->stats);
-}
-
-/* The five keys that every reader of these directories wants, first. */
-static void print_slime(struct delta_metadata_list *list, const struct delta_facts *facts)
-{
-	char version[24];
-	const uint64_t step = facts->step > 0 ? facts->step : 1;
-	snprintf(version, sizeof(version), "%06llu", (unsigned long long)step);
-	add_text(list, "version", version);
-	snprintf(version, sizeof(version), "%06llu",
-		(unsigned long long)(facts->has_base_step ? facts->base_step : step - 1));
-	add_text(list, "base_version", version);
-	add_text(list, "delta_encoding", facts->format == DELTA_SLIME_XOR ? "xor" : "overwrite");
-	add_text(list, "compression_format", "zstd");
-	add_text(list, "checksum_format", delta_checksum_name(facts->checksum));
-	if (facts->stats->elements > 0)
-		print_counts(list, facts->stats);
-}
-
 void delta_metadata_print(struct delta_metadata_list *list, const struct delta_facts *facts)
 {
 	static void (*const printers[DELTA_FORMATS])(
@@ -168,17 +86,6 @@ void delta_metadata_print(struct delta_metadata_list *list, const struct delta_f
 		return;
 	add_digest(list, "base_digest", &facts->stats->base_digest);
 	add_digest(list, "result_digest", &facts->stats->result_digest);
-}
-
-static void print_file(const struct delta_result_file *file, struct buffer *out)
-{
-	char digest[DIGEST128_TEXT_BYTES];
-	digest128_format(&file->digest, digest);
-	buffer_add_text(out, "{\"path\":");
-	json_scan_quote(file->path, out);
-	buffer_format(out, ",\"size\":%llu,\"kind\":\"%s\",\"from\":\"%s\",\"digest\":\"%s\"}",
-		(unsigned long long)file->size, file->is_shard ? "shard" : "file",
-		file->from_delta ? "delta" : "base", digest);
 }
 
 void delta_metadata_print_files(struct delta_metadata_list *list, bool result_is_folder,
@@ -206,4 +113,109 @@ void delta_metadata_print_files(struct delta_metadata_list *list, bool result_is
 			(int)files[i].path.len, files[i].path.data);
 		delta_metadata_list_add(list, key, files[i].header);
 	}
+}
+
+static void print_ulp_class(struct delta_metadata_list *list, const struct delta_facts *facts)
+{
+	add_text(list, "delta_encoding", "ulp-class");
+	add_text(list, "compression_format", "none");
+	if (facts->in_shard)
+		return;
+	if (facts->step > 0)
+		add_u64(list, "step", facts->step);
+	if (facts->has_base_step)
+		add_u64(list, "base_step", facts->base_step);
+	print_counts(list, facts->stats);
+}
+
+static void add_text(struct delta_metadata_list *list, const char *key, const char *value)
+{
+	delta_metadata_list_add(list, key, span_text(value));
+}
+
+static void add_u64(struct delta_metadata_list *list, const char *key, uint64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	add_text(list, key, text);
+}
+
+static void print_counts(struct delta_metadata_list *list, const struct delta_stats *stats)
+{
+	add_u64(list, "total_changed_elements", stats->changed_elements);
+	add_u64(list, "total_elements", stats->elements);
+}
+
+/* The five keys that every reader of these directories wants, first. */
+static void print_slime(struct delta_metadata_list *list, const struct delta_facts *facts)
+{
+	char version[24];
+	const uint64_t step = facts->step > 0 ? facts->step : 1;
+	snprintf(version, sizeof(version), "%06llu", (unsigned long long)step);
+	add_text(list, "version", version);
+	snprintf(version, sizeof(version), "%06llu",
+		(unsigned long long)(facts->has_base_step ? facts->base_step : step - 1));
+	add_text(list, "base_version", version);
+	add_text(list, "delta_encoding", facts->format == DELTA_SLIME_XOR ? "xor" : "overwrite");
+	add_text(list, "compression_format", "zstd");
+	add_text(list, "checksum_format", delta_checksum_name(facts->checksum));
+	if (facts->stats->elements > 0)
+		print_counts(list, facts->stats);
+}
+
+static void print_trl(struct delta_metadata_list *list, const struct delta_facts *facts)
+{
+	static const char *const encodings[DELTA_FORMATS] = {
+		[DELTA_TRL_GAP] = "gap_delta", [DELTA_TRL_RAW] = "raw"};
+	add_text(list, "format", "sparse_weight_patch");
+	add_text(list, "version", "1");
+	add_text(list, "sparse", "True");
+	add_u64(list, "model_version", facts->step);
+	if (encodings[facts->format] != NULL)
+		add_text(list, "encoding", encodings[facts->format]);
+	if (facts->has_base_step)
+		add_u64(list, "base_step", facts->base_step);
+	add_u64(list, "num_changed_params", facts->stats->changed_tensors);
+	print_counts(list, facts->stats);
+	add_python_float(list, "sparsity", sparsity(facts->stats));
+}
+
+/* The shortest decimal that reads back as the same double, with ".0" where Python would put it:
+ * what str(float) gives from 1e-16 to 1. */
+static void add_python_float(struct delta_metadata_list *list, const char *key, double value)
+{
+	char text[40];
+	for (int digits = 1; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) >= value && strtod(text, NULL) <= value)
+			break;
+	}
+	char whole[sizeof(text) + 2];
+	snprintf(whole, sizeof(whole), "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
+	add_text(list, key, whole);
+}
+
+static double sparsity(const struct delta_stats *stats)
+{
+	return stats->elements > 0 ? 1.0 - (double)stats->changed_elements / (double)stats->elements
+				   : 1.0;
+}
+
+static void add_digest(
+	struct delta_metadata_list *list, const char *key, const struct digest128 *digest)
+{
+	char text[DIGEST128_TEXT_BYTES];
+	digest128_format(digest, text);
+	add_text(list, key, text);
+}
+
+static void print_file(const struct delta_result_file *file, struct buffer *out)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	digest128_format(&file->digest, digest);
+	buffer_add_text(out, "{\"path\":");
+	json_scan_quote(file->path, out);
+	buffer_format(out, ",\"size\":%llu,\"kind\":\"%s\",\"from\":\"%s\",\"digest\":\"%s\"}",
+		(unsigned long long)file->size, file->is_shard ? "shard" : "file",
+		file->from_delta ? "delta" : "base", digest);
 }

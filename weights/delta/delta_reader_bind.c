@@ -5,11 +5,12 @@
 #include "base/memory.h"
 #include "weights/delta/delta_reader_internal.h"
 
-static int order_entries(const void *left, const void *right)
-{
-	return span_compare(((const struct delta_entry *)left)->name,
-		((const struct delta_entry *)right)->name);
-}
+static int order_entries(const void *left, const void *right);
+static int check_whole(
+	const struct delta_reader *reader, const struct schema *schema, struct error *err);
+static int check_fit(
+	const struct delta_entry *entry, const struct schema_tensor *tensor, struct error *err);
+static bool same_shape(const struct delta_entry *entry, const struct schema_tensor *tensor);
 
 int delta_reader_sort(struct delta_reader *reader, struct error *err)
 {
@@ -57,46 +58,6 @@ size_t delta_reader_changed_tensors(const struct delta_reader *reader)
 	return changed;
 }
 
-static bool same_shape(const struct delta_entry *entry, const struct schema_tensor *tensor)
-{
-	return entry->rank == tensor->rank &&
-		(entry->rank == 0 ||
-			memcmp(entry->shape, tensor->shape,
-				entry->rank * sizeof(entry->shape[0])) == 0);
-}
-
-static int check_fit(
-	const struct delta_entry *entry, const struct schema_tensor *tensor, struct error *err)
-{
-	const bool typed = entry->kind == DELTA_ENTRY_SPARSE || entry->kind == DELTA_ENTRY_WHOLE;
-	if (typed && entry->dtype != tensor->dtype)
-		return delta_reader_refuse(entry->name, "has another dtype in the base", err);
-	const bool is_sparse = entry->kind == DELTA_ENTRY_SPARSE;
-	if (is_sparse && entry->count > tensor->bytes / (dtype_bits(tensor->dtype) / 8))
-		return delta_reader_refuse(
-			entry->name, "has more values than the base has elements", err);
-	const bool has_shape =
-		entry->kind == DELTA_ENTRY_WHOLE || (is_sparse && entry->shape != NULL);
-	if (has_shape && !same_shape(entry, tensor))
-		return delta_reader_refuse(entry->name, "has another shape in the base", err);
-	if (entry->kind == DELTA_ENTRY_OVERWRITE && tensor->bytes > UINT32_MAX)
-		return delta_reader_refuse(
-			entry->name, "is over 4 GiB, which this encoding cannot address", err);
-	return 0;
-}
-
-/* A full checkpoint in a delta's place must have every tensor, or it would leave the base's in
- * those it lacks. */
-static int check_whole(
-	const struct delta_reader *reader, const struct schema *schema, struct error *err)
-{
-	if (reader->checkpoint == NULL ||
-		schema_check(schema, checkpoint_schema(reader->checkpoint), err) == 0)
-		return 0;
-	err->kind = ERROR_SCHEMA_MISMATCH;
-	return error_wrap(err, "the full checkpoint does not have the base's tensors");
-}
-
 int delta_reader_bind(const struct delta_reader *reader, const struct schema *schema,
 	const struct delta_entry ***out_entries, struct error *err)
 {
@@ -122,4 +83,50 @@ int delta_reader_bind(const struct delta_reader *reader, const struct schema *sc
 	}
 	*out_entries = entries;
 	return 0;
+}
+
+static int order_entries(const void *left, const void *right)
+{
+	return span_compare(((const struct delta_entry *)left)->name,
+		((const struct delta_entry *)right)->name);
+}
+
+/* A full checkpoint in a delta's place must have every tensor, or it would leave the base's in
+ * those it lacks. */
+static int check_whole(
+	const struct delta_reader *reader, const struct schema *schema, struct error *err)
+{
+	if (reader->checkpoint == NULL ||
+		schema_check(schema, checkpoint_schema(reader->checkpoint), err) == 0)
+		return 0;
+	err->kind = ERROR_SCHEMA_MISMATCH;
+	return error_wrap(err, "the full checkpoint does not have the base's tensors");
+}
+
+static int check_fit(
+	const struct delta_entry *entry, const struct schema_tensor *tensor, struct error *err)
+{
+	const bool typed = entry->kind == DELTA_ENTRY_SPARSE || entry->kind == DELTA_ENTRY_WHOLE;
+	if (typed && entry->dtype != tensor->dtype)
+		return delta_reader_refuse(entry->name, "has another dtype in the base", err);
+	const bool is_sparse = entry->kind == DELTA_ENTRY_SPARSE;
+	if (is_sparse && entry->count > tensor->bytes / (dtype_bits(tensor->dtype) / 8))
+		return delta_reader_refuse(
+			entry->name, "has more values than the base has elements", err);
+	const bool has_shape =
+		entry->kind == DELTA_ENTRY_WHOLE || (is_sparse && entry->shape != NULL);
+	if (has_shape && !same_shape(entry, tensor))
+		return delta_reader_refuse(entry->name, "has another shape in the base", err);
+	if (entry->kind == DELTA_ENTRY_OVERWRITE && tensor->bytes > UINT32_MAX)
+		return delta_reader_refuse(
+			entry->name, "is over 4 GiB, which this encoding cannot address", err);
+	return 0;
+}
+
+static bool same_shape(const struct delta_entry *entry, const struct schema_tensor *tensor)
+{
+	return entry->rank == tensor->rank &&
+		(entry->rank == 0 ||
+			memcmp(entry->shape, tensor->shape,
+				entry->rank * sizeof(entry->shape[0])) == 0);
 }

@@ -19,6 +19,58 @@ static const char *const older_names[] = {
 	"delta_sparse.safetensors", "delta_sparse.safetensors.zst"};
 enum { OLDER_NAMES = sizeof(older_names) / sizeof(older_names[0]) };
 
+static bool has(const char *folder, const char *name);
+static bool is_older(const char *folder);
+static int open_files(struct delta_reader *reader, const char *folder,
+	struct pulse_metadata *metadata, struct buffer *json, struct error *err);
+static int read_json(const char *folder, const char *name, const char *packed_name,
+	struct buffer *out, struct error *err);
+static int read_file(const char *path, bool is_packed, struct buffer *out, struct error *err);
+static int take_metadata(struct delta_reader *reader, const struct pulse_metadata *metadata,
+	const char *folder, struct error *err);
+static int prove(const struct pulse_metadata *metadata, const char *name, struct span bytes,
+	struct error *err);
+static int open_payload(struct delta_reader *reader, const char *folder,
+	const struct pulse_metadata *metadata, enum pulse_codec codec, struct error *err);
+static int list_entries(struct delta_reader *reader, struct error *err);
+
+bool delta_reader_is_pulse(const char *folder)
+{
+	return has(folder, payload_name) || is_older(folder);
+}
+
+int delta_reader_open_pulse(struct delta_reader *reader, const char *folder, struct error *err)
+{
+	struct pulse_metadata metadata = {0};
+	struct buffer json;
+	if (is_older(folder))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"'%s' is a PULSE delta in safetensors (sparse_coo),"
+			" which is not read: its values may be differences; sparse_codec_v2, sparse_codec_v3"
+			" and sparse_codec_v3.1 are",
+			folder);
+	reader->folder = memory_copy_text(folder);
+	buffer_init(&json, PULSE_METADATA_MAX_BYTES);
+	int result = open_files(reader, folder, &metadata, &json, err);
+	pulse_metadata_release(&metadata);
+	buffer_release(&json);
+	if (result == 0)
+		return list_entries(reader, err);
+	return -1;
+}
+
+int delta_reader_unpack_pulse(const struct delta_reader *reader, struct error *err)
+{
+	struct delta_entry *const entries = (struct delta_entry *)reader->entries.data;
+	if (pulse_payload_unpack(reader->pulse, reader->folder, err) != 0)
+		return -1;
+	for (size_t i = 0; i < delta_reader_count(reader); i++) {
+		entries[i].index = pulse_payload_index(reader->pulse, (size_t)entries[i].at);
+		entries[i].values = pulse_payload_values(reader->pulse, (size_t)entries[i].at);
+	}
+	return 0;
+}
+
 static bool has(const char *folder, const char *name)
 {
 	char *const path = relative_path_join(folder, span_text(name));
@@ -35,9 +87,36 @@ static bool is_older(const char *folder)
 	return false;
 }
 
-bool delta_reader_is_pulse(const char *folder)
+static int open_files(struct delta_reader *reader, const char *folder,
+	struct pulse_metadata *metadata, struct buffer *json, struct error *err)
 {
-	return has(folder, payload_name) || is_older(folder);
+	enum pulse_codec codec;
+	if (read_json(folder, checkpoint_name, checkpoint_packed, json, err) != 0)
+		return -1;
+	reader->bytes += json->len;
+	if (pulse_metadata_parse(metadata, buffer_span(json), checkpoint_name, err) != 0 ||
+		take_metadata(reader, metadata, folder, err) != 0)
+		return -1;
+	buffer_reset(json);
+	if (read_json(folder, delta_name, delta_packed, json, err) != 0 ||
+		prove(metadata, delta_name, buffer_span(json), err) != 0 ||
+		pulse_codec_parse(&codec, buffer_span(json), delta_name, err) != 0)
+		return -1;
+	reader->bytes += json->len;
+	return open_payload(reader, folder, metadata, codec, err);
+}
+
+/* A file of JSON as it is, or packed under its name with ".gz". */
+static int read_json(const char *folder, const char *name, const char *packed_name,
+	struct buffer *out, struct error *err)
+{
+	char *const path = relative_path_join(folder, span_text(name));
+	char *const packed = relative_path_join(folder, span_text(packed_name));
+	const bool is_packed = !file_exists(path) && file_exists(packed);
+	const int result = read_file(is_packed ? packed : path, is_packed, out, err);
+	free(packed);
+	free(path);
+	return result;
 }
 
 static int read_file(const char *path, bool is_packed, struct buffer *out, struct error *err)
@@ -56,27 +135,6 @@ static int read_file(const char *path, bool is_packed, struct buffer *out, struc
 	return result;
 }
 
-/* A file of JSON as it is, or packed under its name with ".gz". */
-static int read_json(const char *folder, const char *name, const char *packed_name,
-	struct buffer *out, struct error *err)
-{
-	char *const path = relative_path_join(folder, span_text(name));
-	char *const packed = relative_path_join(folder, span_text(packed_name));
-	const bool is_packed = !file_exists(path) && file_exists(packed);
-	const int result = read_file(is_packed ? packed : path, is_packed, out, err);
-	free(packed);
-	free(path);
-	return result;
-}
-
-static int prove(const struct pulse_metadata *metadata, const char *name, struct span bytes,
-	struct error *err)
-{
-	uint8_t digest[SHA256_BYTES];
-	sha256(bytes, digest);
-	return pulse_metadata_prove(metadata, span_text(name), digest, name, err);
-}
-
 static int take_metadata(struct delta_reader *reader, const struct pulse_metadata *metadata,
 	const char *folder, struct error *err)
 {
@@ -93,6 +151,14 @@ static int take_metadata(struct delta_reader *reader, const struct pulse_metadat
 	};
 	memcpy(reader->metadata.hash, metadata->hash, SHA256_BYTES);
 	return 0;
+}
+
+static int prove(const struct pulse_metadata *metadata, const char *name, struct span bytes,
+	struct error *err)
+{
+	uint8_t digest[SHA256_BYTES];
+	sha256(bytes, digest);
+	return pulse_metadata_prove(metadata, span_text(name), digest, name, err);
 }
 
 static int open_payload(struct delta_reader *reader, const char *folder,
@@ -128,55 +194,4 @@ static int list_entries(struct delta_reader *reader, struct error *err)
 		buffer_add(&reader->entries, &entry, sizeof(entry));
 	}
 	return delta_reader_sort(reader, err);
-}
-
-static int open_files(struct delta_reader *reader, const char *folder,
-	struct pulse_metadata *metadata, struct buffer *json, struct error *err)
-{
-	enum pulse_codec codec;
-	if (read_json(folder, checkpoint_name, checkpoint_packed, json, err) != 0)
-		return -1;
-	reader->bytes += json->len;
-	if (pulse_metadata_parse(metadata, buffer_span(json), checkpoint_name, err) != 0 ||
-		take_metadata(reader, metadata, folder, err) != 0)
-		return -1;
-	buffer_reset(json);
-	if (read_json(folder, delta_name, delta_packed, json, err) != 0 ||
-		prove(metadata, delta_name, buffer_span(json), err) != 0 ||
-		pulse_codec_parse(&codec, buffer_span(json), delta_name, err) != 0)
-		return -1;
-	reader->bytes += json->len;
-	return open_payload(reader, folder, metadata, codec, err);
-}
-
-int delta_reader_open_pulse(struct delta_reader *reader, const char *folder, struct error *err)
-{
-	struct pulse_metadata metadata = {0};
-	struct buffer json;
-	if (is_older(folder))
-		return error_set(err, ERROR_UNSUPPORTED,
-			"'%s' is a PULSE delta in safetensors (sparse_coo),"
-			" which is not read: its values may be differences; sparse_codec_v2, sparse_codec_v3"
-			" and sparse_codec_v3.1 are",
-			folder);
-	reader->folder = memory_copy_text(folder);
-	buffer_init(&json, PULSE_METADATA_MAX_BYTES);
-	int result = open_files(reader, folder, &metadata, &json, err);
-	pulse_metadata_release(&metadata);
-	buffer_release(&json);
-	if (result == 0)
-		return list_entries(reader, err);
-	return -1;
-}
-
-int delta_reader_unpack_pulse(const struct delta_reader *reader, struct error *err)
-{
-	struct delta_entry *const entries = (struct delta_entry *)reader->entries.data;
-	if (pulse_payload_unpack(reader->pulse, reader->folder, err) != 0)
-		return -1;
-	for (size_t i = 0; i < delta_reader_count(reader); i++) {
-		entries[i].index = pulse_payload_index(reader->pulse, (size_t)entries[i].at);
-		entries[i].values = pulse_payload_values(reader->pulse, (size_t)entries[i].at);
-	}
-	return 0;
 }

@@ -26,6 +26,47 @@ struct part {
 	struct span data;
 };
 
+static int list_parts(
+	struct delta_reader *reader, struct delta_reader_file *file, struct error *err);
+static int add_part(struct delta_reader *reader, const struct delta_reader_file *file,
+	const struct safetensors_tensor *tensor, struct error *err);
+static int join_all(struct delta_reader *reader, struct error *err);
+static int order_parts(const void *left, const void *right);
+static void take_whole(struct delta_reader *reader, const struct part *part);
+static int join_parts(struct delta_reader *reader, const struct part *index,
+	const struct part *values, struct error *err);
+static int read_form(const struct delta_reader *reader, const struct part *part,
+	enum index_form *out_form, struct error *err);
+static int check_file(
+	const struct delta_reader *reader, const struct delta_reader_file *file, struct error *err);
+static int check_listed(
+	const struct delta_reader *reader, const struct name_list *list, struct error *err);
+
+int delta_reader_list_trl(struct delta_reader *reader, struct error *err)
+{
+	for (size_t i = 0; i < reader->file_count; i++)
+		if (list_parts(reader, &reader->files[i], err) != 0)
+			return -1;
+	if (join_all(reader, err) != 0 || delta_reader_sort(reader, err) != 0)
+		return -1;
+	for (size_t i = 0; i < reader->file_count; i++)
+		if (check_file(reader, &reader->files[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+static int list_parts(
+	struct delta_reader *reader, struct delta_reader_file *file, struct error *err)
+{
+	const struct span whole = safetensors_metadata_find(file->header, "full_tensors");
+	if (name_list_parse(&file->whole, whole, "the delta's full_tensors", err) != 0)
+		return -1;
+	for (size_t i = 0; i < safetensors_count(file->header); i++)
+		if (add_part(reader, file, safetensors_tensor(file->header, i), err) != 0)
+			return -1;
+	return buffer_check(&reader->parts, "the table of the delta's tensors", err);
+}
+
 static int add_part(struct delta_reader *reader, const struct delta_reader_file *file,
 	const struct safetensors_tensor *tensor, struct error *err)
 {
@@ -47,83 +88,6 @@ static int add_part(struct delta_reader *reader, const struct delta_reader_file 
 		return 0;
 	}
 	return delta_reader_refuse(tensor->name, "is no part of a delta", err);
-}
-
-static int list_parts(
-	struct delta_reader *reader, struct delta_reader_file *file, struct error *err)
-{
-	const struct span whole = safetensors_metadata_find(file->header, "full_tensors");
-	if (name_list_parse(&file->whole, whole, "the delta's full_tensors", err) != 0)
-		return -1;
-	for (size_t i = 0; i < safetensors_count(file->header); i++)
-		if (add_part(reader, file, safetensors_tensor(file->header, i), err) != 0)
-			return -1;
-	return buffer_check(&reader->parts, "the table of the delta's tensors", err);
-}
-
-static int order_parts(const void *left, const void *right)
-{
-	const struct part *const a = left;
-	const struct part *const b = right;
-	const int order = span_compare(a->name, b->name);
-	return order != 0 ? order : (int)a->kind - (int)b->kind;
-}
-
-/* Which form the positions have follows from the encoding, and for gaps from the dtype alone. */
-static int read_form(const struct delta_reader *reader, const struct part *part,
-	enum index_form *out_form, struct error *err)
-{
-	const bool gaps =
-		part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP;
-	const enum dtype dtype = part->tensor->dtype;
-	if (part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_NONE)
-		return delta_reader_refuse(
-			part->tensor->name, "has no encoding named in the metadata", err);
-	if (part->kind == PART_V1_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP)
-		return delta_reader_refuse(
-			part->tensor->name, "is of the first key scheme, which has no gaps", err);
-	if (gaps ? dtype != DTYPE_U16 && dtype != DTYPE_U32 : dtype != DTYPE_I32)
-		return delta_reader_refuse(
-			part->tensor->name, "has a dtype that its encoding does not use", err);
-	*out_form = !gaps ? INDEX_ABSOLUTE32 : dtype == DTYPE_U16 ? INDEX_GAP16 : INDEX_GAP32;
-	return 0;
-}
-
-static int join_parts(struct delta_reader *reader, const struct part *index,
-	const struct part *values, struct error *err)
-{
-	struct delta_entry entry = {
-		.name = index->name,
-		.dtype = values->tensor->dtype,
-		.index = index->data,
-		.values = values->data,
-		.count = values->tensor->elements,
-	};
-	if (read_form(reader, index, &entry.code.form, err) != 0)
-		return -1;
-	if (index->tensor->rank != 1 || values->tensor->rank != 1 ||
-		index->tensor->elements != values->tensor->elements)
-		return delta_reader_refuse(
-			index->name, "has other numbers of positions and values", err);
-	if (entry.dtype != DTYPE_BF16)
-		return delta_reader_refuse(values->tensor->name, "is not BF16", err);
-	reader->is_v1 = reader->is_v1 || index->kind == PART_V1_INDEX;
-	buffer_add(&reader->entries, &entry, sizeof(entry));
-	return 0;
-}
-
-static void take_whole(struct delta_reader *reader, const struct part *part)
-{
-	const struct delta_entry entry = {
-		.name = part->name,
-		.kind = DELTA_ENTRY_WHOLE,
-		.dtype = part->tensor->dtype,
-		.rank = part->tensor->rank,
-		.shape = part->tensor->shape,
-		.values = part->data,
-		.count = part->tensor->elements,
-	};
-	buffer_add(&reader->entries, &entry, sizeof(entry));
 }
 
 static int join_all(struct delta_reader *reader, struct error *err)
@@ -153,14 +117,68 @@ static int join_all(struct delta_reader *reader, struct error *err)
 	return buffer_check(&reader->entries, "the table of the delta's entries", err);
 }
 
-/* A listed name without an entry is a file that lost some. */
-static int check_listed(
-	const struct delta_reader *reader, const struct name_list *list, struct error *err)
+static int order_parts(const void *left, const void *right)
 {
-	for (size_t i = 0; i < name_list_count(list); i++)
-		if (delta_reader_find(reader, name_list_at(list, i)) == NULL)
-			return delta_reader_refuse(name_list_at(list, i),
-				"is listed in the metadata and missing", err);
+	const struct part *const a = left;
+	const struct part *const b = right;
+	const int order = span_compare(a->name, b->name);
+	return order != 0 ? order : (int)a->kind - (int)b->kind;
+}
+
+static void take_whole(struct delta_reader *reader, const struct part *part)
+{
+	const struct delta_entry entry = {
+		.name = part->name,
+		.kind = DELTA_ENTRY_WHOLE,
+		.dtype = part->tensor->dtype,
+		.rank = part->tensor->rank,
+		.shape = part->tensor->shape,
+		.values = part->data,
+		.count = part->tensor->elements,
+	};
+	buffer_add(&reader->entries, &entry, sizeof(entry));
+}
+
+static int join_parts(struct delta_reader *reader, const struct part *index,
+	const struct part *values, struct error *err)
+{
+	struct delta_entry entry = {
+		.name = index->name,
+		.dtype = values->tensor->dtype,
+		.index = index->data,
+		.values = values->data,
+		.count = values->tensor->elements,
+	};
+	if (read_form(reader, index, &entry.code.form, err) != 0)
+		return -1;
+	if (index->tensor->rank != 1 || values->tensor->rank != 1 ||
+		index->tensor->elements != values->tensor->elements)
+		return delta_reader_refuse(
+			index->name, "has other numbers of positions and values", err);
+	if (entry.dtype != DTYPE_BF16)
+		return delta_reader_refuse(values->tensor->name, "is not BF16", err);
+	reader->is_v1 = reader->is_v1 || index->kind == PART_V1_INDEX;
+	buffer_add(&reader->entries, &entry, sizeof(entry));
+	return 0;
+}
+
+/* Which form the positions have follows from the encoding, and for gaps from the dtype alone. */
+static int read_form(const struct delta_reader *reader, const struct part *part,
+	enum index_form *out_form, struct error *err)
+{
+	const bool gaps =
+		part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP;
+	const enum dtype dtype = part->tensor->dtype;
+	if (part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_NONE)
+		return delta_reader_refuse(
+			part->tensor->name, "has no encoding named in the metadata", err);
+	if (part->kind == PART_V1_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP)
+		return delta_reader_refuse(
+			part->tensor->name, "is of the first key scheme, which has no gaps", err);
+	if (gaps ? dtype != DTYPE_U16 && dtype != DTYPE_U32 : dtype != DTYPE_I32)
+		return delta_reader_refuse(
+			part->tensor->name, "has a dtype that its encoding does not use", err);
+	*out_form = !gaps ? INDEX_ABSOLUTE32 : dtype == DTYPE_U16 ? INDEX_GAP16 : INDEX_GAP32;
 	return 0;
 }
 
@@ -179,15 +197,13 @@ static int check_file(
 	return result;
 }
 
-int delta_reader_list_trl(struct delta_reader *reader, struct error *err)
+/* A listed name without an entry is a file that lost some. */
+static int check_listed(
+	const struct delta_reader *reader, const struct name_list *list, struct error *err)
 {
-	for (size_t i = 0; i < reader->file_count; i++)
-		if (list_parts(reader, &reader->files[i], err) != 0)
-			return -1;
-	if (join_all(reader, err) != 0 || delta_reader_sort(reader, err) != 0)
-		return -1;
-	for (size_t i = 0; i < reader->file_count; i++)
-		if (check_file(reader, &reader->files[i], err) != 0)
-			return -1;
+	for (size_t i = 0; i < name_list_count(list); i++)
+		if (delta_reader_find(reader, name_list_at(list, i)) == NULL)
+			return delta_reader_refuse(name_list_at(list, i),
+				"is listed in the metadata and missing", err);
 	return 0;
 }

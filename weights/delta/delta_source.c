@@ -26,108 +26,28 @@ struct delta_cursor {
 	uint64_t blocks;
 };
 
-static int name_tensor(const struct tensor_source *source, size_t tensor, struct error *err)
-{
-	const struct span name = schema_tensor(source->schema, tensor)->name;
-	/* Of a zstd frame: it is the delta that is malformed, no stored bytes of ours. */
-	if (err->kind == ERROR_CORRUPT)
-		err->kind = ERROR_INVALID;
-	error_wrap(err, "tensor '%.*s'",
-		(int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES), name.data);
-	return delta_reader_blame(((const struct delta_source *)source)->reader, err);
-}
-
-static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
-{
-	struct delta_cursor *const self = (struct delta_cursor *)cursor;
-	struct delta_source *const source = (struct delta_source *)cursor->source;
-	const struct delta_entry *const entry = source->entries[tensor];
-	self->tensor = tensor;
-	self->block = block;
-	self->blocks = tensor_source_blocks(cursor->source, tensor);
-	if (entry != NULL) {
-		const struct schema_tensor *const facts =
-			schema_tensor(source->source.schema, tensor);
-		if (entry_decoder_begin(self->decoder, entry, facts, &source->maps[tensor],
-			    source->metadata->checksum, block, err) != 0)
-			return name_tensor(cursor->source, tensor, err);
-		if (!entry_decoder_needs_base(self->decoder))
-			return 0;
-	}
-	return tensor_source_move(source->base, &self->base, tensor, block, err);
-}
-
-static void close_cursor(struct tensor_cursor *cursor)
-{
-	struct delta_cursor *const self = (struct delta_cursor *)cursor;
-	tensor_cursor_close(self->base);
-	entry_decoder_free(self->decoder);
-	free(self);
-}
-
+static struct tensor_source *source_new(const struct delta_reader *reader,
+	struct tensor_source *base, bool proves, struct error *err);
 static struct tensor_cursor *open_cursor(
-	struct tensor_source *source, size_t tensor, struct error *err)
+	struct tensor_source *source, size_t tensor, struct error *err);
+static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err);
+static int name_tensor(const struct tensor_source *source, size_t tensor, struct error *err);
+static void close_cursor(struct tensor_cursor *cursor);
+static int next(struct tensor_cursor *cursor, struct span *out, struct error *err);
+static void free_source(struct tensor_source *source);
+static bool splits(const struct tensor_source *source, size_t tensor);
+static int map_entry(void *state, size_t item, unsigned worker, struct error *err);
+
+struct tensor_source *delta_source_new(
+	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
 {
-	struct delta_cursor *const cursor = memory_new(sizeof(*cursor));
-	cursor->cursor.source = source;
-	cursor->decoder = entry_decoder_new();
-	cursor->decoder->proves = ((const struct delta_source *)source)->proves;
-	if (seek(&cursor->cursor, tensor, 0, err) == 0)
-		return &cursor->cursor;
-	close_cursor(&cursor->cursor);
-	return NULL;
+	return source_new(reader, base, true, err);
 }
 
-static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
+struct tensor_source *delta_source_new_unproven(
+	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
 {
-	struct delta_cursor *const self = (struct delta_cursor *)cursor;
-	const struct delta_source *const source = (const struct delta_source *)cursor->source;
-	struct span base = {0};
-	if (source->entries[self->tensor] == NULL)
-		return tensor_cursor_next(self->base, out, err);
-	if (self->block == self->blocks)
-		return 0;
-	if (entry_decoder_needs_base(self->decoder)) {
-		const int taken = tensor_cursor_next(self->base, &base, err);
-		if (taken < 0)
-			return -1;
-		ASSERT(taken == 1);
-	}
-	self->block++;
-	return entry_decoder_next(self->decoder, base, out, err) == 0
-		? 1
-		: name_tensor(cursor->source, self->tensor, err);
-}
-
-static bool splits(const struct tensor_source *source, size_t tensor)
-{
-	const struct delta_source *const self = (const struct delta_source *)source;
-	const struct delta_entry *const entry = self->entries[tensor];
-	if (entry != NULL && !entry_map_splits(&self->maps[tensor], entry))
-		return false;
-	return (entry != NULL && entry->kind == DELTA_ENTRY_WHOLE) ||
-		tensor_source_splits(self->base, tensor);
-}
-
-static void free_source(struct tensor_source *source)
-{
-	struct delta_source *const self = (struct delta_source *)source;
-	for (size_t i = 0; self->maps != NULL && i < schema_count(source->schema); i++)
-		entry_map_release(&self->maps[i]);
-	free(self->maps);
-	free(self->entries);
-	free(self);
-}
-
-static int map_entry(void *state, size_t item, unsigned worker, struct error *err)
-{
-	struct delta_source *const source = state;
-	(void)worker;
-	if (source->entries[item] == NULL ||
-		entry_map_make(&source->maps[item], source->entries[item],
-			schema_tensor(source->source.schema, item), err) == 0)
-		return 0;
-	return name_tensor(&source->source, item, err);
+	return source_new(reader, base, false, err);
 }
 
 static struct tensor_source *source_new(const struct delta_reader *reader,
@@ -157,14 +77,106 @@ static struct tensor_source *source_new(const struct delta_reader *reader,
 	return NULL;
 }
 
-struct tensor_source *delta_source_new(
-	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *source, size_t tensor, struct error *err)
 {
-	return source_new(reader, base, true, err);
+	struct delta_cursor *const cursor = memory_new(sizeof(*cursor));
+	cursor->cursor.source = source;
+	cursor->decoder = entry_decoder_new();
+	cursor->decoder->proves = ((const struct delta_source *)source)->proves;
+	if (seek(&cursor->cursor, tensor, 0, err) == 0)
+		return &cursor->cursor;
+	close_cursor(&cursor->cursor);
+	return NULL;
 }
 
-struct tensor_source *delta_source_new_unproven(
-	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
+static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
 {
-	return source_new(reader, base, false, err);
+	struct delta_cursor *const self = (struct delta_cursor *)cursor;
+	struct delta_source *const source = (struct delta_source *)cursor->source;
+	const struct delta_entry *const entry = source->entries[tensor];
+	self->tensor = tensor;
+	self->block = block;
+	self->blocks = tensor_source_blocks(cursor->source, tensor);
+	if (entry != NULL) {
+		const struct schema_tensor *const facts =
+			schema_tensor(source->source.schema, tensor);
+		if (entry_decoder_begin(self->decoder, entry, facts, &source->maps[tensor],
+			    source->metadata->checksum, block, err) != 0)
+			return name_tensor(cursor->source, tensor, err);
+		if (!entry_decoder_needs_base(self->decoder))
+			return 0;
+	}
+	return tensor_source_move(source->base, &self->base, tensor, block, err);
+}
+
+static int name_tensor(const struct tensor_source *source, size_t tensor, struct error *err)
+{
+	const struct span name = schema_tensor(source->schema, tensor)->name;
+	/* Of a zstd frame: it is the delta that is malformed, no stored bytes of ours. */
+	if (err->kind == ERROR_CORRUPT)
+		err->kind = ERROR_INVALID;
+	error_wrap(err, "tensor '%.*s'",
+		(int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES), name.data);
+	return delta_reader_blame(((const struct delta_source *)source)->reader, err);
+}
+
+static void close_cursor(struct tensor_cursor *cursor)
+{
+	struct delta_cursor *const self = (struct delta_cursor *)cursor;
+	tensor_cursor_close(self->base);
+	entry_decoder_free(self->decoder);
+	free(self);
+}
+
+static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
+{
+	struct delta_cursor *const self = (struct delta_cursor *)cursor;
+	const struct delta_source *const source = (const struct delta_source *)cursor->source;
+	struct span base = {0};
+	if (source->entries[self->tensor] == NULL)
+		return tensor_cursor_next(self->base, out, err);
+	if (self->block == self->blocks)
+		return 0;
+	if (entry_decoder_needs_base(self->decoder)) {
+		const int taken = tensor_cursor_next(self->base, &base, err);
+		if (taken < 0)
+			return -1;
+		ASSERT(taken == 1);
+	}
+	self->block++;
+	return entry_decoder_next(self->decoder, base, out, err) == 0
+		? 1
+		: name_tensor(cursor->source, self->tensor, err);
+}
+
+static void free_source(struct tensor_source *source)
+{
+	struct delta_source *const self = (struct delta_source *)source;
+	for (size_t i = 0; self->maps != NULL && i < schema_count(source->schema); i++)
+		entry_map_release(&self->maps[i]);
+	free(self->maps);
+	free(self->entries);
+	free(self);
+}
+
+static bool splits(const struct tensor_source *source, size_t tensor)
+{
+	const struct delta_source *const self = (const struct delta_source *)source;
+	const struct delta_entry *const entry = self->entries[tensor];
+	if (entry != NULL && !entry_map_splits(&self->maps[tensor], entry))
+		return false;
+	return (entry != NULL && entry->kind == DELTA_ENTRY_WHOLE) ||
+		tensor_source_splits(self->base, tensor);
+}
+
+static int map_entry(void *state, size_t item, unsigned worker, struct error *err)
+{
+	struct delta_source *const source = state;
+	(void)worker;
+	if (source->entries[item] == NULL ||
+		entry_map_make(&source->maps[item], source->entries[item],
+			schema_tensor(source->source.schema, item), err) == 0)
+		return 0;
+	return name_tensor(&source->source, item, err);
 }

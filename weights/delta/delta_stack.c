@@ -22,68 +22,19 @@ struct delta_stack {
 	size_t count;
 };
 
+static int open_level(struct delta_stack *stack, size_t number, struct error *err);
+static int check_link(const struct delta_stack *stack, size_t level, struct error *err);
+static int wrong_link(
+	const struct level *before, const char *wanted, const char *actual, struct error *err);
+static bool is_explained_by_base(enum error_kind kind);
+static struct digest128 digest_of(struct tensor_source *base, const struct digest128 *given,
+	unsigned threads, bool *out_known);
+
 int delta_stack_blame(const struct delta_reader *reader, const char *path, struct error *err)
 {
 	if (reader != NULL)
 		return delta_reader_blame(reader, err);
 	return strstr(err->text, path) != NULL ? -1 : error_wrap(err, "the delta '%s'", path);
-}
-
-static int wrong_link(
-	const struct level *before, const char *wanted, const char *actual, struct error *err)
-{
-	return error_set(err, ERROR_WRONG_BASE,
-		"it was made from %s, and '%s' before it gives %s: a delta is missing, or the order is wrong",
-		wanted, before->path, actual);
-}
-
-/* Whether a delta follows the one before it, as far as the two say. */
-static int check_link(const struct delta_stack *stack, size_t level, struct error *err)
-{
-	if (level < 2)
-		return 0;
-	const struct level *const before = &stack->levels[level - 1];
-	const struct delta_metadata *const first = delta_reader_metadata(before->reader);
-	const struct delta_metadata *const second =
-		delta_reader_metadata(stack->levels[level].reader);
-	char wanted[DIGEST128_TEXT_BYTES];
-	char actual[DIGEST128_TEXT_BYTES];
-	if (first->has_result_digest && second->has_base_digest) {
-		digest128_format(&second->base_digest, wanted);
-		digest128_format(&first->result_digest, actual);
-		return digest128_equal(&first->result_digest, &second->base_digest)
-			? 0
-			: wrong_link(before, wanted, actual, err);
-	}
-	if (delta_metadata_ids_differ(first, second))
-		return wrong_link(before, "another version", "its own", err);
-	snprintf(wanted, sizeof(wanted), "step %" PRIu64, second->base_step);
-	snprintf(actual, sizeof(actual), "step %" PRIu64, first->step);
-	if (first->has_step && second->has_base_step)
-		return first->step == second->base_step ? 0
-							: wrong_link(before, wanted, actual, err);
-	snprintf(wanted, sizeof(wanted), "a step before %" PRIu64, second->step);
-	if (first->has_step && second->has_step && second->step > 0 && second->step <= first->step)
-		return wrong_link(before, wanted, actual, err);
-	return 0;
-}
-
-static int open_level(struct delta_stack *stack, size_t number, struct error *err)
-{
-	struct level *const level = &stack->levels[number];
-	const struct level *const below = &stack->levels[number - 1];
-	level->reader = delta_reader_open(level->path, err);
-	if (level->reader == NULL || check_link(stack, number, err) != 0)
-		return delta_stack_blame(level->reader, level->path, err);
-	level->files = &level->own_files;
-	if (model_files_after(&level->own_files, below->files, level->reader, level->path, err) !=
-		0)
-		return delta_stack_blame(level->reader, level->path, err);
-	level->source = delta_source_new(level->reader, below->source, err);
-	if (level->source == NULL ||
-		model_files_check(&level->own_files, below->source->schema, err) != 0)
-		return delta_stack_blame(level->reader, level->path, err);
-	return 0;
 }
 
 struct delta_stack *delta_stack_open(struct tensor_source *base,
@@ -168,27 +119,6 @@ int delta_stack_prove(const struct delta_stack *stack, struct error *err)
 	return delta_stack_blame(top->reader, top->path, err);
 }
 
-static bool is_explained_by_base(enum error_kind kind)
-{
-	return kind == ERROR_INVALID || kind == ERROR_DIGEST_MISMATCH ||
-		kind == ERROR_SCHEMA_MISMATCH || kind == ERROR_WRONG_BASE;
-}
-
-static struct digest128 digest_of(struct tensor_source *base, const struct digest128 *given,
-	unsigned threads, bool *out_known)
-{
-	struct error ignored;
-	struct digest128 digest = {0};
-	struct digest128 *const made = given == NULL
-		? memory_new_array(schema_count(base->schema), sizeof(made[0]))
-		: NULL;
-	*out_known = given != NULL || tensor_source_digests(base, threads, made, &ignored) == 0;
-	if (*out_known)
-		digest = schema_checkpoint_digest(base->schema, given != NULL ? given : made);
-	free(made);
-	return digest;
-}
-
 int delta_stack_explain(const char *path, struct tensor_source *base,
 	const struct digest128 *base_digests, unsigned threads, struct error *err)
 {
@@ -213,4 +143,82 @@ int delta_stack_explain(const char *path, struct tensor_source *base,
 	}
 	delta_reader_close(reader);
 	return -1;
+}
+
+static int open_level(struct delta_stack *stack, size_t number, struct error *err)
+{
+	struct level *const level = &stack->levels[number];
+	const struct level *const below = &stack->levels[number - 1];
+	level->reader = delta_reader_open(level->path, err);
+	if (level->reader == NULL || check_link(stack, number, err) != 0)
+		return delta_stack_blame(level->reader, level->path, err);
+	level->files = &level->own_files;
+	if (model_files_after(&level->own_files, below->files, level->reader, level->path, err) !=
+		0)
+		return delta_stack_blame(level->reader, level->path, err);
+	level->source = delta_source_new(level->reader, below->source, err);
+	if (level->source == NULL ||
+		model_files_check(&level->own_files, below->source->schema, err) != 0)
+		return delta_stack_blame(level->reader, level->path, err);
+	return 0;
+}
+
+/* Whether a delta follows the one before it, as far as the two say. */
+static int check_link(const struct delta_stack *stack, size_t level, struct error *err)
+{
+	if (level < 2)
+		return 0;
+	const struct level *const before = &stack->levels[level - 1];
+	const struct delta_metadata *const first = delta_reader_metadata(before->reader);
+	const struct delta_metadata *const second =
+		delta_reader_metadata(stack->levels[level].reader);
+	char wanted[DIGEST128_TEXT_BYTES];
+	char actual[DIGEST128_TEXT_BYTES];
+	if (first->has_result_digest && second->has_base_digest) {
+		digest128_format(&second->base_digest, wanted);
+		digest128_format(&first->result_digest, actual);
+		return digest128_equal(&first->result_digest, &second->base_digest)
+			? 0
+			: wrong_link(before, wanted, actual, err);
+	}
+	if (delta_metadata_ids_differ(first, second))
+		return wrong_link(before, "another version", "its own", err);
+	snprintf(wanted, sizeof(wanted), "step %" PRIu64, second->base_step);
+	snprintf(actual, sizeof(actual), "step %" PRIu64, first->step);
+	if (first->has_step && second->has_base_step)
+		return first->step == second->base_step ? 0
+							: wrong_link(before, wanted, actual, err);
+	snprintf(wanted, sizeof(wanted), "a step before %" PRIu64, second->step);
+	if (first->has_step && second->has_step && second->step > 0 && second->step <= first->step)
+		return wrong_link(before, wanted, actual, err);
+	return 0;
+}
+
+static int wrong_link(
+	const struct level *before, const char *wanted, const char *actual, struct error *err)
+{
+	return error_set(err, ERROR_WRONG_BASE,
+		"it was made from %s, and '%s' before it gives %s: a delta is missing, or the order is wrong",
+		wanted, before->path, actual);
+}
+
+static bool is_explained_by_base(enum error_kind kind)
+{
+	return kind == ERROR_INVALID || kind == ERROR_DIGEST_MISMATCH ||
+		kind == ERROR_SCHEMA_MISMATCH || kind == ERROR_WRONG_BASE;
+}
+
+static struct digest128 digest_of(struct tensor_source *base, const struct digest128 *given,
+	unsigned threads, bool *out_known)
+{
+	struct error ignored;
+	struct digest128 digest = {0};
+	struct digest128 *const made = given == NULL
+		? memory_new_array(schema_count(base->schema), sizeof(made[0]))
+		: NULL;
+	*out_known = given != NULL || tensor_source_digests(base, threads, made, &ignored) == 0;
+	if (*out_known)
+		digest = schema_checkpoint_digest(base->schema, given != NULL ? given : made);
+	free(made);
+	return digest;
 }

@@ -11,25 +11,35 @@ struct walk {
 	struct delta_survey_row **rows; /* per tensor; NULL: unchanged */
 };
 
+static void list_rows(struct delta_survey *survey, const struct delta_reader *reader);
+static uint64_t payload_bytes(const struct delta_entry *entry);
+static int walk_base(struct delta_survey *survey, const struct delta_reader *reader,
+	struct tensor_source *base, unsigned threads, struct error *err);
 static int count_block(
-	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err);
+static void add_up(struct delta_survey *survey);
+
+int delta_survey_make(struct delta_survey *survey, const struct delta_reader *reader,
+	struct tensor_source *base, unsigned threads, struct error *err)
 {
-	const struct walk *const walk = state;
-	struct delta_survey_row *const row = walk->rows[block->tensor];
-	(void)worker;
-	(void)err;
-	/* One thread has the tensor, so its row needs no lock. */
-	if (row != NULL)
-		block_code_count(row->dtype, block->base, block->next, &row->stats);
+	*survey = (struct delta_survey){.has_base = base != NULL};
+	list_rows(survey, reader);
+	if (base != NULL && walk_base(survey, reader, base, threads, err) != 0)
+		return -1;
+	add_up(survey);
+	if (base == NULL) {
+		uint64_t changed = 0;
+		survey->elements = delta_reader_metadata(reader)->total_elements;
+		if (delta_reader_changed(reader, &changed))
+			survey->total.stats.changed = changed;
+	}
 	return 0;
 }
 
-/* PULSE's lie packed until a base is there. */
-static uint64_t payload_bytes(const struct delta_entry *entry)
+void delta_survey_release(struct delta_survey *survey)
 {
-	if (entry->kind != DELTA_ENTRY_SPARSE)
-		return entry->data.len + entry->values.len;
-	return entry->count * (index_code_bytes(&entry->code) + dtype_bits(entry->dtype) / 8);
+	free(survey->rows);
+	*survey = (struct delta_survey){0};
 }
 
 static void list_rows(struct delta_survey *survey, const struct delta_reader *reader)
@@ -45,6 +55,14 @@ static void list_rows(struct delta_survey *survey, const struct delta_reader *re
 			.stats = {.changed = entry->count},
 		};
 	}
+}
+
+/* PULSE's lie packed until a base is there. */
+static uint64_t payload_bytes(const struct delta_entry *entry)
+{
+	if (entry->kind != DELTA_ENTRY_SPARSE)
+		return entry->data.len + entry->values.len;
+	return entry->count * (index_code_bytes(&entry->code) + dtype_bits(entry->dtype) / 8);
 }
 
 static int walk_base(struct delta_survey *survey, const struct delta_reader *reader,
@@ -79,6 +97,19 @@ static int walk_base(struct delta_survey *survey, const struct delta_reader *rea
 	return result;
 }
 
+static int count_block(
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
+{
+	const struct walk *const walk = state;
+	struct delta_survey_row *const row = walk->rows[block->tensor];
+	(void)worker;
+	(void)err;
+	/* One thread has the tensor, so its row needs no lock. */
+	if (row != NULL)
+		block_code_count(row->dtype, block->base, block->next, &row->stats);
+	return 0;
+}
+
 static void add_up(struct delta_survey *survey)
 {
 	struct delta_survey_row *const total = &survey->total;
@@ -91,27 +122,4 @@ static void add_up(struct delta_survey *survey)
 			k < sizeof(total->stats.ulp_steps) / sizeof(total->stats.ulp_steps[0]); k++)
 			total->stats.ulp_steps[k] += row->stats.ulp_steps[k];
 	}
-}
-
-int delta_survey_make(struct delta_survey *survey, const struct delta_reader *reader,
-	struct tensor_source *base, unsigned threads, struct error *err)
-{
-	*survey = (struct delta_survey){.has_base = base != NULL};
-	list_rows(survey, reader);
-	if (base != NULL && walk_base(survey, reader, base, threads, err) != 0)
-		return -1;
-	add_up(survey);
-	if (base == NULL) {
-		uint64_t changed = 0;
-		survey->elements = delta_reader_metadata(reader)->total_elements;
-		if (delta_reader_changed(reader, &changed))
-			survey->total.stats.changed = changed;
-	}
-	return 0;
-}
-
-void delta_survey_release(struct delta_survey *survey)
-{
-	free(survey->rows);
-	*survey = (struct delta_survey){0};
 }

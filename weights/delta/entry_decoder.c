@@ -8,38 +8,25 @@
 /* 2^20 elements of the widest dtype. */
 enum { BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8 };
 
-static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block)
-{
-	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
-	const uint64_t at = block * block_bytes;
-	return tensor->bytes - at < block_bytes ? tensor->bytes - at : block_bytes;
-}
-
 static int map_blocks(struct entry_map *map, const struct delta_entry *entry,
-	const struct schema_tensor *tensor, struct error *err)
-{
-	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
-	const uint64_t count = tensor->bytes / block_bytes + (tensor->bytes % block_bytes != 0);
-	map->offsets = memory_new_array((size_t)count + 1, sizeof(map->offsets[0]));
-	uint64_t at = 0;
-	for (uint64_t i = 0; i < count; i++) {
-		struct block_code_facts facts;
-		const struct span rest = span_slice(entry->data, (size_t)at, entry->data.len);
-		if (block_code_parse(rest, tensor->dtype, result_bytes(tensor, i), &facts, err) !=
-			0)
-			return error_wrap(err, "block %" PRIu64, i);
-		const uint64_t size = facts.header_bytes + facts.payload_bytes;
-		if (size > rest.len)
-			return error_set(err, ERROR_INVALID, "block %" PRIu64 " is cut off", i);
-		map->offsets[i] = at;
-		at += size;
-	}
-	map->offsets[count] = at;
-	if (at != entry->data.len)
-		return error_set(err, ERROR_INVALID, "its blocks have %" PRIu64 " bytes, not %zu",
-			at, entry->data.len);
-	return 0;
-}
+	const struct schema_tensor *tensor, struct error *err);
+static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block);
+static int whole_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err);
+static int blocks_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err);
+
+static const struct {
+	int (*begin)(struct entry_decoder *decoder, struct error *err); /* NULL: nothing to do */
+	int (*next)(struct entry_decoder *decoder, struct span base, struct span *out,
+		struct error *err);
+} kinds[] = {
+	[DELTA_ENTRY_SPARSE] = {entry_sparse_begin, entry_sparse_next},
+	[DELTA_ENTRY_WHOLE] = {NULL, whole_next},
+	[DELTA_ENTRY_BLOCKS] = {NULL, blocks_next},
+	[DELTA_ENTRY_XOR] = {entry_frame_begin, entry_xor_next},
+	[DELTA_ENTRY_OVERWRITE] = {entry_frame_begin, entry_overwrite_next},
+};
 
 int entry_map_make(struct entry_map *map, const struct delta_entry *entry,
 	const struct schema_tensor *tensor, struct error *err)
@@ -85,6 +72,71 @@ void entry_decoder_free(struct entry_decoder *decoder)
 	free(decoder);
 }
 
+bool entry_decoder_needs_base(const struct entry_decoder *decoder)
+{
+	return decoder->entry->kind != DELTA_ENTRY_WHOLE;
+}
+
+int entry_decoder_begin(struct entry_decoder *decoder, const struct delta_entry *entry,
+	const struct schema_tensor *tensor, const struct entry_map *map,
+	enum delta_checksum checksum, uint64_t block, struct error *err)
+{
+	ASSERT(block == 0 || entry_map_splits(map, entry));
+	decoder->entry = entry;
+	decoder->tensor = tensor;
+	decoder->map = map;
+	decoder->block_bytes = block_code_bytes(tensor->dtype);
+	decoder->block = block;
+	if (decoder->into == NULL && entry_decoder_needs_base(decoder))
+		decoder->into = memory_new(BLOCK_BYTES_MAX);
+	if (decoder->checksums[checksum] == NULL)
+		decoder->checksums[checksum] = tensor_checksum_new(checksum);
+	decoder->checksum = decoder->checksums[checksum];
+	return kinds[entry->kind].begin != NULL ? kinds[entry->kind].begin(decoder, err) : 0;
+}
+
+int entry_decoder_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
+{
+	if (kinds[decoder->entry->kind].next(decoder, base, out, err) != 0)
+		return -1;
+	decoder->block++;
+	return 0;
+}
+
+static int map_blocks(struct entry_map *map, const struct delta_entry *entry,
+	const struct schema_tensor *tensor, struct error *err)
+{
+	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
+	const uint64_t count = tensor->bytes / block_bytes + (tensor->bytes % block_bytes != 0);
+	map->offsets = memory_new_array((size_t)count + 1, sizeof(map->offsets[0]));
+	uint64_t at = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		struct block_code_facts facts;
+		const struct span rest = span_slice(entry->data, (size_t)at, entry->data.len);
+		if (block_code_parse(rest, tensor->dtype, result_bytes(tensor, i), &facts, err) !=
+			0)
+			return error_wrap(err, "block %" PRIu64, i);
+		const uint64_t size = facts.header_bytes + facts.payload_bytes;
+		if (size > rest.len)
+			return error_set(err, ERROR_INVALID, "block %" PRIu64 " is cut off", i);
+		map->offsets[i] = at;
+		at += size;
+	}
+	map->offsets[count] = at;
+	if (at != entry->data.len)
+		return error_set(err, ERROR_INVALID, "its blocks have %" PRIu64 " bytes, not %zu",
+			at, entry->data.len);
+	return 0;
+}
+
+static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block)
+{
+	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
+	const uint64_t at = block * block_bytes;
+	return tensor->bytes - at < block_bytes ? tensor->bytes - at : block_bytes;
+}
+
 static int whole_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
@@ -115,49 +167,5 @@ static int blocks_next(
 	if (block_code_decode(decoder->code, dtype, block, &facts, base, decoder->into, err) != 0)
 		return error_wrap(err, "block %" PRIu64, decoder->block);
 	*out = span_of(decoder->into, base.len);
-	return 0;
-}
-
-static const struct {
-	int (*begin)(struct entry_decoder *decoder, struct error *err); /* NULL: nothing to do */
-	int (*next)(struct entry_decoder *decoder, struct span base, struct span *out,
-		struct error *err);
-} kinds[] = {
-	[DELTA_ENTRY_SPARSE] = {entry_sparse_begin, entry_sparse_next},
-	[DELTA_ENTRY_WHOLE] = {NULL, whole_next},
-	[DELTA_ENTRY_BLOCKS] = {NULL, blocks_next},
-	[DELTA_ENTRY_XOR] = {entry_frame_begin, entry_xor_next},
-	[DELTA_ENTRY_OVERWRITE] = {entry_frame_begin, entry_overwrite_next},
-};
-
-bool entry_decoder_needs_base(const struct entry_decoder *decoder)
-{
-	return decoder->entry->kind != DELTA_ENTRY_WHOLE;
-}
-
-int entry_decoder_begin(struct entry_decoder *decoder, const struct delta_entry *entry,
-	const struct schema_tensor *tensor, const struct entry_map *map,
-	enum delta_checksum checksum, uint64_t block, struct error *err)
-{
-	ASSERT(block == 0 || entry_map_splits(map, entry));
-	decoder->entry = entry;
-	decoder->tensor = tensor;
-	decoder->map = map;
-	decoder->block_bytes = block_code_bytes(tensor->dtype);
-	decoder->block = block;
-	if (decoder->into == NULL && entry_decoder_needs_base(decoder))
-		decoder->into = memory_new(BLOCK_BYTES_MAX);
-	if (decoder->checksums[checksum] == NULL)
-		decoder->checksums[checksum] = tensor_checksum_new(checksum);
-	decoder->checksum = decoder->checksums[checksum];
-	return kinds[entry->kind].begin != NULL ? kinds[entry->kind].begin(decoder, err) : 0;
-}
-
-int entry_decoder_next(
-	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
-{
-	if (kinds[decoder->entry->kind].next(decoder, base, out, err) != 0)
-		return -1;
-	decoder->block++;
 	return 0;
 }

@@ -7,6 +7,53 @@
 
 enum { RUN_CHANGES = 16384, POSITION_BYTES = 4 };
 
+static int expect_content(const struct entry_decoder *decoder, uint64_t bytes, struct error *err);
+static int begin_overwrite(struct entry_decoder *decoder, struct error *err);
+static uint32_t load32(const uint8_t *from);
+static bool is_last(const struct entry_decoder *decoder);
+static void put_over(uint8_t *into, const uint8_t *base, size_t len);
+static int prove(struct entry_decoder *decoder, struct span block, struct error *err);
+static int overwrite(
+	struct entry_decoder *decoder, uint64_t start, uint64_t end, struct error *err);
+static int fill_run(struct entry_decoder *decoder, struct error *err);
+
+int entry_frame_begin(struct entry_decoder *decoder, struct error *err)
+{
+	if (decoder->frame == NULL)
+		decoder->frame = zstd_reader_new();
+	tensor_checksum_reset(decoder->checksum);
+	if (zstd_reader_begin(decoder->frame, decoder->entry->data, err) != 0)
+		return -1;
+	return decoder->entry->kind == DELTA_ENTRY_XOR
+		? expect_content(decoder, decoder->tensor->bytes, err)
+		: begin_overwrite(decoder, err);
+}
+
+int entry_xor_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
+{
+	if (zstd_reader_take(decoder->frame, decoder->into, base.len, err) != 0)
+		return -1;
+	if (is_last(decoder) && zstd_reader_end(decoder->frame, err) != 0)
+		return -1;
+	put_over(decoder->into, base.data, base.len);
+	*out = span_of(decoder->into, base.len);
+	return prove(decoder, *out, err);
+}
+
+int entry_overwrite_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
+{
+	const uint64_t start = decoder->block * decoder->block_bytes;
+	memcpy(decoder->into, base.data, base.len);
+	if (overwrite(decoder, start, start + base.len, err) != 0)
+		return -1;
+	if (is_last(decoder) && zstd_reader_end(decoder->frame_values, err) != 0)
+		return -1;
+	*out = span_of(decoder->into, base.len);
+	return prove(decoder, *out, err);
+}
+
 static int expect_content(const struct entry_decoder *decoder, uint64_t bytes, struct error *err)
 {
 	uint64_t said;
@@ -14,12 +61,6 @@ static int expect_content(const struct entry_decoder *decoder, uint64_t bytes, s
 		return 0;
 	return error_set(err, ERROR_INVALID, "its zstd frame says %llu bytes and should have %llu",
 		(unsigned long long)said, (unsigned long long)bytes);
-}
-
-static uint32_t load32(const uint8_t *from)
-{
-	return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
-		(uint32_t)from[3] << 24;
 }
 
 /* Positions and values lie one behind the other in the frame: it is read at two places. */
@@ -46,37 +87,15 @@ static int begin_overwrite(struct entry_decoder *decoder, struct error *err)
 		decoder->frame_values, NULL, POSITION_BYTES + POSITION_BYTES * decoder->left, err);
 }
 
-int entry_frame_begin(struct entry_decoder *decoder, struct error *err)
+static uint32_t load32(const uint8_t *from)
 {
-	if (decoder->frame == NULL)
-		decoder->frame = zstd_reader_new();
-	tensor_checksum_reset(decoder->checksum);
-	if (zstd_reader_begin(decoder->frame, decoder->entry->data, err) != 0)
-		return -1;
-	return decoder->entry->kind == DELTA_ENTRY_XOR
-		? expect_content(decoder, decoder->tensor->bytes, err)
-		: begin_overwrite(decoder, err);
+	return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+		(uint32_t)from[3] << 24;
 }
 
 static bool is_last(const struct entry_decoder *decoder)
 {
 	return (decoder->block + 1) * decoder->block_bytes >= decoder->tensor->bytes;
-}
-
-static int prove(struct entry_decoder *decoder, struct span block, struct error *err)
-{
-	char actual[TENSOR_CHECKSUM_TEXT_BYTES];
-	const struct span wanted = decoder->entry->checksum;
-	if (!decoder->proves)
-		return 0;
-	tensor_checksum_add(decoder->checksum, block);
-	if (!is_last(decoder))
-		return 0;
-	tensor_checksum_result(decoder->checksum, actual);
-	if (span_equal_text(wanted, actual))
-		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH, "its checksum is %s, the delta says %.*s",
-		actual, (int)(wanted.len < 64 ? wanted.len : 64), wanted.data);
 }
 
 static void put_over(uint8_t *into, const uint8_t *base, size_t len)
@@ -94,28 +113,20 @@ static void put_over(uint8_t *into, const uint8_t *base, size_t len)
 		into[i] ^= base[i];
 }
 
-int entry_xor_next(
-	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
+static int prove(struct entry_decoder *decoder, struct span block, struct error *err)
 {
-	if (zstd_reader_take(decoder->frame, decoder->into, base.len, err) != 0)
-		return -1;
-	if (is_last(decoder) && zstd_reader_end(decoder->frame, err) != 0)
-		return -1;
-	put_over(decoder->into, base.data, base.len);
-	*out = span_of(decoder->into, base.len);
-	return prove(decoder, *out, err);
-}
-
-static int fill_run(struct entry_decoder *decoder, struct error *err)
-{
-	decoder->run_at = 0;
-	decoder->run_count = decoder->left < RUN_CHANGES ? (size_t)decoder->left : RUN_CHANGES;
-	decoder->left -= decoder->run_count;
-	if (zstd_reader_take(decoder->frame, decoder->run_positions,
-		    decoder->run_count * POSITION_BYTES, err) != 0)
-		return -1;
-	return zstd_reader_take(
-		decoder->frame_values, decoder->run_values, decoder->run_count, err);
+	char actual[TENSOR_CHECKSUM_TEXT_BYTES];
+	const struct span wanted = decoder->entry->checksum;
+	if (!decoder->proves)
+		return 0;
+	tensor_checksum_add(decoder->checksum, block);
+	if (!is_last(decoder))
+		return 0;
+	tensor_checksum_result(decoder->checksum, actual);
+	if (span_equal_text(wanted, actual))
+		return 0;
+	return error_set(err, ERROR_DIGEST_MISMATCH, "its checksum is %s, the delta says %.*s",
+		actual, (int)(wanted.len < 64 ? wanted.len : 64), wanted.data);
 }
 
 /* Takes the changes below `end`. */
@@ -137,15 +148,14 @@ static int overwrite(struct entry_decoder *decoder, uint64_t start, uint64_t end
 	return 0;
 }
 
-int entry_overwrite_next(
-	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
+static int fill_run(struct entry_decoder *decoder, struct error *err)
 {
-	const uint64_t start = decoder->block * decoder->block_bytes;
-	memcpy(decoder->into, base.data, base.len);
-	if (overwrite(decoder, start, start + base.len, err) != 0)
+	decoder->run_at = 0;
+	decoder->run_count = decoder->left < RUN_CHANGES ? (size_t)decoder->left : RUN_CHANGES;
+	decoder->left -= decoder->run_count;
+	if (zstd_reader_take(decoder->frame, decoder->run_positions,
+		    decoder->run_count * POSITION_BYTES, err) != 0)
 		return -1;
-	if (is_last(decoder) && zstd_reader_end(decoder->frame_values, err) != 0)
-		return -1;
-	*out = span_of(decoder->into, base.len);
-	return prove(decoder, *out, err);
+	return zstd_reader_take(
+		decoder->frame_values, decoder->run_values, decoder->run_count, err);
 }

@@ -7,32 +7,14 @@
 
 enum { RUN_ELEMENTS = 65536, MAPPED_LEAST_BLOCKS = 64 };
 
-static size_t element_bytes(const struct schema_tensor *tensor)
-{
-	return dtype_bits(tensor->dtype) / 8;
-}
-
-static uint64_t blocks_of(const struct schema_tensor *tensor)
-{
-	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
-	return tensor->bytes / block_bytes + (tensor->bytes % block_bytes != 0);
-}
-
-/* Passes over one block's positions. */
+static uint64_t blocks_of(const struct schema_tensor *tensor);
+static size_t element_bytes(const struct schema_tensor *tensor);
 static int pass_block(struct index_decoder *index, uint64_t elements, uint64_t block,
-	uint16_t *positions, uint64_t *taken, struct error *err)
-{
-	const uint64_t start = block * BLOCK_CODE_ELEMENTS;
-	for (uint64_t at = start; at < elements && at < start + BLOCK_CODE_ELEMENTS;
-		at += RUN_ELEMENTS) {
-		size_t count = 0;
-		const uint64_t run = elements - at < RUN_ELEMENTS ? elements - at : RUN_ELEMENTS;
-		if (index_decoder_take(index, at, (size_t)run, positions, &count, err) != 0)
-			return -1;
-		*taken += count;
-	}
-	return 0;
-}
+	uint16_t *positions, uint64_t *taken, struct error *err);
+static int take_run(struct entry_decoder *decoder, uint64_t start, struct span base, uint8_t *into,
+	bool *changed, struct error *err);
+static void place16(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count);
+static void place32(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count);
 
 /* Only where one thread would be left with a large tensor: finding the starts is half of the work
  * of decoding. */
@@ -74,17 +56,47 @@ int entry_sparse_begin(struct entry_decoder *decoder, struct error *err)
 	return 0;
 }
 
-/* One for each width, so that a copy is one instruction. */
-static void place16(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count)
+int entry_sparse_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
-	for (size_t i = 0; i < count; i++)
-		memcpy(into + 2 * (size_t)positions[i], values + 2 * i, 2);
+	const uint64_t start = decoder->block * BLOCK_CODE_ELEMENTS;
+	bool changed = false;
+	const size_t bytes = element_bytes(decoder->tensor);
+	for (size_t at = 0; at < base.len; at += RUN_ELEMENTS * bytes) {
+		const struct span run = span_slice(base, at, RUN_ELEMENTS * bytes);
+		if (take_run(decoder, start + at / bytes, run, decoder->into + at, &changed, err) !=
+			0)
+			return -1;
+	}
+	*out = changed ? span_of(decoder->into, base.len) : base;
+	return 0;
 }
 
-static void place32(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count)
+static uint64_t blocks_of(const struct schema_tensor *tensor)
 {
-	for (size_t i = 0; i < count; i++)
-		memcpy(into + 4 * (size_t)positions[i], values + 4 * i, 4);
+	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
+	return tensor->bytes / block_bytes + (tensor->bytes % block_bytes != 0);
+}
+
+static size_t element_bytes(const struct schema_tensor *tensor)
+{
+	return dtype_bits(tensor->dtype) / 8;
+}
+
+/* Passes over one block's positions. */
+static int pass_block(struct index_decoder *index, uint64_t elements, uint64_t block,
+	uint16_t *positions, uint64_t *taken, struct error *err)
+{
+	const uint64_t start = block * BLOCK_CODE_ELEMENTS;
+	for (uint64_t at = start; at < elements && at < start + BLOCK_CODE_ELEMENTS;
+		at += RUN_ELEMENTS) {
+		size_t count = 0;
+		const uint64_t run = elements - at < RUN_ELEMENTS ? elements - at : RUN_ELEMENTS;
+		if (index_decoder_take(index, at, (size_t)run, positions, &count, err) != 0)
+			return -1;
+		*taken += count;
+	}
+	return 0;
 }
 
 static int take_run(struct entry_decoder *decoder, uint64_t start, struct span base, uint8_t *into,
@@ -106,18 +118,15 @@ static int take_run(struct entry_decoder *decoder, uint64_t start, struct span b
 	return 0;
 }
 
-int entry_sparse_next(
-	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
+/* One for each width, so that a copy is one instruction. */
+static void place16(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count)
 {
-	const uint64_t start = decoder->block * BLOCK_CODE_ELEMENTS;
-	bool changed = false;
-	const size_t bytes = element_bytes(decoder->tensor);
-	for (size_t at = 0; at < base.len; at += RUN_ELEMENTS * bytes) {
-		const struct span run = span_slice(base, at, RUN_ELEMENTS * bytes);
-		if (take_run(decoder, start + at / bytes, run, decoder->into + at, &changed, err) !=
-			0)
-			return -1;
-	}
-	*out = changed ? span_of(decoder->into, base.len) : base;
-	return 0;
+	for (size_t i = 0; i < count; i++)
+		memcpy(into + 2 * (size_t)positions[i], values + 2 * i, 2);
+}
+
+static void place32(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		memcpy(into + 4 * (size_t)positions[i], values + 4 * i, 4);
 }

@@ -3,26 +3,25 @@
 #include "weights/delta/delta_stack.h"
 #include "weights/delta/fold_plain.h"
 
-/* The steps that the fold leads from and to, as the deltas or the caller say; renumbered, it spans
- * as many steps as before. */
+static int encode_ends(const struct fold_params *params, const struct delta_stack *stack,
+	struct delta_stats *out_stats, struct error *err);
 static void take_steps(const struct fold_params *params, const struct delta_stack *stack,
-	struct delta_encode_params *encode)
+	struct delta_encode_params *encode);
+
+int fold(const struct fold_params *params, struct delta_stats *out_stats, struct error *err)
 {
-	const struct delta_metadata *const first =
-		delta_reader_metadata(delta_stack_reader(stack, 1));
-	const struct delta_metadata *const last =
-		delta_reader_metadata(delta_stack_reader(stack, delta_stack_levels(stack) - 1));
-	encode->model_version = last->has_step ? last->step : 0;
-	encode->has_base_step = first->has_base_step;
-	encode->base_step = first->base_step;
-	if (!params->has_step)
-		return;
-	const bool is_known =
-		first->has_base_step && last->has_step && last->step >= first->base_step;
-	const uint64_t span = is_known ? last->step - first->base_step : params->count;
-	encode->model_version = params->step;
-	encode->has_base_step = true;
-	encode->base_step = params->step >= span ? params->step - span : 0;
+	ASSERT(params->count >= 1);
+	if (params->base == NULL)
+		return fold_plain(params, out_stats, err);
+	struct delta_stack *const stack = delta_stack_open(
+		params->base, params->base_files, params->deltas, params->count, err);
+	int result = stack == NULL ? -1 : delta_stack_prove(stack, err);
+	if (result == 0)
+		result = encode_ends(params, stack, out_stats, err);
+	delta_stack_close(stack);
+	return result == 0 ? 0
+			   : delta_stack_explain(params->deltas[0], params->base,
+				     params->base_digests, params->threads, err);
 }
 
 static int encode_ends(const struct fold_params *params, const struct delta_stack *stack,
@@ -50,18 +49,24 @@ static int encode_ends(const struct fold_params *params, const struct delta_stac
 	return delta_encode(&encode, out_stats, err);
 }
 
-int fold(const struct fold_params *params, struct delta_stats *out_stats, struct error *err)
+/* The steps that the fold leads from and to, as the deltas or the caller say; renumbered, it spans
+ * as many steps as before. */
+static void take_steps(const struct fold_params *params, const struct delta_stack *stack,
+	struct delta_encode_params *encode)
 {
-	ASSERT(params->count >= 1);
-	if (params->base == NULL)
-		return fold_plain(params, out_stats, err);
-	struct delta_stack *const stack = delta_stack_open(
-		params->base, params->base_files, params->deltas, params->count, err);
-	int result = stack == NULL ? -1 : delta_stack_prove(stack, err);
-	if (result == 0)
-		result = encode_ends(params, stack, out_stats, err);
-	delta_stack_close(stack);
-	return result == 0 ? 0
-			   : delta_stack_explain(params->deltas[0], params->base,
-				     params->base_digests, params->threads, err);
+	const struct delta_metadata *const first =
+		delta_reader_metadata(delta_stack_reader(stack, 1));
+	const struct delta_metadata *const last =
+		delta_reader_metadata(delta_stack_reader(stack, delta_stack_levels(stack) - 1));
+	encode->model_version = last->has_step ? last->step : 0;
+	encode->has_base_step = first->has_base_step;
+	encode->base_step = first->base_step;
+	if (!params->has_step)
+		return;
+	const bool is_known =
+		first->has_base_step && last->has_step && last->step >= first->base_step;
+	const uint64_t span = is_known ? last->step - first->base_step : params->count;
+	encode->model_version = params->step;
+	encode->has_base_step = true;
+	encode->base_step = params->step >= span ? params->step - span : 0;
 }

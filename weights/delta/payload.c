@@ -6,6 +6,8 @@
 
 enum { COPIED_BYTES = 1 << 20, MADE_CAP_BYTES = 1 << 30 };
 
+static void place_pieces(struct payload *payload);
+
 const struct payload_ops *payload_ops_of(enum delta_format format)
 {
 	static const struct payload_ops *const all[DELTA_FORMATS] = {
@@ -17,25 +19,6 @@ const struct payload_ops *payload_ops_of(enum delta_format format)
 		[DELTA_TRL_V1] = &payload_trl,
 	};
 	return all[format];
-}
-
-static void place_pieces(struct payload *payload)
-{
-	const size_t count = schema_count(payload->schema);
-	uint64_t total = 0;
-	for (size_t i = 0; i < count; i++) {
-		payload->tensors[i].facts = schema_tensor(payload->schema, i);
-		const uint64_t blocks = tensor_source_blocks(payload->params->next, i);
-		payload->tensors[i].piece_count =
-			payload->ops->keeps_tensors && blocks > 0 ? 1 : blocks;
-		total += payload->tensors[i].piece_count;
-	}
-	payload->pieces = memory_new_array((size_t)total, sizeof(payload->pieces[0]));
-	total = 0;
-	for (size_t i = 0; i < count; i++) {
-		payload->tensors[i].pieces = payload->pieces + total;
-		total += payload->tensors[i].piece_count;
-	}
 }
 
 void payload_init(struct payload *payload, const struct delta_encode_params *params,
@@ -127,4 +110,23 @@ int payload_copy(struct payload *payload, unsigned worker, const struct payload_
 			return -1;
 	}
 	return 0;
+}
+
+static void place_pieces(struct payload *payload)
+{
+	const size_t count = schema_count(payload->schema);
+	uint64_t total = 0;
+	for (size_t i = 0; i < count; i++) {
+		payload->tensors[i].facts = schema_tensor(payload->schema, i);
+		const uint64_t blocks = tensor_source_blocks(payload->params->next, i);
+		payload->tensors[i].piece_count =
+			payload->ops->keeps_tensors && blocks > 0 ? 1 : blocks;
+		total += payload->tensors[i].piece_count;
+	}
+	payload->pieces = memory_new_array((size_t)total, sizeof(payload->pieces[0]));
+	total = 0;
+	for (size_t i = 0; i < count; i++) {
+		payload->tensors[i].pieces = payload->pieces + total;
+		total += payload->tensors[i].piece_count;
+	}
 }

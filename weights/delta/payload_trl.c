@@ -10,20 +10,24 @@
 
 enum { ELEMENT_BYTES = 2, RUN_BYTES = ELEMENT_SCAN_BLOCK * ELEMENT_BYTES, COUNT_BYTES = 4 };
 
-static int refuse(
-	const struct payload *payload, const struct tensor_block *block, struct error *err)
-{
-	const struct schema_tensor *const tensor = schema_tensor(payload->schema, block->tensor);
-	const char *const format = delta_format_name(payload->params->format);
-	const int shown = (int)(tensor->name.len < 120 ? tensor->name.len : 120);
-	if (tensor->dtype == DTYPE_BF16)
-		return error_set(err, ERROR_UNSUPPORTED,
-			"tensor '%.*s' has over 2^31 elements and changed: %s cannot hold it",
-			shown, tensor->name.data, format);
-	return error_set(err, ERROR_UNSUPPORTED,
-		"tensor '%.*s' is %s and changed: %s holds BF16 alone", shown, tensor->name.data,
-		dtype_name(tensor->dtype), format);
-}
+/* One piece as it was taken, on its way out. */
+struct writing {
+	struct index_encoder encoder;
+	struct buffer piece;
+	struct buffer indexes;
+	struct buffer values;
+	uint64_t done; /* elements written */
+};
+
+static int take_block(struct payload *payload, unsigned number, const struct tensor_block *block,
+	struct error *err);
+static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
+	struct payload_part parts[PAYLOAD_PARTS]);
+static int write_tensor(
+	struct payload *payload, unsigned number, struct payload_tensor *tensor, struct error *err);
+
+const struct payload_ops payload_trl = {
+	.block = take_block, .layout = layout, .write = write_tensor};
 
 void payload_trl_note(
 	struct payload_piece *piece, uint64_t start, const uint16_t *positions, size_t count)
@@ -37,6 +41,21 @@ void payload_trl_note(
 		piece->last = position;
 		piece->changed++;
 	}
+}
+
+static int refuse(
+	const struct payload *payload, const struct tensor_block *block, struct error *err)
+{
+	const struct schema_tensor *const tensor = schema_tensor(payload->schema, block->tensor);
+	const char *const format = delta_format_name(payload->params->format);
+	const int shown = (int)(tensor->name.len < 120 ? tensor->name.len : 120);
+	if (tensor->dtype == DTYPE_BF16)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"tensor '%.*s' has over 2^31 elements and changed: %s cannot hold it",
+			shown, tensor->name.data, format);
+	return error_set(err, ERROR_UNSUPPORTED,
+		"tensor '%.*s' is %s and changed: %s holds BF16 alone", shown, tensor->name.data,
+		dtype_name(tensor->dtype), format);
 }
 
 static void take_run(struct payload_worker *worker, struct payload_piece *piece, uint64_t start,
@@ -112,15 +131,6 @@ static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
 		.count = tensor->changed};
 	return 2;
 }
-
-/* One piece as it was taken, on its way out. */
-struct writing {
-	struct index_encoder encoder;
-	struct buffer piece;
-	struct buffer indexes;
-	struct buffer values;
-	uint64_t done; /* elements written */
-};
 
 static int read_piece(struct payload *payload, const struct payload_piece *piece,
 	struct buffer *out, struct error *err)
@@ -201,6 +211,3 @@ static int write_tensor(
 	free(positions);
 	return result;
 }
-
-const struct payload_ops payload_trl = {
-	.block = take_block, .layout = layout, .write = write_tensor};

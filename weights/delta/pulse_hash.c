@@ -28,54 +28,11 @@ static const char *const torch_names[DTYPE_COUNT] = {
 	[DTYPE_BOOL] = "bool",
 };
 
-/* "torch.bfloat16(2, 3)", and of one dimension "torch.bfloat16(5,)". */
-static void print_facts(const struct schema_tensor *tensor, struct buffer *out)
-{
-	buffer_format(out, "torch.%s(", torch_names[tensor->dtype]);
-	for (unsigned i = 0; i < tensor->rank; i++)
-		buffer_format(out, "%s%" PRIu64, i > 0 ? ", " : "", tensor->shape[i]);
-	buffer_add_text(out, tensor->rank == 1 ? ",)" : ")");
-}
-
+static int add_all(struct sha256_stream *stream, struct tensor_source *tensors, struct error *err);
 static int add_facts(
-	struct sha256_stream *stream, const struct schema_tensor *tensor, struct error *err)
-{
-	struct buffer text;
-	if (torch_names[tensor->dtype] == NULL)
-		return error_set(err, ERROR_UNSUPPORTED,
-			"a weights_hash has no name for the dtype %s", dtype_name(tensor->dtype));
-	buffer_init(&text, SHAPE_TEXT_BYTES);
-	print_facts(tensor, &text);
-	const int result = buffer_check(&text, "the text of a shape", err);
-	sha256_stream_add(stream, tensor->name);
-	sha256_stream_add(stream, buffer_span(&text));
-	buffer_release(&text);
-	return result;
-}
-
-static int add_bytes(struct sha256_stream *stream, struct tensor_cursor *cursor, struct error *err)
-{
-	struct span block;
-	int got;
-	while ((got = tensor_cursor_next(cursor, &block, err)) == 1)
-		sha256_stream_add(stream, block);
-	return got;
-}
-
-static int add_all(struct sha256_stream *stream, struct tensor_source *tensors, struct error *err)
-{
-	struct tensor_cursor *cursor = NULL;
-	int result = 0;
-	for (size_t i = 0; i < schema_count(tensors->schema) && result == 0; i++) {
-		result = add_facts(stream, schema_tensor(tensors->schema, i), err);
-		if (result == 0)
-			result = tensor_source_move(tensors, &cursor, i, 0, err);
-		if (result == 0)
-			result = add_bytes(stream, cursor, err);
-	}
-	tensor_cursor_close(cursor);
-	return result;
-}
+	struct sha256_stream *stream, const struct schema_tensor *tensor, struct error *err);
+static void print_facts(const struct schema_tensor *tensor, struct buffer *out);
+static int add_bytes(struct sha256_stream *stream, struct tensor_cursor *cursor, struct error *err);
 
 int pulse_hash_find(struct tensor_source *tensors, uint8_t out[SHA256_BYTES], struct error *err)
 {
@@ -97,4 +54,53 @@ int pulse_hash_check(
 		: error_set(err, ERROR_DIGEST_MISMATCH,
 			  "the weights do not have the weights_hash that the delta's metadata.json says: its base was"
 			  " another one, or its maker lost a change");
+}
+
+static int add_all(struct sha256_stream *stream, struct tensor_source *tensors, struct error *err)
+{
+	struct tensor_cursor *cursor = NULL;
+	int result = 0;
+	for (size_t i = 0; i < schema_count(tensors->schema) && result == 0; i++) {
+		result = add_facts(stream, schema_tensor(tensors->schema, i), err);
+		if (result == 0)
+			result = tensor_source_move(tensors, &cursor, i, 0, err);
+		if (result == 0)
+			result = add_bytes(stream, cursor, err);
+	}
+	tensor_cursor_close(cursor);
+	return result;
+}
+
+static int add_facts(
+	struct sha256_stream *stream, const struct schema_tensor *tensor, struct error *err)
+{
+	struct buffer text;
+	if (torch_names[tensor->dtype] == NULL)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"a weights_hash has no name for the dtype %s", dtype_name(tensor->dtype));
+	buffer_init(&text, SHAPE_TEXT_BYTES);
+	print_facts(tensor, &text);
+	const int result = buffer_check(&text, "the text of a shape", err);
+	sha256_stream_add(stream, tensor->name);
+	sha256_stream_add(stream, buffer_span(&text));
+	buffer_release(&text);
+	return result;
+}
+
+/* "torch.bfloat16(2, 3)", and of one dimension "torch.bfloat16(5,)". */
+static void print_facts(const struct schema_tensor *tensor, struct buffer *out)
+{
+	buffer_format(out, "torch.%s(", torch_names[tensor->dtype]);
+	for (unsigned i = 0; i < tensor->rank; i++)
+		buffer_format(out, "%s%" PRIu64, i > 0 ? ", " : "", tensor->shape[i]);
+	buffer_add_text(out, tensor->rank == 1 ? ",)" : ")");
+}
+
+static int add_bytes(struct sha256_stream *stream, struct tensor_cursor *cursor, struct error *err)
+{
+	struct span block;
+	int got;
+	while ((got = tensor_cursor_next(cursor, &block, err)) == 1)
+		sha256_stream_add(stream, block);
+	return got;
 }

@@ -14,45 +14,28 @@ struct target {
 	struct span format;
 };
 
-static bool scan_window(struct json_scan *scan, struct target *target)
-{
-	return json_scan_u64(scan, &target->metadata->window);
-}
-
-static bool scan_prev(struct json_scan *scan, struct target *target)
-{
-	if (json_scan_accept_null(scan))
-		return true;
-	target->metadata->has_prev = true;
-	return json_scan_u64(scan, &target->metadata->prev_window);
-}
-
-static bool scan_type(struct json_scan *scan, struct target *target)
-{
-	return json_scan_string(scan, &target->metadata->strings, &target->type);
-}
-
-static bool scan_hash(struct json_scan *scan, struct target *target)
-{
-	return json_scan_accept_null(scan) ||
-		json_scan_string(scan, &target->metadata->strings, &target->hash);
-}
-
-static bool scan_files(struct json_scan *scan, struct target *target)
-{
-	return json_scan_pairs(scan, &target->metadata->strings, &target->metadata->files);
-}
-
-static bool scan_format(struct json_scan *scan, struct target *target)
-{
-	return json_scan_string(scan, &target->metadata->strings, &target->format);
-}
-
 struct member {
 	const char *name;
 	bool (*scan)(struct json_scan *scan, struct target *target);
 	bool is_needed;
 };
+
+static int scan_text(struct target *target, struct span json, const struct member *members,
+	unsigned count, const char *path, struct error *err);
+static bool scan_object(struct json_scan *scan, const struct member *members, unsigned count,
+	struct target *target);
+static bool scan_member(struct json_scan *scan, const struct member *members, unsigned count,
+	struct target *target, unsigned *seen);
+static bool scan_window(struct json_scan *scan, struct target *target);
+static bool scan_files(struct json_scan *scan, struct target *target);
+static bool scan_type(struct json_scan *scan, struct target *target);
+static bool scan_prev(struct json_scan *scan, struct target *target);
+static bool scan_hash(struct json_scan *scan, struct target *target);
+static int judge(struct pulse_metadata *metadata, const struct target *target, const char *path,
+	struct error *err);
+static bool scan_format(struct json_scan *scan, struct target *target);
+static int find_codec(
+	enum pulse_codec *out, struct span format, const char *path, struct error *err);
 
 static const struct member checkpoint_members[] = {
 	{"window", scan_window, true},
@@ -61,87 +44,12 @@ static const struct member checkpoint_members[] = {
 	{"prev_window", scan_prev, false},
 	{"weights_hash", scan_hash, false},
 };
+
 enum { CHECKPOINT_MEMBERS = sizeof(checkpoint_members) / sizeof(checkpoint_members[0]) };
+
 static const struct member delta_members[] = {{"format", scan_format, true}};
+
 enum { DELTA_MEMBERS = sizeof(delta_members) / sizeof(delta_members[0]) };
-
-static bool scan_member(struct json_scan *scan, const struct member *members, unsigned count,
-	struct target *target, unsigned *seen)
-{
-	struct span name;
-	if (!json_scan_name(scan, &target->metadata->strings, &name))
-		return false;
-	for (unsigned i = 0; i < count; i++) {
-		if (!span_equal_text(name, members[i].name))
-			continue;
-		if ((*seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a member is given twice");
-		*seen |= 1u << i;
-		return members[i].scan(scan, target);
-	}
-	return json_scan_skip(scan);
-}
-
-static bool scan_object(
-	struct json_scan *scan, const struct member *members, unsigned count, struct target *target)
-{
-	unsigned seen = 0;
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_member(scan, members, count, target, &seen))
-			return false;
-	for (unsigned i = 0; i < count; i++)
-		if (scan->fault == NULL && members[i].is_needed && (seen & 1u << i) == 0)
-			return json_scan_fail(scan, "a member is missing");
-	if (scan->fault != NULL)
-		return false;
-	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
-}
-
-static int scan_text(struct target *target, struct span json, const struct member *members,
-	unsigned count, const char *path, struct error *err)
-{
-	struct pulse_metadata *const metadata = target->metadata;
-	if (json.len > PULSE_METADATA_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes, over the limit of %d",
-			path, json.len, PULSE_METADATA_MAX_BYTES);
-	if (!span_is_utf8(json))
-		return error_set(err, ERROR_INVALID, "%s is not UTF-8", path);
-	buffer_init(&metadata->strings, json.len + 1);
-	buffer_init(&metadata->files,
-		(json.len / FILE_LEAST_BYTES + 1) * sizeof(struct json_scan_pair));
-	if (buffer_reserve(&metadata->strings, json.len) == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "no memory for the %zu bytes of %s", json.len, path);
-	struct json_scan scan;
-	json_scan_init(&scan, json);
-	if (!scan_object(&scan, members, count, target))
-		return error_set(err, ERROR_INVALID, "%s is malformed at byte %zu: %s", path,
-			json_scan_offset(&scan), scan.fault);
-	return buffer_check(&metadata->files, "the file_manifest", err);
-}
-
-static int judge(struct pulse_metadata *metadata, const struct target *target, const char *path,
-	struct error *err)
-{
-	metadata->is_delta = span_equal_text(target->type, "DELTA");
-	metadata->has_hash = target->hash.data != NULL;
-	if (!metadata->is_delta && !span_equal_text(target->type, "FULL"))
-		return error_set(err, ERROR_UNSUPPORTED,
-			"%s: the checkpoint_type is neither FULL nor DELTA", path);
-	if (metadata->has_hash && !decode_hex(target->hash, metadata->hash, SHA256_BYTES))
-		return error_set(err, ERROR_UNSUPPORTED,
-			"%s: the weights_hash is not the 64 hex digits of a SHA-256", path);
-	if (metadata->is_delta && !(metadata->has_prev && metadata->has_hash))
-		return error_set(err, ERROR_INVALID,
-			"%s: the delta lacks prev_window or weights_hash", path);
-	if (metadata->has_prev && metadata->prev_window >= metadata->window)
-		return error_set(
-			err, ERROR_INVALID, "%s: the prev_window is not before the window", path);
-	return 0;
-}
 
 int pulse_metadata_parse(
 	struct pulse_metadata *out, struct span json, const char *path, struct error *err)
@@ -189,6 +97,129 @@ int pulse_metadata_prove(const struct pulse_metadata *metadata, struct span name
 	return 0;
 }
 
+int pulse_codec_parse(enum pulse_codec *out, struct span json, const char *path, struct error *err)
+{
+	struct pulse_metadata strings = {0};
+	struct target target = {.metadata = &strings};
+	int result = scan_text(&target, json, delta_members, DELTA_MEMBERS, path, err);
+	if (result == 0)
+		result = find_codec(out, target.format, path, err);
+	pulse_metadata_release(&strings);
+	return result;
+}
+
+static int scan_text(struct target *target, struct span json, const struct member *members,
+	unsigned count, const char *path, struct error *err)
+{
+	struct pulse_metadata *const metadata = target->metadata;
+	if (json.len > PULSE_METADATA_MAX_BYTES)
+		return error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes, over the limit of %d",
+			path, json.len, PULSE_METADATA_MAX_BYTES);
+	if (!span_is_utf8(json))
+		return error_set(err, ERROR_INVALID, "%s is not UTF-8", path);
+	buffer_init(&metadata->strings, json.len + 1);
+	buffer_init(&metadata->files,
+		(json.len / FILE_LEAST_BYTES + 1) * sizeof(struct json_scan_pair));
+	if (buffer_reserve(&metadata->strings, json.len) == NULL)
+		return error_set(
+			err, ERROR_NO_MEMORY, "no memory for the %zu bytes of %s", json.len, path);
+	struct json_scan scan;
+	json_scan_init(&scan, json);
+	if (!scan_object(&scan, members, count, target))
+		return error_set(err, ERROR_INVALID, "%s is malformed at byte %zu: %s", path,
+			json_scan_offset(&scan), scan.fault);
+	return buffer_check(&metadata->files, "the file_manifest", err);
+}
+
+static bool scan_object(
+	struct json_scan *scan, const struct member *members, unsigned count, struct target *target)
+{
+	unsigned seen = 0;
+	bool first = true;
+	if (!json_scan_expect(scan, '{'))
+		return false;
+	while (json_scan_next(scan, '}', &first))
+		if (!scan_member(scan, members, count, target, &seen))
+			return false;
+	for (unsigned i = 0; i < count; i++)
+		if (scan->fault == NULL && members[i].is_needed && (seen & 1u << i) == 0)
+			return json_scan_fail(scan, "a member is missing");
+	if (scan->fault != NULL)
+		return false;
+	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
+}
+
+static bool scan_member(struct json_scan *scan, const struct member *members, unsigned count,
+	struct target *target, unsigned *seen)
+{
+	struct span name;
+	if (!json_scan_name(scan, &target->metadata->strings, &name))
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		if (!span_equal_text(name, members[i].name))
+			continue;
+		if ((*seen & 1u << i) != 0)
+			return json_scan_fail(scan, "a member is given twice");
+		*seen |= 1u << i;
+		return members[i].scan(scan, target);
+	}
+	return json_scan_skip(scan);
+}
+
+static bool scan_window(struct json_scan *scan, struct target *target)
+{
+	return json_scan_u64(scan, &target->metadata->window);
+}
+
+static bool scan_files(struct json_scan *scan, struct target *target)
+{
+	return json_scan_pairs(scan, &target->metadata->strings, &target->metadata->files);
+}
+
+static bool scan_type(struct json_scan *scan, struct target *target)
+{
+	return json_scan_string(scan, &target->metadata->strings, &target->type);
+}
+
+static bool scan_prev(struct json_scan *scan, struct target *target)
+{
+	if (json_scan_accept_null(scan))
+		return true;
+	target->metadata->has_prev = true;
+	return json_scan_u64(scan, &target->metadata->prev_window);
+}
+
+static bool scan_hash(struct json_scan *scan, struct target *target)
+{
+	return json_scan_accept_null(scan) ||
+		json_scan_string(scan, &target->metadata->strings, &target->hash);
+}
+
+static int judge(struct pulse_metadata *metadata, const struct target *target, const char *path,
+	struct error *err)
+{
+	metadata->is_delta = span_equal_text(target->type, "DELTA");
+	metadata->has_hash = target->hash.data != NULL;
+	if (!metadata->is_delta && !span_equal_text(target->type, "FULL"))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s: the checkpoint_type is neither FULL nor DELTA", path);
+	if (metadata->has_hash && !decode_hex(target->hash, metadata->hash, SHA256_BYTES))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s: the weights_hash is not the 64 hex digits of a SHA-256", path);
+	if (metadata->is_delta && !(metadata->has_prev && metadata->has_hash))
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta lacks prev_window or weights_hash", path);
+	if (metadata->has_prev && metadata->prev_window >= metadata->window)
+		return error_set(
+			err, ERROR_INVALID, "%s: the prev_window is not before the window", path);
+	return 0;
+}
+
+static bool scan_format(struct json_scan *scan, struct target *target)
+{
+	return json_scan_string(scan, &target->metadata->strings, &target->format);
+}
+
 static int find_codec(
 	enum pulse_codec *out, struct span format, const char *path, struct error *err)
 {
@@ -208,15 +239,4 @@ static int find_codec(
 		" sparse_codec_v2, sparse_codec_v3 and sparse_codec_v3.1 are",
 		path, (int)(format.len < SHOWN_BYTES ? format.len : SHOWN_BYTES),
 		(const char *)format.data);
-}
-
-int pulse_codec_parse(enum pulse_codec *out, struct span json, const char *path, struct error *err)
-{
-	struct pulse_metadata strings = {0};
-	struct target target = {.metadata = &strings};
-	int result = scan_text(&target, json, delta_members, DELTA_MEMBERS, path, err);
-	if (result == 0)
-		result = find_codec(out, target.format, path, err);
-	pulse_metadata_release(&strings);
-	return result;
 }

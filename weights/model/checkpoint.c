@@ -37,311 +37,45 @@ struct checkpoint {
 	uint64_t bytes;
 };
 
-static int shown_len(struct span name)
-{
-	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
-}
+struct digest_run {
+	const struct checkpoint *checkpoint;
+	struct work_watch *watch;
+	struct digest128 *digests;
+};
 
-static int add_entry(
-	struct checkpoint *checkpoint, const char *path, const char *full_path, struct error *err)
-{
-	if (!relative_path_is_valid(span_text(path)))
-		return error_set(err, ERROR_INVALID,
-			"'%s' has a name that a checkpoint cannot hold", full_path);
-	if (checkpoint->count == FILES_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "the folder of '%s' has over %d files",
-			full_path, FILES_MAX);
-	if ((checkpoint->count & (checkpoint->count - 1)) == 0)
-		checkpoint->entries = memory_grow(checkpoint->entries,
-			checkpoint->count > 0 ? checkpoint->count * 2 : 1, sizeof(struct entry));
-	checkpoint->entries[checkpoint->count++] = (struct entry){
-		.path = memory_copy_text(path), .full_path = memory_copy_text(full_path)};
-	return 0;
-}
-
-/* What trainers pickle beside the weights is none. */
-static bool is_trainers(const char *path)
-{
-	static const char *const begins[] = {"optimizer", "scheduler", "scaler", "sampler",
-		"rng_state", "random_states_", "training_args"};
-	const char *const slash = strrchr(path, '/');
-	const char *const name = slash == NULL ? path : slash + 1;
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
-			return true;
-	return false;
-}
-
-static bool is_pickle(const char *path)
-{
-	const struct span text = span_text(path);
-	return (span_ends_text(text, ".bin") || span_ends_text(text, ".pt") ||
-		       span_ends_text(text, ".pth")) &&
-		!is_trainers(path);
-}
-
-static int take_file(struct checkpoint *checkpoint, const char *path, const char *full_path,
-	uint64_t size, struct error *err)
-{
-	const struct checkpoint_choice *const choice = checkpoint->choice;
-	if (checkpoint->pickle == NULL && is_pickle(path))
-		checkpoint->pickle = memory_copy_text(full_path);
-	if (choice != NULL && !choice->wants(choice->chooser, path, size))
-		return 0;
-	return add_entry(checkpoint, path, full_path, err);
-}
-
+static int open_folder(struct checkpoint *checkpoint, const char *path, struct error *err);
 static int walk(struct checkpoint *checkpoint, const char *folder, const char *prefix,
 	unsigned depth, struct error *err);
-
-/* `full_path` is `folder`/`name`; `path` the same below the checkpoint. */
 static int visit(struct checkpoint *checkpoint, const char *path, const char *full_path,
-	unsigned depth, struct error *err)
-{
-	struct stat facts;
-	if (lstat(full_path, &facts) != 0)
-		return error_set_errno(err, "cannot read '%s'", full_path);
-	if (S_ISDIR(facts.st_mode))
-		return walk(checkpoint, full_path, path, depth + 1, err);
-	if (S_ISLNK(facts.st_mode) && stat(full_path, &facts) != 0)
-		return error_set_errno(err, "cannot follow the link '%s'", full_path);
-	return S_ISREG(facts.st_mode)
-		? take_file(checkpoint, path, full_path, (uint64_t)facts.st_size, err)
-		: 0;
-}
-
-static int walk(struct checkpoint *checkpoint, const char *folder, const char *prefix,
-	unsigned depth, struct error *err)
-{
-	char **names = NULL;
-	size_t count = 0;
-	if (depth > FOLDER_DEPTH_MAX)
-		return error_set(err, ERROR_INVALID, "'%s' is nested over %d folders deep", folder,
-			FOLDER_DEPTH_MAX);
-	if (file_list(folder, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		if (names[i][0] == '.')
-			continue;
-		char *const path = depth > 0 ? relative_path_join(prefix, span_text(names[i]))
-					     : memory_copy_text(names[i]);
-		char *const full_path = relative_path_join(folder, span_text(names[i]));
-		result = visit(checkpoint, path, full_path, depth, err);
-		free(path);
-		free(full_path);
-	}
-	file_names_free(names, count);
-	return result;
-}
-
-static int order_by_path(const void *left, const void *right)
-{
-	return strcmp(((const struct entry *)left)->path, ((const struct entry *)right)->path);
-}
-
-static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path)
-{
-	for (size_t low = 0, high = checkpoint->count; low < high;) {
-		const size_t middle = low + (high - low) / 2;
-		const int order = span_compare(span_text(checkpoint->entries[middle].path), path);
-		if (order == 0)
-			return &checkpoint->entries[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
-static bool is_directly_inside(const struct entry *entry, const char *suffix)
-{
-	return strchr(entry->path, '/') == NULL && span_ends_text(span_text(entry->path), suffix);
-}
-
-/* The index to go by, or NULL when the folder has none. */
-static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err)
-{
-	*out_index = find_entry(checkpoint, span_text(index_name));
-	for (size_t i = 0; *out_index == NULL && i < checkpoint->count; i++)
-		if (is_directly_inside(&checkpoint->entries[i], ".safetensors.index.json"))
-			*out_index = &checkpoint->entries[i];
-	if (*out_index == NULL || strcmp((*out_index)->path, index_name) == 0)
-		return 0;
-	for (struct entry *other = *out_index + 1; other < checkpoint->entries + checkpoint->count;
-		other++)
-		if (is_directly_inside(other, ".safetensors.index.json"))
-			return error_set(err, ERROR_INVALID,
-				"'%s' and '%s' are both indexes and none is %s",
-				(*out_index)->full_path, other->full_path, index_name);
-	return 0;
-}
-
+	unsigned depth, struct error *err);
+static int take_file(struct checkpoint *checkpoint, const char *path, const char *full_path,
+	uint64_t size, struct error *err);
+static bool is_pickle(const char *path);
+static bool is_trainers(const char *path);
+static int add_entry(
+	struct checkpoint *checkpoint, const char *path, const char *full_path, struct error *err);
+static int order_by_path(const void *left, const void *right);
+static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err);
+static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path);
+static bool is_directly_inside(const struct entry *entry, const char *suffix);
+static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err);
 static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
-	const struct shard_index *index, struct error *err)
-{
-	for (size_t i = 0; i < checkpoint->count; i++)
-		checkpoint->entries[i].is_stale =
-			is_directly_inside(&checkpoint->entries[i], ".safetensors");
-	for (size_t i = 0; i < shard_index_file_count(index); i++) {
-		const struct span name = shard_index_file(index, i);
-		struct entry *const entry = find_entry(checkpoint, name);
-		if (entry == NULL)
-			return error_set(err, ERROR_INVALID,
-				"'%s' names the file '%.*s', which is missing", from->full_path,
-				shown_len(name), name.data);
-		entry->is_shard = true;
-		entry->is_stale = false;
-	}
-	return 0;
-}
-
-static void drop_stale(struct checkpoint *checkpoint)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < checkpoint->count; i++) {
-		struct entry *const entry = &checkpoint->entries[i];
-		if (entry->is_stale) {
-			free(entry->path);
-			free(entry->full_path);
-			continue;
-		}
-		checkpoint->entries[kept++] = *entry;
-	}
-	checkpoint->count = kept;
-}
-
-static int map_entry(struct entry *entry, uint64_t *total, struct error *err)
-{
-	if (mapped_file_open(entry->full_path, &entry->file.bytes, err) != 0)
-		return -1;
-	entry->file.path = entry->path;
-	entry->file.full_path = entry->full_path;
-	entry->file.size = entry->file.bytes.len;
-	*total += entry->file.size;
-	if (!entry->is_shard)
-		return 0;
-	entry->shard = mapped_file_safetensors(
-		entry->file.bytes, entry->full_path, &entry->file.header, &entry->file.data, err);
-	entry->file.shard = entry->shard;
-	return entry->shard != NULL ? 0 : -1;
-}
-
+	const struct shard_index *index, struct error *err);
+static int shown_len(struct span name);
+static void drop_stale(struct checkpoint *checkpoint);
+static int map_all(struct checkpoint *checkpoint, struct error *err);
+static int map_entry(struct entry *entry, uint64_t *total, struct error *err);
 static int check_indexed(struct checkpoint *checkpoint, const struct entry *from,
-	const struct shard_index *index, struct error *err)
-{
-	for (size_t i = 0; i < shard_index_count(index); i++) {
-		const struct json_scan_pair *const pair = shard_index_pair(index, i);
-		const struct entry *const entry = find_entry(checkpoint, pair->value);
-		ASSERT(entry != NULL && entry->shard != NULL);
-		if (safetensors_find(entry->shard, pair->key) == NULL)
-			return error_set(err, ERROR_INVALID,
-				"'%s' places the tensor '%.*s' in '%.*s', which lacks it",
-				from->full_path, shown_len(pair->key), pair->key.data,
-				shown_len(pair->value), pair->value.data);
-	}
-	return 0;
-}
-
-static int map_all(struct checkpoint *checkpoint, struct error *err)
-{
-	for (size_t i = 0; i < checkpoint->count; i++)
-		if (map_entry(&checkpoint->entries[i], &checkpoint->bytes, err) != 0)
-			return -1;
-	return 0;
-}
-
-static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err)
-{
-	struct span text = {0};
-	/* The table moves when stale entries leave it; the name is needed longer. */
-	const struct entry named = {.full_path = memory_copy_text(from->full_path)};
-	struct shard_index *index = NULL;
-	int result = mapped_file_open(from->full_path, &text, err);
-	if (result == 0) {
-		index = shard_index_parse(text, from->full_path, err);
-		result = index != NULL ? mark_indexed(checkpoint, from, index, err) : -1;
-	}
-	drop_stale(checkpoint);
-	if (result == 0)
-		result = map_all(checkpoint, err);
-	if (result == 0)
-		result = check_indexed(checkpoint, &named, index, err);
-	shard_index_free(index);
-	mapped_file_close(text);
-	free(named.full_path);
-	return result;
-}
-
-static int open_folder(struct checkpoint *checkpoint, const char *path, struct error *err)
-{
-	struct entry *index = NULL;
-	if (walk(checkpoint, path, "", 0, err) != 0)
-		return -1;
-	if (checkpoint->count > 0)
-		qsort(checkpoint->entries, checkpoint->count, sizeof(struct entry), order_by_path);
-	if (choose_index(checkpoint, &index, err) != 0)
-		return -1;
-	if (index != NULL)
-		return open_indexed(checkpoint, index, err);
-	for (size_t i = 0; i < checkpoint->count; i++)
-		checkpoint->entries[i].is_shard =
-			is_directly_inside(&checkpoint->entries[i], ".safetensors");
-	return map_all(checkpoint, err);
-}
-
-static int open_single(struct checkpoint *checkpoint, const char *path, struct error *err)
-{
-	if (add_entry(checkpoint, single_name, path, err) != 0)
-		return -1;
-	checkpoint->entries[0].is_shard = true;
-	return map_all(checkpoint, err);
-}
-
+	const struct shard_index *index, struct error *err);
+static int open_single(struct checkpoint *checkpoint, const char *path, struct error *err);
+static int build_schema(struct checkpoint *checkpoint, const char *path, struct error *err);
 static int refuse_without_shards(
-	const struct checkpoint *checkpoint, const char *path, struct error *err)
-{
-	if (checkpoint->pickle != NULL)
-		return error_set(err, ERROR_INVALID,
-			"'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
-			"them with safe_serialization=True",
-			path, checkpoint->pickle);
-	return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file", path);
-}
-
-static int build_schema(struct checkpoint *checkpoint, const char *path, struct error *err)
-{
-	size_t shards = 0;
-	checkpoint->schema = schema_new();
-	for (size_t i = 0; i < checkpoint->count; i++) {
-		const struct entry *const entry = &checkpoint->entries[i];
-		shards += entry->is_shard;
-		if (entry->is_shard && schema_add(checkpoint->schema, entry->shard, err) != 0)
-			return error_wrap(err, "'%s'", entry->full_path);
-	}
-	if (shards == 0)
-		return refuse_without_shards(checkpoint, path, err);
-	schema_finish(checkpoint->schema);
-	return 0;
-}
-
-static void bind_tensors(struct checkpoint *checkpoint)
-{
-	checkpoint->tensors =
-		memory_new_array(schema_count(checkpoint->schema), sizeof(struct span));
-	for (size_t i = 0; i < checkpoint->count; i++) {
-		const struct entry *const entry = &checkpoint->entries[i];
-		for (size_t k = 0; entry->is_shard && k < safetensors_count(entry->shard); k++) {
-			const struct safetensors_tensor *const tensor =
-				safetensors_tensor(entry->shard, k);
-			const ptrdiff_t at = schema_find(checkpoint->schema, tensor->name);
-			ASSERT(at >= 0);
-			checkpoint->tensors[at] = span_slice(entry->file.data,
-				(size_t)tensor->begin, (size_t)(tensor->end - tensor->begin));
-		}
-	}
-}
+	const struct checkpoint *checkpoint, const char *path, struct error *err);
+static void bind_tensors(struct checkpoint *checkpoint);
+static int digest_tensor(void *state, size_t item, unsigned worker, struct error *err);
+static int digest_bytes(
+	const struct digest_run *run, size_t item, struct span bytes, struct error *err);
+static int digest_file(void *state, size_t item, unsigned worker, struct error *err);
 
 struct checkpoint *checkpoint_open(const char *path, struct error *err)
 {
@@ -420,33 +154,6 @@ struct span checkpoint_tensor(const struct checkpoint *checkpoint, size_t index)
 	return checkpoint->tensors[index];
 }
 
-struct digest_run {
-	const struct checkpoint *checkpoint;
-	struct work_watch *watch;
-	struct digest128 *digests;
-};
-
-static int digest_bytes(
-	const struct digest_run *run, size_t item, struct span bytes, struct error *err)
-{
-	run->digests[item] = xxh3_128(bytes);
-	return work_watch_step(run->watch, bytes.len, err);
-}
-
-static int digest_tensor(void *state, size_t item, unsigned worker, struct error *err)
-{
-	const struct digest_run *const run = state;
-	(void)worker;
-	return digest_bytes(run, item, run->checkpoint->tensors[item], err);
-}
-
-static int digest_file(void *state, size_t item, unsigned worker, struct error *err)
-{
-	const struct digest_run *const run = state;
-	(void)worker;
-	return digest_bytes(run, item, checkpoint_file(run->checkpoint, item)->bytes, err);
-}
-
 int checkpoint_tensor_digests(const struct checkpoint *checkpoint, unsigned threads,
 	struct work_watch *watch, struct digest128 *out_digests, struct error *err)
 {
@@ -461,4 +168,328 @@ int checkpoint_file_digests(const struct checkpoint *checkpoint, unsigned thread
 	struct digest_run run = {checkpoint, watch, out_digests};
 	return parallel_run(parallel_workers(threads, checkpoint->count), checkpoint->count,
 		digest_file, &run, err);
+}
+
+static int open_folder(struct checkpoint *checkpoint, const char *path, struct error *err)
+{
+	struct entry *index = NULL;
+	if (walk(checkpoint, path, "", 0, err) != 0)
+		return -1;
+	if (checkpoint->count > 0)
+		qsort(checkpoint->entries, checkpoint->count, sizeof(struct entry), order_by_path);
+	if (choose_index(checkpoint, &index, err) != 0)
+		return -1;
+	if (index != NULL)
+		return open_indexed(checkpoint, index, err);
+	for (size_t i = 0; i < checkpoint->count; i++)
+		checkpoint->entries[i].is_shard =
+			is_directly_inside(&checkpoint->entries[i], ".safetensors");
+	return map_all(checkpoint, err);
+}
+
+static int walk(struct checkpoint *checkpoint, const char *folder, const char *prefix,
+	unsigned depth, struct error *err)
+{
+	char **names = NULL;
+	size_t count = 0;
+	if (depth > FOLDER_DEPTH_MAX)
+		return error_set(err, ERROR_INVALID, "'%s' is nested over %d folders deep", folder,
+			FOLDER_DEPTH_MAX);
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (names[i][0] == '.')
+			continue;
+		char *const path = depth > 0 ? relative_path_join(prefix, span_text(names[i]))
+					     : memory_copy_text(names[i]);
+		char *const full_path = relative_path_join(folder, span_text(names[i]));
+		result = visit(checkpoint, path, full_path, depth, err);
+		free(path);
+		free(full_path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+/* `full_path` is `folder`/`name`; `path` the same below the checkpoint. */
+static int visit(struct checkpoint *checkpoint, const char *path, const char *full_path,
+	unsigned depth, struct error *err)
+{
+	struct stat facts;
+	if (lstat(full_path, &facts) != 0)
+		return error_set_errno(err, "cannot read '%s'", full_path);
+	if (S_ISDIR(facts.st_mode))
+		return walk(checkpoint, full_path, path, depth + 1, err);
+	if (S_ISLNK(facts.st_mode) && stat(full_path, &facts) != 0)
+		return error_set_errno(err, "cannot follow the link '%s'", full_path);
+	return S_ISREG(facts.st_mode)
+		? take_file(checkpoint, path, full_path, (uint64_t)facts.st_size, err)
+		: 0;
+}
+
+static int take_file(struct checkpoint *checkpoint, const char *path, const char *full_path,
+	uint64_t size, struct error *err)
+{
+	const struct checkpoint_choice *const choice = checkpoint->choice;
+	if (checkpoint->pickle == NULL && is_pickle(path))
+		checkpoint->pickle = memory_copy_text(full_path);
+	if (choice != NULL && !choice->wants(choice->chooser, path, size))
+		return 0;
+	return add_entry(checkpoint, path, full_path, err);
+}
+
+static bool is_pickle(const char *path)
+{
+	const struct span text = span_text(path);
+	return (span_ends_text(text, ".bin") || span_ends_text(text, ".pt") ||
+		       span_ends_text(text, ".pth")) &&
+		!is_trainers(path);
+}
+
+/* What trainers pickle beside the weights is none. */
+static bool is_trainers(const char *path)
+{
+	static const char *const begins[] = {"optimizer", "scheduler", "scaler", "sampler",
+		"rng_state", "random_states_", "training_args"};
+	const char *const slash = strrchr(path, '/');
+	const char *const name = slash == NULL ? path : slash + 1;
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+static int add_entry(
+	struct checkpoint *checkpoint, const char *path, const char *full_path, struct error *err)
+{
+	if (!relative_path_is_valid(span_text(path)))
+		return error_set(err, ERROR_INVALID,
+			"'%s' has a name that a checkpoint cannot hold", full_path);
+	if (checkpoint->count == FILES_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "the folder of '%s' has over %d files",
+			full_path, FILES_MAX);
+	if ((checkpoint->count & (checkpoint->count - 1)) == 0)
+		checkpoint->entries = memory_grow(checkpoint->entries,
+			checkpoint->count > 0 ? checkpoint->count * 2 : 1, sizeof(struct entry));
+	checkpoint->entries[checkpoint->count++] = (struct entry){
+		.path = memory_copy_text(path), .full_path = memory_copy_text(full_path)};
+	return 0;
+}
+
+static int order_by_path(const void *left, const void *right)
+{
+	return strcmp(((const struct entry *)left)->path, ((const struct entry *)right)->path);
+}
+
+/* The index to go by, or NULL when the folder has none. */
+static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err)
+{
+	*out_index = find_entry(checkpoint, span_text(index_name));
+	for (size_t i = 0; *out_index == NULL && i < checkpoint->count; i++)
+		if (is_directly_inside(&checkpoint->entries[i], ".safetensors.index.json"))
+			*out_index = &checkpoint->entries[i];
+	if (*out_index == NULL || strcmp((*out_index)->path, index_name) == 0)
+		return 0;
+	for (struct entry *other = *out_index + 1; other < checkpoint->entries + checkpoint->count;
+		other++)
+		if (is_directly_inside(other, ".safetensors.index.json"))
+			return error_set(err, ERROR_INVALID,
+				"'%s' and '%s' are both indexes and none is %s",
+				(*out_index)->full_path, other->full_path, index_name);
+	return 0;
+}
+
+static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path)
+{
+	for (size_t low = 0, high = checkpoint->count; low < high;) {
+		const size_t middle = low + (high - low) / 2;
+		const int order = span_compare(span_text(checkpoint->entries[middle].path), path);
+		if (order == 0)
+			return &checkpoint->entries[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+static bool is_directly_inside(const struct entry *entry, const char *suffix)
+{
+	return strchr(entry->path, '/') == NULL && span_ends_text(span_text(entry->path), suffix);
+}
+
+static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err)
+{
+	struct span text = {0};
+	/* The table moves when stale entries leave it; the name is needed longer. */
+	const struct entry named = {.full_path = memory_copy_text(from->full_path)};
+	struct shard_index *index = NULL;
+	int result = mapped_file_open(from->full_path, &text, err);
+	if (result == 0) {
+		index = shard_index_parse(text, from->full_path, err);
+		result = index != NULL ? mark_indexed(checkpoint, from, index, err) : -1;
+	}
+	drop_stale(checkpoint);
+	if (result == 0)
+		result = map_all(checkpoint, err);
+	if (result == 0)
+		result = check_indexed(checkpoint, &named, index, err);
+	shard_index_free(index);
+	mapped_file_close(text);
+	free(named.full_path);
+	return result;
+}
+
+static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
+	const struct shard_index *index, struct error *err)
+{
+	for (size_t i = 0; i < checkpoint->count; i++)
+		checkpoint->entries[i].is_stale =
+			is_directly_inside(&checkpoint->entries[i], ".safetensors");
+	for (size_t i = 0; i < shard_index_file_count(index); i++) {
+		const struct span name = shard_index_file(index, i);
+		struct entry *const entry = find_entry(checkpoint, name);
+		if (entry == NULL)
+			return error_set(err, ERROR_INVALID,
+				"'%s' names the file '%.*s', which is missing", from->full_path,
+				shown_len(name), name.data);
+		entry->is_shard = true;
+		entry->is_stale = false;
+	}
+	return 0;
+}
+
+static int shown_len(struct span name)
+{
+	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
+}
+
+static void drop_stale(struct checkpoint *checkpoint)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < checkpoint->count; i++) {
+		struct entry *const entry = &checkpoint->entries[i];
+		if (entry->is_stale) {
+			free(entry->path);
+			free(entry->full_path);
+			continue;
+		}
+		checkpoint->entries[kept++] = *entry;
+	}
+	checkpoint->count = kept;
+}
+
+static int map_all(struct checkpoint *checkpoint, struct error *err)
+{
+	for (size_t i = 0; i < checkpoint->count; i++)
+		if (map_entry(&checkpoint->entries[i], &checkpoint->bytes, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int map_entry(struct entry *entry, uint64_t *total, struct error *err)
+{
+	if (mapped_file_open(entry->full_path, &entry->file.bytes, err) != 0)
+		return -1;
+	entry->file.path = entry->path;
+	entry->file.full_path = entry->full_path;
+	entry->file.size = entry->file.bytes.len;
+	*total += entry->file.size;
+	if (!entry->is_shard)
+		return 0;
+	entry->shard = mapped_file_safetensors(
+		entry->file.bytes, entry->full_path, &entry->file.header, &entry->file.data, err);
+	entry->file.shard = entry->shard;
+	return entry->shard != NULL ? 0 : -1;
+}
+
+static int check_indexed(struct checkpoint *checkpoint, const struct entry *from,
+	const struct shard_index *index, struct error *err)
+{
+	for (size_t i = 0; i < shard_index_count(index); i++) {
+		const struct json_scan_pair *const pair = shard_index_pair(index, i);
+		const struct entry *const entry = find_entry(checkpoint, pair->value);
+		ASSERT(entry != NULL && entry->shard != NULL);
+		if (safetensors_find(entry->shard, pair->key) == NULL)
+			return error_set(err, ERROR_INVALID,
+				"'%s' places the tensor '%.*s' in '%.*s', which lacks it",
+				from->full_path, shown_len(pair->key), pair->key.data,
+				shown_len(pair->value), pair->value.data);
+	}
+	return 0;
+}
+
+static int open_single(struct checkpoint *checkpoint, const char *path, struct error *err)
+{
+	if (add_entry(checkpoint, single_name, path, err) != 0)
+		return -1;
+	checkpoint->entries[0].is_shard = true;
+	return map_all(checkpoint, err);
+}
+
+static int build_schema(struct checkpoint *checkpoint, const char *path, struct error *err)
+{
+	size_t shards = 0;
+	checkpoint->schema = schema_new();
+	for (size_t i = 0; i < checkpoint->count; i++) {
+		const struct entry *const entry = &checkpoint->entries[i];
+		shards += entry->is_shard;
+		if (entry->is_shard && schema_add(checkpoint->schema, entry->shard, err) != 0)
+			return error_wrap(err, "'%s'", entry->full_path);
+	}
+	if (shards == 0)
+		return refuse_without_shards(checkpoint, path, err);
+	schema_finish(checkpoint->schema);
+	return 0;
+}
+
+static int refuse_without_shards(
+	const struct checkpoint *checkpoint, const char *path, struct error *err)
+{
+	if (checkpoint->pickle != NULL)
+		return error_set(err, ERROR_INVALID,
+			"'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
+			"them with safe_serialization=True",
+			path, checkpoint->pickle);
+	return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file", path);
+}
+
+static void bind_tensors(struct checkpoint *checkpoint)
+{
+	checkpoint->tensors =
+		memory_new_array(schema_count(checkpoint->schema), sizeof(struct span));
+	for (size_t i = 0; i < checkpoint->count; i++) {
+		const struct entry *const entry = &checkpoint->entries[i];
+		for (size_t k = 0; entry->is_shard && k < safetensors_count(entry->shard); k++) {
+			const struct safetensors_tensor *const tensor =
+				safetensors_tensor(entry->shard, k);
+			const ptrdiff_t at = schema_find(checkpoint->schema, tensor->name);
+			ASSERT(at >= 0);
+			checkpoint->tensors[at] = span_slice(entry->file.data,
+				(size_t)tensor->begin, (size_t)(tensor->end - tensor->begin));
+		}
+	}
+}
+
+static int digest_tensor(void *state, size_t item, unsigned worker, struct error *err)
+{
+	const struct digest_run *const run = state;
+	(void)worker;
+	return digest_bytes(run, item, run->checkpoint->tensors[item], err);
+}
+
+static int digest_bytes(
+	const struct digest_run *run, size_t item, struct span bytes, struct error *err)
+{
+	run->digests[item] = xxh3_128(bytes);
+	return work_watch_step(run->watch, bytes.len, err);
+}
+
+static int digest_file(void *state, size_t item, unsigned worker, struct error *err)
+{
+	const struct digest_run *const run = state;
+	(void)worker;
+	return digest_bytes(run, item, checkpoint_file(run->checkpoint, item)->bytes, err);
 }

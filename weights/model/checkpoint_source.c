@@ -15,6 +15,40 @@ struct checkpoint_cursor {
 	uint64_t block_bytes;
 };
 
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *source, size_t tensor, struct error *err);
+static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err);
+static int next(struct tensor_cursor *cursor, struct span *out, struct error *err);
+static void close_cursor(struct tensor_cursor *cursor);
+static void free_source(struct tensor_source *source);
+static bool splits(const struct tensor_source *source, size_t tensor);
+
+struct tensor_source *checkpoint_source_new(const struct checkpoint *checkpoint)
+{
+	static const struct tensor_source_ops ops = {
+		.open = open_cursor,
+		.next = next,
+		.close_cursor = close_cursor,
+		.free = free_source,
+		.seek = seek,
+		.splits = splits,
+	};
+	struct checkpoint_source *const source = memory_new(sizeof(*source));
+	source->source =
+		(struct tensor_source){.ops = &ops, .schema = checkpoint_schema(checkpoint)};
+	source->checkpoint = checkpoint;
+	return &source->source;
+}
+
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *source, size_t tensor, struct error *err)
+{
+	struct checkpoint_cursor *const cursor = memory_new(sizeof(*cursor));
+	cursor->cursor.source = source;
+	(void)seek(&cursor->cursor, tensor, 0, err);
+	return &cursor->cursor;
+}
+
 static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
 {
 	struct checkpoint_cursor *const self = (struct checkpoint_cursor *)cursor;
@@ -25,15 +59,6 @@ static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, str
 	self->block_bytes = tensor_source_block_bytes(cursor->source, tensor);
 	self->at = block * self->block_bytes;
 	return 0;
-}
-
-static struct tensor_cursor *open_cursor(
-	struct tensor_source *source, size_t tensor, struct error *err)
-{
-	struct checkpoint_cursor *const cursor = memory_new(sizeof(*cursor));
-	cursor->cursor.source = source;
-	(void)seek(&cursor->cursor, tensor, 0, err);
-	return &cursor->cursor;
 }
 
 static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
@@ -62,21 +87,4 @@ static bool splits(const struct tensor_source *source, size_t tensor)
 	(void)source;
 	(void)tensor;
 	return true;
-}
-
-struct tensor_source *checkpoint_source_new(const struct checkpoint *checkpoint)
-{
-	static const struct tensor_source_ops ops = {
-		.open = open_cursor,
-		.next = next,
-		.close_cursor = close_cursor,
-		.free = free_source,
-		.seek = seek,
-		.splits = splits,
-	};
-	struct checkpoint_source *const source = memory_new(sizeof(*source));
-	source->source =
-		(struct tensor_source){.ops = &ops, .schema = checkpoint_schema(checkpoint)};
-	source->checkpoint = checkpoint;
-	return &source->source;
 }

@@ -8,26 +8,7 @@
 
 enum { LENGTH_BYTES = 8 };
 
-static int map(int fd, const char *path, struct span *out_bytes, struct error *err)
-{
-	struct stat facts;
-	if (fstat(fd, &facts) != 0)
-		return error_set_errno(err, "cannot read the size of '%s'", path);
-	if (!S_ISREG(facts.st_mode))
-		return error_set(err, ERROR_INVALID, "'%s' is not a regular file", path);
-	if (facts.st_size == 0) {
-		*out_bytes = (struct span){0};
-		return 0;
-	}
-	const size_t len = (size_t)facts.st_size;
-	void *const address = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
-	if (address == MAP_FAILED)
-		return error_set_errno(err, "cannot map '%s'", path);
-	/* Advice only: a refusal costs nothing. */
-	(void)madvise(address, len, MADV_SEQUENTIAL);
-	*out_bytes = span_of(address, len);
-	return 0;
-}
+static int map(int fd, const char *path, struct span *out_bytes, struct error *err);
 
 int mapped_file_open(const char *path, struct span *out_bytes, struct error *err)
 {
@@ -59,4 +40,25 @@ struct safetensors *mapped_file_safetensors(struct span bytes, const char *path,
 	*out_data = span_slice(bytes, out_header->len, bytes.len);
 	return safetensors_parse(
 		span_slice(*out_header, LENGTH_BYTES, (size_t)size), out_data->len, path, err);
+}
+
+static int map(int fd, const char *path, struct span *out_bytes, struct error *err)
+{
+	struct stat facts;
+	if (fstat(fd, &facts) != 0)
+		return error_set_errno(err, "cannot read the size of '%s'", path);
+	if (!S_ISREG(facts.st_mode))
+		return error_set(err, ERROR_INVALID, "'%s' is not a regular file", path);
+	if (facts.st_size == 0) {
+		*out_bytes = (struct span){0};
+		return 0;
+	}
+	const size_t len = (size_t)facts.st_size;
+	void *const address = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+	if (address == MAP_FAILED)
+		return error_set_errno(err, "cannot map '%s'", path);
+	/* Advice only: a refusal costs nothing. */
+	(void)madvise(address, len, MADV_SEQUENTIAL);
+	*out_bytes = span_of(address, len);
+	return 0;
 }

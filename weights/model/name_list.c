@@ -4,24 +4,8 @@
 
 #include "weights/model/json_scan.h"
 
-static int order_spans(const void *left, const void *right)
-{
-	return span_compare(*(const struct span *)left, *(const struct span *)right);
-}
-
-static bool scan_names(struct json_scan *scan, struct name_list *list)
-{
-	bool first = true;
-	if (!json_scan_expect(scan, '['))
-		return false;
-	while (json_scan_next(scan, ']', &first)) {
-		struct span name;
-		if (!json_scan_string(scan, &list->strings, &name))
-			return false;
-		buffer_add(&list->names, &name, sizeof(name));
-	}
-	return json_scan_done(scan) && !buffer_failed(&list->names);
-}
+static bool scan_names(struct json_scan *scan, struct name_list *list);
+static int order_spans(const void *left, const void *right);
 
 int name_list_parse(struct name_list *list, struct span text, const char *what, struct error *err)
 {
@@ -62,4 +46,23 @@ bool name_list_has(const struct name_list *list, struct span name)
 	return name_list_count(list) > 0 &&
 		bsearch(&name, list->names.data, name_list_count(list), sizeof(struct span),
 			order_spans) != NULL;
+}
+
+static bool scan_names(struct json_scan *scan, struct name_list *list)
+{
+	bool first = true;
+	if (!json_scan_expect(scan, '['))
+		return false;
+	while (json_scan_next(scan, ']', &first)) {
+		struct span name;
+		if (!json_scan_string(scan, &list->strings, &name))
+			return false;
+		buffer_add(&list->names, &name, sizeof(name));
+	}
+	return json_scan_done(scan) && !buffer_failed(&list->names);
+}
+
+static int order_spans(const void *left, const void *right)
+{
+	return span_compare(*(const struct span *)left, *(const struct span *)right);
 }

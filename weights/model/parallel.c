@@ -27,6 +27,8 @@ struct parallel_worker {
 	struct error err;
 };
 
+static void *work(void *argument);
+
 unsigned parallel_workers(unsigned wanted, size_t items)
 {
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -36,23 +38,6 @@ unsigned parallel_workers(unsigned wanted, size_t items)
 	if (workers > items)
 		workers = items;
 	return workers > 0 ? (unsigned)workers : 1;
-}
-
-static void *work(void *argument)
-{
-	struct parallel_worker *const worker = argument;
-	struct parallel *const run = worker->run;
-	while (!atomic_load(&run->failed)) {
-		const size_t item = atomic_fetch_add(&run->next, 1);
-		if (item >= run->items)
-			break;
-		if (run->fn(run->state, item, worker->number, &worker->err) != 0) {
-			worker->failed = true;
-			worker->failed_item = item;
-			atomic_store(&run->failed, true);
-		}
-	}
-	return NULL;
 }
 
 int parallel_run(unsigned workers, size_t items, parallel_fn *fn, void *state, struct error *err)
@@ -78,4 +63,21 @@ int parallel_run(unsigned workers, size_t items, parallel_fn *fn, void *state, s
 		*err = first->err;
 	free(cast);
 	return result;
+}
+
+static void *work(void *argument)
+{
+	struct parallel_worker *const worker = argument;
+	struct parallel *const run = worker->run;
+	while (!atomic_load(&run->failed)) {
+		const size_t item = atomic_fetch_add(&run->next, 1);
+		if (item >= run->items)
+			break;
+		if (run->fn(run->state, item, worker->number, &worker->err) != 0) {
+			worker->failed = true;
+			worker->failed_item = item;
+			atomic_store(&run->failed, true);
+		}
+	}
+	return NULL;
 }

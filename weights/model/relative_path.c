@@ -6,10 +6,7 @@
 
 enum { NAME_MAX_BYTES = 255 };
 
-static bool name_is_valid(struct span name)
-{
-	return name.len > 0 && name.len <= NAME_MAX_BYTES && name.data[0] != '.';
-}
+static bool name_is_valid(struct span name);
 
 bool relative_path_is_valid(struct span path)
 {
@@ -36,4 +33,9 @@ char *relative_path_join(const char *folder, struct span path)
 	if (path.len > 0)
 		memcpy(joined + folder_len + 1, path.data, path.len);
 	return joined;
+}
+
+static bool name_is_valid(struct span name)
+{
+	return name.len > 0 && name.len <= NAME_MAX_BYTES && name.data[0] != '.';
 }

@@ -36,18 +36,46 @@ static const struct {
 	{{(const uint8_t *)"\x89HDF", 4}, "an HDF5 file"},
 };
 
-static int refuse_size(struct span first8, uint64_t size, struct error *err)
-{
-	for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
-		if (span_starts(first8, OTHERS[i].begins))
-			return error_set(err, ERROR_INVALID,
-				"this is %s; only safetensors are read: write the weights with safetensors' save_file, or "
-				"save_pretrained(..., safe_serialization=True)",
-				OTHERS[i].what);
-	return error_set(err, ERROR_INVALID,
-		"the safetensors header claims %llu bytes, over the limit of %llu",
-		(unsigned long long)size, (unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
-}
+struct entry_field {
+	const char *name;
+	bool (*scan)(struct json_scan *scan, struct safetensors *header,
+		struct safetensors_tensor *tensor);
+};
+
+static int refuse_size(struct span first8, uint64_t size, struct error *err);
+static int parse(struct safetensors *header, struct span json, uint64_t data_size, const char *path,
+	struct error *err);
+static int reserve(struct safetensors *header, size_t json_len, struct error *err);
+static bool scan_header(struct json_scan *scan, struct safetensors *header);
+static bool scan_metadata(struct json_scan *scan, struct safetensors *header, bool *seen);
+static bool scan_tensor(struct json_scan *scan, struct safetensors *header, struct span name);
+static bool scan_field(struct json_scan *scan, struct safetensors *header,
+	struct safetensors_tensor *tensor, unsigned *seen);
+static bool scan_dtype(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor);
+static bool scan_shape(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor);
+static bool scan_offsets(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor);
+static struct safetensors_tensor *tensor_table(const struct safetensors *header);
+static int order_by_data(const void *left, const void *right);
+static int check_names(struct safetensors *header, const char *path, struct error *err);
+static const struct safetensors_tensor **name_table(const struct safetensors *header);
+static int order_by_name(const void *left, const void *right);
+static int shown_len(struct span name);
+static int check_metadata(struct safetensors *header, const char *path, struct error *err);
+static int order_by_key(const void *left, const void *right);
+static int check_layout(const struct safetensors *header, size_t json_len, uint64_t data_size,
+	const char *path, struct error *err);
+static int check_order(
+	const struct safetensors *header, const char *path, uint64_t *out_end, struct error *err);
+static int measure(struct safetensors_tensor *tensor, uint64_t *out_bytes, const char *path,
+	struct error *err);
+
+static const struct entry_field entry_fields[] = {
+	{"dtype", scan_dtype}, {"shape", scan_shape}, {"data_offsets", scan_offsets}};
+
+enum { ENTRY_FIELD_COUNT = sizeof(entry_fields) / sizeof(entry_fields[0]) };
 
 int safetensors_header_size(
 	struct span first8, uint64_t file_size, uint64_t *out_size, struct error *err)
@@ -68,306 +96,6 @@ int safetensors_header_size(
 			(unsigned long long)file_size, (unsigned long long)(LENGTH_BYTES + size));
 	*out_size = size;
 	return 0;
-}
-
-static int shown_len(struct span name)
-{
-	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
-}
-
-static bool scan_shape(
-	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
-{
-	if (!json_scan_expect(scan, '['))
-		return false;
-	tensor->shape = (const uint64_t *)(header->shapes.data + header->shapes.len);
-	tensor->rank = 0;
-	bool first = true;
-	while (json_scan_next(scan, ']', &first)) {
-		uint64_t dimension;
-		if (!json_scan_u64(scan, &dimension))
-			return false;
-		buffer_add(&header->shapes, &dimension, sizeof(dimension));
-		tensor->rank++;
-	}
-	return scan->fault == NULL;
-}
-
-static bool scan_offsets(
-	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
-{
-	(void)header;
-	return json_scan_expect(scan, '[') && json_scan_u64(scan, &tensor->begin) &&
-		json_scan_expect(scan, ',') && json_scan_u64(scan, &tensor->end) &&
-		json_scan_expect(scan, ']');
-}
-
-static bool scan_dtype(
-	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
-{
-	struct span name;
-	if (!json_scan_string(scan, &header->strings, &name))
-		return false;
-	return dtype_parse(name, &tensor->dtype) || json_scan_fail(scan, "unknown dtype");
-}
-
-struct entry_field {
-	const char *name;
-	bool (*scan)(struct json_scan *scan, struct safetensors *header,
-		struct safetensors_tensor *tensor);
-};
-
-static const struct entry_field entry_fields[] = {
-	{"dtype", scan_dtype}, {"shape", scan_shape}, {"data_offsets", scan_offsets}};
-enum { ENTRY_FIELD_COUNT = sizeof(entry_fields) / sizeof(entry_fields[0]) };
-
-/* One member of a tensor's entry; *seen gets its bit. Members that the format does not know are
- * skipped. */
-static bool scan_field(struct json_scan *scan, struct safetensors *header,
-	struct safetensors_tensor *tensor, unsigned *seen)
-{
-	struct span name;
-	if (!json_scan_name(scan, &header->strings, &name))
-		return false;
-	for (unsigned i = 0; i < ENTRY_FIELD_COUNT; i++) {
-		if (!span_equal_text(name, entry_fields[i].name))
-			continue;
-		if ((*seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a field of a tensor is given twice");
-		*seen |= 1u << i;
-		return entry_fields[i].scan(scan, header, tensor);
-	}
-	return json_scan_skip(scan);
-}
-
-static bool scan_tensor(struct json_scan *scan, struct safetensors *header, struct span name)
-{
-	struct safetensors_tensor tensor = {.name = name};
-	unsigned seen = 0;
-	if (!json_scan_accept(scan, '{'))
-		return json_scan_fail(scan, "a tensor's entry must be an object");
-	bool first = true;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_field(scan, header, &tensor, &seen))
-			return false;
-	if (scan->fault == NULL && seen != (1u << ENTRY_FIELD_COUNT) - 1)
-		return json_scan_fail(scan, "a tensor lacks dtype, shape or data_offsets");
-	buffer_add(&header->tensors, &tensor, sizeof(tensor));
-	return scan->fault == NULL;
-}
-
-static bool scan_metadata(struct json_scan *scan, struct safetensors *header, bool *seen)
-{
-	if (*seen)
-		return json_scan_fail(scan, "__metadata__ is given twice");
-	*seen = true;
-	if (json_scan_accept_null(scan))
-		return true;
-	struct buffer pairs;
-	buffer_init(&pairs, header->metadata.cap);
-	const bool scanned = json_scan_pairs(scan, &header->strings, &pairs);
-	const struct json_scan_pair *const pair = (const struct json_scan_pair *)pairs.data;
-	for (size_t i = 0; scanned && i < pairs.len / sizeof(*pair); i++) {
-		const struct safetensors_metadata item = {
-			.key = pair[i].key, .value = pair[i].value};
-		buffer_add(&header->metadata, &item, sizeof(item));
-	}
-	header->metadata.failed |= pairs.failed;
-	buffer_release(&pairs);
-	return scanned;
-}
-
-static bool scan_header(struct json_scan *scan, struct safetensors *header)
-{
-	bool metadata_seen = false;
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first)) {
-		struct span name;
-		if (!json_scan_name(scan, &header->strings, &name))
-			return false;
-		const bool special = span_equal_text(name, "__metadata__");
-		if (special ? !scan_metadata(scan, header, &metadata_seen)
-			    : !scan_tensor(scan, header, name))
-			return false;
-	}
-	return scan->fault == NULL &&
-		(json_scan_done(scan) || json_scan_fail(scan, "text behind the header object"));
-}
-
-static struct safetensors_tensor *tensor_table(const struct safetensors *header)
-{
-	return (struct safetensors_tensor *)header->tensors.data;
-}
-
-static const struct safetensors_tensor **name_table(const struct safetensors *header)
-{
-	return (const struct safetensors_tensor **)header->by_name.data;
-}
-
-static int order_by_data(const void *left, const void *right)
-{
-	const struct safetensors_tensor *const a = left;
-	const struct safetensors_tensor *const b = right;
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	if (a->end != b->end)
-		return a->end < b->end ? -1 : 1;
-	return span_compare(a->name, b->name);
-}
-
-static int order_by_name(const void *left, const void *right)
-{
-	const struct safetensors_tensor *const *const a = left;
-	const struct safetensors_tensor *const *const b = right;
-	return span_compare((*a)->name, (*b)->name);
-}
-
-static int order_by_key(const void *left, const void *right)
-{
-	return span_compare(((const struct safetensors_metadata *)left)->key,
-		((const struct safetensors_metadata *)right)->key);
-}
-
-/* Elements and bytes from the shape, each step checked for overflow. */
-static int measure(
-	struct safetensors_tensor *tensor, uint64_t *out_bytes, const char *path, struct error *err)
-{
-	uint64_t bits;
-	uint64_t elements = 1;
-	bool overflow = false;
-	for (unsigned i = 0; i < tensor->rank; i++)
-		overflow =
-			overflow || __builtin_mul_overflow(elements, tensor->shape[i], &elements);
-	if (overflow || __builtin_mul_overflow(elements, dtype_bits(tensor->dtype), &bits))
-		return error_set(err, ERROR_INVALID, "%s: the shape of tensor '%.*s' overflows",
-			path, shown_len(tensor->name), tensor->name.data);
-	if (bits % 8 != 0)
-		return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' does not fill whole bytes",
-			path, shown_len(tensor->name), tensor->name.data);
-	tensor->elements = elements;
-	*out_bytes = bits / 8;
-	return 0;
-}
-
-/* *out_end: how far the tensors reach, which follow on one another. */
-static int check_order(
-	const struct safetensors *header, const char *path, uint64_t *out_end, struct error *err)
-{
-	uint64_t position = 0;
-	for (size_t i = 0; i < safetensors_count(header); i++) {
-		struct safetensors_tensor *const tensor = &tensor_table(header)[i];
-		uint64_t bytes = 0;
-		if (tensor->begin != position || tensor->end < tensor->begin)
-			return error_set(err, ERROR_INVALID,
-				"%s: tensor '%.*s' does not begin where the one before it ends",
-				path, shown_len(tensor->name), tensor->name.data);
-		if (measure(tensor, &bytes, path, err) != 0)
-			return -1;
-		if (tensor->end - tensor->begin != bytes)
-			return error_set(err, ERROR_INVALID,
-				"%s: tensor '%.*s' has %llu bytes where its shape needs %llu", path,
-				shown_len(tensor->name), tensor->name.data,
-				(unsigned long long)(tensor->end - tensor->begin),
-				(unsigned long long)bytes);
-		position = tensor->end;
-	}
-	*out_end = position;
-	return 0;
-}
-
-/* Weight data must be covered exactly: no hole, no overlap, nothing behind. */
-static int check_layout(const struct safetensors *header, size_t json_len, uint64_t data_size,
-	const char *path, struct error *err)
-{
-	uint64_t end = 0;
-	if (check_order(header, path, &end, err) != 0)
-		return -1;
-	const unsigned long long before = LENGTH_BYTES + json_len;
-	if (end == data_size)
-		return 0;
-	return error_set(err, ERROR_INVALID,
-		"%s has %llu bytes, and its header and tensors cover %llu: %s", path,
-		before + data_size, before + end,
-		end > data_size ? "it is cut off" : "something else stands behind the tensors");
-}
-
-static int check_names(struct safetensors *header, const char *path, struct error *err)
-{
-	const size_t count = safetensors_count(header);
-	for (size_t i = 0; i < count; i++) {
-		const struct safetensors_tensor *const tensor = &tensor_table(header)[i];
-		buffer_add(&header->by_name, &tensor, sizeof(tensor));
-	}
-	if (buffer_check(&header->by_name, "the table of tensor names", err) != 0)
-		return -1;
-	const struct safetensors_tensor **const names = name_table(header);
-	if (count > 0)
-		qsort(names, count, sizeof(names[0]), order_by_name);
-	for (size_t i = 1; i < count; i++)
-		if (span_equal(names[i - 1]->name, names[i]->name))
-			return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' is given twice",
-				path, shown_len(names[i]->name), names[i]->name.data);
-	return 0;
-}
-
-/* Sorts the metadata for the search; its order means nothing. */
-static int check_metadata(struct safetensors *header, const char *path, struct error *err)
-{
-	struct safetensors_metadata *const items =
-		(struct safetensors_metadata *)header->metadata.data;
-	const size_t count = safetensors_metadata_count(header);
-	if (count > 0)
-		qsort(items, count, sizeof(items[0]), order_by_key);
-	for (size_t i = 1; i < count; i++)
-		if (span_equal(items[i - 1].key, items[i].key))
-			return error_set(err, ERROR_INVALID, "%s: metadata '%.*s' is given twice",
-				path, shown_len(items[i].key), items[i].key.data);
-	return 0;
-}
-
-static int reserve(struct safetensors *header, size_t json_len, struct error *err)
-{
-	/* At least two bytes of JSON make a dimension, 40 a tensor, 6 a metadata item. */
-	buffer_init(&header->strings, json_len + 1);
-	buffer_init(&header->shapes, (json_len / 2 + 1) * sizeof(uint64_t));
-	buffer_init(&header->tensors, (json_len / 40 + 1) * sizeof(struct safetensors_tensor));
-	buffer_init(&header->by_name, (json_len / 40 + 1) * sizeof(struct safetensors_tensor *));
-	buffer_init(&header->metadata, (json_len / 5 + 1) * sizeof(struct safetensors_metadata));
-	if (buffer_reserve(&header->strings, json_len) == NULL ||
-		buffer_reserve(&header->shapes, json_len / 2 * sizeof(uint64_t)) == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"no memory for a safetensors header of %zu bytes", json_len);
-	return 0;
-}
-
-static int parse(struct safetensors *header, struct span json, uint64_t data_size, const char *path,
-	struct error *err)
-{
-	if (json.len > SAFETENSORS_HEADER_MAX_BYTES)
-		return error_set(err, ERROR_INVALID,
-			"%s: the safetensors header has %zu bytes, over the limit", path, json.len);
-	if (!span_is_utf8(json))
-		return error_set(
-			err, ERROR_INVALID, "%s: the safetensors header is not UTF-8", path);
-	if (reserve(header, json.len, err) != 0)
-		return -1;
-	struct json_scan scan;
-	json_scan_init(&scan, json);
-	if (!scan_header(&scan, header))
-		return error_set(err, ERROR_INVALID,
-			"%s: the safetensors header is malformed at byte %zu: %s", path,
-			json_scan_offset(&scan), scan.fault);
-	if (buffer_check(&header->tensors, "the table of tensors", err) != 0 ||
-		buffer_check(&header->metadata, "the metadata", err) != 0)
-		return -1;
-	if (header->tensors.len > 0)
-		qsort(tensor_table(header), safetensors_count(header),
-			sizeof(struct safetensors_tensor), order_by_data);
-	if (check_names(header, path, err) != 0 || check_metadata(header, path, err) != 0)
-		return -1;
-	return check_layout(header, json.len, data_size, path, err);
 }
 
 struct safetensors *safetensors_parse(
@@ -435,4 +163,307 @@ struct span safetensors_metadata_find(const struct safetensors *header, const ch
 	const struct safetensors_metadata *const found = bsearch(&wanted, header->metadata.data,
 		safetensors_metadata_count(header), sizeof(wanted), order_by_key);
 	return found != NULL ? found->value : (struct span){0};
+}
+
+static int refuse_size(struct span first8, uint64_t size, struct error *err)
+{
+	for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
+		if (span_starts(first8, OTHERS[i].begins))
+			return error_set(err, ERROR_INVALID,
+				"this is %s; only safetensors are read: write the weights with safetensors' save_file, or "
+				"save_pretrained(..., safe_serialization=True)",
+				OTHERS[i].what);
+	return error_set(err, ERROR_INVALID,
+		"the safetensors header claims %llu bytes, over the limit of %llu",
+		(unsigned long long)size, (unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
+}
+
+static int parse(struct safetensors *header, struct span json, uint64_t data_size, const char *path,
+	struct error *err)
+{
+	if (json.len > SAFETENSORS_HEADER_MAX_BYTES)
+		return error_set(err, ERROR_INVALID,
+			"%s: the safetensors header has %zu bytes, over the limit", path, json.len);
+	if (!span_is_utf8(json))
+		return error_set(
+			err, ERROR_INVALID, "%s: the safetensors header is not UTF-8", path);
+	if (reserve(header, json.len, err) != 0)
+		return -1;
+	struct json_scan scan;
+	json_scan_init(&scan, json);
+	if (!scan_header(&scan, header))
+		return error_set(err, ERROR_INVALID,
+			"%s: the safetensors header is malformed at byte %zu: %s", path,
+			json_scan_offset(&scan), scan.fault);
+	if (buffer_check(&header->tensors, "the table of tensors", err) != 0 ||
+		buffer_check(&header->metadata, "the metadata", err) != 0)
+		return -1;
+	if (header->tensors.len > 0)
+		qsort(tensor_table(header), safetensors_count(header),
+			sizeof(struct safetensors_tensor), order_by_data);
+	if (check_names(header, path, err) != 0 || check_metadata(header, path, err) != 0)
+		return -1;
+	return check_layout(header, json.len, data_size, path, err);
+}
+
+static int reserve(struct safetensors *header, size_t json_len, struct error *err)
+{
+	/* At least two bytes of JSON make a dimension, 40 a tensor, 6 a metadata item. */
+	buffer_init(&header->strings, json_len + 1);
+	buffer_init(&header->shapes, (json_len / 2 + 1) * sizeof(uint64_t));
+	buffer_init(&header->tensors, (json_len / 40 + 1) * sizeof(struct safetensors_tensor));
+	buffer_init(&header->by_name, (json_len / 40 + 1) * sizeof(struct safetensors_tensor *));
+	buffer_init(&header->metadata, (json_len / 5 + 1) * sizeof(struct safetensors_metadata));
+	if (buffer_reserve(&header->strings, json_len) == NULL ||
+		buffer_reserve(&header->shapes, json_len / 2 * sizeof(uint64_t)) == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"no memory for a safetensors header of %zu bytes", json_len);
+	return 0;
+}
+
+static bool scan_header(struct json_scan *scan, struct safetensors *header)
+{
+	bool metadata_seen = false;
+	bool first = true;
+	if (!json_scan_expect(scan, '{'))
+		return false;
+	while (json_scan_next(scan, '}', &first)) {
+		struct span name;
+		if (!json_scan_name(scan, &header->strings, &name))
+			return false;
+		const bool special = span_equal_text(name, "__metadata__");
+		if (special ? !scan_metadata(scan, header, &metadata_seen)
+			    : !scan_tensor(scan, header, name))
+			return false;
+	}
+	return scan->fault == NULL &&
+		(json_scan_done(scan) || json_scan_fail(scan, "text behind the header object"));
+}
+
+static bool scan_metadata(struct json_scan *scan, struct safetensors *header, bool *seen)
+{
+	if (*seen)
+		return json_scan_fail(scan, "__metadata__ is given twice");
+	*seen = true;
+	if (json_scan_accept_null(scan))
+		return true;
+	struct buffer pairs;
+	buffer_init(&pairs, header->metadata.cap);
+	const bool scanned = json_scan_pairs(scan, &header->strings, &pairs);
+	const struct json_scan_pair *const pair = (const struct json_scan_pair *)pairs.data;
+	for (size_t i = 0; scanned && i < pairs.len / sizeof(*pair); i++) {
+		const struct safetensors_metadata item = {
+			.key = pair[i].key, .value = pair[i].value};
+		buffer_add(&header->metadata, &item, sizeof(item));
+	}
+	header->metadata.failed |= pairs.failed;
+	buffer_release(&pairs);
+	return scanned;
+}
+
+static bool scan_tensor(struct json_scan *scan, struct safetensors *header, struct span name)
+{
+	struct safetensors_tensor tensor = {.name = name};
+	unsigned seen = 0;
+	if (!json_scan_accept(scan, '{'))
+		return json_scan_fail(scan, "a tensor's entry must be an object");
+	bool first = true;
+	while (json_scan_next(scan, '}', &first))
+		if (!scan_field(scan, header, &tensor, &seen))
+			return false;
+	if (scan->fault == NULL && seen != (1u << ENTRY_FIELD_COUNT) - 1)
+		return json_scan_fail(scan, "a tensor lacks dtype, shape or data_offsets");
+	buffer_add(&header->tensors, &tensor, sizeof(tensor));
+	return scan->fault == NULL;
+}
+
+/* One member of a tensor's entry; *seen gets its bit. Members that the format does not know are
+ * skipped. */
+static bool scan_field(struct json_scan *scan, struct safetensors *header,
+	struct safetensors_tensor *tensor, unsigned *seen)
+{
+	struct span name;
+	if (!json_scan_name(scan, &header->strings, &name))
+		return false;
+	for (unsigned i = 0; i < ENTRY_FIELD_COUNT; i++) {
+		if (!span_equal_text(name, entry_fields[i].name))
+			continue;
+		if ((*seen & 1u << i) != 0)
+			return json_scan_fail(scan, "a field of a tensor is given twice");
+		*seen |= 1u << i;
+		return entry_fields[i].scan(scan, header, tensor);
+	}
+	return json_scan_skip(scan);
+}
+
+static bool scan_dtype(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
+{
+	struct span name;
+	if (!json_scan_string(scan, &header->strings, &name))
+		return false;
+	return dtype_parse(name, &tensor->dtype) || json_scan_fail(scan, "unknown dtype");
+}
+
+static bool scan_shape(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
+{
+	if (!json_scan_expect(scan, '['))
+		return false;
+	tensor->shape = (const uint64_t *)(header->shapes.data + header->shapes.len);
+	tensor->rank = 0;
+	bool first = true;
+	while (json_scan_next(scan, ']', &first)) {
+		uint64_t dimension;
+		if (!json_scan_u64(scan, &dimension))
+			return false;
+		buffer_add(&header->shapes, &dimension, sizeof(dimension));
+		tensor->rank++;
+	}
+	return scan->fault == NULL;
+}
+
+static bool scan_offsets(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
+{
+	(void)header;
+	return json_scan_expect(scan, '[') && json_scan_u64(scan, &tensor->begin) &&
+		json_scan_expect(scan, ',') && json_scan_u64(scan, &tensor->end) &&
+		json_scan_expect(scan, ']');
+}
+
+static struct safetensors_tensor *tensor_table(const struct safetensors *header)
+{
+	return (struct safetensors_tensor *)header->tensors.data;
+}
+
+static int order_by_data(const void *left, const void *right)
+{
+	const struct safetensors_tensor *const a = left;
+	const struct safetensors_tensor *const b = right;
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	if (a->end != b->end)
+		return a->end < b->end ? -1 : 1;
+	return span_compare(a->name, b->name);
+}
+
+static int check_names(struct safetensors *header, const char *path, struct error *err)
+{
+	const size_t count = safetensors_count(header);
+	for (size_t i = 0; i < count; i++) {
+		const struct safetensors_tensor *const tensor = &tensor_table(header)[i];
+		buffer_add(&header->by_name, &tensor, sizeof(tensor));
+	}
+	if (buffer_check(&header->by_name, "the table of tensor names", err) != 0)
+		return -1;
+	const struct safetensors_tensor **const names = name_table(header);
+	if (count > 0)
+		qsort(names, count, sizeof(names[0]), order_by_name);
+	for (size_t i = 1; i < count; i++)
+		if (span_equal(names[i - 1]->name, names[i]->name))
+			return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' is given twice",
+				path, shown_len(names[i]->name), names[i]->name.data);
+	return 0;
+}
+
+static const struct safetensors_tensor **name_table(const struct safetensors *header)
+{
+	return (const struct safetensors_tensor **)header->by_name.data;
+}
+
+static int order_by_name(const void *left, const void *right)
+{
+	const struct safetensors_tensor *const *const a = left;
+	const struct safetensors_tensor *const *const b = right;
+	return span_compare((*a)->name, (*b)->name);
+}
+
+static int shown_len(struct span name)
+{
+	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
+}
+
+/* Sorts the metadata for the search; its order means nothing. */
+static int check_metadata(struct safetensors *header, const char *path, struct error *err)
+{
+	struct safetensors_metadata *const items =
+		(struct safetensors_metadata *)header->metadata.data;
+	const size_t count = safetensors_metadata_count(header);
+	if (count > 0)
+		qsort(items, count, sizeof(items[0]), order_by_key);
+	for (size_t i = 1; i < count; i++)
+		if (span_equal(items[i - 1].key, items[i].key))
+			return error_set(err, ERROR_INVALID, "%s: metadata '%.*s' is given twice",
+				path, shown_len(items[i].key), items[i].key.data);
+	return 0;
+}
+
+static int order_by_key(const void *left, const void *right)
+{
+	return span_compare(((const struct safetensors_metadata *)left)->key,
+		((const struct safetensors_metadata *)right)->key);
+}
+
+/* Weight data must be covered exactly: no hole, no overlap, nothing behind. */
+static int check_layout(const struct safetensors *header, size_t json_len, uint64_t data_size,
+	const char *path, struct error *err)
+{
+	uint64_t end = 0;
+	if (check_order(header, path, &end, err) != 0)
+		return -1;
+	const unsigned long long before = LENGTH_BYTES + json_len;
+	if (end == data_size)
+		return 0;
+	return error_set(err, ERROR_INVALID,
+		"%s has %llu bytes, and its header and tensors cover %llu: %s", path,
+		before + data_size, before + end,
+		end > data_size ? "it is cut off" : "something else stands behind the tensors");
+}
+
+/* *out_end: how far the tensors reach, which follow on one another. */
+static int check_order(
+	const struct safetensors *header, const char *path, uint64_t *out_end, struct error *err)
+{
+	uint64_t position = 0;
+	for (size_t i = 0; i < safetensors_count(header); i++) {
+		struct safetensors_tensor *const tensor = &tensor_table(header)[i];
+		uint64_t bytes = 0;
+		if (tensor->begin != position || tensor->end < tensor->begin)
+			return error_set(err, ERROR_INVALID,
+				"%s: tensor '%.*s' does not begin where the one before it ends",
+				path, shown_len(tensor->name), tensor->name.data);
+		if (measure(tensor, &bytes, path, err) != 0)
+			return -1;
+		if (tensor->end - tensor->begin != bytes)
+			return error_set(err, ERROR_INVALID,
+				"%s: tensor '%.*s' has %llu bytes where its shape needs %llu", path,
+				shown_len(tensor->name), tensor->name.data,
+				(unsigned long long)(tensor->end - tensor->begin),
+				(unsigned long long)bytes);
+		position = tensor->end;
+	}
+	*out_end = position;
+	return 0;
+}
+
+/* Elements and bytes from the shape, each step checked for overflow. */
+static int measure(
+	struct safetensors_tensor *tensor, uint64_t *out_bytes, const char *path, struct error *err)
+{
+	uint64_t bits;
+	uint64_t elements = 1;
+	bool overflow = false;
+	for (unsigned i = 0; i < tensor->rank; i++)
+		overflow =
+			overflow || __builtin_mul_overflow(elements, tensor->shape[i], &elements);
+	if (overflow || __builtin_mul_overflow(elements, dtype_bits(tensor->dtype), &bits))
+		return error_set(err, ERROR_INVALID, "%s: the shape of tensor '%.*s' overflows",
+			path, shown_len(tensor->name), tensor->name.data);
+	if (bits % 8 != 0)
+		return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' does not fill whole bytes",
+			path, shown_len(tensor->name), tensor->name.data);
+	tensor->elements = elements;
+	*out_bytes = bits / 8;
+	return 0;
 }

@@ -22,6 +22,23 @@ struct schema {
 	bool finished;
 };
 
+static size_t table_count(const struct schema *schema);
+static int append(struct schema *schema, const struct schema_tensor *from, struct error *err);
+static int refuse(struct span name, enum error_kind kind, const char *what, struct error *err);
+static int merge(struct schema *schema, size_t old, struct error *err);
+static struct schema_tensor *table(const struct schema *schema);
+static int order_by_name(const void *left, const void *right);
+static void print_tensor(const struct schema_tensor *tensor, struct buffer *out);
+static int parse_tensor(
+	struct schema *schema, struct span *rest, struct buffer *shape, struct error *err);
+static bool take_field(struct span *rest, struct span *out_field);
+static bool parse_shape(struct span text, struct buffer *shape, uint64_t *out_elements);
+static bool same_tensor(const struct schema_tensor *a, const struct schema_tensor *b);
+static int refuse_form(
+	const struct schema_tensor *ours, const struct schema_tensor *theirs, struct error *err);
+static void print_form(const struct schema_tensor *tensor, char out[FORM_TEXT_BYTES]);
+static struct digest128 digest_text(const struct schema *schema, const struct digest128 *digests);
+
 struct schema *schema_new(void)
 {
 	struct schema *const schema = memory_new(sizeof(*schema));
@@ -37,66 +54,6 @@ void schema_free(struct schema *schema)
 	arena_free(schema->arena);
 	buffer_release(&schema->tensors);
 	free(schema);
-}
-
-static struct schema_tensor *table(const struct schema *schema)
-{
-	return (struct schema_tensor *)schema->tensors.data;
-}
-
-static size_t table_count(const struct schema *schema)
-{
-	return schema->tensors.len / sizeof(struct schema_tensor);
-}
-
-static int order_by_name(const void *left, const void *right)
-{
-	return span_compare(((const struct schema_tensor *)left)->name,
-		((const struct schema_tensor *)right)->name);
-}
-
-static int refuse(struct span name, enum error_kind kind, const char *what, struct error *err)
-{
-	const int shown = (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
-	return error_set(err, kind, "tensor '%.*s' %s", shown, name.data, what);
-}
-
-/* Copies one tensor to the end of the table. */
-static int append(struct schema *schema, const struct schema_tensor *from, struct error *err)
-{
-	if (span_find(from->name, 0) >= 0)
-		return refuse(from->name, ERROR_INVALID, "has a zero byte in its name", err);
-	struct schema_tensor tensor = *from;
-	tensor.name = arena_copy(schema->arena, from->name);
-	uint64_t *const shape =
-		arena_take_array(schema->arena, from->rank > 0 ? from->rank : 1, sizeof(uint64_t));
-	if (arena_overflowed(schema->arena) || shape == NULL)
-		return error_set(err, ERROR_TOO_LARGE,
-			"the schema has more tensors than fit into its memory");
-	if (from->rank > 0)
-		memcpy(shape, from->shape, from->rank * sizeof(uint64_t));
-	tensor.shape = shape;
-	if (__builtin_add_overflow(schema->bytes, tensor.bytes, &schema->bytes))
-		return refuse(from->name, ERROR_INVALID, "brings the schema over 2^64 bytes", err);
-	buffer_add(&schema->tensors, &tensor, sizeof(tensor));
-	return buffer_check(&schema->tensors, "the schema", err);
-}
-
-/* Merges the sorted runs [0, old) and [old, count) and finds names that stand in both or twice in
- * one. */
-static int merge(struct schema *schema, size_t old, struct error *err)
-{
-	const size_t count = table_count(schema);
-	if (count == old)
-		return 0;
-	struct schema_tensor *const tensors = table(schema);
-	qsort(tensors + old, count - old, sizeof(tensors[0]), order_by_name);
-	if (old > 0 && order_by_name(&tensors[old - 1], &tensors[old]) > 0)
-		qsort(tensors, count, sizeof(tensors[0]), order_by_name);
-	for (size_t i = 1; i < count; i++)
-		if (span_equal(tensors[i - 1].name, tensors[i].name))
-			return refuse(tensors[i].name, ERROR_INVALID, "is given twice", err);
-	return 0;
 }
 
 int schema_add(struct schema *schema, const struct safetensors *shard, struct error *err)
@@ -152,6 +109,127 @@ uint64_t schema_bytes(const struct schema *schema)
 	return schema->bytes;
 }
 
+void schema_print(const struct schema *schema, struct buffer *out)
+{
+	for (size_t i = 0; i < schema_count(schema); i++)
+		print_tensor(schema_tensor(schema, i), out);
+}
+
+struct schema *schema_parse(struct span text, struct error *err)
+{
+	struct schema *const schema = schema_new();
+	struct span rest = text;
+	struct buffer shape;
+	buffer_init(&shape, (text.len + 1) * sizeof(uint64_t));
+	int result = 0;
+	while (result == 0 && rest.len > 0)
+		result = parse_tensor(schema, &rest, &shape, err);
+	if (result == 0)
+		result = merge(schema, 0, err);
+	buffer_release(&shape);
+	if (result == 0) {
+		schema_finish(schema);
+		return schema;
+	}
+	schema_free(schema);
+	return NULL;
+}
+
+int schema_check(const struct schema *schema, const struct schema *other, struct error *err)
+{
+	const struct schema_tensor *missing = NULL;
+	const size_t count = schema_count(schema);
+	size_t at = 0;
+	for (size_t i = 0; i < schema_count(other); i++) {
+		const struct schema_tensor *const theirs = schema_tensor(other, i);
+		for (; at < count && span_compare(table(schema)[at].name, theirs->name) < 0; at++)
+			missing = missing != NULL ? missing : &table(schema)[at];
+		if (at == count || !span_equal(table(schema)[at].name, theirs->name))
+			return refuse(
+				theirs->name, ERROR_SCHEMA_MISMATCH, "is not in the schema", err);
+		if (!same_tensor(&table(schema)[at], theirs))
+			return refuse_form(&table(schema)[at], theirs, err);
+		at++;
+	}
+	if (missing == NULL && at < count)
+		missing = &table(schema)[at];
+	return missing == NULL ? 0
+			       : refuse(missing->name, ERROR_INCOMPLETE_ANCHOR, "is missing", err);
+}
+
+struct digest128 schema_digest(const struct schema *schema)
+{
+	return digest_text(schema, NULL);
+}
+
+struct digest128 schema_checkpoint_digest(
+	const struct schema *schema, const struct digest128 *digests)
+{
+	ASSERT(digests != NULL || schema_count(schema) == 0);
+	static const struct digest128 none;
+	return digest_text(schema, digests != NULL ? digests : &none);
+}
+
+static size_t table_count(const struct schema *schema)
+{
+	return schema->tensors.len / sizeof(struct schema_tensor);
+}
+
+/* Copies one tensor to the end of the table. */
+static int append(struct schema *schema, const struct schema_tensor *from, struct error *err)
+{
+	if (span_find(from->name, 0) >= 0)
+		return refuse(from->name, ERROR_INVALID, "has a zero byte in its name", err);
+	struct schema_tensor tensor = *from;
+	tensor.name = arena_copy(schema->arena, from->name);
+	uint64_t *const shape =
+		arena_take_array(schema->arena, from->rank > 0 ? from->rank : 1, sizeof(uint64_t));
+	if (arena_overflowed(schema->arena) || shape == NULL)
+		return error_set(err, ERROR_TOO_LARGE,
+			"the schema has more tensors than fit into its memory");
+	if (from->rank > 0)
+		memcpy(shape, from->shape, from->rank * sizeof(uint64_t));
+	tensor.shape = shape;
+	if (__builtin_add_overflow(schema->bytes, tensor.bytes, &schema->bytes))
+		return refuse(from->name, ERROR_INVALID, "brings the schema over 2^64 bytes", err);
+	buffer_add(&schema->tensors, &tensor, sizeof(tensor));
+	return buffer_check(&schema->tensors, "the schema", err);
+}
+
+static int refuse(struct span name, enum error_kind kind, const char *what, struct error *err)
+{
+	const int shown = (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
+	return error_set(err, kind, "tensor '%.*s' %s", shown, name.data, what);
+}
+
+/* Merges the sorted runs [0, old) and [old, count) and finds names that stand in both or twice in
+ * one. */
+static int merge(struct schema *schema, size_t old, struct error *err)
+{
+	const size_t count = table_count(schema);
+	if (count == old)
+		return 0;
+	struct schema_tensor *const tensors = table(schema);
+	qsort(tensors + old, count - old, sizeof(tensors[0]), order_by_name);
+	if (old > 0 && order_by_name(&tensors[old - 1], &tensors[old]) > 0)
+		qsort(tensors, count, sizeof(tensors[0]), order_by_name);
+	for (size_t i = 1; i < count; i++)
+		if (span_equal(tensors[i - 1].name, tensors[i].name))
+			return refuse(tensors[i].name, ERROR_INVALID, "is given twice", err);
+	return 0;
+}
+
+static struct schema_tensor *table(const struct schema *schema)
+{
+	return (struct schema_tensor *)schema->tensors.data;
+}
+
+static int order_by_name(const void *left, const void *right)
+{
+	return span_compare(((const struct schema_tensor *)left)->name,
+		((const struct schema_tensor *)right)->name);
+}
+
 static void print_tensor(const struct schema_tensor *tensor, struct buffer *out)
 {
 	buffer_add_span(out, tensor->name);
@@ -163,10 +241,29 @@ static void print_tensor(const struct schema_tensor *tensor, struct buffer *out)
 	buffer_add_byte(out, 0);
 }
 
-void schema_print(const struct schema *schema, struct buffer *out)
+static int parse_tensor(
+	struct schema *schema, struct span *rest, struct buffer *shape, struct error *err)
 {
-	for (size_t i = 0; i < schema_count(schema); i++)
-		print_tensor(schema_tensor(schema, i), out);
+	struct schema_tensor tensor = {0};
+	struct span dtype;
+	struct span dimensions;
+	uint64_t elements;
+	uint64_t bits;
+	buffer_reset(shape);
+	if (!take_field(rest, &tensor.name) || !take_field(rest, &dtype) ||
+		!take_field(rest, &dimensions))
+		return error_set(err, ERROR_INVALID, "the text of a schema ends within a tensor");
+	if (!span_is_utf8(tensor.name) || !dtype_parse(dtype, &tensor.dtype) ||
+		!parse_shape(dimensions, shape, &elements))
+		return refuse(tensor.name, ERROR_INVALID,
+			"has a malformed name, dtype or shape in the text of a schema", err);
+	if (__builtin_mul_overflow(elements, dtype_bits(tensor.dtype), &bits) || bits % 8 != 0)
+		return refuse(tensor.name, ERROR_INVALID,
+			"has a size that overflows or does not fill whole bytes", err);
+	tensor.bytes = bits / 8;
+	tensor.rank = (unsigned)(shape->len / sizeof(uint64_t));
+	tensor.shape = (const uint64_t *)shape->data;
+	return append(schema, &tensor, err);
 }
 
 static bool take_field(struct span *rest, struct span *out_field)
@@ -197,65 +294,10 @@ static bool parse_shape(struct span text, struct buffer *shape, uint64_t *out_el
 	return !buffer_failed(shape);
 }
 
-static int parse_tensor(
-	struct schema *schema, struct span *rest, struct buffer *shape, struct error *err)
-{
-	struct schema_tensor tensor = {0};
-	struct span dtype;
-	struct span dimensions;
-	uint64_t elements;
-	uint64_t bits;
-	buffer_reset(shape);
-	if (!take_field(rest, &tensor.name) || !take_field(rest, &dtype) ||
-		!take_field(rest, &dimensions))
-		return error_set(err, ERROR_INVALID, "the text of a schema ends within a tensor");
-	if (!span_is_utf8(tensor.name) || !dtype_parse(dtype, &tensor.dtype) ||
-		!parse_shape(dimensions, shape, &elements))
-		return refuse(tensor.name, ERROR_INVALID,
-			"has a malformed name, dtype or shape in the text of a schema", err);
-	if (__builtin_mul_overflow(elements, dtype_bits(tensor.dtype), &bits) || bits % 8 != 0)
-		return refuse(tensor.name, ERROR_INVALID,
-			"has a size that overflows or does not fill whole bytes", err);
-	tensor.bytes = bits / 8;
-	tensor.rank = (unsigned)(shape->len / sizeof(uint64_t));
-	tensor.shape = (const uint64_t *)shape->data;
-	return append(schema, &tensor, err);
-}
-
-struct schema *schema_parse(struct span text, struct error *err)
-{
-	struct schema *const schema = schema_new();
-	struct span rest = text;
-	struct buffer shape;
-	buffer_init(&shape, (text.len + 1) * sizeof(uint64_t));
-	int result = 0;
-	while (result == 0 && rest.len > 0)
-		result = parse_tensor(schema, &rest, &shape, err);
-	if (result == 0)
-		result = merge(schema, 0, err);
-	buffer_release(&shape);
-	if (result == 0) {
-		schema_finish(schema);
-		return schema;
-	}
-	schema_free(schema);
-	return NULL;
-}
-
 static bool same_tensor(const struct schema_tensor *a, const struct schema_tensor *b)
 {
 	return a->dtype == b->dtype && a->rank == b->rank &&
 		(a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(a->shape[0])) == 0);
-}
-
-/* "BF16 300x100"; of a shape with many dimensions the first ones. */
-static void print_form(const struct schema_tensor *tensor, char out[FORM_TEXT_BYTES])
-{
-	size_t len = (size_t)snprintf(out, FORM_TEXT_BYTES, "%s%s", dtype_name(tensor->dtype),
-		tensor->rank == 0 ? " scalar" : "");
-	for (unsigned i = 0; i < tensor->rank && len < FORM_TEXT_BYTES; i++)
-		len += (size_t)snprintf(out + len, FORM_TEXT_BYTES - len, "%c%" PRIu64,
-			i == 0 ? ' ' : 'x', tensor->shape[i]);
 }
 
 static int refuse_form(
@@ -270,26 +312,14 @@ static int refuse_form(
 	return refuse(ours->name, ERROR_SCHEMA_MISMATCH, text, err);
 }
 
-int schema_check(const struct schema *schema, const struct schema *other, struct error *err)
+/* "BF16 300x100"; of a shape with many dimensions the first ones. */
+static void print_form(const struct schema_tensor *tensor, char out[FORM_TEXT_BYTES])
 {
-	const struct schema_tensor *missing = NULL;
-	const size_t count = schema_count(schema);
-	size_t at = 0;
-	for (size_t i = 0; i < schema_count(other); i++) {
-		const struct schema_tensor *const theirs = schema_tensor(other, i);
-		for (; at < count && span_compare(table(schema)[at].name, theirs->name) < 0; at++)
-			missing = missing != NULL ? missing : &table(schema)[at];
-		if (at == count || !span_equal(table(schema)[at].name, theirs->name))
-			return refuse(
-				theirs->name, ERROR_SCHEMA_MISMATCH, "is not in the schema", err);
-		if (!same_tensor(&table(schema)[at], theirs))
-			return refuse_form(&table(schema)[at], theirs, err);
-		at++;
-	}
-	if (missing == NULL && at < count)
-		missing = &table(schema)[at];
-	return missing == NULL ? 0
-			       : refuse(missing->name, ERROR_INCOMPLETE_ANCHOR, "is missing", err);
+	size_t len = (size_t)snprintf(out, FORM_TEXT_BYTES, "%s%s", dtype_name(tensor->dtype),
+		tensor->rank == 0 ? " scalar" : "");
+	for (unsigned i = 0; i < tensor->rank && len < FORM_TEXT_BYTES; i++)
+		len += (size_t)snprintf(out + len, FORM_TEXT_BYTES - len, "%c%" PRIu64,
+			i == 0 ? ' ' : 'x', tensor->shape[i]);
 }
 
 static struct digest128 digest_text(const struct schema *schema, const struct digest128 *digests)
@@ -309,17 +339,4 @@ static struct digest128 digest_text(const struct schema *schema, const struct di
 	buffer_release(&text);
 	xxh3_stream_free(stream);
 	return digest;
-}
-
-struct digest128 schema_digest(const struct schema *schema)
-{
-	return digest_text(schema, NULL);
-}
-
-struct digest128 schema_checkpoint_digest(
-	const struct schema *schema, const struct digest128 *digests)
-{
-	ASSERT(digests != NULL || schema_count(schema) == 0);
-	static const struct digest128 none;
-	return digest_text(schema, digests != NULL ? digests : &none);
 }

@@ -24,6 +24,8 @@ struct spool {
 	struct lock lock; /* of the staging */
 };
 
+static int flush(struct spool *spool, struct stream *stream, struct error *err);
+
 struct spool *spool_new(struct staging *staging, const struct file_ops *ops, size_t streams)
 {
 	struct spool *const spool = memory_new(sizeof(*spool));
@@ -51,23 +53,6 @@ void spool_free(struct spool *spool)
 uint64_t spool_end(const struct spool *spool, size_t stream)
 {
 	return spool->streams[stream].written + spool->streams[stream].held_len;
-}
-
-static int flush(struct spool *spool, struct stream *stream, struct error *err)
-{
-	if (stream->fd < 0) {
-		lock_enter(&spool->lock);
-		stream->fd = staging_scratch(spool->staging, err);
-		lock_leave(&spool->lock);
-	}
-	if (stream->fd < 0)
-		return -1;
-	if (file_write_at(spool->ops, stream->fd, span_of(stream->held, stream->held_len),
-		    (off_t)stream->written, "a scratch file", err) != 0)
-		return -1;
-	stream->written += stream->held_len;
-	stream->held_len = 0;
-	return 0;
 }
 
 int spool_add(struct spool *spool, size_t number, struct span bytes, struct error *err)
@@ -107,4 +92,21 @@ void spool_rewind(struct spool *spool, size_t number)
 {
 	spool->streams[number].written = 0;
 	spool->streams[number].held_len = 0;
+}
+
+static int flush(struct spool *spool, struct stream *stream, struct error *err)
+{
+	if (stream->fd < 0) {
+		lock_enter(&spool->lock);
+		stream->fd = staging_scratch(spool->staging, err);
+		lock_leave(&spool->lock);
+	}
+	if (stream->fd < 0)
+		return -1;
+	if (file_write_at(spool->ops, stream->fd, span_of(stream->held, stream->held_len),
+		    (off_t)stream->written, "a scratch file", err) != 0)
+		return -1;
+	stream->written += stream->held_len;
+	stream->held_len = 0;
+	return 0;
 }

@@ -28,37 +28,17 @@ struct staging {
 	size_t scratch_count;
 };
 
-/* `out` without trailing slashes, and the folder it stands in. */
-static void split_out(struct staging *staging, const char *out)
-{
-	size_t len = strlen(out);
-	while (len > 1 && out[len - 1] == '/')
-		len--;
-	staging->out = memory_new(len + 1);
-	memcpy(staging->out, out, len);
-	const char *const slash = strrchr(staging->out, '/');
-	staging->parent = slash == NULL ? memory_copy_text(".") : memory_copy_text(staging->out);
-	if (slash != NULL)
-		staging->parent[slash == staging->out ? 1 : slash - staging->out] = 0;
-}
-
-static void name_temp(struct staging *staging)
-{
-	uint8_t token[TOKEN_BYTES];
-	char text[2 * TOKEN_BYTES + 1];
-	random_bytes(token, sizeof(token));
-	encode_hex(span_of(token, sizeof(token)), text);
-	char name[sizeof(text) + 8];
-	snprintf(name, sizeof(name), STAGING_PREFIX "%s", text);
-	staging->temp = relative_path_join(staging->parent, span_text(name));
-}
-
-static void note_folder(struct staging *staging, char *path)
-{
-	staging->folders = memory_grow(
-		staging->folders, staging->folder_count + 1, sizeof(staging->folders[0]));
-	staging->folders[staging->folder_count++] = path;
-}
+static void split_out(struct staging *staging, const char *out);
+static void name_temp(struct staging *staging);
+static void note_folder(struct staging *staging, char *path);
+static char *place(struct staging *staging, struct span path, struct error *err);
+static int make_parents(struct staging *staging, const char *path, struct error *err);
+static bool knows_folder(const struct staging *staging, const char *path);
+static int create(
+	struct staging *staging, struct span path, char **out_path, int *out_fd, struct error *err);
+static int write_pieces(
+	const struct file_ops *ops, int fd, struct span bytes, const char *path, struct error *err);
+static int sync_all(struct staging *staging, struct error *err);
 
 struct staging *staging_begin(
 	const struct file_ops *ops, const char *out, bool is_folder, struct error *err)
@@ -87,63 +67,6 @@ struct staging *staging_begin(
 	return staging;
 }
 
-static bool knows_folder(const struct staging *staging, const char *path)
-{
-	for (size_t i = staging->folder_count; i-- > 0;)
-		if (strcmp(staging->folders[i], path) == 0)
-			return true;
-	return false;
-}
-
-/* Makes every folder between temp and the file. */
-static int make_parents(struct staging *staging, const char *path, struct error *err)
-{
-	const size_t start = strlen(staging->temp) + 1;
-	for (const char *slash = strchr(path + start, '/'); slash != NULL;
-		slash = strchr(slash + 1, '/')) {
-		char *const folder = memory_copy_text(path);
-		folder[slash - path] = 0;
-		if (knows_folder(staging, folder)) {
-			free(folder);
-			continue;
-		}
-		note_folder(staging, folder);
-		if (file_make_folder(staging->ops, folder, 0755, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Where a file is being built, with its folders; the caller's to free, NULL on failure. */
-static char *place(struct staging *staging, struct span path, struct error *err)
-{
-	if (!staging->is_folder)
-		return memory_copy_text(staging->temp);
-	if (!relative_path_is_valid(path)) {
-		error_set(err, ERROR_INVALID,
-			"a file of '%s' has a path that leads elsewhere or is malformed",
-			staging->out);
-		return NULL;
-	}
-	char *const made = relative_path_join(staging->temp, path);
-	if (make_parents(staging, made, err) == 0)
-		return made;
-	free(made);
-	return NULL;
-}
-
-/* Opens a new file; *out_path is the caller's to free, on failure too. */
-static int create(
-	struct staging *staging, struct span path, char **out_path, int *out_fd, struct error *err)
-{
-	*out_path = place(staging, path, err);
-	if (*out_path == NULL)
-		return -1;
-	*out_fd = staging->ops->open(
-		staging->ops, *out_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	return *out_fd >= 0 ? 0 : error_set_errno(err, "cannot make '%s'", *out_path);
-}
-
 int staging_link(struct staging *staging, struct span path, const char *from, struct error *err)
 {
 	char *const to = place(staging, path, err);
@@ -164,16 +87,6 @@ const struct staged_file *staging_add(struct staging *staging, struct span path,
 	staging->files = memory_grow(staging->files, staging->count + 1, sizeof(staging->files[0]));
 	staging->files[staging->count++] = file;
 	return file;
-}
-
-static int write_pieces(
-	const struct file_ops *ops, int fd, struct span bytes, const char *path, struct error *err)
-{
-	for (size_t from = 0; from < bytes.len; from += PIECE_BYTES)
-		if (file_write_at(ops, fd, span_slice(bytes, from, PIECE_BYTES), (off_t)from, path,
-			    err) != 0)
-			return -1;
-	return 0;
 }
 
 int staging_put(struct staging *staging, struct span path, struct span bytes, struct error *err)
@@ -216,19 +129,6 @@ int staging_scratch(struct staging *staging, struct error *err)
 		staging->scratch, staging->scratch_count + 1, sizeof(staging->scratch[0]));
 	staging->scratch[staging->scratch_count++] = fd;
 	return fd;
-}
-
-static int sync_all(struct staging *staging, struct error *err)
-{
-	for (size_t i = 0; i < staging->count; i++)
-		if (file_sync(staging->ops, staging->files[i]->fd, staging->files[i]->path, err) !=
-			0)
-			return -1;
-	/* Deepest last made, so entries are durable before the folder that names them. */
-	for (size_t i = staging->folder_count; i-- > 0;)
-		if (file_sync_folder(staging->ops, staging->folders[i], err) != 0)
-			return -1;
-	return 0;
 }
 
 int staging_commit(struct staging *staging, struct error *err)
@@ -274,4 +174,116 @@ void staging_free(struct staging *staging)
 	free(staging->parent);
 	free(staging->temp);
 	free(staging);
+}
+
+/* `out` without trailing slashes, and the folder it stands in. */
+static void split_out(struct staging *staging, const char *out)
+{
+	size_t len = strlen(out);
+	while (len > 1 && out[len - 1] == '/')
+		len--;
+	staging->out = memory_new(len + 1);
+	memcpy(staging->out, out, len);
+	const char *const slash = strrchr(staging->out, '/');
+	staging->parent = slash == NULL ? memory_copy_text(".") : memory_copy_text(staging->out);
+	if (slash != NULL)
+		staging->parent[slash == staging->out ? 1 : slash - staging->out] = 0;
+}
+
+static void name_temp(struct staging *staging)
+{
+	uint8_t token[TOKEN_BYTES];
+	char text[2 * TOKEN_BYTES + 1];
+	random_bytes(token, sizeof(token));
+	encode_hex(span_of(token, sizeof(token)), text);
+	char name[sizeof(text) + 8];
+	snprintf(name, sizeof(name), STAGING_PREFIX "%s", text);
+	staging->temp = relative_path_join(staging->parent, span_text(name));
+}
+
+static void note_folder(struct staging *staging, char *path)
+{
+	staging->folders = memory_grow(
+		staging->folders, staging->folder_count + 1, sizeof(staging->folders[0]));
+	staging->folders[staging->folder_count++] = path;
+}
+
+/* Where a file is being built, with its folders; the caller's to free, NULL on failure. */
+static char *place(struct staging *staging, struct span path, struct error *err)
+{
+	if (!staging->is_folder)
+		return memory_copy_text(staging->temp);
+	if (!relative_path_is_valid(path)) {
+		error_set(err, ERROR_INVALID,
+			"a file of '%s' has a path that leads elsewhere or is malformed",
+			staging->out);
+		return NULL;
+	}
+	char *const made = relative_path_join(staging->temp, path);
+	if (make_parents(staging, made, err) == 0)
+		return made;
+	free(made);
+	return NULL;
+}
+
+/* Makes every folder between temp and the file. */
+static int make_parents(struct staging *staging, const char *path, struct error *err)
+{
+	const size_t start = strlen(staging->temp) + 1;
+	for (const char *slash = strchr(path + start, '/'); slash != NULL;
+		slash = strchr(slash + 1, '/')) {
+		char *const folder = memory_copy_text(path);
+		folder[slash - path] = 0;
+		if (knows_folder(staging, folder)) {
+			free(folder);
+			continue;
+		}
+		note_folder(staging, folder);
+		if (file_make_folder(staging->ops, folder, 0755, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool knows_folder(const struct staging *staging, const char *path)
+{
+	for (size_t i = staging->folder_count; i-- > 0;)
+		if (strcmp(staging->folders[i], path) == 0)
+			return true;
+	return false;
+}
+
+/* Opens a new file; *out_path is the caller's to free, on failure too. */
+static int create(
+	struct staging *staging, struct span path, char **out_path, int *out_fd, struct error *err)
+{
+	*out_path = place(staging, path, err);
+	if (*out_path == NULL)
+		return -1;
+	*out_fd = staging->ops->open(
+		staging->ops, *out_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	return *out_fd >= 0 ? 0 : error_set_errno(err, "cannot make '%s'", *out_path);
+}
+
+static int write_pieces(
+	const struct file_ops *ops, int fd, struct span bytes, const char *path, struct error *err)
+{
+	for (size_t from = 0; from < bytes.len; from += PIECE_BYTES)
+		if (file_write_at(ops, fd, span_slice(bytes, from, PIECE_BYTES), (off_t)from, path,
+			    err) != 0)
+			return -1;
+	return 0;
+}
+
+static int sync_all(struct staging *staging, struct error *err)
+{
+	for (size_t i = 0; i < staging->count; i++)
+		if (file_sync(staging->ops, staging->files[i]->fd, staging->files[i]->path, err) !=
+			0)
+			return -1;
+	/* Deepest last made, so entries are durable before the folder that names them. */
+	for (size_t i = staging->folder_count; i-- > 0;)
+		if (file_sync_folder(staging->ops, staging->folders[i], err) != 0)
+			return -1;
+	return 0;
 }

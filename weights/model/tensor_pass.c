@@ -42,13 +42,24 @@ struct run {
 	struct lock_condition turned;
 };
 
-static uint64_t all_blocks(const struct tensor_pass *pass)
-{
-	uint64_t blocks = 0;
-	for (size_t i = 0; i < schema_count(pass->next->schema); i++)
-		blocks += tensor_source_blocks(pass->next, i);
-	return blocks;
-}
+static uint64_t all_blocks(const struct tensor_pass *pass);
+static void list_items(struct run *run, unsigned workers);
+static bool is_split(const struct tensor_pass *pass, size_t tensor, uint64_t fair_share);
+static void make_workers(struct run *run, unsigned count);
+static int run_item(void *state, size_t number, unsigned worker_number, struct error *err);
+static int begin_item(
+	struct run *run, const struct item *item, struct worker *worker, struct error *err);
+static int run_blocks(struct run *run, const struct item *item, unsigned number, struct error *err);
+static int take_block(struct run *run, const struct worker *worker, struct tensor_block *block,
+	struct error *err);
+static int hash_block(struct run *run, const struct worker *worker,
+	const struct tensor_block *block, struct error *err);
+static bool is_hashed(const struct run *run, size_t tensor, unsigned side);
+static int hash_in_turn(struct run *run, size_t tensor, unsigned side, uint64_t number,
+	struct span bytes, struct error *err);
+static void fail_turn(struct run *run, const struct item *item);
+static void release(struct run *run, unsigned workers);
+static void copy_same(const struct tensor_pass *pass);
 
 unsigned tensor_pass_workers(const struct tensor_pass *pass)
 {
@@ -57,12 +68,34 @@ unsigned tensor_pass_workers(const struct tensor_pass *pass)
 	return parallel_workers(pass->threads, most);
 }
 
-static bool is_split(const struct tensor_pass *pass, size_t tensor, uint64_t fair_share)
+int tensor_pass_run(const struct tensor_pass *pass, struct error *err)
 {
-	const uint64_t blocks = tensor_source_blocks(pass->next, tensor);
-	return !pass->keeps_tensors && blocks >= SPLIT_LEAST_BLOCKS && blocks > fair_share &&
-		tensor_source_splits(pass->next, tensor) &&
-		(pass->base == NULL || tensor_source_splits(pass->base, tensor));
+	ASSERT(pass->same == NULL || pass->known_base != NULL || pass->base_digests != NULL);
+	ASSERT(pass->base != NULL || pass->base_digests == NULL);
+	const unsigned workers = tensor_pass_workers(pass);
+	struct run run = {
+		.pass = pass,
+		.sources = {pass->base, pass->next},
+		.digests = {pass->known_base == NULL ? pass->base_digests : NULL,
+			pass->next_digests},
+	};
+	lock_init(&run.lock, LOCK_TENSOR_PASS);
+	lock_condition_init(&run.turned);
+	list_items(&run, workers);
+	make_workers(&run, workers);
+	const int result = parallel_run(workers, run.item_count, run_item, &run, err);
+	release(&run, workers);
+	if (result == 0)
+		copy_same(pass);
+	return result;
+}
+
+static uint64_t all_blocks(const struct tensor_pass *pass)
+{
+	uint64_t blocks = 0;
+	for (size_t i = 0; i < schema_count(pass->next->schema); i++)
+		blocks += tensor_source_blocks(pass->next, i);
+	return blocks;
 }
 
 static void list_items(struct run *run, unsigned workers)
@@ -87,38 +120,71 @@ static void list_items(struct run *run, unsigned workers)
 	}
 }
 
-static bool is_hashed(const struct run *run, size_t tensor, unsigned side)
+static bool is_split(const struct tensor_pass *pass, size_t tensor, uint64_t fair_share)
 {
-	return run->digests[side] != NULL &&
-		(side == 0 || run->pass->same == NULL || !run->pass->same[tensor]);
+	const uint64_t blocks = tensor_source_blocks(pass->next, tensor);
+	return !pass->keeps_tensors && blocks >= SPLIT_LEAST_BLOCKS && blocks > fair_share &&
+		tensor_source_splits(pass->next, tensor) &&
+		(pass->base == NULL || tensor_source_splits(pass->base, tensor));
 }
 
-/* Waits until all blocks before `number` are hashed, then hashes this one. -1 when one of them
- * failed. */
-static int hash_in_turn(struct run *run, size_t tensor, unsigned side, uint64_t number,
-	struct span bytes, struct error *err)
+static void make_workers(struct run *run, unsigned count)
 {
-	struct turn *const turn = &run->turns[tensor];
-	lock_enter(&run->lock);
-	/* A later block's failure is no reason to give up: of all failures the first one counts. */
-	while (turn->at[side] != number && (turn->failed_at == 0 || turn->failed_at > number + 1))
-		lock_wait(&run->lock, &run->turned);
-	const bool failed = turn->at[side] != number;
-	if (!failed && number == 0)
-		turn->streams[side] = xxh3_stream_new();
-	lock_leave(&run->lock);
-	if (failed)
-		return error_set(err, ERROR_IO, "an earlier part of the tensor failed");
-	xxh3_stream_add(turn->streams[side], bytes);
-	if (number + 1 == turn->blocks) {
-		run->digests[side][tensor] = xxh3_stream_result(turn->streams[side]);
-		xxh3_stream_free(turn->streams[side]);
-		turn->streams[side] = NULL;
+	run->workers = memory_new_array(count, sizeof(run->workers[0]));
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned side = 0; side < SIDES; side++)
+			run->workers[i].streams[side] =
+				run->digests[side] != NULL ? xxh3_stream_new() : NULL;
+}
+
+static int run_item(void *state, size_t number, unsigned worker_number, struct error *err)
+{
+	struct run *const run = state;
+	const struct item *const item = &run->items[number];
+	struct worker *const worker = &run->workers[worker_number];
+	if (begin_item(run, item, worker, err) != 0 ||
+		run_blocks(run, item, worker_number, err) != 0) {
+		fail_turn(run, item);
+		return -1;
 	}
-	lock_enter(&run->lock);
-	turn->at[side]++;
-	lock_broadcast(&run->turned);
-	lock_leave(&run->lock);
+	for (unsigned side = 0; side < SIDES && run->turns[item->tensor].blocks == 0; side++)
+		if (is_hashed(run, item->tensor, side))
+			run->digests[side][item->tensor] =
+				xxh3_stream_result(worker->streams[side]);
+	return 0;
+}
+
+static int begin_item(
+	struct run *run, const struct item *item, struct worker *worker, struct error *err)
+{
+	for (unsigned side = 0; side < SIDES; side++) {
+		if (run->sources[side] != NULL &&
+			tensor_source_move(run->sources[side], &worker->cursors[side], item->tensor,
+				item->block, err) != 0)
+			return -1;
+		if (worker->streams[side] != NULL)
+			xxh3_stream_reset(worker->streams[side]);
+	}
+	return 0;
+}
+
+static int run_blocks(struct run *run, const struct item *item, unsigned number, struct error *err)
+{
+	const struct worker *const worker = &run->workers[number];
+	const uint64_t block_bytes = tensor_source_block_bytes(run->pass->next, item->tensor);
+	for (uint64_t i = 0; i < item->count; i++) {
+		struct tensor_block block = {.tensor = item->tensor,
+			.number = item->block + i,
+			.at = (item->block + i) * block_bytes};
+		if (take_block(run, worker, &block, err) != 0)
+			return -1;
+		if (run->pass->block != NULL &&
+			run->pass->block(run->pass->state, number, &block, err) != 0)
+			return -1;
+		if (hash_block(run, worker, &block, err) != 0 ||
+			work_watch_step(run->pass->watch, block.next.len, err) != 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -157,37 +223,38 @@ static int hash_block(struct run *run, const struct worker *worker,
 	return 0;
 }
 
-static int run_blocks(struct run *run, const struct item *item, unsigned number, struct error *err)
+static bool is_hashed(const struct run *run, size_t tensor, unsigned side)
 {
-	const struct worker *const worker = &run->workers[number];
-	const uint64_t block_bytes = tensor_source_block_bytes(run->pass->next, item->tensor);
-	for (uint64_t i = 0; i < item->count; i++) {
-		struct tensor_block block = {.tensor = item->tensor,
-			.number = item->block + i,
-			.at = (item->block + i) * block_bytes};
-		if (take_block(run, worker, &block, err) != 0)
-			return -1;
-		if (run->pass->block != NULL &&
-			run->pass->block(run->pass->state, number, &block, err) != 0)
-			return -1;
-		if (hash_block(run, worker, &block, err) != 0 ||
-			work_watch_step(run->pass->watch, block.next.len, err) != 0)
-			return -1;
-	}
-	return 0;
+	return run->digests[side] != NULL &&
+		(side == 0 || run->pass->same == NULL || !run->pass->same[tensor]);
 }
 
-static int begin_item(
-	struct run *run, const struct item *item, struct worker *worker, struct error *err)
+/* Waits until all blocks before `number` are hashed, then hashes this one. -1 when one of them
+ * failed. */
+static int hash_in_turn(struct run *run, size_t tensor, unsigned side, uint64_t number,
+	struct span bytes, struct error *err)
 {
-	for (unsigned side = 0; side < SIDES; side++) {
-		if (run->sources[side] != NULL &&
-			tensor_source_move(run->sources[side], &worker->cursors[side], item->tensor,
-				item->block, err) != 0)
-			return -1;
-		if (worker->streams[side] != NULL)
-			xxh3_stream_reset(worker->streams[side]);
+	struct turn *const turn = &run->turns[tensor];
+	lock_enter(&run->lock);
+	/* A later block's failure is no reason to give up: of all failures the first one counts. */
+	while (turn->at[side] != number && (turn->failed_at == 0 || turn->failed_at > number + 1))
+		lock_wait(&run->lock, &run->turned);
+	const bool failed = turn->at[side] != number;
+	if (!failed && number == 0)
+		turn->streams[side] = xxh3_stream_new();
+	lock_leave(&run->lock);
+	if (failed)
+		return error_set(err, ERROR_IO, "an earlier part of the tensor failed");
+	xxh3_stream_add(turn->streams[side], bytes);
+	if (number + 1 == turn->blocks) {
+		run->digests[side][tensor] = xxh3_stream_result(turn->streams[side]);
+		xxh3_stream_free(turn->streams[side]);
+		turn->streams[side] = NULL;
 	}
+	lock_enter(&run->lock);
+	turn->at[side]++;
+	lock_broadcast(&run->turned);
+	lock_leave(&run->lock);
 	return 0;
 }
 
@@ -199,32 +266,6 @@ static void fail_turn(struct run *run, const struct item *item)
 		turn->failed_at = item->block + 1;
 	lock_broadcast(&run->turned);
 	lock_leave(&run->lock);
-}
-
-static int run_item(void *state, size_t number, unsigned worker_number, struct error *err)
-{
-	struct run *const run = state;
-	const struct item *const item = &run->items[number];
-	struct worker *const worker = &run->workers[worker_number];
-	if (begin_item(run, item, worker, err) != 0 ||
-		run_blocks(run, item, worker_number, err) != 0) {
-		fail_turn(run, item);
-		return -1;
-	}
-	for (unsigned side = 0; side < SIDES && run->turns[item->tensor].blocks == 0; side++)
-		if (is_hashed(run, item->tensor, side))
-			run->digests[side][item->tensor] =
-				xxh3_stream_result(worker->streams[side]);
-	return 0;
-}
-
-static void make_workers(struct run *run, unsigned count)
-{
-	run->workers = memory_new_array(count, sizeof(run->workers[0]));
-	for (unsigned i = 0; i < count; i++)
-		for (unsigned side = 0; side < SIDES; side++)
-			run->workers[i].streams[side] =
-				run->digests[side] != NULL ? xxh3_stream_new() : NULL;
 }
 
 static void release(struct run *run, unsigned workers)
@@ -255,26 +296,4 @@ static void copy_same(const struct tensor_pass *pass)
 		i++)
 		if (pass->same[i])
 			pass->next_digests[i] = base[i];
-}
-
-int tensor_pass_run(const struct tensor_pass *pass, struct error *err)
-{
-	ASSERT(pass->same == NULL || pass->known_base != NULL || pass->base_digests != NULL);
-	ASSERT(pass->base != NULL || pass->base_digests == NULL);
-	const unsigned workers = tensor_pass_workers(pass);
-	struct run run = {
-		.pass = pass,
-		.sources = {pass->base, pass->next},
-		.digests = {pass->known_base == NULL ? pass->base_digests : NULL,
-			pass->next_digests},
-	};
-	lock_init(&run.lock, LOCK_TENSOR_PASS);
-	lock_condition_init(&run.turned);
-	list_items(&run, workers);
-	make_workers(&run, workers);
-	const int result = parallel_run(workers, run.item_count, run_item, &run, err);
-	release(&run, workers);
-	if (result == 0)
-		copy_same(pass);
-	return result;
 }

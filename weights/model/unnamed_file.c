@@ -14,22 +14,7 @@
 
 enum { TOKEN_BYTES = 16 };
 
-static int make(const char *folder)
-{
-	const struct file_ops *const ops = file_system();
-	uint8_t token[TOKEN_BYTES];
-	char name[2 * TOKEN_BYTES + 16] = ".unpacked-";
-	random_bytes(token, sizeof(token));
-	encode_hex(span_of(token, sizeof(token)), name + strlen(name));
-	char *const path = relative_path_join(folder, span_text(name));
-	const int fd = ops->open(ops, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	const int reason = errno;
-	if (fd >= 0)
-		(void)ops->unlink(ops, path);
-	free(path);
-	errno = reason;
-	return fd;
-}
+static int make(const char *folder);
 
 int unnamed_file_open(struct unnamed_file *file, const char *folder, struct error *err)
 {
@@ -66,4 +51,21 @@ void unnamed_file_close(struct unnamed_file *file)
 	if (file->fd >= 0)
 		close(file->fd);
 	file->fd = -1;
+}
+
+static int make(const char *folder)
+{
+	const struct file_ops *const ops = file_system();
+	uint8_t token[TOKEN_BYTES];
+	char name[2 * TOKEN_BYTES + 16] = ".unpacked-";
+	random_bytes(token, sizeof(token));
+	encode_hex(span_of(token, sizeof(token)), name + strlen(name));
+	char *const path = relative_path_join(folder, span_text(name));
+	const int fd = ops->open(ops, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const int reason = errno;
+	if (fd >= 0)
+		(void)ops->unlink(ops, path);
+	free(path);
+	errno = reason;
+	return fd;
 }

@@ -9,6 +9,18 @@
 
 enum { DOCUMENT_MAX_BYTES = 8 * CORS_BODY_MAX_BYTES, LIST_MAX_BYTES = 8192 };
 
+static enum next refuse(
+	struct exchange *exchange, enum error_kind kind, const char *code, const char *message);
+static enum next refuse_value(struct exchange *exchange, const char *header, struct span value);
+static const char *read_names(struct exchange *exchange, struct span headers, struct span *out_bad);
+static int find_rules(struct exchange *exchange, struct bucket_ref bucket, struct cors_rules *out,
+	struct error *err);
+static void add_headers(
+	struct exchange *exchange, const struct cors_rule *rule, struct span origin);
+static const char *join(struct exchange *exchange, const struct cors_list *list);
+static struct span bucket_of(struct exchange *exchange);
+static struct span method_of(struct exchange *exchange);
+
 enum next get_bucket_cors_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -55,88 +67,6 @@ enum next delete_bucket_cors_begin(struct exchange *exchange)
 	return bucket_setting_drop(exchange, BUCKET_CORS);
 }
 
-static const char *join(struct exchange *exchange, const struct cors_list *list)
-{
-	struct buffer text;
-	buffer_init(&text, LIST_MAX_BYTES);
-	for (size_t i = 0; i < list->count; i++) {
-		buffer_add_text(&text, i > 0 ? ", " : "");
-		buffer_add_span(&text, list->items[i]);
-	}
-	const char *const joined =
-		buffer_failed(&text) ? NULL : arena_text(exchange->arena, buffer_span(&text));
-	buffer_release(&text);
-	return joined;
-}
-
-static void add_headers(struct exchange *exchange, const struct cors_rule *rule, struct span origin)
-{
-	const bool open = cors_rule_is_open(rule, origin);
-	exchange_add_header(exchange, "Access-Control-Allow-Origin",
-		open ? "*" : arena_text(exchange->arena, origin));
-	if (!open)
-		exchange_add_header(exchange, "Access-Control-Allow-Credentials", "true");
-	exchange_add_header(
-		exchange, "Access-Control-Allow-Methods", join(exchange, &rule->methods));
-	if (rule->exposed.count > 0)
-		exchange_add_header(
-			exchange, "Access-Control-Expose-Headers", join(exchange, &rule->exposed));
-	if (rule->has_max_age)
-		exchange_add_header(exchange, "Access-Control-Max-Age",
-			arena_format(exchange->arena, "%lld", (long long)rule->max_age_s));
-	exchange_add_header(exchange, "Vary",
-		"Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
-}
-
-/* A count of 0: the bucket has no rules. */
-static int find_rules(struct exchange *exchange, struct bucket_ref bucket, struct cors_rules *out,
-	struct error *err)
-{
-	struct span document;
-	*out = (struct cors_rules){.count = 0};
-	if (bucket_document_find(exchange->context->store, bucket, BUCKET_CORS, exchange->arena,
-		    &document, err) != 0)
-		return -1;
-	return document.len == 0 ? 0 : cors_rules_parse(document, exchange->arena, out, err);
-}
-
-static enum next refuse(
-	struct exchange *exchange, enum error_kind kind, const char *code, const char *message)
-{
-	return s3_error_reply(
-		exchange, &(struct s3_error){.kind = kind, .code = code, .message = message});
-}
-
-/* As they were asked for, one blank between them. NULL with *out_bad when one cannot be a header's
- * name. */
-static const char *read_names(struct exchange *exchange, struct span headers, struct span *out_bad)
-{
-	struct buffer text;
-	struct span rest = headers;
-	struct span name;
-	bool good = true;
-	buffer_init(&text, 2 * headers.len + 1);
-	while (good && span_split(&rest, ',', &name)) {
-		name = span_trim(name);
-		if (name.len == 0)
-			continue;
-		good = cors_rules_is_header_name(name);
-		*out_bad = name;
-		buffer_add_text(&text, text.len > 0 ? ", " : "");
-		buffer_add_span(&text, name);
-	}
-	const char *const names = good ? arena_text(exchange->arena, buffer_span(&text)) : NULL;
-	buffer_release(&text);
-	return names;
-}
-
-static enum next refuse_value(struct exchange *exchange, const char *header, struct span value)
-{
-	return refuse(exchange, ERROR_INVALID, "BadRequest",
-		arena_format(exchange->arena, "Invalid %s: %.*s", header, (int)value.len,
-			value.len > 0 ? (const char *)value.data : ""));
-}
-
 enum next preflight_begin(struct exchange *exchange)
 {
 	const struct span origin = exchange_header(exchange, "origin");
@@ -170,18 +100,101 @@ enum next preflight_begin(struct exchange *exchange)
 	return exchange_reply_empty(exchange, 200);
 }
 
-static struct span method_of(struct exchange *exchange)
+void bucket_cors_prepare(struct exchange *exchange)
 {
-	static const struct {
-		enum method method;
-		const char *name;
-	} names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
-		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}};
-	const struct span asked = exchange_header(exchange, "access-control-request-method");
-	for (size_t i = 0; asked.len == 0 && i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].method == exchange->method)
-			return span_text(names[i].name);
-	return asked;
+	const struct span origin = exchange_header(exchange, "origin");
+	struct cors_rules rules;
+	struct error ignored;
+	if (origin.len == 0 || exchange->parameter_count == 0 || exchange->method == METHOD_OPTIONS)
+		return;
+	if (find_rules(exchange, bucket_named(bucket_of(exchange)), &rules, &ignored) != 0)
+		return; /* whatever is wrong, the request itself will hear of it */
+	const struct cors_rule *const rule =
+		cors_rules_match(&rules, origin, method_of(exchange), (struct span){NULL, 0});
+	if (rule != NULL)
+		add_headers(exchange, rule, origin);
+}
+
+static enum next refuse(
+	struct exchange *exchange, enum error_kind kind, const char *code, const char *message)
+{
+	return s3_error_reply(
+		exchange, &(struct s3_error){.kind = kind, .code = code, .message = message});
+}
+
+static enum next refuse_value(struct exchange *exchange, const char *header, struct span value)
+{
+	return refuse(exchange, ERROR_INVALID, "BadRequest",
+		arena_format(exchange->arena, "Invalid %s: %.*s", header, (int)value.len,
+			value.len > 0 ? (const char *)value.data : ""));
+}
+
+/* As they were asked for, one blank between them. NULL with *out_bad when one cannot be a header's
+ * name. */
+static const char *read_names(struct exchange *exchange, struct span headers, struct span *out_bad)
+{
+	struct buffer text;
+	struct span rest = headers;
+	struct span name;
+	bool good = true;
+	buffer_init(&text, 2 * headers.len + 1);
+	while (good && span_split(&rest, ',', &name)) {
+		name = span_trim(name);
+		if (name.len == 0)
+			continue;
+		good = cors_rules_is_header_name(name);
+		*out_bad = name;
+		buffer_add_text(&text, text.len > 0 ? ", " : "");
+		buffer_add_span(&text, name);
+	}
+	const char *const names = good ? arena_text(exchange->arena, buffer_span(&text)) : NULL;
+	buffer_release(&text);
+	return names;
+}
+
+/* A count of 0: the bucket has no rules. */
+static int find_rules(struct exchange *exchange, struct bucket_ref bucket, struct cors_rules *out,
+	struct error *err)
+{
+	struct span document;
+	*out = (struct cors_rules){.count = 0};
+	if (bucket_document_find(exchange->context->store, bucket, BUCKET_CORS, exchange->arena,
+		    &document, err) != 0)
+		return -1;
+	return document.len == 0 ? 0 : cors_rules_parse(document, exchange->arena, out, err);
+}
+
+static void add_headers(struct exchange *exchange, const struct cors_rule *rule, struct span origin)
+{
+	const bool open = cors_rule_is_open(rule, origin);
+	exchange_add_header(exchange, "Access-Control-Allow-Origin",
+		open ? "*" : arena_text(exchange->arena, origin));
+	if (!open)
+		exchange_add_header(exchange, "Access-Control-Allow-Credentials", "true");
+	exchange_add_header(
+		exchange, "Access-Control-Allow-Methods", join(exchange, &rule->methods));
+	if (rule->exposed.count > 0)
+		exchange_add_header(
+			exchange, "Access-Control-Expose-Headers", join(exchange, &rule->exposed));
+	if (rule->has_max_age)
+		exchange_add_header(exchange, "Access-Control-Max-Age",
+			arena_format(exchange->arena, "%lld", (long long)rule->max_age_s));
+	exchange_add_header(exchange, "Vary",
+		"Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
+}
+
+static const char *join(struct exchange *exchange, const struct cors_list *list)
+{
+	struct buffer text;
+	buffer_init(&text, LIST_MAX_BYTES);
+	for (size_t i = 0; i < list->count; i++) {
+		buffer_add_text(&text, i > 0 ? ", " : "");
+		buffer_add_span(&text, list->items[i]);
+	}
+	const char *const joined =
+		buffer_failed(&text) ? NULL : arena_text(exchange->arena, buffer_span(&text));
+	buffer_release(&text);
+	return joined;
 }
 
 /* As sent: parameters are not decoded yet when `prepare` runs. */
@@ -196,17 +209,16 @@ static struct span bucket_of(struct exchange *exchange)
 	return bucket;
 }
 
-void bucket_cors_prepare(struct exchange *exchange)
+static struct span method_of(struct exchange *exchange)
 {
-	const struct span origin = exchange_header(exchange, "origin");
-	struct cors_rules rules;
-	struct error ignored;
-	if (origin.len == 0 || exchange->parameter_count == 0 || exchange->method == METHOD_OPTIONS)
-		return;
-	if (find_rules(exchange, bucket_named(bucket_of(exchange)), &rules, &ignored) != 0)
-		return; /* whatever is wrong, the request itself will hear of it */
-	const struct cors_rule *const rule =
-		cors_rules_match(&rules, origin, method_of(exchange), (struct span){NULL, 0});
-	if (rule != NULL)
-		add_headers(exchange, rule, origin);
+	static const struct {
+		enum method method;
+		const char *name;
+	} names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
+		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}};
+	const struct span asked = exchange_header(exchange, "access-control-request-method");
+	for (size_t i = 0; asked.len == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].method == exchange->method)
+			return span_text(names[i].name);
+	return asked;
 }

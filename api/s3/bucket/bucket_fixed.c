@@ -83,44 +83,18 @@ static const struct bucket_fixed rows[] = {
 		.message = "Bucket is missing Object Lock Configuration"},
 };
 
+static const struct bucket_fixed *row_of(const struct exchange *exchange);
+static int check_bucket(struct exchange *exchange, struct error *err);
+static bool names_absent(struct exchange *exchange, const struct bucket_fixed *row);
+static enum next reply_absent(
+	struct exchange *exchange, int status, const char *code, const char *message);
+static int is_same(const struct bucket_fixed *row, struct span xml, struct arena *arena,
+	bool *out_same, struct error *err);
+
 const struct bucket_fixed *bucket_fixed_rows(size_t *out_count)
 {
 	*out_count = sizeof(rows) / sizeof(rows[0]);
 	return rows;
-}
-
-/* The route's row names the query too. */
-static const struct bucket_fixed *row_of(const struct exchange *exchange)
-{
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(rows[i].query, exchange->route->query) == 0)
-			return &rows[i];
-	ASSERT(!"a route to a fixed setting has a row");
-	return NULL;
-}
-
-static int check_bucket(struct exchange *exchange, struct error *err)
-{
-	struct bucket bucket;
-	if (s3_request_check_owner(exchange, err) != 0)
-		return -1;
-	return bucket_find(
-		exchange->context->store, exchange_bucket(exchange), exchange->arena, &bucket, err);
-}
-
-static enum next reply_absent(
-	struct exchange *exchange, int status, const char *code, const char *message)
-{
-	const struct s3_error error = {.kind = status == 404 ? ERROR_NOT_FOUND : ERROR_INVALID,
-		.code = code,
-		.message = message};
-	return s3_error_reply(exchange, &error);
-}
-
-static bool names_absent(struct exchange *exchange, const struct bucket_fixed *row)
-{
-	struct span id;
-	return row->id_code != NULL && exchange_query(exchange, "id", &id);
 }
 
 enum next bucket_fixed_get_begin(struct exchange *exchange)
@@ -142,20 +116,6 @@ enum next bucket_fixed_get_begin(struct exchange *exchange)
 		xml_writer_text(&xml, row->child, span_text(row->value));
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
-}
-
-static int is_same(const struct bucket_fixed *row, struct span xml, struct arena *arena,
-	bool *out_same, struct error *err)
-{
-	struct xml_node *root;
-	if (xml_tree_parse(xml, row->root, arena, &root, err) != 0)
-		return -1;
-	if (row->child == NULL)
-		*out_same = root->child == NULL;
-	else
-		*out_same = root->child != NULL && root->child->next == NULL &&
-			span_equal_text(xml_tree_text(root, row->child), row->value);
-	return 0;
 }
 
 enum next bucket_fixed_put_finish(struct exchange *exchange)
@@ -183,4 +143,52 @@ enum next bucket_fixed_delete_begin(struct exchange *exchange)
 		return reply_absent(
 			exchange, 404, row->id_code, "The specified configuration does not exist.");
 	return row->drops ? exchange_reply_empty(exchange, 204) : not_implemented_begin(exchange);
+}
+
+/* The route's row names the query too. */
+static const struct bucket_fixed *row_of(const struct exchange *exchange)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].query, exchange->route->query) == 0)
+			return &rows[i];
+	ASSERT(!"a route to a fixed setting has a row");
+	return NULL;
+}
+
+static int check_bucket(struct exchange *exchange, struct error *err)
+{
+	struct bucket bucket;
+	if (s3_request_check_owner(exchange, err) != 0)
+		return -1;
+	return bucket_find(
+		exchange->context->store, exchange_bucket(exchange), exchange->arena, &bucket, err);
+}
+
+static bool names_absent(struct exchange *exchange, const struct bucket_fixed *row)
+{
+	struct span id;
+	return row->id_code != NULL && exchange_query(exchange, "id", &id);
+}
+
+static enum next reply_absent(
+	struct exchange *exchange, int status, const char *code, const char *message)
+{
+	const struct s3_error error = {.kind = status == 404 ? ERROR_NOT_FOUND : ERROR_INVALID,
+		.code = code,
+		.message = message};
+	return s3_error_reply(exchange, &error);
+}
+
+static int is_same(const struct bucket_fixed *row, struct span xml, struct arena *arena,
+	bool *out_same, struct error *err)
+{
+	struct xml_node *root;
+	if (xml_tree_parse(xml, row->root, arena, &root, err) != 0)
+		return -1;
+	if (row->child == NULL)
+		*out_same = root->child == NULL;
+	else
+		*out_same = root->child != NULL && root->child->next == NULL &&
+			span_equal_text(xml_tree_text(root, row->child), row->value);
+	return 0;
 }

@@ -11,6 +11,8 @@
 
 enum { XML_MAX_BYTES = 8 * BUCKET_DOCUMENT_MAX_BYTES, HEADER_MAX_BYTES = 2048 };
 
+static enum next refuse(struct exchange *exchange, const struct error *err);
+
 enum next get_bucket_lifecycle_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -28,14 +30,6 @@ enum next get_bucket_lifecycle_begin(struct exchange *exchange)
 	buffer_init(&body, XML_MAX_BYTES);
 	lifecycle_xml_print(&lifecycle, &body);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
-}
-
-static enum next refuse(struct exchange *exchange, const struct error *err)
-{
-	if (err->kind == ERROR_UNSUPPORTED)
-		return s3_error_not_implemented(
-			exchange, "Transition", arena_format(exchange->arena, "%s", err->text));
-	return exchange_fail(exchange, err);
 }
 
 enum next put_bucket_lifecycle_finish(struct exchange *exchange)
@@ -87,4 +81,12 @@ void bucket_lifecycle_add_expiration(struct exchange *exchange, const struct obj
 		exchange_add_header(exchange, "x-amz-expiration",
 			arena_text(exchange->arena, buffer_span(&header)));
 	buffer_release(&header);
+}
+
+static enum next refuse(struct exchange *exchange, const struct error *err)
+{
+	if (err->kind == ERROR_UNSUPPORTED)
+		return s3_error_not_implemented(
+			exchange, "Transition", arena_format(exchange->arena, "%s", err->text));
+	return exchange_fail(exchange, err);
 }

@@ -10,6 +10,11 @@
 
 enum { BODY_MAX_BYTES = 4096 };
 
+static enum next refuse(struct exchange *exchange, const struct error *err);
+static enum next start(struct exchange *exchange, struct span json,
+	const struct bucket_grant *grants, size_t count);
+static int is_public(struct exchange *exchange, bool *out, struct error *err);
+
 enum next get_bucket_policy_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -22,30 +27,6 @@ enum next get_bucket_policy_begin(struct exchange *exchange)
 				.code = "NoSuchBucketPolicy",
 				.message = "The bucket policy does not exist"});
 	return exchange_reply_body(exchange, 200, "application/json", document);
-}
-
-static enum next refuse(struct exchange *exchange, const struct error *err)
-{
-	if (err->kind == ERROR_UNSUPPORTED)
-		return s3_error_not_implemented(
-			exchange, "policy", arena_format(exchange->arena, "%s", err->text));
-	if (err->kind != ERROR_INVALID)
-		return exchange_fail(exchange, err);
-	return s3_error_reply(exchange,
-		&(struct s3_error){
-			.kind = ERROR_INVALID, .code = "MalformedPolicy", .message = err->text});
-}
-
-static enum next start(struct exchange *exchange, struct span json,
-	const struct bucket_grant *grants, size_t count)
-{
-	const struct bucket_document document = {.kind = BUCKET_POLICY, .bytes = json};
-	const struct bucket_edit edit = {.documents = &document,
-		.document_count = 1,
-		.replaces_grants = BUCKET_GRANTS_OF_POLICY,
-		.grants = grants,
-		.grant_count = count};
-	return bucket_setting_start(exchange, &edit, 204);
 }
 
 enum next put_bucket_policy_finish(struct exchange *exchange)
@@ -74,6 +55,45 @@ enum next delete_bucket_policy_begin(struct exchange *exchange)
 	return start(exchange, nothing, NULL, 0);
 }
 
+enum next get_bucket_policy_status_begin(struct exchange *exchange)
+{
+	struct error err = {0};
+	struct buffer body;
+	struct xml_writer xml;
+	bool public = false;
+	if (is_public(exchange, &public, &err) != 0)
+		return exchange_fail(exchange, &err);
+	buffer_init(&body, BODY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "PolicyStatus", true);
+	xml_writer_bool(&xml, "IsPublic", public);
+	xml_writer_end(&xml);
+	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}
+
+static enum next refuse(struct exchange *exchange, const struct error *err)
+{
+	if (err->kind == ERROR_UNSUPPORTED)
+		return s3_error_not_implemented(
+			exchange, "policy", arena_format(exchange->arena, "%s", err->text));
+	if (err->kind != ERROR_INVALID)
+		return exchange_fail(exchange, err);
+	return s3_error_reply(exchange,
+		&(struct s3_error){
+			.kind = ERROR_INVALID, .code = "MalformedPolicy", .message = err->text});
+}
+
+static enum next start(struct exchange *exchange, struct span json,
+	const struct bucket_grant *grants, size_t count)
+{
+	const struct bucket_document document = {.kind = BUCKET_POLICY, .bytes = json};
+	const struct bucket_edit edit = {.documents = &document,
+		.document_count = 1,
+		.replaces_grants = BUCKET_GRANTS_OF_POLICY,
+		.grants = grants,
+		.grant_count = count};
+	return bucket_setting_start(exchange, &edit, 204);
+}
+
 static int is_public(struct exchange *exchange, bool *out, struct error *err)
 {
 	static const enum bucket_grant_source sources[] = {
@@ -93,19 +113,4 @@ static int is_public(struct exchange *exchange, bool *out, struct error *err)
 		*out = *out || policy_document_is_public(grants, count);
 	}
 	return 0;
-}
-
-enum next get_bucket_policy_status_begin(struct exchange *exchange)
-{
-	struct error err = {0};
-	struct buffer body;
-	struct xml_writer xml;
-	bool public = false;
-	if (is_public(exchange, &public, &err) != 0)
-		return exchange_fail(exchange, &err);
-	buffer_init(&body, BODY_MAX_BYTES);
-	xml_writer_begin(&xml, &body, "PolicyStatus", true);
-	xml_writer_bool(&xml, "IsPublic", public);
-	xml_writer_end(&xml);
-	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }

@@ -9,16 +9,9 @@
 enum { TAG_BYTES = 4 + TAG_KEY_MAX_BYTES + TAG_VALUE_MAX_BYTES, REPLY_MAX_BYTES = 1024 * 1024 };
 
 static int write_set(const struct tag *tags, size_t count, struct arena *arena,
-	struct span *out_set, struct error *err)
-{
-	struct buffer blob;
-	buffer_init(&blob, (count + 1) * TAG_BYTES);
-	tag_set_write(tags, count, &blob);
-	const int result = buffer_check(&blob, "the tag set", err);
-	*out_set = result == 0 ? arena_copy(arena, buffer_span(&blob)) : (struct span){NULL, 0};
-	buffer_release(&blob);
-	return result;
-}
+	struct span *out_set, struct error *err);
+static int parse_body(
+	struct span xml, struct arena *arena, struct span *out_set, struct error *err);
 
 int bucket_tagging_read(const struct xml_node *node, size_t most, struct arena *arena,
 	struct span *out_set, struct error *err)
@@ -63,18 +56,6 @@ enum next get_bucket_tagging_begin(struct exchange *exchange)
 	return exchange_fail(exchange, &err);
 }
 
-static int parse_body(struct span xml, struct arena *arena, struct span *out_set, struct error *err)
-{
-	struct xml_node *root;
-	if (xml_tree_parse(xml, "Tagging", arena, &root, err) != 0 ||
-		xml_tree_check(root, "TagSet", "TagSet", err) != 0)
-		return -1;
-	const struct xml_node *const set = xml_tree_child(root, "TagSet");
-	if (set == NULL)
-		return error_set(err, ERROR_MALFORMED_XML, "A Tagging has a TagSet.");
-	return bucket_tagging_read(set, TAG_SET_BUCKET_MAX, arena, out_set, err);
-}
-
 enum next put_bucket_tagging_finish(struct exchange *exchange)
 {
 	struct span set;
@@ -91,4 +72,28 @@ enum next put_bucket_tagging_finish(struct exchange *exchange)
 enum next delete_bucket_tagging_begin(struct exchange *exchange)
 {
 	return bucket_setting_drop(exchange, BUCKET_TAGS);
+}
+
+static int write_set(const struct tag *tags, size_t count, struct arena *arena,
+	struct span *out_set, struct error *err)
+{
+	struct buffer blob;
+	buffer_init(&blob, (count + 1) * TAG_BYTES);
+	tag_set_write(tags, count, &blob);
+	const int result = buffer_check(&blob, "the tag set", err);
+	*out_set = result == 0 ? arena_copy(arena, buffer_span(&blob)) : (struct span){NULL, 0};
+	buffer_release(&blob);
+	return result;
+}
+
+static int parse_body(struct span xml, struct arena *arena, struct span *out_set, struct error *err)
+{
+	struct xml_node *root;
+	if (xml_tree_parse(xml, "Tagging", arena, &root, err) != 0 ||
+		xml_tree_check(root, "TagSet", "TagSet", err) != 0)
+		return -1;
+	const struct xml_node *const set = xml_tree_child(root, "TagSet");
+	if (set == NULL)
+		return error_set(err, ERROR_MALFORMED_XML, "A Tagging has a TagSet.");
+	return bucket_tagging_read(set, TAG_SET_BUCKET_MAX, arena, out_set, err);
 }

@@ -21,41 +21,13 @@ static const struct s3_request_refusal refusals[] = {
 	{"x-amz-bucket-object-lock-enabled", "false|False", "Object lock is not implemented."},
 };
 
-static struct create_bucket *make_state(struct exchange *exchange)
-{
-	struct create_bucket *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL); /* nothing else is in the arena yet */
-	state->edit.documents = state->documents;
-	exchange->state = state;
-	return state;
-}
-
+static struct create_bucket *make_state(struct exchange *exchange);
+static int read_etag(struct span value, struct create_bucket *state, struct error *err);
+static int read_ownership(struct span value, struct create_bucket *state, struct error *err);
 static void add_document(
-	struct create_bucket *state, enum bucket_document_kind kind, struct span bytes)
-{
-	if (bytes.len > 0)
-		state->documents[state->edit.document_count++] =
-			(struct bucket_document){kind, bytes};
-}
-
-static int read_etag(struct span value, struct create_bucket *state, struct error *err)
-{
-	if (value.len == 0)
-		return 0;
-	state->edit.sets_etag_policy = true;
-	return etag_policy_parse(value, &state->edit.etag_policy)
-		? 0
-		: error_set(err, ERROR_INVALID, "x-deltabucket-etag is md5, fast or default.");
-}
-
-static int read_ownership(struct span value, struct create_bucket *state, struct error *err)
-{
-	if (value.len > 0 && !ownership_controls_is_value(value))
-		return error_set(err, ERROR_INVALID,
-			"x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
-	add_document(state, BUCKET_OWNERSHIP, value);
-	return 0;
-}
+	struct create_bucket *state, enum bucket_document_kind kind, struct span bytes);
+static int read_configuration(struct exchange *exchange, struct span *out_tags,
+	struct span *out_location, struct error *err);
 
 enum next create_bucket_begin(struct exchange *exchange)
 {
@@ -92,26 +64,6 @@ enum next create_bucket_begin(struct exchange *exchange)
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
-/* Any region is taken, and told again: clients are set up with all sorts of names and there is only
- * one place here. */
-static int read_configuration(struct exchange *exchange, struct span *out_tags,
-	struct span *out_location, struct error *err)
-{
-	static const char children[] = "LocationConstraint|Tags|Location|Bucket";
-	struct xml_node *root;
-	const struct span body = exchange_body(exchange);
-	if (body.len == 0)
-		return 0;
-	if (xml_tree_parse(body, "CreateBucketConfiguration", exchange->arena, &root, err) != 0 ||
-		xml_tree_check(root, children, children, err) != 0)
-		return -1;
-	*out_location = span_trim(xml_tree_text(root, "LocationConstraint"));
-	const struct xml_node *const tags = xml_tree_child(root, "Tags");
-	return tags == NULL
-		? 0
-		: bucket_tagging_read(tags, TAG_SET_BUCKET_MAX, exchange->arena, out_tags, err);
-}
-
 enum next create_bucket_finish(struct exchange *exchange)
 {
 	struct create_bucket *const state = exchange->state;
@@ -140,4 +92,60 @@ enum next create_bucket_resume(struct exchange *exchange)
 	const char *const bucket = arena_text(exchange->arena, exchange_bucket(exchange).name);
 	exchange_add_header(exchange, "Location", arena_format(exchange->arena, "/%s", bucket));
 	return exchange_reply_empty(exchange, 200);
+}
+
+static struct create_bucket *make_state(struct exchange *exchange)
+{
+	struct create_bucket *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL); /* nothing else is in the arena yet */
+	state->edit.documents = state->documents;
+	exchange->state = state;
+	return state;
+}
+
+static int read_etag(struct span value, struct create_bucket *state, struct error *err)
+{
+	if (value.len == 0)
+		return 0;
+	state->edit.sets_etag_policy = true;
+	return etag_policy_parse(value, &state->edit.etag_policy)
+		? 0
+		: error_set(err, ERROR_INVALID, "x-deltabucket-etag is md5, fast or default.");
+}
+
+static int read_ownership(struct span value, struct create_bucket *state, struct error *err)
+{
+	if (value.len > 0 && !ownership_controls_is_value(value))
+		return error_set(err, ERROR_INVALID,
+			"x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
+	add_document(state, BUCKET_OWNERSHIP, value);
+	return 0;
+}
+
+static void add_document(
+	struct create_bucket *state, enum bucket_document_kind kind, struct span bytes)
+{
+	if (bytes.len > 0)
+		state->documents[state->edit.document_count++] =
+			(struct bucket_document){kind, bytes};
+}
+
+/* Any region is taken, and told again: clients are set up with all sorts of names and there is only
+ * one place here. */
+static int read_configuration(struct exchange *exchange, struct span *out_tags,
+	struct span *out_location, struct error *err)
+{
+	static const char children[] = "LocationConstraint|Tags|Location|Bucket";
+	struct xml_node *root;
+	const struct span body = exchange_body(exchange);
+	if (body.len == 0)
+		return 0;
+	if (xml_tree_parse(body, "CreateBucketConfiguration", exchange->arena, &root, err) != 0 ||
+		xml_tree_check(root, children, children, err) != 0)
+		return -1;
+	*out_location = span_trim(xml_tree_text(root, "LocationConstraint"));
+	const struct xml_node *const tags = xml_tree_child(root, "Tags");
+	return tags == NULL
+		? 0
+		: bucket_tagging_read(tags, TAG_SET_BUCKET_MAX, exchange->arena, out_tags, err);
 }

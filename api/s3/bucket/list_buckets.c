@@ -16,6 +16,29 @@ struct listing {
 	size_t count; /* one over the limit when there are more */
 };
 
+static bool read_listing(struct exchange *exchange, struct listing *listing, enum next *out_next);
+static int find_buckets(struct exchange *exchange, struct listing *listing, struct error *err);
+static int find_granted(struct exchange *exchange, struct listing *listing, struct error *err);
+static const struct grant *next_grant(
+	const struct principal *principal, const struct listing *listing, struct span last);
+static bool wanted(const struct listing *listing, struct span name);
+static enum next reply(struct exchange *exchange, const struct listing *listing);
+static void write_buckets(struct exchange *exchange, struct xml_writer *xml,
+	const struct listing *listing, size_t shown);
+
+enum next list_buckets_begin(struct exchange *exchange)
+{
+	struct listing listing = {0};
+	struct error err = {0};
+	enum next next;
+	ASSERT(exchange->principal != NULL); /* the route's access rule lets nobody else in */
+	if (!read_listing(exchange, &listing, &next))
+		return next;
+	if (find_buckets(exchange, &listing, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return reply(exchange, &listing);
+}
+
 static bool read_listing(struct exchange *exchange, struct listing *listing, enum next *out_next)
 {
 	struct span token;
@@ -39,26 +62,18 @@ static bool read_listing(struct exchange *exchange, struct listing *listing, enu
 	return false;
 }
 
-static bool wanted(const struct listing *listing, struct span name)
+static int find_buckets(struct exchange *exchange, struct listing *listing, struct error *err)
 {
-	return span_starts(name, listing->prefix) &&
-		(listing->after.len == 0 || span_compare(name, listing->after) > 0);
-}
-
-/* The next granted name above the last one taken, or NULL: grants are few and in no order, and may
- * name a bucket twice. */
-static const struct grant *next_grant(
-	const struct principal *principal, const struct listing *listing, struct span last)
-{
-	const struct grant *best = NULL;
-	for (size_t i = 0; i < principal->grant_count; i++) {
-		const struct grant *const grant = &principal->grants[i];
-		if (wanted(listing, grant->bucket) &&
-			(last.len == 0 || span_compare(grant->bucket, last) > 0) &&
-			(best == NULL || span_compare(grant->bucket, best->bucket) < 0))
-			best = grant;
-	}
-	return best;
+	const struct principal *const principal = exchange->principal;
+	const struct span everybody = {0};
+	if (listing->elsewhere)
+		return 0;
+	if (principal->grant_count > 0 && !principal->is_root)
+		return find_granted(exchange, listing, err);
+	return bucket_list(exchange->context->store,
+		principal->is_root ? everybody : principal->namespace, listing->prefix,
+		listing->after, listing->limit + 1, exchange->arena, &listing->buckets,
+		&listing->count, err);
 }
 
 static int find_granted(struct exchange *exchange, struct listing *listing, struct error *err)
@@ -87,32 +102,26 @@ static int find_granted(struct exchange *exchange, struct listing *listing, stru
 	return 0;
 }
 
-static int find_buckets(struct exchange *exchange, struct listing *listing, struct error *err)
+/* The next granted name above the last one taken, or NULL: grants are few and in no order, and may
+ * name a bucket twice. */
+static const struct grant *next_grant(
+	const struct principal *principal, const struct listing *listing, struct span last)
 {
-	const struct principal *const principal = exchange->principal;
-	const struct span everybody = {0};
-	if (listing->elsewhere)
-		return 0;
-	if (principal->grant_count > 0 && !principal->is_root)
-		return find_granted(exchange, listing, err);
-	return bucket_list(exchange->context->store,
-		principal->is_root ? everybody : principal->namespace, listing->prefix,
-		listing->after, listing->limit + 1, exchange->arena, &listing->buckets,
-		&listing->count, err);
+	const struct grant *best = NULL;
+	for (size_t i = 0; i < principal->grant_count; i++) {
+		const struct grant *const grant = &principal->grants[i];
+		if (wanted(listing, grant->bucket) &&
+			(last.len == 0 || span_compare(grant->bucket, last) > 0) &&
+			(best == NULL || span_compare(grant->bucket, best->bucket) < 0))
+			best = grant;
+	}
+	return best;
 }
 
-static void write_buckets(struct exchange *exchange, struct xml_writer *xml,
-	const struct listing *listing, size_t shown)
+static bool wanted(const struct listing *listing, struct span name)
 {
-	xml_writer_open(xml, "Buckets");
-	for (size_t i = 0; i < shown; i++) {
-		xml_writer_open(xml, "Bucket");
-		xml_writer_text(xml, "Name", listing->buckets[i].name);
-		xml_writer_time(xml, "CreationDate", listing->buckets[i].created_ms);
-		xml_writer_text(xml, "BucketRegion", span_text(exchange->context->region));
-		xml_writer_close(xml);
-	}
-	xml_writer_close(xml);
+	return span_starts(name, listing->prefix) &&
+		(listing->after.len == 0 || span_compare(name, listing->after) > 0);
 }
 
 static enum next reply(struct exchange *exchange, const struct listing *listing)
@@ -136,15 +145,16 @@ static enum next reply(struct exchange *exchange, const struct listing *listing)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next list_buckets_begin(struct exchange *exchange)
+static void write_buckets(struct exchange *exchange, struct xml_writer *xml,
+	const struct listing *listing, size_t shown)
 {
-	struct listing listing = {0};
-	struct error err = {0};
-	enum next next;
-	ASSERT(exchange->principal != NULL); /* the route's access rule lets nobody else in */
-	if (!read_listing(exchange, &listing, &next))
-		return next;
-	if (find_buckets(exchange, &listing, &err) != 0)
-		return exchange_fail(exchange, &err);
-	return reply(exchange, &listing);
+	xml_writer_open(xml, "Buckets");
+	for (size_t i = 0; i < shown; i++) {
+		xml_writer_open(xml, "Bucket");
+		xml_writer_text(xml, "Name", listing->buckets[i].name);
+		xml_writer_time(xml, "CreationDate", listing->buckets[i].created_ms);
+		xml_writer_text(xml, "BucketRegion", span_text(exchange->context->region));
+		xml_writer_close(xml);
+	}
+	xml_writer_close(xml);
 }

@@ -20,6 +20,60 @@ struct listing { /* what was asked, then what was found */
 	struct object_list found;
 };
 
+static int find_page(struct exchange *exchange, struct listing *listing, struct error *err);
+static enum next reply(struct exchange *exchange, const struct listing *listing,
+	void (*write_position)(
+		struct exchange *exchange, struct xml_writer *xml, const struct listing *listing));
+static void write_marker(
+	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing);
+static bool read_token(struct exchange *exchange, struct listing *listing, enum next *out_next);
+static void write_token(
+	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing);
+
+enum next list_objects_begin(struct exchange *exchange)
+{
+	struct listing listing = {.with_owner = true};
+	struct error err = {0};
+	enum next next;
+	if (!list_request_read(exchange, "max-keys", &listing.request, &next))
+		return next;
+	exchange_query(exchange, "marker", &listing.marker);
+	listing.after = listing.marker;
+	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_marker)
+							: exchange_fail(exchange, &err);
+}
+
+enum next list_objects_v2_begin(struct exchange *exchange)
+{
+	struct listing listing = {0};
+	struct error err = {0};
+	struct span owner;
+	enum next next;
+	if (!list_request_read(exchange, "max-keys", &listing.request, &next) ||
+		!read_token(exchange, &listing, &next))
+		return next;
+	listing.with_owner =
+		exchange_query(exchange, "fetch-owner", &owner) && span_equal_nocase(owner, "true");
+	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_token)
+							: exchange_fail(exchange, &err);
+}
+
+static int find_page(struct exchange *exchange, struct listing *listing, struct error *err)
+{
+	const struct list_request *const request = &listing->request;
+	const struct object_list_params params = {.bucket = exchange_bucket(exchange),
+		.prefix = request->prefix,
+		.delimiter = request->delimiter,
+		.after = listing->after,
+		.limit = request->limit};
+	if (params.limit == 0)
+		return 0;
+	if (view_wait_tell(exchange, params.bucket, params.prefix, err) != 0)
+		return -1;
+	return object_list(
+		exchange->context->store, &params, exchange->arena, &listing->found, err);
+}
+
 static enum next reply(struct exchange *exchange, const struct listing *listing,
 	void (*write_position)(
 		struct exchange *exchange, struct xml_writer *xml, const struct listing *listing))
@@ -46,22 +100,6 @@ static enum next reply(struct exchange *exchange, const struct listing *listing,
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static int find_page(struct exchange *exchange, struct listing *listing, struct error *err)
-{
-	const struct list_request *const request = &listing->request;
-	const struct object_list_params params = {.bucket = exchange_bucket(exchange),
-		.prefix = request->prefix,
-		.delimiter = request->delimiter,
-		.after = listing->after,
-		.limit = request->limit};
-	if (params.limit == 0)
-		return 0;
-	if (view_wait_tell(exchange, params.bucket, params.prefix, err) != 0)
-		return -1;
-	return object_list(
-		exchange->context->store, &params, exchange->arena, &listing->found, err);
-}
-
 /* Clients of version 1 go on from the last key themselves, unless a delimiter was given: then that
  * may be no key. */
 static void write_marker(
@@ -71,32 +109,6 @@ static void write_marker(
 	list_request_name(&listing->request, xml, "Marker", listing->marker);
 	if (listing->found.truncated && listing->request.delimiter.len > 0)
 		list_request_name(&listing->request, xml, "NextMarker", listing->found.last);
-}
-
-enum next list_objects_begin(struct exchange *exchange)
-{
-	struct listing listing = {.with_owner = true};
-	struct error err = {0};
-	enum next next;
-	if (!list_request_read(exchange, "max-keys", &listing.request, &next))
-		return next;
-	exchange_query(exchange, "marker", &listing.marker);
-	listing.after = listing.marker;
-	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_marker)
-							: exchange_fail(exchange, &err);
-}
-
-static void write_token(
-	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
-{
-	if (listing->has_start_after)
-		list_request_name(&listing->request, xml, "StartAfter", listing->start_after);
-	if (listing->has_token)
-		xml_writer_text(xml, "ContinuationToken", listing->token);
-	if (listing->found.truncated)
-		xml_writer_text(xml, "NextContinuationToken",
-			s3_request_make_token(exchange, listing->found.last));
-	xml_writer_u64(xml, "KeyCount", listing->found.entry_count + listing->found.prefix_count);
 }
 
 /* An empty token is a normal listing; a token wins over start-after. */
@@ -113,17 +125,15 @@ static bool read_token(struct exchange *exchange, struct listing *listing, enum 
 	return false;
 }
 
-enum next list_objects_v2_begin(struct exchange *exchange)
+static void write_token(
+	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
-	struct listing listing = {0};
-	struct error err = {0};
-	struct span owner;
-	enum next next;
-	if (!list_request_read(exchange, "max-keys", &listing.request, &next) ||
-		!read_token(exchange, &listing, &next))
-		return next;
-	listing.with_owner =
-		exchange_query(exchange, "fetch-owner", &owner) && span_equal_nocase(owner, "true");
-	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_token)
-							: exchange_fail(exchange, &err);
+	if (listing->has_start_after)
+		list_request_name(&listing->request, xml, "StartAfter", listing->start_after);
+	if (listing->has_token)
+		xml_writer_text(xml, "ContinuationToken", listing->token);
+	if (listing->found.truncated)
+		xml_writer_text(xml, "NextContinuationToken",
+			s3_request_make_token(exchange, listing->found.last));
+	xml_writer_u64(xml, "KeyCount", listing->found.entry_count + listing->found.prefix_count);
 }

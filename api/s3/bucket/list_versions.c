@@ -14,6 +14,36 @@ struct listing {
 	struct version_list found;
 };
 
+static bool read_markers(struct exchange *exchange, struct listing *listing, enum next *out_next);
+static int find_page(struct exchange *exchange, struct listing *listing, struct error *err);
+static void write_asked(
+	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing);
+static void write_entry(const struct list_request *request, struct xml_writer *xml,
+	const struct version_entry *entry);
+
+enum next list_versions_begin(struct exchange *exchange)
+{
+	struct listing listing = {0};
+	struct error err = {0};
+	struct buffer body;
+	struct xml_writer xml;
+	enum next next;
+	if (!list_request_read(exchange, "max-keys", &listing.request, &next) ||
+		!read_markers(exchange, &listing, &next))
+		return next;
+	if (find_page(exchange, &listing, &err) != 0)
+		return exchange_fail(exchange, &err);
+	buffer_init(&body, LIST_BODY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "ListVersionsResult", true);
+	write_asked(exchange, &xml, &listing);
+	for (size_t i = 0; i < listing.found.entry_count; i++)
+		write_entry(&listing.request, &xml, &listing.found.entries[i]);
+	list_request_prefixes(
+		&listing.request, &xml, listing.found.prefixes, listing.found.prefix_count);
+	xml_writer_end(&xml);
+	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}
+
 /* Clients send a version marker that is empty along with a key marker; alone it says nothing that
  * could be begun from. */
 static bool read_markers(struct exchange *exchange, struct listing *listing, enum next *out_next)
@@ -78,27 +108,4 @@ static void write_entry(const struct list_request *request, struct xml_writer *x
 		list_request_object(request, xml, &entry->object, true);
 	}
 	xml_writer_close(xml);
-}
-
-enum next list_versions_begin(struct exchange *exchange)
-{
-	struct listing listing = {0};
-	struct error err = {0};
-	struct buffer body;
-	struct xml_writer xml;
-	enum next next;
-	if (!list_request_read(exchange, "max-keys", &listing.request, &next) ||
-		!read_markers(exchange, &listing, &next))
-		return next;
-	if (find_page(exchange, &listing, &err) != 0)
-		return exchange_fail(exchange, &err);
-	buffer_init(&body, LIST_BODY_MAX_BYTES);
-	xml_writer_begin(&xml, &body, "ListVersionsResult", true);
-	write_asked(exchange, &xml, &listing);
-	for (size_t i = 0; i < listing.found.entry_count; i++)
-		write_entry(&listing.request, &xml, &listing.found.entries[i]);
-	list_request_prefixes(
-		&listing.request, &xml, listing.found.prefixes, listing.found.prefix_count);
-	xml_writer_end(&xml);
-	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }

@@ -8,6 +8,8 @@
 
 enum { BODY_MAX_BYTES = 4096 };
 
+static int parse(struct span xml, struct arena *arena, struct span *out, struct error *err);
+
 bool ownership_controls_is_value(struct span value)
 {
 	static const char *const values[] = {
@@ -39,19 +41,6 @@ enum next get_ownership_controls_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static int parse(struct span xml, struct arena *arena, struct span *out, struct error *err)
-{
-	struct xml_node *root;
-	if (xml_tree_parse(xml, "OwnershipControls", arena, &root, err) != 0 ||
-		xml_tree_check(root, "Rule", "Rule", err) != 0)
-		return -1;
-	*out = xml_tree_text(xml_tree_child(root, "Rule"), "ObjectOwnership");
-	return ownership_controls_is_value(*out)
-		? 0
-		: error_set(err, ERROR_MALFORMED_XML,
-			  "ObjectOwnership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
-}
-
 enum next put_ownership_controls_finish(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -78,4 +67,17 @@ int ownership_controls_enforced(struct exchange *exchange, bool *out, struct err
 		return -1;
 	*out = span_equal_text(document, "BucketOwnerEnforced");
 	return 0;
+}
+
+static int parse(struct span xml, struct arena *arena, struct span *out, struct error *err)
+{
+	struct xml_node *root;
+	if (xml_tree_parse(xml, "OwnershipControls", arena, &root, err) != 0 ||
+		xml_tree_check(root, "Rule", "Rule", err) != 0)
+		return -1;
+	*out = xml_tree_text(xml_tree_child(root, "Rule"), "ObjectOwnership");
+	return ownership_controls_is_value(*out)
+		? 0
+		: error_set(err, ERROR_MALFORMED_XML,
+			  "ObjectOwnership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
 }

@@ -20,6 +20,8 @@ static const struct {
 static const char names[] =
 	"BlockPublicAcls|IgnorePublicAcls|BlockPublicPolicy|RestrictPublicBuckets";
 
+static int parse(struct span xml, struct arena *arena, uint8_t *out, struct error *err);
+
 enum next get_public_access_block_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -39,25 +41,6 @@ enum next get_public_access_block_begin(struct exchange *exchange)
 		xml_writer_bool(&xml, bits[i].name, (document.data[0] & bits[i].bit) != 0);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
-}
-
-static int parse(struct span xml, struct arena *arena, uint8_t *out, struct error *err)
-{
-	struct xml_node *root;
-	*out = 0;
-	if (xml_tree_parse(xml, "PublicAccessBlockConfiguration", arena, &root, err) != 0 ||
-		xml_tree_check(root, names, names, err) != 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-		const struct span value = xml_tree_text(root, bits[i].name);
-		const bool on = span_equal_nocase(value, "true");
-		if (xml_tree_child(root, bits[i].name) != NULL && !on &&
-			!span_equal_nocase(value, "false"))
-			return error_set(
-				err, ERROR_MALFORMED_XML, "%s is true or false.", bits[i].name);
-		*out |= on ? (uint8_t)bits[i].bit : 0;
-	}
-	return 0;
 }
 
 enum next put_public_access_block_finish(struct exchange *exchange)
@@ -89,4 +72,23 @@ int public_access_block_check(
 		? 0
 		: error_set(err, ERROR_DENIED,
 			  "Public access is blocked by the PublicAccessBlock setting of the bucket.");
+}
+
+static int parse(struct span xml, struct arena *arena, uint8_t *out, struct error *err)
+{
+	struct xml_node *root;
+	*out = 0;
+	if (xml_tree_parse(xml, "PublicAccessBlockConfiguration", arena, &root, err) != 0 ||
+		xml_tree_check(root, names, names, err) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+		const struct span value = xml_tree_text(root, bits[i].name);
+		const bool on = span_equal_nocase(value, "true");
+		if (xml_tree_child(root, bits[i].name) != NULL && !on &&
+			!span_equal_nocase(value, "false"))
+			return error_set(
+				err, ERROR_MALFORMED_XML, "%s is true or false.", bits[i].name);
+		*out |= on ? (uint8_t)bits[i].bit : 0;
+	}
+	return 0;
 }

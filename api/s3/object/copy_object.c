@@ -25,6 +25,58 @@ struct copy_object {           /* the exchange's state */
 	struct object_copy_params params;
 };
 
+static enum sink_result refuse_body(struct body_sink *sink, struct span bytes, struct error *err);
+static int finish_body(struct body_sink *sink, struct error *err);
+static void abort_body(struct body_sink *sink);
+static bool read_request(struct exchange *exchange, struct copy_object *state, enum next *out_next);
+static bool read_directive(struct exchange *exchange, const char *header, const char *fault,
+	bool *out_replaces, enum next *out_next);
+static int judge(struct exchange *exchange, struct copy_object *state,
+	const struct object_ref *source, struct error *err);
+static int keep_headers(struct exchange *exchange, struct copy_object *state, struct error *err);
+static bool is_redirect(const struct object_header *header);
+static int check_change(struct exchange *exchange, const struct copy_object *state,
+	const struct object_ref *source, bool replaces_metadata, struct error *err);
+static enum next reply(struct exchange *exchange, const struct object *object);
+
+enum next copy_object_begin(struct exchange *exchange)
+{
+	enum next next;
+	struct copy_object *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL);
+	if (exchange->has_length && exchange->length > 0)
+		return s3_error_argument(exchange, "x-amz-copy-source",
+			exchange_header(exchange, "x-amz-copy-source"),
+			"A request with x-amz-copy-source may not have a body.");
+	*state = (struct copy_object){
+		.sink = {.write = refuse_body, .finish = finish_body, .abort = abort_body}};
+	if (!read_request(exchange, state, &next))
+		return next;
+	exchange->state = state;
+	return exchange_accept(exchange, &state->sink);
+}
+
+enum next copy_object_finish(struct exchange *exchange)
+{
+	struct copy_object *const state = exchange->state;
+	struct error err = {0};
+	struct call *const call = object_copy_call(exchange->context->store, &state->params, &err);
+	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
+}
+
+enum next copy_object_resume(struct exchange *exchange)
+{
+	const struct copy_object *const state = exchange->state;
+	struct object object;
+	struct error err = {0};
+	if (object_copy_result(exchange->call, &object, &err) != 0)
+		return exchange_fail(exchange, &err);
+	copy_source_add_version(exchange, &state->source);
+	object_request_add_written(exchange, &object);
+	bucket_lifecycle_add_expiration(exchange, &object);
+	return reply(exchange, &object);
+}
+
 static enum sink_result refuse_body(struct body_sink *sink, struct span bytes, struct error *err)
 {
 	(void)sink;
@@ -45,6 +97,31 @@ static void abort_body(struct body_sink *sink)
 	(void)sink;
 }
 
+static bool read_request(struct exchange *exchange, struct copy_object *state, enum next *out_next)
+{
+	struct object_copy_params *const params = &state->params;
+	struct object_ref source;
+	struct error err = {0};
+	if (!object_headers_read(exchange, &params->facts, out_next) ||
+		!read_directive(exchange, "x-amz-metadata-directive", "Unknown metadata directive.",
+			&params->replaces_headers, out_next) ||
+		!read_directive(exchange, "x-amz-tagging-directive", "Unknown tagging directive.",
+			&params->replaces_tags, out_next) ||
+		!copy_source_read(exchange, &source, out_next) ||
+		!copy_source_find(exchange, &source, &state->source, out_next))
+		return false;
+	params->source = &state->source;
+	params->bucket = exchange_bucket(exchange);
+	params->key = s3_request_key(exchange);
+	params->conditions.if_match = exchange_header(exchange, "if-match");
+	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
+	if (s3_request_check_owner(exchange, &err) == 0 &&
+		judge(exchange, state, &source, &err) == 0)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
+}
+
 /* COPY or REPLACE; absent is COPY. */
 static bool read_directive(struct exchange *exchange, const char *header, const char *fault,
 	bool *out_replaces, enum next *out_next)
@@ -57,9 +134,18 @@ static bool read_directive(struct exchange *exchange, const char *header, const 
 	return false;
 }
 
-static bool is_redirect(const struct object_header *header)
+static int judge(struct exchange *exchange, struct copy_object *state,
+	const struct object_ref *source, struct error *err)
 {
-	return span_equal_text(header->name, redirect_header);
+	struct object_copy_params *const params = &state->params;
+	const bool replaces_metadata = params->replaces_headers;
+	struct checksum_headers checksum;
+	if (checksum_headers_read(exchange, CHECKSUM_TO_STORE, &checksum, err) != 0)
+		return -1;
+	params->checksum = checksum.algorithm;
+	if (!replaces_metadata && keep_headers(exchange, state, err) != 0)
+		return -1;
+	return check_change(exchange, state, source, replaces_metadata, err);
 }
 
 /* The redirect is never copied: it is what this request says. So with the directive COPY the
@@ -89,6 +175,11 @@ static int keep_headers(struct exchange *exchange, struct copy_object *state, st
 	return 0;
 }
 
+static bool is_redirect(const struct object_header *header)
+{
+	return span_equal_text(header->name, redirect_header);
+}
+
 /* Onto itself, something must change. An older version may become the current one again. */
 static int check_change(struct exchange *exchange, const struct copy_object *state,
 	const struct object_ref *source, bool replaces_metadata, struct error *err)
@@ -110,70 +201,6 @@ static int check_change(struct exchange *exchange, const struct copy_object *sta
 		" the object's metadata, storage class, website redirect location or encryption attributes.");
 }
 
-static int judge(struct exchange *exchange, struct copy_object *state,
-	const struct object_ref *source, struct error *err)
-{
-	struct object_copy_params *const params = &state->params;
-	const bool replaces_metadata = params->replaces_headers;
-	struct checksum_headers checksum;
-	if (checksum_headers_read(exchange, CHECKSUM_TO_STORE, &checksum, err) != 0)
-		return -1;
-	params->checksum = checksum.algorithm;
-	if (!replaces_metadata && keep_headers(exchange, state, err) != 0)
-		return -1;
-	return check_change(exchange, state, source, replaces_metadata, err);
-}
-
-static bool read_request(struct exchange *exchange, struct copy_object *state, enum next *out_next)
-{
-	struct object_copy_params *const params = &state->params;
-	struct object_ref source;
-	struct error err = {0};
-	if (!object_headers_read(exchange, &params->facts, out_next) ||
-		!read_directive(exchange, "x-amz-metadata-directive", "Unknown metadata directive.",
-			&params->replaces_headers, out_next) ||
-		!read_directive(exchange, "x-amz-tagging-directive", "Unknown tagging directive.",
-			&params->replaces_tags, out_next) ||
-		!copy_source_read(exchange, &source, out_next) ||
-		!copy_source_find(exchange, &source, &state->source, out_next))
-		return false;
-	params->source = &state->source;
-	params->bucket = exchange_bucket(exchange);
-	params->key = s3_request_key(exchange);
-	params->conditions.if_match = exchange_header(exchange, "if-match");
-	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
-	if (s3_request_check_owner(exchange, &err) == 0 &&
-		judge(exchange, state, &source, &err) == 0)
-		return true;
-	*out_next = exchange_fail(exchange, &err);
-	return false;
-}
-
-enum next copy_object_begin(struct exchange *exchange)
-{
-	enum next next;
-	struct copy_object *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL);
-	if (exchange->has_length && exchange->length > 0)
-		return s3_error_argument(exchange, "x-amz-copy-source",
-			exchange_header(exchange, "x-amz-copy-source"),
-			"A request with x-amz-copy-source may not have a body.");
-	*state = (struct copy_object){
-		.sink = {.write = refuse_body, .finish = finish_body, .abort = abort_body}};
-	if (!read_request(exchange, state, &next))
-		return next;
-	exchange->state = state;
-	return exchange_accept(exchange, &state->sink);
-}
-
-enum next copy_object_finish(struct exchange *exchange)
-{
-	struct copy_object *const state = exchange->state;
-	struct error err = {0};
-	struct call *const call = object_copy_call(exchange->context->store, &state->params, &err);
-	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
-}
-
 static enum next reply(struct exchange *exchange, const struct object *object)
 {
 	struct buffer body;
@@ -186,17 +213,4 @@ static enum next reply(struct exchange *exchange, const struct object *object)
 	checksum_xml_type(&xml, &object->checksum);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
-}
-
-enum next copy_object_resume(struct exchange *exchange)
-{
-	const struct copy_object *const state = exchange->state;
-	struct object object;
-	struct error err = {0};
-	if (object_copy_result(exchange->call, &object, &err) != 0)
-		return exchange_fail(exchange, &err);
-	copy_source_add_version(exchange, &state->source);
-	object_request_add_written(exchange, &object);
-	bucket_lifecycle_add_expiration(exchange, &object);
-	return reply(exchange, &object);
 }

@@ -12,33 +12,13 @@
 static const char header_name[] = "x-amz-copy-source";
 static const char version_marker[] = "?versionId=";
 
-/* Cuts "?versionId=..." from the end of the text as sent. */
-static bool cut_version(struct span *text, struct version_ref *out)
-{
-	const size_t marker = sizeof(version_marker) - 1;
-	const uint8_t *const found =
-		text->len > 0 ? memmem(text->data, text->len, version_marker, marker) : NULL;
-	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
-	if (found == NULL)
-		return true;
-	const size_t at = (size_t)(found - text->data);
-	const struct span version = span_slice(*text, at + marker, text->len);
-	*text = span_slice(*text, 0, at);
-	return version_ref_parse(version, out);
-}
-
-/* '+' is a space here, as in a query and unlike in a path: clients that mean a plus send %2B. */
-static struct span decode(struct arena *arena, struct span text)
-{
-	struct buffer decoded;
-	struct span out = {NULL, 0};
-	buffer_init(&decoded, text.len + 1);
-	if (decode_percent(text, true, &decoded) && span_is_utf8(buffer_span(&decoded)) &&
-		span_find(buffer_span(&decoded), 0) < 0)
-		out = arena_copy(arena, buffer_span(&decoded));
-	buffer_release(&decoded);
-	return out;
-}
+static bool cut_version(struct span *text, struct version_ref *out);
+static struct span decode(struct arena *arena, struct span text);
+static int find(struct exchange *exchange, const struct object_ref *source, struct object *out,
+	struct error *err);
+static int check_owner(struct exchange *exchange, struct bucket_ref source, struct error *err);
+static int check_conditions(
+	struct exchange *exchange, const struct object *object, struct error *err);
 
 int copy_source_parse(
 	struct span text, struct arena *arena, struct object_ref *out, struct error *err)
@@ -60,57 +40,6 @@ int copy_source_parse(
 	return bucket_name_is_possible(out->bucket.name)
 		? 0
 		: error_set(err, ERROR_INVALID, "Invalid copy source bucket name");
-}
-
-static int check_owner(struct exchange *exchange, struct bucket_ref source, struct error *err)
-{
-	const struct span expected =
-		exchange_header(exchange, "x-amz-source-expected-bucket-owner");
-	struct bucket bucket;
-	if (expected.len == 0)
-		return 0;
-	if (bucket_find(exchange->context->store, source, exchange->arena, &bucket, err) != 0)
-		return -1;
-	return span_equal(bucket.owner, expected)
-		? 0
-		: error_set(err, ERROR_DENIED,
-			  "The source bucket's owner is not the one that x-amz-source-expected-bucket-owner names.");
-}
-
-static int find(struct exchange *exchange, const struct object_ref *source, struct object *out,
-	struct error *err)
-{
-	const bool is_current = source->version.kind == VERSION_REF_CURRENT;
-	struct object_ref judged = *source;
-	if (authorise_key(exchange, &judged.bucket, judged.key,
-		    PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS),
-		    err) != 0 ||
-		check_owner(exchange, judged.bucket, err) != 0 ||
-		object_find(exchange->context->store, &judged, exchange->arena, out, err) != 0)
-		return -1;
-	if (out->is_marker)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The source of a copy request may not specifically refer to a delete marker by version id.");
-	return 0;
-}
-
-static int check_conditions(
-	struct exchange *exchange, const struct object *object, struct error *err)
-{
-	const struct clock_source *const clock = exchange->context->clock;
-	const struct conditional conditional = {
-		.if_match = exchange_header(exchange, "x-amz-copy-source-if-match"),
-		.if_unmodified_since =
-			exchange_header(exchange, "x-amz-copy-source-if-unmodified-since"),
-		.if_none_match = exchange_header(exchange, "x-amz-copy-source-if-none-match"),
-		.if_modified_since =
-			exchange_header(exchange, "x-amz-copy-source-if-modified-since"),
-	};
-	if (conditional_judge(&conditional, object->etag, object->modified_ms,
-		    clock->wall_ms(clock)) == CONDITIONAL_GO_ON)
-		return 0;
-	return error_set(err, ERROR_PRECONDITION,
-		"At least one of the preconditions on the copy's source did not hold.");
 }
 
 bool copy_source_read(struct exchange *exchange, struct object_ref *out, enum next *out_next)
@@ -148,4 +77,83 @@ void copy_source_add_version(struct exchange *exchange, const struct object *sou
 	object_version_text(source, text);
 	exchange_add_header(exchange, "x-amz-copy-source-version-id",
 		arena_text(exchange->arena, span_text(text)));
+}
+
+/* Cuts "?versionId=..." from the end of the text as sent. */
+static bool cut_version(struct span *text, struct version_ref *out)
+{
+	const size_t marker = sizeof(version_marker) - 1;
+	const uint8_t *const found =
+		text->len > 0 ? memmem(text->data, text->len, version_marker, marker) : NULL;
+	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
+	if (found == NULL)
+		return true;
+	const size_t at = (size_t)(found - text->data);
+	const struct span version = span_slice(*text, at + marker, text->len);
+	*text = span_slice(*text, 0, at);
+	return version_ref_parse(version, out);
+}
+
+/* '+' is a space here, as in a query and unlike in a path: clients that mean a plus send %2B. */
+static struct span decode(struct arena *arena, struct span text)
+{
+	struct buffer decoded;
+	struct span out = {NULL, 0};
+	buffer_init(&decoded, text.len + 1);
+	if (decode_percent(text, true, &decoded) && span_is_utf8(buffer_span(&decoded)) &&
+		span_find(buffer_span(&decoded), 0) < 0)
+		out = arena_copy(arena, buffer_span(&decoded));
+	buffer_release(&decoded);
+	return out;
+}
+
+static int find(struct exchange *exchange, const struct object_ref *source, struct object *out,
+	struct error *err)
+{
+	const bool is_current = source->version.kind == VERSION_REF_CURRENT;
+	struct object_ref judged = *source;
+	if (authorise_key(exchange, &judged.bucket, judged.key,
+		    PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS),
+		    err) != 0 ||
+		check_owner(exchange, judged.bucket, err) != 0 ||
+		object_find(exchange->context->store, &judged, exchange->arena, out, err) != 0)
+		return -1;
+	if (out->is_marker)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The source of a copy request may not specifically refer to a delete marker by version id.");
+	return 0;
+}
+
+static int check_owner(struct exchange *exchange, struct bucket_ref source, struct error *err)
+{
+	const struct span expected =
+		exchange_header(exchange, "x-amz-source-expected-bucket-owner");
+	struct bucket bucket;
+	if (expected.len == 0)
+		return 0;
+	if (bucket_find(exchange->context->store, source, exchange->arena, &bucket, err) != 0)
+		return -1;
+	return span_equal(bucket.owner, expected)
+		? 0
+		: error_set(err, ERROR_DENIED,
+			  "The source bucket's owner is not the one that x-amz-source-expected-bucket-owner names.");
+}
+
+static int check_conditions(
+	struct exchange *exchange, const struct object *object, struct error *err)
+{
+	const struct clock_source *const clock = exchange->context->clock;
+	const struct conditional conditional = {
+		.if_match = exchange_header(exchange, "x-amz-copy-source-if-match"),
+		.if_unmodified_since =
+			exchange_header(exchange, "x-amz-copy-source-if-unmodified-since"),
+		.if_none_match = exchange_header(exchange, "x-amz-copy-source-if-none-match"),
+		.if_modified_since =
+			exchange_header(exchange, "x-amz-copy-source-if-modified-since"),
+	};
+	if (conditional_judge(&conditional, object->etag, object->modified_ms,
+		    clock->wall_ms(clock)) == CONDITIONAL_GO_ON)
+		return 0;
+	return error_set(err, ERROR_PRECONDITION,
+		"At least one of the preconditions on the copy's source did not hold.");
 }

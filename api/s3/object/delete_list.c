@@ -11,11 +11,100 @@ struct reading {
 	bool has_key; /* of the <Object> that is open */
 };
 
-/* What cannot be done to one key is that key's error: the others are deleted. */
-static void refuse(struct delete_entry *entry, const char *why)
+static int on_open(void *owner, size_t depth, struct span name, struct error *err);
+static int on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err);
+static int close_field(
+	struct reading *reading, struct span name, struct span text, struct error *err);
+static int take_key(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
+static int take_version(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
+static void refuse(struct delete_entry *entry, const char *why);
+static int take_etag(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
+static int take_size(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
+static int take_time(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
+
+static const struct {
+	const char *name;
+	int (*take)(struct reading *reading, struct delete_entry *entry, struct span text,
+		struct error *err);
+} fields[] = {
+	{"Key", take_key},
+	{"VersionId", take_version},
+	{"ETag", take_etag},
+	{"Size", take_size},
+	{"LastModifiedTime", take_time},
+};
+
+int delete_list_read(
+	struct span xml, struct arena *arena, struct delete_list *out, struct error *err)
 {
-	if (entry->item.error.kind == ERROR_NONE)
-		error_set(&entry->item.error, ERROR_INVALID, "%s", why);
+	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
+	struct reading reading = {.arena = arena, .list = out};
+	*out = (struct delete_list){0};
+	out->entries = arena_take_array(arena, OBJECT_DELETE_MAX, sizeof(*out->entries));
+	if (out->entries == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The list of objects leaves no memory for the request.");
+	if (xml_reader_parse(xml, &events, &reading, err) != 0)
+		return -1;
+	return out->count > 0
+		? 0
+		: error_set(err, ERROR_MALFORMED_XML, "The XML you provided names no object.");
+}
+
+static int on_open(void *owner, size_t depth, struct span name, struct error *err)
+{
+	struct reading *const reading = owner;
+	if (depth == 1 && !span_equal_text(name, "Delete"))
+		return error_set(
+			err, ERROR_MALFORMED_XML, "The XML you provided is no Delete document.");
+	if (depth != 2)
+		return 0;
+	reading->in_object = span_equal_text(name, "Object");
+	reading->has_key = false;
+	if (reading->in_object && reading->list->count == OBJECT_DELETE_MAX)
+		return error_set(err, ERROR_MALFORMED_XML,
+			"The XML you provided names over %d objects.", OBJECT_DELETE_MAX);
+	return 0;
+}
+
+static int on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
+{
+	struct reading *const reading = owner;
+	if (depth == 3 && reading->in_object)
+		return close_field(reading, name, text, err);
+	if (depth != 2)
+		return 0;
+	if (span_equal_text(name, "Quiet"))
+		reading->list->is_quiet = span_equal_nocase(span_trim(text), "true");
+	if (!reading->in_object)
+		return 0;
+	if (!reading->has_key)
+		return error_set(err, ERROR_MALFORMED_XML, "An Object has no key.");
+	reading->list->count++;
+	return 0;
+}
+
+static int close_field(
+	struct reading *reading, struct span name, struct span text, struct error *err)
+{
+	struct delete_entry *const entry = &reading->list->entries[reading->list->count];
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (!span_equal_text(name, fields[i].name))
+			continue;
+		const struct span copy = arena_copy(reading->arena, text);
+		if (copy.data == NULL)
+			return error_set(err, ERROR_NO_MEMORY,
+				"The list of objects leaves no memory for the request.");
+		return fields[i].take(reading, entry, copy, err);
+	}
+	return 0;
 }
 
 static int take_key(
@@ -42,6 +131,13 @@ static int take_version(
 	if (!version_ref_parse(text, &entry->item.ref))
 		refuse(entry, "Invalid version id specified");
 	return 0;
+}
+
+/* What cannot be done to one key is that key's error: the others are deleted. */
+static void refuse(struct delete_entry *entry, const char *why)
+{
+	if (entry->item.error.kind == ERROR_NONE)
+		error_set(&entry->item.error, ERROR_INVALID, "%s", why);
 }
 
 static int take_etag(
@@ -72,83 +168,4 @@ static int take_time(
 		? 0
 		: error_set(err, ERROR_MALFORMED_XML,
 			  "The LastModifiedTime of an Object is no time.");
-}
-
-static const struct {
-	const char *name;
-	int (*take)(struct reading *reading, struct delete_entry *entry, struct span text,
-		struct error *err);
-} fields[] = {
-	{"Key", take_key},
-	{"VersionId", take_version},
-	{"ETag", take_etag},
-	{"Size", take_size},
-	{"LastModifiedTime", take_time},
-};
-
-static int on_open(void *owner, size_t depth, struct span name, struct error *err)
-{
-	struct reading *const reading = owner;
-	if (depth == 1 && !span_equal_text(name, "Delete"))
-		return error_set(
-			err, ERROR_MALFORMED_XML, "The XML you provided is no Delete document.");
-	if (depth != 2)
-		return 0;
-	reading->in_object = span_equal_text(name, "Object");
-	reading->has_key = false;
-	if (reading->in_object && reading->list->count == OBJECT_DELETE_MAX)
-		return error_set(err, ERROR_MALFORMED_XML,
-			"The XML you provided names over %d objects.", OBJECT_DELETE_MAX);
-	return 0;
-}
-
-static int close_field(
-	struct reading *reading, struct span name, struct span text, struct error *err)
-{
-	struct delete_entry *const entry = &reading->list->entries[reading->list->count];
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (!span_equal_text(name, fields[i].name))
-			continue;
-		const struct span copy = arena_copy(reading->arena, text);
-		if (copy.data == NULL)
-			return error_set(err, ERROR_NO_MEMORY,
-				"The list of objects leaves no memory for the request.");
-		return fields[i].take(reading, entry, copy, err);
-	}
-	return 0;
-}
-
-static int on_close(
-	void *owner, size_t depth, struct span name, struct span text, struct error *err)
-{
-	struct reading *const reading = owner;
-	if (depth == 3 && reading->in_object)
-		return close_field(reading, name, text, err);
-	if (depth != 2)
-		return 0;
-	if (span_equal_text(name, "Quiet"))
-		reading->list->is_quiet = span_equal_nocase(span_trim(text), "true");
-	if (!reading->in_object)
-		return 0;
-	if (!reading->has_key)
-		return error_set(err, ERROR_MALFORMED_XML, "An Object has no key.");
-	reading->list->count++;
-	return 0;
-}
-
-int delete_list_read(
-	struct span xml, struct arena *arena, struct delete_list *out, struct error *err)
-{
-	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
-	struct reading reading = {.arena = arena, .list = out};
-	*out = (struct delete_list){0};
-	out->entries = arena_take_array(arena, OBJECT_DELETE_MAX, sizeof(*out->entries));
-	if (out->entries == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The list of objects leaves no memory for the request.");
-	if (xml_reader_parse(xml, &events, &reading, err) != 0)
-		return -1;
-	return out->count > 0
-		? 0
-		: error_set(err, ERROR_MALFORMED_XML, "The XML you provided names no object.");
 }

@@ -11,30 +11,9 @@ static const struct s3_request_refusal refusals[] = {
 	{"x-amz-mfa", NULL, "MFA delete is not implemented."},
 };
 
-/* What directory buckets of S3 know: the size and the time that the version must have. */
 static bool read_conditions(
-	struct exchange *exchange, struct object_conditions *out, enum next *out_next)
-{
-	static const char size_header[] = "x-amz-if-match-size";
-	static const char time_header[] = "x-amz-if-match-last-modified-time";
-	const struct span size = span_trim(exchange_header(exchange, size_header));
-	const struct span time = span_trim(exchange_header(exchange, time_header));
-	*out = (struct object_conditions){.if_match = exchange_header(exchange, "if-match"),
-		.if_none_match = exchange_header(exchange, "if-none-match"),
-		.has_size = size.len > 0,
-		.has_modified = time.len > 0};
-	if (out->has_size && !span_parse_u64(size, &out->size)) {
-		*out_next = s3_error_argument(
-			exchange, size_header, size, "The size must be a number.");
-		return false;
-	}
-	if (out->has_modified && !clock_parse_http(time, &out->modified_ms)) {
-		*out_next = s3_error_argument(exchange, time_header, time,
-			"The time must be an HTTP date or an ISO 8601 time.");
-		return false;
-	}
-	return true;
-}
+	struct exchange *exchange, struct object_conditions *out, enum next *out_next);
+static void add_version(struct exchange *exchange, const struct object_delete_item *item);
 
 enum next delete_object_begin(struct exchange *exchange)
 {
@@ -60,18 +39,6 @@ enum next delete_object_begin(struct exchange *exchange)
 	return exchange_await(exchange, object_delete_call(exchange->context->store, &params));
 }
 
-/* The version that a request names is named again, whether or not there was one. */
-static void add_version(struct exchange *exchange, const struct object_delete_item *item)
-{
-	struct span named;
-	if (item->has_version)
-		exchange_add_header(exchange, "x-amz-version-id", item->version);
-	else if (item->ref.kind == VERSION_REF_FOREIGN &&
-		exchange_query(exchange, "versionId", &named))
-		exchange_add_header(
-			exchange, "x-amz-version-id", arena_text(exchange->arena, named));
-}
-
 enum next delete_object_resume(struct exchange *exchange)
 {
 	const struct object_delete_item *const item = exchange->state;
@@ -84,4 +51,41 @@ enum next delete_object_resume(struct exchange *exchange)
 		exchange_add_header(exchange, "x-amz-delete-marker", "true");
 	add_version(exchange, item);
 	return exchange_reply_empty(exchange, 204);
+}
+
+/* What directory buckets of S3 know: the size and the time that the version must have. */
+static bool read_conditions(
+	struct exchange *exchange, struct object_conditions *out, enum next *out_next)
+{
+	static const char size_header[] = "x-amz-if-match-size";
+	static const char time_header[] = "x-amz-if-match-last-modified-time";
+	const struct span size = span_trim(exchange_header(exchange, size_header));
+	const struct span time = span_trim(exchange_header(exchange, time_header));
+	*out = (struct object_conditions){.if_match = exchange_header(exchange, "if-match"),
+		.if_none_match = exchange_header(exchange, "if-none-match"),
+		.has_size = size.len > 0,
+		.has_modified = time.len > 0};
+	if (out->has_size && !span_parse_u64(size, &out->size)) {
+		*out_next = s3_error_argument(
+			exchange, size_header, size, "The size must be a number.");
+		return false;
+	}
+	if (out->has_modified && !clock_parse_http(time, &out->modified_ms)) {
+		*out_next = s3_error_argument(exchange, time_header, time,
+			"The time must be an HTTP date or an ISO 8601 time.");
+		return false;
+	}
+	return true;
+}
+
+/* The version that a request names is named again, whether or not there was one. */
+static void add_version(struct exchange *exchange, const struct object_delete_item *item)
+{
+	struct span named;
+	if (item->has_version)
+		exchange_add_header(exchange, "x-amz-version-id", item->version);
+	else if (item->ref.kind == VERSION_REF_FOREIGN &&
+		exchange_query(exchange, "versionId", &named))
+		exchange_add_header(
+			exchange, "x-amz-version-id", arena_text(exchange->arena, named));
 }

@@ -17,6 +17,13 @@ struct delete_objects { /* the exchange's state */
 	size_t count;
 };
 
+static int choose(struct exchange *exchange, struct delete_objects *state, struct error *err);
+static enum next reply(struct exchange *exchange, const struct delete_objects *state);
+static void write_error(
+	struct xml_writer *xml, const struct delete_entry *entry, const struct error *error);
+static void write_deleted(struct xml_writer *xml, const struct delete_entry *entry,
+	const struct object_delete_item *item);
+
 enum next delete_objects_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -27,78 +34,6 @@ enum next delete_objects_begin(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	exchange->bucket_id = bucket.id;
 	return xml_body_accept(exchange, BODY_MAX_BYTES);
-}
-
-/* Entries in error, or not the caller's to delete, are left out. */
-static int choose(struct exchange *exchange, struct delete_objects *state, struct error *err)
-{
-	state->items = arena_take_array(exchange->arena, state->list.count, sizeof(*state->items));
-	if (state->items == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The list of objects leaves no memory for the request.");
-	for (size_t i = 0; i < state->list.count; i++) {
-		struct object_delete_item *const item = &state->list.entries[i].item;
-		struct bucket_ref bucket = exchange_bucket(exchange);
-		if (item->error.kind == ERROR_NONE &&
-			authorise_key(exchange, &bucket, item->key,
-				item->ref.kind == VERSION_REF_CURRENT
-					? PERMISSION_DELETE
-					: PERMISSION_DELETE | PERMISSION_VERSIONS,
-				&item->error) == 0)
-			state->items[state->count++] = *item;
-	}
-	return 0;
-}
-
-static void write_deleted(struct xml_writer *xml, const struct delete_entry *entry,
-	const struct object_delete_item *item)
-{
-	xml_writer_open(xml, "Deleted");
-	xml_writer_text(xml, "Key", item->key);
-	if (entry->version.len > 0)
-		xml_writer_text(xml, "VersionId", entry->version);
-	if (item->is_marker) {
-		xml_writer_bool(xml, "DeleteMarker", true);
-		xml_writer_text(xml, "DeleteMarkerVersionId", span_text(item->version));
-	}
-	xml_writer_close(xml);
-}
-
-static void write_error(
-	struct xml_writer *xml, const struct delete_entry *entry, const struct error *error)
-{
-	const struct error_row *const row = error_map_find(error->kind);
-	xml_writer_open(xml, "Error");
-	xml_writer_text(xml, "Key", entry->item.key);
-	if (entry->version.len > 0)
-		xml_writer_text(xml, "VersionId", entry->version);
-	xml_writer_text(xml, "Code", span_text(row->s3_code));
-	xml_writer_text(xml, "Message",
-		span_text(row->status < 500
-				? error->text
-				: "The server failed to delete this object. Please try again."));
-	xml_writer_close(xml);
-}
-
-static enum next reply(struct exchange *exchange, const struct delete_objects *state)
-{
-	struct buffer body;
-	struct xml_writer xml;
-	size_t tried = 0;
-	buffer_init(&body, REPLY_MAX_BYTES);
-	xml_writer_begin(&xml, &body, "DeleteResult", true);
-	for (size_t i = 0; i < state->list.count; i++) {
-		const struct delete_entry *const entry = &state->list.entries[i];
-		const struct object_delete_item *const item = entry->item.error.kind == ERROR_NONE
-			? &state->items[tried++]
-			: &entry->item;
-		if (item->error.kind != ERROR_NONE)
-			write_error(&xml, entry, &item->error);
-		else if (!state->list.is_quiet)
-			write_deleted(&xml, entry, item);
-	}
-	xml_writer_end(&xml);
-	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
 enum next delete_objects_finish(struct exchange *exchange)
@@ -128,4 +63,76 @@ enum next delete_objects_resume(struct exchange *exchange)
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return reply(exchange, state);
+}
+
+/* Entries in error, or not the caller's to delete, are left out. */
+static int choose(struct exchange *exchange, struct delete_objects *state, struct error *err)
+{
+	state->items = arena_take_array(exchange->arena, state->list.count, sizeof(*state->items));
+	if (state->items == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The list of objects leaves no memory for the request.");
+	for (size_t i = 0; i < state->list.count; i++) {
+		struct object_delete_item *const item = &state->list.entries[i].item;
+		struct bucket_ref bucket = exchange_bucket(exchange);
+		if (item->error.kind == ERROR_NONE &&
+			authorise_key(exchange, &bucket, item->key,
+				item->ref.kind == VERSION_REF_CURRENT
+					? PERMISSION_DELETE
+					: PERMISSION_DELETE | PERMISSION_VERSIONS,
+				&item->error) == 0)
+			state->items[state->count++] = *item;
+	}
+	return 0;
+}
+
+static enum next reply(struct exchange *exchange, const struct delete_objects *state)
+{
+	struct buffer body;
+	struct xml_writer xml;
+	size_t tried = 0;
+	buffer_init(&body, REPLY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "DeleteResult", true);
+	for (size_t i = 0; i < state->list.count; i++) {
+		const struct delete_entry *const entry = &state->list.entries[i];
+		const struct object_delete_item *const item = entry->item.error.kind == ERROR_NONE
+			? &state->items[tried++]
+			: &entry->item;
+		if (item->error.kind != ERROR_NONE)
+			write_error(&xml, entry, &item->error);
+		else if (!state->list.is_quiet)
+			write_deleted(&xml, entry, item);
+	}
+	xml_writer_end(&xml);
+	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}
+
+static void write_error(
+	struct xml_writer *xml, const struct delete_entry *entry, const struct error *error)
+{
+	const struct error_row *const row = error_map_find(error->kind);
+	xml_writer_open(xml, "Error");
+	xml_writer_text(xml, "Key", entry->item.key);
+	if (entry->version.len > 0)
+		xml_writer_text(xml, "VersionId", entry->version);
+	xml_writer_text(xml, "Code", span_text(row->s3_code));
+	xml_writer_text(xml, "Message",
+		span_text(row->status < 500
+				? error->text
+				: "The server failed to delete this object. Please try again."));
+	xml_writer_close(xml);
+}
+
+static void write_deleted(struct xml_writer *xml, const struct delete_entry *entry,
+	const struct object_delete_item *item)
+{
+	xml_writer_open(xml, "Deleted");
+	xml_writer_text(xml, "Key", item->key);
+	if (entry->version.len > 0)
+		xml_writer_text(xml, "VersionId", entry->version);
+	if (item->is_marker) {
+		xml_writer_bool(xml, "DeleteMarker", true);
+		xml_writer_text(xml, "DeleteMarkerVersionId", span_text(item->version));
+	}
+	xml_writer_close(xml);
 }

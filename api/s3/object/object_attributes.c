@@ -35,13 +35,54 @@ struct parts {
 	bool truncated;
 };
 
-static unsigned attribute_of(struct span name)
+static bool read_asked(struct exchange *exchange, struct asked *asked, enum next *out_next);
+static bool read_attributes(struct exchange *exchange, struct asked *asked, enum next *out_next);
+static unsigned attribute_of(struct span name);
+static bool read_number(
+	struct exchange *exchange, const char *header, uint64_t *out, enum next *out_next);
+static int find(struct exchange *exchange, const struct asked *asked, struct object *object,
+	struct parts *found, struct error *err);
+static void write_attributes(struct xml_writer *xml, const struct asked *asked,
+	const struct object *object, const struct parts *found);
+static void write_parts(struct xml_writer *xml, const struct asked *asked,
+	const struct object *object, const struct parts *found);
+
+enum next object_attributes_begin(struct exchange *exchange)
 {
-	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
-		if (span_equal_text(name, attributes[i].name))
-			return attributes[i].attribute;
-	}
-	return 0;
+	struct asked asked;
+	struct object object;
+	struct parts found = {0};
+	struct error err = {0};
+	struct buffer body;
+	struct xml_writer xml;
+	char modified[CLOCK_TEXT_BYTES];
+	enum next next;
+	if (!read_asked(exchange, &asked, &next))
+		return next;
+	if (find(exchange, &asked, &object, &found, &err) != 0)
+		return exchange_fail(exchange, &err);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "GetObjectAttributesResponse", true);
+	write_attributes(&xml, &asked, &object, &found);
+	xml_writer_end(&xml);
+	clock_format_http(object.modified_ms, modified);
+	exchange_add_header(
+		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+	object_request_add_version(exchange, &object);
+	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}
+
+static bool read_asked(struct exchange *exchange, struct asked *asked, enum next *out_next)
+{
+	*asked = (struct asked){.max_parts = PARTS_MAX};
+	if (!read_attributes(exchange, asked, out_next) ||
+		!object_request_ref(exchange, &asked->object, out_next) ||
+		!read_number(exchange, "x-amz-max-parts", &asked->max_parts, out_next) ||
+		!read_number(exchange, "x-amz-part-number-marker", &asked->after, out_next))
+		return false;
+	if (asked->max_parts > PARTS_MAX)
+		asked->max_parts = PARTS_MAX;
+	return true;
 }
 
 static bool read_attributes(struct exchange *exchange, struct asked *asked, enum next *out_next)
@@ -68,6 +109,15 @@ static bool read_attributes(struct exchange *exchange, struct asked *asked, enum
 	return false;
 }
 
+static unsigned attribute_of(struct span name)
+{
+	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+		if (span_equal_text(name, attributes[i].name))
+			return attributes[i].attribute;
+	}
+	return 0;
+}
+
 static bool read_number(
 	struct exchange *exchange, const char *header, uint64_t *out, enum next *out_next)
 {
@@ -79,17 +129,40 @@ static bool read_number(
 	return false;
 }
 
-static bool read_asked(struct exchange *exchange, struct asked *asked, enum next *out_next)
+static int find(struct exchange *exchange, const struct asked *asked, struct object *object,
+	struct parts *found, struct error *err)
 {
-	*asked = (struct asked){.max_parts = PARTS_MAX};
-	if (!read_attributes(exchange, asked, out_next) ||
-		!object_request_ref(exchange, &asked->object, out_next) ||
-		!read_number(exchange, "x-amz-max-parts", &asked->max_parts, out_next) ||
-		!read_number(exchange, "x-amz-part-number-marker", &asked->after, out_next))
-		return false;
-	if (asked->max_parts > PARTS_MAX)
-		asked->max_parts = PARTS_MAX;
-	return true;
+	const bool wants_parts =
+		(asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && asked->max_parts > 0;
+	if (s3_request_check_owner(exchange, err) != 0 ||
+		object_request_find(exchange, &asked->object, object, err) != 0)
+		return -1;
+	if (!wants_parts || object->part_count == 0)
+		return 0;
+	return object_list_parts(exchange->context->store, object, (uint32_t)asked->after,
+		asked->max_parts, exchange->arena, &found->parts, &found->count, &found->truncated,
+		err);
+}
+
+static void write_attributes(struct xml_writer *xml, const struct asked *asked,
+	const struct object *object, const struct parts *found)
+{
+	if ((asked->attributes & ATTRIBUTE_ETAG) != 0)
+		xml_writer_text(xml, "ETag", span_text(object->etag));
+	if ((asked->attributes & ATTRIBUTE_CHECKSUM) != 0 &&
+		object->checksum.algorithm != CHECKSUM_NONE) {
+		xml_writer_open(xml, "Checksum");
+		checksum_xml_value(xml, &object->checksum, object->part_count);
+		checksum_xml_type(xml, &object->checksum);
+		xml_writer_close(xml);
+	}
+	if ((asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && object->part_count > 0)
+		write_parts(xml, asked, object, found);
+	if ((asked->attributes & ATTRIBUTE_STORAGE_CLASS) != 0)
+		xml_writer_text(
+			xml, "StorageClass", span_text(storage_class_name(object->storage_class)));
+	if ((asked->attributes & ATTRIBUTE_OBJECT_SIZE) != 0)
+		xml_writer_u64(xml, "ObjectSize", object->size);
 }
 
 /* Rows stand only where parts have checksums of their own. */
@@ -114,65 +187,4 @@ static void write_parts(struct xml_writer *xml, const struct asked *asked,
 		xml_writer_close(xml);
 	}
 	xml_writer_close(xml);
-}
-
-static void write_attributes(struct xml_writer *xml, const struct asked *asked,
-	const struct object *object, const struct parts *found)
-{
-	if ((asked->attributes & ATTRIBUTE_ETAG) != 0)
-		xml_writer_text(xml, "ETag", span_text(object->etag));
-	if ((asked->attributes & ATTRIBUTE_CHECKSUM) != 0 &&
-		object->checksum.algorithm != CHECKSUM_NONE) {
-		xml_writer_open(xml, "Checksum");
-		checksum_xml_value(xml, &object->checksum, object->part_count);
-		checksum_xml_type(xml, &object->checksum);
-		xml_writer_close(xml);
-	}
-	if ((asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && object->part_count > 0)
-		write_parts(xml, asked, object, found);
-	if ((asked->attributes & ATTRIBUTE_STORAGE_CLASS) != 0)
-		xml_writer_text(
-			xml, "StorageClass", span_text(storage_class_name(object->storage_class)));
-	if ((asked->attributes & ATTRIBUTE_OBJECT_SIZE) != 0)
-		xml_writer_u64(xml, "ObjectSize", object->size);
-}
-
-static int find(struct exchange *exchange, const struct asked *asked, struct object *object,
-	struct parts *found, struct error *err)
-{
-	const bool wants_parts =
-		(asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && asked->max_parts > 0;
-	if (s3_request_check_owner(exchange, err) != 0 ||
-		object_request_find(exchange, &asked->object, object, err) != 0)
-		return -1;
-	if (!wants_parts || object->part_count == 0)
-		return 0;
-	return object_list_parts(exchange->context->store, object, (uint32_t)asked->after,
-		asked->max_parts, exchange->arena, &found->parts, &found->count, &found->truncated,
-		err);
-}
-
-enum next object_attributes_begin(struct exchange *exchange)
-{
-	struct asked asked;
-	struct object object;
-	struct parts found = {0};
-	struct error err = {0};
-	struct buffer body;
-	struct xml_writer xml;
-	char modified[CLOCK_TEXT_BYTES];
-	enum next next;
-	if (!read_asked(exchange, &asked, &next))
-		return next;
-	if (find(exchange, &asked, &object, &found, &err) != 0)
-		return exchange_fail(exchange, &err);
-	buffer_init(&body, REPLY_MAX_BYTES);
-	xml_writer_begin(&xml, &body, "GetObjectAttributesResponse", true);
-	write_attributes(&xml, &asked, &object, &found);
-	xml_writer_end(&xml);
-	clock_format_http(object.modified_ms, modified);
-	exchange_add_header(
-		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
-	object_request_add_version(exchange, &object);
-	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }

@@ -35,117 +35,39 @@ struct collection {
 	size_t count;
 };
 
-static bool is_meta(struct span name)
-{
-	const size_t prefix = sizeof(meta_prefix) - 1;
-	return name.len > prefix && span_equal_nocase(span_slice(name, 0, prefix), meta_prefix);
-}
+static bool read_storage_class(
+	struct exchange *exchange, struct object_facts *out, enum next *out_next);
+static bool read_acl(struct exchange *exchange, struct object_facts *out, enum next *out_next);
+static bool check_redirect(struct exchange *exchange, enum next *out_next);
+static int collect(struct exchange *exchange, struct object_facts *out, struct error *err);
+static void count_meta(void *taker, struct span name, struct span value);
+static bool is_meta(struct span name);
+static void take_meta(void *taker, struct span name, struct span value);
+static struct span lower_copy(struct arena *arena, struct span name);
+static bool has(const struct collection *collection, struct span name);
+static void add(struct collection *collection, struct span name, struct span value);
+static void take_encoding(struct collection *collection);
+static bool is_header(const struct object_header *header);
 
-static struct span lower_copy(struct arena *arena, struct span name)
+bool object_headers_read(struct exchange *exchange, struct object_facts *out, enum next *out_next)
 {
-	char *const copy = arena_text(arena, name);
-	if (copy == NULL)
-		return (struct span){0};
-	for (size_t i = 0; i < name.len; i++) {
-		if (copy[i] >= 'A' && copy[i] <= 'Z')
-			copy[i] = (char)(copy[i] + ('a' - 'A'));
+	const struct s3_request_refusal *const refused =
+		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
+	struct error err = {0};
+	*out = (struct object_facts){.storage_class = STORAGE_STANDARD};
+	if (refused != NULL) {
+		*out_next = s3_error_not_implemented(exchange, refused->header, refused->message);
+		return false;
 	}
-	return span_of(copy, name.len);
-}
-
-static void add(struct collection *collection, struct span name, struct span value)
-{
-	const struct span copy = arena_copy(collection->exchange->arena, value);
-	collection->headers[collection->count++] =
-		(struct object_header){.name = name, .value = copy};
-}
-
-static bool has(const struct collection *collection, struct span name)
-{
-	for (size_t i = 0; i < collection->count; i++) {
-		if (span_equal(collection->headers[i].name, name))
-			return true;
-	}
+	if (!read_storage_class(exchange, out, out_next) || !read_acl(exchange, out, out_next) ||
+		!check_redirect(exchange, out_next))
+		return false;
+	if (tagging_read_header(exchange_header(exchange, "x-amz-tagging"), TAG_SET_OBJECT_MAX,
+		    exchange->arena, &out->tags, &err) == 0 &&
+		collect(exchange, out, &err) == 0)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
 	return false;
-}
-
-static void count_meta(void *taker, struct span name, struct span value)
-{
-	struct collection *const collection = taker;
-	(void)value;
-	if (is_meta(name))
-		collection->count++;
-}
-
-static void take_meta(void *taker, struct span name, struct span value)
-{
-	struct collection *const collection = taker;
-	(void)value;
-	if (!is_meta(name))
-		return;
-	const struct span lower = lower_copy(collection->exchange->arena, name);
-	if (lower.data != NULL && !has(collection, lower))
-		add(collection, lower,
-			exchange_header(collection->exchange, (const char *)lower.data));
-}
-
-/* "aws-chunked" speaks of the body's framing on the way here, not of the object. */
-static void take_encoding(struct collection *collection)
-{
-	struct span rest = exchange_header(collection->exchange, "content-encoding");
-	struct span piece;
-	struct buffer kept;
-	buffer_init(&kept, rest.len + 1);
-	while (span_split(&rest, ',', &piece)) {
-		const struct span token = span_trim(piece);
-		if (token.len == 0 || span_equal_nocase(token, "aws-chunked"))
-			continue;
-		if (kept.len > 0)
-			buffer_add_byte(&kept, ',');
-		buffer_add_span(&kept, piece);
-	}
-	if (kept.len > 0)
-		add(collection, span_text("content-encoding"), span_trim(buffer_span(&kept)));
-	buffer_release(&kept);
-}
-
-/* Fields of a form are not yet known to be what a reply's header can be. */
-static bool is_header(const struct object_header *header)
-{
-	for (size_t i = 0; i < header->name.len; i++)
-		if (header->name.data[i] <= ' ' || header->name.data[i] >= 0x7f ||
-			header->name.data[i] == ':')
-			return false;
-	return span_find(header->value, '\r') < 0 && span_find(header->value, '\n') < 0 &&
-		span_find(header->value, 0) < 0;
-}
-
-static int collect(struct exchange *exchange, struct object_facts *out, struct error *err)
-{
-	struct collection collection = {.exchange = exchange};
-	exchange_each_header(exchange, count_meta, &collection);
-	collection.headers = arena_take_array(exchange->arena,
-		collection.count + SYSTEM_HEADERS + 1, sizeof(*collection.headers));
-	collection.count = 0;
-	if (collection.headers != NULL) {
-		exchange_each_header(exchange, take_meta, &collection);
-		take_encoding(&collection);
-		for (size_t i = 0; i < SYSTEM_HEADERS; i++) {
-			const struct span value = exchange_header(exchange, system_headers[i]);
-			if (value.len > 0)
-				add(&collection, span_text(system_headers[i]), value);
-		}
-	}
-	if (arena_overflowed(exchange->arena))
-		return error_set(
-			err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
-	for (size_t i = 0; i < collection.count; i++)
-		if (!is_header(&collection.headers[i]))
-			return error_set(err, ERROR_INVALID,
-				"A field of the form holds characters that no header may hold, in its name or its value.");
-	out->headers = collection.headers;
-	out->header_count = collection.count;
-	return 0;
 }
 
 static bool read_storage_class(
@@ -199,23 +121,115 @@ static bool check_redirect(struct exchange *exchange, enum next *out_next)
 	return false;
 }
 
-bool object_headers_read(struct exchange *exchange, struct object_facts *out, enum next *out_next)
+static int collect(struct exchange *exchange, struct object_facts *out, struct error *err)
 {
-	const struct s3_request_refusal *const refused =
-		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
-	struct error err = {0};
-	*out = (struct object_facts){.storage_class = STORAGE_STANDARD};
-	if (refused != NULL) {
-		*out_next = s3_error_not_implemented(exchange, refused->header, refused->message);
-		return false;
+	struct collection collection = {.exchange = exchange};
+	exchange_each_header(exchange, count_meta, &collection);
+	collection.headers = arena_take_array(exchange->arena,
+		collection.count + SYSTEM_HEADERS + 1, sizeof(*collection.headers));
+	collection.count = 0;
+	if (collection.headers != NULL) {
+		exchange_each_header(exchange, take_meta, &collection);
+		take_encoding(&collection);
+		for (size_t i = 0; i < SYSTEM_HEADERS; i++) {
+			const struct span value = exchange_header(exchange, system_headers[i]);
+			if (value.len > 0)
+				add(&collection, span_text(system_headers[i]), value);
+		}
 	}
-	if (!read_storage_class(exchange, out, out_next) || !read_acl(exchange, out, out_next) ||
-		!check_redirect(exchange, out_next))
-		return false;
-	if (tagging_read_header(exchange_header(exchange, "x-amz-tagging"), TAG_SET_OBJECT_MAX,
-		    exchange->arena, &out->tags, &err) == 0 &&
-		collect(exchange, out, &err) == 0)
-		return true;
-	*out_next = exchange_fail(exchange, &err);
+	if (arena_overflowed(exchange->arena))
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
+	for (size_t i = 0; i < collection.count; i++)
+		if (!is_header(&collection.headers[i]))
+			return error_set(err, ERROR_INVALID,
+				"A field of the form holds characters that no header may hold, in its name or its value.");
+	out->headers = collection.headers;
+	out->header_count = collection.count;
+	return 0;
+}
+
+static void count_meta(void *taker, struct span name, struct span value)
+{
+	struct collection *const collection = taker;
+	(void)value;
+	if (is_meta(name))
+		collection->count++;
+}
+
+static bool is_meta(struct span name)
+{
+	const size_t prefix = sizeof(meta_prefix) - 1;
+	return name.len > prefix && span_equal_nocase(span_slice(name, 0, prefix), meta_prefix);
+}
+
+static void take_meta(void *taker, struct span name, struct span value)
+{
+	struct collection *const collection = taker;
+	(void)value;
+	if (!is_meta(name))
+		return;
+	const struct span lower = lower_copy(collection->exchange->arena, name);
+	if (lower.data != NULL && !has(collection, lower))
+		add(collection, lower,
+			exchange_header(collection->exchange, (const char *)lower.data));
+}
+
+static struct span lower_copy(struct arena *arena, struct span name)
+{
+	char *const copy = arena_text(arena, name);
+	if (copy == NULL)
+		return (struct span){0};
+	for (size_t i = 0; i < name.len; i++) {
+		if (copy[i] >= 'A' && copy[i] <= 'Z')
+			copy[i] = (char)(copy[i] + ('a' - 'A'));
+	}
+	return span_of(copy, name.len);
+}
+
+static bool has(const struct collection *collection, struct span name)
+{
+	for (size_t i = 0; i < collection->count; i++) {
+		if (span_equal(collection->headers[i].name, name))
+			return true;
+	}
 	return false;
+}
+
+static void add(struct collection *collection, struct span name, struct span value)
+{
+	const struct span copy = arena_copy(collection->exchange->arena, value);
+	collection->headers[collection->count++] =
+		(struct object_header){.name = name, .value = copy};
+}
+
+/* "aws-chunked" speaks of the body's framing on the way here, not of the object. */
+static void take_encoding(struct collection *collection)
+{
+	struct span rest = exchange_header(collection->exchange, "content-encoding");
+	struct span piece;
+	struct buffer kept;
+	buffer_init(&kept, rest.len + 1);
+	while (span_split(&rest, ',', &piece)) {
+		const struct span token = span_trim(piece);
+		if (token.len == 0 || span_equal_nocase(token, "aws-chunked"))
+			continue;
+		if (kept.len > 0)
+			buffer_add_byte(&kept, ',');
+		buffer_add_span(&kept, piece);
+	}
+	if (kept.len > 0)
+		add(collection, span_text("content-encoding"), span_trim(buffer_span(&kept)));
+	buffer_release(&kept);
+}
+
+/* Fields of a form are not yet known to be what a reply's header can be. */
+static bool is_header(const struct object_header *header)
+{
+	for (size_t i = 0; i < header->name.len; i++)
+		if (header->name.data[i] <= ' ' || header->name.data[i] >= 0x7f ||
+			header->name.data[i] == ':')
+			return false;
+	return span_find(header->value, '\r') < 0 && span_find(header->value, '\n') < 0 &&
+		span_find(header->value, 0) < 0;
 }

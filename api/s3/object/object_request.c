@@ -4,6 +4,10 @@
 #include "api/s3/request/s3_request.h"
 #include "storage/objects/object_read.h"
 
+static int tell(
+	struct exchange *exchange, int result, const struct object *found, struct error *err);
+static void add_marker_headers(struct exchange *exchange, const struct object *marker);
+
 bool object_request_ref(struct exchange *exchange, struct object_ref *out, enum next *out_next)
 {
 	struct span text;
@@ -35,10 +39,18 @@ void object_request_add_written(struct exchange *exchange, const struct object *
 		object_request_add_version(exchange, object);
 }
 
-static void add_marker_headers(struct exchange *exchange, const struct object *marker)
+int object_request_find(struct exchange *exchange, const struct object_ref *ref, struct object *out,
+	struct error *err)
 {
-	exchange_add_header(exchange, "x-amz-delete-marker", "true");
-	object_request_add_version(exchange, marker);
+	const int result = object_find(exchange->context->store, ref, exchange->arena, out, err);
+	return tell(exchange, result, out, err);
+}
+
+int object_request_view(struct exchange *exchange, struct object_view *view,
+	const struct object_ref *ref, struct object *out, struct error *err)
+{
+	const int result = object_view_find(view, ref, exchange->arena, out, err);
+	return tell(exchange, result, out, err);
 }
 
 /* What a search gave, as the requester is to hear of it: a marker is no object. */
@@ -62,16 +74,8 @@ static int tell(
 		"The specified method is not allowed against this resource: the version is a delete marker.");
 }
 
-int object_request_find(struct exchange *exchange, const struct object_ref *ref, struct object *out,
-	struct error *err)
+static void add_marker_headers(struct exchange *exchange, const struct object *marker)
 {
-	const int result = object_find(exchange->context->store, ref, exchange->arena, out, err);
-	return tell(exchange, result, out, err);
-}
-
-int object_request_view(struct exchange *exchange, struct object_view *view,
-	const struct object_ref *ref, struct object *out, struct error *err)
-{
-	const int result = object_view_find(view, ref, exchange->arena, out, err);
-	return tell(exchange, result, out, err);
+	exchange_add_header(exchange, "x-amz-delete-marker", "true");
+	object_request_add_version(exchange, marker);
 }

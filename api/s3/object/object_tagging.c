@@ -6,16 +6,9 @@
 #include "api/s3/request/xml_body.h"
 #include "storage/objects/object_change.h"
 
-static bool check_request(struct exchange *exchange, struct object_ref *out, enum next *out_next)
-{
-	struct error err = {0};
-	if (!object_request_ref(exchange, out, out_next))
-		return false;
-	if (s3_request_check_owner(exchange, &err) == 0)
-		return true;
-	*out_next = exchange_fail(exchange, &err);
-	return false;
-}
+static bool check_request(struct exchange *exchange, struct object_ref *out, enum next *out_next);
+static enum next start(struct exchange *exchange, const struct object_ref *ref, struct span tags);
+static enum next resume(struct exchange *exchange, int status);
 
 enum next get_object_tagging_begin(struct exchange *exchange)
 {
@@ -35,23 +28,6 @@ enum next get_object_tagging_begin(struct exchange *exchange)
 	}
 	object_request_add_version(exchange, &object);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
-}
-
-static enum next start(struct exchange *exchange, const struct object_ref *ref, struct span tags)
-{
-	const struct object_change_params params = {
-		.object = *ref, .sets_tags = true, .tags = tags};
-	return exchange_await(exchange, object_change_call(exchange->context->store, &params));
-}
-
-static enum next resume(struct exchange *exchange, int status)
-{
-	struct object object;
-	struct error err = {0};
-	if (object_change_result(exchange->call, &object, &err) != 0)
-		return exchange_fail(exchange, &err);
-	object_request_add_version(exchange, &object);
-	return exchange_reply_empty(exchange, status);
 }
 
 enum next put_object_tagging_begin(struct exchange *exchange)
@@ -97,4 +73,32 @@ enum next delete_object_tagging_begin(struct exchange *exchange)
 enum next delete_object_tagging_resume(struct exchange *exchange)
 {
 	return resume(exchange, 204);
+}
+
+static bool check_request(struct exchange *exchange, struct object_ref *out, enum next *out_next)
+{
+	struct error err = {0};
+	if (!object_request_ref(exchange, out, out_next))
+		return false;
+	if (s3_request_check_owner(exchange, &err) == 0)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
+}
+
+static enum next start(struct exchange *exchange, const struct object_ref *ref, struct span tags)
+{
+	const struct object_change_params params = {
+		.object = *ref, .sets_tags = true, .tags = tags};
+	return exchange_await(exchange, object_change_call(exchange->context->store, &params));
+}
+
+static enum next resume(struct exchange *exchange, int status)
+{
+	struct object object;
+	struct error err = {0};
+	if (object_change_result(exchange->call, &object, &err) != 0)
+		return exchange_fail(exchange, &err);
+	object_request_add_version(exchange, &object);
+	return exchange_reply_empty(exchange, status);
 }

@@ -38,64 +38,32 @@ struct form_data {
 	bool has_file;
 };
 
+static bool next_parameter(
+	struct span *rest, struct arena *arena, struct span *out_name, struct span *out_value);
+static struct span take_until(struct span *rest, char mark);
+static struct span take_quoted(struct span *rest, struct arena *arena);
+static bool is_escape(struct span text);
+static enum sink_result step_content(struct form_data *form, struct span rest, struct error *err);
+static enum sink_result pass_on(struct form_data *form, struct span bytes, struct error *err);
+static int spend(struct form_data *form, size_t bytes, struct error *err);
+static enum sink_result continue_match(struct form_data *form, struct span rest, struct error *err);
+static enum sink_result end_part(struct form_data *form, struct error *err);
+static size_t tail_match(const struct form_data *form, struct span text);
+static enum sink_result step_delimiter(struct form_data *form, struct span rest, struct error *err);
+static int take_line(struct form_data *form, struct span rest, struct error *err);
+static int malformed(struct error *err, const char *what);
+static enum sink_result step_headers(struct form_data *form, struct span rest, struct error *err);
+static int begin_part(struct form_data *form, struct error *err);
+static int take_header(struct form_data *form, struct span line, struct error *err);
+static int take_disposition(struct form_data *form, struct span value, struct error *err);
+static enum sink_result step_end(struct form_data *form, struct span rest, struct error *err);
+
 bool form_data_is_form(struct span content_type)
 {
 	struct span rest = content_type;
 	struct span type = {NULL, 0};
 	span_split(&rest, ';', &type);
 	return span_equal_nocase(span_trim(type), "multipart/form-data");
-}
-
-static bool is_escape(struct span text)
-{
-	return text.len > 1 && text.data[0] == '\\' &&
-		(text.data[1] == '"' || text.data[1] == '\\');
-}
-
-/* Cuts a quoted text off the front, without its quotes and escapes. */
-static struct span take_quoted(struct span *rest, struct arena *arena)
-{
-	size_t end = 1;
-	while (end < rest->len && rest->data[end] != '"')
-		end += is_escape(span_slice(*rest, end, rest->len)) ? 2 : 1;
-	/* no more than it needs: a line may hold a thousand of them */
-	char *const text = arena_take(arena, end);
-	size_t len = 0;
-	for (size_t at = 1; text != NULL && at < end; at++) {
-		at += is_escape(span_slice(*rest, at, end));
-		text[len++] = (char)rest->data[at];
-	}
-	*rest = span_slice(*rest, end + 1, rest->len);
-	return span_of(text, len);
-}
-
-static struct span take_until(struct span *rest, char mark)
-{
-	const ptrdiff_t end = span_find(*rest, mark);
-	const struct span piece = span_slice(*rest, 0, end < 0 ? rest->len : (size_t)end);
-	*rest = span_slice(*rest, piece.len, rest->len);
-	return span_trim(piece);
-}
-
-/* name=value or name="value" among parameters separated by semicolons, which may stand inside the
- * quotes. */
-static bool next_parameter(
-	struct span *rest, struct arena *arena, struct span *out_name, struct span *out_value)
-{
-	while (rest->len > 0 &&
-		(rest->data[0] == ';' || rest->data[0] == ' ' || rest->data[0] == '\t'))
-		*rest = span_slice(*rest, 1, rest->len);
-	const ptrdiff_t equals = span_find(*rest, '=');
-	const ptrdiff_t semicolon = span_find(*rest, ';');
-	const bool has_value = equals >= 0 && (semicolon < 0 || equals < semicolon);
-	*out_name = take_until(rest, has_value ? '=' : ';');
-	*out_value = span_text("");
-	if (!has_value)
-		return out_name->len > 0;
-	*rest = span_slice(*rest, 1, rest->len);
-	const bool is_quoted = rest->len > 0 && rest->data[0] == '"';
-	*out_value = is_quoted ? take_quoted(rest, arena) : take_until(rest, ';');
-	return true;
 }
 
 bool form_data_boundary(struct span content_type, struct arena *arena, struct span *out)
@@ -143,10 +111,118 @@ void form_data_free(struct form_data *form)
 	buffer_release(&form->value);
 }
 
-static int malformed(struct error *err, const char *what)
+enum sink_result form_data_write(struct form_data *form, struct span bytes, struct error *err)
 {
-	return error_set(err, ERROR_INVALID,
-		"The body of your POST request is not well-formed multipart/form-data: %s.", what);
+	static enum sink_result (*const steps[STATE_COUNT])(struct form_data * form,
+		struct span rest, struct error * err) = {[STATE_PREAMBLE] = step_content,
+		[STATE_DELIMITER] = step_delimiter,
+		[STATE_HEADERS] = step_headers,
+		[STATE_FIELD] = step_content,
+		[STATE_FILE] = step_content,
+		[STATE_SKIPPED] = step_content,
+		[STATE_END] = step_end};
+	while (form->done < bytes.len) {
+		const enum sink_result result =
+			steps[form->state](form, span_slice(bytes, form->done, bytes.len), err);
+		if (result != SINK_TAKEN)
+			return result;
+	}
+	form->done = 0;
+	return SINK_TAKEN;
+}
+
+int form_data_finish(struct form_data *form, struct error *err)
+{
+	return form->state == STATE_END ? 0 : malformed(err, "its closing boundary is missing");
+}
+
+bool form_data_has_file(const struct form_data *form)
+{
+	return form->has_file;
+}
+
+/* name=value or name="value" among parameters separated by semicolons, which may stand inside the
+ * quotes. */
+static bool next_parameter(
+	struct span *rest, struct arena *arena, struct span *out_name, struct span *out_value)
+{
+	while (rest->len > 0 &&
+		(rest->data[0] == ';' || rest->data[0] == ' ' || rest->data[0] == '\t'))
+		*rest = span_slice(*rest, 1, rest->len);
+	const ptrdiff_t equals = span_find(*rest, '=');
+	const ptrdiff_t semicolon = span_find(*rest, ';');
+	const bool has_value = equals >= 0 && (semicolon < 0 || equals < semicolon);
+	*out_name = take_until(rest, has_value ? '=' : ';');
+	*out_value = span_text("");
+	if (!has_value)
+		return out_name->len > 0;
+	*rest = span_slice(*rest, 1, rest->len);
+	const bool is_quoted = rest->len > 0 && rest->data[0] == '"';
+	*out_value = is_quoted ? take_quoted(rest, arena) : take_until(rest, ';');
+	return true;
+}
+
+static struct span take_until(struct span *rest, char mark)
+{
+	const ptrdiff_t end = span_find(*rest, mark);
+	const struct span piece = span_slice(*rest, 0, end < 0 ? rest->len : (size_t)end);
+	*rest = span_slice(*rest, piece.len, rest->len);
+	return span_trim(piece);
+}
+
+/* Cuts a quoted text off the front, without its quotes and escapes. */
+static struct span take_quoted(struct span *rest, struct arena *arena)
+{
+	size_t end = 1;
+	while (end < rest->len && rest->data[end] != '"')
+		end += is_escape(span_slice(*rest, end, rest->len)) ? 2 : 1;
+	/* no more than it needs: a line may hold a thousand of them */
+	char *const text = arena_take(arena, end);
+	size_t len = 0;
+	for (size_t at = 1; text != NULL && at < end; at++) {
+		at += is_escape(span_slice(*rest, at, end));
+		text[len++] = (char)rest->data[at];
+	}
+	*rest = span_slice(*rest, end + 1, rest->len);
+	return span_of(text, len);
+}
+
+static bool is_escape(struct span text)
+{
+	return text.len > 1 && text.data[0] == '\\' &&
+		(text.data[1] == '"' || text.data[1] == '\\');
+}
+
+static enum sink_result step_content(struct form_data *form, struct span rest, struct error *err)
+{
+	if (form->owed > 0) {
+		const enum sink_result result =
+			pass_on(form, span_of(form->delimiter, form->owed), err);
+		form->owed = result == SINK_TAKEN ? 0 : form->owed;
+		return result;
+	}
+	if (form->matched > 0)
+		return continue_match(form, rest, err);
+	const uint8_t *const found =
+		memmem(rest.data, rest.len, form->delimiter, form->delimiter_len);
+	const size_t tail = found == NULL ? tail_match(form, rest) : 0;
+	const size_t len = found == NULL ? rest.len - tail : (size_t)(found - rest.data);
+	const enum sink_result result = pass_on(form, span_slice(rest, 0, len), err);
+	if (result != SINK_TAKEN)
+		return result;
+	form->done += len + (found == NULL ? tail : form->delimiter_len);
+	form->matched = tail;
+	return found == NULL ? SINK_TAKEN : end_part(form, err);
+}
+
+static enum sink_result pass_on(struct form_data *form, struct span bytes, struct error *err)
+{
+	if (bytes.len == 0 || form->state == STATE_PREAMBLE || form->state == STATE_SKIPPED)
+		return SINK_TAKEN;
+	if (form->state == STATE_FILE)
+		return form->events.bytes(form->events.owner, bytes, err);
+	buffer_add_span(&form->value, bytes);
+	return spend(form, bytes.len, err) == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
 /* What is kept before the file is bounded as a whole. */
@@ -160,14 +236,22 @@ static int spend(struct form_data *form, size_t bytes, struct error *err)
 		FORM_DATA_FIELDS_MAX_BYTES);
 }
 
-static enum sink_result pass_on(struct form_data *form, struct span bytes, struct error *err)
+/* A match that began in an earlier piece goes on, or turns out to be content. */
+static enum sink_result continue_match(struct form_data *form, struct span rest, struct error *err)
 {
-	if (bytes.len == 0 || form->state == STATE_PREAMBLE || form->state == STATE_SKIPPED)
-		return SINK_TAKEN;
-	if (form->state == STATE_FILE)
-		return form->events.bytes(form->events.owner, bytes, err);
-	buffer_add_span(&form->value, bytes);
-	return spend(form, bytes.len, err) == 0 ? SINK_TAKEN : SINK_FAILED;
+	size_t len = 0;
+	while (len < rest.len && form->matched + len < form->delimiter_len &&
+		rest.data[len] == form->delimiter[form->matched + len])
+		len++;
+	const bool is_whole = form->matched + len == form->delimiter_len;
+	if (is_whole || len == rest.len) {
+		form->done += len;
+		form->matched = is_whole ? 0 : form->matched + len;
+		return is_whole ? end_part(form, err) : SINK_TAKEN;
+	}
+	form->owed = form->matched;
+	form->matched = 0;
+	return SINK_TAKEN;
 }
 
 static enum sink_result end_part(struct form_data *form, struct error *err)
@@ -193,65 +277,6 @@ static size_t tail_match(const struct form_data *form, struct span text)
 		return 0;
 	const size_t len = (size_t)(text.data + text.len - start);
 	return memcmp(start, form->delimiter, len) == 0 ? len : 0;
-}
-
-/* A match that began in an earlier piece goes on, or turns out to be content. */
-static enum sink_result continue_match(struct form_data *form, struct span rest, struct error *err)
-{
-	size_t len = 0;
-	while (len < rest.len && form->matched + len < form->delimiter_len &&
-		rest.data[len] == form->delimiter[form->matched + len])
-		len++;
-	const bool is_whole = form->matched + len == form->delimiter_len;
-	if (is_whole || len == rest.len) {
-		form->done += len;
-		form->matched = is_whole ? 0 : form->matched + len;
-		return is_whole ? end_part(form, err) : SINK_TAKEN;
-	}
-	form->owed = form->matched;
-	form->matched = 0;
-	return SINK_TAKEN;
-}
-
-static enum sink_result step_content(struct form_data *form, struct span rest, struct error *err)
-{
-	if (form->owed > 0) {
-		const enum sink_result result =
-			pass_on(form, span_of(form->delimiter, form->owed), err);
-		form->owed = result == SINK_TAKEN ? 0 : form->owed;
-		return result;
-	}
-	if (form->matched > 0)
-		return continue_match(form, rest, err);
-	const uint8_t *const found =
-		memmem(rest.data, rest.len, form->delimiter, form->delimiter_len);
-	const size_t tail = found == NULL ? tail_match(form, rest) : 0;
-	const size_t len = found == NULL ? rest.len - tail : (size_t)(found - rest.data);
-	const enum sink_result result = pass_on(form, span_slice(rest, 0, len), err);
-	if (result != SINK_TAKEN)
-		return result;
-	form->done += len + (found == NULL ? tail : form->delimiter_len);
-	form->matched = tail;
-	return found == NULL ? SINK_TAKEN : end_part(form, err);
-}
-
-/* 1: the line is whole, without its CRLF; 0: more must come; -1. */
-static int take_line(struct form_data *form, struct span rest, struct error *err)
-{
-	const ptrdiff_t feed = span_find(rest, '\n');
-	const struct span piece = span_slice(rest, 0, feed < 0 ? rest.len : (size_t)feed);
-	buffer_add_span(&form->line, piece);
-	form->done += piece.len + (feed >= 0);
-	if (buffer_failed(&form->line))
-		return malformed(err, "a line is too long");
-	if (spend(form, piece.len + (feed >= 0), err) != 0)
-		return -1;
-	if (feed < 0)
-		return 0;
-	if (form->line.len == 0 || form->line.data[form->line.len - 1] != '\r')
-		return malformed(err, "a line does not end with CRLF");
-	form->line.len--;
-	return 1;
 }
 
 /* Behind a boundary: two dashes end the form, an empty line (but for spaces) begins a part. */
@@ -282,35 +307,41 @@ static enum sink_result step_delimiter(struct form_data *form, struct span rest,
 	return SINK_TAKEN;
 }
 
-static int take_disposition(struct form_data *form, struct span value, struct error *err)
+/* 1: the line is whole, without its CRLF; 0: more must come; -1. */
+static int take_line(struct form_data *form, struct span rest, struct error *err)
 {
-	struct span rest = value;
-	struct span kind = {NULL, 0};
-	struct span name;
-	struct span text;
-	span_split(&rest, ';', &kind);
-	if (!span_equal_nocase(span_trim(kind), "form-data") || form->is_named)
-		return malformed(err, "a part has no Content-Disposition of form-data, or two");
-	while (next_parameter(&rest, form->arena, &name, &text)) {
-		if (span_equal_nocase(name, "name")) {
-			form->name = arena_copy(form->arena, text);
-			form->is_named = text.len > 0;
-		}
-		if (span_equal_nocase(name, "filename"))
-			form->file_name = arena_copy(form->arena, text);
-	}
-	return form->is_named ? 0 : malformed(err, "a part has no name");
+	const ptrdiff_t feed = span_find(rest, '\n');
+	const struct span piece = span_slice(rest, 0, feed < 0 ? rest.len : (size_t)feed);
+	buffer_add_span(&form->line, piece);
+	form->done += piece.len + (feed >= 0);
+	if (buffer_failed(&form->line))
+		return malformed(err, "a line is too long");
+	if (spend(form, piece.len + (feed >= 0), err) != 0)
+		return -1;
+	if (feed < 0)
+		return 0;
+	if (form->line.len == 0 || form->line.data[form->line.len - 1] != '\r')
+		return malformed(err, "a line does not end with CRLF");
+	form->line.len--;
+	return 1;
 }
 
-static int take_header(struct form_data *form, struct span line, struct error *err)
+static int malformed(struct error *err, const char *what)
 {
-	const ptrdiff_t colon = span_find(line, ':');
-	if (colon < 0)
-		return malformed(err, "a part has a header without colon");
-	if (!span_equal_nocase(
-		    span_trim(span_slice(line, 0, (size_t)colon)), "content-disposition"))
-		return 0;
-	return take_disposition(form, span_slice(line, (size_t)colon + 1, line.len), err);
+	return error_set(err, ERROR_INVALID,
+		"The body of your POST request is not well-formed multipart/form-data: %s.", what);
+}
+
+static enum sink_result step_headers(struct form_data *form, struct span rest, struct error *err)
+{
+	const int whole = take_line(form, rest, err);
+	if (whole <= 0)
+		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
+	const bool is_end = form->line.len == 0;
+	const int outcome =
+		is_end ? begin_part(form, err) : take_header(form, buffer_span(&form->line), err);
+	buffer_reset(&form->line);
+	return outcome == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
 static int begin_part(struct form_data *form, struct error *err)
@@ -331,16 +362,35 @@ static int begin_part(struct form_data *form, struct error *err)
 	return form->events.file(form->events.owner, form->file_name, err);
 }
 
-static enum sink_result step_headers(struct form_data *form, struct span rest, struct error *err)
+static int take_header(struct form_data *form, struct span line, struct error *err)
 {
-	const int whole = take_line(form, rest, err);
-	if (whole <= 0)
-		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
-	const bool is_end = form->line.len == 0;
-	const int outcome =
-		is_end ? begin_part(form, err) : take_header(form, buffer_span(&form->line), err);
-	buffer_reset(&form->line);
-	return outcome == 0 ? SINK_TAKEN : SINK_FAILED;
+	const ptrdiff_t colon = span_find(line, ':');
+	if (colon < 0)
+		return malformed(err, "a part has a header without colon");
+	if (!span_equal_nocase(
+		    span_trim(span_slice(line, 0, (size_t)colon)), "content-disposition"))
+		return 0;
+	return take_disposition(form, span_slice(line, (size_t)colon + 1, line.len), err);
+}
+
+static int take_disposition(struct form_data *form, struct span value, struct error *err)
+{
+	struct span rest = value;
+	struct span kind = {NULL, 0};
+	struct span name;
+	struct span text;
+	span_split(&rest, ';', &kind);
+	if (!span_equal_nocase(span_trim(kind), "form-data") || form->is_named)
+		return malformed(err, "a part has no Content-Disposition of form-data, or two");
+	while (next_parameter(&rest, form->arena, &name, &text)) {
+		if (span_equal_nocase(name, "name")) {
+			form->name = arena_copy(form->arena, text);
+			form->is_named = text.len > 0;
+		}
+		if (span_equal_nocase(name, "filename"))
+			form->file_name = arena_copy(form->arena, text);
+	}
+	return form->is_named ? 0 : malformed(err, "a part has no name");
 }
 
 static enum sink_result step_end(struct form_data *form, struct span rest, struct error *err)
@@ -348,34 +398,4 @@ static enum sink_result step_end(struct form_data *form, struct span rest, struc
 	(void)err;
 	form->done += rest.len;
 	return SINK_TAKEN;
-}
-
-enum sink_result form_data_write(struct form_data *form, struct span bytes, struct error *err)
-{
-	static enum sink_result (*const steps[STATE_COUNT])(struct form_data * form,
-		struct span rest, struct error * err) = {[STATE_PREAMBLE] = step_content,
-		[STATE_DELIMITER] = step_delimiter,
-		[STATE_HEADERS] = step_headers,
-		[STATE_FIELD] = step_content,
-		[STATE_FILE] = step_content,
-		[STATE_SKIPPED] = step_content,
-		[STATE_END] = step_end};
-	while (form->done < bytes.len) {
-		const enum sink_result result =
-			steps[form->state](form, span_slice(bytes, form->done, bytes.len), err);
-		if (result != SINK_TAKEN)
-			return result;
-	}
-	form->done = 0;
-	return SINK_TAKEN;
-}
-
-int form_data_finish(struct form_data *form, struct error *err)
-{
-	return form->state == STATE_END ? 0 : malformed(err, "its closing boundary is missing");
-}
-
-bool form_data_has_file(const struct form_data *form)
-{
-	return form->has_file;
 }

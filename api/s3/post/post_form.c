@@ -1,5 +1,14 @@
 #include "api/s3/post/post_form.h"
 
+struct shown { /* ops that know their form */
+	struct exchange_ops ops;
+	const struct post_form *form;
+};
+
+static struct span find_field(struct exchange *exchange, const char *name);
+static void each_field(struct exchange *exchange,
+	void (*take)(void *taker, struct span name, struct span value), void *taker);
+
 bool post_form_find(const struct post_form *form, const char *name, struct span *out)
 {
 	for (size_t i = 0; i < form->count; i++)
@@ -35,10 +44,20 @@ int post_form_add(struct post_form *form, struct arena *arena, struct span name,
 	return 0;
 }
 
-struct shown { /* ops that know their form */
-	struct exchange_ops ops;
-	const struct post_form *form;
-};
+const struct exchange_ops *post_form_show(struct exchange *exchange, const struct post_form *form)
+{
+	const struct exchange_ops *const before = exchange->ops;
+	struct shown *const shown = arena_take(exchange->arena, sizeof *shown);
+	ASSERT(shown != NULL); /* fields are capped far below a request's memory */
+	*shown = (struct shown){{find_field, each_field, before->wake, before->cut}, form};
+	exchange->ops = &shown->ops;
+	return before;
+}
+
+void post_form_hide(struct exchange *exchange, const struct exchange_ops *ops)
+{
+	exchange->ops = ops;
+}
 
 static struct span find_field(struct exchange *exchange, const char *name)
 {
@@ -55,19 +74,4 @@ static void each_field(struct exchange *exchange,
 	const struct shown *const shown = (const struct shown *)exchange->ops;
 	for (size_t i = 0; i < shown->form->count; i++)
 		take(taker, shown->form->fields[i].name, shown->form->fields[i].value);
-}
-
-const struct exchange_ops *post_form_show(struct exchange *exchange, const struct post_form *form)
-{
-	const struct exchange_ops *const before = exchange->ops;
-	struct shown *const shown = arena_take(exchange->arena, sizeof *shown);
-	ASSERT(shown != NULL); /* fields are capped far below a request's memory */
-	*shown = (struct shown){{find_field, each_field, before->wake, before->cut}, form};
-	exchange->ops = &shown->ops;
-	return before;
-}
-
-void post_form_hide(struct exchange *exchange, const struct exchange_ops *ops)
-{
-	exchange->ops = ops;
 }

@@ -33,255 +33,27 @@ struct post_object {           /* the exchange's state */
 	bool is_form_good; /* what failed was the object's, not the form's */
 };
 
-/* 400 with a code that no error kind has; -1, the error untouched. */
-static int fail_coded(struct exchange *exchange, const char *code, const char *message)
-{
-	s3_error_reply(exchange,
-		&(struct s3_error){.kind = ERROR_INVALID, .code = code, .message = message});
-	return -1;
-}
-
-static int fail_size(struct post_object *state, const char *code, const char *message,
-	const char *limit_name, uint64_t limit)
-{
-	exchange_error_number(state->exchange, "ProposedSize", state->size);
-	exchange_error_number(state->exchange, limit_name, limit);
-	return fail_coded(state->exchange, code, message);
-}
-
-static int take_field(void *owner, struct span name, struct span value, struct error *err)
-{
-	struct post_object *const state = owner;
-	return post_form_add(&state->form, state->exchange->arena, name, value, err);
-}
-
-/* Browsers of old send the whole path of the file. */
-static struct span base_name(struct span file_name)
-{
-	for (size_t i = file_name.len; i > 0; i--)
-		if (file_name.data[i - 1] == '/' || file_name.data[i - 1] == '\\')
-			return span_slice(file_name, i, file_name.len);
-	return file_name;
-}
-
-static bool find_text(struct span whole, struct span text, size_t *out_at)
-{
-	for (size_t at = 0; at + text.len <= whole.len; at++)
-		if (span_starts(span_slice(whole, at, whole.len), text)) {
-			*out_at = at;
-			return true;
-		}
-	return false;
-}
-
-static void fill_in(struct span key, struct span file_name, struct arena *arena, struct span *out)
-{
-	static const char variable[] = "${filename}";
-	struct buffer joined;
-	size_t at;
-	if (!find_text(key, span_text(variable), &at))
-		return;
-	buffer_init(&joined, FORM_DATA_FIELDS_MAX_BYTES * 2);
-	buffer_add_span(&joined, span_slice(key, 0, at));
-	buffer_add_span(&joined, base_name(file_name));
-	buffer_add_span(&joined, span_slice(key, at + sizeof(variable) - 1, key.len));
-	*out = arena_copy(arena, buffer_span(&joined));
-	buffer_release(&joined);
-}
-
-/* The field "key", with the file's name in place of ${filename}: so the policy sees it too. */
-static int find_key(struct post_object *state, struct span file_name, struct error *err)
-{
-	struct exchange *const exchange = state->exchange;
-	struct post_field *const field = post_form_field(&state->form, "key");
-	if (field == NULL) {
-		exchange_error_field(exchange, "ArgumentName", span_text("key"));
-		return error_set(err, ERROR_INVALID,
-			"Bucket POST must contain a field named 'key'. If it is specified, please check the order of the "
-			"fields.");
-	}
-	fill_in(field->value, file_name, exchange->arena, &field->value);
-	const struct span key = field->value;
-	if (key.len == 0)
-		return error_set(err, ERROR_INVALID, "User key must have a length greater than 0.");
-	if (!span_is_utf8(key) || span_find(key, '\0') >= 0)
-		return error_set(err, ERROR_INVALID, "The key is not UTF-8, or holds a NUL.");
-	exchange->parameters[1] = key; /* as if the path had named it */
-	return 0;
-}
-
-static int check_policy(struct post_object *state, struct error *err)
-{
-	struct exchange *const exchange = state->exchange;
-	struct span text;
-	state->policy = (struct post_policy){0, exchange->context->put_max_bytes};
-	if (!post_form_find(&state->form, "policy", &text))
-		return 0;
-	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
-	if (post_policy_check(text, &state->form, exchange_bucket(exchange).name, now_ms,
-		    &state->policy, err) == 0)
-		return 0;
-	if (err->kind != ERROR_INVALID)
-		return -1;
-	const char *const message = arena_text(exchange->arena, span_text(err->text));
-	*err = (struct error){0};
-	return fail_coded(exchange, "InvalidPolicyDocument", message);
-}
-
-/* Fields are this request's headers: metadata, ACL, storage class, checksums. */
+static int take_field(void *owner, struct span name, struct span value, struct error *err);
+static int begin_file(void *owner, struct span file_name, struct error *err);
+static int find_key(struct post_object *state, struct span file_name, struct error *err);
+static void fill_in(struct span key, struct span file_name, struct arena *arena, struct span *out);
+static bool find_text(struct span whole, struct span text, size_t *out_at);
+static struct span base_name(struct span file_name);
+static int check_policy(struct post_object *state, struct error *err);
+static int fail_coded(struct exchange *exchange, const char *code, const char *message);
+static int authorise_form(struct exchange *exchange, struct error *err);
+static int open_put(struct post_object *state, struct error *err);
 static int read_fields(
-	struct post_object *state, struct object_put_params *params, struct error *err)
-{
-	struct exchange *const exchange = state->exchange;
-	const struct exchange_ops *const ops = post_form_show(exchange, &state->form);
-	enum next next;
-	int outcome = object_headers_read(exchange, &params->facts, &next) ? 0 : -1;
-	if (outcome == 0)
-		outcome = checksum_headers_md5(
-			exchange, &params->has_content_md5, params->content_md5, err);
-	if (outcome == 0)
-		outcome = checksum_headers_read(exchange, CHECKSUM_OF_BODY, &state->checksum, err);
-	post_form_hide(exchange, ops);
-	struct span tagging;
-	if (outcome == 0 && post_form_find(&state->form, "tagging", &tagging))
-		outcome = tagging_read_xml(
-			tagging, TAG_SET_OBJECT_MAX, exchange->arena, &params->facts.tags, err);
-	params->checksum = state->checksum.algorithm;
-	return outcome;
-}
-
-static int open_put(struct post_object *state, struct error *err)
-{
-	struct exchange *const exchange = state->exchange;
-	struct object_put_params params = {.bucket = exchange_bucket(exchange),
-		.key = s3_request_key(exchange),
-		.room = exchange_wake_owner,
-		.owner = exchange};
-	if (read_fields(state, &params, err) != 0)
-		return -1;
-	state->put = object_put_open(exchange->context->store, &params, err);
-	if (state->put == NULL)
-		return -1;
-	exchange->call = object_put_call(state->put);
-	return 0;
-}
-
-/* The caller is known by the fields alone: it is let into the bucket here. */
-static int authorise_form(struct exchange *exchange, struct error *err)
-{
-	struct bucket_ref bucket = exchange_bucket(exchange);
-	if (authorise_key(exchange, &bucket, s3_request_key(exchange), PERMISSION_WRITE, err) != 0)
-		return -1;
-	exchange->bucket_id = bucket.id;
-	return 0;
-}
-
-static int begin_file(void *owner, struct span file_name, struct error *err)
-{
-	struct post_object *const state = owner;
-	struct exchange *const exchange = state->exchange;
-	state->is_form_good = true;
-	if (post_signature_check(exchange, &state->form, err) != 0 ||
-		find_key(state, file_name, err) != 0 || check_policy(state, err) != 0 ||
-		authorise_form(exchange, err) != 0 || s3_request_check_owner(exchange, err) != 0 ||
-		open_put(state, err) != 0)
-		return -1;
-	state->is_form_good = false;
-	return 0;
-}
-
-static enum sink_result take_bytes(void *owner, struct span bytes, struct error *err)
-{
-	struct post_object *const state = owner;
-	const enum sink_result result = object_put_write(state->put, bytes, err);
-	state->is_form_good = result == SINK_FAILED;
-	if (result != SINK_TAKEN)
-		return result;
-	state->size += bytes.len;
-	if (state->size <= state->policy.most_bytes)
-		return SINK_TAKEN;
-	state->is_form_good = true;
-	fail_size(state, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.",
-		"MaxSizeAllowed", state->policy.most_bytes);
-	return SINK_FAILED;
-}
-
-/* The form's own faults have codes that no other request has. */
-static void name_fault(struct post_object *state, struct error *err)
-{
-	static const struct {
-		enum error_kind kind;
-		const char *code;
-	} codes[] = {{ERROR_INVALID, "MalformedPOSTRequest"},
-		{ERROR_TOO_LARGE, "MaxPostPreDataLengthExceededError"},
-		{ERROR_INVALID_REQUEST, "InvalidArgument"}};
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		if (err->kind != codes[i].kind)
-			continue;
-		fail_coded(state->exchange, codes[i].code,
-			arena_text(state->exchange->arena, span_text(err->text)));
-		*err = (struct error){0};
-		return;
-	}
-}
-
-static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
-{
-	struct post_object *const state = (struct post_object *)sink;
-	const enum sink_result result = form_data_write(state->data, bytes, err);
-	if (result == SINK_FAILED && !state->is_form_good)
-		name_fault(state, err);
-	return result;
-}
-
-static int finish_body(struct body_sink *sink, struct error *err)
-{
-	struct post_object *const state = (struct post_object *)sink;
-	if (form_data_finish(state->data, err) != 0) {
-		name_fault(state, err);
-		return -1;
-	}
-	if (!form_data_has_file(state->data)) {
-		exchange_error_field(state->exchange, "ArgumentName", span_text("file"));
-		return error_set(
-			err, ERROR_INVALID, "POST requires exactly one file upload per request.");
-	}
-	if (state->size < state->policy.least_bytes)
-		return fail_size(state, "EntityTooSmall",
-			"Your proposed upload is smaller than the minimum allowed size.",
-			"MinSizeAllowed", state->policy.least_bytes);
-	return 0;
-}
-
-static void abort_body(struct body_sink *sink)
-{
-	struct post_object *const state = (struct post_object *)sink;
-	form_data_free(state->data);
-	exchange_drop_call(state->exchange);
-}
-
-static void release(struct exchange *exchange)
-{
-	form_data_free(((struct post_object *)exchange->state)->data);
-}
-
-static int check_request(struct exchange *exchange, struct span *out_boundary, struct error *err)
-{
-	const struct span type = exchange_header(exchange, "content-type");
-	if (!form_data_is_form(type)) {
-		exchange_error_field(exchange, "Condition",
-			span_text("Bucket POST must be of the enclosure-type multipart/form-data"));
-		return error_set(err, ERROR_PRECONDITION,
-			"At least one of the pre-conditions you specified did not hold.");
-	}
-	if (!form_data_boundary(type, exchange->arena, out_boundary))
-		return fail_coded(exchange, "MalformedPOSTRequest",
-			"The Content-Type of your POST request names no boundary.");
-	if (!exchange->has_length && !exchange->chunked)
-		return error_set(err, ERROR_LENGTH_REQUIRED,
-			"A POST needs a Content-Length or Transfer-Encoding: chunked.");
-	return 0;
-}
+	struct post_object *state, struct object_put_params *params, struct error *err);
+static enum sink_result take_bytes(void *owner, struct span bytes, struct error *err);
+static int fail_size(struct post_object *state, const char *code, const char *message,
+	const char *limit_name, uint64_t limit);
+static int check_request(struct exchange *exchange, struct span *out_boundary, struct error *err);
+static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err);
+static void name_fault(struct post_object *state, struct error *err);
+static int finish_body(struct body_sink *sink, struct error *err);
+static void abort_body(struct body_sink *sink);
+static void release(struct exchange *exchange);
 
 enum next post_object_begin(struct exchange *exchange)
 {
@@ -327,4 +99,254 @@ enum next post_object_resume(struct exchange *exchange)
 		object_put_bad_checksum(exchange->call, &expected, &actual))
 		return checksum_headers_mismatch(exchange, &expected, &actual);
 	return exchange_fail(exchange, &err);
+}
+
+static int take_field(void *owner, struct span name, struct span value, struct error *err)
+{
+	struct post_object *const state = owner;
+	return post_form_add(&state->form, state->exchange->arena, name, value, err);
+}
+
+static int begin_file(void *owner, struct span file_name, struct error *err)
+{
+	struct post_object *const state = owner;
+	struct exchange *const exchange = state->exchange;
+	state->is_form_good = true;
+	if (post_signature_check(exchange, &state->form, err) != 0 ||
+		find_key(state, file_name, err) != 0 || check_policy(state, err) != 0 ||
+		authorise_form(exchange, err) != 0 || s3_request_check_owner(exchange, err) != 0 ||
+		open_put(state, err) != 0)
+		return -1;
+	state->is_form_good = false;
+	return 0;
+}
+
+/* The field "key", with the file's name in place of ${filename}: so the policy sees it too. */
+static int find_key(struct post_object *state, struct span file_name, struct error *err)
+{
+	struct exchange *const exchange = state->exchange;
+	struct post_field *const field = post_form_field(&state->form, "key");
+	if (field == NULL) {
+		exchange_error_field(exchange, "ArgumentName", span_text("key"));
+		return error_set(err, ERROR_INVALID,
+			"Bucket POST must contain a field named 'key'. If it is specified, please check the order of the "
+			"fields.");
+	}
+	fill_in(field->value, file_name, exchange->arena, &field->value);
+	const struct span key = field->value;
+	if (key.len == 0)
+		return error_set(err, ERROR_INVALID, "User key must have a length greater than 0.");
+	if (!span_is_utf8(key) || span_find(key, '\0') >= 0)
+		return error_set(err, ERROR_INVALID, "The key is not UTF-8, or holds a NUL.");
+	exchange->parameters[1] = key; /* as if the path had named it */
+	return 0;
+}
+
+static void fill_in(struct span key, struct span file_name, struct arena *arena, struct span *out)
+{
+	static const char variable[] = "${filename}";
+	struct buffer joined;
+	size_t at;
+	if (!find_text(key, span_text(variable), &at))
+		return;
+	buffer_init(&joined, FORM_DATA_FIELDS_MAX_BYTES * 2);
+	buffer_add_span(&joined, span_slice(key, 0, at));
+	buffer_add_span(&joined, base_name(file_name));
+	buffer_add_span(&joined, span_slice(key, at + sizeof(variable) - 1, key.len));
+	*out = arena_copy(arena, buffer_span(&joined));
+	buffer_release(&joined);
+}
+
+static bool find_text(struct span whole, struct span text, size_t *out_at)
+{
+	for (size_t at = 0; at + text.len <= whole.len; at++)
+		if (span_starts(span_slice(whole, at, whole.len), text)) {
+			*out_at = at;
+			return true;
+		}
+	return false;
+}
+
+/* Browsers of old send the whole path of the file. */
+static struct span base_name(struct span file_name)
+{
+	for (size_t i = file_name.len; i > 0; i--)
+		if (file_name.data[i - 1] == '/' || file_name.data[i - 1] == '\\')
+			return span_slice(file_name, i, file_name.len);
+	return file_name;
+}
+
+static int check_policy(struct post_object *state, struct error *err)
+{
+	struct exchange *const exchange = state->exchange;
+	struct span text;
+	state->policy = (struct post_policy){0, exchange->context->put_max_bytes};
+	if (!post_form_find(&state->form, "policy", &text))
+		return 0;
+	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
+	if (post_policy_check(text, &state->form, exchange_bucket(exchange).name, now_ms,
+		    &state->policy, err) == 0)
+		return 0;
+	if (err->kind != ERROR_INVALID)
+		return -1;
+	const char *const message = arena_text(exchange->arena, span_text(err->text));
+	*err = (struct error){0};
+	return fail_coded(exchange, "InvalidPolicyDocument", message);
+}
+
+/* 400 with a code that no error kind has; -1, the error untouched. */
+static int fail_coded(struct exchange *exchange, const char *code, const char *message)
+{
+	s3_error_reply(exchange,
+		&(struct s3_error){.kind = ERROR_INVALID, .code = code, .message = message});
+	return -1;
+}
+
+/* The caller is known by the fields alone: it is let into the bucket here. */
+static int authorise_form(struct exchange *exchange, struct error *err)
+{
+	struct bucket_ref bucket = exchange_bucket(exchange);
+	if (authorise_key(exchange, &bucket, s3_request_key(exchange), PERMISSION_WRITE, err) != 0)
+		return -1;
+	exchange->bucket_id = bucket.id;
+	return 0;
+}
+
+static int open_put(struct post_object *state, struct error *err)
+{
+	struct exchange *const exchange = state->exchange;
+	struct object_put_params params = {.bucket = exchange_bucket(exchange),
+		.key = s3_request_key(exchange),
+		.room = exchange_wake_owner,
+		.owner = exchange};
+	if (read_fields(state, &params, err) != 0)
+		return -1;
+	state->put = object_put_open(exchange->context->store, &params, err);
+	if (state->put == NULL)
+		return -1;
+	exchange->call = object_put_call(state->put);
+	return 0;
+}
+
+/* Fields are this request's headers: metadata, ACL, storage class, checksums. */
+static int read_fields(
+	struct post_object *state, struct object_put_params *params, struct error *err)
+{
+	struct exchange *const exchange = state->exchange;
+	const struct exchange_ops *const ops = post_form_show(exchange, &state->form);
+	enum next next;
+	int outcome = object_headers_read(exchange, &params->facts, &next) ? 0 : -1;
+	if (outcome == 0)
+		outcome = checksum_headers_md5(
+			exchange, &params->has_content_md5, params->content_md5, err);
+	if (outcome == 0)
+		outcome = checksum_headers_read(exchange, CHECKSUM_OF_BODY, &state->checksum, err);
+	post_form_hide(exchange, ops);
+	struct span tagging;
+	if (outcome == 0 && post_form_find(&state->form, "tagging", &tagging))
+		outcome = tagging_read_xml(
+			tagging, TAG_SET_OBJECT_MAX, exchange->arena, &params->facts.tags, err);
+	params->checksum = state->checksum.algorithm;
+	return outcome;
+}
+
+static enum sink_result take_bytes(void *owner, struct span bytes, struct error *err)
+{
+	struct post_object *const state = owner;
+	const enum sink_result result = object_put_write(state->put, bytes, err);
+	state->is_form_good = result == SINK_FAILED;
+	if (result != SINK_TAKEN)
+		return result;
+	state->size += bytes.len;
+	if (state->size <= state->policy.most_bytes)
+		return SINK_TAKEN;
+	state->is_form_good = true;
+	fail_size(state, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.",
+		"MaxSizeAllowed", state->policy.most_bytes);
+	return SINK_FAILED;
+}
+
+static int fail_size(struct post_object *state, const char *code, const char *message,
+	const char *limit_name, uint64_t limit)
+{
+	exchange_error_number(state->exchange, "ProposedSize", state->size);
+	exchange_error_number(state->exchange, limit_name, limit);
+	return fail_coded(state->exchange, code, message);
+}
+
+static int check_request(struct exchange *exchange, struct span *out_boundary, struct error *err)
+{
+	const struct span type = exchange_header(exchange, "content-type");
+	if (!form_data_is_form(type)) {
+		exchange_error_field(exchange, "Condition",
+			span_text("Bucket POST must be of the enclosure-type multipart/form-data"));
+		return error_set(err, ERROR_PRECONDITION,
+			"At least one of the pre-conditions you specified did not hold.");
+	}
+	if (!form_data_boundary(type, exchange->arena, out_boundary))
+		return fail_coded(exchange, "MalformedPOSTRequest",
+			"The Content-Type of your POST request names no boundary.");
+	if (!exchange->has_length && !exchange->chunked)
+		return error_set(err, ERROR_LENGTH_REQUIRED,
+			"A POST needs a Content-Length or Transfer-Encoding: chunked.");
+	return 0;
+}
+
+static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
+{
+	struct post_object *const state = (struct post_object *)sink;
+	const enum sink_result result = form_data_write(state->data, bytes, err);
+	if (result == SINK_FAILED && !state->is_form_good)
+		name_fault(state, err);
+	return result;
+}
+
+/* The form's own faults have codes that no other request has. */
+static void name_fault(struct post_object *state, struct error *err)
+{
+	static const struct {
+		enum error_kind kind;
+		const char *code;
+	} codes[] = {{ERROR_INVALID, "MalformedPOSTRequest"},
+		{ERROR_TOO_LARGE, "MaxPostPreDataLengthExceededError"},
+		{ERROR_INVALID_REQUEST, "InvalidArgument"}};
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (err->kind != codes[i].kind)
+			continue;
+		fail_coded(state->exchange, codes[i].code,
+			arena_text(state->exchange->arena, span_text(err->text)));
+		*err = (struct error){0};
+		return;
+	}
+}
+
+static int finish_body(struct body_sink *sink, struct error *err)
+{
+	struct post_object *const state = (struct post_object *)sink;
+	if (form_data_finish(state->data, err) != 0) {
+		name_fault(state, err);
+		return -1;
+	}
+	if (!form_data_has_file(state->data)) {
+		exchange_error_field(state->exchange, "ArgumentName", span_text("file"));
+		return error_set(
+			err, ERROR_INVALID, "POST requires exactly one file upload per request.");
+	}
+	if (state->size < state->policy.least_bytes)
+		return fail_size(state, "EntityTooSmall",
+			"Your proposed upload is smaller than the minimum allowed size.",
+			"MinSizeAllowed", state->policy.least_bytes);
+	return 0;
+}
+
+static void abort_body(struct body_sink *sink)
+{
+	struct post_object *const state = (struct post_object *)sink;
+	form_data_free(state->data);
+	exchange_drop_call(state->exchange);
+}
+
+static void release(struct exchange *exchange)
+{
+	form_data_free(((struct post_object *)exchange->state)->data);
 }

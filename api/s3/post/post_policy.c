@@ -14,76 +14,97 @@ struct judgement {
 	bool is_bucket_covered;
 };
 
+static bool decode(struct span text, uint8_t *out, size_t *out_len);
+static int no_policy(struct error *err, const char *what);
+static int check_expiration(const struct json_node *root, int64_t now_ms, struct error *err);
+static int judge(
+	struct judgement *judgement, const struct json_node *conditions, struct error *err);
+static int judge_list(
+	struct judgement *judgement, const struct json_node *condition, struct error *err);
+static int take_range(
+	struct judgement *judgement, const struct json_node *condition, struct error *err);
+static bool read_number(const struct json_node *node, uint64_t *out);
+static int judge_equal(
+	struct judgement *judgement, struct span field, struct span wanted, struct error *err);
+static bool find_value(struct judgement *judgement, struct span field, struct span *out);
+static int failed(struct error *err, const char *operator, struct span field, struct span value);
+static int judge_start(
+	struct judgement *judgement, struct span field, struct span wanted, struct error *err);
+static int judge_object(
+	struct judgement *judgement, const struct json_node *condition, struct error *err);
+static int check_coverage(const struct judgement *judgement, struct error *err);
+static bool is_exempt(struct span name);
+static bool repeats_bucket(const struct judgement *judgement, const struct post_field *field);
+
+int post_policy_check(struct span text, const struct post_form *form, struct span bucket,
+	int64_t now_ms, struct post_policy *out, struct error *err)
+{
+	uint8_t json[POLICY_MAX_BYTES];
+	size_t len = 0;
+	struct judgement judgement = {.form = form, .bucket = bucket, .policy = out};
+	struct error cause = {0};
+	*out = (struct post_policy){0, UINT64_MAX};
+	if (!decode(text, json, &len))
+		return no_policy(err, "it is not base64");
+	struct json_node *const root = json_node_parse(span_of(json, len), "the policy", &cause);
+	if (root == NULL)
+		return no_policy(err, cause.text);
+	int outcome = json_node_is_object(root) ? check_expiration(root, now_ms, err)
+						: no_policy(err, "it is no object");
+	if (outcome == 0)
+		outcome = judge(&judgement, json_node_member(root, "conditions"), err);
+	json_node_free(root);
+	return outcome;
+}
+
+/* Old clients break the lines of their base64. */
+static bool decode(struct span text, uint8_t *out, size_t *out_len)
+{
+	struct buffer joined;
+	buffer_init(&joined, text.len + 1);
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] != '\r' && text.data[i] != '\n' && text.data[i] != ' ')
+			buffer_add_byte(&joined, text.data[i]);
+	const bool good = joined.len > 0 &&
+		decode_base64(buffer_span(&joined), out, POLICY_MAX_BYTES, out_len);
+	buffer_release(&joined);
+	return good;
+}
+
 static int no_policy(struct error *err, const char *what)
 {
 	return error_set(err, ERROR_INVALID, "Invalid Policy: %s.", what);
 }
 
-static int failed(struct error *err, const char *operator, struct span field, struct span value)
-{
-	return error_set(err, ERROR_DENIED,
-		"Invalid according to Policy: Policy Condition failed: [\"%s\", \"$%.*s\", \"%.*s\"]",
-		operator, (int)(field.len < SHOWN_BYTES ? field.len : SHOWN_BYTES),
-		(const char *)field.data, (int)(value.len < SHOWN_BYTES ? value.len : SHOWN_BYTES),
-		(const char *)value.data);
-}
-
-/* A field's value, and that a condition speaks of it. */
-static bool find_value(struct judgement *judgement, struct span field, struct span *out)
-{
-	if (span_equal_nocase(field, "bucket")) {
-		judgement->is_bucket_covered = true;
-		*out = judgement->bucket;
-		return true;
-	}
-	for (size_t i = 0; i < judgement->form->count; i++)
-		if (span_same_nocase(judgement->form->fields[i].name, field)) {
-			judgement->is_covered[i] = true;
-			*out = judgement->form->fields[i].value;
-			return true;
-		}
-	*out = span_text("");
-	return false;
-}
-
-static int judge_equal(
-	struct judgement *judgement, struct span field, struct span wanted, struct error *err)
-{
-	struct span value;
-	return find_value(judgement, field, &value) && span_equal(value, wanted)
-		? 0
-		: failed(err, "eq", field, wanted);
-}
-
-static int judge_start(
-	struct judgement *judgement, struct span field, struct span wanted, struct error *err)
-{
-	struct span value;
-	find_value(judgement, field, &value);
-	return span_starts(value, wanted) ? 0 : failed(err, "starts-with", field, wanted);
-}
-
-static bool read_number(const struct json_node *node, uint64_t *out)
+static int check_expiration(const struct json_node *root, int64_t now_ms, struct error *err)
 {
 	struct span text;
-	return json_node_u64(node, out) ||
-		(json_node_text(node, &text) && span_parse_u64(text, out));
+	int64_t end_ms;
+	if (!json_node_text(json_node_member(root, "expiration"), &text))
+		return no_policy(err, "it has no expiration");
+	if (text.len == 0 || text.data[0] < '0' || text.data[0] > '9' ||
+		text.data[text.len - 1] != 'Z' || !clock_parse_http(text, &end_ms))
+		return no_policy(err, "its expiration is not of the form 2007-12-01T12:00:00.000Z");
+	return now_ms <= end_ms
+		? 0
+		: error_set(err, ERROR_DENIED, "Invalid according to Policy: Policy expired.");
 }
 
-/* Several ranges: all must hold. */
-static int take_range(
-	struct judgement *judgement, const struct json_node *condition, struct error *err)
+static int judge(struct judgement *judgement, const struct json_node *conditions, struct error *err)
 {
-	struct post_policy *const policy = judgement->policy;
-	uint64_t least;
-	uint64_t most;
-	if (json_node_count(condition) != 3 || !read_number(json_node_at(condition, 1), &least) ||
-		!read_number(json_node_at(condition, 2), &most) || least > most)
-		return no_policy(
-			err, "content-length-range takes two numbers, the smaller one first");
-	policy->least_bytes = least > policy->least_bytes ? least : policy->least_bytes;
-	policy->most_bytes = most < policy->most_bytes ? most : policy->most_bytes;
-	return 0;
+	if (!json_node_is_array(conditions) || json_node_count(conditions) == 0)
+		return no_policy(err, "it has no list of conditions");
+	for (size_t i = 0; i < json_node_count(conditions); i++) {
+		const struct json_node *const condition = json_node_at(conditions, i);
+		if (!json_node_is_array(condition) && !json_node_is_object(condition))
+			return no_policy(err, "a condition is neither a list nor an object");
+		const int outcome = json_node_is_array(condition)
+			? judge_list(judgement, condition, err)
+			: judge_object(judgement, condition, err);
+		if (outcome != 0)
+			return -1;
+	}
+	return check_coverage(judgement, err);
 }
 
 static int judge_list(
@@ -109,6 +130,73 @@ static int judge_list(
 			: judge_start(judgement, field, value, err);
 }
 
+/* Several ranges: all must hold. */
+static int take_range(
+	struct judgement *judgement, const struct json_node *condition, struct error *err)
+{
+	struct post_policy *const policy = judgement->policy;
+	uint64_t least;
+	uint64_t most;
+	if (json_node_count(condition) != 3 || !read_number(json_node_at(condition, 1), &least) ||
+		!read_number(json_node_at(condition, 2), &most) || least > most)
+		return no_policy(
+			err, "content-length-range takes two numbers, the smaller one first");
+	policy->least_bytes = least > policy->least_bytes ? least : policy->least_bytes;
+	policy->most_bytes = most < policy->most_bytes ? most : policy->most_bytes;
+	return 0;
+}
+
+static bool read_number(const struct json_node *node, uint64_t *out)
+{
+	struct span text;
+	return json_node_u64(node, out) ||
+		(json_node_text(node, &text) && span_parse_u64(text, out));
+}
+
+static int judge_equal(
+	struct judgement *judgement, struct span field, struct span wanted, struct error *err)
+{
+	struct span value;
+	return find_value(judgement, field, &value) && span_equal(value, wanted)
+		? 0
+		: failed(err, "eq", field, wanted);
+}
+
+/* A field's value, and that a condition speaks of it. */
+static bool find_value(struct judgement *judgement, struct span field, struct span *out)
+{
+	if (span_equal_nocase(field, "bucket")) {
+		judgement->is_bucket_covered = true;
+		*out = judgement->bucket;
+		return true;
+	}
+	for (size_t i = 0; i < judgement->form->count; i++)
+		if (span_same_nocase(judgement->form->fields[i].name, field)) {
+			judgement->is_covered[i] = true;
+			*out = judgement->form->fields[i].value;
+			return true;
+		}
+	*out = span_text("");
+	return false;
+}
+
+static int failed(struct error *err, const char *operator, struct span field, struct span value)
+{
+	return error_set(err, ERROR_DENIED,
+		"Invalid according to Policy: Policy Condition failed: [\"%s\", \"$%.*s\", \"%.*s\"]",
+		operator, (int)(field.len < SHOWN_BYTES ? field.len : SHOWN_BYTES),
+		(const char *)field.data, (int)(value.len < SHOWN_BYTES ? value.len : SHOWN_BYTES),
+		(const char *)value.data);
+}
+
+static int judge_start(
+	struct judgement *judgement, struct span field, struct span wanted, struct error *err)
+{
+	struct span value;
+	find_value(judgement, field, &value);
+	return span_starts(value, wanted) ? 0 : failed(err, "starts-with", field, wanted);
+}
+
 static int judge_object(
 	struct judgement *judgement, const struct json_node *condition, struct error *err)
 {
@@ -125,24 +213,6 @@ static int judge_object(
 			return -1;
 	}
 	return 0;
-}
-
-/* What needs no condition: the policy itself and what signs it. */
-static bool is_exempt(struct span name)
-{
-	static const char *const names[] = {"policy", "signature", "awsaccesskeyid",
-		"x-amz-signature", "x-amz-algorithm", "x-amz-credential", "x-amz-date"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (span_equal_nocase(name, names[i]))
-			return true;
-	return span_equal_nocase(span_slice(name, 0, 9), "x-ignore-");
-}
-
-/* Some clients send the bucket as a field too. It says nothing that the path does not say. */
-static bool repeats_bucket(const struct judgement *judgement, const struct post_field *field)
-{
-	return span_equal_nocase(field->name, "bucket") &&
-		span_equal(field->value, judgement->bucket);
 }
 
 static int check_coverage(const struct judgement *judgement, struct error *err)
@@ -163,68 +233,20 @@ static int check_coverage(const struct judgement *judgement, struct error *err)
 	return 0;
 }
 
-static int judge(struct judgement *judgement, const struct json_node *conditions, struct error *err)
+/* What needs no condition: the policy itself and what signs it. */
+static bool is_exempt(struct span name)
 {
-	if (!json_node_is_array(conditions) || json_node_count(conditions) == 0)
-		return no_policy(err, "it has no list of conditions");
-	for (size_t i = 0; i < json_node_count(conditions); i++) {
-		const struct json_node *const condition = json_node_at(conditions, i);
-		if (!json_node_is_array(condition) && !json_node_is_object(condition))
-			return no_policy(err, "a condition is neither a list nor an object");
-		const int outcome = json_node_is_array(condition)
-			? judge_list(judgement, condition, err)
-			: judge_object(judgement, condition, err);
-		if (outcome != 0)
-			return -1;
-	}
-	return check_coverage(judgement, err);
+	static const char *const names[] = {"policy", "signature", "awsaccesskeyid",
+		"x-amz-signature", "x-amz-algorithm", "x-amz-credential", "x-amz-date"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (span_equal_nocase(name, names[i]))
+			return true;
+	return span_equal_nocase(span_slice(name, 0, 9), "x-ignore-");
 }
 
-static int check_expiration(const struct json_node *root, int64_t now_ms, struct error *err)
+/* Some clients send the bucket as a field too. It says nothing that the path does not say. */
+static bool repeats_bucket(const struct judgement *judgement, const struct post_field *field)
 {
-	struct span text;
-	int64_t end_ms;
-	if (!json_node_text(json_node_member(root, "expiration"), &text))
-		return no_policy(err, "it has no expiration");
-	if (text.len == 0 || text.data[0] < '0' || text.data[0] > '9' ||
-		text.data[text.len - 1] != 'Z' || !clock_parse_http(text, &end_ms))
-		return no_policy(err, "its expiration is not of the form 2007-12-01T12:00:00.000Z");
-	return now_ms <= end_ms
-		? 0
-		: error_set(err, ERROR_DENIED, "Invalid according to Policy: Policy expired.");
-}
-
-/* Old clients break the lines of their base64. */
-static bool decode(struct span text, uint8_t *out, size_t *out_len)
-{
-	struct buffer joined;
-	buffer_init(&joined, text.len + 1);
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] != '\r' && text.data[i] != '\n' && text.data[i] != ' ')
-			buffer_add_byte(&joined, text.data[i]);
-	const bool good = joined.len > 0 &&
-		decode_base64(buffer_span(&joined), out, POLICY_MAX_BYTES, out_len);
-	buffer_release(&joined);
-	return good;
-}
-
-int post_policy_check(struct span text, const struct post_form *form, struct span bucket,
-	int64_t now_ms, struct post_policy *out, struct error *err)
-{
-	uint8_t json[POLICY_MAX_BYTES];
-	size_t len = 0;
-	struct judgement judgement = {.form = form, .bucket = bucket, .policy = out};
-	struct error cause = {0};
-	*out = (struct post_policy){0, UINT64_MAX};
-	if (!decode(text, json, &len))
-		return no_policy(err, "it is not base64");
-	struct json_node *const root = json_node_parse(span_of(json, len), "the policy", &cause);
-	if (root == NULL)
-		return no_policy(err, cause.text);
-	int outcome = json_node_is_object(root) ? check_expiration(root, now_ms, err)
-						: no_policy(err, "it is no object");
-	if (outcome == 0)
-		outcome = judge(&judgement, json_node_member(root, "conditions"), err);
-	json_node_free(root);
-	return outcome;
+	return span_equal_nocase(field->name, "bucket") &&
+		span_equal(field->value, judgement->bucket);
 }

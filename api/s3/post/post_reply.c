@@ -9,36 +9,28 @@
 
 enum { REPLY_MAX_BYTES = 64 * 1024, URL_MAX_BYTES = 8192 };
 
-/* The object's URL as the client addressed this server. */
-static const char *location_of(struct exchange *exchange)
-{
-	const struct span host = exchange_header(exchange, "host");
-	const bool is_virtual = exchange->path.len <= 1;
-	struct buffer url;
-	buffer_init(&url, URL_MAX_BYTES);
-	buffer_format(&url, "%s://%.*s/", exchange->secure ? "https" : "http", (int)host.len,
-		(const char *)host.data);
-	if (!is_virtual) {
-		buffer_add_span(&url, exchange_bucket(exchange).name);
-		buffer_add_byte(&url, '/');
-	}
-	encode_percent(s3_request_key(exchange), true, &url);
-	const char *const text =
-		buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
-	buffer_release(&url);
-	return text;
-}
+static const char *redirect_of(
+	struct exchange *exchange, const struct post_form *form, const struct object *object);
+static bool is_url(struct span url);
+static const char *location_of(struct exchange *exchange);
+static int status_of(const struct post_form *form);
+static enum next reply_document(
+	struct exchange *exchange, const char *location, const struct object *object);
 
-/* An absolute URL of plain characters; anything else is passed over. */
-static bool is_url(struct span url)
+enum next post_reply(
+	struct exchange *exchange, const struct post_form *form, const struct object *object)
 {
-	if (!span_equal_nocase(span_slice(url, 0, 7), "http://") &&
-		!span_equal_nocase(span_slice(url, 0, 8), "https://"))
-		return false;
-	for (size_t i = 0; i < url.len; i++)
-		if (url.data[i] <= ' ' || url.data[i] >= 0x7f)
-			return false;
-	return true;
+	const char *const redirect = redirect_of(exchange, form, object);
+	const char *const location = location_of(exchange);
+	const int status = status_of(form);
+	object_reply_add_identity(exchange, object);
+	object_request_add_written(exchange, object);
+	checksum_headers_add(exchange, &object->checksum, 0);
+	exchange_add_header(exchange, "Location", redirect != NULL ? redirect : location);
+	if (redirect != NULL)
+		return exchange_reply_empty(exchange, 303);
+	return status == 201 ? reply_document(exchange, location, object)
+			     : exchange_reply_empty(exchange, status);
 }
 
 static const char *redirect_of(
@@ -58,6 +50,38 @@ static const char *redirect_of(
 	buffer_add_text(&url, "&key=");
 	encode_percent(s3_request_key(exchange), false, &url);
 	buffer_format(&url, "&etag=%%22%s%%22", object->etag);
+	const char *const text =
+		buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
+	buffer_release(&url);
+	return text;
+}
+
+/* An absolute URL of plain characters; anything else is passed over. */
+static bool is_url(struct span url)
+{
+	if (!span_equal_nocase(span_slice(url, 0, 7), "http://") &&
+		!span_equal_nocase(span_slice(url, 0, 8), "https://"))
+		return false;
+	for (size_t i = 0; i < url.len; i++)
+		if (url.data[i] <= ' ' || url.data[i] >= 0x7f)
+			return false;
+	return true;
+}
+
+/* The object's URL as the client addressed this server. */
+static const char *location_of(struct exchange *exchange)
+{
+	const struct span host = exchange_header(exchange, "host");
+	const bool is_virtual = exchange->path.len <= 1;
+	struct buffer url;
+	buffer_init(&url, URL_MAX_BYTES);
+	buffer_format(&url, "%s://%.*s/", exchange->secure ? "https" : "http", (int)host.len,
+		(const char *)host.data);
+	if (!is_virtual) {
+		buffer_add_span(&url, exchange_bucket(exchange).name);
+		buffer_add_byte(&url, '/');
+	}
+	encode_percent(s3_request_key(exchange), true, &url);
 	const char *const text =
 		buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
 	buffer_release(&url);
@@ -91,20 +115,4 @@ static enum next reply_document(
 	xml_writer_etag(&xml, "ETag", object->etag);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 201, "application/xml", &body);
-}
-
-enum next post_reply(
-	struct exchange *exchange, const struct post_form *form, const struct object *object)
-{
-	const char *const redirect = redirect_of(exchange, form, object);
-	const char *const location = location_of(exchange);
-	const int status = status_of(form);
-	object_reply_add_identity(exchange, object);
-	object_request_add_written(exchange, object);
-	checksum_headers_add(exchange, &object->checksum, 0);
-	exchange_add_header(exchange, "Location", redirect != NULL ? redirect : location);
-	if (redirect != NULL)
-		return exchange_reply_empty(exchange, 303);
-	return status == 201 ? reply_document(exchange, location, object)
-			     : exchange_reply_empty(exchange, status);
 }

@@ -6,6 +6,42 @@
 #include "api/auth/signature_v2.h"
 #include "api/auth/signature_v4.h"
 
+static bool has_any(const struct post_form *form, const char *const *names, size_t count);
+static int missing(struct exchange *exchange, const char *field, struct error *err);
+static int check_v2(struct exchange *exchange, const struct post_form *form, struct span policy,
+	struct span key_id, struct error *err);
+static int unknown_key(struct exchange *exchange, struct span key_id, struct error *err);
+static int refuse(struct exchange *exchange, struct span key_id, struct span policy,
+	struct span signature, struct error *err);
+static int check_v4(struct exchange *exchange, const struct post_form *form, struct span policy,
+	struct error *err);
+static int parse_v4(struct exchange *exchange, const struct post_form *form,
+	struct signature_v4 *out, struct error *err);
+
+int post_signature_check(struct exchange *exchange, const struct post_form *form, struct error *err)
+{
+	static const char *const signs[] = {
+		"AWSAccessKeyId", "signature", "x-amz-signature", "x-amz-credential"};
+	struct span policy;
+	struct span key_id;
+	const bool is_signed = has_any(form, signs, sizeof signs / sizeof signs[0]);
+	if (!post_form_find(form, "policy", &policy))
+		return is_signed ? missing(exchange, "policy", err) : 0;
+	if (post_form_find(form, "AWSAccessKeyId", &key_id))
+		return check_v2(exchange, form, policy, key_id, err);
+	return is_signed ? check_v4(exchange, form, policy, err)
+			 : missing(exchange, "AWSAccessKeyId", err);
+}
+
+static bool has_any(const struct post_form *form, const char *const *names, size_t count)
+{
+	struct span value;
+	for (size_t i = 0; i < count; i++)
+		if (post_form_find(form, names[i], &value))
+			return true;
+	return false;
+}
+
 static int missing(struct exchange *exchange, const char *field, struct error *err)
 {
 	exchange_error_field(exchange, "ArgumentName", span_text(field));
@@ -13,24 +49,6 @@ static int missing(struct exchange *exchange, const char *field, struct error *e
 	return error_set(err, ERROR_INVALID,
 		"Bucket POST must contain a field named '%s'. If it is specified, please check the order of the fields.",
 		field);
-}
-
-static int refuse(struct exchange *exchange, struct span key_id, struct span policy,
-	struct span signature, struct error *err)
-{
-	exchange_error_field(exchange, "AWSAccessKeyId", key_id);
-	exchange_error_field(exchange, "StringToSign", policy);
-	exchange_error_field(exchange, "SignatureProvided", signature);
-	exchange_error_bytes(exchange, "StringToSignBytes", policy);
-	return error_set(err, ERROR_SIGNATURE,
-		"the signature is not the one that this key makes for the policy as it arrived");
-}
-
-static int unknown_key(struct exchange *exchange, struct span key_id, struct error *err)
-{
-	exchange_error_field(exchange, "AWSAccessKeyId", key_id);
-	return error_set(err, ERROR_UNKNOWN_KEY_ID,
-		"The AWS Access Key Id you provided does not exist in our records.");
 }
 
 static int check_v2(struct exchange *exchange, const struct post_form *form, struct span policy,
@@ -51,6 +69,48 @@ static int check_v2(struct exchange *exchange, const struct post_form *form, str
 	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
 	if (!good)
 		return refuse(exchange, key_id, policy, signature, err);
+	exchange->principal = principal;
+	return 0;
+}
+
+static int unknown_key(struct exchange *exchange, struct span key_id, struct error *err)
+{
+	exchange_error_field(exchange, "AWSAccessKeyId", key_id);
+	return error_set(err, ERROR_UNKNOWN_KEY_ID,
+		"The AWS Access Key Id you provided does not exist in our records.");
+}
+
+static int refuse(struct exchange *exchange, struct span key_id, struct span policy,
+	struct span signature, struct error *err)
+{
+	exchange_error_field(exchange, "AWSAccessKeyId", key_id);
+	exchange_error_field(exchange, "StringToSign", policy);
+	exchange_error_field(exchange, "SignatureProvided", signature);
+	exchange_error_bytes(exchange, "StringToSignBytes", policy);
+	return error_set(err, ERROR_SIGNATURE,
+		"the signature is not the one that this key makes for the policy as it arrived");
+}
+
+static int check_v4(struct exchange *exchange, const struct post_form *form, struct span policy,
+	struct error *err)
+{
+	struct signature_v4 signature = {.key_id = {NULL, 0}};
+	struct span token;
+	uint8_t key[SHA256_BYTES];
+	if (parse_v4(exchange, form, &signature, err) != 0)
+		return -1;
+	if (post_form_find(form, "x-amz-security-token", &token))
+		return error_set(err, ERROR_INVALID_TOKEN,
+			"x-amz-security-token is not valid: this server gives out no temporary credentials");
+	const struct principal *const principal =
+		keyring_find_signing_key(exchange->context->keyring, signature.key_id,
+			signature.date, signature.region, exchange->arena, key);
+	if (principal == NULL)
+		return unknown_key(exchange, signature.key_id, err);
+	const bool good = signature_v4_matches(key, policy, signature.signature);
+	explicit_bzero(key, sizeof key);
+	if (!good)
+		return refuse(exchange, signature.key_id, policy, signature.signature, err);
 	exchange->principal = principal;
 	return 0;
 }
@@ -80,52 +140,4 @@ static int parse_v4(struct exchange *exchange, const struct post_form *form,
 		return error_set(err, ERROR_INVALID,
 			"x-amz-date is not of the form yyyymmddThhmmssZ, or not of the day in x-amz-credential.");
 	return 0;
-}
-
-static int check_v4(struct exchange *exchange, const struct post_form *form, struct span policy,
-	struct error *err)
-{
-	struct signature_v4 signature = {.key_id = {NULL, 0}};
-	struct span token;
-	uint8_t key[SHA256_BYTES];
-	if (parse_v4(exchange, form, &signature, err) != 0)
-		return -1;
-	if (post_form_find(form, "x-amz-security-token", &token))
-		return error_set(err, ERROR_INVALID_TOKEN,
-			"x-amz-security-token is not valid: this server gives out no temporary credentials");
-	const struct principal *const principal =
-		keyring_find_signing_key(exchange->context->keyring, signature.key_id,
-			signature.date, signature.region, exchange->arena, key);
-	if (principal == NULL)
-		return unknown_key(exchange, signature.key_id, err);
-	const bool good = signature_v4_matches(key, policy, signature.signature);
-	explicit_bzero(key, sizeof key);
-	if (!good)
-		return refuse(exchange, signature.key_id, policy, signature.signature, err);
-	exchange->principal = principal;
-	return 0;
-}
-
-static bool has_any(const struct post_form *form, const char *const *names, size_t count)
-{
-	struct span value;
-	for (size_t i = 0; i < count; i++)
-		if (post_form_find(form, names[i], &value))
-			return true;
-	return false;
-}
-
-int post_signature_check(struct exchange *exchange, const struct post_form *form, struct error *err)
-{
-	static const char *const signs[] = {
-		"AWSAccessKeyId", "signature", "x-amz-signature", "x-amz-credential"};
-	struct span policy;
-	struct span key_id;
-	const bool is_signed = has_any(form, signs, sizeof signs / sizeof signs[0]);
-	if (!post_form_find(form, "policy", &policy))
-		return is_signed ? missing(exchange, "policy", err) : 0;
-	if (post_form_find(form, "AWSAccessKeyId", &key_id))
-		return check_v2(exchange, form, policy, key_id, err);
-	return is_signed ? check_v4(exchange, form, policy, err)
-			 : missing(exchange, "AWSAccessKeyId", err);
 }

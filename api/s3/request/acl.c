@@ -48,6 +48,19 @@ static const struct {
 };
 enum { MEANINGS = sizeof(meanings) / sizeof(meanings[0]) };
 
+struct listed {
+	bool owner_has_all;
+	unsigned groups; /* bits of group_grants */
+};
+
+static int take_grant(
+	const struct xml_node *grant, struct span owner, struct listed *listed, struct error *err);
+static bool take_group(struct span uri, struct span permission, struct listed *listed);
+static int find_meaning(const struct listed *listed, enum canned_acl *out, struct error *err);
+static void write_grant(struct xml_writer *xml, const char *type, const char *element,
+	struct span grantee, const char *permission);
+static unsigned groups_of(enum canned_acl acl);
+
 int acl_canned(struct span name, enum canned_acl *out, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(canned) / sizeof(canned[0]); i++) {
@@ -74,59 +87,6 @@ int acl_headers(struct exchange *exchange, bool *out_given, enum canned_acl *out
 	return *out_given ? acl_canned(name, out, err) : 0;
 }
 
-struct listed {
-	bool owner_has_all;
-	unsigned groups; /* bits of group_grants */
-};
-
-static bool take_group(struct span uri, struct span permission, struct listed *listed)
-{
-	for (size_t i = 0; i < GROUP_GRANTS; i++) {
-		if (!span_equal_text(uri, group_grants[i].group) ||
-			!span_equal_text(permission, group_grants[i].permission))
-			continue;
-		listed->groups |= group_grants[i].bit;
-		return true;
-	}
-	return false;
-}
-
-static int take_grant(
-	const struct xml_node *grant, struct span owner, struct listed *listed, struct error *err)
-{
-	const struct xml_node *const grantee = xml_tree_child(grant, "Grantee");
-	const struct span permission = xml_tree_text(grant, "Permission");
-	const struct span id = xml_tree_text(grantee, "ID");
-	const struct span uri = xml_tree_text(grantee, "URI");
-	if (grantee == NULL || permission.len == 0)
-		return error_set(
-			err, ERROR_MALFORMED_XML, "A Grant has a Grantee and a Permission.");
-	if (id.len == 0 && take_group(uri, permission, listed))
-		return 0;
-	if (uri.len > 0 || id.len == 0 || !span_equal(id, owner) ||
-		!span_equal_text(permission, "FULL_CONTROL"))
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"This ACL holds a grant that is not implemented: FULL_CONTROL of the owner, READ and"
-			" WRITE of everyone, and READ of all accounts are. A bucket policy can name accounts.");
-	listed->owner_has_all = true;
-	return 0;
-}
-
-static int find_meaning(const struct listed *listed, enum canned_acl *out, struct error *err)
-{
-	if (!listed->owner_has_all)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"An ACL without FULL_CONTROL of the owner is not implemented.");
-	for (size_t i = 0; i < MEANINGS; i++) {
-		if (meanings[i].bits != listed->groups)
-			continue;
-		*out = meanings[i].acl;
-		return 0;
-	}
-	return error_set(err, ERROR_INVALID_REQUEST,
-		"Grants to groups other than those of a canned ACL are not implemented: " KNOWN);
-}
-
 int acl_parse(struct span xml, struct span owner, struct arena *arena, enum canned_acl *out,
 	struct error *err)
 {
@@ -147,30 +107,6 @@ int acl_parse(struct span xml, struct span owner, struct arena *arena, enum cann
 		if (take_grant(grant, owner, &listed, err) != 0)
 			return -1;
 	return find_meaning(&listed, out, err);
-}
-
-static void write_grant(struct xml_writer *xml, const char *type, const char *element,
-	struct span grantee, const char *permission)
-{
-	xml_writer_open(xml, "Grant");
-	buffer_format(xml->out,
-		"<Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"%s\">",
-		type);
-	xml_writer_text(xml, element, grantee);
-	if (element[0] == 'I')
-		xml_writer_text(xml, "DisplayName", grantee);
-	buffer_add_text(xml->out, "</Grantee>");
-	xml_writer_text(xml, "Permission", span_text(permission));
-	xml_writer_close(xml);
-}
-
-static unsigned groups_of(enum canned_acl acl)
-{
-	unsigned bits = 0;
-	for (size_t i = 0; i < MEANINGS; i++)
-		if (meanings[i].acl == acl)
-			bits = meanings[i].bits;
-	return bits;
 }
 
 enum next acl_reply(struct exchange *exchange, struct span owner, enum canned_acl acl)
@@ -207,4 +143,76 @@ enum next acl_fail(struct exchange *exchange, const struct error *err)
 								  : "AccessControlListNotSupported";
 	return s3_error_reply(exchange,
 		&(struct s3_error){.kind = ERROR_INVALID, .code = code, .message = err->text});
+}
+
+static int take_grant(
+	const struct xml_node *grant, struct span owner, struct listed *listed, struct error *err)
+{
+	const struct xml_node *const grantee = xml_tree_child(grant, "Grantee");
+	const struct span permission = xml_tree_text(grant, "Permission");
+	const struct span id = xml_tree_text(grantee, "ID");
+	const struct span uri = xml_tree_text(grantee, "URI");
+	if (grantee == NULL || permission.len == 0)
+		return error_set(
+			err, ERROR_MALFORMED_XML, "A Grant has a Grantee and a Permission.");
+	if (id.len == 0 && take_group(uri, permission, listed))
+		return 0;
+	if (uri.len > 0 || id.len == 0 || !span_equal(id, owner) ||
+		!span_equal_text(permission, "FULL_CONTROL"))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"This ACL holds a grant that is not implemented: FULL_CONTROL of the owner, READ and"
+			" WRITE of everyone, and READ of all accounts are. A bucket policy can name accounts.");
+	listed->owner_has_all = true;
+	return 0;
+}
+
+static bool take_group(struct span uri, struct span permission, struct listed *listed)
+{
+	for (size_t i = 0; i < GROUP_GRANTS; i++) {
+		if (!span_equal_text(uri, group_grants[i].group) ||
+			!span_equal_text(permission, group_grants[i].permission))
+			continue;
+		listed->groups |= group_grants[i].bit;
+		return true;
+	}
+	return false;
+}
+
+static int find_meaning(const struct listed *listed, enum canned_acl *out, struct error *err)
+{
+	if (!listed->owner_has_all)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"An ACL without FULL_CONTROL of the owner is not implemented.");
+	for (size_t i = 0; i < MEANINGS; i++) {
+		if (meanings[i].bits != listed->groups)
+			continue;
+		*out = meanings[i].acl;
+		return 0;
+	}
+	return error_set(err, ERROR_INVALID_REQUEST,
+		"Grants to groups other than those of a canned ACL are not implemented: " KNOWN);
+}
+
+static void write_grant(struct xml_writer *xml, const char *type, const char *element,
+	struct span grantee, const char *permission)
+{
+	xml_writer_open(xml, "Grant");
+	buffer_format(xml->out,
+		"<Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"%s\">",
+		type);
+	xml_writer_text(xml, element, grantee);
+	if (element[0] == 'I')
+		xml_writer_text(xml, "DisplayName", grantee);
+	buffer_add_text(xml->out, "</Grantee>");
+	xml_writer_text(xml, "Permission", span_text(permission));
+	xml_writer_close(xml);
+}
+
+static unsigned groups_of(enum canned_acl acl)
+{
+	unsigned bits = 0;
+	for (size_t i = 0; i < MEANINGS; i++)
+		if (meanings[i].acl == acl)
+			bits = meanings[i].bits;
+	return bits;
 }

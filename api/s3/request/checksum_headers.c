@@ -15,146 +15,19 @@ struct value_search { /* among all headers that begin with x-amz-checksum- */
 	bool unknown;
 };
 
-static void take_value(void *taker, struct span name, struct span value)
-{
-	static const char prefix[] = "x-amz-checksum-";
-	static const char *const others[] = {
-		"x-amz-checksum-algorithm", "x-amz-checksum-type", "x-amz-checksum-mode"};
-	struct value_search *const search = taker;
-	if (!span_equal_nocase(span_slice(name, 0, sizeof(prefix) - 1), prefix))
-		return;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (span_equal_nocase(name, others[i]))
-			return;
-	}
-	const enum checksum_algorithm algorithm = checksum_by_header(name);
-	search->unknown = search->unknown || algorithm == CHECKSUM_NONE;
-	search->algorithm = algorithm;
-	search->value = span_trim(value);
-	search->count++;
-}
-
-/* "value-N": gives N and cuts it off. base64 has no '-'. */
-static bool cut_parts(struct span *value, uint64_t *out_parts)
-{
-	const ptrdiff_t dash = span_find(*value, '-');
-	*out_parts = 0;
-	if (dash < 0)
-		return true;
-	const struct span number = span_slice(*value, (size_t)dash + 1, value->len);
-	*value = span_slice(*value, 0, (size_t)dash);
-	return span_parse_u64(number, out_parts) && *out_parts > 0;
-}
-
 static int read_value(struct exchange *exchange, enum checksum_headers_use use,
-	struct checksum_headers *out, struct error *err)
-{
-	struct value_search search = {.count = 0};
-	exchange->ops->each_header(exchange, take_value, &search);
-	if (search.count > 1)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.");
-	if (search.unknown)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The algorithm type you specified in x-amz-checksum- header is invalid.");
-	if (search.count == 0 || use == CHECKSUM_TO_STORE)
-		return 0;
-	if (!cut_parts(&search.value, &out->value_parts) ||
-		(out->value_parts > 0 && use != CHECKSUM_OF_OBJECT) ||
-		!checksum_parse(search.algorithm, search.value, &out->value))
-		return error_set(err, ERROR_BAD_DIGEST, "Value for %s header is invalid.",
-			checksum_header(search.algorithm));
-	out->algorithm = search.algorithm;
-	return 0;
-}
-
-static int read_trailer(
-	const struct exchange *exchange, struct checksum_headers *out, struct error *err)
-{
-	if (exchange->trailer_algorithm == CHECKSUM_NONE)
-		return 0;
-	if (out->algorithm != CHECKSUM_NONE)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"Expecting a single x-amz-checksum- header: one stands among the headers, one in the trailer.");
-	out->algorithm = exchange->trailer_algorithm;
-	out->in_trailer = true;
-	return 0;
-}
-
-/* A header that names an algorithm: CHECKSUM_NONE when absent. */
+	struct checksum_headers *out, struct error *err);
+static void take_value(void *taker, struct span name, struct span value);
+static bool cut_parts(struct span *value, uint64_t *out_parts);
 static int read_name(struct exchange *exchange, const char *header, enum checksum_algorithm *out,
-	struct error *err)
-{
-	const struct span value = span_trim(exchange_header(exchange, header));
-	*out = CHECKSUM_NONE;
-	if (value.len == 0)
-		return 0;
-	*out = checksum_by_name(value);
-	if (*out == CHECKSUM_NONE)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"Checksum algorithm provided is unsupported: %s is '%.*s'.", header,
-			(int)(value.len > 60 ? 60 : value.len), (const char *)value.data);
-	return 0;
-}
-
-/* What SDKs say beside the value must not contradict it. */
+	struct error *err);
+static int read_trailer(
+	const struct exchange *exchange, struct checksum_headers *out, struct error *err);
 static int check_sdk(
-	struct exchange *exchange, const struct checksum_headers *out, struct error *err)
-{
-	static const char header[] = "x-amz-sdk-checksum-algorithm";
-	enum checksum_algorithm named = CHECKSUM_NONE;
-	if (read_name(exchange, header, &named, err) != 0)
-		return -1;
-	if (named == CHECKSUM_NONE || named == out->algorithm)
-		return 0;
-	if (out->algorithm == CHECKSUM_NONE)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"%s specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.",
-			header);
-	return error_set(err, ERROR_INVALID_REQUEST,
-		"Value for %s header is invalid: the checksum that comes is %s.", header,
-		checksum_name(out->algorithm));
-}
-
-static int read_type(struct exchange *exchange, struct checksum_headers *out, struct error *err)
-{
-	const struct span type = span_trim(exchange_header(exchange, "x-amz-checksum-type"));
-	if (out->algorithm != CHECKSUM_NONE)
-		out->type = checksum_default_type(out->algorithm);
-	if (type.len == 0)
-		return 0;
-	out->has_type = true;
-	if (span_equal_nocase(type, "COMPOSITE"))
-		out->type = CHECKSUM_COMPOSITE;
-	else if (span_equal_nocase(type, "FULL_OBJECT"))
-		out->type = CHECKSUM_FULL_OBJECT;
-	else
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"Value for x-amz-checksum-type header is invalid.");
-	return 0;
-}
-
+	struct exchange *exchange, const struct checksum_headers *out, struct error *err);
+static int read_type(struct exchange *exchange, struct checksum_headers *out, struct error *err);
 static int check_type(
-	enum checksum_headers_use use, const struct checksum_headers *out, struct error *err)
-{
-	if (!out->has_type)
-		return 0;
-	if (out->algorithm == CHECKSUM_NONE) {
-		if (use == CHECKSUM_OF_OBJECT) /* is compared with the upload's */
-			return 0;
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.");
-	}
-	const bool legal = use == CHECKSUM_OF_BODY ? out->type == CHECKSUM_FULL_OBJECT
-						   : checksum_allows(out->algorithm, out->type);
-	if (!legal)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The %s checksum type cannot be used with the %s checksum algorithm%s.",
-			out->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT",
-			checksum_name(out->algorithm),
-			use == CHECKSUM_OF_BODY ? " of one body" : "");
-	return 0;
-}
+	enum checksum_headers_use use, const struct checksum_headers *out, struct error *err);
 
 int checksum_headers_read(struct exchange *exchange, enum checksum_headers_use use,
 	struct checksum_headers *out, struct error *err)
@@ -230,4 +103,145 @@ enum next checksum_headers_mismatch(
 			"The %s you specified did not match the calculated checksum.",
 			checksum_name(expected->algorithm))};
 	return s3_error_reply(exchange, &error);
+}
+
+static int read_value(struct exchange *exchange, enum checksum_headers_use use,
+	struct checksum_headers *out, struct error *err)
+{
+	struct value_search search = {.count = 0};
+	exchange->ops->each_header(exchange, take_value, &search);
+	if (search.count > 1)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.");
+	if (search.unknown)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The algorithm type you specified in x-amz-checksum- header is invalid.");
+	if (search.count == 0 || use == CHECKSUM_TO_STORE)
+		return 0;
+	if (!cut_parts(&search.value, &out->value_parts) ||
+		(out->value_parts > 0 && use != CHECKSUM_OF_OBJECT) ||
+		!checksum_parse(search.algorithm, search.value, &out->value))
+		return error_set(err, ERROR_BAD_DIGEST, "Value for %s header is invalid.",
+			checksum_header(search.algorithm));
+	out->algorithm = search.algorithm;
+	return 0;
+}
+
+static void take_value(void *taker, struct span name, struct span value)
+{
+	static const char prefix[] = "x-amz-checksum-";
+	static const char *const others[] = {
+		"x-amz-checksum-algorithm", "x-amz-checksum-type", "x-amz-checksum-mode"};
+	struct value_search *const search = taker;
+	if (!span_equal_nocase(span_slice(name, 0, sizeof(prefix) - 1), prefix))
+		return;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (span_equal_nocase(name, others[i]))
+			return;
+	}
+	const enum checksum_algorithm algorithm = checksum_by_header(name);
+	search->unknown = search->unknown || algorithm == CHECKSUM_NONE;
+	search->algorithm = algorithm;
+	search->value = span_trim(value);
+	search->count++;
+}
+
+/* "value-N": gives N and cuts it off. base64 has no '-'. */
+static bool cut_parts(struct span *value, uint64_t *out_parts)
+{
+	const ptrdiff_t dash = span_find(*value, '-');
+	*out_parts = 0;
+	if (dash < 0)
+		return true;
+	const struct span number = span_slice(*value, (size_t)dash + 1, value->len);
+	*value = span_slice(*value, 0, (size_t)dash);
+	return span_parse_u64(number, out_parts) && *out_parts > 0;
+}
+
+/* A header that names an algorithm: CHECKSUM_NONE when absent. */
+static int read_name(struct exchange *exchange, const char *header, enum checksum_algorithm *out,
+	struct error *err)
+{
+	const struct span value = span_trim(exchange_header(exchange, header));
+	*out = CHECKSUM_NONE;
+	if (value.len == 0)
+		return 0;
+	*out = checksum_by_name(value);
+	if (*out == CHECKSUM_NONE)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Checksum algorithm provided is unsupported: %s is '%.*s'.", header,
+			(int)(value.len > 60 ? 60 : value.len), (const char *)value.data);
+	return 0;
+}
+
+static int read_trailer(
+	const struct exchange *exchange, struct checksum_headers *out, struct error *err)
+{
+	if (exchange->trailer_algorithm == CHECKSUM_NONE)
+		return 0;
+	if (out->algorithm != CHECKSUM_NONE)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Expecting a single x-amz-checksum- header: one stands among the headers, one in the trailer.");
+	out->algorithm = exchange->trailer_algorithm;
+	out->in_trailer = true;
+	return 0;
+}
+
+/* What SDKs say beside the value must not contradict it. */
+static int check_sdk(
+	struct exchange *exchange, const struct checksum_headers *out, struct error *err)
+{
+	static const char header[] = "x-amz-sdk-checksum-algorithm";
+	enum checksum_algorithm named = CHECKSUM_NONE;
+	if (read_name(exchange, header, &named, err) != 0)
+		return -1;
+	if (named == CHECKSUM_NONE || named == out->algorithm)
+		return 0;
+	if (out->algorithm == CHECKSUM_NONE)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"%s specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.",
+			header);
+	return error_set(err, ERROR_INVALID_REQUEST,
+		"Value for %s header is invalid: the checksum that comes is %s.", header,
+		checksum_name(out->algorithm));
+}
+
+static int read_type(struct exchange *exchange, struct checksum_headers *out, struct error *err)
+{
+	const struct span type = span_trim(exchange_header(exchange, "x-amz-checksum-type"));
+	if (out->algorithm != CHECKSUM_NONE)
+		out->type = checksum_default_type(out->algorithm);
+	if (type.len == 0)
+		return 0;
+	out->has_type = true;
+	if (span_equal_nocase(type, "COMPOSITE"))
+		out->type = CHECKSUM_COMPOSITE;
+	else if (span_equal_nocase(type, "FULL_OBJECT"))
+		out->type = CHECKSUM_FULL_OBJECT;
+	else
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Value for x-amz-checksum-type header is invalid.");
+	return 0;
+}
+
+static int check_type(
+	enum checksum_headers_use use, const struct checksum_headers *out, struct error *err)
+{
+	if (!out->has_type)
+		return 0;
+	if (out->algorithm == CHECKSUM_NONE) {
+		if (use == CHECKSUM_OF_OBJECT) /* is compared with the upload's */
+			return 0;
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.");
+	}
+	const bool legal = use == CHECKSUM_OF_BODY ? out->type == CHECKSUM_FULL_OBJECT
+						   : checksum_allows(out->algorithm, out->type);
+	if (!legal)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The %s checksum type cannot be used with the %s checksum algorithm%s.",
+			out->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT",
+			checksum_name(out->algorithm),
+			use == CHECKSUM_OF_BODY ? " of one body" : "");
+	return 0;
 }

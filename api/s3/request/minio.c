@@ -2,23 +2,12 @@
 
 #include "api/exchange/readiness.h"
 
-static enum next fail(struct exchange *exchange, enum error_kind kind, const char *message)
-{
-	struct error err = {0};
-	error_set(&err, kind, "%s", message);
-	return exchange_fail(exchange, &err);
-}
+static enum next reply(struct exchange *exchange, bool writes);
+static enum next fail(struct exchange *exchange, enum error_kind kind, const char *message);
 
 enum next minio_live_begin(struct exchange *exchange)
 {
 	return exchange_reply_empty(exchange, 200);
-}
-
-static enum next reply(struct exchange *exchange, bool writes)
-{
-	struct error err = {0};
-	return readiness_check(exchange, writes, &err) == 0 ? exchange_reply_empty(exchange, 200)
-							    : exchange_fail(exchange, &err);
 }
 
 enum next minio_ready_begin(struct exchange *exchange)
@@ -47,4 +36,18 @@ enum next minio_metrics_begin(struct exchange *exchange)
 	return fail(exchange, ERROR_UNSUPPORTED,
 		"This server is deltabucket: its metrics are at"
 		" /-/metrics, for a key with the grant metrics.");
+}
+
+static enum next reply(struct exchange *exchange, bool writes)
+{
+	struct error err = {0};
+	return readiness_check(exchange, writes, &err) == 0 ? exchange_reply_empty(exchange, 200)
+							    : exchange_fail(exchange, &err);
+}
+
+static enum next fail(struct exchange *exchange, enum error_kind kind, const char *message)
+{
+	struct error err = {0};
+	error_set(&err, kind, "%s", message);
+	return exchange_fail(exchange, &err);
 }

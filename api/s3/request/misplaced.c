@@ -12,12 +12,7 @@ static const struct {
 	{"versions", "There is no such thing as the ?versions sub-resource for a key"},
 };
 
-static enum next refuse(struct exchange *exchange, enum error_kind kind, const char *message)
-{
-	struct error err = {0};
-	error_set(&err, kind, "%s", message);
-	return exchange_fail(exchange, &err);
-}
+static enum next refuse(struct exchange *exchange, enum error_kind kind, const char *message);
 
 enum next misplaced_on_key_begin(struct exchange *exchange)
 {
@@ -33,4 +28,11 @@ enum next misplaced_on_key_begin(struct exchange *exchange)
 enum next misplaced_on_bucket_begin(struct exchange *exchange)
 {
 	return refuse(exchange, ERROR_INVALID_REQUEST, "A key must be specified.");
+}
+
+static enum next refuse(struct exchange *exchange, enum error_kind kind, const char *message)
+{
+	struct error err = {0};
+	error_set(&err, kind, "%s", message);
+	return exchange_fail(exchange, &err);
 }

@@ -29,24 +29,21 @@ static const char *const everywhere[] = {
 
 typedef bool same_fn(struct span a, struct span b);
 
-static bool fits(struct span name, const char *known, same_fn *same)
-{
-	const size_t stem = strlen(known) - 1;
-	if (known[stem] != '*')
-		return same(name, span_text(known));
-	return same(span_slice(name, 0, stem), span_slice(span_text(known), 0, stem));
-}
+static const struct plain_names *find_row(const struct exchange *exchange);
+static bool is_known(const struct plain_names *row, struct span name);
+static bool fits(struct span name, const char *known, same_fn *same);
+static int refuse(struct exchange *exchange, struct span name, struct error *err);
 
-/* ?versionid is not ?versionId: who takes it for that deletes the wrong version. */
-static bool is_known(const struct plain_names *row, struct span name)
+int plain_query_check(struct exchange *exchange, struct error *err)
 {
-	for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
-		if (fits(name, everywhere[i], span_same_nocase))
-			return true;
-	for (size_t i = 0; i < NAMES_MAX && row->names[i] != NULL; i++)
-		if (fits(name, row->names[i], span_equal))
-			return true;
-	return false;
+	size_t count;
+	const struct plain_names *const row = find_row(exchange);
+	const struct query_parameter *const given = exchange_query_parameters(exchange, &count);
+	const bool is_read = (exchange->method & READS) != 0;
+	for (size_t i = 0; row != NULL && i < count; i++)
+		if (!(is_read && given[i].value.len > 0) && !is_known(row, given[i].name))
+			return refuse(exchange, given[i].name, err);
+	return 0;
 }
 
 /* NULL: the request is none of the plain ones. A marker with a value (list-type=2) chooses among
@@ -63,6 +60,26 @@ static const struct plain_names *find_row(const struct exchange *exchange)
 	return NULL;
 }
 
+/* ?versionid is not ?versionId: who takes it for that deletes the wrong version. */
+static bool is_known(const struct plain_names *row, struct span name)
+{
+	for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
+		if (fits(name, everywhere[i], span_same_nocase))
+			return true;
+	for (size_t i = 0; i < NAMES_MAX && row->names[i] != NULL; i++)
+		if (fits(name, row->names[i], span_equal))
+			return true;
+	return false;
+}
+
+static bool fits(struct span name, const char *known, same_fn *same)
+{
+	const size_t stem = strlen(known) - 1;
+	if (known[stem] != '*')
+		return same(name, span_text(known));
+	return same(span_slice(name, 0, stem), span_slice(span_text(known), 0, stem));
+}
+
 static int refuse(struct exchange *exchange, struct span name, struct error *err)
 {
 	const struct span shown = span_slice(name, 0, SHOWN_MAX);
@@ -71,16 +88,4 @@ static int refuse(struct exchange *exchange, struct span name, struct error *err
 		"This server does not know the query parameter '%.*s',"
 		" and does not take a request with it for a plain %s.",
 		(int)shown.len, (const char *)shown.data, exchange->route->name);
-}
-
-int plain_query_check(struct exchange *exchange, struct error *err)
-{
-	size_t count;
-	const struct plain_names *const row = find_row(exchange);
-	const struct query_parameter *const given = exchange_query_parameters(exchange, &count);
-	const bool is_read = (exchange->method & READS) != 0;
-	for (size_t i = 0; row != NULL && i < count; i++)
-		if (!(is_read && given[i].value.len > 0) && !is_known(row, given[i].name))
-			return refuse(exchange, given[i].name, err);
-	return 0;
 }

@@ -7,17 +7,125 @@
 
 enum { ERROR_BODY_MAX_BYTES = 1024 * 1024 };
 
+static struct span print(struct exchange *exchange, const struct s3_error *error);
+static void add_bucket(struct exchange *exchange, struct xml_writer *xml);
+static void add_key(struct exchange *exchange, struct xml_writer *xml);
+static void add_upload(struct exchange *exchange, struct xml_writer *xml);
+static void add_version(struct exchange *exchange, struct xml_writer *xml);
+static void add_range(struct exchange *exchange, struct xml_writer *xml);
+static void add_condition(struct exchange *exchange, struct xml_writer *xml);
+static void add_expected_md5(struct exchange *exchange, struct xml_writer *xml);
+static void add_region(struct exchange *exchange, struct xml_writer *xml);
+static void add_skew(struct exchange *exchange, struct xml_writer *xml);
+static void add_sizes(struct exchange *exchange, struct xml_writer *xml);
+static void add_method(struct exchange *exchange, struct xml_writer *xml);
+static void tell_hub_client(struct exchange *exchange, const struct error *err);
+
+static const struct {
+	enum error_kind kind;
+	void (*add)(struct exchange *exchange, struct xml_writer *xml);
+} children[] = {
+	{ERROR_NO_BUCKET, add_bucket},
+	{ERROR_BAD_NAME, add_bucket},
+	{ERROR_BUCKET_OWNED, add_bucket},
+	{ERROR_BUCKET_TAKEN, add_bucket},
+	{ERROR_BUCKET_NOT_EMPTY, add_bucket},
+	{ERROR_BUCKET_HAS_RUNS, add_bucket},
+	{ERROR_NO_KEY, add_key},
+	{ERROR_NO_UPLOAD, add_upload},
+	{ERROR_NO_VERSION, add_version},
+	{ERROR_RANGE, add_range},
+	{ERROR_PRECONDITION, add_condition},
+	{ERROR_BAD_DIGEST, add_expected_md5},
+	{ERROR_INVALID_DIGEST, add_expected_md5},
+	{ERROR_AUTH_MALFORMED, add_region},
+	{ERROR_SKEW, add_skew},
+	{ERROR_TOO_LARGE, add_sizes},
+	{ERROR_METHOD, add_method},
+};
+
+void s3_error_write(struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	const struct s3_error error = {
+		.kind = err->kind, .code = row->s3_code, .message = error_map_text(err, row)};
+	exchange->reply.body = print(exchange, &error);
+	exchange->reply.content_type = "application/xml";
+	tell_hub_client(exchange, err);
+	if (exchange->method == METHOD_HEAD && exchange->parameters[1].len == 0)
+		exchange_add_header(exchange, "x-amz-bucket-region", exchange->context->region);
+}
+
+enum next s3_error_reply(struct exchange *exchange, const struct s3_error *error)
+{
+	const struct error_row *const row = error_map_find(error->kind);
+	struct s3_error named = *error;
+	if (named.code == NULL)
+		named.code = row->s3_code;
+	return exchange_reply_body(
+		exchange, row->status, "application/xml", print(exchange, &named));
+}
+
+enum next s3_error_argument(
+	struct exchange *exchange, const char *name, struct span value, const char *message)
+{
+	const struct s3_error_field fields[] = {
+		{"ArgumentName", span_text(name)}, {"ArgumentValue", value}};
+	const struct s3_error error = {.kind = ERROR_INVALID,
+		.code = "InvalidArgument",
+		.message = message,
+		.fields = fields,
+		.field_count = 2};
+	return s3_error_reply(exchange, &error);
+}
+
+enum next s3_error_not_implemented(struct exchange *exchange, const char *name, const char *message)
+{
+	const struct s3_error_field field = {"Header", span_text(name)};
+	const struct s3_error error = {.kind = ERROR_UNSUPPORTED,
+		.code = "NotImplemented",
+		.message = message,
+		.fields = &field,
+		.field_count = 1};
+	return s3_error_reply(exchange, &error);
+}
+
+static struct span print(struct exchange *exchange, const struct s3_error *error)
+{
+	struct buffer body;
+	struct xml_writer xml;
+	buffer_init(&body, ERROR_BODY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "Error", false);
+	xml_writer_text(&xml, "Code", span_text(error->code));
+	xml_writer_text(&xml, "Message", span_text(error->message));
+	for (size_t i = 0; i < sizeof(children) / sizeof(children[0]); i++) {
+		if (children[i].kind == error->kind &&
+			exchange->error_field_count == 0) /* who failed knew better what to say */
+			children[i].add(exchange, &xml);
+	}
+	for (size_t i = 0; i < exchange->error_field_count; i++)
+		xml_writer_text(
+			&xml, exchange->error_fields[i].name, exchange->error_fields[i].value);
+	for (size_t i = 0; i < error->field_count; i++)
+		xml_writer_text(&xml, error->fields[i].name, error->fields[i].value);
+	xml_writer_text(&xml, "Resource", exchange->path);
+	xml_writer_text(&xml, "RequestId", span_text(exchange->request_id));
+	xml_writer_text(&xml, "HostId", span_text(exchange->request_id));
+	xml_writer_end(&xml);
+	const struct span copy = buffer_failed(&body)
+		? (struct span){0}
+		: arena_copy(exchange->arena, buffer_span(&body));
+	buffer_release(&body);
+	return copy;
+}
+
 static void add_bucket(struct exchange *exchange, struct xml_writer *xml)
 {
 	xml_writer_text(xml, "BucketName", exchange->parameters[0]);
 }
 
-static void add_version(struct exchange *exchange, struct xml_writer *xml)
+static void add_key(struct exchange *exchange, struct xml_writer *xml)
 {
-	struct span version = {NULL, 0};
 	xml_writer_text(xml, "Key", exchange->parameters[1]);
-	exchange_query(exchange, "versionId", &version);
-	xml_writer_text(xml, "VersionId", version);
 }
 
 static void add_upload(struct exchange *exchange, struct xml_writer *xml)
@@ -27,9 +135,12 @@ static void add_upload(struct exchange *exchange, struct xml_writer *xml)
 		xml_writer_text(xml, "UploadId", id);
 }
 
-static void add_key(struct exchange *exchange, struct xml_writer *xml)
+static void add_version(struct exchange *exchange, struct xml_writer *xml)
 {
+	struct span version = {NULL, 0};
 	xml_writer_text(xml, "Key", exchange->parameters[1]);
+	exchange_query(exchange, "versionId", &version);
+	xml_writer_text(xml, "VersionId", version);
 }
 
 /* The size stands in the Content-Range that a 416 carries: "bytes *" "/N". */
@@ -108,58 +219,6 @@ static void add_method(struct exchange *exchange, struct xml_writer *xml)
 	}
 }
 
-static const struct {
-	enum error_kind kind;
-	void (*add)(struct exchange *exchange, struct xml_writer *xml);
-} children[] = {
-	{ERROR_NO_BUCKET, add_bucket},
-	{ERROR_BAD_NAME, add_bucket},
-	{ERROR_BUCKET_OWNED, add_bucket},
-	{ERROR_BUCKET_TAKEN, add_bucket},
-	{ERROR_BUCKET_NOT_EMPTY, add_bucket},
-	{ERROR_BUCKET_HAS_RUNS, add_bucket},
-	{ERROR_NO_KEY, add_key},
-	{ERROR_NO_UPLOAD, add_upload},
-	{ERROR_NO_VERSION, add_version},
-	{ERROR_RANGE, add_range},
-	{ERROR_PRECONDITION, add_condition},
-	{ERROR_BAD_DIGEST, add_expected_md5},
-	{ERROR_INVALID_DIGEST, add_expected_md5},
-	{ERROR_AUTH_MALFORMED, add_region},
-	{ERROR_SKEW, add_skew},
-	{ERROR_TOO_LARGE, add_sizes},
-	{ERROR_METHOD, add_method},
-};
-
-static struct span print(struct exchange *exchange, const struct s3_error *error)
-{
-	struct buffer body;
-	struct xml_writer xml;
-	buffer_init(&body, ERROR_BODY_MAX_BYTES);
-	xml_writer_begin(&xml, &body, "Error", false);
-	xml_writer_text(&xml, "Code", span_text(error->code));
-	xml_writer_text(&xml, "Message", span_text(error->message));
-	for (size_t i = 0; i < sizeof(children) / sizeof(children[0]); i++) {
-		if (children[i].kind == error->kind &&
-			exchange->error_field_count == 0) /* who failed knew better what to say */
-			children[i].add(exchange, &xml);
-	}
-	for (size_t i = 0; i < exchange->error_field_count; i++)
-		xml_writer_text(
-			&xml, exchange->error_fields[i].name, exchange->error_fields[i].value);
-	for (size_t i = 0; i < error->field_count; i++)
-		xml_writer_text(&xml, error->fields[i].name, error->fields[i].value);
-	xml_writer_text(&xml, "Resource", exchange->path);
-	xml_writer_text(&xml, "RequestId", span_text(exchange->request_id));
-	xml_writer_text(&xml, "HostId", span_text(exchange->request_id));
-	xml_writer_end(&xml);
-	const struct span copy = buffer_failed(&body)
-		? (struct span){0}
-		: arena_copy(exchange->arena, buffer_span(&body));
-	buffer_release(&body);
-	return copy;
-}
-
 /* `hf download namespace/name` comes to the S3 face: it shows these headers, and not the XML. */
 static void tell_hub_client(struct exchange *exchange, const struct error *err)
 {
@@ -170,49 +229,4 @@ static void tell_hub_client(struct exchange *exchange, const struct error *err)
 		return;
 	exchange_add_header(exchange, "X-Error-Code", "RepoNotFound");
 	exchange_add_header(exchange, "X-Error-Message", HUB_NAME_NO_REPOSITORY);
-}
-
-void s3_error_write(struct exchange *exchange, const struct error *err, const struct error_row *row)
-{
-	const struct s3_error error = {
-		.kind = err->kind, .code = row->s3_code, .message = error_map_text(err, row)};
-	exchange->reply.body = print(exchange, &error);
-	exchange->reply.content_type = "application/xml";
-	tell_hub_client(exchange, err);
-	if (exchange->method == METHOD_HEAD && exchange->parameters[1].len == 0)
-		exchange_add_header(exchange, "x-amz-bucket-region", exchange->context->region);
-}
-
-enum next s3_error_reply(struct exchange *exchange, const struct s3_error *error)
-{
-	const struct error_row *const row = error_map_find(error->kind);
-	struct s3_error named = *error;
-	if (named.code == NULL)
-		named.code = row->s3_code;
-	return exchange_reply_body(
-		exchange, row->status, "application/xml", print(exchange, &named));
-}
-
-enum next s3_error_argument(
-	struct exchange *exchange, const char *name, struct span value, const char *message)
-{
-	const struct s3_error_field fields[] = {
-		{"ArgumentName", span_text(name)}, {"ArgumentValue", value}};
-	const struct s3_error error = {.kind = ERROR_INVALID,
-		.code = "InvalidArgument",
-		.message = message,
-		.fields = fields,
-		.field_count = 2};
-	return s3_error_reply(exchange, &error);
-}
-
-enum next s3_error_not_implemented(struct exchange *exchange, const char *name, const char *message)
-{
-	const struct s3_error_field field = {"Header", span_text(name)};
-	const struct s3_error error = {.kind = ERROR_UNSUPPORTED,
-		.code = "NotImplemented",
-		.message = message,
-		.fields = &field,
-		.field_count = 1};
-	return s3_error_reply(exchange, &error);
 }

@@ -7,6 +7,15 @@
 #include "base/encode.h"
 #include "storage/versions/object.h"
 
+struct prefix_search {
+	struct span prefix;
+	bool found;
+};
+
+static bool refuses(struct exchange *exchange, const struct s3_request_refusal *row);
+static void match_prefix(void *taker, struct span name, struct span value);
+static bool value_allowed(struct span value, const char *allowed);
+
 struct span s3_request_key(const struct exchange *exchange)
 {
 	return exchange->parameters[1];
@@ -25,47 +34,6 @@ int s3_request_check_owner(struct exchange *exchange, struct error *err)
 		return error_set(err, ERROR_DENIED,
 			"The bucket's owner is not the one that x-amz-expected-bucket-owner names.");
 	return 0;
-}
-
-static bool value_allowed(struct span value, const char *allowed)
-{
-	struct span rest = span_text(allowed);
-	struct span piece;
-	while (allowed != NULL && span_split(&rest, '|', &piece)) {
-		if (span_equal(value, piece))
-			return true;
-	}
-	return false;
-}
-
-struct prefix_search {
-	struct span prefix;
-	bool found;
-};
-
-static void match_prefix(void *taker, struct span name, struct span value)
-{
-	struct prefix_search *const search = taker;
-	char head[64];
-	(void)value;
-	if (search->prefix.len >= sizeof(head) || name.len < search->prefix.len)
-		return;
-	memcpy(head, search->prefix.data, search->prefix.len);
-	head[search->prefix.len] = '\0';
-	search->found =
-		search->found || span_equal_nocase(span_slice(name, 0, search->prefix.len), head);
-}
-
-static bool refuses(struct exchange *exchange, const struct s3_request_refusal *row)
-{
-	const struct span name = span_text(row->header);
-	if (span_ends_text(name, "-")) {
-		struct prefix_search search = {.prefix = name};
-		exchange_each_header(exchange, match_prefix, &search);
-		return search.found;
-	}
-	const struct span value = exchange_header(exchange, row->header);
-	return value.data != NULL && !value_allowed(span_trim(value), row->allowed);
 }
 
 const struct s3_request_refusal *s3_request_refused(
@@ -114,4 +82,40 @@ bool s3_request_read_token(struct exchange *exchange, struct span token, struct 
 		return false;
 	*out_last = span_of(bytes, len);
 	return true;
+}
+
+static bool refuses(struct exchange *exchange, const struct s3_request_refusal *row)
+{
+	const struct span name = span_text(row->header);
+	if (span_ends_text(name, "-")) {
+		struct prefix_search search = {.prefix = name};
+		exchange_each_header(exchange, match_prefix, &search);
+		return search.found;
+	}
+	const struct span value = exchange_header(exchange, row->header);
+	return value.data != NULL && !value_allowed(span_trim(value), row->allowed);
+}
+
+static void match_prefix(void *taker, struct span name, struct span value)
+{
+	struct prefix_search *const search = taker;
+	char head[64];
+	(void)value;
+	if (search->prefix.len >= sizeof(head) || name.len < search->prefix.len)
+		return;
+	memcpy(head, search->prefix.data, search->prefix.len);
+	head[search->prefix.len] = '\0';
+	search->found =
+		search->found || span_equal_nocase(span_slice(name, 0, search->prefix.len), head);
+}
+
+static bool value_allowed(struct span value, const char *allowed)
+{
+	struct span rest = span_text(allowed);
+	struct span piece;
+	while (allowed != NULL && span_split(&rest, '|', &piece)) {
+		if (span_equal(value, piece))
+			return true;
+	}
+	return false;
 }

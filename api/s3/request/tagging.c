@@ -13,54 +13,13 @@ struct tag_list {
 	bool has_value;
 };
 
-static int start_list(struct tag_list *list, struct arena *arena, size_t most, struct error *err)
-{
-	*list = (struct tag_list){.arena = arena, .most = most};
-	list->tags = arena_take_array(arena, most + 1, sizeof(*list->tags));
-	return list->tags != NULL
-		? 0
-		: error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
-}
-
-static int finish_list(const struct tag_list *list, struct span *out, struct error *err)
-{
-	struct buffer blob;
-	*out = (struct span){0};
-	if (tag_set_check(list->tags, list->count, list->most, err) != 0)
-		return -1;
-	if (list->count == 0)
-		return 0;
-	buffer_init(&blob, (list->most + 1) * (TAG_KEY_MAX_BYTES + TAG_VALUE_MAX_BYTES + 8));
-	tag_set_write(list->tags, list->count, &blob);
-	int result = buffer_check(&blob, "the tags", err);
-	if (result == 0) {
-		*out = arena_copy(list->arena, buffer_span(&blob));
-		if (out->data == NULL)
-			result = error_set(
-				err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
-	}
-	buffer_release(&blob);
-	return result;
-}
-
-static bool decode(struct arena *arena, struct span text, struct span *out)
-{
-	struct buffer decoded;
-	buffer_init(&decoded, text.len + 1);
-	const bool good = decode_percent(text, true, &decoded);
-	if (good)
-		*out = arena_copy(arena, buffer_span(&decoded));
-	buffer_release(&decoded);
-	return good;
-}
-
-static bool is_there(const struct tag_list *list, struct span key)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (span_equal(list->tags[i].key, key))
-			return true;
-	return false;
-}
+static int start_list(struct tag_list *list, struct arena *arena, size_t most, struct error *err);
+static bool decode(struct arena *arena, struct span text, struct span *out);
+static bool is_there(const struct tag_list *list, struct span key);
+static int finish_list(const struct tag_list *list, struct span *out, struct error *err);
+static int on_open(void *owner, size_t depth, struct span name, struct error *err);
+static int on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err);
 
 int tagging_read_header(
 	struct span header, size_t most, struct arena *arena, struct span *out, struct error *err)
@@ -85,6 +44,86 @@ int tagging_read_header(
 		list.count++;
 	}
 	return finish_list(&list, out, err);
+}
+
+int tagging_read_xml(
+	struct span xml, size_t most, struct arena *arena, struct span *out, struct error *err)
+{
+	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
+	struct tag_list list;
+	if (start_list(&list, arena, most, err) != 0 ||
+		xml_reader_parse(xml, &events, &list, err) != 0)
+		return -1;
+	return finish_list(&list, out, err);
+}
+
+int tagging_write_xml(struct span tags, struct arena *arena, struct buffer *out, struct error *err)
+{
+	struct tag *list = NULL;
+	size_t count = 0;
+	struct xml_writer xml;
+	if (tags.len > 0 && tag_set_read(tags, arena, &list, &count, err) != 0)
+		return -1;
+	tag_set_sort(list, count);
+	xml_writer_begin(&xml, out, "Tagging", true);
+	xml_writer_open(&xml, "TagSet");
+	for (size_t i = 0; i < count; i++) {
+		xml_writer_open(&xml, "Tag");
+		xml_writer_text(&xml, "Key", list[i].key);
+		xml_writer_text(&xml, "Value", list[i].value);
+		xml_writer_close(&xml);
+	}
+	xml_writer_end(&xml);
+	return 0;
+}
+
+static int start_list(struct tag_list *list, struct arena *arena, size_t most, struct error *err)
+{
+	*list = (struct tag_list){.arena = arena, .most = most};
+	list->tags = arena_take_array(arena, most + 1, sizeof(*list->tags));
+	return list->tags != NULL
+		? 0
+		: error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+}
+
+static bool decode(struct arena *arena, struct span text, struct span *out)
+{
+	struct buffer decoded;
+	buffer_init(&decoded, text.len + 1);
+	const bool good = decode_percent(text, true, &decoded);
+	if (good)
+		*out = arena_copy(arena, buffer_span(&decoded));
+	buffer_release(&decoded);
+	return good;
+}
+
+static bool is_there(const struct tag_list *list, struct span key)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (span_equal(list->tags[i].key, key))
+			return true;
+	return false;
+}
+
+static int finish_list(const struct tag_list *list, struct span *out, struct error *err)
+{
+	struct buffer blob;
+	*out = (struct span){0};
+	if (tag_set_check(list->tags, list->count, list->most, err) != 0)
+		return -1;
+	if (list->count == 0)
+		return 0;
+	buffer_init(&blob, (list->most + 1) * (TAG_KEY_MAX_BYTES + TAG_VALUE_MAX_BYTES + 8));
+	tag_set_write(list->tags, list->count, &blob);
+	int result = buffer_check(&blob, "the tags", err);
+	if (result == 0) {
+		*out = arena_copy(list->arena, buffer_span(&blob));
+		if (out->data == NULL)
+			result = error_set(
+				err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+	}
+	buffer_release(&blob);
+	return result;
 }
 
 static int on_open(void *owner, size_t depth, struct span name, struct error *err)
@@ -130,36 +169,5 @@ static int on_close(
 	if (!list->has_key || !list->has_value)
 		return error_set(err, ERROR_MALFORMED_XML, "A Tag lacks its Key or its Value.");
 	list->count++;
-	return 0;
-}
-
-int tagging_read_xml(
-	struct span xml, size_t most, struct arena *arena, struct span *out, struct error *err)
-{
-	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
-	struct tag_list list;
-	if (start_list(&list, arena, most, err) != 0 ||
-		xml_reader_parse(xml, &events, &list, err) != 0)
-		return -1;
-	return finish_list(&list, out, err);
-}
-
-int tagging_write_xml(struct span tags, struct arena *arena, struct buffer *out, struct error *err)
-{
-	struct tag *list = NULL;
-	size_t count = 0;
-	struct xml_writer xml;
-	if (tags.len > 0 && tag_set_read(tags, arena, &list, &count, err) != 0)
-		return -1;
-	tag_set_sort(list, count);
-	xml_writer_begin(&xml, out, "Tagging", true);
-	xml_writer_open(&xml, "TagSet");
-	for (size_t i = 0; i < count; i++) {
-		xml_writer_open(&xml, "Tag");
-		xml_writer_text(&xml, "Key", list[i].key);
-		xml_writer_text(&xml, "Value", list[i].value);
-		xml_writer_close(&xml);
-	}
-	xml_writer_end(&xml);
 	return 0;
 }

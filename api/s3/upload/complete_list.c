@@ -16,6 +16,43 @@ struct parse {
 	bool has_etag;
 };
 
+static int open_element(void *owner, size_t depth, struct span name, struct error *err);
+static int malformed(struct error *err);
+static int add_part(struct parse *parse, struct error *err);
+static int close_element(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err);
+static int close_field(struct parse *parse, struct span name, struct span text, struct error *err);
+static enum checksum_algorithm find_algorithm(struct span name);
+static int take_number(
+	struct parse *parse, struct upload_listed_part *part, struct span text, struct error *err);
+static void take_etag(struct parse *parse, struct upload_listed_part *part, struct span text);
+static int take_checksum(struct upload_listed_part *part, enum checksum_algorithm algorithm,
+	struct span text, struct error *err);
+
+int complete_list_parse(struct span xml, struct arena *arena, struct upload_listed_part **out,
+	size_t *out_count, struct error *err)
+{
+	static const struct xml_reader_events events = {
+		.open = open_element, .close = close_element};
+	struct parse parse = {.arena = arena};
+	if (xml_reader_parse(xml, &events, &parse, err) != 0)
+		return -1;
+	*out = parse.parts;
+	*out_count = parse.count;
+	return parse.count > 0 ? 0 : malformed(err);
+}
+
+static int open_element(void *owner, size_t depth, struct span name, struct error *err)
+{
+	struct parse *const parse = owner;
+	if (depth == DEPTH_ROOT && !span_equal_text(name, "CompleteMultipartUpload"))
+		return malformed(err);
+	if (depth != DEPTH_PART)
+		return 0;
+	parse->in_part = span_equal_text(name, "Part");
+	return parse->in_part ? add_part(parse, err) : 0;
+}
+
 static int malformed(struct error *err)
 {
 	return error_set(err, ERROR_MALFORMED_XML,
@@ -43,15 +80,37 @@ static int add_part(struct parse *parse, struct error *err)
 	return 0;
 }
 
-static int open_element(void *owner, size_t depth, struct span name, struct error *err)
+static int close_element(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct parse *const parse = owner;
-	if (depth == DEPTH_ROOT && !span_equal_text(name, "CompleteMultipartUpload"))
+	if (depth == DEPTH_FIELD && parse->in_part)
+		return close_field(parse, name, span_trim(text), err);
+	if (depth == DEPTH_PART && parse->in_part && (!parse->has_number || !parse->has_etag))
 		return malformed(err);
-	if (depth != DEPTH_PART)
-		return 0;
-	parse->in_part = span_equal_text(name, "Part");
-	return parse->in_part ? add_part(parse, err) : 0;
+	return 0;
+}
+
+static int close_field(struct parse *parse, struct span name, struct span text, struct error *err)
+{
+	struct upload_listed_part *const part = &parse->parts[parse->count - 1];
+	const enum checksum_algorithm algorithm = find_algorithm(name);
+	if (span_equal_text(name, "PartNumber"))
+		return take_number(parse, part, text, err);
+	if (span_equal_text(name, "ETag"))
+		take_etag(parse, part, text);
+	else if (algorithm != CHECKSUM_NONE)
+		return take_checksum(part, algorithm, text, err);
+	return 0;
+}
+
+static enum checksum_algorithm find_algorithm(struct span name)
+{
+	for (int i = CHECKSUM_NONE + 1; i < CHECKSUM_ALGORITHMS; i++) {
+		if (span_equal_text(name, checksum_element((enum checksum_algorithm)i)))
+			return (enum checksum_algorithm)i;
+	}
+	return CHECKSUM_NONE;
 }
 
 static int take_number(
@@ -82,15 +141,6 @@ static void take_etag(struct parse *parse, struct upload_listed_part *part, stru
 		memcpy(part->etag, etag.data, etag.len);
 }
 
-static enum checksum_algorithm find_algorithm(struct span name)
-{
-	for (int i = CHECKSUM_NONE + 1; i < CHECKSUM_ALGORITHMS; i++) {
-		if (span_equal_text(name, checksum_element((enum checksum_algorithm)i)))
-			return (enum checksum_algorithm)i;
-	}
-	return CHECKSUM_NONE;
-}
-
 /* One of them, of its algorithm's length. An empty element says nothing. */
 static int take_checksum(struct upload_listed_part *part, enum checksum_algorithm algorithm,
 	struct span text, struct error *err)
@@ -102,41 +152,4 @@ static int take_checksum(struct upload_listed_part *part, enum checksum_algorith
 		return error_set(err, ERROR_INVALID,
 			"Invalid Base64 or multiple checksums present in request");
 	return 0;
-}
-
-static int close_field(struct parse *parse, struct span name, struct span text, struct error *err)
-{
-	struct upload_listed_part *const part = &parse->parts[parse->count - 1];
-	const enum checksum_algorithm algorithm = find_algorithm(name);
-	if (span_equal_text(name, "PartNumber"))
-		return take_number(parse, part, text, err);
-	if (span_equal_text(name, "ETag"))
-		take_etag(parse, part, text);
-	else if (algorithm != CHECKSUM_NONE)
-		return take_checksum(part, algorithm, text, err);
-	return 0;
-}
-
-static int close_element(
-	void *owner, size_t depth, struct span name, struct span text, struct error *err)
-{
-	struct parse *const parse = owner;
-	if (depth == DEPTH_FIELD && parse->in_part)
-		return close_field(parse, name, span_trim(text), err);
-	if (depth == DEPTH_PART && parse->in_part && (!parse->has_number || !parse->has_etag))
-		return malformed(err);
-	return 0;
-}
-
-int complete_list_parse(struct span xml, struct arena *arena, struct upload_listed_part **out,
-	size_t *out_count, struct error *err)
-{
-	static const struct xml_reader_events events = {
-		.open = open_element, .close = close_element};
-	struct parse parse = {.arena = arena};
-	if (xml_reader_parse(xml, &events, &parse, err) != 0)
-		return -1;
-	*out = parse.parts;
-	*out_count = parse.count;
-	return parse.count > 0 ? 0 : malformed(err);
 }

@@ -13,24 +13,13 @@
 enum { LIST_MAX_BYTES = 3 * 1024 * 1024, REPLY_MAX_BYTES = 64 * 1024 };
 
 static int read_headers(
-	struct exchange *exchange, struct upload_complete_params *params, struct error *err)
-{
-	struct checksum_headers checksum;
-	const struct span size = span_trim(exchange_header(exchange, "x-amz-mp-object-size"));
-	if (checksum_headers_read(exchange, CHECKSUM_OF_OBJECT, &checksum, err) != 0)
-		return -1;
-	params->checksum = checksum.value;
-	params->checksum_parts = checksum.value_parts;
-	params->has_type = checksum.has_type;
-	params->type = checksum.type;
-	params->has_size = size.len > 0;
-	params->conditions.if_match = exchange_header(exchange, "if-match");
-	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
-	if (params->has_size && !span_parse_u64(size, &params->size))
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The x-amz-mp-object-size header is not a number of bytes.");
-	return 0;
-}
+	struct exchange *exchange, struct upload_complete_params *params, struct error *err);
+static enum next reply_failed(struct exchange *exchange, const struct error *err);
+static enum next reply_fault(
+	struct exchange *exchange, const struct upload_fault *fault, const struct error *err);
+static struct span fault_number(struct exchange *exchange, uint64_t number);
+static enum next reply(struct exchange *exchange, const struct upload_result *result);
+static struct span location(struct exchange *exchange);
 
 enum next complete_upload_begin(struct exchange *exchange)
 {
@@ -59,9 +48,51 @@ enum next complete_upload_finish(struct exchange *exchange)
 	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
 }
 
-static struct span fault_number(struct exchange *exchange, uint64_t number)
+enum next complete_upload_resume(struct exchange *exchange)
 {
-	return span_text(arena_format(exchange->arena, "%llu", (unsigned long long)number));
+	struct error err = {0};
+	if (call_outcome(exchange->call, &err) != 0)
+		return reply_failed(exchange, &err);
+	const struct upload_result result = upload_complete_result(exchange->call);
+	return reply(exchange, &result);
+}
+
+static int read_headers(
+	struct exchange *exchange, struct upload_complete_params *params, struct error *err)
+{
+	struct checksum_headers checksum;
+	const struct span size = span_trim(exchange_header(exchange, "x-amz-mp-object-size"));
+	if (checksum_headers_read(exchange, CHECKSUM_OF_OBJECT, &checksum, err) != 0)
+		return -1;
+	params->checksum = checksum.value;
+	params->checksum_parts = checksum.value_parts;
+	params->has_type = checksum.has_type;
+	params->type = checksum.type;
+	params->has_size = size.len > 0;
+	params->conditions.if_match = exchange_header(exchange, "if-match");
+	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
+	if (params->has_size && !span_parse_u64(size, &params->size))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The x-amz-mp-object-size header is not a number of bytes.");
+	return 0;
+}
+
+static enum next reply_failed(struct exchange *exchange, const struct error *err)
+{
+	const struct upload_fault fault = upload_complete_fault(exchange->call);
+	struct checksum expected;
+	struct checksum actual;
+	if (err->kind == ERROR_BAD_DIGEST && fault.number > 0)
+		return s3_error_reply(exchange,
+			&(struct s3_error){
+				.kind = ERROR_INVALID, .code = "BadDigest", .message = err->text});
+	if (err->kind == ERROR_BAD_DIGEST) {
+		upload_complete_checksums(exchange->call, &expected, &actual);
+		return checksum_headers_mismatch(exchange, &expected, &actual);
+	}
+	if (err->kind == ERROR_PART_TOO_SMALL || err->kind == ERROR_INVALID_PART)
+		return reply_fault(exchange, &fault, err);
+	return exchange_fail(exchange, err);
 }
 
 /* With the part that was at fault, as its kind of error names it. */
@@ -86,34 +117,9 @@ static enum next reply_fault(
 	return s3_error_reply(exchange, &error);
 }
 
-static enum next reply_failed(struct exchange *exchange, const struct error *err)
+static struct span fault_number(struct exchange *exchange, uint64_t number)
 {
-	const struct upload_fault fault = upload_complete_fault(exchange->call);
-	struct checksum expected;
-	struct checksum actual;
-	if (err->kind == ERROR_BAD_DIGEST && fault.number > 0)
-		return s3_error_reply(exchange,
-			&(struct s3_error){
-				.kind = ERROR_INVALID, .code = "BadDigest", .message = err->text});
-	if (err->kind == ERROR_BAD_DIGEST) {
-		upload_complete_checksums(exchange->call, &expected, &actual);
-		return checksum_headers_mismatch(exchange, &expected, &actual);
-	}
-	if (err->kind == ERROR_PART_TOO_SMALL || err->kind == ERROR_INVALID_PART)
-		return reply_fault(exchange, &fault, err);
-	return exchange_fail(exchange, err);
-}
-
-static struct span location(struct exchange *exchange)
-{
-	const struct span host = exchange_header(exchange, "host");
-	const struct span path = exchange->path;
-	return span_text(arena_format(exchange->arena, "%s%.*s%.*s",
-		host.len == 0              ? ""
-			: exchange->secure ? "https://"
-					   : "http://",
-		(int)host.len, host.len > 0 ? (const char *)host.data : "", (int)path.len,
-		(const char *)path.data));
+	return span_text(arena_format(exchange->arena, "%llu", (unsigned long long)number));
 }
 
 static enum next reply(struct exchange *exchange, const struct upload_result *result)
@@ -135,11 +141,14 @@ static enum next reply(struct exchange *exchange, const struct upload_result *re
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next complete_upload_resume(struct exchange *exchange)
+static struct span location(struct exchange *exchange)
 {
-	struct error err = {0};
-	if (call_outcome(exchange->call, &err) != 0)
-		return reply_failed(exchange, &err);
-	const struct upload_result result = upload_complete_result(exchange->call);
-	return reply(exchange, &result);
+	const struct span host = exchange_header(exchange, "host");
+	const struct span path = exchange->path;
+	return span_text(arena_format(exchange->arena, "%s%.*s%.*s",
+		host.len == 0              ? ""
+			: exchange->secure ? "https://"
+					   : "http://",
+		(int)host.len, host.len > 0 ? (const char *)host.data : "", (int)path.len,
+		(const char *)path.data));
 }

@@ -10,6 +10,33 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
+static struct call *make_call(struct exchange *exchange, struct checksum_headers *checksum,
+	const struct object_facts *facts, struct error *err);
+static enum next reply(struct exchange *exchange, const struct upload_id *id);
+
+enum next create_upload_begin(struct exchange *exchange)
+{
+	struct object_facts facts;
+	struct error err = {0};
+	enum next next;
+	if (!object_headers_read(exchange, &facts, &next))
+		return next;
+	struct checksum_headers *const checksum = arena_take(exchange->arena, sizeof(*checksum));
+	ASSERT(checksum != NULL); /* object_headers_read found room for more than this */
+	exchange->state = checksum;
+	struct call *const call = make_call(exchange, checksum, &facts, &err);
+	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
+}
+
+enum next create_upload_resume(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (call_outcome(exchange->call, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const struct upload_id id = upload_create_result(exchange->call);
+	return reply(exchange, &id);
+}
+
 /* `checksum`, the exchange's state, becomes what the client named. */
 static struct call *make_call(struct exchange *exchange, struct checksum_headers *checksum,
 	const struct object_facts *facts, struct error *err)
@@ -27,20 +54,6 @@ static struct call *make_call(struct exchange *exchange, struct checksum_headers
 		.type = checksum->type,
 	};
 	return upload_create_call(exchange->context->store, &params, err);
-}
-
-enum next create_upload_begin(struct exchange *exchange)
-{
-	struct object_facts facts;
-	struct error err = {0};
-	enum next next;
-	if (!object_headers_read(exchange, &facts, &next))
-		return next;
-	struct checksum_headers *const checksum = arena_take(exchange->arena, sizeof(*checksum));
-	ASSERT(checksum != NULL); /* object_headers_read found room for more than this */
-	exchange->state = checksum;
-	struct call *const call = make_call(exchange, checksum, &facts, &err);
-	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
 }
 
 static enum next reply(struct exchange *exchange, const struct upload_id *id)
@@ -62,13 +75,4 @@ static enum next reply(struct exchange *exchange, const struct upload_id *id)
 	xml_writer_text(&xml, "UploadId", span_text(text));
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
-}
-
-enum next create_upload_resume(struct exchange *exchange)
-{
-	struct error err = {0};
-	if (call_outcome(exchange->call, &err) != 0)
-		return exchange_fail(exchange, &err);
-	const struct upload_id id = upload_create_result(exchange->call);
-	return reply(exchange, &id);
 }

@@ -8,6 +8,40 @@
 
 enum { PARTS_PAGE_MAX = 1000, PARTS_BODY_MAX_BYTES = 4 * 1024 * 1024 };
 
+struct page {
+	uint32_t after;
+	uint64_t limit;
+	struct upload_parts parts;
+};
+
+static bool read_marker(struct exchange *exchange, uint32_t *out_after, enum next *out_next);
+static int read_page(struct exchange *exchange, const struct upload_ref *ref, struct page *page,
+	struct error *err);
+static void write_page(struct exchange *exchange, struct xml_writer *xml, const struct page *page);
+static void write_part(struct xml_writer *xml, const struct uploaded_part *part);
+
+enum next list_parts_begin(struct exchange *exchange)
+{
+	struct upload_ref ref;
+	struct page page = {.after = 0};
+	struct error err = {0};
+	enum next next;
+	struct buffer body;
+	struct xml_writer xml;
+	if (!s3_request_limit(
+		    exchange, "max-parts", PARTS_PAGE_MAX, PARTS_PAGE_MAX, &page.limit, &next) ||
+		!read_marker(exchange, &page.after, &next) ||
+		!upload_request_read(exchange, &ref, &next))
+		return next;
+	if (read_page(exchange, &ref, &page, &err) != 0)
+		return exchange_fail(exchange, &err);
+	buffer_init(&body, PARTS_BODY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "ListPartsResult", true);
+	write_page(exchange, &xml, &page);
+	xml_writer_end(&xml);
+	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}
+
 static bool read_marker(struct exchange *exchange, uint32_t *out_after, enum next *out_next)
 {
 	struct span text;
@@ -24,22 +58,13 @@ static bool read_marker(struct exchange *exchange, uint32_t *out_after, enum nex
 	return true;
 }
 
-static void write_part(struct xml_writer *xml, const struct uploaded_part *part)
+static int read_page(struct exchange *exchange, const struct upload_ref *ref, struct page *page,
+	struct error *err)
 {
-	xml_writer_open(xml, "Part");
-	xml_writer_u64(xml, "PartNumber", part->number);
-	xml_writer_time(xml, "LastModified", part->modified_ms);
-	xml_writer_etag(xml, "ETag", part->etag);
-	xml_writer_u64(xml, "Size", part->size);
-	checksum_xml_value(xml, &part->checksum, 0);
-	xml_writer_close(xml);
+	const struct upload_parts_range range = {page->after, (size_t)page->limit};
+	return upload_list_parts(
+		exchange->context->store, ref, range, exchange->arena, &page->parts, err);
 }
-
-struct page {
-	uint32_t after;
-	uint64_t limit;
-	struct upload_parts parts;
-};
 
 static void write_page(struct exchange *exchange, struct xml_writer *xml, const struct page *page)
 {
@@ -63,32 +88,13 @@ static void write_page(struct exchange *exchange, struct xml_writer *xml, const 
 		write_part(xml, &page->parts.parts[i]);
 }
 
-static int read_page(struct exchange *exchange, const struct upload_ref *ref, struct page *page,
-	struct error *err)
+static void write_part(struct xml_writer *xml, const struct uploaded_part *part)
 {
-	const struct upload_parts_range range = {page->after, (size_t)page->limit};
-	return upload_list_parts(
-		exchange->context->store, ref, range, exchange->arena, &page->parts, err);
-}
-
-enum next list_parts_begin(struct exchange *exchange)
-{
-	struct upload_ref ref;
-	struct page page = {.after = 0};
-	struct error err = {0};
-	enum next next;
-	struct buffer body;
-	struct xml_writer xml;
-	if (!s3_request_limit(
-		    exchange, "max-parts", PARTS_PAGE_MAX, PARTS_PAGE_MAX, &page.limit, &next) ||
-		!read_marker(exchange, &page.after, &next) ||
-		!upload_request_read(exchange, &ref, &next))
-		return next;
-	if (read_page(exchange, &ref, &page, &err) != 0)
-		return exchange_fail(exchange, &err);
-	buffer_init(&body, PARTS_BODY_MAX_BYTES);
-	xml_writer_begin(&xml, &body, "ListPartsResult", true);
-	write_page(exchange, &xml, &page);
-	xml_writer_end(&xml);
-	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+	xml_writer_open(xml, "Part");
+	xml_writer_u64(xml, "PartNumber", part->number);
+	xml_writer_time(xml, "LastModified", part->modified_ms);
+	xml_writer_etag(xml, "ETag", part->etag);
+	xml_writer_u64(xml, "Size", part->size);
+	checksum_xml_value(xml, &part->checksum, 0);
+	xml_writer_close(xml);
 }

@@ -17,49 +17,9 @@ struct upload_part_copy { /* the exchange's state */
 	struct upload_copy_params params;
 };
 
-/* "bytes=first-last", both given and in order. */
-static bool parse_range(struct span text, uint64_t *out_first, uint64_t *out_last)
-{
-	static const char unit[] = "bytes=";
-	struct span rest = span_slice(text, sizeof(unit) - 1, text.len);
-	const ptrdiff_t dash = span_find(rest, '-');
-	return span_starts(text, span_text(unit)) && dash > 0 &&
-		span_parse_u64(span_slice(rest, 0, (size_t)dash), out_first) &&
-		span_parse_u64(span_slice(rest, (size_t)dash + 1, rest.len), out_last) &&
-		*out_first <= *out_last;
-}
-
 static bool read_range(
-	struct exchange *exchange, struct upload_part_copy *state, enum next *out_next)
-{
-	static const char header[] = "x-amz-copy-source-range";
-	const struct span text = span_trim(exchange_header(exchange, header));
-	struct error err = {0};
-	uint64_t first = 0;
-	uint64_t last = 0;
-	state->params.length = state->source.size;
-	if (text.len > 0 && !parse_range(text, &first, &last)) {
-		*out_next = s3_error_argument(exchange, header, text,
-			"The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first"
-			" and last bytes to copy");
-		return false;
-	}
-	if (text.len > 0 && last >= state->source.size)
-		error_set(&err, ERROR_RANGE,
-			"Range specified is not valid for source object of size: %llu",
-			(unsigned long long)state->source.size);
-	if (text.len > 0 && err.kind == ERROR_NONE) {
-		state->params.offset = first;
-		state->params.length = last - first + 1;
-	}
-	if (err.kind == ERROR_NONE && state->params.length > COPY_MAX_BYTES)
-		error_set(&err, ERROR_INVALID_REQUEST,
-			"The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
-	if (err.kind == ERROR_NONE)
-		return true;
-	*out_next = exchange_fail(exchange, &err);
-	return false;
-}
+	struct exchange *exchange, struct upload_part_copy *state, enum next *out_next);
+static bool parse_range(struct span text, uint64_t *out_first, uint64_t *out_last);
 
 enum next upload_part_copy_begin(struct exchange *exchange)
 {
@@ -116,4 +76,48 @@ enum next upload_part_copy_resume(struct exchange *exchange)
 	checksum_xml_value(&xml, &part.checksum, 0);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}
+
+static bool read_range(
+	struct exchange *exchange, struct upload_part_copy *state, enum next *out_next)
+{
+	static const char header[] = "x-amz-copy-source-range";
+	const struct span text = span_trim(exchange_header(exchange, header));
+	struct error err = {0};
+	uint64_t first = 0;
+	uint64_t last = 0;
+	state->params.length = state->source.size;
+	if (text.len > 0 && !parse_range(text, &first, &last)) {
+		*out_next = s3_error_argument(exchange, header, text,
+			"The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first"
+			" and last bytes to copy");
+		return false;
+	}
+	if (text.len > 0 && last >= state->source.size)
+		error_set(&err, ERROR_RANGE,
+			"Range specified is not valid for source object of size: %llu",
+			(unsigned long long)state->source.size);
+	if (text.len > 0 && err.kind == ERROR_NONE) {
+		state->params.offset = first;
+		state->params.length = last - first + 1;
+	}
+	if (err.kind == ERROR_NONE && state->params.length > COPY_MAX_BYTES)
+		error_set(&err, ERROR_INVALID_REQUEST,
+			"The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
+	if (err.kind == ERROR_NONE)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
+}
+
+/* "bytes=first-last", both given and in order. */
+static bool parse_range(struct span text, uint64_t *out_first, uint64_t *out_last)
+{
+	static const char unit[] = "bytes=";
+	struct span rest = span_slice(text, sizeof(unit) - 1, text.len);
+	const ptrdiff_t dash = span_find(rest, '-');
+	return span_starts(text, span_text(unit)) && dash > 0 &&
+		span_parse_u64(span_slice(rest, 0, (size_t)dash), out_first) &&
+		span_parse_u64(span_slice(rest, (size_t)dash + 1, rest.len), out_last) &&
+		*out_first <= *out_last;
 }

@@ -3,22 +3,8 @@
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/s3_request.h"
 
-/* A malformed id is an unknown one, but in a bucket that does not exist the bucket is what is
- * missing. */
 static int find_upload_id(
-	struct exchange *exchange, struct span text, struct upload_ref *out, struct error *err)
-{
-	struct bucket bucket;
-	if (s3_request_check_owner(exchange, err) != 0)
-		return -1;
-	if (upload_id_parse(text, &out->id))
-		return 0;
-	if (bucket_find(exchange->context->store, out->bucket, exchange->arena, &bucket, err) != 0)
-		return -1;
-	return error_set(err, ERROR_NO_UPLOAD,
-		"The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or"
-		" completed.");
-}
+	struct exchange *exchange, struct span text, struct upload_ref *out, struct error *err);
 
 bool upload_request_read(struct exchange *exchange, struct upload_ref *out, enum next *out_next)
 {
@@ -50,4 +36,21 @@ bool upload_request_number(struct exchange *exchange, uint32_t *out, enum next *
 const char *upload_request_quote(struct exchange *exchange, const char *etag)
 {
 	return arena_format(exchange->arena, "\"%s\"", etag);
+}
+
+/* A malformed id is an unknown one, but in a bucket that does not exist the bucket is what is
+ * missing. */
+static int find_upload_id(
+	struct exchange *exchange, struct span text, struct upload_ref *out, struct error *err)
+{
+	struct bucket bucket;
+	if (s3_request_check_owner(exchange, err) != 0)
+		return -1;
+	if (upload_id_parse(text, &out->id))
+		return 0;
+	if (bucket_find(exchange->context->store, out->bucket, exchange->arena, &bucket, err) != 0)
+		return -1;
+	return error_set(err, ERROR_NO_UPLOAD,
+		"The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or"
+		" completed.");
 }

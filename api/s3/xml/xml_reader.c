@@ -16,15 +16,72 @@ struct xml_reader {
 	struct error err; /* kind other than none: the parse was stopped by us */
 };
 
-static void stop(struct xml_reader *reader)
+static int check_tags(struct span xml, struct error *err);
+static size_t measure_tag(struct span piece);
+static void on_open(void *cookie, const char *name, const char **attributes);
+static void stop(struct xml_reader *reader);
+static struct span local_name(const char *name);
+static void on_close(void *cookie, const char *name);
+static void on_text(void *cookie, const char *text, int len);
+static void on_doctype(
+	void *cookie, const char *name, const char *system_id, const char *public_id, int internal);
+
+int xml_reader_parse(
+	struct span xml, const struct xml_reader_events *events, void *owner, struct error *err)
 {
-	XML_StopParser(reader->parser, XML_FALSE);
+	if (xml.len > INT_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "The XML body is over %d bytes.", INT_MAX);
+	if (check_tags(xml, err) != 0)
+		return -1;
+	struct xml_reader reader = {.events = events, .owner = owner};
+	reader.parser = XML_ParserCreate(NULL);
+	if (reader.parser == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "No memory for reading an XML body.");
+	buffer_init(&reader.text, XML_READER_TEXT_MAX_BYTES);
+	XML_SetUserData(reader.parser, &reader);
+	XML_SetElementHandler(reader.parser, on_open, on_close);
+	XML_SetCharacterDataHandler(reader.parser, on_text);
+	XML_SetStartDoctypeDeclHandler(reader.parser, on_doctype);
+
+	const enum XML_Status status = XML_Parse(
+		reader.parser, xml.len > 0 ? (const char *)xml.data : "", (int)xml.len, XML_TRUE);
+	int result = 0;
+	if (reader.err.kind != ERROR_NONE) {
+		*err = reader.err;
+		result = -1;
+	} else if (status != XML_STATUS_OK) {
+		result = error_set(err, ERROR_MALFORMED_XML,
+			"The XML body is not well-formed: %s in line %lu.",
+			XML_ErrorString(XML_GetErrorCode(reader.parser)),
+			(unsigned long)XML_GetCurrentLineNumber(reader.parser));
+	}
+	buffer_release(&reader.text);
+	XML_ParserFree(reader.parser);
+	return result;
 }
 
-static struct span local_name(const char *name)
+/* expat takes the attributes of a tag together, and long for very many: so tags are measured before
+ * it sees them. */
+static int check_tags(struct span xml, struct error *err)
 {
-	const char *const colon = strchr(name, ':');
-	return span_text(colon != NULL ? colon + 1 : name);
+	struct span rest = xml;
+	struct span piece;
+	while (span_split(&rest, '<', &piece))
+		if (measure_tag(piece) > XML_READER_TAG_MAX_BYTES)
+			return error_set(err, ERROR_MALFORMED_XML,
+				"A tag of the XML body is over %d bytes.",
+				XML_READER_TAG_MAX_BYTES);
+	return 0;
+}
+
+/* The last '>' of what stands between two '<': the tag ends there, or before, whatever its
+ * attributes hold. 0: it has no end. */
+static size_t measure_tag(struct span piece)
+{
+	size_t len = piece.len;
+	while (len > 0 && piece.data[len - 1] != '>')
+		len--;
+	return len;
 }
 
 static void on_open(void *cookie, const char *name, const char **attributes)
@@ -50,6 +107,17 @@ static void on_open(void *cookie, const char *name, const char **attributes)
 		reader->events->open(
 			reader->owner, reader->depth, local_name(name), &reader->err) != 0)
 		stop(reader);
+}
+
+static void stop(struct xml_reader *reader)
+{
+	XML_StopParser(reader->parser, XML_FALSE);
+}
+
+static struct span local_name(const char *name)
+{
+	const char *const colon = strchr(name, ':');
+	return span_text(colon != NULL ? colon + 1 : name);
 }
 
 static void on_close(void *cookie, const char *name)
@@ -89,62 +157,4 @@ static void on_doctype(
 	error_set(&reader->err, ERROR_MALFORMED_XML,
 		"The XML body has a DOCTYPE, which is not accepted.");
 	stop(reader);
-}
-
-/* The last '>' of what stands between two '<': the tag ends there, or before, whatever its
- * attributes hold. 0: it has no end. */
-static size_t measure_tag(struct span piece)
-{
-	size_t len = piece.len;
-	while (len > 0 && piece.data[len - 1] != '>')
-		len--;
-	return len;
-}
-
-/* expat takes the attributes of a tag together, and long for very many: so tags are measured before
- * it sees them. */
-static int check_tags(struct span xml, struct error *err)
-{
-	struct span rest = xml;
-	struct span piece;
-	while (span_split(&rest, '<', &piece))
-		if (measure_tag(piece) > XML_READER_TAG_MAX_BYTES)
-			return error_set(err, ERROR_MALFORMED_XML,
-				"A tag of the XML body is over %d bytes.",
-				XML_READER_TAG_MAX_BYTES);
-	return 0;
-}
-
-int xml_reader_parse(
-	struct span xml, const struct xml_reader_events *events, void *owner, struct error *err)
-{
-	if (xml.len > INT_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "The XML body is over %d bytes.", INT_MAX);
-	if (check_tags(xml, err) != 0)
-		return -1;
-	struct xml_reader reader = {.events = events, .owner = owner};
-	reader.parser = XML_ParserCreate(NULL);
-	if (reader.parser == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "No memory for reading an XML body.");
-	buffer_init(&reader.text, XML_READER_TEXT_MAX_BYTES);
-	XML_SetUserData(reader.parser, &reader);
-	XML_SetElementHandler(reader.parser, on_open, on_close);
-	XML_SetCharacterDataHandler(reader.parser, on_text);
-	XML_SetStartDoctypeDeclHandler(reader.parser, on_doctype);
-
-	const enum XML_Status status = XML_Parse(
-		reader.parser, xml.len > 0 ? (const char *)xml.data : "", (int)xml.len, XML_TRUE);
-	int result = 0;
-	if (reader.err.kind != ERROR_NONE) {
-		*err = reader.err;
-		result = -1;
-	} else if (status != XML_STATUS_OK) {
-		result = error_set(err, ERROR_MALFORMED_XML,
-			"The XML body is not well-formed: %s in line %lu.",
-			XML_ErrorString(XML_GetErrorCode(reader.parser)),
-			(unsigned long)XML_GetCurrentLineNumber(reader.parser));
-	}
-	buffer_release(&reader.text);
-	XML_ParserFree(reader.parser);
-	return result;
 }

@@ -8,6 +8,66 @@ struct builder {
 	struct xml_node *last[XML_READER_DEPTH_MAX + 1]; /* the last child of each */
 };
 
+static int add_node(void *owner, size_t depth, struct span name, struct error *err);
+static int set_text(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err);
+static const struct xml_node *find(const struct xml_node *node, struct span name);
+static bool is_named(struct span name, const char *names);
+
+int xml_tree_parse(struct span xml, const char *root, struct arena *arena, struct xml_node **out,
+	struct error *err)
+{
+	static const struct xml_reader_events events = {.open = add_node, .close = set_text};
+	struct xml_node above = {.name = {NULL, 0}};
+	struct builder builder = {.arena = arena, .root = root, .open = {&above}};
+	if (xml_reader_parse(xml, &events, &builder, err) != 0)
+		return -1;
+	*out = above.child;
+	return 0;
+}
+
+const struct xml_node *xml_tree_child(const struct xml_node *node, const char *name)
+{
+	return node == NULL ? NULL : find(node->child, span_text(name));
+}
+
+const struct xml_node *xml_tree_again(const struct xml_node *node)
+{
+	return node == NULL ? NULL : find(node->next, node->name);
+}
+
+struct span xml_tree_text(const struct xml_node *node, const char *name)
+{
+	const struct xml_node *const child = xml_tree_child(node, name);
+	return child == NULL ? (struct span){NULL, 0} : child->text;
+}
+
+size_t xml_tree_count(const struct xml_node *node, const char *name)
+{
+	size_t count = 0;
+	for (const struct xml_node *child = xml_tree_child(node, name); child != NULL;
+		child = xml_tree_again(child))
+		count++;
+	return count;
+}
+
+int xml_tree_check(
+	const struct xml_node *node, const char *names, const char *once, struct error *err)
+{
+	for (const struct xml_node *child = node->child; child != NULL; child = child->next) {
+		const int len = (int)(child->name.len < 64 ? child->name.len : 64);
+		if (!is_named(child->name, names))
+			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has no element %.*s.",
+				(int)node->name.len, (const char *)node->name.data, len,
+				(const char *)child->name.data);
+		if (is_named(child->name, once) && xml_tree_again(child) != NULL)
+			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has one %.*s at most.",
+				(int)node->name.len, (const char *)node->name.data, len,
+				(const char *)child->name.data);
+	}
+	return 0;
+}
+
 static int add_node(void *owner, size_t depth, struct span name, struct error *err)
 {
 	struct builder *const builder = owner;
@@ -44,48 +104,11 @@ static int set_text(
 			  "The XML body does not fit the memory of a request.");
 }
 
-int xml_tree_parse(struct span xml, const char *root, struct arena *arena, struct xml_node **out,
-	struct error *err)
-{
-	static const struct xml_reader_events events = {.open = add_node, .close = set_text};
-	struct xml_node above = {.name = {NULL, 0}};
-	struct builder builder = {.arena = arena, .root = root, .open = {&above}};
-	if (xml_reader_parse(xml, &events, &builder, err) != 0)
-		return -1;
-	*out = above.child;
-	return 0;
-}
-
 static const struct xml_node *find(const struct xml_node *node, struct span name)
 {
 	while (node != NULL && !span_equal(node->name, name))
 		node = node->next;
 	return node;
-}
-
-const struct xml_node *xml_tree_child(const struct xml_node *node, const char *name)
-{
-	return node == NULL ? NULL : find(node->child, span_text(name));
-}
-
-const struct xml_node *xml_tree_again(const struct xml_node *node)
-{
-	return node == NULL ? NULL : find(node->next, node->name);
-}
-
-struct span xml_tree_text(const struct xml_node *node, const char *name)
-{
-	const struct xml_node *const child = xml_tree_child(node, name);
-	return child == NULL ? (struct span){NULL, 0} : child->text;
-}
-
-size_t xml_tree_count(const struct xml_node *node, const char *name)
-{
-	size_t count = 0;
-	for (const struct xml_node *child = xml_tree_child(node, name); child != NULL;
-		child = xml_tree_again(child))
-		count++;
-	return count;
 }
 
 static bool is_named(struct span name, const char *names)
@@ -96,21 +119,4 @@ static bool is_named(struct span name, const char *names)
 		if (span_equal(piece, name))
 			return true;
 	return false;
-}
-
-int xml_tree_check(
-	const struct xml_node *node, const char *names, const char *once, struct error *err)
-{
-	for (const struct xml_node *child = node->child; child != NULL; child = child->next) {
-		const int len = (int)(child->name.len < 64 ? child->name.len : 64);
-		if (!is_named(child->name, names))
-			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has no element %.*s.",
-				(int)node->name.len, (const char *)node->name.data, len,
-				(const char *)child->name.data);
-		if (is_named(child->name, once) && xml_tree_again(child) != NULL)
-			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has one %.*s at most.",
-				(int)node->name.len, (const char *)node->name.data, len,
-				(const char *)child->name.data);
-	}
-	return 0;
 }

@@ -11,42 +11,6 @@ enum { ESCAPE_MAX_BYTES = 6, U64_DIGITS = 20 };
 
 static const char hex_digits[] = "0123456789ABCDEF";
 
-static const char *escape_of(uint8_t byte)
-{
-	switch (byte) {
-	case '&':
-		return "&amp;";
-	case '<':
-		return "&lt;";
-	case '>':
-		return "&gt;";
-	case '"':
-		return "&quot;";
-	case '\'':
-		return "&apos;";
-	default:
-		return NULL;
-	}
-}
-
-static uint8_t *put(uint8_t *at, const char *text, size_t len)
-{
-	if (len > 0)
-		memcpy(at, text, len);
-	return at + len;
-}
-
-/* "&#xA;" */
-static uint8_t *put_reference(uint8_t *at, uint8_t byte)
-{
-	at = put(at, "&#x", 3);
-	if (byte >= 0x10)
-		*at++ = (uint8_t)hex_digits[byte >> 4];
-	*at++ = (uint8_t)hex_digits[byte & 15];
-	*at++ = ';';
-	return at;
-}
-
 /* Carriage return, tab and line feed are escaped too: a parser would normalise them. */
 static const bool is_special[256] = {
 	['&'] = true,
@@ -89,72 +53,18 @@ static const bool is_special[256] = {
 	[0x1f] = true,
 };
 
-static bool needs_escapes(struct span text)
-{
-	bool any = false;
-	for (size_t i = 0; i < text.len; i++)
-		any |= is_special[text.data[i]];
-	return any;
-}
-
-/* Nearly every text goes out as it is. */
-static uint8_t *put_escaped(uint8_t *at, struct span text)
-{
-	if (!needs_escapes(text))
-		return put(at, (const char *)text.data, text.len);
-	for (size_t i = 0; i < text.len; i++) {
-		const uint8_t byte = text.data[i];
-		const char *const escape = escape_of(byte);
-		if (escape != NULL)
-			at = put(at, escape, strlen(escape));
-		else if (is_special[byte])
-			at = put_reference(at, byte);
-		else
-			*at++ = byte;
-	}
-	return at;
-}
-
+static void push(struct xml_writer *writer, const char *name);
+static void add_tag(struct buffer *out, const char *before, const char *name);
 static uint8_t *put_tag(
-	uint8_t *at, const char *before, size_t before_len, const char *name, size_t name_len)
-{
-	at = put(at, before, before_len);
-	at = put(at, name, name_len);
-	*at++ = '>';
-	return at;
-}
-
-/* <name>, with room for `content` bytes and the closing tag behind it; NULL when the buffer is
- * full. */
+	uint8_t *at, const char *before, size_t before_len, const char *name, size_t name_len);
+static uint8_t *put(uint8_t *at, const char *text, size_t len);
 static uint8_t *begin_element(
-	struct xml_writer *writer, const char *name, size_t name_len, size_t content)
-{
-	uint8_t *const at = buffer_reserve(writer->out, 2 * name_len + sizeof("<></>") + content);
-	return at != NULL ? put_tag(at, "<", 1, name, name_len) : NULL;
-}
-
-static void end_element(struct xml_writer *writer, const char *name, size_t name_len, uint8_t *at)
-{
-	const uint8_t *const end = put_tag(at, "</", 2, name, name_len);
-	buffer_commit(writer->out, (size_t)(end - (writer->out->data + writer->out->len)));
-}
-
-static void add_tag(struct buffer *out, const char *before, const char *name)
-{
-	const size_t before_len = strlen(before);
-	const size_t name_len = strlen(name);
-	uint8_t *const at = buffer_reserve(out, before_len + name_len + 1);
-	if (at == NULL)
-		return;
-	put_tag(at, before, before_len, name, name_len);
-	buffer_commit(out, before_len + name_len + 1);
-}
-
-static void push(struct xml_writer *writer, const char *name)
-{
-	ASSERT(writer->depth < XML_WRITER_DEPTH_MAX);
-	writer->open[writer->depth++] = name;
-}
+	struct xml_writer *writer, const char *name, size_t name_len, size_t content);
+static void end_element(struct xml_writer *writer, const char *name, size_t name_len, uint8_t *at);
+static uint8_t *put_escaped(uint8_t *at, struct span text);
+static bool needs_escapes(struct span text);
+static const char *escape_of(uint8_t byte);
+static uint8_t *put_reference(uint8_t *at, uint8_t byte);
 
 void xml_writer_begin(
 	struct xml_writer *writer, struct buffer *out, const char *root, bool with_namespace)
@@ -267,4 +177,107 @@ void xml_writer_content(struct xml_writer *writer, struct span text)
 	uint8_t *const at = buffer_reserve(writer->out, text.len * ESCAPE_MAX_BYTES);
 	if (at != NULL)
 		buffer_commit(writer->out, (size_t)(put_escaped(at, text) - at));
+}
+
+static void push(struct xml_writer *writer, const char *name)
+{
+	ASSERT(writer->depth < XML_WRITER_DEPTH_MAX);
+	writer->open[writer->depth++] = name;
+}
+
+static void add_tag(struct buffer *out, const char *before, const char *name)
+{
+	const size_t before_len = strlen(before);
+	const size_t name_len = strlen(name);
+	uint8_t *const at = buffer_reserve(out, before_len + name_len + 1);
+	if (at == NULL)
+		return;
+	put_tag(at, before, before_len, name, name_len);
+	buffer_commit(out, before_len + name_len + 1);
+}
+
+static uint8_t *put_tag(
+	uint8_t *at, const char *before, size_t before_len, const char *name, size_t name_len)
+{
+	at = put(at, before, before_len);
+	at = put(at, name, name_len);
+	*at++ = '>';
+	return at;
+}
+
+static uint8_t *put(uint8_t *at, const char *text, size_t len)
+{
+	if (len > 0)
+		memcpy(at, text, len);
+	return at + len;
+}
+
+/* <name>, with room for `content` bytes and the closing tag behind it; NULL when the buffer is
+ * full. */
+static uint8_t *begin_element(
+	struct xml_writer *writer, const char *name, size_t name_len, size_t content)
+{
+	uint8_t *const at = buffer_reserve(writer->out, 2 * name_len + sizeof("<></>") + content);
+	return at != NULL ? put_tag(at, "<", 1, name, name_len) : NULL;
+}
+
+static void end_element(struct xml_writer *writer, const char *name, size_t name_len, uint8_t *at)
+{
+	const uint8_t *const end = put_tag(at, "</", 2, name, name_len);
+	buffer_commit(writer->out, (size_t)(end - (writer->out->data + writer->out->len)));
+}
+
+/* Nearly every text goes out as it is. */
+static uint8_t *put_escaped(uint8_t *at, struct span text)
+{
+	if (!needs_escapes(text))
+		return put(at, (const char *)text.data, text.len);
+	for (size_t i = 0; i < text.len; i++) {
+		const uint8_t byte = text.data[i];
+		const char *const escape = escape_of(byte);
+		if (escape != NULL)
+			at = put(at, escape, strlen(escape));
+		else if (is_special[byte])
+			at = put_reference(at, byte);
+		else
+			*at++ = byte;
+	}
+	return at;
+}
+
+static bool needs_escapes(struct span text)
+{
+	bool any = false;
+	for (size_t i = 0; i < text.len; i++)
+		any |= is_special[text.data[i]];
+	return any;
+}
+
+static const char *escape_of(uint8_t byte)
+{
+	switch (byte) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&apos;";
+	default:
+		return NULL;
+	}
+}
+
+/* "&#xA;" */
+static uint8_t *put_reference(uint8_t *at, uint8_t byte)
+{
+	at = put(at, "&#x", 3);
+	if (byte >= 0x10)
+		*at++ = (uint8_t)hex_digits[byte >> 4];
+	*at++ = (uint8_t)hex_digits[byte & 15];
+	*at++ = ';';
+	return at;
 }
