@@ -1,6 +1,6 @@
-/* Blocks are zeroed when they are made and never reused, so what is taken from them is zeroed too.
- * The cap counts what was taken, not what the blocks hold: the memory behind an arena is at most
- * about twice its cap. */
+/* A list of blocks. Each is zeroed when it is made and is never reused, so that allocations are
+ * zeroed too. Blocks double up to 1 MiB. The cap counts the bytes that were taken, not the size of
+ * the blocks: the memory behind an arena is at most about twice its cap. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 enum {
@@ -38,7 +39,7 @@ static struct block *add_block(struct arena *arena, size_t bytes);
 
 struct arena *arena_new(size_t cap_bytes)
 {
-	struct arena *const arena = memory_new(sizeof *arena);
+	struct arena *const arena = memory_new(sizeof(*arena));
 	arena->cap = cap_bytes;
 	arena->next_block_bytes = FIRST_BLOCK_BYTES;
 	return arena;
@@ -69,6 +70,7 @@ void *arena_take(struct arena *arena, size_t bytes)
 		block = add_block(arena, rounded);
 	if (block == NULL)
 		return overflow(arena);
+	ASSERT(rounded <= block->size - block->used);
 	void *const taken = block->bytes + block->used;
 	block->used += rounded;
 	arena->taken += rounded;
@@ -84,6 +86,7 @@ void *arena_take_array(struct arena *arena, size_t count, size_t bytes)
 
 char *arena_text(struct arena *arena, struct span text)
 {
+	ASSERT(text.data != NULL || text.len == 0);
 	char *const copy = text.len < SIZE_MAX ? arena_take(arena, text.len + 1) : overflow(arena);
 	if (copy != NULL && text.len > 0)
 		memcpy(copy, text.data, text.len);
@@ -96,18 +99,18 @@ struct span arena_copy(struct arena *arena, struct span bytes)
 	return copy != NULL ? span_of(copy, bytes.len) : span_of(NULL, 0);
 }
 
-/* Most texts are short: those are printed once. */
+/* Most texts are short: those are printed only once. */
 char *arena_format(struct arena *arena, const char *format, ...)
 {
 	char printed[SHORT_TEXT_BYTES];
 	va_list arguments;
 	va_start(arguments, format);
-	const int len = vsnprintf(printed, sizeof printed, format, arguments);
+	const int len = vsnprintf(printed, sizeof(printed), format, arguments);
 	va_end(arguments);
 	char *const text = len >= 0 ? arena_take(arena, (size_t)len + 1) : overflow(arena);
 	if (text == NULL)
 		return NULL;
-	if ((size_t)len < sizeof printed) {
+	if ((size_t)len < sizeof(printed)) {
 		memcpy(text, printed, (size_t)len + 1);
 		return text;
 	}
@@ -130,8 +133,9 @@ static void *overflow(struct arena *arena)
 
 static struct block *add_block(struct arena *arena, size_t bytes)
 {
+	ASSERT(bytes % ALIGNMENT == 0);
 	const size_t size = bytes > arena->next_block_bytes ? bytes : arena->next_block_bytes;
-	struct block *const block = calloc(1, sizeof *block + size);
+	struct block *const block = calloc(1, sizeof(*block) + size);
 	if (block == NULL)
 		return NULL;
 	block->size = size;

@@ -1,3 +1,5 @@
+/* The capacity doubles as the buffer grows, up to the cap and one byte for the NUL. A call that
+ * does not fit sets `failed` and adds nothing, and so does every call after it. */
 #include "base/buffer.h"
 
 #include <stdarg.h>
@@ -13,7 +15,7 @@ void buffer_init(struct buffer *buffer, size_t cap_bytes)
 {
 	*buffer = (struct buffer){.cap = cap_bytes < SIZE_MAX / 2
 			? cap_bytes
-			: SIZE_MAX / 2}; /* cap + 1 never wraps */
+			: SIZE_MAX / 2}; /* so that cap + 1 never wraps */
 }
 
 void buffer_release(struct buffer *buffer)
@@ -53,6 +55,7 @@ void buffer_add(struct buffer *buffer, const void *data, size_t len)
 {
 	if (len == 0)
 		return;
+	ASSERT(data != NULL);
 	uint8_t *const into = buffer_reserve(buffer, len);
 	if (into == NULL)
 		return;
@@ -79,16 +82,16 @@ void buffer_add_number(struct buffer *buffer, int64_t number)
 {
 	uint8_t digits[20]; /* the sign and 19 digits */
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-	size_t at = sizeof digits;
+	size_t at = sizeof(digits);
 	do
 		digits[--at] = (uint8_t)('0' + rest % 10);
 	while ((rest /= 10) > 0);
 	if (number < 0)
 		digits[--at] = '-';
-	buffer_add(buffer, digits + at, sizeof digits - at);
+	buffer_add(buffer, digits + at, sizeof(digits) - at);
 }
 
-/* Into the room that is there, and again only when it was too small. */
+/* Prints into the room that is there, and once more when that was too small. */
 void buffer_format(struct buffer *buffer, const char *format, ...)
 {
 	const size_t room = buffer->failed ? 0 : buffer->capacity - buffer->len;
@@ -144,10 +147,11 @@ int buffer_check(const struct buffer *buffer, const char *what, struct error *er
 		: 0;
 }
 
-/* Memory for `wanted` bytes and the NUL: doubled, so that many small adds cost one copy each on
- * average. */
+/* Makes room for `wanted` bytes and the NUL. The capacity doubles, so that many small adds copy
+ * each byte about once. */
 static bool grow(struct buffer *buffer, size_t wanted)
 {
+	ASSERT(buffer->len <= wanted && wanted <= buffer->cap);
 	size_t capacity = buffer->capacity > 0 ? buffer->capacity : SMALLEST_CAPACITY;
 	while (capacity < wanted + 1)
 		capacity = capacity <= SIZE_MAX / 2 ? capacity * 2 : wanted + 1;

@@ -1,10 +1,13 @@
-/* Dates are written and read from tables: strftime and strptime follow the locale, the formats here
- * do not. */
+/* Dates are written and read from tables, because strftime and strptime follow the locale and these
+ * formats do not. The calendar is computed here, because gmtime_r takes a lock that all threads
+ * share. */
 #include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/error.h"
 
 enum { MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
 
@@ -12,7 +15,7 @@ static const char *const day_names[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri"
 static const char *const month_names[] = {
 	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/* Narrow types: no value of them overflows the fixed texts below. */
+/* The types are narrow, so that no value of theirs overflows the fixed texts below. */
 struct calendar {
 	uint16_t year, ms;
 	uint8_t month, day, weekday, hour, minute, second;
@@ -32,9 +35,9 @@ struct date {
 };
 
 static int64_t now_ms(clockid_t id);
-static int64_t system_wall_ms(const struct clock_source *source);
-static int64_t system_monotonic_ms(const struct clock_source *source);
-static int64_t fake_ms(const struct clock_source *source);
+static int64_t clock_system_wall_ms(const struct clock_source *source);
+static int64_t clock_system_monotonic_ms(const struct clock_source *source);
+static int64_t clock_fake_ms(const struct clock_source *source);
 static struct calendar calendar_of(int64_t wall_ms);
 static void set_day(struct calendar *calendar, uint32_t day);
 static void set_time(struct calendar *calendar, uint32_t second);
@@ -65,13 +68,13 @@ int64_t clock_monotonic_ms(void)
 
 const struct clock_source *clock_system(void)
 {
-	static const struct clock_source source = {system_wall_ms, system_monotonic_ms};
+	static const struct clock_source source = {clock_system_wall_ms, clock_system_monotonic_ms};
 	return &source;
 }
 
 void clock_fake_init(struct clock_fake *fake, int64_t start_ms)
 {
-	fake->source = (struct clock_source){fake_ms, fake_ms};
+	fake->source = (struct clock_source){clock_fake_ms, clock_fake_ms};
 	atomic_init(&fake->now_ms, start_ms);
 }
 
@@ -123,28 +126,29 @@ bool clock_parse_amz(struct span text, int64_t *out_ms)
 static int64_t now_ms(clockid_t id)
 {
 	struct timespec now;
-	clock_gettime(id, &now);
+	const int result = clock_gettime(id, &now);
+	ASSERT(result == 0);
 	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
 }
 
-static int64_t system_wall_ms(const struct clock_source *source)
+static int64_t clock_system_wall_ms(const struct clock_source *source)
 {
 	(void)source;
 	return clock_wall_ms();
 }
 
-static int64_t system_monotonic_ms(const struct clock_source *source)
+static int64_t clock_system_monotonic_ms(const struct clock_source *source)
 {
 	(void)source;
 	return clock_monotonic_ms();
 }
 
-static int64_t fake_ms(const struct clock_source *source)
+static int64_t clock_fake_ms(const struct clock_source *source)
 {
 	return atomic_load(&((const struct clock_fake *)source)->now_ms);
 }
 
-/* Times outside the years 0 to 9999, which no format here can hold, become the nearest that is
+/* Times outside the years 0 to 9999, which no format here can hold, become the nearest time
  * inside. */
 static struct calendar calendar_of(int64_t wall_ms)
 {
@@ -156,15 +160,16 @@ static struct calendar calendar_of(int64_t wall_ms)
 	const int64_t ms = (bounded % MS_PER_SECOND + MS_PER_SECOND) % MS_PER_SECOND;
 	/* since the year 0: never negative */
 	const int64_t seconds = (bounded - first_ms - ms) / MS_PER_SECOND;
+	ASSERT(seconds >= 0);
 	struct calendar calendar = {.ms = (uint16_t)ms};
 	set_day(&calendar, (uint32_t)(seconds / SECONDS_PER_DAY));
 	set_time(&calendar, (uint32_t)(seconds % SECONDS_PER_DAY));
 	return calendar;
 }
 
-/* From days since 1 January of the year 0, a Saturday. gmtime_r would do, but it takes a lock that
- * all threads share. Years are counted from March here, so that the leap day is the last of its
- * year, of its four years, of its century and of its era. */
+/* Sets the date from days since 1 January of the year 0, a Saturday. Years are counted from March
+ * here, so that the leap day is the last day of its year, of its four years, of its century and of
+ * its 400 years. */
 static void set_day(struct calendar *calendar, uint32_t day)
 {
 	/* 60: January and February of the year 0, a leap year */
@@ -206,8 +211,8 @@ static char *write_byte(char *at, char byte)
 	return at + 1;
 }
 
-/* The formats are fixed in width, and pages of a listing have a thousand of them: digits are
- * stored, not printed. */
+/* The fields have fixed widths, and a page of a listing has a thousand dates: storing digits is
+ * faster than printing them. */
 static char *write_digits(char *at, uint32_t value, size_t digits)
 {
 	uint32_t rest = value;
@@ -225,8 +230,8 @@ static bool parse_whole(struct span text, const char *pattern, int64_t *out_ms)
 	return read_date(&rest, pattern, &date) && rest.len == 0 && date_to_ms(&date, out_ms);
 }
 
-/* Reads from the front by a pattern in the letters of strptime; unlike there, every field has its
- * full width and white space is itself. */
+/* Reads from the front by a pattern in the letters of strptime. Unlike there, every field has its
+ * full width and a space matches only itself. */
 static bool read_date(struct span *rest, const char *pattern, struct date *date)
 {
 	for (const char *at = pattern; *at != '\0'; at++) {
@@ -298,7 +303,7 @@ static bool read_literal(struct span *rest, char wanted)
 	return true;
 }
 
-/* Second 60 is a leap second, which runs into the next minute. */
+/* Second 60 is a leap second, which counts as the first second of the next minute. */
 static bool date_to_ms(const struct date *date, int64_t *out_ms)
 {
 	if (date->month < 1 || date->month > 12 || date->day < 1 ||
@@ -321,6 +326,7 @@ static bool date_to_ms(const struct date *date, int64_t *out_ms)
 static int days_in_month(int year, int month)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	ASSERT(month >= 1 && month <= 12);
 	const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 	return days[month - 1] + (month == 2 && leap ? 1 : 0);
 }
@@ -336,7 +342,7 @@ static bool parse_iso(struct span text, int64_t *out_ms)
 	return read_zone(&rest, &date.offset_minutes) && rest.len == 0 && date_to_ms(&date, out_ms);
 }
 
-/* ".123456" to 123; digits behind the third are dropped. */
+/* Reads ".123456" as 123: digits after the third are dropped. */
 static bool read_fraction(struct span *rest, int *out_ms)
 {
 	int ms = 0;

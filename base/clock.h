@@ -1,4 +1,4 @@
-/* Time, behind a table so that tests can turn it. Any thread. */
+/* Time, behind a table so that tests can set it. Any thread. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -11,7 +11,7 @@
 struct clock_source {
 	/* milliseconds since 1970, UTC */
 	int64_t (*wall_ms)(const struct clock_source *source);
-	/* never goes back; for durations and deadlines */
+	/* never goes back; for durations and deadlines; its zero means nothing */
 	int64_t (*monotonic_ms)(const struct clock_source *source);
 };
 
@@ -20,7 +20,7 @@ const struct clock_source *clock_system(void);
 int64_t clock_wall_ms(void);
 int64_t clock_monotonic_ms(void);
 
-/* A clock that stands still until told: embed-first, pass &fake->source. */
+/* A clock that moves only when a test sets now_ms. Pass &fake->source. */
 struct clock_fake {
 	struct clock_source source;
 	_Atomic int64_t now_ms;
@@ -28,14 +28,14 @@ struct clock_fake {
 void clock_fake_init(struct clock_fake *fake, int64_t now_ms);
 
 enum { CLOCK_TEXT_BYTES = 40 };
-/* Sun, 06 Nov 1994 08:49:37 GMT */
+/* Example: Sun, 06 Nov 1994 08:49:37 GMT */
 void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]);
-/* 1994-11-06T08:49:37.000Z */
+/* Example: 1994-11-06T08:49:37.000Z */
 void clock_format_iso(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]);
-void clock_format_amz(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]); /* 19941106T084937Z */
-/* RFC 1123, and the ISO forms */
+void clock_format_amz(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]); /* example: 19941106T084937Z */
+/* Accepts the form of RFC 1123 and the ISO forms. */
 bool clock_parse_http(struct span text, int64_t *out_ms);
-/* exactly 19941106T084937Z */
+/* Accepts exactly the form 19941106T084937Z. */
 bool clock_parse_amz(struct span text, int64_t *out_ms);
 
 #endif

@@ -14,6 +14,7 @@ size_t columns_widen(size_t width, const char *left)
 
 void columns_add(struct buffer *out, const char *left, size_t width, const char *right)
 {
+	ASSERT(width <= COLUMNS_LEFT_MAX_BYTES);
 	const size_t from = INDENT + width + GAP;
 	size_t at = INDENT + strlen(left);
 	struct span rest = span_text(right);

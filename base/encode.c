@@ -1,3 +1,6 @@
+/* Encoders write from tables of digits. The decoders of base64 accept exactly one text for each
+ * value; hex digits are accepted in upper and lower case. Percent-encoding adds runs of plain bytes
+ * whole, because names consist mostly of those. */
 #include "base/encode.h"
 
 #include <string.h>
@@ -50,7 +53,7 @@ void encode_base64(struct span bytes, struct buffer *out)
 			group.len > 1 ? base64_digits[bits >> 6 & 63] : '=',
 			group.len > 2 ? base64_digits[bits & 63] : '=',
 		};
-		buffer_add(out, digits, sizeof digits);
+		buffer_add(out, digits, sizeof(digits));
 	}
 }
 
@@ -105,7 +108,6 @@ bool decode_base64_url(struct span text, uint8_t *out, size_t capacity, size_t *
 	return true;
 }
 
-/* Runs of plain bytes are added whole: names are mostly those. */
 void encode_percent(struct span bytes, bool keep_slash, struct buffer *out)
 {
 	size_t plain_from = 0;
@@ -165,7 +167,6 @@ bool percent_is_valid(struct span text)
 	return true;
 }
 
-/* Runs of plain bytes are added whole. */
 bool decode_percent(struct span text, bool plus_is_space, struct buffer *out)
 {
 	size_t plain_from = 0;
@@ -196,8 +197,9 @@ static int hex_value(uint8_t digit)
 	return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* One group of four digits to up to three bytes; the unused low bits of a padded group must be
- * zero, so each text has one meaning. Returns how many bytes it gave, 0 when malformed. */
+/* Decodes a group of four digits to up to three bytes. The unused low bits of a padded group must
+ * be zero, so that each value has one text. Returns the number of bytes, or 0 when the group is
+ * malformed. */
 static size_t decode_base64_group(const uint8_t digits[4], bool last, uint8_t out[3])
 {
 	size_t count = 3;
@@ -223,7 +225,7 @@ static int base64_value(uint8_t digit)
 	return at != NULL ? (int)(at - base64_digits) : -1;
 }
 
-/* The two digits in which the URL form differs. */
+/* Swaps the two digits in which the URL form differs. */
 static uint8_t swap_digit(uint8_t digit, const char from[2], const char to[2])
 {
 	return digit == (uint8_t)from[0]    ? (uint8_t)to[0]

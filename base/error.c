@@ -1,3 +1,6 @@
+/* Texts are formatted in a local buffer first, because the old text may be among the arguments
+ * (error_wrap), and are shortened to the fixed size afterwards. The names of the kinds are a table
+ * whose size is checked against error.def. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -14,11 +17,12 @@ static bool is_inside_letter(char byte)
 	return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* The head and the end of a text, by whole letters of UTF-8. */
+/* Keeps the head and the end of a text, without cutting a UTF-8 letter. */
 static void shorten(const char *whole, size_t len, char out[ERROR_TEXT_BYTES])
 {
+	ASSERT(len >= ERROR_TEXT_BYTES && len < WHOLE_MAX_BYTES);
 	size_t head = HEAD_BYTES;
-	size_t tail = len - (ERROR_TEXT_BYTES - 1 - HEAD_BYTES - (sizeof GAP - 1));
+	size_t tail = len - (ERROR_TEXT_BYTES - 1 - HEAD_BYTES - (sizeof(GAP) - 1));
 	while (head > 0 && is_inside_letter(whole[head]))
 		head--;
 	while (tail < len && is_inside_letter(whole[tail]))
@@ -29,8 +33,8 @@ static void shorten(const char *whole, size_t len, char out[ERROR_TEXT_BYTES])
 static void __attribute__((format(printf, 2, 0)))
 print(char out[ERROR_TEXT_BYTES], const char *const format, va_list arguments)
 {
-	char whole[WHOLE_MAX_BYTES]; /* apart from out, which may be among the arguments */
-	vsnprintf(whole, sizeof whole, format, arguments);
+	char whole[WHOLE_MAX_BYTES]; /* not `out`, which may be among the arguments */
+	vsnprintf(whole, sizeof(whole), format, arguments);
 	const size_t len = strlen(whole);
 	if (len < ERROR_TEXT_BYTES)
 		memcpy(out, whole, len + 1);
@@ -69,7 +73,7 @@ static enum error_kind kind_of_errno(int os_errno)
 		{EPERM, ERROR_DENIED},
 		{EROFS, ERROR_READ_ONLY},
 	};
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].os_errno == os_errno)
 			return kinds[i].kind;
 	return ERROR_IO;
@@ -85,7 +89,7 @@ int error_set_errno(struct error *err, const char *format, ...)
 	print(text, format, arguments);
 	va_end(arguments);
 	error_set(err, kind_of_errno(os_errno), "%s: %s", text,
-		strerror_r(os_errno, reason, sizeof reason));
+		strerror_r(os_errno, reason, sizeof(reason)));
 	err->os_errno = os_errno;
 	return -1;
 }
@@ -118,8 +122,8 @@ int error_advise(struct error *err, const char *format, ...)
 	return -1;
 }
 
-/* The preprocessor cannot lower a name, so the lower ones stand here; the row count is checked, so
- * a new kind does not compile without. */
+/* The preprocessor cannot lower the case of a name, so the table repeats them in lower case. Its
+ * number of rows is checked: a new kind without a name does not compile. */
 static const struct {
 	enum error_kind kind;
 	const char *name;
@@ -203,7 +207,7 @@ enum {
 #include "base/error.def"
 #undef ERROR_KIND
 };
-_Static_assert(sizeof kind_names / sizeof kind_names[0] == KIND_COUNT,
+_Static_assert(sizeof(kind_names) / sizeof(kind_names[0]) == KIND_COUNT,
 	"every row of error.def has its lower-case name");
 
 const char *error_kind_name(enum error_kind kind)

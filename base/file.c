@@ -1,5 +1,5 @@
-/* The real table and the helpers over any table. Folder walks and copies are in file_tree.c, the
- * fuse for tests in file_faults.c. */
+/* The real table, and the helpers over any table. file_tree.c has walks over folders and copies,
+ * file_faults.c the fuse for tests. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -14,20 +14,20 @@
 #include "base/encode.h"
 #include "base/random.h"
 
-static int system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode);
-static ssize_t system_pwrite(
+static int file_system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode);
+static ssize_t file_system_pwrite(
 	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset);
-static ssize_t system_preadv(
+static ssize_t file_system_preadv(
 	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset);
-static int system_fdatasync(const struct file_ops *ops, int fd);
-static int system_ftruncate(const struct file_ops *ops, int fd, off_t length);
-static int system_rename(const struct file_ops *ops, const char *from, const char *to);
-static int system_unlink(const struct file_ops *ops, const char *path);
-static int system_mkdir(const struct file_ops *ops, const char *path, mode_t mode);
-static int system_rmdir(const struct file_ops *ops, const char *path);
-static int system_link(const struct file_ops *ops, const char *from, const char *to);
-static int system_symlink(const struct file_ops *ops, const char *target, const char *path);
-static int system_space(const struct file_ops *ops, const char *path, struct file_space *out);
+static int file_system_fdatasync(const struct file_ops *ops, int fd);
+static int file_system_ftruncate(const struct file_ops *ops, int fd, off_t length);
+static int file_system_rename(const struct file_ops *ops, const char *from, const char *to);
+static int file_system_unlink(const struct file_ops *ops, const char *path);
+static int file_system_mkdir(const struct file_ops *ops, const char *path, mode_t mode);
+static int file_system_rmdir(const struct file_ops *ops, const char *path);
+static int file_system_link(const struct file_ops *ops, const char *from, const char *to);
+static int file_system_symlink(const struct file_ops *ops, const char *target, const char *path);
+static int file_system_space(const struct file_ops *ops, const char *path, struct file_space *out);
 static int read_to_end(int fd, struct buffer *out, const char *path, struct error *err);
 static int folder_of(const char *path, char out[PATH_MAX], struct error *err);
 static int file_replace(const struct file_ops *ops, const char *path, struct span bytes,
@@ -38,18 +38,18 @@ static int write_new(const struct file_ops *ops, const char *path, struct span b
 const struct file_ops *file_system(void)
 {
 	static const struct file_ops ops = {
-		.open = system_open,
-		.pwrite = system_pwrite,
-		.preadv = system_preadv,
-		.fdatasync = system_fdatasync,
-		.ftruncate = system_ftruncate,
-		.rename = system_rename,
-		.unlink = system_unlink,
-		.mkdir = system_mkdir,
-		.rmdir = system_rmdir,
-		.link = system_link,
-		.symlink = system_symlink,
-		.space = system_space,
+		.open = file_system_open,
+		.pwrite = file_system_pwrite,
+		.preadv = file_system_preadv,
+		.fdatasync = file_system_fdatasync,
+		.ftruncate = file_system_ftruncate,
+		.rename = file_system_rename,
+		.unlink = file_system_unlink,
+		.mkdir = file_system_mkdir,
+		.rmdir = file_system_rmdir,
+		.link = file_system_link,
+		.symlink = file_system_symlink,
+		.space = file_system_space,
 	};
 	return &ops;
 }
@@ -67,7 +67,7 @@ int file_write_at(const struct file_ops *ops, int fd, struct span bytes, off_t o
 				bytes.len, (long long)offset, path);
 		if (wrote == 0)
 			return error_set(err, ERROR_IO,
-				"cannot write %zu bytes at %lld of %s: nothing was taken",
+				"cannot write %zu bytes at %lld of %s: no byte was written",
 				bytes.len, (long long)offset, path);
 		done += (size_t)wrote;
 	}
@@ -184,28 +184,29 @@ int file_size(const char *path, uint64_t *out_size, struct error *err)
 	return 0;
 }
 
-static int system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
+static int file_system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
 {
 	(void)ops;
 	return open(path, flags | O_CLOEXEC, mode);
 }
 
-static ssize_t system_pwrite(
+static ssize_t file_system_pwrite(
 	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
 	(void)ops;
 	return pwrite(fd, data, len, offset);
 }
 
-static ssize_t system_preadv(
+static ssize_t file_system_preadv(
 	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
 {
 	(void)ops;
 	return preadv(fd, parts, count, offset);
 }
 
-/* A folder is synced whole: to ext4 a renamed entry is metadata that fdatasync may leave behind. */
-static int system_fdatasync(const struct file_ops *ops, int fd)
+/* Uses fsync for a folder: to ext4 a renamed entry is metadata that fdatasync may leave
+ * unwritten. */
+static int file_system_fdatasync(const struct file_ops *ops, int fd)
 {
 	struct stat facts;
 	(void)ops;
@@ -214,49 +215,49 @@ static int system_fdatasync(const struct file_ops *ops, int fd)
 	return S_ISDIR(facts.st_mode) ? fsync(fd) : fdatasync(fd);
 }
 
-static int system_ftruncate(const struct file_ops *ops, int fd, off_t length)
+static int file_system_ftruncate(const struct file_ops *ops, int fd, off_t length)
 {
 	(void)ops;
 	return ftruncate(fd, length);
 }
 
-static int system_rename(const struct file_ops *ops, const char *from, const char *to)
+static int file_system_rename(const struct file_ops *ops, const char *from, const char *to)
 {
 	(void)ops;
 	return rename(from, to);
 }
 
-static int system_unlink(const struct file_ops *ops, const char *path)
+static int file_system_unlink(const struct file_ops *ops, const char *path)
 {
 	(void)ops;
 	return unlink(path);
 }
 
-static int system_mkdir(const struct file_ops *ops, const char *path, mode_t mode)
+static int file_system_mkdir(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	(void)ops;
 	return mkdir(path, mode);
 }
 
-static int system_rmdir(const struct file_ops *ops, const char *path)
+static int file_system_rmdir(const struct file_ops *ops, const char *path)
 {
 	(void)ops;
 	return rmdir(path);
 }
 
-static int system_link(const struct file_ops *ops, const char *from, const char *to)
+static int file_system_link(const struct file_ops *ops, const char *from, const char *to)
 {
 	(void)ops;
 	return link(from, to);
 }
 
-static int system_symlink(const struct file_ops *ops, const char *target, const char *path)
+static int file_system_symlink(const struct file_ops *ops, const char *target, const char *path)
 {
 	(void)ops;
 	return symlink(target, path);
 }
 
-static int system_space(const struct file_ops *ops, const char *path, struct file_space *out)
+static int file_system_space(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	struct statvfs facts;
 	(void)ops;
@@ -270,12 +271,14 @@ static int system_space(const struct file_ops *ops, const char *path, struct fil
 static int read_to_end(int fd, struct buffer *out, const char *path, struct error *err)
 {
 	enum { PIECE_BYTES = 64 * 1024 };
+	ASSERT(out->len <= out->cap);
 	for (;;) {
 		const size_t room = out->cap - out->len;
 		uint8_t *const into = buffer_reserve(out, room < PIECE_BYTES ? room : PIECE_BYTES);
 		if (into == NULL)
 			return error_set(err, ERROR_NO_MEMORY, "no memory to read %s", path);
-		/* with a full buffer, one byte more tells a file at the cap from one over it */
+		/* when the buffer is full, one byte more tells a file at the cap from a larger
+		 * one */
 		uint8_t beyond;
 		const ssize_t got = room > 0
 			? read(fd, into, room < PIECE_BYTES ? room : PIECE_BYTES)
@@ -293,7 +296,7 @@ static int read_to_end(int fd, struct buffer *out, const char *path, struct erro
 	}
 }
 
-/* The folder that holds the path's last name: "." where there is no slash. */
+/* Gives the folder that contains the last name of the path; "." when there is no slash. */
 static int folder_of(const char *path, char out[PATH_MAX], struct error *err)
 {
 	const char *const slash = strrchr(path, '/');
@@ -310,11 +313,11 @@ static int file_replace(const struct file_ops *ops, const char *path, struct spa
 	mode_t mode, bool durable, struct error *err)
 {
 	uint8_t unique[8];
-	char suffix[2 * sizeof unique + 1];
+	char suffix[2 * sizeof(unique) + 1];
 	char temp[PATH_MAX];
-	random_bytes(unique, sizeof unique);
-	encode_hex(span_of(unique, sizeof unique), suffix);
-	if (snprintf(temp, sizeof temp, "%s.tmp-%s", path, suffix) >= (int)sizeof temp)
+	random_bytes(unique, sizeof(unique));
+	encode_hex(span_of(unique, sizeof(unique)), suffix);
+	if (snprintf(temp, sizeof(temp), "%s.tmp-%s", path, suffix) >= (int)sizeof(temp))
 		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path,
 			PATH_MAX - 1);
 	int result = write_new(ops, temp, bytes, mode, durable, err);

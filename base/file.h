@@ -1,7 +1,7 @@
-/* Files and folders through a table, so that tests can fail the n-th write, fsync or rename,
- * stop the world between two, or cut the power (tests/unit/power_disk.h). `file_system()` is the
- * real one. Whatever server and client write for somebody to find again goes through here. Any
- * thread. */
+/* Files and folders through a table of operations. Tests replace it to fail the n-th write, sync or
+ * rename, to stop the process between two of them, or to cut the power (tests/unit/power_disk.h).
+ * `file_system()` is the real table. Everything that server and client write and must find again
+ * goes through a table. Any thread. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -17,8 +17,8 @@ struct file_space {    /* of a file system, in bytes */
 };
 
 struct file_ops {
-	/* As the system calls of the same names: -1 and errno on failure. `state` is for
-	 * wrappers. */
+	/* Like the system calls of the same names: -1 and errno on failure. `state` belongs to
+	 * tables that wrap another one. */
 	int (*open)(const struct file_ops *ops, const char *path, int flags, mode_t mode);
 	ssize_t (*pwrite)(
 		const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset);
@@ -32,68 +32,69 @@ struct file_ops {
 	int (*rmdir)(const struct file_ops *ops, const char *path);
 	int (*link)(const struct file_ops *ops, const char *from, const char *to);
 	int (*symlink)(const struct file_ops *ops, const char *target, const char *path);
-	/* statvfs of what `path` lies on. */
+	/* Like statvfs, for the file system that `path` lies on. */
 	int (*space)(const struct file_ops *ops, const char *path, struct file_space *out);
 	void *state;
-	/* syncs are left out: what is written may be lost or torn by a power cut */
+	/* Syncs are left out: a power cut may lose or tear what was written. */
 	bool is_volatile;
 };
 
 const struct file_ops *file_system(void);
 
-/* Helpers; each returns 0 or -1 with the error naming the path. Short reads and EINTR are
- * handled. */
+/* The functions below that can fail return 0, or -1 with an error that names the path. They handle
+ * short reads, short writes and EINTR. */
 int file_write_at(const struct file_ops *ops, int fd, struct span bytes, off_t offset,
 	const char *path, struct error *err);
-/* Reads exactly len bytes; fewer is corrupt. */
+/* Reads exactly `len` bytes; corrupt when the file ends before. */
 int file_read_at(const struct file_ops *ops, int fd, void *into, size_t len, off_t offset,
 	const char *path, struct error *err);
 int file_sync(const struct file_ops *ops, int fd, const char *path, struct error *err);
-/* Asks the system to begin bringing these bytes to the disk, so that the sync at the end of a large
- * file finds little left. A hint: it promises nothing and does not fail. */
+/* Asks the system to start writing these bytes to the disk, so that the sync at the end of a large
+ * file finds little left to do. A hint: it promises nothing and does not fail. */
 void file_begin_sync(const struct file_ops *ops, int fd, off_t offset, size_t len);
-/* Takes `size` bytes of the disk for a new file, which is as long from then on: a full disk is told
- * before the work, and writing costs less. Where the file system cannot, the file stays as it
- * is. */
+/* Reserves `size` bytes of the disk for a new file and makes the file that long. A full disk shows
+ * before the work, and writing costs less. Does nothing where the file system cannot reserve. */
 int file_reserve(int fd, uint64_t size, const char *path, struct error *err);
 int file_sync_folder(const struct file_ops *ops, const char *folder, struct error *err);
-/* The same, but 0 where folders cannot be opened or synced: that is the file system's own way,
- * or its owner's. */
+/* The same, but succeeds where the folder may not be opened or synced: some file systems and some
+ * owners do not allow it. */
 int file_try_sync_folder(const struct file_ops *ops, const char *folder, struct error *err);
-/* Syncs the folder around `path`: that it has this name there lasts. */
+/* Syncs the folder that contains `path`, so that the name `path` survives a power cut. */
 int file_sync_name(const struct file_ops *ops, const char *path, struct error *err);
-/* Whole file into `out` up to its cap; not_found when absent. */
+/* Reads the whole file into `out`, up to the buffer's cap; not_found when there is no such file. */
 int file_read_all(const char *path, struct buffer *out, struct error *err);
-/* temp in the same folder, write, fsync, rename, fsync folder: the path holds the old bytes or the
- * new ones, never a mix. */
+/* Writes a temporary file in the same folder, syncs it, renames it to `path` and syncs the folder:
+ * the path holds the old bytes or the new ones, never a mix. */
 int file_publish(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
 	struct error *err);
-/* The same without the syncs, for files that are checked when read and can be made anew: after a
- * power cut the path may hold anything. */
+/* The same without the syncs, for files that are checked when they are read and can be made again:
+ * after a power cut the path may hold anything. */
 int file_place(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
 	struct error *err);
-/* Makes parents too, and syncs the folder around each one that it made. Exists already: 0. */
+/* Makes parents too, and syncs the folder around each folder that it made. Returns 0 when the
+ * folder exists already. */
 int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
-/* The same for the folder that `path` lies in. */
+/* The same for the folder that contains `path`. */
 int file_make_parent(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
 bool file_exists(const char *path);
 int file_size(const char *path, uint64_t *out_size, struct error *err);
-/* A reflink: 0, or 1 when the file system has none for these two, and nothing is left of `to`. */
+/* Returns 0 with a reflink, or 1 when the file system cannot make one between these two; then there
+ * is no file `to`. */
 int file_reflink(const struct file_ops *ops, const char *from, const char *to, struct error *err);
-/* Reflink when the file system can, else copy; `to` must not exist. Not synced. The bytes do not
- * pass through the table's pwrite. */
+/* Makes a reflink where the file system can, else a copy. `to` must not exist. It is not synced.
+ * The bytes do not pass through the table's pwrite. */
 int file_clone(const struct file_ops *ops, const char *from, const char *to, struct error *err);
-/* A second name for a file that nobody changes any more; where the file system has no hard
- * links, a synced copy. */
+/* Makes a second name for a file that nobody changes any more, or a synced copy where the file
+ * system has no hard links. */
 int file_share(const struct file_ops *ops, const char *from, const char *to, struct error *err);
-/* absent: 0 */
+/* Returns 0 also when there is nothing at `path`. */
 int file_remove_tree(const struct file_ops *ops, const char *path, struct error *err);
-/* Names in a folder without . and .., sorted by bytes; free with file_names_free. */
+/* The names in a folder without . and .., sorted by bytes. Free them with file_names_free. */
 int file_list(const char *folder, char ***out_names, size_t *out_count, struct error *err);
 void file_names_free(char **names, size_t count);
 
-/* The real file system with a fuse, for tests: after `countdown` calls of the chosen kinds the
- * next one fails with `failure` (an errno), or, with `kill`, the process raises SIGKILL. Cutting
+/* The real file system with a fuse, for tests. After `countdown` calls of the chosen kinds, the
+ * next one fails with `failure` (an errno) or, with `kill`, the process raises SIGKILL. Truncating
  * a file counts as a write, making a name as an open, removing a folder as an unlink. */
 enum file_fault {
 	FILE_FAULT_WRITE = 1,
@@ -104,11 +105,11 @@ enum file_fault {
 };
 struct file_faults {
 	struct file_ops ops; /* pass &faults->ops */
-	int kinds;           /* of enum file_fault */
-	int countdown;       /* atomically decremented; below 0: spent */
+	int kinds;           /* bits of enum file_fault */
+	int countdown;       /* atomically decremented; below 0: the fuse has blown */
 	int failure;
 	bool kill;
-	bool sticky; /* keep failing once tripped */
+	bool sticky; /* later calls of these kinds fail too */
 };
 void file_faults_init(struct file_faults *faults, int kinds, int countdown, int failure);
 

@@ -1,5 +1,6 @@
-/* Folders, listings and whole-file copies. Names are made and removed through the table; reading
- * is nobody's commit. */
+/* Folders, listings and copies of whole files. Names are made and removed through the table,
+ * because a power cut may lose them. Reading changes nothing on the disk, so listings call the
+ * system directly. */
 #include "base/file.h"
 
 #include <dirent.h>
@@ -37,7 +38,7 @@ static int remove_entry(const struct file_ops *ops, const char *path, struct err
 static int remove_content(const struct file_ops *ops, const char *folder, struct error *err);
 static char *join(const char *folder, const char *name);
 static void add_name(struct name_list *list, const char *name);
-static int compare_names(const void *a, const void *b);
+static int file_tree_compare_names(const void *a, const void *b);
 
 int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err)
 {
@@ -45,7 +46,7 @@ int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, 
 	size_t len = strlen(path);
 	while (len > 1 && path[len - 1] == '/')
 		len--;
-	if (len == 0 || len >= sizeof partial)
+	if (len == 0 || len >= sizeof(partial))
 		return error_set(err, ERROR_INVALID,
 			"cannot make folder \"%.80s\": the path is empty or over %d bytes", path,
 			PATH_MAX - 1);
@@ -117,7 +118,7 @@ int file_list(const char *folder, char ***out_names, size_t *out_count, struct e
 		return error_set_errno(err, "cannot list folder %s", folder);
 	}
 	if (list.count > 0)
-		qsort(list.names, list.count, sizeof *list.names, compare_names);
+		qsort(list.names, list.count, sizeof(*list.names), file_tree_compare_names);
 	*out_names = list.names;
 	*out_count = list.count;
 	return 0;
@@ -125,6 +126,7 @@ int file_list(const char *folder, char ***out_names, size_t *out_count, struct e
 
 void file_names_free(char **names, size_t count)
 {
+	ASSERT(names != NULL || count == 0);
 	for (size_t i = 0; i < count; i++)
 		free(names[i]);
 	free(names);
@@ -147,7 +149,7 @@ static bool is_folder(const char *path)
 	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-/* A folder whose entry is lost in a crash takes all that was synced inside along. */
+/* A folder whose entry is lost in a crash takes everything inside with it, synced or not. */
 static int sync_parent(const struct file_ops *ops, char *path, struct error *err)
 {
 	char *const slash = strrchr(path, '/');
@@ -193,6 +195,7 @@ out:
 static int move_bytes(const struct file_ops *ops, int source, int target, enum way way,
 	const char *to, struct error *err)
 {
+	ASSERT(source >= 0 && target >= 0);
 	if (way == WAY_REFLINK)
 		return ioctl(target, FICLONE, source) == 0 ? 0 : 1;
 	if (copy_bytes(source, target) != 0)
@@ -200,8 +203,9 @@ static int move_bytes(const struct file_ops *ops, int source, int target, enum w
 	return way == WAY_SYNCED_COPY ? file_sync(ops, target, to, err) : 0;
 }
 
-/* Each way goes on where the one before stopped: both move the two file offsets. copy_file_range
- * reports the end of some special files at once, so the last word is always a plain read. */
+/* Each way continues where the one before stopped, because both move the two file offsets.
+ * copy_file_range reports the end of some special files at once, so a plain read always checks for
+ * the end. */
 static int copy_bytes(int from, int to)
 {
 	enum { PIECE_BYTES = 64 * 1024 * 1024 };
@@ -218,7 +222,7 @@ static int copy_by_hand(int from, int to)
 {
 	uint8_t piece[64 * 1024];
 	for (;;) {
-		const ssize_t got = read(from, piece, sizeof piece);
+		const ssize_t got = read(from, piece, sizeof(piece));
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -232,7 +236,7 @@ static int copy_by_hand(int from, int to)
 	}
 }
 
-/* What somebody else removes meanwhile is removed. */
+/* Succeeds when somebody else removes an entry at the same time. */
 static int remove_entry(const struct file_ops *ops, const char *path, struct error *err)
 {
 	struct stat facts;
@@ -275,14 +279,12 @@ static void add_name(struct name_list *list, const char *name)
 {
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return;
-	if (list->count == list->capacity) {
-		list->capacity = list->capacity > 0 ? 2 * list->capacity : 16;
-		list->names = memory_grow(list->names, list->capacity, sizeof *list->names);
-	}
+	list->names =
+		memory_make_room(list->names, list->count, &list->capacity, sizeof(*list->names));
 	list->names[list->count++] = memory_copy_text(name);
 }
 
-static int compare_names(const void *a, const void *b)
+static int file_tree_compare_names(const void *a, const void *b)
 {
 	const char *const *const left = a;
 	const char *const *const right = b;

@@ -1,4 +1,4 @@
-/* Integers in files: little-endian, at any alignment. */
+/* Little-endian integers of files, at any alignment. `bytes` is at most 8. */
 #ifndef BASE_LITTLE_ENDIAN_H
 #define BASE_LITTLE_ENDIAN_H
 

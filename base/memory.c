@@ -1,3 +1,5 @@
+/* Every allocation passes through require(), which ends the process when memory is out, so that no
+ * caller checks for NULL. Sizes of arrays are multiplied with a check for overflow. */
 #include "base/memory.h"
 
 #include <malloc.h>
@@ -8,7 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { UNUSED_BYTES = 16 * 1024 * 1024 /* less is not worth the walk */ };
+#include "base/error.h"
+
+enum { FIRST_CAPACITY = 16 };
+enum { UNUSED_BYTES = 16 * 1024 * 1024 /* less is not worth the walk over the heap */ };
 
 static void *require(void *memory, size_t bytes);
 static size_t product(size_t count, size_t bytes);
@@ -31,6 +36,15 @@ void *memory_grow(void *old, size_t count, size_t bytes)
 	return require(realloc(old, total), total);
 }
 
+void *memory_make_room(void *list, size_t count, size_t *capacity, size_t element_bytes)
+{
+	ASSERT(count <= *capacity && element_bytes > 0 && (list != NULL || *capacity == 0));
+	if (count < *capacity)
+		return list;
+	*capacity = *capacity == 0 ? FIRST_CAPACITY : 2 * *capacity;
+	return memory_grow(list, *capacity, element_bytes);
+}
+
 char *memory_copy_text(const char *text)
 {
 	return text != NULL ? memory_copy(text, strlen(text) + 1) : NULL;
@@ -39,14 +53,17 @@ char *memory_copy_text(const char *text)
 void *memory_copy(const void *data, size_t bytes)
 {
 	void *const copy = memory_new(bytes);
+	ASSERT(data != NULL || bytes == 0);
 	if (bytes > 0)
 		memcpy(copy, data, bytes);
 	return copy;
 }
 
-/* The allocator counts as unused what it has given back as well: so only growth tells. */
+/* mallinfo2 counts memory as unused even after it was returned to the system, so only growth of
+ * these numbers means that there is something to return. */
 void memory_give_back(struct memory_rest *rest)
 {
+	ASSERT(rest != NULL);
 	const size_t resident = read_resident();
 	const size_t unused = mallinfo2().fordblks;
 	if (unused < rest->unused)
@@ -76,7 +93,7 @@ static size_t product(size_t count, size_t bytes)
 	return total > 0 ? total : 1;
 }
 
-/* 0 when it cannot be told. */
+/* The resident bytes of the process; 0 when the system does not say. */
 static size_t read_resident(void)
 {
 	size_t total = 0;

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 struct metrics {
@@ -22,18 +23,21 @@ void metrics_free(struct metrics *metrics)
 
 void metrics_add(struct metrics *metrics, enum metric metric, int64_t amount)
 {
+	ASSERT((unsigned)metric < METRIC_COUNT);
 	if (metrics != NULL)
 		atomic_fetch_add_explicit(&metrics->values[metric], amount, memory_order_relaxed);
 }
 
 void metrics_set(struct metrics *metrics, enum metric metric, int64_t value)
 {
+	ASSERT((unsigned)metric < METRIC_COUNT);
 	if (metrics != NULL)
 		atomic_store_explicit(&metrics->values[metric], value, memory_order_relaxed);
 }
 
 int64_t metrics_get(const struct metrics *metrics, enum metric metric)
 {
+	ASSERT((unsigned)metric < METRIC_COUNT);
 	return metrics != NULL
 		? atomic_load_explicit(&metrics->values[metric], memory_order_relaxed)
 		: 0;

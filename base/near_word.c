@@ -1,7 +1,12 @@
+/* The distance of two words is that of Damerau and Levenshtein in its restricted form (optimal
+ * string alignment), from a table of all pairs of prefixes. Words are at most 40 bytes, so the
+ * table lies on the stack. */
 #include "base/near_word.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "base/error.h"
 
 enum { WORD_MAX_BYTES = 40, FAR = 1000, BEGINNING_MIN_BYTES = 3 };
 
@@ -15,6 +20,7 @@ void near_word_begin(struct near_word *near, struct span given)
 
 void near_word_offer(struct near_word *near, const char *word)
 {
+	ASSERT(word != NULL);
 	const struct span candidate = span_text(word);
 	const struct span given = near->given;
 	if (given.len == 0 || given.len > WORD_MAX_BYTES || candidate.len > WORD_MAX_BYTES)
@@ -37,9 +43,11 @@ const char *near_word_hint(const struct near_word *near, char out[NEAR_WORD_HINT
 	return out;
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours that lead from one to the other. */
+/* How many insertions, deletions, replacements and swaps of neighbours lead from one to the
+ * other. */
 static unsigned distance(struct span a, struct span b)
 {
+	ASSERT(a.len <= WORD_MAX_BYTES && b.len <= WORD_MAX_BYTES);
 	unsigned table[WORD_MAX_BYTES + 1][WORD_MAX_BYTES + 1];
 	for (size_t i = 0; i <= a.len; i++)
 		table[i][0] = (unsigned)i;

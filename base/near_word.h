@@ -1,5 +1,5 @@
-/* Which of the known words a mistyped one may have meant. On the caller's stack; borrows its
- * words. */
+/* Finds the known word that a mistyped word may have meant. Lives on the caller's stack; borrows
+ * its words. One thread at a time. */
 #ifndef BASE_NEAR_WORD_H
 #define BASE_NEAR_WORD_H
 
@@ -12,11 +12,12 @@ struct near_word {
 };
 
 void near_word_begin(struct near_word *near, struct span given);
-/* Keeps `word` when it is near enough and nearer than those before: letters missing, too many,
- * wrong or swapped, up to a third of them; or `given` is how it begins. */
+/* Keeps `word` when it is near enough and nearer than the words before. Near are words with up to a
+ * third of their letters missing, added, wrong or swapped, and words that begin with `given`. */
 void near_word_offer(struct near_word *near, const char *word);
 
-/* "; did you mean WORD?", or "" where none is near. In `out`, cut to its size. */
+/* Writes "; did you mean WORD?" to `out`, cut to its size, or "" when no word is near. Returns
+ * `out`. */
 enum { NEAR_WORD_HINT_BYTES = 96 };
 const char *near_word_hint(const struct near_word *near, char out[NEAR_WORD_HINT_BYTES]);
 

@@ -1,8 +1,13 @@
+/* Computes in integers alone, so that a quantity is exact or refused: the digits without their
+ * point, times the size of the unit, must divide without rest by the scale times the power of
+ * ten. */
 #include "base/quantity.h"
+
+#include "base/error.h"
 
 enum { DECIMALS_MAX = 9 };
 
-/* In thousandths of a second, and bytes. */
+/* Sizes are in thousandths of a second, and in bytes. */
 static const struct unit {
 	const char *name;
 	enum quantity_kind kind;
@@ -35,7 +40,7 @@ static const struct unit {
 
 struct number {
 	uint64_t digits;  /* without the point */
-	uint64_t divisor; /* 10 to the number of decimals */
+	uint64_t divisor; /* 10 to the power of the number of decimals */
 	struct span rest;
 };
 
@@ -47,6 +52,7 @@ bool quantity_parse(struct span text, enum quantity_kind kind, uint64_t scale, u
 {
 	struct number number;
 	uint64_t small;
+	ASSERT(scale >= 1);
 	if (!read_number(span_trim(text), &number))
 		return false;
 	const uint64_t per_scale = kind == QUANTITY_SECONDS ? scale * 1000 : scale;
@@ -89,10 +95,10 @@ static size_t count_digits(struct span text, size_t from)
 	return at - from;
 }
 
-/* 0: there is no such unit. */
+/* Returns 0 when there is no such unit. */
 static uint64_t size_of_unit(struct span name, enum quantity_kind kind)
 {
-	for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++)
+	for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++)
 		if (UNITS[i].kind == kind && span_equal_nocase(name, UNITS[i].name))
 			return UNITS[i].size;
 	return 0;

@@ -1,3 +1,5 @@
+/* Every function accepts the empty span, whose data may be NULL: memcmp and memchr are not called
+ * for it. */
 #include "base/span.h"
 
 #include <string.h>
@@ -78,7 +80,7 @@ struct span span_trim(struct span text)
 	return span_slice(text, from, to - from);
 }
 
-/* An exhausted rest is the one with NULL data: "a," gives "a" and then the empty piece behind the
+/* An exhausted `*rest` has NULL data, so that "a," gives "a" and then the empty piece after the
  * comma. */
 bool span_split(struct span *rest, char separator, struct span *out_piece)
 {
@@ -126,9 +128,9 @@ bool span_equal_secret(struct span a, struct span b)
 	return difference == 0;
 }
 
-/* Rows of the Unicode standard's table of well-formed sequences: the range of the first byte, how
- * many bytes follow it, and the range of the second, which is where overlongs, surrogates and
- * values over U+10FFFF show. */
+/* The rows are the Unicode standard's table of well-formed sequences: the range of the first byte,
+ * the number of bytes that follow it, and the range of the second byte, which rules out overlong
+ * sequences, surrogates and values over U+10FFFF. */
 size_t span_utf8_length(struct span text)
 {
 	static const struct {
@@ -145,10 +147,10 @@ size_t span_utf8_length(struct span text)
 		{0xf4, 0xf4, 3, 0x80, 0x8f},
 	};
 	size_t row = 0;
-	while (row < sizeof rows / sizeof rows[0] && text.len > 0 &&
+	while (row < sizeof(rows) / sizeof(rows[0]) && text.len > 0 &&
 		text.data[0] > rows[row].first_to)
 		row++;
-	if (text.len == 0 || row == sizeof rows / sizeof rows[0] ||
+	if (text.len == 0 || row == sizeof(rows) / sizeof(rows[0]) ||
 		text.data[0] < rows[row].first_from || text.len <= rows[row].followers)
 		return 0;
 	if (rows[row].followers > 0 &&

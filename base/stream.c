@@ -9,6 +9,7 @@ int body_source_read_whole(struct body_source *source, uint8_t *into, size_t len
 		if (got == 0)
 			return error_set(err, ERROR_CORRUPT,
 				"The bytes of an object ended before its size.");
+		ASSERT((size_t)got <= len - at);
 		at += (size_t)got;
 	}
 	return 0;

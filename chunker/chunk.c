@@ -38,7 +38,7 @@ bool chunk_id_parse(struct span text, struct chunk_id *out_id)
 			value = value << 4 | (uint64_t)digit;
 		}
 		const uint64_t raw = htole64(value);
-		memcpy(id.bytes + word * WORD_BYTES, &raw, sizeof raw);
+		memcpy(id.bytes + word * WORD_BYTES, &raw, sizeof(raw));
 	}
 	*out_id = id;
 	return true;
@@ -52,11 +52,11 @@ uint64_t chunk_id_modulo_word(const struct chunk_id *id)
 static uint64_t load_word(const struct chunk_id *id, size_t word)
 {
 	uint64_t raw;
-	memcpy(&raw, id->bytes + word * WORD_BYTES, sizeof raw);
+	memcpy(&raw, id->bytes + word * WORD_BYTES, sizeof(raw));
 	return le64toh(raw);
 }
 
-/* Digits of lower case only: an identity has one text form. */
+/* -1 for a byte that is not a digit. Upper-case digits are refused: an id has one text form. */
 static int digit_value(uint8_t digit)
 {
 	if (digit >= '0' && digit <= '9')

@@ -1,6 +1,10 @@
+/* All hashes are BLAKE3 with a key that says what is hashed: content (data_key) and ranges
+ * (verify_key) here, nodes and files in chunker/merkle.c. So the hash of one kind of thing never
+ * equals that of another kind. The keys are fixed by hub-xet. */
 #include "chunker/chunk_hash.h"
 
 #include "base/digest/blake3_stream.h"
+#include "base/error.h"
 #include "chunker/merkle.h"
 
 static const uint8_t data_key[32] = {
@@ -77,6 +81,7 @@ static void add_all(struct merkle *merkle, const struct chunk_entry *chunks, siz
 struct chunk_id chunk_hash_keyed(const uint8_t key[32], struct span bytes)
 {
 	struct chunk_id id;
+	ASSERT(key != NULL);
 	blake3(key, bytes, id.bytes);
 	return id;
 }
@@ -102,6 +107,7 @@ struct chunk_id chunk_hash_file(const struct chunk_entry *chunks, size_t count)
 
 struct chunk_id chunk_hash_range(const struct chunk_entry *chunks, size_t count)
 {
+	ASSERT(chunks != NULL || count == 0);
 	struct chunk_id id;
 	struct blake3_stream *const stream = blake3_stream_new(verify_key);
 	for (size_t i = 0; i < count; i++)
@@ -113,6 +119,7 @@ struct chunk_id chunk_hash_range(const struct chunk_entry *chunks, size_t count)
 
 static void add_all(struct merkle *merkle, const struct chunk_entry *chunks, size_t count)
 {
+	ASSERT(chunks != NULL || count == 0);
 	merkle_init(merkle);
 	for (size_t i = 0; i < count; i++)
 		merkle_add(merkle, &chunks[i]);

@@ -1,3 +1,5 @@
+/* gear finds the ends of chunks in the pushed bytes. A chunk that begins and ends in one push is
+ * handed out from there. Otherwise its front is held, and its end is appended before it goes. */
 #include "chunker/chunk_stream.h"
 
 #include <stdlib.h>
@@ -11,10 +13,10 @@ struct chunk_stream {
 	chunk_take_fn *take;
 	void *taker;
 	struct gear gear;
-	/* the start of the current chunk, pushed earlier; its rest is still to come */
+	/* the start of the current chunk, from earlier pushes */
 	uint8_t *held;
 	size_t held_len;
-	/* grows with the content: a small object does not pay for a whole chunk's memory */
+	/* grows with the content, so a small object does not cost a whole chunk's memory */
 	size_t held_capacity;
 };
 
@@ -24,7 +26,8 @@ static int hand_out_held(struct chunk_stream *stream, struct error *err);
 
 struct chunk_stream *chunk_stream_new(chunk_take_fn *take, void *taker)
 {
-	struct chunk_stream *const stream = memory_new(sizeof *stream);
+	ASSERT(take != NULL);
+	struct chunk_stream *const stream = memory_new(sizeof(*stream));
 	stream->take = take;
 	stream->taker = taker;
 	gear_init(&stream->gear);
@@ -83,6 +86,7 @@ static void hold(struct chunk_stream *stream, struct span bytes)
 
 static int hand_out(const struct chunk_stream *stream, struct span content, struct error *err)
 {
+	ASSERT(content.len > 0 && content.len <= CHUNK_MAX_BYTES);
 	const struct chunk_id id = chunk_hash(content);
 	return stream->take(stream->taker, &id, content, err);
 }

@@ -1,6 +1,6 @@
-/* Pushed bytes in, whole chunks out: boundaries and ids in one pass. Holds at most one partial
- * chunk (128 KiB); whole chunks that lie in the pushed bytes are handed out without a copy. One
- * thread at a time. */
+/* Cuts pushed bytes into chunks and names them, in one pass. Holds at most one partial chunk
+ * (128 KiB). Chunks that lie whole in the pushed bytes are handed out without a copy. One thread at
+ * a time. */
 #ifndef CHUNKER_CHUNK_STREAM_H
 #define CHUNKER_CHUNK_STREAM_H
 
@@ -9,15 +9,16 @@
 
 struct chunk_stream;
 
-/* 0 to go on, -1 with the error set to stop the push. `content` is borrowed for the call. */
+/* Returns 0 to go on, or -1 with the error set to stop the push. `content` is borrowed for the
+ * call. */
 typedef int chunk_take_fn(
 	void *taker, const struct chunk_id *id, struct span content, struct error *err);
 
 struct chunk_stream *chunk_stream_new(chunk_take_fn *take, void *taker);
 void chunk_stream_free(struct chunk_stream *stream);
-/* After -1 (the taker's) only chunk_stream_free may follow. */
+/* -1 is the taker's; only chunk_stream_free may follow it. */
 int chunk_stream_push(struct chunk_stream *stream, struct span bytes, struct error *err);
-/* Hands out the last chunk, if any; the stream is then as new. */
+/* Hands out the last chunk, if there is one. The stream is then as new. */
 int chunk_stream_end(struct chunk_stream *stream, struct error *err);
 
 #endif

@@ -1,3 +1,7 @@
+/* liblz4 does the compression. Around it stand checks for frames that liblz4 accepts and other
+ * decoders do not: skippable frames, dictionaries, and matches at offset 0. They must be corrupt
+ * here too, because a stored chunk is sent to Xet clients as it is. A match is only visible in the
+ * blocks, so a second pass walks their tokens, after liblz4 has proved the layout of the frame. */
 #include "chunker/codec_lz4.h"
 
 #include <endian.h>
@@ -16,8 +20,8 @@ enum {
 	FRAME_MIN_BYTES = 7
 };
 
-/* liblz4 takes the smallest block size that holds the content, up to this one: a chunk is always
- * one or, raw, one stored block. */
+/* liblz4 takes the smallest block size that holds the content, up to this one. So a chunk is always
+ * one block, compressed or stored. */
 static const LZ4F_preferences_t preferences = {
 	.frameInfo =
 		{
@@ -32,12 +36,10 @@ struct codec_lz4 {
 	LZ4F_dctx *unpack;
 };
 
-/* The blocks of a frame that liblz4 has decoded: the layout is sound. */
 struct block {
 	struct span bytes;
-	bool is_stored; /* as it is */
-	/* in the frame; of the block before, for block_next. 0: there is none before */
-	size_t end;
+	bool is_stored; /* not compressed */
+	size_t end;     /* place in the frame behind the block; 0 before the first block */
 };
 
 static bool says_that_it_is_empty(struct span frame);
@@ -49,7 +51,7 @@ static size_t skip_length(struct span block, size_t at, unsigned nibble);
 
 struct codec_lz4 *codec_lz4_new(void)
 {
-	struct codec_lz4 *const lz4 = memory_new(sizeof *lz4);
+	struct codec_lz4 *const lz4 = memory_new(sizeof(*lz4));
 	const LZ4F_errorCode_t failed = LZ4F_createDecompressionContext(&lz4->unpack, LZ4F_VERSION);
 	ASSERT(!LZ4F_isError(failed));
 	return lz4;
@@ -76,7 +78,7 @@ size_t codec_lz4_encode(struct span content, uint8_t *into, size_t capacity)
 	return size;
 }
 
-/* A block that is compressed holds nothing when it is a token alone. */
+/* A compressed block is empty when it consists of its token alone. */
 bool codec_lz4_is_common(struct span frame)
 {
 	struct block block = {0};
@@ -123,14 +125,16 @@ int codec_lz4_decode(
 	return check_matches(frame, err);
 }
 
-/* A chunk is never empty; liblz4 takes a content size of 0 for none. */
+/* A chunk is never empty. liblz4 ignores a content size of 0. */
 static bool says_that_it_is_empty(struct span frame)
 {
 	static const uint8_t zero[8];
 	return (frame.data[FLAGS_AT] & FLAG_CONTENT_SIZE) != 0 &&
-		memcmp(frame.data + CONTENT_SIZE_AT, zero, sizeof zero) == 0;
+		memcmp(frame.data + CONTENT_SIZE_AT, zero, sizeof(zero)) == 0;
 }
 
+/* Moves to the next block of a frame that liblz4 has decoded, so its layout is sound. False at the
+ * end of the frame. */
 static bool block_next(struct span frame, struct block *block)
 {
 	const uint8_t flags = frame.data[FLAGS_AT];
@@ -138,23 +142,23 @@ static bool block_next(struct span frame, struct block *block)
 	const size_t first = FRAME_MIN_BYTES + ((flags & FLAG_CONTENT_SIZE) != 0 ? 8 : 0);
 	const size_t at = block->end > 0 ? block->end : first;
 	uint32_t word;
-	memcpy(&word, frame.data + at, sizeof word);
+	memcpy(&word, frame.data + at, sizeof(word));
 	word = le32toh(word);
 	const size_t size = word & INT32_MAX;
 	*block = (struct block){
-		.bytes = span_slice(frame, at + sizeof word, size),
+		.bytes = span_slice(frame, at + sizeof(word), size),
 		.is_stored = word != size,
-		.end = at + sizeof word + size + trailer,
+		.end = at + sizeof(word) + size + trailer,
 	};
 	return word != 0;
 }
 
-/* liblz4 skips skippable frames and takes an unknown dictionary for an empty one; neither is a
- * chunk. */
+/* liblz4 skips skippable frames, and decodes a frame with an unknown dictionary as if that were
+ * empty. Neither is a chunk. */
 static int check_start(struct span frame, struct error *err)
 {
 	static const uint8_t magic[FLAGS_AT] = {0x04, 0x22, 0x4d, 0x18};
-	if (frame.len < FRAME_MIN_BYTES || memcmp(frame.data, magic, sizeof magic) != 0)
+	if (frame.len < FRAME_MIN_BYTES || memcmp(frame.data, magic, sizeof(magic)) != 0)
 		return error_set(err, ERROR_CORRUPT, "%zu bytes are not an LZ4 frame", frame.len);
 	if ((frame.data[FLAGS_AT] & FLAG_DICTIONARY) != 0)
 		return error_set(err, ERROR_CORRUPT,
@@ -172,8 +176,8 @@ static int check_matches(struct span frame, struct error *err)
 	return 0;
 }
 
-/* liblz4 reads a match at offset 0 as zeros, other decoders refuse it. A chunk that only we can
- * read must not be stored for all. */
+/* False when the block has a match at offset 0. liblz4 reads that as zeros, other decoders refuse
+ * it, and a chunk that only we can read must not be stored. */
 static bool block_is_strict(struct span block)
 {
 	for (size_t at = 0; at < block.len;) {
@@ -193,7 +197,8 @@ static bool block_is_strict(struct span block)
 	return true;
 }
 
-/* Skips the bytes that continue a length of 15. */
+/* A nibble of 15 means that the length goes on in the bytes from `at`. Returns the place behind
+ * them. */
 static size_t skip_length(struct span block, size_t at, unsigned nibble)
 {
 	if (nibble < 15)

@@ -14,6 +14,7 @@ static size_t load_length(const uint8_t *bytes);
 
 size_t codec_planes_encode(const struct codec_planes *planes, struct span content, uint8_t *into)
 {
+	ASSERT(planes->width == 2 || planes->width == 4);
 	byte_planes_split(content, planes->width, planes->scratch);
 	size_t at = 0;
 	size_t from = 0;
@@ -32,6 +33,7 @@ size_t codec_planes_encode(const struct codec_planes *planes, struct span conten
 int codec_planes_decode(const struct codec_planes *planes, struct span stored, uint8_t *into,
 	size_t len, struct error *err)
 {
+	ASSERT(planes->width == 2 || planes->width == 4);
 	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
 	struct span rest = stored;
 	size_t at = 0;
@@ -48,7 +50,7 @@ int codec_planes_decode(const struct codec_planes *planes, struct span stored, u
 	return 0;
 }
 
-/* A plane that does not shrink is stored as it is, which its length tells. */
+/* A plane that does not shrink is stored as it is. The decoder knows it by its length. */
 static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into)
 {
 	if (codec_trial_compressible(compressor, plane)) {
@@ -68,8 +70,8 @@ static void store_length(uint8_t out[CODEC_PLANES_HEADER_BYTES], size_t length)
 		out[i] = (uint8_t)(length >> (8 * i));
 }
 
-/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it
- * is, else to `scratch`. */
+/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` then points to `scratch`, or into
+ * the stored bytes when the plane is stored as it is. */
 static int decode_plane(struct compressor *compressor, struct span *rest, uint8_t *scratch,
 	size_t len, const uint8_t **out_plane, struct error *err)
 {

@@ -1,11 +1,12 @@
-/* Four pieces of 1 KiB, spread over the content, are looked at in two ways.
+/* The trial judges four pieces of 1 KiB, spread over the content, in two ways.
  *
- * - Counts of byte values, apart for each position modulo 4. Random bytes collide (two draws equal)
- *   once in 256; skewed ones, be it in one plane of 2- or 4-byte elements only, do so more often.
- *   It costs a multiplication per value, so random content is told from the rest before a logarithm
- *   is taken. For the rest the entropy of each plane is what its codec can reach.
- * - zstd, for matches, which counts do not see. Where the counts look random, a level that seeks
- *   matches only, and skips fast. */
+ * - It counts byte values, separately for each position modulo 4. Two random bytes are equal once
+ *   in 256 draws; skewed bytes are equal more often, even if only one plane of 2- or 4-byte
+ *   elements is skewed. This test costs a multiplication per value and no logarithm, so random
+ *   content is recognised cheaply. For other content, the entropy of each plane is the size that
+ *   its codec can reach.
+ * - It compresses the pieces with zstd to find matches, which counts do not show. If the counts
+ *   look random, it uses a level that only seeks matches and skips fast. */
 #include "chunker/codec_trial.h"
 
 #include <math.h>
@@ -17,20 +18,20 @@ enum {
 	SAMPLE_BYTES = PIECES * PIECE_BYTES,
 	RESIDUES = 4,
 	VALUES = 256,
-	CONTENT_MIN_BYTES = 64, /* less gains nothing worth a codec */
-	FRAME_BYTES = 16,       /* what a plane costs beside its payload */
+	CONTENT_MIN_BYTES = 64, /* no codec is worth it for less */
+	FRAME_BYTES = 16,       /* the cost of a plane beside its payload */
 	ZSTD_LEVEL = 1,
 	ZSTD_LEVEL_MATCHES = -7
 };
 
-/* A codec is worth its decoding, and planes the loss of matches across them, when the result is
- * below this many parts of 256. */
+/* A result must be smaller than 248/256 of the alternative. Only then is a codec worth the time to
+ * decode it, and are planes worth the loss of matches across them. */
 enum { WORTH = 248, WHOLE = 256 };
 
 struct sample {
 	size_t len;
 	size_t zstd_size; /* len when zstd gains nothing */
-	bool skewed;      /* values are not spread evenly */
+	bool is_skewed;   /* values are not spread evenly */
 	uint8_t bytes[SAMPLE_BYTES];
 	uint16_t counts[RESIDUES][VALUES];
 };
@@ -40,7 +41,7 @@ static void sample_gather(struct sample *sample, struct span content);
 static void sample_count(struct sample *sample);
 static bool sample_is_skewed(const struct sample *sample);
 static bool residue_is_skewed(const struct sample *sample, size_t residue);
-static bool is_worth(size_t size, size_t than);
+static bool is_worth(size_t size, size_t alternative);
 static size_t planes_size(const struct sample *sample, size_t width);
 static double plane_size(const struct sample *sample, size_t width, size_t plane);
 
@@ -55,36 +56,36 @@ enum codec codec_trial_best(struct compressor *compressor, struct span content)
 	struct sample sample;
 	if (!sample_take(&sample, compressor, content))
 		return CODEC_RAW;
-	if (!sample.skewed ||
-		sample.len <
-			SAMPLE_BYTES) /* too few values per plane tell nothing of its entropy */
+	/* a short sample has too few values per plane to show the plane's entropy */
+	if (!sample.is_skewed || sample.len < SAMPLE_BYTES)
 		return is_worth(sample.zstd_size, sample.len) ? CODEC_ZSTD : CODEC_RAW;
 	const size_t planes2 = planes_size(&sample, 2);
 	const size_t planes4 = planes_size(&sample, 4);
-	const bool four = is_worth(planes4, planes2);
-	const size_t planes = four ? planes4 : planes2;
-	const bool apart = is_worth(planes, sample.zstd_size);
-	if (!is_worth(apart ? planes : sample.zstd_size, sample.len))
+	const bool four_win = is_worth(planes4, planes2);
+	const size_t planes = four_win ? planes4 : planes2;
+	const bool planes_win = is_worth(planes, sample.zstd_size);
+	if (!is_worth(planes_win ? planes : sample.zstd_size, sample.len))
 		return CODEC_RAW;
-	if (!apart)
+	if (!planes_win)
 		return CODEC_ZSTD;
-	return four ? CODEC_PLANES4 : CODEC_PLANES2;
+	return four_win ? CODEC_PLANES4 : CODEC_PLANES2;
 }
 
-/* True when a codec may be worth it. */
+/* Fills the sample. True when a codec may be worth it. */
 static bool sample_take(struct sample *sample, struct compressor *compressor, struct span content)
 {
 	uint8_t packed[SAMPLE_BYTES];
 	if (content.len < CONTENT_MIN_BYTES)
 		return false;
 	sample_gather(sample, content);
+	ASSERT(sample->len >= CONTENT_MIN_BYTES && sample->len <= SAMPLE_BYTES);
 	sample_count(sample);
-	sample->skewed = sample_is_skewed(sample);
-	const int level = sample->skewed ? ZSTD_LEVEL : ZSTD_LEVEL_MATCHES;
+	sample->is_skewed = sample_is_skewed(sample);
+	const int level = sample->is_skewed ? ZSTD_LEVEL : ZSTD_LEVEL_MATCHES;
 	const size_t size = compress_zstd(
 		compressor, span_of(sample->bytes, sample->len), packed, sample->len - 1, level);
 	sample->zstd_size = size != 0 ? size : sample->len;
-	return sample->skewed || is_worth(sample->zstd_size, sample->len);
+	return sample->is_skewed || is_worth(sample->zstd_size, sample->len);
 }
 
 /* Pieces begin at multiples of 4, so that positions in the sample and in the content agree modulo
@@ -105,7 +106,7 @@ static void sample_gather(struct sample *sample, struct span content)
 
 static void sample_count(struct sample *sample)
 {
-	memset(sample->counts, 0, sizeof sample->counts);
+	memset(sample->counts, 0, sizeof(sample->counts));
 	for (size_t i = 0; i < sample->len; i++)
 		sample->counts[i % RESIDUES][sample->bytes[i]]++;
 }
@@ -119,7 +120,8 @@ static bool sample_is_skewed(const struct sample *sample)
 	return false;
 }
 
-/* Whether the values at one position collide a quarter more often than random ones. */
+/* Whether equal pairs of values at one position are a quarter more frequent than in random bytes.
+ * The sum of the squared counts counts these pairs. */
 static bool residue_is_skewed(const struct sample *sample, size_t residue)
 {
 	uint32_t total = 0;
@@ -133,9 +135,9 @@ static bool residue_is_skewed(const struct sample *sample, size_t residue)
 	return squares > random + random / 4;
 }
 
-static bool is_worth(size_t size, size_t than)
+static bool is_worth(size_t size, size_t alternative)
 {
-	return size * WHOLE < than * WORTH;
+	return size * WHOLE < alternative * WORTH;
 }
 
 static size_t planes_size(const struct sample *sample, size_t width)
@@ -146,11 +148,11 @@ static size_t planes_size(const struct sample *sample, size_t width)
 	return (size_t)size;
 }
 
-/* Bytes that an entropy coder needs for one plane of `width`-byte elements, its code table
- * included. The second term makes up for what a small sample hides: values that did not occur in
- * it. */
+/* The bytes that an entropy coder needs for one plane of `width`-byte elements, its code table
+ * included. 0.72 bits for each value that occurs make up for values that a small sample lacks. */
 static double plane_size(const struct sample *sample, size_t width, size_t plane)
 {
+	ASSERT(plane < width && width <= RESIDUES);
 	double weighted = 0;
 	uint32_t total = 0;
 	uint32_t values = 0;

@@ -1,13 +1,15 @@
-/* hash = 2 * hash + table[byte], a cut where its top 16 bits are zero. 64 doublings push a byte out
- * of the hash, so it depends on the last 64 bytes alone. Two things follow.
+/* hash = 2 * hash + table[byte]; a cut follows a byte after which the top 16 bits are zero. 64
+ * doublings push a byte out of the hash, so the hash depends on the last 64 bytes alone. Two things
+ * follow.
  *
- * - The first bytes of a chunk, too early for a cut to depend on them, are not hashed at all.
+ * - No cut depends on the first bytes of a chunk, so they are not hashed.
  * - A second cursor can start anywhere, 64 bytes early. The doubling is a chain of dependent steps
- *   that leaves most of the processor idle, so two cursors side by side go nearly twice as fast
- *   as one. What the far one reads behind a cut of the near one is wasted, which keeps the lanes
+ *   that leaves most of the processor idle, so two cursors side by side are nearly twice as fast
+ *   as one. If the near cursor finds a cut, the work of the far one is wasted; so the lanes are
  *   short. */
 #include "chunker/gear.h"
 
+#include "base/error.h"
 #include "chunker/chunk.h"
 #include "chunker/gear_table.h"
 
@@ -16,11 +18,11 @@ enum {
 	/* the first cut may follow byte CHUNK_MIN_BYTES */
 	UNHASHED_BYTES = CHUNK_MIN_BYTES - 1 - HASH_WINDOW_BYTES,
 	LANE_MAX_BYTES = 4096,
-	LANE_MIN_BYTES = 256 /* below this the second cursor's start costs more than it saves */
+	LANE_MIN_BYTES = 256 /* for less, the second cursor's start costs more than it saves */
 };
 
-/* The three scans return the count of bytes up to and with the first cut, or 0 and the hash rolled
- * over all bytes. */
+/* The three scans return the count of bytes up to the first cut. Without a cut they return 0, and
+ * the hash is rolled over all bytes. */
 
 static size_t pass_minimum(struct gear *gear, struct span bytes);
 static size_t smaller(size_t a, size_t b);
@@ -37,6 +39,7 @@ void gear_init(struct gear *gear)
 
 size_t gear_next(struct gear *gear, struct span bytes)
 {
+	ASSERT(gear->length < CHUNK_MAX_BYTES);
 	const size_t passed = pass_minimum(gear, bytes);
 	const size_t window = smaller(bytes.len - passed, CHUNK_MAX_BYTES - gear->length);
 	if (window == 0)
@@ -50,7 +53,7 @@ size_t gear_next(struct gear *gear, struct span bytes)
 	return passed + end;
 }
 
-/* Passes over bytes that come before the first possible cut; returns how many. */
+/* Passes over the bytes before the first possible cut and returns how many they are. */
 static size_t pass_minimum(struct gear *gear, struct span bytes)
 {
 	size_t at = 0;
@@ -96,6 +99,7 @@ static size_t scan(uint64_t *hash, const uint8_t *bytes, size_t len)
 /* Two lanes of `lane` bytes, one behind the other. */
 static size_t scan_two(uint64_t *hash, const uint8_t *near, size_t lane)
 {
+	ASSERT(lane >= HASH_WINDOW_BYTES); /* the far hash begins within the near lane */
 	const uint8_t *const far = near + lane;
 	uint64_t near_hash = *hash;
 	uint64_t far_hash = roll(0, far - HASH_WINDOW_BYTES, HASH_WINDOW_BYTES);

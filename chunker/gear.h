@@ -1,5 +1,6 @@
-/* Where chunks end: the Xet gear hash (64 KiB target, 8 KiB to 128 KiB). Pure arithmetic over
- * pushed bytes; feeding in pieces of any size gives the same cuts. One thread at a time. */
+/* Finds where chunks end, with the Xet gear hash: 8 KiB to 128 KiB, 64 KiB as the target. Pure
+ * arithmetic over pushed bytes; the size of the pieces does not change the cuts. One thread at a
+ * time. */
 #ifndef CHUNKER_GEAR_H
 #define CHUNKER_GEAR_H
 
@@ -11,8 +12,8 @@ struct gear {
 };
 
 void gear_init(struct gear *gear);
-/* Looks for the end of the current chunk in `bytes`: the count of bytes up to and with it (and
- * starts anew), or 0 when all bytes belong to the current chunk and it goes on. */
+/* Looks for the end of the current chunk in `bytes`. Returns the count of bytes up to the end and
+ * begins a new chunk, or returns 0 when the current chunk takes all bytes and goes on. */
 size_t gear_next(struct gear *gear, struct span bytes);
 
 #endif

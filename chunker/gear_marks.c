@@ -1,5 +1,6 @@
-/* Three lanes side by side: each is a chain of dependent steps that leaves most of the processor
- * idle, and three keep it busiest. Nothing a lane reads is wasted, since no cut ends the search. */
+/* Searches three lanes side by side. Each lane is a chain of dependent steps that leaves most of
+ * the processor idle; three lanes keep it busiest. No work is wasted, because no cut ends the
+ * search. */
 #include "chunker/gear_marks.h"
 
 #include <string.h>
@@ -20,8 +21,7 @@ static uint64_t roll(const uint8_t *end)
 	return hash;
 }
 
-/* Out of the loop's way: one in 65,536 bytes comes here, and inlined it costs a fifth of the
- * speed. */
+/* One byte in 65,536 is marked. Inlined, this function costs the loop a fifth of its speed. */
 static __attribute__((cold, noinline)) void mark(uint64_t *const marks, const size_t at)
 {
 	marks[at / WORD_BITS] |= UINT64_C(1) << at % WORD_BITS;
@@ -55,8 +55,9 @@ size_t gear_marks_words(size_t len)
 
 void gear_marks_find(struct span bytes, uint64_t *marks)
 {
+	ASSERT(marks != NULL || bytes.len == 0);
 	const size_t lane = bytes.len / LANES;
-	memset(marks, 0, gear_marks_words(bytes.len) * sizeof *marks);
+	memset(marks, 0, gear_marks_words(bytes.len) * sizeof(*marks));
 	find_lanes(bytes.data, lane, marks);
 	uint64_t hash = roll(bytes.data + LANES * lane);
 	for (size_t at = LANES * lane; at < bytes.len; at++) {
@@ -82,7 +83,7 @@ static size_t next_mark(const uint64_t *marks, size_t from, size_t to)
 size_t gear_marks_end(const uint64_t *marks, size_t len, ptrdiff_t before)
 {
 	const ptrdiff_t first = CHUNK_MIN_BYTES - 1 - before;
-	const ptrdiff_t last = CHUNK_MAX_BYTES - 1 - before; /* marked or not */
+	const ptrdiff_t last = CHUNK_MAX_BYTES - 1 - before; /* ends here even without a mark */
 	ASSERT(last >= 0);
 	const size_t from = first < 0 ? 0 : (size_t)first;
 	const size_t to = (size_t)last < len ? (size_t)last : len;

@@ -1,6 +1,6 @@
 #include "chunker/gear_table.h"
 
-/* Sum modulo 2^64 c1acb37ef35c570a, xor 6aa26c5ca5f6cbfc. */
+/* To check a copy: the words' sum modulo 2^64 is c1acb37ef35c570a, their xor 6aa26c5ca5f6cbfc. */
 const uint64_t gear_table[256] = {
 	0xb088d3a9e840f559,
 	0x5652c7f739ed20d6,

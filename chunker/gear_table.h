@@ -1,5 +1,5 @@
-/* The 256 words of the gear hash: the table every Xet client uses, fixed for ever. docs/FORMAT.md,
- * "Chunks". */
+/* The 256 words of the gear hash. Every Xet client uses this table; it never changes.
+ * docs/FORMAT.md, "Chunks". */
 #ifndef CHUNKER_GEAR_TABLE_H
 #define CHUNKER_GEAR_TABLE_H
 

@@ -1,7 +1,8 @@
 /* Each level gathers a group of entries; a full group becomes one entry of the level above. A group
- * ends at nine entries, or at the third or a later one whose id is 0 modulo 4, which needs no look
- * ahead: that is why the list may stream. The entries left at the end form a last group, even a
- * single one, unless they are all there is on their level. */
+ * ends with its ninth entry, or earlier with its third or a later entry whose id is 0 modulo 4.
+ * This rule needs no look ahead, so the list may stream. At the end, the entries that are left on a
+ * level form a last group, even a single entry. Only a single entry that is alone on its level
+ * forms no group: it is the root. */
 #include "chunker/merkle.h"
 
 #include <inttypes.h>
@@ -93,6 +94,7 @@ static void add_at(struct merkle *merkle, size_t depth, struct chunk_entry entry
 	for (;; depth++) {
 		ASSERT(depth < MERKLE_LEVELS);
 		struct merkle_level *const level = &merkle->levels[depth];
+		ASSERT(level->count < MERKLE_FANOUT);
 		level->pending[level->count++] = entry;
 		if (!group_is_full(level))
 			return;
@@ -108,9 +110,10 @@ static bool group_is_full(const struct merkle_level *level)
 		chunk_id_modulo_word(&level->pending[level->count - 1].id) % CUT_MODULO == 0;
 }
 
-/* One line per child, "<id> : <size>\n", hashed. Empties the group. */
+/* Hashes one line per child, "<id> : <size>\n", and empties the group. */
 static struct chunk_entry group_close(struct merkle_level *level)
 {
+	ASSERT(level->count > 0 && level->count <= MERKLE_FANOUT);
 	char text[MERKLE_FANOUT * LINE_BYTES + 1];
 	size_t len = 0;
 	uint64_t size = 0;
@@ -119,7 +122,7 @@ static struct chunk_entry group_close(struct merkle_level *level)
 		chunk_id_format(&child->id, text + len);
 		len += CHUNK_ID_TEXT_BYTES - 1;
 		len += (size_t)snprintf(
-			text + len, sizeof text - len, " : %" PRIu64 "\n", child->size);
+			text + len, sizeof(text) - len, " : %" PRIu64 "\n", child->size);
 		size += child->size;
 	}
 	level->count = 0;

@@ -1,5 +1,5 @@
-/* The root over a list of chunks, built while the list goes by: memory does not grow with it. Any
- * thread; one at a time per tree. docs/FORMAT.md, "Hashes". */
+/* Builds the Merkle root over a list of chunks while the list goes by. Its memory does not grow
+ * with the list. Any thread; one at a time per tree. docs/FORMAT.md, "Hashes". */
 #ifndef CHUNKER_MERKLE_H
 #define CHUNKER_MERKLE_H
 
@@ -7,7 +7,7 @@
 
 enum {
 	MERKLE_FANOUT = 9, /* most children of a node */
-	/* nodes have at least three children except at the end: enough for 2^64 chunks */
+	/* enough for 2^64 chunks: all nodes but the last have at least three children */
 	MERKLE_LEVELS = 42
 };
 
@@ -21,10 +21,11 @@ struct merkle {
 
 void merkle_init(struct merkle *merkle);
 void merkle_add(struct merkle *merkle, const struct chunk_entry *chunk);
-/* Ends the tree: 32 zero bytes for no chunks, the chunk's own id for one. Only merkle_init may
- * follow. */
+/* Ends the tree and returns its root: 32 zero bytes for no chunks, the chunk's own id for one. Only
+ * merkle_init may follow. */
 struct chunk_id merkle_root(struct merkle *merkle);
-/* The same for the hash of a file that consists of these chunks: 32 zero bytes for none. */
+/* The same, but returns the hash of the file that consists of these chunks: 32 zero bytes for no
+ * chunks. */
 struct chunk_id merkle_file(struct merkle *merkle);
 
 #endif

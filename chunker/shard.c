@@ -1,5 +1,6 @@
-/* Sections stand one behind the other, so a reader knows how far it is; whoever asks for a later
- * one has the earlier ones skipped, which checks them just the same. */
+/* The reader is in one of three sections: files, xorbs, or the end. A bookend moves it to the next
+ * one. A call for a later section reads through the earlier ones, so they are checked even if the
+ * caller skips them. */
 #include "chunker/shard.h"
 
 #include <string.h>
@@ -34,10 +35,9 @@ enum { /* places in the footer */
 	AT_STORED = 184,
 	AT_FOOTER = 192
 };
-/* of a file: verification entries follow its terms */
-static const uint32_t FLAG_RANGES = UINT32_C(1) << 31;
-static const uint32_t FLAG_METADATA = UINT32_C(1) << 30; /* of a file: one record more */
-static const uint32_t FLAG_DEDUP = UINT32_C(1) << 31;    /* of a chunk: others may ask for it */
+static const uint32_t FLAG_RANGES = UINT32_C(1) << 31;   /* file: range hashes follow its terms */
+static const uint32_t FLAG_METADATA = UINT32_C(1) << 30; /* file: one more record follows */
+static const uint32_t FLAG_DEDUP = UINT32_C(1) << 31;    /* chunk: clients may ask for it */
 
 static const uint8_t tag[32] = {
 	'H',
@@ -95,7 +95,7 @@ int shard_reader_open(struct shard_reader *reader, struct span bytes, struct err
 		return is_cut_off(reader, "its header", err);
 	if (memcmp(header, tag, sizeof(tag)) != 0)
 		return error_set(err, ERROR_INVALID,
-			"The body is no shard: it does not begin with a shard's tag.");
+			"The body is not a shard: it must begin with a shard's tag.");
 	const uint64_t version = little_endian_get(header + AT_VERSION, 8);
 	if (version != VERSION)
 		return error_set(err, ERROR_INVALID,
@@ -243,6 +243,7 @@ void shard_write_header(struct buffer *out, uint64_t footer_bytes)
 void shard_write_file(struct buffer *out, const struct chunk_id *hash,
 	const struct shard_term *terms, const struct chunk_id *ranges, uint32_t count)
 {
+	ASSERT(count == 0 || (terms != NULL && ranges != NULL));
 	uint8_t header[SHARD_RECORD_BYTES] = {0};
 	put_id(header, hash);
 	put_u32(header, AT_FLAGS, FLAG_RANGES);
@@ -289,9 +290,10 @@ void shard_write_answer(struct buffer *out, const struct shard_answer *answer,
 	write_footer(out, answer, start, total_of(chunks, count));
 }
 
-/* `count` records from here on, which then lie behind; NULL when the shard is too short. */
+/* Passes over the next `count` records and returns them; NULL when the shard is too short. */
 static const uint8_t *take(struct shard_reader *reader, uint64_t count)
 {
+	ASSERT(reader->at <= reader->bytes.len);
 	const uint8_t *const at = reader->bytes.data + reader->at;
 	if (count > (reader->bytes.len - reader->at) / SHARD_RECORD_BYTES)
 		return NULL;
@@ -335,7 +337,7 @@ static void put_u32(uint8_t *record, int at, uint32_t value)
 	little_endian_put(record + at, value, 4);
 }
 
-/* `key` NULL: ids as they are. */
+/* `key` NULL writes the ids as they are. */
 static void write_xorb(struct buffer *out, const struct chunk_id *hash,
 	const struct chunk_entry *chunks, uint32_t count, const uint8_t *key)
 {
@@ -365,11 +367,11 @@ static uint32_t total_of(const struct chunk_entry *chunks, uint32_t count)
 	uint64_t total = 0;
 	for (uint32_t i = 0; i < count; i++)
 		total += chunks[i].size;
-	ASSERT(total <= UINT32_MAX); /* a xorb has 64 MiB at most */
+	ASSERT(total <= UINT32_MAX); /* a xorb has at most 64 MiB */
 	return (uint32_t)total;
 }
 
-/* There are no lookup tables: they would all lie where the footer does. */
+/* The answer has no lookup tables, so their places are all that of the footer. */
 static void write_footer(
 	struct buffer *out, const struct shard_answer *answer, size_t start, uint64_t stored)
 {

@@ -18,15 +18,17 @@ static void add_reserved(struct buffer *out, size_t *out_reserved);
 
 bool xorb_footer_begins(const uint8_t bytes[XORB_FOOTER_MARK_BYTES])
 {
-	return memcmp(bytes, mark, sizeof mark) == 0;
+	return memcmp(bytes, mark, sizeof(mark)) == 0;
 }
 
 void xorb_footer_write(unsigned version, const struct chunk_id *xorb,
 	const struct xorb_footer_chunk *chunks, uint32_t count, struct buffer *out,
 	size_t *out_reserved)
 {
-	ASSERT(version <= XORB_FOOTER_VERSION_MAX && count <= XORB_MAX_CHUNKS && out->len == 0);
-	buffer_add(out, mark, sizeof mark);
+	ASSERT(version <= XORB_FOOTER_VERSION_MAX);
+	ASSERT(count <= XORB_MAX_CHUNKS);
+	ASSERT(out->len == 0);
+	buffer_add(out, mark, sizeof(mark));
 	buffer_add_byte(out, (uint8_t)version);
 	buffer_add(out, xorb->bytes, CHUNK_ID_BYTES);
 	if (version == 0) {
@@ -62,15 +64,15 @@ static void add_hashes(const struct xorb_footer_chunk *chunks, uint32_t count, s
 static void write_sections(
 	const struct xorb_footer_chunk *chunks, uint32_t count, struct buffer *out)
 {
-	buffer_add(out, hashes_mark, sizeof hashes_mark);
+	buffer_add(out, hashes_mark, sizeof(hashes_mark));
 	add_32(out, count);
 	add_hashes(chunks, count, out);
-	buffer_add(out, bounds_mark, sizeof bounds_mark);
+	buffer_add(out, bounds_mark, sizeof(bounds_mark));
 	add_32(out, count);
 	add_record_ends(chunks, count, out);
 	add_content_ends(chunks, count, out);
 	add_32(out, count);
-	add_32(out, 52 + 40 * count); /* from the footer's end back to the two sections */
+	add_32(out, 52 + 40 * count); /* distances from the footer's end back to the two sections */
 	add_32(out, 40 + 8 * count);
 }
 
@@ -88,5 +90,5 @@ static void add_reserved(struct buffer *out, size_t *out_reserved)
 {
 	static const uint8_t zeros[XORB_FOOTER_RESERVED_BYTES];
 	*out_reserved = out->len;
-	buffer_add(out, zeros, sizeof zeros);
+	buffer_add(out, zeros, sizeof(zeros));
 }

@@ -1,3 +1,8 @@
+/* A push goes through the bytes record by record. A record that lies whole in them is taken there.
+ * Otherwise its 8 bytes of header are gathered in `front`, checked, and then the whole record is
+ * gathered at `into`. Bytes that begin with the footer's mark end the records: the footer is
+ * written anew from the records, and the bytes that follow must equal it. All limits are checked
+ * on the header of a record, before memory is reserved for it. */
 #include "chunker/xorb_parse.h"
 
 #include <stdlib.h>
@@ -16,21 +21,21 @@ struct xorb_parse {
 	xorb_room_fn *room;
 	void *taker;
 	bool private_codecs;
-	struct codec_context *codec; /* once a record was encoded, as the next */
-	uint8_t *content;
+	struct codec_context *codec; /* NULL until a record is compressed */
+	uint8_t *content;            /* the same; CHUNK_MAX_BYTES */
 	/* a record that comes in pieces */
 	struct xorb_record_header header;
-	uint8_t front[XORB_RECORD_HEADER_BYTES]; /* until it is whole */
-	uint8_t *into;   /* then all of it, which `room` gave; NULL before */
-	size_t gathered; /* bytes of it that came */
+	uint8_t front[XORB_RECORD_HEADER_BYTES]; /* the header while it is gathered */
+	uint8_t *into;   /* memory for the whole record; NULL until the header is whole */
+	size_t gathered; /* bytes of the record that came */
 	struct buffer own_room;
 	struct xorb_footer_chunk *chunks;
 	uint32_t count;
 	uint32_t capacity;
 	uint64_t content_bytes;
 	uint64_t at;          /* bytes of whole records */
-	struct buffer footer; /* as it must be, once it began */
-	size_t footer_at;     /* bytes of it that came */
+	struct buffer footer; /* the expected footer; empty until the footer begins */
+	size_t footer_at;     /* bytes of the footer that came */
 	size_t reserved_at;
 };
 
@@ -41,7 +46,7 @@ static int take_record(struct xorb_parse *parse, const struct xorb_record_header
 	const uint8_t *bytes, struct error *err);
 static int decode(struct xorb_parse *parse, const struct xorb_record_header *header,
 	struct xorb_record *record, struct error *err);
-static int refuse(const struct xorb_parse *parse, struct error *err);
+static int name_record(const struct xorb_parse *parse, struct error *err);
 static void note_chunk(struct xorb_parse *parse, const struct chunk_id *id,
 	const struct xorb_record_header *header);
 static int begin(struct xorb_parse *parse, const uint8_t front[XORB_RECORD_HEADER_BYTES],
@@ -58,7 +63,8 @@ static int begin_gathering(struct xorb_parse *parse, struct error *err);
 
 struct xorb_parse *xorb_parse_new(xorb_take_fn *take, void *taker, bool private_codecs)
 {
-	struct xorb_parse *const parse = memory_new(sizeof *parse);
+	ASSERT(take != NULL);
+	struct xorb_parse *const parse = memory_new(sizeof(*parse));
 	parse->take = take;
 	parse->taker = taker;
 	parse->private_codecs = private_codecs;
@@ -69,6 +75,7 @@ struct xorb_parse *xorb_parse_new(xorb_take_fn *take, void *taker, bool private_
 
 void xorb_parse_gather_into(struct xorb_parse *parse, xorb_room_fn *room)
 {
+	ASSERT(parse->at == 0 && parse->gathered == 0);
 	parse->room = room;
 }
 
@@ -123,7 +130,7 @@ int xorb_parse_end_as(struct xorb_parse *parse, const struct chunk_id *hash, str
 		expected_text);
 }
 
-/* A record, or some of one, from `rest`. */
+/* Takes a record or a part of one from `rest`. */
 static int take_some(struct xorb_parse *parse, struct span *rest, struct error *err)
 {
 	if (parse->into != NULL)
@@ -138,10 +145,10 @@ static int take_some(struct xorb_parse *parse, struct span *rest, struct error *
 		: 0;
 }
 
-/* Moves bytes from `rest` behind those that are at `into`; false when there are not `wanted`
- * yet. */
+/* Moves bytes from `rest` behind those at `into`. False while fewer than `wanted` are there. */
 static bool gather(struct xorb_parse *parse, struct span *rest, uint8_t *into, size_t wanted)
 {
+	ASSERT(parse->gathered <= wanted);
 	const struct span piece = span_slice(*rest, 0, wanted - parse->gathered);
 	if (piece.len > 0)
 		memcpy(into + parse->gathered, piece.data, piece.len);
@@ -158,14 +165,14 @@ static int take_gathered(struct xorb_parse *parse, struct error *err)
 	return result;
 }
 
-/* A whole record, whose header was checked. */
+/* Takes a whole record. Its header was checked. */
 static int take_record(struct xorb_parse *parse, const struct xorb_record_header *header,
 	const uint8_t *bytes, struct error *err)
 {
 	struct xorb_record record = {.codec = header->codec,
 		.payload = span_of(bytes + XORB_RECORD_HEADER_BYTES, header->stored)};
 	if (decode(parse, header, &record, err) != 0)
-		return refuse(parse, err);
+		return name_record(parse, err);
 	record.id = chunk_hash(record.content);
 	if (parse->take(parse->taker, &record, err) != 0)
 		return -1;
@@ -185,7 +192,7 @@ static int decode(struct xorb_parse *parse, const struct xorb_record_header *hea
 	}
 	if (codec_decode(parse->codec, (enum codec)header->codec, record->payload, parse->content,
 		    header->size, err) != 0) {
-		err->kind = ERROR_INVALID; /* corrupt is what lies on our own disk */
+		err->kind = ERROR_INVALID; /* "corrupt" is for bytes on our own disk */
 		return -1;
 	}
 	record->content = span_of(parse->content, header->size);
@@ -197,7 +204,7 @@ static int decode(struct xorb_parse *parse, const struct xorb_record_header *hea
 	return 0;
 }
 
-static int refuse(const struct xorb_parse *parse, struct error *err)
+static int name_record(const struct xorb_parse *parse, struct error *err)
 {
 	return error_wrap(err, "Record %u of the xorb, at byte %llu", parse->count,
 		(unsigned long long)parse->at);
@@ -206,9 +213,10 @@ static int refuse(const struct xorb_parse *parse, struct error *err)
 static void note_chunk(struct xorb_parse *parse, const struct chunk_id *id,
 	const struct xorb_record_header *header)
 {
+	ASSERT(parse->count < XORB_MAX_CHUNKS); /* check_header refuses more */
 	if (parse->count == parse->capacity) {
 		parse->capacity = parse->capacity == 0 ? PARSE_FIRST_CHUNKS : 2 * parse->capacity;
-		parse->chunks = memory_grow(parse->chunks, parse->capacity, sizeof *parse->chunks);
+		parse->chunks = memory_grow(parse->chunks, parse->capacity, sizeof(*parse->chunks));
 	}
 	parse->at += XORB_RECORD_HEADER_BYTES + header->stored;
 	parse->content_bytes += header->size;
@@ -218,7 +226,7 @@ static void note_chunk(struct xorb_parse *parse, const struct chunk_id *id,
 	};
 }
 
-/* What begins here: the footer, a record that lies whole in `rest`, or one to be gathered. */
+/* Begins the footer, takes a record that lies whole in `rest`, or begins to gather one. */
 static int begin(struct xorb_parse *parse, const uint8_t front[XORB_RECORD_HEADER_BYTES],
 	struct span *rest, struct error *err)
 {
@@ -229,7 +237,7 @@ static int begin(struct xorb_parse *parse, const uint8_t front[XORB_RECORD_HEADE
 		return begun != 0 ? -1 : take_footer(parse, came, err);
 	}
 	if (check_header(parse, front, &parse->header, err) != 0)
-		return refuse(parse, err);
+		return name_record(parse, err);
 	const size_t whole = XORB_RECORD_HEADER_BYTES + parse->header.stored;
 	if (parse->gathered > 0 || rest->len < whole)
 		return begin_gathering(parse, err);
@@ -261,9 +269,10 @@ static struct chunk_id xorb_hash(const struct xorb_parse *parse)
 	return merkle_root(&merkle);
 }
 
-/* The bytes that follow must be the footer; those it reserves are whatever they are. */
+/* The bytes must continue the expected footer; reserved bytes may have any value. */
 static int take_footer(struct xorb_parse *parse, struct span bytes, struct error *err)
 {
+	ASSERT(parse->footer_at <= parse->footer.len);
 	if (bytes.len > parse->footer.len - parse->footer_at)
 		return error_set(err, ERROR_INVALID, "Bytes follow the xorb's footer.");
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -317,6 +326,7 @@ static bool codec_is_welcome(const struct xorb_parse *parse, uint8_t codec)
 
 static int begin_gathering(struct xorb_parse *parse, struct error *err)
 {
+	ASSERT(parse->into == NULL);
 	const size_t whole = XORB_RECORD_HEADER_BYTES + parse->header.stored;
 	parse->into = parse->room != NULL ? parse->room(parse->taker, whole, err)
 					  : buffer_reserve(&parse->own_room, whole);

@@ -1,5 +1,5 @@
-/* The header of a chunk record, of which serialized xorbs and packs consist: version 0, C, codec,
- * U; then C bytes of payload. docs/FORMAT.md, "Packs". Pure functions; any thread. */
+/* The header of a chunk record. Serialized xorbs and packs consist of such records: version 0, C,
+ * codec, U, then C bytes of payload. docs/FORMAT.md, "Packs". Pure functions; any thread. */
 #ifndef CHUNKER_XORB_RECORD_H
 #define CHUNKER_XORB_RECORD_H
 
@@ -14,13 +14,13 @@ enum {
 
 struct xorb_record_header {
 	uint8_t codec;
-	uint32_t stored; /* C */
-	uint32_t size;   /* U */
+	uint32_t stored; /* C: bytes of payload */
+	uint32_t size;   /* U: bytes of the decoded chunk */
 };
 
 void xorb_record_put_header(
 	const struct xorb_record_header *header, uint8_t out[XORB_RECORD_HEADER_BYTES]);
-/* False when the version is not 0. The other fields are as they lie there. */
+/* False when the version is not 0. The other fields are not checked. */
 bool xorb_record_get_header(
 	const uint8_t from[XORB_RECORD_HEADER_BYTES], struct xorb_record_header *out);
 

@@ -1,5 +1,6 @@
-/* The program: finds the command in one table, reads options, runs it, and turns how it ended into
- * a sentence and an exit code. */
+/* The program `deltabucket`: finds the command in the table, reads its options, runs it, and turns
+ * its error into a sentence and an exit code. Flags that every command has may stand before the
+ * command's name. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 
 static int run(const struct command *command, char *const *words, size_t count)
 {
+	ASSERT(command != NULL);
 	struct options options = {0};
 	struct session session = {.options = &options, .files = file_system()};
 	struct error err = {0};
@@ -71,7 +73,7 @@ static int run(const struct command *command, char *const *words, size_t count)
 		output_error(&session.output, &err);
 	else if (result != 0 && (command->bit & COMMAND_GOES_ON) != 0)
 		output_note(&session.output,
-			"stopped before the end; the same command goes on from here");
+			"stopped before the end; the same command continues from here");
 	interrupt_stop(session.interrupt);
 	options_release(&options);
 	return status;
@@ -80,7 +82,7 @@ static int run(const struct command *command, char *const *words, size_t count)
 static int read_options(struct session *session, struct options *options,
 	const struct command *command, char *const *words, size_t count, struct error *err)
 {
-	session->usage = true; /* until all of it is understood */
+	session->usage = true; /* until the whole command line is understood */
 	const int parsed = options_parse(options, command->bit, words, count, err);
 	session->output = (struct output){.json = options->json, .quiet = options->quiet};
 	if (parsed != 0)
@@ -92,7 +94,8 @@ static int read_options(struct session *session, struct options *options,
 		(command->bit & COMMAND_REMOTE) != 0 ? options_complete(options, config, err) : 0;
 	if (config != NULL && options_has_stored_token(options) && profile_is_exposed(config))
 		output_note(&session->output,
-			"%s holds a token, and others than its owner may read it; chmod 600 keeps it from them",
+			"%s holds a token, and users other than its owner may read it; chmod 600 "
+			"prevents that",
 			config);
 	free(config);
 	if (result != 0 || check_arguments(session, command, err) != 0)
@@ -113,7 +116,8 @@ static int check_arguments(
 		: is_more                                         ? "at most "
 								  : "at least ";
 	return session_usage(session, err,
-		"%s takes %s%zu argument%s, not %zu; usage: deltabucket %s [FLAGS] %s (--help lists the flags)",
+		"%s takes %s%zu argument%s, not %zu; usage: deltabucket %s [FLAGS] %s (--help lists "
+		"the flags)",
 		command->name, bound, limit, limit == 1 ? "" : "s", count, command->name,
 		command->arguments);
 }
@@ -130,8 +134,8 @@ static void print_help(const struct command *command, FILE *to)
 	buffer_release(&text);
 }
 
-/* Commands that only compute keep the default signals: they leave nothing under the name they were
- * given until it is whole. */
+/* Commands that only compute keep the default signals: an output gets its name only when it is
+ * whole. */
 static int run_command(struct session *session, const struct command *command, struct error *err)
 {
 	if ((command->bit & COMMAND_REMOTE) == 0)
@@ -141,13 +145,14 @@ static int run_command(struct session *session, const struct command *command, s
 	return result == 0 ? command->run(session, err) : -1;
 }
 
-/* The server, from wherever it was given. */
+/* Sets the server. options_complete has taken it from flags, environment or config file. */
 static int set_remote(struct session *session, const struct command *command, struct error *err)
 {
 	const struct options *const options = session->options;
 	if (options->endpoint == NULL)
 		return session_usage(session, err,
-			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `deltabucket login ENDPOINT` once");
+			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or "
+			"`deltabucket login ENDPOINT` once");
 	if (strncmp(options->endpoint, "https://", 8) != 0 &&
 		strncmp(options->endpoint, "http://", 7) != 0)
 		return session_usage(session, err,
@@ -172,7 +177,7 @@ static int exit_status(const struct session *session, const struct command *comm
 	if (result == 0)
 		return EXIT_CODE_OK;
 	if (signal == SIGTERM && command->bit == COMMAND_FOLLOW)
-		return EXIT_CODE_OK; /* how a follower is meant to end */
+		return EXIT_CODE_OK; /* the normal end of a follower */
 	if (signal != 0)
 		return EXIT_CODE_SIGNAL_BASE + signal;
 	if (session->usage ||
@@ -197,16 +202,17 @@ static int misused(const struct error *err)
 	return EXIT_CODE_USAGE;
 }
 
-/* Runs the command at words[at] with the flags before it and all that stands behind it. */
+/* Runs the command at words[at] with the words before and after it. */
 static int run_at(char *const *words, size_t count, size_t at)
 {
+	ASSERT(at < count);
 	struct error err = {0};
 	const struct command *const command = command_table_find(words[at], &err);
 	if (command == NULL)
 		return misused(&err);
-	char **const rest = memory_new_array(count, sizeof *rest);
-	memcpy(rest, words, at * sizeof *rest);
-	memcpy(rest + at, words + at + 1, (count - at - 1) * sizeof *rest);
+	char **const rest = memory_new_array(count, sizeof(*rest));
+	memcpy(rest, words, at * sizeof(*rest));
+	memcpy(rest + at, words + at + 1, (count - at - 1) * sizeof(*rest));
 	const int status = run(command, rest, count - 1);
 	free(rest);
 	return status;

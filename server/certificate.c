@@ -1,6 +1,9 @@
-/* A generation is what one handshake uses: chain and key. Replaced generations are kept for a
- * while, because a handshake that began with one may still be signing; KEEP_MS is far beyond the
- * longest idle timeout. */
+/* A generation is the chain and the key that one handshake uses. A replaced generation is kept for
+ * KEEP_MS, because a handshake that began with it may still be signing; that is far longer than the
+ * longest idle timeout.
+ *
+ * The CA of a data folder is made once. If its files are damaged, the start fails and nothing is
+ * made anew, because clients trust the old CA. A leaf is issued at each start and reload. */
 #include "server/certificate.h"
 
 #include <arpa/inet.h>
@@ -54,8 +57,8 @@ struct certificate {
 	struct generation *current;
 };
 
-/* The process's certificate: GnuTLS calls back without an argument of ours. Set by open, cleared by
- * close. */
+/* The certificate of the process, because GnuTLS calls back without an argument of ours. Set by
+ * open, cleared by close. */
 static _Atomic(struct certificate *) served;
 
 static int tls_error(struct error *err, int code, const char *what)
@@ -72,15 +75,16 @@ static void generation_free(struct generation *generation)
 	free(generation);
 }
 
-/* Serial numbers and lifetimes. Begins a day early: clients' clocks differ. */
+/* Sets version, serial number and lifetime. The lifetime begins a day early, because clocks of
+ * clients differ. */
 static int set_lifetime(gnutls_x509_crt_t crt, int64_t now_ms, int days)
 {
 	uint8_t serial[SERIAL_BYTES];
-	random_bytes(serial, sizeof serial);
+	random_bytes(serial, sizeof(serial));
 	serial[0] = (uint8_t)((serial[0] & 0x3f) | 0x40);
 	int code = gnutls_x509_crt_set_version(crt, 3);
 	if (code == 0)
-		code = gnutls_x509_crt_set_serial(crt, serial, sizeof serial);
+		code = gnutls_x509_crt_set_serial(crt, serial, sizeof(serial));
 	if (code == 0)
 		code = gnutls_x509_crt_set_activation_time(crt, (time_t)((now_ms - DAY_MS) / 1000));
 	if (code == 0)
@@ -98,11 +102,12 @@ static int make_private_key(gnutls_x509_privkey_t *out)
 	return code;
 }
 
-/* Key identifiers let clients tell the CA of this data folder from another of the same name. */
+/* Key identifiers let clients distinguish the CA of this data folder from another CA with the same
+ * name. */
 static int set_key_id(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key, bool authority)
 {
 	uint8_t id[64];
-	size_t len = sizeof id;
+	size_t len = sizeof(id);
 	int code = gnutls_x509_privkey_get_key_id(key, 0, id, &len);
 	if (code == 0)
 		code = authority ? gnutls_x509_crt_set_authority_key_id(crt, id, len)
@@ -116,7 +121,7 @@ static int fill_ca(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key, int64_t now
 	int code = set_lifetime(crt, now_ms, CA_DAYS);
 	if (code == 0)
 		code = gnutls_x509_crt_set_dn_by_oid(
-			crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof name - 1);
+			crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof(name) - 1);
 	if (code == 0)
 		code = gnutls_x509_crt_set_basic_constraints(crt, 1, 0);
 	if (code == 0)
@@ -141,7 +146,8 @@ static int publish_pem(const struct certificate *certificate, const char *path, 
 	return outcome;
 }
 
-/* The key before the certificate: a crash in between leaves no CA whose key is lost. */
+/* Writes the key before the certificate, so that a crash in between leaves no CA without its
+ * key. */
 static int make_ca(struct certificate *certificate, struct error *err)
 {
 	gnutls_datum_t pem;
@@ -162,18 +168,18 @@ static int make_ca(struct certificate *certificate, struct error *err)
 		return tls_error(err, code, "cannot write the private CA");
 	if (publish_pem(certificate, certificate->ca_path, &pem, 0644, err) != 0)
 		return -1;
-	/* copies of it keep its mode, whatever this process takes from others (folder_modes.h) */
+	/* Clients may read it, whatever the umask of this process is (folder_modes.h). */
 	(void)chmod(certificate->ca_path, 0644);
 	return 0;
 }
 
-/* Of a CA that clients trust, nothing is made anew unasked. */
+/* Clients trust the CA, so its files are never replaced without the operator. */
 static int refuse_ca(
 	const struct certificate *certificate, const char *path, const char *why, struct error *err)
 {
 	return error_set(err, ERROR_CORRUPT,
-		"%s is not what the server wrote: %s. Put it back; or move %s and %s away, and"
-		" the server makes another CA, whose certificate its clients then need.",
+		"%s is not as the server wrote it: %s. Restore it from a backup; or move %s and %s away,"
+		" and the server makes another CA, whose certificate its clients then need.",
 		path, why, certificate->ca_path, certificate->ca_key_path);
 }
 
@@ -197,7 +203,7 @@ static int import_ca(struct certificate *certificate, const struct buffer *crt_p
 		: refuse_ca(certificate, certificate->ca_key_path, gnutls_strerror(code), err);
 }
 
-/* A certificate of which a bit has changed no longer matches its own signature. */
+/* False when a bit of the certificate has changed. */
 static bool signs_itself(gnutls_x509_crt_t crt)
 {
 	static const unsigned flags = GNUTLS_VERIFY_DO_NOT_ALLOW_SAME |
@@ -209,7 +215,7 @@ static bool signs_itself(gnutls_x509_crt_t crt)
 static bool is_key_of(gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
 {
 	uint8_t ids[2][64];
-	size_t lens[2] = {sizeof ids[0], sizeof ids[1]};
+	size_t lens[2] = {sizeof(ids[0]), sizeof(ids[1])};
 	return gnutls_x509_crt_get_key_id(crt, 0, ids[0], &lens[0]) == 0 &&
 		gnutls_x509_privkey_get_key_id(key, 0, ids[1], &lens[1]) == 0 &&
 		span_equal(span_of(ids[0], lens[0]), span_of(ids[1], lens[1]));
@@ -246,7 +252,7 @@ static int load_ca(struct certificate *certificate, struct error *err)
 	return outcome;
 }
 
-/* DNS names and addresses of the leaf, each once. */
+/* The DNS names and addresses of the leaf, each once. */
 struct names {
 	gnutls_x509_crt_t crt;
 	char **seen;
@@ -260,7 +266,7 @@ static void add_name(struct names *names, const char *name)
 	for (size_t i = 0; i < names->count; i++)
 		if (strcmp(names->seen[i], name) == 0)
 			return;
-	names->seen = memory_grow(names->seen, names->count + 1, sizeof *names->seen);
+	names->seen = memory_grow(names->seen, names->count + 1, sizeof(*names->seen));
 	names->seen[names->count++] = memory_copy_text(name);
 	unsigned len = inet_pton(AF_INET, name, address) == 1 ? 4
 		: inet_pton(AF_INET6, name, address) == 1     ? 16
@@ -287,11 +293,11 @@ static void add_interfaces(struct names *names)
 		const struct sockaddr_in *const v4 = (const void *)each->ifa_addr;
 		const struct sockaddr_in6 *const v6 = (const void *)each->ifa_addr;
 		if (each->ifa_addr->sa_family == AF_INET &&
-			inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text) != NULL)
+			inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text)) != NULL)
 			add_name(names, text);
 		const bool routable = each->ifa_addr->sa_family == AF_INET6 &&
 			!IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
-		if (routable && inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text) != NULL)
+		if (routable && inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text)) != NULL)
 			add_name(names, text);
 	}
 	freeifaddrs(first);
@@ -302,9 +308,9 @@ static int add_names(const struct certificate_options *options, gnutls_x509_crt_
 	struct names names = {.crt = crt};
 	char host[256] = {0};
 	static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
-	for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		add_name(&names, always[i]);
-	if (gethostname(host, sizeof host - 1) == 0 && host[0] != '\0')
+	if (gethostname(host, sizeof(host) - 1) == 0 && host[0] != '\0')
 		add_name(&names, host);
 	add_interfaces(&names);
 	if (options->domain != NULL) {
@@ -331,7 +337,7 @@ static int fill_leaf(
 		crt, certificate->options.clock->wall_ms(certificate->options.clock), LEAF_DAYS);
 	if (code == 0)
 		code = gnutls_x509_crt_set_dn_by_oid(
-			crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof name - 1);
+			crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof(name) - 1);
 	if (code == 0)
 		code = gnutls_x509_crt_set_basic_constraints(crt, 0, -1);
 	if (code == 0)
@@ -352,7 +358,7 @@ static int fill_leaf(
 	return code;
 }
 
-/* Takes over `key` by copy; the x509 structures stay the caller's. */
+/* Copies `key`. The x509 structures still belong to the caller. */
 static int fill_generation(struct generation *generation, gnutls_x509_crt_t *crts, unsigned count,
 	gnutls_x509_privkey_t key)
 {
@@ -382,7 +388,7 @@ static struct generation *finish_generation(
 
 static struct generation *issue(const struct certificate *certificate, struct error *err)
 {
-	struct generation *const generation = memory_new(sizeof *generation);
+	struct generation *const generation = memory_new(sizeof(*generation));
 	gnutls_x509_privkey_t key = NULL;
 	gnutls_x509_crt_t crts[2] = {NULL, certificate->ca};
 	int code = make_private_key(&key);
@@ -434,11 +440,11 @@ static struct generation *load_files(const struct certificate *certificate, stru
 	buffer_init(&key, PEM_MAX_BYTES);
 	if (file_read_all(certificate->options.cert_file, &cert, err) == 0 &&
 		file_read_all(certificate->options.key_file, &key, err) == 0) {
-		generation = memory_new(sizeof *generation);
+		generation = memory_new(sizeof(*generation));
 		const int code = import_files(generation, &cert, &key);
 		char what[ERROR_TEXT_BYTES];
-		snprintf(what, sizeof what, "cannot use %s with %s", certificate->options.cert_file,
-			certificate->options.key_file);
+		snprintf(what, sizeof(what), "cannot use %s with %s",
+			certificate->options.cert_file, certificate->options.key_file);
 		generation = finish_generation(generation, code, what, err);
 	}
 	if (key.data != NULL)
@@ -450,6 +456,7 @@ static struct generation *load_files(const struct certificate *certificate, stru
 
 static void drop_retired(struct certificate *certificate, int64_t now_ms)
 {
+	ASSERT(certificate->current != NULL);
 	struct generation **place = &certificate->current->older;
 	while (*place != NULL) {
 		struct generation *const each = *place;
@@ -506,7 +513,9 @@ static int open_ca(struct certificate *certificate, struct error *err)
 
 struct certificate *certificate_open(const struct certificate_options *options, struct error *err)
 {
-	struct certificate *const certificate = memory_new(sizeof *certificate);
+	ASSERT((options->cert_file == NULL) == (options->key_file == NULL));
+	ASSERT(options->cert_file != NULL || options->folder != NULL);
+	struct certificate *const certificate = memory_new(sizeof(*certificate));
 	certificate->options = *options;
 	if (options->files == NULL)
 		certificate->options.files = file_system();
@@ -582,7 +591,7 @@ void certificate_print(struct certificate *certificate, struct buffer *out)
 	lock_leave(&certificate->lock);
 }
 
-static int retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+static int certificate_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 	gnutls_pcert_st **certs, unsigned *certs_length, gnutls_ocsp_data_st **ocsp,
 	unsigned *ocsp_length, gnutls_privkey_t *key, unsigned *flags)
 {
@@ -598,12 +607,12 @@ static int retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *
 	lock_leave(&certificate->lock);
 	*ocsp = NULL;
 	*ocsp_length = 0;
-	*flags = 0; /* all stays ours */
+	*flags = 0; /* GnuTLS must not free chain and key */
 	return 0;
 }
 
 certificate_callback_fn *certificate_callback(void)
 {
-	gnutls_certificate_retrieve_function3 *const typed = retrieve;
+	gnutls_certificate_retrieve_function3 *const typed = certificate_retrieve;
 	return (certificate_callback_fn *)typed;
 }

@@ -14,25 +14,24 @@ static int set_value(const struct command_flag *flag, const char *value, struct 
 static int add(struct command_list *list, const char *item, const char *name, struct error *err);
 
 int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
-	char *const *words, bool *out_help, struct command_list *out_arguments, struct error *err)
+	char *const *words, struct command_given *out, struct error *err)
 {
-	*out_help = false;
-	*out_arguments = (struct command_list){.count = 0};
+	*out = (struct command_given){.help = false};
 	for (int i = 0; i < count; i++) {
 		if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
-			*out_help = true;
+			out->help = true;
 			return 0;
 		}
 		const int outcome = words[i][0] == '-' && words[i][1] != '\0'
 			? take_flag(flags, flag_count, count, words, &i, err)
-			: add(out_arguments, words[i], "an argument", err);
+			: add(&out->arguments, words[i], "an argument", err);
 		if (outcome != 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* The flag at words[*at]; moves *at over its value. */
+/* Takes the flag at words[*at], and moves *at to its value if that is a word of its own. */
 static int take_flag(const struct command_flag *flags, size_t flag_count, int count,
 	char *const *words, int *at, struct error *err)
 {
@@ -80,15 +79,17 @@ static int set_value(const struct command_flag *flag, const char *value, struct 
 {
 	if (flag->list != NULL)
 		return add(flag->list, value, flag->name, err);
+	ASSERT(flag->text != NULL);
 	*flag->text = value;
 	return 0;
 }
 
 static int add(struct command_list *list, const char *item, const char *name, struct error *err)
 {
+	ASSERT(list->count <= COMMAND_LIST_MAX);
 	if (list->count == COMMAND_LIST_MAX)
-		return error_set(
-			err, ERROR_INVALID, "%s is given over %d times", name, COMMAND_LIST_MAX);
+		return error_set(err, ERROR_INVALID, "%s is given more than %d times", name,
+			COMMAND_LIST_MAX);
 	list->items[list->count++] = item;
 	return 0;
 }

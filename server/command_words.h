@@ -1,4 +1,5 @@
-/* What stands behind `deltabucketd keys`, `gc` and `set-aside`: flags by a table, and arguments. */
+/* Reads the words after `deltabucketd keys`, `gc` and `set-aside`: flags from a table, and
+ * arguments. */
 #ifndef SERVER_COMMAND_WORDS_H
 #define SERVER_COMMAND_WORDS_H
 
@@ -14,7 +15,7 @@ struct command_list {
 	size_t count;
 };
 
-/* One of `text`, `list` and `switched` is where the value goes. */
+/* Exactly one of `text`, `list` and `switched` is set and gets the value. */
 struct command_flag {
 	const char *name;
 	const char **text;
@@ -22,10 +23,14 @@ struct command_flag {
 	bool *switched;
 };
 
-/* `--flag value`, `--flag=value` and arguments mix; -h is --help wherever it stands, and ends the
- * reading. `out_arguments` gets what is no flag. invalid says what is wrong, and which flag may
- * have been meant. Everything is borrowed. */
+struct command_given {
+	bool help;                     /* --help or -h was found, and ended the reading */
+	struct command_list arguments; /* the words that are not flags */
+};
+
+/* `--flag value`, `--flag=value` and arguments may come in any order. Fails with invalid; the
+ * message names a similar flag if there is one. Everything is borrowed from `words`. */
 int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
-	char *const *words, bool *out_help, struct command_list *out_arguments, struct error *err);
+	char *const *words, struct command_given *out, struct error *err);
 
 #endif

@@ -1,6 +1,7 @@
-/* Sources are read from the weakest to the strongest: defaults, file, environment, flags; a
- * stronger one replaces what a weaker one said. A list is replaced as a whole by the first value of
- * a stronger source. */
+/* Sources are read from the weakest to the strongest: defaults, file, environment, flags. A
+ * stronger source replaces the value of a weaker one. The first value of a list from a stronger
+ * source replaces the whole list. Each value is checked when it is read, so that an error names its
+ * place; rules that concern two settings are checked at the end. */
 #include "server/configuration.h"
 
 #include <stdio.h>
@@ -20,15 +21,15 @@ enum { VALUE_MAX_BYTES = 4096, NEAR_MAX_BYTES = 41, FROM_MAX_BYTES = 128 };
 
 struct loading {
 	struct configuration *configuration;
-	int origin[SETTINGS_MAX];   /* the source whose value stands */
-	int source;                 /* which is being read: rises */
-	const char *from;           /* for messages */
-	char *places[SETTINGS_MAX]; /* the `from` of the value that stands */
+	int origin[SETTINGS_MAX];   /* the source of the current value */
+	int source;                 /* the source that is being read; rises */
+	const char *from;           /* the place that is being read, for messages */
+	char *places[SETTINGS_MAX]; /* the `from` of the current value */
 	struct error *err;
 	bool in_file;
 };
 
-/* Units that others can be given in. */
+/* Units of settings whose values may have another unit. */
 static const struct scale {
 	const char *unit;
 	enum quantity_kind kind;
@@ -58,8 +59,8 @@ static bool read_name(const char *variable, struct span *out_name, const char **
 static size_t find_setting(struct span given);
 static bool is_setting(const char *name, struct span given);
 static char fold(char character);
-static bool is_known_beside(struct span name);
-static void tell_stray(struct log *log, struct span name);
+static bool is_known_otherwise(struct span name);
+static void warn_unknown(struct log *log, struct span name);
 static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES]);
 static void fold_name(struct span given, char folded[NEAR_MAX_BYTES]);
 static const char *find_config_file(int count, char *const *arguments, char *const *environment);
@@ -86,7 +87,7 @@ static bool take_special(const char *argument, enum configuration_request *out_r
 static int read_sources(struct loading *loading, const char *file, int count,
 	char *const *arguments, char *const *environment, enum configuration_request *out_request);
 static int read_file(struct loading *loading, const char *path);
-static int take_file_line(void *taker, const struct setting_line *line, struct error *err);
+static int configuration_take_line(void *taker, const struct setting_line *line, struct error *err);
 static size_t find_below(const char *section, const char *name);
 static int refuse_entry(struct loading *loading, const char *section, const char *name);
 static void find_near_below(
@@ -103,14 +104,14 @@ static int check_certificate(const struct loading *loading);
 static int refuse_half(const struct loading *loading, const char *set, const char *missing);
 static int check_file(const struct loading *loading, const char *name, const char *path);
 
-void configuration_tell_strays(char *const *environment, struct log *log)
+void configuration_warn_unknown(char *const *environment, struct log *log)
 {
 	struct span name;
 	const char *value;
 	for (; *environment != NULL; environment++)
 		if (read_name(*environment, &name, &value) && find_setting(name) == setting_count &&
-			!is_known_beside(name))
-			tell_stray(log, name);
+			!is_known_otherwise(name))
+			warn_unknown(log, name);
 }
 
 int configuration_load(struct configuration *configuration, int argument_count,
@@ -120,7 +121,7 @@ int configuration_load(struct configuration *configuration, int argument_count,
 	ASSERT(setting_count <= SETTINGS_MAX);
 	struct loading loading = {.configuration = configuration, .err = err};
 	const char *const file = find_config_file(argument_count, arguments, environment);
-	memset(configuration, 0, sizeof *configuration);
+	memset(configuration, 0, sizeof(*configuration));
 	*out_request = CONFIGURATION_RUN;
 	int outcome = read_defaults(&loading);
 	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
@@ -140,17 +141,17 @@ void configuration_release(struct configuration *configuration)
 		if (settings[i].type == SETTING_TEXT)
 			free(*(char **)field);
 	}
-	memset(configuration, 0, sizeof *configuration);
+	memset(configuration, 0, sizeof(*configuration));
 }
 
-/* NAME of "DELTABUCKET_NAME=value"; false: another variable. */
+/* Gives NAME and value of "DELTABUCKET_NAME=value"; false for other variables. */
 static bool read_name(const char *variable, struct span *out_name, const char **out_value)
 {
 	const char *const equals = strchr(variable, '=');
-	if (equals == NULL || strncmp(variable, PREFIX, sizeof PREFIX - 1) != 0)
+	if (equals == NULL || strncmp(variable, PREFIX, sizeof(PREFIX) - 1) != 0)
 		return false;
 	*out_name = span_of(
-		variable + sizeof PREFIX - 1, (size_t)(equals - variable) - (sizeof PREFIX - 1));
+		variable + sizeof(PREFIX) - 1, (size_t)(equals - variable) - (sizeof(PREFIX) - 1));
 	*out_value = equals + 1;
 	return true;
 }
@@ -173,7 +174,7 @@ static bool is_setting(const char *name, struct span given)
 	return true;
 }
 
-/* Flags write '-' for '_', the environment capitals. */
+/* Flags have '-' for '_', and variables have capitals. */
 static char fold(char character)
 {
 	if (character == '-')
@@ -181,26 +182,24 @@ static char fold(char character)
 	return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
 }
 
-/* The variables of the root key, of the client, of the commands that it starts, of the project's
- * tests, and those that Kubernetes sets for a service of the name deltabucket. */
-static bool is_known_beside(struct span name)
+/* Variables for the root key, the client and the commands that the client runs, and those that
+ * Kubernetes sets for a service with the name deltabucket. */
+static bool is_known_otherwise(struct span name)
 {
 	static const char *const names[] = {"CONFIG", "ROOT_KEY_ID", "ROOT_SECRET", "ROOT_TOKEN",
 		"ENDPOINT", "TOKEN", "CA", "PROFILE", "RUN", "STEP", "LABEL", "DIGEST", "CURRENT",
-		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS", "BUILD", "TORTURE", "SERIES",
-		"CLIENTS", "WRITE_ROUTES"};
-	static const char *const beginnings[] = {
-		"TEST_", "UNIT_", "RECORD_", "REFUSE_", "BENCH_", "SERVICE_", "PORT"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS"};
+	static const char *const beginnings[] = {"SERVICE_", "PORT"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (span_equal_text(name, names[i]))
 			return true;
-	for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
 		if (span_starts(name, span_text(beginnings[i])))
 			return true;
 	return false;
 }
 
-static void tell_stray(struct log *log, struct span name)
+static void warn_unknown(struct log *log, struct span name)
 {
 	struct near_word near;
 	struct buffer text;
@@ -219,7 +218,7 @@ static void tell_stray(struct log *log, struct span name)
 	buffer_release(&text);
 }
 
-/* The setting of the nearest name, with its underscores. */
+/* Finds the setting with the most similar name. */
 static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES])
 {
 	fold_name(given, folded);
@@ -263,6 +262,7 @@ static int read_defaults(struct loading *loading)
 
 static int set_value(struct loading *loading, size_t at, const char *value)
 {
+	ASSERT(at < setting_count);
 	const struct setting *const setting = &settings[at];
 	void *const field = (char *)loading->configuration + setting->offset;
 	if (strlen(value) > VALUE_MAX_BYTES)
@@ -299,6 +299,7 @@ static int set_number(const struct setting *setting, uint64_t *field, const char
 {
 	const struct scale *const scale = find_scale(setting);
 	uint64_t number;
+	ASSERT(setting->least <= setting->most);
 	if (!read_number(scale, value, &number) || number < setting->least ||
 		number > setting->most)
 		return error_set(err, ERROR_INVALID,
@@ -311,16 +312,16 @@ static int set_number(const struct setting *setting, uint64_t *field, const char
 	return 0;
 }
 
-/* NULL: a mere number. */
+/* NULL: the value is a number without a unit. */
 static const struct scale *find_scale(const struct setting *setting)
 {
-	for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
+	for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++)
 		if (strcmp(scales[i].unit, setting->unit) == 0)
 			return &scales[i];
 	return NULL;
 }
 
-/* "32MiB/s" is 32MiB where the setting is a rate. */
+/* For a rate, "32MiB/s" is the same as "32MiB". */
 static bool read_number(const struct scale *scale, const char *value, uint64_t *out)
 {
 	struct span text = span_trim(span_text(value));
@@ -339,7 +340,7 @@ static int set_flag(const struct setting *setting, bool *field, const char *valu
 		bool meaning;
 	} words[] = {{"1", true}, {"true", true}, {"yes", true}, {"on", true}, {"0", false},
 		{"false", false}, {"no", false}, {"off", false}};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (span_equal_nocase(span_text(value), words[i].word)) {
 			*field = words[i].meaning;
 			return 0;
@@ -368,7 +369,7 @@ static int list_add(
 {
 	if (list->count == LIST_MAX)
 		return error_set(err, ERROR_INVALID, "%s has over %d values", name, LIST_MAX);
-	list->items = memory_grow(list->items, list->count + 1, sizeof *list->items);
+	list->items = memory_grow(list->items, list->count + 1, sizeof(*list->items));
 	char *const text = memory_new(item.len + 1);
 	memcpy(text, item.data, item.len);
 	list->items[list->count++] = text;
@@ -399,7 +400,7 @@ static bool find_special(int count, char *const *arguments, enum configuration_r
 
 static bool take_special(const char *argument, enum configuration_request *out_request)
 {
-	for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
+	for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++)
 		if (strcmp(argument, specials[i].flag) == 0) {
 			*out_request = specials[i].request;
 			return true;
@@ -422,15 +423,15 @@ static int read_file(struct loading *loading, const char *path)
 {
 	loading->source++;
 	loading->in_file = true;
-	const int outcome = setting_file_read(path, take_file_line, loading, loading->err);
+	const int outcome = setting_file_read(path, configuration_take_line, loading, loading->err);
 	loading->in_file = false;
 	return outcome;
 }
 
-static int take_file_line(void *taker, const struct setting_line *line, struct error *err)
+static int configuration_take_line(void *taker, const struct setting_line *line, struct error *err)
 {
 	struct loading *const loading = taker;
-	(void)err; /* is loading->err */
+	(void)err; /* the same as loading->err */
 	const size_t at = find_below(line->heading, line->name);
 	loading->from = line->from;
 	if (at == setting_count)
@@ -438,7 +439,8 @@ static int take_file_line(void *taker, const struct setting_line *line, struct e
 	return set_value(loading, at, line->value);
 }
 
-/* "interval" below [gc] is gc_interval; a whole name is itself below any heading. */
+/* "interval" below [gc] is gc_interval. A full name of a setting means that setting below any
+ * heading. */
 static size_t find_below(const char *section, const char *name)
 {
 	struct buffer both;
@@ -464,8 +466,8 @@ static int refuse_entry(struct loading *loading, const char *section, const char
 		near_word_hint(&near, hint));
 }
 
-/* Of what may stand below the heading: the rest of a setting's name that begins with it, or else a
- * whole name. */
+/* Finds the most similar name that may stand below the heading: a full name, or the rest of a name
+ * that begins with the heading. */
 static void find_near_below(
 	const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES])
 {
@@ -478,7 +480,7 @@ static void find_near_below(
 			near_word_offer(near, settings[i].name + len + 1);
 }
 
-/* Other names are not the settings'; configuration_tell_strays knows those that are nobody's. */
+/* Ignores variables that are not settings; configuration_warn_unknown warns about them. */
 static int read_environment(struct loading *loading, char *const *environment)
 {
 	struct span name;
@@ -490,7 +492,7 @@ static int read_environment(struct loading *loading, char *const *environment)
 			read_name(*environment, &name, &value) ? find_setting(name) : setting_count;
 		if (at == setting_count)
 			continue;
-		snprintf(from, sizeof from, "environment, %s%.*s", PREFIX, (int)name.len,
+		snprintf(from, sizeof(from), "environment, %s%.*s", PREFIX, (int)name.len,
 			(const char *)name.data);
 		loading->from = from;
 		if (set_value(loading, at, value) != 0)
@@ -512,8 +514,8 @@ static int read_flags(struct loading *loading, int count, char *const *arguments
 	return 0;
 }
 
-/* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and
- * passed over here. */
+/* Takes the flag at arguments[*at], and moves *at to its value if that is a word of its own.
+ * Ignores `config`, which was read before all sources. */
 static int take_flag(struct loading *loading, int count, char *const *arguments, int *at)
 {
 	const char *const argument = arguments[*at];
@@ -537,7 +539,7 @@ static int take_flag(struct loading *loading, int count, char *const *arguments,
 	return is_config ? 0 : set_value(loading, found, value);
 }
 
-/* Switches stand alone, so that what follows one is no value of it. */
+/* A switch has no value in the next word, so `--switch no` is refused with the right form. */
 static int refuse_word(struct loading *loading, const char *before, const char *argument)
 {
 	const size_t at =
@@ -550,7 +552,7 @@ static int refuse_word(struct loading *loading, const char *before, const char *
 	char hint[NEAR_WORD_HINT_BYTES];
 	static const char *const commands[] = {"keys", "gc", "set-aside", "help", "version"};
 	near_word_begin(&near, span_text(argument));
-	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		near_word_offer(&near, commands[i]);
 	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command%s",
 		argument,
@@ -588,7 +590,9 @@ static int check(const struct loading *loading)
 
 static const char *place_of(const struct loading *loading, const char *name)
 {
-	return loading->places[find_setting(span_text(name))];
+	const size_t at = find_setting(span_text(name));
+	ASSERT(at < setting_count);
+	return loading->places[at];
 }
 
 static int check_certificate(const struct loading *loading)
@@ -612,11 +616,12 @@ static int check_certificate(const struct loading *loading)
 static int refuse_half(const struct loading *loading, const char *set, const char *missing)
 {
 	return error_set(loading->err, ERROR_INVALID,
-		"%s: %s is set and %s is not; they go together", place_of(loading, set), set,
-		missing);
+		"%s: %s is set and %s is not; they must be set together", place_of(loading, set),
+		set, missing);
 }
 
-/* What a start would find out late, and without the place that the path came from. */
+/* Checked here, because the start would find the fault late and without the place of the
+ * setting. */
 static int check_file(const struct loading *loading, const char *name, const char *path)
 {
 	if (access(path, R_OK) == 0)

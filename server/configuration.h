@@ -1,6 +1,5 @@
-/* The server's settings: one table (configuration.def) read from flags, environment and an INI
- * file, in that order of precedence, and printed as help and as documentation. Immutable once
- * loaded; any thread. */
+/* The server's settings. One table (configuration.def) names them. They are read from flags, the
+ * environment and an INI file, in this order of precedence. Immutable once loaded; any thread. */
 #ifndef SERVER_CONFIGURATION_H
 #define SERVER_CONFIGURATION_H
 
@@ -12,7 +11,7 @@ struct configuration_list {
 	size_t count;
 };
 
-/* One field per setting, by type. */
+/* One field for each setting. */
 struct configuration {
 #define FIELD_TEXT(name)                                       char *name; /* NULL: not set */
 #define FIELD_LIST(name)                                       struct configuration_list name;
@@ -34,19 +33,20 @@ enum configuration_request {
 	CONFIGURATION_DOCS
 };
 
-/* Reads `arguments` (without the program's name; "--name value", "--name=value"), the environment's
- * DELTABUCKET_* and the file named by --config or DELTABUCKET_CONFIG. invalid names the setting,
- * where it came from and what it may be. `environment` is as environ. Release in both cases. */
+/* Reads `arguments` (without the program's name; "--name value" or "--name=value"), the variables
+ * DELTABUCKET_* of `environment` (in the form of environ), and the file named by --config or
+ * DELTABUCKET_CONFIG. Fails with invalid; the message names the setting, its source and the values
+ * that it may have. Must be released also after a failure. */
 int configuration_load(struct configuration *configuration, int argument_count,
 	char *const *arguments, char *const *environment, enum configuration_request *out_request,
 	struct error *err);
 void configuration_release(struct configuration *configuration);
 
-/* Warns of each variable DELTABUCKET_* that neither is a setting nor belongs to another program of
- * the project, with the nearest setting. */
-void configuration_tell_strays(char *const *environment, struct log *log);
+/* Logs a warning for each variable DELTABUCKET_* that is not a setting and does not belong to
+ * another program of the project. The warning names a similar setting. */
+void configuration_warn_unknown(char *const *environment, struct log *log);
 
 void configuration_print_help(struct buffer *out);
-void configuration_print_docs(struct buffer *out); /* a Markdown table, for docs/OPERATIONS.md */
+void configuration_print_docs(struct buffer *out); /* the Markdown table of docs/OPERATIONS.md */
 
 #endif

@@ -1,4 +1,4 @@
-/* The settings as help and as a Markdown table. */
+/* Prints the table of settings, as the help text and as a Markdown table. */
 #include "server/configuration.h"
 
 #include <string.h>
@@ -19,26 +19,27 @@ void configuration_print_help(struct buffer *out)
 		"usage: deltabucketd --data DIR [FLAGS]     serve the folder DIR\n"
 		"       deltabucketd COMMAND [FLAGS]        one of the commands below\n\n");
 	columns_add(out, "keys", COMMAND_WIDTH, "add, list or revoke keys");
-	columns_add(out, "gc", COMMAND_WIDTH, "give back the space of what nothing needs any more");
+	columns_add(out, "gc", COMMAND_WIDTH, "free the space that nothing needs any more");
 	columns_add(out, "set-aside", COMMAND_WIDTH,
 		"list or drop the files that a start has set aside");
 	columns_add(out, "help", COMMAND_WIDTH,
 		"this text; `deltabucketd help COMMAND`: the flags of a command");
-	columns_add(out, "version", COMMAND_WIDTH, "say which version this is");
+	columns_add(out, "version", COMMAND_WIDTH, "print the version");
 	buffer_add_text(out,
 		"\nexamples:\n"
 		"  deltabucketd --data ./data\n"
 		"  deltabucketd --data /srv/deltabucket --listen 0.0.0.0:9000 --tls-name bucket.example\n"
 		"  deltabucketd --config /etc/deltabucket.ini\n\n"
-		"Each setting is a flag, a key in the INI file, or an environment variable DELTABUCKET_NAME; flags win over\n"
-		"the environment, that over the file. Switches are turned off with =no. Sizes and times may have a unit: 5GiB, 10min.\n\nflags:\n");
+		"Each setting is a flag, a key in the INI file, or an environment variable DELTABUCKET_NAME. Flags win over\n"
+		"the environment, and the environment over the file. Switches are turned off with =no. Sizes and times may\n"
+		"have a unit: 5GiB, 10min.\n\nflags:\n");
 	columns_add(out, "--config FILE", HELP_WIDTH,
-		"INI file with lines name = value, headings, and comments behind # or ; "
+		"INI file with lines name = value, headings, and comments after # or ; "
 		"(DELTABUCKET_CONFIG)");
 	for (size_t i = 0; i < setting_count; i++)
 		print_help_line(&settings[i], out);
 	columns_add(out, "--help, -h", HELP_WIDTH, "this text");
-	columns_add(out, "--version", HELP_WIDTH, "say which version this is");
+	columns_add(out, "--version", HELP_WIDTH, "print the version");
 	columns_add(out, "--print-config-docs", HELP_WIDTH, "the settings as a Markdown table");
 }
 

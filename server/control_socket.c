@@ -14,7 +14,7 @@
 bool control_socket_is_ours(int fd)
 {
 	struct ucred peer;
-	socklen_t len = sizeof peer;
+	socklen_t len = sizeof(peer);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		return false;
 	return peer.uid == geteuid() || peer.uid == 0;
@@ -26,7 +26,7 @@ void control_place_init(struct control_place *place, const char *folder)
 	static const struct sockaddr_un room;
 	*place = (struct control_place){
 		.path = data_folder_path(folder, "control.sock"), .folder_fd = -1};
-	if (strlen(place->path) < sizeof room.sun_path)
+	if (strlen(place->path) < sizeof(room.sun_path))
 		return;
 	place->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (place->folder_fd < 0)
@@ -52,7 +52,7 @@ int control_socket_send(const char *folder, const struct http_request *request,
 	const struct http_client_options options = {
 		.endpoint = "http://localhost", .unix_socket = place.path};
 	struct http_client *const client = http_client_new(&options, err);
-	memset(response, 0, sizeof *response);
+	memset(response, 0, sizeof(*response));
 	const int outcome = client != NULL ? http_client_send(client, request, response, err) : -1;
 	if (client != NULL)
 		http_client_free(client);

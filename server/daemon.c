@@ -1,3 +1,10 @@
+/* start() opens everything in order: log, data folder, certificate, store, keyring, sockets, root
+ * key, reactors. stop() closes it in the reverse order, and what was not opened is skipped.
+ *
+ *   start --> serve (a loop over signals, once a second) --TERM, INT--> drain --> stop
+ *
+ * Draining wakes all long polls, lets the workers give up their waits, and gives running requests
+ * drain_timeout seconds. */
 #include "server/daemon.h"
 
 #include <errno.h>
@@ -28,8 +35,8 @@
 #include "storage/open/store_open.h"
 #include "storage/start/store_start.h"
 #include "storage/step_jobs/step_worker.h"
+#include "storage/xet/made_file.h"
 #include "storage/xet/shard_put.h"
-#include "storage/xet/xet_make.h"
 
 enum {
 	NOTICE_MAX_BYTES = 64 * 1024,
@@ -76,8 +83,8 @@ static void open_shares(struct daemon *daemon);
 static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held,
 	enum metric refused, enum metric displaced);
 static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err);
-static void say_ready(const struct daemon *daemon);
-static void say_ca(const struct daemon *daemon);
+static void print_ready(const struct daemon *daemon);
+static void print_ca(const struct daemon *daemon);
 static void serve(struct daemon *daemon);
 static int wait_for_signal(int seconds, long nanoseconds);
 static void reload_certificate(const struct daemon *daemon);
@@ -99,7 +106,7 @@ int daemon_run(
 	struct daemon daemon = {.configuration = configuration, .folder = {.lock_fd = -1}};
 	const int started = start(&daemon, environment, err);
 	if (started == 0) {
-		say_ready(&daemon);
+		print_ready(&daemon);
 		serve(&daemon);
 		drain(&daemon);
 	}
@@ -113,7 +120,7 @@ static void fill_signals(sigset_t *signals)
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGHUP);
-	/* every signal writes out the log; this one does nothing else */
+	/* Each signal writes out the log. This one does nothing else. */
 	sigaddset(signals, SIGUSR1);
 }
 
@@ -122,7 +129,7 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	const struct configuration *const configuration = daemon->configuration;
 	if (open_log(daemon, err) != 0)
 		return -1;
-	configuration_tell_strays(environment, daemon->log);
+	configuration_warn_unknown(environment, daemon->log);
 	share_file_limit(daemon);
 	daemon->metrics = metrics_new();
 	if (try_addresses(configuration, err) != 0)
@@ -146,7 +153,7 @@ static int open_log(struct daemon *daemon, struct error *err)
 	} levels[] = {{"error", LOG_ERROR}, {"warning", LOG_WARNING}, {"info", LOG_INFO},
 		{"debug", LOG_DEBUG}};
 	const char *const name = daemon->configuration->log_level;
-	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
 		if (name != NULL && strcmp(levels[i].name, name) == 0) {
 			daemon->log = log_new(STDERR_FILENO, levels[i].level,
 				daemon->configuration->log_json, clock_system());
@@ -155,8 +162,9 @@ static int open_log(struct daemon *daemon, struct error *err)
 	return error_set(err, ERROR_INVALID, "log_level must be error, warning, info or debug");
 }
 
-/* Connections, packs and databases all need descriptors. Where there are too few, connections have
- * to do with fewer: a server that cannot open a pack serves nobody. */
+/* Raises the limit of file descriptors. Connections, packs and databases all need descriptors. If
+ * there are too few, the number of connections is lowered, because a server that cannot open a pack
+ * can serve no request. */
 static void share_file_limit(struct daemon *daemon)
 {
 	struct rlimit limit;
@@ -177,7 +185,8 @@ static void share_file_limit(struct daemon *daemon)
 	log_event(daemon->log, LOG_WARNING, NULL, "few_file_descriptors", fields, 3);
 }
 
-/* A first start whose address is not to be had leaves no folder behind. */
+/* At a first start, tries the addresses before the folder is made, so that a failure leaves no
+ * folder. */
 static int try_addresses(const struct configuration *configuration, struct error *err)
 {
 	if (file_exists(configuration->data))
@@ -264,7 +273,6 @@ static int open_store(struct daemon *daemon, struct error *err)
 	return daemon->store == NULL ? -1 : open_keyring(daemon, err);
 }
 
-/* "md5" or "fast". */
 static int read_etag(const char *name, bool *out_fast, struct error *err)
 {
 	*out_fast = name != NULL && strcmp(name, "fast") == 0;
@@ -278,7 +286,7 @@ static int read_after_damage(const char *name, enum after_damage *out, struct er
 	static const char *const names[] = {[AFTER_DAMAGE_REFUSE] = "refuse",
 		[AFTER_DAMAGE_READ_ONLY] = "read-only",
 		[AFTER_DAMAGE_SERVE] = "serve"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (name != NULL && strcmp(name, names[i]) == 0) {
 			*out = (enum after_damage)i;
 			return 0;
@@ -286,7 +294,7 @@ static int read_after_damage(const char *name, enum after_damage *out, struct er
 	return error_set(err, ERROR_INVALID, "after_damage must be refuse, read-only or serve");
 }
 
-/* What is signed and hidden has keys of its own, all worked out from the master key. */
+/* Each purpose of signing or sealing has a key of its own, derived from the master key. */
 static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t out[SHA256_BYTES])
 {
 	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)),
@@ -295,13 +303,14 @@ static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t
 
 static int open_keyring(struct daemon *daemon, struct error *err)
 {
+	ASSERT(daemon->store != NULL);
 	const char *const given = daemon->configuration->master_key;
 	daemon->keyring = keyring_open(daemon->store, daemon->folder.master_key, err);
 	if (daemon->keyring != NULL || err->kind != ERROR_CORRUPT)
 		return daemon->keyring != NULL ? 0 : -1;
 	char *const path = given != NULL ? memory_copy_text(given)
 					 : data_folder_path(daemon->folder.path, "master.key");
-	error_wrap(err, "the master key %s is the wrong one; put the right one back", path);
+	error_wrap(err, "the master key %s is the wrong one; restore the right one", path);
 	free(path);
 	return -1;
 }
@@ -309,6 +318,7 @@ static int open_keyring(struct daemon *daemon, struct error *err)
 static int bind_listener(struct daemon *daemon, struct error *err)
 {
 	const struct configuration *const configuration = daemon->configuration;
+	ASSERT(daemon->store != NULL && daemon->keyring != NULL);
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	daemon->context = (struct api_context){
 		.store = daemon->store,
@@ -353,7 +363,7 @@ static int bind_listener(struct daemon *daemon, struct error *err)
 	return daemon->listener != NULL ? 0 : -1;
 }
 
-/* A quarter of the connections is left to those that do not wait. */
+/* A quarter of the connections is left for requests that do not wait. */
 static void open_shares(struct daemon *daemon)
 {
 	daemon->context.shares = (struct api_shares){
@@ -382,13 +392,14 @@ static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, 
 	return share_pool_new(&options);
 }
 
-/* Not before the addresses are ours: the lines to paste would lead to whatever else listens
- * there. */
+/* Only after the addresses are bound; otherwise the lines to paste could lead to another program
+ * that listens there. */
 static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
 {
 	const struct configuration *const configuration = daemon->configuration;
 	const struct certificate *const certificate = daemon->certificate;
-	unsigned *const ports = memory_new_array(configuration->listen.count, sizeof *ports);
+	ASSERT(daemon->listener != NULL && daemon->keyring != NULL);
+	unsigned *const ports = memory_new_array(configuration->listen.count, sizeof(*ports));
 	for (size_t i = 0; i < configuration->listen.count; i++)
 		ports[i] = listener_port(daemon->listener, i);
 	struct start_place place = {.endpoint = start_notice_endpoint(configuration, ports),
@@ -413,13 +424,13 @@ static int show_root_key(struct daemon *daemon, char *const *environment, struct
 	return outcome;
 }
 
-static void say_ready(const struct daemon *daemon)
+static void print_ready(const struct daemon *daemon)
 {
 	struct buffer endpoints;
 	buffer_init(&endpoints, NOTICE_MAX_BYTES);
 	listener_print_endpoints(daemon->listener, &endpoints);
 	printf("deltabucketd is ready: %s", buffer_text(&endpoints));
-	say_ca(daemon);
+	print_ca(daemon);
 	printf("\n");
 	fflush(stdout);
 	const struct log_field field = log_span("endpoints", buffer_span(&endpoints));
@@ -427,7 +438,7 @@ static void say_ready(const struct daemon *daemon)
 	buffer_release(&endpoints);
 }
 
-static void say_ca(const struct daemon *daemon)
+static void print_ca(const struct daemon *daemon)
 {
 	struct fingerprint fingerprint;
 	char text[FINGERPRINT_TEXT_BYTES];
@@ -456,7 +467,7 @@ static void serve(struct daemon *daemon)
 	}
 }
 
-/* The signal that came, or 0 after `seconds`. */
+/* The signal that came, or 0 after the time. */
 static int wait_for_signal(int seconds, long nanoseconds)
 {
 	sigset_t signals;
@@ -480,20 +491,21 @@ static void reload_certificate(const struct daemon *daemon)
 	log_event(daemon->log, LOG_INFO, NULL, "certificate_reloaded", &field, 1);
 }
 
-/* Long polls answer at once; others have until the deadline, or until a second signal. What comes
- * at once is the same signal again. */
+/* Long polls are answered at once. Other requests have until the deadline, or until a second
+ * signal. A signal within SAME_SIGNAL_MS counts as the same one. */
 static void drain(struct daemon *daemon)
 {
+	ASSERT(daemon->listener != NULL && daemon->store != NULL);
 	const int64_t begun_ms = clock_monotonic_ms();
 	const int64_t deadline_ms = begun_ms + (int64_t)daemon->configuration->drain_timeout * 1000;
 	atomic_store(&daemon->stopping, true);
 	listener_quiesce(daemon->listener);
-	/* before the watch: who is woken does not ask again */
+	/* before the watch, so that a woken request does not ask the worker again */
 	step_worker_quiesce(store_parts(daemon->store)->step_worker);
 	step_watch_wake_all(store_step_watch(daemon->store));
 	derive_worker_quiesce(store_parts(daemon->store)->derive_worker);
 	file_hash_worker_quiesce(store_parts(daemon->store)->file_hash_worker);
-	xet_makes_quiesce(store_parts(daemon->store)->xet_makes);
+	made_files_quiesce(store_parts(daemon->store)->made_files);
 	shard_put_quiesce(daemon->store);
 	gc_quiesce(store_parts(daemon->store)->gc);
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));

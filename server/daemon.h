@@ -1,15 +1,14 @@
-/* The running server: everything that lives between start and stop, in the order it is opened.
- * Signals: TERM and INT drain and stop (a second one stops at once), HUP reloads the
- * certificate. */
+/* The running server. TERM and INT let it drain and stop; a second one stops it at once. HUP
+ * reloads the certificate. */
 #ifndef SERVER_DAEMON_H
 #define SERVER_DAEMON_H
 
 #include "server/configuration.h"
 
-/* Blocks the signals it waits for; call before any thread is made. */
+/* Blocks the signals that daemon_run waits for. Must be called before any thread is started. */
 void daemon_block_signals(void);
-/* Opens all, says that it is ready on stdout, serves until told to stop. 0 after an orderly
- * stop. */
+/* Opens everything, prints on stdout that it is ready, and serves until a signal stops it. Returns
+ * 0 after an orderly stop. */
 int daemon_run(
 	const struct configuration *configuration, char *const *environment, struct error *err);
 

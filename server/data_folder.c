@@ -1,3 +1,7 @@
+/* The lock is taken before anything else is read or made. The master key is made only while there
+ * is no catalog, because a new key could not open the secrets of an existing store. It is published
+ * with its name synced; a start that finds a key but no catalog syncs the name again, because the
+ * process that made the key may have been killed in between. */
 #include "server/data_folder.h"
 
 #include <errno.h>
@@ -40,6 +44,7 @@ char *data_folder_path(const char *folder, const char *name)
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err)
 {
+	ASSERT(files != NULL && path != NULL);
 	*folder =
 		(struct data_folder){.files = files, .path = memory_copy_text(path), .lock_fd = -1};
 	int outcome = 0;
@@ -51,8 +56,8 @@ int data_folder_open(struct data_folder *folder, const struct file_ops *files, c
 		outcome = make_absolute(folder, err);
 	if (outcome == 0)
 		outcome = open_inside(folder, master_key_file, err);
-	if (outcome ==
-		0) /* what the catalog needs for a while when it is rebuilt is as large as it is */
+	/* Temporary files of a rebuild are as large as the catalog, so they go to the same disk. */
+	if (outcome == 0)
 		setenv("SQLITE_TMPDIR", folder->path, 0);
 	if (outcome != 0)
 		data_folder_close(folder);
@@ -64,11 +69,11 @@ void data_folder_close(struct data_folder *folder)
 	if (folder->path != NULL && folder->lock_fd >= 0)
 		close(folder->lock_fd);
 	free(folder->path);
-	explicit_bzero(folder->master_key, sizeof folder->master_key);
+	explicit_bzero(folder->master_key, sizeof(folder->master_key));
 	*folder = (struct data_folder){.path = NULL, .lock_fd = -1};
 }
 
-/* So that what is printed for people, like the CA's path, means the same everywhere. */
+/* Makes the path absolute, so that printed paths, such as that of the CA, are valid everywhere. */
 static int make_absolute(struct data_folder *folder, struct error *err)
 {
 	char *const absolute = realpath(folder->path, NULL);
@@ -87,7 +92,7 @@ static int open_inside(struct data_folder *folder, const char *master_key_file, 
 						   : data_folder_path(folder->path, "master.key");
 	const bool is_there = file_exists(path);
 	int outcome = is_there ? load_key(folder, path, err) : make_key(folder, path, err);
-	/* A start that was killed while it made the key may have left its name unsynced. */
+	/* A start that was killed while it made the key may have left the name unsynced. */
 	if (outcome == 0 && is_there && master_key_file == NULL && !has_store(folder))
 		outcome = file_sync_name(folder->files, path, err);
 	free(path);
@@ -100,7 +105,7 @@ static int take_lock(struct data_folder *folder, struct error *err)
 	int outcome = 0;
 	folder->lock_fd = folder->files->open(folder->files, path, O_RDWR | O_CREAT, 0600);
 	if (folder->lock_fd < 0 &&
-		errno == EROFS) /* the folder itself can be locked where it takes no files */
+		errno == EROFS) /* On a read-only disk the folder itself can be locked. */
 		folder->lock_fd = folder->files->open(
 			folder->files, file_exists(path) ? path : folder->path, O_RDONLY, 0);
 	if (folder->lock_fd < 0)
@@ -114,7 +119,7 @@ static int take_lock(struct data_folder *folder, struct error *err)
 	return outcome;
 }
 
-/* From errno: a folder that is another user's is told as such. */
+/* Sets the error from errno. If the folder belongs to another user, the message says so. */
 static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err)
 {
 	struct stat facts;
@@ -138,29 +143,29 @@ static void name_user(uid_t user, char out[USER_BYTES])
 	struct passwd *found = NULL;
 	char room[4096];
 	snprintf(out, USER_BYTES, "%lu", (unsigned long)user);
-	if (getpwuid_r(user, &entry, room, sizeof room, &found) == 0 && found != NULL)
+	if (getpwuid_r(user, &entry, room, sizeof(room), &found) == 0 && found != NULL)
 		snprintf(out, USER_BYTES, "%s", entry.pw_name);
 }
 
 static int refuse_lock(int lock_fd, const char *path, struct error *err)
 {
 	char text[24] = "";
-	const ssize_t length = pread(lock_fd, text, sizeof text - 1, 0);
+	const ssize_t length = pread(lock_fd, text, sizeof(text) - 1, 0);
 	const long process = length > 0 ? strtol(text, NULL, 10) : 0;
 	if (process <= 0)
 		return error_set(err, ERROR_BUSY,
-			"%s is held: a server or command is using this data folder", path);
+			"%s is locked: a server or command is using this data folder", path);
 	return error_set(err, ERROR_BUSY,
-		"%s is held: process %ld, a server or command, is using this data folder", path,
+		"%s is locked: process %ld, a server or command, is using this data folder", path,
 		process);
 }
 
-/* For whoever comes second; that it could not be written changes nothing. */
+/* Writes the process id for the message of a second process. A failure is ignored. */
 static void sign_lock(const struct data_folder *folder, const char *path)
 {
 	char text[24];
 	struct error ignored = {0};
-	snprintf(text, sizeof text, "%ld\n", (long)getpid());
+	snprintf(text, sizeof(text), "%ld\n", (long)getpid());
 	if (folder->files->ftruncate(folder->files, folder->lock_fd, 0) == 0)
 		(void)file_write_at(
 			folder->files, folder->lock_fd, span_text(text), 0, path, &ignored);
@@ -177,7 +182,7 @@ static int load_key(struct data_folder *folder, const char *path, struct error *
 		struct span digits = buffer_span(&text);
 		if (digits.len > 0 && digits.data[digits.len - 1] == '\n')
 			digits.len--;
-		if (!decode_hex(digits, folder->master_key, sizeof folder->master_key))
+		if (!decode_hex(digits, folder->master_key, sizeof(folder->master_key)))
 			outcome = error_set(err, ERROR_CORRUPT,
 				"the master key %s is not %d hex digits", path,
 				2 * MASTER_KEY_BYTES);
@@ -192,7 +197,7 @@ static int check_mode(const char *path, struct error *err)
 {
 	struct stat facts;
 	if (stat(path, &facts) != 0)
-		return error_set_errno(err, "cannot look at %s", path);
+		return error_set_errno(err, "cannot read the mode of %s", path);
 	if ((facts.st_mode & (S_IRWXO | S_IWGRP)) != 0)
 		return error_set(err, ERROR_DENIED,
 			"the master key %s is open to others (mode %04o); make it 0600", path,
@@ -205,15 +210,15 @@ static int make_key(struct data_folder *folder, const char *path, struct error *
 	if (has_store(folder))
 		return error_set(err, ERROR_NOT_FOUND,
 			"the master key %s is missing, and without it the secrets in this store cannot be read; "
-			"put it back (backups leave it out on purpose)",
+			"restore it (backups leave it out on purpose)",
 			path);
 	char text[2 * MASTER_KEY_BYTES + 2];
-	random_bytes(folder->master_key, sizeof folder->master_key);
-	encode_hex(span_of(folder->master_key, sizeof folder->master_key), text);
+	random_bytes(folder->master_key, sizeof(folder->master_key));
+	encode_hex(span_of(folder->master_key, sizeof(folder->master_key)), text);
 	text[2 * MASTER_KEY_BYTES] = '\n';
 	const int published = file_publish(
 		folder->files, path, span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
-	explicit_bzero(text, sizeof text);
+	explicit_bzero(text, sizeof(text));
 	return published;
 }
 

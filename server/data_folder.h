@@ -1,12 +1,12 @@
-/* The data folder and what the server itself keeps in it: the lock that makes its holder the only
- * writer, and the master key.
+/* The data folder, and the files in it that belong to the server itself: the lock, whose owner is
+ * the only writer, and the master key.
  *
- *   DIR/          0700 when it is made here; all that is made in it is 0600 and 0700, whatever its mode (folder_modes.h)
- *   DIR/lock      held (flock) by the running server or command
+ *   DIR/          0700 when it is made here; new files and folders in it are 0600 and 0700, whatever its mode (folder_modes.h)
+ *   DIR/lock      locked (flock) by the running server or command
  *   DIR/master.key 0600, 64 hex digits and a line feed
  *   DIR/tls/      the private CA (certificate.h)
  *   DIR/control.sock 0600 (control_socket.h)
- * The store's own files are in storage/core/store.h. One thread. */
+ * storage/core/store.h names the files of the store. One thread. */
 #ifndef SERVER_DATA_FOLDER_H
 #define SERVER_DATA_FOLDER_H
 
@@ -21,10 +21,10 @@ struct data_folder {
 	uint8_t master_key[MASTER_KEY_BYTES];
 };
 
-/* Makes the folder when `create`, takes the lock, reads the master key (`master_key_file` NULL:
- * DIR/master.key) or makes it while there is no catalog yet. busy when somebody holds the lock;
- * denied when others may read the folder's key, and when the folder is another user's; corrupt when
- * the key is no key. */
+/* Makes the folder if it is missing and `create` is set, takes the lock, and reads the master key
+ * (`master_key_file` NULL: DIR/master.key). A missing key is made, but only while there is no
+ * catalog yet. Fails with busy when another process has the lock, with denied when other users may
+ * read the key or own the folder, and with corrupt when the key is malformed. */
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err);
 void data_folder_close(struct data_folder *folder); /* a zeroed one is fine */

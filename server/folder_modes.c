@@ -1,7 +1,7 @@
-/* A table of what is the store's own, by how names begin: copies of a database and its log lie
- * beside it. What else lies in the folder is not touched: `tls` may have been opened on purpose,
- * for clients of the same machine, and its key is 0600 for itself; the master key is judged by
- * data_folder. */
+/* A table names the store's files by the beginning of their names, because copies of a database and
+ * its log lie beside it. Other files in the folder are not changed: `tls` may have been opened on
+ * purpose for clients on the same machine, and its key has mode 0600 anyway; data_folder checks the
+ * master key. */
 #include "server/folder_modes.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { OTHERS = S_IRWXG | S_IRWXO, MODE_TEXT_BYTES = 8 };
 
-static void tell(struct log *log, const char *event, const char *path, mode_t mode);
+static void warn(struct log *log, const char *event, const char *path, mode_t mode);
 static bool is_ours(const char *name);
 static void narrow(const char *path, struct log *log);
 
@@ -30,8 +30,9 @@ void folder_modes_narrow(const char *folder, struct log *log)
 	char **names;
 	size_t count;
 	if (stat(folder, &facts) == 0 && (facts.st_mode & OTHERS) != 0)
-		tell(log, "data_folder_open_to_others", folder, facts.st_mode);
-	if (file_list(folder, &names, &count, &ignored) != 0) /* what opens the store says so */
+		warn(log, "data_folder_open_to_others", folder, facts.st_mode);
+	if (file_list(folder, &names, &count, &ignored) !=
+		0) /* Opening the store will report it. */
 		return;
 	for (size_t i = 0; i < count; i++) {
 		char *const path = data_folder_path(folder, names[i]);
@@ -42,20 +43,20 @@ void folder_modes_narrow(const char *folder, struct log *log)
 	file_names_free(names, count);
 }
 
-static void tell(struct log *log, const char *event, const char *path, mode_t mode)
+static void warn(struct log *log, const char *event, const char *path, mode_t mode)
 {
 	char text[MODE_TEXT_BYTES];
-	snprintf(text, sizeof text, "%04o", mode & 07777U);
+	snprintf(text, sizeof(text), "%04o", mode & 07777U);
 	const struct log_field fields[] = {log_text("path", path), log_text("mode", text)};
 	if (log != NULL)
-		log_event(log, LOG_WARNING, NULL, event, fields, sizeof fields / sizeof *fields);
+		log_event(log, LOG_WARNING, NULL, event, fields, sizeof(fields) / sizeof(*fields));
 }
 
 static bool is_ours(const char *name)
 {
 	static const char *const beginnings[] = {
 		"catalog.db", "chunks.db", "acknowledged", "lock", "packs", "scratch", "set-aside"};
-	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
 		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;
 	return false;
@@ -68,7 +69,7 @@ static void narrow(const char *path, struct log *log)
 	if (stat(path, &facts) != 0 || (facts.st_mode & OTHERS) == 0)
 		return;
 	if (chmod(path, facts.st_mode & 07777U & ~(mode_t)OTHERS) == 0) {
-		tell(log, "file_was_open_to_others", path, facts.st_mode);
+		warn(log, "file_was_open_to_others", path, facts.st_mode);
 		return;
 	}
 	error_set_errno(&err, "%s is open to others and its mode cannot be changed", path);

@@ -1,3 +1,5 @@
+/* Sends one request to the admin route of gc, or runs the same round on the store without a server
+ * (store_command.h). Both ways give the same JSON, from which the text is printed. */
 #include "server/gc_command.h"
 
 #include <stdio.h>
@@ -23,20 +25,20 @@ struct gc_options_given {
 
 static const char usage[] =
 	"usage: deltabucketd gc [FLAGS]\n\n"
-	"Deletes packs that nothing needs and writes packs anew of which less than N percent is needed, then\n"
-	"tells what that freed. Works beside a running server, at its gc_rate, and without one.\n\n"
+	"Deletes packs that nothing needs, rewrites packs of which less than N percent is needed, and prints\n"
+	"how much that freed. Works with a running server, at its gc_rate, and without one.\n\n"
 	"examples:\n"
 	"  deltabucketd gc --data ./data --dry-run\n"
 	"  deltabucketd gc --data ./data --live-percent 50\n"
-	"  deltabucketd gc --data ./data --end-promises      # a full disk, and files that were sent for nothing\n\n"
+	"  deltabucketd gc --data ./data --end-promises      # a full disk, and files that no bucket needs\n\n"
 	"flags:\n"
 	"  --data DIR         the server's data folder (DELTABUCKET_DATA)\n"
 	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
-	"  --dry-run          tell what it would free, and do nothing\n"
-	"  --live-percent N   which packs are written anew (90)\n"
-	"  --end-promises     free what Hub clients have sent and no file in a bucket needs: deleted files, which\n"
-	"                     stay for a day, and what their senders were promised (xet_promise). A client\n"
-	"                     that sent it must clear its cache ($HF_HOME/xet) before it sends it again\n"
+	"  --dry-run          print what it would free, and change nothing\n"
+	"  --live-percent N   rewrite packs of which less than N percent is needed (90)\n"
+	"  --end-promises     free content that Hub clients have sent and no file in a bucket needs: deleted files,\n"
+	"                     which stay for a day, and promised content (xet_promise). A client that sent it\n"
+	"                     must clear its cache ($HF_HOME/xet) before it sends it again\n"
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n";
 
@@ -45,7 +47,7 @@ static int parse(int count, char **words, struct gc_options_given *options, bool
 static bool is_percent(const char *text);
 static int run_gc(const struct gc_options_given *options, struct buffer *out, struct error *err);
 static void print_request(const struct gc_options_given *options, struct buffer *out);
-static int work(void *owner, struct store *store, const struct data_folder *folder,
+static int gc_command_work(void *owner, struct store *store, const struct data_folder *folder,
 	struct buffer *out, struct error *err);
 static void print_answer(const struct gc_options_given *options, const struct buffer *answer);
 static unsigned long long number_of(const struct json_node *root, const char *name);
@@ -85,22 +87,24 @@ static int parse(int count, char **words, struct gc_options_given *options, bool
 		{.name = "--dry-run", .switched = &options->dry_run},
 		{.name = "--end-promises", .switched = &options->ends_promises},
 		{.name = "--json", .switched = &options->json}};
-	struct command_list arguments;
+	struct command_given given;
 	options->data = getenv("DELTABUCKET_DATA");
 	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
-		    &arguments, err) != 0 ||
-		*out_help)
+	if (command_words_read(
+		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
 		return -1;
-	if (arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "gc takes no argument, and '%.60s' is one",
-			arguments.items[0]);
+	*out_help = given.help;
+	if (given.help)
+		return -1;
+	if (given.arguments.count > 0)
+		return error_set(err, ERROR_INVALID, "gc takes no argument such as '%.60s'",
+			given.arguments.items[0]);
 	if (options->data == NULL)
 		return error_set(err, ERROR_INVALID,
-			"say which data folder: --data DIR, or DELTABUCKET_DATA");
+			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	if (options->live_percent != NULL && !is_percent(options->live_percent))
 		return error_set(err, ERROR_INVALID,
-			"--live-percent wants a number from 1 to 100, not '%.60s'",
+			"--live-percent takes a number from 1 to 100, not '%.60s'",
 			options->live_percent);
 	return 0;
 }
@@ -119,7 +123,7 @@ static int run_gc(const struct gc_options_given *options, struct buffer *out, st
 	const struct store_command command = {
 		.data = options->data,
 		.master_key = options->master_key,
-		.work = work,
+		.work = gc_command_work,
 		.owner = &body,
 		.request = {.method = "POST",
 			.target = "/-/gc",
@@ -145,7 +149,7 @@ static void print_request(const struct gc_options_given *options, struct buffer 
 	json_writer_end(&json, '}');
 }
 
-static int work(void *owner, struct store *store, const struct data_folder *folder,
+static int gc_command_work(void *owner, struct store *store, const struct data_folder *folder,
 	struct buffer *out, struct error *err)
 {
 	(void)folder;
@@ -199,10 +203,9 @@ static void print_registered(const struct gc_options_given *options, unsigned lo
 	if (bytes == 0)
 		return;
 	if (options->dry_run && options->ends_promises)
-		printf("files of %llu bytes that no bucket holds would be freed too\n", bytes);
+		printf("files of %llu bytes that no bucket has would be freed too\n", bytes);
 	else
-		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long%s\n",
-			bytes,
-			/* else a shard was just at them */
-			options->ends_promises ? "" : "; --end-promises frees them");
+		/* With --end-promises they are left only because a shard was using them. */
+		printf("files of %llu bytes that no bucket has were sent by clients within a day and stay that long%s\n",
+			bytes, options->ends_promises ? "" : "; --end-promises frees them");
 }

@@ -1,10 +1,10 @@
-/* `deltabucketd gc`: gives space back, on a running server (at its rate) or a stopped store (as
- * fast as it goes). */
+/* `deltabucketd gc`: frees space, through a running server (at its rate) or on a stopped store
+ * (without a limit). */
 #ifndef SERVER_GC_COMMAND_H
 #define SERVER_GC_COMMAND_H
 
-/* `arguments` behind "gc". The process's exit status: 0, 1 failed, 2 wrong usage. Prints to stdout,
- * failures to stderr. */
+/* `arguments` are the words after "gc". Returns the exit status: 0, 1 on failure, 2 for wrong
+ * usage. Prints results to stdout and failures to stderr. */
 int gc_command(int argument_count, char **arguments);
 
 #endif

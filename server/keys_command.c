@@ -1,6 +1,5 @@
-/* Each command is a request to the admin routes when a server holds the data folder, and the same
- * calls beneath those routes when none does. Both ways end in the same JSON, from which the text
- * for people is printed. */
+/* With a running server each command is a request to its admin routes. Without one it makes the
+ * calls that those routes make. Both ways give the same JSON, from which the text is printed. */
 #include "server/keys_command.h"
 
 #include <stdio.h>
@@ -36,11 +35,11 @@ struct keys_verb {
 };
 
 static const char usage[] =
-	"usage: deltabucketd keys add [FLAGS]             make a key; its secret and token are shown this once\n"
+	"usage: deltabucketd keys add [FLAGS]             make a key; its secret and token are shown only once\n"
 	"       deltabucketd keys list [FLAGS]\n"
 	"       deltabucketd keys revoke KEY_ID [FLAGS]\n\n"
-	"A key without grants acts for its whole account (the namespace); a key with grants may do what they\n"
-	"name and nothing else. Works beside a running server and without one, and takes effect at once.\n\n"
+	"A key without grants may do everything in its account (the namespace); a key with grants may do only\n"
+	"what they name. Works with a running server and without one, and takes effect at once.\n\n"
 	"examples:\n"
 	"  deltabucketd keys add --data ./data --name workers --grant models/policy/=read,list\n"
 	"  deltabucketd keys add --data ./data --name trainer --grant models=read,write,list\n"
@@ -52,9 +51,9 @@ static const char usage[] =
 	"  --help, -h         this text\n"
 	"flags of add:\n"
 	"  --name NAME        what the key is for\n"
-	"  --namespace NS     the account it belongs to\n"
+	"  --namespace NS     the account that it belongs to\n"
 	"  --grant BUCKET[/PREFIX]=read,write,list,admin\n"
-	"                     what it may do, and nothing else; repeats\n"
+	"                     what it may do; repeats\n"
 	"  --grant metrics    it may read /-/metrics\n";
 
 struct keys_run {
@@ -67,30 +66,30 @@ static const struct keys_verb *parse(
 static const struct keys_verb *check(
 	struct keys_options *options, const struct command_list *arguments, struct error *err);
 static const struct keys_verb *find_verb(const char *word, struct error *err);
-static int work_add(const struct keys_options *options, struct store *store,
+static int keys_command_add(const struct keys_options *options, struct store *store,
 	struct keyring *keyring, struct buffer *out, struct error *err);
 static void print_request(const struct keys_options *options, struct buffer *out);
 static int print_added(const struct json_node *answer);
 static void print_member(const struct json_node *object, const char *label, const char *member);
 static void print_grants(const struct json_node *answer);
-static int work_list(const struct keys_options *options, struct store *store,
+static int keys_command_list(const struct keys_options *options, struct store *store,
 	struct keyring *keyring, struct buffer *out, struct error *err);
 static int print_listed(const struct json_node *answer);
-static int work_revoke(const struct keys_options *options, struct store *store,
+static int keys_command_revoke(const struct keys_options *options, struct store *store,
 	struct keyring *keyring, struct buffer *out, struct error *err);
 static int print_revoked(const struct json_node *answer);
 static int run_verb(const struct keys_verb *verb, const struct keys_options *options,
 	struct buffer *out, struct error *err);
-static int work_alone(void *owner, struct store *store, const struct data_folder *folder,
+static int keys_command_work(void *owner, struct store *store, const struct data_folder *folder,
 	struct buffer *out, struct error *err);
 static int print_answer(const struct keys_verb *verb, const struct keys_options *options,
 	const struct buffer *answer);
 static void print_warnings(const struct json_node *answer);
 
 static const struct keys_verb verbs[] = {
-	{"add", "POST", work_add, print_added},
-	{"list", "GET", work_list, print_listed},
-	{"revoke", "DELETE", work_revoke, print_revoked},
+	{"add", "POST", keys_command_add, print_added},
+	{"list", "GET", keys_command_list, print_listed},
+	{"revoke", "DELETE", keys_command_revoke, print_revoked},
 };
 
 int keys_command(int argument_count, char **arguments)
@@ -131,33 +130,33 @@ static const struct keys_verb *parse(
 		{.name = "--namespace", .text = &options->namespace},
 		{.name = "--grant", .list = &options->grants},
 		{.name = "--json", .switched = &options->json}};
-	struct command_list arguments;
+	struct command_given given;
 	options->data = getenv("DELTABUCKET_DATA");
 	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
-		    &arguments, err) != 0 ||
-		*out_help)
+	if (command_words_read(
+		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
 		return NULL;
-	return check(options, &arguments, err);
+	*out_help = given.help;
+	return given.help ? NULL : check(options, &given.arguments, err);
 }
 
 static const struct keys_verb *check(
 	struct keys_options *options, const struct command_list *arguments, struct error *err)
 {
-	error_set(err, ERROR_INVALID, "say what to do: add, list or revoke");
+	error_set(err, ERROR_INVALID, "name what to do: add, list or revoke");
 	const struct keys_verb *const verb =
 		arguments->count > 0 ? find_verb(arguments->items[0], err) : NULL;
 	if (verb == NULL)
 		return NULL;
-	const size_t wanted = verb->work == work_revoke ? 2 : 1;
+	const size_t wanted = verb->work == keys_command_revoke ? 2 : 1;
 	options->key_id = wanted == 2 && arguments->count == 2 ? arguments->items[1] : NULL;
 	if (arguments->count != wanted)
 		error_set(err, ERROR_INVALID,
-			wanted == 2 ? "say which key: keys %s KEY_ID" : "keys %s takes no argument",
+			wanted == 2 ? "name the key: keys %s KEY_ID" : "keys %s takes no argument",
 			verb->name);
 	else if (options->data == NULL)
 		error_set(err, ERROR_INVALID,
-			"say which data folder: --data DIR, or DELTABUCKET_DATA");
+			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	else
 		return verb;
 	return NULL;
@@ -168,17 +167,17 @@ static const struct keys_verb *find_verb(const char *word, struct error *err)
 	struct near_word near;
 	char hint[NEAR_WORD_HINT_BYTES];
 	near_word_begin(&near, span_text(word));
-	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
 		if (strcmp(word, verbs[i].name) == 0)
 			return &verbs[i];
 		near_word_offer(&near, verbs[i].name);
 	}
-	error_set(err, ERROR_INVALID, "there is no keys %.60s%s", word,
-		near.best != NULL ? near_word_hint(&near, hint) : "; say add, list or revoke");
+	error_set(err, ERROR_INVALID, "there is no command `keys %.60s`%s", word,
+		near.best != NULL ? near_word_hint(&near, hint) : "; use add, list or revoke");
 	return NULL;
 }
 
-static int work_add(const struct keys_options *options, struct store *store,
+static int keys_command_add(const struct keys_options *options, struct store *store,
 	struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	const char *const given = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
@@ -198,7 +197,7 @@ static int work_add(const struct keys_options *options, struct store *store,
 	return outcome;
 }
 
-/* The request that makes a key, and what admin_keys_parse reads without a server. */
+/* The request that makes a key. Without a server, admin_keys_parse reads it too. */
 static void print_request(const struct keys_options *options, struct buffer *out)
 {
 	struct json_writer json;
@@ -222,7 +221,7 @@ static int print_added(const struct json_node *answer)
 	print_member(answer, "  (AWS_SECRET_ACCESS_KEY)\ntoken      ", "token");
 	print_member(answer, "  (DELTABUCKET_TOKEN, HF_TOKEN)\nnamespace  ", "namespace");
 	print_grants(answer);
-	printf("\nSecret and token are shown this once; in brackets what takes them. On another machine: `deltabucket login`.\n");
+	printf("\nSecret and token are shown only once. In brackets: the variables that take them. On another machine: `deltabucket login`.\n");
 	return 0;
 }
 
@@ -243,7 +242,7 @@ static void print_grants(const struct json_node *answer)
 	}
 }
 
-static int work_list(const struct keys_options *options, struct store *store,
+static int keys_command_list(const struct keys_options *options, struct store *store,
 	struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	(void)options;
@@ -282,7 +281,7 @@ static int print_listed(const struct json_node *answer)
 	return 0;
 }
 
-static int work_revoke(const struct keys_options *options, struct store *store,
+static int keys_command_revoke(const struct keys_options *options, struct store *store,
 	struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	(void)store;
@@ -300,6 +299,7 @@ static int print_revoked(const struct json_node *answer)
 static int run_verb(const struct keys_verb *verb, const struct keys_options *options,
 	struct buffer *out, struct error *err)
 {
+	ASSERT(verb != NULL);
 	struct keys_run run = {verb, options};
 	struct buffer target;
 	struct buffer body;
@@ -310,12 +310,12 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 		buffer_add_byte(&target, '/');
 		encode_percent(span_text(options->key_id), false, &target);
 	}
-	if (verb->work == work_add)
+	if (verb->work == keys_command_add)
 		print_request(options, &body);
 	const struct store_command command = {
 		.data = options->data,
 		.master_key = options->master_key,
-		.work = work_alone,
+		.work = keys_command_work,
 		.owner = &run,
 		.request = {.method = verb->method,
 			.target = buffer_text(&target),
@@ -327,7 +327,7 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 	return outcome;
 }
 
-static int work_alone(void *owner, struct store *store, const struct data_folder *folder,
+static int keys_command_work(void *owner, struct store *store, const struct data_folder *folder,
 	struct buffer *out, struct error *err)
 {
 	const struct keys_run *const run = owner;
@@ -354,7 +354,7 @@ static int print_answer(const struct keys_verb *verb, const struct keys_options 
 	return outcome;
 }
 
-/* On stderr, with --json too. */
+/* Prints to stderr, also with --json. */
 static void print_warnings(const struct json_node *answer)
 {
 	const struct json_node *const warnings = json_node_member(answer, "warnings");

@@ -1,10 +1,10 @@
-/* `deltabucketd keys add|list|revoke`: works on the store itself when nobody holds it, else asks
- * the server that does. */
+/* `deltabucketd keys add|list|revoke`: asks the running server, or works on the store itself when
+ * no server runs. */
 #ifndef SERVER_KEYS_COMMAND_H
 #define SERVER_KEYS_COMMAND_H
 
-/* `arguments` behind "keys". The process's exit status: 0, 1 failed, 2 wrong usage. Prints to
- * stdout, failures to stderr. */
+/* `arguments` are the words after "keys". Returns the exit status: 0, 1 on failure, 2 for wrong
+ * usage. Prints results to stdout and failures to stderr. */
 int keys_command(int argument_count, char **arguments);
 
 #endif

@@ -1,24 +1,23 @@
-/* Connections that were answered while their client was still sending: what comes is read and
- * dropped for a while. A socket that is closed with bytes unread resets its connection, and the
- * client loses the answer over it.
- *
- * A thread of its own; a bounded number of connections, of which the oldest gives way. */
+/* Closes connections whose client got its reply while it was still sending. Closing a socket with
+ * unread bytes resets the connection, and the client may lose the reply. So a thread of this module
+ * reads and drops the bytes for a while before it closes. The number of connections is limited; a
+ * new one replaces the oldest. */
 #ifndef SERVER_LINGERING_CLOSE_H
 #define SERVER_LINGERING_CLOSE_H
 
 struct lingering_close;
 
 enum {
-	LINGERING_CLOSE_MOST = 256,     /* connections, a descriptor each */
-	LINGERING_CLOSE_IDLE_MS = 5000, /* without a byte */
-	LINGERING_CLOSE_MS = 30 * 1000  /* in all */
+	LINGERING_CLOSE_MOST = 256,     /* connections, with one descriptor each */
+	LINGERING_CLOSE_IDLE_MS = 5000, /* closes a connection after this time without a byte */
+	LINGERING_CLOSE_MS = 30 * 1000  /* closes a connection after this time in any case */
 };
 
-struct lingering_close *lingering_close_start(void);
-/* Says to the client that nothing more comes, and keeps a descriptor of its own: `fd` stays the
- * caller's, who may close it. Any thread. */
+struct lingering_close *lingering_close_start(void); /* NULL with errno set */
+/* Ends the sending side of the connection, and keeps a duplicate of its descriptor; `fd` still
+ * belongs to the caller. Any thread. */
 void lingering_close_take(struct lingering_close *lingering, int fd);
-/* Closes what is left. NULL is fine. */
+/* Closes the connections that are left. NULL is fine. */
 void lingering_close_stop(struct lingering_close *lingering);
 
 #endif

@@ -1,7 +1,7 @@
-/* HTTP and HTTPS over libmicrohttpd: N single-threaded reactors (an MHD daemon each, epoll), one
- * accept thread that deals connections among them in turn, every request an exchange for
- * api/route/router. Sockets below unix: paths speak plain HTTP on reactors of their own; the
- * control socket has one too, whose requests act as root.
+/* HTTP and HTTPS over libmicrohttpd. Each of N reactors is an MHD daemon with one thread and epoll.
+ * One accept thread deals connections to them in turn. Each request is an exchange for
+ * api/route/router. Unix sockets (unix:PATH) serve plain HTTP on reactors of their own. The control
+ * socket has a reactor too, whose requests act as root.
  *
  * Start and stop from one thread. */
 #ifndef SERVER_LISTENER_H
@@ -17,8 +17,8 @@ struct listener_options {
 	char *const *addresses; /* HOST:PORT, [HOST]:PORT, unix:PATH */
 	size_t address_count;
 	const char *control_path;              /* NULL: none */
-	const struct trusted_proxies *proxies; /* NULL: none; outlives the listener */
-	/* TLS on TCP addresses, with the certificate opened last (certificate.h) */
+	const struct trusted_proxies *proxies; /* NULL: none; must outlive the listener */
+	/* TLS on TCP addresses, with the certificate of certificate.h */
 	bool secure;
 	const char *tls_priorities;
 	unsigned reactors; /* at least 1 */
@@ -27,21 +27,25 @@ struct listener_options {
 	unsigned idle_timeout_s;
 };
 
-/* Binds all; who connects waits until it serves. What `options` points to outlives the listener. */
+/* Binds all addresses. Clients may connect, and wait until listener_serve. All that `options`
+ * points to must outlive the listener. */
 struct listener *listener_bind(const struct listener_options *options, struct error *err);
 int listener_serve(struct listener *listener, struct error *err);
-/* The port that addresses[number] was bound to; 0 for a unix socket. */
+/* The port that addresses[number] was bound to; 0 for a Unix socket. Not after listener_quiesce. */
 unsigned listener_port(const struct listener *listener, size_t number);
-/* URLs of what it listens on, for people, separated by spaces; port 0 shows the port it got. */
+/* Prints the URLs of its addresses for people, separated by spaces. For port 0 it prints the port
+ * that the system chose. */
 void listener_print_endpoints(const struct listener *listener, struct buffer *out);
-/* No further connections; replies close theirs. */
+/* Accepts no more connections; each further reply closes its connection. */
 void listener_quiesce(struct listener *listener);
-/* Ends the waits of clients that have hung up. The listener does so itself until it is quiesced. */
+/* Ends the waits of clients that have hung up. Until it is quiesced the listener does so by
+ * itself. */
 void listener_sweep(struct listener *listener);
-/* Requests under way. */
+/* The count of requests that have begun and not ended. */
 int64_t listener_active(const struct listener *listener);
-/* After quiesce, and after all long polls were woken for good: drops what is still under way (waits
- * for commits to end first), frees. */
+/* Drops the requests that have not ended, after waiting for their commits, and frees the listener.
+ * Must be called after all long polls were woken for good. Quiesces if that was not done. NULL is
+ * fine. */
 void listener_stop(struct listener *listener);
 
 #endif

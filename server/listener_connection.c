@@ -1,5 +1,10 @@
-/* Connections, from the accept thread's hand to libmicrohttpd's close: whose they are, and whether
- * their clients are still there. */
+/* Connections from the accept thread to the close by libmicrohttpd: their callers, and whether
+ * their clients are still there.
+ *
+ *   connection_give --> list reactor->given --connection_open--> open --connection_close--> freed
+ *                                           --connection_take_back--> freed
+ *
+ * An epoll of its own reports hang-ups, because libmicrohttpd does not watch suspended requests. */
 #include "server/listener_internal.h"
 
 #include <stddef.h>
@@ -11,14 +16,14 @@
 #include "base/memory.h"
 
 enum {
-	HANG_UPS_AT_ONCE = 128, /* so many ends of waits a reactor has done with soon */
-	/* connections that were cut and are not closed yet; libmicrohttpd has room for more
+	HANG_UPS_AT_ONCE = 128, /* few enough for a reactor to handle soon */
+	/* most connections that are cut and not closed yet; libmicrohttpd has room for more
 	 * (SPARE_CONNECTIONS) */
 	LEAVING_MAX = 1024
 };
 
 static void take_back_stale(struct listener *listener, int fd);
-static void displace(struct share_hold *hold);
+static void connection_displace(struct share_hold *hold);
 static struct connection *take_given(struct reactor *reactor, int fd);
 static void forget(struct connection *connection);
 static void watch(struct connection *connection, int operation);
@@ -36,14 +41,15 @@ struct connection *connection_find(struct MHD_Connection *handle)
 void connection_give(struct reactor *reactor, int fd, const struct sockaddr *address)
 {
 	struct reactor_group *const group = reactor->group;
+	ASSERT(fd >= 0);
 	take_back_stale(reactor->listener, fd);
-	struct connection *const connection = memory_new(sizeof *connection);
+	struct connection *const connection = memory_new(sizeof(*connection));
 	connection->reactor = reactor;
 	connection->fd = fd;
 	connection->peer = client_address_of(address);
 	connection->caller =
 		(struct share_caller){client_address_hash(&connection->peer), SHARE_STRANGER};
-	connection->hold.displace = displace;
+	connection->hold.displace = connection_displace;
 	atomic_fetch_add(&group->dealt, 1);
 	if (group->pool != NULL)
 		share_count(group->pool, &connection->hold, connection->caller, 1);
@@ -75,8 +81,8 @@ void connection_open(struct reactor *reactor, struct MHD_Connection *handle, voi
 	*slot = connection;
 }
 
-/* Before libmicrohttpd closes the socket: nobody here meets a descriptor that means something else
- * already. */
+/* Called before libmicrohttpd closes the socket, so that the descriptor is never used after it was
+ * given to another connection. */
 void connection_close(void **slot)
 {
 	struct connection *const connection = *slot;
@@ -95,7 +101,7 @@ void connection_close(void **slot)
 	*slot = NULL;
 }
 
-void connection_belongs(struct connection *connection, struct share_caller caller, bool is_busy)
+void connection_set_caller(struct connection *connection, struct share_caller caller, bool is_busy)
 {
 	struct share_pool *const pool = connection->reactor->group->pool;
 	connection->caller = caller;
@@ -121,9 +127,10 @@ bool connection_make_room(struct reactor_group *group)
 	}
 }
 
-void connection_waits(struct connection *connection, struct request *request)
+void connection_begin_wait(struct connection *connection, struct request *request)
 {
 	struct listener *const listener = connection->reactor->listener;
+	ASSERT(request != NULL);
 	lock_enter(&listener->lock);
 	connection->waiting = request;
 	lock_leave(&listener->lock);
@@ -131,7 +138,7 @@ void connection_waits(struct connection *connection, struct request *request)
 		exchange_hang_up(&request->exchange);
 }
 
-void connection_goes_on(struct connection *connection)
+void connection_end_wait(struct connection *connection)
 {
 	struct listener *const listener = connection->reactor->listener;
 	lock_enter(&listener->lock);
@@ -155,7 +162,7 @@ bool connection_take_hang_ups(struct listener *listener)
 	return count == HANG_UPS_AT_ONCE;
 }
 
-/* libmicrohttpd may have closed a connection of that descriptor without a word. */
+/* libmicrohttpd may have closed an earlier connection with this descriptor without a report. */
 static void take_back_stale(struct listener *listener, int fd)
 {
 	for (size_t which = 0; which < GROUP_COUNT; which++)
@@ -166,12 +173,12 @@ static void take_back_stale(struct listener *listener, int fd)
 		}
 }
 
-static void displace(struct share_hold *hold)
+static void connection_displace(struct share_hold *hold)
 {
 	connection_cut((struct connection *)((char *)hold - offsetof(struct connection, hold)));
 }
 
-/* Takes it out of those that are given to the reactor; NULL: there is none of this descriptor. */
+/* Removes the connection with this descriptor from reactor->given; NULL when there is none. */
 static struct connection *take_given(struct reactor *reactor, int fd)
 {
 	lock_enter(&reactor->listener->lock);
@@ -196,15 +203,15 @@ static void forget(struct connection *connection)
 	free(connection);
 }
 
-/* EPOLL_CTL_ADD at first, _MOD to be told again. */
+/* `operation` is EPOLL_CTL_ADD at first, and EPOLL_CTL_MOD for another report. */
 static void watch(struct connection *connection, int operation)
 {
 	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = connection};
 	epoll_ctl(connection->reactor->listener->hang_up_fd, operation, connection->fd, &event);
 }
 
-/* libmicrohttpd may read what is left after it was made to look, so it is made to look again
- * then. */
+/* If there are unread bytes, libmicrohttpd may read only those when it looks. So the next report
+ * makes it look again. */
 static void take_hang_up(struct connection *connection)
 {
 	const bool again = has_unread(connection);

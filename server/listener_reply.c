@@ -1,5 +1,7 @@
-/* From the exchange's reply to libmicrohttpd's. Bodies in memory stay in the arena, which outlives
- * the sending; streamed ones are read in blocks as large as assemble likes them. */
+/* Turns the exchange's reply into a response of libmicrohttpd. A body in memory stays in the arena
+ * or in reply.bytes, which outlive the sending. A streamed body is read in blocks of
+ * ASSEMBLE_BLOCK_BYTES. A reply that cannot wait for the end of the request's body is written
+ * directly to the socket. */
 #include "server/listener_internal.h"
 
 #include <gnutls/gnutls.h>
@@ -10,28 +12,31 @@
 #include "base/clock.h"
 #include "storage/packs/assemble.h"
 
-enum { STREAM_BLOCK_BYTES = 4096, PAST_MAX_BYTES = 32 * 1024 };
+enum { STREAM_BLOCK_BYTES = 4096, DIRECT_MAX_BYTES = 32 * 1024 };
 
 typedef bool add_header_fn(void *to, const char *name, const char *value);
 
 static struct MHD_Response *make_response(struct request *request);
-static ssize_t read_stream(void *owner, uint64_t position, char *into, size_t capacity);
-static ssize_t read_nothing(void *owner, uint64_t position, char *into, size_t capacity);
-static ssize_t read_source(void *owner, uint64_t position, char *into, size_t capacity);
+static ssize_t listener_reply_read_stream(
+	void *owner, uint64_t position, char *into, size_t capacity);
+static ssize_t listener_reply_read_nothing(
+	void *owner, uint64_t position, char *into, size_t capacity);
+static ssize_t listener_reply_read_source(
+	void *owner, uint64_t position, char *into, size_t capacity);
 static void add_headers(const struct request *request, add_header_fn *add, void *to);
-static bool add_to_response(void *to, const char *name, const char *value);
+static bool listener_reply_add_to_response(void *to, const char *name, const char *value);
 static bool must_close(const struct request *request);
-static bool add_to_text(void *to, const char *name, const char *value);
-static enum MHD_Result send_past(struct request *request, struct span text);
+static bool listener_reply_add_to_text(void *to, const char *name, const char *value);
+static enum MHD_Result send_direct(struct request *request, struct span text);
 
 enum MHD_Result request_send(struct request *request)
 {
 	struct MHD_Response *const response = make_response(request);
 	if (response == NULL)
 		return MHD_NO;
-	add_headers(request, add_to_response, response);
+	add_headers(request, listener_reply_add_to_response, response);
 	if (must_close(request))
-		add_to_response(response, "Connection", "close");
+		listener_reply_add_to_response(response, "Connection", "close");
 	const enum MHD_Result queued = MHD_queue_response(
 		request->connection, (unsigned)request->exchange.reply.status, response);
 	MHD_destroy_response(response);
@@ -39,7 +44,7 @@ enum MHD_Result request_send(struct request *request)
 	return queued;
 }
 
-enum MHD_Result request_send_past(struct request *request)
+enum MHD_Result request_send_direct(struct request *request)
 {
 	const struct exchange *const exchange = &request->exchange;
 	const struct clock_source *const clock = exchange->context->clock;
@@ -49,16 +54,16 @@ enum MHD_Result request_send_past(struct request *request)
 	char date[CLOCK_TEXT_BYTES];
 	struct buffer text;
 	clock_format_http(clock->wall_ms(clock), date);
-	buffer_init(&text, PAST_MAX_BYTES);
+	buffer_init(&text, DIRECT_MAX_BYTES);
 	buffer_format(&text, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status,
 		MHD_get_reason_phrase_for(status), date);
-	add_headers(request, add_to_text, &text);
+	add_headers(request, listener_reply_add_to_text, &text);
 	buffer_format(&text, "Connection: close\r\nContent-Length: %zu\r\n\r\n", body.len);
 	buffer_add_span(&text, body);
 	request->sent = body.len;
 	const enum MHD_Result result = buffer_failed(&text)
 		? request_send_bare(request, status)
-		: send_past(request, buffer_span(&text));
+		: send_direct(request, buffer_span(&text));
 	buffer_release(&text);
 	return result;
 }
@@ -66,11 +71,11 @@ enum MHD_Result request_send_past(struct request *request)
 enum MHD_Result request_send_bare(struct request *request, unsigned status)
 {
 	char text[128];
-	snprintf(text, sizeof text,
+	snprintf(text, sizeof(text),
 		"HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
 		MHD_get_reason_phrase_for(status));
 	request->exchange.reply.status = (int)status;
-	return send_past(request, span_text(text));
+	return send_direct(request, span_text(text));
 }
 
 static struct MHD_Response *make_response(struct request *request)
@@ -80,15 +85,15 @@ static struct MHD_Response *make_response(struct request *request)
 	const uint64_t block =
 		reply->length < ASSEMBLE_BLOCK_BYTES ? reply->length : ASSEMBLE_BLOCK_BYTES;
 	if (reply->is_endless && reply->source != NULL)
-		return MHD_create_response_from_callback(
-			MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, read_stream, request, NULL);
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
+			listener_reply_read_stream, request, NULL);
 	const bool announces = is_head || reply->status == 304;
 	if (announces && reply->length_known && reply->length > 0)
 		return MHD_create_response_from_callback(
-			reply->length, 1, read_nothing, NULL, NULL);
+			reply->length, 1, listener_reply_read_nothing, NULL, NULL);
 	if (reply->source != NULL && reply->length > 0)
 		return MHD_create_response_from_callback(
-			reply->length, (size_t)block, read_source, request, NULL);
+			reply->length, (size_t)block, listener_reply_read_source, request, NULL);
 	const size_t len = reply->source == NULL ? reply->body.len : 0;
 	if (!is_head)
 		request->sent = len;
@@ -96,14 +101,16 @@ static struct MHD_Response *make_response(struct request *request)
 		len, len > 0 ? (void *)(uintptr_t)reply->body.data : "", MHD_RESPMEM_PERSISTENT);
 }
 
-static ssize_t read_stream(void *owner, uint64_t position, char *into, size_t capacity)
+static ssize_t listener_reply_read_stream(
+	void *owner, uint64_t position, char *into, size_t capacity)
 {
 	(void)position;
 	return request_stream(owner, into, capacity);
 }
 
-/* For the sizes that HEAD and 304 announce: libmicrohttpd reads no body then. */
-static ssize_t read_nothing(void *owner, uint64_t position, char *into, size_t capacity)
+/* For HEAD and 304, which only announce a length. libmicrohttpd does not read the body. */
+static ssize_t listener_reply_read_nothing(
+	void *owner, uint64_t position, char *into, size_t capacity)
 {
 	(void)owner;
 	(void)position;
@@ -112,12 +119,14 @@ static ssize_t read_nothing(void *owner, uint64_t position, char *into, size_t c
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-static ssize_t read_source(void *owner, uint64_t position, char *into, size_t capacity)
+static ssize_t listener_reply_read_source(
+	void *owner, uint64_t position, char *into, size_t capacity)
 {
 	(void)position;
 	struct request *const request = owner;
 	struct exchange *const exchange = &request->exchange;
 	struct error err = {0};
+	ASSERT(exchange->reply.source != NULL);
 	const ptrdiff_t got = exchange->reply.source->read(
 		exchange->reply.source, (uint8_t *)into, capacity, &err);
 	if (got > 0) {
@@ -125,15 +134,15 @@ static ssize_t read_source(void *owner, uint64_t position, char *into, size_t ca
 		return got;
 	}
 	if (got == 0)
-		error_set(&err, ERROR_CORRUPT, "the body ended before its announced length");
+		error_set(&err, ERROR_CORRUPT, "The body ended before its announced length.");
 	if (exchange->context->log != NULL)
 		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "body_failed",
 			&err);
-	/* the length is out already: the connection must break (invariant 7) */
+	/* The length is sent already, so the connection must break (invariant 7). */
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-/* A header that cannot be sent is dropped, and said so, instead of losing the whole reply. */
+/* A header that cannot be sent is dropped with a log line, so that the reply is not lost. */
 static void add_headers(const struct request *request, add_header_fn *add, void *to)
 {
 	const struct exchange *const exchange = &request->exchange;
@@ -152,9 +161,9 @@ static void add_headers(const struct request *request, add_header_fn *add, void 
 		}
 }
 
-/* libmicrohttpd refuses an empty value. A blank one is the same to readers: they trim it. It
- * refuses line breaks as well. */
-static bool add_to_response(void *to, const char *name, const char *value)
+/* libmicrohttpd refuses line breaks and an empty value. A blank means the same, because readers
+ * trim values. */
+static bool listener_reply_add_to_response(void *to, const char *name, const char *value)
 {
 	return MHD_add_response_header(to, name, value[0] != '\0' ? value : " ") == MHD_YES;
 }
@@ -165,7 +174,7 @@ static bool must_close(const struct request *request)
 		atomic_load(&request->link->hung_up) || request->body != NULL;
 }
 
-static bool add_to_text(void *to, const char *name, const char *value)
+static bool listener_reply_add_to_text(void *to, const char *name, const char *value)
 {
 	if (strpbrk(value, "\r\n") != NULL)
 		return false;
@@ -173,8 +182,8 @@ static bool add_to_text(void *to, const char *name, const char *value)
 	return true;
 }
 
-/* So short that a socket takes it whole, unless its client reads nothing and will not miss it. */
-static enum MHD_Result send_past(struct request *request, struct span text)
+/* The text is so short that the socket takes all of it, unless the client does not read. */
+static enum MHD_Result send_direct(struct request *request, struct span text)
 {
 	struct MHD_Connection *const connection = request->connection;
 	const union MHD_ConnectionInfo *const session =

@@ -1,16 +1,16 @@
-/* A request on its way through its steps. libmicrohttpd calls the access handler once when the
- * headers are there, then with pieces of the body, then with an empty piece until a reply is
- * queued. What follows from its habits (each measured):
+/* Leads a request through its steps. libmicrohttpd calls the access handler once when the headers
+ * are here, then with pieces of the body, then with an empty piece until a reply is queued. The
+ * library has these properties (each measured), and this code follows from them:
  *
- * - A reply queued in the first call closes the connection. So the first call replies only when
- *   the client waits for 100 Continue, or when a body would follow that is too large to be dropped.
- *   What still comes of it is dropped behind the close (lingering_close.h).
+ * - A reply that is queued in the first call closes the connection. So the first call replies only
+ *   when the client waits for 100 Continue, or when the body is too large to be dropped. The rest
+ *   of the body is dropped after the close (lingering_close.h).
  * - The first call of an upload must not suspend. So routes with a body never wait in `begin`, and
- *   for the others `begin` runs in the last call.
- * - While a body comes no reply can be queued: it is kept, the rest of the body is dropped, the
- *   last call queues it. Where the rest is long the reply is written past libmicrohttpd, and the
- *   connection closed.
- * - A call with a piece may suspend only when it consumed nothing of it. */
+ *   for other routes `begin` runs in the last call.
+ * - While a body arrives, no reply can be queued. So the reply is kept, the rest of the body is
+ *   dropped, and the last call queues the reply. If the rest is long, the reply is written directly
+ *   to the socket and the connection is closed.
+ * - A call with a piece may suspend only if it took nothing of the piece. */
 #include "server/listener_internal.h"
 
 #include <stdlib.h>
@@ -25,12 +25,11 @@
 #include "server/raw_chunk.h"
 #include "server/raw_header.h"
 
-enum { HEADER_RECORD_BYTES = 64 }; /* libmicrohttpd's own beside each header */
+enum { HEADER_RECORD_BYTES = 64 }; /* libmicrohttpd's own memory for each header */
 
-/* The name of the header that keeps libmicrohttpd from parsing cookies; known by its address. */
+/* The name of a header that is added to keep libmicrohttpd from parsing cookies. It is recognised
+ * by its address. */
 static const char no_cookie[] = "Cookie";
-
-/* Header operations of exchange_ops. */
 
 struct header_search {
 	const char *name;
@@ -48,27 +47,27 @@ static const struct {
 	enum method method;
 } methods[] = {{"GET", METHOD_GET}, {"HEAD", METHOD_HEAD}, {"PUT", METHOD_PUT},
 	{"POST", METHOD_POST}, {"DELETE", METHOD_DELETE}, {"OPTIONS", METHOD_OPTIONS}};
-enum { METHOD_COUNT = sizeof methods / sizeof methods[0] };
+enum { METHOD_COUNT = sizeof(methods) / sizeof(methods[0]) };
 
-static struct span find_header(struct exchange *exchange, const char *name);
-static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name,
-	size_t name_len, const char *value, size_t value_len);
-static void walk_headers(struct exchange *exchange,
+static struct span listener_request_find_header(struct exchange *exchange, const char *name);
+static enum MHD_Result listener_request_search_header(void *taker, enum MHD_ValueKind kind,
+	const char *name, size_t name_len, const char *value, size_t value_len);
+static void listener_request_walk_headers(struct exchange *exchange,
 	void (*take)(void *taker, struct span name, struct span value), void *taker);
-static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name,
-	size_t name_len, const char *value, size_t value_len);
-static void wake(struct exchange *exchange);
-static void cut(struct exchange *exchange);
-static void request_is_of(struct request *request, struct client_address client);
-static void parse_no_more(struct MHD_Connection *connection, const char *uri);
+static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueKind kind,
+	const char *name, size_t name_len, const char *value, size_t value_len);
+static void listener_request_wake(struct exchange *exchange);
+static void listener_request_cut(struct exchange *exchange);
+static void set_client(struct request *request, struct client_address client);
+static void skip_parsing(struct MHD_Connection *connection, const char *uri);
 static enum MHD_Result first_call(struct request *request, const char *method);
 static void read_raw(struct request *request, const char *method, struct raw_header *raw);
-static void take_raw(void *taker, struct span name, struct span value);
+static void listener_request_take_raw(void *taker, struct span name, struct span value);
 static bool leaves_room(const struct request *request, const struct raw_header *raw);
 static void read_headers(struct request *request, const char *method);
 static void read_host(struct request *request);
 static void read_client(struct request *request);
-static void take_forwarded(void *taker, struct span name, struct span value);
+static void listener_request_take_forwarded(void *taker, struct span name, struct span value);
 static enum method parse_method(const char *text);
 static int check_framing(struct request *request, const struct raw_header *raw, struct error *err);
 static enum MHD_Result refuse_at_once(struct request *request);
@@ -80,23 +79,24 @@ static enum MHD_Result drop_piece(struct request *request, size_t *data_size);
 static bool suspend(struct request *request);
 static void drop_sink(struct request *request);
 static enum MHD_Result last_call(struct request *request);
-static enum MHD_Result settle(struct request *request, enum next next);
+static enum MHD_Result run_steps(struct request *request, enum next next);
 static enum next finish_body(struct request *request);
 static void count_request(const struct request *request);
 static void log_request(struct request *request, bool whole);
 static const char *method_name(enum method method);
 
-static const struct exchange_ops request_ops = {find_header, walk_headers, wake, cut};
+static const struct exchange_ops request_ops = {listener_request_find_header,
+	listener_request_walk_headers, listener_request_wake, listener_request_cut};
 
 struct request *request_new(
 	struct reactor *reactor, struct MHD_Connection *connection, const char *uri)
 {
-	struct request *const request = memory_new(sizeof *request);
+	struct request *const request = memory_new(sizeof(*request));
 	struct exchange *const exchange = &request->exchange;
 	const struct api_context *const context = reactor->listener->context;
 	uint8_t id[16];
-	random_bytes(id, sizeof id);
-	encode_hex(span_of(id, sizeof id), exchange->request_id);
+	random_bytes(id, sizeof(id));
+	encode_hex(span_of(id, sizeof(id)), exchange->request_id);
 	request->reactor = reactor;
 	request->connection = connection;
 	request->link = connection_find(connection);
@@ -106,7 +106,7 @@ struct request *request_new(
 	exchange->context = context;
 	exchange->arena = arena_new(EXCHANGE_ARENA_BYTES);
 	exchange->secure = reactor->secure;
-	request_is_of(request, request->link->peer);
+	set_client(request, request->link->peer);
 	exchange->control = reactor->control;
 	exchange->face = &face_s3;
 	exchange->target = span_text(request->target_text);
@@ -114,7 +114,7 @@ struct request *request_new(
 	exchange->path = request->target.path;
 	exchange->query = request->target.query;
 	atomic_fetch_add(&reactor->listener->open, 1);
-	parse_no_more(connection, uri);
+	skip_parsing(connection, uri);
 	return request;
 }
 
@@ -141,14 +141,14 @@ enum MHD_Result request_drop(struct request *request)
 	return request->suspended && !take_wake(request) ? MHD_YES : MHD_NO;
 }
 
-/* Like a call of the handler it counts itself first, so that the listener's stop sees it or is
- * seen. */
+/* Counts itself in `inside` before it reads `dropping`, as calls of the handler do (listener.c). */
 ssize_t request_stream(struct request *request, char *into, size_t capacity)
 {
 	struct exchange *const exchange = &request->exchange;
 	struct listener *const listener = request->reactor->listener;
 	struct error err = {0};
 	ptrdiff_t got = -1;
+	ASSERT(exchange->reply.source != NULL);
 	atomic_fetch_add(&listener->inside, 1);
 	const bool dropping =
 		atomic_load(&listener->dropping) || atomic_load(&request->link->hung_up);
@@ -173,7 +173,7 @@ void request_end(struct request *request, bool whole)
 {
 	struct exchange *const exchange = &request->exchange;
 	struct listener *const listener = request->reactor->listener;
-	/* resumed, but the client was gone before the handler was called again */
+	/* It was resumed, but the client hung up before the handler was called again. */
 	if (request->suspended) {
 		const bool woken = take_wake(request);
 		ASSERT(woken);
@@ -182,7 +182,7 @@ void request_end(struct request *request, bool whole)
 	if (exchange->reply.source != NULL)
 		exchange->reply.source->close(exchange->reply.source);
 	exchange_release(exchange);
-	connection_belongs(request->link, request->link->caller, false);
+	connection_set_caller(request->link, request->link->caller, false);
 	count_request(request);
 	log_request(request, whole);
 	buffer_release(&exchange->reply.bytes);
@@ -192,18 +192,19 @@ void request_end(struct request *request, bool whole)
 	atomic_fetch_sub(&listener->open, 1);
 }
 
-static struct span find_header(struct exchange *exchange, const char *name)
+static struct span listener_request_find_header(struct exchange *exchange, const char *name)
 {
 	struct request *const request = (struct request *)exchange;
 	struct header_search search = {name, exchange->arena, {NULL, 0}};
 	if (request->target.authority.len > 0 && span_equal_text(span_text(name), "host"))
 		return request->target.authority;
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, search_header, &search);
+	MHD_get_connection_values_n(
+		request->connection, MHD_HEADER_KIND, listener_request_search_header, &search);
 	return search.found;
 }
 
-static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name,
-	size_t name_len, const char *value, size_t value_len)
+static enum MHD_Result listener_request_search_header(void *taker, enum MHD_ValueKind kind,
+	const char *name, size_t name_len, const char *value, size_t value_len)
 {
 	(void)kind;
 	struct header_search *const search = taker;
@@ -219,16 +220,17 @@ static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const
 	return MHD_YES;
 }
 
-static void walk_headers(struct exchange *exchange,
+static void listener_request_walk_headers(struct exchange *exchange,
 	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
 	struct request *const request = (struct request *)exchange;
 	struct header_walk walk = {take, taker};
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, walk_header, &walk);
+	MHD_get_connection_values_n(
+		request->connection, MHD_HEADER_KIND, listener_request_walk_header, &walk);
 }
 
-static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name,
-	size_t name_len, const char *value, size_t value_len)
+static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueKind kind,
+	const char *name, size_t name_len, const char *value, size_t value_len)
 {
 	(void)kind;
 	const struct header_walk *const walk = taker;
@@ -238,33 +240,35 @@ static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const c
 	return MHD_YES;
 }
 
-/* May come before the reactor has suspended: then the reactor finds WOKEN and goes on at once. */
-static void wake(struct exchange *exchange)
+/* May run before the reactor has suspended the connection. The reactor then finds WOKEN and
+ * continues at once. */
+static void listener_request_wake(struct exchange *exchange)
 {
 	struct request *const request = (struct request *)exchange;
 	struct MHD_Connection *const connection = request->connection;
 	const int before = atomic_exchange(&request->wait_state, WAIT_WOKEN);
-	ASSERT(before != WAIT_WOKEN); /* one wake per wait */
+	ASSERT(before != WAIT_WOKEN); /* There is exactly one wake for each wait. */
 	if (before == WAIT_SUSPENDED)
 		MHD_resume_connection(connection);
 }
 
-static void cut(struct exchange *exchange)
+static void listener_request_cut(struct exchange *exchange)
 {
 	connection_cut(((struct request *)exchange)->link);
 }
 
-static void request_is_of(struct request *request, struct client_address client)
+static void set_client(struct request *request, struct client_address client)
 {
 	request->client = client;
 	request->exchange.peer = client_address_hash(&client);
 }
 
-/* Nobody asks libmicrohttpd for parameters and cookies. It would spend 64 bytes of the connection's
- * memory on each, and where that ends, 0.9.75 answers nothing and reads nothing more (parameters),
- * or answers twice, or not at all (cookies). `uri` lies in its buffer, where it is about to end the
- * path at the mark itself; of several Cookie headers it parses the first. */
-static void parse_no_more(struct MHD_Connection *connection, const char *uri)
+/* Keeps libmicrohttpd from parsing parameters and cookies, which this server does not ask it for.
+ * It would use 64 bytes of the connection's memory for each. When that memory ends, 0.9.75 stops
+ * replying and reading (parameters), or replies twice or not at all (cookies). `uri` lies in its
+ * buffer, and it is about to end the path at the question mark itself. It parses only the first
+ * Cookie header, so an empty one is added before. */
+static void skip_parsing(struct MHD_Connection *connection, const char *uri)
 {
 	const char *const mark = strchr(uri, '?');
 	if (mark != NULL)
@@ -277,7 +281,7 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 	struct exchange *const exchange = &request->exchange;
 	struct raw_header raw;
 	struct error err = {0};
-	connection_belongs(request->link, request->link->caller, true);
+	connection_set_caller(request->link, request->link->caller, true);
 	read_raw(request, method, &raw);
 	if (!leaves_room(request, &raw))
 		return request_send_bare(request,
@@ -295,13 +299,13 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 		request->body = raw.text + raw.len;
 	if (raw.bytes > HEADERS_MAX_BYTES)
 		error_set(&err, ERROR_HEADERS_TOO_LARGE,
-			"the request's headers have %zu bytes, over the limit of %d", raw.bytes,
-			HEADERS_MAX_BYTES);
+			"The headers of the request have %zu bytes, and the limit is %d bytes.",
+			raw.bytes, HEADERS_MAX_BYTES);
 	const bool takes_body = exchange->route == NULL || exchange->route->body != BODY_NONE;
 	if (err.kind == ERROR_NONE && request->has_body && takes_body)
 		return begin_upload(request);
 	if (err.kind == ERROR_NONE && request->has_body && exchange->length > DRAIN_MAX_BYTES)
-		error_set(&err, ERROR_TOO_LARGE, "this request takes no body");
+		error_set(&err, ERROR_TOO_LARGE, "This request must not have a body.");
 	if (err.kind == ERROR_NONE)
 		return MHD_YES;
 	exchange_fail(exchange, &err);
@@ -315,18 +319,18 @@ static void read_raw(struct request *request, const char *method, struct raw_hea
 		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	raw_header_begin(
 		raw, method, request->exchange.target, info != NULL ? info->header_size : 0);
-	walk_headers(&request->exchange, take_raw, raw);
+	listener_request_walk_headers(&request->exchange, listener_request_take_raw, raw);
 	raw_header_end(raw);
 }
 
-static void take_raw(void *taker, struct span name, struct span value)
+static void listener_request_take_raw(void *taker, struct span name, struct span value)
 {
 	raw_header_take(taker, name, value);
 }
 
-/* Whether every reply will find room beside the head: where there is none, libmicrohttpd closes
- * without a word. A reply's headers may repeat what the target says and what was stored with an
- * object. */
+/* Whether each reply has room in the connection's memory beside the head. Without room
+ * libmicrohttpd closes without a reply. The headers of a reply may repeat the target, and headers
+ * that were stored with an object. */
 static bool leaves_room(const struct request *request, const struct raw_header *raw)
 {
 	const size_t taken = raw->len + raw->count * HEADER_RECORD_BYTES +
@@ -348,8 +352,8 @@ static void read_headers(struct request *request, const char *method)
 		span_equal_nocase(exchange_header(exchange, "expect"), "100-continue");
 }
 
-/* Host is passed over where the request line names another (RFC 9112, 3.2.2), and kept, as it may
- * be signed, where it names the same. */
+/* The header Host is ignored if the request line names another host (RFC 9112, 3.2.2). It is used
+ * if both name the same host, because its text may be signed. */
 static void read_host(struct request *request)
 {
 	struct request_target *const target = &request->target;
@@ -362,21 +366,21 @@ static void read_host(struct request *request)
 	target->authority = authority;
 }
 
-/* A trusted proxy says for whom it asks. */
+/* Takes the client from X-Forwarded-For, if the peer is a trusted proxy. */
 static void read_client(struct request *request)
 {
 	const struct listener_options *const options = &request->reactor->listener->options;
 	struct buffer list;
 	if (!trusted_proxies_have(options->proxies, &request->client))
 		return;
-	buffer_init(&list, options->connection_memory_bytes); /* all headers lie in there */
-	walk_headers(&request->exchange, take_forwarded, &list);
-	request_is_of(request,
+	buffer_init(&list, options->connection_memory_bytes); /* all headers fit there */
+	listener_request_walk_headers(&request->exchange, listener_request_take_forwarded, &list);
+	set_client(request,
 		trusted_proxies_client(options->proxies, &request->link->peer, buffer_span(&list)));
 	buffer_release(&list);
 }
 
-static void take_forwarded(void *taker, struct span name, struct span value)
+static void listener_request_take_forwarded(void *taker, struct span name, struct span value)
 {
 	struct buffer *const list = taker;
 	if (!span_equal_nocase(name, "x-forwarded-for"))
@@ -394,8 +398,8 @@ static enum method parse_method(const char *text)
 	return METHOD_OTHER;
 }
 
-/* Where the body ends must be beyond doubt, or a proxy in front could see other requests on this
- * connection than we do. */
+/* The end of the body must be unambiguous. Otherwise a proxy in front could see other requests on
+ * this connection than this server. */
 static int check_framing(struct request *request, const struct raw_header *raw, struct error *err)
 {
 	struct exchange *const exchange = &request->exchange;
@@ -405,17 +409,17 @@ static int check_framing(struct request *request, const struct raw_header *raw, 
 	if (request->target.fault != NULL)
 		return error_set(err, ERROR_INVALID_REQUEST, "%s", request->target.fault);
 	if (exchange->chunked && raw->is_1_0)
-		return error_set(err, ERROR_INVALID_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
+		return error_set(err, ERROR_INVALID_REQUEST, "HTTP/1.0 has no Transfer-Encoding.");
 	if (exchange->chunked &&
 		!span_equal_nocase(exchange_header(exchange, "transfer-encoding"), "chunked"))
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"a Transfer-Encoding other than chunked is not supported");
+			"A Transfer-Encoding other than chunked is not supported.");
 	if (exchange->chunked && gives_length)
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"Content-Length and Transfer-Encoding exclude each other");
+			"Content-Length and Transfer-Encoding exclude each other.");
 	if (gives_length && !exchange->has_length)
-		return error_set(
-			err, ERROR_INVALID_REQUEST, "Content-Length must be given once, in digits");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Content-Length must be given once, in digits.");
 	return 0;
 }
 
@@ -431,31 +435,31 @@ static enum MHD_Result begin_upload(struct request *request)
 {
 	struct exchange *const exchange = &request->exchange;
 	const enum next next = begin(request);
-	ASSERT(next != NEXT_WAIT); /* routes with a body do not wait in begin */
+	ASSERT(next != NEXT_WAIT); /* Routes with a body do not wait in begin. */
 	request->phase = next == NEXT_BODY ? PHASE_BODY : PHASE_REPLY;
 	if (next == NEXT_REPLY && (request->expects_continue || exchange->length > DRAIN_MAX_BYTES))
 		return refuse_at_once(request);
 	return MHD_YES;
 }
 
-/* From here on it is known whose request it is. */
+/* Runs `begin`, after which the caller is known. */
 static enum next begin(struct request *request)
 {
 	const enum next next = router_begin(&request->exchange);
 	const struct share_caller caller = caller_of(&request->exchange);
 	if (caller.id != request->link->caller.id || caller.rank != request->link->caller.rank)
-		connection_belongs(request->link, caller, true);
+		connection_set_caller(request->link, caller, true);
 	return next;
 }
 
-/* False when libmicrohttpd called although nobody has woken the request. */
+/* False when libmicrohttpd called without a wake. */
 static bool take_wake(struct request *request)
 {
 	int expected = WAIT_WOKEN;
 	if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_RUNNING))
 		return false;
 	request->suspended = false;
-	connection_goes_on(request->link);
+	connection_end_wait(request->link);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, -1);
 	atomic_fetch_sub(&request->reactor->listener->inside, 1);
 	return true;
@@ -468,10 +472,11 @@ static enum MHD_Result take_piece(struct request *request, const char *data, siz
 	enum sink_result result = SINK_TAKEN;
 	if (request->phase != PHASE_BODY)
 		return drop_piece(request, data_size);
+	ASSERT(exchange->sink != NULL);
 	while ((result = exchange->sink->write(exchange->sink, span_of(data, *data_size), &err)) ==
 		SINK_WAIT) {
 		if (suspend(request))
-			return MHD_YES; /* nothing consumed: the same bytes come again */
+			return MHD_YES; /* Nothing was taken, so the same bytes come again. */
 		take_wake(request);
 	}
 	if (result == SINK_TAKEN) {
@@ -492,20 +497,21 @@ static enum MHD_Result drop_piece(struct request *request, size_t *data_size)
 	const uint64_t left =
 		exchange->has_length && exchange->length > taken ? exchange->length - taken : 0;
 	if (left > DRAIN_MAX_BYTES || request->dropped > DRAIN_MAX_BYTES)
-		return request_send_past(request);
+		return request_send_direct(request);
 	request->dropped += *data_size;
 	*data_size = 0;
 	return MHD_YES;
 }
 
-/* True when the handler has to wait; false when its wake was there already. */
+/* True when the handler must wait; false when its wake has come already. */
 static bool suspend(struct request *request)
 {
 	int expected = WAIT_RUNNING;
+	ASSERT(!request->suspended);
 	request->suspended = true;
 	atomic_fetch_add(&request->reactor->listener->inside, 1);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
-	connection_waits(request->link, request);
+	connection_begin_wait(request->link, request);
 	if (atomic_load(&request->wait_state) == WAIT_RUNNING) {
 		MHD_suspend_connection(request->connection);
 		if (!atomic_compare_exchange_strong(
@@ -528,11 +534,11 @@ static enum MHD_Result last_call(struct request *request)
 {
 	switch (request->phase) {
 	case PHASE_BEGIN:
-		return settle(request, begin(request));
+		return run_steps(request, begin(request));
 	case PHASE_BODY:
-		return settle(request, finish_body(request));
+		return run_steps(request, finish_body(request));
 	case PHASE_WAIT:
-		return settle(request, router_resume(&request->exchange));
+		return run_steps(request, router_resume(&request->exchange));
 	case PHASE_REPLY:
 		return request_send(request);
 	case PHASE_SENT:
@@ -541,11 +547,11 @@ static enum MHD_Result last_call(struct request *request)
 	return MHD_YES;
 }
 
-/* In a call without a piece of body: goes on until there is a reply, or a wait. */
-static enum MHD_Result settle(struct request *request, enum next next)
+/* For calls without a piece of the body: continues until there is a reply or a wait. */
+static enum MHD_Result run_steps(struct request *request, enum next next)
 {
 	while (next != NEXT_REPLY) {
-		if (next == NEXT_BODY) { /* no body came: an empty one is whole */
+		if (next == NEXT_BODY) { /* No body came, so it is empty and complete. */
 			next = finish_body(request);
 			continue;
 		}
@@ -563,6 +569,7 @@ static enum next finish_body(struct request *request)
 {
 	struct exchange *const exchange = &request->exchange;
 	struct error err = {0};
+	ASSERT(exchange->sink != NULL);
 	if (exchange->sink->finish(exchange->sink, &err) != 0) {
 		drop_sink(request);
 		return exchange_fail_body(exchange, &err);
@@ -604,10 +611,10 @@ static void log_request(struct request *request, bool whole)
 		log_text("client", client),
 		log_span("key", exchange->principal != NULL ? exchange->principal->key_id : nobody),
 		log_span("agent", agent.data != NULL ? span_slice(agent, 0, 128) : nobody),
-		log_text("end", whole ? "whole" : "cut"),
+		log_text("end", whole ? "whole" : "listener_request_cut"),
 	};
 	log_event(context->log, LOG_INFO, exchange->request_id, "request", fields,
-		sizeof fields / sizeof fields[0]);
+		sizeof(fields) / sizeof(fields[0]));
 }
 
 static const char *method_name(enum method method)

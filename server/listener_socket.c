@@ -1,3 +1,6 @@
+/* A Unix socket is made with its final mode, set by the umask during bind, so that no other user
+ * can connect before a chmod. An existing socket is replaced only if no process answers on it.
+ * Errors of TCP addresses get advice from a table by errno. */
 #include "server/listener_socket.h"
 
 #include <errno.h>
@@ -94,7 +97,7 @@ void listener_socket_close(struct listener_socket *opened)
 unsigned listener_socket_port(const struct listener_socket *opened)
 {
 	struct sockaddr_storage where;
-	socklen_t len = sizeof where;
+	socklen_t len = sizeof(where);
 	if (opened->unix_path != NULL ||
 		getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0)
 		return 0;
@@ -106,7 +109,7 @@ void listener_socket_print(
 	const struct listener_socket *opened, const char *scheme, struct buffer *out)
 {
 	struct sockaddr_storage where;
-	socklen_t len = sizeof where;
+	socklen_t len = sizeof(where);
 	char host[ADDRESS_MAX_BYTES];
 	char port[32];
 	if (opened->unix_path != NULL) {
@@ -114,7 +117,7 @@ void listener_socket_print(
 		return;
 	}
 	if (getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0 ||
-		getnameinfo((struct sockaddr *)&where, len, host, sizeof host, port, sizeof port,
+		getnameinfo((struct sockaddr *)&where, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return;
 	const bool v6 = where.ss_family == AF_INET6;
@@ -127,14 +130,14 @@ void listener_socket_print(
 static int check_unix_path(struct span path, struct error *err)
 {
 	static const struct sockaddr_un room;
-	if (path.len == 0 || path.len >= sizeof room.sun_path)
+	if (path.len == 0 || path.len >= sizeof(room.sun_path))
 		return error_set(err, ERROR_INVALID,
 			"the socket path '%.*s' must have 1 to %zu bytes", (int)path.len,
-			(const char *)path.data, sizeof room.sun_path - 1);
+			(const char *)path.data, sizeof(room.sun_path) - 1);
 	return 0;
 }
 
-/* "host:port" or "[host]:port". */
+/* Splits "host:port" or "[host]:port". */
 static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], const char **out_port)
 {
 	const char *const colon = strrchr(address, ':');
@@ -159,23 +162,22 @@ static int bad_address(const char *address, struct error *err)
 		address);
 }
 
-/* The socket is made with its final mode: nobody gets in between bind and chmod. */
 static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *where, mode_t mode,
 	struct error *err)
 {
 	const char *const path = where->sun_path;
 	struct stat facts;
 	if (connect_unix(where) == 0)
-		return error_set(err, ERROR_BUSY, "somebody answers on %s", path);
+		return error_set(err, ERROR_BUSY, "another process answers on %s", path);
 	if (lstat(path, &facts) == 0 && !S_ISSOCK(facts.st_mode))
-		return error_set(err, ERROR_EXISTS, "%s exists and is no socket", path);
+		return error_set(err, ERROR_EXISTS, "%s exists and is not a socket", path);
 	if (unlink(path) != 0 && errno != ENOENT)
-		return error_set_errno(err, "cannot remove what a server before left at %s", path);
+		return error_set_errno(err, "cannot remove the old socket %s", path);
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, "cannot make a socket for %s", path);
 	const mode_t old = umask(0777 & ~mode);
-	const int bound = bind(fd, (const struct sockaddr *)where, sizeof *where);
+	const int bound = bind(fd, (const struct sockaddr *)where, sizeof(*where));
 	umask(old);
 	if (bound != 0 || listen(fd, BACKLOG) != 0) {
 		error_set_errno(err, "cannot listen on %s", path);
@@ -192,7 +194,7 @@ static int connect_unix(const struct sockaddr_un *where)
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	const int outcome = connect(fd, (const struct sockaddr *)where, sizeof *where);
+	const int outcome = connect(fd, (const struct sockaddr *)where, sizeof(*where));
 	close(fd);
 	return outcome;
 }
@@ -225,9 +227,9 @@ static int bind_tcp(const struct addrinfo *where)
 	const int fd = socket(where->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (where->ai_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
 	const int fault = errno;
@@ -236,11 +238,11 @@ static int bind_tcp(const struct addrinfo *where)
 	return -1;
 }
 
-/* From errno. */
+/* Sets the error from errno, with advice. */
 static int refuse_address(const char *address, struct error *err)
 {
 	const char *advice = "--listen takes another address";
-	for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+	for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
 		if (advices[i].fault == errno)
 			advice = advices[i].advice;
 	error_set_errno(err, "cannot listen on %s", address);

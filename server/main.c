@@ -1,4 +1,4 @@
-/* deltabucketd: reads the settings and runs the daemon, or one of the commands beside it. */
+/* deltabucketd: reads the settings and runs the daemon, or runs one of the commands. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ static const struct {
 int main(int argument_count, char **arguments)
 {
 	folder_modes_begin();
-	for (size_t i = 0; argument_count > 1 && i < sizeof commands / sizeof commands[0]; i++)
+	for (size_t i = 0; argument_count > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(arguments[1], commands[i].name) == 0)
 			return commands[i].run(argument_count - 2, arguments + 2);
 	return serve(argument_count - 1, arguments + 1);

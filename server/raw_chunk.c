@@ -8,7 +8,7 @@ static bool is_hex(char byte);
 
 bool raw_chunk_is_plain(const char *body, const char *piece, size_t most)
 {
-	/* Of what is seen. As numbers, in case they are strangers. */
+	/* Subtracted as numbers, because the pointers may belong to different buffers. */
 	const size_t len = (uintptr_t)piece - (uintptr_t)body;
 	if (len == 0)
 		return true;
@@ -25,7 +25,7 @@ static bool ends_line(const char *text, size_t len)
 	return len >= 2 && text[len - 2] == '\r' && text[len - 1] == '\n';
 }
 
-/* Digits, then an extension without control characters, or none. */
+/* A size line begins with a digit and has no control characters in its extension. */
 static bool is_size_line(const char *line, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

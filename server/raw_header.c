@@ -1,9 +1,14 @@
+/* `at` moves over the head, one piece at a time: method, target and version, then each header, then
+ * the empty line. Each piece must end where the library's text for it ends. The first fault stays
+ * and stops the walk, so that later steps cannot hide it. */
 #include "server/raw_header.h"
 
 #include <string.h>
 
+#include "base/error.h"
+
 static const char apart[] =
-	"each line of a request must end with CR LF, hold no NUL, and not be folded";
+	"Each line of a request must end with CR LF, contain no NUL, and not be folded.";
 
 static bool is_name(struct span text);
 static bool is_word(struct span text);
@@ -20,12 +25,12 @@ void raw_header_begin(struct raw_header *raw, const char *method, struct span ta
 	const size_t method_len = strlen(method);
 	*raw = (struct raw_header){.text = method, .len = len};
 	if (!is_name(span_of(method, method_len)))
-		refuse(raw, "a method may not hold control characters");
+		refuse(raw, "The method must not contain control characters.");
 	if (!is_word(target))
-		refuse(raw, "blanks and control characters in a target must be percent-encoded");
+		refuse(raw, "Blanks and control characters in the target must be percent-encoded.");
 	step(raw, method_len);
 	if (is_blank(byte_at(raw, raw->at)))
-		refuse(raw, apart); /* more than one in front of the target */
+		refuse(raw, apart); /* more than one blank before the target */
 	step(raw, target.len);
 	if (raw->fault == NULL)
 		step_version(raw);
@@ -37,9 +42,9 @@ void raw_header_take(struct raw_header *raw, struct span name, struct span value
 	raw->bytes += name.len + value.len + 4;
 	raw->hosts += span_equal_nocase(name, "host");
 	if (!is_name(name))
-		refuse(raw, "the name of a header holds characters that no name may hold");
+		refuse(raw, "The name of a header has a character that is not allowed.");
 	if (!is_value(value))
-		refuse(raw, "the value of a header may not hold control characters");
+		refuse(raw, "The value of a header must not contain control characters.");
 	if (raw->fault != NULL)
 		return;
 	if ((const char *)name.data != raw->text + raw->at)
@@ -55,13 +60,14 @@ void raw_header_take(struct raw_header *raw, struct span name, struct span value
 
 void raw_header_end(struct raw_header *raw)
 {
+	ASSERT(raw->at <= raw->len);
 	const char *const rest = raw->text + raw->at;
 	if (raw->fault == NULL &&
 		(raw->len - raw->at != 2 ||
 			(memcmp(rest, "\0", 2) != 0 && memcmp(rest, "\r\n", 2) != 0)))
 		refuse(raw, apart);
 	if (raw->hosts > 1 || (raw->hosts == 0 && !raw->is_1_0))
-		refuse(raw, "a request must have one Host header");
+		refuse(raw, "A request must have exactly one Host header.");
 }
 
 static bool is_name(struct span text)
@@ -86,8 +92,7 @@ static void refuse(struct raw_header *raw, const char *fault)
 		raw->fault = fault;
 }
 
-/* Steps over the bytes up to `len` further on, of which the library says what they are, and over
- * the NUL that it put behind them. */
+/* Steps over `len` bytes that the library has named, and over the NUL that it put after them. */
 static void step(struct raw_header *raw, size_t len)
 {
 	if (raw->at >= raw->len || len >= raw->len - raw->at || raw->text[raw->at + len] != '\0')
@@ -103,13 +108,13 @@ static bool is_blank(char byte)
 
 static char byte_at(const struct raw_header *raw, size_t at)
 {
-	return at < raw->len ? raw->text[at] : 'x'; /* what ends nothing */
+	return at < raw->len ? raw->text[at] : 'x'; /* a byte that ends nothing */
 }
 
 static void step_version(struct raw_header *raw)
 {
 	static const char known[] = "HTTP/1.";
-	const size_t len = sizeof known; /* with the last digit */
+	const size_t len = sizeof(known); /* with the last digit */
 	if (raw->at >= raw->len || len >= raw->len - raw->at ||
 		memcmp(raw->text + raw->at, known, len - 1) != 0) {
 		refuse(raw, apart);
@@ -120,8 +125,8 @@ static void step_version(struct raw_header *raw)
 	step_line_end(raw);
 }
 
-/* What is left of a line's end behind the first NUL: another one of 0.9, up to a line feed of 1.0,
- * blanks before it. */
+/* Steps over the rest of a line's end after the first NUL: blanks, then another NUL (0.9) or the
+ * line feed (1.0). */
 static void step_line_end(struct raw_header *raw)
 {
 	size_t at = raw->at;

@@ -1,7 +1,7 @@
 #include "server/request_target.h"
 
 static const char *const schemes[] = {"http://", "https://"};
-enum { SCHEME_COUNT = sizeof schemes / sizeof schemes[0] };
+enum { SCHEME_COUNT = sizeof(schemes) / sizeof(schemes[0]) };
 
 static size_t measure_scheme(struct span sent);
 static struct span take_authority(struct span *rest);
@@ -19,7 +19,7 @@ struct request_target request_target_parse(struct span sent)
 		target.authority = take_authority(&rest);
 		if (!is_authority(target.authority))
 			target.fault =
-				"the URL in the request line must name a host, and a port or none";
+				"The URL in the request line must name a host, with or without a port.";
 	}
 	split(&target, rest);
 	if (scheme > 0 && target.path.len == 0)
@@ -32,7 +32,7 @@ bool request_target_is_same_host(struct span a, struct span b)
 	return span_same_nocase(without_port(a), without_port(b));
 }
 
-/* Where the authority begins; 0: this is no absolute form. */
+/* The index at which the authority begins; 0 when this is not an absolute form. */
 static size_t measure_scheme(struct span sent)
 {
 	for (size_t i = 0; i < SCHEME_COUNT; i++) {

@@ -1,3 +1,6 @@
+/* Without variables of the environment the key is made only if the store has no root key that
+ * works. If the catalog is damaged and cannot store the key, the keyring keeps it until the server
+ * ends. If the store is read-only, its root key stays as it is. */
 #include "server/root_key.h"
 
 #include <string.h>
@@ -18,12 +21,12 @@ static int has_root(
 static int make_root(struct keyring *keyring, const struct keyring_new_key *root,
 	const struct start_place *place, struct arena *arena, struct buffer *out_notice,
 	struct error *err);
-static int hold_root(struct keyring *keyring, const struct keyring_made_key *made,
+static int use_unstored_root(struct keyring *keyring, const struct keyring_made_key *made,
 	struct buffer *out_notice, struct error *err);
 
 int root_key_check(char *const *environment, struct error *err)
 {
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		const char *const value = find_variable(environment, parts[i].variable);
 		if (value != NULL && check_part(&parts[i], value, err) != 0)
 			return -1;
@@ -70,8 +73,8 @@ static int check_part(const struct part *part, const char *value, struct error *
 		return error_wrap(err, "environment, %s", part->variable);
 	if (part->is_secret && strlen(value) < SECRET_MIN_BYTES)
 		return error_set(err, ERROR_INVALID,
-			"%s has %zu characters and must have at least %d: whoever guesses it may do everything"
-			" (`openssl rand -hex 20` makes a good one)",
+			"%s has %zu characters and must have at least %d, because somebody who guesses it may do"
+			" everything (`openssl rand -hex 20` makes a good one)",
 			part->variable, strlen(value), SECRET_MIN_BYTES);
 	return 0;
 }
@@ -97,23 +100,24 @@ static int make_root(struct keyring *keyring, const struct keyring_new_key *root
 	const int added = keyring_add(keyring, root, arena, &made, err);
 	if (added != 0 && err->kind == ERROR_READ_ONLY) {
 		buffer_add_text(
-			out_notice, "The store is read-only: its root key stays as it was.\n");
+			out_notice, "The store is read-only: its root key stays as it is.\n");
 		return 0;
 	}
 	if (added != 0 &&
-		(err->kind != ERROR_DAMAGED || hold_root(keyring, &made, out_notice, err) != 0))
+		(err->kind != ERROR_DAMAGED ||
+			use_unstored_root(keyring, &made, out_notice, err) != 0))
 		return error_wrap(err, "cannot make the root key");
 	if (root->id == NULL || root->secret == NULL || root->token == NULL)
 		start_notice_print(place, root, &made, out_notice);
 	return 0;
 }
 
-/* The catalog is damaged where keys lie. */
-static int hold_root(struct keyring *keyring, const struct keyring_made_key *made,
+/* For a catalog whose table of keys is damaged. */
+static int use_unstored_root(struct keyring *keyring, const struct keyring_made_key *made,
 	struct buffer *out_notice, struct error *err)
 {
 	buffer_format(out_notice,
-		"The root key cannot be stored and is in force until the server ends: %s\n",
+		"The root key cannot be stored and is valid until the server ends: %s\n",
 		err->text);
-	return keyring_hold_root(keyring, made, err);
+	return keyring_set_unstored_root(keyring, made, err);
 }

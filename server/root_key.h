@@ -1,18 +1,17 @@
-/* The root key at start: defined by the environment, found in the store, or made. */
+/* The root key at the start: defined by the environment, found in the store, or made. */
 #ifndef SERVER_ROOT_KEY_H
 #define SERVER_ROOT_KEY_H
 
 #include "server/start_notice.h"
 
-/* Whether the environment's parts of the root key can be ones: invalid names the variable that
- * holds what no key may have, or a secret or token that can be guessed, and never shows it. Empty
- * variables are unset. */
+/* Checks the variables of the root key. Fails with invalid for a text that no key may have, and for
+ * a secret or token that is easy to guess. The message names the variable and never shows its
+ * value. Empty variables count as unset. */
 int root_key_check(char *const *environment, struct error *err);
 /* DELTABUCKET_ROOT_KEY_ID, DELTABUCKET_ROOT_SECRET and DELTABUCKET_ROOT_TOKEN in `environment`
- * define the root key anew at every start; what they leave out is made at random. Without any of
- * them a store that has no root key gets one. `out_notice` receives what was made at random, for
- * the operator's eyes, once, with lines to paste for clients of `place` (NULL: without); empty when
- * nothing was. */
+ * define the root key anew at each start; parts that are not set are made at random. If none is
+ * set, a store without a root key gets one. Random parts are added to `out_notice`, to be shown
+ * once to the operator, with lines to paste for clients of `place` (NULL: without). */
 int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment,
 	const struct start_place *place, struct buffer *out_notice, struct error *err);
 

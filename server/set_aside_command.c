@@ -1,3 +1,5 @@
+/* Reads and changes only the folder set-aside/ below the data folder, so it needs no lock and no
+ * server. Without `drop` it lists the files. */
 #include "server/set_aside_command.h"
 
 #include <stdio.h>
@@ -13,7 +15,7 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct set_aside_options {
 	const char *data;
-	struct command_list words; /* "drop", and the names */
+	struct command_list words; /* "drop" and the names */
 	bool drops;
 	bool drops_all;
 	bool json;
@@ -22,8 +24,8 @@ struct set_aside_options {
 static const char usage[] =
 	"usage: deltabucketd set-aside [FLAGS]\n"
 	"       deltabucketd set-aside drop NAME... | --all [FLAGS]\n\n"
-	"Lists the files that a start has set aside because no row of the catalog names them and nothing proves\n"
-	"that nobody needs them; drop removes them for good. What a catalog names again comes back by itself.\n\n"
+	"Lists the files that a start has set aside, because no row of the catalog names them and nothing proves\n"
+	"that they are not needed. drop deletes them. A file that the catalog names again comes back by itself.\n\n"
 	"examples:\n"
 	"  deltabucketd set-aside --data ./data\n"
 	"  deltabucketd set-aside drop --data ./data --all\n\n"
@@ -70,11 +72,15 @@ static int parse(int count, char **words, struct set_aside_options *options, boo
 	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
 		{.name = "--all", .switched = &options->drops_all},
 		{.name = "--json", .switched = &options->json}};
+	struct command_given given;
 	options->data = getenv("DELTABUCKET_DATA");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
-		    &options->words, err) != 0 ||
-		*out_help)
+	if (command_words_read(
+		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
 		return -1;
+	*out_help = given.help;
+	if (given.help)
+		return -1;
+	options->words = given.arguments;
 	options->drops = options->words.count > 0 && strcmp(options->words.items[0], "drop") == 0;
 	return check(options, err);
 }
@@ -84,14 +90,15 @@ static int check(const struct set_aside_options *options, struct error *err)
 	const struct command_list *const words = &options->words;
 	if (options->data == NULL)
 		return error_set(err, ERROR_INVALID,
-			"say which data folder: --data DIR, or DELTABUCKET_DATA");
+			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	if (!options->drops && words->count > 0)
 		return error_set(err, ERROR_INVALID,
-			"set-aside cannot %.60s: it lists, or drops with `drop`", words->items[0]);
+			"there is no command `set-aside %.60s`; without an argument it lists, and `drop` deletes",
+			words->items[0]);
 	if (!options->drops && options->drops_all)
-		return error_set(err, ERROR_INVALID, "--all goes with drop");
+		return error_set(err, ERROR_INVALID, "--all needs drop");
 	if (options->drops && options->drops_all == (words->count > 1))
-		return error_set(err, ERROR_INVALID, "say what to drop: names, or --all");
+		return error_set(err, ERROR_INVALID, "name the files to drop, or use --all");
 	return 0;
 }
 

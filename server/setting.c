@@ -8,7 +8,7 @@ const struct setting settings[] = {
 #undef SETTING
 };
 
-const size_t setting_count = sizeof settings / sizeof settings[0];
+const size_t setting_count = sizeof(settings) / sizeof(settings[0]);
 
 void setting_print_flag(const struct setting *setting, struct buffer *out)
 {

@@ -1,5 +1,5 @@
-/* The rows of configuration.def, as a table: for what reads the settings (configuration.c) and what
- * prints them (configuration_print.c). */
+/* The rows of configuration.def as a table, for the code that reads the settings (configuration.c)
+ * or prints them (configuration_print.c). */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
 
@@ -24,9 +24,9 @@ struct setting {
 extern const struct setting settings[];
 extern const size_t setting_count;
 
-/* "--name", with '-' for each '_'. */
+/* Prints "--name", with '-' for each '_'. */
 void setting_print_flag(const struct setting *setting, struct buffer *out);
-/* The name in upper case, as behind DELTABUCKET_ in the environment. */
+/* Prints the name in upper case, as it follows DELTABUCKET_ in the environment. */
 void setting_print_upper(const char *name, struct buffer *out);
 
 #endif

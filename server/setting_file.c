@@ -1,3 +1,6 @@
+/* Reads the file line by line, and passes each line name = value on with its heading. A value is
+ * either plain, and ends before a comment, or quoted as a whole. Mixed forms are refused, so that
+ * quotes and comments are what they look like. */
 #include "server/setting_file.h"
 
 #include <stdio.h>
@@ -45,7 +48,7 @@ int setting_file_read(const char *path, setting_line_fn *take, void *taker, stru
 	return outcome;
 }
 
-/* A folder can be opened like a file, and has no lines. */
+/* A folder can be opened like a file but has no lines, so it is refused here. */
 static FILE *open_file(const char *path, struct error *err)
 {
 	struct stat facts;
@@ -58,7 +61,7 @@ static FILE *open_file(const char *path, struct error *err)
 		return file;
 	fclose(file);
 	error_set(err, ERROR_INVALID,
-		"the configuration file %s is a folder; --config takes the file in it", path);
+		"the configuration file %s is a folder; --config needs the path of a file", path);
 	return NULL;
 }
 
@@ -79,14 +82,14 @@ static int take_lines(struct reading *reading, struct error *err)
 
 static int take_line(struct reading *reading, struct span text, struct error *err)
 {
-	static const char MARK[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
-	snprintf(reading->from, sizeof reading->from, "%s, line %u", reading->path,
+	static const char MARK[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 files with it */
+	snprintf(reading->from, sizeof(reading->from), "%s, line %u", reading->path,
 		++reading->number);
 	if (span_find(text, '\0') >= 0)
-		return error_set(err, ERROR_INVALID, "%s: a zero byte cannot stand in a text",
-			reading->from);
+		return error_set(
+			err, ERROR_INVALID, "%s: the line contains a zero byte", reading->from);
 	if (reading->number == 1 && span_starts(text, span_text(MARK)))
-		text = span_slice(text, sizeof MARK - 1, text.len);
+		text = span_slice(text, sizeof(MARK) - 1, text.len);
 	while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r'))
 		text.len--;
 	text = span_trim(text);
@@ -102,11 +105,12 @@ static bool begins_comment(struct span text)
 
 static int take_heading(struct reading *reading, struct span text, struct error *err)
 {
+	ASSERT(text.len > 0 && text.data[0] == '[');
 	const ptrdiff_t end = span_find(text, ']');
 	const struct span rest = span_trim(span_slice(text, (size_t)end + 1, text.len));
 	if (end < 0 || (rest.len > 0 && !begins_comment(rest)))
-		return error_set(err, ERROR_INVALID, "%s: a heading is [name], alone in its line",
-			reading->from);
+		return error_set(err, ERROR_INVALID,
+			"%s: a heading must be [name], alone in its line", reading->from);
 	free(reading->heading);
 	reading->heading = copy_text(span_trim(span_slice(text, 1, (size_t)end - 1)));
 	return 0;
@@ -150,6 +154,7 @@ static bool is_quote(uint8_t byte)
 
 static int take_quoted(struct span text, const char *from, struct span *out, struct error *err)
 {
+	ASSERT(text.len > 0 && is_quote(text.data[0]));
 	const char quote = (char)text.data[0];
 	const struct span inner = span_slice(text, 1, text.len);
 	const ptrdiff_t end = span_find(inner, quote);
@@ -160,8 +165,8 @@ static int take_quoted(struct span text, const char *from, struct span *out, str
 	const struct span rest = span_trim(span_slice(inner, (size_t)end + 1, inner.len));
 	if (rest.len > 0 && !begins_comment(rest))
 		return error_set(err, ERROR_INVALID,
-			"%s: the value goes on behind its closing quotation mark (%c); one pair "
-			"goes around all of it",
+			"%s: the value continues after its closing quotation mark (%c); one pair "
+			"must enclose all of it",
 			from, quote);
 	*out = span_slice(inner, 0, (size_t)end);
 	return 0;

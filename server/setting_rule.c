@@ -1,3 +1,6 @@
+/* A table gives each setting either a list of words or a function. Settings without a row may have
+ * any value. The functions check only the form of a text; whether a host exists is found out
+ * later. */
 #include "server/setting_rule.h"
 
 #include <arpa/inet.h>
@@ -28,7 +31,7 @@ static bool has_word(const char *words, const char *value);
 
 static const struct {
 	const char *name;
-	const char *words; /* the choice; NULL: `check` says */
+	const char *words; /* the allowed words; NULL: `check` decides */
 	rule_fn *check;
 } rules[] = {
 	{"after_damage", "refuse, read-only or serve", NULL},
@@ -48,9 +51,10 @@ static const struct {
 
 int setting_rule_check(const char *name, const char *value, struct error *err)
 {
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		if (strcmp(rules[i].name, name) != 0)
 			continue;
+		ASSERT((rules[i].words == NULL) != (rules[i].check == NULL));
 		if (rules[i].words == NULL)
 			return rules[i].check(name, value, err);
 		return need(has_word(rules[i].words, value), rules[i].words, name, value, err);
@@ -69,7 +73,7 @@ static int check_network(const char *name, const char *value, struct error *err)
 	return client_network_parse(value, &ignored, err) == 0 ? 0 : error_wrap(err, "%s", name);
 }
 
-/* Behind it comes "/xet", "/api/...": no slash, no path. */
+/* Paths such as "/xet" are added to it, so it must have no path and no slash at its end. */
 static int check_base_url(const char *name, const char *value, struct error *err)
 {
 	const size_t scheme = strncmp(value, "https://", 8) == 0 ? 8
@@ -108,7 +112,7 @@ static bool is_host(struct span host)
 	return host.len > 0 && host.len <= HOST_MAX_BYTES && host.data[host.len - 1] != '.';
 }
 
-/* 1 to 63 letters, digits, '-' and '_', with '-' neither first nor last. */
+/* 1 to 63 letters, digits, '-' and '_', without '-' at the beginning and the end. */
 static bool is_label(struct span label)
 {
 	static const char plain[] =
@@ -137,8 +141,8 @@ static int check_hook_host(const char *name, const char *value, struct error *er
 static int check_namespace(const char *name, const char *value, struct error *err)
 {
 	return need(keyring_is_namespace(span_text(value)),
-		"1 to 63 of a-z 0-9 . _ -, without -- and neither begin nor end with -", name,
-		value, err);
+		"1 to 63 of a-z 0-9 . _ -, without --, and without - at the beginning and the end",
+		name, value, err);
 }
 
 static int check_filled(const char *name, const char *value, struct error *err)
@@ -152,7 +156,7 @@ static int check_present(const char *name, const char *value, struct error *err)
 	return need(value[0] != '\0', "set", name, value, err);
 }
 
-/* "a, b or c" has the word b. */
+/* Whether a list such as "a, b or c" contains the word. */
 static bool has_word(const char *words, const char *value)
 {
 	struct span rest = span_text(words);

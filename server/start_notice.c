@@ -1,3 +1,6 @@
+/* Finds an address that clients can use: the setting public_url, or the first TCP address; for
+ * other machines the first that is not a loopback address, with the name of the certificate if one
+ * is configured. The notice has shell lines for this machine and a login command for others. */
 #include "server/start_notice.h"
 
 #include <stdlib.h>
@@ -8,8 +11,8 @@
 
 enum { TEXT_MAX_BYTES = 8192 };
 
-/* A part of the key that the operator chose is not repeated: the clients' variable takes the one it
- * came from. */
+/* A part of the key that the operator chose is not printed. The clients' variable then refers to
+ * the variable that it came from. */
 struct part {
 	const char *label;
 	const char *wanted;
@@ -75,7 +78,7 @@ void start_notice_print(const struct start_place *place, const struct keyring_ne
 	print_others(place, out);
 }
 
-/* HOST of the first TCP address, or of the first that others reach. */
+/* Finds HOST of the first TCP address, or of the first that other machines can reach. */
 static bool find_host(const struct configuration *configuration, bool for_others, struct span *out,
 	size_t *out_number)
 {
@@ -111,7 +114,7 @@ static char *make_endpoint(
 	return endpoint;
 }
 
-/* 0.0.0.0 and [::] are no address to connect to. */
+/* Clients cannot connect to 0.0.0.0 and [::]. */
 static bool is_any(struct span host)
 {
 	return host.len == 0 || span_equal_text(host, "0.0.0.0") || span_equal_text(host, "[::]");
@@ -120,7 +123,7 @@ static bool is_any(struct span host)
 static void print_key(const struct part *parts, struct buffer *out)
 {
 	const char *gap = "";
-	buffer_add_text(out, "The root key, shown this once:\n");
+	buffer_add_text(out, "The root key, shown only once:\n");
 	for (size_t i = 0; i < 3; i++)
 		if (parts[i].wanted == NULL)
 			buffer_format(out, "  %s%s\n", parts[i].label, parts[i].made);
@@ -137,6 +140,7 @@ static void print_key(const struct part *parts, struct buffer *out)
 static void print_block(
 	const struct start_place *place, const struct part *parts, struct buffer *out)
 {
+	ASSERT(place->endpoint != NULL);
 	buffer_add_text(out, "\nFor clients on this machine, to paste into a shell:\n\n");
 	add_line(out, "DELTABUCKET_ENDPOINT", place->endpoint);
 	if (place->ca_path != NULL)
@@ -157,7 +161,7 @@ static void add_line(struct buffer *out, const char *name, const char *value)
 	buffer_add_byte(out, '\n');
 }
 
-/* " NAME=value", as a shell reads it. */
+/* Adds " NAME=value", quoted for a shell. */
 static void add_variable(struct buffer *out, const char *name, const char *value)
 {
 	const bool is_plain =
@@ -182,7 +186,7 @@ static void print_others(const struct start_place *place, struct buffer *out)
 	char text[FINGERPRINT_TEXT_BYTES];
 	if (place->others == NULL) {
 		buffer_add_text(out,
-			"\nOther machines cannot reach it: it listens on this one alone (README.md, \"Workers on other machines\").\n\n");
+			"\nOther machines cannot reach it: it listens only on this machine (README.md, \"Workers on other machines\").\n\n");
 		return;
 	}
 	if (place->ca_pem == NULL || !fingerprint_of_pem(span_text(place->ca_pem), &fingerprint))

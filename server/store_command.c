@@ -16,6 +16,7 @@ static int take_answer(const struct http_response *response, struct buffer *out,
 int store_command_run(const struct store_command *command, struct buffer *out, struct error *err)
 {
 	struct error last = {0};
+	ASSERT(command->data != NULL && command->work != NULL);
 	for (int i = 0; i < REACH_TRIES; i++) {
 		struct data_folder folder;
 		last.kind = ERROR_NONE;

@@ -1,5 +1,5 @@
-/* How a command beside the server works on a data folder: itself when nobody holds the folder, else
- * through the admin routes of the server that does (DIR/control.sock). One thread. */
+/* Runs a command on a data folder: on the store itself when the folder is not locked, and otherwise
+ * through the admin routes of the running server (DIR/control.sock). One thread. */
 #ifndef SERVER_STORE_COMMAND_H
 #define SERVER_STORE_COMMAND_H
 
@@ -11,15 +11,14 @@ struct store_command {
 	const char *data;            /* the folder */
 	const char *master_key;      /* a file; NULL: the folder's own */
 	struct http_request request; /* to the server */
-	/* Without a server: on the opened store. The same JSON as the server's answer goes to
-	 * `out`. */
+	/* Works on the opened store, without a server. Must write the same JSON to `out` as the
+	 * server's reply. */
 	int (*work)(void *owner, struct store *store, const struct data_folder *folder,
 		struct buffer *out, struct error *err);
 	void *owner;
 };
 
-/* The holder of the folder may still be starting, or just be going: both ways are tried for a few
- * seconds. */
+/* Tries both ways for a few seconds, because the running server may be starting or stopping. */
 int store_command_run(const struct store_command *command, struct buffer *out, struct error *err);
 
 #endif

@@ -14,7 +14,7 @@ static bool take_last(struct span *list, struct span *out_entry);
 struct trusted_proxies *trusted_proxies_new(char *const *texts, size_t count, struct error *err)
 {
 	struct trusted_proxies *const proxies =
-		memory_new(sizeof *proxies + count * sizeof proxies->networks[0]);
+		memory_new(sizeof(*proxies) + count * sizeof(proxies->networks[0]));
 	proxies->count = count;
 	for (size_t i = 0; i < count; i++)
 		if (client_network_parse(texts[i], &proxies->networks[i], err) != 0) {
@@ -51,7 +51,7 @@ struct client_address trusted_proxies_client(const struct trusted_proxies *proxi
 	return client;
 }
 
-/* Takes the last entry of a list off its end; false when there is none. */
+/* Removes the last entry from the list; false when there is none. */
 static bool take_last(struct span *list, struct span *out_entry)
 {
 	if (list->len == 0)

@@ -1,7 +1,9 @@
-/* The naming rules as one table: s3.md 3 and design 6. */
+/* The naming rules as one table. Rules behind bad_length may rely on a name that is not empty. */
 #include "wire/bucket_rule.h"
 
 #include <string.h>
+
+#include "base/error.h"
 
 static bool bad_length(struct span name);
 static bool bad_bytes(struct span name);
@@ -62,6 +64,7 @@ static bool is_alphanumeric(uint8_t byte)
 
 static bool bad_ends(struct span name)
 {
+	ASSERT(name.len > 0);
 	return !is_alphanumeric(name.data[0]) || !is_alphanumeric(name.data[name.len - 1]);
 }
 

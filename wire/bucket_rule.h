@@ -1,6 +1,6 @@
-/* What a bucket may be called when it is made: S3's rules, and names that are paths of the server.
- * The server refuses others, and clients say so before they begin anything. Buckets that Hub
- * clients make may have further names (api/route/hub_name.h). */
+/* The rules for the name of a new bucket: S3's rules, and no name that begins a path of the server.
+ * The server refuses other names; the client checks the rules before it begins anything. Buckets
+ * that Hub clients make may have further names (api/route/hub_name.h). */
 #ifndef WIRE_BUCKET_RULE_H
 #define WIRE_BUCKET_RULE_H
 
@@ -8,8 +8,8 @@
 
 #include "base/span.h"
 
-/* The end of a sentence that begins with the name: "must have 3 to 63 bytes". NULL when no rule is
- * broken. */
+/* Returns NULL when the name keeps all rules. Otherwise it returns the end of a sentence that
+ * begins with the name: "must have 3 to 63 bytes". */
 const char *bucket_rule_broken(struct span name);
 /* Whether the name begins a path of the server. */
 bool bucket_rule_is_reserved(struct span name);

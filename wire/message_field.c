@@ -1,4 +1,5 @@
-/* Single fields. */
+/* Readers and printers of single fields. A reader names the field in its message; callers that read
+ * nested fields put their place before it with error_wrap: "forms[0]: objects[2]: ...". */
 #include "wire/step_message_internal.h"
 
 #include "base/clock.h"
@@ -44,17 +45,18 @@ int message_arena_check(const struct arena *arena, struct error *err)
 
 int message_too_large_for_arena(struct error *err)
 {
-	return error_set(err, ERROR_TOO_LARGE, "the message holds more than there is memory for");
+	return error_set(err, ERROR_TOO_LARGE, "the message needs more memory than it may have.");
 }
 
 int message_text(const struct json_node *object, const char *name, size_t max_bytes,
 	struct arena *arena, struct span *out, struct error *err)
 {
 	struct span text;
+	ASSERT(arena != NULL);
 	if (!json_node_text(json_node_member(object, name), &text) || span_find(text, '\0') >= 0)
 		return bad_field(name, "a text without NUL", err);
 	if (text.len > max_bytes)
-		return error_set(err, ERROR_INVALID, "\"%s\" has %zu bytes, over the limit of %zu",
+		return error_set(err, ERROR_INVALID, "\"%s\" has %zu bytes, over the limit of %zu.",
 			name, text.len, max_bytes);
 	*out = arena_copy(arena, text);
 	return out->data != NULL ? 0 : message_too_large_for_arena(err);
@@ -89,8 +91,9 @@ int message_name(const struct json_node *object, const char *name, struct arena 
 		return -1;
 	if (!is_safe_name(*out))
 		return error_set(err, ERROR_INVALID,
-			"\"%s\" is \"%.80s\", which is no plain path below a folder", name,
-			(const char *)out->data);
+			"\"%s\" is \"%.80s\" and must be a path below a folder, without \".\","
+			" \"..\", empty segments and control characters.",
+			name, (const char *)out->data);
 	return 0;
 }
 
@@ -102,7 +105,7 @@ int message_array(const struct json_node *object, const char *name, size_t max,
 		return bad_field(name, "a list", err);
 	if (json_node_count(array) > max)
 		return error_set(err, ERROR_INVALID,
-			"\"%s\" has %zu elements, over the limit of %zu", name,
+			"\"%s\" has %zu elements, over the limit of %zu.", name,
 			json_node_count(array), max);
 	*out = array;
 	return 0;
@@ -125,7 +128,7 @@ void message_print_time(struct json_writer *writer, const char *name, int64_t wa
 
 static int bad_field(const char *name, const char *wanted, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "\"%s\" is missing or not %s", name, wanted);
+	return error_set(err, ERROR_INVALID, "\"%s\" is missing or not %s.", name, wanted);
 }
 
 static bool is_safe_name(struct span name)

@@ -1,4 +1,6 @@
-/* Files and forms: the parts that steps and paths share. */
+/* Files and forms, which steps, parts and paths share. Lists are sorted by name after they are
+ * read. So repeated names stand side by side, where they are found, and the order in which a list
+ * came does not matter. */
 #include "wire/step_message_internal.h"
 
 #include <stdlib.h>
@@ -11,8 +13,8 @@ static const char *const kind_names[] = {[STEP_ANCHOR] = "anchor", [STEP_DELTA] 
 
 static int parse_file(const struct json_node *node, struct arena *arena, struct step_file *out,
 	struct error *err);
-static int compare_files(const void *a, const void *b);
-static int repeated_name(struct span name, struct error *err);
+static int message_form_compare_files(const void *a, const void *b);
+static int refuse_repeated(struct span name, struct error *err);
 static int parse_kind(const struct json_node *node, enum step_form_kind *out, struct error *err);
 static bool is_format(struct span text);
 static int parse_objects(const struct json_node *node, struct arena *arena, struct step_form *out,
@@ -21,7 +23,7 @@ static int parse_object(const struct json_node *node, struct arena *arena, struc
 	struct error *err);
 static int parse_version(
 	const struct json_node *node, struct arena *arena, struct span *out, struct error *err);
-static int compare_objects(const void *a, const void *b);
+static int message_form_compare_objects(const void *a, const void *b);
 static void print_object(struct json_writer *writer, const struct step_object *object);
 
 const char *step_form_kind_name(enum step_form_kind kind)
@@ -47,16 +49,16 @@ int message_files(const struct json_node *object, const char *name, struct arena
 	if (message_array(object, name, STEP_OBJECTS_MAX, &list, err) != 0)
 		return -1;
 	const size_t count = json_node_count(list);
-	struct step_file *const files = arena_take_array(arena, count, sizeof *files);
+	struct step_file *const files = arena_take_array(arena, count, sizeof(*files));
 	if (files == NULL)
 		return message_too_large_for_arena(err);
 	for (size_t i = 0; i < count; i++)
 		if (parse_file(json_node_at(list, i), arena, &files[i], err) != 0)
 			return error_wrap(err, "%s[%zu]", name, i);
-	qsort(files, count, sizeof *files, compare_files);
+	qsort(files, count, sizeof(*files), message_form_compare_files);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(files[i].path, files[i - 1].path))
-			return repeated_name(files[i].path, err);
+			return refuse_repeated(files[i].path, err);
 	*out = files;
 	*out_count = count;
 	return 0;
@@ -70,17 +72,20 @@ int message_form(
 		return -1;
 	if (!is_format(out->format))
 		return error_set(err, ERROR_INVALID,
-			"\"format\" is empty or holds other than a-z, 0-9, '-', '_' and '.'");
+			"\"format\" must have one or more of a-z, 0-9, '-', '_' and '.', and no"
+			" other characters.");
 	if (parse_objects(node, arena, out, err) != 0)
 		return -1;
 	if (out->kind == STEP_ANCHOR && out->object_count == 0)
-		return error_set(err, ERROR_INVALID, "the anchor has no objects");
+		return error_set(
+			err, ERROR_INVALID, "the anchor has no objects; it needs at least one.");
 	return 0;
 }
 
 void message_print_files(
 	struct json_writer *writer, const char *name, const struct step_file *files, size_t count)
 {
+	ASSERT(files != NULL || count == 0);
 	json_writer_array(writer, name);
 	for (size_t i = 0; i < count; i++) {
 		json_writer_object(writer, NULL);
@@ -94,6 +99,7 @@ void message_print_files(
 
 void message_print_form(struct json_writer *writer, const char *name, const struct step_form *form)
 {
+	ASSERT(form->objects != NULL || form->object_count == 0);
 	json_writer_object(writer, name);
 	json_writer_text(writer, "kind", span_text(step_form_kind_name(form->kind)));
 	json_writer_text(writer, "format", form->format);
@@ -114,16 +120,16 @@ static int parse_file(
 	return message_digest(node, "digest", &out->digest, err);
 }
 
-static int compare_files(const void *a, const void *b)
+static int message_form_compare_files(const void *a, const void *b)
 {
 	const struct step_file *const left = a;
 	const struct step_file *const right = b;
 	return span_compare(left->path, right->path);
 }
 
-static int repeated_name(struct span name, struct error *err)
+static int refuse_repeated(struct span name, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "the name \"%.80s\" stands twice in one list",
+	return error_set(err, ERROR_INVALID, "the name \"%.80s\" stands twice in one list.",
 		(const char *)name.data);
 }
 
@@ -131,13 +137,13 @@ static int parse_kind(const struct json_node *node, enum step_form_kind *out, st
 {
 	struct span text = {NULL, 0};
 	json_node_text(json_node_member(node, "kind"), &text);
-	for (size_t i = 0; i < sizeof kind_names / sizeof kind_names[0]; i++) {
+	for (size_t i = 0; i < sizeof(kind_names) / sizeof(kind_names[0]); i++) {
 		if (!span_equal_text(text, kind_names[i]))
 			continue;
 		*out = (enum step_form_kind)i;
 		return 0;
 	}
-	return error_set(err, ERROR_INVALID, "\"kind\" is neither \"anchor\" nor \"delta\"");
+	return error_set(err, ERROR_INVALID, "\"kind\" must be \"anchor\" or \"delta\".");
 }
 
 static bool is_format(struct span text)
@@ -158,16 +164,16 @@ static int parse_objects(
 	if (message_array(node, "objects", STEP_OBJECTS_MAX, &list, err) != 0)
 		return -1;
 	const size_t count = json_node_count(list);
-	struct step_object *const objects = arena_take_array(arena, count, sizeof *objects);
+	struct step_object *const objects = arena_take_array(arena, count, sizeof(*objects));
 	if (objects == NULL)
 		return message_too_large_for_arena(err);
 	for (size_t i = 0; i < count; i++)
 		if (parse_object(json_node_at(list, i), arena, &objects[i], err) != 0)
 			return error_wrap(err, "objects[%zu]", i);
-	qsort(objects, count, sizeof *objects, compare_objects);
+	qsort(objects, count, sizeof(*objects), message_form_compare_objects);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(objects[i].name, objects[i - 1].name))
-			return repeated_name(objects[i].name, err);
+			return refuse_repeated(objects[i].name, err);
 	out->objects = objects;
 	out->object_count = count;
 	return 0;
@@ -181,7 +187,7 @@ static int parse_object(const struct json_node *node, struct arena *arena, struc
 	if (message_text(node, "key", STEP_KEY_MAX_BYTES, arena, &out->key, err) != 0)
 		return -1;
 	if (out->key.len == 0)
-		return error_set(err, ERROR_INVALID, "\"key\" is empty");
+		return error_set(err, ERROR_INVALID, "\"key\" must not be empty.");
 	if (parse_version(node, arena, &out->version, err) != 0 ||
 		message_u64(node, "size", &out->size, err) != 0)
 		return -1;
@@ -190,7 +196,7 @@ static int parse_object(const struct json_node *node, struct arena *arena, struc
 	return message_optional_text(node, "url", URL_MAX_BYTES, arena, &out->url, err);
 }
 
-/* Empty, or 32 lower-case hex digits. */
+/* Accepts the empty text and 32 lower-case hex digits. */
 static int parse_version(
 	const struct json_node *node, struct arena *arena, struct span *out, struct error *err)
 {
@@ -200,15 +206,15 @@ static int parse_version(
 		return -1;
 	if (out->len == 0)
 		return 0;
-	if (decode_hex(*out, bytes, sizeof bytes)) {
-		encode_hex(span_of(bytes, sizeof bytes), again);
+	if (decode_hex(*out, bytes, sizeof(bytes))) {
+		encode_hex(span_of(bytes, sizeof(bytes)), again);
 		if (span_equal_text(*out, again))
 			return 0;
 	}
-	return error_set(err, ERROR_INVALID, "\"version\" is not 32 lower-case hex digits");
+	return error_set(err, ERROR_INVALID, "\"version\" must be 32 lower-case hex digits.");
 }
 
-static int compare_objects(const void *a, const void *b)
+static int message_form_compare_objects(const void *a, const void *b)
 {
 	const struct step_object *const left = a;
 	const struct step_object *const right = b;

@@ -1,3 +1,6 @@
+/* A part is read like a step manifest, with the same readers for the fields that both have. Its
+ * tensors are an object of digests by name; there may be more of them than a step manifest has
+ * values, so parts have a higher limit of values. */
 #include "wire/part_message.h"
 
 #include "wire/step_message_internal.h"
@@ -19,19 +22,20 @@ int part_message_parse(struct span json, uint64_t step, struct arena *arena,
 	struct part_message *out, struct error *err)
 {
 	struct json_node *const root =
-		json_node_parse_within(json, PART_VALUES_MAX, "the part", err);
+		json_node_parse_within(json, PART_VALUES_MAX, "The part", err);
 	if (root == NULL)
 		return -1;
 	*out = (struct part_message){.step = {.step = step}};
 	const int result = read_part(root, arena, out, err);
 	json_node_free(root);
-	return result == 0 ? 0 : error_wrap(err, "the part is refused");
+	return result == 0 ? 0 : error_wrap(err, "The part is refused");
 }
 
 void part_message_print(const struct part_message *part, struct buffer *out)
 {
 	const struct step_message *const step = &part->step;
 	struct json_writer writer;
+	ASSERT(step->form_count <= STEP_FORMS_MAX);
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
 	json_writer_u64(&writer, "epoch", step->epoch);
@@ -52,14 +56,14 @@ struct digest128 part_message_content_digest(const struct part_message *part, ui
 {
 	const struct digest128 step = step_message_content_digest(&part->step);
 	struct xxh3_stream *const stream = xxh3_stream_new();
-	xxh3_stream_add(stream, span_of(step.bytes, sizeof step.bytes));
+	xxh3_stream_add(stream, span_of(step.bytes, sizeof(step.bytes)));
 	message_hash_u64(stream, parts);
 	message_hash_u64(stream, part->tensor_count);
 	for (size_t i = 0; i < part->tensor_count; i++) {
 		message_hash_text(stream, part->tensors[i].name);
 		xxh3_stream_add(stream,
 			span_of(part->tensors[i].digest.bytes,
-				sizeof part->tensors[i].digest.bytes));
+				sizeof(part->tensors[i].digest.bytes)));
 	}
 	const struct digest128 digest = xxh3_stream_result(stream);
 	xxh3_stream_free(stream);
@@ -84,7 +88,7 @@ static int read_part(const struct json_node *root, struct arena *arena, struct p
 {
 	struct step_message *const step = &out->step;
 	if (!json_node_is_object(root))
-		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+		return error_set(err, ERROR_INVALID, "it must be a JSON object.");
 	if (message_u64(root, "epoch", &step->epoch, err) != 0 ||
 		message_step_base(root, step, err) != 0)
 		return -1;
@@ -108,7 +112,7 @@ static int read_tensors(const struct json_node *root, struct arena *arena, struc
 	struct span name;
 	if (!json_node_is_object(object))
 		return error_set(
-			err, ERROR_INVALID, "\"tensors\" is missing or not an object of digests");
+			err, ERROR_INVALID, "\"tensors\" is missing or not an object of digests.");
 	out->tensors = arena_take_array(arena, json_node_count(object) + 1, sizeof(*out->tensors));
 	if (out->tensors == NULL)
 		return message_too_large_for_arena(err);
@@ -124,10 +128,12 @@ static int read_tensor(struct span name, const struct json_node *value, struct a
 	struct span text;
 	if (name.len > TENSOR_NAME_MAX_BYTES || span_find(name, '\0') >= 0)
 		return error_set(err, ERROR_INVALID,
-			"\"tensors\" has a name that is too long or holds a NUL");
+			"\"tensors\" has a name of over %d bytes, or one with a NUL.",
+			TENSOR_NAME_MAX_BYTES);
 	if (!json_node_text(value, &text) || !digest128_parse(text, &out->digest))
 		return error_set(err, ERROR_INVALID,
-			"the tensor \"%.80s\" has no digest (\"xxh3-128:\" and 32 lower-case hex digits)",
+			"the tensor \"%.80s\" must have a digest"
+			" (\"xxh3-128:\" and 32 lower-case hex digits).",
 			(const char *)name.data);
 	out->name = arena_copy(arena, name);
 	return 0;

@@ -1,3 +1,5 @@
+/* A path is read link by link and then walked once. A reader relies on the walk: after a good
+ * parse it can apply the links as they stand, without a check of its own. */
 #include "wire/step_message_internal.h"
 
 static int parse_path(const struct json_node *root, struct arena *arena, struct path_message *out,
@@ -28,6 +30,7 @@ int path_message_parse(
 void path_message_print(const struct path_message *path, struct buffer *out)
 {
 	struct json_writer writer;
+	ASSERT(path->links != NULL || path->link_count == 0);
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
 	if (path->from_nothing)
@@ -62,7 +65,7 @@ static int parse_links(const struct json_node *root, struct arena *arena, struct
 	if (message_array(root, "links", STEP_LINKS_MAX, &list, err) != 0)
 		return -1;
 	out->link_count = json_node_count(list);
-	out->links = arena_take_array(arena, out->link_count, sizeof *out->links);
+	out->links = arena_take_array(arena, out->link_count, sizeof(*out->links));
 	if (out->links == NULL)
 		return message_too_large_for_arena(err);
 	for (size_t i = 0; i < out->link_count; i++)
@@ -84,14 +87,15 @@ static int parse_link(
 	return message_files(node, "files", arena, &out->files, &out->file_count, err);
 }
 
-/* What a delta starts from; one that does not say so starts from the step before its own. */
+/* Reads the step that a delta starts from. A delta without "from" starts from the step before its
+ * own. */
 static int parse_from(const struct json_node *node, struct path_link *link, struct error *err)
 {
 	link->from = 0;
 	if (link->form.kind != STEP_DELTA)
 		return 0;
 	if (link->step == 0)
-		return error_set(err, ERROR_INVALID, "step 0 has no delta");
+		return error_set(err, ERROR_INVALID, "step 0 cannot have a delta.");
 	link->from = link->step - 1;
 	if (message_absent(node, "from"))
 		return 0;
@@ -99,12 +103,11 @@ static int parse_from(const struct json_node *node, struct path_link *link, stru
 		return -1;
 	if (link->from < link->step)
 		return 0;
-	return error_set(err, ERROR_INVALID, "\"from\" is %llu, not below step %llu",
+	return error_set(err, ERROR_INVALID, "\"from\" is %llu and must be below step %llu.",
 		(unsigned long long)link->from, (unsigned long long)link->step);
 }
 
-/* A walk that a reader can take as it stands: it starts from what the reader has or from an anchor,
- * misses no step and ends where it says. */
+/* The links must start from the reader's step or from an anchor, miss no step and end at `to`. */
 static int check_walk(const struct path_message *path, struct error *err)
 {
 	uint64_t at = path->from_step;
@@ -114,16 +117,17 @@ static int check_walk(const struct path_message *path, struct error *err)
 		const bool is_anchor = link->form.kind == STEP_ANCHOR;
 		if (is_anchor && i > 0)
 			return error_set(err, ERROR_INVALID,
-				"links[%zu] is an anchor behind other links", i);
+				"links[%zu] is an anchor; only the first link may be one.", i);
 		if (!is_anchor && (anywhere || link->from != at))
 			return error_set(err, ERROR_INVALID,
-				"links[%zu] is the delta from step %llu to %llu, which does not follow what is before it",
+				"links[%zu] is the delta from step %llu to %llu,"
+				" which does not continue the links before it.",
 				i, (unsigned long long)link->from, (unsigned long long)link->step);
 		at = link->step;
 		anywhere = false;
 	}
 	if (anywhere || at != path->to_step)
-		return error_set(err, ERROR_INVALID, "the links do not lead to step %llu",
+		return error_set(err, ERROR_INVALID, "the links do not lead to step %llu.",
 			(unsigned long long)path->to_step);
 	return 0;
 }

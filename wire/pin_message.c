@@ -14,12 +14,12 @@ static int read_list(const struct json_node *root, struct arena *arena, struct p
 int pin_message_parse(
 	struct span json, struct arena *arena, struct pin_message *out, struct error *err)
 {
-	struct json_node *const root = json_node_parse(json, "the pin", err);
+	struct json_node *const root = json_node_parse(json, "The pin", err);
 	if (root == NULL)
 		return -1;
 	const int result = read_pin(root, arena, out, err);
 	json_node_free(root);
-	return result == 0 ? 0 : error_wrap(err, "the pin is refused");
+	return result == 0 ? 0 : error_wrap(err, "The pin is refused");
 }
 
 void pin_message_print(const struct pin_message *pin, struct buffer *out)
@@ -57,13 +57,13 @@ static int read_pin(const struct json_node *object, struct arena *arena, struct 
 {
 	*out = (struct pin_message){.step = 0};
 	if (!json_node_is_object(object))
-		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+		return error_set(err, ERROR_INVALID, "it must be a JSON object.");
 	if (message_u64(object, "step", &out->step, err) != 0)
 		return -1;
 	if (!message_absent(object, "ttl_s") && message_u64(object, "ttl_s", &out->ttl_s, err) != 0)
 		return -1;
 	if (out->ttl_s > (uint64_t)TTL_MAX_S)
-		return error_set(err, ERROR_INVALID, "\"ttl_s\" is over a hundred years");
+		return error_set(err, ERROR_INVALID, "\"ttl_s\" must be at most a hundred years.");
 	if (message_optional_text(object, "name", REPLICA_ID_MAX_BYTES, arena, &out->name, err) !=
 		0)
 		return -1;

@@ -1,3 +1,5 @@
+/* A report and an answer are one struct: an answer is a report and the fields that the server adds.
+ * So one reader takes both, and absent fields of an answer are fine in a request. */
 #include "wire/replica_message.h"
 
 #include "wire/step_message_internal.h"
@@ -37,16 +39,19 @@ const char *replica_state_name(enum replica_state state)
 
 int replica_check_id(const char *what, struct span id, struct error *err)
 {
+	ASSERT(what != NULL);
 	if (id.len == 0 || id.len > REPLICA_ID_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "%s has 1 to %d bytes; this one has %zu.",
-			what, REPLICA_ID_MAX_BYTES, id.len);
+		return error_set(err, ERROR_INVALID,
+			"%s must have 1 to %d bytes; this one has %zu.", what, REPLICA_ID_MAX_BYTES,
+			id.len);
 	if (id.data[0] == '.' || id.data[0] == '-')
 		return error_set(
-			err, ERROR_INVALID, "%s does not begin with '%c'.", what, id.data[0]);
+			err, ERROR_INVALID, "%s must not begin with '%c'.", what, id.data[0]);
 	for (size_t i = 0; i < id.len; i++)
 		if (!is_id_byte(id.data[i]))
 			return error_set(err, ERROR_INVALID,
-				"%s holds only A-Z, a-z, 0-9, '.', '_', ':' and '-'; byte %zu is another.",
+				"%s may hold only A-Z, a-z, 0-9, '.', '_', ':' and '-';"
+				" byte %zu is another.",
 				what, i + 1);
 	return 0;
 }
@@ -56,7 +61,7 @@ int replica_message_read(const struct json_node *object, struct arena *arena,
 {
 	*out = (struct replica_message){.state = REPLICA_IDLE};
 	if (!json_node_is_object(object))
-		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+		return error_set(err, ERROR_INVALID, "it must be a JSON object.");
 	return read_request(object, arena, out, err) != 0 ? -1
 							  : read_answer(object, arena, out, err);
 }
@@ -64,12 +69,12 @@ int replica_message_read(const struct json_node *object, struct arena *arena,
 int replica_message_parse(
 	struct span json, struct arena *arena, struct replica_message *out, struct error *err)
 {
-	struct json_node *const root = json_node_parse(json, "the replica", err);
+	struct json_node *const root = json_node_parse(json, "The replica", err);
 	if (root == NULL)
 		return -1;
 	const int result = replica_message_read(root, arena, out, err);
 	json_node_free(root);
-	return result == 0 ? 0 : error_wrap(err, "the replica is refused");
+	return result == 0 ? 0 : error_wrap(err, "The replica is refused");
 }
 
 void replica_message_print_request(const struct replica_message *replica, struct buffer *out)
@@ -150,7 +155,7 @@ static int read_request(const struct json_node *object, struct arena *arena,
 		0)
 		return -1;
 	if (out->has_digest && !out->has_step)
-		return error_set(err, ERROR_INVALID, "\"digest\" goes with \"step\"");
+		return error_set(err, ERROR_INVALID, "\"digest\" needs \"step\" beside it.");
 	return 0;
 }
 
@@ -164,7 +169,7 @@ static int read_state(const struct json_node *object, enum replica_state *out, s
 				return 0;
 			}
 	return error_set(err, ERROR_INVALID,
-		"\"state\" is missing or not idle, fetching, staging, ready or error");
+		"\"state\" is missing or not idle, fetching, staging, ready or error.");
 }
 
 static int optional_u64(const struct json_node *object, const char *name, bool *out_has,
@@ -186,7 +191,7 @@ static int read_answer(const struct json_node *object, struct arena *arena,
 		return -1;
 	if (!message_absent(object, "expired") &&
 		!json_node_bool(json_node_member(object, "expired"), &out->expired))
-		return error_set(err, ERROR_INVALID, "\"expired\" is neither true nor false");
+		return error_set(err, ERROR_INVALID, "\"expired\" must be true or false.");
 	if (optional_u64(object, "lease_s", &has_lease, &out->lease_s, err) != 0)
 		return -1;
 	if (optional_u64(object, "head", &out->has_head, &out->head, err) != 0)
@@ -208,7 +213,7 @@ static int read_staleness(
 
 static void print_request(const struct replica_message *replica, struct json_writer *writer)
 {
-	json_writer_text(writer, "state", span_text(state_names[replica->state]));
+	json_writer_text(writer, "state", span_text(replica_state_name(replica->state)));
 	print_optional_u64(writer, "step", replica->has_step, replica->step);
 	if (replica->has_digest)
 		message_print_digest(writer, "digest", &replica->digest);

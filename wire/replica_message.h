@@ -1,4 +1,4 @@
-/* A worker's lease and what it says of itself, as JSON. docs/PROTOCOL.md, "Replica", is the
+/* A worker's lease and its report about itself, as JSON. docs/protocol/steps.md, "Replica", is the
  * normative text. Everything parsed lies in the given arena. Unknown fields are ignored. */
 #ifndef WIRE_REPLICA_MESSAGE_H
 #define WIRE_REPLICA_MESSAGE_H
@@ -17,7 +17,7 @@ enum {
 	REPLICA_ERROR_MAX_BYTES = 1024,
 	REPLICA_TENSORS_MAX_BYTES = 1024,
 	REPLICA_HOST_MAX_BYTES = 256,
-	REPLICA_LIST_MAX = 1000 /* of one page */
+	REPLICA_LIST_MAX = 1000 /* replicas of one page */
 };
 
 enum replica_state {
@@ -31,31 +31,31 @@ enum replica_state {
 
 struct replica_message {
 	enum replica_state state;
-	bool has_step; /* holds a step: */
+	bool has_step; /* it holds a step: */
 	uint64_t step;
-	bool has_digest; /* of the checkpoint it holds */
+	bool has_digest; /* of the checkpoint that it holds */
 	struct digest128 digest;
-	bool has_wanted; /* is on its way to this one */
+	bool has_wanted; /* it is on its way to this step: */
 	uint64_t wanted;
-	struct span error; /* why it failed; may be empty, like the others */
-	/* which part of the checkpoint it holds, in its own words; empty: all */
+	struct span error; /* why it failed; may be empty, like the next two */
+	/* the part of the checkpoint that it holds, in its own words; empty: all */
 	struct span tensors;
 	struct span host;
-	/* Answers only. */
+	/* answers only: */
 	struct span id;
-	int64_t since_ms;   /* first heard of */
-	int64_t updated_ms; /* last heard of */
+	int64_t since_ms;   /* of its first report */
+	int64_t updated_ms; /* of its last report */
 	bool expired;
 	uint64_t lease_s;
 	bool has_head;
 	uint64_t head;
 	bool has_staleness; /* it holds a step and the run has a head */
 	uint64_t behind_steps;
-	uint64_t behind_s; /* since the step after its own was published; 0 at the head */
+	uint64_t behind_s; /* seconds since the step after its own was published; 0 at the head */
 };
 
-/* A replica's or pin's id: 1 to 128 of A-Z a-z 0-9 . _ : - , not beginning with '.' or '-'. `what`
- * names it in the message. */
+/* Checks a replica's id or a pin's name: 1 to 128 of A-Z a-z 0-9 . _ : - , not beginning with '.'
+ * or '-'. The message begins with `what`. */
 int replica_check_id(const char *what, struct span id, struct error *err);
 const char *replica_state_name(enum replica_state state);
 
@@ -64,7 +64,7 @@ int replica_message_parse(
 	struct span json, struct arena *arena, struct replica_message *out, struct error *err);
 int replica_message_read(const struct json_node *object, struct arena *arena,
 	struct replica_message *out, struct error *err);
-/* Only what a worker says: equal texts say the same. */
+/* Prints only the fields that a worker reports. Equal reports give equal texts. */
 void replica_message_print_request(const struct replica_message *replica, struct buffer *out);
 void replica_message_print(const struct replica_message *replica, struct buffer *out);
 
@@ -73,11 +73,11 @@ struct replica_list_message {
 	struct replica_message *replicas; /* in byte order of their ids */
 	size_t count;
 	struct span next; /* empty: the last page */
-	/* Of the whole run, whatever the page: */
+	/* about the whole run, the same on every page: */
 	uint64_t lease_s;
 	bool has_head;
 	uint64_t head;
-	uint64_t states[REPLICA_STATE_COUNT]; /* how many with a lease */
+	uint64_t states[REPLICA_STATE_COUNT]; /* counts of replicas with a lease */
 	uint64_t expired;
 	bool has_oldest;
 	uint64_t oldest; /* the lowest step that a replica with a lease holds */

@@ -1,4 +1,5 @@
-/* The answers that are about a run, and the error body. */
+/* The answers about a run, and the error body. Fields that later servers added are optional when
+ * read, because a client may talk to an older server. */
 #include "wire/step_message_internal.h"
 
 enum { NAME_MAX_BYTES = 512, CODE_MAX_BYTES = 64, TEXT_MAX_BYTES = 4096 };
@@ -14,6 +15,7 @@ static int parse_error(const struct json_node *root, struct arena *arena, struct
 
 struct run_parent run_parent_of(struct span run, uint64_t step, const struct digest128 *digest)
 {
+	ASSERT(digest != NULL);
 	struct run_parent parent = {.step = step, .digest = *digest};
 	const size_t len = run.len < sizeof(parent.run) ? run.len : sizeof(parent.run) - 1;
 	for (size_t i = 0; i < len; i++)
@@ -129,12 +131,12 @@ static int parse_run(const struct json_node *root, struct arena *arena, struct r
 		return -1;
 	if (!message_absent(root, "anchor_due") &&
 		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
-		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
+		return error_set(err, ERROR_INVALID, "\"anchor_due\" must be true or false.");
 	return message_time(root, "created", &out->created_ms, err);
 }
 
-/* Retention stands beside the other settings: it was there before them, and a server of that time
- * sends it alone. */
+/* keep_steps is also a field of the run, which wins over the one in "settings". It is older than
+ * the settings, and servers of that time send only it. */
 static int parse_settings(const struct json_node *root, struct run_settings *out, struct error *err)
 {
 	*out = run_settings_default();

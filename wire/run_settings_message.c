@@ -1,3 +1,5 @@
+/* One row of settings_table for each setting; its type chooses how the value is merged and printed.
+ * A new setting is a row and a member of struct run_settings, and nothing else here. */
 #include "wire/run_settings_message.h"
 
 #include <stddef.h>
@@ -9,13 +11,13 @@ struct setting {
 	const char *name;
 	enum setting_type type;
 	size_t offset;             /* in struct run_settings */
-	uint64_t fallback;         /* of a new run; of a word, its place */
-	uint64_t least, most;      /* of a number; of a text, the most bytes it may have */
-	const char *const *words;  /* of a word, by value, NULL behind the last */
-	const char *fallback_text; /* of a text */
+	uint64_t fallback;         /* value in a new run; for a word, its place in `words` */
+	uint64_t least, most;      /* bounds of a number; for a text, `most` is its bytes */
+	const char *const *words;  /* the words of a word, by value; NULL behind the last */
+	const char *fallback_text; /* value of a text in a new run */
 };
 
-/* A hot-load's has the word of none, which stands before it. */
+/* ADOPT_HOT_LOAD has the word of ADOPT_NONE. That one comes first, so nobody can set the other. */
 static const char *const adopt_words[] = {[ADOPT_NONE] = "",
 	[ADOPT_TRL] = "trl",
 	[ADOPT_SLIME] = "slime",
@@ -50,7 +52,7 @@ typedef int merge_function(
 
 static void *field(struct run_settings *settings, const struct setting *setting);
 static const struct setting *find(struct span name);
-static int refuse(struct span name, struct error *err);
+static int refuse_unknown(struct span name, struct error *err);
 static int merge_number(
 	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
 static int merge_bool(
@@ -61,6 +63,7 @@ static int merge_text(
 	const struct setting *setting, const struct json_node *value, void *out, struct error *err);
 static void print_setting(
 	const struct setting *setting, const void *at, struct json_writer *writer);
+static const char *word_of(const struct setting *setting, uint64_t place);
 
 static merge_function *const merge_by_type[SETTING_TYPES] = {
 	merge_number, merge_bool, merge_word, merge_text};
@@ -93,7 +96,7 @@ int run_settings_merge(struct run_settings *settings, const struct json_node *ob
 	for (void *cursor = NULL; json_node_each(object, &cursor, &name, &value);) {
 		const struct setting *const setting = find(name);
 		if (setting == NULL && strict)
-			return refuse(name, err);
+			return refuse_unknown(name, err);
 		if (setting != NULL &&
 			merge_by_type[setting->type](
 				setting, value, field(settings, setting), err) != 0)
@@ -130,11 +133,14 @@ size_t run_settings_prefix(
 	const char *const at = strstr(setting, mark);
 	const size_t before = at != NULL ? (size_t)(at - setting) : strlen(setting);
 	size_t len = before;
+	ASSERT(strlen(setting) <= RUN_PREFIX_MAX_BYTES);
 	memcpy(out, setting, before);
 	if (at != NULL) {
 		const char *const rest = at + strlen(mark);
-		memcpy(out + len, run.data, run.len);
-		len += run.len;
+		/* the name may come from a request that nobody has checked */
+		const struct span name = span_slice(run, 0, RUN_PREFIX_MAX_BYTES);
+		memcpy(out + len, name.data, name.len);
+		len += name.len;
 		memcpy(out + len, rest, strlen(rest));
 		len += strlen(rest);
 	}
@@ -154,7 +160,7 @@ static const struct setting *find(struct span name)
 	return NULL;
 }
 
-static int refuse(struct span name, struct error *err)
+static int refuse_unknown(struct span name, struct error *err)
 {
 	struct buffer names;
 	buffer_init(&names, RUN_SETTINGS_MAX_BYTES);
@@ -162,7 +168,7 @@ static int refuse(struct span name, struct error *err)
 		buffer_add_text(&names, i == 0 ? "" : i + 1 < SETTING_COUNT ? ", " : " and ");
 		buffer_add_text(&names, settings_table[i].name);
 	}
-	error_set(err, ERROR_INVALID, "A run has no setting \"%.*s\"; there are %s.",
+	error_set(err, ERROR_INVALID, "A run has no setting \"%.*s\"; its settings are %s.",
 		(int)span_slice(name, 0, 80).len, (const char *)name.data, buffer_text(&names));
 	buffer_release(&names);
 	return -1;
@@ -225,8 +231,10 @@ static int merge_text(
 		is_good = text.data[i] >= ' ' && text.data[i] != 0x7f;
 	if (!is_good)
 		return error_set(err, ERROR_INVALID,
-			"The setting \"%s\" must be a text of at most %llu bytes without control characters.",
+			"The setting \"%s\" must be a text of at most %llu bytes"
+			" without control characters.",
 			setting->name, (unsigned long long)setting->most);
+	ASSERT(text.len <= setting->most);
 	memset(out, 0, setting->most + 1);
 	if (text.len > 0)
 		memcpy(out, text.data, text.len);
@@ -241,7 +249,7 @@ static void print_setting(const struct setting *setting, const void *at, struct 
 		break;
 	case SETTING_WORD:
 		json_writer_text(
-			writer, setting->name, span_text(setting->words[*(const uint64_t *)at]));
+			writer, setting->name, span_text(word_of(setting, *(const uint64_t *)at)));
 		break;
 	case SETTING_TEXT:
 		json_writer_text(writer, setting->name, span_text(at));
@@ -250,4 +258,11 @@ static void print_setting(const struct setting *setting, const void *at, struct 
 		json_writer_u64(writer, setting->name, *(const uint64_t *)at);
 		break;
 	}
+}
+
+static const char *word_of(const struct setting *setting, uint64_t place)
+{
+	for (uint64_t i = 0; i <= place; i++)
+		ASSERT(setting->words[i] != NULL);
+	return setting->words[place];
 }

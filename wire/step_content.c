@@ -1,6 +1,6 @@
-/* The content digest: every number as 8 bytes little-endian, every text as its length and its
- * bytes, every list as its length and its elements, in the order of the functions below. Catalogs
- * hold the result, so a change here would make every republish differ. */
+/* The content digest hashes every number as 8 bytes little-endian, every text as its length and its
+ * bytes, and every list as its length and its elements, in the order of the functions below.
+ * Catalogs hold the result: after a change here, every republish would differ. */
 #include "wire/step_message_internal.h"
 
 static void add_facts(struct xxh3_stream *stream, const struct step_message *step);
@@ -11,9 +11,9 @@ static void add_form(struct xxh3_stream *stream, const struct step_form *form);
 void message_hash_u64(struct xxh3_stream *stream, uint64_t value)
 {
 	uint8_t bytes[8];
-	for (size_t i = 0; i < sizeof bytes; i++)
+	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(value >> (8 * i));
-	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
+	xxh3_stream_add(stream, span_of(bytes, sizeof(bytes)));
 }
 
 void message_hash_text(struct xxh3_stream *stream, struct span text)
@@ -24,6 +24,7 @@ void message_hash_text(struct xxh3_stream *stream, struct span text)
 
 struct digest128 step_message_content_digest(const struct step_message *step)
 {
+	ASSERT(step->form_count <= STEP_FORMS_MAX);
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	add_facts(stream, step);
 	add_files(stream, step);
@@ -50,7 +51,7 @@ static void add_facts(struct xxh3_stream *stream, const struct step_message *ste
 
 static void add_digest(struct xxh3_stream *stream, const struct digest128 *digest)
 {
-	xxh3_stream_add(stream, span_of(digest->bytes, sizeof digest->bytes));
+	xxh3_stream_add(stream, span_of(digest->bytes, sizeof(digest->bytes)));
 }
 
 static void add_files(struct xxh3_stream *stream, const struct step_message *step)

@@ -1,3 +1,6 @@
+/* A manifest is parsed into a local struct and copied out only when all of it is good. Fields that
+ * only answers have are optional, so requests and answers share one parser. They are read first:
+ * `collected` decides whether the base and the forms must be there. */
 #include "wire/step_message_internal.h"
 
 #include "base/encode.h"
@@ -6,7 +9,7 @@ enum { TENSOR_DIGEST_BYTES = sizeof(struct digest128) };
 
 static const char *const proof_names[] = {
 	[STEP_PROOF_PENDING] = "pending", [STEP_PROOF_OK] = "ok", [STEP_PROOF_FAILED] = "failed"};
-enum { PROOF_NAMES = sizeof proof_names / sizeof proof_names[0] };
+enum { PROOF_NAMES = sizeof(proof_names) / sizeof(proof_names[0]) };
 
 static void order_forms(struct step_message *step);
 static int check_forms(const struct step_message *step, struct error *err);
@@ -22,16 +25,16 @@ static void print_facts(struct json_writer *writer, const struct step_message *s
 static void print_tensors(struct json_writer *writer, struct span digests);
 static void print_proof(struct json_writer *writer, const struct step_message *step);
 
-/* A collected step may come without its base: little is known of it. */
+/* A collected step may lack its base, because little is kept of it. */
 int message_step_base(const struct json_node *root, struct step_message *out, struct error *err)
 {
 	const struct json_node *const base = json_node_member(root, "base");
 	out->has_base = !message_absent(root, "base");
 	if (out->has_base && out->step == 0)
-		return error_set(err, ERROR_INVALID, "step 0 has a \"base\"");
+		return error_set(err, ERROR_INVALID, "step 0 cannot have a \"base\".");
 	if (!out->has_base && out->step > 0 && !out->collected)
 		return error_set(
-			err, ERROR_INVALID, "\"base\" is missing: every step but 0 has one");
+			err, ERROR_INVALID, "\"base\" is missing; every step but 0 has one.");
 	if (!out->has_base)
 		return 0;
 	if (message_u64(base, "step", &out->base_step, err) != 0 ||
@@ -39,7 +42,7 @@ int message_step_base(const struct json_node *root, struct step_message *out, st
 		return error_wrap(err, "base");
 	if (out->base_step != out->step - 1)
 		return error_set(err, ERROR_BASE_MISSING,
-			"the base of step %llu is step %llu, not the step before",
+			"the base of step %llu is step %llu and must be the step before it.",
 			(unsigned long long)out->step, (unsigned long long)out->base_step);
 	return 0;
 }
@@ -55,11 +58,11 @@ int message_step_metadata(
 	if (message_absent(root, "metadata"))
 		return 0;
 	if (!json_node_is_object(metadata))
-		return error_set(err, ERROR_INVALID, "\"metadata\" is not an object");
+		return error_set(err, ERROR_INVALID, "\"metadata\" must be an object.");
 	for (void *cursor = NULL; json_node_each(metadata, &cursor, &name, &value);)
 		if (!json_node_is_text(value))
-			return error_set(err, ERROR_INVALID, "the metadata \"%.80s\" is not a text",
-				(const char *)name.data);
+			return error_set(err, ERROR_INVALID,
+				"the metadata \"%.80s\" must be a text.", (const char *)name.data);
 	if (json_node_count(metadata) == 0)
 		return 0;
 	buffer_init(&text, STEP_METADATA_MAX_BYTES);
@@ -98,16 +101,16 @@ int step_message_parse(
 {
 	struct step_message step = {0};
 	if (json.len > STEP_MESSAGE_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "the step manifest is over %d bytes",
+		return error_set(err, ERROR_TOO_LARGE, "The step manifest has over %d bytes.",
 			STEP_MESSAGE_MAX_BYTES);
 	struct json_node *const root =
-		json_node_parse_within(json, STEP_MESSAGE_MAX_VALUES, "the step manifest", err);
+		json_node_parse_within(json, STEP_MESSAGE_MAX_VALUES, "The step manifest", err);
 	if (root == NULL)
 		return -1;
 	const int result = parse_step(root, arena, &step, err);
 	json_node_free(root);
 	if (result != 0)
-		return error_wrap(err, "the step manifest is refused");
+		return error_wrap(err, "The step manifest is refused");
 	*out = step;
 	return 0;
 }
@@ -123,6 +126,7 @@ const struct step_file *step_file_find(
 
 const struct step_form *step_message_form(const struct step_message *step, enum step_form_kind kind)
 {
+	ASSERT(step->form_count <= STEP_FORMS_MAX);
 	for (size_t i = 0; i < step->form_count; i++)
 		if (step->forms[i].kind == kind)
 			return &step->forms[i];
@@ -145,6 +149,7 @@ void step_message_print(
 	const struct step_message *step, const char *run, bool with_tensors, struct buffer *out)
 {
 	struct json_writer writer;
+	ASSERT(step->form_count <= STEP_FORMS_MAX);
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
 	if (run != NULL)
@@ -165,7 +170,7 @@ void step_message_print(
 	json_writer_end(&writer, '}');
 }
 
-/* Stored anchor first, so that equal steps are equal however they were written. */
+/* Puts the anchor first, so that equal steps stay equal in whatever order their forms came. */
 static void order_forms(struct step_message *step)
 {
 	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == STEP_DELTA) {
@@ -180,15 +185,16 @@ static int check_forms(const struct step_message *step, struct error *err)
 	if (step->collected)
 		return step->form_count == 0
 			? 0
-			: error_set(err, ERROR_INVALID, "a collected step has \"forms\"");
+			: error_set(err, ERROR_INVALID, "a collected step cannot have \"forms\".");
 	if (step->form_count == 0)
 		return error_set(err, ERROR_INVALID,
-			"\"forms\" is empty: a step has an anchor, a delta or both");
+			"\"forms\" is empty; a step has an anchor, a delta or both.");
 	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == step->forms[1].kind)
-		return error_set(err, ERROR_INVALID, "\"forms\" holds two of the kind \"%s\"",
+		return error_set(err, ERROR_INVALID, "\"forms\" holds two of the kind \"%s\".",
 			step_form_kind_name(step->forms[0].kind));
 	if (!step->has_base && step_message_form(step, STEP_DELTA) != NULL)
-		return error_set(err, ERROR_INVALID, "step 0 has a delta, which needs a base");
+		return error_set(
+			err, ERROR_INVALID, "step 0 cannot have a delta, which needs a base.");
 	return 0;
 }
 
@@ -197,7 +203,7 @@ static int parse_step(const struct json_node *root, struct arena *arena, struct 
 {
 	bool has_schema;
 	if (!json_node_is_object(root))
-		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+		return error_set(err, ERROR_INVALID, "it must be a JSON object.");
 	if (message_u64(root, "step", &out->step, err) != 0 ||
 		message_u64(root, "epoch", &out->epoch, err) != 0)
 		return -1;
@@ -227,12 +233,12 @@ static int parse_answer_fields(const struct json_node *root, struct arena *arena
 		return -1;
 	if (!message_absent(root, "anchor_due") &&
 		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
-		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
+		return error_set(err, ERROR_INVALID, "\"anchor_due\" must be true or false.");
 	if (message_time(root, "created", &out->created_ms, err) != 0)
 		return -1;
 	if (!message_absent(root, "collected") &&
 		!json_node_bool(json_node_member(root, "collected"), &out->collected))
-		return error_set(err, ERROR_INVALID, "\"collected\" is neither true nor false");
+		return error_set(err, ERROR_INVALID, "\"collected\" must be true or false.");
 	return 0;
 }
 
@@ -252,7 +258,7 @@ static int parse_proof(const struct json_node *root, struct arena *arena, struct
 			out->verified = (enum step_proof)i;
 	if (out->verified == STEP_PROOF_NONE)
 		return error_set(err, ERROR_INVALID,
-			"\"verified\" is neither \"pending\" nor \"ok\" nor \"failed\"");
+			"\"verified\" must be \"pending\", \"ok\" or \"failed\".");
 	return 0;
 }
 
@@ -266,12 +272,12 @@ static int parse_tensors(
 	if (!json_node_text(json_node_member(root, "tensors"), &hex) ||
 		hex.len % (2 * TENSOR_DIGEST_BYTES) != 0)
 		return error_set(err, ERROR_INVALID,
-			"\"tensors\" is not a text of 32 hex digits for each tensor");
+			"\"tensors\" must be a text of 32 hex digits for each tensor.");
 	uint8_t *const bytes = arena_take(arena, hex.len / 2);
 	if (bytes == NULL)
 		return message_too_large_for_arena(err);
 	if (!decode_hex(hex, bytes, hex.len / 2))
-		return error_set(err, ERROR_INVALID, "\"tensors\" holds other than hex digits");
+		return error_set(err, ERROR_INVALID, "\"tensors\" must hold only hex digits.");
 	*out = span_of(bytes, hex.len / 2);
 	return 0;
 }

@@ -1,9 +1,9 @@
-/* The step manifest and the requests around it, as JSON: what server and client both read and
- * write. docs/PROTOCOL.md, "Steps", is the normative text. Everything parsed lies in the given
- * arena. Parsing refuses missing fields, wrong types, unknown form kinds, bad digests, unsafe names
- * (absolute, "." and "..", empty segments, control characters), names that repeat and lists over
- * their caps; unknown fields are ignored. Files and objects come out sorted by name, forms anchor
- * first, whatever order they were written in. The texts given for printing are UTF-8. */
+/* The step manifest and the requests around it, as JSON. Server and client both read and write
+ * them. docs/protocol/steps.md, "Messages", is the normative text. Everything parsed lies in the
+ * given arena. Parsing refuses missing fields, wrong types, unknown form kinds, bad digests, unsafe
+ * names (absolute, "." and "..", empty segments, control characters), names that repeat and lists
+ * over their limits. It ignores unknown fields. Parsed files and objects are sorted by name and the
+ * anchor is the first form, in whatever order they came. Texts to be printed must be UTF-8. */
 #ifndef WIRE_STEP_MESSAGE_H
 #define WIRE_STEP_MESSAGE_H
 
@@ -15,9 +15,9 @@
 
 enum {
 	STEP_FORMS_MAX = 2,
-	STEP_OBJECTS_MAX = 4096, /* of one form; also files of a checkpoint */
+	STEP_OBJECTS_MAX = 4096, /* objects of one form; also files of a checkpoint */
 	STEP_MESSAGE_MAX_BYTES = 16 * 1024 * 1024,
-	/* of its JSON; the largest that is allowed has some 80,000 */
+	/* JSON values; the largest valid message has about 80,000 */
 	STEP_MESSAGE_MAX_VALUES = 128 * 1024,
 	RUN_NAME_MAX_BYTES = 128, /* [A-Za-z0-9._-], not beginning with '.' or '-' */
 	STEP_NAME_MAX_BYTES = 512,
@@ -32,13 +32,13 @@ enum {
 enum step_form_kind { STEP_ANCHOR = 0, STEP_DELTA = 1 };
 
 struct step_object {
-	struct span
-		name; /* path inside the form: "model.safetensors", "delta.safetensors", "files/config.json" */
+	/* path inside the form: "model.safetensors", "delta.safetensors", "files/config.json" */
+	struct span name;
 	struct span key;     /* object key in the bucket */
-	struct span version; /* 32 hex digits; empty in a request: the current one */
+	struct span version; /* 32 hex digits; empty in a request: the current version */
 	uint64_t size;
 	struct digest128 digest;
-	struct span url; /* relative to the run, only in answers */
+	struct span url; /* answers only; relative to the run */
 };
 
 struct step_form {
@@ -54,11 +54,11 @@ struct step_file { /* a file of the resulting checkpoint */
 	struct digest128 digest;
 };
 
-/* NULL: none of these has the path. */
+/* NULL when none of the files has the path. */
 const struct step_file *step_file_find(
 	const struct step_file *files, size_t count, struct span path);
 
-/* What the server says of a step's proof. */
+/* The state of the server's proof of a step. */
 enum step_proof { STEP_PROOF_NONE = 0, STEP_PROOF_PENDING, STEP_PROOF_OK, STEP_PROOF_FAILED };
 const char *step_proof_name(enum step_proof proof); /* "pending", "ok", "failed" */
 
@@ -72,7 +72,7 @@ struct step_message {
 	struct digest128 schema_digest;
 	struct span label;    /* the trainer's own number or name; may be empty */
 	struct span metadata; /* a JSON object of strings, as text; empty: none */
-	/* 16 bytes a tensor in schema order; hex in JSON; empty: not given */
+	/* 16 bytes for each tensor, in schema order; hex in JSON; empty: not given */
 	struct span tensor_digests;
 	struct step_file *files;
 	size_t file_count;
@@ -81,34 +81,34 @@ struct step_message {
 	int64_t created_ms;       /* answers only */
 	bool collected;           /* answers only */
 	enum step_proof verified; /* answers only */
-	struct span verify_error; /* why it failed; empty otherwise */
+	struct span verify_error; /* why the proof failed; empty otherwise */
 	/* answers to a publish only: the next step should bring an anchor */
 	bool anchor_due;
 };
 
-/* Body of PUT steps/{n}, and the manifest answers. A message with `collected` has no forms and need
- * have no base; in all others both are checked, so a request that claims to be collected is one
- * without forms. base_missing when the base is not the step before. Printing: `run` is
- * "bucket/run", NULL in a request; `with_tensors` includes tensor_digests; what is empty or zero
- * where it may be absent (label excepted) is left out. */
+/* Body of PUT steps/{n}, and the manifest in answers. A message with `collected` has no forms and
+ * may lack its base; in all others both are checked. So a request that claims to be collected has
+ * no forms. Fails with base_missing when the base is not the step before. */
 int step_message_parse(
 	struct span json, struct arena *arena, struct step_message *out, struct error *err);
+/* `run` is "bucket/run", or NULL in a request. `with_tensors` includes tensor_digests. Optional
+ * fields that are empty or zero are left out, except the label. */
 void step_message_print(
 	const struct step_message *step, const char *run, bool with_tensors, struct buffer *out);
 const char *step_form_kind_name(enum step_form_kind kind);
-/* NULL when absent */
+/* NULL when the step has no such form. */
 const struct step_form *step_message_form(
 	const struct step_message *step, enum step_form_kind kind);
 uint64_t step_form_bytes(const struct step_form *form); /* at most INT64_MAX */
-/* XXH3-128 of what a republish must repeat: all facts, files and forms but epoch, versions, keys
- * and times. Of a parsed message it does not depend on the order in which things were written. The
- * server keeps it: what goes into it is pinned. */
+/* XXH3-128 of all that a republish must repeat: facts, files and forms, without epoch, versions,
+ * keys and times. The digest of a parsed message does not depend on the order in which its parts
+ * came. The server stores it, so its input never changes. */
 struct digest128 step_message_content_digest(const struct step_message *step);
 
-/* Where a run was forked from. */
+/* The step that a run was forked from. */
 enum { RUN_PARENT_NAME_BYTES = 129 };
 struct run_parent {
-	char run[RUN_PARENT_NAME_BYTES]; /* NUL-terminated; empty: the run is no fork */
+	char run[RUN_PARENT_NAME_BYTES]; /* NUL-terminated; empty: the run is not a fork */
 	uint64_t step;
 	struct digest128 digest;
 };
@@ -119,14 +119,14 @@ struct run_parent run_parent_of(struct span run, uint64_t step, const struct dig
 struct run_message {
 	struct span bucket;
 	struct span run;
-	uint64_t epoch; /* the writer's fencing token; 0: never opened */
+	uint64_t epoch; /* shuts out earlier writers; 0: the run was never opened */
 	bool has_head;
 	uint64_t head;
 	struct digest128 head_digest;
 	bool has_schema;
 	struct digest128 schema_digest;
-	uint64_t steps; /* kept */
-	uint64_t bytes; /* of all forms kept */
+	uint64_t steps; /* count of kept steps */
+	uint64_t bytes; /* of all kept forms */
 	struct run_settings settings;
 	struct run_parent parent;
 	bool anchor_due; /* the next step should bring an anchor */
@@ -136,20 +136,21 @@ int run_message_parse(
 	struct span json, struct arena *arena, struct run_message *out, struct error *err);
 void run_message_print(const struct run_message *run, struct buffer *out);
 
-/* Answer of GET path: the steps to take in order. The first may be an anchor; all others are
- * deltas, each beginning where the one before ended: at the step before its own, or (a fold) at one
- * further below. No links: `from` is `to`. Parsing checks all of this. */
+/* Answer of GET path: the links to apply in order. The first may be an anchor; all others are
+ * deltas. Each delta begins where the link before it ended: at the step before its own or, if it is
+ * a fold, at a lower one. A path without links has the same `from` and `to`. Parsing checks all of
+ * this. */
 struct path_message {
-	uint64_t from_step; /* meaningful when !from_nothing */
+	uint64_t from_step; /* valid unless from_nothing */
 	bool from_nothing;
 	uint64_t to_step;
 	uint64_t bytes;
 	struct path_link {
 		uint64_t step;
-		/* of a delta: the step that it turns into `step`; always below it */
+		/* the step that a delta turns into `step`; always below it */
 		uint64_t from;
 		struct digest128 digest; /* of the checkpoint after this link */
-		struct step_form form;   /* the one to fetch */
+		struct step_form form;   /* the form to fetch */
 		struct step_file *files; /* of the checkpoint after this link */
 		size_t file_count;
 	} * links;
@@ -159,11 +160,11 @@ int path_message_parse(
 	struct span json, struct arena *arena, struct path_message *out, struct error *err);
 void path_message_print(const struct path_message *path, struct buffer *out);
 
-/* {"error":{"code":...,"message":...}}: the steps and admin faces' error body. */
+/* The error body of the steps and admin faces: {"error":{"code":...,"message":...}}. */
 struct error_message {
 	struct span code;
 	struct span message;
-	bool has_anchor; /* with `collected`: nearest anchor that is kept */
+	bool has_anchor; /* with the code `collected`: the nearest anchor that is kept */
 	uint64_t anchor;
 };
 int error_message_parse(

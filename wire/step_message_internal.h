@@ -1,6 +1,7 @@
-/* What the messages share: fields of a JSON object read with the refusals that docs/PROTOCOL.md
- * names, and the parts that more than one message holds. Every reader gives 0, or -1 with invalid
- * (too_large past a cap); texts are copied into the arena. */
+/* Readers and printers that the messages share: single fields of a JSON object, and parts that more
+ * than one message has. Every reader returns 0, or -1 with invalid; too_large says that the arena
+ * or the limit of the metadata is exceeded. docs/protocol/steps.md says which messages they refuse.
+ * Texts are copied into the arena. */
 #ifndef WIRE_STEP_MESSAGE_INTERNAL_H
 #define WIRE_STEP_MESSAGE_INTERNAL_H
 
@@ -10,37 +11,37 @@
 int message_u64(const struct json_node *object, const char *name, uint64_t *out, struct error *err);
 int message_digest(
 	const struct json_node *object, const char *name, struct digest128 *out, struct error *err);
-/* Absent or null: *out_has false. */
+/* *out_has is false when the member is absent or null. */
 int message_optional_digest(const struct json_node *object, const char *name, bool *out_has,
 	struct digest128 *out, struct error *err);
 int message_text(const struct json_node *object, const char *name, size_t max_bytes,
 	struct arena *arena, struct span *out, struct error *err);
-/* Absent: empty. */
+/* Gives the empty text when the member is absent or null. */
 int message_optional_text(const struct json_node *object, const char *name, size_t max_bytes,
 	struct arena *arena, struct span *out, struct error *err);
-/* An ISO time; absent: 0. */
+/* Reads an ISO time. Gives 0 when the member is absent or null. */
 int message_time(
 	const struct json_node *object, const char *name, int64_t *out_ms, struct error *err);
-/* A name that can stand below a folder: see step_message.h. */
+/* Reads a relative path. step_message.h says which are unsafe. */
 int message_name(const struct json_node *object, const char *name, struct arena *arena,
 	struct span *out, struct error *err);
-/* An array of at most `max` elements. */
+/* Finds an array of at most `max` elements. */
 int message_array(const struct json_node *object, const char *name, size_t max,
 	const struct json_node **out, struct error *err);
-/* An absent member and one that is null. */
+/* True when the member is absent or null. */
 bool message_absent(const struct json_node *object, const char *name);
-/* too_large when the arena ran out. */
+/* Fails with too_large when the arena ran out. */
 int message_arena_check(const struct arena *arena, struct error *err);
 int message_too_large_for_arena(struct error *err);
 
 int message_files(const struct json_node *object, const char *name, struct arena *arena,
 	struct step_file **out, size_t *out_count, struct error *err);
-/* One form; an anchor without objects is refused. */
+/* Reads one form. Refuses an anchor without objects. */
 int message_form(const struct json_node *node, struct arena *arena, struct step_form *out,
 	struct error *err);
 
-/* The parts of a step's manifest that parts of steps have too: `base` against the step's number;
- * `forms`, ordered and checked. */
+/* Fields that the step manifest shares with the parts of steps. `base` is checked against the
+ * step's number; `forms` are ordered and checked. */
 int message_step_base(const struct json_node *root, struct step_message *out, struct error *err);
 int message_step_metadata(
 	const struct json_node *root, struct arena *arena, struct span *out, struct error *err);
@@ -48,7 +49,7 @@ int message_step_forms(const struct json_node *root, struct arena *arena, struct
 	struct error *err);
 void message_print_base(struct json_writer *writer, const struct step_message *step);
 
-/* Into content digests: a number as 8 bytes little-endian, a text as its length and its bytes. */
+/* Input of content digests: a number is 8 bytes little-endian, a text its length and its bytes. */
 void message_hash_u64(struct xxh3_stream *stream, uint64_t value);
 void message_hash_text(struct xxh3_stream *stream, struct span text);
 

@@ -39,7 +39,7 @@ enum next admin_bucket_put_begin(struct exchange *exchange)
 
 int admin_bucket_parse(struct span json, struct bucket_edit *out, struct error *err)
 {
-	struct json_node *const root = json_node_parse(json, "the request body", err);
+	struct json_node *const root = json_node_parse(json, "The request body", err);
 	struct bucket_edit edit = {.sets_etag_policy = true};
 	struct span etag;
 	if (root == NULL)
@@ -48,7 +48,7 @@ int admin_bucket_parse(struct span json, struct bucket_edit *out, struct error *
 	if (json_node_count(root) != 1 || !json_node_text(json_node_member(root, "etag"), &etag) ||
 		!etag_policy_parse(etag, &edit.etag_policy))
 		outcome = error_set(err, ERROR_INVALID,
-			"the request body must be {\"etag\": \"md5\"}, \"fast\" or \"default\"");
+			"The request body must be {\"etag\": \"md5\"}, or the same with \"fast\" or \"default\".");
 	json_node_free(root);
 	if (outcome == 0)
 		*out = edit;
@@ -78,6 +78,6 @@ static const char *versioning_name(enum bucket_versioning versioning)
 	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never",
 		[BUCKET_VERSIONED] = "enabled",
 		[BUCKET_SUSPENDED] = "suspended"};
-	return (size_t)versioning < sizeof names / sizeof names[0] ? names[versioning]
-								   : names[BUCKET_UNVERSIONED];
+	return (size_t)versioning < sizeof(names) / sizeof(names[0]) ? names[versioning]
+								     : names[BUCKET_UNVERSIONED];
 }

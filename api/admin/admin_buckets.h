@@ -1,4 +1,4 @@
-/* One bucket's own settings beyond S3, for its owner: GET and PUT /-/buckets/{bucket}.
+/* GET and PUT /-/buckets/{bucket}: settings of a bucket that S3 does not have, for its owner.
  * docs/protocol/admin.md. */
 #ifndef API_ADMIN_ADMIN_BUCKETS_H
 #define API_ADMIN_ADMIN_BUCKETS_H
@@ -11,7 +11,8 @@ enum next admin_bucket_put_begin(struct exchange *exchange);
 enum next admin_bucket_put_finish(struct exchange *exchange);
 enum next admin_bucket_put_resume(struct exchange *exchange);
 
-/* Body of PUT: {"etag": "md5" | "fast" | "default"}; invalid when it is anything else. */
+/* Parses the body of PUT, {"etag": "md5" | "fast" | "default"}. Fails with invalid for other
+ * bodies. */
 int admin_bucket_parse(struct span json, struct bucket_edit *out, struct error *err);
 
 #endif

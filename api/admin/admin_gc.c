@@ -35,7 +35,7 @@ enum next admin_gc_resume(struct exchange *exchange)
 int admin_gc_parse(struct span json, struct gc_request *out, struct error *err)
 {
 	struct json_node *const root =
-		json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
+		json_node_parse(json.len > 0 ? json : span_text("{}"), "The request body", err);
 	if (root == NULL)
 		return -1;
 	const int outcome = parse_members(root, out, err);
@@ -60,7 +60,7 @@ void admin_gc_print(const struct gc_request *request, struct buffer *out)
 	json_writer_init(&json, out);
 	json_writer_object(&json, NULL);
 	json_writer_bool(&json, "dry_run", request->dry_run);
-	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		json_writer_u64(&json, members[i].name, members[i].value);
 	json_writer_end(&json, '}');
 }
@@ -72,15 +72,15 @@ static int parse_members(const struct json_node *root, struct gc_request *out, s
 	const struct json_node *const percent = json_node_member(root, "live_percent");
 	uint64_t number = 0;
 	if (!json_node_is_object(root))
-		return error_set(err, ERROR_INVALID, "the request body must be a JSON object");
+		return error_set(err, ERROR_INVALID, "The request body must be a JSON object.");
 	if (dry_run != NULL && !json_node_bool(dry_run, &out->dry_run))
-		return error_set(err, ERROR_INVALID, "\"dry_run\" must be true or false");
+		return error_set(err, ERROR_INVALID, "\"dry_run\" must be true or false.");
 	if (ends != NULL && !json_node_bool(ends, &out->ends_promises))
-		return error_set(err, ERROR_INVALID, "\"ends_promises\" must be true or false");
+		return error_set(err, ERROR_INVALID, "\"ends_promises\" must be true or false.");
 	if (percent != NULL &&
 		(!json_node_u64(percent, &number) || number < 1 || number > PERCENT_MAX))
 		return error_set(err, ERROR_INVALID,
-			"\"live_percent\" must be a number from 1 to %d", PERCENT_MAX);
+			"\"live_percent\" must be a number from 1 to %d.", PERCENT_MAX);
 	out->live_percent = (unsigned)number;
 	return 0;
 }

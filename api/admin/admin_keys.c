@@ -1,3 +1,5 @@
+/* Each route starts one piece of blocking work on the keyring's helper lane, waits, and prints the
+ * result in its resume. The lane makes changes of keys run one at a time. */
 #include "api/admin/admin_keys.h"
 
 #include "api/admin/grant_advice.h"
@@ -20,11 +22,11 @@ struct admin_keys { /* the exchange's state while a helper works for it */
 
 static enum next start_work(struct exchange *exchange, const struct keyring_new_key *new_key,
 	void (*work)(struct admin_keys *keys));
-static void run_job(struct helper_job *job);
-static void work_list(struct admin_keys *keys);
-static void work_add(struct admin_keys *keys);
+static void admin_keys_run_job(struct helper_job *job);
+static void admin_keys_work_list(struct admin_keys *keys);
+static void admin_keys_work_add(struct admin_keys *keys);
 static void log_key(const struct exchange *exchange, const char *event, struct span key_id);
-static void work_revoke(struct admin_keys *keys);
+static void admin_keys_work_revoke(struct admin_keys *keys);
 static void print_grants(const struct grant *grants, size_t count, struct json_writer *json);
 static int take_text(const struct json_node *root, const char *name, struct arena *arena,
 	const char **out, struct error *err);
@@ -33,12 +35,13 @@ static int take_grants(const struct json_node *root, struct arena *arena,
 
 enum next admin_keys_list_begin(struct exchange *exchange)
 {
-	return start_work(exchange, NULL, work_list);
+	return start_work(exchange, NULL, admin_keys_work_list);
 }
 
 enum next admin_keys_list_resume(struct exchange *exchange)
 {
 	const struct admin_keys *const keys = exchange->state;
+	ASSERT(keys != NULL);
 	struct buffer body;
 	if (keys->failed)
 		return exchange_fail(exchange, &keys->err);
@@ -59,12 +62,13 @@ enum next admin_keys_add_finish(struct exchange *exchange)
 	if (admin_keys_parse(exchange_body(exchange), exchange->context->default_namespace,
 		    exchange->arena, &new_key, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return start_work(exchange, &new_key, work_add);
+	return start_work(exchange, &new_key, admin_keys_work_add);
 }
 
 enum next admin_keys_add_resume(struct exchange *exchange)
 {
 	const struct admin_keys *const keys = exchange->state;
+	ASSERT(keys != NULL);
 	struct buffer body;
 	if (keys->failed)
 		return exchange_fail(exchange, &keys->err);
@@ -76,12 +80,13 @@ enum next admin_keys_add_resume(struct exchange *exchange)
 
 enum next admin_keys_revoke_begin(struct exchange *exchange)
 {
-	return start_work(exchange, NULL, work_revoke);
+	return start_work(exchange, NULL, admin_keys_work_revoke);
 }
 
 enum next admin_keys_revoke_resume(struct exchange *exchange)
 {
 	const struct admin_keys *const keys = exchange->state;
+	ASSERT(keys != NULL);
 	if (keys->failed)
 		return exchange_fail(exchange, &keys->err);
 	log_key(exchange, "key_revoked", exchange->parameters[0]);
@@ -142,12 +147,12 @@ int admin_keys_parse(struct span json, const char *default_namespace, struct are
 {
 	struct keyring_new_key key = {.namespace = default_namespace};
 	struct json_node *const root =
-		json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
+		json_node_parse(json.len > 0 ? json : span_text("{}"), "The request body", err);
 	if (root == NULL)
 		return -1;
 	int outcome = 0;
 	if (!json_node_is_object(root))
-		outcome = error_set(err, ERROR_INVALID, "the request body must be a JSON object");
+		outcome = error_set(err, ERROR_INVALID, "The request body must be a JSON object.");
 	if (outcome == 0)
 		outcome = take_text(root, "name", arena, &key.name, err);
 	if (outcome == 0)
@@ -163,9 +168,10 @@ int admin_keys_parse(struct span json, const char *default_namespace, struct are
 static enum next start_work(struct exchange *exchange, const struct keyring_new_key *new_key,
 	void (*work)(struct admin_keys *keys))
 {
-	struct admin_keys *const keys = arena_take(exchange->arena, sizeof *keys);
-	ASSERT(keys != NULL); /* bodies here are capped far below the arena */
-	keys->job.run = run_job;
+	struct admin_keys *const keys = arena_take(exchange->arena, sizeof(*keys));
+	ASSERT(keys != NULL); /* Bodies here are capped far below the arena. */
+	ASSERT(exchange->state == NULL);
+	keys->job.run = admin_keys_run_job;
 	keys->exchange = exchange;
 	keys->work = work;
 	if (new_key != NULL)
@@ -176,21 +182,21 @@ static enum next start_work(struct exchange *exchange, const struct keyring_new_
 	return NEXT_WAIT;
 }
 
-static void run_job(struct helper_job *job)
+static void admin_keys_run_job(struct helper_job *job)
 {
 	struct admin_keys *const keys = (struct admin_keys *)job;
 	keys->work(keys);
-	exchange_wake(keys->exchange); /* nothing of it may be touched from here on */
+	exchange_wake(keys->exchange); /* The exchange may be gone from here on. */
 }
 
-static void work_list(struct admin_keys *keys)
+static void admin_keys_work_list(struct admin_keys *keys)
 {
 	struct exchange *const exchange = keys->exchange;
 	keys->failed = keyring_list(exchange->context->keyring, exchange->arena, &keys->records,
 			       &keys->record_count, &keys->err) != 0;
 }
 
-static void work_add(struct admin_keys *keys)
+static void admin_keys_work_add(struct admin_keys *keys)
 {
 	struct exchange *const exchange = keys->exchange;
 	const struct api_context *const context = exchange->context;
@@ -198,7 +204,7 @@ static void work_add(struct admin_keys *keys)
 			       &keys->made, exchange->arena, &keys->err) != 0;
 }
 
-/* The line of the request says who did it; by its id they belong together. */
+/* The log line of the request names the caller; both lines have the request id. */
 static void log_key(const struct exchange *exchange, const char *event, struct span key_id)
 {
 	const struct log_field field = log_span("key_id", key_id);
@@ -206,7 +212,7 @@ static void log_key(const struct exchange *exchange, const char *event, struct s
 		log_event(exchange->context->log, LOG_INFO, exchange->request_id, event, &field, 1);
 }
 
-static void work_revoke(struct admin_keys *keys)
+static void admin_keys_work_revoke(struct admin_keys *keys)
 {
 	struct exchange *const exchange = keys->exchange;
 	keys->failed = keyring_revoke(exchange->context->keyring, exchange->parameters[0],
@@ -226,7 +232,7 @@ static void print_grants(const struct grant *grants, size_t count, struct json_w
 	json_writer_end(json, ']');
 }
 
-/* A text member in the arena; `out` stays as it was when it is absent. */
+/* Reads a text member into the arena. *out is unchanged when the member is absent. */
 static int take_text(const struct json_node *root, const char *name, struct arena *arena,
 	const char **out, struct error *err)
 {
@@ -236,10 +242,10 @@ static int take_text(const struct json_node *root, const char *name, struct aren
 		return 0;
 	if (!json_node_text(node, &text) || text.len > 255 || span_find(text, 0) >= 0)
 		return error_set(
-			err, ERROR_INVALID, "\"%s\" must be a text of at most 255 bytes", name);
+			err, ERROR_INVALID, "\"%s\" must be a text of at most 255 bytes.", name);
 	*out = arena_text(arena, text);
 	return *out != NULL ? 0
-			    : error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+			    : error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 }
 
 static int take_grants(const struct json_node *root, struct arena *arena,
@@ -249,15 +255,15 @@ static int take_grants(const struct json_node *root, struct arena *arena,
 	const size_t count = json_node_count(list);
 	if (list != NULL && !json_node_is_array(list))
 		return error_set(err, ERROR_INVALID,
-			"\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
+			"\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin.");
 	if (count > GRANTS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "a key has at most %d grants", GRANTS_MAX);
-	struct grant *const grants = arena_take_array(arena, count + 1, sizeof *grants);
+		return error_set(err, ERROR_TOO_LARGE, "A key has at most %d grants.", GRANTS_MAX);
+	struct grant *const grants = arena_take_array(arena, count + 1, sizeof(*grants));
 	for (size_t i = 0; i < count; i++) {
 		struct span text;
 		if (!json_node_text(json_node_at(list, i), &text))
 			return error_set(err, ERROR_INVALID,
-				"\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
+				"\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin.");
 		if (grant_text_parse(arena_copy(arena, text), &grants[i], err) != 0)
 			return -1;
 	}

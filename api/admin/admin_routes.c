@@ -1,5 +1,6 @@
-/* What operators and Prometheus ask: health (the process lives), ready (it serves: the catalog
- * answers and no stop has begun), metrics, keys, gc; and what clients ask first: the CA. */
+/* The routes for operators and Prometheus: health (the process runs), ready (the catalog can be
+ * read and no stop has begun), metrics, keys, buckets and gc; and the CA, which clients fetch
+ * first. */
 #include "api/route/router.h"
 
 #include "api/admin/admin_buckets.h"
@@ -10,13 +11,13 @@
 
 enum { METRICS_MAX_BYTES = 256 * 1024, READY_MAX_BYTES = 4096 };
 
-static enum next health_begin(struct exchange *exchange)
+static enum next admin_health_begin(struct exchange *exchange)
 {
 	return exchange_reply_body(exchange, 200, "text/plain; charset=utf-8", span_text("ok\n"));
 }
 
-/* `?write`: whether changes are taken, too. What is not as it should be is told either way. */
-static enum next ready_begin(struct exchange *exchange)
+/* With `?write` it checks also that the store accepts changes. The body names faults either way. */
+static enum next admin_ready_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct span ignored;
@@ -30,20 +31,20 @@ static enum next ready_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);
 }
 
-/* The certificate alone, which is not secret: clients fetch it before they can know the server, and
- * compare its fingerprint. */
-static enum next ca_begin(struct exchange *exchange)
+/* The certificate of the CA, which is not secret. Clients fetch it before they can trust the
+ * server, and compare its fingerprint. */
+static enum next admin_ca_begin(struct exchange *exchange)
 {
 	const char *const pem = exchange->context->ca_pem;
 	struct error err = {0};
 	if (pem != NULL)
 		return exchange_reply_body(exchange, 200, "application/x-pem-file", span_text(pem));
 	error_set(&err, ERROR_NOT_FOUND,
-		"This server has no CA of its own: its certificate is trusted as the system does, or it speaks plain HTTP.");
+		"This server has no CA of its own: its certificate comes from another CA, or it serves plain HTTP.");
 	return exchange_fail(exchange, &err);
 }
 
-static enum next metrics_begin(struct exchange *exchange)
+static enum next admin_metrics_begin(struct exchange *exchange)
 {
 	struct buffer body;
 	store_measure_disk(exchange->context->store);
@@ -56,14 +57,14 @@ static enum next metrics_begin(struct exchange *exchange)
 enum { GET_HEAD = METHOD_GET | METHOD_HEAD };
 
 const struct route admin_routes[] = {
-	{GET_HEAD, "/-/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Health", health_begin,
+	{GET_HEAD, "/-/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Health",
+		admin_health_begin, NULL, NULL},
+	{GET_HEAD, "/-/ready", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Ready",
+		admin_ready_begin, NULL, NULL},
+	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", admin_ca_begin,
 		NULL, NULL},
-	{GET_HEAD, "/-/ready", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Ready", ready_begin,
-		NULL, NULL},
-	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", ca_begin, NULL,
-		NULL},
 	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics",
-		metrics_begin, NULL, NULL},
+		admin_metrics_begin, NULL, NULL},
 	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys",
 		admin_keys_list_begin, NULL, admin_keys_list_resume},
 	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey",

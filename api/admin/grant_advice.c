@@ -1,3 +1,6 @@
+/* Each grant is looked up by its bucket, and gets up to LINES_PER_GRANT sentences: about a
+ * corrected name, a bucket that does not exist, and a prefix without a slash at its end. Nothing
+ * here refuses a grant, because a bucket may be made after the key. */
 #include "api/admin/grant_advice.h"
 
 #include <string.h>
@@ -20,20 +23,20 @@ struct advice {
 static void settle_spelling(struct advice *advice, struct grant *grant);
 static bool is_namespace(const struct advice *advice, struct span name);
 static bool exists(const struct advice *advice, struct span bucket);
-static void tell(struct advice *advice, const char *text);
+static void add_line(struct advice *advice, const char *text);
 static void judge(struct advice *advice, const struct grant *grant);
 
 void grant_advice_settle(struct store *store, const char *default_namespace,
 	struct keyring_new_key *key, struct arena *arena, struct span **out_lines,
 	size_t *out_count)
 {
-	struct grant *const grants = arena_take_array(arena, key->grant_count + 1, sizeof *grants);
+	struct grant *const grants = arena_take_array(arena, key->grant_count + 1, sizeof(*grants));
 	struct advice advice = {.store = store,
 		.default_namespace = default_namespace,
 		.key = key,
 		.arena = arena,
 		.lines = arena_take_array(
-			arena, LINES_PER_GRANT * key->grant_count + 1, sizeof *advice.lines)};
+			arena, LINES_PER_GRANT * key->grant_count + 1, sizeof(*advice.lines))};
 	*out_lines = advice.lines;
 	*out_count = 0;
 	if (grants == NULL || advice.lines == NULL)
@@ -49,7 +52,7 @@ void grant_advice_settle(struct store *store, const char *default_namespace,
 	*out_count = advice.count;
 }
 
-/* main/weights/run is the prefix run of the bucket weights. */
+/* Makes main/weights/run the prefix run of the bucket weights. */
 static void settle_spelling(struct advice *advice, struct grant *grant)
 {
 	struct span rest = grant->prefix;
@@ -61,9 +64,9 @@ static void settle_spelling(struct advice *advice, struct grant *grant)
 		hub_name_bucket(advice->arena, advice->default_namespace, grant->bucket, name);
 	if (bucket.data == NULL)
 		return;
-	tell(advice,
+	add_line(advice,
 		arena_format(advice->arena,
-			"%.*s/%.*s is taken for the bucket %.*s, as the Hub names it: there is no bucket %.*s",
+			"%.*s/%.*s is read as the bucket %.*s, by its name on the Hub, because there is no bucket %.*s.",
 			(int)grant->bucket.len, (const char *)grant->bucket.data, (int)name.len,
 			(const char *)name.data, (int)bucket.len, (const char *)bucket.data,
 			(int)grant->bucket.len, (const char *)grant->bucket.data));
@@ -77,7 +80,7 @@ static bool is_namespace(const struct advice *advice, struct span name)
 		span_equal_text(name, advice->key->namespace);
 }
 
-/* Damage counts as there: nothing is read into a name on its account. */
+/* A bucket whose row is damaged counts as existing, so that its name is not reinterpreted. */
 static bool exists(const struct advice *advice, struct span bucket)
 {
 	struct bucket found;
@@ -86,8 +89,9 @@ static bool exists(const struct advice *advice, struct span bucket)
 		err.kind != ERROR_NO_BUCKET;
 }
 
-static void tell(struct advice *advice, const char *text)
+static void add_line(struct advice *advice, const char *text)
 {
+	ASSERT(advice->count < LINES_PER_GRANT * advice->key->grant_count);
 	if (text != NULL)
 		advice->lines[advice->count++] = span_text(text);
 }
@@ -96,15 +100,15 @@ static void judge(struct advice *advice, const struct grant *grant)
 {
 	const struct span prefix = grant->prefix;
 	if (!exists(advice, grant->bucket))
-		tell(advice,
+		add_line(advice,
 			arena_format(advice->arena,
-				"there is no bucket %.*s: the grant counts once somebody has made it",
+				"There is no bucket %.*s. The grant takes effect when the bucket is made.",
 				(int)grant->bucket.len, (const char *)grant->bucket.data));
 	if (prefix.len > 0 && prefix.data[prefix.len - 1] != '/')
-		tell(advice,
+		add_line(advice,
 			arena_format(advice->arena,
-				"%.*s/%.*s covers all keys that begin so, %.*s2 too; with a slash at its end it covers what lies "
-				"below %.*s alone",
+				"%.*s/%.*s covers all keys with this beginning, also %.*s2. With a slash at its end it covers only "
+				"keys below %.*s.",
 				(int)grant->bucket.len, (const char *)grant->bucket.data,
 				(int)prefix.len, (const char *)prefix.data, (int)prefix.len,
 				(const char *)prefix.data, (int)prefix.len,

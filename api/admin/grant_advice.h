@@ -1,14 +1,14 @@
-/* Grants as a person wrote them, held against the buckets that there are: what most likely was not
- * meant is told, one spelling is put right. */
+/* Compares grants that a person wrote with the existing buckets: corrects one spelling, and warns
+ * about grants that are probably mistakes. */
 #ifndef API_ADMIN_GRANT_ADVICE_H
 #define API_ADMIN_GRANT_ADVICE_H
 
 #include "api/auth/keyring.h"
 
-/* "NAMESPACE/BUCKET/PREFIX", as the Hub names buckets, becomes the bucket's name where NAMESPACE is
- * the key's or the default one and no bucket of that name exists: `key->grants` is then another
- * array. `out_lines` are sentences, in the arena. What the catalog cannot tell is passed over.
- * Blocking. */
+/* Replaces key->grants by a corrected copy: a grant for "NAMESPACE/BUCKET/PREFIX", as the Hub names
+ * buckets, becomes one for the bucket if NAMESPACE is the key's or the default one and no bucket
+ * has the name NAMESPACE. *out_lines are sentences, in the arena. Failures of the catalog are
+ * ignored. Blocks. */
 void grant_advice_settle(struct store *store, const char *default_namespace,
 	struct keyring_new_key *key, struct arena *arena, struct span **out_lines,
 	size_t *out_count);

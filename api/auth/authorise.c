@@ -1,3 +1,8 @@
+/* Each access rule becomes a question: does the caller have these permissions on this bucket and
+ * key? judge() answers it in this order: root may do everything; then the grants or the account of
+ * the caller's key; then, unless the key has grants of its own, the grants of the bucket; last the
+ * ACL of one object version. Faces for Hub clients hide the existence of buckets from callers that
+ * may not know of them. */
 #include "api/auth/authorise.h"
 
 #include "api/auth/keyring.h"
@@ -6,9 +11,9 @@
 #include "storage/objects/object_read.h"
 #include "storage/versions/object.h"
 
-/* What each access rule asks of the caller: a permission on bucket and key. `shared`: the grants of
- * the bucket count (storage/buckets/bucket_grant.h); else it is a matter of its owner and of keys
- * that were given for it. */
+/* The permission that each access rule needs, and the key that it is needed for. `shared`: grants
+ * of the bucket count (storage/buckets/bucket_grant.h); otherwise only the owner and keys with
+ * grants have access. */
 enum key_rule { KEY_NONE, KEY_PARAMETER, KEY_PREFIX_QUERY, KEY_RUN, KEY_ANY };
 static const struct access_rule {
 	unsigned permission;
@@ -33,12 +38,12 @@ static const struct access_rule {
 };
 
 struct question {
-	struct bucket_ref *bucket; /* gets the id of the one that was judged */
+	struct bucket_ref *bucket; /* gets the id of the judged bucket */
 	struct span key;
 	unsigned permission;
-	bool anywhere; /* any of the permissions on any key will do; 0: whatever permission */
-	bool shared;
-	bool object_acl; /* the object's own ACL may give it too */
+	bool anywhere;   /* any of the permissions on any key is enough; 0: any permission at all */
+	bool shared;     /* grants of the bucket count */
+	bool object_acl; /* the object's own ACL counts too */
 };
 
 static int judge(struct exchange *exchange, const struct question *question, struct error *err);
@@ -86,28 +91,30 @@ bool authorise_knows(struct exchange *exchange, struct bucket_ref bucket)
 
 int authorise(struct exchange *exchange, struct error *err)
 {
+	ASSERT(exchange->route != NULL);
 	const enum access access = exchange->route->access;
 	const struct principal *const principal = exchange->principal;
 	if (access == ACCESS_ANYONE)
 		return 0;
 	if (access == ACCESS_XET_READ || access == ACCESS_XET_WRITE)
 		return judge_transfer(exchange, access == ACCESS_XET_WRITE, err);
+	ASSERT((size_t)access < sizeof(access_rules) / sizeof(access_rules[0]));
 	if (access > ACCESS_CREATE_BUCKET)
 		return judge_route(exchange, &access_rules[access], err);
 	if (principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
 	if (access == ACCESS_SIGNED_IN || principal->is_root)
 		return 0;
 	if (access == ACCESS_METRICS && principal_may_read_metrics(principal))
 		return 0;
 	if (access == ACCESS_METRICS)
 		return error_set(err, ERROR_DENIED,
-			"only the root key and keys with the grant metrics may do this");
+			"Only the root key and keys with the grant metrics may do this.");
 	if (access == ACCESS_ROOT)
-		return error_set(err, ERROR_DENIED, "only the root key may do this");
+		return error_set(err, ERROR_DENIED, "Only the root key may do this.");
 	if (!may_create(principal, exchange->parameters[0]))
-		return error_set(
-			err, ERROR_DENIED, "the grants of this key do not let it make this bucket");
+		return error_set(err, ERROR_DENIED,
+			"The grants of this key do not allow it to make this bucket.");
 	return 0;
 }
 
@@ -134,6 +141,7 @@ static int judge(struct exchange *exchange, const struct question *question, str
 	struct bucket bucket = {0};
 	struct error missing = {0};
 	bool allows = false;
+	ASSERT(question->bucket != NULL);
 	if (principal != NULL && principal->is_root)
 		return 0;
 	if (principal == NULL && !question->shared)
@@ -152,12 +160,12 @@ static int judge(struct exchange *exchange, const struct question *question, str
 	else
 		bucket.owner = (struct span){NULL, 0};
 	const bool own_allows = key_allows(principal, question, bucket.owner);
-	/* said now: while a body comes somebody else could make the bucket */
+	/* Reported now, because another account could make the bucket while the body arrives. */
 	if (own_allows && !exists)
 		*err = missing;
 	if (own_allows)
 		return exists ? 0 : -1;
-	/* A key with grants may do what they name and nothing else. */
+	/* A key with grants may only do what they name. */
 	const bool may_share =
 		exists && question->shared && (principal == NULL || principal->grant_count == 0);
 	if (may_share && bucket_allows(exchange, question, &allows, err) != 0)
@@ -165,8 +173,9 @@ static int judge(struct exchange *exchange, const struct question *question, str
 	return allows ? 0 : refuse(exchange, question, err);
 }
 
-/* A face that hides tells people with a key of no bucket that they may not see, in the words of one
- * that is not there, and people without of none at all. */
+/* On a face that hides, a caller with a key gets the same words for a bucket that it may not see as
+ * for a bucket that does not exist. A caller without a key is asked for credentials in both
+ * cases. */
 static int refuse(struct exchange *exchange, const struct question *question, struct error *err)
 {
 	const struct span bucket = question->bucket->name;
@@ -188,20 +197,20 @@ static int refuse_known(
 	const struct span bucket = question->bucket->name;
 	const struct span key = question->key;
 	if (principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
 	const char *const verb = verb_of(question->permission);
 	if (key.len == 0)
-		return error_set(err, ERROR_DENIED, "the key %.*s may not %s %s bucket %.*s",
+		return error_set(err, ERROR_DENIED, "The key %.*s may not %s %s bucket %.*s.",
 			(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
 			question->anywhere ? "anything in" : "all of",
 			(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
-	return error_set(err, ERROR_DENIED, "the key %.*s may not %s %.*s in bucket %.*s",
+	return error_set(err, ERROR_DENIED, "The key %.*s may not %s %.*s in bucket %.*s.",
 		(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
 		(int)(key.len < 200 ? key.len : 200), (const char *)key.data,
 		(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
 }
 
-/* What was lacking, in the words of grants. */
+/* The verb for the missing permission, in the words of grants. */
 static const char *verb_of(unsigned permission)
 {
 	static const struct {
@@ -211,14 +220,14 @@ static const char *verb_of(unsigned permission)
 		{PERMISSION_WRITE | PERMISSION_DELETE, "change"}, {PERMISSION_DELETE, "delete"},
 		{PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
 	size_t at = 0;
-	while (at < sizeof verbs / sizeof verbs[0] &&
+	while (at < sizeof(verbs) / sizeof(verbs[0]) &&
 		(permission & verbs[at].permission) != verbs[at].permission)
 		at++;
-	return at < sizeof verbs / sizeof verbs[0] ? verbs[at].verb : "use";
+	return at < sizeof(verbs) / sizeof(verbs[0]) ? verbs[at].verb : "use";
 }
 
-/* By its own grants or its account: there `write` deletes too, and reading is reading whatever the
- * version. */
+/* Judges by the key's own grants or its account. In these `write` includes deleting, and `read`
+ * includes older versions. */
 static bool key_allows(
 	const struct principal *principal, const struct question *question, struct span owner)
 {
@@ -242,7 +251,7 @@ static bool has_any_grant(
 	return false;
 }
 
-/* One indexed read; then the object, whose ACL may be all that speaks for the caller. */
+/* Asks the grants of the bucket, with one indexed read, then the ACL of the object. */
 static int bucket_allows(struct exchange *exchange, const struct question *question,
 	bool *out_allows, struct error *err)
 {
@@ -261,7 +270,8 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 		: object_allows(exchange, question, out_allows, err);
 }
 
-/* What is judged is one version: another one in its place may be private. */
+/* Whether the object's own ACL lets the caller read. Judges one version, because another version of
+ * the key may be private. */
 static int object_allows(struct exchange *exchange, const struct question *question,
 	bool *out_allows, struct error *err)
 {
@@ -279,7 +289,7 @@ static int object_allows(struct exchange *exchange, const struct question *quest
 		return 0;
 	if (object_find(exchange->context->store, &ref, exchange->arena, &object, &missing) != 0 ||
 		!bucket_grant_acl_reads(object.acl, account))
-		return 0; /* what is not there is not public either */
+		return 0; /* an absent object is not public */
 	if (bucket_grant_honours_object_acl(
 		    exchange->context->store, ref.bucket.id, &honoured, err) != 0)
 		return -1;
@@ -289,15 +299,16 @@ static int object_allows(struct exchange *exchange, const struct question *quest
 	return 0;
 }
 
-/* The token says which bucket and what for; whether its bearer may still is asked anew. */
+/* The token names the bucket and the right. Whether its key still has access to the bucket is
+ * judged anew for each request. */
 static int judge_transfer(struct exchange *exchange, bool writes, struct error *err)
 {
 	const struct xet_token *const token = exchange->transfer;
 	if (token == NULL)
 		return error_set(err, ERROR_NO_CREDENTIALS,
-			"this request needs a token, which the bucket's xet-read-token or xet-write-token gives");
+			"This request needs a Xet token, which the bucket's xet-read-token or xet-write-token gives.");
 	if (writes && !token->is_write)
-		return error_set(err, ERROR_DENIED, "this token was given for reading");
+		return error_set(err, ERROR_DENIED, "This Xet token allows only reading.");
 	struct bucket_ref bucket = {token->bucket, token->bucket_id};
 	const struct question question = {.bucket = &bucket, .anywhere = true, .shared = true};
 	exchange->bucket_id = token->bucket_id;
@@ -318,7 +329,7 @@ static int judge_route(struct exchange *exchange, const struct access_rule *rule
 		.shared = rule->shared,
 		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,
 	};
-	exchange->judged_version = 0; /* it may be judged again, and then something else speak */
+	exchange->judged_version = 0; /* a second judgement may have another reason */
 	const int outcome = judge(exchange, &question, err);
 	exchange->bucket_id = bucket.id;
 	return outcome;
@@ -327,6 +338,7 @@ static int judge_route(struct exchange *exchange, const struct access_rule *rule
 static struct span rule_key(struct exchange *exchange, enum key_rule rule)
 {
 	struct span key = {NULL, 0};
+	ASSERT(exchange->parameter_count >= (rule == KEY_PARAMETER || rule == KEY_RUN ? 2 : 1));
 	if (rule == KEY_PARAMETER)
 		key = exchange->parameters[1];
 	if (rule == KEY_PREFIX_QUERY)
@@ -338,8 +350,8 @@ static struct span rule_key(struct exchange *exchange, enum key_rule rule)
 	return key;
 }
 
-/* S3 alone: other faces serve what is current, whatever a query says, and so that is what is
- * judged. */
+/* Whether the request names older versions, which only the S3 face serves. Other faces serve the
+ * current version whatever the query says, so that one is judged. */
 static bool names_versions(struct exchange *exchange)
 {
 	struct span value;

@@ -1,5 +1,6 @@
-/* Everything is decoded and encoded anew, so that it does not matter which characters a client left
- * raw. */
+/* Path and query are decoded and encoded again, so that it does not matter which characters a
+ * client left unencoded. Query pairs are recoded into one buffer and sorted as places in it, so
+ * that no pair needs an allocation. */
 #include "api/auth/canonical_request.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 enum { QUERY_PAIRS_MAX = 256, SIGNED_HEADERS_MAX = 128 };
 
-struct query_pair { /* places in the recoded text: it moves while it grows */
+struct query_pair { /* a place in the recoded text, not a pointer: the text moves as it grows */
 	size_t from;
 	size_t len;
 };
@@ -29,10 +30,10 @@ static int recode(struct span text, bool plus_is_space, bool keep_slash, struct 
 static int add_pair(struct span pair, const char *left_out, struct query_sort *sort,
 	struct buffer *recoded, struct error *err);
 static bool is_left_out(struct span recoded_name, const char *left_out);
-static int compare_pairs(const void *left, const void *right, void *text);
+static int canonical_request_compare_pairs(const void *left, const void *right, void *text);
 static int add_headers(struct exchange *exchange, struct span signed_headers, struct buffer *out,
 	struct error *err);
-static void take_header(void *taker, struct span name, struct span value);
+static void canonical_request_take_header(void *taker, struct span name, struct span value);
 
 int canonical_request_path(struct span path, struct buffer *out, struct error *err)
 {
@@ -55,7 +56,8 @@ int canonical_request_query(
 	if (outcome == 0)
 		outcome = buffer_check(&recoded, "the query", err);
 	if (outcome == 0 && sort.count > 0)
-		qsort_r(sort.pairs, sort.count, sizeof sort.pairs[0], compare_pairs, recoded.data);
+		qsort_r(sort.pairs, sort.count, sizeof(sort.pairs[0]),
+			canonical_request_compare_pairs, recoded.data);
 	for (size_t i = 0; outcome == 0 && i < sort.count; i++) {
 		if (i > 0)
 			buffer_add_byte(out, '&');
@@ -113,13 +115,13 @@ int canonical_request_build(struct exchange *exchange, const struct canonical_re
 	return buffer_check(out, "the canonical request", err);
 }
 
-/* Decoded and encoded again, so that clients who leave different characters raw agree. */
 static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out,
 	struct error *err)
 {
 	return recode_percent(text, plus_is_space, keep_slash, out)
 		? 0
-		: error_set(err, ERROR_BAD_URI, "the request target is not valid percent-encoding");
+		: error_set(
+			  err, ERROR_BAD_URI, "The request target is not valid percent-encoding.");
 }
 
 static int add_pair(struct span pair, const char *left_out, struct query_sort *sort,
@@ -128,13 +130,14 @@ static int add_pair(struct span pair, const char *left_out, struct query_sort *s
 	const ptrdiff_t equals = span_find(pair, '=');
 	const size_t name_len = equals < 0 ? pair.len : (size_t)equals;
 	const size_t from = recoded->len;
+	ASSERT(sort->count <= QUERY_PAIRS_MAX);
 	if (sort->count == QUERY_PAIRS_MAX)
 		return error_set(
-			err, ERROR_TOO_LARGE, "the query has over %d parameters", QUERY_PAIRS_MAX);
+			err, ERROR_TOO_LARGE, "The query has over %d parameters.", QUERY_PAIRS_MAX);
 	if (recode(span_slice(pair, 0, name_len), true, false, recoded, err) != 0)
 		return -1;
 	if (is_left_out(span_slice(buffer_span(recoded), from, recoded->len), left_out))
-		return 0; /* its name stays behind, where no pair points */
+		return 0; /* its name stays in the buffer, but no pair points there */
 	buffer_add_byte(recoded, '=');
 	if (recode(span_slice(pair, name_len + 1, pair.len), true, false, recoded, err) != 0)
 		return -1;
@@ -147,14 +150,15 @@ static bool is_left_out(struct span recoded_name, const char *left_out)
 	return left_out != NULL && span_equal_nocase(recoded_name, left_out);
 }
 
-/* By name, then by value. Comparing "name=value" at once would be wrong: '-', '.' and digits sort
- * below '='. */
-static int compare_pairs(const void *left, const void *right, void *text)
+/* By name, then by value. Comparing "name=value" as a whole would be wrong, because '-', '.' and
+ * digits sort before '='. */
+static int canonical_request_compare_pairs(const void *left, const void *right, void *text)
 {
 	const struct query_pair *const a = left;
 	const struct query_pair *const b = right;
 	const struct span whole_a = span_of((const uint8_t *)text + a->from, a->len);
 	const struct span whole_b = span_of((const uint8_t *)text + b->from, b->len);
+	/* Each recoded pair has a '=', and its name has no other. */
 	const size_t name_a = (size_t)span_find(whole_a, '=');
 	const size_t name_b = (size_t)span_find(whole_b, '=');
 	const int names =
@@ -171,17 +175,17 @@ static int add_headers(struct exchange *exchange, struct span signed_headers, st
 	while (span_split(&rest, ';', &name)) {
 		struct header_search search = {.wanted = name, .out = out};
 		if (++count > SIGNED_HEADERS_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "over %d headers are signed",
-				SIGNED_HEADERS_MAX);
+			return error_set(err, ERROR_TOO_LARGE,
+				"The signature covers over %d headers.", SIGNED_HEADERS_MAX);
 		buffer_add_span(out, name);
 		buffer_add_byte(out, ':');
-		exchange->ops->each_header(exchange, take_header, &search);
+		exchange->ops->each_header(exchange, canonical_request_take_header, &search);
 		buffer_add_byte(out, '\n');
 	}
 	return 0;
 }
 
-static void take_header(void *taker, struct span name, struct span value)
+static void canonical_request_take_header(void *taker, struct span name, struct span value)
 {
 	struct header_search *const search = taker;
 	if (!span_same_nocase(name, search->wanted))

@@ -1,5 +1,5 @@
-/* The canonical form of a request, over which SigV4 signatures go (s3.md 2.2). Works on the request
- * as sent, never on decoded forms of somebody else's making. Any thread. */
+/* The canonical form of a request, which SigV4 signatures cover. It is made from the request as
+ * sent, never from forms that other code decoded. Any thread. */
 #ifndef API_AUTH_CANONICAL_REQUEST_H
 #define API_AUTH_CANONICAL_REQUEST_H
 
@@ -9,19 +9,19 @@ enum { CANONICAL_REQUEST_MAX_BYTES = 1024 * 1024 };
 
 struct canonical_request {
 	struct span signed_headers; /* a;b;c */
-	struct span payload;        /* what x-amz-content-sha256 says, or stands for it */
-	/* a query parameter that is not part of it (name in any case); NULL: none */
+	struct span payload;        /* the value of x-amz-content-sha256, or a replacement */
+	/* a query parameter that the form does not contain (name in any case); NULL: none */
 	const char *left_out;
 };
-/* bad_uri when an escape is malformed or hides a NUL; too_large. */
+/* Fails with bad_uri when an escape is malformed or encodes a NUL, and with too_large. */
 int canonical_request_build(struct exchange *exchange, const struct canonical_request *request,
 	struct buffer *out, struct error *err);
 
-/* Its pieces. */
+/* The parts of the canonical form. */
 int canonical_request_path(struct span path, struct buffer *out, struct error *err);
 int canonical_request_query(
 	struct span query, const char *left_out, struct buffer *out, struct error *err);
-/* trimmed, inner runs of spaces made one */
+/* Trims the value, and replaces each inner run of spaces by one space. */
 void canonical_request_value(struct span value, struct buffer *out);
 const char *canonical_request_method(enum method method);
 

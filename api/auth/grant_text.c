@@ -1,3 +1,6 @@
+/* A grant is split at its last '=', because a prefix may contain others. A refused grant gets a
+ * message that shows the correct form, above all for a wildcard: people expect '*' to work, but a
+ * grant without it covers the same keys. */
 #include "api/auth/grant_text.h"
 
 #include "api/exchange/principal.h"
@@ -10,7 +13,7 @@ static const struct {
 } permission_names[] = {{"read", PERMISSION_READ}, {"write", PERMISSION_WRITE},
 	{"list", PERMISSION_LIST}, {"admin", PERMISSION_ADMIN}};
 
-/* Stored as a grant for what lies below "-", which no bucket is called. */
+/* The stored form of the grant "metrics". No bucket can have the name "-". */
 static const struct grant metrics_grant = {.bucket = {(const uint8_t *)"-", 1},
 	.prefix = {(const uint8_t *)"metrics", 7},
 	.permissions = PERMISSION_READ};
@@ -29,7 +32,7 @@ int grant_text_parse(struct span text, struct grant *out, struct error *err)
 		*out = metrics_grant;
 		return 0;
 	}
-	ptrdiff_t equals = (ptrdiff_t)text.len - 1; /* the last one: a prefix may hold others */
+	ptrdiff_t equals = (ptrdiff_t)text.len - 1; /* the last '=' */
 	while (equals >= 0 && text.data[equals] != '=')
 		equals--;
 	const struct span where = span_slice(text, 0, equals < 0 ? 0 : (size_t)equals);
@@ -56,7 +59,7 @@ void grant_text_print(const struct grant *grant, struct buffer *out)
 		buffer_add_span(out, grant->prefix);
 	}
 	char separator = '=';
-	for (size_t i = 0; i < sizeof permission_names / sizeof permission_names[0]; i++)
+	for (size_t i = 0; i < sizeof(permission_names) / sizeof(permission_names[0]); i++)
 		if ((grant->permissions & permission_names[i].permission) != 0) {
 			buffer_add_byte(out, (uint8_t)separator);
 			buffer_add_text(out, permission_names[i].name);
@@ -76,11 +79,11 @@ static struct grant split_place(struct span where)
 static int refuse_form(struct span text, struct error *err)
 {
 	return error_set(err, ERROR_INVALID,
-		"the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin, nor \"metrics\"",
+		"The grant '%.*s' is neither of the form BUCKET[/PREFIX]=read,write,list,admin nor \"metrics\".",
 		(int)text.len, (const char *)text.data);
 }
 
-/* A key may hold a star, but whoever writes one here means a wildcard. */
+/* An object key may contain a star, but in a grant it is meant as a wildcard. */
 static int refuse_wildcard(struct span where, struct span rights, struct error *err)
 {
 	const ptrdiff_t star = span_find(where, '*');
@@ -89,11 +92,11 @@ static int refuse_wildcard(struct span where, struct span rights, struct error *
 	const struct span stem = span_slice(where, 0, (size_t)star);
 	if (span_find(stem, '/') < 0)
 		return error_set(err, ERROR_INVALID,
-			"grants have no wildcards: '%.*s' in a grant is to be the name of one bucket, as in files=%.*s",
+			"Grants have no wildcards: '%.*s' must be the name of one bucket, as in files=%.*s.",
 			(int)where.len, (const char *)where.data, (int)rights.len,
 			(const char *)rights.data);
 	return error_set(err, ERROR_INVALID,
-		"grants have no wildcards: '%.*s' is written %.*s=%.*s, which covers all keys that begin so",
+		"Grants have no wildcards: instead of '%.*s' write %.*s=%.*s, which covers all keys with this beginning.",
 		(int)where.len, (const char *)where.data, (int)stem.len, (const char *)stem.data,
 		(int)rights.len, (const char *)rights.data);
 }
@@ -106,7 +109,7 @@ static int parse_permissions(struct span text, struct span rights, unsigned *out
 		const unsigned permission = find_permission(name);
 		if (permission == 0 && name.len > 0)
 			return error_set(err, ERROR_INVALID,
-				"the grant '%.*s' names '%.*s', which is none of read, write, list and admin",
+				"The grant '%.*s' names '%.*s', which is not one of read, write, list and admin.",
 				(int)text.len, (const char *)text.data, (int)name.len,
 				(const char *)name.data);
 		if (permission == 0)
@@ -118,7 +121,7 @@ static int parse_permissions(struct span text, struct span rights, unsigned *out
 
 static unsigned find_permission(struct span name)
 {
-	for (size_t i = 0; i < sizeof permission_names / sizeof permission_names[0]; i++)
+	for (size_t i = 0; i < sizeof(permission_names) / sizeof(permission_names[0]); i++)
 		if (span_equal_text(name, permission_names[i].name))
 			return permission_names[i].permission;
 	return 0;

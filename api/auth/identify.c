@@ -1,3 +1,7 @@
+/* One function for each kind of credentials. A request may have only one kind. The principal is set
+ * only after the signature was checked. Each way ends with payload_read, because the meaning of
+ * x-amz-content-sha256 depends on the kind of signature. Secrets and signing keys are wiped from
+ * the stack and the arena after use. */
 #include "api/auth/identify.h"
 
 #include <string.h>
@@ -9,7 +13,7 @@
 #include "api/exchange/chunk_signature.h"
 #include "api/exchange/payload.h"
 
-#define HUB_PREFIX "hf_" /* some Hub clients take no token without it */
+#define HUB_PREFIX "hf_" /* some Hub clients accept only tokens with this prefix */
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
@@ -18,7 +22,7 @@ static int identify_query(struct exchange *exchange, struct error *err);
 static int identify_presigned_v4(struct exchange *exchange, struct error *err);
 static int unknown_key(struct exchange *exchange, struct span id, struct error *err);
 static int identify_presigned_v2(struct exchange *exchange, struct error *err);
-static int identify_nobody(struct exchange *exchange, struct error *err);
+static int identify_anonymous(struct exchange *exchange, struct error *err);
 static int identify_bearer(struct exchange *exchange, struct span token, struct error *err);
 static int identify_signature(
 	struct exchange *exchange, struct span authorization, struct error *err);
@@ -36,7 +40,7 @@ static void name_scheme(struct exchange *exchange, struct span authorization);
 bool identify_is_signed(struct exchange *exchange)
 {
 	return span_starts(exchange_header(exchange, "authorization"), span_text("AWS")) ||
-		presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange);
+		presigned_v4_is_present(exchange) || signature_v2_is_present(exchange);
 }
 
 int identify(struct exchange *exchange, struct error *err)
@@ -47,7 +51,7 @@ int identify(struct exchange *exchange, struct error *err)
 		return identify_control(exchange, err);
 	if (authorization.data == NULL)
 		return identify_query(exchange, err);
-	if (presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange))
+	if (presigned_v4_is_present(exchange) || signature_v2_is_present(exchange))
 		return error_set(err, ERROR_INVALID,
 			"Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
 			"parameter or the Authorization header should be specified.");
@@ -74,15 +78,15 @@ int identify_again(struct exchange *exchange, struct error *err)
 		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
 	return exchange->principal != NULL
 		? 0
-		: error_set(err, ERROR_UNKNOWN_KEY_ID, "the key of this request was revoked");
+		: error_set(err, ERROR_UNKNOWN_KEY_ID, "The key of this request was revoked.");
 }
 
-/* The key that the server's own user acts with over DIR/control.sock. */
+/* The server's own user over DIR/control.sock acts as root. */
 static int identify_control(struct exchange *exchange, struct error *err)
 {
-	struct principal *const root = arena_take(exchange->arena, sizeof *root);
+	struct principal *const root = arena_take(exchange->arena, sizeof(*root));
 	if (root == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	root->key_id = span_text("control");
 	root->namespace = span_text(exchange->context->default_namespace);
 	root->is_root = true;
@@ -93,10 +97,10 @@ static int identify_control(struct exchange *exchange, struct error *err)
 
 static int identify_query(struct exchange *exchange, struct error *err)
 {
-	if (presigned_v4_is_meant(exchange))
+	if (presigned_v4_is_present(exchange))
 		return identify_presigned_v4(exchange, err);
-	return signature_v2_is_meant(exchange) ? identify_presigned_v2(exchange, err)
-					       : identify_nobody(exchange, err);
+	return signature_v2_is_present(exchange) ? identify_presigned_v2(exchange, err)
+						 : identify_anonymous(exchange, err);
 }
 
 static int identify_presigned_v4(struct exchange *exchange, struct error *err)
@@ -114,7 +118,7 @@ static int identify_presigned_v4(struct exchange *exchange, struct error *err)
 	int outcome = presigned_v4_check_time(exchange, &presigned, err);
 	if (outcome == 0)
 		outcome = presigned_v4_check(exchange, &presigned, key, err);
-	explicit_bzero(key, sizeof key);
+	explicit_bzero(key, sizeof(key));
 	if (outcome != 0)
 		return outcome;
 	exchange->principal = principal;
@@ -153,15 +157,15 @@ static int identify_presigned_v2(struct exchange *exchange, struct error *err)
 		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
-/* Who gives no name may not say either what the reply's headers shall be: such a link would speak
- * in the bucket owner's name. */
-static int identify_nobody(struct exchange *exchange, struct error *err)
+/* An anonymous request must not set headers of the reply: such a link would show content of its
+ * author in the name of the bucket's owner. */
+static int identify_anonymous(struct exchange *exchange, struct error *err)
 {
 	static const char *const overrides[] = {"response-cache-control",
 		"response-content-disposition", "response-content-encoding",
 		"response-content-language", "response-content-type", "response-expires"};
 	struct span value;
-	for (size_t i = 0; exchange->query.len > 0 && i < sizeof overrides / sizeof overrides[0];
+	for (size_t i = 0; exchange->query.len > 0 && i < sizeof(overrides) / sizeof(overrides[0]);
 		i++)
 		if (exchange_query(exchange, overrides[i], &value))
 			return error_set(err, ERROR_INVALID_REQUEST,
@@ -173,7 +177,7 @@ static int identify_nobody(struct exchange *exchange, struct error *err)
 static int identify_bearer(struct exchange *exchange, struct span token, struct error *err)
 {
 	struct keyring *const keyring = exchange->context->keyring;
-	if (exchange->face == &face_xet && xet_token_is_meant(token))
+	if (exchange->face == &face_xet && xet_token_has_prefix(token))
 		return xet_token_identify(exchange, token, err) != 0
 			? -1
 			: payload_read(exchange, (struct span){NULL, 0}, false, err);
@@ -182,8 +186,8 @@ static int identify_bearer(struct exchange *exchange, struct span token, struct 
 		exchange->principal = keyring_find_token(
 			keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
 	if (exchange->principal == NULL)
-		return error_set(
-			err, ERROR_UNKNOWN_KEY_ID, "the bearer token is not one of this server's");
+		return error_set(err, ERROR_UNKNOWN_KEY_ID,
+			"The bearer token does not belong to a key of this server.");
 	return payload_read(
 		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
@@ -203,7 +207,7 @@ static int identify_signature(
 	if (principal == NULL)
 		return unknown_key(exchange, id, err);
 	const int outcome = check_signature(exchange, &signature, key, err);
-	explicit_bzero(key, sizeof key);
+	explicit_bzero(key, sizeof(key));
 	if (outcome == 0)
 		exchange->principal = principal;
 	return outcome;
@@ -214,7 +218,7 @@ static int refuse_token(struct exchange *exchange, struct error *err)
 	if (exchange_header(exchange, "x-amz-security-token").data == NULL)
 		return 0;
 	return error_set(err, ERROR_INVALID_TOKEN,
-		"x-amz-security-token is not valid: this server gives out no temporary credentials");
+		"x-amz-security-token is not valid: this server issues no temporary credentials.");
 }
 
 static int check_signature(struct exchange *exchange, const struct signature_v4 *signature,
@@ -238,24 +242,24 @@ static int find_date(struct exchange *exchange, const struct signature_v4 *signa
 	int64_t sent_ms = 0;
 	if (date.data == NULL)
 		return error_set(
-			err, ERROR_DENIED, "a signed request must carry x-amz-date or Date");
+			err, ERROR_DENIED, "A signed request must have x-amz-date or Date.");
 	if (!parse_date(span_trim(date), &sent_ms))
 		return error_set(
-			err, ERROR_DENIED, "the request's x-amz-date or Date is not a date");
+			err, ERROR_DENIED, "The request's x-amz-date or Date is not a date.");
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_amz(sent_ms, text);
 	*out_text = arena_copy(exchange->arena, span_text(text));
 	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
 	if (sent_ms > now_ms + SKEW_MAX_MS || sent_ms < now_ms - SKEW_MAX_MS)
 		return error_set(err, ERROR_SKEW,
-			"the request's clock is over 15 minutes away from the server's");
+			"The time of the request differs from the server's clock by more than 15 minutes.");
 	if (!span_equal(signature->date, span_slice(*out_text, 0, 8)))
 		return error_set(err, ERROR_AUTH_MALFORMED,
-			"the date in the Credential is not the day of x-amz-date");
+			"The date in the Credential is not the day of x-amz-date.");
 	return 0;
 }
 
-/* Both headers may have either form. */
+/* x-amz-date and Date may each have either form. */
 static bool parse_date(struct span text, int64_t *out_ms)
 {
 	return clock_parse_amz(text, out_ms) || clock_parse_http(text, out_ms);
@@ -270,17 +274,18 @@ static int read_signed_payload(struct exchange *exchange, struct span *out_text,
 	return payload_read(exchange, *out_text, true, err);
 }
 
-/* Where the chain of chunk signatures begins: with the request's own. */
+/* The chain of chunk signatures begins with the signature of the request. */
 static int seed_chunks(struct exchange *exchange, const struct signature_v4 *signature,
 	const uint8_t key[SHA256_BYTES], struct span amz_date, struct error *err)
 {
 	if (exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED &&
 		exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER)
 		return 0;
-	struct chunk_signature *const seed = arena_take(exchange->arena, sizeof *seed);
+	struct chunk_signature *const seed = arena_take(exchange->arena, sizeof(*seed));
 	if (seed == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
-	memcpy(seed->key, key, sizeof seed->key);
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	ASSERT(signature->signature.len == SIGNATURE_V4_CHARACTERS);
+	memcpy(seed->key, key, sizeof(seed->key));
 	memcpy(seed->previous, signature->signature.data, SIGNATURE_V4_CHARACTERS);
 	seed->key_id = signature->key_id;
 	seed->date = amz_date;
@@ -289,7 +294,7 @@ static int seed_chunks(struct exchange *exchange, const struct signature_v4 *sig
 	return 0;
 }
 
-/* Says which scheme it was, never what stood behind it. */
+/* Reports the scheme of the header, never the credentials after it. */
 static void name_scheme(struct exchange *exchange, struct span authorization)
 {
 	struct span rest = authorization;

@@ -1,7 +1,7 @@
-/* The keys lie in an immutable set; a change loads a new set and swaps the pointer under the lock.
- * Lookups copy what they give into the request's arena, so a set can be freed as soon as it was
- * replaced. Tokens are found by their SHA-256: an attacker who could time the comparison learns
- * about a hash that he cannot steer. */
+/* The keys form an immutable set. A change loads a new set and swaps the pointer under the lock.
+ * Lookups copy their result into the request's arena under the lock, so the old set can be freed as
+ * soon as it is replaced. Tokens are found by their SHA-256: an attacker who measures the time of a
+ * comparison learns only about a hash that cannot be chosen. */
 #include "api/auth/keyring.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct keyring {
 	struct lock lock; /* guards `set` and its signing keys */
 	struct key_set *set;
 	struct helper_lane lane;
-	struct keyring_made_key held_root; /* texts of its own; id NULL: none */
+	struct keyring_made_key unstored_root; /* owns its texts; id NULL: none */
 };
 
 static struct key_set *key_set_load(const struct keyring *keyring, struct error *err);
@@ -46,12 +46,12 @@ static int fill_set(const struct keyring *keyring, struct key_set *set,
 static int add_entries(const struct keyring *keyring, struct key_set *set,
 	const struct key_record *records, size_t count, struct error *err);
 static bool is_replaced(const struct keyring *keyring, const struct key_record *record);
-static void tell_damaged(
+static void log_damaged(
 	const struct keyring *keyring, const struct key_record *record, const char *what);
 static int unseal(const struct keyring *keyring, const struct key_record *record,
 	struct arena *arena, struct span *out, struct error *err);
 static void add_entry(struct key_set *set, const struct key_record *record, struct span secret);
-static void add_held_root(const struct keyring *keyring, struct key_set *set);
+static void add_unstored_root(const struct keyring *keyring, struct key_set *set);
 static int compare_ids(const void *left, const void *right);
 static int compare_tokens(const void *left, const void *right);
 static void key_set_free(struct key_set *set);
@@ -68,9 +68,10 @@ static bool is_known(struct keyring *keyring, struct span key_id);
 
 struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], struct error *err)
 {
-	struct keyring *const keyring = memory_new(sizeof *keyring);
+	ASSERT(store != NULL);
+	struct keyring *const keyring = memory_new(sizeof(*keyring));
 	keyring->store = store;
-	memcpy(keyring->master_key, master_key, sizeof keyring->master_key);
+	memcpy(keyring->master_key, master_key, sizeof(keyring->master_key));
 	lock_init(&keyring->lock, LOCK_KEYRING);
 	keyring->set = key_set_load(keyring, err);
 	if (keyring->set != NULL)
@@ -84,12 +85,12 @@ void keyring_close(struct keyring *keyring)
 	if (keyring == NULL)
 		return;
 	key_set_free(keyring->set);
-	drop_text(keyring->held_root.id);
-	drop_text(keyring->held_root.secret);
-	drop_text(keyring->held_root.token);
-	drop_text(keyring->held_root.namespace);
+	drop_text(keyring->unstored_root.id);
+	drop_text(keyring->unstored_root.secret);
+	drop_text(keyring->unstored_root.token);
+	drop_text(keyring->unstored_root.namespace);
 	lock_release(&keyring->lock);
-	explicit_bzero(keyring->master_key, sizeof keyring->master_key);
+	explicit_bzero(keyring->master_key, sizeof(keyring->master_key));
 	free(keyring);
 }
 
@@ -100,6 +101,7 @@ int keyring_reload(struct keyring *keyring, struct error *err)
 		return -1;
 	lock_enter(&keyring->lock);
 	struct key_set *const old = keyring->set;
+	ASSERT(old != NULL);
 	keyring->set = fresh;
 	lock_leave(&keyring->lock);
 	key_set_free(old);
@@ -117,12 +119,12 @@ const struct principal *keyring_find_token(
 	uint8_t hash[SHA256_BYTES];
 	const struct principal *found = NULL;
 	sha256(token, hash);
-	const struct key_entry wanted = {.token_hash = span_of(hash, sizeof hash)};
+	const struct key_entry wanted = {.token_hash = span_of(hash, sizeof(hash))};
 	const struct key_entry *const wanted_place = &wanted;
 	lock_enter(&keyring->lock);
 	const struct key_set *const set = keyring->set;
 	const struct key_entry *const *const entry = bsearch(
-		&wanted_place, set->by_token, set->count, sizeof *set->by_token, compare_tokens);
+		&wanted_place, set->by_token, set->count, sizeof(*set->by_token), compare_tokens);
 	if (entry != NULL && span_equal_secret((*entry)->token_hash, wanted.token_hash))
 		found = copy_principal(&(*entry)->principal, arena);
 	lock_leave(&keyring->lock);
@@ -188,6 +190,7 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 	struct keyring_made_key *out, struct error *err)
 {
 	struct keyring_made_key made;
+	ASSERT(params->namespace != NULL);
 	if (make_texts(params, arena, &made, err) != 0)
 		return -1;
 	*out = made;
@@ -201,7 +204,7 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 		.name = span_text(params->name),
 		.namespace = span_text(made.namespace),
 		.sealed_secret = buffer_span(&sealed),
-		.token_hash = span_of(token_hash, sizeof token_hash),
+		.token_hash = span_of(token_hash, sizeof(token_hash)),
 		.is_root = params->is_root,
 		.created_ms = store_now_ms(keyring->store),
 		.grants = params->grants,
@@ -212,11 +215,11 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 	return outcome == 0 ? keyring_reload(keyring, err) : -1;
 }
 
-int keyring_hold_root(
+int keyring_set_unstored_root(
 	struct keyring *keyring, const struct keyring_made_key *root, struct error *err)
 {
-	ASSERT(keyring->held_root.id == NULL);
-	keyring->held_root = (struct keyring_made_key){.id = memory_copy_text(root->id),
+	ASSERT(keyring->unstored_root.id == NULL && root->id != NULL);
+	keyring->unstored_root = (struct keyring_made_key){.id = memory_copy_text(root->id),
 		.secret = memory_copy_text(root->secret),
 		.token = memory_copy_text(root->token),
 		.namespace = memory_copy_text(root->namespace)};
@@ -230,7 +233,7 @@ int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *er
 	return keyring_reload(keyring, err);
 }
 
-/* What was stored and could not be loaded is damaged too. */
+/* A stored key that could not be loaded counts as damaged too. */
 int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys,
 	size_t *out_count, struct error *err)
 {
@@ -244,7 +247,7 @@ int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record
 
 static struct key_set *key_set_load(const struct keyring *keyring, struct error *err)
 {
-	struct key_set *const set = memory_new(sizeof *set);
+	struct key_set *const set = memory_new(sizeof(*set));
 	struct key_record *records = NULL;
 	size_t count = 0;
 	set->arena = arena_new(KEYRING_MAX_BYTES);
@@ -258,23 +261,24 @@ static struct key_set *key_set_load(const struct keyring *keyring, struct error 
 static int fill_set(const struct keyring *keyring, struct key_set *set,
 	const struct key_record *records, size_t count, struct error *err)
 {
-	/* one more for a held root key */
-	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id);
-	set->by_token = arena_take_array(set->arena, count + 1, sizeof *set->by_token);
+	/* one more for an unstored root key */
+	set->by_id = arena_take_array(set->arena, count + 1, sizeof(*set->by_id));
+	set->by_token = arena_take_array(set->arena, count + 1, sizeof(*set->by_token));
 	if (set->by_id == NULL || set->by_token == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"%zu keys do not fit the memory of the keyring", count);
 	if (add_entries(keyring, set, records, count, err) != 0)
 		return -1;
-	qsort(set->by_id, set->count, sizeof *set->by_id, compare_ids);
+	ASSERT(set->count <= count + 1);
+	qsort(set->by_id, set->count, sizeof(*set->by_id), compare_ids);
 	for (size_t i = 0; i < set->count; i++)
 		set->by_token[i] = &set->by_id[i];
-	qsort(set->by_token, set->count, sizeof *set->by_token, compare_tokens);
+	qsort(set->by_token, set->count, sizeof(*set->by_token), compare_tokens);
 	return 0;
 }
 
-/* A damaged key opens nothing and keeps nobody from the others. When none can be unsealed, the
- * master key is the wrong one. */
+/* A damaged key is left out and does not prevent the use of the others. If no key can be unsealed,
+ * the master key is wrong. */
 static int add_entries(const struct keyring *keyring, struct key_set *set,
 	const struct key_record *records, size_t count, struct error *err)
 {
@@ -284,34 +288,34 @@ static int add_entries(const struct keyring *keyring, struct key_set *set,
 		if (is_replaced(keyring, &records[i]))
 			continue;
 		if (records[i].is_damaged)
-			tell_damaged(
-				keyring, &records[i], "its row is not what was stored; revoke it");
+			log_damaged(keyring, &records[i],
+				"the checksum of its row is wrong; revoke it");
 		else if (unseal(keyring, &records[i], set->arena, &secret, &failed) == 0)
 			add_entry(set, &records[i], secret);
 		else
-			tell_damaged(keyring, &records[i], failed.text);
+			log_damaged(keyring, &records[i], failed.text);
 	}
 	if (set->count == 0 && failed.kind != 0)
 		return error_set(err, ERROR_CORRUPT,
-			"it opens none of the store's keys: it is not the master key that they were sealed"
-			" with, or has changed");
-	if (keyring->held_root.id != NULL)
-		add_held_root(keyring, set);
+			"it opens none of the store's keys: they were sealed with another master key,"
+			" or the file has changed");
+	if (keyring->unstored_root.id != NULL)
+		add_unstored_root(keyring, set);
 	return 0;
 }
 
 static bool is_replaced(const struct keyring *keyring, const struct key_record *record)
 {
-	const char *id = keyring->held_root.id;
+	const char *id = keyring->unstored_root.id;
 	return id != NULL && (record->is_root || span_equal_text(record->id, id));
 }
 
-static void tell_damaged(
+static void log_damaged(
 	const struct keyring *keyring, const struct key_record *record, const char *what)
 {
 	const struct log_field fields[] = {log_span("key", record->id), log_text("detail", what)};
 	log_event(store_log(keyring->store), LOG_ERROR, NULL, "key_damaged", fields,
-		sizeof fields / sizeof *fields);
+		sizeof(fields) / sizeof(*fields));
 }
 
 static int unseal(const struct keyring *keyring, const struct key_record *record,
@@ -341,15 +345,15 @@ static void add_entry(struct key_set *set, const struct key_record *record, stru
 	};
 }
 
-static void add_held_root(const struct keyring *keyring, struct key_set *set)
+static void add_unstored_root(const struct keyring *keyring, struct key_set *set)
 {
-	const struct keyring_made_key *root = &keyring->held_root;
+	const struct keyring_made_key *root = &keyring->unstored_root;
 	uint8_t hash[SHA256_BYTES];
 	sha256(span_text(root->token), hash);
 	const struct key_record record = {.id = span_text(root->id),
 		.namespace = span_text(root->namespace),
 		.is_root = true,
-		.token_hash = arena_copy(set->arena, span_of(hash, sizeof hash))};
+		.token_hash = arena_copy(set->arena, span_of(hash, sizeof(hash)))};
 	add_entry(set, &record, arena_copy(set->arena, span_text(root->secret)));
 }
 
@@ -386,11 +390,12 @@ static void drop_text(const char *text)
 	free((void *)(uintptr_t)text);
 }
 
-/* NULL as well when the arena is full: then nobody gets in. */
+/* NULL when the arena is full; the request is then refused. */
 static const struct principal *copy_principal(const struct principal *from, struct arena *arena)
 {
-	struct principal *const to = arena_take(arena, sizeof *to);
-	struct grant *const grants = arena_take_array(arena, from->grant_count + 1, sizeof *grants);
+	struct principal *const to = arena_take(arena, sizeof(*to));
+	struct grant *const grants =
+		arena_take_array(arena, from->grant_count + 1, sizeof(*grants));
 	if (to == NULL || grants == NULL)
 		return NULL;
 	for (size_t i = 0; i < from->grant_count; i++) {
@@ -406,7 +411,8 @@ static const struct principal *copy_principal(const struct principal *from, stru
 static const struct key_entry *find_entry(const struct key_set *set, struct span key_id)
 {
 	const struct key_entry wanted = {.principal = {.key_id = key_id}};
-	return bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
+	ASSERT(set != NULL);
+	return bsearch(&wanted, set->by_id, set->count, sizeof(*set->by_id), compare_ids);
 }
 
 static bool is_plain(const char *text)
@@ -418,7 +424,8 @@ static bool is_plain(const char *text)
 	return len > 0 && len <= TEXT_MAX_BYTES;
 }
 
-/* Secrets may hold any printable character; only ids stand inside a credential scope. */
+/* Secrets may have any printable character. Only ids are parts of a credential scope, where '/' and
+ * ',' are separators. */
 static bool is_printable(const char *text)
 {
 	size_t len = 0;
@@ -445,24 +452,24 @@ static int make_texts(const struct keyring_new_key *params, struct arena *arena,
 		.namespace = params->namespace,
 	};
 	if (out->id == NULL || out->secret == NULL || out->token == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	if (keyring_check_texts(out->id, out->secret, out->token, err) != 0)
 		return -1;
 	if (!keyring_is_namespace(span_text(out->namespace)))
 		return error_set(err, ERROR_INVALID,
-			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -",
+			"The namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, without --, and must not begin or end with -.",
 			out->namespace);
 	return 0;
 }
 
-/* 32 symbols, so that a random byte's low five bits choose without bias: 200 bits in a secret or
- * token. */
+/* There are 32 symbols, so that the low 5 bits of a random byte choose one without bias. A secret
+ * and a token have 200 random bits. */
 static char *random_text(
 	struct arena *arena, const char *prefix, size_t characters, const char symbols[32])
 {
 	uint8_t bytes[TEXT_MAX_BYTES];
 	const size_t prefix_len = strlen(prefix);
-	ASSERT(prefix_len <= characters && characters <= sizeof bytes);
+	ASSERT(prefix_len <= characters && characters <= sizeof(bytes));
 	random_bytes(bytes, characters);
 	char *const text = arena_take(arena, characters + 1);
 	if (text == NULL)
@@ -470,7 +477,7 @@ static char *random_text(
 	memcpy(text, prefix, prefix_len);
 	for (size_t i = prefix_len; i < characters; i++)
 		text[i] = symbols[bytes[i] & 31];
-	explicit_bzero(bytes, sizeof bytes);
+	explicit_bzero(bytes, sizeof(bytes));
 	return text;
 }
 

@@ -1,3 +1,6 @@
+/* All six parameters must be present. The signature covers the query without X-Amz-Signature. The
+ * URL is valid from 15 minutes before X-Amz-Date, for clocks that differ, until X-Amz-Expires
+ * seconds after it. */
 #include "api/auth/presigned_v4.h"
 
 #include "base/encode.h"
@@ -9,14 +12,14 @@ static int parse_credential(struct span credential, struct presigned_v4 *out, st
 static int parse_expires(struct span text, int64_t *out_s, struct error *err);
 static struct span signed_payload(struct exchange *exchange, const struct presigned_v4 *presigned);
 
-bool presigned_v4_is_meant(struct exchange *exchange)
+bool presigned_v4_is_present(struct exchange *exchange)
 {
 	static const char *const names[] = {
 		"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature"};
 	struct span value;
 	if (exchange->query.len == 0)
 		return false;
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (exchange_query_nocase(exchange, names[i], &value))
 			return true;
 	return false;
@@ -37,7 +40,7 @@ int presigned_v4_parse(struct exchange *exchange, struct presigned_v4 *out, stru
 		{"X-Amz-Date", &out->amz_date}, {"X-Amz-Expires", &expires},
 		{"X-Amz-SignedHeaders", &out->signature.signed_headers},
 		{"X-Amz-Signature", &out->signature.signature}};
-	for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++)
+	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
 		if (!exchange_query_nocase(exchange, parameters[i].name, parameters[i].value) ||
 			parameters[i].value->len == 0)
 			return error_set(err, ERROR_AUTH_QUERY,
@@ -45,11 +48,11 @@ int presigned_v4_parse(struct exchange *exchange, struct presigned_v4 *out, stru
 				"X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.");
 	if (exchange_query_nocase(exchange, "X-Amz-Security-Token", &token))
 		return error_set(err, ERROR_INVALID_TOKEN,
-			"X-Amz-Security-Token is not valid: this server gives out no temporary credentials");
+			"X-Amz-Security-Token is not valid: this server issues no temporary credentials.");
 	exchange_query_nocase(exchange, "X-Amz-Content-Sha256", &out->payload);
 	if (!span_equal_text(algorithm, "AWS4-HMAC-SHA256"))
 		return malformed(err, "X-Amz-Algorithm only supports AWS4-HMAC-SHA256");
-	if (!decode_hex(out->signature.signature, bytes, sizeof bytes))
+	if (!decode_hex(out->signature.signature, bytes, sizeof(bytes)))
 		return malformed(err, "X-Amz-Signature is not 64 hexadecimal digits");
 	if (parse_credential(credential, out, err) != 0)
 		return -1;
@@ -60,6 +63,7 @@ int presigned_v4_check_time(
 	struct exchange *exchange, const struct presigned_v4 *presigned, struct error *err)
 {
 	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
+	ASSERT(presigned->expires_s > 0 && presigned->expires_s <= PRESIGNED_V4_EXPIRES_MAX_S);
 	const int64_t end_ms = presigned->signed_ms + presigned->expires_s * 1000;
 	char text[CLOCK_TEXT_BYTES];
 	if (presigned->signed_ms > now_ms + SKEW_MAX_MS)
@@ -104,7 +108,8 @@ static int parse_credential(struct span credential, struct presigned_v4 *out, st
 	return 0;
 }
 
-/* Digits, or a sign and digits: the range is another question. */
+/* Accepts digits with or without a minus sign, so that a number out of range and a text that is not
+ * a number get different errors. */
 static int parse_expires(struct span text, int64_t *out_s, struct error *err)
 {
 	uint64_t number;
@@ -118,7 +123,7 @@ static int parse_expires(struct span text, int64_t *out_s, struct error *err)
 	return 0;
 }
 
-/* The body's digest counts as signed when the query or a signed header names it. */
+/* The body's digest is signed when the query or a signed header contains it. */
 static struct span signed_payload(struct exchange *exchange, const struct presigned_v4 *presigned)
 {
 	static const char name[] = "x-amz-content-sha256";

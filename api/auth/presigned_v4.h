@@ -1,4 +1,4 @@
-/* SigV4 in the query of a URL (s3.md 2.3). Any thread. */
+/* SigV4 in the query of a URL. Any thread. */
 #ifndef API_AUTH_PRESIGNED_V4_H
 #define API_AUTH_PRESIGNED_V4_H
 
@@ -14,11 +14,12 @@ struct presigned_v4 { /* texts in the arena */
 	struct span payload; /* of X-Amz-Content-Sha256; NULL data when absent */
 };
 
-bool presigned_v4_is_meant(struct exchange *exchange); /* the query has one of its parameters */
-/* auth_query; invalid_token for X-Amz-Security-Token; denied for X-Amz-Expires of 0 or over seven
- * days. */
+/* Whether the query has one of the parameters of such a signature. */
+bool presigned_v4_is_present(struct exchange *exchange);
+/* Fails with auth_query, with invalid_token for X-Amz-Security-Token, and with denied for an
+ * X-Amz-Expires that is not from 1 second to 7 days. */
 int presigned_v4_parse(struct exchange *exchange, struct presigned_v4 *out, struct error *err);
-/* denied: expired, or not yet valid. */
+/* Fails with denied when the URL has expired or is not valid yet. */
 int presigned_v4_check_time(
 	struct exchange *exchange, const struct presigned_v4 *presigned, struct error *err);
 /* As signature_v4_check. */

@@ -1,3 +1,6 @@
+/* The string to sign is the method, three headers, the x-amz-* headers in order, the resource and
+ * the sub-resources of the query in order. Repeated headers and parameters must keep their order.
+ * qsort is not stable, so the comparisons fall back to the places in the request. */
 #include "api/auth/signature_v2.h"
 
 #include <stdlib.h>
@@ -21,7 +24,7 @@ struct amz_headers {
 
 struct query_pair {
 	const char *name;
-	const uint8_t *place; /* in the query */
+	const uint8_t *place; /* in the query, for the order of repeats */
 	bool has_value;
 	struct span value; /* encoded */
 };
@@ -29,21 +32,21 @@ struct query_pair {
 static int check_time(struct exchange *exchange, uint64_t expires_s, struct error *err);
 static const char *find_sub_resource(struct span sent);
 static int build(struct exchange *exchange, const struct signature_v2 *signature,
-	const char *behind, struct buffer *out, struct error *err);
+	const char *suffix, struct buffer *out, struct error *err);
 static int add_headers(struct exchange *exchange, struct buffer *out, struct error *err);
-static void take_amz_header(void *taker, struct span name, struct span value);
+static void signature_v2_take_header(void *taker, struct span name, struct span value);
 static struct span lower_copy(struct arena *arena, struct span text);
-static int compare_headers(const void *left, const void *right);
+static int signature_v2_compare_headers(const void *left, const void *right);
 static struct span resource_of(const struct exchange *exchange);
 static int add_query(struct exchange *exchange, struct buffer *out, struct error *err);
-static int compare_query(const void *left, const void *right);
+static int signature_v2_compare_query(const void *left, const void *right);
 static bool matches_with_slash(
 	struct exchange *exchange, const struct signature_v2 *signature, struct span secret);
 static bool is_bare_bucket(struct span resource);
 static int refuse(struct exchange *exchange, const struct signature_v2 *signature, struct span text,
 	struct error *err);
 
-bool signature_v2_is_meant(struct exchange *exchange)
+bool signature_v2_is_present(struct exchange *exchange)
 {
 	struct span value;
 	return exchange->query.len > 0 &&
@@ -89,8 +92,9 @@ bool signature_v2_matches(struct span secret, struct span text, struct span sign
 	uint8_t given[SHA1_BYTES];
 	size_t len = 0;
 	hmac_sha1(secret, text, expected);
-	return decode_base64(signature, given, sizeof given, &len) && len == sizeof given &&
-		span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
+	return decode_base64(signature, given, sizeof(given), &len) && len == sizeof(given) &&
+		span_equal_secret(
+			span_of(expected, sizeof(expected)), span_of(given, sizeof(given)));
 }
 
 int signature_v2_check(struct exchange *exchange, const struct signature_v2 *signature,
@@ -120,8 +124,8 @@ static int check_time(struct exchange *exchange, uint64_t expires_s, struct erro
 	return error_set(err, ERROR_DENIED, "Request has expired.");
 }
 
-/* The name of a sub-resource, decoded as the handlers decode it: "%61cl" asks for the ACL too.
- * NULL: not one that is signed. */
+/* The name of the sub-resource, or NULL when the parameter is not signed. `sent` is decoded as the
+ * handlers decode it, because "%61cl" asks for the ACL too. */
 static const char *find_sub_resource(struct span sent)
 {
 	static const char *const names[] = {"acl", "cors", "delete", "lifecycle", "location",
@@ -134,28 +138,28 @@ static const char *find_sub_resource(struct span sent)
 	struct buffer name;
 	buffer_init(&name, sent.len + 1);
 	const bool good = decode_percent(sent, true, &name);
-	for (size_t i = 0; good && found == NULL && i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; good && found == NULL && i < sizeof(names) / sizeof(names[0]); i++)
 		if (span_equal_text(buffer_span(&name), names[i]))
 			found = names[i];
 	buffer_release(&name);
 	return found;
 }
 
-/* `behind`: what stands behind the resource. */
+/* Builds the string to sign. `suffix` is added to the resource. */
 static int build(struct exchange *exchange, const struct signature_v2 *signature,
-	const char *behind, struct buffer *out, struct error *err)
+	const char *suffix, struct buffer *out, struct error *err)
 {
 	const struct span parts[] = {span_text(canonical_request_method(exchange->method)),
 		exchange_header(exchange, "content-md5"), exchange_header(exchange, "content-type"),
 		signature->expires};
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		buffer_add_span(out, span_trim(parts[i]));
 		buffer_add_byte(out, '\n');
 	}
 	if (add_headers(exchange, out, err) != 0)
 		return -1;
 	buffer_add_span(out, resource_of(exchange));
-	buffer_add_text(out, behind);
+	buffer_add_text(out, suffix);
 	if (add_query(exchange, out, err) != 0)
 		return -1;
 	return buffer_check(out, "the string to sign", err);
@@ -164,11 +168,11 @@ static int build(struct exchange *exchange, const struct signature_v2 *signature
 static int add_headers(struct exchange *exchange, struct buffer *out, struct error *err)
 {
 	struct amz_headers headers = {.arena = exchange->arena};
-	headers.list = arena_take_array(exchange->arena, AMZ_HEADERS_MAX, sizeof *headers.list);
+	headers.list = arena_take_array(exchange->arena, AMZ_HEADERS_MAX, sizeof(*headers.list));
 	if (headers.list == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
-	exchange->ops->each_header(exchange, take_amz_header, &headers);
-	qsort(headers.list, headers.count, sizeof *headers.list, compare_headers);
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	exchange->ops->each_header(exchange, signature_v2_take_header, &headers);
+	qsort(headers.list, headers.count, sizeof(*headers.list), signature_v2_compare_headers);
 	for (size_t i = 0; i < headers.count; i++) {
 		const bool is_repeat =
 			i > 0 && span_equal(headers.list[i].name, headers.list[i - 1].name);
@@ -184,9 +188,10 @@ static int add_headers(struct exchange *exchange, struct buffer *out, struct err
 	return 0;
 }
 
-static void take_amz_header(void *taker, struct span name, struct span value)
+static void signature_v2_take_header(void *taker, struct span name, struct span value)
 {
 	struct amz_headers *const headers = taker;
+	ASSERT(headers->count <= AMZ_HEADERS_MAX);
 	if (headers->count == AMZ_HEADERS_MAX ||
 		!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
 		return;
@@ -203,9 +208,8 @@ static struct span lower_copy(struct arena *arena, struct span text)
 	return span_of(copy, copy != NULL ? text.len : 0);
 }
 
-/* Repeats stay in the order they came: of one name the earlier lies at the lower address of the
- * request. */
-static int compare_headers(const void *left, const void *right)
+/* Repeats keep their order: the earlier value has the lower address in the request. */
+static int signature_v2_compare_headers(const void *left, const void *right)
 {
 	const struct amz_header *const a = left;
 	const struct amz_header *const b = right;
@@ -233,25 +237,25 @@ static int add_query(struct exchange *exchange, struct buffer *out, struct error
 		if (name == NULL)
 			continue;
 		if (count == QUERY_PAIRS_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "the query has over %d parameters",
+			return error_set(err, ERROR_TOO_LARGE, "The query has over %d parameters.",
 				QUERY_PAIRS_MAX);
 		pairs[count++] = (struct query_pair){
 			name, pair.data, equals >= 0, span_slice(pair, sent.len + 1, pair.len)};
 	}
-	qsort(pairs, count, sizeof pairs[0], compare_query);
+	qsort(pairs, count, sizeof(pairs[0]), signature_v2_compare_query);
 	for (size_t i = 0; i < count; i++) {
 		buffer_add_byte(out, i == 0 ? '?' : '&');
 		buffer_add_text(out, pairs[i].name);
 		buffer_add_text(out, pairs[i].has_value ? "=" : "");
 		if (!decode_percent(pairs[i].value, true, out))
 			return error_set(
-				err, ERROR_BAD_URI, "the query is not valid percent-encoding");
+				err, ERROR_BAD_URI, "The query is not valid percent-encoding.");
 	}
 	return 0;
 }
 
-/* Repeats stay in the order they came. */
-static int compare_query(const void *left, const void *right)
+/* Repeats keep their order. */
+static int signature_v2_compare_query(const void *left, const void *right)
 {
 	const struct query_pair *const a = left;
 	const struct query_pair *const b = right;
@@ -259,7 +263,7 @@ static int compare_query(const void *left, const void *right)
 	return names != 0 ? names : (a->place > b->place) - (a->place < b->place);
 }
 
-/* botocore signs a bucket as "/bucket/" and asks for "/bucket": both name the same. */
+/* botocore signs a bucket as "/bucket/" but requests "/bucket". */
 static bool matches_with_slash(
 	struct exchange *exchange, const struct signature_v2 *signature, struct span secret)
 {
@@ -288,6 +292,6 @@ static int refuse(struct exchange *exchange, const struct signature_v2 *signatur
 	exchange_error_field(exchange, "SignatureProvided", signature->signature);
 	exchange_error_bytes(exchange, "StringToSignBytes", text);
 	return error_set(err, ERROR_SIGNATURE,
-		"the signature is not the one that this key makes for the request as it arrived; "
-		"check the secret, and that no proxy changes path or signed headers");
+		"The signature does not match the request as it arrived. "
+		"Check the secret, and that no proxy changes the path or signed headers.");
 }

@@ -1,6 +1,5 @@
-/* AWS Signature Version 2 (HMAC-SHA1) in the query of a URL, and over a POST policy: what boto3
- * still makes when nothing else was asked for (s3.md 2.4). Its Authorization header is not taken.
- * Any thread. */
+/* AWS Signature Version 2 (HMAC-SHA1) in the query of a URL and over a POST policy. boto3 still
+ * makes it by default. Its Authorization header is not accepted. Any thread. */
 #ifndef API_AUTH_SIGNATURE_V2_H
 #define API_AUTH_SIGNATURE_V2_H
 
@@ -12,17 +11,20 @@ struct signature_v2 { /* texts in the arena */
 	struct span signature; /* base64 */
 };
 
-bool signature_v2_is_meant(struct exchange *exchange); /* the query has one of its parameters */
-/* denied: incomplete, malformed, or expired; invalid_request when it is switched off. */
+/* Whether the query has one of the parameters of such a signature. */
+bool signature_v2_is_present(struct exchange *exchange);
+/* Fails with denied when the signature is incomplete, malformed or expired, and with
+ * invalid_request when version 2 is switched off. */
 int signature_v2_parse(struct exchange *exchange, struct signature_v2 *out, struct error *err);
-/* The signature covers the sub-resources that it knew of, nothing else of the query. denied for a
- * route that a later one chooses: with such a parameter added, a link to an object would become
- * another request. */
+/* The signature covers only the sub-resources of its time, and no other part of the query. Fails
+ * with denied when a newer parameter chose the route: adding that parameter to a signed link would
+ * turn it into another request. */
 int signature_v2_check_route(const struct exchange *exchange, struct error *err);
-/* signature, with the details that show a client where it differs; bad_uri. */
+/* Fails with signature, with details that show a client the difference, and with bad_uri, too_large
+ * or no_memory. */
 int signature_v2_check(struct exchange *exchange, const struct signature_v2 *signature,
 	struct span secret, struct error *err);
-/* Is `signature` the base64 of the HMAC-SHA1 of `text`? */
+/* Whether `signature` is the base64 of the HMAC-SHA1 of `text`. */
 bool signature_v2_matches(struct span secret, struct span text, struct span signature);
 
 #endif

@@ -1,3 +1,6 @@
+/* Parses the credential and the components of the header, and compares the signature with one that
+ * is made from the canonical request. The texts are joined by hand, because every signed request
+ * comes through here and formatted output would cost more than the hashes. */
 #include "api/auth/signature_v4.h"
 
 #include <string.h>
@@ -14,17 +17,18 @@ struct unsigned_search {
 
 static bool is_date(struct span text);
 static int parse_components(struct span text, struct span out_values[3], struct error *err);
+static int malformed(struct error *err, const char *what);
 static bool is_hex64(struct span text);
-static bool signs(struct span name, struct span header_name);
+static bool same_nocase(struct span name, struct span header_name);
 static char lower(uint8_t c);
-static void look_for_unsigned(void *taker, struct span name, struct span value);
+static void signature_v4_find_unsigned(void *taker, struct span name, struct span value);
 static struct span join(struct arena *arena, const struct span *pieces, size_t count);
 static struct span string_to_sign(struct exchange *exchange, const struct signature_v4 *signature,
 	struct span amz_date, struct span canonical);
 static int refuse(struct exchange *exchange, const struct signature_v4 *signature, struct span text,
 	struct span canonical, struct error *err);
 
-/* Credential=ID/yyyymmdd/region/s3/aws4_request; an id holds no slash. */
+/* An id has no slash (keyring_check_texts). */
 int signature_v4_parse_credential(
 	struct span credential, struct signature_v4 *out, struct error *err)
 {
@@ -57,23 +61,24 @@ int signature_v4_parse(struct span authorization, struct signature_v4 *out, stru
 	const struct span prefix = span_text(algorithm);
 	struct span values[3] = {{NULL, 0}};
 	struct signature_v4 parsed = {0};
+	struct error cause = {0};
 	if (!span_starts(authorization, prefix))
 		return error_set(err, ERROR_INVALID,
-			"unsupported Authorization type; use AWS4-HMAC-SHA256 or Bearer");
+			"The type of the Authorization header is not supported. Please use AWS4-HMAC-SHA256 or Bearer.");
 	const struct span rest = span_slice(authorization, prefix.len, authorization.len);
 	if (rest.len < 2 || rest.data[0] != ' ' || rest.data[1] == ' ')
 		return error_set(err, ERROR_INVALID,
-			"the Authorization header must have one space after AWS4-HMAC-SHA256");
+			"The Authorization header must have one space after AWS4-HMAC-SHA256.");
 	if (parse_components(span_slice(rest, 1, rest.len), values, err) != 0)
 		return -1;
-	if (values[0].len == 0 || signature_v4_parse_credential(values[0], &parsed, err) != 0)
-		return values[0].len > 0
-			? -1
-			: error_set(err, ERROR_AUTH_MALFORMED, "the Credential is empty");
+	if (values[0].len == 0)
+		return malformed(err, "the Credential is empty");
+	if (signature_v4_parse_credential(values[0], &parsed, &cause) != 0)
+		return malformed(err, cause.text);
 	if (values[1].len == 0)
-		return error_set(err, ERROR_AUTH_MALFORMED, "SignedHeaders is empty");
+		return malformed(err, "SignedHeaders is empty");
 	if (!is_hex64(values[2]))
-		return error_set(err, ERROR_AUTH_MALFORMED, "the Signature is not 64 hex digits");
+		return malformed(err, "the Signature is not 64 hexadecimal digits");
 	parsed.signed_headers = values[1];
 	parsed.signature = values[2];
 	*out = parsed;
@@ -85,7 +90,7 @@ bool signature_v4_signs(const struct signature_v4 *signature, struct span header
 	struct span rest = signature->signed_headers;
 	struct span name;
 	while (span_split(&rest, ';', &name))
-		if (name.len == header_name.len && signs(name, header_name))
+		if (name.len == header_name.len && same_nocase(name, header_name))
 			return true;
 	return false;
 }
@@ -97,7 +102,7 @@ int signature_v4_check_headers(struct exchange *exchange, const struct signature
 	if (exchange->differs_from_host)
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"The request line names another host than the signed header Host.");
-	exchange->ops->each_header(exchange, look_for_unsigned, &search);
+	exchange->ops->each_header(exchange, signature_v4_find_unsigned, &search);
 	if (search.found.data == NULL && signature_v4_signs(signature, span_text("host")))
 		return 0;
 	exchange_error_field(exchange, "HeadersNotSigned",
@@ -110,7 +115,7 @@ struct span signature_v4_scope(struct arena *arena, const struct signature_v4 *s
 {
 	const struct span pieces[] = {
 		signature->date, span_text("/"), signature->region, span_text("/s3/aws4_request")};
-	return join(arena, pieces, sizeof pieces / sizeof pieces[0]);
+	return join(arena, pieces, sizeof(pieces) / sizeof(pieces[0]));
 }
 
 bool signature_v4_matches(const uint8_t key[SHA256_BYTES], struct span text, struct span signature)
@@ -118,8 +123,9 @@ bool signature_v4_matches(const uint8_t key[SHA256_BYTES], struct span text, str
 	uint8_t expected[SHA256_BYTES];
 	uint8_t given[SHA256_BYTES];
 	hmac_sha256(span_of(key, SHA256_BYTES), text, expected);
-	return decode_hex(signature, given, sizeof given) &&
-		span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
+	return decode_hex(signature, given, sizeof(given)) &&
+		span_equal_secret(
+			span_of(expected, sizeof(expected)), span_of(given, sizeof(given)));
 }
 
 int signature_v4_check(struct exchange *exchange, const struct signature_v4 *signature,
@@ -146,7 +152,7 @@ static bool is_date(struct span text)
 	return text.len == 8 && span_parse_u64(text, &number);
 }
 
-/* "Name=value" components, separated by a comma and optional spaces, in any order. */
+/* Parses "Name=value" components, separated by commas and optional spaces, in any order. */
 static int parse_components(struct span text, struct span out_values[3], struct error *err)
 {
 	static const char *const names[3] = {"Credential=", "SignedHeaders=", "Signature="};
@@ -159,24 +165,28 @@ static int parse_components(struct span text, struct span out_values[3], struct 
 		while (i < 3 && !span_starts(component, span_text(names[i])))
 			i++;
 		if (i == 3 || out_values[i].len > 0)
-			return error_set(err, ERROR_AUTH_MALFORMED,
-				"the Authorization header has an unknown or repeated component");
+			return malformed(err, "it has an unknown or repeated component");
 		out_values[i] = span_slice(component, strlen(names[i]), component.len);
 		count++;
 	}
 	if (count != 3)
-		return error_set(err, ERROR_AUTH_MALFORMED,
-			"the Authorization header must hold Credential, SignedHeaders and Signature");
+		return malformed(err, "it must have Credential, SignedHeaders and Signature");
 	return 0;
+}
+
+static int malformed(struct error *err, const char *what)
+{
+	return error_set(
+		err, ERROR_AUTH_MALFORMED, "The Authorization header is malformed: %s.", what);
 }
 
 static bool is_hex64(struct span text)
 {
 	uint8_t bytes[SHA256_BYTES];
-	return decode_hex(text, bytes, sizeof bytes);
+	return decode_hex(text, bytes, sizeof(bytes));
 }
 
-static bool signs(struct span name, struct span header_name)
+static bool same_nocase(struct span name, struct span header_name)
 {
 	for (size_t i = 0; i < name.len; i++)
 		if (lower(name.data[i]) != lower(header_name.data[i]))
@@ -189,7 +199,7 @@ static char lower(uint8_t c)
 	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-static void look_for_unsigned(void *taker, struct span name, struct span value)
+static void signature_v4_find_unsigned(void *taker, struct span name, struct span value)
 {
 	(void)value;
 	struct unsigned_search *const search = taker;
@@ -200,8 +210,7 @@ static void look_for_unsigned(void *taker, struct span name, struct span value)
 		search->found = name;
 }
 
-/* Put together by hand, here and below: every signed request comes through, and formatting costs
- * more than the hashes. */
+/* The pieces one after the other, in the arena; empty when that is full. */
 static struct span join(struct arena *arena, const struct span *pieces, size_t count)
 {
 	size_t len = 0;
@@ -215,18 +224,19 @@ static struct span join(struct arena *arena, const struct span *pieces, size_t c
 	return span_of(text, text != NULL ? len : 0);
 }
 
-/* Makes the text to sign from the canonical request. */
+/* The text to sign for a canonical request. */
 static struct span string_to_sign(struct exchange *exchange, const struct signature_v4 *signature,
 	struct span amz_date, struct span canonical)
 {
 	uint8_t hash[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
 	sha256(canonical, hash);
-	encode_hex(span_of(hash, sizeof hash), hex);
+	encode_hex(span_of(hash, sizeof(hash)), hex);
 	const struct span feed = span_text("\n");
 	const struct span pieces[] = {span_text(algorithm), feed, amz_date, feed,
-		signature_v4_scope(exchange->arena, signature), feed, span_of(hex, sizeof hex - 1)};
-	return join(exchange->arena, pieces, sizeof pieces / sizeof pieces[0]);
+		signature_v4_scope(exchange->arena, signature), feed,
+		span_of(hex, sizeof(hex) - 1)};
+	return join(exchange->arena, pieces, sizeof(pieces) / sizeof(pieces[0]));
 }
 
 static int refuse(struct exchange *exchange, const struct signature_v4 *signature, struct span text,
@@ -239,6 +249,6 @@ static int refuse(struct exchange *exchange, const struct signature_v4 *signatur
 	exchange_error_field(exchange, "CanonicalRequest", canonical);
 	exchange_error_bytes(exchange, "CanonicalRequestBytes", canonical);
 	return error_set(err, ERROR_SIGNATURE,
-		"the signature is not the one that this key makes for the request as it arrived; "
-		"check the secret, and that no proxy changes host, path or signed headers");
+		"The signature does not match the request as it arrived. "
+		"Check the secret, and that no proxy changes the host, path or signed headers.");
 }

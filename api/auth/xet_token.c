@@ -1,3 +1,6 @@
+/* A token is a sealed record of fixed fields, so that the server keeps no list of tokens. It
+ * contains the bucket's id, not its name, so a token never opens a later bucket of the same
+ * name. */
 #include "api/auth/xet_token.h"
 
 #include <string.h>
@@ -8,8 +11,8 @@
 #include "base/little_endian.h"
 #include "storage/buckets/bucket.h"
 
-/* Sealed: version, rights, bucket (u64), expiry (u64), length of the key id, the key id. Buckets
- * are numbered as they are made, by whomever. */
+/* The sealed record: version, rights, bucket (u64), expiry (u64), length of the key id, the key
+ * id. */
 enum {
 	VERSION = 1,
 	AT_RIGHTS = 1,
@@ -53,7 +56,7 @@ const char *xet_token_print(struct exchange *exchange, const struct xet_token *t
 	return printed;
 }
 
-bool xet_token_is_meant(struct span text)
+bool xet_token_has_prefix(struct span text)
 {
 	return span_starts(text, span_text(prefix));
 }
@@ -64,7 +67,7 @@ bool xet_token_parse(
 	uint8_t sealed[TOKEN_MAX];
 	uint8_t bytes[PLAIN_MAX];
 	size_t len = 0;
-	if (!xet_token_is_meant(text) ||
+	if (!xet_token_has_prefix(text) ||
 		!decode_base64(span_slice(text, sizeof(prefix) - 1, text.len), sealed,
 			sizeof(sealed), &len) ||
 		!seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len))
@@ -86,11 +89,12 @@ int xet_token_identify(struct exchange *exchange, struct span text, struct error
 	struct xet_token *const token = arena_take(exchange->arena, sizeof(*token));
 	struct bucket bucket;
 	if (token == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	if (!xet_token_parse(exchange->arena, exchange->context->token_key, text, token))
-		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the token is none of this server's");
+		return error_set(
+			err, ERROR_UNKNOWN_KEY_ID, "This server did not issue the Xet token.");
 	if (token->expires_s * 1000 <= exchange->context->clock->wall_ms(exchange->context->clock))
-		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the token's time is over");
+		return error_set(err, ERROR_UNKNOWN_KEY_ID, "The Xet token has expired.");
 	if (find_principal(exchange, token, err) != 0)
 		return -1;
 	if (bucket_find_id(
@@ -110,7 +114,7 @@ static int find_principal(struct exchange *exchange, struct xet_token *token, st
 		exchange->context->keyring, token->key_id, exchange->arena, &secret);
 	if (exchange->principal == NULL)
 		return error_set(err, ERROR_UNKNOWN_KEY_ID,
-			"the key that this token was given to is no more");
+			"The key that this Xet token was issued to was revoked.");
 	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
 	token->account = exchange->principal->namespace;
 	return 0;

@@ -1,6 +1,10 @@
-/* A state machine over the pieces as they come. The inner sink may say "wait" in the middle of a
- * piece, after chunk lines and content before it were dealt with; the same bytes come again then,
- * so `done` remembers how far this piece got. */
+/* A state machine over the pieces as they arrive, with one step function for each state:
+ *
+ *   SIZE --chunk line--> DATA --> DATA_END --> SIZE ... --chunk line of size 0--> TRAILER --empty line--> END
+ *
+ * The inner sink may answer "wait" in the middle of a piece, after earlier bytes of the piece were
+ * processed. The transport then sends the same bytes again, so `done` counts those that are
+ * processed already. */
 #include "api/exchange/aws_chunked.h"
 
 #include <string.h>
@@ -20,33 +24,35 @@ struct aws_chunked {
 	bool is_signed;
 	bool signs_trailer;
 	struct chunk_signature chain;
-	/* of the chunk under way; NULL when chunks are not signed */
+	/* of the current chunk; NULL when chunks are not signed */
 	struct sha256_stream *sha256;
 	enum state state;
-	size_t done;
+	size_t done; /* bytes of the current piece that are processed */
 	char line[AWS_CHUNKED_LINE_MAX_BYTES];
 	size_t line_len;
-	char given[SIGNATURE_V4_CHARACTERS]; /* the chunk under way's */
-	uint64_t number;                     /* of the chunk under way, from 1 */
-	uint64_t size;
-	uint64_t left;
-	uint64_t sum;
-	size_t data_end_seen;        /* of the CRLF behind the data */
-	struct buffer trailer_lines; /* as they are signed */
+	char given[SIGNATURE_V4_CHARACTERS]; /* the signature that came with the current chunk */
+	uint64_t number;                     /* of the current chunk, from 1 */
+	uint64_t size;                       /* bytes of the current chunk */
+	uint64_t left;                       /* bytes of the current chunk that are still to come */
+	uint64_t content_bytes;              /* received so far, without framing */
+	size_t data_end_seen;                /* bytes of the CRLF after the data */
+	struct buffer trailer_lines;         /* in the form that is signed */
 	bool has_trailer;
 	bool has_trailer_signature;
 	bool has_gap; /* the empty line before the trailer's signature */
 	struct checksum trailer;
 };
 
-static enum sink_result chunked_write(struct body_sink *sink, struct span bytes, struct error *err);
+static enum sink_result aws_chunked_write(
+	struct body_sink *sink, struct span bytes, struct error *err);
 static enum sink_result step_size(struct aws_chunked *chunked, struct span rest, struct error *err);
 static int take_line(struct aws_chunked *chunked, struct span rest, struct error *err);
 static int broken(struct error *err, const char *what);
 static int parse_chunk_line(struct aws_chunked *chunked, struct span line, struct error *err);
 static int parse_size(struct span digits, uint64_t *out);
-static struct span line_of(struct aws_chunked *chunked);
+static struct span end_line(struct aws_chunked *chunked);
 static int check_size(struct aws_chunked *chunked, uint64_t size_before, struct error *err);
+static uint64_t content_most_bytes(const struct exchange *exchange);
 static int check_chunk_signature(struct aws_chunked *chunked, struct error *err);
 static int refuse_signature(
 	struct aws_chunked *chunked, struct span given, const char *what, struct error *err);
@@ -63,24 +69,26 @@ static int take_trailer_signature(
 static int take_trailer(
 	struct aws_chunked *chunked, struct span name, struct span value, struct error *err);
 static enum sink_result step_end(struct aws_chunked *chunked, struct span rest, struct error *err);
-static int chunked_finish(struct body_sink *sink, struct error *err);
+static int aws_chunked_finish(struct body_sink *sink, struct error *err);
 static int check_end(struct aws_chunked *chunked, struct error *err);
 static void forget(struct aws_chunked *chunked);
-static void chunked_abort(struct body_sink *sink);
+static void aws_chunked_abort(struct body_sink *sink);
 
 struct body_sink *aws_chunked_new(struct exchange *exchange, struct body_sink *inner)
 {
-	struct aws_chunked *const chunked = arena_take(exchange->arena, sizeof *chunked);
-	/* a request's arena has room when its body begins: headers are capped far below it */
+	struct aws_chunked *const chunked = arena_take(exchange->arena, sizeof(*chunked));
+	/* The arena has room when a body begins, because headers are capped far below its size. */
 	ASSERT(chunked != NULL);
-	chunked->sink = (struct body_sink){chunked_write, chunked_finish, chunked_abort};
+	ASSERT(payload_is_chunked(exchange));
+	chunked->sink =
+		(struct body_sink){aws_chunked_write, aws_chunked_finish, aws_chunked_abort};
 	chunked->exchange = exchange;
 	chunked->inner = inner;
 	chunked->is_signed = exchange->payload_rule != PAYLOAD_CHUNKED;
 	chunked->signs_trailer = exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED_TRAILER;
 	buffer_init(&chunked->trailer_lines, TRAILER_MAX_BYTES);
 	if (chunked->is_signed) {
-		/* identify lets no other request have this rule */
+		/* identify gives this rule only to requests that have a seed. */
 		ASSERT(exchange->chunk_seed != NULL);
 		chunked->chain = *exchange->chunk_seed;
 		chunk_signature_wipe(exchange->chunk_seed);
@@ -89,7 +97,8 @@ struct body_sink *aws_chunked_new(struct exchange *exchange, struct body_sink *i
 	return &chunked->sink;
 }
 
-static enum sink_result chunked_write(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result aws_chunked_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	static enum sink_result (*const steps[STATE_COUNT])(struct aws_chunked * chunked,
 		struct span rest, struct error * err) = {[STATE_SIZE] = step_size,
@@ -114,7 +123,7 @@ static enum sink_result step_size(struct aws_chunked *chunked, struct span rest,
 	const int whole = take_line(chunked, rest, err);
 	if (whole <= 0)
 		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
-	if (parse_chunk_line(chunked, line_of(chunked), err) != 0 ||
+	if (parse_chunk_line(chunked, end_line(chunked), err) != 0 ||
 		check_size(chunked, size_before, err) != 0)
 		return SINK_FAILED;
 	chunked->number++;
@@ -125,12 +134,13 @@ static enum sink_result step_size(struct aws_chunked *chunked, struct span rest,
 	return SINK_TAKEN;
 }
 
-/* Collects up to the line feed. 1: the line is whole, without its feed; 0: more must come; -1. */
+/* Collects bytes up to the line feed. 1 when the line is complete (kept without the feed), 0 when
+ * more must come, -1 on failure. */
 static int take_line(struct aws_chunked *chunked, struct span rest, struct error *err)
 {
 	const ptrdiff_t feed = span_find(rest, '\n');
 	const size_t len = feed < 0 ? rest.len : (size_t)feed;
-	if (len > sizeof chunked->line - chunked->line_len)
+	if (len > sizeof(chunked->line) - chunked->line_len)
 		return broken(err, "a line is over 1024 bytes");
 	memcpy(chunked->line + chunked->line_len, rest.data, len);
 	chunked->line_len += len;
@@ -144,7 +154,7 @@ static int broken(struct error *err, const char *what)
 		"The aws-chunked framing of the body is damaged or incomplete: %s.", what);
 }
 
-/* "HEX" or "HEX;chunk-signature=SIG"; extensions of unsigned chunks mean nothing. */
+/* "HEX" or "HEX;chunk-signature=SIG". Extensions of unsigned chunks are ignored. */
 static int parse_chunk_line(struct aws_chunked *chunked, struct span line, struct error *err)
 {
 	const struct span name = span_text("chunk-signature=");
@@ -182,7 +192,8 @@ static int parse_size(struct span digits, uint64_t *out)
 	return digits.len > 0 ? 0 : -1;
 }
 
-static struct span line_of(struct aws_chunked *chunked)
+/* The collected line, which stays valid until the next byte is collected. */
+static struct span end_line(struct aws_chunked *chunked)
 {
 	const struct span line = span_of(chunked->line, chunked->line_len);
 	chunked->line_len = 0;
@@ -192,6 +203,7 @@ static struct span line_of(struct aws_chunked *chunked)
 static int check_size(struct aws_chunked *chunked, uint64_t size_before, struct error *err)
 {
 	struct exchange *const exchange = chunked->exchange;
+	ASSERT(chunked->content_bytes <= content_most_bytes(exchange));
 	if (size_before > 0 && size_before < AWS_CHUNKED_CHUNK_LEAST_BYTES && chunked->size > 0) {
 		exchange_error_number(exchange, "Chunk", chunked->number);
 		exchange_error_number(exchange, "BadChunkSize", size_before);
@@ -199,25 +211,33 @@ static int check_size(struct aws_chunked *chunked, uint64_t size_before, struct 
 			"Only the last chunk is allowed to have a size less than %d bytes.",
 			AWS_CHUNKED_CHUNK_LEAST_BYTES);
 	}
-	const uint64_t most = exchange->has_body_length ? exchange->body_length
-							: exchange->context->put_max_bytes;
-	if (chunked->size > most - chunked->sum)
+	const uint64_t most = content_most_bytes(exchange);
+	if (chunked->size > most - chunked->content_bytes)
 		return exchange->has_body_length
-			? broken(err, "the chunks hold more than x-amz-decoded-content-length says")
-			: error_set(err, ERROR_TOO_LARGE, "The body is over %llu bytes.",
+			? broken(err,
+				  "the chunks hold more bytes than x-amz-decoded-content-length says")
+			: error_set(err, ERROR_TOO_LARGE,
+				  "The body is larger than the limit of %llu bytes.",
 				  (unsigned long long)most);
 	if (chunked->size == 0 && exchange->has_body_length &&
-		chunked->sum != exchange->body_length)
-		return broken(err, "the chunks hold less than x-amz-decoded-content-length says");
+		chunked->content_bytes != exchange->body_length)
+		return broken(
+			err, "the chunks hold fewer bytes than x-amz-decoded-content-length says");
 	return 0;
+}
+
+static uint64_t content_most_bytes(const struct exchange *exchange)
+{
+	return exchange->has_body_length ? exchange->body_length : exchange->context->put_max_bytes;
 }
 
 static int check_chunk_signature(struct aws_chunked *chunked, struct error *err)
 {
 	uint8_t hash[SHA256_BYTES];
-	const struct span given = span_of(chunked->given, sizeof chunked->given);
+	const struct span given = span_of(chunked->given, sizeof(chunked->given));
 	if (!chunked->is_signed)
 		return 0;
+	ASSERT(chunked->sha256 != NULL);
 	sha256_stream_result(chunked->sha256, hash);
 	return chunk_signature_check(&chunked->chain, hash, given)
 		? 0
@@ -230,11 +250,12 @@ static int refuse_signature(
 	exchange_error_field(chunked->exchange, "AWSAccessKeyId", chunked->chain.key_id);
 	exchange_error_field(chunked->exchange, "SignatureProvided", given);
 	return error_set(err, ERROR_SIGNATURE,
-		"The signature of %s is not the one that this key makes for it.", what);
+		"The signature of %s is not the one that the secret of this key gives.", what);
 }
 
 static enum sink_result step_data(struct aws_chunked *chunked, struct span rest, struct error *err)
 {
+	ASSERT(chunked->left > 0);
 	const struct span piece =
 		span_slice(rest, 0, chunked->left < rest.len ? (size_t)chunked->left : rest.len);
 	const enum sink_result result = chunked->inner->write(chunked->inner, piece, err);
@@ -244,7 +265,7 @@ static enum sink_result step_data(struct aws_chunked *chunked, struct span rest,
 		sha256_stream_add(chunked->sha256, piece);
 	chunked->done += piece.len;
 	chunked->left -= piece.len;
-	chunked->sum += piece.len;
+	chunked->content_bytes += piece.len;
 	if (chunked->left > 0)
 		return SINK_TAKEN;
 	chunked->state = STATE_DATA_END;
@@ -271,11 +292,11 @@ static enum sink_result step_trailer(
 	const int whole = take_line(chunked, rest, err);
 	if (whole < 0)
 		return SINK_FAILED;
-	return whole == 0 || take_end_line(chunked, line_of(chunked), err) == 0 ? SINK_TAKEN
-										: SINK_FAILED;
+	return whole == 0 || take_end_line(chunked, end_line(chunked), err) == 0 ? SINK_TAKEN
+										 : SINK_FAILED;
 }
 
-/* A line of the end, be it the empty one. */
+/* A line after the last chunk: of the trailer, or the empty line that ends the body. */
 static int take_end_line(struct aws_chunked *chunked, struct span line, struct error *err)
 {
 	if (line.len > 0 && line.data[line.len - 1] == '\r')
@@ -319,7 +340,7 @@ static int malformed_trailer(struct error *err, const char *what)
 static int take_trailer_signature(struct aws_chunked *chunked, struct span value, struct error *err)
 {
 	if (!chunked->signs_trailer || chunked->has_trailer_signature)
-		return malformed_trailer(err, "a signature stands where none may");
+		return malformed_trailer(err, "it has a signature that is not expected");
 	chunked->has_trailer_signature = true;
 	if (chunk_signature_check_trailer(
 		    &chunked->chain, buffer_span(&chunked->trailer_lines), value))
@@ -350,11 +371,11 @@ static enum sink_result step_end(struct aws_chunked *chunked, struct span rest, 
 	return SINK_FAILED;
 }
 
-static int chunked_finish(struct body_sink *sink, struct error *err)
+static int aws_chunked_finish(struct body_sink *sink, struct error *err)
 {
 	struct aws_chunked *const chunked = (struct aws_chunked *)sink;
 	if (check_end(chunked, err) != 0)
-		return -1; /* abort follows and frees the rest */
+		return -1; /* aws_chunked_abort follows and frees the rest */
 	chunked->exchange->trailer = chunked->trailer;
 	const int finished = chunked->inner->finish(chunked->inner, err);
 	if (finished == 0)
@@ -366,7 +387,7 @@ static int check_end(struct aws_chunked *chunked, struct error *err)
 {
 	if (chunked->state != STATE_TRAILER && chunked->state != STATE_END)
 		return broken(err, "it ends before its last chunk");
-	if (chunked->line_len > 0 && take_end_line(chunked, line_of(chunked), err) != 0)
+	if (chunked->line_len > 0 && take_end_line(chunked, end_line(chunked), err) != 0)
 		return -1;
 	if (chunked->exchange->trailer_algorithm != CHECKSUM_NONE && !chunked->has_trailer)
 		return malformed_trailer(
@@ -385,7 +406,7 @@ static void forget(struct aws_chunked *chunked)
 	chunk_signature_wipe(&chunked->chain);
 }
 
-static void chunked_abort(struct body_sink *sink)
+static void aws_chunked_abort(struct body_sink *sink)
 {
 	struct aws_chunked *const chunked = (struct aws_chunked *)sink;
 	forget(chunked);

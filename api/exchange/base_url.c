@@ -18,14 +18,14 @@ const char *base_url(struct exchange *exchange)
 	return url != NULL ? url : secure ? "https://localhost" : "http://localhost";
 }
 
-/* A proxy that ends TLS says so; plain HTTP comes from there or from this machine. */
+/* Plain HTTP comes only from this machine or from a proxy, and a proxy that ends TLS says so. */
 static bool is_secure(struct exchange *exchange)
 {
 	return exchange->secure ||
 		span_equal_text(span_trim(exchange_header(exchange, "x-forwarded-proto")), "https");
 }
 
-/* Whatever else stands there must not end up in a header or in a URL that clients follow. */
+/* Other characters must not get into a header or into a URL that clients follow. */
 static bool is_host(struct span host)
 {
 	if (host.len == 0 || host.len > HOST_MAX_BYTES)

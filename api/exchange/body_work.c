@@ -1,8 +1,8 @@
-/* While `finish` runs elsewhere the reactor waits for its end, and for nothing else. What `finish`
- * has started may wake the exchange before that end: such a wake is kept. So:
+/* While `finish` runs on the pool, the reactor waits only for its end. Work that `finish` started
+ * may wake the exchange before that end; such a wake is kept. States of a job:
  *
- *   RUNS --end--> the reactor resumes: a reply, or NEXT_WAIT --> OVER: the next wake is the exchange's own
- *   RUNS --own wake--> WOKEN --end--> the reactor resumes: a reply, or the exchange's own resume at once */
+ *   RUNS --end--> OVER: the reactor replies, or the handler waits (NEXT_WAIT) and the next wake is for it
+ *   RUNS --wake by started work--> WOKEN --end--> OVER: the reactor replies, or calls the handler's resume at once */
 #include "api/exchange/body_work.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum job_state { JOB_RUNS, JOB_WOKEN, JOB_OVER };
 
 struct body_work {
 	struct helpers *helpers;
-	/* by the caller's number: those of one lane run one after the other */
+	/* chosen by the caller's number; the jobs of one lane run one after the other */
 	struct helper_lane lanes[LANES];
 };
 
@@ -28,13 +28,14 @@ struct body_job {              /* in the exchange's arena */
 	_Atomic int state; /* of enum job_state */
 };
 
-static void run(struct helper_job *job);
+static void body_work_run_job(struct helper_job *job);
 static bool is_displaced(const struct exchange *exchange);
 static enum next refuse(struct exchange *exchange);
 
 struct body_work *body_work_start(unsigned threads)
 {
 	struct body_work *const work = memory_new(sizeof(*work));
+	ASSERT(threads > 0);
 	work->helpers = helpers_start(threads);
 	return work;
 }
@@ -56,11 +57,13 @@ bool body_work_is_for(const struct exchange *exchange)
 enum next body_work_run(struct exchange *exchange, enum next (*finish)(struct exchange *exchange))
 {
 	struct body_work *const work = exchange->context->body_work;
+	ASSERT(work != NULL);
 	struct body_job *const body = arena_take(exchange->arena, sizeof(*body));
 	ASSERT(exchange->body_job == NULL);
 	if (body == NULL)
 		return finish(exchange);
-	*body = (struct body_job){.job = {.run = run}, .exchange = exchange, .finish = finish};
+	*body = (struct body_job){
+		.job = {.run = body_work_run_job}, .exchange = exchange, .finish = finish};
 	exchange->body_job = body;
 	helpers_submit(work->helpers, &work->lanes[caller_of(exchange).id % LANES], &body->job);
 	return NEXT_WAIT;
@@ -87,15 +90,15 @@ bool body_job_is_over(struct body_job *job)
 	return atomic_load(&job->state) == JOB_OVER;
 }
 
-static void run(struct helper_job *job)
+static void body_work_run_job(struct helper_job *job)
 {
 	struct body_job *const body = (struct body_job *)job;
 	struct exchange *const exchange = body->exchange;
 	body->next = is_displaced(exchange) ? refuse(exchange) : body->finish(exchange);
-	exchange->ops->wake(exchange); /* nothing of it may be touched from here on */
+	exchange->ops->wake(exchange); /* The exchange and the job may be gone from here on. */
 }
 
-/* Its connection was cut to make room: nobody hears what becomes of it. */
+/* Whether its connection was cut to make room, so that nobody receives the reply. */
 static bool is_displaced(const struct exchange *exchange)
 {
 	struct share_pool *const pool = exchange->context->shares.bodies;
@@ -106,6 +109,6 @@ static enum next refuse(struct exchange *exchange)
 {
 	struct error err = {0};
 	error_set(&err, ERROR_BUSY,
-		"Others need the memory of this request, whose caller has more than its part. Try again.");
+		"The caller uses more than its share of the memory for request bodies, and other callers need it. Try again.");
 	return exchange_fail(exchange, &err);
 }

@@ -14,9 +14,9 @@ bool chunk_signature_check(
 {
 	static const char empty[] =
 		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n";
-	char hashes[sizeof empty + SIGNATURE_V4_CHARACTERS];
-	memcpy(hashes, empty, sizeof empty - 1);
-	encode_hex(span_of(chunk_sha256, SHA256_BYTES), hashes + sizeof empty - 1);
+	char hashes[sizeof(empty) + SIGNATURE_V4_CHARACTERS];
+	memcpy(hashes, empty, sizeof(empty) - 1);
+	encode_hex(span_of(chunk_sha256, SHA256_BYTES), hashes + sizeof(empty) - 1);
 	return check(chain, "AWS4-HMAC-SHA256-PAYLOAD", hashes, given);
 }
 
@@ -26,16 +26,16 @@ bool chunk_signature_check_trailer(
 	uint8_t hash[SHA256_BYTES];
 	char hex[SIGNATURE_V4_CHARACTERS + 1];
 	sha256(lines, hash);
-	encode_hex(span_of(hash, sizeof hash), hex);
+	encode_hex(span_of(hash, sizeof(hash)), hex);
 	return check(chain, "AWS4-HMAC-SHA256-TRAILER", hex, given);
 }
 
 void chunk_signature_wipe(struct chunk_signature *chain)
 {
-	explicit_bzero(chain->key, sizeof chain->key);
+	explicit_bzero(chain->key, sizeof(chain->key));
 }
 
-/* `hashes`: what follows the previous signature, one hash or two. */
+/* `hashes` is the end of the signed text, after the previous signature: one hash or two. */
 static bool check(
 	struct chunk_signature *chain, const char *algorithm, const char *hashes, struct span given)
 {
@@ -46,12 +46,12 @@ static bool check(
 	buffer_format(&text, "%s\n%.*s\n%.*s\n%s\n%s", algorithm, (int)chain->date.len,
 		(const char *)chain->date.data, (int)chain->scope.len,
 		(const char *)chain->scope.data, chain->previous, hashes);
-	hmac_sha256(span_of(chain->key, sizeof chain->key), buffer_span(&text), expected);
-	const bool good = !buffer_failed(&text) && decode_hex(given, parsed, sizeof parsed) &&
+	hmac_sha256(span_of(chain->key, sizeof(chain->key)), buffer_span(&text), expected);
+	const bool good = !buffer_failed(&text) && decode_hex(given, parsed, sizeof(parsed)) &&
 		span_equal_secret(
-			span_of(expected, sizeof expected), span_of(parsed, sizeof parsed));
+			span_of(expected, sizeof(expected)), span_of(parsed, sizeof(parsed)));
 	buffer_release(&text);
 	if (good)
-		encode_hex(span_of(expected, sizeof expected), chain->previous);
+		encode_hex(span_of(expected, sizeof(expected)), chain->previous);
 	return good;
 }

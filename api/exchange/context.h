@@ -1,5 +1,5 @@
-/* What every handler may use: pointers, all borrowed from the daemon and alive until the last
- * exchange ended. Read-only; any thread. */
+/* The things of the daemon that every handler may use. All pointers are borrowed and stay valid
+ * until the last exchange has ended. Read-only; any thread. */
 #ifndef API_EXCHANGE_CONTEXT_H
 #define API_EXCHANGE_CONTEXT_H
 
@@ -12,13 +12,13 @@
 struct keyring;
 struct body_work;
 
-/* What all callers take from, each their part (base/thread/share.h). NULL: without a bound. */
+/* The resources that all callers share (base/thread/share.h). NULL: without a limit. */
 struct api_shares {
-	/* long polls and whatever else waits long for its reply: one each */
+	/* one for each request that may wait long for its reply, such as a long poll */
 	struct share_pool *waits;
-	struct share_pool *streams; /* streams of events: one each */
-	struct share_pool *replies; /* bytes of large replies in memory, until they are read */
-	/* bytes of bodies that are parsed whole, from their arrival to the reply */
+	struct share_pool *streams; /* one for each stream of events */
+	struct share_pool *replies; /* bytes of large replies in memory, until they are sent */
+	/* bytes of request bodies that are parsed whole, from their arrival to the reply */
 	struct share_pool *bodies;
 };
 
@@ -28,24 +28,25 @@ struct api_context {
 	const struct clock_source *clock;
 	struct log *log;
 	struct metrics *metrics;
-	const char *region;            /* what HeadBucket and errors say; "us-east-1" */
+	const char *region;            /* in HeadBucket and errors; "us-east-1" */
 	const char *default_namespace; /* "main" */
-	/* what clients call the server, no slash at the end; NULL: as the request says */
+	/* the URL in replies, without a slash at the end; NULL: from the request (base_url.h) */
 	const char *public_url;
-	/* of Hub buckets that are made without saying private or public */
+	/* whether Hub buckets are public when the request that makes them does not say */
 	bool hub_buckets_public;
 	uint8_t token_key[32]; /* seals Xet tokens, fetch URLs and cursors */
-	/* the CA that issued the server's certificate, for clients; NULL: none of its own */
+	/* the server's own CA, for clients; NULL: the certificate comes from elsewhere */
 	const char *ca_pem;
-	/* a Host below it names the bucket (virtual hosts); NULL: path style only */
+	/* a Host below this domain names the bucket (virtual hosts); NULL: path style only */
 	const char *domain;
 	uint64_t put_max_bytes;       /* 5 GiB */
 	bool sigv2;                   /* accept SigV2 signatures in queries and forms */
-	const _Atomic bool *stopping; /* true: answer long polls at once */
+	const _Atomic bool *stopping; /* true: long polls are answered at once */
 	struct api_shares shares;
-	/* where large bodies are parsed (body_work.h); NULL: where they are read */
+	/* the pool that parses large bodies (body_work.h); NULL: reactors parse them */
 	struct body_work *body_work;
-	/* who waits for a large shard hears of it that often; 0: 10 seconds */
+	/* the interval of the lines that a client gets while its large shard is checked; 0: 10
+	 * seconds */
 	int64_t shard_line_ms;
 };
 

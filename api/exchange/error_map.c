@@ -1,3 +1,6 @@
+/* One row for each kind of base/error.def. Most kinds have the same status on all faces. The texts
+ * of failures inside the server are replaced by a general sentence, because they may name its
+ * files. */
 #include "api/exchange/error_map.h"
 
 #include "storage/core/store.h"
@@ -80,12 +83,12 @@ static const struct error_row rows[] = {
 	ROW(WRONG_BASE, 409, "OperationAborted", "wrong_base"),
 };
 
-/* For kinds that have no row: a fault of ours. */
+/* For kinds without a row, which is a fault of this program. */
 static const struct error_row internal = {ERROR_IO, 500, 500, "InternalError", "internal"};
 
 const struct error_row *error_map_find(enum error_kind kind)
 {
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].kind == kind)
 			return &rows[i];
 	return &internal;
@@ -95,7 +98,7 @@ const char *error_map_text(const struct error *err, const struct error_row *row)
 {
 	if (row->status == 507)
 		return disk_floor_refuses(err) ? err->text : "The server's disk is full.";
-	if (row->kind == ERROR_READ_ONLY && err->os_errno != 0) /* it may name a file */
+	if (row->kind == ERROR_READ_ONLY && err->os_errno != 0) /* The text may name a file. */
 		return "The store is read-only at present: its file system takes no writes.";
 	return row->status == 500 ? "The server failed to answer this request. Please try again."
 				  : err->text;
@@ -103,6 +106,6 @@ const char *error_map_text(const struct error *err, const struct error_row *row)
 
 const struct error_row *error_map_rows(size_t *out_count)
 {
-	*out_count = sizeof rows / sizeof rows[0];
+	*out_count = sizeof(rows) / sizeof(rows[0]);
 	return rows;
 }

@@ -1,5 +1,7 @@
-/* What every transport shares: reading the query, taking a body, building the reply. The transport
- * looks at exchange->sink and exchange->reply after each step; nothing here speaks HTTP. */
+/* The part that all transports share: reading the query, accepting a body, building the reply.
+ * Nothing here knows HTTP connections: the transport looks at exchange->sink and exchange->reply
+ * after each step. Each part is made on demand: the query is parsed when the first parameter is
+ * asked for, and the list of reply headers grows by doubling inside the arena. */
 #include "api/exchange/exchange.h"
 
 #include <stddef.h>
@@ -17,8 +19,8 @@ enum { HEADER_VALUE_MAX_BYTES = 8192, FIRST_HEADERS = 16 };
 
 typedef bool equal_fn(struct span a, const char *text);
 
-/* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of
- * copies there. */
+/* Collects a small body outside the arena, so that a body that arrives in many small pieces does
+ * not leave a copy in the arena each time its buffer grows. */
 struct small_sink {
 	struct body_sink sink;
 	struct exchange *exchange;
@@ -33,12 +35,13 @@ static bool is_hoisted(struct span name);
 static bool declared_length(const struct exchange *exchange, uint64_t *out);
 static int check_length(const struct exchange *exchange, uint64_t length, struct error *err);
 static enum next take_body(struct exchange *exchange, struct body_sink *sink);
-static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err);
+static enum sink_result exchange_small_write(
+	struct body_sink *sink, struct span bytes, struct error *err);
 static int take_share(struct exchange *exchange, size_t bytes, struct error *err);
-static int small_finish(struct body_sink *sink, struct error *err);
-static void small_abort(struct body_sink *sink);
+static int exchange_small_finish(struct body_sink *sink, struct error *err);
+static void exchange_small_abort(struct body_sink *sink);
 static void drop_small_body(struct exchange *exchange);
-static void displace_body(struct share_hold *hold);
+static void exchange_displace_body(struct share_hold *hold);
 static bool grow_headers(struct exchange *exchange);
 static void start_reply(struct exchange *exchange, int status);
 static int failure_status(
@@ -55,6 +58,7 @@ struct bucket_ref exchange_bucket(const struct exchange *exchange)
 
 enum next exchange_await(struct exchange *exchange, struct call *call)
 {
+	ASSERT(call != NULL);
 	if (exchange->call != call)
 		exchange_drop_call(exchange);
 	exchange->call = call;
@@ -114,6 +118,7 @@ enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
 {
 	struct error err = {0};
 	uint64_t length;
+	ASSERT(sink != NULL);
 	if (!declared_length(exchange, &length) || check_length(exchange, length, &err) == 0)
 		return take_body(exchange, sink);
 	sink->abort(sink);
@@ -125,19 +130,20 @@ enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
 	struct error err = {0};
 	if (exchange->has_length && exchange->length > cap_bytes) {
 		error_set(&err, ERROR_TOO_LARGE,
-			"the declared body of %llu bytes is over the limit of %zu bytes",
+			"The declared body has %llu bytes, which is over the limit of %zu bytes.",
 			(unsigned long long)exchange->length, cap_bytes);
 		return exchange_fail(exchange, &err);
 	}
-	struct small_sink *const small = arena_take(exchange->arena, sizeof *small);
+	struct small_sink *const small = arena_take(exchange->arena, sizeof(*small));
 	if (small == NULL) {
-		error_set(&err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		error_set(&err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 		return exchange_fail(exchange, &err);
 	}
-	small->sink = (struct body_sink){small_write, small_finish, small_abort};
+	small->sink = (struct body_sink){
+		exchange_small_write, exchange_small_finish, exchange_small_abort};
 	small->exchange = exchange;
 	buffer_init(&exchange->small_body, cap_bytes);
-	exchange->body_hold.displace = displace_body;
+	exchange->body_hold.displace = exchange_displace_body;
 	return take_body(exchange, &small->sink);
 }
 
@@ -179,7 +185,7 @@ enum next exchange_reply_buffer(
 	struct error err = {0};
 	if (buffer_check(body, "the reply", &err) != 0) {
 		buffer_release(body);
-		error_set(&err, ERROR_NO_MEMORY, "the reply does not fit the memory of a request");
+		error_set(&err, ERROR_NO_MEMORY, "The reply does not fit the memory of a request.");
 		return exchange_fail(exchange, &err);
 	}
 	buffer_release(&exchange->reply.bytes);
@@ -192,6 +198,7 @@ enum next exchange_reply_buffer(
 enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type,
 	struct body_source *source, uint64_t length)
 {
+	ASSERT(source != NULL);
 	start_reply(exchange, status);
 	exchange->reply.content_type = content_type;
 	exchange->reply.source = source;
@@ -203,6 +210,7 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 enum next exchange_reply_stream(
 	struct exchange *exchange, int status, const char *content_type, struct body_source *source)
 {
+	ASSERT(source != NULL && exchange->method != METHOD_HEAD);
 	start_reply(exchange, status);
 	exchange->reply.content_type = content_type;
 	exchange->reply.source = source;
@@ -278,7 +286,7 @@ void exchange_release(struct exchange *exchange)
 	drop_small_body(exchange);
 }
 
-/* What another thread works at is not looked into. */
+/* While `finish` runs on another thread, the handler's fields belong to that thread. */
 void exchange_hang_up(struct exchange *exchange)
 {
 	if (exchange->body_job != NULL && !body_job_is_over(exchange->body_job))
@@ -289,7 +297,7 @@ void exchange_hang_up(struct exchange *exchange)
 	exchange->hang_up(exchange);
 }
 
-/* While `finish` runs on another thread, its own wakes wait for its end (body_work.h). */
+/* While `finish` runs on another thread, wakes for the handler wait for its end (body_work.h). */
 void exchange_wake(struct exchange *exchange)
 {
 	if (exchange->body_job == NULL || !body_job_keeps_wake(exchange->body_job))
@@ -301,7 +309,7 @@ void exchange_wake_owner(void *exchange)
 	exchange_wake(exchange);
 }
 
-/* The router asks for many names: the query is taken apart once. */
+/* Parses the query once, because the router asks for many names. */
 static void read_query(struct exchange *exchange)
 {
 	struct span rest = exchange->query;
@@ -310,7 +318,7 @@ static void read_query(struct exchange *exchange)
 	for (size_t i = 0; i < rest.len; i++)
 		most += rest.data[i] == '&';
 	exchange->query_parameters =
-		arena_take_array(exchange->arena, most, sizeof *exchange->query_parameters);
+		arena_take_array(exchange->arena, most, sizeof(*exchange->query_parameters));
 	while (exchange->query_parameters != NULL && span_split(&rest, '&', &pair)) {
 		const ptrdiff_t equals = span_find(pair, '=');
 		struct query_parameter *const out =
@@ -355,49 +363,51 @@ static bool find_query(
 	return false;
 }
 
-/* What of a presigned query stands for a header. The signature's own parameters do not, and
- * checksums neither: who presigns a PUT has no body yet, and some put the checksum of nothing
- * there. */
+/* Whether a parameter of a presigned query stands for a header. The parameters of the signature do
+ * not. Checksums do not either: a client that presigns a PUT has no body yet, and some clients send
+ * the checksum of an empty body. */
 static bool is_hoisted(struct span name)
 {
-	static const char *const others[] = {"x-amz-algorithm", "x-amz-checksum-",
+	static const char *const not_hoisted[] = {"x-amz-algorithm", "x-amz-checksum-",
 		"x-amz-content-sha256", "x-amz-credential", "x-amz-date", "x-amz-expires",
 		"x-amz-sdk-", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders",
 		"x-amz-trailer"};
 	if (!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
 		return false;
-	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-		if (span_equal_nocase(span_slice(name, 0, strlen(others[i])), others[i]))
+	for (size_t i = 0; i < sizeof(not_hoisted) / sizeof(not_hoisted[0]); i++)
+		if (span_equal_nocase(span_slice(name, 0, strlen(not_hoisted[i])), not_hoisted[i]))
 			return false;
 	return true;
 }
 
-/* The content's own length: framing is not counted. Requests that did not pass identify (tests of
- * handlers) have Content-Length alone. */
+/* The length of the content without framing. A request that has not passed identify (in tests of
+ * handlers) has only its Content-Length. */
 static bool declared_length(const struct exchange *exchange, uint64_t *out)
 {
 	*out = exchange->has_body_length ? exchange->body_length : exchange->length;
 	return exchange->has_body_length || (exchange->has_length && !payload_is_chunked(exchange));
 }
 
-/* Of content whose length is known: whether it may come. */
+/* Whether the server accepts content of this length. */
 static int check_length(const struct exchange *exchange, uint64_t length, struct error *err)
 {
 	const uint64_t cap = exchange->context->put_max_bytes;
 	if (length <= cap)
 		return store_check_room(exchange->context->store, length, err);
 	return error_set(err, ERROR_TOO_LARGE,
-		"the declared body of %llu bytes is over the limit of %llu bytes",
+		"The declared body has %llu bytes, which is over the limit of %llu bytes.",
 		(unsigned long long)length, (unsigned long long)cap);
 }
 
 static enum next take_body(struct exchange *exchange, struct body_sink *sink)
 {
+	ASSERT(exchange->sink == NULL);
 	exchange->sink = body_filter_new(exchange, sink);
 	return NEXT_BODY;
 }
 
-static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result exchange_small_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct exchange *const exchange = ((struct small_sink *)sink)->exchange;
 	if (take_share(exchange, bytes.len, err) != 0)
@@ -413,16 +423,16 @@ static int take_share(struct exchange *exchange, size_t bytes, struct error *err
 	if (pool == NULL || share_take(pool, &exchange->body_hold, caller_of(exchange), bytes))
 		return 0;
 	return error_set(err, ERROR_BUSY,
-		"The server holds as many request bodies as it may, and this caller has its part. Try again.");
+		"The server's memory for request bodies is full, and this caller has its share of it. Try again.");
 }
 
-static int small_finish(struct body_sink *sink, struct error *err)
+static int exchange_small_finish(struct body_sink *sink, struct error *err)
 {
 	(void)sink, (void)err;
 	return 0;
 }
 
-static void small_abort(struct body_sink *sink)
+static void exchange_small_abort(struct body_sink *sink)
 {
 	drop_small_body(((struct small_sink *)sink)->exchange);
 }
@@ -434,7 +444,7 @@ static void drop_small_body(struct exchange *exchange)
 		share_give(exchange->context->shares.bodies, &exchange->body_hold);
 }
 
-static void displace_body(struct share_hold *hold)
+static void exchange_displace_body(struct share_hold *hold)
 {
 	struct exchange *const exchange =
 		(struct exchange *)((char *)hold - offsetof(struct exchange, body_hold));
@@ -448,23 +458,25 @@ static bool grow_headers(struct exchange *exchange)
 		reply->header_capacity > 0 ? 2 * reply->header_capacity : FIRST_HEADERS;
 	const size_t capacity =
 		doubled < EXCHANGE_REPLY_HEADERS_MAX ? doubled : EXCHANGE_REPLY_HEADERS_MAX;
+	ASSERT(reply->header_count <= EXCHANGE_REPLY_HEADERS_MAX);
 	if (capacity == reply->header_count)
 		return false;
 	struct reply_header *const headers =
-		arena_take_array(exchange->arena, capacity, sizeof *headers);
+		arena_take_array(exchange->arena, capacity, sizeof(*headers));
 	if (headers == NULL)
 		return false;
 	if (reply->header_count > 0)
-		memcpy(headers, reply->headers, reply->header_count * sizeof *headers);
+		memcpy(headers, reply->headers, reply->header_count * sizeof(*headers));
 	reply->headers = headers;
 	reply->header_capacity = capacity;
 	return true;
 }
 
-/* A reply is decided once; a failure may still take the place of what was prepared. */
+/* Begins the reply. A failure may replace a reply that was prepared but not sent. */
 static void start_reply(struct exchange *exchange, int status)
 {
 	struct reply *const reply = &exchange->reply;
+	ASSERT(status >= 200 && status < 600);
 	if (reply->source != NULL)
 		reply->source->close(reply->source);
 	reply->source = NULL;
@@ -473,7 +485,8 @@ static void start_reply(struct exchange *exchange, int status)
 	reply->body = (struct span){NULL, 0};
 }
 
-/* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
+/* While the server stops, `busy` does not get busy_status, because coming back later does not help:
+ * the caller then meets another server or none. */
 static int failure_status(
 	const struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
@@ -488,14 +501,14 @@ static int failure_status(
 		: row->json_status;
 }
 
-/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do
- * must not fill its log. */
+/* Being busy and lacking a feature are not faults of the server, and requests of callers must not
+ * fill its log with errors. */
 static enum log_level failure_level(const struct error *err)
 {
 	return err->kind == ERROR_BUSY || err->kind == ERROR_UNSUPPORTED ? LOG_INFO : LOG_ERROR;
 }
 
-/* How full the disk is, is nothing for strangers. */
+/* Callers without a key must not learn how full the disk is. */
 static void write_error(
 	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {

@@ -1,8 +1,9 @@
-/* Without a STREAMING- keyword the framing shows in other headers only. Bytes are raw when nothing
- * speaks of a framing, or when the declared content is as long as the body; framed when it is
- * shorter and Content-Encoding says aws-chunked. "aws-chunked" alone is raw when the SHA-256 of the
- * body is declared (clients that set it as any other encoding); in all other cases nobody can tell,
- * and nothing is stored. */
+/* Without a STREAMING- keyword, only other headers show whether the body is framed. It is raw when
+ * no header mentions a framing, or when the declared content is as long as the body. It is framed
+ * when the content is shorter and Content-Encoding says aws-chunked. "aws-chunked" alone means raw
+ * when the SHA-256 of the body is declared, because some clients set it like any other encoding.
+ * All other combinations are ambiguous and are refused, so that framing is never stored as
+ * content. */
 #include "api/exchange/payload.h"
 
 #include "api/exchange/route.h"
@@ -53,7 +54,7 @@ int payload_read(
 
 static int read_keyword(struct exchange *exchange, struct span declared, struct error *err)
 {
-	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
 		if (span_equal_text(declared, keywords[i].text)) {
 			exchange->payload_rule = keywords[i].rule;
 			return 0;
@@ -84,7 +85,7 @@ static int read_length(struct exchange *exchange, struct error *err)
 		err, ERROR_INVALID, "x-amz-decoded-content-length is not a number of bytes.");
 }
 
-/* No keyword said that the body is framed. */
+/* For bodies whose keyword does not announce a framing. */
 static int judge_framing(struct exchange *exchange, struct error *err)
 {
 	const bool says = says_chunked(exchange);
@@ -97,8 +98,8 @@ static int judge_framing(struct exchange *exchange, struct error *err)
 		return 0;
 	if (!exchange->has_body_length || !says || exchange->payload_rule == PAYLOAD_SHA256)
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"It cannot be told whether the body is aws-chunked: x-amz-content-sha256, Content-Encoding and "
-			"x-amz-decoded-content-length contradict each other.");
+			"x-amz-content-sha256, Content-Encoding and x-amz-decoded-content-length contradict each other: "
+			"it is unclear whether the body is aws-chunked.");
 	exchange->payload_rule = PAYLOAD_CHUNKED;
 	return 0;
 }
@@ -123,7 +124,7 @@ static int check_route(const struct exchange *exchange, bool signs_chunks, struc
 	if (exchange->route == NULL || exchange->route->body != BODY_STREAM ||
 		exchange->method != METHOD_PUT)
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"aws-chunked bodies are for PutObject and UploadPart alone.");
+			"Only PutObject and UploadPart accept aws-chunked bodies.");
 	return 0;
 }
 
@@ -134,13 +135,13 @@ static int read_trailer(struct exchange *exchange, struct error *err)
 		return exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER
 			? 0
 			: error_set(err, ERROR_INVALID_REQUEST,
-				  "x-amz-content-sha256 speaks of a trailer that no x-amz-trailer announces.");
+				  "x-amz-content-sha256 announces a trailer, but the header x-amz-trailer is missing.");
 	exchange->trailer_algorithm = checksum_by_header(text);
 	if (exchange->trailer_algorithm == CHECKSUM_NONE)
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"The value specified in the x-amz-trailer header is not supported.");
 	if (!payload_is_chunked(exchange) || exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED)
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"x-amz-trailer announces a trailer, but x-amz-content-sha256 says that none comes.");
+			"x-amz-trailer announces a trailer, but x-amz-content-sha256 says that there is none.");
 	return 0;
 }

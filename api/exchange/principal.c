@@ -20,13 +20,14 @@ bool principal_allows(const struct principal *principal, struct span bucket, str
 
 bool principal_may_read_metrics(const struct principal *principal)
 {
+	ASSERT(principal != NULL);
 	bool may = principal->is_root;
 	for (size_t i = 0; i < principal->grant_count; i++)
 		may = may || principal_is_metrics_grant(&principal->grants[i]);
 	return may;
 }
 
-/* It is stored as a grant for what lies below "-", a name that no bucket can have. */
+/* It is stored as a grant for the bucket "-", a name that no bucket can have. */
 bool principal_is_metrics_grant(const struct grant *grant)
 {
 	return span_equal_text(grant->bucket, "-");

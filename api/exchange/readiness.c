@@ -7,7 +7,7 @@ int readiness_check(struct exchange *exchange, bool writes, struct error *err)
 {
 	struct store *const store = exchange->context->store;
 	if (atomic_load(exchange->context->stopping))
-		return error_set(err, ERROR_BUSY, "the server is stopping");
+		return error_set(err, ERROR_BUSY, "The server is stopping.");
 	struct db *const reader = store_reader_take(store, err);
 	if (reader == NULL)
 		return -1;
@@ -18,7 +18,7 @@ int readiness_check(struct exchange *exchange, bool writes, struct error *err)
 	if (store_health_may_write(store_health(store), err) != 0)
 		return -1;
 	return readiness_is_full(exchange)
-		? error_set(err, ERROR_NO_SPACE, "the disk has no room for uploads")
+		? error_set(err, ERROR_NO_SPACE, "The disk has no room for uploads.")
 		: 0;
 }
 

@@ -1,11 +1,11 @@
-/* Whether the server serves: the catalog answers and no stop has begun. */
+/* Whether the server is ready: the catalog can be read and no stop has begun. */
 #ifndef API_EXCHANGE_READINESS_H
 #define API_EXCHANGE_READINESS_H
 
 #include "api/exchange/exchange.h"
 
-/* `writes`: whether changes are taken, too. 0; busy, read_only, no_space, or what the catalog
- * says. */
+/* `writes`: also checks that the store accepts changes. Fails with busy, read_only, no_space, or
+ * the error of the catalog. */
 int readiness_check(struct exchange *exchange, bool writes, struct error *err);
 /* Whether the disk has no room for uploads. */
 bool readiness_is_full(const struct exchange *exchange);

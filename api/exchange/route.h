@@ -1,6 +1,6 @@
-/* One row of the protocol: method, path pattern, query marker, who may, what kind of body, handler
- * steps. The tables of the faces hold them (router.h); what judges or reads a request looks at the
- * row that it came by. */
+/* One row of the protocol: method, path pattern, query marker, required access, kind of body, and
+ * the steps of the handler. The tables of the faces contain the rows (router.h). exchange->route is
+ * the row of the request, for all code that judges or reads it. */
 #ifndef API_EXCHANGE_ROUTE_H
 #define API_EXCHANGE_ROUTE_H
 
@@ -8,8 +8,8 @@
 
 enum body_mode { BODY_NONE, BODY_SMALL, BODY_STREAM };
 
-/* How `allow` is judged against the principal before `begin` runs. The bucket and key or run are
- * pattern parameters 0 and 1. */
+/* The access that the caller must have before `begin` runs. Pattern parameter 0 is the bucket and 1
+ * the key or run. */
 enum access {
 	ACCESS_ANYONE,    /* health, ready */
 	ACCESS_SIGNED_IN, /* any valid key: ListBuckets shows its own */
@@ -17,44 +17,44 @@ enum access {
 	ACCESS_ROOT,      /* admin routes, control socket */
 	ACCESS_CREATE_BUCKET,
 	ACCESS_BUCKET_KNOWN, /* any permission on anything in the bucket */
-	/* PERMISSION_WRITE or _DELETE on anything in the bucket: bodies that name many keys,
-	 * each of which the handler judges */
+	/* PERMISSION_WRITE or _DELETE on anything in the bucket: for bodies that name many keys;
+	 * the handler judges each key */
 	ACCESS_BUCKET_CHANGES,
-	ACCESS_BUCKET_LIST, /* PERMISSION_LIST on bucket (with the `prefix` query as prefix) */
-	/* PERMISSION_LIST on the whole bucket: runs are not listed by prefix */
+	ACCESS_BUCKET_LIST, /* PERMISSION_LIST on bucket (with the query's `prefix` as prefix) */
+	/* PERMISSION_LIST on the whole bucket, because runs are not listed by prefix */
 	ACCESS_BUCKET_RUNS,
-	/* the same, but not by grants of the bucket: reading its settings */
+	/* the same, but not through grants of the bucket: for reading its settings */
 	ACCESS_BUCKET_SETTINGS,
 	ACCESS_BUCKET_ADMIN,
 	ACCESS_OBJECT_READ, /* PERMISSION_READ on bucket/key, or the object is public */
 	ACCESS_OBJECT_WRITE,
 	ACCESS_OBJECT_DELETE,
-	/* PERMISSION_READ, but not by grants of the bucket or the object */
+	/* PERMISSION_READ, but not through grants of the bucket or the object */
 	ACCESS_OBJECT_TAGS_READ,
 	ACCESS_OBJECT_TAGS_WRITE, /* PERMISSION_WRITE, likewise */
 	ACCESS_OBJECT_ADMIN,      /* PERMISSION_ADMIN on bucket/key: its ACL */
 	ACCESS_RUN_READ,          /* PERMISSION_READ on bucket/run/ */
-	ACCESS_RUN_FLEET, /* the same, but not by grants of the bucket: leases and who has one */
-	ACCESS_RUN_WRITE, /* PERMISSION_WRITE on bucket/run/ */
-	/* a Xet token (xet_token.h) whose bearer may still know of its bucket; handlers judge
-	 * keys */
+	ACCESS_RUN_FLEET,         /* the same, but not through grants of the bucket: for leases */
+	ACCESS_RUN_WRITE,         /* PERMISSION_WRITE on bucket/run/ */
+	/* a Xet token (xet_token.h) whose key may still know of the token's bucket; handlers judge
+	 * object keys */
 	ACCESS_XET_READ,
-	ACCESS_XET_WRITE /* the same, given for writing */
+	ACCESS_XET_WRITE /* the same, with a token for writing */
 };
 
 struct route {
 	int methods; /* of enum method, or'ed */
-	/* Segments of literal text or {name} ({token}: a secret, which no log shows); a last
-	 * {name*} takes the rest with its slashes (not empty). "/" alone is the root. A trailing
-	 * slash in the request is ignored unless {name*} takes it. */
+	/* Segments of literal text or {name}. {token} is a secret, which no log shows. A last
+	 * {name*} takes the rest with its slashes, which must not be empty. "/" alone is the root.
+	 * A trailing slash in the request is ignored unless {name*} takes it. */
 	const char *pattern;
-	/* This query parameter must be present ("uploads"), or "list-type=2" with its value; NULL:
-	 * any. Rows are tried in order. */
+	/* A query parameter that must be present ("uploads"), or must have this value
+	 * ("list-type=2"). NULL: any query. The first row that fits is taken. */
 	const char *query;
 	enum access access;
 	enum body_mode body;
 	const struct face *face;
-	const char *name; /* for logs and docs: "PutObject" */
+	const char *name; /* for logs and docs, such as "PutObject" */
 	enum next (*begin)(struct exchange *exchange);
 	enum next (*finish)(struct exchange *exchange);
 	enum next (*resume)(struct exchange *exchange);

@@ -1,6 +1,7 @@
-/* The body is read and judged as a whole before anything is done: a malformed line refuses all, a
- * line that its caller may not write is passed over. Whoever may write none of them is refused as a
- * whole. */
+/* The whole body is read and judged before anything is done. A malformed line refuses the batch. A
+ * line that the caller may not write fails alone, but a caller that may write none of the lines is
+ * refused as a whole. The rest is one call (storage/files/batch.h), which asks back what the caller
+ * may read. */
 #include "api/hub/batch_files.h"
 
 #include "api/auth/authorise.h"
@@ -30,10 +31,10 @@ static size_t count_failed(const struct batch_lines *body, const struct batch_li
 static void print_failed(struct json_writer *json, const struct batch_lines *body);
 static void print_error(struct exchange *exchange, struct json_writer *json,
 	const struct batch_lines *body, size_t failed, const struct batch_line *first);
-static int may_read(
+static int batch_files_may_read(
 	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err);
 
-/* Who shows no key fills no memory: there is no end to such callers. */
+/* Callers without a key get little memory, because their number is unlimited. */
 enum next batch_files_begin(struct exchange *exchange)
 {
 	return exchange_accept_small(
@@ -45,7 +46,7 @@ enum next batch_files_finish(struct exchange *exchange)
 	struct error err = {0};
 	struct batch_files *const state = arena_take(exchange->arena, sizeof(*state));
 	if (state == NULL)
-		error_set(&err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	if (state == NULL || prepare(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
@@ -56,7 +57,7 @@ enum next batch_files_finish(struct exchange *exchange)
 		.account = account_of(exchange),
 		.lines = state->body.lines,
 		.count = state->body.count,
-		.may_read = may_read,
+		.may_read = batch_files_may_read,
 		.owner = exchange,
 	};
 	return exchange_await(exchange, batch_call(exchange->context->store, &params));
@@ -66,6 +67,7 @@ enum next batch_files_resume(struct exchange *exchange)
 {
 	const struct batch_files *const state = exchange->state;
 	struct error err = {0};
+	ASSERT(exchange->call != NULL);
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return reply(exchange, &state->body);
@@ -87,7 +89,7 @@ static struct span account_of(const struct exchange *exchange)
 					   : (struct span){NULL, 0};
 }
 
-/* -1: the store failed, or the caller may write none of the lines. */
+/* Refuses the lines that the caller may not write. -1: these are all lines, or the store failed. */
 static int authorise_lines(struct exchange *exchange, struct batch_lines *body, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
@@ -164,20 +166,22 @@ static void print_failed(struct json_writer *json, const struct batch_lines *bod
 	json_writer_end(json, ']');
 }
 
-/* Clients that know nothing of `failed` show `error`. */
+/* Prints `error`, which clients show that do not know `failed`. */
 static void print_error(struct exchange *exchange, struct json_writer *json,
 	const struct batch_lines *body, size_t failed, const struct batch_line *first)
 {
+	ASSERT(first != NULL);
 	const char *const text = arena_format(exchange->arena, "%zu of %zu lines failed. %.*s: %s",
 		failed, body->count, (int)first->path.len, (const char *)first->path.data,
 		first->error.text);
 	json_writer_text(json, "error", span_text(text));
 }
 
-static int may_read(
+static int batch_files_may_read(
 	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err)
 {
 	struct exchange *const exchange = owner;
 	const struct batch_files *const state = exchange->state;
+	ASSERT(state->access != NULL);
 	return source_access_allows(state->access, bucket, key, is_current, err);
 }

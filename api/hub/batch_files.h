@@ -1,4 +1,4 @@
-/* POST /api/buckets/{namespace}/{bucket}/batch: files added, copied and deleted, line by line. */
+/* POST /api/buckets/{namespace}/{bucket}/batch: adds, copies and deletes files, line by line. */
 #ifndef API_HUB_BATCH_FILES_H
 #define API_HUB_BATCH_FILES_H
 

@@ -1,17 +1,20 @@
+/* Each type of line has a table of the members that it reads. A wrong member makes the batch
+ * malformed; a source that this server cannot have refuses only its line, with a reason. */
 #include "api/hub/batch_lines.h"
 
 #include "api/route/hub_name.h"
 #include "base/format/json_node.h"
 #include "storage/files/tree_path.h"
 
-enum { CONTENT_TYPE_MAX_BYTES = 255, VALUES_MAX = 100 /* of a line */ };
-#define SECONDS_BELOW \
-	INT64_C(100000000000) /* as milliseconds that is a day in 1973: some clients send seconds */
+enum { CONTENT_TYPE_MAX_BYTES = 255, VALUES_MAX = 100 /* in a line */ };
+/* Some clients send seconds. A smaller time is one in seconds: as milliseconds it would be before
+ * March 1973. */
+#define SECONDS_BELOW INT64_C(100000000000)
 
 struct line_parse {
 	const struct json_node *root;
 	const char *default_namespace;
-	struct span own;
+	struct span own; /* the caller's namespace */
 	struct arena *arena;
 	struct batch_line *out;
 	struct error *err;
@@ -57,8 +60,7 @@ int batch_lines_parse(struct span body, const char *default_namespace, struct sp
 	*out = (struct batch_lines){
 		.lines = arena_take_array(arena, BATCH_LINES_MAX, sizeof(*out->lines))};
 	if (out->lines == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	for (size_t number = 1; span_split(&rest, '\n', &text); number++) {
 		if (is_blank(text))
 			continue;
@@ -85,6 +87,7 @@ static bool is_blank(struct span text)
 static int parse_line(struct span text, size_t number, struct line_parse parse, struct error *err)
 {
 	struct error inner = {0};
+	ASSERT(parse.out != NULL);
 	struct arena *const arena = parse.arena;
 	struct json_node *const root = json_node_parse_within(text, VALUES_MAX, "it", &inner);
 	parse.root = root;
@@ -96,7 +99,7 @@ static int parse_line(struct span text, size_t number, struct line_parse parse, 
 			"Line %zu of the batch is malformed, and nothing was changed: %s", number,
 			inner.text);
 	return arena_overflowed(arena)
-		? error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.")
+		? error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.")
 		: 0;
 }
 
@@ -104,7 +107,7 @@ static int read_line(const struct line_parse *parse)
 {
 	struct span type;
 	if (!json_node_is_object(parse->root) || !json_node_text(member(parse, "type"), &type))
-		return error_set(parse->err, ERROR_INVALID, "it must be an object with a type");
+		return error_set(parse->err, ERROR_INVALID, "it must be an object with a type.");
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		if (!span_equal_text(type, types[i].name))
 			continue;
@@ -115,7 +118,7 @@ static int read_line(const struct line_parse *parse)
 		return 0;
 	}
 	return error_set(parse->err, ERROR_INVALID,
-		"its type must be addFile, copyFile, deleteFile or judgeDelete");
+		"its type must be addFile, copyFile, deleteFile or judgeDelete.");
 }
 
 static const struct json_node *member(const struct line_parse *parse, const char *name)
@@ -135,7 +138,7 @@ static int read_path(const struct line_parse *parse)
 
 static int bad_member(const struct line_parse *parse, const char *name, const char *rule)
 {
-	return error_set(parse->err, ERROR_INVALID, "%s %s", name, rule);
+	return error_set(parse->err, ERROR_INVALID, "%s %s.", name, rule);
 }
 
 static int read_hash(const struct line_parse *parse)
@@ -196,11 +199,12 @@ static int read_source(const struct line_parse *parse)
 		return bad_member(parse, "sourceRepoId", "must be a text");
 	if (!span_equal_text(type, "bucket"))
 		return refuse_source(parse,
-			"Files can be copied from buckets alone: this server has no other repositories.");
+			"Files can be copied only from buckets: this server has no other repositories.");
 	const struct span whole = arena_copy(parse->arena, id);
 	const ptrdiff_t slash = span_find(whole, '/');
 	if (slash <= 0)
-		return refuse_source(parse, "A bucket to copy from is named as namespace/name.");
+		return refuse_source(
+			parse, "A bucket to copy from must be named as namespace/name.");
 	const struct span named = span_slice(whole, 0, (size_t)slash);
 	const struct span namespace =
 		span_equal_text(named, "me") && parse->own.len > 0 ? parse->own : named;

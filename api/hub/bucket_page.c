@@ -1,5 +1,5 @@
-/* One page, no script: names of files come from anybody, so all of them are escaped, and the page
- * may load nothing. */
+/* One page of HTML without scripts. Names of files come from any writer, so all of them are
+ * escaped, and a Content-Security-Policy lets the page load nothing. */
 #include "api/hub/bucket_page.h"
 
 #include "api/auth/keyring.h"
@@ -19,13 +19,13 @@ static void add_escaped(struct buffer *out, struct span text);
 static void add_facts(
 	struct exchange *exchange, struct buffer *out, const struct hub_bucket *bucket);
 static void add_entry(struct buffer *out, const char *id, const struct tree_entry *entry);
-static void write_error(
+static void bucket_page_write_error(
 	struct exchange *exchange, const struct error *err, const struct error_row *row);
 
 const struct face face_hub_page = {.name = "hub",
 	.hides = true,
 	.busy_status = JSON_REPLY_BUSY,
-	.write_error = write_error,
+	.write_error = bucket_page_write_error,
 	.prepare = json_reply_prepare};
 
 enum next bucket_page_begin(struct exchange *exchange)
@@ -124,12 +124,12 @@ static void add_entry(struct buffer *out, const char *id, const struct tree_entr
 static const char *advice(enum error_kind kind)
 {
 	if (kind == ERROR_NO_CREDENTIALS)
-		return "<p>This bucket is private, or there is none of this name. With a token that may see it, <code>hf buckets ls</code> shows it.\n";
+		return "<p>This bucket is private or does not exist. With a token that may see it, <code>hf buckets ls</code> shows it.\n";
 	return "";
 }
 
-/* Of what went wrong the Hub's face knows the headers; the body is for people. */
-static void write_error(
+/* Takes status and headers from the Hub's face, and replaces its body by one for people. */
+static void bucket_page_write_error(
 	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
 	struct buffer out;

@@ -1,3 +1,5 @@
+/* A cursor is its fields in a fixed layout and random bytes, sealed (base/digest/seal.h) and
+ * written in base64. An event is an `event:` line and a `data:` line with one JSON object. */
 #include "api/hub/event_text.h"
 
 #include <stdio.h>
@@ -12,7 +14,7 @@ enum { EVENT_MAX_BYTES = 4 * 1024 * 1024 };
 /* life, bucket, number and moment (u64 each, little-endian), and random bytes */
 enum { AT_BUCKET = 8, AT_NUMBER = 16, AT_MOMENT = 24, AT_RANDOM = 32, CURSOR_PLAIN_BYTES = 40 };
 enum { CURSOR_SEALED_BYTES = CURSOR_PLAIN_BYTES + SEAL_TOKEN_OVERHEAD_BYTES };
-_Static_assert(EVENT_CURSOR_BYTES > (CURSOR_SEALED_BYTES + 2) / 3 * 4, "the text has room");
+_Static_assert(EVENT_CURSOR_BYTES > (CURSOR_SEALED_BYTES + 2) / 3 * 4, "the text must fit");
 
 static const char purpose[] = "event cursor";
 
@@ -38,6 +40,7 @@ void event_cursor_print(const struct event_cursor *cursor, const uint8_t key[SEA
 	random_bytes(plain + AT_RANDOM, CURSOR_PLAIN_BYTES - AT_RANDOM);
 	seal_token(key, purpose, span_of(plain, sizeof(plain)), &sealed);
 	encode_base64_url(buffer_span(&sealed), &text);
+	ASSERT(!buffer_failed(&sealed) && !buffer_failed(&text));
 	snprintf(out, EVENT_CURSOR_BYTES, "%s", buffer_text(&text));
 	buffer_release(&sealed);
 	buffer_release(&text);
@@ -80,6 +83,7 @@ void event_text_changes(
 {
 	struct json_writer json;
 	size_t told = 0;
+	ASSERT(changes != NULL || count == 0);
 	while (told < count && !is_told(&changes[told]))
 		told++;
 	if (told == count)
@@ -107,6 +111,7 @@ void event_text_ping(struct buffer *out)
 	buffer_add_text(out, ": ping\n\n");
 }
 
+/* A file that did not exist before and does not exist now is not a change. */
 static bool is_told(const struct event_change *change)
 {
 	return change->existed || change->file != NULL;

@@ -1,12 +1,15 @@
-/* A round looks at the feed and sends what there is, event by event, each of a bounded size, the
- * next one only when the last one is out: a reader who is slow falls behind in the feed, not here.
- * Arrows:
+/* The stream works in rounds. A round reads a bounded number of changes from the feed and prints
+ * them as one event. The next round begins only when that event is sent, so a slow reader falls
+ * behind in the feed and takes no memory here. Stages:
  *
- *   LOOK --changes--> sent, LOOK --nothing more--> ready or ping, REST --a change--> PAUSE (more may come) --> LOOK
- *                                                                    --time-------------------------------^
+ *   LOOK --changes--> LOOK
+ *   LOOK --no more changes: prints `ready` or a ping--> REST --waits--> RESTED
+ *   RESTED --there is a change: a pause, more may come--> LOOK
+ *   RESTED --the time is over--> LOOK
+ *   any --the caller may not go on, the position is lost, or the server stops--> END
  *
- * Each round asks anew whether the caller may know of the bucket, and which of its files: by what
- * keys and grants are then. */
+ * Each round checks again whether the caller may know of the bucket and list its files, with the
+ * keys and grants of that moment. */
 #include "api/hub/events.h"
 
 #include <string.h>
@@ -24,7 +27,7 @@ enum {
 	ROUND_ARENA_BYTES = 16 * 1024 * 1024,
 	PAUSE_MS = 150,
 	TURN_MS = 1,
-	REST_MS = 10 * 1000, /* how long a key that is revoked may still listen */
+	REST_MS = 10 * 1000, /* a revoked key may listen for so long */
 	PING_MS = 30 * 1000
 };
 
@@ -32,21 +35,22 @@ enum stage { STAGE_LOOK, STAGE_REST, STAGE_RESTED, STAGE_END };
 
 struct events {
 	struct body_source source; /* first */
-	struct long_wait wait;     /* of all its rests */
+	struct long_wait wait;     /* for all waits of the stream */
 	struct exchange *exchange;
 	struct change_feed *feed;
-	struct bucket_ref bucket; /* the one that had the name when the stream began */
+	struct bucket_ref bucket; /* the bucket that had the name when the stream began */
 	struct change_position position;
 	enum stage stage;
 	uint64_t generation; /* taken before the last look */
-	bool is_lost;        /* what came behind the position cannot be told */
-	bool is_ready;       /* said so */
-	int64_t ping_ms;     /* when the next is due */
+	bool is_lost;        /* the feed no longer has the changes after the position */
+	bool is_ready;       /* `ready` was printed */
+	int64_t ping_ms;     /* time of the next ping, on the monotonic clock */
 	struct buffer out;
 	size_t out_at;
 };
 
-/* One round's view of the exchange: what it takes of memory goes again with the round. */
+/* During a round the exchange has an arena and a principal of the round, so that the memory of a
+ * round is freed with it. */
 struct round {
 	struct arena *arena;
 	struct arena *own_arena;
@@ -54,12 +58,12 @@ struct round {
 	int64_t updated_ms;
 };
 
-static ptrdiff_t read_events(
+static ptrdiff_t events_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
 static bool advance(struct events *events);
 static bool is_over(const struct events *events);
 static void take_leave(struct events *events);
-static void say_cursor(struct events *events, const char *name);
+static void print_cursor_event(struct events *events, const char *name);
 static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES]);
 static void rest(struct events *events);
 static int64_t now_ms(const struct events *events);
@@ -78,7 +82,7 @@ static int look_up(
 static void settle(struct events *events);
 static void close_round(struct exchange *exchange, struct round *round);
 static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity);
-static void close_events(struct body_source *source);
+static void events_close(struct body_source *source);
 static int open_stream(struct events *events, struct error *err);
 static int find_position(struct events *events, int64_t updated_ms, struct error *err);
 static int place_at_cursor(struct events *events, struct span text, struct error *err);
@@ -87,8 +91,11 @@ enum next events_begin(struct exchange *exchange)
 {
 	struct events *const events = arena_take(exchange->arena, sizeof(*events));
 	struct error err = {0};
-	ASSERT(events != NULL);
-	*events = (struct events){.source = {.read = read_events, .close = close_events},
+	if (events == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
+		return exchange_fail(exchange, &err);
+	}
+	*events = (struct events){.source = {.read = events_read, .close = events_close},
 		.exchange = exchange,
 		.feed = store_change_feed(exchange->context->store)};
 	event_text_init(&events->out);
@@ -100,7 +107,7 @@ enum next events_begin(struct exchange *exchange)
 	return exchange_reply_stream(exchange, 200, "text/event-stream", &events->source);
 }
 
-static ptrdiff_t read_events(
+static ptrdiff_t events_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct events *const events = (struct events *)source;
@@ -110,12 +117,12 @@ static ptrdiff_t read_events(
 		if (!advance(events))
 			return SOURCE_WAIT;
 		if (buffer_failed(&events->out))
-			return error_set(err, ERROR_NO_MEMORY, "An event does not fit its memory.");
+			return error_set(err, ERROR_NO_MEMORY, "An event does not fit its buffer.");
 	}
 	return give(events, into, capacity);
 }
 
-/* False: somebody will wake the exchange. It may have done so already, so nothing is touched behind
+/* False: the exchange waits, and may have been woken already, so nothing of it is touched after
  * that. */
 static bool advance(struct events *events)
 {
@@ -137,13 +144,13 @@ static bool advance(struct events *events)
 	look(events);
 	if (events->stage != STAGE_LOOK || events->out.len > 0)
 		return true;
-	/* none of that was for this caller: others have their turn before more */
+	/* No change was for this caller. Others get their turn before the next look. */
 	pause_for(events, TURN_MS);
 	return false;
 }
 
-/* The server stops, and the client shall come back to its successor; or the place of the stream is
- * another's. */
+/* Whether the stream must end with `reconnect`: the server stops, and the client is to come to its
+ * successor, or another caller got the place of the stream. */
 static bool is_over(const struct events *events)
 {
 	struct error crowded = {0};
@@ -154,11 +161,12 @@ static bool is_over(const struct events *events)
 
 static void take_leave(struct events *events)
 {
-	say_cursor(events, "reconnect");
+	print_cursor_event(events, "reconnect");
 	events->stage = STAGE_END;
 }
 
-static void say_cursor(struct events *events, const char *name)
+/* Prints an event that has only the cursor. */
+static void print_cursor_event(struct events *events, const char *name)
 {
 	char cursor[EVENT_CURSOR_BYTES];
 	print_cursor(events, cursor);
@@ -196,6 +204,7 @@ static void pause_for(struct events *events, int64_t ms)
 static void look(struct events *events)
 {
 	struct round round;
+	ASSERT(events->stage == STAGE_LOOK && events->out.len == 0);
 	events->generation = change_feed_generation(events->feed, events->bucket.id);
 	open_round(events->exchange, &round);
 	if (!look_in(events, &round))
@@ -234,7 +243,7 @@ static bool look_in(struct events *events, struct round *round)
 	return true;
 }
 
-/* Whether the bucket is still there, the same one, and the caller's to know of. */
+/* Whether the same bucket still exists and the caller may still know of it. */
 static bool may_go_on(struct events *events, struct round *round)
 {
 	struct exchange *const exchange = events->exchange;
@@ -261,6 +270,7 @@ static bool send_changes(struct events *events, const struct change_seen *seen, 
 	size_t chosen;
 	if (changes == NULL || choose(events, seen, count, changes, &chosen) != 0)
 		return false;
+	ASSERT(chosen <= count);
 	if (look_up(events, changes, chosen, &ignored) != 0 || arena_overflowed(exchange->arena))
 		return false;
 	print_cursor(events, cursor);
@@ -268,8 +278,8 @@ static bool send_changes(struct events *events, const struct change_seen *seen, 
 	return true;
 }
 
-/* Each path once, with what it was before the first change; what the caller may not list, or a
- * listing leaves out, is left out. */
+/* Chooses each path once, with its state before the first of its changes. Leaves out paths that the
+ * caller may not list and paths that listings do not show. */
 static int choose(const struct events *events, const struct change_seen *seen, size_t count,
 	struct event_change *out, size_t *out_chosen)
 {
@@ -287,7 +297,8 @@ static int choose(const struct events *events, const struct change_seen *seen, s
 	return listed < 0 ? -1 : 0;
 }
 
-/* 1, 0, -1 when it cannot be told. An empty path: all of them. */
+/* Whether the caller may list the path, or with an empty path all of them: 1, 0, or -1 when that
+ * could not be found out. */
 static int may_list(const struct events *events, struct span path)
 {
 	struct bucket_ref bucket = events->bucket;
@@ -303,7 +314,7 @@ static bool is_among(const struct event_change *changes, size_t count, struct sp
 	return false;
 }
 
-/* What the catalog says of them now; files come in the order of the paths. */
+/* Finds the files as they are now. tree_find gives them in the order of the paths. */
 static int look_up(
 	struct events *events, struct event_change *changes, size_t count, struct error *err)
 {
@@ -323,11 +334,12 @@ static int look_up(
 	return 0;
 }
 
-/* Nothing more is there: the replay is done, or it is long since anything was said. */
+/* For a round that found no more changes: the first time the replay is complete, later a ping may
+ * be due. */
 static void settle(struct events *events)
 {
 	if (!events->is_ready)
-		say_cursor(events, "ready");
+		print_cursor_event(events, "ready");
 	else if (now_ms(events) >= events->ping_ms)
 		event_text_ping(&events->out);
 	events->is_ready = true;
@@ -343,6 +355,7 @@ static void close_round(struct exchange *exchange, struct round *round)
 
 static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity)
 {
+	ASSERT(events->out_at < events->out.len);
 	const size_t left = events->out.len - events->out_at;
 	const size_t len = left < capacity ? left : capacity;
 	memcpy(into, events->out.data + events->out_at, len);
@@ -355,7 +368,7 @@ static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity)
 	return (ptrdiff_t)len;
 }
 
-static void close_events(struct body_source *source)
+static void events_close(struct body_source *source)
 {
 	buffer_release(&((struct events *)source)->out);
 }
@@ -386,20 +399,21 @@ static int find_position(struct events *events, int64_t updated_ms, struct error
 		return place_at_cursor(events, text, err);
 	if (exchange_query(exchange, "since", &text) && !clock_parse_http(text, &since_ms))
 		return error_set(err, ERROR_INVALID,
-			"The parameter since is a time, as updatedAt of a bucket.");
+			"The parameter since must be a time, such as the updatedAt of a bucket.");
 	events->is_lost = !change_feed_seek(
 		events->feed, events->bucket.id, since_ms, updated_ms, &events->position);
 	return 0;
 }
 
-/* A cursor of another bucket, which had the name then, leads to nothing here; nor does one that
- * cannot be read any more. */
+/* A cursor of another bucket, which had the name then, is lost, and so is one that this server can
+ * no longer read. */
 static int place_at_cursor(struct events *events, struct span text, struct error *err)
 {
 	struct event_cursor cursor = {.bucket = 0};
 	if (!event_cursor_parse(text, events->exchange->context->token_key, &cursor) &&
 		!event_cursor_is_like(text))
-		return error_set(err, ERROR_INVALID, "The parameter cursor is what an event said.");
+		return error_set(
+			err, ERROR_INVALID, "The parameter cursor must be a value from an event.");
 	events->position = cursor.position;
 	if (cursor.life != change_feed_life(events->feed))
 		events->position.number = 0;

@@ -1,4 +1,4 @@
-/* The JSON body of a small request. */
+/* Reads the JSON body of a small request. */
 #ifndef API_HUB_BODY_H
 #define API_HUB_BODY_H
 
@@ -7,10 +7,10 @@
 
 enum { HUB_BODY_MAX_BYTES = 64 * 1024 };
 
-/* Collects it. For `begin`. */
+/* Collects the body. For `begin`. */
 enum next hub_body_begin(struct exchange *exchange);
-/* *out: its object, to be freed; NULL when the body is empty, which is an object without members.
- * invalid when it is none. */
+/* Gives the body's object, which the caller frees; NULL for an empty body, which counts as an
+ * object without members. invalid when the body is not an object. */
 int hub_body_parse(struct exchange *exchange, struct json_node **out, struct error *err);
 
 #endif

@@ -1,3 +1,6 @@
+/* Totals are shown only to callers that may list the whole bucket, because they tell about files
+ * that others may not see. The own key's grants are asked first, which costs no read of the
+ * catalog. */
 #include "api/hub/hub_bucket.h"
 
 #include "api/auth/authorise.h"
@@ -79,6 +82,7 @@ int hub_bucket_claim(struct exchange *exchange, struct span namespace, struct sp
 {
 	static const struct span nothing = {NULL, 0};
 	const struct principal *const principal = exchange->principal;
+	ASSERT(principal != NULL);
 	const char *const default_namespace = exchange->context->default_namespace;
 	const struct span account =
 		span_equal_text(namespace, "me") ? principal->namespace : namespace;
@@ -87,7 +91,8 @@ int hub_bucket_claim(struct exchange *exchange, struct span namespace, struct sp
 			"You cannot have buckets in the namespace %.*s.",
 			(int)span_slice(account, 0, 64).len, (const char *)account.data);
 	if (!keyring_is_namespace(account))
-		return error_set(err, ERROR_BAD_NAME, "'%.*s' is no namespace.",
+		return error_set(err, ERROR_BAD_NAME,
+			"'%.*s' is not a valid namespace: it must have 1 to 63 of the characters a-z, 0-9, '.', '_' and '-'.",
 			(int)span_slice(account, 0, 64).len, (const char *)account.data);
 	if (hub_name_check(default_namespace, (struct hub_name){account, name}, err) != 0)
 		return -1;
@@ -96,7 +101,7 @@ int hub_bucket_claim(struct exchange *exchange, struct span namespace, struct sp
 		.account = account};
 	if (!principal_allows(principal, out->bucket, nothing, nothing, PERMISSION_ADMIN))
 		return error_set(err, ERROR_DENIED,
-			"The grants of this key do not let it make this bucket.");
+			"The grants of this key do not allow it to make this bucket.");
 	return 0;
 }
 
@@ -117,6 +122,7 @@ static void print_updated(struct json_writer *json, const struct hub_bucket *buc
 static void print_part(
 	struct exchange *exchange, int64_t bytes, int64_t all_bytes, struct json_writer *json)
 {
+	ASSERT(all_bytes > 0);
 	const int tenths = (int)((double)bytes / (double)all_bytes * 1000 + 0.5);
 	json_writer_raw(json, "storagePercent",
 		span_text(arena_format(exchange->arena, "%d.%d", tenths / 10, tenths % 10)));

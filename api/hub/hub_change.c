@@ -8,6 +8,7 @@ enum next hub_change_resume(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct buffer body;
+	ASSERT(exchange->call != NULL);
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, REPLY_MAX_BYTES);

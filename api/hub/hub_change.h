@@ -1,4 +1,4 @@
-/* The answer to a change that has nothing to tell. */
+/* The reply to changes without a result. */
 #ifndef API_HUB_CHANGE_H
 #define API_HUB_CHANGE_H
 

@@ -40,6 +40,7 @@ enum next hub_create_resume(struct exchange *exchange)
 	static const struct span none = {NULL, 0};
 	struct hub_claim claim;
 	struct error err = {0};
+	ASSERT(exchange->call != NULL);
 	if (read_claim(exchange, &claim, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (call_outcome(exchange->call, &err) == 0)
@@ -53,6 +54,7 @@ enum next hub_create_resume(struct exchange *exchange)
 
 static int read_claim(struct exchange *exchange, struct hub_claim *out, struct error *err)
 {
+	ASSERT(exchange->parameter_count == 2);
 	return hub_bucket_claim(
 		exchange, exchange->parameters[0], exchange->parameters[1], out, err);
 }
@@ -70,7 +72,7 @@ static int read_request(struct exchange *exchange, bool *out_public, struct erro
 	return result;
 }
 
-/* `problem`: why it was not made; empty when it was. */
+/* `problem` says why the bucket was not made; empty: it was made. */
 static enum next reply(
 	struct exchange *exchange, int status, struct span bucket, struct span problem)
 {

@@ -1,5 +1,5 @@
-/* Errors as huggingface_hub maps them to exceptions: by X-Error-Code and X-Error-Message, whose
- * texts it compares. */
+/* Errors of the Hub's face. huggingface_hub maps them to exceptions by X-Error-Code and
+ * X-Error-Message, and compares their texts. */
 #include <string.h>
 
 #include "api/exchange/json_reply.h"
@@ -14,7 +14,7 @@ static const struct {
 	{ERROR_NO_KEY, "EntryNotFound"},
 };
 
-/* huggingface_hub puts a full stop of its own behind it. */
+/* huggingface_hub adds a full stop of its own. */
 static const char *without_full_stop(struct exchange *exchange, const char *text)
 {
 	const size_t len = strlen(text);
@@ -25,7 +25,7 @@ static const char *without_full_stop(struct exchange *exchange, const char *text
 	return cut != NULL ? cut : text;
 }
 
-static void write_error(
+static void hub_error_write(
 	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
 	const char *const text = err->kind == ERROR_UNKNOWN_KEY_ID
@@ -42,5 +42,5 @@ static void write_error(
 const struct face face_hub = {.name = "hub",
 	.hides = true,
 	.busy_status = JSON_REPLY_BUSY,
-	.write_error = write_error,
+	.write_error = hub_error_write,
 	.prepare = json_reply_prepare};

@@ -50,6 +50,7 @@ enum next hub_settings_finish(struct exchange *exchange)
 enum next hub_settings_resume(struct exchange *exchange)
 {
 	struct error err = {0};
+	ASSERT(exchange->call != NULL);
 	return call_outcome(exchange->call, &err) != 0 ? exchange_fail(exchange, &err)
 						       : hub_info_begin(exchange);
 }

@@ -1,5 +1,5 @@
-/* What the caller may see is judged bucket by bucket, so a page costs no more than so much: among
- * many hidden ones it may come out short, or empty, with a link to the next. */
+/* Whether the caller may know of a bucket is asked bucket by bucket, so a page has a limit on its
+ * cost. Among many hidden buckets it may be short, or empty, with a link to the next page. */
 #include "api/hub/hub_list.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "base/encode.h"
 #include "base/format/json_node.h"
 
-/* A page must not hold up its reactor: a name costs one, a question to the catalog about it
- * five. */
+/* A page must not block its reactor for long. A name costs 1, a question to the catalog about it
+ * costs 5. */
 enum { NAME_COST = 1, QUESTION_COST = 5, PAGE_MAX_COST = 2500 };
 enum {
 	CURSOR_MAX_BYTES = 512,
@@ -28,16 +28,16 @@ enum {
 struct listing {
 	bool is_own; /* "me" */
 	struct span namespace;
-	struct span owner;  /* empty: everybody's */
+	struct span owner;  /* empty: any */
 	struct span prefix; /* of names in the catalog */
-	const char *search; /* "": all */
+	const char *search; /* "": any */
 	struct span after;  /* the last name that was looked at */
 	uint64_t limit;
 	uint64_t shown;
 	uint64_t cost;
-	bool more;         /* there are names behind `after` */
+	bool more;         /* there are names after `after` */
 	bool is_storage;   /* a list of repositories */
-	int64_t all_bytes; /* of the account, for that */
+	int64_t all_bytes; /* of the account, for a list of repositories */
 };
 
 static enum next list(struct exchange *exchange,
@@ -99,7 +99,7 @@ static int read_query(struct exchange *exchange, struct listing *out, struct err
 	exchange_query(exchange, "search", &search);
 	out->search = arena_text(exchange->arena, search);
 	if (out->search == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	return read_cursor(exchange, &out->after, err) != 0
 		? -1
 		: hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
@@ -122,12 +122,12 @@ static int read_cursor(struct exchange *exchange, struct span *out_after, struct
 	if (good)
 		*out_after = arena_copy(exchange->arena, buffer_span(&name));
 	buffer_release(&name);
-	return good
-		? 0
-		: error_set(err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
+	return good ? 0
+		    : error_set(err, ERROR_INVALID,
+			      "The parameter cursor must be a value from a Link header.");
 }
 
-/* A page may end at a bucket that the caller may not know of, so its name is told sealed. */
+/* A page may end at a bucket that the caller may not know of, so a cursor is a sealed name. */
 static void cursor_key(const struct exchange *exchange, uint8_t out[SHA256_BYTES])
 {
 	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)),
@@ -144,6 +144,7 @@ static int show_all(struct exchange *exchange, struct listing *listing, struct j
 		if (fetch(exchange, listing, &buckets, &count, err) != 0)
 			return -1;
 		size_t at = 0;
+		ASSERT(count <= FETCHED);
 		for (; at < count && listing->shown < listing->limit &&
 			listing->cost < PAGE_MAX_COST;
 			at++)
@@ -171,7 +172,7 @@ static int fetch_granted(struct exchange *exchange, const struct listing *listin
 	struct span name = listing->after;
 	size_t count = 0;
 	if (buckets == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	while (count < FETCHED && (name = next_granted(exchange->principal, name)).len > 0) {
 		struct error missing = {0};
 		if (bucket_find(exchange->context->store, bucket_named(name), exchange->arena,
@@ -187,7 +188,7 @@ static int fetch_granted(struct exchange *exchange, const struct listing *listin
 	return 0;
 }
 
-/* The lowest name above `after` that a grant names, or empty: grants are few and in no order. */
+/* The lowest name above `after` that a grant names, or empty. Grants are few and not sorted. */
 static struct span next_granted(const struct principal *principal, struct span after)
 {
 	struct span best = {NULL, 0};
@@ -254,7 +255,7 @@ static int add_link(struct exchange *exchange, struct span after, struct error *
 	seal(key, after, &sealed);
 	encode_base64_url(buffer_span(&sealed), &text);
 	const int result = buffer_failed(&sealed)
-		? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
+		? error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.")
 		: hub_page_link(exchange, buffer_span(&text), err);
 	buffer_release(&sealed);
 	buffer_release(&text);
@@ -264,6 +265,7 @@ static int add_link(struct exchange *exchange, struct span after, struct error *
 static int read_owner(struct exchange *exchange, struct listing *out, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
+	ASSERT(exchange->parameter_count == 1);
 	const struct span named = exchange->parameters[0];
 	out->is_own = span_equal_text(named, "me");
 	if (out->is_own && principal == NULL)
@@ -292,10 +294,11 @@ static int check_namespace(struct exchange *exchange, struct span namespace, str
 			  (int)span_slice(namespace, 0, 64).len, (const char *)namespace.data);
 }
 
-/* How much an account stores is its own matter, and root's. */
+/* Only the account itself and root may see how much the account stores. */
 static int read_account(struct exchange *exchange, struct listing *out, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
+	ASSERT(principal != NULL); /* the route requires a key */
 	out->owner = exchange->parameter_count > 0 ? exchange->parameters[0] : principal->namespace;
 	out->is_own = true;
 	out->is_storage = true;

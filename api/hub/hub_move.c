@@ -54,27 +54,28 @@ static int read_members(struct exchange *exchange, const struct json_node *reque
 	if (!json_node_text(json_node_member(request, "type"), &type) ||
 		!span_equal_text(type, "bucket"))
 		return error_set(err, ERROR_NO_BUCKET,
-			"Only buckets can be moved here: \"type\" is \"bucket\".");
+			"Only buckets can be moved here: \"type\" must be \"bucket\".");
 	if (read_id(exchange, request, "fromRepo", &out->from, err) != 0 ||
 		read_id(exchange, request, "toRepo", &out->to, err) != 0)
 		return -1;
 	if (arena_overflowed(exchange->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	return 0;
 }
 
-/* "namespace/name", in the arena. */
+/* Reads "namespace/name"; the result is in the arena. */
 static int read_id(struct exchange *exchange, const struct json_node *request, const char *member,
 	struct hub_name *out, struct error *err)
 {
 	struct span text;
 	if (!json_node_text(json_node_member(request, member), &text))
-		return error_set(err, ERROR_INVALID, "\"%s\" is missing.", member);
+		return error_set(err, ERROR_INVALID,
+			"The member \"%s\" is missing: it must be a text.", member);
 	const ptrdiff_t slash = span_find(text, '/');
 	if (slash <= 0 || span_find(span_slice(text, (size_t)slash + 1, text.len), '/') >= 0 ||
 		(size_t)slash + 1 == text.len)
 		return error_set(err, ERROR_BAD_NAME,
-			"\"%s\" is not a namespace, a slash and a name.", member);
+			"The member \"%s\" must have the form namespace/name.", member);
 	const struct span copy = arena_copy(exchange->arena, text);
 	*out = (struct hub_name){
 		span_slice(copy, 0, (size_t)slash), span_slice(copy, (size_t)slash + 1, copy.len)};
@@ -83,6 +84,7 @@ static int read_id(struct exchange *exchange, const struct json_node *request, c
 
 static struct span source_name(struct exchange *exchange, const struct hub_name *from)
 {
+	ASSERT(exchange->principal != NULL); /* the route requires a key */
 	const struct span namespace = span_equal_text(from->namespace, "me")
 		? exchange->principal->namespace
 		: from->namespace;
@@ -90,7 +92,7 @@ static struct span source_name(struct exchange *exchange, const struct hub_name 
 		exchange->arena, exchange->context->default_namespace, namespace, from->name);
 }
 
-/* What was judged is what is moved. */
+/* Keeps the id of the bucket that was judged, so that no other bucket of the name is moved. */
 static int find_source(struct exchange *exchange, struct bucket_ref *bucket, struct error *err)
 {
 	static const struct span whole = {NULL, 0};

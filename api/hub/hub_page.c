@@ -5,7 +5,7 @@
 #include "api/exchange/base_url.h"
 #include "base/encode.h"
 
-enum { URL_MAX_BYTES = 8000 /* no header is longer than 8192 */ };
+enum { URL_MAX_BYTES = 8000 /* a header has at most 8192 bytes */ };
 
 static void add_raw(struct buffer *out, struct span text);
 static bool is_cursor(struct span pair);
@@ -14,11 +14,13 @@ int hub_page_limit(struct exchange *exchange, uint64_t usual, uint64_t most, uin
 	struct error *err)
 {
 	struct span text;
+	ASSERT(usual >= 1 && usual <= most);
 	*out_limit = usual;
 	if (!exchange_query(exchange, "limit", &text))
 		return 0;
 	if (!span_parse_u64(text, out_limit) || *out_limit == 0)
-		return error_set(err, ERROR_INVALID, "The limit of a page is a number from 1.");
+		return error_set(
+			err, ERROR_INVALID, "The parameter limit must be a number from 1.");
 	if (*out_limit > most)
 		*out_limit = most;
 	return 0;
@@ -47,13 +49,13 @@ int hub_page_link(struct exchange *exchange, struct span cursor, struct error *e
 	buffer_release(&url);
 	if (link == NULL)
 		return error_set(err, ERROR_INVALID,
-			"The request's URL is too long to be told where the listing goes on.");
+			"The request's URL is too long for a link to the next page.");
 	exchange_add_header(exchange, "Link", link);
 	return 0;
 }
 
-/* What was sent is percent-encoded in parts or not at all; a header takes less than a request
- * line. */
+/* Encodes the bytes that a request line may have but a header may not. Leaves '%' as it is, because
+ * parts of the text may be percent-encoded already. */
 static void add_raw(struct buffer *out, struct span text)
 {
 	static const char kept[] = "-._~%=+/:@!$*()";

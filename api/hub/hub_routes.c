@@ -1,6 +1,6 @@
-/* What huggingface_hub and its relatives ask of the Hub. {namespace}/{bucket} names a bucket:
- * handlers find its name in the catalog as parameter 0, and what the pattern names behind it from 1
- * on. (Creating names its bucket otherwise: the name must be judged as it was sent.) */
+/* The routes that huggingface_hub and similar clients use. {namespace}/{bucket} names a bucket:
+ * handlers find its name in the catalog as parameter 0, and the later parameters from 1 on.
+ * Creating uses another pattern, because it must judge the name as it was sent. */
 #include "api/hub/batch_files.h"
 #include "api/hub/bucket_page.h"
 #include "api/hub/events.h"
@@ -20,7 +20,7 @@
 #define BUCKET "/api/buckets/{namespace}/{bucket}"
 #define PAGE   "/buckets/{namespace}/{bucket}"
 
-/* What is asked of models, datasets and spaces: there are none, and none can be made. */
+/* Requests about models, datasets and spaces: there are none, and none can be made. */
 #define NO_REPOSITORY(pattern, operation)                                                     \
 	{METHOD_GET | METHOD_DELETE, pattern, NULL, ACCESS_ANYONE, BODY_NONE, &face_hub,      \
 		operation, hub_no_repository_begin, NULL, NULL},                              \

@@ -1,3 +1,6 @@
+/* A write token needs a permission to write something in the bucket: by the key, by ownership, or
+ * by a grant of the bucket to the account. The rights of a token are judged again at each request
+ * that bears it. */
 #include "api/hub/hub_token.h"
 
 #include "api/auth/authorise.h"
@@ -41,6 +44,7 @@ enum next hub_token_write_begin(struct exchange *exchange)
 static enum next give(struct exchange *exchange, const struct bucket *bucket, bool is_write)
 {
 	const struct clock_source *const clock = exchange->context->clock;
+	ASSERT(bucket->id > 0);
 	const struct xet_token token = {
 		.bucket_id = bucket->id,
 		.key_id = exchange->principal != NULL ? exchange->principal->key_id
@@ -51,7 +55,7 @@ static enum next give(struct exchange *exchange, const struct bucket *bucket, bo
 	const char *const text = xet_token_print(exchange, &token);
 	if (text == NULL || arena_overflowed(exchange->arena)) {
 		struct error err = {0};
-		error_set(&err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 		return exchange_fail(exchange, &err);
 	}
 	return reply(exchange, text, token.expires_s);
@@ -100,12 +104,13 @@ static bool key_writes(const struct principal *principal, const struct bucket *b
 	return principal->grant_count == 0 && span_equal(bucket->owner, principal->namespace);
 }
 
-/* By a grant to his account, of whatever keys. */
+/* Whether a grant of the bucket to the caller's account allows to write any keys. */
 static int account_writes(
 	struct exchange *exchange, const struct bucket *bucket, bool *out, struct error *err)
 {
 	struct bucket_grant *grants;
 	size_t count;
+	ASSERT(exchange->principal != NULL);
 	*out = false;
 	if (exchange->principal->grant_count > 0)
 		return 0;

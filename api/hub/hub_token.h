@@ -1,14 +1,14 @@
-/* GET /api/buckets/{namespace}/{bucket}/xet-read-token and xet-write-token: what opens the
- * content-addressed half for one bucket. Older clients read the JSON, some the headers alone: both
- * say the same. */
+/* GET /api/buckets/{namespace}/{bucket}/xet-read-token and xet-write-token: gives a token for the
+ * Xet face and one bucket. Some clients read the JSON, others only the headers: both have the
+ * same. */
 #ifndef API_HUB_TOKEN_H
 #define API_HUB_TOKEN_H
 
 #include "api/exchange/exchange.h"
 
-/* For who may know of the bucket; what he may read of it is judged file by file. */
+/* For callers that may know of the bucket. Whether they may read a file is judged for each file. */
 enum next hub_token_read_begin(struct exchange *exchange);
-/* For who may write anything in it; 401 for anonymous callers, 403 for others. */
+/* For callers that may write any key of the bucket; 401 for anonymous callers, 403 for others. */
 enum next hub_token_write_begin(struct exchange *exchange);
 
 #endif

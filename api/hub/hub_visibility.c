@@ -1,3 +1,6 @@
+/* Public is a grant to everyone, from the bucket's ACL or its policy. The Hub's face writes the
+ * ACL. So making a bucket public fails when ACLs are blocked or ignored, and making it private
+ * fails when its policy would keep it public. */
 #include "api/hub/hub_visibility.h"
 
 #include "storage/buckets/bucket_grant.h"
@@ -21,12 +24,12 @@ int hub_visibility_read(
 		return 0;
 	if (!json_node_text(node, &text) ||
 		!(span_equal_text(text, "public") || span_equal_text(text, "private")))
-		return error_set(
-			err, ERROR_INVALID, "\"visibility\" is \"public\" or \"private\".");
+		return error_set(err, ERROR_INVALID,
+			"The member \"visibility\" must be \"public\" or \"private\".");
 	const bool is_public = span_equal_text(text, "public");
 	if (out->given && out->is_public != is_public)
 		return error_set(err, ERROR_INVALID,
-			"\"private\" and \"visibility\" contradict each other.");
+			"The members \"private\" and \"visibility\" contradict each other: send one of them.");
 	*out = (struct hub_visibility){.given = true, .is_public = is_public};
 	return 0;
 }
@@ -49,7 +52,7 @@ int hub_visibility_check(
 int hub_visibility_find(
 	struct exchange *exchange, int64_t bucket, bool *out_public, struct error *err)
 {
-	/* a policy gives each by itself */
+	/* asked one by one, because different statements of a policy may give them */
 	static const unsigned needed[] = {PERMISSION_READ, PERMISSION_LIST};
 	*out_public = true;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]) && *out_public; i++) {
@@ -67,7 +70,8 @@ static int read_private(const struct json_node *node, struct hub_visibility *out
 	if (node == NULL || json_node_is_null(node))
 		return 0;
 	if (!json_node_bool(node, &is_private))
-		return error_set(err, ERROR_INVALID, "\"private\" is true or false.");
+		return error_set(
+			err, ERROR_INVALID, "The member \"private\" must be true or false.");
 	*out = (struct hub_visibility){.given = true, .is_public = !is_private};
 	return 0;
 }
@@ -117,6 +121,6 @@ static int check_private(struct exchange *exchange, struct bucket_ref ref, struc
 		if (grants[i].account.len == 0 && grants[i].prefix.len == 0 &&
 			(grants[i].permissions & needed) != 0)
 			return error_set(err, ERROR_INVALID_REQUEST,
-				"The bucket's policy opens it to everyone; it stays public until that is removed.");
+				"The bucket's policy opens it to everyone; it stays public until that policy is removed.");
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* Public and private, as the Hub has them: a bucket is public when everyone may list it and read
- * all of it, whichever face said so. */
+/* The visibility of a bucket on the Hub's face. A bucket is public when everyone may list it and
+ * read all its files, whichever face made it so. */
 #ifndef API_HUB_VISIBILITY_H
 #define API_HUB_VISIBILITY_H
 
@@ -8,18 +8,18 @@
 #include "storage/buckets/bucket.h"
 
 struct hub_visibility {
-	bool given;
+	bool given; /* the request states it */
 	bool is_public;
 };
-/* Members "private" (true, false) and "visibility" ("private", "public") of a request; null counts
- * as absent, other members are ignored. invalid when they are something else or contradict each
- * other. */
+/* Reads the members "private" (true, false) and "visibility" ("private", "public") of a request.
+ * null counts as absent; other members are ignored. invalid when they have other values or
+ * contradict each other. */
 int hub_visibility_read(
 	const struct json_node *request, struct hub_visibility *out, struct error *err);
-/* The edit that makes it so; `grants` must live as long as it. */
+/* Makes the edit that sets the visibility. `grants` must live as long as the edit. */
 struct bucket_edit hub_visibility_edit(bool is_public, struct bucket_grant grants[1]);
-/* Whether the bucket's settings allow the edit to do what it says: denied (its public access
- * block), invalid_request (it takes no ACLs; its policy would keep it public); no_bucket. */
+/* Whether the edit would have its effect with the bucket's settings: denied (its public access
+ * block), invalid_request (it takes no ACLs, or its policy would keep it public); no_bucket. */
 int hub_visibility_check(
 	struct exchange *exchange, struct bucket_ref bucket, bool is_public, struct error *err);
 int hub_visibility_find(

@@ -12,6 +12,7 @@ static void print_auth(const struct principal *principal, struct json_writer *js
 enum next hub_whoami_begin(struct exchange *exchange)
 {
 	const struct principal *const principal = exchange->principal;
+	ASSERT(principal != NULL); /* the route requires a key */
 	struct buffer body;
 	struct json_writer json;
 	buffer_init(&body, REPLY_MAX_BYTES);

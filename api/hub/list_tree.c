@@ -1,3 +1,6 @@
+/* A page is listed in one snapshot (tree_call.h waits for missing hashes). Its cursor is the
+ * position of its last entry, not a number of entries, so the next page is right even if files
+ * change meanwhile. */
 #include "api/hub/list_tree.h"
 
 #include "api/auth/authorise.h"
@@ -14,13 +17,13 @@ struct list_tree {             /* the exchange's state */
 };
 
 static struct span read_prefix(const struct exchange *exchange);
-static int look(struct exchange *exchange, struct tree *out, struct error *err);
-static enum next reply(struct exchange *exchange, const struct tree *tree);
+static int list_tree_look(struct exchange *exchange, struct tree *out, struct error *err);
+static enum next list_tree_reply(struct exchange *exchange, const struct tree *tree);
 static int add_link(struct exchange *exchange, const struct tree_position *last, struct error *err);
 static int read_recursive(struct exchange *exchange, bool *out, struct error *err);
 static int read_limit(struct exchange *exchange, size_t *out, struct error *err);
 static int read_cursor(struct exchange *exchange, struct tree_position *out, struct error *err);
-static void release(struct exchange *exchange);
+static void list_tree_release(struct exchange *exchange);
 
 int list_tree_place(struct exchange *exchange, struct tree_params *out, struct error *err)
 {
@@ -44,15 +47,18 @@ enum next list_tree_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct list_tree *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL);
-	*state = (struct list_tree){.call = {.look = look, .reply = reply}};
+	if (state == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
+		return exchange_fail(exchange, &err);
+	}
+	*state = (struct list_tree){.call = {.look = list_tree_look, .reply = list_tree_reply}};
 	if (read_recursive(exchange, &state->params.recursive, &err) != 0 ||
 		read_limit(exchange, &state->params.limit, &err) != 0 ||
 		read_cursor(exchange, &state->params.after, &err) != 0 ||
 		list_tree_place(exchange, &state->params, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
-	exchange->release = release;
+	exchange->release = list_tree_release;
 	return tree_call_run(exchange, &state->call);
 }
 
@@ -71,13 +77,13 @@ static struct span read_prefix(const struct exchange *exchange)
 	return prefix;
 }
 
-static int look(struct exchange *exchange, struct tree *out, struct error *err)
+static int list_tree_look(struct exchange *exchange, struct tree *out, struct error *err)
 {
 	const struct list_tree *const state = exchange->state;
 	return tree_list(exchange->context->store, &state->params, exchange->arena, out, err);
 }
 
-static enum next reply(struct exchange *exchange, const struct tree *tree)
+static enum next list_tree_reply(struct exchange *exchange, const struct tree *tree)
 {
 	struct buffer body;
 	struct json_writer json;
@@ -94,13 +100,13 @@ static enum next reply(struct exchange *exchange, const struct tree *tree)
 	return json_reply(exchange, 200, &body);
 }
 
-/* The cursor is the position of the last entry: 'f' or 'd' and its path. */
+/* A cursor is 'f' for a file or 'd' for a directory, and the path. */
 static int add_link(struct exchange *exchange, const struct tree_position *last, struct error *err)
 {
 	const char *const cursor = arena_format(exchange->arena, "%c%.*s",
 		last->is_directory ? 'd' : 'f', (int)last->path.len, (const char *)last->path.data);
 	if (cursor == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	return hub_page_link(exchange, span_text(cursor), err);
 }
 
@@ -114,7 +120,7 @@ static int read_recursive(struct exchange *exchange, bool *out, struct error *er
 	*out = false;
 	return span_equal_nocase(value, "false") || span_equal_text(value, "0")
 		? 0
-		: error_set(err, ERROR_INVALID, "The parameter recursive is true or false.");
+		: error_set(err, ERROR_INVALID, "The parameter recursive must be true or false.");
 }
 
 static int read_limit(struct exchange *exchange, size_t *out, struct error *err)
@@ -133,14 +139,14 @@ static int read_cursor(struct exchange *exchange, struct tree_position *out, str
 		return 0;
 	if (value.len < 2 || value.len > OBJECT_KEY_MAX_BYTES + 1 ||
 		(value.data[0] != 'f' && value.data[0] != 'd'))
-		return error_set(
-			err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
+		return error_set(err, ERROR_INVALID,
+			"The parameter cursor must be a value from a Link header.");
 	*out = (struct tree_position){
 		.path = span_slice(value, 1, value.len), .is_directory = value.data[0] == 'd'};
 	return 0;
 }
 
-static void release(struct exchange *exchange)
+static void list_tree_release(struct exchange *exchange)
 {
 	struct list_tree *const state = exchange->state;
 	tree_call_release(&state->call);

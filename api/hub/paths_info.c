@@ -1,3 +1,6 @@
+/* A path may name a file of a view that is still to be made. So the request first waits for such
+ * views, path by path, and then finds the files (tree_call.h). A path that the caller may not read
+ * is treated like one that does not exist. */
 #include "api/hub/paths_info.h"
 
 #include "api/auth/authorise.h"
@@ -17,15 +20,15 @@ struct paths_info {            /* the exchange's state */
 	struct tree_call call; /* first */
 	struct tree_find_params params;
 	struct anchor_wait view;
-	size_t made; /* of the paths, so many from the first on wait for no view */
+	size_t made; /* so many first paths need no view any more */
 };
 
-static int look(struct exchange *exchange, struct tree *out, struct error *err);
-static enum next reply(struct exchange *exchange, const struct tree *tree);
+static int paths_info_look(struct exchange *exchange, struct tree *out, struct error *err);
+static enum next paths_info_reply(struct exchange *exchange, const struct tree *tree);
 static int read_request(struct exchange *exchange, struct tree_find_params *out, struct error *err);
 static int choose(struct exchange *exchange, const struct json_node *array,
 	struct tree_find_params *out, struct error *err);
-static void release(struct exchange *exchange);
+static void paths_info_release(struct exchange *exchange);
 static enum next find_files(struct exchange *exchange);
 
 enum next paths_info_begin(struct exchange *exchange)
@@ -39,15 +42,15 @@ enum next paths_info_finish(struct exchange *exchange)
 	struct error err = {0};
 	struct paths_info *const state = arena_take(exchange->arena, sizeof(*state));
 	if (state == NULL) {
-		error_set(&err, ERROR_NO_MEMORY, "The request leaves no memory for it.");
+		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 		return exchange_fail(exchange, &err);
 	}
-	*state = (struct paths_info){.call = {.look = look, .reply = reply},
+	*state = (struct paths_info){.call = {.look = paths_info_look, .reply = paths_info_reply},
 		.params = {.bucket = exchange_bucket(exchange)}};
 	if (read_request(exchange, &state->params, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
-	exchange->release = release;
+	exchange->release = paths_info_release;
 	anchor_wait_init(&state->view, exchange);
 	return find_files(exchange);
 }
@@ -59,13 +62,13 @@ enum next paths_info_resume(struct exchange *exchange)
 						 : tree_call_resume(exchange, &state->call);
 }
 
-static int look(struct exchange *exchange, struct tree *out, struct error *err)
+static int paths_info_look(struct exchange *exchange, struct tree *out, struct error *err)
 {
 	const struct paths_info *const state = exchange->state;
 	return tree_find(exchange->context->store, &state->params, exchange->arena, out, err);
 }
 
-static enum next reply(struct exchange *exchange, const struct tree *tree)
+static enum next paths_info_reply(struct exchange *exchange, const struct tree *tree)
 {
 	struct buffer body;
 	struct json_writer json;
@@ -86,7 +89,7 @@ static int read_request(struct exchange *exchange, struct tree_find_params *out,
 		return -1;
 	const struct json_node *const paths = json_node_member(root, "paths");
 	if (!json_node_is_array(paths))
-		error_set(err, ERROR_INVALID, "The request must have a list of paths.");
+		error_set(err, ERROR_INVALID, "The member \"paths\" must be a list of texts.");
 	else if (json_node_count(paths) > PATHS_MAX)
 		error_set(err, ERROR_INVALID,
 			"The request names %zu paths; at most %d are allowed.",
@@ -97,7 +100,7 @@ static int read_request(struct exchange *exchange, struct tree_find_params *out,
 	return result;
 }
 
-/* A path that the caller may not read is one that is not there. */
+/* Chooses the paths that the caller may read. */
 static int choose(struct exchange *exchange, const struct json_node *array,
 	struct tree_find_params *out, struct error *err)
 {
@@ -111,7 +114,8 @@ static int choose(struct exchange *exchange, const struct json_node *array,
 	for (size_t i = 0; paths != NULL && reads >= 0 && i < count; i++) {
 		struct span path;
 		if (!json_node_text(json_node_at(array, i), &path))
-			return error_set(err, ERROR_INVALID, "paths must be a list of texts.");
+			return error_set(err, ERROR_INVALID,
+				"The member \"paths\" must be a list of texts.");
 		reads = reads_all == 1
 			? 1
 			: authorise_permits(exchange, &bucket, path, PERMISSION_READ, err);
@@ -121,21 +125,22 @@ static int choose(struct exchange *exchange, const struct json_node *array,
 	if (reads < 0)
 		return -1;
 	return arena_overflowed(exchange->arena)
-		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
+		? error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.")
 		: 0;
 }
 
-static void release(struct exchange *exchange)
+static void paths_info_release(struct exchange *exchange)
 {
 	struct paths_info *const state = exchange->state;
 	tree_call_release(&state->call);
 }
 
-/* Looks for pending views first and for the files then: what is made in between is found. */
+/* Looks for pending views before it looks for files, so that a file made in between is found. */
 static enum next find_files(struct exchange *exchange)
 {
 	struct paths_info *const state = exchange->state;
 	struct error err = {0};
+	ASSERT(state->made <= state->params.count);
 	for (; state->made < state->params.count; state->made++) {
 		const int pending = view_wait_look(
 			&state->view, state->params.bucket, state->params.paths[state->made], &err);

@@ -1,5 +1,5 @@
-/* POST /api/buckets/{namespace}/{bucket}/paths-info: which of up to 1,000 paths are files, and
- * their facts. */
+/* POST /api/buckets/{namespace}/{bucket}/paths-info: tells which of up to 1,000 paths are files,
+ * and the facts about these. */
 #ifndef API_HUB_PATHS_INFO_H
 #define API_HUB_PATHS_INFO_H
 

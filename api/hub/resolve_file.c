@@ -1,3 +1,6 @@
+/* The request may have to wait twice before it can reply: for a view that is still to be made, and
+ * for the Xet hash of the file, which is its entity tag. After each wait it looks again. While the
+ * file is overwritten again and again, the number of looks is limited. */
 #include "api/hub/resolve_file.h"
 
 #include <inttypes.h>
@@ -22,12 +25,12 @@ struct resolve_file { /* the exchange's state */
 	unsigned looks;
 };
 
-struct xet_urls { /* absolute: clients hand them on as they are */
+struct xet_urls { /* absolute, because clients pass them on as they are */
 	const char *refresh;
 	const char *reconstruction;
 };
 
-static void release(struct exchange *exchange);
+static void resolve_file_release(struct exchange *exchange);
 static enum next look(struct exchange *exchange);
 static int find_or_pending(struct exchange *exchange, struct object *out, struct error *err);
 static int find_now(struct exchange *exchange, struct object *out, struct error *err);
@@ -35,21 +38,26 @@ static struct object_ref ref_of(const struct exchange *exchange);
 static enum next reply(struct exchange *exchange, struct object *object);
 static const char *disposition(struct exchange *exchange);
 static struct span base_name(struct span path);
-static int find(
+static int resolve_file_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
 static int hide_encoding(struct exchange *exchange, struct object *object, struct error *err);
-static void add_identity(struct exchange *exchange, const struct object *object);
+static void resolve_file_add_identity(struct exchange *exchange, const struct object *object);
 static struct xet_urls make_urls(struct exchange *exchange, const char *hash);
 static bool wants_info(struct exchange *exchange);
 static enum next reply_info(struct exchange *exchange, struct object *object);
-static void hang_up(struct exchange *exchange);
+static void resolve_file_hang_up(struct exchange *exchange);
 
 enum next resolve_file_begin(struct exchange *exchange)
 {
 	struct resolve_file *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL);
+	struct error err = {0};
+	ASSERT(exchange->parameter_count == 2);
+	if (state == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
+		return exchange_fail(exchange, &err);
+	}
 	exchange->state = state;
-	exchange->release = release;
+	exchange->release = resolve_file_release;
 	anchor_wait_init(&state->view, exchange);
 	return look(exchange);
 }
@@ -61,11 +69,11 @@ enum next resolve_file_resume(struct exchange *exchange)
 	if (state->wait == NULL)
 		return look(exchange); /* a view was made */
 	const int outcome = file_hash_outcome(state->wait, &err);
-	release(exchange);
+	resolve_file_release(exchange);
 	return outcome == 0 ? look(exchange) : exchange_fail(exchange, &err);
 }
 
-static void release(struct exchange *exchange)
+static void resolve_file_release(struct exchange *exchange)
 {
 	struct resolve_file *const state = exchange->state;
 	file_hash_free(state->wait);
@@ -87,13 +95,14 @@ static enum next look(struct exchange *exchange)
 			"The file is overwritten faster than its hash can be computed. Please try again.");
 		return exchange_fail(exchange, &err);
 	}
+	ASSERT(state->wait == NULL);
 	state->wait = file_hash_start(
 		exchange->context->store, &object.sequence, 1, exchange_wake_owner, exchange);
-	exchange->hang_up = hang_up;
+	exchange->hang_up = resolve_file_hang_up;
 	return NEXT_WAIT;
 }
 
-/* not_ready: the file is of a view that is still to be made. */
+/* Finds the file; not_ready when it belongs to a view that is still to be made. */
 static int find_or_pending(struct exchange *exchange, struct object *out, struct error *err)
 {
 	struct resolve_file *const state = exchange->state;
@@ -125,8 +134,8 @@ static enum next reply(struct exchange *exchange, struct object *object)
 	const struct object_reply_override override = {
 		.name = "content-disposition", .value = disposition(exchange)};
 	const struct object_reply_params params = {
-		.find = find,
-		.add_identity = add_identity,
+		.find = resolve_file_find,
+		.add_identity = resolve_file_add_identity,
 		.overrides = &override,
 		.override_count = override.value != NULL,
 		.default_content_type = "application/octet-stream",
@@ -136,7 +145,7 @@ static enum next reply(struct exchange *exchange, struct object *object)
 				    : object_reply(exchange, &params);
 }
 
-/* The name twice: as it is, and in ASCII for clients that know no other form. */
+/* Gives the name twice: as it is, and in ASCII for clients that do not know the other form. */
 static const char *disposition(struct exchange *exchange)
 {
 	const struct span name = base_name(exchange->parameters[1]);
@@ -165,8 +174,8 @@ static struct span base_name(struct span path)
 	return rest;
 }
 
-/* The entity tag of the Hub is the Xet hash. */
-static int find(
+/* Finds the file, with its Xet hash as the entity tag. */
+static int resolve_file_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	const struct object_ref ref = ref_of(exchange);
@@ -179,15 +188,15 @@ static int find(
 	return hide_encoding(exchange, out, err);
 }
 
-/* Bytes are sent as they are stored, whatever their uploader calls them: a client that undid an
- * encoding would not find the size it was told. */
+/* Hides the stored Content-Encoding: a client that decodes the bytes would not get the size that it
+ * was told. */
 static int hide_encoding(struct exchange *exchange, struct object *object, struct error *err)
 {
 	struct object_header *const kept =
 		arena_take_array(exchange->arena, object->header_count + 1, sizeof(*kept));
 	size_t count = 0;
 	if (kept == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	for (size_t i = 0; i < object->header_count; i++)
 		if (!span_equal_text(object->headers[i].name, "content-encoding"))
 			kept[count++] = object->headers[i];
@@ -196,7 +205,7 @@ static int hide_encoding(struct exchange *exchange, struct object *object, struc
 	return 0;
 }
 
-static void add_identity(struct exchange *exchange, const struct object *object)
+static void resolve_file_add_identity(struct exchange *exchange, const struct object *object)
 {
 	const char *const hash = arena_text(exchange->arena, span_text(object->etag));
 	const struct xet_urls urls = make_urls(exchange, object->etag);
@@ -236,7 +245,7 @@ static bool wants_info(struct exchange *exchange)
 	return false;
 }
 
-/* For clients that ask for the facts in place of the bytes; they read the headers alone. */
+/* Replies to clients that ask for the facts instead of the bytes. They read only the headers. */
 static enum next reply_info(struct exchange *exchange, struct object *object)
 {
 	struct buffer body;
@@ -253,11 +262,11 @@ static enum next reply_info(struct exchange *exchange, struct object *object)
 	json_writer_end(&json, '}');
 	exchange_add_header(
 		exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
-	add_identity(exchange, object);
+	resolve_file_add_identity(exchange, object);
 	return exchange_reply_buffer(exchange, 200, info_type, &body);
 }
 
-static void hang_up(struct exchange *exchange)
+static void resolve_file_hang_up(struct exchange *exchange)
 {
 	struct resolve_file *const state = exchange->state;
 	if (state->wait != NULL)

@@ -1,5 +1,5 @@
-/* GET, HEAD /buckets/{namespace}/{bucket}/resolve/{path}: a file's bytes, and what a client needs
- * to fetch them through Xet instead. */
+/* GET, HEAD /buckets/{namespace}/{bucket}/resolve/{path}: sends a file's bytes, with headers that
+ * tell a client how to fetch them through Xet instead. */
 #ifndef API_HUB_RESOLVE_FILE_H
 #define API_HUB_RESOLVE_FILE_H
 

@@ -4,13 +4,14 @@
 #include "api/auth/keyring.h"
 #include "storage/buckets/bucket_grant.h"
 
-enum { QUESTIONS_MAX = 2000 /* to the store, of one batch: other changes wait for them */ };
+/* Questions to the store for one batch. Not more, because other changes wait for them. */
+enum { QUESTIONS_MAX = 2000 };
 
 struct source {
 	struct bucket_ref bucket;
-	bool is_known;       /* something of it may be done; else nothing of it may be read */
-	bool is_open;        /* all of it may be read */
-	bool opens_versions; /* and its older versions */
+	bool is_known;       /* false: the caller may do nothing in it, so read nothing */
+	bool is_open;        /* the caller may read all keys */
+	bool opens_versions; /* the caller may read all older versions */
 };
 struct source_access {
 	struct exchange *exchange;
@@ -31,11 +32,12 @@ struct source_access *source_access_new(
 	struct source *const sources =
 		arena_take_array(exchange->arena, lines->count + 1, sizeof(*sources));
 	if (access == NULL || sources == NULL) {
-		error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+		error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 		return NULL;
 	}
 	*access = (struct source_access){
 		.exchange = exchange, .sources = sources, .questions = QUESTIONS_MAX};
+	ASSERT(lines->count <= BATCH_LINES_MAX);
 	struct bucket_ref own = exchange_bucket(exchange);
 	int result = add(access, &own, err);
 	for (size_t i = 0; result == 0 && i < lines->count; i++)
@@ -61,7 +63,8 @@ int source_access_allows(struct source_access *access, struct bucket_ref bucket,
 	return opens(access, &bucket, key, is_current, err);
 }
 
-/* The bucket gets the id of the one that is judged, the same for all lines that name it. */
+/* Adds the bucket unless it is there. Gives *bucket the id of the bucket that was judged, the same
+ * for all lines that name it. */
 static int add(struct source_access *access, struct bucket_ref *bucket, struct error *err)
 {
 	static const struct span whole = {NULL, 0};

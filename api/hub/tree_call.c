@@ -3,11 +3,11 @@
 #include "storage/files/file_hash.h"
 
 enum {
-	/* each beyond the second means that files without a hash came while others got theirs */
+	/* The third and later looks are needed only when files without a hash came meanwhile. */
 	LOOKS_MAX = 5
 };
 
-static void hang_up(struct exchange *exchange);
+static void tree_call_hang_up(struct exchange *exchange);
 static void print_file(struct json_writer *json, const struct tree_entry *entry);
 static void print_time(struct json_writer *json, const char *name, int64_t ms);
 
@@ -15,6 +15,7 @@ enum next tree_call_run(struct exchange *exchange, struct tree_call *call)
 {
 	struct tree tree;
 	struct error err = {0};
+	ASSERT(call->look != NULL && call->reply != NULL && call->wait == NULL);
 	if (call->look(exchange, &tree, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (tree.unhashed_count == 0 || call->leaves_out_unhashed)
@@ -26,13 +27,14 @@ enum next tree_call_run(struct exchange *exchange, struct tree_call *call)
 	}
 	call->wait = file_hash_start(exchange->context->store, tree.unhashed, tree.unhashed_count,
 		exchange_wake_owner, exchange);
-	exchange->hang_up = hang_up;
+	exchange->hang_up = tree_call_hang_up;
 	return NEXT_WAIT;
 }
 
 enum next tree_call_resume(struct exchange *exchange, struct tree_call *call)
 {
 	struct error err = {0};
+	ASSERT(call->wait != NULL);
 	const int outcome = file_hash_outcome(call->wait, &err);
 	tree_call_release(call);
 	if (outcome != 0 && err.kind != ERROR_CORRUPT)
@@ -64,7 +66,7 @@ void tree_call_print(struct json_writer *json, const struct tree *tree)
 	}
 }
 
-static void hang_up(struct exchange *exchange)
+static void tree_call_hang_up(struct exchange *exchange)
 {
 	struct tree_call *const call = exchange->state;
 	if (call->wait != NULL)

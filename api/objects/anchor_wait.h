@@ -1,5 +1,5 @@
-/* Waiting for a file of an anchor that the server makes when somebody asks for it: what GET of such
- * a file does before its bytes are there. A waiting exchange holds no thread and no reader. */
+/* The wait of a GET for a file of an anchor that the server makes on request. A waiting exchange
+ * occupies no thread and no reader of the catalog. */
 #ifndef API_OBJECTS_ANCHOR_WAIT_H
 #define API_OBJECTS_ANCHOR_WAIT_H
 
@@ -8,14 +8,14 @@
 
 struct anchor_wait { /* in the exchange's state */
 	struct long_wait wait;
-	struct run_anchor anchor; /* set by whoever looked for the file */
-	uint64_t seen;
+	struct run_anchor anchor; /* set by the function that looked for the file */
+	uint64_t seen;            /* the watch's generation at the last anchor_wait_look */
 };
 void anchor_wait_init(struct anchor_wait *wait, struct exchange *exchange);
-/* Before each look at the catalog, so that what is made meanwhile is not missed. */
+/* Must be called before each look at the catalog, so that no anchor made in between is missed. */
 void anchor_wait_look(struct anchor_wait *wait);
-/* Has it made: NEXT_WAIT, then `resume` looks again. Or the reply: why it cannot be made; 503 with
- * Retry-After after 60 s. */
+/* Asks for the anchor. Returns NEXT_WAIT, and `resume` must look again; or a failure reply when it
+ * cannot be made, which is 503 with Retry-After after a wait of 60 s. */
 enum next anchor_wait_for(struct anchor_wait *wait);
 
 #endif

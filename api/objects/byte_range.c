@@ -1,6 +1,8 @@
-/* Numbers saturate instead of failing: "bytes=0-99999999999999999999" asks for everything from 0,
- * as every S3 client means it. */
+/* Numbers saturate and never overflow: "bytes=0-99999999999999999999" gives everything from 0, as
+ * S3 clients expect. */
 #include "api/objects/byte_range.h"
+
+#include "base/error.h"
 
 static bool parse_saturating(struct span text, uint64_t *out);
 static struct byte_range suffix_range(uint64_t count, uint64_t size);
@@ -47,8 +49,8 @@ static bool parse_saturating(struct span text, uint64_t *out)
 	return text.len > 0;
 }
 
-/* The last `count` bytes. An empty object has none, and no Content-Range could say so: it is served
- * whole. */
+/* The last `count` bytes. An empty object is served whole, because no Content-Range can name zero
+ * bytes. */
 static struct byte_range suffix_range(uint64_t count, uint64_t size)
 {
 	if (count == 0)
@@ -62,6 +64,7 @@ static struct byte_range suffix_range(uint64_t count, uint64_t size)
 
 static struct byte_range first_last_range(uint64_t first, uint64_t last, uint64_t size)
 {
+	ASSERT(first <= last);
 	if (first >= size)
 		return (struct byte_range){.kind = BYTE_RANGE_UNSATISFIABLE};
 	const uint64_t end = last < size ? last + 1 : size;

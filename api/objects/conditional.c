@@ -34,6 +34,7 @@ bool conditional_etag_listed(struct span list, const char *etag)
 enum conditional_result conditional_judge(const struct conditional *conditional, const char *etag,
 	int64_t modified_ms, int64_t now_ms)
 {
+	ASSERT(etag != NULL);
 	if (conditional->if_match.len > 0) {
 		if (!conditional_etag_listed(conditional->if_match, etag))
 			return CONDITIONAL_FAILED;

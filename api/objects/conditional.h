@@ -1,6 +1,6 @@
-/* Conditions of a read: If-Match, If-Unmodified-Since, If-None-Match, If-Modified-Since, in the
- * order of RFC 9110 as S3 applies it (docs/parts-protocol-s3.md, "Conditional reads"). Conditions
- * of writes are storage's (object_conditions). Any thread. */
+/* The conditions of a read: If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since, in
+ * the order of RFC 9110 as S3 applies it (docs/protocol/s3.md, GetObject). Storage judges the
+ * conditions of writes (object_conditions). Any thread. */
 #ifndef API_OBJECTS_CONDITIONAL_H
 #define API_OBJECTS_CONDITIONAL_H
 
@@ -16,14 +16,15 @@ struct conditional { /* header values as sent; empty: absent */
 enum conditional_result { CONDITIONAL_GO_ON, CONDITIONAL_NOT_MODIFIED, CONDITIONAL_FAILED };
 
 void conditional_read(struct exchange *exchange, struct conditional *out);
-/* `etag` without quotes. Dates are compared by the second; one that cannot be read, and an
- * If-Modified-Since after `now_ms`, count as absent. */
+/* `etag` has no quotes. Dates are compared by the second. A malformed date counts as absent, and so
+ * does an If-Modified-Since later than `now_ms`. */
 enum conditional_result conditional_judge(const struct conditional *conditional, const char *etag,
 	int64_t modified_ms, int64_t now_ms);
-/* Is `etag` in a comma-separated list of tags (quotes and W/ ignored), or is the list "*"? */
+/* Whether `etag` is in a comma-separated list of tags (quotes and W/ are ignored), or the list is
+ * "*". */
 bool conditional_etag_listed(struct span list, const char *etag);
-/* If-Range: may a range of this version be served? True when the header is absent. A weak tag never
- * is a match. */
+/* Whether If-Range allows serving a range of this version. True when the header is absent. A weak
+ * tag never matches. */
 bool conditional_range_holds(struct span if_range, const char *etag, int64_t modified_ms);
 
 #endif

@@ -1,4 +1,8 @@
-/* Everything is decided before the first header is added, since headers stay on an error reply. */
+/* A reply is made in three stages: find the version, choose the range by the conditions and
+ * headers, and open the bytes. Everything that can fail comes before the first header of the
+ * version is added, because headers stay on an error reply. If the version disappears before its
+ * bytes are opened, the stages are repeated. Bytes in very many places are opened on a helper, with
+ * the state in exchange->shared. */
 #include "api/objects/object_reply.h"
 
 #include <inttypes.h>
@@ -9,26 +13,26 @@
 
 enum {
 	SMALL_BYTES = 32 * 1024,
-	/* each further try means that the key was overwritten in the microseconds since the last */
+	/* a further try is needed only if the key was overwritten in the microseconds since */
 	FIND_TRIES = 4
 };
 
-/* what S3 says when the writer said nothing */
+/* S3's type for objects that were stored without one */
 static const char default_content_type[] = "binary/octet-stream";
 
-/* What is to go out. */
+/* The content of the reply. */
 struct serving {
 	struct object object;
 	struct byte_range range;
 	struct body_source *source; /* NULL: no bytes */
 };
 
-/* The exchange's shared state, while a helper opens bytes. */
+/* exchange->shared.state while a helper opens bytes. */
 struct awaited {
 	struct object_reply_params params;
 	struct serving serving;
 	struct object_opening *opening;
-	int tries; /* before this one */
+	int tries; /* that ended before this one */
 };
 
 static bool look(struct exchange *exchange, struct object_view *view,
@@ -49,8 +53,8 @@ static enum next open_on_helper(struct exchange *exchange, const struct object_r
 	const struct serving *serving);
 static struct awaited *awaited_new(
 	struct exchange *exchange, const struct object_reply_params *params);
-static void release(struct exchange *exchange);
-static enum next resume(struct exchange *exchange);
+static void object_reply_release(struct exchange *exchange);
+static enum next object_reply_send_opened(struct exchange *exchange);
 static enum next send(struct exchange *exchange, const struct object_reply_params *params,
 	struct serving *serving);
 static int take_small(
@@ -95,11 +99,12 @@ enum next object_reply(struct exchange *exchange, const struct object_reply_para
 	struct error err = {0};
 	struct serving serving;
 	enum next next;
+	ASSERT(params->find != NULL);
 	struct object_view *const view = object_view_new(exchange->context->store, &err);
 	if (view == NULL)
 		return exchange_fail(exchange, &err);
 	const bool found = look(exchange, view, params, &serving, &next);
-	object_view_free(view); /* before bytes are read: that may take the disk's time */
+	object_view_free(view); /* before bytes are read, which may wait for the disk */
 	return found ? send(exchange, params, &serving) : next;
 }
 
@@ -138,8 +143,7 @@ static bool look(struct exchange *exchange, struct object_view *view,
 	return false;
 }
 
-/* What the request asks of the version: false when that is a reply without its bytes, which is
- * set. */
+/* Applies the conditions and chooses the range. False when a reply without bytes is set. */
 static bool choose(struct exchange *exchange, const struct object_reply_params *params,
 	struct serving *serving, enum next *out_next)
 {
@@ -240,7 +244,7 @@ static enum next reply_unsatisfiable(struct exchange *exchange, const struct obj
 	return exchange_fail(exchange, &err);
 }
 
-/* Bytes that lie in many places would hold up everyone else of this reactor. */
+/* Opening bytes in many places takes long and would delay the other exchanges of this reactor. */
 static enum next open_on_helper(struct exchange *exchange, const struct object_reply_params *params,
 	const struct serving *serving)
 {
@@ -249,11 +253,12 @@ static enum next open_on_helper(struct exchange *exchange, const struct object_r
 		? exchange->shared.state
 		: awaited_new(exchange, params);
 	if (awaited == NULL) {
-		error_set(&err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		error_set(&err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 		return exchange_fail(exchange, &err);
 	}
+	ASSERT(awaited->opening == NULL);
 	awaited->serving = *serving;
-	exchange->shared.resume = resume;
+	exchange->shared.resume = object_reply_send_opened;
 	awaited->opening = object_opening_start(exchange->context->store, &awaited->serving.object,
 		serving->range.first, serving->range.length, exchange_wake_owner, exchange);
 	return NEXT_WAIT;
@@ -273,23 +278,24 @@ static struct awaited *awaited_new(
 		memcpy(overrides, params->overrides, count * sizeof(*overrides));
 	awaited->params.overrides = overrides;
 	exchange->shared.state = awaited;
-	exchange->shared.release = release;
+	exchange->shared.release = object_reply_release;
 	return awaited;
 }
 
-static void release(struct exchange *exchange)
+static void object_reply_release(struct exchange *exchange)
 {
 	struct awaited *const awaited = exchange->shared.state;
 	object_opening_free(awaited->opening);
 	awaited->opening = NULL;
 }
 
-static enum next resume(struct exchange *exchange)
+static enum next object_reply_send_opened(struct exchange *exchange)
 {
 	struct awaited *const awaited = exchange->shared.state;
 	struct error err = {0};
+	ASSERT(awaited != NULL && awaited->opening != NULL);
 	awaited->serving.source = object_opening_take(awaited->opening, &err);
-	release(exchange);
+	object_reply_release(exchange);
 	exchange->shared.resume = NULL;
 	if (awaited->serving.source != NULL)
 		return send(exchange, &awaited->params, &awaited->serving);
@@ -302,6 +308,7 @@ static enum next send(struct exchange *exchange, const struct object_reply_param
 	struct serving *serving)
 {
 	const struct byte_range *const range = &serving->range;
+	ASSERT(range->kind != BYTE_RANGE_UNSATISFIABLE);
 	struct error err = {0};
 	struct span small = {NULL, 0};
 	if (serving->source != NULL && range->length <= SMALL_BYTES &&
@@ -318,16 +325,17 @@ static enum next send(struct exchange *exchange, const struct object_reply_param
 	return exchange_reply_body(exchange, status, type, small);
 }
 
-/* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged
- * record gets an answer instead of a broken connection. */
+/* Reads a small body before the head is sent, so that both take one send, and a damaged record
+ * gives an error reply and not a broken connection. */
 static int take_small(
 	struct exchange *exchange, struct serving *serving, struct span *out, struct error *err)
 {
 	struct body_source *const source = serving->source;
+	ASSERT(source != NULL && serving->range.length <= SMALL_BYTES);
 	const size_t len = (size_t)serving->range.length;
 	uint8_t *const bytes = arena_take(exchange->arena, len);
 	const int result = bytes == NULL
-		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
+		? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
 		: body_source_read_whole(source, bytes, len, err);
 	source->close(source);
 	serving->source = NULL;

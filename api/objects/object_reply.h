@@ -1,5 +1,5 @@
-/* GET and HEAD of one object version, for every face that serves objects: conditions, ranges,
- * stored headers, the bytes. */
+/* Replies to GET and HEAD of one object version, for all faces that serve objects: conditions,
+ * ranges, stored headers and the bytes. */
 #ifndef API_OBJECTS_OBJECT_REPLY_H
 #define API_OBJECTS_OBJECT_REPLY_H
 
@@ -7,50 +7,49 @@
 #include "api/objects/byte_range.h"
 #include "storage/objects/object_view.h"
 
-struct object_reply_override { /* a header whose stored value gives way, lower-case name */
+struct object_reply_override { /* replaces a stored header; name in lower case */
 	const char *name;
 	const char *value; /* arena or static */
 };
 struct object_reply_params {
-	/* Finds the version to serve; texts in the exchange's arena. One that was not found through
-	 * `view` may be removed before its bytes are opened: then it is called again, so that a
-	 * reader of a key that is being overwritten sees the old version or the new one, never
-	 * neither. Headers that it adds before it fails stay on the error. */
+	/* Finds the version to serve; texts in the exchange's arena. It is called again when the
+	 * version is removed before its bytes are opened, which can happen unless it was found
+	 * through `view`. So a reader of a key that is being overwritten gets the old version or
+	 * the new one, never an error. Headers added before a failure stay on the error reply. */
 	int (*find)(struct exchange *exchange, struct object_view *view, struct object *out,
 		struct error *err);
-	/* The bytes of what was found (sequence 0) must be made first, and they are asked for:
-	 * waits, or replies. NULL: there is no such thing. */
+	/* Called when bytes are asked for that must be made first (the found object has sequence
+	 * 0): waits or replies. NULL: there are no such objects. */
 	enum next (*make)(struct exchange *exchange);
 	/* Replies to a failed find; NULL: exchange_fail. */
 	enum next (*fail)(struct exchange *exchange, const struct error *err);
-	/* What of the version is asked for, once the conditions hold: 1 with *out set, 0 for what
-	 * the Range header says, or -1. NULL: 0. */
+	/* Chooses a range of the version, once the conditions hold: 1 with *out set, 0 to use the
+	 * Range header, or -1. NULL: 0. */
 	int (*choose)(struct exchange *exchange, const struct object *object,
 		struct byte_range *out, struct error *err);
-	/* Headers of the face's own for every reply that speaks of the version, 304 too; NULL:
-	 * none. */
+	/* Adds the face's own headers to every reply about the version, also to 304. NULL: none. */
 	void (*add_identity)(struct exchange *exchange, const struct object *object);
-	/* And those that come with the bytes, of which `range` goes out; NULL: none. */
+	/* Adds headers to replies with the bytes, of which `range` is sent. NULL: none. */
 	void (*add_headers)(struct exchange *exchange, const struct object *object,
 		const struct byte_range *range);
 	const struct object_reply_override *overrides;
 	size_t override_count;
-	/* where the writer said nothing; NULL: what S3 says then */
+	/* for objects stored without a type; NULL: that of S3 */
 	const char *default_content_type;
-	bool hide_user_metadata; /* only headers of HTTP itself go out */
+	bool hide_user_metadata; /* sends no stored x-amz-* headers */
 };
-/* ETag, and x-deltabucket-digest: what a step's manifest says of the object, so that a step can be
- * published by hand. */
+/* Adds ETag, and the values that a step's manifest has for the object (x-deltabucket-digest,
+ * -file-hash and -derived), so that a step can be published by hand. */
 void object_reply_add_identity(struct exchange *exchange, const struct object *object);
 
-/* Stored bytes may call themselves a page, and a browser would run its scripts in the origin of
- * this server, where others have their data: these two headers take its scripts and its origin
- * away. For every reply with bytes of users, 304 too: browsers renew what they have cached with its
- * headers. */
+/* Adds two headers that take scripts and origin away from stored bytes. Without them a browser
+ * would run the scripts of a stored page in the origin of this server, where other users have their
+ * data. For every reply with bytes of users, and for 304, because browsers update cached headers
+ * from it. */
 void object_reply_disarm(struct exchange *exchange);
 
-/* Waits, too, while a helper opens bytes that lie in very many places; that calls none of the
- * route's steps. `params` are copied then. */
+/* May wait while a helper opens bytes that lie in very many places. The end of that wait calls no
+ * step of the route. Copies `params` for it. */
 enum next object_reply(struct exchange *exchange, const struct object_reply_params *params);
 
 #endif

@@ -1,6 +1,6 @@
 #include "api/objects/view_wait.h"
 
-enum { TOLD_MAX = 16, HEADER_MAX_BYTES = 8 * 1024 };
+enum { KEYS_MAX = 16, HEADER_MAX_BYTES = 8 * 1024 };
 
 int view_wait_look(
 	struct anchor_wait *wait, struct bucket_ref bucket, struct span key, struct error *err)
@@ -12,12 +12,13 @@ int view_wait_look(
 int view_wait_tell(
 	struct exchange *exchange, struct bucket_ref bucket, struct span prefix, struct error *err)
 {
-	struct span keys[TOLD_MAX];
+	struct span keys[KEYS_MAX];
 	size_t count;
 	struct buffer text;
-	if (run_list_pending(exchange->context->store, bucket, prefix, TOLD_MAX, exchange->arena,
+	if (run_list_pending(exchange->context->store, bucket, prefix, KEYS_MAX, exchange->arena,
 		    keys, &count, err) != 0)
 		return -1;
+	ASSERT(count <= KEYS_MAX);
 	if (count == 0)
 		return 0;
 	buffer_init(&text, HEADER_MAX_BYTES);

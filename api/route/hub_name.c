@@ -1,3 +1,6 @@
+/* A name in the catalog has a namespace if it contains "--" after its first byte: names on the Hub
+ * may not contain it, so the first "--" separates namespace and name. The rules for new names are a
+ * table; the first broken rule is reported. */
 #include "api/route/hub_name.h"
 
 #include <string.h>
@@ -18,9 +21,9 @@ static const struct {
 	const char *rule;
 } rules[] = {
 	{bad_length, "must have 1 to 96 characters"},
-	{bad_bytes, "may hold only letters, digits, '_', '.' and '-'"},
-	{bad_ends, "must not begin or end with '.' or '-', nor end with '.git'"},
-	{bad_neighbours, "must not hold '--' or '..'"},
+	{bad_bytes, "must have only letters, digits, '_', '.' and '-'"},
+	{bad_ends, "must not begin or end with '.' or '-', or end with '.git'"},
+	{bad_neighbours, "must not contain '--' or '..'"},
 };
 
 struct span hub_name_bucket(
@@ -47,7 +50,7 @@ bool hub_name_is_resolve(struct span path)
 {
 	struct span rest = span_slice(path, 1, path.len);
 	struct span segment;
-	size_t before = 0; /* "resolve" */
+	size_t before = 0; /* count of the segments before "resolve" */
 	bool typed = false;
 	for (; span_split(&rest, '/', &segment); before++) {
 		typed = typed ||
@@ -90,6 +93,7 @@ static bool bad_bytes(struct span name)
 
 static bool bad_ends(struct span name)
 {
+	ASSERT(name.len > 0); /* bad_length was judged first */
 	return is_dot_or_dash(name.data[0]) || is_dot_or_dash(name.data[name.len - 1]) ||
 		span_ends_text(name, ".git");
 }

@@ -1,5 +1,5 @@
-/* A bucket has one name in the catalog and one on the Hub: main/x is x, ns/x is ns--x ("main"
- * stands for the default namespace). Any thread. */
+/* The name of a bucket in the catalog and its name on the Hub face. With "main" as the default
+ * namespace, main/x is x in the catalog and ns/x is ns--x. Any thread. */
 #ifndef API_ROUTE_HUB_NAME_H
 #define API_ROUTE_HUB_NAME_H
 
@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* The catalog's name of NAMESPACE/NAME. "-" as the namespace takes the name as the catalog's own:
- * for clients that know no namespaces. */
+/* The name in the catalog of NAMESPACE/NAME, or {NULL, 0} when the arena is full. With "-" as the
+ * namespace, NAME is the name in the catalog already, for clients that know no namespaces. */
 struct span hub_name_bucket(struct arena *arena, const char *default_namespace,
 	struct span namespace, struct span name);
 
@@ -16,16 +16,17 @@ struct hub_name {
 	struct span namespace;
 	struct span name;
 };
-/* The inverse; spans lie in `bucket`, or are `default_namespace`. */
+/* The inverse. The spans point into `bucket` and `default_namespace`. */
 struct hub_name hub_name_of(const char *default_namespace, struct span bucket);
-/* The rules for new names: bad_name with the rule that is broken. Words that begin paths of faces
- * are refused in the default namespace alone. */
+/* Checks the rules for new names; fails with bad_name and the broken rule. Words that begin paths
+ * of faces are reserved only in the default namespace. */
 int hub_name_check(const char *default_namespace, struct hub_name name, struct error *err);
 
-/* What this server says to whom asks for a model, dataset or space. */
+/* The message for a request for a model, dataset or space. It has no full stop, because
+ * huggingface_hub adds one of its own. */
 #define HUB_NAME_NO_REPOSITORY \
-	"This server has buckets alone, no models, datasets or spaces: hf://buckets/NAMESPACE/NAME"
-/* Whether a path is where clients of a Hub look for a file of such a repository:
+	"This server has no models, datasets or spaces, only buckets: hf://buckets/NAMESPACE/NAME"
+/* Whether the path is that of a file in such a repository:
  * [/datasets|/spaces]/NAMESPACE/NAME/resolve/REVISION/FILE. */
 bool hub_name_is_resolve(struct span path);
 

@@ -1,6 +1,6 @@
-/* Matching goes segment by segment over the path as sent, so that an encoded slash stays inside its
- * segment; parameters are decoded after the row is found. Each family of paths has its own table,
- * and a path that belongs to one never falls through to another: "/v1/nonsense" is not a bucket
+/* Compares the path as sent with the patterns, segment by segment, so that an encoded slash stays
+ * inside its segment. Parameters are decoded after the row is found. Each family of paths has its
+ * own table. A path of one family never falls through to another: "/v1/nonsense" is not a bucket
  * named "v1". */
 #include "api/route/router.h"
 
@@ -13,12 +13,12 @@
 #include "api/route/hub_name.h"
 #include "base/encode.h"
 
-enum { STATUS_GONE = 499 /* as others call it: the client did not wait for the answer */ };
+enum { STATUS_GONE = 499 /* the usual number for a client that did not wait for the reply */ };
 enum { PARAMETERS_MAX = 4, ROUTE_MARKER_BYTES = 64, LOG_PATH_BYTES = 512 };
 
 struct family {
 	const char *first;  /* path segment; NULL: everything else */
-	const char *second; /* the one behind it; NULL: any */
+	const char *second; /* the next segment; NULL: any */
 	const struct route *routes;
 	const struct face *face;
 };
@@ -33,7 +33,7 @@ static const struct family families[] = {
 	{"xet", NULL, xet_routes, &face_xet},
 	{NULL, NULL, s3_routes, &face_s3},
 };
-static const struct family *const s3_family = &families[sizeof families / sizeof families[0] - 1];
+static const struct family *const s3_family = &families[sizeof(families) / sizeof(families[0]) - 1];
 
 struct match {
 	struct span parameters[PARAMETERS_MAX]; /* still encoded */
@@ -56,7 +56,7 @@ static int check_query(struct exchange *exchange, struct error *err);
 static int refuse_unmatched(struct exchange *exchange, struct error *err);
 static int decode_parameters(struct exchange *exchange, struct error *err);
 static int join_bucket(struct exchange *exchange, struct error *err);
-static enum next finish_small(struct exchange *exchange);
+static enum next router_finish_small(struct exchange *exchange);
 static int judge_again(struct exchange *exchange, struct error *err);
 
 void router_match(struct exchange *exchange)
@@ -77,7 +77,7 @@ void router_match(struct exchange *exchange)
 		return;
 	}
 	exchange->face = exchange->route->face;
-	memcpy(exchange->parameters, match.parameters, match.count * sizeof match.parameters[0]);
+	memcpy(exchange->parameters, match.parameters, match.count * sizeof(match.parameters[0]));
 	exchange->parameter_count = match.count;
 }
 
@@ -94,12 +94,12 @@ enum next router_finish(struct exchange *exchange)
 	ASSERT(exchange->route != NULL && exchange->route->finish != NULL);
 	if (exchange->route->body != BODY_SMALL)
 		return exchange->route->finish(exchange);
-	return body_work_is_for(exchange) ? body_work_run(exchange, finish_small)
-					  : finish_small(exchange);
+	return body_work_is_for(exchange) ? body_work_run(exchange, router_finish_small)
+					  : router_finish_small(exchange);
 }
 
-/* What a read waited for may have taken a minute, and is told only now. A change was made while its
- * caller might. */
+/* The wait of a read may have lasted a minute and its result is sent only now, so the caller is
+ * judged again. A change is not judged again: it was made when the caller was allowed to. */
 enum next router_resume(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -124,7 +124,7 @@ struct span router_log_path(const struct exchange *exchange)
 	return span_slice(exchange->path, 0, LOG_PATH_BYTES);
 }
 
-/* The path as the routes see it: on a virtual host the bucket comes from Host. */
+/* The path for the routes. On a virtual host it begins with the bucket, taken from Host. */
 static struct span routed_path(struct exchange *exchange, bool *out_virtual)
 {
 	const char *const domain = exchange->context->domain;
@@ -149,8 +149,8 @@ static struct span routed_path(struct exchange *exchange, bool *out_virtual)
 	return path == NULL ? exchange->path : span_text(path);
 }
 
-/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is
- * none of that name. No row of the other faces is such a path. */
+/* A signed request for a single name, as from `aws s3 mb s3://api`, means a bucket. The S3 face
+ * then says why no bucket can have that name. No row of the other faces has such a path. */
 static bool means_bucket(struct exchange *exchange, struct span path)
 {
 	const ptrdiff_t slash = span_find(path, '/');
@@ -184,15 +184,15 @@ static const struct route *find_route(struct exchange *exchange, const struct ro
 	return NULL;
 }
 
-/* Without looking at the path: most rows are of other methods, or of sub-resources that the query
- * does not name. */
+/* A quick test before the path is compared: most rows have other methods, or belong to
+ * sub-resources that the query does not name. */
 static bool may_match(const struct exchange *exchange, const struct route *route)
 {
 	return (route->methods & (int)exchange->method) != 0 &&
 		(route->query == NULL || exchange->query.len > 0);
 }
 
-/* Both without their leading slash. */
+/* Both come without their leading slash. */
 static bool match_segments(struct span pattern, struct span path, struct match *match)
 {
 	match->count = 0;
@@ -230,7 +230,7 @@ static bool is_tail(struct span pattern_segment)
 		pattern_segment.data[pattern_segment.len - 2] == '*';
 }
 
-/* "name" must be present; "name=value" must have that value. */
+/* The marker "name" must be present; the marker "name=value" must have that value. */
 static bool match_query(struct exchange *exchange, const char *marker)
 {
 	char name[ROUTE_MARKER_BYTES];
@@ -243,7 +243,7 @@ static bool match_query(struct exchange *exchange, const char *marker)
 	if (equals == NULL)
 		return exchange_query(exchange, marker, &value);
 	const size_t len = (size_t)(equals - marker);
-	ASSERT(len < sizeof name);
+	ASSERT(len < sizeof(name));
 	memcpy(name, marker, len);
 	name[len] = '\0';
 	return exchange_query(exchange, name, &value) && span_equal_text(value, equals + 1);
@@ -265,7 +265,7 @@ static int prepare(struct exchange *exchange, struct error *err)
 		router_match(exchange);
 	if (exchange->face->prepare != NULL)
 		exchange->face->prepare(exchange);
-	/* Before all else: whoever shows wrong credentials hears of those, whatever the path. */
+	/* This comes first: wrong credentials are reported on every path. */
 	if (identify(exchange, err) != 0)
 		return -1;
 	if (check_query(exchange, err) != 0)
@@ -279,17 +279,17 @@ static int prepare(struct exchange *exchange, struct error *err)
 	if (exchange->face->check != NULL && exchange->face->check(exchange, err) != 0)
 		return -1;
 	if (arena_overflowed(exchange->arena))
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	return 0;
 }
 
-/* A marker that cannot be decoded would count as absent: "?versionId=%zz" must not turn into a
- * request for the object itself. */
+/* A parameter that cannot be decoded would count as absent, and "?versionId=%zz" must not become a
+ * request for the current version. */
 static int check_query(struct exchange *exchange, struct error *err)
 {
 	return percent_is_valid(exchange->query)
 		? 0
-		: error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
+		: error_set(err, ERROR_BAD_URI, "The query is not valid percent-encoding.");
 }
 
 static int refuse_unmatched(struct exchange *exchange, struct error *err)
@@ -301,19 +301,19 @@ static int refuse_unmatched(struct exchange *exchange, struct error *err)
 		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
 	struct buffer allow;
 	if (exchange->face->hides)
-		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
+		return error_set(err, ERROR_NOT_FOUND, "There is nothing at this path.");
 	if ((exchange->allowed_methods & (int)exchange->method) != 0)
 		return error_set(err, ERROR_UNSUPPORTED,
-			"this server does not do what the query of this request asks for");
+			"This server does not implement what the query of this request asks for.");
 	if (exchange->allowed_methods == 0)
-		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
+		return error_set(err, ERROR_NOT_FOUND, "There is nothing at this path.");
 	buffer_init(&allow, 128);
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if ((exchange->allowed_methods & names[i].method) != 0)
 			buffer_format(&allow, "%s%s", allow.len > 0 ? ", " : "", names[i].name);
 	exchange_add_header(exchange, "Allow", arena_text(exchange->arena, buffer_span(&allow)));
 	buffer_release(&allow);
-	return error_set(err, ERROR_METHOD, "the method is not allowed on this path");
+	return error_set(err, ERROR_METHOD, "The method is not allowed on this path.");
 }
 
 static int decode_parameters(struct exchange *exchange, struct error *err)
@@ -331,21 +331,24 @@ static int decode_parameters(struct exchange *exchange, struct error *err)
 		buffer_release(&decoded);
 		if (!good)
 			return error_set(err, ERROR_BAD_URI,
-				"the path %.*s is not percent-encoded UTF-8",
+				"The path %.*s is not percent-encoded UTF-8.",
 				(int)(raw.len < 100 ? raw.len : 100), (const char *)raw.data);
 	}
 	return 0;
 }
 
-/* {namespace}/{bucket}: "me" is the caller's own. */
+/* Replaces the parameters {namespace}/{bucket} by the bucket's name in the catalog. The namespace
+ * "me" is the caller's own. */
 static int join_bucket(struct exchange *exchange, struct error *err)
 {
 	struct span *const parameters = exchange->parameters;
+	ASSERT(exchange->route != NULL);
 	if (strstr(exchange->route->pattern, "{namespace}/{bucket}") == NULL)
 		return 0;
 	const bool is_own = span_equal_text(parameters[0], "me");
 	if (is_own && exchange->principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
+	ASSERT(exchange->parameter_count >= 2);
 	const struct span namespace = is_own ? exchange->principal->namespace : parameters[0];
 	parameters[0] = hub_name_bucket(
 		exchange->arena, exchange->context->default_namespace, namespace, parameters[1]);
@@ -355,10 +358,11 @@ static int join_bucket(struct exchange *exchange, struct error *err)
 	return 0;
 }
 
-/* A small body is acted upon only now, and may have taken its time: by now the key may be revoked,
- * or the bucket gone and its name another's. What a large body is for was opened when the request
- * began. */
-static enum next finish_small(struct exchange *exchange)
+/* A small body may have arrived slowly, and its handler acts only now. Meanwhile the key may have
+ * been revoked, or the bucket deleted and its name given to another account, so the caller is
+ * judged again. A large body does not need this, because its handler opened the target in `begin`.
+ * May run on a thread of body_work. */
+static enum next router_finish_small(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (judge_again(exchange, &err) != 0)

@@ -1,13 +1,13 @@
-/* The whole protocol as one table of routes (route.h). The router walks it; 405 and its Allow come
- * from the same rows, and a test prints it. Faces give their rows in api/<face>/<face>_routes.c. */
+/* The whole protocol as one table of routes (route.h). The router searches it, and 405 with its
+ * Allow header comes from the same rows. tests/unit/api/route/test_routes.c prints the table. The
+ * rows of a face are in api/<face>/<face>_routes.c. */
 #ifndef API_ROUTE_ROUTER_H
 #define API_ROUTE_ROUTER_H
 
 #include "api/exchange/route.h"
 
-/* Rows of each face, ended by a row with a NULL pattern. A pattern that names a bucket as
- * {namespace}/{bucket} gives its name in the catalog as parameter 0, and what is named behind it
- * from 1 on. */
+/* The rows of each face, ended by a row with a NULL pattern. A pattern with {namespace}/{bucket}
+ * gives the bucket's name in the catalog as parameter 0, and the names after it from 1 on. */
 extern const struct route admin_routes[];
 extern const struct route steps_routes[];
 extern const struct route hot_load_routes[];
@@ -15,18 +15,18 @@ extern const struct route hub_routes[];
 extern const struct route xet_routes[];
 extern const struct route s3_routes[];
 
-/* Finds the row and sets route, face and parameters; leaves the route NULL when there is none.
- * Called by router_begin unless it was called before (the transport wants to know early what kind
- * of body the route takes). */
+/* Finds the row and sets route, face and parameters. The route stays NULL when no row fits.
+ * router_begin calls it unless it found a row before. (The transport calls it early to learn the
+ * kind of body that the route takes.) */
 void router_match(struct exchange *exchange);
-/* Finds the row, decodes the parameters (bad_uri when they or the query are malformed), identifies
- * and authorises the caller, then runs `begin`. On failure sets the reply in the shape of the
- * family of paths. */
+/* Finds the row, identifies the caller, decodes the parameters (bad_uri when they or the query are
+ * malformed), authorises the caller, then runs `begin`. On failure it sets an error reply in the
+ * form of the face. */
 enum next router_begin(struct exchange *exchange);
 enum next router_finish(struct exchange *exchange);
 enum next router_resume(struct exchange *exchange);
-/* The path as a log may show it: where a parameter called {token} permits something, the route's
- * pattern instead. */
+/* The path as a log may show it. A path with the parameter {token} is a secret; the route's pattern
+ * replaces it. */
 struct span router_log_path(const struct exchange *exchange);
 
 #endif

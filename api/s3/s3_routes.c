@@ -1,44 +1,19 @@
-/* S3's rows. Markers of sub-resources stand before the plain rows and name what this server does
- * not do. Those that nobody here knows come to the plain rows, where api/s3/request/plain_query.h
- * refuses them: no such request is ever taken for a plain one. */
+/* S3's rows. The router takes the first row that fits, so rows with a marker, which are
+ * sub-resources, stand before the plain rows. Rows of sub-resources that this server does not have
+ * refuse them by name. A request for an unknown sub-resource reaches a plain row, where
+ * api/s3/request/plain_query.h refuses it, so it is never taken for a plain request. */
 #include "api/route/router.h"
 
-#include "api/s3/bucket/bucket_acl.h"
 #include "api/s3/bucket/bucket_cors.h"
-#include "api/s3/bucket/bucket_fixed.h"
-#include "api/s3/bucket/bucket_lifecycle.h"
-#include "api/s3/bucket/bucket_policy.h"
-#include "api/s3/bucket/bucket_setting.h"
-#include "api/s3/bucket/bucket_tagging.h"
-#include "api/s3/bucket/bucket_versioning.h"
-#include "api/s3/bucket/create_bucket.h"
-#include "api/s3/bucket/delete_bucket.h"
-#include "api/s3/bucket/get_bucket_location.h"
-#include "api/s3/bucket/head_bucket.h"
-#include "api/s3/bucket/list_buckets.h"
-#include "api/s3/bucket/list_objects.h"
-#include "api/s3/bucket/list_versions.h"
-#include "api/s3/bucket/ownership_controls.h"
-#include "api/s3/bucket/public_access_block.h"
-#include "api/s3/object/delete_object.h"
-#include "api/s3/object/delete_objects.h"
-#include "api/s3/object/get_object.h"
-#include "api/s3/object/object_acl.h"
-#include "api/s3/object/object_attributes.h"
-#include "api/s3/object/object_tagging.h"
-#include "api/s3/object/put_object.h"
-#include "api/s3/post/post_object.h"
+#include "api/s3/bucket/handlers.h"
+#include "api/s3/object/handlers.h"
+#include "api/s3/post/handlers.h"
 #include "api/s3/request/minio.h"
 #include "api/s3/request/misplaced.h"
 #include "api/s3/request/not_implemented.h"
 #include "api/s3/request/plain_query.h"
 #include "api/s3/request/s3_error.h"
-#include "api/s3/upload/abort_upload.h"
-#include "api/s3/upload/complete_upload.h"
-#include "api/s3/upload/create_upload.h"
-#include "api/s3/upload/list_parts.h"
-#include "api/s3/upload/list_uploads.h"
-#include "api/s3/upload/upload_part.h"
+#include "api/s3/upload/handlers.h"
 
 const struct face face_s3 = {.name = "s3",
 	.write_error = s3_error_write,
@@ -50,14 +25,14 @@ const struct face face_s3 = {.name = "s3",
 
 enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHOD_DELETE };
 
-/* methods, pattern, marker, name of what is refused */
+/* A sub-resource that this server does not have. */
 #define REFUSED(methods, pattern, marker, name)                                        \
 	{                                                                              \
 		methods, pattern, marker, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, name, \
 			not_implemented_begin, NULL, NULL                              \
 	}
 
-/* On the wrong kind of path: api/s3/request/misplaced.c. */
+/* A sub-resource on the wrong kind of path: api/s3/request/misplaced.h. */
 #define OFF_KEY(methods, marker)                                                         \
 	{                                                                                \
 		methods, OBJECT, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfBucket", \
@@ -69,7 +44,8 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 			misplaced_on_bucket_begin, NULL, NULL                         \
 	}
 
-/* Settings of a bucket: read by whoever may list all of it, changed by its administrators. */
+/* Settings of a bucket: callers that may list all of it may read them, and its administrators may
+ * change them. */
 #define SETTING_GET(marker, name, begin)                                                       \
 	{                                                                                      \
 		METHOD_GET, BUCKET, marker, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_s3, name, \
@@ -85,7 +61,7 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 		METHOD_DELETE, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, name, \
 			begin, NULL, bucket_setting_resume                                     \
 	}
-/* Those that this server does not have: api/s3/bucket/bucket_fixed.c. */
+/* Settings that this server does not have: api/s3/bucket/bucket_fixed.h. */
 #define FIXED(marker, name)                                               \
 	SETTING_GET(marker, "Get" name, bucket_fixed_get_begin),          \
 		SETTING_PUT(marker, "Put" name, bucket_fixed_put_finish), \
@@ -98,7 +74,7 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 			bucket_setting_put_begin, bucket_fixed_put_finish, bucket_setting_resume   \
 	}
 
-/* What MinIO's client asks beside S3, at the paths where it asks. */
+/* The paths outside S3 that MinIO's client asks for. */
 #define MINIO_HEALTH(path, name, begin)                                                          \
 	{                                                                                        \
 		METHOD_GET | METHOD_HEAD, "/minio/health/" path, NULL, ACCESS_ANYONE, BODY_NONE, \
@@ -170,12 +146,12 @@ const struct route s3_routes[] = {
 	FIXED("replication", "BucketReplication"),
 	FIXED("requestPayment", "BucketRequestPayment"),
 	FIXED("website", "BucketWebsite"),
-	/* What is left of them: other methods, and settings without an answer. */
+	/* The other methods of these settings, and settings without rows of their own. */
 	REFUSED(METHODS_ALL, BUCKET, "accelerate", "BucketAccelerateConfiguration"),
 	REFUSED(METHODS_ALL, BUCKET, "acl", "BucketAcl"),
 	REFUSED(METHODS_ALL, BUCKET, "analytics", "BucketAnalyticsConfiguration"),
 	REFUSED(METHODS_ALL, BUCKET, "cors", "BucketCors"),
-	/* Each key is judged by itself. */
+	/* The handler judges each key by itself. */
 	{METHOD_POST, BUCKET, "delete", ACCESS_BUCKET_CHANGES, BODY_SMALL, &face_s3,
 		"DeleteObjects", delete_objects_begin, delete_objects_finish,
 		delete_objects_resume},
@@ -229,7 +205,7 @@ const struct route s3_routes[] = {
 		delete_bucket_begin, NULL, delete_bucket_resume},
 	{METHOD_GET, BUCKET, NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjects",
 		list_objects_begin, NULL, NULL},
-	/* Who asks stands in the form: the handler judges. */
+	/* The form says who the caller is, so the handler judges. */
 	{METHOD_POST, BUCKET, NULL, ACCESS_ANYONE, BODY_STREAM, &face_s3, "PostObject",
 		post_object_begin, post_object_finish, post_object_resume},
 
@@ -245,8 +221,8 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, OBJECT, "attributes", "GetObjectAttributes"),
 	REFUSED(METHODS_ALL, OBJECT, "encryption", "UpdateObjectEncryption"),
 	REFUSED(METHODS_ALL, OBJECT, "legal-hold", "ObjectLegalHold"),
-	/* With an upload's id, a part number means that upload's; GetObject and HeadObject read it
-	 * as a part of the object. */
+	/* With an upload's id, partNumber is a part of the upload. Without one, GetObject and
+	 * HeadObject read it as a part of the object. */
 	{METHOD_PUT, OBJECT, "uploadId", ACCESS_OBJECT_WRITE, BODY_STREAM, &face_s3, "UploadPart",
 		upload_part_begin, upload_part_finish, upload_part_resume},
 	{METHOD_GET, OBJECT, "uploadId", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "ListParts",

@@ -1,4 +1,4 @@
-/* DELETE /v1/runs/{bucket}/{run}: ends a run; its name is free again at once. */
+/* DELETE /v1/runs/{bucket}/{run}: deletes a run. Its name is free at once. */
 #ifndef API_STEPS_DELETE_RUN_H
 #define API_STEPS_DELETE_RUN_H
 

@@ -1,4 +1,4 @@
-/* DELETE /v1/runs/{bucket}/{run}/steps/{step}: collects a step that no kept step is built on. */
+/* DELETE /v1/runs/{bucket}/{run}/steps/{step}: removes a step that no kept step is based on. */
 #ifndef API_STEPS_DELETE_STEP_H
 #define API_STEPS_DELETE_STEP_H
 

@@ -4,19 +4,19 @@
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
-static int find_made(
+static int fold_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
-static enum next fail(struct exchange *exchange, const struct error *err);
+static enum next fold_object_fail(struct exchange *exchange, const struct error *err);
 static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum next *out_next);
 
 enum next fold_object_begin(struct exchange *exchange)
 {
-	/* A fold made anew between the same steps may have other bytes that give the same result;
-	 * its ETag tells them apart. */
+	/* A fold that is made again may have other bytes with the same result. Its ETag differs
+	 * then. */
 	static const struct object_reply_override overrides[] = {
 		{"cache-control", "private, max-age=31536000, immutable"}};
-	static const struct object_reply_params params = {.find = find_made,
-		.fail = fail,
+	static const struct object_reply_params params = {.find = fold_object_find,
+		.fail = fold_object_fail,
 		.overrides = overrides,
 		.override_count = 1,
 		.hide_user_metadata = true};
@@ -31,7 +31,7 @@ enum next fold_object_begin(struct exchange *exchange)
 	return object_reply(exchange, &params);
 }
 
-static int find_made(
+static int fold_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	(void)view;
@@ -39,19 +39,20 @@ static int find_made(
 	return run_find_fold_object(exchange->context->store, state, exchange->arena, out, err);
 }
 
-static enum next fail(struct exchange *exchange, const struct error *err)
+static enum next fold_object_fail(struct exchange *exchange, const struct error *err)
 {
 	return steps_error_fail(exchange, err, UINT64_MAX);
 }
 
 static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum next *out_next)
 {
+	ASSERT(exchange->parameter_count >= 4);
 	struct span rest = exchange->parameters[2];
 	struct span from;
 	if (span_split(&rest, '-', &from) && span_parse_u64(from, &out->from) &&
 		span_parse_u64(rest, &out->to) && out->from < out->to)
 		return true;
 	*out_next = steps_error_invalid(exchange, "steps",
-		"must be two steps' numbers with a dash between them, the lower one first");
+		"must be the numbers of two steps with a dash between them, the lower one first");
 	return false;
 }

@@ -1,5 +1,5 @@
-/* GET and HEAD /v1/runs/{bucket}/{run}/folds/{from}-{to}/objects/{name}: bytes of a fold, as a path
- * names them. */
+/* GET and HEAD /v1/runs/{bucket}/{run}/folds/{from}-{to}/objects/{name}: the bytes of a fold.
+ * Answers of GET path name these URLs. */
 #ifndef API_STEPS_FOLD_OBJECT_H
 #define API_STEPS_FOLD_OBJECT_H
 

@@ -1,3 +1,7 @@
+/* A helper collects the replicas page by page, sorts them by step and looks up the snapshot of each
+ * step once, because thousands of replicas would occupy a reactor too long. The resume prints. Each
+ * page has an arena of its own, so that only the printed fields stay in the arena of the
+ * request. */
 #include "api/steps/get_hot_load.h"
 
 #include <stddef.h>
@@ -18,25 +22,24 @@ enum {
 	ERROR_SHOWN_BYTES = 512
 };
 
-/* Thousands of replicas would hold up a reactor: a helper collects them. */
 struct status { /* the exchange's state */
 	struct helper_job job;
 	struct helper_lane lane;
 	struct exchange *exchange;
 	const struct run_ref *run;
 	struct replica_message *replicas;
-	struct span *identities; /* of the step that each holds */
+	struct span *identities; /* the snapshot of each replica's step */
 	size_t count;
 	struct hot_load_newest newest;
 	int result;
 	struct error err;
 };
 
-static void hot_load_find_status(struct helper_job *job);
+static void get_hot_load_collect(struct helper_job *job);
 static int collect(struct status *status, struct error *err);
 static bool take_page(
 	struct status *status, const struct replica_list_message *page, struct span *out_next);
-static int by_step(const void *a, const void *b);
+static int get_hot_load_compare(const void *a, const void *b);
 static int name_steps(struct status *status, struct error *err);
 static int print(const struct status *status, struct buffer *body, struct error *err);
 static void print_replica(const struct status *status, size_t at, struct json_writer *writer);
@@ -48,7 +51,7 @@ enum next get_hot_load_begin(struct exchange *exchange)
 	struct status *const status = arena_take(exchange->arena, sizeof(*status));
 	struct error err = {0};
 	ASSERT(status != NULL);
-	*status = (struct status){.job = {.run = hot_load_find_status}, .exchange = exchange};
+	*status = (struct status){.job = {.run = get_hot_load_collect}, .exchange = exchange};
 	const struct hot_load_run *const found = hot_load_run_find(exchange, PERMISSION_READ, &err);
 	if (found == NULL)
 		return exchange_fail(exchange, &err);
@@ -61,6 +64,7 @@ enum next get_hot_load_begin(struct exchange *exchange)
 enum next get_hot_load_resume(struct exchange *exchange)
 {
 	struct status *const status = exchange->state;
+	ASSERT(status != NULL);
 	struct buffer body;
 	if (status->result != 0)
 		return exchange_fail(exchange, &status->err);
@@ -73,7 +77,7 @@ enum next get_hot_load_resume(struct exchange *exchange)
 	return steps_request_reply_json(exchange, 200, &body);
 }
 
-static void hot_load_find_status(struct helper_job *job)
+static void get_hot_load_collect(struct helper_job *job)
 {
 	struct status *const status = (struct status *)((char *)job - offsetof(struct status, job));
 	struct exchange *const exchange = status->exchange;
@@ -82,14 +86,14 @@ static void hot_load_find_status(struct helper_job *job)
 	status->identities =
 		arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->identities[0]));
 	if (status->replicas == NULL || status->identities == NULL)
-		status->result =
-			error_set(&status->err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		status->result = error_set(
+			&status->err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	else if (collect(status, &status->err) != 0 || name_steps(status, &status->err) != 0)
 		status->result = -1;
 	else if (arena_overflowed(exchange->arena))
 		status->result = error_set(&status->err, ERROR_NO_MEMORY,
-			"The request's memory ran out while listing replicas.");
-	exchange_wake(exchange); /* nothing of it may be touched from here on */
+			"The memory of a request ran out while it listed replicas.");
+	exchange_wake(exchange); /* The exchange may be gone from here on. */
 }
 
 static int collect(struct status *status, struct error *err)
@@ -105,13 +109,13 @@ static int collect(struct status *status, struct error *err)
 		more = result == 0 && take_page(status, &page, &scan.after);
 		arena_free(arena);
 	}
-	qsort(status->replicas, status->count, sizeof(status->replicas[0]), by_step);
+	qsort(status->replicas, status->count, sizeof(status->replicas[0]), get_hot_load_compare);
 	return result != 0 ? -1
 			   : hot_load_find_newest(store, status->run, status->exchange->arena,
 				     &status->newest, err);
 }
 
-/* What is shown of each; pages are large, what they say may be long. True when there are more. */
+/* Copies the printed fields of a page's replicas. True when there are more pages. */
 static bool take_page(
 	struct status *status, const struct replica_list_message *page, struct span *out_next)
 {
@@ -131,7 +135,7 @@ static bool take_page(
 	return page->next.len > 0 && status->count < REPLICAS_MOST;
 }
 
-static int by_step(const void *a, const void *b)
+static int get_hot_load_compare(const void *a, const void *b)
 {
 	const struct replica_message *const one = a;
 	const struct replica_message *const two = b;
@@ -140,10 +144,11 @@ static int by_step(const void *a, const void *b)
 	return one->step < two->step ? -1 : one->step > two->step;
 }
 
-/* Sorted by step, so each is asked for once. */
+/* Finds the snapshot of each step. The replicas are sorted, so each step is looked up once. */
 static int name_steps(struct status *status, struct error *err)
 {
 	struct exchange *const exchange = status->exchange;
+	ASSERT(status->count <= REPLICAS_MOST);
 	for (size_t i = 0; i < status->count; i++) {
 		const struct replica_message *const replica = &status->replicas[i];
 		const bool is_same = i > 0 && status->replicas[i - 1].has_step &&
@@ -197,7 +202,7 @@ static const char *stage_of(const struct status *status, const struct replica_me
 				     : replica_state_name(replica->state);
 }
 
-/* The snapshot itself, so that a failure shows where no replica has come yet. */
+/* Prints the newest snapshot, so that its failure shows even when there is no replica yet. */
 static void print_snapshot(const struct hot_load_newest *newest, struct json_writer *writer)
 {
 	if (!newest->is_known)

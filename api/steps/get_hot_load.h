@@ -1,4 +1,4 @@
-/* GET /hot_load/v1/models/hot_load: which snapshot each replica runs, the least advanced first. */
+/* GET /hot_load/v1/models/hot_load: the snapshot that each replica runs, the oldest first. */
 #ifndef API_STEPS_GET_HOT_LOAD_H
 #define API_STEPS_GET_HOT_LOAD_H
 

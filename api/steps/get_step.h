@@ -1,4 +1,4 @@
-/* GET /v1/runs/{bucket}/{run}/steps/{step}: the manifest; ?tensors=true adds the digest of each
+/* GET /v1/runs/{bucket}/{run}/steps/{step}: the manifest. ?tensors=true adds the digest of each
  * tensor. */
 #ifndef API_STEPS_GET_STEP_H
 #define API_STEPS_GET_STEP_H

@@ -2,7 +2,7 @@
 
 #include "base/format/json_node.h"
 
-/* "alder32" is how the first service that had it spells it. */
+/* The first service that had this request spells it "alder32". */
 static const char *const compression_words[] = {"none", "zstd", "COMPRESSION_FORMAT_ZSTD", NULL};
 static const char *const checksum_words[] = {
 	"adler32", "alder32", "CHECKSUM_FORMAT_ADLER32", "xxh3-128", "blake3", NULL};
@@ -18,13 +18,14 @@ int hot_load_request_parse(
 	struct span identity = {0};
 	int result;
 	*out = (struct hot_load_request){0};
-	struct json_node *const root = json_node_parse(json, "the request body", err);
+	struct json_node *const root = json_node_parse(json, "The request body", err);
 	if (root == NULL)
 		return -1;
 	if (!json_node_is_object(root))
 		result = error_set(err, ERROR_INVALID, "The request body must be a JSON object.");
 	else if (!json_node_text(json_node_member(root, "identity"), &identity))
-		result = error_set(err, ERROR_INVALID, "The request needs the text identity.");
+		result = error_set(
+			err, ERROR_INVALID, "The request body must have the text member identity.");
 	else
 		result = read_incremental(
 			json_node_member(root, "incremental_snapshot_metadata"), arena, out, err);
@@ -45,7 +46,7 @@ static int read_incremental(const struct json_node *metadata, struct arena *aren
 	if (!json_node_text(json_node_member(metadata, "previous_snapshot_identity"), &previous) ||
 		previous.len == 0)
 		return error_set(err, ERROR_INVALID,
-			"incremental_snapshot_metadata needs the text previous_snapshot_identity.");
+			"The member incremental_snapshot_metadata must have the text member previous_snapshot_identity.");
 	out->is_incremental = true;
 	out->previous = arena_copy(arena, previous);
 	if (check_word(metadata, "compression_format", compression_words, err) != 0)
@@ -66,6 +67,6 @@ static int check_word(const struct json_node *metadata, const char *name, const 
 		if (span_equal_text(given, words[i]))
 			return 0;
 	return error_set(err, ERROR_SNAPSHOT_FORMAT,
-		"Snapshots with the %s '%.*s' cannot be read here: send full ones, or zstd frames of the XOR.",
+		"This server cannot read snapshots with the %s '%.*s'. Send full snapshots, or zstd frames of the XOR.",
 		name, (int)span_slice(given, 0, 40).len, (const char *)given.data);
 }

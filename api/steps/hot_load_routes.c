@@ -1,5 +1,6 @@
-/* What trainers of hosted inference speak: a snapshot is named, and the fleet says which one it
- * runs. The deployment comes in a header, so who may is judged by the handlers. */
+/* The protocol of trainers for hosted inference: a trainer names a snapshot, and asks which
+ * snapshot each replica runs. The deployment comes in a header, so the handlers judge the
+ * access. */
 #include "api/route/router.h"
 
 #include "api/steps/get_hot_load.h"

@@ -17,14 +17,15 @@ struct hot_load_run *hot_load_run_find(
 	struct exchange *exchange, unsigned permission, struct error *err)
 {
 	struct hot_load_run *const found = arena_take(exchange->arena, sizeof(*found));
+	ASSERT(exchange->principal != NULL);
 	if (found == NULL) {
-		error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 		return NULL;
 	}
 	found->deployment = exchange_header(exchange, "fireworks-deployment");
 	if (found->deployment.len == 0) {
 		error_set(err, ERROR_INVALID,
-			"The header fireworks-deployment is missing: it says which run is meant.");
+			"The header fireworks-deployment is missing; it must name the deployment of a run.");
 		return NULL;
 	}
 	const bool has_grants = exchange->principal->grant_count > 0;
@@ -32,8 +33,8 @@ struct hot_load_run *hot_load_run_find(
 											     : NULL;
 }
 
-/* A key that was given for certain buckets, which may be another account's, finds what is in these:
- * the first that it may. */
+/* A key with grants searches the buckets that they name, which may belong to another account, and
+ * takes the first run that it has access to. */
 static int find_granted(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
 	struct error *err)
 {
@@ -62,7 +63,7 @@ static int find(struct exchange *exchange, struct hot_load_run *found,
 	return judge(exchange, found, permission, err);
 }
 
-/* A refusal names neither bucket nor run: the caller knows the deployment alone. */
+/* A refusal names neither bucket nor run, because the caller may know only the deployment. */
 static int judge(struct exchange *exchange, struct hot_load_run *found, unsigned permission,
 	struct error *err)
 {
@@ -70,7 +71,7 @@ static int judge(struct exchange *exchange, struct hot_load_run *found, unsigned
 	const char *const key = arena_format(
 		exchange->arena, "%.*s/", (int)run->name.len, (const char *)run->name.data);
 	if (key == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	if (authorise_owned_key(exchange, &run->bucket, span_text(key), permission, err) == 0)
 		return 0;
 	if (!authorise_is_refusal(err->kind))

@@ -1,6 +1,6 @@
-/* What the handlers of hot-loads share: the run that the deployment of the request is bound to in
- * the caller's account (of a key with grants: in the buckets that they name), and whether the
- * caller may. The caller is signed in. */
+/* Finds the run of a hot-load: the one that is bound to the request's deployment in the caller's
+ * account or, for a key with grants, in the buckets that they name. Also judges the caller, who
+ * must be signed in. */
 #ifndef API_STEPS_HOT_LOAD_RUN_H
 #define API_STEPS_HOT_LOAD_RUN_H
 
@@ -8,11 +8,11 @@
 #include "storage/runs/run.h"
 
 struct hot_load_run {
-	struct span deployment; /* of the header fireworks-deployment */
+	struct span deployment; /* the header fireworks-deployment */
 	struct run_ref run;     /* in the bucket that was judged */
 };
-/* NULL with the error set. In the exchange's arena. `permission` on the run's keys, of
- * storage/buckets/account.h. */
+/* In the exchange's arena; NULL with the error set. The caller must have `permission` (of
+ * storage/buckets/account.h) on the run's keys. */
 struct hot_load_run *hot_load_run_find(
 	struct exchange *exchange, unsigned permission, struct error *err);
 

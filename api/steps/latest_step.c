@@ -1,6 +1,6 @@
-/* The long poll. The watch's generation is taken before the catalog is looked at, so a step that is
- * published between the two wakes this waiter at once instead of never. A waiting exchange holds no
- * thread and no reader, only the struct below. */
+/* The long poll. Each look reads the watch's generation before the catalog, so a step that is
+ * published between the two wakes the waiter at once. A waiting exchange occupies no thread and no
+ * reader of the catalog, only the struct below. */
 #include "api/steps/latest_step.h"
 
 #include "api/exchange/long_wait.h"
@@ -37,7 +37,8 @@ enum next latest_step_begin(struct exchange *exchange)
 		return next;
 	const struct version_bounds *const bounds = &state->bounds;
 	if (bounds->has_exact && params->has_after)
-		return steps_error_invalid(exchange, "exact_version", "does not go with after");
+		return steps_error_invalid(
+			exchange, "exact_version", "must not be given with after");
 	if (bounds->has_min && bounds->min > 0 &&
 		(!params->has_after || params->after < bounds->min - 1)) {
 		params->has_after = true;
@@ -59,6 +60,7 @@ enum next latest_step_resume(struct exchange *exchange)
 static enum next look(struct exchange *exchange)
 {
 	struct latest_step *const state = exchange->state;
+	ASSERT(state != NULL);
 	struct step_watch *const watch = store_step_watch(exchange->context->store);
 	const struct span bucket = state->params.run.bucket.name;
 	const struct span run = state->params.run.name;
@@ -76,8 +78,8 @@ static enum next look(struct exchange *exchange)
 	return long_wait_for(&state->wait, bucket, run, seen);
 }
 
-/* What the reader waits for: a step above `after` and not below `min_version`, or the very one of
- * `exact_version`. not_ready until then. */
+/* Finds the step that the reader waits for: the newest above `after` and not below `min_version`,
+ * or the one of `exact_version`. Fails with not_ready until it exists. */
 static int find(struct exchange *exchange, struct step_message *out, uint64_t *out_anchor,
 	struct error *err)
 {
@@ -94,12 +96,13 @@ static int find(struct exchange *exchange, struct step_message *out, uint64_t *o
 	}
 	if (out->verified == STEP_PROOF_FAILED)
 		return error_set(err, ERROR_STEP_FAILED,
-			"Step %llu is not what it was published as: its proof failed. Take another one.",
+			"The proof of step %llu failed: its content differs from what was published. Take another step.",
 			(unsigned long long)out->step);
 	return 0;
 }
 
-/* The time is over. Nothing above `after` is no fault; that the bounds are not met is. */
+/* The wait has ended without a step. That is not an error unless the request has version bounds
+ * that are not met. */
 static enum next give_up(struct exchange *exchange, struct error *err, bool stopping)
 {
 	const struct latest_step *const state = exchange->state;
@@ -113,8 +116,8 @@ static enum next give_up(struct exchange *exchange, struct error *err, bool stop
 	return version_bounds_fail(exchange, err, UINT64_MAX);
 }
 
-/* A server that stops answers at once and ends the connection, so that the client's next poll goes
- * to its successor. */
+/* A server that is stopping also closes the connection, so that the client's next poll goes to its
+ * successor. */
 static enum next reply_nothing(struct exchange *exchange, bool stopping)
 {
 	if (stopping)

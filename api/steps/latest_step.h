@@ -1,5 +1,5 @@
-/* GET /v1/runs/{bucket}/{run}/steps/latest?after=N&wait=S: the newest step above N as soon as there
- * is one, or 204 after S seconds. */
+/* GET /v1/runs/{bucket}/{run}/steps/latest?after=N&wait=S: the newest step above N as soon as it
+ * exists, or 204 after S seconds. */
 #ifndef API_STEPS_LATEST_STEP_H
 #define API_STEPS_LATEST_STEP_H
 

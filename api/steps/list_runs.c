@@ -35,12 +35,13 @@ enum next list_runs_begin(struct exchange *exchange)
 	return steps_request_reply_json(exchange, 200, &body);
 }
 
-/* One run over the page is asked for, to know whether there is a next page. */
+/* Prints the first `shown` runs. The caller reads one run more, to know if there is a next page. */
 static void print_runs(
 	const struct run_message *runs, size_t count, size_t shown, struct buffer *body)
 {
 	struct json_writer writer;
 	struct buffer one;
+	ASSERT(shown == count || (shown > 0 && shown < count));
 	buffer_init(&one, RUN_MAX_BYTES);
 	json_writer_init(&writer, body);
 	json_writer_object(&writer, NULL);

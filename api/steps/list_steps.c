@@ -1,5 +1,5 @@
-/* Manifests can be large, so a page ends at a number of steps or a number of bytes, whichever comes
- * first; steps are read a few at a time. */
+/* Manifests can be large, so a page ends after a number of steps or a number of bytes, whichever
+ * comes first. Steps are read in slices of a few, so that little is read beyond the page. */
 #include "api/steps/list_steps.h"
 
 #include "api/steps/steps_request.h"
@@ -51,7 +51,7 @@ enum next list_steps_begin(struct exchange *exchange)
 	return next;
 }
 
-/* One slice; true while the page wants another. */
+/* Adds one slice. True while the page needs another. */
 static bool add_slice(struct page *page, struct error *err)
 {
 	struct exchange *const exchange = page->exchange;

@@ -1,4 +1,4 @@
-/* GET /v1/runs/{bucket}/{run}/steps?from=&limit=: manifests in rising order. */
+/* GET /v1/runs/{bucket}/{run}/steps?from=&limit=: manifests in rising order of steps. */
 #ifndef API_STEPS_LIST_STEPS_H
 #define API_STEPS_LIST_STEPS_H
 

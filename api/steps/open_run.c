@@ -41,11 +41,12 @@ enum next open_run_resume(struct exchange *exchange)
 	return steps_request_reply_run(exchange, run_open_result(exchange->call));
 }
 
-/* Who forks gets the bytes of the old run. */
+/* A fork contains bytes of the old run, so the caller must be allowed to read that run. */
 static enum next fork_run(struct exchange *exchange, const struct run_request *request,
 	const struct run_open_params *open)
 {
-	/* a key without grants was let in as the owner's */
+	/* With an empty owner, a key without grants may read everything. That is right because the
+	 * access rule of the route let it in as a key of the bucket's owner. */
 	static const struct span owner = {NULL, 0};
 	const struct run_fork_params params = {
 		.open = *open, .from = request->fork_run, .step = request->fork_step};
@@ -57,7 +58,8 @@ static enum next fork_run(struct exchange *exchange, const struct run_request *r
 	if (!principal_allows(exchange->principal, open->run.bucket.name, owner, span_text(folder),
 		    PERMISSION_READ)) {
 		error_set(&err, ERROR_DENIED,
-			"You may not read the run '%s', which is to be forked.", folder);
+			"You may not read the run '%.*s', which the request would fork.",
+			(int)request->fork_run.len, (const char *)request->fork_run.data);
 		return exchange_fail(exchange, &err);
 	}
 	return exchange_await(exchange, run_fork_call(exchange->context->store, &params));

@@ -1,4 +1,4 @@
-/* POST /v1/runs/{bucket}/{run}: opens the run for writing and fences every writer before. */
+/* POST /v1/runs/{bucket}/{run}: opens the run for writing and shuts out earlier writers. */
 #ifndef API_STEPS_OPEN_RUN_H
 #define API_STEPS_OPEN_RUN_H
 

@@ -70,6 +70,7 @@ enum next list_pins_begin(struct exchange *exchange)
 
 static struct span pin_name(const struct exchange *exchange)
 {
+	ASSERT(exchange->parameter_count >= 3);
 	return exchange->parameters[2];
 }
 

@@ -1,4 +1,4 @@
-/* POST /hot_load/v1/models/hot_load: a snapshot is in the bucket, make it the next step. */
+/* POST /hot_load/v1/models/hot_load: makes a snapshot in the bucket the next step. */
 #ifndef API_STEPS_POST_HOT_LOAD_H
 #define API_STEPS_POST_HOT_LOAD_H
 
@@ -7,7 +7,8 @@
 enum next post_hot_load_begin(struct exchange *exchange);
 enum next post_hot_load_finish(struct exchange *exchange);
 enum next post_hot_load_resume(struct exchange *exchange);
-/* Trainers that tell ahead what they will send: there is nothing to prepare. */
+/* Some trainers announce what they will send. The server needs no preparation, so it only
+ * confirms. */
 enum next hot_load_hint_begin(struct exchange *exchange);
 
 #endif

@@ -37,7 +37,7 @@ enum next publish_step_finish(struct exchange *exchange)
 	return exchange_await(exchange, run_publish_call(exchange->context->store, &run, &message));
 }
 
-/* The reply is the step as it now stands in the catalog, not as it was sent. */
+/* Replies with the step as the catalog has it, not as it was sent. */
 enum next publish_step_resume(struct exchange *exchange)
 {
 	struct run_step_params params = {.run = steps_request_run(exchange)};

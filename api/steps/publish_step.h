@@ -1,5 +1,5 @@
-/* PUT /v1/runs/{bucket}/{run}/steps/{step}: publishes a step; 201, or 200 when the very same step
- * is there already. */
+/* PUT /v1/runs/{bucket}/{run}/steps/{step}: publishes a step. 201, or 200 when the same step exists
+ * already. */
 #ifndef API_STEPS_PUBLISH_STEP_H
 #define API_STEPS_PUBLISH_STEP_H
 

@@ -57,15 +57,16 @@ static bool read_numbers(struct exchange *exchange, uint64_t *out_step,
 	bool has_parts;
 	if (!steps_request_step(exchange, out_step, out_next))
 		return false;
+	ASSERT(exchange->parameter_count >= 4);
 	if (!span_parse_u64(exchange->parameters[3], &out->part)) {
 		*out_next = steps_error_invalid(
-			exchange, "part", "must be a part's number: digits alone");
+			exchange, "part", "must be the number of a part, in digits");
 		return false;
 	}
 	if (!steps_request_number(exchange, "of", &has_parts, &out->parts, out_next))
 		return false;
 	if (!has_parts)
 		*out_next = steps_error_invalid(
-			exchange, "of", "is missing: how many parts the step has");
+			exchange, "of", "is missing; it must be the count of the step's parts");
 	return has_parts;
 }

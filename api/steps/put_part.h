@@ -1,5 +1,5 @@
-/* PUT /v1/runs/{bucket}/{run}/steps/{step}/parts/{part}?of=N: one rank's part of a step; the last
- * one publishes. */
+/* PUT /v1/runs/{bucket}/{run}/steps/{step}/parts/{part}?of=N: stores one rank's part of a step. The
+ * last part publishes the step. */
 #ifndef API_STEPS_PUT_PART_H
 #define API_STEPS_PUT_PART_H
 

@@ -85,6 +85,7 @@ enum next list_replicas_begin(struct exchange *exchange)
 
 static struct replica_ref replica_of(const struct exchange *exchange)
 {
+	ASSERT(exchange->parameter_count >= 3);
 	return (struct replica_ref){steps_request_run(exchange), exchange->parameters[2]};
 }
 

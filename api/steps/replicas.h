@@ -1,5 +1,5 @@
-/* The fleet view: PUT, GET, DELETE /v1/runs/{bucket}/{run}/replicas/{id}, GET .../replicas. Putting
- * waits only where the catalog must know first. */
+/* The replicas of a run: PUT, GET, DELETE /v1/runs/{bucket}/{run}/replicas/{id} and GET
+ * .../replicas. A PUT waits only if the lease must be committed to the catalog before the reply. */
 #ifndef API_STEPS_REPLICAS_H
 #define API_STEPS_REPLICAS_H
 

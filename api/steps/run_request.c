@@ -15,7 +15,7 @@ int run_request_parse(
 	*out = (struct run_request){0};
 	if (json.len == 0)
 		return 0;
-	struct json_node *const root = json_node_parse(json, "the request body", err);
+	struct json_node *const root = json_node_parse(json, "The request body", err);
 	if (root == NULL)
 		return -1;
 	const int result = read_request(root, arena, out, err);
@@ -41,7 +41,7 @@ static int read_number(const struct json_node *root, const char *name, bool *out
 {
 	const struct json_node *const node = json_node_member(root, name);
 	*out_has = node != NULL;
-	/* The catalog keeps numbers in 63 bits. */
+	/* The catalog has 63 bits for numbers. */
 	if (node != NULL && (!json_node_u64(node, out_value) || *out_value > INT64_MAX))
 		return error_set(err, ERROR_INVALID,
 			"The member %s must be a whole number from 0 to 9223372036854775807.",
@@ -60,11 +60,12 @@ static int read_fork(const struct json_node *root, struct arena *arena, struct r
 		return 0;
 	if (!json_node_text(json_node_member(fork, "run"), &run))
 		return error_set(err, ERROR_INVALID,
-			"The member fork must be an object with run, a name, and step.");
+			"The member fork must be an object with the text run and the number step.");
 	out->fork_run = arena_copy(arena, run);
 	if (read_number(fork, "step", &has_step, &out->fork_step, err) != 0)
 		return -1;
-	return has_step ? 0
-			: error_set(err, ERROR_INVALID,
-				  "The member fork lacks step, the step to begin at.");
+	return has_step
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "The member fork must have the number step, the step to begin at.");
 }

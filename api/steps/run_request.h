@@ -1,5 +1,5 @@
-/* The small JSON body of opening a run:
- * {"keep_steps":N,"expected_epoch":E,"fork":{"run":R,"step":N}}, each optional. */
+/* The JSON body of OpenRun: {"keep_steps":N,"expected_epoch":E,"fork":{"run":R,"step":N}}, each
+ * member optional. */
 #ifndef API_STEPS_RUN_REQUEST_H
 #define API_STEPS_RUN_REQUEST_H
 
@@ -17,8 +17,8 @@ struct run_request {
 	struct span fork_run;
 	uint64_t fork_step;
 };
-/* An empty body asks for nothing. invalid when it is no JSON object or a member is of another type;
- * unknown members are passed over. */
+/* An empty body sets no field. Fails with invalid when the body is not a JSON object or a member
+ * has another type. Unknown members are ignored. */
 int run_request_parse(
 	struct span json, struct arena *arena, struct run_request *out, struct error *err);
 

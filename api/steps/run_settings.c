@@ -2,6 +2,7 @@
 
 #include "api/auth/keyring.h"
 #include "api/steps/steps_request.h"
+#include "storage/runs/run.h"
 
 static int check_prefixes(struct exchange *exchange, struct error *err);
 static int check_prefix(
@@ -16,7 +17,7 @@ enum next run_settings_finish(struct exchange *exchange)
 {
 	const struct run_ref run = steps_request_run(exchange);
 	struct error err = {0};
-	if (check_prefixes(exchange, &err) != 0)
+	if (run_check_name(run.name, &err) != 0 || check_prefixes(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_await(exchange,
 		run_settings_call(exchange->context->store, &run, exchange_body(exchange)));
@@ -40,12 +41,13 @@ static int check_prefixes(struct exchange *exchange, struct error *err)
 	return check_prefix(exchange, "hot_load_prefix", settings.hot_load_prefix, err);
 }
 
-/* What lies below such a prefix becomes the run's, and is then read by whoever may read the run: so
- * it must be the run's already, or the caller's to read. */
+/* Objects below such a prefix become part of the run, and every reader of the run may read them. So
+ * the prefix must lie in the run, or the caller must be allowed to read all of it. */
 static int check_prefix(
 	const struct exchange *exchange, const char *name, const char *setting, struct error *err)
 {
-	/* a key without grants was let in as the owner's */
+	/* With an empty owner, a key without grants may read everything. That is right because the
+	 * access rule of the route let it in as a key of the bucket's owner. */
 	static const struct span owner = {NULL, 0};
 	char text[2 * RUN_PREFIX_MAX_BYTES];
 	const struct span run = steps_request_run(exchange).name;
@@ -57,6 +59,6 @@ static int check_prefix(
 		    PERMISSION_READ))
 		return 0;
 	return error_set(err, ERROR_DENIED,
-		"The setting \"%s\" names keys that are not the run's and that you may not all read.",
+		"The setting \"%s\" names keys outside the run, and you may not read all of them.",
 		name);
 }

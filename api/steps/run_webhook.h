@@ -1,4 +1,5 @@
-/* GET .../webhook: what the run's webhooks are signed with, for those who may write the run. */
+/* GET .../webhook: the URL of the run's webhook and the secret that signs its requests, for callers
+ * that may write to the run. */
 #ifndef API_STEPS_RUN_WEBHOOK_H
 #define API_STEPS_RUN_WEBHOOK_H
 

@@ -8,20 +8,20 @@
 struct step_object_state { /* the exchange's state */
 	struct anchor_wait wait;
 	struct run_file_ref ref;
-	uint64_t anchor;
+	uint64_t anchor; /* the nearest anchor that is kept, for `collected`; UINT64_MAX: none */
 };
 
 static enum next reply(struct exchange *exchange);
-static int find_published(
+static int step_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
-static enum next fail(struct exchange *exchange, const struct error *err);
-static enum next make(struct exchange *exchange);
+static enum next step_object_fail(struct exchange *exchange, const struct error *err);
+static enum next step_object_make(struct exchange *exchange);
 
 enum next step_object_begin(struct exchange *exchange)
 {
 	struct step_object_state *const state = arena_take(exchange->arena, sizeof(*state));
 	enum next next;
-	ASSERT(state != NULL);
+	ASSERT(state != NULL && exchange->parameter_count >= 4);
 	*state = (struct step_object_state){
 		.ref = {.run = steps_request_run(exchange), .name = exchange->parameters[3]},
 		.anchor = UINT64_MAX};
@@ -39,20 +39,20 @@ enum next step_object_resume(struct exchange *exchange)
 
 static enum next reply(struct exchange *exchange)
 {
-	/* Invariant 6: these bytes never change. Only their number and run could be given to
-	 * others, after the run was ended. */
+	/* These bytes never change (invariant 6). Only after the run was deleted can the same URL
+	 * mean other bytes. */
 	static const struct object_reply_override overrides[] = {
 		{"cache-control", "private, max-age=31536000, immutable"}};
-	static const struct object_reply_params params = {.find = find_published,
-		.fail = fail,
-		.make = make,
+	static const struct object_reply_params params = {.find = step_object_find,
+		.fail = step_object_fail,
+		.make = step_object_make,
 		.overrides = overrides,
 		.override_count = 1,
 		.hide_user_metadata = true};
 	return object_reply(exchange, &params);
 }
 
-static int find_published(
+static int step_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	(void)view;
@@ -68,15 +68,15 @@ static int find_published(
 	return run_find_anchor_file(store, &file, exchange->arena, out, &state->wait.anchor, err);
 }
 
-static enum next fail(struct exchange *exchange, const struct error *err)
+static enum next step_object_fail(struct exchange *exchange, const struct error *err)
 {
 	const struct step_object_state *const state = exchange->state;
-	if (err->kind == ERROR_NOT_READY) /* of a file that only making it tells about */
-		return make(exchange);
+	if (err->kind == ERROR_NOT_READY) /* Only making the file shows its size and digest. */
+		return step_object_make(exchange);
 	return steps_error_fail(exchange, err, state->anchor);
 }
 
-static enum next make(struct exchange *exchange)
+static enum next step_object_make(struct exchange *exchange)
 {
 	return anchor_wait_for(&((struct step_object_state *)exchange->state)->wait);
 }

@@ -1,5 +1,5 @@
-/* GET and HEAD /v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}: the bytes as published,
- * whatever became of the key. */
+/* GET and HEAD /v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}: the bytes as published, also
+ * when the key was overwritten or deleted since. */
 #ifndef API_STEPS_STEP_OBJECT_H
 #define API_STEPS_STEP_OBJECT_H
 

@@ -1,6 +1,9 @@
-/* GET path. Short ways are found at once on the reactor, long ones by a helper. With `wait`, a
- * direct fold that would save much is asked for, and the answer waits until it is made or refused;
- * a waiting exchange holds no thread and no reader. */
+/* Short paths are found on the reactor, long ones on a helper. With `wait`, the plan asks for a
+ * direct fold if that would save much, and the reply waits until the fold is made or refused. A
+ * waiting exchange occupies no thread and no reader of the catalog.
+ *
+ *   look --short--> wait_or_reply --no fold due--> reply
+ *   look --long--> helper --wake--> wait_or_reply --fold due--> long wait --wake--> look */
 #include "api/steps/step_path.h"
 
 #include "api/exchange/long_wait.h"
@@ -19,8 +22,8 @@ struct step_path { /* the exchange's state */
 	struct run_path_params params;
 	struct version_bounds bounds;
 	struct span topic;
-	uint64_t seen;   /* the watch's generation before the catalog was looked at */
-	bool is_planned; /* by a helper: what follows is its answer */
+	uint64_t seen;   /* the watch's generation before the look at the catalog */
+	bool is_planned; /* a helper has set the fields below, which are still unused */
 	int result;
 	struct path_message path;
 	struct run_path_facts facts;
@@ -38,7 +41,7 @@ static enum next look(struct step_path *state);
 static void find_path(struct step_path *state);
 static enum next wait_or_reply(struct step_path *state);
 static enum next reply(struct step_path *state);
-static void path_plan_on_helper(struct helper_job *job);
+static void step_path_plan(struct helper_job *job);
 
 enum next step_path_begin(struct exchange *exchange)
 {
@@ -63,6 +66,7 @@ enum next step_path_begin(struct exchange *exchange)
 enum next step_path_resume(struct exchange *exchange)
 {
 	struct step_path *const state = exchange->state;
+	ASSERT(state != NULL);
 	return state->is_planned ? wait_or_reply(state) : look(state);
 }
 
@@ -76,7 +80,7 @@ static bool read_digest(
 	if (params->has_have && digest128_parse(text, &params->digest))
 		return true;
 	*out_next = steps_error_invalid(
-		exchange, "digest", "must be xxh3-128: and 32 hex digits, and goes with have");
+		exchange, "digest", "must be xxh3-128: and 32 hexadecimal digits, and needs have");
 	return false;
 }
 
@@ -88,7 +92,8 @@ static bool read_want(
 		!exchange_query(exchange, "want", &text) || span_equal_text(text, "latest");
 	if (params->want_latest || span_parse_u64(text, &params->want))
 		return true;
-	*out_next = steps_error_invalid(exchange, "want", "must be \"latest\" or a step's number");
+	*out_next =
+		steps_error_invalid(exchange, "want", "must be \"latest\" or the number of a step");
 	return false;
 }
 
@@ -106,7 +111,7 @@ static bool read_wait(struct step_path *state, enum next *out_next)
 	return true;
 }
 
-/* An exact version is what is wanted, and nothing else may be. */
+/* exact_version sets `want`, and must not contradict it. */
 static bool read_bounds(struct step_path *state, enum next *out_next)
 {
 	struct run_path_params *const params = &state->params;
@@ -116,7 +121,7 @@ static bool read_bounds(struct step_path *state, enum next *out_next)
 		return true;
 	if (!params->want_latest && params->want != state->bounds.exact) {
 		*out_next = steps_error_invalid(
-			state->exchange, "exact_version", "is another step than want");
+			state->exchange, "exact_version", "must be the step of want");
 		return false;
 	}
 	params->want_latest = false;
@@ -139,7 +144,7 @@ static enum next look(struct step_path *state)
 		find_path(state);
 	if (!state->params.may_take_long && state->result <= 0)
 		return wait_or_reply(state);
-	state->job.run = path_plan_on_helper;
+	state->job.run = step_path_plan;
 	helpers_submit(store_helpers(store), &state->lane, &state->job);
 	return NEXT_WAIT;
 }
@@ -175,12 +180,12 @@ static enum next reply(struct step_path *state)
 	return steps_request_reply_json(exchange, 200, &body);
 }
 
-static void path_plan_on_helper(struct helper_job *job)
+static void step_path_plan(struct helper_job *job)
 {
 	struct step_path *const state =
 		(struct step_path *)((char *)job - offsetof(struct step_path, job));
 	state->params.may_take_long = true;
 	state->is_planned = true;
 	find_path(state);
-	exchange_wake(state->exchange); /* nothing of it may be touched from here on */
+	exchange_wake(state->exchange); /* The exchange may be gone from here on. */
 }

@@ -1,4 +1,4 @@
-/* GET /v1/runs/{bucket}/{run}/path?have=&digest=&want=: the cheapest way from one step, or from
+/* GET /v1/runs/{bucket}/{run}/path?have=&digest=&want=: the cheapest path from one step, or from
  * nothing, to another. */
 #ifndef API_STEPS_STEP_PATH_H
 #define API_STEPS_STEP_PATH_H

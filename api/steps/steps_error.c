@@ -7,10 +7,10 @@ enum { ERROR_BODY_MAX_BYTES = 16 * 1024 };
 static const char content_type[] = "application/json";
 
 static struct span print(struct exchange *exchange, const struct error_message *message);
-static void write_error(
+static void steps_error_write(
 	struct exchange *exchange, const struct error *err, const struct error_row *row);
 
-const struct face face_steps = {.name = "steps", .write_error = write_error};
+const struct face face_steps = {.name = "steps", .write_error = steps_error_write};
 
 enum next steps_error_fail(struct exchange *exchange, const struct error *err, uint64_t anchor)
 {
@@ -44,7 +44,7 @@ static struct span print(struct exchange *exchange, const struct error_message *
 	return copy;
 }
 
-static void write_error(
+static void steps_error_write(
 	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
 	const struct error_message message = {

@@ -1,3 +1,5 @@
+/* The readers of parameters set the reply themselves when a parameter is malformed, so that a
+ * handler only returns *out_next. */
 #include "api/steps/steps_request.h"
 
 #include <string.h>
@@ -9,11 +11,12 @@
 #include "base/encode.h"
 #include "storage/buckets/account.h"
 
-/* answers add URLs */
+/* Replies are larger than the stored messages, because they add URLs. */
 enum { RUN_BODY_MAX_BYTES = 64 * 1024, STEP_BODY_MAX_BYTES = 2 * STEP_MESSAGE_MAX_BYTES };
 
 struct run_ref steps_request_run(const struct exchange *exchange)
 {
+	ASSERT(exchange->parameter_count >= 2);
 	return (struct run_ref){
 		.bucket = exchange_bucket(exchange), .name = exchange->parameters[1]};
 }
@@ -29,9 +32,11 @@ const char *steps_request_name(struct exchange *exchange)
 
 bool steps_request_step(struct exchange *exchange, uint64_t *out_step, enum next *out_next)
 {
+	ASSERT(exchange->parameter_count >= 3);
 	if (span_parse_u64(exchange->parameters[2], out_step) && *out_step < UINT64_MAX)
 		return true;
-	*out_next = steps_error_invalid(exchange, "step", "must be a step's number: digits alone");
+	*out_next =
+		steps_error_invalid(exchange, "step", "must be the number of a step, in digits");
 	return false;
 }
 
@@ -42,7 +47,7 @@ bool steps_request_number(struct exchange *exchange, const char *name, bool *out
 	*out_has = exchange_query(exchange, name, &text);
 	if (!*out_has || span_parse_u64(text, out_value))
 		return true;
-	*out_next = steps_error_invalid(exchange, name, "must be a number: digits alone");
+	*out_next = steps_error_invalid(exchange, name, "must be a number, in digits");
 	return false;
 }
 
@@ -50,6 +55,7 @@ bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t 
 	uint64_t *out_limit, enum next *out_next)
 {
 	bool has;
+	ASSERT(fallback > 0 && fallback <= most);
 	*out_limit = fallback;
 	if (!steps_request_number(exchange, "limit", &has, out_limit, out_next))
 		return false;
@@ -86,7 +92,8 @@ enum next steps_request_reply_step(
 	encode_hex(span_of(digest.bytes, sizeof(digest.bytes)), etag);
 
 	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", etag));
-	/* A manifest may gain a form, so it is asked again each time; the ETag makes that cheap. */
+	/* A manifest may gain a form, so clients must ask again each time. The ETag makes that
+	 * cheap. */
 	exchange_add_header(exchange, "Cache-Control", "private, no-cache");
 	if (status == 200 &&
 		conditional_etag_listed(exchange_header(exchange, "if-none-match"), etag)) {

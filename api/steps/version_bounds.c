@@ -13,7 +13,8 @@ bool version_bounds_read(struct exchange *exchange, struct version_bounds *out, 
 		return false;
 	if (!out->has_min || !out->has_exact)
 		return true;
-	*out_next = steps_error_invalid(exchange, "min_version", "does not go with exact_version");
+	*out_next = steps_error_invalid(
+		exchange, "min_version", "must not be given with exact_version");
 	return false;
 }
 
@@ -22,6 +23,7 @@ int version_bounds_check(
 {
 	struct step_message newest;
 	struct error why = {0};
+	ASSERT(!bounds->has_min || !bounds->has_exact);
 	if (!bounds->has_min)
 		return 0;
 	const struct run_latest_params params = {.run = steps_request_run(exchange),

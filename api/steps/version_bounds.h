@@ -1,5 +1,5 @@
-/* `min_version` and `exact_version` of the reading requests: a reader that must not get anything
- * older (or anything else) is told 425 until it is there, with Retry-After. */
+/* `min_version` and `exact_version` of reading requests, for readers that must not get an older
+ * step or another step. Until the step exists the reply is 425 with Retry-After. */
 #ifndef API_STEPS_VERSION_BOUNDS_H
 #define API_STEPS_VERSION_BOUNDS_H
 
@@ -12,15 +12,16 @@ struct version_bounds {
 	bool has_exact;
 	uint64_t exact;
 };
-/* From the query; at most one of them. False and the reply set otherwise. */
+/* Reads them from the query, which may have at most one of them. False when they are malformed,
+ * with the reply set. */
 bool version_bounds_read(
 	struct exchange *exchange, struct version_bounds *out, enum next *out_next);
-/* not_ready while the run's newest good step is below `min`. */
+/* Fails with not_ready while the run's newest usable step is below `min`. */
 int version_bounds_check(
 	struct exchange *exchange, const struct version_bounds *bounds, struct error *err);
-/* With `exact`, a step that does not exist is not there yet. */
+/* With `exact`, changes no_step into not_ready: the step may still be published. */
 void version_bounds_translate(const struct version_bounds *bounds, struct error *err);
-/* As steps_error_fail; not_ready carries Retry-After. */
+/* As steps_error_fail, with Retry-After for not_ready. */
 enum next version_bounds_fail(struct exchange *exchange, const struct error *err, uint64_t anchor);
 
 #endif

@@ -1,5 +1,7 @@
-/* 403 makes clients ask for the reconstruction again, which is right whenever the URL's time is
- * over or the records are not where they were. */
+/* A request names bytes of a shown xorb. They must lie in the spans that the token permits; each
+ * range is streamed from the records of its spans, and several ranges make a multipart reply. A URL
+ * that has expired, or whose records were moved, gets a 403: it makes clients ask for the
+ * reconstruction again, which helps in both cases. */
 #include "api/xet/fetch_records.h"
 
 #include <inttypes.h>
@@ -13,28 +15,29 @@
 #include "storage/xet/xet_view.h"
 #include "storage/xet/xorb_source.h"
 
-struct fetch { /* the exchange's, in its arena */
+struct fetch { /* in the exchange's arena */
 	struct fetch_token token;
-	struct fetch_bytes { /* of the shown xorb, [from, to) */
+	struct fetch_bytes { /* bytes [from, to) of the shown xorb */
 		uint64_t from;
 		uint64_t to;
 	} ranges[XET_RANGES_MAX];
 	size_t range_count;
-	bool has_ranges; /* the request says which */
+	bool has_ranges; /* the request has a Range header */
 };
 
 static int refused(struct error *err)
 {
 	return error_set(err, ERROR_DENIED,
-		"this URL is not valid, or not any more: ask for the reconstruction again");
+		"This URL is not valid, or no longer valid: ask for the reconstruction again.");
 }
 
-/* A token of ours, whose time is not over and whose bucket is there. */
+/* The token must be ours and not expired, and its bucket must exist. */
 static int take_token(struct exchange *exchange, struct fetch *fetch, struct error *err)
 {
 	const struct api_context *const context = exchange->context;
 	struct bucket bucket;
 	struct error missing = {0};
+	ASSERT(exchange->parameter_count == 1);
 	if (!fetch_token_parse(exchange->parameters[0], context->token_key, &fetch->token) ||
 		fetch->token.expires_s * 1000 <= context->clock->wall_ms(context->clock))
 		return refused(err);
@@ -47,7 +50,7 @@ static int take_token(struct exchange *exchange, struct fetch *fetch, struct err
 	return -1;
 }
 
-/* The span that holds this byte; the count when none does. */
+/* The index of the span with this byte; span_count when there is none. */
 static size_t span_at(const struct fetch_token *token, uint64_t at)
 {
 	size_t i = 0;
@@ -57,7 +60,7 @@ static size_t span_at(const struct fetch_token *token, uint64_t at)
 	return i < token->span_count && at >= token->spans[i].offset ? i : token->span_count;
 }
 
-/* Behind the last of the spans from `index` on that touch one another. */
+/* The end of the run of spans from `index` on that touch one another. */
 static size_t touching_end(const struct fetch_token *token, size_t index)
 {
 	size_t end = index + 1;
@@ -85,10 +88,11 @@ static int compare_bytes(const void *a, const void *b)
 	return one->from < other->from ? -1 : one->from > other->from;
 }
 
-/* Open and suffix forms end where the token's bytes end. */
+/* Open and suffix ranges end at the end of the token's last span. */
 static int resolve_ranges(
 	struct fetch *fetch, const struct xet_range *asked, size_t count, struct error *err)
 {
+	ASSERT(fetch->token.span_count >= 1 && count <= XET_RANGES_MAX);
 	const struct fetch_span *const last = &fetch->token.spans[fetch->token.span_count - 1];
 	const uint64_t end = (uint64_t)last->offset + last->length;
 	for (size_t i = 0; i < count; i++) {
@@ -97,12 +101,13 @@ static int resolve_ranges(
 			!asked[i].is_suffix && asked[i].last != UINT64_MAX && asked[i].last >= end;
 		if (exceeds || !xet_range_resolve(&asked[i], end, &bytes->from, &bytes->to) ||
 			!is_permitted(&fetch->token, bytes))
-			return error_set(err, ERROR_DENIED, "this URL does not permit these bytes");
+			return error_set(
+				err, ERROR_DENIED, "This URL does not permit these bytes.");
 	}
 	qsort(fetch->ranges, count, sizeof(fetch->ranges[0]), compare_bytes);
 	for (size_t i = 1; i < count; i++)
 		if (fetch->ranges[i].from < fetch->ranges[i - 1].to)
-			return error_set(err, ERROR_RANGE, "the ranges overlap");
+			return error_set(err, ERROR_RANGE, "The ranges must not overlap.");
 	fetch->range_count = count;
 	return 0;
 }
@@ -117,16 +122,17 @@ static int take_ranges(struct exchange *exchange, struct fetch *fetch, struct er
 	if (!fetch->has_ranges) {
 		const size_t end = touching_end(token, 0);
 		if (end < token->span_count)
-			return error_set(
-				err, ERROR_INVALID, "this URL has several ranges: say which");
+			return error_set(err, ERROR_INVALID,
+				"This URL has several ranges: name them in the Range header.");
 		fetch->ranges[0] = (struct fetch_bytes){token->spans[0].offset,
 			(uint64_t)token->spans[end - 1].offset + token->spans[end - 1].length};
 		fetch->range_count = 1;
 		return 0;
 	}
 	if (!xet_range_parse(header, asked, &count))
-		return error_set(
-			err, ERROR_RANGE, "the Range header is malformed or has too many ranges");
+		return error_set(err, ERROR_RANGE,
+			"The Range header must have 1 to %d ranges, such as bytes=0-99.",
+			XET_RANGES_MAX);
 	return resolve_ranges(fetch, asked, count, err);
 }
 
@@ -148,6 +154,7 @@ static struct body_source *open_records(struct exchange *exchange, const struct 
 	const size_t first = span_at(token, bytes->from);
 	struct xorb_run runs[FETCH_SPANS_MAX];
 	size_t count = 0;
+	ASSERT(first < token->span_count); /* is_permitted */
 	for (size_t i = first; i < token->span_count && token->spans[i].offset < bytes->to; i++) {
 		const struct fetch_span *const span = &token->spans[i];
 		runs[count++] = (struct xorb_run){.pack = span->pack,
@@ -155,12 +162,15 @@ static struct body_source *open_records(struct exchange *exchange, const struct 
 			.count = span->count,
 			.length = span->length};
 	}
-	return xorb_source_open(store_packs(exchange->context->store), runs, count,
-		token->as_stored, bytes->from - token->spans[first].offset, bytes->to - bytes->from,
-		err);
+	const struct xorb_source_params params = {.runs = runs,
+		.count = count,
+		.as_stored = token->as_stored,
+		.offset = bytes->from - token->spans[first].offset,
+		.length = bytes->to - bytes->from};
+	return xorb_source_open(store_packs(exchange->context->store), &params, err);
 }
 
-/* One permitted range. */
+/* Opens one permitted range. */
 static struct body_source *open_range(struct exchange *exchange, const struct fetch_token *token,
 	const struct fetch_bytes *bytes, struct error *err)
 {
@@ -168,7 +178,7 @@ static struct body_source *open_range(struct exchange *exchange, const struct fe
 		? open_inline(exchange, token, bytes, err)
 		: open_records(exchange, token, bytes, err);
 	if (source == NULL && err->kind == ERROR_NOT_FOUND)
-		refused(err); /* compacted, collected or removed meanwhile */
+		refused(err); /* the records were moved or deleted meanwhile */
 	return source;
 }
 
@@ -228,7 +238,7 @@ enum next fetch_records_begin(struct exchange *exchange)
 	struct error err = {0};
 	struct fetch *const fetch = arena_take(exchange->arena, sizeof(*fetch));
 	if (fetch == NULL)
-		error_set(&err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 	if (fetch == NULL || take_token(exchange, fetch, &err) != 0 ||
 		take_ranges(exchange, fetch, &err) != 0)
 		return exchange_fail(exchange, &err);

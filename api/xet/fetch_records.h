@@ -1,4 +1,5 @@
-/* GET /xet/v1/fetch/{token}: chunk records, to whoever has a URL that a reconstruction gave out. */
+/* GET /xet/v1/fetch/{token}: sends chunk records to any caller that has a URL of a
+ * reconstruction. */
 #ifndef API_XET_FETCH_RECORDS_H
 #define API_XET_FETCH_RECORDS_H
 

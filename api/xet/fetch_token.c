@@ -1,3 +1,5 @@
+/* The sealed bytes have a fixed head and then the spans. Most spans of a token lie in one pack, so
+ * a span names its pack only if the span before lies in another one: that keeps URLs short. */
 #include "api/xet/fetch_token.h"
 
 #include <string.h>
@@ -6,9 +8,9 @@
 #include "base/encode.h"
 #include "base/little_endian.h"
 
-/* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the
- * pack's id, or 0 for that of the span before; u32 first, count, offset, length. For inline bytes
- * u64 version and u32 length instead. */
+/* Head: u8 version, u8 flags, u64 expiry, u64 bucket, u32 total. Each span: u8 1 and the id of its
+ * pack, or u8 0 for the pack of the span before; u32 first, count, offset, length. Inline bytes
+ * have u64 version and u32 length in place of the spans. */
 enum {
 	VERSION = 1,
 	FLAG_AS_STORED = 1,
@@ -32,6 +34,7 @@ void fetch_token_print(
 	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
 	struct buffer sealed;
 	ASSERT(token->span_count >= 1 && token->span_count <= FETCH_SPANS_MAX);
+	ASSERT(token->version == 0 || token->span_count == 1);
 	bytes[0] = VERSION;
 	bytes[1] = (uint8_t)((token->as_stored ? FLAG_AS_STORED : 0) |
 		(token->version != 0 ? FLAG_INLINE : 0));
@@ -109,7 +112,7 @@ static size_t put_span(
 	return put_number(bytes, at, span->length, 4);
 }
 
-/* Spans rise, and lie in the xorb. */
+/* Whether the spans rise, do not overlap and lie in the xorb. */
 static bool is_sound(const struct fetch_token *token)
 {
 	uint64_t end = 0;
@@ -123,7 +126,7 @@ static bool is_sound(const struct fetch_token *token)
 	return token->span_count > 0 && end <= token->total;
 }
 
-/* Takes the next span off the front. */
+/* Takes the next span from the front. */
 static bool take_span(struct span *rest, struct fetch_token *out)
 {
 	struct fetch_span *const span = &out->spans[out->span_count];

@@ -1,6 +1,7 @@
-/* What a fetch URL permits: chunk records of certain packs, at certain offsets of a shown xorb, for
- * an hour. Sealed with the server's key, because where things lie tells how much everybody writes;
- * nothing of it is kept anywhere. docs/FORMAT.md, "Fetch tokens". Pure; any thread. */
+/* The token in a fetch URL: for an hour it permits chunk records of certain packs, at certain
+ * offsets of a shown xorb. It is sealed with the server's key, because the places of records tell
+ * how much all callers write. The server stores no tokens. docs/FORMAT.md, "Fetch tokens". Pure;
+ * any thread. */
 #ifndef API_XET_FETCH_TOKEN_H
 #define API_XET_FETCH_TOKEN_H
 
@@ -23,24 +24,22 @@ struct fetch_span {
 };
 struct fetch_token {
 	int64_t expires_s;
-	int64_t bucket; /* id: with the bucket, the permission goes */
-	bool as_stored; /* private codecs go out as they lie */
+	int64_t bucket; /* id; the permission ends with the bucket */
+	bool as_stored; /* records with private codecs are sent as they are stored */
 	uint32_t total; /* bytes of the shown xorb */
-	/* not 0: the one record of this inline version; one span, of which offset and length
-	 * count */
+	/* Not 0: the record of this inline version; one span, with offset and length only. */
 	int64_t version;
 	struct fetch_span spans[FETCH_SPANS_MAX];
 	size_t span_count;
 };
-/* Adds the text. At least one span. */
+/* Adds the token's text to `out`. The token has at least one span. */
 void fetch_token_print(
 	const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out);
-/* False when the text is not a token that `key` has sealed. Whether its time is over is the
- * caller's to judge. */
+/* False when the text is not a token that `key` has sealed. The caller checks expires_s. */
 bool fetch_token_parse(
 	struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *out);
 
-/* The bytes in the seal, for tests. */
+/* Reads the bytes inside the seal; for tests. */
 bool fetch_token_decode(struct span bytes, struct fetch_token *out);
 
 #endif

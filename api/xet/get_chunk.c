@@ -8,6 +8,7 @@ enum next get_chunk_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct chunk_id id;
+	ASSERT(exchange->transfer != NULL); /* the route requires a token */
 	if (xorb_request_hash(exchange, &id, &err) != 0)
 		return exchange_fail(exchange, &err);
 	struct call *const call = chunk_answer_call(

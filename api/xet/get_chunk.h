@@ -1,6 +1,6 @@
-/* GET /xet/v1/chunks/{prefix}/{hash}: whether a chunk is stored here, and in what xorb
- * (storage/xet/chunk_answer.h); 404 when not. Clients ask for the first chunk of each file and wait
- * for the answer. */
+/* GET /xet/v1/chunks/{prefix}/{hash}: tells whether a chunk is stored here, and in which xorb
+ * (storage/xet/chunk_answer.h); else 404. Clients ask for the first chunk of each file and wait for
+ * the answer. */
 #ifndef API_XET_GET_CHUNK_H
 #define API_XET_GET_CHUNK_H
 

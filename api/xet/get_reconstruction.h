@@ -1,6 +1,6 @@
 /* GET /xet/v1/reconstructions/{hash}, /xet/v2/..., /xet/v1/reconstructions?file_id=..., or POST
- * there with a list: what of which xorbs a file is, and where to fetch it. HEAD
- * /xet/v1/files/{hash}: its size. */
+ * there with a list: tells of which chunks of which xorbs a file consists, and where to fetch them.
+ * HEAD /xet/v1/files/{hash}: tells its size. */
 #ifndef API_XET_GET_RECONSTRUCTION_H
 #define API_XET_GET_RECONSTRUCTION_H
 
@@ -11,7 +11,7 @@ enum next get_reconstruction_v2_begin(struct exchange *exchange);
 enum next get_reconstruction_batch_begin(struct exchange *exchange);
 enum next get_reconstruction_list_begin(struct exchange *exchange);
 enum next get_reconstruction_list_finish(struct exchange *exchange);
-/* Of all of them. */
+/* for all of the above */
 enum next get_reconstruction_resume(struct exchange *exchange);
 enum next get_reconstruction_file_begin(struct exchange *exchange);
 

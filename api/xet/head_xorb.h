@@ -1,5 +1,5 @@
-/* HeadXorb: HEAD /xet/v1/xorbs/{prefix}/{hash}. Whether it is stored, and how many bytes its
- * records have. Old clients ask. */
+/* HeadXorb: HEAD /xet/v1/xorbs/{prefix}/{hash}. Tells whether a xorb is stored, and how many bytes
+ * its records have. Old clients ask. */
 #ifndef API_XET_HEAD_XORB_H
 #define API_XET_HEAD_XORB_H
 

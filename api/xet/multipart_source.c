@@ -1,3 +1,5 @@
+/* The body alternates between heads, which are printed one at a time, and parts, which are read
+ * from their sources. The last head is the closing boundary. */
 #include "api/xet/multipart_source.h"
 
 #include <inttypes.h>
@@ -17,9 +19,9 @@ struct multipart {
 	size_t count;
 	uint64_t total;
 	char boundary[MULTIPART_BOUNDARY_BYTES];
-	size_t part; /* whose head is given out, or whose bytes; `count`: the end */
+	size_t part; /* in progress: its head or, with in_part, its bytes; `count`: the end */
 	bool in_part;
-	char head[HEAD_MAX_BYTES]; /* what stands before the part, or at the end */
+	char head[HEAD_MAX_BYTES]; /* of the part, or the closing boundary */
 	size_t head_at;
 	size_t head_len;
 };
@@ -42,6 +44,7 @@ struct body_source *multipart_source_open(const struct multipart_part *parts, si
 	uint64_t total, const char *boundary, uint64_t *out_length)
 {
 	ASSERT(strlen(boundary) == MULTIPART_BOUNDARY_BYTES - 1);
+	ASSERT(count >= 1);
 	struct multipart *const multipart = memory_new(sizeof(*multipart));
 	multipart->source = (struct body_source){.read = multipart_read, .close = multipart_close};
 	multipart->parts = memory_new_array(count, sizeof(*parts));
@@ -51,9 +54,11 @@ struct body_source *multipart_source_open(const struct multipart_part *parts, si
 	memcpy(multipart->boundary, boundary, MULTIPART_BOUNDARY_BYTES);
 	char head[HEAD_MAX_BYTES];
 	*out_length = write_head(multipart, count, head);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		ASSERT(parts[i].first <= parts[i].last && parts[i].source != NULL);
 		*out_length +=
 			write_head(multipart, i, head) + (parts[i].last - parts[i].first + 1);
+	}
 	begin_part(multipart, 0);
 	return &multipart->source;
 }
@@ -79,7 +84,7 @@ static ptrdiff_t multipart_read(
 		if (got == 0)
 			begin_part(multipart, multipart->part + 1);
 		else if ((size_t)got < room)
-			break; /* what is left is too little for the part's next record */
+			break; /* the part's next record does not fit the rest of `into` */
 	}
 	return (ptrdiff_t)used;
 }
@@ -95,7 +100,7 @@ static size_t give_head(struct multipart *multipart, uint8_t *into, size_t capac
 	return len;
 }
 
-/* The head of the next part, or the end. */
+/* Begins the head of a part, or the closing boundary. */
 static void begin_part(struct multipart *multipart, size_t part)
 {
 	multipart->part = part;
@@ -104,7 +109,7 @@ static void begin_part(struct multipart *multipart, size_t part)
 	multipart->head_len = write_head(multipart, part, multipart->head);
 }
 
-/* What stands before a part, or behind the last. Its length. */
+/* Prints the head of a part or, for `count`, the closing boundary. Returns its length. */
 static size_t write_head(const struct multipart *multipart, size_t part, char out[HEAD_MAX_BYTES])
 {
 	const char *const separator = part > 0 ? "\r\n" : "";

@@ -5,16 +5,17 @@
 
 #include "base/stream.h"
 
-/* 48 characters and a NUL: too long and too random to stand in any data */
+/* 48 characters and a NUL: too long and too random to occur in any data */
 enum { MULTIPART_BOUNDARY_BYTES = 49 };
 
 struct multipart_part {
-	uint64_t first; /* of the whole, inclusive */
-	uint64_t last;
+	uint64_t first;             /* offset in the whole */
+	uint64_t last;              /* inclusive */
 	struct body_source *source; /* gives last - first + 1 bytes; taken over */
 };
 void multipart_boundary(char out[MULTIPART_BOUNDARY_BYTES]);
-/* `parts` is copied; *out_length is what the body takes. Close closes all sources. */
+/* `parts` is copied and has at least one part. `total` is the size of the whole, *out_length that
+ * of the body. Close closes all sources. */
 struct body_source *multipart_source_open(const struct multipart_part *parts, size_t count,
 	uint64_t total, const char *boundary, uint64_t *out_length);
 

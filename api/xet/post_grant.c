@@ -36,8 +36,8 @@ enum next post_grant_resume(struct exchange *exchange)
 	return exchange_reply_body(exchange, 200, "application/json", span_text("{}"));
 }
 
-/* Length and checksum of what the client would send say nothing about what is here: that was
- * verified. */
+/* The length and the checksum in the body are ignored: they tell nothing about the stored xorb,
+ * which was verified. */
 static int check_body(struct span body, struct error *err)
 {
 	struct json_node *const root = json_node_parse(body, "the request for a grant", err);
@@ -47,5 +47,5 @@ static int check_body(struct span body, struct error *err)
 	json_node_free(root);
 	return is_object
 		? 0
-		: error_set(err, ERROR_INVALID, "The request for a grant is a JSON object.");
+		: error_set(err, ERROR_INVALID, "The request for a grant must be a JSON object.");
 }

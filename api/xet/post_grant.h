@@ -1,6 +1,6 @@
 /* PostGrant: POST /xet/v1/xorb-grants/{prefix}/{hash}, which new clients send before each xorb.
- * 200: it is here and promised anew, and need not be sent; else 404. Where a xorb may be sent
- * instead (201) is never told: it comes here anyway. */
+ * 200: the xorb is stored and promised again, so the client need not send it. Else 404: the client
+ * sends it here. The protocol's 201, which names another place to send it to, is not used. */
 #ifndef API_XET_POST_GRANT_H
 #define API_XET_POST_GRANT_H
 

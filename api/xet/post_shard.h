@@ -1,8 +1,7 @@
-/* POST /xet/v1/shards and /xet/v2/shards: files are registered by their hash
- * (storage/xet/shard_put.h) for the token's bucket and account. The two differ in the reply: v1
- * says {"result":1}, or 0 when every file was known, and fails with a status; v2 gives lines of
- * NDJSON, of which the last may be an error and says whether the client shall send the shard again
- * (shard_lines.h). */
+/* POST /xet/v1/shards and /xet/v2/shards: registers files by their hash (storage/xet/shard_put.h)
+ * for the token's bucket and account. The two differ in the reply. v1 replies {"result":1}, or 0
+ * when every file was known, and fails with a status. v2 replies with lines of NDJSON; the last one
+ * may be an error, which tells the client whether to send the shard again (shard_lines.h). */
 #ifndef API_XET_POST_SHARD_H
 #define API_XET_POST_SHARD_H
 

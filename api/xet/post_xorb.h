@@ -1,5 +1,5 @@
-/* PostXorb: POST /xet/v1/xorbs/{prefix}/{hash}. The body is a serialized xorb of that hash; it is
- * durable, and promised, once the reply comes. */
+/* PostXorb: POST /xet/v1/xorbs/{prefix}/{hash}. The body is a serialized xorb of that hash. The
+ * xorb is durable and promised before the reply. */
 #ifndef API_XET_POST_XORB_H
 #define API_XET_POST_XORB_H
 

@@ -1,3 +1,6 @@
+/* In the first form each range has a URL of its own. In the second form the ranges of a xorb that
+ * lie in one place share a URL, up to FETCH_SPANS_MAX of them: their offsets rise, so one token can
+ * name them all. */
 #include "api/xet/reconstruction_json.h"
 
 #include <string.h>
@@ -18,6 +21,7 @@ void reconstruction_json_terms(
 	const struct reconstruction_json *reply, const char *name, size_t from, size_t to)
 {
 	struct json_writer *const json = reply->json;
+	ASSERT(from <= to && to <= reply->plan->term_count);
 	json_writer_array(json, name);
 	for (size_t i = from; i < to; i++) {
 		const struct reconstruction_term *const term = &reply->plan->terms[i];
@@ -42,7 +46,7 @@ int reconstruction_json_ranges(const struct reconstruction_json *reply, struct e
 		if (plan->ranges[i].piece_count > FETCH_SPANS_MAX ||
 			plan->ranges[i].total > UINT32_MAX)
 			return error_set(err, ERROR_TOO_LARGE,
-				"A xorb of the file lies in too many places.");
+				"A xorb of the file lies in too many places: ask for less at a time.");
 	json_writer_object(reply->json, reply->grouped ? "xorbs" : "fetch_info");
 	for (size_t i = 0; i < plan->range_count;) {
 		size_t end = i + 1;
@@ -56,7 +60,7 @@ int reconstruction_json_ranges(const struct reconstruction_json *reply, struct e
 	return 0;
 }
 
-/* The entries of ranges [from, to), which are those of one xorb. */
+/* Writes the entries of ranges [from, to), which are all ranges of one xorb. */
 static void write_xorb(const struct reconstruction_json *reply, size_t from, size_t to)
 {
 	char hash[CHUNK_ID_TEXT_BYTES];
@@ -73,8 +77,7 @@ static void write_xorb(const struct reconstruction_json *reply, size_t from, siz
 	json_writer_end(reply->json, ']');
 }
 
-/* Where the ranges end that may share a URL with the first: of one place, so that their offsets
- * rise. */
+/* The end of the ranges that share a URL with the range `from`. */
 static size_t entry_end(const struct reconstruction_json *reply, size_t from, size_t xorb_end)
 {
 	const struct reconstruction *const plan = reply->plan;
@@ -108,8 +111,8 @@ static void write_grouped_entry(const struct reconstruction_json *reply, size_t 
 	json_writer_end(reply->json, '}');
 }
 
-/* The URL of ranges [from, to) of the plan, which are of one xorb and have no more pieces than a
- * token can name. */
+/* Writes the URL of ranges [from, to) of the plan. They must be of one xorb and have at most
+ * FETCH_SPANS_MAX pieces. */
 static void write_url(const struct reconstruction_json *reply, size_t from, size_t to)
 {
 	const struct api_context *const context = reply->exchange->context;
@@ -124,6 +127,7 @@ static void write_url(const struct reconstruction_json *reply, size_t from, size
 	for (size_t i = plan->ranges[from].piece;
 		i < plan->ranges[to - 1].piece + plan->ranges[to - 1].piece_count; i++) {
 		const struct reconstruction_piece *const piece = &plan->pieces[i];
+		ASSERT(token.span_count < FETCH_SPANS_MAX);
 		token.spans[token.span_count++] = (struct fetch_span){.pack = piece->place.pack,
 			.first = piece->place.base + piece->first,
 			.count = piece->end - piece->first,
@@ -139,7 +143,7 @@ static void write_url(const struct reconstruction_json *reply, size_t from, size
 	buffer_release(&url);
 }
 
-/* Chunks, and the bytes that hold them (inclusive). */
+/* Writes the chunks of a range, and the bytes that contain them (inclusive). */
 static void write_range(const struct reconstruction_json *reply, size_t index, const char *chunks,
 	const char *bytes)
 {

@@ -1,3 +1,7 @@
+/* The request first waits without a reply (shard_lines_resume). A shard that ends before the first
+ * line is due gets a status, or one line. Otherwise the reply becomes a stream (shard_lines_read):
+ * a line of progress whenever one is due, and a last line with the result. The status is sent by
+ * then, so that a later failure can only be told in that line. */
 #include "api/xet/shard_lines.h"
 
 #include <string.h>
@@ -16,12 +20,12 @@ static void begin_line(struct shard_lines *lines, struct json_writer *json, cons
 static void end_line(struct shard_lines *lines, struct json_writer *json);
 static void print_failure(struct shard_lines *lines, const struct error *err);
 static enum next begin_stream(struct shard_lines *lines);
-static ptrdiff_t read_lines(
+static ptrdiff_t shard_lines_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
 static void print_end(struct shard_lines *lines);
 static void print_progress(struct shard_lines *lines);
 static ptrdiff_t give(struct shard_lines *lines, uint8_t *into, size_t capacity);
-static void close_lines(struct body_source *source);
+static void shard_lines_close(struct body_source *source);
 
 enum next shard_lines_begin(struct shard_lines *lines)
 {
@@ -30,7 +34,7 @@ enum next shard_lines_begin(struct shard_lines *lines)
 	return NEXT_WAIT;
 }
 
-/* A server that stops says so with a status, as long as it can. */
+/* While the server stops no stream begins, so that the reply can still be a status. */
 enum next shard_lines_resume(struct shard_lines *lines)
 {
 	if (shard_wait_is_done(lines->wait))
@@ -53,15 +57,15 @@ static int64_t now_ms(const struct shard_lines *lines)
 	return clock->monotonic_ms(clock);
 }
 
-/* Until a line is due, or the shard is done. */
+/* Waits until a line is due or the shard is done. */
 static void wait_on(struct shard_lines *lines)
 {
 	const int64_t left_ms = lines->due_ms - now_ms(lines);
 	shard_wait_for(lines->wait, left_ms > 0 ? left_ms : 1);
 }
 
-/* What broke on our side keeps its status, and so does a server that stops: clients try again then
- * as well, and it is logged. */
+/* A failure of the server keeps its status and is logged, and so does a server that stops; clients
+ * then try again too. Other failures are told in a line. */
 static enum next reply_at_once(struct shard_lines *lines)
 {
 	struct exchange *const exchange = lines->exchange;
@@ -107,7 +111,7 @@ static void end_line(struct shard_lines *lines, struct json_writer *json)
 	buffer_add_byte(&lines->line, '\n');
 }
 
-/* `retryable`: the client sends the whole shard again. A full disk stays so for longer. */
+/* `retryable` makes the client send the whole shard again. A full disk is not worth that. */
 static void print_failure(struct shard_lines *lines, const struct error *err)
 {
 	struct json_writer json;
@@ -122,13 +126,13 @@ static void print_failure(struct shard_lines *lines, const struct error *err)
 static enum next begin_stream(struct shard_lines *lines)
 {
 	struct exchange *const exchange = lines->exchange;
-	lines->source = (struct body_source){.read = read_lines, .close = close_lines};
+	lines->source = (struct body_source){.read = shard_lines_read, .close = shard_lines_close};
 	exchange_add_header(exchange, "Cache-Control", "no-cache");
 	exchange_add_header(exchange, "X-Accel-Buffering", "no");
 	return exchange_reply_stream(exchange, 200, "application/x-ndjson", &lines->source);
 }
 
-static ptrdiff_t read_lines(
+static ptrdiff_t shard_lines_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct shard_lines *const lines = (struct shard_lines *)source;
@@ -146,11 +150,11 @@ static ptrdiff_t read_lines(
 		}
 	}
 	return buffer_failed(&lines->line)
-		? error_set(err, ERROR_NO_MEMORY, "A line does not fit its memory.")
+		? error_set(err, ERROR_NO_MEMORY, "A line does not fit its buffer.")
 		: give(lines, into, capacity);
 }
 
-/* The status is out: what it would have said goes into the last line. */
+/* Prints the last line. The status is sent already, so a failure is logged here. */
 static void print_end(struct shard_lines *lines)
 {
 	const struct exchange *const exchange = lines->exchange;
@@ -166,7 +170,7 @@ static void print_end(struct shard_lines *lines)
 	print_failure(lines, &err);
 }
 
-/* Clients show how far the first is in percent, of whatever. */
+/* Clients show `verified` as a percentage of `total`. */
 static void print_progress(struct shard_lines *lines)
 {
 	struct json_writer json;
@@ -184,6 +188,7 @@ static void print_progress(struct shard_lines *lines)
 
 static ptrdiff_t give(struct shard_lines *lines, uint8_t *into, size_t capacity)
 {
+	ASSERT(lines->sent <= lines->line.len);
 	const size_t left = lines->line.len - lines->sent;
 	const size_t len = left < capacity ? left : capacity;
 	memcpy(into, lines->line.data + lines->sent, len);
@@ -193,7 +198,7 @@ static ptrdiff_t give(struct shard_lines *lines, uint8_t *into, size_t capacity)
 	return (ptrdiff_t)len;
 }
 
-static void close_lines(struct body_source *source)
+static void shard_lines_close(struct body_source *source)
 {
 	buffer_release(&((struct shard_lines *)source)->line);
 }

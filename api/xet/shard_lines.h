@@ -1,20 +1,21 @@
-/* The reply to a shard of version 2. A shard that is soon done gets its status, or one line, in one
- * send. Clients give up a reply of which nothing comes for long (hf_xet: 300 seconds), so one that
- * takes longer gets its 200 and a line every so often (api_context.shard_line_ms), the last of
- * which tells how it ended: exactly one of "result" and "error". hub-xet 3.4. */
+/* The reply to a shard of version 2. A shard that is done soon gets its status, or one line, at
+ * once. Clients give up when no byte of a reply comes for a long time (hf_xet: 300 seconds). So a
+ * shard that takes longer gets 200 and a line at regular intervals (api_context.shard_line_ms). The
+ * last line tells how it ended: exactly one of "result" and "error". hub-xet 3.4. */
 #ifndef API_XET_SHARD_LINES_H
 #define API_XET_SHARD_LINES_H
 
 #include "api/xet/shard_wait.h"
 
-struct shard_lines {               /* zeroed, but for what the owner gives */
-	struct body_source source; /* first; private, as what follows `wait` */
+/* The owner sets `exchange` and `wait` and zeroes the rest, which is private. */
+struct shard_lines {
+	struct body_source source; /* first */
 	struct exchange *exchange;
-	struct shard_wait *wait; /* the owner's; finished */
-	int64_t due_ms;          /* when the next line is to be sent */
-	bool is_over;            /* the last line was made */
+	struct shard_wait *wait; /* borrowed; after shard_wait_finish */
+	int64_t due_ms;          /* time of the next line, on the monotonic clock */
+	bool is_over;            /* the last line was printed */
 	struct buffer line;
-	size_t sent; /* of it */
+	size_t sent; /* bytes of the line */
 };
 enum next shard_lines_begin(struct shard_lines *lines);
 enum next shard_lines_resume(struct shard_lines *lines);

@@ -1,8 +1,9 @@
-/* The shard's end and the clock both want to wake the exchange, and one of them may. So both do it
- * through the step watch, which wakes a waiter once: the end is published there under a name that
- * nobody else has, the wait's address. A watch that is closed wakes at once; so when the server
- * stops the end alone does it. From finish on the exchange and the shard both hold the wait, and
- * with it the call, which is not the exchange's: the exchange may end before it. */
+/* The end of the shard and the clock may both wake the exchange, but it must be woken once. So both
+ * use the step watch, which wakes a waiter once: the end is published there under a name that is
+ * unique, the address of the wait. A closed watch wakes at once, so while the server stops only the
+ * end wakes the exchange, and it does so directly. From shard_wait_finish on the exchange and the
+ * shard each have a reference to the wait, and with it to the call: the exchange may end before the
+ * call does. */
 #include "api/xet/shard_wait.h"
 
 #include <stdatomic.h>
@@ -12,16 +13,17 @@
 #include "base/memory.h"
 #include "base/thread/step_watch.h"
 
-enum end_wakes { END_WAKES_BY_WATCH, END_WAKES_EXCHANGE, END_WAS };
+/* How the end of the shard will wake the exchange, or that it has come. */
+enum end_state { END_WAKES_BY_WATCH, END_WAKES_EXCHANGE, END_CAME };
 
 struct shard_wait {
 	struct step_waiter waiter; /* first */
-	struct exchange *exchange; /* while it waits */
+	struct exchange *exchange; /* valid while it waits */
 	struct step_watch *watch;
 	struct shard_put *put;
-	bool is_finished;
-	_Atomic int end; /* of enum end_wakes */
-	_Atomic unsigned holders;
+	bool is_finished; /* shard_wait_finish was called */
+	_Atomic int end;  /* of enum end_state */
+	_Atomic unsigned references;
 };
 
 static void shard_wait_room(void *owner);
@@ -34,6 +36,7 @@ static void wait_for_time(struct shard_wait *wait, int64_t ms);
 
 struct shard_wait *shard_wait_open(struct exchange *exchange)
 {
+	ASSERT(exchange->transfer != NULL); /* the route requires a token */
 	struct store *const store = exchange->context->store;
 	struct shard_wait *const wait = memory_new(sizeof(*wait));
 	const struct shard_put_params params = {
@@ -45,7 +48,7 @@ struct shard_wait *shard_wait_open(struct exchange *exchange)
 	wait->waiter.wake = shard_wait_wake;
 	wait->exchange = exchange;
 	wait->watch = store_step_watch(store);
-	wait->holders = 1;
+	wait->references = 1;
 	wait->put = shard_put_open(store, &params);
 	return wait;
 }
@@ -57,23 +60,26 @@ struct shard_put *shard_wait_put(const struct shard_wait *wait)
 
 void shard_wait_finish(struct shard_wait *wait)
 {
+	ASSERT(!wait->is_finished);
 	wait->is_finished = true;
-	atomic_fetch_add(&wait->holders, 1);
+	atomic_fetch_add(&wait->references, 1);
 	call_start(shard_put_call(wait->put), shard_wait_end, wait);
 }
 
 bool shard_wait_is_done(const struct shard_wait *wait)
 {
-	return atomic_load(&wait->end) == END_WAS;
+	return atomic_load(&wait->end) == END_CAME;
 }
 
 int shard_wait_outcome(const struct shard_wait *wait, struct error *err)
 {
+	ASSERT(shard_wait_is_done(wait));
 	return call_outcome(shard_put_call(wait->put), err);
 }
 
 void shard_wait_for(struct shard_wait *wait, int64_t ms)
 {
+	ASSERT(wait->is_finished && ms >= 0);
 	const _Atomic bool *const stopping = wait->exchange->context->stopping;
 	if (ms == 0 || (stopping != NULL && *stopping))
 		wait_for_end(wait);
@@ -108,7 +114,7 @@ static void shard_wait_wake(struct step_waiter *waiter)
 static void shard_wait_end(void *owner)
 {
 	struct shard_wait *const wait = owner;
-	if (atomic_exchange(&wait->end, END_WAS) == END_WAKES_EXCHANGE)
+	if (atomic_exchange(&wait->end, END_CAME) == END_WAKES_EXCHANGE)
 		exchange_wake(wait->exchange);
 	else
 		step_watch_published(wait->watch, span_text(""), name_of(&wait));
@@ -122,7 +128,9 @@ static struct span name_of(struct shard_wait *const *wait)
 
 static void let_go(struct shard_wait *wait)
 {
-	if (atomic_fetch_sub(&wait->holders, 1) > 1)
+	const unsigned before = atomic_fetch_sub(&wait->references, 1);
+	ASSERT(before >= 1);
+	if (before > 1)
 		return;
 	call_free(shard_put_call(wait->put));
 	free(wait);
@@ -135,7 +143,7 @@ static void wait_for_end(struct shard_wait *wait)
 		exchange_wake(wait->exchange);
 }
 
-/* The generation is taken before the look, so that an end in between is not missed. */
+/* Takes the generation before it looks, so that an end in between is not missed. */
 static void wait_for_time(struct shard_wait *wait, int64_t ms)
 {
 	const uint64_t seen = step_watch_generation(wait->watch, span_text(""), name_of(&wait));

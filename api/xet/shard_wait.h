@@ -1,6 +1,6 @@
-/* A shard on its way into the store, and the exchange that waits for it: until it is done, or for a
- * while at a time. The exchange may end before the shard, which is given up then. The calls are the
- * exchange's thread's. */
+/* An exchange's wait for the upload of a shard, until the shard is done or for some time. The
+ * exchange may end before the shard, which is then given up. Only the exchange's thread makes the
+ * calls, unless one says otherwise. */
 #ifndef API_XET_SHARD_WAIT_H
 #define API_XET_SHARD_WAIT_H
 
@@ -9,22 +9,21 @@
 
 struct shard_wait;
 
-/* for the bucket and account of its token */
+/* Opens an upload for the bucket and the account of the exchange's token. */
 struct shard_wait *shard_wait_open(struct exchange *exchange);
 struct shard_put *shard_wait_put(const struct shard_wait *wait);
-/* The shard's body is whole: its call starts. */
+/* Starts the shard's call, when its body is whole. */
 void shard_wait_finish(struct shard_wait *wait);
 bool shard_wait_is_done(const struct shard_wait *wait);
-/* Of the shard's call, once it is done. */
+/* The outcome of the shard's call, once it is done. */
 int shard_wait_outcome(const struct shard_wait *wait, struct error *err);
-/* For NEXT_WAIT or SOURCE_WAIT, behind finish: exchange_wake comes once, when the shard is done, or
- * after `ms` at the latest (0, and whenever the server is stopping: when it is done), or earlier:
- * look. It may have come when this returns. */
+/* Waits, for NEXT_WAIT or SOURCE_WAIT; after shard_wait_finish. exchange_wake is called once: when
+ * the shard is done, after `ms` at the latest, or earlier, so look again. With 0, and whenever the
+ * server is stopping, only when the shard is done. It may have been called before this returns. */
 void shard_wait_for(struct shard_wait *wait, int64_t ms);
-/* Nobody waits any more: the shard is given up, and the wait ends soon. While the exchange waits;
- * from any thread. */
+/* Gives the shard up, so that the wait ends soon. While the exchange waits; any thread. */
 void shard_wait_hang_up(struct shard_wait *wait);
-/* At any time but while the exchange waits. NULL is fine. */
+/* Gives up a shard that is not done. Not while the exchange waits. NULL is fine. */
 void shard_wait_close(struct shard_wait *wait);
 
 #endif

@@ -1,5 +1,5 @@
-/* What clients tell of themselves: taken and forgotten, since they wait for the answer. And the
- * health of the Xet face. */
+/* Telemetry of clients: it is read and dropped, because clients wait for the reply. And the health
+ * of the Xet face. */
 #ifndef API_XET_TELEMETRY_H
 #define API_XET_TELEMETRY_H
 

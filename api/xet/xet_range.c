@@ -1,5 +1,7 @@
 #include "api/xet/xet_range.h"
 
+#include "base/error.h"
+
 static bool parse_one(struct span text, struct xet_range *out);
 static bool parse_number(struct span text, uint64_t *out);
 
@@ -23,6 +25,7 @@ bool xet_range_parse(struct span header, struct xet_range out[XET_RANGES_MAX], s
 bool xet_range_resolve(
 	const struct xet_range *range, uint64_t size, uint64_t *out_from, uint64_t *out_to)
 {
+	ASSERT(range->is_suffix || range->first <= range->last);
 	const uint64_t last = range->last < size ? range->last : size - (size > 0);
 	*out_from =
 		range->is_suffix ? size - (range->last < size ? range->last : size) : range->first;

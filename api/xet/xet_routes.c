@@ -1,5 +1,5 @@
-/* The content-addressed half that Hub clients use: its URL (casUrl) is the server's with /xet
- * behind it. Telemetry comes to the root. */
+/* The routes of the content-addressed half that Hub clients use. Its URL (casUrl) is the server's
+ * URL with /xet appended. Telemetry comes to the root. */
 #include "api/route/router.h"
 
 #include "api/xet/fetch_records.h"
@@ -12,7 +12,7 @@
 #include "api/xet/telemetry.h"
 
 const struct route xet_routes[] = {
-	/* what a file is made of; old clients leave the version out */
+	/* Reconstructions. Old clients leave the version out. */
 	{METHOD_GET, "/xet/v2/reconstructions/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
 		"GetReconstructionV2", get_reconstruction_v2_begin, NULL,
 		get_reconstruction_resume},
@@ -28,7 +28,7 @@ const struct route xet_routes[] = {
 		get_reconstruction_list_finish, get_reconstruction_resume},
 	{METHOD_HEAD, "/xet/v1/files/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
 		"HeadFile", get_reconstruction_file_begin, NULL, NULL},
-	/* what files are made of, as clients tell it; what they need not send */
+	/* Shards, and answers about chunks. */
 	{METHOD_POST, "/xet/v2/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet,
 		"PostShardV2", post_shard_begin, post_shard_v2_finish, post_shard_v2_resume},
 	{METHOD_POST, "/xet/v1/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShard",
@@ -39,10 +39,10 @@ const struct route xet_routes[] = {
 		"GetChunk", get_chunk_begin, NULL, get_chunk_resume},
 	{METHOD_GET, "/xet/chunks/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
 		"GetChunk", get_chunk_begin, NULL, get_chunk_resume},
-	/* the URL is the permission */
+	/* The URL is the permission. */
 	{METHOD_GET, "/xet/v1/fetch/{token}", NULL, ACCESS_ANYONE, BODY_NONE, &face_xet,
 		"FetchRecords", fetch_records_begin, NULL, NULL},
-	/* clients wait for the answer */
+	/* Clients wait for the reply. */
 	{METHOD_POST, "/v1/telemetry", NULL, ACCESS_ANYONE, BODY_SMALL, &face_xet, "PostTelemetry",
 		telemetry_begin, telemetry_finish, NULL},
 	{METHOD_POST, "/xet/v1/telemetry", NULL, ACCESS_ANYONE, BODY_SMALL, &face_xet,
@@ -58,7 +58,7 @@ const struct route xet_routes[] = {
 		"HeadXorb", head_xorb_begin, NULL, NULL},
 	{METHOD_HEAD, "/xet/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
 		"HeadXorb", head_xorb_begin, NULL, NULL},
-	/* what hf_xet 1.1 called all this */
+	/* The paths of hf_xet 1.1. */
 	{METHOD_GET, "/xet/reconstruction/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
 		"GetReconstruction", get_reconstruction_v1_begin, NULL, get_reconstruction_resume},
 	{METHOD_GET, "/xet/chunk/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,

@@ -1,5 +1,5 @@
-/* BLAKE3 over the official code (its one home): keyed for the hashes of Xet, plain for checksums of
- * weights. Any thread; a stream by one at a time. */
+/* BLAKE3, over the official code (its one home): keyed for the hashes of Xet, plain for checksums
+ * of weights. Any thread; a stream by one thread at a time. */
 #ifndef BASE_DIGEST_BLAKE3_STREAM_H
 #define BASE_DIGEST_BLAKE3_STREAM_H
 
@@ -7,7 +7,7 @@
 
 enum { BLAKE3_BYTES = 32 };
 
-/* All of it at once. `key` NULL: plain. */
+/* Hashes all bytes at once. `key` NULL: plain. */
 void blake3(const uint8_t key[BLAKE3_BYTES], struct span bytes, uint8_t out[BLAKE3_BYTES]);
 
 struct blake3_stream;

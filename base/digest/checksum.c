@@ -1,3 +1,5 @@
+/* One table has a row for each algorithm: its names, its length, and the types that a multipart
+ * upload may choose. Streams are in checksum_stream.c, CRCs in checksum_crc.c. */
 #include "base/digest/checksum.h"
 
 #include <stdio.h>
@@ -5,13 +7,13 @@
 
 #include "base/encode.h"
 
-enum { ELEMENT_PREFIX = sizeof "Checksum" - 1, HEADER_PREFIX = sizeof "x-amz-checksum-" - 1 };
+enum { ELEMENT_PREFIX = sizeof("Checksum") - 1, HEADER_PREFIX = sizeof("x-amz-checksum-") - 1 };
 
-/* The names are the ends of the element and the header. */
+/* The name and the suffix of an algorithm are the ends of its element and its header. */
 static const struct {
 	const char *element, *header;
 	uint8_t len;
-	bool allows[2]; /* by type */
+	bool allows[2]; /* indexed by type */
 	enum checksum_type by_default;
 } kinds[CHECKSUM_ALGORITHMS] = {
 	[CHECKSUM_CRC32] = {"ChecksumCRC32", "x-amz-checksum-crc32", 4, {true, true},
@@ -102,7 +104,7 @@ bool checksum_parse(enum checksum_algorithm algorithm, struct span text, struct 
 	struct checksum checksum = {.algorithm = algorithm, .type = CHECKSUM_FULL_OBJECT};
 	size_t len;
 	if (algorithm == CHECKSUM_NONE ||
-		!decode_base64(text, checksum.bytes, sizeof checksum.bytes, &len) ||
+		!decode_base64(text, checksum.bytes, sizeof(checksum.bytes), &len) ||
 		len != checksum_length(algorithm))
 		return false;
 	checksum.len = (uint8_t)len;
@@ -116,7 +118,7 @@ bool checksum_equal(const struct checksum *a, const struct checksum *b)
 		span_equal(span_of(a->bytes, a->len), span_of(b->bytes, b->len));
 }
 
-/* The algorithm whose text is `name` in any case. */
+/* Finds the algorithm whose text is `name`, in any case. */
 static enum checksum_algorithm checksum_find(
 	struct span name, const char *(*text)(enum checksum_algorithm))
 {

@@ -6,7 +6,8 @@
 
 #define ADLER32_SEED UINT32_C(1)
 
-/* Of what `so_far` was of, followed by `bytes`. */
+/* Continues a checksum: `so_far` is that of the bytes before `bytes` (ADLER32_SEED: there were
+ * none). */
 uint32_t checksum_adler32(uint32_t so_far, struct span bytes);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/digest/crc64.h"
 #include "base/error.h"
 
-/* Lowest power of x in the highest of `bits` bits. */
+/* Polynomials, with the lowest power of x in the highest of `bits` bits. */
 static const struct {
 	unsigned bits;
 	uint64_t polynomial;
@@ -40,8 +40,8 @@ uint64_t checksum_crc(enum checksum_algorithm algorithm, uint64_t before, struct
 	}
 }
 
-/* Bytes that follow multiply the register by x^8 each and add their own CRC; the inversions at both
- * ends cancel out. */
+/* Each byte that follows multiplies the register by x^8; the CRC of those bytes is then added. The
+ * inversions at both ends cancel out. */
 void checksum_combine(struct checksum *first, const struct checksum *second, uint64_t second_bytes)
 {
 	const enum checksum_algorithm algorithm = first->algorithm;
@@ -53,7 +53,7 @@ void checksum_combine(struct checksum *first, const struct checksum *second, uin
 		first->bytes[i] = (uint8_t)value;
 }
 
-/* ISA-L counts in int and leaves the inversions to the caller. */
+/* ISA-L takes an int as length and leaves both inversions to the caller. */
 static uint32_t crc32c(uint32_t crc, struct span bytes)
 {
 	enum { PIECE = 1 << 30 };
@@ -65,7 +65,7 @@ static uint32_t crc32c(uint32_t crc, struct span bytes)
 	return ~crc;
 }
 
-/* a times b modulo the polynomial. */
+/* Returns a times b modulo the polynomial. */
 static uint64_t field_multiply(enum checksum_algorithm algorithm, uint64_t a, uint64_t b)
 {
 	uint64_t product = 0;
@@ -85,9 +85,10 @@ static uint64_t load_big_endian(const struct checksum *checksum)
 	return value;
 }
 
-/* x to the power of 8 times `bytes`. */
+/* Returns x to the power of 8 times `bytes`, by squaring. */
 static uint64_t field_shift(enum checksum_algorithm algorithm, uint64_t bytes)
 {
+	ASSERT(checksum_combines(algorithm));
 	const uint64_t one = UINT64_C(1) << (fields[algorithm].bits - 1);
 	uint64_t result = one;
 	/* x^8, then its square and so on */

@@ -1,12 +1,12 @@
-/* The cyclic checksums by number; the rest of the house uses base/digest/checksum.h. CRC32 and
- * CRC32C are ISA-L's. Any thread. */
+/* The three CRCs as plain numbers. Other rooms use base/digest/checksum.h. ISA-L computes CRC32 and
+ * CRC32C. Any thread. */
 #ifndef BASE_DIGEST_CHECKSUM_CRC_H
 #define BASE_DIGEST_CHECKSUM_CRC_H
 
 #include "base/digest/checksum.h"
 
-/* The CRC of what came before, whose CRC is `before` (0: nothing did), and `bytes`. The algorithm
- * is one of the three. */
+/* Continues a CRC: `before` is that of the bytes before `bytes` (0: there were none). `algorithm`
+ * is one of the three CRCs. */
 uint64_t checksum_crc(enum checksum_algorithm algorithm, uint64_t before, struct span bytes);
 
 #endif

@@ -1,13 +1,14 @@
-/* "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ" (Gopal and others, 2009), for a
- * reflected polynomial: four registers of 128 bits each stand for a rest of the message; a step
- * multiplies them by x^512 and adds the next 64 bytes. With AVX-512 a step takes 256 bytes into 16
- * of them. What is left in the end, 16 bytes that have the same CRC as all before them, goes
- * through the table. */
+/* After "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ" (Gopal and others, 2009),
+ * for a reflected polynomial. Four registers of 128 bits hold a remainder of the message; each step
+ * multiplies them by x^512 and adds the next 64 bytes. With AVX-512 a step adds 256 bytes to 16
+ * such registers. In the end 16 bytes are left that have the same CRC as the whole message before
+ * them; these and the tail go through the table. */
 #include "base/digest/crc64.h"
 
 #include <string.h>
 
 #include "base/digest/crc64_table.h"
+#include "base/error.h"
 
 #if defined __x86_64__
 #include <immintrin.h>
@@ -16,14 +17,14 @@
 static uint64_t load_little_endian(const uint8_t *data)
 {
 	uint64_t word;
-	memcpy(&word, data, sizeof word);
+	memcpy(&word, data, sizeof(word));
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	word = __builtin_bswap64(word);
 #endif
 	return word;
 }
 
-/* On the register as it is, without the inversions. */
+/* Works on the register as it is, without the inversions. */
 static uint64_t table_update(uint64_t crc, struct span bytes)
 {
 	for (; bytes.len >= 8; bytes = span_of(bytes.data + 8, bytes.len - 8)) {
@@ -48,9 +49,9 @@ uint64_t crc64_nvme_portable(uint64_t before, struct span bytes)
 
 enum { STRIDE = 64, WIDE_STRIDE = 4 * STRIDE };
 
-/* x^n modulo the polynomial, lowest power in the highest bit. A product of two such numbers comes
- * out one power of x too high, so that moving a register on by 128 bits takes x^127 for its second
- * half and x^191 for its first. */
+/* Powers x^n modulo the polynomial, with the lowest power in the highest bit. A product of two such
+ * numbers is one power of x too high. So moving a register on by 128 bits takes x^127 for its
+ * second half and x^191 for its first. */
 /* x^191, x^127 */
 static const uint64_t fold_16_bytes[2] = {0xeadc41fd2ba3d420, 0x21e9761e252621ac};
 /* x^575, x^511 */
@@ -65,8 +66,8 @@ CARRYLESS static inline __m128i carryless_fold(__m128i rest, __m128i powers, __m
 	return _mm_xor_si128(_mm_xor_si128(first, second), next);
 }
 
-/* What follows the first STRIDE bytes, whose rests are given, up to less than a stride; gives the
- * register. */
+/* Continues after the first STRIDE bytes, whose remainder is in `rest`, and returns the register
+ * after all bytes. */
 CARRYLESS static uint64_t carryless_update(__m128i rest[STRIDE / 16], struct span bytes)
 {
 	const __m128i by_64 = _mm_loadu_si128((const __m128i *)fold_64_bytes);
@@ -79,12 +80,13 @@ CARRYLESS static uint64_t carryless_update(__m128i rest[STRIDE / 16], struct spa
 		rest[i] = carryless_fold(rest[i - 1], by_16, rest[i]);
 	uint8_t last[16];
 	_mm_storeu_si128((__m128i *)last, rest[STRIDE / 16 - 1]);
-	return table_update(table_update(0, span_of(last, sizeof last)), bytes);
+	return table_update(table_update(0, span_of(last, sizeof(last))), bytes);
 }
 
 CARRYLESS static uint64_t carryless_crc(uint64_t crc, struct span bytes)
 {
 	__m128i rest[STRIDE / 16];
+	ASSERT(bytes.len >= STRIDE);
 	for (size_t i = 0; i < STRIDE / 16; i++)
 		rest[i] = _mm_loadu_si128((const __m128i *)bytes.data + i);
 	rest[0] = _mm_xor_si128(rest[0], _mm_cvtsi64_si128((long long)crc));
@@ -105,6 +107,7 @@ WIDE static uint64_t wide_crc(uint64_t crc, struct span bytes)
 	const __m512i by_64 =
 		_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)fold_64_bytes));
 	__m512i rest[WIDE_STRIDE / STRIDE];
+	ASSERT(bytes.len >= WIDE_STRIDE);
 	for (size_t i = 0; i < WIDE_STRIDE / STRIDE; i++)
 		rest[i] = _mm512_loadu_si512(bytes.data + STRIDE * i);
 	rest[0] = _mm512_xor_si512(

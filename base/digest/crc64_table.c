@@ -1,7 +1,6 @@
+/* The CRC64NVME of one byte n followed by k zero bytes, without the inversions; see crc64_table.h. */
 #include "base/digest/crc64_table.h"
 
-/* The CRC64NVME of one byte n followed by k zero bytes, without the inversions; see
- * crc64_table.h. */
 const uint64_t crc64_table[8][256] = {
 	{
 		0x0000000000000000, 0x7f6ef0c830358979, 0xfedde190606b12f2, 0x81b31158505e9b8b, 0xc962e5739841b68f, 0xb60c15bba8743ff6,

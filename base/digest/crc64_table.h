@@ -1,4 +1,4 @@
-/* What base/digest/crc64.c looks up where the processor has no carry-less multiplication:
+/* The tables that base/digest/crc64.c uses where the processor has no carry-less multiplication:
  * `crc64_table[k][n]` is the register after the byte n and k zero bytes, for the reflected
  * polynomial 9A6C9329AC4BC9B5. */
 #ifndef BASE_DIGEST_CRC64_TABLE_H

@@ -1,3 +1,5 @@
+/* Streams over nettle's contexts, which reset themselves when they give their digest. Keys and
+ * states of HMAC are wiped after use. */
 #include "base/digest/digest.h"
 
 #include <nettle/hmac.h>
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 _Static_assert(SHA256_BYTES == SHA256_DIGEST_SIZE && DIGEST_MAX_BYTES == SHA512_DIGEST_SIZE,
@@ -28,7 +31,8 @@ struct digest_stream *digest_stream_new(enum digest_kind kind)
 		[DIGEST_SHA256] = &nettle_sha256,
 		[DIGEST_SHA512] = &nettle_sha512,
 	};
-	struct digest_stream *const stream = memory_new(sizeof *stream);
+	ASSERT((size_t)kind < sizeof(hashes) / sizeof(hashes[0]));
+	struct digest_stream *const stream = memory_new(sizeof(*stream));
 	stream->hash = hashes[kind];
 	stream->hash->init(&stream->state);
 	return stream;
@@ -61,7 +65,7 @@ struct sha256_stream {
 
 struct sha256_stream *sha256_stream_new(void)
 {
-	struct sha256_stream *const stream = memory_new(sizeof *stream);
+	struct sha256_stream *const stream = memory_new(sizeof(*stream));
 	sha256_init(&stream->state);
 	return stream;
 }
@@ -93,12 +97,12 @@ void sha256(struct span bytes, uint8_t out[SHA256_BYTES])
 void hmac_sha256(struct span key, struct span message, uint8_t out[SHA256_BYTES])
 {
 	struct hmac_sha256_ctx state;
-	/* nettle wants a pointer, be it to nothing */
+	/* nettle requires a pointer even for an empty key */
 	hmac_sha256_set_key(&state, key.len, key.len > 0 ? key.data : out);
 	if (message.len > 0)
 		hmac_sha256_update(&state, message.len, message.data);
 	hmac_sha256_digest(&state, SHA256_BYTES, out);
-	explicit_bzero(&state, sizeof state);
+	explicit_bzero(&state, sizeof(state));
 }
 
 void hmac_sha1(struct span key, struct span message, uint8_t out[SHA1_BYTES])
@@ -108,5 +112,5 @@ void hmac_sha1(struct span key, struct span message, uint8_t out[SHA1_BYTES])
 	if (message.len > 0)
 		hmac_sha1_update(&state, message.len, message.data);
 	hmac_sha1_digest(&state, SHA1_BYTES, out);
-	explicit_bzero(&state, sizeof state);
+	explicit_bzero(&state, sizeof(state));
 }

@@ -1,5 +1,5 @@
-/* Cryptographic digests: SHA-1, SHA-2 and HMAC over both, over nettle (its one home); MD5 stands in
- * base/digest/md5.h. Any thread; a stream by one at a time. */
+/* Cryptographic digests over nettle (its one home): SHA-1, SHA-2 and HMAC. MD5 is in
+ * base/digest/md5.h. Any thread; a stream by one thread at a time. */
 #ifndef BASE_DIGEST_DIGEST_H
 #define BASE_DIGEST_DIGEST_H
 
@@ -10,12 +10,12 @@ enum { SHA1_BYTES = 20, SHA256_BYTES = 32, DIGEST_MAX_BYTES = 64 };
 
 enum digest_kind { DIGEST_SHA1, DIGEST_SHA256, DIGEST_SHA512 };
 
-/* Any of them, for who learns at run time which. */
+/* Any of the digests, for callers that learn at run time which one they need. */
 struct digest_stream;
 struct digest_stream *digest_stream_new(enum digest_kind kind);
-size_t digest_stream_bytes(const struct digest_stream *stream); /* of the result */
+size_t digest_stream_bytes(const struct digest_stream *stream); /* length of the result */
 void digest_stream_add(struct digest_stream *stream, struct span bytes);
-/* writes digest_stream_bytes; also resets */
+/* Writes digest_stream_bytes() bytes and resets the stream. */
 void digest_stream_result(struct digest_stream *stream, uint8_t out[DIGEST_MAX_BYTES]);
 /* NULL is fine */
 void digest_stream_free(struct digest_stream *stream);
@@ -23,7 +23,7 @@ void digest_stream_free(struct digest_stream *stream);
 struct sha256_stream;
 struct sha256_stream *sha256_stream_new(void);
 void sha256_stream_add(struct sha256_stream *stream, struct span bytes);
-/* also resets */
+/* Also resets the stream. */
 void sha256_stream_result(struct sha256_stream *stream, uint8_t out[SHA256_BYTES]);
 void sha256_stream_free(struct sha256_stream *stream);
 

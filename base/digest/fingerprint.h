@@ -1,4 +1,4 @@
-/* The SHA-256 of a certificate (of its DER bytes), as people compare it. Any thread. */
+/* The SHA-256 of a certificate's DER bytes, as people compare it. Any thread. */
 #ifndef BASE_DIGEST_FINGERPRINT_H
 #define BASE_DIGEST_FINGERPRINT_H
 
@@ -10,12 +10,12 @@ struct fingerprint {
 	uint8_t bytes[SHA256_BYTES];
 };
 
-/* Of the first certificate in a PEM text. False: there is none. */
+/* Takes the first certificate of a PEM text. False when there is none. */
 bool fingerprint_of_pem(struct span pem, struct fingerprint *out);
 void fingerprint_format(const struct fingerprint *fingerprint,
 	char out[FINGERPRINT_TEXT_BYTES]); /* "sha256:" and lower-case digits */
-/* That form, with or without "sha256:"; and what `openssl x509 -fingerprint -sha256` prints:
- * capitals, a colon between bytes. */
+/* Accepts the form above, with or without "sha256:", and the form that `openssl x509 -fingerprint
+ * -sha256` prints: upper-case digits with a colon between bytes. */
 bool fingerprint_parse(struct span text, struct fingerprint *out);
 bool fingerprint_equal(const struct fingerprint *a, const struct fingerprint *b);
 

@@ -9,7 +9,7 @@
 struct md5_stream {
 	uint32_t state[MD5_STATE_WORDS];
 	uint64_t bytes;
-	/* bytes % MD5_BLOCK_BYTES of them wait for the others of their block */
+	/* the last bytes % MD5_BLOCK_BYTES bytes, an incomplete block */
 	uint8_t rest[MD5_BLOCK_BYTES];
 };
 
@@ -19,7 +19,7 @@ static void md5_pad(struct md5_stream *stream);
 
 struct md5_stream *md5_stream_new(void)
 {
-	struct md5_stream *const stream = memory_new(sizeof *stream);
+	struct md5_stream *const stream = memory_new(sizeof(*stream));
 	md5_reset(stream);
 	return stream;
 }
@@ -55,12 +55,12 @@ static void md5_reset(struct md5_stream *stream)
 {
 	static const uint32_t beginning[MD5_STATE_WORDS] = {
 		0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
-	memcpy(stream->state, beginning, sizeof beginning);
+	memcpy(stream->state, beginning, sizeof(beginning));
 	stream->bytes = 0;
 }
 
-/* Takes what completes an earlier block and what is left over at the end; gives the whole blocks
- * between. */
+/* Completes an earlier block and keeps what is left over at the end. Returns the whole blocks
+ * between as a lane. */
 static struct md5_lane md5_blocks(struct md5_stream *stream, struct span bytes)
 {
 	const size_t waiting = stream->bytes % MD5_BLOCK_BYTES;
@@ -81,14 +81,15 @@ static struct md5_lane md5_blocks(struct md5_stream *stream, struct span bytes)
 	return lane;
 }
 
-/* A one bit, zeros up to a whole block but eight bytes, and there the length in bits. */
+/* Adds a one bit, zeros up to 8 bytes before the end of a block, and there the length in bits. */
 static void md5_pad(struct md5_stream *stream)
 {
 	static const uint8_t padding[MD5_BLOCK_BYTES] = {0x80};
 	uint8_t length[8];
-	for (size_t i = 0; i < sizeof length; i++)
+	for (size_t i = 0; i < sizeof(length); i++)
 		length[i] = (uint8_t)(stream->bytes * 8 >> (8 * i));
-	const size_t waiting = (stream->bytes + sizeof length) % MD5_BLOCK_BYTES;
+	const size_t waiting = (stream->bytes + sizeof(length)) % MD5_BLOCK_BYTES;
 	md5_stream_add(stream, span_of(padding, MD5_BLOCK_BYTES - waiting));
-	md5_stream_add(stream, span_of(length, sizeof length));
+	md5_stream_add(stream, span_of(length, sizeof(length)));
+	ASSERT(stream->bytes % MD5_BLOCK_BYTES == 0);
 }

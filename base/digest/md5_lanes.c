@@ -1,6 +1,6 @@
 /* One message goes word by word. Several go side by side, in the narrowest rows that have room for
- * them: the steps wait for each other at any width, but words that no message has must be
- * transposed too. Three widths, each compiled for three sets of instructions. */
+ * them: the steps wait for each other at any width, and empty lanes would be transposed for
+ * nothing. There are three widths, each compiled for three instruction sets. */
 #include "base/digest/md5_lanes.h"
 
 #include <stdbool.h>
@@ -37,9 +37,9 @@ static void advance_one(struct md5_lane *lane)
 typedef uint32_t quad __attribute__((vector_size(16)));
 
 struct side_by_side {
-	uint32_t state[MD5_STATE_WORDS][MD5_LANES]; /* the same word of all messages in one row */
+	uint32_t state[MD5_STATE_WORDS][MD5_LANES]; /* a row has the same word of all messages */
 	const uint8_t *data[MD5_LANES];
-	/* in memory: a step adds one from there, where a constant takes two instructions more */
+	/* in memory, because adding from there saves the two instructions that load a constant */
 	const uint32_t *addends;
 };
 
@@ -67,19 +67,19 @@ static inline __attribute__((always_inline)) void advance_rows(
 		advance_rows_16(side, blocks);
 }
 
-static void advance_plain(struct side_by_side *side, size_t count, size_t blocks)
+static void md5_lanes_advance_plain(struct side_by_side *side, size_t count, size_t blocks)
 {
 	advance_rows(side, count, blocks);
 }
 
 #if defined __x86_64__
-__attribute__((target("avx2"))) static void advance_avx2(
+__attribute__((target("avx2"))) static void md5_lanes_advance_avx2(
 	struct side_by_side *const side, const size_t count, const size_t blocks)
 {
 	advance_rows(side, count, blocks);
 }
 
-__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void advance_avx512(
+__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void md5_lanes_advance_avx512(
 	struct side_by_side *const side, const size_t count, const size_t blocks)
 {
 	advance_rows(side, count, blocks);
@@ -88,33 +88,34 @@ __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void advanc
 
 struct way {
 	void (*advance)(struct side_by_side *side, size_t count, size_t blocks);
-	/* from so many lanes on it takes clearly less time than one after the other */
+	/* from this number of lanes on it is clearly faster than one lane after the other */
 	size_t worth;
 };
 
 enum { MOST_WAYS = 3 };
 
-/* Best first; returns how many. */
+/* Fills `ways`, best first, and returns their number. */
 static size_t find_ways(struct way ways[MOST_WAYS])
 {
 	size_t count = 0;
 #if defined __x86_64__
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
 		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-		ways[count++] = (struct way){advance_avx512, 3};
+		ways[count++] = (struct way){md5_lanes_advance_avx512, 3};
 	if (__builtin_cpu_supports("avx2"))
-		ways[count++] = (struct way){advance_avx2, 3};
+		ways[count++] = (struct way){md5_lanes_advance_avx2, 3};
 #endif
-	/* as transpose_quads reads */
+	/* transpose_quads reads in this order */
 	const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-	ways[count++] = (struct way){advance_plain, is_little_endian ? 3 : MD5_LANES + 1};
+	ways[count++] = (struct way){md5_lanes_advance_plain, is_little_endian ? 3 : MD5_LANES + 1};
 	return count;
 }
 
-/* As far as the shortest goes. Rows that no lane has run along with the first one's bytes, for
- * nothing. */
+/* Goes as far as the shortest lane. Rows without a lane compute on the first lane's bytes, and the
+ * result is dropped. */
 static void advance_together(const struct way *way, struct md5_lane *lanes, size_t count)
 {
+	ASSERT(count >= 1 && count <= MD5_LANES);
 	struct side_by_side side = {.addends = md5_addends};
 	size_t blocks = lanes[0].blocks;
 	for (size_t i = 1; i < count; i++)

@@ -1,5 +1,5 @@
-/* The 64 steps of MD5 (RFC 1321), for words and for vectors of words; for base/digest/md5_lanes.c
- * alone. */
+/* The 64 steps of MD5 (RFC 1321), for words and for vectors of words. Only base/digest/md5_lanes.c
+ * uses them. */
 #ifndef BASE_DIGEST_MD5_STEPS_H
 #define BASE_DIGEST_MD5_STEPS_H
 
@@ -19,9 +19,9 @@ static const uint32_t md5_addends[MD5_STEPS] = { /* 2^32 times |sin(step + 1)| *
 };
 static const uint8_t md5_rotations[4][4] = { {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21} };
 
-/* All steps on a, b, c, d, of a word or a vector of words each; `word(i)` gives the i-th word of
- * the block, `addend(step)` that of md5_addends. Unrolled, so that everything that depends on the
- * step alone is known to the compiler. */
+/* All steps on a, b, c, d, each a word or a vector of words. `word(i)` gives the i-th word of the
+ * block, `addend(step)` that of md5_addends. Unrolled, so that the compiler knows everything that
+ * depends on the step alone. */
 #define MD5_ROUNDS(type, word, addend) \
 	_Pragma("GCC unroll 64") for (int step = 0; step < MD5_STEPS; step++) { \
 		const int bits = md5_rotations[step / 16][step % 4]; \

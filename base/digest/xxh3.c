@@ -1,3 +1,5 @@
+/* Uses the AVX2 build of the same library (xxh3_wide.h) where the processor has it. Results are the
+ * same either way. */
 #include "base/digest/xxh3.h"
 
 #include <stdlib.h>
@@ -10,10 +12,10 @@
 #include "base/memory.h"
 
 static const char digest_prefix[] = "xxh3-128:";
-enum { PREFIX_BYTES = sizeof digest_prefix - 1, STREAMED_BYTES = 1 << 20 };
+enum { PREFIX_BYTES = sizeof(digest_prefix) - 1, STREAMED_BYTES = 1 << 20 };
 
 struct xxh3_stream {
-	XXH3_state_t *state; /* made by the library, which knows its alignment */
+	XXH3_state_t *state; /* allocated by the library, which knows its alignment */
 };
 
 struct xxh64_stream {
@@ -34,8 +36,7 @@ uint64_t xxh3_64_seeded(struct span bytes, uint64_t seed)
 
 struct digest128 xxh3_128(struct span bytes)
 {
-	/* Large ones by the way of the stream, which is the faster one; its state is worth making
-	 * then. */
+	/* For large inputs the streaming code is faster, and worth the allocation of its state. */
 	if (bytes.len < STREAMED_BYTES || !xxh3_wide_works())
 		return canonical(XXH3_128bits(bytes.data, bytes.len));
 	struct xxh3_stream *const stream = xxh3_stream_new();
@@ -47,7 +48,7 @@ struct digest128 xxh3_128(struct span bytes)
 
 struct xxh3_stream *xxh3_stream_new(void)
 {
-	struct xxh3_stream *const stream = memory_new(sizeof *stream);
+	struct xxh3_stream *const stream = memory_new(sizeof(*stream));
 	stream->state = XXH3_createState();
 	ASSERT(stream->state != NULL);
 	xxh3_stream_reset(stream);
@@ -92,7 +93,7 @@ void xxh3_stream_free(struct xxh3_stream *stream)
 
 struct xxh64_stream *xxh64_stream_new(void)
 {
-	struct xxh64_stream *const stream = memory_new(sizeof *stream);
+	struct xxh64_stream *const stream = memory_new(sizeof(*stream));
 	stream->state = XXH64_createState();
 	ASSERT(stream->state != NULL);
 	xxh64_stream_reset(stream);
@@ -128,23 +129,23 @@ void xxh64_stream_free(struct xxh64_stream *stream)
 
 bool digest128_equal(const struct digest128 *a, const struct digest128 *b)
 {
-	return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
 void digest128_format(const struct digest128 *digest, char out[DIGEST128_TEXT_BYTES])
 {
 	memcpy(out, digest_prefix, PREFIX_BYTES);
-	encode_hex(span_of(digest->bytes, sizeof digest->bytes), out + PREFIX_BYTES);
+	encode_hex(span_of(digest->bytes, sizeof(digest->bytes)), out + PREFIX_BYTES);
 }
 
-/* One digest, one text: upper-case digits are refused. */
+/* Each digest has one text: upper-case digits are refused. */
 bool digest128_parse(struct span text, struct digest128 *out_digest)
 {
 	struct digest128 digest;
 	char again[DIGEST128_TEXT_BYTES];
 	if (text.len != DIGEST128_TEXT_BYTES - 1 ||
 		!decode_hex(span_slice(text, PREFIX_BYTES, text.len), digest.bytes,
-			sizeof digest.bytes))
+			sizeof(digest.bytes)))
 		return false;
 	digest128_format(&digest, again);
 	if (!span_equal_text(text, again))
@@ -158,7 +159,7 @@ static struct digest128 canonical(XXH128_hash_t hash)
 	XXH128_canonical_t text;
 	struct digest128 digest;
 	XXH128_canonicalFromHash(&text, hash);
-	_Static_assert(sizeof text.digest == sizeof digest.bytes, "128 bits");
-	memcpy(digest.bytes, text.digest, sizeof digest.bytes);
+	_Static_assert(sizeof(text.digest) == sizeof(digest.bytes), "128 bits");
+	memcpy(digest.bytes, text.digest, sizeof(digest.bytes));
 	return digest;
 }

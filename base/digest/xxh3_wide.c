@@ -1,4 +1,4 @@
-/* The same header, compiled inline for AVX2. */
+/* The header of the library once more, compiled inline for AVX2. */
 #include "base/digest/xxh3_wide.h"
 
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__

@@ -1,5 +1,5 @@
-/* Whole blocks of elements go through loops of fixed length over arrays that do not overlap: the
- * form that compilers turn into vector code. What remains goes byte by byte. */
+/* Whole blocks of elements go through loops of fixed length over arrays that do not overlap,
+ * because compilers turn this form into vector code. The rest goes byte by byte. */
 #include "base/format/byte_planes.h"
 
 #include "base/error.h"
@@ -21,6 +21,7 @@ static void join_block4(
 
 size_t byte_planes_length(size_t len, size_t width, size_t plane)
 {
+	ASSERT(width >= 1 && plane < width);
 	return len / width + (plane < len % width ? 1 : 0);
 }
 
@@ -61,7 +62,7 @@ void byte_planes_join(
 		into[i] = planes[i % width][i / width];
 }
 
-/* Of any width: what is rare may go element by element. */
+/* For any width. The widths 1 and 8 are rare, so they go element by element. */
 static void split_elements(
 	const uint8_t *from, size_t width, size_t elements, uint8_t *const planes[BYTE_PLANES_MAX])
 {

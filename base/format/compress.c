@@ -12,7 +12,7 @@ struct compressor {
 
 struct compressor *compressor_new(void)
 {
-	struct compressor *const compressor = memory_new(sizeof *compressor);
+	struct compressor *const compressor = memory_new(sizeof(*compressor));
 	compressor->pack = ZSTD_createCCtx();
 	compressor->unpack = ZSTD_createDCtx();
 	ASSERT(compressor->pack != NULL && compressor->unpack != NULL);
@@ -49,7 +49,7 @@ size_t compress_zstd_plane(
 		int value;
 	} settings[] = {{ZSTD_c_compressionLevel, 1}, {ZSTD_c_minMatch, 7}, {ZSTD_c_hashLog, 6}};
 	ZSTD_CCtx_reset(compressor->pack, ZSTD_reset_session_and_parameters);
-	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
 		const size_t set = ZSTD_CCtx_setParameter(
 			compressor->pack, settings[i].parameter, settings[i].value);
 		ASSERT(!ZSTD_isError(set));

@@ -1,3 +1,5 @@
+/* Both directions hold a context of libzstd and pass their pieces through it. The reader decodes
+ * into the caller's memory, or into a small buffer of its own for content that the caller skips. */
 #include "base/format/compress_stream.h"
 
 #include <stdlib.h>
@@ -6,8 +8,8 @@
 #include "base/memory.h"
 
 enum { SKIPPED_BYTES = 64 << 10, OUT_LEAST_BYTES = 64 << 10 };
-/* RFC 8878: a block holds at most so much, and takes three bytes of header and one of content at
- * least. */
+/* RFC 8878: a block holds at most 128 KiB of content, and takes at least three bytes of header and
+ * one byte of content. */
 enum { CONTENT_BYTES_MOST = 128 << 10, BLOCK_BYTES_LEAST = 4 };
 
 struct zstd_writer {
@@ -63,6 +65,7 @@ void zstd_writer_add(
 		buffer_commit(out, made.pos);
 		done = is_last ? left == 0 : in.pos == in.size;
 	}
+	ASSERT(in.pos == in.size);
 }
 
 struct zstd_reader *zstd_reader_new(void)
@@ -110,6 +113,7 @@ int zstd_reader_take(struct zstd_reader *reader, uint8_t *into, uint64_t len, st
 
 int zstd_reader_end(struct zstd_reader *reader, struct error *err)
 {
+	ASSERT(reader->in.src != NULL);
 	uint8_t none[1];
 	ZSTD_outBuffer out = {.dst = none, .size = sizeof(none)};
 	while (!reader->ended && out.pos == 0)
@@ -132,6 +136,7 @@ bool zstd_content_size(struct span frame, uint64_t *out_bytes)
 
 static int take_piece(struct zstd_reader *reader, uint8_t *into, size_t len, struct error *err)
 {
+	ASSERT(reader->in.src != NULL);
 	ZSTD_outBuffer out = {.dst = into, .size = len};
 	while (out.pos < out.size) {
 		if (reader->ended)

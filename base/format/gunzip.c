@@ -34,9 +34,9 @@ static int decode(struct inflate_state *state, struct buffer *out, struct error 
 		const size_t made = sizeof(piece) - state->avail_out;
 		const bool ended = state->block_state == ISAL_BLOCK_FINISH;
 		if (fault != ISAL_DECOMP_OK || (!ended && made == 0 && state->avail_in == before))
-			return error_set(err, ERROR_INVALID, "it is not gzip, or damaged");
+			return error_set(err, ERROR_INVALID, "it is not gzip, or is damaged");
 		buffer_add(out, piece, made);
-		if (buffer_check(out, "what it unpacks to", err) != 0)
+		if (buffer_check(out, "its unpacked content", err) != 0)
 			return -1;
 	} while (state->block_state != ISAL_BLOCK_FINISH);
 	if (state->avail_in > 0)

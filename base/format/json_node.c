@@ -1,4 +1,4 @@
-/* A json_node is jansson's json_t under another name: reading borrows from the document and never
+/* A json_node is jansson's json_t under another name. Reading borrows from the document and never
  * counts references. */
 #include "base/format/json_node.h"
 
@@ -10,7 +10,7 @@ enum { DEPTH_MAX = 64 };
 static bool is_within(struct span text, size_t values_max, const char *what, struct error *err);
 static struct json_node *node_of(json_t *value);
 static json_t *value_of(const struct json_node *node);
-static int add_to_buffer(const char *text, size_t len, void *out);
+static int json_node_add_to_buffer(const char *text, size_t len, void *out);
 
 struct json_node *json_node_parse(struct span text, const char *what, struct error *err)
 {
@@ -21,6 +21,7 @@ struct json_node *json_node_parse_within(
 	struct span text, size_t values_max, const char *what, struct error *err)
 {
 	json_error_t fault;
+	ASSERT(what != NULL);
 	if (!is_within(text, values_max, what, err))
 		return NULL;
 	const char *const bytes = text.len > 0 ? (const char *)text.data : "";
@@ -121,16 +122,17 @@ bool json_node_bool(const struct json_node *node, bool *out_value)
 
 void json_node_print(const struct json_node *node, struct buffer *out)
 {
-	json_dump_callback(value_of(node), add_to_buffer, out, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_dump_callback(
+		value_of(node), json_node_add_to_buffer, out, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
-/* jansson nests up to 2048 levels, and a value of two bytes takes a hundred of memory; so both are
- * checked before it sees the text. Quotes and escapes are all that matters here: whatever else is
- * wrong with the text, jansson says better. */
+/* jansson accepts 2048 levels, and a value of two bytes takes a hundred bytes of memory, so both
+ * are checked before jansson sees the text. Only quotes, escapes and brackets matter here: jansson
+ * reports every other fault better. */
 static bool is_within(struct span text, size_t values_max, const char *what, struct error *err)
 {
 	int depth = 0;
-	size_t values = 0; /* at most those that there are */
+	size_t values = 0; /* commas and opening brackets, about as many as values */
 	bool quoted = false;
 	for (size_t i = 0; i < text.len; i++) {
 		const uint8_t byte = text.data[i];
@@ -163,7 +165,7 @@ static json_t *value_of(const struct json_node *node)
 	return (json_t *)node; /* jansson's readers take a mutable pointer and change nothing */
 }
 
-static int add_to_buffer(const char *text, size_t len, void *out)
+static int json_node_add_to_buffer(const char *text, size_t len, void *out)
 {
 	buffer_add(out, text, len);
 	return 0;

@@ -1,6 +1,6 @@
-/* Parsed JSON and JSON being built, over jansson (its one home). A parsed document is read-only and
- * freed at its root. Duplicate keys, trailing bytes and depth over 64 are refused. Any thread; a
- * document by one at a time. */
+/* Parsed JSON, and JSON being written, over jansson (its one home). A parsed document is read-only
+ * and freed at its root. Duplicate keys, trailing bytes and depth over 64 are refused. Any thread;
+ * a document by one thread at a time. */
 #ifndef BASE_FORMAT_JSON_NODE_H
 #define BASE_FORMAT_JSON_NODE_H
 
@@ -8,11 +8,11 @@
 
 struct json_node; /* borrowed from its document, except the root */
 
-/* NULL with invalid and the line and column of the fault. `what` names the text in the message.
- * Free with json_node_free. */
+/* Returns NULL with invalid and the line and column of the fault. `what` names the text in the
+ * message. Free the result with json_node_free. */
 struct json_node *json_node_parse(struct span text, const char *what, struct error *err);
-/* The same for what a stranger sent: invalid also when it has more values than that, or a few more,
- * each of which takes far more memory than text. */
+/* The same for text from a stranger: also invalid when it has more than about `values_max` values.
+ * A value takes far more memory than its text. */
 struct json_node *json_node_parse_within(
 	struct span text, size_t values_max, const char *what, struct error *err);
 void json_node_free(struct json_node *root); /* NULL is fine */
@@ -21,31 +21,31 @@ bool json_node_is_object(const struct json_node *node);
 bool json_node_is_array(const struct json_node *node);
 bool json_node_is_text(const struct json_node *node);
 bool json_node_is_null(const struct json_node *node);
-/* members or elements; 0 for others and NULL */
+/* The number of members or elements; 0 for other nodes and NULL. */
 size_t json_node_count(const struct json_node *node);
-/* NULL when absent */
+/* NULL when absent. */
 const struct json_node *json_node_at(const struct json_node *array, size_t index);
-/* NULL when absent */
+/* NULL when absent. */
 const struct json_node *json_node_member(const struct json_node *object, const char *name);
-/* Walks an object in the order written: false at the end. *cursor starts at NULL. */
+/* Walks an object in the order of its text; false at the end. *cursor is NULL at first. */
 bool json_node_each(const struct json_node *object, void **cursor, struct span *out_name,
 	const struct json_node **out_value);
-/* Typed reads: false when absent (NULL node), of another type, negative or over the range. */
-/* borrowed; may hold NULs */
+/* Typed reads: false when the node is absent (NULL), of another type, or out of range. */
+/* The text is borrowed and may hold NULs. */
 bool json_node_text(const struct json_node *node, struct span *out_text);
-/* an integer as written, never a float */
+/* Accepts an integer as written, never a float. */
 bool json_node_u64(const struct json_node *node, uint64_t *out_value);
 bool json_node_i64(const struct json_node *node, int64_t *out_value);
 bool json_node_bool(const struct json_node *node, bool *out_value);
-/* Compact text with members as written. */
+/* Appends compact text, with the members in the order of the document. */
 void json_node_print(const struct json_node *node, struct buffer *out);
 
-/* Writing: straight into a buffer, commas and escapes looked after. Nesting up to 64. `name` is
- * NULL inside arrays and at the root. */
+/* Writing goes straight into a buffer, with commas and escapes. At most 64 levels. `name` is NULL
+ * inside arrays and at the root. */
 struct json_writer {
 	struct buffer *out;
 	int depth;
-	uint64_t has_member; /* bit per level */
+	uint64_t has_member; /* a bit for each level */
 };
 void json_writer_init(struct json_writer *writer, struct buffer *out);
 void json_writer_object(struct json_writer *writer, const char *name);
@@ -56,7 +56,7 @@ void json_writer_u64(struct json_writer *writer, const char *name, uint64_t valu
 void json_writer_i64(struct json_writer *writer, const char *name, int64_t value);
 void json_writer_bool(struct json_writer *writer, const char *name, bool value);
 void json_writer_null(struct json_writer *writer, const char *name);
-/* already JSON */
+/* `json` is valid JSON already. */
 void json_writer_raw(struct json_writer *writer, const char *name, struct span json);
 
 #endif

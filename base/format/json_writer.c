@@ -1,3 +1,5 @@
+/* A depth and one bit for each level, which says whether a comma is due, are the whole state: names
+ * and values go straight into the buffer. */
 #include "base/format/json_node.h"
 
 #include <inttypes.h>
@@ -13,6 +15,7 @@ static char short_escape(uint8_t byte);
 
 void json_writer_init(struct json_writer *writer, struct buffer *out)
 {
+	ASSERT(out != NULL);
 	*writer = (struct json_writer){.out = out};
 }
 
@@ -78,7 +81,7 @@ static void open_level(struct json_writer *writer, const char *name, char bracke
 	buffer_add_byte(writer->out, (uint8_t)bracket);
 }
 
-/* The comma and the name in front of any value. */
+/* Adds the comma and the name before a value. */
 static void begin_value(struct json_writer *writer, const char *name)
 {
 	const uint64_t level = UINT64_C(1) << (writer->depth > 0 ? writer->depth - 1 : 0);
@@ -92,7 +95,7 @@ static void begin_value(struct json_writer *writer, const char *name)
 	buffer_add_byte(writer->out, ':');
 }
 
-/* Bytes that are not UTF-8 become U+FFFD each, so that what is printed always parses. */
+/* Each byte that is not UTF-8 becomes U+FFFD, so that the output always parses. */
 static void add_quoted(struct buffer *out, struct span text)
 {
 	buffer_add_byte(out, '"');
@@ -130,7 +133,7 @@ static void add_escaped(struct buffer *out, uint8_t byte)
 		buffer_format(out, "\\u%04x", byte);
 }
 
-/* The two-character escapes that JSON names; 0 for all others. */
+/* Returns the second character of the short escapes that JSON has; NUL for all other bytes. */
 static char short_escape(uint8_t byte)
 {
 	switch (byte) {

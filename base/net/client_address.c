@@ -1,3 +1,5 @@
+/* An address is always 16 bytes; IPv4 addresses carry the mapped prefix. Networks compare the
+ * leading bits of these bytes, and the bits of an IPv4 network count from behind the prefix. */
 #include "base/net/client_address.h"
 
 #include <arpa/inet.h>
@@ -8,7 +10,7 @@
 
 enum {
 	PREFIX_BYTES = 12, /* before an IPv4 address */
-	NETWORK_BYTES = 8, /* whoever has one address of an IPv6 network has them all */
+	NETWORK_BYTES = 8, /* one client controls all addresses of such an IPv6 network */
 	BITS = 8 * CLIENT_ADDRESS_BYTES,
 	PORT_MAX = 65535
 };
@@ -78,13 +80,14 @@ int client_network_parse(const char *text, struct client_network *out, struct er
 	if (parse_network(text, out))
 		return 0;
 	return error_set(err, ERROR_INVALID,
-		"\"%s\" is neither an address (10.0.0.7, fd00::7), nor a network (10.0.0.0/8, fd00::/64; "
-		"nothing behind its bits), nor unix",
+		"\"%s\" is neither an address (10.0.0.7, fd00::7), nor a network (10.0.0.0/8, fd00::/64, "
+		"with zeros after its prefix), nor unix",
 		text);
 }
 
 bool client_network_has(const struct client_network *network, const struct client_address *address)
 {
+	ASSERT(network->bits <= BITS);
 	if (network->address.is_unix || address->is_unix)
 		return network->address.is_unix && address->is_unix;
 	for (unsigned bit = 0; bit < network->bits; bit++)
@@ -102,7 +105,7 @@ static struct client_address from_ipv4(const void *bytes)
 	return made;
 }
 
-/* Nothing, or a colon and a port. */
+/* True for nothing, or a colon and a port. */
 static bool is_port(struct span text)
 {
 	uint64_t port;
@@ -111,12 +114,12 @@ static bool is_port(struct span text)
 			port <= PORT_MAX);
 }
 
-/* Without brackets or port. */
+/* Parses an address without brackets and port. */
 static bool parse_bare(struct span text, struct client_address *out)
 {
 	char copy[CLIENT_ADDRESS_TEXT_BYTES];
 	struct in_addr v4;
-	if (text.len == 0 || text.len >= sizeof copy || memchr(text.data, '\0', text.len) != NULL)
+	if (text.len == 0 || text.len >= sizeof(copy) || memchr(text.data, '\0', text.len) != NULL)
 		return false;
 	memcpy(copy, text.data, text.len);
 	copy[text.len] = '\0';

@@ -1,5 +1,5 @@
-/* One easy handle per client: libcurl keeps its connection between requests, and every option is
- * set anew for each. Answers arrive in http_answer.c. */
+/* Each client has one easy handle, because libcurl then keeps the connection between requests.
+ * Every request sets all options again. Answers arrive in http_answer.c. */
 #include "base/net/http_client_internal.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@ struct http_client {
 	char *ca_file;
 	char *unix_socket;
 	bool unverified;
-	char *authorization; /* the whole header; NULL: none */
+	char *authorization; /* the whole header line; NULL: none */
 	int connect_timeout_ms;
 	int total_timeout_ms;
 	int stall_timeout_ms;
@@ -34,17 +34,17 @@ struct http_client {
 	_Atomic bool cancelled;
 };
 
-/* Whether the other side answers, as seen in one request. */
+/* The silence of the other side during one request. */
 struct silence {
 	struct http_client *client;
-	curl_off_t moved; /* bytes, both ways */
-	int64_t since_ms; /* that these were all */
+	curl_off_t moved; /* bytes in both directions so far */
+	int64_t since_ms; /* when `moved` last changed */
 	bool is_told;
 };
 
 static int check_options(const struct http_client_options *options, struct error *err);
 static int check_endpoint(const char *endpoint, struct error *err);
-static void start_library(void);
+static void http_client_start_library(void);
 static char *copy_endpoint(const char *endpoint);
 static char *make_authorization(const char *token);
 static void response_init(struct http_response *response);
@@ -55,9 +55,9 @@ static bool has_header(const struct http_request *request, const char *name);
 static int add_bearer(struct curl_slist **list, const char *token);
 static void set_connection(struct http_client *client, int64_t wait_ms);
 static void set_body(struct http_client *client, struct http_transfer *transfer);
-static size_t read_source(char *into, size_t size, size_t count, void *argument);
+static size_t http_client_read_source(char *into, size_t size, size_t count, void *argument);
 static int perform(struct http_client *client, struct http_transfer *transfer, struct error *err);
-static int watch_progress(
+static int http_client_watch_progress(
 	void *argument, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up);
 static void watch_silence(struct silence *silence, curl_off_t moved);
 static int check_scheme(
@@ -68,16 +68,17 @@ static const char *hint_of(const struct http_client *client, CURLcode code, cons
 struct http_client *http_client_new(const struct http_client_options *options, struct error *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	ASSERT(options->endpoint != NULL);
 	if (check_options(options, err) != 0)
 		return NULL;
-	pthread_once(&once, start_library);
+	pthread_once(&once, http_client_start_library);
 	CURL *const easy = curl_easy_init();
 	if (easy == NULL) {
 		error_set(err, ERROR_NO_MEMORY, "cannot set up an HTTP client for %s",
 			options->endpoint);
 		return NULL;
 	}
-	struct http_client *const client = memory_new(sizeof *client);
+	struct http_client *const client = memory_new(sizeof(*client));
 	client->easy = easy;
 	client->endpoint = copy_endpoint(options->endpoint);
 	client->ca_file = memory_copy_text(options->ca_file);
@@ -128,6 +129,7 @@ int http_client_send(struct http_client *client, const struct http_request *requ
 	struct curl_slist *headers = NULL;
 	struct buffer url;
 	int result = -1;
+	ASSERT(request->method != NULL && request->target != NULL);
 	response_init(response);
 	buffer_init(&url, HTTP_URL_MAX_BYTES);
 	if (atomic_load(&client->cancelled))
@@ -150,7 +152,7 @@ int http_client_send(struct http_client *client, const struct http_request *requ
 	http_answer_watch(&transfer);
 	result = perform(client, &transfer, err);
 out:
-	curl_easy_reset(client->easy); /* nothing of this call may be pointed to after it */
+	curl_easy_reset(client->easy); /* so that no option points to this call's memory any more */
 	curl_slist_free_all(headers);
 	buffer_release(&url);
 	return result;
@@ -164,17 +166,17 @@ static int check_options(const struct http_client_options *options, struct error
 		return error_set_errno(err, "cannot read the CA file %s", options->ca_file);
 	if (options->unverified && options->token != NULL)
 		return error_set(err, ERROR_INVALID,
-			"a token goes to nobody whose certificate is not checked");
+			"a token must not go to a server whose certificate is not checked");
 	const struct span token = span_text(options->token);
 	for (size_t i = 0; i < token.len; i++)
 		if (token.data[i] <= ' ' || token.data[i] >= 0x7f)
 			return error_set(err, ERROR_INVALID,
-				"the token holds blanks, line ends or other characters that no token has");
+				"the token contains blanks, line ends or other characters that a token cannot have");
 	return 0;
 }
 
-/* What would let a URL made of endpoint and target mean another host than the endpoint is
- * refused. */
+/* Refuses characters that would let endpoint and target together name another host than the
+ * endpoint. */
 static int check_endpoint(const char *endpoint, struct error *err)
 {
 	const struct span text = span_text(endpoint);
@@ -187,14 +189,14 @@ static int check_endpoint(const char *endpoint, struct error *err)
 		if (host.data[i] <= ' ' || host.data[i] >= 0x7f ||
 			memchr("@?#\\", host.data[i], 4) != NULL)
 			return error_set(err, ERROR_INVALID,
-				"the endpoint \"%s\" holds more than a scheme, a host and a port",
+				"the endpoint \"%s\" contains more than a scheme, a host and a port",
 				endpoint);
 	if (host.len == 0 || host.data[0] == '/' || host.data[0] == ':')
 		return error_set(err, ERROR_INVALID, "the endpoint \"%s\" names no host", endpoint);
 	return 0;
 }
 
-static void start_library(void)
+static void http_client_start_library(void)
 {
 	const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
 	ASSERT(code == CURLE_OK);
@@ -213,9 +215,9 @@ static char *make_authorization(const char *token)
 	static const char prefix[] = "Authorization: Bearer ";
 	if (token == NULL)
 		return NULL;
-	char *const header = memory_new(sizeof prefix + strlen(token));
-	memcpy(header, prefix, sizeof prefix - 1);
-	memcpy(header + sizeof prefix - 1, token, strlen(token) + 1);
+	char *const header = memory_new(sizeof(prefix) + strlen(token));
+	memcpy(header, prefix, sizeof(prefix) - 1);
+	memcpy(header + sizeof(prefix) - 1, token, strlen(token) + 1);
 	return header;
 }
 
@@ -225,7 +227,7 @@ static void response_init(struct http_response *response)
 	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
 }
 
-/* "Name:" with nothing behind it is how libcurl is told to leave out a header of its own. */
+/* libcurl leaves out a header of its own when it gets "Name:" without a value. */
 static int make_headers(const struct http_client *client, const struct http_request *request,
 	struct curl_slist **out, struct error *err)
 {
@@ -286,7 +288,7 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 		(client->stall_timeout_ms + extra_ms + MS_PER_SECOND - 1) / MS_PER_SECOND;
 	curl_easy_setopt(client->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	/* object keys may hold dot segments */
+	/* object keys may contain dot segments */
 	curl_easy_setopt(client->easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_NODELAY, 1L);
@@ -310,7 +312,8 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	}
 }
 
-/* Which of libcurl's request shapes gives the right framing; the method is then named outright. */
+/* Chooses the kind of libcurl request that gives the right framing, then names the method
+ * itself. */
 static void set_body(struct http_client *client, struct http_transfer *transfer)
 {
 	const struct http_request *const request = transfer->request;
@@ -320,7 +323,7 @@ static void set_body(struct http_client *client, struct http_transfer *transfer)
 		curl_easy_setopt(client->easy, CURLOPT_UPLOAD, 1L);
 		curl_easy_setopt(
 			client->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->source_size);
-		curl_easy_setopt(client->easy, CURLOPT_READFUNCTION, read_source);
+		curl_easy_setopt(client->easy, CURLOPT_READFUNCTION, http_client_read_source);
 		curl_easy_setopt(client->easy, CURLOPT_READDATA, transfer);
 	} else if (request->body.len > 0 || wants_length) {
 		curl_easy_setopt(client->easy, CURLOPT_POST, 1L);
@@ -336,10 +339,12 @@ static void set_body(struct http_client *client, struct http_transfer *transfer)
 	curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
-/* Never more than was declared, whatever the source has: the connection would be out of step. */
-static size_t read_source(char *into, size_t size, size_t count, void *argument)
+/* Gives at most the declared bytes, even if the source has more: otherwise the connection would be
+ * out of step. */
+static size_t http_client_read_source(char *into, size_t size, size_t count, void *argument)
 {
 	struct http_transfer *const transfer = argument;
+	ASSERT(transfer->sent <= transfer->request->source_size);
 	const uint64_t left = transfer->request->source_size - transfer->sent;
 	const size_t room = size * count < left ? size * count : (size_t)left;
 	if (room == 0)
@@ -356,6 +361,7 @@ static size_t read_source(char *into, size_t size, size_t count, void *argument)
 			(unsigned long long)transfer->request->source_size);
 		return CURL_READFUNC_ABORT;
 	}
+	ASSERT((size_t)got <= room);
 	transfer->sent += (uint64_t)got;
 	return (size_t)got;
 }
@@ -368,7 +374,7 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 		.client = client, .since_ms = clock_monotonic_ms() + request->wait_ms};
 	curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, reason);
 	curl_easy_setopt(client->easy, CURLOPT_NOPROGRESS, 0L);
-	curl_easy_setopt(client->easy, CURLOPT_XFERINFOFUNCTION, watch_progress);
+	curl_easy_setopt(client->easy, CURLOPT_XFERINFOFUNCTION, http_client_watch_progress);
 	curl_easy_setopt(client->easy, CURLOPT_XFERINFODATA, &silence);
 	const CURLcode code = curl_easy_perform(client->easy);
 	long status = 0;
@@ -392,7 +398,7 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 		hint_of(client, code, reason));
 }
 
-static int watch_progress(
+static int http_client_watch_progress(
 	void *argument, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
 {
 	struct silence *const silence = argument;
@@ -417,8 +423,8 @@ static void watch_silence(struct silence *silence, curl_off_t moved)
 	client->on_silence(client->silence_owner);
 }
 
-/* What a server of HTTPS says in plain HTTP is no answer to the request: deltabucketd and others
- * say it in these words. */
+/* A server of HTTPS answers plain HTTP in these words, deltabucketd among others. That is not an
+ * answer to the request. */
 static int check_scheme(
 	const struct http_client *client, const struct http_transfer *transfer, struct error *err)
 {
@@ -437,7 +443,7 @@ static bool is_plain_http(const struct http_client *client)
 	return span_starts(span_text(client->endpoint), span_text("http://"));
 }
 
-/* What mostly is behind it, where libcurl's own words do not lead there. */
+/* Names the usual cause of a failure, where libcurl's own words do not lead there. */
 static const char *hint_of(const struct http_client *client, CURLcode code, const char *reason)
 {
 	const bool is_plain = is_plain_http(client);
@@ -446,7 +452,7 @@ static const char *hint_of(const struct http_client *client, CURLcode code, cons
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
 		return client->ca_file != NULL
 			? " (is this the CA of that server?)"
-			: " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
+			: " (no CA was given: a server with a CA of its own needs its tls/ca.pem as the CA)";
 	if (code == CURLE_GOT_NOTHING && is_plain)
 		return " (does the server speak HTTPS?)";
 	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)

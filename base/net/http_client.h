@@ -1,6 +1,6 @@
-/* One HTTP connection to one endpoint, reused across requests; over libcurl (its one home).
- * Blocking; one thread per client. Retries are the caller's: this reports what happened. The bearer
- * token goes out only to the endpoint itself. */
+/* One HTTP connection to one endpoint, reused across requests; over libcurl (its one home). It
+ * blocks; one thread per client. Callers decide about retries. The bearer token goes only to the
+ * endpoint itself. */
 #ifndef BASE_NET_HTTP_CLIENT_H
 #define BASE_NET_HTTP_CLIENT_H
 
@@ -10,68 +10,71 @@
 struct http_client;
 
 struct http_client_options {
-	const char *endpoint; /* https://host:port, no trailing slash; copied */
-	const char *ca_file;  /* PEM; NULL: the system's */
-	/* whoever answers is believed: for what is checked otherwise. Goes with no token */
+	const char *endpoint; /* https://host:port without a trailing slash; copied */
+	const char *ca_file;  /* PEM; NULL: the system's CAs */
+	/* The server's certificate is not checked: for answers that are verified otherwise. Not
+	 * together with a token. */
 	bool unverified;
-	/* path of the unix socket to speak through instead of TCP; NULL: none. The endpoint then
-	 * only names the host */
+	/* Path of a Unix socket to use instead of TCP; NULL: none. The endpoint then only names the
+	 * host. */
 	const char *unix_socket;
-	const char *token;      /* bearer; NULL: none */
+	const char *token;      /* bearer token; NULL: none */
 	int connect_timeout_ms; /* 0: 10 s */
-	int total_timeout_ms;   /* a whole request takes no longer; 0: no bound */
-	int stall_timeout_ms;   /* no byte either way for so long fails; 0: 60 s */
-	/* Told once in each request when no byte has gone either way for so long (a second later at
-	 * most), and wait_ms besides. NULL: nobody */
+	int total_timeout_ms;   /* limit for a whole request; 0: none */
+	int stall_timeout_ms;   /* limit without a byte in either direction; 0: 60 s */
+	/* Called once in each request when no byte has moved in either direction for silence_ms and
+	 * the request's wait_ms (up to a second late). NULL: nobody is told. */
 	void (*on_silence)(void *owner);
 	void *silence_owner;
 	int silence_ms;
 };
 
 struct http_request {
-	const char *method; /* "GET", "PUT", ... */
-	const char *
-		target; /* "/v1/...", percent-encoded by the caller; invalid without the leading slash */
-	const char *const *headers; /* "Name: value", NULL-ended; NULL: none */
-	const char *
-		bearer; /* token of this request in place of the client's; "": none; NULL: the client's. Borrowed */
-	bool whole_errors;          /* an error's body may be as large as another's */
-	struct span body;           /* used when source is NULL; empty: no body */
-	struct body_source *source; /* streamed body; borrowed */
+	const char *method; /* "GET" or "PUT", for example */
+	/* "/v1/...", percent-encoded by the caller; invalid without the leading slash */
+	const char *target;
+	const char *const *headers; /* lines "Name: value" with a NULL at the end; NULL: none */
+	/* Token of this request in place of the client's; "": none; NULL: the client's.
+	 * Borrowed. */
+	const char *bearer;
+	bool whole_errors;          /* an error's body may be as large as any other */
+	struct span body;           /* used when `source` is NULL; empty: no body */
+	struct body_source *source; /* a streamed body; borrowed */
 	uint64_t source_size;
 	/* how much longer than the stall timeout the answer may take (long polls) */
 	int64_t wait_ms;
-	/* takes a 2xx body as it comes; NULL: it is kept in response->body. Borrowed, only write is
-	 * called */
+	/* Receives a 2xx body piece by piece; NULL: the body is kept in response->body. Borrowed;
+	 * only write is called. */
 	struct body_sink *sink;
 };
 
 struct http_response {
 	int status;
-	/* capped at 16 MiB; error bodies always land here (capped at 64 KiB) */
+	/* At most 16 MiB. Bodies of errors always come here (at most 64 KiB without
+	 * whole_errors). */
 	struct buffer body;
 	char etag[128]; /* without quotes; "" when absent */
 	char request_id[64];
 	char digest[48];         /* x-deltabucket-digest, in its text form; "" when absent */
-	char file_hash[72];      /* x-deltabucket-file-hash, the same way */
+	char file_hash[72];      /* x-deltabucket-file-hash; "" when absent */
 	bool is_derived;         /* x-deltabucket-derived */
 	uint64_t content_length; /* of a HEAD or GET; UINT64_MAX when unknown */
 	char location[512];
-	char link[2048];   /* Link; "" when absent */
+	char link[2048];   /* the header Link; "" when absent */
 	int retry_after_s; /* -1 when absent */
 };
 
 struct http_client *http_client_new(const struct http_client_options *options, struct error *err);
 void http_client_free(struct http_client *client);
-/* 0 when any HTTP status came back whole (an error's body may be cut at its cap); -1 with untrusted
- * for a certificate, upstream (or the sink's or source's own error) otherwise, also when a server
- * of HTTPS was asked in plain HTTP and says so. A source that ends before source_size gives
- * incomplete_body. Redirects come back as they are. `response` must be released with
- * http_response_release in both cases. */
+/* Returns 0 when an answer with any HTTP status came back whole (an error's body may be cut at its
+ * cap). Returns -1 with untrusted when the certificate is not accepted, incomplete_body when the
+ * source ended before source_size, busy after a cancel, the sink's or source's own error, and else
+ * upstream, also when a server of HTTPS was asked in plain HTTP. Redirects are not followed.
+ * Release `response` with http_response_release in all cases. */
 int http_client_send(struct http_client *client, const struct http_request *request,
 	struct http_response *response, struct error *err);
 /* Makes a blocked http_client_send (within about a second) and every later one return with busy.
- * From any thread or a signal-watching one. */
+ * Any thread. */
 void http_client_cancel(struct http_client *client);
 void http_response_release(struct http_response *response);
 

@@ -1,4 +1,4 @@
-/* One request on its way: shared by http_client.c, which sends, and http_answer.c, which
+/* One request on its way, shared by http_client.c, which sends, and http_answer.c, which
  * receives. */
 #ifndef BASE_NET_HTTP_CLIENT_INTERNAL_H
 #define BASE_NET_HTTP_CLIENT_INTERNAL_H
@@ -19,8 +19,8 @@ struct http_transfer {
 	const struct http_request *request;
 	struct http_response *response;
 	uint64_t sent;
-	bool cut;         /* an error's body went over its cap: what follows is not waited for */
-	struct error err; /* of the sink, the source or ours; kind none while all is well */
+	bool cut;         /* an error's body went over its cap, and the rest is not read */
+	struct error err; /* of the sink, the source or this code; kind none while all is well */
 };
 
 /* Sets the callbacks that fill transfer->response and feed the sink. */

@@ -7,6 +7,7 @@
 void gate_init(struct gate *gate, unsigned limit)
 {
 	*gate = (struct gate){.limit = limit};
+	ASSERT(limit >= 1);
 	lock_init(&gate->lock, LOCK_GATE);
 }
 
@@ -18,6 +19,7 @@ void gate_release(struct gate *gate)
 
 void gate_enter(struct gate *gate, struct gate_visitor *visitor)
 {
+	ASSERT(visitor->pass != NULL);
 	lock_enter(&gate->lock);
 	const bool is_closed = gate->is_closed;
 	const bool passes = !is_closed && gate->inside < gate->limit;
@@ -34,10 +36,11 @@ void gate_enter(struct gate *gate, struct gate_visitor *visitor)
 		visitor->turn_away(visitor);
 }
 
-/* Whoever waits takes the place over. */
+/* The first visitor that waits takes over the place. */
 void gate_leave(struct gate *gate)
 {
 	lock_enter(&gate->lock);
+	ASSERT(gate->inside > 0);
 	struct gate_visitor *const next = gate->first;
 	if (next == NULL)
 		gate->inside--;
@@ -75,7 +78,7 @@ void gate_close(struct gate *gate)
 	lock_leave(&gate->lock);
 	while (waiting != NULL) {
 		struct gate_visitor *const visitor = waiting;
-		waiting = visitor->next; /* it may be gone behind the call */
+		waiting = visitor->next; /* the visitor may be freed by the call */
 		visitor->turn_away(visitor);
 	}
 }

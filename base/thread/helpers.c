@@ -1,7 +1,7 @@
-/* A queue of lanes that have work. A worker takes the first job of the first lane; the lane queues
- * up again only when that job is done, which keeps a lane's jobs in order and lets lanes take
- * turns. A job may free the owner of its lane: so after a job the worker looks at the lane only if
- * more jobs came for it, which says that it still lives. */
+/* A queue of lanes that have work. A worker takes the first job of the first lane, and the lane
+ * joins the queue again only when that job is done: this keeps the jobs of a lane in order and lets
+ * lanes take turns. A job may free the owner of its lane. So a worker touches the lane after a job
+ * only if another job was submitted meanwhile, which proves that the lane still lives. */
 #include "base/thread/helpers.h"
 
 #include <stddef.h>
@@ -14,14 +14,14 @@
 struct helper_worker {
 	struct helpers *helpers;
 	pthread_t thread;
-	const struct helper_lane *lane; /* whose job runs now */
-	struct helper_lane *more;       /* the same lane, once it is known to have another job */
+	const struct helper_lane *lane; /* the lane of the job that runs now */
+	struct helper_lane *more;       /* the same lane, once another job for it is known */
 };
 
 struct helpers {
 	struct lock lock;
 	struct lock_condition wake;
-	struct helper_lane *first; /* lanes with work that no worker is at */
+	struct helper_lane *first; /* lanes with work that no worker has taken */
 	struct helper_lane *last;
 	bool stopping;
 	unsigned threads;
@@ -35,11 +35,11 @@ static void helpers_enqueue(struct helpers *helpers, struct helper_lane *lane);
 struct helpers *helpers_start(unsigned threads)
 {
 	ASSERT(threads >= 1);
-	struct helpers *const helpers = memory_new(sizeof *helpers);
+	struct helpers *const helpers = memory_new(sizeof(*helpers));
 	lock_init(&helpers->lock, LOCK_HELPER_QUEUE);
 	lock_condition_init(&helpers->wake);
 	helpers->threads = threads;
-	helpers->workers = memory_new_array(threads, sizeof *helpers->workers);
+	helpers->workers = memory_new_array(threads, sizeof(*helpers->workers));
 	for (unsigned i = 0; i < threads; i++) {
 		helpers->workers[i].helpers = helpers;
 		lock_thread_start(
@@ -67,6 +67,7 @@ void helpers_stop(struct helpers *helpers)
 
 void helpers_submit(struct helpers *helpers, struct helper_lane *lane, struct helper_job *job)
 {
+	ASSERT(job->run != NULL);
 	job->next = NULL;
 	lock_enter(&helpers->lock);
 	if (lane->last != NULL)
@@ -112,6 +113,7 @@ static struct helper_job *helpers_dequeue(struct helper_worker *worker)
 {
 	struct helpers *const helpers = worker->helpers;
 	struct helper_lane *const lane = helpers->first;
+	ASSERT(lane != NULL && lane->first != NULL);
 	helpers->first = lane->next;
 	if (helpers->first == NULL)
 		helpers->last = NULL;
@@ -128,6 +130,7 @@ static struct helper_job *helpers_dequeue(struct helper_worker *worker)
 static void helpers_enqueue(struct helpers *helpers, struct helper_lane *lane)
 {
 	lock_assert_held(&helpers->lock);
+	ASSERT(!lane->scheduled);
 	lane->next = NULL;
 	lane->scheduled = true;
 	if (helpers->last != NULL)

@@ -1,5 +1,5 @@
-/* A few threads that take what would hold up a reactor: digests and syncs of large uploads, reads
- * that publish needs. Jobs of one `lane` run in order and one at a time; lanes run side by side.
+/* A few threads for work that would block a reactor: digests and syncs of large uploads, and reads
+ * that wait for the disk. Jobs of one lane run in order and one at a time; lanes run side by side.
  * Internally locked; any thread may submit. */
 #ifndef BASE_THREAD_HELPERS_H
 #define BASE_THREAD_HELPERS_H
@@ -10,9 +10,9 @@ struct helpers;
 
 struct helper_job {
 	void (*run)(struct helper_job *job); /* on a helper thread; may free the job */
-	struct helper_job *next;             /* the queue's */
+	struct helper_job *next;             /* owned by the queue */
 };
-struct helper_lane { /* embed in whoever owns the jobs; zero it to begin */
+struct helper_lane { /* Embed it in the owner of the jobs, zeroed. */
 	struct helper_job *first;
 	struct helper_job *last;
 	struct helper_lane *next;
@@ -20,7 +20,7 @@ struct helper_lane { /* embed in whoever owns the jobs; zero it to begin */
 };
 
 struct helpers *helpers_start(unsigned threads);
-void helpers_stop(struct helpers *helpers); /* runs what is queued, then joins */
+void helpers_stop(struct helpers *helpers); /* runs the queued jobs, then joins the threads */
 void helpers_submit(struct helpers *helpers, struct helper_lane *lane, struct helper_job *job);
 
 #endif

@@ -1,5 +1,5 @@
-/* The order check keeps, per thread, the locks it holds. That list is the one thread-local of the
- * program and exists only in development builds. */
+/* The check of the order keeps a list of the held locks for each thread. That list is the only
+ * thread-local variable of the program and exists only in development builds. */
 #include "base/thread/lock.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ void lock_assert_held(const struct lock *lock)
 
 #endif
 
-/* None of these calls fails but by a fault of ours. */
+/* These calls fail only through a fault of this program. */
 static void must(int code)
 {
 	ASSERT(code == 0);
@@ -182,7 +182,7 @@ void lock_thread_start(
 {
 	char short_name[16];
 	must(pthread_create(out_thread, NULL, run, argument));
-	snprintf(short_name, sizeof short_name, "%s", name);
-	/* a thread that has already ended has no use for a name */
+	snprintf(short_name, sizeof(short_name), "%s", name);
+	/* no check: a thread that has already ended needs no name */
 	pthread_setname_np(*out_thread, short_name);
 }

@@ -1,6 +1,6 @@
-/* Mutexes with a name and a rank. A thread takes locks in rising rank only: debug builds
- * (--enable-dev) assert it, so a deadlock becomes an assertion with two names in it. Conditions
- * belong to one lock. Every lock of the program is a row of lock.def. */
+/* Mutexes with a name and a rank. A thread takes locks only in rising rank. Development builds
+ * (--enable-dev) assert this, so that a possible deadlock becomes an assertion that names two
+ * locks. A condition belongs to one lock. Every lock of the program is a row of lock.def. */
 #ifndef BASE_THREAD_LOCK_H
 #define BASE_THREAD_LOCK_H
 
@@ -24,10 +24,10 @@ struct lock_condition {
 };
 
 void lock_init(struct lock *lock, enum lock_class class);
-void lock_release(struct lock *lock); /* destroys */
+void lock_release(struct lock *lock); /* destroys it */
 void lock_enter(struct lock *lock);
 void lock_leave(struct lock *lock);
-void lock_assert_held(const struct lock *lock); /* nothing in release builds */
+void lock_assert_held(const struct lock *lock); /* does nothing in release builds */
 
 void lock_condition_init(struct lock_condition *condition);
 void lock_condition_release(struct lock_condition *condition);
@@ -37,7 +37,7 @@ bool lock_wait_for(struct lock *lock, struct lock_condition *condition, int64_t 
 void lock_signal(struct lock_condition *condition);
 void lock_broadcast(struct lock_condition *condition);
 
-/* pthread_create that aborts on failure and names the thread (at most 15 bytes). */
+/* Like pthread_create, but aborts on failure and names the thread (at most 15 bytes). */
 void lock_thread_start(
 	pthread_t *out_thread, const char *name, void *(*run)(void *), void *argument);
 

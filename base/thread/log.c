@@ -1,6 +1,6 @@
-/* A line is built apart and leaves whole in one write, so that lines of threads and processes do
- * not mix. A log that cannot be written is no reason to stop serving: what a write says is
- * ignored. */
+/* A line is built in a buffer of its own and leaves whole in one write, so that lines of threads
+ * and processes do not mix. A server must not stop because its log cannot be written, so failures
+ * of writes are ignored. */
 #include "base/thread/log.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static void write_line(struct log *log, enum log_level level, struct span line);
 
 struct log *log_new(int fd, enum log_level level, bool json, const struct clock_source *clock)
 {
-	struct log *const log = memory_new(sizeof *log);
+	struct log *const log = memory_new(sizeof(*log));
 	lock_init(&log->lock, LOCK_LOG);
 	buffer_init(&log->held, HELD_MAX_BYTES + LINE_MAX_BYTES);
 	log->fd = fd;
@@ -112,6 +112,7 @@ void log_event(struct log *log, enum log_level level, const char *request_id, co
 {
 	char time[CLOCK_TEXT_BYTES];
 	struct buffer line;
+	ASSERT(event != NULL && (fields != NULL || count == 0));
 	if (!log_wants(log, level))
 		return;
 	clock_format_iso(log->clock->wall_ms(log->clock), time);
@@ -134,10 +135,10 @@ void log_failure(struct log *log, enum log_level level, const char *request_id, 
 {
 	const struct log_field fields[] = {
 		log_text("error", error_kind_name(err->kind)), log_text("message", err->text)};
-	log_event(log, level, request_id, event, fields, sizeof fields / sizeof fields[0]);
+	log_event(log, level, request_id, event, fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-/* Lines go out even where a signal cut the write short. */
+/* Writes all held lines, also when a signal cuts a write short. */
 static void write_held(struct log *log)
 {
 	lock_assert_held(&log->lock);
@@ -207,8 +208,8 @@ static void print_text(const struct event *event, struct buffer *out)
 	}
 }
 
-/* A value that could be taken for more than one, or that could move the terminal's cursor, is
- * quoted and escaped. */
+/* Quotes and escapes a value that a reader could take for more than one, or that could move the
+ * cursor of a terminal. */
 static void print_value(struct span value, struct buffer *out)
 {
 	if (is_bare(value)) {

@@ -1,6 +1,6 @@
-/* A queue of streams with blocks that no helper is at, and a few batches: jobs that take from its
- * front while that is due. A stream is out of the queue while one of its blocks is being digested,
- * which keeps its blocks in order. */
+/* A queue of streams with blocks that no helper has taken, and a few batches: jobs that take from
+ * the front of the queue while work is due. A stream is out of the queue while one of its blocks is
+ * digested, which keeps its blocks in order. */
 #include "base/thread/md5_pool.h"
 
 #include <stdlib.h>
@@ -20,14 +20,14 @@ struct md5_batch {
 };
 
 struct md5_pool {
-	struct lock lock; /* guards all below and the streams' queues */
+	struct lock lock; /* guards everything below and the streams' queues */
 	struct md5_pool_stream *first;
 	struct md5_pool_stream *last;
 	size_t open;    /* streams that have begun and not ended */
 	size_t waiting; /* streams in the queue */
-	size_t urgent;  /* of these */
-	size_t running; /* batches */
-	size_t worth;   /* streams that pay side by side */
+	size_t urgent;  /* urgent streams in the queue */
+	size_t running; /* batches that run */
+	size_t worth;   /* number of streams from which side by side is faster */
 	struct md5_batch batches[BATCHES];
 };
 
@@ -37,7 +37,7 @@ struct taken {
 	struct md5_pool_job *jobs[MD5_LANES];
 };
 
-static void batch_run(struct helper_job *job);
+static void md5_pool_batch_run(struct helper_job *job);
 static void pool_take(struct md5_pool *pool, struct taken *taken);
 static bool pool_is_quiet(const struct md5_pool *pool);
 static struct md5_pool_stream *pool_dequeue(struct md5_pool *pool);
@@ -51,11 +51,11 @@ static struct md5_batch *pool_start_batch(struct md5_pool *pool, struct helpers 
 
 struct md5_pool *md5_pool_new(void)
 {
-	struct md5_pool *const pool = memory_new(sizeof *pool);
+	struct md5_pool *const pool = memory_new(sizeof(*pool));
 	lock_init(&pool->lock, LOCK_MD5_POOL);
 	pool->worth = md5_lanes_worth();
 	for (size_t i = 0; i < BATCHES; i++) {
-		pool->batches[i].job.run = batch_run;
+		pool->batches[i].job.run = md5_pool_batch_run;
 		pool->batches[i].pool = pool;
 	}
 	return pool;
@@ -73,6 +73,7 @@ void md5_pool_free(struct md5_pool *pool)
 void md5_pool_submit(struct md5_pool *pool, struct helpers *helpers, struct md5_pool_stream *stream,
 	struct md5_pool_job *job)
 {
+	ASSERT(job->done != NULL && stream->md5 != NULL);
 	job->next = NULL;
 	lock_enter(&pool->lock);
 	const bool is_queued = stream->first != NULL && !stream->is_taken;
@@ -104,8 +105,9 @@ void md5_pool_end(struct md5_pool *pool, struct helpers *helpers, struct md5_poo
 	pool_changed(pool, helpers);
 }
 
-/* One round; another behind the helpers' other work when that is due. */
-static void batch_run(struct helper_job *job)
+/* Digests one round of blocks. Submits itself again when more is due, so that other jobs of the
+ * helpers come in between. */
+static void md5_pool_batch_run(struct helper_job *job)
 {
 	struct md5_batch *const batch = (struct md5_batch *)job;
 	struct md5_pool *const pool = batch->pool;
@@ -127,7 +129,7 @@ static void batch_run(struct helper_job *job)
 static void pool_take(struct md5_pool *pool, struct taken *taken)
 {
 	lock_enter(&pool->lock);
-	/* quiet: the next one is another helper's */
+	/* when it is quiet, another helper takes the next stream */
 	const size_t most = pool_is_quiet(pool) ? 1 : MD5_LANES;
 	for (taken->count = 0; taken->count < most && pool->first != NULL; taken->count++) {
 		struct md5_pool_stream *const stream = pool_dequeue(pool);
@@ -143,7 +145,7 @@ static void pool_take(struct md5_pool *pool, struct taken *taken)
 	lock_leave(&pool->lock);
 }
 
-/* So few streams that each has a helper of its own. */
+/* True when there are so few streams that each has a helper of its own. */
 static bool pool_is_quiet(const struct md5_pool *pool)
 {
 	return pool->open < pool->worth && pool->waiting < pool->worth;
@@ -153,6 +155,7 @@ static struct md5_pool_stream *pool_dequeue(struct md5_pool *pool)
 {
 	lock_assert_held(&pool->lock);
 	struct md5_pool_stream *const stream = pool->first;
+	ASSERT(stream != NULL && stream->first != NULL && pool->waiting > 0);
 	pool->first = stream->next;
 	if (pool->first == NULL)
 		pool->last = NULL;
@@ -173,8 +176,8 @@ static void batch_digest(const struct taken *taken)
 	md5_streams_add(streams, bytes, taken->count);
 }
 
-/* Streams with more blocks queue up again. No stream is touched once its job is done, which may be
- * its end. */
+/* Puts streams with more blocks back into the queue. Does not touch a stream after its job is done,
+ * because that job may free it. */
 static void pool_give_back(struct md5_pool *pool, const struct taken *taken)
 {
 	lock_enter(&pool->lock);
@@ -192,6 +195,7 @@ static void pool_give_back(struct md5_pool *pool, const struct taken *taken)
 static void pool_enqueue(struct md5_pool *pool, struct md5_pool_stream *stream)
 {
 	lock_assert_held(&pool->lock);
+	ASSERT(stream->first != NULL && !stream->is_taken);
 	stream->next = NULL;
 	if (pool->last != NULL)
 		pool->last->next = stream;
@@ -216,7 +220,7 @@ static void pool_hurry(struct md5_pool *pool, struct md5_pool_stream *queued)
 	queued->is_urgent = true;
 }
 
-/* Leaves the lock. */
+/* Leaves the lock, then submits a batch when one is due. */
 static void pool_changed(struct md5_pool *pool, struct helpers *helpers)
 {
 	struct md5_batch *const batch = pool_start_batch(pool, helpers);
@@ -225,7 +229,7 @@ static void pool_changed(struct md5_pool *pool, struct helpers *helpers)
 		helpers_submit(helpers, &batch->lane, &batch->job);
 }
 
-/* A batch that shall begin now, or NULL. */
+/* Returns a batch that must be submitted now, or NULL. */
 static struct md5_batch *pool_start_batch(struct md5_pool *pool, struct helpers *helpers)
 {
 	lock_assert_held(&pool->lock);
@@ -236,6 +240,7 @@ static struct md5_batch *pool_start_batch(struct md5_pool *pool, struct helpers 
 	struct md5_batch *batch = pool->batches;
 	while (batch->is_running)
 		batch++;
+	ASSERT(batch < pool->batches + BATCHES);
 	batch->is_running = true;
 	batch->helpers = helpers;
 	pool->running++;

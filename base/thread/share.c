@@ -1,6 +1,6 @@
-/* Each owner has two lists of holds, oldest first: those at rest, which are displaced first, and
- * busy ones. Who holds the most is looked up by walking all owners; that happens only when there is
- * no room. */
+/* Each owner has two lists of holds, oldest first: idle ones, which are displaced first, and busy
+ * ones. The owner that holds the most is found by a walk over all owners; this happens only when
+ * there is no room. */
 #include "base/thread/share.h"
 
 #include <stdlib.h>
@@ -14,18 +14,18 @@ struct hold_list {
 	struct share_hold *first;
 	struct share_hold *last;
 };
-struct share_owner {              /* of at least one hold */
-	struct share_owner *next; /* of its slot */
+struct share_owner {              /* has at least one hold */
+	struct share_owner *next; /* next in its slot */
 	struct share_caller caller;
-	uint64_t held;             /* what is displaced left out */
-	size_t holds;              /* displaced ones included */
-	struct hold_list lists[2]; /* by is_busy */
+	uint64_t held;             /* without displaced holds */
+	size_t holds;              /* with displaced ones */
+	struct hold_list lists[2]; /* index: is_busy */
 };
 
 struct share_pool {
 	struct share_options options;
 	struct lock lock;
-	struct share_owner *slots[OWNER_SLOTS]; /* guarded by lock, as all below */
+	struct share_owner *slots[OWNER_SLOTS]; /* guarded by lock, like all fields below */
 	uint64_t held;
 	uint64_t strangers;
 	uint64_t displaced;
@@ -55,7 +55,7 @@ static void move(
 
 struct share_pool *share_pool_new(const struct share_options *options)
 {
-	struct share_pool *const pool = memory_new(sizeof *pool);
+	struct share_pool *const pool = memory_new(sizeof(*pool));
 	pool->options = *options;
 	lock_init(&pool->lock, LOCK_SHARE);
 	return pool;
@@ -165,9 +165,9 @@ static bool is_of(const struct share_owner *owner, struct share_caller caller)
 	return owner->caller.id == caller.id && owner->caller.rank == caller.rank;
 }
 
-/* Whether `amount` finds room for a caller that holds `own` already. May displace others, and in
- * vain; but what was displaced is still there until it is given back, and may be as much as the
- * limit again. */
+/* Makes room of `amount` for a caller that already holds `own`. False when there is none; others
+ * may have been displaced in vain. Displaced amounts are still in use until they are given back,
+ * and together may be as much as the limit again. */
 static bool find_room(
 	struct share_pool *pool, struct share_caller caller, uint64_t own, uint64_t amount)
 {
@@ -184,7 +184,7 @@ static bool find_room(
 	return true;
 }
 
-/* Nobody may be displaced: NULL. */
+/* The owner that must make room; NULL when nobody may be displaced. */
 static struct share_owner *find_largest(struct share_pool *pool)
 {
 	const enum share_rank most = strangers_make_room(pool) ? SHARE_STRANGER : SHARE_KEY;
@@ -204,7 +204,7 @@ static bool strangers_make_room(const struct share_pool *pool)
 	return pool->strangers > pool->options.strangers;
 }
 
-/* Whether a caller that would hold `wanted` in all comes before the owner that holds the most. */
+/* Whether a caller that would hold `wanted` in total may displace the owner that holds the most. */
 static bool comes_before(const struct share_pool *pool, struct share_caller caller, uint64_t wanted,
 	const struct share_owner *largest)
 {
@@ -216,6 +216,7 @@ static bool comes_before(const struct share_pool *pool, struct share_caller call
 static void displace_oldest(struct share_pool *pool, struct share_owner *owner)
 {
 	struct share_hold *const hold = owner->lists[owner->lists[false].first == NULL].first;
+	ASSERT(hold != NULL && hold->displace != NULL && !hold->is_displaced);
 	unlink_hold(hold);
 	remove_held(pool, owner, hold->amount);
 	pool->displaced += hold->amount;
@@ -233,11 +234,14 @@ static void unlink_hold(struct share_hold *hold)
 
 static void remove_held(struct share_pool *pool, struct share_owner *owner, uint64_t amount)
 {
+	ASSERT(owner->held >= amount && pool->held >= amount);
 	owner->held -= amount;
 	pool->held -= amount;
 	count(pool, pool->options.held, -(int64_t)amount);
-	if (owner->caller.rank == SHARE_STRANGER)
+	if (owner->caller.rank == SHARE_STRANGER) {
+		ASSERT(pool->strangers >= amount);
 		pool->strangers -= amount;
+	}
 }
 
 static void count(struct share_pool *pool, enum metric metric, int64_t amount)
@@ -249,7 +253,9 @@ static void count(struct share_pool *pool, enum metric metric, int64_t amount)
 static void detach(struct share_pool *pool, struct share_hold *hold)
 {
 	struct share_owner *const owner = hold->owner;
+	ASSERT(owner != NULL && owner->holds > 0);
 	if (hold->is_displaced) {
+		ASSERT(pool->displaced >= hold->amount);
 		pool->displaced -= hold->amount;
 	} else {
 		unlink_hold(hold);
@@ -273,6 +279,7 @@ static void drop_owner_without_holds(struct share_pool *pool, struct share_owner
 static void attach(
 	struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
 {
+	ASSERT(hold->owner == NULL && !hold->is_displaced);
 	hold->owner = get_owner(pool, caller);
 	hold->owner->holds++;
 	hold->is_busy = is_busy;
@@ -284,7 +291,7 @@ static struct share_owner *get_owner(struct share_pool *pool, struct share_calle
 {
 	struct share_owner **const link = find_owner(pool, caller);
 	if (*link == NULL) {
-		*link = memory_new(sizeof **link);
+		*link = memory_new(sizeof(**link));
 		(*link)->caller = caller;
 	}
 	return *link;

@@ -1,14 +1,14 @@
-/* A bounded thing that all callers take from: connections, waits, streams, bytes of request bodies.
- * While there is room, everybody gets what they ask for. When there is none, room is made at the
- * cost of the owner that holds the most: its oldest hold is displaced. A caller that would itself
- * be that owner is refused. So n owners that want all there is end with an n-th each, and one alone
- * may have everything.
+/* A bounded resource that all callers share: connections, waits, streams, bytes of request bodies.
+ * While there is room, every caller gets what it asks for. When there is none, the owner that holds
+ * the most makes room: its oldest hold is displaced. A caller that would itself be that owner is
+ * refused. So n owners that want everything end with one n-th each, and a single owner may have
+ * everything.
  *
- * Owners are told apart by a number: a hash of the key's id or, without a key, of the address; two
- * of one number count as one. Those without a key are strangers. There is no end to them, so once
- * there is no room and strangers together hold more than a given part, room is made among them. The
- * root key finds a reserve beyond the limit and is never displaced. Internally locked; any
- * thread. */
+ * Owners are told apart by a number: a hash of the key's id or, without a key, of the address. Two
+ * owners with the same number count as one. Owners without a key are strangers. Their number is
+ * unlimited, so when there is no room and strangers together hold more than a given part, room is
+ * made among them. The root key has a reserve beyond the limit and is never displaced. Internally
+ * locked; any thread. */
 #ifndef BASE_THREAD_SHARE_H
 #define BASE_THREAD_SHARE_H
 
@@ -22,11 +22,13 @@ struct share_caller {
 };
 
 struct share_owner;
-struct share_hold { /* embed in whatever holds; zeroed, with `displace` set: holds nothing yet */
-	/* Sees to it that the hold is given back soon. From any thread, the pool's lock held: so
-	 * the hold is still there, and must not be given back within this call. Once for a hold. */
+/* Embed it in the object that holds, zeroed and with `displace` set: it then holds nothing. */
+struct share_hold {
+	/* Makes sure that the hold is given back soon. Called once for a hold, from any thread,
+	 * with the pool's lock held: the hold is still there, and must not be given back within
+	 * this call. */
 	void (*displace)(struct share_hold *hold);
-	struct share_owner *owner; /* the rest is the pool's */
+	struct share_owner *owner; /* owned by the pool, like all fields below */
 	struct share_hold *next;
 	struct share_hold *previous;
 	uint64_t amount;
@@ -37,38 +39,39 @@ struct share_hold { /* embed in whatever holds; zeroed, with `displace` set: hol
 struct share_options {
 	uint64_t limit;
 	uint64_t reserve;        /* for the root key, beyond the limit */
-	uint64_t strangers;      /* what strangers together keep when there is no room */
+	uint64_t strangers;      /* how much strangers together keep when there is no room */
 	struct metrics *metrics; /* NULL: nothing is counted */
-	enum metric held;        /* what share_held gives; METRIC_COUNT: not shown */
+	enum metric held;        /* the value of share_held; METRIC_COUNT: not shown */
 	enum metric refused;
 	enum metric displaced;
 };
 struct share_pool;
 struct share_pool *share_pool_new(const struct share_options *options);
-void share_pool_free(struct share_pool *pool); /* all was given back; NULL is fine */
+void share_pool_free(struct share_pool *pool); /* everything must be given back; NULL is fine */
 
-/* Adds `amount` to the hold, which becomes the caller's youngest. False, and nothing changed: there
- * is no room for the caller, as much as the limit was displaced and is still there, or the hold was
- * displaced. All amounts of a hold are one caller's. */
+/* Adds `amount` to the hold, which becomes the caller's youngest. Returns false and changes nothing
+ * in the hold when there is no room for the caller, when as much as the limit is displaced and not
+ * given back yet, or when the hold is displaced. All amounts of a hold belong to one caller. */
 bool share_take(struct share_pool *pool, struct share_hold *hold, struct share_caller caller,
 	uint64_t amount);
-/* Gives all of it back. A hold that has nothing is left alone; one that was displaced stays so. */
+/* Gives back the whole hold. Does nothing for a hold that has nothing. A displaced hold stays
+ * displaced. */
 void share_give(struct share_pool *pool, struct share_hold *hold);
 
-/* For what is there before anybody knows whose it is (connections): the caller makes room first and
- * counts then. */
-/* Displaces somebody's hold: of an owner's, those that are not busy first. False when nobody has
- * any left to give. */
+/* For resources that exist before their owner is known (connections): the caller makes room first
+ * and counts afterwards. */
+/* Displaces a hold of the owner that holds the most, an idle one if there is one. False when nobody
+ * has anything to give. */
 bool share_make_room(struct share_pool *pool);
-/* Takes `amount`, whatever the limit. */
+/* Takes `amount` regardless of the limit. */
 void share_count(struct share_pool *pool, struct share_hold *hold, struct share_caller caller,
 	uint64_t amount);
-/* The hold is this caller's from now on, and its youngest. */
+/* Gives the hold to this caller, as its youngest. */
 void share_move(
 	struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy);
 
 bool share_is_displaced(struct share_pool *pool, const struct share_hold *hold);
-uint64_t share_held(struct share_pool *pool);      /* by all, what is displaced left out */
-uint64_t share_displaced(struct share_pool *pool); /* not given back yet */
+uint64_t share_held(struct share_pool *pool);      /* by all owners, without displaced holds */
+uint64_t share_displaced(struct share_pool *pool); /* and not given back yet */
 
 #endif

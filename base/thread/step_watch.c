@@ -1,8 +1,8 @@
-/* Waiters hang in two sets of lists: by run (1,024 buckets), for publishes, and on a timer wheel of
- * 50 ms slots, for deadlines; both are doubly linked, so waking costs the same among ten or ten
- * thousand. A deadline beyond one turn of the wheel stays in its slot until its turn comes.
- * Generations are counted in 4,096 slots by the run's hash: two runs that share one cost a needless
- * look, never a missed step. */
+/* Waiters are in two sets of lists: by run (1,024 buckets), for publishes, and on a timer wheel of
+ * 50 ms slots, for deadlines. Both are doubly linked, so that waking costs the same among ten
+ * waiters or ten thousand. A deadline beyond one turn of the wheel stays in its slot until its turn
+ * comes. Generations are counted in 4,096 slots by the hash of the run: two runs in one slot cost a
+ * needless look, never a missed step. */
 #include "base/thread/step_watch.h"
 
 #include <stdlib.h>
@@ -18,15 +18,15 @@ struct step_watch {
 	const struct clock_source *clock;
 	struct worker_thread thread;
 	struct lock lock;
-	struct step_waiter *runs[RUN_BUCKETS]; /* guarded by lock, as all below */
+	struct step_waiter *runs[RUN_BUCKETS]; /* guarded by lock, like all fields below */
 	struct step_waiter *wheel[WHEEL_SLOTS];
 	uint64_t generations[GENERATIONS];
 	size_t waiting;
-	int64_t tick; /* the wheel has been emptied up to here */
-	bool closed;  /* refuses waiters */
+	int64_t tick; /* the wheel is empty up to this tick */
+	bool closed;  /* new waiters are refused */
 };
 
-static int64_t one_round(void *owner);
+static int64_t step_watch_round(void *owner);
 static void turn_wheel(struct step_watch *watch, int64_t now_ms, struct step_waiter **woken);
 static void take_expired(
 	struct step_watch *watch, uint64_t slot, int64_t now, struct step_waiter **woken);
@@ -40,8 +40,9 @@ static void add(struct step_watch *watch, struct step_waiter *waiter);
 
 struct step_watch *step_watch_start(const struct clock_source *clock)
 {
-	static const struct worker_thread_plan plan = {
-		.name = "step_watch", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
+	static const struct worker_thread_plan plan = {.name = "step_watch",
+		.first_ms = WORKER_THREAD_UNTIL_WOKEN,
+		.round = step_watch_round};
 	struct step_watch *const watch = memory_new(sizeof(*watch));
 	watch->clock = clock;
 	watch->tick = clock->monotonic_ms(clock) / TICK_MS;
@@ -86,6 +87,7 @@ uint64_t step_watch_generation(struct step_watch *watch, struct span bucket, str
 void step_watch_wait(struct step_watch *watch, struct span bucket, struct span run_name,
 	uint64_t seen, int64_t wait_ms, struct step_waiter *waiter)
 {
+	ASSERT(waiter->wake != NULL);
 	waiter->run_hash = hash_run(bucket, run_name);
 	waiter->deadline_ms =
 		watch->clock->monotonic_ms(watch->clock) + (wait_ms > 0 ? wait_ms : 0);
@@ -132,7 +134,7 @@ void step_watch_published(struct step_watch *watch, struct span bucket, struct s
 	wake_list(woken);
 }
 
-static int64_t one_round(void *owner)
+static int64_t step_watch_round(void *owner)
 {
 	struct step_watch *const watch = owner;
 	struct step_waiter *woken = NULL;
@@ -144,7 +146,7 @@ static int64_t one_round(void *owner)
 	return waits ? TICK_MS : WORKER_THREAD_UNTIL_WOKEN;
 }
 
-/* All slots whose tick has come; after a jump over more than a turn, each slot once. */
+/* Empties all slots whose tick has come; after a jump over more than one turn, each slot once. */
 static void turn_wheel(struct step_watch *watch, int64_t now_ms, struct step_waiter **woken)
 {
 	const int64_t now = now_ms / TICK_MS;
@@ -174,11 +176,12 @@ static int64_t deadline_tick(const struct step_waiter *waiter)
 	return waiter->deadline_ms / TICK_MS + 1;
 }
 
-/* Takes the waiter out of both lists and puts it on `woken`, linked by next: from here on only the
- * caller has it. */
+/* Takes the waiter out of both lists and adds it to `woken`, linked by next. From here on only the
+ * caller knows it. */
 static void take(struct step_watch *watch, struct step_waiter *waiter, struct step_waiter **woken)
 {
 	lock_assert_held(&watch->lock);
+	ASSERT(waiter->is_waiting && watch->waiting > 0);
 	if (waiter->previous != NULL)
 		waiter->previous->next = waiter->next;
 	else
@@ -207,7 +210,7 @@ static struct step_waiter **wheel_slot(struct step_watch *watch, const struct st
 	return &watch->wheel[(uint64_t)deadline_tick(waiter) % WHEEL_SLOTS];
 }
 
-/* Without the lock: a woken waiter may be freed, or wait again, at once. */
+/* Called without the lock, because a woken waiter may be freed, or wait again, at once. */
 static void wake_list(struct step_waiter *woken)
 {
 	while (woken != NULL) {

@@ -1,15 +1,20 @@
+/* The thread sleeps on `changed` until its time or a wake, runs a round without the lock, and looks
+ * at `stopping` before each round. A wake during a round sets `woken`, so that the next sleep ends
+ * at once. */
 #include "base/thread/worker_thread.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 
 enum { PAUSE_BYTES = 1024 * 1024 };
 
-static void *run(void *argument);
+static void *worker_thread_run(void *argument);
 static void sleep_until_round(struct worker_thread *worker, int64_t ms);
 
 void worker_thread_start(
 	struct worker_thread *worker, const struct worker_thread_plan *plan, void *owner)
 {
+	ASSERT(plan->name != NULL && plan->round != NULL);
 	worker->woken = false;
 	worker->spent = 0;
 	worker->plan = *plan;
@@ -17,7 +22,7 @@ void worker_thread_start(
 	atomic_init(&worker->stopping, false);
 	lock_init(&worker->lock, LOCK_WORKER);
 	lock_condition_init(&worker->changed);
-	lock_thread_start(&worker->thread, plan->name, run, worker);
+	lock_thread_start(&worker->thread, plan->name, worker_thread_run, worker);
 }
 
 void worker_thread_wake(struct worker_thread *worker)
@@ -29,6 +34,7 @@ void worker_thread_wake(struct worker_thread *worker)
 
 void worker_thread_wake_held(struct worker_thread *worker)
 {
+	lock_assert_held(&worker->lock);
 	worker->woken = true;
 	lock_signal(&worker->changed);
 }
@@ -77,11 +83,12 @@ void worker_thread_stop(struct worker_thread *worker)
 
 void worker_thread_release(struct worker_thread *worker)
 {
+	ASSERT(worker_thread_is_stopping(worker));
 	lock_condition_release(&worker->changed);
 	lock_release(&worker->lock);
 }
 
-static void *run(void *argument)
+static void *worker_thread_run(void *argument)
 {
 	struct worker_thread *const worker = argument;
 	int64_t ms = worker->plan.first_ms;

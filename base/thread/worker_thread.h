@@ -1,6 +1,6 @@
-/* A thread that works in rounds behind the requests: it sleeps between them, until their time comes
- * or somebody wakes it, and ends with the round it is in once it is told to stop. Time is real
- * here, whatever clock a test gives the rest. Embedded in its owner; stays put. */
+/* A thread that works in rounds behind the requests. It sleeps between rounds until its time comes
+ * or a caller wakes it. When it is told to stop, it ends after the round that it is in. Its time is
+ * real, whatever clock a test gives to other code. Embedded in its owner; must stay in place. */
 #ifndef BASE_THREAD_WORKER_THREAD_H
 #define BASE_THREAD_WORKER_THREAD_H
 
@@ -12,21 +12,22 @@ enum { WORKER_THREAD_UNTIL_WOKEN = -1 };
 
 struct worker_thread_plan {
 	const char *name; /* at most 15 bytes */
-	int64_t first_ms; /* until the first round, as `round` returns it */
-	/* on the thread, no lock held; how long to sleep then: 0 not at all */
+	int64_t first_ms; /* how long to sleep before the first round, in the terms of `round` */
+	/* Runs on the thread, without a lock. Returns how many ms to sleep: 0 means not at all,
+	 * WORKER_THREAD_UNTIL_WOKEN until a wake. */
 	int64_t (*round)(void *owner);
-	/* once told to stop, after the last round, on the thread; may be NULL */
+	/* runs once on the thread after the last round; may be NULL */
 	void (*last)(void *owner);
 };
 
 struct worker_thread {
-	/* the owner may guard its own with it; under it only is_stopping and wake_held are
-	 * called */
+	/* The owner may guard its own data with this lock. Under it the owner calls only
+	 * is_stopping and wake_held. */
 	struct lock lock;
 	struct lock_condition changed;
-	bool woken;            /* guarded by lock; since the round began */
+	bool woken;            /* since the round began; guarded by lock */
 	_Atomic bool stopping; /* written under lock */
-	uint64_t spent;        /* the thread alone: bytes since the last pause */
+	uint64_t spent;        /* bytes since the last pause; the thread alone uses it */
 	struct worker_thread_plan plan;
 	void *owner;
 	pthread_t thread;
@@ -36,19 +37,21 @@ void worker_thread_start(
 	struct worker_thread *worker, const struct worker_thread_plan *plan, void *owner);
 /* The next round begins at once, after the present one. Any thread, until the release. */
 void worker_thread_wake(struct worker_thread *worker);
-/* The same by who holds the lock: what is queued under it may lead to the release as soon as it is
- * let go. */
+/* The same for a caller that holds the lock: work that is queued under the lock may lead to the
+ * release as soon as the lock is left. */
 void worker_thread_wake_held(struct worker_thread *worker);
 bool worker_thread_is_stopping(const struct worker_thread *worker);
-/* The thread alone, in a round. False, and early, when it shall stop. */
+/* Sleeps. Only for the thread itself, in a round. Returns false, possibly early, when the thread
+ * must stop. */
 bool worker_thread_pause(struct worker_thread *worker, int64_t ms);
-/* The same for as long as these bytes of work take at this rate (0: without bound), in pauses of
- * some ms. */
+/* Sleeps as long as `bytes` of work take at `bytes_per_second` (0: no limit), in pauses of some ms.
+ * Returns false when the thread must stop. */
 bool worker_thread_spend(struct worker_thread *worker, uint64_t bytes, uint64_t bytes_per_second);
-/* No further round begins, and pauses end. Returns at once. */
+/* Begins no further round, and ends pauses. Returns at once. */
 void worker_thread_quiesce(struct worker_thread *worker);
-void worker_thread_stop(struct worker_thread *worker); /* quiesces, and waits for the end */
-/* after the stop, when nobody wakes it any more */
+/* quiesces, and waits for the thread to end */
+void worker_thread_stop(struct worker_thread *worker);
+/* After the stop, when nobody can wake it any more. */
 void worker_thread_release(struct worker_thread *worker);
 
 #endif

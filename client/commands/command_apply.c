@@ -11,6 +11,7 @@ static void warn_unproven(struct session *session, const struct delta_stats *sta
 int command_apply(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
+	ASSERT(options->argument_count == 3);
 	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);
 	if (base == NULL)
 		return -1;
@@ -30,7 +31,7 @@ int command_apply(struct session *session, struct error *err)
 	if (result == 0) {
 		struct delta_summary summary = {.is_delta = true};
 		struct error ignored = {0};
-		/* it was read a moment ago */
+		/* cannot fail in practice: delta_apply has just read the file */
 		(void)delta_inspect(params.delta, &summary, &ignored);
 		say_applied(session, &stats, summary.is_delta);
 		warn_unproven(session, &stats, summary.is_delta);
@@ -39,7 +40,7 @@ int command_apply(struct session *session, struct error *err)
 	return result;
 }
 
-/* What a full checkpoint changes of the base is not looked at. */
+/* The changes of a full checkpoint are not counted. */
 static void say_applied(struct session *session, const struct delta_stats *stats, bool is_delta)
 {
 	char digest[DIGEST128_TEXT_BYTES];
@@ -60,7 +61,7 @@ static void say_applied(struct session *session, const struct delta_stats *stats
 		output_say(&session->output, "%s: %s", session->options->arguments[2], digest);
 }
 
-/* A delta that names no base applies to any with the same tensors. */
+/* A delta that does not name its base applies to any checkpoint with the same tensors. */
 static void warn_unproven(struct session *session, const struct delta_stats *stats, bool is_delta)
 {
 	static const struct digest128 unknown;
@@ -69,10 +70,11 @@ static void warn_unproven(struct session *session, const struct delta_stats *sta
 		return;
 	if (!is_delta)
 		output_note(&session->output,
-			"%s is a full checkpoint: nothing of %s but its tensors' names counted",
+			"%s is a full checkpoint, so nothing of %s was used but its tensors' names",
 			words[1], words[0]);
 	else
 		output_note(&session->output,
-			"%s does not name the checkpoint that it was made from: nothing proves that %s is the one",
+			"%s does not name the checkpoint that it was made from, so nothing proves "
+			"that it was %s",
 			words[1], words[0]);
 }

@@ -1,4 +1,6 @@
-/* `mb` and `rb`. */
+/* `mb` and `rb`: make and remove buckets. All names are checked before the first request. Each
+ * bucket is a request of its own, and one that the server refuses does not stop the others
+ * (refusals.h). */
 #include "client/commands/commands.h"
 
 #include <stdlib.h>
@@ -15,28 +17,29 @@ typedef int bucket_fn(
 static int each_bucket(struct session *session, bucket_fn *work, struct error *err);
 static int read_bucket(
 	struct session *session, const char *text, struct span *out, struct error *err);
-static int make(
+static int command_buckets_make(
 	struct session *session, struct remote *remote, struct span bucket, struct error *err);
 static void say(struct session *session, const char *event, const char *word, struct span bucket);
-static int drop(
+static int command_buckets_remove(
 	struct session *session, struct remote *remote, struct span bucket, struct error *err);
-static int explain(struct remote *remote, struct span bucket, struct error *err);
+static int explain_refusal(struct remote *remote, struct span bucket, struct error *err);
 static bool find_run(
 	struct remote *remote, struct span bucket, struct arena *arena, struct span *out);
 
 int command_mb(struct session *session, struct error *err)
 {
-	return each_bucket(session, make, err);
+	return each_bucket(session, command_buckets_make, err);
 }
 
 int command_rb(struct session *session, struct error *err)
 {
-	return each_bucket(session, drop, err);
+	return each_bucket(session, command_buckets_remove, err);
 }
 
 static int each_bucket(struct session *session, bucket_fn *work, struct error *err)
 {
 	const struct options *const options = session->options;
+	ASSERT(options->argument_count > 0);
 	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
 	struct span bucket;
 	for (size_t i = 0; i < options->argument_count; i++)
@@ -54,7 +57,7 @@ static int each_bucket(struct session *session, bucket_fn *work, struct error *e
 	return result == 0 ? refusals_end(&refusals, err) : -1;
 }
 
-/* BUCKET, or BUCKET/ as a shell may complete it. */
+/* Reads BUCKET, or BUCKET/ as a shell may complete it. */
 static int read_bucket(
 	struct session *session, const char *text, struct span *out, struct error *err)
 {
@@ -64,20 +67,20 @@ static int read_bucket(
 	*out = name.bucket;
 	return name.key.len == 0
 		? 0
-		: session_usage(session, err, "%s is an object's name; say which bucket: %.*s",
-			  text, (int)name.bucket.len, (const char *)name.bucket.data);
+		: session_usage(session, err, "%s names an object; say which bucket: %.*s", text,
+			  (int)name.bucket.len, (const char *)name.bucket.data);
 }
 
-static int make(
+static int command_buckets_make(
 	struct session *session, struct remote *remote, struct span bucket, struct error *err)
 {
-	const int there = remote_object_has_bucket(remote, bucket, err);
-	if (there < 0)
+	const int exists = remote_object_has_bucket(remote, bucket, err);
+	if (exists < 0)
 		return -1;
-	if (there > 0 && session->options->exist_ok)
+	if (exists > 0 && session->options->exist_ok)
 		return 0;
-	if (there > 0)
-		return error_set(err, ERROR_BUCKET_OWNED, "there is a bucket %.*s already",
+	if (exists > 0)
+		return error_set(err, ERROR_BUCKET_OWNED, "there is already a bucket %.*s",
 			(int)bucket.len, (const char *)bucket.data);
 	if (remote_object_make_bucket(remote, bucket, err) != 0)
 		return -1;
@@ -94,7 +97,7 @@ static void say(struct session *session, const char *event, const char *word, st
 	output_say(&session->output, "%s %.*s", word, (int)bucket.len, (const char *)bucket.data);
 }
 
-static int drop(
+static int command_buckets_remove(
 	struct session *session, struct remote *remote, struct span bucket, struct error *err)
 {
 	const int result = session->options->force
@@ -104,12 +107,12 @@ static int drop(
 		say(session, "bucket_removed", "removed bucket", bucket);
 	else if (err->kind == ERROR_BUCKET_NOT_EMPTY || err->kind == ERROR_BUCKET_HAS_RUNS ||
 		err->kind == ERROR_EXISTS)
-		explain(remote, bucket, err);
+		explain_refusal(remote, bucket, err);
 	return result;
 }
 
-/* Says what is in the way, and what moves it. */
-static int explain(struct remote *remote, struct span bucket, struct error *err)
+/* Replaces the error by one that says what prevents the removal and which command helps. */
+static int explain_refusal(struct remote *remote, struct span bucket, struct error *err)
 {
 	const int len = (int)bucket.len;
 	const char *const name = (const char *)bucket.data;
@@ -117,18 +120,20 @@ static int explain(struct remote *remote, struct span bucket, struct error *err)
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	if (find_run(remote, bucket, arena, &run))
 		error_set(err, ERROR_BUCKET_HAS_RUNS,
-			"the bucket %.*s holds runs; `deltabucket runs rm %.*s/%.*s` ends one, and `deltabucket runs %.*s` lists "
-			"them",
+			"the bucket %.*s holds runs; `deltabucket runs rm %.*s/%.*s` ends one, and "
+			"`deltabucket runs %.*s` lists them",
 			len, name, len, name, (int)run.len, (const char *)run.data, len, name);
 	else if (err->kind == ERROR_BUCKET_NOT_EMPTY)
 		error_set(err, ERROR_BUCKET_NOT_EMPTY,
-			"the bucket %.*s is not empty; `deltabucket rb --force %.*s` removes it with the objects in it",
+			"the bucket %.*s is not empty; `deltabucket rb --force %.*s` removes it "
+			"with the objects in it",
 			len, name, len, name);
 	arena_free(arena);
 	return -1;
 }
 
-/* The bucket's first run, for the message; false: there is none, or it cannot be told. */
+/* Finds the bucket's first run, for the message. False when there is none, or when the request
+ * failed. */
 static bool find_run(
 	struct remote *remote, struct span bucket, struct arena *arena, struct span *out)
 {

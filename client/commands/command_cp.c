@@ -1,4 +1,7 @@
-/* `cp`: `put`, `get`, or a copy that the server makes, by what the two words are. */
+/* `cp`: does what `put` or `get` does, or lets the server copy an object, depending on how the two
+ * words are written (file_word.h). The server copies up to 5 GiB with one CopyObject; a larger
+ * object is copied by its Xet hash, which the server can do only with objects that are made of
+ * chunks. */
 #include "client/commands/commands.h"
 
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 #include "client/remote/remote_hub.h"
 #include "client/remote/remote_object.h"
 
-#define COPY_MAX_BYTES ((uint64_t)5 << 30) /* of one CopyObject */
+#define COPY_MAX_BYTES ((uint64_t)5 << 30) /* in one CopyObject */
 enum { KEY_MAX_BYTES = 1024 };
 
 struct copy {
@@ -20,8 +23,8 @@ struct copy {
 	struct buffer key; /* of the copy */
 	char *source;      /* request targets */
 	char *target;
-	bool has_source; /* it is there: */
-	struct remote_object_facts facts;
+	bool has_source;                  /* the source exists */
+	struct remote_object_facts facts; /* of the source */
 };
 
 static int copy_inside(struct session *session, struct error *err);
@@ -35,13 +38,15 @@ static int explain_bucket(const struct copy *copy, const char *to, struct error 
 int command_cp(struct session *session, struct error *err)
 {
 	const char *const *const words = session->options->arguments;
+	ASSERT(session->options->argument_count == 2);
 	const bool from_file = file_word_is_path(words[0]) || file_word_is_stdin(words[0]) ||
 		strchr(words[0], '/') == NULL;
 	const bool to_file = file_word_is_path(words[1]) || file_word_is_stdin(words[1]);
 	if (from_file && to_file)
 		return session_usage(session, err,
-			"cp goes to or from a bucket: one of the two is BUCKET/KEY; what begins with /, ./ or ../ is a "
-			"file, and so is a source without a slash");
+			"cp copies to or from a bucket: one of the two must be BUCKET/KEY; a word "
+			"that begins with /, ./ or ../ is a file, and so is a source without a "
+			"slash");
 	if (from_file)
 		return command_put(session, err);
 	return to_file ? command_get(session, err) : copy_inside(session, err);
@@ -94,9 +99,10 @@ static int copy_object(struct copy *copy, struct error *err)
 	return remote_object_copy(copy->remote, copy->source, copy->target, err);
 }
 
-/* BUCKET and BUCKET/folder/ take the source's own name. */
+/* With BUCKET and BUCKET/folder/ the copy gets the source's own name. */
 static int make_key(struct copy *copy, struct error *err)
 {
+	ASSERT(copy->from.key.len > 0 && copy->key.len == 0);
 	const struct span given = copy->to.key;
 	const struct span key = copy->from.key;
 	buffer_add_span(&copy->key, given);
@@ -108,7 +114,7 @@ static int make_key(struct copy *copy, struct error *err)
 	return buffer_check(&copy->key, "the key", err);
 }
 
-/* A file of that name was meant. */
+/* If a file of that name exists, the user meant that. */
 static int explain_source(const char *word, struct error *err)
 {
 	const bool is_missing = err->kind == ERROR_NO_KEY || err->kind == ERROR_NO_BUCKET ||
@@ -119,7 +125,7 @@ static int explain_source(const char *word, struct error *err)
 		"there is no object %s; the file of that name is written ./%s", word, word);
 }
 
-/* What is too large for CopyObject goes by its hash. */
+/* Copies an object that is too large for CopyObject. */
 static int copy_by_hash(struct copy *copy, struct error *err)
 {
 	struct hub_change change = {.key = buffer_span(&copy->key),
@@ -127,8 +133,8 @@ static int copy_by_hash(struct copy *copy, struct error *err)
 		.source = copy->from.bucket};
 	if (!copy->facts.has_hash || !remote_hub_takes(change.key))
 		return error_set(err, ERROR_UNSUPPORTED,
-			"the server copies objects of over 5 GiB only when it has made chunks of them, and under "
-			"keys that are paths");
+			"the server copies an object of over 5 GiB only after it has cut it into "
+			"chunks, and only to a key that is a path");
 	return remote_hub_change(copy->remote, copy->to.bucket, &change, 1, err) == 0
 		? remote_hub_check(&change, 1, err)
 		: -1;
@@ -137,6 +143,7 @@ static int copy_by_hash(struct copy *copy, struct error *err)
 static void say_copied(const struct copy *copy)
 {
 	const struct span key = buffer_span(&copy->key);
+	ASSERT(copy->has_source);
 	struct output *const output = &copy->session->output;
 	char size[OUTPUT_SIZE_BYTES];
 	struct output_line line;

@@ -8,6 +8,7 @@ static int read_params(
 int command_diff(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
+	ASSERT(options->argument_count == 3);
 	struct delta_diff_params params = {0};
 	struct delta_stats stats;
 	if (read_params(session, &params, err) != 0)

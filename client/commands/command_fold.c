@@ -5,6 +5,7 @@
 int command_fold(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
+	ASSERT(options->argument_count >= 2);
 	struct fold_params params = {
 		.deltas = options->arguments,
 		.count = options->argument_count - 1,
@@ -21,7 +22,8 @@ int command_fold(struct session *session, struct error *err)
 		return -1;
 	if (options->base == NULL && (options->to != NULL || options->step.given))
 		return session_usage(session, err,
-			"--to and --step need --base: without one the fold is as the deltas are");
+			"--to and --step need --base: without it the fold keeps the format and "
+			"the step of the deltas");
 	if (fold_files(options->base, &params, !session->output.quiet, &stats, &format, err) != 0)
 		return -1;
 	delta_output_say(session, params.out, &stats, format);

@@ -26,10 +26,10 @@ int command_follow(struct session *session, struct error *err)
 	if (options->run == NULL)
 		return session_usage(session, err, "say which run: --run BUCKET/RUN");
 	if (options->into == NULL)
-		return session_usage(session, err, "say where the weights shall go: --into DIR");
+		return session_usage(session, err, "say where the weights go: --into DIR");
 	if (options->wait.given && !options->once)
-		return session_usage(
-			session, err, "--wait goes with --once; without it follow waits for ever");
+		return session_usage(session, err,
+			"--wait goes with --once; without --once follow waits forever");
 	if (options->replica != NULL &&
 		replica_check_id("--replica", span_text(options->replica), err) != 0) {
 		session->usage = true;

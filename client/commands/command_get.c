@@ -1,3 +1,7 @@
+/* `get`: downloads one object. To stdout the bytes go as they come, with one plain request. A file
+ * is downloaded over Xet when that can save traffic (wants_xet), because then chunks that are
+ * already on this side are not sent. If the server cannot do that for the object, a plain download
+ * follows. */
 #include "client/commands/commands.h"
 
 #include <errno.h>
@@ -17,10 +21,6 @@
 
 enum { XET_MIN_BYTES = 256 * 1024, PATH_MAX_BYTES = 8192 };
 
-struct stdout_sink {
-	struct body_sink sink;
-};
-
 struct get {
 	struct session *session;
 	struct remote *remote;
@@ -38,13 +38,13 @@ static int choose_path(struct get *get, struct error *err);
 static char *make_path(struct session *session, const struct object_name *name, struct error *err);
 static int get_to_stdout(struct remote *remote, const char *target,
 	const struct remote_object_facts *facts, struct error *err);
-static enum sink_result stdout_sink_write(
+static enum sink_result command_get_write_stdout(
 	struct body_sink *sink, struct span bytes, struct error *err);
 static int get_to_file(struct get *get, struct error *err);
 static bool wants_xet(const struct get *get);
 static bool lacks_seeds(const struct get *get);
 static int get_xet(struct get *get, struct error *err);
-static int get_known(
+static int get_by_hash(
 	struct get *get, struct xet_access *access, const struct chunk_id *hash, struct error *err);
 static int get_plain(struct get *get, struct error *err);
 static void say_got(struct get *get);
@@ -55,6 +55,7 @@ int command_get(struct session *session, struct error *err)
 	const bool to_stdout =
 		options->argument_count > 1 && strcmp(options->arguments[1], "-") == 0;
 	struct object_name name;
+	ASSERT(options->argument_count == 1 || options->argument_count == 2);
 	if (session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;
 	if (name.key.len == 0)
@@ -94,7 +95,8 @@ static int choose_path(struct get *get, struct error *err)
 	return 0;
 }
 
-/* The file to write: as given, or below a given folder under the key's last part. Heap. */
+/* The path of the file to write: the given one, or in a given folder the last part of the key. On
+ * the heap, the caller's; NULL with the error. */
 static char *make_path(struct session *session, const struct object_name *name, struct error *err)
 {
 	const char *const given =
@@ -119,17 +121,17 @@ static char *make_path(struct session *session, const struct object_name *name, 
 static int get_to_stdout(struct remote *remote, const char *target,
 	const struct remote_object_facts *facts, struct error *err)
 {
-	struct stdout_sink sink = {.sink = {.write = stdout_sink_write}};
+	struct body_sink sink = {.write = command_get_write_stdout};
 	const struct remote_object_range range = {
 		.target = target,
 		.etag = facts->etag[0] != '\0' ? facts->etag : NULL,
 		.size = facts->size,
 		.whole = true,
 	};
-	return remote_object_get(remote, &range, &sink.sink, err);
+	return remote_object_get(remote, &range, &sink, err);
 }
 
-static enum sink_result stdout_sink_write(
+static enum sink_result command_get_write_stdout(
 	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	(void)sink;
@@ -147,7 +149,7 @@ static enum sink_result stdout_sink_write(
 	return SINK_TAKEN;
 }
 
-/* Where the server refuses the better way, the plain one does it, or says what is wrong. */
+/* If the server refuses the download over Xet, a plain one succeeds or gives the reason. */
 static int get_to_file(struct get *get, struct error *err)
 {
 	struct error failure = {0};
@@ -162,8 +164,8 @@ static int get_to_file(struct get *get, struct error *err)
 	return result;
 }
 
-/* What is small comes cheaper whole, and so does what the server would have to make into chunks
- * first, unless local chunks spare most of it. */
+/* A small object is cheaper as a whole. So is a derived one, which the server would first have to
+ * cut into chunks, unless there are local chunks that may save most of it. */
 static bool wants_xet(const struct get *get)
 {
 	if (get->session->options->plain || get->facts.size < XET_MIN_BYTES ||
@@ -172,16 +174,18 @@ static bool wants_xet(const struct get *get)
 	return !(get->facts.is_derived && get->facts.has_digest && lacks_seeds(get));
 }
 
-/* Nothing local to take chunks from, and nothing that was downloaded so before. */
+/* Whether there is neither a local file to take chunks from nor an earlier Xet download to
+ * resume. */
 static bool lacks_seeds(const struct get *get)
 {
 	char journal[PATH_MAX_BYTES];
-	const int len = snprintf(journal, sizeof journal, "%s.chunks", get->part);
+	const int len = snprintf(journal, sizeof(journal), "%s.chunks", get->part);
 	return get->session->options->seeds.count == 0 && !file_exists(get->path) &&
 		len < PATH_MAX_BYTES && !file_exists(journal);
 }
 
-/* By the hash that the server has for the object now. unsupported where it has none to give. */
+/* Downloads over Xet, by the file hash that the server has for the object now. unsupported when the
+ * server has none. */
 static int get_xet(struct get *get, struct error *err)
 {
 	struct chunk_id hash;
@@ -193,18 +197,21 @@ static int get_xet(struct get *get, struct error *err)
 	int result =
 		remote_hub_find(get->remote, get->name->bucket, get->name->key, &size, &hash, err);
 	if (result == 0)
-		result = error_set(err, ERROR_NOT_FOUND, "the Hub half does not know the object");
+		result = error_set(
+			err, ERROR_NOT_FOUND, "the server's Hub face does not know the object");
 	else if (result > 0) {
 		get->facts.size = size;
-		result = get_known(get, access, &hash, err);
+		result = get_by_hash(get, access, &hash, err);
 	}
 	xet_access_close(access);
 	return result;
 }
 
-static int get_known(
+/* Downloads the object with this file hash. */
+static int get_by_hash(
 	struct get *get, struct xet_access *access, const struct chunk_id *hash, struct error *err)
 {
+	ASSERT(get->path != NULL && get->part != NULL);
 	struct session *const session = get->session;
 	char *const cache_path = hash_cache_default_path();
 	struct hash_cache *const cache = hash_cache_open(session->files, cache_path);
@@ -234,6 +241,7 @@ static int get_known(
 
 static int get_plain(struct get *get, struct error *err)
 {
+	ASSERT(get->path != NULL && get->part != NULL);
 	struct transfer_options transfer =
 		session_transfer(get->session, get->remote, get->progress);
 	transfer.received = &get->received;
@@ -256,6 +264,7 @@ static void say_got(struct get *get)
 	char size[OUTPUT_SIZE_BYTES];
 	char received[OUTPUT_SIZE_BYTES];
 	struct output_line line;
+	ASSERT(get->path != NULL);
 	output_format_size(get->facts.size, size);
 	output_format_size(get->received, received);
 	output_line_begin(&line, &get->session->output, "got");

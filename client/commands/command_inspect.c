@@ -14,10 +14,11 @@ static void say_tensor(struct session *session, const struct schema_tensor *tens
 int command_inspect(struct session *session, struct error *err)
 {
 	struct delta_summary summary;
+	ASSERT(session->options->argument_count == 1);
 	if (delta_inspect(session->options->arguments[0], &summary, err) != 0)
 		return -1;
 	if (!summary.is_delta && session->options->stats)
-		return session_usage(session, err, "--stats is of deltas; %s is a checkpoint",
+		return session_usage(session, err, "--stats is for deltas; %s is a checkpoint",
 			session->options->arguments[0]);
 	if (!summary.is_delta)
 		return inspect_checkpoint(session, err);

@@ -1,3 +1,5 @@
+/* `keys`: lists, makes and revokes keys on the server's admin face. With --json a key is printed as
+ * the server's own object, so that members of newer servers are not lost. */
 #include "client/commands/commands.h"
 
 #include <stdlib.h>
@@ -8,25 +10,26 @@
 
 enum { BODY_MAX_BYTES = 64 * 1024, TARGET_MAX_BYTES = 1024 };
 
-static int list(struct session *session, struct remote *remote, struct error *err);
+static int command_keys_list(struct session *session, struct remote *remote, struct error *err);
 static void say_key(struct session *session, const struct json_node *key);
 static struct span text_of(const struct json_node *object, const char *name);
-static int add(struct session *session, struct remote *remote, struct error *err);
+static int command_keys_add(struct session *session, struct remote *remote, struct error *err);
 static void print_order(const struct options *options, struct buffer *out);
 static void say_warnings(struct session *session, const struct json_node *made);
-static int revoke(struct session *session, struct remote *remote, struct error *err);
+static int command_keys_revoke(struct session *session, struct remote *remote, struct error *err);
 
 static const struct {
-	const char *word; /* NULL: none is given */
+	const char *word; /* NULL: no word is given */
 	size_t arguments;
 	int (*run)(struct session *session, struct remote *remote, struct error *err);
-} WORDS[] = {{NULL, 0, list}, {"add", 1, add}, {"rm", 2, revoke}};
+} WORDS[] = {
+	{NULL, 0, command_keys_list}, {"add", 1, command_keys_add}, {"rm", 2, command_keys_revoke}};
 
 int command_keys(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	const char *const word = options->argument_count > 0 ? options->arguments[0] : NULL;
-	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
 		const bool same = word == NULL
 			? WORDS[i].word == NULL
 			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
@@ -37,11 +40,11 @@ int command_keys(struct session *session, struct error *err)
 		remote_free(remote);
 		return result;
 	}
-	return session_usage(
-		session, err, "keys lists; `keys add` makes one; `keys rm KEY_ID` revokes one");
+	return session_usage(session, err,
+		"`keys` lists keys; `keys add` makes one; `keys rm KEY_ID` revokes one");
 }
 
-static int list(struct session *session, struct remote *remote, struct error *err)
+static int command_keys_list(struct session *session, struct remote *remote, struct error *err)
 {
 	struct json_node *root;
 	const struct remote_json_request request = {.method = "GET", .target = "/-/keys"};
@@ -86,7 +89,7 @@ static struct span text_of(const struct json_node *object, const char *name)
 	return text;
 }
 
-static int add(struct session *session, struct remote *remote, struct error *err)
+static int command_keys_add(struct session *session, struct remote *remote, struct error *err)
 {
 	struct buffer body;
 	struct json_node *made = NULL;
@@ -104,8 +107,9 @@ static int add(struct session *session, struct remote *remote, struct error *err
 		output_object(&session->output, made);
 		say_warnings(session, made);
 		output_say(&session->output,
-			"key id  %.*s  (AWS_ACCESS_KEY_ID)\nsecret  %.*s  (AWS_SECRET_ACCESS_KEY)\ntoken   %.*s  (DELTABUCKET_TOKEN, "
-			"HF_TOKEN)\nThey are shown this once; in brackets what takes them.",
+			"key id  %.*s  (AWS_ACCESS_KEY_ID)\nsecret  %.*s  (AWS_SECRET_ACCESS_KEY)\n"
+			"token   %.*s  (DELTABUCKET_TOKEN, HF_TOKEN)\n"
+			"They are shown only this once. In brackets: the variables that take them.",
 			(int)id.len, (const char *)id.data, (int)secret.len,
 			(const char *)secret.data, (int)token.len, (const char *)token.data);
 	}
@@ -142,8 +146,9 @@ static void say_warnings(struct session *session, const struct json_node *made)
 	}
 }
 
-static int revoke(struct session *session, struct remote *remote, struct error *err)
+static int command_keys_revoke(struct session *session, struct remote *remote, struct error *err)
 {
+	ASSERT(session->options->argument_count == 2);
 	const char *const id = session->options->arguments[1];
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);

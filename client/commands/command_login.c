@@ -1,6 +1,7 @@
-/* `login` and `logout`. A server's own CA is fetched without knowing yet who answers, so it counts
- * only when its fingerprint is the one that the server printed: given as --fingerprint, or seen and
- * confirmed by a person. The token goes out only after that. */
+/* `login` and `logout`. A server with a CA of its own hands it out over a connection that proves
+ * nothing. So the CA counts only if its fingerprint is the one that the server printed: given as
+ * --fingerprint, or shown to a person, who confirms it. The token is sent only after that. Nothing
+ * is stored until the server has accepted the token. */
 #include "client/commands/commands.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ enum {
 struct login {
 	struct session *session;
 	const char *name; /* of the profile; NULL: default */
-	char *config;     /* path */
+	char *config;     /* path of the config file */
 	char *endpoint;
 	struct buffer ca; /* PEM; empty: the system's CAs */
 	struct buffer token;
@@ -38,9 +39,9 @@ static int find_profile(
 static int read_endpoint(struct login *login, struct error *err);
 static int find_ca(struct login *login, struct error *err);
 static bool is_https(const struct login *login);
-static int take_plain(struct login *login, struct error *err);
+static int accept_plain(struct login *login, struct error *err);
 static int read_ca(struct login *login, const char *path, struct error *err);
-static int is_known(struct login *login, struct error *err);
+static int is_trusted(struct login *login, struct error *err);
 static int fetch_ca(struct login *login, struct error *err);
 static int check_ca(struct login *login, struct error *err);
 static int say_fingerprint(const struct login *login, struct fingerprint *out,
@@ -92,7 +93,8 @@ int command_logout(struct session *session, struct error *err)
 			&line.writer, "profile", span_text(name != NULL ? name : "default"));
 		output_line_end(&line);
 		output_say(&session->output,
-			"logged out: %s holds no token of the profile %s any more; the server still takes it until the key is revoked",
+			"logged out: %s does not hold the token of the profile %s any more; the "
+			"server still accepts it until the key is revoked",
 			config, name != NULL ? name : "default");
 	}
 	free(config);
@@ -125,6 +127,7 @@ static int find_profile(
 
 static int read_endpoint(struct login *login, struct error *err)
 {
+	ASSERT(login->session->options->argument_count == 1);
 	const char *const given = login->session->options->arguments[0];
 	if (strncmp(given, "https://", 8) != 0 && strncmp(given, "http://", 7) != 0)
 		return session_usage(login->session, err,
@@ -139,16 +142,17 @@ static int find_ca(struct login *login, struct error *err)
 {
 	const struct options *const options = login->session->options;
 	if (!is_https(login))
-		return take_plain(login, err);
+		return accept_plain(login, err);
 	if (options->ca != NULL && options->fingerprint != NULL)
 		return session_usage(login->session, err,
-			"give either --ca, a file with the CA, or --fingerprint, that of a CA to fetch");
+			"give either --ca with a file that holds the CA, or --fingerprint with the "
+			"fingerprint of the CA to fetch");
 	if (options->ca != NULL)
 		return read_ca(login, options->ca, err);
 	if (options->fingerprint == NULL) {
-		const int known = is_known(login, err);
-		if (known != 0)
-			return known > 0 ? 0 : -1;
+		const int trusted = is_trusted(login, err);
+		if (trusted != 0)
+			return trusted > 0 ? 0 : -1;
 	}
 	return fetch_ca(login, err) == 0 ? check_ca(login, err) : -1;
 }
@@ -158,18 +162,18 @@ static bool is_https(const struct login *login)
 	return strncmp(login->endpoint, "https://", 8) == 0;
 }
 
-/* Whoever says which server it has to be does not want the token sent where nothing can show
- * that. */
-static int take_plain(struct login *login, struct error *err)
+/* Accepts a plain HTTP endpoint, unless the user names a CA or a fingerprint: then the token must
+ * not go where nothing can prove the server. */
+static int accept_plain(struct login *login, struct error *err)
 {
 	const struct options *const options = login->session->options;
 	if (options->fingerprint != NULL || options->ca != NULL)
 		return session_usage(login->session, err,
-			"%s goes with an endpoint https://...: %s is plain HTTP, where nothing proves who answers. Nothing "
-			"was sent or stored",
+			"%s goes with an endpoint https://...: %s is plain HTTP, where nothing "
+			"proves who answers. Nothing was sent or stored",
 			options->fingerprint != NULL ? "--fingerprint" : "--ca", login->endpoint);
 	output_note(&login->session->output,
-		"the endpoint is plain HTTP: the token goes over the network as it is");
+		"the endpoint is plain HTTP: the token goes over the network unencrypted");
 	return 0;
 }
 
@@ -186,8 +190,9 @@ static int read_ca(struct login *login, const char *path, struct error *err)
 			  path);
 }
 
-/* Whether the system's CAs know the server. Any answer will do; without a token. */
-static int is_known(struct login *login, struct error *err)
+/* 1 when the system's CAs prove the server, 0 when they do not. The request has no token, and any
+ * answer will do. */
+static int is_trusted(struct login *login, struct error *err)
 {
 	const struct http_client_options options = {.endpoint = login->endpoint};
 	const struct http_request request = {.method = "GET", .target = "/-/ready"};
@@ -203,9 +208,10 @@ static int is_known(struct login *login, struct error *err)
 	return err->kind == ERROR_UNTRUSTED ? 0 : -1;
 }
 
-/* Whoever answers. */
+/* Fetches the CA from the server without verifying who answers. */
 static int fetch_ca(struct login *login, struct error *err)
 {
+	ASSERT(login->ca.len == 0);
 	const struct http_client_options options = {
 		.endpoint = login->endpoint, .unverified = true};
 	const struct http_request request = {.method = "GET", .target = "/-/ca"};
@@ -214,8 +220,8 @@ static int fetch_ca(struct login *login, struct error *err)
 	int result = client == NULL ? -1 : http_client_send(client, &request, &response, err);
 	if (result == 0 && response.status != 200)
 		result = error_set(err, ERROR_UNTRUSTED,
-			"%s has no certificate that is trusted here, and gives no CA of its own (status %d); --ca FILE "
-			"names the CA",
+			"%s has no certificate that is trusted here, and gives no CA of its own "
+			"(status %d); --ca FILE names the CA",
 			login->endpoint, response.status);
 	if (result == 0)
 		buffer_add_span(&login->ca, buffer_span(&response.body));
@@ -241,8 +247,8 @@ static int check_ca(struct login *login, struct error *err)
 	if (fingerprint_equal(&found, &wanted))
 		return 0;
 	return error_set(err, ERROR_UNTRUSTED,
-		"the CA of %s has the fingerprint %s, not the given one: another server may be answering in its place. "
-		"Nothing was sent or stored",
+		"the CA of %s has the fingerprint %s, not the given one: another server may be "
+		"answering in its place. Nothing was sent or stored",
 		login->endpoint, text);
 }
 
@@ -251,7 +257,7 @@ static int say_fingerprint(const struct login *login, struct fingerprint *out,
 {
 	if (!fingerprint_of_pem(buffer_span(&login->ca), out))
 		return error_set(err, ERROR_UPSTREAM,
-			"%s gives something else than a CA certificate; --ca FILE names one",
+			"%s gives something other than a CA certificate; --ca FILE names one",
 			login->endpoint);
 	fingerprint_format(out, text);
 	return 0;
@@ -263,9 +269,9 @@ static int confirm(struct login *login, const char *text, struct error *err)
 	char prompt[512];
 	if (!terminal_is_there())
 		return session_usage(login->session, err,
-			"say which CA the server has: --fingerprint sha256:..., as deltabucketd prints it when it "
-			"starts, or --ca FILE");
-	snprintf(prompt, sizeof prompt,
+			"say which CA the server has: --fingerprint sha256:..., as deltabucketd "
+			"prints it when it starts, or --ca FILE");
+	snprintf(prompt, sizeof(prompt),
 		"The server at %.200s has a CA of its own, with the fingerprint\n  %s\n"
 		"Is it the one that deltabucketd printed when it started? (yes/no) ",
 		login->endpoint, text);
@@ -291,7 +297,7 @@ static int read_token(struct login *login, struct error *err)
 	return error_wrap(err, "the token");
 }
 
-/* With the CA in a file of its own until the token has been taken. */
+/* Proves server and token with a request. The CA is in a temporary file meanwhile. */
 static int prove(struct login *login, struct error *err)
 {
 	const struct file_ops *const files = login->session->files;
@@ -324,7 +330,7 @@ static int ask_who(struct login *login, const char *ca_path, struct error *err)
 		error_wrap(err, "%s does not take the token", login->endpoint);
 	if (result == 0 && !json_node_text(json_node_member(answer, "name"), &name))
 		result = error_set(
-			err, ERROR_UPSTREAM, "%s is no deltabucket server", login->endpoint);
+			err, ERROR_UPSTREAM, "%s is not a deltabucket server", login->endpoint);
 	if (result == 0) {
 		login->account = memory_new(name.len + 1);
 		memcpy(login->account, name.data, name.len);
@@ -334,11 +340,12 @@ static int ask_who(struct login *login, const char *ca_path, struct error *err)
 	return result;
 }
 
-/* Beside the config file; `suffix` while it is not proven yet. */
+/* The path of the CA, beside the config file. A CA that is not proven yet has a suffix. */
 static char *make_ca_path(const struct login *login, const char *suffix)
 {
 	struct buffer path;
 	const char *const slash = strrchr(login->config, '/');
+	ASSERT(slash != NULL);
 	buffer_init(&path, PATH_MAX_BYTES);
 	buffer_format(&path, "%.*s/%s.ca.pem%s", (int)(slash - login->config), login->config,
 		login->name != NULL ? login->name : "default", suffix);
@@ -365,6 +372,7 @@ static void say(const struct login *login)
 {
 	struct output *const output = &login->session->output;
 	struct output_line line;
+	ASSERT(login->account != NULL);
 	output_line_begin(&line, output, "logged_in");
 	json_writer_text(&line.writer, "endpoint", span_text(login->endpoint));
 	json_writer_text(&line.writer, "namespace", span_text(login->account));
@@ -378,7 +386,7 @@ static void say(const struct login *login)
 		login->name != NULL ? login->name : "");
 }
 
-/* The CA that login stored goes too; another one is the user's own. */
+/* Removes the CA that login stored. A CA with another path is the user's own and stays. */
 static void remove_ca(struct session *session, const char *config, const char *name)
 {
 	const struct login place = {.config = (char *)(uintptr_t)config, .name = name};

@@ -1,3 +1,5 @@
+/* `ls`: lists buckets or objects, page by page, so that memory stays bounded however long the list
+ * is. The listing ends early when --limit is reached or nobody reads the output any more. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -33,7 +35,8 @@ int command_ls(struct session *session, struct error *err)
 	struct object_name name = {0};
 	if (options->argument_count > 0 && options->is_long)
 		return session_usage(session, err,
-			"--long is for the list of buckets; objects are listed with their sizes as it is");
+			"--long is for the list of buckets; objects are always listed with their "
+			"sizes");
 	if (options->argument_count > 0 &&
 		session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;
@@ -53,8 +56,8 @@ int command_ls(struct session *session, struct error *err)
 	return result;
 }
 
-/* Fetches one page, says it, and moves `token` (a buffer that outlives the page) on. False in
- * *out_more at the end. */
+/* Fetches and prints one page, and puts the next page's token into `token`. *out_more is false at
+ * the end. */
 static int one_page(
 	struct ls *ls, struct span prefix, struct buffer *token, bool *out_more, struct error *err)
 {
@@ -131,8 +134,8 @@ static void say_totals(
 		totals->files == 1 ? " " : "s", size, name);
 }
 
-/* A key may hold anything, also what would drive a terminal: control bytes are shown as '?'
- * there. */
+/* A key may hold any bytes, even control sequences: on a terminal control bytes are shown as
+ * '?'. */
 static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
 {
 	const bool terminal = isatty(STDOUT_FILENO);

@@ -1,3 +1,5 @@
+/* `pins`: lists the pins of a run, adds one or removes one. The words after BUCKET/RUN select a row
+ * of the table WORDS. With --json a pin is printed as the server's own object. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -16,23 +18,25 @@ struct pins {
 	struct run_name run;
 };
 
-static int list(struct pins *pins, struct error *err);
+static int command_pins_list(struct pins *pins, struct error *err);
 static void say_pin(struct session *session, const struct pin_message *pin);
-static int add(struct pins *pins, struct error *err);
-static int rm(struct pins *pins, struct error *err);
+static int command_pins_add(struct pins *pins, struct error *err);
+static int command_pins_remove(struct pins *pins, struct error *err);
 
 static const struct {
-	const char *word; /* NULL: none is given */
+	const char *word; /* NULL: no word is given */
 	size_t arguments;
 	int (*run)(struct pins *pins, struct error *err);
-} WORDS[] = {{NULL, 1, list}, {"add", 4, add}, {"rm", 3, rm}};
+} WORDS[] = {
+	{NULL, 1, command_pins_list}, {"add", 4, command_pins_add}, {"rm", 3, command_pins_remove}};
 
 int command_pins(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	const char *const word = options->argument_count > 1 ? options->arguments[1] : NULL;
 	struct pins pins = {.session = session};
-	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+	ASSERT(options->argument_count > 0);
+	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
 		const bool same = word == NULL
 			? WORDS[i].word == NULL
 			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
@@ -49,10 +53,11 @@ int command_pins(struct session *session, struct error *err)
 		return result;
 	}
 	return session_usage(session, err,
-		"pins BUCKET/RUN lists; `pins BUCKET/RUN add NAME STEP` and `pins BUCKET/RUN rm NAME` change");
+		"`pins BUCKET/RUN` lists pins; `pins BUCKET/RUN add NAME STEP` adds one; "
+		"`pins BUCKET/RUN rm NAME` removes one");
 }
 
-static int list(struct pins *pins, struct error *err)
+static int command_pins_list(struct pins *pins, struct error *err)
 {
 	struct json_node *root = NULL;
 	struct pin_message *entries = NULL;
@@ -87,20 +92,21 @@ static void say_pin(struct session *session, const struct pin_message *pin)
 	char expires[CLOCK_TEXT_BYTES + 8] = "";
 	clock_format_iso(pin->created_ms, created);
 	if (pin->expires_ms != 0) {
-		memcpy(expires, "until ", sizeof "until ");
+		memcpy(expires, "until ", sizeof("until "));
 		clock_format_iso(pin->expires_ms, expires + strlen(expires));
 	}
 	output_say(&session->output, "%-32.*s  step %-8" PRIu64 "  %s  %s", (int)pin->name.len,
 		(const char *)pin->name.data, pin->step, created, expires);
 }
 
-static int add(struct pins *pins, struct error *err)
+static int command_pins_add(struct pins *pins, struct error *err)
 {
 	const struct options *const options = pins->session->options;
 	uint64_t step;
+	ASSERT(options->argument_count == 4);
 	if (!span_parse_u64(span_text(options->arguments[3]), &step))
-		return session_usage(
-			pins->session, err, "\"%s\" is no step's number", options->arguments[3]);
+		return session_usage(pins->session, err, "\"%s\" is not the number of a step",
+			options->arguments[3]);
 	struct json_node *made = NULL;
 	struct buffer body;
 	struct json_writer writer;
@@ -126,8 +132,9 @@ static int add(struct pins *pins, struct error *err)
 	return result;
 }
 
-static int rm(struct pins *pins, struct error *err)
+static int command_pins_remove(struct pins *pins, struct error *err)
 {
+	ASSERT(pins->session->options->argument_count == 3);
 	const char *const name = pins->session->options->arguments[2];
 	char *const target = remote_json_target(&pins->run, "pins", name);
 	const struct remote_json_request request = {.method = "DELETE", .target = target};
@@ -139,6 +146,6 @@ static int rm(struct pins *pins, struct error *err)
 	output_line_begin(&line, &pins->session->output, "unpinned");
 	json_writer_text(&line.writer, "name", span_text(name));
 	output_line_end(&line);
-	output_say(&pins->session->output, "%s is no pin any more", name);
+	output_say(&pins->session->output, "%s is not a pin any more", name);
 	return 0;
 }

@@ -1,3 +1,6 @@
+/* `publish`: checks the options that exclude each other, makes the order, and hands it to one of
+ * three publishers: publisher.h for a checkpoint, rank_publisher.h for one of many ranks, and
+ * publish_watch.h for a folder, which calls back here (command_publish_one) for each checkpoint. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -8,14 +11,14 @@
 #include "client/publish/publish_watch.h"
 #include "client/publish/rank_publisher.h"
 
-enum { METADATA_MAX_BYTES = 64 * 1024, RANKS_WAIT_S = 3600 };
+enum { METADATA_MAX_BYTES = 64 * 1024, METADATA_KEY_MAX_BYTES = 255, RANKS_WAIT_S = 3600 };
 
 static int check_watch(struct session *session, struct error *err);
 static int make_order(struct session *session, struct publish_order *order, struct error *err);
 static int check_metadata(struct session *session, struct error *err);
 static void print_metadata(const struct options *options, struct buffer *out);
 static int publish(struct session *session, const struct publish_order *order, struct error *err);
-static int publish_one(
+static int command_publish_one(
 	struct session *session, const struct publish_order *order, struct error *err);
 static int publish_order(struct session *session, const struct publish_order *order,
 	struct publish_outcome *outcome, struct error *err);
@@ -90,7 +93,8 @@ static int make_order(struct session *session, struct publish_order *order, stru
 		(!delta_format_parse(span_text(options->format), &order->format) ||
 			order->format == DELTA_FULL))
 		return session_usage(session, err,
-			"--format wants the format of a delta, like ulp-class, trl-gap or slime-xor, not \"%s\"",
+			"--format wants the format of a delta, like ulp-class, trl-gap or "
+			"slime-xor, not \"%s\"",
 			options->format);
 	session->usage = anchor_policy_parse(options->anchor, &order->anchor, err) != 0;
 	return session->usage ? -1 : check_metadata(session, err);
@@ -99,11 +103,13 @@ static int make_order(struct session *session, struct publish_order *order, stru
 static int check_metadata(struct session *session, struct error *err)
 {
 	for (size_t i = 0; i < session->options->metadata.count; i++)
-		if (strcspn(session->options->metadata.items[i], "=") > 255)
-			return session_usage(session, err, "a --metadata key is over 255 bytes");
+		if (strcspn(session->options->metadata.items[i], "=") > METADATA_KEY_MAX_BYTES)
+			return session_usage(session, err, "a --metadata key is over %d bytes",
+				METADATA_KEY_MAX_BYTES);
 	return 0;
 }
 
+/* check_metadata has run before. */
 static void print_metadata(const struct options *options, struct buffer *out)
 {
 	struct json_writer writer;
@@ -111,10 +117,10 @@ static void print_metadata(const struct options *options, struct buffer *out)
 	json_writer_object(&writer, NULL);
 	for (size_t i = 0; i < options->metadata.count; i++) {
 		const char *const equals = strchr(options->metadata.items[i], '=');
-		char name[256];
+		char name[METADATA_KEY_MAX_BYTES + 1];
+		ASSERT(equals != NULL);
 		const size_t len = (size_t)(equals - options->metadata.items[i]);
-		if (len >= sizeof name)
-			continue; /* refused before */
+		ASSERT(len < sizeof(name));
 		memcpy(name, options->metadata.items[i], len);
 		name[len] = '\0';
 		json_writer_text(&writer, name, span_text(equals + 1));
@@ -122,7 +128,7 @@ static void print_metadata(const struct options *options, struct buffer *out)
 	json_writer_end(&writer, '}');
 }
 
-/* One checkpoint, or those that appear. */
+/* Publishes one checkpoint, or with --watch each one that appears. */
 static int publish(struct session *session, const struct publish_order *order, struct error *err)
 {
 	const struct options *const options = session->options;
@@ -131,13 +137,13 @@ static int publish(struct session *session, const struct publish_order *order, s
 		.marker = options->marker != NULL ? options->marker : "STABLE",
 		.run = options->run,
 		.order = *order,
-		.publish = publish_one,
+		.publish = command_publish_one,
 	};
-	return params.folder == NULL ? publish_one(session, order, err)
+	return params.folder == NULL ? command_publish_one(session, order, err)
 				     : publish_watch(session, &params, err);
 }
 
-static int publish_one(
+static int command_publish_one(
 	struct session *session, const struct publish_order *order, struct error *err)
 {
 	const int64_t started = clock_monotonic_ms();
@@ -148,7 +154,7 @@ static int publish_one(
 	return 0;
 }
 
-/* Alone, or as one of many ranks. */
+/* Publishes one checkpoint, alone or as one of many ranks. */
 static int publish_order(struct session *session, const struct publish_order *order,
 	struct publish_outcome *outcome, struct error *err)
 {
@@ -172,16 +178,16 @@ static int publish_order(struct session *session, const struct publish_order *or
 	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
 }
 
-/* No anchor helps: a run's tensors are those of its first step for good, for its workers' engines
- * have laid them out. */
+/* Adds what helps, which is not an anchor: a run keeps the tensors of its first step, because the
+ * engines of its workers have laid them out. */
 static int explain_schema(const struct session *session, struct error *err)
 {
 	if (err->kind != ERROR_SCHEMA_MISMATCH)
 		return -1;
-	return error_set(err, ERROR_SCHEMA_MISMATCH,
-		"%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
+	return error_advise(err,
+		"all steps of run %s have the names, dtypes and shapes of its first: publish this "
 		"checkpoint to a run of its own (--run BUCKET/OTHER)",
-		err->text, session->options->run);
+		session->options->run);
 }
 
 static void say_published(struct session *session, const struct publish_order *order,

@@ -1,3 +1,6 @@
+/* `put`: uploads one file or stdin. A large file goes over Xet, because then chunks that the server
+ * already has are not sent. Small files, stdin, and keys that the Hub face does not take go with
+ * one plain request; so does a file whose upload over Xet the server refuses. */
 #include "client/commands/commands.h"
 
 #include <errno.h>
@@ -42,6 +45,7 @@ int command_put(struct session *session, struct error *err)
 	struct object_name name;
 	struct buffer key;
 	int result = -1;
+	ASSERT(session->options->argument_count == 2);
 	buffer_init(&key, 1024);
 	if (check_file(&put, err) != 0)
 		goto out;
@@ -67,7 +71,7 @@ out:
 	return result;
 }
 
-/* A folder is named as such, with what sends one. */
+/* Refuses a folder, naming the command that uploads one. */
 static int check_file(struct put *put, struct error *err)
 {
 	struct stat facts;
@@ -76,11 +80,11 @@ static int check_file(struct put *put, struct error *err)
 		return 0;
 	const char *const dot = file_word_is_path(path) ? "" : "./";
 	return session_usage(put->session, err,
-		"%s is a folder; `deltabucket sync %s%s %s` sends all that is in it", path, dot,
+		"%s is a folder; `deltabucket sync %s%s %s` uploads what it contains", path, dot,
 		path, put->session->options->arguments[1]);
 }
 
-/* BUCKET/ or BUCKET/folder/ takes the file's own name. */
+/* With BUCKET/ or BUCKET/folder/ the object gets the file's own name. */
 static int make_key(struct session *session, const char *path, const struct object_name *name,
 	struct buffer *out, struct error *err)
 {
@@ -95,7 +99,7 @@ static int make_key(struct session *session, const char *path, const struct obje
 	return buffer_check(out, "the key", err);
 }
 
-/* Where the server refuses the better way, the plain one does it, or says what is wrong. */
+/* If the server refuses the upload over Xet, a plain one succeeds or gives the reason. */
 static int send_file(struct put *put, struct error *err)
 {
 	struct error failure = {0};
@@ -112,7 +116,8 @@ static int send_file(struct put *put, struct error *err)
 	return -1;
 }
 
-/* Small files, streams and odd keys are cheaper or only possible in one plain request. */
+/* Whether to upload over Xet. Also sets put->size then. Small files are cheaper in one plain
+ * request; streams and keys that the Hub face does not take are only possible so. */
 static bool wants_xet(struct put *put)
 {
 	struct file_facts facts;
@@ -128,6 +133,7 @@ static bool wants_xet(struct put *put)
 
 static int put_plain(struct put *put, struct error *err)
 {
+	ASSERT(put->key.len > 0);
 	const int fd = open_file(put->path, err);
 	if (fd < 0)
 		return -1;
@@ -135,7 +141,8 @@ static int put_plain(struct put *put, struct error *err)
 	int result = fstat(fd, &facts) == 0 ? 0 : error_set_errno(err, "looking at %s", put->path);
 	if (result == 0 && !S_ISREG(facts.st_mode))
 		result = error_set(err, ERROR_INVALID,
-			"%s is no file; give - to send what comes on stdin", put->path);
+			"%s is not a regular file; give - to upload what comes on stdin",
+			put->path);
 	if (result == 0) {
 		put->size = (uint64_t)facts.st_size;
 		put->sent = put->size;
@@ -160,7 +167,8 @@ static int open_file(const char *path, struct error *err)
 	return fd >= 0 ? fd : error_set_errno(err, "opening %s", path);
 }
 
-/* A stream has no size and cannot be sent twice: it becomes a nameless temporary file first. */
+/* Copies stdin to a nameless temporary file and returns its descriptor. A stream has no size and
+ * could not be sent again after a failure. */
 static int spool_stdin(struct error *err)
 {
 	const char *const folder = getenv("TMPDIR");
@@ -188,6 +196,7 @@ static int spool_stdin(struct error *err)
 static int put_xet(struct put *put, struct xet_access *access, struct error *err)
 {
 	struct session *const session = put->session;
+	ASSERT(put->key.len > 0);
 	char *const cache_path = hash_cache_default_path();
 	struct hash_cache *const cache = hash_cache_open(session->files, cache_path);
 	struct progress *const reading = progress_new("hashing", put->size, !session->output.quiet);

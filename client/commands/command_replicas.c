@@ -1,3 +1,6 @@
+/* `replicas`: prints the replicas of a run page by page, and a summary after the last page. With
+ * --watch it does so again every few seconds, until a signal comes. The summary comes from the
+ * server's counts and so needs no memory of the pages before. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -22,6 +25,7 @@ static void say_summary(struct session *session, const struct replica_list_messa
 int command_replicas(struct session *session, struct error *err)
 {
 	struct run_name run;
+	ASSERT(session->options->argument_count == 1);
 	if (run_name_init(&run, session->options->arguments[0], err) != 0) {
 		session->usage = true;
 		return -1;
@@ -50,7 +54,7 @@ static int show(struct session *session, struct remote *remote, const struct run
 		"behind", "heard of");
 	while (result == 0 && more && !session->output.failed) {
 		struct buffer below;
-		buffer_init(&below, 1024); /* ids hold nothing that a query must escape */
+		buffer_init(&below, 1024); /* an id has no byte that a query must escape */
 		buffer_format(&below, "replicas?limit=%d", REPLICA_LIST_MAX);
 		if (buffer_span(&after).len > 0)
 			buffer_format(&below, "&after=%s", buffer_text(&after));
@@ -63,7 +67,8 @@ static int show(struct session *session, struct remote *remote, const struct run
 	return result;
 }
 
-/* One page; moves `after` on. The JSON lines are the server's own entries. */
+/* Prints one page and puts the next page's start into `after`. With --json a replica is printed as
+ * the server's own object. */
 static int show_page(struct session *session, struct remote *remote, const char *target,
 	struct buffer *after, bool *out_more, struct error *err)
 {
@@ -105,9 +110,9 @@ static void say_replica(struct session *session, const struct replica_message *r
 	char behind[48] = "";
 	format_age(clock_wall_ms() - replica->updated_ms, age);
 	if (replica->has_step)
-		snprintf(step, sizeof step, "%" PRIu64, replica->step);
+		snprintf(step, sizeof(step), "%" PRIu64, replica->step);
 	if (replica->has_staleness)
-		snprintf(behind, sizeof behind, "%" PRIu64 " (%" PRIu64 " s)",
+		snprintf(behind, sizeof(behind), "%" PRIu64 " (%" PRIu64 " s)",
 			replica->behind_steps, replica->behind_s);
 	output_say(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s",
 		(int)replica->id.len, (const char *)replica->id.data,
@@ -132,7 +137,7 @@ static void say_summary(struct session *session, const struct replica_list_messa
 {
 	char head[32] = "no step yet";
 	if (list->has_head)
-		snprintf(head, sizeof head, "head is step %" PRIu64, list->head);
+		snprintf(head, sizeof(head), "head is step %" PRIu64, list->head);
 	output_say(&session->output,
 		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
 		", error %" PRIu64 ", expired %" PRIu64,

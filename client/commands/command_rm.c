@@ -1,3 +1,6 @@
+/* `rm`: removes objects, each argument for itself: one that fails does not stop the others. An
+ * argument is one key, or with -r a key and everything below it, page by page. A single key is
+ * looked for first, because the S3 face deletes a missing object without an error. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -15,10 +18,11 @@ struct rm {
 	struct session *session;
 	struct remote *remote;
 	struct span bucket;
-	const struct span *keys; /* of the removal that is under way */
-	uint64_t found;          /* of the argument, removed or refused */
+	const struct span *keys; /* of the current removal */
+	size_t key_count;
+	uint64_t found; /* objects of the current argument, removed or refused */
 	uint64_t refused;
-	struct error refusal; /* the first */
+	struct error refusal; /* the first one of the current argument */
 };
 
 static int check_names(struct rm *rm, struct error *err);
@@ -26,24 +30,23 @@ static int check_name(struct rm *rm, const char *text, struct object_name *name,
 static int remove_argument(struct rm *rm, const char *text, struct error *err);
 static int remove_tree(struct rm *rm, struct span key, struct error *err);
 static int remove_key(struct rm *rm, struct span key, struct error *err);
-static int is_there(const struct rm *rm, struct span key, struct error *err);
+static int object_exists(const struct rm *rm, struct span key, struct error *err);
 static int is_listed(const struct rm *rm, struct span key, struct error *err);
 static int list_page(const struct rm *rm, struct span prefix, struct span token,
 	struct arena *arena, struct listing *out, struct error *err);
 static int remove_keys(struct rm *rm, const struct span *keys, size_t count, struct error *err);
-static void removed(void *owner, size_t number);
-static void say(struct rm *rm, size_t number);
-static void refused(void *owner, size_t number, const struct error *why);
+static void command_rm_removed(void *owner, size_t number);
+static void command_rm_refused(void *owner, size_t number, const struct error *why);
 static int remove_below(struct rm *rm, struct span prefix, struct error *err);
 static int remove_page(struct rm *rm, const struct listing *page, struct error *err);
 static int judge(const struct rm *rm, const char *text, struct error *err);
 
-/* All arguments are gone through; one that fails makes it a failure in the end. */
 int command_rm(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct rm rm = {.session = session};
 	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
+	ASSERT(options->argument_count > 0);
 	if (check_names(&rm, err) != 0)
 		return -1;
 	rm.remote = session_connect(session, err);
@@ -75,8 +78,8 @@ static int check_name(struct rm *rm, const char *text, struct object_name *name,
 		return session_usage(rm->session, err, "say which object: BUCKET/KEY");
 	if (name->key.len == 0 && text[strlen(text) - 1] != '/')
 		return session_usage(rm->session, err,
-			"say which prefix: BUCKET/PREFIX. `deltabucket rm -r %s/` removes all objects of the "
-			"bucket, `deltabucket rb --force %s` the bucket too",
+			"say which prefix: BUCKET/PREFIX. `deltabucket rm -r %s/` removes all "
+			"objects of the bucket, `deltabucket rb --force %s` the bucket too",
 			text, text);
 	return 0;
 }
@@ -86,6 +89,7 @@ static int remove_argument(struct rm *rm, const char *text, struct error *err)
 	struct object_name name;
 	if (check_name(rm, text, &name, err) != 0)
 		return -1;
+	ASSERT(rm->remote != NULL);
 	rm->bucket = name.bucket;
 	rm->found = 0;
 	rm->refused = 0;
@@ -95,7 +99,8 @@ static int remove_argument(struct rm *rm, const char *text, struct error *err)
 	return judge(rm, text, err);
 }
 
-/* PREFIX is a folder, never the beginning of other names; an object of its name goes too. */
+/* Removes the object of that name and everything below it. PREFIX is a folder: names that only
+ * begin with it are not removed. */
 static int remove_tree(struct rm *rm, struct span key, struct error *err)
 {
 	struct buffer prefix;
@@ -115,12 +120,13 @@ static int remove_tree(struct rm *rm, struct span key, struct error *err)
 
 static int remove_key(struct rm *rm, struct span key, struct error *err)
 {
-	const int there = is_there(rm, key, err);
-	return there == 1 ? remove_keys(rm, &key, 1, err) : there;
+	const int exists = object_exists(rm, key, err);
+	return exists == 1 ? remove_keys(rm, &key, 1, err) : exists;
 }
 
-/* 1: it is there; 0: not. A token that may neither read nor list finds out by deleting. */
-static int is_there(const struct rm *rm, struct span key, struct error *err)
+/* 1 when the object exists, 0 when it does not. 1 also when the token may neither read nor list:
+ * then the object is deleted without looking. */
+static int object_exists(const struct rm *rm, struct span key, struct error *err)
 {
 	struct remote_object_facts facts;
 	char *const target = remote_object_target(rm->bucket, key);
@@ -133,7 +139,7 @@ static int is_there(const struct rm *rm, struct span key, struct error *err)
 	return result < 0 && err->kind == ERROR_NO_KEY ? 0 : result;
 }
 
-/* The key itself comes first among those that begin with it. */
+/* Looks for the key in a listing: it comes first among the keys that begin with it. */
 static int is_listed(const struct rm *rm, struct span key, struct error *err)
 {
 	struct listing page = {0};
@@ -159,21 +165,19 @@ static int remove_keys(struct rm *rm, const struct span *keys, size_t count, str
 		.remote = rm->remote,
 		.bucket = rm->bucket,
 		.is_dry = rm->session->options->dry_run,
-		.removed = removed,
-		.refused = refused,
+		.removed = command_rm_removed,
+		.refused = command_rm_refused,
 		.owner = rm,
 	};
 	rm->keys = keys;
+	rm->key_count = count;
 	return removal_run(&removal, keys, count, err);
 }
 
-static void removed(void *owner, size_t number)
+static void command_rm_removed(void *owner, size_t number)
 {
-	say(owner, number);
-}
-
-static void say(struct rm *rm, size_t number)
-{
+	struct rm *const rm = owner;
+	ASSERT(number < rm->key_count);
 	const struct span key = rm->keys[number];
 	const bool dry = rm->session->options->dry_run;
 	struct output *const output = &rm->session->output;
@@ -187,9 +191,10 @@ static void say(struct rm *rm, size_t number)
 		(const char *)rm->bucket.data, (int)key.len, (const char *)key.data);
 }
 
-static void refused(void *owner, size_t number, const struct error *why)
+static void command_rm_refused(void *owner, size_t number, const struct error *why)
 {
 	struct rm *const rm = owner;
+	ASSERT(number < rm->key_count);
 	const struct span key = rm->keys[number];
 	struct output_line line;
 	rm->found++;
@@ -232,7 +237,7 @@ static int remove_below(struct rm *rm, struct span prefix, struct error *err)
 
 static int remove_page(struct rm *rm, const struct listing *page, struct error *err)
 {
-	struct span *const keys = memory_new_array(page->count + 1, sizeof *keys);
+	struct span *const keys = memory_new_array(page->count + 1, sizeof(*keys));
 	for (size_t i = 0; i < page->count; i++)
 		keys[i] = page->entries[i].name;
 	const int result = remove_keys(rm, keys, page->count, err);
@@ -240,7 +245,7 @@ static int remove_page(struct rm *rm, const struct listing *page, struct error *
 	return result;
 }
 
-/* What was found of the argument, and how it went. */
+/* Fails when nothing was found for the argument, or when an object of it was refused. */
 static int judge(const struct rm *rm, const char *text, struct error *err)
 {
 	const bool recursive = rm->session->options->recursive;

@@ -1,3 +1,6 @@
+/* `runs`: lists, adds and removes runs; command_settings.h has its settings. The first argument may
+ * be a word (ls, add, settings, rm) or a bucket. `ls` and `rm` are too short for the name of a
+ * bucket. A bucket named `add` or `settings` is listed if it stands alone, or behind `ls`. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -10,23 +13,21 @@
 #include "client/remote/remote_json.h"
 #include "client/terminal/refusals.h"
 
-typedef int change_function(struct session *session, struct remote *remote,
-	const struct run_name *run, struct error *err);
+typedef int change_fn(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err);
 
 static int change_runs(struct session *session, struct error *err);
 static int change_run(
 	struct session *session, struct remote *remote, const char *text, struct error *err);
-static int add_run(struct session *session, struct remote *remote, const struct run_name *run,
-	struct error *err);
+static int command_runs_add(struct session *session, struct remote *remote,
+	const struct run_name *run, struct error *err);
 static void say_event(struct session *session, const char *event, const struct run_name *run);
-static int remove_run(struct session *session, struct remote *remote, const struct run_name *run,
-	struct error *err);
+static int command_runs_remove(struct session *session, struct remote *remote,
+	const struct run_name *run, struct error *err);
 static int list_runs(struct session *session, const char *bucket, struct error *err);
-static int say_run(struct session *session, struct remote *remote, const struct run_message *run,
-	struct error *err);
+static int command_runs_say(struct session *session, struct remote *remote,
+	const struct run_message *run, struct error *err);
 
-/* `ls` and `rm` are too short for the name of a bucket; one that is called `add` or `settings` is
- * listed alone, or behind `ls`. */
 int command_runs(struct session *session, struct error *err)
 {
 	const char *const *const words = session->options->arguments;
@@ -39,15 +40,17 @@ int command_runs(struct session *session, struct error *err)
 		return change_runs(session, err);
 	if (count > (is_ls ? 2 : 1) || is_rm)
 		return session_usage(session, err,
-			"runs takes `[ls] [BUCKET]`, `add BUCKET/RUN...`, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN...`");
+			"runs takes `[ls] [BUCKET]`, `add BUCKET/RUN...`, `settings BUCKET/RUN "
+			"[KEY=VALUE...]` or `rm BUCKET/RUN...`");
 	return list_runs(
 		session, is_ls ? (count > 1 ? words[1] : NULL) : (count > 0 ? first : NULL), err);
 }
 
-/* `add` or `rm`, as words[0] says. */
+/* Adds or removes each run of the arguments, as the first one says. */
 static int change_runs(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
+	ASSERT(options->argument_count > 1);
 	struct refusals refusals = {
 		.output = &session->output, .total = options->argument_count - 1};
 	struct remote *const remote = session_connect(session, err);
@@ -64,8 +67,9 @@ static int change_runs(struct session *session, struct error *err)
 static int change_run(
 	struct session *session, struct remote *remote, const char *text, struct error *err)
 {
-	change_function *const change =
-		strcmp(session->options->arguments[0], "add") == 0 ? add_run : remove_run;
+	change_fn *const change = strcmp(session->options->arguments[0], "add") == 0
+		? command_runs_add
+		: command_runs_remove;
 	struct run_name run = {0};
 	int result = run_name_init(&run, text, err);
 	session->usage |= result != 0;
@@ -75,17 +79,17 @@ static int change_run(
 	return result;
 }
 
-/* Without a step, for trainers of another convention that the run's settings then name. A run that
- * is there keeps its writer. */
-static int add_run(struct session *session, struct remote *remote, const struct run_name *run,
-	struct error *err)
+/* Makes a run without steps, for trainers of another convention, which the run's settings then
+ * name. expected_epoch 0 refuses a run that exists, so that it keeps its writer. */
+static int command_runs_add(struct session *session, struct remote *remote,
+	const struct run_name *run, struct error *err)
 {
 	const struct remote_json_request request = {.method = "POST",
 		.target = run->target,
 		.body = span_text("{\"expected_epoch\":0}")};
 	if (remote_json_send(remote, &request, NULL, err) != 0)
 		return err->kind == ERROR_PRECONDITION
-			? error_set(err, ERROR_EXISTS, "there is a run %s already", run->text)
+			? error_set(err, ERROR_EXISTS, "there is already a run %s", run->text)
 			: -1;
 	say_event(session, "run_added", run);
 	output_say(&session->output,
@@ -102,9 +106,9 @@ static void say_event(struct session *session, const char *event, const struct r
 	output_line_end(&line);
 }
 
-/* Its steps go with it; the objects that they were published from stay in the bucket. */
-static int remove_run(struct session *session, struct remote *remote, const struct run_name *run,
-	struct error *err)
+/* Removes a run with its steps. The objects that these were published from stay in the bucket. */
+static int command_runs_remove(struct session *session, struct remote *remote,
+	const struct run_name *run, struct error *err)
 {
 	const struct remote_json_request request = {.method = "DELETE", .target = run->target};
 	if (remote_json_send(remote, &request, NULL, err) != 0)
@@ -116,7 +120,7 @@ static int remove_run(struct session *session, struct remote *remote, const stru
 	return 0;
 }
 
-/* Of one bucket, or, where `bucket` is NULL, of all. */
+/* Lists the runs of one bucket, or of all buckets when `bucket` is NULL. */
 static int list_runs(struct session *session, const char *bucket, struct error *err)
 {
 	struct object_name name = {0};
@@ -129,13 +133,13 @@ static int list_runs(struct session *session, const char *bucket, struct error *
 			bucket, bucket);
 	struct remote *const remote = session_connect(session, err);
 	const int result =
-		remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
+		remote == NULL ? -1 : run_walk(session, remote, name.bucket, command_runs_say, err);
 	remote_free(remote);
 	return result;
 }
 
-static int say_run(struct session *session, struct remote *remote, const struct run_message *run,
-	struct error *err)
+static int command_runs_say(struct session *session, struct remote *remote,
+	const struct run_message *run, struct error *err)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
@@ -154,7 +158,7 @@ static int say_run(struct session *session, struct remote *remote, const struct 
 		digest128_format(&run->head_digest, digest);
 		json_writer_u64(&line.writer, "head", run->head);
 		json_writer_text(&line.writer, "head_digest", span_text(digest));
-		snprintf(head, sizeof head, "step %" PRIu64, run->head);
+		snprintf(head, sizeof(head), "step %" PRIu64, run->head);
 	}
 	json_writer_u64(&line.writer, "steps", run->steps);
 	json_writer_u64(&line.writer, "bytes", run->bytes);

@@ -1,5 +1,6 @@
-/* `runs settings BUCKET/RUN [KEY=VALUE...]`: the server knows which there are and what they may be;
- * here a value only gets its JSON type. */
+/* `runs settings BUCKET/RUN [KEY=VALUE...]`: shows or changes the settings of a run. Only the
+ * server knows which settings there are and which values they take, so that clients need no change
+ * for a new one. Here a value only gets its JSON type. */
 #include "client/commands/command_settings.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ int command_settings(struct session *session, struct error *err)
 	const struct options *const options = session->options;
 	struct run_name run;
 	struct buffer changes;
+	ASSERT(options->argument_count >= 2);
 	if (run_name_init(&run, options->arguments[1], err) != 0) {
 		session->usage = true;
 		return -1;
@@ -44,7 +46,7 @@ static int print_changes(struct session *session, struct buffer *out, struct err
 		const char *const equals = strchr(options->arguments[i], '=');
 		char key[KEY_MAX_BYTES];
 		const size_t len = equals == NULL ? 0 : (size_t)(equals - options->arguments[i]);
-		if (len == 0 || len >= sizeof key)
+		if (len == 0 || len >= sizeof(key))
 			return session_usage(session, err, "a setting is KEY=VALUE, not \"%s\"",
 				options->arguments[i]);
 		memcpy(key, options->arguments[i], len);
@@ -89,8 +91,8 @@ static int ask(
 		say_settings(session, settings);
 	if (result == 0 && changes_retention(session->options))
 		output_say(&session->output,
-			"older steps go in the background: those that readers may be fetching within "
-			"15 minutes, pinned and held ones later");
+			"older steps are removed in the background: within 15 minutes those that "
+			"readers may be fetching, later those that are pinned or held");
 	json_node_free(answer);
 	free(below);
 	remote_free(remote);

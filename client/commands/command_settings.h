@@ -1,4 +1,4 @@
-/* What `runs` does when its first word is `settings`. */
+/* `runs settings`, which command_runs calls. There are at least two arguments. */
 #ifndef CLIENT_COMMANDS_COMMAND_SETTINGS_H
 #define CLIENT_COMMANDS_COMMAND_SETTINGS_H
 

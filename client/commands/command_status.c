@@ -1,5 +1,7 @@
-/* What is there, at a glance: is the server ready, and for each run its head, whether it is proven,
- * how far its fleet is behind, what deltas save. */
+/* `status`: one line for the server (is it ready, how full is its disk) and one for each run (its
+ * head, whether that is proven, how far the fleet is behind, how much the deltas save). Each run
+ * takes three requests: the run, because a list does not say whether an anchor is due; its head;
+ * its fleet. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -11,16 +13,16 @@
 
 enum { NAME_MAX_BYTES = 2048 };
 
-/* Of one run, beside the run's own answer. */
+/* Facts about a run that its run message does not contain. */
 struct facts {
 	bool has_head;
 	struct step_message head;
-	uint64_t full_bytes;  /* of the head's checkpoint */
-	uint64_t saved_bytes; /* against a full copy of every step that is kept */
+	uint64_t full_bytes;  /* size of the head's checkpoint */
+	uint64_t saved_bytes; /* against a full copy of each kept step */
 	uint64_t replicas;    /* with a lease */
 	uint64_t in_error;
 	bool has_oldest;
-	uint64_t oldest; /* step that a replica holds */
+	uint64_t oldest; /* the oldest step that a replica holds */
 };
 
 struct disk {
@@ -47,7 +49,7 @@ static void say_json(
 	struct session *session, const struct run_message *run, const struct facts *facts);
 static void say_text(
 	struct session *session, const struct run_message *run, const struct facts *facts);
-static int show_run(struct session *session, struct remote *remote,
+static int command_status_show(struct session *session, struct remote *remote,
 	const struct run_message *listed, struct error *err);
 
 int command_status(struct session *session, struct error *err)
@@ -77,7 +79,8 @@ static int name_run(struct span bucket, struct span run, struct run_name *out, s
 	return result;
 }
 
-/* The runs of a bucket, of all buckets where `bucket` is empty, or the one that is named. */
+/* Shows the server, and then the named run; or, if run->text is NULL, the runs of `bucket`, which
+ * is empty for all buckets. */
 static int show_all(
 	struct session *session, struct span bucket, const struct run_name *run, struct error *err)
 {
@@ -86,8 +89,9 @@ static int show_all(
 		return -1;
 	int result = show_server(session, remote, err);
 	if (result == 0)
-		result = run->text != NULL ? show(session, remote, run, err)
-					   : run_walk(session, remote, bucket, show_run, err);
+		result = run->text != NULL
+			? show(session, remote, run, err)
+			: run_walk(session, remote, bucket, command_status_show, err);
 	remote_free(remote);
 	return result;
 }
@@ -105,8 +109,8 @@ static int show_server(struct session *session, struct remote *remote, struct er
 	return 0;
 }
 
-/* Of the server's disk, from its metrics: not known where the token may not read them, or the
- * server is older. */
+/* Reads the size of the server's disk from its metrics. It is not known if the token may not read
+ * them, or if an older server does not have them. */
 static struct disk ask_disk(struct remote *remote)
 {
 	const struct http_request request = {.method = "GET", .target = "/-/metrics"};
@@ -159,7 +163,6 @@ static int show(struct session *session, struct remote *remote, const struct run
 	struct facts facts = {0};
 	struct run_message run;
 	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-	/* a list does not tell whether an anchor is due */
 	int result = remote_run_find(remote, name, arena, &run, err);
 	if (result == 0)
 		result = read_head(remote, name, &run, arena, &facts, err);
@@ -199,7 +202,7 @@ static int read_fleet(
 	const int result = remote_json_send(remote, &request, &root, err);
 	const struct json_node *const states = json_node_member(root, "states");
 	static const char *const NAMES[] = {"idle", "fetching", "staging", "ready", "error"};
-	for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
 		facts->replicas += count_of(states, NAMES[i]);
 	facts->in_error = count_of(states, "error");
 	facts->has_oldest = json_node_u64(json_node_member(root, "oldest"), &facts->oldest);
@@ -251,13 +254,13 @@ static void say_text(
 	output_format_size(run->bytes, bytes);
 	output_format_size(facts->saved_bytes, saved);
 	if (facts->has_head)
-		snprintf(head, sizeof head, "step %" PRIu64 "%s%s", run->head,
+		snprintf(head, sizeof(head), "step %" PRIu64 "%s%s", run->head,
 			facts->head.verified != STEP_PROOF_NONE ? ", proof " : "",
 			facts->head.verified != STEP_PROOF_NONE
 				? step_proof_name(facts->head.verified)
 				: "");
 	if (facts->replicas > 0)
-		snprintf(fleet, sizeof fleet,
+		snprintf(fleet, sizeof(fleet),
 			"%" PRIu64 " replica%s, %" PRIu64 " in error, the slowest %" PRIu64
 			" behind",
 			facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error,
@@ -270,7 +273,7 @@ static void say_text(
 		run->steps, bytes, saved, fleet);
 }
 
-static int show_run(struct session *session, struct remote *remote,
+static int command_status_show(struct session *session, struct remote *remote,
 	const struct run_message *listed, struct error *err)
 {
 	struct run_name name;

@@ -1,10 +1,11 @@
+/* `steps`: lists the steps of a run in rising order, page by page. With --limit N the list begins
+ * with the number head + 1 - N: no page before it is fetched. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/clock.h"
 #include "client/remote/remote_run.h"
 
@@ -20,6 +21,7 @@ int command_steps(struct session *session, struct error *err)
 	const struct options *const options = session->options;
 	struct run_name run;
 	struct run_message facts;
+	ASSERT(options->argument_count == 1);
 	if (run_name_init(&run, options->arguments[0], err) != 0) {
 		session->usage = true;
 		return -1;
@@ -69,7 +71,7 @@ static void say_step(struct session *session, const struct step_message *step)
 		const size_t used = i == 0 ? 0 : strlen(forms);
 		char size[OUTPUT_SIZE_BYTES];
 		output_format_size(step_form_bytes(&step->forms[i]), size);
-		snprintf(forms + used, sizeof forms - used, "%s%s %s", i > 0 ? ", " : "",
+		snprintf(forms + used, sizeof(forms) - used, "%s%s %s", i > 0 ? ", " : "",
 			step_form_kind_name(step->forms[i].kind), size);
 	}
 	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created,

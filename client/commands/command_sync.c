@@ -1,7 +1,8 @@
-/* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by the
- * file hash that the listing gives; where the server has no such listing, by the hash or digest
- * that comes with a HEAD, and an object that has neither yet (it came in parts a moment ago) counts
- * as another. */
+/* `sync`: makes a folder like a prefix, or a prefix like a folder. It lists both ends, plans,
+ * compares, moves what differs, and last, with --delete, removes what the source lacks. Files of
+ * the same size are compared by the file hash from the listing. If the server has no such listing,
+ * they are compared by the hash or digest from a HEAD; an object that has neither yet, because it
+ * was just uploaded in parts, counts as different. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -21,15 +22,15 @@ enum { KEY_MAX_BYTES = 1024 };
 
 struct sync {
 	struct session *session;
-	struct sync_move move; /* both ends, and what goes from one to the other */
+	struct sync_move move; /* both ends, and the items that go from one to the other */
 	struct buffer prefix;  /* empty, or ends in '/' */
 	struct sync_list source, target;
 	struct sync_plan plan;
 	struct lock lock;
 	size_t next; /* guarded by lock: the item to compare next */
 	size_t removed;
-	size_t refused;       /* to be removed */
-	struct error refusal; /* the first */
+	size_t refused;       /* removals that the server refused */
+	struct error refusal; /* the first one */
 };
 
 static int run(struct sync *sync, struct error *err);
@@ -39,9 +40,9 @@ static int read_lists(struct sync *sync, struct error *err);
 static int list_objects(struct sync *sync, struct sync_list *out, struct error *err);
 static int check_names(const struct sync *sync, struct error *err);
 static bool lies_below_a_file(const struct sync_list *list, const char *name);
-static int by_name(const void *name, const void *entry);
+static int command_sync_by_name(const void *name, const void *entry);
 static int compare_all(struct sync *sync, struct error *err);
-static int compare_piece(void *job, struct remote *remote, struct error *err);
+static int command_sync_compare(void *job, struct remote *remote, struct error *err);
 static int compare(
 	const struct sync *sync, struct sync_item *item, struct remote *remote, struct error *err);
 static int compare_hashes(const struct sync *sync, struct sync_item *item,
@@ -52,11 +53,12 @@ static void say_plan(struct sync *sync);
 static void say(
 	struct sync *sync, const struct sync_item *item, const char *event, const char *word);
 static int remove_gone(struct sync *sync, struct error *err);
-static void told_removal(void *owner, const struct sync_item *item);
-static void told_refusal(void *owner, const struct sync_item *item, const struct error *why);
+static void command_sync_removed(void *owner, const struct sync_item *item);
+static void command_sync_refused(
+	void *owner, const struct sync_item *item, const struct error *why);
 static int judge_removal(const struct sync *sync, struct error *err);
 static void choose_moves(struct sync *sync);
-static void told_move(void *owner, const struct sync_item *item);
+static void command_sync_moved(void *owner, const struct sync_item *item);
 static void say_result(struct sync *sync);
 static void release(struct sync *sync);
 
@@ -86,7 +88,7 @@ static int run(struct sync *sync, struct error *err)
 		return remove_gone(sync, err) == 0 ? judge_removal(sync, err) : -1;
 	}
 	choose_moves(sync);
-	if (sync_move_all(&sync->move, told_move, err) != 0 || remove_gone(sync, err) != 0)
+	if (sync_move_all(&sync->move, command_sync_moved, err) != 0 || remove_gone(sync, err) != 0)
 		return -1;
 	say_result(sync);
 	return judge_removal(sync, err);
@@ -97,6 +99,7 @@ static int read_arguments(struct sync *sync, struct error *err)
 	struct session *const session = sync->session;
 	const char *const *const words = session->options->arguments;
 	struct object_name name;
+	ASSERT(session->options->argument_count == 2);
 	sync->move.uploads = file_word_is_path(words[0]);
 	if (sync->move.uploads == file_word_is_path(words[1]))
 		return refuse_ends(session, words, err);
@@ -111,8 +114,8 @@ static int read_arguments(struct sync *sync, struct error *err)
 	return buffer_check(&sync->prefix, "the prefix", err);
 }
 
-/* Which of the two is the folder is told by how it is written alone, so that no folder which
- * happens to be here changes what is meant. */
+/* Refuses two words of which not exactly one is a path. The spelling alone decides (file_word.h),
+ * so a folder that happens to exist here does not change the meaning. */
 static int refuse_ends(struct session *session, const char *const *words, struct error *err)
 {
 	for (int i = 0; i < 2; i++)
@@ -121,7 +124,8 @@ static int refuse_ends(struct session *session, const char *const *words, struct
 				"%s is taken for a bucket; the folder of that name is written ./%s",
 				words[i], words[i]);
 	return session_usage(session, err,
-		"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
+		"sync goes from a folder to BUCKET[/PREFIX] or back; exactly one of the two must be a "
+		"path that begins with /, ./ or ../");
 }
 
 static int read_lists(struct sync *sync, struct error *err)
@@ -142,16 +146,17 @@ static int read_lists(struct sync *sync, struct error *err)
 	if ((sync->move.uploads || file_exists(sync->move.folder)) &&
 		sync_list_folder(sync->move.folder, local, err) != 0)
 		return -1;
-	/* A mistyped source looks like an empty one. */
+	/* A mistyped source looks like an empty source. */
 	if (sync->session->options->delete &&sync->source.count == 0 && sync->target.count > 0)
 		return error_set(err, ERROR_NOT_FOUND,
-			"there is nothing at %s: with --delete this would empty the target, so nothing was done",
+			"there is nothing at %s: with --delete this would empty the target, so "
+			"nothing was done",
 			sync->session->options->arguments[0]);
 	sync_plan_make(&sync->source, &sync->target, &sync->plan);
 	return 0;
 }
 
-/* One listing has every key, another the hashes. */
+/* Lists the objects from one listing that has every key, and adds the hashes from another. */
 static int list_objects(struct sync *sync, struct sync_list *out, struct error *err)
 {
 	const struct sync_move *const move = &sync->move;
@@ -167,7 +172,7 @@ static int list_objects(struct sync *sync, struct sync_list *out, struct error *
 	return -1;
 }
 
-/* Names that could leave the folder, or stand for a file and a folder at once, are refused before
+/* Refuses names that could leave the folder, or that are a file and a folder at once, before
  * anything is done. */
 static int check_names(const struct sync *sync, struct error *err)
 {
@@ -175,13 +180,13 @@ static int check_names(const struct sync *sync, struct error *err)
 		if (!sync_plan_is_path(sync->source.entries[i].name) ||
 			lies_below_a_file(&sync->source, sync->source.entries[i].name))
 			return error_set(err, ERROR_INVALID,
-				"\"%s%s\" cannot be the name of a file below %s: nothing was done",
+				"\"%s%s\" cannot be the name of a file below %s, so nothing was done",
 				buffer_text(&sync->prefix), sync->source.entries[i].name,
 				sync->move.folder);
 	return 0;
 }
 
-/* Whether another name of the list is a folder above this one. */
+/* Whether the list has a file whose name is a folder above this one. */
 static bool lies_below_a_file(const struct sync_list *list, const char *name)
 {
 	char *const above = memory_copy_text(name);
@@ -189,15 +194,15 @@ static bool lies_below_a_file(const struct sync_list *list, const char *name)
 	for (char *slash = strchr(above, '/'); slash != NULL && !found;
 		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		found = bsearch(above, list->entries, list->count, sizeof *list->entries,
-				by_name) != NULL;
+		found = bsearch(above, list->entries, list->count, sizeof(*list->entries),
+				command_sync_by_name) != NULL;
 		*slash = '/';
 	}
 	free(above);
 	return found;
 }
 
-static int by_name(const void *name, const void *entry)
+static int command_sync_by_name(const void *name, const void *entry)
 {
 	return strcmp(name, ((const struct sync_entry *)entry)->name);
 }
@@ -208,13 +213,15 @@ static int compare_all(struct sync *sync, struct error *err)
 		.remote = &sync->session->remote_options,
 		.own = sync->move.remote,
 		.threads = session_parallel(sync->session),
-		.piece = compare_piece,
+		.piece = command_sync_compare,
 		.job = sync,
 	};
 	return pool_run(&params, err);
 }
 
-static int compare_piece(void *job, struct remote *remote, struct error *err)
+/* Compares the next item. Called by the threads of a pool: 1 to be called again, 0 when no item is
+ * left. */
+static int command_sync_compare(void *job, struct remote *remote, struct error *err)
 {
 	struct sync *const sync = job;
 	lock_enter(&sync->lock);
@@ -225,6 +232,7 @@ static int compare_piece(void *job, struct remote *remote, struct error *err)
 	lock_leave(&sync->lock);
 	if (item == NULL)
 		return 0;
+	ASSERT(item->state == SYNC_MAYBE);
 	return compare(sync, item, remote, err) == 0 ? 1 : -1;
 }
 
@@ -289,21 +297,21 @@ static void say(
 	output_say(&sync->session->output, "%s %s", word, item->name);
 }
 
-/* Last: who reads meanwhile sees the new before the old is gone. */
+/* Removes last: a reader meanwhile sees the new objects before the old ones are gone. */
 static int remove_gone(struct sync *sync, struct error *err)
 {
-	const struct sync_item **const gone = memory_new_array(sync->plan.count + 1, sizeof *gone);
+	const struct sync_item **const gone = memory_new_array(sync->plan.count + 1, sizeof(*gone));
 	size_t count = 0;
 	for (size_t i = 0; i < sync->plan.count && sync->session->options->delete; i++)
 		if (sync->plan.items[i].state == SYNC_GONE)
 			gone[count++] = &sync->plan.items[i];
-	const int result =
-		sync_move_remove(&sync->move, gone, count, told_removal, told_refusal, err);
+	const int result = sync_move_remove(
+		&sync->move, gone, count, command_sync_removed, command_sync_refused, err);
 	free(gone);
 	return result;
 }
 
-static void told_removal(void *owner, const struct sync_item *item)
+static void command_sync_removed(void *owner, const struct sync_item *item)
 {
 	struct sync *const sync = owner;
 	const bool dry = sync->session->options->dry_run;
@@ -311,7 +319,7 @@ static void told_removal(void *owner, const struct sync_item *item)
 	say(sync, item, dry ? "would_remove" : "removed", dry ? "would remove" : "removed");
 }
 
-static void told_refusal(void *owner, const struct sync_item *item, const struct error *why)
+static void command_sync_refused(void *owner, const struct sync_item *item, const struct error *why)
 {
 	struct sync *const sync = owner;
 	struct output_line line;
@@ -337,7 +345,8 @@ static int judge_removal(const struct sync *sync, struct error *err)
 
 static void choose_moves(struct sync *sync)
 {
-	sync->move.items = memory_new_array(sync->plan.count + 1, sizeof *sync->move.items);
+	ASSERT(sync->move.items == NULL && sync->move.count == 0);
+	sync->move.items = memory_new_array(sync->plan.count + 1, sizeof(*sync->move.items));
 	for (size_t i = 0; i < sync->plan.count; i++) {
 		const struct sync_item *const item = &sync->plan.items[i];
 		if (item->state != SYNC_NEW && item->state != SYNC_DIFFERS)
@@ -347,7 +356,7 @@ static void choose_moves(struct sync *sync)
 	}
 }
 
-static void told_move(void *owner, const struct sync_item *item)
+static void command_sync_moved(void *owner, const struct sync_item *item)
 {
 	struct sync *const sync = owner;
 	const char *const event = sync->move.uploads ? "uploaded" : "downloaded";

@@ -1,3 +1,6 @@
+/* COMMANDS has a row for each command, in the order in which help lists them. A name that is not in
+ * it is first looked up among the names that other programs use, then compared with all command
+ * names, to suggest the nearest one. */
 #include "client/commands/command_table.h"
 
 #include <string.h>
@@ -92,9 +95,9 @@ static const struct command COMMANDS[] = {
 	{"version", COMMAND_VERSION, command_version, 0, 0, 0, "", "say which version this is",
 		"deltabucket version\n"},
 };
-enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
+enum { COMMAND_COUNT = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 
-/* What other programs call the same. */
+/* Names that other programs have for the same. */
 static const struct {
 	const char *word;
 	const char *name;
@@ -145,7 +148,7 @@ const struct command *command_table_find(const char *name, struct error *err)
 static void find_near(struct near_word *near, const char *name)
 {
 	near_word_begin(near, span_text(name));
-	for (size_t i = 0; i < sizeof OTHER_NAMES / sizeof OTHER_NAMES[0]; i++)
+	for (size_t i = 0; i < sizeof(OTHER_NAMES) / sizeof(OTHER_NAMES[0]); i++)
 		if (strcmp(OTHER_NAMES[i].word, name) == 0) {
 			near->best = OTHER_NAMES[i].name;
 			return;

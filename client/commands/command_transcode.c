@@ -5,6 +5,7 @@
 int command_transcode(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
+	ASSERT(options->argument_count == 2);
 	struct fold_params params = {
 		.deltas = options->arguments,
 		.count = 1,
@@ -18,7 +19,8 @@ int command_transcode(struct session *session, struct error *err)
 	enum delta_format format;
 	if (options->base == NULL || options->to == NULL)
 		return session_usage(session, err,
-			"say what the delta was made from and what it shall become: --base CHECKPOINT --to FORMAT");
+			"say which checkpoint the delta was made from and which format it gets: "
+			"--base CHECKPOINT --to FORMAT");
 	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 ||
 		delta_output_checksum(session, &params.checksum, err) != 0)
 		return -1;

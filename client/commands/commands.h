@@ -1,5 +1,5 @@
-/* One function per command: 0, or -1 with the error, which main turns into a sentence and an exit
- * code. The number of arguments has been checked. */
+/* One function for each command. It returns 0, or -1 with the error, which main prints and turns
+ * into an exit code. main has checked the number of arguments against command_table.h. */
 #ifndef CLIENT_COMMANDS_COMMANDS_H
 #define CLIENT_COMMANDS_COMMANDS_H
 

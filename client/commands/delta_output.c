@@ -71,7 +71,7 @@ static void add_digests(struct output_line *line, const struct delta_stats *stat
 {
 	static const struct digest128 none;
 	char text[DIGEST128_TEXT_BYTES];
-	/* A fold without a base may know none. */
+	/* a fold without a base may know no digests */
 	if (digest128_equal(&stats->base_digest, &none) &&
 		digest128_equal(&stats->result_digest, &none))
 		return;

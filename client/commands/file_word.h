@@ -1,5 +1,5 @@
-/* Whether a word of the command line is a file's or a bucket's. It never depends on what happens to
- * lie on the disk. */
+/* Whether a word of the command line names a file or something in a bucket. Only the spelling
+ * decides, never what happens to be on the disk. */
 #ifndef CLIENT_COMMANDS_FILE_WORD_H
 #define CLIENT_COMMANDS_FILE_WORD_H
 

@@ -10,6 +10,7 @@ static int fold_over(const struct checkpoint *base, const struct fold_params *pa
 int fold_files(const char *base, const struct fold_params *params, bool shows_progress,
 	struct delta_stats *out_stats, enum delta_format *out_format, struct error *err)
 {
+	ASSERT(params->count > 0);
 	*out_format = params->format;
 	if (base != NULL) {
 		struct checkpoint *const opened = checkpoint_open(base, err);

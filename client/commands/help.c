@@ -23,8 +23,10 @@ void help_print_overview(struct buffer *out)
 	columns_add(out, "help", width,
 		"this text; `deltabucket help COMMAND`: the arguments, flags and examples of a command");
 	buffer_add_text(out,
-		"\nThe server comes from --endpoint, --token and --ca, else from DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN\n"
-		"and DELTABUCKET_CA, else from what `deltabucket login` stored in ~/.config/deltabucket/config.\n");
+		"\nThe server comes from --endpoint, --token and --ca, else from "
+		"DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN\n"
+		"and DELTABUCKET_CA, else from what `deltabucket login` stored in "
+		"~/.config/deltabucket/config.\n");
 	print_codes(out);
 }
 
@@ -44,7 +46,7 @@ static void print_codes(struct buffer *out)
 	char code[16];
 	buffer_add_text(out, "\nexit codes:\n");
 	for (size_t i = 0; i < count; i++) {
-		snprintf(code, sizeof code, "%*d", CODE_WIDTH, codes[i].code);
+		snprintf(code, sizeof(code), "%*d", CODE_WIDTH, codes[i].code);
 		columns_add(out, code, CODE_WIDTH, codes[i].meaning);
 	}
 }

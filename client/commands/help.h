@@ -1,4 +1,4 @@
-/* What `deltabucket help` and `deltabucket COMMAND --help` print. */
+/* The texts of `deltabucket help` and `deltabucket COMMAND --help`. */
 #ifndef CLIENT_COMMANDS_HELP_H
 #define CLIENT_COMMANDS_HELP_H
 

@@ -1,3 +1,6 @@
+/* Prints the delta's summary, and with --stats a table: one row for the whole delta and one for
+ * each of its tensors. A row has the payload's bytes, the share of changed elements, the bits per
+ * change and, where they are counted, the shares of changes by 1, 2, 3, 4, and 5 or more ulps. */
 #include "client/commands/inspect_delta.h"
 
 #include <inttypes.h>

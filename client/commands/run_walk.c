@@ -50,7 +50,7 @@ static int walk_bucket(struct session *session, struct remote *remote, struct sp
 	return result;
 }
 
-/* A key for some runs may not list its bucket. */
+/* A key for some runs of a bucket may not list the bucket. */
 static void advise(struct error *err)
 {
 	if (err->kind == ERROR_DENIED)

@@ -1,3 +1,8 @@
+/* A swap writes the sidecar of the new generation, then renames a new link over `current`, then
+ * saves the state. So a kill in between leaves either the old or the new checkpoint current, and
+ * opening reads the current generation from the link, not from the state. Removing goes the other
+ * way: the sidecars first, durably, then the folders. A folder without a sidecar is therefore
+ * always a leftover, and opening removes it. */
 #include "client/follow/follow_folder.h"
 
 #include <errno.h>
@@ -21,9 +26,10 @@ static const char STATE_FILE[] = ".deltabucket";
 static const char GENERATIONS[] = "generations";
 static const char CURRENT[] = "current";
 static const char CURRENT_NEW[] = "current.new";
+static const char SIDECAR_END[] = ".json";
 
 static int load(struct follow_folder *folder, struct error *err);
-static char *below(const struct follow_folder *folder, const char *name);
+static char *path_of(const struct follow_folder *folder, const char *name);
 static struct json_node *read_json(const char *path, bool *out_absent, struct error *err);
 static int begin(struct follow_folder *folder, struct error *err);
 static int save(const struct follow_folder *folder, struct error *err);
@@ -48,13 +54,14 @@ static uint64_t next_order(const struct follow_folder *folder);
 static int write_sidecar(const struct follow_folder *folder,
 	const struct follow_generation *generation, struct error *err);
 static int swap_link(const struct follow_folder *folder, const char *name, struct error *err);
-static int newest_first(const void *left, const void *right);
+static int follow_folder_newest_first(const void *left, const void *right);
 static int remove_generations(const struct follow_folder *folder,
 	const struct follow_generation *old, size_t count, struct error *err);
 
 int follow_folder_open(struct follow_folder *folder, const struct file_ops *files, const char *path,
 	const char *endpoint, const char *run, struct error *err)
 {
+	ASSERT(files != NULL && path != NULL && endpoint != NULL && run != NULL);
 	*folder = (struct follow_folder){
 		.files = files,
 		.path = memory_copy_text(path),
@@ -84,7 +91,7 @@ void follow_folder_abandon(const struct follow_folder *folder)
 	if (folder->path == NULL || !folder->is_begun || !remove_empty(folder, "incoming") ||
 		!remove_empty(folder, GENERATIONS))
 		return;
-	char *const state = below(folder, STATE_FILE);
+	char *const state = path_of(folder, STATE_FILE);
 	folder->files->unlink(folder->files, state);
 	free(state);
 	if (folder->is_made)
@@ -108,7 +115,8 @@ bool follow_folder_is_there(const struct follow_folder *folder)
 {
 	struct stat held;
 	struct stat found;
-	char *const generations = below(folder, GENERATIONS);
+	ASSERT(folder->path != NULL);
+	char *const generations = path_of(folder, GENERATIONS);
 	const bool is = fstat(folder->lock_fd, &held) == 0 && stat(folder->path, &found) == 0 &&
 		held.st_dev == found.st_dev && held.st_ino == found.st_ino &&
 		file_exists(generations);
@@ -124,7 +132,7 @@ char *follow_folder_current(const struct follow_folder *folder)
 
 char *follow_folder_incoming(const struct follow_folder *folder)
 {
-	return below(folder, "incoming");
+	return path_of(folder, "incoming");
 }
 
 void follow_folder_next(
@@ -133,9 +141,9 @@ void follow_folder_next(
 	for (unsigned again = 1;; again++) {
 		char name[64];
 		if (again == 1)
-			snprintf(name, sizeof name, "%06" PRIu64, step);
+			snprintf(name, sizeof(name), "%06" PRIu64, step);
 		else
-			snprintf(name, sizeof name, "%06" PRIu64 ".%u", step, again);
+			snprintf(name, sizeof(name), "%06" PRIu64 ".%u", step, again);
 		char *const path = generation_path(folder, name);
 		if (!file_exists(path)) {
 			*out_name = memory_copy_text(name);
@@ -149,6 +157,7 @@ void follow_folder_next(
 int follow_folder_swap(
 	struct follow_folder *folder, const struct follow_swap *swap, struct error *err)
 {
+	ASSERT(swap->name != NULL && swap->label != NULL && swap->files != NULL);
 	struct follow_generation fresh = {
 		.name = memory_copy_text(swap->name),
 		.step = swap->step,
@@ -179,6 +188,7 @@ void follow_folder_distrust(struct follow_folder *folder)
 
 bool follow_folder_has_executed(const struct follow_folder *folder, const char *command)
 {
+	ASSERT(command != NULL);
 	if (!folder->has_current || folder->executed == NULL ||
 		strcmp(folder->executed, folder->current.name) != 0)
 		return false;
@@ -186,10 +196,10 @@ bool follow_folder_has_executed(const struct follow_folder *folder, const char *
 	return !folder->has_command || digest128_equal(&folder->command, &digest);
 }
 
-/* Of the part that is held, so another part is a change too. */
+/* Compares the part that is held, so that another part of the same step counts as a change. */
 bool follow_folder_has_taken(const struct follow_folder *folder, const char *command)
 {
-	ASSERT(folder->has_current);
+	ASSERT(folder->has_current && command != NULL);
 	const struct digest128 digest = xxh3_128(span_text(command));
 	return folder->has_taken && folder->has_command &&
 		digest128_equal(&folder->command, &digest) &&
@@ -206,7 +216,7 @@ int follow_folder_forget_taken(struct follow_folder *folder, struct error *err)
 
 int follow_folder_set_executed(struct follow_folder *folder, const char *command, struct error *err)
 {
-	ASSERT(folder->has_current);
+	ASSERT(folder->has_current && command != NULL);
 	free(folder->executed);
 	folder->executed = memory_copy_text(folder->current.name);
 	folder->has_command = true;
@@ -218,20 +228,21 @@ int follow_folder_set_executed(struct follow_folder *folder, const char *command
 
 int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err)
 {
-	char *const generations = below(folder, GENERATIONS);
+	char *const generations = path_of(folder, GENERATIONS);
 	char **names = NULL;
 	size_t count = 0;
 	struct follow_generation *others = NULL;
 	size_t other_count = 0;
 	int result = file_list(generations, &names, &count, err);
 	if (result == 0)
-		others = memory_new_array(count + 1, sizeof *others);
+		others = memory_new_array(count + 1, sizeof(*others));
 	for (size_t i = 0; i < count; i++)
 		if ((!folder->has_current || strcmp(names[i], folder->current.name) != 0) &&
 			generation_read(folder, names[i], &others[other_count]))
 			other_count++;
 	if (other_count > 0)
-		qsort(others, other_count, sizeof *others, newest_first);
+		qsort(others, other_count, sizeof(*others), follow_folder_newest_first);
+	ASSERT(other_count <= count);
 	if (result == 0 && other_count > keep)
 		result = remove_generations(folder, others + keep, other_count - (size_t)keep, err);
 	for (size_t i = 0; i < other_count; i++)
@@ -244,7 +255,7 @@ int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct
 
 static int load(struct follow_folder *folder, struct error *err)
 {
-	char *const path = below(folder, STATE_FILE);
+	char *const path = path_of(folder, STATE_FILE);
 	bool absent;
 	struct json_node *const root = read_json(path, &absent, err);
 	int result = -1;
@@ -259,12 +270,12 @@ static int load(struct follow_folder *folder, struct error *err)
 	return result;
 }
 
-static char *below(const struct follow_folder *folder, const char *name)
+static char *path_of(const struct follow_folder *folder, const char *name)
 {
 	return folder_files_join(folder->path, name);
 }
 
-/* A JSON document of ours; NULL when it is absent (*out_absent) or damaged. */
+/* Reads a JSON document of ours. NULL when it is absent (*out_absent) or damaged. */
 static struct json_node *read_json(const char *path, bool *out_absent, struct error *err)
 {
 	*out_absent = !file_exists(path);
@@ -279,8 +290,8 @@ static struct json_node *read_json(const char *path, bool *out_absent, struct er
 	return root;
 }
 
-/* A folder without state is taken only when nothing of somebody else is in it: what others put
- * there is never touched. */
+/* Starts a state in a folder that has none. The folder is refused if it holds files of others,
+ * because these are never touched. */
 static int begin(struct follow_folder *folder, struct error *err)
 {
 	const int result = follow_leftovers_check(folder->path, folder->endpoint, folder->run, err);
@@ -303,7 +314,7 @@ static int save(const struct follow_folder *folder, struct error *err)
 	print_executed(&writer, folder);
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
-	char *const path = below(folder, STATE_FILE);
+	char *const path = path_of(folder, STATE_FILE);
 	const int result = write_json(folder, path, &text, err);
 	free(path);
 	buffer_release(&text);
@@ -313,6 +324,7 @@ static int save(const struct follow_folder *folder, struct error *err)
 static void print_generation(struct json_writer *writer, const struct follow_generation *generation)
 {
 	char digest[DIGEST128_TEXT_BYTES];
+	ASSERT(generation->label != NULL);
 	digest128_format(&generation->digest, digest);
 	json_writer_u64(writer, "step", generation->step);
 	json_writer_text(writer, "digest", span_text(digest));
@@ -356,8 +368,9 @@ static int check_state(
 	if (!json_node_u64(json_node_member(root, "version"), &version) ||
 		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
 		!json_node_text(json_node_member(root, "run"), &run))
-		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow",
-			folder->path, STATE_FILE);
+		return error_set(err, ERROR_CORRUPT,
+			"%s/%s is not a state file of deltabucket follow", folder->path,
+			STATE_FILE);
 	if (version != STATE_VERSION)
 		return error_set(err, ERROR_UNSUPPORTED,
 			"%s/%s has version %" PRIu64 "; this program reads %d", folder->path,
@@ -384,12 +397,12 @@ static char *copy_span(struct span text)
 	return copy;
 }
 
-/* The generation that `current` leads to. */
+/* Reads the generation that the link `current` leads to. */
 static void find_current(struct follow_folder *folder)
 {
-	char *const link = below(folder, CURRENT);
+	char *const link = path_of(folder, CURRENT);
 	char target[PATH_MAX];
-	const ssize_t len = readlink(link, target, sizeof target - 1);
+	const ssize_t len = readlink(link, target, sizeof(target) - 1);
 	free(link);
 	const size_t prefix = strlen(GENERATIONS) + 1;
 	if (len <= (ssize_t)prefix || (size_t)len > prefix + 64)
@@ -400,7 +413,7 @@ static void find_current(struct follow_folder *folder)
 	folder->has_current = generation_read(folder, target + prefix, &folder->current);
 }
 
-/* False when there is no whole generation of that name. */
+/* False when there is no generation of that name with a readable sidecar. */
 static bool generation_read(
 	const struct follow_folder *folder, const char *name, struct follow_generation *out)
 {
@@ -429,22 +442,27 @@ static bool generation_read(
 	return whole;
 }
 
+/* `name` may come from the disk, and be so long that no sidecar of it can exist. */
 static char *sidecar_path(const struct follow_folder *folder, const char *name)
 {
-	char file[NAME_MAX + 1];
-	ASSERT(snprintf(file, sizeof file, "%s.json", name) < (int)sizeof file);
-	return generation_path(folder, file);
+	char *const generation = generation_path(folder, name);
+	const size_t length = strlen(generation);
+	char *const path = memory_new(length + sizeof(SIDECAR_END));
+	memcpy(path, generation, length);
+	memcpy(path + length, SIDECAR_END, sizeof(SIDECAR_END));
+	free(generation);
+	return path;
 }
 
 static char *generation_path(const struct follow_folder *folder, const char *name)
 {
-	char *const generations = below(folder, GENERATIONS);
+	char *const generations = path_of(folder, GENERATIONS);
 	char *const path = folder_files_join(generations, name);
 	free(generations);
 	return path;
 }
 
-/* Sidecars of whole checkpoints do not speak of it. */
+/* Reads which part of the step is held. The sidecar of a whole checkpoint has no such members. */
 static void read_part(const struct json_node *root, struct follow_generation *out)
 {
 	struct span tensors = {0};
@@ -459,7 +477,7 @@ static void read_part(const struct json_node *root, struct follow_generation *ou
 /* Removes generation folders without a sidecar, and sidecars without a folder. */
 static int remove_leftovers(const struct follow_folder *folder, struct error *err)
 {
-	char *const generations = below(folder, GENERATIONS);
+	char *const generations = path_of(folder, GENERATIONS);
 	char **names = NULL;
 	size_t count = 0;
 	int result = file_make_folder(folder->files, generations, 0755, err);
@@ -467,11 +485,13 @@ static int remove_leftovers(const struct follow_folder *folder, struct error *er
 		result = file_list(generations, &names, &count, err);
 	for (size_t i = 0; i < count && result == 0; i++) {
 		const size_t len = strlen(names[i]);
-		const bool is_sidecar = len > 5 && strcmp(names[i] + len - 5, ".json") == 0;
+		const size_t end_len = sizeof(SIDECAR_END) - 1;
+		const bool is_sidecar =
+			len > end_len && strcmp(names[i] + len - end_len, SIDECAR_END) == 0;
 		char *const other = is_sidecar ? folder_files_join(generations, names[i])
 					       : sidecar_path(folder, names[i]);
 		if (is_sidecar)
-			other[strlen(other) - 5] = '\0';
+			other[strlen(other) - end_len] = '\0';
 		char *const path = folder_files_join(generations, names[i]);
 		if (!file_exists(other))
 			result = file_remove_tree(folder->files, path, err);
@@ -483,10 +503,10 @@ static int remove_leftovers(const struct follow_folder *folder, struct error *er
 	return result;
 }
 
-/* Whether removing it took nothing that was in it. */
+/* Removes a sub-folder if it is empty. False when it is not. */
 static bool remove_empty(const struct follow_folder *folder, const char *name)
 {
-	char *const path = below(folder, name);
+	char *const path = path_of(folder, name);
 	const bool gone = !file_exists(path) || folder->files->rmdir(folder->files, path) == 0;
 	free(path);
 	return gone;
@@ -501,10 +521,11 @@ static void generation_release(struct follow_generation *generation)
 	*generation = (struct follow_generation){0};
 }
 
-/* One more than any that is there, so that the newest can be told whatever the clock does. */
+/* One more than the highest order in the folder. So the newest generation is known without relying
+ * on the clock. */
 static uint64_t next_order(const struct follow_folder *folder)
 {
-	char *const generations = below(folder, GENERATIONS);
+	char *const generations = path_of(folder, GENERATIONS);
 	char **names = NULL;
 	size_t count = 0;
 	uint64_t highest = 0;
@@ -529,6 +550,7 @@ static int write_sidecar(const struct follow_folder *folder,
 {
 	struct buffer text;
 	struct json_writer writer;
+	ASSERT(generation->name != NULL && generation->tensors != NULL);
 	buffer_init(&text, SIDECAR_MAX_BYTES);
 	json_writer_init(&writer, &text);
 	json_writer_object(&writer, NULL);
@@ -554,13 +576,14 @@ static int write_sidecar(const struct follow_folder *folder,
 	return result;
 }
 
-/* For good once save() has put the state beside it. */
+/* The swap is durable when save() has synced the folder. */
 static int swap_link(const struct follow_folder *folder, const char *name, struct error *err)
 {
 	char target[128];
-	snprintf(target, sizeof target, "%s/%s", GENERATIONS, name);
-	char *const fresh = below(folder, CURRENT_NEW);
-	char *const current = below(folder, CURRENT);
+	const int length = snprintf(target, sizeof(target), "%s/%s", GENERATIONS, name);
+	ASSERT(length > 0 && (size_t)length < sizeof(target));
+	char *const fresh = path_of(folder, CURRENT_NEW);
+	char *const current = path_of(folder, CURRENT);
 	const struct file_ops *const files = folder->files;
 	int result = 0;
 	files->unlink(files, fresh);
@@ -573,19 +596,19 @@ static int swap_link(const struct follow_folder *folder, const char *name, struc
 	return result;
 }
 
-static int newest_first(const void *left, const void *right)
+static int follow_folder_newest_first(const void *left, const void *right)
 {
 	const struct follow_generation *const a = left;
 	const struct follow_generation *const b = right;
 	return a->order < b->order ? 1 : a->order > b->order ? -1 : 0;
 }
 
-/* The sidecars go first, for good: then a kill or a power cut leaves leftovers, not half-empty
- * generations. */
+/* Removes the sidecars first, durably: then a kill or a power cut leaves leftovers, and never a
+ * half-empty generation. */
 static int remove_generations(const struct follow_folder *folder,
 	const struct follow_generation *old, size_t count, struct error *err)
 {
-	char *const generations = below(folder, GENERATIONS);
+	char *const generations = path_of(folder, GENERATIONS);
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		char *const sidecar = sidecar_path(folder, old[i].name);

@@ -1,3 +1,6 @@
+/* Each entry of the folder must be one that a follower makes: a link into generations/, the folder
+ * incoming/ with downloads, or generations/ with generations whose sidecars name this endpoint and
+ * run. The sidecar is what proves a generation, because a generation's name is only a number. */
 #include "client/follow/follow_leftovers.h"
 
 #include <limits.h>
@@ -23,24 +26,25 @@ typedef int check_fn(
 
 static int check_each(
 	const struct leftovers *leftovers, const char *folder, check_fn *check, struct error *err);
-static int check_entry(
+static int follow_leftovers_check_entry(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
 static bool leads_to_generation(const char *link);
-static int check_download(
+static int follow_leftovers_check_download(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
 static int refuse(const struct leftovers *leftovers, const char *what, struct error *err);
-static int check_generation(
+static int follow_leftovers_check_generation(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
-static bool is_of_run(const struct leftovers *leftovers, const char *sidecar);
+static bool is_from_run(const struct leftovers *leftovers, const char *sidecar);
 
 int follow_leftovers_check(
 	const char *folder, const char *endpoint, const char *run, struct error *err)
 {
+	ASSERT(folder != NULL && endpoint != NULL && run != NULL);
 	const struct leftovers leftovers = {folder, endpoint, run};
-	return check_each(&leftovers, folder, check_entry, err);
+	return check_each(&leftovers, folder, follow_leftovers_check_entry, err);
 }
 
-/* Everything that lies in a folder, up to the first that is refused. */
+/* Checks each entry of a folder, up to the first one that is refused. */
 static int check_each(
 	const struct leftovers *leftovers, const char *folder, check_fn *check, struct error *err)
 {
@@ -58,29 +62,30 @@ static int check_each(
 	return result;
 }
 
-static int check_entry(
+static int follow_leftovers_check_entry(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
 	const bool is_link = strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0;
 	if (strcmp(name, "lost+found") == 0 || (is_link && leads_to_generation(path)))
 		return 0;
 	if (strcmp(name, "incoming") == 0)
-		return check_each(leftovers, path, check_download, err);
+		return check_each(leftovers, path, follow_leftovers_check_download, err);
 	if (strcmp(name, "generations") == 0)
-		return check_each(leftovers, path, check_generation, err);
+		return check_each(leftovers, path, follow_leftovers_check_generation, err);
 	return refuse(leftovers, name, err);
 }
 
 static bool leads_to_generation(const char *link)
 {
 	static const char START[] = "generations/";
-	char target[sizeof START];
-	const ssize_t length = readlink(link, target, sizeof target);
-	return length == (ssize_t)sizeof target && memcmp(target, START, sizeof START - 1) == 0;
+	char target[sizeof(START)];
+	const ssize_t length = readlink(link, target, sizeof(target));
+	return length == (ssize_t)sizeof(target) && memcmp(target, START, sizeof(START) - 1) == 0;
 }
 
-/* Downloads and half-made checkpoints of any run: they count for nothing until they are proven. */
-static int check_download(
+/* Downloads and half-made checkpoints may be of any run: they are not used until they are
+ * proven. */
+static int follow_leftovers_check_download(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
 	(void)path;
@@ -94,24 +99,24 @@ static int refuse(const struct leftovers *leftovers, const char *what, struct er
 		leftovers->folder, what);
 }
 
-static int check_generation(
+static int follow_leftovers_check_generation(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
 	(void)name;
 	const bool is_sidecar = span_ends_text(span_text(path), ".json");
 	char sidecar[PATH_MAX];
 	const int length =
-		snprintf(sidecar, sizeof sidecar, "%s%s", path, is_sidecar ? "" : ".json");
-	if (length < (int)sizeof sidecar && is_of_run(leftovers, sidecar))
+		snprintf(sidecar, sizeof(sidecar), "%s%s", path, is_sidecar ? "" : ".json");
+	if (length < (int)sizeof(sidecar) && is_from_run(leftovers, sidecar))
 		return 0;
 	return error_set(err, ERROR_EXISTS,
-		"%s/.deltabucket, which says what is followed there, is missing, and nothing else says that %s is of run "
-		"%s at %s; give an empty folder",
+		"%s/.deltabucket, which names the run that is followed there, is missing, and "
+		"nothing else says that %s belongs to run %s at %s; give an empty folder",
 		leftovers->folder, path, leftovers->run, leftovers->endpoint);
 }
 
-/* Whether the note says that its checkpoint is one of this run. */
-static bool is_of_run(const struct leftovers *leftovers, const char *sidecar)
+/* Whether the sidecar says that its generation belongs to this run. */
+static bool is_from_run(const struct leftovers *leftovers, const char *sidecar)
 {
 	struct buffer text;
 	struct error ignored = {0};

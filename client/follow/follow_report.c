@@ -4,17 +4,19 @@
 
 #include "base/clock.h"
 
-static struct lease_facts held(const struct follow_report *report, enum replica_state state);
+static struct lease_facts facts_of(const struct follow_report *report, enum replica_state state);
 
 void follow_report_state(struct follow_report *report, enum replica_state state)
 {
-	const struct lease_facts facts = held(report, state);
+	ASSERT(state != REPLICA_ERROR);
+	const struct lease_facts facts = facts_of(report, state);
 	lease_say(report->lease, &facts);
 }
 
 void follow_report_wanted(struct follow_report *report, enum replica_state state, uint64_t wanted)
 {
-	struct lease_facts facts = held(report, state);
+	ASSERT(state != REPLICA_ERROR);
+	struct lease_facts facts = facts_of(report, state);
 	facts.has_wanted = true;
 	facts.wanted = wanted;
 	lease_say(report->lease, &facts);
@@ -22,7 +24,7 @@ void follow_report_wanted(struct follow_report *report, enum replica_state state
 
 void follow_report_error(struct follow_report *report, const struct error *failure)
 {
-	struct lease_facts facts = held(report, REPLICA_ERROR);
+	struct lease_facts facts = facts_of(report, REPLICA_ERROR);
 	facts.error = failure->text;
 	lease_say(report->lease, &facts);
 }
@@ -32,6 +34,7 @@ void follow_report_step(
 {
 	const struct follow_generation *const current = &report->folder->current;
 	const int64_t lag_ms = clock_wall_ms() - created_ms;
+	ASSERT(report->folder->has_current);
 	char digest[DIGEST128_TEXT_BYTES];
 	char size[OUTPUT_SIZE_BYTES];
 	struct output_line line;
@@ -58,10 +61,10 @@ void follow_report_step(
 		(double)fetched->apply_ms / 1000, (double)lag_ms / 1000);
 }
 
-/* For --once and --step when there was nothing to fetch. */
 void follow_report_held(struct follow_report *report)
 {
 	const struct follow_generation *const current = &report->folder->current;
+	ASSERT(report->folder->has_current);
 	char digest[DIGEST128_TEXT_BYTES];
 	struct output_line line;
 	digest128_format(&current->digest, digest);
@@ -85,7 +88,7 @@ void follow_report_failure(
 	output_note(&report->session->output, "%s", failure->text);
 }
 
-static struct lease_facts held(const struct follow_report *report, enum replica_state state)
+static struct lease_facts facts_of(const struct follow_report *report, enum replica_state state)
 {
 	const struct follow_folder *const folder = report->folder;
 	struct lease_facts facts = {.state = state, .has_step = folder->has_current};

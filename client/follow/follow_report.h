@@ -1,5 +1,5 @@
-/* What a follower says of itself: to who started it (lines on stdout, docs/COMMANDS.md, "JSON
- * events") and to the server (its lease). */
+/* A follower's reports about itself: lines on stdout (docs/COMMANDS.md, "JSON events"), and its
+ * lease on the server. */
 #ifndef CLIENT_FOLLOW_FOLLOW_REPORT_H
 #define CLIENT_FOLLOW_FOLLOW_REPORT_H
 
@@ -12,16 +12,17 @@ struct follow_report { /* all borrowed */
 	struct session *session;
 	const struct run_name *run;
 	const struct follow_folder *folder;
-	struct lease *lease; /* NULL: the server is told nothing */
+	struct lease *lease; /* NULL: nothing is reported to the server */
 };
 
-/* To the server: the state, with what is held. */
+/* To the server: the state, the step that is held, and `wanted`, the step that is being worked
+ * on. */
 void follow_report_state(struct follow_report *report, enum replica_state state);
 void follow_report_wanted(struct follow_report *report, enum replica_state state, uint64_t wanted);
 void follow_report_error(struct follow_report *report, const struct error *failure);
 
-/* On stdout: a step was swapped in; --once or --step found nothing to fetch; something went wrong
- * and following goes on (`event` says what). */
+/* On stdout: a step became current; --once or --step found nothing to fetch; something failed and
+ * following continues (`event` names it). The first two need a current generation. */
 void follow_report_step(
 	struct follow_report *report, const struct catch_up_result *fetched, int64_t created_ms);
 void follow_report_held(struct follow_report *report);

@@ -1,3 +1,13 @@
+/* The loop `follow` alternates between a round (round_once: ask for a path, advance if there is
+ * one) and a wait for something newer (wait_for_newer). A failed round goes to `recover`:
+ *
+ *   damage that an anchor may cure    the next round ignores the held step (from_anchor), once
+ *   not published yet, server away    another round after a pause that grows
+ *   the path was removed meanwhile    another round; with --once or --step only a few times
+ *   anything else                     the follower ends
+ *
+ * While a step is applied and --exec runs, a prefetch thread downloads the next ones. A command
+ * that failed is tried again after a pause, in rounds that find nothing newer. */
 #include "client/follow/follower.h"
 
 #include <inttypes.h>
@@ -17,12 +27,12 @@
 #include "weights/model/checkpoint.h"
 
 enum {
-	/* a reader that is far behind gains more by a fold than it loses by waiting for it */
+	/* a reader that is far behind gains more from a fold than it loses by waiting for it */
 	FOLD_WAIT_S = 10,
-	LOST_WAYS_MAX = 3,
-	/* from a failed command to its next try: doubled each time, up to EXEC_MOST_S */
+	LOST_PATHS_MAX = 3,
+	/* the pause after a failed command: it doubles each time, up to EXEC_MOST_S or --poll */
 	EXEC_FIRST_S = 5,
-	EXEC_MOST_S = 60 /* and never beyond --poll */
+	EXEC_MOST_S = 60
 };
 
 struct follower {
@@ -31,21 +41,21 @@ struct follower {
 	struct run_name run;
 	struct remote *remote;
 	struct follow_folder folder;
-	/* for weights and downloads; the folder's own notes are always synced */
+	/* writes weights and downloads; state and sidecars are always synced */
 	struct file_ops files;
-	struct arena *arena; /* of the answers of one round */
-	struct retry pause;  /* between rounds that failed */
-	int64_t deadline_ms; /* monotonic: how long --once waits */
+	struct arena *arena; /* holds the answers of one round */
+	struct retry pause;  /* after a failed round */
+	int64_t deadline_ms; /* monotonic: until when --once waits */
 	struct follow_report report;
-	bool waiting_told;
-	bool lost_told;
-	/* of the command for what is current: the server knows, and is not told that all is well */
+	bool waiting_told; /* that the step is not published yet */
+	bool lost_told;    /* that the server is away */
+	/* of the command for the current generation. While it is set, the lease stays in error. */
 	struct error exec_failure;
 	uint64_t exec_pause_s;     /* until the failed command is tried again */
-	bool from_anchor;          /* this round does without what is held */
-	char *work;                /* where downloads go */
-	char *id;                  /* what the server knows us by */
-	struct prefetch *prefetch; /* looks out for what comes next; NULL: nobody does */
+	bool from_anchor;          /* this round ignores the step that is held */
+	char *work;                /* folder for downloads */
+	char *id;                  /* of this worker in the fleet */
+	struct prefetch *prefetch; /* fetches the next steps; NULL: not running */
 };
 
 static int open_follower(struct follower *follower, struct error *err);
@@ -63,9 +73,9 @@ static int wait_for_next_try(struct follower *follower, struct error *err);
 static void stop_prefetch(struct follower *follower);
 static void new_answers(struct follower *follower);
 static int look_after_folder(struct follower *follower, struct error *err);
-static int round_once(struct follower *follower, bool *out_there, struct error *err);
+static int round_once(struct follower *follower, bool *out_held, struct error *err);
 static int find_path(struct follower *follower, struct path_message *out, struct error *err);
-static bool is_not_there_yet(const struct error *failure);
+static bool is_unpublished(const struct error *failure);
 static int advance(struct follower *follower, const struct path_message *path, struct error *err);
 static int find_manifest(
 	struct follower *follower, uint64_t step, struct step_message *out, struct error *err);
@@ -84,6 +94,7 @@ static void tell_once(struct follower *follower, const struct error *failure);
 int follower_run(struct session *session, const struct follow_order *order, struct error *err)
 {
 	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
+	ASSERT(order->run != NULL && order->into != NULL);
 	follower.files = *session->files;
 	follower.files.is_volatile = order->is_volatile;
 	follower.report = (struct follow_report){
@@ -125,7 +136,7 @@ static int open_follower(struct follower *follower, struct error *err)
 		.tensors = follower->order->subset != NULL ? follower->order->subset->text : NULL,
 		.output = &session->output,
 	};
-	if (!follower->order->once) /* a call that only fetches is not a worker of the fleet */
+	if (!follower->order->once) /* a call with --once is not a worker of the fleet */
 		follower->report.lease = lease_start(&lease);
 	follower->deadline_ms = clock_monotonic_ms() + (int64_t)follower->order->wait_s * 1000;
 	return check_held(follower, err);
@@ -138,14 +149,15 @@ static int open_folder(struct follower *follower, struct error *err)
 		err);
 }
 
-/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never
- * succeeded is completed. */
+/* Proves the held step at the start, because its files may have changed on disk meanwhile; a step
+ * that is damaged is not used as a base. Then runs --exec if it has not succeeded for the step. */
 static int check_held(struct follower *follower, struct error *err)
 {
 	struct follow_folder *const folder = &follower->folder;
 	if (folder->has_current && strcmp(folder->current.tensors, part_of(follower)) != 0) {
 		output_note(&follower->session->output,
-			"what is held is another part of the model; this one comes from an anchor");
+			"the folder holds another part of the model; the wanted part is fetched "
+			"from an anchor");
 		follow_folder_distrust(folder);
 	}
 	if (!folder->has_current)
@@ -167,7 +179,7 @@ static int check_held(struct follower *follower, struct error *err)
 	return 0;
 }
 
-/* Which part of each step is held; "": all of it. */
+/* The part of each step that is followed; "": all of it. */
 static const char *part_of(const struct follower *follower)
 {
 	return follower->order->subset != NULL ? follower->order->subset->text : "";
@@ -178,7 +190,7 @@ static int prove_held(struct follower *follower, const char *path, struct error 
 	struct session *const session = follower->session;
 	const struct proven_files *const files = &follower->folder.current.files;
 	struct progress *const progress = progress_new(
-		"checking what is held", proven_files_bytes(files), !session->output.quiet);
+		"checking the held step", proven_files_bytes(files), !session->output.quiet);
 	struct work_watch *const watch = progress_watch(progress, session->interrupt);
 	const int result = files->count == 0
 		? prove_tensors(follower, path, watch, err)
@@ -187,12 +199,13 @@ static int prove_held(struct follower *follower, const char *path, struct error 
 	return result;
 }
 
-/* What an older version made has no note of its files: then the tensors alone are held against
- * their digest. */
+/* For a generation of an older version, whose sidecar does not list the files: proves only the
+ * tensors, by their digest. */
 static int prove_tensors(const struct follower *follower, const char *path,
 	struct work_watch *watch, struct error *err)
 {
 	const struct follow_generation *const current = &follower->folder.current;
+	ASSERT(follower->folder.has_current);
 	struct digest128 digest;
 	if (catch_up_folder_digest(path, follower->order->threads, watch, &digest, err) != 0)
 		return -1;
@@ -202,8 +215,7 @@ static int prove_tensors(const struct follower *follower, const char *path,
 			  "its tensors differ from the digest of step %" PRIu64, current->step);
 }
 
-/* --exec for the current generation until it has succeeded once: for each generation that a reader
- * could have seen and that is still current. */
+/* Runs --exec for the current generation, unless it has already succeeded for it. */
 static int run_hook(struct follower *follower, struct error *err)
 {
 	const char *const command = follower->order->exec;
@@ -213,21 +225,22 @@ static int run_hook(struct follower *follower, struct error *err)
 	return run_command(follower, err);
 }
 
-/* Runs the command with the facts of what is current: 0 also when the command fails, which is said.
- * -1 when it was told to stop. */
+/* Runs the command with variables that describe the current generation. 0 even when the command
+ * fails: the failure is reported and kept in exec_failure. -1 when a signal came. */
 static int run_command(struct follower *follower, struct error *err)
 {
 	const struct follow_generation *const current = &follower->folder.current;
+	ASSERT(follower->folder.has_current && follower->order->exec != NULL);
 	char step[24];
 	char previous[24] = "";
 	char digest[DIGEST128_TEXT_BYTES];
 	char *const relative = follow_folder_current(&follower->folder);
-	/* what the command tells others may start from anywhere */
+	/* absolute: the command may hand the path to a process in another folder */
 	char *const absolute = realpath(relative, NULL);
 	const char *const path = absolute != NULL ? absolute : relative;
-	snprintf(step, sizeof step, "%" PRIu64, current->step);
+	snprintf(step, sizeof(step), "%" PRIu64, current->step);
 	if (current->has_previous)
-		snprintf(previous, sizeof previous, "%" PRIu64, current->previous);
+		snprintf(previous, sizeof(previous), "%" PRIu64, current->previous);
 	digest128_format(&current->digest, digest);
 	const bool is_taken = follow_folder_has_taken(&follower->folder, follower->order->exec);
 	const struct hook_variable variables[] = {
@@ -242,10 +255,10 @@ static int run_command(struct follower *follower, struct error *err)
 		{"DELTABUCKET_TENSORS", current->tensors},
 	};
 	const struct hook hook = {follower->order->exec, variables,
-		sizeof variables / sizeof variables[0], follower->session->output.json};
+		sizeof(variables) / sizeof(variables[0]), follower->session->output.json};
 	struct error *const failure = &follower->exec_failure;
 	int status = 0;
-	if (failure->kind == ERROR_NONE) /* else that is what the server shall go on showing */
+	if (failure->kind == ERROR_NONE) /* otherwise the lease must stay in error */
 		follow_report_wanted(&follower->report, REPLICA_STAGING, current->step);
 	*failure = (struct error){0};
 	const bool is_noted =
@@ -268,13 +281,13 @@ static int run_command(struct follower *follower, struct error *err)
 static int follow(struct follower *follower, struct error *err)
 {
 	const struct follow_order *const order = follower->order;
-	for (bool there = false;;) {
+	for (bool is_held = false;;) {
 		struct error failure = {0};
-		int result = there ? wait_for_newer(follower, &failure) : 0;
+		int result = is_held ? wait_for_newer(follower, &failure) : 0;
 		if (look_after_folder(follower, err) != 0)
 			return -1;
 		if (result == 0)
-			result = round_once(follower, &there, &failure);
+			result = round_once(follower, &is_held, &failure);
 		if (result == 0) {
 			retry_reset(&follower->pause);
 			follower->waiting_told = false;
@@ -283,14 +296,14 @@ static int follow(struct follower *follower, struct error *err)
 				return end_of_one(follower, err);
 			continue;
 		}
-		there = false;
+		is_held = false;
 		stop_prefetch(follower);
 		if (recover(follower, &failure, err) != 0)
 			return -1;
 	}
 }
 
-/* Long-polls until something newer than what is held may be there, or the folder is gone. */
+/* Waits until something newer than the held step may be published, or the folder is gone. */
 static int wait_for_newer(struct follower *follower, struct error *err)
 {
 	const struct follow_folder *const folder = &follower->folder;
@@ -316,9 +329,10 @@ static int wait_for_newer(struct follower *follower, struct error *err)
 	return found < 0 ? -1 : 0;
 }
 
-/* Until something newer than what is held is there, or the failed command is due again. */
+/* Waits until something newer is published, or until the failed command is due again. */
 static int wait_for_next_try(struct follower *follower, struct error *err)
 {
+	ASSERT(follower->folder.has_current && follower->exec_failure.kind != ERROR_NONE);
 	const uint64_t doubled =
 		follower->exec_pause_s == 0 ? EXEC_FIRST_S : 2 * follower->exec_pause_s;
 	follower->exec_pause_s = doubled < EXEC_MOST_S ? doubled : EXEC_MOST_S;
@@ -350,25 +364,25 @@ static void new_answers(struct follower *follower)
 	follower->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 }
 
-/* What somebody removed is made anew, and the wanted step comes again. */
+/* Makes the folder again if somebody removed it. The next round then fetches the step again. */
 static int look_after_folder(struct follower *follower, struct error *err)
 {
 	if (follow_folder_is_there(&follower->folder))
 		return 0;
 	output_note(&follower->session->output,
-		"%s was removed while it was followed into; it is made anew",
+		"%s was removed while follow was writing to it; follow makes it again",
 		follower->order->into);
 	stop_prefetch(follower);
 	follow_folder_close(&follower->folder);
 	return open_folder(follower, err);
 }
 
-/* One look at the server and, when behind, one advance. *out_there: the wanted step is held. */
-static int round_once(struct follower *follower, bool *out_there, struct error *err)
+/* Asks for a path once and, if there is one, advances. *out_held: the wanted step is held. */
+static int round_once(struct follower *follower, bool *out_held, struct error *err)
 {
 	struct path_message path;
 	new_answers(follower);
-	*out_there = false;
+	*out_held = false;
 	if (find_path(follower, &path, err) != 0)
 		return -1;
 	if (path.link_count > 0) {
@@ -383,8 +397,9 @@ static int round_once(struct follower *follower, bool *out_there, struct error *
 	} else if (run_hook(follower, err) != 0) {
 		return -1;
 	}
+	ASSERT(follower->folder.has_current);
 	follower->from_anchor = false;
-	*out_there = true;
+	*out_held = true;
 	if (follower->exec_failure.kind == ERROR_NONE)
 		follow_report_state(&follower->report, REPLICA_READY);
 	return 0;
@@ -403,21 +418,22 @@ static int find_path(struct follower *follower, struct path_message *out, struct
 	}
 	const int result = remote_run_path(
 		follower->remote, &follower->run, &route, follower->arena, out, err);
-	if (result == 0 || is_not_there_yet(err))
+	if (result == 0 || is_unpublished(err))
 		lease_let_in(follower->report.lease);
 	return result;
 }
 
-static bool is_not_there_yet(const struct error *failure)
+static bool is_unpublished(const struct error *failure)
 {
 	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN ||
 		failure->kind == ERROR_NO_STEP || failure->kind == ERROR_NO_BUCKET;
 }
 
-/* Makes the generation that the path leads to, and swaps. */
+/* Makes the generation that the path leads to, swaps to it and runs --exec. */
 static int advance(struct follower *follower, const struct path_message *path, struct error *err)
 {
 	struct follow_folder *const folder = &follower->folder;
+	ASSERT(path->link_count > 0);
 	struct step_message manifest;
 	struct catch_up_result fetched;
 	if (find_manifest(follower, path->to_step, &manifest, err) != 0)
@@ -485,7 +501,7 @@ static char *text_of(struct span text)
 	return copy;
 }
 
-/* Downloads and makes; the server knows which of the two it is. */
+/* Downloads and makes the generation, and reports to the server which of the two it is doing. */
 static int bring(struct follower *follower, const struct catch_up_params *params,
 	const struct follow_swap *swap, struct catch_up_result *out, struct error *err)
 {
@@ -497,10 +513,11 @@ static int bring(struct follower *follower, const struct catch_up_params *params
 	return catch_up_make(params, out, err);
 }
 
-/* From now on until the next round somebody looks out for what comes after `swap`. */
+/* Starts to fetch the steps after `swap`, until wait_for_newer or a failure ends that. */
 static void start_prefetch(struct follower *follower, const struct follow_swap *swap)
 {
 	const struct follow_order *const order = follower->order;
+	ASSERT(follower->prefetch == NULL);
 	if (order->once || order->has_step)
 		return;
 	const struct prefetch_params params = {
@@ -517,11 +534,12 @@ static void start_prefetch(struct follower *follower, const struct follow_swap *
 	follower->prefetch = prefetch_start(&params);
 }
 
-/* What lies in the folder that was made: all of the step's files, as they were just proven, or
- * those of a part. */
+/* Fills in the swap's files and its digest of the held tensors. A whole step has the files that
+ * catch_up has just proven; the files of a part are read from the new folder. */
 static int note_files(const struct catch_up_params *params, struct follow_swap *swap,
 	struct proven_files *out, struct error *err)
 {
+	ASSERT(params->path->link_count > 0);
 	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
 	swap->held = swap->digest;
 	swap->files = out;
@@ -534,22 +552,23 @@ static int note_files(const struct catch_up_params *params, struct follow_swap *
 	return proven_files_read(params->out, params->threads, out, err);
 }
 
-/* The wanted step is held: whether the command has taken it over, too. */
+/* Ends --once and --step, for which the step is held: fails if the command failed. */
 static int end_of_one(const struct follower *follower, struct error *err)
 {
+	ASSERT(follower->folder.has_current);
 	if (follower->exec_failure.kind == ERROR_NONE)
 		return 0;
 	*err = follower->exec_failure;
 	return error_wrap(
-		err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
+		err, "step %" PRIu64 " is held, but --exec failed", follower->folder.current.step);
 }
 
-/* What to do about a failed round: 0 to go on with another, -1 to end with the error. */
+/* Decides what follows a failed round: 0 for another round, -1 to end with the error. */
 static int recover(struct follower *follower, const struct error *failure, struct error *err)
 {
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
-	if (is_not_there_yet(failure))
+	if (is_unpublished(failure))
 		follow_report_state(&follower->report, REPLICA_IDLE);
 	else
 		follow_report_error(&follower->report, failure);
@@ -559,7 +578,7 @@ static int recover(struct follower *follower, const struct error *failure, struc
 		tell_once(follower, failure);
 		if (follower->pause.attempt > 5)
 			follower->pause.attempt =
-				5; /* a started trainer is noticed within seconds */
+				5; /* so that a trainer that starts is noticed within seconds */
 		if (retry_again(&follower->pause, -1))
 			return 0;
 		return interrupt_check(follower->session->interrupt, err) != 0 ? -1 : 0;
@@ -568,7 +587,7 @@ static int recover(struct follower *follower, const struct error *failure, struc
 	return -1;
 }
 
-/* True when the round failed on damage that an anchor may cure, and it has not been tried. */
+/* True when the round failed on damage that an anchor may cure, and none has been tried. */
 static bool turn_to_anchor(struct follower *follower, const struct error *failure)
 {
 	if (follower->from_anchor || !follower->folder.has_current ||
@@ -579,26 +598,25 @@ static bool turn_to_anchor(struct follower *follower, const struct error *failur
 	return true;
 }
 
-/* Whether a failed round is worth another after a pause: what may pass by itself, and what the
+/* Whether another round after a pause may succeed: when the failure may end by itself, or when the
  * trainer has yet to publish. */
 static bool may_pass(const struct follower *follower, const struct error *failure)
 {
 	const struct follow_order *const order = follower->order;
 	if (interrupt_signal(follower->session->interrupt) != 0)
 		return false;
-	if (is_not_there_yet(failure))
+	if (is_unpublished(failure))
 		return !order->once || clock_monotonic_ms() < follower->deadline_ms;
-	/* A step that retention removed, or a fold that went, while we fetched it: the next path
-	 * goes another way. */
+	/* Retention removed a step or a fold while it was fetched: the next path avoids it. */
 	if (failure->kind == ERROR_COLLECTED || failure->kind == ERROR_NO_KEY)
-		return follower->pause.attempt < LOST_WAYS_MAX ||
+		return follower->pause.attempt < LOST_PATHS_MAX ||
 			(!order->once && !order->has_step);
 	return failure->kind == ERROR_UPSTREAM && !order->once;
 }
 
 static void tell_once(struct follower *follower, const struct error *failure)
 {
-	const bool waits = is_not_there_yet(failure);
+	const bool waits = is_unpublished(failure);
 	bool *const told = waits ? &follower->waiting_told : &follower->lost_told;
 	struct error shown = *failure;
 	if (*told)

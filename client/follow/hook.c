@@ -1,3 +1,6 @@
+/* The command runs under /bin/sh in a process group of its own, so that SIGTERM reaches everything
+ * that it started. The wait polls, because it must notice both the end of the command and a signal
+ * that is meant for us. */
 #include "client/follow/hook.h"
 
 #include <errno.h>
@@ -26,7 +29,8 @@ int hook_run(
 {
 	pid_t pid;
 	int status = 0;
-	bool told = false;
+	bool told = false; /* the command to stop */
+	ASSERT(hook->command != NULL);
 	errno = start(hook, &pid);
 	if (errno != 0)
 		return error_set_errno(err, "starting the command \"%s\"", hook->command);
@@ -44,8 +48,8 @@ int hook_run(
 	return 0;
 }
 
-/* The command starts with no signal blocked or ignored, and leads a process group, so that all that
- * it started can be told to stop. */
+/* Starts the command, as the leader of a process group, with no signal blocked and with the default
+ * SIGPIPE, which we ignore. Returns 0 or an errno. */
 static int start(const struct hook *hook, pid_t *out_pid)
 {
 	posix_spawnattr_t attributes;
@@ -81,17 +85,19 @@ static int start(const struct hook *hook, pid_t *out_pid)
 	return failure;
 }
 
-/* Our environment with the variables over it; what stands behind *out_owned is ours to free. */
+/* Our environment with the hook's variables over it. Entries from index *out_owned on must be
+ * freed. */
 static char **make_environment(const struct hook *hook, size_t *out_owned)
 {
 	size_t inherited = 0;
 	while (environ[inherited] != NULL)
 		inherited++;
-	char **const made = memory_new_array(inherited + hook->count + 1, sizeof *made);
+	char **const made = memory_new_array(inherited + hook->count + 1, sizeof(*made));
 	size_t count = 0;
 	for (size_t i = 0; i < inherited; i++)
 		if (!is_replaced(environ[i], hook))
 			made[count++] = environ[i];
+	ASSERT(count <= inherited);
 	*out_owned = count;
 	for (size_t i = 0; i < hook->count; i++) {
 		struct buffer text;

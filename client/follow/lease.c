@@ -1,3 +1,6 @@
+/* The thread prints the facts under the lock, sends them without it, and sleeps until the facts
+ * change or a third of the lease has passed. After a failure it sleeps 1 s, doubling up to 32 s. It
+ * uses a connection of its own without retries, because it repeats the report itself. */
 #include "client/follow/lease.h"
 
 #include <limits.h>
@@ -22,33 +25,35 @@ enum {
 
 struct lease {
 	struct lease_params params;
-	struct remote_options quiet; /* no retries, no words */
-	struct remote *remote;       /* the thread's */
+	struct remote_options quiet; /* no retries and no notes */
+	struct remote *remote;       /* only for the thread */
 	char *target;
 	char host[HOST_MAX_BYTES + 1];
-	atomic_bool is_in; /* a report that is not taken is news */
-	bool told;         /* a failure has been said; the thread's */
-	bool reported;     /* the server may know of this worker; the thread's */
+	atomic_bool is_in; /* the server lets this worker follow */
+	bool told;         /* a failure has been noted; only for the thread */
+	bool reported;     /* the server may know this worker; only for the thread until it ended */
 	struct lock lock;
 	struct lock_condition changed;
-	struct lease_facts facts; /* guarded by lock, as what follows; its error is `error` */
+	/* guarded by lock: */
+	struct lease_facts facts; /* its member error is unused: the text is in `error` */
 	char error[ERROR_TEXT_BYTES];
-	bool fresh; /* not sent yet */
+	bool fresh; /* the facts are not sent yet */
 	bool stopping;
 	pthread_t thread;
 };
 
-static void *run(void *argument);
+static void *lease_run(void *argument);
 static void print(const struct lease *lease, struct buffer *out);
 static uint64_t report(struct lease *lease, struct span body);
 static void tell_once(struct lease *lease, const struct error *failure);
 static void wait_for_change(struct lease *lease, int64_t pause_ms);
 static void sign_off(const struct lease *lease);
-static bool may_stand_in_an_id(char byte);
+static bool is_id_byte(char byte);
 
 struct lease *lease_start(const struct lease_params *params)
 {
-	struct lease *const lease = memory_new(sizeof *lease);
+	ASSERT(params->remote != NULL && params->run != NULL && params->id != NULL);
+	struct lease *const lease = memory_new(sizeof(*lease));
 	struct error ignored = {0};
 	lease->params = *params;
 	lease->quiet = *params->remote;
@@ -65,7 +70,7 @@ struct lease *lease_start(const struct lease_params *params)
 	lock_init(&lease->lock, LOCK_LEASE);
 	lock_condition_init(&lease->changed);
 	lease->facts.state = REPLICA_IDLE;
-	lock_thread_start(&lease->thread, "lease", run, lease);
+	lock_thread_start(&lease->thread, "lease", lease_run, lease);
 	return lease;
 }
 
@@ -89,11 +94,13 @@ void lease_stop(struct lease *lease, bool signs_off)
 
 void lease_say(struct lease *lease, const struct lease_facts *facts)
 {
+	ASSERT((facts->error != NULL) == (facts->state == REPLICA_ERROR));
 	if (lease == NULL)
 		return;
 	lock_enter(&lease->lock);
 	lease->facts = *facts;
-	snprintf(lease->error, sizeof lease->error, "%s", facts->error != NULL ? facts->error : "");
+	snprintf(
+		lease->error, sizeof(lease->error), "%s", facts->error != NULL ? facts->error : "");
 	lease->facts.error = NULL;
 	lease->fresh = true;
 	lock_broadcast(&lease->changed);
@@ -114,17 +121,17 @@ char *lease_default_id(const char *folder)
 	const struct digest128 hash = xxh3_128(span_text(absolute != NULL ? absolute : folder));
 	if (gethostname(host, HOST_MAX_BYTES) != 0 || host[0] == '\0' || host[0] == '-' ||
 		host[0] == '.')
-		snprintf(host, sizeof host, "worker");
+		snprintf(host, sizeof(host), "worker");
 	for (char *at = host; *at != '\0'; at++)
-		if (!may_stand_in_an_id(*at))
+		if (!is_id_byte(*at))
 			*at = '.';
-	snprintf(id, sizeof id, "%s-%02x%02x%02x%02x", host, hash.bytes[0], hash.bytes[1],
+	snprintf(id, sizeof(id), "%s-%02x%02x%02x%02x", host, hash.bytes[0], hash.bytes[1],
 		hash.bytes[2], hash.bytes[3]);
 	free(absolute);
 	return memory_copy_text(id);
 }
 
-static void *run(void *argument)
+static void *lease_run(void *argument)
 {
 	struct lease *const lease = argument;
 	struct buffer body;
@@ -151,9 +158,10 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* What is to be sent, put together under the lock. */
+/* Prints the report. Called under the lock. */
 static void print(const struct lease *lease, struct buffer *out)
 {
+	lock_assert_held(&lease->lock);
 	const struct lease_facts *const facts = &lease->facts;
 	const struct span error = span_slice(span_text(lease->error), 0, REPLICA_ERROR_MAX_BYTES);
 	const struct replica_message message = {
@@ -172,7 +180,8 @@ static void print(const struct lease *lease, struct buffer *out)
 	replica_message_print_request(&message, out);
 }
 
-/* How long the server counts on this worker now; 0 when it did not take the report. */
+/* Sends the report. Returns the length of the lease in seconds, or 0 when the server did not accept
+ * the report. */
 static uint64_t report(struct lease *lease, struct span body)
 {
 	const struct remote_json_request request = {
@@ -195,25 +204,25 @@ static uint64_t report(struct lease *lease, struct span body)
 static void tell_once(struct lease *lease, const struct error *failure)
 {
 	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
-	if (is_early || !atomic_load(&lease->is_in)) /* which the follower says itself */
+	if (is_early || !atomic_load(&lease->is_in)) /* the follower reports these itself */
 		return;
 	if (!lease->told && lease->params.output != NULL &&
 		interrupt_signal(lease->quiet.interrupt) == 0)
 		output_note(lease->params.output,
-			"the server does not take this worker's report (following goes on): %s",
+			"the server does not accept this worker's report (following continues): %s",
 			failure->text);
 	lease->told = true;
 }
 
-/* Until there is something to say, or to say again. */
+/* Waits until the facts change, or until the report is due again. Called under the lock. */
 static void wait_for_change(struct lease *lease, int64_t pause_ms)
 {
+	lock_assert_held(&lease->lock);
 	if (!lease->stopping && !lease->fresh)
 		lock_wait_for(&lease->lock, &lease->changed, pause_ms);
 }
 
-/* One try, also after a signal has cut all other requests short: whoever ends waits no longer than
- * GOODBYE_MS for it. */
+/* Tries once, even after a signal has cut short all other requests. Takes at most GOODBYE_MS. */
 static void sign_off(const struct lease *lease)
 {
 	const struct remote_options *const options = lease->params.remote;
@@ -233,7 +242,7 @@ static void sign_off(const struct lease *lease)
 	http_client_free(client);
 }
 
-static bool may_stand_in_an_id(char byte)
+static bool is_id_byte(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
 		(byte >= '0' && byte <= '9') || byte == '-' || byte == '_';

@@ -1,3 +1,6 @@
+/* The thread first long-polls until the first newer step is published and fetches the path to it.
+ * Then it looks once a second for a still newer one, until it is told to finish. So a follower
+ * whose command takes long finds the newest path in the work folder. */
 #include "client/follow/prefetch.h"
 
 #include <stdlib.h>
@@ -10,15 +13,15 @@ enum { LOOK_AGAIN_MS = 1000 };
 
 struct prefetch {
 	struct prefetch_params params;
-	struct remote_options quiet; /* no retries, no words */
+	struct remote_options quiet; /* no retries and no notes */
 	struct remote *remote;
 	struct lock lock;
 	struct lock_condition changed;
-	bool finishing; /* guarded by lock: what is under way is the last */
+	bool finishing; /* guarded by lock: look no more after the current fetch */
 	pthread_t thread;
 };
 
-static void *run(void *argument);
+static void *prefetch_run(void *argument);
 static bool is_wanted(const struct prefetch *prefetch);
 static int look_and_fetch(
 	struct prefetch *prefetch, uint64_t wait_s, uint64_t *after, struct error *err);
@@ -30,7 +33,8 @@ static bool pause_between(struct prefetch *prefetch);
 
 struct prefetch *prefetch_start(const struct prefetch_params *params)
 {
-	struct prefetch *const prefetch = memory_new(sizeof *prefetch);
+	ASSERT(params->files != NULL && params->work != NULL && params->run != NULL);
+	struct prefetch *const prefetch = memory_new(sizeof(*prefetch));
 	struct error ignored = {0};
 	prefetch->params = *params;
 	prefetch->quiet = *params->remote;
@@ -43,12 +47,13 @@ struct prefetch *prefetch_start(const struct prefetch_params *params)
 	}
 	lock_init(&prefetch->lock, LOCK_PREFETCH);
 	lock_condition_init(&prefetch->changed);
-	lock_thread_start(&prefetch->thread, "prefetch", run, prefetch);
+	lock_thread_start(&prefetch->thread, "prefetch", prefetch_run, prefetch);
 	return prefetch;
 }
 
 void prefetch_finish(struct prefetch *prefetch)
 {
+	ASSERT(prefetch != NULL);
 	lock_enter(&prefetch->lock);
 	prefetch->finishing = true;
 	lock_broadcast(&prefetch->changed);
@@ -68,7 +73,7 @@ void prefetch_stop(struct prefetch *prefetch)
 	prefetch_finish(prefetch);
 }
 
-static void *run(void *argument)
+static void *prefetch_run(void *argument)
 {
 	struct prefetch *const prefetch = argument;
 	struct error err = {0};
@@ -97,7 +102,8 @@ static int look_and_fetch(
 	return result;
 }
 
-/* 1 with *after moved to a newer step, 0 when there was none in time. */
+/* 1 when there is a newer step than *after, which becomes that step; 0 when there was none in
+ * time. */
 static int look(struct prefetch *prefetch, struct arena *arena, uint64_t wait_s, uint64_t *after,
 	struct error *err)
 {
@@ -136,7 +142,7 @@ static int fetch_to(
 	return path_fetch_all(&fetch, &bytes, err);
 }
 
-/* False when whoever started it needs nothing more. */
+/* Pauses between two looks. False when the thread must finish. */
 static bool pause_between(struct prefetch *prefetch)
 {
 	lock_enter(&prefetch->lock);

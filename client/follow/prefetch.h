@@ -1,7 +1,7 @@
-/* A thread that brings the next steps' files while this step is being made or its --exec runs. It
- * waits for something newer than what is about to be held, downloads the way there into the work
- * folder, and from then on looks again every second; the next catch_up finds the files there. Its
- * failures are silent: whoever needs the files asks again and then hears of it. */
+/* A thread that fetches the next steps' files while this step is being made or its --exec runs. It
+ * waits for something newer than the step that will be held, downloads the path to it into the work
+ * folder, and then looks again every second. The next catch_up finds the files there. Failures are
+ * silent: the catch_up asks again and reports them. */
 #ifndef CLIENT_FOLLOW_PREFETCH_H
 #define CLIENT_FOLLOW_PREFETCH_H
 
@@ -11,7 +11,7 @@
 
 struct prefetch;
 
-struct prefetch_params { /* borrowed until prefetch_stop */
+struct prefetch_params { /* copied; what it points to is borrowed until finish or stop */
 	const struct file_ops *files;
 	const struct remote_options *remote;
 	const struct run_name *run;
@@ -20,16 +20,17 @@ struct prefetch_params { /* borrowed until prefetch_stop */
 	uint64_t have;     /* the step that will be held */
 	struct digest128 digest;
 	uint64_t poll_s;
-	/* that `work` is in: once it is gone nothing more is fetched; NULL: any */
+	/* the folder that contains `work`: when it is gone, nothing more is fetched; NULL: not
+	 * asked */
 	const struct follow_folder *folder;
 };
 
-/* NULL when there is no connection to be had. */
+/* NULL when no connection can be set up. */
 struct prefetch *prefetch_start(const struct prefetch_params *params);
-/* Returns when something newer is there and its files have been brought, or when that failed or the
- * folder is gone; frees it. */
+/* Returns when something newer is published and its files are fetched, or when that failed or the
+ * folder is gone. Frees it. */
 void prefetch_finish(struct prefetch *prefetch);
-/* Ends it, wherever it is, within about a second; frees it. NULL is fine. */
+/* Ends it within about a second, whatever it is doing, and frees it. NULL is fine. */
 void prefetch_stop(struct prefetch *prefetch);
 
 #endif

@@ -1,3 +1,7 @@
+/* Two passes. The first walks through the file and asks about rare chunks; while they are unknown,
+ * it asks ever more rarely, so it can miss the beginning of a known stretch. The second pass walks
+ * backwards from the end of each unknown run: while its last indexed chunk is a hit, the run
+ * shrinks and is looked at again. */
 #include "client/local/chunk_search.h"
 
 enum { SPACING_FIRST = 16, SPACING_MOST = 1024, EDGE_MISSES_MOST = 16 };
@@ -5,9 +9,9 @@ enum { SPACING_FIRST = 16, SPACING_MOST = 1024, EDGE_MISSES_MOST = 16 };
 static const struct table_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
 
 struct walk {
-	uint64_t spacing;     /* of the ids that are asked about */
-	unsigned edge_misses; /* in a row */
-	bool after_known;
+	uint64_t spacing;     /* ask about ids that are multiples of this */
+	unsigned edge_misses; /* misses in a row directly after known chunks */
+	bool after_known;     /* the chunk before is known */
 };
 
 static int walk_through(const struct chunk_search *search, struct error *err);
@@ -21,6 +25,7 @@ int chunk_search(const struct chunk_search *search, struct error *err)
 {
 	struct table_place place = NOWHERE;
 	size_t first = 0;
+	ASSERT(search->table != NULL && search->ask != NULL);
 	if (walk_through(search, err) != 0)
 		return -1;
 	for (size_t i = 0; i <= search->count; i++) {
@@ -58,8 +63,8 @@ static int walk_through(const struct chunk_search *search, struct error *err)
 	return 0;
 }
 
-/* What an earlier upload changed lies in a xorb of its own, which the index knows by its first
- * chunk: that is where known chunks end. */
+/* The chunks that an earlier upload changed lie in a xorb of their own. The index has its first
+ * chunk, and that is where the known chunks end: so a chunk after a known one is worth asking. */
 static bool is_worth_asking(const struct walk *walk, size_t number, const struct chunk_id *id)
 {
 	return number == 0 || is_multiple(id, walk->spacing) ||
@@ -83,12 +88,12 @@ static void learn(struct walk *walk, size_t number, bool known)
 	}
 }
 
-/* A known stretch that begins while questions are rare may be passed over. It is met from behind:
- * the last chunk of each unknown run that the index may know is asked about, and while that is a
- * hit, the run got shorter and is looked at again. */
+/* Looks at the unknown run [first, end) from behind: asks about the last chunk that the index may
+ * have. After a hit the run is shorter, and is looked at again. */
 static int look_back(const struct chunk_search *search, size_t first, size_t end, struct error *err)
 {
 	struct table_place place;
+	ASSERT(first < end && end <= search->count);
 	while (end > first) {
 		size_t at = end;
 		while (at > first && !is_multiple(&search->entries[at - 1].id, SPACING_FIRST))

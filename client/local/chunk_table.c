@@ -1,3 +1,7 @@
+/* Answers name chunks by keyed hashes, and each answer may have another key. So a search computes
+ * the chunk's name under every key seen so far (KEYS_MAX) and looks each name up in one hash table
+ * with open addressing. Entries are never removed: a place that was given out stays valid. The
+ * limits bound what a hostile server can store here; an answer beyond them is ignored. */
 #include "client/local/chunk_table.h"
 
 #include <stdlib.h>
@@ -17,8 +21,8 @@ struct entry {
 };
 struct xorb {
 	struct chunk_id hash;
-	uint32_t key;
-	size_t first; /* in entries */
+	uint32_t key; /* the number of the key that its chunks are named under */
+	size_t first; /* the index of its first chunk in entries */
 	uint32_t count;
 };
 
@@ -30,9 +34,9 @@ struct chunk_table {
 	uint32_t xorb_count;
 	struct entry *entries;
 	size_t entry_count, entry_capacity;
-	/* number of an entry plus one; 0: free. The first entry of a name keeps its slot */
+	/* the number of an entry plus one; 0: free. The first entry of a name keeps its slot */
 	uint32_t *slots;
-	size_t slot_count;
+	size_t slot_count; /* a power of two, more than twice the entries */
 };
 
 static bool take_key(struct chunk_table *table, const uint8_t key[SHARD_KEY_BYTES], uint32_t *out);
@@ -48,10 +52,10 @@ static struct chunk_id name_under(
 
 struct chunk_table *chunk_table_new(void)
 {
-	struct chunk_table *const table = memory_new(sizeof *table);
+	struct chunk_table *const table = memory_new(sizeof(*table));
 	lock_init(&table->lock, LOCK_CHUNK_TABLE);
 	table->slot_count = 1024;
-	table->slots = memory_new_array(table->slot_count, sizeof *table->slots);
+	table->slots = memory_new_array(table->slot_count, sizeof(*table->slots));
 	return table;
 }
 
@@ -66,7 +70,7 @@ void chunk_table_free(struct chunk_table *table)
 	free(table);
 }
 
-/* The key stands behind the xorbs: one reading for it, another for them. */
+/* The key comes after the xorbs in an answer, so the answer is read twice: first for the key. */
 int chunk_table_add(struct chunk_table *table, struct span answer, struct error *err)
 {
 	struct shard_reader reader;
@@ -158,7 +162,8 @@ static void add_xorb(struct chunk_table *table, const struct shard_xorb *xorb, u
 		table->entry_count + xorb->chunk_count > ENTRIES_MAX)
 		return;
 	make_room(table, xorb->chunk_count);
-	table->xorbs = memory_grow(table->xorbs, table->xorb_count + 1, sizeof *table->xorbs);
+	ASSERT(table->entry_count + xorb->chunk_count <= table->entry_capacity);
+	table->xorbs = memory_grow(table->xorbs, table->xorb_count + 1, sizeof(*table->xorbs));
 	table->xorbs[table->xorb_count] = (struct xorb){.hash = xorb->hash,
 		.key = key,
 		.first = table->entry_count,
@@ -186,16 +191,17 @@ static void make_room(struct chunk_table *table, size_t more)
 	if (table->entry_count + more > table->entry_capacity) {
 		table->entry_capacity = 2 * (table->entry_count + more);
 		table->entries =
-			memory_grow(table->entries, table->entry_capacity, sizeof *table->entries);
+			memory_grow(table->entries, table->entry_capacity, sizeof(*table->entries));
 	}
 	if (2 * (table->entry_count + more) < table->slot_count)
 		return;
 	while (2 * (table->entry_count + more) >= table->slot_count)
 		table->slot_count *= 2;
 	free(table->slots);
-	table->slots = memory_new_array(table->slot_count, sizeof *table->slots);
+	table->slots = memory_new_array(table->slot_count, sizeof(*table->slots));
 	for (size_t i = 0; i < table->entry_count; i++)
 		index_entry(table, i);
+	ASSERT((table->slot_count & (table->slot_count - 1)) == 0);
 }
 
 static void index_entry(const struct chunk_table *table, size_t number)
@@ -208,7 +214,7 @@ static void index_entry(const struct chunk_table *table, size_t number)
 static uint32_t *slot_of(const struct chunk_table *table, const struct chunk_id *name)
 {
 	uint64_t at;
-	memcpy(&at, name->bytes, sizeof at);
+	memcpy(&at, name->bytes, sizeof(at));
 	for (;; at++) {
 		uint32_t *const slot = &table->slots[at & (table->slot_count - 1)];
 		if (*slot == 0 || chunk_id_equal(&table->entries[*slot - 1].name, name))
@@ -221,6 +227,7 @@ static bool is_behind(
 {
 	if (near.xorb == CHUNK_TABLE_NOWHERE)
 		return false;
+	ASSERT(near.xorb < table->xorb_count);
 	const struct xorb *const xorb = &table->xorbs[near.xorb];
 	if (near.index + 1 >= xorb->count)
 		return false;
@@ -232,7 +239,8 @@ static struct chunk_id name_under(
 	const struct chunk_table *table, uint32_t key, const struct chunk_id *id)
 {
 	static const uint8_t PLAIN[SHARD_KEY_BYTES] = {0};
-	if (memcmp(table->keys[key], PLAIN, sizeof PLAIN) == 0)
+	ASSERT(key < table->key_count);
+	if (memcmp(table->keys[key], PLAIN, sizeof(PLAIN)) == 0)
 		return *id;
-	return chunk_hash_keyed(table->keys[key], span_of(id->bytes, sizeof id->bytes));
+	return chunk_hash_keyed(table->keys[key], span_of(id->bytes, sizeof(id->bytes)));
 }

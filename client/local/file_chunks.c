@@ -1,3 +1,6 @@
+/* Large files are read by several threads (file_segments.h). Small files are read by one, because
+ * they come in great numbers, with one thread per connection already. The facts are taken from the
+ * descriptor before and after reading: if they differ, the chunks are refused. */
 #include "client/local/file_chunks.h"
 
 #include <errno.h>
@@ -14,9 +17,8 @@
 #include "client/terminal/interrupt.h"
 #include "client/terminal/progress.h"
 
-/* Smaller files come in great numbers, one to each connection's thread. */
 enum {
-	SEGMENTS_MIN_BYTES = 4 * 1024 * 1024,
+	SEGMENTS_MIN_BYTES = 4 * 1024 * 1024, /* smaller files are read by one thread */
 	READ_BLOCK_BYTES = 1024 * 1024,
 	NS_PER_SECOND = 1000000000
 };
@@ -36,7 +38,8 @@ static int read_by_segments(int fd, const char *path, const struct interrupt *in
 	struct progress *progress, struct file_chunks *out, struct error *err);
 static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
 	struct file_chunks *out, struct error *err);
-static int collect(void *taker, const struct chunk_id *id, struct span content, struct error *err);
+static int file_chunks_collect(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err);
 static int push_all(int fd, const char *path, const struct interrupt *interrupt,
 	struct chunk_stream *stream, struct error *err);
 
@@ -92,7 +95,7 @@ static int take_facts(
 	const struct stat *stat, const char *path, struct file_facts *out, struct error *err)
 {
 	if (!S_ISREG(stat->st_mode))
-		return error_set(err, ERROR_INVALID, "%s is no file", path);
+		return error_set(err, ERROR_INVALID, "%s is not a regular file", path);
 	*out = (struct file_facts){
 		.size = (uint64_t)stat->st_size,
 		.mtime_ns = nanoseconds(&stat->st_mtim),
@@ -130,6 +133,7 @@ static int read_open(int fd, const char *path, const struct interrupt *interrupt
 static int read_by_segments(int fd, const char *path, const struct interrupt *interrupt,
 	struct progress *progress, struct file_chunks *out, struct error *err)
 {
+	ASSERT(out->entries == NULL && out->facts.size >= SEGMENTS_MIN_BYTES);
 	const struct file_segments segments = {.fd = fd,
 		.path = path,
 		.size = out->facts.size,
@@ -144,10 +148,10 @@ static int read_by_segments(int fd, const char *path, const struct interrupt *in
 static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
 	struct file_chunks *out, struct error *err)
 {
-	struct collector *const collector = memory_new(sizeof *collector);
+	struct collector *const collector = memory_new(sizeof(*collector));
 	collector->chunks = out;
 	merkle_init(&collector->merkle);
-	struct chunk_stream *const stream = chunk_stream_new(collect, collector);
+	struct chunk_stream *const stream = chunk_stream_new(file_chunks_collect, collector);
 	const int result = push_all(fd, path, interrupt, stream, err);
 	chunk_stream_free(stream);
 	out->hash = merkle_file(&collector->merkle);
@@ -155,7 +159,8 @@ static int read_by_stream(int fd, const char *path, const struct interrupt *inte
 	return result;
 }
 
-static int collect(void *taker, const struct chunk_id *id, struct span content, struct error *err)
+static int file_chunks_collect(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct collector *const collector = taker;
 	struct file_chunks *const chunks = collector->chunks;
@@ -163,7 +168,7 @@ static int collect(void *taker, const struct chunk_id *id, struct span content, 
 	if (chunks->count == collector->capacity) {
 		collector->capacity = collector->capacity == 0 ? 16 : 2 * collector->capacity;
 		chunks->entries =
-			memory_grow(chunks->entries, collector->capacity, sizeof *chunks->entries);
+			memory_grow(chunks->entries, collector->capacity, sizeof(*chunks->entries));
 	}
 	struct chunk_entry *const entry = &chunks->entries[chunks->count++];
 	*entry = (struct chunk_entry){.id = *id, .size = content.len};

@@ -1,5 +1,5 @@
-/* A local file as chunks: the boundaries, ids and file hash that any Xet client finds. Any thread.
- * docs/FORMAT.md, "Chunks". */
+/* A local file as chunks: the same boundaries, ids and file hash that every Xet client computes.
+ * Any thread. docs/FORMAT.md, "Chunks". */
 #ifndef CLIENT_LOCAL_FILE_CHUNKS_H
 #define CLIENT_LOCAL_FILE_CHUNKS_H
 
@@ -9,7 +9,7 @@
 struct interrupt;
 struct progress;
 
-/* What tells a file from what it was before, without reading it. */
+/* These facts show, without reading a file, whether it has changed. */
 struct file_facts {
 	uint64_t size;
 	int64_t mtime_ns;
@@ -17,7 +17,8 @@ struct file_facts {
 	uint64_t inode;
 	uint64_t device;
 };
-/* invalid for what is no regular file. */
+/* Fail with invalid when the path or descriptor is not a regular file. `path` names it in
+ * messages. */
 int file_facts_read(const char *path, struct file_facts *out, struct error *err);
 int file_facts_of(int fd, const char *path, struct file_facts *out, struct error *err);
 bool file_facts_equal(const struct file_facts *a, const struct file_facts *b);
@@ -25,13 +26,14 @@ bool file_facts_equal(const struct file_facts *a, const struct file_facts *b);
 struct file_chunks {
 	struct chunk_entry *entries; /* in file order */
 	size_t count;
-	struct chunk_id hash; /* of the file: zeros for an empty one */
+	struct chunk_id hash; /* of the file; zeros for an empty file */
 	struct file_facts facts;
 };
-/* Reads all of it, once. busy when a signal came, invalid when the file changed meanwhile. */
+/* Reads the whole file, once. busy when a signal has come, invalid when the file changed meanwhile.
+ * After a failure `out` has nothing to release. `interrupt` may be NULL. */
 int file_chunks_read(const char *path, const struct interrupt *interrupt, struct file_chunks *out,
 	struct error *err);
-/* Counts what it reads. */
+/* The same; counts the bytes that it reads in `progress`, which may be NULL. */
 int file_chunks_read_shown(const char *path, const struct interrupt *interrupt,
 	struct progress *progress, struct file_chunks *out, struct error *err);
 void file_chunks_release(struct file_chunks *chunks); /* a zeroed one is fine */

@@ -1,3 +1,8 @@
+/* Chunks are appended in any order, and sorted only when a question needs it (`settled`). Sorting
+ * also drops chunks that overlap an earlier one: a copy is harmless, but a different chunk sets
+ * `torn`, because the file then holds the bytes of one of the two. The journal is append-only with
+ * records of a fixed size, so that the end of a torn write can be cut off. It needs no sync: a
+ * record that does not match the file's bytes is dropped when the journal is read. */
 #include "client/local/file_map.h"
 
 #include <fcntl.h>
@@ -15,7 +20,7 @@ static const char MAGIC[8] = "dbchunk1";
 
 static int open_journal(struct file_map *map, const char *path, int fd, struct error *err);
 static void put_header(struct buffer *out, const struct file_map *map);
-static void take_over(struct file_map *map, struct span records, int fd);
+static void take_records(struct file_map *map, struct span records, int fd);
 static struct map_chunk get_record(const uint8_t *bytes);
 static bool is_in_place(
 	const struct file_map *map, const struct map_chunk *chunk, int fd, uint8_t *scratch);
@@ -27,12 +32,17 @@ static int by_offset(const void *left, const void *right);
 static bool is_same(const struct map_chunk *a, const struct map_chunk *b);
 static bool claims_hold(const struct file_map *map);
 
-int file_map_open(struct file_map *map, const struct file_ops *files, uint64_t size,
-	const struct chunk_id *hash, const char *journal_path, int fd, struct error *err)
+int file_map_open(struct file_map *map, const struct file_ops *files,
+	const struct file_map_params *params, struct error *err)
 {
-	*map = (struct file_map){
-		.files = files, .size = size, .hash = *hash, .journal_fd = -1, .settled = true};
-	if (journal_path == NULL || open_journal(map, journal_path, fd, err) == 0)
+	ASSERT(params->journal_path == NULL || params->fd >= 0);
+	*map = (struct file_map){.files = files,
+		.size = params->size,
+		.hash = params->hash,
+		.journal_fd = -1,
+		.settled = true};
+	if (params->journal_path == NULL ||
+		open_journal(map, params->journal_path, params->fd, err) == 0)
 		return 0;
 	file_map_close(map);
 	return -1;
@@ -67,7 +77,7 @@ void file_map_claim(struct file_map *map, const struct map_chunk *chunk)
 {
 	if (map->claim_count == map->claim_capacity) {
 		map->claim_capacity = map->claim_capacity == 0 ? 16 : 2 * map->claim_capacity;
-		map->claims = memory_grow(map->claims, map->claim_capacity, sizeof *map->claims);
+		map->claims = memory_grow(map->claims, map->claim_capacity, sizeof(*map->claims));
 	}
 	map->claims[map->claim_count++] = *chunk;
 }
@@ -78,8 +88,7 @@ void file_map_restart(struct file_map *map)
 	map->claim_count = 0;
 	map->settled = true;
 	map->torn = false;
-	/* That the records could not be cut off does no harm: they are checked before they are
-	 * believed. */
+	/* Records that cannot be cut off do no harm: they are checked before they are used. */
 	if (map->journal_fd >= 0 &&
 		map->files->ftruncate(map->files, map->journal_fd, RECORD_BYTES) == 0)
 		map->journal_bytes = RECORD_BYTES;
@@ -90,7 +99,7 @@ bool file_map_gap(struct file_map *map, uint64_t from, struct map_gap *out)
 	settle(map);
 	size_t low = 0;
 	size_t high = map->count;
-	while (low < high) { /* the first chunk that ends behind `from` */
+	while (low < high) { /* finds the first chunk that ends after `from` */
 		const size_t middle = (low + high) / 2;
 		if (map->chunks[middle].offset + map->chunks[middle].size <= from)
 			low = middle + 1;
@@ -119,7 +128,7 @@ bool file_map_is_whole(struct file_map *map)
 	struct map_gap gap;
 	if (file_map_gap(map, 0, &gap) || map->torn || !claims_hold(map))
 		return false;
-	struct merkle *const merkle = memory_new(sizeof *merkle);
+	struct merkle *const merkle = memory_new(sizeof(*merkle));
 	merkle_init(merkle);
 	for (size_t i = 0; i < map->count; i++) {
 		const struct chunk_entry entry = {
@@ -131,7 +140,8 @@ bool file_map_is_whole(struct file_map *map)
 	return chunk_id_equal(&hash, &map->hash);
 }
 
-/* Half a record at the end, from a kill, would shift all that follow: it is cut off. */
+/* A kill can leave half a record at the end. It is cut off, because it would shift the records that
+ * follow. */
 static int open_journal(struct file_map *map, const char *path, int fd, struct error *err)
 {
 	struct buffer bytes;
@@ -146,7 +156,7 @@ static int open_journal(struct file_map *map, const char *path, int fd, struct e
 	const bool ours = file_read_all(path, &bytes, &ignored) == 0 &&
 		span_starts(buffer_span(&bytes), buffer_span(&header));
 	if (ours) {
-		take_over(map, span_slice(buffer_span(&bytes), RECORD_BYTES, bytes.len), fd);
+		take_records(map, span_slice(buffer_span(&bytes), RECORD_BYTES, bytes.len), fd);
 		map->journal_bytes = bytes.len - bytes.len % RECORD_BYTES;
 	}
 	int result = map->files->ftruncate(map->files, map->journal_fd, (off_t)map->journal_bytes);
@@ -161,12 +171,13 @@ static int open_journal(struct file_map *map, const char *path, int fd, struct e
 
 static void put_header(struct buffer *out, const struct file_map *map)
 {
-	buffer_add(out, MAGIC, sizeof MAGIC);
-	buffer_add(out, &map->size, sizeof map->size);
-	buffer_add(out, map->hash.bytes, sizeof map->hash.bytes);
+	buffer_add(out, MAGIC, sizeof(MAGIC));
+	buffer_add(out, &map->size, sizeof(map->size));
+	buffer_add(out, map->hash.bytes, sizeof(map->hash.bytes));
 }
 
-static void take_over(struct file_map *map, struct span records, int fd)
+/* Keeps the chunks of the journal that are in place. */
+static void take_records(struct file_map *map, struct span records, int fd)
 {
 	uint8_t *const scratch = memory_new(CHUNK_MAX_BYTES);
 	for (size_t at = 0; at + RECORD_BYTES <= records.len; at += RECORD_BYTES) {
@@ -180,9 +191,9 @@ static void take_over(struct file_map *map, struct span records, int fd)
 static struct map_chunk get_record(const uint8_t *bytes)
 {
 	struct map_chunk chunk;
-	memcpy(&chunk.offset, bytes, sizeof chunk.offset);
-	memcpy(&chunk.size, bytes + 8, sizeof chunk.size);
-	memcpy(chunk.id.bytes, bytes + 16, sizeof chunk.id.bytes);
+	memcpy(&chunk.offset, bytes, sizeof(chunk.offset));
+	memcpy(&chunk.size, bytes + 8, sizeof(chunk.size));
+	memcpy(chunk.id.bytes, bytes + 16, sizeof(chunk.id.bytes));
 	return chunk;
 }
 
@@ -202,9 +213,10 @@ static bool is_in_place(
 
 static void keep(struct file_map *map, const struct map_chunk *chunk)
 {
+	ASSERT(chunk->offset <= map->size && chunk->size <= map->size - chunk->offset);
 	if (map->count == map->capacity) {
 		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
-		map->chunks = memory_grow(map->chunks, map->capacity, sizeof *map->chunks);
+		map->chunks = memory_grow(map->chunks, map->capacity, sizeof(*map->chunks));
 	}
 	const struct map_chunk *const last = map->count == 0 ? NULL : &map->chunks[map->count - 1];
 	map->settled = map->settled && (last == NULL || last->offset + last->size <= chunk->offset);
@@ -220,27 +232,28 @@ static int append(struct file_map *map, struct span bytes, const char *path, str
 	return 0;
 }
 
-/* Header and records have one size: magic, size, hash; offset, size, zeros, id. */
+/* The header (magic, file size, hash) and the records (offset, size, zeros, id) have one size. */
 static void put_record(struct buffer *out, const struct map_chunk *chunk)
 {
 	const uint32_t zero = 0;
-	buffer_add(out, &chunk->offset, sizeof chunk->offset);
-	buffer_add(out, &chunk->size, sizeof chunk->size);
-	buffer_add(out, &zero, sizeof zero);
-	buffer_add(out, chunk->id.bytes, sizeof chunk->id.bytes);
+	buffer_add(out, &chunk->offset, sizeof(chunk->offset));
+	buffer_add(out, &chunk->size, sizeof(chunk->size));
+	buffer_add(out, &zero, sizeof(zero));
+	buffer_add(out, chunk->id.bytes, sizeof(chunk->id.bytes));
 }
 
-/* Sorted; of chunks that overlap the first stays. */
+/* Sorts the chunks; of chunks that overlap, the first stays. */
 static void settle(struct file_map *map)
 {
 	if (map->settled)
 		return;
 	map->settled = true;
-	qsort(map->chunks, map->count, sizeof *map->chunks, by_offset);
+	qsort(map->chunks, map->count, sizeof(*map->chunks), by_offset);
 	size_t kept = 0;
 	uint64_t end = 0;
 	for (size_t i = 0; i < map->count; i++) {
 		if (map->chunks[i].offset < end) {
+			ASSERT(kept > 0);
 			map->torn = map->torn || !is_same(&map->chunks[i], &map->chunks[kept - 1]);
 			continue;
 		}
@@ -264,9 +277,10 @@ static bool is_same(const struct map_chunk *a, const struct map_chunk *b)
 
 static bool claims_hold(const struct file_map *map)
 {
+	ASSERT(map->settled);
 	for (size_t i = 0; i < map->claim_count; i++) {
 		const struct map_chunk *const found = bsearch(
-			&map->claims[i], map->chunks, map->count, sizeof *map->chunks, by_offset);
+			&map->claims[i], map->chunks, map->count, sizeof(*map->chunks), by_offset);
 		if (found == NULL || !is_same(found, &map->claims[i]))
 			return false;
 	}

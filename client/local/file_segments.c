@@ -1,3 +1,8 @@
+/* A thread takes a segment, reads it and marks the places where chunks may end. The marks do not
+ * depend on where a chunk begins, so segments can be marked side by side. Which marks are ends does
+ * depend on it: that step runs in the order of the segments, takes almost no time, and hands the
+ * open chunk to the next segment (`turn`, `begun`). Then the thread hashes the chunks that end in
+ * its segment, while other threads go on. The first failure stops all threads. */
 #include "client/local/file_segments.h"
 
 #include <stdlib.h>
@@ -19,35 +24,35 @@ struct run {
 	struct lock lock; /* guards all that follows */
 	struct lock_condition turned;
 	uint64_t next;  /* the segment to take next */
-	uint64_t turn;  /* the segment whose chunks are to be cut next */
-	uint64_t begun; /* where the chunk begins that is open there */
+	uint64_t turn;  /* the segment to cut next */
+	uint64_t begun; /* the offset of the chunk that is open at its beginning */
 	struct chunk_entry *entries;
 	size_t count, capacity;
 	bool failed;
 	struct error first;
 };
 
-/* A thread and the segment it is at. `content` has room in front for a chunk that began earlier. */
+/* A thread and its current segment. `content` has room in front for a chunk that began earlier. */
 struct worker {
 	struct run *run;
 	pthread_t thread;
 	uint8_t *memory;
 	uint8_t *content;
 	uint64_t *marks;
-	uint32_t *sizes; /* of the chunks that end here */
-	struct chunk_id *ids;
+	uint32_t *sizes;      /* of the chunks that end in the segment */
+	struct chunk_id *ids; /* of the same */
+	size_t chunks_max;    /* room of sizes and ids */
 	size_t count;
-	uint64_t number;
+	uint64_t number; /* of the segment */
 	uint64_t offset;
 	size_t len;
-	/* where the first of them begins, perhaps before the segment */
-	uint64_t begun;
-	size_t place; /* of its entry */
+	uint64_t begun; /* where the first of the chunks begins, perhaps before the segment */
+	size_t place;   /* the index of its entry in run.entries */
 };
 
 static void run_workers(struct run *run, unsigned count);
 static void worker_init(struct worker *worker, struct run *run);
-static void *work(void *argument);
+static void *file_segments_work(void *argument);
 static bool take_segment(struct worker *worker);
 static int read_segment(struct worker *worker, struct error *err);
 static int read_bytes(
@@ -64,6 +69,7 @@ static unsigned choose_workers(const struct run *run);
 int file_segments_read(const struct file_segments *segments, struct chunk_entry **out_entries,
 	size_t *out_count, struct error *err)
 {
+	ASSERT(segments->size > 0 && segments->fd >= 0);
 	struct run run = {.what = segments,
 		.segment_bytes = segments->segment_bytes != 0 ? segments->segment_bytes
 							      : FILE_SEGMENTS_BYTES};
@@ -84,15 +90,15 @@ int file_segments_read(const struct file_segments *segments, struct chunk_entry 
 	return -1;
 }
 
-/* The calling thread is one of them. */
+/* The calling thread is one of the workers. */
 static void run_workers(struct run *run, unsigned count)
 {
-	struct worker *const workers = memory_new_array(count, sizeof *workers);
+	struct worker *const workers = memory_new_array(count, sizeof(*workers));
 	for (unsigned i = 0; i < count; i++)
 		worker_init(&workers[i], run);
 	for (unsigned i = 1; i < count; i++)
-		lock_thread_start(&workers[i].thread, "chunks", work, &workers[i]);
-	work(&workers[0]);
+		lock_thread_start(&workers[i].thread, "chunks", file_segments_work, &workers[i]);
+	file_segments_work(&workers[0]);
 	for (unsigned i = 1; i < count; i++)
 		pthread_join(workers[i].thread, NULL);
 	for (unsigned i = 0; i < count; i++)
@@ -102,17 +108,18 @@ static void run_workers(struct run *run, unsigned count)
 
 static void worker_init(struct worker *worker, struct run *run)
 {
-	const size_t chunks = run->segment_bytes / CHUNK_MIN_BYTES + 2;
 	worker->run = run;
+	/* one chunk may begin before the segment, and one may end with the file */
+	worker->chunks_max = run->segment_bytes / CHUNK_MIN_BYTES + 2;
 	worker->memory = memory_new(CHUNK_MAX_BYTES + run->segment_bytes);
 	worker->content = worker->memory + CHUNK_MAX_BYTES;
 	worker->marks =
-		memory_new_array(gear_marks_words(run->segment_bytes), sizeof *worker->marks);
-	worker->sizes = memory_new_array(chunks, sizeof *worker->sizes);
-	worker->ids = memory_new_array(chunks, sizeof *worker->ids);
+		memory_new_array(gear_marks_words(run->segment_bytes), sizeof(*worker->marks));
+	worker->sizes = memory_new_array(worker->chunks_max, sizeof(*worker->sizes));
+	worker->ids = memory_new_array(worker->chunks_max, sizeof(*worker->ids));
 }
 
-static void *work(void *argument)
+static void *file_segments_work(void *argument)
 {
 	struct worker *const worker = argument;
 	struct error err = {0};
@@ -151,6 +158,7 @@ static int read_segment(struct worker *worker, struct error *err)
 {
 	const size_t before =
 		worker->offset < GEAR_MARKS_BEFORE ? (size_t)worker->offset : GEAR_MARKS_BEFORE;
+	ASSERT(worker->len > 0 && worker->len <= worker->run->segment_bytes);
 	if (interrupt_check(worker->run->what->interrupt, err) != 0 ||
 		read_bytes(worker, worker->content - before, before + worker->len,
 			worker->offset - before, err) != 0)
@@ -171,7 +179,7 @@ static int read_bytes(
 		: -1;
 }
 
-/* False when another thread failed. */
+/* Waits until the segment may be cut. False when another thread has failed. */
 static bool await_turn(struct worker *worker)
 {
 	struct run *const run = worker->run;
@@ -184,16 +192,18 @@ static bool await_turn(struct worker *worker)
 	return mine;
 }
 
-/* Whoever has the next segment may cut it now; the ids follow. */
+/* Reserves the entries of this segment's chunks and lets the next segment be cut. The ids follow
+ * later. */
 static void pass_turn(struct worker *worker, uint64_t begun)
 {
 	struct run *const run = worker->run;
 	lock_enter(&run->lock);
+	ASSERT(run->turn == worker->number);
 	worker->place = run->count;
 	run->count += worker->count;
 	if (run->count > run->capacity) {
 		run->capacity = 2 * run->count;
-		run->entries = memory_grow(run->entries, run->capacity, sizeof *run->entries);
+		run->entries = memory_grow(run->entries, run->capacity, sizeof(*run->entries));
 	}
 	run->begun = begun;
 	run->turn++;
@@ -201,8 +211,8 @@ static void pass_turn(struct worker *worker, uint64_t begun)
 	lock_leave(&run->lock);
 }
 
-/* Lists the chunks that end in the segment; where the next one begins. The end of the file ends a
- * chunk. */
+/* Lists the sizes of the chunks that end in the segment and returns where the next chunk begins.
+ * The end of the file ends a chunk. */
 static uint64_t cut(struct worker *worker)
 {
 	uint64_t begun = worker->begun;
@@ -215,6 +225,7 @@ static uint64_t cut(struct worker *worker)
 		if (found == 0 && !is_last)
 			break;
 		const uint64_t next = found == 0 ? end : worker->offset + found;
+		ASSERT(worker->count < worker->chunks_max);
 		worker->sizes[worker->count++] = (uint32_t)(next - begun);
 		begun = next;
 	}
@@ -227,6 +238,7 @@ static int hash_chunks(struct worker *worker, struct error *err)
 		worker->begun < worker->offset ? (size_t)(worker->offset - worker->begun) : 0;
 	if (worker->count == 0)
 		return 0;
+	ASSERT(before <= CHUNK_MAX_BYTES); /* the room in front of content */
 	if (before > 0 &&
 		read_bytes(worker, worker->content - before, before, worker->begun, err) != 0)
 		return -1;
@@ -242,6 +254,7 @@ static void book_chunks(const struct worker *worker)
 {
 	struct run *const run = worker->run;
 	lock_enter(&run->lock);
+	ASSERT(worker->place + worker->count <= run->count);
 	for (size_t i = 0; i < worker->count; i++)
 		run->entries[worker->place + i] =
 			(struct chunk_entry){.id = worker->ids[i], .size = worker->sizes[i]};

@@ -1,3 +1,6 @@
+/* One recursive walk serves listing and syncing: it calls a visit function for each entry, and for
+ * a folder after its content, so that a folder is synced after the folders in it. Links are not
+ * followed. */
 #include "client/local/folder_files.h"
 
 #include <stdlib.h>
@@ -9,7 +12,7 @@
 
 enum { DEPTH_MAX = 32 };
 
-/* What is done with each entry of a walk; folders come after what is in them. */
+/* Called for each entry of a walk, and for a folder after its content. */
 typedef int visit_fn(void *owner, const char *name, const char *path, const struct stat *facts,
 	struct error *err);
 
@@ -18,15 +21,15 @@ struct walk {
 	void *owner;
 };
 
-static int collect(void *owner, const char *name, const char *path, const struct stat *facts,
-	struct error *err);
+static int folder_files_collect(void *owner, const char *name, const char *path,
+	const struct stat *facts, struct error *err);
 static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,
 	unsigned depth, struct error *err);
 static int walk_entry(const struct walk *walk, const char *path, const char *name, unsigned depth,
 	struct error *err);
 static int by_name(const void *left, const void *right);
-static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts,
-	struct error *err);
+static int folder_files_sync_entry(void *owner, const char *name, const char *path,
+	const struct stat *facts, struct error *err);
 static char *folder_of(const char *path);
 static int by_text(const void *left, const void *right);
 
@@ -50,13 +53,13 @@ int folder_files_read_most(
 	const char *folder, size_t most, struct folder_files *out, struct error *err)
 {
 	*out = (struct folder_files){.most = most};
-	const struct walk walk = {.visit = collect, .owner = out};
+	const struct walk walk = {.visit = folder_files_collect, .owner = out};
 	if (walk_folder(&walk, folder, NULL, 0, err) != 0) {
 		folder_files_release(out);
 		return -1;
 	}
 	if (out->count > 0)
-		qsort(out->files, out->count, sizeof *out->files, by_name);
+		qsort(out->files, out->count, sizeof(*out->files), by_name);
 	return 0;
 }
 
@@ -73,7 +76,7 @@ void folder_files_release(struct folder_files *files)
 int folder_files_sync(const struct file_ops *files, const char *folder, struct error *err)
 {
 	const struct file_ops *used = files;
-	const struct walk walk = {.visit = sync_entry, .owner = &used};
+	const struct walk walk = {.visit = folder_files_sync_entry, .owner = &used};
 	if (walk_folder(&walk, folder, NULL, 0, err) != 0)
 		return -1;
 	return file_sync_folder(files, folder, err);
@@ -82,11 +85,11 @@ int folder_files_sync(const struct file_ops *files, const char *folder, struct e
 int folder_files_sync_names(
 	const struct file_ops *files, const char *const *paths, size_t count, struct error *err)
 {
-	char **const folders = memory_new_array(count + 1, sizeof *folders);
+	char **const folders = memory_new_array(count + 1, sizeof(*folders));
 	int result = 0;
 	for (size_t i = 0; i < count; i++)
 		folders[i] = folder_of(paths[i]);
-	qsort(folders, count, sizeof *folders, by_text);
+	qsort(folders, count, sizeof(*folders), by_text);
 	for (size_t i = 0; i < count && result == 0; i++)
 		if (i == 0 || strcmp(folders[i], folders[i - 1]) != 0)
 			result = file_try_sync_folder(files, folders[i], err);
@@ -116,8 +119,8 @@ int folder_files_remove_temporary(
 	return result;
 }
 
-static int collect(void *owner, const char *name, const char *path, const struct stat *facts,
-	struct error *err)
+static int folder_files_collect(void *owner, const char *name, const char *path,
+	const struct stat *facts, struct error *err)
 {
 	struct folder_files *const files = owner;
 	if (S_ISDIR(facts->st_mode))
@@ -127,7 +130,7 @@ static int collect(void *owner, const char *name, const char *path, const struct
 	if (files->count == files->most)
 		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s",
 			files->most, path);
-	files->files = memory_grow(files->files, files->count + 1, sizeof *files->files);
+	files->files = memory_grow(files->files, files->count + 1, sizeof(*files->files));
 	files->files[files->count++] = (struct folder_file){
 		.name = memory_copy_text(name),
 		.path = memory_copy_text(path),
@@ -142,8 +145,8 @@ static int walk_folder(const struct walk *walk, const char *folder, const char *
 	char **names;
 	size_t count;
 	if (depth > DEPTH_MAX)
-		return error_set(
-			err, ERROR_INVALID, "%s is nested over %d folders deep", folder, DEPTH_MAX);
+		return error_set(err, ERROR_INVALID, "%s is nested more than %d folders deep",
+			folder, DEPTH_MAX);
 	if (file_list(folder, &names, &count, err) != 0)
 		return -1;
 	int result = 0;
@@ -177,8 +180,8 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts,
-	struct error *err)
+static int folder_files_sync_entry(void *owner, const char *name, const char *path,
+	const struct stat *facts, struct error *err)
 {
 	const struct file_ops *const *const files = owner;
 	(void)name;

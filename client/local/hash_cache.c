@@ -1,3 +1,8 @@
+/* In memory: an array of records and a hash table with open addressing over the hashes of their
+ * paths. On disk: the same records, each with a checksum, so that a damaged record is dropped
+ * alone. Saving reads the file again under a lock and keeps the records of other processes, writes
+ * the newest HASH_CACHE_RECORDS_MAX, and replaces the file. A hit renews the time of use at most
+ * once a day (TOUCH_S), so that hits alone seldom cause a save. */
 #include "client/local/hash_cache.h"
 
 #include <fcntl.h>
@@ -12,8 +17,8 @@
 #include "base/thread/lock.h"
 #include "client/local/folder_files.h"
 
-/* The record as it lies in the file, little-endian as every machine this runs on; the header is a
- * record's length of magic. */
+/* A record as it lies in the file; little-endian, like every machine that this runs on. The header
+ * of the file is a magic text of the same size. */
 struct record {
 	struct digest128 path; /* XXH3 of the absolute path */
 	uint64_t size;
@@ -22,8 +27,8 @@ struct record {
 	uint64_t inode;
 	uint64_t device;
 	struct chunk_id hash;
-	int64_t used_s;    /* the oldest go first when there is no room */
-	uint64_t checksum; /* XXH3-64 of all before */
+	int64_t used_s;    /* time of last use; the oldest are dropped when there is no room */
+	uint64_t checksum; /* XXH3-64 of all members above */
 };
 enum {
 	RECORD_BYTES = 104,
@@ -39,12 +44,12 @@ static const char MAGIC[RECORD_BYTES] = "deltabucket file hashes, version 1\n";
 struct hash_cache {
 	struct lock lock;
 	const struct file_ops *files;
-	char *path; /* NULL: not kept */
+	char *path; /* NULL: not saved */
 	struct record *records;
 	size_t count;
-	uint32_t *slots; /* number of a record plus one; 0: free */
-	size_t slot_count;
-	bool changed;
+	uint32_t *slots;   /* the number of a record plus one; 0: free */
+	size_t slot_count; /* a power of two, more than twice the records */
+	bool changed;      /* there is something to save */
 };
 
 static void make_room(struct hash_cache *cache);
@@ -56,7 +61,7 @@ static void save(struct hash_cache *cache);
 static void write_records(struct hash_cache *cache);
 static int newest_first(const void *left, const void *right);
 static struct digest128 path_key(const char *path);
-static bool is_of(const struct record *record, const struct file_facts *facts);
+static bool is_current(const struct record *record, const struct file_facts *facts);
 
 char *hash_cache_default_path(void)
 {
@@ -71,7 +76,8 @@ char *hash_cache_default_path(void)
 
 struct hash_cache *hash_cache_open(const struct file_ops *files, const char *path)
 {
-	struct hash_cache *const cache = memory_new(sizeof *cache);
+	ASSERT(files != NULL);
+	struct hash_cache *const cache = memory_new(sizeof(*cache));
 	lock_init(&cache->lock, LOCK_HASH_CACHE);
 	cache->files = files;
 	cache->path = memory_copy_text(path);
@@ -102,7 +108,7 @@ bool hash_cache_find(struct hash_cache *cache, const char *path, const struct fi
 	lock_enter(&cache->lock);
 	const uint32_t number = *slot_of(cache, &key);
 	struct record *const record = number == 0 ? NULL : &cache->records[number - 1];
-	const bool found = record != NULL && is_of(record, facts);
+	const bool found = record != NULL && is_current(record, facts);
 	if (found)
 		*out_hash = record->hash;
 	if (found && now_s - record->used_s > TOUCH_S) {
@@ -156,23 +162,24 @@ int hash_cache_hash(struct hash_cache *cache, const char *path, const struct int
 	return 0;
 }
 
-/* Half of the slots stay free. */
+/* Makes room for one more record; half of the slots stay free. */
 static void make_room(struct hash_cache *cache)
 {
 	if (2 * (cache->count + 1) < cache->slot_count)
 		return;
 	free(cache->slots);
 	cache->slot_count = cache->slot_count == 0 ? 1024 : 2 * cache->slot_count;
-	cache->slots = memory_new_array(cache->slot_count, sizeof *cache->slots);
-	cache->records = memory_grow(cache->records, cache->slot_count, sizeof *cache->records);
+	cache->slots = memory_new_array(cache->slot_count, sizeof(*cache->slots));
+	cache->records = memory_grow(cache->records, cache->slot_count, sizeof(*cache->records));
 	for (size_t i = 0; i < cache->count; i++)
 		*slot_of(cache, &cache->records[i].path) = (uint32_t)i + 1;
+	ASSERT(2 * (cache->count + 1) < cache->slot_count);
 }
 
 static uint32_t *slot_of(const struct hash_cache *cache, const struct digest128 *path)
 {
 	uint64_t at;
-	memcpy(&at, path->bytes, sizeof at);
+	memcpy(&at, path->bytes, sizeof(at));
 	for (;; at++) {
 		uint32_t *const slot = &cache->slots[at & (cache->slot_count - 1)];
 		if (*slot == 0 || digest128_equal(&cache->records[*slot - 1].path, path))
@@ -202,7 +209,7 @@ static uint64_t checksum_of(const struct record *record)
 	return xxh3_64(span_of(record, offsetof(struct record, checksum)));
 }
 
-/* What is there already stays, unless it is to be replaced. */
+/* Adds the record. One with the same path is replaced if `replaces`, otherwise it stays. */
 static void add_record(struct hash_cache *cache, const struct record *record, bool replaces)
 {
 	make_room(cache);
@@ -215,13 +222,13 @@ static void add_record(struct hash_cache *cache, const struct record *record, bo
 	}
 }
 
-/* Under a lock on a file beside it, because the file itself is replaced. */
+/* The lock is on a file beside the cache, because the cache file itself is replaced. */
 static void save(struct hash_cache *cache)
 {
 	struct error ignored = {0};
 	char path[4096];
 	if (file_make_parent(cache->files, cache->path, 0755, &ignored) != 0 ||
-		strlen(cache->path) + 6 > sizeof path)
+		strlen(cache->path) + 6 > sizeof(path))
 		return;
 	stpcpy(stpcpy(path, cache->path), ".lock");
 	const int fd = cache->files->open(cache->files, path, O_RDWR | O_CREAT, 0600);
@@ -239,7 +246,7 @@ static void write_records(struct hash_cache *cache)
 	struct buffer bytes;
 	struct error ignored = {0};
 	buffer_init(&bytes, FILE_MAX_BYTES);
-	qsort(cache->records, cache->count, sizeof *cache->records, newest_first);
+	qsort(cache->records, cache->count, sizeof(*cache->records), newest_first);
 	const size_t kept =
 		cache->count < HASH_CACHE_RECORDS_MAX ? cache->count : HASH_CACHE_RECORDS_MAX;
 	buffer_add(&bytes, MAGIC, RECORD_BYTES);
@@ -254,7 +261,7 @@ static int newest_first(const void *left, const void *right)
 	const struct record *const a = left;
 	const struct record *const b = right;
 	return a->used_s != b->used_s ? (a->used_s > b->used_s ? -1 : 1)
-				      : memcmp(a->path.bytes, b->path.bytes, sizeof a->path.bytes);
+				      : memcmp(a->path.bytes, b->path.bytes, sizeof(a->path.bytes));
 }
 
 static struct digest128 path_key(const char *path)
@@ -265,7 +272,7 @@ static struct digest128 path_key(const char *path)
 	return key;
 }
 
-static bool is_of(const struct record *record, const struct file_facts *facts)
+static bool is_current(const struct record *record, const struct file_facts *facts)
 {
 	return record->size == facts->size && record->mtime_ns == facts->mtime_ns &&
 		record->ctime_ns == facts->ctime_ns && record->inode == facts->inode &&

@@ -1,3 +1,7 @@
+/* The lock is a flock on the part file itself. A file can lose its name between opening and
+ * locking, when another process finishes the download; so after locking, the name is compared with
+ * the descriptor, and the file is opened again if they differ. The order at the end is: sync,
+ * rename, remove the journals. So a crash never leaves a torn file under the final name. */
 #include "client/local/part_file.h"
 
 #include <errno.h>
@@ -27,8 +31,9 @@ char *part_file_path(const char *path, const char *suffix)
 	const size_t folder = (size_t)(name - path);
 	char short_name[2 * sizeof(struct digest128) + 1];
 	const bool fits = strlen(name) + strlen(suffix) + strlen(".journal") <= NAME_MAX;
+	ASSERT(strchr(suffix, '/') == NULL);
 	const struct digest128 digest = xxh3_128(span_text(name));
-	encode_hex(span_of(digest.bytes, sizeof digest.bytes), short_name);
+	encode_hex(span_of(digest.bytes, sizeof(digest.bytes)), short_name);
 	char *const part =
 		memory_new(folder + strlen(fits ? name : short_name) + strlen(suffix) + 1);
 	memcpy(part, path, folder);
@@ -42,8 +47,8 @@ int part_file_check_target(const char *path, struct error *err)
 	if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode))
 		return 0;
 	return error_set(err, ERROR_INVALID,
-		"%s is a device, a pipe or a socket, whose place a download would take: name a "
-		"file, or - for stdout",
+		"%s is a device, a pipe or a socket, which a download would replace; name a file, "
+		"or - for stdout",
 		path);
 }
 
@@ -61,15 +66,16 @@ void part_file_remove_journals(const struct file_ops *files, const char *path)
 {
 	static const char *const KINDS[] = {"journal", "chunks"};
 	char journal[PATH_MAX_BYTES];
-	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
-		if (snprintf(journal, sizeof journal, "%s.%s", path, KINDS[i]) <
-			(int)sizeof journal)
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
+		if (snprintf(journal, sizeof(journal), "%s.%s", path, KINDS[i]) <
+			(int)sizeof(journal))
 			files->unlink(files, journal);
 }
 
 int part_file_finish(const struct file_ops *files, int fd, const char *part_path, const char *path,
 	struct error *err)
 {
+	ASSERT(fd >= 0);
 	if (part_file_check_target(path, err) != 0 || file_sync(files, fd, part_path, err) != 0)
 		return -1;
 	if (files->rename(files, part_path, path) != 0)
@@ -94,8 +100,8 @@ static int open_locked(const struct file_ops *files, const char *path, struct er
 	return error_set(err, ERROR_BUSY, "another process is downloading into %s", path);
 }
 
-/* Who had the lock before may have finished meanwhile: then this is the whole file, under its own
- * name, and no part any more. */
+/* Whether the open file is still the part file. The last holder of the lock may have finished the
+ * download: then the open file is the whole file, under its own name. */
 static bool still_has_name(int fd, const char *path)
 {
 	struct stat own;

@@ -1,28 +1,28 @@
-/* What a download is written to until it is whole and proven: a file beside the one that it
- * becomes, of one process at a time. Any thread. */
+/* A part file: a download is written to it until it is whole and proven. It lies beside the file
+ * that it becomes and belongs to one process at a time. Any thread. */
 #ifndef CLIENT_LOCAL_PART_FILE_H
 #define CLIENT_LOCAL_PART_FILE_H
 
 #include "base/file.h"
 
-/* Beside `path`: the path with `suffix` (".part") behind it, or, where that and the names of the
- * journals are too long for a file name, 32 digits that stand for the name in its place; the same
- * at each call. Heap, the caller's. */
+/* The path of the part file: `path` followed by `suffix` (".part"). If that or the name of a
+ * journal is too long for a file name, 32 hex digits replace the name, the same ones in each call.
+ * The caller frees it. */
 char *part_file_path(const char *path, const char *suffix);
-/* Whether a download may take the name `path`: invalid where a device, pipe or socket has it, also
- * by way of a link, since the download would take its place. */
+/* Whether a download may replace `path`. invalid when that is a device, pipe or socket, or a link
+ * to one. */
 int part_file_check_target(const char *path, struct error *err);
-/* A descriptor of the locked file, made where there is none, with `size` bytes taken on the disk at
- * once, so that a full disk is known before the download and not at its end. -1: busy when another
- * process has it. */
+/* Opens and locks the part file, or makes it. Reserves `size` bytes on the disk, so that a full
+ * disk shows before the download and not at its end. Returns the descriptor; -1 with busy when
+ * another process holds the file. */
 int part_file_open(
 	const struct file_ops *files, const char *path, uint64_t size, struct error *err);
-/* The part file is whole and proven: the target is checked once more, the bytes are made to last,
- * then the file takes the name `path`, then the journals of both kinds of download go. That the
- * name lasts is left to folder_files_sync_names, once for all files of a call. */
+/* To be called when the part file is whole and proven. Checks the target once more, syncs the file,
+ * renames it to `path` and removes the journals of both kinds of download. It does not sync the
+ * folder: callers do that with folder_files_sync_names, once for all files of a call. */
 int part_file_finish(const struct file_ops *files, int fd, const char *part_path, const char *path,
 	struct error *err);
-/* The journals of both kinds of download. */
+/* Removes the journals of both kinds of download; `path` is the part file. */
 void part_file_remove_journals(const struct file_ops *files, const char *path);
 
 #endif

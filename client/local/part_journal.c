@@ -1,3 +1,7 @@
+/* The first line names the plan; each further line is "<part> <checksum>". Lines are appended and
+ * never synced: part_journal_verify compares the recorded parts with the file before they count.
+ * The journal is rewritten from memory when it belongs to another plan, when its last line was cut
+ * off, and when parts were forgotten. */
 #include "client/local/part_journal.h"
 
 #include <errno.h>
@@ -19,12 +23,12 @@ enum {
 };
 
 struct part_entry {
-	bool here;
+	bool is_complete;
 	uint64_t checksum;
 };
 
 struct part_journal {
-	struct part_plan plan; /* identity lies in `identity` */
+	struct part_plan plan; /* its identity borrows `identity` */
 	char *identity;
 	const struct file_ops *files;
 	char *path;
@@ -51,6 +55,7 @@ static int part_checksum(const struct part_reader *reader, uint64_t offset, uint
 
 size_t part_plan_count(const struct part_plan *plan)
 {
+	ASSERT(plan->part_bytes > 0);
 	return plan->size == 0 ? 1 : (size_t)((plan->size - 1) / plan->part_bytes + 1);
 }
 
@@ -61,6 +66,7 @@ uint64_t part_plan_offset(const struct part_plan *plan, size_t part)
 
 uint64_t part_plan_bytes(const struct part_plan *plan, size_t part)
 {
+	ASSERT(part < part_plan_count(plan));
 	const uint64_t left = plan->size - part_plan_offset(plan, part);
 	return left < plan->part_bytes ? left : plan->part_bytes;
 }
@@ -69,7 +75,7 @@ struct part_journal *part_journal_open(const struct file_ops *files, const char 
 	const struct part_plan *plan, struct error *err)
 {
 	ASSERT(plan->identity.len <= IDENTITY_MAX_BYTES && plan->part_bytes > 0);
-	struct part_journal *const journal = memory_new(sizeof *journal);
+	struct part_journal *const journal = memory_new(sizeof(*journal));
 	journal->identity = memory_new(plan->identity.len + 1);
 	memcpy(journal->identity, plan->identity.data, plan->identity.len);
 	journal->plan = *plan;
@@ -89,8 +95,8 @@ struct part_journal *part_journal_open(const struct file_ops *files, const char 
 		error_set(err, ERROR_TOO_LARGE, "%s would hold over %d parts", path, PARTS_MAX);
 		goto fail;
 	}
-	journal->parts = memory_new_array(journal->count, sizeof *journal->parts);
-	/* One that cannot be read is as good as none. */
+	journal->parts = memory_new_array(journal->count, sizeof(*journal->parts));
+	/* A journal that cannot be read counts as empty. */
 	if (file_read_all(path, &text, &ignored) != 0)
 		buffer_reset(&text);
 	journal->length = text.len;
@@ -119,15 +125,15 @@ void part_journal_close(struct part_journal *journal)
 bool part_journal_has(const struct part_journal *journal, size_t part)
 {
 	ASSERT(part < journal->count);
-	return journal->parts[part].here;
+	return journal->parts[part].is_complete;
 }
 
 size_t part_journal_count(const struct part_journal *journal)
 {
-	size_t here = 0;
+	size_t complete = 0;
 	for (size_t i = 0; i < journal->count; i++)
-		here += journal->parts[i].here;
-	return here;
+		complete += journal->parts[i].is_complete;
+	return complete;
 }
 
 int part_journal_verify(
@@ -141,11 +147,12 @@ int part_journal_verify(
 	int result = 0;
 	for (size_t i = 0; i < journal->count && result == 0; i++) {
 		uint64_t checksum = 0;
-		if (!journal->parts[i].here)
+		if (!journal->parts[i].is_complete)
 			continue;
 		result = part_checksum(&reader, part_plan_offset(&journal->plan, i),
 			part_plan_bytes(&journal->plan, i), &checksum, err);
-		journal->parts[i].here = result == 0 && checksum == journal->parts[i].checksum;
+		journal->parts[i].is_complete =
+			result == 0 && checksum == journal->parts[i].checksum;
 	}
 	free(reader.block);
 	if (result == 0 && part_journal_count(journal) != before)
@@ -163,17 +170,19 @@ int part_journal_add(
 	const int result = append(journal, buffer_span(&line), err);
 	buffer_release(&line);
 	if (result == 0)
-		journal->parts[part] = (struct part_entry){.here = true, .checksum = checksum};
+		journal->parts[part] =
+			(struct part_entry){.is_complete = true, .checksum = checksum};
 	return result;
 }
 
 int part_journal_restart(struct part_journal *journal, struct error *err)
 {
-	memset(journal->parts, 0, journal->count * sizeof *journal->parts);
+	memset(journal->parts, 0, journal->count * sizeof(*journal->parts));
 	return rewrite(journal, err);
 }
 
-/* True when the text was written for this plan; its parts are then taken over. */
+/* Takes the parts from the text of a journal. False when the file must be rewritten: it was made
+ * for another plan, or its last line was cut off. */
 static bool take_text(struct part_journal *journal, struct span text)
 {
 	struct buffer first;
@@ -184,7 +193,7 @@ static bool take_text(struct part_journal *journal, struct span text)
 	buffer_release(&first);
 	while (rest.len > 0) {
 		const ptrdiff_t end = span_find(rest, '\n');
-		/* the last write was cut off: rewriting keeps the lines after it whole */
+		/* rewriting drops this line, so that the next one does not continue it */
 		if (end < 0)
 			return false;
 		take_line(journal, span_slice(rest, 0, (size_t)end));
@@ -210,17 +219,17 @@ static void take_line(struct part_journal *journal, struct span line)
 		!span_parse_u64(number, &part) || !span_parse_u64(checksum, &value) ||
 		part >= journal->count)
 		return;
-	journal->parts[part] = (struct part_entry){.here = true, .checksum = value};
+	journal->parts[part] = (struct part_entry){.is_complete = true, .checksum = value};
 }
 
-/* Writes the file anew from the parts in memory. */
+/* Rewrites the file from the parts in memory. */
 static int rewrite(struct part_journal *journal, struct error *err)
 {
 	struct buffer text;
 	buffer_init(&text, JOURNAL_MAX_BYTES);
 	format_first_line(journal, &text);
 	for (size_t i = 0; i < journal->count; i++)
-		if (journal->parts[i].here)
+		if (journal->parts[i].is_complete)
 			buffer_format(&text, "%zu %" PRIu64 "\n", i, journal->parts[i].checksum);
 	int result = buffer_check(&text, journal->path, err);
 	if (result == 0 && journal->files->ftruncate(journal->files, journal->fd, 0) != 0)
@@ -257,6 +266,6 @@ static int part_checksum(const struct part_reader *reader, uint64_t offset, uint
 	}
 	const struct digest128 digest = xxh3_stream_result(stream);
 	xxh3_stream_free(stream);
-	memcpy(out, digest.bytes, sizeof *out);
+	memcpy(out, digest.bytes, sizeof(*out));
 	return result;
 }

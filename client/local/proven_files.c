@@ -1,3 +1,6 @@
+/* Checking reads all files with several threads, one file per thread at a time, from memory maps
+ * and in pieces, so that progress and signals are noticed within a large file. Files with tensors
+ * that the list lacks are refused before that, because an engine would load them. */
 #include "client/local/proven_files.h"
 
 #include <inttypes.h>
@@ -25,12 +28,12 @@ struct proof {
 static void start(struct proven_files *out, size_t count);
 static void add(struct proven_files *out, const struct step_file *file);
 static int by_path(const void *left, const void *right);
-static int read_file(void *state, size_t item, unsigned worker, struct error *err);
+static int proven_files_read_item(void *state, size_t item, unsigned worker, struct error *err);
 static int digest_file(
 	const char *path, struct work_watch *watch, struct digest128 *out, struct error *err);
 static int check_others(const struct proof *proof, struct error *err);
 static bool holds_tensors(const char *name);
-static int check_file(void *state, size_t item, unsigned worker, struct error *err);
+static int proven_files_check_item(void *state, size_t item, unsigned worker, struct error *err);
 static const struct folder_file *find(const struct folder_files *found, struct span path);
 static bool parse_file(const struct json_node *node, struct step_file *out);
 
@@ -39,7 +42,7 @@ void proven_files_copy(const struct step_file *files, size_t count, struct prove
 	start(out, count);
 	for (size_t i = 0; i < count; i++)
 		add(out, &files[i]);
-	qsort(out->files, out->count, sizeof *out->files, by_path);
+	qsort(out->files, out->count, sizeof(*out->files), by_path);
 }
 
 void proven_files_release(struct proven_files *files)
@@ -68,8 +71,8 @@ int proven_files_read(
 			&(struct step_file){.path = span_text(found.files[i].name),
 				.size = found.files[i].size});
 	struct reading reading = {found.files, out->files};
-	const int result = parallel_run(
-		parallel_workers(threads, found.count), found.count, read_file, &reading, err);
+	const int result = parallel_run(parallel_workers(threads, found.count), found.count,
+		proven_files_read_item, &reading, err);
 	folder_files_release(&found);
 	if (result != 0)
 		proven_files_release(out);
@@ -86,7 +89,7 @@ int proven_files_check(const struct proven_files *files, const char *folder, uns
 	int result = check_others(&proof, err);
 	if (result == 0)
 		result = parallel_run(parallel_workers(threads, files->count), files->count,
-			check_file, &proof, err);
+			proven_files_check_item, &proof, err);
 	folder_files_release(&found);
 	return result;
 }
@@ -130,7 +133,8 @@ static void start(struct proven_files *out, size_t count)
 {
 	ASSERT(count <= STEP_OBJECTS_MAX);
 	*out = (struct proven_files){.arena = arena_new(ARENA_BYTES)};
-	out->files = arena_take_array(out->arena, count + 1, sizeof *out->files);
+	out->files = arena_take_array(out->arena, count + 1, sizeof(*out->files));
+	ASSERT(out->files != NULL); /* the arena has room for STEP_OBJECTS_MAX files */
 }
 
 static void add(struct proven_files *out, const struct step_file *file)
@@ -146,7 +150,7 @@ static int by_path(const void *left, const void *right)
 	return span_compare(a->path, b->path);
 }
 
-static int read_file(void *state, size_t item, unsigned worker, struct error *err)
+static int proven_files_read_item(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct reading *const reading = state;
 	(void)worker;
@@ -174,14 +178,14 @@ static int digest_file(
 	return result;
 }
 
-/* An engine reads every file with tensors that it finds. */
+/* An engine loads every file with tensors that it finds in the folder. */
 static int check_others(const struct proof *proof, struct error *err)
 {
 	for (size_t i = 0; i < proof->found->count; i++) {
 		const struct folder_file *const file = &proof->found->files[i];
 		const struct step_file key = {.path = span_text(file->name)};
 		if (holds_tensors(file->name) &&
-			bsearch(&key, proof->wanted->files, proof->wanted->count, sizeof key,
+			bsearch(&key, proof->wanted->files, proof->wanted->count, sizeof(key),
 				by_path) == NULL)
 			return error_set(err, ERROR_DIGEST_MISMATCH, "%s is not a file of the step",
 				file->path);
@@ -195,9 +199,10 @@ static bool holds_tensors(const char *name)
 		span_ends_text(span_text(name), ".safetensors.index.json");
 }
 
-static int check_file(void *state, size_t item, unsigned worker, struct error *err)
+static int proven_files_check_item(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct proof *const proof = state;
+	ASSERT(item < proof->wanted->count);
 	const struct step_file *const wanted = &proof->wanted->files[item];
 	const struct folder_file *const file = find(proof->found, wanted->path);
 	struct digest128 digest;

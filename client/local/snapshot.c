@@ -1,3 +1,7 @@
+/* Opening a snapshot reads the checkpoint twice: for the digests of its tensors, which a delta must
+ * reproduce, and for the digests of its files, which downloads are checked against. Copying takes
+ * the function that brings one file as a parameter: reflink only, or reflink with a plain copy as
+ * the fallback. */
 #include "client/local/snapshot.h"
 
 #include <stdlib.h>
@@ -37,17 +41,17 @@ int snapshot_copy(const struct file_ops *files, const char *from,
 
 struct digest128 snapshot_content(const struct step_file *files, size_t count)
 {
-	const struct step_file **const sorted = memory_new_array(count + 1, sizeof *sorted);
+	const struct step_file **const sorted = memory_new_array(count + 1, sizeof(*sorted));
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &files[i];
-	qsort(sorted, count, sizeof *sorted, by_path);
+	qsort(sorted, count, sizeof(*sorted), by_path);
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	for (size_t i = 0; i < count; i++) {
 		add_number(stream, sorted[i]->path.len);
 		xxh3_stream_add(stream, sorted[i]->path);
 		add_number(stream, sorted[i]->size);
 		xxh3_stream_add(
-			stream, span_of(sorted[i]->digest.bytes, sizeof sorted[i]->digest.bytes));
+			stream, span_of(sorted[i]->digest.bytes, sizeof(sorted[i]->digest.bytes)));
 	}
 	const struct digest128 content = xxh3_stream_result(stream);
 	xxh3_stream_free(stream);
@@ -111,18 +115,19 @@ static int by_path(const void *left, const void *right)
 static void add_number(struct xxh3_stream *stream, uint64_t number)
 {
 	uint8_t bytes[8];
-	for (unsigned i = 0; i < sizeof bytes; i++)
+	for (unsigned i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(number >> (8 * i));
-	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
+	xxh3_stream_add(stream, span_of(bytes, sizeof(bytes)));
 }
 
 static int measure_tensors(
 	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
 {
 	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
+	ASSERT(snapshot->tensor_digests == NULL);
 	snapshot->tensor_count = schema_count(schema);
 	snapshot->tensor_digests =
-		memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
+		memory_new_array(snapshot->tensor_count + 1, sizeof(*snapshot->tensor_digests));
 	if (checkpoint_tensor_digests(
 		    snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
 		return -1;
@@ -134,11 +139,12 @@ static int measure_tensors(
 static int measure_files(
 	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
 {
+	ASSERT(snapshot->files == NULL && snapshot->file_count <= STEP_OBJECTS_MAX);
 	struct digest128 *const digests =
-		memory_new_array(snapshot->file_count + 1, sizeof *digests);
+		memory_new_array(snapshot->file_count + 1, sizeof(*digests));
 	const int result =
 		checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
-	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof *snapshot->files);
+	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof(*snapshot->files));
 	for (size_t i = 0; i < snapshot->file_count; i++) {
 		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
 		snapshot->files[i] = (struct step_file){

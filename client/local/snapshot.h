@@ -1,5 +1,4 @@
-/* A checkpoint that nobody writes to any more, opened and measured: what a manifest says about
- * it. */
+/* A finished checkpoint, opened and measured for a manifest. Nothing may write to it any more. */
 #ifndef CLIENT_LOCAL_SNAPSHOT_H
 #define CLIENT_LOCAL_SNAPSHOT_H
 
@@ -11,7 +10,7 @@ struct snapshot {
 	struct checkpoint *checkpoint;
 	struct digest128 *tensor_digests; /* schema order */
 	size_t tensor_count;
-	struct step_file *files; /* sorted by path; paths lie in the checkpoint */
+	struct step_file *files; /* sorted by path; the paths are borrowed from the checkpoint */
 	size_t file_count;
 	uint64_t bytes;
 	struct digest128 digest; /* of the tensors */
@@ -19,23 +18,26 @@ struct snapshot {
 	struct digest128 content; /* of the file list */
 };
 
-/* Shares the checkpoint's files with the new folder `to` (a reflink each); 1 when the file system
- * cannot, and parts of `to` may be left. */
+/* Makes the folder `to` with a reflink of each file of the checkpoint. 1 when the file system
+ * cannot do this; then `to` may be left with some of the files. */
 int snapshot_share(const struct file_ops *files, const struct checkpoint *from, const char *to,
 	struct error *err);
-/* Copies the checkpoint at `from` (a file becomes model.safetensors) into the new folder `to`,
- * by reflink where the file system can. Not synced. `choice` as in checkpoint_open_chosen. */
+/* Copies the checkpoint at `from` into the new folder `to`, by reflink if the file system can; a
+ * checkpoint that is one file becomes model.safetensors. Does not sync. `choice` is as in
+ * checkpoint_open_chosen. */
 int snapshot_copy(const struct file_ops *files, const char *from,
 	const struct checkpoint_choice *choice, const char *to, struct error *err);
 
-/* too_large when there are more files than a manifest may list. `watch` may be NULL; all bytes come
- * twice, as tensors and as files. `choice` as in checkpoint_open_chosen. */
+/* Fails with too_large when there are more files than a manifest may list. `watch`, which may be
+ * NULL, counts all bytes twice: as tensors and as files. `choice` is as in
+ * checkpoint_open_chosen. */
 int snapshot_open(struct snapshot *snapshot, const char *path,
 	const struct checkpoint_choice *choice, unsigned threads, struct work_watch *watch,
 	struct error *err);
 void snapshot_close(struct snapshot *snapshot); /* a zeroed one is fine */
 
-/* Digest of a list of files, whatever its order: path, size and digest of each. */
+/* The digest of a list of files, from the path, size and digest of each. The order of the list does
+ * not matter. */
 struct digest128 snapshot_content(const struct step_file *files, size_t count);
 
 #endif

@@ -31,12 +31,12 @@ int subset_init(struct subset *subset, const char *glob, const char *rank, struc
 		return error_set(err, ERROR_INVALID, "give either --tensors or --rank");
 	if (rank != NULL && !subset_parse_rank(rank, &subset->rank, &subset->ranks))
 		return error_set(
-			err, ERROR_INVALID, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"", rank);
+			err, ERROR_INVALID, "--rank takes I/N, like 0/8 to 7/8, not \"%s\"", rank);
 	if (glob != NULL)
 		subset->text = memory_copy_text(glob);
 	subset->glob = glob;
 	if (rank != NULL) {
-		snprintf(text, sizeof text, "rank %" PRIu64 "/%" PRIu64, subset->rank,
+		snprintf(text, sizeof(text), "rank %" PRIu64 "/%" PRIu64, subset->rank,
 			subset->ranks);
 		subset->text = memory_copy_text(text);
 	}
@@ -53,7 +53,7 @@ bool *subset_select(const struct subset *subset, const struct schema *schema, st
 {
 	const size_t count = schema_count(schema);
 	const uint64_t total = schema_bytes(schema);
-	bool *const chosen = memory_new_array(count + 1, sizeof *chosen);
+	bool *const chosen = memory_new_array(count + 1, sizeof(*chosen));
 	uint64_t before = 0;
 	size_t taken = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -92,10 +92,11 @@ static bool matches(const char *globs, struct span name)
 	return false;
 }
 
-/* A tensor goes to the share in which its middle byte lies. */
+/* A tensor belongs to the share that its middle byte lies in. */
 static bool is_in_share(
 	const struct subset *subset, uint64_t before, uint64_t bytes, uint64_t total)
 {
+	ASSERT(subset->rank < subset->ranks);
 	const double middle =
 		((double)before + (double)bytes / 2) / (total > 0 ? (double)total : 1);
 	const uint64_t share = (uint64_t)(middle * (double)subset->ranks);

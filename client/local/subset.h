@@ -1,25 +1,27 @@
-/* Part of a checkpoint's tensors, for engines that are sharded: by name (GLOB[,GLOB...] as fnmatch
- * has it) or as one of N shares of about the same bytes (I/N: neighbours in byte order of the names
- * stay together). */
+/* A part of a checkpoint's tensors, for sharded engines. It is chosen by name (GLOB[,GLOB...], as
+ * fnmatch defines them), or as one of N shares of about equal size in bytes (I/N). A share is a run
+ * of neighbours in byte order of the names. */
 #ifndef CLIENT_LOCAL_SUBSET_H
 #define CLIENT_LOCAL_SUBSET_H
 
 #include "weights/model/schema.h"
 
 struct subset {
-	char *text; /* "model.layers.*" or "rank 2/8": what the fleet view shows; NULL: there is no subset, all is held */
+	/* "model.layers.*" or "rank 2/8", as `replicas` shows it; NULL: all tensors */
+	char *text;
 	const char *glob; /* NULL: by rank */
 	uint64_t rank, ranks;
 };
 
-/* Both may be NULL. invalid for both at once, and for what is neither. `glob` is borrowed. */
+/* `glob`, which is borrowed, and `rank` may be NULL. Fails with invalid when both are given, and
+ * when `rank` is malformed. */
 int subset_init(struct subset *subset, const char *glob, const char *rank, struct error *err);
 void subset_release(struct subset *subset);
-/* Of each tensor in schema order: whether it belongs to it. Heap, the caller's. NULL with not_found
- * when none does. */
+/* For each tensor in schema order: whether it belongs to the subset. The caller frees the array.
+ * NULL with not_found when no tensor belongs to it. */
 bool *subset_select(const struct subset *subset, const struct schema *schema, struct error *err);
 
-/* "I/N" with I < N <= 65536. False for anything else. */
+/* Parses "I/N" with I < N <= 65536. False for anything else. */
 bool subset_parse_rank(const char *text, uint64_t *out_rank, uint64_t *out_ranks);
 
 #endif

@@ -28,6 +28,7 @@ bool anchor_policy_wants(const struct anchor_policy *policy, uint64_t step, bool
 	case ANCHOR_NEVER:
 		return false;
 	case ANCHOR_EVERY:
+		ASSERT(policy->every > 0);
 		return due || step % policy->every == 0;
 	case ANCHOR_AUTO:
 		return due;

@@ -1,4 +1,4 @@
-/* When a publish uploads a full copy beside the delta. */
+/* When a publish uploads an anchor beside the delta. */
 #ifndef CLIENT_PUBLISH_ANCHOR_POLICY_H
 #define CLIENT_PUBLISH_ANCHOR_POLICY_H
 
@@ -7,13 +7,13 @@
 
 struct anchor_policy {
 	enum { ANCHOR_AUTO, ANCHOR_ALWAYS, ANCHOR_NEVER, ANCHOR_EVERY } when;
-	uint64_t every; /* steps, with ANCHOR_EVERY */
+	uint64_t every; /* with ANCHOR_EVERY: in steps, at least 1 */
 };
-/* "auto", "always", "never" or a number from 1 on; NULL is auto. */
+/* Reads "auto", "always", "never" or a number of at least 1; NULL means auto. */
 int anchor_policy_parse(const char *text, struct anchor_policy *out, struct error *err);
 
-/* Whether a step that has a delta gets an anchor too; `due`: the server said so. It knows what
- * readers would have to fetch, the anchors it made itself included. */
+/* Whether a step that has a delta gets an anchor too. `due` is the server's judgement: the server
+ * knows what readers would have to fetch, including the anchors that it made itself. */
 bool anchor_policy_wants(const struct anchor_policy *policy, uint64_t step, bool due);
 
 #endif

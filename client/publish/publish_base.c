@@ -1,3 +1,7 @@
+/* A base has two levels. Level 0 is a checkpoint on disk: the trainer's own, or the copy of the
+ * state's base. With the trainer's own, level 0 is the committed step. With the copy, a delta_stack
+ * lies over it, with one delta for each step from the base to the committed step; so the copy is
+ * never rewritten. */
 #include "client/publish/publish_base.h"
 
 #include <stdlib.h>
@@ -14,6 +18,7 @@ static int open_deltas(
 bool publish_base_find(struct publish_base *base, const struct publish_state *state)
 {
 	struct error ignored = {0};
+	ASSERT(state->has_committed);
 	*base = (struct publish_base){0};
 	if (open_level_0(base, publish_source_find(state), &ignored) == 0)
 		return true;
@@ -25,6 +30,7 @@ int publish_base_open(
 	struct publish_base *base, const struct publish_state *state, struct error *err)
 {
 	struct error failure = {0};
+	ASSERT(state->has_committed);
 	*base = (struct publish_base){0};
 	if (!state->has_base)
 		return error_set(err, ERROR_WRONG_BASE,
@@ -51,9 +57,11 @@ void publish_base_close(struct publish_base *base)
 	*base = (struct publish_base){0};
 }
 
-/* What is published is always a folder, also where the trainer's checkpoint is one file. */
+/* Takes over the checkpoint, NULL included. A published step is always a folder, even when the
+ * trainer's checkpoint is one file. */
 static int open_level_0(struct publish_base *base, struct checkpoint *checkpoint, struct error *err)
 {
+	ASSERT(base->checkpoint == NULL && base->level_0 == NULL);
 	base->checkpoint = checkpoint;
 	if (checkpoint == NULL)
 		return -1;
@@ -69,10 +77,11 @@ static int open_level_0(struct publish_base *base, struct checkpoint *checkpoint
 static int open_deltas(
 	struct publish_base *base, const struct publish_state *state, struct error *err)
 {
+	ASSERT(state->has_base && state->committed.step >= state->base.step);
 	const size_t count = (size_t)(state->committed.step - state->base.step);
 	if (count == 0)
 		return 0;
-	char **const paths = memory_new_array(count, sizeof *paths);
+	char **const paths = memory_new_array(count, sizeof(*paths));
 	for (size_t i = 0; i < count; i++)
 		paths[i] = publish_state_path(state, state->base.step + 1 + i, "delta");
 	base->stack = delta_stack_open(

@@ -1,7 +1,8 @@
-/* What the next delta is made from: the committed step's tensors and files, opened. Either the
- * trainer's own checkpoint of that step, where it still lies unchanged, or what the state folder
- * has: a copy of the base and the deltas behind it, laid over it while they are read. Whether the
- * tensors are the committed step's is for the reader to prove by their digest. */
+/* The opened tensors and files of the committed step, which the next delta is made against. They
+ * come from the trainer's own checkpoint of that step if it still lies there unchanged. Otherwise
+ * they come from the state folder: a copy of the base, and the deltas behind it, which are applied
+ * while the tensors are read. The reader must prove by the digest that the tensors are the
+ * committed step's. */
 #ifndef CLIENT_PUBLISH_PUBLISH_BASE_H
 #define CLIENT_PUBLISH_PUBLISH_BASE_H
 
@@ -13,15 +14,17 @@
 struct publish_base {
 	struct tensor_source *tensors; /* of the committed step */
 	const struct model_files *files;
-	struct checkpoint *checkpoint; /* the rest is publish_base_close's */
+	struct checkpoint *checkpoint; /* from here on: owned, publish_base_close frees it */
 	struct tensor_source *level_0;
 	struct model_files files_0;
 	struct delta_stack *stack;
 };
 
-/* False when the trainer's own checkpoint is gone or changed. */
+/* Opens the trainer's own checkpoint. False when it is gone or has changed. The state must have a
+ * committed step. */
 bool publish_base_find(struct publish_base *base, const struct publish_state *state);
-/* From the state folder; wrong_base when it has nothing whole. */
+/* Opens the copy in the state folder, which must have a committed step; wrong_base when the folder
+ * has no usable copy. */
 int publish_base_open(
 	struct publish_base *base, const struct publish_state *state, struct error *err);
 void publish_base_close(struct publish_base *base); /* a zeroed one is fine */

@@ -1,3 +1,7 @@
+/* A file is judged by four questions, and the first that applies decides: the caller includes it
+ * (published); it is the marker (left out); it is large and not .safetensors (left out); a part of
+ * its path has a trainer's name (left out). Every other file is published, so that a config or
+ * tokenizer of any name reaches the workers. */
 #include "client/publish/publish_choice.h"
 
 #include <fnmatch.h>
@@ -7,7 +11,7 @@
 
 enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
 
-/* Names of files, and of folders that files lie in. */
+/* Names of files, and of the folders that contain them. */
 static const char *const trainer_names[] = {
 	/* transformers, accelerate */
 	"optimizer*", "scheduler.pt", "scheduler.bin", "scaler.pt", "sampler*.bin", "rng_state*",
@@ -16,16 +20,17 @@ static const char *const trainer_names[] = {
 	"*.distcp", "pytorch_model_fsdp*", /* torch */
 };
 
-static bool wants(void *chooser, const char *path, uint64_t size);
+static bool publish_choice_wants_file(void *chooser, const char *path, uint64_t size);
 static bool is_included(const struct publish_choice *choice, const char *path);
-static bool is_trainers(const char *path);
+static bool is_trainer_file(const char *path);
 static bool has_trainer_name(const char *name);
-static bool is_of_weights(struct span path);
+static bool holds_weights(struct span path);
 
 void publish_choice_init(struct publish_choice *choice, const char *const *include,
 	size_t include_count, const char *marker)
 {
-	*choice = (struct publish_choice){.choice = {wants, choice},
+	ASSERT(include != NULL || include_count == 0);
+	*choice = (struct publish_choice){.choice = {publish_choice_wants_file, choice},
 		.include = include,
 		.include_count = include_count,
 		.marker = marker};
@@ -39,13 +44,14 @@ void publish_choice_release(struct publish_choice *choice)
 
 bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size)
 {
+	ASSERT(choice->choice.chooser == choice);
 	const bool is_large =
 		size > PUBLISH_CHOICE_MAX_BYTES && !span_ends_text(span_text(path), ".safetensors");
 	if (is_included(choice, path))
 		return true;
 	if (choice->marker != NULL && strcmp(path, choice->marker) == 0)
 		return false;
-	if (!is_large && !is_trainers(path))
+	if (!is_large && !is_trainer_file(path))
 		return true;
 	if (choice->left_count < NAMES_SHOWN)
 		buffer_format(
@@ -63,7 +69,7 @@ void publish_choice_say_lost(const struct step_message *before, const struct ste
 	buffer_init(&names, NAMES_MAX_BYTES);
 	for (size_t i = 0; i < before->file_count; i++) {
 		const struct span path = before->files[i].path;
-		if (is_of_weights(path) || step_file_find(files, count, path) != NULL)
+		if (holds_weights(path) || step_file_find(files, count, path) != NULL)
 			continue;
 		if (lost++ < NAMES_SHOWN)
 			buffer_format(&names, "%s%.*s", lost > 1 ? ", " : "", (int)path.len,
@@ -71,8 +77,8 @@ void publish_choice_say_lost(const struct step_message *before, const struct ste
 	}
 	if (lost > 0)
 		output_note(output,
-			"this step is without %zu file%s of step %" PRIu64
-			", so workers lose %s (%s%s); publish a folder that has %s to keep %s",
+			"this step lacks %zu file%s of step %" PRIu64
+			", so workers lose %s (%s%s); to keep %s, publish a folder that has %s",
 			lost, lost == 1 ? "" : "s", before->step, lost == 1 ? "it" : "them",
 			buffer_text(&names), lost > NAMES_SHOWN ? ", ..." : "",
 			lost == 1 ? "it" : "them", lost == 1 ? "it" : "them");
@@ -87,12 +93,13 @@ void publish_choice_say(const struct publish_choice *choice, const struct output
 		return;
 	output_format_size(choice->left_bytes, size);
 	output_note(output,
-		"left out %zu file%s that workers do not need, %s (%.*s%s); --include PATTERN publishes them too",
+		"left out %zu file%s that workers do not need, %s (%.*s%s); --include PATTERN "
+		"publishes them too",
 		choice->left_count, choice->left_count == 1 ? "" : "s", size, (int)names.len,
 		(const char *)names.data, choice->left_count > NAMES_SHOWN ? ", ..." : "");
 }
 
-static bool wants(void *chooser, const char *path, uint64_t size)
+static bool publish_choice_wants_file(void *chooser, const char *path, uint64_t size)
 {
 	return publish_choice_wants(chooser, path, size);
 }
@@ -105,8 +112,8 @@ static bool is_included(const struct publish_choice *choice, const char *path)
 	return false;
 }
 
-/* One of the names between the slashes. */
-static bool is_trainers(const char *path)
+/* Whether a trainer gave this name to the file or to a folder on its path. */
+static bool is_trainer_file(const char *path)
 {
 	struct span rest = span_text(path);
 	struct span name;
@@ -124,13 +131,13 @@ static bool is_trainers(const char *path)
 
 static bool has_trainer_name(const char *name)
 {
-	for (size_t i = 0; i < sizeof trainer_names / sizeof *trainer_names; i++)
+	for (size_t i = 0; i < sizeof(trainer_names) / sizeof(*trainer_names); i++)
 		if (fnmatch(trainer_names[i], name, 0) == 0)
 			return true;
 	return false;
 }
 
-static bool is_of_weights(struct span path)
+static bool holds_weights(struct span path)
 {
 	return span_ends_text(path, ".safetensors") ||
 		span_ends_text(path, ".safetensors.index.json");

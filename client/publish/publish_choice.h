@@ -1,8 +1,8 @@
-/* Which files of a checkpoint folder publish makes part of a step. Trainers leave there what they
- * need to go on themselves, often larger than the weights: optimizer, scheduler and random states,
- * DeepSpeed's and FSDP's own shards. Workers need none of it. So files with the names that trainers
- * give these, and all beyond PUBLISH_CHOICE_MAX_BYTES that are no .safetensors, stay behind, unless
- * the caller includes them. */
+/* Which files of a checkpoint folder become part of a step. Trainers also leave there what they
+ * need to resume, often larger than the weights: optimizer, scheduler and random states, and the
+ * shards of DeepSpeed and FSDP. Workers need none of it. So publish leaves out files with the names
+ * that trainers give these, and files over PUBLISH_CHOICE_MAX_BYTES that are not .safetensors,
+ * unless the caller includes them. */
 #ifndef CLIENT_PUBLISH_PUBLISH_CHOICE_H
 #define CLIENT_PUBLISH_PUBLISH_CHOICE_H
 
@@ -14,29 +14,30 @@
 enum { PUBLISH_CHOICE_MAX_BYTES = 64 * 1024 * 1024 };
 
 struct publish_choice {
-	struct checkpoint_choice choice; /* what it is asked through */
-	/* shell patterns of paths below the folder ('*' matches '/' too); borrowed */
+	struct checkpoint_choice choice; /* hand this to checkpoint_open_chosen */
+	/* shell patterns for paths below the folder ('*' also matches '/'); borrowed */
 	const char *const *include;
 	size_t include_count;
-	/* a file that only says that the folder is finished: left behind without a word; NULL:
+	/* a file that only says that the folder is finished: left out and not reported; NULL:
 	 * none */
 	const char *marker;
-	uint64_t left_bytes; /* of what was left behind so far */
+	uint64_t left_bytes; /* total size of the files left out so far */
 	size_t left_count;
-	struct buffer left_names; /* of these, as many as a message should have */
+	struct buffer left_names; /* the first few of their names, for the message */
 };
 
+/* The choice refers to itself: it must not be moved afterwards. */
 void publish_choice_init(struct publish_choice *choice, const char *const *include,
 	size_t include_count, const char *marker);
 void publish_choice_release(struct publish_choice *choice);
-/* Whether the file is to be published; counts what is not. */
+/* Whether the file is published. Counts the files that are not. */
 bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size);
-/* Notes what was left behind, if anything was. */
+/* Prints a note about the files that were left out, if there are any. */
 void publish_choice_say(const struct publish_choice *choice, const struct output *output);
 
-/* Notes which files of the step before are not among those of this one, so that workers lose them:
- * config and tokenizer, when one file is published where a folder was. Of weights and their index
- * nothing is said: the schema holds them together. */
+/* Prints a note about the files of the step before that this step lacks, because workers lose them:
+ * for example config and tokenizer, when one file is published where a folder was before. Weights
+ * and their index are not mentioned: the schema guarantees them. */
 void publish_choice_say_lost(const struct step_message *before, const struct step_file *files,
 	size_t count, const struct output *output);
 

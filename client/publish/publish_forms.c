@@ -1,3 +1,7 @@
+/* A delta is proven before it counts. remake clears the mark `proven`, encodes the delta, checks
+ * that the checkpoint did not change meanwhile, and only then sets the mark. A call that is killed
+ * in between leaves an unproven delta, which the next call makes again. Each finished upload is
+ * written to `sent`, so that the same command resumes where it stopped. */
 #include "client/publish/publish_forms.h"
 
 #include <inttypes.h>
@@ -27,7 +31,7 @@ static int make_delta(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
 static bool is_made(
 	const struct publisher *publisher, const struct snapshot *snapshot, const char *path);
-static int make_anew(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+static int remake(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
 	struct error *err);
 static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
 	struct error *err);
@@ -48,7 +52,7 @@ static void refer_to(struct publish_form *form, const struct step_form *earlier)
 static struct span copy_span(struct span text);
 static void add_uploads(struct sending *sending, const struct publish_form *form, struct span sent);
 static bool was_sent(struct span sent, const char *target);
-static int book_sent(void *owner, size_t index, struct error *err);
+static int publish_forms_note_sent(void *owner, size_t index, struct error *err);
 
 void publish_forms_own(struct publish_forms *forms, const struct publisher *publisher)
 {
@@ -57,6 +61,7 @@ void publish_forms_own(struct publish_forms *forms, const struct publisher *publ
 		for (size_t i = 0; i < form->files.count && form->referred != NULL; i++) {
 			if (!form->referred[i])
 				continue;
+			ASSERT(form->objects != NULL);
 			set_place(&form->objects[i],
 				own_key(publisher, (enum step_form_kind)kind,
 					form->files.files[i].name),
@@ -73,13 +78,14 @@ int publish_forms_make(struct publish_forms *forms, struct publisher *publisher,
 	const struct publish_state *const state = &publisher->state;
 	struct publish_form *const delta = &forms->form[STEP_DELTA];
 	struct publish_form *const anchor = &forms->form[STEP_ANCHOR];
+	ASSERT(state->has_pending);
 	*forms = (struct publish_forms){0};
 	if (state->has_committed && !publisher->goes_whole) {
 		const int made = make_delta(publisher, snapshot, err);
 		if (made < 0 || (made == 0 && read_delta(delta, publisher, err) != 0))
 			return -1;
 		if (delta->bytes >= snapshot->bytes)
-			form_release(delta); /* a full copy costs the reader less */
+			form_release(delta); /* an anchor costs the reader less */
 	}
 	const bool wants_anchor =
 		anchor_policy_wants(&order->anchor, state->pending.step, publisher->anchor_due);
@@ -87,6 +93,7 @@ int publish_forms_make(struct publish_forms *forms, struct publisher *publisher,
 		take_anchor(anchor, publisher, snapshot);
 		refer_to_last_anchor(anchor, publisher);
 	}
+	ASSERT(delta->wanted || anchor->wanted);
 	publisher->outcome.delta_bytes = delta->bytes;
 	publisher->outcome.anchor_bytes = anchor->bytes;
 	return 0;
@@ -104,19 +111,20 @@ int publish_forms_send(
 	struct sending sending = {.publisher = publisher};
 	struct buffer sent;
 	const int64_t started = clock_monotonic_ms();
+	ASSERT(publisher->state.has_pending);
 	int result = publish_state_read_sent(&publisher->state, &sent, err);
 	if (result == 0) {
 		sending.files = memory_new_array(forms->form[STEP_ANCHOR].files.count +
 				forms->form[STEP_DELTA].files.count + 1,
-			sizeof *sending.files);
+			sizeof(*sending.files));
 		add_uploads(&sending, &forms->form[STEP_DELTA], buffer_span(&sent));
 		add_uploads(&sending, &forms->form[STEP_ANCHOR], buffer_span(&sent));
 		struct progress *const progress =
 			progress_new("uploading", sending.bytes, !publisher->session->output.quiet);
 		const struct transfer_options transfer =
 			session_transfer(publisher->session, publisher->remote, progress);
-		result = transfer_upload(
-			&transfer, sending.files, sending.count, book_sent, &sending, err);
+		result = transfer_upload(&transfer, sending.files, sending.count,
+			publish_forms_note_sent, &sending, err);
 		progress_free(progress);
 	}
 	for (size_t i = 0; i < sending.count; i++)
@@ -127,6 +135,7 @@ int publish_forms_send(
 	return result;
 }
 
+/* Takes over the memory of key and version. */
 static void set_place(struct step_object *object, struct span key, struct span version)
 {
 	free((uint8_t *)object->key.data);
@@ -139,6 +148,7 @@ static struct span own_key(
 	const struct publisher *publisher, enum step_form_kind kind, const char *name)
 {
 	struct buffer key;
+	ASSERT(publisher->state.has_pending);
 	buffer_init(&key, 8192);
 	buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run,
 		publisher->state.pending.step, step_form_kind_name(kind), name);
@@ -147,7 +157,7 @@ static struct span own_key(
 	return copy;
 }
 
-/* 1 when the format cannot hold these tensors exactly, so that there will be no delta. */
+/* 1 when the format cannot represent these tensors exactly: then there is no delta. */
 static int make_delta(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
@@ -155,9 +165,8 @@ static int make_delta(
 	char *const out = publish_state_path(state, state->pending.step, "delta");
 	const int64_t started = clock_monotonic_ms();
 	struct error failure = {0};
-	int result = is_made(publisher, snapshot, out)
-		? 0
-		: make_anew(publisher, snapshot, out, &failure);
+	int result =
+		is_made(publisher, snapshot, out) ? 0 : remake(publisher, snapshot, out, &failure);
 	if (result != 0 && failure.kind == ERROR_UNSUPPORTED) {
 		output_note(&publisher->session->output, "%s; publishing a full copy instead",
 			failure.text);
@@ -172,7 +181,7 @@ static int make_delta(
 	return result;
 }
 
-/* Whether an earlier call left exactly the delta that is wanted now. */
+/* Whether an earlier call left exactly the delta that is needed now. */
 static bool is_made(
 	const struct publisher *publisher, const struct snapshot *snapshot, const char *path)
 {
@@ -187,7 +196,7 @@ static bool is_made(
 		digest128_equal(&summary.result_digest, &snapshot->digest);
 }
 
-static int make_anew(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+static int remake(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
 	struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
@@ -199,8 +208,8 @@ static int make_anew(struct publisher *publisher, const struct snapshot *snapsho
 	return publish_state_set_proven(state, true, err);
 }
 
-/* Against the trainer's own checkpoint, if it proves to be the committed step; else against what
- * the state folder has. */
+/* Makes the delta against the trainer's own checkpoint if that proves to be the committed step, and
+ * otherwise against the base in the state folder. */
 static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
 	struct error *err)
 {
@@ -226,13 +235,14 @@ static int encode(struct publisher *publisher, const struct snapshot *snapshot,
 	const struct publish_base *base, const char *out, struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
+	ASSERT(state->has_committed && state->has_pending);
 	struct model_files next_files = {0};
 	struct session *const session = publisher->session;
 	struct progress *const progress = progress_new(
 		"comparing with the step before", snapshot->bytes, !session->output.quiet);
 	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
 	int result = model_files_of(&next_files, snapshot->checkpoint, err);
-	next_files.is_folder = true; /* what is published always is */
+	next_files.is_folder = true; /* a published step always is */
 	const struct delta_encode_params params = {
 		.base = base->tensors,
 		.next = next,
@@ -256,7 +266,7 @@ static int encode(struct publisher *publisher, const struct snapshot *snapshot,
 	return result;
 }
 
-/* Deltas of ours that do not read as they were written: the state folder is damaged. */
+/* Our own deltas that cannot be read as they were written mean that the state folder is damaged. */
 static int blame_state(const struct publish_state *state, struct error *err)
 {
 	if (err->kind != ERROR_DIGEST_MISMATCH && err->kind != ERROR_INVALID &&
@@ -266,8 +276,8 @@ static int blame_state(const struct publish_state *state, struct error *err)
 	return error_wrap(err, "the baseline in %s is damaged", state->folder);
 }
 
-/* The delta is of what was hashed before: the digest of what it was made from says so where a file
- * system's clock is too coarse to show a change. */
+/* Proves that the delta leads to the checkpoint that was hashed before. The digest shows a change
+ * even where the file system's clock is too coarse to show it. */
 static int check_source(
 	const struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
@@ -281,6 +291,7 @@ static int check_source(
 static int read_delta(
 	struct publish_form *form, const struct publisher *publisher, struct error *err)
 {
+	ASSERT(publisher->state.has_pending && !form->wanted);
 	char *const folder =
 		publish_state_path(&publisher->state, publisher->state.pending.step, "delta");
 	form->wanted = true;
@@ -298,8 +309,9 @@ static int read_delta(
 static void add_objects(
 	struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind)
 {
-	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
-	form->referred = memory_new_array(form->files.count + 1, sizeof *form->referred);
+	ASSERT(form->objects == NULL && form->referred == NULL);
+	form->objects = memory_new_array(form->files.count + 1, sizeof(*form->objects));
+	form->referred = memory_new_array(form->files.count + 1, sizeof(*form->referred));
 	for (size_t i = 0; i < form->files.count; i++) {
 		const struct folder_file *const file = &form->files.files[i];
 		form->objects[i] = (struct step_object){.name = span_text(file->name),
@@ -319,13 +331,15 @@ static void form_release(struct publish_form *form)
 	*form = (struct publish_form){0};
 }
 
-/* The checkpoint's files where they lie, with the digests that the snapshot has taken of them. */
+/* Takes the checkpoint's files where they lie, with the digests from the snapshot. */
 static void take_anchor(struct publish_form *form, const struct publisher *publisher,
 	const struct snapshot *snapshot)
 {
+	ASSERT(!form->wanted && form->files.count == 0);
+	ASSERT(snapshot->file_count == checkpoint_file_count(snapshot->checkpoint));
 	form->wanted = true;
 	form->format = "full";
-	form->files.files = memory_new_array(snapshot->file_count + 1, sizeof *form->files.files);
+	form->files.files = memory_new_array(snapshot->file_count + 1, sizeof(*form->files.files));
 	for (size_t i = 0; i < snapshot->file_count; i++) {
 		char *const name = memory_copy_text(checkpoint_file(snapshot->checkpoint, i)->path);
 		form->files.files[form->files.count++] = (struct folder_file){.name = name,
@@ -337,8 +351,8 @@ static void take_anchor(struct publish_form *form, const struct publisher *publi
 		form->objects[i].digest = snapshot->files[i].digest;
 }
 
-/* The tokenizer of a model is often larger than a delta and hardly ever changes: an anchor names
- * the object of the anchor before. A hint: whatever goes wrong, the file is sent. */
+/* A model's tokenizer is often larger than a delta and hardly ever changes, so an anchor names the
+ * object of the anchor before. Failures are ignored: then the file is sent. */
 static void refer_to_last_anchor(struct publish_form *anchor, const struct publisher *publisher)
 {
 	const struct publish_state *const state = &publisher->state;
@@ -358,6 +372,7 @@ static void refer_to_last_anchor(struct publish_form *anchor, const struct publi
 
 static void refer_to(struct publish_form *form, const struct step_form *earlier)
 {
+	ASSERT(form->files.count == 0 || (form->objects != NULL && form->referred != NULL));
 	for (size_t i = 0; i < form->files.count; i++) {
 		struct step_object *const object = &form->objects[i];
 		for (size_t k = 0; k < earlier->object_count && !form->referred[i]; k++) {
@@ -407,9 +422,11 @@ static bool was_sent(struct span sent, const char *target)
 	return false;
 }
 
-static int book_sent(void *owner, size_t index, struct error *err)
+/* Called by transfer_upload after each file, one call at a time. */
+static int publish_forms_note_sent(void *owner, size_t index, struct error *err)
 {
 	const struct sending *const sending = owner;
+	ASSERT(index < sending->count);
 	return publish_state_add_sent(
 		&sending->publisher->state, sending->files[index].target, err);
 }

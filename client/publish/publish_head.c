@@ -1,3 +1,13 @@
+/* Settling asks the server for the run's head and compares it with the state folder. The head is
+ *
+ *   the pending step      an earlier call published it and was stopped: it is committed now
+ *   failed its proof      the next step must be an anchor
+ *   the committed step    nothing to do
+ *   any other step        it is fetched as the baseline; a publisher that has committed steps and
+ *                         does not enter the run refuses instead
+ *
+ * A publisher enters a run if its state folder has no epoch, or with --take-over. It opens the run
+ * late, in publish_head_open: opening raises the epoch, which shuts out the writer before. */
 #include "client/publish/publish_head.h"
 
 #include <inttypes.h>
@@ -24,9 +34,9 @@ static int refuse_head(
 static int check_step(
 	const struct publisher *publisher, const struct run_message *run, struct error *err);
 static uint64_t next_step(const struct run_message *run);
-static int meet_head(
+static int accept_head(
 	struct publisher *publisher, const struct publish_mark *head, struct error *err);
-static int meet_failed(
+static int accept_failed(
 	struct publisher *publisher, const struct publish_mark *head, struct error *err);
 static int go_whole(struct publisher *publisher, const struct publish_mark *head,
 	const struct error *reason, struct error *err);
@@ -35,7 +45,7 @@ static int fetch_baseline(
 static int fetch_from(struct publisher *publisher, const struct publish_mark *from,
 	const struct publish_mark *head, struct catch_up_result *out, struct error *err);
 static bool is_lost(const struct error *failure);
-static int start_anew(struct publisher *publisher, struct error *err);
+static int start_over(struct publisher *publisher, struct error *err);
 
 int publish_head_settle(struct publisher *publisher, struct error *err)
 {
@@ -54,8 +64,8 @@ int publish_head_settle(struct publisher *publisher, struct error *err)
 	if (check_step(publisher, &run, err) != 0)
 		return -1;
 	if (run.has_head)
-		return meet_head(publisher, &head, err);
-	return publisher->state.has_committed ? start_anew(publisher, err) : 0;
+		return accept_head(publisher, &head, err);
+	return publisher->state.has_committed ? start_over(publisher, err) : 0;
 }
 
 int publish_head_open(struct publisher *publisher, struct error *err)
@@ -88,7 +98,8 @@ static void new_answer(struct publisher *publisher)
 	publisher->arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 }
 
-/* The run as it is. Where there is none, nobody can be ended: it is opened. */
+/* Finds the run without opening it. A run that does not exist is opened at once: there is no writer
+ * to shut out. */
 static int approach(struct publisher *publisher, struct run_message *out, struct error *err)
 {
 	const struct run_claim claim = {
@@ -140,18 +151,19 @@ static int stay_writer(struct publisher *publisher, struct run_message *out, str
 		*err = failure;
 		if (gone && !publisher->state.has_committed)
 			return become_writer(
-				publisher, out, err); /* opened before, but nothing came of it */
+				publisher, out, err); /* opened before, but nothing was published */
 		if (gone)
 			return error_set(err, failure.kind,
-				"run %s, to which this state folder has published, is gone; --take-over begins it anew",
+				"run %s, which this state folder has published to, does not exist "
+				"any more; --take-over makes it again",
 				publisher->run.text);
 		return -1;
 	}
 	if (out->epoch != publisher->state.epoch)
 		return error_set(err, ERROR_STALE_EPOCH,
-			"another publisher has taken run %s over (epoch %" PRIu64
+			"another publisher has taken over run %s (epoch %" PRIu64
 			", ours is %" PRIu64
-			"); if this one shall go on instead, run it once with --take-over",
+			"); to continue with this one instead, run it once with --take-over",
 			publisher->run.text, out->epoch, publisher->state.epoch);
 	if (order->has_keep_steps && order->keep_steps != out->settings.keep_steps)
 		return remote_run_set_keep(
@@ -159,7 +171,7 @@ static int stay_writer(struct publisher *publisher, struct run_message *out, str
 	return 0;
 }
 
-/* Fills *out when there is one. */
+/* Reads the head's manifest. *out is set only if the run has a head. */
 static int read_head(struct publisher *publisher, const struct run_message *run,
 	struct publish_mark *out, struct error *err)
 {
@@ -178,9 +190,9 @@ static int read_head(struct publisher *publisher, const struct run_message *run,
 	return 0;
 }
 
-/* A publisher goes on from what it has published, or what it was about to. Without a baseline, but
- * with the current epoch, an earlier call was killed while it fetched. `head` NULL: the run has
- * none. */
+/* Whether the head is a step that this state folder published or was about to publish. A state with
+ * the current epoch and without a committed step comes from a call that was killed while it fetched
+ * the baseline. `head` is NULL when the run has none. */
 static bool is_own(const struct publish_state *state, const struct publish_mark *head)
 {
 	if (!state->has_committed)
@@ -202,15 +214,16 @@ static int refuse_head(
 	char head[40] = "empty";
 	char ours[40] = "nothing";
 	if (run->has_head)
-		snprintf(head, sizeof head, "at step %" PRIu64, run->head);
+		snprintf(head, sizeof(head), "at step %" PRIu64, run->head);
 	if (publisher->state.has_committed)
-		snprintf(ours, sizeof ours, "step %" PRIu64, publisher->state.committed.step);
+		snprintf(ours, sizeof(ours), "step %" PRIu64, publisher->state.committed.step);
 	return error_set(err, ERROR_HEAD_MOVED,
-		"run %s is %s, but this state folder has published %s last; --take-over goes on from where the run is",
+		"run %s is %s, but this state folder last published %s; --take-over continues from "
+		"where the run is",
 		publisher->run.text, head, ours);
 }
 
-/* --step may name the next step, or the one published last (a repeated call). */
+/* --step may name the next step, or the one published last, in a repeated call. */
 static int check_step(
 	const struct publisher *publisher, const struct run_message *run, struct error *err)
 {
@@ -228,7 +241,7 @@ static uint64_t next_step(const struct run_message *run)
 	return run->has_head ? run->head + 1 : 0;
 }
 
-static int meet_head(
+static int accept_head(
 	struct publisher *publisher, const struct publish_mark *head, struct error *err)
 {
 	const struct step_message *const step = &publisher->head;
@@ -239,31 +252,34 @@ static int meet_head(
 			state, step_message_form(step, STEP_ANCHOR) != NULL, err);
 	}
 	if (step->verified == STEP_PROOF_FAILED)
-		return meet_failed(publisher, head, err);
+		return accept_failed(publisher, head, err);
 	if (state->has_committed && mark_equal(head, &state->committed))
 		return 0;
 	return fetch_baseline(publisher, head, err);
 }
 
-static int meet_failed(
+static int accept_failed(
 	struct publisher *publisher, const struct publish_mark *head, struct error *err)
 {
 	const struct step_message *const step = &publisher->head;
 	struct error reason = {0};
+	ASSERT(step->verified == STEP_PROOF_FAILED);
 	error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof (%.*s)",
 		head->step, publisher->run.text, (int)span_slice(step->verify_error, 0, 300).len,
 		(const char *)step->verify_error.data);
 	return go_whole(publisher, head, &reason, err);
 }
 
-/* The head is the committed step, and nothing is at hand that a delta could be made against. */
+/* Commits the head without a base: there is nothing that a delta could be made against, so the next
+ * step is an anchor. */
 static int go_whole(struct publisher *publisher, const struct publish_mark *head,
 	const struct error *reason, struct error *err)
 {
 	struct publish_state *const state = &publisher->state;
+	ASSERT(reason->kind != ERROR_NONE);
 	if (publisher->order->anchor.when == ANCHOR_NEVER)
 		return error_set(err, reason->kind,
-			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
+			"%s. No delta can be made against it: --anchor auto continues with a full copy",
 			reason->text);
 	output_note(
 		&publisher->session->output, "%s; publishing a full copy instead", reason->text);
@@ -274,7 +290,7 @@ static int go_whole(struct publisher *publisher, const struct publish_mark *head
 	return publish_state_save(state, err);
 }
 
-/* Brings the head as the committed step. */
+/* Fetches the head and makes it the committed step. */
 static int fetch_baseline(
 	struct publisher *publisher, const struct publish_mark *head, struct error *err)
 {
@@ -284,7 +300,7 @@ static int fetch_baseline(
 	if (publish_state_drop_pending(state, err) != 0)
 		return -1;
 	output_note(&publisher->session->output,
-		"fetching step %" PRIu64 " of run %s to go on from", head->step,
+		"fetching step %" PRIu64 " of run %s as the baseline", head->step,
 		publisher->run.text);
 	struct catch_up_result fetched;
 	struct error failure = {0};
@@ -301,11 +317,12 @@ static int fetch_baseline(
 	return -1;
 }
 
-/* A path to the head, from the base when there is one. */
+/* Fetches a path to the head, from the base `from`, or from an anchor when `from` is NULL. */
 static int fetch_from(struct publisher *publisher, const struct publish_mark *from,
 	const struct publish_mark *head, struct catch_up_result *out, struct error *err)
 {
 	struct publish_state *const state = &publisher->state;
+	ASSERT(from == NULL || state->has_base);
 	struct remote_run_route route = {
 		.has_have = from != NULL, .has_want = true, .want = head->step};
 	if (from != NULL) {
@@ -348,13 +365,14 @@ static int fetch_from(struct publisher *publisher, const struct publish_mark *fr
 	return result;
 }
 
-/* Its proof failed, or what came is not what was published: trying again will not help. */
+/* Whether the step failed its proof, or the fetched bytes are not the published ones: trying again
+ * will not help. */
 static bool is_lost(const struct error *failure)
 {
 	return failure->kind == ERROR_STEP_FAILED || catch_up_wants_anchor(failure);
 }
 
-static int start_anew(struct publisher *publisher, struct error *err)
+static int start_over(struct publisher *publisher, struct error *err)
 {
 	publish_state_forget(&publisher->state);
 	publisher->state.has_anchor = false;

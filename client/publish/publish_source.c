@@ -1,3 +1,10 @@
+/* A change of the checkpoint is recognised by the facts of its files: size, times, inode and
+ * device. They are read when the checkpoint is taken and compared afterwards.
+ *
+ * The note in the state folder is text: the checkpoint's path on the first line, then a line for
+ * each file with its facts and its name (print_line). To find the checkpoint again,
+ * publish_source_find opens the files that the note names and prints the same lines of them: any
+ * difference means that the checkpoint changed. */
 #include "client/publish/publish_source.h"
 
 #include <inttypes.h>
@@ -9,18 +16,20 @@
 #include "client/local/folder_files.h"
 #include "client/local/snapshot.h"
 
-/* numbers before the name in a line of the note */
-enum { NOTE_MAX_BYTES = 4 * 1024 * 1024, FACTS = 5 };
+enum {
+	NOTE_MAX_BYTES = 4 * 1024 * 1024,
+	FACTS_IN_LINE = 5 /* numbers before the name, in a line of the note */
+};
 
 static const char NOTE[] = "source";
 
-static int look(
+static int read_facts(
 	struct publish_source *source, const struct checkpoint *checkpoint, struct error *err);
 static int take_copy(struct publish_source *source, const struct publish_state *state,
 	const struct checkpoint *checkpoint, struct error *err);
-static bool was_taken(void *chooser, const char *path, uint64_t size);
+static bool publish_source_was_taken(void *chooser, const char *path, uint64_t size);
 static void print_line(const struct file_facts *facts, const char *name, struct buffer *out);
-static bool is_noted(void *chooser, const char *path, uint64_t size);
+static bool publish_source_is_noted(void *chooser, const char *path, uint64_t size);
 static bool is_unchanged(const struct checkpoint *checkpoint, struct span rest);
 static bool takes_line(struct span *rest, const struct checkpoint_file *file);
 
@@ -37,11 +46,12 @@ void publish_source_release(struct publish_source *source)
 int publish_source_take(struct publish_source *source, const struct publish_state *state,
 	const char *checkpoint, const struct checkpoint_choice *choice, struct error *err)
 {
+	ASSERT(checkpoint != NULL);
 	*source = (struct publish_source){0};
 	struct checkpoint *const opened = checkpoint_open_chosen(checkpoint, choice, err);
 	if (opened == NULL)
 		return -1;
-	int result = look(source, opened, err);
+	int result = read_facts(source, opened, err);
 	if (result == 0)
 		result = take_copy(source, state, opened, err);
 	if (result == 1) {
@@ -57,12 +67,12 @@ int publish_source_take(struct publish_source *source, const struct publish_stat
 
 struct checkpoint_choice publish_source_choice(struct publish_source *source)
 {
-	return (struct checkpoint_choice){was_taken, source};
+	return (struct checkpoint_choice){publish_source_was_taken, source};
 }
 
 void publish_source_moved(struct publish_source *source, const struct publish_state *state)
 {
-	ASSERT(state->has_pending);
+	ASSERT(state->has_pending && source->path != NULL);
 	if (!source->is_copy)
 		return;
 	free(source->path);
@@ -71,6 +81,7 @@ void publish_source_moved(struct publish_source *source, const struct publish_st
 
 char *publish_source_file(const struct publish_source *source, const char *name)
 {
+	ASSERT(source->path != NULL);
 	char *const inside = folder_files_join(source->path, name);
 	if (file_exists(inside))
 		return inside;
@@ -89,8 +100,8 @@ uint64_t publish_source_bytes(const struct publish_source *source)
 int publish_source_refuse(const char *path, struct error *err)
 {
 	return error_set(err, ERROR_INVALID,
-		"%s changed while it was being published; a checkpoint has to stay as it is until publish"
-		" has ended",
+		"%s changed while it was being published; a checkpoint must not change until publish "
+		"has ended",
 		path);
 }
 
@@ -113,6 +124,7 @@ void publish_source_note(const struct publish_source *source, const struct publi
 {
 	struct buffer text;
 	struct error ignored = {0};
+	ASSERT(source->path != NULL && state->has_committed);
 	if (source->is_copy || strchr(source->path, '\n') != NULL)
 		return;
 	char *const path = publish_state_path(state, state->committed.step, NOTE);
@@ -132,6 +144,7 @@ struct checkpoint *publish_source_find(const struct publish_state *state)
 	struct error ignored = {0};
 	struct span line;
 	struct checkpoint *checkpoint = NULL;
+	ASSERT(state->has_committed);
 	char *const path = publish_state_path(state, state->committed.step, NOTE);
 	buffer_init(&text, NOTE_MAX_BYTES);
 	struct span rest = {0};
@@ -140,8 +153,8 @@ struct checkpoint *publish_source_find(const struct publish_state *state)
 	if (span_split(&rest, '\n', &line)) {
 		char *const from = memory_new(line.len + 1);
 		memcpy(from, line.data, line.len);
-		checkpoint = checkpoint_open_chosen(
-			from, &(struct checkpoint_choice){is_noted, &rest}, &ignored);
+		checkpoint = checkpoint_open_chosen(from,
+			&(struct checkpoint_choice){publish_source_is_noted, &rest}, &ignored);
 		free(from);
 	}
 	if (checkpoint != NULL && !is_unchanged(checkpoint, rest)) {
@@ -153,13 +166,14 @@ struct checkpoint *publish_source_find(const struct publish_state *state)
 	return checkpoint;
 }
 
-/* The files as they are now. */
-static int look(
+/* Takes down the files as they are now. */
+static int read_facts(
 	struct publish_source *source, const struct checkpoint *checkpoint, struct error *err)
 {
 	const size_t count = checkpoint_file_count(checkpoint);
-	source->names = memory_new_array(count + 1, sizeof *source->names);
-	source->facts = memory_new_array(count + 1, sizeof *source->facts);
+	ASSERT(source->names == NULL && source->count == 0);
+	source->names = memory_new_array(count + 1, sizeof(*source->names));
+	source->facts = memory_new_array(count + 1, sizeof(*source->facts));
 	for (size_t i = 0; i < count; i++) {
 		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
 		source->names[i] = memory_copy_text(file->path);
@@ -176,6 +190,7 @@ static int take_copy(struct publish_source *source, const struct publish_state *
 {
 	char *const folder = publish_state_new_path(state);
 	struct error failure = {0};
+	ASSERT(source->path == NULL);
 	int result = file_remove_tree(state->files, folder, &failure);
 	if (result == 0)
 		result = snapshot_share(state->files, checkpoint, folder, &failure);
@@ -193,7 +208,7 @@ static int take_copy(struct publish_source *source, const struct publish_state *
 	return result;
 }
 
-static bool was_taken(void *chooser, const char *path, uint64_t size)
+static bool publish_source_was_taken(void *chooser, const char *path, uint64_t size)
 {
 	const struct publish_source *const source = chooser;
 	(void)size;
@@ -209,15 +224,15 @@ static void print_line(const struct file_facts *facts, const char *name, struct 
 		facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode, facts->device, name);
 }
 
-/* Whether the note, of lines as print_line writes them, has this file. */
-static bool is_noted(void *chooser, const char *path, uint64_t size)
+/* Whether the note, which has lines as print_line writes them, names this file. */
+static bool publish_source_is_noted(void *chooser, const char *path, uint64_t size)
 {
 	struct span rest = *(const struct span *)chooser;
 	struct span name;
 	(void)size;
 	while (span_split(&rest, '\n', &name)) {
 		struct span fact;
-		for (int i = 0; i < FACTS && span_split(&name, ' ', &fact); i++)
+		for (int i = 0; i < FACTS_IN_LINE && span_split(&name, ' ', &fact); i++)
 			continue;
 		if (span_equal_text(name, path))
 			return true;
@@ -233,7 +248,7 @@ static bool is_unchanged(const struct checkpoint *checkpoint, struct span rest)
 	return rest.len == 0;
 }
 
-/* Whether the next line is what would be noted of this file now. */
+/* Takes the next line if it is what would be noted of this file now. */
 static bool takes_line(struct span *rest, const struct checkpoint_file *file)
 {
 	struct file_facts facts;

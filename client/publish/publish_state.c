@@ -1,3 +1,8 @@
+/* The order of operations makes a kill harmless. A new step first gets its folder (move_new), then
+ * its name in state.json (publish_state_save), and only then clean removes the folders that
+ * state.json does not name. A folder without state.json is used only if everything in it has a name
+ * that a publisher makes, because the folder may have been given by mistake: nothing else is ever
+ * removed. */
 #include "client/publish/publish_state.h"
 
 #include <errno.h>
@@ -20,30 +25,31 @@ static const char STATE_FILE[] = "state.json";
 static const char STEP[] = "step-";
 static const char PROVEN[] = "proven";
 
+static bool has_valid_base(const struct publish_state *state);
 static void print_state(const struct publish_state *state, struct buffer *out);
 static void print_mark(
 	struct json_writer *writer, const char *name, bool has, const struct publish_mark *mark);
-static bool has(const struct publish_state *state, uint64_t step, const char *name);
 static void print_digest(
 	struct json_writer *writer, const char *name, const struct digest128 *digest);
 static int clean(const struct publish_state *state, struct error *err);
 static bool is_kept(const struct publish_state *state, const char *name);
-static int open_folder(struct publish_state *state, bool is_anew, struct error *err);
-static int load_or_begin(struct publish_state *state, bool is_anew, struct error *err);
-static int begin(struct publish_state *state, bool is_anew, struct error *err);
+static int open_folder(struct publish_state *state, bool may_replace, struct error *err);
+static int load_or_begin(struct publish_state *state, bool may_replace, struct error *err);
+static int begin(struct publish_state *state, bool may_replace, struct error *err);
 static int check_names(const struct publish_state *state, char *const *names, size_t count,
-	bool is_anew, struct error *err);
+	bool may_replace, struct error *err);
 static bool is_ours(const char *name);
 static int load(struct publish_state *state, struct error *err);
 static int check_owner(const struct publish_state *state, const struct json_node *root,
 	const char *path, struct error *err);
-static bool read_facts(struct publish_state *state, const struct json_node *root);
+static bool read_members(struct publish_state *state, const struct json_node *root);
 static bool read_optional_mark(
 	const struct json_node *node, bool *out_has, struct publish_mark *out);
 static bool read_mark(const struct json_node *node, struct publish_mark *out);
 static bool read_base(struct publish_state *state, const struct json_node *root);
 static void forget_all(struct publish_state *state);
-static int remove_of(
+static bool has_in_step(const struct publish_state *state, uint64_t step, const char *name);
+static int remove_in_step(
 	const struct publish_state *state, uint64_t step, const char *name, struct error *err);
 static int move_new(const struct publish_state *state, uint64_t step, struct error *err);
 static int append_line(
@@ -81,13 +87,15 @@ char *publish_state_work_path(const struct publish_state *state, const char *nam
 char *publish_state_path(const struct publish_state *state, uint64_t step, const char *name)
 {
 	char relative[128];
-	ASSERT(snprintf(relative, sizeof relative, "step-%06" PRIu64 "%s%s", step,
-		       name[0] != '\0' ? "/" : "", name) < (int)sizeof relative);
+	const int length = snprintf(relative, sizeof(relative), "step-%06" PRIu64 "%s%s", step,
+		name[0] != '\0' ? "/" : "", name);
+	ASSERT(length > 0 && (size_t)length < sizeof(relative));
 	return folder_files_join(state->folder, relative);
 }
 
 int publish_state_save(struct publish_state *state, struct error *err)
 {
+	ASSERT(has_valid_base(state));
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	struct buffer text;
 	buffer_init(&text, STATE_MAX_BYTES);
@@ -100,17 +108,19 @@ int publish_state_save(struct publish_state *state, struct error *err)
 	return result == 0 ? clean(state, err) : -1;
 }
 
-int publish_state_open(struct publish_state *state, const struct file_ops *files,
-	const char *folder, const char *endpoint, const char *run, bool is_anew, struct error *err)
+int publish_state_open(
+	struct publish_state *state, const struct publish_state_params *params, struct error *err)
 {
+	ASSERT(params->files != NULL && params->folder != NULL);
+	ASSERT(params->endpoint != NULL && params->run != NULL);
 	*state = (struct publish_state){
-		.files = files,
-		.folder = memory_copy_text(folder),
+		.files = params->files,
+		.folder = memory_copy_text(params->folder),
 		.lock_fd = -1,
-		.endpoint = memory_copy_text(endpoint),
-		.run = memory_copy_text(run),
+		.endpoint = memory_copy_text(params->endpoint),
+		.run = memory_copy_text(params->run),
 	};
-	if (open_folder(state, is_anew, err) == 0)
+	if (open_folder(state, params->may_replace, err) == 0)
 		return 0;
 	publish_state_close(state);
 	return -1;
@@ -136,21 +146,22 @@ int publish_state_commit(struct publish_state *state, bool with_anchor, struct e
 {
 	ASSERT(state->has_pending);
 	const uint64_t step = state->pending.step;
-	const bool has_copy = has(state, step, "checkpoint");
+	const bool has_copy = has_in_step(state, step, "checkpoint");
 	state->committed = state->pending;
 	state->has_committed = true;
 	state->has_pending = false;
 	if (has_copy)
 		state->base = state->committed;
-	state->has_base = has_copy || (state->has_base && has(state, step, "delta"));
+	state->has_base = has_copy ||
+		(state->has_base && state->base.step < step && has_in_step(state, step, "delta"));
 	if (with_anchor) {
 		state->has_anchor = true;
 		state->anchor_step = step;
 	}
-	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0 ||
-		remove_of(state, step, PROVEN, err) != 0)
+	if (publish_state_save(state, err) != 0 || remove_in_step(state, step, "sent", err) != 0 ||
+		remove_in_step(state, step, PROVEN, err) != 0)
 		return -1;
-	return has_copy ? remove_of(state, step, "delta", err) : 0;
+	return has_copy ? remove_in_step(state, step, "delta", err) : 0;
 }
 
 int publish_state_set_base(struct publish_state *state, struct error *err)
@@ -162,7 +173,7 @@ int publish_state_set_base(struct publish_state *state, struct error *err)
 	state->has_base = true;
 	return publish_state_save(state, err) != 0
 		? -1
-		: remove_of(state, state->committed.step, "delta", err);
+		: remove_in_step(state, state->committed.step, "delta", err);
 }
 
 int publish_state_adopt(
@@ -206,14 +217,14 @@ int publish_state_drop_pending(struct publish_state *state, struct error *err)
 bool publish_state_is_proven(const struct publish_state *state)
 {
 	ASSERT(state->has_pending);
-	return has(state, state->pending.step, PROVEN);
+	return has_in_step(state, state->pending.step, PROVEN);
 }
 
 int publish_state_set_proven(const struct publish_state *state, bool is_proven, struct error *err)
 {
 	ASSERT(state->has_pending);
 	if (!is_proven)
-		return remove_of(state, state->pending.step, PROVEN, err);
+		return remove_in_step(state, state->pending.step, PROVEN, err);
 	char *const path = publish_state_path(state, state->pending.step, PROVEN);
 	const int result = file_place(state->files, path, (struct span){0}, 0600, err);
 	free(path);
@@ -222,6 +233,7 @@ int publish_state_set_proven(const struct publish_state *state, bool is_proven, 
 
 int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err)
 {
+	ASSERT(state->has_pending);
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	struct buffer line;
 	buffer_init(&line, SENT_MAX_BYTES);
@@ -244,10 +256,18 @@ int publish_state_read_sent(
 
 int publish_state_clear_sent(const struct publish_state *state, struct error *err)
 {
+	ASSERT(state->has_pending);
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	const int result = file_remove_tree(state->files, path, err);
 	free(path);
 	return result;
+}
+
+/* The base is the committed step or an earlier one. */
+static bool has_valid_base(const struct publish_state *state)
+{
+	return !state->has_base ||
+		(state->has_committed && state->base.step <= state->committed.step);
 }
 
 static void print_state(const struct publish_state *state, struct buffer *out)
@@ -283,14 +303,6 @@ static void print_mark(
 	json_writer_end(writer, '}');
 }
 
-static bool has(const struct publish_state *state, uint64_t step, const char *name)
-{
-	char *const path = publish_state_path(state, step, name);
-	const bool found = file_exists(path);
-	free(path);
-	return found;
-}
-
 static void print_digest(
 	struct json_writer *writer, const char *name, const struct digest128 *digest)
 {
@@ -299,7 +311,7 @@ static void print_digest(
 	json_writer_text(writer, name, span_text(text));
 }
 
-/* Only names of ours are ever removed: the folder may have been given by hand. */
+/* Removes only names of ours: the folder may have been given by mistake. */
 static int clean(const struct publish_state *state, struct error *err)
 {
 	char **names;
@@ -321,6 +333,7 @@ static int clean(const struct publish_state *state, struct error *err)
 static bool is_kept(const struct publish_state *state, const char *name)
 {
 	uint64_t step;
+	ASSERT(strncmp(name, STEP, strlen(STEP)) == 0);
 	if (!span_parse_u64(span_text(name + strlen(STEP)), &step))
 		return false;
 	const uint64_t first = state->has_base ? state->base.step : state->committed.step;
@@ -328,81 +341,84 @@ static bool is_kept(const struct publish_state *state, const char *name)
 		(state->has_committed && step >= first && step <= state->committed.step);
 }
 
-static int open_folder(struct publish_state *state, bool is_anew, struct error *err)
+static int open_folder(struct publish_state *state, bool may_replace, struct error *err)
 {
 	if (file_make_folder(state->files, state->folder, 0700, err) != 0)
 		return -1;
 	state->lock_fd = folder_lock_enter(state->folder, "deltabucket publish", err);
 	if (state->lock_fd < 0 ||
 		folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
-		load_or_begin(state, is_anew, err) != 0)
+		load_or_begin(state, may_replace, err) != 0)
 		return -1;
 	return clean(state, err);
 }
 
-static int load_or_begin(struct publish_state *state, bool is_anew, struct error *err)
+static int load_or_begin(struct publish_state *state, bool may_replace, struct error *err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	const bool is_new = !file_exists(path);
 	struct error damage = {0};
 	free(path);
 	if (is_new)
-		return begin(state, is_anew, err);
+		return begin(state, may_replace, err);
 	const int loaded = load(state, &damage);
-	if (loaded == 1 && is_anew) {
+	if (loaded == 1 && may_replace) {
 		forget_all(state);
-		return begin(state, is_anew, err);
+		return begin(state, may_replace, err);
 	}
 	if (loaded == 1)
 		return error_set(err, ERROR_CORRUPT,
-			"the state of deltabucket publish is damaged: %s; --take-over begins it anew from where the run is",
+			"the state of deltabucket publish is damaged: %s; --take-over makes a new "
+			"state from where the run is",
 			damage.text);
 	if (loaded < 0)
 		*err = damage;
 	return loaded;
 }
 
-/* A new folder is named ours before anything is put there; one that holds other things is never
- * taken. */
-static int begin(struct publish_state *state, bool is_anew, struct error *err)
+/* Writes state.json, which marks the folder as ours, before anything else is put there. A folder
+ * that holds other things is refused. */
+static int begin(struct publish_state *state, bool may_replace, struct error *err)
 {
 	char **names;
 	size_t count;
 	if (file_list(state->folder, &names, &count, err) != 0)
 		return -1;
-	const int result = check_names(state, names, count, is_anew, err);
+	const int result = check_names(state, names, count, may_replace, err);
 	file_names_free(names, count);
 	return result == 0 ? publish_state_save(state, err) : -1;
 }
 
 static int check_names(const struct publish_state *state, char *const *names, size_t count,
-	bool is_anew, struct error *err)
+	bool may_replace, struct error *err)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!is_ours(names[i]))
 			return error_set(err, ERROR_EXISTS,
-				"%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
+				"%s holds other files (%s) and no state of deltabucket publish; "
+				"give another --state folder",
 				state->folder, names[i]);
-	if (count == 0 || is_anew)
+	if (count == 0 || may_replace)
 		return 0;
 	return error_set(err, ERROR_EXISTS,
-		"%s holds what is left of a state of deltabucket publish (%s), but no %s; --take-over begins it anew"
-		" from where the run is",
+		"%s holds remains of a state of deltabucket publish (%s), but no %s; --take-over "
+		"makes a new state from where the run is",
 		state->folder, names[0], STATE_FILE);
 }
 
+/* Whether a publisher makes files or folders of this name. */
 static bool is_ours(const char *name)
 {
 	static const char *const names[] = {STATE_FILE, "incoming", "new"};
 	uint64_t step;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
 	return strncmp(name, STEP, strlen(STEP)) == 0 &&
 		span_parse_u64(span_text(name + strlen(STEP)), &step);
 }
 
-/* 1: it is damaged, and *err says how. */
+/* 1 when state.json is damaged; *err says how. */
 static int load(struct publish_state *state, struct error *err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
@@ -414,8 +430,8 @@ static int load(struct publish_state *state, struct error *err)
 		goto out;
 	root = json_node_parse(buffer_span(&text), path, err);
 	result = root == NULL ? 1 : check_owner(state, root, path, err);
-	if (result == 0 && !read_facts(state, root)) {
-		error_set(err, ERROR_CORRUPT, "%s lacks facts that it has to hold", path);
+	if (result == 0 && !read_members(state, root)) {
+		error_set(err, ERROR_CORRUPT, "%s lacks members, or has malformed ones", path);
 		result = 1;
 	}
 out:
@@ -435,20 +451,20 @@ static int check_owner(const struct publish_state *state, const struct json_node
 		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
 		!json_node_text(json_node_member(root, "run"), &run))
 		return error_set(
-			err, ERROR_CORRUPT, "%s is no state file of deltabucket publish", path);
+			err, ERROR_CORRUPT, "%s is not a state file of deltabucket publish", path);
 	if (version != STATE_VERSION)
 		return error_set(err, ERROR_UNSUPPORTED,
 			"%s has version %" PRIu64 "; this program reads %d", path, version,
 			STATE_VERSION);
 	if (!span_equal_text(endpoint, state->endpoint) || !span_equal_text(run, state->run))
 		return error_set(err, ERROR_EXISTS,
-			"%s keeps the state of run %.*s at %.*s; give another --state folder",
+			"%s holds the state of run %.*s at %.*s; give another --state folder",
 			state->folder, (int)run.len, (const char *)run.data, (int)endpoint.len,
 			(const char *)endpoint.data);
 	return 0;
 }
 
-static bool read_facts(struct publish_state *state, const struct json_node *root)
+static bool read_members(struct publish_state *state, const struct json_node *root)
 {
 	const struct json_node *const epoch = json_node_member(root, "epoch");
 	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
@@ -459,7 +475,8 @@ static bool read_facts(struct publish_state *state, const struct json_node *root
 			&state->committed) &&
 		read_base(state, root) &&
 		read_optional_mark(
-			json_node_member(root, "pending"), &state->has_pending, &state->pending);
+			json_node_member(root, "pending"), &state->has_pending, &state->pending) &&
+		has_valid_base(state);
 }
 
 static bool read_optional_mark(
@@ -479,7 +496,7 @@ static bool read_mark(const struct json_node *node, struct publish_mark *out)
 		digest128_parse(digest, &out->digest) && digest128_parse(content, &out->content);
 }
 
-/* Before 0.2.0 the committed step always had a copy, and nothing was said of a base. */
+/* Versions before 0.2.0 wrote no base: they kept a copy of each committed step. */
 static bool read_base(struct publish_state *state, const struct json_node *root)
 {
 	const struct json_node *const base = json_node_member(root, "base");
@@ -498,7 +515,15 @@ static void forget_all(struct publish_state *state)
 	state->has_anchor = false;
 }
 
-static int remove_of(
+static bool has_in_step(const struct publish_state *state, uint64_t step, const char *name)
+{
+	char *const path = publish_state_path(state, step, name);
+	const bool found = file_exists(path);
+	free(path);
+	return found;
+}
+
+static int remove_in_step(
 	const struct publish_state *state, uint64_t step, const char *name, struct error *err)
 {
 	char *const path = publish_state_path(state, step, name);
@@ -507,6 +532,8 @@ static int remove_of(
 	return result;
 }
 
+/* Moves the copy at publish_state_new_path, if there is one, into the step's folder. Any copy that
+ * is there already is removed. */
 static int move_new(const struct publish_state *state, uint64_t step, struct error *err)
 {
 	char *const fresh = publish_state_new_path(state);

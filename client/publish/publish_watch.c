@@ -1,3 +1,9 @@
+/* The loop asks the server once which number the run has reached, from the labels of its newest
+ * steps. Then it looks at the folder once a second and publishes the finished sub-folder with the
+ * lowest number above the last published one. `seen` has the finished sub-folders that are not
+ * tried: those up to that number, because steps must keep the order of the numbers, and those that
+ * were skipped. A skipped sub-folder leaves `seen` when its marker goes, so that a trainer can make
+ * it again. */
 #include "client/publish/publish_watch.h"
 
 #include <inttypes.h>
@@ -18,31 +24,31 @@ struct watch {
 	const struct publish_watch_params *params;
 	struct publish_order order;
 	struct run_name run;
-	struct retry pause; /* between tries that failed */
+	struct retry pause; /* after a try that failed */
 	bool has_last;
 	uint64_t last; /* the highest number that is published */
-	char *next;    /* a sub-folder's name */
+	char *next;    /* the name of the sub-folder to publish; NULL: none */
 	uint64_t next_number;
-	/* finished sub-folders, sorted: those up to `last`, and those passed over */
+	/* finished sub-folders, sorted by name: those up to `last`, and those skipped */
 	char **seen;
 	size_t seen_count;
-	bool has_looked;
+	bool has_looked; /* at the folder, at least once */
 };
 
 static int watch_on(struct watch *watch, struct error *err);
 static int ask(struct watch *watch, struct error *err);
 static int ask_run(
 	struct watch *watch, struct remote *remote, struct arena *arena, struct error *err);
-static bool is_not_there(const struct error *failure);
+static bool is_run_missing(const struct error *failure);
 static int check_writer(struct watch *watch, const struct run_message *run, struct error *err);
 static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, struct error *err);
 static void learn(struct watch *watch, const struct step_message *steps, size_t count);
 static bool read_number(struct span name, uint64_t *out);
 static void look(struct watch *watch);
-static void look_behind(struct watch *watch, char *const *names, size_t count);
+static void update_seen(struct watch *watch, char *const *names, size_t count);
 static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number);
 static bool is_seen(const struct watch *watch, const char *name);
-static int by_name(const void *a, const void *b);
+static int publish_watch_by_name(const void *a, const void *b);
 static bool is_finished(const struct watch *watch, const char *name);
 static char *path_in(const struct watch *watch, const char *name, const char *file);
 static void say_late(struct watch *watch, const char *name);
@@ -51,26 +57,27 @@ static void say_failure(
 static void forget_seen(struct watch *watch);
 static bool is_next(const struct watch *watch, const char *name, uint64_t *out_number);
 static int publish_next(struct watch *watch, struct error *err);
-static void settle(struct watch *watch);
+static void mark_published(struct watch *watch);
 static int recover(struct watch *watch, const struct error *failure, struct error *err);
 static bool is_bad_folder(const struct watch *watch, const struct error *failure);
-static void pass_over(struct watch *watch);
+static void skip(struct watch *watch);
 static bool may_pass(const struct error *failure);
 
 int publish_watch(
 	struct session *session, const struct publish_watch_params *params, struct error *err)
 {
 	struct watch watch = {.session = session, .params = params, .order = params->order};
+	ASSERT(params->folder != NULL && params->marker != NULL && params->publish != NULL);
 	if (run_name_init(&watch.run, params->run, err) != 0)
 		return -1;
 	watch.order.marker = params->marker;
 	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
 	output_note(&session->output,
-		"watching %s for sub-folders, named with a number at the end, that hold a file %s",
+		"watching %s for sub-folders whose name ends in a number and that hold a file %s",
 		params->folder, params->marker);
 	int result = watch_on(&watch, err);
 	if (interrupt_signal(session->interrupt) == SIGTERM)
-		result = 0; /* how a watcher is meant to end */
+		result = 0; /* the normal end of a watcher */
 	free(watch.next);
 	forget_seen(&watch);
 	run_name_release(&watch.run);
@@ -114,7 +121,7 @@ static int ask_run(
 	struct run_message run;
 	struct error failure = {0};
 	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0) {
-		if (is_not_there(&failure))
+		if (is_run_missing(&failure))
 			return 0; /* the first publish makes it */
 		*err = failure;
 		return -1;
@@ -124,14 +131,14 @@ static int ask_run(
 	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
 }
 
-static bool is_not_there(const struct error *failure)
+static bool is_run_missing(const struct error *failure)
 {
 	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
 }
 
-/* A watcher that may not write the run says so now, not when the trainer has finished a checkpoint.
- * With --take-over the run is taken over with the first checkpoint: until then its writer goes
- * on. */
+/* Finds out now, not when the trainer has finished a checkpoint, that this watcher may not write to
+ * the run. With --take-over the run is taken over with the first checkpoint: until then its writer
+ * continues. */
 static int check_writer(struct watch *watch, const struct run_message *run, struct error *err)
 {
 	return run->has_head
@@ -139,7 +146,7 @@ static int check_writer(struct watch *watch, const struct run_message *run, stru
 		: 0;
 }
 
-/* Of the run's newest steps, the newest that is called after a sub-folder. */
+/* Finds the newest step that is named after a sub-folder, among the run's newest steps. */
 static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, struct error *err)
 {
 	uint64_t from = head < LABELS_LOOKED_AT ? 0 : head - LABELS_LOOKED_AT + 1;
@@ -159,7 +166,7 @@ static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, 
 	return result;
 }
 
-/* Called with the steps in rising order. */
+/* Takes the number from the steps' labels. The steps come in rising order. */
 static void learn(struct watch *watch, const struct step_message *steps, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -177,7 +184,8 @@ static bool read_number(struct span name, uint64_t *out)
 	return digits.len > 0 && digits.len <= NUMBER_DIGITS_MAX && span_parse_u64(digits, out);
 }
 
-/* Fills watch->next, NULL when there is nothing to do. A folder that cannot be read has nothing. */
+/* Sets watch->next, which is NULL when there is nothing to publish. A folder that cannot be read
+ * counts as empty. */
 static void look(struct watch *watch)
 {
 	char **names = NULL;
@@ -187,7 +195,7 @@ static void look(struct watch *watch)
 	watch->next = NULL;
 	if (file_list(watch->params->folder, &names, &count, &ignored) != 0)
 		return;
-	look_behind(watch, names, count);
+	update_seen(watch, names, count);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t number;
 		if (is_next(watch, names[i], &number)) {
@@ -201,9 +209,10 @@ static void look(struct watch *watch)
 	free(names);
 }
 
-static void look_behind(struct watch *watch, char *const *names, size_t count)
+/* Replaces `seen` by a list made from the sub-folders that exist now. */
+static void update_seen(struct watch *watch, char *const *names, size_t count)
 {
-	char **const seen = memory_new_array(count + 1, sizeof *seen);
+	char **const seen = memory_new_array(count + 1, sizeof(*seen));
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t number;
@@ -212,21 +221,20 @@ static void look_behind(struct watch *watch, char *const *names, size_t count)
 			seen[kept++] = memory_copy_text(names[i]);
 	}
 	forget_seen(watch);
-	qsort(seen, kept, sizeof *seen, by_name);
+	qsort(seen, kept, sizeof(*seen), publish_watch_by_name);
 	watch->seen = seen;
 	watch->seen_count = kept;
 	watch->has_looked = true;
 }
 
-/* Steps follow one another in the order of the numbers, so what is finished behind a published one
- * is not tried. */
+/* Whether the sub-folder must not be tried. Steps keep the order of the numbers, so a sub-folder
+ * with a number below the last published one is not tried. */
 static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number)
 {
 	const bool was_seen = is_seen(watch, name);
 	const bool is_behind = watch->has_last && number <= watch->last;
 	if (!is_behind)
-		return was_seen &&
-			is_finished(watch, name); /* passed over, and not yet begun anew */
+		return was_seen && is_finished(watch, name); /* skipped, and not being made again */
 	if (was_seen)
 		return true;
 	if (!is_finished(watch, name))
@@ -239,11 +247,11 @@ static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t numb
 static bool is_seen(const struct watch *watch, const char *name)
 {
 	return watch->seen_count > 0 &&
-		bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) !=
-		NULL;
+		bsearch(&name, watch->seen, watch->seen_count, sizeof(*watch->seen),
+			publish_watch_by_name) != NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int publish_watch_by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -274,7 +282,7 @@ static void say_late(struct watch *watch, const char *name)
 	say_failure(watch, "skipped", name, &failure);
 }
 
-/* `folder` NULL: it is not about one. */
+/* `folder` is NULL when the failure is not about a sub-folder. */
 static void say_failure(
 	struct watch *watch, const char *event, const char *folder, const struct error *failure)
 {
@@ -296,7 +304,8 @@ static void forget_seen(struct watch *watch)
 	free(watch->seen);
 }
 
-/* Whether it comes before the one found so far; the marker is looked for last. */
+/* Whether the sub-folder comes before the one found so far. Looks for the marker last, because that
+ * asks the file system. */
 static bool is_next(const struct watch *watch, const char *name, uint64_t *out_number)
 {
 	if (name[0] == '.' || strlen(name) > STEP_LABEL_MAX_BYTES ||
@@ -311,26 +320,29 @@ static bool is_next(const struct watch *watch, const char *name, uint64_t *out_n
 
 static int publish_next(struct watch *watch, struct error *err)
 {
+	ASSERT(watch->next != NULL);
 	char *const path = folder_files_join(watch->params->folder, watch->next);
 	watch->order.checkpoint = path;
 	watch->order.label = watch->next;
 	const int result = watch->params->publish(watch->session, &watch->order, err);
 	free(path);
 	if (result == 0) {
-		settle(watch);
-		watch->order.take_over = false; /* once */
+		mark_published(watch);
+		watch->order.take_over = false; /* only the first publish takes over */
 	}
 	return result;
 }
 
-static void settle(struct watch *watch)
+static void mark_published(struct watch *watch)
 {
+	ASSERT(watch->next != NULL);
+	ASSERT(!watch->has_last || watch->next_number > watch->last);
 	watch->has_last = true;
 	watch->last = watch->next_number;
 	retry_reset(&watch->pause);
 }
 
-/* After a failure: 0 to go on. */
+/* Decides what follows a failure: 0 to continue, -1 with the error to end. */
 static int recover(struct watch *watch, const struct error *failure, struct error *err)
 {
 	*err = *failure;
@@ -338,7 +350,7 @@ static int recover(struct watch *watch, const struct error *failure, struct erro
 		return -1;
 	if (is_bad_folder(watch, failure)) {
 		say_failure(watch, "skipped", watch->next, failure);
-		pass_over(watch);
+		skip(watch);
 		return 0;
 	}
 	if (!may_pass(failure))
@@ -347,7 +359,7 @@ static int recover(struct watch *watch, const struct error *failure, struct erro
 	return retry_again(&watch->pause, -1) ? 0 : -1;
 }
 
-/* The sub-folder's own fault: the ones after it may do better. */
+/* Whether the failure is the sub-folder's own, so that the next one may succeed. */
 static bool is_bad_folder(const struct watch *watch, const struct error *failure)
 {
 	if (watch->next == NULL || watch->session->usage)
@@ -356,15 +368,17 @@ static bool is_bad_folder(const struct watch *watch, const struct error *failure
 		failure->kind == ERROR_TOO_LARGE || !is_finished(watch, watch->next);
 }
 
-/* A lower number that is finished later is still in order: this one was not published. */
-static void pass_over(struct watch *watch)
+/* Does not change `last`: a lower number that is finished later is still in order. */
+static void skip(struct watch *watch)
 {
-	watch->seen = memory_grow(watch->seen, watch->seen_count + 1, sizeof *watch->seen);
+	ASSERT(watch->next != NULL);
+	watch->seen = memory_grow(watch->seen, watch->seen_count + 1, sizeof(*watch->seen));
 	watch->seen[watch->seen_count++] = memory_copy_text(watch->next);
-	qsort(watch->seen, watch->seen_count, sizeof *watch->seen, by_name);
+	qsort(watch->seen, watch->seen_count, sizeof(*watch->seen), publish_watch_by_name);
 	retry_reset(&watch->pause);
 }
 
+/* Whether the failure may end without anybody's help. */
 static bool may_pass(const struct error *failure)
 {
 	const enum exit_code code = exit_code_of(failure->kind);

@@ -1,3 +1,11 @@
+/* A publish connects, checks the checkpoint, opens the state folder, settles the head and publishes
+ * once (publish_once). Two things make it try a second time: a damaged baseline on disk, which is
+ * fetched from the server first, and a head that moved before this publisher became the writer,
+ * which is settled again.
+ *
+ * After a publish, keep_baseline decides whether to copy the checkpoint into the state folder. A
+ * copy costs time now; each delta behind the base costs time in every later publish. So a copy is
+ * made when the deltas are too many or too large. */
 #include "client/publish/publisher.h"
 
 #include <inttypes.h>
@@ -11,8 +19,8 @@
 #include "client/terminal/progress.h"
 
 enum {
-	DELTAS_MAX = 32,    /* behind the copy of the state folder */
-	DELTAS_READ_MAX = 8 /* where they are read for each delta */
+	DELTAS_MAX = 32,    /* deltas behind the base */
+	DELTAS_READ_MAX = 8 /* the same, when making a delta has to read them */
 };
 
 static int connect_publisher(struct publisher *publisher, const char *run, struct error *err);
@@ -79,7 +87,7 @@ int publisher_run(struct session *session, const char *run, const struct publish
 	return result;
 }
 
-/* To the server, and not further than to the bucket. */
+/* Connects to the server and checks the bucket. The run is not touched. */
 static int connect_publisher(struct publisher *publisher, const char *run, struct error *err)
 {
 	if (run_name_init(&publisher->run, run, err) != 0)
@@ -91,7 +99,7 @@ static int connect_publisher(struct publisher *publisher, const char *run, struc
 		publisher->remote, &publisher->run, publisher->order->create_bucket, err);
 }
 
-/* The state, and with it who this is to the run. */
+/* Opens the state folder, which tells whether this publisher already is the run's writer. */
 static int enter_publisher(struct publisher *publisher, struct error *err)
 {
 	if (open_state(publisher, err) != 0)
@@ -108,9 +116,14 @@ static int open_state(struct publisher *publisher, struct error *err)
 		folder = publish_state_default_folder(endpoint, publisher->run.text, err);
 	if (publisher->order->state_folder == NULL && folder == NULL)
 		return -1;
-	const int result = publish_state_open(&publisher->state, publisher->session->files,
-		folder != NULL ? folder : publisher->order->state_folder, endpoint,
-		publisher->run.text, publisher->order->take_over, err);
+	const struct publish_state_params params = {
+		.files = publisher->session->files,
+		.folder = folder != NULL ? folder : publisher->order->state_folder,
+		.endpoint = endpoint,
+		.run = publisher->run.text,
+		.may_replace = publisher->order->take_over,
+	};
+	const int result = publish_state_open(&publisher->state, &params, err);
 	free(folder);
 	return result;
 }
@@ -125,8 +138,8 @@ static void close_publisher(struct publisher *publisher)
 	run_name_release(&publisher->run);
 }
 
-/* Before anything happens on the server: a mistyped path must not fence off a running trainer.
- * Tells what will be left out. */
+/* Checks the checkpoint before anything happens on the server: a mistyped path must not shut out a
+ * running trainer. Says which files are left out. */
 static int check_checkpoint(
 	const struct session *session, const struct publish_order *order, struct error *err)
 {
@@ -147,14 +160,15 @@ static int check_checkpoint(
 	return checkpoint == NULL ? -1 : 0;
 }
 
-/* 1: the head has moved. */
+/* 1 when the head has moved. A server may answer wrong_base, too, so the kind alone does not prove
+ * that there is a baseline. */
 static int publish_on_head(struct publisher *publisher, struct error *err)
 {
 	struct error failure = {0};
 	if (publish_head_settle(publisher, err) != 0)
 		return -1;
 	int result = publish_once(publisher, &failure);
-	if (result < 0 && failure.kind == ERROR_WRONG_BASE) {
+	if (result < 0 && failure.kind == ERROR_WRONG_BASE && publisher->state.has_committed) {
 		output_note(&publisher->session->output, "%s", failure.text);
 		result = publish_head_refetch(publisher, &failure);
 		if (result == 0)
@@ -165,6 +179,7 @@ static int publish_on_head(struct publisher *publisher, struct error *err)
 	return result;
 }
 
+/* 1 when the head has moved. */
 static int publish_once(struct publisher *publisher, struct error *err)
 {
 	struct snapshot snapshot = {0};
@@ -199,6 +214,7 @@ static int measure(struct publisher *publisher, struct snapshot *out, struct err
 	return result;
 }
 
+/* 1 when the head has moved. */
 static int publish_opened(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
@@ -209,14 +225,14 @@ static int publish_opened(
 	}
 	if (order->has_step && order->step != next_step(&publisher->state))
 		return error_set(err, ERROR_STEP_DIFFERS,
-			"step %" PRIu64 " of run %s is published with other content", order->step,
-			publisher->run.text);
+			"step %" PRIu64 " of run %s is already published with other content",
+			order->step, publisher->run.text);
 	return set_pending(publisher, snapshot, err) != 0
 		? -1
 		: publish_snapshot(publisher, snapshot, err);
 }
 
-/* True when this very checkpoint is the committed step already, and the caller means that step. */
+/* Whether this checkpoint already is the committed step, and the caller means that step. */
 static bool is_repeat(const struct publisher *publisher, const struct snapshot *snapshot)
 {
 	const struct publish_state *const state = &publisher->state;
@@ -230,6 +246,7 @@ static bool is_repeat(const struct publisher *publisher, const struct snapshot *
 static int finish_repeat(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
+	ASSERT(publisher->state.has_committed);
 	publisher->outcome = (struct publish_outcome){
 		.step = publisher->state.committed.step,
 		.digest = publisher->state.committed.digest,
@@ -261,10 +278,11 @@ static int set_pending(
 	return 0;
 }
 
-/* 1: the head has moved, see publish_head_open. */
+/* 1 when the head has moved, see publish_head_open. */
 static int publish_snapshot(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
+	ASSERT(publisher->state.has_pending);
 	struct publish_forms forms = {0};
 	int result = publish_forms_make(&forms, publisher, snapshot, err);
 	if (result == 0)
@@ -320,6 +338,7 @@ static void fill_message(struct step_message *message, const struct publisher *p
 	const struct snapshot *snapshot, const struct publish_forms *forms)
 {
 	const struct publish_state *const state = &publisher->state;
+	ASSERT(state->has_pending);
 	*message = (struct step_message){
 		.step = state->pending.step,
 		.epoch = state->epoch,
@@ -329,7 +348,7 @@ static void fill_message(struct step_message *message, const struct publisher *p
 		.label = span_text(publisher->order->label),
 		.metadata = publisher->order->metadata,
 		.tensor_digests = span_of(snapshot->tensor_digests,
-			snapshot->tensor_count * sizeof *snapshot->tensor_digests),
+			snapshot->tensor_count * sizeof(*snapshot->tensor_digests)),
 		.files = snapshot->files,
 		.file_count = snapshot->file_count,
 	};
@@ -346,6 +365,7 @@ static void fill_form(
 {
 	if (!form->wanted)
 		return;
+	ASSERT(message->form_count < STEP_FORMS_MAX && form->objects != NULL);
 	message->forms[message->form_count++] = (struct step_form){
 		.kind = kind,
 		.format = span_text(form->format),
@@ -354,7 +374,8 @@ static void fill_form(
 	};
 }
 
-/* What was uploaded by an earlier call may have been removed or overwritten since. */
+/* Whether an object is missing or wrong on the server. An object that an earlier call uploaded may
+ * have been removed or overwritten since. */
 static bool wants_upload_again(const struct error *err)
 {
 	return err->kind == ERROR_NO_KEY || err->kind == ERROR_DIGEST_MISMATCH ||
@@ -367,15 +388,15 @@ static int explain_refusal(
 	*err = *failure;
 	if (failure->kind == ERROR_STALE_EPOCH)
 		return error_set(err, ERROR_STALE_EPOCH,
-			"another publisher has taken run %s over, nothing was published; if this one shall go on instead, run"
-			" it once with --take-over",
+			"another publisher has taken over run %s, so nothing was published; to "
+			"continue with this one instead, run it once with --take-over",
 			publisher->run.text);
 	return error_wrap(err, "publishing step %" PRIu64 " of run %s",
 		publisher->state.pending.step, publisher->run.text);
 }
 
-/* After a failure: what was made of a checkpoint that changed meanwhile is of no use to the next
- * call. */
+/* Keeps the pending step for the next call, unless the checkpoint changed meanwhile: then its delta
+ * and its uploads are useless. Returns -1. */
 static int leave_pending(struct publisher *publisher, const struct error *failure)
 {
 	struct error ignored = {0};
@@ -384,8 +405,8 @@ static int leave_pending(struct publisher *publisher, const struct error *failur
 	return -1;
 }
 
-/* The step is published, whatever happens here: without a copy the next call fetches the step, or
- * goes through more deltas. */
+/* Failures are only noted, because the step is published: without a copy the next call fetches the
+ * step or reads more deltas. */
 static void keep_baseline(struct publisher *publisher)
 {
 	struct publish_state *const state = &publisher->state;
@@ -405,7 +426,7 @@ static void keep_baseline(struct publisher *publisher)
 		result = publish_state_set_base(state, &failure);
 	if (result != 0) {
 		struct error ignored = {0};
-		/* half a copy only takes room, and the disk may be full */
+		/* half a copy is useless, and the disk may be full */
 		file_remove_tree(state->files, folder, &ignored);
 		output_note(&publisher->session->output,
 			"no copy of step %" PRIu64 " was kept for the next delta: %s",
@@ -414,11 +435,12 @@ static void keep_baseline(struct publisher *publisher)
 	free(folder);
 }
 
-/* Each delta between the copy and the committed step costs time when the next delta is made, unless
- * the trainer's own checkpoint is still there; a copy costs time now. */
+/* Whether a copy of the committed step pays off, see the top of the file. The deltas behind the
+ * base cost nothing while the trainer's own checkpoint is still there. */
 static bool wants_copy(const struct publisher *publisher)
 {
 	const struct publish_state *const state = &publisher->state;
+	ASSERT(state->has_committed && !state->has_pending);
 	if (publisher->source.is_copy)
 		return false;
 	const uint64_t deltas = state->committed.step - state->base.step;

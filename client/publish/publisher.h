@@ -1,7 +1,7 @@
-/* `deltabucket publish`: one checkpoint becomes the run's next step. The parts: publish_head
- * settles who writes and what the baseline is, publish_forms makes and sends the step's objects,
- * publish_state remembers. Any kill leaves a state from which the same command goes on; the
- * baseline moves only after the server has said yes. */
+/* `deltabucket publish`: makes one checkpoint the run's next step. publish_head settles who writes
+ * and what the baseline is, publish_forms makes and sends the step's objects, and publish_state
+ * remembers. A kill at any moment leaves a state from which the same command continues. The
+ * baseline advances only after the server has said that the step is published. */
 #ifndef CLIENT_PUBLISH_PUBLISHER_H
 #define CLIENT_PUBLISH_PUBLISHER_H
 
@@ -15,10 +15,10 @@
 
 struct publish_order {
 	const char *checkpoint; /* file or folder */
-	/* patterns of files that are published whatever they are (publish_choice.h) */
+	/* patterns for files that are published in any case (publish_choice.h) */
 	const char *const *include;
 	size_t include_count;
-	/* of a folder that is watched: no part of the checkpoint; NULL: none */
+	/* the marker of a watched folder, which is not part of the checkpoint; NULL: none */
 	const char *marker;
 	const char *state_folder; /* NULL: the default one */
 	bool has_step;
@@ -37,7 +37,7 @@ struct publish_order {
 struct publish_outcome {
 	uint64_t step;
 	struct digest128 digest;
-	bool already;    /* it had been published before this call */
+	bool already;    /* the step had been published before this call */
 	bool anchor_due; /* the server wants an anchor with the step after this one */
 	uint64_t checkpoint_bytes;
 	uint64_t delta_bytes;     /* 0: no delta */
@@ -47,32 +47,35 @@ struct publish_outcome {
 	int64_t upload_ms;
 };
 
-/* What the parts share; made by publisher_run. */
+/* State that the parts share; made by publisher_run and publisher_check. One thread. */
 struct publisher {
 	struct session *session;
 	const struct publish_order *order;
 	struct run_name run;
 	struct remote *remote;
 	struct publish_state state;
-	struct publish_source source; /* of what is being published */
+	struct publish_source source; /* the checkpoint that is being published */
 	bool enters;                  /* this call makes the state folder the run's writer */
-	bool has_opened;              /* and it has done so */
-	/* nothing can be built upon the committed step: the next one has no delta */
+	bool has_opened;              /* it has done so */
+	/* no delta can be made against the committed step: the next step is an anchor */
 	bool goes_whole;
-	bool used_copy;           /* the delta was made against what the state folder has */
-	struct arena *arena;      /* of one answer at a time */
-	struct arena *head_arena; /* of the next two */
+	bool used_copy;           /* the delta was made against the base in the state folder */
+	struct arena *arena;      /* holds one answer at a time */
+	struct arena *head_arena; /* holds `head` */
 	bool has_head;
-	struct step_message head; /* as the server has it */
+	struct step_message head; /* the run's head, as the server describes it */
 	bool anchor_due;          /* the server wants an anchor with the next step */
 	bool adopted;             /* the pending step turned out to be published */
 	struct publish_outcome outcome;
 };
 
-/* Whether publisher_run would be let in, and with the baseline fetched that it would need, without
- * a checkpoint (the order's is not looked at) and without taking the run over. */
+/* Fails if publisher_run would not be allowed to write. Fetches the baseline that publisher_run
+ * would need, but does not take the run over, and does not look at the order's checkpoint. */
 int publisher_check(struct session *session, const char *run, const struct publish_order *order,
 	struct error *err);
+/* Publishes the order's checkpoint. *out_outcome is always set. head_moved and stale_epoch as
+ * publish_head.h says; step_differs when --step names a step of other content; schema_mismatch when
+ * the tensors are not those of the run's first step. */
 int publisher_run(struct session *session, const char *run, const struct publish_order *order,
 	struct publish_outcome *out_outcome, struct error *err);
 

@@ -1,3 +1,8 @@
+/* The delta of a rank is made shard by shard: each shard of `next` is encoded against the shard of
+ * that name in `base`, in a work folder, and the one file that comes out is moved to the shard's
+ * name. Encoding also gives the digests of the base's tensors. Together they must give the digest
+ * that the base was published with; so a copy that a power cut damaged is found without another
+ * pass over it. */
 #include "client/publish/rank_delta.h"
 
 #include <stdlib.h>
@@ -6,6 +11,7 @@
 #include "base/format/json_node.h"
 #include "base/memory.h"
 #include "client/local/folder_files.h"
+#include "client/publish/publish_source.h"
 #include "client/publish/rank_share.h"
 #include "client/transfer/transfer.h"
 #include "weights/delta/delta_encode.h"
@@ -15,11 +21,20 @@
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
 static const char DELTA_FILE[] = "delta.safetensors";
 
-/* What is made on the way. */
+/* One shard on its way into the delta. */
+struct shard_delta {
+	const struct checkpoint *base;
+	const struct checkpoint *next;
+	const char *out;                /* folder to make */
+	struct digest128 *base_digests; /* filled in; of base's tensors, in its schema's order */
+	struct delta_stats stats;       /* filled in */
+};
+
+/* The delta while it is being made. */
 struct making {
 	const struct rank_delta_params *params;
 	struct digest128 *base_digests; /* of all tensors, in the schema's order */
-	struct delta_stats *sum;
+	struct delta_stats *sum;        /* over all shards */
 };
 
 static int check_files(
@@ -30,12 +45,11 @@ static int same_file(const char *left, const char *right, bool *out_same, struct
 static int make_shard(const struct making *making, const struct folder_file *base,
 	const struct folder_file *next, struct error *err);
 static bool same_header(const struct checkpoint *base, const struct checkpoint *next);
-static int encode(const struct rank_delta_params *params, const struct checkpoint *base,
-	const struct checkpoint *next, const char *out, struct digest128 *base_digests,
-	struct delta_stats *stats, struct error *err);
+static int encode(
+	const struct rank_delta_params *params, struct shard_delta *shard, struct error *err);
 static void add_stats(struct delta_stats *sum, const struct delta_stats *one);
-static void take_digests(
-	const struct making *making, const struct schema *shard, const struct digest128 *digests);
+static int take_digests(const struct making *making, const struct folder_file *next,
+	const struct schema *shard, const struct digest128 *digests, struct error *err);
 static int check_base(const struct making *making, struct error *err);
 static int make_index(const struct rank_delta_params *params, struct error *err);
 static void print_index(const struct shard_index *index, struct buffer *out);
@@ -45,12 +59,13 @@ int rank_delta_make(
 {
 	struct folder_files base = {0};
 	struct folder_files next = {0};
+	ASSERT(params->schema != NULL && params->next_digests != NULL);
 	const size_t tensors = schema_count(params->schema);
 	struct making making = {.params = params,
-		.base_digests = memory_new_array(tensors + 1, sizeof *making.base_digests),
+		.base_digests = memory_new_array(tensors + 1, sizeof(*making.base_digests)),
 		.sum = out_stats};
-	/* Files other than the shards are the same on both sides, and so are their tensors. */
-	memcpy(making.base_digests, params->next_digests, tensors * sizeof *making.base_digests);
+	/* The tensors of files other than shards are equal on both sides: check_files proves it. */
+	memcpy(making.base_digests, params->next_digests, tensors * sizeof(*making.base_digests));
 	*out_stats = (struct delta_stats){0};
 	int result = file_remove_tree(params->files, params->out, err);
 	if (result == 0)
@@ -74,7 +89,7 @@ int rank_delta_make(
 	return result;
 }
 
-/* The same files, and those without tensors unchanged. */
+/* Checks that both sides have files of the same names, and that those without tensors are equal. */
 static int check_files(
 	const struct folder_files *base, const struct folder_files *next, struct error *err)
 {
@@ -96,7 +111,8 @@ static int check_files(
 static int refuse(const char *name, struct error *err)
 {
 	return error_set(err, ERROR_UNSUPPORTED,
-		"%s is not as in the step before: many ranks publish that as an anchor (--anchor always, on every rank)",
+		"%s is not as in the step before, and only an anchor can carry that change: give "
+		"--anchor always, on every rank",
 		name);
 }
 
@@ -115,33 +131,35 @@ static int same_file(const char *left, const char *right, bool *out_same, struct
 	return 0;
 }
 
-/* One shard's delta, moved to the shard's name. */
+/* Makes the delta of one shard and moves it to the shard's name. */
 static int make_shard(const struct making *making, const struct folder_file *base,
 	const struct folder_file *next, struct error *err)
 {
 	const struct rank_delta_params *const params = making->params;
+	ASSERT(strcmp(base->name, next->name) == 0);
 	struct checkpoint *const from = checkpoint_open(base->path, err);
 	struct checkpoint *const to = from == NULL ? NULL : checkpoint_open(next->path, err);
 	char *const work = folder_files_join(params->out, ".making");
 	char *const made = folder_files_join(work, DELTA_FILE);
 	char *const out = folder_files_join(params->out, next->name);
-	struct delta_stats stats;
+	struct shard_delta shard = {.base = from, .next = to, .out = work};
 	int result = to == NULL ? -1 : 0;
 	if (result == 0 && !same_header(from, to))
 		result = refuse(next->name, err);
-	struct digest128 *const digests = memory_new_array(
-		to == NULL ? 1 : schema_count(checkpoint_schema(to)) + 1, sizeof *digests);
+	shard.base_digests =
+		memory_new_array(to == NULL ? 1 : schema_count(checkpoint_schema(to)) + 1,
+			sizeof(*shard.base_digests));
 	if (result == 0)
-		result = encode(params, from, to, work, digests, &stats, err);
+		result = encode(params, &shard, err);
 	if (result == 0 && params->files->rename(params->files, made, out) != 0)
 		result = error_set_errno(err, "renaming %s to %s", made, out);
 	if (result == 0)
 		result = file_remove_tree(params->files, work, err);
 	if (result == 0) {
-		add_stats(making->sum, &stats);
-		take_digests(making, checkpoint_schema(to), digests);
+		add_stats(making->sum, &shard.stats);
+		result = take_digests(making, next, checkpoint_schema(to), shard.base_digests, err);
 	}
-	free(digests);
+	free(shard.base_digests);
 	free(out);
 	free(made);
 	free(work);
@@ -155,32 +173,31 @@ static bool same_header(const struct checkpoint *base, const struct checkpoint *
 	return span_equal(checkpoint_file(base, 0)->header, checkpoint_file(next, 0)->header);
 }
 
-static int encode(const struct rank_delta_params *params, const struct checkpoint *base,
-	const struct checkpoint *next, const char *out, struct digest128 *base_digests,
-	struct delta_stats *stats, struct error *err)
+static int encode(
+	const struct rank_delta_params *params, struct shard_delta *shard, struct error *err)
 {
 	struct model_files base_files = {0};
 	struct model_files next_files = {0};
-	struct tensor_source *const base_source = checkpoint_source_new(base);
-	struct tensor_source *const next_source = checkpoint_source_new(next);
-	int result = model_files_of(&base_files, base, err);
+	struct tensor_source *const base_source = checkpoint_source_new(shard->base);
+	struct tensor_source *const next_source = checkpoint_source_new(shard->next);
+	int result = model_files_of(&base_files, shard->base, err);
 	if (result == 0)
-		result = model_files_of(&next_files, next, err);
+		result = model_files_of(&next_files, shard->next, err);
 	const struct delta_encode_params encode = {
 		.base = base_source,
 		.next = next_source,
 		.base_files = &base_files,
 		.next_files = &next_files,
-		.out_base_digests = base_digests,
+		.out_base_digests = shard->base_digests,
 		.format = DELTA_ULP_CLASS,
 		.model_version = params->step,
 		.is_part = true,
 		.threads = params->threads,
-		.out = out,
+		.out = shard->out,
 		.files = params->files,
 	};
 	if (result == 0)
-		result = delta_encode(&encode, stats, err);
+		result = delta_encode(&encode, &shard->stats, err);
 	model_files_release(&base_files);
 	model_files_release(&next_files);
 	tensor_source_free(base_source);
@@ -198,20 +215,24 @@ static void add_stats(struct delta_stats *sum, const struct delta_stats *one)
 	sum->full_bytes += one->full_bytes;
 }
 
-static void take_digests(
-	const struct making *making, const struct schema *shard, const struct digest128 *digests)
+/* The shard was opened again after the schema was read, so it may have changed. */
+static int take_digests(const struct making *making, const struct folder_file *next,
+	const struct schema *shard, const struct digest128 *digests, struct error *err)
 {
 	for (size_t i = 0; i < schema_count(shard); i++) {
 		const ptrdiff_t index =
 			schema_find(making->params->schema, schema_tensor(shard, i)->name);
-		ASSERT(index >= 0);
+		if (index < 0)
+			return publish_source_refuse(next->path, err);
 		making->base_digests[index] = digests[i];
 	}
+	return 0;
 }
 
 static int check_base(const struct making *making, struct error *err)
 {
 	const struct rank_delta_params *const params = making->params;
+	ASSERT(making->base_digests != NULL);
 	const struct digest128 found =
 		schema_checkpoint_digest(params->schema, making->base_digests);
 	if (params->base_digest == NULL || digest128_equal(&found, params->base_digest))

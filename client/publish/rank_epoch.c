@@ -1,3 +1,6 @@
+/* Rank 0 leads. It keeps the epoch that it has, unless the file `epoch` shows that the same ranks
+ * published since under another numbering; then, or without an epoch, it opens the run. The other
+ * ranks follow: they poll the file, because ranks share a folder but no connection. */
 #include "client/publish/rank_epoch.h"
 
 #include <inttypes.h>
@@ -13,7 +16,7 @@
 
 enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
 
-static int tell(
+static int share_epoch(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
 static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, struct error *err);
 static int lead(
@@ -28,6 +31,7 @@ int rank_epoch_open(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
 	const struct publish_order *const order = params->order;
+	ASSERT(params->rank->rank == 0);
 	struct run_message run;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	int result = order->create_bucket
@@ -41,7 +45,7 @@ int rank_epoch_open(
 	if (result == 0) {
 		state->has_epoch = true;
 		state->epoch = run.epoch;
-		result = tell(params, state, err);
+		result = share_epoch(params, state, err);
 	}
 	arena_free(arena);
 	return result;
@@ -50,6 +54,7 @@ int rank_epoch_open(
 int rank_epoch_settle(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
+	ASSERT(params->rank->rank < params->rank->ranks);
 	if (params->rank->has_epoch) {
 		state->has_epoch = true;
 		state->epoch = params->rank->epoch;
@@ -76,7 +81,7 @@ int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s,
 	return publish_state_save(state, err) == 0 ? 1 : -1;
 }
 
-static int tell(
+static int share_epoch(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
 	return write_epoch(params, state->epoch, err) != 0 ? -1 : publish_state_save(state, err);
@@ -86,23 +91,24 @@ static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, s
 {
 	char text[EPOCH_MAX_BYTES];
 	char *const path = folder_files_join(params->shared, "epoch");
-	snprintf(text, sizeof text, "%" PRIu64 "\n", epoch);
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", epoch);
 	const int result = file_publish(params->session->files, path, span_text(text), 0600, err);
 	free(path);
 	return result;
 }
 
-/* Rank 0 becomes the writer unless it is; what it learns is for all. */
+/* Makes rank 0 the writer unless it already is, and writes the epoch for the other ranks. 1 when it
+ * has to take over a run that has a writer. */
 static int lead(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
+	ASSERT(params->rank->rank == 0);
 	uint64_t known;
 	const bool has_known = read_epoch(params, &known);
 	if (has_known && state->has_epoch && known != state->epoch)
-		state->has_epoch =
-			false; /* the same ranks have published since, numbered otherwise */
+		state->has_epoch = false; /* the ranks have published since, with other numbers */
 	if (state->has_epoch && !params->order->take_over)
-		return tell(params, state, err);
+		return share_epoch(params, state, err);
 	const int found = check_claim(params, has_known ? &known : NULL, err);
 	if (found < 0)
 		return -1;
@@ -125,7 +131,7 @@ static bool read_epoch(const struct rank_epoch_params *params, uint64_t *out)
 	return parsed;
 }
 
-/* As run_claim_check. */
+/* As run_claim_check; `known` is the epoch in the shared folder, or NULL. */
 static int check_claim(
 	const struct rank_epoch_params *params, const uint64_t *known, struct error *err)
 {
@@ -142,12 +148,14 @@ static int check_claim(
 static int follow_leader(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
+	ASSERT(params->rank->rank != 0);
 	const int64_t deadline = clock_monotonic_ms() + (int64_t)params->rank->wait_s * 1000;
 	uint64_t epoch;
 	while (!read_epoch(params, &epoch)) {
 		if (clock_monotonic_ms() >= deadline)
 			return error_set(err, ERROR_NOT_READY,
-				"rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
+				"rank 0 has not opened run %s yet: give --epoch, or the same "
+				"--state folder to all ranks",
 				params->run->text);
 		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
 			return interrupt_check(params->session->interrupt, err);

@@ -1,5 +1,5 @@
-/* The one epoch that all ranks of a step write under: rank 0 opens the run and leaves it in the
- * file `epoch` of the folder that all ranks share; the others wait for it there. */
+/* The epoch that all ranks of a step write under. Rank 0 opens the run and writes the epoch to the
+ * file `epoch` in the folder that all ranks share. The other ranks wait for it there. */
 #ifndef CLIENT_PUBLISH_RANK_EPOCH_H
 #define CLIENT_PUBLISH_RANK_EPOCH_H
 
@@ -12,21 +12,22 @@ struct rank_epoch_params {
 	const struct rank_order *rank;
 	const struct run_name *run;
 	struct remote *remote;
-	const char *shared; /* folder of all ranks' states */
+	const char *shared; /* the folder that holds the state folders of all ranks */
 };
 
-/* Sets the epoch of `state`: the given one, the one that rank 0 has or opens, or the one that rank
- * 0 wrote. not_ready when rank 0 writes none in time; otherwise as opening a run. 1: rank 0 takes a
- * run over, which it leaves to its writer until rank_epoch_open. */
+/* Sets the epoch of `state`: the one that was given; otherwise on rank 0 the one that it has or
+ * opens, and on other ranks the one that rank 0 wrote. not_ready when rank 0 writes none in time;
+ * other failures as when opening a run. 1 when rank 0 takes a run over: the run stays with its
+ * writer until rank_epoch_open. */
 int rank_epoch_settle(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
-/* Rank 0 becomes the run's writer, and tells the others. */
+/* Makes rank 0 the run's writer and writes the epoch for the other ranks. Only on rank 0. */
 int rank_epoch_open(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
 enum { RANK_EPOCH_REJOIN_S = 10 };
-/* The run is at another epoch than this rank's: 1 when rank 0 has opened it anew meanwhile, as it
- * does when the ranks are numbered otherwise than before, and state has the new epoch; 0 when
- * nobody of ours has within that time. */
+/* Called when the run is at another epoch than this rank. Waits up to wait_s seconds for a new
+ * epoch from rank 0, which opens the run again when the ranks are numbered differently than before.
+ * 1 when `state` has the new epoch; 0 when rank 0 wrote none in time. */
 int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s,
 	struct publish_state *state, struct error *err);
 

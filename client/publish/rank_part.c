@@ -1,5 +1,6 @@
-/* A rank's part of a step on its way to the server: its objects, the part itself, and the wait for
- * those of the other ranks. */
+/* Brings a rank's part of a step to the server: uploads its objects, puts the part, and waits for
+ * the parts of the other ranks. The server publishes the step with the last part, so only the rank
+ * that puts it is told at once; the others long-poll the run until its head has the step. */
 #include "client/publish/rank_publisher_internal.h"
 
 #include <inttypes.h>
@@ -15,14 +16,17 @@
 #include "client/transfer/transfer.h"
 #include "wire/part_message.h"
 
-enum { POLL_S = 4 }; /* a rank whose part was dropped finds out after it */
+/* A long poll is this long. Between two of them a rank looks whether the epoch changed, because a
+ * new epoch drops its part. */
+enum { POLL_S = 4 };
 
 static void fill_part(
 	const struct rank_publisher *self, struct part_tensor *tensors, struct part_message *out);
 
 int rank_part_describe(struct rank_publisher *self, struct error *err)
 {
-	self->objects = memory_new_array(self->sending.count + 1, sizeof *self->objects);
+	ASSERT(self->objects == NULL && self->state.has_pending);
+	self->objects = memory_new_array(self->sending.count + 1, sizeof(*self->objects));
 	for (size_t i = 0; i < self->sending.count; i++) {
 		const struct folder_file *const file = &self->sending.files[i];
 		const char *const name = strcmp(file->name, RANK_SHARE_INDEX) == 0
@@ -47,8 +51,9 @@ int rank_part_describe(struct rank_publisher *self, struct error *err)
 int rank_part_upload(struct rank_publisher *self, struct error *err)
 {
 	const int64_t started = clock_monotonic_ms();
+	ASSERT(self->objects != NULL);
 	struct transfer_upload *const files =
-		memory_new_array(self->sending.count + 1, sizeof *files);
+		memory_new_array(self->sending.count + 1, sizeof(*files));
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < self->sending.count; i++) {
 		const struct folder_file *const file = &self->sending.files[i];
@@ -75,13 +80,14 @@ int rank_part_upload(struct rank_publisher *self, struct error *err)
 int rank_part_put(struct rank_publisher *self, bool *out_published, struct error *err)
 {
 	struct part_message message;
+	ASSERT(self->state.has_pending);
 	struct part_tensor *const tensors =
-		memory_new_array(self->share.snapshot.tensor_count + 1, sizeof *tensors);
+		memory_new_array(self->share.snapshot.tensor_count + 1, sizeof(*tensors));
 	char below[96];
 	struct buffer body;
 	struct json_node *answer = NULL;
 	fill_part(self, tensors, &message);
-	snprintf(below, sizeof below, "steps/%" PRIu64 "/parts/%" PRIu64 "?of=%" PRIu64,
+	snprintf(below, sizeof(below), "steps/%" PRIu64 "/parts/%" PRIu64 "?of=%" PRIu64,
 		self->state.pending.step, self->rank->rank, self->rank->ranks);
 	char *const target = remote_json_target(&self->run, below, NULL);
 	buffer_init(&body, STEP_MESSAGE_MAX_BYTES);
@@ -102,6 +108,7 @@ int rank_part_put(struct rank_publisher *self, bool *out_published, struct error
 
 int rank_part_wait(struct rank_publisher *self, struct error *err)
 {
+	ASSERT(self->state.has_pending);
 	const uint64_t step = self->state.pending.step;
 	const int64_t deadline = clock_monotonic_ms() + (int64_t)self->rank->wait_s * 1000;
 	for (;;) {
@@ -124,7 +131,8 @@ int rank_part_wait(struct rank_publisher *self, struct error *err)
 			return result;
 		if (fenced)
 			return error_set(err, ERROR_STALE_EPOCH,
-				"run %s was opened by another writer before every rank had put its part of step %" PRIu64,
+				"run %s was opened by another writer before every rank had put its "
+				"part of step %" PRIu64,
 				self->run.text, step);
 		if (clock_monotonic_ms() >= deadline)
 			return error_set(err, ERROR_NOT_READY,
@@ -136,6 +144,7 @@ int rank_part_wait(struct rank_publisher *self, struct error *err)
 
 int rank_part_check(struct rank_publisher *self, struct error *err)
 {
+	ASSERT(self->state.has_pending);
 	const uint64_t step = self->state.pending.step;
 	struct step_message found;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
@@ -154,6 +163,8 @@ static void fill_part(
 	const struct rank_publisher *self, struct part_tensor *tensors, struct part_message *out)
 {
 	const struct schema *const schema = checkpoint_schema(self->share.snapshot.checkpoint);
+	ASSERT(self->objects != NULL);
+	ASSERT(self->share.snapshot.tensor_count == schema_count(schema));
 	*out = (struct part_message){
 		.tensors = tensors, .tensor_count = self->share.snapshot.tensor_count};
 	for (size_t i = 0; i < out->tensor_count; i++)

@@ -1,3 +1,12 @@
+/* A rank settles the epoch (rank_epoch.h), finds the head, takes its share of the checkpoint as the
+ * pending step (prepare), opens the run if it enters it, and sends its part (rank_part.c). All
+ * ranks must send the same form. They see the same head, so they decide alike without talking to
+ * each other: an anchor if there is no head, if the head cannot be a base or if the order says so;
+ * otherwise a delta.
+ *
+ * A new epoch drops the parts that wait on the server. Rank 0 raises the epoch when it opens the
+ * run again; a rank that meets the new epoch takes it from the shared folder and tries again
+ * (rejoins). */
 #include "client/publish/rank_publisher.h"
 
 #include <inttypes.h>
@@ -22,7 +31,7 @@
 #include "client/transfer/catch_up.h"
 #include "wire/part_message.h"
 
-/* What earlier versions noted of a baseline that they fetched. */
+/* Earlier versions noted zero digests for a baseline that they fetched. */
 static const struct digest128 unknown;
 
 static int check_bucket(const struct rank_publisher *self, struct error *err);
@@ -58,7 +67,6 @@ static int send_part_until_it_counts(struct rank_publisher *self, struct error *
 static int send_part(struct rank_publisher *self, struct error *err);
 static int explain_put(const struct rank_publisher *self, struct error *err);
 
-/* Whether a published step has exactly these files among its own. */
 bool rank_publisher_has_files(
 	const struct step_message *step, const struct step_file *files, size_t count)
 {
@@ -79,6 +87,7 @@ int rank_publisher_run(struct session *session, const char *run, const struct pu
 {
 	struct rank_publisher self = {
 		.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
+	ASSERT(rank->rank < rank->ranks);
 	if (run_name_init(&self.run, run, err) != 0)
 		return -1;
 	self.remote = session_connect(session, err);
@@ -101,7 +110,7 @@ int rank_publisher_run(struct session *session, const char *run, const struct pu
 	return result;
 }
 
-/* Rank 0 asks; the others wait for it in any case. */
+/* Only rank 0 asks: the others wait for it in any case. */
 static int check_bucket(const struct rank_publisher *self, struct error *err)
 {
 	return self->rank->rank == 0
@@ -126,11 +135,17 @@ static int open_state(struct rank_publisher *self, struct error *err)
 		buffer_release(&path);
 		free(own);
 	}
-	snprintf(name, sizeof name, "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank,
+	snprintf(name, sizeof(name), "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank,
 		self->rank->ranks);
 	char *const folder = folder_files_join(self->shared, name);
-	const int result = publish_state_open(&self->state, self->session->files, folder, endpoint,
-		self->run.text, self->order->take_over, err);
+	const struct publish_state_params params = {
+		.files = self->session->files,
+		.folder = folder,
+		.endpoint = endpoint,
+		.run = self->run.text,
+		.may_replace = self->order->take_over,
+	};
+	const int result = publish_state_open(&self->state, &params, err);
 	free(folder);
 	return result;
 }
@@ -155,8 +170,8 @@ static struct rank_epoch_params epoch_params(const struct rank_publisher *self)
 	};
 }
 
-/* Where rank 0 takes the run over, it makes its part first, and the others wait for it as they wait
- * for each other's parts. */
+/* When rank 0 takes the run over, it first makes its part. So the others wait for its epoch as long
+ * as they wait for each other's parts. */
 static int find_head(struct rank_publisher *self, struct error *err)
 {
 	const uint64_t wait_s = self->order->take_over && self->rank->wait_s > RANK_EPOCH_REJOIN_S
@@ -180,7 +195,7 @@ static int read_head(struct rank_publisher *self, struct error *err)
 	if (!self->enters && run.epoch != self->state.epoch)
 		return error_set(err, ERROR_STALE_EPOCH,
 			"run %s is at epoch %" PRIu64 ", this rank's is %" PRIu64
-			": another trainer has taken it over, or rank 0 has opened it anew",
+			": another trainer has taken it over, or rank 0 has opened it again",
 			self->run.text, run.epoch, self->state.epoch);
 	self->has_head = run.has_head;
 	return run.has_head
@@ -188,8 +203,8 @@ static int read_head(struct rank_publisher *self, struct error *err)
 		: 0;
 }
 
-/* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the
- * failure, or a worse one. */
+/* Whether the failed request may be tried again, because rank 0 has opened the run again. Otherwise
+ * *err is the failure, or that of looking for the new epoch. */
 static bool rejoins(struct rank_publisher *self, uint64_t wait_s, const struct error *failure,
 	struct error *err)
 {
@@ -214,13 +229,13 @@ static int publish(struct rank_publisher *self, struct error *err)
 	if (rank_part_check(self, err) != 0)
 		return -1;
 	if (settled == 0 && self->has_head &&
-		self->rank->rank == 0) /* which takes all files that are no weights */
+		self->rank->rank == 0) /* rank 0 takes all files without tensors */
 		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count,
 			&self->session->output);
 	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
 }
 
-/* Our part, ready to be sent. 1 when the step turned out to be published already. */
+/* Makes our part ready to be sent. 1 when the step turned out to be already published. */
 static int prepare(struct rank_publisher *self, struct error *err)
 {
 	release_form(self);
@@ -246,8 +261,8 @@ static void release_form(struct rank_publisher *self)
 	self->outcome = (struct publish_outcome){0};
 }
 
-/* Which step this is, and what it is made against. 1 when the pending step turned out to be
- * published already. */
+/* Settles which step this is and what it is made against. 1 when the pending step turned out to be
+ * already published. */
 static int settle_step(struct rank_publisher *self, struct error *err)
 {
 	const uint64_t next = self->has_head ? self->head.step + 1 : 0;
@@ -258,14 +273,15 @@ static int settle_step(struct rank_publisher *self, struct error *err)
 			"--step says %" PRIu64 ", but the next step of run %s is %" PRIu64,
 			order->step, self->run.text, next);
 	if (repeats) {
-		/* Our part of a step that is there: either this very call did it before, or it is
-		 * another step. */
+		/* The step exists. Either the same call published it before, or its content is
+		 * another. */
 		if (take_share(self, self->head.step, err) != 0)
 			return -1;
 		if (!rank_publisher_has_files(
 			    &self->head, self->share.files, self->share.file_count))
 			return error_set(err, ERROR_STEP_DIFFERS,
-				"step %" PRIu64 " of run %s is published with other content",
+				"step %" PRIu64
+				" of run %s is already published with other content",
 				order->step, self->run.text);
 		return 1;
 	}
@@ -279,7 +295,7 @@ static int settle_step(struct rank_publisher *self, struct error *err)
 	return has_baseline || wants_anchor(self) ? 0 : fetch_baseline(self, err);
 }
 
-/* The copy of this rank's shards, as the pending step. */
+/* Copies this rank's share of the checkpoint and makes it the pending step. */
 static int take_share(struct rank_publisher *self, uint64_t step, struct error *err)
 {
 	struct publish_state *const state = &self->state;
@@ -311,16 +327,24 @@ static int copy_share(const struct rank_publisher *self, const char *to, struct 
 	const struct publish_order *const order = self->order;
 	struct publish_choice choice;
 	publish_choice_init(&choice, order->include, order->include_count, order->marker);
-	const int result = rank_share_copy(self->state.files, order->checkpoint, self->rank->rank,
-		self->rank->ranks, &choice.choice, to, err);
+	const struct rank_share_params params = {
+		.files = self->state.files,
+		.checkpoint = order->checkpoint,
+		.rank = self->rank->rank,
+		.ranks = self->rank->ranks,
+		.choice = &choice.choice,
+		.to = to,
+	};
+	const int result = rank_share_copy(&params, err);
 	if (result == 0 && self->rank->rank == 0)
 		publish_choice_say(&choice, &self->session->output);
 	publish_choice_release(&choice);
 	return result;
 }
 
-/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the
- * same comes again: 1, with it as the pending step. */
+/* Recognises a repeated call: this rank was stopped after its part was put, the others completed
+ * the step meanwhile, and the same checkpoint comes again. 1 when that is so; then the step is the
+ * pending one. */
 static int settle_pending(struct rank_publisher *self, struct error *err)
 {
 	const struct publish_mark before = self->state.pending;
@@ -338,10 +362,12 @@ static bool wants_anchor(const struct rank_publisher *self)
 	return !self->has_head || self->goes_whole || self->order->anchor.when == ANCHOR_ALWAYS;
 }
 
-/* A head that is no base is followed by an anchor. All ranks have to find the same: they see the
- * head's proof and, as shards are named after their number, other names. */
+/* Decides whether the head can be a base; if not, this step must be an anchor. All ranks must come
+ * to the same result. They do: each sees the head's proof, and since shards are named after their
+ * number, each sees other names when the number changes. */
 static int judge_head(struct rank_publisher *self, struct error *err)
 {
+	ASSERT(self->has_head);
 	const struct step_file *const fresh = find_new_shard(self);
 	const bool has_failed = self->head.verified == STEP_PROOF_FAILED;
 	struct error reason = {0};
@@ -357,15 +383,17 @@ static int judge_head(struct rank_publisher *self, struct error *err)
 			(const char *)fresh->path.data);
 	if (self->order->anchor.when == ANCHOR_NEVER)
 		return error_set(err, reason.kind,
-			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
+			"%s. No delta can be made against it: --anchor auto continues with a full copy",
 			reason.text);
 	output_note(&self->session->output, "%s; publishing a full copy instead", reason.text);
 	return 0;
 }
 
-/* A shard of ours that the head does not have: the weights have been divided anew. */
+/* Finds a shard of ours that the head lacks, which means that the weights were divided differently.
+ * NULL when there is none. */
 static const struct step_file *find_new_shard(const struct rank_publisher *self)
 {
+	ASSERT(self->has_head);
 	for (size_t i = 0; i < self->share.file_count; i++) {
 		const struct step_file *const file = &self->share.files[i];
 		const bool is_shard = span_ends_text(file->path, ".safetensors") &&
@@ -377,11 +405,12 @@ static const struct step_file *find_new_shard(const struct rank_publisher *self)
 	return NULL;
 }
 
-/* The shards of the head that are ours, when we did not publish it: the whole step is fetched, and
- * the others' files are let go. */
+/* Fetches our shards of a head that we did not publish. The server gives a step only as a whole, so
+ * the whole step is fetched and the files of the other ranks are removed. */
 static int fetch_baseline(struct rank_publisher *self, struct error *err)
 {
 	struct publish_state *const state = &self->state;
+	ASSERT(self->has_head && state->has_pending);
 	const struct remote_run_route route = {.has_want = true, .want = self->head.step};
 	struct path_message path;
 	struct catch_up_result fetched;
@@ -391,7 +420,7 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	char *const work = publish_state_work_path(state, "incoming");
 	char *const step_folder = publish_state_path(state, self->head.step, "");
 	char *const checkpoint = publish_state_path(state, self->head.step, "checkpoint");
-	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s to go on from",
+	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s as the baseline",
 		self->head.step, self->run.text);
 	int result = remote_run_path(self->remote, &self->run, &route, arena, &path, err);
 	const struct catch_up_params params = {
@@ -432,10 +461,11 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	return result == 0 ? 0 : explain_fetch(err);
 }
 
-/* Of the files in `whole` those that this rank publishes now. */
+/* Copies those files from `whole` to `to` that this rank publishes now. */
 static int copy_ours(
 	const struct rank_publisher *self, const char *whole, const char *to, struct error *err)
 {
+	ASSERT(self->state.has_pending);
 	const struct file_ops *const files = self->state.files;
 	struct folder_files ours = {0};
 	char *const pending =
@@ -461,19 +491,21 @@ static int copy_ours(
 	return result;
 }
 
-/* Only all ranks together can do without. */
+/* Without a baseline there is no delta. All ranks must then send an anchor, and this rank cannot
+ * decide that for the others. */
 static int explain_fetch(struct error *err)
 {
 	if (err->kind != ERROR_STEP_FAILED && !catch_up_wants_anchor(err))
 		return -1;
 	return error_set(err, err->kind,
-		"fetching the baseline: %s. No delta can be made without it: --anchor always, on every rank, goes on with a"
-		" full copy",
+		"fetching the baseline: %s. No delta can be made without it: --anchor always, on "
+		"every rank, continues with a full copy",
 		err->text);
 }
 
 static int choose_form(struct rank_publisher *self, struct error *err)
 {
+	ASSERT(self->state.has_pending);
 	char *const checkpoint =
 		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
 	self->kind = wants_anchor(self) ? STEP_ANCHOR : STEP_DELTA;
@@ -484,8 +516,10 @@ static int choose_form(struct rank_publisher *self, struct error *err)
 	return result;
 }
 
+/* Makes the delta and takes its files for sending. A damaged baseline is fetched again, once. */
 static int choose_delta(struct rank_publisher *self, const char *next, struct error *err)
 {
+	ASSERT(self->has_head && self->sending.count == 0);
 	char *const out = publish_state_path(&self->state, self->state.pending.step, "delta");
 	const int64_t started = clock_monotonic_ms();
 	struct error failure = {0};
@@ -505,6 +539,7 @@ static int make_delta(
 	struct rank_publisher *self, const char *next, const char *out, struct error *err)
 {
 	const struct publish_state *const state = &self->state;
+	ASSERT(state->has_committed && state->has_pending);
 	const bool is_known = !digest128_equal(&state->committed.digest, &unknown);
 	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
 	const struct rank_delta_params params = {
@@ -523,11 +558,12 @@ static int make_delta(
 	return result;
 }
 
-/* Whether the copy of the committed step has lost bytes: nobody has synced it, and a power cut
- * may have come since. */
+/* Whether the copy of the committed step has lost bytes. It is not synced, so a power cut may have
+ * taken some. */
 static bool is_baseline_damaged(const struct rank_publisher *self)
 {
 	const struct publish_state *const state = &self->state;
+	ASSERT(state->has_committed);
 	struct rank_share share = {.file_count = 0};
 	struct error ignored = {0};
 	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
@@ -545,8 +581,9 @@ static int blame_part(const struct rank_publisher *self, struct error *err)
 		self->state.pending.step, self->run.text);
 }
 
-/* What is refused on this side has ended no other writer, so the run is opened when the part is
- * ready. 1: the other has published a step meanwhile. */
+/* Opens the run if this rank enters it. It does so only when its part is ready, so that an attempt
+ * that fails before has stopped no other writer. 1 when the other writer has published a step
+ * meanwhile. */
 static int enter(struct rank_publisher *self, struct error *err)
 {
 	const struct rank_epoch_params params = epoch_params(self);
@@ -566,7 +603,7 @@ static int enter(struct rank_publisher *self, struct error *err)
 	return is_same ? 0 : 1;
 }
 
-/* A new epoch drops the parts that wait. */
+/* Sends the part again whenever a new epoch of our own has dropped it. */
 static int send_part_until_it_counts(struct rank_publisher *self, struct error *err)
 {
 	struct error failure = {0};

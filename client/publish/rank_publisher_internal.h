@@ -1,4 +1,4 @@
-/* What rank_publisher.c and rank_part.c share. */
+/* State and functions that rank_publisher.c and rank_part.c share. */
 #ifndef CLIENT_PUBLISH_RANK_PUBLISHER_INTERNAL_H
 #define CLIENT_PUBLISH_RANK_PUBLISHER_INTERNAL_H
 
@@ -13,31 +13,34 @@ struct rank_publisher {
 	const struct rank_order *rank;
 	struct run_name run;
 	struct remote *remote;
-	char *shared; /* folder of all ranks' states */
+	char *shared; /* the folder that holds the state folders of all ranks */
 	struct publish_state state;
-	struct arena *arena; /* of what the server said of the head */
+	struct arena *arena; /* holds `head` */
 	bool enters;         /* rank 0 takes the run over, and has not done so yet */
 	bool has_head;
 	struct step_message head;
-	bool goes_whole;             /* the head is no base for our shards */
+	bool goes_whole;             /* the head is not a base for our shards */
 	struct rank_share share;     /* of the pending step */
-	struct folder_files sending; /* the objects of the one form, beneath `sending_root` */
-	struct step_object *objects;
+	struct folder_files sending; /* the files of the one form that this rank sends */
+	struct step_object *objects; /* one for each of these; NULL until described */
 	enum step_form_kind kind;
 	struct publish_outcome outcome;
 };
 
-/* rank_publisher.c: whether the step's files are these. */
+/* In rank_publisher.c: whether the step has all these files among its own. */
 bool rank_publisher_has_files(
 	const struct step_message *step, const struct step_file *files, size_t count);
 
-/* rank_part.c, in the order in which they are called. */
+/* In rank_part.c, in the order in which they are called. A step must be pending. */
+/* Fills in `objects`. */
 int rank_part_describe(struct rank_publisher *self, struct error *err);
 int rank_part_upload(struct rank_publisher *self, struct error *err);
+/* *out_published: this was the last part, and the step is published. */
 int rank_part_put(struct rank_publisher *self, bool *out_published, struct error *err);
-/* Until the other ranks have put theirs, too. */
+/* Waits until the other ranks have put their parts. stale_epoch when another writer has opened the
+ * run; not_ready when the parts do not come in time. */
 int rank_part_wait(struct rank_publisher *self, struct error *err);
-/* What was published under this number must be what this rank put. */
+/* step_differs unless the published step has the files that this rank put. */
 int rank_part_check(struct rank_publisher *self, struct error *err);
 
 #endif

@@ -1,3 +1,8 @@
+/* The index decides how shards are divided. If every shard that it names is there, the folder is
+ * complete and the ranks take turns in order of names; every rank counts the same way, so no two
+ * take the same shard and none is left over. Otherwise the folder is taken for this rank's own. The
+ * facts of the files are compared before and after the copy, because a trainer may write
+ * meanwhile. */
 #include "client/publish/rank_share.h"
 
 #include <inttypes.h>
@@ -13,44 +18,42 @@
 
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
 
+/* The checkpoint folder while it is divided. */
 struct share {
-	const struct checkpoint_choice *choice;
+	const struct rank_share_params *params;
 	struct folder_files files;
 	struct buffer index_text;
 	struct shard_index *index; /* NULL: the folder has none */
-	/* every shard that the index names is there; without an index nobody knows */
-	bool is_complete;
+	bool is_complete;          /* there is an index, and every shard that it names is there */
 };
 
 static int read_index(struct share *share, struct error *err);
 static const struct folder_file *find_file(const struct folder_files *files, struct span name);
-static int copy(const struct file_ops *files, const struct share *share, uint64_t rank,
-	uint64_t ranks, const char *to, struct error *err);
-static int check_count(const struct share *share, uint64_t ranks, struct error *err);
-static size_t choose(const struct share *share, uint64_t rank, uint64_t ranks, bool *ours);
-static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t rank,
-	uint64_t ranks, uint64_t *number);
+static int choose_and_copy(const struct share *share, struct error *err);
+static int check_count(const struct share *share, struct error *err);
+static size_t choose(const struct share *share, bool *ours);
+static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t *number);
 static bool is_hidden(const char *name);
 static bool is_safetensors(const char *name);
-static bool is_named(const struct share *share, const char *name);
-static int look(const struct share *share, const bool *ours, const struct file_facts *before,
+static bool is_in_index(const struct share *share, const char *name);
+static int read_facts(const struct share *share, const bool *ours, const struct file_facts *before,
 	struct file_facts *facts, struct error *err);
-static int copy_ours(const struct file_ops *files, const struct share *share, const bool *ours,
-	const char *to, struct error *err);
+static int copy_ours(const struct share *share, const bool *ours, struct error *err);
 static int copy_file(const struct file_ops *files, const struct folder_file *file, const char *to,
 	struct error *err);
 static int add_index(struct rank_share *share, const char *folder, struct error *err);
 
-int rank_share_copy(const struct file_ops *files, const char *checkpoint, uint64_t rank,
-	uint64_t ranks, const struct checkpoint_choice *choice, const char *to, struct error *err)
+int rank_share_copy(const struct rank_share_params *params, struct error *err)
 {
-	struct share share = {.choice = choice};
+	struct share share = {.params = params};
+	ASSERT(params->rank < params->ranks);
+	ASSERT(params->checkpoint != NULL && params->to != NULL);
 	buffer_init(&share.index_text, INDEX_MAX_BYTES);
-	int result = folder_files_read(checkpoint, &share.files, err);
+	int result = folder_files_read(params->checkpoint, &share.files, err);
 	if (result == 0)
 		result = read_index(&share, err);
 	if (result == 0)
-		result = copy(files, &share, rank, ranks, to, err);
+		result = choose_and_copy(&share, err);
 	shard_index_free(share.index);
 	buffer_release(&share.index_text);
 	folder_files_release(&share.files);
@@ -63,7 +66,7 @@ int rank_share_open(
 	*share = (struct rank_share){.file_count = 0};
 	if (snapshot_open(&share->snapshot, folder, NULL, threads, NULL, err) != 0)
 		return -1;
-	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof *share->files);
+	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof(*share->files));
 	for (size_t i = 0; i < share->snapshot.file_count; i++)
 		share->files[share->file_count++] = share->snapshot.files[i];
 	if (add_index(share, folder, err) != 0)
@@ -106,60 +109,60 @@ static const struct folder_file *find_file(const struct folder_files *files, str
 	return NULL;
 }
 
-static int copy(const struct file_ops *files, const struct share *share, uint64_t rank,
-	uint64_t ranks, const char *to, struct error *err)
+static int choose_and_copy(const struct share *share, struct error *err)
 {
 	const size_t count = share->files.count;
-	bool *const ours = memory_new_array(count + 1, sizeof *ours);
-	struct file_facts *const before = memory_new_array(count + 1, sizeof *before);
-	struct file_facts *const after = memory_new_array(count + 1, sizeof *after);
-	int result = check_count(share, ranks, err);
-	if (result == 0 && choose(share, rank, ranks, ours) == 0)
+	bool *const ours = memory_new_array(count + 1, sizeof(*ours));
+	struct file_facts *const before = memory_new_array(count + 1, sizeof(*before));
+	struct file_facts *const after = memory_new_array(count + 1, sizeof(*after));
+	int result = check_count(share, err);
+	if (result == 0 && choose(share, ours) == 0)
 		result = error_set(err, ERROR_NOT_FOUND,
 			"there is no shard for rank %" PRIu64 " of %" PRIu64
 			": every rank needs one",
-			rank, ranks);
+			share->params->rank, share->params->ranks);
 	if (result == 0)
-		result = look(share, ours, NULL, before, err);
+		result = read_facts(share, ours, NULL, before, err);
 	if (result == 0)
-		result = copy_ours(files, share, ours, to, err);
+		result = copy_ours(share, ours, err);
 	if (result == 0)
-		result = look(share, ours, before, after, err);
+		result = read_facts(share, ours, before, after, err);
 	free(after);
 	free(before);
 	free(ours);
 	return result;
 }
 
-static int check_count(const struct share *share, uint64_t ranks, struct error *err)
+static int check_count(const struct share *share, struct error *err)
 {
+	const uint64_t ranks = share->params->ranks;
+	ASSERT(!share->is_complete || share->index != NULL);
 	const size_t count = share->is_complete ? shard_index_file_count(share->index) : 0;
 	if (count == 0 || count >= ranks)
 		return 0;
 	return error_set(err, ERROR_NOT_FOUND,
 		"there are %zu shards for %" PRIu64
-		" ranks: every rank needs one, so at most %zu ranks can publish"
-		" this checkpoint",
+		" ranks: every rank needs one, so at most %zu ranks can publish this checkpoint",
 		count, ranks, count);
 }
 
-/* Gives how many shards are among ours. */
-static size_t choose(const struct share *share, uint64_t rank, uint64_t ranks, bool *ours)
+/* Marks the files that are ours. Returns how many of them are shards. */
+static size_t choose(const struct share *share, bool *ours)
 {
 	uint64_t number = 0;
 	size_t shards = 0;
 	for (size_t i = 0; i < share->files.count; i++) {
-		ours[i] = is_ours(share, &share->files.files[i], rank, ranks, &number);
+		ours[i] = is_ours(share, &share->files.files[i], &number);
 		shards += ours[i] && is_safetensors(share->files.files[i].name) ? 1 : 0;
 	}
 	return shards;
 }
 
-/* `number` counts the shards that came before. */
-static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t rank,
-	uint64_t ranks, uint64_t *number)
+/* *number counts the shards so far. Called for each file once, in order of names. */
+static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t *number)
 {
-	const struct checkpoint_choice *const choice = share->choice;
+	const struct checkpoint_choice *const choice = share->params->choice;
+	const uint64_t rank = share->params->rank;
 	const char *const name = file->name;
 	if (is_hidden(name) ||
 		(choice != NULL && !choice->wants(choice->chooser, name, file->size)))
@@ -167,10 +170,10 @@ static bool is_ours(const struct share *share, const struct folder_file *file, u
 	if (!is_safetensors(name))
 		return rank == 0;
 	if (strchr(name, '/') != NULL)
-		return rank == 0; /* no shard: those lie in the folder itself */
-	if (share->index != NULL && !is_named(share, name))
+		return rank == 0; /* not a shard: shards lie in the folder itself */
+	if (share->index != NULL && !is_in_index(share, name))
 		return false; /* left from an older layout */
-	return !share->is_complete || (*number)++ % ranks == rank;
+	return !share->is_complete || (*number)++ % share->params->ranks == rank;
 }
 
 static bool is_hidden(const char *name)
@@ -183,16 +186,17 @@ static bool is_safetensors(const char *name)
 	return span_ends_text(span_text(name), ".safetensors");
 }
 
-static bool is_named(const struct share *share, const char *name)
+static bool is_in_index(const struct share *share, const char *name)
 {
+	ASSERT(share->index != NULL);
 	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
 		if (span_equal_text(shard_index_file(share->index, i), name))
 			return true;
 	return false;
 }
 
-/* What the files are now goes to `facts`; with `before`, they are to be what they were then. */
-static int look(const struct share *share, const bool *ours, const struct file_facts *before,
+/* Reads the facts of our files. With `before`, refuses a file whose facts have changed since. */
+static int read_facts(const struct share *share, const bool *ours, const struct file_facts *before,
 	struct file_facts *facts, struct error *err)
 {
 	for (size_t i = 0; i < share->files.count; i++) {
@@ -207,13 +211,14 @@ static int look(const struct share *share, const bool *ours, const struct file_f
 	return 0;
 }
 
-static int copy_ours(const struct file_ops *files, const struct share *share, const bool *ours,
-	const char *to, struct error *err)
+static int copy_ours(const struct share *share, const bool *ours, struct error *err)
 {
-	if (file_make_folder(files, to, 0755, err) != 0)
+	const struct rank_share_params *const params = share->params;
+	if (file_make_folder(params->files, params->to, 0755, err) != 0)
 		return -1;
 	for (size_t i = 0; i < share->files.count; i++)
-		if (ours[i] && copy_file(files, &share->files.files[i], to, err) != 0)
+		if (ours[i] &&
+			copy_file(params->files, &share->files.files[i], params->to, err) != 0)
 			return -1;
 	return 0;
 }
@@ -235,6 +240,7 @@ static int add_index(struct rank_share *share, const char *folder, struct error 
 	char *const path = folder_files_join(folder, RANK_SHARE_INDEX);
 	int result = 0;
 	if (file_exists(path)) {
+		ASSERT(share->file_count <= share->snapshot.file_count);
 		struct step_file *const index = &share->files[share->file_count++];
 		index->path = span_text(RANK_SHARE_INDEX_NAME);
 		result = file_size(path, &index->size, err);

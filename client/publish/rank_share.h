@@ -1,8 +1,9 @@
-/* Which files of a checkpoint folder one of N ranks publishes, and a copy of them. The folder may
- * hold all shards (one that all ranks write into), then rank I takes each N-th shard from the I-th
- * on, in order of their names; or only the rank's own, then it takes all that are there. Rank 0
- * also takes every file without tensors. The copy is a folder with these files; the index, which
- * names shards that are not in it, lies there as RANK_SHARE_INDEX. */
+/* The files of a checkpoint folder that one of N ranks publishes, and a copy of them. If the folder
+ * holds all shards, because all ranks write into it, rank I takes each N-th shard from the I-th on,
+ * in order of their names. If the folder holds only the rank's own shards, the rank takes all of
+ * them. Rank 0 also takes every file without tensors. The copy is a folder with these files. The
+ * index lies there under the hidden name RANK_SHARE_INDEX, because it names shards that the copy
+ * lacks. */
 #ifndef CLIENT_PUBLISH_RANK_SHARE_H
 #define CLIENT_PUBLISH_RANK_SHARE_H
 
@@ -12,20 +13,27 @@
 #define RANK_SHARE_INDEX      ".model.safetensors.index.json"
 #define RANK_SHARE_INDEX_NAME "model.safetensors.index.json"
 
-/* not_found when there is no shard for this rank, or, as all ranks are told that see the whole
- * checkpoint, for one of the others. invalid when a file changed meanwhile. `choice` (NULL: all)
- * says which files without tensors rank 0 takes. `to` must not exist. */
-int rank_share_copy(const struct file_ops *files, const char *checkpoint, uint64_t rank,
-	uint64_t ranks, const struct checkpoint_choice *choice, const char *to, struct error *err);
+struct rank_share_params {
+	const struct file_ops *files;
+	const char *checkpoint; /* folder */
+	uint64_t rank, ranks;   /* rank < ranks */
+	/* which of the files are published (publish_choice.h); NULL: all */
+	const struct checkpoint_choice *choice;
+	const char *to; /* folder to make; must not exist */
+};
+/* Copies this rank's files. not_found when there is no shard for this rank; or, if this rank sees
+ * the whole checkpoint, when there is none for any one of the ranks. invalid when a file changed
+ * meanwhile. */
+int rank_share_copy(const struct rank_share_params *params, struct error *err);
 
-/* Such a copy, measured. */
+/* Such a copy, opened and measured. */
 struct rank_share {
 	struct snapshot snapshot;
-	struct step_file *files; /* the index included, under the name that the step knows it by */
+	struct step_file *files; /* with the index, under the name that it has in the step */
 	size_t file_count;
-	struct publish_mark mark; /* all but the step */
+	struct publish_mark mark; /* all but its step */
 };
-/* As snapshot_open. Release in any case. */
+/* As snapshot_open. The caller releases the share, also after a failure. */
 int rank_share_open(
 	struct rank_share *share, const char *folder, unsigned threads, struct error *err);
 void rank_share_release(struct rank_share *share); /* a zeroed one is fine */

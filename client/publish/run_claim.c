@@ -37,19 +37,22 @@ static int judge(const struct run_message *found, const struct run_name *run,
 static int refuse_fenced(const struct run_message *found, const struct run_name *run,
 	const struct run_claim *claim, struct error *err)
 {
+	ASSERT(found->has_head && claim->own_epoch != NULL);
 	return error_set(err, ERROR_STALE_EPOCH,
-		"another publisher has taken run %s over since %s published to it (the run is at step %" PRIu64
-		" and epoch %" PRIu64 ", that of the folder is %" PRIu64
-		"); when this one shall go on instead and end the other, add --take-over",
+		"another publisher has taken over run %s since %s published to it (the run is at "
+		"step %" PRIu64 " and epoch %" PRIu64 ", the folder at epoch %" PRIu64
+		"); to continue with this one and stop the other, add --take-over",
 		run->text, claim->state_folder, found->head, found->epoch, *claim->own_epoch);
 }
 
 static int refuse_stranger(const struct run_message *found, const struct run_name *run,
 	const struct run_claim *claim, struct error *err)
 {
+	ASSERT(found->has_head && claim->own_epoch == NULL);
 	return error_set(err, ERROR_STALE_EPOCH,
 		"run %s is at step %" PRIu64
-		" and has another publisher, and %s has never published to it. Give the "
-		"--state folder of that publisher to go on with it; or, when this one shall take its place and end it, add --take-over",
+		" and has another publisher, and %s has never published to it. To continue with "
+		"that publisher's state, give its --state folder; to replace that publisher and "
+		"stop it, add --take-over",
 		run->text, found->head, claim->state_folder);
 }

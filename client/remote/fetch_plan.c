@@ -1,3 +1,7 @@
+/* The answer comes from outside, so every member is read by a function that returns false for a
+ * missing, mistyped or impossible value; the caller then refuses the answer as a whole. The last
+ * step checks that some fetch covers each term. It compares every term with every fetch, because
+ * real answers are small; FETCH_PLAN_PAIRS_MAX bounds the work for hostile ones. */
 #include "client/remote/fetch_plan.h"
 
 #include <stdlib.h>
@@ -17,7 +21,7 @@ static bool read_pair(const struct json_node *node, uint64_t *out_start, uint64_
 static bool read_xorb(struct fetch_plan *out, struct span name, const struct json_node *entries);
 static bool read_fetch(struct fetch_plan *out, const struct chunk_id *xorb,
 	const struct json_node *url, const struct json_node *range);
-static bool may_have(const struct fetch_entry *fetch);
+static bool has_possible_size(const struct fetch_entry *fetch);
 static char *read_target(const struct json_node *node);
 static bool is_covered(const struct fetch_plan *plan, const struct fetch_term *term);
 
@@ -68,7 +72,7 @@ static bool read_all(struct fetch_plan *out, const struct json_node *root)
 		!json_node_is_array(terms) || !json_node_is_object(xorbs) ||
 		json_node_count(terms) > FETCH_PLAN_TERMS_MAX)
 		return false;
-	out->terms = memory_new_array(json_node_count(terms) + 1, sizeof *out->terms);
+	out->terms = memory_new_array(json_node_count(terms) + 1, sizeof(*out->terms));
 	for (; out->term_count < json_node_count(terms); out->term_count++)
 		if (!read_term(json_node_at(terms, out->term_count), &out->terms[out->term_count]))
 			return false;
@@ -132,18 +136,18 @@ static bool read_fetch(struct fetch_plan *out, const struct chunk_id *xorb,
 	struct fetch_entry fetch = {.xorb = *xorb};
 	if (!read_chunks(json_node_member(range, "chunks"), &fetch.first, &fetch.end) ||
 		!read_pair(json_node_member(range, "bytes"), &fetch.from, &fetch.to) ||
-		!may_have(&fetch) || out->fetch_count == FETCH_PLAN_FETCHES_MAX)
+		!has_possible_size(&fetch) || out->fetch_count == FETCH_PLAN_FETCHES_MAX)
 		return false;
 	fetch.target = read_target(url);
 	if (fetch.target == NULL)
 		return false;
-	out->fetches = memory_grow(out->fetches, out->fetch_count + 1, sizeof *out->fetches);
+	out->fetches = memory_grow(out->fetches, out->fetch_count + 1, sizeof(*out->fetches));
 	out->fetches[out->fetch_count++] = fetch;
 	return true;
 }
 
-/* Bytes of that many records, and no endless answer. */
-static bool may_have(const struct fetch_entry *fetch)
+/* Whether so many chunks can have so many bytes. This bounds the size of the download. */
+static bool has_possible_size(const struct fetch_entry *fetch)
 {
 	return fetch->from <= fetch->to &&
 		fetch->to - fetch->from < (uint64_t)(fetch->end - fetch->first) *

@@ -1,6 +1,7 @@
-/* One expat run keeps the path of open elements ("/ListBucketResult/Contents/Key") and, at each end
- * tag, looks the path up in a table that says where its text belongs. Elements that the table does
- * not know are skipped. */
+/* One expat run keeps the path of the open elements ("/ListBucketResult/Contents/Key"). At each end
+ * tag it looks the path up in ELEMENTS, which names the function that takes the element's text. The
+ * reader ignores elements that the table lacks, so a server may add some. A limit that is exceeded
+ * stops the parser and leaves its reason in `fault`. */
 #include "client/remote/listing.h"
 
 #include <expat.h>
@@ -14,22 +15,22 @@ struct reader {
 	XML_Parser parser;
 	struct arena *arena;
 	struct listing listing;
-	size_t room; /* entries the array has */
+	size_t room; /* entries that the array has room for */
 	bool url_encoded;
 	struct listing_error error;
-	struct listing_entry entry; /* being read */
-	struct buffer text;         /* of the innermost element */
+	struct listing_entry entry; /* the one that is being read */
+	struct buffer text;         /* of the innermost open element */
 	char path[PATH_MAX_BYTES];
 	size_t path_len;
-	const char *fault; /* why parsing was stopped */
+	const char *fault; /* why the parser was stopped; NULL: it was not */
 };
 
 typedef void take_fn(struct reader *reader, struct span text);
 
 static int read_xml(struct reader *reader, struct span xml, struct error *err);
-static void on_start(void *data, const XML_Char *name, const XML_Char **attributes);
+static void listing_on_start(void *data, const XML_Char *name, const XML_Char **attributes);
 static void stop(struct reader *reader, const char *fault);
-static void on_end(void *data, const XML_Char *name);
+static void listing_on_end(void *data, const XML_Char *name);
 static void take_name(struct reader *reader, struct span text);
 static void take_size(struct reader *reader, struct span text);
 static void take_modified(struct reader *reader, struct span text);
@@ -41,8 +42,8 @@ static void take_next(struct reader *reader, struct span text);
 static void take_encoding(struct reader *reader, struct span text);
 static void take_code(struct reader *reader, struct span text);
 static void take_message(struct reader *reader, struct span text);
-static void on_text(void *data, const XML_Char *text, int len);
-static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
+static void listing_on_text(void *data, const XML_Char *text, int len);
+static void listing_on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
 	const XML_Char *public_id, int has_internal);
 static int decode_names(struct reader *reader, struct error *err);
 
@@ -97,9 +98,9 @@ static int read_xml(struct reader *reader, struct span xml, struct error *err)
 	reader->parser = XML_ParserCreate("UTF-8");
 	ASSERT(reader->parser != NULL);
 	XML_SetUserData(reader->parser, reader);
-	XML_SetElementHandler(reader->parser, on_start, on_end);
-	XML_SetCharacterDataHandler(reader->parser, on_text);
-	XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
+	XML_SetElementHandler(reader->parser, listing_on_start, listing_on_end);
+	XML_SetCharacterDataHandler(reader->parser, listing_on_text);
+	XML_SetStartDoctypeDeclHandler(reader->parser, listing_on_doctype);
 	const enum XML_Status status =
 		XML_Parse(reader->parser, (const char *)xml.data, (int)xml.len, 1);
 	const char *const why = reader->fault != NULL
@@ -113,17 +114,17 @@ static int read_xml(struct reader *reader, struct span xml, struct error *err)
 			"the server's XML answer is refused at line %u: %s", line, why);
 	if (arena_overflowed(reader->arena))
 		return error_set(err, ERROR_TOO_LARGE,
-			"the server's XML answer is over the memory set aside for it");
+			"the server's XML answer needs more memory than is set aside for it");
 	return 0;
 }
 
-static void on_start(void *data, const XML_Char *name, const XML_Char **attributes)
+static void listing_on_start(void *data, const XML_Char *name, const XML_Char **attributes)
 {
 	(void)attributes;
 	struct reader *const reader = data;
 	const size_t len = strlen(name);
 	if (reader->path_len + len + 2 > PATH_MAX_BYTES) {
-		stop(reader, "it is nested too deep");
+		stop(reader, "it is nested too deeply");
 		return;
 	}
 	reader->path[reader->path_len] = '/';
@@ -139,18 +140,19 @@ static void stop(struct reader *reader, const char *fault)
 	XML_StopParser(reader->parser, XML_FALSE);
 }
 
-static void on_end(void *data, const XML_Char *name)
+static void listing_on_end(void *data, const XML_Char *name)
 {
 	struct reader *const reader = data;
-	/* An element that opens and closes at once is still closed behind the stop, and its name is
-	 * not in the path. */
+	/* After a stop expat still reports the end of an element like <a/>, whose name is not in
+	 * the path. */
 	if (reader->fault != NULL)
 		return;
+	ASSERT(reader->path_len > strlen(name)); /* expat has matched the tags */
 	if (buffer_failed(&reader->text)) {
 		stop(reader, "a text in it is too long");
 		return;
 	}
-	for (size_t i = 0; i < sizeof ELEMENTS / sizeof ELEMENTS[0]; i++)
+	for (size_t i = 0; i < sizeof(ELEMENTS) / sizeof(ELEMENTS[0]); i++)
 		if (strcmp(reader->path, ELEMENTS[i].path) == 0)
 			ELEMENTS[i].take(reader, buffer_span(&reader->text));
 	reader->path_len -= strlen(name) + 1;
@@ -166,7 +168,7 @@ static void take_name(struct reader *reader, struct span text)
 static void take_size(struct reader *reader, struct span text)
 {
 	if (!span_parse_u64(text, &reader->entry.size))
-		stop(reader, "a size is no number");
+		stop(reader, "a size is not a number");
 }
 
 static void take_modified(struct reader *reader, struct span text)
@@ -192,11 +194,11 @@ static void take_entry(struct reader *reader, struct span text)
 	if (listing->count == reader->room) {
 		const size_t room = reader->room == 0 ? 64 : reader->room * 2;
 		struct listing_entry *const entries =
-			arena_take_array(reader->arena, room, sizeof *entries);
+			arena_take_array(reader->arena, room, sizeof(*entries));
 		if (entries == NULL)
 			return;
 		if (listing->count > 0)
-			memcpy(entries, listing->entries, listing->count * sizeof *entries);
+			memcpy(entries, listing->entries, listing->count * sizeof(*entries));
 		listing->entries = entries;
 		reader->room = room;
 	}
@@ -235,13 +237,13 @@ static void take_message(struct reader *reader, struct span text)
 	reader->error.message = arena_copy(reader->arena, text);
 }
 
-static void on_text(void *data, const XML_Char *text, int len)
+static void listing_on_text(void *data, const XML_Char *text, int len)
 {
 	struct reader *const reader = data;
 	buffer_add(&reader->text, text, (size_t)len);
 }
 
-static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
+static void listing_on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
 	const XML_Char *public_id, int has_internal)
 {
 	(void)name;
@@ -251,7 +253,7 @@ static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_
 	stop(data, "it declares a document type");
 }
 
-/* The names that encoding-type=url sent percent-encoded, in place of what was copied. */
+/* Decodes the names of an answer with encoding-type url. */
 static int decode_names(struct reader *reader, struct error *err)
 {
 	struct buffer decoded;
@@ -262,12 +264,12 @@ static int decode_names(struct reader *reader, struct error *err)
 		buffer_reset(&decoded);
 		if (!decode_percent(entry->name, true, &decoded) || buffer_failed(&decoded))
 			result = error_set(err, ERROR_UPSTREAM,
-				"the server's listing holds a malformed percent-encoded key");
+				"the server's listing has a malformed percent-encoded key");
 		entry->name = arena_copy(reader->arena, buffer_span(&decoded));
 	}
 	buffer_release(&decoded);
 	if (result == 0 && arena_overflowed(reader->arena))
 		result = error_set(err, ERROR_TOO_LARGE,
-			"the server's XML answer is over the memory set aside for it");
+			"the server's XML answer needs more memory than is set aside for it");
 	return result;
 }

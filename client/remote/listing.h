@@ -1,6 +1,6 @@
-/* The server's XML answers (ListObjectsV2, ListBuckets, errors) over expat (the client's one home
- * of it). Bounded: entries, text and depth are capped, document types and entities are refused.
- * What is found lies in the arena. */
+/* Parses the server's XML answers (ListObjectsV2, ListBuckets, errors) with expat; the client uses
+ * expat only here. The number of entries, the size of texts and the depth are limited; document
+ * types and entities are refused. The results lie in the arena. */
 #ifndef CLIENT_REMOTE_LISTING_H
 #define CLIENT_REMOTE_LISTING_H
 
@@ -10,28 +10,27 @@
 enum { LISTING_ENTRIES_MAX = 10000, LISTING_TEXT_MAX_BYTES = 16 * 1024 };
 
 struct listing_entry {
-	/* key, common prefix or bucket name; percent-decoded when the answer says encoding-type
-	 * url */
-	struct span name;
+	struct span name; /* key, common prefix or bucket name, percent-decoded */
 	bool is_prefix;
 	uint64_t size;
-	struct span modified; /* as sent; empty for prefixes */
+	struct span modified; /* as the server sent it; empty for prefixes */
 	struct span etag;     /* without quotes */
 };
 
 struct listing {
-	struct listing_entry *entries; /* keys and prefixes as they came */
+	struct listing_entry *entries; /* keys and prefixes in the order of the answer */
 	size_t count;
 	bool truncated;
-	struct span next; /* continuation token */
+	struct span next; /* continuation token; empty when there is none */
 };
+/* Fails with upstream when the answer is malformed, and with too_large when the arena is full. */
 int listing_parse(struct span xml, struct arena *arena, struct listing *out, struct error *err);
 
 struct listing_error {
 	struct span code; /* "NoSuchKey" */
 	struct span message;
 };
-/* False when `xml` is no S3 error answer. */
+/* False when `xml` is not an S3 error answer. */
 bool listing_parse_error(struct span xml, struct arena *arena, struct listing_error *out);
 
 #endif

@@ -22,7 +22,7 @@ int missing_bucket_check(
 	struct error failure = {0};
 	if (rule == NULL)
 		return 0;
-	/* Hub clients may have made it. */
+	/* The bucket may exist all the same: Hub clients can make buckets with such names. */
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	const int result = remote_run_find(remote, run, arena, &found, &failure);
 	arena_free(arena);

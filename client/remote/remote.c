@@ -1,3 +1,7 @@
+/* remote_try and remote_again share a small state: whether the last failure may pass, and how long
+ * the server asked to wait. So callers that stream a body or resume a download can write their own
+ * loop around the two, and remote_send is the simplest such loop. Notes about retries become rare
+ * with the number of tries, so that a long outage does not fill the terminal. */
 #include "client/remote/remote.h"
 
 #include <stdio.h>
@@ -13,23 +17,24 @@ enum { SILENCE_MS = 5000 };
 struct remote {
 	const struct remote_options *options;
 	struct http_client *client;
-	bool passes;       /* the last failure is one that passes */
-	int retry_after_s; /* of the last failure, -1 when not said */
-	bool is_silent;    /* since the last answer it was said that none comes */
+	bool may_pass;      /* the last failure may pass: another try may succeed */
+	int retry_after_s;  /* the last failure's Retry-After, in seconds; -1: none */
+	bool noted_silence; /* the user was told that no answer comes; reset by an answer */
 };
 
-static void say_silence(void *owner);
+static void remote_note_silence(void *owner);
 static void add_advice(const struct remote *remote, struct error *err);
 static const char *find_advice(const struct remote *remote, enum error_kind refusal);
 
 struct remote *remote_new(const struct remote_options *options, struct error *err)
 {
-	struct remote *const remote = memory_new(sizeof *remote);
+	ASSERT(options->endpoint != NULL);
+	struct remote *const remote = memory_new(sizeof(*remote));
 	const struct http_client_options client_options = {
 		.endpoint = options->endpoint,
 		.ca_file = options->ca,
 		.token = options->token,
-		.on_silence = say_silence,
+		.on_silence = remote_note_silence,
 		.silence_owner = remote,
 		.silence_ms = SILENCE_MS,
 	};
@@ -66,21 +71,22 @@ struct interrupt *remote_interrupt(const struct remote *remote)
 int remote_try(struct remote *remote, const struct http_request *request,
 	struct http_response *response, struct error *err)
 {
-	remote->passes = false;
+	ASSERT(request->target != NULL && request->target[0] == '/');
+	remote->may_pass = false;
 	remote->retry_after_s = -1;
 	if (interrupt_check(remote->options->interrupt, err) != 0)
 		return -1;
 	if (http_client_send(remote->client, request, response, err) != 0) {
-		remote->passes = err->kind == ERROR_UPSTREAM;
+		remote->may_pass = err->kind == ERROR_UPSTREAM;
 		return -1;
 	}
-	remote->is_silent = false;
+	remote->noted_silence = false;
 	if (response->status >= 200 && response->status <= 299)
 		return 0;
-	remote->passes = retry_worth_status(response->status);
+	remote->may_pass = retry_worth_status(response->status);
 	remote->retry_after_s = response->retry_after_s;
 	char what[ERROR_TEXT_BYTES];
-	snprintf(what, sizeof what, "%s %s", request->method, request->target);
+	snprintf(what, sizeof(what), "%s %s", request->method, request->target);
 	remote_error_set(err, response->status, buffer_span(&response->body), what);
 	add_advice(remote, err);
 	return -1;
@@ -89,9 +95,10 @@ int remote_try(struct remote *remote, const struct http_request *request,
 bool remote_again(struct remote *remote, struct retry *retry, struct error *err)
 {
 	const struct remote_options *const options = remote->options;
+	ASSERT(err->kind != ERROR_NONE);
 	if (interrupt_check(options->interrupt, err) != 0)
 		return false;
-	if (!remote->passes || retry->attempt >= retry->attempts)
+	if (!remote->may_pass || retry->attempt >= retry->attempts)
 		return false;
 	if (options->output != NULL && (retry->attempt == 3 || retry->attempt % 20 == 19))
 		output_note(options->output, "%s; still trying", err->text);
@@ -125,15 +132,16 @@ int remote_send(struct remote *remote, const struct http_request *request,
 	return -1;
 }
 
-/* Who waits for a listing sees nothing else: transfers have their line of progress. */
-static void say_silence(void *owner)
+/* Without this note, a person who waits for a listing sees nothing: only transfers show
+ * progress. */
+static void remote_note_silence(void *owner)
 {
 	struct remote *const remote = owner;
-	if (remote->options->output != NULL && !remote->is_silent)
+	if (remote->options->output != NULL && !remote->noted_silence)
 		output_note(remote->options->output,
 			"%s has not answered for %d seconds; still waiting",
 			remote->options->endpoint, SILENCE_MS / 1000);
-	remote->is_silent = true;
+	remote->noted_silence = true;
 }
 
 static void add_advice(const struct remote *remote, struct error *err)
@@ -143,8 +151,8 @@ static void add_advice(const struct remote *remote, struct error *err)
 		error_advise(err, "%s", advice);
 }
 
-/* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet;
- * what failed uploads left fills a disk that seems to hold little. */
+/* Advice to append to the server's sentence; NULL when there is none. A new user has no token yet.
+ * A disk that seems to hold little may be full of the remains of failed uploads. */
 static const char *find_advice(const struct remote *remote, enum error_kind refusal)
 {
 	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
@@ -152,7 +160,7 @@ static const char *find_advice(const struct remote *remote, enum error_kind refu
 		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
 		       " `deltabucket login ENDPOINT` stores one";
 	if (refusal == ERROR_NO_SPACE)
-		return "on the server's machine `deltabucketd gc --end-promises` frees what failed"
-		       " uploads left";
+		return "on the server's machine, `deltabucketd gc --end-promises` frees the space"
+		       " that failed uploads take";
 	return NULL;
 }

@@ -1,6 +1,7 @@
-/* One connection to the server with what every call needs around it: the retry rule, the stop
- * signal, answers turned into errors. The typed calls are in remote_run.h and remote_object.h. One
- * thread at a time; a thread that wants to talk makes its own. */
+/* One connection to the server, with the things that every call needs: the retry rule, the stop
+ * signal, and the conversion of answers into errors. The typed calls are in remote_run.h,
+ * remote_object.h and remote_hub.h. One thread at a time; each thread that talks to the server
+ * makes its own. */
 #ifndef CLIENT_REMOTE_REMOTE_H
 #define CLIENT_REMOTE_REMOTE_H
 
@@ -9,35 +10,35 @@
 
 struct output;
 
-struct remote_options { /* borrowed, and must outlive every remote made from it */
+struct remote_options { /* borrowed: must outlive every remote made from it */
 	const char *endpoint;
 	const char *token;           /* NULL: none */
-	const char *ca;              /* NULL: the system's */
+	const char *ca;              /* path of a PEM file; NULL: the system's CAs */
 	unsigned retries;            /* tries after the first */
 	struct interrupt *interrupt; /* may be NULL */
-	const struct output *output; /* where retries are noted; may be NULL */
+	const struct output *output; /* where notes about retries go; may be NULL */
 };
 
 struct remote;
 
 struct remote *remote_new(const struct remote_options *options, struct error *err);
 void remote_free(struct remote *remote); /* NULL is fine */
-/* From any thread: the call that is under way, and all later ones, end with busy. */
+/* From any thread: makes the call in progress and all later ones fail with busy. */
 void remote_cancel(struct remote *remote);
 struct interrupt *remote_interrupt(const struct remote *remote);
 
-/* One try. 0 with a 2xx answer; else the server's refusal or the transport's failure as an error,
- * and remote_again knows whether to repeat it. `response` is released by the caller in every
- * case. */
+/* Makes one try. 0 with a 2xx answer; otherwise -1 with the server's refusal or the transport's
+ * failure, and remote_again knows whether a repetition may help. The caller must release `response`
+ * in every case. */
 int remote_try(struct remote *remote, const struct http_request *request,
 	struct http_response *response, struct error *err);
-/* After a failed try: waits and gives true when it is worth another. On false the error stands
- * (busy when a signal came). */
+/* To be called after a failed try, with its error. Waits and returns true when another try may
+ * help. On false *err is the error to report: unchanged, or busy when a signal has come. */
 bool remote_again(struct remote *remote, struct retry *retry, struct error *err);
 struct retry remote_retry(const struct remote *remote);
 
-/* Tries until it is answered or the retries are used up; for requests whose body is in memory and
- * whose answer fits there. */
+/* Tries until the server answers or the retries are used up. For requests whose body and answer are
+ * held in memory. The caller must release `response` in every case. */
 int remote_send(struct remote *remote, const struct http_request *request,
 	struct http_response *response, struct error *err);
 

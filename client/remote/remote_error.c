@@ -1,3 +1,8 @@
+/* An answer has one of three forms: the JSON of the steps and admin faces
+ * ({"error":{"code","message"}}), the Hub's ({"error":"text"}), or S3's XML; its first byte and the
+ * parsers tell which. A code is more exact than a status, except for 5xx: then the code describes
+ * the server's own state ("busy", "io"), and for this client the fault is upstream. An answer
+ * without a sentence, like that to a HEAD, gets one with its status. */
 #include "client/remote/remote_error.h"
 
 #include <string.h>
@@ -9,7 +14,7 @@
 enum { ARENA_BYTES = 512 * 1024, MESSAGE_MAX_BYTES = 8192 };
 static const char FULL_CODE[] = "no_space";
 
-/* `meaning` is for answers without a word, as those to HEAD are. */
+/* `meaning` is for answers without a body, like those to HEAD. */
 static const struct status_row {
 	int status;
 	enum error_kind kind;
@@ -17,7 +22,7 @@ static const struct status_row {
 } STATUSES[] = {
 	{301, ERROR_NO_BUCKET, ""},
 	{400, ERROR_INVALID, ""},
-	{401, ERROR_NO_CREDENTIALS, ": it wants a token, or the token is wrong"},
+	{401, ERROR_NO_CREDENTIALS, ": it needs a token, or the token is wrong"},
 	{403, ERROR_DENIED, ": the token's key may not do this"},
 	{404, ERROR_NOT_FOUND, ": there is no such thing"},
 	{405, ERROR_METHOD, ""},
@@ -35,7 +40,7 @@ static const struct status_row {
 	{507, ERROR_NO_SPACE, ": its disk is full"},
 };
 
-/* Codes of the S3 face that say more than their status. */
+/* Codes of the S3 face that are more exact than their status. */
 static const struct {
 	const char *code;
 	enum error_kind kind;
@@ -64,7 +69,7 @@ static const struct {
 
 enum error_kind remote_error_kind(struct span code, enum error_kind otherwise)
 {
-	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
 		if (span_equal_nocase(code, KINDS[i].name))
 			return KINDS[i].kind;
 	return otherwise;
@@ -73,7 +78,7 @@ enum error_kind remote_error_kind(struct span code, enum error_kind otherwise)
 static const struct status_row *row_of_status(int status)
 {
 	static const struct status_row other = {0, ERROR_UPSTREAM, ""};
-	for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
+	for (size_t i = 0; i < sizeof(STATUSES) / sizeof(STATUSES[0]); i++)
 		if (STATUSES[i].status == status)
 			return &STATUSES[i];
 	return &other;
@@ -81,18 +86,16 @@ static const struct status_row *row_of_status(int status)
 
 static enum error_kind kind_of_code(struct span code, int status)
 {
-	for (size_t i = 0; i < sizeof S3_CODES / sizeof S3_CODES[0]; i++)
+	for (size_t i = 0; i < sizeof(S3_CODES) / sizeof(S3_CODES[0]); i++)
 		if (span_equal_text(code, S3_CODES[i].code))
 			return S3_CODES[i].kind;
-	/* A 5xx speaks of the server's own state ("busy", "io"): for us it is the peer that
-	 * failed. */
 	if (status >= 500 && status != 507)
 		return row_of_status(status)->kind;
 	return remote_error_kind(code, row_of_status(status)->kind);
 }
 
-/* The Hub's form: {"error":"text"}, of the Xet half with a code, of which one says more than the
- * status. */
+/* A text member of the Hub's form. The Xet face adds a code; one of its codes is more exact than
+ * the status (FULL_CODE). */
 static struct span hub_text(const struct json_node *root, const char *name)
 {
 	struct span text = {0};

@@ -1,3 +1,8 @@
+/* A batch is a body of JSON lines, one for each change. The server makes what it can and answers
+ * with the list of failures, by path; each is written into the change that it belongs to. An answer
+ * that names an unknown path or refuses the batch without a failure is malformed: otherwise a
+ * change that was not made would count as made. Listings come in pages; the Link header of each
+ * page has the address of the next. */
 #include "client/remote/remote_hub.h"
 
 #include <stdlib.h>
@@ -23,7 +28,7 @@ struct wanted {
 	struct hub_file file;
 };
 
-static bool segment_is_good(struct span segment);
+static bool is_good_segment(struct span segment);
 static void put_line(struct buffer *out, const struct hub_change *change);
 static void put_source(struct json_writer *writer, struct span bucket);
 static int read_failures(
@@ -36,7 +41,7 @@ static void bucket_target(struct span bucket, struct buffer *out);
 static int read_page(struct span body, hub_file_fn *take, void *owner, struct error *err);
 static bool read_file(const struct json_node *node, struct hub_file *out);
 static char *next_page(const char *link);
-static int take_wanted(void *owner, const struct hub_file *file, struct error *err);
+static int remote_hub_take_wanted(void *owner, const struct hub_file *file, struct error *err);
 
 char *remote_hub_target(struct span bucket, const char *below, struct span path)
 {
@@ -65,7 +70,7 @@ bool remote_hub_takes(struct span key)
 	if (span_find(key, '\\') >= 0 || span_find(key, 0) >= 0 || span_ends_text(key, ".."))
 		return false;
 	while (span_split(&rest, '/', &segment))
-		if (!segment_is_good(segment))
+		if (!is_good_segment(segment))
 			return false;
 	return true;
 }
@@ -88,6 +93,7 @@ int remote_hub_change(struct remote *remote, struct span bucket, struct hub_chan
 	static const char *const HEADERS[] = {"Content-Type: application/x-ndjson", NULL};
 	struct http_response response;
 	struct buffer body;
+	ASSERT(count > 0 && count <= REMOTE_HUB_LINES_MAX);
 	buffer_init(&body, BODY_MAX_BYTES);
 	for (size_t i = 0; i < count; i++) {
 		changes[i].failure = (struct error){0};
@@ -111,7 +117,7 @@ int remote_hub_change(struct remote *remote, struct span bucket, struct hub_chan
 		result = read_failures(changes, count, buffer_span(&response.body), err);
 		if (result == 0 && refused && remote_hub_check(changes, count, &ignored) == 0)
 			result = error_set(err, ERROR_UPSTREAM,
-				"the server refuses a batch and does not say what of it");
+				"the server refuses a batch and does not say which changes failed");
 	}
 	http_response_release(&response);
 	free(target);
@@ -132,7 +138,7 @@ int remote_hub_totals(
 		(!json_node_u64(json_node_member(answer, "size"), &out->bytes) ||
 			!json_node_u64(json_node_member(answer, "totalFiles"), &out->files)))
 		result = error_set(err, ERROR_UPSTREAM,
-			"the server does not tell what bucket %.*s holds", (int)bucket.len,
+			"the server does not say how much bucket %.*s holds", (int)bucket.len,
 			(const char *)bucket.data);
 	json_node_free(answer);
 	buffer_release(&target);
@@ -208,7 +214,8 @@ int remote_hub_find(struct remote *remote, struct span bucket, struct span key, 
 		.wait_ms = COMMIT_WAIT_MS};
 	int result = remote_send(remote, &request, &response, err);
 	if (result == 0)
-		result = read_page(buffer_span(&response.body), take_wanted, &wanted, err);
+		result = read_page(
+			buffer_span(&response.body), remote_hub_take_wanted, &wanted, err);
 	http_response_release(&response);
 	free(target);
 	buffer_release(&body);
@@ -219,7 +226,7 @@ int remote_hub_find(struct remote *remote, struct span bucket, struct span key, 
 	return wanted.found ? 1 : 0;
 }
 
-static bool segment_is_good(struct span segment)
+static bool is_good_segment(struct span segment)
 {
 	const bool is_drive = segment.len >= 2 && segment.data[1] == ':';
 	return segment.len > 0 && !span_equal_text(segment, ".") &&
@@ -231,6 +238,8 @@ static void put_line(struct buffer *out, const struct hub_change *change)
 	static const char *const types[] = {"addFile", "deleteFile", "judgeDelete"};
 	struct json_writer writer;
 	char hash[CHUNK_ID_TEXT_BYTES];
+	ASSERT(change->kind <= HUB_CHANGE_JUDGE);
+	ASSERT(change->source.len == 0 || change->kind == HUB_CHANGE_ADD);
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
 	json_writer_text(&writer, "type",
@@ -277,7 +286,7 @@ static int read_failures(
 	return result;
 }
 
-/* Without a code, as from older servers, it counts as what the server could not take. */
+/* A failure without a code, as older servers send it, gets the kind invalid. */
 static int read_failure(struct hub_change *changes, size_t count, const struct json_node *item,
 	size_t *at, struct error *err)
 {
@@ -296,8 +305,8 @@ static int read_failure(struct hub_change *changes, size_t count, const struct j
 	return 0;
 }
 
-/* Failures come in the order of the lines, as far as the server keeps to it: the search goes on
- * from where the last one was. */
+/* The search begins where the last one ended: the server usually lists failures in the order of the
+ * lines, so that it is quick. */
 static struct error *find_failed(
 	struct hub_change *changes, size_t count, struct span path, size_t *at)
 {
@@ -350,7 +359,7 @@ static bool read_file(const struct json_node *node, struct hub_file *out)
 		chunk_id_parse(hash, &out->hash);
 }
 
-/* What the Link header calls the next page, as a target; NULL: that was the last one. */
+/* The target of the next page, from the Link header; NULL after the last page. */
 static char *next_page(const char *link)
 {
 	const char *const end = strstr(link, ">; rel=\"next\"");
@@ -364,7 +373,7 @@ static char *next_page(const char *link)
 	return copy;
 }
 
-static int take_wanted(void *owner, const struct hub_file *file, struct error *err)
+static int remote_hub_take_wanted(void *owner, const struct hub_file *file, struct error *err)
 {
 	struct wanted *const wanted = owner;
 	(void)err;

@@ -1,3 +1,8 @@
+/* A download is a loop of tries around remote_try and remote_again. A sink between the connection
+ * and the caller's sink counts the bytes, so that each try requests only what is missing, and an
+ * answer that is too long is refused before it is written. A try that brought bytes resets the
+ * count of retries. An upload cannot resume: each try starts the body again and takes its progress
+ * back first. */
 #include "client/remote/remote_object.h"
 
 #include <inttypes.h>
@@ -12,8 +17,7 @@
 
 enum {
 	TARGET_MAX_BYTES = 16 * 1024,
-	/* The server syncs and commits after the last byte. */
-	COMMIT_WAIT_MS = 120 * 1000,
+	COMMIT_WAIT_MS = 120 * 1000, /* the server syncs and commits after the last byte */
 	HEADER_MAX_BYTES = 192
 };
 
@@ -23,22 +27,20 @@ struct file_source {
 	uint64_t sent;
 };
 
-/* Counts what came, so that a retry asks for the rest only and an answer that is too long is caught
- * before it is written. */
 struct range_sink {
 	struct body_sink sink;
 	struct body_sink *into;
-	uint64_t left;
+	uint64_t left; /* bytes that are still missing */
 	const char *target;
 };
 
 static char *take_text(struct buffer *buffer);
 static int send_plain(struct remote *remote, const char *method, const char *target,
 	struct http_response *response, struct error *err);
-static ptrdiff_t file_source_read(
+static ptrdiff_t remote_object_source_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
-static void file_source_close(struct body_source *source);
-static enum sink_result range_sink_write(
+static void remote_object_source_close(struct body_source *source);
+static enum sink_result remote_object_sink_write(
 	struct body_sink *sink, struct span bytes, struct error *err);
 static int get_rest(struct remote *remote, const struct remote_object_range *range,
 	struct range_sink *sink, struct error *err);
@@ -64,14 +66,14 @@ int remote_object_head(struct remote *remote, const char *target, struct remote_
 	struct http_response response;
 	int result = send_plain(remote, "HEAD", target, &response, err);
 	if (result != 0 && response.status == 404)
-		error_set(err, ERROR_NO_KEY, "there is no object %s",
-			target + 1); /* a HEAD answer has no body to say so */
+		/* the answer to a HEAD has no body that could say so */
+		error_set(err, ERROR_NO_KEY, "there is no object %s", target + 1);
 	if (result == 0 && response.content_length == UINT64_MAX)
 		result = error_set(
 			err, ERROR_UPSTREAM, "the server does not say how large %s is", target);
 	if (result == 0) {
 		out->size = response.content_length;
-		snprintf(out->etag, sizeof out->etag, "%s", response.etag);
+		snprintf(out->etag, sizeof(out->etag), "%s", response.etag);
 		out->has_digest = digest128_parse(span_text(response.digest), &out->digest);
 		out->has_hash = chunk_id_parse(span_text(response.file_hash), &out->hash);
 		out->is_derived = response.is_derived;
@@ -108,7 +110,8 @@ int remote_object_send(struct remote *remote, const struct http_request *request
 	const struct remote_object_body *body, struct http_response *response, struct error *err)
 {
 	struct file_source file = {
-		.source = {.read = file_source_read, .close = file_source_close}, .body = body};
+		.source = {.read = remote_object_source_read, .close = remote_object_source_close},
+		.body = body};
 	struct http_request with_body = *request;
 	with_body.source = &file.source;
 	with_body.source_size = body->size;
@@ -142,7 +145,7 @@ int remote_object_put(struct remote *remote, const char *target,
 int remote_object_get(struct remote *remote, const struct remote_object_range *range,
 	struct body_sink *into, struct error *err)
 {
-	struct range_sink sink = {.sink = {.write = range_sink_write},
+	struct range_sink sink = {.sink = {.write = remote_object_sink_write},
 		.into = into,
 		.left = range->size,
 		.target = range->target};
@@ -154,8 +157,8 @@ int remote_object_get(struct remote *remote, const struct remote_object_range *r
 			if (sink.left == 0)
 				break;
 			return error_set(err, ERROR_CORRUPT,
-				"the server sends %" PRIu64 " bytes of %s less than it has to",
-				sink.left, range->target);
+				"the server's answer lacks %" PRIu64 " bytes of %s", sink.left,
+				range->target);
 		}
 		if (sink.left < before)
 			retry_reset(&retry);
@@ -233,7 +236,7 @@ int remote_object_list_buckets(struct remote *remote, struct span token, struct 
 	return fetch_listing(remote, &target, arena, out, err);
 }
 
-/* Ends the building of a request target whose parts are all bounded. */
+/* The finished request target. It fits, because all parts of a target are bounded. */
 static char *take_text(struct buffer *buffer)
 {
 	ASSERT(!buffer_failed(buffer));
@@ -249,11 +252,12 @@ static int send_plain(struct remote *remote, const char *method, const char *tar
 	return remote_send(remote, &request, response, err);
 }
 
-static ptrdiff_t file_source_read(
+static ptrdiff_t remote_object_source_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct file_source *const file = (struct file_source *)source;
 	const struct remote_object_body *const body = file->body;
+	ASSERT(file->sent <= body->size);
 	const uint64_t left = body->size - file->sent;
 	const size_t wanted = left < capacity ? (size_t)left : capacity;
 	if (wanted == 0)
@@ -266,18 +270,18 @@ static ptrdiff_t file_source_read(
 	return (ptrdiff_t)wanted;
 }
 
-static void file_source_close(struct body_source *source)
+static void remote_object_source_close(struct body_source *source)
 {
-	(void)source; /* lies on its owner's stack */
+	(void)source; /* it lies on the stack of remote_object_send */
 }
 
-static enum sink_result range_sink_write(
+static enum sink_result remote_object_sink_write(
 	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct range_sink *const range = (struct range_sink *)sink;
 	if (bytes.len > range->left) {
-		error_set(err, ERROR_CORRUPT, "the server sends more of %s than was asked for",
-			range->target);
+		error_set(err, ERROR_CORRUPT,
+			"the server sends more bytes of %s than were requested", range->target);
 		return SINK_FAILED;
 	}
 	const enum sink_result result = range->into->write(range->into, bytes, err);
@@ -286,10 +290,11 @@ static enum sink_result range_sink_write(
 	return result;
 }
 
-/* One try for what is left. */
+/* Makes one try for the missing bytes. */
 static int get_rest(struct remote *remote, const struct remote_object_range *range,
 	struct range_sink *sink, struct error *err)
 {
+	ASSERT(sink->left > 0 && sink->left <= range->size);
 	const uint64_t from = range->offset + (range->size - sink->left);
 	const bool ranged = !range->whole || from > range->offset;
 	char range_header[HEADER_MAX_BYTES];
@@ -297,12 +302,12 @@ static int get_rest(struct remote *remote, const struct remote_object_range *ran
 	const char *headers[3] = {NULL, NULL, NULL};
 	size_t count = 0;
 	if (ranged) {
-		snprintf(range_header, sizeof range_header, "Range: bytes=%" PRIu64 "-%" PRIu64,
+		snprintf(range_header, sizeof(range_header), "Range: bytes=%" PRIu64 "-%" PRIu64,
 			from, from + sink->left - 1);
 		headers[count++] = range_header;
 	}
 	if (range->etag != NULL) {
-		snprintf(match_header, sizeof match_header, "If-Match: \"%s\"", range->etag);
+		snprintf(match_header, sizeof(match_header), "If-Match: \"%s\"", range->etag);
 		headers[count++] = match_header;
 	}
 	const struct http_request request = {
@@ -311,8 +316,8 @@ static int get_rest(struct remote *remote, const struct remote_object_range *ran
 	int result = remote_try(remote, &request, &response, err);
 	if (result == 0 && ranged && response.status != 206)
 		result = error_set(err, ERROR_CORRUPT,
-			"the server answers a range of %s with status %d", range->target,
-			response.status);
+			"the server answers a request for a range of %s with status %d instead of 206",
+			range->target, response.status);
 	http_response_release(&response);
 	return result;
 }

@@ -1,4 +1,4 @@
-/* Objects and buckets, typed, over the S3 face with the bearer token. */
+/* Typed calls for objects and buckets, over the S3 face with the bearer token. */
 #ifndef CLIENT_REMOTE_REMOTE_OBJECT_H
 #define CLIENT_REMOTE_REMOTE_OBJECT_H
 
@@ -9,7 +9,7 @@
 
 struct progress;
 
-/* "/bucket/key", percent-encoded; heap, the caller's. */
+/* "/bucket/key", percent-encoded. The bucket has at most 255 bytes. The caller frees it. */
 char *remote_object_target(struct span bucket, struct span key);
 
 struct remote_object_facts {
@@ -19,35 +19,34 @@ struct remote_object_facts {
 	struct digest128 digest;
 	bool has_hash;
 	struct chunk_id hash; /* the file hash of Xet */
-	/* the server makes its bytes as they are read: cheap to send as they are, dear to make into
-	 * chunks */
+	/* The server makes the bytes when they are read. So sending them plainly is cheap, and
+	 * making them into chunks is expensive. */
 	bool is_derived;
 };
 int remote_object_head(struct remote *remote, const char *target, struct remote_object_facts *out,
 	struct error *err);
 int remote_object_delete(struct remote *remote, const char *target, struct error *err);
 
-/* Sends `size` bytes of fd from `offset` on as the body of one request, from the start again at
- * each retry. */
+/* The body of a request: `size` bytes of fd from `offset` on. Each retry sends all of it again. */
 struct remote_object_body {
 	int fd;
 	uint64_t offset;
 	uint64_t size;
-	const char *path; /* for messages */
-	struct progress *progress;
+	const char *path;          /* for messages */
+	struct progress *progress; /* may be NULL */
 };
-/* `response` is released by the caller, also on failure. */
+/* The caller must release `response`, also after a failure. */
 int remote_object_send(struct remote *remote, const struct http_request *request,
 	const struct remote_object_body *body, struct http_response *response, struct error *err);
 int remote_object_put(struct remote *remote, const char *target,
 	const struct remote_object_body *body, struct error *err);
 
-/* Bytes [offset, offset + size) pushed into `sink`, going on where it stopped after a lost
- * connection. Fewer or more bytes than asked for are never taken for success. `etag` not NULL:
- * precondition when the object is another by now. */
+/* Pushes bytes [offset, offset + size) into `sink`. After a lost connection it resumes where it
+ * stopped. It never succeeds with fewer or more bytes than requested. With an `etag` it fails with
+ * precondition when the object has changed. */
 struct remote_object_range {
 	const char *target;
-	const char *etag;
+	const char *etag; /* NULL: any */
 	uint64_t offset;
 	uint64_t size;
 	bool whole; /* the range is the whole object: no Range header */
@@ -55,21 +54,22 @@ struct remote_object_range {
 int remote_object_get(struct remote *remote, const struct remote_object_range *range,
 	struct body_sink *sink, struct error *err);
 
-/* `source` and `target` as remote_object_target gives them. The server copies; up to 5 GiB. */
+/* The server copies the object, which may have up to 5 GiB. `source` and `target` are as
+ * remote_object_target returns them. */
 int remote_object_copy(
 	struct remote *remote, const char *source, const char *target, struct error *err);
 
-/* exists and ours: 0 */
+/* Also 0 when the bucket exists and belongs to the caller. */
 int remote_object_make_bucket(struct remote *remote, struct span bucket, struct error *err);
-/* 1, or 0 when there is none */
+/* 1, or 0 when the bucket does not exist. */
 int remote_object_has_bucket(struct remote *remote, struct span bucket, struct error *err);
-/* bucket_not_empty also for runs */
+/* Fails with bucket_not_empty while the bucket holds objects or runs. */
 int remote_object_remove_bucket(struct remote *remote, struct span bucket, struct error *err);
 struct remote_object_page {
 	struct span bucket;
 	struct span prefix;
 	bool folders;      /* stop at '/' */
-	struct span token; /* where the page before ended; empty: at the start */
+	struct span token; /* continuation token of the page before; empty: the first page */
 };
 int remote_object_list(struct remote *remote, const struct remote_object_page *page,
 	struct arena *arena, struct listing *out, struct error *err);

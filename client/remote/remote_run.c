@@ -1,3 +1,7 @@
+/* Each call builds a target, sends it, and hands the body to a parser of wire/. target_send also
+ * releases the target, so that a call has one object to release: the response. A body that the
+ * parser refuses is the server's fault: its error becomes upstream. Pages of runs and of steps
+ * differ only in their member and in the parser of an entry, which a table names. */
 #include "client/remote/remote_run.h"
 
 #include <inttypes.h>
@@ -9,42 +13,43 @@
 
 enum {
 	TARGET_MAX_BYTES = 4096,
-	/* A publish may read objects without a digest, and an anchor's headers, before it
-	 * commits. */
+	LATEST_WAIT_MAX_S = 60,
+	/* Before it commits a step, the server may read objects that have no digest, and the
+	 * headers of an anchor. */
 	PUBLISH_WAIT_MS = 10 * 60 * 1000
 };
 
-/* What a target is built in: fixed size, since all of its parts are bounded. */
+/* A request target that is being built. It always fits, because all of its parts are bounded. */
 struct target {
 	struct buffer text;
 };
 
-/* What a page is a list of: the parser of one entry reads its printed form. */
+/* A kind of page: the member that has the list, the size of a parsed entry, and its parser, which
+ * reads the entry's printed form. */
 struct page_kind {
 	const char *member;
 	size_t item_bytes;
-	int (*take)(void *item, struct span json, struct arena *arena, struct error *err);
+	int (*parse)(void *item, struct span json, struct arena *arena, struct error *err);
 };
 
 static void target_begin(struct target *target, const struct run_name *run);
 static int target_send(struct target *target, struct remote *remote,
 	const struct http_request *request, struct http_response *response, struct error *err);
-static int nonsense(struct error *err, const char *what);
+static int refuse_answer(struct error *err, const char *what);
 static void read_published(const struct http_response *response, struct remote_run_published *out);
-static int find_step(struct remote *remote, const struct run_name *run, uint64_t step,
-	const char *query, struct arena *arena, struct step_message *out, struct error *err);
+static int require_step(int found, const struct run_name *run, uint64_t step, struct error *err);
 static int get_step(struct target *target, struct remote *remote, int64_t wait_ms,
 	struct arena *arena, struct step_message *out, struct error *err);
 static int get_page(struct target *target, struct remote *remote, const struct page_kind *kind,
 	struct arena *arena, struct remote_run_page *out, struct error *err);
 static void *read_items(const struct page_kind *kind, const struct json_node *list,
 	struct arena *arena, struct error *err);
-static int take_run(void *item, struct span json, struct arena *arena, struct error *err);
-static int take_step(void *item, struct span json, struct arena *arena, struct error *err);
+static int parse_run(void *item, struct span json, struct arena *arena, struct error *err);
+static int parse_step(void *item, struct span json, struct arena *arena, struct error *err);
 
-static const struct page_kind PAGE_OF_RUNS = {"runs", sizeof(struct run_message), take_run};
+static const struct page_kind PAGE_OF_RUNS = {"runs", sizeof(struct run_message), parse_run};
 
-static const struct page_kind PAGE_OF_STEPS = {"steps", sizeof(struct step_message), take_step};
+static const struct page_kind PAGE_OF_STEPS = {"steps", sizeof(struct step_message), parse_step};
 
 int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps,
 	struct arena *arena, struct run_message *out, struct error *err)
@@ -53,14 +58,14 @@ int remote_run_open(struct remote *remote, const struct run_name *run, const uin
 	target_begin(&target, run);
 	char body[64] = "{}";
 	if (keep_steps != NULL)
-		snprintf(body, sizeof body, "{\"keep_steps\":%" PRIu64 "}", *keep_steps);
+		snprintf(body, sizeof(body), "{\"keep_steps\":%" PRIu64 "}", *keep_steps);
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	const struct http_request request = {
 		.method = "POST", .headers = HEADERS, .body = span_text(body)};
 	struct http_response response;
 	int result = target_send(&target, remote, &request, &response, err);
 	if (result == 0 && run_message_parse(buffer_span(&response.body), arena, out, err) != 0)
-		result = nonsense(err, "answer to opening the run");
+		result = refuse_answer(err, "answer to opening the run");
 	http_response_release(&response);
 	return result;
 }
@@ -72,7 +77,7 @@ int remote_run_set_keep(
 	target_begin(&target, run);
 	buffer_add_text(&target.text, "/settings");
 	char body[64];
-	snprintf(body, sizeof body, "{\"keep_steps\":%" PRIu64 "}", keep_steps);
+	snprintf(body, sizeof(body), "{\"keep_steps\":%" PRIu64 "}", keep_steps);
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	const struct http_request request = {
 		.method = "PUT", .headers = HEADERS, .body = span_text(body)};
@@ -91,12 +96,12 @@ int remote_run_find(struct remote *remote, const struct run_name *run, struct ar
 	struct http_response response;
 	int result = target_send(&target, remote, &request, &response, err);
 	if (result == 0 && run_message_parse(buffer_span(&response.body), arena, out, err) != 0)
-		result = nonsense(err, "answer about the run");
+		result = refuse_answer(err, "answer about the run");
 	http_response_release(&response);
 	return result;
 }
 
-/* What only writers may read. */
+/* Reads the webhook, which only writers may read. */
 int remote_run_may_write(struct remote *remote, const struct run_name *run, struct error *err)
 {
 	struct target target;
@@ -108,7 +113,7 @@ int remote_run_may_write(struct remote *remote, const struct run_name *run, stru
 	const int result = target_send(&target, remote, &request, &response, &failure);
 	http_response_release(&response);
 	if (result == 0 || (failure.kind != ERROR_DENIED && failure.kind != ERROR_NO_CREDENTIALS))
-		return 0; /* what else there is against it, the next request says */
+		return 0; /* the next request reports any other failure */
 	*err = failure;
 	return -1;
 }
@@ -145,13 +150,19 @@ out:
 int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step,
 	struct arena *arena, struct step_message *out, struct error *err)
 {
-	return find_step(remote, run, step, "", arena, out, err);
+	struct target target;
+	target_begin(&target, run);
+	buffer_format(&target.text, "/steps/%" PRIu64, step);
+	return require_step(get_step(&target, remote, 0, arena, out, err), run, step, err);
 }
 
 int remote_run_step_tensors(struct remote *remote, const struct run_name *run, uint64_t step,
 	struct arena *arena, struct step_message *out, struct error *err)
 {
-	return find_step(remote, run, step, "?tensors=true", arena, out, err);
+	struct target target;
+	target_begin(&target, run);
+	buffer_format(&target.text, "/steps/%" PRIu64 "?tensors=true", step);
+	return require_step(get_step(&target, remote, 0, arena, out, err), run, step, err);
 }
 
 int remote_run_latest(struct remote *remote, const struct run_name *run,
@@ -159,6 +170,7 @@ int remote_run_latest(struct remote *remote, const struct run_name *run,
 	struct error *err)
 {
 	struct target target;
+	ASSERT(wait->wait_s <= LATEST_WAIT_MAX_S);
 	target_begin(&target, run);
 	buffer_format(&target.text, "/steps/latest?wait=%" PRIu64, wait->wait_s);
 	if (wait->has_after)
@@ -188,7 +200,7 @@ int remote_run_path(struct remote *remote, const struct run_name *run,
 	struct http_response response;
 	int result = target_send(&target, remote, &request, &response, err);
 	if (result == 0 && path_message_parse(buffer_span(&response.body), arena, out, err) != 0)
-		result = nonsense(err, "path");
+		result = refuse_answer(err, "path");
 	http_response_release(&response);
 	return result;
 }
@@ -222,7 +234,7 @@ static void target_begin(struct target *target, const struct run_name *run)
 	buffer_add_text(&target->text, run->target);
 }
 
-/* Sends and releases the target; the answer's body is in `response`. */
+/* Sends the request and releases the target. */
 static int target_send(struct target *target, struct remote *remote,
 	const struct http_request *request, struct http_response *response, struct error *err)
 {
@@ -234,14 +246,15 @@ static int target_send(struct target *target, struct remote *remote,
 	return result;
 }
 
-/* An answer that does not parse is the peer's fault, whatever the parser calls it. */
-static int nonsense(struct error *err, const char *what)
+/* An answer that cannot be parsed is the server's fault, whatever kind the parser gives it. */
+static int refuse_answer(struct error *err, const char *what)
 {
 	err->kind = ERROR_UPSTREAM;
 	return error_wrap(err, "the server's %s", what);
 }
 
-/* The step is published, whatever the answer's body says: a hint that cannot be read is none. */
+/* The status says that the step is published. The body is only a hint, and one that cannot be read
+ * is ignored. */
 static void read_published(const struct http_response *response, struct remote_run_published *out)
 {
 	struct error ignored = {0};
@@ -252,20 +265,16 @@ static void read_published(const struct http_response *response, struct remote_r
 	json_node_free(root);
 }
 
-static int find_step(struct remote *remote, const struct run_name *run, uint64_t step,
-	const char *query, struct arena *arena, struct step_message *out, struct error *err)
+/* Turns the result of get_step into 0, or -1 with no_step when there is no such step. */
+static int require_step(int found, const struct run_name *run, uint64_t step, struct error *err)
 {
-	struct target target;
-	target_begin(&target, run);
-	buffer_format(&target.text, "/steps/%" PRIu64 "%s", step, query);
-	const int found = get_step(&target, remote, 0, arena, out, err);
 	if (found == 0)
 		return error_set(
 			err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
 	return found > 0 ? 0 : -1;
 }
 
-/* 1 with the step, 0 when the answer is that there is none. */
+/* 1 with the step, 0 when the server answers that there is none. */
 static int get_step(struct target *target, struct remote *remote, int64_t wait_ms,
 	struct arena *arena, struct step_message *out, struct error *err)
 {
@@ -275,7 +284,7 @@ static int get_step(struct target *target, struct remote *remote, int64_t wait_m
 	if (result == 0 && response.status != 204)
 		result = step_message_parse(buffer_span(&response.body), arena, out, err) == 0
 			? 1
-			: nonsense(err, "manifest");
+			: refuse_answer(err, "manifest");
 	http_response_release(&response);
 	return result;
 }
@@ -294,8 +303,8 @@ static int get_page(struct target *target, struct remote *remote, const struct p
 		goto out;
 	const struct json_node *const list = json_node_member(root, kind->member);
 	if (!json_node_is_array(list))
-		error_set(err, ERROR_UPSTREAM, "the server's page holds no list \"%s\"",
-			kind->member);
+		error_set(
+			err, ERROR_UPSTREAM, "the server's page has no list \"%s\"", kind->member);
 	else
 		items = read_items(kind, list, arena, err);
 	*out = (struct remote_run_page){
@@ -310,7 +319,7 @@ out:
 	return items != NULL ? 0 : -1;
 }
 
-/* The entries of `list`, NULL with the error set. */
+/* The parsed entries of `list`, in the arena; NULL with the error set. */
 static void *read_items(const struct page_kind *kind, const struct json_node *list,
 	struct arena *arena, struct error *err)
 {
@@ -321,27 +330,27 @@ static void *read_items(const struct page_kind *kind, const struct json_node *li
 	int result = items != NULL
 		? 0
 		: error_set(err, ERROR_TOO_LARGE,
-			  "the server's page is over the memory set aside for it");
+			  "the server's page needs more memory than is set aside for it");
 	for (size_t i = 0; i < count && result == 0; i++) {
 		buffer_reset(&text);
 		json_node_print(json_node_at(list, i), &text);
 		result = buffer_check(&text, "an entry of the server's page", err);
 		if (result == 0)
-			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena,
-					 err) == 0
+			result = kind->parse(items + i * kind->item_bytes, buffer_span(&text),
+					 arena, err) == 0
 				? 0
-				: nonsense(err, "page");
+				: refuse_answer(err, "page");
 	}
 	buffer_release(&text);
 	return result == 0 ? items : NULL;
 }
 
-static int take_run(void *item, struct span json, struct arena *arena, struct error *err)
+static int parse_run(void *item, struct span json, struct arena *arena, struct error *err)
 {
 	return run_message_parse(json, arena, item, err);
 }
 
-static int take_step(void *item, struct span json, struct arena *arena, struct error *err)
+static int parse_step(void *item, struct span json, struct arena *arena, struct error *err)
 {
 	return step_message_parse(json, arena, item, err);
 }

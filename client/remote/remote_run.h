@@ -1,6 +1,6 @@
-/* The steps face, typed: docs/PROTOCOL.md, "Steps". All that an answer holds lies in the given
- * arena. Calls retry as remote_send does; all of them may safely be repeated (opening twice only
- * skips an epoch). */
+/* Typed calls to the steps face: docs/protocol/steps.md. The content of an answer lies in the
+ * given arena. Calls retry as remote_send does. All of them may be repeated safely: opening a run
+ * twice only skips an epoch. */
 #ifndef CLIENT_REMOTE_REMOTE_RUN_H
 #define CLIENT_REMOTE_REMOTE_RUN_H
 
@@ -8,28 +8,28 @@
 #include "client/remote/run_name.h"
 #include "wire/step_message.h"
 
-/* Arena size that any one answer fits in. */
+/* An arena of this size holds any one answer. */
 enum { REMOTE_RUN_ARENA_BYTES = 64 * 1024 * 1024 };
 
-/* Becomes the run's writer, making the run where there is none; `keep_steps` NULL leaves retention
- * alone. */
+/* Becomes the run's writer; makes the run if it does not exist. `keep_steps` NULL leaves retention
+ * unchanged. */
 int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps,
 	struct arena *arena, struct run_message *out, struct error *err);
 int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena,
 	struct run_message *out, struct error *err);
-/* Denied when the token may not write to the run, which must be there; changes nothing. */
+/* Fails with denied when the token may not write to the run, which must exist. Changes nothing. */
 int remote_run_may_write(struct remote *remote, const struct run_name *run, struct error *err);
 int remote_run_set_keep(
 	struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
 struct remote_run_published {
-	bool already;    /* the same step was there before */
+	bool already;    /* the same step was published before */
 	bool anchor_due; /* the next step should bring an anchor */
 };
 int remote_run_publish(struct remote *remote, const struct run_name *run,
 	const struct step_message *step, struct remote_run_published *out, struct error *err);
 int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step,
 	struct arena *arena, struct step_message *out, struct error *err);
-/* The same with the digests of its tensors. */
+/* The same, with the digests of the step's tensors. */
 int remote_run_step_tensors(struct remote *remote, const struct run_name *run, uint64_t step,
 	struct arena *arena, struct step_message *out, struct error *err);
 
@@ -38,7 +38,7 @@ struct remote_run_wait {
 	uint64_t after;
 	uint64_t wait_s; /* at most 60 */
 };
-/* 1 with the step, 0 when nothing newer came in time. */
+/* 1 with the newest step, 0 when there was none, or none after `after`, in time. */
 int remote_run_latest(struct remote *remote, const struct run_name *run,
 	const struct remote_run_wait *wait, struct arena *arena, struct step_message *out,
 	struct error *err);
@@ -46,16 +46,16 @@ int remote_run_latest(struct remote *remote, const struct run_name *run,
 struct remote_run_route {
 	bool has_have;
 	uint64_t have;
-	struct digest128 digest; /* of what is held */
-	bool has_want;           /* false: the newest */
+	struct digest128 digest; /* of the step that the caller has */
+	bool has_want;           /* false: the newest step */
 	uint64_t want;
-	uint64_t wait_s; /* for a fold that would save much; 0: not at all */
+	uint64_t wait_s; /* the longest wait for a fold that would save much; 0: none */
 };
 int remote_run_path(struct remote *remote, const struct run_name *run,
 	const struct remote_run_route *route, struct arena *arena, struct path_message *out,
 	struct error *err);
 
-/* Lists come a page at a time; where `more`, ask again from behind the last. */
+/* Lists come in pages. When `more` is set, ask again for the entries after the last one. */
 struct remote_run_page {
 	union {
 		struct run_message *runs;
@@ -66,7 +66,7 @@ struct remote_run_page {
 };
 int remote_run_list(struct remote *remote, struct span bucket, struct span after,
 	struct arena *arena, struct remote_run_page *out, struct error *err);
-/* Steps from `from` on in rising order. */
+/* Lists the steps from `from` on, in rising order. */
 int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from,
 	struct arena *arena, struct remote_run_page *out, struct error *err);
 

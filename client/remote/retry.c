@@ -13,7 +13,8 @@ int64_t retry_delay_ms(unsigned attempt, int retry_after_s, uint32_t random)
 	const int64_t ceiling = doubled < RETRY_MOST_MS ? doubled : RETRY_MOST_MS;
 	const int64_t jittered = ceiling / 2 + (int64_t)(random % (uint32_t)(ceiling / 2 + 1));
 	const int asked_s = retry_after_s > RETRY_AFTER_MOST_S ? RETRY_AFTER_MOST_S : retry_after_s;
-	/* A whole fleet is told the same second: the jitter comes on top. */
+	/* The server may send the same number of seconds to a whole fleet: the jitter spreads
+	 * it. */
 	return asked_s >= 0 ? (int64_t)asked_s * 1000 + jittered : jittered;
 }
 
@@ -27,7 +28,7 @@ bool retry_again(struct retry *retry, int retry_after_s)
 	if (retry->attempt >= retry->attempts || interrupt_signal(retry->interrupt) != 0)
 		return false;
 	uint32_t random;
-	random_bytes(&random, sizeof random);
+	random_bytes(&random, sizeof(random));
 	const int64_t delay = retry_delay_ms(retry->attempt++, retry_after_s, random);
 	return interrupt_sleep(retry->interrupt, delay);
 }

@@ -1,5 +1,5 @@
-/* When and how long to wait before trying a request again: exponential backoff with jitter, never
- * sooner than the server asked for. */
+/* Decides when to try a request again: exponential backoff with jitter, never sooner than the
+ * server asks for. */
 #ifndef CLIENT_REMOTE_RETRY_H
 #define CLIENT_REMOTE_RETRY_H
 
@@ -15,23 +15,23 @@ enum {
 	RETRY_FOREVER = 1000000
 };
 
-/* 429, 500, 502, 503 and 504: the same request may succeed later. */
+/* True for 429, 500, 502, 503 and 504: the same request may succeed later. */
 bool retry_worth_status(int status);
-/* Delay before try `attempt` + 1 (attempt counts from 0): between half and all of FIRST doubled
- * each time up to MOST, picked by `random`; with retry_after_s >= 0 at least that (up to
- * RETRY_AFTER_MOST_S). */
+/* The delay before the retry number `attempt`, which counts from 0. The ceiling is RETRY_FIRST_MS,
+ * doubled for each attempt, up to RETRY_MOST_MS; `random` picks a delay between half of the ceiling
+ * and all of it. A retry_after_s >= 0 is added, up to RETRY_AFTER_MOST_S. */
 int64_t retry_delay_ms(unsigned attempt, int retry_after_s, uint32_t random);
 
 struct retry {
 	struct interrupt *interrupt;
 	unsigned attempts; /* tries that may follow the first */
-	unsigned attempt;
+	unsigned attempt;  /* tries that have followed it so far */
 };
 void retry_init(struct retry *retry, struct interrupt *interrupt, unsigned attempts);
-/* Sleeps and gives true when another try is allowed; false when they are used up or a signal
- * came. */
+/* Sleeps and returns true when another try is allowed. False when the tries are used up or a signal
+ * has come. */
 bool retry_again(struct retry *retry, int retry_after_s);
-/* There was progress: counting starts over. */
+/* Starts the count over, after a try that made progress. */
 void retry_reset(struct retry *retry);
 
 #endif

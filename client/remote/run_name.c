@@ -22,7 +22,7 @@ int run_name_init(struct run_name *name, const char *text, struct error *err)
 	const size_t bucket_len = slash == NULL ? 0 : (size_t)(slash - text);
 	if (bucket_len == 0 || bucket_len > BUCKET_MAX_BYTES)
 		return error_set(err, ERROR_BAD_NAME,
-			"\"%s\" does not name a run: it wants the form BUCKET/RUN", text);
+			"\"%s\" does not name a run: the form is BUCKET/RUN", text);
 	if (!is_run(slash + 1))
 		return error_set(err, ERROR_BAD_NAME,
 			"\"%s\" cannot name a run: a name has up to %d of A-Z a-z 0-9 . _ - and does not begin with . or -",

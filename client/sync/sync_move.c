@@ -1,3 +1,7 @@
+/* The items are dealt into two lots, by Xet and plain, and each lot is one transfer. If the server
+ * turns out to be unable to move the first lot over the Xet face, for example because an object is
+ * too large to be made into chunks, the items that have not arrived are added to the plain lot,
+ * which goes last. */
 #include "client/sync/sync_move.h"
 
 #include <stdlib.h>
@@ -11,11 +15,16 @@
 #include "client/transfer/xet_download.h"
 #include "client/transfer/xet_upload.h"
 
-/* Fewer and smaller files than these go up in one plain request each: that is less than asking
- * first. */
-enum { PLAIN_MOST = 4, PLAIN_MOST_BYTES = 64 * 1024, ASK_DERIVED_BYTES = 8 * 1024 * 1024 };
+enum {
+	/* up to so many files, of fewer bytes in all, go up in one plain request each: that costs
+	 * less than asking first */
+	PLAIN_MOST = 4,
+	PLAIN_MOST_BYTES = 64 * 1024,
+	ASK_DERIVED_BYTES = 8 * 1024 * 1024 /* see is_expensive_by_xet */
+};
 
-/* The items of one way, with what a transfer wants to know of each. All heap texts are its own. */
+/* The items that move in one way, with the data of each that a transfer needs. It owns the
+ * texts. */
 struct lot {
 	struct sync_move *move;
 	sync_told_fn *told;
@@ -23,8 +32,8 @@ struct lot {
 	const struct sync_item **items;
 	size_t count;
 	char **keys, **paths, **parts, **targets;
-	bool *done; /* told already */
-	_Atomic uint64_t received;
+	bool *done;                /* the item has arrived and was reported */
+	_Atomic uint64_t received; /* bytes of plain downloads */
 };
 
 struct removing {
@@ -40,11 +49,11 @@ static void lot_init(
 	struct lot *lot, struct sync_move *move, sync_told_fn *told, struct progress *progress);
 static void lot_add(struct lot *lot, const struct sync_item *item);
 static bool goes_by_xet(const struct sync_move *move, const struct sync_item *item);
-static bool is_made_for_it(const struct sync_move *move, const struct sync_item *item);
+static bool is_expensive_by_xet(const struct sync_move *move, const struct sync_item *item);
 static int make_folders(const struct sync_move *move, const struct lot *lot, struct error *err);
 static int move_by_xet(struct lot *by_xet, struct lot *plain, struct error *err);
 static int upload_xet(struct lot *lot, struct error *err);
-static int tell(void *owner, size_t index, struct error *err);
+static int sync_move_report_done(void *owner, size_t index, struct error *err);
 static int download_xet(struct lot *lot, struct error *err);
 static int upload_plain(struct lot *lot, struct error *err);
 static int download_plain(struct lot *lot, struct error *err);
@@ -52,8 +61,8 @@ static int pin_download(const struct lot *lot, size_t number, struct transfer_do
 	struct error *err);
 static void lot_release(struct lot *lot);
 static int remove_objects(struct removing *removing, size_t count, struct error *err);
-static void removed(void *owner, size_t number);
-static void refused(void *owner, size_t number, const struct error *why);
+static void sync_move_removed(void *owner, size_t number);
+static void sync_move_refused(void *owner, size_t number, const struct error *why);
 static int remove_locally(struct sync_move *move, const struct sync_item *const *items,
 	size_t count, sync_told_fn *told, struct error *err);
 static int remove_local(
@@ -95,9 +104,10 @@ int sync_move_all(struct sync_move *move, sync_told_fn *told, struct error *err)
 }
 
 int sync_move_remove(struct sync_move *move, const struct sync_item *const *items, size_t count,
-	sync_told_fn *told, sync_refused_fn *refuse, struct error *err)
+	sync_told_fn *told, sync_refused_fn *refused, struct error *err)
 {
-	struct removing removing = {.move = move, .items = items, .told = told, .refused = refuse};
+	ASSERT(told != NULL && refused != NULL);
+	struct removing removing = {.move = move, .items = items, .told = told, .refused = refused};
 	return move->uploads ? remove_objects(&removing, count, err)
 			     : remove_locally(move, items, count, told, err);
 }
@@ -111,7 +121,7 @@ static char *make_key(const struct sync_move *move, const char *name)
 	return key;
 }
 
-/* Where the server gives no token, all goes the plain way. */
+/* If the server gives no token, everything goes by plain requests. */
 static int open_access(struct sync_move *move, struct error *err)
 {
 	struct error failure = {0};
@@ -129,16 +139,17 @@ static void lot_init(
 	struct lot *lot, struct sync_move *move, sync_told_fn *told, struct progress *progress)
 {
 	*lot = (struct lot){.move = move, .told = told, .progress = progress};
-	lot->items = memory_new_array(move->count + 1, sizeof *lot->items);
-	lot->keys = memory_new_array(move->count + 1, sizeof *lot->keys);
-	lot->paths = memory_new_array(move->count + 1, sizeof *lot->paths);
-	lot->parts = memory_new_array(move->count + 1, sizeof *lot->parts);
-	lot->targets = memory_new_array(move->count + 1, sizeof *lot->targets);
-	lot->done = memory_new_array(move->count + 1, sizeof *lot->done);
+	lot->items = memory_new_array(move->count + 1, sizeof(*lot->items));
+	lot->keys = memory_new_array(move->count + 1, sizeof(*lot->keys));
+	lot->paths = memory_new_array(move->count + 1, sizeof(*lot->paths));
+	lot->parts = memory_new_array(move->count + 1, sizeof(*lot->parts));
+	lot->targets = memory_new_array(move->count + 1, sizeof(*lot->targets));
+	lot->done = memory_new_array(move->count + 1, sizeof(*lot->done));
 }
 
 static void lot_add(struct lot *lot, const struct sync_item *item)
 {
+	ASSERT(lot->count < lot->move->count);
 	const size_t i = lot->count++;
 	lot->items[i] = item;
 	lot->keys[i] = make_key(lot->move, item->name);
@@ -152,16 +163,17 @@ static bool goes_by_xet(const struct sync_move *move, const struct sync_item *it
 	if (move->access == NULL)
 		return false;
 	if (!move->uploads)
-		return item->hash != NULL && !is_made_for_it(move, item);
+		return item->hash != NULL && !is_expensive_by_xet(move, item);
 	char *const key = make_key(move, item->name);
 	const bool takes = remote_hub_takes(span_text(key));
 	free(key);
 	return takes;
 }
 
-/* What the server would have to make into chunks first comes cheaper by a plain request, where
- * there is no local file to take chunks from. Worth asking about large files only. */
-static bool is_made_for_it(const struct sync_move *move, const struct sync_item *item)
+/* Whether the server would first have to make the object into chunks. Then a plain request is
+ * cheaper, unless there is a local file that chunks can be copied from. Only for large files is it
+ * worth asking. */
+static bool is_expensive_by_xet(const struct sync_move *move, const struct sync_item *item)
 {
 	struct remote_object_facts facts;
 	struct error ignored = {0};
@@ -182,8 +194,8 @@ static int make_folders(const struct sync_move *move, const struct lot *lot, str
 	return result;
 }
 
-/* Where the content-addressed half cannot do it after all (an object too large to be made into
- * chunks), what is left goes the plain way. */
+/* Moves the lot over the Xet face. If the server cannot do that after all, adds the items that have
+ * not arrived to the plain lot. */
 static int move_by_xet(struct lot *by_xet, struct lot *plain, struct error *err)
 {
 	struct error failure = {0};
@@ -207,7 +219,7 @@ static int upload_xet(struct lot *lot, struct error *err)
 	const struct sync_move *const move = lot->move;
 	struct progress *const reading =
 		progress_new("hashing", move->bytes, !move->session->output.quiet);
-	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof *files);
+	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof(*files));
 	for (size_t i = 0; i < lot->count; i++)
 		files[i] = (struct xet_upload_file){
 			.path = lot->paths[i], .key = span_text(lot->keys[i])};
@@ -220,7 +232,7 @@ static int upload_xet(struct lot *lot, struct error *err)
 		.cache = move->cache,
 		.reading = reading,
 		.progress = lot->progress,
-		.done = tell,
+		.done = sync_move_report_done,
 		.owner = lot,
 	};
 	const int result = xet_upload(&upload, files, lot->count, err);
@@ -229,10 +241,11 @@ static int upload_xet(struct lot *lot, struct error *err)
 	return result;
 }
 
-static int tell(void *owner, size_t index, struct error *err)
+static int sync_move_report_done(void *owner, size_t index, struct error *err)
 {
 	struct lot *const lot = owner;
 	(void)err;
+	ASSERT(index < lot->count && !lot->done[index]);
 	lot->done[index] = true;
 	lot->told(lot->move->owner, lot->items[index]);
 	return 0;
@@ -241,14 +254,16 @@ static int tell(void *owner, size_t index, struct error *err)
 static int download_xet(struct lot *lot, struct error *err)
 {
 	const struct sync_move *const move = lot->move;
-	struct xet_download_file *const files = memory_new_array(lot->count + 1, sizeof *files);
-	for (size_t i = 0; i < lot->count; i++)
+	struct xet_download_file *const files = memory_new_array(lot->count + 1, sizeof(*files));
+	for (size_t i = 0; i < lot->count; i++) {
+		ASSERT(lot->items[i]->hash != NULL); /* see goes_by_xet */
 		files[i] = (struct xet_download_file){
 			.hash = *lot->items[i]->hash,
 			.size = lot->items[i]->size,
 			.path = lot->paths[i],
 			.part_path = lot->parts[i],
 		};
+	}
 	const struct xet_download download = {
 		.files = move->session->files,
 		.options = &move->session->remote_options,
@@ -257,7 +272,7 @@ static int download_xet(struct lot *lot, struct error *err)
 		.parallel = session_parallel(move->session),
 		.cache = move->cache,
 		.progress = lot->progress,
-		.done = tell,
+		.done = sync_move_report_done,
 		.owner = lot,
 	};
 	const int result = xet_download(&download, files, lot->count, err);
@@ -269,14 +284,15 @@ static int upload_plain(struct lot *lot, struct error *err)
 {
 	const struct transfer_options transfer =
 		session_transfer(lot->move->session, lot->move->remote, lot->progress);
-	struct transfer_upload *const files = memory_new_array(lot->count + 1, sizeof *files);
+	struct transfer_upload *const files = memory_new_array(lot->count + 1, sizeof(*files));
 	for (size_t i = 0; i < lot->count; i++) {
 		files[i] = (struct transfer_upload){.target = lot->targets[i],
 			.path = lot->paths[i],
 			.size = lot->items[i]->size};
 		lot->move->traffic += lot->items[i]->size;
 	}
-	const int result = transfer_upload(&transfer, files, lot->count, tell, lot, err);
+	const int result =
+		transfer_upload(&transfer, files, lot->count, sync_move_report_done, lot, err);
 	free(files);
 	return result;
 }
@@ -285,7 +301,7 @@ static int download_plain(struct lot *lot, struct error *err)
 {
 	struct transfer_options transfer =
 		session_transfer(lot->move->session, lot->move->remote, lot->progress);
-	struct transfer_download *const files = memory_new_array(lot->count + 1, sizeof *files);
+	struct transfer_download *const files = memory_new_array(lot->count + 1, sizeof(*files));
 	transfer.received = &lot->received;
 	int result = 0;
 	for (size_t i = 0; i < lot->count && result == 0; i++)
@@ -294,14 +310,15 @@ static int download_plain(struct lot *lot, struct error *err)
 		result = transfer_download(&transfer, files, lot->count, err);
 	for (size_t i = 0; i < lot->count; i++) {
 		if (result == 0)
-			tell(lot, i, err);
+			sync_move_report_done(lot, i, err);
 		free((char *)files[i].etag);
 	}
 	free(files);
 	return result;
 }
 
-/* The digest that the bytes are checked against: the listing has none. */
+/* Asks for the digest and ETag that the download is checked against, because a listing has no
+ * digest. */
 static int pin_download(
 	const struct lot *lot, size_t number, struct transfer_download *download, struct error *err)
 {
@@ -345,12 +362,12 @@ static int remove_objects(struct removing *removing, size_t count, struct error 
 		.remote = move->remote,
 		.bucket = move->bucket,
 		.is_dry = move->session->options->dry_run,
-		.removed = removed,
-		.refused = refused,
+		.removed = sync_move_removed,
+		.refused = sync_move_refused,
 		.owner = removing,
 	};
-	char **const keys = memory_new_array(count + 1, sizeof *keys);
-	struct span *const spans = memory_new_array(count + 1, sizeof *spans);
+	char **const keys = memory_new_array(count + 1, sizeof(*keys));
+	struct span *const spans = memory_new_array(count + 1, sizeof(*spans));
 	for (size_t i = 0; i < count; i++) {
 		keys[i] = make_key(move, removing->items[i]->name);
 		spans[i] = span_text(keys[i]);
@@ -363,13 +380,13 @@ static int remove_objects(struct removing *removing, size_t count, struct error 
 	return result;
 }
 
-static void removed(void *owner, size_t number)
+static void sync_move_removed(void *owner, size_t number)
 {
 	const struct removing *const removing = owner;
 	removing->told(removing->move->owner, removing->items[number]);
 }
 
-static void refused(void *owner, size_t number, const struct error *why)
+static void sync_move_refused(void *owner, size_t number, const struct error *why)
 {
 	const struct removing *const removing = owner;
 	removing->refused(removing->move->owner, removing->items[number], why);

@@ -1,3 +1,7 @@
+/* Both lists are sorted once, by strcmp, so that one merge makes the plan and hashes are added by
+ * binary search. The listings come from the server: names, pages and entries are limited, and a
+ * page that names no successor although more follow is an error, because `sync --delete` would take
+ * the missing names for removed ones. */
 #include "client/sync/sync_plan.h"
 
 #include <stdlib.h>
@@ -18,7 +22,7 @@ static int add_entry(struct sync_list *list, struct span name, uint64_t size, st
 static int add_page(
 	struct sync_list *list, const struct listing *page, struct span prefix, struct error *err);
 static int by_name(const void *left, const void *right);
-static int add_hash(void *owner, const struct hub_file *file, struct error *err);
+static int sync_plan_add_hash(void *owner, const struct hub_file *file, struct error *err);
 static const struct chunk_id *hash_of(const struct sync_entry *entry);
 
 void sync_list_release(struct sync_list *list)
@@ -65,7 +69,7 @@ int sync_list_prefix(struct remote *remote, struct span bucket, struct span pref
 		if (result == 0 && more &&
 			(listing.next.len == 0 || span_equal(listing.next, buffer_span(&token))))
 			result = error_set(err, ERROR_UPSTREAM,
-				"the server's listing breaks off: it does not say how to go on");
+				"the server's listing is incomplete: it does not say where it continues");
 		if (result == 0 && ++pages == REMOTE_HUB_PAGES_MAX)
 			result = error_set(err, ERROR_UPSTREAM,
 				"the server's listing has over %d pages", REMOTE_HUB_PAGES_MAX);
@@ -77,7 +81,7 @@ int sync_list_prefix(struct remote *remote, struct span bucket, struct span pref
 	}
 	buffer_release(&token);
 	if (out->count > 0)
-		qsort(out->entries, out->count, sizeof *out->entries, by_name);
+		qsort(out->entries, out->count, sizeof(*out->entries), by_name);
 	return result;
 }
 
@@ -85,8 +89,9 @@ int sync_list_add_hashes(struct remote *remote, struct span bucket, struct span 
 	struct sync_list *list, struct error *err)
 {
 	struct hub_lister lister = {.list = list, .folder = prefix};
-	return list->count == 0 ? 0
-				: remote_hub_list(remote, bucket, prefix, add_hash, &lister, err);
+	return list->count == 0
+		? 0
+		: remote_hub_list(remote, bucket, prefix, sync_plan_add_hash, &lister, err);
 }
 
 void sync_plan_make(
@@ -95,12 +100,13 @@ void sync_plan_make(
 	size_t s = 0;
 	size_t t = 0;
 	*out = (struct sync_plan){
-		.items = memory_new_array(source->count + target->count + 1, sizeof *out->items)};
+		.items = memory_new_array(source->count + target->count + 1, sizeof(*out->items))};
 	while (s < source->count || t < target->count) {
 		const int order = s == source->count ? 1
 			: t == target->count
 			? -1
 			: strcmp(source->entries[s].name, target->entries[t].name);
+		ASSERT(out->count < source->count + target->count);
 		struct sync_item *const item = &out->items[out->count++];
 		const struct sync_entry *const entry =
 			order <= 0 ? &source->entries[s] : &target->entries[t];
@@ -149,15 +155,15 @@ static bool is_part(const char *name)
 static int add_entry(struct sync_list *list, struct span name, uint64_t size, struct error *err)
 {
 	if (name.len > SYNC_NAME_MAX_BYTES)
-		return error_set(err, ERROR_UPSTREAM, "there is a name of over %d bytes",
-			SYNC_NAME_MAX_BYTES);
+		return error_set(
+			err, ERROR_UPSTREAM, "a name has over %d bytes", SYNC_NAME_MAX_BYTES);
 	if (list->count == SYNC_ENTRIES_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "there are over %d files", SYNC_ENTRIES_MAX);
 	char *const copy = memory_new(name.len + 1);
 	memcpy(copy, name.data, name.len);
-	if ((list->count & (list->count - 1)) == 0) /* room doubles at each power of two */
+	if ((list->count & (list->count - 1)) == 0) /* the room doubles at each power of two */
 		list->entries = memory_grow(list->entries, list->count == 0 ? 1 : 2 * list->count,
-			sizeof *list->entries);
+			sizeof(*list->entries));
 	list->entries[list->count++] = (struct sync_entry){.name = copy, .size = size};
 	return 0;
 }
@@ -188,8 +194,8 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* A size that differs is of another version of the object: it changed between the two listings. */
-static int add_hash(void *owner, const struct hub_file *file, struct error *err)
+/* Ignores a file of another size: the object changed between the two listings. */
+static int sync_plan_add_hash(void *owner, const struct hub_file *file, struct error *err)
 {
 	const struct hub_lister *const lister = owner;
 	(void)err;
@@ -202,7 +208,7 @@ static int add_hash(void *owner, const struct hub_file *file, struct error *err)
 	const struct sync_entry wanted = {.name = text};
 	struct sync_entry *const entry = lister->list->count == 0
 		? NULL
-		: bsearch(&wanted, lister->list->entries, lister->list->count, sizeof wanted,
+		: bsearch(&wanted, lister->list->entries, lister->list->count, sizeof(wanted),
 			  by_name);
 	free(text);
 	if (entry != NULL && entry->size == file->size) {

@@ -1,5 +1,5 @@
-/* What `sync` has to do: the names below a folder and below a prefix, side by side. Both lists are
- * sorted by name, byte order. */
+/* The plan of a `sync`: the names below a folder and those below a prefix, side by side. Both lists
+ * are sorted by name, in byte order. */
 #ifndef CLIENT_SYNC_SYNC_PLAN_H
 #define CLIENT_SYNC_SYNC_PLAN_H
 
@@ -7,14 +7,15 @@
 #include "client/local/folder_files.h"
 #include "client/remote/remote_object.h"
 
-/* What downloads are called until they are whole; such names are no part of a folder. */
+/* The suffix of downloads that are not complete. Files with such names do not count as part of a
+ * folder. */
 #define SYNC_PART_SUFFIX ".deltabucket-part"
 enum { SYNC_ENTRIES_MAX = 1000000, SYNC_NAME_MAX_BYTES = 4096 };
 
 struct sync_entry {
-	char *name; /* below the folder, or behind the prefix */
+	char *name; /* relative to the folder, or to the prefix */
 	uint64_t size;
-	bool has_hash; /* objects of a listing by the Hub half */
+	bool has_hash; /* for objects, after sync_list_add_hashes */
 	struct chunk_id hash;
 };
 struct sync_list {
@@ -23,35 +24,36 @@ struct sync_list {
 };
 void sync_list_release(struct sync_list *list);
 
-/* The files of a folder that is there. */
+/* Lists the files of a folder, which must exist. */
 int sync_list_folder(const char *folder, struct sync_list *out, struct error *err);
-/* The objects whose keys begin with `prefix` (which ends in '/', or is empty). Keys that end in '/'
- * are folders that some console made, and left out. */
+/* Lists the objects whose keys begin with `prefix`, which ends in '/' or is empty. Keys that end in
+ * '/' are left out: consoles make them as folders. */
 int sync_list_prefix(struct remote *remote, struct span bucket, struct span prefix,
 	struct sync_list *out, struct error *err);
-/* Adds the hashes that the Hub half's listing has; it leaves out keys that it does not take as
- * paths, and those without a file hash yet. Fails with another kind than upstream and busy where
- * the server or the caller's rights do not allow it. */
+/* Adds the hashes from the Hub face's listing. That listing lacks keys that are not paths for the
+ * Hub, and files that have no hash yet. When the server or the caller's rights do not allow the
+ * listing, it fails with a kind other than upstream and busy. */
 int sync_list_add_hashes(struct remote *remote, struct span bucket, struct span prefix,
 	struct sync_list *list, struct error *err);
 
 struct sync_item {
-	const char *name;            /* lies in one of the lists */
-	uint64_t size;               /* at the source */
-	const struct chunk_id *hash; /* of the object, where the listing has it; NULL: not */
+	const char *name;            /* borrowed from one of the lists */
+	uint64_t size;               /* at the source; of SYNC_GONE: at the target */
+	const struct chunk_id *hash; /* of the object; NULL when the listing lacks it */
 	enum { SYNC_NEW, SYNC_MAYBE, SYNC_DIFFERS, SYNC_SAME, SYNC_GONE } state;
 };
 struct sync_plan {
 	struct sync_item *items; /* sorted by name */
 	size_t count;
 };
-/* What the source has, and what it lacks: only at the source (new), on both sides with one size
- * (maybe: their digests will tell) or with two (differs), only at the target (gone). Names lie in
- * the lists, which must outlive the plan. */
+/* Compares the lists. A name is only at the source (new), on both sides with the same size (maybe:
+ * the caller compares the content) or with different sizes (differs), or only at the target (gone).
+ * The plan borrows the names from the lists, which must outlive it. */
 void sync_plan_make(
 	const struct sync_list *source, const struct sync_list *target, struct sync_plan *out);
 void sync_plan_release(struct sync_plan *plan);
-/* A key as a path below a folder of ours: relative, no segment empty, "." or "..". */
+/* Whether a key can be a path below a local folder: relative, no segment that is empty, ".", ".."
+ * or over 255 bytes, no slash at the end, and not the name of an incomplete download. */
 bool sync_plan_is_path(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
-/* Files are read as memory: where somebody cuts one off meanwhile, the system sends SIGBUS. From
- * now on that ends the process with a sentence and EXIT_CODE_MALFORMED, where it would end with
- * "Bus error". For the whole process; call once. */
+/* The program maps files into memory. When another process truncates a mapped file, the system
+ * sends SIGBUS. cut_file_guard makes SIGBUS end the process with a sentence and EXIT_CODE_MALFORMED
+ * instead of "Bus error". It applies to the whole process; call it once. */
 #ifndef CLIENT_TERMINAL_CUT_FILE_H
 #define CLIENT_TERMINAL_CUT_FILE_H
 

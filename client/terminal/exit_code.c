@@ -14,9 +14,10 @@ static const struct exit_code_row ROWS[] = {
 	{EXIT_CODE_DAMAGED, "stored bytes are damaged"},
 	{EXIT_CODE_DISK_FULL, "the local disk or the server's disk is full"},
 	{EXIT_CODE_BUSY, "another deltabucket works in the same folder"},
-	{EXIT_CODE_NOT_READY, "what was asked for is not there yet"},
+	{EXIT_CODE_NOT_READY, "the requested thing is not available yet"},
 	{EXIT_CODE_WRONG_BASE, "a delta does not belong to this base"},
-	{EXIT_CODE_WRONG_RESULT, "what arrived, or what a delta made, is not what its digest says"},
+	{EXIT_CODE_WRONG_RESULT,
+		"downloaded bytes, or the result of a delta, do not match their digest"},
 	{EXIT_CODE_MALFORMED,
 		"a checkpoint or delta breaks its format: truncated, unknown mode, a tensor missing or twice, an index that points nowhere"},
 	{EXIT_CODE_UNSUPPORTED,
@@ -75,13 +76,13 @@ static const struct {
 
 const struct exit_code_row *exit_code_rows(size_t *out_count)
 {
-	*out_count = sizeof ROWS / sizeof ROWS[0];
+	*out_count = sizeof(ROWS) / sizeof(ROWS[0]);
 	return ROWS;
 }
 
 enum exit_code exit_code_of(enum error_kind kind)
 {
-	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
 		if (KINDS[i].kind == kind)
 			return KINDS[i].code;
 	return EXIT_CODE_FAILURE;

@@ -1,5 +1,5 @@
-/* What the program's exit status means: one table, printed by `deltabucket help exit-codes` and in
- * docs. Scripts rely on the numbers. */
+/* The meaning of the program's exit status. The table of rows is printed by `deltabucket help` and
+ * repeated in docs/COMMANDS.md. Scripts rely on the numbers. */
 #ifndef CLIENT_TERMINAL_EXIT_CODE_H
 #define CLIENT_TERMINAL_EXIT_CODE_H
 

@@ -1,5 +1,7 @@
-/* A thread waits in sigwait, so nothing of ours ever runs inside a signal handler. SIGUSR2, raised
- * by interrupt_stop, ends the thread. */
+/* All threads block the signals, and one thread takes them with sigwait. So no code runs inside a
+ * signal handler, and the thread may use locks. The state is one number: 0, then the first signal.
+ * The lock guards the list of clients, so that a client is either cancelled by the thread or sees
+ * the signal when it is added. interrupt_stop ends the thread with SIGUSR2. */
 #include "client/terminal/interrupt.h"
 
 #include <signal.h>
@@ -15,8 +17,8 @@
 
 enum {
 	WATCHED_MAX = 128,
-	/* timeout(1), for one, sends its signal to the process and then to the group, so this
-	 * process gets two */
+	/* A signal that follows the first within this time is the same one: timeout(1), for
+	 * example, sends it to the process and then to the group. */
 	SAME_SIGNAL_MS = 500,
 };
 
@@ -32,11 +34,11 @@ struct interrupt {
 
 static void *interrupt_run(void *argument);
 static void interrupt_raise(struct interrupt *interrupt, int signal);
-static void sleep_plainly(int64_t ms);
+static void sleep_uninterrupted(int64_t ms);
 
 struct interrupt *interrupt_start(void)
 {
-	struct interrupt *const interrupt = memory_new(sizeof *interrupt);
+	struct interrupt *const interrupt = memory_new(sizeof(*interrupt));
 	lock_init(&interrupt->lock, LOCK_INTERRUPT);
 	lock_condition_init(&interrupt->raised);
 	sigemptyset(&interrupt->signals);
@@ -74,15 +76,16 @@ int interrupt_check(const struct interrupt *interrupt, struct error *err)
 
 bool interrupt_sleep(struct interrupt *interrupt, int64_t ms)
 {
+	ASSERT(ms >= 0);
 	if (interrupt == NULL) {
-		sleep_plainly(ms);
+		sleep_uninterrupted(ms);
 		return true;
 	}
-	const int64_t deadline = clock_monotonic_ms() + ms;
+	const int64_t deadline_ms = clock_monotonic_ms() + ms;
 	lock_enter(&interrupt->lock);
 	while (atomic_load(&interrupt->signal) == 0) {
-		const int64_t left = deadline - clock_monotonic_ms();
-		if (left <= 0 || !lock_wait_for(&interrupt->lock, &interrupt->raised, left))
+		const int64_t left_ms = deadline_ms - clock_monotonic_ms();
+		if (left_ms <= 0 || !lock_wait_for(&interrupt->lock, &interrupt->raised, left_ms))
 			break;
 	}
 	lock_leave(&interrupt->lock);
@@ -106,9 +109,11 @@ void interrupt_forget(struct interrupt *interrupt, struct http_client *client)
 	if (interrupt == NULL)
 		return;
 	lock_enter(&interrupt->lock);
+	const size_t before = interrupt->watched_count;
 	for (size_t i = 0; i < interrupt->watched_count; i++)
 		if (interrupt->watched[i] == client)
 			interrupt->watched[i--] = interrupt->watched[--interrupt->watched_count];
+	ASSERT(interrupt->watched_count + 1 == before); /* it was watched, and once */
 	lock_leave(&interrupt->lock);
 }
 
@@ -141,7 +146,7 @@ static void interrupt_raise(struct interrupt *interrupt, int signal)
 	lock_leave(&interrupt->lock);
 }
 
-static void sleep_plainly(int64_t ms)
+static void sleep_uninterrupted(int64_t ms)
 {
 	const struct timespec duration = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
 	nanosleep(&duration, NULL);

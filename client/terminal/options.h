@@ -1,9 +1,9 @@
-/* The command line: one table of flags with the commands that take them; it makes the parser and
- * the help text. Endpoint, token and CA come from flags, then DELTABUCKET_ENDPOINT,
- * DELTABUCKET_TOKEN and DELTABUCKET_CA, then the config file (profile.h;
- * $XDG_CONFIG_HOME/deltabucket/config or ~/.config/deltabucket/config), of which --profile or
- * DELTABUCKET_PROFILE names a part. With --profile the environment does not count. The file's token
- * and CA are for its endpoint alone. */
+/* The command line. One table of flags, with the commands that take them, drives the parser and the
+ * help text. Endpoint, token and CA come from flags, then from DELTABUCKET_ENDPOINT,
+ * DELTABUCKET_TOKEN and DELTABUCKET_CA, then from the config file
+ * ($XDG_CONFIG_HOME/deltabucket/config or ~/.config/deltabucket/config). --profile or
+ * DELTABUCKET_PROFILE names a profile in that file (profile.h). With --profile the environment does
+ * not count. The file's token and CA are used only with the file's endpoint. */
 #ifndef CLIENT_TERMINAL_OPTIONS_H
 #define CLIENT_TERMINAL_OPTIONS_H
 
@@ -39,10 +39,11 @@ enum command_bit {
 	COMMAND_REMOTE = COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS |
 		COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS | COMMAND_SYNC | COMMAND_REPLICAS |
 		COMMAND_PINS | COMMAND_STATUS | COMMAND_KEYS | COMMAND_MB | COMMAND_RB | COMMAND_CP,
-	/* where an earlier call ended */
+	/* These resume where an earlier call ended. */
 	COMMAND_GOES_ON =
 		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_SYNC,
-	/* These take no file, so what the server calls invalid stands in the command line. */
+	/* These take no file, so when the server calls something invalid, it is a word of the
+	 * command line. */
 	COMMAND_WORDS_ALONE = COMMAND_LS | COMMAND_RM | COMMAND_MB | COMMAND_RB | COMMAND_RUNS |
 		COMMAND_STEPS | COMMAND_REPLICAS | COMMAND_PINS | COMMAND_STATUS | COMMAND_KEYS,
 	COMMAND_ALL = (1 << 28) - 1
@@ -61,7 +62,7 @@ struct option_list {
 };
 
 struct options {
-	const char *endpoint; /* these three: NULL when nowhere given */
+	const char *endpoint; /* endpoint, token and ca are NULL when given nowhere */
 	const char *token;
 	const char *ca;
 	bool json, quiet, help;
@@ -76,32 +77,33 @@ struct options {
 	struct option_list grants;                    /* "bucket/prefix=read,list" */
 	struct option_list include;                   /* patterns of file names */
 	struct option_list seeds;                     /* paths */
-	const char *arguments[OPTIONS_ARGUMENTS_MAX]; /* what is no flag */
+	const char *arguments[OPTIONS_ARGUMENTS_MAX]; /* the words that are not flags */
 	size_t argument_count;
-	/* values from the config file, and the endpoint without slashes behind it */
+	/* endpoint, token and CA from the config file, and the endpoint without slashes at its end;
+	 * options_release frees them */
 	char *owned[4];
 };
 
-/* `words` are the words behind the command; borrowed by the options. invalid for an unknown flag, a
- * missing or bad value, or one that this command does not take. Flags and arguments mix;
- * `--flag=value` works too; `--` ends the flags. */
+/* `words` are the words after the command; the options borrow them. Fails with invalid for an
+ * unknown flag, a flag that this command does not take, and a missing or bad value. Flags and
+ * arguments may mix; `--flag=value` works too; `--` ends the flags. */
 int options_parse(struct options *options, enum command_bit command, char *const *words,
 	size_t count, struct error *err);
-/* Where the command stands behind flags that every command has: *out_at is `count` when there is
- * none. invalid for any other flag. */
+/* Sets *out_at to the index of the command among the words; only flags that every command has may
+ * precede it, and any other flag is invalid. *out_at is `count` when there is no command. */
 int options_find_command(char *const *words, size_t count, size_t *out_at, struct error *err);
-/* Fills endpoint, token and ca where flags left them open. `config` is the config file's path; an
- * absent file is fine, a profile that it does not have is invalid. */
+/* Fills in endpoint, token and ca where flags did not set them. `config` is the path of the config
+ * file, or NULL. A missing file is fine; a profile that the file lacks is invalid. */
 int options_complete(struct options *options, const char *config, struct error *err);
-/* Whether the token is the config file's. */
+/* Whether the token came from the config file. */
 bool options_has_stored_token(const struct options *options);
-/* --profile, else DELTABUCKET_PROFILE; NULL: neither. */
+/* The name from --profile, else from DELTABUCKET_PROFILE; NULL when neither is set. */
 const char *options_profile(const struct options *options);
-/* The default config file's path; free it. NULL when there is no home folder. */
+/* The path of the default config file; the caller frees it. NULL without a home folder. */
 char *options_config_path(void);
 void options_release(struct options *options);
 
-/* Flags of one command under headings: its own, then those of every command. */
+/* Prints the flags of one command under two headings: its own, then those of every command. */
 void options_print_help(enum command_bit command, struct buffer *out);
 
 #endif

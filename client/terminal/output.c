@@ -81,7 +81,7 @@ void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
 	static const char *const UNITS[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
 	double value = (double)bytes;
 	size_t unit = 0;
-	for (; value >= 999.95 && unit + 1 < sizeof UNITS / sizeof UNITS[0]; unit++)
+	for (; value >= 999.95 && unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]); unit++)
 		value /= 1000;
 	if (unit == 0)
 		snprintf(out, OUTPUT_SIZE_BYTES, "%u B", (unsigned)bytes);

@@ -1,4 +1,4 @@
-/* What the program says on stdout: sentences for people, or with --json one object per line for
+/* The program's output. On stdout: sentences for people, or with --json one object per line for
  * machines, flushed line by line. Failures go to stderr as one sentence, and with --json also to
  * stdout as {"error":{"code","message"}}. One thread at a time. */
 #ifndef CLIENT_TERMINAL_OUTPUT_H
@@ -8,29 +8,28 @@
 
 struct output {
 	bool json;
-	bool quiet;  /* no sentences; JSON and failures still come */
-	bool failed; /* stdout is gone (a closed pipe): callers of long listings stop */
+	bool quiet;  /* suppresses sentences, but not JSON and failures */
+	bool failed; /* stdout cannot be written, like a closed pipe: long listings stop */
 };
 
-/* One JSON line being built. Does nothing but build when output is not --json. */
+/* A JSON line that is being built. Without --json it is built but not printed. */
 struct output_line {
 	struct output *output;
 	struct buffer text;
 	struct json_writer writer;
 };
-/* Opens the object with "event":event (NULL: without). Add members through line->writer, then
- * output_line_end exactly once. */
+/* Opens the object with "event":event, or without it when `event` is NULL. Add members through
+ * line->writer, then call output_line_end exactly once. */
 void output_line_begin(struct output_line *line, struct output *output, const char *event);
 void output_line_end(struct output_line *line);
 
-/* An answer of the server as it came, one line with --json and nothing without. */
+/* With --json, prints an answer of the server unchanged, as one line; otherwise nothing. */
 void output_object(struct output *output, const struct json_node *object);
 
-/* For people: nothing with --json or --quiet. */
+/* Prints a sentence for people to stdout, unless --json or --quiet is set. */
 void output_say(struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* To stderr, with or without --json, but not with --quiet: what a person at the terminal should
- * know meanwhile. */
+/* Prints a note for the person at the terminal to stderr, unless --quiet is set. */
 void output_note(const struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void output_error(struct output *output, const struct error *err);

@@ -1,3 +1,8 @@
+/* Reading and rewriting share one pass over the lines. Reading checks every line, also of profiles
+ * that are not wanted, so that a mistake is found at once. Rewriting copies every line except the
+ * values of the wanted profile, so that comments and other profiles survive; the new values go
+ * below the profile's header (those of `default` to the top), and a new profile goes to the end.
+ * The file is replaced as a whole, so that a crash leaves the old or the new one. */
 #include "client/terminal/profile.h"
 
 #include <stdlib.h>
@@ -9,16 +14,16 @@
 enum { FILE_MAX_BYTES = 256 * 1024, NAME_MAX_BYTES = 64 };
 static const char DEFAULT_NAME[] = "default";
 
-/* One pass over the file: which line this is, and of which profile. */
+/* One pass over the file. */
 struct reading {
 	const char *path;
-	const char *wanted;
+	const char *wanted; /* the name of the profile to read or change */
 	struct span rest;
-	struct span line; /* without its end */
-	unsigned number;
-	bool ours; /* the line belongs to the wanted profile */
+	struct span line; /* the current line, without its end */
+	unsigned number;  /* of the current line, from 1 */
+	bool is_ours;     /* the current line belongs to the wanted profile */
 	bool is_header;
-	bool found; /* so far */
+	bool found; /* the wanted profile, so far */
 };
 
 static int read_text(const char *path, struct buffer *out, struct error *err);
@@ -40,7 +45,7 @@ int profile_check_name(const char *name, struct error *err)
 	const size_t len = strlen(name);
 	if (len == 0 || len > NAME_MAX_BYTES || strspn(name, letters) != len || name[0] == '.')
 		return error_set(err, ERROR_INVALID,
-			"\"%.80s\" is no profile's name: up to %d of A-Z a-z 0-9 . _ -, not beginning with .",
+			"\"%.80s\" is not a profile name: a name has up to %d of A-Z a-z 0-9 . _ - and does not begin with .",
 			name, NAME_MAX_BYTES);
 	return 0;
 }
@@ -105,8 +110,8 @@ static void begin(struct reading *reading, const char *path, const char *name, s
 {
 	*reading = (struct reading){
 		.path = path, .wanted = name == NULL ? DEFAULT_NAME : name, .rest = text};
-	reading->ours = strcmp(reading->wanted, DEFAULT_NAME) == 0;
-	reading->found = reading->ours;
+	reading->is_ours = strcmp(reading->wanted, DEFAULT_NAME) == 0;
+	reading->found = reading->is_ours;
 }
 
 static bool next_line(struct reading *reading)
@@ -119,9 +124,9 @@ static bool next_line(struct reading *reading)
 	const struct span text = span_trim(reading->line);
 	reading->is_header = text.len > 1 && text.data[0] == '[' && text.data[text.len - 1] == ']';
 	if (reading->is_header) {
-		reading->ours = span_equal_text(
+		reading->is_ours = span_equal_text(
 			span_trim(span_slice(text, 1, text.len - 2)), reading->wanted);
-		reading->found = reading->found || reading->ours;
+		reading->found = reading->found || reading->is_ours;
 	}
 	return true;
 }
@@ -134,10 +139,11 @@ static int take_line(const struct reading *reading, struct profile *out, struct 
 	const struct span text = span_trim(reading->line);
 	if (text.len == 0 || text.data[0] == '#' || reading->is_header)
 		return 0;
-	char **const member = split_line(text, reading->ours ? out : &other, &key, &value);
+	char **const member = split_line(text, reading->is_ours ? out : &other, &key, &value);
 	if (key.data == NULL)
-		return error_set(err, ERROR_INVALID, "%s, line %u: this is no `key = value` line",
-			reading->path, reading->number);
+		return error_set(err, ERROR_INVALID,
+			"%s, line %u: this is not a `key = value` line", reading->path,
+			reading->number);
 	if (member == NULL)
 		return error_set(err, ERROR_INVALID,
 			"%s, line %u: there is no key \"%.*s\"; the keys are endpoint, token and ca",
@@ -146,14 +152,15 @@ static int take_line(const struct reading *reading, struct profile *out, struct 
 	if (value.len == 0)
 		return error_set(err, ERROR_INVALID, "%s, line %u: %.*s has no value",
 			reading->path, reading->number, (int)key.len, (const char *)key.data);
-	if (reading->ours && *member == NULL) {
+	if (reading->is_ours && *member == NULL) {
 		*member = memory_new(value.len + 1);
 		memcpy(*member, value.data, value.len);
 	}
 	return 0;
 }
 
-/* The member that the line sets, and its value; NULL: none. */
+/* The member that the line sets, and its value. NULL when it sets none; then *out_key has the key
+ * if the line has one. */
 static char **split_line(
 	struct span line, struct profile *profile, struct span *out_key, struct span *out_value)
 {
@@ -166,7 +173,7 @@ static char **split_line(
 	return find_member(profile, *out_key);
 }
 
-/* Where the key's value goes; NULL: no such key. */
+/* The member for the key; NULL when there is no such key. */
 static char **find_member(struct profile *profile, struct span key)
 {
 	const struct {
@@ -174,7 +181,7 @@ static char **find_member(struct profile *profile, struct span key)
 		char **value;
 	} members[] = {
 		{"endpoint", &profile->endpoint}, {"token", &profile->token}, {"ca", &profile->ca}};
-	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		if (span_equal_text(key, members[i].key))
 			return members[i].value;
 	return NULL;
@@ -201,24 +208,25 @@ static int change(const struct file_ops *files, const char *path, const char *na
 	return result;
 }
 
-/* The text with the profile's own lines replaced; `profile` NULL: with its header gone, too. */
+/* The text with the values of the wanted profile replaced. With `profile` NULL they are removed,
+ * and the profile's header too. */
 static void rewrite(struct reading *reading, const struct profile *profile, struct buffer *out)
 {
 	struct profile ignored = {0};
 	struct span key;
 	struct span value;
-	const bool was_ours = reading->ours;
-	if (was_ours && profile != NULL)
+	ASSERT(reading->number == 0);            /* a fresh pass */
+	if (reading->is_ours && profile != NULL) /* `default`: it has no header */
 		add_lines(out, profile);
 	while (next_line(reading)) {
-		const bool is_own_header = reading->ours && reading->is_header;
-		const bool is_own_value = reading->ours && !reading->is_header &&
+		const bool is_own_header = reading->is_ours && reading->is_header;
+		const bool is_own_value = reading->is_ours && !reading->is_header &&
 			split_line(reading->line, &ignored, &key, &value) != NULL;
 		if (is_own_value || (is_own_header && profile == NULL))
 			continue;
 		buffer_add_span(out, reading->line);
 		buffer_add_byte(out, '\n');
-		if (is_own_header)
+		if (is_own_header) /* then `profile` is not NULL */
 			add_lines(out, profile);
 	}
 	if (reading->found || profile == NULL)
@@ -229,6 +237,7 @@ static void rewrite(struct reading *reading, const struct profile *profile, stru
 
 static void add_lines(struct buffer *out, const struct profile *profile)
 {
+	ASSERT(profile != NULL);
 	if (profile->endpoint != NULL)
 		buffer_format(out, "endpoint = %s\n", profile->endpoint);
 	if (profile->token != NULL)

@@ -1,3 +1,5 @@
+/* Threads add to an atomic counter. The thread that moves next_draw_ms on by compare-and-swap draws
+ * the line: so no thread waits for another, and one draws in each interval. */
 #include "client/terminal/progress.h"
 
 #include <stdatomic.h>
@@ -13,25 +15,26 @@
 enum { DRAW_EVERY_MS = 200, LINE_EVERY_MS = 10 * 1000, LEFT_BYTES = 48 };
 
 struct progress {
-	struct work_watch watch;
-	const struct interrupt *interrupt; /* of `watch` */
+	struct work_watch watch;           /* must be first: progress_step casts it back */
+	const struct interrupt *interrupt; /* asked by progress_step */
 	char *what;
 	uint64_t total;
 	bool is_wanted;
 	bool is_terminal;
 	int64_t started_ms;
 	_Atomic uint64_t done;
-	_Atomic int64_t next_draw_ms; /* whoever moves it on draws */
+	_Atomic int64_t next_draw_ms; /* the thread that moves it on draws */
 };
 
 static int64_t pause_ms(const struct progress *progress);
 static void draw(const struct progress *progress, uint64_t done, int64_t now);
 static void format_left(uint64_t left_bytes, uint64_t rate, char out[LEFT_BYTES]);
-static int step(struct work_watch *watch, uint64_t bytes, struct error *err);
+static int progress_step(struct work_watch *watch, uint64_t bytes, struct error *err);
 
 struct progress *progress_new(const char *what, uint64_t total_bytes, bool wanted)
 {
-	struct progress *const progress = memory_new(sizeof *progress);
+	ASSERT(what != NULL);
+	struct progress *const progress = memory_new(sizeof(*progress));
 	progress->what = memory_copy_text(what);
 	progress->total = total_bytes;
 	progress->is_wanted = wanted;
@@ -64,7 +67,8 @@ void progress_take_back(struct progress *progress, uint64_t bytes)
 
 struct work_watch *progress_watch(struct progress *progress, const struct interrupt *interrupt)
 {
-	progress->watch.step = step;
+	ASSERT(progress != NULL);
+	progress->watch.step = progress_step;
 	progress->interrupt = interrupt;
 	return &progress->watch;
 }
@@ -105,7 +109,7 @@ static void draw(const struct progress *progress, uint64_t done, int64_t now)
 	fflush(stderr);
 }
 
-/* "3 m 20 s" is what a person wants to know; nothing before there is a rate. */
+/* ", 3 m 20 s left"; empty while the rate is not known. */
 static void format_left(uint64_t left_bytes, uint64_t rate, char out[LEFT_BYTES])
 {
 	const uint64_t seconds = rate == 0 ? 0 : left_bytes / rate + 1;
@@ -118,9 +122,9 @@ static void format_left(uint64_t left_bytes, uint64_t rate, char out[LEFT_BYTES]
 			(unsigned)(seconds % 60));
 }
 
-static int step(struct work_watch *watch, uint64_t bytes, struct error *err)
+static int progress_step(struct work_watch *watch, uint64_t bytes, struct error *err)
 {
-	struct progress *const progress = (struct progress *)watch; /* its first member */
+	struct progress *const progress = (struct progress *)watch;
 	progress_add(progress, bytes);
 	return interrupt_check(progress->interrupt, err);
 }

@@ -6,7 +6,7 @@ bool refusals_is_of_one(const struct error *failure)
 		ERROR_NO_KEY, ERROR_NO_RUN, ERROR_EXISTS, ERROR_BUCKET_OWNED, ERROR_BUCKET_TAKEN,
 		ERROR_BUCKET_NOT_EMPTY, ERROR_BUCKET_HAS_RUNS, ERROR_BAD_NAME, ERROR_KEY_TOO_LONG,
 		ERROR_INVALID, ERROR_METHOD, ERROR_PRECONDITION};
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (failure->kind == kinds[i])
 			return true;
 	return false;
@@ -14,6 +14,7 @@ bool refusals_is_of_one(const struct error *failure)
 
 int refusals_add(struct refusals *refusals, const struct error *failure, struct error *err)
 {
+	ASSERT(failure->kind != ERROR_NONE && refusals->count < refusals->total);
 	if (!refusals_is_of_one(failure)) {
 		*err = *failure;
 		return -1;

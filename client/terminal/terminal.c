@@ -1,3 +1,6 @@
+/* A hidden line is read byte by byte with the terminal's echo, line editing and signals switched
+ * off. Ctrl-C then arrives as a byte, so the process always restores the terminal before it ends;
+ * backspace and Ctrl-D must be handled here. */
 #include "client/terminal/terminal.h"
 
 #include <errno.h>
@@ -31,7 +34,6 @@ int terminal_read_line(const char *prompt, bool hidden, struct buffer *out, stru
 	return result == 0 ? trim(out, err) : -1;
 }
 
-/* Byte by byte and without signals, so that the terminal is never left without its echo. */
 static int read_hidden(struct buffer *out, struct error *err)
 {
 	struct termios before;
@@ -67,7 +69,7 @@ static int read_line(bool raw, struct buffer *out, struct error *err)
 	}
 }
 
-/* 1, or 0 at the end. */
+/* 1, or 0 at the end of stdin. */
 static int read_byte(char *out, struct error *err)
 {
 	ssize_t got;
@@ -77,7 +79,7 @@ static int read_byte(char *out, struct error *err)
 	return got < 0 ? error_set_errno(err, "reading stdin") : (int)got;
 }
 
-/* What a terminal does with a line itself where it shows one. -1 with busy: Ctrl-C. */
+/* Edits the line as a terminal in its normal mode does. -1 with busy for Ctrl-C. */
 static int take_byte(char byte, struct buffer *out, struct error *err)
 {
 	if (byte == CTRL_C)
@@ -102,6 +104,6 @@ static int trim(struct buffer *out, struct error *err)
 			out->data[out->len - 1] == '\t'))
 		drop_last(out);
 	if (buffer_failed(out))
-		return error_set(err, ERROR_INVALID, "what stands on stdin is too long");
-	return out->len > 0 ? 0 : error_set(err, ERROR_INVALID, "nothing was given on stdin");
+		return error_set(err, ERROR_INVALID, "the line on stdin is too long");
+	return out->len > 0 ? 0 : error_set(err, ERROR_INVALID, "the line on stdin is empty");
 }

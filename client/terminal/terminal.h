@@ -1,13 +1,13 @@
-/* Questions to a person at the terminal: asked on stderr, answered on stdin. */
+/* Questions to a person at the terminal: asked on stderr and answered on stdin. */
 #ifndef CLIENT_TERMINAL_TERMINAL_H
 #define CLIENT_TERMINAL_TERMINAL_H
 
 #include "base/buffer.h"
 
-bool terminal_is_there(void); /* stdin and stderr are both one */
-/* One line of stdin without its end and blanks around it. On a terminal `prompt` comes first and,
- * when `hidden`, nothing that is typed is shown; Ctrl-C ends the process. invalid when there is
- * none, or it is over the buffer's cap. */
+bool terminal_is_there(void); /* whether stdin and stderr are both a terminal */
+/* Reads one line of stdin, without its end and the blanks before that. On a terminal it prints
+ * `prompt` first and, when `hidden`, does not show the typed text; Ctrl-C ends the process. Fails
+ * with invalid when the line is empty or exceeds the buffer's cap. */
 int terminal_read_line(const char *prompt, bool hidden, struct buffer *out, struct error *err);
 
 #endif

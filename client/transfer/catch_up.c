@@ -1,5 +1,7 @@
-/* In `work`, beside the downloads of client/transfer/path_fetch.h: made-a, made-b, results of
- * applying; the one before the last is the base of the last. */
+/* Links are applied in groups: an anchor alone, or up to APPLY_LINKS_MAX deltas in one pass. Each
+ * group makes a checkpoint in `work`, beside the downloads of path_fetch.h, under the names made-a
+ * and made-b in turn: each is the base of the next one. The last is proven, synced and renamed to
+ * `out`. An anchor's files get a second name instead of a copy, if the file system can do that. */
 #include "client/transfer/catch_up.h"
 
 #include <errno.h>
@@ -35,13 +37,13 @@ static int make_subset(const struct catch_up_params *params, const char *to, con
 static int make(const struct catch_up_params *params, char *const made[2], const char **out_last,
 	struct error *err);
 static size_t group_size(const struct path_message *path, size_t first);
-static int take_links(const struct catch_up_params *params, const struct path_link *links,
+static int make_group(const struct catch_up_params *params, const struct path_link *links,
 	size_t count, const char *base, const char *to, struct error *err);
 static int assemble(
 	const struct file_ops *files, const char *from, const char *to, struct error *err);
 static int apply_deltas(const struct catch_up_params *params, const struct path_link *links,
 	size_t count, const char *base, const char *to, struct error *err);
-static struct progress *show(
+static struct progress *show_progress(
 	const struct catch_up_params *params, const char *doing, uint64_t step, uint64_t bytes);
 static struct work_watch *watch_of(const struct catch_up_params *params, struct progress *progress);
 static int make_folder(const struct file_ops *files, const char *made, const struct path_link *link,
@@ -51,7 +53,7 @@ static int digest_anchor(const struct catch_up_params *params, const struct path
 	const char *folder, struct digest128 *out, struct error *err);
 static int prove_files(
 	const struct path_link *link, const char *folder, unsigned threads, struct error *err);
-static int publish(
+static int place(
 	const struct file_ops *files, const char *made, const char *out, struct error *err);
 
 int catch_up_folder_digest(const char *folder, unsigned threads, struct work_watch *watch,
@@ -62,7 +64,7 @@ int catch_up_folder_digest(const char *folder, unsigned threads, struct work_wat
 		return -1;
 	const struct schema *const schema = checkpoint_schema(checkpoint);
 	struct digest128 *const digests =
-		memory_new_array(schema_count(schema) + 1, sizeof *digests);
+		memory_new_array(schema_count(schema) + 1, sizeof(*digests));
 	const int result = checkpoint_tensor_digests(checkpoint, threads, watch, digests, err);
 	if (result == 0)
 		*out = schema_checkpoint_digest(schema, digests);
@@ -74,7 +76,9 @@ int catch_up_folder_digest(const char *folder, unsigned threads, struct work_wat
 int catch_up_fetch(
 	const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err)
 {
-	ASSERT(params->path->link_count > 0);
+	if (params->path->link_count == 0)
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's path to step %" PRIu64 " has no link", params->path->to_step);
 	if (params->path->link_count > PATH_LINKS_MAX)
 		return error_set(
 			err, ERROR_UPSTREAM, "the server's path has over %d steps", PATH_LINKS_MAX);
@@ -98,6 +102,7 @@ int catch_up_fetch(
 int catch_up_make(
 	const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err)
 {
+	ASSERT(params->path->link_count > 0);
 	char *const made[2] = {folder_files_join(params->work, "made-a"),
 		folder_files_join(params->work, "made-b")};
 	const char *last = NULL;
@@ -107,13 +112,13 @@ int catch_up_make(
 	if (result == 0 && params->subset == NULL)
 		result = prove(params, last, err);
 	if (result == 0)
-		result = publish(params->transfer.files, last, params->out, err);
+		result = place(params->transfer.files, last, params->out, err);
 	if (result == 0)
 		result = path_fetch_drop(params->transfer.files, params->work, params->path, err);
 	out_result->apply_ms = clock_monotonic_ms() - started;
 	for (size_t i = 0; i < 2; i++) {
 		struct error ignored = {0};
-		/* gone already unless something failed */
+		/* they still exist only after a failure */
 		file_remove_tree(params->transfer.files, made[i], &ignored);
 		free(made[i]);
 	}
@@ -131,7 +136,7 @@ int catch_up(
 bool catch_up_owns(const char *name)
 {
 	static const char *const STARTS[] = {"made-a", "made-b", STAGING_PREFIX};
-	for (size_t i = 0; i < sizeof STARTS / sizeof STARTS[0]; i++)
+	for (size_t i = 0; i < sizeof(STARTS) / sizeof(STARTS[0]); i++)
 		if (span_starts(span_text(name), span_text(STARTS[i])))
 			return true;
 	return path_fetch_owns(name);
@@ -177,8 +182,8 @@ static int make_subset(const struct catch_up_params *params, const char *to, con
 	return subset_make(&subset, to, err);
 }
 
-/* Two names take turns, so that a chain of any length needs room for two checkpoints beside the
- * base. */
+/* Makes the groups one after the other. Two names take turns, so that a path of any length needs
+ * room for only two checkpoints beside the base. */
 static int make(const struct catch_up_params *params, char *const made[2], const char **out_last,
 	struct error *err)
 {
@@ -191,7 +196,7 @@ static int make(const struct catch_up_params *params, char *const made[2], const
 			return -1;
 		const char *const to = made[turn % 2];
 		if (file_remove_tree(params->transfer.files, to, err) != 0 ||
-			take_links(params, &path->links[i], count, base, to, err) != 0)
+			make_group(params, &path->links[i], count, base, to, err) != 0)
 			return -1;
 		base = to;
 	}
@@ -199,9 +204,10 @@ static int make(const struct catch_up_params *params, char *const made[2], const
 	return 0;
 }
 
-/* How many links from `first` on one call can take. */
+/* The number of links from `first` on that one pass can take. */
 static size_t group_size(const struct path_message *path, size_t first)
 {
+	ASSERT(first < path->link_count);
 	size_t count = 1;
 	if (path->links[first].form.kind == STEP_ANCHOR)
 		return count;
@@ -211,7 +217,7 @@ static size_t group_size(const struct path_message *path, size_t first)
 	return count;
 }
 
-static int take_links(const struct catch_up_params *params, const struct path_link *links,
+static int make_group(const struct catch_up_params *params, const struct path_link *links,
 	size_t count, const char *base, const char *to, struct error *err)
 {
 	int result;
@@ -227,7 +233,7 @@ static int take_links(const struct catch_up_params *params, const struct path_li
 	return 0;
 }
 
-/* The downloaded files under their names in a new folder; they share their bytes with the
+/* Puts the downloaded files under their names in a new folder. They share their bytes with the
  * downloads, which nothing changes. */
 static int assemble(
 	const struct file_ops *files, const char *from, const char *to, struct error *err)
@@ -247,25 +253,25 @@ static int assemble(
 	return result;
 }
 
-/* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is
- * written. */
+/* Applies several deltas in one pass: each block of a tensor passes through all of them, and one
+ * checkpoint is written. */
 static int apply_deltas(const struct catch_up_params *params, const struct path_link *links,
 	size_t count, const char *base, const char *to, struct error *err)
 {
+	ASSERT(count > 0 && count <= APPLY_LINKS_MAX);
 	if (base == NULL)
 		return error_set(err, ERROR_UPSTREAM,
-			"the server's path begins with a delta, but nothing is held");
+			"the server's path begins with a delta, but there is no step to apply it to");
 	struct checkpoint *const opened = checkpoint_open(base, err);
 	if (opened == NULL)
 		return -1;
 	char *deltas[APPLY_LINKS_MAX];
 	size_t used = 0;
 	for (size_t i = 0; i < count; i++)
-		if (links[i].form.object_count >
-			0) /* one without objects says that nothing changed */
+		if (links[i].form.object_count > 0) /* without objects: nothing changed */
 			deltas[used++] = path_fetch_files(params->work, &links[i]);
 	struct progress *const progress =
-		show(params, "making", links[count - 1].step, checkpoint_bytes(opened));
+		show_progress(params, "making", links[count - 1].step, checkpoint_bytes(opened));
 	const struct delta_apply_params apply = {
 		.base = opened,
 		.deltas = (const char *const *)deltas,
@@ -289,11 +295,11 @@ static int apply_deltas(const struct catch_up_params *params, const struct path_
 	return result;
 }
 
-static struct progress *show(
+static struct progress *show_progress(
 	const struct catch_up_params *params, const char *doing, uint64_t step, uint64_t bytes)
 {
 	char what[64];
-	snprintf(what, sizeof what, "%s step %" PRIu64, doing, step);
+	snprintf(what, sizeof(what), "%s step %" PRIu64, doing, step);
 	return progress_new(what, bytes, params->show_progress);
 }
 
@@ -302,7 +308,8 @@ static struct work_watch *watch_of(const struct catch_up_params *params, struct 
 	return progress_watch(progress, params->transfer.remote->interrupt);
 }
 
-/* A delta between two files makes a file: here a checkpoint is always a folder. */
+/* Here a checkpoint is always a folder, but a delta between two files makes a file: moves that file
+ * into a folder. */
 static int make_folder(const struct file_ops *files, const char *made, const struct path_link *link,
 	struct error *err)
 {
@@ -328,19 +335,20 @@ static int make_folder(const struct file_ops *files, const char *made, const str
 	return result;
 }
 
-/* The folder holds exactly the files that the step lists, byte for byte, and the tensors in them
- * have the step's digest. */
+/* Proves that the folder has exactly the files that the step lists, byte for byte, and that their
+ * tensors have the step's digest. */
 static int prove(const struct catch_up_params *params, const char *folder, struct error *err)
 {
 	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
 	struct digest128 digest;
-	/* Applying has compared what it made with this digest already. */
+	/* delta_apply has already compared its result with this digest. */
 	if (last->form.kind == STEP_ANCHOR &&
 		digest_anchor(params, last, folder, &digest, err) != 0)
 		return -1;
 	if (last->form.kind == STEP_ANCHOR && !digest128_equal(&digest, &last->digest))
 		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"the tensors of step %" PRIu64 " as fetched differ from the step's digest",
+			"the tensors of the fetched step %" PRIu64
+			" do not match the step's digest",
 			last->step);
 	return prove_files(last, folder, params->threads, err);
 }
@@ -349,7 +357,7 @@ static int digest_anchor(const struct catch_up_params *params, const struct path
 	const char *folder, struct digest128 *out, struct error *err)
 {
 	struct progress *const progress =
-		show(params, "proving", anchor->step, step_form_bytes(&anchor->form));
+		show_progress(params, "proving", anchor->step, step_form_bytes(&anchor->form));
 	const int result = catch_up_folder_digest(
 		folder, params->threads, watch_of(params, progress), out, err);
 	progress_free(progress);
@@ -366,7 +374,7 @@ static int prove_files(
 	folder_files_release(&found);
 	if (count > link->file_count)
 		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"step %" PRIu64 " as fetched has %zu files and should have %zu", link->step,
+			"the fetched step %" PRIu64 " has %zu files instead of %zu", link->step,
 			count, link->file_count);
 	struct proven_files wanted;
 	proven_files_copy(link->files, link->file_count, &wanted);
@@ -375,8 +383,7 @@ static int prove_files(
 	return result;
 }
 
-static int publish(
-	const struct file_ops *files, const char *made, const char *out, struct error *err)
+static int place(const struct file_ops *files, const char *made, const char *out, struct error *err)
 {
 	if (folder_files_sync(files, made, err) != 0)
 		return -1;

@@ -1,8 +1,8 @@
-/* In `work`, a folder per link (named by step, kind, what it starts from and digest, so that
- * another path never takes it for its own):
+/* `work` has a folder for each link. Its name has the link's step, kind, base step and digest, so
+ * that two different links never share a folder:
  *
- *   <link>/files/...   the link's objects by name, each renamed there only when proven
- *   <link>/parts/N     the object on its way, with its journal */
+ *   <link>/files/...   the link's objects by name; each is moved here once it is proven
+ *   <link>/parts/N     object N while it is downloaded, with its journal */
 #include "client/transfer/path_fetch.h"
 
 #include <inttypes.h>
@@ -33,10 +33,10 @@ bool path_fetch_owns(const char *name)
 {
 	static const enum step_form_kind KINDS[] = {STEP_ANCHOR, STEP_DELTA};
 	const char *const kind = skip_digits(name);
-	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
 		char middle[32];
 		const int length =
-			snprintf(middle, sizeof middle, "-%s-", step_form_kind_name(KINDS[i]));
+			snprintf(middle, sizeof(middle), "-%s-", step_form_kind_name(KINDS[i]));
 		if (kind == name || strncmp(kind, middle, (size_t)length) != 0)
 			continue;
 		const char *const from = kind + length;
@@ -101,7 +101,7 @@ int path_fetch_all(const struct path_fetch *fetch, uint64_t *out_bytes, struct e
 			result = add_download(&downloads, fetch, link, k, err);
 	}
 	if (result == 0) {
-		snprintf(what, sizeof what, "fetching step %" PRIu64, fetch->path->to_step);
+		snprintf(what, sizeof(what), "fetching step %" PRIu64, fetch->path->to_step);
 		transfer.progress = progress_new(what, downloads.bytes, fetch->show_progress);
 		result = transfer_download(&transfer, downloads.files, downloads.count, err);
 		progress_free(transfer.progress);
@@ -138,6 +138,7 @@ static void link_name(const struct path_link *link, char out[LINK_NAME_BYTES])
 static int add_download(struct downloads *downloads, const struct path_fetch *fetch,
 	const struct path_link *link, size_t index, struct error *err)
 {
+	ASSERT(index < link->form.object_count);
 	const struct step_object *const object = &link->form.objects[index];
 	if (object->url.len == 0 || object->url.len > URL_MAX_BYTES || object->url.data[0] == '/')
 		return error_set(err, ERROR_UPSTREAM,
@@ -150,9 +151,9 @@ static int add_download(struct downloads *downloads, const struct path_fetch *fe
 	char *const url = memory_new(object->url.len + 1);
 	memcpy(url, object->url.data, object->url.len);
 	char part[32];
-	snprintf(part, sizeof part, "%zu", index);
+	snprintf(part, sizeof(part), "%zu", index);
 	downloads->files =
-		memory_grow(downloads->files, downloads->count + 1, sizeof *downloads->files);
+		memory_grow(downloads->files, downloads->count + 1, sizeof(*downloads->files));
 	struct transfer_download *const download = &downloads->files[downloads->count++];
 	*download = (struct transfer_download){
 		.target = folder_files_join(fetch->run->target, url),

@@ -10,25 +10,26 @@ struct pool {
 	const struct pool_params *params;
 	atomic_bool failed;
 	struct lock lock;
-	struct error first; /* guarded by lock; kind none while all is well */
+	struct error first; /* the first failure, guarded by lock; kind none: there is none */
 };
 
-static void *work(void *argument);
+static void *pool_work(void *argument);
 static void pool_fail(struct pool *pool, const struct error *err);
 static void work_with(struct pool *pool, struct remote *remote);
 
 int pool_run(const struct pool_params *params, struct error *err)
 {
+	ASSERT(params->piece != NULL && params->remote != NULL);
 	struct pool pool = {.params = params};
 	lock_init(&pool.lock, LOCK_TRANSFER);
 	const unsigned others = params->threads > 1 ? params->threads - 1 : 0;
-	pthread_t *const started = memory_new_array(others + 1, sizeof *started);
+	pthread_t *const started = memory_new_array(others + 1, sizeof(*started));
 	for (unsigned i = 0; i < others; i++)
-		lock_thread_start(&started[i], "transfer", work, &pool);
+		lock_thread_start(&started[i], "transfer", pool_work, &pool);
 	if (params->own != NULL)
 		work_with(&pool, params->own);
 	else
-		work(&pool);
+		pool_work(&pool);
 	for (unsigned i = 0; i < others; i++)
 		pthread_join(started[i], NULL);
 	free(started);
@@ -39,7 +40,7 @@ int pool_run(const struct pool_params *params, struct error *err)
 	return -1;
 }
 
-static void *work(void *argument)
+static void *pool_work(void *argument)
 {
 	struct pool *const pool = argument;
 	struct error err = {0};
@@ -54,6 +55,7 @@ static void *work(void *argument)
 
 static void pool_fail(struct pool *pool, const struct error *err)
 {
+	ASSERT(err->kind != ERROR_NONE); /* pool_run would report success */
 	lock_enter(&pool->lock);
 	if (pool->first.kind == ERROR_NONE)
 		pool->first = *err;

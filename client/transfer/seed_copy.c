@@ -1,3 +1,7 @@
+/* The server does not list the chunks of the wanted file by id: it says where they lie, as terms
+ * over xorbs. So the seed's chunks are mapped to places first (chunk_search.h) and sorted by place.
+ * Then the reconstruction is requested in ranges of ASK_BYTES, and each of its places is looked up
+ * among the seed's. Copied chunks go into the map in lots, because the map is sorted after each. */
 #include "client/transfer/seed_copy.h"
 
 #include <fcntl.h>
@@ -13,7 +17,7 @@
 enum { ASK_BYTES = 1 << 28, PLACE_SHIFT = 32, COPIED_MOST = 1024 };
 
 struct seed_chunk {
-	uint64_t place;  /* in the table, xorb and index in one number */
+	uint64_t place;  /* in the table: xorb and index as one number */
 	uint64_t offset; /* in the seed */
 	struct chunk_id id;
 };
@@ -37,7 +41,7 @@ struct seed {
 static int copy_seed(const struct xet_fetch *fetch, const struct xet_remote *xet, const char *path,
 	struct file_map *map, struct error *err);
 static int copy_all(struct seed *seed, struct error *err);
-static int ask(void *owner, const struct chunk_id *id, struct error *err);
+static int seed_copy_ask(void *owner, const struct chunk_id *id, struct error *err);
 static void list_known(struct seed *seed);
 static uint64_t place_number(struct table_place place);
 static int by_place(const void *left, const void *right);
@@ -63,16 +67,16 @@ static int copy_seed(const struct xet_fetch *fetch, const struct xet_remote *xet
 {
 	struct error failure = {0};
 	struct file_facts facts;
-	if (file_facts_read(path, &facts, &failure) !=
-		0) /* opening a pipe would wait for its other end */
+	/* this excludes pipes, where open would wait for the other end */
+	if (file_facts_read(path, &facts, &failure) != 0)
 		return 0;
-	struct seed *const seed = memory_new(sizeof *seed);
+	struct seed *const seed = memory_new(sizeof(*seed));
 	seed->fetch = fetch;
 	seed->xet = xet;
 	seed->map = map;
 	seed->path = path;
 	seed->table = chunk_table_new();
-	seed->copied = memory_new_array(COPIED_MOST, sizeof *seed->copied);
+	seed->copied = memory_new_array(COPIED_MOST, sizeof(*seed->copied));
 	seed->fd = open(path, O_RDONLY | O_CLOEXEC);
 	int result = 0;
 	if (seed->fd >= 0 &&
@@ -93,7 +97,7 @@ static int copy_all(struct seed *seed, struct error *err)
 	const struct chunk_search search = {.entries = seed->chunks.entries,
 		.count = seed->chunks.count,
 		.table = seed->table,
-		.ask = ask,
+		.ask = seed_copy_ask,
 		.owner = seed};
 	int result = chunk_search(&search, err);
 	list_known(seed);
@@ -105,7 +109,7 @@ static int copy_all(struct seed *seed, struct error *err)
 	return result;
 }
 
-static int ask(void *owner, const struct chunk_id *id, struct error *err)
+static int seed_copy_ask(void *owner, const struct chunk_id *id, struct error *err)
 {
 	const struct seed *const seed = owner;
 	return xet_remote_ask(seed->xet, id, seed->table, err);
@@ -115,7 +119,7 @@ static void list_known(struct seed *seed)
 {
 	const struct table_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
 	uint64_t offset = 0;
-	seed->known = memory_new_array(seed->chunks.count + 1, sizeof *seed->known);
+	seed->known = memory_new_array(seed->chunks.count + 1, sizeof(*seed->known));
 	for (size_t i = 0; i < seed->chunks.count; i++) {
 		const struct chunk_entry *const entry = &seed->chunks.entries[i];
 		struct table_place place;
@@ -125,7 +129,7 @@ static void list_known(struct seed *seed)
 		offset += entry->size;
 	}
 	if (seed->known_count > 0)
-		qsort(seed->known, seed->known_count, sizeof *seed->known, by_place);
+		qsort(seed->known, seed->known_count, sizeof(*seed->known), by_place);
 }
 
 static uint64_t place_number(struct table_place place)
@@ -170,7 +174,7 @@ static int copy_term(
 			return 0;
 		const struct seed_chunk wanted = {.place = place_number(first)};
 		const struct seed_chunk *const found = bsearch(
-			&wanted, seed->known, seed->known_count, sizeof *seed->known, by_place);
+			&wanted, seed->known, seed->known_count, sizeof(*seed->known), by_place);
 		if (found != NULL)
 			result = copy_chunk(seed, found, offset, size, err);
 		offset += size;
@@ -178,12 +182,14 @@ static int copy_term(
 	return result;
 }
 
-/* A seed that changed since it was chunked gives nothing. */
+/* Copies the chunk if its place is free. A chunk that changed after the seed was read is not
+ * copied. */
 static int copy_chunk(struct seed *seed, const struct seed_chunk *from, uint64_t offset,
 	uint32_t size, struct error *err)
 {
 	struct error ignored = {0};
 	struct map_gap gap;
+	ASSERT(size <= sizeof(seed->content) && seed->copied_count < COPIED_MOST);
 	if (!file_map_gap(seed->map, offset, &gap) || gap.from != offset || gap.to < offset + size)
 		return 0;
 	if (file_read_at(file_system(), seed->fd, seed->content, size, (off_t)from->offset,
@@ -201,7 +207,7 @@ static int copy_chunk(struct seed *seed, const struct seed_chunk *from, uint64_t
 	return seed->copied_count == COPIED_MOST ? book_copied(seed, err) : 0;
 }
 
-/* In lots, because the map is sorted anew after each. */
+/* Moves the copied chunks into the map. */
 static int book_copied(struct seed *seed, struct error *err)
 {
 	const size_t count = seed->copied_count;

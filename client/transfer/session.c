@@ -43,7 +43,7 @@ bool session_wants_plain(const struct error *failure)
 {
 	static const enum error_kind KINDS[] = {ERROR_UNSUPPORTED, ERROR_NOT_FOUND, ERROR_NO_KEY,
 		ERROR_NO_BUCKET, ERROR_METHOD, ERROR_DENIED, ERROR_NO_CREDENTIALS};
-	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
 		if (failure->kind == KINDS[i])
 			return true;
 	return false;

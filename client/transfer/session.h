@@ -1,5 +1,5 @@
-/* What every command works with: its options, where it prints, the stop signal, the server. Made by
- * main for one command. */
+/* The things that every command works with: its options, its output, the stop signal, the server.
+ * main makes one for each command. */
 #ifndef CLIENT_TRANSFER_SESSION_H
 #define CLIENT_TRANSFER_SESSION_H
 
@@ -13,27 +13,27 @@
 struct session {
 	const struct options *options;
 	struct output output;
-	const struct file_ops *files;         /* what files are written through */
+	const struct file_ops *files;         /* all files are written through it */
 	struct interrupt *interrupt;          /* NULL for commands that only compute */
 	struct remote_options remote_options; /* set for commands that talk to the server */
-	bool usage;                           /* the failure is the command line's: exit code 2 */
+	bool usage;                           /* the command line is wrong: exit code 2 */
 };
 
-/* -1 with invalid, and the exit code says usage. */
+/* Returns -1 with invalid, and makes the exit code 2. */
 int session_usage(struct session *session, struct error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 struct remote *session_connect(struct session *session, struct error *err);
-/* `own` is the calling thread's connection, lent to the transfer. */
+/* `own` is the calling thread's connection, which the transfer borrows. */
 struct transfer_options session_transfer(
 	struct session *session, struct remote *own, struct progress *progress);
 
 unsigned session_parallel(const struct session *session); /* transfers at a time */
-/* Whether a failure of the content-addressed half says that the server cannot do this there: plain
- * requests may. */
+/* Whether this failure of the Xet face says that the server cannot do the work there. Then plain
+ * requests may succeed. */
 bool session_wants_plain(const struct error *failure);
 
-/* BUCKET[/KEY] as given on the command line, also with s3:// before it, checked for size; spans
- * into `text`. */
+/* BUCKET[/KEY] from the command line, perhaps with s3:// before it. The sizes are checked. The
+ * spans borrow `text`. */
 struct object_name {
 	struct span bucket;
 	struct span key; /* may be empty */

@@ -1,3 +1,8 @@
+/* Tensor sources are stacked: the held part (or the anchor), a source that gives it the schema of
+ * the whole model, and one for each delta. Reading a tensor from the top of the stack applies all
+ * deltas to it block by block. So the program reads only the chosen tensors and writes no
+ * intermediate step. Several threads each write one tensor at a time to its place in the new file
+ * and prove it by its digest. */
 #include "client/transfer/subset_make.h"
 
 #include <errno.h>
@@ -25,29 +30,29 @@ enum {
 static const char SCHEMA_FILE[] = ".schema";
 static const char WEIGHTS_FILE[] = "model.safetensors";
 
-/* The held tensors under the schema of the whole model; the others cannot be opened. */
+/* The held tensors under the schema of the whole model. Other tensors cannot be opened. */
 struct part_source {
-	struct tensor_source source;
-	struct tensor_source *held; /* of the small checkpoint */
+	struct tensor_source source; /* must be first: the callbacks cast it back */
+	struct tensor_source *held;  /* of the held checkpoint */
 };
 
 struct part_cursor {
-	struct tensor_cursor cursor;
+	struct tensor_cursor cursor; /* must be first */
 	struct tensor_cursor *inner;
 };
 
-/* All that is open while one step is made. */
+/* The state while one step is made. */
 struct making {
 	const struct subset_make_params *params;
 	struct checkpoint *base; /* the held part, or the whole anchor */
-	struct schema *parsed;   /* of the whole model, when it came from .schema */
+	struct schema *parsed;   /* the whole model's schema, if it was read from .schema */
 	const struct schema *schema;
-	struct tensor_source *levels[LINKS_MAX + 2];
+	struct tensor_source *levels[LINKS_MAX + 2]; /* the stack: held part, its view, deltas */
 	struct delta_reader *readers[LINKS_MAX];
 	size_t level_count, reader_count;
 	bool *chosen;
 	struct safetensors_tensor *tensors; /* in the order of the new file's data */
-	size_t *indices;                    /* of each in the schema */
+	size_t *indices;                    /* the index of each in the schema */
 	size_t count;
 	int fd;
 	uint64_t data_at;
@@ -57,17 +62,18 @@ struct making {
 static int run(struct making *making, const char *to, struct error *err);
 static int open_base(struct making *making, struct error *err);
 static int read_schema(struct making *making, const char *folder, struct error *err);
-static struct tensor_cursor *part_open(
+static struct tensor_cursor *subset_make_open_part(
 	struct tensor_source *source, size_t tensor, struct error *err);
-static int part_next(struct tensor_cursor *cursor, struct span *out, struct error *err);
-static void part_close(struct tensor_cursor *cursor);
-static void part_free(struct tensor_source *source);
+static int subset_make_next_block(
+	struct tensor_cursor *cursor, struct span *out, struct error *err);
+static void subset_make_close_cursor(struct tensor_cursor *cursor);
+static void subset_make_free_part(struct tensor_source *source);
 static int open_deltas(struct making *making, struct error *err);
 static int open_delta(struct making *making, const struct path_link *link,
 	const struct digest128 *base, struct error *err);
 static int write_weights(struct making *making, const char *to, struct error *err);
 static int plan_file(struct making *making, struct buffer *header, struct error *err);
-static int write_tensor(void *state, size_t item, unsigned worker, struct error *err);
+static int subset_make_write_tensor(void *state, size_t item, unsigned worker, struct error *err);
 static int prove_tensor(const struct making *making, size_t item, const struct digest128 *digest,
 	struct error *err);
 static int take_files(const struct making *making, const char *to, struct error *err);
@@ -76,14 +82,17 @@ static int take_file(const struct making *making, const struct step_file *wanted
 	struct error *err);
 static char *find_file(
 	const struct making *making, const struct step_file *wanted, const char *name);
-static bool is_it(const char *path, const struct step_file *wanted);
+static bool has_content(const char *path, const struct step_file *wanted);
 static int write_schema(const struct making *making, const char *to, struct error *err);
 
-static const struct tensor_source_ops PART_OPS = {
-	.open = part_open, .next = part_next, .close_cursor = part_close, .free = part_free};
+static const struct tensor_source_ops PART_OPS = {.open = subset_make_open_part,
+	.next = subset_make_next_block,
+	.close_cursor = subset_make_close_cursor,
+	.free = subset_make_free_part};
 
 int subset_make(const struct subset_make_params *params, const char *to, struct error *err)
 {
+	ASSERT(params->path->link_count > 0 && params->subset != NULL);
 	struct making making = {.params = params, .fd = -1};
 	const int result = run(&making, to, err);
 	if (making.fd >= 0)
@@ -127,7 +136,7 @@ static int open_base(struct making *making, struct error *err)
 	int result = 0;
 	if (!from_anchor && params->base == NULL)
 		result = error_set(err, ERROR_UPSTREAM,
-			"the server's path begins with a delta, but nothing is held");
+			"the server's path begins with a delta, but there is no step to apply it to");
 	if (result == 0)
 		making->base = checkpoint_open(from_anchor ? anchor : params->base, err);
 	if (making->base == NULL)
@@ -139,7 +148,7 @@ static int open_base(struct making *making, struct error *err)
 	if (result == 0) {
 		making->levels[making->level_count++] = checkpoint_source_new(making->base);
 		if (!from_anchor) {
-			struct part_source *const part = memory_new(sizeof *part);
+			struct part_source *const part = memory_new(sizeof(*part));
 			*part = (struct part_source){
 				.source = {.ops = &PART_OPS, .schema = making->schema},
 				.held = making->levels[0]};
@@ -163,37 +172,37 @@ static int read_schema(struct making *making, const char *folder, struct error *
 	return making->parsed != NULL ? 0 : -1;
 }
 
-static struct tensor_cursor *part_open(
+static struct tensor_cursor *subset_make_open_part(
 	struct tensor_source *source, size_t tensor, struct error *err)
 {
 	const struct part_source *const part = (const struct part_source *)source;
 	const struct schema_tensor *const wanted = schema_tensor(source->schema, tensor);
 	const ptrdiff_t index = schema_find(part->held->schema, wanted->name);
 	if (index < 0 || schema_tensor(part->held->schema, (size_t)index)->bytes != wanted->bytes) {
-		error_set(err, ERROR_WRONG_BASE, "the tensor %.*s is not held",
+		error_set(err, ERROR_WRONG_BASE, "the held part of the model lacks the tensor %.*s",
 			(int)wanted->name.len, (const char *)wanted->name.data);
 		return NULL;
 	}
 	struct tensor_cursor *const inner = tensor_source_open(part->held, (size_t)index, err);
 	if (inner == NULL)
 		return NULL;
-	struct part_cursor *const cursor = memory_new(sizeof *cursor);
+	struct part_cursor *const cursor = memory_new(sizeof(*cursor));
 	*cursor = (struct part_cursor){.cursor = {.source = source}, .inner = inner};
 	return &cursor->cursor;
 }
 
-static int part_next(struct tensor_cursor *cursor, struct span *out, struct error *err)
+static int subset_make_next_block(struct tensor_cursor *cursor, struct span *out, struct error *err)
 {
 	return tensor_cursor_next(((struct part_cursor *)cursor)->inner, out, err);
 }
 
-static void part_close(struct tensor_cursor *cursor)
+static void subset_make_close_cursor(struct tensor_cursor *cursor)
 {
 	tensor_cursor_close(((struct part_cursor *)cursor)->inner);
 	free(cursor);
 }
 
-static void part_free(struct tensor_source *source)
+static void subset_make_free_part(struct tensor_source *source)
 {
 	free(source);
 }
@@ -208,7 +217,7 @@ static int open_deltas(struct making *making, struct error *err)
 		if (making->reader_count == LINKS_MAX)
 			return error_set(err, ERROR_UPSTREAM, "the server's path has over %d steps",
 				LINKS_MAX);
-		/* A delta without objects says that nothing changed. */
+		/* In a delta without objects nothing changed. */
 		if (path->links[i].form.object_count > 0 &&
 			open_delta(making, &path->links[i], base, err) != 0)
 			return error_wrap(err, "making step %" PRIu64, path->links[i].step);
@@ -224,11 +233,12 @@ static int open_delta(struct making *making, const struct path_link *link,
 	free(folder);
 	if (reader == NULL)
 		return -1;
+	ASSERT(making->reader_count < LINKS_MAX && making->level_count < LINKS_MAX + 2);
 	making->readers[making->reader_count++] = reader;
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
 	if (metadata->has_base_digest && !digest128_equal(&metadata->base_digest, base))
 		return error_set(err, ERROR_WRONG_BASE,
-			"the delta was made from another checkpoint than the one that is held");
+			"the delta was made from another checkpoint than the held one");
 	struct tensor_source *const source =
 		delta_source_new(reader, making->levels[making->level_count - 1], err);
 	if (source == NULL)
@@ -254,14 +264,14 @@ static int write_weights(struct making *making, const char *to, struct error *er
 			making->path, err);
 	if (result == 0)
 		result = parallel_run(parallel_workers(making->params->threads, making->count),
-			making->count, write_tensor, making, err);
+			making->count, subset_make_write_tensor, making, err);
 	if (result == 0)
 		result = file_sync(making->params->files, making->fd, making->path, err);
 	buffer_release(&header);
 	return result;
 }
 
-/* The header of the new file, and where each tensor goes. */
+/* Makes the header of the new file, and the place of each tensor. */
 static int plan_file(struct making *making, struct buffer *header, struct error *err)
 {
 	const size_t all = schema_count(making->schema);
@@ -269,8 +279,8 @@ static int plan_file(struct making *making, struct buffer *header, struct error 
 		{span_text("format"), span_text("pt")},
 		{span_text("deltabucket_subset"), span_text(making->params->subset->text)},
 	};
-	making->tensors = memory_new_array(all + 1, sizeof *making->tensors);
-	making->indices = memory_new_array(all + 1, sizeof *making->indices);
+	making->tensors = memory_new_array(all + 1, sizeof(*making->tensors));
+	making->indices = memory_new_array(all + 1, sizeof(*making->indices));
 	for (size_t i = 0; i < all; i++) {
 		const struct schema_tensor *const tensor = schema_tensor(making->schema, i);
 		if (!making->chosen[i])
@@ -284,17 +294,21 @@ static int plan_file(struct making *making, struct buffer *header, struct error 
 		};
 	}
 	if (safetensors_write_header(making->tensors, making->count, metadata,
-		    sizeof metadata / sizeof metadata[0], header, err) != 0)
+		    sizeof(metadata) / sizeof(metadata[0]), header, err) != 0)
 		return -1;
-	for (size_t i = 0; i < making->count; i++)
-		making->indices[i] = (size_t)schema_find(making->schema, making->tensors[i].name);
+	for (size_t i = 0; i < making->count; i++) {
+		const ptrdiff_t index = schema_find(making->schema, making->tensors[i].name);
+		ASSERT(index >= 0); /* the name was taken from the schema */
+		making->indices[i] = (size_t)index;
+	}
 	making->data_at = buffer_span(header).len;
 	return 0;
 }
 
-static int write_tensor(void *state, size_t item, unsigned worker, struct error *err)
+static int subset_make_write_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct making *const making = state;
+	ASSERT(item < making->count && making->level_count > 0);
 	struct tensor_source *const top = making->levels[making->level_count - 1];
 	uint64_t at = making->data_at + making->tensors[item].begin;
 	struct tensor_cursor *const cursor = tensor_source_open(top, making->indices[item], err);
@@ -323,18 +337,20 @@ static int prove_tensor(
 	const struct making *making, size_t item, const struct digest128 *digest, struct error *err)
 {
 	struct digest128 wanted;
+	ASSERT(16 * (making->indices[item] + 1) <= making->params->tensor_digests.len);
 	memcpy(&wanted, making->params->tensor_digests.data + 16 * making->indices[item],
-		sizeof wanted);
+		sizeof(wanted));
 	if (digest128_equal(digest, &wanted))
 		return 0;
 	const struct span name = making->tensors[item].name;
 	return error_set(err, ERROR_DIGEST_MISMATCH,
-		"the tensor %.*s is not what step %" PRIu64 " says of it", (int)name.len,
+		"the tensor %.*s does not match its digest in step %" PRIu64, (int)name.len,
 		(const char *)name.data, making->params->path->to_step);
 }
 
 static int take_files(const struct making *making, const char *to, struct error *err)
 {
+	ASSERT(making->params->path->link_count > 0);
 	const struct path_link *const last =
 		&making->params->path->links[making->params->path->link_count - 1];
 	for (size_t i = 0; i < last->file_count; i++)
@@ -357,11 +373,11 @@ static int take_file(const struct making *making, const struct step_file *wanted
 	memcpy(name, wanted->path.data, wanted->path.len);
 	char *const found = find_file(making, wanted, name);
 	char *const target = folder_files_join(to, name);
-	int result = found != NULL
-		? file_make_parent(making->params->files, target, 0755, err)
-		: error_set(err, ERROR_DIGEST_MISMATCH,
-			  "the file %s of step %" PRIu64 " is neither held nor did it come", name,
-			  making->params->path->to_step);
+	int result = found != NULL ? file_make_parent(making->params->files, target, 0755, err)
+				   : error_set(err, ERROR_DIGEST_MISMATCH,
+					     "the file %s of step %" PRIu64
+					     " is neither in the downloads nor in the held folder",
+					     name, making->params->path->to_step);
 	if (result == 0)
 		result = file_share(making->params->files, found, target, err);
 	free(target);
@@ -370,8 +386,8 @@ static int take_file(const struct making *making, const struct step_file *wanted
 	return result;
 }
 
-/* Where a file of the step that holds no tensors lies already: in what came last, or earlier, or in
- * the base. NULL: nowhere. */
+/* The local path of a step's file without tensors. It is in the last download that brought it, or
+ * in the base. NULL when it is in none of them. */
 static char *find_file(
 	const struct making *making, const struct step_file *wanted, const char *name)
 {
@@ -384,19 +400,19 @@ static char *find_file(
 		char *const found = folder_files_join(inner, name);
 		free(inner);
 		free(link);
-		if (is_it(found, wanted))
+		if (has_content(found, wanted))
 			return found;
 		free(found);
 	}
 	char *const held =
 		making->params->base == NULL ? NULL : folder_files_join(making->params->base, name);
-	if (held != NULL && is_it(held, wanted))
+	if (held != NULL && has_content(held, wanted))
 		return held;
 	free(held);
 	return NULL;
 }
 
-static bool is_it(const char *path, const struct step_file *wanted)
+static bool has_content(const char *path, const struct step_file *wanted)
 {
 	struct error ignored = {0};
 	struct digest128 digest;

@@ -1,6 +1,7 @@
-/* Downloads: a lock guards who takes which part; bytes go straight from the connection to their
- * place in the part file. The thread that finishes a file's last part proves and renames it. A file
- * of one part has no journal: there is nothing to resume that a fresh range would not do. */
+/* Downloads: threads take parts of any file under a lock, and write the bytes straight from the
+ * connection to their place in the part file. The thread that finishes the last part of a file
+ * proves and renames it, or starts it over once if its digest is wrong. A file of one part has no
+ * journal, because a new request for the part is as good as resuming. */
 #include "client/transfer/transfer.h"
 
 #include <errno.h>
@@ -26,13 +27,13 @@ enum { READ_BLOCK_BYTES = 1024 * 1024, CONNECTION_WORTH_BYTES = 4 * 1024 * 1024 
 struct file {
 	const struct transfer_download *what;
 	struct part_plan plan;
-	char identity[192];
+	char identity[192]; /* of the plan */
 	int fd;
 	struct part_journal *journal; /* NULL for one part */
-	size_t parts;
-	bool *taken; /* guarded by the lock, as the rest */
-	size_t next; /* no part before it is free */
-	size_t done;
+	size_t parts;                 /* 0: the file exists already */
+	bool *taken;                  /* for each part; guarded by the lock, as all below */
+	size_t next;                  /* all parts before it are taken */
+	size_t done;                  /* complete parts */
 	bool restarted;
 };
 
@@ -69,24 +70,24 @@ static bool is_there_already(
 	const struct transfer_download *what, const struct remote_options *remote);
 static bool has_hash(const struct transfer_download *what, const struct remote_options *remote);
 static int open_journal(struct file *file, const struct file_ops *files, struct error *err);
-static void count_what_is_there(struct file *file, struct progress *progress);
+static void count_complete_parts(struct file *file, struct progress *progress);
 static int settle(struct download_job *job, struct file *file, struct error *err);
 static int file_prove(struct file *file, const struct transfer_options *options, struct error *err);
 static void restart(struct download_job *job, struct file *file);
 static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes,
 	pool_piece_fn *piece, void *job, struct error *err);
-static int download_piece(void *argument, struct remote *remote, struct error *err);
+static int transfer_download_piece(void *argument, struct remote *remote, struct error *err);
 static struct file *take_part(struct download_job *job, size_t *out_part);
 static int fetch_part(const struct file *file, size_t part, const struct transfer_options *options,
 	struct remote *remote, uint64_t *out_checksum, struct error *err);
-static enum sink_result part_sink_write(
+static enum sink_result transfer_sink_write(
 	struct body_sink *sink, struct span bytes, struct error *err);
 static int book_part(struct download_job *job, struct file *file, size_t part, uint64_t checksum,
 	bool *out_last, struct error *err);
 static int sync_names(const struct transfer_options *options, const struct transfer_download *files,
 	size_t count, struct error *err);
 static void file_release(struct file *file);
-static int upload_piece(void *argument, struct remote *remote, struct error *err);
+static int transfer_upload_piece(void *argument, struct remote *remote, struct error *err);
 static int upload_file(const struct upload_job *job, const struct transfer_upload *file,
 	struct remote *remote, struct error *err);
 
@@ -114,7 +115,7 @@ int transfer_download(const struct transfer_options *options, const struct trans
 {
 	struct download_job job = {.options = options,
 		.count = count,
-		.files = memory_new_array(count + 1, sizeof *job.files)};
+		.files = memory_new_array(count + 1, sizeof(*job.files))};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -124,8 +125,8 @@ int transfer_download(const struct transfer_options *options, const struct trans
 	size_t missing = 0;
 	int result = prepare_all(&job, files, &missing, err);
 	if (result == 0 && missing > 0)
-		result = run_pool(options, missing, bytes, download_piece, &job, err);
-	/* Also where it failed: what came keeps its name. */
+		result = run_pool(options, missing, bytes, transfer_download_piece, &job, err);
+	/* Also after a failure, for the files that are complete. */
 	struct error ignored = {0};
 	if (sync_names(options, files, count, result == 0 ? err : &ignored) != 0)
 		result = -1;
@@ -146,13 +147,13 @@ int transfer_upload(const struct transfer_options *options, const struct transfe
 	for (size_t i = 0; i < count; i++)
 		bytes += files[i].size;
 	const int result =
-		count == 0 ? 0 : run_pool(options, count, bytes, upload_piece, &job, err);
+		count == 0 ? 0 : run_pool(options, count, bytes, transfer_upload_piece, &job, err);
 	lock_release(&job.lock);
 	return result;
 }
 
-/* Opens all part files; those that a former call left complete are settled at once. Gives the
- * number of parts still to fetch. */
+/* Opens all part files and settles those that an earlier call left complete. *out_missing is the
+ * number of parts to download. */
 static int prepare_all(struct download_job *job, const struct transfer_download *files,
 	size_t *out_missing, struct error *err)
 {
@@ -173,7 +174,7 @@ static int file_prepare(struct file *file, const struct transfer_download *what,
 	char digest[DIGEST128_TEXT_BYTES] = "none";
 	if (what->has_digest)
 		digest128_format(&what->digest, digest);
-	snprintf(file->identity, sizeof file->identity, "%s",
+	snprintf(file->identity, sizeof(file->identity), "%s",
 		what->has_digest || what->etag == NULL ? digest : what->etag);
 	file->what = what;
 	file->plan = (struct part_plan){
@@ -191,8 +192,8 @@ static int file_prepare(struct file *file, const struct transfer_download *what,
 	if (part_plan_count(&file->plan) > 1 && open_journal(file, options->files, err) != 0)
 		return -1;
 	file->parts = part_plan_count(&file->plan);
-	file->taken = memory_new_array(file->parts, sizeof *file->taken);
-	count_what_is_there(file, options->progress);
+	file->taken = memory_new_array(file->parts, sizeof(*file->taken));
+	count_complete_parts(file, options->progress);
 	return 0;
 }
 
@@ -226,7 +227,7 @@ static bool has_hash(const struct transfer_download *what, const struct remote_o
 static int open_journal(struct file *file, const struct file_ops *files, struct error *err)
 {
 	char path[4096];
-	if (snprintf(path, sizeof path, "%s.journal", file->what->part_path) >= (int)sizeof path)
+	if (snprintf(path, sizeof(path), "%s.journal", file->what->part_path) >= (int)sizeof(path))
 		return error_set(
 			err, ERROR_INVALID, "the path %s is too long", file->what->part_path);
 	file->journal = part_journal_open(files, path, &file->plan, err);
@@ -236,7 +237,8 @@ static int open_journal(struct file *file, const struct file_ops *files, struct 
 	return 0;
 }
 
-static void count_what_is_there(struct file *file, struct progress *progress)
+/* Marks and counts the parts that the journal proves. */
+static void count_complete_parts(struct file *file, struct progress *progress)
 {
 	for (size_t i = 0; i < file->parts; i++) {
 		file->taken[i] = file->journal != NULL && part_journal_has(file->journal, i);
@@ -247,6 +249,7 @@ static void count_what_is_there(struct file *file, struct progress *progress)
 	}
 }
 
+/* Puts a file with all its parts in place, or starts it over. */
 static int settle(struct download_job *job, struct file *file, struct error *err)
 {
 	const int again = file_prove(file, job->options, err);
@@ -255,7 +258,7 @@ static int settle(struct download_job *job, struct file *file, struct error *err
 	return again < 0 ? -1 : 0;
 }
 
-/* All parts are here: proves the file. 1 when it has to come again, 0 when it is in place. */
+/* Proves a file with all its parts. 1 when it must be downloaded again, 0 when it is in place. */
 static int file_prove(struct file *file, const struct transfer_options *options, struct error *err)
 {
 	const struct transfer_download *const what = file->what;
@@ -272,8 +275,8 @@ static int file_prove(struct file *file, const struct transfer_options *options,
 				return -1;
 			if (file->restarted)
 				return error_set(err, ERROR_DIGEST_MISMATCH,
-					"%s arrived twice as %s and should be %s", what->target,
-					got, wanted);
+					"%s arrived twice with the digest %s instead of %s",
+					what->target, got, wanted);
 			progress_take_back(options->progress, what->size);
 			return 1;
 		}
@@ -284,14 +287,15 @@ static int file_prove(struct file *file, const struct transfer_options *options,
 static void restart(struct download_job *job, struct file *file)
 {
 	lock_enter(&job->lock);
-	memset(file->taken, 0, file->parts * sizeof *file->taken);
+	ASSERT(!file->restarted && file->done == file->parts);
+	memset(file->taken, 0, file->parts * sizeof(*file->taken));
 	file->next = 0;
 	file->done = 0;
 	file->restarted = true;
 	lock_leave(&job->lock);
 }
 
-/* Another connection only where it has enough to do. */
+/* Uses as many connections as have enough to do. */
 static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes,
 	pool_piece_fn *piece, void *job, struct error *err)
 {
@@ -308,7 +312,7 @@ static int run_pool(const struct transfer_options *options, size_t pieces, uint6
 	return pool_run(&params, err);
 }
 
-static int download_piece(void *argument, struct remote *remote, struct error *err)
+static int transfer_download_piece(void *argument, struct remote *remote, struct error *err)
 {
 	struct download_job *const job = argument;
 	size_t part = 0;
@@ -325,7 +329,7 @@ static int download_piece(void *argument, struct remote *remote, struct error *e
 	return 1;
 }
 
-/* A part of any file that nobody has taken yet; NULL when there is none. */
+/* Takes a free part of any file; NULL when there is none. */
 static struct file *take_part(struct download_job *job, size_t *out_part)
 {
 	struct file *taken = NULL;
@@ -336,6 +340,7 @@ static struct file *take_part(struct download_job *job, size_t *out_part)
 			file->next++;
 		if (file->next == file->parts)
 			continue;
+		ASSERT(file->next < file->parts);
 		*out_part = file->next++;
 		file->taken[*out_part] = true;
 		taken = file;
@@ -355,20 +360,21 @@ static int fetch_part(const struct file *file, size_t part, const struct transfe
 		.whole = file->parts == 1,
 	};
 	struct part_sink sink = {
-		.sink = {.write = part_sink_write},
+		.sink = {.write = transfer_sink_write},
 		.file = file,
 		.offset = range.offset,
 		.checksum = xxh3_stream_new(),
 		.options = options,
 	};
 	const int result = remote_object_get(remote, &range, &sink.sink, err);
+	ASSERT(result != 0 || sink.offset == range.offset + range.size);
 	const struct digest128 digest = xxh3_stream_result(sink.checksum);
-	memcpy(out_checksum, digest.bytes, sizeof *out_checksum);
+	memcpy(out_checksum, digest.bytes, sizeof(*out_checksum));
 	xxh3_stream_free(sink.checksum);
 	return result;
 }
 
-static enum sink_result part_sink_write(
+static enum sink_result transfer_sink_write(
 	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct part_sink *const part = (struct part_sink *)sink;
@@ -383,11 +389,12 @@ static enum sink_result part_sink_write(
 	return SINK_TAKEN;
 }
 
-/* Books a finished part: true when it was the file's last. */
+/* Records a complete part. *out_last: it was the last one of the file. */
 static int book_part(struct download_job *job, struct file *file, size_t part, uint64_t checksum,
 	bool *out_last, struct error *err)
 {
 	lock_enter(&job->lock);
+	ASSERT(file->taken[part] && file->done < file->parts);
 	const int result =
 		file->journal == NULL ? 0 : part_journal_add(file->journal, part, checksum, err);
 	file->done++;
@@ -396,11 +403,11 @@ static int book_part(struct download_job *job, struct file *file, size_t part, u
 	return result;
 }
 
-/* Those that were there already too: an earlier call may have been killed before this. */
+/* Includes files that existed already: an earlier call may have been killed before it synced. */
 static int sync_names(const struct transfer_options *options, const struct transfer_download *files,
 	size_t count, struct error *err)
 {
-	const char **const paths = memory_new_array(count + 1, sizeof *paths);
+	const char **const paths = memory_new_array(count + 1, sizeof(*paths));
 	for (size_t i = 0; i < count; i++)
 		paths[i] = files[i].path;
 	const int result = folder_files_sync_names(options->files, paths, count, err);
@@ -416,7 +423,7 @@ static void file_release(struct file *file)
 	free(file->taken);
 }
 
-static int upload_piece(void *argument, struct remote *remote, struct error *err)
+static int transfer_upload_piece(void *argument, struct remote *remote, struct error *err)
 {
 	struct upload_job *const job = argument;
 	lock_enter(&job->lock);

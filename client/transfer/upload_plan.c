@@ -1,3 +1,8 @@
+/* A file is planned in two passes over its chunks. The first finds the place of each chunk in the
+ * table and makes short runs of known chunks between new ones new as well (fill_holes). The second
+ * gives each new chunk a place in the last new xorb, or the place that it already has there, and
+ * joins neighbouring places to terms. New chunks are found by id in a hash table with open
+ * addressing; the xorb of a chunk's number is found by binary search. */
 #include "client/transfer/upload_plan.h"
 
 #include <stdlib.h>
@@ -13,9 +18,9 @@ struct planner {
 	const struct file_chunks *files;
 	uint64_t xorb_bytes;
 	size_t chunk_capacity, term_capacity;
-	struct chunk_entry *entries; /* of plan->chunks: what their ids are found by */
-	uint32_t *slots;             /* number of a chunk plus one; 0: free */
-	size_t slot_count;
+	struct chunk_entry *entries; /* the ids and sizes of plan->chunks */
+	uint32_t *slots;             /* the number of a chunk plus one; 0: free */
+	size_t slot_count;           /* a power of two, more than twice the chunks */
 };
 
 static void plan_file(struct planner *planner, uint32_t number, struct chunk_table *table);
@@ -32,8 +37,9 @@ static void hash_ranges(const struct planner *planner, uint32_t number);
 void upload_plan_make(const struct file_chunks *files, size_t count, struct chunk_table *table,
 	uint64_t xorb_bytes, struct upload_plan *out)
 {
+	ASSERT(xorb_bytes > 0 && xorb_bytes <= UPLOAD_XORB_MAX_BYTES && count <= UINT32_MAX);
 	struct planner planner = {.plan = out, .files = files, .xorb_bytes = xorb_bytes};
-	*out = (struct upload_plan){.files = memory_new_array(count + 1, sizeof *out->files)};
+	*out = (struct upload_plan){.files = memory_new_array(count + 1, sizeof(*out->files))};
 	for (size_t i = 0; i < count; i++) {
 		plan_file(&planner, (uint32_t)i, table);
 		hash_ranges(&planner, (uint32_t)i);
@@ -83,7 +89,7 @@ static void plan_file(struct planner *planner, uint32_t number, struct chunk_tab
 
 static struct table_place *find_places(const struct file_chunks *file, struct chunk_table *table)
 {
-	struct table_place *const places = memory_new_array(file->count + 1, sizeof *places);
+	struct table_place *const places = memory_new_array(file->count + 1, sizeof(*places));
 	struct table_place place = NOWHERE;
 	for (size_t i = 0; i < file->count; i++) {
 		if (!chunk_table_find(table, &file->entries[i].id, place, &place))
@@ -94,10 +100,11 @@ static struct table_place *find_places(const struct file_chunks *file, struct ch
 	return places;
 }
 
-/* Known chunks with new ones on both sides, too few to be worth a term of their own, become new. */
+/* Makes a run of known chunks new when it has new chunks on both sides and is too short to be worth
+ * its own term. */
 static void fill_holes(struct table_place *places, size_t count)
 {
-	size_t known = 0; /* how many end here */
+	size_t known = 0; /* the length of the known run so far */
 	bool after_new = false;
 	for (size_t i = 0; i < count; i++) {
 		if (places[i].xorb != CHUNK_TABLE_NOWHERE) {
@@ -112,12 +119,13 @@ static void fill_holes(struct table_place *places, size_t count)
 	}
 }
 
-/* Where the plan puts a chunk that the server lacks: where it stands already, or at the end of the
- * last xorb. */
+/* The place of a chunk that the server lacks: the one that it already has in the plan, or the end
+ * of the last xorb. */
 static struct table_place place_new(struct planner *planner, const struct upload_chunk *chunk)
 {
 	struct upload_plan *const plan = planner->plan;
 	const struct chunk_entry *const entry = &planner->files[chunk->file].entries[chunk->index];
+	ASSERT(chunk->index < planner->files[chunk->file].count);
 	make_room(planner);
 	uint32_t *const slot = slot_of(planner, &entry->id);
 	size_t number = *slot;
@@ -132,7 +140,7 @@ static struct table_place place_new(struct planner *planner, const struct upload
 		return (struct table_place){
 			.xorb = (uint32_t)plan->xorb_count - 1, .index = xorb->count - 1};
 	}
-	number--;
+	number--; /* find its xorb: the last one that begins at or before it */
 	size_t low = 0;
 	size_t high = plan->xorb_count;
 	while (high - low > 1) {
@@ -142,6 +150,7 @@ static struct table_place place_new(struct planner *planner, const struct upload
 		else
 			high = middle;
 	}
+	ASSERT(number - plan->xorbs[low].first < plan->xorbs[low].count);
 	return (struct table_place){
 		.xorb = (uint32_t)low, .index = (uint32_t)(number - plan->xorbs[low].first)};
 }
@@ -153,23 +162,24 @@ static void make_room(struct planner *planner)
 		planner->chunk_capacity =
 			planner->chunk_capacity == 0 ? 64 : 2 * planner->chunk_capacity;
 		plan->chunks =
-			memory_grow(plan->chunks, planner->chunk_capacity, sizeof *plan->chunks);
+			memory_grow(plan->chunks, planner->chunk_capacity, sizeof(*plan->chunks));
 		planner->entries = memory_grow(
-			planner->entries, planner->chunk_capacity, sizeof *planner->entries);
+			planner->entries, planner->chunk_capacity, sizeof(*planner->entries));
 	}
 	if (2 * (plan->chunk_count + 1) < planner->slot_count)
 		return;
 	free(planner->slots);
 	planner->slot_count = planner->slot_count == 0 ? 256 : 2 * planner->slot_count;
-	planner->slots = memory_new_array(planner->slot_count, sizeof *planner->slots);
+	planner->slots = memory_new_array(planner->slot_count, sizeof(*planner->slots));
 	for (size_t i = 0; i < plan->chunk_count; i++)
 		*slot_of(planner, &planner->entries[i].id) = (uint32_t)i + 1;
+	ASSERT(2 * (plan->chunk_count + 1) < planner->slot_count);
 }
 
 static uint32_t *slot_of(const struct planner *planner, const struct chunk_id *id)
 {
 	uint64_t at;
-	memcpy(&at, id->bytes, sizeof at);
+	memcpy(&at, id->bytes, sizeof(at));
 	for (;; at++) {
 		uint32_t *const slot = &planner->slots[at & (planner->slot_count - 1)];
 		if (*slot == 0 || chunk_id_equal(&planner->entries[*slot - 1].id, id))
@@ -177,6 +187,7 @@ static uint32_t *slot_of(const struct planner *planner, const struct chunk_id *i
 	}
 }
 
+/* The xorb that a new chunk of this size goes to: the last one, or a new one if that is full. */
 static struct upload_xorb *xorb_for(const struct planner *planner, uint64_t size)
 {
 	struct upload_plan *const plan = planner->plan;
@@ -186,7 +197,7 @@ static struct upload_xorb *xorb_for(const struct planner *planner, uint64_t size
 		last->bytes + size <= planner->xorb_bytes)
 		return last;
 	close_xorb(planner);
-	plan->xorbs = memory_grow(plan->xorbs, plan->xorb_count + 1, sizeof *plan->xorbs);
+	plan->xorbs = memory_grow(plan->xorbs, plan->xorb_count + 1, sizeof(*plan->xorbs));
 	plan->xorbs[plan->xorb_count] = (struct upload_xorb){.first = plan->chunk_count};
 	return &plan->xorbs[plan->xorb_count++];
 }
@@ -206,19 +217,21 @@ static void add_term(struct planner *planner, struct table_place place, bool is_
 	if (plan->term_count == planner->term_capacity) {
 		planner->term_capacity =
 			planner->term_capacity == 0 ? 16 : 2 * planner->term_capacity;
-		plan->terms = memory_grow(plan->terms, planner->term_capacity, sizeof *plan->terms);
+		plan->terms =
+			memory_grow(plan->terms, planner->term_capacity, sizeof(*plan->terms));
 	}
 	plan->terms[plan->term_count++] = (struct upload_term){
 		.is_new = is_new, .xorb = place.xorb, .first = place.index, .end = place.index};
 }
 
-/* Once all terms have their ends. */
+/* Hashes the chunk ids of each term, after all terms of the file have their ends. */
 static void hash_ranges(const struct planner *planner, uint32_t number)
 {
 	struct upload_plan *const plan = planner->plan;
 	const struct chunk_entry *entry = planner->files[number].entries;
 	for (size_t i = 0; i < plan->files[number].count; i++) {
 		struct upload_term *const term = &plan->terms[plan->files[number].first + i];
+		ASSERT(term->end > term->first);
 		term->range = chunk_hash_range(entry, term->end - term->first);
 		entry += term->end - term->first;
 	}

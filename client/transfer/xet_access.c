@@ -1,3 +1,7 @@
+/* All threads share one token. It is renewed under the lock when RENEW_S seconds or less are left,
+ * or when the server refuses it with 401: then the request is repeated once. A thread names the
+ * token that was refused, so that a token which another thread has renewed meanwhile is not renewed
+ * again. */
 #include "client/transfer/xet_access.h"
 
 #include <stdlib.h>
@@ -14,11 +18,11 @@
 enum { RENEW_S = 60, BASE_MAX_BYTES = 512, TARGET_MAX_BYTES = 4096, MS_PER_SECOND = 1000 };
 
 struct xet_access {
-	char *target; /* where tokens come from */
+	char *target; /* of requests for a token */
 	struct lock lock;
-	char token[XET_TOKEN_MAX_BYTES]; /* guarded by lock, as the rest */
-	char base[BASE_MAX_BYTES];       /* path of the half, without a slash at its end */
-	int64_t expires_s;
+	char token[XET_TOKEN_MAX_BYTES]; /* guarded by lock, as are base and expires_s */
+	char base[BASE_MAX_BYTES];       /* the path of the face, without a slash at its end */
+	int64_t expires_s;               /* wall clock */
 	struct xet_traffic traffic;
 };
 
@@ -34,7 +38,7 @@ static int64_t now_s(void);
 struct xet_access *xet_access_open(
 	struct remote *remote, struct span bucket, bool is_write, struct error *err)
 {
-	struct xet_access *const access = memory_new(sizeof *access);
+	struct xet_access *const access = memory_new(sizeof(*access));
 	access->target = remote_hub_target(
 		bucket, is_write ? "xet-write-token" : "xet-read-token", (struct span){0});
 	lock_init(&access->lock, LOCK_XET_ACCESS);
@@ -48,7 +52,7 @@ void xet_access_close(struct xet_access *access)
 {
 	if (access == NULL)
 		return;
-	explicit_bzero(access->token, sizeof access->token);
+	explicit_bzero(access->token, sizeof(access->token));
 	lock_release(&access->lock);
 	free(access->target);
 	free(access);
@@ -67,6 +71,7 @@ int xet_access_send(struct xet_access *access, struct remote *remote,
 	char base[BASE_MAX_BYTES];
 	struct buffer target;
 	int result = -1;
+	ASSERT(request->target != NULL && request->target[0] == '/');
 	*response = (struct http_response){0};
 	buffer_init(&target, TARGET_MAX_BYTES);
 	for (int tries = 0; tries < 2; tries++) {
@@ -82,14 +87,14 @@ int xet_access_send(struct xet_access *access, struct remote *remote,
 		result = remote_send(remote, &with_token, response, err);
 		if (result == 0 || response->status != 401)
 			break;
-		memcpy(refused, token, sizeof refused);
+		memcpy(refused, token, sizeof(refused));
 	}
-	explicit_bzero(token, sizeof token);
+	explicit_bzero(token, sizeof(token));
 	buffer_release(&target);
 	return result;
 }
 
-/* Under the lock, so that several threads renew it once. */
+/* The caller holds the lock, so that only one thread renews the token. */
 static int renew(struct xet_access *access, struct remote *remote, struct error *err)
 {
 	const struct http_request request = {.method = "GET", .target = access->target};
@@ -110,16 +115,16 @@ static int read_token(struct xet_access *access, struct span body, struct error 
 	if (root == NULL)
 		return -1;
 	const bool good = copy_token(json_node_member(root, "accessToken"), access->token,
-				  sizeof access->token) &&
+				  sizeof(access->token)) &&
 		copy_base(json_node_member(root, "casUrl"), access->base) &&
 		json_node_i64(json_node_member(root, "exp"), &access->expires_s);
 	json_node_free(root);
 	return good ? 0
-		    : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is no token",
+		    : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is not a token",
 			      access->target);
 }
 
-/* It becomes a header of requests, in which nothing else may come along. */
+/* The token becomes a header, so it must not have bytes that could end the header. */
 static bool copy_token(const struct json_node *node, char *out, size_t capacity)
 {
 	if (!copy_text(node, out, capacity))
@@ -140,11 +145,11 @@ static bool copy_text(const struct json_node *node, char *out, size_t capacity)
 	return true;
 }
 
-/* "https://host/xet" gives "/xet", "https://host" nothing. */
+/* "https://host/xet" gives "/xet"; "https://host" gives "". */
 static bool copy_base(const struct json_node *node, char *out)
 {
 	char url[BASE_MAX_BYTES];
-	if (!copy_text(node, url, sizeof url))
+	if (!copy_text(node, url, sizeof(url)))
 		return false;
 	const char *const path = fetch_plan_target(url);
 	out[0] = '\0';
@@ -155,7 +160,8 @@ static bool copy_base(const struct json_node *node, char *out)
 	return true;
 }
 
-/* A copy of the token that is good for a while; `refused` is one that the server did not take. */
+/* Copies a token that is valid for a while. `refused` is a token that the server refused, or
+ * NULL. */
 static int take_token(struct xet_access *access, struct remote *remote, const char *refused,
 	char *token, char *base, struct error *err)
 {
@@ -164,8 +170,8 @@ static int take_token(struct xet_access *access, struct remote *remote, const ch
 	if (now_s() + RENEW_S >= access->expires_s ||
 		(refused != NULL && strcmp(refused, access->token) == 0))
 		result = renew(access, remote, err);
-	memcpy(token, access->token, sizeof access->token);
-	memcpy(base, access->base, sizeof access->base);
+	memcpy(token, access->token, sizeof(access->token));
+	memcpy(base, access->base, sizeof(access->base));
 	lock_leave(&access->lock);
 	return result;
 }

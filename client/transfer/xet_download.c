@@ -1,5 +1,8 @@
-/* Threads take ranges of the files that are open; who finds none opens the next file. The thread
- * that finishes a file's last range proves and renames it. */
+/* Threads take ranges of the open files; a thread that finds none opens the next file. Opening
+ * copies from the journal and the seeds, so that ranges are only what is still missing. The thread
+ * that finishes the last range of a file takes it off the list, proves it, and renames it or puts
+ * it back on the list to download it again. A thread that finds neither a range nor a file waits
+ * while others are opening files, because these may bring ranges. */
 #include "client/transfer/xet_download.h"
 
 #include <stdio.h>
@@ -22,13 +25,13 @@ enum {
 	PATH_MAX_BYTES = 8192
 };
 
-struct file { /* one that is open */
+struct file { /* an open file */
 	const struct xet_download_file *what;
-	size_t number;
+	size_t number; /* the index of `what` */
 	struct xet_fetch fetch;
-	struct file_map map;
-	uint64_t at;   /* no range before it is free; guarded by the lock, as the rest */
-	unsigned busy; /* threads that fetch a range of it */
+	struct file_map map; /* guarded by the lock while the file is on the list, as all below */
+	uint64_t at;         /* every range before it is complete or taken */
+	unsigned busy;       /* threads that download a range of the file */
 	bool restarted;
 	struct file *next;
 };
@@ -38,27 +41,27 @@ struct job {
 	const struct xet_download_file *files;
 	size_t count;
 	struct lock lock;
-	size_t next;      /* the file to open next */
-	unsigned opening; /* threads that open one: there may be ranges for all soon */
-	struct lock_condition opened;
-	struct file *open;
+	size_t next;                  /* the file to open next; guarded by lock, as all below */
+	unsigned opening;             /* threads that are opening a file */
+	struct lock_condition opened; /* a file was opened, or `opening` fell */
+	struct file *open;            /* the list of open files */
 };
 
 static unsigned choose_threads(const struct job *job);
-static int download_piece(void *argument, struct remote *remote, struct error *err);
+static int xet_download_piece(void *argument, struct remote *remote, struct error *err);
 static struct file *find_work(struct job *job, struct map_gap *out, size_t *out_number);
 static bool take_range(const struct job *job, struct file *file, struct map_gap *out);
 static uint64_t range_bytes(const struct job *job, uint64_t size);
 static int fetch_range(struct job *job, struct file *file, const struct map_gap *gap,
 	struct remote *remote, struct error *err);
-static int book(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
+static int book_chunks(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
 	size_t count, struct error *err);
-static bool take_off(struct job *job, struct file *file);
+static bool take_off_list(struct job *job, struct file *file);
 static int settle(struct job *job, struct file *file, struct error *err);
 static int prove(struct job *job, struct file *file, struct error *err);
 static int finish(struct job *job, struct file *file, struct error *err);
-static int tell(struct job *job, size_t number, struct error *err);
-static void put_on(struct job *job, struct file *file);
+static int report_done(struct job *job, size_t number, struct error *err);
+static void put_on_list(struct job *job, struct file *file);
 static void file_free(struct file *file);
 static int open_file(struct job *job, size_t number, struct remote *remote, struct error *err);
 static bool is_there_already(const struct job *job, const struct xet_download_file *what,
@@ -74,16 +77,18 @@ static int sync_names(const struct xet_download *download, const struct xet_down
 int xet_download(const struct xet_download *download, const struct xet_download_file *files,
 	size_t count, struct error *err)
 {
+	ASSERT(download->parallel > 0 && download->cache != NULL);
 	struct job job = {.download = download, .files = files, .count = count};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
 	lock_condition_init(&job.opened);
 	const struct pool_params params = {.remote = download->options,
 		.own = download->own,
 		.threads = choose_threads(&job),
-		.piece = download_piece,
+		.piece = xet_download_piece,
 		.job = &job};
 	int result = count == 0 ? 0 : pool_run(&params, err);
-	/* Also where it failed: what came keeps its name, and the rest may come another way. */
+	/* Also after a failure: complete files keep their names, and the caller may download the
+	 * rest by plain requests. */
 	struct error ignored = {0};
 	if (sync_names(download, files, count, result == 0 ? err : &ignored) != 0)
 		result = -1;
@@ -97,7 +102,7 @@ int xet_download(const struct xet_download *download, const struct xet_download_
 	return result;
 }
 
-/* Another connection only where it has enough to do. */
+/* Uses as many connections as have enough to do. */
 static unsigned choose_threads(const struct job *job)
 {
 	uint64_t pieces = 0;
@@ -106,7 +111,7 @@ static unsigned choose_threads(const struct job *job)
 	return pieces < job->download->parallel ? (unsigned)pieces : job->download->parallel;
 }
 
-static int download_piece(void *argument, struct remote *remote, struct error *err)
+static int xet_download_piece(void *argument, struct remote *remote, struct error *err)
 {
 	struct job *const job = argument;
 	struct map_gap gap;
@@ -121,8 +126,9 @@ static int download_piece(void *argument, struct remote *remote, struct error *e
 	return result == 0 ? 1 : -1;
 }
 
-/* A range of an open file, or else the number of a file to open (the count of files: there is
- * neither). Who finds neither while others still open files waits for what comes of it. */
+/* Returns an open file with a range of it, or NULL with the number of a file to open, which is
+ * job->count when there is neither. Waits while there is neither but other threads are opening
+ * files. */
 static struct file *find_work(struct job *job, struct map_gap *out, size_t *out_number)
 {
 	lock_enter(&job->lock);
@@ -144,12 +150,13 @@ static struct file *find_work(struct job *job, struct map_gap *out, size_t *out_
 	return file;
 }
 
-/* Under the lock: the next free range of a file. */
+/* Takes the next free range of a file. The caller holds the lock. */
 static bool take_range(const struct job *job, struct file *file, struct map_gap *out)
 {
 	if (!file_map_gap(&file->map, file->at, out))
 		return false;
 	const uint64_t most = range_bytes(job, file->what->size);
+	ASSERT(out->from < out->to);
 	if (out->to - out->from > most)
 		out->to = out->from + most;
 	file->at = out->to;
@@ -159,6 +166,7 @@ static bool take_range(const struct job *job, struct file *file, struct map_gap 
 
 static uint64_t range_bytes(const struct job *job, uint64_t size)
 {
+	ASSERT(job->download->parallel > 0);
 	const uint64_t share = size / (2 * job->download->parallel);
 	return share < RANGE_MIN_BYTES    ? RANGE_MIN_BYTES
 		: share < RANGE_MAX_BYTES ? share
@@ -171,19 +179,21 @@ static int fetch_range(struct job *job, struct file *file, const struct map_gap 
 	const struct xet_remote xet = {job->download->access, remote};
 	struct map_chunk *chunks = NULL;
 	size_t count = 0;
-	int result = xet_fetch_range(&file->fetch, &xet, gap->from, gap->to, &chunks, &count, err);
+	int result = xet_fetch_range(&file->fetch, &xet, gap, &chunks, &count, err);
 	lock_enter(&job->lock);
 	if (result == 0)
-		result = book(file, gap, chunks, count, err);
+		result = book_chunks(file, gap, chunks, count, err);
+	ASSERT(file->busy > 0);
 	file->busy--;
-	const bool mine = result == 0 && take_off(job, file);
+	const bool is_complete = result == 0 && take_off_list(job, file);
 	lock_leave(&job->lock);
 	free(chunks);
-	return mine ? settle(job, file, err) : result;
+	return is_complete ? settle(job, file, err) : result;
 }
 
-/* A chunk that goes on behind the range is whole when the next range has it too. */
-static int book(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
+/* Adds the chunks of a range to the map. A chunk that continues after the range is only claimed: it
+ * is complete when the next range has it too. */
+static int book_chunks(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
 	size_t count, struct error *err)
 {
 	size_t kept = 0;
@@ -195,9 +205,9 @@ static int book(struct file *file, const struct map_gap *gap, struct map_chunk *
 	return file_map_add(&file->map, chunks, kept, err);
 }
 
-/* Takes a file off the open ones when nobody works on it and nothing of it is free: the caller's to
- * settle. */
-static bool take_off(struct job *job, struct file *file)
+/* Takes a file off the list if all its ranges are complete: then the caller must settle it. The
+ * caller holds the lock. */
+static bool take_off_list(struct job *job, struct file *file)
 {
 	struct map_gap gap;
 	if (file->busy > 0 || file_map_gap(&file->map, file->at, &gap))
@@ -209,20 +219,22 @@ static bool take_off(struct job *job, struct file *file)
 	return true;
 }
 
+/* Puts a complete file in place and frees it, or puts it back on the list to download it again. */
 static int settle(struct job *job, struct file *file, struct error *err)
 {
 	const int again = prove(job, file, err);
 	if (again > 0) {
 		file->restarted = true;
 		file->at = 0;
-		put_on(job, file);
+		put_on_list(job, file);
 		return 0;
 	}
 	file_free(file);
 	return again;
 }
 
-/* All ranges are here: 1 when they have to come again, 0 when the file is in place. */
+/* Proves a file with all its ranges. 1 when they must be downloaded again, 0 when the file is in
+ * place. */
 static int prove(struct job *job, struct file *file, struct error *err)
 {
 	if (file_map_is_whole(&file->map))
@@ -230,11 +242,11 @@ static int prove(struct job *job, struct file *file, struct error *err)
 	file_map_restart(&file->map);
 	if (file->what->size == 0)
 		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"the server calls %s empty, but not by the hash of an empty file",
+			"the server says that %s is empty, but its hash is not that of an empty file",
 			file->what->path);
 	if (file->restarted)
 		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"%s arrived twice as something else than what it should be",
+			"%s arrived twice with content that does not match its hash",
 			file->what->path);
 	progress_take_back(job->download->progress, file->what->size);
 	return 1;
@@ -250,10 +262,10 @@ static int finish(struct job *job, struct file *file, struct error *err)
 	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
 		return -1;
 	hash_cache_add(job->download->cache, what->path, &facts, &what->hash, clock_wall_ms());
-	return tell(job, file->number, err);
+	return report_done(job, file->number, err);
 }
 
-static int tell(struct job *job, size_t number, struct error *err)
+static int report_done(struct job *job, size_t number, struct error *err)
 {
 	if (job->download->done == NULL)
 		return 0;
@@ -263,8 +275,9 @@ static int tell(struct job *job, size_t number, struct error *err)
 	return result;
 }
 
-static void put_on(struct job *job, struct file *file)
+static void put_on_list(struct job *job, struct file *file)
 {
+	ASSERT(file->busy == 0);
 	lock_enter(&job->lock);
 	file->next = job->open;
 	job->open = file;
@@ -287,9 +300,9 @@ static int open_file(struct job *job, size_t number, struct remote *remote, stru
 	struct map_gap gap;
 	if (is_there_already(job, what, remote_interrupt(remote))) {
 		progress_add(job->download->progress, what->size);
-		return tell(job, number, err);
+		return report_done(job, number, err);
 	}
-	struct file *const file = memory_new(sizeof *file);
+	struct file *const file = memory_new(sizeof(*file));
 	file->what = what;
 	file->number = number;
 	file->map.journal_fd = -1;
@@ -306,7 +319,7 @@ static int open_file(struct job *job, size_t number, struct remote *remote, stru
 		goto failed;
 	if (!file_map_gap(&file->map, 0, &gap))
 		return settle(job, file, err);
-	put_on(job, file);
+	put_on_list(job, file);
 	return 0;
 failed:
 	file_free(file);
@@ -335,8 +348,11 @@ static int open_part(const struct job *job, struct file *file, struct error *err
 	file->fetch.fd = part_file_open(files, what->part_path, what->size, err);
 	if (file->fetch.fd < 0)
 		return -1;
-	return file_map_open(
-		&file->map, files, what->size, &what->hash, journal, file->fetch.fd, err);
+	const struct file_map_params params = {.size = what->size,
+		.hash = what->hash,
+		.journal_path = journal,
+		.fd = file->fetch.fd};
+	return file_map_open(&file->map, files, &params, err);
 }
 
 static int journal_path(
@@ -361,16 +377,17 @@ static int use_seeds(struct file *file, const struct xet_remote *xet, struct err
 static void end_opening(struct job *job)
 {
 	lock_enter(&job->lock);
+	ASSERT(job->opening > 0);
 	job->opening--;
 	lock_broadcast(&job->opened);
 	lock_leave(&job->lock);
 }
 
-/* Those that were there already too: an earlier call may have been killed before this. */
+/* Includes files that existed already: an earlier call may have been killed before it synced. */
 static int sync_names(const struct xet_download *download, const struct xet_download_file *files,
 	size_t count, struct error *err)
 {
-	const char **const paths = memory_new_array(count + 1, sizeof *paths);
+	const char **const paths = memory_new_array(count + 1, sizeof(*paths));
 	for (size_t i = 0; i < count; i++)
 		paths[i] = files[i].path;
 	const int result = folder_files_sync_names(download->files, paths, count, err);

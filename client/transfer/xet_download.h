@@ -1,8 +1,8 @@
-/* Files out of a bucket, over the content-addressed half: what lies in local files is copied,
- * what was downloaded before stays, the rest comes in ranges over several connections. A file
- * gets its name when all of it hashes to what the server promised, and has it for good when the
- * call returns. Resumable: beside PART_PATH lies PART_PATH.chunks. One call at a time per thread
- * that calls. */
+/* Downloads files over the Xet face. Content that local files have is copied, content that was
+ * downloaded before is kept, and the rest is downloaded in ranges over several connections. A file
+ * gets its name when its content has the hash that the server promised; when the call returns, the
+ * name is synced. Downloads resume with the journal PART_PATH.chunks. Each calling thread makes one
+ * call at a time. */
 #ifndef CLIENT_TRANSFER_XET_DOWNLOAD_H
 #define CLIENT_TRANSFER_XET_DOWNLOAD_H
 
@@ -13,29 +13,30 @@
 struct xet_download_file {
 	struct chunk_id hash;
 	uint64_t size;
-	/* what appears, or is replaced; its folder exists. When it is there it is a seed */
+	/* where the file appears. Its folder must exist. An existing file is a seed, and is
+	 * replaced */
 	const char *path;
 	const char *part_path;    /* beside it */
-	const char *const *seeds; /* more of them */
+	const char *const *seeds; /* paths of further local files */
 	size_t seed_count;
 };
-/* After a file is there; in no order, one at a time. */
+/* Called after each file, in any order, one call at a time. -1 ends the download. */
 typedef int xet_download_done_fn(void *owner, size_t index, struct error *err);
 
 struct xet_download {
-	const struct file_ops *files; /* what it writes through */
+	const struct file_ops *files; /* all files are written through it */
 	const struct remote_options *options;
 	struct remote *own; /* the calling thread's connection */
 	struct xet_access *access;
-	unsigned parallel; /* connections at most */
+	unsigned parallel; /* the most connections, at least 1 */
 	struct hash_cache *cache;
 	struct progress *progress;  /* counts content; may be NULL */
 	xet_download_done_fn *done; /* may be NULL */
 	void *owner;
 };
-/* A file that is there already with the right hash is left alone. One whose chunks do not add up to
- * its hash is fetched a second time from the start before the call fails with digest_mismatch. Part
- * files stay behind a failure, for the next call. */
+/* A file that already exists with the right hash is left alone. A file whose chunks do not give its
+ * hash is downloaded a second time from the start; if that is wrong too, the call fails with
+ * digest_mismatch. After a failure, part files stay for the next call. */
 int xet_download(const struct xet_download *download, const struct xet_download_file *files,
 	size_t count, struct error *err);
 

@@ -1,3 +1,10 @@
+/* The server's reconstruction of a range has terms (places in the file) and requests for records.
+ * Each term is served by the first request that covers it; one request can serve many terms. The
+ * records of an answer are parsed as they arrive, and each is written to its place in every term
+ * that contains it. The server's numbers are checked before they are used, and bytes outside of the
+ * range are never written. Three kinds of repetition: a damaged answer is requested again, up to
+ * DAMAGED_MOST times in all; a lost one follows the retry rule; for refused addresses (403) the
+ * reconstruction is requested again, up to ASKED_MOST times in all. */
 #include "client/transfer/xet_fetch.h"
 
 #include <inttypes.h>
@@ -17,10 +24,10 @@ enum {
 	FORBIDDEN = 403
 };
 
-struct place {         /* of a term on its way */
-	uint64_t next; /* offset in the file of its next chunk */
+struct place {         /* of a term in the file */
+	uint64_t next; /* the offset of its next chunk */
 	uint64_t end;
-	const struct fetch_entry *by; /* the one request that brings it, of several that could */
+	const struct fetch_entry *by; /* the request that serves it */
 };
 
 struct range {
@@ -28,23 +35,22 @@ struct range {
 	const struct xet_remote *xet;
 	uint64_t from, to;
 	struct fetch_plan plan;
-	struct place *places; /* of each term */
-	/* numbers of the terms that the request on its way serves; room for all */
-	size_t *served;
-	struct map_chunk *chunks;
+	struct place *places;     /* one for each term */
+	size_t *served;           /* numbers of the terms that the current request serves */
+	struct map_chunk *chunks; /* written so far */
 	size_t count, capacity;
 };
 
-/* One request for records: which terms they serve, and what is next. */
+/* One request for records. */
 struct delivery {
-	struct body_sink sink;
+	struct body_sink sink; /* must be first: xet_fetch_sink_write casts it back */
 	struct range *range;
 	const struct fetch_entry *what;
-	const size_t *terms; /* numbers of those it serves */
+	const size_t *terms; /* numbers of the terms that it serves */
 	size_t term_count;
 	struct xorb_parse *parse;
-	uint32_t index; /* of the next record in the xorb */
-	uint64_t received;
+	uint32_t index;    /* of the next record in the xorb */
+	uint64_t received; /* bytes */
 };
 
 static int fetch_once(struct range *range, struct error *err);
@@ -55,22 +61,23 @@ static const struct fetch_entry *find_fetch(
 static int deliver(struct range *range, const struct fetch_entry *what, struct error *err);
 static int try_delivery(
 	struct range *range, const struct fetch_entry *what, int *out_status, struct error *err);
-static enum sink_result delivery_write(
+static enum sink_result xet_fetch_sink_write(
 	struct body_sink *sink, struct span bytes, struct error *err);
 static void list_terms(struct range *range, struct delivery *delivery);
-static int take_record(void *taker, const struct xorb_record *record, struct error *err);
+static int xet_fetch_take_record(void *taker, const struct xorb_record *record, struct error *err);
 static int serve_term(
 	struct range *range, size_t term, const struct xorb_record *record, struct error *err);
 static int place_record(
 	struct range *range, uint64_t offset, const struct xorb_record *record, struct error *err);
-static void note(struct range *range, uint64_t offset, const struct xorb_record *record);
+static void note_chunk(struct range *range, uint64_t offset, const struct xorb_record *record);
 static uint64_t counted_bytes(const struct range *range, const struct map_chunk *chunk);
 static int finish_delivery(const struct delivery *delivery, struct error *err);
 
-int xet_fetch_range(const struct xet_fetch *fetch, const struct xet_remote *xet, uint64_t from,
-	uint64_t to, struct map_chunk **out, size_t *out_count, struct error *err)
+int xet_fetch_range(const struct xet_fetch *fetch, const struct xet_remote *xet,
+	const struct map_gap *gap, struct map_chunk **out, size_t *out_count, struct error *err)
 {
-	struct range range = {.fetch = fetch, .xet = xet, .from = from, .to = to};
+	ASSERT(gap->from < gap->to && gap->to <= fetch->size && fetch->fd >= 0);
+	struct range range = {.fetch = fetch, .xet = xet, .from = gap->from, .to = gap->to};
 	int result = 1;
 	for (int asked = 0; result > 0 && asked < ASKED_MOST; asked++) {
 		result = fetch_once(&range, err);
@@ -83,24 +90,26 @@ int xet_fetch_range(const struct xet_fetch *fetch, const struct xet_remote *xet,
 	*out = range.chunks;
 	*out_count = result == 0 ? range.count : 0;
 	if (result > 0)
-		return error_set(err, ERROR_DENIED, "the server refuses its own addresses of %s",
-			fetch->path);
+		return error_set(err, ERROR_DENIED,
+			"the server refuses the addresses that it gave for %s", fetch->path);
 	return result;
 }
 
 static int fetch_once(struct range *range, struct error *err)
 {
 	const struct xet_fetch *const fetch = range->fetch;
+	ASSERT(range->places == NULL && range->served == NULL);
 	range->count = 0;
 	if (xet_remote_reconstruct(
 		    range->xet, &fetch->file, range->from, range->to, &range->plan, err) != 0)
 		return -1;
 	if (range->plan.skip > range->from || !adds_up(range))
 		return error_set(err, ERROR_UPSTREAM,
-			"the server's way to make %s is not %" PRIu64 " bytes long", fetch->path,
-			range->to - range->from);
-	range->places = memory_new_array(range->plan.term_count + 1, sizeof *range->places);
-	range->served = memory_new_array(range->plan.term_count + 1, sizeof *range->served);
+			"the server's reconstruction of %s does not have the requested %" PRIu64
+			" bytes",
+			fetch->path, range->to - range->from);
+	range->places = memory_new_array(range->plan.term_count + 1, sizeof(*range->places));
+	range->served = memory_new_array(range->plan.term_count + 1, sizeof(*range->served));
 	begin_places(range);
 	int result = 0;
 	for (size_t i = 0; i < range->plan.fetch_count && result == 0; i++)
@@ -108,6 +117,7 @@ static int fetch_once(struct range *range, struct error *err)
 	return result;
 }
 
+/* Whether the terms cover the range and stay within the file. */
 static bool adds_up(const struct range *range)
 {
 	uint64_t end = range->from - range->plan.skip;
@@ -139,8 +149,9 @@ static const struct fetch_entry *find_fetch(
 	return i < plan->fetch_count ? &plan->fetches[i] : NULL;
 }
 
-/* Bytes may be spoilt on the way: what does not parse comes again a few times. 1 when the address
- * is no longer good and the server has to be asked for another. */
+/* Makes a request until it succeeds. Bytes may be damaged on the way, so an answer that cannot be
+ * parsed is requested again a few times. 1 when the address has expired and the server must be
+ * asked for another. */
 static int deliver(struct range *range, const struct fetch_entry *what, struct error *err)
 {
 	struct retry retry = remote_retry(range->xet->remote);
@@ -156,7 +167,7 @@ static int deliver(struct range *range, const struct fetch_entry *what, struct e
 			continue;
 		if (is_damage && failure.kind == ERROR_INVALID)
 			return error_set(err, ERROR_CORRUPT,
-				"what the server sends for %s is damaged: %.200s",
+				"the records that the server sends for %s are damaged: %.200s",
 				range->fetch->path, failure.text);
 		if (remote_again(range->xet->remote, &retry, &failure))
 			continue;
@@ -169,14 +180,14 @@ static int deliver(struct range *range, const struct fetch_entry *what, struct e
 static int try_delivery(
 	struct range *range, const struct fetch_entry *what, int *out_status, struct error *err)
 {
-	struct delivery delivery = {.sink = {.write = delivery_write},
+	struct delivery delivery = {.sink = {.write = xet_fetch_sink_write},
 		.range = range,
 		.what = what,
 		.index = what->first};
 	char header[HEADER_BYTES];
 	struct http_response response = {0};
 	const size_t count = range->count;
-	snprintf(header, sizeof header, "Range: bytes=%" PRIu64 "-%" PRIu64, what->from, what->to);
+	snprintf(header, sizeof(header), "Range: bytes=%" PRIu64 "-%" PRIu64, what->from, what->to);
 	const char *const headers[] = {header, NULL};
 	const struct http_request request = {.method = "GET",
 		.target = what->target,
@@ -184,7 +195,7 @@ static int try_delivery(
 		.bearer = "",
 		.sink = &delivery.sink};
 	list_terms(range, &delivery);
-	delivery.parse = xorb_parse_new(take_record, &delivery, true);
+	delivery.parse = xorb_parse_new(xet_fetch_take_record, &delivery, true);
 	int result = remote_try(range->xet->remote, &request, &response, err);
 	*out_status = response.status;
 	if (result == 0)
@@ -201,20 +212,23 @@ static int try_delivery(
 	return result;
 }
 
-static enum sink_result delivery_write(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result xet_fetch_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct delivery *const delivery = (struct delivery *)sink;
 	const uint64_t wanted = delivery->what->to - delivery->what->from + 1;
 	delivery->received += bytes.len;
 	if (delivery->received > wanted) {
-		error_set(err, ERROR_CORRUPT, "the server sends more of %s than was asked for",
+		error_set(err, ERROR_CORRUPT,
+			"the server sends more bytes of %s than were requested",
 			delivery->range->fetch->path);
 		return SINK_FAILED;
 	}
 	return xorb_parse_push(delivery->parse, bytes, err) == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
-/* A request that is repeated begins anew: the terms that it serves do too. */
+/* Lists the terms that the request serves and starts each of them at its beginning, because the
+ * request may be a repetition. */
 static void list_terms(struct range *range, struct delivery *delivery)
 {
 	for (size_t i = 0; i < range->plan.term_count; i++) {
@@ -226,7 +240,7 @@ static void list_terms(struct range *range, struct delivery *delivery)
 	delivery->terms = range->served;
 }
 
-static int take_record(void *taker, const struct xorb_record *record, struct error *err)
+static int xet_fetch_take_record(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct delivery *const delivery = taker;
 	struct range *const range = delivery->range;
@@ -252,9 +266,9 @@ static int serve_term(
 	return place_record(range, offset, record, err);
 }
 
-/* No byte outside of the range is written, whatever the server sends: others answer for those. A
- * chunk that crosses an end is noted by the ranges on both sides, so that the caller sees whether
- * they mean the same one. */
+/* Writes the bytes of the record that are in the range. Other threads write the bytes outside of
+ * it, so these are never written here, whatever the server sends. A chunk that crosses an end is
+ * noted by the ranges on both sides, so that the caller can check that both have the same chunk. */
 static int place_record(
 	struct range *range, uint64_t offset, const struct xorb_record *record, struct error *err)
 {
@@ -265,16 +279,17 @@ static int place_record(
 	const uint64_t last = end > range->to ? range->to : end;
 	const struct span own =
 		span_slice(record->content, (size_t)(first - offset), (size_t)(last - offset));
-	note(range, offset, record);
+	ASSERT(first <= last);
+	note_chunk(range, offset, record);
 	return file_write_at(
 		range->fetch->files, range->fetch->fd, own, (off_t)first, range->fetch->path, err);
 }
 
-static void note(struct range *range, uint64_t offset, const struct xorb_record *record)
+static void note_chunk(struct range *range, uint64_t offset, const struct xorb_record *record)
 {
 	if (range->count == range->capacity) {
 		range->capacity = range->capacity == 0 ? 64 : 2 * range->capacity;
-		range->chunks = memory_grow(range->chunks, range->capacity, sizeof *range->chunks);
+		range->chunks = memory_grow(range->chunks, range->capacity, sizeof(*range->chunks));
 	}
 	struct map_chunk *const chunk = &range->chunks[range->count++];
 	*chunk = (struct map_chunk){
@@ -282,7 +297,7 @@ static void note(struct range *range, uint64_t offset, const struct xorb_record 
 	progress_add(range->fetch->progress, counted_bytes(range, chunk));
 }
 
-/* Content counts for the range that it begins in. */
+/* A chunk that crosses an end counts only in the range that it begins in. */
 static uint64_t counted_bytes(const struct range *range, const struct map_chunk *chunk)
 {
 	return chunk->offset >= range->from ? chunk->size : 0;

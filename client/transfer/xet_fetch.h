@@ -1,5 +1,5 @@
-/* A range of a file, brought as chunk records and written to its place in a part file. Every chunk
- * is decoded and named by what it holds, so the caller can prove the whole from the names. */
+/* Downloads a range of a file as chunk records and writes it to its place in a part file. Every
+ * chunk is decoded and hashed, so the caller can prove the whole file from the chunk ids. */
 #ifndef CLIENT_TRANSFER_XET_FETCH_H
 #define CLIENT_TRANSFER_XET_FETCH_H
 
@@ -11,14 +11,15 @@ struct xet_fetch {
 	struct chunk_id file;
 	uint64_t size; /* of the file */
 	const struct file_ops *files;
-	int fd;           /* where to write */
-	const char *path; /* its name, for messages */
-	struct progress *progress;
+	int fd;                    /* of the part file */
+	const char *path;          /* its path, for messages */
+	struct progress *progress; /* may be NULL */
 };
-/* Brings bytes [from, to) and writes no others. *out: the chunks that have bytes there, also those
- * that cross an end and so lie there in part; heap, the caller's, also on failure. not_found when
- * the server has no such file (any more); corrupt when what it sends is not what it announced. */
-int xet_fetch_range(const struct xet_fetch *fetch, const struct xet_remote *xet, uint64_t from,
-	uint64_t to, struct map_chunk **out, size_t *out_count, struct error *err);
+/* Downloads the bytes of `gap`, which must not be empty, and writes no others. *out has the chunks
+ * with bytes in it, including those that cross an end and so lie there in part. The caller frees
+ * *out, also after a failure. Fails with not_found when the server does not have the file, or no
+ * longer; with corrupt when the bytes differ from what the server announced. */
+int xet_fetch_range(const struct xet_fetch *fetch, const struct xet_remote *xet,
+	const struct map_gap *gap, struct map_chunk **out, size_t *out_count, struct error *err);
 
 #endif

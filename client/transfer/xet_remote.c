@@ -1,3 +1,6 @@
+/* For xet_remote_ask a 404 is an answer: the server does not know the chunk. For
+ * xet_remote_has_xorb every 4xx is one: a server that does not promise to keep the xorb gets it
+ * again. CODECS says that this client reads and writes the private codecs too. */
 #include "client/transfer/xet_remote.h"
 
 #include <inttypes.h>
@@ -72,8 +75,9 @@ int xet_remote_reconstruct(const struct xet_remote *xet, const struct chunk_id *
 	char target[TARGET_BYTES];
 	char range[HEADER_BYTES];
 	struct http_response response;
+	ASSERT(from < to);
 	print_target(target, "/v2/reconstructions", file);
-	snprintf(range, sizeof range, "Range: bytes=%" PRIu64 "-%" PRIu64, from, to - 1);
+	snprintf(range, sizeof(range), "Range: bytes=%" PRIu64 "-%" PRIu64, from, to - 1);
 	const char *const headers[] = {CODECS, range, NULL};
 	const struct http_request request = {
 		.method = "GET", .target = target, .headers = headers, .wait_ms = STORE_WAIT_MS};

@@ -1,6 +1,11 @@
-/* In groups of one batch. Of each group: the hashes; a first batch, for files that the server has
- * already; then, for those it refused, chunk lists, questions, a plan, xorbs, a shard and a second
- * batch. */
+/* Files are uploaded in groups, each as large as one batch. For each group:
+ *
+ *   1. hash the files, or take their hashes from the cache;
+ *   2. add all of them in a first batch: it succeeds for files that the server already has;
+ *   3. for the others: list the chunks, and ask which of them the server has (chunk_search.h);
+ *   4. plan the new xorbs (upload_plan.h), send them, and send a shard that describes files and
+ *      xorbs;
+ *   5. add these files in a second batch, where every line must succeed. */
 #include "client/transfer/xet_upload.h"
 
 #include <stdlib.h>
@@ -17,11 +22,11 @@
 #include "client/transfer/xorb_body.h"
 
 enum {
-	XORB_MIN_BYTES = 8 * 1024 * 1024, /* no smaller ones for the sake of more connections */
-	/* of smaller files the bytes cost less than the questions */
+	XORB_MIN_BYTES = 8 * 1024 * 1024, /* xorbs are not made smaller to use more connections */
+	/* for smaller files, questions cost more than sending the bytes */
 	ASK_MIN_BYTES = 256 * 1024,
-	GROUP_MAX_BYTES = 1 << 30, /* a group ends when it has so much */
-	/* then no more xorbs are described: the server knows them, it has just stored them */
+	GROUP_MAX_BYTES = 1 << 30, /* a group that has this many bytes gets no more files */
+	/* a shard of this size describes no more xorbs; the server has just stored them anyway */
 	SHARD_XORBS_BYTES = 32 * 1024 * 1024,
 	NS_PER_MS = 1000000
 };
@@ -31,40 +36,39 @@ struct group {
 	const struct xet_upload_file *files;
 	size_t count;
 	struct hub_change *changes;
-	struct file_chunks *chunks; /* without entries where the cache knew the hash */
+	struct file_chunks *chunks; /* without entries if the cache knew the file's hash */
 	size_t *missing;            /* numbers of the files that the server lacks */
 	size_t missing_count;
-	struct file_chunks *lists; /* of those, in their order; borrowed from chunks */
-	const char **paths;
+	struct file_chunks *lists; /* of the missing files; borrowed from chunks */
+	const char **paths;        /* of the missing files */
 	struct chunk_table *table;
 	struct upload_plan plan;
-	struct lock lock; /* guards what follows */
-	size_t next;      /* the piece to take next */
-	/* bodies that no thread is at; one for each connection at most */
-	struct xorb_body **spares;
+	struct lock lock;          /* guards the members below */
+	size_t next;               /* the piece to take next */
+	struct xorb_body **spares; /* bodies that no thread uses: at most one per connection */
 	size_t spare_count;
 };
 
 struct asker {
 	struct xet_remote xet;
-	struct chunk_table *table; /* what the answers say */
+	struct chunk_table *table; /* collects the answers */
 };
 
 static size_t group_size(const struct xet_upload_file *files, size_t count);
 static int upload_some(const struct xet_upload *upload, const struct xet_upload_file *files,
 	size_t first, size_t count, struct error *err);
 static int upload_group(struct group *group, size_t first, struct error *err);
-static int run(struct group *group, size_t pieces, pool_piece_fn *piece, struct error *err);
-static int hash_piece(void *job, struct remote *remote, struct error *err);
+static int run_pieces(struct group *group, size_t pieces, pool_piece_fn *piece, struct error *err);
+static int xet_upload_hash_piece(void *job, struct remote *remote, struct error *err);
 static size_t take_next(struct group *group, size_t count);
 static int read_file(struct group *group, size_t number, struct remote *remote, struct error *err);
 static void name_changes(struct group *group);
 static int add_known(struct group *group, struct error *err);
 static int send_missing(struct group *group, struct error *err);
-static int search_piece(void *job, struct remote *remote, struct error *err);
-static int ask(void *owner, const struct chunk_id *id, struct error *err);
+static int xet_upload_search_piece(void *job, struct remote *remote, struct error *err);
+static int xet_upload_ask(void *owner, const struct chunk_id *id, struct error *err);
 static void make_plan(struct group *group);
-static int xorb_piece(void *job, struct remote *remote, struct error *err);
+static int xet_upload_xorb_piece(void *job, struct remote *remote, struct error *err);
 static int send_xorb(
 	struct group *group, size_t number, const struct xet_remote *xet, struct error *err);
 static struct xorb_body *take_body(struct group *group);
@@ -76,12 +80,13 @@ static void describe_file(const struct group *group, size_t number, struct buffe
 static void describe_xorb(
 	const struct group *group, const struct upload_xorb *xorb, struct buffer *out);
 static int add_missing(struct group *group, struct error *err);
-static int tell(const struct group *group, size_t first, struct error *err);
+static int report_done(const struct group *group, size_t first, struct error *err);
 
 int xet_upload(const struct xet_upload *upload, const struct xet_upload_file *files, size_t count,
 	struct error *err)
 {
 	int result = 0;
+	ASSERT(upload->parallel > 0 && upload->own != NULL && upload->access != NULL);
 	for (size_t first = 0; first < count && result == 0;) {
 		const size_t taken = group_size(files + first, count - first);
 		result = upload_some(upload, files, first, taken, err);
@@ -90,7 +95,7 @@ int xet_upload(const struct xet_upload *upload, const struct xet_upload_file *fi
 	return result;
 }
 
-/* How many files from `first` on go together. */
+/* The number of files that form the next group: at least 1. */
 static size_t group_size(const struct xet_upload_file *files, size_t count)
 {
 	uint64_t bytes = 0;
@@ -108,15 +113,16 @@ static size_t group_size(const struct xet_upload_file *files, size_t count)
 static int upload_some(const struct xet_upload *upload, const struct xet_upload_file *files,
 	size_t first, size_t count, struct error *err)
 {
+	ASSERT(count > 0 && count <= REMOTE_HUB_LINES_MAX);
 	struct group group = {
 		.upload = upload,
 		.files = files + first,
 		.count = count,
-		.changes = memory_new_array(count, sizeof *group.changes),
-		.chunks = memory_new_array(count, sizeof *group.chunks),
-		.missing = memory_new_array(count, sizeof *group.missing),
-		.lists = memory_new_array(count, sizeof *group.lists),
-		.paths = memory_new_array(count, sizeof *group.paths),
+		.changes = memory_new_array(count, sizeof(*group.changes)),
+		.chunks = memory_new_array(count, sizeof(*group.chunks)),
+		.missing = memory_new_array(count, sizeof(*group.missing)),
+		.lists = memory_new_array(count, sizeof(*group.lists)),
+		.paths = memory_new_array(count, sizeof(*group.paths)),
 		.table = chunk_table_new(),
 		.spares = memory_new_array(upload->parallel + 1, sizeof(group.spares[0])),
 	};
@@ -140,16 +146,16 @@ static int upload_some(const struct xet_upload *upload, const struct xet_upload_
 
 static int upload_group(struct group *group, size_t first, struct error *err)
 {
-	if (run(group, group->count, hash_piece, err) != 0)
+	if (run_pieces(group, group->count, xet_upload_hash_piece, err) != 0)
 		return -1;
 	name_changes(group);
 	if (add_known(group, err) != 0 ||
 		(group->missing_count > 0 && send_missing(group, err) != 0))
 		return -1;
-	return tell(group, first, err);
+	return report_done(group, first, err);
 }
 
-static int run(struct group *group, size_t pieces, pool_piece_fn *piece, struct error *err)
+static int run_pieces(struct group *group, size_t pieces, pool_piece_fn *piece, struct error *err)
 {
 	const unsigned most = group->upload->parallel;
 	const struct pool_params params = {.remote = group->upload->options,
@@ -161,7 +167,7 @@ static int run(struct group *group, size_t pieces, pool_piece_fn *piece, struct 
 	return pieces == 0 ? 0 : pool_run(&params, err);
 }
 
-static int hash_piece(void *job, struct remote *remote, struct error *err)
+static int xet_upload_hash_piece(void *job, struct remote *remote, struct error *err)
 {
 	struct group *const group = job;
 	const size_t number = take_next(group, group->count);
@@ -207,9 +213,10 @@ static void name_changes(struct group *group)
 		};
 }
 
-/* What the server has already is there with this. */
+/* The first batch: adds the files that the server has, and lists the others as missing. */
 static int add_known(struct group *group, struct error *err)
 {
+	ASSERT(group->missing_count == 0);
 	if (remote_hub_change(group->upload->own, group->upload->bucket, group->changes,
 		    group->count, err) != 0)
 		return -1;
@@ -224,20 +231,21 @@ static int add_known(struct group *group, struct error *err)
 static int send_missing(struct group *group, struct error *err)
 {
 	uint64_t bytes = 0;
-	if (run(group, group->missing_count, search_piece, err) != 0)
+	if (run_pieces(group, group->missing_count, xet_upload_search_piece, err) != 0)
 		return -1;
 	make_plan(group);
 	for (size_t i = 0; i < group->missing_count; i++)
 		bytes += group->lists[i].facts.size;
 	progress_add(group->upload->progress,
 		bytes > group->plan.new_bytes ? bytes - group->plan.new_bytes : 0);
-	if (run(group, group->plan.xorb_count, xorb_piece, err) != 0 || send_shard(group, err) != 0)
+	if (run_pieces(group, group->plan.xorb_count, xet_upload_xorb_piece, err) != 0 ||
+		send_shard(group, err) != 0)
 		return -1;
 	return add_missing(group, err);
 }
 
-/* The chunks of a missing file, and which of them the server has. */
-static int search_piece(void *job, struct remote *remote, struct error *err)
+/* Lists the chunks of a missing file, and finds out which of them the server has. */
+static int xet_upload_search_piece(void *job, struct remote *remote, struct error *err)
 {
 	struct group *const group = job;
 	const size_t at = take_next(group, group->missing_count);
@@ -248,25 +256,26 @@ static int search_piece(void *job, struct remote *remote, struct error *err)
 	struct asker asker = {{group->upload->access, remote}, group->table};
 	if (chunks->entries == NULL && read_file(group, number, remote, err) != 0)
 		return -1;
-	group->changes[number].hash = chunks->hash; /* of what was read just now */
+	/* the file may have been read again just now */
+	group->changes[number].hash = chunks->hash;
 	group->changes[number].mtime_ms = chunks->facts.mtime_ns / NS_PER_MS;
 	const struct chunk_search search = {.entries = chunks->entries,
 		.count = chunks->count,
 		.table = group->table,
-		.ask = ask,
+		.ask = xet_upload_ask,
 		.owner = &asker};
 	if (chunks->facts.size >= ASK_MIN_BYTES && chunk_search(&search, err) != 0)
 		return -1;
 	return 1;
 }
 
-static int ask(void *owner, const struct chunk_id *id, struct error *err)
+static int xet_upload_ask(void *owner, const struct chunk_id *id, struct error *err)
 {
 	const struct asker *const asker = owner;
 	return xet_remote_ask(&asker->xet, id, asker->table, err);
 }
 
-/* Xorbs as large as may be, but enough of them for all connections. */
+/* Makes xorbs as large as allowed, but small enough to have one for each connection. */
 static void make_plan(struct group *group)
 {
 	for (size_t i = 0; i < group->missing_count; i++) {
@@ -283,7 +292,7 @@ static void make_plan(struct group *group)
 		share > XORB_MIN_BYTES ? share : XORB_MIN_BYTES, &group->plan);
 }
 
-static int xorb_piece(void *job, struct remote *remote, struct error *err)
+static int xet_upload_xorb_piece(void *job, struct remote *remote, struct error *err)
 {
 	struct group *const group = job;
 	const struct xet_remote xet = {group->upload->access, remote};
@@ -309,7 +318,7 @@ static int send_xorb(
 	return result;
 }
 
-/* One that another thread is done with, or a new one. */
+/* A spare body, or a new one. */
 static struct xorb_body *take_body(struct group *group)
 {
 	struct xorb_body *body = NULL;
@@ -320,7 +329,8 @@ static struct xorb_body *take_body(struct group *group)
 	return body != NULL ? body : xorb_body_new(&group->plan, group->lists, group->paths);
 }
 
-/* What the server does not take may be no longer what it was: then that is the reason. */
+/* If the server refuses the xorb, a file may have changed after it was hashed: then that is the
+ * reason to report. */
 static int put_xorb(struct xorb_body *body, size_t number, const struct xet_remote *xet,
 	const struct chunk_id *hash, struct error *err)
 {
@@ -339,6 +349,7 @@ static int put_xorb(struct xorb_body *body, size_t number, const struct xet_remo
 static void give_back(struct group *group, struct xorb_body *body)
 {
 	lock_enter(&group->lock);
+	ASSERT(group->spare_count < group->upload->parallel);
 	group->spares[group->spare_count++] = body;
 	lock_leave(&group->lock);
 }
@@ -364,9 +375,10 @@ static int send_shard(const struct group *group, struct error *err)
 
 static void describe_file(const struct group *group, size_t number, struct buffer *out)
 {
+	ASSERT(number < group->missing_count);
 	const struct upload_terms *const own = &group->plan.files[number];
-	struct shard_term *const terms = memory_new_array(own->count + 1, sizeof *terms);
-	struct chunk_id *const ranges = memory_new_array(own->count + 1, sizeof *ranges);
+	struct shard_term *const terms = memory_new_array(own->count + 1, sizeof(*terms));
+	struct chunk_id *const ranges = memory_new_array(own->count + 1, sizeof(*ranges));
 	for (size_t i = 0; i < own->count; i++) {
 		const struct upload_term *const term = &group->plan.terms[own->first + i];
 		terms[i] = (struct shard_term){
@@ -386,7 +398,7 @@ static void describe_file(const struct group *group, size_t number, struct buffe
 static void describe_xorb(
 	const struct group *group, const struct upload_xorb *xorb, struct buffer *out)
 {
-	struct chunk_entry *const entries = memory_new_array(xorb->count, sizeof *entries);
+	struct chunk_entry *const entries = memory_new_array(xorb->count, sizeof(*entries));
 	for (uint32_t i = 0; i < xorb->count; i++) {
 		const struct upload_chunk *const chunk = &group->plan.chunks[xorb->first + i];
 		entries[i] = group->lists[chunk->file].entries[chunk->index];
@@ -395,10 +407,10 @@ static void describe_xorb(
 	free(entries);
 }
 
-/* The second batch: now every line has to go through. */
+/* The second batch: now every line must succeed. */
 static int add_missing(struct group *group, struct error *err)
 {
-	struct hub_change *const changes = memory_new_array(group->missing_count, sizeof *changes);
+	struct hub_change *const changes = memory_new_array(group->missing_count, sizeof(*changes));
 	for (size_t i = 0; i < group->missing_count; i++)
 		changes[i] = group->changes[group->missing[i]];
 	int result = remote_hub_change(
@@ -409,7 +421,7 @@ static int add_missing(struct group *group, struct error *err)
 	return result;
 }
 
-static int tell(const struct group *group, size_t first, struct error *err)
+static int report_done(const struct group *group, size_t first, struct error *err)
 {
 	int result = 0;
 	for (size_t i = 0; i < group->count && result == 0 && group->upload->done != NULL; i++)

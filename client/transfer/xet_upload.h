@@ -1,7 +1,8 @@
-/* Files into a bucket, over the content-addressed half: chunked and hashed here, named to the
- * server, and of what it lacks the chunks that it lacks, in xorbs over several connections. A file
- * appears whole, with its neighbours of one batch. Interrupted, it may be begun again: xorbs that
- * arrived are not sent twice. One call at a time per thread that calls. */
+/* Uploads files over the Xet face. The client cuts and hashes them and names the hashes to the
+ * server; of the files that the server lacks, it sends the chunks that the server lacks, in xorbs
+ * over several connections. A file appears whole, together with the other files of its batch. An
+ * interrupted upload may be repeated: xorbs that have arrived are not sent twice. Each calling
+ * thread makes one call at a time. */
 #ifndef CLIENT_TRANSFER_XET_UPLOAD_H
 #define CLIENT_TRANSFER_XET_UPLOAD_H
 
@@ -11,20 +12,20 @@
 
 struct xet_upload_file {
 	const char *path;
-	struct span key; /* remote_hub_takes it */
+	struct span key; /* must pass remote_hub_takes */
 };
-/* After a file is there, in the order of the files. */
+/* Called after a file has appeared, in the order of the files. -1 ends the upload. */
 typedef int xet_upload_done_fn(void *owner, size_t index, struct error *err);
 
 struct xet_upload {
 	const struct remote_options *options;
 	struct remote *own;        /* the calling thread's connection */
-	struct xet_access *access; /* to write */
+	struct xet_access *access; /* with the right to write */
 	struct span bucket;
-	unsigned parallel; /* connections at most */
+	unsigned parallel; /* the most connections, at least 1 */
 	struct hash_cache *cache;
-	struct progress *reading;  /* counts what is read to be hashed; may be NULL */
-	struct progress *progress; /* counts content, whether it is sent or known; may be NULL */
+	struct progress *reading;  /* counts bytes that are read for hashing; may be NULL */
+	struct progress *progress; /* counts content, both sent and known; may be NULL */
 	xet_upload_done_fn *done;  /* may be NULL */
 	void *owner;
 };

@@ -1,3 +1,6 @@
+/* A chunk is read directly into its record in the body, because most chunks are stored raw. Only a
+ * chunk that a codec makes smaller is encoded, into scratch memory, and copied over the raw bytes.
+ * The last file stays open, because neighbouring chunks usually come from the same file. */
 #include "client/transfer/xorb_body.h"
 
 #include <fcntl.h>
@@ -17,10 +20,10 @@ struct xorb_body {
 	const struct file_chunks *files;
 	const char *const *paths;
 	struct codec_context *codecs;
-	int fd; /* of the file that was read last; below 0: none */
-	uint32_t file;
+	int fd;        /* of the file that was read last; below 0: none */
+	uint32_t file; /* its number */
 	struct buffer records;
-	uint8_t *scratch; /* codec_bound(CHUNK_MAX_BYTES) */
+	uint8_t *scratch; /* of codec_bound(CHUNK_MAX_BYTES) bytes */
 };
 
 static void close_file(struct xorb_body *body);
@@ -30,13 +33,13 @@ static const struct chunk_entry *entry_of(
 static int read_chunk(
 	struct xorb_body *body, const struct upload_chunk *chunk, uint8_t *into, struct error *err);
 static int open_file(struct xorb_body *body, uint32_t file, struct error *err);
-static int changed(
+static int refuse_changed(
 	const struct xorb_body *body, const struct upload_chunk *chunk, struct error *err);
 
 struct xorb_body *xorb_body_new(
 	const struct upload_plan *plan, const struct file_chunks *files, const char *const *paths)
 {
-	struct xorb_body *const body = memory_new(sizeof *body);
+	struct xorb_body *const body = memory_new(sizeof(*body));
 	body->plan = plan;
 	body->files = files;
 	body->paths = paths;
@@ -60,6 +63,7 @@ void xorb_body_free(struct xorb_body *body)
 
 int xorb_body_make(struct xorb_body *body, size_t xorb, struct span *out, struct error *err)
 {
+	ASSERT(xorb < body->plan->xorb_count);
 	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
 	buffer_reset(&body->records);
 	for (uint32_t i = 0; i < what->count; i++)
@@ -71,6 +75,7 @@ int xorb_body_make(struct xorb_body *body, size_t xorb, struct span *out, struct
 
 int xorb_body_check(struct xorb_body *body, size_t xorb, struct error *err)
 {
+	ASSERT(xorb < body->plan->xorb_count);
 	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
 	for (uint32_t i = 0; i < what->count; i++) {
 		const struct upload_chunk *const chunk = &body->plan->chunks[what->first + i];
@@ -79,7 +84,7 @@ int xorb_body_check(struct xorb_body *body, size_t xorb, struct error *err)
 			return -1;
 		const struct chunk_id id = chunk_hash(span_of(body->scratch, entry->size));
 		if (!chunk_id_equal(&id, &entry->id))
-			return changed(body, chunk, err);
+			return refuse_changed(body, chunk, err);
 	}
 	return 0;
 }
@@ -91,10 +96,10 @@ static void close_file(struct xorb_body *body)
 	body->fd = -1;
 }
 
-/* Content that stays as it is, the most by far, is read to where it goes out from. */
 static int add_record(struct xorb_body *body, const struct upload_chunk *chunk, struct error *err)
 {
 	const size_t size = entry_of(body, chunk)->size;
+	ASSERT(size <= CHUNK_MAX_BYTES);
 	uint8_t *const at = buffer_reserve(&body->records, XORB_RECORD_HEADER_BYTES + size);
 	if (at == NULL)
 		return buffer_check(&body->records, "a xorb", err);
@@ -106,6 +111,7 @@ static int add_record(struct xorb_body *body, const struct upload_chunk *chunk, 
 		? 0
 		: codec_encode(body->codecs, codec, span_of(payload, size), body->scratch,
 			  codec_bound(CHUNK_MAX_BYTES));
+	ASSERT(stored <= size);
 	if (stored > 0) {
 		memcpy(payload, body->scratch, stored);
 	} else {
@@ -133,7 +139,7 @@ static int read_chunk(
 	if (file_read_at(file_system(), body->fd, into, entry_of(body, chunk)->size,
 		    (off_t)chunk->offset, body->paths[chunk->file], err) == 0)
 		return 0;
-	return err->kind == ERROR_CORRUPT ? changed(body, chunk, err) : -1;
+	return err->kind == ERROR_CORRUPT ? refuse_changed(body, chunk, err) : -1;
 }
 
 static int open_file(struct xorb_body *body, uint32_t file, struct error *err)
@@ -146,7 +152,7 @@ static int open_file(struct xorb_body *body, uint32_t file, struct error *err)
 	return body->fd >= 0 ? 0 : error_set_errno(err, "opening %s", body->paths[file]);
 }
 
-static int changed(
+static int refuse_changed(
 	const struct xorb_body *body, const struct upload_chunk *chunk, struct error *err)
 {
 	return error_set(

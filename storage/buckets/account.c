@@ -1,5 +1,7 @@
-/* What a store says of its accounts and keys. Their rows: key_row.h and account_row.h, because
- * buckets add accounts too. */
+/* Keys are listed in one snapshot. If a page cannot be read, they are listed once more from pages
+ * as they are: rows whose own sums are right count, the others are listed as damaged, and
+ * unreadable places are skipped (leap). So a damaged page costs only its own keys. A key is revoked
+ * by removing its row, or by noting its id where the row cannot be removed. */
 #include "storage/buckets/account.h"
 
 #include <stdio.h>
@@ -12,9 +14,9 @@
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
 
-/* so far apart two keys are looked for across a place that cannot be read */
+/* the distance in row numbers up to which a key is looked for after an unreadable place */
 enum { LEAP_MAX = 1 << 20 };
-/* and the row's number, as a name for what has lost its own */
+/* with the number of the row: the id of a key whose own is lost */
 static const char DAMAGED_PREFIX[] = "damaged-";
 
 struct key_list {
@@ -22,7 +24,7 @@ struct key_list {
 	struct key_record *keys;
 	size_t count;
 	size_t room;
-	bool leaps; /* over what cannot be read, which is listed as a damaged key */
+	bool leaps; /* over unreadable places, which are listed as damaged keys */
 };
 
 struct key_change {
@@ -45,19 +47,19 @@ static int name_damaged(
 	struct key_list *list, struct key_record *key, int64_t row, struct error *err);
 static bool is_plain(struct span text);
 static int list_damaged(struct store *store, struct key_list *list, struct error *err);
-static int apply_add(struct change *base, struct db *db, struct error *err);
+static int account_apply_add(struct change *base, struct db *db, struct error *err);
 static int remove_roots(struct db *db, struct error *err);
-static int apply_revoke(struct change *base, struct db *db, struct error *err);
+static int account_apply_revoke(struct change *base, struct db *db, struct error *err);
 static int revoke(struct db *db, struct span id, struct arena *arena, struct error *err);
 static int find_key(struct db *db, struct span id, struct arena *arena, struct key_record *out,
 	int64_t *out_row, struct error *err);
 static bool parse_damaged(struct span id, int64_t *out_row);
 static int not_found(struct span id, struct error *err);
-static int is_root(struct error *err);
+static int refuse_root(struct error *err);
 static int ban(struct key_change *change, const struct error *why, struct error *err);
 static int find_listed(struct store *store, struct span id, struct arena *arena,
 	struct key_record *out, struct error *err);
-static int apply_ban(struct change *base, struct db *db, struct error *err);
+static int account_apply_ban(struct change *base, struct db *db, struct error *err);
 
 int account_list_keys(struct store *store, struct arena *arena, struct key_record **out_keys,
 	size_t *out_count, struct error *err)
@@ -77,13 +79,13 @@ int account_list_keys(struct store *store, struct arena *arena, struct key_recor
 
 int account_add_key(struct store *store, const struct key_record *key, struct error *err)
 {
-	struct key_change change = {.change.apply = apply_add, .store = store, .key = key};
+	struct key_change change = {.change.apply = account_apply_add, .store = store, .key = key};
 	return committer_run(store_committer(store), &change.change, err);
 }
 
 int account_revoke_key(struct store *store, struct span id, struct error *err)
 {
-	struct key_change change = {.change.apply = apply_revoke, .store = store, .id = id};
+	struct key_change change = {.change.apply = account_apply_revoke, .store = store, .id = id};
 	if (committer_run(store_committer(store), &change.change, err) == 0)
 		return 0;
 	struct error why = *err;
@@ -119,8 +121,8 @@ static int list_keys(struct db *db, struct key_list *list, struct error *err)
 	return 0;
 }
 
-/* The key behind `after`: 1 with its row, 0, -1. A damaged page may have its rows in any order, and
- * lead to one that was read before. */
+/* Reads the first key after row `after`. Returns 1 with its row, 0 when there is none, -1 on error.
+ * A damaged page may have its rows in any order, so one that was read before is refused. */
 static int next_key(struct db *db, struct key_list *list, int64_t after, struct key_record *key,
 	int64_t *out_row, struct error *err)
 {
@@ -128,21 +130,22 @@ static int next_key(struct db *db, struct key_list *list, int64_t after, struct 
 	int got = key_row_next(db, after, list->arena, key, &row, err);
 	if (got == 1 && row <= after)
 		return error_set(err, ERROR_DAMAGED,
-			"catalog.db: the row behind row %lld of the table of keys is row %lld.",
+			"In the table keys of catalog.db, row %lld is followed by row %lld.",
 			(long long)after, (long long)row);
 	if (got == 1)
 		*out_row = row;
 	return got;
 }
 
-/* Looks on behind a place that cannot be read, ever farther: 1 at the next key, 0 where there is
- * none. */
+/* Looks for the next key after an unreadable place, at distances that double. Returns 1 at a key, 0
+ * when there is none, -1 on error. */
 static int leap(struct db *db, struct key_list *list, int64_t *row, struct key_record *key,
 	struct error *err)
 {
 	int64_t first = *row < 0 ? 1 : *row;
 	struct key_record lost = {.is_damaged = true};
 	int got = -1;
+	ASSERT(list->leaps);
 	if (first >= INT64_MAX - LEAP_MAX)
 		return 0;
 	first += *row >= 0;
@@ -169,14 +172,15 @@ static int add_to_list(
 
 static struct key_record *list_place(struct key_list *list)
 {
+	ASSERT(list->count <= list->room);
 	if (list->count < list->room)
 		return &list->keys[list->count++];
 	size_t room = list->room == 0 ? 16 : list->room * 2;
-	struct key_record *keys = arena_take_array(list->arena, room, sizeof *keys);
+	struct key_record *keys = arena_take_array(list->arena, room, sizeof(*keys));
 	if (keys == NULL)
 		return NULL;
 	if (list->count > 0)
-		memcpy(keys, list->keys, list->count * sizeof *keys);
+		memcpy(keys, list->keys, list->count * sizeof(*keys));
 	list->keys = keys;
 	list->room = room;
 	return &list->keys[list->count++];
@@ -187,11 +191,12 @@ static int no_memory(struct error *err)
 	return error_set(err, ERROR_NO_MEMORY, "Memory ran out while reading keys.");
 }
 
-/* A damaged key is named by its id as long as that can be read. */
+/* A damaged key keeps its id if that can be read. */
 static int name_damaged(
 	struct key_list *list, struct key_record *key, int64_t row, struct error *err)
 {
 	static const struct span none = {NULL, 0};
+	ASSERT(key->is_damaged);
 	key->name = is_plain(key->name) ? key->name : none;
 	key->namespace = is_plain(key->namespace) ? key->namespace : none;
 	key->grant_count = 0;
@@ -212,7 +217,7 @@ static bool is_plain(struct span text)
 	return text.len > 0;
 }
 
-/* Damaged pages are read as they are: what their rows' own sums prove holds, the rest is named. */
+/* Lists the keys from pages as they are, damaged or not (db_overlook). */
 static int list_damaged(struct store *store, struct key_list *list, struct error *err)
 {
 	struct db *db = db_open(store_catalog_path(store), DB_READ, err);
@@ -226,7 +231,7 @@ static int list_damaged(struct store *store, struct key_list *list, struct error
 	return result;
 }
 
-static int apply_add(struct change *base, struct db *db, struct error *err)
+static int account_apply_add(struct change *base, struct db *db, struct error *err)
 {
 	struct key_change *change = (struct key_change *)base;
 	const int64_t now_ms = store_now_ms(change->store);
@@ -241,7 +246,7 @@ static int apply_add(struct change *base, struct db *db, struct error *err)
 	return key_row_add(db, &key, account, err);
 }
 
-/* All of them: a damaged row may claim to be one. */
+/* A damaged row may claim to be a root key, so there may be several. */
 static int remove_roots(struct db *db, struct error *err)
 {
 	int64_t root;
@@ -252,7 +257,7 @@ static int remove_roots(struct db *db, struct error *err)
 	return found;
 }
 
-static int apply_revoke(struct change *base, struct db *db, struct error *err)
+static int account_apply_revoke(struct change *base, struct db *db, struct error *err)
 {
 	enum { ARENA_BYTES = 64 * 1024 * 1024 };
 	struct arena *arena = arena_new(ARENA_BYTES);
@@ -269,12 +274,12 @@ static int revoke(struct db *db, struct span id, struct arena *arena, struct err
 	if (found == 0)
 		return not_found(id, err);
 	if (found == 1 && key.is_root && !key.is_damaged)
-		return is_root(err);
+		return refuse_root(err);
 	return found == 1 ? key_row_remove(db, row, err) : -1;
 }
 
-/* The row of a key by its id, or of one that has lost it by the name it is listed under: 1, 0,
- * -1. */
+/* Finds the row of a key by its id, or of a key without an id by the name damaged-N. Returns 1, 0
+ * when there is none, -1 on error. */
 static int find_key(struct db *db, struct span id, struct arena *arena, struct key_record *out,
 	int64_t *out_row, struct error *err)
 {
@@ -293,8 +298,8 @@ static int find_key(struct db *db, struct span id, struct arena *arena, struct k
 static bool parse_damaged(struct span id, int64_t *out_row)
 {
 	char text[32];
-	size_t prefix = sizeof DAMAGED_PREFIX - 1;
-	if (id.len <= prefix || id.len >= sizeof text ||
+	size_t prefix = sizeof(DAMAGED_PREFIX) - 1;
+	if (id.len <= prefix || id.len >= sizeof(text) ||
 		memcmp(id.data, DAMAGED_PREFIX, prefix) != 0)
 		return false;
 	memcpy(text, id.data, id.len);
@@ -310,13 +315,13 @@ static int not_found(struct span id, struct error *err)
 		(const char *)id.data);
 }
 
-static int is_root(struct error *err)
+static int refuse_root(struct error *err)
 {
 	return error_set(
 		err, ERROR_DENIED, "The root key cannot be revoked; set another one instead.");
 }
 
-/* Its page is damaged, so its row stays: its name is noted instead. */
+/* Notes the id of a key whose row cannot be removed, because its page is damaged. */
 static int ban(struct key_change *change, const struct error *why, struct error *err)
 {
 	enum { ARENA_BYTES = 256 * 1024 * 1024 };
@@ -325,15 +330,15 @@ static int ban(struct key_change *change, const struct error *why, struct error 
 	int64_t row;
 	int result = find_listed(change->store, change->id, arena, &key, err);
 	if (result == 0 && key.is_root && !key.is_damaged)
-		result = is_root(err);
+		result = refuse_root(err);
 	else if (result == 0 && parse_damaged(key.id, &row)) {
-		*err = *why; /* it has no name that could be noted, and opens nothing */
+		*err = *why; /* it has no id that could be noted, and opens nothing */
 		result = -1;
 	}
 	arena_free(arena);
 	if (result != 0)
 		return -1;
-	change->change = (struct change){.apply = apply_ban};
+	change->change = (struct change){.apply = account_apply_ban};
 	return committer_run(store_committer(change->store), &change->change, err);
 }
 
@@ -352,7 +357,7 @@ static int find_listed(struct store *store, struct span id, struct arena *arena,
 	return not_found(id, err);
 }
 
-static int apply_ban(struct change *base, struct db *db, struct error *err)
+static int account_apply_ban(struct change *base, struct db *db, struct error *err)
 {
 	return key_row_ban(db, ((struct key_change *)base)->id, err);
 }

@@ -4,9 +4,9 @@
 
 #include "storage/db/db.h"
 
-/* 1 found, 0 absent, -1. */
+/* Returns 1 when found, 0 when absent, -1 on error. */
 int account_row_find(struct db *db, struct span namespace, int64_t *out_id, struct error *err);
-/* The account of a namespace, added when it is new. */
+/* Finds the account of a namespace, or adds it. */
 int account_row_ensure(
 	struct db *db, struct span namespace, int64_t now_ms, int64_t *out_id, struct error *err);
 

@@ -1,3 +1,8 @@
+/* Reads take a reader of the store. A creation or an edit is a call of one stage: it copies the
+ * request into its arena, judges the name on the committer, because another change may have come
+ * before, and writes the settings. Changed rights are settled before and summed after
+ * (bucket_access.h). The cache of lifecycle rules follows the commit before the caller learns of
+ * it. */
 #include "storage/buckets/bucket.h"
 
 #include "storage/buckets/account_row.h"
@@ -10,9 +15,12 @@
 static const char *const etag_policies[] = {
 	[ETAG_DEFAULT] = "default", [ETAG_MD5] = "md5", [ETAG_FAST] = "fast"};
 
-static const char too_large[] = "The settings are too large for a bucket.";
+static const char too_large[] =
+	"The settings of the bucket are too large: a document may have 1 MiB, and a bucket 256 grants.";
+_Static_assert(BUCKET_DOCUMENT_MAX_BYTES == 1024 * 1024 && BUCKET_GRANTS_MAX == 256,
+	"the message names both");
 
-static int apply_create(struct call *call, struct db *db, struct error *err);
+static int bucket_apply_create(struct call *call, struct db *db, struct error *err);
 static int write_edit(
 	struct bucket_change *change, struct db *db, int64_t bucket, struct error *err);
 static int write_access(
@@ -20,21 +28,21 @@ static int write_access(
 static bool changes_access(const struct bucket_edit *edit);
 static int write_documents(
 	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err);
-static void put_lifecycle(struct call *call);
+static void bucket_put_lifecycle(struct call *call);
 static void copy_edit(struct bucket_change *change, const struct bucket_edit *edit);
 static void copy_documents(struct bucket_change *change, const struct bucket_edit *edit);
 static void copy_grants(struct bucket_change *change, const struct bucket_edit *edit);
-static int apply_edit(struct call *call, struct db *db, struct error *err);
+static int bucket_apply_edit(struct call *call, struct db *db, struct error *err);
 
 static const struct call_kind create_kind = {
-	.stages = {{.apply = apply_create}},
-	.settle = put_lifecycle,
+	.stages = {{.apply = bucket_apply_create}},
+	.settle = bucket_put_lifecycle,
 	.too_large = too_large,
 };
 
 static const struct call_kind edit_kind = {
-	.stages = {{.apply = apply_edit}},
-	.settle = put_lifecycle,
+	.stages = {{.apply = bucket_apply_edit}},
+	.settle = bucket_put_lifecycle,
 	.too_large = too_large,
 };
 
@@ -90,6 +98,7 @@ int bucket_list(struct store *store, struct span owner, struct span prefix, stru
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
+	ASSERT(limit > 0);
 	const struct bucket_row_scan scan = {
 		.owner = owner, .prefix = prefix, .after = after, .limit = limit};
 	const int result = bucket_row_list(db, &scan, arena, out, out_count, err);
@@ -137,7 +146,7 @@ struct call *bucket_edit_call(
 	return &change->call;
 }
 
-static int apply_create(struct call *call, struct db *db, struct error *err)
+static int bucket_apply_create(struct call *call, struct db *db, struct error *err)
 {
 	struct bucket_change *const change = (struct bucket_change *)call;
 	const int64_t now_ms = store_now_ms(call->store);
@@ -157,6 +166,8 @@ static int write_edit(
 	struct bucket_change *change, struct db *db, int64_t bucket, struct error *err)
 {
 	const struct bucket_edit *const edit = &change->edit;
+	ASSERT(edit->document_count == 0 || edit->documents != NULL);
+	ASSERT(edit->grant_count == 0 || edit->grants != NULL);
 	if (change->too_large)
 		return error_set(err, ERROR_TOO_LARGE, "%s", too_large);
 	if (edit->sets_versioning &&
@@ -183,7 +194,7 @@ static int write_access(
 							   : bucket_access_stamp(db, bucket, err);
 }
 
-/* Whether others' access to the bucket changes. */
+/* Whether the edit changes what the bucket allows to others. */
 static bool changes_access(const struct bucket_edit *edit)
 {
 	for (size_t i = 0; i < edit->document_count; i++)
@@ -201,8 +212,8 @@ static int write_documents(
 	return 0;
 }
 
-/* Whoever hears of the change finds the lifecycle rules in force. */
-static void put_lifecycle(struct call *call)
+/* Before the wake, so that the new rules are in force when the caller learns of the change. */
+static void bucket_put_lifecycle(struct call *call)
 {
 	const struct bucket_change *const change = (const struct bucket_change *)call;
 	for (size_t i = 0; !call->failed && i < change->edit.document_count; i++)
@@ -245,7 +256,7 @@ static void copy_grants(struct bucket_change *change, const struct bucket_edit *
 			.permissions = edit->grants[i].permissions};
 }
 
-static int apply_edit(struct call *call, struct db *db, struct error *err)
+static int bucket_apply_edit(struct call *call, struct db *db, struct error *err)
 {
 	struct bucket_change *const change = (struct bucket_change *)call;
 	int64_t bucket;

@@ -1,4 +1,4 @@
-/* Buckets. Creating and deleting are changes; reading goes through a reader. */
+/* Buckets: found, listed, created and edited. Any thread. */
 #ifndef STORAGE_BUCKETS_BUCKET_H
 #define STORAGE_BUCKETS_BUCKET_H
 
@@ -30,38 +30,38 @@ static inline struct bucket_ref bucket_ref_of(const struct bucket *bucket)
 	return (struct bucket_ref){.name = bucket->name, .id = bucket->id};
 }
 
-/* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the
- * caller's: a name with "--" must begin with it. */
+/* Checks the naming rules for a new bucket (wire/bucket_rule.h): bad_name with the broken rule.
+ * `namespace` is that of the caller: a name with "--" must begin with it. */
 int bucket_check_name(struct span name, struct span namespace, struct error *err);
-/* Whether some namespace can have a bucket of this name. */
+/* Whether any namespace can have a bucket with this name. */
 bool bucket_name_is_possible(struct span name);
-/* Words that begin paths of other faces. */
+/* Whether paths of other faces begin with this word. */
 bool bucket_name_is_reserved(struct span name);
-/* no_bucket when absent. Texts lie in the arena. */
+/* no_bucket. Texts lie in the arena. */
 int bucket_find(struct store *store, struct bucket_ref ref, struct arena *arena, struct bucket *out,
 	struct error *err);
-/* The same by its id. */
+/* The same by the id. */
 int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct bucket *out,
 	struct error *err);
-/* Up to `limit` buckets after `after` in byte order, whose name begins with `prefix`; `owner`
- * empty: everybody's. */
+/* Lists up to `limit` buckets whose names begin with `prefix` and come after `after`, in byte
+ * order; only those of `owner`, unless it is empty. */
 int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after,
 	size_t limit, struct arena *arena, struct bucket **out, size_t *out_count,
 	struct error *err);
 
-/* What the bucket shows: current versions that are no markers. */
+/* Current versions that are not delete markers. */
 struct bucket_totals {
 	int64_t files;
 	int64_t bytes;
-	int64_t updated_ms; /* when that changed last, else its creation */
+	int64_t updated_ms; /* when they last changed; at first when the bucket was created */
 };
-/* Of `count` buckets, into as many places; one that is gone by now has zeroes. */
+/* Reads the totals of `count` buckets. Those of a bucket that is gone are zero. */
 int bucket_totals_find(struct store *store, const struct bucket *buckets, size_t count,
 	struct bucket_totals *out, struct error *err);
-/* Of all buckets of an account together. */
+/* Adds up the bytes of all buckets of an account. */
 int bucket_bytes_of(struct store *store, struct span owner, int64_t *out_bytes, struct error *err);
 
-/* What a change makes of a bucket's settings: any of these together, all or nothing. */
+/* New settings of a bucket. One change makes all of them or none. */
 struct bucket_edit {
 	bool sets_versioning;
 	enum bucket_versioning versioning;
@@ -69,18 +69,19 @@ struct bucket_edit {
 	enum etag_policy etag_policy;
 	const struct bucket_document *documents; /* each replaces or removes the one of its kind */
 	size_t document_count;
-	enum bucket_grant_source replaces_grants; /* BUCKET_GRANTS_NONE: grants stay */
+	enum bucket_grant_source replaces_grants; /* BUCKET_GRANTS_NONE: all grants stay */
 	const struct bucket_grant *grants;
 	size_t grant_count;
 };
 
 /* Calls (storage/core/call.h). All texts are copied. */
 
-/* Makes a bucket: 0, bucket_owned (the same account has it) or bucket_taken; it stays as it is
- * then. too_large as below. `edit`: settings that it is made with; NULL: none. */
+/* Makes a bucket, with the settings of `edit` unless it is NULL. bucket_owned (the account has it
+ * already), bucket_taken (another account has it); then the bucket stays as it is. too_large as
+ * below. */
 struct call *bucket_create_call(
 	struct store *store, struct span name, struct span account, const struct bucket_edit *edit);
-/* 0, no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants). */
+/* no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants). */
 struct call *bucket_edit_call(
 	struct store *store, struct bucket_ref ref, const struct bucket_edit *edit);
 

@@ -1,3 +1,6 @@
+/* The sum is a chain over the bucket's number, the grants in the order of source and ordinal, and
+ * the public access block. So a row that is lost, changed or moved to another bucket makes it
+ * wrong, and damage can only take rights away. */
 #include "storage/buckets/bucket_access.h"
 
 #include "storage/buckets/bucket_document.h"
@@ -12,9 +15,9 @@ static const char SQL_READ[] = "SELECT access FROM buckets WHERE id = ?1";
 static const char SQL_WRITE[] = "UPDATE buckets SET access = ?2 WHERE id = ?1";
 static const char SQL_NEXT[] = "SELECT id FROM buckets WHERE id > ?1 ORDER BY id LIMIT 1";
 
-static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err);
+static int compute_sum(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err);
 static int add_grants(struct db *db, int64_t bucket, uint64_t *sum, struct error *err);
-static int go_on(struct db *db, int64_t *bucket, struct error *err);
+static int next_bucket(struct db *db, int64_t *bucket, struct error *err);
 static int stamp_next(struct db *db, int64_t *bucket, struct error *err);
 
 uint64_t bucket_access_begin(int64_t bucket)
@@ -38,10 +41,10 @@ int64_t bucket_access_end(uint64_t sum, struct span block)
 
 int bucket_access_is_right(struct db *db, int64_t bucket, bool *out_is_right, struct error *err)
 {
-	int64_t stored = 0; /* a bucket that is gone allows nothing: this matches nothing */
+	int64_t stored = 0; /* stays 0 for a bucket that is gone, which no sum matches */
 	int64_t computed = 0;
 	if (db_find_i64(db, SQL_READ, &stored, err, db_i64(bucket)) < 0 ||
-		compute(db, bucket, &computed, err) != 0)
+		compute_sum(db, bucket, &computed, err) != 0)
 		return -1;
 	*out_is_right = stored == computed;
 	return 0;
@@ -50,7 +53,7 @@ int bucket_access_is_right(struct db *db, int64_t bucket, bool *out_is_right, st
 int bucket_access_stamp(struct db *db, int64_t bucket, struct error *err)
 {
 	int64_t sum = 0;
-	if (compute(db, bucket, &sum, err) != 0)
+	if (compute_sum(db, bucket, &sum, err) != 0)
 		return -1;
 	return db_run(db, SQL_WRITE, err, db_i64(bucket), db_i64(sum));
 }
@@ -59,7 +62,7 @@ int bucket_access_settle(struct db *db, int64_t bucket, struct error *err)
 {
 	static const uint8_t all = BLOCK_PUBLIC_ACLS | IGNORE_PUBLIC_ACLS | BLOCK_PUBLIC_POLICY |
 		RESTRICT_PUBLIC_BUCKETS;
-	const struct bucket_document block = {BUCKET_PUBLIC_ACCESS, span_of(&all, sizeof all)};
+	const struct bucket_document block = {BUCKET_PUBLIC_ACCESS, span_of(&all, sizeof(all))};
 	const struct bucket_document no_policy = {.kind = BUCKET_POLICY};
 	bool is_right = false;
 	if (bucket_access_is_right(db, bucket, &is_right, err) != 0)
@@ -78,7 +81,7 @@ int bucket_access_next_wrong(struct db *db, int64_t after, struct arena *arena, 
 	bool is_right = true;
 	int got;
 	*out_bucket = after;
-	while (is_right && (got = go_on(db, out_bucket, err)) == 1)
+	while (is_right && (got = next_bucket(db, out_bucket, err)) == 1)
 		if (bucket_access_is_right(db, *out_bucket, &is_right, err) != 0)
 			return -1;
 	return is_right ? got : bucket_row_name(db, *out_bucket, arena, out_name, err);
@@ -94,7 +97,7 @@ int bucket_access_stamp_all(struct db *db, struct error *err)
 	return got;
 }
 
-static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err)
+static int compute_sum(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err)
 {
 	uint64_t sum = bucket_access_begin(bucket);
 	if (add_grants(db, bucket, &sum, err) != 0)
@@ -124,14 +127,14 @@ static int add_grants(struct db *db, int64_t bucket, uint64_t *sum, struct error
 	return got;
 }
 
-/* The bucket behind *bucket: 1, 0, -1. */
-static int go_on(struct db *db, int64_t *bucket, struct error *err)
+/* Moves *bucket to the next bucket. Returns 1, 0 when there is none, -1 on error. */
+static int next_bucket(struct db *db, int64_t *bucket, struct error *err)
 {
 	return db_find_i64(db, SQL_NEXT, bucket, err, db_i64(*bucket));
 }
 
 static int stamp_next(struct db *db, int64_t *bucket, struct error *err)
 {
-	int got = go_on(db, bucket, err);
+	int got = next_bucket(db, bucket, err);
 	return got == 1 && bucket_access_stamp(db, *bucket, err) != 0 ? -1 : got;
 }

@@ -27,6 +27,8 @@ int bucket_document_row_put(
 	struct db *db, int64_t bucket, const struct bucket_document *document, struct error *err)
 {
 	const struct db_value kind = db_i64(document->kind);
+	ASSERT(document->kind >= BUCKET_TAGS && document->kind <= BUCKET_LOCATION);
+	ASSERT(document->bytes.len <= BUCKET_DOCUMENT_MAX_BYTES);
 	if (document->bytes.len == 0)
 		return db_run(db, SQL_DOCUMENT_DROP, err, db_i64(bucket), kind);
 	return db_run(db, SQL_DOCUMENT_PUT, err, db_i64(bucket), kind, db_blob(document->bytes));

@@ -1,3 +1,6 @@
+/* A question reads all grants of the bucket and computes their sum on the way (bucket_access.h).
+ * Only when the sum is right does one matching grant allow the request. Canned ACLs are grants too,
+ * so that ACLs and policies are judged in one way. */
 #include "storage/buckets/bucket_grant.h"
 
 #include "storage/buckets/bucket_access.h"
@@ -15,7 +18,7 @@ static const char SQL_GRANT_ADD[] =
 static const char SQL_GRANTS_DROP[] = "DELETE FROM bucket_grants WHERE bucket = ?1 AND source = ?2";
 static const char SQL_GRANTS_DROP_ALL[] = "DELETE FROM bucket_grants WHERE bucket = ?1";
 
-static const char all_accounts[] = "*"; /* no namespace can be so named */
+static const char all_accounts[] = "*"; /* not a possible namespace */
 
 static int judge(
 	struct db *db, const struct bucket_question *question, bool *out_allows, struct error *err);
@@ -25,8 +28,8 @@ static bool is_for(const struct bucket_question *question, enum bucket_grant_sou
 	const struct bucket_grant *grant, struct span block);
 static bool is_blocked(enum bucket_grant_source source, struct span document);
 static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, struct error *err);
-static int list_rows(struct db *db, int64_t bucket, enum bucket_grant_source source,
-	struct arena *arena, struct bucket_grant *rows, size_t *out_count, struct error *err);
+static int take_rows(struct db_statement *statement, struct arena *arena, struct bucket_grant *rows,
+	size_t *out_count, struct error *err);
 static int add_row(struct db *db, int64_t bucket, enum bucket_grant_source source, size_t ordinal,
 	const struct bucket_grant *grant, struct error *err);
 
@@ -37,6 +40,7 @@ struct bucket_grant bucket_grant_public_read(void)
 
 size_t bucket_grant_of_acl(enum canned_acl acl, struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX])
 {
+	ASSERT(acl <= ACL_PUBLIC_READ_WRITE);
 	out[0] = bucket_grant_public_read();
 	if (acl == ACL_AUTHENTICATED_READ)
 		out[0].account = span_text(all_accounts);
@@ -80,7 +84,8 @@ int bucket_grant_allows(struct store *store, const struct bucket_question *quest
 int bucket_grant_honours_object_acl(
 	struct store *store, int64_t bucket, bool *out_honours, struct error *err)
 {
-	struct db *const db = store_snapshot_take(store, err); /* they prove themselves together */
+	/* a snapshot, because the sum and its parts must be of one state */
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	const int result = honours_object_acl(db, bucket, out_honours, err);
@@ -98,7 +103,9 @@ int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_sou
 			"The request's memory ran out while reading a bucket's grants.");
 	if (db == NULL)
 		return -1;
-	const int result = list_rows(db, bucket, source, arena, *out, out_count, err);
+	struct db_statement *const rows =
+		db_query(db, SQL_GRANTS_OF_SOURCE, err, db_i64(bucket), db_i64(source));
+	const int result = take_rows(rows, arena, *out, out_count, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -106,6 +113,7 @@ int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_sou
 int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source,
 	const struct bucket_grant *grants, size_t count, struct error *err)
 {
+	ASSERT(source != BUCKET_GRANTS_NONE && count <= BUCKET_GRANTS_MAX);
 	if (db_run(db, SQL_GRANTS_DROP, err, db_i64(bucket), db_i64(source)) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
@@ -119,7 +127,7 @@ int bucket_grant_row_drop_all(struct db *db, int64_t bucket, struct error *err)
 	return db_run(db, SQL_GRANTS_DROP_ALL, err, db_i64(bucket));
 }
 
-/* All rows are read, whatever the first of them says: only together they prove themselves. */
+/* Reads all rows even when the first one allows: the sum needs all of them. */
 static int judge(
 	struct db *db, const struct bucket_question *question, bool *out_allows, struct error *err)
 {
@@ -160,7 +168,7 @@ static bool covers(const struct bucket_question *question, const struct bucket_g
 		span_starts(question->key, grant->prefix);
 }
 
-/* Whether the grant is to the one who asks: by name, or to everyone or all accounts and not
+/* Whether the grant is for the caller: for its account, or for everyone or all accounts and not
  * blocked. */
 static bool is_for(const struct bucket_question *question, enum bucket_grant_source source,
 	const struct bucket_grant *grant, struct span block)
@@ -192,11 +200,10 @@ static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, 
 	return result;
 }
 
-static int list_rows(struct db *db, int64_t bucket, enum bucket_grant_source source,
-	struct arena *arena, struct bucket_grant *rows, size_t *out_count, struct error *err)
+/* Takes all rows of the statement, which may be NULL (db_step). */
+static int take_rows(struct db_statement *statement, struct arena *arena, struct bucket_grant *rows,
+	size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement =
-		db_query(db, SQL_GRANTS_OF_SOURCE, err, db_i64(bucket), db_i64(source));
 	size_t count = 0;
 	int got = 0;
 	while (count < BUCKET_GRANTS_MAX && (got = db_step(statement, err)) == 1) {

@@ -1,6 +1,6 @@
-/* What a bucket allows to other accounts and to everyone: the table `bucket_grants`. A canned ACL
- * and a bucket policy each replace the grants of their own source. They give access to data alone;
- * a bucket's settings stay with its owner. */
+/* The rights that a bucket gives to other accounts and to everyone: the table `bucket_grants`. A
+ * canned ACL and a bucket policy each replace the grants of their own source. Grants give access to
+ * data only; only the owner may change the settings of a bucket. */
 #ifndef STORAGE_BUCKETS_BUCKET_GRANT_H
 #define STORAGE_BUCKETS_BUCKET_GRANT_H
 
@@ -15,11 +15,11 @@ enum bucket_grant_source {
 	BUCKET_GRANTS_OF_ACL = 1,
 	BUCKET_GRANTS_OF_POLICY = 2
 };
-/* What only these grants tell apart, behind enum permission. A key's own grants do not: their
- * `write` deletes too, and whoever may read by one may read older versions. */
+/* More bits beside enum permission, which only grants of buckets distinguish. In the grants of a
+ * key, WRITE includes DELETE, and READ includes older versions. */
 enum bucket_permission {
 	PERMISSION_DELETE = 16,
-	/* with READ, LIST or DELETE: versions by their id, and their list */
+	/* with READ, LIST or DELETE: also versions by their id, and the list of versions */
 	PERMISSION_VERSIONS = 32,
 	PERMISSIONS_ALL_DATA = PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST |
 		PERMISSION_DELETE | PERMISSION_VERSIONS
@@ -34,21 +34,22 @@ enum public_access_block {
 enum { BUCKET_GRANTS_MAX = 256 };
 
 struct bucket_grant {
-	struct span account;  /* a namespace; empty: everyone; "*": all accounts */
-	struct span prefix;   /* empty: the whole bucket */
-	unsigned permissions; /* one grant must hold all that is asked */
+	struct span account; /* a namespace; empty: everyone; "*": all accounts */
+	struct span prefix;  /* empty: the whole bucket */
+	unsigned permissions;
 };
 
 struct bucket_question {
 	int64_t bucket;
-	struct span account; /* who asks; empty: anonymous */
-	struct span key;     /* key, or prefix of a listing */
+	struct span account; /* of the caller; empty: anonymous */
+	struct span key;     /* or the prefix of a listing */
+	/* one grant must have all of them */
 	unsigned permissions;
-	/* any of the permissions on any key; 0: whatever permission (may the caller know of the
-	 * bucket?) */
+	/* Asks for one of the permissions on any key; with permissions 0 for any right at all (may
+	 * the caller know of the bucket?). */
 	bool anywhere;
 };
-/* Canned ACLs, of buckets and of objects. Numbers are stored in the catalog. */
+/* Canned ACLs of buckets and objects. Numbers are stored in the catalog. */
 enum canned_acl {
 	ACL_PRIVATE = 0,
 	ACL_PUBLIC_READ = 1,
@@ -56,22 +57,23 @@ enum canned_acl {
 	ACL_PUBLIC_READ_WRITE = 3
 };
 enum { BUCKET_GRANTS_OF_ACL_MAX = 1 };
-/* What makes a bucket public: everyone may list it and read all of it. */
+/* The grant of a public bucket: everyone may list it and read all of it. */
 struct bucket_grant bucket_grant_public_read(void);
-/* The grants of a bucket's ACL, none when private, and the ACL of such grants. Static texts. */
+/* Gives the grants of a bucket's ACL, none when it is private. Static texts. */
 size_t bucket_grant_of_acl(enum canned_acl acl, struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX]);
+/* Gives the ACL that has these grants. */
 enum canned_acl bucket_grant_find_acl(const struct bucket_grant *grants, size_t count);
-/* Whether an object's ACL lets others read it: of any account, or (`account` empty) of none. */
+/* Whether the ACL of an object lets a caller of this account read it; empty: an anonymous one. */
 bool bucket_grant_acl_reads(enum canned_acl acl, struct span account);
-/* Whether it is to more than one account. */
+/* Whether the grant is for everyone or for all accounts. */
 bool bucket_grant_is_public(const struct bucket_grant *grant);
-/* One statement over two indexed tables: the grants, and whether public ones are in force. */
+/* Judges a question in one statement: the grants, the public access block, and their sum. */
 int bucket_grant_allows(struct store *store, const struct bucket_question *question,
 	bool *out_allows, struct error *err);
-/* Whether the bucket's owner lets objects be public by their own ACL. */
+/* Whether ACLs of objects count in the bucket: its owner has not blocked them. */
 int bucket_grant_honours_object_acl(
 	struct store *store, int64_t bucket, bool *out_honours, struct error *err);
-/* The grants of a source, in their order; texts in the arena. */
+/* Lists the grants of a source, in their order. Texts lie in the arena. */
 int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source,
 	struct arena *arena, struct bucket_grant **out, size_t *out_count, struct error *err);
 

@@ -3,7 +3,7 @@
 #include "storage/buckets/bucket.h"
 #include "wire/bucket_rule.h"
 
-static bool foreign_namespace(struct span name, struct span namespace);
+static bool has_foreign_namespace(struct span name, struct span namespace);
 
 bool bucket_name_is_reserved(struct span name)
 {
@@ -22,16 +22,16 @@ int bucket_check_name(struct span name, struct span namespace, struct error *err
 	if (rule != NULL)
 		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", shown,
 			(const char *)name.data, rule);
-	if (foreign_namespace(name, namespace))
+	if (has_foreign_namespace(name, namespace))
 		return error_set(err, ERROR_BAD_NAME,
-			"The bucket name '%.*s' holds '--' behind another namespace than '%.*s'.",
+			"The text before '--' in the bucket name '%.*s' must be the namespace '%.*s'.",
 			shown, (const char *)name.data, (int)namespace.len,
 			(const char *)namespace.data);
 	return 0;
 }
 
-/* What stands before the first "--" names the namespace that the bucket is shown under. */
-static bool foreign_namespace(struct span name, struct span namespace)
+/* The text before the first "--" is the namespace under which Hub clients see the bucket. */
+static bool has_foreign_namespace(struct span name, struct span namespace)
 {
 	const uint8_t *const dashes = memmem(name.data, name.len, "--", 2);
 	return dashes != NULL &&

@@ -1,8 +1,11 @@
+/* A bucket is found by its name and, if the caller knows it, its id (bucket_ref.h). Listings go
+ * down an index from the first name that can match, and stop at the first name without the
+ * prefix. */
 #include "storage/buckets/bucket_row.h"
 
 #include <string.h>
 
-/* ?2: the id that it must have; 0: any. */
+/* ?2 is the id that the bucket must have; 0: any. */
 static const char SQL_BUCKET_ID[] =
 	"SELECT id FROM buckets WHERE name = ?1 AND (?2 = 0 OR id = ?2)";
 static const char SQL_BUCKET_NAME[] = "SELECT name FROM buckets WHERE id = ?1";
@@ -14,7 +17,7 @@ static const char SQL_BUCKET_READ[] =
 static const char SQL_BUCKET_LIST[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account"
 	" WHERE b.name >= ?1 ORDER BY b.name LIMIT ?2";
-/* Down the index buckets_owner: what others have costs nothing. */
+/* Uses the index buckets_owner, so that buckets of other accounts cost nothing. */
 static const char SQL_BUCKET_LIST_OWN[] =
 	"SELECT id, name, ?3, created_ms, versioning, etag_policy FROM buckets"
 	" WHERE account = (SELECT id FROM accounts WHERE namespace = ?3) AND name >= ?1 ORDER BY name LIMIT ?2";
@@ -79,6 +82,7 @@ int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, s
 int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err)
 {
+	ASSERT(scan->limit > 0);
 	struct bucket *const rows = arena_take_array(arena, scan->limit + 1, sizeof(*rows));
 	struct db_statement *const statement = query_list(db, scan, arena, err);
 	if (statement == NULL)
@@ -90,6 +94,7 @@ int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct ar
 			got = 0;
 			break;
 		}
+		ASSERT(count < scan->limit);
 		read_row(statement, arena, &rows[count++]);
 	}
 	db_reset(statement);
@@ -122,12 +127,14 @@ int bucket_row_versioning(struct db *db, int64_t id, enum bucket_versioning *out
 int bucket_row_set_versioning(
 	struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err)
 {
+	ASSERT(versioning <= BUCKET_SUSPENDED);
 	return db_run(db, SQL_BUCKET_SET_VERSIONING, err, db_i64(id), db_i64(versioning));
 }
 
 int bucket_row_set_etag_policy(
 	struct db *db, int64_t id, enum etag_policy policy, struct error *err)
 {
+	ASSERT(policy <= ETAG_FAST);
 	return db_run(db, SQL_BUCKET_SET_ETAG_POLICY, err, db_i64(id), db_i64(policy));
 }
 
@@ -171,15 +178,14 @@ static struct db_statement *query_list(
 	return db_query(db, SQL_BUCKET_LIST_OWN, err, first, limit, db_blob(scan->owner));
 }
 
-/* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the
- * last name. */
+/* The name at which a scan begins: its prefix, or the first name after the last one. */
 static struct span first_name(const struct bucket_row_scan *scan, struct arena *arena)
 {
 	if (span_compare(scan->after, scan->prefix) < 0 || scan->after.len == 0)
 		return scan->prefix;
 	uint8_t *const name = arena_take(arena, scan->after.len + 1); /* zeros */
 	if (name == NULL)
-		return scan->after; /* the arena says so */
+		return scan->after; /* arena_overflowed tells */
 	memcpy(name, scan->after.data, scan->after.len);
 	return span_of(name, scan->after.len + 1);
 }

@@ -5,19 +5,19 @@
 #include "storage/buckets/bucket.h"
 #include "storage/db/db.h"
 
-/* The name of a row: 1, 0 when absent, -1. */
+/* Finds the name of a bucket. Returns 1, 0 when absent, -1 on error. */
 int bucket_row_name(
 	struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err);
-/* The row of a bucket; no_bucket when there is none. */
+/* Finds the id of a bucket. no_bucket. */
 int bucket_row_find(struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err);
-/* The same with the settings that change what a write does: id, versioning and etag_policy alone
- * are set. */
+/* The same with the settings that a write depends on: sets only id, versioning and etag_policy. */
 int bucket_row_settings(
 	struct db *db, struct bucket_ref ref, struct bucket *out, struct error *err);
+/* Reads the whole row. no_bucket. */
 int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, struct bucket *out,
 	struct error *err);
 struct bucket_row_scan {
-	struct span owner; /* empty: everybody's */
+	struct span owner; /* empty: any */
 	struct span prefix;
 	struct span after;
 	size_t limit;
@@ -33,7 +33,7 @@ int bucket_row_set_versioning(
 	struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err);
 int bucket_row_set_etag_policy(
 	struct db *db, int64_t id, enum etag_policy policy, struct error *err);
-/* exists: the name is in use */
+/* exists when the name is in use. */
 int bucket_row_rename(
 	struct db *db, int64_t id, struct span name, int64_t account, struct error *err);
 int bucket_row_remove(struct db *db, int64_t id, struct error *err);

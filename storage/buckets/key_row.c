@@ -1,8 +1,11 @@
+/* A key is read row by row, in the order of the row numbers, so that keys before and after an
+ * unreadable page can still be read. The number of grants is counted first and bounded, because a
+ * damaged page could give any number. */
 #include "storage/buckets/key_row.h"
 
 #include "storage/db/row_sum.h"
 
-enum { GRANTS_MAX = 65536 }; /* of one key; far more than a request can bring */
+enum { GRANTS_MAX = 65536 }; /* of one key; far more than a request can have */
 enum {
 	COLUMN_ROW,
 	COLUMN_ID,
@@ -36,8 +39,14 @@ static const char SQL_GRANT_REMOVE[] = "DELETE FROM grants WHERE key = ?1";
 static const char SQL_REMOVE[] = "DELETE FROM keys WHERE id = ?1";
 static const char SQL_SET_SUM[] = "UPDATE keys SET sum = ?2 WHERE id = ?1";
 
-static int next_row(struct db *db, int64_t after, struct arena *arena, struct key_record *out,
-	int64_t *out_row, int64_t *out_sum, struct error *err);
+struct stored_key {
+	struct key_record key; /* without its grants */
+	int64_t row;
+	int64_t sum; /* as stored */
+};
+
+static int next_row(struct db *db, int64_t after, struct arena *arena, struct stored_key *out,
+	struct error *err);
 static struct key_record read_row(struct db_statement *row, struct arena *arena);
 static int read_grants(
 	struct db *db, int64_t row, struct arena *arena, struct key_record *out, struct error *err);
@@ -53,12 +62,14 @@ int key_row_next(struct db *db, int64_t after, struct arena *arena, struct key_r
 	int64_t *out_row, struct error *err)
 {
 	struct error grants_err = {0};
-	int64_t sum = 0;
-	int got = next_row(db, after, arena, out, out_row, &sum, err);
+	struct stored_key stored;
+	int got = next_row(db, after, arena, &stored, err);
 	if (got != 1)
 		return got;
-	out->is_damaged =
-		read_grants(db, *out_row, arena, out, &grants_err) != 0 || sum_key(out) != sum;
+	*out = stored.key;
+	*out_row = stored.row;
+	out->is_damaged = read_grants(db, stored.row, arena, out, &grants_err) != 0 ||
+		sum_key(out) != stored.sum;
 	return arena_overflowed(arena)
 		? error_set(err, ERROR_NO_MEMORY, "Memory ran out while reading keys.")
 		: 1;
@@ -77,6 +88,7 @@ int key_row_find_root(struct db *db, int64_t *out_row, struct error *err)
 int key_row_add(struct db *db, const struct key_record *key, int64_t account, struct error *err)
 {
 	int64_t row;
+	ASSERT(key->grant_count <= GRANTS_MAX);
 	if (add_row(db, key, account, &row, err) != 0)
 		return -1;
 	for (size_t i = 0; i < key->grant_count; i++)
@@ -107,17 +119,15 @@ int key_row_sum_all(struct db *db, struct error *err)
 	return got;
 }
 
-/* The row alone, and the sum that it carries. */
-static int next_row(struct db *db, int64_t after, struct arena *arena, struct key_record *out,
-	int64_t *out_row, int64_t *out_sum, struct error *err)
+static int next_row(struct db *db, int64_t after, struct arena *arena, struct stored_key *out,
+	struct error *err)
 {
 	struct db_statement *next = db_query(db, SQL_NEXT, err, db_i64(after));
 	int got = db_step(next, err);
-	if (got == 1) {
-		*out = read_row(next, arena);
-		*out_row = db_column_i64(next, COLUMN_ROW);
-		*out_sum = db_column_i64(next, COLUMN_SUM);
-	}
+	if (got == 1)
+		*out = (struct stored_key){.key = read_row(next, arena),
+			.row = db_column_i64(next, COLUMN_ROW),
+			.sum = db_column_i64(next, COLUMN_SUM)};
 	db_reset(next);
 	return got;
 }
@@ -142,7 +152,7 @@ static int read_grants(
 	int64_t count = 0;
 	if (count_grants(db, row, &count, err) != 0)
 		return -1;
-	struct grant *grants = arena_take_array(arena, (size_t)count + 1, sizeof *grants);
+	struct grant *grants = arena_take_array(arena, (size_t)count + 1, sizeof(*grants));
 	struct db_statement *list = db_query(db, SQL_GRANT_LIST, err, db_i64(row));
 	if (list == NULL || grants == NULL)
 		return -1;
@@ -163,8 +173,8 @@ static int count_grants(struct db *db, int64_t row, int64_t *out_count, struct e
 	int got = db_find_i64(db, SQL_GRANT_COUNT, out_count, err, db_i64(row));
 	if (got == 1 && *out_count > GRANTS_MAX)
 		return error_set(err, ERROR_DAMAGED,
-			"A key has %lld grants; no more than %d can have been given.",
-			(long long)*out_count, GRANTS_MAX);
+			"A key has %lld grants; at most %d are possible.", (long long)*out_count,
+			GRANTS_MAX);
 	return got == 1 ? 0 : -1;
 }
 
@@ -210,12 +220,14 @@ static int sum_next(struct db *db, int64_t *row, struct error *err)
 {
 	enum { ARENA_BYTES = 64 * 1024 * 1024 };
 	struct arena *arena = arena_new(ARENA_BYTES);
-	struct key_record key;
-	int64_t sum;
-	int got = next_row(db, *row, arena, &key, row, &sum, err);
+	struct stored_key stored;
+	int got = next_row(db, *row, arena, &stored, err);
+	if (got == 1)
+		*row = stored.row;
 	if (got == 1 &&
-		(read_grants(db, *row, arena, &key, err) != 0 ||
-			db_run(db, SQL_SET_SUM, err, db_i64(*row), db_i64(sum_key(&key))) != 0))
+		(read_grants(db, *row, arena, &stored.key, err) != 0 ||
+			db_run(db, SQL_SET_SUM, err, db_i64(*row), db_i64(sum_key(&stored.key))) !=
+				0))
 		got = -1;
 	arena_free(arena);
 	return got;

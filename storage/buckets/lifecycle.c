@@ -1,12 +1,18 @@
+/* Each question walks the list of rules; a bucket has at most 1,000. A rule counts when it is
+ * enabled, has the action and applies to the subject. The first rule that is due decides, and for
+ * an expiry the earliest one. */
 #include "storage/buckets/lifecycle.h"
+
+#include "base/error.h"
 
 static bool applies(const struct lifecycle_rule *rule, const struct lifecycle_subject *subject);
 static bool applies_to_key(const struct lifecycle_rule *rule, struct span key);
 static bool has_tag(const struct lifecycle_subject *subject, const struct tag *wanted);
-static bool is_about_markers(const struct lifecycle_rule *rule, struct span key);
+static bool applies_to_marker(const struct lifecycle_rule *rule, struct span key);
 
 int64_t lifecycle_due(int64_t since_ms, uint32_t days, int64_t day_ms)
 {
+	ASSERT(day_ms > 0);
 	const int64_t end_ms = since_ms + (int64_t)days * day_ms;
 	return (end_ms + day_ms - 1) / day_ms * day_ms;
 }
@@ -35,7 +41,7 @@ bool lifecycle_removes_marker(const struct lifecycle *lifecycle, struct span key
 {
 	for (size_t i = 0; i < lifecycle->count; i++) {
 		const struct lifecycle_rule *const rule = &lifecycle->rules[i];
-		if (!is_about_markers(rule, key))
+		if (!applies_to_marker(rule, key))
 			continue;
 		if (rule->expires_markers ||
 			(rule->expire_days > 0 &&
@@ -115,8 +121,8 @@ static bool has_tag(const struct lifecycle_subject *subject, const struct tag *w
 	return false;
 }
 
-/* Markers have neither tags nor a size: a rule that filters by these is not about them. */
-static bool is_about_markers(const struct lifecycle_rule *rule, struct span key)
+/* Markers have neither tags nor a size, so rules that filter by these do not apply to them. */
+static bool applies_to_marker(const struct lifecycle_rule *rule, struct span key)
 {
 	return applies_to_key(rule, key) && rule->tag_count == 0 && !rule->has_size_over &&
 		!rule->has_size_under;

@@ -1,8 +1,8 @@
-/* Lifecycle rules of a bucket: what they say, and what they say of one object, version or upload at
- * a given moment. s3.md 3. Pure functions; any thread.
+/* The lifecycle rules of a bucket, and what they do to one object, version or upload at a given
+ * moment. docs/protocol/s3.md, "Settings of buckets". Pure functions; any thread.
  *
- * A rule's days count from creation (or from when a version ceased to be current) and end at the
- * next midnight UTC; how long a day is can be set for tests. */
+ * The days of a rule count from the creation, or from when a version ceased to be current, and end
+ * at the next midnight UTC. Tests can set the length of a day. */
 #ifndef STORAGE_BUCKETS_LIFECYCLE_H
 #define STORAGE_BUCKETS_LIFECYCLE_H
 
@@ -14,14 +14,14 @@
 #include "storage/buckets/tag_set.h"
 
 enum { LIFECYCLE_RULES_MAX = 1000, LIFECYCLE_ID_MAX_BYTES = 255, LIFECYCLE_TAGS_MAX = 10 };
-/* How the rule was written: told back as it came. Numbers are stored. */
+/* How the rule was written, so that it can be shown the same way. Numbers are stored. */
 enum lifecycle_form { LIFECYCLE_PREFIX = 0, LIFECYCLE_FILTER = 1, LIFECYCLE_FILTER_AND = 2 };
 
 struct lifecycle_rule {
 	struct span id;
 	bool enabled;
 	enum lifecycle_form form;
-	/* What it applies to: all that is said must hold. */
+	/* The filter: all conditions that are present must hold. */
 	bool has_prefix;
 	struct span prefix;
 	const struct tag *tags;
@@ -30,13 +30,13 @@ struct lifecycle_rule {
 	uint64_t size_over;
 	bool has_size_under; /* sizes below */
 	uint64_t size_under;
-	/* What it does; 0 and false: not that. */
+	/* The actions; 0 and false: none of this kind. */
 	uint32_t expire_days;
 	bool has_expire_date;
 	int64_t expire_date_ms;
 	bool expires_markers; /* ExpiredObjectDeleteMarker */
 	uint32_t noncurrent_days;
-	uint32_t noncurrent_newer; /* with noncurrent_days: this many of the newest stay */
+	uint32_t noncurrent_newer; /* with noncurrent_days: this number of the newest stay */
 	uint32_t abort_days;
 };
 struct lifecycle {
@@ -55,25 +55,26 @@ struct lifecycle_subject { /* an object's version */
 	int64_t since_ms; /* modified, or ceased to be current */
 };
 
-/* since + days, and on to the next midnight. */
+/* Returns since_ms plus the days, rounded up to midnight. day_ms is above 0. */
 int64_t lifecycle_due(int64_t since_ms, uint32_t days, int64_t day_ms);
-/* Whether a current version that is no marker will expire by some rule; when first, and by
- * which. */
+/* Whether a current version that is not a delete marker will expire; the earliest time, and its
+ * rule. */
 bool lifecycle_expires(const struct lifecycle *lifecycle, const struct lifecycle_subject *subject,
 	int64_t day_ms, int64_t *out_due_ms, const struct lifecycle_rule **out_rule);
-/* Whether a delete marker that is all that is left of its key is to go now: by
- * ExpiredObjectDeleteMarker, or old enough for an expiration. */
+/* Whether a delete marker that is the only version of its key must be removed now: by
+ * ExpiredObjectDeleteMarker, or because an expiration is due. */
 bool lifecycle_removes_marker(const struct lifecycle *lifecycle, struct span key,
 	int64_t modified_ms, const struct lifecycle_clock *clock);
-/* Whether a version that ceased to be current, with `newer` others of that kind above it, is to go
+/* Whether a noncurrent version with `newer` newer noncurrent versions of its key must be removed
  * now. */
 bool lifecycle_removes_noncurrent(const struct lifecycle *lifecycle,
 	const struct lifecycle_subject *subject, uint32_t newer,
 	const struct lifecycle_clock *clock);
+/* Whether an upload must be aborted now. */
 bool lifecycle_aborts(const struct lifecycle *lifecycle, struct span key, int64_t created_ms,
 	const struct lifecycle_clock *clock);
 
-/* Which kinds of work its enabled rules can make at all. */
+/* The kinds of work that the enabled rules can cause. */
 struct lifecycle_work {
 	bool current;
 	bool noncurrent;

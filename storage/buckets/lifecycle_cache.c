@@ -1,3 +1,5 @@
+/* A list sorted by bucket name. Most buckets have no rules, so the list is short. Each entry has an
+ * arena of its own, so that replacing it frees its memory. */
 #include "storage/buckets/lifecycle_cache.h"
 
 #include <stdatomic.h>
@@ -5,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/thread/lock.h"
 #include "storage/buckets/bucket_document.h"
 #include "storage/buckets/lifecycle_document.h"
@@ -15,25 +18,27 @@ static const char SQL_LIFECYCLES[] =
 	"SELECT b.name, d.document FROM bucket_documents d JOIN buckets b ON b.id = d.bucket WHERE d.kind = ?1 ORDER BY b.name";
 
 struct entry {
-	struct arena *arena; /* the name and the rules */
+	struct arena *arena; /* has the name and the rules */
 	struct span bucket;
 	struct lifecycle lifecycle;
 };
 struct lifecycle_cache {
 	int64_t day_ms;
-	atomic_size_t known; /* entries: read without the lock */
+	atomic_size_t known; /* as `count`, to be read without the lock */
 	struct lock lock;
-	struct entry *entries; /* by name; guarded by lock */
+	struct entry *entries; /* sorted by name; guarded by lock */
 	size_t count;
 	size_t capacity;
 };
 
-static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_there);
+static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_is_there);
+static bool entry_is_before(const void *entry, const void *bucket);
 static void remove_at(struct lifecycle_cache *cache, size_t at);
 static void insert_at(struct lifecycle_cache *cache, size_t at, const struct entry *entry);
 
 struct lifecycle_cache *lifecycle_cache_new(int64_t day_ms)
 {
+	ASSERT(day_ms > 0);
 	struct lifecycle_cache *const cache = memory_new(sizeof(*cache));
 	cache->day_ms = day_ms;
 	lock_init(&cache->lock, LOCK_LIFECYCLE);
@@ -55,20 +60,20 @@ void lifecycle_cache_set(struct lifecycle_cache *cache, struct span bucket, stru
 {
 	struct entry entry = {.arena = arena_new(ENTRY_ARENA_BYTES)};
 	struct error ignored;
-	bool there;
+	bool is_there;
 	entry.bucket = arena_copy(entry.arena, bucket);
-	const bool good =
+	const bool is_good =
 		lifecycle_document_parse(document, entry.arena, &entry.lifecycle, &ignored) == 0 &&
 		entry.lifecycle.count > 0;
 	lock_enter(&cache->lock);
-	const size_t at = find(cache, bucket, &there);
-	if (there)
+	const size_t at = find(cache, bucket, &is_there);
+	if (is_there)
 		remove_at(cache, at);
-	if (good)
+	if (is_good)
 		insert_at(cache, at, &entry);
 	atomic_store(&cache->known, cache->count);
 	lock_leave(&cache->lock);
-	if (!good)
+	if (!is_good)
 		arena_free(entry.arena);
 }
 
@@ -92,14 +97,14 @@ bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
 	const struct lifecycle_rule *rule = NULL;
 	struct tag *list = NULL;
 	struct error ignored;
-	bool there;
+	bool is_there;
 	if (atomic_load(&cache->known) == 0 ||
 		tag_set_read(tags, arena, &list, &tagged.tag_count, &ignored) != 0)
 		return false;
 	tagged.tags = list;
 	lock_enter(&cache->lock);
-	const size_t at = find(cache, bucket, &there);
-	const bool expires = there &&
+	const size_t at = find(cache, bucket, &is_there);
+	const bool expires = is_there &&
 		lifecycle_expires(
 			&cache->entries[at].lifecycle, &tagged, cache->day_ms, out_due_ms, &rule);
 	if (expires)
@@ -109,26 +114,24 @@ bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
 }
 
 /* Where the bucket is, or belongs. */
-static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_there)
+static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_is_there)
 {
-	size_t low = 0;
-	size_t high = cache->count;
-	*out_there = false;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const int order = span_compare(cache->entries[middle].bucket, bucket);
-		if (order == 0)
-			*out_there = true;
-		if (order >= 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	lock_assert_held(&cache->lock);
+	const size_t at = search_lower_bound(
+		cache->entries, cache->count, sizeof(*cache->entries), entry_is_before, &bucket);
+	*out_is_there = at < cache->count && span_equal(cache->entries[at].bucket, bucket);
+	return at;
+}
+
+static bool entry_is_before(const void *entry, const void *bucket)
+{
+	return span_compare(((const struct entry *)entry)->bucket, *(const struct span *)bucket) <
+		0;
 }
 
 static void remove_at(struct lifecycle_cache *cache, size_t at)
 {
+	ASSERT(at < cache->count);
 	arena_free(cache->entries[at].arena);
 	memmove(&cache->entries[at], &cache->entries[at + 1],
 		(cache->count - at - 1) * sizeof(*cache->entries));
@@ -137,11 +140,9 @@ static void remove_at(struct lifecycle_cache *cache, size_t at)
 
 static void insert_at(struct lifecycle_cache *cache, size_t at, const struct entry *entry)
 {
-	if (cache->count == cache->capacity) {
-		cache->capacity = cache->capacity == 0 ? 16 : 2 * cache->capacity;
-		cache->entries =
-			memory_grow(cache->entries, cache->capacity, sizeof(*cache->entries));
-	}
+	ASSERT(at <= cache->count);
+	cache->entries = memory_make_room(
+		cache->entries, cache->count, &cache->capacity, sizeof(*cache->entries));
 	memmove(&cache->entries[at + 1], &cache->entries[at],
 		(cache->count - at) * sizeof(*cache->entries));
 	cache->entries[at] = *entry;

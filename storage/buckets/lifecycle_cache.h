@@ -1,6 +1,6 @@
-/* The lifecycle rules of all buckets that have some, in memory, so that replies about objects can
- * name their expiration without a look into the catalog. Filled when the store opens, kept up by
- * the changes to buckets before these say that they are done. Any thread. */
+/* The lifecycle rules of all buckets, in memory, so that replies about objects can name their
+ * expiration without reading the catalog. Filled when the store opens. A change of a bucket updates
+ * it before its caller learns of the change. Any thread. */
 #ifndef STORAGE_BUCKETS_LIFECYCLE_CACHE_H
 #define STORAGE_BUCKETS_LIFECYCLE_CACHE_H
 
@@ -10,15 +10,16 @@
 
 struct lifecycle_cache;
 
-struct lifecycle_cache *lifecycle_cache_new(int64_t day_ms);
-void lifecycle_cache_free(struct lifecycle_cache *cache); /* NULL is fine */
+struct lifecycle_cache *lifecycle_cache_new(int64_t day_ms); /* day_ms is above 0 */
+void lifecycle_cache_free(struct lifecycle_cache *cache);    /* NULL is fine */
 int lifecycle_cache_load(struct lifecycle_cache *cache, struct db *db, struct error *err);
-/* The bucket's document as it is committed now; empty: none. One that cannot be read counts as
- * none. */
+/* Sets the rules of a bucket to the document that is committed now; empty: none. An unreadable
+ * document counts as none. */
 void lifecycle_cache_set(struct lifecycle_cache *cache, struct span bucket, struct span document);
 
-/* When the object expires, and the rule's id in the arena; false when no rule of the bucket is
- * about it. Costs one atomic load when no bucket has rules. `tags`: a tag_set. */
+/* Tells when the object expires, and the id of the rule, in the arena. False when no rule applies
+ * to it. `tags` is a tag_set; the tags of `subject` are not used. Costs one atomic load while no
+ * bucket has rules. */
 bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
 	const struct lifecycle_subject *subject, struct span tags, struct arena *arena,
 	int64_t *out_due_ms, struct span *out_rule_id);

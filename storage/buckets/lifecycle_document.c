@@ -1,3 +1,5 @@
+/* A member is absent when the rule does not have it. The catalog may be damaged, so every value is
+ * checked when it is read. */
 #include "storage/buckets/lifecycle_document.h"
 
 #include "base/format/json_node.h"
@@ -41,7 +43,8 @@ int lifecycle_document_parse(
 		return error_set(
 			err, ERROR_CORRUPT, "The stored lifecycle of a bucket is malformed.");
 	return arena_overflowed(arena)
-		? error_set(err, ERROR_NO_MEMORY, "No memory for the lifecycle of a bucket.")
+		? error_set(err, ERROR_NO_MEMORY,
+			  "Memory ran out while reading the lifecycle of a bucket.")
 		: 0;
 }
 
@@ -140,7 +143,7 @@ static bool read_tags(const struct json_node *list, struct arena *arena, struct 
 	return json_node_is_array(list) && json_node_count(list) % 2 == 0;
 }
 
-/* A number that may be absent. */
+/* Reads a number that may be absent. */
 static bool read_number(
 	const struct json_node *node, const char *name, bool *out_present, uint64_t *out)
 {

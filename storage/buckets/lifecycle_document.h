@@ -8,7 +8,8 @@
 #include "storage/buckets/lifecycle.h"
 
 void lifecycle_document_print(const struct lifecycle *lifecycle, struct buffer *out);
-/* Texts in the arena; corrupt when it is no such document. Empty bytes give no rules. */
+/* Texts lie in the arena. corrupt when the JSON is not such a document. Empty JSON gives no
+ * rules. */
 int lifecycle_document_parse(
 	struct span json, struct arena *arena, struct lifecycle *out, struct error *err);
 

@@ -1,3 +1,5 @@
+/* A set is small, so checks compare each pair of keys. A blob is walked twice when it is read: once
+ * to count its tags, once to take them. */
 #include "storage/buckets/tag_set.h"
 
 #include <endian.h>
@@ -9,7 +11,7 @@ enum { KEY_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256 };
 static int check_tag(const struct tag *tag, struct error *err);
 static size_t count_characters(struct span text);
 static bool has_odd_characters(struct span text);
-static int compare(const void *left, const void *right);
+static int tag_set_compare(const void *left, const void *right);
 static void add_text(struct buffer *out, struct span text);
 static bool take_tag(struct span *rest, struct tag *out);
 static bool take_text(struct span *rest, struct span *out);
@@ -34,7 +36,7 @@ int tag_set_check(const struct tag *tags, size_t count, size_t most, struct erro
 void tag_set_sort(struct tag *tags, size_t count)
 {
 	if (count > 1)
-		qsort(tags, count, sizeof(*tags), compare);
+		qsort(tags, count, sizeof(*tags), tag_set_compare);
 }
 
 void tag_set_write(const struct tag *tags, size_t count, struct buffer *out)
@@ -86,14 +88,14 @@ static int check_tag(const struct tag *tag, struct error *err)
 			VALUE_MAX_CHARACTERS);
 	if (has_odd_characters(tag->key) || has_odd_characters(tag->value))
 		return error_set(err, ERROR_BAD_TAG,
-			"Tags hold letters, digits, blanks and + - = . _ : / @.");
+			"Tags may have only letters, digits, spaces and + - = . _ : / @.");
 	if (span_starts(tag->key, span_text("aws:")))
 		return error_set(
 			err, ERROR_BAD_TAG, "The keys of tags must not begin with 'aws:'.");
 	return 0;
 }
 
-/* Of UTF-8. */
+/* Counts the bytes that begin a character of UTF-8. */
 static size_t count_characters(struct span text)
 {
 	size_t count = 0;
@@ -116,13 +118,14 @@ static bool has_odd_characters(struct span text)
 	return false;
 }
 
-static int compare(const void *left, const void *right)
+static int tag_set_compare(const void *left, const void *right)
 {
 	return span_compare(((const struct tag *)left)->key, ((const struct tag *)right)->key);
 }
 
 static void add_text(struct buffer *out, struct span text)
 {
+	ASSERT(text.len <= UINT16_MAX);
 	const uint16_t len = htole16((uint16_t)text.len);
 	buffer_add(out, &len, sizeof(len));
 	buffer_add_span(out, text);

@@ -1,5 +1,6 @@
-/* A set of tags as one blob, for objects and buckets: u16 length and bytes of each key and value,
- * little-endian, in the order given. docs/FORMAT.md, "Catalog". Pure functions. */
+/* A set of tags as one blob, for objects and buckets: for each tag the u16 length (little-endian)
+ * and bytes of its key, then of its value, in the order given. docs/FORMAT.md, "Catalog". Pure
+ * functions; any thread. */
 #ifndef STORAGE_BUCKETS_TAG_SET_H
 #define STORAGE_BUCKETS_TAG_SET_H
 
@@ -17,15 +18,17 @@ struct tag {               /* UTF-8 */
 	struct span key;   /* 1..128 characters */
 	struct span value; /* up to 256 characters */
 };
-/* too_many_tags: over `most`. bad_tag: a key repeats or begins with "aws:", a length is wrong, a
- * text is not UTF-8 or holds ASCII other than letters, digits, blanks and + - = . _ : / @. */
+/* too_many_tags when there are more than `most`. bad_tag when a key repeats or begins with "aws:",
+ * a length is wrong, or a text is not UTF-8 or has ASCII other than letters, digits, spaces and + -
+ * = . _ : / @. */
 int tag_set_check(const struct tag *tags, size_t count, size_t most, struct error *err);
-/* By key, in the order of bytes: as they are shown. */
+/* Sorts by key in byte order, as tags are shown. */
 void tag_set_sort(struct tag *tags, size_t count);
+/* Keys and values have at most 65,535 bytes, as tag_set_check ensures. */
 void tag_set_write(const struct tag *tags, size_t count, struct buffer *out);
-/* Tags that lie in `blob`; corrupt when malformed. */
+/* The texts stay in `blob`; the list lies in the arena. corrupt when the blob is malformed. */
 int tag_set_read(struct span blob, struct arena *arena, struct tag **out, size_t *out_count,
 	struct error *err);
-unsigned tag_set_count(struct span blob);
+unsigned tag_set_count(struct span blob); /* of the tags before any malformed one */
 
 #endif

@@ -1,6 +1,6 @@
-/* The driver of stages. Each stage ends in proceed(), on the thread that it ran on, which either
- * hands the call on to the thread of the next one or ends it. After that hand-over nothing of the
- * call is touched: it may have ended, and be freed, on the other thread. */
+/* Drives the stages. Each stage ends in proceed(), on the thread on which it ran. proceed() hands
+ * the call to the thread of the next stage, or ends it. Nothing touches the call after it was
+ * handed over: it may have ended on the other thread, and be freed. */
 #include "storage/core/call.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void call_end(struct call *call);
 static void call_help(struct helper_job *job);
 static struct call *call_of_job(struct helper_job *job);
 static void call_fail(struct call *call, const struct error *err);
-static void wake_waiter(void *owner);
+static void call_wake_waiter(void *owner);
 
 void *call_new(size_t bytes, const struct call_kind *kind, struct store *store, size_t arena_bytes)
 {
@@ -43,7 +43,7 @@ void *call_new(size_t bytes, const struct call_kind *kind, struct store *store, 
 void call_start(struct call *call, void (*wake)(void *owner), void *owner)
 {
 	struct error err = {0};
-	ASSERT(call->wake == NULL); /* once */
+	ASSERT(wake != NULL && call->wake == NULL); /* it is started once */
 	call->wake = wake;
 	call->owner = owner;
 	if (!arena_overflowed(call->arena)) {
@@ -58,6 +58,7 @@ void call_start(struct call *call, void (*wake)(void *owner), void *owner)
 
 void call_resume(struct call *call, const struct error *err)
 {
+	ASSERT(stage_of(call)->begin != NULL);
 	if (err != NULL)
 		call_fail(call, err);
 	else
@@ -69,7 +70,7 @@ int call_run(struct call *call, struct error *err)
 	struct call_wait wait = {.is_over = false};
 	lock_init(&wait.lock, LOCK_CALL_WAIT);
 	lock_condition_init(&wait.ended);
-	call_start(call, wake_waiter, &wait);
+	call_start(call, call_wake_waiter, &wait);
 	lock_enter(&wait.lock);
 	while (!wait.is_over)
 		lock_wait(&wait.lock, &wait.ended);
@@ -100,6 +101,8 @@ void call_free(struct call *call)
 static void run_stage(struct call *call)
 {
 	const struct call_stage *const stage = stage_of(call);
+	ASSERT((stage->help != NULL) + (stage->apply != NULL) + (stage->begin != NULL) == 1);
+	ASSERT(stage->apply != NULL || (stage->place == NULL && stage->applied == NULL));
 	if (stage->begin != NULL) {
 		stage->begin(call);
 	} else if (stage->apply != NULL) {
@@ -205,7 +208,7 @@ static void call_fail(struct call *call, const struct error *err)
 	call_end(call);
 }
 
-static void wake_waiter(void *owner)
+static void call_wake_waiter(void *owner)
 {
 	struct call_wait *const wait = owner;
 	lock_enter(&wait->lock);

@@ -1,7 +1,7 @@
-/* One piece of work that storage does for somebody that waits for it. Each stage of a call runs on
- * the thread that it needs: what blocks on a helper, what changes the catalog on the committer.
- * All calls share this frame; what a call does stands in its table, where the stages are read in
- * the order in which they run:
+/* A piece of work that storage does while its caller waits. Each stage of a call runs on the thread
+ * that it needs: stages that block run on a helper, stages that change the catalog run on the
+ * committer. All calls share this frame. A table says what a call does, with the stages in the
+ * order in which they run:
  *
  *     static const struct call_kind kind = {
  *             .stages = {{.help = judge}, {.apply = complete, .applied = judge_again_if_stale}},
@@ -12,8 +12,8 @@
  *     call_new --> call_start --> stage by stage --> settle --> wake(owner) --> call_outcome --> call_free
  *
  * A call is a struct whose first member is a struct call. It belongs to its maker until call_start,
- * to the thread of the stage under way until the wake, and to its maker again from then on: no
- * thread holds a lock for it. A call that was started is freed only after its wake. */
+ * then to the thread of the running stage, and to its maker again after the wake; so it needs no
+ * lock. A call that was started is freed only after its wake. */
 #ifndef STORAGE_CORE_CALL_H
 #define STORAGE_CORE_CALL_H
 
@@ -23,30 +23,31 @@
 
 struct call;
 
-/* What follows a stage. */
+/* The answer of a stage: how the call goes on. */
 enum call_next {
-	CALL_FAILS = -1, /* the call ends, with the error that the stage set */
-	CALL_NEXT = 0,   /* the stage behind it; the call ends behind the last one */
-	CALL_AGAIN,      /* the same stage, behind what waits for its thread by now */
+	CALL_FAILS = -1, /* the call ends with the error that the stage set */
+	CALL_NEXT = 0,   /* the next stage, or the end after the last one */
+	CALL_AGAIN,      /* the same stage, queued behind the work that waits for its thread */
 	CALL_FIRST,      /* all stages again */
-	CALL_ENDS        /* well, without the stages that are left */
+	CALL_ENDS        /* success, without the remaining stages */
 };
 
-/* Of the three that run it, one is set. */
+/* Exactly one of help, apply and begin is set. */
 struct call_stage {
-	/* On a helper; may block. */
+	/* Runs on a helper. May block. */
 	enum call_next (*help)(struct call *call, struct error *err);
-	/* On the committer, inside its transaction (committer.h); 0, or -1 and the change fails.
-	 * `place` may stand beside it. */
+	/* Runs on the committer, inside its transaction (committer.h). Returns 0, or -1 to fail the
+	 * change. */
 	int (*apply)(struct call *call, struct db *db, struct error *err);
-	/* On the thread that the stage before ended on: starts what ends with call_resume, from
-	 * whatever thread. */
+	/* Runs on the thread on which the stage before ended. Starts work that ends with
+	 * call_resume, on any thread. */
 	void (*begin)(struct call *call);
 
+	/* Only beside `apply`, and before it: change.place. NULL: nothing to place. */
 	int (*place)(struct call *call, struct error *err);
-	/* On the committer, after COMMIT or after this stage's change failed: what follows.
-	 * call->failed and call->change.in_doubt tell which. An answer other than CALL_FAILS
-	 * withdraws a failure. NULL: the next stage, or the end after a failure. */
+	/* Only beside `apply`. Runs on the committer, after COMMIT or after the change of this
+	 * stage failed: call->failed and call->change.in_doubt tell which. An answer other than
+	 * CALL_FAILS withdraws a failure. NULL: CALL_NEXT, or CALL_FAILS after a failure. */
 	enum call_next (*applied)(struct call *call);
 };
 
@@ -54,13 +55,13 @@ enum { CALL_STAGES_MAX = 4 };
 
 struct call_kind {
 	struct call_stage stages[CALL_STAGES_MAX]; /* up to the first empty one */
-	/* The message of a call whose texts do not fit its arena, which is refused as too_large;
+	/* The message for a call whose texts do not fit its arena; it is refused as too_large.
 	 * NULL: a general one. */
 	const char *too_large;
-	/* At the end of a call, well or not, on the thread of its last stage, before the owner is
-	 * woken; must be quick. NULL: nothing. */
+	/* Runs at the end of the call, after success or failure, on the thread of its last stage,
+	 * before the owner is woken. Must be quick. May be NULL. */
 	void (*settle)(struct call *call);
-	/* Frees what the call holds outside its arena. NULL: nothing. */
+	/* Frees what the call owns outside its arena. May be NULL. */
 	void (*release)(struct call *call);
 };
 
@@ -70,28 +71,28 @@ struct call {
 	struct arena *arena; /* the texts of the call and of its result */
 	bool failed;
 	struct error error; /* with `failed` */
-	/* the frame's own: */
+	/* only the frame uses these: */
 	unsigned stage;
 	struct change change;
 	struct helper_job job;
 	struct helper_lane own_lane;
-	struct helper_lane *lane; /* of its helper stages; its maker may name another */
+	struct helper_lane *lane; /* of its helper stages; the maker may set another one */
 	void (*wake)(void *owner);
 	void *owner;
 };
 
-/* A zeroed struct of `bytes`, whose first member is a struct call, with an arena of at most
+/* Makes a zeroed struct of `bytes`, whose first member is a struct call, with an arena of at most
  * `arena_bytes`. */
 void *call_new(size_t bytes, const struct call_kind *kind, struct store *store, size_t arena_bytes);
-/* Runs it. wake(owner) comes once, from whatever thread, possibly before this returns; it may free
- * the call. */
+/* Starts it, once. wake(owner) is called once, from any thread, possibly before this returns. It
+ * may free the call. */
 void call_start(struct call *call, void (*wake)(void *owner), void *owner);
-/* Runs it and waits for its end, for threads that may block. 0, or -1 with the call's failure. */
+/* Starts it and waits for its end, for threads that may block. Returns call_outcome. */
 int call_run(struct call *call, struct error *err);
-/* What `begin` started has ended; `err`: it failed so; NULL: well. The call may be gone when this
+/* Ends a `begin` stage, with success when `err` is NULL. The call may be freed when this
  * returns. */
 void call_resume(struct call *call, const struct error *err);
-/* After the wake: 0, or -1 with the call's failure. */
+/* After the wake: returns 0, or -1 with the call's failure. */
 int call_outcome(const struct call *call, struct error *err);
 /* Frees it with its arena. NULL is fine. */
 void call_free(struct call *call);

@@ -1,8 +1,10 @@
-/* Changes have numbers that rise by one; number n lies at place n modulo the ring's size.
+/* Changes have numbers that rise by one; number n lies in slot n modulo the ring's size.
  *
- *   oldest ... shown ... next        [oldest, shown) readers see; [shown, next) is of the transaction under way
+ *   oldest ... shown ... next        [oldest, shown) readers see; [shown, next) is of the running transaction
  *
- * Only the committer's thread writes the ring, so it reads there without the lock. */
+ * A reader whose number has left the ring is placed again by its moment (seek): the first later
+ * change of the bucket must begin at that moment, else changes between the two are lost. Only the
+ * committer's thread writes the ring, so it reads there without the lock. */
 #include "storage/core/change_feed.h"
 
 #include <stdlib.h>
@@ -21,9 +23,9 @@ struct noted {
 	uint8_t *key;
 	size_t key_len;
 	bool existed;
-	bool is_first;     /* of the bucket's in its transaction */
+	bool is_first;     /* the first of its bucket in its transaction */
 	int64_t before_ms; /* the bucket's updated_ms before the transaction */
-	int64_t moment_ms; /* and behind this change */
+	int64_t moment_ms; /* updated_ms after this change */
 };
 
 struct change_feed {
@@ -37,9 +39,17 @@ struct change_feed {
 	size_t key_bytes;
 };
 
-static void clear(struct change_feed *feed, uint64_t number);
-static struct noted *place(const struct change_feed *feed, uint64_t number);
-static const struct noted *find_under_way(const struct change_feed *feed, int64_t bucket);
+struct collection {
+	struct arena *arena; /* for the keys */
+	struct change_seen *out;
+	size_t count;
+	size_t limit;
+	bool has_more; /* the bucket has changes beyond the limit */
+};
+
+static void clear_slot(struct change_feed *feed, uint64_t number);
+static struct noted *slot_of(const struct change_feed *feed, uint64_t number);
+static const struct noted *find_in_transaction(const struct change_feed *feed, int64_t bucket);
 static int64_t choose_moment(const struct change_feed *feed, const struct change_note *note);
 static void add(struct change_feed *feed, const struct change_note *note, struct noted noted);
 static void forget_oldest(struct change_feed *feed);
@@ -47,12 +57,13 @@ static void wake(struct change_feed *feed, uint64_t from, uint64_t to);
 static struct span topic_of(const int64_t *bucket);
 static bool seek(struct change_feed *feed, int64_t bucket, int64_t since_ms, int64_t updated_ms,
 	struct change_position *out);
-static uint64_t find_behind(const struct change_feed *feed, int64_t bucket, int64_t since_ms);
-static size_t collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
-	size_t limit, struct arena *arena, struct change_seen *out, bool *out_more);
+static uint64_t find_after(const struct change_feed *feed, int64_t bucket, int64_t since_ms);
+static void collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
+	struct collection *to);
 
 struct change_feed *change_feed_new(const struct change_feed_options *options)
 {
+	ASSERT(options->clock != NULL);
 	struct change_feed *const feed = memory_new(sizeof(*feed));
 	feed->options = *options;
 	if (feed->options.changes_max == 0)
@@ -71,7 +82,7 @@ void change_feed_free(struct change_feed *feed)
 	if (feed == NULL)
 		return;
 	for (uint64_t number = feed->oldest; number < feed->next; number++)
-		clear(feed, number);
+		clear_slot(feed, number);
 	lock_release(&feed->lock);
 	free(feed->ring);
 	free(feed);
@@ -84,7 +95,7 @@ uint64_t change_feed_life(const struct change_feed *feed)
 
 int64_t change_feed_note(struct change_feed *feed, const struct change_note *note)
 {
-	const struct noted *const earlier = find_under_way(feed, note->bucket);
+	const struct noted *const earlier = find_in_transaction(feed, note->bucket);
 	const bool is_first = earlier == NULL || earlier->moment_ms == earlier->before_ms;
 	const int64_t before_ms = earlier == NULL ? note->updated_ms : earlier->before_ms;
 	int64_t moment_ms = is_first ? choose_moment(feed, note) : earlier->moment_ms;
@@ -98,7 +109,7 @@ int64_t change_feed_note(struct change_feed *feed, const struct change_note *not
 
 void change_feed_note_detail(struct change_feed *feed, const struct change_note *note)
 {
-	const struct noted *const earlier = find_under_way(feed, note->bucket);
+	const struct noted *const earlier = find_in_transaction(feed, note->bucket);
 	if (note->now_ms < feed->options.clock->wall_ms(feed->options.clock) - DETAIL_AGE_MAX_MS)
 		return;
 	if (earlier == NULL)
@@ -120,7 +131,7 @@ void change_feed_take_back(struct change_feed *feed, uint64_t mark)
 {
 	lock_enter(&feed->lock);
 	while (feed->next > mark && feed->next > feed->shown)
-		clear(feed, --feed->next);
+		clear_slot(feed, --feed->next);
 	lock_leave(&feed->lock);
 }
 
@@ -152,26 +163,30 @@ bool change_feed_read(struct change_feed *feed, int64_t bucket, int64_t updated_
 	struct change_position *position, size_t limit, struct arena *arena,
 	struct change_seen *out, size_t *out_count, bool *out_more)
 {
-	*out_count = 0;
-	*out_more = false;
+	struct collection got = {.arena = arena, .out = out, .limit = limit};
+	ASSERT(limit > 0);
 	lock_enter(&feed->lock);
 	const bool is_in_ring = position->number >= feed->oldest && position->number <= feed->shown;
 	const bool found =
 		is_in_ring || seek(feed, bucket, position->moment_ms, updated_ms, position);
 	if (found)
-		*out_count = collect(feed, bucket, position, limit, arena, out, out_more);
+		collect(feed, bucket, position, &got);
 	lock_leave(&feed->lock);
+	*out_count = got.count;
+	*out_more = got.has_more;
 	return found;
 }
 
 uint64_t change_feed_generation(struct change_feed *feed, int64_t bucket)
 {
+	ASSERT(feed->options.watch != NULL);
 	return step_watch_generation(feed->options.watch, span_text(TOPIC), topic_of(&bucket));
 }
 
 void change_feed_wait(struct change_feed *feed, int64_t bucket, uint64_t generation,
 	int64_t wait_ms, struct step_waiter *waiter)
 {
+	ASSERT(feed->options.watch != NULL);
 	step_watch_wait(feed->options.watch, span_text(TOPIC), topic_of(&bucket), generation,
 		wait_ms, waiter);
 }
@@ -179,33 +194,36 @@ void change_feed_wait(struct change_feed *feed, int64_t bucket, uint64_t generat
 void change_feed_pause(struct change_feed *feed, int64_t wait_ms, struct step_waiter *waiter)
 {
 	const struct span topic = span_text(PAUSE_TOPIC);
+	ASSERT(feed->options.watch != NULL);
 	step_watch_wait(feed->options.watch, topic, topic,
 		step_watch_generation(feed->options.watch, topic, topic), wait_ms, waiter);
 }
 
-static void clear(struct change_feed *feed, uint64_t number)
+static void clear_slot(struct change_feed *feed, uint64_t number)
 {
-	struct noted *const noted = place(feed, number);
+	struct noted *const noted = slot_of(feed, number);
+	ASSERT(feed->key_bytes >= noted->key_len);
 	feed->key_bytes -= noted->key_len;
 	free(noted->key);
 	*noted = (struct noted){0};
 }
 
-static struct noted *place(const struct change_feed *feed, uint64_t number)
+static struct noted *slot_of(const struct change_feed *feed, uint64_t number)
 {
 	return &feed->ring[number % feed->options.changes_max];
 }
 
-/* The bucket's last change in the transaction under way, or NULL. */
-static const struct noted *find_under_way(const struct change_feed *feed, int64_t bucket)
+/* The bucket's last change in the running transaction, or NULL. */
+static const struct noted *find_in_transaction(const struct change_feed *feed, int64_t bucket)
 {
 	for (uint64_t number = feed->next; number > feed->shown; number--)
-		if (place(feed, number - 1)->bucket == bucket)
-			return place(feed, number - 1);
+		if (slot_of(feed, number - 1)->bucket == bucket)
+			return slot_of(feed, number - 1);
 	return NULL;
 }
 
-/* A new transaction's moment is above all that anybody has seen, whatever clocks say. */
+/* The moment of a new transaction. It is above all moments that readers have seen, even when a
+ * clock went back. */
 static int64_t choose_moment(const struct change_feed *feed, const struct change_note *note)
 {
 	const int64_t wall_ms = feed->options.clock->wall_ms(feed->options.clock);
@@ -225,26 +243,28 @@ static void add(struct change_feed *feed, const struct change_note *note, struct
 		(feed->next - feed->oldest == feed->options.changes_max ||
 			feed->key_bytes + note->key.len > feed->options.key_bytes_max))
 		forget_oldest(feed);
-	*place(feed, feed->next++) = noted;
+	*slot_of(feed, feed->next++) = noted;
 	feed->key_bytes += note->key.len;
 	lock_leave(&feed->lock);
 }
 
-/* A transaction with more changes than the ring has places pushes out its own first ones, before
- * anybody has seen them. */
+/* A transaction with more changes than the ring has slots pushes out its own first ones, before any
+ * reader has seen them. */
 static void forget_oldest(struct change_feed *feed)
 {
-	clear(feed, feed->oldest++);
+	lock_assert_held(&feed->lock);
+	ASSERT(feed->oldest < feed->next);
+	clear_slot(feed, feed->oldest++);
 	if (feed->shown < feed->oldest)
 		feed->shown = feed->oldest;
 }
 
-/* Without the lock: whoever is woken may ask for it at once. */
+/* Called without the lock, because a waiter that is woken may take it at once. */
 static void wake(struct change_feed *feed, uint64_t from, uint64_t to)
 {
 	int64_t last = 0;
 	for (uint64_t number = from; number < to; number++) {
-		const int64_t bucket = place(feed, number)->bucket;
+		const int64_t bucket = slot_of(feed, number)->bucket;
 		if (bucket != last)
 			step_watch_published(
 				feed->options.watch, span_text(TOPIC), topic_of(&bucket));
@@ -261,43 +281,43 @@ static bool seek(struct change_feed *feed, int64_t bucket, int64_t since_ms, int
 	struct change_position *out)
 {
 	lock_assert_held(&feed->lock);
-	const uint64_t number = find_behind(feed, bucket, since_ms);
-	const struct noted *const first = number < feed->next ? place(feed, number) : NULL;
+	const uint64_t number = find_after(feed, bucket, since_ms);
+	const struct noted *const first = number < feed->next ? slot_of(feed, number) : NULL;
 	const int64_t moment_ms = first != NULL ? first->before_ms : updated_ms;
 	if (moment_ms > since_ms || (first != NULL && !first->is_first))
-		return false; /* the ring has not all that lies between the two */
+		return false; /* the ring lacks changes between the two */
 	*out = (struct change_position){
 		.number = number < feed->shown ? number : feed->shown, .moment_ms = moment_ms};
 	return true;
 }
 
-/* The first change of the bucket above a moment, also of the transaction under way: the catalog may
- * show it already. Its number, or `next`. */
-static uint64_t find_behind(const struct change_feed *feed, int64_t bucket, int64_t since_ms)
+/* Returns the number of the bucket's first change after a moment, or `next`. This includes the
+ * running transaction, because the catalog may show it already. */
+static uint64_t find_after(const struct change_feed *feed, int64_t bucket, int64_t since_ms)
 {
 	uint64_t number = feed->oldest;
 	while (number < feed->next &&
-		(place(feed, number)->bucket != bucket ||
-			place(feed, number)->moment_ms <= since_ms))
+		(slot_of(feed, number)->bucket != bucket ||
+			slot_of(feed, number)->moment_ms <= since_ms))
 		number++;
 	return number;
 }
 
-/* From `at`, which lies in the ring. */
-static size_t collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
-	size_t limit, struct arena *arena, struct change_seen *out, bool *out_more)
+/* Collects from `at`, which lies in the ring, and moves it. */
+static void collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
+	struct collection *to)
 {
-	size_t count = 0;
+	lock_assert_held(&feed->lock);
+	ASSERT(at->number >= feed->oldest && at->number <= feed->shown);
 	for (; at->number < feed->shown; at->number++) {
-		const struct noted *const noted = place(feed, at->number);
+		const struct noted *const noted = slot_of(feed, at->number);
 		if (noted->bucket != bucket)
 			continue;
-		*out_more = count == limit;
-		at->moment_ms = *out_more ? noted->before_ms : noted->moment_ms;
-		if (*out_more)
+		to->has_more = to->count == to->limit;
+		at->moment_ms = to->has_more ? noted->before_ms : noted->moment_ms;
+		if (to->has_more)
 			break;
-		out[count++] = (struct change_seen){
-			arena_copy(arena, span_of(noted->key, noted->key_len)), noted->existed};
+		to->out[to->count++] = (struct change_seen){
+			arena_copy(to->arena, span_of(noted->key, noted->key_len)), noted->existed};
 	}
-	return count;
 }

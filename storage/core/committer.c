@@ -1,11 +1,11 @@
-/* One batch is one transaction. Arrows:
+/* One batch is one transaction, and one sync of the shared pack serves all its changes:
  *
  *   queue --take--> place each --sync the shared pack--> BEGIN, pack records, each change under its savepoint --COMMIT--> done
  *                      |                    |                                                            |
  *                      change fails         +--------------- the whole batch fails -----------------------+
  *
- * A change that was refused inside a batch that then failed gets the batch's error: its refusal may
- * rest on a neighbour that never was. */
+ * If the batch fails, a change that was refused inside it gets the batch's error too: the refusal
+ * may have depended on a neighbour that was rolled back. */
 #include "storage/core/committer.h"
 
 #include <stdlib.h>
@@ -30,23 +30,24 @@ struct committer {
 	struct lock_condition settled; /* of committer_run */
 	struct change *first;          /* guarded by lock */
 	struct change *last;           /* guarded by lock */
-	bool stopping;                 /* guarded by lock */
-	/* of the last COMMIT that was acknowledged: the log, and its frames */
+	bool is_stopping;              /* guarded by lock */
+	/* the log, and the number of its frames, at the last COMMIT that was acknowledged */
 	uint64_t noted_salt;
 	uint32_t noted_frames;
-	uint64_t restart_at; /* bytes of WAL at which the next restart is tried */
+	uint64_t restart_at; /* bytes of the log at which its next restart is tried */
 };
 
 struct batch {
 	struct change *changes[BATCH_MAX_CHANGES];
-	bool unplaced[BATCH_MAX_CHANGES]; /* failed before the transaction: keeps its own error */
+	/* it failed before the transaction, and keeps its own error */
+	bool unplaced[BATCH_MAX_CHANGES];
 	size_t count;
-	bool placed;
-	bool in_doubt; /* COMMIT was tried and broke off */
-	bool is_alone; /* one change that runs outside of transactions */
+	bool has_placed; /* at least one change has `place` */
+	bool in_doubt;   /* COMMIT was tried and broke off */
+	bool is_alone;   /* its one change runs outside of transactions */
 };
 
-/* A change that a thread waits for: stands in the queue for `inner` and wakes the waiter. */
+/* A change that a thread waits for. It is queued in place of `inner`, and wakes the thread. */
 struct awaited {
 	struct change change; /* first */
 	struct change *inner;
@@ -54,7 +55,7 @@ struct awaited {
 	bool is_done; /* guarded by the committer's lock */
 };
 
-static void *run(void *argument);
+static void *committer_main(void *argument);
 static bool take_batch(struct committer *committer, struct batch *batch);
 static void run_batch(struct committer *committer, struct batch *batch);
 static void place_all(struct batch *batch);
@@ -68,13 +69,14 @@ static void acknowledge(struct committer *committer);
 static void fail_batch(struct batch *batch, const struct error *err);
 static void settle(struct committer *committer, struct batch *batch);
 static void relieve_wal(struct committer *committer);
-static int awaited_place(struct change *change, struct error *err);
-static int awaited_apply(struct change *change, struct db *db, struct error *err);
-static int awaited_alone(struct change *change, struct db *db, struct error *err);
-static void awaited_done(struct change *change);
+static int committer_awaited_place(struct change *change, struct error *err);
+static int committer_awaited_apply(struct change *change, struct db *db, struct error *err);
+static int committer_awaited_alone(struct change *change, struct db *db, struct error *err);
+static void committer_awaited_done(struct change *change);
 
 struct committer *committer_start(const struct committer_options *options)
 {
+	ASSERT(options->db != NULL);
 	struct committer *const committer = memory_new(sizeof(*committer));
 	committer->options = *options;
 	committer->db = options->db;
@@ -84,7 +86,7 @@ struct committer *committer_start(const struct committer_options *options)
 	lock_init(&committer->lock, LOCK_COMMIT_QUEUE);
 	lock_condition_init(&committer->arrived);
 	lock_condition_init(&committer->settled);
-	lock_thread_start(&committer->thread, "committer", run, committer);
+	lock_thread_start(&committer->thread, "committer", committer_main, committer);
 	return committer;
 }
 
@@ -93,7 +95,7 @@ void committer_stop(struct committer *committer)
 	if (committer == NULL)
 		return;
 	lock_enter(&committer->lock);
-	committer->stopping = true;
+	committer->is_stopping = true;
 	lock_signal(&committer->arrived);
 	lock_leave(&committer->lock);
 	pthread_join(committer->thread, NULL);
@@ -107,9 +109,11 @@ void committer_stop(struct committer *committer)
 
 void committer_submit(struct committer *committer, struct change *change)
 {
+	ASSERT(change->apply != NULL || change->alone != NULL);
+	ASSERT(change->done != NULL);
 	change->next = NULL;
 	lock_enter(&committer->lock);
-	const bool refused = committer->stopping;
+	const bool refused = committer->is_stopping;
 	if (!refused) {
 		if (committer->last != NULL)
 			committer->last->next = change;
@@ -130,10 +134,13 @@ void committer_submit(struct committer *committer, struct change *change)
 int committer_run(struct committer *committer, struct change *change, struct error *err)
 {
 	struct awaited awaited = {.inner = change, .committer = committer};
-	awaited.change.place = change->place == NULL ? NULL : awaited_place;
-	awaited.change.apply = awaited_apply;
-	awaited.change.alone = change->alone == NULL ? NULL : awaited_alone;
-	awaited.change.done = awaited_done;
+	ASSERT(change->apply != NULL || change->alone != NULL);
+	/* the committer would wait for itself */
+	ASSERT(!pthread_equal(pthread_self(), committer->thread));
+	awaited.change.place = change->place == NULL ? NULL : committer_awaited_place;
+	awaited.change.apply = committer_awaited_apply;
+	awaited.change.alone = change->alone == NULL ? NULL : committer_awaited_alone;
+	awaited.change.done = committer_awaited_done;
 	committer_submit(committer, &awaited.change);
 	lock_enter(&committer->lock);
 	while (!awaited.is_done)
@@ -148,7 +155,7 @@ int committer_run(struct committer *committer, struct change *change, struct err
 	return -1;
 }
 
-static void *run(void *argument)
+static void *committer_main(void *argument)
 {
 	struct committer *const committer = argument;
 	for (;;) {
@@ -160,15 +167,15 @@ static void *run(void *argument)
 	}
 }
 
-/* Waits for work; false once stopping and empty. */
+/* Waits for changes. False when the committer is stopping and has none left. */
 static bool take_batch(struct committer *committer, struct batch *batch)
 {
 	lock_enter(&committer->lock);
-	while (committer->first == NULL && !committer->stopping)
+	while (committer->first == NULL && !committer->is_stopping)
 		lock_wait(&committer->lock, &committer->arrived);
 	while (committer->first != NULL && batch->count < BATCH_MAX_CHANGES) {
 		struct change *const change = committer->first;
-		if (change->alone != NULL && batch->count > 0) /* it is first in the next one */
+		if (change->alone != NULL && batch->count > 0) /* it begins the next batch */
 			break;
 		batch->is_alone = change->alone != NULL;
 		committer->first = change->next;
@@ -213,7 +220,7 @@ static void place_all(struct batch *batch)
 		change->in_doubt = false;
 		if (change->place == NULL)
 			continue;
-		batch->placed = true;
+		batch->has_placed = true;
 		if (change->place(change, &change->error) != 0) {
 			change->failed = true;
 			batch->unplaced[i] = true;
@@ -223,14 +230,15 @@ static void place_all(struct batch *batch)
 
 static int commit_batch(struct committer *committer, struct batch *batch, struct error *err)
 {
+	ASSERT(batch->count > 0 && (!batch->is_alone || batch->count == 1));
 	if (batch->is_alone)
 		return run_alone(committer, batch->changes[0], err);
 	if (store_health_may_write(committer->options.health, err) != 0 &&
 		!store_health_wants_try(committer->options.health))
 		return -1;
-	if (batch->placed && committer->packs != NULL &&
+	if (batch->has_placed && committer->packs != NULL &&
 		pack_store_shared_sync(committer->packs, err) != 0)
-		return error_wrap(err, "syncing the shared pack"); /* invariant 1 */
+		return error_wrap(err, "The shared pack cannot be synced"); /* invariant 1 */
 	if (db_begin(committer->db, err) != 0)
 		return -1;
 	int result = committer->packs == NULL ? 0 : record_shared_packs(committer, err);
@@ -266,12 +274,13 @@ static int record_shared_packs(struct committer *committer, struct error *err)
 	return 0;
 }
 
-/* -1 only when the transaction itself is lost. */
+/* Returns -1 only when the whole transaction is lost. */
 static int apply_one(struct committer *committer, struct change *change, struct error *err)
 {
 	struct db *const db = committer->db;
 	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
 	const uint64_t mark = feed != NULL ? change_feed_mark(feed) : 0;
+	ASSERT(change->apply != NULL);
 	if (db_savepoint(db, err) != 0)
 		return -1;
 	if (change->apply(change, db, &change->error) == 0 &&
@@ -287,7 +296,7 @@ static int apply_one(struct committer *committer, struct change *change, struct 
 	return -1;
 }
 
-/* What the batch noted is there for others now, or never was. */
+/* Shows what the batch noted, or takes it back. */
 static void settle_feed(struct committer *committer, bool committed)
 {
 	struct change_feed *const feed = db_companion(committer->db, DB_CHANGE_FEED);
@@ -306,8 +315,8 @@ static void tell_health(struct committer *committer, bool committed, const struc
 		store_health_note_failure(health, err);
 }
 
-/* Nothing that failed here makes what was told untrue: after a kill the catalog is ahead of the
- * note then. A batch in which every change failed wrote nothing. */
+/* A failed note is harmless: after a kill the catalog is then ahead of it. A batch whose changes
+ * all failed wrote nothing, so there is nothing to note. */
 static void acknowledge(struct committer *committer)
 {
 	struct error ignored;
@@ -344,8 +353,8 @@ static void settle(struct committer *committer, struct batch *batch)
 	}
 }
 
-/* Between batches: when readers hold the restart up, the next try waits until the log has grown
- * some more. */
+/* Restarts the log once it is large. When readers block that, the next try waits until the log has
+ * grown some more. */
 static void relieve_wal(struct committer *committer)
 {
 	const uint64_t used = db_wal_bytes(committer->db);
@@ -355,32 +364,32 @@ static void relieve_wal(struct committer *committer)
 	}
 	if (used < committer->restart_at)
 		return;
-	/* what cannot be checkpointed now stays in the log: nothing is lost, and the next commit
-	 * reports a broken disk */
+	/* After a failure the log stays as it is, and nothing is lost. If the disk is broken, the
+	 * next commit reports it. */
 	struct error ignored;
 	db_checkpoint_restart(committer->db, &ignored);
 	committer->restart_at = used + WAL_RETRY_BYTES;
 }
 
-static int awaited_place(struct change *change, struct error *err)
+static int committer_awaited_place(struct change *change, struct error *err)
 {
 	struct awaited *const awaited = (struct awaited *)change;
 	return awaited->inner->place(awaited->inner, err);
 }
 
-static int awaited_apply(struct change *change, struct db *db, struct error *err)
+static int committer_awaited_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct awaited *const awaited = (struct awaited *)change;
 	return awaited->inner->apply(awaited->inner, db, err);
 }
 
-static int awaited_alone(struct change *change, struct db *db, struct error *err)
+static int committer_awaited_alone(struct change *change, struct db *db, struct error *err)
 {
 	struct awaited *awaited = (struct awaited *)change;
 	return awaited->inner->alone(awaited->inner, db, err);
 }
 
-static void awaited_done(struct change *change)
+static void committer_awaited_done(struct change *change)
 {
 	struct awaited *const awaited = (struct awaited *)change;
 	struct committer *const committer = awaited->committer;

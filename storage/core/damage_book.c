@@ -1,5 +1,10 @@
-/* noted, forgotten --> a change that adds or drops rows, for which nobody waits
- * offered --> [mend lane: pack by pack, the sound records are read, and the damaged pack is written anew] */
+/* The book is the listener of pack_damage.h:
+ *
+ *   noted, forgotten --> a change that adds or drops rows; no thread waits for it
+ *   offered --> [mend lane: for each pack, read the sound records and write the damaged pack again]
+ *
+ * The mend lane runs one mend at a time, so no two mends rewrite one pack. A pack that still grows
+ * is sealed first, and the mend is tried again until its index is saved. */
 #include "storage/core/damage_book.h"
 
 #include <stdlib.h>
@@ -14,7 +19,7 @@
 #include "storage/packs/pack_record.h"
 
 enum {
-	/* of records that wait in memory; what comes behind stays damaged */
+	/* of records of one pack in memory; chunks beyond that stay damaged */
 	MEND_BYTES_MAX = 64 * 1024 * 1024,
 	MEND_REST_NS = 10 * 1000 * 1000,
 	MEND_TRIES = 1000
@@ -26,7 +31,7 @@ struct damage_book {
 	struct lock lock;
 	struct lock_condition idle;
 	bool is_closed; /* guarded by lock */
-	unsigned mends; /* guarded by lock: submitted and not done */
+	unsigned mends; /* guarded by lock: submitted and not ended */
 };
 
 struct note {
@@ -40,13 +45,13 @@ struct mend {
 	struct helper_job job; /* first */
 	struct damage_book *book;
 	size_t count;
-	/* by the damaged place, rising; both packs of each are referred */
+	/* in the order of the damaged places; each holds a reference to both packs */
 	struct chunk_repair *repairs;
-	size_t at; /* what is left lies behind it */
+	size_t at; /* the first repair that is not done yet */
 	unsigned tries;
 };
 
-/* Records for one pack, on their way into the patch. */
+/* Sound records for the patch of one pack. */
 struct gathering {
 	uint32_t *numbers;
 	struct pack_entry *entries;
@@ -56,19 +61,20 @@ struct gathering {
 	size_t capacity;
 };
 
-static void take_row(void *taker, const struct chunk_place *place);
-static void noted(void *owner, const struct pack_id *pack, uint32_t chunk);
+static void damage_book_take_row(void *taker, const struct chunk_place *place);
+static void damage_book_noted(void *owner, const struct pack_id *pack, uint32_t chunk);
 static void log_chunk(const struct damage_book *book, enum log_level level, const char *event,
 	const struct chunk_place *place);
 static void write_down(struct damage_book *book, bool is_right, const struct pack_id *pack,
 	uint32_t chunk, uint32_t count);
-static int apply_note(struct change *change, struct db *db, struct error *err);
-static void settle_note(struct change *change);
-static void forgotten(void *owner, const struct pack_id *pack, uint32_t first, uint32_t count);
-static void offered(void *owner, const struct chunk_repair *repairs, size_t count);
+static int damage_book_apply_note(struct change *change, struct db *db, struct error *err);
+static void damage_book_free_note(struct change *change);
+static void damage_book_forgotten(
+	void *owner, const struct pack_id *pack, uint32_t first, uint32_t count);
+static void damage_book_offered(void *owner, const struct chunk_repair *repairs, size_t count);
 static bool begin_mend(struct damage_book *book);
-static void run_mend(struct helper_job *job);
-static size_t of_one_pack(const struct mend *mend, size_t from);
+static void damage_book_run_mend(struct helper_job *job);
+static size_t count_of_pack(const struct mend *mend, size_t from);
 static bool mend_one(
 	struct damage_book *book, const struct chunk_repair *repairs, size_t count, bool is_last);
 static bool book_is_closed(struct damage_book *book);
@@ -76,7 +82,7 @@ static bool is_damaged(
 	const struct damage_book *book, const struct chunk_repair *repairs, size_t count);
 static int mend_pack(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
 	struct error *err);
-static bool is_same(const struct chunk_repair *a, const struct chunk_repair *b);
+static bool is_same_chunk(const struct chunk_repair *a, const struct chunk_repair *b);
 static int gather(struct pack_store *packs, const struct chunk_repair *repair, struct gathering *to,
 	struct error *err);
 static int read_entry(struct pack_store *packs, const struct chunk_place *place,
@@ -84,23 +90,25 @@ static int read_entry(struct pack_store *packs, const struct chunk_place *place,
 static void try_again(struct mend *mend);
 static void mend_free(struct mend *mend);
 static void end_mend(struct damage_book *book);
-static bool hold_both(struct pack_store *packs, const struct chunk_repair *repair);
-static int compare(const void *a, const void *b);
+static bool refer_both(struct pack_store *packs, const struct chunk_repair *repair);
+static int damage_book_compare_repairs(const void *a, const void *b);
 
 int damage_book_load(struct pack_store *packs, struct db *db, struct error *err)
 {
-	return damage_row_each(db, PACK_DAMAGE_MAX, take_row, packs, err);
+	return damage_row_each(db, PACK_DAMAGE_MAX, damage_book_take_row, packs, err);
 }
 
 struct damage_book *damage_book_open(struct store *store)
 {
-	struct damage_book *book = memory_new(sizeof *book);
+	struct damage_book *book = memory_new(sizeof(*book));
 	book->store = store;
 	book->packs = store_packs(store);
 	lock_init(&book->lock, LOCK_DAMAGE_BOOK);
 	lock_condition_init(&book->idle);
-	const struct pack_damage_listener listener = {
-		.noted = noted, .forgotten = forgotten, .offered = offered, .owner = book};
+	const struct pack_damage_listener listener = {.noted = damage_book_noted,
+		.forgotten = damage_book_forgotten,
+		.offered = damage_book_offered,
+		.owner = book};
 	pack_damage_listen(book->packs->damage, &listener);
 	return book;
 }
@@ -120,17 +128,18 @@ void damage_book_free(struct damage_book *book)
 {
 	if (book == NULL)
 		return;
+	ASSERT(book->is_closed && book->mends == 0);
 	lock_condition_release(&book->idle);
 	lock_release(&book->lock);
 	free(book);
 }
 
-static void take_row(void *taker, const struct chunk_place *place)
+static void damage_book_take_row(void *taker, const struct chunk_place *place)
 {
 	pack_damage_note(((struct pack_store *)taker)->damage, &place->pack, place->chunk);
 }
 
-static void noted(void *owner, const struct pack_id *pack, uint32_t chunk)
+static void damage_book_noted(void *owner, const struct pack_id *pack, uint32_t chunk)
 {
 	struct damage_book *book = owner;
 	const struct chunk_place place = {.pack = *pack, .chunk = chunk};
@@ -146,15 +155,17 @@ static void log_chunk(const struct damage_book *book, enum log_level level, cons
 	pack_id_format(&place->pack, text);
 	const struct log_field fields[] = {
 		log_text("pack", text), log_number("chunk", place->chunk)};
-	log_event(
-		store_log(book->store), level, NULL, event, fields, sizeof fields / sizeof *fields);
+	log_event(store_log(book->store), level, NULL, event, fields,
+		sizeof(fields) / sizeof(*fields));
 }
 
 static void write_down(struct damage_book *book, bool is_right, const struct pack_id *pack,
 	uint32_t chunk, uint32_t count)
 {
-	struct note *note = memory_new(sizeof *note);
-	*note = (struct note){.change = {.apply = apply_note, .done = settle_note},
+	ASSERT(count > 0);
+	struct note *note = memory_new(sizeof(*note));
+	*note = (struct note){
+		.change = {.apply = damage_book_apply_note, .done = damage_book_free_note},
 		.is_right = is_right,
 		.place = {.pack = *pack, .chunk = chunk},
 		.count = count};
@@ -166,7 +177,7 @@ static void write_down(struct damage_book *book, bool is_right, const struct pac
 	lock_leave(&book->lock);
 }
 
-static int apply_note(struct change *change, struct db *db, struct error *err)
+static int damage_book_apply_note(struct change *change, struct db *db, struct error *err)
 {
 	const struct note *note = (const struct note *)change;
 	return note->is_right
@@ -174,29 +185,30 @@ static int apply_note(struct change *change, struct db *db, struct error *err)
 		: damage_row_add(db, &note->place, err);
 }
 
-static void settle_note(struct change *change)
+static void damage_book_free_note(struct change *change)
 {
 	free(change);
 }
 
-static void forgotten(void *owner, const struct pack_id *pack, uint32_t first, uint32_t count)
+static void damage_book_forgotten(
+	void *owner, const struct pack_id *pack, uint32_t first, uint32_t count)
 {
 	write_down(owner, true, pack, first, count);
 }
 
-static void offered(void *owner, const struct chunk_repair *repairs, size_t count)
+static void damage_book_offered(void *owner, const struct chunk_repair *repairs, size_t count)
 {
 	struct damage_book *book = owner;
 	if (!begin_mend(book))
 		return;
-	struct mend *mend = memory_new(sizeof *mend);
-	mend->job.run = run_mend;
+	struct mend *mend = memory_new(sizeof(*mend));
+	mend->job.run = damage_book_run_mend;
 	mend->book = book;
-	mend->repairs = memory_new_array(count, sizeof *repairs);
+	mend->repairs = memory_new_array(count, sizeof(*repairs));
 	for (size_t i = 0; i < count; i++)
-		if (hold_both(book->packs, &repairs[i]))
+		if (refer_both(book->packs, &repairs[i]))
 			mend->repairs[mend->count++] = repairs[i];
-	qsort(mend->repairs, mend->count, sizeof *mend->repairs, compare);
+	qsort(mend->repairs, mend->count, sizeof(*mend->repairs), damage_book_compare_repairs);
 	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &mend->job);
 }
 
@@ -209,12 +221,12 @@ static bool begin_mend(struct damage_book *book)
 	return may;
 }
 
-static void run_mend(struct helper_job *job)
+static void damage_book_run_mend(struct helper_job *job)
 {
 	struct mend *mend = (struct mend *)job;
 	struct damage_book *book = mend->book;
 	for (size_t count; mend->at < mend->count; mend->at += count) {
-		count = of_one_pack(mend, mend->at);
+		count = count_of_pack(mend, mend->at);
 		if (!mend_one(book, mend->repairs + mend->at, count, mend->tries >= MEND_TRIES)) {
 			mend->tries++;
 			try_again(mend);
@@ -225,8 +237,9 @@ static void run_mend(struct helper_job *job)
 	end_mend(book);
 }
 
-static size_t of_one_pack(const struct mend *mend, size_t from)
+static size_t count_of_pack(const struct mend *mend, size_t from)
 {
+	ASSERT(from < mend->count);
 	size_t end = from + 1;
 	while (end < mend->count &&
 		pack_id_equal(&mend->repairs[end].damaged.pack, &mend->repairs[from].damaged.pack))
@@ -234,8 +247,7 @@ static size_t of_one_pack(const struct mend *mend, size_t from)
 	return end - from;
 }
 
-/* False when the pack is just being sealed, which pack_mend has asked for: it is to be tried
- * again. */
+/* False when the pack must be tried again, because pack_mend has just had it sealed. */
 static bool mend_one(
 	struct damage_book *book, const struct chunk_repair *repairs, size_t count, bool is_last)
 {
@@ -262,7 +274,8 @@ static bool book_is_closed(struct damage_book *book)
 	return is_closed;
 }
 
-/* Two uploads may have brought one chunk: what was mended meanwhile is not written once more. */
+/* Two uploads may have brought the same chunks: those that are mended by now are not written
+ * again. */
 static bool is_damaged(
 	const struct damage_book *book, const struct chunk_repair *repairs, size_t count)
 {
@@ -273,16 +286,17 @@ static bool is_damaged(
 	return false;
 }
 
-/* The repairs of one pack, each chunk once. */
+/* Mends one pack. `repairs` are in order and may have a chunk more than once. */
 static int mend_pack(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
 	struct error *err)
 {
 	struct gathering got = {0};
 	int result = 0;
-	got.numbers = memory_new_array(count, sizeof *got.numbers);
-	got.entries = memory_new_array(count, sizeof *got.entries);
+	ASSERT(count > 0);
+	got.numbers = memory_new_array(count, sizeof(*got.numbers));
+	got.entries = memory_new_array(count, sizeof(*got.entries));
 	for (size_t i = 0; result == 0 && i < count && got.len < MEND_BYTES_MAX; i++)
-		if (i == 0 || !is_same(&repairs[i], &repairs[i - 1]))
+		if (i == 0 || !is_same_chunk(&repairs[i], &repairs[i - 1]))
 			result = gather(book->packs, &repairs[i], &got, err);
 	const struct pack_patch patch = {.numbers = got.numbers,
 		.count = got.count,
@@ -296,7 +310,7 @@ static int mend_pack(struct damage_book *book, const struct chunk_repair *repair
 	return result;
 }
 
-static bool is_same(const struct chunk_repair *a, const struct chunk_repair *b)
+static bool is_same_chunk(const struct chunk_repair *a, const struct chunk_repair *b)
 {
 	return a->damaged.chunk == b->damaged.chunk &&
 		pack_id_equal(&a->damaged.pack, &b->damaged.pack);
@@ -331,11 +345,12 @@ static int read_entry(struct pack_store *packs, const struct chunk_place *place,
 		return -1;
 	size_t found = pack_cache_copy_entries(packs->cache, pinned, place->chunk, out, 1);
 	pack_cache_unpin(packs->cache, pinned);
-	return found == 1 ? 0 : error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
+	return found == 1 ? 0 : error_set(err, ERROR_CORRUPT, "The pack has no such chunk.");
 }
 
-/* Other jobs come in between: one of them saves the index that the pack waits for. Nobody else
- * would try again, since who uploads the bytes from now on finds the sound ones. */
+/* Queues the mend again, so that other jobs run first: one of them saves the index that the pack
+ * waits for. No later upload would try again, because it finds the sound chunks and not the damaged
+ * ones. */
 static void try_again(struct mend *mend)
 {
 	struct damage_book *book = mend->book;
@@ -356,12 +371,13 @@ static void mend_free(struct mend *mend)
 static void end_mend(struct damage_book *book)
 {
 	lock_enter(&book->lock);
+	ASSERT(book->mends > 0);
 	if (--book->mends == 0)
 		lock_signal(&book->idle);
 	lock_leave(&book->lock);
 }
 
-static bool hold_both(struct pack_store *packs, const struct chunk_repair *repair)
+static bool refer_both(struct pack_store *packs, const struct chunk_repair *repair)
 {
 	if (!pack_store_refer(packs, &repair->damaged.pack))
 		return false;
@@ -371,7 +387,7 @@ static bool hold_both(struct pack_store *packs, const struct chunk_repair *repai
 	return false;
 }
 
-static int compare(const void *a, const void *b)
+static int damage_book_compare_repairs(const void *a, const void *b)
 {
 	const struct chunk_place *left = &((const struct chunk_repair *)a)->damaged;
 	const struct chunk_place *right = &((const struct chunk_repair *)b)->damaged;

@@ -1,4 +1,7 @@
-/* sealed? --> new file, durable --> the catalog names it --> everybody reads it --> the old one goes */
+/* sealed? --> new file, durable --> the catalog names it --> reads use it --> the old file is removed
+ *
+ * The commit that names the new file also puts the old one into the table `removals`. So at any
+ * point the catalog names a whole file. */
 #include "storage/core/pack_mend.h"
 
 #include "storage/core/committer.h"
@@ -6,7 +9,7 @@
 #include "storage/core/pack_row.h"
 #include "storage/core/removal_row.h"
 
-/* The pack lies in another file, where the patch's chunks are right. */
+/* The change that names the new file and drops the rows of the damage. */
 struct move {
 	struct change change; /* first */
 	const struct pack_index *to;
@@ -20,11 +23,11 @@ struct seal {
 };
 
 static int await_sealed(struct store *store, const struct pack_id *pack, struct error *err);
-static int place_seal(struct change *change, struct error *err);
-static int apply_nothing(struct change *change, struct db *db, struct error *err);
+static int pack_mend_place_seal(struct change *change, struct error *err);
+static int pack_mend_apply_nothing(struct change *change, struct db *db, struct error *err);
 static int take_over(struct store *store, struct pack_index *index, const struct pack_patch *patch,
 	struct error *err);
-static int apply_move(struct change *change, struct db *db, struct error *err);
+static int pack_mend_apply_move(struct change *change, struct db *db, struct error *err);
 static int drop_rows(const struct move *move, struct db *db, struct error *err);
 static void forget_damage(
 	struct pack_store *packs, const struct pack_id *pack, const struct pack_patch *patch);
@@ -38,30 +41,32 @@ int pack_mend(struct store *store, const struct pack_id *pack, const struct pack
 	return index == NULL ? -1 : take_over(store, index, patch, err);
 }
 
-/* A pack is mended once it is sealed and its index saved. The open one is sealed for it. */
+/* A pack can be mended once it is sealed and its index is saved. The open shared pack is sealed for
+ * this. */
 static int await_sealed(struct store *store, const struct pack_id *pack, struct error *err)
 {
 	struct pack_store *packs = store_packs(store);
 	enum pack_cache_mode mode = pack_cache_mode(packs->cache, pack);
 	struct seal seal = {
-		.change = {.place = place_seal, .apply = apply_nothing}, .packs = packs};
+		.change = {.place = pack_mend_place_seal, .apply = pack_mend_apply_nothing},
+		.packs = packs};
 	if (mode == PACK_CACHE_SAVED)
 		return 0;
 	if (mode == PACK_CACHE_GROWING &&
 		committer_run(store_committer(store), &seal.change, err) != 0)
 		return -1;
 	return error_set(err, ERROR_BUSY,
-		"What is stored is damaged, and its pack is just being sealed. Send it again.");
+		"The stored content is damaged, and its pack is being sealed. Send the content again.");
 }
 
-static int place_seal(struct change *change, struct error *err)
+static int pack_mend_place_seal(struct change *change, struct error *err)
 {
 	(void)err;
 	pack_store_shared_seal(((struct seal *)change)->packs);
 	return 0;
 }
 
-static int apply_nothing(struct change *change, struct db *db, struct error *err)
+static int pack_mend_apply_nothing(struct change *change, struct db *db, struct error *err)
 {
 	(void)change, (void)db, (void)err;
 	return 0;
@@ -72,9 +77,9 @@ static int take_over(struct store *store, struct pack_index *index, const struct
 {
 	struct pack_store *packs = store_packs(store);
 	const struct pack_id pack = index->pack;
-	struct move move = {.change = {.apply = apply_move}, .to = index, .patch = patch};
+	struct move move = {.change = {.apply = pack_mend_apply_move}, .to = index, .patch = patch};
 	if (committer_run(store_committer(store), &move.change, err) != 0) {
-		/* else the catalog may yet come to name it: the next start judges */
+		/* in doubt the catalog may name it yet: the next start finds out */
 		if (!move.change.in_doubt)
 			pack_store_remove_files(packs, &index->file);
 		pack_index_free(index);
@@ -86,7 +91,7 @@ static int take_over(struct store *store, struct pack_index *index, const struct
 	return 0;
 }
 
-static int apply_move(struct change *change, struct db *db, struct error *err)
+static int pack_mend_apply_move(struct change *change, struct db *db, struct error *err)
 {
 	struct move *move = (struct move *)change;
 	struct pack_record record;
@@ -98,7 +103,7 @@ static int apply_move(struct change *change, struct db *db, struct error *err)
 		return found < 0
 			? -1
 			: error_set(err, ERROR_BUSY,
-				  "The pack of what is damaged is not sealed. Send it again.");
+				  "The damaged pack is not sealed yet. Send the content again.");
 	move->old_file = *pack_record_file(&record);
 	if (removal_row_add(db, &move->old_file, err) != 0 || drop_rows(move, db, err) != 0)
 		return -1;

@@ -1,3 +1,7 @@
+/* Damage must not lead to a deletion. So all columns of a row are checked when it is read. The rows
+ * of `segments` that lead to a pack are found by the index segments_pack and proven by packs.named
+ * (pack_row.h). Each statement that changes the state of a pack names the state it expects, and
+ * fails with busy when another change came first. */
 #include "storage/core/pack_row.h"
 
 #include <stdlib.h>
@@ -31,13 +35,14 @@ static const char SQL_PACK_MOVE[] =
 
 static int read_record(
 	struct db *db, struct db_statement *statement, struct pack_record *out, struct error *err);
-static int damaged(struct db *db, struct error *err);
+static int damaged_row(struct db *db, struct error *err);
 static int check_names(struct db *db, int64_t number, int64_t names, struct error *err);
-static int other_names(struct db *db, int64_t number, struct error *err);
+static int index_differs(struct db *db, int64_t number, struct error *err);
 static int check_one(struct db *db, int result, struct error *err);
 
 int pack_row_record(struct db *db, const struct pack_record *record, struct error *err)
 {
+	ASSERT(record->state <= PACK_CONDEMNED && record->length <= INT64_MAX);
 	return db_run(db, SQL_PACK_RECORD, err, db_blob(span_of(record->id.bytes, PACK_ID_BYTES)),
 		db_i64(record->state), db_i64((int64_t)record->length), db_i64(record->chunks),
 		db_i64(record->created_ms));
@@ -95,8 +100,8 @@ int pack_row_mark(struct db *db, int64_t number, uint32_t chunks, uint8_t *live,
 		const int64_t count = db_column_i64(statement, 1);
 		if (first < 0 || count < 1 || first > chunks || count > chunks - first) {
 			got = error_set(err, ERROR_CORRUPT,
-				"%s: segments name chunks that pack %lld never had.", db_path(db),
-				(long long)number);
+				"Rows of segments in %s name chunks that pack %lld never had.",
+				db_path(db), (long long)number);
 			break;
 		}
 		for (int64_t chunk = first; chunk < first + count; chunk++)
@@ -115,7 +120,7 @@ int pack_row_is_named(struct db *db, int64_t number, bool *out_is_named, struct 
 	*out_is_named = got == 1 && db_column_i64(statement, 1) != 0;
 	const bool is_right = got != 1 || *out_is_named == (db_column_i64(statement, 0) != 0);
 	db_reset(statement);
-	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
+	return got < 0 ? -1 : is_right ? 0 : index_differs(db, number, err);
 }
 
 int pack_row_condemn(struct db *db, int64_t number, int64_t now_ms, struct error *err)
@@ -151,10 +156,7 @@ int pack_row_list(
 	size_t capacity = 0;
 	int got;
 	while ((got = db_step(statement, err)) == 1) {
-		if (count == capacity) {
-			capacity = capacity == 0 ? 64 : capacity * 2;
-			records = memory_grow(records, capacity, sizeof(*records));
-		}
+		records = memory_make_room(records, count, &capacity, sizeof(*records));
 		if (read_record(db, statement, &records[count], err) != 0) {
 			got = -1;
 			break;
@@ -182,7 +184,7 @@ static int read_record(
 	if (id.len != PACK_ID_BYTES || (file.len != 0 && file.len != PACK_ID_BYTES) ||
 		state < PACK_OPEN || state > PACK_CONDEMNED || length < 0 || chunks < 0 ||
 		chunks > UINT32_MAX)
-		return damaged(db, err);
+		return damaged_row(db, err);
 	*out = (struct pack_record){
 		.state = (enum pack_state)state,
 		.length = (uint64_t)length,
@@ -195,9 +197,10 @@ static int read_record(
 	return 0;
 }
 
-static int damaged(struct db *db, struct error *err)
+static int damaged_row(struct db *db, struct error *err)
 {
-	return error_set(err, ERROR_CORRUPT, "%s: a row of packs is damaged.", db_path(db));
+	return error_set(
+		err, ERROR_CORRUPT, "A row of the table packs in %s is damaged.", db_path(db));
 }
 
 static int check_names(struct db *db, int64_t number, int64_t names, struct error *err)
@@ -205,23 +208,24 @@ static int check_names(struct db *db, int64_t number, int64_t names, struct erro
 	int64_t named = 0;
 	const int got = db_find_i64(db, SQL_PACK_NAMES, &named, err, db_i64(number));
 	const bool is_right = got == 1 && named == names;
-	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
+	return got < 0 ? -1 : is_right ? 0 : index_differs(db, number, err);
 }
 
-static int other_names(struct db *db, int64_t number, struct error *err)
+static int index_differs(struct db *db, int64_t number, struct error *err)
 {
 	return error_set(err, ERROR_CORRUPT,
-		"%s: the index segments_pack shows other rows than those that lead to pack %lld.",
+		"In %s the index segments_pack does not show the rows that lead to pack %lld.",
 		db_path(db), (long long)number);
 }
 
-/* `result` is the last statement's: one row must have changed. */
+/* Checks that the last statement succeeded (`result`) and changed one row. */
 static int check_one(struct db *db, int result, struct error *err)
 {
 	if (result != 0)
 		return -1;
 	return db_changes(db) == 1
 		? 0
-		: error_set(err, ERROR_BUSY, "%s: the pack is not in the state it was seen in.",
+		: error_set(err, ERROR_BUSY,
+			  "The state of the pack in %s has changed since it was read.",
 			  db_path(db));
 }

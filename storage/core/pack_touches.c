@@ -1,18 +1,21 @@
-/* A list sorted by number: packs are few, and new ones come at its end. */
+/* A list sorted by number, because packs are few and new ones belong at its end. A pack without
+ * live chunks and with a loss is always due. */
 #include "storage/core/pack_touches.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/thread/lock.h"
 
 enum { TOUCH_SHARE = 16 };
 
 struct pack_touch {
 	int64_t pack;
-	int64_t lost; /* chunks, at most: rows may lead to the same ones */
-	int64_t live; /* when gc looked; -1: it did not, or shall again */
+	int64_t lost; /* chunks, at most: several rows may have led to the same ones */
+	int64_t live; /* chunks, when gc looked; -1: it did not, or must look again */
 };
 struct pack_touches {
 	struct lock lock;
@@ -23,12 +26,13 @@ struct pack_touches {
 
 static struct pack_touch *touch_of(struct pack_touches *touches, int64_t pack);
 static size_t touch_place(const struct pack_touches *touches, int64_t pack);
+static bool touch_is_before(const void *touch, const void *pack);
 static bool touch_is_at(const struct pack_touches *touches, size_t at, int64_t pack);
 static bool touch_is_due(const struct pack_touch *touch);
 
 struct pack_touches *pack_touches_new(void)
 {
-	struct pack_touches *const touches = memory_new(sizeof *touches);
+	struct pack_touches *const touches = memory_new(sizeof(*touches));
 	lock_init(&touches->lock, LOCK_PACK_TOUCHES);
 	return touches;
 }
@@ -53,6 +57,7 @@ void pack_touches_add(struct pack_touches *touches, int64_t pack, int64_t chunks
 
 void pack_touches_look(struct pack_touches *touches, int64_t pack)
 {
+	ASSERT(touches != NULL); /* only pack_touches_add may be called with NULL */
 	lock_enter(&touches->lock);
 	touch_of(touches, pack)->lost = 0;
 	lock_leave(&touches->lock);
@@ -79,7 +84,7 @@ void pack_touches_forget(struct pack_touches *touches, int64_t pack)
 	if (touch_is_at(touches, at, pack)) {
 		touches->count--;
 		memmove(&touches->list[at], &touches->list[at + 1],
-			(touches->count - at) * sizeof *touches->list);
+			(touches->count - at) * sizeof(*touches->list));
 	}
 	lock_leave(&touches->lock);
 }
@@ -101,31 +106,26 @@ static struct pack_touch *touch_of(struct pack_touches *touches, int64_t pack)
 	const size_t at = touch_place(touches, pack);
 	if (touch_is_at(touches, at, pack))
 		return &touches->list[at];
-	if (touches->count == touches->capacity) {
-		touches->capacity = touches->capacity == 0 ? 64 : 2 * touches->capacity;
-		touches->list =
-			memory_grow(touches->list, touches->capacity, sizeof *touches->list);
-	}
+	touches->list = memory_make_room(
+		touches->list, touches->count, &touches->capacity, sizeof(*touches->list));
 	memmove(&touches->list[at + 1], &touches->list[at],
-		(touches->count - at) * sizeof *touches->list);
+		(touches->count - at) * sizeof(*touches->list));
 	touches->count++;
 	touches->list[at] = (struct pack_touch){.pack = pack, .live = -1};
 	return &touches->list[at];
 }
 
-/* Where the pack stands in the list, or belongs. */
+/* Where the pack is in the list, or belongs. */
 static size_t touch_place(const struct pack_touches *touches, int64_t pack)
 {
-	size_t from = 0;
-	size_t to = touches->count;
-	while (from < to) {
-		const size_t middle = from + (to - from) / 2;
-		if (touches->list[middle].pack < pack)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	lock_assert_held(&touches->lock);
+	return search_lower_bound(
+		touches->list, touches->count, sizeof(*touches->list), touch_is_before, &pack);
+}
+
+static bool touch_is_before(const void *touch, const void *pack)
+{
+	return ((const struct pack_touch *)touch)->pack < *(const int64_t *)pack;
 }
 
 static bool touch_is_at(const struct pack_touches *touches, size_t at, int64_t pack)

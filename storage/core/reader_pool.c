@@ -1,5 +1,5 @@
-/* Each loan has a number in the order of taking, so that a mark is passed once no lower number is
- * out. */
+/* Each loan has a number that rises by one. A mark is the next number, and it is passed once no
+ * loan has a lower one. */
 #include "storage/core/reader_pool.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { IDLE_MAX = 32 };
 
 struct loan {
 	struct db *db;
-	uint64_t number; /* of loans, this one included, when it began */
+	uint64_t number;
 };
 
 struct reader_pool {
@@ -21,7 +21,7 @@ struct reader_pool {
 	struct loan *loans;
 	size_t loan_count;
 	size_t loan_capacity;
-	uint64_t taken;
+	uint64_t next_number;
 };
 
 static void note_taken(struct reader_pool *pool, struct db *reader, uint64_t number);
@@ -51,9 +51,10 @@ void reader_pool_close_idle(struct reader_pool *pool)
 
 struct db *reader_pool_take(struct reader_pool *pool, const char *path, struct error *err)
 {
+	ASSERT(path != NULL);
 	lock_enter(&pool->lock);
 	struct db *reader = pool->idle_count == 0 ? NULL : pool->idle[--pool->idle_count];
-	const uint64_t number = pool->taken++;
+	const uint64_t number = pool->next_number++;
 	if (reader != NULL)
 		note_taken(pool, reader, number);
 	lock_leave(&pool->lock);
@@ -62,7 +63,7 @@ struct db *reader_pool_take(struct reader_pool *pool, const char *path, struct e
 	reader = db_open(path, DB_READ, err);
 	lock_enter(&pool->lock);
 	if (reader != NULL)
-		note_taken(pool, reader, pool->taken++);
+		note_taken(pool, reader, pool->next_number++);
 	lock_leave(&pool->lock);
 	return reader;
 }
@@ -85,7 +86,7 @@ void reader_pool_give(struct reader_pool *pool, struct db *reader)
 uint64_t reader_pool_mark(struct reader_pool *pool)
 {
 	lock_enter(&pool->lock);
-	const uint64_t mark = pool->taken;
+	const uint64_t mark = pool->next_number;
 	lock_leave(&pool->lock);
 	return mark;
 }
@@ -103,10 +104,8 @@ bool reader_pool_passed(struct reader_pool *pool, uint64_t mark)
 static void note_taken(struct reader_pool *pool, struct db *reader, uint64_t number)
 {
 	lock_assert_held(&pool->lock);
-	if (pool->loan_count == pool->loan_capacity) {
-		pool->loan_capacity = pool->loan_capacity == 0 ? 16 : 2 * pool->loan_capacity;
-		pool->loans = memory_grow(pool->loans, pool->loan_capacity, sizeof(*pool->loans));
-	}
+	pool->loans = memory_make_room(
+		pool->loans, pool->loan_count, &pool->loan_capacity, sizeof(*pool->loans));
 	pool->loans[pool->loan_count++] = (struct loan){reader, number};
 }
 

@@ -42,14 +42,15 @@ int removal_row_list(struct db *db, size_t limit, struct pack_id **out_files, si
 static int take_all(
 	struct db_statement *rows, struct pack_id **files, size_t *count, struct error *err)
 {
+	size_t capacity = 0;
 	int got;
+	ASSERT(*files == NULL && *count == 0);
 	while ((got = db_step(rows, err)) == 1) {
 		struct span file = db_column_blob(rows, 0);
 		if (file.len != PACK_ID_BYTES)
 			return error_set(err, ERROR_DAMAGED,
 				"A row of the catalog's table removals is damaged.");
-		if ((*count & (*count - 1)) == 0)
-			*files = memory_grow(*files, *count == 0 ? 1 : 2 * *count, sizeof **files);
+		*files = memory_make_room(*files, *count, &capacity, sizeof(**files));
 		memcpy((*files)[(*count)++].bytes, file.data, PACK_ID_BYTES);
 	}
 	return got;

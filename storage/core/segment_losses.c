@@ -20,6 +20,7 @@ int segment_losses_add(struct segment_losses *losses, int64_t pack, int64_t firs
 	struct error *err)
 {
 	size_t at = 0;
+	ASSERT(losses->db != NULL && losses->count <= SEGMENT_LOSSES_PACKS);
 	while (at < losses->count && losses->packs[at].pack != pack)
 		at++;
 	if (at == SEGMENT_LOSSES_PACKS) {

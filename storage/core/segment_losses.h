@@ -1,6 +1,6 @@
-/* Rows of `segments` that a change removes: their packs are told, so that gc looks at them, and so
- * that packs.named stays what the rows say. A pack costs one write, mostly, however many of its
- * rows go. One change's. Internal to storage. */
+/* Adds up the rows of `segments` that one change removes. Then it touches their packs, so that gc
+ * looks at them, and subtracts the rows from packs.named (pack_row.h). A pack mostly costs one
+ * write, regardless of the number of its rows. Used inside one change. Internal to storage. */
 #ifndef STORAGE_CORE_SEGMENT_LOSSES_H
 #define STORAGE_CORE_SEGMENT_LOSSES_H
 
@@ -8,7 +8,7 @@
 
 enum { SEGMENT_LOSSES_PACKS = 16 };
 
-struct segment_losses { /* begin with zeros but for db */
+struct segment_losses { /* begin with db set and the rest zero */
 	struct db *db;
 	struct segment_loss {
 		int64_t pack; /* its number */
@@ -20,7 +20,7 @@ struct segment_losses { /* begin with zeros but for db */
 
 int segment_losses_add(struct segment_losses *losses, int64_t pack, int64_t first, int64_t count,
 	struct error *err);
-/* Behind the last one. */
+/* Call it after the last segment_losses_add. */
 int segment_losses_end(struct segment_losses *losses, struct error *err);
 
 #endif

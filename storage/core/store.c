@@ -1,4 +1,6 @@
-/* The pieces of a store that know nothing of the rooms above, and the way to each. */
+/* Makes and ends the pieces of a store that do not depend on the rooms above, and gives access to
+ * each. The order matters: packs before the catalog, because a start compares the two; the
+ * committer last, because its changes use all of them. The end goes the other way. */
 #include "storage/core/store_core.h"
 
 #include <stdio.h>
@@ -34,7 +36,7 @@ struct store {
 	struct change_feed *change_feed;
 	struct pack_touches *touches;
 
-	bool reindex; /* the chunk index is new or was damaged */
+	bool needs_reindex; /* the chunk index is new and empty */
 	struct chunk_index *chunk_index;
 	struct ingest_spares *spares;
 	struct pack_store *packs;
@@ -55,6 +57,8 @@ static struct backend *open_backend(const struct store *store, bool in_memory, s
 
 struct store *store_new(const struct store_params *params)
 {
+	ASSERT(params->folder != NULL && params->files != NULL && params->clock != NULL);
+	ASSERT(params->helper_threads > 0);
 	struct store *const store = memory_new(sizeof(*store));
 	lock_init(&store->lock, LOCK_WAKES);
 	store->parts = memory_new(sizeof(*store->parts));
@@ -82,6 +86,7 @@ struct store *store_new(const struct store_params *params)
 
 int store_open_packs(struct store *store, const struct store_params *params, struct error *err)
 {
+	ASSERT(store->packs == NULL);
 	char *const chunks_path = path_in(store->folder, "chunks.db");
 	open_chunk_index(store, chunks_path, err);
 	free(chunks_path);
@@ -105,16 +110,17 @@ int store_open_packs(struct store *store, const struct store_params *params, str
 	return store->packs == NULL ? -1 : 0;
 }
 
-/* What could not be written down this time is made anew by the next start. */
 void store_fill_chunk_index(struct store *store)
 {
 	struct error err = {0};
-	if (store->reindex && pack_store_reindex(store->packs, &err) != 0)
+	ASSERT(store->packs != NULL);
+	if (store->needs_reindex && pack_store_reindex(store->packs, &err) != 0)
 		chunk_index_give_up(store->chunk_index, &err);
 }
 
 void store_set_catalog(struct store *store, const struct store_catalog *catalog)
 {
+	ASSERT(catalog->path != NULL && store->catalog.path == NULL);
 	store->catalog = *catalog;
 }
 
@@ -126,6 +132,7 @@ void store_start_committer(struct store *store, struct db *db)
 		.health = store->health,
 		.acknowledged = store->catalog.acknowledged,
 		.store = store->catalog.identity};
+	ASSERT(store->packs != NULL && store->catalog.path != NULL && store->committer == NULL);
 	db_set_companion(db, DB_PACK_TOUCHES, store->touches);
 	db_set_companion(db, DB_CHANGE_FEED, store->change_feed);
 	store->committer = committer_start(&options);
@@ -136,13 +143,13 @@ void store_end_changes(struct store *store)
 {
 	reader_pool_close_idle(store->readers);
 	damage_book_close(store->damage_book);
-	committer_stop(store->committer); /* the last connection: empties the write-ahead log */
+	committer_stop(store->committer); /* closing the last connection empties the log */
 	acknowledged_close(store->catalog.acknowledged);
 }
 
 void store_end_helpers(struct store *store)
 {
-	helpers_stop(store->helpers); /* the last commits gave them packs to index */
+	helpers_stop(store->helpers); /* runs jobs of the last commits: packs to index */
 	damage_book_free(store->damage_book);
 	step_watch_stop(store->watch);
 }
@@ -335,6 +342,7 @@ bool store_readers_passed(struct store *store, uint64_t mark)
 
 void store_wake(struct store *store, enum store_work work)
 {
+	ASSERT(work < STORE_WORKS);
 	lock_enter(&store->lock);
 	if (store->workers[work] != NULL)
 		worker_thread_wake(store->workers[work]);
@@ -343,6 +351,7 @@ void store_wake(struct store *store, enum store_work work)
 
 void store_set_worker(struct store *store, enum store_work work, struct worker_thread *worker)
 {
+	ASSERT(work < STORE_WORKS);
 	lock_enter(&store->lock);
 	store->workers[work] = worker;
 	lock_leave(&store->lock);
@@ -356,20 +365,20 @@ static char *path_in(const char *folder, const char *name)
 	return path;
 }
 
-/* No start fails for what it lacks: where the file cannot be had, as on a disk that takes no
- * writes, the index knows what comes from here on. */
+/* Never fails a start. When the file cannot be used, as on a disk that takes no writes, the index
+ * is in memory and knows only the chunks that are added from here on. */
 static void open_chunk_index(struct store *store, const char *path, struct error *err)
 {
 	struct chunk_index_options options = {
 		.files = store->files, .path = path, .log = store->log};
 	struct error why = {0};
-	store->chunk_index = chunk_index_open(&options, &store->reindex, &why);
+	store->chunk_index = chunk_index_open(&options, &store->needs_reindex, &why);
 	if (store->chunk_index != NULL)
 		return;
 	log_failure(store->log, LOG_WARNING, NULL, "chunk_index_in_memory", &why);
 	options.path = ":memory:";
-	store->chunk_index = chunk_index_open(&options, &store->reindex, err);
-	store->reindex = false;
+	store->chunk_index = chunk_index_open(&options, &store->needs_reindex, err);
+	store->needs_reindex = false;
 }
 
 static struct backend *open_backend(const struct store *store, bool in_memory, struct error *err)

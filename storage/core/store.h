@@ -1,6 +1,6 @@
-/* What every room of storage works with: the catalog's connections, the committer, the packs,
- * helpers, clock, log and settings of one data folder. storage/open makes a store out of it
- * (store_open.h) and puts what the rooms above keep with it into its parts. Any thread.
+/* The store of one data folder, with the pieces that every room of storage uses: connections of the
+ * catalog, committer, packs, helpers, clock, log and settings. storage/open opens it (store_open.h)
+ * and puts the objects of the rooms above into its parts. Any thread.
  *
  *   DIR/catalog.db   DIR/chunks.db   DIR/packs/xx/<32 hex>.pack, .index   DIR/scratch/
  *   DIR/acknowledged   DIR/set-aside/ */
@@ -18,13 +18,13 @@
 
 struct store;
 
-/* What rooms above keep with the store. storage/open sets all of it before anybody else has the
- * store, and frees it. */
+/* Objects of the rooms above. storage/open sets all of them before any other code has the store,
+ * and frees them. */
 struct store_parts {
 	struct lifecycle_cache *lifecycle_cache;
 	struct replica_table *replicas;
 	struct path_hold *path_holds;
-	struct xet_makes *xet_makes;
+	struct made_files *made_files;
 	struct shard_turns *shard_turns;
 	struct gc *gc;
 	struct step_worker *step_worker;
@@ -34,16 +34,16 @@ struct store_parts {
 	const struct webhook_options *webhooks;
 	const struct xet_options *xet;
 	int64_t scratch_left; /* the highest version that an earlier process held (scratch.h) */
-	struct store_threads *threads; /* storage/open's alone */
+	struct store_threads *threads; /* only storage/open uses it */
 };
 struct store_parts *store_parts(const struct store *store);
 
 struct store_health *store_health(const struct store *store);
-/* Whether content of so many bytes finds room beside what the disk keeps free: 0, no_space or
- * read_only. Nothing is set aside for it. */
+/* Whether content of this size fits on the disk without the space that must stay free: 0, no_space
+ * or read_only. Reserves nothing. */
 int store_check_room(const struct store *store, uint64_t bytes, struct error *err);
 const struct disk_floor *store_disk_floor(const struct store *store);
-/* Sets the metrics of the data folder's disk; where it cannot be asked they stay. */
+/* Sets the metrics of the data folder's disk; they stay when the disk cannot be asked. */
 void store_measure_disk(const struct store *store);
 const char *store_folder(const struct store *store);
 const struct file_ops *store_files(const struct store *store);
@@ -54,8 +54,8 @@ struct store_opened {
 	int64_t wall_ms;
 	int64_t monotonic_ms;
 };
-struct store_opened store_opened(const struct store *store); /* when */
-uint64_t store_life(const struct store *store);              /* the number of this start */
+struct store_opened store_opened(const struct store *store); /* when store_new made it */
+uint64_t store_life(const struct store *store);
 bool store_fast_etags(const struct store *store);
 struct log *store_log(const struct store *store);         /* may be NULL */
 struct metrics *store_metrics(const struct store *store); /* may be NULL */
@@ -65,38 +65,37 @@ struct pack_store *store_packs(const struct store *store);
 struct chunk_index *store_chunk_index(const struct store *store);
 struct pack_touches *store_pack_touches(const struct store *store);
 struct helpers *store_helpers(const struct store *store);
-/* Publishes read their anchors on a few lanes, chosen by the run: one run's stay in order. */
+/* Publishes read their anchors on a few lanes. The hash of a run chooses its lane, so that the
+ * publishes of one run stay in order. */
 struct helper_lane *store_publish_lane(struct store *store, uint64_t hash);
 struct step_watch *store_step_watch(const struct store *store);
 struct change_feed *store_change_feed(const struct store *store);
 
-/* Whether work behind the requests may change anything at present (store_health.h), and whether it
- * may delete. */
+/* Whether background work may change anything now (store_health.h), and whether it may delete. */
 bool store_takes_work(const struct store *store);
 bool store_may_delete(const struct store *store);
 
-/* A reading connection of the catalog, for the time of a few statements; always give it back. NULL
- * with the error set. */
+/* Lends a reading connection of the catalog for a few statements; always give it back. NULL with
+ * the error set on failure. `reader` may be NULL. */
 struct db *store_reader_take(struct store *store, struct error *err);
 void store_reader_give(struct store *store, struct db *reader);
 /* The same in a snapshot: all its statements see one state of the catalog. */
 struct db *store_snapshot_take(struct store *store, struct error *err);
 void store_snapshot_give(struct store *store, struct db *reader);
-/* For gc: whether all connections that were out at `mark` have been given back. What a snapshot
- * showed is held by then, or of no interest. */
+/* For gc: takes a mark, and tells whether all connections that were lent at that time have been
+ * given back. By then the packs that their snapshots showed are held, or not needed. */
 uint64_t store_readers_mark(struct store *store);
 bool store_readers_passed(struct store *store, uint64_t mark);
 
-/* Work that changes leave to threads of rooms above. */
+/* Work that changes leave to worker threads of rooms above. */
 enum store_work {
-	STORE_STEP_WORK,      /* there may be new jobs of the step worker */
+	STORE_STEP_WORK,      /* there may be new jobs for the step worker */
 	STORE_FILE_HASH_WORK, /* there may be a current version without a hash */
 	STORE_WORKS
 };
-/* The thread that is to do such work begins a round. Costs next to nothing; from any thread, the
- * committer's too. */
+/* Wakes the worker thread that does such work. Cheap; any thread, also the committer. */
 void store_wake(struct store *store, enum store_work work);
-/* Which thread that is; NULL from before it is released. */
+/* Sets that thread. Set NULL before the thread is released. */
 struct worker_thread;
 void store_set_worker(struct store *store, enum store_work work, struct worker_thread *worker);
 

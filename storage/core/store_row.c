@@ -13,8 +13,8 @@ static int take(struct db_statement *row, struct store_identity *out, struct err
 int store_row_make(struct db *db, struct error *err)
 {
 	uint8_t id[STORE_ID_BYTES];
-	random_bytes(id, sizeof id);
-	return db_run(db, SQL_MAKE, err, db_blob(span_of(id, sizeof id)));
+	random_bytes(id, sizeof(id));
+	return db_run(db, SQL_MAKE, err, db_blob(span_of(id, sizeof(id))));
 }
 
 int store_row_read(struct db *db, struct store_identity *out, struct error *err)
@@ -37,9 +37,9 @@ static int take(struct db_statement *row, struct store_identity *out, struct err
 {
 	struct span id = db_column_blob(row, 0);
 	int64_t life = db_column_i64(row, 1);
-	if (id.len != sizeof out->id || life < 0)
+	if (id.len != sizeof(out->id) || life < 0)
 		return error_set(err, ERROR_DAMAGED, "The catalog's row of the store is damaged.");
-	memcpy(out->id, id.data, sizeof out->id);
+	memcpy(out->id, id.data, sizeof(out->id));
 	out->life = (uint64_t)life;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* How fast work behind the requests may go on, and whether it may. */
+/* The rate of background work, and whether it may go on. */
 #ifndef STORAGE_CORE_WORK_PACE_H
 #define STORAGE_CORE_WORK_PACE_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct work_pace {
-	/* Called with bytes about to be read; false: give up (busy). */
+	/* Called before bytes are read; may sleep. False: give up (busy). */
 	bool (*spend)(void *owner, size_t bytes);
 	void *owner;
 };

@@ -12,20 +12,20 @@ enum { INTERVAL_MS = 1000, LOG_KEPT_BYTES = 1024 * 1024, LOG_PATH_BYTES = 4096 }
 struct checkpointer {
 	struct db *db;
 	char log_path[LOG_PATH_BYTES];
-	int64_t seen; /* the data version of the last look */
+	int64_t seen; /* the data version at the last look */
 	struct worker_thread thread;
 };
 
-static int64_t one_round(void *owner);
-static void checkpoint(void *owner);
+static int64_t checkpointer_round(void *owner);
+static void checkpointer_checkpoint(void *owner);
 static void cut_idle_log(struct checkpointer *checkpointer, struct error *err);
 
 struct checkpointer *checkpointer_start(const char *catalog_path, struct error *err)
 {
 	static const struct worker_thread_plan plan = {.name = "checkpointer",
 		.first_ms = INTERVAL_MS,
-		.round = one_round,
-		.last = checkpoint};
+		.round = checkpointer_round,
+		.last = checkpointer_checkpoint};
 	struct db *const db = db_open(catalog_path, DB_WRITE, err);
 	if (db == NULL)
 		return NULL;
@@ -46,23 +46,23 @@ void checkpointer_stop(struct checkpointer *checkpointer)
 	free(checkpointer);
 }
 
-static int64_t one_round(void *owner)
+static int64_t checkpointer_round(void *owner)
 {
-	checkpoint(owner);
+	checkpointer_checkpoint(owner);
 	return INTERVAL_MS;
 }
 
-static void checkpoint(void *owner)
+static void checkpointer_checkpoint(void *owner)
 {
 	struct checkpointer *const checkpointer = owner;
-	/* the log keeps everything; a broken disk is reported by the next commit */
+	/* nothing is lost: the log keeps everything, and the next commit reports a broken disk */
 	struct error ignored;
 	db_checkpoint_passive(checkpointer->db, &ignored);
 	cut_idle_log(checkpointer, &ignored);
 }
 
-/* A log that was moved keeps its size until it is cut, which waits for the writer: so only while
- * there is none. */
+/* A log that was moved keeps its size until it is truncated. Truncating waits for the writer, so it
+ * is done only while nobody writes. */
 static void cut_idle_log(struct checkpointer *checkpointer, struct error *err)
 {
 	int64_t version = 0;

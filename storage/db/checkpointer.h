@@ -1,6 +1,6 @@
-/* Moves the catalog's write-ahead log into its file, a PASSIVE checkpoint each second, so that it
- * never happens inside a commit. The committer restarts the log when it grows large all the same;
- * its file is cut once nobody has written for a second. A thread with a connection of its own.
+/* Moves the catalog's write-ahead log into its file with a PASSIVE checkpoint each second, so that
+ * this never happens inside a commit. If the log grows large nevertheless, the committer restarts
+ * it. After a second without a write the log's file is truncated. A thread with its own connection.
  * Internal to storage. */
 #ifndef STORAGE_DB_CHECKPOINTER_H
 #define STORAGE_DB_CHECKPOINTER_H

@@ -1,5 +1,7 @@
-/* Connections and transactions. With db_statement.c and what lies beside it the one home of
- * sqlite3.h. */
+/* Connections and transactions: their setup, their error messages, and the upkeep of the log.
+ * SQLite may give up a transaction by itself (disk full, I/O error); `is_begun` and `lost` remember
+ * that until db_rollback, because statements after it would each be a transaction of their own.
+ * Statements are in db_statement.c. */
 #include "storage/db/db_internal.h"
 
 #include <errno.h>
@@ -33,14 +35,16 @@ static const char SQL_GET_DATA_VERSION[] = "PRAGMA data_version";
 static const char SQL_GET_PAGES[] = "PRAGMA page_count";
 static const char SQL_GET_FREE_PAGES[] = "PRAGMA freelist_count";
 
-/* Counts only before the first page is written, and writes to a file that has pages, though it says
- * so already: nothing is written to a file that may be the wrong one. */
+/* Has an effect only before the first page is written. It writes even to a file that already has
+ * pages and this setting, so it is left out there: nothing is written to a file that may be the
+ * wrong one. */
 static const char SQL_SETUP_NEW[] = "PRAGMA auto_vacuum=INCREMENTAL;";
 static const char SQL_SETUP_WRITE[] =
 	"PRAGMA journal_mode=WAL;"
 	"PRAGMA synchronous=FULL;"
 	"PRAGMA foreign_keys=ON;"
-	"PRAGMA secure_delete=OFF;" /* Debian's default clears what was deleted, in pages that would not be written otherwise */
+	/* Debian's default clears deleted content, in pages that would not be written otherwise */
+	"PRAGMA secure_delete=OFF;"
 	"PRAGMA wal_autocheckpoint=0;"
 	"PRAGMA cache_size=-16384;";
 static const char SQL_SETUP_READ[] = "PRAGMA query_only=ON;"
@@ -73,7 +77,7 @@ static bool is_lost(const struct db *db);
 static void configure(void);
 static int set_up(struct db *db, enum db_mode mode, struct error *err);
 static int set_page_form(struct db *db, struct error *err);
-static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames);
+static int db_note_wal(void *owner, sqlite3 *handle, const char *name, int frames);
 static int run_commit(struct db *db, struct error *err);
 static int restart(struct db *db, int mode, struct error *err);
 
@@ -102,8 +106,7 @@ int db_refuse_lost(const struct db *db, struct error *err)
 		return 0;
 	if (db->lost.kind == ERROR_NONE)
 		return error_set(err, ERROR_DAMAGED,
-			"%s: the transaction was given up; what belongs to it cannot be"
-			" changed any more.",
+			"%s: the transaction was given up, so nothing more can be changed in it.",
 			name_of(db));
 	*err = db->lost;
 	return -1;
@@ -113,7 +116,8 @@ int db_read_number(struct db *db, const char *sql, int64_t *out, struct error *e
 {
 	const int got = db_find_i64(db, sql, out, err);
 	if (got == 0)
-		return error_set(err, ERROR_CORRUPT, "%s: '%s' gave no row.", db->path, sql);
+		return error_set(err, ERROR_CORRUPT, "%s: '%s' must give a row, and gave none.",
+			db->path, sql);
 	return got == 1 ? 0 : -1;
 }
 
@@ -124,7 +128,7 @@ struct db *db_open(const char *path, enum db_mode mode, struct error *err)
 	db_file_register();
 	db->path = memory_copy_text(path);
 	/* Readers open for writing too, because a WAL reader must be able to write the
-	 * shared-memory file; query_only keeps them from the rest. */
+	 * shared-memory file. query_only keeps them from everything else. */
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
 		(mode == DB_WRITE ? SQLITE_OPEN_CREATE : 0);
 	if (sqlite3_open_v2(path, &db->handle, flags, db_file_vfs) != SQLITE_OK) {
@@ -136,7 +140,7 @@ struct db *db_open(const char *path, enum db_mode mode, struct error *err)
 		return NULL;
 	}
 	if (set_up(db, mode, err) != 0) {
-		db_keep_log(db, true); /* what cannot be used stays as it is */
+		db_keep_log(db, true); /* a file that cannot be used stays as it is */
 		db_close(db);
 		return NULL;
 	}
@@ -166,11 +170,13 @@ const char *db_path(const struct db *db)
 
 void db_set_companion(struct db *db, enum db_companion which, void *companion)
 {
+	ASSERT((unsigned)which < DB_COMPANION_COUNT);
 	db->companions[which] = companion;
 }
 
 void *db_companion(const struct db *db, enum db_companion which)
 {
+	ASSERT((unsigned)which < DB_COMPANION_COUNT);
 	return db->companions[which];
 }
 
@@ -205,7 +211,8 @@ int db_get_version(struct db *db, int *out_version, int *out_application, struct
 
 int db_set_version(struct db *db, int version, int application, struct error *err)
 {
-	char sql[96]; /* a PRAGMA takes no bound values; both are our own numbers */
+	char sql[96]; /* a PRAGMA takes no bound values; both are numbers of this program */
+	ASSERT(version >= 0);
 	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d; PRAGMA application_id=%d;", version,
 		application);
 	return db_run_script(db, sql, err);
@@ -226,7 +233,8 @@ int db_begin_at(struct db *db, const char *file, int line, struct error *err)
 	if (db_in_transaction(db))
 		error_assert_failed(
 			"the transaction begun here has ended", db->begin_file, db->begin_line);
-	db->is_begun = false; /* also when the one before was given up, and nobody rolled it back */
+	/* also when the transaction before was given up, and nobody rolled it back */
+	db->is_begun = false;
 	if (db_run(db, SQL_BEGIN, err) != 0)
 		return -1;
 	db->is_begun = true;
@@ -284,6 +292,7 @@ int db_savepoint(struct db *db, struct error *err)
 
 int64_t db_rows_touched(const struct db *db)
 {
+	ASSERT(sqlite3_total_changes64(db->handle) >= db->rows_before);
 	return sqlite3_total_changes64(db->handle) - db->rows_before;
 }
 
@@ -298,7 +307,7 @@ void db_savepoint_rollback(struct db *db)
 {
 	struct error ignored;
 	db_sums_savepoint_rollback(db->sums);
-	/* What cannot be undone alone is undone with the whole transaction. */
+	/* If the savepoint cannot be undone alone, the whole transaction is undone. */
 	if (db_in_transaction(db) &&
 		(db_run(db, SQL_SAVEPOINT_ROLLBACK, &ignored) != 0 ||
 			db_run(db, SQL_SAVEPOINT_RELEASE, &ignored) != 0))
@@ -405,6 +414,7 @@ uint64_t db_wal_bytes(const struct db *db)
 int db_vacuum_some(struct db *db, unsigned pages, struct error *err)
 {
 	char sql[64];
+	ASSERT(pages >= 1); /* 0 means all pages to SQLite */
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u);", pages);
 	return db_run_script(db, sql, err);
 }
@@ -435,7 +445,8 @@ static int fail_to_write(const struct db *db, const struct db_trouble *trouble,
 	return -1;
 }
 
-/* Without its folder: clients read some of the messages, and need not know where the file lies. */
+/* The name of the file without its folder: clients see some of the messages, and need not know
+ * where the file lies. */
 static const char *name_of(const struct db *db)
 {
 	const char *slash = strrchr(db->path, '/');
@@ -446,19 +457,21 @@ static int fail_on_file(const struct db *db, const struct db_trouble *trouble, s
 {
 	static const char *const what[] = {
 		[DB_TROUBLE_PAGE] = "does not match its checksum",
-		[DB_TROUBLE_SHORT] = "lies behind the end of the file, which was cut",
-		[DB_TROUBLE_LOG] = "is not what was written to the log",
+		[DB_TROUBLE_SHORT] = "lies after the end of the file, which was truncated",
+		[DB_TROUBLE_LOG] = "differs from what was written to the log",
 		[DB_TROUBLE_READ] = "cannot be read",
 	};
 	char page[32] = "a page";
 	char reason[80] = "";
+	ASSERT((size_t)trouble->kind < sizeof(what) / sizeof(what[0]) &&
+		what[trouble->kind] != NULL);
 	if (trouble->page != 0)
-		snprintf(page, sizeof page, "page %u", trouble->page);
+		snprintf(page, sizeof(page), "page %u", trouble->page);
 	if (trouble->kind == DB_TROUBLE_READ)
-		snprintf(reason, sizeof reason, " (%s)", strerrordesc_np(trouble->os_errno));
+		snprintf(reason, sizeof(reason), " (%s)", strerrordesc_np(trouble->os_errno));
 	error_set(err, ERROR_DAMAGED,
-		"%s: %s %s%s. The stored bytes are not concerned. What needs this page"
-		" cannot be answered until it is mended (docs/OPERATIONS.md, \"A damaged catalog\").",
+		"%s: %s %s%s. The content of objects is not affected. Requests that need this page"
+		" fail until it is mended (docs/OPERATIONS.md, \"A damaged catalog\").",
 		name_of(db), page, what[trouble->kind], reason);
 	err->os_errno = trouble->os_errno;
 	return -1;
@@ -469,10 +482,10 @@ static bool is_lost(const struct db *db)
 	return db->is_begun && !db_in_transaction(db);
 }
 
-/* For the whole process, and only before its first connection is opened: later calls change
- * nothing. No count of all memory, which takes a lock at each allocation; and what a savepoint
- * would restore stays in memory instead of a file, unless a change is very large. It spills in one
- * write, of which SQLite's own file layer does no more than 128 KiB. */
+/* Settings of the whole process, which work only before its first connection is opened; later calls
+ * change nothing. SQLite's count of all memory is off, because it takes a lock at each allocation.
+ * A savepoint's undo data stays in memory instead of a file unless a change is very large: it goes
+ * to the file in one write, and SQLite's own file layer writes at most 128 KiB at once. */
 static void configure(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -493,11 +506,11 @@ static int set_up(struct db *db, enum db_mode mode, struct error *err)
 	if (db_read_number(db, SQL_GET_PAGE_SIZE, &page_bytes, err) != 0)
 		return -1;
 	db->page_bytes = (uint64_t)page_bytes;
-	sqlite3_wal_hook(db->handle, note_wal, db);
+	sqlite3_wal_hook(db->handle, db_note_wal, db);
 	return 0;
 }
 
-/* Pages with room for a checksum: those of a new file at once, others by the next VACUUM. */
+/* Gives pages room for a checksum: those of a new file at once, others at the next VACUUM. */
 static int set_page_form(struct db *db, struct error *err)
 {
 	int reserved = PAGE_SUM_BYTES;
@@ -511,11 +524,12 @@ static int set_page_form(struct db *db, struct error *err)
 	return pages > 0 ? 0 : db_run_script(db, SQL_SETUP_NEW, err);
 }
 
-/* After each commit of this connection: frames that the WAL holds. An attached file has a log of
- * its own. */
-static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames)
+/* Called after each commit of this connection, with the frames in the WAL. An attached file has a
+ * log of its own. */
+static int db_note_wal(void *owner, sqlite3 *handle, const char *name, int frames)
 {
 	struct db *const db = owner;
+	ASSERT(frames >= 0);
 	if (strcmp(name, "main") != 0)
 		return SQLITE_OK;
 	db->log_salt = db_file_written_salt(handle);
@@ -524,8 +538,8 @@ static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames)
 	return SQLITE_OK;
 }
 
-/* What a rule of a table refuses leaves the transaction open. A full disk ends it, but then the log
- * lacks bytes of the last frame, without which the others mean nothing. */
+/* COMMIT leaves the transaction open when a rule of a table refuses it. A full disk ends it, but
+ * then the log lacks bytes of the last frame, without which the other frames mean nothing. */
 static int run_commit(struct db *db, struct error *err)
 {
 	db_file_set_ending(db->handle, true);
@@ -535,7 +549,7 @@ static int run_commit(struct db *db, struct error *err)
 	return result;
 }
 
-/* The committer waits here, or behind it, with every queued change: so not for long. */
+/* The committer waits here, or behind it, with every queued change: so it must not wait long. */
 static int restart(struct db *db, int mode, struct error *err)
 {
 	sqlite3_busy_timeout(db->handle, RESTART_TIMEOUT_MS);

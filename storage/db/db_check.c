@@ -1,8 +1,8 @@
-/* Table by table, each in a snapshot of its own, so that the log can begin again in between: the
- * rows are counted and summed and held against the row of `sums`; then SQLite looks whether each
- * index has an entry for each row. An index of which a page cannot be read ends that look with an
- * error: then each index of the table is read by itself. Last, SQLite looks at the use of all
- * pages. */
+/* Goes table by table, each in a snapshot of its own, so that the log can begin again in between.
+ * The rows are counted and summed, and the result is compared with the row of `sums`. Then SQLite
+ * checks whether each index has an entry for each row. An index with an unreadable page ends that
+ * check with an error, so each index of the table is read by itself first. At last SQLite checks
+ * the use of all pages. */
 #include "storage/db/db_check.h"
 
 #include <stdio.h>
@@ -19,8 +19,8 @@ struct check_run {
 	const struct db_check *check;
 	struct table_sums said;
 	const char *table;
-	bool any; /* found in this table */
-	bool any_at_all;
+	bool has_finding_of_table; /* in the present table */
+	bool has_finding;
 };
 
 static const char SQL_INDEXES[] =
@@ -28,7 +28,7 @@ static const char SQL_INDEXES[] =
 	" JOIN sqlite_schema s ON s.name = l.name WHERE s.rootpage > 0 ORDER BY l.name";
 static const char SQL_STRUCTURE[] = "PRAGMA quick_check(1)";
 
-static int keep_going(void *owner);
+static int db_check_keep_going(void *owner);
 static int check_all(struct check_run *run, struct table_sums *tables, struct error *err);
 static int check_table(struct check_run *run, const char *table, struct error *err);
 static int check_rows(struct check_run *run, struct error *err);
@@ -44,17 +44,18 @@ static int read_index(
 static int run_sql(struct db *db, const char *sql, struct error *err);
 static const char *condition_of(const char *sql);
 static int ask_sqlite(struct check_run *run, const char *sql, struct error *err);
-static int take_complaint(void *owner, int columns, char **values, char **names);
+static int db_check_take_complaint(void *owner, int columns, char **values, char **names);
 static void tell_complaint(struct check_run *run, const char *text);
 static void tell_lost_tables(struct check_run *run, struct table_sums *tables);
 
 int db_check(struct db *db, const struct db_check *check, struct error *err)
 {
-	struct check_run *run = memory_new(sizeof *run);
-	struct table_sums *tables = memory_new(sizeof *tables);
+	ASSERT(check->found != NULL && check->goes_on != NULL && !db_in_transaction(db));
+	struct check_run *run = memory_new(sizeof(*run));
+	struct table_sums *tables = memory_new(sizeof(*tables));
 	run->db = db;
 	run->check = check;
-	sqlite3_progress_handler(db->handle, STEPS_BETWEEN_QUESTIONS, keep_going, run);
+	sqlite3_progress_handler(db->handle, STEPS_BETWEEN_QUESTIONS, db_check_keep_going, run);
 	int result = check_all(run, tables, err);
 	sqlite3_progress_handler(db->handle, 0, NULL, NULL);
 	free(tables);
@@ -62,7 +63,7 @@ int db_check(struct db *db, const struct db_check *check, struct error *err)
 	return result;
 }
 
-static int keep_going(void *owner)
+static int db_check_keep_going(void *owner)
 {
 	const struct check_run *run = owner;
 	return run->check->goes_on(run->check->owner) ? 0 : 1;
@@ -77,8 +78,8 @@ static int check_all(struct check_run *run, struct table_sums *tables, struct er
 			return -1;
 	tell_lost_tables(run, tables);
 	run->table = "";
-	/* it would be found once more; another check follows what is done about it */
-	if (run->any_at_all)
+	/* it would be found once more; another check follows after the repair */
+	if (run->has_finding)
 		return 0;
 	return ask_sqlite(run, SQL_STRUCTURE, err) == 0
 		? 0
@@ -88,7 +89,7 @@ static int check_all(struct check_run *run, struct table_sums *tables, struct er
 static int check_table(struct check_run *run, const char *table, struct error *err)
 {
 	run->table = table;
-	run->any = false;
+	run->has_finding_of_table = false;
 	if (db_snapshot_begin(run->db, err) != 0)
 		return -1;
 	int result = check_rows(run, err);
@@ -98,7 +99,7 @@ static int check_table(struct check_run *run, const char *table, struct error *e
 	return result;
 }
 
-/* In a snapshot: rows and sums of the same moment. */
+/* Runs in a snapshot: rows and sums are of the same moment. */
 static int check_rows(struct check_run *run, struct error *err)
 {
 	struct table_sum found;
@@ -110,7 +111,7 @@ static int check_rows(struct check_run *run, struct error *err)
 	return 0;
 }
 
-/* Told as a finding, unless the check is to end: then -1. */
+/* Reports the error as a finding, or returns -1 when the check must end. */
 static int tell_error(
 	struct check_run *run, enum db_finding_kind kind, const char *index, struct error *err)
 {
@@ -123,8 +124,8 @@ static int tell_error(
 static void tell(
 	struct check_run *run, enum db_finding_kind kind, const char *index, const char *detail)
 {
-	run->any = true;
-	run->any_at_all = true;
+	run->has_finding_of_table = true;
+	run->has_finding = true;
 	const struct db_finding finding = {
 		.kind = kind, .table = run->table, .index = index, .detail = detail};
 	run->check->found(run->check->owner, &finding);
@@ -137,11 +138,11 @@ static void compare(struct check_run *run, const struct table_sum *found)
 	if (said->rows == found->rows && said->sum == found->sum)
 		return;
 	if (said->rows != found->rows)
-		snprintf(text, sizeof text, "The table has %lld rows, and %lld were committed.",
+		snprintf(text, sizeof(text), "The table has %lld rows, and %lld were committed.",
 			(long long)found->rows, (long long)said->rows);
 	else
-		snprintf(text, sizeof text,
-			"Rows of the table are not as they were committed last.");
+		snprintf(text, sizeof(text),
+			"The rows of the table differ from what was committed last.");
 	tell(run, DB_FINDING_TABLE, NULL, text);
 }
 
@@ -150,9 +151,10 @@ static int check_indexes(struct check_run *run, struct error *err)
 	char sql[SQL_BYTES];
 	if (read_indexes(run, err) != 0)
 		return -1;
-	if (run->any) /* what is found is enough to act upon, and the look might end there */
+	/* the findings are enough to act upon, and the next check might end there */
+	if (run->has_finding_of_table)
 		return 0;
-	snprintf(sql, sizeof sql, "PRAGMA integrity_check(\"%s\")", run->table);
+	snprintf(sql, sizeof(sql), "PRAGMA integrity_check(\"%s\")", run->table);
 	return ask_sqlite(run, sql, err) == 0 ? 0
 					      : tell_error(run, DB_FINDING_STRUCTURE, NULL, err);
 }
@@ -177,7 +179,7 @@ static int read_index(
 	struct check_run *run, const char *index, const char *condition, struct error *err)
 {
 	char sql[SQL_BYTES];
-	snprintf(sql, sizeof sql, "SELECT count(*) FROM \"%s\" INDEXED BY \"%s\" WHERE %s",
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\" INDEXED BY \"%s\" WHERE %s",
 		run->table, index, condition);
 	return run_sql(run->db, sql, err) == 0 ? 0 : tell_error(run, DB_FINDING_INDEX, index, err);
 }
@@ -188,30 +190,30 @@ static int run_sql(struct db *db, const char *sql, struct error *err)
 									    : db_fail(db, sql, err);
 }
 
-/* The words behind an index's WHERE; "1" when it has none. */
+/* The words after an index's WHERE; "1" when it has none. */
 static const char *condition_of(const char *sql)
 {
 	const char *found = strstr(sql, "WHERE ");
 	return found == NULL ? "1" : found + strlen("WHERE ");
 }
 
-/* What SQLite itself finds. It gives up where it cannot read on. */
+/* Reports what SQLite itself finds. It gives up where it cannot read on. */
 static int ask_sqlite(struct check_run *run, const char *sql, struct error *err)
 {
-	return sqlite3_exec(run->db->handle, sql, take_complaint, run, NULL) == SQLITE_OK
+	return sqlite3_exec(run->db->handle, sql, db_check_take_complaint, run, NULL) == SQLITE_OK
 		? 0
 		: db_fail(run->db, "checking", err);
 }
 
-static int take_complaint(void *owner, int columns, char **values, char **names)
+static int db_check_take_complaint(void *owner, int columns, char **values, char **names)
 {
 	(void)columns, (void)names;
 	tell_complaint(owner, values[0] != NULL ? values[0] : "ok");
 	return 0;
 }
 
-/* SQLite's words for it: "row 7 missing from index NAME", "wrong # of entries in index NAME", and
- * others that tell of pages. */
+/* SQLite's messages are "row 7 missing from index NAME", "wrong # of entries in index NAME", and
+ * others about pages. */
 static void tell_complaint(struct check_run *run, const char *text)
 {
 	static const char mark[] = " index ";

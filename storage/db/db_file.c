@@ -1,11 +1,11 @@
-/* Three kinds of files pass here. The database file and its log are ours: a db_file stands in front
- * of SQLite's own file and looks at what goes through. All others are opened as they are.
+/* Three kinds of files pass here. For the database file and its log, a db_file stands in front of
+ * SQLite's own file and checks what goes through. All other files are opened as they are.
  *
- * What all connections to one database share (whether its pages carry checksums, what its log
- * holds) is a db_place; places are found by path and live as long as a file of theirs is open.
+ * A db_place has what all connections to one database share: whether its pages carry checksums, and
+ * what its log holds. Places are found by path and live as long as a file of theirs is open.
  *
  * SQLite itself reads a page only under a lock that keeps checkpoints from writing that page, so a
- * page that was mended may be put back where it was read. */
+ * mended page may be written back to where it was read. */
 #include "storage/db/db_file.h"
 
 #include <endian.h>
@@ -24,20 +24,21 @@
 const char db_file_vfs[] = "deltabucket";
 
 enum {
-	HEADER_BYTES = 100, /* of the database file, which SQLite reads alone */
-	COUNTER_BYTES = 16, /* the part of it that tells of changes; likewise */
+	HEADER_BYTES = 100, /* of the database file; SQLite reads it alone */
+	/* the part of the header that tells of changes; SQLite reads it alone too */
+	COUNTER_BYTES = 16,
 	COUNTER_AT = 24,
 	RESERVED_AT = 20, /* in the header: bytes of each page that SQLite leaves alone */
 	PAGES_AT = 28,    /* in the header: pages of the file, big-endian */
 	LOG_HEADER_BYTES = 32,
 	FRAME_HEADER_BYTES = 24,
 	FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES,
-	SALT_AT = 8 /* in a frame's header: of 8 bytes */
+	SALT_AT = 8 /* in a frame's header: 8 bytes */
 };
-/* An extended code, because after the plain one SQLite refuses all further writes of the
- * transaction. Those of SQLITE_IOERR end the transaction, whatever the statement. */
+/* An extended code, because after the plain code SQLite refuses all further writes of the
+ * transaction. Codes of SQLITE_IOERR end the transaction, whatever the statement. */
 enum { PAGE_DAMAGED = SQLITE_CORRUPT | (255 << 8) };
-/* Files say so of themselves where SQLite may read parts of pages past its cache. Older headers
+/* SQLite may read parts of pages past its cache where a file has this characteristic. Older headers
  * lack the name. */
 #ifdef SQLITE_IOCAP_SUBPAGE_READ
 enum { READS_PARTS = SQLITE_IOCAP_SUBPAGE_READ };
@@ -50,7 +51,7 @@ struct db_place {
 	char *path;
 	unsigned users;
 	_Atomic bool is_summed;
-	/* that the file has, as far as was seen: none of them can lie behind its end */
+	/* pages that the file has, as far as was seen: none of them can lie after its end */
 	_Atomic uint64_t pages;
 	_Atomic uint64_t damage;
 	_Atomic uint64_t mended;
@@ -58,10 +59,10 @@ struct db_place {
 	struct log_sums *log;
 };
 struct db_file {
-	sqlite3_file base; /* first */
+	sqlite3_file base; /* must be first */
 	struct db_place *place;
-	struct db_file *main;      /* of a log, its database file; itself otherwise */
-	struct db_trouble trouble; /* these three in `main`: of both files */
+	struct db_file *main;      /* of a log, its database file; otherwise itself */
+	struct db_trouble trouble; /* these three are used in `main` alone, for both files */
 	uint64_t written_salt;
 	bool is_ending;
 	bool is_log;
@@ -86,7 +87,7 @@ static struct db_place *place_take(const char *path)
 	while (place != NULL && strcmp(place->path, path) != 0)
 		place = place->next;
 	if (place == NULL) {
-		place = memory_new(sizeof *place);
+		place = memory_new(sizeof(*place));
 		*place = (struct db_place){.next = files.first, .path = memory_copy_text(path)};
 		place->log = log_sums_new();
 		files.first = place;
@@ -99,6 +100,7 @@ static struct db_place *place_take(const char *path)
 static void place_give(struct db_place *place)
 {
 	lock_enter(&files.lock);
+	ASSERT(place->users > 0);
 	bool is_last = --place->users == 0;
 	struct db_place **link = &files.first;
 	while (is_last && *link != place)
@@ -132,7 +134,7 @@ static int note(struct db_file *file, enum db_trouble_kind kind, sqlite3_int64 o
 	return result;
 }
 
-/* Behind a failure of the system SQLite takes the transaction back by itself. */
+/* After a failure of the system SQLite takes the transaction back by itself. */
 static int note_damage(struct db_file *file, enum db_trouble_kind kind, sqlite3_int64 offset)
 {
 	bool ends = file->main->is_ending || is_system(file->main->trouble.kind);
@@ -144,7 +146,7 @@ static bool is_page(const struct db_file *file, int len, sqlite3_int64 offset)
 	return !file->is_log && len == PAGE_BYTES && offset % PAGE_BYTES == 0;
 }
 
-/* Whether the place is that of a frame's page in the log. */
+/* Whether this is the place of a frame's page in the log. */
 static bool is_frame_page(const struct db_file *file, int len, sqlite3_int64 offset)
 {
 	return file->is_log && len == PAGE_BYTES && offset > LOG_HEADER_BYTES &&
@@ -159,6 +161,7 @@ static bool is_frame_header(int len, sqlite3_int64 offset)
 
 static uint64_t frame_at(sqlite3_int64 offset)
 {
+	ASSERT(offset >= LOG_HEADER_BYTES);
 	return (uint64_t)(offset - LOG_HEADER_BYTES) / FRAME_BYTES;
 }
 
@@ -169,19 +172,19 @@ static bool is_frame(const struct db_file *file, int len, sqlite3_int64 offset)
 
 static int check_page(struct db_file *file, uint8_t *page, sqlite3_int64 offset)
 {
+	ASSERT(offset % PAGE_BYTES == 0);
 	uint32_t number = (uint32_t)(offset / PAGE_BYTES) + 1;
 	if (page_sum_matches(page, number))
 		return SQLITE_OK;
 	if (page_mender_mend(&file->place->mender, page, number) != PAGE_MENDED)
 		return note_damage(file, DB_TROUBLE_PAGE, offset);
 	atomic_fetch_add(&file->place->mended, 1);
-	/* or mended again */
+	/* if the write fails, the page is mended again at the next read */
 	(void)file->real->pMethods->xWrite(file->real, page, PAGE_BYTES, offset);
 	return SQLITE_OK;
 }
 
-/* SQLite takes bytes behind the file's end for zeros, and asks for them while it makes new
- * pages. */
+/* SQLite takes bytes after the file's end for zeros, and asks for them while it makes new pages. */
 static int check_short(struct db_file *file, sqlite3_int64 offset)
 {
 	if ((uint64_t)offset / PAGE_BYTES >= atomic_load(&file->place->pages))
@@ -196,7 +199,7 @@ static int overlook(uint8_t *bytes, int len, int result)
 	return SQLITE_OK;
 }
 
-/* Recovery reads each frame, and believes what proves itself. */
+/* Recovery reads each frame whole, and takes only frames that prove themselves. */
 static void learn_log(struct db_file *file, const uint8_t *bytes, int len, sqlite3_int64 offset)
 {
 	if (is_frame(file, len, offset))
@@ -227,9 +230,8 @@ static int read_whole(struct db_file *file, void *into, int len, sqlite3_int64 o
 	return check_read(file, into, len, offset, result);
 }
 
-/* Where the checksum of a page must be looked at, and what is asked for is not the page: SQLite may
- * read pages of large rows without their ends. The header is asked for alone before anybody knows
- * the size of pages. */
+/* True when the read is for a part of a page whose checksum must be checked: SQLite may read pages
+ * of large rows without their ends. It reads the header alone before it knows the size of pages. */
 static bool is_part(const struct db_file *file, int len, sqlite3_int64 offset)
 {
 	bool is_header = (offset == 0 && len == HEADER_BYTES) ||
@@ -249,17 +251,18 @@ static int read_part(struct db_file *file, uint8_t *into, int len, sqlite3_int64
 	return result;
 }
 
-static int file_read(sqlite3_file *base, void *into, int len, sqlite3_int64 offset)
+static int db_file_read(sqlite3_file *base, void *into, int len, sqlite3_int64 offset)
 {
 	struct db_file *file = (struct db_file *)base;
 	return is_part(file, len, offset) ? read_part(file, into, len, offset)
 					  : read_whole(file, into, len, offset);
 }
 
-/* A page with its checksum: `page` itself is SQLite's. */
+/* Writes a copy of the page with its checksum, because `page` itself belongs to SQLite. */
 static int write_page(struct db_file *file, const uint8_t *page, sqlite3_int64 offset)
 {
 	uint8_t summed[PAGE_BYTES];
+	ASSERT(offset % PAGE_BYTES == 0);
 	if (offset == 0 && page[RESERVED_AT] == PAGE_SUM_BYTES)
 		atomic_store(&file->place->is_summed, true);
 	if ((uint64_t)offset / PAGE_BYTES >= atomic_load(&file->place->pages))
@@ -277,7 +280,8 @@ static void note_log_write(
 	if (is_frame_page(file, len, offset)) {
 		log_sums_note(file->place->log, frame_at(offset), bytes);
 	} else if (is_frame_header(len, offset)) {
-		memcpy(&file->main->written_salt, bytes + SALT_AT, sizeof file->main->written_salt);
+		memcpy(&file->main->written_salt, bytes + SALT_AT,
+			sizeof(file->main->written_salt));
 	} else if (offset >= LOG_HEADER_BYTES) {
 		uint64_t last = frame_at(offset + len - 1);
 		for (uint64_t frame = frame_at(offset); frame <= last; frame++)
@@ -285,7 +289,7 @@ static void note_log_write(
 	}
 }
 
-static int file_write(sqlite3_file *base, const void *from, int len, sqlite3_int64 offset)
+static int db_file_write(sqlite3_file *base, const void *from, int len, sqlite3_int64 offset)
 {
 	struct db_file *file = (struct db_file *)base;
 	errno = 0;
@@ -297,7 +301,7 @@ static int file_write(sqlite3_file *base, const void *from, int len, sqlite3_int
 	return result == SQLITE_OK ? SQLITE_OK : note(file, DB_TROUBLE_WRITE, offset, result);
 }
 
-static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
+static int db_file_truncate(sqlite3_file *base, sqlite3_int64 size)
 {
 	struct db_file *file = (struct db_file *)base;
 	errno = 0;
@@ -307,7 +311,7 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 	return result == SQLITE_OK ? SQLITE_OK : note(file, DB_TROUBLE_WRITE, 0, result);
 }
 
-static int file_sync(sqlite3_file *base, int flags)
+static int db_file_sync(sqlite3_file *base, int flags)
 {
 	struct db_file *file = (struct db_file *)base;
 	errno = 0;
@@ -315,7 +319,7 @@ static int file_sync(sqlite3_file *base, int flags)
 	return result == SQLITE_OK ? SQLITE_OK : note(file, DB_TROUBLE_WRITE, 0, result);
 }
 
-static int file_close(sqlite3_file *base)
+static int db_file_close(sqlite3_file *base)
 {
 	struct db_file *file = (struct db_file *)base;
 	int result = file->real->pMethods->xClose(file->real);
@@ -323,103 +327,104 @@ static int file_close(sqlite3_file *base)
 	return result;
 }
 
-/* What only passes through. */
-static int file_size(sqlite3_file *base, sqlite3_int64 *size)
+/* The operations below only pass through. */
+static int db_file_size(sqlite3_file *base, sqlite3_int64 *size)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xFileSize(file->real, size);
 }
 
-static int file_lock(sqlite3_file *base, int level)
+static int db_file_lock(sqlite3_file *base, int level)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xLock(file->real, level);
 }
 
-static int file_unlock(sqlite3_file *base, int level)
+static int db_file_unlock(sqlite3_file *base, int level)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xUnlock(file->real, level);
 }
 
-static int file_check_lock(sqlite3_file *base, int *held)
+static int db_file_check_lock(sqlite3_file *base, int *held)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xCheckReservedLock(file->real, held);
 }
 
-static int file_control(sqlite3_file *base, int operation, void *argument)
+static int db_file_control(sqlite3_file *base, int operation, void *argument)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xFileControl(file->real, operation, argument);
 }
 
-static int file_sector_size(sqlite3_file *base)
+static int db_file_sector_size(sqlite3_file *base)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xSectorSize(file->real);
 }
 
-static int file_characteristics(sqlite3_file *base)
+static int db_file_characteristics(sqlite3_file *base)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xDeviceCharacteristics(file->real) & ~READS_PARTS;
 }
 
-static int shared_map(sqlite3_file *base, int page, int size, int extend, void volatile **out)
+static int db_file_shared_map(
+	sqlite3_file *base, int page, int size, int extend, void volatile **out)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xShmMap(file->real, page, size, extend, out);
 }
 
-static int shared_lock(sqlite3_file *base, int offset, int count, int flags)
+static int db_file_shared_lock(sqlite3_file *base, int offset, int count, int flags)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xShmLock(file->real, offset, count, flags);
 }
 
-static void shared_barrier(sqlite3_file *base)
+static void db_file_shared_barrier(sqlite3_file *base)
 {
 	struct db_file *file = (struct db_file *)base;
 	file->real->pMethods->xShmBarrier(file->real);
 }
 
-static int shared_unmap(sqlite3_file *base, int delete_flag)
+static int db_file_shared_unmap(sqlite3_file *base, int delete_flag)
 {
 	struct db_file *file = (struct db_file *)base;
 	return file->real->pMethods->xShmUnmap(file->real, delete_flag);
 }
 
-/* Version 2: the file is never mapped into memory, which would go past us. */
+/* Version 2: the file is never mapped into memory, which would bypass this layer. */
 static const sqlite3_io_methods methods = {
 	.iVersion = 2,
-	.xClose = file_close,
-	.xRead = file_read,
-	.xWrite = file_write,
-	.xTruncate = file_truncate,
-	.xSync = file_sync,
-	.xFileSize = file_size,
-	.xLock = file_lock,
-	.xUnlock = file_unlock,
-	.xCheckReservedLock = file_check_lock,
-	.xFileControl = file_control,
-	.xSectorSize = file_sector_size,
-	.xDeviceCharacteristics = file_characteristics,
-	.xShmMap = shared_map,
-	.xShmLock = shared_lock,
-	.xShmBarrier = shared_barrier,
-	.xShmUnmap = shared_unmap,
+	.xClose = db_file_close,
+	.xRead = db_file_read,
+	.xWrite = db_file_write,
+	.xTruncate = db_file_truncate,
+	.xSync = db_file_sync,
+	.xFileSize = db_file_size,
+	.xLock = db_file_lock,
+	.xUnlock = db_file_unlock,
+	.xCheckReservedLock = db_file_check_lock,
+	.xFileControl = db_file_control,
+	.xSectorSize = db_file_sector_size,
+	.xDeviceCharacteristics = db_file_characteristics,
+	.xShmMap = db_file_shared_map,
+	.xShmLock = db_file_shared_lock,
+	.xShmBarrier = db_file_shared_barrier,
+	.xShmUnmap = db_file_shared_unmap,
 };
 
 static uint64_t pages_of(const uint8_t header[HEADER_BYTES])
 {
 	uint32_t pages;
-	memcpy(&pages, header + PAGES_AT, sizeof pages);
+	memcpy(&pages, header + PAGES_AT, sizeof(pages));
 	return be32toh(pages);
 }
 
-/* A file whose first page matches its checksum has them, and so does one that says so or whose
- * header cannot be right otherwise: then that page is damaged, and reading it says so. */
+/* A file has checksums if its first page matches its own, and also if its header says so or cannot
+ * be right otherwise: then that page is damaged, and reading it reports that. */
 static void look_at_first_page(struct db_file *file)
 {
 	uint8_t page[PAGE_BYTES];
@@ -451,7 +456,7 @@ static int open_ours(sqlite3_file *base, const char *name, int flags, int *out_f
 	return SQLITE_OK;
 }
 
-static int vfs_open(
+static int db_file_vfs_open(
 	sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags, int *out_flags)
 {
 	(void)vfs;
@@ -461,27 +466,28 @@ static int vfs_open(
 	return files.real->xOpen(files.real, name, base, flags, out_flags);
 }
 
-static void register_once(void)
+static void db_file_register_once(void)
 {
 	lock_init(&files.lock, LOCK_DB_PLACES);
 	files.real = sqlite3_vfs_find(NULL);
 	ASSERT(files.real != NULL);
-	/* all but opening is SQLite's own, and asks nothing of the vfs it is called with */
+	/* everything but opening is SQLite's own, and does not depend on the vfs it is called
+	 * with */
 	files.vfs = *files.real;
 	files.vfs.zName = db_file_vfs;
 	files.vfs.pNext = NULL;
 	files.vfs.szOsFile = (int)sizeof(struct db_file) + files.real->szOsFile;
-	files.vfs.xOpen = vfs_open;
+	files.vfs.xOpen = db_file_vfs_open;
 	int result = sqlite3_vfs_register(&files.vfs, 0);
 	ASSERT(result == SQLITE_OK);
 }
 
 void db_file_register(void)
 {
-	pthread_once(&files.once, register_once);
+	pthread_once(&files.once, db_file_register_once);
 }
 
-/* The connection's database file; NULL while it has none of ours. */
+/* The connection's database file; NULL while it has none of this layer. */
 static struct db_file *file_of(sqlite3 *handle)
 {
 	sqlite3_file *file = NULL;

@@ -1,12 +1,11 @@
-/* As VACUUM does it, but for one thing: VACUUM copies the indexes as they are. The tables are made
- * in a file of their own and filled, the indexes made there, and all pages copied back in one
+/* Works like VACUUM, except that VACUUM copies the indexes as they are. The tables are made in a
+ * file of their own and filled, the indexes are made there, and all pages are copied back in one
  * transaction.
  *
  *   schema of tables -> scratch <- rows (attached) ; settle ; indexes ; scratch -> database (backup)
  *
- * Which rows name which (REFERENCES) is not judged meanwhile: tables come in the order of their
- * names, and a row whose parent was lost stays. That rows were lost is for the sums to tell
- * (db_check.h). */
+ * References between rows (REFERENCES) are not judged meanwhile: tables come in the order of their
+ * names, and a row stays even if its parent was lost. The sums report lost rows (db_check.h). */
 #include "storage/db/db_rebuild.h"
 
 #include <stdio.h>
@@ -30,12 +29,12 @@ static const char SQL_MAKE_TABLES[] = "SELECT sql FROM sqlite_schema WHERE type 
 static const char SQL_MAKE_INDEXES[] =
 	"SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
 	" ORDER BY name";
-/* The condition keeps SQLite from copying pages, those of indexes too, instead of rows. */
+/* The condition keeps SQLite from copying whole pages, those of indexes too, instead of rows. */
 static const char SQL_COPY_TABLES[] =
 	"SELECT 'INSERT INTO rebuilt.\"' || name || '\" SELECT * FROM main.\"' || name ||"
 	" '\" NOT INDEXED WHERE true' FROM sqlite_schema WHERE type = 'table' AND"
 	" name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-/* Where AUTOINCREMENT goes on: the rows have made their own. */
+/* AUTOINCREMENT continues where it was; inserting the rows has made entries of its own. */
 static const char SQL_COPY_SEQUENCES[] =
 	"DELETE FROM rebuilt.sqlite_sequence;"
 	" INSERT INTO rebuilt.sqlite_sequence SELECT * FROM main.sqlite_sequence WHERE true";
@@ -57,8 +56,10 @@ static int copy_pages_back(struct rebuild_run *run, struct error *err);
 
 int db_rebuild(struct db *db, const struct db_rebuild *rebuild, struct error *err)
 {
+	ASSERT(!db_in_transaction(db));
+	ASSERT((rebuild->settle_tables == NULL) == (rebuild->settle_sql == NULL));
 	remove_scratch(rebuild->scratch);
-	struct rebuild_run *run = memory_new(sizeof *run);
+	struct rebuild_run *run = memory_new(sizeof(*run));
 	run->from = db;
 	run->rebuild = rebuild;
 	run->to = db_open(rebuild->scratch, DB_WRITE, err);
@@ -66,7 +67,7 @@ int db_rebuild(struct db *db, const struct db_rebuild *rebuild, struct error *er
 	db_close(run->to);
 	free(run);
 	remove_scratch(rebuild->scratch);
-	db_sums_rollback(db->sums); /* read anew at the next begin */
+	db_sums_rollback(db->sums); /* they are read again at the next begin */
 	return result == 0 ? 0 : error_wrap(err, "rebuilding the catalog from its tables");
 }
 
@@ -75,8 +76,8 @@ static void remove_scratch(const char *path)
 	static const char *const suffixes[] = {"", "-wal", "-shm"};
 	const struct file_ops *files = file_system();
 	char name[4096];
-	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-		if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) < (int)sizeof name)
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
+		if (snprintf(name, sizeof(name), "%s%s", path, suffixes[i]) < (int)sizeof(name))
 			files->unlink(files, name);
 }
 
@@ -99,7 +100,7 @@ static int make_tables(struct rebuild_run *run, struct error *err)
 	return run_each(run->from, SQL_MAKE_TABLES, run->to, err);
 }
 
-/* Runs each text that the query gives on `from`, on `to`. */
+/* Runs on `to` each text that the query gives on `from`. */
 static int run_each(struct db *from, const char *query, struct db *to, struct error *err)
 {
 	sqlite3_stmt *rows = NULL;
@@ -126,7 +127,7 @@ static int copy_tables(struct rebuild_run *run, struct error *err)
 	return result;
 }
 
-/* In one transaction over both files: of what is read nothing changes meanwhile. */
+/* One transaction covers both files: nothing that is read changes meanwhile. */
 static int copy_attached(struct rebuild_run *run, struct error *err)
 {
 	int result = db_run_script(run->from, "PRAGMA rebuilt.synchronous=OFF", err);
@@ -140,7 +141,7 @@ static int copy_attached(struct rebuild_run *run, struct error *err)
 	return result;
 }
 
-/* Outside of transactions. It cannot fail, so that what was put aside is in force again whatever
+/* Runs outside of transactions. It cannot fail, so that the rules are in force again whatever
  * happened. */
 static void judge_references(struct db *db, bool judges)
 {
@@ -170,9 +171,10 @@ static int settle(struct rebuild_run *run, struct error *err)
 	return store_sums(run->to, &run->sums, err);
 }
 
-/* Adds what the tables hold now to their sums, or takes it off. */
+/* Adds the present content of the tables to their sums (sign 1) or subtracts it (sign -1). */
 static int shift_sums(struct rebuild_run *run, int sign, struct error *err)
 {
+	ASSERT(sign == 1 || sign == -1);
 	for (const char *const *table = run->rebuild->settle_tables; *table != NULL; table++) {
 		struct table_sum found;
 		struct table_sum *said = &run->sums.tables[table_sums_place(&run->sums, *table)];

@@ -1,6 +1,6 @@
-/* Statements: prepared once for each connection, bound, stepped. They are kept in a small table
- * keyed by the address of their SQL text, so that looking one up is a multiplication and a compare,
- * and the connection alone owns them. Bound bytes are not copied (SQLITE_STATIC). */
+/* Statements: prepared once for each connection, bound, stepped. A connection keeps them in a small
+ * table keyed by the address of their SQL text, so that looking one up is a multiplication and a
+ * comparison, and the connection alone owns them. Bound bytes are not copied (SQLITE_STATIC). */
 #include "base/memory.h"
 #include "storage/db/db_internal.h"
 
@@ -152,7 +152,7 @@ static size_t slot_of(const struct db *db, const char *sql)
 	return slot;
 }
 
-/* A NULL pointer would bind NULL; an empty span is an empty value. */
+/* An empty span is an empty value, so its pointer must not be NULL: that would bind NULL. */
 static int bind_value(sqlite3_stmt *handle, int position, const struct db_value *value)
 {
 	const void *const bytes = value->bytes.len == 0 ? (const void *)"" : value->bytes.data;

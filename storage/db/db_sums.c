@@ -1,9 +1,9 @@
-/* SQLite tells of each row before it changes, with what it holds and what it will hold ("preupdate
- * hook"). What a failing statement, a savepoint or a transaction takes back, the sums take back
+/* SQLite reports each row before it changes, with its old and its new content ("preupdate hook").
+ * When a failed statement, a savepoint or a transaction is rolled back, the sums are rolled back
  * too.
  *
- * Rows that ALTER TABLE ADD COLUMN left short are told of without the column's default: a migration
- * that adds one writes all rows of the table once more (UPDATE t SET c = c). */
+ * SQLite reports a row that ALTER TABLE ADD COLUMN left short without the default of the column. A
+ * migration that adds one must therefore write all rows of the table again (UPDATE t SET c = c). */
 #include "storage/db/db_internal.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@
 struct db_sums {
 	struct db *db;
 	struct table_sums now;
-	struct table_sum savepoint[TABLE_SUMS_MAX]; /* of `now`, to go back to */
+	struct table_sum savepoint[TABLE_SUMS_MAX]; /* copies of `now`, to return to */
 	struct table_sum statement[TABLE_SUMS_MAX];
-	int64_t change; /* the number of the last one that is committed */
+	int64_t change; /* the number of the last committed change */
 	bool is_known;  /* `now` and `change` are what the database says */
 	bool is_dirty;  /* rows have changed since the begin */
-	bool is_unsure; /* `now` may not be what the tables hold, for the reason `why` */
+	bool is_unsure; /* `now` may differ from the tables, for the reason `why` */
 	bool savepoint_is_unsure;
 	struct error why;
 	struct row_digest digest;
@@ -37,7 +37,7 @@ static const char SQL_TABLES[] =
 
 typedef int take_value(sqlite3 *handle, int column, sqlite3_value **out);
 
-static void note_row(void *owner, sqlite3 *handle, int operation, const char *schema,
+static void db_sums_note_row(void *owner, sqlite3 *handle, int operation, const char *schema,
 	const char *table, sqlite3_int64 old_id, sqlite3_int64 new_id);
 static bool is_counted(const char *table);
 static uint64_t digest_row(struct db_sums *sums, sqlite3 *handle, take_value *take);
@@ -52,10 +52,10 @@ static int establish(struct db_sums *sums, struct error *err);
 
 struct db_sums *db_sums_new(struct db *db)
 {
-	struct db_sums *sums = memory_new(sizeof *sums);
+	struct db_sums *sums = memory_new(sizeof(*sums));
 	sums->db = db;
 	row_digest_init(&sums->digest);
-	sqlite3_preupdate_hook(db->handle, note_row, sums);
+	sqlite3_preupdate_hook(db->handle, db_sums_note_row, sums);
 	return sums;
 }
 
@@ -175,7 +175,7 @@ int db_sums_count(struct db *db, const char *table, struct table_sum *out, struc
 	static const char schema[] = "SELECT type, name, tbl_name, sql FROM sqlite_schema";
 	char sql[TABLE_NAME_BYTES + 40];
 	sqlite3_stmt *rows = NULL;
-	snprintf(sql, sizeof sql, "SELECT * FROM \"%s\" NOT INDEXED", table);
+	snprintf(sql, sizeof(sql), "SELECT * FROM \"%s\" NOT INDEXED", table);
 	int got = sqlite3_prepare_v2(
 		db->handle, strcmp(table, "sqlite_schema") == 0 ? schema : sql, -1, &rows, NULL);
 	if (got == SQLITE_OK)
@@ -193,7 +193,7 @@ int db_sums_list(struct db *db, struct table_sums *out, struct error *err)
 	while (got >= 0 && out->count < TABLE_SUMS_MAX && (got = db_step(tables, err)) == 1) {
 		char name[TABLE_NAME_BYTES];
 		struct span text = db_column_blob(tables, 0);
-		snprintf(name, sizeof name, "%.*s", (int)text.len, text.data);
+		snprintf(name, sizeof(name), "%.*s", (int)text.len, text.data);
 		table_sums_place(out, name);
 	}
 	db_reset(tables);
@@ -202,7 +202,8 @@ int db_sums_list(struct db *db, struct table_sums *out, struct error *err)
 
 int db_keep_sums(struct db *db, struct error *err)
 {
-	struct table_sums *said = memory_new(sizeof *said);
+	ASSERT(db->sums == NULL);
+	struct table_sums *said = memory_new(sizeof(*said));
 	int result = db_sums_load(db, said, err);
 	bool lacks_row = result != 0 && err->kind == ERROR_NOT_FOUND;
 	free(said);
@@ -213,7 +214,7 @@ int db_keep_sums(struct db *db, struct error *err)
 			 : db_read_number(db, SQL_CHANGE, &db->sums->change, err);
 }
 
-static void note_row(void *owner, sqlite3 *handle, int operation, const char *schema,
+static void db_sums_note_row(void *owner, sqlite3 *handle, int operation, const char *schema,
 	const char *table, sqlite3_int64 old_id, sqlite3_int64 new_id)
 {
 	struct db_sums *sums = owner;
@@ -266,7 +267,7 @@ static void add_value(struct row_digest *digest, sqlite3_value *value)
 	}
 }
 
-/* A row may reach over pages that were not read yet, and one of them may be damaged. */
+/* A row may extend over pages that were not read yet, and one of them may be damaged. */
 static void note_unread(struct db_sums *sums)
 {
 	struct error why;
@@ -285,10 +286,11 @@ static int store(struct db_sums *sums, const char *sql, struct error *err)
 	return result;
 }
 
-/* The tables: a savepoint keeps those that it knew, and later ones come back empty. */
+/* Copies only the sums, not the names: a savepoint keeps the tables that it knew, and later ones
+ * come back empty. */
 static void copy_tables(struct table_sum *to, const struct table_sum *from)
 {
-	memcpy(to, from, TABLE_SUMS_MAX * sizeof *to);
+	memcpy(to, from, TABLE_SUMS_MAX * sizeof(*to));
 }
 
 static int count_rows(sqlite3_stmt *rows, struct table_sum *out)

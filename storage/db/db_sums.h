@@ -1,6 +1,6 @@
 /* Counts and sums of a database's tables (table_sums.h), kept by the connection that changes them.
- * They stand in the one row of the table `sums`, beside the number of the change, and every COMMIT
- * brings both up to date. Of sqlite3.h's home. */
+ * They are stored in the one row of the table `sums`, together with the number of the change, and
+ * every COMMIT updates both. Part of sqlite3.h's home. */
 #ifndef STORAGE_DB_DB_SUMS_H
 #define STORAGE_DB_DB_SUMS_H
 
@@ -8,31 +8,31 @@
 #include "storage/db/table_sums.h"
 
 struct db_sums;
-/* notes each row that the connection changes from here on */
+/* From here on it notes each row that the connection changes. */
 struct db_sums *db_sums_new(struct db *db);
-/* NULL is fine, here and below: there is nothing to do */
+/* NULL is fine, here and below: then the call does nothing. */
 void db_sums_free(struct db_sums *sums);
 
 /* The connection calls these around its transactions and statements. */
 int db_sums_begin(struct db_sums *sums, struct error *err);
-int db_sums_commit(struct db_sums *sums, struct error *err); /* last before COMMIT */
-void db_sums_committed(struct db_sums *sums);                /* COMMIT went well */
+int db_sums_commit(struct db_sums *sums, struct error *err); /* the last step before COMMIT */
+void db_sums_committed(struct db_sums *sums);                /* after a successful COMMIT */
 void db_sums_rollback(struct db_sums *sums);
 void db_sums_savepoint(struct db_sums *sums);
 void db_sums_savepoint_rollback(struct db_sums *sums);
-void db_sums_statement(struct db_sums *sums);          /* one that writes begins */
-void db_sums_statement_rollback(struct db_sums *sums); /* it failed */
-/* What the tables hold is not what the sums say, or nobody knows: until that is taken back,
- * db_sums_check and db_sums_commit fail with the first `why`. */
+void db_sums_statement(struct db_sums *sums);          /* before a statement that writes */
+void db_sums_statement_rollback(struct db_sums *sums); /* after it failed */
+/* The sums may differ from the content of the tables. Until that is rolled back, db_sums_check and
+ * db_sums_commit fail with the first `why`. */
 void db_sums_doubt(struct db_sums *sums, const struct error *why);
 int db_sums_check(const struct db_sums *sums, struct error *err);
 int64_t db_sums_change(const struct db_sums *sums); /* the number of the last committed change */
 
-/* What the database says of its tables; not_found when it has no such row. */
+/* Reads the stored sums; not_found when the database has no row of them. */
 int db_sums_load(struct db *db, struct table_sums *out, struct error *err);
-/* The names of all tables, the schema's too. */
+/* Lists the names of all tables, the schema too. */
 int db_sums_list(struct db *db, struct table_sums *out, struct error *err);
-/* What one table has, read from the table itself. The schema counts as the table sqlite_schema. */
+/* Counts the rows of one table by reading it. The schema counts as the table sqlite_schema. */
 int db_sums_count(struct db *db, const char *table, struct table_sum *out, struct error *err);
 
 #endif

@@ -1,12 +1,12 @@
-/* Tables of a fixed size that are made when their first frame comes, so that a reader never meets
- * one that moves. A log with more frames than they hold (16 GiB) is checked as far as they
- * reach. */
+/* Tables of a fixed size, made when their first frame comes, so that a reader never meets one that
+ * moves. A log with more frames than they hold (16 GiB) is checked as far as they reach. */
 #include "storage/db/log_sums.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/digest/xxh3.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 enum { TABLES = 4096, TABLE_FRAMES = 1024, UNKNOWN = 0 };
@@ -30,7 +30,7 @@ void log_sums_free(struct log_sums *sums)
 	free(sums);
 }
 
-/* NULL when the frame lies behind all tables; UNKNOWN where nothing was noted. */
+/* Points to UNKNOWN for a frame behind all tables and where nothing was noted. */
 static const _Atomic uint64_t *find(const struct log_sums *sums, uint64_t frame)
 {
 	static const _Atomic uint64_t unknown = UNKNOWN;
@@ -43,6 +43,7 @@ static const _Atomic uint64_t *find(const struct log_sums *sums, uint64_t frame)
 
 static void put(struct log_sums *sums, uint64_t frame, uint64_t sum)
 {
+	ASSERT(sums != NULL);
 	uint64_t table = frame / TABLE_FRAMES;
 	if (table >= TABLES)
 		return;

@@ -1,7 +1,8 @@
-/* What the pages of a write-ahead log were when this process wrote them, or when SQLite proved them
- * at recovery: SQLite reads a log's pages again and again, and copies them into the database file,
- * without looking at their checksums once more. One writer at a time, readers beside it, without a
- * lock: nobody reads a frame of the log that is being written. Internal to storage. */
+/* Checksums, in memory, of the pages in a write-ahead log, from when this process wrote them or
+ * SQLite proved them at recovery. They are needed because SQLite reads a log's pages again and
+ * again, and copies them into the database file, without looking at their checksums once more. One
+ * writer at a time, with readers beside it and without a lock: nobody reads a frame of the log that
+ * is being written. Internal to storage. */
 #ifndef STORAGE_DB_LOG_SUMS_H
 #define STORAGE_DB_LOG_SUMS_H
 
@@ -17,7 +18,7 @@ void log_sums_free(struct log_sums *sums); /* NULL is fine */
 /* Frames are numbered from 0. */
 void log_sums_note(struct log_sums *sums, uint64_t frame, const uint8_t page[PAGE_BYTES]);
 void log_sums_forget(struct log_sums *sums, uint64_t frame);
-/* True as well for frames that are not known. */
+/* True also for frames that are not known. */
 bool log_sums_match(const struct log_sums *sums, uint64_t frame, const uint8_t page[PAGE_BYTES]);
 
 #endif

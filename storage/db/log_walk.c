@@ -1,9 +1,9 @@
-/* The chain: a frame's checksum covers the first 8 bytes of its header and its page, and begins
- * with the checksum of the frame before, the first one with that of the log's header. So with what
- * is known to be true of the frame before, a frame is proven forwards; with what the frame before
- * has stored, true or not, it proves itself. The two 32-bit sums are taken over words in the byte
- * order that the log's magic names. Frames of an earlier use of the file stand behind the present
- * ones, with other salts. */
+/* The checksums form a chain: a frame's checksum covers the first 8 bytes of its header and its
+ * page, and begins with the checksum of the frame before; the first one begins with that of the
+ * log's header. So if the frame before is known to be true, a frame is proven forwards. With the
+ * checksum that the frame before has stored, true or not, a frame proves itself. The two 32-bit
+ * sums are taken over words in the byte order that the log's magic names. Frames of an earlier use
+ * of the file follow the present ones, with other salts. */
 #include "storage/db/log_walk.h"
 
 #include <endian.h>
@@ -20,14 +20,14 @@ enum {
 	HEADER_BYTES = 32,
 	FRAME_HEADER_BYTES = 24,
 	FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES,
-	SUMMED_BYTES = 8, /* of a frame's header */
+	SUMMED_BYTES = 8, /* at the begin of a frame's header */
 	SALT_AT = 8,      /* in a frame's header */
 	SUM_AT = 16,      /* in a frame's header */
 	HEADER_SALT_AT = 16,
 	HEADER_SUM_AT = 24,
 	RESERVED_AT = 20 /* in the first page: whether pages carry checksums */
 };
-static const uint32_t MAGIC = 0x377f0682; /* the last bit: words are big-endian */
+static const uint32_t MAGIC = 0x377f0682; /* the last bit is set when words are big-endian */
 
 struct log_sum {
 	uint32_t words[2];
@@ -37,18 +37,19 @@ struct log_reader {
 	const char *path;
 	struct log_walk *walk;
 	const struct log_note *note;
+	size_t capacity; /* of walk->list */
 	bool big_endian;
 	uint8_t salt[8];
-	struct log_sum truth;  /* of the frame before, where is_true */
-	struct log_sum stored; /* what the frame before has stored */
+	struct log_sum truth;  /* the checksum of the frame before, valid while is_true */
+	struct log_sum stored; /* the checksum that the frame before has stored */
 	bool is_true;
 	uint64_t offset; /* of the frame (or the header) in `bytes` */
 	uint8_t bytes[FRAME_BYTES];
-	bool has_next; /* the frame behind it, which knows what its checksum was */
+	bool has_next; /* the frame after it, which proves what its checksum was */
 	uint8_t next[FRAME_BYTES];
 };
 
-/* Parts of `bytes`, of which one bit may be wrong. */
+/* Ranges of `bytes` in which one bit may be wrong. */
 struct bit_search {
 	size_t from;
 	size_t to;
@@ -62,8 +63,8 @@ struct log_application {
 	const char *path;
 	int log;
 	int database;
-	uint32_t pages;   /* of the database then */
-	uint32_t *newest; /* by page: its newest frame, counted from 1; 0: none */
+	uint32_t pages;   /* of the database afterwards */
+	uint32_t *newest; /* index: page; its newest frame, counted from 1; 0: none */
 	uint32_t lost;
 };
 
@@ -71,7 +72,7 @@ static int walk_file(struct log_reader *reader, struct error *err);
 static int read_at(const struct log_reader *reader, uint8_t *into, size_t len, uint64_t offset,
 	struct error *err);
 static void take_header(struct log_reader *reader);
-static bool header_fits(const struct log_reader *reader);
+static bool log_walk_header_fits(const struct log_reader *reader);
 static uint32_t big_endian_32(const uint8_t *from);
 static bool sum_equal(struct log_sum a, struct log_sum b);
 static struct log_sum header_sum(const struct log_reader *reader);
@@ -95,8 +96,8 @@ static bool judge_frame(struct log_reader *reader);
 static bool frame_fits(const struct log_reader *reader, struct log_sum before);
 static int salt_distance(const struct log_reader *reader);
 static bool mend_frame(struct log_reader *reader);
-static bool follows_truth(const struct log_reader *reader);
-static void add_frame(struct log_walk *walk, const struct log_reader *reader, bool is_good);
+static bool log_walk_follows_truth(const struct log_reader *reader);
+static void add_frame(struct log_reader *reader, bool is_good);
 static void cut_tail(struct log_walk *walk);
 static void judge(struct log_walk *walk);
 static uint32_t first_bad(const struct log_walk *walk);
@@ -116,7 +117,7 @@ static int write_page(struct log_application *apply, uint32_t page, struct error
 int log_walk(const char *path, const struct log_note *note, struct log_walk *out, struct error *err)
 {
 	*out = (struct log_walk){.state = LOG_EMPTY};
-	struct log_reader *reader = memory_new(sizeof *reader);
+	struct log_reader *reader = memory_new(sizeof(*reader));
 	*reader = (struct log_reader){.path = path, .walk = out, .note = note};
 	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
 	int result = 0;
@@ -157,6 +158,7 @@ int log_walk_mend(const struct log_walk *walk, const struct file_ops *files, con
 int log_walk_cut(const struct log_walk *walk, const struct file_ops *files, const char *path,
 	struct error *err)
 {
+	ASSERT(walk->committed <= walk->frames);
 	if (walk->frames == walk->committed)
 		return 0;
 	int fd = files->open(files, path, O_RDWR, 0);
@@ -174,6 +176,7 @@ int log_walk_cut(const struct log_walk *walk, const struct file_ops *files, cons
 int log_walk_apply(const struct log_walk *walk, const struct file_ops *files, const char *log_path,
 	const char *database_path, uint32_t *out_lost, struct error *err)
 {
+	ASSERT(walk->proven <= walk->frames);
 	*out_lost = 0;
 	if (walk->proven == 0)
 		return 0;
@@ -212,8 +215,8 @@ static int walk_file(struct log_reader *reader, struct error *err)
 	return 0;
 }
 
-/* Reads exactly: 1, 0 when the file ends before, -1. What the disk cannot give counts as zeros,
- * which no checksum fits. */
+/* Returns 1 when it read everything, 0 when the file ends before, -1 on error. Bytes that the disk
+ * cannot give count as zeros, which no checksum fits. */
 static int read_at(const struct log_reader *reader, uint8_t *into, size_t len, uint64_t offset,
 	struct error *err)
 {
@@ -235,23 +238,23 @@ static int read_at(const struct log_reader *reader, uint8_t *into, size_t len, u
 	return 1;
 }
 
-/* Takes the header in hand. */
+/* Judges the header in `bytes` and begins the chain with it. */
 static void take_header(struct log_reader *reader)
 {
-	bool is_good = header_fits(reader) || mend_header(reader);
+	bool is_good = log_walk_header_fits(reader) || mend_header(reader);
 	reader->big_endian = is_good && (big_endian_32(reader->bytes) & 1) != 0;
 	if (is_good)
-		memcpy(reader->salt, reader->bytes + HEADER_SALT_AT, sizeof reader->salt);
+		memcpy(reader->salt, reader->bytes + HEADER_SALT_AT, sizeof(reader->salt));
 	else
 		guess_salt(reader, reader->salt);
 	reader->stored = stored_sum(reader->bytes + HEADER_SUM_AT);
 	reader->truth = reader->stored;
 	reader->is_true = is_good;
-	memcpy(&reader->walk->salt, reader->salt, sizeof reader->walk->salt);
+	memcpy(&reader->walk->salt, reader->salt, sizeof(reader->walk->salt));
 	reader->walk->has_header = is_good;
 }
 
-static bool header_fits(const struct log_reader *reader)
+static bool log_walk_header_fits(const struct log_reader *reader)
 {
 	return (big_endian_32(reader->bytes) & ~UINT32_C(1)) == MAGIC &&
 		sum_equal(header_sum(reader), stored_sum(reader->bytes + HEADER_SUM_AT));
@@ -260,7 +263,7 @@ static bool header_fits(const struct log_reader *reader)
 static uint32_t big_endian_32(const uint8_t *from)
 {
 	uint32_t word;
-	memcpy(&word, from, sizeof word);
+	memcpy(&word, from, sizeof(word));
 	return be32toh(word);
 }
 
@@ -280,7 +283,7 @@ static struct log_sum sum_over(
 {
 	for (size_t i = 0; i < len; i += 8) {
 		uint32_t words[2];
-		memcpy(words, bytes + i, sizeof words);
+		memcpy(words, bytes + i, sizeof(words));
 		sum.words[0] += (big_endian ? be32toh(words[0]) : le32toh(words[0])) + sum.words[1];
 		sum.words[1] += (big_endian ? be32toh(words[1]) : le32toh(words[1])) + sum.words[0];
 	}
@@ -300,7 +303,7 @@ static bool mend_header(struct log_reader *reader)
 	if (next_follows(reader, header_sum(reader)))
 		return mend_sum(reader, HEADER_SUM_AT, header_sum(reader));
 	bool sum_is_right = next_follows(reader, stored_sum(reader->bytes + HEADER_SUM_AT));
-	return mend_bit(reader, parts, sum_is_right ? 1 : 2, header_fits) == 1;
+	return mend_bit(reader, parts, sum_is_right ? 1 : 2, log_walk_header_fits) == 1;
 }
 
 static bool next_follows(const struct log_reader *reader, struct log_sum before)
@@ -318,12 +321,12 @@ static struct log_sum frame_sum(bool big_endian, const uint8_t *frame, struct lo
 static bool mend_sum(struct log_reader *reader, size_t at, struct log_sum sum)
 {
 	uint32_t words[2] = {htobe32(sum.words[0]), htobe32(sum.words[1])};
-	uint8_t right[sizeof words];
-	memcpy(right, words, sizeof right);
-	return mend_bytes(reader, at, right, sizeof right);
+	uint8_t right[sizeof(words)];
+	memcpy(right, words, sizeof(right));
+	return mend_bytes(reader, at, right, sizeof(right));
 }
 
-/* Bytes that are known to have been others, or to be right. */
+/* Corrects bytes whose right values are known. */
 static bool mend_bytes(struct log_reader *reader, size_t at, const uint8_t *right, size_t len)
 {
 	if (reader->walk->mend_count + count_others(reader->bytes + at, right, len) > LOG_MENDS_MAX)
@@ -345,14 +348,16 @@ static size_t count_others(const uint8_t *bytes, const uint8_t *right, size_t le
 
 static void note_mend(struct log_walk *walk, uint64_t offset, uint8_t byte)
 {
+	ASSERT(walk->mend_count < LOG_MENDS_MAX);
 	walk->mends[walk->mend_count++] = (struct log_mend){offset, byte};
 }
 
-/* Mends the bit that makes the whole fit. To these checksums some flips of high bits look alike, so
- * it must be the only one. Gives how many were found: 0, 1, or 2 for more. */
+/* Mends the bit that makes the whole fit. For these checksums some flips of high bits look alike,
+ * so it must be the only one. Returns the number of candidates: 0, 1, or 2 for more. */
 static unsigned mend_bit(
 	struct log_reader *reader, const struct bit_search *parts, size_t count, fits_fn *fits)
 {
+	ASSERT(reader->walk->mend_count <= LOG_MENDS_MAX);
 	unsigned found = 0;
 	size_t found_bit = 0;
 	for (size_t i = 0; i < count; i++)
@@ -378,12 +383,12 @@ static void flip_bit(struct log_reader *reader, size_t bit)
 	reader->bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
 }
 
-/* The salts of a log whose header is damaged beyond a bit: those that were noted, else the first
- * frame's. The frames behind that one prove themselves all the same. */
+/* Gives the salts of a log whose header is damaged by more than a bit: the noted ones, else those
+ * of the first frame. The frames after that one prove themselves nevertheless. */
 static void guess_salt(const struct log_reader *reader, uint8_t out[8])
 {
 	if (reader->note->salt != 0)
-		memcpy(out, &reader->note->salt, sizeof reader->note->salt);
+		memcpy(out, &reader->note->salt, sizeof(reader->note->salt));
 	else
 		memcpy(out, reader->next + SALT_AT, 8);
 }
@@ -394,7 +399,7 @@ static int walk_frames(struct log_reader *reader, struct error *err)
 	for (uint64_t offset = HEADER_BYTES; (got = advance(reader, offset, err)) == 1;
 		offset += FRAME_BYTES) {
 		bool is_good = judge_frame(reader);
-		add_frame(reader->walk, reader, is_good);
+		add_frame(reader, is_good);
 		reader->stored = stored_sum(reader->bytes + SUM_AT);
 		reader->truth = reader->stored;
 		reader->is_true = is_good;
@@ -402,7 +407,7 @@ static int walk_frames(struct log_reader *reader, struct error *err)
 	return got;
 }
 
-/* The next frame becomes the one in hand: 1, 0 at the end, -1. */
+/* Makes the next frame the present one. Returns 1, 0 at the end, -1 on error. */
 static int advance(struct log_reader *reader, uint64_t offset, struct error *err)
 {
 	if (!reader->has_next)
@@ -418,7 +423,7 @@ static bool judge_frame(struct log_reader *reader)
 {
 	if (reader->is_true && frame_fits(reader, reader->truth))
 		return mend_bytes(reader, SALT_AT, reader->salt,
-			sizeof reader->salt); /* which no checksum covers */
+			sizeof(reader->salt)); /* which no checksum covers */
 	if (!reader->is_true && salt_distance(reader) == 0 && frame_fits(reader, reader->stored))
 		return true;
 	return reader->is_true && mend_frame(reader);
@@ -430,20 +435,20 @@ static bool frame_fits(const struct log_reader *reader, struct log_sum before)
 		stored_sum(reader->bytes + SUM_AT));
 }
 
-/* How many bits the frame's salts differ in. */
+/* The number of bits in which the frame's salts differ. */
 static int salt_distance(const struct log_reader *reader)
 {
 	uint64_t here;
 	uint64_t wanted;
-	memcpy(&here, reader->bytes + SALT_AT, sizeof here);
-	memcpy(&wanted, reader->salt, sizeof wanted);
+	memcpy(&here, reader->bytes + SALT_AT, sizeof(here));
+	memcpy(&wanted, reader->salt, sizeof(wanted));
 	return __builtin_popcountll(here ^ wanted);
 }
 
-/* The frame in hand follows on a true one and does not fit: its own checksum may be wrong, then the
- * next frame follows on what it was; or a bit of what that covers. Without a next frame a bit of
- * the checksum and one of the page's last bytes look alike: those bytes are unused, so it is the
- * checksum that is put right. */
+/* The frame follows a true one and does not fit. Either its own checksum is wrong, and the next
+ * frame continues what that was; or a bit that it covers is wrong. Without a next frame, a bit of
+ * the checksum and a bit of the page's last bytes look alike. Those bytes are unused, so the
+ * checksum is corrected. */
 static bool mend_frame(struct log_reader *reader)
 {
 	static const struct bit_search covered[] = {
@@ -457,21 +462,21 @@ static bool mend_frame(struct log_reader *reader)
 	if (next_follows(reader, sum))
 		return mend_sum(reader, SUM_AT, sum);
 	if (next_follows(reader, stored_sum(reader->bytes + SUM_AT)))
-		return mend_bit(reader, covered, 2, follows_truth) == 1;
-	unsigned found = mend_bit(reader, all, 3, follows_truth);
-	return found == 0 ? mend_bit(reader, &unused, 1, follows_truth) == 1 : found == 1;
+		return mend_bit(reader, covered, 2, log_walk_follows_truth) == 1;
+	unsigned found = mend_bit(reader, all, 3, log_walk_follows_truth);
+	return found == 0 ? mend_bit(reader, &unused, 1, log_walk_follows_truth) == 1 : found == 1;
 }
 
-static bool follows_truth(const struct log_reader *reader)
+static bool log_walk_follows_truth(const struct log_reader *reader)
 {
 	return frame_fits(reader, reader->truth);
 }
 
-static void add_frame(struct log_walk *walk, const struct log_reader *reader, bool is_good)
+static void add_frame(struct log_reader *reader, bool is_good)
 {
-	if ((walk->frames & (walk->frames - 1)) == 0)
-		walk->list = memory_grow(walk->list,
-			walk->frames == 0 ? 1 : 2 * (size_t)walk->frames, sizeof *walk->list);
+	struct log_walk *const walk = reader->walk;
+	walk->list =
+		memory_make_room(walk->list, walk->frames, &reader->capacity, sizeof(*walk->list));
 	walk->list[walk->frames++] = (struct log_frame){
 		.page = big_endian_32(reader->bytes),
 		.pages = big_endian_32(reader->bytes + 4),
@@ -480,7 +485,7 @@ static void add_frame(struct log_walk *walk, const struct log_reader *reader, bo
 	};
 }
 
-/* Frames of an earlier use of the file are not looked at further. */
+/* Drops frames of an earlier use of the file. */
 static void cut_tail(struct log_walk *walk)
 {
 	while (walk->frames > 0 && !walk->list[walk->frames - 1].is_of_log)
@@ -514,6 +519,7 @@ static uint32_t first_bad(const struct log_walk *walk)
 
 static uint32_t last_commit(const struct log_walk *walk, uint32_t end)
 {
+	ASSERT(end <= walk->frames);
 	while (end > 0 && (!walk->list[end - 1].is_good || walk->list[end - 1].pages == 0))
 		end--;
 	return end;
@@ -533,15 +539,16 @@ static void count_bad(struct log_walk *walk)
 		walk->bad += !walk->list[i].is_good;
 }
 
-/* Whether a later transaction stands behind the bad frame: every commit is synced before the next
- * frame is written. It shows itself by a commit, or by a frame that goes on right where another one
- * ended. Single frames prove nothing: where a transaction was given up, or a power cut broke it
- * off, and a shorter one has taken its place, what is left of it proves itself as well. Nor does
- * what stands before the next commit, which may be of the bad frame's own transaction, never synced
- * then; nor the header of an earlier use of the file, which a power cut leaves where the present
- * one's was not written. */
+/* Whether a later transaction follows the bad frame. Every commit is synced before the next frame
+ * is written, so that a later transaction proves damage. It shows by a commit, or by a frame that
+ * continues right where another transaction ended. Single frames prove nothing: if a transaction
+ * was given up, or broken off by a power cut, and a shorter one took its place, its remaining
+ * frames prove themselves too. Frames before the next commit prove nothing either: they may belong
+ * to the bad frame's own transaction, which was then never synced. Nor does the header of an
+ * earlier use of the file, which a power cut leaves where the present header was not written. */
 static bool is_proven_damage(const struct log_walk *walk, uint32_t bad)
 {
+	ASSERT(bad < walk->frames);
 	bool goes_on = walk->list[bad].is_of_log && walk->list[bad].pages != 0;
 	bool has_commit = goes_on;
 	for (uint32_t i = bad + 1; i < walk->frames; i++) {
@@ -562,12 +569,12 @@ static void set_torn(struct log_walk *walk)
 	walk->bad = 0;
 }
 
-/* A file without a header and without a frame of the noted log says nothing of it. */
+/* A file without a header and without a frame of the noted log says nothing about it. */
 static void hold_against(struct log_walk *walk, const struct log_note *note)
 {
 	bool is_noted = note->salt != 0 && walk->salt == note->salt &&
 		(walk->has_header || walk->frames > 0);
-	/* what follows was never told */
+	/* nobody was told of the frames after it */
 	bool is_cut = note->is_exact && note->frames < walk->frames;
 	if (is_noted && note->frames > walk->committed)
 		set_damaged(walk, is_cut ? note->frames : walk->frames);
@@ -588,7 +595,7 @@ static int apply_to_file(struct log_application *apply, struct error *err)
 static int write_pages(struct log_application *apply, struct error *err)
 {
 	const struct log_walk *walk = apply->walk;
-	apply->newest = memory_new_array((size_t)apply->pages + 1, sizeof *apply->newest);
+	apply->newest = memory_new_array((size_t)apply->pages + 1, sizeof(*apply->newest));
 	for (uint32_t i = 0; i < walk->proven; i++) {
 		const struct log_frame *frame = &walk->list[i];
 		if (frame->is_of_log && frame->page >= 1 && frame->page <= apply->pages)
@@ -604,28 +611,29 @@ static int write_pages(struct log_application *apply, struct error *err)
 	return result;
 }
 
-/* Without its first page nothing of a database can be read. */
+/* Nothing of a database can be read without its first page. */
 static int check_form(const struct log_application *apply, struct error *err)
 {
 	uint8_t page[PAGE_BYTES];
 	uint32_t frame = apply->newest[1];
 	if (frame != 0 && !apply->walk->list[frame - 1].is_good)
 		return error_set(err, ERROR_DAMAGED,
-			"frame %u of %s is damaged, and is the newest of page 1, without which nothing can be read. Put"
-			" %s and its log back as they were.",
+			"Frame %u of %s is damaged. It holds the newest page 1, without which nothing can be read."
+			" Put %s and its log back as they were.",
 			frame, apply->log_path, apply->path);
 	if (read_page(apply, 1, page, err) != 0)
 		return -1;
 	return page[RESERVED_AT] == PAGE_SUM_BYTES
 		? 0
 		: error_set(err, ERROR_UNSUPPORTED,
-			  "%s has pages without checksums, so that what is lost could not be marked",
+			  "%s has pages without checksums, so lost pages could not be marked in it.",
 			  apply->path);
 }
 
 static int read_page(
 	const struct log_application *apply, uint32_t page, uint8_t *into, struct error *err)
 {
+	ASSERT(page >= 1 && page <= apply->pages);
 	uint32_t frame = apply->newest[page];
 	if (frame == 0)
 		return file_read_at(apply->files, apply->database, into, PAGE_BYTES,
@@ -638,14 +646,15 @@ static int read_page(
 static int write_page(struct log_application *apply, uint32_t page, struct error *err)
 {
 	uint8_t bytes[PAGE_BYTES] = {0};
+	ASSERT(apply->newest[page] != 0);
 	bool is_good = apply->walk->list[apply->newest[page] - 1].is_good;
 	if (is_good && read_page(apply, page, bytes, err) != 0)
 		return -1;
 	page_sum_put(bytes, page);
-	if (!is_good) { /* more bits than one: nothing puts that right */
+	if (!is_good) { /* more than one bit, so that nothing mends it */
 		bytes[PAGE_BYTES - 1] ^= 0xff;
 		apply->lost++;
 	}
-	return file_write_at(apply->files, apply->database, span_of(bytes, sizeof bytes),
+	return file_write_at(apply->files, apply->database, span_of(bytes, sizeof(bytes)),
 		(off_t)(page - 1) * PAGE_BYTES, apply->path, err);
 }

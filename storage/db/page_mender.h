@@ -1,7 +1,6 @@
-/* Mends pages (page_sum.h), and remembers those that no flipped bit explains: to find that out
- * takes some ms, and a damaged page is read again and again. What is remembered is a digest of the
- * bytes: when they are others, they are looked at anew. Any thread, without a lock. Internal to
- * storage. */
+/* Mends pages (page_sum.h), and remembers pages that no flipped bit explains: to find that out
+ * takes some ms, and a damaged page is read again and again. It remembers a digest of the bytes, so
+ * that other bytes are looked at again. Any thread, without a lock. Internal to storage. */
 #ifndef STORAGE_DB_PAGE_MENDER_H
 #define STORAGE_DB_PAGE_MENDER_H
 
@@ -12,17 +11,17 @@
 enum { PAGE_MENDER_PAGES = 256 };
 
 struct page_mender { /* a zeroed one remembers nothing */
-	/* at the page's number, modulo their count */
+	/* index: the page's number modulo their count */
 	_Atomic uint64_t unmendable[PAGE_MENDER_PAGES];
 };
 
 enum page_mending {
 	PAGE_MENDED,
 	PAGE_UNMENDABLE,
-	PAGE_KNOWN_AS_UNMENDABLE /* not looked at again */
+	PAGE_KNOWN_AS_UNMENDABLE /* not tried again */
 };
 
-/* For a page that does not match its checksum. Unless it is mended, it stays as it is. */
+/* For a page that does not match its checksum. The page changes only if it is mended. */
 enum page_mending page_mender_mend(
 	struct page_mender *mender, uint8_t page[PAGE_BYTES], uint32_t number);
 

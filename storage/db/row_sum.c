@@ -1,5 +1,5 @@
-/* A chain: next = XXH3-64(previous, length, XXH3-64(bytes)), each a little-endian u64. Lengths keep
- * neighbouring fields apart. */
+/* A chain: next = XXH3-64(previous, length, XXH3-64(bytes)), each a little-endian u64. The lengths
+ * keep neighbouring fields apart. */
 #include "storage/db/row_sum.h"
 
 #include <endian.h>

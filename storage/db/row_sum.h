@@ -1,6 +1,6 @@
-/* Checksums of catalog rows: SQLite does not notice a flipped bit, so rows that lead to bytes carry
- * one. docs/FORMAT.md, "Catalog". Begin with 0 and add the fields in their documented order.
- * Internal to storage. */
+/* Checksums of catalog rows: SQLite does not notice a flipped bit, so rows that refer to bytes
+ * carry one. docs/FORMAT.md, "Catalog". Begin with 0 and add the fields in their documented order.
+ * Any thread. Internal to storage. */
 #ifndef STORAGE_DB_ROW_SUM_H
 #define STORAGE_DB_ROW_SUM_H
 

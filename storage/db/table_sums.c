@@ -1,3 +1,6 @@
+/* A short list searched from the front, because a database has a few dozen tables. Encoded, it is a
+ * version byte, for each table its name, rows and sum, and a checksum. A row is digested as its
+ * values with their kinds and lengths, so that neighbouring values cannot be confused. */
 #include "storage/db/table_sums.h"
 
 #include <string.h>
@@ -93,11 +96,11 @@ uint64_t row_digest_end(struct row_digest *digest)
 static void add_word(struct buffer *out, uint64_t word)
 {
 	uint8_t bytes[8];
-	little_endian_put(bytes, word, sizeof bytes);
-	buffer_add(out, bytes, sizeof bytes);
+	little_endian_put(bytes, word, sizeof(bytes));
+	buffer_add(out, bytes, sizeof(bytes));
 }
 
-/* One table from the front; false when none is there. */
+/* Takes one table from the front; false when the bytes do not hold one. */
 static bool take_table(struct span *rest, struct table_sums *out)
 {
 	char name[TABLE_NAME_BYTES];

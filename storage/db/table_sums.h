@@ -1,6 +1,7 @@
-/* How many rows each table of a database has, and a sum over what they hold, whatever their order:
- * a page that the disk dropped or brought back old has a right checksum, and shows here. Pure; one
- * thread at a time. docs/FORMAT.md, "Counts and sums". Internal to storage. */
+/* The number of rows of each table of a database, and a sum over their content that does not depend
+ * on their order. A page that the disk dropped or brought back in an old version has a right
+ * checksum, but shows here. Pure; one thread at a time. docs/FORMAT.md, "Counts and sums". Internal
+ * to storage. */
 #ifndef STORAGE_DB_TABLE_SUMS_H
 #define STORAGE_DB_TABLE_SUMS_H
 
@@ -18,19 +19,19 @@ struct table_sum {
 };
 struct table_sums { /* a zeroed one has no tables */
 	size_t count;
-	/* in the order in which they were first met */
+	/* in the order of their first use */
 	char names[TABLE_SUMS_MAX][TABLE_NAME_BYTES];
 	struct table_sum tables[TABLE_SUMS_MAX];
 };
 
-/* The table's place, which it is given when it has none. */
+/* The index of the table, which is added if it is missing. */
 size_t table_sums_place(struct table_sums *sums, const char *name);
 void table_sums_encode(const struct table_sums *sums, struct buffer *out);
-/* corrupt when the bytes are not what encode gives. */
+/* corrupt when `bytes` is not a result of table_sums_encode. */
 int table_sums_decode(struct span bytes, struct table_sums *out, struct error *err);
 
-/* A row: its values in the order of the table's columns, then the digest, which begins the next
- * one. */
+/* A row: add its values in the order of the table's columns, then end it. Ending gives the digest
+ * and begins the next row. */
 struct row_digest {
 	struct buffer bytes;
 };

@@ -1,3 +1,8 @@
+/* Both objects are read tensor by tensor, in the order of the next one's bytes, and compared block
+ * by block. An equal block becomes a copy of the base. Adjacent changed blocks form a run, which
+ * becomes one delta piece when an equal block follows, when it has DERIVED_PIECE_BLOCKS blocks or
+ * when its tensor ends. Encoded blocks gather in `pending` and go to the file in writes of about
+ * FLUSH_BYTES. */
 #include "storage/derive/derive_encode.h"
 
 #include <errno.h>
@@ -12,7 +17,7 @@
 #include "weights/codec/block_code.h"
 
 enum {
-	BLOCK_MAX_BYTES = 8 * BLOCK_CODE_ELEMENTS,
+	BLOCK_MAX_BYTES = 8 * BLOCK_CODE_ELEMENTS, /* the widest elements have 8 bytes */
 	FLUSH_BYTES = 1024 * 1024,
 	PENDING_MAX_BYTES = 64 * 1024 * 1024
 };
@@ -30,7 +35,7 @@ struct encoder {
 	uint8_t *next_block;
 	struct buffer pending; /* bytes of the file that are not written yet */
 	uint64_t written;
-	/* The run of changed blocks that is no piece yet: */
+	/* the run of changed blocks that is not a piece yet: */
 	unsigned run_blocks;
 	uint64_t run_base;
 	uint64_t run_length;
@@ -41,7 +46,7 @@ static int encode(struct encoder *encoder, struct error *err);
 static int open_sides(struct encoder *encoder, struct error *err);
 static int encode_all(struct encoder *encoder, struct error *err);
 static void encode_header(struct encoder *encoder);
-static size_t delta_source(struct encoder *encoder);
+static size_t need_delta_source(struct encoder *encoder);
 static bool same_shape(const struct safetensors_tensor *a, const struct safetensors_tensor *b);
 static int encode_tensor(struct encoder *encoder, const struct safetensors_tensor *base,
 	const struct safetensors_tensor *next, struct error *err);
@@ -55,7 +60,9 @@ int derive_encode(
 	const struct derive_encode_params *params, struct derive_encoded *out, struct error *err)
 {
 	struct encoder encoder = {.params = params, .out = out, .fd = -1};
-	*out = (struct derive_encoded){.recipe = derived_recipe_new(), .delta = SIZE_MAX};
+	ASSERT(params->store != NULL && params->pace != NULL);
+	ASSERT(params->base.header->tensors != NULL && params->next.header->tensors != NULL);
+	*out = (struct derive_encoded){.recipe = derived_recipe_new(), .delta_source = SIZE_MAX};
 	encoder.base_source = derived_recipe_source(
 		out->recipe, params->base.source.version, params->base.source.size);
 	buffer_init(&encoder.pending, PENDING_MAX_BYTES + SAFETENSORS_HEADER_MAX_BYTES);
@@ -77,6 +84,7 @@ int derive_encode(
 static int encode(struct encoder *encoder, struct error *err)
 {
 	const struct file_ops *const files = store_files(encoder->params->store);
+	ASSERT(encoder->base == NULL && encoder->next == NULL);
 	if (open_sides(encoder, err) != 0)
 		return -1;
 	encoder->fd = files->open(
@@ -92,7 +100,7 @@ static int encode(struct encoder *encoder, struct error *err)
 	return result;
 }
 
-/* Both under one snapshot, from which on their packs are held. */
+/* Opens both in one snapshot. From then on their packs are held (invariant 5). */
 static int open_sides(struct encoder *encoder, struct error *err)
 {
 	const struct derive_encode_params *const params = encoder->params;
@@ -119,7 +127,7 @@ static int encode_all(struct encoder *encoder, struct error *err)
 		const struct safetensors_tensor *const old = safetensors_find(base, tensor->name);
 		if (old == NULL || !same_shape(old, tensor))
 			return error_set(err, ERROR_INVALID,
-				"The tensor '%.*s' is another one in the base.",
+				"The tensor '%.*s' has another type or shape in the base, or is missing there.",
 				(int)(tensor->name.len > 100 ? 100 : tensor->name.len),
 				(const char *)tensor->name.data);
 		result = encode_tensor(encoder, old, tensor, err);
@@ -141,15 +149,16 @@ static void encode_header(struct encoder *encoder)
 		return;
 	}
 	buffer_add_span(&encoder->pending, next);
-	derived_recipe_add_copy(encoder->out->recipe, delta_source(encoder), 0, next.len);
+	derived_recipe_add_copy(encoder->out->recipe, need_delta_source(encoder), 0, next.len);
 }
 
-static size_t delta_source(struct encoder *encoder)
+/* The file becomes a source of the recipe when the first piece needs it. */
+static size_t need_delta_source(struct encoder *encoder)
 {
-	if (encoder->out->delta == SIZE_MAX)
-		encoder->out->delta =
+	if (encoder->out->delta_source == SIZE_MAX)
+		encoder->out->delta_source =
 			derived_recipe_source(encoder->out->recipe, 0, DERIVED_SIZE_UNKNOWN);
-	return encoder->out->delta;
+	return encoder->out->delta_source;
 }
 
 static bool same_shape(const struct safetensors_tensor *a, const struct safetensors_tensor *b)
@@ -158,7 +167,7 @@ static bool same_shape(const struct safetensors_tensor *a, const struct safetens
 		(a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(*a->shape)) == 0);
 }
 
-/* 1 went on, 0 too large, -1. */
+/* 1: encoded; 0: the file became too large; -1. */
 static int encode_tensor(struct encoder *encoder, const struct safetensors_tensor *base,
 	const struct safetensors_tensor *next, struct error *err)
 {
@@ -166,6 +175,7 @@ static int encode_tensor(struct encoder *encoder, const struct safetensors_tenso
 	const uint64_t next_begin = encoder->params->next.header->bytes.len + next->begin;
 	const uint64_t bytes = next->end - next->begin;
 	const uint64_t whole = block_code_bytes(next->dtype);
+	ASSERT(whole > 0 && whole <= BLOCK_MAX_BYTES);
 	for (uint64_t at = 0; at < bytes; at += whole) {
 		const size_t len = (size_t)(bytes - at < whole ? bytes - at : whole);
 		if (spend(encoder, 2 * len, err) != 0 ||
@@ -197,6 +207,8 @@ static void add_block(struct encoder *encoder, enum dtype dtype, uint64_t base_o
 {
 	const struct span base = span_of(encoder->base_block, len);
 	const struct span next = span_of(encoder->next_block, len);
+	ASSERT(len > 0 && len <= BLOCK_MAX_BYTES);
+	ASSERT(encoder->run_blocks <= DERIVED_PIECE_BLOCKS);
 	if (span_equal(base, next)) {
 		end_run(encoder, dtype);
 		derived_recipe_add_copy(
@@ -219,9 +231,10 @@ static void end_run(struct encoder *encoder, enum dtype dtype)
 {
 	if (encoder->run_blocks == 0)
 		return;
+	ASSERT(file_bytes(encoder) >= encoder->run_delta);
 	derived_recipe_add_delta(encoder->out->recipe, dtype, encoder->base_source,
-		encoder->run_base, encoder->run_length, delta_source(encoder), encoder->run_delta,
-		file_bytes(encoder) - encoder->run_delta);
+		encoder->run_base, encoder->run_length, need_delta_source(encoder),
+		encoder->run_delta, file_bytes(encoder) - encoder->run_delta);
 	encoder->run_blocks = 0;
 }
 

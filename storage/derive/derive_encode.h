@@ -1,6 +1,7 @@
-/* How one safetensors object becomes another of the same tensors: the blocks of each tensor that
- * changed, written to a local file, and the recipe that makes the one out of the other and that
- * file. Reads both from front to back, in memory of a few blocks. Internal to storage. */
+/* Encodes one safetensors object as a delta of another one with the same tensors. It writes the
+ * changed blocks of each tensor to a local file, and builds the recipe that makes the object out of
+ * the base and that file. It reads both objects from front to back, with a few blocks in memory.
+ * Internal to storage. */
 #ifndef STORAGE_DERIVE_DERIVE_ENCODE_H
 #define STORAGE_DERIVE_DERIVE_ENCODE_H
 
@@ -17,17 +18,18 @@ struct derive_encode_params {
 	struct derive_side base;
 	struct derive_side next;
 	const char *path;   /* of the new file */
-	uint64_t delta_max; /* no more bytes than these */
+	uint64_t delta_max; /* the most bytes that the file may have */
 	const struct work_pace *pace;
 };
 struct derive_encoded {
-	struct derived_recipe *recipe; /* the caller's */
-	/* which of its sources is the file: to be settled; SIZE_MAX: none, the file is empty */
-	size_t delta;
+	struct derived_recipe *recipe; /* the caller frees it; NULL unless the result is 1 */
+	/* The recipe's source that is the file, for derived_recipe_settle. SIZE_MAX: the file is
+	 * empty, and the recipe does not name it. */
+	size_t delta_source;
 	uint64_t delta_bytes;
 	struct digest128 digest; /* of the next object's bytes, as they were read */
 };
-/* 1 encoded, 0 the file would be too large, -1: an error. The tensors must be the same by name,
+/* 1: encoded; 0: the file would be too large; -1: an error. The tensors must be the same by name,
  * dtype and shape (invalid). */
 int derive_encode(
 	const struct derive_encode_params *params, struct derive_encoded *out, struct error *err);

@@ -1,3 +1,7 @@
+/* The server cuts the bytes of one PUT in one way, so that the digest proves the chunks too. The
+ * chunks of other versions depend on how they came. For these the decoded bytes also go through a
+ * file hasher, which cuts them at the ends of the parts that the derived version will have, and the
+ * result must be the version's file hash. */
 #include "storage/derive/derive_proof.h"
 
 #include <stdlib.h>
@@ -26,7 +30,8 @@ int derive_proof(struct store *store, const struct version *version,
 {
 	struct digest128 made;
 	bool same_file = true;
-	/* a single PUT, or a copy of one */
+	ASSERT(recipe != NULL && digest != NULL);
+	/* one PUT, or a copy of one */
 	const bool was_cut_here = version->kind == VERSION_SINGLE && version->part_set < 0;
 	const int result = was_cut_here
 		? derived_recipe_digest(store, recipe, &made, err)
@@ -67,13 +72,13 @@ static int find_file_hash(
 	*out = facts.state == FILE_HASH_FOUND ? facts.found.hash : facts.hash;
 	if (facts.state == FILE_HASH_FOUND)
 		return file_hash_write(store, &facts.found, 1, err);
-	if (facts.has_hash) /* the worker gave it meanwhile */
+	if (facts.has_hash) /* the hash worker has given it meanwhile */
 		return 0;
 	return error_set(
 		err, ERROR_PRECONDITION, "Version %lld is gone.", (long long)version->sequence);
 }
 
-/* The parts that the version will be cut at once it is derived. */
+/* The ends of the parts at which the version will be cut once it is derived. */
 static int load_ends(struct store *store, const struct version *version, struct part_ends *out,
 	struct error *err)
 {
@@ -90,7 +95,7 @@ static int load_ends(struct store *store, const struct version *version, struct 
 	return result;
 }
 
-/* Of what the recipe makes. */
+/* The digest and the file hash of what the recipe makes. */
 static int decode(struct store *store, const struct derived_recipe *recipe, struct part_ends *ends,
 	struct digest128 *out_digest, struct chunk_id *out_file, struct error *err)
 {
@@ -117,6 +122,7 @@ static int read_all(struct body_source *source, struct xxh3_stream *digest,
 	uint8_t *const piece = memory_new(PROOF_PIECE_BYTES);
 	ptrdiff_t got;
 	while ((got = source->read(source, piece, PROOF_PIECE_BYTES, err)) > 0) {
+		ASSERT(got <= PROOF_PIECE_BYTES);
 		xxh3_stream_add(digest, span_of(piece, (size_t)got));
 		file_hasher_add(hasher, span_of(piece, (size_t)got));
 	}

@@ -1,3 +1,6 @@
+/* Costs are compared as averages of two stretches: that of the present head, and that of the
+ * present root. Products in place of quotients, in doubles, so that nothing divides by zero or
+ * overflows. */
 #include "storage/derive/derive_series.h"
 
 static const char SQL_SERIES_FIND[] =
@@ -32,10 +35,11 @@ struct digest128 derive_series_key(int64_t bucket, struct span key, const struct
 
 struct derive_series derive_series_begin(int64_t root, uint64_t size)
 {
+	ASSERT(root > 0);
 	return (struct derive_series){.root = root, .root_count = 1, .root_bytes = size};
 }
 
-/* A tenth more is noise: one step changes a little more than another. */
+/* A tenth more is noise: some steps change a little more than others. */
 bool derive_series_keeps_head(const struct derive_series *series, uint64_t delta)
 {
 	return series->head != 0 &&
@@ -43,7 +47,8 @@ bool derive_series_keeps_head(const struct derive_series *series, uint64_t delta
 		11.0 * (double)series->head_bytes;
 }
 
-/* What the next stretch would cost on average, if it were as long as this one and drifted alike. */
+/* Compares with the average since the root what the next stretch would cost on average, if it were
+ * as long as this one and drifted alike. */
 bool derive_series_keeps_root(const struct derive_series *series, uint64_t delta)
 {
 	const double stretch = (double)delta + (double)(series->head_bytes - series->head_delta);
@@ -54,6 +59,7 @@ bool derive_series_keeps_root(const struct derive_series *series, uint64_t delta
 
 void derive_series_add(struct derive_series *series, uint64_t delta)
 {
+	ASSERT(series->head != 0);
 	series->root_count++;
 	series->root_bytes += delta;
 	series->head_count++;
@@ -62,6 +68,7 @@ void derive_series_add(struct derive_series *series, uint64_t delta)
 
 void derive_series_add_head(struct derive_series *series, int64_t head, uint64_t delta)
 {
+	ASSERT(head > 0);
 	series->head = head;
 	series->head_count = 0;
 	series->head_bytes = 0;

@@ -1,16 +1,16 @@
-/* Series of full checkpoints, and which of them the next one is stored as a delta of. A series has
- * a root, which is plain, and a head, which is derived of the root; others are derived of the head.
- * As weights drift, deltas of the head grow until a new head pays, and deltas of the root until a
- * new root does: a stretch goes on while the next delta costs less than the stretch did on average.
- * The table `derive_series`. Internal to storage. */
+/* Series of full checkpoints, and the choice of the one that the next checkpoint is stored as a
+ * delta of. A series has a root, which is plain, and a head, which is derived from the root. All
+ * others are derived from the head. As weights drift, deltas of the head grow until a new head
+ * pays, and deltas of the root grow until a new root pays: a stretch continues while the next delta
+ * costs less than the stretch did on average. The table `derive_series`. Internal to storage. */
 #ifndef STORAGE_DERIVE_DERIVE_SERIES_H
 #define STORAGE_DERIVE_DERIVE_SERIES_H
 
 #include "base/digest/xxh3.h"
 #include "storage/db/db.h"
 
-/* Versions, and what the store spent since: on the root and all that came after it, on the head and
- * all that are derived of it. */
+/* The root and the head, which are versions, and what the store has spent since each of them: on
+ * the root and everything after it, on the head and everything derived from it. */
 struct derive_series {
 	int64_t root;
 	uint64_t root_count;
@@ -18,18 +18,20 @@ struct derive_series {
 	int64_t head; /* 0: none yet */
 	uint64_t head_count;
 	uint64_t head_bytes;
-	uint64_t head_delta; /* of the head itself */
+	uint64_t head_delta; /* what the head itself takes, as a delta of the root */
 };
 
-/* What all checkpoints of a series have in common: bucket, key but for its digits, schema. */
+/* Hashes what the checkpoints of a series have in common: the bucket, the key without its digits,
+ * the schema. */
 struct digest128 derive_series_key(int64_t bucket, struct span key, const struct digest128 *schema);
 struct derive_series derive_series_begin(int64_t root, uint64_t size);
-/* Whether a checkpoint whose delta of the head (of the root) takes so many bytes stays with it. */
+/* Whether a checkpoint stays with the head (with the root) if its delta of it takes so many
+ * bytes. */
 bool derive_series_keeps_head(const struct derive_series *series, uint64_t delta);
 bool derive_series_keeps_root(const struct derive_series *series, uint64_t delta);
-/* derived of the head */
+/* Counts a checkpoint that is derived from the head. */
 void derive_series_add(struct derive_series *series, uint64_t delta);
-/* of the root */
+/* Counts a checkpoint that is derived from the root and becomes the head. */
 void derive_series_add_head(struct derive_series *series, int64_t head, uint64_t delta);
 
 /* 1 found, 0 absent, -1. */

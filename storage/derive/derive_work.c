@@ -1,4 +1,9 @@
-/* find, read the header --> [against the head] --> [against the root] --> store the delta --> prove --> one change: swap, series, waits no more */
+/* find the version --> read the header --> encode against the head --> [against the root]
+ *      --> store the blocks --> prove --> one change: derived_swap, series, end of the waiting
+ *
+ * The encoded blocks become a hidden version before anything names them. If the swap does not
+ * follow, they are released here, or at the next start. A version that is not a checkpoint, is
+ * damaged or has gone is settled too: it stays as it is and waits no more. */
 #include "storage/derive/derive_work.h"
 
 #include <stdio.h>
@@ -19,9 +24,7 @@
 
 enum {
 	WORK_ARENA_BYTES = 1024 * 1024,
-	/* a delta takes no more than this part of the object, since plain ones are compressed
-	 * too */
-	LEAST_SAVED = 3
+	DELTA_DIVISOR = 3 /* a delta takes at most a third: plain objects are compressed too */
 };
 
 struct work {
@@ -35,9 +38,9 @@ struct work {
 	struct digest128 key; /* of the series */
 	struct derive_series series;
 	struct scratch *scratch;
-	unsigned files;                /* made in it so far */
-	struct derive_encoded encoded; /* recipe NULL: it stays plain */
-	int64_t delta;                 /* the hidden version that holds its blocks; 0: none */
+	unsigned delta_files;          /* made in `scratch` so far */
+	struct derive_encoded encoded; /* recipe NULL: nothing was chosen */
+	int64_t delta_version;         /* the hidden version that has the blocks; 0: none */
 };
 
 struct settling {
@@ -45,25 +48,26 @@ struct settling {
 	struct work *work;
 	bool has_series;
 	bool swaps;
-	bool is_put_off; /* by a promise */
+	bool is_put_off; /* because of a promise */
 };
 
-static int run(struct work *work, int64_t version, struct derive_outcome *out, struct error *err);
+static int settle_version(
+	struct work *work, int64_t version, struct derive_outcome *out, struct error *err);
 static int find_version(struct work *work, int64_t sequence, struct error *err);
 static int put_off_promised(struct work *work, struct error *err);
 static int derive_apply_put_off(struct change *change, struct db *db, struct error *err);
 static int put_off(struct db *db, struct settling *settling, struct error *err);
-static int look(struct work *work, struct error *err);
+static int read_checkpoint(struct work *work, struct error *err);
 static bool is_delta(const struct safetensors *tensors);
 static int settle(struct work *work, bool has_series, struct error *err);
 static int derive_apply(struct change *change, struct db *db, struct error *err);
 static int find_series(struct work *work, struct error *err);
 static int derive(struct work *work, struct derive_outcome *out, struct error *err);
-static int choose(struct work *work, struct error *err);
+static int choose_base(struct work *work, struct error *err);
 static int encode_against(struct work *work, int64_t base, struct error *err);
 static int load_base(struct work *work, int64_t base, struct object *out,
 	struct shard_header *header, struct error *err);
-static void forget(struct work *work);
+static void drop_encoded(struct work *work);
 static int store_and_prove(struct work *work, struct error *err);
 static int swap(struct work *work, bool *out_is_put_off, struct error *err);
 
@@ -72,11 +76,13 @@ int derive_work(struct store *store, int64_t version, const struct work_pace *pa
 {
 	struct work work = {.store = store, .pace = pace, .arena = arena_new(WORK_ARENA_BYTES)};
 	struct error ignored;
+	ASSERT(pace != NULL && pace->spend != NULL);
 	*out = (struct derive_outcome){.is_swapped = false};
-	const int result = run(&work, version, out, err);
-	if (work.delta != 0)
-		(void)scratch_release(store, work.delta, &ignored); /* else at the next start */
-	forget(&work);
+	const int result = settle_version(&work, version, out, err);
+	if (work.delta_version != 0)
+		(void)scratch_release(
+			store, work.delta_version, &ignored); /* else the next start does */
+	drop_encoded(&work);
 	scratch_close(work.scratch);
 	schema_free(work.schema);
 	shard_header_release(&work.header);
@@ -84,14 +90,15 @@ int derive_work(struct store *store, int64_t version, const struct work_pace *pa
 	return result;
 }
 
-static int run(struct work *work, int64_t version, struct derive_outcome *out, struct error *err)
+static int settle_version(
+	struct work *work, int64_t version, struct derive_outcome *out, struct error *err)
 {
 	int result = find_version(work, version, err);
 	const int promised = result == 1 ? put_off_promised(work, err) : 0;
 	if (promised != 0)
 		return promised < 0 ? -1 : 0;
 	if (result == 1)
-		result = look(work, err);
+		result = read_checkpoint(work, err);
 	if (result == 0)
 		return settle(work, false, err);
 	if (result < 0)
@@ -106,7 +113,7 @@ static int run(struct work *work, int64_t version, struct derive_outcome *out, s
 	return settle(work, true, err);
 }
 
-/* 1: a plain version that somebody can read; 0: nothing to do here; -1. */
+/* 1: a plain version that readers can reach; 0: nothing to do here; -1. */
 static int find_version(struct work *work, int64_t sequence, struct error *err)
 {
 	struct db *const db = store_reader_take(work->store, err);
@@ -126,7 +133,7 @@ static int find_version(struct work *work, int64_t sequence, struct error *err)
 		(kind == VERSION_SEGMENTS || kind == VERSION_SINGLE);
 }
 
-/* 1: it waits until no pack that it leads to is promised any more; 0: none is. */
+/* 1: the version was put off until nothing that it leads to is promised; 0: nothing is; -1. */
 static int put_off_promised(struct work *work, struct error *err)
 {
 	struct settling settling = {.change = {.apply = derive_apply_put_off}, .work = work};
@@ -148,8 +155,8 @@ static int derive_apply_put_off(struct change *change, struct db *db, struct err
 	return put_off(db, (struct settling *)change, err);
 }
 
-/* A promise that came while the version was worked on, by an answer about one of its chunks, counts
- * as well. */
+/* Looks at promises once more: an answer about one of its chunks may have promised a xorb while the
+ * version was worked on. */
 static int put_off(struct db *db, struct settling *settling, struct error *err)
 {
 	const struct work *const work = settling->work;
@@ -162,8 +169,8 @@ static int put_off(struct db *db, struct settling *settling, struct error *err)
 		: 0;
 }
 
-/* 1: a checkpoint; 0: something else. */
-static int look(struct work *work, struct error *err)
+/* 1: a full checkpoint, with its header and schema in `work`; 0: something else; -1. */
+static int read_checkpoint(struct work *work, struct error *err)
 {
 	const char *const name = arena_text(work->arena, work->version.key);
 	if (object_find_sequence(
@@ -181,7 +188,7 @@ static int look(struct work *work, struct error *err)
 	return 1;
 }
 
-/* Deltas of checkpoints are safetensors files too, and no two of them have the same tensors. */
+/* Deltas of checkpoints are safetensors files too, but no two of them have the same tensors. */
 static bool is_delta(const struct safetensors *tensors)
 {
 	return safetensors_metadata_find(tensors, "delta_encoding").data != NULL ||
@@ -201,6 +208,7 @@ static int derive_apply(struct change *change, struct db *db, struct error *err)
 	struct settling *const settling = (struct settling *)change;
 	const struct work *const work = settling->work;
 	const int64_t version = work->version.sequence;
+	ASSERT(!settling->swaps || (settling->has_series && work->encoded.recipe != NULL));
 	if (settling->swaps && put_off(db, settling, err) != 0)
 		return -1;
 	if (settling->is_put_off)
@@ -230,7 +238,7 @@ static int derive(struct work *work, struct derive_outcome *out, struct error *e
 	work->scratch = scratch_open(work->store, err);
 	if (work->scratch == NULL)
 		return -1;
-	int result = choose(work, err);
+	int result = choose_base(work, err);
 	if (result == 1)
 		result = store_and_prove(work, err);
 	bool is_put_off = false;
@@ -239,38 +247,39 @@ static int derive(struct work *work, struct derive_outcome *out, struct error *e
 			return 1;
 		*out = (struct derive_outcome){
 			true, work->version.size - work->encoded.delta_bytes};
-		work->delta = 0;
+		work->delta_version = 0;
 		return 1;
 	}
-	if (result == 1) /* gone, or named as a source meanwhile */
+	if (result == 1) /* it has gone, or has become a source, meanwhile */
 		result = err->kind == ERROR_PRECONDITION || err->kind == ERROR_INVALID ? 0 : -1;
 	return result;
 }
 
-/* 1: `encoded` and `series` say how the version is stored; 0: it stays plain. */
-static int choose(struct work *work, struct error *err)
+/* 1: `encoded` and `series` say how the version is stored; 0: it stays plain; -1. */
+static int choose_base(struct work *work, struct error *err)
 {
 	int result = encode_against(work, work->series.head, err);
 	if (result == 1 && derive_series_keeps_head(&work->series, work->encoded.delta_bytes)) {
 		derive_series_add(&work->series, work->encoded.delta_bytes);
 		return 1;
 	}
-	forget(work);
+	drop_encoded(work);
 	if (result >= 0)
 		result = encode_against(work, work->series.root, err);
 	if (result != 1 || !derive_series_keeps_root(&work->series, work->encoded.delta_bytes)) {
-		forget(work);
+		drop_encoded(work);
 		return result < 0 ? -1 : 0;
 	}
 	derive_series_add_head(&work->series, work->version.sequence, work->encoded.delta_bytes);
 	return 1;
 }
 
-/* 1: `encoded` makes the version out of this base; 0: not worth it. */
+/* 1: `encoded` makes the version out of this base; 0: it cannot, or is not worth it; -1. */
 static int encode_against(struct work *work, int64_t base, struct error *err)
 {
 	struct object object;
 	struct shard_header header = {.tensors = NULL};
+	ASSERT(work->encoded.recipe == NULL && work->scratch != NULL);
 	int result = base == 0 ? 0 : load_base(work, base, &object, &header, err);
 	if (result == 1) {
 		const struct derive_encode_params params = {
@@ -278,20 +287,20 @@ static int encode_against(struct work *work, int64_t base, struct error *err)
 			.base = {{base, object.size}, &header},
 			.next = {{work->version.sequence, work->version.size}, &work->header},
 			.path = arena_format(work->arena, "%s/delta-%u",
-				scratch_path(work->scratch), work->files++),
-			.delta_max = work->version.size / LEAST_SAVED,
+				scratch_path(work->scratch), work->delta_files++),
+			.delta_max = work->version.size / DELTA_DIVISOR,
 			.pace = work->pace,
 		};
 		result = derive_encode(&params, &work->encoded, err);
 	}
-	/* the version stays as it is; who reads it is told what is wrong with it */
+	/* the version stays as it is: its readers are told what is wrong with it */
 	if (result < 0 && (err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT))
 		result = 0;
 	shard_header_release(&header);
 	return result;
 }
 
-/* 1: the base is there and has these very tensors; 0: it cannot be one. */
+/* 1: the base is there, with its header in `header`; 0: it cannot be a base; -1. */
 static int load_base(struct work *work, int64_t base, struct object *out,
 	struct shard_header *header, struct error *err)
 {
@@ -305,25 +314,26 @@ static int load_base(struct work *work, int64_t base, struct object *out,
 	return -1;
 }
 
-static void forget(struct work *work)
+static void drop_encoded(struct work *work)
 {
 	derived_recipe_free(work->encoded.recipe);
 	work->encoded.recipe = NULL;
 }
 
-/* The blocks become a hidden version, the recipe is proven to make the very bytes. 1 proven, 0 not,
- * -1. */
+/* Stores the blocks as a hidden version, and proves that the recipe makes the very bytes. 1 proven,
+ * 0 not, -1. */
 static int store_and_prove(struct work *work, struct error *err)
 {
 	const char *const path = arena_format(
-		work->arena, "%s/delta-%u", scratch_path(work->scratch), work->files - 1);
+		work->arena, "%s/delta-%u", scratch_path(work->scratch), work->delta_files - 1);
 	struct derive_encoded *const encoded = &work->encoded;
-	if (encoded->delta != SIZE_MAX) {
+	ASSERT(encoded->recipe != NULL && work->delta_files > 0);
+	if (encoded->delta_source != SIZE_MAX) {
 		if (scratch_store_hidden(work->store, path, work->version.bucket, work->version.key,
-			    &work->delta, err) != 0)
+			    &work->delta_version, err) != 0)
 			return -1;
-		derived_recipe_settle(
-			encoded->recipe, encoded->delta, work->delta, encoded->delta_bytes);
+		derived_recipe_settle(encoded->recipe, encoded->delta_source, work->delta_version,
+			encoded->delta_bytes);
 	}
 	if (!work->pace->spend(work->pace->owner, (size_t)work->version.size))
 		return error_set(err, ERROR_BUSY, "The server is stopping.");

@@ -1,5 +1,5 @@
-/* One waiting version held against the root and the head of its series (derive_series.h): encoded,
- * proven, swapped; or left plain. Nothing that a reader sees changes. Internal to storage. */
+/* Stores one waiting version as a delta of the head or the root of its series (derive_series.h), or
+ * leaves it plain. Nothing that a reader sees changes. Internal to storage. */
 #ifndef STORAGE_DERIVE_DERIVE_WORK_H
 #define STORAGE_DERIVE_DERIVE_WORK_H
 
@@ -7,11 +7,11 @@
 
 struct derive_outcome {
 	bool is_swapped;
-	uint64_t bytes_saved; /* of the object: its size less that of the delta */
+	uint64_t bytes_saved; /* the object's size less that of its delta */
 };
-/* Settles a version of `derive_waiting`: it waits no more, unless packs that it leads to are
- * promised (xorb_row.h: it waits until they are not), or this fails for reasons that may pass (io,
- * no_space, busy, no_memory). */
+/* Settles a version of `derive_waiting`, which then waits no more. It keeps waiting while a xorb of
+ * a pack that it leads to is promised (xorb_row.h), and after a failure for a reason that may pass
+ * (io, no_space, busy, no_memory). */
 int derive_work(struct store *store, int64_t version, const struct work_pace *pace,
 	struct derive_outcome *out, struct error *err);
 

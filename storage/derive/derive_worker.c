@@ -1,3 +1,5 @@
+/* The table is the queue. After a failure `after` lets the worker pass the failed version and what
+ * waits before it, until retry_ms; then it begins again from the front. */
 #include "storage/derive/derive_worker.h"
 
 #include <stdlib.h>
@@ -16,38 +18,40 @@ struct derive_worker {
 	struct store *store;
 	struct derive_options options;
 	struct worker_thread thread;
-	/* The thread alone: */
+	/* used by the thread only: */
 	struct work_pace pace;
-	int64_t after;    /* versions up to this one failed and are left for later */
-	int64_t retry_ms; /* when that is */
+	int64_t after;    /* versions up to this one are left for later; 0: none */
+	int64_t retry_ms; /* when they are tried again */
 };
 
-static int64_t one_round(void *owner);
+static int64_t derive_round(void *owner);
 static int work_once(struct derive_worker *worker);
 static int find_next(struct derive_worker *worker, int64_t *out_version, struct error *err);
-static void tell(const struct derive_worker *worker, const char *event, int64_t version,
-	const struct error *err);
+static void log_failed_version(const struct derive_worker *worker, const char *event,
+	int64_t version, const struct error *err);
 static int derive_apply_prune(struct change *change, struct db *db, struct error *err);
-static bool spend(void *owner, size_t bytes);
+static bool derive_spend(void *owner, size_t bytes);
 
 struct derive_worker *derive_worker_start(struct store *store, const struct derive_options *options)
 {
-	static const struct worker_thread_plan plan = {.name = "derive", .round = one_round};
+	static const struct worker_thread_plan plan = {.name = "derive", .round = derive_round};
 	struct derive_worker *const worker = memory_new(sizeof(*worker));
 	struct change prune = {.apply = derive_apply_prune};
 	struct error ignored;
+	ASSERT(store != NULL && options != NULL);
 	worker->store = store;
 	worker->options = *options;
-	worker->pace = (struct work_pace){spend, worker};
+	worker->pace = (struct work_pace){derive_spend, worker};
 	if (options->enabled)
 		(void)committer_run(
-			store_committer(store), &prune, &ignored); /* else at the next start */
+			store_committer(store), &prune, &ignored); /* else the next start does */
 	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
 void derive_worker_quiesce(struct derive_worker *worker)
 {
+	ASSERT(worker != NULL);
 	worker_thread_quiesce(&worker->thread);
 }
 
@@ -60,7 +64,7 @@ void derive_worker_stop(struct derive_worker *worker)
 	free(worker);
 }
 
-static int64_t one_round(void *owner)
+static int64_t derive_round(void *owner)
 {
 	struct derive_worker *const worker = owner;
 	const bool found = worker->options.enabled && store_takes_work(worker->store) &&
@@ -70,7 +74,7 @@ static int64_t one_round(void *owner)
 						  : INTERVAL_MS;
 }
 
-/* 1: one was settled or put aside; 0: none waits. */
+/* 1: one was settled, put off or left for later; 0: none waits, or none could be read. */
 static int work_once(struct derive_worker *worker)
 {
 	struct error err = {0};
@@ -82,7 +86,7 @@ static int work_once(struct derive_worker *worker)
 	if (found != 1)
 		return 0;
 	if (derive_work(worker->store, version, &worker->pace, &outcome, &err) != 0) {
-		tell(worker, "derive_failed", version, &err);
+		log_failed_version(worker, "derive_failed", version, &err);
 		worker->after = version;
 		worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
 		return 1;
@@ -110,8 +114,8 @@ static int find_next(struct derive_worker *worker, int64_t *out_version, struct 
 	return found;
 }
 
-static void tell(const struct derive_worker *worker, const char *event, int64_t version,
-	const struct error *err)
+static void log_failed_version(const struct derive_worker *worker, const char *event,
+	int64_t version, const struct error *err)
 {
 	struct log *const log = store_log(worker->store);
 	const struct log_field field = log_number("version", version);
@@ -127,7 +131,7 @@ static int derive_apply_prune(struct change *change, struct db *db, struct error
 	return derive_series_prune(db, err);
 }
 
-static bool spend(void *owner, size_t bytes)
+static bool derive_spend(void *owner, size_t bytes)
 {
 	struct derive_worker *const worker = owner;
 	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);

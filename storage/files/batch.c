@@ -1,8 +1,9 @@
-/* [files are added: a helper proves that they can be read] --> change: line by line, each judged
- * before its rows are written
+/* The call has two stages; a batch that adds no files skips the first:
  *
- * What a line is refused for is found before anything of it is written, so no line needs a
- * savepoint; a failure behind that is the whole change's. */
+ *   prove: a helper reads the added files --> apply: one change judges each line, then writes it
+ *
+ * Everything that a line can be refused for is found before its first row is written, so lines need
+ * no savepoints. A failure after that fails the whole change. */
 #include "storage/files/batch.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@
 #include "storage/versions/version_copy.h"
 
 enum {
-	BATCH_ARENA_BYTES = BATCH_LINES_MAX * 1024, /* for faults */
+	BATCH_ARENA_BYTES = BATCH_LINES_MAX * 1024, /* for `faults` */
 	LINE_ARENA_BYTES = 1024 * 1024,
 	LINE_HEADERS_MAX_BYTES = 8 * 1024,
 	ETAG_HASH_BYTES = 16,
@@ -31,15 +32,14 @@ struct batch {
 	struct call call; /* first */
 	struct batch_params params;
 	bool completes_publish;
-	struct error *faults;        /* a line's bytes cannot be read; by line. NULL: none */
+	struct error *faults;        /* by line: why its bytes cannot be read; NULL: no faults */
 	struct content_proof *proof; /* of line number `proving` */
 	size_t proving;
-	/* at versions that hold a line's bytes, for one that the caller may read: they are not
-	 * without bound */
+	/* how many more versions may be looked at for one that the caller may read */
 	size_t looks;
 };
 
-/* One line under way. */
+/* One line in progress. */
 struct line_work {
 	struct batch *batch;
 	struct db *db;
@@ -47,8 +47,8 @@ struct line_work {
 	struct batch_line *line;
 	struct arena *arena;
 	int64_t now_ms;
-	struct version current;
-	const struct version *under; /* NULL: no version */
+	struct version row;
+	const struct version *current; /* of the path: `row`, or NULL when there is none */
 };
 
 static bool adds_files(const struct batch_params *params);
@@ -63,7 +63,7 @@ static int judge(struct line_work *work, struct version *out_source, struct erro
 static int find_source(const struct line_work *work, struct version *out, struct error *err);
 static int check_damage(
 	const struct line_work *work, const struct version *source, struct error *err);
-static bool is_of_line(const struct error *err);
+static bool concerns_line(const struct error *err);
 static int delete_file(const struct line_work *work, struct error *err);
 static int push_marker(const struct line_work *work, struct error *err);
 static int push_file(const struct line_work *work, const struct version *source, struct error *err);
@@ -86,6 +86,7 @@ static const struct call_kind adding_kind = {
 struct call *batch_call(struct store *store, const struct batch_params *params)
 {
 	ASSERT(params->count <= BATCH_LINES_MAX);
+	ASSERT(params->lines != NULL || params->count == 0);
 	struct batch *const batch = call_new(sizeof(*batch),
 		adds_files(params) ? &adding_kind : &kind, store, BATCH_ARENA_BYTES);
 	batch->params = *params;
@@ -100,8 +101,8 @@ static bool adds_files(const struct batch_params *params)
 	return false;
 }
 
-/* What is added came before, or lies here already: it is read ahead of the change, a slice at a
- * time, unless that was done since the start. */
+/* The bytes of added files are stored here already. They are read before the change, a slice at a
+ * time, unless they were read since the start. */
 static enum call_next batch_prove(struct call *call, struct error *err)
 {
 	struct batch *batch = (struct batch *)call;
@@ -117,8 +118,8 @@ static enum call_next batch_prove(struct call *call, struct error *err)
 	return CALL_NEXT;
 }
 
-/* Some of the line's proof. 1: there is more. What goes wrong without telling of damage is not the
- * line's fault, and comes up again when it is read. */
+/* Does a slice of the line's proof. 1: there is more. A failure becomes the line's fault, which
+ * check_damage reports: damage refuses the line, any other failure fails the batch. */
 static int prove_line(struct batch *batch, const struct batch_line *line)
 {
 	struct error err = {0};
@@ -133,8 +134,8 @@ static int prove_line(struct batch *batch, const struct batch_line *line)
 		return 0;
 	if (batch->faults == NULL)
 		batch->faults = arena_take_array(
-			batch->call.arena, batch->params.count, sizeof *batch->faults);
-	ASSERT(batch->faults != NULL); /* the arena is made for them */
+			batch->call.arena, batch->params.count, sizeof(*batch->faults));
+	ASSERT(batch->faults != NULL); /* the arena is large enough for them */
 	batch->faults[line - batch->params.lines] = err;
 	return 0;
 }
@@ -151,8 +152,7 @@ static int begin_proof(struct batch *batch, const struct batch_line *line, struc
 	return result;
 }
 
-/* The line's file, if there is one that the caller may reach: the change says what is wrong
- * otherwise. */
+/* Adds the line's file to the proof if the caller may reach it. If not, the change says why. */
 static int add_to_proof(
 	struct batch *batch, struct db *db, const struct batch_line *line, struct error *err)
 {
@@ -180,6 +180,7 @@ static int batch_apply(struct call *call, struct db *db, struct error *err)
 	struct batch *const batch = (struct batch *)call;
 	struct bucket bucket;
 	int result = bucket_row_settings(db, batch->params.bucket, &bucket, err);
+	ASSERT(batch->proof == NULL); /* batch_prove has ended */
 	batch->looks = LOOKS_MAX;
 	for (size_t i = 0; result == 0 && i < batch->params.count; i++) {
 		struct line_work work = {.batch = batch,
@@ -202,7 +203,7 @@ static int apply_line(struct line_work *work, struct error *err)
 	struct version source = {0};
 	if (judge(work, &source, err) != 0) {
 		work->line->error = *err;
-		return is_of_line(err) ? 0 : -1;
+		return concerns_line(err) ? 0 : -1;
 	}
 	if (work->line->kind == BATCH_JUDGE_DELETE)
 		return 0;
@@ -217,8 +218,8 @@ static int judge(struct line_work *work, struct version *out_source, struct erro
 		find_source(work, out_source, err) != 0)
 		return -1;
 	const int found =
-		version_find_current(work->db, work->bucket->id, path, NULL, &work->current, err);
-	work->under = found == 1 ? &work->current : NULL;
+		version_find_current(work->db, work->bucket->id, path, NULL, &work->row, err);
+	work->current = found == 1 ? &work->row : NULL;
 	return found < 0 ? -1 : 0;
 }
 
@@ -241,7 +242,7 @@ static int find_source(const struct line_work *work, struct version *out, struct
 	return check_damage(work, out, err);
 }
 
-/* A copy is refused what is known; what is added was read. */
+/* A copy is refused when damage of its source is known. An added file was read by batch_prove. */
 static int check_damage(
 	const struct line_work *work, const struct version *source, struct error *err)
 {
@@ -257,8 +258,8 @@ static int check_damage(
 	return -1;
 }
 
-/* Whether the failure is the line's own, and not the store's. */
-static bool is_of_line(const struct error *err)
+/* Whether the failure concerns the line alone. Others are failures of the store. */
+static bool concerns_line(const struct error *err)
 {
 	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED ||
 		err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT ||
@@ -267,11 +268,11 @@ static bool is_of_line(const struct error *err)
 
 static int delete_file(const struct line_work *work, struct error *err)
 {
-	if (work->under == NULL || work->under->is_marker)
+	if (work->current == NULL || work->current->is_marker)
 		return 0;
 	return work->bucket->versioning != BUCKET_UNVERSIONED
 		? push_marker(work, err)
-		: version_remove(work->db, work->under, work->now_ms, err);
+		: version_remove(work->db, work->current, work->now_ms, err);
 }
 
 static int push_marker(const struct line_work *work, struct error *err)
@@ -282,7 +283,7 @@ static int push_marker(const struct line_work *work, struct error *err)
 		.kind = VERSION_INLINE,
 		.modified_ms = work->now_ms};
 	random_bytes(marker.id, VERSION_ID_BYTES);
-	return version_push(work->db, work->bucket->versioning, work->under, &marker, err);
+	return version_push(work->db, work->bucket->versioning, work->current, &marker, err);
 }
 
 static int push_file(const struct line_work *work, const struct version *source, struct error *err)
@@ -291,7 +292,7 @@ static int push_file(const struct line_work *work, const struct version *source,
 	fill_version(work, source, &version);
 	if (arena_overflowed(work->arena))
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a line of a batch ran out.");
-	if (version_copy_push(work->db, work->bucket->versioning, source, work->under, &version,
+	if (version_copy_push(work->db, work->bucket->versioning, source, work->current, &version,
 		    work->arena, err) != 0)
 		return -1;
 	work->batch->completes_publish |= version.completes_publish;
@@ -301,8 +302,8 @@ static int push_file(const struct line_work *work, const struct version *source,
 		version.size, err);
 }
 
-/* The bytes are the source's; what is said of them besides is new. A checksum of parts means
- * nothing without them. */
+/* The version shares the source's bytes and gets metadata of its own. A composite checksum is
+ * dropped: it belongs to parts, which this version does not have. */
 static void fill_version(
 	const struct line_work *work, const struct version *source, struct version *out)
 {
@@ -351,7 +352,7 @@ static struct span make_headers(const struct line_work *work, const struct versi
 	return copy;
 }
 
-/* When the file was changed, as far as anybody has said. */
+/* The modification time that the line or the source of a copy states. False: neither does. */
 static bool find_time(const struct batch_line *line, const struct version *source, int64_t *out_ms)
 {
 	*out_ms = line->mtime_ms;

@@ -1,12 +1,16 @@
+/* An added file is looked up in the batch's bucket with xet_content_find, which knows registered
+ * files too. A copied one must be a current version of the bucket that the line names. Both looks
+ * are bounded, because the committer waits for them. A caller that may read no such key gets the
+ * same error as when there is none. */
 #include "storage/files/batch_source.h"
 
 #include "storage/buckets/bucket_row.h"
 #include "storage/files/xet_content.h"
 #include "storage/versions/part.h"
 
-enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the caller may read */ };
+enum { CANDIDATES = 1000 /* versions that one line may look at */ };
 
-/* The newest first. The length is what the index versions_file asks for. */
+/* The newest first. The index versions_file requires the condition on the length. */
 static const char SQL_SOURCE_VERSIONS[] =
 	"SELECT sequence, key, state FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
@@ -19,12 +23,13 @@ static int load_version(const struct batch_search *search, const struct batch_li
 	int64_t sequence, struct version *out, struct error *err);
 static int find_added(const struct batch_search *search, const struct batch_line *line,
 	struct version *out, struct error *err);
-static int may_read_here(void *owner, struct span key, bool is_current, struct error *err);
+static int batch_source_may_read(void *owner, struct span key, bool is_current, struct error *err);
 
 int batch_source_find(const struct batch_search *search, const struct batch_line *line,
 	struct version *out, struct error *err)
 {
 	static const struct chunk_id empty = {{0}};
+	ASSERT(!batch_deletes(line->kind));
 	if (chunk_id_equal(&line->file, &empty)) {
 		*out = (struct version){.kind = VERSION_INLINE,
 			.contents = part_inline_contents((struct span){NULL, 0})};
@@ -60,11 +65,12 @@ static int not_found(const struct batch_line *line, struct error *err)
 		text);
 }
 
-/* The current version of a key that the caller may read; 0: there is none. */
+/* Chooses the newest current version whose key the caller may read; 0: there is none. */
 static int choose_version(const struct batch_search *search, const struct batch_line *line,
 	int64_t bucket, int64_t *out_sequence, struct error *err)
 {
 	const struct batch_params *const params = search->params;
+	ASSERT(params->may_read != NULL);
 	const size_t looks = *search->looks < CANDIDATES ? *search->looks : CANDIDATES;
 	struct db_statement *const statement = db_query(search->db, SQL_SOURCE_VERSIONS, err,
 		db_blob(span_of(line->file.bytes, CHUNK_ID_BYTES)), db_i64(bucket),
@@ -99,7 +105,7 @@ static int find_added(const struct batch_search *search, const struct batch_line
 		.account = caller.account,
 		.now_ms = search->now_ms,
 		.looks = search->looks,
-		.may_read = may_read_here,
+		.may_read = batch_source_may_read,
 		.owner = &caller};
 	struct xet_content content;
 	if (xet_content_find(search->db, &reach, &line->file, &content, err) != 0)
@@ -113,7 +119,7 @@ static int find_added(const struct batch_search *search, const struct batch_line
 	return 0;
 }
 
-static int may_read_here(void *owner, struct span key, bool is_current, struct error *err)
+static int batch_source_may_read(void *owner, struct span key, bool is_current, struct error *err)
 {
 	const struct batch_params *const params = owner;
 	return params->may_read(params->owner, params->bucket, key, is_current, err);

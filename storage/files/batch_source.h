@@ -1,4 +1,4 @@
-/* Where the bytes of a batch's line come from. Internal to storage. */
+/* Finds the bytes that a line of a batch adds or copies. Internal to storage. */
 #ifndef STORAGE_FILES_BATCH_SOURCE_H
 #define STORAGE_FILES_BATCH_SOURCE_H
 
@@ -10,14 +10,14 @@ struct batch_search {
 	const struct batch_params *params;
 	int64_t bucket; /* the batch's */
 	int64_t now_ms;
-	/* so many versions may still be looked at, by all lines of the change; behind that it is
-	 * not_found, whatever others there are (why: xet_content.h) */
+	/* how many more versions all lines of the change may look at. At 0 a search gives
+	 * not_found, even if there are more versions (xet_content.h says why). */
 	size_t *looks;
-	struct arena *arena; /* for texts of what is found */
+	struct arena *arena; /* for texts of the result */
 };
-/* Inside a change: a version that has the file and that the caller may reach, or, without a row
- * (sequence 0), what a registered file or the empty one would be as a version. not_found, also for
- * buckets that are not there. */
+/* Gives a version that has the line's file and that the caller may reach. For a registered file, or
+ * the empty one, it describes a version without a row (sequence 0). not_found, also when the bucket
+ * does not exist. For lines that do not delete, inside a change or a snapshot. */
 int batch_source_find(const struct batch_search *search, const struct batch_line *line,
 	struct version *out, struct error *err);
 

@@ -1,4 +1,11 @@
-/* start --helper: indexes--> write [--something to decode: the worker--> write] --> done */
+/* A request for hashes goes over two threads:
+ *
+ *   file_hash_start --> helper: hashes from pack indexes --> done
+ *                                   |
+ *                                   +--> worker: decodes derived versions --> done
+ *
+ * Each writes what it finds. The worker comes second because decoding may take long. The caller and
+ * the work share the request: it may be given up early, and the last of the two frees it. */
 #include "storage/files/file_hash.h"
 
 #include <stdatomic.h>
@@ -15,30 +22,33 @@ struct file_hash_wait {
 	struct helper_lane lane;
 	struct file_hash_order order;
 	struct store *store;
-	int64_t *versions; /* from the first pass on: those that must be decoded */
+	int64_t *versions; /* after the helper: only those that must be decoded */
 	size_t count;
 	void (*done)(void *owner);
 	void *owner;
 	_Atomic bool is_told; /* done was called */
 	_Atomic bool is_given_up;
-	_Atomic int holders; /* the owner, and the work */
+	_Atomic int references; /* of the caller and the work */
 	bool failed;
 	struct error error; /* the first */
 };
 
-static void run(struct helper_job *job);
-static void give_known(struct file_hash_wait *wait);
+static void file_hash_look(struct helper_job *job);
+static void write_from_indexes(struct file_hash_wait *wait);
 static void fail(struct file_hash_wait *wait, const struct error *err);
 static void write_found(
 	struct file_hash_wait *wait, const struct file_hash_found *found, size_t *count);
 static void end(struct file_hash_wait *wait);
 static void tell(struct file_hash_wait *wait);
 static void let_go(struct file_hash_wait *wait);
-static void decode(struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused);
+static void file_hash_decode(
+	struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused);
 
 struct file_hash_wait *file_hash_start(struct store *store, const int64_t *versions, size_t count,
 	void (*done)(void *owner), void *owner)
 {
+	ASSERT(versions != NULL || count == 0);
+	ASSERT(done != NULL);
 	struct file_hash_wait *const wait = memory_new(sizeof(*wait));
 	wait->store = store;
 	wait->versions = memory_new_array(count + 1, sizeof(*wait->versions));
@@ -47,16 +57,17 @@ struct file_hash_wait *file_hash_start(struct store *store, const int64_t *versi
 	wait->count = count;
 	wait->done = done;
 	wait->owner = owner;
-	wait->holders = 2;
-	wait->job.run = run;
+	wait->references = 2;
+	wait->job.run = file_hash_look;
 	helpers_submit(store_helpers(store), &wait->lane, &wait->job);
 	return wait;
 }
 
 int file_hash_outcome(const struct file_hash_wait *wait, struct error *err)
 {
+	ASSERT(atomic_load(&wait->is_told));
 	if (atomic_load(&wait->is_given_up))
-		return error_set(err, ERROR_BUSY, "Nobody waits for the hashes any more.");
+		return error_set(err, ERROR_BUSY, "The request for the hashes was given up.");
 	if (!wait->failed)
 		return 0;
 	*err = wait->error;
@@ -73,24 +84,26 @@ void file_hash_give_up(struct file_hash_wait *wait)
 
 void file_hash_free(struct file_hash_wait *wait)
 {
-	if (wait != NULL)
-		let_go(wait);
+	if (wait == NULL)
+		return;
+	ASSERT(atomic_load(&wait->is_told));
+	let_go(wait);
 }
 
-static void run(struct helper_job *job)
+static void file_hash_look(struct helper_job *job)
 {
 	struct file_hash_wait *const wait = (struct file_hash_wait *)job;
-	give_known(wait);
+	write_from_indexes(wait);
 	if (wait->count == 0) {
 		end(wait);
 		return;
 	}
-	wait->order.run = decode;
+	wait->order.run = file_hash_decode;
 	file_hash_worker_order(store_parts(wait->store)->file_hash_worker, &wait->order);
 }
 
-/* What indexes tell is written; the others are left in `versions`. */
-static void give_known(struct file_hash_wait *wait)
+/* Writes the hashes that follow from indexes, and leaves the other versions in `versions`. */
+static void write_from_indexes(struct file_hash_wait *wait)
 {
 	struct file_hash_found *const found = memory_new_array(FILE_HASHES_MAX, sizeof(*found));
 	size_t used = 0;
@@ -145,13 +158,16 @@ static void tell(struct file_hash_wait *wait)
 
 static void let_go(struct file_hash_wait *wait)
 {
-	if (atomic_fetch_sub(&wait->holders, 1) > 1)
+	const int before = atomic_fetch_sub(&wait->references, 1);
+	ASSERT(before >= 1);
+	if (before > 1)
 		return;
 	free(wait->versions);
 	free(wait);
 }
 
-static void decode(struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused)
+static void file_hash_decode(
+	struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused)
 {
 	struct file_hash_wait *const wait =
 		(struct file_hash_wait *)((char *)order - offsetof(struct file_hash_wait, order));

@@ -1,24 +1,25 @@
-/* The Xet file hashes of versions that were committed without: multipart uploads, what the server
- * made. Where a version has segments its hash follows from the indexes of their packs, no content
- * is read; a derived one is decoded. A version once told by its hash keeps it. Any thread. */
+/* The Xet file hashes of versions that were committed without one: multipart uploads, and versions
+ * that the server made. The hash of a version with segments follows from the indexes of their
+ * packs, without reading content. A derived version must be decoded. A version keeps the hash that
+ * it once got. Any thread. */
 #ifndef STORAGE_FILES_FILE_HASH_H
 #define STORAGE_FILES_FILE_HASH_H
 
 #include "storage/core/store.h"
 
-/* For who needs the hashes of these versions (rows; copied) now, as a listing does. Index reads run
- * on a helper; what must be decoded is left to the worker, and `done` comes after all of it, from
- * another thread, perhaps before this returns. Versions that have a hash, or are gone, cost
+/* A request for the hashes of these versions (rows; copied), for callers that need them now, such
+ * as listings. A helper reads indexes; the worker decodes. `done` is called once after all of it,
+ * on another thread and possibly before this returns. Versions that have a hash, or are gone, cost
  * nothing. */
 struct file_hash_wait;
 struct file_hash_wait *file_hash_start(struct store *store, const int64_t *versions, size_t count,
 	void (*done)(void *owner), void *owner);
-/* Nobody waits for it any more: `done` comes now, within this call, unless it came before; the
- * outcome is busy then. What is under way goes on until its next file. Any thread, until free. */
+/* Ends the wait early: calls `done` within this call, unless it was called before; the outcome is
+ * then busy. The work stops before its next file. Any thread, until free. */
 void file_hash_give_up(struct file_hash_wait *wait);
-/* After done: 0 when each version that is still there has its hash; else the first failure
- * (corrupt, busy, ...), the others have theirs. */
+/* After `done`: 0 when each version that still exists has its hash. Else the first failure
+ * (corrupt, busy, ...); the other versions have their hashes. */
 int file_hash_outcome(const struct file_hash_wait *wait, struct error *err);
-void file_hash_free(struct file_hash_wait *wait); /* after done */
+void file_hash_free(struct file_hash_wait *wait); /* after `done`; NULL is fine */
 
 #endif

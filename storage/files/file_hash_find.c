@@ -1,3 +1,7 @@
+/* A version's hash is the root of a tree over its chunks (chunker/merkle.h). The ids and sizes of
+ * the chunks stand in the indexes of packs, so a version with segments needs no content. A derived
+ * version has no chunks of its own: it is decoded and chunked again, cut at the ends of its former
+ * parts, as it was chunked at its upload. */
 #include "storage/files/file_hash_find.h"
 
 #include <stdlib.h>
@@ -21,12 +25,12 @@ struct finding {
 	const struct work_pace *pace;
 	struct version version;
 	struct part_range range; /* its segments */
-	unsigned *turns;         /* of the hold of each one's pack */
-	struct part_ends ends;   /* of a derived one */
+	unsigned *turns;         /* of the hold on each segment's pack */
+	struct part_ends ends;   /* of a derived version */
 	struct body_source *source;
 };
 
-struct writing {
+struct hash_change {
 	struct change change; /* first */
 	const struct file_hash_found *found;
 	size_t count;
@@ -46,7 +50,7 @@ static int find_in_bytes(struct finding *finding, struct chunk_id *out, struct e
 static int open_bytes(struct finding *finding, struct error *err);
 static int read_all(const struct finding *finding, struct file_hasher *hasher, uint8_t *piece,
 	struct error *err);
-static int apply(struct change *change, struct db *db, struct error *err);
+static int file_hash_apply(struct change *change, struct db *db, struct error *err);
 
 int file_hash_find(struct store *store, int64_t version, const struct work_pace *pace,
 	struct file_hash_facts *out, struct error *err)
@@ -67,9 +71,10 @@ int file_hash_find(struct store *store, int64_t version, const struct work_pace 
 int file_hash_write(
 	struct store *store, const struct file_hash_found *found, size_t count, struct error *err)
 {
-	struct writing writing = {.change = {.apply = apply}, .found = found, .count = count};
+	struct hash_change hashes = {
+		.change = {.apply = file_hash_apply}, .found = found, .count = count};
 	ASSERT(count <= FILE_HASHES_MAX);
-	return count == 0 ? 0 : committer_run(store_committer(store), &writing.change, err);
+	return count == 0 ? 0 : committer_run(store_committer(store), &hashes.change, err);
 }
 
 int file_hash_lacking(struct store *store, int64_t after, int64_t *out, size_t capacity,
@@ -77,6 +82,7 @@ int file_hash_lacking(struct store *store, int64_t after, int64_t *out, size_t c
 {
 	struct db *const db = store_reader_take(store, err);
 	int got;
+	ASSERT(capacity >= 1);
 	*out_count = 0;
 	if (db == NULL)
 		return -1;
@@ -135,7 +141,7 @@ static int load(struct finding *finding, struct db *db, int64_t version,
 		: 0;
 }
 
-/* Within the snapshot (invariant 5). */
+/* Holds the packs within the snapshot (invariant 5). */
 static int load_segments(struct finding *finding, struct db *db, struct error *err)
 {
 	const struct version *const version = &finding->version;
@@ -177,6 +183,7 @@ static int add_segment(struct finding *finding, const struct segment *segment,
 		if (pack_store_chunk_entries(store_packs(finding->store), &run, entries,
 			    FIND_ENTRIES, &got, err) != 0)
 			return -1;
+		ASSERT(got >= 1 && got <= run.chunks);
 		for (size_t i = 0; i < got; i++) {
 			merkle_add(merkle, &entries[i]);
 			bytes += entries[i].size;
@@ -186,7 +193,7 @@ static int add_segment(struct finding *finding, const struct segment *segment,
 	if (bytes == segment->bytes)
 		return 0;
 	return error_set(err, ERROR_CORRUPT,
-		"Version %lld: the index of a pack gives its chunks other sizes than the catalog.",
+		"Version %lld: the sizes of its chunks in a pack index differ from the catalog.",
 		(long long)finding->version.sequence);
 }
 
@@ -225,12 +232,12 @@ static int read_all(const struct finding *finding, struct file_hasher *hasher, u
 	return got < 0 ? -1 : 0;
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static int file_hash_apply(struct change *change, struct db *db, struct error *err)
 {
-	const struct writing *const writing = (const struct writing *)change;
-	for (size_t i = 0; i < writing->count; i++)
-		if (version_set_file_hash(db, writing->found[i].version, writing->found[i].contents,
-			    &writing->found[i].hash, err) != 0)
+	const struct hash_change *const hashes = (const struct hash_change *)change;
+	for (size_t i = 0; i < hashes->count; i++)
+		if (version_set_file_hash(db, hashes->found[i].version, hashes->found[i].contents,
+			    &hashes->found[i].hash, err) != 0)
 			return -1;
 	return 0;
 }

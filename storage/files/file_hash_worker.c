@@ -1,3 +1,7 @@
+/* A round runs the queued orders, then walks the current versions without a hash, BATCH at a time
+ * in the order of their commits. Orders come first because a client waits for them: they also run
+ * between two batches and while a large version is decoded. For RETRY_MS after a failure the walk
+ * begins behind the failed version, so that it holds up no later one. */
 #include "storage/files/file_hash_worker.h"
 
 #include <stdlib.h>
@@ -13,37 +17,40 @@ enum {
 	RETRY_MS = 10 * 60 * 1000,
 	SETTLED_MS = 60 * 1000, /* younger derived versions wait */
 	BATCH = 64,
-	TRIES = 4 /* of a version whose contents are swapped meanwhile */
+	TRIES = 4 /* for a version whose contents are replaced meanwhile */
 };
+_Static_assert((int)BATCH <= (int)FILE_HASHES_MAX, "a batch is one change");
 
 struct file_hash_worker {
 	struct store *store;
 	struct worker_thread thread;
 	struct file_hash_order *first; /* guarded by the thread's lock */
 	struct file_hash_order *last;  /* guarded by the thread's lock */
-	/* The thread alone: */
-	struct work_pace pace;  /* of its own work */
-	struct work_pace haste; /* of orders */
-	/* versions up to this one are left for later, because it failed */
+	/* Only the thread uses what follows. */
+	struct work_pace pace;  /* for its own work */
+	struct work_pace haste; /* for orders */
+	/* The version that failed last, 0: none. Until retry_ms (monotonic) the walk begins behind
+	 * it. */
 	int64_t failed;
-	int64_t retry_ms; /* when that is */
+	int64_t retry_ms;
 };
 
-static int64_t one_round(void *owner);
+static int64_t file_hash_worker_round(void *owner);
 static void run_orders(struct file_hash_worker *worker);
 static struct file_hash_order *take_order(struct file_hash_worker *worker, bool *out_is_refused);
 static void walk(struct file_hash_worker *worker);
-static void give(struct file_hash_worker *worker, const int64_t *versions, size_t count);
+static void give_batch(struct file_hash_worker *worker, const int64_t *versions, size_t count);
 static int find(struct file_hash_worker *worker, int64_t version, struct file_hash_found *out,
 	struct error *err);
 static bool is_young(const struct file_hash_worker *worker, int64_t modified_ms);
-static void tell(struct file_hash_worker *worker, int64_t version, const struct error *err);
-static void refuse_orders(void *owner);
-static bool spend(void *owner, size_t bytes);
-static bool hasten(void *owner, size_t bytes);
+static void put_off(struct file_hash_worker *worker, int64_t version, const struct error *err);
+static void file_hash_worker_last(void *owner);
+static bool file_hash_worker_spend(void *owner, size_t bytes);
+static bool file_hash_worker_hasten(void *owner, size_t bytes);
 
 void file_hash_worker_order(struct file_hash_worker *worker, struct file_hash_order *order)
 {
+	ASSERT(order->run != NULL);
 	order->next = NULL;
 	lock_enter(&worker->thread.lock);
 	const bool is_refused = worker_thread_is_stopping(&worker->thread);
@@ -65,17 +72,18 @@ int file_hash_worker_give(struct file_hash_worker *worker, int64_t version, stru
 			(facts.state == FILE_HASH_FOUND &&
 				file_hash_write(worker->store, &facts.found, 1, err) != 0))
 			return -1;
-	return 0; /* settled, as a last look has shown */
+	return 0; /* the last look found it settled */
 }
 
 struct file_hash_worker *file_hash_worker_start(struct store *store)
 {
-	static const struct worker_thread_plan plan = {
-		.name = "file hash", .round = one_round, .last = refuse_orders};
+	static const struct worker_thread_plan plan = {.name = "file hash",
+		.round = file_hash_worker_round,
+		.last = file_hash_worker_last};
 	struct file_hash_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
-	worker->pace = (struct work_pace){spend, worker};
-	worker->haste = (struct work_pace){hasten, worker};
+	worker->pace = (struct work_pace){file_hash_worker_spend, worker};
+	worker->haste = (struct work_pace){file_hash_worker_hasten, worker};
 	worker_thread_start(&worker->thread, &plan, worker);
 	store_set_worker(store, STORE_FILE_HASH_WORK, &worker->thread);
 	return worker;
@@ -92,11 +100,12 @@ void file_hash_worker_stop(struct file_hash_worker *worker)
 		return;
 	store_set_worker(worker->store, STORE_FILE_HASH_WORK, NULL);
 	worker_thread_stop(&worker->thread);
+	ASSERT(worker->first == NULL); /* the thread's last act refused them */
 	worker_thread_release(&worker->thread);
 	free(worker);
 }
 
-static int64_t one_round(void *owner)
+static int64_t file_hash_worker_round(void *owner)
 {
 	struct file_hash_worker *const worker = owner;
 	run_orders(worker);
@@ -110,7 +119,7 @@ static void run_orders(struct file_hash_worker *worker)
 	struct file_hash_order *order;
 	bool is_refused;
 	while ((order = take_order(worker, &is_refused)) != NULL)
-		order->run(order, worker, is_refused); /* it may be gone then */
+		order->run(order, worker, is_refused); /* may free the order */
 }
 
 static struct file_hash_order *take_order(struct file_hash_worker *worker, bool *out_is_refused)
@@ -126,7 +135,6 @@ static struct file_hash_order *take_order(struct file_hash_worker *worker, bool 
 	return order;
 }
 
-/* All current versions that have none, in the order of commits. */
 static void walk(struct file_hash_worker *worker)
 {
 	int64_t versions[BATCH];
@@ -140,35 +148,36 @@ static void walk(struct file_hash_worker *worker)
 				0 ||
 			count == 0)
 			return;
-		give(worker, versions, count);
+		give_batch(worker, versions, count);
 		after = versions[count - 1];
 		run_orders(worker);
 	}
 }
 
-/* Of these versions, in one change. */
-static void give(struct file_hash_worker *worker, const int64_t *versions, size_t count)
+/* Finds the hashes of these versions and writes them in one change. */
+static void give_batch(struct file_hash_worker *worker, const int64_t *versions, size_t count)
 {
 	struct file_hash_found found[BATCH];
 	struct error err = {0};
 	size_t used = 0;
+	ASSERT(count >= 1 && count <= BATCH);
 	for (size_t i = 0; i < count; i++) {
 		const int got = !worker_thread_is_stopping(&worker->thread)
 			? find(worker, versions[i], &found[used], &err)
 			: 0;
 		if (got < 0)
-			tell(worker, versions[i], &err);
+			put_off(worker, versions[i], &err);
 		used += got == 1;
 	}
 	if (used == 0)
 		return;
 	if (file_hash_write(worker->store, found, used, &err) != 0)
-		tell(worker, versions[count - 1], &err);
+		put_off(worker, versions[count - 1], &err);
 	else
 		metrics_add(store_metrics(worker->store), METRIC_FILE_HASHES, (int64_t)used);
 }
 
-/* 1: `out` has a hash to write; 0: nothing to do, or not now; -1 the version failed. */
+/* 1: `out` has a hash to write; 0: nothing to do now; -1: the version failed. */
 static int find(struct file_hash_worker *worker, int64_t version, struct file_hash_found *out,
 	struct error *err)
 {
@@ -190,7 +199,7 @@ static bool is_young(const struct file_hash_worker *worker, int64_t modified_ms)
 	return store_now_ms(worker->store) - modified_ms < SETTLED_MS;
 }
 
-static void tell(struct file_hash_worker *worker, int64_t version, const struct error *err)
+static void put_off(struct file_hash_worker *worker, int64_t version, const struct error *err)
 {
 	struct log *const log = store_log(worker->store);
 	const struct log_field field = log_number("version", version);
@@ -202,12 +211,14 @@ static void tell(struct file_hash_worker *worker, int64_t version, const struct 
 	log_failure(log, LOG_WARNING, NULL, "file_hash_failed", err);
 }
 
-static void refuse_orders(void *owner)
+/* The thread is stopping by now, so the orders are refused. */
+static void file_hash_worker_last(void *owner)
 {
 	run_orders(owner);
 }
 
-static bool spend(void *owner, size_t bytes)
+/* Runs orders too, which must not wait until a large version is decoded. */
+static bool file_hash_worker_spend(void *owner, size_t bytes)
 {
 	struct file_hash_worker *const worker = owner;
 	run_orders(worker);
@@ -215,7 +226,7 @@ static bool spend(void *owner, size_t bytes)
 		&worker->thread, bytes, store_parts(worker->store)->derive->bytes_per_second);
 }
 
-static bool hasten(void *owner, size_t bytes)
+static bool file_hash_worker_hasten(void *owner, size_t bytes)
 {
 	const struct file_hash_worker *const worker = owner;
 	(void)bytes;

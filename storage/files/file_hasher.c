@@ -13,24 +13,25 @@ struct file_hasher {
 	uint64_t size;
 };
 
-static int take_chunk(
+static int file_hasher_take(
 	void *taker, const struct chunk_id *id, struct span content, struct error *err);
 
 struct file_hasher *file_hasher_new(struct part_ends *ends)
 {
 	struct file_hasher *const hasher = memory_new(sizeof(*hasher));
 	hasher->ends = ends;
-	hasher->chunks = chunk_stream_new(take_chunk, hasher);
+	hasher->chunks = chunk_stream_new(file_hasher_take, hasher);
 	merkle_init(&hasher->merkle);
 	return hasher;
 }
 
-/* The taker never fails, so pushes do not either. */
+/* Pushes cannot fail, because file_hasher_take never does. */
 void file_hasher_add(struct file_hasher *hasher, struct span bytes)
 {
 	struct error ignored;
 	for (size_t at = 0; at < bytes.len;) {
 		const uint64_t left = part_ends_left(hasher->ends, hasher->size);
+		ASSERT(left > 0);
 		const struct span piece = span_slice(
 			bytes, at, left < bytes.len - at ? (size_t)left : bytes.len - at);
 		(void)chunk_stream_push(hasher->chunks, piece, &ignored);
@@ -56,7 +57,7 @@ void file_hasher_free(struct file_hasher *hasher)
 	free(hasher);
 }
 
-static int take_chunk(
+static int file_hasher_take(
 	void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct file_hasher *const hasher = taker;

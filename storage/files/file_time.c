@@ -27,7 +27,8 @@ bool file_time_parse(struct span text, int64_t *out_ms)
 	return true;
 }
 
-/* The first three digits of a fraction; false when it has other characters or none. */
+/* Reads the milliseconds of a fraction. False when it is empty or has other characters than
+ * digits. */
 static bool parse_fraction(struct span text, int64_t *out_ms)
 {
 	int64_t scale = 100;

@@ -1,5 +1,5 @@
-/* The time of a file as its uploader knows it: user metadata in seconds with a fraction, as rclone
- * writes it too. */
+/* The modification time of a file as its uploader states it: user metadata, in seconds with a
+ * fraction. rclone writes the same. Pure. */
 #ifndef STORAGE_FILES_FILE_TIME_H
 #define STORAGE_FILES_FILE_TIME_H
 
@@ -11,10 +11,10 @@ enum { FILE_TIME_TEXT_BYTES = 32 };
 #define FILE_TIME_MAX_MS \
 	INT64_C(253402300799999) /* the end of the year 9999: dates have four digits */
 
-/* "1700000000.123". Times outside [1970, FILE_TIME_MAX_MS] become the nearest inside. */
+/* Prints "1700000000.123". A time outside [1970, FILE_TIME_MAX_MS] becomes the nearest inside. */
 void file_time_print(int64_t ms, char out[FILE_TIME_TEXT_BYTES]);
-/* Seconds, with or without a fraction; what is finer than a millisecond is cut. False when it is
- * something else or out of range. */
+/* Reads seconds with or without a fraction; digits beyond milliseconds are dropped. False when the
+ * text is anything else or out of range. */
 bool file_time_parse(struct span text, int64_t *out_ms);
 
 #endif

@@ -1,10 +1,11 @@
-/* Keys are walked in their byte order, in which a directory's files ("a/x") come behind names that
- * begin as it does ("a-b", "a.txt"), while its path comes before theirs. So before a name is
- * listed, the directories that it begins with are; only those count whose name goes on with a byte
- * below '/'. They are looked for from the longest on: the shorter a directory, the later its files,
- * so one look at an index answers for all up to the key that it found, and a page costs as many
- * looks as it has keys, whatever they are called. What has been listed is all that is not behind
- * the last entry, so the walk can begin anywhere. */
+/* A listing is in the byte order of paths, but the catalog has the byte order of keys. The two
+ * differ for directories: "a" comes before "a-b" and "a.txt", while its files "a/x" come after
+ * them. So before the walk lists a name it lists the "earlier" directories: those whose path is a
+ * prefix of the name and is followed there by a byte below '/'. It looks for them from the longest
+ * to the shortest, because a shorter one has later files: one look at the index then also answers
+ * for all directories whose files would come before the key that it found, and a page needs at most
+ * as many looks as it has keys. Everything up to the last entry is listed, so a page can begin
+ * anywhere. */
 #include "storage/files/tree.h"
 
 #include <string.h>
@@ -15,10 +16,10 @@
 #include "storage/files/tree_path.h"
 
 enum {
-	/* rows that a page may look at beyond its limit: keys that are not shown */
+	/* rows beyond its limit that a page may look at: keys that are not shown */
 	PAGE_ROWS_MORE = 10000,
-	DIRECTORY_ROWS = 1000,       /* files that are looked at for a directory's newest */
-	PAGE_DIRECTORY_ROWS = 200000 /* and for all directories of a page */
+	DIRECTORY_ROWS = 1000,       /* files of a directory that are looked at for the newest */
+	PAGE_DIRECTORY_ROWS = 200000 /* the same for all directories of a page */
 };
 
 struct walk {
@@ -28,18 +29,19 @@ struct walk {
 	struct tree *out;
 	int64_t bucket;
 	struct buffer base;        /* the prefix with its '/' */
-	struct buffer from;        /* where the walk goes on, inclusive */
-	struct tree_position last; /* that was listed or passed over; path below `base` */
+	struct buffer from;        /* the walk continues here, inclusive */
+	struct tree_position last; /* listed or skipped; its path is relative to `base` */
 	size_t rows_left;
 	size_t directory_rows_left;
 	bool ended;
 };
 
-/* The first key that is not before the files of some directory. */
+/* The first key that is not before the files of the directory that was looked up last, compared
+ * with the path that is being listed. */
 struct next_key {
 	bool is_known;
-	size_t common; /* with the path under way */
-	uint8_t byte;  /* behind that; 0xff when there is no key */
+	size_t common; /* length of the common prefix */
+	uint8_t byte;  /* the key's next byte; 0xff when there is no key */
 };
 
 static int make_arrays(struct arena *arena, size_t count, struct tree *out, struct error *err);
@@ -79,6 +81,7 @@ int tree_list(struct store *store, const struct tree_params *params, struct aren
 		.rows_left = params->limit + PAGE_ROWS_MORE,
 		.directory_rows_left = PAGE_DIRECTORY_ROWS};
 	ASSERT(params->limit >= 1 && params->limit <= TREE_LIMIT_MAX);
+	ASSERT(params->after.path.len <= OBJECT_KEY_MAX_BYTES);
 	*out = (struct tree){0};
 	if (make_arrays(arena, params->limit, out, err) != 0 ||
 		(walk.db = store_snapshot_take(store, err)) == NULL)
@@ -98,6 +101,7 @@ int tree_list(struct store *store, const struct tree_params *params, struct aren
 int tree_find(struct store *store, const struct tree_find_params *params, struct arena *arena,
 	struct tree *out, struct error *err)
 {
+	ASSERT(params->paths != NULL || params->count == 0);
 	*out = (struct tree){0};
 	if (make_arrays(arena, params->count, out, err) != 0)
 		return -1;
@@ -124,7 +128,7 @@ static int list(struct walk *walk, struct error *err)
 		return -1;
 	if (walk->params->prefix.len > OBJECT_KEY_MAX_BYTES ||
 		(walk->params->prefix.len > 0 && !tree_path_is_shown(walk->params->prefix)))
-		return 0; /* nothing that is shown has it */
+		return 0; /* no path that is shown begins so */
 	int result = add_prefix_file(walk, err);
 	begin_walk(walk);
 	while (result == 0 && !walk->ended && !arena_overflowed(walk->arena))
@@ -135,7 +139,7 @@ static int list(struct walk *walk, struct error *err)
 	return result;
 }
 
-/* The file that the prefix itself is. */
+/* Lists the file whose path is the prefix itself. */
 static int add_prefix_file(struct walk *walk, struct error *err)
 {
 	const struct tree_params *const params = walk->params;
@@ -153,8 +157,8 @@ static int add_prefix_file(struct walk *walk, struct error *err)
 	return got < 0 ? -1 : 0;
 }
 
-/* A directory's position is followed by names that go on from its own, so both kinds go on right
- * behind their own text. */
+/* The walk continues right behind the text of `after`, for a directory too: names that begin with
+ * its path may follow it. */
 static void begin_walk(struct walk *walk)
 {
 	const struct tree_position *const after = &walk->params->after;
@@ -183,7 +187,7 @@ static void pass(struct walk *walk, struct span path, bool is_directory)
 		(struct tree_position){span_slice(path, walk->base.len, path.len), is_directory};
 }
 
-/* From one seek to the next, or to the end of the page. */
+/* Walks up to the next seek, or to the end of the page. */
 static int walk_on(struct walk *walk, struct error *err)
 {
 	struct db_statement *const scan =
@@ -215,10 +219,14 @@ static void finish_page(struct walk *walk)
 
 static int take_row(struct walk *walk, struct db_statement *scan, bool *out_seek, struct error *err)
 {
+	const struct span key = tree_entry_key(scan);
 	*out_seek = false;
+	if (key.len > OBJECT_KEY_MAX_BYTES)
+		return error_set(err, ERROR_CORRUPT,
+			"%s: a row of versions is damaged: its key has %zu bytes, not at most %d.",
+			db_path(walk->db), key.len, OBJECT_KEY_MAX_BYTES);
 	if (!walk->params->recursive)
 		return take_name(walk, scan, out_seek, err);
-	const struct span key = tree_entry_key(scan);
 	const bool is_shown = tree_path_is_shown(span_slice(key, walk->base.len, key.len));
 	if (is_shown && !has_room(walk))
 		return 0;
@@ -229,7 +237,8 @@ static int take_row(struct walk *walk, struct db_statement *scan, bool *out_seek
 	return 0;
 }
 
-/* A row one level below: a file, or a directory that is passed in one go. */
+/* Takes a row one level below the prefix: a file, or a directory, whose files are all skipped with
+ * one seek. */
 static int take_name(
 	struct walk *walk, struct db_statement *scan, bool *out_seek, struct error *err)
 {
@@ -280,12 +289,12 @@ static int add_earlier(struct walk *walk, struct span path, struct error *err)
 	return 0;
 }
 
-/* Marks the lengths of those directories, whose names `path` goes on with a byte below '/', that
- * have files. */
+/* Marks the lengths of the earlier directories that have files. */
 static int find_earlier(struct walk *walk, struct span path, bool marks[OBJECT_KEY_MAX_BYTES + 1],
 	struct error *err)
 {
 	struct next_key next = {0};
+	ASSERT(path.len <= OBJECT_KEY_MAX_BYTES);
 	for (size_t len = path.len; len-- > walk->base.len + 1 &&
 		follows(walk, span_slice(path, walk->base.len, len), true);) {
 		if (path.data[len] >= '/')
@@ -304,8 +313,8 @@ static bool follows(const struct walk *walk, struct span name, bool is_directory
 	return order > 0 || (order == 0 && is_directory && !walk->last.is_directory);
 }
 
-/* Whether the key comes before the files of the directory that is the path's first `len` bytes,
- * which go on with a byte below '/'. */
+/* Whether the key comes before the files of the directory that is the path's first `len` bytes. The
+ * path's next byte is below '/'. */
 static bool is_before(const struct next_key *key, size_t len)
 {
 	return key->common > len || (key->common == len && key->byte < '/');
@@ -331,7 +340,7 @@ static int find_next(
 	return got < 0 ? -1 : 0;
 }
 
-/* Lists a directory, if there is one of this path. */
+/* Lists the directory of this path if it has files. */
 static int add_directory(struct walk *walk, struct span path, struct error *err)
 {
 	const size_t left = walk->directory_rows_left;
@@ -351,7 +360,7 @@ static int add_directory(struct walk *walk, struct span path, struct error *err)
 	return 0;
 }
 
-/* Whether there is room for one more entry; else the page is at its end. */
+/* Whether the page has room for one more entry. If not, the page ends. */
 static bool has_room(struct walk *walk)
 {
 	if (walk->out->count < walk->params->limit)
@@ -360,6 +369,8 @@ static bool has_room(struct walk *walk)
 	return false;
 }
 
+/* The time of the directory's newest file or, when not all files were looked at, the time of the
+ * bucket's last change. */
 static int newest_below(struct walk *walk, const struct tree_below *below, size_t looked,
 	int64_t *out_ms, struct error *err)
 {

@@ -1,6 +1,6 @@
-/* A bucket as a tree of files, as clients of the Hub see it: its current versions by path,
- * directories where paths have a '/'. Keys that are no paths to them (storage/files/tree_path.h)
- * are left out. Any thread. */
+/* A bucket as a tree of files, as clients of the Hub see it: its current versions by path, with
+ * directories where paths have a '/'. Keys that such clients cannot use as paths
+ * (storage/files/tree_path.h) are left out. Any thread. */
 #ifndef STORAGE_FILES_TREE_H
 #define STORAGE_FILES_TREE_H
 
@@ -10,47 +10,49 @@ enum { TREE_LIMIT = 1000, TREE_LIMIT_MAX = 5000 };
 
 struct tree_entry {
 	struct span path;
-	bool is_directory; /* of the rest uploaded_ms alone is set */
+	bool is_directory; /* then uploaded_ms is the only other field that is set */
 	uint64_t size;
 	bool has_file_hash; /* false: the version is among `unhashed` */
 	struct chunk_id file_hash;
-	int64_t mtime_ms; /* the file's own (storage/files/file_time.h), else uploaded_ms */
-	/* a directory: of its newest file, or, where it has very many, when the bucket last
-	 * changed */
+	int64_t mtime_ms; /* the stated one (storage/files/file_time.h), else uploaded_ms */
+	/* For a directory the time of its newest file. If it has very many files, the time of the
+	 * bucket's last change. */
 	int64_t uploaded_ms;
-	struct span content_type; /* empty: not said */
+	struct span content_type; /* empty: not stated */
 };
-struct tree_position { /* an entry; with the empty path none */
+struct tree_position { /* of an entry; an empty path: none */
 	struct span path;
 	bool is_directory;
 };
-/* A listing in byte order of paths; of a file and a directory of one path the file comes first. */
+/* A listing is in byte order of paths. When a file and a directory have one path, the file comes
+ * first. */
 struct tree_params {
 	struct bucket_ref bucket;
-	/* a file or a directory, no '/' at its end: the file, and what lies below the directory.
-	 * Empty: the bucket */
+	/* The path of a file or directory, without a '/' at its end: lists the file, and what is
+	 * below the directory. Empty: the whole bucket. */
 	struct span prefix;
-	bool recursive;         /* all files below; else files and directories one level below */
-	bool skips_prefix_file; /* only what lies below */
-	struct tree_position after;
-	size_t limit; /* 1 to TREE_LIMIT_MAX */
+	bool recursive;             /* all files below; else one level of files and directories */
+	bool skips_prefix_file;     /* lists only what is below */
+	struct tree_position after; /* path of at most OBJECT_KEY_MAX_BYTES */
+	size_t limit;               /* 1 to TREE_LIMIT_MAX */
 };
 struct tree {
-	struct tree_entry *entries; /* texts in the arena */
+	struct tree_entry *entries; /* texts are in the arena */
 	size_t count;
-	/* versions among the entries whose file hash nobody has computed yet
-	 * (storage/files/file_hash.h) */
+	/* Versions among the entries whose file hash has not been computed yet
+	 * (storage/files/file_hash.h). */
 	int64_t *unhashed;
 	size_t unhashed_count;
-	bool truncated; /* there may be more, behind `last` */
+	bool truncated; /* there may be more entries after `last` */
 	struct tree_position last;
 };
-/* One page, of one moment; it may have fewer entries than `limit` and be truncated all the same.
+/* Lists one page, from one snapshot. A truncated page may have fewer entries than `limit`.
  * no_bucket. */
 int tree_list(struct store *store, const struct tree_params *params, struct arena *arena,
 	struct tree *out, struct error *err);
 
-/* The files among `paths`, in their order; what is no file is left out. */
+/* Finds the files among `paths`, in their order. Paths that are not files are left out.
+ * no_bucket. */
 struct tree_find_params {
 	struct bucket_ref bucket;
 	const struct span *paths;

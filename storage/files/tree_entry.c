@@ -12,7 +12,7 @@ static const char SQL_TREE_SCAN[] = ENTRY_ROWS " AND key >= ?2 ORDER BY key";
 static const char SQL_TREE_NEXT[] =
 	"SELECT key FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1 AND is_marker = 0 ORDER BY key LIMIT 1";
 static const char SQL_TREE_SEEK[] = ENTRY_ROWS " AND key = ?2";
-/* Answered from versions_listed alone; the test of tree checks the plan. */
+/* The index versions_listed alone answers it; tests/unit/storage/files/test_tree.c checks that. */
 static const char SQL_TREE_BELOW[] =
 	"SELECT COUNT(*), MAX(modified_ms) FROM (SELECT modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND key < ?3 AND state = 1"
 	" AND is_marker = 0 LIMIT ?4) AS below";
@@ -53,6 +53,7 @@ struct span tree_entry_key(struct db_statement *scan)
 void tree_entry_add(
 	struct db_statement *scan, struct span path, struct arena *arena, struct tree *out)
 {
+	ASSERT(out->entries != NULL && out->unhashed != NULL);
 	struct tree_entry *const entry = &out->entries[out->count++];
 	const struct span hash = db_column_blob(scan, 3);
 	const struct span headers = db_column_blob(scan, 5);
@@ -76,6 +77,7 @@ int tree_entry_below(struct db *db, int64_t bucket, struct span directory, size_
 {
 	struct buffer from;
 	struct buffer to;
+	ASSERT(directory.len < DIRECTORY_MAX_BYTES);
 	buffer_init(&from, DIRECTORY_MAX_BYTES);
 	buffer_init(&to, DIRECTORY_MAX_BYTES);
 	buffer_add_span(&from, directory);

@@ -21,7 +21,7 @@ bool tree_path_is_shown(struct span path)
 int tree_path_check(struct span path, struct error *err)
 {
 	if (path.len == 0)
-		return error_set(err, ERROR_INVALID, "A path cannot be empty.");
+		return error_set(err, ERROR_INVALID, "A path must not be empty.");
 	if (path.len > OBJECT_KEY_MAX_BYTES)
 		return error_set(err, ERROR_INVALID,
 			"A path has %zu bytes; at most %d are allowed.", path.len,
@@ -29,12 +29,12 @@ int tree_path_check(struct span path, struct error *err)
 	if (!span_is_utf8(path) || span_find(path, '\0') >= 0)
 		return error_set(err, ERROR_INVALID, "A path must be UTF-8 without NUL.");
 	if (span_find(path, '\\') >= 0)
-		return error_set(err, ERROR_INVALID, "A path cannot hold a backslash.");
+		return error_set(err, ERROR_INVALID, "A path must not contain a backslash.");
 	if (span_ends_text(path, ".."))
-		return error_set(err, ERROR_INVALID, "A path cannot end with '..'.");
+		return error_set(err, ERROR_INVALID, "A path must not end with '..'.");
 	if (!tree_path_is_shown(path))
 		return error_set(err, ERROR_INVALID,
-			"A path has no empty, '.' or '..' segment (so no '/' at its ends), and none that begins with a drive letter and a colon.");
+			"A path must not have an empty, '.' or '..' segment (so no '/' at its ends), nor a segment that begins with a drive letter and a colon.");
 	return 0;
 }
 
@@ -45,7 +45,7 @@ static bool segment_is_shown(struct span segment)
 	return segment.len < 2 || segment.data[1] != ':' || !is_letter(segment.data[0]);
 }
 
-/* Clients part names at backslashes too when they look for "..". */
+/* Clients that look for ".." also split names at backslashes. */
 static bool holds_dots(struct span segment)
 {
 	struct span rest = segment;

@@ -1,3 +1,8 @@
+/* A registered file with a valid grant comes first: it costs one look. Else a version of the bucket
+ * is searched, one with bytes of its own before a derived one, because those of a derived version
+ * must first be made. A row of xet_files that was made for a derived version serves only callers
+ * that may read such a version. A damaged row of xet_files fails the search only when no version
+ * has the bytes. */
 #include "storage/files/xet_content.h"
 
 #include <string.h>
@@ -5,9 +10,9 @@
 #include "storage/files/xet_file.h"
 #include "storage/versions/version.h"
 
-enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the caller may read */ };
+enum { CANDIDATES = 1000 /* versions that one search may look at */ };
 
-/* The newest first. The length is what the index versions_file asks for. */
+/* The newest first. The index versions_file requires the condition on the length. */
 static const char SQL_CONTENT_VERSIONS[] =
 	"SELECT sequence, key, kind, state FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
@@ -25,11 +30,12 @@ int xet_content_find(struct db *db, const struct xet_reach *reach, const struct 
 	struct xet_content *out, struct error *err)
 {
 	static const struct chunk_id empty = {{0}};
+	ASSERT(reach->bucket != 0);
 	*out = (struct xet_content){.file = *file, .kind = XET_CONTENT_EMPTY};
 	if (chunk_id_equal(file, &empty))
 		return 0;
 	struct xet_file registered;
-	struct error damage = {0}; /* of the file's row: a version has the bytes all the same */
+	struct error damage = {0}; /* of the file's row; a version may have the bytes too */
 	const int got = xet_file_row_find(db, file, &registered, &damage);
 	bool granted = false;
 	if (got < 0 && damage.kind != ERROR_CORRUPT) {
@@ -52,16 +58,17 @@ int xet_content_find(struct db *db, const struct xet_reach *reach, const struct 
 	return found ? 0 : got < 0 ? -1 : content_not_found(file, err);
 }
 
-/* Whether the caller has registered the file for this bucket. What was made of a derived version is
- * reached through versions alone. */
+/* Whether the caller has registered the file for this bucket. A file that was made of a derived
+ * version is reached only through versions. */
 static int is_granted(struct db *db, const struct xet_reach *reach, const struct xet_file *file,
 	bool *out, struct error *err)
 {
 	*out = false;
 	if (file->is_made || reach->account.len == 0)
 		return 0;
-	return xet_grant_row_valid(
-		db, &file->hash, reach->bucket, reach->account, reach->now_ms, out, err);
+	const struct xet_grant grant = {
+		.file = &file->hash, .bucket = reach->bucket, .account = reach->account};
+	return xet_grant_row_valid(db, &grant, reach->now_ms, out, err);
 }
 
 static void content_of_file(const struct xet_file *file, struct xet_content *out)
@@ -89,8 +96,8 @@ static int find_version(struct db *db, const struct xet_reach *reach, const stru
 	return got < 0 ? -1 : 0;
 }
 
-/* A version that the caller may read, one with bytes of its own before a derived one; 0: there is
- * none. */
+/* Chooses a version that the caller may read, one with bytes of its own before a derived one; 0:
+ * there is none. */
 static int choose_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
 	int64_t *out_sequence, struct error *err)
 {

@@ -1,3 +1,7 @@
+/* A row has a checksum over the fields that never change. A damaged row must not stop what works
+ * through the table in order (the sweep, the removal of made files): take_one removes it there. The
+ * part set that it names is released only if the set's own sum proves that the row meant this set;
+ * otherwise the set stays and costs space, because a wrong release would lose bytes of others. */
 #include "storage/files/xet_file.h"
 
 #include <string.h>
@@ -6,7 +10,7 @@
 #include "storage/db/row_sum.h"
 #include "storage/versions/part.h"
 
-enum { SWEEP_FILES = 16, SWEEP_GRANTS = 500 }; /* a file takes up to PART_DROP_ROWS rows along */
+enum { SWEEP_FILES = 16, SWEEP_GRANTS = 500 }; /* a file costs up to PART_DROP_ROWS more rows */
 enum { DAMAGED_HASH_BYTES = 1024 * 1024, ROW_DAMAGED = 2 };
 
 #define FILE_COLUMNS "hash, size, part_set, contents, is_made, expires_ms, sum"
@@ -23,8 +27,8 @@ static const char SQL_FILE_EXPIRED[] =
 #define FILE_UNUSED \
 	"xet_files x JOIN part_sets p ON p.id = x.part_set WHERE +x.is_made = 0 AND p.holders = 1"
 static const char SQL_FILE_UNUSED_BYTES[] = "SELECT COALESCE(SUM(x.size), 0) FROM " FILE_UNUSED;
-/* What is still being written has no sum yet. A hash of another length is damaged: its row goes
- * when its time is over. */
+/* A set that a shard is still writing has no sum yet. A hash of another length is damaged; the
+ * sweep removes its row when it has expired. */
 static const char SQL_FILE_UNUSED_LIST[] =
 	"SELECT x.hash FROM " FILE_UNUSED
 	" AND x.contents <> 0 AND x.hash > ?1 AND length(x.hash) = 32 ORDER BY x.hash LIMIT ?2";
@@ -53,7 +57,7 @@ static struct span hash_span(const struct chunk_id *hash);
 static int read_total(struct db *db, const char *sql, uint64_t *out_bytes, struct error *err);
 static int take_one(struct db *db, struct db_statement *statement, struct xet_file *out,
 	struct xet_file_damage *damage, struct error *err);
-static int set_aside(struct db *db, const struct xet_file *file, struct span hash,
+static int remove_damaged(struct db *db, const struct xet_file *file, struct span hash,
 	struct xet_file_damage *damage, struct error *err);
 static int means_its_set(
 	struct db *db, const struct xet_file *file, bool *out_means, struct error *err);
@@ -70,6 +74,7 @@ int xet_file_row_find(
 
 int xet_file_row_add(struct db *db, const struct xet_file *file, struct error *err)
 {
+	ASSERT(file->size > 0 && file->part_set > 0);
 	return db_run(db, SQL_FILE_ADD, err, db_blob(hash_span(&file->hash)),
 		db_i64((int64_t)file->size), db_i64(file->part_set),
 		db_i64((int64_t)file->contents), db_i64(file->is_made), db_i64(file->expires_ms),
@@ -120,6 +125,7 @@ int xet_file_list_unused(struct db *db, const struct chunk_id *after, struct chu
 	struct db_statement *const statement = db_query(db, SQL_FILE_UNUSED_LIST, err,
 		db_blob(hash_span(after)), db_i64((int64_t)capacity));
 	int got;
+	ASSERT(capacity >= 1);
 	*out_count = 0;
 	while ((got = db_step(statement, err)) == 1)
 		memcpy(hashes[(*out_count)++].bytes, db_column_blob(statement, 0).data,
@@ -138,18 +144,19 @@ int xet_file_end_unused(struct db *db, const struct chunk_id *hash, struct xet_f
 	return got == 1 ? xet_file_row_remove(db, &file, err) : got < 0 ? -1 : 0;
 }
 
-int xet_grant_row_put(struct db *db, const struct chunk_id *file, int64_t bucket,
-	struct span account, int64_t expires_ms, struct error *err)
+int xet_grant_row_put(
+	struct db *db, const struct xet_grant *grant, int64_t expires_ms, struct error *err)
 {
-	return db_run(db, SQL_GRANT_PUT, err, db_blob(hash_span(file)), db_i64(bucket),
-		db_blob(account), db_i64(expires_ms));
+	return db_run(db, SQL_GRANT_PUT, err, db_blob(hash_span(grant->file)),
+		db_i64(grant->bucket), db_blob(grant->account), db_i64(expires_ms));
 }
 
-int xet_grant_row_valid(struct db *db, const struct chunk_id *file, int64_t bucket,
-	struct span account, int64_t now_ms, bool *out_valid, struct error *err)
+int xet_grant_row_valid(struct db *db, const struct xet_grant *grant, int64_t now_ms,
+	bool *out_valid, struct error *err)
 {
-	struct db_statement *const statement = db_query(db, SQL_GRANT_VALID, err,
-		db_blob(hash_span(file)), db_i64(bucket), db_blob(account), db_i64(now_ms));
+	struct db_statement *const statement =
+		db_query(db, SQL_GRANT_VALID, err, db_blob(hash_span(grant->file)),
+			db_i64(grant->bucket), db_blob(grant->account), db_i64(now_ms));
 	return any(statement, out_valid, err);
 }
 
@@ -178,7 +185,7 @@ void xet_file_tell_damage(const struct store *store, const struct xet_file_damag
 	log_failure(store_log(store), LOG_WARNING, NULL, "sweep", &damage->last);
 }
 
-/* The row that a bound statement gives, if any. */
+/* Reads the row that the query gives, if any. */
 static int read_one(
 	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err)
 {
@@ -207,7 +214,7 @@ static int read_file(
 	return error_set(err, ERROR_CORRUPT, "%s: a row of xet_files is damaged.", db_path(db));
 }
 
-/* What a row says that never changes. */
+/* The sum of the fields that never change. */
 static uint64_t file_sum(const struct xet_file *file)
 {
 	uint64_t sum = row_sum_bytes(0, hash_span(&file->hash));
@@ -229,7 +236,7 @@ static int read_total(struct db *db, const char *sql, uint64_t *out_bytes, struc
 	return got < 0 ? -1 : 0;
 }
 
-/* As read_one; ROW_DAMAGED: it was set aside. */
+/* As read_one. ROW_DAMAGED: the row was damaged and has been removed. */
 static int take_one(struct db *db, struct db_statement *statement, struct xet_file *out,
 	struct xet_file_damage *damage, struct error *err)
 {
@@ -245,34 +252,36 @@ static int take_one(struct db *db, struct db_statement *statement, struct xet_fi
 	got = read_file(db, statement, out, &why);
 	db_reset(statement);
 	if (got < 0)
-		got = set_aside(db, out, buffer_span(&hash), damage, err) != 0 ? -1 : ROW_DAMAGED;
+		got = remove_damaged(db, out, buffer_span(&hash), damage, err) != 0 ? -1
+										    : ROW_DAMAGED;
 	buffer_release(&hash);
 	return got;
 }
 
-/* A row that cannot be found by its own hash is left to whoever mends the catalog. */
-static int set_aside(struct db *db, const struct xet_file *file, struct span hash,
+/* Fails for a row that cannot be found by its own hash: only mending the catalog helps there. */
+static int remove_damaged(struct db *db, const struct xet_file *file, struct span hash,
 	struct xet_file_damage *damage, struct error *err)
 {
-	bool lets_go;
-	if (means_its_set(db, file, &lets_go, err) != 0 ||
+	bool owns_set;
+	if (means_its_set(db, file, &owns_set, err) != 0 ||
 		db_run(db, SQL_FILE_REMOVE, err, db_blob(hash)) != 0)
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_CORRUPT,
 			"%s: a row of xet_files is damaged and cannot be removed.", db_path(db));
-	if (lets_go && part_set_drop(db, file->part_set, err) != 0)
+	if (owns_set && part_set_drop(db, file->part_set, err) != 0)
 		return -1;
 	damage->rows++;
 	error_set(&damage->last, ERROR_CORRUPT,
 		"%s: a damaged row of xet_files was removed; the part set %lld that it names %s.",
 		db_path(db), (long long)file->part_set,
-		lets_go ? "is let go" : "stays, since nothing proves that it was the row's");
+		owns_set ? "was released" : "stays, because nothing proves that it was the row's");
 	return 0;
 }
 
-/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever
- * else of it is wrong. A page that cannot be read says neither. */
+/* Whether a damaged row really means the part set that it names. The sum of a set covers the set's
+ * number, so a row with a matching number and sum means this set, whatever else in it is wrong. A
+ * page that cannot be read proves neither. */
 static int means_its_set(
 	struct db *db, const struct xet_file *file, bool *out_means, struct error *err)
 {
@@ -286,7 +295,7 @@ static int means_its_set(
 	return -1;
 }
 
-/* Whether a bound statement gives a row. */
+/* Whether the query gives a row. */
 static int any(struct db_statement *statement, bool *out_any, struct error *err)
 {
 	const int got = db_step(statement, err);

@@ -1,3 +1,7 @@
+/* A chunk is looked for in three places: the indexes of up to DEDUP_SOURCES packs that earlier hits
+ * loaded, the open shared pack, and the chunk index. The last costs a query and knows only a sample
+ * of the chunks, so it is asked where a series of repeats may begin. Repeats mostly continue in the
+ * order of the pack, so the chunk behind the last hit is compared first. */
 #include "storage/ingest/dedup.h"
 
 #include <stdlib.h>
@@ -5,7 +9,7 @@
 #include "base/memory.h"
 
 static void source_release(struct dedup *dedup, struct dedup_source *source);
-static bool find(
+static bool dedup_search(
 	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out);
 static bool dedup_find_loaded(
 	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out);
@@ -15,7 +19,7 @@ static bool dedup_found(
 	struct dedup *dedup, size_t source, uint32_t chunk, struct chunk_place *out);
 static bool dedup_find_shared(
 	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out);
-static bool dedup_hold(struct dedup *dedup, const struct pack_id *pack);
+static bool dedup_refer(struct dedup *dedup, const struct pack_id *pack);
 static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
 	const struct chunk_id *id, struct chunk_place *out);
 static size_t dedup_load(struct dedup *dedup, struct pack *pinned, const struct pack_index *index);
@@ -25,20 +29,20 @@ void dedup_init(struct dedup *dedup, struct pack_store *store)
 	*dedup = (struct dedup){.store = store};
 }
 
-void dedup_release(struct dedup *dedup, bool keep_holds)
+void dedup_release(struct dedup *dedup, bool keeps_references)
 {
 	for (size_t i = 0; i < dedup->source_count; i++)
 		source_release(dedup, &dedup->sources[i]);
-	for (size_t i = 0; i < dedup->held_count && !keep_holds; i++)
-		pack_cache_unrefer(dedup->store->cache, &dedup->held[i]);
-	free(dedup->held);
+	for (size_t i = 0; i < dedup->referred_count && !keeps_references; i++)
+		pack_cache_unrefer(dedup->store->cache, &dedup->referred[i]);
+	free(dedup->referred);
 	dedup_init(dedup, dedup->store);
 }
 
 enum dedup_found dedup_find(
 	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
 {
-	if (!find(dedup, id, is_first, out))
+	if (!dedup_search(dedup, id, is_first, out))
 		return DEDUP_UNKNOWN;
 	return pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1) ? DEDUP_DAMAGED
 										: DEDUP_FOUND;
@@ -50,7 +54,7 @@ static void source_release(struct dedup *dedup, struct dedup_source *source)
 	chunk_map_release(&source->map);
 }
 
-static bool find(
+static bool dedup_search(
 	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
 {
 	const bool is_wanted = is_first || dedup->at_end || chunk_index_sampled(id);
@@ -87,6 +91,7 @@ static bool source_has(const struct dedup_source *source, uint32_t chunk, const 
 
 static bool dedup_found(struct dedup *dedup, size_t source, uint32_t chunk, struct chunk_place *out)
 {
+	ASSERT(source < dedup->source_count);
 	dedup->last = source;
 	dedup->expected = chunk + 1;
 	dedup->at_end = pack_index_find(dedup->sources[source].index, chunk + 1) == NULL;
@@ -94,13 +99,13 @@ static bool dedup_found(struct dedup *dedup, size_t source, uint32_t chunk, stru
 	return true;
 }
 
-/* The open shared pack is not in the chunk index; its few chunks are found one by one. */
+/* Finds a chunk of the open shared pack, which is not in the chunk index. */
 static bool dedup_find_shared(
 	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out)
 {
 	struct chunk_place place;
 	struct error ignored = {0};
-	if (!shared_pack_find(dedup->store, id, &place) || !dedup_hold(dedup, &place.pack))
+	if (!shared_pack_find(dedup->store, id, &place) || !dedup_refer(dedup, &place.pack))
 		return false;
 	struct chunk_entry entry;
 	if (pack_store_chunk_entry(dedup->store, &place.pack, place.chunk, &entry, &ignored) != 0 ||
@@ -110,24 +115,25 @@ static bool dedup_find_shared(
 	return true;
 }
 
-static bool dedup_hold(struct dedup *dedup, const struct pack_id *pack)
+static bool dedup_refer(struct dedup *dedup, const struct pack_id *pack)
 {
-	if (dedup->held_count > 0 && pack_id_equal(&dedup->held[dedup->held_count - 1], pack))
+	const size_t count = dedup->referred_count;
+	if (count > 0 && pack_id_equal(&dedup->referred[count - 1], pack))
 		return true;
 	if (!pack_cache_refer(dedup->store->cache, pack))
 		return false;
-	dedup->held = memory_grow(dedup->held, dedup->held_count + 1, sizeof *dedup->held);
-	dedup->held[dedup->held_count++] = *pack;
+	dedup->referred = memory_grow(dedup->referred, count + 1, sizeof(*dedup->referred));
+	dedup->referred[dedup->referred_count++] = *pack;
 	return true;
 }
 
-/* A place that the chunk index gave: may be stale, so the pack must be known, not retiring, and its
- * index must agree. */
+/* Follows a place of the chunk index. It may be stale, so the pack must be known and not retiring,
+ * and its index must have the id there. */
 static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
 	const struct chunk_id *id, struct chunk_place *out)
 {
-	struct error ignored = {0}; /* not found is always a right answer */
-	if (!dedup_hold(dedup, &place->pack))
+	struct error ignored = {0}; /* to find nothing is always right */
+	if (!dedup_refer(dedup, &place->pack))
 		return false;
 	struct pack *const pinned =
 		pack_cache_pin(dedup->store->cache, &place->pack, false, &ignored);
@@ -143,7 +149,7 @@ static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
 	return dedup_found(dedup, dedup_load(dedup, pinned, index), place->chunk, out);
 }
 
-/* Puts a pinned pack into the place of the one loaded longest ago. */
+/* Loads the index of a pinned pack, in place of the one loaded longest ago. */
 static size_t dedup_load(struct dedup *dedup, struct pack *pinned, const struct pack_index *index)
 {
 	size_t at = dedup->source_count;

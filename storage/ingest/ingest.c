@@ -1,6 +1,7 @@
-/* The owner and every job on a helper hold a reference; whoever lets go of the last one takes the
- * ingest apart, so that ingest_free never waits. `pending` counts what done waits for: the jobs,
- * and ingest_finish itself. */
+/* The owner and each job on a helper have a reference, and the one that gives up the last reference
+ * destroys the ingest. So ingest_free never waits. `pending` counts the work that `done` waits for:
+ * the jobs and ingest_finish itself. A failure is kept, and ends the stream at its next write or in
+ * the outcome. */
 #include "storage/ingest/ingest_internal.h"
 
 #include <stdlib.h>
@@ -18,9 +19,10 @@ static int ingest_end_stream(struct ingest *ingest, struct error *err);
 
 struct ingest *ingest_open(const struct ingest_options *options, struct error *err)
 {
+	ASSERT(options->packs != NULL && options->room != NULL && options->done != NULL);
 	if (disk_floor_check(options->packs->floor, err) != 0)
 		return NULL;
-	struct ingest *const ingest = memory_new(sizeof *ingest);
+	struct ingest *const ingest = memory_new(sizeof(*ingest));
 	ingest->options = *options;
 	ingest->store = options->packs;
 	ingest->references = 1;
@@ -33,7 +35,7 @@ struct ingest *ingest_open(const struct ingest_options *options, struct error *e
 	ingest->part_builder.has_few_segments = options->few_segments;
 	dedup_init(&ingest->dedup, ingest->store);
 	xorb_builder_init(&ingest->xorb);
-	random_bytes(ingest->pack.bytes, sizeof ingest->pack.bytes);
+	random_bytes(ingest->pack.bytes, sizeof(ingest->pack.bytes));
 	ingest_digest_init(ingest);
 	return ingest;
 }
@@ -78,6 +80,7 @@ void ingest_job_begins(struct ingest *ingest)
 void ingest_job_ends(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
+	ASSERT(ingest->pending > 0);
 	ingest->pending--;
 	const bool is_done =
 		ingest->pending == 0 && ingest->finished && !atomic_load(&ingest->abandoned);
@@ -99,8 +102,7 @@ bool ingest_is_full(struct ingest *ingest)
 	return is_full;
 }
 
-/* The callback runs under the lock, so that ingest_free, which takes it, never overtakes a callback
- * into its owner. */
+/* The callback runs under the lock. ingest_free takes the lock, so `room` never runs after it. */
 void ingest_offer_room(struct ingest *ingest)
 {
 	lock_assert_held(&ingest->lock);
@@ -114,6 +116,7 @@ void ingest_offer_room(struct ingest *ingest)
 
 enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct error *err)
 {
+	ASSERT(!ingest->finished); /* only this thread sets it */
 	if (ingest_has_failed(ingest)) {
 		ingest_outcome(ingest, err);
 		return SINK_FAILED;
@@ -162,7 +165,7 @@ void ingest_close(struct ingest *ingest)
 void ingest_finish(struct ingest *ingest)
 {
 	struct error err = {0};
-	/* this call itself, and ingest_close: done comes when the last of them ends */
+	/* for this call and ingest_close: `done` comes when the last job ends */
 	ingest_job_begins(ingest);
 	lock_enter(&ingest->lock);
 	ASSERT(!ingest->finished);
@@ -208,7 +211,7 @@ void ingest_committed(struct ingest *ingest)
 	ingest_check_offer(ingest);
 	if (ingest->record_count == 0)
 		return;
-	struct pack_id *const packs = memory_new_array(ingest->record_count, sizeof *packs);
+	struct pack_id *const packs = memory_new_array(ingest->record_count, sizeof(*packs));
 	for (size_t i = 0; i < ingest->record_count; i++)
 		packs[i] = ingest->records[i].id;
 	pack_feed_submit(ingest->store, packs, ingest->record_count);
@@ -218,9 +221,10 @@ void ingest_committed(struct ingest *ingest)
 static void ingest_unreference(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
-	const bool last = --ingest->references == 0;
+	ASSERT(ingest->references > 0);
+	const bool is_last = --ingest->references == 0;
 	lock_leave(&ingest->lock);
-	if (last)
+	if (is_last)
 		ingest_destroy(ingest);
 }
 

@@ -1,12 +1,12 @@
 /* A chunk that is found in the store counts once its stored bytes were read since the start and
- * found right: else a PUT would be acknowledged of which bytes cannot be read back. The stream goes
- * on meanwhile: each such hit waits with its content, and helpers read what is stored. What they
- * find wrong goes back to the writer, which stores the content.
+ * found right; otherwise a PUT could be acknowledged whose bytes cannot be read back. The stream
+ * goes on meanwhile: a hit waits with its content while a helper reads the stored bytes. Hits that
+ * are wrong go back to the writer, which stores their content.
  *
- *   find --> [hits gather] --> check lane: read, note --> wrong ones: stored at the next write, or at the end
- *   finish --> check lane, behind the last of them: close
+ *   find --> [hits gather] --> check lane: read, note --> wrong hits: stored at the next write, or at the end
+ *   finish --> check lane, behind the last check: close
  *
- * Once they are committed, those are offered to mend what is damaged. */
+ * After the commit, chunks that were stored again are offered for mending the damaged ones. */
 #include "storage/ingest/ingest_internal.h"
 
 #include <stdlib.h>
@@ -21,18 +21,18 @@ _Static_assert((int)INGEST_CHECK_BYTES >= (int)PACK_RECORD_MAX_BYTES &&
 
 static bool is_own(const struct ingest *ingest, const struct pack_id *pack);
 static void submit(struct ingest *ingest);
-static void check_run(struct helper_job *job);
+static void ingest_check_run(struct helper_job *job);
 static void give_back(struct ingest_check *check, bool has_wrong);
-static bool look(struct ingest_check *check);
+static bool check_all(struct ingest_check *check);
 static size_t run_length(const struct ingest_check *check, size_t first);
-static bool look_at_run(struct ingest_check *check, size_t first, size_t count);
+static bool check_hits(struct ingest_check *check, size_t first, size_t count);
 static bool is_right(struct ingest_check *check, size_t first, size_t count);
 static struct ingest_check *take_check(struct ingest *ingest);
 static struct ingest_check *take_wrong(struct ingest *ingest);
 static int store_wrong(struct ingest *ingest, struct ingest_check *check, struct error *err);
 static int store_hit(struct ingest *ingest, const struct ingest_check *check,
 	const struct ingest_hit *hit, struct error *err);
-static void close_run(struct helper_job *job);
+static void ingest_check_close_run(struct helper_job *job);
 static struct chunk_place final_place(const struct ingest *ingest, size_t index);
 static void free_checks(struct ingest_check *check);
 
@@ -52,6 +52,7 @@ void ingest_check_add(struct ingest *ingest, const struct chunk_id *id,
 	if (ingest->check == NULL)
 		ingest->check = take_check(ingest);
 	struct ingest_check *check = ingest->check;
+	ASSERT(check->count < INGEST_CHECK_HITS && content.len <= INGEST_CHECK_BYTES - check->len);
 	check->hits[check->count++] = (struct ingest_hit){.index = ingest->part_builder.count,
 		.id = *id,
 		.place = *place,
@@ -63,10 +64,8 @@ void ingest_check_add(struct ingest *ingest, const struct chunk_id *id,
 
 void ingest_check_damaged(struct ingest *ingest, size_t index, const struct chunk_place *place)
 {
-	if ((ingest->repair_count & (ingest->repair_count - 1)) == 0)
-		ingest->repairs = memory_grow(ingest->repairs,
-			ingest->repair_count == 0 ? 1 : 2 * ingest->repair_count,
-			sizeof *ingest->repairs);
+	ingest->repairs = memory_make_room(ingest->repairs, ingest->repair_count,
+		&ingest->repair_capacity, sizeof(*ingest->repairs));
 	ingest->repairs[ingest->repair_count++] =
 		(struct ingest_repair){.index = index, .damaged = *place};
 }
@@ -94,7 +93,7 @@ bool ingest_check_end(struct ingest *ingest)
 		submit(ingest);
 	if (!ingest->has_checks)
 		return false;
-	ingest->close.run = close_run;
+	ingest->close.run = ingest_check_close_run;
 	helpers_submit(ingest->store->helpers, &ingest->check_lane, &ingest->close);
 	return true;
 }
@@ -103,7 +102,7 @@ void ingest_check_offer(struct ingest *ingest)
 {
 	if (ingest->repair_count == 0)
 		return;
-	struct chunk_repair *repairs = memory_new_array(ingest->repair_count, sizeof *repairs);
+	struct chunk_repair *repairs = memory_new_array(ingest->repair_count, sizeof(*repairs));
 	for (size_t i = 0; i < ingest->repair_count; i++)
 		repairs[i] = (struct chunk_repair){
 			ingest->repairs[i].damaged, final_place(ingest, ingest->repairs[i].index)};
@@ -121,7 +120,8 @@ void ingest_check_release(struct ingest *ingest)
 	free(ingest->repairs);
 }
 
-/* A repeat within the stream: its first is being written. */
+/* Whether the pack is one of this stream's own: the chunk is a repeat, whose first copy is being
+ * written. */
 static bool is_own(const struct ingest *ingest, const struct pack_id *pack)
 {
 	bool is_own = pack_id_equal(&ingest->pack, pack);
@@ -137,7 +137,7 @@ static void submit(struct ingest *ingest)
 	if (!ingest->has_checks)
 		ingest->check_stored = memory_new(INGEST_CHECK_BYTES);
 	ingest->has_checks = true;
-	check->job.run = check_run;
+	check->job.run = ingest_check_run;
 	lock_enter(&ingest->lock);
 	ingest->checks_out++;
 	lock_leave(&ingest->lock);
@@ -145,12 +145,12 @@ static void submit(struct ingest *ingest)
 	helpers_submit(ingest->store->helpers, &ingest->check_lane, &check->job);
 }
 
-static void check_run(struct helper_job *job)
+static void ingest_check_run(struct helper_job *job)
 {
 	struct ingest_check *check = (struct ingest_check *)job;
 	struct ingest *ingest = check->ingest;
 	bool is_wanted = !atomic_load(&ingest->abandoned) && !ingest_has_failed(ingest);
-	give_back(check, is_wanted && look(check));
+	give_back(check, is_wanted && check_all(check));
 	ingest_job_ends(ingest);
 }
 
@@ -161,22 +161,23 @@ static void give_back(struct ingest_check *check, bool has_wrong)
 	lock_enter(&ingest->lock);
 	check->next = *to;
 	*to = check;
+	ASSERT(ingest->checks_out > 0);
 	ingest->checks_out--;
 	ingest_offer_room(ingest);
 	lock_leave(&ingest->lock);
 }
 
-static bool look(struct ingest_check *check)
+static bool check_all(struct ingest_check *check)
 {
 	bool has_wrong = false;
 	for (size_t at = 0, count; at < check->count; at += count) {
 		count = run_length(check, at);
-		has_wrong |= look_at_run(check, at, count);
+		has_wrong |= check_hits(check, at, count);
 	}
 	return has_wrong;
 }
 
-/* How many hits from `first` on follow on one another in a pack. */
+/* How many hits from `first` on are neighbours in one pack. */
 static size_t run_length(const struct ingest_check *check, size_t first)
 {
 	size_t end = first + 1;
@@ -187,8 +188,8 @@ static size_t run_length(const struct ingest_check *check, size_t first)
 	return end - first;
 }
 
-/* Together, and one by one when something is wrong. */
-static bool look_at_run(struct ingest_check *check, size_t first, size_t count)
+/* Reads the run at once, and chunk by chunk when something is wrong. */
+static bool check_hits(struct ingest_check *check, size_t first, size_t count)
 {
 	bool is_wrong = !is_right(check, first, count);
 	for (size_t i = first; is_wrong && i < first + count; i++)
@@ -201,7 +202,7 @@ static bool is_right(struct ingest_check *check, size_t first, size_t count)
 	const struct chunk_place *place = &check->hits[first].place;
 	const struct pack_run run = {
 		.pack = place->pack, .first = place->chunk, .chunks = (uint32_t)count};
-	/* damage was noted; what cannot be read for another reason is stored anew as well */
+	/* damage was noted; a chunk that cannot be read for another reason is stored again too */
 	struct error ignored = {0};
 	return pack_store_check_into(check->ingest->store, &run, check->ingest->check_stored,
 		       INGEST_CHECK_BYTES, &ignored) == 0;
@@ -215,7 +216,7 @@ static struct ingest_check *take_check(struct ingest *ingest)
 		ingest->idle_check = check->next;
 	lock_leave(&ingest->lock);
 	if (check == NULL)
-		check = memory_new(sizeof *check);
+		check = memory_new(sizeof(*check));
 	check->ingest = ingest;
 	check->count = 0;
 	check->len = 0;
@@ -257,14 +258,15 @@ static int store_hit(struct ingest *ingest, const struct ingest_check *check,
 	return 0;
 }
 
-static void close_run(struct helper_job *job)
+static void ingest_check_close_run(struct helper_job *job)
 {
 	ingest_close((struct ingest *)((uint8_t *)job - offsetof(struct ingest, close)));
 }
 
-/* Where the chunk came to lie at last. */
+/* The place of the chunk after ingest_place. */
 static struct chunk_place final_place(const struct ingest *ingest, size_t index)
 {
+	ASSERT(index < ingest->part_builder.count);
 	struct chunk_place place = ingest->part_builder.places[index];
 	if (!ingest->is_placed || !pack_id_equal(&place.pack, &ingest->pack))
 		return place;

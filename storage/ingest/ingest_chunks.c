@@ -7,6 +7,7 @@ static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id,
 int ingest_store_chunk(struct ingest *ingest, const struct chunk_id *id, struct span content,
 	struct chunk_place *out, struct error *err)
 {
+	ASSERT(ingest->scratch != NULL);
 	if (ingest->xorb.count > 0 &&
 		!xorb_builder_fits(&ingest->xorb, content.len, ingest->store->pack_max_bytes) &&
 		ingest_pack_seal(ingest, err) != 0)
@@ -24,7 +25,7 @@ int ingest_take_chunk(
 	void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct ingest *const ingest = taker;
-	/* invariant 3: the stream computed it from these bytes */
+	/* invariant 3: the chunk stream computed the id from these bytes */
 	const struct chunk_entry chunk = {.id = *id, .size = content.len};
 	if (ingest->is_inline) {
 		part_builder_add_inline(&ingest->part_builder, &chunk);
@@ -54,6 +55,7 @@ int ingest_place(struct ingest *ingest, struct error *err)
 	if (!ingest->is_staged || ingest->is_placed)
 		return 0;
 	struct chunk_place base;
+	ASSERT(ingest->own == NULL);
 	if (shared_pack_append(ingest->store, &ingest->xorb, &ingest->staged_hash, &base, err) != 0)
 		return -1;
 	part_builder_move(&ingest->part_builder, &ingest->pack, &base);
@@ -63,8 +65,8 @@ int ingest_place(struct ingest *ingest, struct error *err)
 	return 0;
 }
 
-/* Found in a place that is worth taking; *out is then that place, else, when the chunk is damaged
- * there, known to be so. */
+/* Whether the chunk is stored in a place that is worth taking, *out. Notes the chunk as damaged
+ * when it is known to be. */
 static bool ingest_find(struct ingest *ingest, const struct chunk_id *id, struct chunk_place *out)
 {
 	if (part_builder_find(&ingest->part_builder, id, out))
@@ -76,7 +78,7 @@ static bool ingest_find(struct ingest *ingest, const struct chunk_id *id, struct
 	return found == DEDUP_FOUND && part_builder_accepts(&ingest->part_builder, out);
 }
 
-/* Counted as it seems; what a helper finds wrong is stored, and counted, later. */
+/* Counts the chunk as found. A chunk that a helper finds wrong is stored, and counted, later. */
 static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id,
 	const struct chunk_place *place, struct span content)
 {

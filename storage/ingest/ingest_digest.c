@@ -1,8 +1,8 @@
-/* XXH3 and CRCs cost less than a copy of the bytes: they are computed as these come. For MD5 and
- * the SHAs, which are dear, the bytes are copied into blocks, which pass through the stream's
- * digest lane, if it wants a SHA, and then through the MD5 pool, where blocks of several streams
- * are digested together. Of a stream within INGEST_SMALL_BYTES, the one block it fills is digested
- * at its end, at once. */
+/* XXH3 and CRCs cost less than a copy of the bytes, so the writer's thread computes them at once.
+ * For MD5 and SHA, which are costly, the bytes are copied into blocks. Blocks pass through the
+ * stream's digest lane if it wants a SHA, and then through the MD5 pool, which digests blocks of
+ * several streams side by side. A stream of up to INGEST_SMALL_BYTES fills one block, which is
+ * digested at the end of the stream on the thread that ends it. */
 #include "storage/ingest/ingest_internal.h"
 
 #include <stdlib.h>
@@ -10,22 +10,22 @@
 
 #include "base/memory.h"
 
-static bool is_by_the_way(enum checksum_algorithm algorithm);
-static bool is_dear(enum checksum_algorithm algorithm);
+static bool comes_from_part(enum checksum_algorithm algorithm);
+static bool is_costly(enum checksum_algorithm algorithm);
 static void add_to_all(struct checksum_stream *const streams[INGEST_CHECKSUMS], struct span bytes);
-static bool has_dear_checksum(const struct ingest *ingest);
+static bool has_costly_checksum(const struct ingest *ingest);
 static void digest_copy(struct ingest *ingest, struct span bytes);
 static void digest_submit_block(struct ingest *ingest);
 static void digest_submit_md5(struct ingest_block *block);
 static void digest_block_done(struct ingest_block *block);
 static struct ingest_block *digest_new_block(struct ingest *ingest);
-static void digest_run(struct helper_job *job);
-static void digest_md5_done(struct md5_pool_job *job);
+static void ingest_digest_run(struct helper_job *job);
+static void ingest_digest_md5_done(struct md5_pool_job *job);
 static void digest_small(struct ingest *ingest);
-static void digest_conclude_run(struct helper_job *job);
+static void ingest_digest_conclude_run(struct helper_job *job);
 static void checksum_result(
 	struct ingest *ingest, size_t i, enum checksum_algorithm algorithm, struct checksum *out);
-static struct checksum checksum_by_the_way(
+static struct checksum checksum_from_part(
 	const struct ingest *ingest, enum checksum_algorithm algorithm);
 
 void ingest_digest_init(struct ingest *ingest)
@@ -39,11 +39,11 @@ void ingest_digest_init(struct ingest *ingest)
 		options->declared == CHECKSUM_MD5)
 		ingest->md5.md5 = md5_stream_new();
 	for (size_t i = 0; i < INGEST_CHECKSUMS; i++) {
-		if (algorithms[i] == CHECKSUM_NONE || is_by_the_way(algorithms[i]))
+		if (algorithms[i] == CHECKSUM_NONE || comes_from_part(algorithms[i]))
 			continue;
 		struct checksum_stream *const stream = checksum_stream_new(algorithms[i]);
-		if (is_dear(algorithms[i]))
-			ingest->dear[i] = stream;
+		if (is_costly(algorithms[i]))
+			ingest->costly[i] = stream;
 		else
 			ingest->cheap[i] = stream;
 	}
@@ -57,7 +57,7 @@ void ingest_digest_release(struct ingest *ingest)
 	md5_stream_free(ingest->md5.md5);
 	for (size_t i = 0; i < INGEST_CHECKSUMS; i++) {
 		checksum_stream_free(ingest->cheap[i]);
-		checksum_stream_free(ingest->dear[i]);
+		checksum_stream_free(ingest->costly[i]);
 	}
 }
 
@@ -65,7 +65,7 @@ void ingest_digest_add(struct ingest *ingest, struct span bytes)
 {
 	xxh3_stream_add(ingest->xxh3, bytes);
 	add_to_all(ingest->cheap, bytes);
-	if (ingest->md5.md5 != NULL || has_dear_checksum(ingest))
+	if (ingest->md5.md5 != NULL || has_costly_checksum(ingest))
 		digest_copy(ingest, bytes);
 }
 
@@ -85,7 +85,7 @@ void ingest_digest_end(struct ingest *ingest)
 	if (ingest->block != NULL)
 		digest_submit_block(ingest);
 	ingest_digest_hurry(ingest);
-	ingest->conclude.run = digest_conclude_run;
+	ingest->conclude.run = ingest_digest_conclude_run;
 	ingest_job_begins(ingest);
 	helpers_submit(ingest->store->helpers, &ingest->digest_lane, &ingest->conclude);
 }
@@ -104,14 +104,14 @@ void ingest_digest_results(struct ingest *ingest)
 		checksum_result(ingest, 1, ingest->options.declared, &part->declared);
 }
 
-/* What the part's own digests give besides. */
-static bool is_by_the_way(enum checksum_algorithm algorithm)
+/* Whether the part's own digests give this checksum too. */
+static bool comes_from_part(enum checksum_algorithm algorithm)
 {
 	return algorithm == CHECKSUM_MD5 || algorithm == CHECKSUM_XXHASH3 ||
 		algorithm == CHECKSUM_XXHASH128;
 }
 
-static bool is_dear(enum checksum_algorithm algorithm)
+static bool is_costly(enum checksum_algorithm algorithm)
 {
 	return algorithm == CHECKSUM_SHA1 || algorithm == CHECKSUM_SHA256 ||
 		algorithm == CHECKSUM_SHA512;
@@ -124,9 +124,9 @@ static void add_to_all(struct checksum_stream *const streams[INGEST_CHECKSUMS], 
 			checksum_stream_add(streams[i], bytes);
 }
 
-static bool has_dear_checksum(const struct ingest *ingest)
+static bool has_costly_checksum(const struct ingest *ingest)
 {
-	return ingest->dear[0] != NULL || ingest->dear[1] != NULL;
+	return ingest->costly[0] != NULL || ingest->costly[1] != NULL;
 }
 
 static void digest_copy(struct ingest *ingest, struct span bytes)
@@ -152,7 +152,7 @@ static void digest_submit_block(struct ingest *ingest)
 	ingest->blocks_out++;
 	lock_leave(&ingest->lock);
 	ingest_job_begins(ingest);
-	if (has_dear_checksum(ingest))
+	if (has_costly_checksum(ingest))
 		helpers_submit(ingest->store->helpers, &ingest->digest_lane, &block->job);
 	else
 		digest_submit_md5(block);
@@ -175,6 +175,7 @@ static void digest_block_done(struct ingest_block *block)
 	struct ingest *const ingest = block->ingest;
 	ingest_spares_give_block(ingest->store->spares, block);
 	lock_enter(&ingest->lock);
+	ASSERT(ingest->blocks_out > 0);
 	ingest->blocks_out--;
 	ingest_offer_room(ingest);
 	lock_leave(&ingest->lock);
@@ -184,22 +185,22 @@ static void digest_block_done(struct ingest_block *block)
 static struct ingest_block *digest_new_block(struct ingest *ingest)
 {
 	struct ingest_block *const block = ingest_spares_take_block(ingest->store->spares);
-	block->job.run = digest_run;
-	block->md5_job.done = digest_md5_done;
+	block->job.run = ingest_digest_run;
+	block->md5_job.done = ingest_digest_md5_done;
 	block->ingest = ingest;
 	block->len = 0;
 	return block;
 }
 
-static void digest_run(struct helper_job *job)
+static void ingest_digest_run(struct helper_job *job)
 {
 	struct ingest_block *const block = (struct ingest_block *)job;
 	if (!atomic_load(&block->ingest->abandoned))
-		add_to_all(block->ingest->dear, span_of(block->bytes, block->len));
+		add_to_all(block->ingest->costly, span_of(block->bytes, block->len));
 	digest_submit_md5(block);
 }
 
-static void digest_md5_done(struct md5_pool_job *job)
+static void ingest_digest_md5_done(struct md5_pool_job *job)
 {
 	digest_block_done(
 		(struct ingest_block *)((uint8_t *)job - offsetof(struct ingest_block, md5_job)));
@@ -210,12 +211,12 @@ static void digest_small(struct ingest *ingest)
 	if (ingest->block == NULL)
 		return;
 	const struct span bytes = span_of(ingest->block->bytes, ingest->block->len);
-	add_to_all(ingest->dear, bytes);
+	add_to_all(ingest->costly, bytes);
 	if (ingest->md5.md5 != NULL)
 		md5_stream_add(ingest->md5.md5, bytes);
 }
 
-static void digest_conclude_run(struct helper_job *job)
+static void ingest_digest_conclude_run(struct helper_job *job)
 {
 	struct ingest *const ingest =
 		(struct ingest *)((uint8_t *)job - offsetof(struct ingest, conclude));
@@ -227,24 +228,25 @@ static void digest_conclude_run(struct helper_job *job)
 static void checksum_result(
 	struct ingest *ingest, size_t i, enum checksum_algorithm algorithm, struct checksum *out)
 {
-	if (is_by_the_way(algorithm))
-		*out = checksum_by_the_way(ingest, algorithm);
+	if (comes_from_part(algorithm))
+		*out = checksum_from_part(ingest, algorithm);
 	else if (algorithm != CHECKSUM_NONE)
 		checksum_stream_result(
-			ingest->cheap[i] != NULL ? ingest->cheap[i] : ingest->dear[i], out);
+			ingest->cheap[i] != NULL ? ingest->cheap[i] : ingest->costly[i], out);
 }
 
-/* From a digest of the part. */
-static struct checksum checksum_by_the_way(
+/* Takes the checksum from a digest of the part. */
+static struct checksum checksum_from_part(
 	const struct ingest *ingest, enum checksum_algorithm algorithm)
 {
 	struct checksum checksum = {
 		.algorithm = algorithm, .len = (uint8_t)checksum_length(algorithm)};
 	const uint64_t xxh3 = xxh3_stream_result_64(ingest->xxh3);
 	if (algorithm == CHECKSUM_MD5)
-		memcpy(checksum.bytes, ingest->part.md5, sizeof ingest->part.md5);
+		memcpy(checksum.bytes, ingest->part.md5, sizeof(ingest->part.md5));
 	else if (algorithm == CHECKSUM_XXHASH128)
-		memcpy(checksum.bytes, ingest->part.digest.bytes, sizeof ingest->part.digest.bytes);
+		memcpy(checksum.bytes, ingest->part.digest.bytes,
+			sizeof(ingest->part.digest.bytes));
 	else
 		for (size_t i = 0; i < checksum.len; i++)
 			checksum.bytes[i] = (uint8_t)(xxh3 >> (56 - 8 * i));

@@ -1,18 +1,17 @@
-/* A serialized xorb on its way in: what its sender encoded is not encoded again, only read and
- * verified. Nothing is deduplicated, since who names the xorb names its chunks by their places in
- * it. */
+/* Takes a serialized xorb: its records are read and verified, but not encoded again. Nothing is
+ * deduplicated, because files name the chunks of a xorb by their places in it. */
 #include "storage/ingest/ingest_internal.h"
 
-static int take_record(void *taker, const struct xorb_record *record, struct error *err);
+static int ingest_records_take(void *taker, const struct xorb_record *record, struct error *err);
 static void look_for_damage(struct ingest *ingest, const struct chunk_id *id);
-static uint8_t *give_room(void *taker, size_t len, struct error *err);
+static uint8_t *ingest_records_give_room(void *taker, size_t len, struct error *err);
 
 void ingest_records_init(struct ingest *ingest, const struct ingest_xorb *xorb)
 {
 	ingest->declared_xorb = *xorb;
 	ingest->options.xorb = &ingest->declared_xorb;
-	ingest->serialized = xorb_parse_new(take_record, ingest, xorb->private_codecs);
-	xorb_parse_gather_into(ingest->serialized, give_room);
+	ingest->serialized = xorb_parse_new(ingest_records_take, ingest, xorb->private_codecs);
+	xorb_parse_gather_into(ingest->serialized, ingest_records_give_room);
 }
 
 int ingest_records_end(struct ingest *ingest, struct error *err)
@@ -22,10 +21,10 @@ int ingest_records_end(struct ingest *ingest, struct error *err)
 		: -1;
 }
 
-static int take_record(void *taker, const struct xorb_record *record, struct error *err)
+static int ingest_records_take(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct ingest *const ingest = taker;
-	/* invariant 3: the parser computed it from the content */
+	/* invariant 3: the parser computed the id from the content */
 	const struct chunk_entry chunk = {.id = record->id, .size = record->content.len};
 	const struct chunk_place place = {.pack = ingest->pack, .chunk = ingest->xorb.count};
 	if (xorb_builder_add_record(&ingest->xorb, record, err) != 0)
@@ -38,7 +37,7 @@ static int take_record(void *taker, const struct xorb_record *record, struct err
 	return 0;
 }
 
-/* Nothing is taken from elsewhere, but what is damaged elsewhere is mended with it. */
+/* Notes a chunk that is damaged elsewhere, so that it is mended with this one. */
 static void look_for_damage(struct ingest *ingest, const struct chunk_id *id)
 {
 	struct chunk_place place;
@@ -48,7 +47,7 @@ static void look_for_damage(struct ingest *ingest, const struct chunk_id *id)
 		ingest_check_damaged(ingest, index, &place);
 }
 
-static uint8_t *give_room(void *taker, size_t len, struct error *err)
+static uint8_t *ingest_records_give_room(void *taker, size_t len, struct error *err)
 {
 	return xorb_builder_room(&((struct ingest *)taker)->xorb, len, err);
 }

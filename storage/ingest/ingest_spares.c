@@ -1,3 +1,5 @@
+/* Two stacks of fixed depth, so that the memory that was used last, whose pages are mapped, is used
+ * next. A new block of 256 KiB costs a page fault for each page. */
 #include "storage/ingest/ingest_spares.h"
 
 #include <stdlib.h>
@@ -5,7 +7,7 @@
 #include "base/memory.h"
 #include "storage/ingest/ingest_internal.h"
 
-/* 8 MiB; 3.5 MiB, up to 16 when they held long footers */
+/* 8 MiB of blocks; 3.5 MiB of drains, up to 16 MiB when they had long footers */
 enum { SPARE_BLOCKS = 32, SPARE_DRAINS = 8 };
 
 struct ingest_spares {
@@ -24,7 +26,7 @@ static bool keep_drain(struct ingest_spares *spares, struct ingest_drain *drain)
 
 struct ingest_spares *ingest_spares_new(void)
 {
-	struct ingest_spares *const spares = memory_new(sizeof *spares);
+	struct ingest_spares *const spares = memory_new(sizeof(*spares));
 	lock_init(&spares->lock, LOCK_INGEST_SPARES);
 	return spares;
 }
@@ -44,15 +46,15 @@ void ingest_spares_free(struct ingest_spares *spares)
 struct ingest_block *ingest_spares_take_block(struct ingest_spares *spares)
 {
 	struct ingest_block *const block = spares == NULL ? NULL : spare_block(spares);
-	/* not cleared: that would take as long as filling it */
-	return block != NULL ? block : memory_grow(NULL, 1, sizeof *block);
+	/* not zeroed, which would take as long as filling it */
+	return block != NULL ? block : memory_grow(NULL, 1, sizeof(*block));
 }
 
 struct ingest_drain *ingest_spares_take_drain(struct ingest_spares *spares)
 {
 	struct ingest_drain *drain = spares == NULL ? NULL : spare_drain(spares);
 	if (drain == NULL) {
-		drain = memory_new(sizeof *drain);
+		drain = memory_new(sizeof(*drain));
 		xorb_builder_init_bytes(&drain->bytes);
 	}
 	return drain;
@@ -81,6 +83,7 @@ static struct ingest_block *spare_block(struct ingest_spares *spares)
 	lock_enter(&spares->lock);
 	struct ingest_block *const block = spares->blocks;
 	if (block != NULL) {
+		ASSERT(spares->block_count > 0);
 		spares->blocks = block->next;
 		spares->block_count--;
 	}
@@ -93,6 +96,7 @@ static struct ingest_drain *spare_drain(struct ingest_spares *spares)
 	lock_enter(&spares->lock);
 	struct ingest_drain *const drain = spares->drains;
 	if (drain != NULL) {
+		ASSERT(spares->drain_count > 0);
 		spares->drains = drain->next;
 		spares->drain_count--;
 	}

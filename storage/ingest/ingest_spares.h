@@ -1,5 +1,6 @@
-/* What ended ingests leave for the next: blocks and drains, whose pages are there already. Up to 24
- * MiB in all. Internally locked. Where a call takes NULL for them, nothing is kept. */
+/* Memory that ended ingests leave for later ones: blocks and drains, whose pages are mapped
+ * already. Up to 24 MiB in all. Internally locked. Functions that take NULL for the spares keep
+ * nothing. */
 #ifndef STORAGE_INGEST_INGEST_SPARES_H
 #define STORAGE_INGEST_INGEST_SPARES_H
 
@@ -9,8 +10,8 @@ struct ingest_drain;
 
 struct ingest_spares *ingest_spares_new(void);
 void ingest_spares_free(struct ingest_spares *spares); /* NULL is fine */
-/* One left over, else a new one; `spares` may be NULL, here and below. Its bytes are whatever they
- * were, a drain's buffer is empty; the other fields are the caller's to set. */
+/* A spare one or a new one; `spares` may be NULL, here and below. The bytes of a block are
+ * undefined and the buffer of a drain is empty. The caller sets the other fields. */
 struct ingest_block *ingest_spares_take_block(struct ingest_spares *spares);
 struct ingest_drain *ingest_spares_take_drain(struct ingest_spares *spares);
 /* NULL is fine. */

@@ -1,3 +1,6 @@
+/* Segments grow while neighbours in a pack follow each other. A chunk that gets another place later
+ * only marks the segments as torn; part_builder_join makes them again from the places, once, behind
+ * the last replacement. */
 #include "storage/ingest/part_builder.h"
 
 #include <stdlib.h>
@@ -6,7 +9,8 @@
 #include "chunker/chunk_hash.h"
 #include "storage/packs/pack_format.h"
 
-/* A segment is a row of the catalog and a seek for the reader. */
+/* Each segment costs a row of the catalog, and readers a seek. The first PART_FREE_SEGMENTS are
+ * free; a longer stream may have one more for so many chunks. */
 enum { PART_FREE_SEGMENTS = 512, PART_CHUNKS_PER_SEGMENT = 64, PART_CHUNKS_PER_FEW = 1024 };
 
 static void part_add_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
@@ -68,8 +72,10 @@ bool part_builder_find(const struct part_builder *builder, const struct chunk_id
 	struct chunk_place *out_place)
 {
 	uint32_t number;
-	if (!chunk_map_find(&builder->map, id, &number) ||
-		!chunk_id_equal(&builder->chunks[number].id, id))
+	if (!chunk_map_find(&builder->map, id, &number))
+		return false;
+	ASSERT(number < builder->count);
+	if (!chunk_id_equal(&builder->chunks[number].id, id))
 		return false;
 	*out_place = builder->places[number];
 	return true;
@@ -86,6 +92,7 @@ bool part_builder_accepts(const struct part_builder *builder, const struct chunk
 void part_builder_move(
 	struct part_builder *builder, const struct pack_id *from, const struct chunk_place *to)
 {
+	ASSERT(!builder->is_torn);
 	for (size_t i = 0; i < builder->segment_count; i++) {
 		struct segment *const segment = &builder->segments[i];
 		if (!pack_id_equal(&segment->pack, from))
@@ -103,13 +110,11 @@ struct chunk_id part_builder_file_hash(const struct part_builder *builder)
 static void part_add_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
 	const struct chunk_place *place)
 {
-	if (builder->count == builder->capacity) {
-		builder->capacity = builder->capacity == 0 ? 8 : 2 * builder->capacity;
-		builder->chunks =
-			memory_grow(builder->chunks, builder->capacity, sizeof *builder->chunks);
-		builder->places =
-			memory_grow(builder->places, builder->capacity, sizeof *builder->places);
-	}
+	size_t capacity = builder->capacity; /* of both lists */
+	builder->chunks = memory_make_room(
+		builder->chunks, builder->count, &capacity, sizeof(*builder->chunks));
+	builder->places = memory_make_room(
+		builder->places, builder->count, &builder->capacity, sizeof(*builder->places));
 	builder->chunks[builder->count] = *chunk;
 	builder->places[builder->count++] = *place;
 }
@@ -135,12 +140,8 @@ static bool part_extends(const struct part_builder *builder, const struct chunk_
 
 static void part_add_segment(struct part_builder *builder, const struct chunk_place *place)
 {
-	if (builder->segment_count == builder->segment_capacity) {
-		builder->segment_capacity =
-			builder->segment_capacity == 0 ? 4 : 2 * builder->segment_capacity;
-		builder->segments = memory_grow(
-			builder->segments, builder->segment_capacity, sizeof *builder->segments);
-	}
+	builder->segments = memory_make_room(builder->segments, builder->segment_count,
+		&builder->segment_capacity, sizeof(*builder->segments));
 	builder->segments[builder->segment_count++] =
 		(struct segment){.pack = place->pack, .first = place->chunk};
 }

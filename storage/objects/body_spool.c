@@ -1,5 +1,7 @@
-/* Two buffers: one fills while a helper writes the other. The owner and each job hold a reference;
- * whoever lets go of the last one takes the spool apart, on a helper where there is a file. */
+/* Memory is two buffers: one fills while a helper writes the other to the file, so a body costs at
+ * most two pieces, and a sender that is faster than the disk waits. The owner and each job have a
+ * reference. The one that gives up the last reference destroys the spool, on a helper when there is
+ * a file. */
 #include "storage/objects/body_spool.h"
 
 #include <fcntl.h>
@@ -23,16 +25,16 @@ struct body_spool {
 	struct body_spool_params params;
 	void (*ready)(void *owner);
 	struct buffer filling;
-	uint64_t size;   /* of all that was taken */
-	bool is_in_file; /* or will be */
-	/* the lane's jobs alone */
+	uint64_t size;   /* of all bytes taken */
+	bool is_in_file; /* or a job is about to write it */
+	/* used by the lane's jobs only */
 	struct buffer writing;
 	struct scratch *scratch;
 	char *path;
 	int fd;
 	uint64_t written;
 	struct span mapped;
-	/* guarded by lock */
+	/* guarded by `lock` */
 	struct lock lock;
 	unsigned references;
 	bool is_writing;
@@ -44,19 +46,20 @@ struct body_spool {
 
 static int outcome(struct body_spool *spool, struct error *err);
 static bool hand_over(struct body_spool *spool);
-static void spool_run_write(struct helper_job *job);
+static void body_spool_run_write(struct helper_job *job);
 static int write_piece(struct body_spool *spool, struct span piece, struct error *err);
 static int open_file(struct body_spool *spool, struct error *err);
 static void keep_failure(struct body_spool *spool, const struct error *err);
-static bool is_last_reference(struct body_spool *spool);
+static bool give_reference(struct body_spool *spool);
 static void destroy(struct body_spool *spool);
-static void spool_run_end(struct helper_job *job);
+static void body_spool_run_end(struct helper_job *job);
 static int end_file(struct body_spool *spool, struct error *err);
-static void spool_run_destroy(struct helper_job *job);
+static void body_spool_run_destroy(struct helper_job *job);
 
 struct body_spool *body_spool_new(struct store *store, const struct body_spool_params *params)
 {
-	struct body_spool *const spool = memory_new(sizeof *spool);
+	struct body_spool *const spool = memory_new(sizeof(*spool));
+	ASSERT(params->what != NULL && params->room != NULL);
 	spool->store = store;
 	spool->params = *params;
 	spool->fd = -1;
@@ -69,11 +72,12 @@ struct body_spool *body_spool_new(struct store *store, const struct body_spool_p
 
 enum sink_result body_spool_write(struct body_spool *spool, struct span bytes, struct error *err)
 {
+	ASSERT(spool->ready == NULL && spool->size <= spool->params.bytes_max);
 	if (outcome(spool, err) != 0)
 		return SINK_FAILED;
 	if (bytes.len > spool->params.bytes_max - spool->size) {
-		error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes at most.", spool->params.what,
-			spool->params.bytes_max);
+		error_set(err, ERROR_TOO_LARGE, "%s may have at most %zu bytes.",
+			spool->params.what, spool->params.bytes_max);
 		return SINK_FAILED;
 	}
 	if (spool->filling.len > 0 && spool->filling.len + bytes.len > BODY_SPOOL_MEMORY_BYTES &&
@@ -86,11 +90,12 @@ enum sink_result body_spool_write(struct body_spool *spool, struct span bytes, s
 
 void body_spool_finish(struct body_spool *spool, void (*ready)(void *owner))
 {
+	ASSERT(ready != NULL && spool->ready == NULL);
 	lock_enter(&spool->lock);
 	spool->references++;
 	lock_leave(&spool->lock);
 	spool->ready = ready;
-	spool->end_job.run = spool_run_end;
+	spool->end_job.run = body_spool_run_end;
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
 }
 
@@ -114,13 +119,13 @@ void body_spool_free(struct body_spool *spool)
 	lock_enter(&spool->lock);
 	spool->abandoned = true;
 	lock_leave(&spool->lock);
-	if (!is_last_reference(spool))
+	if (!give_reference(spool))
 		return;
 	if (!spool->is_in_file) {
 		destroy(spool);
 		return;
 	}
-	spool->end_job.run = spool_run_destroy;
+	spool->end_job.run = body_spool_run_destroy;
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
 }
 
@@ -134,7 +139,7 @@ static int outcome(struct body_spool *spool, struct error *err)
 	return failed ? -1 : 0;
 }
 
-/* False while the piece before is being written. */
+/* Gives the filled buffer to a helper; false while the piece before is being written. */
 static bool hand_over(struct body_spool *spool)
 {
 	lock_enter(&spool->lock);
@@ -152,20 +157,19 @@ static bool hand_over(struct body_spool *spool)
 	spool->filling = written;
 	buffer_reset(&spool->filling);
 	spool->is_in_file = true;
-	spool->write_job.run = spool_run_write;
+	spool->write_job.run = body_spool_run_write;
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->write_job);
 	return true;
 }
 
-/* room is called under the lock, so that free, which takes it, is never overtaken by a call into
- * its owner. */
-static void spool_run_write(struct helper_job *job)
+/* Calls `room` under the lock. body_spool_free takes the lock, so `room` never runs after it. */
+static void body_spool_run_write(struct helper_job *job)
 {
 	struct body_spool *const spool =
 		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
 	struct error err = {0};
 	const int result = write_piece(spool, buffer_span(&spool->writing), &err);
-	buffer_release(&spool->writing); /* a slow body does not keep two */
+	buffer_release(&spool->writing); /* so that a slow body does not keep two */
 	buffer_init(&spool->writing, spool->params.bytes_max);
 	lock_enter(&spool->lock);
 	spool->is_writing = false;
@@ -175,7 +179,7 @@ static void spool_run_write(struct helper_job *job)
 		spool->params.room(spool->params.owner);
 	spool->wants_room = false;
 	lock_leave(&spool->lock);
-	if (is_last_reference(spool))
+	if (give_reference(spool))
 		destroy(spool);
 }
 
@@ -212,9 +216,11 @@ static void keep_failure(struct body_spool *spool, const struct error *err)
 	spool->error = *err;
 }
 
-static bool is_last_reference(struct body_spool *spool)
+/* Gives up a reference; true when it was the last one. */
+static bool give_reference(struct body_spool *spool)
 {
 	lock_enter(&spool->lock);
+	ASSERT(spool->references > 0);
 	const bool is_last = --spool->references == 0;
 	lock_leave(&spool->lock);
 	return is_last;
@@ -233,7 +239,7 @@ static void destroy(struct body_spool *spool)
 	free(spool);
 }
 
-static void spool_run_end(struct helper_job *job)
+static void body_spool_run_end(struct helper_job *job)
 {
 	struct body_spool *const spool =
 		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job));
@@ -244,7 +250,7 @@ static void spool_run_end(struct helper_job *job)
 		lock_leave(&spool->lock);
 	}
 	spool->ready(spool->params.owner);
-	if (is_last_reference(spool))
+	if (give_reference(spool))
 		destroy(spool);
 }
 
@@ -255,7 +261,7 @@ static int end_file(struct body_spool *spool, struct error *err)
 	return mapped_file_open(spool->path, &spool->mapped, err);
 }
 
-static void spool_run_destroy(struct helper_job *job)
+static void body_spool_run_destroy(struct helper_job *job)
 {
 	destroy((struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job)));
 }

@@ -1,6 +1,7 @@
-/* A request's body on its way in, for what is read only when it is whole: kept in memory up to
- * BODY_SPOOL_MEMORY_BYTES, a larger one in a file of its own in DIR/scratch, which helpers write.
- * The calls are one thread's, all but `ready`. Internal to storage. */
+/* The body of a request that can be read only when it is whole. Up to BODY_SPOOL_MEMORY_BYTES it
+ * stays in memory; a larger one goes into a file in a folder of DIR/scratch, which helpers write.
+ * All functions are called by one thread; `room` and `ready` run on helpers. Internal to
+ * storage. */
 #ifndef STORAGE_OBJECTS_BODY_SPOOL_H
 #define STORAGE_OBJECTS_BODY_SPOOL_H
 
@@ -11,23 +12,27 @@ enum { BODY_SPOOL_MEMORY_BYTES = 1024 * 1024 };
 
 struct body_spool;
 struct body_spool_params {
-	const char *what; /* for errors: "A shard"; a literal */
+	const char *what; /* for messages, such as "A shard"; a literal */
 	size_t bytes_max;
-	/* a write that answered SINK_WAIT may be tried again. From a helper; never after free */
+	/* A write that answered SINK_WAIT may be tried again. Called on a helper, never after
+	 * free. */
 	void (*room)(void *owner);
-	void *owner; /* of room, and of finish's `ready` */
+	void *owner; /* of `room` and of finish's `ready` */
 };
 
 struct body_spool *body_spool_new(struct store *store, const struct body_spool_params *params);
-/* too_large over bytes_max; a file that could not be written. */
+/* SINK_WAIT while the piece before is being written. Fails with too_large over bytes_max, or when
+ * the file could not be written. */
 enum sink_result body_spool_write(struct body_spool *spool, struct span bytes, struct error *err);
-/* The body is whole: `ready` comes once, on a helper. */
+/* The body is whole. `ready` comes once, on a helper. */
 void body_spool_finish(struct body_spool *spool, void (*ready)(void *owner));
 /* Whether the body is over BODY_SPOOL_MEMORY_BYTES. */
 bool body_spool_is_large(const struct body_spool *spool);
-/* Once ready: the bytes, until free. Waits for the disk. */
+/* After `ready`: gives the bytes, which live until free; -1 when the body could not be stored.
+ * Reading them may wait for the disk. */
 int body_spool_bytes(struct body_spool *spool, struct span *out, struct error *err);
-/* Before finish, or once ready; leaves to a helper what waits for the disk. NULL is fine. */
+/* Before finish, or after `ready`. Leaves to a helper everything that waits for the disk. NULL is
+ * fine. */
 void body_spool_free(struct body_spool *spool);
 
 #endif

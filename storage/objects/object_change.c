@@ -4,17 +4,17 @@
 
 enum { CHANGE_ARENA_BYTES = 256 * 1024 };
 
-struct object_change { /* all texts in the call's arena */
+struct object_change { /* its texts are in the call's arena */
 	struct call call;
 	struct object_change_params params;
 	struct version version; /* as committed */
 };
 
-static int change_apply(struct call *call, struct db *db, struct error *err);
+static int object_change_apply(struct call *call, struct db *db, struct error *err);
 static int change_find(struct object_change *change, struct db *db, struct error *err);
 
 static const struct call_kind change_kind = {
-	.stages = {{.apply = change_apply}},
+	.stages = {{.apply = object_change_apply}},
 	.too_large = "The key or the tags are too large.",
 };
 
@@ -38,7 +38,7 @@ int object_change_result(const struct call *call, struct object *out, struct err
 		: object_of_version(&change->version, call->arena, out, err);
 }
 
-static int change_apply(struct call *call, struct db *db, struct error *err)
+static int object_change_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct object_change *const change = (struct object_change *)call;
 	if (change_find(change, db, err) != 0)

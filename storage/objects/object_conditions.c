@@ -1,4 +1,5 @@
-/* No message says what would have held: a caller that may write need not be one that may read. */
+/* No message tells what the object has instead, because a caller that may write need not be allowed
+ * to read. */
 #include <string.h>
 
 #include "storage/objects/object_row.h"
@@ -29,7 +30,7 @@ int object_conditions_check(
 	return 0;
 }
 
-/* An entity tag can be that of no marker; `*` and the rest can hold. */
+/* A marker has no ETag that a tag could match; `*`, size and time can hold. */
 int object_conditions_check_delete(const struct object_conditions *conditions,
 	const struct version *version, struct error *err)
 {
@@ -71,7 +72,7 @@ static int check_etags(
 	return 0;
 }
 
-/* Entity tags of ours hold no commas, so a comma always parts two members. */
+/* Our ETags contain no commas, so a comma always separates two members. */
 static bool list_matches(struct span list, const char *etag)
 {
 	if (span_equal_text(span_trim(list), "*"))
@@ -84,7 +85,7 @@ static bool list_matches(struct span list, const char *etag)
 	return false;
 }
 
-/* One member of a list: W/"x", "x" or x as some clients send it. */
+/* Whether one member of a list (W/"x", "x" or x, as some clients send it) is this ETag. */
 static bool member_matches(struct span member, struct span etag)
 {
 	struct span text = span_trim(member);

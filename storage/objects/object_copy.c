@@ -1,5 +1,5 @@
-/* A copy is one change, which judges source and conditions and writes the rows. Where another
- * checksum is wanted, a helper reads the source before it. */
+/* A copy is one change: it finds the source again, judges the conditions and writes rows that share
+ * the source's bytes. A helper reads the source before it only when another checksum is wanted. */
 #include "storage/objects/object_copy.h"
 
 #include "base/random.h"
@@ -14,17 +14,17 @@ enum { COPY_ARENA_BYTES = 256 * 1024 };
 
 static const char too_large[] = "The headers of the copy are too large.";
 
-struct object_copy { /* all texts in the call's arena */
+struct object_copy { /* its texts are in the call's arena */
 	struct call call;
 	struct object source;
-	struct bucket_ref bucket; /* with the id that it had when the copy was asked for */
+	struct bucket_ref bucket; /* with its id at the time of object_copy_call */
 	struct span key;
 	bool replaces_headers;
 	bool replaces_tags;
 	struct object_facts facts;
-	struct span headers; /* a header_blob of the facts */
+	struct span headers; /* of `facts`, as a header_blob */
 	struct object_conditions conditions;
-	bool has_checksum; /* computed anew */
+	bool has_checksum; /* `checksum` is computed from the bytes */
 	struct checksum checksum;
 	struct version version; /* as committed */
 };
@@ -32,25 +32,25 @@ struct object_copy { /* all texts in the call's arena */
 static int find_bucket(
 	struct store *store, struct bucket_ref ref, int64_t *out_id, struct error *err);
 static bool needs_checksum(const struct object_copy_params *params);
-static enum call_next copy_checksum(struct call *call, struct error *err);
-static void add_to_checksum(void *stream, struct span bytes);
-static int copy_apply(struct call *call, struct db *db, struct error *err);
+static enum call_next object_copy_checksum(struct call *call, struct error *err);
+static void object_copy_add_to_checksum(void *stream, struct span bytes);
+static int object_copy_apply(struct call *call, struct db *db, struct error *err);
 static int find_source(
 	struct object_copy *copy, struct db *db, struct version *out, struct error *err);
 static void fill_version(struct object_copy *copy, const struct version *source, int64_t bucket);
-static void copy_settle(struct call *call);
+static void object_copy_settle(struct call *call);
 static int copy_texts(
 	struct object_copy *copy, const struct object_copy_params *params, struct error *err);
 
 static const struct call_kind share_kind = {
-	.stages = {{.apply = copy_apply}},
-	.settle = copy_settle,
+	.stages = {{.apply = object_copy_apply}},
+	.settle = object_copy_settle,
 	.too_large = too_large,
 };
 
 static const struct call_kind checksum_kind = {
-	.stages = {{.help = copy_checksum}, {.apply = copy_apply}},
-	.settle = copy_settle,
+	.stages = {{.help = object_copy_checksum}, {.apply = object_copy_apply}},
+	.settle = object_copy_settle,
 	.too_large = too_large,
 };
 
@@ -58,6 +58,7 @@ struct call *object_copy_call(
 	struct store *store, const struct object_copy_params *params, struct error *err)
 {
 	int64_t bucket = 0;
+	ASSERT(params->source != NULL);
 	if (object_facts_check(&params->facts, params->key, err) != 0 ||
 		find_bucket(store, params->bucket, &bucket, err) != 0)
 		return NULL;
@@ -96,7 +97,7 @@ static int find_bucket(
 	return result;
 }
 
-/* One that is composed of parts is kept only where nobody asks for one of the whole. */
+/* A composite checksum is not kept when the client asks for a checksum, which is of the whole. */
 static bool needs_checksum(const struct object_copy_params *params)
 {
 	const struct checksum *const have = &params->source->checksum;
@@ -104,23 +105,24 @@ static bool needs_checksum(const struct object_copy_params *params)
 		(params->checksum != have->algorithm || have->type == CHECKSUM_COMPOSITE);
 }
 
-static enum call_next copy_checksum(struct call *call, struct error *err)
+static enum call_next object_copy_checksum(struct call *call, struct error *err)
 {
 	struct object_copy *const copy = (struct object_copy *)call;
+	ASSERT(copy->has_checksum && copy->checksum.algorithm != CHECKSUM_NONE);
 	struct checksum_stream *const stream = checksum_stream_new(copy->checksum.algorithm);
-	const int result =
-		object_read_whole(call->store, &copy->source, add_to_checksum, stream, err);
+	const int result = object_read_whole(
+		call->store, &copy->source, object_copy_add_to_checksum, stream, err);
 	checksum_stream_result(stream, &copy->checksum);
 	checksum_stream_free(stream);
 	return result == 0 ? CALL_NEXT : CALL_FAILS;
 }
 
-static void add_to_checksum(void *stream, struct span bytes)
+static void object_copy_add_to_checksum(void *stream, struct span bytes)
 {
 	checksum_stream_add(stream, bytes);
 }
 
-static int copy_apply(struct call *call, struct db *db, struct error *err)
+static int object_copy_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct object_copy *const copy = (struct object_copy *)call;
 	struct bucket bucket;
@@ -150,7 +152,7 @@ static int find_source(
 	return found == 1 ? 0 : -1;
 }
 
-/* The row of the copy: the source's but for what names and describes it. */
+/* Fills the copy's row: the source's, with other names and facts. */
 static void fill_version(struct object_copy *copy, const struct version *source, int64_t bucket)
 {
 	struct version *const version = &copy->version;
@@ -166,12 +168,12 @@ static void fill_version(struct object_copy *copy, const struct version *source,
 		version->tags = copy->facts.tags;
 	if (copy->has_checksum) {
 		version->checksum = copy->checksum;
-		version->part_count = 0; /* the parts' checksums are of another algorithm */
+		version->part_count = 0; /* the parts have checksums of another algorithm */
 	}
 	random_bytes(version->id, VERSION_ID_BYTES);
 }
 
-static void copy_settle(struct call *call)
+static void object_copy_settle(struct call *call)
 {
 	const struct object_copy *const copy = (const struct object_copy *)call;
 	if (!call->failed && copy->version.completes_publish)

@@ -1,5 +1,6 @@
-/* A list is cut into changes that go to the committer together; the one that ends last ends the
- * call. Items are written only by the committer, and read by the caller only after that. */
+/* A list is cut into slices, each a change, that go to the committer together; the one that ends
+ * last ends the call. Only the committer writes items until then, and only the caller reads them
+ * after that, so no lock is needed. Slices keep a long list from delaying other changes. */
 #include "storage/objects/object_delete.h"
 
 #include <stdatomic.h>
@@ -14,34 +15,34 @@
 enum { DELETE_CHANGE_ITEMS = 100, BUCKET_TEXT_MAX_BYTES = 1024, DELETE_ARENA_BYTES = 64 * 1024 };
 
 struct delete_slice {
-	struct change change; /* first */
+	struct change change; /* must be the first member */
 	struct object_delete *whole;
 	struct object_delete_item *items;
 	size_t count;
 };
 struct object_delete {
-	struct call call; /* the bucket's name and the slices are in its arena */
+	struct call call; /* its arena has the bucket's name and the slices */
 	struct bucket_ref bucket;
 	struct delete_slice *slices;
 	size_t slice_count;
 	atomic_size_t under_way;
 };
 
-static void delete_submit(struct call *call);
-static void cut(struct object_delete *delete, const struct object_delete_params *params);
-static int delete_apply(struct change *change, struct db *db, struct error *err);
-static void name_version(struct object_delete_item *item);
+static void object_delete_submit(struct call *call);
+static void cut_slices(struct object_delete *delete, const struct object_delete_params *params);
+static int object_delete_apply(struct change *change, struct db *db, struct error *err);
+static void set_named_version(struct object_delete_item *item);
 static int delete_item(struct object_delete *delete, struct db *db, const struct bucket *bucket,
 	struct object_delete_item *item, struct error *err);
 static bool is_conditional(const struct object_conditions *conditions);
 static int push_marker(struct object_delete *delete, struct db *db, const struct bucket *bucket,
 	const struct version *current, struct object_delete_item *item, struct error *err);
-static void tell_version(struct object_delete_item *item, const struct version *version);
-static void delete_committed(struct change *change);
+static void set_version(struct object_delete_item *item, const struct version *version);
+static void object_delete_committed(struct change *change);
 static void delete_end(struct object_delete *delete);
 
 static const struct call_kind delete_kind = {
-	.stages = {{.begin = delete_submit}},
+	.stages = {{.begin = object_delete_submit}},
 };
 
 struct call *object_delete_call(struct store *store, const struct object_delete_params *params)
@@ -57,12 +58,12 @@ struct call *object_delete_call(struct store *store, const struct object_delete_
 	delete->slices = arena_take_array(arena, delete->slice_count, sizeof(*delete->slices));
 	ASSERT(!arena_overflowed(arena));
 	atomic_init(&delete->under_way, delete->slice_count);
-	cut(delete, params);
+	cut_slices(delete, params);
 	return &delete->call;
 }
 
-/* The call may be gone once the last slice is submitted. */
-static void delete_submit(struct call *call)
+/* The call may be freed as soon as the last slice is submitted. */
+static void object_delete_submit(struct call *call)
 {
 	struct object_delete *const delete = (struct object_delete *)call;
 	struct committer *const committer = store_committer(call->store);
@@ -71,13 +72,13 @@ static void delete_submit(struct call *call)
 		committer_submit(committer, &delete->slices[i].change);
 }
 
-static void cut(struct object_delete *delete, const struct object_delete_params *params)
+static void cut_slices(struct object_delete *delete, const struct object_delete_params *params)
 {
 	for (size_t i = 0; i < delete->slice_count; i++) {
 		const size_t from = i * DELETE_CHANGE_ITEMS;
 		const size_t left = params->count - from;
 		delete->slices[i] = (struct delete_slice){
-			.change = {.apply = delete_apply, .done = delete_committed},
+			.change = {.apply = object_delete_apply, .done = object_delete_committed},
 			.whole = delete,
 			.items = params->items + from,
 			.count = left < DELETE_CHANGE_ITEMS ? left : DELETE_CHANGE_ITEMS,
@@ -85,7 +86,7 @@ static void cut(struct object_delete *delete, const struct object_delete_params 
 	}
 }
 
-static int delete_apply(struct change *change, struct db *db, struct error *err)
+static int object_delete_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct delete_slice *const slice = (struct delete_slice *)change;
 	struct bucket bucket;
@@ -97,7 +98,7 @@ static int delete_apply(struct change *change, struct db *db, struct error *err)
 		item->is_marker = false;
 		item->version[0] = '\0';
 		if (item->ref.kind != VERSION_REF_CURRENT)
-			name_version(item);
+			set_named_version(item);
 		if (delete_item(slice->whole, db, &bucket, item, err) != 0)
 			return -1;
 		item->has_version = item->version[0] != '\0' &&
@@ -107,16 +108,16 @@ static int delete_apply(struct change *change, struct db *db, struct error *err)
 	return 0;
 }
 
-static void name_version(struct object_delete_item *item)
+static void set_named_version(struct object_delete_item *item)
 {
 	struct object object = {.has_id = item->ref.kind == VERSION_REF_ID};
 	if (item->ref.kind == VERSION_REF_FOREIGN)
-		return; /* no version's */
+		return; /* no version has such an id */
 	memcpy(object.version, item->ref.id, VERSION_ID_BYTES);
 	object_version_text(&object, item->version);
 }
 
-/* Deleting nothing succeeds, whatever the conditions say. */
+/* Deleting a version that does not exist succeeds, whatever the conditions are. */
 static int delete_item(struct object_delete *delete, struct db *db, const struct bucket *bucket,
 	struct object_delete_item *item, struct error *err)
 {
@@ -139,7 +140,7 @@ static int delete_item(struct object_delete *delete, struct db *db, const struct
 			: push_marker(delete, db, bucket, found == 1 ? &version : NULL, item, err);
 	if (found == 0)
 		return 0;
-	tell_version(item, &version);
+	set_version(item, &version);
 	return version_remove(db, &version, store_now_ms(delete->call.store), err);
 }
 
@@ -160,11 +161,11 @@ static int push_marker(struct object_delete *delete, struct db *db, const struct
 	random_bytes(marker.id, VERSION_ID_BYTES);
 	if (version_push(db, bucket->versioning, current, &marker, err) != 0)
 		return -1;
-	tell_version(item, &marker);
+	set_version(item, &marker);
 	return 0;
 }
 
-static void tell_version(struct object_delete_item *item, const struct version *version)
+static void set_version(struct object_delete_item *item, const struct version *version)
 {
 	struct object object = {.has_id = version->has_id};
 	memcpy(object.version, version->id, VERSION_ID_BYTES);
@@ -172,16 +173,18 @@ static void tell_version(struct object_delete_item *item, const struct version *
 	item->is_marker = version->is_marker;
 }
 
-static void delete_committed(struct change *change)
+static void object_delete_committed(struct change *change)
 {
 	struct delete_slice *const slice = (struct delete_slice *)change;
 	for (size_t i = 0; change->failed && i < slice->count; i++)
 		slice->items[i].error = change->error;
-	if (atomic_fetch_sub(&slice->whole->under_way, 1) == 1)
+	const size_t under_way = atomic_fetch_sub(&slice->whole->under_way, 1);
+	ASSERT(under_way > 0);
+	if (under_way == 1)
 		delete_end(slice->whole);
 }
 
-/* Its failure is the first one in the order of the list. */
+/* Ends the call, with the first failure in the order of the list. */
 static void delete_end(struct object_delete *delete)
 {
 	const struct error *failure = NULL;

@@ -1,10 +1,10 @@
-/* What a new version says besides its bytes. */
+/* The facts of a new version besides its bytes. */
 #ifndef STORAGE_OBJECTS_OBJECT_FACTS_H
 #define STORAGE_OBJECTS_OBJECT_FACTS_H
 
 #include "storage/versions/object.h"
 
-/* Of PutObject, CopyObject, CreateMultipartUpload. Texts are copied by whoever takes it. */
+/* For PutObject, CopyObject and CreateMultipartUpload, which copy the texts. */
 struct object_facts {
 	const struct object_header *headers;
 	size_t header_count;

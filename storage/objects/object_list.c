@@ -1,5 +1,5 @@
-/* A listing is a walk along one index. Rolling up costs a seek per common prefix, whatever lies
- * below it: after emitting "a/" the walk goes on at the first key that does not begin with it. */
+/* A page walks along one index. A common prefix costs one seek, however many keys are below it:
+ * after "a/" the walk continues at the first key that does not begin with it. */
 #include "storage/objects/object_list.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ struct walk {
 static int list(struct walk *walk, struct bucket_ref bucket, struct error *err);
 static int walk_on(struct walk *walk, struct error *err);
 static bool is_full(const struct walk *walk);
-static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek);
+static void list_row(struct walk *walk, struct db_statement *scan, bool *out_seek);
 
 int object_list(struct store *store, const struct object_list_params *params, struct arena *arena,
 	struct object_list *out, struct error *err)
@@ -57,7 +57,7 @@ static int list(struct walk *walk, struct bucket_ref bucket, struct error *err)
 	return result;
 }
 
-/* From one seek to the next, or to the end of the page. */
+/* Lists from one seek to the next, or to the end of the page. */
 static int walk_on(struct walk *walk, struct error *err)
 {
 	struct db_statement *const scan =
@@ -74,7 +74,7 @@ static int walk_on(struct walk *walk, struct error *err)
 			walk->out->truncated = true;
 			walk->keys.ended = true;
 		} else {
-			take_row(walk, scan, &seek);
+			list_row(walk, scan, &seek);
 		}
 	}
 	if (got == 0)
@@ -88,10 +88,11 @@ static bool is_full(const struct walk *walk)
 	return walk->out->entry_count + walk->out->prefix_count == walk->limit;
 }
 
-/* One row: listed, or rolled up (then *out_seek). */
-static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
+/* Lists one row, or rolls it up (then *out_seek). */
+static void list_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
 {
 	struct object_list *const out = walk->out;
+	ASSERT(!is_full(walk));
 	const struct span key = version_scan_key(scan);
 	struct span common;
 	*out_seek = key_walk_roll_up(&walk->keys, key, &common);

@@ -1,17 +1,16 @@
-/* Listings of a bucket: its current objects, in byte order of their keys. */
+/* Lists the current objects of a bucket in byte order of their keys. */
 #ifndef STORAGE_OBJECTS_OBJECT_LIST_H
 #define STORAGE_OBJECTS_OBJECT_LIST_H
 
 #include "storage/versions/object.h"
 
-/* One page of a listing in byte order of keys; with a delimiter, common prefixes are rolled up by
- * seeking past them. */
+/* One page. With a delimiter, common prefixes are rolled up by seeking past them. */
 struct object_list_params {
 	struct bucket_ref bucket;
 	struct span prefix;
 	struct span delimiter; /* empty: none */
-	/* exclusive; keys and rolled-up prefixes at or below are skipped; one equal to a common
-	 * prefix skips it whole */
+	/* Exclusive: keys and rolled-up prefixes up to this one are skipped. One that equals a
+	 * common prefix skips that prefix whole. */
 	struct span after;
 	size_t limit; /* keys and prefixes together */
 };
@@ -23,7 +22,7 @@ struct object_list {
 	bool truncated;
 	struct span last; /* `after` of the next page */
 };
-/* no_bucket */
+/* Fails with no_bucket, among others. */
 int object_list(struct store *store, const struct object_list_params *params, struct arena *arena,
 	struct object_list *out, struct error *err);
 

@@ -16,16 +16,17 @@ struct object_opening {
 	void (*done)(void *owner);
 	void *owner;
 	struct body_source *source;
-	struct error error; /* when there is none */
+	struct error error; /* when `source` is NULL */
 };
 
-static void opening_run(struct helper_job *job);
+static void object_opening_run(struct helper_job *job);
 
 struct object_opening *object_opening_start(struct store *store, const struct object *object,
 	uint64_t offset, uint64_t length, void (*done)(void *owner), void *owner)
 {
+	ASSERT(done != NULL);
 	struct object_opening *const opening = memory_new(sizeof(*opening));
-	*opening = (struct object_opening){.job.run = opening_run,
+	*opening = (struct object_opening){.job.run = object_opening_run,
 		.store = store,
 		.object = *object,
 		.offset = offset,
@@ -39,6 +40,7 @@ struct object_opening *object_opening_start(struct store *store, const struct ob
 struct body_source *object_opening_take(struct object_opening *opening, struct error *err)
 {
 	struct body_source *const source = opening->source;
+	ASSERT(source != NULL || opening->error.kind != ERROR_NONE);
 	opening->source = NULL;
 	if (source == NULL)
 		*err = opening->error;
@@ -54,10 +56,10 @@ void object_opening_free(struct object_opening *opening)
 	free(opening);
 }
 
-static void opening_run(struct helper_job *job)
+static void object_opening_run(struct helper_job *job)
 {
 	struct object_opening *const opening = (struct object_opening *)job;
 	opening->source = object_open(opening->store, &opening->object, opening->offset,
 		opening->length, &opening->error);
-	opening->done(opening->owner); /* it may be gone from here on */
+	opening->done(opening->owner); /* may free `opening` */
 }

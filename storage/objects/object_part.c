@@ -1,3 +1,7 @@
+/* The parts come from one of three places: a single PUT has one part, which is the object; a
+ * multipart object has the map of its part set and rows; and a version whose segments a recipe
+ * replaced has a blob beside the recipe (derived_parts.h). All is read in one snapshot, because a
+ * swap may come between two reads. */
 #include "storage/objects/object_part.h"
 
 #include <string.h>
@@ -15,7 +19,7 @@ struct page {
 	bool truncated;
 };
 
-static struct object_part whole(const struct object *object);
+static struct object_part whole_part(const struct object *object);
 static int no_part(const struct object *object, uint32_t number, struct error *err);
 static int find_part(struct db *db, const struct object *object, uint32_t number,
 	struct object_part *out, struct error *err);
@@ -43,7 +47,7 @@ int object_find_part(struct store *store, const struct object *object, uint32_t 
 	struct object_part *out, struct error *err)
 {
 	if (object->part_count == 0) {
-		*out = whole(object);
+		*out = whole_part(object);
 		return number == 1 ? 0 : no_part(object, number, err);
 	}
 	struct db *const db = store_snapshot_take(store, err);
@@ -68,7 +72,7 @@ int object_list_parts(struct store *store, const struct object *object, uint32_t
 	return result;
 }
 
-static struct object_part whole(const struct object *object)
+static struct object_part whole_part(const struct object *object)
 {
 	return (struct object_part){
 		.number = 1, .size = object->size, .checksum = object->checksum};
@@ -97,8 +101,8 @@ static int find_part(struct db *db, const struct object *object, uint32_t number
 	return out->number == number ? 0 : no_part(object, number, err);
 }
 
-/* 1: the version was swapped, and these are its parts until the statement is reset. 0: it has a
- * part set. */
+/* 1: a recipe replaced the version's segments, and *out has its parts until the statement is reset.
+ * 0: it has a part set. */
 static int load_swapped(struct db *db, const struct object *object, struct span *out,
 	struct db_statement **out_statement, struct error *err)
 {
@@ -137,7 +141,7 @@ static int find_mapped(struct db *db, const struct object *object, uint32_t numb
 	return result;
 }
 
-/* The version's row and map; `*out_statement` is to be reset. */
+/* Finds the version's row and map; db_reset *out_statement. */
 static int load_map(struct db *db, const struct object *object, struct version *out,
 	struct span *out_map, struct db_statement **out_statement, struct error *err)
 {
@@ -175,7 +179,7 @@ static int list_single(
 	page->parts = arena_take_array(arena, 1, sizeof(*page->parts));
 	if (page->parts == NULL)
 		return no_memory(err);
-	page->parts[0] = whole(object);
+	page->parts[0] = whole_part(object);
 	page->count = page->after == 0 && page->limit > 0 ? 1 : 0;
 	page->truncated = page->after == 0 && page->limit == 0;
 	return 0;
@@ -221,6 +225,7 @@ static int list_mapped(struct db *db, const struct object *object, struct arena 
 		return -1;
 	const size_t first = page->after == UINT32_MAX ? part_map_count(map)
 						       : part_map_find_number(map, page->after + 1);
+	ASSERT(first <= part_map_count(map) && page->count == 0);
 	const size_t left = part_map_count(map) - first;
 	const size_t count = left < page->limit ? left : page->limit;
 	int result = 0;
@@ -241,6 +246,7 @@ static int list_swapped(struct span parts, const struct object *object, struct a
 {
 	const size_t first = page->after == UINT32_MAX ? derived_parts_count(parts)
 						       : derived_parts_find(parts, page->after + 1);
+	ASSERT(first <= derived_parts_count(parts) && page->count == 0);
 	const size_t left = derived_parts_count(parts) - first;
 	const size_t count = left < page->limit ? left : page->limit;
 	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));

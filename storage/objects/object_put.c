@@ -1,8 +1,8 @@
 /* open, write ... --> the ingest ends --> place, apply: conditions judged, rows written --> COMMIT
  *
- * The bytes go into an ingest while they come. The call begins when they are whole; it fails before
- * its change where they could not be stored. Bucket, key and conditions are looked at again inside
- * the change, since a body may take hours. */
+ * The bytes go into an ingest as they arrive. The call starts when all have arrived, and fails
+ * before its change when they could not be stored. The change checks bucket, key and conditions
+ * again, because a body may take hours. */
 #include "storage/objects/object_put.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@
 enum { PUT_ARENA_BYTES = 128 * 1024, FAST_ETAG_HASH_BYTES = 16 };
 
 struct object_put {
-	struct call call; /* the texts below are in its arena */
-	/* with the id that it had when the upload began: that is what the caller was let into */
+	struct call call; /* its arena has the texts below */
+	/* with the id of the bucket for which the upload was authorised */
 	struct bucket_ref bucket;
 	struct span key;
 	struct object_facts facts;
@@ -36,25 +36,27 @@ struct object_put {
 
 static int find_bucket(struct store *store, const struct object_put_params *params,
 	struct bucket *out, struct error *err);
-static void put_finish(struct call *call);
-static int put_place(struct call *call, struct error *err);
-static int put_apply(struct call *call, struct db *db, struct error *err);
+static void object_put_finish(struct call *call);
+static int object_put_place(struct call *call, struct error *err);
+static int object_put_apply(struct call *call, struct db *db, struct error *err);
 static int push_version(struct object_put *put, struct db *db, enum bucket_versioning versioning,
 	const struct version *current, struct error *err);
 static void fill_version(struct object_put *put);
 static void write_etag(
 	const struct object_put *put, const struct stored_part *part, char out[OBJECT_ETAG_BYTES]);
-static enum call_next put_applied(struct call *call);
-static void put_release(struct call *call);
-static void put_has_room(void *owner);
-static void put_ingested(void *owner);
+static enum call_next object_put_applied(struct call *call);
+static void object_put_release(struct call *call);
+static void object_put_has_room(void *owner);
+static void object_put_ingested(void *owner);
 static int copy_params(
 	struct object_put *put, const struct object_put_params *params, struct error *err);
 
 static const struct call_kind put_kind = {
-	.stages = {{.begin = put_finish},
-		{.place = put_place, .apply = put_apply, .applied = put_applied}},
-	.release = put_release,
+	.stages = {{.begin = object_put_finish},
+		{.place = object_put_place,
+			.apply = object_put_apply,
+			.applied = object_put_applied}},
+	.release = object_put_release,
 };
 
 struct object_put *object_put_open(
@@ -73,8 +75,8 @@ struct object_put *object_put_open(
 		.want_md5 = !put->fast_etag || params->has_content_md5,
 		.checksum =
 			params->checksum == CHECKSUM_NONE ? CHECKSUM_CRC64NVME : params->checksum,
-		.room = put_has_room,
-		.done = put_ingested,
+		.room = object_put_has_room,
+		.done = object_put_ingested,
 		.owner = put,
 	};
 	if (copy_params(put, params, err) == 0 &&
@@ -118,7 +120,7 @@ bool object_put_bad_checksum(
 	return true;
 }
 
-/* A key that may not be written is refused before its bytes come. */
+/* Refuses a key that may not be written before its bytes come. */
 static int find_bucket(struct store *store, const struct object_put_params *params,
 	struct bucket *out, struct error *err)
 {
@@ -132,13 +134,13 @@ static int find_bucket(struct store *store, const struct object_put_params *para
 	return result;
 }
 
-static void put_finish(struct call *call)
+static void object_put_finish(struct call *call)
 {
-	/* the call may be gone when this returns */
+	/* the call may be freed before this returns */
 	ingest_finish(((struct object_put *)call)->body.ingest);
 }
 
-static int put_place(struct call *call, struct error *err)
+static int object_put_place(struct call *call, struct error *err)
 {
 	struct object_put *const put = (struct object_put *)call;
 	if (put_body_place(&put->body, err) != 0)
@@ -147,7 +149,7 @@ static int put_place(struct call *call, struct error *err)
 	return 0;
 }
 
-static int put_apply(struct call *call, struct db *db, struct error *err)
+static int object_put_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct object_put *const put = (struct object_put *)call;
 	struct bucket bucket;
@@ -204,10 +206,12 @@ static void fill_version(struct object_put *put)
 	write_etag(put, part, version->etag);
 }
 
-/* An MD5, or what is known of the bytes anyway: then the dash says that it is none. */
+/* The MD5, or a part of the file hash, which is known anyway: then "-1" tells clients that it is
+ * not an MD5. */
 static void write_etag(
 	const struct object_put *put, const struct stored_part *part, char out[OBJECT_ETAG_BYTES])
 {
+	ASSERT(put->fast_etag || part->has_md5);
 	if (!put->fast_etag) {
 		encode_hex(span_of(part->md5, sizeof(part->md5)), out);
 		return;
@@ -216,7 +220,7 @@ static void write_etag(
 	memcpy(out + 2 * FAST_ETAG_HASH_BYTES, "-1", sizeof("-1"));
 }
 
-static enum call_next put_applied(struct call *call)
+static enum call_next object_put_applied(struct call *call)
 {
 	struct object_put *const put = (struct object_put *)call;
 	if (!call->failed && put->version.completes_publish)
@@ -225,21 +229,21 @@ static enum call_next put_applied(struct call *call)
 	return call->failed ? CALL_FAILS : CALL_NEXT;
 }
 
-static void put_release(struct call *call)
+static void object_put_release(struct call *call)
 {
 	struct object_put *const put = (struct object_put *)call;
 	ingest_free(put->body.ingest);
 	buffer_release(&put->header_blob);
 }
 
-static void put_has_room(void *owner)
+static void object_put_has_room(void *owner)
 {
 	struct object_put *const put = owner;
 	if (put->room != NULL)
 		put->room(put->owner);
 }
 
-static void put_ingested(void *owner)
+static void object_put_ingested(void *owner)
 {
 	struct object_put *const put = owner;
 	struct error err = {0};

@@ -1,3 +1,7 @@
+/* Finding needs only a reader for a moment. Opening takes a snapshot of its own, since the packs
+ * must be held before rows that lead to them can go; a version that was removed since it was found
+ * is not opened then. Callers that must serve exactly the version that they judged use
+ * object_view.h. */
 #include "storage/objects/object_read.h"
 
 #include <stdlib.h>
@@ -12,7 +16,7 @@
 
 enum { READ_PIECE_BYTES = 256 * 1024 };
 
-static int no_such(const struct object_ref *ref, struct error *err);
+static int not_found(const struct object_ref *ref, struct error *err);
 
 int object_no_key(struct span key, struct error *err)
 {
@@ -64,7 +68,7 @@ int object_find_row(struct db *db, const struct object_ref *ref, struct arena *a
 	const int got = version_find_ref(db, bucket.id, ref->key, &ref->version, arena, out, err);
 	out->in_versioned_bucket = bucket.versioning != BUCKET_UNVERSIONED;
 	if (got != 1)
-		return got == 0 ? no_such(ref, err) : -1;
+		return got == 0 ? not_found(ref, err) : -1;
 	if (ref->judged_version != 0 && ref->judged_version != out->sequence)
 		return object_no_key(ref->key, err);
 	return 0;
@@ -121,9 +125,11 @@ int object_read_whole(struct store *store, const struct object *object,
 	uint8_t *const piece = memory_new(READ_PIECE_BYTES);
 	uint64_t left = object->size;
 	ptrdiff_t got = 0;
+	ASSERT(take != NULL);
 	while (left > 0 &&
 		(got = source->read(source, piece,
 			 left < READ_PIECE_BYTES ? (size_t)left : READ_PIECE_BYTES, err)) > 0) {
+		ASSERT((uint64_t)got <= left);
 		take(owner, span_of(piece, (size_t)got));
 		left -= (uint64_t)got;
 	}
@@ -134,7 +140,7 @@ int object_read_whole(struct store *store, const struct object *object,
 	return left == 0 ? 0 : error_set(err, ERROR_CORRUPT, "An object ended before its size.");
 }
 
-static int no_such(const struct object_ref *ref, struct error *err)
+static int not_found(const struct object_ref *ref, struct error *err)
 {
 	return ref->version.kind == VERSION_REF_CURRENT ? object_no_key(ref->key, err)
 							: object_no_version(ref->key, err);

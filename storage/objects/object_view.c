@@ -1,3 +1,7 @@
+/* A view keeps one reader in a snapshot, and the row of the version that was found last, so that to
+ * find and then open it reads the row once. Opening depends on the version's kind: inline bytes are
+ * copied, segments are assembled from packs, and a recipe becomes a derived_body. Each source holds
+ * its packs before the snapshot ends. */
 #include "storage/objects/object_view.h"
 
 #include <stdlib.h>
@@ -10,19 +14,19 @@
 #include "storage/versions/derived_row.h"
 #include "storage/versions/part.h"
 
-enum { SOON_SEGMENTS = 1024 }; /* about a millisecond */
+enum { SOON_SEGMENTS = 1024 }; /* read in about 1 ms */
 
 struct object_view {
 	struct store *store;
-	struct db *db;          /* in a snapshot */
-	struct version version; /* found last, without texts; sequence 0: none */
+	struct db *db;          /* a reader in a snapshot */
+	struct version version; /* the one found last; sequence 0: none */
 };
 
-/* What of the version is to be opened. */
+/* The range of the version that is to be opened. */
 struct view_range {
 	uint64_t offset;
 	uint64_t length;
-	size_t most; /* segments; 0: any number */
+	size_t max_segments; /* not_ready when there are more; 0: any number */
 };
 
 struct object_view *object_view_new(struct store *store, struct error *err)
@@ -86,14 +90,15 @@ static struct body_source *open_segments(
 	struct object_view *view, const struct view_range *asked, struct error *err)
 {
 	const struct version *const version = &view->version;
-	struct part_range range = {
-		.offset = asked->offset, .length = asked->length, .most = asked->most};
+	struct part_range range = {.offset = asked->offset,
+		.length = asked->length,
+		.max_segments = asked->max_segments};
 	if (part_set_load(view->db, version->part_set, version->size, version->contents, &range,
 		    err) != 0)
 		return NULL;
 	if (range.segment_count == 0)
 		return assemble_open_inline(span_of(NULL, 0));
-	/* Within the snapshot: the packs are held before a sweep of a later state could let them go
+	/* Within the snapshot: the packs are held before a sweep of a later state can release them
 	 * (invariant 5). */
 	struct body_source *const source = assemble_open(store_packs(view->store), range.segments,
 		range.segment_count, range.skip, asked->length, err);
@@ -112,14 +117,14 @@ static struct body_source *open_derived(
 		.from = asked->offset,
 		.to = asked->offset + asked->length,
 		.levels = DERIVED_DEPTH_MAX,
-		.most = asked->most,
+		.max_segments = asked->max_segments,
 	};
 	struct derived_body *const body =
 		params.recipe == NULL ? NULL : derived_body_open(&params, err);
 	return body == NULL ? NULL : derived_body_source(body, params.from, params.to);
 }
 
-/* The row of `object`, if the view has not just found it. */
+/* Loads the row of `object`, unless the view has just found it. */
 static int load_version(struct object_view *view, const struct object *object, struct error *err)
 {
 	if (view->version.sequence == object->sequence)
@@ -138,6 +143,7 @@ static struct body_source *open_range(struct object_view *view, const struct obj
 	const struct version *const version = &view->version;
 	if (load_version(view, object, err) != 0)
 		return NULL;
+	ASSERT(version->sequence == object->sequence);
 	if (version->is_marker) {
 		object_no_key(object->key, err);
 		return NULL;
@@ -165,6 +171,7 @@ struct body_source *object_view_open_soon(struct object_view *view, const struct
 	uint64_t offset, uint64_t length, struct error *err)
 {
 	return open_range(view, object,
-		&(struct view_range){.offset = offset, .length = length, .most = SOON_SEGMENTS},
+		&(struct view_range){
+			.offset = offset, .length = length, .max_segments = SOON_SEGMENTS},
 		err);
 }

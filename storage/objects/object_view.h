@@ -1,6 +1,6 @@
-/* The catalog as it is at one moment. What is found through a view can be opened through it,
- * whatever is committed meanwhile: for who judges a version and then serves it. Of one thread, and
- * not for long: while any view is open, the write-ahead log cannot begin anew. */
+/* The catalog at one moment. A version that is found through a view can be opened through it,
+ * whatever is committed meanwhile, so that a caller serves the version that it judged. One thread
+ * uses it, and not for long: while any view is open, the write-ahead log cannot begin again. */
 #ifndef STORAGE_OBJECTS_OBJECT_VIEW_H
 #define STORAGE_OBJECTS_OBJECT_VIEW_H
 
@@ -8,18 +8,18 @@
 
 struct object_view;
 struct object_view *object_view_new(struct store *store, struct error *err);
-/* Forgets what was found, and sees the catalog as it is now. On failure the view can only be
- * freed. */
+/* Forgets the version that was found, and shows the catalog as it is now. After a failure the view
+ * can only be freed. */
 int object_view_renew(struct object_view *view, struct error *err);
-/* NULL is fine; sources opened through it live on */
+/* NULL is fine. Sources that were opened through it live on. */
 void object_view_free(struct object_view *view);
 
-/* As object_find and object_open (object_read.h). */
+/* Like object_find and object_open (object_read.h). */
 int object_view_find(struct object_view *view, const struct object_ref *ref, struct arena *arena,
 	struct object *out, struct error *err);
 struct body_source *object_view_open(struct object_view *view, const struct object *object,
 	uint64_t offset, uint64_t length, struct error *err);
-/* The same for a thread that must not be held up: not_ready when the bytes lie in very many places
+/* The same for a thread that must not be blocked: not_ready when the bytes lie in very many places
  * (object_opening.h). */
 struct body_source *object_view_open_soon(struct object_view *view, const struct object *object,
 	uint64_t offset, uint64_t length, struct error *err);

@@ -35,6 +35,7 @@ void put_body_settle(struct put_body *body, const struct change *change)
 
 static int check_digests(struct put_body *body, const struct stored_part *part, struct error *err)
 {
+	ASSERT(!body->has_md5 || part->has_md5);
 	if (body->has_md5 && memcmp(part->md5, body->md5, sizeof(body->md5)) != 0)
 		return error_set(err, ERROR_BAD_DIGEST,
 			"The body's MD5 differs from the declared Content-MD5.");
@@ -50,8 +51,7 @@ static int check_digests(struct put_body *body, const struct stored_part *part, 
 		checksum_name(body->expected.algorithm));
 }
 
-/* The checksum that was declared is the one that is stored, or the other one that was computed for
- * its sake. */
+/* A checksum that was declared is either the one that is stored, or was computed beside it. */
 static const struct checksum *find_checksum(
 	const struct stored_part *part, enum checksum_algorithm algorithm)
 {

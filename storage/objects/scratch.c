@@ -1,3 +1,7 @@
+/* Folders have random names, so that several jobs work at once and nothing has to be looked up. The
+ * folders of an earlier process are removed at a start. Its versions stay until deleting is
+ * allowed: the highest one is noted at the start, and versions up to it are released later, one
+ * change each. */
 #include "storage/objects/scratch.h"
 
 #include <errno.h>
@@ -22,17 +26,22 @@ struct scratch {
 	char *path;
 };
 
-struct release {
-	struct change change; /* first */
+struct poured { /* into a file */
+	uint64_t size;
+	struct digest128 digest;
+};
+
+struct scratch_release {
+	struct change change; /* must be the first member */
 	int64_t version;
 };
 
 static char *join(const char *folder, const char *name);
-static int fetch(struct store *store, const struct object *object, int fd, const char *path,
+static int write_object(struct store *store, const struct object *object, int fd, const char *path,
 	struct error *err);
 static int pour(const struct file_ops *files, struct body_source *source, int fd, const char *path,
-	uint64_t *out_size, struct digest128 *out_digest, struct error *err);
-static void judge_name(struct error *err);
+	struct poured *out, struct error *err);
+static void blame_names(struct error *err);
 static int scratch_apply_release(struct change *change, struct db *db, struct error *err);
 static int find_left(struct store *store, int64_t *out_version, struct error *err);
 static int note_left(struct store *store, struct error *err);
@@ -65,7 +74,7 @@ const char *scratch_path(const struct scratch *scratch)
 void scratch_hide_paths(struct store *store, struct error *err)
 {
 	char *const all = join(store_folder(store), "scratch/");
-	/* its own name and a slash */
+	/* the folder's name and a slash */
 	const size_t folder = strlen(all) + 2 * (size_t)NAME_BYTES + 1;
 	for (char *at = err->text; (at = strstr(at, all)) != NULL;) {
 		const size_t left = strlen(at);
@@ -80,7 +89,7 @@ void scratch_close(struct scratch *scratch)
 	struct error ignored;
 	if (scratch == NULL)
 		return;
-	/* what stays goes at the next start */
+	/* the next start removes files that stay */
 	(void)file_remove_tree(scratch->files, scratch->path, &ignored);
 	free(scratch->path);
 	free(scratch);
@@ -97,21 +106,22 @@ int scratch_fetch(struct store *store, int64_t version, const char *path, struct
 		const int fd =
 			files->open(files, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		result = fd < 0 ? error_set_errno(err, "%s: cannot be made", path)
-				: fetch(store, &object, fd, path, err);
+				: write_object(store, &object, fd, path, err);
 		if (fd >= 0)
 			close(fd);
 		if (fd >= 0 && result != 0)
 			(void)files->unlink(files, path);
 	}
 	if (result != 0)
-		judge_name(err);
+		blame_names(err);
 	arena_free(arena);
 	return result;
 }
 
 int scratch_release(struct store *store, int64_t version, struct error *err)
 {
-	struct release release = {.change = {.apply = scratch_apply_release}, .version = version};
+	struct scratch_release release = {
+		.change = {.apply = scratch_apply_release}, .version = version};
 	return committer_run(store_committer(store), &release.change, err);
 }
 
@@ -130,7 +140,7 @@ int scratch_recover(struct store *store, struct error *err)
 	char *all = join(store_folder(store), "scratch");
 	int result = file_remove_tree(store_files(store), all, err);
 	if (result != 0 && !store_takes_work(store))
-		result = 0; /* nothing comes that it would be in the way of */
+		result = 0; /* the store takes no work, so the files are in nobody's way */
 	free(all);
 	return result != 0 ? -1 : note_left(store, err);
 }
@@ -143,50 +153,51 @@ static char *join(const char *folder, const char *name)
 	return path;
 }
 
-static int fetch(struct store *store, const struct object *object, int fd, const char *path,
+static int write_object(struct store *store, const struct object *object, int fd, const char *path,
 	struct error *err)
 {
 	struct body_source *const source = object_open(store, object, 0, object->size, err);
-	struct digest128 digest;
-	uint64_t size = 0;
+	struct poured poured;
 	if (source == NULL)
 		return -1;
-	const int poured = pour(store_files(store), source, fd, path, &size, &digest, err);
+	const int result = pour(store_files(store), source, fd, path, &poured, err);
 	source->close(source);
-	if (poured != 0)
+	if (result != 0)
 		return -1;
-	if (size == object->size &&
-		(!object->has_digest || digest128_equal(&digest, &object->digest)))
+	if (poured.size == object->size &&
+		(!object->has_digest || digest128_equal(&poured.digest, &object->digest)))
 		return 0;
 	return error_set(err, ERROR_CORRUPT, "The object '%.*s' is not what its digest says.",
 		(int)(object->key.len > 200 ? 200 : object->key.len),
 		(const char *)object->key.data);
 }
 
-/* Reads the source to its end into the file; *out_digest of what came. */
+/* Reads the source to its end into the file. */
 static int pour(const struct file_ops *files, struct body_source *source, int fd, const char *path,
-	uint64_t *out_size, struct digest128 *out_digest, struct error *err)
+	struct poured *out, struct error *err)
 {
 	uint8_t *const piece = memory_new(FETCH_PIECE_BYTES);
 	struct xxh3_stream *const digest = xxh3_stream_new();
 	ptrdiff_t got;
 	int result = 0;
-	*out_size = 0;
+	out->size = 0;
 	while (result == 0 && (got = source->read(source, piece, FETCH_PIECE_BYTES, err)) != 0) {
+		ASSERT(got <= FETCH_PIECE_BYTES);
 		const struct span bytes = span_of(piece, got < 0 ? 0 : (size_t)got);
 		result =
-			got < 0 ? -1 : file_write_at(files, fd, bytes, (off_t)*out_size, path, err);
+			got < 0 ? -1 : file_write_at(files, fd, bytes, (off_t)out->size, path, err);
 		xxh3_stream_add(digest, bytes);
-		*out_size += bytes.len;
+		out->size += bytes.len;
 	}
-	*out_digest = xxh3_stream_result(digest);
+	out->digest = xxh3_stream_result(digest);
 	xxh3_stream_free(digest);
 	free(piece);
 	return result;
 }
 
-/* Names that no folder can hold together say something about the objects, not about the disk. */
-static void judge_name(struct error *err)
+/* Names that cannot lie beside each other in a folder are the fault of the objects, not of the
+ * disk: the error becomes invalid. */
+static void blame_names(struct error *err)
 {
 	static const int names[] = {ENAMETOOLONG, ENOTDIR, EISDIR, EEXIST};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -196,10 +207,10 @@ static void judge_name(struct error *err)
 
 static int scratch_apply_release(struct change *change, struct db *db, struct error *err)
 {
-	return scratch_row_release(db, ((struct release *)change)->version, err);
+	return scratch_row_release(db, ((struct scratch_release *)change)->version, err);
 }
 
-/* 1: one is left, 0: none, -1. */
+/* Finds a version that an earlier process left. 1 found, 0 none, -1. */
 static int find_left(struct store *store, int64_t *out_version, struct error *err)
 {
 	struct db *db = store_reader_take(store, err);
@@ -210,7 +221,7 @@ static int find_left(struct store *store, int64_t *out_version, struct error *er
 	return found;
 }
 
-/* Where that cannot be read, they stay until a start that can. */
+/* Versions stay until a later start when the table cannot be read. */
 static int note_left(struct store *store, struct error *err)
 {
 	int64_t last = 0;

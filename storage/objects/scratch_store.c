@@ -1,5 +1,8 @@
-/* read --ingest--> finish --done--> change: place, apply (version row, held) --COMMIT--> the caller goes on
- * The caller's thread waits at each arrow. */
+/* write ... --> the ingest ends --> place, apply: rows written --> COMMIT
+ *
+ * The steps of a put (object_put.c), but the caller's thread waits for each, because background
+ * work may block. A hidden version gets a row of `scratch_versions` in the same change, so that no
+ * version is ever without something that names it. */
 #include "storage/objects/scratch.h"
 
 #include <errno.h>
@@ -23,19 +26,20 @@
 enum { STORE_PIECE_BYTES = 1024 * 1024 };
 
 struct scratch_put {
-	struct change change; /* first */
+	struct change change; /* must be the first member */
 	struct store *store;
 	struct put_body body;
 	struct lock lock;
 	struct lock_condition wake;
-	unsigned rooms;           /* guarded by lock: how often there was room */
+	unsigned rooms;           /* guarded by lock; counts calls of `room` */
 	bool is_ingested;         /* guarded by lock */
-	struct bucket_ref bucket; /* its id alone counts for a hidden one */
+	struct bucket_ref bucket; /* for a hidden version only its id is used */
 	bool is_hidden;
 	struct version version;
 };
 
-static int run(struct scratch_put *put, const char *path, int64_t *out_version, struct error *err);
+static int store_path(
+	struct scratch_put *put, const char *path, int64_t *out_version, struct error *err);
 static int store_file(struct scratch_put *put, const char *path, struct error *err);
 static void scratch_has_room(void *owner);
 static void scratch_ingested(void *owner);
@@ -47,13 +51,13 @@ static int scratch_place(struct change *change, struct error *err);
 static int scratch_apply(struct change *change, struct db *db, struct error *err);
 static void fill_version(struct scratch_put *put);
 static int add_hidden(struct scratch_put *put, struct db *db, struct error *err);
-static int push(struct scratch_put *put, struct db *db, struct error *err);
+static int push_version(struct scratch_put *put, struct db *db, struct error *err);
 
 int scratch_store(struct store *store, const char *path, struct bucket_ref bucket, struct span key,
 	int64_t *out_version, struct error *err)
 {
 	struct scratch_put put = {.store = store, .bucket = bucket, .version = {.key = key}};
-	return run(&put, path, out_version, err);
+	return store_path(&put, path, out_version, err);
 }
 
 int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, struct span key,
@@ -63,10 +67,11 @@ int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, 
 		.bucket = {.id = bucket},
 		.is_hidden = true,
 		.version = {.key = key}};
-	return run(&put, path, out_version, err);
+	return store_path(&put, path, out_version, err);
 }
 
-static int run(struct scratch_put *put, const char *path, int64_t *out_version, struct error *err)
+static int store_path(
+	struct scratch_put *put, const char *path, int64_t *out_version, struct error *err)
 {
 	lock_init(&put->lock, LOCK_SCRATCH);
 	lock_condition_init(&put->wake);
@@ -154,6 +159,7 @@ static int write_piece(struct scratch_put *put, struct span piece, struct error 
 
 static int finish(struct scratch_put *put, struct error *err)
 {
+	ASSERT(put->change.apply == NULL);
 	ingest_finish(put->body.ingest);
 	lock_enter(&put->lock);
 	while (!put->is_ingested)
@@ -180,7 +186,7 @@ static int scratch_apply(struct change *change, struct db *db, struct error *err
 	if (put_body_record(&put->body, db, err) != 0)
 		return -1;
 	fill_version(put);
-	if ((put->is_hidden ? add_hidden : push)(put, db, err) != 0)
+	if ((put->is_hidden ? add_hidden : push_version)(put, db, err) != 0)
 		return -1;
 	return part->is_inline ? part_inline_add(db, put->version.sequence, part->inline_bytes, err)
 			       : part_single_add(db, put->version.part_set, part, err);
@@ -214,7 +220,7 @@ static int add_hidden(struct scratch_put *put, struct db *db, struct error *err)
 		: scratch_row_add(db, put->version.sequence, err);
 }
 
-static int push(struct scratch_put *put, struct db *db, struct error *err)
+static int push_version(struct scratch_put *put, struct db *db, struct error *err)
 {
 	struct bucket bucket;
 	struct version current;

@@ -1,4 +1,4 @@
-/* The header of an object that is a safetensors file, read by range. Internal to storage. */
+/* The header of an object that is a safetensors file, read by ranges. Internal to storage. */
 #ifndef STORAGE_OBJECTS_SHARD_HEADER_H
 #define STORAGE_OBJECTS_SHARD_HEADER_H
 
@@ -6,10 +6,10 @@
 #include "weights/model/safetensors.h"
 
 struct shard_header {
-	struct buffer bytes; /* the length and the JSON, as they lie */
+	struct buffer bytes; /* the length and the JSON, as stored */
 	struct safetensors *tensors;
 };
-/* `name` is for messages. invalid when the object is no safetensors file. Release in either
+/* `name` is for messages. invalid when the object is not a safetensors file. Release it in either
  * case. */
 int shard_header_read(struct store *store, const struct object *object, const char *name,
 	struct shard_header *out, struct error *err);

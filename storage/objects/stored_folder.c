@@ -1,3 +1,6 @@
+/* Walks the folder with its folders, up to DEPTH_MAX deep, and stores file after file. Each is a
+ * hidden version at once, so that a failure half way only has to release the versions made so
+ * far. */
 #include "storage/objects/stored_folder.h"
 
 #include <stdio.h>
@@ -42,7 +45,7 @@ void stored_folder_release(struct stored_folder *stored, struct store *store, bo
 		struct error ignored = {0};
 		if (!taken)
 			(void)scratch_release(store, stored->files[i].version,
-				&ignored); /* what stays held goes at the next start */
+				&ignored); /* what stays is removed after the next start */
 		free(stored->files[i].name);
 	}
 	free(stored->files);
@@ -55,8 +58,8 @@ static int store_below(const struct storing *storing, const char *folder, const 
 	char **names;
 	size_t count;
 	if (depth > DEPTH_MAX)
-		return error_set(err, ERROR_INVALID, "%s is nested over %d folders deep.", folder,
-			DEPTH_MAX);
+		return error_set(err, ERROR_INVALID, "The folder %s is more than %d folders deep.",
+			folder, DEPTH_MAX);
 	if (file_list(folder, &names, &count, err) != 0)
 		return -1;
 	int result = 0;
@@ -65,7 +68,7 @@ static int store_below(const struct storing *storing, const char *folder, const 
 		char *const name = join(inside, names[i]);
 		struct stat facts;
 		if (lstat(path, &facts) != 0)
-			result = error_set_errno(err, "looking at %s", path);
+			result = error_set_errno(err, "cannot look at %s", path);
 		else
 			result = S_ISDIR(facts.st_mode)
 				? store_below(storing, path, name, depth + 1, err)
@@ -92,8 +95,8 @@ static int store_file(
 	struct stored_file file = {0};
 	const size_t len = strlen(storing->prefix) + strlen(name) + 1;
 	if (stored->count == STEP_OBJECTS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "%s has over %d files.", storing->prefix,
-			STEP_OBJECTS_MAX);
+		return error_set(err, ERROR_TOO_LARGE, "The folder of %s has more than %d files.",
+			storing->prefix, STEP_OBJECTS_MAX);
 	if (file_size(path, &file.size, err) != 0)
 		return -1;
 	char *const key = memory_new(len);

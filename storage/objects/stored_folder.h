@@ -1,5 +1,5 @@
-/* The files of a local folder as hidden versions, held as storage/objects/scratch.h tells until
- * somebody names them. Internal to storage. */
+/* The files of a local folder as hidden versions, which scratch keeps until something names them
+ * (scratch.h). Internal to storage. */
 #ifndef STORAGE_OBJECTS_STORED_FOLDER_H
 #define STORAGE_OBJECTS_STORED_FOLDER_H
 
@@ -15,12 +15,11 @@ struct stored_folder {
 	struct stored_file *files;
 	size_t count;
 };
-/* Stores every file below `folder`; their keys are `prefix` and the file's path. On failure nothing
- * stays held. Release in any case. Blocking. */
+/* Stores every file below `folder`; the key is `prefix` and the file's path. On failure all
+ * versions are released. Release the struct in any case. Blocks. */
 int stored_folder_put(struct stored_folder *stored, struct store *store, int64_t bucket,
 	const char *folder, const char *prefix, struct error *err);
-/* `taken`: they were named and released in a change that was committed; otherwise they are let
- * go. */
+/* `taken`: a committed change named and released the versions; else they are released here. */
 void stored_folder_release(struct stored_folder *stored, struct store *store, bool taken);
 
 #endif

@@ -1,5 +1,6 @@
-/* Opens in the order of dependence and closes in the reverse. store_start brings catalog and packs
- * together before anything else may write. */
+/* Opens the pieces in the order of dependence, and closes them in the reverse order. A failed open
+ * closes what is open in the same way, so each stop takes NULL. store_start brings catalog and
+ * packs together before anything else may write; background threads start last. */
 #include "storage/open/store_open.h"
 
 #include <stdlib.h>
@@ -20,16 +21,15 @@
 #include "storage/step_jobs/webhook_worker.h"
 #include "storage/upkeep/lifecycle_worker.h"
 #include "storage/upkeep/sweeper.h"
+#include "storage/xet/made_file.h"
 #include "storage/xet/shard_turns.h"
-#include "storage/xet/xet_make.h"
 
 enum { HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000 };
 
-/* What runs behind the requests and nobody asks for anything, and what all of it was opened
- * with. */
+/* The background threads that no other room needs to reach, and the options of the store. */
 struct store_threads {
 	struct store_options options;
-	struct catalog_copy *catalog_copy; /* NULL: the catalog is none */
+	struct catalog_copy *catalog_copy; /* NULL: the catalog is not a copy */
 	struct catalog_checker *catalog_checker;
 	struct checkpointer *checkpointer;
 	struct sweeper *sweeper;
@@ -45,7 +45,7 @@ static int open_all(struct store *store, struct error *err);
 static int open_catalog(struct store *store, struct error *err);
 static int fill_caches(struct store *store, struct db *db, struct error *err);
 static int pass_damage(const struct store *store, int result, const struct error *err);
-static void tell_set_aside(const struct store *store);
+static void measure_set_aside(const struct store *store);
 static void start_threads(struct store *store);
 static void stop_threads(const struct store_parts *parts);
 static void free_parts(const struct store_parts *parts);
@@ -57,7 +57,7 @@ struct store *store_open(const struct store_options *options, struct error *err)
 		store_close(store);
 		return NULL;
 	}
-	tell_set_aside(store);
+	measure_set_aside(store);
 	start_threads(store);
 	return store;
 }
@@ -77,6 +77,7 @@ void store_close(struct store *store)
 
 static struct store *new_store(const struct store_options *options)
 {
+	ASSERT(options->folder != NULL);
 	struct store_threads *const threads = memory_new(sizeof(*threads));
 	threads->options = *options;
 	fill_defaults(&threads->options);
@@ -86,7 +87,7 @@ static struct store *new_store(const struct store_options *options)
 		.lifecycle_cache = lifecycle_cache_new(threads->options.lifecycle_day_ms),
 		.replicas = replica_table_new(threads->options.clock),
 		.path_holds = path_hold_new(threads->options.clock),
-		.xet_makes = xet_makes_new(),
+		.made_files = made_files_new(),
 		.shard_turns = shard_turns_new(),
 		.derive = &threads->options.derive,
 		.webhooks = &threads->options.webhooks,
@@ -174,9 +175,9 @@ static int fill_caches(struct store *store, struct db *db, struct error *err)
 	return pass_damage(store, replica_table_load(parts->replicas, db, err), err);
 }
 
-/* What of a cache stands in a damaged table is not known: its rules and leases are missing until a
- * start finds the table right again. They keep nobody from the rest; as long as a table is damaged
- * nothing is deleted, and as long as leases are missing no steps go (step_keep.h). */
+/* Lets a start go on when a cache cannot be filled from a damaged table: the cache lacks rows until
+ * a start finds the table right again. That is safe. While a table is damaged nothing is deleted,
+ * and while leases are missing no steps are removed (step_keep.h). */
 static int pass_damage(const struct store *store, int result, const struct error *err)
 {
 	if (result == 0 || err->kind != ERROR_DAMAGED)
@@ -185,8 +186,8 @@ static int pass_damage(const struct store *store, int result, const struct error
 	return 0;
 }
 
-/* What earlier starts put aside is shown for as long as it is there. */
-static void tell_set_aside(const struct store *store)
+/* Sets the metrics of the files that earlier starts have set aside. */
+static void measure_set_aside(const struct store *store)
 {
 	struct set_aside aside;
 	struct error err = {0};
@@ -204,6 +205,7 @@ static void start_threads(struct store *store)
 	struct store_parts *const parts = store_parts(store);
 	struct store_threads *const threads = parts->threads;
 	const struct store_options *const options = &threads->options;
+	ASSERT(threads->checkpointer != NULL);
 	threads->catalog_checker = catalog_checker_start(store);
 	threads->sweeper = sweeper_start(store);
 	threads->lifecycle_worker = lifecycle_worker_start(
@@ -219,7 +221,7 @@ static void start_threads(struct store *store)
 static void stop_threads(const struct store_parts *parts)
 {
 	const struct store_threads *const threads = parts->threads;
-	xet_makes_quiesce(parts->xet_makes);
+	made_files_quiesce(parts->made_files);
 	shard_turns_drain(parts->shard_turns);
 	file_hash_worker_stop(parts->file_hash_worker);
 	webhook_worker_stop(threads->webhook_worker);
@@ -238,7 +240,7 @@ static void free_parts(const struct store_parts *parts)
 	lifecycle_cache_free(parts->lifecycle_cache);
 	replica_table_free(parts->replicas);
 	path_hold_free(parts->path_holds);
-	xet_makes_free(parts->xet_makes);
+	made_files_free(parts->made_files);
 	shard_turns_free(parts->shard_turns);
 	catalog_copy_free(parts->threads->catalog_copy);
 	free(parts->threads);

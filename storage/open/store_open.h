@@ -1,6 +1,6 @@
-/* The whole store of one data folder: opens what every room works with, brings catalog and packs
- * together, and starts what works behind the requests. Only the holder of DIR/lock
- * (server/data_folder) may open one. */
+/* Opens and closes the whole store of one data folder: makes its pieces, brings catalog and packs
+ * together, and starts the background threads. Only the holder of DIR/lock (server/data_folder) may
+ * open it. One thread. */
 #ifndef STORAGE_OPEN_STORE_OPEN_H
 #define STORAGE_OPEN_STORE_OPEN_H
 
@@ -19,28 +19,29 @@ struct store_options {
 	struct metrics *metrics;          /* borrowed, may be NULL */
 	struct log *log;                  /* borrowed, may be NULL */
 	unsigned helper_threads;          /* 0: 4 */
-	/* bytes of the disk that content leaves free (disk_floor.h); 0: none */
+	/* bytes that content leaves free on the disk (disk_floor.h); 0: none */
 	uint64_t disk_reserve;
 	uint64_t pack_max_bytes; /* 0: 64 MiB */
-	/* policy of buckets that have none of their own (bucket.h) */
+	/* the ETag policy of buckets that have none of their own (bucket.h) */
 	bool fast_etags;
 	bool memory_packs; /* tests: packs in memory */
 	enum after_damage after_damage;
-	/* what counts as a day in lifecycle rules; 0: 24 hours */
+	/* the length of a day in lifecycle rules; 0: 24 hours */
 	int64_t lifecycle_day_ms;
 	/* between two walks of the lifecycle worker; 0: an hour */
 	int64_t lifecycle_interval_ms;
-	struct gc_options gc; /* zeros: gc works only when asked to */
+	struct gc_options gc; /* zeros: gc works only when it is asked to */
 	struct derive_options derive;
 	struct step_worker_options steps;
 	struct webhook_options webhooks;
 	struct xet_options xet;
 };
-/* A catalog that is not the one of these packs, or has lost what was acknowledged, is refused
+/* A catalog that does not belong to the packs, or has lost acknowledged changes, is refused
  * (damaged) before anything moves, unless after_damage says otherwise. On a file system that takes
  * no writes the store is only read. */
 struct store *store_open(const struct store_options *options, struct error *err);
-/* Waiting exchanges must have been woken (step_watch_wake_all) and finished first. NULL is fine. */
+/* Exchanges that wait must have been woken (step_watch_wake_all) and must have ended. NULL is
+ * fine. */
 void store_close(struct store *store);
 
 #endif

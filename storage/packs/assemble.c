@@ -1,7 +1,7 @@
-/* Raw chunks go from the pack to the caller's buffer in scatter reads of several; a chunk that is
- * encoded, cut by the range or larger than what is left of the buffer is decoded into a spare
- * buffer, which is then given out in pieces. An error that comes after some bytes of a call is kept
- * for the next one. */
+/* Raw chunks go from the pack to the caller's buffer in scatter reads of several chunks. A chunk
+ * that is encoded, cut by the range, or larger than the rest of the buffer is decoded into a spare
+ * buffer, from which later calls take pieces. An error after some bytes of a call is kept for the
+ * next call. */
 #include "storage/packs/assemble.h"
 
 #include <stdlib.h>
@@ -13,13 +13,13 @@ struct assemble {
 	struct body_source source;
 	struct pack_store *packs;
 	struct segment *segments;
-	uint8_t *turns; /* of the hold of each segment's pack */
+	uint8_t *turns; /* the turn of each segment's hold */
 	size_t count;
-	size_t segment;     /* where the next chunk lies */
-	uint32_t chunk;     /* in that segment */
-	size_t skip;        /* bytes of the next chunk that lie before the range */
-	uint64_t remaining; /* of the range */
-	uint8_t *spare;     /* CHUNK_MAX_BYTES, once needed */
+	size_t segment;     /* the segment of the next chunk */
+	uint32_t chunk;     /* its number in that segment */
+	size_t skip;        /* bytes of the next chunk before the range */
+	uint64_t remaining; /* bytes of the range */
+	uint8_t *spare;     /* CHUNK_MAX_BYTES, once it is needed */
 	size_t spare_at;
 	size_t spare_len;
 	bool failed;
@@ -48,6 +48,7 @@ static void assemble_close(struct body_source *source)
 
 static struct pack_run assemble_run(const struct assemble *assemble)
 {
+	ASSERT(assemble->segment < assemble->count);
 	const struct segment *const segment = &assemble->segments[assemble->segment];
 	return (struct pack_run){.pack = segment->pack,
 		.first = segment->first + assemble->chunk,
@@ -67,10 +68,10 @@ static void assemble_advance(struct assemble *assemble, uint32_t chunks)
 static int assemble_out_of_chunks(struct error *err)
 {
 	return error_set(err, ERROR_CORRUPT,
-		"the chunks of the object are fewer bytes than its segments say");
+		"The chunks of the object have fewer bytes than its segments say.");
 }
 
-/* Decodes the next chunk into the spare buffer, past what lies before the range. */
+/* Decodes the next chunk into the spare buffer, and skips its bytes before the range. */
 static int assemble_fill_spare(struct assemble *assemble, struct error *err)
 {
 	if (assemble->spare == NULL)
@@ -89,7 +90,7 @@ static int assemble_fill_spare(struct assemble *assemble, struct error *err)
 	return 0;
 }
 
-/* Decodes the next chunk, whole, straight to the caller. */
+/* Decodes the whole next chunk straight to the caller. */
 static ptrdiff_t assemble_decode(struct assemble *assemble, uint8_t *into, struct error *err)
 {
 	const struct pack_run run = assemble_run(assemble);
@@ -103,6 +104,7 @@ static ptrdiff_t assemble_decode(struct assemble *assemble, uint8_t *into, struc
 
 static size_t assemble_give_spare(struct assemble *assemble, uint8_t *into, size_t capacity)
 {
+	ASSERT(assemble->spare_at < assemble->spare_len);
 	size_t len = assemble->spare_len - assemble->spare_at;
 	len = len < capacity ? len : capacity;
 	memcpy(into, assemble->spare + assemble->spare_at, len);
@@ -110,7 +112,7 @@ static size_t assemble_give_spare(struct assemble *assemble, uint8_t *into, size
 	return len;
 }
 
-/* Some bytes, 1 to capacity (which is within the range); -1 with the error set. */
+/* Gives 1 to `capacity` bytes (which are within the range); -1 with the error set. */
 static ptrdiff_t assemble_step(
 	struct assemble *assemble, uint8_t *into, size_t capacity, struct error *err)
 {
@@ -120,17 +122,15 @@ static ptrdiff_t assemble_step(
 		return assemble_out_of_chunks(err);
 	if (assemble->skip == 0) {
 		const struct pack_run run = assemble_run(assemble);
-		uint32_t chunks;
-		size_t len;
-		const int result = pack_store_read_run(
-			assemble->packs, &run, into, capacity, &chunks, &len, err);
-		assemble_advance(assemble, chunks);
-		if (len > 0 && result != 0) {
-			assemble->failed = true; /* what came before the bad record is right */
+		struct pack_read read = {.into = into, .capacity = capacity};
+		const int result = pack_store_read_run(assemble->packs, &run, &read, err);
+		assemble_advance(assemble, read.chunks);
+		if (read.len > 0 && result != 0) {
+			assemble->failed = true; /* the bytes before the bad record are right */
 			assemble->error = *err;
 		}
-		if (len > 0 || result != 0)
-			return len > 0 ? (ptrdiff_t)len : -1;
+		if (read.len > 0 || result != 0)
+			return read.len > 0 ? (ptrdiff_t)read.len : -1;
 		if (capacity >= CHUNK_MAX_BYTES)
 			return assemble_decode(assemble, into, err);
 	}
@@ -162,7 +162,7 @@ static ptrdiff_t assemble_read(
 	return (ptrdiff_t)used;
 }
 
-/* Moves to the chunk that holds byte `offset` of the current segment. */
+/* Moves to the chunk that holds byte `offset` of the present segment. */
 static int assemble_seek_chunk(struct assemble *assemble, uint64_t offset, struct error *err)
 {
 	while (offset > 0) {
@@ -201,16 +201,17 @@ struct body_source *assemble_open(struct pack_store *packs, const struct segment
 	for (size_t i = 0; i < count; i++)
 		total += segments[i].bytes;
 	if (offset > total || length > total - offset) {
-		error_set(err, ERROR_RANGE, "bytes %llu to %llu lie outside the object's %llu",
+		error_set(err, ERROR_RANGE,
+			"The bytes %llu to %llu are outside the object's %llu bytes.",
 			(unsigned long long)offset, (unsigned long long)(offset + length),
 			(unsigned long long)total);
 		return NULL;
 	}
-	struct assemble *const assemble = memory_new(sizeof *assemble);
+	struct assemble *const assemble = memory_new(sizeof(*assemble));
 	assemble->source = (struct body_source){.read = assemble_read, .close = assemble_close};
 	assemble->packs = packs;
-	assemble->segments = memory_new_array(count + 1, sizeof *segments);
-	memcpy(assemble->segments, segments, count * sizeof *segments);
+	assemble->segments = memory_new_array(count + 1, sizeof(*segments));
+	memcpy(assemble->segments, segments, count * sizeof(*segments));
 	assemble->turns = memory_new(count + 1);
 	assemble->count = count;
 	assemble->remaining = length;
@@ -249,7 +250,7 @@ static void assemble_inline_close(struct body_source *source)
 
 struct body_source *assemble_open_inline(struct span bytes)
 {
-	struct assemble_inline *const whole = memory_new(sizeof *whole + bytes.len);
+	struct assemble_inline *const whole = memory_new(sizeof(*whole) + bytes.len);
 	whole->source =
 		(struct body_source){.read = assemble_inline_read, .close = assemble_inline_close};
 	whole->len = bytes.len;

@@ -1,17 +1,18 @@
-/* An object's bytes, or a range of them, streamed out of packs, each record verified (invariant 7).
- * Holds the packs it reads. One thread at a time. */
+/* Streams an object's bytes, or a range of them, out of packs, and verifies each record (invariant
+ * 7). Holds the packs that it reads. One thread at a time. */
 #ifndef STORAGE_PACKS_ASSEMBLE_H
 #define STORAGE_PACKS_ASSEMBLE_H
 
 #include "base/stream.h"
 #include "storage/packs/pack_store.h"
 
-/* `segments` (copied) are the object's, in order; reads [offset, offset+length) of their bytes.
- * Reads of at least ASSEMBLE_BLOCK_BYTES at a time avoid a copy for raw chunks. Close frees it. */
+/* `segments` (copied) are those of the object, in order. Reads [offset, offset + length) of their
+ * bytes. Reads of at least ASSEMBLE_BLOCK_BYTES at a time avoid a copy for raw chunks. Close frees
+ * the source. range when the bytes lie outside the object. */
 enum { ASSEMBLE_BLOCK_BYTES = 256 * 1024 };
 struct body_source *assemble_open(struct pack_store *packs, const struct segment *segments,
 	size_t count, uint64_t offset, uint64_t length, struct error *err);
-/* A copy of inline bytes as a source. */
+/* A source over a copy of inline bytes. */
 struct body_source *assemble_open_inline(struct span bytes);
 
 #endif

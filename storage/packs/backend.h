@@ -1,7 +1,7 @@
-/* Where packs live: a table of operations, so that a folder, memory (tests, faults) and later an S3
- * store serve alike. Names are made by the store (hex ids and a suffix), never by clients. Any
- * thread; one writer per open file; reads beside it. A file removed while open stays readable until
- * closed. Sibling drivers: backend_folder, backend_memory. */
+/* The place of packs, as a table of operations: a folder, memory (tests, faults), and later perhaps
+ * an S3 store. The store makes all names (hex ids and a suffix), never a client. Any thread; one
+ * writer per open file, with readers beside it. A file that is removed while open stays readable
+ * until it is closed. Drivers: backend_folder, backend_memory. */
 #ifndef STORAGE_PACKS_BACKEND_H
 #define STORAGE_PACKS_BACKEND_H
 
@@ -17,43 +17,46 @@ struct backend_file { /* embed first */
 
 typedef int backend_take_fn(void *taker, const char *name, uint64_t size, struct error *err);
 struct backend_ops {
-	/* Creates, for writing and reading; must not exist. */
+	/* Creates a file for writing and reading; it must not exist. */
 	int (*create)(struct backend *backend, const char *name, struct backend_file **out_file,
 		struct error *err);
-	/* Opens for reading alone, as a read-only file system allows; not_found when absent. */
+	/* Opens a file for reading alone, as a read-only file system allows; not_found when
+	 * absent. */
 	int (*open)(struct backend *backend, const char *name, struct backend_file **out_file,
 		struct error *err);
-	/* Writes at `offset`, at most the end of what was written; overwrites what a failed append
-	 * left there. */
+	/* Writes at `offset`, which is at most the end of the written bytes. Overwrites what a
+	 * failed append left there. */
 	int (*append)(
 		struct backend_file *file, struct span bytes, uint64_t offset, struct error *err);
-	/* Scatter read of exactly the parts' total from offset; short is corrupt. */
+	/* Scatter read from `offset` of exactly the total of the parts; corrupt when the file ends
+	 * before. */
 	int (*read)(struct backend_file *file, const struct iovec *parts, int count,
 		uint64_t offset, struct error *err);
-	/* Bytes, length and name survive a power cut when it returns. */
+	/* When it returns, bytes, length and name survive a power cut. */
 	int (*sync)(struct backend_file *file, struct error *err);
 	int (*truncate)(struct backend_file *file, uint64_t length, struct error *err);
 	int (*size)(struct backend_file *file, uint64_t *out_size, struct error *err);
 	void (*close)(struct backend_file *file);
-	/* Whole small files: durable when it returns. */
+	/* Whole small files, durable when it returns. */
 	int (*put)(struct backend *backend, const char *name, struct span bytes, struct error *err);
-	/* The same for what is checked when read and can be made anew (pack indexes): after a power
-	 * cut anything may stand there. */
+	/* The same for files that are checked when they are read and can be made again (pack
+	 * indexes): after a power cut anything may be there. */
 	int (*put_derived)(
 		struct backend *backend, const char *name, struct span bytes, struct error *err);
 	int (*get)(
 		struct backend *backend, const char *name, struct buffer *out, struct error *err);
 	int (*remove)(struct backend *backend, const char *name, struct error *err); /* absent: 0 */
-	/* Calls `take` for every name with the file's size; order is free. `take` may remove. */
+	/* Calls `take` for every name with the file's size, in any order. `take` may remove
+	 * files. */
 	int (*list)(struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
-	/* What is in doubt is kept in a place of its own, where nothing is removed or replaced:
-	 * moves a file there (as NAME.1 and so on where another one has its name), and back
-	 * (not_found when it is not there); lists what lies there. */
+	/* Doubtful files have a place of their own, where nothing is removed or replaced. Moves a
+	 * file there (as NAME.1 and so on when another file has its name) and back (not_found when
+	 * it is not there), and lists that place. */
 	int (*set_aside)(struct backend *backend, const char *name, struct error *err);
 	int (*bring_back)(struct backend *backend, const char *name, struct error *err);
 	int (*list_aside)(
 		struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
-	/* What was removed and moved so far survives a power cut when it returns. */
+	/* When it returns, the removals and moves so far survive a power cut. */
 	int (*sync_names)(struct backend *backend, struct error *err);
 	void (*free)(struct backend *backend);
 	/* false: a file is written once and sealed with each commit (object stores) */
@@ -62,12 +65,12 @@ struct backend_ops {
 struct backend { /* embed first */
 	const struct backend_ops *ops;
 	struct pack_origin origin; /* of the packs that are written from here on; set at start */
-	/* of a store that is only read: what is derived is not kept either; set at start */
+	/* the store is only read, so derived files are not kept either; set at start */
 	bool reads_only;
 };
 
-/* Makes the folder when absent; `aside` (where doubtful files go) is made when it is needed.
- * `files` NULL: the real ones. */
+/* Makes the folder when it is absent. `aside`, the folder of doubtful files, is made when it is
+ * needed. `files` NULL: the real ones. */
 struct backend *backend_folder_open(
 	const char *folder, const char *aside, const struct file_ops *files, struct error *err);
 struct backend *backend_memory_new(void);

@@ -1,5 +1,7 @@
-/* Packs as files: FOLDER/xx/<name>, xx being the first two characters of the name, so that no
- * folder grows huge. */
+/* Packs as files: FOLDER/xx/<name>, where xx is the first two characters of the name, so that no
+ * folder grows huge. Flags remember in which of the 256 folders names have changed since the last
+ * sync. A file moves to the folder of doubtful files, and back, by a second name, which is durable
+ * before the old one goes. */
 #include "storage/packs/backend.h"
 
 #include <errno.h>
@@ -22,8 +24,8 @@ struct backend_folder {
 	const struct file_ops *files;
 	char *folder;
 	char *aside;
-	atomic_bool names_changed[256];  /* in the folder xx, since they were synced */
-	atomic_bool aside_changed;       /* names went from there, likewise */
+	atomic_bool names_changed[256];  /* in the folder xx, since the last sync */
+	atomic_bool aside_changed;       /* names were removed from there since the last sync */
 	atomic_bool aside_synced;        /* the name of that folder is durable */
 	atomic_bool parents_synced[256]; /* the name of the folder xx is durable */
 };
@@ -34,44 +36,44 @@ struct folder_file {
 	char path[];
 };
 
-static int folder_create(struct backend *backend, const char *name, struct backend_file **out_file,
-	struct error *err);
+static int backend_folder_create(struct backend *backend, const char *name,
+	struct backend_file **out_file, struct error *err);
 static int folder_open_path(struct backend_folder *folder, const char *name, int flags,
 	struct backend_file **out_file, struct error *err);
 static int folder_path(const struct backend_folder *folder, const char *name,
 	char out[FOLDER_PATH_BYTES], struct error *err);
 static int folder_make_parent(const struct file_ops *files, const char *path, struct error *err);
 static void folder_cut_to_parent(char *path);
-static int folder_open(struct backend *backend, const char *name, struct backend_file **out_file,
-	struct error *err);
-static int folder_append(
+static int backend_folder_open_file(struct backend *backend, const char *name,
+	struct backend_file **out_file, struct error *err);
+static int backend_folder_append(
 	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err);
 static const struct file_ops *folder_files(const struct backend_file *file);
-static int folder_read(struct backend_file *base, const struct iovec *parts, int count,
+static int backend_folder_read(struct backend_file *base, const struct iovec *parts, int count,
 	uint64_t offset, struct error *err);
 static int folder_advance(struct iovec *parts, int count, size_t done);
-static int folder_sync(struct backend_file *base, struct error *err);
+static int backend_folder_sync(struct backend_file *base, struct error *err);
 static int folder_sync_parent(struct backend_folder *folder, const char *parent, struct error *err);
-static int folder_truncate(struct backend_file *base, uint64_t length, struct error *err);
-static int folder_size(struct backend_file *base, uint64_t *out_size, struct error *err);
-static void folder_close(struct backend_file *base);
-static int folder_put(
+static int backend_folder_truncate(struct backend_file *base, uint64_t length, struct error *err);
+static int backend_folder_size(struct backend_file *base, uint64_t *out_size, struct error *err);
+static void backend_folder_close(struct backend_file *base);
+static int backend_folder_put(
 	struct backend *backend, const char *name, struct span bytes, struct error *err);
 static int folder_put_by(struct backend *backend, const char *name, struct span bytes,
 	int (*write)(const struct file_ops *, const char *, struct span, mode_t, struct error *),
 	struct error *err);
-static int folder_put_derived(
+static int backend_folder_put_derived(
 	struct backend *backend, const char *name, struct span bytes, struct error *err);
-static int folder_get(
+static int backend_folder_get(
 	struct backend *backend, const char *name, struct buffer *out, struct error *err);
-static int folder_remove(struct backend *backend, const char *name, struct error *err);
+static int backend_folder_remove(struct backend *backend, const char *name, struct error *err);
 static void folder_note_name(struct backend_folder *folder, const char *name);
-static int folder_list(
+static int backend_folder_list(
 	struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
 static int folder_list_one(const char *path, backend_take_fn *take, void *taker, struct error *err);
 static int folder_take_one(
 	const char *path, const char *name, backend_take_fn *take, void *taker, struct error *err);
-static int folder_set_aside(struct backend *backend, const char *name, struct error *err);
+static int backend_folder_set_aside(struct backend *backend, const char *name, struct error *err);
 static int find_place_aside(const struct backend_folder *folder, const char *name, const char *from,
 	char to[FOLDER_PATH_BYTES], struct error *err);
 static int aside_path(const struct backend_folder *folder, const char *name,
@@ -81,33 +83,33 @@ static int give_name(
 	const struct backend_folder *folder, const char *from, const char *to, struct error *err);
 static int sync_aside(struct backend_folder *folder, struct error *err);
 static int take_name(const struct backend_folder *folder, const char *path, struct error *err);
-static int folder_bring_back(struct backend *backend, const char *name, struct error *err);
-static int folder_list_aside(
+static int backend_folder_bring_back(struct backend *backend, const char *name, struct error *err);
+static int backend_folder_list_aside(
 	struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
-static int folder_sync_names(struct backend *backend, struct error *err);
+static int backend_folder_sync_names(struct backend *backend, struct error *err);
 static int sync_changed_aside(struct backend_folder *folder, struct error *err);
 static int sync_part(struct backend_folder *folder, unsigned number, struct error *err);
-static void folder_free(struct backend *backend);
+static void backend_folder_free(struct backend *backend);
 
 static const struct backend_ops folder_ops = {
-	.create = folder_create,
-	.open = folder_open,
-	.append = folder_append,
-	.read = folder_read,
-	.sync = folder_sync,
-	.truncate = folder_truncate,
-	.size = folder_size,
-	.close = folder_close,
-	.put = folder_put,
-	.put_derived = folder_put_derived,
-	.get = folder_get,
-	.remove = folder_remove,
-	.list = folder_list,
-	.set_aside = folder_set_aside,
-	.bring_back = folder_bring_back,
-	.list_aside = folder_list_aside,
-	.sync_names = folder_sync_names,
-	.free = folder_free,
+	.create = backend_folder_create,
+	.open = backend_folder_open_file,
+	.append = backend_folder_append,
+	.read = backend_folder_read,
+	.sync = backend_folder_sync,
+	.truncate = backend_folder_truncate,
+	.size = backend_folder_size,
+	.close = backend_folder_close,
+	.put = backend_folder_put,
+	.put_derived = backend_folder_put_derived,
+	.get = backend_folder_get,
+	.remove = backend_folder_remove,
+	.list = backend_folder_list,
+	.set_aside = backend_folder_set_aside,
+	.bring_back = backend_folder_bring_back,
+	.list_aside = backend_folder_list_aside,
+	.sync_names = backend_folder_sync_names,
+	.free = backend_folder_free,
 	.can_append = true,
 };
 
@@ -117,7 +119,7 @@ struct backend *backend_folder_open(
 	const struct file_ops *const used = files != NULL ? files : file_system();
 	if (file_make_folder(used, path, 0700, err) != 0)
 		return NULL;
-	struct backend_folder *const folder = memory_new(sizeof *folder);
+	struct backend_folder *const folder = memory_new(sizeof(*folder));
 	folder->base.ops = &folder_ops;
 	folder->files = used;
 	folder->folder = memory_copy_text(path);
@@ -125,8 +127,8 @@ struct backend *backend_folder_open(
 	return &folder->base;
 }
 
-static int folder_create(struct backend *backend, const char *name, struct backend_file **out_file,
-	struct error *err)
+static int backend_folder_create(struct backend *backend, const char *name,
+	struct backend_file **out_file, struct error *err)
 {
 	return folder_open_path(
 		(struct backend_folder *)backend, name, O_RDWR | O_CREAT | O_EXCL, out_file, err);
@@ -144,7 +146,7 @@ static int folder_open_path(struct backend_folder *folder, const char *name, int
 	const int fd = folder->files->open(folder->files, path, flags | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return error_set_errno(err, "cannot %s %s", creating ? "create" : "open", path);
-	struct folder_file *const file = memory_new(sizeof *file + strlen(path) + 1);
+	struct folder_file *const file = memory_new(sizeof(*file) + strlen(path) + 1);
 	file->base.backend = &folder->base;
 	file->fd = fd;
 	atomic_init(&file->name_synced, !creating);
@@ -160,20 +162,21 @@ static int folder_path(const struct backend_folder *folder, const char *name,
 	const int len = snprintf(
 		out, FOLDER_PATH_BYTES, "%s/%.*s/%s", folder->folder, FOLDER_PREFIX, name, name);
 	if (len < 0 || len >= FOLDER_PATH_BYTES)
-		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name,
-			folder->folder);
+		return error_set(err, ERROR_INVALID, "The path of %s below %s is over %d bytes.",
+			name, folder->folder, FOLDER_PATH_BYTES - 1);
 	return 0;
 }
 
 static int folder_make_parent(const struct file_ops *files, const char *path, struct error *err)
 {
 	char parent[FOLDER_PATH_BYTES];
-	snprintf(parent, sizeof parent, "%s", path);
+	ASSERT(strlen(path) < sizeof(parent));
+	snprintf(parent, sizeof(parent), "%s", path);
 	folder_cut_to_parent(parent);
 	return file_exists(parent) ? 0 : file_make_folder(files, parent, 0700, err);
 }
 
-/* The folder that holds `path`, in place of it. */
+/* Cuts `path` to the folder that contains it. */
 static void folder_cut_to_parent(char *path)
 {
 	char *const slash = strrchr(path, '/');
@@ -181,13 +184,13 @@ static void folder_cut_to_parent(char *path)
 	*slash = '\0';
 }
 
-static int folder_open(struct backend *backend, const char *name, struct backend_file **out_file,
-	struct error *err)
+static int backend_folder_open_file(struct backend *backend, const char *name,
+	struct backend_file **out_file, struct error *err)
 {
 	return folder_open_path((struct backend_folder *)backend, name, O_RDONLY, out_file, err);
 }
 
-static int folder_append(
+static int backend_folder_append(
 	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
@@ -199,14 +202,14 @@ static const struct file_ops *folder_files(const struct backend_file *file)
 	return ((const struct backend_folder *)file->backend)->files;
 }
 
-static int folder_read(struct backend_file *base, const struct iovec *parts, int count,
+static int backend_folder_read(struct backend_file *base, const struct iovec *parts, int count,
 	uint64_t offset, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
 	const struct file_ops *const files = folder_files(base);
 	ASSERT(count >= 1 && count <= FOLDER_PARTS_MAX);
 	struct iovec rest[FOLDER_PARTS_MAX];
-	memcpy(rest, parts, (size_t)count * sizeof *rest);
+	memcpy(rest, parts, (size_t)count * sizeof(*rest));
 	off_t at = (off_t)offset;
 	for (int first = 0; first < count;) {
 		const ssize_t got = files->preadv(files, file->fd, rest + first, count - first, at);
@@ -216,14 +219,15 @@ static int folder_read(struct backend_file *base, const struct iovec *parts, int
 			return error_set_errno(err, "cannot read %s", file->path);
 		if (got == 0)
 			return error_set(err, ERROR_CORRUPT,
-				"%s ends at byte %lld, inside a record", file->path, (long long)at);
+				"%s ends at byte %lld, inside a record.", file->path,
+				(long long)at);
 		at += got;
 		first += folder_advance(rest + first, count - first, (size_t)got);
 	}
 	return 0;
 }
 
-/* Drops the first `done` bytes of the parts. Gives how many parts are used up. */
+/* Drops the first `done` bytes of the parts. Returns how many parts are used up. */
 static int folder_advance(struct iovec *parts, int count, size_t done)
 {
 	int used = 0;
@@ -236,7 +240,7 @@ static int folder_advance(struct iovec *parts, int count, size_t done)
 	return used;
 }
 
-static int folder_sync(struct backend_file *base, struct error *err)
+static int backend_folder_sync(struct backend_file *base, struct error *err)
 {
 	struct folder_file *const file = (struct folder_file *)base;
 	if (file_sync(folder_files(base), file->fd, file->path, err) != 0)
@@ -244,7 +248,7 @@ static int folder_sync(struct backend_file *base, struct error *err)
 	if (atomic_load(&file->name_synced))
 		return 0;
 	char parent[FOLDER_PATH_BYTES];
-	snprintf(parent, sizeof parent, "%s", file->path);
+	snprintf(parent, sizeof(parent), "%s", file->path);
 	folder_cut_to_parent(parent);
 	if (file_sync_folder(folder_files(base), parent, err) != 0 ||
 		folder_sync_parent((struct backend_folder *)base->backend, parent, err) != 0)
@@ -253,8 +257,8 @@ static int folder_sync(struct backend_file *base, struct error *err)
 	return 0;
 }
 
-/* Whoever made the parent may not have synced its name yet, or may have failed to: so everybody
- * does, until it was done once. */
+/* The maker of the parent may not have synced its name yet, or may have failed to, so every call
+ * syncs it until that has succeeded once. */
 static int folder_sync_parent(struct backend_folder *folder, const char *parent, struct error *err)
 {
 	uint8_t number; /* names are hex */
@@ -269,7 +273,7 @@ static int folder_sync_parent(struct backend_folder *folder, const char *parent,
 	return 0;
 }
 
-static int folder_truncate(struct backend_file *base, uint64_t length, struct error *err)
+static int backend_folder_truncate(struct backend_file *base, uint64_t length, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
 	const struct file_ops *const files = folder_files(base);
@@ -278,7 +282,7 @@ static int folder_truncate(struct backend_file *base, uint64_t length, struct er
 		: error_set_errno(err, "cannot cut %s", file->path);
 }
 
-static int folder_size(struct backend_file *base, uint64_t *out_size, struct error *err)
+static int backend_folder_size(struct backend_file *base, uint64_t *out_size, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
 	struct stat state;
@@ -288,14 +292,14 @@ static int folder_size(struct backend_file *base, uint64_t *out_size, struct err
 	return 0;
 }
 
-static void folder_close(struct backend_file *base)
+static void backend_folder_close(struct backend_file *base)
 {
 	struct folder_file *const file = (struct folder_file *)base;
 	close(file->fd);
 	free(file);
 }
 
-static int folder_put(
+static int backend_folder_put(
 	struct backend *backend, const char *name, struct span bytes, struct error *err)
 {
 	return folder_put_by(backend, name, bytes, file_publish, err);
@@ -313,13 +317,13 @@ static int folder_put_by(struct backend *backend, const char *name, struct span 
 	return write(folder->files, path, bytes, 0600, err);
 }
 
-static int folder_put_derived(
+static int backend_folder_put_derived(
 	struct backend *backend, const char *name, struct span bytes, struct error *err)
 {
 	return folder_put_by(backend, name, bytes, file_place, err);
 }
 
-static int folder_get(
+static int backend_folder_get(
 	struct backend *backend, const char *name, struct buffer *out, struct error *err)
 {
 	char path[FOLDER_PATH_BYTES];
@@ -328,7 +332,7 @@ static int folder_get(
 	return file_read_all(path, out, err);
 }
 
-static int folder_remove(struct backend *backend, const char *name, struct error *err)
+static int backend_folder_remove(struct backend *backend, const char *name, struct error *err)
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char path[FOLDER_PATH_BYTES];
@@ -340,7 +344,7 @@ static int folder_remove(struct backend *backend, const char *name, struct error
 	return 0;
 }
 
-/* Names begin with two hex digits; what does not is not followed. */
+/* Names begin with two hex digits; others are not tracked. */
 static void folder_note_name(struct backend_folder *folder, const char *name)
 {
 	uint8_t number;
@@ -348,7 +352,7 @@ static void folder_note_name(struct backend_folder *folder, const char *name)
 		atomic_store(&folder->names_changed[number], true);
 }
 
-static int folder_list(
+static int backend_folder_list(
 	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
@@ -359,7 +363,7 @@ static int folder_list(
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		char path[FOLDER_PATH_BYTES];
-		snprintf(path, sizeof path, "%s/%s", folder->folder, names[i]);
+		snprintf(path, sizeof(path), "%s/%s", folder->folder, names[i]);
 		if (strlen(names[i]) == FOLDER_PREFIX)
 			result = folder_list_one(path, take, taker, err);
 	}
@@ -380,21 +384,21 @@ static int folder_list_one(const char *path, backend_take_fn *take, void *taker,
 	return result;
 }
 
-/* A name that vanished meanwhile is passed over. */
+/* Skips a name that vanished meanwhile. */
 static int folder_take_one(
 	const char *path, const char *name, backend_take_fn *take, void *taker, struct error *err)
 {
 	char full[FOLDER_PATH_BYTES + NAME_MAX];
 	struct stat state;
-	snprintf(full, sizeof full, "%s/%s", path, name);
+	snprintf(full, sizeof(full), "%s/%s", path, name);
 	if (stat(full, &state) == 0)
 		return take(taker, name, (uint64_t)state.st_size, err);
 	return errno == ENOENT ? 0 : error_set_errno(err, "cannot stat %s", full);
 }
 
-/* The new name lasts before the old one goes: whatever a power cut keeps, the file is in one place
- * or in both. */
-static int folder_set_aside(struct backend *backend, const char *name, struct error *err)
+/* The new name is durable before the old one goes: whatever a power cut keeps, the file is in one
+ * place or in both. */
+static int backend_folder_set_aside(struct backend *backend, const char *name, struct error *err)
 {
 	struct backend_folder *folder = (struct backend_folder *)backend;
 	char from[FOLDER_PATH_BYTES];
@@ -408,17 +412,17 @@ static int folder_set_aside(struct backend *backend, const char *name, struct er
 	return take_name(folder, from, err);
 }
 
-/* What lies there already is not replaced, as it may be the better one: NAME.1 and so on are tried.
- * A move that a power cut broke off has left both names. */
+/* A file that is already there is not replaced, because it may be the better one: NAME.1 and so on
+ * are tried. A move that a power cut broke off has left both names. */
 static int find_place_aside(const struct backend_folder *folder, const char *name, const char *from,
 	char to[FOLDER_PATH_BYTES], struct error *err)
 {
 	char numbered[NAME_MAX + 1];
 	int result = aside_path(folder, name, to, err);
 	for (unsigned i = 1; result == 0 && file_exists(to) && !is_same_file(from, to); i++) {
-		if (snprintf(numbered, sizeof numbered, "%s.%u", name, i) >= (int)sizeof numbered)
-			return error_set(
-				err, ERROR_INVALID, "the name %s is too long to be numbered", name);
+		if (snprintf(numbered, sizeof(numbered), "%s.%u", name, i) >= (int)sizeof(numbered))
+			return error_set(err, ERROR_INVALID,
+				"The name %s is too long to get a number.", name);
 		result = aside_path(folder, numbered, to, err);
 	}
 	return result;
@@ -428,8 +432,8 @@ static int aside_path(const struct backend_folder *folder, const char *name,
 	char out[FOLDER_PATH_BYTES], struct error *err)
 {
 	if (snprintf(out, FOLDER_PATH_BYTES, "%s/%s", folder->aside, name) >= FOLDER_PATH_BYTES)
-		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name,
-			folder->aside);
+		return error_set(err, ERROR_INVALID, "The path of %s below %s is over %d bytes.",
+			name, folder->aside, FOLDER_PATH_BYTES - 1);
 	return 0;
 }
 
@@ -441,8 +445,7 @@ static bool is_same_file(const char *one, const char *other)
 		a.st_ino == b.st_ino;
 }
 
-/* Where there are no hard links the file is moved at once, and also onto a name that an earlier
- * move has left. */
+/* Without hard links the file is moved at once, even onto a name that an earlier move has left. */
 static int give_name(
 	const struct backend_folder *folder, const char *from, const char *to, struct error *err)
 {
@@ -459,7 +462,7 @@ static int sync_aside(struct backend_folder *folder, struct error *err)
 		return -1;
 	if (atomic_load(&folder->aside_synced))
 		return 0;
-	snprintf(parent, sizeof parent, "%s", folder->aside);
+	snprintf(parent, sizeof(parent), "%s", folder->aside);
 	folder_cut_to_parent(parent);
 	if (file_sync_folder(folder->files, parent, err) != 0)
 		return -1;
@@ -475,7 +478,7 @@ static int take_name(const struct backend_folder *folder, const char *path, stru
 		: error_set_errno(err, "cannot remove %s", path);
 }
 
-static int folder_bring_back(struct backend *backend, const char *name, struct error *err)
+static int backend_folder_bring_back(struct backend *backend, const char *name, struct error *err)
 {
 	struct backend_folder *folder = (struct backend_folder *)backend;
 	char from[FOLDER_PATH_BYTES];
@@ -483,7 +486,7 @@ static int folder_bring_back(struct backend *backend, const char *name, struct e
 	char part[FOLDER_PATH_BYTES];
 	if (aside_path(folder, name, from, err) != 0 || folder_path(folder, name, to, err) != 0)
 		return -1;
-	snprintf(part, sizeof part, "%s", to);
+	snprintf(part, sizeof(part), "%s", to);
 	folder_cut_to_parent(part);
 	if (folder_make_parent(folder->files, to, err) != 0 ||
 		give_name(folder, from, to, err) != 0 ||
@@ -494,14 +497,14 @@ static int folder_bring_back(struct backend *backend, const char *name, struct e
 	return take_name(folder, from, err);
 }
 
-static int folder_list_aside(
+static int backend_folder_list_aside(
 	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
 {
 	const struct backend_folder *folder = (const struct backend_folder *)backend;
 	return file_exists(folder->aside) ? folder_list_one(folder->aside, take, taker, err) : 0;
 }
 
-static int folder_sync_names(struct backend *backend, struct error *err)
+static int backend_folder_sync_names(struct backend *backend, struct error *err)
 {
 	struct backend_folder *folder = (struct backend_folder *)backend;
 	int result = sync_changed_aside(folder, err);
@@ -521,18 +524,19 @@ static int sync_changed_aside(struct backend_folder *folder, struct error *err)
 static int sync_part(struct backend_folder *folder, unsigned number, struct error *err)
 {
 	char path[FOLDER_PATH_BYTES];
+	ASSERT(number < 256);
 	if (!atomic_exchange(&folder->names_changed[number], false))
 		return 0;
-	snprintf(path, sizeof path, "%s/%02x", folder->folder, number);
+	snprintf(path, sizeof(path), "%s/%02x", folder->folder, number);
 	if (!file_exists(path) ||
 		file_sync_folder(folder->files, path, err) ==
-			0) /* a name may go that never was there */
+			0) /* a name that never was there may be removed too */
 		return 0;
 	atomic_store(&folder->names_changed[number], true);
 	return -1;
 }
 
-static void folder_free(struct backend *backend)
+static void backend_folder_free(struct backend *backend)
 {
 	struct backend_folder *const folder = (struct backend_folder *)backend;
 	free(folder->aside);

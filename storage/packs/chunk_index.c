@@ -1,10 +1,10 @@
-/* Two connections to one WAL file: helpers add through the one, everybody looks up through the
- * other, so that a lookup never waits for an insert. Ids are cut to 16 bytes: what is found is a
- * hint that the caller compares with the pack's own index. The file is derived data of this
- * machine, so its schema need not please a second engine.
+/* Two connections to one WAL file: helpers add through one, and all lookups go through the other,
+ * so that a lookup never waits for an insert. Ids are cut to 16 bytes: a result is a hint that the
+ * caller compares with the pack's own index. The file is derived data of this machine, so its
+ * schema need not suit a second engine.
  *
- * Damage fails nothing: where a page cannot be read, whoever met it moves the file aside, and from
- * there on nothing is found and nothing added. The next start finds no file, and makes it anew. */
+ * Damage fails no call. A thread that meets an unreadable page moves the file aside; from then on
+ * nothing is found and nothing added. The next start finds no file and makes it again. */
 #include "storage/packs/chunk_index.h"
 
 #include <stdatomic.h>
@@ -33,7 +33,7 @@ struct chunk_index {
 	struct lock write_lock;
 	struct db *writer;
 	struct lock read_lock;
-	/* the writer itself in memory, where a second connection would see another database */
+	/* in memory it is the writer, because a second connection would see another database */
 	struct db *reader;
 };
 
@@ -76,12 +76,12 @@ static int index_find_pack(
 static int index_end(struct chunk_index *index, int result, const struct error *err);
 static int index_remove_pack(struct db *db, const struct pack_id *pack, struct error *err);
 static int index_run(struct chunk_index *index, index_work_fn *work, struct error *err);
-static int index_trim_some(struct db *db, struct error *err);
+static int chunk_index_trim_some(struct db *db, struct error *err);
 
 struct chunk_index *chunk_index_open(
 	const struct chunk_index_options *options, bool *out_rebuild, struct error *err)
 {
-	struct chunk_index *index = memory_new(sizeof *index);
+	struct chunk_index *index = memory_new(sizeof(*index));
 	struct error first = {0};
 	index->files = options->files;
 	index->path = memory_copy_text(options->path);
@@ -115,7 +115,7 @@ void chunk_index_close(struct chunk_index *index)
 	free(index);
 }
 
-/* Its connections go on with the file that was moved, and are not asked any more. */
+/* Its connections still have the file that was moved, and are not used any more. */
 void chunk_index_give_up(struct chunk_index *index, const struct error *why)
 {
 	struct error err = {0};
@@ -135,7 +135,7 @@ bool chunk_index_find(
 	struct chunk_index *index, const struct chunk_id *id, struct chunk_place *out_place)
 {
 	struct lock *lock = index->reader == index->writer ? &index->write_lock : &index->read_lock;
-	struct error err = {0}; /* unknown is always a right answer */
+	struct error err = {0}; /* "unknown" is always a right answer */
 	int found = 0;
 	if (atomic_load(&index->is_given_up))
 		return false;
@@ -188,7 +188,7 @@ int chunk_index_trim(struct chunk_index *index, struct error *err)
 {
 	int result;
 	do
-		result = index_run(index, index_trim_some, err);
+		result = index_run(index, chunk_index_trim_some, err);
 	while (result == 1);
 	return result != 0 ? -1 : index_run(index, db_checkpoint_truncate, err);
 }
@@ -231,8 +231,8 @@ static int index_prepare_file(struct db *db, bool *out_new, struct error *err)
 	if (version == INDEX_VERSION && application == INDEX_APPLICATION)
 		return 0;
 	if (version != 0 || application != 0)
-		return error_set(
-			err, ERROR_CORRUPT, "%s is not a chunk index of this version", db_path(db));
+		return error_set(err, ERROR_CORRUPT, "%s is not a chunk index of this version.",
+			db_path(db));
 	*out_new = true;
 	if (db_begin(db, err) != 0)
 		return -1;
@@ -248,7 +248,7 @@ static bool is_in_memory(const char *path)
 	return strcmp(path, ":memory:") == 0;
 }
 
-/* What is read by every start: the header, the schema, the packs. */
+/* Reads what every start needs: the header, the schema, the packs. */
 static int index_look(struct db *db, struct error *err)
 {
 	struct pack_id *packs = NULL;
@@ -261,13 +261,14 @@ static int index_look(struct db *db, struct error *err)
 static int index_list(struct db *db, struct pack_id **packs, size_t *count, struct error *err)
 {
 	struct db_statement *const statement = db_query(db, SQL_PACK_LIST, err);
+	size_t capacity = 0;
 	int got;
+	ASSERT(*packs == NULL && *count == 0);
 	while ((got = db_step(statement, err)) == 1) {
 		const struct span id = db_column_blob(statement, 0);
 		if (id.len != PACK_ID_BYTES)
 			continue;
-		if ((*count & (*count - 1)) == 0)
-			*packs = memory_grow(*packs, *count == 0 ? 1 : 2 * *count, sizeof **packs);
+		*packs = memory_make_room(*packs, *count, &capacity, sizeof(**packs));
 		memcpy((*packs)[(*count)++].bytes, id.data, PACK_ID_BYTES);
 	}
 	db_reset(statement);
@@ -279,23 +280,24 @@ static bool is_damage(const struct error *err)
 	return err->kind == ERROR_DAMAGED || err->kind == ERROR_CORRUPT;
 }
 
-/* The damaged file is kept, once, for whoever wants to know. */
+/* Keeps the damaged file, once, for people who want to look at it. */
 static int index_move_aside(const struct file_ops *files, const char *path, struct error *err)
 {
 	static const char *const companions[] = {"-wal", "-shm"};
 	char aside[4096];
-	if (snprintf(aside, sizeof aside, "%s.damaged", path) >= (int)sizeof aside)
-		return error_set(err, ERROR_INVALID, "the path %.100s... is too long", path);
+	if (snprintf(aside, sizeof(aside), "%s.damaged", path) >= (int)sizeof(aside))
+		return error_set(err, ERROR_INVALID, "The path %.100s... is over %zu bytes.", path,
+			sizeof(aside) - sizeof(".damaged"));
 	if (files->rename(files, path, aside) != 0)
 		return error_set_errno(err, "cannot rename %s to %s", path, aside);
-	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
-		snprintf(aside, sizeof aside, "%s%s", path, companions[i]);
+	for (size_t i = 0; i < sizeof(companions) / sizeof(*companions); i++) {
+		snprintf(aside, sizeof(aside), "%s%s", path, companions[i]);
 		files->unlink(files, aside);
 	}
 	return 0;
 }
 
-/* What a caller hears of `result`: damage is no failure of his. */
+/* Turns the result of a statement into the result of a call: damage does not fail the call. */
 static int index_tell(struct chunk_index *index, int result, const struct error *err)
 {
 	if (result >= 0 || !is_damage(err))
@@ -304,7 +306,7 @@ static int index_tell(struct chunk_index *index, int result, const struct error 
 	return 0;
 }
 
-/* 1 and the place, 0 when it is not known, -1. */
+/* Returns 1 and the place, 0 when it is not known, -1 on error. */
 static int index_find_row(
 	struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err)
 {
@@ -324,10 +326,12 @@ static int index_find_row(
 	return got;
 }
 
-/* Takes the connection for a change: 1; or gives 0 where nothing is to be written any more, -1. */
+/* Enters the lock. Returns 1 in a transaction, 0 when nothing is to be written any more, -1 on
+ * error. */
 static int index_begin(struct chunk_index *index, struct error *err)
 {
 	lock_enter(&index->write_lock);
+	ASSERT(index->writer != NULL);
 	if (atomic_load(&index->is_given_up))
 		return 0;
 	return db_begin(index->writer, err) == 0 ? 1 : -1;
@@ -342,7 +346,7 @@ static int index_settle(struct db *db, int result, struct error *err)
 	}
 	if (db_commit(db, err) != 0)
 		return -1;
-	struct error ignored = {0}; /* the log is cut another time */
+	struct error ignored = {0}; /* the log is truncated another time */
 	if (db_wal_bytes(db) > INDEX_WAL_BYTES)
 		db_checkpoint_restart(db, &ignored);
 	return 0;
@@ -376,7 +380,7 @@ static int index_add_pack(
 		db, SQL_PACK_ADD, out_number, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)));
 }
 
-/* 1 and the number, 0 when the pack has none, -1. */
+/* Returns 1 and the number, 0 when the pack has none, -1 on error. */
 static int index_find_pack(
 	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
 {
@@ -411,8 +415,8 @@ static int index_run(struct chunk_index *index, index_work_fn *work, struct erro
 	return index_end(index, result, err);
 }
 
-/* Some pages of what is free; 1: there is more. */
-static int index_trim_some(struct db *db, struct error *err)
+/* Frees some pages. Returns 1 when there are more, 0 when there are none, -1 on error. */
+static int chunk_index_trim_some(struct db *db, struct error *err)
 {
 	int64_t pages = 0;
 	if (db_free_pages(db, &pages, err) != 0)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/little_endian.h"
 #include "base/memory.h"
 
@@ -49,7 +50,7 @@ static void map_grow(struct chunk_map *map)
 	struct chunk_map grown = {
 		.slot_count = map->slot_count == 0 ? CHUNK_MAP_FIRST_SLOTS : 2 * map->slot_count,
 		.count = map->count};
-	grown.slots = memory_new_array(grown.slot_count, sizeof *grown.slots);
+	grown.slots = memory_new_array(grown.slot_count, sizeof(*grown.slots));
 	for (size_t i = 0; i < map->slot_count; i++)
 		if (map->slots[i] != 0)
 			*map_slot(&grown, (uint32_t)(map->slots[i] >> 32)) = map->slots[i];
@@ -57,9 +58,10 @@ static void map_grow(struct chunk_map *map)
 	*map = grown;
 }
 
-/* The slot that holds the tag, or the free one where it belongs. */
+/* The slot of the tag, or the free slot where it belongs. */
 static uint64_t *map_slot(const struct chunk_map *map, uint32_t tag)
 {
+	ASSERT(map->slot_count > 0 && map->count < map->slot_count);
 	size_t at = tag & (map->slot_count - 1);
 	while (map->slots[at] != 0 && map->slots[at] >> 32 != tag)
 		at = (at + 1) & (map->slot_count - 1);

@@ -1,6 +1,6 @@
-/* Finds the number of a chunk by its id: an open-addressing table of 32-bit tags, 8 bytes a slot.
- * It keeps no ids, so what it finds is a candidate that the caller compares; of two ids with equal
- * tags the later stays, which costs a missed repeat and no more. One thread at a time. */
+/* Finds the number of a chunk by its id, in an open-addressing table of 32-bit tags with 8 bytes a
+ * slot. It keeps no ids, so a result is a candidate that the caller must compare. When two ids have
+ * equal tags the later one stays, which only costs a missed repetition. One thread at a time. */
 #ifndef STORAGE_PACKS_CHUNK_MAP_H
 #define STORAGE_PACKS_CHUNK_MAP_H
 
@@ -13,7 +13,7 @@
 enum { CHUNK_MAP_MAX = 1 << 22 }; /* entries; more are dropped */
 
 struct chunk_map {
-	uint64_t *slots; /* tag, then number + 1; 0: free */
+	uint64_t *slots; /* tag in the high half, number + 1 in the low; 0: free */
 	size_t slot_count;
 	size_t count;
 };

@@ -1,3 +1,5 @@
+/* The floor is the wanted number of bytes, on a small disk an eighth of it. Refusals begin with the
+ * same words, by which disk_floor_refuses knows them. */
 #include "storage/packs/disk_floor.h"
 
 #include <stdio.h>
@@ -12,7 +14,7 @@ static double megabytes(uint64_t bytes);
 
 bool disk_floor_refuses(const struct error *err)
 {
-	return err->kind == ERROR_NO_SPACE && strncmp(err->text, REFUSAL, sizeof REFUSAL - 1) == 0;
+	return err->kind == ERROR_NO_SPACE && strncmp(err->text, REFUSAL, sizeof(REFUSAL) - 1) == 0;
 }
 
 int disk_floor_check(const struct disk_floor *floor, struct error *err)
@@ -38,7 +40,7 @@ static int refuse(uint64_t free, uint64_t kept, uint64_t needed, struct error *e
 {
 	char need[64] = "";
 	if (needed > 0)
-		snprintf(need, sizeof need, ", and %.1f MB are needed", megabytes(needed));
+		snprintf(need, sizeof(need), ", and %.1f MB are needed", megabytes(needed));
 	return error_set(err, ERROR_NO_SPACE,
 		"%s%.1f MB are free, the last %.1f MB are kept for deletes and the catalog"
 		" (disk_reserve)%s.",

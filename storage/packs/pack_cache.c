@@ -1,6 +1,6 @@
-/* One table of small nodes. A node with an index or an open file stands in the list of the recently
- * used; trimming walks that list from its old end and takes what is neither pinned nor needed. What
- * is taken is freed and closed after the lock is left. */
+/* One table of small nodes. A node with an index or an open file is also in the list of the
+ * recently used. Trimming walks that list from its old end and takes indexes and files that are
+ * neither pinned nor needed. They are freed and closed after the lock is left. */
 #include "storage/packs/pack_cache_internal.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void cache_trim(struct pack_cache *cache, struct cache_garbage *garbage);
 static void cache_touch(struct pack_cache *cache, struct pack *pack);
 static void cache_replace(struct pack_cache *cache, const struct pack_id *id,
 	struct pack_index *index, unsigned forms);
-static int compare_ids(const void *left, const void *right);
+static int pack_cache_compare_ids(const void *left, const void *right);
 static void mark_files(
 	struct pack_cache *cache, const struct pack_id *files, size_t count, bool *used);
 static struct pack *cache_try_pin(struct pack_cache *cache, const struct pack_id *id,
@@ -37,7 +37,7 @@ static size_t index_run(const struct pack_index *index, uint32_t first, size_t c
 
 struct pack_cache *pack_cache_new(struct backend *backend, const struct pack_cache_limits *limits)
 {
-	struct pack_cache *const cache = memory_new(sizeof *cache);
+	struct pack_cache *const cache = memory_new(sizeof(*cache));
 	cache->backend = backend;
 	cache->limits = *limits;
 	lock_init(&cache->lock, LOCK_PACK_STORE);
@@ -52,7 +52,7 @@ void pack_cache_free(struct pack_cache *cache)
 		while (cache->buckets[i] != NULL) {
 			struct pack *const pack = cache->buckets[i];
 			cache->buckets[i] = pack->chained;
-			ASSERT(pack->pins == 0); /* replaced ones are thus gone too */
+			ASSERT(pack->pins == 0); /* so replaced ones are gone too */
 			pack_free(cache, pack);
 		}
 	lock_release(&cache->lock);
@@ -60,9 +60,10 @@ void pack_cache_free(struct pack_cache *cache)
 	free(cache);
 }
 
-/* Ids are random, so any of their bytes make a bucket. */
+/* Ids are random, so any of their bytes can choose the bucket. */
 struct pack **pack_cache_link(const struct pack_cache *cache, const struct pack_id *id)
 {
+	lock_assert_held(&cache->lock);
 	struct pack **link =
 		&cache->buckets[little_endian_get(id->bytes, 8) & (cache->bucket_count - 1)];
 	while (*link != NULL && !pack_id_equal(&(*link)->id, id))
@@ -77,7 +78,7 @@ struct pack *pack_cache_find_or_add(struct pack_cache *cache, const struct pack_
 		return found;
 	if (cache->pack_count >= cache->bucket_count)
 		cache_grow(cache);
-	struct pack *const pack = memory_new(sizeof *pack);
+	struct pack *const pack = memory_new(sizeof(*pack));
 	pack->id = *id;
 	pack->file = *id;
 	*pack_cache_link(cache, id) = pack;
@@ -85,7 +86,6 @@ struct pack *pack_cache_find_or_add(struct pack_cache *cache, const struct pack_
 	return pack;
 }
 
-/* Frees the node once nobody knows, holds or pins it. */
 void pack_cache_forget_if_idle(
 	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
 {
@@ -212,7 +212,7 @@ bool pack_cache_knows(struct pack_cache *cache, const struct pack_id *id)
 size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs)
 {
 	lock_enter(&cache->lock);
-	*out_packs = memory_new_array(cache->pack_count + 1, sizeof **out_packs);
+	*out_packs = memory_new_array(cache->pack_count + 1, sizeof(**out_packs));
 	size_t count = 0;
 	for (size_t i = 0; i < cache->bucket_count; i++)
 		for (const struct pack *pack = cache->buckets[i]; pack != NULL;
@@ -225,9 +225,9 @@ size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs)
 
 void pack_cache_leave_out(struct pack_cache *cache, struct pack_id *files, size_t *count)
 {
-	bool *used = memory_new_array(*count + 1, sizeof *used);
+	bool *used = memory_new_array(*count + 1, sizeof(*used));
 	size_t left = 0;
-	qsort(files, *count, sizeof *files, compare_ids);
+	qsort(files, *count, sizeof(*files), pack_cache_compare_ids);
 	mark_files(cache, files, *count, used);
 	for (size_t i = 0; i < *count; i++)
 		if (!used[i])
@@ -266,9 +266,10 @@ size_t pack_cache_copy_entries(struct pack_cache *cache, const struct pack *pack
 	struct pack_entry *out, size_t capacity)
 {
 	lock_enter(&cache->lock);
+	ASSERT(pack->pins > 0 && pack->index != NULL);
 	const size_t copied = index_run(pack->index, first, capacity);
 	if (copied > 0)
-		memcpy(out, pack_index_find(pack->index, first), copied * sizeof *out);
+		memcpy(out, pack_index_find(pack->index, first), copied * sizeof(*out));
 	lock_leave(&cache->lock);
 	return copied;
 }
@@ -282,19 +283,19 @@ const struct pack_index *pack_cache_sealed_index(struct pack_cache *cache, const
 	return index;
 }
 
-void pack_cache_extend(struct pack_cache *cache, const struct pack_id *id,
-	const struct chunk_id *xorb, const struct pack_entry *entries, uint32_t count,
-	uint32_t *out_first, uint64_t *out_length)
+struct pack_extension pack_cache_extend(struct pack_cache *cache, const struct pack_id *id,
+	const struct chunk_id *xorb, const struct pack_entry *entries, uint32_t count)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = *pack_cache_link(cache, id);
 	ASSERT(pack != NULL && pack->known && pack->mode == PACK_CACHE_GROWING);
-	*out_first = pack->index->count;
+	struct pack_extension extension = {.first = pack->index->count};
 	pack_index_add_xorb(pack->index, xorb, entries, count);
 	pack->length = pack->index->length;
-	*out_length = pack->length;
+	extension.length = pack->length;
 	cache_count_index(cache, pack);
 	lock_leave(&cache->lock);
+	return extension;
 }
 
 void pack_cache_cut(struct pack_cache *cache, const struct pack_id *id, uint32_t chunks)
@@ -337,7 +338,7 @@ static void cache_grow(struct pack_cache *cache)
 	struct pack **const old = cache->buckets;
 	const size_t old_count = cache->bucket_count;
 	cache->bucket_count = 2 * old_count;
-	cache->buckets = memory_new_array(cache->bucket_count, sizeof *cache->buckets);
+	cache->buckets = memory_new_array(cache->bucket_count, sizeof(*cache->buckets));
 	for (size_t i = 0; i < old_count; i++)
 		while (old[i] != NULL) {
 			struct pack *const pack = old[i];
@@ -351,6 +352,7 @@ static void cache_grow(struct pack_cache *cache)
 static void cache_drop_index(
 	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
 {
+	ASSERT(garbage->count < CACHE_TRIM_BATCH);
 	garbage->indexes[garbage->count] = pack->index;
 	pack->index = NULL;
 	cache_count_index(cache, pack);
@@ -358,6 +360,7 @@ static void cache_drop_index(
 
 static void cache_count_index(struct pack_cache *cache, struct pack *pack)
 {
+	ASSERT(cache->index_bytes >= pack->index_bytes);
 	cache->index_bytes -= pack->index_bytes;
 	pack->index_bytes = pack->index != NULL ? pack_index_memory(pack->index) : 0;
 	cache->index_bytes += pack->index_bytes;
@@ -366,6 +369,7 @@ static void cache_count_index(struct pack_cache *cache, struct pack *pack)
 static void cache_drop_file(
 	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
 {
+	ASSERT(garbage->count < CACHE_TRIM_BATCH);
 	garbage->files[garbage->count] = pack->opened;
 	cache->open_files -= pack->opened != NULL;
 	pack->opened = NULL;
@@ -411,6 +415,7 @@ static void cache_touch(struct pack_cache *cache, struct pack *pack)
 	cache_unlist(cache, pack);
 	if (pack->index == NULL && pack->opened == NULL)
 		return;
+	ASSERT(!pack->listed);
 	pack->older = cache->newest;
 	*(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = pack;
 	cache->newest = pack;
@@ -425,7 +430,7 @@ static void cache_replace(struct pack_cache *cache, const struct pack_id *id,
 	struct pack **const link = pack_cache_link(cache, id);
 	struct pack *const old = *link;
 	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
-	struct pack *const pack = memory_new(sizeof *pack);
+	struct pack *const pack = memory_new(sizeof(*pack));
 	*pack = (struct pack){.chained = old->chained,
 		.id = *id,
 		.file = index->file,
@@ -449,7 +454,7 @@ static void cache_replace(struct pack_cache *cache, const struct pack_id *id,
 	pack_cache_leave(cache, &garbage);
 }
 
-static int compare_ids(const void *left, const void *right)
+static int pack_cache_compare_ids(const void *left, const void *right)
 {
 	return memcmp(left, right, sizeof(struct pack_id));
 }
@@ -461,16 +466,16 @@ static void mark_files(
 	for (size_t i = 0; i < cache->bucket_count; i++)
 		for (const struct pack *pack = cache->buckets[i]; pack != NULL;
 			pack = pack->chained) {
-			const struct pack_id *found =
-				bsearch(&pack->file, files, count, sizeof *files, compare_ids);
+			const struct pack_id *found = bsearch(
+				&pack->file, files, count, sizeof(*files), pack_cache_compare_ids);
 			if (found != NULL && pack->known)
 				used[found - files] = true;
 		}
 	lock_leave(&cache->lock);
 }
 
-/* Pins the node of now; NULL with the error set, *out_replaced when another node has taken its
- * place meanwhile and with it the files. */
+/* Pins the present node. NULL with the error set; *out_replaced tells that another node has
+ * meanwhile taken its place, and the files with it. */
 static struct pack *cache_try_pin(struct pack_cache *cache, const struct pack_id *id,
 	bool with_file, bool *out_replaced, struct error *err)
 {
@@ -504,7 +509,7 @@ static int cache_unknown(const struct pack_id *id, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(id, text);
-	return error_set(err, ERROR_CORRUPT, "the pack %s is not in the store", text);
+	return error_set(err, ERROR_CORRUPT, "The pack %s is not in the store.", text);
 }
 
 static int cache_load_index(
@@ -516,7 +521,7 @@ static int cache_load_index(
 		: pack_table_load(cache->backend, &pack->id, &pack->file, length, err);
 	if (index == NULL)
 		return -1;
-	struct error ignored = {0}; /* without the file it is walked again next time */
+	struct error ignored = {0}; /* without the file the pack is walked again next time */
 	if (walked && !cache->backend->reads_only)
 		pack_index_save(index, cache->backend, &ignored);
 	lock_enter(&cache->lock);
@@ -551,8 +556,8 @@ static int cache_open_file(struct pack_cache *cache, struct pack *pack, struct e
 	return 0;
 }
 
-/* How many chunks from `first` on follow on one another, up to `capacity`; they lie on one another
- * in the list too. */
+/* How many chunks from `first` on have successive numbers, up to `capacity`. They are adjacent in
+ * the list too. */
 static size_t index_run(const struct pack_index *index, uint32_t first, size_t capacity)
 {
 	const struct pack_entry *const entry = pack_index_find(index, first);

@@ -1,5 +1,5 @@
-/* Which chunks of a pack were read since the start and found right: one bit for each, in the pack's
- * node, so that it outlives the index. */
+/* The checked chunks of a pack: those that were read since the start and found right. One bit for
+ * each is in the pack's node, so that it outlives the index. */
 #include "storage/packs/pack_cache_internal.h"
 
 #include <string.h>
@@ -24,6 +24,7 @@ bool pack_cache_is_checked(
 void pack_cache_set_checked(
 	struct pack_cache *cache, const struct pack_id *id, uint32_t first, uint32_t count)
 {
+	ASSERT(count <= PACK_MAX_CHUNKS && first <= PACK_MAX_CHUNKS - count);
 	lock_enter(&cache->lock);
 	struct pack *pack = *pack_cache_link(cache, id);
 	if (pack != NULL && pack->known && !pack->is_checked) {
@@ -60,7 +61,7 @@ static bool has_bit(const struct pack *pack, uint32_t chunk)
 		(pack->checked[chunk / 8] >> (chunk % 8) & 1) != 0;
 }
 
-/* Packs have few chunks when they are small: so the bits grow with the highest number. */
+/* Small packs have few chunks, so the bits grow with the highest number. */
 static void make_room(struct pack *pack, uint32_t end)
 {
 	uint32_t bytes = (end + 7) / 8;

@@ -1,3 +1,5 @@
+/* A sorted list of (pack, chunk), searched by halves. The count is atomic, so that readers need no
+ * lock while nothing is damaged. Listeners are called after the lock is left. */
 #include "storage/packs/pack_damage.h"
 
 #include <errno.h>
@@ -6,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "storage/packs/pack_format.h"
 
 struct damaged_chunk {
@@ -18,14 +21,18 @@ struct pack_damage {
 	_Atomic size_t count; /* changed under the lock */
 	struct lock lock;
 	size_t capacity;
-	struct damaged_chunk *chunks; /* in order */
+	struct damaged_chunk *chunks; /* sorted */
+};
+
+struct damage_key {
+	const struct pack_id *pack;
+	uint64_t chunk; /* may be one more than the highest number */
 };
 
 static size_t count_in(const struct pack_damage *damage, const struct pack_id *pack, uint32_t first,
 	uint32_t count);
 static size_t find(const struct pack_damage *damage, const struct pack_id *pack, uint64_t chunk);
-static bool is_before(
-	const struct damaged_chunk *noted, const struct pack_id *pack, uint64_t chunk);
+static bool damage_is_before(const void *element, const void *wanted);
 static void insert(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk);
 
 bool pack_damage_is(const struct error *err)
@@ -35,7 +42,7 @@ bool pack_damage_is(const struct error *err)
 
 struct pack_damage *pack_damage_new(void)
 {
-	struct pack_damage *const damage = memory_new(sizeof *damage);
+	struct pack_damage *const damage = memory_new(sizeof(*damage));
 	lock_init(&damage->lock, LOCK_PACK_DAMAGE);
 	return damage;
 }
@@ -93,7 +100,7 @@ void pack_damage_forget(
 	const size_t behind = damage->count - at - gone;
 	if (gone > 0)
 		memmove(damage->chunks + at, damage->chunks + at + gone,
-			behind * sizeof *damage->chunks);
+			behind * sizeof(*damage->chunks));
 	atomic_fetch_sub(&damage->count, gone);
 	lock_leave(&damage->lock);
 	if (gone > 0 && damage->listener.forgotten != NULL)
@@ -112,38 +119,32 @@ static size_t count_in(const struct pack_damage *damage, const struct pack_id *p
 	return find(damage, pack, (uint64_t)first + count) - find(damage, pack, first);
 }
 
-/* The place of the first that is this chunk or comes behind it. */
+/* The place of the first entry that is this chunk or a later one. */
 static size_t find(const struct pack_damage *damage, const struct pack_id *pack, uint64_t chunk)
 {
-	size_t from = 0;
-	size_t to = damage->count;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		if (is_before(&damage->chunks[middle], pack, chunk))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	const struct damage_key key = {pack, chunk};
+	lock_assert_held(&damage->lock);
+	return search_lower_bound(
+		damage->chunks, damage->count, sizeof(*damage->chunks), damage_is_before, &key);
 }
 
-static bool is_before(const struct damaged_chunk *noted, const struct pack_id *pack, uint64_t chunk)
+static bool damage_is_before(const void *element, const void *wanted)
 {
-	int order = memcmp(noted->pack.bytes, pack->bytes, PACK_ID_BYTES);
-	return order < 0 || (order == 0 && noted->chunk < chunk);
+	const struct damaged_chunk *const noted = element;
+	const struct damage_key *const key = wanted;
+	const int order = memcmp(noted->pack.bytes, key->pack->bytes, PACK_ID_BYTES);
+	return order < 0 || (order == 0 && noted->chunk < key->chunk);
 }
 
 static void insert(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk)
 {
 	size_t count = damage->count;
 	size_t at = find(damage, pack, chunk);
-	if (count == damage->capacity) {
-		damage->capacity = damage->capacity == 0 ? 16 : 2 * damage->capacity;
-		damage->chunks =
-			memory_grow(damage->chunks, damage->capacity, sizeof *damage->chunks);
-	}
+	ASSERT(count < PACK_DAMAGE_MAX);
+	damage->chunks =
+		memory_make_room(damage->chunks, count, &damage->capacity, sizeof(*damage->chunks));
 	memmove(damage->chunks + at + 1, damage->chunks + at,
-		(count - at) * sizeof *damage->chunks);
+		(count - at) * sizeof(*damage->chunks));
 	damage->chunks[at] = (struct damaged_chunk){.pack = *pack, .chunk = chunk};
 	atomic_store(&damage->count, count + 1);
 }

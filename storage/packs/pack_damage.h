@@ -1,7 +1,7 @@
-/* Chunks whose record was seen damaged, by whoever read it: what they are made of is not to be
- * found any more, nothing new is to lead to them, and those who upload their bytes mend them
- * (pack_mend.h). Bounded in number; what comes beyond that is found again by those who read it. The
- * catalog keeps them over a restart (damage_book.h), which listens here. Any thread. */
+/* Chunks whose record any reader saw damaged. Deduplication must not find them any more, nothing
+ * new may refer to them, and an upload of the same bytes mends them (storage/core/pack_mend.h).
+ * Bounded in number: damage beyond that is found again by its next reader. The catalog keeps the
+ * list over a restart (storage/core/damage_book.h), which listens here. Any thread. */
 #ifndef STORAGE_PACKS_PACK_DAMAGE_H
 #define STORAGE_PACKS_PACK_DAMAGE_H
 
@@ -11,18 +11,18 @@
 
 enum { PACK_DAMAGE_MAX = 65536 };
 
-/* Whether a read that failed so tells of damage: wrong bytes, or a disk that cannot give them, as
- * bad sectors and file systems with checksums do. */
+/* Whether a failed read tells of damage: wrong bytes, or a disk that cannot give them, as with bad
+ * sectors and file systems with checksums. */
 bool pack_damage_is(const struct error *err);
 
-/* The bytes of a damaged chunk were stored anew, and are committed there. */
+/* The bytes of a damaged chunk that were stored again, committed at `sound`. */
 struct chunk_repair {
 	struct chunk_place damaged;
 	struct chunk_place sound;
 };
 
 struct pack_damage;
-/* Called without a lock held, by who notes and forgets. */
+/* Called without a lock, on the thread that notes, forgets or offers. */
 struct pack_damage_listener {
 	void (*noted)(void *owner, const struct pack_id *pack, uint32_t chunk);
 	void (*forgotten)(void *owner, const struct pack_id *pack, uint32_t first, uint32_t count);
@@ -31,19 +31,19 @@ struct pack_damage_listener {
 };
 struct pack_damage *pack_damage_new(void);
 void pack_damage_free(struct pack_damage *damage); /* NULL is fine */
-/* Once, before others use it. */
+/* Call it once, before other threads use `damage`. */
 void pack_damage_listen(struct pack_damage *damage, const struct pack_damage_listener *listener);
 void pack_damage_note(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk);
-/* Whether there is any. Without a lock. */
+/* Whether any chunk is noted. Takes no lock. */
 bool pack_damage_is_known(const struct pack_damage *damage);
-/* Whether any of chunks [first, first + count) is noted. Without a lock while nothing is. */
+/* Whether any of chunks [first, first + count) is noted. Takes no lock while nothing is noted. */
 bool pack_damage_has(
 	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count);
-/* Sound records in place of damaged ones: whoever listens mends these. Their packs are held by the
- * caller meanwhile. */
+/* Offers sound records in place of damaged ones to the listener, which mends those. The caller
+ * holds their packs meanwhile. */
 void pack_damage_offer(
 	struct pack_damage *damage, const struct chunk_repair *repairs, size_t count);
-/* They are right (again). */
+/* These chunks are right (again). */
 void pack_damage_forget(
 	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count);
 

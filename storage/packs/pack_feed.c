@@ -1,5 +1,5 @@
-/* Sealed packs on their way into the chunk index. Derived data: a failure is logged and costs
- * space, no more. */
+/* Sealed packs on their way into the chunk index. This is derived data: a failure is logged and
+ * only costs space. */
 #include "storage/packs/pack_store_parts.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int feed_rows(
 	struct chunk_index *chunk_index, const struct pack_index *index, struct error *err);
 static int feed_flush(struct chunk_index *chunk_index, const struct chunk_index_row *rows,
 	size_t *count, struct error *err);
-static void feed_run(struct helper_job *job);
+static void pack_feed_run(struct helper_job *job);
 static void feed_save(struct pack_store *store, const struct pack_id *pack);
 static int reindex_one(struct pack_store *store, const struct pack_id *id, struct error *err);
 
@@ -39,11 +39,11 @@ void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, siz
 {
 	if (count == 0)
 		return;
-	struct pack_feed *const feed = memory_new(sizeof *feed + count * sizeof *packs);
-	feed->job.run = feed_run;
+	struct pack_feed *const feed = memory_new(sizeof(*feed) + count * sizeof(*packs));
+	feed->job.run = pack_feed_run;
 	feed->store = store;
 	feed->count = count;
-	memcpy(feed->packs, packs, count * sizeof *packs);
+	memcpy(feed->packs, packs, count * sizeof(*packs));
 	helpers_submit(store->helpers, &store->feed_lane, &feed->job);
 }
 
@@ -66,11 +66,11 @@ static int feed_pinned(struct pack_store *store, const struct pack *pinned, stru
 		: feed_rows(store->chunk_index, index, err);
 }
 
-/* Sampled chunks, and the first of each xorb, which begins an object. */
+/* Adds rows for sampled chunks, and for the first chunk of each xorb, which begins an object. */
 static int feed_rows(
 	struct chunk_index *chunk_index, const struct pack_index *index, struct error *err)
 {
-	struct chunk_index_row *const rows = memory_new_array(FEED_ROWS, sizeof *rows);
+	struct chunk_index_row *const rows = memory_new_array(FEED_ROWS, sizeof(*rows));
 	size_t count = 0;
 	int result = 0;
 	uint32_t xorb = 0;
@@ -96,12 +96,13 @@ static int feed_rows(
 static int feed_flush(struct chunk_index *chunk_index, const struct chunk_index_row *rows,
 	size_t *count, struct error *err)
 {
+	ASSERT(*count <= FEED_ROWS);
 	const size_t full = *count;
 	*count = 0;
 	return full == 0 ? 0 : chunk_index_add(chunk_index, rows, full, err);
 }
 
-static void feed_run(struct helper_job *job)
+static void pack_feed_run(struct helper_job *job)
 {
 	struct pack_feed *const feed = (struct pack_feed *)job;
 	for (size_t i = 0; i < feed->count; i++) {
@@ -123,13 +124,13 @@ static void feed_save(struct pack_store *store, const struct pack_id *pack)
 		pinned != NULL ? pack_cache_sealed_index(store->cache, pinned) : NULL;
 	if (index != NULL && pack_index_save(index, store->backend, &err) != 0)
 		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save",
-			&err); /* it is made anew when wanted */
+			&err); /* it is made again when it is needed */
 	if (pinned != NULL)
 		pack_cache_unpin(store->cache, pinned);
 	pack_cache_set_mode(store->cache, pack, PACK_CACHE_SAVED);
 }
 
-/* A pack that cannot be read is no reason to leave the others out. */
+/* A pack that cannot be read does not keep the others out. */
 static int reindex_one(struct pack_store *store, const struct pack_id *id, struct error *err)
 {
 	struct error damage = {0};
@@ -140,5 +141,5 @@ static int reindex_one(struct pack_store *store, const struct pack_id *id, struc
 	}
 	int result = feed_pinned(store, pinned, err);
 	pack_cache_unpin(store->cache, pinned);
-	return result == 0 ? 0 : error_wrap(err, "The chunk index cannot be made anew");
+	return result == 0 ? 0 : error_wrap(err, "The chunk index cannot be made again");
 }

@@ -1,3 +1,5 @@
+/* Fields are little-endian at fixed places. Headers and footers end with an XXH3-64 of the bytes
+ * before it, which the readers check. */
 #include "storage/packs/pack_format.h"
 
 #include <stdio.h>
@@ -39,7 +41,7 @@ void pack_format_put_compacted_header(const struct pack_id *pack, const struct p
 
 bool pack_format_read_origin(const uint8_t header[PACK_HEADER_BYTES], struct pack_origin *out)
 {
-	if (memcmp(header, pack_magic, sizeof pack_magic) != 0 || !sum_is_right(header))
+	if (memcmp(header, pack_magic, sizeof(pack_magic)) != 0 || !sum_is_right(header))
 		return false;
 	memcpy(out->store, header + STORE_AT, PACK_STORE_BYTES);
 	out->life = (uint32_t)little_endian_get(header + LIFE_AT, 4);
@@ -61,7 +63,7 @@ int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES],
 	pack_id_format(pack, text);
 	if (memcmp(header + FILE_AT, file->bytes, PACK_ID_BYTES) != 0)
 		return error_set(
-			err, ERROR_CORRUPT, "the header of pack %s names another file", text);
+			err, ERROR_CORRUPT, "the header of pack %s names another file.", text);
 	return 0;
 }
 
@@ -78,7 +80,7 @@ bool pack_format_record_matches(
 {
 	uint8_t expected[PACK_RECORD_HEADER_BYTES];
 	pack_format_put_record_header(entry, expected);
-	return memcmp(header, expected, sizeof expected) == 0;
+	return memcmp(header, expected, sizeof(expected)) == 0;
 }
 
 void pack_format_put_entry(const struct pack_entry *entry, uint8_t out[PACK_ENTRY_BYTES])
@@ -118,7 +120,7 @@ void pack_format_add_footer(
 	uint8_t *const at = buffer_reserve(out, size);
 	if (at == NULL)
 		return;
-	memcpy(at, xorb_magic, sizeof xorb_magic);
+	memcpy(at, xorb_magic, sizeof(xorb_magic));
 	little_endian_put(at + 8, footer->count, 4);
 	little_endian_put(at + 12, footer->record_bytes, 4);
 	memcpy(at + 16, footer->hash.bytes, CHUNK_ID_BYTES);
@@ -142,29 +144,30 @@ int pack_format_get_footer(
 	struct span bytes, struct pack_footer *out, struct pack_entry *entries, struct error *err)
 {
 	if (bytes.len < PACK_FOOTER_FIXED_BYTES + PACK_ENTRY_BYTES ||
-		memcmp(bytes.data, xorb_magic, sizeof xorb_magic) != 0)
-		return error_set(err, ERROR_CORRUPT, "a xorb footer does not begin with its magic");
+		memcmp(bytes.data, xorb_magic, sizeof(xorb_magic)) != 0)
+		return error_set(
+			err, ERROR_CORRUPT, "a xorb footer does not begin with its magic.");
 	if (little_endian_get(bytes.data + bytes.len - 8, 8) !=
 		xxh3_64(span_slice(bytes, 0, bytes.len - 8)))
-		return error_set(err, ERROR_CORRUPT, "a xorb footer has a wrong checksum");
+		return error_set(err, ERROR_CORRUPT, "a xorb footer has a wrong checksum.");
 	out->count = (uint32_t)little_endian_get(bytes.data + 8, 4);
 	out->record_bytes = (uint32_t)little_endian_get(bytes.data + 12, 4);
 	memcpy(out->hash.bytes, bytes.data + 16, CHUNK_ID_BYTES);
 	if (out->count < 1 || out->count > XORB_MAX_CHUNKS ||
 		pack_format_footer_bytes(out->count) != bytes.len)
-		return error_set(err, ERROR_CORRUPT, "a xorb footer of %zu bytes counts %u chunks",
-			bytes.len, out->count);
+		return error_set(err, ERROR_CORRUPT,
+			"a xorb footer of %zu bytes cannot have %u chunks.", bytes.len, out->count);
 	uint64_t total = 0;
 	for (uint32_t i = 0; i < out->count; i++) {
 		if (!pack_format_get_entry(
 			    bytes.data + 48 + (size_t)i * PACK_ENTRY_BYTES, &entries[i]))
 			return error_set(err, ERROR_CORRUPT,
-				"entry %u of a xorb footer has an impossible length or codec", i);
+				"entry %u of a xorb footer has an impossible length or codec.", i);
 		total += PACK_RECORD_HEADER_BYTES + (uint64_t)entries[i].stored;
 	}
 	if (total != out->record_bytes)
 		return error_set(err, ERROR_CORRUPT,
-			"the records of a xorb footer add up to %llu bytes, not %u",
+			"the records of a xorb footer add up to %llu bytes, not %u.",
 			(unsigned long long)total, out->record_bytes);
 	return 0;
 }
@@ -215,7 +218,7 @@ static void put_header(const struct pack_id *pack, const struct pack_origin *ori
 	unsigned version, uint8_t out[PACK_HEADER_BYTES])
 {
 	memset(out, 0, PACK_HEADER_BYTES);
-	memcpy(out, pack_magic, sizeof pack_magic);
+	memcpy(out, pack_magic, sizeof(pack_magic));
 	little_endian_put(out + 8, version, 2);
 	little_endian_put(out + 10, version, 2);
 	little_endian_put(out + LIFE_AT, origin->life, 4);
@@ -238,23 +241,23 @@ static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pa
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
-	if (memcmp(header, pack_magic, sizeof pack_magic) != 0)
+	if (memcmp(header, pack_magic, sizeof(pack_magic)) != 0)
 		return error_set(
-			err, ERROR_CORRUPT, "pack %s does not begin with a pack header", text);
+			err, ERROR_CORRUPT, "pack %s does not begin with a pack header.", text);
 	const unsigned version = (unsigned)little_endian_get(header + 8, 2);
 	if (version > PACK_COMPACTED_VERSION)
 		return error_set(err, ERROR_UNSUPPORTED,
-			"pack %s has format version %u; this program reads up to %d", text, version,
-			PACK_COMPACTED_VERSION);
+			"pack %s has format version %u; this program reads up to %d.", text,
+			version, PACK_COMPACTED_VERSION);
 	if (!sum_is_right(header))
 		return error_set(
-			err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum", text);
+			err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum.", text);
 	if (version != expected)
 		return error_set(err, ERROR_CORRUPT,
-			"pack %s has format version %u where the catalog expects %u", text, version,
+			"pack %s has format version %u, but the catalog expects %u.", text, version,
 			expected);
 	if (memcmp(header + PACK_AT, pack->bytes, PACK_ID_BYTES) != 0)
 		return error_set(
-			err, ERROR_CORRUPT, "the header of pack %s names another pack", text);
+			err, ERROR_CORRUPT, "the header of pack %s names another pack.", text);
 	return 0;
 }

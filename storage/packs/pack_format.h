@@ -9,25 +9,25 @@
 
 enum {
 	PACK_GROWN_VERSION = 1,     /* written xorb by xorb, each with its footer */
-	PACK_COMPACTED_VERSION = 2, /* written anew by gc (pack_table.h) */
+	PACK_COMPACTED_VERSION = 2, /* written again by gc (pack_table.h) */
 	PACK_HEADER_BYTES = 64,
 	PACK_RECORD_HEADER_BYTES = XORB_RECORD_HEADER_BYTES,
 	PACK_ENTRY_BYTES = 48,
 	PACK_FOOTER_FIXED_BYTES = 64, /* a footer without its entries */
-	PACK_FOOTER_TAIL_BYTES = 16,  /* its end, which tells its size */
+	PACK_FOOTER_TAIL_BYTES = 16,  /* the end of a footer, which tells its size */
 	PACK_STORED_MAX_BYTES = XORB_STORED_MAX_BYTES,
 	PACK_MAX_CHUNKS = 32768,
 	PACK_NAME_BYTES = 48
 };
 
-/* One chunk record, as footers and indexes describe it; `offset` (of its record header in the pack)
- * is computed, never stored. */
+/* One chunk record, as footers and indexes describe it. `offset`, where its record header begins in
+ * the pack, is computed and never stored. */
 struct pack_entry {
 	struct chunk_id id;
 	uint64_t checksum; /* XXH3-64 of the payload */
 	uint32_t offset;
-	uint32_t stored; /* C */
-	uint32_t size;   /* U */
+	uint32_t stored; /* payload bytes; C in docs/FORMAT.md */
+	uint32_t size;   /* uncompressed bytes; U in docs/FORMAT.md */
 	uint8_t codec;
 };
 
@@ -36,22 +36,22 @@ void pack_format_put_header(const struct pack_id *pack, const struct pack_origin
 /* corrupt, or unsupported for a newer version. */
 int pack_format_check_header(
 	const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, struct error *err);
-/* Of a compacted pack: whose it is, and which of its files this is. */
+/* For a compacted pack: the header names the pack and the file. */
 void pack_format_put_compacted_header(const struct pack_id *pack, const struct pack_id *file,
 	const struct pack_origin *origin, uint8_t out[PACK_HEADER_BYTES]);
-/* Who made a file, by its header: false when that is not a pack's or is damaged. */
+/* Reads the origin from a header; false when it is not a pack's header or is damaged. */
 bool pack_format_read_origin(const uint8_t header[PACK_HEADER_BYTES], struct pack_origin *out);
 int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES],
 	const struct pack_id *pack, const struct pack_id *file, struct error *err);
 
 void pack_format_put_record_header(
 	const struct pack_entry *entry, uint8_t out[PACK_RECORD_HEADER_BYTES]);
-/* Whether the 8 bytes in front of a payload say what the entry says. */
+/* Whether the 8 bytes before a payload say the same as the entry. */
 bool pack_format_record_matches(
 	const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *entry);
 
 void pack_format_put_entry(const struct pack_entry *entry, uint8_t out[PACK_ENTRY_BYTES]);
-/* False when the lengths or the codec cannot be. The offset is left 0. */
+/* False when lengths or codec are impossible. Leaves the offset 0. */
 bool pack_format_get_entry(const uint8_t from[PACK_ENTRY_BYTES], struct pack_entry *out);
 
 struct pack_footer {
@@ -62,9 +62,10 @@ struct pack_footer {
 size_t pack_format_footer_bytes(uint32_t count);
 void pack_format_add_footer(
 	struct buffer *out, const struct pack_footer *footer, const struct pack_entry *entries);
-/* The footer's size from its last PACK_FOOTER_TAIL_BYTES; 0 when they cannot be a footer's end. */
+/* The size of a footer from its last PACK_FOOTER_TAIL_BYTES; 0 when these cannot end a footer. */
 size_t pack_format_footer_size(const uint8_t tail[PACK_FOOTER_TAIL_BYTES]);
-/* A whole footer, checked; `entries` has room for XORB_MAX_CHUNKS. */
+/* Reads and checks a whole footer. `entries` has room for XORB_MAX_CHUNKS. corrupt when anything
+ * does not add up. */
 int pack_format_get_footer(
 	struct span bytes, struct pack_footer *out, struct pack_entry *entries, struct error *err);
 
@@ -74,7 +75,7 @@ void pack_format_name(
 bool pack_format_parse_name(
 	const char *name, struct pack_id *out_pack, enum pack_file_kind *out_kind);
 
-/* 32 hex digits for messages. */
+/* 32 hex digits and a NUL, for messages. */
 enum { PACK_ID_TEXT_BYTES = 33 };
 void pack_id_format(const struct pack_id *pack, char out[PACK_ID_TEXT_BYTES]);
 bool pack_id_equal(const struct pack_id *a, const struct pack_id *b);

@@ -1,5 +1,5 @@
-/* Who needs a pack: references of what may yet be committed, reads by turn, and gc that waits for
- * both (invariant 5). */
+/* The users of a pack: references for rows that may yet be committed, reads by turn, and gc, which
+ * waits for both (invariant 5). */
 #include "storage/packs/pack_cache_internal.h"
 
 bool pack_is_held(const struct pack *pack)

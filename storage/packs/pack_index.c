@@ -1,3 +1,6 @@
+/* Three ways to an index: it grows xorb by xorb while the pack is written; the sidecar file is
+ * decoded; or the pack is walked from its end to its front, footer by footer, because a footer
+ * tells where it begins. Offsets are never stored: they follow from the stored lengths. */
 #include "storage/packs/pack_index.h"
 
 #include <stdlib.h>
@@ -5,6 +8,7 @@
 
 #include "base/little_endian.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "chunker/codec.h"
 
 enum {
@@ -19,12 +23,13 @@ enum {
 
 static const char index_magic[8] = "DBKTPIDX";
 
-struct walk_footer { /* one footer met on the way from the end to the front */
+struct walk_footer { /* a footer on the way from the end to the front */
 	struct pack_footer footer;
 	struct pack_entry *entries;
 	struct walk_footer *next;
 };
 
+static bool pack_number_is_before(const void *element, const void *key);
 static void index_make_room(struct pack_index *index, uint32_t chunks, uint32_t xorbs);
 static uint32_t index_grown(uint32_t capacity, uint32_t needed);
 static int index_check(
@@ -42,7 +47,7 @@ static struct pack_index *index_from_sidecar(
 
 struct pack_index *pack_index_new(const struct pack_id *pack)
 {
-	struct pack_index *const index = memory_new(sizeof *index);
+	struct pack_index *const index = memory_new(sizeof(*index));
 	index->pack = *pack;
 	index->file = *pack;
 	index->length = PACK_HEADER_BYTES;
@@ -62,9 +67,9 @@ void pack_index_free(struct pack_index *index)
 size_t pack_index_memory(const struct pack_index *index)
 {
 	const size_t numbers =
-		index->numbers != NULL ? index->capacity * sizeof *index->numbers : 0;
-	return sizeof *index + index->capacity * sizeof *index->entries +
-		index->xorb_capacity * sizeof *index->xorbs + numbers;
+		index->numbers != NULL ? index->capacity * sizeof(*index->numbers) : 0;
+	return sizeof(*index) + index->capacity * sizeof(*index->entries) +
+		index->xorb_capacity * sizeof(*index->xorbs) + numbers;
 }
 
 uint32_t pack_index_number(const struct pack_index *index, uint32_t at)
@@ -73,20 +78,17 @@ uint32_t pack_index_number(const struct pack_index *index, uint32_t at)
 	return index->numbers != NULL ? index->numbers[at] : at;
 }
 
+uint32_t pack_numbers_at(const uint32_t *numbers, uint32_t count, uint32_t chunk)
+{
+	return (uint32_t)search_lower_bound(
+		numbers, count, sizeof(*numbers), pack_number_is_before, &chunk);
+}
+
 uint32_t pack_index_at(const struct pack_index *index, uint32_t chunk)
 {
 	if (index->numbers == NULL)
 		return chunk < index->count ? chunk : index->count;
-	uint32_t from = 0;
-	uint32_t to = index->count;
-	while (from < to) {
-		const uint32_t middle = from + (to - from) / 2;
-		if (index->numbers[middle] < chunk)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return pack_numbers_at(index->numbers, index->count, chunk);
 }
 
 const struct pack_entry *pack_index_find(const struct pack_index *index, uint32_t chunk)
@@ -117,6 +119,7 @@ void pack_index_add_xorb(struct pack_index *index, const struct chunk_id *hash,
 
 void pack_index_cut(struct pack_index *index, uint32_t chunks)
 {
+	ASSERT(chunks <= index->count && index->numbers == NULL);
 	while (index->xorb_count > 0 && index->xorbs[index->xorb_count - 1].first >= chunks) {
 		const struct pack_xorb *const last = &index->xorbs[--index->xorb_count];
 		index->length = index->entries[last->first].offset;
@@ -134,7 +137,7 @@ void pack_index_encode(const struct pack_index *index, struct buffer *out)
 	if (start == NULL)
 		return;
 	memset(start, 0, INDEX_HEADER_BYTES);
-	memcpy(start, index_magic, sizeof index_magic);
+	memcpy(start, index_magic, sizeof(index_magic));
 	little_endian_put(start + 8, INDEX_READ_VERSION, 2);
 	little_endian_put(start + 10, INDEX_WRITE_VERSION, 2);
 	little_endian_put(start + 12, index->count, 4);
@@ -163,7 +166,7 @@ struct pack_index *pack_index_decode(struct span bytes, struct error *err)
 	memcpy(pack.bytes, bytes.data + 16, PACK_ID_BYTES);
 	struct pack_index *index = pack_index_new(&pack);
 	index_make_room(index, chunks, xorbs);
-	struct pack_entry *const entries = memory_new_array(XORB_MAX_CHUNKS, sizeof *entries);
+	struct pack_entry *const entries = memory_new_array(XORB_MAX_CHUNKS, sizeof(*entries));
 	const uint8_t *const entry_bytes =
 		bytes.data + INDEX_HEADER_BYTES + (size_t)xorbs * INDEX_XORB_BYTES;
 	int result = 0;
@@ -175,7 +178,7 @@ struct pack_index *pack_index_decode(struct span bytes, struct error *err)
 	if (result == 0 &&
 		(index->count != chunks || index->length != little_endian_get(bytes.data + 32, 8)))
 		result = error_set(err, ERROR_CORRUPT,
-			"the records of a pack index do not add up to the length of its pack");
+			"The records of a pack index do not add up to the length of its pack.");
 	if (result != 0) {
 		pack_index_free(index);
 		return NULL;
@@ -189,7 +192,7 @@ struct pack_index *pack_index_walk(
 	struct walk_footer *first = NULL;
 	int result = length <= UINT32_MAX
 		? walk_header(file, pack, err)
-		: error_set(err, ERROR_CORRUPT, "a pack is over 4 GiB long");
+		: error_set(err, ERROR_CORRUPT, "the pack is over 4 GiB long.");
 	for (uint64_t end = length; result == 0 && end != PACK_HEADER_BYTES;) {
 		struct walk_footer *const walked = walk_one(file, end, &end, err);
 		if (walked == NULL) {
@@ -210,7 +213,7 @@ struct pack_index *pack_index_walk(
 		return index;
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
-	error_wrap(err, "cannot index pack %s", text);
+	error_wrap(err, "Pack %s cannot be indexed", text);
 	pack_index_free(index);
 	return NULL;
 }
@@ -246,15 +249,20 @@ int pack_index_save(const struct pack_index *index, struct backend *backend, str
 	return result;
 }
 
+static bool pack_number_is_before(const void *element, const void *key)
+{
+	return *(const uint32_t *)element < *(const uint32_t *)key;
+}
+
 static void index_make_room(struct pack_index *index, uint32_t chunks, uint32_t xorbs)
 {
 	const uint32_t capacity = index_grown(index->capacity, index->count + chunks);
 	if (capacity > index->capacity)
-		index->entries = memory_grow(index->entries, capacity, sizeof *index->entries);
+		index->entries = memory_grow(index->entries, capacity, sizeof(*index->entries));
 	index->capacity = capacity;
 	const uint32_t xorb_capacity = index_grown(index->xorb_capacity, index->xorb_count + xorbs);
 	if (xorb_capacity > index->xorb_capacity)
-		index->xorbs = memory_grow(index->xorbs, xorb_capacity, sizeof *index->xorbs);
+		index->xorbs = memory_grow(index->xorbs, xorb_capacity, sizeof(*index->xorbs));
 	index->xorb_capacity = xorb_capacity;
 }
 
@@ -263,18 +271,19 @@ static uint32_t index_grown(uint32_t capacity, uint32_t needed)
 	return needed <= capacity ? capacity : needed > 2 * capacity ? needed : 2 * capacity;
 }
 
-/* Header and checksum; gives the counts, which then fit the length. */
+/* Checks header and checksum, and gives the counts, which then fit the length. */
 static int index_check(
 	struct span bytes, uint32_t *out_chunks, uint32_t *out_xorbs, struct error *err)
 {
 	if (bytes.len < INDEX_HEADER_BYTES + INDEX_CHECKSUM_BYTES ||
-		memcmp(bytes.data, index_magic, sizeof index_magic) != 0)
-		return error_set(err, ERROR_CORRUPT, "a pack index does not begin with its magic");
+		memcmp(bytes.data, index_magic, sizeof(index_magic)) != 0)
+		return error_set(err, ERROR_CORRUPT, "A pack index does not begin with its magic.");
 	if (little_endian_get(bytes.data + 8, 2) > INDEX_READ_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED, "a pack index has a newer format version");
+		return error_set(err, ERROR_UNSUPPORTED,
+			"A pack index has a newer format version than %d.", INDEX_READ_VERSION);
 	if (little_endian_get(bytes.data + bytes.len - INDEX_CHECKSUM_BYTES, 8) !=
 		xxh3_64(span_slice(bytes, 0, bytes.len - INDEX_CHECKSUM_BYTES)))
-		return error_set(err, ERROR_CORRUPT, "a pack index has a wrong checksum");
+		return error_set(err, ERROR_CORRUPT, "A pack index has a wrong checksum.");
 	const uint64_t chunks = little_endian_get(bytes.data + 12, 4);
 	const uint64_t xorbs = little_endian_get(bytes.data + 40, 4);
 	const uint64_t size = INDEX_HEADER_BYTES + xorbs * INDEX_XORB_BYTES +
@@ -282,13 +291,14 @@ static int index_check(
 	if (chunks < 1 || chunks > PACK_MAX_CHUNKS || xorbs < 1 || xorbs > chunks ||
 		size != bytes.len)
 		return error_set(err, ERROR_CORRUPT,
-			"a pack index counts more or fewer chunks than it holds");
+			"The chunks and xorbs that a pack index counts do not fit its length.");
 	*out_chunks = (uint32_t)chunks;
 	*out_xorbs = (uint32_t)xorbs;
 	return 0;
 }
 
-/* Adds the xorb described at `at`, whose entries begin at `entry_bytes` + its first chunk. */
+/* Adds the xorb described at `at`. The entry of chunk n is at `entry_bytes` + n *
+ * PACK_ENTRY_BYTES. */
 static int index_decode_xorb(struct pack_index *index, const uint8_t *at,
 	const uint8_t *entry_bytes, uint32_t chunks, struct pack_entry *entries, struct error *err)
 {
@@ -297,19 +307,19 @@ static int index_decode_xorb(struct pack_index *index, const uint8_t *at,
 	const uint64_t first = little_endian_get(at + CHUNK_ID_BYTES, 4);
 	const uint64_t count = little_endian_get(at + CHUNK_ID_BYTES + 4, 4);
 	if (first != index->count || count < 1 || count > XORB_MAX_CHUNKS || count > chunks - first)
-		return error_set(err, ERROR_CORRUPT,
-			"the xorbs of a pack index do not follow on one another");
+		return error_set(
+			err, ERROR_CORRUPT, "The xorbs of a pack index do not follow one another.");
 	uint64_t end = index->length + pack_format_footer_bytes((uint32_t)count);
 	for (uint64_t i = 0; i < count; i++) {
 		if (!pack_format_get_entry(
 			    entry_bytes + (first + i) * PACK_ENTRY_BYTES, &entries[i]))
 			return error_set(err, ERROR_CORRUPT,
-				"an entry of a pack index has an impossible length or codec");
+				"An entry of a pack index has an impossible length or codec.");
 		end += PACK_RECORD_HEADER_BYTES + (uint64_t)entries[i].stored;
 	}
 	if (end > UINT32_MAX)
 		return error_set(err, ERROR_CORRUPT,
-			"the records of a pack index add up to more than 4 GiB");
+			"The records of a pack index add up to more than 4 GiB.");
 	pack_index_add_xorb(index, &hash, entries, (uint32_t)count);
 	return 0;
 }
@@ -317,7 +327,7 @@ static int index_decode_xorb(struct pack_index *index, const uint8_t *at,
 static int walk_header(struct backend_file *file, const struct pack_id *pack, struct error *err)
 {
 	uint8_t header[PACK_HEADER_BYTES];
-	return walk_read(file, header, sizeof header, 0, err) != 0
+	return walk_read(file, header, sizeof(header), 0, err) != 0
 		? -1
 		: pack_format_check_header(header, pack, err);
 }
@@ -329,25 +339,25 @@ static int walk_read(
 	return file->backend->ops->read(file, &part, 1, offset, err);
 }
 
-/* The footer that ends at `end`; NULL with the error set. Its xorb begins at *out_start. */
+/* Reads the footer that ends at `end`; NULL with the error set. Its xorb begins at *out_start. */
 static struct walk_footer *walk_one(
 	struct backend_file *file, uint64_t end, uint64_t *out_start, struct error *err)
 {
 	uint8_t tail[PACK_FOOTER_TAIL_BYTES];
-	if (end < PACK_HEADER_BYTES + sizeof tail) {
-		error_set(err, ERROR_CORRUPT, "a pack ends inside its first xorb");
+	if (end < PACK_HEADER_BYTES + sizeof(tail)) {
+		error_set(err, ERROR_CORRUPT, "the pack ends inside its first xorb.");
 		return NULL;
 	}
-	if (walk_read(file, tail, sizeof tail, end - sizeof tail, err) != 0)
+	if (walk_read(file, tail, sizeof(tail), end - sizeof(tail), err) != 0)
 		return NULL;
 	const size_t size = pack_format_footer_size(tail);
 	if (size == 0 || size > end - PACK_HEADER_BYTES) {
-		error_set(err, ERROR_CORRUPT, "a pack does not end with a xorb footer at byte %llu",
+		error_set(err, ERROR_CORRUPT, "the bytes before byte %llu are not a xorb footer.",
 			(unsigned long long)end);
 		return NULL;
 	}
-	struct walk_footer *const walked = memory_new(sizeof *walked);
-	walked->entries = memory_new_array(size / PACK_ENTRY_BYTES, sizeof *walked->entries);
+	struct walk_footer *const walked = memory_new(sizeof(*walked));
+	walked->entries = memory_new_array(size / PACK_ENTRY_BYTES, sizeof(*walked->entries));
 	uint8_t *const bytes = memory_new(size);
 	int result = walk_read(file, bytes, size, end - size, err);
 	if (result == 0)
@@ -355,7 +365,7 @@ static struct walk_footer *walk_one(
 			span_of(bytes, size), &walked->footer, walked->entries, err);
 	if (result == 0 && walked->footer.record_bytes > end - size - PACK_HEADER_BYTES)
 		result = error_set(
-			err, ERROR_CORRUPT, "a xorb footer claims more records than lie before it");
+			err, ERROR_CORRUPT, "a xorb footer names more records than lie before it.");
 	free(bytes);
 	if (result != 0) {
 		free(walked->entries);
@@ -374,8 +384,8 @@ static int walk_collect(struct pack_index *index, struct walk_footer *first, str
 		struct walk_footer *const walked = first;
 		first = walked->next;
 		if (walked->footer.count > PACK_MAX_CHUNKS - index->count)
-			result = error_set(err, ERROR_CORRUPT, "a pack holds more than %d chunks",
-				PACK_MAX_CHUNKS);
+			result = error_set(err, ERROR_CORRUPT,
+				"the pack holds more than %d chunks.", PACK_MAX_CHUNKS);
 		if (result == 0)
 			pack_index_add_xorb(
 				index, &walked->footer.hash, walked->entries, walked->footer.count);
@@ -388,7 +398,8 @@ static int walk_collect(struct pack_index *index, struct walk_footer *first, str
 static struct pack_index *index_from_sidecar(
 	struct backend *backend, const struct pack_id *pack, uint64_t length)
 {
-	struct error ignored = {0}; /* whatever is wrong with it, the footers tell the same */
+	/* whatever is wrong with it, the footers have the same content */
+	struct error ignored = {0};
 	struct buffer bytes;
 	buffer_init(&bytes, INDEX_MAX_BYTES);
 	char name[PACK_NAME_BYTES];

@@ -1,3 +1,6 @@
+/* A run of records that clients see as they are stored is read in one piece. A record with a codec
+ * of our own is decoded alone, and gets the header of a raw record. Every record is compared with
+ * its entry before it is counted. */
 #include "storage/packs/pack_record.h"
 
 #include <errno.h>
@@ -12,9 +15,9 @@ static uint32_t plain_run(
 	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity);
 static uint32_t record_bytes(const struct pack_entry *entry);
 static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
-	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+	struct pack_read *read, struct error *err);
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
-	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+	uint32_t count, struct pack_read *read, struct error *err);
 static int read_decoded(struct pack_store *store, struct backend_file *file,
 	const struct pack_entry *entry, uint8_t *into, struct error *err);
 
@@ -42,18 +45,20 @@ int pack_store_read_records(struct pack_store *store, const struct pack_run *run
 	const size_t found =
 		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
 	const uint32_t plain = plain_run(entries, found, as_stored, capacity);
+	struct pack_read read = {.into = into, .capacity = capacity};
 	int result = 0;
 	if (found == 0)
-		result = error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
+		result = error_set(err, ERROR_CORRUPT, "the pack has no such chunk.");
 	else if (plain > 0)
-		result = read_plain(
-			pack_file(pinned), entries, plain, into, out_chunks, out_len, err);
+		result = read_plain(pack_file(pinned), entries, plain, &read, err);
 	else if (!pack_record_is_plain(&entries[0], as_stored) &&
 		pack_record_shown(&entries[0], as_stored) <= capacity) {
 		result = read_decoded(store, pack_file(pinned), &entries[0], into, err);
-		*out_chunks = result == 0;
-		*out_len = result == 0 ? pack_record_shown(&entries[0], as_stored) : 0;
+		read.chunks = result == 0;
+		read.len = result == 0 ? pack_record_shown(&entries[0], as_stored) : 0;
 	}
+	*out_chunks = read.chunks;
+	*out_len = read.len;
 	pack_cache_unpin(store->cache, pinned);
 	return result == 0
 		? 0
@@ -63,6 +68,7 @@ int pack_store_read_records(struct pack_store *store, const struct pack_run *run
 int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes,
 	size_t capacity, struct error *err)
 {
+	ASSERT(capacity >= PACK_RECORD_MAX_BYTES);
 	struct pack_run rest = *run;
 	int result = 0;
 	while (result == 0 && rest.chunks > 0) {
@@ -97,7 +103,7 @@ int pack_store_prove_records(
 		: pack_store_check_records(store, run, err);
 }
 
-/* How many of the entries lie on one another, as they are shown, within `capacity` bytes. */
+/* How many of the entries are adjacent in the pack and shown as stored, within `capacity` bytes. */
 static uint32_t plain_run(
 	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity)
 {
@@ -120,34 +126,34 @@ static uint32_t record_bytes(const struct pack_entry *entry)
 	return PACK_RECORD_HEADER_BYTES + entry->stored;
 }
 
-/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
- * one's. */
+/* A disk that cannot give one record gives none of a piece. Then the first is read alone, so that a
+ * failure is that record's. */
 static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
-	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+	struct pack_read *read, struct error *err)
 {
-	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
+	int result = read_together(file, entries, count, read, err);
 	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
-			  : result;
+	return is_unclear ? read_together(file, entries, 1, read, err) : result;
 }
 
-/* *out_chunks counts those before a bad one. */
+/* `read` counts the records before a bad one. */
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
-	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+	uint32_t count, struct pack_read *read, struct error *err)
 {
 	size_t total = 0;
 	for (uint32_t i = 0; i < count; i++)
 		total += record_bytes(&entries[i]);
-	const struct iovec part = {.iov_base = into, .iov_len = total};
+	ASSERT(count >= 1 && total <= read->capacity);
+	const struct iovec part = {.iov_base = read->into, .iov_len = total};
 	if (file->backend->ops->read(file, &part, 1, entries[0].offset, err) != 0)
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *const record = into + *out_len;
+		const uint8_t *const record = read->into + read->len;
 		if (pack_record_check(
 			    record, &entries[i], record + PACK_RECORD_HEADER_BYTES, err) != 0)
 			return -1;
-		*out_len += record_bytes(&entries[i]);
-		++*out_chunks;
+		read->len += record_bytes(&entries[i]);
+		read->chunks++;
 	}
 	return 0;
 }
@@ -158,7 +164,7 @@ static int read_decoded(struct pack_store *store, struct backend_file *file,
 	struct pack_scratch *const scratch = pack_store_take_scratch(store);
 	uint8_t header[PACK_RECORD_HEADER_BYTES];
 	const struct iovec parts[] = {
-		{.iov_base = header, .iov_len = sizeof header},
+		{.iov_base = header, .iov_len = sizeof(header)},
 		{.iov_base = scratch->stored, .iov_len = entry->stored},
 	};
 	int result = file->backend->ops->read(file, parts, 2, entry->offset, err);

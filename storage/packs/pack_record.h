@@ -1,4 +1,4 @@
-/* Chunk records of packs in the form that is shown to Xet clients (xorb_view.h), each verified by
+/* Reads chunk records of packs in the form that Xet clients see (xorb_view.h), and verifies each by
  * its checksum before a byte leaves (invariant 7). Internal to storage; any thread. */
 #ifndef STORAGE_PACKS_PACK_RECORD_H
 #define STORAGE_PACKS_PACK_RECORD_H
@@ -8,18 +8,20 @@
 
 enum { PACK_RECORD_MAX_BYTES = PACK_RECORD_HEADER_BYTES + PACK_STORED_MAX_BYTES };
 
-/* Whether the record is shown as it lies. */
+/* Whether clients see the record as it is stored. */
 bool pack_record_is_plain(const struct pack_entry *entry, bool as_stored);
-/* What it takes when shown. */
+/* The length of the record as clients see it. */
 uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored);
-/* As many whole records of the run as lie on one another as they are shown and fit into `capacity`,
- * in one read straight to `into`; the first alone when it must be decoded. *out_len 0: the first
- * does not fit. With a bad record behind good ones: -1, and those before are counted. corrupt when
- * the record is not what it should be, or no more there. At most PACK_RUN_CHUNKS a call. */
+/* Reads whole records of the run as clients see them, as many as are adjacent and fit into
+ * `capacity`, in one read straight to `into`. A first record that must be decoded is read alone.
+ * *out_len is 0 when the first does not fit. If a bad record follows good ones it returns -1, and
+ * the good ones are counted. corrupt when a record is wrong or not there any more. At most
+ * PACK_RUN_CHUNKS in a call. */
 int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored,
 	uint8_t *into, size_t capacity, uint32_t *out_chunks, size_t *out_len, struct error *err);
 
-/* pack_store_check_records with the caller's memory, of PACK_RECORD_MAX_BYTES or more. */
+/* The same as pack_store_check_records, with the caller's memory of at least
+ * PACK_RECORD_MAX_BYTES. */
 int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes,
 	size_t capacity, struct error *err);
 

@@ -1,6 +1,6 @@
-/* One listing tells of sealed packs all there is to know; only packs that were open are walked, and
- * of files that no row names the header is read: it says which store made them, and in which life.
- * Bytes behind a pack's committed length mean nothing and stay where they are, until the pack is
+/* One listing of the folder tells everything about sealed packs. Only packs that were open are
+ * walked. For files that no row names the header is read: it says which store made the file, and in
+ * which life. Bytes after a pack's committed length mean nothing, and stay there until the pack is
  * compacted. */
 #include "storage/packs/pack_recovery.h"
 
@@ -19,7 +19,7 @@ struct recovered { /* a pack of the catalog, and what the listing found of it */
 	bool is_aside;
 	bool has_index;
 };
-enum stray_fate { STRAY_ASIDE, STRAY_REFUSE };
+enum stray_fate { STRAY_ASIDE, STRAY_GARBAGE };
 struct stray { /* a file that no row names */
 	char *name;
 	uint64_t size;
@@ -36,17 +36,19 @@ struct pack_recovery {
 	struct recovered *packs; /* sorted by file */
 	struct stray *strays;
 	size_t stray_count;
+	size_t stray_capacity;
 	struct pack_facts facts;
 };
 
 static void take_records(struct pack_recovery *recovery);
-static int recovered_compare(const void *a, const void *b);
-static int take_name(void *taker, const char *name, uint64_t size, struct error *err);
+static int pack_recovery_compare(const void *a, const void *b);
+static int pack_recovery_take_name(void *taker, const char *name, uint64_t size, struct error *err);
 static bool is_leftover(const char *name);
 static struct recovered *find_named(
 	const struct pack_recovery *recovery, const struct pack_id *file);
 static void add_stray(struct pack_recovery *recovery, const struct stray *stray);
-static int take_name_aside(void *taker, const char *name, uint64_t size, struct error *err);
+static int pack_recovery_take_name_aside(
+	void *taker, const char *name, uint64_t size, struct error *err);
 static void gather_facts(struct pack_recovery *recovery);
 static void read_origin(const struct pack_recovery *recovery, struct stray *stray);
 static void note_stray(struct pack_recovery *recovery, const struct stray *stray);
@@ -74,14 +76,15 @@ static void feed_packs(const struct pack_recovery *recovery);
 struct pack_recovery *pack_recovery_look(struct pack_store *store, const struct pack_names *names,
 	const struct pack_origin *origin, struct error *err)
 {
-	struct pack_recovery *recovery = memory_new(sizeof *recovery);
+	struct pack_recovery *recovery = memory_new(sizeof(*recovery));
 	recovery->store = store;
 	recovery->names = *names;
 	recovery->origin = *origin;
 	take_records(recovery);
-	if (store->backend->ops->list(store->backend, take_name, recovery, err) != 0 ||
-		store->backend->ops->list_aside(store->backend, take_name_aside, recovery, err) !=
-			0) {
+	if (store->backend->ops->list(store->backend, pack_recovery_take_name, recovery, err) !=
+			0 ||
+		store->backend->ops->list_aside(
+			store->backend, pack_recovery_take_name_aside, recovery, err) != 0) {
 		pack_recovery_free(recovery);
 		return NULL;
 	}
@@ -111,7 +114,7 @@ int pack_recovery_settle(struct pack_recovery *recovery, bool is_whole,
 	learn_packs(recovery);
 	if (settle_files(recovery, is_whole, err) != 0)
 		return -1;
-	*out_sealed = memory_new_array(recovery->names.record_count + 1, sizeof **out_sealed);
+	*out_sealed = memory_new_array(recovery->names.record_count + 1, sizeof(**out_sealed));
 	*out_sealed_count = 0;
 	for (size_t i = 0; i < recovery->names.record_count; i++) {
 		settle_pack(recovery, &recovery->packs[i]);
@@ -139,24 +142,25 @@ void pack_recovery_accept(const struct pack_recovery *recovery)
 static void take_records(struct pack_recovery *recovery)
 {
 	size_t count = recovery->names.record_count;
-	recovery->packs = memory_new_array(count + 1, sizeof *recovery->packs);
+	recovery->packs = memory_new_array(count + 1, sizeof(*recovery->packs));
 	for (size_t i = 0; i < count; i++) {
 		const struct pack_record *record = &recovery->names.records[i];
 		recovery->packs[i] =
 			(struct recovered){.record = record, .file = pack_record_file(record)};
 	}
-	qsort(recovery->packs, count, sizeof *recovery->packs, recovered_compare);
+	qsort(recovery->packs, count, sizeof(*recovery->packs), pack_recovery_compare);
 }
 
-static int recovered_compare(const void *a, const void *b)
+static int pack_recovery_compare(const void *a, const void *b)
 {
 	return memcmp(((const struct recovered *)a)->file, ((const struct recovered *)b)->file,
 		sizeof(struct pack_id));
 }
 
-static int take_name(void *taker, const char *name, uint64_t size, struct error *err)
+static int pack_recovery_take_name(void *taker, const char *name, uint64_t size, struct error *err)
 {
 	struct pack_recovery *recovery = taker;
+	ASSERT(recovery->packs != NULL);
 	struct stray stray = {.size = size, .is_leftover = is_leftover(name)};
 	bool is_ours = pack_format_parse_name(name, &stray.file, &stray.kind);
 	struct recovered *pack = is_ours ? find_named(recovery, &stray.file) : NULL;
@@ -173,11 +177,11 @@ static int take_name(void *taker, const char *name, uint64_t size, struct error 
 	return 0;
 }
 
-/* Half-written sidecars carry the sidecar's name and ".tmp-". Names of another shape are not ours,
- * and stay. */
+/* Unfinished sidecars have the sidecar's name and ".tmp-". Names of another form do not belong to
+ * the store, and stay. A backend accepts no name that begins with a dot. */
 static bool is_leftover(const char *name)
 {
-	return strlen(name) > PACK_ID_TEXT_BYTES && strstr(name, ".tmp-") != NULL;
+	return name[0] != '.' && strlen(name) > PACK_ID_TEXT_BYTES && strstr(name, ".tmp-") != NULL;
 }
 
 static struct recovered *find_named(
@@ -186,20 +190,19 @@ static struct recovered *find_named(
 	const struct recovered wanted = {.file = file};
 	size_t count = recovery->names.record_count;
 	return count == 0 ? NULL
-			  : bsearch(&wanted, recovery->packs, count, sizeof *recovery->packs,
-				    recovered_compare);
+			  : bsearch(&wanted, recovery->packs, count, sizeof(*recovery->packs),
+				    pack_recovery_compare);
 }
 
 static void add_stray(struct pack_recovery *recovery, const struct stray *stray)
 {
-	size_t count = recovery->stray_count;
-	if ((count & (count - 1)) == 0)
-		recovery->strays = memory_grow(
-			recovery->strays, count == 0 ? 1 : 2 * count, sizeof *recovery->strays);
+	recovery->strays = memory_make_room(recovery->strays, recovery->stray_count,
+		&recovery->stray_capacity, sizeof(*recovery->strays));
 	recovery->strays[recovery->stray_count++] = *stray;
 }
 
-static int take_name_aside(void *taker, const char *name, uint64_t size, struct error *err)
+static int pack_recovery_take_name_aside(
+	void *taker, const char *name, uint64_t size, struct error *err)
 {
 	struct pack_recovery *recovery = taker;
 	struct pack_id file;
@@ -235,10 +238,10 @@ static void read_origin(const struct pack_recovery *recovery, struct stray *stra
 {
 	const struct backend_ops *ops = recovery->store->backend->ops;
 	uint8_t header[PACK_HEADER_BYTES];
-	const struct iovec part = {.iov_base = header, .iov_len = sizeof header};
-	struct error ignored = {0}; /* what cannot be read has no origin */
+	const struct iovec part = {.iov_base = header, .iov_len = sizeof(header)};
+	struct error ignored = {0}; /* a file that cannot be read has no origin */
 	struct backend_file *file;
-	if (stray->is_leftover || stray->kind != PACK_FILE_PACK || stray->size < sizeof header ||
+	if (stray->is_leftover || stray->kind != PACK_FILE_PACK || stray->size < sizeof(header) ||
 		ops->open(recovery->store->backend, stray->name, &file, &ignored) != 0)
 		return;
 	if (ops->read(file, &part, 1, 0, &ignored) == 0)
@@ -254,12 +257,12 @@ static void note_stray(struct pack_recovery *recovery, const struct stray *stray
 	facts->unnamed++;
 	if (is_of_store(recovery, stray)) {
 		if (stray->origin.life >= facts->newest_life)
-			snprintf(facts->newest_name, sizeof facts->newest_name, "%s", stray->name);
+			snprintf(facts->newest_name, sizeof(facts->newest_name), "%s", stray->name);
 		facts->newest_life = stray->origin.life > facts->newest_life ? stray->origin.life
 									     : facts->newest_life;
 	} else if (stray->has_origin && has_store(&stray->origin)) {
 		facts->foreign++;
-		snprintf(facts->foreign_name, sizeof facts->foreign_name, "%s", stray->name);
+		snprintf(facts->foreign_name, sizeof(facts->foreign_name), "%s", stray->name);
 	}
 }
 
@@ -269,21 +272,21 @@ static bool is_of_store(const struct pack_recovery *recovery, const struct stray
 		memcmp(stray->origin.store, recovery->origin.store, PACK_STORE_BYTES) == 0;
 }
 
-/* Packs of before there were ids say nothing of their store. */
+/* Packs from before stores had an id do not name their store. */
 static bool has_store(const struct pack_origin *origin)
 {
 	static const uint8_t none[PACK_STORE_BYTES];
-	return memcmp(origin->store, none, sizeof none) != 0;
+	return memcmp(origin->store, none, sizeof(none)) != 0;
 }
 
-/* From here on the packs are known. */
+/* Makes the packs known to the cache. */
 static void learn_packs(const struct pack_recovery *recovery)
 {
 	for (size_t i = 0; i < recovery->names.record_count; i++)
 		pack_cache_add_record(recovery->store->cache, &recovery->names.records[i]);
 }
 
-/* What is wanted comes back before anything goes. */
+/* Brings back wanted files before it removes any. */
 static int settle_files(struct pack_recovery *recovery, bool is_whole, struct error *err)
 {
 	for (size_t i = 0; i < recovery->names.record_count; i++)
@@ -302,7 +305,7 @@ static int bring_back(
 	const struct pack_recovery *recovery, struct recovered *pack, struct error *err)
 {
 	struct backend *backend = recovery->store->backend;
-	struct error ignored = {0}; /* the index is made once more where it is not there */
+	struct error ignored = {0}; /* without it the index is made again */
 	char name[PACK_NAME_BYTES];
 	pack_format_name(pack->file, PACK_FILE_INDEX, name);
 	pack->has_index = backend->ops->bring_back(backend, name, &ignored) == 0;
@@ -317,19 +320,19 @@ static int settle_stray(const struct pack_recovery *recovery, const struct stray
 	enum stray_fate fate, struct error *err)
 {
 	static const char *const events[] = {
-		[STRAY_ASIDE] = "set_aside", [STRAY_REFUSE] = "orphan_removed"};
+		[STRAY_ASIDE] = "set_aside", [STRAY_GARBAGE] = "orphan_removed"};
 	static const enum log_level levels[] = {
-		[STRAY_ASIDE] = LOG_WARNING, [STRAY_REFUSE] = LOG_INFO};
+		[STRAY_ASIDE] = LOG_WARNING, [STRAY_GARBAGE] = LOG_INFO};
 	struct backend *backend = recovery->store->backend;
 	const struct log_field fields[] = {
 		log_text("name", stray->name), log_number("bytes", (int64_t)stray->size)};
 	log_event(recovery->store->log, levels[fate], NULL, events[fate], fields, 2);
-	return fate == STRAY_REFUSE ? backend->ops->remove(backend, stray->name, err)
-				    : backend->ops->set_aside(backend, stray->name, err);
+	return fate == STRAY_GARBAGE ? backend->ops->remove(backend, stray->name, err)
+				     : backend->ops->set_aside(backend, stray->name, err);
 }
 
-/* Sidecars are copies: in a store without damage nothing wants one whose pack no row names. Nor an
- * empty file, as a kill leaves it that comes before the header. */
+/* Sidecars are copies: in a store without damage nothing needs one whose pack no row names. Nor an
+ * empty file, which a kill before the header leaves. */
 static enum stray_fate fate_of(
 	const struct pack_recovery *recovery, const struct stray *stray, bool is_whole)
 {
@@ -338,7 +341,7 @@ static enum stray_fate fate_of(
 		is_of_store(recovery, stray) && stray->origin.life == recovery->origin.life;
 	if (is_removal(recovery, stray) ||
 		(is_whole && (is_copy || stray->size == 0 || is_of_last_life)))
-		return STRAY_REFUSE;
+		return STRAY_GARBAGE;
 	return STRAY_ASIDE;
 }
 
@@ -364,14 +367,15 @@ static void settle_pack(const struct pack_recovery *recovery, const struct recov
 static int check_pack(const struct recovered *pack, struct error *err)
 {
 	if (!pack->is_there)
-		return error_set(err, ERROR_CORRUPT, "its file is missing");
+		return error_set(err, ERROR_CORRUPT, "its file is missing.");
 	if (pack->size < pack->record->length)
-		return error_set(err, ERROR_CORRUPT, "the file has %llu bytes, %llu are committed",
+		return error_set(err, ERROR_CORRUPT,
+			"its file has %llu bytes, but %llu are committed.",
 			(unsigned long long)pack->size, (unsigned long long)pack->record->length);
 	return 0;
 }
 
-/* It was open: its index is made now, of the committed bytes alone. */
+/* The pack was open: its index is made now, of the committed bytes alone. */
 static int make_index(
 	const struct pack_recovery *recovery, const struct recovered *pack, struct error *err)
 {
@@ -395,12 +399,12 @@ static int walk_open_pack(const struct pack_recovery *recovery, const struct pac
 	int result = 0;
 	if (index->count != record->chunks)
 		result = error_set(err, ERROR_CORRUPT,
-			"its footers count %u chunks, %u are committed", index->count,
+			"its footers count %u chunks, but %u are committed.", index->count,
 			record->chunks);
 	struct error save = {0};
 	if (result == 0 && pack_index_save(index, recovery->store->backend, &save) != 0)
 		complain(recovery, LOG_WARNING, &record->id,
-			&save); /* it is made once more when it is wanted */
+			&save); /* it is made again when it is needed */
 	pack_index_free(index);
 	return result;
 }
@@ -410,15 +414,15 @@ static void complain(const struct pack_recovery *recovery, enum log_level level,
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
-	error_wrap(err, "pack %s", text);
+	error_wrap(err, "Pack %s", text);
 	log_failure(recovery->store->log, level, NULL, "pack_damaged", err);
 }
 
-/* Sealed just now, or before but without an index yet: they enter the chunk index as any pack does
- * when it seals. */
+/* Feeds packs that are sealed just now, or were sealed without getting an index: they enter the
+ * chunk index like any pack that seals. */
 static void feed_packs(const struct pack_recovery *recovery)
 {
-	struct pack_id *packs = memory_new_array(recovery->names.record_count + 1, sizeof *packs);
+	struct pack_id *packs = memory_new_array(recovery->names.record_count + 1, sizeof(*packs));
 	size_t count = 0;
 	for (size_t i = 0; i < recovery->names.record_count; i++) {
 		const struct recovered *pack = &recovery->packs[i];

@@ -1,3 +1,6 @@
+/* Both ways make the index of the new file first (pack_table.h), then write the records in its
+ * order, then the table, and sync. Compaction copies runs of adjacent records and verifies each. A
+ * mend copies record by record, because some come from the patch and others may be unreadable. */
 #include "storage/packs/pack_rewrite.h"
 
 #include <stdlib.h>
@@ -9,7 +12,7 @@
 
 enum { REWRITE_BYTES = 1024 * 1024 };
 
-/* The next records that lie on one another in the old file, as many as fit; gives how many. */
+/* Takes the next adjacent records of the old file, as many as fit; returns their number. */
 enum { REWRITE_RECORDS = 512 };
 
 static struct pack_index *rewrite_pinned(struct pack_store *store, const struct pack *pinned,
@@ -44,7 +47,7 @@ int pack_rewrite_measure(struct pack_store *store, const struct pack_id *pack, c
 	if (pinned == NULL)
 		return -1;
 	const struct pack_index *const index = pack_cache_sealed_index(store->cache, pinned);
-	ASSERT(index != NULL);
+	ASSERT(index != NULL); /* sealed packs alone are measured */
 	*out_length = pack_table_length(index, live);
 	*out_old_length = index->length;
 	pack_cache_unpin(store->cache, pinned);
@@ -62,7 +65,7 @@ struct pack_index *pack_rewrite(struct pack_store *store, const struct pack_id *
 	if (index == NULL) {
 		char text[PACK_ID_TEXT_BYTES];
 		pack_id_format(pack, text);
-		error_wrap(err, "cannot compact pack %s", text);
+		error_wrap(err, "Pack %s cannot be compacted", text);
 	}
 	return index;
 }
@@ -70,10 +73,10 @@ struct pack_index *pack_rewrite(struct pack_store *store, const struct pack_id *
 struct pack_index *pack_rewrite_patched(struct pack_store *store, const struct pack_id *pack,
 	const struct pack_patch *patch, struct error *err)
 {
-	struct error missing = {0}; /* the file; its index may be there all the same */
+	struct error missing = {0}; /* of the file; its index may be there nevertheless */
 	struct pack *pinned = pack_cache_pin(store->cache, pack, true, &missing);
 	struct backend_file *const file = pinned != NULL ? pack_file(pinned) : NULL;
-	/* it is there, and may be opened another time */
+	/* the file is there, and may open another time */
 	if (pinned == NULL && missing.kind != ERROR_CORRUPT) {
 		*err = missing;
 		return NULL;
@@ -93,7 +96,7 @@ static struct pack_index *rewrite_pinned(struct pack_store *store, const struct 
 	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
 	ASSERT(from != NULL);
 	struct pack_id name;
-	random_bytes(name.bytes, sizeof name.bytes);
+	random_bytes(name.bytes, sizeof(name.bytes));
 	struct pack_index *const to = pack_table_select(from, &name, live);
 	struct pack_writer *const writer =
 		pack_writer_open_compacted(store->backend, &from->pack, &name, err);
@@ -119,7 +122,7 @@ static int copy_records(const struct pack_index *from, struct backend_file *file
 			pack_writer_append(writer, span_of(bytes, size), err) != 0)
 			result = -1;
 		else if (!pace->spend(pace->owner, 2 * size))
-			result = error_set(err, ERROR_BUSY, "the store is closing");
+			result = error_set(err, ERROR_BUSY, "the store is closing.");
 	}
 	free(bytes);
 	return result;
@@ -133,6 +136,7 @@ static uint32_t take_run(const struct pack_index *from, const struct pack_index 
 	while (count < REWRITE_RECORDS && first + count < to->count) {
 		const struct pack_entry *const entry =
 			pack_index_find(from, pack_index_number(to, first + count));
+		ASSERT(entry != NULL); /* `to` was selected from `from` */
 		const bool follows = count == 0 || entry->offset == out[0]->offset + *out_bytes;
 		if (!follows || (count > 0 && *out_bytes + record_bytes(entry) > REWRITE_BYTES))
 			break;
@@ -158,7 +162,8 @@ static int check_records(const struct pack_entry *const *entries, uint32_t count
 	return 0;
 }
 
-/* The index, when records and table are durable; else nothing stays. `writer` may be NULL. */
+/* Returns the index once records and table are durable; otherwise removes the new file. `writer`
+ * may be NULL. */
 static struct pack_index *finish(struct pack_store *store, struct pack_index *to,
 	struct pack_writer *writer, int result, struct error *err)
 {
@@ -193,15 +198,15 @@ static struct pack_index *patch_pinned(struct pack_store *store, const struct pa
 {
 	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
 	if (from == NULL) {
-		error_set(err, ERROR_BUSY, "the pack is not sealed yet");
+		error_set(err, ERROR_BUSY, "The pack is not sealed yet.");
 		return NULL;
 	}
 	struct pack_id name;
-	random_bytes(name.bytes, sizeof name.bytes);
+	random_bytes(name.bytes, sizeof(name.bytes));
 	struct pack_index *const to = select_patched(from, patch, &name);
 	if (to == NULL) {
 		error_set(
-			err, ERROR_CORRUPT, "the pack has other chunks than those that were sent");
+			err, ERROR_CORRUPT, "The pack has other chunks than those that were sent.");
 		return NULL;
 	}
 	struct pack_writer *const writer =
@@ -210,13 +215,13 @@ static struct pack_index *patch_pinned(struct pack_store *store, const struct pa
 	return finish(store, to, writer, result, err);
 }
 
-/* The index of the new file; NULL when the pack has other chunks than the patch. */
+/* Makes the index of the new file; NULL when the pack's chunks are not those of the patch. */
 static struct pack_index *select_patched(
 	const struct pack_index *from, const struct pack_patch *patch, const struct pack_id *name)
 {
 	uint8_t all[PACK_MAX_CHUNKS / 8];
 	uint32_t patched = 0;
-	memset(all, 0xff, sizeof all);
+	memset(all, 0xff, sizeof(all));
 	struct pack_index *const to = pack_table_select(from, name, all);
 	const uint64_t table_bytes = to->length - records_end(to);
 	for (uint32_t i = 0; i < to->count; i++) {
@@ -244,19 +249,11 @@ static uint64_t records_end(struct pack_index *index)
 	return end;
 }
 
-/* NULL: the chunk is not of the patch. */
+/* NULL when the chunk is not in the patch. */
 static const struct pack_entry *patch_entry(const struct pack_patch *patch, uint32_t number)
 {
-	uint32_t from = 0;
-	uint32_t to = patch->count;
-	while (from < to) {
-		const uint32_t middle = from + (to - from) / 2;
-		if (patch->numbers[middle] < number)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from < patch->count && patch->numbers[from] == number ? &patch->entries[from] : NULL;
+	const uint32_t at = pack_numbers_at(patch->numbers, patch->count, number);
+	return at < patch->count && patch->numbers[at] == number ? &patch->entries[at] : NULL;
 }
 
 static int copy_patched(const struct pack_index *from, struct backend_file *file,
@@ -280,8 +277,9 @@ static int copy_patched(const struct pack_index *from, struct backend_file *file
 	return result;
 }
 
-/* The record of the entry as it lies in the old file, or zeros where that ends before it. `file`
- * NULL: there is none. A read that failed may not fail next time: then the old file must stay. */
+/* Reads the record of the entry from the old file, or gives zeros where the file ends before it.
+ * `file` NULL: there is no file. After any other failure the old file must stay, because the next
+ * try may succeed. */
 static int read_old(
 	struct backend_file *file, const struct pack_entry *entry, uint8_t *into, struct error *err)
 {

@@ -1,3 +1,6 @@
+/* Reading: a pack is pinned in the cache, its entries are copied, and records are read and compared
+ * with their entries before a byte leaves. Adjacent raw chunks are read in one scatter read.
+ * Scratch memory is taken for one call; a few of them are kept. */
 #include "storage/packs/pack_store_parts.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@ struct pack_drop {
 };
 
 static void scratch_free(struct pack_scratch *scratch);
-static void drop_run(struct helper_job *job);
+static void pack_store_drop_run(struct helper_job *job);
 static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *err);
 static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
 	struct backend_file *file, const struct pack_entry *entry, uint8_t *into,
@@ -29,19 +32,19 @@ static int no_such_chunk(struct error *err);
 static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity);
 static uint64_t record_end(const struct pack_entry *entry);
 static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
-	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+	struct pack_read *read, struct error *err);
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
-	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err);
+	uint32_t count, struct pack_read *read, struct error *err);
 
 struct pack_store *pack_store_open(const struct pack_store_options *options, struct error *err)
 {
 	if (options->pack_max_bytes > STORE_PACK_BYTES_LIMIT) {
 		options->backend->ops->free(options->backend);
-		error_set(err, ERROR_INVALID, "packs of %llu bytes are over the limit of 1 GiB",
+		error_set(err, ERROR_INVALID, "Packs of %llu bytes are over the limit of 1 GiB.",
 			(unsigned long long)options->pack_max_bytes);
 		return NULL;
 	}
-	struct pack_store *const store = memory_new(sizeof *store);
+	struct pack_store *const store = memory_new(sizeof(*store));
 	store->backend = options->backend;
 	store->chunk_index = options->chunk_index;
 	store->helpers = options->helpers;
@@ -98,7 +101,7 @@ struct pack_scratch *pack_store_take_scratch(struct pack_store *store)
 	}
 	lock_leave(&store->lock);
 	if (scratch == NULL) {
-		scratch = memory_new(sizeof *scratch);
+		scratch = memory_new(sizeof(*scratch));
 		scratch->codec = codec_context_new();
 	}
 	return scratch;
@@ -190,11 +193,11 @@ void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs
 {
 	if (count == 0)
 		return;
-	struct pack_drop *const drop = memory_new(sizeof *drop + count * sizeof *packs);
-	drop->job.run = drop_run;
+	struct pack_drop *const drop = memory_new(sizeof(*drop) + count * sizeof(*packs));
+	drop->job.run = pack_store_drop_run;
 	drop->store = store;
 	drop->count = count;
-	memcpy(drop->packs, packs, count * sizeof *packs);
+	memcpy(drop->packs, packs, count * sizeof(*packs));
 	helpers_submit(store->helpers, &store->drop_lane, &drop->job);
 }
 
@@ -210,15 +213,14 @@ int pack_store_read_failed(
 	return name_chunk(pack, chunk, err);
 }
 
-/* No byte leaves without this. */
 int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
 	const struct pack_entry *entry, const uint8_t *payload, struct error *err)
 {
 	if (!pack_format_record_matches(header, entry))
 		return error_set(
-			err, ERROR_CORRUPT, "the record header differs from the pack's index");
+			err, ERROR_CORRUPT, "the record header differs from the pack's index.");
 	if (xxh3_64(span_of(payload, entry->stored)) != entry->checksum)
-		return error_set(err, ERROR_CORRUPT, "the stored bytes have a wrong checksum");
+		return error_set(err, ERROR_CORRUPT, "the stored bytes have a wrong checksum.");
 	return 0;
 }
 
@@ -242,11 +244,11 @@ int pack_store_read_chunk(struct pack_store *store, const struct pack_id *pack, 
 	return 0;
 }
 
-int pack_store_read_run(struct pack_store *store, const struct pack_run *run, uint8_t *into,
-	size_t capacity, uint32_t *out_chunks, size_t *out_len, struct error *err)
+int pack_store_read_run(struct pack_store *store, const struct pack_run *run,
+	struct pack_read *read, struct error *err)
 {
-	*out_chunks = 0;
-	*out_len = 0;
+	read->chunks = 0;
+	read->len = 0;
 	struct pack *const pinned = pack_cache_pin(store->cache, &run->pack, true, err);
 	if (pinned == NULL)
 		return pack_store_read_failed(store, &run->pack, run->first, err);
@@ -254,15 +256,14 @@ int pack_store_read_run(struct pack_store *store, const struct pack_run *run, ui
 	const size_t wanted = run->chunks < PACK_RUN_CHUNKS ? run->chunks : PACK_RUN_CHUNKS;
 	const size_t found =
 		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
-	const uint32_t count = run_length(entries, found, capacity);
+	const uint32_t count = run_length(entries, found, read->capacity);
 	int result = found == 0 ? no_such_chunk(err) : 0;
 	if (count > 0)
-		result =
-			run_read(pack_file(pinned), entries, count, into, out_chunks, out_len, err);
+		result = run_read(pack_file(pinned), entries, count, read, err);
 	pack_cache_unpin(store->cache, pinned);
 	return result == 0
 		? 0
-		: pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
+		: pack_store_read_failed(store, &run->pack, run->first + read->chunks, err);
 }
 
 int pack_store_chunk_entries(struct pack_store *store, const struct pack_run *run,
@@ -283,7 +284,7 @@ int pack_store_chunk_entries(struct pack_store *store, const struct pack_run *ru
 	*out_count = found;
 	if (found > 0)
 		return 0;
-	no_such_chunk(err); /* perhaps it was dead and has gone: no damage */
+	no_such_chunk(err); /* no damage: perhaps it was dead and is gone */
 	return name_chunk(&run->pack, run->first, err);
 }
 
@@ -301,7 +302,7 @@ static void scratch_free(struct pack_scratch *scratch)
 	free(scratch);
 }
 
-static void drop_run(struct helper_job *job)
+static void pack_store_drop_run(struct helper_job *job)
 {
 	struct pack_drop *const drop = (struct pack_drop *)job;
 	for (size_t i = 0; i < drop->count; i++)
@@ -313,7 +314,7 @@ static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
-	return error_wrap(err, "chunk %u of pack %s", chunk, text);
+	return error_wrap(err, "Chunk %u of pack %s", chunk, text);
 }
 
 static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
@@ -334,7 +335,7 @@ static int record_read(struct backend_file *file, const struct pack_entry *entry
 {
 	uint8_t header[PACK_RECORD_HEADER_BYTES];
 	const struct iovec parts[] = {
-		{.iov_base = header, .iov_len = sizeof header},
+		{.iov_base = header, .iov_len = sizeof(header)},
 		{.iov_base = stored, .iov_len = entry->stored},
 	};
 	if (file->backend->ops->read(file, parts, 2, entry->offset, err) != 0)
@@ -344,7 +345,7 @@ static int record_read(struct backend_file *file, const struct pack_entry *entry
 
 static int no_such_chunk(struct error *err)
 {
-	return error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
+	return error_set(err, ERROR_CORRUPT, "the pack has no such chunk.");
 }
 
 /* How many of the entries can be read as one run of whole raw chunks. */
@@ -370,25 +371,25 @@ static uint64_t record_end(const struct pack_entry *entry)
 	return (uint64_t)entry->offset + PACK_RECORD_HEADER_BYTES + entry->stored;
 }
 
-/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
- * one's. */
+/* A disk that cannot give one record gives none of a piece. Then the first is read alone, so that a
+ * failure is that record's. */
 static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
-	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+	struct pack_read *read, struct error *err)
 {
-	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
+	int result = read_together(file, entries, count, read, err);
 	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
-			  : result;
+	return is_unclear ? read_together(file, entries, 1, read, err) : result;
 }
 
-/* One scatter read: the record headers beside, the payloads on one another. *out_chunks counts
- * those before a bad one. */
+/* Reads with one scatter read: the record headers beside, the payloads one after the other. `read`
+ * counts the chunks before a bad one. */
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
-	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
+	uint32_t count, struct pack_read *read, struct error *err)
 {
 	uint8_t headers[PACK_RUN_CHUNKS][PACK_RECORD_HEADER_BYTES];
 	struct iovec parts[2 * PACK_RUN_CHUNKS] = {0};
-	uint8_t *at = into;
+	uint8_t *at = read->into;
+	ASSERT(count >= 1 && count <= PACK_RUN_CHUNKS);
 	for (uint32_t i = 0; i < count; i++) {
 		parts[2 * i] =
 			(struct iovec){.iov_base = headers[i], .iov_len = PACK_RECORD_HEADER_BYTES};
@@ -398,10 +399,10 @@ static int read_together(struct backend_file *file, const struct pack_entry *ent
 	if (file->backend->ops->read(file, parts, 2 * (int)count, entries[0].offset, err) != 0)
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		if (pack_record_check(headers[i], &entries[i], into + *out_len, err) != 0)
+		if (pack_record_check(headers[i], &entries[i], read->into + read->len, err) != 0)
 			return -1;
-		*out_len += entries[i].size;
-		++*out_chunks;
+		read->len += entries[i].size;
+		read->chunks++;
 	}
 	return 0;
 }

@@ -1,7 +1,6 @@
-/* What the pack store is made of, for the files that are parts of it: pack_store.c (reading),
- * shared_pack.c (the pack of small uploads), pack_recovery.c (start), pack_feed.c (sealed packs
- * enter the chunk index); and for the rooms that write packs beside it: ingest, upkeep (gc) and
- * start. Internal to storage. */
+/* The inside of the pack store, for its own files: pack_store.c (reading), shared_pack.c (the pack
+ * of small uploads), pack_recovery.c (start), pack_feed.c (sealed packs enter the chunk index); and
+ * for the rooms that write packs themselves: ingest, upkeep (gc) and start. Internal to storage. */
 #ifndef STORAGE_PACKS_PACK_STORE_PARTS_H
 #define STORAGE_PACKS_PACK_STORE_PARTS_H
 
@@ -16,8 +15,8 @@
 
 enum { PACK_STORE_IDLE_SCRATCHES = 4 };
 
-/* What encoding or decoding one chunk needs; taken for the time of a call, so that ten thousand
- * idle streams need none. */
+/* The memory for encoding or decoding one chunk. It is taken for the time of one call, so that ten
+ * thousand idle streams need none. */
 struct pack_scratch {
 	struct pack_scratch *next;
 	struct codec_context *codec;
@@ -34,18 +33,18 @@ struct shared_pack {
 	struct shared_pack *next;
 	struct pack_writer *writer;
 	struct shared_mark now;       /* written */
-	struct shared_mark reported;  /* told to the open batch */
-	struct shared_mark committed; /* in the catalog; length 0: never yet */
+	struct shared_mark reported;  /* given to the open batch */
+	struct shared_mark committed; /* in the catalog; length 0: not yet */
 	int64_t created_ms;
 	bool dirty; /* written since the last sync */
 };
 struct shared_packs {
-	/* the committer's alone */
-	struct shared_pack *first; /* those whose seal is not committed yet */
-	struct shared_pack *open;  /* of these; NULL: the next append begins one */
+	/* only the committer uses these */
+	struct shared_pack *first; /* packs whose seal is not committed yet */
+	struct shared_pack *open;  /* one of these; NULL: the next append begins one */
 	/* guarded by lock */
 	struct lock lock;
-	/* committed chunks of the open pack, which the chunk index does not know yet */
+	/* The committed chunks of the open pack, which the chunk index does not know yet. */
 	struct chunk_map map;
 	struct pack_id mapped;
 };
@@ -66,7 +65,7 @@ struct pack_store {
 	struct shared_packs shared;
 	struct helper_lane feed_lane;
 	struct helper_lane drop_lane;
-	struct helper_lane mend_lane; /* one damaged xorb after the other */
+	struct helper_lane mend_lane; /* mends one damaged xorb after the other */
 	struct lock lock;
 	struct pack_scratch *idle; /* guarded by lock */
 	unsigned idle_count;       /* guarded by lock */
@@ -74,12 +73,13 @@ struct pack_store {
 
 struct pack_scratch *pack_store_take_scratch(struct pack_store *store);
 void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scratch);
-/* Invariant 7: whether the payload and the bytes before it are what the entry says. */
+/* Invariant 7: whether the payload and the bytes before it are what the entry says; corrupt if
+ * not. */
 int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
 	const struct pack_entry *entry, const uint8_t *payload, struct error *err);
 
-/* Says which record it was; counts it when its bytes are wrong, and notes damage (pack_damage_is).
- * -1. */
+/* Adds to the error which record it was, counts the record when its bytes are wrong, and notes
+ * damage (pack_damage_is). Returns -1. */
 int pack_store_read_failed(
 	struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct error *err);
 
@@ -87,21 +87,22 @@ int pack_store_read_failed(
 void pack_store_drop(struct pack_store *store, const struct pack_id *pack);
 /* The same from a thread that must not wait for the disk: a helper removes the files. */
 void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs, size_t count);
-/* Removes the files of this name; false, and said in the log, when one is still there. */
+/* Removes the files of this name. False, after a line in the log, when one is still there. */
 bool pack_store_remove_files(struct pack_store *store, const struct pack_id *file);
 
-/* Saves the indexes of these packs where that is still to do and adds their rows to the chunk
- * index, on a helper. */
+/* On a helper: saves the indexes of these packs if they are not saved yet, and adds their rows to
+ * the chunk index. */
 void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count);
-/* The same for one pack, at once. */
+/* The same for one pack, on this thread and without saving. */
 int pack_feed_one(struct pack_store *store, const struct pack_id *pack, struct error *err);
 
 void shared_pack_init(struct pack_store *store);
 void shared_pack_release(struct pack_store *store);
-/* Appends a finished xorb. The committer's alone. */
+/* Appends a finished xorb. Only the committer calls it. */
 int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb,
 	const struct chunk_id *hash, struct chunk_place *out_place, struct error *err);
-/* A candidate among the committed chunks of the open shared pack: compare its id. */
+/* Finds a candidate among the committed chunks of the open shared pack. The caller compares its
+ * id. */
 bool shared_pack_find(
 	struct pack_store *store, const struct chunk_id *id, struct chunk_place *out_place);
 

@@ -1,3 +1,6 @@
+/* The table lists xorbs, then entries with their chunk numbers, then a tail with both counts and a
+ * checksum. The reader takes the tail first, checks everything, and computes the offsets from the
+ * stored lengths. */
 #include "storage/packs/pack_table.h"
 
 #include <stdlib.h>
@@ -47,8 +50,10 @@ struct pack_index *pack_table_select(
 		const uint32_t number = pack_index_number(from, i);
 		if (!pack_table_lives(live, number))
 			continue;
-		for (; !xorb_has(xorb, number); xorb++)
+		for (; !xorb_has(xorb, number); xorb++) {
+			ASSERT(xorb + 1 < from->xorbs + from->xorb_count);
 			has_xorb = false;
+		}
 		if (!has_xorb)
 			index->xorbs[index->xorb_count++] = *xorb;
 		has_xorb = true;
@@ -84,7 +89,7 @@ void pack_table_encode(const struct pack_index *index, struct buffer *out)
 		little_endian_put(at, pack_index_number(index, i), 4);
 		pack_format_put_entry(&index->entries[i], at + 4);
 	}
-	memcpy(at, table_magic, sizeof table_magic);
+	memcpy(at, table_magic, sizeof(table_magic));
 	little_endian_put(at + 8, index->count, 4);
 	little_endian_put(at + 12, index->xorb_count, 4);
 	little_endian_put(at + 16, 0, 8);
@@ -96,7 +101,7 @@ size_t pack_table_size(const uint8_t tail[PACK_TABLE_TAIL_BYTES])
 {
 	const uint64_t chunks = little_endian_get(tail + 8, 4);
 	const uint64_t xorbs = little_endian_get(tail + 12, 4);
-	const bool possible = memcmp(tail, table_magic, sizeof table_magic) == 0 && chunks >= 1 &&
+	const bool possible = memcmp(tail, table_magic, sizeof(table_magic)) == 0 && chunks >= 1 &&
 		chunks <= PACK_MAX_CHUNKS && xorbs >= 1 && xorbs <= chunks &&
 		little_endian_get(tail + 16, 8) == 0;
 	return possible ? table_bytes((size_t)chunks, (size_t)xorbs) : 0;
@@ -110,13 +115,14 @@ struct pack_index *pack_table_decode(struct span bytes, const struct pack_id *pa
 		: bytes.data + bytes.len - PACK_TABLE_TAIL_BYTES;
 	if (tail == NULL || pack_table_size(tail) != bytes.len) {
 		error_set(err, ERROR_CORRUPT,
-			"the table of a compacted pack has %zu bytes and says otherwise",
+			"the table of the compacted pack has %zu bytes, but names another size.",
 			bytes.len);
 		return NULL;
 	}
 	const size_t summed = bytes.len - TABLE_CHECKSUM_BYTES;
 	if (little_endian_get(bytes.data + summed, 8) != xxh3_64(span_slice(bytes, 0, summed))) {
-		error_set(err, ERROR_CORRUPT, "the table of a compacted pack has a wrong checksum");
+		error_set(err, ERROR_CORRUPT,
+			"the table of the compacted pack has a wrong checksum.");
 		return NULL;
 	}
 	const uint32_t xorbs = (uint32_t)little_endian_get(tail + 12, 4);
@@ -155,7 +161,7 @@ struct pack_index *pack_table_load(struct backend *backend, const struct pack_id
 		index = table_from_copy(backend, pack, file, length);
 	pack_id_format(pack, text);
 	if (index == NULL)
-		error_wrap(err, "cannot index pack %s", text);
+		error_wrap(err, "Pack %s cannot be indexed", text);
 	return index;
 }
 
@@ -172,10 +178,10 @@ static struct pack_index *index_of(
 {
 	struct pack_index *const index = pack_index_new(pack);
 	index->file = *file;
-	index->numbers = memory_new_array(chunks, sizeof *index->numbers);
-	index->entries = memory_new_array(chunks, sizeof *index->entries);
+	index->numbers = memory_new_array(chunks, sizeof(*index->numbers));
+	index->entries = memory_new_array(chunks, sizeof(*index->entries));
 	index->capacity = chunks;
-	index->xorbs = memory_new_array(xorbs, sizeof *index->xorbs);
+	index->xorbs = memory_new_array(xorbs, sizeof(*index->xorbs));
 	index->xorb_capacity = xorbs;
 	return index;
 }
@@ -188,6 +194,7 @@ static bool xorb_has(const struct pack_xorb *xorb, uint32_t number)
 static void index_add(
 	struct pack_index *index, uint32_t number, const struct pack_entry *entry, uint64_t *end)
 {
+	ASSERT(index->count < index->capacity);
 	index->numbers[index->count] = number;
 	index->entries[index->count] = *entry;
 	index->entries[index->count].offset = (uint32_t)*end;
@@ -201,7 +208,7 @@ static size_t table_bytes(size_t chunks, size_t xorbs)
 		PACK_TABLE_TAIL_BYTES;
 }
 
-/* They rise, do not overlap, and end below the highest chunk number there can be. */
+/* Xorbs must rise, must not overlap, and must end below the highest possible chunk number. */
 static int decode_xorbs(struct pack_index *index, const uint8_t *at, struct error *err)
 {
 	uint64_t end = 0;
@@ -213,13 +220,13 @@ static int decode_xorbs(struct pack_index *index, const uint8_t *at, struct erro
 		if (xorb->first < end || xorb->count < 1 || xorb->count > XORB_MAX_CHUNKS ||
 			xorb->first > PACK_MAX_CHUNKS - xorb->count)
 			return error_set(err, ERROR_CORRUPT,
-				"the xorbs of a compacted pack are out of order");
+				"the xorbs of the compacted pack are out of order.");
 		end = (uint64_t)xorb->first + xorb->count;
 	}
 	return 0;
 }
 
-/* Each chunk lies in a xorb, each xorb has a chunk. */
+/* Each chunk must lie in a xorb, and each xorb must have a chunk. */
 static int decode_entries(
 	struct pack_index *index, const uint8_t *at, uint64_t *end, struct error *err)
 {
@@ -230,7 +237,7 @@ static int decode_entries(
 		const uint32_t number = (uint32_t)little_endian_get(at, 4);
 		if (!pack_format_get_entry(at + 4, &entry))
 			return error_set(err, ERROR_CORRUPT,
-				"an entry of a compacted pack has an impossible length or codec");
+				"an entry of the compacted pack has an impossible length or codec.");
 		if (!xorb_has(&index->xorbs[xorb], number) && is_used &&
 			xorb + 1 < index->xorb_count)
 			xorb++;
@@ -238,15 +245,15 @@ static int decode_entries(
 		if (!xorb_has(&index->xorbs[xorb], number) ||
 			(i > 0 && number <= index->numbers[i - 1]))
 			return error_set(err, ERROR_CORRUPT,
-				"the chunks of a compacted pack are out of order");
+				"the chunks of the compacted pack are out of order.");
 		index_add(index, number, &entry, end);
 		if (*end > UINT32_MAX)
 			return error_set(err, ERROR_CORRUPT,
-				"the records of a compacted pack add up to more than 4 GiB");
+				"the records of the compacted pack add up to more than 4 GiB.");
 	}
 	return xorb + 1 == index->xorb_count
 		? 0
-		: error_set(err, ERROR_CORRUPT, "a xorb of a compacted pack has no chunks");
+		: error_set(err, ERROR_CORRUPT, "a xorb of the compacted pack has no chunks.");
 }
 
 static struct pack_index *table_from_pack(struct backend *backend, const struct pack_id *pack,
@@ -267,18 +274,18 @@ static struct pack_index *table_from_file(struct backend_file *file, const struc
 {
 	uint8_t header[PACK_HEADER_BYTES];
 	uint8_t tail[PACK_TABLE_TAIL_BYTES];
-	if (length < sizeof header + sizeof tail || length > UINT32_MAX) {
-		error_set(err, ERROR_CORRUPT, "a compacted pack cannot have %llu bytes",
+	if (length < sizeof(header) + sizeof(tail) || length > UINT32_MAX) {
+		error_set(err, ERROR_CORRUPT, "a compacted pack cannot have %llu bytes.",
 			(unsigned long long)length);
 		return NULL;
 	}
-	if (table_read(file, header, sizeof header, 0, err) != 0 ||
+	if (table_read(file, header, sizeof(header), 0, err) != 0 ||
 		pack_format_check_compacted_header(header, pack, name, err) != 0 ||
-		table_read(file, tail, sizeof tail, length - sizeof tail, err) != 0)
+		table_read(file, tail, sizeof(tail), length - sizeof(tail), err) != 0)
 		return NULL;
 	const size_t size = pack_table_size(tail);
-	if (size == 0 || size > length - sizeof header) {
-		error_set(err, ERROR_CORRUPT, "a compacted pack does not end with its table");
+	if (size == 0 || size > length - sizeof(header)) {
+		error_set(err, ERROR_CORRUPT, "the compacted pack does not end with its table.");
 		return NULL;
 	}
 	uint8_t *const bytes = memory_new(size);
@@ -288,8 +295,8 @@ static struct pack_index *table_from_file(struct backend_file *file, const struc
 	free(bytes);
 	if (index == NULL || index->length == length)
 		return index;
-	error_set(
-		err, ERROR_CORRUPT, "the records of a compacted pack do not add up to its length");
+	error_set(err, ERROR_CORRUPT,
+		"the records of the compacted pack do not add up to its length.");
 	pack_index_free(index);
 	return NULL;
 }
@@ -301,11 +308,11 @@ static int table_read(
 	return file->backend->ops->read(file, &part, 1, offset, err);
 }
 
-/* The copy beside the pack. */
+/* Reads the copy beside the pack. */
 static struct pack_index *table_from_copy(struct backend *backend, const struct pack_id *pack,
 	const struct pack_id *file, uint64_t length)
 {
-	struct error ignored = {0}; /* the pack's own failure is the one to tell */
+	struct error ignored = {0}; /* the pack's own failure is the one to report */
 	struct pack_index *index = NULL;
 	struct buffer bytes;
 	char name[PACK_NAME_BYTES];

@@ -1,6 +1,6 @@
-/* The end of a compacted pack: which chunks still live in it, under the numbers they always had. gc
- * writes such a pack in one go from another file of the same pack; it never grows. docs/FORMAT.md,
- * "Compacted packs". Pure but for pack_table_save and pack_table_load; not locked. */
+/* The end of a compacted pack: the chunks that still live in it, under the numbers they always had.
+ * gc writes such a pack at once from another file of the same pack; it never grows. docs/FORMAT.md,
+ * "Compacted packs". Pure except for pack_table_save and pack_table_load; not locked. */
 #ifndef STORAGE_PACKS_PACK_TABLE_H
 #define STORAGE_PACKS_PACK_TABLE_H
 
@@ -12,26 +12,26 @@ enum {
 	PACK_TABLE_TAIL_BYTES = 32
 };
 
-/* The index of the file `file` that will hold those chunks of `from` whose bit in `live` is set
- * (bit number % 8 of byte number / 8, for all chunk numbers of the pack). Records are to be written
- * in this order, then the table. At least one must live. */
+/* Makes the index of the file `file` that will hold those chunks of `from` whose bit in `live` is
+ * set (bit number % 8 of byte number / 8, for all chunk numbers of the pack). The records must be
+ * written in this order, then the table. At least one chunk must live. */
 struct pack_index *pack_table_select(
 	const struct pack_index *from, const struct pack_id *file, const uint8_t *live);
 
-/* How long that file will be, without making it. */
+/* The length that this file would have; 0 when no chunk lives. */
 uint64_t pack_table_length(const struct pack_index *from, const uint8_t *live);
 
 void pack_table_encode(const struct pack_index *index, struct buffer *out);
-/* The table's size from its last PACK_TABLE_TAIL_BYTES; 0 when they cannot be its end. */
+/* The size of the table from its last PACK_TABLE_TAIL_BYTES; 0 when these cannot be its end. */
 size_t pack_table_size(const uint8_t tail[PACK_TABLE_TAIL_BYTES]);
-/* From a whole table. corrupt when anything does not add up. */
+/* Reads a whole table. corrupt when anything does not add up. */
 struct pack_index *pack_table_decode(struct span bytes, const struct pack_id *pack,
 	const struct pack_id *file, struct error *err);
 
-/* The copy beside the pack, which serves when the pack's own table is damaged. */
+/* Saves the copy beside the pack, which is used when the pack's own table is damaged. */
 int pack_table_save(const struct pack_index *index, struct backend *backend, struct error *err);
-/* From the file, whose length the catalog knows, or from the copy. corrupt, unsupported, or what
- * reading gives. */
+/* Reads the table from the file, whose length the catalog knows, or from the copy. corrupt,
+ * unsupported, or the failure of reading. */
 struct pack_index *pack_table_load(struct backend *backend, const struct pack_id *pack,
 	const struct pack_id *file, uint64_t length, struct error *err);
 

@@ -70,7 +70,7 @@ static struct pack_writer *writer_open(struct backend *backend, const struct pac
 	struct backend_file *file;
 	if (backend->ops->create(backend, name, &file, err) != 0)
 		return NULL;
-	struct pack_writer *const writer = memory_new(sizeof *writer);
+	struct pack_writer *const writer = memory_new(sizeof(*writer));
 	*writer = (struct pack_writer){.file = file, .pack = *pack, .name = *file_name};
 	if (pack_writer_append(writer, span_of(header, PACK_HEADER_BYTES), err) != 0) {
 		pack_writer_remove(writer);

@@ -23,7 +23,7 @@ int set_aside_list(const char *folder, struct set_aside *out, struct error *err)
 		return 0;
 	if (file_list(path, &names, &count, err) != 0)
 		return -1;
-	out->files = memory_new_array(count + 1, sizeof *out->files);
+	out->files = memory_new_array(count + 1, sizeof(*out->files));
 	for (size_t i = 0; i < count; i++)
 		add_file(out, folder, names[i]);
 	file_names_free(names, count);

@@ -1,6 +1,6 @@
-/* The pack that small uploads share. Each mark runs through three places: now (written), reported
- * (told to the open batch), committed. A batch that fails cuts every pack back to what is committed
- * and seals it there, because after a failed sync nothing more may be appended with trust. */
+/* The pack that small uploads share. Each mark moves through three places: now (written), reported
+ * (given to the open batch), committed. A failed batch cuts every pack back to its committed mark
+ * and seals it there, because after a failed sync nothing that is appended can be trusted. */
 #include "storage/packs/pack_store_parts.h"
 
 #include <stdlib.h>
@@ -42,6 +42,7 @@ int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb
 	const struct chunk_id *hash, struct chunk_place *out_place, struct error *err)
 {
 	struct shared_packs *const shared = &store->shared;
+	ASSERT(xorb->count >= 1);
 	if (shared->open != NULL && !shared_fits(store, xorb))
 		pack_store_shared_seal(store);
 	if (shared->open == NULL && shared_begin(store, err) != 0)
@@ -49,12 +50,11 @@ int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb
 	struct shared_pack *const pack = shared->open;
 	if (pack_writer_append(pack->writer, buffer_span(&xorb->bytes), err) != 0)
 		return -1;
-	uint64_t length;
-	out_place->pack = pack->writer->pack;
-	pack_cache_extend(store->cache, &pack->writer->pack, hash, xorb->entries, xorb->count,
-		&out_place->chunk, &length);
-	ASSERT(length == pack->writer->length);
-	pack->now.length = length;
+	const struct pack_extension extension = pack_cache_extend(
+		store->cache, &pack->writer->pack, hash, xorb->entries, xorb->count);
+	ASSERT(extension.length == pack->writer->length);
+	*out_place = (struct chunk_place){.pack = pack->writer->pack, .chunk = extension.first};
+	pack->now.length = extension.length;
 	pack->now.chunks += xorb->count;
 	pack->dirty = true;
 	return 0;
@@ -149,11 +149,11 @@ static bool shared_fits(const struct pack_store *store, const struct xorb_builde
 static int shared_begin(struct pack_store *store, struct error *err)
 {
 	struct pack_id id;
-	random_bytes(id.bytes, sizeof id.bytes);
+	random_bytes(id.bytes, sizeof(id.bytes));
 	struct pack_writer *const writer = pack_writer_open(store->backend, &id, err);
 	if (writer == NULL)
 		return -1;
-	struct shared_pack *const pack = memory_new(sizeof *pack);
+	struct shared_pack *const pack = memory_new(sizeof(*pack));
 	pack->writer = writer;
 	pack->created_ms = store->clock->wall_ms(store->clock);
 	pack->next = store->shared.first;
@@ -168,7 +168,7 @@ static bool mark_equal(const struct shared_mark *a, const struct shared_mark *b)
 	return a->length == b->length && a->chunks == b->chunks && a->state == b->state;
 }
 
-/* The seal is committed: from here it is a pack like any other. */
+/* The seal is committed: from here on it is a pack like any other. */
 static void shared_finish(struct pack_store *store, struct shared_pack *pack)
 {
 	const struct pack_id id = pack->writer->pack;
@@ -179,7 +179,7 @@ static void shared_finish(struct pack_store *store, struct shared_pack *pack)
 	pack_feed_submit(store, &id, 1);
 }
 
-/* Chunks [from, to) of the open pack can now be found by others. */
+/* Lets others find chunks [from, to) of the open pack. */
 static void shared_map_chunks(
 	struct pack_store *store, const struct pack_id *id, uint32_t from, uint32_t to)
 {
@@ -229,11 +229,12 @@ static void shared_give_up(struct pack_store *store, bool keep_bytes)
 
 static void shared_cut_back(struct pack_store *store, struct shared_pack *pack, bool keep_bytes)
 {
+	ASSERT(pack->committed.length > 0 && pack->committed.length <= pack->now.length);
 	if (pack->now.length != pack->committed.length) {
 		struct error err = {0};
 		if (!keep_bytes && pack_writer_cut(pack->writer, pack->committed.length, &err) != 0)
 			log_failure(store->log, LOG_WARNING, NULL, "pack_cut",
-				&err); /* what lies behind the committed length means nothing */
+				&err); /* bytes after the committed length mean nothing */
 		pack_cache_cut(store->cache, &pack->writer->pack, pack->committed.chunks);
 	}
 	pack->now = pack->committed;

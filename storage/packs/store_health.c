@@ -1,3 +1,6 @@
+/* Two states. The proof of the catalog goes from UNPROVEN to PROVEN or DAMAGED. Read-only holds for
+ * good, or until a write succeeds again. Both are atomics that are written under the lock, so that
+ * asking for them needs none; their texts need the lock. */
 #include "storage/packs/store_health.h"
 
 #include <errno.h>
@@ -10,15 +13,16 @@
 #include "base/memory.h"
 #include "base/thread/lock.h"
 
-enum { FRESH_MS = 5000 }; /* so long a write that went well stands for one of now */
+enum { FRESH_MS = 5000 }; /* a write that succeeded within this time needs no new try */
 
 struct store_health {
 	struct log *log;
 	struct metrics *metrics;
 	_Atomic enum store_proof proof; /* written under the lock */
-	_Atomic bool reads_only;        /* for good, or because writes fail; likewise */
-	_Atomic bool is_asked;          /* a try is */
-	_Atomic int64_t written_ms;     /* when a write went well last, by the monotonic clock */
+	/* for good, or because writes fail; written under the lock */
+	_Atomic bool reads_only;
+	_Atomic bool is_asked;      /* a try was asked for */
+	_Atomic int64_t written_ms; /* when a write last succeeded, by the monotonic clock */
 	struct lock lock;
 	struct lock_condition settled;
 	bool is_for_good;                      /* guarded by lock */
@@ -32,7 +36,7 @@ static void set_reads_only(struct store_health *health, const char *why, bool is
 
 struct store_health *store_health_new(struct log *log, struct metrics *metrics)
 {
-	struct store_health *health = memory_new(sizeof *health);
+	struct store_health *health = memory_new(sizeof(*health));
 	health->log = log;
 	health->metrics = metrics;
 	lock_init(&health->lock, LOCK_HEALTH);
@@ -51,11 +55,12 @@ void store_health_free(struct store_health *health)
 
 void store_health_set_proof(struct store_health *health, enum store_proof proof, const char *why)
 {
+	ASSERT(proof != STORE_DAMAGED || why != NULL);
 	lock_enter(&health->lock);
 	bool is_new = atomic_load(&health->proof) != proof;
-	snprintf(health->proof_text, sizeof health->proof_text, "%s", why != NULL ? why : "");
+	snprintf(health->proof_text, sizeof(health->proof_text), "%s", why != NULL ? why : "");
 	atomic_store(&health->proof, proof);
-	/* before anybody is told */
+	/* before anybody can see it */
 	metrics_set(health->metrics, METRIC_CATALOG_DAMAGED, proof == STORE_DAMAGED);
 	lock_broadcast(&health->settled);
 	lock_leave(&health->lock);
@@ -82,7 +87,7 @@ int store_health_check_delete(struct store_health *health, struct error *err)
 	if (store_health_may_write(health, err) != 0)
 		return -1;
 	return error_set(err, ERROR_DAMAGED,
-		"The catalog is damaged, or is just being looked at, and nothing is deleted until it is found sound"
+		"The catalog is damaged or still being checked. Nothing is deleted until it is found sound"
 		" (docs/OPERATIONS.md, \"A damaged catalog\").");
 }
 
@@ -102,8 +107,8 @@ void store_health_set_read_only(struct store_health *health, const char *why)
 	set_reads_only(health, why, true);
 }
 
-/* What a mount says of itself cannot be trusted: after an error ext4 may refuse writes and still be
- * shown as writable. */
+/* The flags of a mount cannot be trusted: after an error ext4 may refuse writes and still be shown
+ * as writable. */
 void store_health_note_failure(struct store_health *health, const struct error *err)
 {
 	if (err->kind != ERROR_READ_ONLY || err->os_errno != EROFS)
@@ -179,10 +184,11 @@ static void tell(const struct store_health *health, enum log_level level, const 
 
 static void set_reads_only(struct store_health *health, const char *why, bool is_for_good)
 {
+	ASSERT(why != NULL);
 	lock_enter(&health->lock);
 	bool is_new = !atomic_load(&health->reads_only);
 	if (is_new || is_for_good)
-		snprintf(health->read_only_text, sizeof health->read_only_text, "%s", why);
+		snprintf(health->read_only_text, sizeof(health->read_only_text), "%s", why);
 	health->is_for_good |= is_for_good;
 	atomic_store(&health->reads_only, true);
 	lock_leave(&health->lock);

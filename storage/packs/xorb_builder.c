@@ -1,3 +1,6 @@
+/* Records are serialized as they come, so that the bytes can be written at any time; the entries
+ * are kept for the footer. The buffer has one size at first and its final size later
+ * (builder_reserve). */
 #include "storage/packs/xorb_builder.h"
 
 #include <stdlib.h>
@@ -6,7 +9,7 @@
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 
-enum { BUILDER_FIRST_ENTRIES = 8, BUILDER_GROWING_BYTES = 64 * 1024 };
+enum { BUILDER_GROWING_BYTES = 64 * 1024 };
 
 static uint8_t *builder_reserve(struct buffer *bytes, size_t len);
 static struct pack_entry *builder_next_entry(struct xorb_builder *builder);
@@ -39,6 +42,7 @@ void xorb_builder_release(struct xorb_builder *builder)
 	buffer_release(&builder->bytes);
 	free(builder->entries);
 	builder->entries = NULL;
+	builder->capacity = 0;
 }
 
 void xorb_builder_reset(struct xorb_builder *builder)
@@ -68,7 +72,7 @@ int xorb_builder_add(struct xorb_builder *builder, struct codec_context *codec,
 	uint8_t *const at = builder_reserve(&builder->bytes, PACK_RECORD_HEADER_BYTES + room);
 	if (at == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
-			"a chunk of %zu bytes does not fit into the write buffer", content.len);
+			"A chunk of %zu bytes does not fit into the write buffer.", content.len);
 	struct pack_entry *const entry = builder_next_entry(builder);
 	entry->id = *id;
 	entry->offset = 0;
@@ -84,7 +88,7 @@ uint8_t *xorb_builder_room(struct xorb_builder *builder, size_t len, struct erro
 	uint8_t *const at = builder_reserve(&builder->bytes, len);
 	if (at == NULL)
 		error_set(err, ERROR_NO_MEMORY,
-			"a record of %zu bytes does not fit into the write buffer", len);
+			"A record of %zu bytes does not fit into the write buffer.", len);
 	return at;
 }
 
@@ -112,7 +116,8 @@ int xorb_builder_add_record(
 
 int xorb_builder_finish(struct xorb_builder *builder, struct chunk_id *out_hash, struct error *err)
 {
-	struct chunk_entry *const chunks = memory_new_array(builder->count, sizeof *chunks);
+	ASSERT(builder->count >= 1);
+	struct chunk_entry *const chunks = memory_new_array(builder->count, sizeof(*chunks));
 	for (uint32_t i = 0; i < builder->count; i++)
 		chunks[i] = (struct chunk_entry){
 			.id = builder->entries[i].id, .size = builder->entries[i].size};
@@ -125,7 +130,7 @@ int xorb_builder_finish(struct xorb_builder *builder, struct chunk_id *out_hash,
 	return buffer_check(&builder->bytes, "the write buffer of a xorb", err);
 }
 
-/* Past some size the buffer gets its last one at once: to double it each time would copy it each
+/* Beyond some size the buffer gets its final size at once, because doubling would copy it each
  * time. */
 static uint8_t *builder_reserve(struct buffer *bytes, size_t len)
 {
@@ -136,17 +141,12 @@ static uint8_t *builder_reserve(struct buffer *bytes, size_t len)
 
 static struct pack_entry *builder_next_entry(struct xorb_builder *builder)
 {
-	if (builder->count == builder->capacity) {
-		builder->capacity =
-			builder->capacity == 0 ? BUILDER_FIRST_ENTRIES : 2 * builder->capacity;
-		builder->entries =
-			memory_grow(builder->entries, builder->capacity, sizeof *builder->entries);
-	}
+	builder->entries = memory_make_room(
+		builder->entries, builder->count, &builder->capacity, sizeof(*builder->entries));
 	return &builder->entries[builder->count];
 }
 
-/* The payload behind `at`: as encoded when that is smaller, else as it is. Fills codec and
- * stored. */
+/* Puts the payload at `at`: encoded when that is smaller, else as it is. Sets codec and stored. */
 static void builder_put_payload(struct codec_context *codec, enum codec wanted, struct span content,
 	uint8_t *at, struct pack_entry *entry)
 {
@@ -164,7 +164,7 @@ static void builder_put_payload(struct codec_context *codec, enum codec wanted, 
 	memcpy(at, content.data, content.len);
 }
 
-/* The payload lies behind `at`, the entry is whole. */
+/* Ends a record whose payload is in place after `at` and whose entry is complete. */
 static void builder_end_record(
 	struct xorb_builder *builder, const struct pack_entry *entry, uint8_t *at)
 {

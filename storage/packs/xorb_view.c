@@ -23,7 +23,7 @@ struct xorb_view *xorb_view_open(
 	struct pack *const pinned = pack_cache_pin(packs->cache, pack, false, err);
 	if (pinned == NULL)
 		return NULL;
-	struct xorb_view *const view = memory_new(sizeof *view);
+	struct xorb_view *const view = memory_new(sizeof(*view));
 	view->cache = packs->cache;
 	view->pinned = pinned;
 	view->pack = *pack;
@@ -53,6 +53,7 @@ int xorb_view_find(struct xorb_view *view, uint32_t chunk, struct pack_xorb *out
 int xorb_view_sizes(
 	struct xorb_view *view, uint32_t from, uint32_t end, uint32_t *out_sizes, struct error *err)
 {
+	ASSERT(from <= end);
 	uint32_t at = from;
 	while (at < end) {
 		const uint32_t before = at;

@@ -1,3 +1,7 @@
+/* There is one function per convention. It compares the part of a key below the run's prefix with
+ * the key that such a trainer writes last, because a publish is complete only then. A number must
+ * be spelled as its trainer prints it, with leading zeros up to a fixed width, so that each version
+ * has one name. */
 #include "storage/run_tables/adopt_layout.h"
 
 #include <string.h>
@@ -15,15 +19,16 @@ static const char ready_word[] = "READY-";
 
 typedef bool match_function(struct span key, struct span rest, struct adopt_mark *out);
 
+static struct span rest_from(struct span text, size_t at);
 static bool starts_with(struct span text, const char *start);
-static bool read_number(struct span digits, uint64_t *out);
 static bool read_digits(struct span digits, size_t least, uint64_t *out);
-static struct span behind(struct span text, size_t at);
 static bool match_trl(struct span key, struct span rest, struct adopt_mark *out);
+static bool read_number(struct span digits, uint64_t *out);
 static bool match_slime(struct span key, struct span rest, struct adopt_mark *out);
+static bool read_version(struct span name, uint64_t *out_version);
 static bool match_stitch(struct span key, struct span rest, struct adopt_mark *out);
 static bool match_modelexpress(struct span key, struct span rest, struct adopt_mark *out);
-static bool is_ours(struct span folder);
+static bool is_folder_of_steps(struct span folder);
 static bool match_skyrl(struct span key, struct span rest, struct adopt_mark *out);
 static bool match_pulse(struct span key, struct span rest, struct adopt_mark *out);
 
@@ -36,12 +41,6 @@ static match_function *const match_by_convention[] = {
 	[ADOPT_PULSE] = match_pulse,
 };
 
-bool adopt_layout_version(struct span name, uint64_t *out_version)
-{
-	return starts_with(name, version_word) &&
-		read_number(behind(name, strlen(version_word)), out_version);
-}
-
 bool adopt_layout_number(struct span identity, uint64_t *out_number)
 {
 	static const struct {
@@ -52,11 +51,11 @@ bool adopt_layout_number(struct span identity, uint64_t *out_number)
 	size_t start = identity.len;
 	while (start > 0 && identity.data[start - 1] != '/')
 		start--;
-	const struct span name = behind(identity, start);
+	const struct span name = rest_from(identity, start);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (starts_with(name, words[i].word))
-			return read_digits(
-				behind(name, strlen(words[i].word)), words[i].digits, out_number);
+			return read_digits(rest_from(name, strlen(words[i].word)), words[i].digits,
+				out_number);
 	return false;
 }
 
@@ -70,7 +69,9 @@ bool adopt_layout_match(enum adopt_convention convention, struct span prefix, st
 	if (key.len <= prefix.len ||
 		(prefix.len > 0 && memcmp(key.data, prefix.data, prefix.len) != 0))
 		return false;
-	return match_by_convention[convention](key, behind(key, prefix.len), out);
+	const bool matches = match_by_convention[convention](key, rest_from(key, prefix.len), out);
+	ASSERT(!matches || (out->objects.len > 0 && out->objects.len <= key.len));
+	return matches;
 }
 
 const char *adopt_layout_folder(enum adopt_convention convention)
@@ -88,11 +89,16 @@ bool adopt_layout_pointer(struct span content, struct span *out_run_id, uint64_t
 	size_t slash = len;
 	while (slash > 0 && content.data[slash - 1] != '/')
 		slash--;
-	if (slash < 2 ||
-		!adopt_layout_version(span_slice(content, slash, len - slash), out_version))
+	if (slash < 2 || !read_version(span_slice(content, slash, len - slash), out_version))
 		return false;
 	*out_run_id = span_slice(content, 0, slash - 1);
 	return true;
+}
+
+static struct span rest_from(struct span text, size_t at)
+{
+	ASSERT(at <= text.len);
+	return span_slice(text, at, text.len - at);
 }
 
 static bool starts_with(struct span text, const char *start)
@@ -100,15 +106,11 @@ static bool starts_with(struct span text, const char *start)
 	return text.len >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
 }
 
-static bool read_number(struct span digits, uint64_t *out)
-{
-	return read_digits(digits, NUMBER_DIGITS, out);
-}
-
-/* "000007": at least so many digits, and no more than needed. */
+/* Reads a number of at least `least` digits, without leading zeros beyond these: "000007". */
 static bool read_digits(struct span digits, size_t least, uint64_t *out)
 {
 	uint64_t number = 0;
+	ASSERT(least > 0 && least <= NUMBER_DIGITS_MAX);
 	if (digits.len < least || digits.len > NUMBER_DIGITS_MAX ||
 		(digits.len > least && digits.data[0] == '0'))
 		return false;
@@ -121,12 +123,7 @@ static bool read_digits(struct span digits, size_t least, uint64_t *out)
 	return true;
 }
 
-static struct span behind(struct span text, size_t at)
-{
-	return span_slice(text, at, text.len - at);
-}
-
-/* anchors/step_000001.safetensors, deltas/step_000002.safetensors: one object each. */
+/* anchors/step_000001.safetensors or deltas/step_000002.safetensors: a publish is one object. */
 static bool match_trl(struct span key, struct span rest, struct adopt_mark *out)
 {
 	static const char *const folders[] = {"anchors/step_", "deltas/step_"};
@@ -137,7 +134,7 @@ static bool match_trl(struct span key, struct span rest, struct adopt_mark *out)
 			continue;
 		const struct span digits =
 			span_slice(rest, before, rest.len - before - strlen(extension));
-		if (!span_equal_text(behind(rest, before + digits.len), extension) ||
+		if (!span_equal_text(rest_from(rest, before + digits.len), extension) ||
 			!read_number(digits, &out->version))
 			return false;
 		out->identity =
@@ -148,22 +145,34 @@ static bool match_trl(struct span key, struct span rest, struct adopt_mark *out)
 	return false;
 }
 
-/* weight_v000007/model.safetensors.index.json, which the trainer writes last; a full version of one
- * file has that file alone. */
+static bool read_number(struct span digits, uint64_t *out)
+{
+	return read_digits(digits, NUMBER_DIGITS, out);
+}
+
+/* weight_v000007/model.safetensors.index.json, which the trainer writes last. A full version that
+ * is one file has only that file. */
 static bool match_slime(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const uint8_t *const slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
 	if (slash == NULL)
 		return false;
 	const struct span folder = span_slice(rest, 0, (size_t)(slash - rest.data));
-	const struct span name = behind(rest, folder.len + 1);
-	if (!adopt_layout_version(folder, &out->version))
+	const struct span name = rest_from(rest, folder.len + 1);
+	if (!read_version(folder, &out->version))
 		return false;
 	if (!span_equal_text(name, index_name) && !span_equal_text(name, single_name))
 		return false;
 	out->identity = folder;
 	out->objects = span_slice(key, 0, key.len - name.len);
 	return true;
+}
+
+/* "weight_v%06d" */
+static bool read_version(struct span name, uint64_t *out_version)
+{
+	return starts_with(name, version_word) &&
+		read_number(rest_from(name, strlen(version_word)), out_version);
 }
 
 static bool match_stitch(struct span key, struct span rest, struct adopt_mark *out)
@@ -175,7 +184,7 @@ static bool match_stitch(struct span key, struct span rest, struct adopt_mark *o
 	return true;
 }
 
-/* FOLDER/model.safetensors.index.json, whatever the folder is called: the index comes last. */
+/* FOLDER/model.safetensors.index.json, with any name of the folder. The index comes last. */
 static bool match_modelexpress(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const size_t tail = strlen(index_name) + 1;
@@ -184,11 +193,12 @@ static bool match_modelexpress(struct span key, struct span rest, struct adopt_m
 		return false;
 	out->identity = span_slice(rest, 0, rest.len - tail);
 	out->objects = span_slice(key, 0, key.len - strlen(index_name));
-	return !is_ours(out->identity);
+	return !is_folder_of_steps(out->identity);
 }
 
-/* Where a run's own objects, anchors, folds and views lie: what is put there comes of a step. */
-static bool is_ours(struct span folder)
+/* Whether the objects, anchors, folds or views of a run lie there. Objects that are put into these
+ * folders belong to a step already. */
+static bool is_folder_of_steps(struct span folder)
 {
 	static const char *const names[] = {"anchors", "deltas", "folds", "steps", "updates"};
 	struct span rest = folder;
@@ -200,7 +210,7 @@ static bool is_ours(struct span folder)
 	return false;
 }
 
-/* delta-00000007/manifest.json, which comes last. */
+/* delta-00000007/manifest.json. The manifest comes last. */
 static bool match_skyrl(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const size_t tail = strlen(manifest_name) + 1;
@@ -210,10 +220,11 @@ static bool match_skyrl(struct span key, struct span rest, struct adopt_mark *ou
 	out->identity = span_slice(rest, 0, rest.len - tail);
 	out->objects = span_slice(key, 0, key.len - strlen(manifest_name));
 	return starts_with(out->identity, skyrl_word) &&
-		read_digits(behind(out->identity, strlen(skyrl_word)), SKYRL_DIGITS, &out->version);
+		read_digits(
+			rest_from(out->identity, strlen(skyrl_word)), SKYRL_DIGITS, &out->version);
 }
 
-/* checkpoint-120/READY-150: the marker comes last, and its number is when that was. */
+/* checkpoint-120/READY-150. The marker comes last; its number says when it was written. */
 static bool match_pulse(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const uint8_t *const slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
@@ -221,10 +232,10 @@ static bool match_pulse(struct span key, struct span rest, struct adopt_mark *ou
 	if (slash == NULL)
 		return false;
 	out->identity = span_slice(rest, 0, (size_t)(slash - rest.data));
-	const struct span name = behind(rest, out->identity.len + 1);
+	const struct span name = rest_from(rest, out->identity.len + 1);
 	out->objects = span_slice(key, 0, key.len - name.len);
 	return starts_with(name, ready_word) &&
-		read_digits(behind(name, strlen(ready_word)), 1, &ready) &&
+		read_digits(rest_from(name, strlen(ready_word)), 1, &ready) &&
 		starts_with(out->identity, pulse_word) &&
-		read_digits(behind(out->identity, strlen(pulse_word)), 1, &out->version);
+		read_digits(rest_from(out->identity, strlen(pulse_word)), 1, &out->version);
 }

@@ -14,26 +14,26 @@ struct found {
 	struct adopt_mark mark;
 };
 
-static int find(struct db *db, const struct adopt_object *object,
+static int find_runs(struct db *db, const struct adopt_object *object,
 	struct found found[ADOPTING_RUNS_MAX], size_t *out_count, struct error *err);
-static int note(struct db *db, const struct adopt_object *object, const struct found *found,
+static int note_publish(struct db *db, const struct adopt_object *object, const struct found *found,
 	struct error *err);
 
 int adopt_note(struct db *db, const struct adopt_object *object, bool *out_noted, struct error *err)
 {
 	struct found found[ADOPTING_RUNS_MAX];
 	size_t count = 0;
-	if (find(db, object, found, &count, err) != 0)
+	if (find_runs(db, object, found, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (note(db, object, &found[i], err) != 0)
+		if (note_publish(db, object, &found[i], err) != 0)
 			return -1;
 	*out_noted = count > 0;
 	return 0;
 }
 
-/* The runs that the key completes a publish of. */
-static int find(struct db *db, const struct adopt_object *object,
+/* Finds the runs in which the key completes a publish. */
+static int find_runs(struct db *db, const struct adopt_object *object,
 	struct found found[ADOPTING_RUNS_MAX], size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement =
@@ -51,6 +51,7 @@ static int find(struct db *db, const struct adopt_object *object,
 		}
 		const size_t len = run_settings_prefix(
 			settings.adopt_prefix, db_column_blob(statement, 1), prefix);
+		ASSERT(len <= sizeof(prefix));
 		next->run = db_column_i64(statement, 0);
 		next->convention = (enum adopt_convention)settings.adopt;
 		*out_count += adopt_layout_match(
@@ -60,9 +61,9 @@ static int find(struct db *db, const struct adopt_object *object,
 	return got < 0 ? -1 : 0;
 }
 
-/* A pointer has as many publishes as it has contents: each is called after the version that it
- * points with. */
-static int note(struct db *db, const struct adopt_object *object, const struct found *found,
+/* Each content of a pointer is a publish of its own, so the id of the object's version is its
+ * identity. */
+static int note_publish(struct db *db, const struct adopt_object *object, const struct found *found,
 	struct error *err)
 {
 	char id[2 * VERSION_ID_BYTES + 1];

@@ -1,3 +1,7 @@
+/* A row is noted when a trainer completes a publish, and settled when the step worker has made a
+ * step of it or failed. The publishes of a run are taken in the order of their ids, one at a time,
+ * because a delta needs the step before it. The numbers in the statements are those of enum
+ * adoption_state. */
 #include "storage/run_tables/adopt_row.h"
 
 enum { REMOVE_ROWS = 500 };
@@ -36,12 +40,14 @@ static const char SQL_ADOPT_BUCKET[] =
 	"SELECT buckets.id, buckets.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1 AND runs.name IS NOT NULL";
 #undef COLUMNS
 
-static int take(struct db_statement *statement, struct arena *arena, struct adoption *out,
+static int first_row(struct db_statement *statement, struct arena *arena, struct adoption *out,
 	struct error *err);
 
 int adopt_row_note(
 	struct db *db, const struct adoption *adoption, int64_t now_ms, struct error *err)
 {
+	ASSERT(adoption->convention != ADOPT_NONE);
+	ASSERT(adoption->identity.len > 0 && adoption->objects.len > 0);
 	return db_run(db, SQL_ADOPT_NOTE, err, db_i64(adoption->run), db_blob(adoption->identity),
 		db_i64(adoption->convention), db_blob(adoption->objects),
 		db_blob_or_null(adoption->has_base, adoption->base), db_i64(now_ms));
@@ -50,33 +56,33 @@ int adopt_row_note(
 int adopt_row_find_identity(struct db *db, int64_t run, struct span identity, struct arena *arena,
 	struct adoption *out, struct error *err)
 {
-	return take(db_query(db, SQL_ADOPT_IDENTITY, err, db_i64(run), db_blob(identity)), arena,
-		out, err);
+	return first_row(db_query(db, SQL_ADOPT_IDENTITY, err, db_i64(run), db_blob(identity)),
+		arena, out, err);
 }
 
 int adopt_row_find_step(struct db *db, int64_t run, uint64_t step, struct arena *arena,
 	struct adoption *out, struct error *err)
 {
-	return take(db_query(db, SQL_ADOPT_STEP, err, db_i64(run), db_i64((int64_t)step)), arena,
-		out, err);
+	return first_row(db_query(db, SQL_ADOPT_STEP, err, db_i64(run), db_i64((int64_t)step)),
+		arena, out, err);
 }
 
 int adopt_row_find(
 	struct db *db, int64_t id, struct arena *arena, struct adoption *out, struct error *err)
 {
-	return take(db_query(db, SQL_ADOPT_FIND, err, db_i64(id)), arena, out, err);
+	return first_row(db_query(db, SQL_ADOPT_FIND, err, db_i64(id)), arena, out, err);
 }
 
 int adopt_row_find_newest(
 	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err)
 {
-	return take(db_query(db, SQL_ADOPT_NEWEST, err, db_i64(run)), arena, out, err);
+	return first_row(db_query(db, SQL_ADOPT_NEWEST, err, db_i64(run)), arena, out, err);
 }
 
 int adopt_row_find_last(
 	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err)
 {
-	return take(db_query(db, SQL_ADOPT_LAST, err, db_i64(run)), arena, out, err);
+	return first_row(db_query(db, SQL_ADOPT_LAST, err, db_i64(run)), arena, out, err);
 }
 
 int adopt_row_find_waiting(
@@ -94,12 +100,14 @@ int adopt_row_find_waiting(
 
 int adopt_row_set_published(struct db *db, int64_t id, uint64_t step, struct error *err)
 {
+	ASSERT(step <= INT64_MAX);
 	return db_run(db, SQL_ADOPT_PUBLISHED, err, db_i64(id), db_i64((int64_t)step));
 }
 
 int adopt_row_set_failed(struct db *db, int64_t id, struct span error, struct error *err)
 {
-	static const char orphaned[] = "what it builds on could not become a step";
+	static const char orphaned[] = "The publish that it builds on could not become a step.";
+	ASSERT(error.len > 0);
 	if (db_run(db, SQL_ADOPT_FAILED, err, db_i64(id), db_blob(error)) != 0 ||
 		db_run(db, SQL_ADOPT_ORPHANS, err, db_i64(id), db_blob(span_text(orphaned))) != 0)
 		return -1;
@@ -142,8 +150,8 @@ int adopt_row_find_bucket(
 	return got == 0 ? error_set(err, ERROR_NO_RUN, "The run has ended.") : got == 1 ? 0 : -1;
 }
 
-/* The row that a statement gives, if any. */
-static int take(struct db_statement *statement, struct arena *arena, struct adoption *out,
+/* Reads the first row of the statement, if any, and ends the statement. */
+static int first_row(struct db_statement *statement, struct arena *arena, struct adoption *out,
 	struct error *err)
 {
 	const int got = db_step(statement, err);

@@ -1,6 +1,7 @@
-/* The column holds the deployment, a zero byte and the run's number in digits; up to 0.1.0 it held
- * the deployment alone. No deployment has a control character, so from the name to the name and a
- * byte 1 lie these and no others. */
+/* The column holds the deployment, a zero byte and the run's number in digits; up to version 0.1.0
+ * it held the deployment alone. A deployment contains no control character. So the range from the
+ * name up to the name followed by a byte 1, which is excluded, holds both spellings and the values
+ * of no other deployment. */
 #include "storage/run_tables/deployment_row.h"
 
 #include <stdio.h>
@@ -28,6 +29,7 @@ size_t deployment_row_column(
 	const char *deployment, int64_t run, uint8_t out[DEPLOYMENT_COLUMN_BYTES])
 {
 	char text[DEPLOYMENT_COLUMN_BYTES];
+	ASSERT(deployment[0] != '\0');
 	const int len = snprintf(text, sizeof(text), "%s%c%lld", deployment, '\0', (long long)run);
 	ASSERT(len > 0 && len < DEPLOYMENT_COLUMN_BYTES);
 	memcpy(out, text, (size_t)len);
@@ -53,12 +55,14 @@ int deployment_row_check(struct db *db, int64_t run, const char *deployment, str
 {
 	const struct span name = span_text(deployment);
 	uint8_t end[NAME_END_BYTES];
+	ASSERT(name.len > 0 && name.len <= RUN_DEPLOYMENT_MAX_BYTES);
 	const int got = db_exists(db, SQL_DEPLOYMENT_OTHER, err, db_blob(name),
 		db_blob(name_end(name, end)), db_i64(run));
-	return got == 1 ? error_set(err, ERROR_EXISTS,
-				  "The hot-loads of the deployment '%s' are steps of another run.",
-				  deployment)
-			: got;
+	return got == 1
+		? error_set(err, ERROR_EXISTS,
+			  "The deployment '%s' is bound to another run of the account: empty that run's setting \"hot_load\" first.",
+			  deployment)
+		: got;
 }
 
 int deployment_row_check_move(struct db *db, int64_t bucket, int64_t account, struct error *err)
@@ -77,7 +81,8 @@ int deployment_row_check_move(struct db *db, int64_t bucket, int64_t account, st
 	return result != 0 || got < 0 ? -1 : 0;
 }
 
-/* Where the deployments of a name end. A deployment that is too long is that of no run. */
+/* The excluded end of the range of a deployment. A name that is too long, which no run has, is
+ * cut. */
 static struct span name_end(struct span deployment, uint8_t out[NAME_END_BYTES])
 {
 	const struct span name = span_slice(deployment, 0, RUN_DEPLOYMENT_MAX_BYTES);

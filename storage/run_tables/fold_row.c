@@ -1,3 +1,8 @@
+/* A fold is known by the steps that it connects. A removed step, or too many direct folds in a run,
+ * mark it as releasing. The sweeper then releases its objects in slices and removes the row with
+ * the last of them, and does the same with direct folds that are unused
+ * (storage/step_jobs/fold_sweep.h). The numbers in the statements are those of enum fold_kind and
+ * enum fold_state. */
 #include "storage/run_tables/fold_row.h"
 
 #include <string.h>
@@ -76,6 +81,7 @@ int fold_row_find_id(struct db *db, int64_t id, struct fold_row *out, struct err
 int fold_row_find_wanted(
 	struct db *db, enum fold_kind kind, int64_t limit, struct fold_row *out, struct error *err)
 {
+	ASSERT(kind == FOLD_DIRECT || kind == FOLD_SKIP);
 	const char *const sql = kind == FOLD_DIRECT ? SQL_FOLD_WANTED_DIRECT : SQL_FOLD_WANTED_SKIP;
 	return first_row(db_query(db, sql, err, db_i64(limit)), out, err);
 }
@@ -102,6 +108,7 @@ struct db_statement *fold_row_scan(struct db *db, int64_t run, uint64_t to, stru
 
 int fold_row_want(struct db *db, const struct fold_row *row, struct error *err)
 {
+	ASSERT(row->from < row->to);
 	return db_run(db, SQL_FOLD_WANT, err, db_i64(row->run), db_i64(bound(row->from)),
 		db_i64(bound(row->to)), db_i64(row->kind), db_blob(span_text("")),
 		db_i64(row->used_ms));
@@ -132,11 +139,13 @@ int fold_row_want_skips(
 int fold_row_set_made(
 	struct db *db, int64_t id, struct span format, uint64_t bytes, struct error *err)
 {
+	ASSERT(format.len > 0 && format.len <= STEP_FORMAT_MAX_BYTES);
 	return db_run(db, SQL_FOLD_MADE, err, db_i64(id), db_blob(format), db_i64(bound(bytes)));
 }
 
 int fold_row_set_state(struct db *db, int64_t id, enum fold_state state, struct error *err)
 {
+	ASSERT(state == FOLD_REFUSED || state == FOLD_RELEASING);
 	return db_run(db, SQL_FOLD_SET_STATE, err, db_i64(id), db_i64(state));
 }
 
@@ -180,7 +189,7 @@ static int first_row(struct db_statement *statement, struct fold_row *out, struc
 	return got;
 }
 
-/* Steps above INT64_MAX are in no row. */
+/* No row has a step above INT64_MAX, so a higher number may be cut. */
 static int64_t bound(uint64_t step)
 {
 	return step > INT64_MAX ? INT64_MAX : (int64_t)step;

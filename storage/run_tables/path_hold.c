@@ -1,12 +1,17 @@
+/* Each run has a ring of slices, one for each minute; a slice is used again when its minute has
+ * passed. A slice that is full joins ranges, which bounds the memory whatever readers ask for. */
 #include "storage/run_tables/path_hold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/thread/lock.h"
 
-/* One slice more than the time has minutes: the oldest one is only partly over. */
+/* One slice more than PATH_HOLD_MS has minutes, because only a part of the oldest one has
+ * expired. */
 enum { SLICE_MS = 60 * 1000, SLICES = PATH_HOLD_MS / SLICE_MS + 1, SLICE_RANGES = 4 };
 _Static_assert(PATH_HOLD_RANGES_MAX > SLICES * SLICE_RANGES, "all ranges of a run, and one");
 
@@ -17,21 +22,22 @@ struct slice {
 };
 struct held_run {
 	int64_t run;
-	struct slice slices[SLICES]; /* by minute */
+	struct slice slices[SLICES]; /* index: minute modulo SLICES */
 };
 struct path_hold {
 	const struct clock_source *clock;
 	struct lock lock;
-	struct held_run **runs; /* by number; guarded by lock, as what follows */
+	struct held_run **runs; /* sorted by number; guarded by lock, like all fields below */
 	size_t count;
 	size_t capacity;
 };
 
 static int64_t minute_now(const struct path_hold *hold);
-static struct held_run *need(struct path_hold *hold, int64_t run);
-static size_t place(const struct path_hold *hold, int64_t run, bool *out_there);
+static struct held_run *get_run(struct path_hold *hold, int64_t run);
+static size_t find_place(const struct path_hold *hold, int64_t run, bool *out_found);
+static bool path_hold_run_is_before(const void *element, const void *key);
 static void add_range(struct slice *slice, struct step_range range);
-static bool is_over(const struct slice *slice, int64_t minute);
+static bool is_expired(const struct slice *slice, int64_t minute);
 
 struct path_hold *path_hold_new(const struct clock_source *clock)
 {
@@ -54,9 +60,10 @@ void path_hold_free(struct path_hold *hold)
 
 void path_hold_add(struct path_hold *hold, int64_t run, struct step_range range)
 {
+	ASSERT(range.first <= range.last);
 	lock_enter(&hold->lock);
 	const int64_t minute = minute_now(hold);
-	struct slice *const slice = &need(hold, run)->slices[minute % SLICES];
+	struct slice *const slice = &get_run(hold, run)->slices[minute % SLICES];
 	if (slice->minute != minute)
 		*slice = (struct slice){.minute = minute};
 	add_range(slice, range);
@@ -66,14 +73,15 @@ void path_hold_add(struct path_hold *hold, int64_t run, struct step_range range)
 size_t path_hold_ranges(struct path_hold *hold, int64_t run, struct step_range *out)
 {
 	size_t count = 0;
-	bool there;
+	bool found;
 	lock_enter(&hold->lock);
 	const int64_t minute = minute_now(hold);
-	const size_t at = place(hold, run, &there);
-	for (size_t i = 0; there && i < SLICES; i++) {
+	const size_t at = find_place(hold, run, &found);
+	for (size_t i = 0; found && i < SLICES; i++) {
 		const struct slice *const slice = &hold->runs[at]->slices[i];
-		if (is_over(slice, minute))
+		if (is_expired(slice, minute))
 			continue;
+		ASSERT(count + slice->count <= PATH_HOLD_RANGES_MAX);
 		memcpy(&out[count], slice->ranges, slice->count * sizeof(*out));
 		count += slice->count;
 	}
@@ -87,10 +95,10 @@ void path_hold_tidy(struct path_hold *hold)
 	lock_enter(&hold->lock);
 	const int64_t minute = minute_now(hold);
 	for (size_t r = 0; r < hold->count; r++) {
-		bool over = true;
-		for (size_t i = 0; i < SLICES && over; i++)
-			over = is_over(&hold->runs[r]->slices[i], minute);
-		if (over)
+		bool expired = true;
+		for (size_t i = 0; i < SLICES && expired; i++)
+			expired = is_expired(&hold->runs[r]->slices[i], minute);
+		if (expired)
 			free(hold->runs[r]);
 		else
 			hold->runs[kept++] = hold->runs[r];
@@ -104,16 +112,14 @@ static int64_t minute_now(const struct path_hold *hold)
 	return hold->clock->monotonic_ms(hold->clock) / SLICE_MS;
 }
 
-static struct held_run *need(struct path_hold *hold, int64_t run)
+static struct held_run *get_run(struct path_hold *hold, int64_t run)
 {
-	bool there;
-	const size_t at = place(hold, run, &there);
-	if (there)
+	bool found;
+	const size_t at = find_place(hold, run, &found);
+	if (found)
 		return hold->runs[at];
-	if (hold->count == hold->capacity) {
-		hold->capacity = hold->capacity == 0 ? 16 : 2 * hold->capacity;
-		hold->runs = memory_grow(hold->runs, hold->capacity, sizeof(*hold->runs));
-	}
+	hold->runs =
+		memory_make_room(hold->runs, hold->count, &hold->capacity, sizeof(*hold->runs));
 	memmove(&hold->runs[at + 1], &hold->runs[at], (hold->count - at) * sizeof(*hold->runs));
 	hold->runs[at] = memory_new(sizeof(*hold->runs[at]));
 	hold->runs[at]->run = run;
@@ -121,24 +127,26 @@ static struct held_run *need(struct path_hold *hold, int64_t run)
 	return hold->runs[at];
 }
 
-static size_t place(const struct path_hold *hold, int64_t run, bool *out_there)
+/* The index at which the run is or belongs. */
+static size_t find_place(const struct path_hold *hold, int64_t run, bool *out_found)
 {
-	size_t low = 0;
-	size_t high = hold->count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (hold->runs[middle]->run < run)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out_there = low < hold->count && hold->runs[low]->run == run;
-	return low;
+	lock_assert_held(&hold->lock);
+	const size_t at = search_lower_bound(
+		hold->runs, hold->count, sizeof(*hold->runs), path_hold_run_is_before, &run);
+	*out_found = at < hold->count && hold->runs[at]->run == run;
+	return at;
 }
 
-/* Full: joined with the range that is nearest below it, or the first. */
+static bool path_hold_run_is_before(const void *element, const void *key)
+{
+	return (*(struct held_run *const *)element)->run < *(const int64_t *)key;
+}
+
+/* When the slice is full, the new range is joined with the nearest range below it. Without one
+ * below, it is joined with the first. */
 static void add_range(struct slice *slice, struct step_range range)
 {
+	ASSERT(slice->count <= SLICE_RANGES);
 	struct step_range joined[SLICE_RANGES + 1];
 	memcpy(joined, slice->ranges, slice->count * sizeof(*joined));
 	joined[slice->count] = range;
@@ -151,11 +159,12 @@ static void add_range(struct slice *slice, struct step_range range)
 		memmove(&joined[at], &joined[at + 1], (count - at - 1) * sizeof(*joined));
 		count--;
 	}
+	ASSERT(count <= SLICE_RANGES);
 	memcpy(slice->ranges, joined, count * sizeof(*joined));
 	slice->count = count;
 }
 
-static bool is_over(const struct slice *slice, int64_t minute)
+static bool is_expired(const struct slice *slice, int64_t minute)
 {
 	return slice->count == 0 || slice->minute <= minute - SLICES;
 }

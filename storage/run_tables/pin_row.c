@@ -1,4 +1,8 @@
+/* Expired pins do not count, so each statement that looks for pins has the condition PIN_LIVES.
+ * Sweeping only frees their space. */
 #include "storage/run_tables/pin_row.h"
+
+#include <string.h>
 
 enum { REMOVE_ROWS = 500 };
 
@@ -53,6 +57,7 @@ int pin_row_find(struct db *db, int64_t run, struct span name, int64_t now_ms,
 
 int pin_row_put(struct db *db, int64_t run, const struct pin_message *pin, struct error *err)
 {
+	ASSERT(pin->name.len > 0 && pin->name.len < PIN_NAME_BYTES);
 	return db_run(db, SQL_PIN_PUT, err, db_i64(run), db_blob(pin->name),
 		db_i64((int64_t)pin->step), db_i64_or_null(pin->expires_ms != 0, pin->expires_ms),
 		db_i64(pin->created_ms));
@@ -78,10 +83,19 @@ struct db_statement *pin_row_scan(struct db *db, int64_t run, int64_t now_ms, st
 }
 
 int pin_row_find_step(struct db *db, int64_t run, uint64_t step, int64_t now_ms,
-	struct arena *arena, struct span *out_name, struct error *err)
+	char out_name[PIN_NAME_BYTES], struct error *err)
 {
-	return db_find_blob(db, SQL_PIN_OF_STEP, arena, out_name, err, db_i64(run), db_i64(now_ms),
-		db_i64((int64_t)step));
+	struct db_statement *const row = db_query(
+		db, SQL_PIN_OF_STEP, err, db_i64(run), db_i64(now_ms), db_i64((int64_t)step));
+	const int got = db_step(row, err);
+	if (got == 1) {
+		const struct span name =
+			span_slice(db_column_blob(row, 0), 0, REPLICA_ID_MAX_BYTES);
+		memcpy(out_name, name.data, name.len);
+		out_name[name.len] = '\0';
+	}
+	db_reset(row);
+	return got;
 }
 
 int pin_row_has_expired(struct db *db, int64_t now_ms, bool *out_has, struct error *err)

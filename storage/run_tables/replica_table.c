@@ -1,11 +1,15 @@
-/* Runs in an array sorted by number, replicas of a run in one sorted by id: a look-up is two binary
- * searches, a page is a slice. */
+/* Runs lie in an array sorted by number, and the replicas of a run in one sorted by id: a look-up
+ * is two binary searches, and a page is a slice. Beside its report each replica has the step of its
+ * saved row, which tells whether the row protects as much as the lease. If so, the report needs no
+ * change before the reply and is saved later. */
 #include "storage/run_tables/replica_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/thread/lock.h"
 
 enum { LOAD_ARENA_BYTES = 64 * 1024 };
@@ -22,8 +26,8 @@ struct replica {
 	int64_t heard_ms; /* monotonic */
 	int64_t since_ms; /* wall */
 	int64_t updated_ms;
-	bool unsaved; /* says other than was last taken for saving */
-	bool saved;   /* the catalog has it, with: */
+	bool unsaved; /* its report differs from the one that was last taken for saving */
+	bool saved;   /* the catalog has a row of it, with: */
 	bool saved_has_step;
 	uint64_t saved_step;
 };
@@ -37,24 +41,27 @@ struct replica_table {
 	const struct clock_source *clock;
 	bool is_whole; /* set before others use the table */
 	struct lock lock;
-	struct replica_run **runs; /* guarded by lock, as what follows */
+	struct replica_run **runs; /* guarded by lock, like all fields below */
 	size_t count;
 	size_t capacity;
-	size_t total;
+	size_t total; /* replicas of all runs */
 };
 
 static void free_run(struct replica_run *run);
 static void free_replica(struct replica *replica);
 static struct replica *find(const struct replica_table *table, int64_t run, struct span id);
 static struct replica_run *find_run(const struct replica_table *table, int64_t run);
-static size_t run_place(const struct replica_table *table, int64_t run, bool *out_there);
-static size_t place(const struct replica_run *run, struct span id, bool *out_there);
-static struct replica_run *need_run(struct replica_table *table, int64_t run);
+static size_t find_run_place(const struct replica_table *table, int64_t run, bool *out_found);
+static bool replica_table_run_is_before(const void *element, const void *key);
+static size_t find_place(const struct replica_run *run, struct span id, bool *out_found);
+static bool replica_table_replica_is_before(const void *element, const void *key);
+static struct replica_run *get_run(struct replica_table *table, int64_t run);
 static int check_room(
 	const struct replica_table *table, const struct replica_run *run, struct error *err);
 static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id);
-static struct span own(struct span bytes);
-static void say(struct replica *replica, struct span document, const struct replica_message *said);
+static struct span copy_owned(struct span bytes);
+static void set_report(
+	struct replica *replica, struct span document, const struct replica_message *report);
 static int64_t now_ms(const struct replica_table *table);
 static bool is_saved(const struct replica *replica);
 static void load_one(struct replica_table *table, const struct replica_row *row);
@@ -63,8 +70,9 @@ static void copy_row(const struct replica_run *run, const struct replica *replic
 static bool is_expired(const struct replica *replica, int64_t now);
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at);
 static void remove_run_at(struct replica_table *table, size_t at);
-static void count(const struct replica *replica, bool expired, struct replica_list_message *list);
-static size_t insert(uint64_t *steps, size_t have, size_t max, uint64_t step);
+static void count_replica(
+	const struct replica *replica, bool expired, struct replica_list_message *list);
+static size_t insert_step(uint64_t *steps, size_t have, size_t max, uint64_t step);
 static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
 	size_t max, struct arena *arena, struct replica_name *out);
 
@@ -88,13 +96,14 @@ void replica_table_free(struct replica_table *table)
 }
 
 int replica_table_put(struct replica_table *table, const struct replica_row *row,
-	const struct replica_message *said, bool *out_saved, struct error *err)
+	const struct replica_message *report, bool *out_saved, struct error *err)
 {
 	int result = 0;
+	ASSERT(row->id.len > 0 && row->id.len <= REPLICA_ID_MAX_BYTES);
 	lock_enter(&table->lock);
 	struct replica *replica = find(table, row->run, row->id);
 	if (replica == NULL) {
-		struct replica_run *const run = need_run(table, row->run);
+		struct replica_run *const run = get_run(table, row->run);
 		result = check_room(table, run, err);
 		if (result == 0) {
 			replica = add(table, run, row->id);
@@ -103,7 +112,7 @@ int replica_table_put(struct replica_table *table, const struct replica_row *row
 		}
 	}
 	if (result == 0) {
-		say(replica, row->document, said);
+		set_report(replica, row->document, report);
 		replica->lease_ms = row->lease_ms;
 		replica->heard_ms = now_ms(table);
 		replica->updated_ms = table->clock->wall_ms(table->clock);
@@ -150,38 +159,39 @@ bool replica_table_find(struct replica_table *table, int64_t run, struct span id
 void replica_table_remove(struct replica_table *table, int64_t run, struct span id)
 {
 	lock_enter(&table->lock);
-	struct replica_run *const of = find_run(table, run);
-	bool there = false;
-	const size_t at = of == NULL ? 0 : place(of, id, &there);
-	if (there)
-		remove_at(table, of, at);
+	struct replica_run *const of_run = find_run(table, run);
+	bool found = false;
+	const size_t at = of_run == NULL ? 0 : find_place(of_run, id, &found);
+	if (found)
+		remove_at(table, of_run, at);
 	lock_leave(&table->lock);
 }
 
 void replica_table_remove_run(struct replica_table *table, int64_t run)
 {
-	bool there;
+	bool found;
 	lock_enter(&table->lock);
-	const size_t at = run_place(table, run, &there);
-	if (there)
+	const size_t at = find_run_place(table, run, &found);
+	if (found)
 		remove_run_at(table, at);
 	lock_leave(&table->lock);
 }
 
-size_t replica_table_page(struct replica_table *table, int64_t run, struct span after, size_t limit,
+size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
 	struct arena *arena, struct replica_entry *out, struct replica_list_message *list)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
-	const struct replica_run *const of = find_run(table, run);
+	const struct replica_run *const of_run = find_run(table, page->run);
 	const int64_t now = now_ms(table);
-	for (size_t i = 0; of != NULL && i < of->count; i++) {
-		const bool expired = is_expired(of->replicas[i], now);
-		count(of->replicas[i], expired, list);
-		if (taken == limit ||
-			(after.len > 0 && span_compare(of->replicas[i]->id, after) <= 0))
+	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
+		const struct replica *const replica = of_run->replicas[i];
+		const bool expired = is_expired(replica, now);
+		count_replica(replica, expired, list);
+		if (taken == page->limit ||
+			(page->after.len > 0 && span_compare(replica->id, page->after) <= 0))
 			continue;
-		copy_row(of, of->replicas[i], arena, &out[taken].row);
+		copy_row(of_run, replica, arena, &out[taken].row);
 		out[taken++].expired = expired;
 	}
 	lock_leave(&table->lock);
@@ -193,10 +203,10 @@ bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *ou
 {
 	const struct replica *lowest = NULL;
 	lock_enter(&table->lock);
-	const struct replica_run *const of = find_run(table, run);
+	const struct replica_run *const of_run = find_run(table, run);
 	const int64_t now = now_ms(table);
-	for (size_t i = 0; of != NULL && i < of->count; i++) {
-		const struct replica *const replica = of->replicas[i];
+	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
+		const struct replica *const replica = of_run->replicas[i];
 		if (replica->has_step && (lowest == NULL || replica->step < lowest->step) &&
 			!is_expired(replica, now))
 			lowest = replica;
@@ -204,6 +214,7 @@ bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *ou
 	if (lowest != NULL) {
 		*out_step = lowest->step;
 		if (out_id != NULL) {
+			ASSERT(lowest->id.len <= REPLICA_ID_MAX_BYTES);
 			memcpy(out_id, lowest->id.data, lowest->id.len);
 			out_id[lowest->id.len] = '\0';
 		}
@@ -216,10 +227,10 @@ bool replica_table_holds(struct replica_table *table, int64_t run, uint64_t step
 {
 	bool holds = false;
 	lock_enter(&table->lock);
-	const struct replica_run *const of = find_run(table, run);
+	const struct replica_run *const of_run = find_run(table, run);
 	const int64_t now = now_ms(table);
-	for (size_t i = 0; of != NULL && i < of->count && !holds; i++) {
-		const struct replica *const replica = of->replicas[i];
+	for (size_t i = 0; of_run != NULL && i < of_run->count && !holds; i++) {
+		const struct replica *const replica = of_run->replicas[i];
 		holds = replica->has_step && replica->step == step && !is_expired(replica, now);
 	}
 	lock_leave(&table->lock);
@@ -231,12 +242,12 @@ size_t replica_table_wanted(
 {
 	size_t have = 0;
 	lock_enter(&table->lock);
-	const struct replica_run *const of = find_run(table, run);
+	const struct replica_run *const of_run = find_run(table, run);
 	const int64_t now = now_ms(table);
-	for (size_t i = 0; of != NULL && i < of->count; i++) {
-		const struct replica *const replica = of->replicas[i];
+	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
+		const struct replica *const replica = of_run->replicas[i];
 		if (!replica->has_step && replica->has_wanted && !is_expired(replica, now))
-			have = insert(out_steps, have, max, replica->wanted);
+			have = insert_step(out_steps, have, max, replica->wanted);
 	}
 	lock_leave(&table->lock);
 	return have;
@@ -335,60 +346,55 @@ static void free_replica(struct replica *replica)
 
 static struct replica *find(const struct replica_table *table, int64_t run, struct span id)
 {
-	const struct replica_run *const of = find_run(table, run);
-	bool there = false;
-	const size_t at = of == NULL ? 0 : place(of, id, &there);
-	return there ? of->replicas[at] : NULL;
+	const struct replica_run *const of_run = find_run(table, run);
+	bool found = false;
+	const size_t at = of_run == NULL ? 0 : find_place(of_run, id, &found);
+	return found ? of_run->replicas[at] : NULL;
 }
 
 static struct replica_run *find_run(const struct replica_table *table, int64_t run)
 {
-	bool there;
-	const size_t at = run_place(table, run, &there);
-	return there ? table->runs[at] : NULL;
+	bool found;
+	const size_t at = find_run_place(table, run, &found);
+	return found ? table->runs[at] : NULL;
 }
 
-/* Where the run is, or belongs. */
-static size_t run_place(const struct replica_table *table, int64_t run, bool *out_there)
+/* The index at which the run is or belongs. */
+static size_t find_run_place(const struct replica_table *table, int64_t run, bool *out_found)
 {
-	size_t low = 0;
-	size_t high = table->count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (table->runs[middle]->run < run)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out_there = low < table->count && table->runs[low]->run == run;
-	return low;
+	lock_assert_held(&table->lock);
+	const size_t at = search_lower_bound(
+		table->runs, table->count, sizeof(*table->runs), replica_table_run_is_before, &run);
+	*out_found = at < table->count && table->runs[at]->run == run;
+	return at;
 }
 
-static size_t place(const struct replica_run *run, struct span id, bool *out_there)
+static bool replica_table_run_is_before(const void *element, const void *key)
 {
-	size_t low = 0;
-	size_t high = run->count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (span_compare(run->replicas[middle]->id, id) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*out_there = low < run->count && span_equal(run->replicas[low]->id, id);
-	return low;
+	return (*(struct replica_run *const *)element)->run < *(const int64_t *)key;
 }
 
-static struct replica_run *need_run(struct replica_table *table, int64_t run)
+static size_t find_place(const struct replica_run *run, struct span id, bool *out_found)
 {
-	bool there;
-	const size_t at = run_place(table, run, &there);
-	if (there)
+	const size_t at = search_lower_bound(run->replicas, run->count, sizeof(*run->replicas),
+		replica_table_replica_is_before, &id);
+	*out_found = at < run->count && span_equal(run->replicas[at]->id, id);
+	return at;
+}
+
+static bool replica_table_replica_is_before(const void *element, const void *key)
+{
+	return span_compare((*(struct replica *const *)element)->id, *(const struct span *)key) < 0;
+}
+
+static struct replica_run *get_run(struct replica_table *table, int64_t run)
+{
+	bool found;
+	const size_t at = find_run_place(table, run, &found);
+	if (found)
 		return table->runs[at];
-	if (table->count == table->capacity) {
-		table->capacity = table->capacity == 0 ? 16 : 2 * table->capacity;
-		table->runs = memory_grow(table->runs, table->capacity, sizeof(*table->runs));
-	}
+	table->runs =
+		memory_make_room(table->runs, table->count, &table->capacity, sizeof(*table->runs));
 	memmove(&table->runs[at + 1], &table->runs[at], (table->count - at) * sizeof(*table->runs));
 	table->runs[at] = memory_new(sizeof(*table->runs[at]));
 	table->runs[at]->run = run;
@@ -402,45 +408,45 @@ static int check_room(
 	if (run->count < REPLICAS_OF_RUN_MAX && table->total < REPLICAS_MAX)
 		return 0;
 	return error_set(err, ERROR_BUSY,
-		"There are %zu replicas of this run and %zu in all, the most there may be; one is forgotten %d minutes "
-		"after its lease.",
+		"The run has %zu replicas and the server %zu, which is the limit; a replica is forgotten %d minutes "
+		"after its lease has expired.",
 		run->count, table->total, REPLICA_FORGET_MS / 60000);
 }
 
 static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id)
 {
-	bool there;
-	const size_t at = place(run, id, &there);
-	if (run->count == run->capacity) {
-		run->capacity = run->capacity == 0 ? 16 : 2 * run->capacity;
-		run->replicas = memory_grow(run->replicas, run->capacity, sizeof(*run->replicas));
-	}
+	bool found;
+	const size_t at = find_place(run, id, &found);
+	run->replicas =
+		memory_make_room(run->replicas, run->count, &run->capacity, sizeof(*run->replicas));
 	memmove(&run->replicas[at + 1], &run->replicas[at],
 		(run->count - at) * sizeof(*run->replicas));
 	run->replicas[at] = memory_new(sizeof(*run->replicas[at]));
-	run->replicas[at]->id = own(id);
+	run->replicas[at]->id = copy_owned(id);
 	run->count++;
 	table->total++;
 	return run->replicas[at];
 }
 
-static struct span own(struct span bytes)
+static struct span copy_owned(struct span bytes)
 {
 	return span_of(bytes.len > 0 ? memory_copy(bytes.data, bytes.len) : NULL, bytes.len);
 }
 
-static void say(struct replica *replica, struct span document, const struct replica_message *said)
+static void set_report(
+	struct replica *replica, struct span document, const struct replica_message *report)
 {
+	ASSERT(report->state < REPLICA_STATE_COUNT);
 	if (!span_equal(replica->document, document)) {
 		free((void *)replica->document.data);
-		replica->document = own(document);
+		replica->document = copy_owned(document);
 		replica->unsaved = true;
 	}
-	replica->state = said->state;
-	replica->has_step = said->has_step;
-	replica->step = said->step;
-	replica->has_wanted = said->has_wanted;
-	replica->wanted = said->wanted;
+	replica->state = report->state;
+	replica->has_step = report->has_step;
+	replica->step = report->step;
+	replica->has_wanted = report->has_wanted;
+	replica->wanted = report->wanted;
 }
 
 static int64_t now_ms(const struct replica_table *table)
@@ -448,7 +454,8 @@ static int64_t now_ms(const struct replica_table *table)
 	return table->clock->monotonic_ms(table->clock);
 }
 
-/* A row that holds a lower step protects more; one that holds none protects nothing for good. */
+/* Whether the saved row protects as much as the lease. A row with a lower step protects more. A
+ * lease without a step protects nothing that lasts, so any row will do. */
 static bool is_saved(const struct replica *replica)
 {
 	if (!replica->saved || !replica->has_step)
@@ -459,20 +466,21 @@ static bool is_saved(const struct replica *replica)
 static void load_one(struct replica_table *table, const struct replica_row *row)
 {
 	struct arena *const arena = arena_new(LOAD_ARENA_BYTES);
-	struct replica_message said;
+	struct replica_message report;
 	struct error ignored;
-	/* A damaged row protects nothing that could be known; its worker will say it anew. */
-	if (replica_message_parse(row->document, arena, &said, &ignored) == 0) {
-		struct replica *const replica = add(table, need_run(table, row->run), row->id);
-		say(replica, row->document, &said);
+	/* It is unknown what a damaged row protects. Its worker will report again. */
+	if (row->id.len <= REPLICA_ID_MAX_BYTES &&
+		replica_message_parse(row->document, arena, &report, &ignored) == 0) {
+		struct replica *const replica = add(table, get_run(table, row->run), row->id);
+		set_report(replica, row->document, &report);
 		replica->lease_ms = row->lease_ms;
 		replica->heard_ms = now_ms(table);
 		replica->since_ms = row->since_ms;
 		replica->updated_ms = row->updated_ms;
 		replica->unsaved = false;
 		replica->saved = true;
-		replica->saved_has_step = said.has_step;
-		replica->saved_step = said.step;
+		replica->saved_has_step = report.has_step;
+		replica->saved_step = report.step;
 	}
 	arena_free(arena);
 }
@@ -497,6 +505,7 @@ static bool is_expired(const struct replica *replica, int64_t now)
 
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at)
 {
+	ASSERT(at < run->count && table->total > 0);
 	free_replica(run->replicas[at]);
 	run->count--;
 	table->total--;
@@ -506,13 +515,15 @@ static void remove_at(struct replica_table *table, struct replica_run *run, size
 
 static void remove_run_at(struct replica_table *table, size_t at)
 {
+	ASSERT(at < table->count && table->total >= table->runs[at]->count);
 	table->total -= table->runs[at]->count;
 	free_run(table->runs[at]);
 	table->count--;
 	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
 }
 
-static void count(const struct replica *replica, bool expired, struct replica_list_message *list)
+static void count_replica(
+	const struct replica *replica, bool expired, struct replica_list_message *list)
 {
 	if (expired) {
 		list->expired++;
@@ -525,9 +536,11 @@ static void count(const struct replica *replica, bool expired, struct replica_li
 	}
 }
 
-/* Into a sorted array without repeats; when it is full, the highest falls out. */
-static size_t insert(uint64_t *steps, size_t have, size_t max, uint64_t step)
+/* Inserts into a sorted array without repeats. When the array is full, the highest step drops out.
+ * Returns the new count. */
+static size_t insert_step(uint64_t *steps, size_t have, size_t max, uint64_t step)
 {
+	ASSERT(have <= max);
 	size_t at = 0;
 	while (at < have && steps[at] < step)
 		at++;

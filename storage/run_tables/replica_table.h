@@ -1,8 +1,8 @@
-/* The leases of all runs, in memory: renewing one touches nothing else. Runs are numbers of
- * `runs.id`, which are never given out again. What a replica says is kept as its JSON, with what
- * retention asks for beside it. A lease runs on the monotonic clock from when the replica was last
- * heard of; after a start each known one runs anew, so nobody loses a lease by a restart.
- * Internally locked; any thread. Internal to storage. */
+/* The leases of all runs, in memory, so that renewing one touches nothing else. Runs are numbers of
+ * `runs.id`, which are never used again. A replica's report is kept as its JSON, beside the values
+ * that retention needs. A lease runs on the monotonic clock from the replica's last report. After a
+ * start each known lease runs anew, so that no replica loses its lease by a restart. Internally
+ * locked; any thread. Internal to storage. */
 #ifndef STORAGE_RUN_TABLES_REPLICA_TABLE_H
 #define STORAGE_RUN_TABLES_REPLICA_TABLE_H
 
@@ -15,52 +15,59 @@ struct replica_table;
 enum {
 	REPLICAS_OF_RUN_MAX = 65536,
 	REPLICAS_MAX = 4 * REPLICAS_OF_RUN_MAX,
-	REPLICA_FORGET_MS = 60 * 60 * 1000 /* an expired one is shown for this long */
+	REPLICA_FORGET_MS = 60 * 60 * 1000 /* an expired replica is listed for this long */
 };
 
 struct replica_table *replica_table_new(const struct clock_source *clock);
 void replica_table_free(struct replica_table *table); /* NULL is fine */
-/* Everything in the catalog. At start, before others use the table; what a failure leaves out is
- * not known until its replicas are heard of. */
+/* Loads all rows of the catalog. At start, before others use the table. A replica that a failure
+ * leaves out is unknown until its next report. */
 int replica_table_load(struct replica_table *table, struct db *db, struct error *err);
-/* Whether all that the catalog had was loaded. Where not, nobody can say of runs of before the
- * start what their replicas hold. */
+/* Whether all rows of the catalog were loaded. If not, it is unknown which steps the replicas of
+ * runs from before the start hold. */
 bool replica_table_is_whole(const struct replica_table *table);
 
-/* What is known of one replica. Texts lie in the arena they were copied to. */
+/* A replica as the table knows it. Its texts lie in the arena that the function was given. */
 struct replica_entry {
 	struct replica_row row;
 	bool expired;
 };
 
-/* Renews the lease and takes what was said (`row` without times). *out_saved: what the catalog has
- * of it protects at least what this lease protects; otherwise it is to be saved before anybody is
- * told. busy when there are too many. */
+/* Renews the lease and stores the report (`row` needs no since_ms and updated_ms). *out_saved: the
+ * row in the catalog protects at least as much as this lease; otherwise the replica must be saved
+ * before the reply. busy when there are too many replicas. */
 int replica_table_put(struct replica_table *table, const struct replica_row *row,
-	const struct replica_message *said, bool *out_saved, struct error *err);
-/* False when unknown. */
+	const struct replica_message *report, bool *out_saved, struct error *err);
+/* False when the replica is unknown. */
 bool replica_table_find(struct replica_table *table, int64_t run, struct span id,
 	struct arena *arena, struct replica_entry *out);
 void replica_table_remove(struct replica_table *table, int64_t run, struct span id);
 void replica_table_remove_run(struct replica_table *table, int64_t run);
-/* Up to `limit` behind `after`, in byte order, into `out`; the counts of all of the run into
- * `list`. Returns how many. */
-size_t replica_table_page(struct replica_table *table, int64_t run, struct span after, size_t limit,
+/* Up to `limit` replicas of the run whose ids follow `after`, in byte order. */
+struct replica_page {
+	int64_t run;
+	struct span after;
+	size_t limit;
+};
+/* Writes the replicas of the page into `out`, which has room for its limit, and adds the counts of
+ * the whole run to `list`. Returns the number of replicas. */
+size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
 	struct arena *arena, struct replica_entry *out, struct replica_list_message *list);
 
-/* For retention, of replicas with a lease. The lowest step held, and by whom (`out_id` may be
- * NULL). */
+/* For retention; only replicas with a lease count. The lowest step that one holds, and its id
+ * (`out_id` may be NULL). False when none holds a step. */
 bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *out_step,
 	char out_id[REPLICA_ID_MAX_BYTES + 1]);
-/* Whether one holds just this step. */
+/* Whether a replica holds exactly this step. */
 bool replica_table_holds(struct replica_table *table, int64_t run, uint64_t step);
-/* The different steps wanted by those that hold none, at most `max`; when there are more, the
- * lowest ones. */
+/* The distinct steps that replicas without a step want, in rising order: at most `max`, and the
+ * lowest ones when there are more. Returns their number. */
 size_t replica_table_wanted(
 	struct replica_table *table, int64_t run, uint64_t *out_steps, size_t max);
 
-/* Writing behind. Up to `max` that say other than was last taken for saving; and such as were
- * expired for REPLICA_FORGET_MS, which are removed. Texts are copied into the arena. */
+/* For writing behind. `unsaved` lists replicas whose report differs from the one that was last
+ * taken for saving. `forget` removes replicas that expired REPLICA_FORGET_MS ago and lists them.
+ * Each lists up to `max`, with ids copied into the arena, and returns their number. */
 struct replica_name {
 	int64_t run;
 	struct span id;
@@ -69,7 +76,8 @@ size_t replica_table_unsaved(
 	struct replica_table *table, size_t max, struct arena *arena, struct replica_name *out);
 size_t replica_table_forget(
 	struct replica_table *table, size_t max, struct arena *arena, struct replica_name *out);
-/* Saving one: take (false: unknown, its row is to go), write, commit, then tell how it went. */
+/* To save a replica: take it (false: it is unknown, and its row must be removed), write the row,
+ * commit, then report the outcome with replica_table_saved. */
 struct replica_saving {
 	bool known;
 	bool has_step;
@@ -79,7 +87,7 @@ bool replica_table_take(struct replica_table *table, int64_t run, struct span id
 	struct arena *arena, struct replica_row *out, struct replica_saving *out_saving);
 void replica_table_saved(struct replica_table *table, int64_t run, struct span id,
 	const struct replica_saving *saving, bool failed);
-/* Replicas with a lease, of all runs. */
+/* The number of replicas with a lease, over all runs. */
 size_t replica_table_count(struct replica_table *table);
 
 #endif

@@ -1,5 +1,5 @@
-/* What people call a run: for log lines and messages about background work, which knows it by the
- * number of its row. Internal to storage. */
+/* The name of a run for people: for log lines and messages of background work, which knows a run by
+ * the number of its row. Internal to storage. */
 #ifndef STORAGE_RUN_TABLES_RUN_LABEL_H
 #define STORAGE_RUN_TABLES_RUN_LABEL_H
 
@@ -7,8 +7,8 @@
 
 enum { RUN_LABEL_BYTES = 256 };
 
-/* "BUCKET/RUN"; of a run that has ended, or cannot be read, "number N". Reads the catalog. Not
- * inside a change. */
+/* Writes "BUCKET/RUN", or "number N" when the run has ended or cannot be read. Reads the catalog.
+ * Not inside a change. */
 void run_label_format(struct store *store, int64_t run, char out[RUN_LABEL_BYTES]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which run a request speaks of, and which runs a listing. */
+/* Which run a request means, and which runs a listing covers. */
 #ifndef STORAGE_RUN_TABLES_RUN_REF_H
 #define STORAGE_RUN_TABLES_RUN_REF_H
 
@@ -8,7 +8,7 @@ struct run_ref {
 	struct bucket_ref bucket;
 	struct span name;
 };
-/* Whatever run has these names. */
+/* The run that has these names, whichever it is. */
 static inline struct run_ref run_named(struct span bucket, struct span name)
 {
 	return (struct run_ref){.bucket = bucket_named(bucket), .name = name};
@@ -19,7 +19,7 @@ static inline struct run_ref run_ref_copy(const struct run_ref *ref, struct aren
 		.name = arena_copy(arena, ref->name)};
 }
 
-/* Up to `limit` runs of a bucket behind `after`, in byte order of their names. */
+/* Up to `limit` runs of a bucket whose names follow `after`, in byte order. */
 struct run_scan {
 	struct bucket_ref bucket;
 	struct span after;

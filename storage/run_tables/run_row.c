@@ -1,3 +1,6 @@
+/* A run is one row, with its head and settings. Ending a run takes its name away, which frees the
+ * name at once; the sweeper removes what belongs to the run in slices, and the row last. The schema
+ * has a table of its own and is proven by the digest in the run's row. */
 #include "storage/run_tables/run_row.h"
 
 #include <string.h>
@@ -37,11 +40,18 @@ static const char SQL_SCHEMA_ADD[] = "INSERT INTO run_schemas (run, schema) VALU
 static const char SQL_SCHEMA_GET[] = "SELECT schema FROM run_schemas WHERE run = ?1";
 static const char SQL_SCHEMA_REMOVE[] = "DELETE FROM run_schemas WHERE run = ?1";
 
+struct run_list {
+	struct span bucket;
+	struct run_message *runs;
+	size_t capacity; /* of `runs`; the statement gives no more rows */
+	size_t count;
+};
+
 static int read_row(
 	struct db *db, struct db_statement *statement, struct run_row *out, struct error *err);
 static bool read_digest(struct db_statement *statement, int column, struct digest128 *out);
-static int read_list(struct db *db, struct db_statement *statement, struct span bucket,
-	struct arena *arena, struct run_message *runs, size_t *out_count, struct error *err);
+static int read_list(struct db *db, struct db_statement *statement, struct arena *arena,
+	struct run_list *list, struct error *err);
 static struct db_value digest_value(const struct digest128 *digest);
 
 int run_row_find(
@@ -59,6 +69,7 @@ int run_row_find(
 int run_row_find_id(struct db *db, int64_t id, struct arena *arena, struct run_row *out,
 	struct span *out_name, struct error *err)
 {
+	ASSERT(out_name == NULL || arena != NULL);
 	struct db_statement *const row = db_query(db, SQL_RUN_FIND_ID, err, db_i64(id));
 	int got = db_step(row, err);
 	if (got == 1 && read_row(db, row, out, err) != 0)
@@ -118,21 +129,22 @@ int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena
 	int64_t bucket_id;
 	if (bucket_row_find(db, scan->bucket, &bucket_id, err) != 0)
 		return -1;
-	struct run_message *const runs = arena_take_array(arena, scan->limit + 1, sizeof(*runs));
+	struct run_list list = {.bucket = scan->bucket.name, .capacity = scan->limit + 1};
+	list.runs = arena_take_array(arena, list.capacity, sizeof(*list.runs));
 	struct db_statement *const rows = db_query(db, SQL_RUN_LIST, err, db_i64(bucket_id),
 		db_blob(scan->after), db_i64((int64_t)scan->limit));
 	if (rows == NULL)
 		return -1;
-	size_t count = 0;
-	const int result = read_list(db, rows, scan->bucket.name, arena, runs, &count, err);
+	const int result = read_list(db, rows, arena, &list, err);
 	db_reset(rows);
-	*out = runs;
-	*out_count = count;
+	*out = list.runs;
+	*out_count = list.count;
 	return result;
 }
 
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err)
 {
+	ASSERT(row->bucket > 0 && name.len > 0 && name.len <= RUN_NAME_MAX_BYTES);
 	if (db_insert(db, SQL_RUN_ADD, &row->id, err, db_i64(row->bucket), db_blob(name),
 		    db_i64((int64_t)row->epoch), db_i64((int64_t)row->settings.keep_steps),
 		    db_i64(row->created_ms)) != 0)
@@ -142,6 +154,7 @@ int run_row_add(struct db *db, struct span name, struct run_row *row, struct err
 
 int run_row_update(struct db *db, const struct run_row *row, struct error *err)
 {
+	ASSERT(row->id > 0);
 	return db_run(db, SQL_RUN_UPDATE, err, db_i64(row->id), db_i64((int64_t)row->epoch),
 		db_i64_or_null(row->has_head, (int64_t)row->head),
 		row->has_head ? digest_value(&row->head_digest) : db_null(),
@@ -152,6 +165,7 @@ int run_row_update(struct db *db, const struct run_row *row, struct error *err)
 int run_row_set_parent(
 	struct db *db, int64_t run, const struct run_parent *parent, struct error *err)
 {
+	ASSERT(parent->run[0] != '\0');
 	return db_run(db, SQL_RUN_PARENT, err, db_i64(run), db_blob(span_text(parent->run)),
 		db_i64((int64_t)parent->step), digest_value(&parent->digest));
 }
@@ -229,7 +243,7 @@ static int read_row(
 		(uint64_t)db_column_i64(statement, 6), &out->settings, err);
 }
 
-/* NULL gives false; another size than a digest's zeroes. */
+/* False, and *out stays as it was, unless the column holds a value of a digest's size. */
 static bool read_digest(struct db_statement *statement, int column, struct digest128 *out)
 {
 	const struct span bytes = db_column_blob(statement, column);
@@ -239,18 +253,18 @@ static bool read_digest(struct db_statement *statement, int column, struct diges
 	return true;
 }
 
-/* `runs` has room for as many as the statement gives. */
-static int read_list(struct db *db, struct db_statement *statement, struct span bucket,
-	struct arena *arena, struct run_message *runs, size_t *out_count, struct error *err)
+static int read_list(struct db *db, struct db_statement *statement, struct arena *arena,
+	struct run_list *list, struct error *err)
 {
-	struct run_ref ref = run_named(arena_copy(arena, bucket), span_of(NULL, 0));
+	struct run_ref ref = run_named(arena_copy(arena, list->bucket), span_of(NULL, 0));
 	int got = 0;
 	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
 		struct run_row row;
 		if (read_row(db, statement, &row, err) != 0)
 			return -1;
 		ref.name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
-		run_row_message(&row, &ref, &runs[(*out_count)++]);
+		ASSERT(list->count < list->capacity);
+		run_row_message(&row, &ref, &list->runs[list->count++]);
 	}
 	if (arena_overflowed(arena))
 		return error_set(

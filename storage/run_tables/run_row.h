@@ -17,8 +17,8 @@ struct run_row {
 	bool has_schema;
 	struct digest128 schema_digest;
 	struct run_settings settings;
-	uint64_t steps; /* kept */
-	uint64_t bytes; /* of all forms kept */
+	uint64_t steps; /* number of kept steps */
+	uint64_t bytes; /* of all kept forms */
 	int64_t created_ms;
 	struct run_parent parent;
 };
@@ -26,34 +26,35 @@ struct run_row {
 /* 1 found, 0 absent, -1. */
 int run_row_find(
 	struct db *db, int64_t bucket, struct span name, struct run_row *out, struct error *err);
-/* By row: 1, 0 when absent or ended, -1. `out_name` may be NULL. */
+/* Finds a run by its row: 1, 0 when it is absent or has ended, -1. `out_name` may be NULL;
+ * otherwise the name is copied into the arena. */
 int run_row_find_id(struct db *db, int64_t id, struct arena *arena, struct run_row *out,
 	struct span *out_name, struct error *err);
-/* The account of the bucket that the run is in: 1, 0 when there is no such run, -1. */
+/* The account that owns the run's bucket: 1, 0 when there is no such run, -1. */
 int run_row_find_account(struct db *db, int64_t run, int64_t *out_account, struct error *err);
-/* The next run above `after` that has not ended and keeps more steps than its settings ask for. 1,
- * 0, -1. */
+/* The next run with an id above `after` that has not ended and keeps more steps than its setting
+ * keep_steps. 1, 0, -1. */
 int run_row_find_overfull(struct db *db, int64_t after, int64_t *out_id, struct error *err);
-/* no_bucket, no_run. */
+/* Fails with no_bucket or no_run. */
 int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, struct error *err);
-/* no_bucket. */
+/* Fails with no_bucket. */
 int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena,
 	struct run_message **out, size_t *out_count, struct error *err);
-/* Its texts are those of `ref`. */
+/* The texts of *out are those of `ref`, borrowed. */
 void run_row_message(const struct run_row *row, const struct run_ref *ref, struct run_message *out);
-/* Adds the row, settings and all, and sets row->id. */
+/* Adds the row with its settings and sets row->id. */
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err);
-/* Writes all but bucket, name, creation and settings (run_settings_store). */
+/* Writes epoch, head, schema digest, steps and bytes. */
 int run_row_update(struct db *db, const struct run_row *row, struct error *err);
-/* Of a run that was forked: once, when it is new. */
+/* For a new run that is a fork; called once. */
 int run_row_set_parent(
 	struct db *db, int64_t run, const struct run_parent *parent, struct error *err);
 int run_row_set_schema(struct db *db, int64_t run, struct span schema, struct error *err);
-/* The schema's text, proven by the row's schema_digest. */
+/* Adds the schema's text to `out`. corrupt when it does not match the row's schema_digest. */
 int run_row_load_schema(
 	struct db *db, const struct run_row *row, struct buffer *out, struct error *err);
 int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err);
-/* Takes the name away: the run is gone for everybody but the sweeper. */
+/* Takes the name away: only the sweeper still sees the run. */
 int run_row_end(struct db *db, int64_t run, struct error *err);
 int run_row_find_ended(struct db *db, int64_t *out_run, bool *out_found, struct error *err);
 int run_row_remove(struct db *db, int64_t run, struct error *err);

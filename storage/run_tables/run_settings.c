@@ -28,6 +28,7 @@ int run_settings_store(
 {
 	struct buffer document;
 	uint8_t column[DEPLOYMENT_COLUMN_BYTES];
+	ASSERT(run > 0 && settings->adopt != ADOPT_HOT_LOAD);
 	if (settings->hot_load[0] != '\0' &&
 		deployment_row_check(db, run, settings->hot_load, err) != 0)
 		return -1;
@@ -47,7 +48,8 @@ int run_settings_store(
 	return result;
 }
 
-/* Each of them is looked at with each object that is put (storage/run_tables/adopt_note.h). */
+/* Adopting runs are limited because each object that is put is compared with each of them
+ * (storage/run_tables/adopt_note.h). */
 static int check_adopting(struct db *db, int64_t run, uint64_t adopt, struct error *err)
 {
 	int64_t others = 0;
@@ -57,7 +59,7 @@ static int check_adopting(struct db *db, int64_t run, uint64_t adopt, struct err
 		return -1;
 	if (others >= ADOPTING_RUNS_MAX)
 		return error_set(err, ERROR_EXISTS,
-			"%d other runs of the bucket adopt already, the most there may be.",
+			"%d other runs of the bucket have the setting \"adopt\" already, which is the limit.",
 			ADOPTING_RUNS_MAX);
 	return 0;
 }

@@ -51,8 +51,8 @@ int step_anchor_key_guard(struct db *db, int64_t bucket, struct span key, struct
 	if (run.settings.adopt != ADOPT_NONE && !step_anchor_key_parse(key, &name, &step, &rest))
 		return 0;
 	return error_set(err, ERROR_DENIED,
-		"Keys below '%.*s/anchors/' are the server's: it makes the anchors of the run '%.*s' there, which go with their steps, "
-		"or with the run and all of its steps (`deltabucket runs rm`). Put other objects elsewhere.",
+		"Keys below '%.*s/anchors/' are the server's: it makes the anchors of the run '%.*s' there. They are removed with their "
+		"steps, or with the whole run (`deltabucket runs rm`). Put other objects elsewhere.",
 		(int)name.len, (const char *)name.data, (int)name.len, (const char *)name.data);
 }
 

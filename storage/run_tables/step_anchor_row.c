@@ -60,6 +60,7 @@ int step_anchor_row_want(struct db *db, int64_t id, enum step_wants wants, struc
 int step_anchor_row_awaits_stored(
 	struct db *db, int64_t run, uint64_t from, uint64_t to, struct error *err)
 {
+	ASSERT(from <= to);
 	return db_exists(
 		db, SQL_AWAITS_STORED, err, db_i64(run), db_i64(bound(from)), db_i64(bound(to)));
 }
@@ -71,6 +72,7 @@ int step_anchor_row_want_none_below(struct db *db, int64_t run, uint64_t step, s
 
 int step_anchor_row_set_made(struct db *db, const struct step_row *row, struct error *err)
 {
+	ASSERT(row->id > 0);
 	return db_run(db, SQL_SET_MADE, err, db_i64(row->id),
 		db_i64_or_null(row->has_made, row->made_depth),
 		db_i64_or_null(row->has_made, (int64_t)row->made_bytes),
@@ -89,7 +91,7 @@ static int first_with_run(
 	return got;
 }
 
-/* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
+/* No row has a step above INT64_MAX, so a higher number may be cut. */
 static int64_t bound(uint64_t step)
 {
 	return step > INT64_MAX ? INT64_MAX : (int64_t)step;

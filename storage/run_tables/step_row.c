@@ -1,3 +1,6 @@
+/* Searches for paths walk many rows of `steps`, so these are small. The manifest has a table of its
+ * own, with a checksum. A removed step loses its manifest at once; its row stays as a tombstone.
+ * The numbers in the statements are those of enum step_state and enum step_verified. */
 #include "storage/run_tables/step_row.h"
 
 #include <string.h>
@@ -139,6 +142,8 @@ struct db_statement *step_row_scan(
 
 int step_row_add(struct db *db, int64_t run, struct step_row *row, struct error *err)
 {
+	ASSERT(row->step <= INT64_MAX && row->state == STEP_KEPT);
+	ASSERT(row->has_form[STEP_ANCHOR] || row->has_form[STEP_DELTA]);
 	return db_insert(db, SQL_STEP_ADD, &row->id, err, db_i64(run), db_i64((int64_t)row->step),
 		digest_value(&row->digest), digest_value(&row->content),
 		form_value(row, STEP_ANCHOR), form_value(row, STEP_DELTA), db_i64(row->created_ms),
@@ -161,6 +166,7 @@ int step_row_find_unproven(
 int step_row_set_verified(struct db *db, int64_t id, enum step_verified verified,
 	struct span reason, struct error *err)
 {
+	ASSERT(verified != STEP_UNPROVEN);
 	return db_run(db, SQL_STEP_VERIFIED, err, db_i64(id), db_i64(verified),
 		db_blob_or_null(reason.len > 0, reason));
 }
@@ -193,6 +199,7 @@ int step_row_remove(struct db *db, int64_t id, struct error *err)
 int step_row_add_manifest(struct db *db, int64_t id, struct span manifest,
 	struct span tensor_digests, struct error *err)
 {
+	ASSERT(id > 0 && manifest.len > 0);
 	return db_run(db, SQL_MANIFEST_ADD, err, db_i64(id), db_blob(manifest),
 		db_blob(tensor_digests), db_i64(manifest_sum(id, manifest, tensor_digests)));
 }
@@ -243,7 +250,7 @@ static struct db_statement *query_at(
 	return db_query(db, sql, err, db_i64(run), db_i64(bound(step)));
 }
 
-/* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
+/* No row has a step above INT64_MAX, so a higher number may be cut. */
 static int64_t bound(uint64_t step)
 {
 	return step > INT64_MAX ? INT64_MAX : (int64_t)step;

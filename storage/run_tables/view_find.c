@@ -16,7 +16,7 @@ int view_find(
 	if (found == 1)
 		found = step_row_find(db, run.id, out->number, &step, err);
 	if (found != 1 || step.state != STEP_KEPT || step.verified == STEP_FAILED)
-		return found < 0 ? -1 : 0; /* nothing will be made of it */
+		return found < 0 ? -1 : 0; /* no view of it will be made */
 	out->run = run.id;
 	out->step = step.id;
 	found = view_row_find(db, step.id, out->kind, &state, err);

@@ -1,3 +1,5 @@
+/* Keys are printed from a table of layouts. To parse a key, the number of the step is read and the
+ * key printed again from it, so that only the spelling that the server uses counts. */
 #include "storage/run_tables/view_key.h"
 
 #include <stdio.h>
@@ -8,8 +10,8 @@
 static const struct view_layout {
 	const char *setting;
 	const char *folder;
-	const char *before; /* the step's number */
-	const char *behind;
+	const char *before; /* text before the step's number */
+	const char *behind; /* text after it */
 } layouts[VIEW_KINDS] = {
 	[VIEW_TRL] = {"view_trl", "deltas/", "step_", ".safetensors"},
 	[VIEW_SLIME] = {"view_slime", "updates/", "weight_v", "/"},
@@ -23,11 +25,13 @@ static bool parse_step(
 
 const char *view_key_setting(enum view_kind kind)
 {
+	ASSERT((size_t)kind < VIEW_KINDS);
 	return layouts[kind].setting;
 }
 
 bool view_key_is_on(const struct run_settings *settings, enum view_kind kind)
 {
+	ASSERT((size_t)kind < VIEW_KINDS);
 	return kind == VIEW_TRL ? settings->view_trl : settings->view_slime;
 }
 
@@ -112,12 +116,12 @@ static size_t print_step(
 	return (size_t)len;
 }
 
-/* `rest` is the key behind the run: what it must begin with is printed again, so there is one
- * spelling. */
+/* Reads the number behind the run, the folder and the text before it. */
 static bool parse_step(
 	const struct view_layout *layout, struct span run, struct span key, uint64_t *out_step)
 {
 	char canonical[VIEW_KEY_BYTES];
+	ASSERT(run.len < key.len && run.len <= RUN_NAME_MAX_BYTES);
 	const size_t start = run.len + 1 + strlen(layout->folder) + strlen(layout->before);
 	size_t end = start;
 	while (end < key.len && key.data[end] >= '0' && key.data[end] <= '9')

@@ -1,4 +1,4 @@
-/* The keys of views: a run's steps in the layouts of other readers. docs/protocol/steps.md,
+/* The keys of views: a run's steps in the layouts of other trainers. docs/protocol/steps.md,
  * "Views". Internal to storage.
  *
  *   trl     {run}/deltas/step_%06d.safetensors, {run}/anchors/step_%06d.safetensors
@@ -15,25 +15,26 @@ enum {
 		STEP_NAME_MAX_BYTES
 };
 
-/* The name of the setting that turns a view on, and whether it is. */
+/* The name of the setting that turns a view on, and whether it is on. */
 const char *view_key_setting(enum view_kind kind);
 bool view_key_is_on(const struct run_settings *settings, enum view_kind kind);
 
-/* "{run}/deltas/", "{run}/updates/": what a view keeps to itself. NUL-terminated, as the next; each
- * gives the length. */
+/* The beginning of all keys of a view: "{run}/deltas/" or "{run}/updates/". NUL-terminated, like
+ * the next two; each returns the length in bytes. */
 size_t view_key_prefix(enum view_kind kind, struct span run, char out[VIEW_KEY_BYTES]);
-/* What a step's objects' keys begin with: all of the key for TRL's delta. */
+/* The beginning of the keys of a step's objects; for TRL's delta it is the whole key. */
 size_t view_key_step(enum view_kind kind, struct span run, uint64_t step, char out[VIEW_KEY_BYTES]);
-/* TRL's anchor. */
+/* The key of TRL's anchor. */
 size_t view_key_anchor(struct span run, uint64_t step, char out[VIEW_KEY_BYTES]);
 
-/* Whether the key lies where a view would be: below "{run}/deltas/" or "{run}/updates/". */
+/* Whether the key lies where a view would be: below "{run}/deltas/" or "{run}/updates/". *out_run
+ * is borrowed from the key. */
 bool view_key_place(struct span key, struct span *out_run, enum view_kind *out_kind);
-/* Whether it would be an object of a view, and of which step. */
+/* Whether the key would be that of an object of a view, and of which step. */
 bool view_key_parse(
 	struct span key, struct span *out_run, enum view_kind *out_kind, uint64_t *out_step);
 
-/* Inside a change of a client: denied when the key belongs to a view that is on. */
+/* For a change of a client: denied when the key belongs to a view that is on. */
 int view_key_guard(struct db *db, int64_t bucket, struct span key, struct error *err);
 
 #endif

@@ -73,7 +73,8 @@ int view_row_list_pending(struct db *db, int64_t bucket, struct arena *arena,
 		db_query(db, SQL_VIEW_PENDING, err, db_i64(bucket), db_i64(VIEW_PENDING_MAX));
 	int got;
 	*out_count = 0;
-	while ((got = db_step(scan, err)) == 1)
+	while ((got = db_step(scan, err)) == 1) {
+		ASSERT(*out_count < VIEW_PENDING_MAX); /* the statement's limit */
 		out[(*out_count)++] = (struct view_pending){
 			.kind = (enum view_kind)db_column_i64(scan, 0),
 			.number = (uint64_t)db_column_i64(scan, 1),
@@ -81,6 +82,7 @@ int view_row_list_pending(struct db *db, int64_t bucket, struct arena *arena,
 			.has_anchor = db_column_i64(scan, 3) != 0,
 			.has_base = db_column_i64(scan, 4) != 0,
 		};
+	}
 	db_reset(scan);
 	return got;
 }
@@ -88,6 +90,7 @@ int view_row_list_pending(struct db *db, int64_t bucket, struct arena *arena,
 int view_row_settle(struct db *db, int64_t step, enum view_kind kind, enum view_state state,
 	struct span error, struct error *err)
 {
+	ASSERT(state != VIEW_WANTED);
 	return db_run(db, SQL_VIEW_SETTLE, err, db_i64(step), db_i64(kind), db_i64(state),
 		db_blob_or_null(error.len > 0, error));
 }

@@ -4,12 +4,12 @@ static const char SQL_WEBHOOK_ADD[] =
 	"INSERT INTO webhook_events (run, body, attempts, due_ms) VALUES (?1, ?2, 0, ?3)";
 static const char SQL_WEBHOOK_COUNT[] =
 	"SELECT count(*), min(id) FROM webhook_events WHERE run = ?1";
-/* With the account that owns the run: NULL where the run is gone. */
+/* With the account that owns the run, or NULL when the run does not exist any more. */
 static const char SQL_WEBHOOK_NEXT_RUN[] =
 	"SELECT e.run, b.account FROM (SELECT min(run) AS run FROM webhook_events WHERE run > ?1) e "
 	"LEFT JOIN runs r ON r.id = e.run LEFT JOIN buckets b ON b.id = r.bucket WHERE e.run IS NOT NULL";
-/* The pluses keep to the index over runs: that over due_ms leads through what waits of all of
- * them. */
+/* The unary pluses make the engine use the index over runs. The index over due_ms would lead it
+ * through the events of all runs. */
 static const char SQL_WEBHOOK_DUE[] =
 	"SELECT id, run, body, attempts, due_ms FROM webhook_events "
 	"WHERE run = ?1 AND +due_ms <= ?2 ORDER BY +due_ms, id LIMIT 1";
@@ -21,6 +21,7 @@ static const char SQL_WEBHOOK_FORGET[] = "DELETE FROM webhook_events WHERE run =
 int webhook_row_add(struct db *db, int64_t run, struct span body, int64_t due_ms,
 	uint64_t *out_dropped, struct error *err)
 {
+	ASSERT(body.len > 0);
 	struct db_statement *const count = db_query(db, SQL_WEBHOOK_COUNT, err, db_i64(run));
 	const int got = db_step(count, err);
 	const bool is_full = got == 1 && db_column_i64(count, 0) >= WEBHOOK_EVENTS_MAX;

@@ -1,3 +1,5 @@
+/* The objects of a fold, for links of paths and one by one. A row of `fold_objects` keeps its
+ * version (invariant 6), so a version that is missing means that the catalog is damaged. */
 #include "storage/runs/fold_form.h"
 
 #include "base/encode.h"
@@ -11,8 +13,8 @@ enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
 static int read_objects(struct db *db, const struct fold_row *fold, struct db_statement *scan,
 	struct arena *arena, struct step_form *out, struct error *err);
-static int read_object(struct db *db, const struct fold_row *fold, struct span name,
-	int64_t sequence, struct arena *arena, struct step_object *out, struct error *err);
+static int read_object(struct db *db, const struct fold_row *fold, struct db_statement *scan,
+	struct arena *arena, struct step_object *out, struct error *err);
 static int find_object(struct db *db, const struct run_fold_ref *ref, struct arena *arena,
 	struct version *out, struct error *err);
 
@@ -37,6 +39,7 @@ int fold_form_read(
 	struct db_statement *const scan = fold_object_scan(db, id, err);
 	const int result = scan == NULL ? -1 : read_objects(db, &fold, scan, arena, out, err);
 	db_reset(scan);
+	ASSERT(out->object_count <= count);
 	return result;
 }
 
@@ -63,8 +66,7 @@ static int read_objects(struct db *db, const struct fold_row *fold, struct db_st
 	int got;
 	while ((got = db_step(scan, err)) == 1 && out->object_count < STEP_OBJECTS_MAX &&
 		!arena_overflowed(arena)) {
-		if (read_object(db, fold, db_column_blob(scan, 0), db_column_i64(scan, 1), arena,
-			    &out->objects[out->object_count], err) != 0)
+		if (read_object(db, fold, scan, arena, &out->objects[out->object_count], err) != 0)
 			return -1;
 		out->object_count++;
 	}
@@ -74,9 +76,11 @@ static int read_objects(struct db *db, const struct fold_row *fold, struct db_st
 	return got < 0 ? -1 : 0;
 }
 
-static int read_object(struct db *db, const struct fold_row *fold, struct span name,
-	int64_t sequence, struct arena *arena, struct step_object *out, struct error *err)
+static int read_object(struct db *db, const struct fold_row *fold, struct db_statement *scan,
+	struct arena *arena, struct step_object *out, struct error *err)
 {
+	const struct span name = db_column_blob(scan, 0);
+	const int64_t sequence = db_column_i64(scan, 1);
 	struct version version;
 	struct buffer url;
 	char id[VERSION_TEXT_BYTES];

@@ -1,3 +1,5 @@
+/* The estimate is the sum of the single deltas times a measured ratio. Runs differ from those that
+ * were measured, so the run's newest fold serves as an example that corrects the ratio. */
 #include "storage/runs/fold_gain.h"
 
 #include "storage/run_tables/fold_row.h"
@@ -30,6 +32,7 @@ int fold_gain_is_worth(struct db *db, int64_t run, uint64_t from, uint64_t to, u
 	double deltas = 0;
 	double example = 0;
 	uint64_t steps = 0;
+	ASSERT(from < to);
 	double ratio = fold_gain_ratio(to - from);
 	*out_worth = false;
 	const int found = find_example(db, run, to, &steps, &example, err);
@@ -41,8 +44,8 @@ int fold_gain_is_worth(struct db *db, int64_t run, uint64_t from, uint64_t to, u
 	return 0;
 }
 
-/* The run's newest fold beside its single deltas: *out_ratio, of *out_steps; 1 when there is
- * one. */
+/* The run's newest fold that ends at `to` or below: *out_ratio is its part of the sum of its single
+ * deltas, and *out_steps the number of its steps. 1 when there is one, 0, -1. */
 static int find_example(struct db *db, int64_t run, uint64_t to, uint64_t *out_steps,
 	double *out_ratio, struct error *err)
 {
@@ -62,8 +65,8 @@ static int find_example(struct db *db, int64_t run, uint64_t to, uint64_t *out_s
 	return deltas > 0;
 }
 
-/* What the single deltas of these steps take; 0 when none has one. Steps without one count as much
- * as the others. */
+/* The bytes of the single deltas of these steps; 0 when none has a delta. A step without one counts
+ * as much as the others on average. */
 static int sum_deltas(
 	struct db *db, int64_t run, uint64_t from, uint64_t to, double *out, struct error *err)
 {
@@ -79,9 +82,11 @@ static int sum_deltas(
 	return got < 0 ? -1 : 0;
 }
 
-/* As much better than the table as the example, or as much nearer to no gain at all. */
+/* An example that is smaller than expected makes the ratio smaller in proportion. A larger one
+ * moves it as far towards 1, which means that the fold saves nothing. */
 static double correct(double ratio, double example, double expected)
 {
+	ASSERT(expected > 0 && expected < 1);
 	return example <= expected ? ratio * example / expected
 				   : ratio + (1 - ratio) * (example - expected) / (1 - expected);
 }

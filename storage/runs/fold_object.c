@@ -18,6 +18,7 @@ static int release_one(struct db *db, int64_t fold, struct error *err);
 int fold_object_add(
 	struct db *db, int64_t fold, struct span name, int64_t version, struct error *err)
 {
+	ASSERT(name.len > 0 && version > 0);
 	return db_run(db, SQL_OBJECT_ADD, err, db_i64(fold), db_blob(name), db_i64(version));
 }
 
@@ -49,7 +50,7 @@ int fold_object_release(struct db *db, int64_t fold, bool *out_more, struct erro
 	return got < 0 ? -1 : 0;
 }
 
-/* 1: one was released; 0: none is left. */
+/* 1: an object was released; 0: none is left; -1. */
 static int release_one(struct db *db, int64_t fold, struct error *err)
 {
 	struct db_statement *const first = db_query(db, SQL_OBJECT_FIRST, err, db_i64(fold));

@@ -1,5 +1,5 @@
-/* The table `fold_objects`: which version each object of a fold is. A row here pins its version,
- * which is hidden, as one of step_objects does (invariant 6). Internal to storage. */
+/* The table `fold_objects`: which version each object of a fold is. A row keeps its version, which
+ * is hidden, like a row of `step_objects` (invariant 6). Internal to storage. */
 #ifndef STORAGE_RUNS_FOLD_OBJECT_H
 #define STORAGE_RUNS_FOLD_OBJECT_H
 
@@ -15,10 +15,11 @@ int fold_object_add(
 int fold_object_find(
 	struct db *db, int64_t fold, struct span name, int64_t *out_version, struct error *err);
 int fold_object_count(struct db *db, int64_t fold, size_t *out_count, struct error *err);
-/* By name: db_step, then column 0 is the name and column 1 the version; db_reset. */
+/* The objects by name: db_step gives the name in column 0 and the version in column 1; then
+ * db_reset. */
 struct db_statement *fold_object_scan(struct db *db, int64_t fold, struct error *err);
-/* Lets go of up to FOLD_RELEASE_ROWS objects; versions that nothing else leads to are removed.
- * *out_more: some are left. */
+/* Releases up to FOLD_RELEASE_ROWS objects. Versions that nothing else keeps are removed. *out_more
+ * tells whether some may be left. */
 int fold_object_release(struct db *db, int64_t fold, bool *out_more, struct error *err);
 
 #endif

@@ -1,3 +1,6 @@
+/* Naming a snapshot is one change: it compares the snapshot with the newest one and notes it in
+ * `adoptions`. From then on the step worker treats it like a publish in any other convention
+ * (storage/step_jobs/adopt_job.h). */
 #include "storage/runs/hot_load.h"
 
 #include "storage/run_tables/adopt_row.h"
@@ -8,7 +11,7 @@ enum { NOTE_ARENA_BYTES = 4 * 1024 * 1024 };
 struct hot_load {
 	struct call call;
 	struct hot_load_params params;
-	bool is_known; /* nothing was noted */
+	bool is_known; /* nothing was noted, because the identity is known */
 };
 
 static int shown(struct span text);
@@ -59,6 +62,7 @@ int hot_load_check_identity(struct span identity, struct error *err)
 
 struct call *hot_load_call(struct store *store, const struct hot_load_params *params)
 {
+	ASSERT(params->identity.len > 0 && params->identity.len <= ADOPT_IDENTITY_MAX_BYTES);
 	struct hot_load *const load =
 		call_new(sizeof(*load), &hot_load_kind, store, NOTE_ARENA_BYTES);
 	struct arena *const arena = load->call.arena;
@@ -125,7 +129,7 @@ static int hot_load_apply(struct call *call, struct db *db, struct error *err)
 		return -1;
 	if (!span_equal_text(params->deployment, run.settings.hot_load))
 		return error_set(err, ERROR_NO_RUN,
-			"The deployment '%.*s' was bound to another run.",
+			"The deployment '%.*s' has been bound to another run.",
 			shown(params->deployment), (const char *)params->deployment.data);
 	const int found =
 		adopt_row_find_identity(db, run.id, params->identity, call->arena, &known, err);
@@ -149,7 +153,7 @@ static int check_room(struct db *db, int64_t run, struct error *err)
 			  ADOPT_WAITING_MOST);
 }
 
-/* An incremental snapshot builds on the newest one, and on no other. */
+/* An incremental snapshot must build on the newest one. */
 static int check_base(const struct hot_load_params *params, struct db *db, int64_t run,
 	struct arena *arena, struct error *err)
 {
@@ -165,11 +169,11 @@ static int check_base(const struct hot_load_params *params, struct db *db, int64
 		return -1;
 	if (known == 1 && found == 1 && base.state != ADOPTION_FAILED)
 		return error_set(err, ERROR_HEAD_MOVED,
-			"The snapshot builds on '%.*s', but the newest one is '%.*s'.",
+			"The snapshot builds on '%.*s', but must build on the newest one, '%.*s'.",
 			shown(params->base), (const char *)params->base.data,
 			shown(newest.identity), (const char *)newest.identity.data);
 	return error_set(err, ERROR_BASE_MISSING,
-		"The snapshot builds on '%.*s', which is not known here.", shown(params->base),
+		"The snapshot builds on '%.*s', which is unknown.", shown(params->base),
 		(const char *)params->base.data);
 }
 
@@ -187,16 +191,17 @@ static int add_note(
 		.base = params->base,
 	};
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_TOO_LARGE, "The request's texts are too large.");
+		return error_set(err, ERROR_TOO_LARGE, "The texts of the request are too large.");
 	return adopt_row_note(db, &adoption, store_now_ms(load->call.store), err);
 }
 
-/* The beginning of the keys that the snapshot has. */
+/* The beginning of the keys of the snapshot's objects. */
 static struct span objects_prefix(const struct hot_load_params *params,
 	const struct run_settings *settings, struct arena *arena)
 {
 	char prefix[2 * RUN_PREFIX_MAX_BYTES];
 	const size_t len = run_settings_prefix(settings->hot_load_prefix, params->run.name, prefix);
+	ASSERT(len <= sizeof(prefix));
 	const char *const text = arena_format(arena, "%.*s%.*s/", (int)len, prefix,
 		(int)params->identity.len, (const char *)params->identity.data);
 	return text == NULL ? (struct span){0} : span_text(text);
@@ -208,7 +213,7 @@ static void hot_load_settle(struct call *call)
 		store_wake(call->store, STORE_STEP_WORK);
 }
 
-/* Takes a reader and finds the run. NULL with the error set. */
+/* Takes a reader and finds the run. NULL with the error set on failure. */
 static struct db *open_run(
 	struct store *store, const struct run_ref *run, struct run_row *out, struct error *err)
 {

@@ -1,3 +1,5 @@
+/* Pins are rows that retention reads (step_keep.h). Putting one also makes its step want an anchor,
+ * which the step worker makes. */
 #include "storage/runs/pin.h"
 
 #include "storage/run_tables/pin_row.h"
@@ -12,7 +14,7 @@ enum { PIN_ARENA_BYTES = 1024 * 1024 };
 struct pin_change {
 	struct call call;
 	struct run_ref run;
-	struct pin_message pin; /* of removing: its name alone */
+	struct pin_message pin; /* only its name when the pin is to be removed */
 };
 
 static struct call *make(struct store *store, const struct call_kind *kind,
@@ -23,8 +25,8 @@ static int check_room(struct db *db, int64_t run, struct span name, int64_t now,
 static void pin_put_settle(struct call *call);
 static int pin_remove_apply(struct call *call, struct db *db, struct error *err);
 static int no_pin(struct span name, struct error *err);
-static int read_list(struct db *db, int64_t run, int64_t now, struct arena *arena,
-	struct pin_message *pins, size_t *out_count, struct error *err);
+static int read_list(struct db_statement *scan, struct arena *arena, struct pin_message *pins,
+	size_t *out_count, struct error *err);
 
 static const struct call_kind put_kind = {
 	.stages = {{.apply = pin_put_apply}},
@@ -41,6 +43,7 @@ struct call *pin_put_call(
 
 const struct pin_message *pin_put_result(const struct call *call)
 {
+	ASSERT(call->kind == &put_kind);
 	return &((const struct pin_change *)call)->pin;
 }
 
@@ -79,7 +82,8 @@ int pin_list(struct store *store, const struct run_ref *run, struct arena *arena
 		return -1;
 	int result = run_row_need(db, run, &row, err);
 	if (result == 0)
-		result = read_list(db, row.id, store_now_ms(store), arena, *out, out_count, err);
+		result = read_list(pin_row_scan(db, row.id, store_now_ms(store), err), arena, *out,
+			out_count, err);
 	store_reader_give(store, db);
 	if (result == 0 && arena_overflowed(arena))
 		return error_set(
@@ -127,7 +131,7 @@ static int check_step(struct db *db, int64_t run, uint64_t step, struct error *e
 	return found == 1 ? 0 : -1;
 }
 
-/* A pin that is there already may always move. */
+/* An existing pin may always move. */
 static int check_room(struct db *db, int64_t run, struct span name, int64_t now, struct error *err)
 {
 	struct pin_message there;
@@ -139,11 +143,11 @@ static int check_room(struct db *db, int64_t run, struct span name, int64_t now,
 		return -1;
 	return count < PINS_OF_RUN_MAX
 		? 0
-		: error_set(err, ERROR_BUSY, "The run has %d pins, the most there may be.",
+		: error_set(err, ERROR_BUSY, "The run has %d pins, which is the limit.",
 			  PINS_OF_RUN_MAX);
 }
 
-/* The anchor that the server makes of a pinned step is background work. */
+/* The step worker makes the anchor of the pinned step. */
 static void pin_put_settle(struct call *call)
 {
 	if (!call->failed)
@@ -170,10 +174,10 @@ static int no_pin(struct span name, struct error *err)
 		(int)span_slice(name, 0, 128).len, (const char *)name.data);
 }
 
-static int read_list(struct db *db, int64_t run, int64_t now, struct arena *arena,
-	struct pin_message *pins, size_t *out_count, struct error *err)
+/* Ends the scan. */
+static int read_list(struct db_statement *scan, struct arena *arena, struct pin_message *pins,
+	size_t *out_count, struct error *err)
 {
-	struct db_statement *const scan = pin_row_scan(db, run, now, err);
 	int got = -1;
 	while (*out_count < PINS_OF_RUN_MAX && (got = db_step(scan, err)) == 1) {
 		pin_row_read(scan, &pins[*out_count]);

@@ -1,3 +1,7 @@
+/* A report goes into the table in memory. If the saved row protects less than the lease, the
+ * request also waits for a call that saves the report; otherwise the worker saves it, many in one
+ * change. A change takes the newest report from the table as it writes it. Afterwards the table
+ * learns whether that was committed; if not, the report is saved again later. */
 #include "storage/runs/replica.h"
 
 #include <stdlib.h>
@@ -14,7 +18,7 @@ static const char SQL_RUN_LIVES[] = "SELECT 1 FROM runs WHERE id = ?1 AND name I
 struct replica_change {
 	struct call call;
 	struct replica_ref ref;
-	int64_t run; /* its row, once it was found */
+	int64_t run; /* id of the run's row, once it is found */
 	struct replica_saving saving;
 };
 
@@ -26,14 +30,14 @@ struct tidy {
 	size_t count;
 };
 
-static int look(struct store *store, const struct run_ref *run, struct run_row *out_run,
+static int find_run(struct store *store, const struct run_ref *run, struct run_row *out_run,
 	struct replica_message *out, struct error *err);
 static int check_step(
-	const struct run_row *run, const struct replica_message *said, struct error *err);
+	const struct run_row *run, const struct replica_message *report, struct error *err);
 static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
 	struct replica_message *out, struct error *err);
 static int put(struct store *store, const struct run_row *run, struct span id,
-	const struct replica_message *said, bool *out_saved, struct error *err);
+	const struct replica_message *report, bool *out_saved, struct error *err);
 static void fill(const struct replica_entry *entry, struct replica_message *out);
 static int no_replica(struct span id, struct error *err);
 static int parse(const struct replica_entry *entry, struct arena *arena,
@@ -49,7 +53,7 @@ static int save(struct store *store, struct db *db, int64_t run, struct span id,
 static void replica_saved(struct call *call);
 static int replica_apply_remove(struct call *call, struct db *db, struct error *err);
 static int replica_apply_tidy(struct change *base, struct db *db, struct error *err);
-static int lives(struct db *db, int64_t run, struct error *err);
+static int run_lives(struct db *db, int64_t run, struct error *err);
 static int tidy_some(struct tidy *tidy, struct error *err);
 
 static const struct call_kind save_kind = {
@@ -60,19 +64,20 @@ static const struct call_kind save_kind = {
 static const struct call_kind remove_kind = {.stages = {{.apply = replica_apply_remove}}};
 
 int replica_put(struct store *store, const struct replica_ref *ref,
-	const struct replica_message *said, struct arena *arena, struct replica_message *out,
+	const struct replica_message *report, struct arena *arena, struct replica_message *out,
 	struct error *err)
 {
 	struct run_row row;
 	struct replica_entry entry;
 	bool saved = false;
-	*out = *said;
+	*out = *report;
 	if (replica_check_id("A replica's id", ref->id, err) != 0 ||
-		look(store, &ref->run, &row, out, err) != 0 ||
-		put(store, &row, ref->id, said, &saved, err) != 0)
+		find_run(store, &ref->run, &row, out, err) != 0 ||
+		put(store, &row, ref->id, report, &saved, err) != 0)
 		return -1;
 	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
-		return error_set(err, ERROR_BUSY, "The replica was removed in this very moment.");
+		return error_set(err, ERROR_BUSY,
+			"The replica was removed while it reported: report again.");
 	fill(&entry, out);
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
@@ -85,7 +90,7 @@ int replica_find(struct store *store, const struct replica_ref *ref, struct aren
 {
 	struct run_row row;
 	struct replica_entry entry;
-	if (look(store, &ref->run, &row, NULL, err) != 0)
+	if (find_run(store, &ref->run, &row, NULL, err) != 0)
 		return -1;
 	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
 		return no_replica(ref->id, err);
@@ -103,7 +108,8 @@ int replica_list(struct store *store, const struct replica_scan *scan, struct ar
 {
 	const size_t limit = scan->limit;
 	struct run_row row;
-	if (look(store, &scan->run, &row, NULL, err) != 0)
+	ASSERT(limit > 0);
+	if (find_run(store, &scan->run, &row, NULL, err) != 0)
 		return -1;
 	*out = (struct replica_list_message){
 		.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
@@ -112,8 +118,9 @@ int replica_list(struct store *store, const struct replica_scan *scan, struct ar
 	if (entries == NULL || out->replicas == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while listing replicas.");
-	const size_t found = replica_table_page(
-		store_parts(store)->replicas, row.id, scan->after, limit + 1, arena, entries, out);
+	const struct replica_page page = {.run = row.id, .after = scan->after, .limit = limit + 1};
+	const size_t found =
+		replica_table_page(store_parts(store)->replicas, &page, arena, entries, out);
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while listing replicas.");
@@ -148,6 +155,7 @@ int replica_tidy(struct store *store, struct error *err)
 			tidy->count += replica_table_unsaved(table, TIDY_REPLICAS - tidy->count,
 				arena, tidy->names + tidy->count);
 		count = tidy->count;
+		ASSERT(count <= TIDY_REPLICAS);
 		if (count > 0)
 			result = tidy_some(tidy, err);
 		free(tidy);
@@ -157,7 +165,9 @@ int replica_tidy(struct store *store, struct error *err)
 	return result;
 }
 
-static int look(struct store *store, const struct run_ref *run, struct run_row *out_run,
+/* Finds the run. `out`, unless it is NULL, is a report: its step is checked and its staleness
+ * filled in. */
+static int find_run(struct store *store, const struct run_ref *run, struct run_row *out_run,
 	struct replica_message *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
@@ -173,16 +183,16 @@ static int look(struct store *store, const struct run_ref *run, struct run_row *
 }
 
 static int check_step(
-	const struct run_row *run, const struct replica_message *said, struct error *err)
+	const struct run_row *run, const struct replica_message *report, struct error *err)
 {
-	if (!said->has_step || (run->has_head && said->step <= run->head))
+	if (!report->has_step || (run->has_head && report->step <= run->head))
 		return 0;
 	return error_set(err, ERROR_NO_STEP,
 		"The replica holds step %llu, which the run does not have.",
-		(unsigned long long)said->step);
+		(unsigned long long)report->step);
 }
 
-/* Since the step after its own was published. */
+/* A replica is behind since the step after its own was published. */
 static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
 	struct replica_message *out, struct error *err)
 {
@@ -200,24 +210,24 @@ static int find_staleness(struct db *db, const struct run_row *run, int64_t now_
 }
 
 static int put(struct store *store, const struct run_row *run, struct span id,
-	const struct replica_message *said, bool *out_saved, struct error *err)
+	const struct replica_message *report, bool *out_saved, struct error *err)
 {
 	struct buffer document;
 	buffer_init(&document, REPLICA_MESSAGE_MAX_BYTES);
-	replica_message_print_request(said, &document);
-	int result = buffer_check(&document, "what the replica says", err);
+	replica_message_print_request(report, &document);
+	int result = buffer_check(&document, "the replica's report", err);
 	const struct replica_row row = {.run = run->id,
 		.id = id,
 		.document = buffer_span(&document),
 		.lease_ms = (int64_t)run->settings.lease_s * 1000};
 	if (result == 0)
-		result =
-			replica_table_put(store_parts(store)->replicas, &row, said, out_saved, err);
+		result = replica_table_put(
+			store_parts(store)->replicas, &row, report, out_saved, err);
 	buffer_release(&document);
 	return result;
 }
 
-/* What the table knows beside what the replica said. */
+/* Adds what the table knows to the report. */
 static void fill(const struct replica_entry *entry, struct replica_message *out)
 {
 	out->id = entry->row.id;
@@ -278,7 +288,8 @@ static int replica_apply_save(struct call *call, struct db *db, struct error *er
 	return save(call->store, db, row.id, change->ref.id, &change->saving, err);
 }
 
-/* Makes the catalog's row what the table says. */
+/* Makes the catalog's row say what the table says, or removes it when the table has no such
+ * replica. */
 static int save(struct store *store, struct db *db, int64_t run, struct span id,
 	struct replica_saving *out_saving, struct error *err)
 {
@@ -319,11 +330,11 @@ static int replica_apply_tidy(struct change *base, struct db *db, struct error *
 {
 	struct tidy *const tidy = (struct tidy *)base;
 	for (size_t i = 0; i < tidy->count; i++) {
-		const int there = lives(db, tidy->names[i].run, err);
-		if (there == 0)
+		const int lives = run_lives(db, tidy->names[i].run, err);
+		if (lives == 0) /* its replicas are removed with it */
 			replica_table_remove(store_parts(tidy->store)->replicas, tidy->names[i].run,
 				tidy->names[i].id);
-		if (there < 0 ||
+		if (lives < 0 ||
 			save(tidy->store, db, tidy->names[i].run, tidy->names[i].id,
 				&tidy->savings[i], err) != 0)
 			return -1;
@@ -331,8 +342,8 @@ static int replica_apply_tidy(struct change *base, struct db *db, struct error *
 	return 0;
 }
 
-/* A run that has ended since has rows no more. */
-static int lives(struct db *db, int64_t run, struct error *err)
+/* 1, 0 when the run has ended, -1. */
+static int run_lives(struct db *db, int64_t run, struct error *err)
 {
 	return db_exists(db, SQL_RUN_LIVES, err, db_i64(run));
 }

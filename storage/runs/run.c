@@ -1,5 +1,6 @@
-/* Names, reading runs, their settings and their end. Opening is run_open.c, publishing
- * step_publish.c, collecting step_collect.c. */
+/* Checks names, reads runs, changes their settings and ends them. Opening is in run_open.c,
+ * publishing in step_publish.c, collecting in step_collect.c. A change of settings also applies
+ * what follows from it: views are switched and surplus steps removed, all in one change. */
 #include "storage/runs/run.h"
 
 #include <string.h>
@@ -19,14 +20,14 @@ enum { CHANGE_ARENA_BYTES = 1024 * 1024 };
 struct settings_change {
 	struct call call;
 	struct run_ref run;
-	struct span settings; /* JSON, what to change */
+	struct span settings; /* JSON: the settings to change */
 	struct run_message message;
 };
 
 struct run_end {
 	struct call call;
 	struct run_ref run;
-	int64_t id; /* its row, once it was found */
+	int64_t id; /* of its row, once it is found */
 };
 
 static bool is_name_byte(uint8_t byte);
@@ -57,7 +58,7 @@ int run_check_name(struct span name, struct error *err)
 	for (size_t i = 0; i < name.len; i++)
 		if (!is_name_byte(name.data[i]))
 			return error_set(err, ERROR_INVALID,
-				"A run's name holds only A-Z, a-z, 0-9, '.', '_' and '-'; byte %zu is another.",
+				"A run's name holds only A-Z, a-z, 0-9, '.', '_' and '-'; byte %zu is none of these.",
 				i + 1);
 	return 0;
 }
@@ -107,6 +108,7 @@ struct call *run_settings_call(struct store *store, const struct run_ref *run, s
 
 const struct run_message *run_settings_result(const struct call *call)
 {
+	ASSERT(call->kind == &settings_kind);
 	return &((const struct settings_change *)call)->message;
 }
 
@@ -175,12 +177,13 @@ static int run_end_apply(struct call *call, struct db *db, struct error *err)
 	return run_row_end(db, row.id, err);
 }
 
-/* Those that wait for the ended run's next step look again and find no run. */
+/* Wakes the readers that wait for the run's next step: they look again and find no run. */
 static void run_end_settle(struct call *call)
 {
 	const struct run_end *const end = (const struct run_end *)call;
 	if (call->failed)
 		return;
+	ASSERT(end->id > 0);
 	replica_table_remove_run(store_parts(call->store)->replicas, end->id);
 	step_watch_published(store_step_watch(call->store), end->run.bucket.name, end->run.name);
 }

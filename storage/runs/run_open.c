@@ -17,6 +17,7 @@ static const struct call_kind open_kind = {.stages = {{.apply = run_open_apply}}
 int run_open_add(const struct run_open *open, struct db *db, struct run_row *row, struct error *err)
 {
 	const struct span name = open->params.run.name;
+	ASSERT(row->id == 0 && row->bucket > 0);
 	if (check_expected(open, 0, err) != 0 || run_check_name(name, err) != 0)
 		return -1;
 	row->epoch = 1;
@@ -30,6 +31,7 @@ int run_open_add(const struct run_open *open, struct db *db, struct run_row *row
 void *run_open_new(size_t bytes, const struct call_kind *kind, struct store *store,
 	const struct run_open_params *params)
 {
+	ASSERT(bytes >= sizeof(struct run_open));
 	struct run_open *const open = call_new(bytes, kind, store, OPEN_ARENA_BYTES);
 	open->params = *params;
 	open->params.run = run_ref_copy(&params->run, open->call.arena);

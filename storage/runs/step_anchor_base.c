@@ -1,3 +1,5 @@
+/* Steps with an anchor are scanned downwards until a root is found, which reads the depth of each.
+ * Stored depths can be too low, so the depths of the files are read too. */
 #include "storage/runs/step_anchor_base.h"
 
 #include "storage/run_tables/step_anchor_row.h"
@@ -9,14 +11,15 @@
 enum { PINS_ARENA_BYTES = 16 * 1024 * 1024, CHAIN_LINKS = 8 };
 
 struct choice {
-	uint64_t step; /* an anchor is to be made of */
+	uint64_t step; /* the step that wants an anchor */
 	bool has_node;
 	struct step_anchor_base node; /* the nearest of depth 1 */
 	bool has_root;
 	struct step_anchor_base root; /* the nearest of depth 0 */
 };
 
-static int look(struct db *db, struct db_statement *scan, struct choice *choice, struct error *err);
+static int scan_for_root(
+	struct db *db, struct db_statement *scan, struct choice *choice, struct error *err);
 static int find_depth(
 	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err);
 static bool is_near(const struct choice *choice, const struct step_anchor_base *base);
@@ -30,7 +33,7 @@ int step_anchor_base_find(
 	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);
 	if (scan == NULL)
 		return -1;
-	const int result = look(db, scan, &choice, err);
+	const int result = scan_for_root(db, scan, &choice, err);
 	db_reset(scan);
 	if (result != 0)
 		return -1;
@@ -62,6 +65,7 @@ int step_anchor_want_stored(
 	struct db *db, int64_t run, uint64_t root, uint64_t step, struct error *err)
 {
 	struct step_row row;
+	ASSERT(root <= step);
 	const int awaits = step_anchor_row_awaits_stored(db, run, root, step, err);
 	if (awaits != 0)
 		return awaits < 0 ? -1 : 0;
@@ -82,8 +86,9 @@ int step_anchor_want_pinned(struct db *db, int64_t run, uint64_t step, struct er
 	return want(db, &row, err);
 }
 
-/* Until a root is found: nearer ones are looked at first. */
-static int look(struct db *db, struct db_statement *scan, struct choice *choice, struct error *err)
+/* Scans until a root is found. The nearest steps come first. */
+static int scan_for_root(
+	struct db *db, struct db_statement *scan, struct choice *choice, struct error *err)
 {
 	int got = 0;
 	while (!choice->has_root && (got = db_step(scan, err)) == 1) {
@@ -102,8 +107,9 @@ static int look(struct db *db, struct db_statement *scan, struct choice *choice,
 	return got < 0 ? -1 : 0;
 }
 
-/* The deepest of an anchor's files, as they are now: an upload may have become a derived version
- * since, also between the look that a made anchor was built after and its change. */
+/* The depth of an anchor is that of its deepest file, as the files are now. An upload may have
+ * become a derived version since, even between the look at the files from which an anchor was made
+ * and the change that adds it. */
 static int find_depth(
 	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err)
 {
@@ -125,10 +131,12 @@ static int find_depth(
 
 static bool is_near(const struct choice *choice, const struct step_anchor_base *base)
 {
+	ASSERT(base->row.step < choice->step);
 	return choice->step - base->row.step < ANCHOR_SPAN;
 }
 
-/* How many deltas lie between the step and the nearest one that is whole. */
+/* The number of deltas between the step and the nearest one below that has an anchor; 0 when there
+ * is none. */
 static int chain_links(struct db *db, int64_t run, uint64_t step, uint64_t *out, struct error *err)
 {
 	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);

@@ -13,6 +13,7 @@ int step_anchor_form(struct db *db, const struct step_row *row, struct arena *ar
 	struct step_form *out, struct error *err)
 {
 	struct step_pin *pins;
+	ASSERT(row->has_made);
 	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
 	if (step_pin_list(db, row->id, STEP_PIN_MADE, arena, &pins, &out->object_count, err) != 0)
 		return -1;

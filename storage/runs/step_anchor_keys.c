@@ -5,16 +5,16 @@
 
 enum { PINS_ARENA_BYTES = 32 * 1024 * 1024 };
 
-static int each(struct db *db, int64_t step,
+static int for_each(struct db *db, int64_t step,
 	int (*act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
 		struct error *err),
 	struct error *err);
-static int show(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
-	struct error *err);
-static int hide(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
-	struct error *err);
-static int let_go(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
-	struct error *err);
+static int step_anchor_keys_show_one(struct db *db, int64_t step, const struct step_pin *pin,
+	struct arena *arena, struct error *err);
+static int step_anchor_keys_hide_one(struct db *db, int64_t step, const struct step_pin *pin,
+	struct arena *arena, struct error *err);
+static int step_anchor_keys_let_go_one(struct db *db, int64_t step, const struct step_pin *pin,
+	struct arena *arena, struct error *err);
 
 int step_anchor_keys_free(
 	struct db *db, int64_t bucket, struct span key, bool *out_free, struct error *err)
@@ -29,20 +29,20 @@ int step_anchor_keys_free(
 
 int step_anchor_keys_show(struct db *db, int64_t step, struct error *err)
 {
-	return each(db, step, show, err);
+	return for_each(db, step, step_anchor_keys_show_one, err);
 }
 
 int step_anchor_keys_hide(struct db *db, int64_t step, struct error *err)
 {
-	return each(db, step, hide, err);
+	return for_each(db, step, step_anchor_keys_hide_one, err);
 }
 
 int step_anchor_keys_let_go(struct db *db, int64_t step, struct error *err)
 {
-	return each(db, step, let_go, err);
+	return for_each(db, step, step_anchor_keys_let_go_one, err);
 }
 
-static int each(struct db *db, int64_t step,
+static int for_each(struct db *db, int64_t step,
 	int (*act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
 		struct error *err),
 	struct error *err)
@@ -57,8 +57,8 @@ static int each(struct db *db, int64_t step,
 	return result;
 }
 
-static int show(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
-	struct error *err)
+static int step_anchor_keys_show_one(struct db *db, int64_t step, const struct step_pin *pin,
+	struct arena *arena, struct error *err)
 {
 	struct version version;
 	bool is_free = false;
@@ -71,8 +71,8 @@ static int show(struct db *db, int64_t step, const struct step_pin *pin, struct 
 	return is_free ? version_show(db, pin->version, err) : 0;
 }
 
-static int hide(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
-	struct error *err)
+static int step_anchor_keys_hide_one(struct db *db, int64_t step, const struct step_pin *pin,
+	struct arena *arena, struct error *err)
 {
 	struct version version;
 	(void)step;
@@ -83,8 +83,8 @@ static int hide(struct db *db, int64_t step, const struct step_pin *pin, struct 
 	return version_remove(db, &version, 0, err);
 }
 
-static int let_go(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
-	struct error *err)
+static int step_anchor_keys_let_go_one(struct db *db, int64_t step, const struct step_pin *pin,
+	struct arena *arena, struct error *err)
 {
 	(void)arena;
 	return step_pin_let_go(db, step, STEP_PIN_MADE, pin, err);

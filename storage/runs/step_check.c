@@ -1,7 +1,7 @@
-/* What publish must know of tensors, found on a helper: the schema that an anchor's shards spell,
- * whether it is the run's, and whether the tensor digests give the claimed checkpoint digest. Each
- * shard is read from a version whose digest is the declared one, and the change demands that digest
- * again, so what was read here is what gets published. */
+/* Finds on a helper what a publish must know about tensors: the schema of an anchor's shards,
+ * whether it is the run's, and whether the claimed checkpoint digest follows from the tensor
+ * digests. Each shard is read from a version with the declared digest, and the change demands that
+ * digest again, so what was read here is what gets published. */
 #include "storage/runs/step_check.h"
 
 #include "storage/buckets/bucket_row.h"
@@ -16,8 +16,8 @@
 
 enum { CHECK_ARENA_BYTES = 256 * 1024 };
 
-static int look(struct db *db, const struct run_ref *run, uint64_t step, struct run_row *out_run,
-	bool *out_needed, struct error *err);
+static int find_run(struct db *db, const struct run_ref *run, uint64_t step,
+	struct run_row *out_run, bool *out_needed, struct error *err);
 static int prove_objects(
 	struct store *store, int64_t bucket, const struct step_message *step, struct error *err);
 static int prove_object(
@@ -40,8 +40,9 @@ void step_check_run(struct store *store, const struct run_ref *run, struct step_
 {
 	struct run_row row = {.id = 0};
 	bool needed = false;
+	ASSERT(out->schema == NULL && !out->failed);
 	struct db *const db = store_reader_take(store, &out->error);
-	out->failed = db == NULL || look(db, run, step->step, &row, &needed, &out->error) != 0;
+	out->failed = db == NULL || find_run(db, run, step->step, &row, &needed, &out->error) != 0;
 	store_reader_give(store, db);
 	out->run = row.id;
 	if (needed && !out->failed)
@@ -58,10 +59,10 @@ void step_check_release(struct step_check *check)
 	check->schema = NULL;
 }
 
-/* *out_needed: the run is there and has no such step yet; otherwise the change is settled without
- * looking at tensors. */
-static int look(struct db *db, const struct run_ref *run, uint64_t step, struct run_row *out_run,
-	bool *out_needed, struct error *err)
+/* *out_needed: the run exists and has no such step yet. Otherwise the change is decided without the
+ * tensors. */
+static int find_run(struct db *db, const struct run_ref *run, uint64_t step,
+	struct run_row *out_run, bool *out_needed, struct error *err)
 {
 	struct error absent;
 	struct step_row row;
@@ -77,7 +78,8 @@ static int look(struct db *db, const struct run_ref *run, uint64_t step, struct 
 	return has_step < 0 ? -1 : 0;
 }
 
-/* A step is for others to read: each byte that it names is, or was since the start. */
+/* A step leads readers to bytes that this request does not send, so each of them is read, unless it
+ * was read since the start. */
 static int prove_objects(
 	struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
 {
@@ -88,7 +90,7 @@ static int prove_objects(
 	return 0;
 }
 
-/* Objects that are not there as declared are for the change to judge. */
+/* Objects that are not there as declared are left for the change to judge. */
 static int prove_object(
 	struct store *store, int64_t bucket, const struct step_object *object, struct error *err)
 {
@@ -152,7 +154,7 @@ static int load_schema(
 	return *out == NULL ? -1 : 0;
 }
 
-/* Malformed shards are invalid; only bytes that cannot be read back are the store's fault. */
+/* Malformed shards are invalid. Only bytes that cannot be read back are a fault of the store. */
 static int read_anchor(struct store *store, int64_t bucket, const struct step_form *anchor,
 	struct schema *schema, struct error *err)
 {
@@ -167,7 +169,7 @@ static int read_anchor(struct store *store, int64_t bucket, const struct step_fo
 	schema_finish(schema);
 	if (schema_count(schema) == 0)
 		return error_set(err, ERROR_INCOMPLETE_ANCHOR,
-			"The anchor holds no tensors: none of its objects is a .safetensors file with any.");
+			"The anchor has no tensors: it needs a .safetensors object with at least one.");
 	return 0;
 }
 
@@ -203,6 +205,7 @@ static int check_digests(
 	const struct step_message *step, const struct step_check *check, struct error *err)
 {
 	static const struct digest128 none;
+	ASSERT(check->schema != NULL);
 	if (!digest128_equal(&step->schema_digest, &none) &&
 		!digest128_equal(&step->schema_digest, &check->schema_digest)) {
 		char ours[DIGEST128_TEXT_BYTES];
@@ -210,7 +213,7 @@ static int check_digests(
 		digest128_format(&check->schema_digest, ours);
 		digest128_format(&step->schema_digest, theirs);
 		return error_set(err, ERROR_SCHEMA_MISMATCH,
-			"The step's schema digest is %s, the run's is %s.", theirs, ours);
+			"The step's schema digest is %s, but the run's is %s.", theirs, ours);
 	}
 	if (step->tensor_digests.len == 0)
 		return 0;
@@ -224,5 +227,5 @@ static int check_digests(
 	if (digest128_equal(&digest, &step->digest))
 		return 0;
 	return error_set(err, ERROR_DIGEST_MISMATCH,
-		"The tensor digests do not give the step's checkpoint digest.");
+		"The step's checkpoint digest does not follow from its tensor digests.");
 }

@@ -1,4 +1,5 @@
-/* What publish must know of a step's tensors before its change queues. Internal to storage. */
+/* The facts about a step's tensors that a publish needs before its change queues. Internal to
+ * storage. */
 #ifndef STORAGE_RUNS_STEP_CHECK_H
 #define STORAGE_RUNS_STEP_CHECK_H
 
@@ -9,17 +10,19 @@
 #include "wire/step_message.h"
 
 struct step_check {
-	int64_t run; /* the run it was held against; 0: none was there */
-	/* the run's, or the anchor's when the run has none; NULL: neither */
+	int64_t run; /* id of the run that the step was compared with; 0: there was none */
+	/* the run's schema or, when the run has none, the anchor's; NULL: there is neither */
 	struct schema *schema;
 	struct digest128 schema_digest; /* of `schema` */
-	/* `error` says what is wrong with the anchor or the digests; judged after all else */
+	/* `error` says what is wrong with the objects, the anchor or the digests; the change
+	 * reports it after everything else */
 	bool failed;
 	struct error error;
 };
-/* Reads the headers of the anchor's shards and judges schema and tensor digests. With `parts`, the
- * digests are taken from there, and the step's own is computed. Blocking: on a helper. Faults go
- * into `out`. */
+/* Adds digests that are missing, proves that the objects can be read, reads the headers of the
+ * anchor's shards and judges schema and tensor digests. With `parts`, the tensor digests come from
+ * there and the step's digest is computed. Blocks: on a helper. Failures go into `out`, which is
+ * zeroed before. */
 void step_check_run(struct store *store, const struct run_ref *run, struct step_message *step,
 	struct step_part_set *parts, struct step_check *out);
 void step_check_release(struct step_check *check);

@@ -1,5 +1,5 @@
-/* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects
- * are let go by the sweeper, in slices. */
+/* Removes steps, on request or by retention. A step's row becomes a tombstone at once; the sweeper
+ * releases the step's objects in slices. */
 #include "storage/runs/step_collect.h"
 
 #include "storage/run_tables/adopt_row.h"
@@ -59,10 +59,12 @@ struct call *run_collect_call(struct store *store, const struct run_ref *run, ui
 	return &collect->call;
 }
 
-/* Storing one takes as much as a checkpoint, so it is asked for when a good many steps could go. */
+/* A stored anchor takes as many bytes as a checkpoint, so one is wanted only when many steps could
+ * be removed. */
 static int want_anchor(
 	struct db *db, const struct run_row *run, const struct step_keep *keep, struct error *err)
 {
+	ASSERT(keep->wants_anchor && keep->count > 0);
 	const uint64_t root = keep->ranges[keep->count - 1].first;
 	const uint64_t half = run->settings.keep_steps / 2;
 	if (keep->anchor_at < root ||
@@ -71,7 +73,7 @@ static int want_anchor(
 	return step_anchor_want_stored(db, run->id, root, keep->anchor_at, err);
 }
 
-/* Oldest first, over the gaps between what is kept. */
+/* Removes the steps between the kept ranges, the oldest first. */
 static int collect_gaps(
 	struct db *db, struct run_row *run, const struct step_keep *keep, struct error *err)
 {

@@ -1,9 +1,10 @@
-/* When a publisher is asked for an anchor. The walk ends at the newest anchor or after DUE_LINKS
- * deltas, so it reads few rows. */
+/* Walks from the head downwards and adds up the deltas. The walk ends at the newest anchor or after
+ * DUE_LINKS deltas, so it reads few rows. */
 #include "storage/runs/step_due.h"
 
 #include "storage/run_tables/step_row.h"
 
+/* deltas since the last anchor: their number, and their bytes in percent of the anchor's */
 enum { DUE_LINKS = 64, DUE_PERCENT = 30 };
 
 static int walk(struct db_statement *scan, bool *out_due, struct error *err);
@@ -44,6 +45,7 @@ static int walk(struct db_statement *scan, bool *out_due, struct error *err)
 
 static bool is_due(uint64_t delta_bytes, const struct step_row *anchor)
 {
+	ASSERT(anchor->has_form[STEP_ANCHOR] || anchor->has_made);
 	const uint64_t bytes = anchor->has_form[STEP_ANCHOR] ? anchor->form_bytes[STEP_ANCHOR]
 							     : anchor->made_bytes;
 	return delta_bytes / DUE_PERCENT > bytes / 100;

@@ -1,3 +1,6 @@
+/* Everything that must be kept is collected as ranges of steps. These are joined, extended
+ * downwards to an anchor each, and joined again. The memory is bounded: when replicas want more
+ * than WANTED_MAX steps, all steps from the last known one to the head are kept. */
 #include "storage/runs/step_keep.h"
 
 #include <stdlib.h>
@@ -11,8 +14,9 @@
 
 enum {
 	WANTED_MAX = 64,
-	RANGES_MAX = 2 + WANTED_MAX + PATH_HOLD_RANGES_MAX + PINS_OF_RUN_MAX,
-	NAME_ARENA_BYTES = 4096
+	/* the last steps; replicas that hold a step, wanted steps, and those beyond them; paths;
+	 * pins */
+	RANGES_MAX = 1 + (1 + WANTED_MAX + 1) + PATH_HOLD_RANGES_MAX + PINS_OF_RUN_MAX
 };
 
 static bool is_of_this_start(struct store *store, const struct run_row *run);
@@ -43,6 +47,7 @@ bool step_keep_is_known(struct store *store, const struct run_row *run)
 int step_keep_find(struct store *store, struct db *db, const struct run_row *run,
 	struct step_keep *out, struct error *err)
 {
+	ASSERT(run->has_head && run->settings.keep_steps > 0);
 	*out = (struct step_keep){.ranges = memory_new_array(RANGES_MAX, sizeof(*out->ranges))};
 	add(out,
 		run->head + 1 > run->settings.keep_steps ? run->head + 1 - run->settings.keep_steps
@@ -51,6 +56,7 @@ int step_keep_find(struct store *store, struct db *db, const struct run_row *run
 	add_replicas(store, run, out);
 	out->count +=
 		path_hold_ranges(store_parts(store)->path_holds, run->id, &out->ranges[out->count]);
+	ASSERT(out->count <= RANGES_MAX - PINS_OF_RUN_MAX);
 	if (add_pins(store, db, run->id, out, err) != 0)
 		return -1;
 	out->count = step_range_join(out->ranges, out->count);
@@ -83,6 +89,7 @@ int step_keep_check(struct store *store, struct db *db, const struct run_row *ru
 	return check_paths(store, run, step, err);
 }
 
+/* Whether the run was opened after the start of the process. */
 static bool is_of_this_start(struct store *store, const struct run_row *run)
 {
 	return run->created_ms >= store_opened(store).wall_ms;
@@ -90,11 +97,11 @@ static bool is_of_this_start(struct store *store, const struct run_row *run)
 
 static void add(struct step_keep *keep, uint64_t first, uint64_t last)
 {
-	ASSERT(keep->count < RANGES_MAX);
+	ASSERT(keep->count < RANGES_MAX && first <= last);
 	keep->ranges[keep->count++] = (struct step_range){first, last};
 }
 
-/* Whoever holds nothing yet fetches what it wants from an anchor on. */
+/* A replica that holds no step yet fetches the step that it wants, from an anchor on. */
 static void add_replicas(struct store *store, const struct run_row *run, struct step_keep *keep)
 {
 	uint64_t wanted[WANTED_MAX];
@@ -104,8 +111,8 @@ static void add_replicas(struct store *store, const struct run_row *run, struct 
 		add(keep, lowest, run->head);
 	const size_t count =
 		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
-	for (size_t i = 0; i < count && wanted[i] <= run->head;
-		i++) /* what is still to be published needs no keeping */
+	/* a step that is still to be published needs nothing kept */
+	for (size_t i = 0; i < count && wanted[i] <= run->head; i++)
 		add(keep, wanted[i], wanted[i]);
 	if (count == WANTED_MAX && wanted[count - 1] <= run->head) /* there may be more */
 		add(keep, wanted[count - 1], run->head);
@@ -125,7 +132,8 @@ static int add_pins(
 	return got < 0 ? -1 : 0;
 }
 
-/* Downwards to the anchor from which its first step is reached. */
+/* Extends the range downwards to the anchor from which its first step is reached. *out_rooted: the
+ * first step has an anchor itself. */
 static int root_range(struct db *db, const struct run_row *run, struct step_range *range,
 	bool *out_rooted, struct error *err)
 {
@@ -133,6 +141,7 @@ static int root_range(struct db *db, const struct run_row *run, struct step_rang
 	const int found = step_row_root_at_or_below(db, run->id, range->first, &anchor, err);
 	if (found < 0)
 		return -1;
+	ASSERT(found == 0 || anchor <= range->first);
 	*out_rooted = found == 1 && anchor == range->first;
 	range->first = found == 1 ? anchor : 0;
 	return 0;
@@ -141,14 +150,12 @@ static int root_range(struct db *db, const struct run_row *run, struct step_rang
 static int check_pins(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
 	struct error *err)
 {
-	struct arena *const arena = arena_new(NAME_ARENA_BYTES);
-	struct span name = {NULL, 0};
-	int result = pin_row_find_step(db, run->id, step, store_now_ms(store), arena, &name, err);
-	if (result == 1)
-		result = error_set(err, ERROR_CHAIN_IN_USE, "The pin '%.*s' holds step %llu.",
-			(int)name.len, (const char *)name.data, (unsigned long long)step);
-	arena_free(arena);
-	return result;
+	char name[PIN_NAME_BYTES];
+	const int found = pin_row_find_step(db, run->id, step, store_now_ms(store), name, err);
+	if (found == 1)
+		return error_set(err, ERROR_CHAIN_IN_USE, "The pin '%s' keeps step %llu.", name,
+			(unsigned long long)step);
+	return found;
 }
 
 static int check_replicas(
@@ -161,12 +168,15 @@ static int check_replicas(
 		return error_set(err, ERROR_DAMAGED,
 			"The leases of replicas could not be read when the server was started, so a replica may hold step %llu.",
 			(unsigned long long)step);
-	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, id) &&
-		lowest <= step)
+	const bool has_lowest =
+		replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, id);
+	if (has_lowest && lowest == step)
+		return error_set(err, ERROR_CHAIN_IN_USE, "The replica '%s' holds step %llu.", id,
+			(unsigned long long)step);
+	if (has_lowest && lowest < step)
 		return error_set(err, ERROR_CHAIN_IN_USE,
-			"The replica '%s' holds step %llu: step %llu is %s.", id,
-			(unsigned long long)lowest, (unsigned long long)step,
-			lowest == step ? "what it holds" : "on its way to the head");
+			"The replica '%s' holds step %llu and needs step %llu on its path to the head.",
+			id, (unsigned long long)lowest, (unsigned long long)step);
 	const size_t count =
 		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
 	for (size_t i = 0; i < count; i++)

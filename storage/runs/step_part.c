@@ -1,5 +1,6 @@
-/* The stages of a part stand at the end: its digests, the change that takes it, and with the last
- * one the whole, which is published or, when it never can be, dropped. */
+/* A part goes through the stages in the table at the end: its digests, then the change that takes
+ * it. The last part goes on: a helper merges all parts into the whole step, and a change publishes
+ * it. If the whole can never be published, a change drops the parts. */
 #include "storage/runs/step_part.h"
 
 #include "base/encode.h"
@@ -17,29 +18,29 @@ struct step_part {
 	struct part_message message;
 	struct part_answer answer;
 	bool already;
-	int64_t run_id;              /* row of the run, once it was found */
-	int64_t last_id;             /* of all parts, once they are there */
-	struct step_publish publish; /* of the whole; in the run that the part is put to */
-	/* they never make a whole, and are to go: why */
+	int64_t run_id;              /* id of the run's row, once it is found */
+	int64_t last_id;             /* highest id of the step's parts */
+	struct step_publish publish; /* of the whole step; its run is that of the part */
+	/* the parts never make a whole and must be dropped; `fault` says why */
 	bool is_refused;
 	struct error fault;
 };
 
-static enum call_next part_give_digests(struct call *call, struct error *err);
-static int part_apply(struct call *call, struct db *db, struct error *err);
+static enum call_next step_part_give_digests(struct call *call, struct error *err);
+static int step_part_apply(struct call *call, struct db *db, struct error *err);
 static int check_numbers(const struct step_part *part, struct error *err);
-static int repeat(
+static int repeat_part(
 	struct step_part *part, struct db *db, const struct step_part_row *row, struct error *err);
 static int add_part(
 	struct step_part *part, struct db *db, const struct run_row *run, struct error *err);
 static int write_part(
 	struct step_part *part, struct db *db, const struct run_row *run, struct error *err);
-static int resolve(struct step_part *part, struct db *db, const struct run_row *run,
+static int resolve_objects(struct step_part *part, struct db *db, const struct run_row *run,
 	int64_t *sequences, struct error *err);
-static int pin(const struct step_message *step, struct db *db, int64_t id, const int64_t *sequences,
-	struct error *err);
-static enum call_next part_applied(struct call *call);
-static enum call_next part_make_whole(struct call *call, struct error *err);
+static int add_objects(const struct step_message *step, struct db *db, int64_t id,
+	const int64_t *sequences, struct error *err);
+static enum call_next step_part_applied(struct call *call);
+static enum call_next step_part_make_whole(struct call *call, struct error *err);
 static int merge(struct step_part *part, struct step_part_set *set, struct error *err);
 static int read_parts(
 	struct step_part *part, struct db *db, struct step_part_set *set, struct error *err);
@@ -47,17 +48,18 @@ static int read_part(struct step_part *part, const struct step_part_row *row,
 	struct part_message *out, struct error *err);
 static enum call_next refuse_whole(
 	struct step_part *part, const struct error *err, enum call_next drop);
-static bool is_for_good(enum error_kind kind);
-static int part_apply_whole(struct call *call, struct db *db, struct error *err);
-static enum call_next part_applied_whole(struct call *call);
-static void part_release(struct call *call);
+static bool is_permanent(enum error_kind kind);
+static int step_part_apply_whole(struct call *call, struct db *db, struct error *err);
+static enum call_next step_part_applied_whole(struct call *call);
+static void step_part_release(struct call *call);
 static void copy(const struct part_message *message, struct arena *arena, struct part_message *out);
 
 static const struct call_kind part_kind = {
-	.stages = {{.help = part_give_digests}, {.apply = part_apply, .applied = part_applied},
-		{.help = part_make_whole},
-		{.apply = part_apply_whole, .applied = part_applied_whole}},
-	.release = part_release,
+	.stages = {{.help = step_part_give_digests},
+		{.apply = step_part_apply, .applied = step_part_applied},
+		{.help = step_part_make_whole},
+		{.apply = step_part_apply_whole, .applied = step_part_applied_whole}},
+	.release = step_part_release,
 };
 
 struct call *step_part_call(struct store *store, const struct step_part_params *params)
@@ -78,14 +80,15 @@ struct call *step_part_call(struct store *store, const struct step_part_params *
 
 const struct part_answer *step_part_result(const struct call *call, bool *out_already)
 {
+	ASSERT(call->kind == &part_kind);
 	const struct step_part *const part = (const struct step_part *)call;
 	*out_already = part->already;
 	return &part->answer;
 }
 
-/* Objects that came in several parts of their own have no digest yet. What else is wrong is for the
- * change to say. */
-static enum call_next part_give_digests(struct call *call, struct error *err)
+/* Objects from multipart uploads have no digest yet. Anything else that is wrong is left for the
+ * change to report. */
+static enum call_next step_part_give_digests(struct call *call, struct error *err)
 {
 	const struct step_part *const part = (const struct step_part *)call;
 	struct error ignored;
@@ -100,20 +103,22 @@ static enum call_next part_give_digests(struct call *call, struct error *err)
 	return CALL_NEXT;
 }
 
-static int part_apply(struct call *call, struct db *db, struct error *err)
+static int step_part_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct step_part *const part = (struct step_part *)call;
 	struct run_row run;
 	struct step_part_row row;
+	struct step_part_key key = {.step = part->answer.step, .part = part->answer.part};
 	if (check_numbers(part, err) != 0 || run_row_need(db, &part->publish.run, &run, err) != 0 ||
 		step_check_epoch(&run, &part->message.step, err) != 0)
 		return -1;
 	part->run_id = run.id;
-	const int found = step_part_row_find(
-		db, run.id, part->answer.step, part->answer.part, run.epoch, &row, err);
+	key.run = run.id;
+	key.epoch = run.epoch;
+	const int found = step_part_row_find(db, &key, &row, err);
 	if (found < 0)
 		return -1;
-	return found == 1 ? repeat(part, db, &row, err) : add_part(part, db, &run, err);
+	return found == 1 ? repeat_part(part, db, &row, err) : add_part(part, db, &run, err);
 }
 
 static int check_numbers(const struct step_part *part, struct error *err)
@@ -123,12 +128,12 @@ static int check_numbers(const struct step_part *part, struct error *err)
 			PARTS_OF_STEP_MAX, (unsigned long long)part->answer.parts);
 	if (part->answer.part < part->answer.parts)
 		return 0;
-	return error_set(err, ERROR_INVALID, "There is no part %llu of %llu: they count from 0.",
+	return error_set(err, ERROR_INVALID, "There is no part %llu of %llu: parts count from 0.",
 		(unsigned long long)part->answer.part, (unsigned long long)part->answer.parts);
 }
 
-/* It was put before: the same again is told how things stand. */
-static int repeat(
+/* The part was put before. When it is the same again, the answer says how things stand now. */
+static int repeat_part(
 	struct step_part *part, struct db *db, const struct step_part_row *row, struct error *err)
 {
 	struct step_part_count count;
@@ -161,7 +166,7 @@ static int add_part(
 		return -1;
 	if (count.here > 0 && count.parts != answer->parts)
 		return error_set(err, ERROR_STEP_DIFFERS,
-			"The parts of step %llu were announced as %llu, not %llu.",
+			"Step %llu was announced with %llu parts, not %llu.",
 			(unsigned long long)step->step, (unsigned long long)count.parts,
 			(unsigned long long)answer->parts);
 	answer->received = count.here + 1;
@@ -176,7 +181,7 @@ static int write_part(
 	struct buffer document;
 	if (sequences == NULL)
 		return error_set(err, ERROR_TOO_LARGE, "The part is too large.");
-	if (resolve(part, db, run, sequences, err) != 0)
+	if (resolve_objects(part, db, run, sequences, err) != 0)
 		return -1;
 	buffer_init(&document, 2 * STEP_MESSAGE_MAX_BYTES);
 	part_message_print(&part->message, &document);
@@ -193,11 +198,11 @@ static int write_part(
 		result = step_part_row_add(db, &row, err);
 	buffer_release(&document);
 	part->last_id = row.id;
-	return result == 0 ? pin(&part->message.step, db, row.id, sequences, err) : -1;
+	return result == 0 ? add_objects(&part->message.step, db, row.id, sequences, err) : -1;
 }
 
-/* Which versions the objects are; the document says so. */
-static int resolve(struct step_part *part, struct db *db, const struct run_row *run,
+/* Finds the version of each object and writes its id into the part's document. */
+static int resolve_objects(struct step_part *part, struct db *db, const struct run_row *run,
 	int64_t *sequences, struct error *err)
 {
 	const struct step_message *const step = &part->message.step;
@@ -211,14 +216,16 @@ static int resolve(struct step_part *part, struct db *db, const struct run_row *
 				return -1;
 			encode_hex(span_of(version.id, sizeof(version.id)), id);
 			object->version = arena_copy(part->call.arena, span_text(id));
+			ASSERT(at < STEP_FORMS_MAX * STEP_OBJECTS_MAX);
 			sequences[at++] = version.sequence;
 		}
 	return 0;
 }
 
-static int pin(const struct step_message *step, struct db *db, int64_t id, const int64_t *sequences,
-	struct error *err)
+static int add_objects(const struct step_message *step, struct db *db, int64_t id,
+	const int64_t *sequences, struct error *err)
 {
+	ASSERT(id > 0);
 	size_t at = 0;
 	for (size_t f = 0; f < step->form_count; f++)
 		for (size_t i = 0; i < step->forms[f].object_count; i++)
@@ -228,7 +235,7 @@ static int pin(const struct step_message *step, struct db *db, int64_t id, const
 	return 0;
 }
 
-static enum call_next part_applied(struct call *call)
+static enum call_next step_part_applied(struct call *call)
 {
 	const struct part_answer *const answer = &((const struct step_part *)call)->answer;
 	if (call->failed)
@@ -236,10 +243,11 @@ static enum call_next part_applied(struct call *call)
 	return answer->published || answer->received < answer->parts ? CALL_ENDS : CALL_NEXT;
 }
 
-static enum call_next part_make_whole(struct call *call, struct error *err)
+static enum call_next step_part_make_whole(struct call *call, struct error *err)
 {
 	struct step_part *const part = (struct step_part *)call;
 	struct step_publish *const publish = &part->publish;
+	ASSERT(part->run_id > 0 && part->last_id > 0);
 	struct step_part_set *const set = step_part_set_new(part->answer.parts, call->arena);
 	if (merge(part, set, err) != 0)
 		return refuse_whole(part, err, CALL_NEXT);
@@ -293,26 +301,27 @@ static int read_part(struct step_part *part, const struct step_part_row *row,
 	const struct digest128 content = part_message_content_digest(out, row->parts);
 	if (!digest128_equal(&content, &row->content))
 		return error_set(err, ERROR_CORRUPT,
-			"The catalog's part %llu of a step is damaged.",
-			(unsigned long long)row->part);
+			"Part %llu of step %llu is damaged in the catalog.",
+			(unsigned long long)row->part, (unsigned long long)row->step);
 	return 0;
 }
 
-/* What follows on a whole that failed so; `drop`: what drops its parts. */
+/* Decides how to go on after the whole step has failed with *err. `drop` leads to the change that
+ * drops the parts. */
 static enum call_next refuse_whole(
 	struct step_part *part, const struct error *err, enum call_next drop)
 {
-	if (!is_for_good(err->kind))
+	if (!is_permanent(err->kind))
 		return CALL_FAILS;
 	part->is_refused = true;
 	part->fault = *err;
-	error_wrap(&part->fault, "the parts of step %llu were dropped, all are to be put again",
+	error_wrap(&part->fault, "the parts of step %llu were dropped and must all be put again",
 		(unsigned long long)part->answer.step);
 	return drop;
 }
 
-/* What putting the same parts again cannot cure. */
-static bool is_for_good(enum error_kind kind)
+/* Whether putting the same parts again gives the same failure. */
+static bool is_permanent(enum error_kind kind)
 {
 	static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_TOO_LARGE,
 		ERROR_PARTS_MISMATCH, ERROR_SCHEMA_MISMATCH, ERROR_INCOMPLETE_ANCHOR,
@@ -323,7 +332,7 @@ static bool is_for_good(enum error_kind kind)
 	return false;
 }
 
-static int part_apply_whole(struct call *call, struct db *db, struct error *err)
+static int step_part_apply_whole(struct call *call, struct db *db, struct error *err)
 {
 	struct step_part *const part = (struct step_part *)call;
 	return part->is_refused
@@ -331,11 +340,11 @@ static int part_apply_whole(struct call *call, struct db *db, struct error *err)
 		: step_publish_apply(&part->publish, db, err);
 }
 
-static enum call_next part_applied_whole(struct call *call)
+static enum call_next step_part_applied_whole(struct call *call)
 {
 	struct step_part *const part = (struct step_part *)call;
 	if (part->is_refused) {
-		/* when they could not be dropped, they go after an hour */
+		/* parts that could not be dropped die after an hour */
 		call->error = part->fault;
 		return CALL_FAILS;
 	}
@@ -347,12 +356,12 @@ static enum call_next part_applied_whole(struct call *call)
 	return CALL_ENDS;
 }
 
-static void part_release(struct call *call)
+static void step_part_release(struct call *call)
 {
 	step_publish_release(&((struct step_part *)call)->publish);
 }
 
-/* What does not fit the arena, the call says. */
+/* The call itself fails when the texts do not fit into its arena. */
 static void copy(const struct part_message *message, struct arena *arena, struct part_message *out)
 {
 	out->tensors = arena_take_array(arena, message->tensor_count + 1, sizeof(*out->tensors));

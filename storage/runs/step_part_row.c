@@ -1,3 +1,6 @@
+/* A part waits until its step is published or the part dies. Either way its objects are released in
+ * slices. Then the row of a dead part is removed; that of a published one stays until an hour after
+ * the part was put. The numbers in the statements are those of enum step_part_state. */
 #include "storage/runs/step_part_row.h"
 
 #include <string.h>
@@ -31,7 +34,7 @@ static const char SQL_PART_END_RUN[] =
 	"UPDATE step_parts SET state = 2, document = NULL WHERE run = ?1 AND state <> 2";
 
 static void read_row(struct db_statement *scan, struct step_part_row *out);
-static int find_over(
+static int find_due(
 	struct db *db, int64_t now_ms, int64_t *out_id, int64_t *out_state, struct error *err);
 static int take_first(
 	struct db_statement *rows, int64_t *out_id, int64_t *out_state, struct error *err);
@@ -43,11 +46,12 @@ void step_part_row_read(struct db_statement *scan, struct step_part_row *out)
 	out->document = db_column_blob(scan, 9);
 }
 
-int step_part_row_find(struct db *db, int64_t run, uint64_t step, uint64_t part, uint64_t epoch,
-	struct step_part_row *out, struct error *err)
+int step_part_row_find(struct db *db, const struct step_part_key *key, struct step_part_row *out,
+	struct error *err)
 {
-	struct db_statement *const statement = db_query(db, SQL_PART_FIND, err, db_i64(run),
-		db_i64((int64_t)step), db_i64((int64_t)part), db_i64((int64_t)epoch));
+	struct db_statement *const statement =
+		db_query(db, SQL_PART_FIND, err, db_i64(key->run), db_i64((int64_t)key->step),
+			db_i64((int64_t)key->part), db_i64((int64_t)key->epoch));
 	const int got = db_step(statement, err);
 	if (got == 1)
 		read_row(statement, out);
@@ -70,6 +74,7 @@ int step_part_row_count(
 
 int step_part_row_add(struct db *db, struct step_part_row *row, struct error *err)
 {
+	ASSERT(row->part < row->parts && row->state == STEP_PART_WAITING);
 	return db_insert(db, SQL_PART_ADD, &row->id, err, db_i64(row->run),
 		db_i64((int64_t)row->step), db_i64((int64_t)row->part), db_i64((int64_t)row->parts),
 		db_i64((int64_t)row->epoch),
@@ -86,6 +91,7 @@ struct db_statement *step_part_row_scan(
 int step_part_row_settle(
 	struct db *db, int64_t run, int64_t last, enum step_part_state state, struct error *err)
 {
+	ASSERT(state == STEP_PART_PUBLISHED || state == STEP_PART_DEAD);
 	return db_run(db, SQL_PART_SETTLE, err, db_i64(run), db_i64(last), db_i64(state));
 }
 
@@ -93,7 +99,7 @@ int step_part_row_sweep(struct db *db, int64_t now_ms, bool *out_more, struct er
 {
 	int64_t id = 0;
 	int64_t state = 0;
-	const int found = find_over(db, now_ms, &id, &state, err);
+	const int found = find_due(db, now_ms, &id, &state, err);
 	*out_more = found == 1;
 	if (found != 1)
 		return found;
@@ -107,7 +113,7 @@ int step_part_row_has_work(struct db *db, int64_t now_ms, bool *out_has, struct 
 {
 	int64_t id;
 	int64_t state;
-	const int found = find_over(db, now_ms, &id, &state, err);
+	const int found = find_due(db, now_ms, &id, &state, err);
 	*out_has = found == 1;
 	return found < 0 ? -1 : 0;
 }
@@ -136,7 +142,8 @@ static void read_row(struct db_statement *scan, struct step_part_row *out)
 		memcpy(out->content.bytes, content.data, content.len);
 }
 
-static int find_over(
+/* A part with objects to release, or one whose time is over. */
+static int find_due(
 	struct db *db, int64_t now_ms, int64_t *out_id, int64_t *out_state, struct error *err)
 {
 	const int found = take_first(db_query(db, SQL_PART_RELEASING, err), out_id, out_state, err);

@@ -1,3 +1,6 @@
+/* The objects of all parts are placed in one array, each with the number of its part, and sorted by
+ * name; files and tensors likewise. Then repeats are neighbours, and a message can name both
+ * parts. */
 #include "storage/runs/step_part_set.h"
 
 #include <stdlib.h>
@@ -27,20 +30,21 @@ static bool same_forms(const struct step_message *a, const struct step_message *
 static int merge_form(
 	struct step_part_set *set, size_t form, struct step_form *out, struct error *err);
 static int too_large(struct error *err);
-static int compare_objects(const void *a, const void *b);
+static int step_part_set_compare_objects(const void *a, const void *b);
 static int twice(
 	const char *what, struct span name, uint64_t first, uint64_t second, struct error *err);
 static int merge_files(struct step_part_set *set, struct step_message *out, struct error *err);
-static int compare_files(const void *a, const void *b);
+static int step_part_set_compare_files(const void *a, const void *b);
 static bool same_file(const struct step_file *a, const struct step_file *b);
 static struct placed_tensor *place_tensors(const struct step_part_set *set, size_t *out_count);
-static int compare_tensors(const void *a, const void *b);
+static int step_part_set_compare_tensors(const void *a, const void *b);
 static int match(const struct placed_tensor *placed, size_t count, const struct schema *schema,
 	struct digest128 *digests, struct error *err);
 static int tensor_fault(struct span name, const char *what, struct error *err);
 
 struct step_part_set *step_part_set_new(uint64_t parts, struct arena *arena)
 {
+	ASSERT(parts > 0 && parts <= PARTS_OF_STEP_MAX);
 	struct step_part_set *const set = arena_take(arena, sizeof(*set));
 	if (set == NULL)
 		return NULL;
@@ -71,6 +75,7 @@ int step_part_set_merge(struct step_part_set *set, struct step_message *out, str
 	if (set->count != set->parts)
 		return error_set(err, ERROR_BUSY, "Only %zu of %llu parts are there.", set->count,
 			(unsigned long long)set->parts);
+	ASSERT(set->count > 0);
 	*out = set->messages[0]->step;
 	for (size_t form = 0; form < out->form_count; form++)
 		if (merge_form(set, form, &out->forms[form], err) != 0)
@@ -124,7 +129,8 @@ static int merge_form(
 		for (size_t j = 0; j < set->messages[i]->step.forms[form].object_count; j++)
 			placed[at++] = (struct placed_object){
 				set->messages[i]->step.forms[form].objects[j], set->numbers[i]};
-	qsort(placed, total, sizeof(*placed), compare_objects);
+	ASSERT(at == total);
+	qsort(placed, total, sizeof(*placed), step_part_set_compare_objects);
 	for (size_t i = 0; i < total; i++) {
 		if (i > 0 && span_equal(placed[i - 1].object.name, placed[i].object.name))
 			return twice("object", placed[i].object.name, placed[i - 1].part,
@@ -142,7 +148,7 @@ static int too_large(struct error *err)
 	return error_set(err, ERROR_TOO_LARGE, "The parts of the step are too large together.");
 }
 
-static int compare_objects(const void *a, const void *b)
+static int step_part_set_compare_objects(const void *a, const void *b)
 {
 	const struct placed_object *const left = a;
 	const struct placed_object *const right = b;
@@ -172,7 +178,8 @@ static int merge_files(struct step_part_set *set, struct step_message *out, stru
 		for (size_t j = 0; j < set->messages[i]->step.file_count; j++)
 			placed[at++] = (struct placed_file){
 				set->messages[i]->step.files[j], set->numbers[i]};
-	qsort(placed, total, sizeof(*placed), compare_files);
+	ASSERT(at == total);
+	qsort(placed, total, sizeof(*placed), step_part_set_compare_files);
 	size_t kept = 0;
 	for (size_t i = 0; i < total; i++) {
 		const bool repeated =
@@ -191,7 +198,7 @@ static int merge_files(struct step_part_set *set, struct step_message *out, stru
 	return 0;
 }
 
-static int compare_files(const void *a, const void *b)
+static int step_part_set_compare_files(const void *a, const void *b)
 {
 	const struct placed_file *const left = a;
 	const struct placed_file *const right = b;
@@ -216,12 +223,12 @@ static struct placed_tensor *place_tensors(const struct step_part_set *set, size
 			placed[at++] = (struct placed_tensor){
 				set->messages[i]->tensors[j], set->numbers[i]};
 	if (placed != NULL)
-		qsort(placed, total, sizeof(*placed), compare_tensors);
+		qsort(placed, total, sizeof(*placed), step_part_set_compare_tensors);
 	*out_count = total;
 	return placed;
 }
 
-static int compare_tensors(const void *a, const void *b)
+static int step_part_set_compare_tensors(const void *a, const void *b)
 {
 	const struct placed_tensor *const left = a;
 	const struct placed_tensor *const right = b;
@@ -229,7 +236,7 @@ static int compare_tensors(const void *a, const void *b)
 	return order != 0 ? order : left->part < right->part ? -1 : left->part > right->part;
 }
 
-/* Both are sorted by name: the first difference is the fault. */
+/* Both lists are sorted by name, so the first difference is the fault. */
 static int match(const struct placed_tensor *placed, size_t count, const struct schema *schema,
 	struct digest128 *digests, struct error *err)
 {

@@ -18,6 +18,7 @@ static int release_one(struct db *db, int64_t step, struct error *err);
 int step_pin_add(struct db *db, int64_t step, enum step_pin_form form, struct span name,
 	int64_t version, struct error *err)
 {
+	ASSERT(step != 0 && version > 0);
 	if (db_run(db, SQL_PIN_ADD, err, db_i64(step), db_i64(form), db_blob(name),
 		    db_i64(version)) == 0)
 		return 0;
@@ -56,7 +57,7 @@ int step_pin_list(struct db *db, int64_t step, enum step_pin_form form, struct a
 	return got < 0 ? -1 : 0;
 }
 
-/* What the server made is nobody's but the step's: its key goes with it. */
+/* Only the step needs what the server made of it, so the key goes with it. */
 int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,
 	const struct step_pin *pin, struct error *err)
 {
@@ -80,7 +81,7 @@ int step_pin_release(struct db *db, int64_t step, bool *out_more, struct error *
 	return got < 0 ? -1 : 0;
 }
 
-/* 1: one was released; 0: none is left. */
+/* 1: an object was released; 0: none is left; -1. */
 static int release_one(struct db *db, int64_t step, struct error *err)
 {
 	struct db_statement *const first = db_query(db, SQL_PIN_FIRST, err, db_i64(step));

@@ -1,5 +1,5 @@
-/* The table `step_objects`: which version each object of a step's forms is. A row here pins its
- * version (invariant 6). Internal to storage. */
+/* The table `step_objects`: which version each object of a step's forms is. A row keeps its version
+ * (invariant 6). It has nothing to do with the named pins of pin.h. Internal to storage. */
 #ifndef STORAGE_RUNS_STEP_PIN_H
 #define STORAGE_RUNS_STEP_PIN_H
 
@@ -7,11 +7,11 @@
 #include "wire/step_message.h"
 
 enum { STEP_PIN_RELEASE_ROWS = 64 };
-/* The column `form`. Those of published forms are their kinds'. */
+/* The column `form`. Published forms have the numbers of their kinds. */
 enum step_pin_form {
 	STEP_PIN_ANCHOR = STEP_ANCHOR,
 	STEP_PIN_DELTA = STEP_DELTA,
-	STEP_PIN_MADE = 2,
+	STEP_PIN_MADE = 2, /* the made anchor */
 	STEP_PIN_VIEW_TRL = 3,
 	STEP_PIN_VIEW_SLIME = 4
 };
@@ -28,12 +28,12 @@ struct step_pin {
 /* All objects of a form, sorted by name. */
 int step_pin_list(struct db *db, int64_t step, enum step_pin_form form, struct arena *arena,
 	struct step_pin **out, size_t *out_count, struct error *err);
-/* Lets go of one object; a version that nothing else leads to is removed. One that the server made
- * is removed even when its key shows it. */
+/* Releases one object. A version that nothing else keeps is removed; one that the server made is
+ * removed even if its key shows it. */
 int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,
 	const struct step_pin *pin, struct error *err);
-/* Lets go of up to STEP_PIN_RELEASE_ROWS objects of a step; versions that nothing else leads to are
- * removed. *out_more: some are left. */
+/* Releases up to STEP_PIN_RELEASE_ROWS objects of a step, as step_pin_let_go does. *out_more tells
+ * whether some may be left. */
 int step_pin_release(struct db *db, int64_t step, bool *out_more, struct error *err);
 
 #endif

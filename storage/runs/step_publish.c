@@ -1,4 +1,6 @@
-/* Everything is judged in the change. The helper before it only reads ahead. */
+/* A publish has two stages: a helper reads ahead (step_check.h), and a change judges everything and
+ * writes the step. Only the change knows the state that counts, so what the helper found is judged
+ * there too. */
 #include "storage/runs/step_publish.h"
 
 #include "base/encode.h"
@@ -41,7 +43,7 @@ static int write_step(
 	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err);
 static int add_row(struct step_publish *publish, struct db *db, struct run_row *run,
 	struct step_row *row, struct error *err);
-static int pin_objects(struct db *db, const struct run_row *run, int64_t step,
+static int add_objects(struct db *db, const struct run_row *run, int64_t step,
 	const struct step_form *form, struct arena *arena, struct error *err);
 static int check_tensors(const struct step_check *check, const struct run_row *run, uint64_t step,
 	struct error *err);
@@ -49,16 +51,16 @@ static int set_schema(
 	struct db *db, struct run_row *run, const struct step_check *check, struct error *err);
 static int write_manifest(
 	struct db *db, int64_t id, const struct step_message *step, struct error *err);
-static enum call_next publish_read_ahead(struct call *call, struct error *err);
-static int publish_apply(struct call *call, struct db *db, struct error *err);
-static void publish_settle(struct call *call);
-static void publish_release(struct call *call);
-static int adopted_apply(struct change *base, struct db *db, struct error *err);
+static enum call_next step_publish_read_ahead(struct call *call, struct error *err);
+static int step_publish_call_apply(struct call *call, struct db *db, struct error *err);
+static void step_publish_call_settle(struct call *call);
+static void step_publish_call_release(struct call *call);
+static int step_publish_adopted_apply(struct change *base, struct db *db, struct error *err);
 
 static const struct call_kind publish_kind = {
-	.stages = {{.help = publish_read_ahead}, {.apply = publish_apply}},
-	.settle = publish_settle,
-	.release = publish_release,
+	.stages = {{.help = step_publish_read_ahead}, {.apply = step_publish_call_apply}},
+	.settle = step_publish_call_settle,
+	.release = step_publish_call_release,
 };
 
 int step_check_epoch(const struct run_row *run, const struct step_message *step, struct error *err)
@@ -94,7 +96,8 @@ int step_find_object(struct db *db, int64_t bucket, const struct step_object *ob
 	return found == 1 && out->is_marker ? 0 : found;
 }
 
-/* What is stored is not told: whoever publishes need not be one that may read it. */
+/* Messages do not tell the stored size or digest, because a publisher may lack the right to
+ * read. */
 int step_resolve_object(struct db *db, int64_t bucket, const struct step_object *object,
 	struct version *out_version, struct error *err)
 {
@@ -112,7 +115,7 @@ int step_resolve_object(struct db *db, int64_t bucket, const struct step_object 
 	/* overwritten by a multipart upload since the helper looked */
 	if (!out_version->has_digest)
 		return error_set(err, ERROR_BUSY,
-			"The object '%.*s' was replaced while the step was on its way: publish it again.",
+			"The object '%.*s' was replaced while the step was being published: publish the step again.",
 			shown, (const char *)object->key.data);
 	if (digest128_equal(&out_version->digest, &object->digest))
 		return 0;
@@ -126,6 +129,7 @@ int step_publish_apply(struct step_publish *publish, struct db *db, struct error
 {
 	struct run_row run;
 	struct step_row existing;
+	ASSERT(publish->store != NULL && publish->arena != NULL);
 	if (run_row_need(db, &publish->run, &run, err) != 0 ||
 		step_check_epoch(&run, &publish->step, err) != 0)
 		return -1;
@@ -163,13 +167,14 @@ struct call *run_publish_call(
 	struct arena *const arena = publishing->call.arena;
 	publishing->publish = (struct step_publish){
 		.store = store, .arena = arena, .run = run_ref_copy(run, arena)};
-	(void)step_copy(step, arena, &publishing->publish.step); /* the call says what overflows */
+	(void)step_copy(step, arena, &publishing->publish.step); /* the call reports an overflow */
 	publishing->call.lane = store_publish_lane(store, xxh3_64(publishing->publish.run.name));
 	return &publishing->call;
 }
 
 const struct run_message *run_publish_result(const struct call *call, bool *out_already)
 {
+	ASSERT(call->kind == &publish_kind);
 	const struct step_publish *const publish = &((const struct run_publish *)call)->publish;
 	*out_already = publish->already;
 	return &publish->message;
@@ -178,8 +183,9 @@ const struct run_message *run_publish_result(const struct call *call, bool *out_
 int step_publish_adopted(struct store *store, const struct run_ref *run,
 	const struct step_message *step, int64_t adoption, struct error *err)
 {
+	ASSERT(adoption > 0);
 	struct arena *const arena = arena_new(PUBLISH_ARENA_BYTES);
-	struct adopted_change change = {.change = {.apply = adopted_apply},
+	struct adopted_change change = {.change = {.apply = step_publish_adopted_apply},
 		.publish = {.store = store, .arena = arena, .run = *run, .adoption = adoption}};
 	struct step_publish *const publish = &change.publish;
 	int result = step_copy(step, arena, &publish->step)
@@ -239,16 +245,18 @@ static int check_base(const struct run_row *run, const struct step_message *step
 		(unsigned long long)run->head, ours, theirs);
 }
 
-/* The last part of a step may be put twice at once: both find the whole, one publishes it. */
+/* The step exists. When the last part is put twice at the same time, both calls merge the whole
+ * step and one publishes it; the other one is a repeat. */
 static int check_published(const struct step_publish *publish, struct db *db,
 	const struct run_row *run, const struct step_row *existing, struct error *err)
 {
 	struct step_part_row part;
 	const struct step_message *const step = &publish->step;
+	const struct step_part_key key = {
+		.run = run->id, .step = step->step, .part = publish->part, .epoch = run->epoch};
 	if (!publish->is_of_parts)
 		return check_repeat(existing, step, err);
-	const int found =
-		step_part_row_find(db, run->id, step->step, publish->part, run->epoch, &part, err);
+	const int found = step_part_row_find(db, &key, &part, err);
 	if (found < 0)
 		return -1;
 	return found == 1 && part.state != STEP_PART_WAITING ? 0
@@ -276,7 +284,7 @@ static int check_repeat(
 		(unsigned long long)step->step, published, given);
 }
 
-/* It is the next step: written, with what follows from it. */
+/* Checks the new step, writes it, and does what follows from it. */
 static int add_step(
 	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err)
 {
@@ -318,10 +326,10 @@ static int write_step(
 	if (add_row(publish, db, run, &row, err) != 0)
 		return -1;
 	for (size_t i = 0; i < step->form_count; i++) {
-		if (pin_objects(db, run, row.id, &step->forms[i], publish->arena, err) == 0)
+		if (add_objects(db, run, row.id, &step->forms[i], publish->arena, err) == 0)
 			continue;
-		if (err->kind == ERROR_BUSY &&
-			publish->check.failed) /* its bytes could not be read for a digest */
+		/* its bytes could not be read for a digest */
+		if (err->kind == ERROR_BUSY && publish->check.failed)
 			*err = publish->check.error;
 		return -1;
 	}
@@ -348,6 +356,7 @@ static int add_row(struct step_publish *publish, struct db *db, struct run_row *
 		.verified = run->settings.verify ? STEP_UNPROVEN : STEP_UNCHECKED,
 	};
 	for (size_t i = 0; i < step->form_count; i++) {
+		ASSERT((size_t)step->forms[i].kind < STEP_FORMS_MAX);
 		row->has_form[step->forms[i].kind] = true;
 		row->form_bytes[step->forms[i].kind] = step_form_bytes(&step->forms[i]);
 		run->bytes += row->form_bytes[step->forms[i].kind];
@@ -359,8 +368,9 @@ static int add_row(struct step_publish *publish, struct db *db, struct run_row *
 	return step_row_add(db, run->id, row, err);
 }
 
-/* Pins what the forms name and writes into them which versions those are. */
-static int pin_objects(struct db *db, const struct run_row *run, int64_t step,
+/* Adds the objects of a form to the step's row and writes the ids of their versions into the
+ * form. */
+static int add_objects(struct db *db, const struct run_row *run, int64_t step,
 	const struct step_form *form, struct arena *arena, struct error *err)
 {
 	for (size_t i = 0; i < form->object_count; i++) {
@@ -387,15 +397,15 @@ static int check_tensors(
 	}
 	if (check->run != run->id)
 		return error_set(err, ERROR_STALE_EPOCH,
-			"The run was ended and opened anew while the step was on its way.");
-	if (check->schema ==
-		NULL) /* it was read ahead before the commit of step 0 gave the run its schema */
+			"The run was ended and opened again while the step was being published.");
+	/* the helper read ahead before the commit of step 0 gave the run its schema */
+	if (check->schema == NULL)
 		return error_set(err, ERROR_BUSY,
-			"Step 0 was on its way together with step %llu: publish this one again.",
+			"Step 0 was being published at the same time as step %llu: publish this one again.",
 			(unsigned long long)step);
 	if (run->has_schema && !digest128_equal(&run->schema_digest, &check->schema_digest))
 		return error_set(err, ERROR_SCHEMA_MISMATCH,
-			"The run got another schema while the step was on its way.");
+			"The run got another schema while the step was being published.");
 	return 0;
 }
 
@@ -404,6 +414,7 @@ static int set_schema(
 {
 	if (run->has_schema)
 		return 0;
+	ASSERT(check->schema != NULL);
 	struct buffer text;
 	buffer_init(&text, 2 * SAFETENSORS_HEADER_MAX_BYTES);
 	schema_print(check->schema, &text);
@@ -430,31 +441,31 @@ static int write_manifest(
 	return result;
 }
 
-static enum call_next publish_read_ahead(struct call *call, struct error *err)
+static enum call_next step_publish_read_ahead(struct call *call, struct error *err)
 {
 	struct step_publish *const publish = &((struct run_publish *)call)->publish;
-	(void)err; /* the change says it in its turn */
+	(void)err; /* the change reports what the check found */
 	step_check_run(call->store, &publish->run, &publish->step, NULL, &publish->check);
 	return CALL_NEXT;
 }
 
-static int publish_apply(struct call *call, struct db *db, struct error *err)
+static int step_publish_call_apply(struct call *call, struct db *db, struct error *err)
 {
 	return step_publish_apply(&((struct run_publish *)call)->publish, db, err);
 }
 
-static void publish_settle(struct call *call)
+static void step_publish_call_settle(struct call *call)
 {
 	if (!call->failed)
 		step_publish_tell(&((struct run_publish *)call)->publish);
 }
 
-static void publish_release(struct call *call)
+static void step_publish_call_release(struct call *call)
 {
 	step_publish_release(&((struct run_publish *)call)->publish);
 }
 
-static int adopted_apply(struct change *base, struct db *db, struct error *err)
+static int step_publish_adopted_apply(struct change *base, struct db *db, struct error *err)
 {
 	return step_publish_apply(&((struct adopted_change *)base)->publish, db, err);
 }

@@ -1,4 +1,5 @@
-/* Reading steps back: the manifest as it was published, with what only answers carry filled in. */
+/* Reads steps back: the manifest as it was published, with the fields that only answers carry
+ * filled in. Each answer is read in one snapshot of the catalog. */
 #include "storage/runs/step_read.h"
 
 #include "base/encode.h"
@@ -10,6 +11,12 @@
 
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
+struct step_list {
+	struct step_message *steps;
+	size_t limit;
+	size_t count;
+};
+
 static bool copy_objects(const struct step_form *form, struct arena *arena, struct step_form *out);
 static int add_proof(struct db *db, const struct step_row *row, struct arena *arena,
 	struct step_message *out, struct error *err);
@@ -19,9 +26,9 @@ static int need_step(struct db *db, const struct run_row *run, uint64_t step, st
 static int find_latest(struct db *db, const struct run_latest_params *params, struct arena *arena,
 	struct step_message *out, struct error *err);
 static int list_steps(struct db *db, const struct run_steps_scan *scan, struct arena *arena,
-	struct step_message *steps, size_t *out_count, struct error *err);
-static int read_list(struct db *db, struct db_statement *rows, size_t limit, struct arena *arena,
-	struct step_message *steps, size_t *out_count, struct error *err);
+	struct step_list *list, struct error *err);
+static int read_list(struct db *db, struct db_statement *rows, struct arena *arena,
+	struct step_list *list, struct error *err);
 static int find_object(struct db *db, int64_t step, struct span name, struct arena *arena,
 	struct version *out, struct error *err);
 static bool split_name(struct span name, enum step_form_kind *out_kind, struct span *out_rest);
@@ -30,7 +37,7 @@ bool step_copy(const struct step_message *step, struct arena *arena, struct step
 {
 	*out = *step;
 	if (step->form_count > STEP_FORMS_MAX) {
-		out->form_count = 0; /* refused by the change: a step has one form or two */
+		out->form_count = 0; /* the change refuses it: a step has one form or two */
 		return true;
 	}
 	struct step_file *const files =
@@ -43,7 +50,7 @@ bool step_copy(const struct step_message *step, struct arena *arena, struct step
 	}
 	out->files = files;
 	out->label = arena_copy(arena, step->label);
-	out->verified = STEP_PROOF_NONE; /* not for a request to say */
+	out->verified = STEP_PROOF_NONE; /* a request does not decide this */
 	out->verify_error = span_of(NULL, 0);
 	out->anchor_due = false;
 	out->metadata = arena_copy(arena, step->metadata);
@@ -136,16 +143,19 @@ int run_find_latest(struct store *store, const struct run_latest_params *params,
 int run_list_steps(struct store *store, const struct run_steps_scan *scan, struct arena *arena,
 	struct step_message **out, size_t *out_count, struct error *err)
 {
+	struct step_list list = {.limit = scan->limit};
+	list.steps = arena_take_array(arena, scan->limit + 1, sizeof(*list.steps));
+	*out = list.steps;
 	*out_count = 0;
-	*out = arena_take_array(arena, scan->limit + 1, sizeof(**out));
-	if (*out == NULL)
+	if (list.steps == NULL)
 		return error_set(
 			err, ERROR_NO_MEMORY, "The request's memory ran out while listing steps.");
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = list_steps(db, scan, arena, *out, out_count, err);
+	const int result = list_steps(db, scan, arena, &list, err);
 	store_snapshot_give(store, db);
+	*out_count = list.count;
 	return result;
 }
 
@@ -198,7 +208,7 @@ static int add_proof(struct db *db, const struct step_row *row, struct arena *ar
 		: 0;
 }
 
-/* "steps/5/objects/delta/delta.safetensors": relative to the run. */
+/* Adds URLs relative to the run: "steps/5/objects/delta/delta.safetensors". */
 static void add_urls(struct step_message *step, struct arena *arena)
 {
 	struct buffer path;
@@ -217,7 +227,7 @@ static void add_urls(struct step_message *step, struct arena *arena)
 	buffer_release(&path);
 }
 
-/* A kept step of a run: no_run, no_step, collected. */
+/* Finds a kept step of a run. Fails with no_step or collected. */
 static int need_step(struct db *db, const struct run_row *run, uint64_t step, struct step_row *out,
 	uint64_t *out_anchor, struct error *err)
 {
@@ -244,16 +254,16 @@ static int find_latest(struct db *db, const struct run_latest_params *params, st
 		return -1;
 	if (found == 0)
 		return error_set(err, ERROR_NOT_READY,
-			"No step of the run is good: the proof of each kept one failed.");
+			"No step of the run is good: the proof of every kept step failed.");
 	if (params->has_after && row.step <= params->after)
 		return error_set(err, ERROR_NOT_READY,
-			"The run's newest step is step %llu, not above %llu.",
+			"The run's newest step is step %llu, which is not above %llu.",
 			(unsigned long long)row.step, (unsigned long long)params->after);
 	return step_read(db, &row, false, arena, out, err);
 }
 
 static int list_steps(struct db *db, const struct run_steps_scan *scan, struct arena *arena,
-	struct step_message *steps, size_t *out_count, struct error *err)
+	struct step_list *list, struct error *err)
 {
 	struct run_row run;
 	if (run_row_need(db, &scan->run, &run, err) != 0)
@@ -261,21 +271,21 @@ static int list_steps(struct db *db, const struct run_steps_scan *scan, struct a
 	struct db_statement *const rows = step_row_scan(db, run.id, scan->from, false, err);
 	if (rows == NULL)
 		return -1;
-	const int result = read_list(db, rows, scan->limit, arena, steps, out_count, err);
+	const int result = read_list(db, rows, arena, list, err);
 	db_reset(rows);
 	return result;
 }
 
-static int read_list(struct db *db, struct db_statement *rows, size_t limit, struct arena *arena,
-	struct step_message *steps, size_t *out_count, struct error *err)
+static int read_list(struct db *db, struct db_statement *rows, struct arena *arena,
+	struct step_list *list, struct error *err)
 {
 	int got = 0;
-	while (*out_count < limit && (got = db_step(rows, err)) == 1) {
+	while (list->count < list->limit && (got = db_step(rows, err)) == 1) {
 		struct step_row row;
 		step_row_read(rows, &row);
-		if (step_read(db, &row, false, arena, &steps[*out_count], err) != 0)
+		if (step_read(db, &row, false, arena, &list->steps[list->count], err) != 0)
 			return -1;
-		(*out_count)++;
+		list->count++;
 	}
 	return got < 0 ? -1 : 0;
 }
@@ -301,7 +311,7 @@ static int find_object(struct db *db, int64_t step, struct span name, struct are
 	return found == 1 ? 0 : -1;
 }
 
-/* "anchor/model.safetensors" into its form and name. */
+/* Splits "anchor/model.safetensors" into form kind and name. */
 static bool split_name(struct span name, enum step_form_kind *out_kind, struct span *out_rest)
 {
 	struct span rest = name;

@@ -1,3 +1,6 @@
+/* Each of the two settings may come second, so there are two checks: a view that was switched on is
+ * compared with all adopting runs of the bucket, and what a run adopts now with the view in that
+ * place. */
 #include "storage/runs/view_clash.h"
 
 #include <stdio.h>
@@ -47,7 +50,7 @@ static int check_view(struct db *db, const struct run_row *run, struct span run_
 	return got == 0 ? 0 : -1;
 }
 
-/* A row of a run that adopts. */
+/* Checks the view against one run that adopts. */
 static int check_adopting_run(struct db *db, struct db_statement *row, struct span run_name,
 	enum view_kind kind, struct error *err)
 {
@@ -63,13 +66,13 @@ static int check_adopting_run(struct db *db, struct db_statement *row, struct sp
 		!span_equal(viewed, run_name))
 		return 0;
 	return error_set(err, ERROR_EXISTS,
-		"The setting \"%s\" would keep a view where a trainer writes that the run '%.*s' adopts (its settings \"adopt\" and "
-		"\"adopt_prefix\"), and nobody but the server may write to a view: change those first.",
+		"The setting \"%s\" would keep a view where the trainer writes whose publishes the run '%.*s' adopts, and only the "
+		"server may write to a view: change that run's settings \"adopt\" or \"adopt_prefix\" first.",
 		view_key_setting(kind), (int)adopting.len, (const char *)adopting.data);
 }
 
-/* The view that a trainer would write into, below the prefix or in the folder that it makes there,
- * if any. The run's name lies in `text`. */
+/* The view into which a trainer would write, below the prefix or in the folder that it makes there.
+ * False when there is none. The run's name is borrowed from `text`. */
 static bool find_place(const struct run_settings *settings, struct span run_name,
 	char text[PLACE_BYTES], struct span *out_run, enum view_kind *out_kind)
 {
@@ -79,11 +82,12 @@ static bool find_place(const struct run_settings *settings, struct span run_name
 		return false;
 	if (view_key_place(span_of(text, len), out_run, out_kind))
 		return true;
+	ASSERT(len + strlen(folder) <= PLACE_BYTES);
 	memcpy(text + len, folder, strlen(folder));
 	return view_key_place(span_of(text, len + strlen(folder)), out_run, out_kind);
 }
 
-/* What is adopted now, and was not before. */
+/* Checks what the run adopts now and did not adopt before. */
 static int check_adopted(struct db *db, const struct run_row *run, struct span run_name,
 	const struct run_settings *before, struct error *err)
 {
@@ -99,8 +103,8 @@ static int check_adopted(struct db *db, const struct run_row *run, struct span r
 	if (found != 1 || !view_key_is_on(&owner.settings, kind))
 		return found < 0 ? -1 : 0;
 	return error_set(err, ERROR_EXISTS,
-		"The setting \"adopt\" is for a trainer that writes where the setting \"%s\" of the run '%.*s' keeps a view, "
-		"which nobody but the server may: turn that off first (%s=false), or set another \"adopt_prefix\".",
+		"The trainer of the setting \"adopt\" writes where the setting \"%s\" of the run '%.*s' keeps a view, "
+		"and only the server may write there: turn that off first (%s=false), or set another \"adopt_prefix\".",
 		view_key_setting(kind), (int)viewed.len, (const char *)viewed.data,
 		view_key_setting(kind));
 }

@@ -1,4 +1,5 @@
-/* Views that are still to be made, as listings name them. */
+/* The keys of views that are still to be made, for listings. The views that a step can have follow
+ * from its row: TRL's delta needs the step before, and its anchor a published one. */
 #include "storage/buckets/bucket_row.h"
 #include "storage/run_tables/view_key.h"
 #include "storage/runs/run.h"
@@ -56,6 +57,7 @@ static void add_view(struct pending *pending, const struct view_pending *view)
 
 static void add(struct pending *pending, struct span key)
 {
+	ASSERT(key.len > 0);
 	const bool is_folder = key.data[key.len - 1] == '/';
 	const bool fits = span_starts(key, pending->prefix) ||
 		(is_folder && span_starts(pending->prefix, key));

@@ -5,6 +5,7 @@
 
 enum { KEYS_LOOKED_AT = 10000 };
 
+/* Forms of views have the numbers from 3 on (step_pin.h). */
 static const char SQL_VIEW_OURS[] = "SELECT 1 FROM step_objects WHERE version = ?1 AND form >= 3";
 
 static int switch_on(struct db *db, const struct run_row *run, struct span run_name,
@@ -46,9 +47,10 @@ static int switch_on(struct db *db, const struct run_row *run, struct span run_n
 	return view_row_want_all(db, run->id, kind, err);
 }
 
-/* What an earlier time of the view left may stay. */
+/* Objects from an earlier time when the view was on may stay. */
 static int check_free(struct db *db, int64_t bucket, struct span prefix, struct error *err)
 {
+	ASSERT(prefix.len > 0);
 	struct db_statement *const scan = version_scan(db, bucket, prefix, err);
 	int got;
 	for (unsigned keys = 0; (got = db_step(scan, err)) == 1; keys++) {
@@ -77,7 +79,7 @@ static int check_ours(struct db *db, int64_t bucket, struct span key, struct err
 	const int got = db_exists(db, SQL_VIEW_OURS, err, db_i64(version.sequence));
 	if (got == 0)
 		return error_set(err, ERROR_EXISTS,
-			"The object '%.*s' is in the place of the view: remove it first.",
+			"The object '%.*s' lies in the place of the view: remove it first.",
 			(int)span_slice(key, 0, 200).len, (const char *)key.data);
 	return got < 0 ? -1 : 0;
 }

@@ -67,6 +67,7 @@ void webhook_secret(const struct store *store, int64_t run, char out[WEBHOOK_SEC
 	char text[64];
 	const int len =
 		snprintf(text, sizeof(text), "deltabucket webhook of run %lld", (long long)run);
+	ASSERT(len > 0 && (size_t)len < sizeof(text));
 	hmac_sha256(
 		span_of(options->key, sizeof(options->key)), span_of(text, (size_t)len), digest);
 	encode_hex(span_of(digest, sizeof(digest)), out);
@@ -76,6 +77,7 @@ static int find_name(struct db *db, const struct run_row *run, struct span run_n
 	struct arena *arena, const char **out, struct error *err)
 {
 	struct span bucket;
+	ASSERT(run_name.len > 0);
 	if (bucket_row_name(db, run->bucket, arena, &bucket, err) != 1)
 		return -1;
 	*out = arena_format(arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data,
@@ -89,6 +91,7 @@ static void print(
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	struct json_writer writer;
+	ASSERT((size_t)facts->kind < sizeof(kind_names) / sizeof(kind_names[0]));
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
 	json_writer_text(&writer, "event", span_text(kind_names[facts->kind]));

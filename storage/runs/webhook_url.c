@@ -27,11 +27,12 @@ int webhook_url_parse(struct span text, struct webhook_url *out, struct error *e
 		span_find(out->authority, '@') < 0 && !has_query_alone)
 		return 0;
 	return error_set(err, ERROR_INVALID,
-		"A webhook is a URL like https://host/path, without user, fragment and spaces.");
+		"A webhook must be a URL like https://host/path, without user, fragment and spaces.");
 }
 
 bool webhook_url_allowed(const struct webhook_url *url, const char *const *patterns, size_t count)
 {
+	ASSERT(url->authority.len > 0);
 	for (size_t i = 0; i < count; i++)
 		if (matches(url, patterns[i]))
 			return true;

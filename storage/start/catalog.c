@@ -1,6 +1,6 @@
-/* user_version is the number of the last migration that ran; it is stamped in the migration's own
- * transaction, so a file is always at exactly one number. What SQL cannot say of a migration is a
- * step in C, in the same transaction. */
+/* user_version is the number of the last migration that ran. It is written in the transaction of
+ * the migration, so a file always has exactly one number. Parts of a migration that SQL cannot do
+ * are steps in C, in the same transaction. */
 #include "storage/start/catalog.h"
 
 #include "storage/buckets/bucket_access.h"
@@ -8,7 +8,7 @@
 #include "storage/core/store_row.h"
 #include "storage/start/migration_list.h"
 
-/* The checksums of pages come with a VACUUM, after the migration that brings everything else. */
+/* Checksums of pages are not a step: a VACUUM after the migrations adds them (give_checksums). */
 static const struct {
 	int number;
 	int (*run)(struct db *db, struct error *err);
@@ -47,6 +47,7 @@ static int migrate(struct db *db, const struct catalog_gate *gate, struct error 
 {
 	int version = 0;
 	int application = 0;
+	ASSERT(migration_count > 0);
 	if (db_get_version(db, &version, &application, err) != 0)
 		return -1;
 	const int newest = migration_list[migration_count - 1].number;
@@ -56,7 +57,7 @@ static int migrate(struct db *db, const struct catalog_gate *gate, struct error 
 			application);
 	if (version > newest)
 		return error_set(err, ERROR_UNSUPPORTED,
-			"%s has schema %d, made by a newer program; this one knows %d.",
+			"%s has schema %d, made by a newer program; this one knows %d. Start the newer one.",
 			db_path(db), version, newest);
 	if (version < newest && gate != NULL && gate->ask(gate->owner, db, version, err) != 0)
 		return -1;
@@ -75,27 +76,27 @@ static int run_migration(struct db *db, const struct migration *migration, struc
 		run_steps(db, migration->number, err) != 0 ||
 		db_set_version(db, migration->number, CATALOG_APPLICATION, err) != 0) {
 		db_rollback(db);
-		return error_wrap(err, "running migration %s", migration->name);
+		return error_wrap(err, "The migration %s failed", migration->name);
 	}
 	return db_commit(db, err);
 }
 
 static int run_steps(struct db *db, int number, struct error *err)
 {
-	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 		if (steps[i].number == number && steps[i].run(db, err) != 0)
 			return -1;
 	return 0;
 }
 
-/* A catalog of before there were checksums of pages is written once more. Cut off, it is done at
- * the next start. */
+/* Writes a catalog whose pages have no checksums again. After an interruption the next start does
+ * it. */
 static int give_checksums(struct db *db, struct error *err)
 {
 	if (db_is_summed(db))
 		return 0;
 	if (db_vacuum_whole(db, err) != 0)
 		return error_wrap(
-			err, "writing the catalog once more, with checksums of its pages");
+			err, "The catalog cannot be written again with checksums of its pages");
 	return db_checkpoint_truncate(db, err);
 }

@@ -1,5 +1,5 @@
-/* The catalog file: opened, recognised and brought to this program's schema. Internal to
- * storage. */
+/* Opens the catalog file, recognises it and migrates it to this program's schema. Internal to
+ * storage; one thread. */
 #ifndef STORAGE_START_CATALOG_H
 #define STORAGE_START_CATALOG_H
 
@@ -7,16 +7,18 @@
 
 enum { CATALOG_APPLICATION = 0x44425543 }; /* "DBUC" in the file's application_id */
 
-/* Opens for writing, makes it when absent, runs the migrations it lacks, each in a transaction of
- * its own. unsupported when a newer program made it, corrupt when it is not a catalog. */
+/* Opens the catalog for writing, makes it when absent, and runs the migrations it lacks, each in a
+ * transaction of its own. unsupported when a newer program made it, corrupt when it is not a
+ * catalog. */
 struct db *catalog_open(const char *path, struct error *err);
-/* The same, asking before the catalog is changed for the first time: `version` is the number of the
- * last migration that ran, 0 in a file that never was a catalog. -1 with the error set: nothing is
- * changed. */
+/* A question before a migration changes the catalog. `version` is the number of the last migration
+ * that ran, 0 in a file that was never a catalog. -1 with the error set: nothing is changed, and
+ * the opening fails. */
 struct catalog_gate {
 	int (*ask)(void *owner, struct db *db, int version, struct error *err);
 	void *owner;
 };
+/* As catalog_open, but asks the gate before the first migration that it runs. */
 struct db *catalog_open_asking(
 	const char *path, const struct catalog_gate *gate, struct error *err);
 

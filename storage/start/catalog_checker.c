@@ -1,9 +1,8 @@
 /*   look --sound--> proven, then wait for a page that is found damaged, and look again
  *    |---an index, or the use of pages--> rebuild, twice at most, then look again
- *    '---a table--> damaged: named in the log, /-/ready and a metric
+ *    '---a table--> damaged: named in the log, /-/ready and a metric; look again after 15 minutes
  *
- * A rebuild holds up all commits while it runs, and none comes in between: it is a change that the
- * committer runs alone. */
+ * A rebuild is a change that the committer runs alone, so no commit comes while it runs. */
 #include "storage/start/catalog_checker.h"
 
 #include <stdio.h>
@@ -23,26 +22,26 @@
 
 enum {
 	WATCH_MS = 1000,           /* between two looks at whether a page was found damaged */
-	AGAIN_MS = 15 * 60 * 1000, /* while the catalog is known to be damaged */
-	REBUILDS = 2,              /* in a row: what still does not look right then is damage */
+	AGAIN_MS = 15 * 60 * 1000, /* between two looks while the catalog is damaged */
+	REBUILDS = 2,              /* in a row; what is still not sound then counts as damage */
 	TEXT_BYTES = 400
 };
 
 struct catalog_checker {
 	struct store *store;
 	struct worker_thread thread;
-	uint64_t damage_seen; /* of db_damage, when the last look began */
-	uint64_t mended_seen;
-	unsigned rebuilds;   /* since everything was sound */
-	int64_t look_due_ms; /* the next look at a damaged catalog, by the monotonic clock */
-	/* of one look */
-	size_t tables;
-	size_t others;
+	uint64_t damage_seen; /* db_damage as the last look accounts for it */
+	uint64_t mended_seen; /* db_mended, as far as the metric has it */
+	unsigned rebuilds;    /* since everything was last found sound */
+	int64_t look_due_ms;  /* the next look at a damaged catalog, by the monotonic clock */
+	/* findings of the running or last look */
+	size_t table_findings;
+	size_t other_findings; /* of indexes and of the use of pages */
 	char worst[TEXT_BYTES];
 };
 
-/* The newest of two current versions of a key stays current; the other is kept, hidden, under its
- * id. What the buckets show is counted once more. */
+/* For a rebuild that finds two current versions of a key: the newest stays current, and the other
+ * is kept as a hidden version under its id. Then the totals of buckets are counted again. */
 static const char *const settled_tables[] = {"versions", "bucket_totals", NULL};
 static const char SQL_SETTLE[] =
 	"UPDATE versions SET state = 0, retired_ms = NULL WHERE state = 1 AND EXISTS (SELECT 1 FROM"
@@ -59,25 +58,25 @@ struct checker_change {
 	struct store *store;
 };
 
-static int64_t one_round(void *owner);
+static int64_t catalog_checker_round(void *owner);
 static void try_write(struct catalog_checker *checker);
-static int write_something(struct change *change, struct db *db, struct error *err);
+static int catalog_checker_apply_try(struct change *change, struct db *db, struct error *err);
 static bool is_settled(struct catalog_checker *checker);
 static bool has_new_damage(struct catalog_checker *checker);
 static int look(struct catalog_checker *checker, struct error *err);
-static void take_finding(void *owner, const struct db_finding *finding);
-static bool goes_on(void *owner);
+static void catalog_checker_take_finding(void *owner, const struct db_finding *finding);
+static bool catalog_checker_goes_on(void *owner);
 static int name_wrong_access(struct catalog_checker *checker, struct db *db, struct error *err);
 static int64_t judge(struct catalog_checker *checker);
 static int64_t set_damaged(struct catalog_checker *checker, const char *why);
 static int rebuild(struct catalog_checker *checker, struct error *err);
-static int run_rebuild(struct change *change, struct db *db, struct error *err);
+static int catalog_checker_run_rebuild(struct change *change, struct db *db, struct error *err);
 
 struct catalog_checker *catalog_checker_start(struct store *store)
 {
 	static const struct worker_thread_plan plan = {
-		.name = "catalog_check", .first_ms = 0, .round = one_round};
-	struct catalog_checker *checker = memory_new(sizeof *checker);
+		.name = "catalog_check", .first_ms = 0, .round = catalog_checker_round};
+	struct catalog_checker *checker = memory_new(sizeof(*checker));
 	checker->store = store;
 	worker_thread_start(&checker->thread, &plan, checker);
 	return checker;
@@ -92,7 +91,7 @@ void catalog_checker_stop(struct catalog_checker *checker)
 	free(checker);
 }
 
-static int64_t one_round(void *owner)
+static int64_t catalog_checker_round(void *owner)
 {
 	struct catalog_checker *checker = owner;
 	struct store_health *health = store_health(checker->store);
@@ -106,26 +105,26 @@ static int64_t one_round(void *owner)
 	if (look(checker, &err) == 0)
 		return judge(checker);
 	if (err.kind == ERROR_BUSY)
-		return WATCH_MS; /* closing */
+		return WATCH_MS; /* the store is closing */
 	log_failure(store_log(checker->store), LOG_ERROR, NULL, "catalog_finding", &err);
 	return set_damaged(checker, err.text);
 }
 
-/* A commit that changes nothing: the committer tells the store's health how it went. */
+/* Commits a change that changes nothing. The committer tells store_health whether it succeeded. */
 static void try_write(struct catalog_checker *checker)
 {
 	struct checker_change change = {
-		.change = {.apply = write_something}, .store = checker->store};
+		.change = {.apply = catalog_checker_apply_try}, .store = checker->store};
 	struct error ignored;
 	(void)committer_run(store_committer(checker->store), &change.change, &ignored);
 }
 
-static int write_something(struct change *change, struct db *db, struct error *err)
+static int catalog_checker_apply_try(struct change *change, struct db *db, struct error *err)
 {
 	return store_row_set_life(db, store_life(((struct checker_change *)change)->store), err);
 }
 
-/* Nothing is to be looked at before the next round. */
+/* Whether this round has nothing to look at. */
 static bool is_settled(struct catalog_checker *checker)
 {
 	enum store_proof proof = store_health_proof(store_health(checker->store));
@@ -146,27 +145,29 @@ static bool has_new_damage(struct catalog_checker *checker)
 
 static int look(struct catalog_checker *checker, struct error *err)
 {
-	const struct db_check check = {.found = take_finding, .goes_on = goes_on, .owner = checker};
+	const struct db_check check = {.found = catalog_checker_take_finding,
+		.goes_on = catalog_checker_goes_on,
+		.owner = checker};
 	struct db *db = db_open(store_catalog_path(checker->store), DB_READ, err);
 	if (db == NULL)
 		return -1;
-	checker->tables = 0;
-	checker->others = 0;
+	checker->table_findings = 0;
+	checker->other_findings = 0;
 	checker->damage_seen = db_damage(db);
 	int result = db_check(db, &check, err);
-	if (result == 0 && checker->tables == 0)
+	if (result == 0 && checker->table_findings == 0)
 		result = name_wrong_access(checker, db, err);
 	uint64_t mended = db_mended(db);
 	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED,
 		(int64_t)(mended - checker->mended_seen));
 	checker->mended_seen = mended;
-	if (result == 0 && checker->tables + checker->others == 0)
-		checker->damage_seen = db_damage(db); /* what was found wrong meanwhile is right */
+	if (result == 0 && checker->table_findings + checker->other_findings == 0)
+		checker->damage_seen = db_damage(db); /* pages found damaged meanwhile are right */
 	db_close(db);
 	return result;
 }
 
-static void take_finding(void *owner, const struct db_finding *finding)
+static void catalog_checker_take_finding(void *owner, const struct db_finding *finding)
 {
 	struct catalog_checker *checker = owner;
 	bool is_table = finding->kind == DB_FINDING_TABLE;
@@ -175,28 +176,28 @@ static void take_finding(void *owner, const struct db_finding *finding)
 		log_text("message", finding->detail)};
 	log_event(store_log(checker->store), is_table ? LOG_ERROR : LOG_WARNING, NULL,
 		"catalog_finding", fields, 3);
-	if (checker->tables == 0 && (is_table || checker->others == 0))
-		snprintf(checker->worst, sizeof checker->worst, "%s %s: %s",
+	if (checker->table_findings == 0 && (is_table || checker->other_findings == 0))
+		snprintf(checker->worst, sizeof(checker->worst), "%s %s: %s",
 			is_table ? "table" : "index",
 			is_table || finding->index == NULL ? finding->table : finding->index,
 			finding->detail);
-	checker->tables += is_table;
-	checker->others += !is_table;
+	checker->table_findings += is_table;
+	checker->other_findings += !is_table;
 }
 
-static bool goes_on(void *owner)
+static bool catalog_checker_goes_on(void *owner)
 {
 	return !worker_thread_is_stopping(&((struct catalog_checker *)owner)->thread);
 }
 
-/* Buckets that are private now because what was said of them is damaged. */
+/* Logs the buckets that are private now because their rights are damaged. */
 static int name_wrong_access(struct catalog_checker *checker, struct db *db, struct error *err)
 {
 	enum { ARENA_BYTES = 4096 };
 	int64_t bucket = INT64_MIN;
 	int got = 1;
-	if (db_snapshot_begin(db, err) !=
-		0) /* of one state: what a change has half written is not damage */
+	/* in a snapshot, because a bucket that a change has half written is not damaged */
+	if (db_snapshot_begin(db, err) != 0)
 		return -1;
 	while (got == 1) {
 		struct arena *arena = arena_new(ARENA_BYTES);
@@ -212,17 +213,17 @@ static int name_wrong_access(struct catalog_checker *checker, struct db *db, str
 	return got;
 }
 
-/* What is found leads on: 0, look again at once; else how long to wait. */
+/* Acts on the findings. Returns the milliseconds until the next round; 0: look again at once. */
 static int64_t judge(struct catalog_checker *checker)
 {
 	struct store_health *health = store_health(checker->store);
 	struct error err = {0};
-	if (checker->tables + checker->others == 0) {
+	if (checker->table_findings + checker->other_findings == 0) {
 		checker->rebuilds = 0;
 		store_health_set_proof(health, STORE_PROVEN, NULL);
 		return WATCH_MS;
 	}
-	if (checker->tables > 0 || checker->rebuilds >= REBUILDS ||
+	if (checker->table_findings > 0 || checker->rebuilds >= REBUILDS ||
 		store_health_may_write(health, &err) != 0)
 		return set_damaged(checker, checker->worst);
 	return rebuild(checker, &err) == 0 ? 0 : set_damaged(checker, err.text);
@@ -230,6 +231,7 @@ static int64_t judge(struct catalog_checker *checker)
 
 static int64_t set_damaged(struct catalog_checker *checker, const char *why)
 {
+	ASSERT(why != NULL);
 	checker->look_due_ms = clock_monotonic_ms() + AGAIN_MS;
 	store_health_set_proof(store_health(checker->store), STORE_DAMAGED, why);
 	return WATCH_MS;
@@ -237,7 +239,9 @@ static int64_t set_damaged(struct catalog_checker *checker, const char *why)
 
 static int rebuild(struct catalog_checker *checker, struct error *err)
 {
-	struct checker_change change = {.change = {.alone = run_rebuild}, .store = checker->store};
+	struct checker_change change = {
+		.change = {.alone = catalog_checker_run_rebuild}, .store = checker->store};
+	ASSERT(checker->table_findings == 0 && checker->rebuilds < REBUILDS);
 	checker->rebuilds++;
 	if (committer_run(store_committer(checker->store), &change.change, err) != 0)
 		return -1;
@@ -246,11 +250,11 @@ static int rebuild(struct catalog_checker *checker, struct error *err)
 	return 0;
 }
 
-static int run_rebuild(struct change *change, struct db *db, struct error *err)
+static int catalog_checker_run_rebuild(struct change *change, struct db *db, struct error *err)
 {
 	struct store *store = ((struct checker_change *)change)->store;
 	char scratch[4096];
-	snprintf(scratch, sizeof scratch, "%s.rebuilt", store_catalog_path(store));
+	snprintf(scratch, sizeof(scratch), "%s.rebuilt", store_catalog_path(store));
 	const struct db_rebuild rebuild = {
 		.scratch = scratch, .settle_tables = settled_tables, .settle_sql = SQL_SETTLE};
 	return db_rebuild(db, &rebuild, err);

@@ -1,7 +1,8 @@
-/* The place of the copy is open to all users. So its folder is new, with a name that nobody can
- * know before, and ours alone; and of what lies there only folders of our own are looked into,
- * through a descriptor, which no link can lead astray. Whoever uses a copy holds a lock on its
- * folder: the system lets go of it when the process ends, however it does. */
+/* All users may write to the place of the copy. So the folder of a copy is new, has a name that
+ * cannot be guessed, and only its owner may enter it. Leftovers are removed only from folders that
+ * this user owns, and through a descriptor, so that a link cannot redirect the removal. The process
+ * that uses a copy has its folder locked; the system drops the lock when the process ends in any
+ * way. */
 #include "storage/start/catalog_copy.h"
 
 #include <fcntl.h>
@@ -26,10 +27,11 @@ struct catalog_copy {
 	int fd; /* of the folder, locked */
 };
 
-static void remove_left(const struct file_ops *files, const char *catalog_path);
+static void remove_leftovers(const struct file_ops *files, const char *catalog_path);
 static void list_places(const char *out[PLACES]);
 static void name_prefix(const char *catalog_path, char out[PREFIX_BYTES]);
-static void remove_left_in(const struct file_ops *files, const char *place, const char *prefix);
+static void remove_leftovers_in(
+	const struct file_ops *files, const char *place, const char *prefix);
 static int take_folder(const char *path);
 static void remove_folder(const struct file_ops *files, int fd, const char *path);
 static uint64_t size_of(const char *path);
@@ -44,18 +46,18 @@ struct catalog_copy *catalog_copy_make(
 	const struct file_ops *files, const char *catalog_path, struct error *err)
 {
 	char log_path[PATH_BYTES];
-	snprintf(log_path, sizeof log_path, "%s-wal", catalog_path);
-	remove_left(files, catalog_path);
+	snprintf(log_path, sizeof(log_path), "%s-wal", catalog_path);
+	remove_leftovers(files, catalog_path);
 	uint64_t bytes = size_of(catalog_path) + size_of(log_path);
 	const char *place = find_place(files, bytes);
 	if (place == NULL) {
 		error_set(err, ERROR_NO_SPACE,
-			"A store that is only read works on a copy of its catalog in memory, and its %llu bytes"
-			" fit neither /dev/shm nor $TMPDIR nor /tmp twice.",
+			"A store that is only read needs a copy of its catalog in memory, and twice its %llu"
+			" bytes fit neither into /dev/shm nor into $TMPDIR nor into /tmp.",
 			(unsigned long long)bytes);
 		return NULL;
 	}
-	struct catalog_copy *copy = memory_new(sizeof *copy);
+	struct catalog_copy *copy = memory_new(sizeof(*copy));
 	copy->files = files;
 	copy->fd = -1;
 	if (make_folder(copy, place, catalog_path, err) == 0 &&
@@ -82,7 +84,7 @@ void catalog_copy_free(struct catalog_copy *copy)
 	free(copy);
 }
 
-static void remove_left(const struct file_ops *files, const char *catalog_path)
+static void remove_leftovers(const struct file_ops *files, const char *catalog_path)
 {
 	const char *places[PLACES];
 	char prefix[PREFIX_BYTES];
@@ -90,7 +92,7 @@ static void remove_left(const struct file_ops *files, const char *catalog_path)
 	name_prefix(catalog_path, prefix);
 	for (size_t i = 0; i < PLACES; i++)
 		if (places[i] != NULL)
-			remove_left_in(files, places[i], prefix);
+			remove_leftovers_in(files, places[i], prefix);
 }
 
 static void list_places(const char *out[PLACES])
@@ -100,14 +102,14 @@ static void list_places(const char *out[PLACES])
 	out[2] = "/tmp";
 }
 
-/* Of the copies of this catalog. */
+/* The name of each copy of this catalog begins with it. */
 static void name_prefix(const char *catalog_path, char out[PREFIX_BYTES])
 {
 	snprintf(out, PREFIX_BYTES, "deltabucket-catalog-%016llx-",
 		(unsigned long long)xxh3_64(span_text(catalog_path)));
 }
 
-static void remove_left_in(const struct file_ops *files, const char *place, const char *prefix)
+static void remove_leftovers_in(const struct file_ops *files, const char *place, const char *prefix)
 {
 	struct error ignored;
 	char **names = NULL;
@@ -116,7 +118,7 @@ static void remove_left_in(const struct file_ops *files, const char *place, cons
 		return;
 	for (size_t i = 0; i < count; i++) {
 		char path[PATH_BYTES];
-		snprintf(path, sizeof path, "%s/%s", place, names[i]);
+		snprintf(path, sizeof(path), "%s/%s", place, names[i]);
 		int fd = strncmp(names[i], prefix, strlen(prefix)) == 0 ? take_folder(path) : -1;
 		if (fd >= 0)
 			remove_folder(files, fd, path);
@@ -124,7 +126,7 @@ static void remove_left_in(const struct file_ops *files, const char *place, cons
 	file_names_free(names, count);
 }
 
-/* The folder at `path`, locked; -1 where it is not ours, or somebody uses it. */
+/* Opens and locks the folder. -1 when it belongs to another user, or a process uses it. */
 static int take_folder(const char *path)
 {
 	struct stat state;
@@ -138,14 +140,15 @@ static int take_folder(const char *path)
 	return -1;
 }
 
-/* `path` may be another folder by now: its files are reached through the descriptor. */
+/* Reaches the files through the descriptor, because `path` may be another folder by now. */
 static void remove_folder(const struct file_ops *files, int fd, const char *path)
 {
 	static const char *const names[] = {
 		"catalog.db", "catalog.db-wal", "catalog.db-shm", "catalog.db-journal"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+	ASSERT(fd >= 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char name[64];
-		snprintf(name, sizeof name, "/proc/self/fd/%d/%s", fd, names[i]);
+		snprintf(name, sizeof(name), "/proc/self/fd/%d/%s", fd, names[i]);
 		(void)files->unlink(files, name);
 	}
 	(void)files->rmdir(files, path);
@@ -169,7 +172,7 @@ static const char *find_place(const struct file_ops *files, uint64_t bytes)
 	return NULL;
 }
 
-/* Twice the size: the copy of the log moves into that of the catalog. */
+/* Whether twice the size fits: a checkpoint moves the copied log into the copied catalog. */
 static bool fits(const struct file_ops *files, const char *folder, uint64_t bytes)
 {
 	struct file_space space;
@@ -179,24 +182,26 @@ static bool fits(const struct file_ops *files, const char *folder, uint64_t byte
 static int make_folder(
 	struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err)
 {
+	ASSERT(copy->fd < 0 && copy->path == NULL);
 	const struct file_ops *files = copy->files;
 	uint8_t random[NAME_BYTES];
 	char name[2 * NAME_BYTES + 1];
 	char prefix[PREFIX_BYTES];
 	char folder[PATH_BYTES];
 	char path[PATH_BYTES + 32];
-	random_bytes(random, sizeof random);
-	encode_hex(span_of(random, sizeof random), name);
+	random_bytes(random, sizeof(random));
+	encode_hex(span_of(random, sizeof(random)), name);
 	name_prefix(catalog_path, prefix);
-	snprintf(folder, sizeof folder, "%s/%s%s", place, prefix, name);
+	snprintf(folder, sizeof(folder), "%s/%s%s", place, prefix, name);
 	if (files->mkdir(files, folder, 0700) != 0)
 		return error_set_errno(err, "cannot make %s", folder);
 	copy->fd = take_folder(folder);
 	if (copy->fd < 0) {
 		(void)files->rmdir(files, folder);
-		return error_set(err, ERROR_IO, "cannot open and lock %s", folder);
+		return error_set(
+			err, ERROR_IO, "The folder %s cannot be opened and locked.", folder);
 	}
-	snprintf(path, sizeof path, "%s/catalog.db", folder);
+	snprintf(path, sizeof(path), "%s/catalog.db", folder);
 	copy->folder = memory_copy_text(folder);
 	copy->path = memory_copy_text(path);
 	return 0;
@@ -206,6 +211,6 @@ static int copy_file(const struct file_ops *files, const char *from,
 	const struct catalog_copy *copy, const char *suffix, struct error *err)
 {
 	char to[PATH_BYTES + 32];
-	snprintf(to, sizeof to, "%s%s", copy->path, suffix);
+	snprintf(to, sizeof(to), "%s%s", copy->path, suffix);
 	return file_exists(from) ? file_clone(files, from, to, err) : 0;
 }

@@ -1,3 +1,9 @@
+/* walk --empty or sound--> mend, cut off frames after the last commit
+ *    |----torn--> keep a copy unless the end was certainly not a commit, mend, cut
+ *    '----damaged--> refuse; or mend, apply the proven frames to the catalog, take the log away
+ *
+ * SQLite takes the frames before the first bad one and forgets the rest, so a damaged log must not
+ * be there when SQLite opens the catalog (docs/decisions/007-the-log-is-walked-first.md). */
 #include "storage/start/catalog_log.h"
 
 #include <fcntl.h>
@@ -38,7 +44,7 @@ int catalog_log_prepare(
 	const struct catalog_log_params *params, bool *out_is_whole, struct error *err)
 {
 	struct preparation preparation = {.params = params};
-	snprintf(preparation.path, sizeof preparation.path, "%s-wal", params->catalog_path);
+	snprintf(preparation.path, sizeof(preparation.path), "%s-wal", params->catalog_path);
 	int result = prepare(&preparation, out_is_whole, err);
 	log_walk_release(&preparation.walk);
 	return result;
@@ -59,8 +65,8 @@ static int prepare(struct preparation *preparation, bool *out_is_whole, struct e
 						      : settle_end(preparation, *out_is_whole, err);
 }
 
-/* After a kill what was noted is exact: a torn end was never committed. After a power cut it may
- * have been the last commit. */
+/* Whether a torn end was certainly never committed. After a kill the note is exact, so it was not.
+ * After a power cut it may have been the last commit. */
 static bool is_certain(const struct preparation *preparation)
 {
 	const struct acknowledgement *last = preparation->params->last;
@@ -76,6 +82,7 @@ static int handle_damage(const struct preparation *preparation, struct error *er
 
 static int apply(const struct preparation *preparation, struct error *err)
 {
+	ASSERT(preparation->walk.state == LOG_DAMAGED);
 	const struct catalog_log_params *params = preparation->params;
 	uint32_t lost = 0;
 	char kept[PATH_BYTES] = "";
@@ -87,7 +94,7 @@ static int apply(const struct preparation *preparation, struct error *err)
 	return take_away(preparation, kept, err);
 }
 
-/* Where the log will be taken. */
+/* Names the file to which the log will be moved. */
 static int prepare_aside(
 	const struct preparation *preparation, char kept[PATH_BYTES], struct error *err)
 {
@@ -99,14 +106,15 @@ static int prepare_aside(
 	return find_name(preparation, kept)
 		? 0
 		: error_set(err, ERROR_DAMAGED,
-			  "%s is damaged, and %s has %d damaged logs already. Remove those that are not wanted:"
+			  "%s is damaged, and %s already has %d damaged logs. Remove those that are not needed:"
 			  " deltabucketd set-aside drop NAME.",
 			  preparation->path, params->aside, KEPT_LOGS);
 }
 
-/* DIR/catalog.db-wal.N, the first N that is free; false when there are enough of them. */
+/* Finds DIR/catalog.db-wal.N with the first free N. False when there are KEPT_LOGS already. */
 static bool find_name(const struct preparation *preparation, char out[PATH_BYTES])
 {
+	ASSERT(preparation->params->aside != NULL);
 	const char *slash = strrchr(preparation->path, '/');
 	const char *name = slash != NULL ? slash + 1 : preparation->path;
 	for (unsigned i = 1; i <= KEPT_LOGS; i++) {
@@ -135,10 +143,10 @@ static void tell(const struct preparation *preparation, enum log_level level, co
 		log_number("committed", preparation->walk.committed),
 		log_number("damaged", number)};
 	log_event(preparation->params->log, level, NULL, event, fields,
-		sizeof fields / sizeof *fields);
+		sizeof(fields) / sizeof(*fields));
 }
 
-/* Out of SQLite's way: it would take what stands before the damage. */
+/* Takes the log away, because SQLite would take the frames before the damage again. */
 static int take_away(const struct preparation *preparation, const char *kept, struct error *err)
 {
 	const struct catalog_log_params *params = preparation->params;
@@ -158,16 +166,18 @@ static int refuse(const struct preparation *preparation, struct error *err)
 {
 	const struct log_walk *walk = &preparation->walk;
 	return error_set(err, ERROR_DAMAGED,
-		"%s is damaged: changes that were acknowledged stand behind frame %u of %u and"
-		" cannot all be read. Put catalog.db and its log back as they were; or read what"
-		" this one knows with --after-damage read-only.",
+		"%s is damaged: acknowledged changes after frame %u of %u cannot all be read. Put"
+		" catalog.db and its log back; or read what this one knows with --after-damage"
+		" read-only.",
 		preparation->path, walk->committed, walk->frames);
 }
 
-/* A transaction that never committed goes; one that may have stays where it cannot be copied. */
+/* Cuts off an end that never committed. One that may have committed stays if it cannot be
+ * copied. */
 static int settle_end(const struct preparation *preparation, bool is_whole, struct error *err)
 {
 	bool is_kept = true;
+	ASSERT(preparation->walk.state != LOG_DAMAGED);
 	if (!is_whole) {
 		tell(preparation, LOG_WARNING, "catalog_log_torn", 0);
 		is_kept = keep_copy(preparation);
@@ -179,7 +189,7 @@ static int settle_end(const struct preparation *preparation, bool is_whole, stru
 		       : 0;
 }
 
-/* A copy for people to look at. That it cannot be had stops nothing: false. */
+/* Keeps a copy for people to look at. False when that fails, which does not fail the start. */
 static bool keep_copy(const struct preparation *preparation)
 {
 	const struct catalog_log_params *params = preparation->params;
@@ -195,7 +205,7 @@ static bool keep_copy(const struct preparation *preparation)
 	return false;
 }
 
-/* Room for the copy, and for what the store wants to stay free. */
+/* Whether the disk has more free space than must stay free. */
 static bool has_room(const struct preparation *preparation)
 {
 	struct error ignored;

@@ -1,6 +1,6 @@
-/* The catalog's write-ahead log before SQLite opens it: walked (log_walk.h), mended where one bit
- * is off, and, when it is damaged, refused or brought into the catalog as far as it proves itself.
- * Internal to storage; one thread. */
+/* Prepares the catalog's write-ahead log before SQLite opens it: reads it whole (log_walk.h) and
+ * mends single flipped bits. A log that is damaged beyond that is refused, or those of its frames
+ * that prove themselves are applied to the catalog. Internal to storage; one thread. */
 #ifndef STORAGE_START_CATALOG_LOG_H
 #define STORAGE_START_CATALOG_LOG_H
 
@@ -12,17 +12,17 @@
 struct catalog_log_params {
 	const struct file_ops *files;
 	const char *catalog_path;
-	/* folder for what is kept of a log; NULL: nothing is kept */
+	/* the folder for copies of logs; NULL: no copy is kept */
 	const char *aside;
-	const struct acknowledgement *last; /* what was noted beside it */
-	const struct disk_floor *floor;     /* no copies are made below it */
+	const struct acknowledgement *last; /* as DIR/acknowledged has it */
+	const struct disk_floor *floor;     /* no copy is made when the disk is below it */
 	struct log *log;                    /* may be NULL */
-	bool accepts_loss;                  /* of changes that were acknowledged */
+	bool accepts_loss;                  /* applies a damaged log instead of refusing it */
 };
-/* *out_is_whole: all that was acknowledged is in it, as far as anybody can tell. damaged: it is
- * not, and that is not accepted; nothing has changed then. What stands behind the last commit is
- * cut off; when that may have been a commit itself, only after a copy of the log was synced into
- * `aside`. */
+/* *out_is_whole: the log has all acknowledged changes, as far as can be known. damaged: it lacks
+ * some, and accepts_loss is not set; nothing has changed then. Frames after the last commit are cut
+ * off. If they may have been a commit, a copy of the log is first synced into `aside`; without the
+ * copy they stay. */
 int catalog_log_prepare(
 	const struct catalog_log_params *params, bool *out_is_whole, struct error *err);
 

@@ -1,13 +1,13 @@
-/* In this order, so that what is refused is refused before anything moves:
+/* The steps, in an order in which a catalog is refused before anything moves:
  *
  *   1. acknowledged
  *   2. the log, before SQLite sees it
  *   3. the catalog, asked before it migrates
  *   4. its identity against what was acknowledged
- *   5. the packs' headers against that
+ *   5. the headers of the packs against that, and the rows of the table packs against their sum
  *   6. then the packs are settled, and a new life begins
  *
- * A store that is only read goes the same way on a copy of its catalog, and settles nothing. */
+ * A store that is only read takes the same steps on a copy of its catalog, and settles nothing. */
 #include "storage/start/store_start.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@ struct starting {
 	char aside_path[PATH_BYTES];
 	struct acknowledgement last;
 	bool reads_only;
-	bool is_whole; /* all that was acknowledged in the life that ended is there, for certain */
-	bool has_lost; /* it is not, and that was let pass */
+	bool is_whole; /* certainly everything that the last life acknowledged is there */
+	bool has_lost; /* something is lost, and the policy accepts that */
 	struct pack_record *records;
 	size_t record_count;
 	struct pack_id *removals;
@@ -50,9 +50,9 @@ static int open_acknowledged(struct starting *starting, struct error *err);
 static void set_reads_only(struct starting *starting, const char *why);
 static int check_is_there(const struct starting *starting, struct error *err);
 static off_t bytes_of(const char *path);
-static int ask_new(const struct starting *starting, const char *what, struct error *err);
+static int check_new(const struct starting *starting, const char *what, struct error *err);
 static int count_packs(const struct starting *starting, size_t *out_count, struct error *err);
-static int take_any(void *taker, const char *name, uint64_t size, struct error *err);
+static int store_start_count_pack(void *taker, const char *name, uint64_t size, struct error *err);
 static int lost_catalog(
 	const struct starting *starting, const char *what, size_t packs, struct error *err);
 static int settle_log(struct starting *starting, struct error *err);
@@ -61,15 +61,16 @@ static int prepare_log(
 static int take_copy(struct starting *starting, struct error *err);
 static int open_and_judge(struct starting *starting, struct error *err);
 static int open_catalog(struct starting *starting, struct error *err);
-static int ask(void *owner, struct db *db, int version, struct error *err);
-static int ask_old(struct starting *starting, struct db *db, int version, struct error *err);
-static int ask_for_ids(const struct starting *starting, struct error *err);
+static int store_start_ask(void *owner, struct db *db, int version, struct error *err);
+static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
+static int check_has_no_id(const struct starting *starting, struct error *err);
 static bool knows_last(const struct starting *starting);
-static int ask_rows(const struct starting *starting, struct db_statement *rows, struct error *err);
+static int check_named_packs(
+	const struct starting *starting, struct db_statement *rows, struct error *err);
 static int find_pack_file(
 	const struct starting *starting, const struct pack_id *file, struct error *err);
 static int accept_old(struct starting *starting, const struct error *why, struct error *err);
-static int lacks(struct starting *starting, const struct error *why, struct error *err);
+static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err);
 static int judge(struct starting *starting, struct error *err);
 static int check_identity(struct starting *starting, struct error *err);
 static int read_names(struct starting *starting, struct error *err);
@@ -110,13 +111,14 @@ int store_start(const struct store_start_params *params, struct store_start *out
 static void name_paths(struct starting *starting)
 {
 	const char *folder = starting->params->folder;
-	snprintf(starting->catalog_path, sizeof starting->catalog_path, "%s/catalog.db", folder);
-	snprintf(starting->acknowledged_path, sizeof starting->acknowledged_path, "%s/acknowledged",
-		folder);
-	snprintf(starting->aside_path, sizeof starting->aside_path, "%s/set-aside", folder);
+	snprintf(starting->catalog_path, sizeof(starting->catalog_path), "%s/catalog.db", folder);
+	snprintf(starting->acknowledged_path, sizeof(starting->acknowledged_path),
+		"%s/acknowledged", folder);
+	snprintf(starting->aside_path, sizeof(starting->aside_path), "%s/set-aside", folder);
 }
 
-/* What was noted at the last COMMIT, and whether the disk takes writes: it is asked by writing. */
+/* Reads the last acknowledgement. Opening the file for writing shows whether the disk takes
+ * writes. */
 static int open_acknowledged(struct starting *starting, struct error *err)
 {
 	const struct store_start_params *params = starting->params;
@@ -130,7 +132,6 @@ static int open_acknowledged(struct starting *starting, struct error *err)
 	return acknowledged_read(starting->acknowledged_path, &starting->last, err);
 }
 
-/* A store that is only read says so from here on. */
 static void set_reads_only(struct starting *starting, const char *why)
 {
 	starting->reads_only = true;
@@ -138,17 +139,18 @@ static void set_reads_only(struct starting *starting, const char *why)
 	store_health_set_read_only(starting->params->health, why);
 }
 
-/* SQLite would make one, and remove the log of one that is empty. */
+/* Checks this before SQLite opens the file, because SQLite makes a missing catalog, and removes the
+ * log of an empty one. */
 static int check_is_there(const struct starting *starting, struct error *err)
 {
 	char log_path[PATH_BYTES + 8];
 	const char *what = file_exists(starting->catalog_path) ? "empty" : "missing";
 	size_t packs = 0;
-	snprintf(log_path, sizeof log_path, "%s-wal", starting->catalog_path);
+	snprintf(log_path, sizeof(log_path), "%s-wal", starting->catalog_path);
 	if (bytes_of(starting->catalog_path) > 0)
 		return 0;
 	if (bytes_of(log_path) == 0)
-		return ask_new(starting, what, err);
+		return check_new(starting, what, err);
 	return count_packs(starting, &packs, err) != 0 ? -1
 						       : lost_catalog(starting, what, packs, err);
 }
@@ -159,9 +161,9 @@ static off_t bytes_of(const char *path)
 	return stat(path, &facts) == 0 ? facts.st_size : 0;
 }
 
-/* Packs do not come before their catalog: one that has nothing in it was put here, or was
- * emptied. */
-static int ask_new(const struct starting *starting, const char *what, struct error *err)
+/* An empty catalog is right only in a new store. Where there are packs, it was emptied or put here
+ * by mistake. */
+static int check_new(const struct starting *starting, const char *what, struct error *err)
 {
 	size_t packs;
 	if (starting->params->memory_packs)
@@ -177,12 +179,12 @@ static int count_packs(const struct starting *starting, size_t *out_count, struc
 {
 	struct backend *backend = starting->params->packs->backend;
 	*out_count = 0;
-	if (backend->ops->list(backend, take_any, out_count, err) != 0)
+	if (backend->ops->list(backend, store_start_count_pack, out_count, err) != 0)
 		return -1;
-	return backend->ops->list_aside(backend, take_any, out_count, err);
+	return backend->ops->list_aside(backend, store_start_count_pack, out_count, err);
 }
 
-static int take_any(void *taker, const char *name, uint64_t size, struct error *err)
+static int store_start_count_pack(void *taker, const char *name, uint64_t size, struct error *err)
 {
 	struct pack_id file;
 	enum pack_file_kind kind;
@@ -202,7 +204,7 @@ static int lost_catalog(
 		starting->catalog_path, what, starting->last.store.life, packs);
 }
 
-/* The log as SQLite may take it, of the catalog or of a copy. */
+/* Makes the log fit for SQLite: that of the catalog, or of a copy for a store that is only read. */
 static int settle_log(struct starting *starting, struct error *err)
 {
 	enum after_damage policy = starting->params->after_damage;
@@ -262,7 +264,8 @@ static int open_and_judge(struct starting *starting, struct error *err)
 
 static int open_catalog(struct starting *starting, struct error *err)
 {
-	const struct catalog_gate gate = {.ask = ask, .owner = starting};
+	ASSERT(starting->out->db == NULL);
+	const struct catalog_gate gate = {.ask = store_start_ask, .owner = starting};
 	starting->out->db = catalog_open_asking(starting->out->catalog_path, &gate, err);
 	if (starting->out->db == NULL)
 		return -1;
@@ -270,33 +273,33 @@ static int open_catalog(struct starting *starting, struct error *err)
 	return store_row_read(starting->out->db, &starting->out->store, err);
 }
 
-static int ask(void *owner, struct db *db, int version, struct error *err)
+static int store_start_ask(void *owner, struct db *db, int version, struct error *err)
 {
 	struct starting *starting = owner;
 	if (version == 0)
-		return ask_new(starting, "empty", err);
-	return version < IDS_SINCE ? ask_old(starting, db, version, err) : 0;
+		return check_new(starting, "empty", err);
+	return version < IDS_SINCE ? check_old(starting, db, version, err) : 0;
 }
 
-/* A catalog of before there were ids gets one if it is the right one: then each pack that it names
- * is there. */
-static int ask_old(struct starting *starting, struct db *db, int version, struct error *err)
+/* A catalog from before stores had ids gets one only if it belongs to the packs: each pack that it
+ * names must be there. */
+static int check_old(struct starting *starting, struct db *db, int version, struct error *err)
 {
 	static const char SQL_FIRST[] = "SELECT id FROM packs";
 	static const char SQL_FILES[] = "SELECT coalesce(file, id) FROM packs WHERE state <> 2";
 	struct error why = {0};
-	if (ask_for_ids(starting, err) != 0)
+	if (check_has_no_id(starting, err) != 0)
 		return -1;
 	struct db_statement *rows = db_query(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
 	if (rows == NULL)
 		return -1;
-	int result = ask_rows(starting, rows, &why);
+	int result = check_named_packs(starting, rows, &why);
 	db_reset(rows);
 	return result == 0 ? 0 : accept_old(starting, &why, err);
 }
 
-/* A store that has got its id has packs that say so, and does not lose it again. */
-static int ask_for_ids(const struct starting *starting, struct error *err)
+/* Checks that the store never had an id: neither `acknowledged` nor a pack has one. */
+static int check_has_no_id(const struct starting *starting, struct error *err)
 {
 	const struct pack_names names = {0};
 	const struct pack_origin none = {{0}, 0};
@@ -319,7 +322,8 @@ static bool knows_last(const struct starting *starting)
 	return starting->last.store.life > 0;
 }
 
-static int ask_rows(const struct starting *starting, struct db_statement *rows, struct error *err)
+static int check_named_packs(
+	const struct starting *starting, struct db_statement *rows, struct error *err)
 {
 	int got;
 	while ((got = db_step(rows, err)) == 1) {
@@ -330,7 +334,7 @@ static int ask_rows(const struct starting *starting, struct db_statement *rows, 
 		struct error found = {0};
 		if (find_pack_file(starting, &file, &found) != 0)
 			return error_set(err, ERROR_DAMAGED,
-				"%s gets an id for its store, and names a pack that is not there: %s",
+				"%s is from before stores had ids, and names a pack that is not there: %s",
 				starting->catalog_path, found.text);
 	}
 	return got;
@@ -352,21 +356,22 @@ static int find_pack_file(
 static int accept_old(struct starting *starting, const struct error *why, struct error *err)
 {
 	if (starting->params->after_damage == AFTER_DAMAGE_SERVE)
-		return lacks(starting, why, err);
+		return refuse_or_accept(starting, why, err);
 	*err = *why;
 	return -1;
 }
 
-/* What the operator's word lets pass: refused, or told and the start goes on. */
-static int lacks(struct starting *starting, const struct error *why, struct error *err)
+/* Handles a loss that the policy may accept: refuses the catalog, or logs the loss and goes on. */
+static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err)
 {
+	ASSERT(why->kind != ERROR_NONE);
 	starting->is_whole = false;
 	if (starting->params->after_damage == AFTER_DAMAGE_REFUSE)
 		return error_set(err, why->kind,
 			"%s Put the newest catalog back, with its -wal file; or read what this one"
 			" knows with --after-damage read-only.",
 			why->text);
-	if (!starting->reads_only) /* else it was told already */
+	if (!starting->reads_only) /* else it was logged already */
 		log_failure(starting->params->log, LOG_ERROR, NULL, "damage_accepted", why);
 	starting->has_lost = true;
 	return 0;
@@ -380,7 +385,7 @@ static int judge(struct starting *starting, struct error *err)
 	return prove_rows(starting, err);
 }
 
-/* Against what was noted when somebody was last told that something is done. */
+/* Compares the catalog with the last acknowledgement. */
 static int check_identity(struct starting *starting, struct error *err)
 {
 	const struct store_identity *store = &starting->out->store;
@@ -406,7 +411,7 @@ static int check_identity(struct starting *starting, struct error *err)
 			"%s ends with change %" PRId64 ", and change %" PRId64
 			" was acknowledged: %" PRId64 " changes are lost.",
 			starting->catalog_path, change, last->change, last->change - change);
-	return why.kind == ERROR_NONE ? 0 : lacks(starting, &why, err);
+	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, err);
 }
 
 static int read_names(struct starting *starting, struct error *err)
@@ -419,6 +424,7 @@ static int read_names(struct starting *starting, struct error *err)
 
 static int look_at_packs(struct starting *starting, struct error *err)
 {
+	ASSERT(starting->recovery == NULL);
 	const struct pack_names names = {starting->records, starting->record_count,
 		starting->removals, starting->removal_count};
 	const struct pack_origin origin = origin_of(&starting->out->store);
@@ -433,14 +439,14 @@ static struct pack_origin origin_of(const struct store_identity *store)
 	return origin;
 }
 
-/* Against what the packs say of themselves. */
+/* Compares the catalog with the headers of the packs. */
 static int check_packs(struct starting *starting, struct error *err)
 {
 	const struct pack_facts *facts = pack_recovery_facts(starting->recovery);
 	struct error why = {0};
 	if (facts->foreign > 0 && !knows_last(starting))
 		return error_set(err, ERROR_DAMAGED,
-			"%s and packs beside it (%s) are of different stores.",
+			"%s and packs beside it (%s) are of different stores. Put a catalog and its own packs together.",
 			starting->catalog_path, facts->foreign_name);
 	if (facts->newest_life > starting->out->store.life)
 		error_set(&why, ERROR_DAMAGED,
@@ -453,31 +459,33 @@ static int check_packs(struct starting *starting, struct error *err)
 		error_set(&why, ERROR_DAMAGED,
 			"%s names %zu packs, and none of them is here; %zu others are.",
 			starting->catalog_path, facts->named, facts->unnamed);
-	return why.kind == ERROR_NONE ? 0 : lacks(starting, &why, err);
+	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, err);
 }
 
-/* Rows of packs that a disk did not write would make their files look like refuse. */
+/* Without a row that the disk has lost, a pack file would look like garbage. So the table packs is
+ * compared with its sum. */
 static int prove_rows(struct starting *starting, struct error *err)
 {
-	struct table_sums *said = memory_new(sizeof *said);
+	struct table_sums *stored = memory_new(sizeof(*stored));
 	struct table_sum found;
-	int result = db_sums_load(starting->out->db, said, err);
+	int result = db_sums_load(starting->out->db, stored, err);
 	if (result == 0)
 		result = db_sums_count(starting->out->db, "packs", &found, err);
 	if (result == 0) {
-		const struct table_sum *packs = &said->tables[table_sums_place(said, "packs")];
+		const struct table_sum *packs = &stored->tables[table_sums_place(stored, "packs")];
 		starting->is_whole &= packs->rows == found.rows && packs->sum == found.sum;
 	}
-	free(said);
+	free(stored);
 	return result;
 }
 
-/* Judged as damaged, and to be read only: once more, on a copy. */
+/* Repeats the steps on a copy, when the catalog lacks something and the policy is read-only. */
 static int start_copy(struct starting *starting, struct error *err)
 {
 	bool ignored;
+	ASSERT(!starting->reads_only);
 	set_reads_only(starting,
-		"the catalog is not the one that was acknowledged, and --after-damage says read-only.");
+		"the catalog lacks acknowledged changes or its packs, and --after-damage says read-only.");
 	close_catalog(starting);
 	forget_packs(starting);
 	if (take_copy(starting, err) != 0 || prepare_log(starting, true, &ignored, err) != 0 ||
@@ -513,11 +521,12 @@ static int accept(struct starting *starting, struct error *err)
 	return 0;
 }
 
-/* The packs are as the catalog says, and packs that come are of a new life. */
+/* Makes the pack files match the catalog, and begins a new life for the packs to come. */
 static int begin_life(struct starting *starting, struct error *err)
 {
 	struct pack_record *sealed = NULL;
 	size_t count = 0;
+	ASSERT(!starting->reads_only && starting->out->copy == NULL);
 	if (pack_recovery_settle(starting->recovery, starting->is_whole, &sealed, &count, err) != 0)
 		return -1;
 	starting->out->store.life = next_life(starting);
@@ -554,6 +563,7 @@ static int record_life(struct starting *starting, const struct pack_record *seal
 
 static int note_life(struct starting *starting, struct error *err)
 {
+	ASSERT(starting->out->acknowledged != NULL);
 	struct db *db = starting->out->db;
 	const struct acknowledgement now = {.store = starting->out->store,
 		.change = db_change(db),

@@ -1,5 +1,5 @@
-/* How a store comes to its catalog at a start: nothing is touched before it is known to be the one
- * that belongs to the packs beside it, with all that was acknowledged. Internal to storage; one
+/* The start of a store: finds out whether the catalog belongs to the packs beside it and has all
+ * acknowledged changes. Nothing is changed before that is known. Internal to storage; one
  * thread. */
 #ifndef STORAGE_START_STORE_START_H
 #define STORAGE_START_STORE_START_H
@@ -11,11 +11,11 @@
 #include "storage/packs/store_health.h"
 #include "storage/start/catalog_copy.h"
 
-/* What a start does that finds acknowledged changes lost, or the wrong catalog. */
+/* The policy for a start that finds acknowledged changes lost, or the wrong catalog. */
 enum after_damage {
-	AFTER_DAMAGE_REFUSE,    /* it says what is wrong, and changes nothing */
-	AFTER_DAMAGE_READ_ONLY, /* what is there is served, from a copy of the catalog */
-	AFTER_DAMAGE_SERVE      /* it goes on with what is there, from now on the truth */
+	AFTER_DAMAGE_REFUSE,    /* fail with the reason, and change nothing */
+	AFTER_DAMAGE_READ_ONLY, /* serve what is there, from a copy of the catalog */
+	AFTER_DAMAGE_SERVE      /* go on with what is there, for good */
 };
 
 struct store_start_params {
@@ -24,19 +24,18 @@ struct store_start_params {
 	struct pack_store *packs;
 	const struct disk_floor *floor;
 	struct log *log;             /* may be NULL */
-	struct store_health *health; /* is told when the store is only read */
+	struct store_health *health; /* is set read-only when the store is only read */
 	enum after_damage after_damage;
-	bool memory_packs; /* nothing outlives the process, and nothing is asked */
+	bool memory_packs; /* tests: a new catalog is accepted without a question */
 };
-struct store_start {
-	struct db *db;      /* the catalog, for writing; the caller's from here on */
-	char *catalog_path; /* of that file; the caller's */
-	/* that it is, to be freed at the end; NULL: it is none. The caller's */
-	struct catalog_copy *copy;
-	struct acknowledged *acknowledged; /* the caller's; NULL for a copy */
+struct store_start {   /* the caller owns all of it */
+	struct db *db; /* the catalog, for writing */
+	char *catalog_path;
+	struct catalog_copy *copy;         /* the catalog is this copy; NULL: it is the original */
+	struct acknowledged *acknowledged; /* NULL on a disk that takes no writes */
 	struct store_identity store;       /* with the number of this life */
 };
-/* A failure leaves nothing to release, and files as they were. */
+/* After a failure there is nothing to release, and the files are as they were. */
 int store_start(
 	const struct store_start_params *params, struct store_start *out, struct error *err);
 

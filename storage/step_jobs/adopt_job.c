@@ -1,5 +1,7 @@
-/* Foreign publishes become steps, in the order in which they were noted. A pointer stands for all
- * versions up to the one it names. */
+/* Foreign publishes become steps in the order in which they were noted. A pointer stands for all
+ * versions up to the one that it names: following it notes those that lie there and are not steps
+ * yet, and removes the pointer's own note. A verdict (adopt_step_is_verdict) settles a publish as
+ * failed; after any other failure it keeps waiting. */
 #include "storage/step_jobs/adopt_job.h"
 
 #include <string.h>
@@ -19,22 +21,23 @@ enum { JOB_ARENA_BYTES = 4 * 1024 * 1024, POINTER_MAX_BYTES = 4096, POINTER_VERS
 struct pointer {
 	const struct adoption *adoption;
 	struct adopt_place place;
-	struct span root;   /* what stands before "latest" */
-	struct span run_id; /* what it says */
+	struct span root;   /* the key before "latest" */
+	struct span run_id; /* the run id that it contains */
 };
 
-struct settle_change {
+struct adopt_change {
 	struct change change; /* first */
 	struct store *store;
 	const struct adoption *adoption;
-	const struct error *failure; /* NULL: a pointer that was followed */
-	struct adoption *versions;   /* what it stands for */
+	const struct error *failure; /* NULL: it is a pointer, which was followed */
+	struct adoption *versions;   /* that the pointer stands for */
 	size_t version_count;
 };
 
 static int adopt_apply(struct change *base, struct db *db, struct error *err)
 {
-	const struct settle_change *const settle = (const struct settle_change *)base;
+	const struct adopt_change *const settle = (const struct adopt_change *)base;
+	ASSERT(settle->failure != NULL || settle->versions != NULL);
 	if (settle->failure != NULL)
 		return adopt_row_set_failed(
 			db, settle->adoption->id, span_text(settle->failure->text), err);
@@ -47,11 +50,12 @@ static int adopt_apply(struct change *base, struct db *db, struct error *err)
 static int fail(struct store *store, const struct adoption *adoption, const struct error *failure,
 	struct error *err)
 {
-	struct settle_change settle = {.change = {.apply = adopt_apply},
+	struct adopt_change settle = {.change = {.apply = adopt_apply},
 		.store = store,
 		.adoption = adoption,
 		.failure = failure};
 	struct log *const log = store_log(store);
+	ASSERT(failure->kind != ERROR_NONE);
 	if (committer_run(store_committer(store), &settle.change, err) != 0)
 		return -1;
 	if (log != NULL) {
@@ -66,7 +70,8 @@ static int fail(struct store *store, const struct adoption *adoption, const stru
 	return 0;
 }
 
-static int is_there(
+/* 1: a full checkpoint lies in the folder; 0; -1. */
+static int has_checkpoint(
 	struct db *db, int64_t bucket, struct span folder, struct arena *arena, struct error *err)
 {
 	static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
@@ -83,8 +88,9 @@ static int is_there(
 	return found;
 }
 
-/* One version that the pointer has passed: 1 when it is there and not known yet. */
-static int look_at(struct db *db, const struct pointer *pointer, uint64_t number,
+/* One version that the pointer has passed. 1: it lies there, and is new or has failed before; 0;
+ * -1. */
+static int look_at_version(struct db *db, const struct pointer *pointer, uint64_t number,
 	struct adoption *out, struct error *err)
 {
 	struct adoption known;
@@ -104,11 +110,13 @@ static int look_at(struct db *db, const struct pointer *pointer, uint64_t number
 		db, out->run, out->identity, pointer->place.arena, &known, err);
 	if (found != 0 && (found < 0 || known.state != ADOPTION_FAILED))
 		return found < 0 ? -1 : 0;
-	return is_there(db, pointer->place.bucket.id, out->objects, pointer->place.arena, err);
+	return has_checkpoint(
+		db, pointer->place.bucket.id, out->objects, pointer->place.arena, err);
 }
 
-/* Backwards from the version that the pointer names; noted in rising order. */
-static int expand(const struct pointer *pointer, uint64_t last, struct settle_change *settle,
+/* Goes backwards from the version that the pointer names; adopt_apply notes them in rising
+ * order. */
+static int list_versions(const struct pointer *pointer, uint64_t last, struct adopt_change *settle,
 	struct error *err)
 {
 	struct store *const store = pointer->place.store;
@@ -120,7 +128,7 @@ static int expand(const struct pointer *pointer, uint64_t last, struct settle_ch
 		found = error_set(
 			err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 	for (uint64_t back = 0; found == 1 && back < POINTER_VERSIONS_MAX && back <= last; back++) {
-		found = look_at(
+		found = look_at_version(
 			db, pointer, last - back, &settle->versions[settle->version_count], err);
 		settle->version_count += found == 1;
 	}
@@ -128,11 +136,11 @@ static int expand(const struct pointer *pointer, uint64_t last, struct settle_ch
 	return found < 0 ? -1 : 0;
 }
 
-/* What the pointer says now; one that says nothing is a verdict. */
+/* Follows what the pointer says now. One that is malformed is a verdict (invalid). */
 static int follow_pointer(struct store *store, const struct adoption *adoption, struct arena *arena,
 	struct error *err)
 {
-	struct settle_change settle = {
+	struct adopt_change settle = {
 		.change = {.apply = adopt_apply}, .store = store, .adoption = adoption};
 	struct pointer pointer = {.adoption = adoption,
 		.place = {.store = store, .arena = arena},
@@ -152,7 +160,7 @@ static int follow_pointer(struct store *store, const struct adoption *adoption, 
 		return error_set(err, ERROR_INVALID,
 			"The pointer '%.*s' does not hold '{run id}/weight_v%%06d'.",
 			(int)adoption->objects.len, (const char *)adoption->objects.data);
-	if (expand(&pointer, last, &settle, err) != 0)
+	if (list_versions(&pointer, last, &settle, err) != 0)
 		return -1;
 	return committer_run(store_committer(store), &settle.change, err);
 }
@@ -168,7 +176,7 @@ static int find(struct store *store, int64_t id, struct arena *arena, struct ado
 	return found;
 }
 
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
+static int adopt_run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct arena *const arena = arena_new(JOB_ARENA_BYTES);
 	struct adoption adoption;
@@ -189,9 +197,9 @@ static int run(struct step_work *work, const struct step_job *job, struct error 
 	return result < 0 ? -1 : 0;
 }
 
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
+static int adopt_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	return adopt_row_find_waiting(db, after, &out->id, &out->run, err);
 }
 
-const struct step_job_kind adopt_job = {"adopt", find_next, run};
+const struct step_job_kind adopt_job = {"adopt", adopt_find_next, adopt_run};

@@ -1,5 +1,5 @@
-/* The kind of background work that makes steps of foreign publishes
- * (storage/run_tables/adopt_note.h, storage/runs/hot_load.h). Internal to storage. */
+/* The kind of job that turns foreign publishes into steps (storage/run_tables/adopt_note.h,
+ * storage/runs/hot_load.h). Internal to storage. */
 #ifndef STORAGE_STEP_JOBS_ADOPT_JOB_H
 #define STORAGE_STEP_JOBS_ADOPT_JOB_H
 

@@ -1,3 +1,6 @@
+/* A publish is one key or a folder of keys. A folder is listed page by page, and each object gets
+ * its row and its digest. The convention tells how a delta is recognised: SkyRL uploads only
+ * deltas, TRL has separate keys for them, and elsewhere the index of the folder says it. */
 #include "storage/step_jobs/adopt_objects.h"
 
 #include <string.h>
@@ -34,6 +37,7 @@ int adopt_objects_take(const struct adopt_place *place, struct span key, struct 
 {
 	struct version version;
 	char id[2 * VERSION_ID_BYTES + 1];
+	ASSERT(place->bucket.id != 0 && place->arena != NULL);
 	if (take_version(place, key, &version, err) != 0)
 		return -1;
 	*out = (struct step_object){.name = arena_copy(place->arena, name),
@@ -54,12 +58,13 @@ int adopt_objects_read(const struct adopt_place *place, struct span key, size_t 
 {
 	const struct object_ref ref = {.bucket = place->bucket, .key = key};
 	struct object object;
+	ASSERT(place->bucket.id != 0);
 	if (object_find(place->store, &ref, place->arena, &object, err) != 0)
 		return -1;
 	if (object.size > cap)
 		return error_set(err, ERROR_TOO_LARGE,
-			"The object '%.*s' is too large for what it should be.", (int)key.len,
-			(const char *)key.data);
+			"The object '%.*s' has %llu bytes, over the limit of %zu.", (int)key.len,
+			(const char *)key.data, (unsigned long long)object.size, cap);
 	uint8_t *const bytes = arena_take(place->arena, (size_t)object.size + 1);
 	if (bytes == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
@@ -82,7 +87,7 @@ int adopt_objects_find(const struct adopt_place *place, const struct adoption *a
 	};
 	if (out->objects == NULL || out->versions == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
-	out->is_delta = adoption->convention == ADOPT_SKYRL; /* it puts nothing else */
+	out->is_delta = adoption->convention == ADOPT_SKYRL; /* which uploads only deltas */
 	if (is_folder(adoption))
 		return find_folder(place, adoption, out, err);
 	out->is_delta = is_trl_delta(adoption);
@@ -144,6 +149,7 @@ static int list_keys(const struct adopt_place *place, struct span prefix, struct
 	size_t *out_count, struct error *err)
 {
 	struct object_list page = {.truncated = true};
+	ASSERT(*out_count == 0);
 	while (page.truncated) {
 		const struct object_list_params params = {.bucket = place->bucket,
 			.prefix = prefix,
@@ -155,14 +161,14 @@ static int list_keys(const struct adopt_place *place, struct span prefix, struct
 			return error_set(err, ERROR_TOO_LARGE,
 				"There are more than %d objects below '%.*s'.", STEP_OBJECTS_MAX,
 				(int)prefix.len, (const char *)prefix.data);
-		for (size_t i = 0; i < page.entry_count; i++) /* markers of folders are no files */
+		for (size_t i = 0; i < page.entry_count; i++) /* markers of folders are not files */
 			if (!span_ends_text(page.entries[i].key, "/"))
 				keys[(*out_count)++] = page.entries[i].key;
 	}
 	return 0;
 }
 
-/* An index that says delta_encoding makes a delta of the folder. */
+/* A folder whose index says delta_encoding is a delta. */
 static int judge_index(const struct adopt_place *place, struct span key, struct adopt_objects *out,
 	struct error *err)
 {
@@ -190,7 +196,7 @@ static void note_index(
 		out->base_version = arena_copy(arena, pair->value);
 }
 
-/* Of TRL's conventions: a key for each kind. */
+/* TRL has a key for each kind: deltas/step_NNNNNN.safetensors is a delta. */
 static bool is_trl_delta(const struct adoption *adoption)
 {
 	static const char mark[] = "deltas/step_";

@@ -1,3 +1,8 @@
+/* look into DELTA/ and FULL/ --> choose one --> find each file that its file_manifest names
+ *      --> a full one: prove the file, unpack JSON --> sort them by name
+ *
+ * A delta on the newest step is preferred to a full checkpoint. Its files are taken as they lie:
+ * the reader of a delta proves them itself. */
 #include "storage/step_jobs/adopt_pulse.h"
 
 #include <stdlib.h>
@@ -12,7 +17,7 @@
 #include "weights/delta/pulse_metadata.h"
 #include "weights/model/relative_path.h"
 
-enum { PIECE_BYTES = 1024 * 1024 };
+enum { PIECE_BYTES = 1024 * 1024 }; /* hashed at a time */
 
 static const char metadata_name[] = "metadata.json";
 static const char packed_end[] = ".gz";
@@ -35,13 +40,13 @@ static int find_file(const struct adopt_pulse *pulse, const char *folder, struct
 	struct span *out_key, bool *out_is_packed, struct error *err);
 static struct span key_of(
 	const struct adopt_pulse *pulse, const char *folder, struct span name, const char *end);
-static int is_there(const struct adopt_pulse *pulse, struct span key, struct error *err);
+static int object_exists(const struct adopt_pulse *pulse, struct span key, struct error *err);
 static int no_memory(struct error *err);
 static int read_json(const struct adopt_pulse *pulse, struct span key, bool is_packed,
 	struct buffer *out, struct error *err);
 static int check_folder(
 	const struct adopt_pulse *pulse, const struct folder *folder, struct error *err);
-static const struct folder *choose(
+static const struct folder *choose_folder(
 	const struct adopt_pulse *pulse, const struct folder *delta, const struct folder *full);
 static bool is_follower(const struct adopt_pulse *pulse, const struct folder *delta);
 static int take_all(const struct adopt_pulse *pulse, const struct folder *folder,
@@ -61,18 +66,20 @@ static int take(const struct adopt_pulse *pulse, const struct folder *folder, st
 	struct taken *out, struct error *err);
 static int sort_into(
 	struct taken *taken, size_t count, struct adopt_objects *out, struct error *err);
-static int order_taken(const void *left, const void *right);
+static int pulse_order_taken(const void *left, const void *right);
 static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, struct error *err);
 
 int adopt_pulse_find(const struct adopt_pulse *pulse, struct adopt_objects *out, struct error *err)
 {
 	struct folder delta = {.name = "DELTA/"};
 	struct folder full = {.name = "FULL/"};
+	ASSERT(pulse->has_head || pulse->head.data == NULL);
 	*out = (struct adopt_objects){0};
 	int result = look_into(pulse, &delta, err);
 	if (result == 0)
 		result = look_into(pulse, &full, err);
-	const struct folder *const chosen = result == 0 ? choose(pulse, &delta, &full) : NULL;
+	const struct folder *const chosen =
+		result == 0 ? choose_folder(pulse, &delta, &full) : NULL;
 	if (result == 0)
 		result = chosen != NULL ? take_all(pulse, chosen, out, err)
 					: refuse(pulse, &delta, err);
@@ -101,21 +108,21 @@ static int look_into(const struct adopt_pulse *pulse, struct folder *folder, str
 	return result == 0 ? check_folder(pulse, folder, err) : -1;
 }
 
-/* A file's key; of JSON that of a packed one where there is such, as grail's own reader looks. 1:
- * there. 0: not there. */
+/* The key of a file. For JSON that of the packed file where there is one, as grail's own reader
+ * looks. 1: it exists; 0: it does not; -1. */
 static int find_file(const struct adopt_pulse *pulse, const char *folder, struct span name,
 	struct span *out_key, bool *out_is_packed, struct error *err)
 {
 	*out_is_packed = false;
 	if (span_ends_text(name, ".json")) {
 		*out_key = key_of(pulse, folder, name, packed_end);
-		const int packed = is_there(pulse, *out_key, err);
+		const int packed = object_exists(pulse, *out_key, err);
 		*out_is_packed = packed == 1;
 		if (packed != 0)
 			return packed;
 	}
 	*out_key = key_of(pulse, folder, name, "");
-	return is_there(pulse, *out_key, err);
+	return object_exists(pulse, *out_key, err);
 }
 
 /* The key of a file in a folder. {NULL,0}: no memory. */
@@ -128,8 +135,8 @@ static struct span key_of(
 	return key != NULL ? span_text(key) : (struct span){0};
 }
 
-/* 1: there. 0: not there. */
-static int is_there(const struct adopt_pulse *pulse, struct span key, struct error *err)
+/* 1: the object exists; 0: it does not; -1. */
+static int object_exists(const struct adopt_pulse *pulse, struct span key, struct error *err)
 {
 	const struct object_ref ref = {.bucket = pulse->place.bucket, .key = key};
 	struct object object;
@@ -149,7 +156,7 @@ static int no_memory(struct error *err)
 	return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 }
 
-/* A file of JSON, unpacked; the buffer is the caller's to release in any case. */
+/* Reads a file of JSON and unpacks it. The caller must release the buffer in any case. */
 static int read_json(const struct adopt_pulse *pulse, struct span key, bool is_packed,
 	struct buffer *out, struct error *err)
 {
@@ -172,18 +179,20 @@ static int check_folder(
 	uint64_t window;
 	if (folder->metadata.is_delta != is_delta)
 		return error_set(err, ERROR_INVALID,
-			"'%.*s' says another checkpoint_type than its folder.",
+			"The checkpoint_type of '%.*s' does not fit its folder.",
 			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data);
 	if (!adopt_layout_number(pulse->adoption->identity, &window) ||
 		window != folder->metadata.window)
-		return error_set(err, ERROR_INVALID, "'%.*s' says that it is window %llu.",
+		return error_set(err, ERROR_INVALID,
+			"'%.*s' says that it is window %llu, which its folder is not.",
 			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data,
 			(unsigned long long)folder->metadata.window);
 	return 0;
 }
 
-/* A step that somebody published is no window: what follows on it is proven by its hash alone. */
-static const struct folder *choose(
+/* A step that was published by hand is not a window. A delta on it is taken too: its hash alone
+ * proves that it follows. */
+static const struct folder *choose_folder(
 	const struct adopt_pulse *pulse, const struct folder *delta, const struct folder *full)
 {
 	if (is_follower(pulse, delta))
@@ -203,6 +212,7 @@ static bool is_follower(const struct adopt_pulse *pulse, const struct folder *de
 static int take_all(const struct adopt_pulse *pulse, const struct folder *folder,
 	struct adopt_objects *out, struct error *err)
 {
+	ASSERT(folder->is_there);
 	const size_t files = pulse_metadata_file_count(&folder->metadata);
 	const size_t count = files + (folder->metadata.is_delta ? 1 : 0);
 	if (count > STEP_OBJECTS_MAX || files == 0)
@@ -234,7 +244,7 @@ static int take_file(const struct adopt_pulse *pulse, const struct folder *folde
 	bool is_packed;
 	if (!relative_path_is_valid(name))
 		return error_set(err, ERROR_INVALID,
-			"The file_manifest names '%.*s', which cannot be a file.", (int)name.len,
+			"The file_manifest names '%.*s', which is not a file name.", (int)name.len,
 			(const char *)name.data);
 	const int found = find_file(pulse, folder->name, name, &key, &is_packed, err);
 	if (found == 0)
@@ -249,7 +259,7 @@ static int take_file(const struct adopt_pulse *pulse, const struct folder *folde
 	return take(pulse, folder, key, out, err);
 }
 
-/* The key of a proven file of a full checkpoint. */
+/* Proves a file of a full checkpoint. *key becomes the key of the unpacked file. */
 static int prove_file(const struct adopt_pulse *pulse, const struct folder *folder,
 	struct span name, struct span *key, bool is_packed, struct error *err)
 {
@@ -286,7 +296,7 @@ static int unpack(const struct adopt_pulse *pulse, const struct folder *folder, 
 	return result;
 }
 
-/* Under its own name, unless it lies there already. */
+/* Puts the file under its own name, unless it lies there already. */
 static int put_unpacked(
 	const struct adopt_pulse *pulse, struct span key, struct span bytes, struct error *err)
 {
@@ -318,6 +328,7 @@ static int hash_object(const struct adopt_pulse *pulse, struct span key, uint8_t
 	struct error *err)
 {
 	struct step_work *const work = pulse->work;
+	ASSERT(work->spend != NULL);
 	const struct object_ref ref = {.bucket = pulse->place.bucket, .key = key};
 	struct object object;
 	if (object_find(work->store, &ref, pulse->place.arena, &object, err) != 0)
@@ -346,6 +357,7 @@ static int take(const struct adopt_pulse *pulse, const struct folder *folder, st
 	struct taken *out, struct error *err)
 {
 	const size_t before = pulse->adoption->objects.len + strlen(folder->name);
+	ASSERT(key.len > before);
 	return adopt_objects_take(&pulse->place, key, span_slice(key, before, key.len - before),
 		&out->object, &out->version, err);
 }
@@ -353,7 +365,7 @@ static int take(const struct adopt_pulse *pulse, const struct folder *folder, st
 static int sort_into(
 	struct taken *taken, size_t count, struct adopt_objects *out, struct error *err)
 {
-	qsort(taken, count, sizeof(taken[0]), order_taken);
+	qsort(taken, count, sizeof(taken[0]), pulse_order_taken);
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0 && span_equal(taken[i].object.name, taken[i - 1].object.name))
 			return error_set(err, ERROR_INVALID,
@@ -367,7 +379,7 @@ static int sort_into(
 	return 0;
 }
 
-static int order_taken(const void *left, const void *right)
+static int pulse_order_taken(const void *left, const void *right)
 {
 	const struct taken *const a = left;
 	const struct taken *const b = right;
@@ -383,7 +395,7 @@ static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, s
 			(int)objects.len, (const char *)objects.data);
 	if (!pulse->has_head)
 		return error_set(err, ERROR_BASE_MISSING,
-			"It is a delta on checkpoint-%llu, and the run has no step yet. Publish those weights"
+			"The window is a delta on checkpoint-%llu, and the run has no step yet. Publish those weights"
 			" (deltabucket publish --run %.*s/%.*s CHECKPOINT), or put the READY marker of a window"
 			" with a FULL folder again; then this one's.",
 			(unsigned long long)delta->metadata.prev_window,
@@ -391,7 +403,7 @@ static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, s
 			(const char *)pulse->place.bucket.name.data, (int)pulse->run_name.len,
 			(const char *)pulse->run_name.data);
 	return error_set(err, ERROR_HEAD_MOVED,
-		"It builds on checkpoint-%llu, and the run's newest step is %.*s. Put the READY markers of"
+		"The window builds on checkpoint-%llu, and the run's newest step is %.*s. Put the READY markers of"
 		" the windows between again, in order, or wait for a window with a FULL folder.",
 		(unsigned long long)delta->metadata.prev_window, (int)pulse->head.len,
 		(const char *)pulse->head.data);

@@ -1,5 +1,5 @@
-/* What a window of PULSE (grail) brings: its DELTA folder where that builds on the run's newest
- * step, else its FULL one. JSON lies there gzipped. docs/protocol/steps.md, "Adopted runs".
+/* Finds what a window of PULSE (grail) brings: its DELTA folder if that builds on the run's newest
+ * step, otherwise its FULL folder. JSON lies there gzipped. docs/protocol/steps.md, "Adopted runs".
  * Internal to storage. */
 #ifndef STORAGE_STEP_JOBS_ADOPT_PULSE_H
 #define STORAGE_STEP_JOBS_ADOPT_PULSE_H
@@ -13,14 +13,14 @@ struct adopt_pulse {
 	struct adopt_place place;
 	struct span run_name;
 	bool has_head;
-	struct span head; /* what the newest step is called; {NULL,0}: it was not adopted */
+	struct span head; /* the identity of the newest step; {NULL,0}: it was not adopted */
 };
 
-/* As adopt_objects_find. Of a full checkpoint the SHA-256 of every file is proven here, and JSON is
- * put unpacked beside its gzipped self: a step's objects are what its readers get. head_moved and
- * base_missing: a delta that builds on something else, with what helps; no_key: a file that the
- * manifest names is missing; digest_mismatch; what weights/delta/pulse_metadata.h refuses.
- * Blocking. */
+/* As adopt_objects_find. For a full checkpoint this proves the SHA-256 of every file, and puts the
+ * unpacked form of JSON beside the gzipped one, because readers get a step's objects as they are.
+ * head_moved, base_missing: a delta that builds on something else; the text says what helps.
+ * no_key: a file that the manifest names is missing. digest_mismatch. What
+ * weights/delta/pulse_metadata.h refuses. Blocking. */
 int adopt_pulse_find(const struct adopt_pulse *pulse, struct adopt_objects *out, struct error *err);
 
 #endif

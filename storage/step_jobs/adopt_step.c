@@ -1,3 +1,9 @@
+/* find the run and the objects --> check the order --> full: read the shards
+ *                                                      delta: fetch it, decode it upon the head
+ *      --> compute the digests --> step_publish_adopted
+ *
+ * The step goes behind the head that the run had at the beginning. Its change judges that once
+ * more: a run that moved meanwhile refuses the step. */
 #include "storage/step_jobs/adopt_step.h"
 
 #include <stdlib.h>
@@ -22,8 +28,8 @@ struct adopting {
 	const struct adoption *adoption;
 	struct arena *arena;
 	struct run_row run;
-	struct run_ref ref; /* of it, with the bucket's id */
-	struct adopt_objects brought;
+	struct run_ref ref; /* of the run, with the bucket's id */
+	struct adopt_objects uploaded;
 	struct step_message step;
 	struct step_digests digests;
 };
@@ -61,8 +67,8 @@ int adopt_step(struct step_work *work, const struct adoption *adoption, struct e
 		.work = work, .adoption = adoption, .arena = arena_new(ADOPT_ARENA_BYTES)};
 	int result = prepare(&adopting, err);
 	if (result == 0)
-		result = adopting.brought.is_delta ? adopt_delta(&adopting, err)
-						   : adopt_full(&adopting, err);
+		result = adopting.uploaded.is_delta ? adopt_delta(&adopting, err)
+						    : adopt_full(&adopting, err);
 	step_digests_release(&adopting.digests);
 	arena_free(adopting.arena);
 	return result;
@@ -79,9 +85,9 @@ static int prepare(struct adopting *adopting, struct error *err)
 	if (result != 0)
 		return -1;
 	if (adopting->adoption->convention == ADOPT_HOT_LOAD &&
-		adopting->adoption->has_base != adopting->brought.is_delta)
+		adopting->adoption->has_base != adopting->uploaded.is_delta)
 		return error_set(err, ERROR_INVALID,
-			"It was announced as %s snapshot, but its index.json says otherwise.",
+			"The publish was announced as %s snapshot, but its index.json says otherwise.",
 			adopting->adoption->has_base ? "an incremental" : "a full");
 	db = store_reader_take(store, err);
 	result = db == NULL ? -1 : check_order(adopting, db, err);
@@ -105,10 +111,10 @@ static int find_objects(struct adopting *adopting, struct error *err)
 	if (adopting->adoption->convention == ADOPT_PULSE)
 		return find_pulse(adopting, err);
 	const struct adopt_place place = place_of(adopting);
-	return adopt_objects_find(&place, adopting->adoption, &adopting->brought, err);
+	return adopt_objects_find(&place, adopting->adoption, &adopting->uploaded, err);
 }
 
-/* A window has two folders; which one counts depends on the newest step. */
+/* A window has two folders; the newest step decides which one counts. */
 static int find_pulse(struct adopting *adopting, struct error *err)
 {
 	struct adopt_pulse pulse = {
@@ -129,7 +135,7 @@ static int find_pulse(struct adopting *adopting, struct error *err)
 	store_reader_give(adopting->work->store, db);
 	if (found == 1)
 		pulse.head = head.identity;
-	return found < 0 ? -1 : adopt_pulse_find(&pulse, &adopting->brought, err);
+	return found < 0 ? -1 : adopt_pulse_find(&pulse, &adopting->uploaded, err);
 }
 
 static struct adopt_place place_of(const struct adopting *adopting)
@@ -137,12 +143,13 @@ static struct adopt_place place_of(const struct adopting *adopting)
 	return (struct adopt_place){adopting->work->store, adopting->ref.bucket, adopting->arena};
 }
 
-/* A named base must be the head; TRL's and slime's deltas go from one version to the next. */
+/* A base that is named must be the head. TRL's and slime's deltas go from one version to the
+ * next. */
 static int check_order(const struct adopting *adopting, struct db *db, struct error *err)
 {
 	const struct adoption *const adoption = adopting->adoption;
 	struct adoption head;
-	if (!adopting->brought.is_delta || adoption->convention == ADOPT_PULSE)
+	if (!adopting->uploaded.is_delta || adoption->convention == ADOPT_PULSE)
 		return 0;
 	if (!adopting->run.has_head)
 		return refuse_first(adopting, err);
@@ -154,19 +161,19 @@ static int check_order(const struct adopting *adopting, struct db *db, struct er
 		return -1;
 	if (adoption->has_base && (found == 0 || !span_equal(head.identity, adoption->base)))
 		return error_set(err, ERROR_HEAD_MOVED,
-			"It builds on '%.*s', which is not the run's newest step.",
+			"The publish builds on '%.*s', which is not the run's newest step.",
 			(int)adoption->base.len, (const char *)adoption->base.data);
 	uint64_t before;
 	uint64_t number;
 	if (found == 1 && adopt_layout_number(head.identity, &before) &&
 		adopt_layout_number(adoption->identity, &number) && number != before + 1)
 		return error_set(err, ERROR_BASE_MISSING,
-			"It is version %llu, and the run's newest step is version %llu.",
+			"The publish is version %llu, and the run's newest step is version %llu.",
 			(unsigned long long)number, (unsigned long long)before);
 	return 0;
 }
 
-/* slime and SkyRL write nothing of their first weights; whoever knows them publishes them. */
+/* slime and SkyRL do not upload their first weights: somebody who has them must publish them. */
 static int refuse_first(const struct adopting *adopting, struct error *err)
 {
 	const struct adoption *const adoption = adopting->adoption;
@@ -175,7 +182,7 @@ static int refuse_first(const struct adopting *adopting, struct error *err)
 	const bool is_slime = adoption->convention == ADOPT_SLIME;
 	const size_t before = is_slime ? adoption->objects.len - adoption->identity.len - 1 : 0;
 	return error_set(err, ERROR_BASE_MISSING,
-		"It is a delta, and the run has no step yet. Publish the weights it was made from"
+		"The publish is a delta, and the run has no step yet. Publish the weights that it was made from"
 		" (deltabucket publish --run %.*s/%.*s CHECKPOINT)%s%.*s%s,"
 		" then put this publish's last object again.",
 		(int)bucket.len, (const char *)bucket.data, (int)run.len, (const char *)run.data,
@@ -183,13 +190,15 @@ static int refuse_first(const struct adopting *adopting, struct error *err)
 		(const char *)adoption->objects.data, is_slime ? "weight_v000000/'" : "");
 }
 
-/* ModelExpress' versions have ids and no order. A full one does not say its id, and neither does a
- * checkpoint that was published by hand: what follows on those is proven by its checksums alone. */
+/* ModelExpress' versions have ids and no order. A full version does not say its id, and neither
+ * does a checkpoint that was published by hand: a delta on one of those is proven by its checksums
+ * alone. */
 static int check_id(const struct adopting *adopting, struct db *db, struct error *err)
 {
-	const struct span base = adopting->brought.base_version;
+	const struct span base = adopting->uploaded.base_version;
 	struct step_row row;
 	struct step_message head;
+	ASSERT(adopting->run.has_head);
 	const int found = step_row_find(db, adopting->run.id, adopting->run.head, &row, err);
 	if (found != 1)
 		return found < 0 ? -1 : step_no_step(adopting->run.head, err);
@@ -202,18 +211,19 @@ static int check_id(const struct adopting *adopting, struct db *db, struct error
 	const struct span shown = span_slice(base, 0, 80);
 	const struct span label = span_slice(head.label, 0, 80);
 	return error_set(err, ERROR_HEAD_MOVED,
-		"It builds on version '%.*s', and the run's newest step is version '%.*s'.",
+		"The publish builds on version '%.*s', and the run's newest step is version '%.*s'.",
 		(int)shown.len, (const char *)shown.data, (int)label.len, (const char *)label.data);
 }
 
 static int adopt_delta(struct adopting *adopting, struct error *err)
 {
 	struct store *const store = adopting->work->store;
+	ASSERT(adopting->uploaded.is_delta && adopting->run.has_head);
 	struct step_source *const base = step_source_open(
 		store, adopting->work, adopting->run.id, adopting->run.head, STEP_VIA_ANY, err);
 	struct scratch *const scratch = base == NULL ? NULL : scratch_open(store, err);
-	const bool is_file = adopting->brought.count == 1 &&
-		span_equal_text(adopting->brought.objects[0].name, "delta.safetensors");
+	const bool is_file = adopting->uploaded.count == 1 &&
+		span_equal_text(adopting->uploaded.objects[0].name, "delta.safetensors");
 	int result = scratch == NULL ? -1 : fetch(adopting, scratch_path(scratch), err);
 	if (result == 0) {
 		char *const file =
@@ -226,17 +236,18 @@ static int adopt_delta(struct adopting *adopting, struct error *err)
 	return result;
 }
 
-/* Into a local folder, as delta readers want it. */
+/* Fetches the delta into a local folder, as its reader wants it. */
 static int fetch(const struct adopting *adopting, const char *folder, struct error *err)
 {
-	for (size_t i = 0; i < adopting->brought.count; i++) {
-		const struct span name = adopting->brought.objects[i].name;
+	for (size_t i = 0; i < adopting->uploaded.count; i++) {
+		const struct span name = adopting->uploaded.objects[i].name;
 		if (!relative_path_is_valid(name))
-			return error_set(err, ERROR_INVALID, "The object '%.*s' cannot be a file.",
-				(int)name.len, (const char *)name.data);
+			return error_set(err, ERROR_INVALID,
+				"The name of the object '%.*s' is not a file name.", (int)name.len,
+				(const char *)name.data);
 		char *const path = relative_path_join(folder, name);
 		const int result = scratch_fetch(
-			adopting->work->store, adopting->brought.versions[i], path, err);
+			adopting->work->store, adopting->uploaded.versions[i], path, err);
 		free(path);
 		if (result != 0)
 			return -1;
@@ -268,13 +279,14 @@ static void set_form(struct adopting *adopting, enum step_form_kind kind, const 
 	adopting->step.form_count = 1;
 	adopting->step.forms[0] = (struct step_form){.kind = kind,
 		.format = span_text(format),
-		.objects = adopting->brought.objects,
-		.object_count = adopting->brought.count};
+		.objects = adopting->uploaded.objects,
+		.object_count = adopting->uploaded.count};
 }
 
 static int measure(struct adopting *adopting, struct tensor_source *tensors,
 	const struct model_files *files, struct error *err)
 {
+	ASSERT(adopting->digests.tensors == NULL);
 	if (step_digests_find(tensors, files, adopting->work->threads, &adopting->digests, err) !=
 		0)
 		return -1;
@@ -303,10 +315,11 @@ static int fill_files(struct adopting *adopting, const struct model_files *files
 static int publish(struct adopting *adopting, struct error *err)
 {
 	struct step_message *const step = &adopting->step;
+	ASSERT(step->form_count == 1);
 	step->step = adopting->run.has_head ? adopting->run.head + 1 : 0;
 	step->epoch = adopting->run.epoch;
 	step->label = label_of(adopting);
-	/* a full one too: every step but the first says what it follows */
+	/* full steps too: every step but the first says what it follows */
 	step->has_base = adopting->run.has_head;
 	step->base_step = adopting->run.head;
 	step->base_digest = adopting->run.head_digest;
@@ -314,40 +327,40 @@ static int publish(struct adopting *adopting, struct error *err)
 		adopting->work->store, &adopting->ref, step, adopting->adoption->id, err);
 }
 
-/* What the trainer calls it: ModelExpress says an id in a delta's index, and mostly in the folder's
- * name. */
+/* The trainer's name for it. ModelExpress says an id in the index of a delta, and mostly in the
+ * name of the folder. */
 static struct span label_of(const struct adopting *adopting)
 {
-	const struct adopt_objects *const brought = &adopting->brought;
+	const struct adopt_objects *const uploaded = &adopting->uploaded;
 	struct span label = adopting->adoption->identity;
 	if (adopting->adoption->convention != ADOPT_MODELEXPRESS)
 		return label;
 	for (struct span rest = label; span_split(&rest, '/', &label);)
 		continue;
-	return brought->is_delta && brought->version.len > 0 ? brought->version : label;
+	return uploaded->is_delta && uploaded->version.len > 0 ? uploaded->version : label;
 }
 
 static int adopt_full(struct adopting *adopting, struct error *err)
 {
 	struct store *const store = adopting->work->store;
 	struct step_check check = {.run = 0};
-	struct step_source_form form = {.count = adopting->brought.count};
+	struct step_source_form form = {.count = adopting->uploaded.count};
 	struct step_form_source *source = NULL;
 	int result = -1;
 	set_form(adopting, STEP_ANCHOR, "full");
 	adopting->step.step = adopting->run.has_head ? adopting->run.head + 1 : 0;
 	form.objects = arena_take_array(adopting->arena, form.count + 1, sizeof(*form.objects));
 	for (size_t i = 0; form.objects != NULL && i < form.count; i++) {
-		const struct step_object *const object = &adopting->brought.objects[i];
+		const struct step_object *const object = &adopting->uploaded.objects[i];
 		form.objects[i] = (struct step_source_object){
-			object->name, adopting->brought.versions[i], object->size, object->digest};
+			object->name, adopting->uploaded.versions[i], object->size, object->digest};
 	}
 	step_check_run(store, &adopting->ref, &adopting->step, NULL, &check);
 	if (check.failed || check.schema == NULL || form.objects == NULL) {
 		*err = check.error;
 		if (!check.failed)
 			error_set(err, ERROR_BUSY,
-				"The run changed while a foreign publish was looked at.");
+				"The run changed while the server examined a foreign publish.");
 		goto out;
 	}
 	source = step_form_source_open(store, adopting->work, &form, check.schema, err);

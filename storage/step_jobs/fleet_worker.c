@@ -1,3 +1,6 @@
+/* Pins and retention ask a reader first, and make a change only where there is something to do;
+ * large work is cut into several changes. The first failure is logged, then none until a round went
+ * well. */
 #include "storage/step_jobs/fleet_worker.h"
 
 #include <stdlib.h>
@@ -11,13 +14,13 @@
 #include "storage/runs/replica.h"
 #include "storage/runs/step_collect.h"
 
-enum { INTERVAL_MS = 5000, RETAIN_ROUNDS = 12 };
+enum { INTERVAL_MS = 5000, RETAIN_ROUNDS = 12 /* a minute */ };
 
 struct fleet_worker {
 	struct store *store;
 	struct worker_thread thread;
-	unsigned rounds; /* the thread alone */
-	bool failing;    /* the thread alone */
+	unsigned rounds; /* used by the thread only */
+	bool failing;    /* the last round failed; used by the thread only */
 };
 
 struct pin_sweep {
@@ -38,9 +41,9 @@ static int fleet_apply_pins(struct change *base, struct db *db, struct error *er
 static int retain_all(struct store *store, struct error *err);
 static int retain_run(struct store *store, int64_t run, struct error *err);
 static int fleet_apply_retain(struct change *base, struct db *db, struct error *err);
-static int64_t one_round(void *owner);
-static void work(struct fleet_worker *worker, bool retain);
-static void save_leases(void *owner);
+static int64_t fleet_round(void *owner);
+static void run_round(struct fleet_worker *worker, bool retain);
+static void fleet_save_leases(void *owner);
 
 int fleet_worker_round(struct store *store, bool retain, struct error *err)
 {
@@ -52,9 +55,12 @@ int fleet_worker_round(struct store *store, bool retain, struct error *err)
 
 struct fleet_worker *fleet_worker_start(struct store *store)
 {
-	static const struct worker_thread_plan plan = {
-		.name = "fleet", .first_ms = INTERVAL_MS, .round = one_round, .last = save_leases};
+	static const struct worker_thread_plan plan = {.name = "fleet",
+		.first_ms = INTERVAL_MS,
+		.round = fleet_round,
+		.last = fleet_save_leases};
 	struct fleet_worker *const worker = memory_new(sizeof(*worker));
+	ASSERT(store != NULL);
 	worker->store = store;
 	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
@@ -90,7 +96,7 @@ static int fleet_apply_pins(struct change *base, struct db *db, struct error *er
 	return pin_row_sweep(db, sweep->now_ms, &sweep->more, err);
 }
 
-/* A run that fails does not keep the others waiting; the last failure is told. */
+/* A run that fails does not keep the others waiting; the last failure is reported. */
 static int retain_all(struct store *store, struct error *err)
 {
 	int64_t run = 0;
@@ -133,26 +139,26 @@ static int fleet_apply_retain(struct change *base, struct db *db, struct error *
 	return row.steps == steps ? 0 : run_row_update(db, &row, err);
 }
 
-static int64_t one_round(void *owner)
+static int64_t fleet_round(void *owner)
 {
 	struct fleet_worker *const worker = owner;
 	if (store_takes_work(worker->store))
-		work(worker, ++worker->rounds % RETAIN_ROUNDS == 0);
+		run_round(worker, ++worker->rounds % RETAIN_ROUNDS == 0);
 	return INTERVAL_MS;
 }
 
-static void work(struct fleet_worker *worker, bool retain)
+static void run_round(struct fleet_worker *worker, bool retain)
 {
 	struct error err = {0};
 	const bool failed = fleet_worker_round(worker->store, retain, &err) != 0;
 	struct log *const log = store_log(worker->store);
 	if (failed && !worker->failing && err.kind != ERROR_BUSY && log != NULL)
 		log_failure(log, LOG_WARNING, NULL, "fleet",
-			&err); /* told once; the next round tries again */
+			&err); /* logged once; the next round tries again */
 	worker->failing = failed;
 }
 
-static void save_leases(void *owner)
+static void fleet_save_leases(void *owner)
 {
-	work(owner, false);
+	run_round(owner, false);
 }

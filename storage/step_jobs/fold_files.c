@@ -10,7 +10,7 @@
 enum { NUMBER_BYTES = 32 };
 
 static struct model_files as_folder(const struct step_source *step);
-static bool is_lacking(const struct model_file *file, const struct model_files *base);
+static bool must_fetch(const struct model_file *file, const struct model_files *base);
 static int fetch(struct store *store, const struct step_source *next, struct model_file *file,
 	const char *path, struct error *err);
 
@@ -24,7 +24,7 @@ int fold_files_open(struct fold_files *files, struct store *store, const struct 
 	files->is_fetched = memory_new_array(files->next.count + 1, sizeof(*files->is_fetched));
 	int result = 0;
 	for (size_t i = 0; i < files->next.count && result == 0; i++) {
-		if (!is_lacking(&files->next.files[i], &files->base))
+		if (!must_fetch(&files->next.files[i], &files->base))
 			continue;
 		snprintf(path, path_bytes, "%s/file-%zu", scratch_path(scratch), i);
 		result = fetch(store, next, &files->next.files[i], path, err);
@@ -45,7 +45,8 @@ void fold_files_release(struct fold_files *files)
 	*files = (struct fold_files){0};
 }
 
-/* A copy of the list, whose one file has the name that the manifest gives it. */
+/* A copy of the list, as that of a folder. A checkpoint of one file gets the file name that the
+ * manifest gives it. */
 static struct model_files as_folder(const struct step_source *step)
 {
 	const struct step_message *const manifest = &step_source_chain(step)->manifest;
@@ -58,7 +59,8 @@ static struct model_files as_folder(const struct step_source *step)
 	return files;
 }
 
-static bool is_lacking(const struct model_file *file, const struct model_files *base)
+/* A file without tensors that the delta must bring, and whose bytes are not at hand. */
+static bool must_fetch(const struct model_file *file, const struct model_files *base)
 {
 	if (file->is_shard || file->size == 0 || file->bytes.len > 0)
 		return false;
@@ -69,10 +71,11 @@ static bool is_lacking(const struct model_file *file, const struct model_files *
 static int fetch(struct store *store, const struct step_source *next, struct model_file *file,
 	const char *path, struct error *err)
 {
+	ASSERT(!file->is_shard && file->bytes.len == 0);
 	const int64_t version = step_source_version(next, file->path);
 	if (version == 0)
 		return error_set(err, ERROR_CORRUPT,
-			"The step's file '%.*s' is nowhere in the store.", (int)file->path.len,
+			"The step's file '%.*s' is missing in the store.", (int)file->path.len,
 			(const char *)file->path.data);
 	if (scratch_fetch(store, version, path, err) != 0 ||
 		mapped_file_open(path, &file->bytes, err) != 0)

@@ -1,3 +1,7 @@
+/* look for both ends --> encode into a scratch folder --> fold_store --> wake the readers that wait
+ *
+ * A failure that would come again refuses the fold for good. After any other one the fold stays
+ * wanted, and the worker tries it again. */
 #include "storage/step_jobs/fold_job.h"
 
 #include <stdint.h>
@@ -26,7 +30,7 @@ static void set_job(const struct fold_row *row, struct step_job *out)
 		.run = row->run, .id = row->id, .step = row->to, .from = row->from};
 }
 
-static int find_direct(struct db *db, int64_t after, struct step_job *out, struct error *err)
+static int fold_find_direct(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct fold_row row;
 	const int found = fold_row_find_wanted(db, FOLD_DIRECT, after, &row, err);
@@ -35,10 +39,11 @@ static int find_direct(struct db *db, int64_t after, struct step_job *out, struc
 	return found;
 }
 
-/* Jobs come in rising order of their ids: so these count from the other end. */
-static int find_skip(struct db *db, int64_t after, struct step_job *out, struct error *err)
+/* Jobs come in rising order of their ids, and the newest fold is to come first: ids count down. */
+static int fold_find_skip(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct fold_row row;
+	ASSERT(after >= 0);
 	const int found = fold_row_find_wanted(db, FOLD_SKIP, INT64_MAX - after, &row, err);
 	if (found != 1)
 		return found;
@@ -47,7 +52,7 @@ static int find_skip(struct db *db, int64_t after, struct step_job *out, struct 
 	return 1;
 }
 
-/* 1: both ends are there and may be read; 0: one is gone, or its proof failed. */
+/* 1: both ends are there and may be read; 0: one is gone, or its proof failed; -1. */
 static int check_ends(struct store *store, const struct fold_row *fold, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
@@ -65,20 +70,21 @@ static int check_ends(struct store *store, const struct fold_row *fold, struct e
 	return 1;
 }
 
-/* A fold on its way. */
+/* A fold that is being made. */
 struct making {
 	struct step_work *work;
 	const struct fold_row *fold;
 	struct step_source *base;
 	struct step_source *next;
 	struct scratch *scratch;
-	char *folder; /* in it: what is made */
+	char *folder; /* in `scratch`: the delta */
 };
 
 static int make_in_scratch(struct making *making, struct error *err)
 {
 	const struct step_chain *const chain = step_source_chain(making->next);
 	const size_t len = strlen(scratch_path(making->scratch)) + sizeof("/fold");
+	ASSERT(making->folder == NULL);
 	making->folder = memory_new(len);
 	snprintf(making->folder, len, "%s/fold", scratch_path(making->scratch));
 	const struct fold_store_params store = {.fold = making->fold->id,
@@ -86,8 +92,12 @@ static int make_in_scratch(struct making *making, struct error *err)
 		.run = chain->run_name,
 		.folder = making->folder,
 		.format = span_text(delta_format_name(DELTA_ULP_CLASS))};
-	int result = step_delta_encode(making->work, making->base, making->next, making->scratch,
-		DELTA_ULP_CLASS, making->folder, err);
+	const struct step_delta_plan plan = {.base = making->base,
+		.next = making->next,
+		.scratch = making->scratch,
+		.format = DELTA_ULP_CLASS,
+		.out = making->folder};
+	int result = step_delta_encode(making->work, &plan, err);
 	if (result == 0)
 		result = fold_store(making->work->store, &store, err);
 	free(making->folder);
@@ -112,8 +122,8 @@ static int make(struct step_work *work, const struct fold_row *fold, struct erro
 	return result;
 }
 
-/* Who waits for a fold of this run looks again. */
-static void tell(struct store *store, int64_t run, struct arena *arena)
+/* Wakes the callers that wait for a fold of this run, so that they look again. */
+static void wake_waiters_in(struct store *store, int64_t run, struct arena *arena)
 {
 	struct error ignored = {0};
 	struct run_row row;
@@ -121,7 +131,7 @@ static void tell(struct store *store, int64_t run, struct arena *arena)
 	struct span name;
 	struct db *const db = store_reader_take(store, &ignored);
 	if (db == NULL)
-		return; /* then they wait their time */
+		return; /* then they wait until their time ends */
 	const bool found = run_row_find_id(db, run, arena, &row, &name, &ignored) == 1 &&
 		bucket_row_name(db, row.bucket, arena, &bucket, &ignored) == 1;
 	store_reader_give(store, db);
@@ -129,15 +139,15 @@ static void tell(struct store *store, int64_t run, struct arena *arena)
 		step_watch_published(store_step_watch(store), bucket, run_folds_topic(name, arena));
 }
 
-static void tell_waiters(struct store *store, int64_t run)
+static void wake_waiters(struct store *store, int64_t run)
 {
 	struct arena *const arena = arena_new(TOPIC_ARENA_BYTES);
-	tell(store, run, arena);
+	wake_waiters_in(store, run, arena);
 	arena_free(arena);
 }
 
-/* What would fail again the next time; the rest may pass: a disk that is full, a server that
- * stops. */
+/* Whether the job would fail again the next time. Other failures may pass: a full disk, a server
+ * that stops. */
 static bool is_final(const struct error *err)
 {
 	return err->kind == ERROR_NO_KEY || err->kind == ERROR_COLLECTED ||
@@ -158,11 +168,11 @@ static int find_fold(
 static void refuse(struct store *store, const struct fold_row *fold)
 {
 	struct error ignored = {0};
-	(void)fold_refuse(store, fold->id, &ignored); /* found again when that failed */
+	(void)fold_refuse(store, fold->id, &ignored); /* if this fails, the job is found again */
 	metrics_add(store_metrics(store), METRIC_FOLDS_REFUSED, 1);
 }
 
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
+static int fold_run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct fold_row fold;
 	const int found = find_fold(work->store, job, &fold, err);
@@ -176,29 +186,29 @@ static int run(struct step_work *work, const struct step_job *job, struct error 
 		metrics_add(store_metrics(work->store), METRIC_FOLDS_MADE, 1);
 	if (result != 0 && err->kind == ERROR_PRECONDITION) /* its steps went meanwhile */
 		result = 0;
-	tell_waiters(work->store, fold.run);
+	wake_waiters(work->store, fold.run);
 	return result;
 }
 
-/* Somebody waits: the worker's rate does not count, its stop does. */
-struct hurry {
+/* A caller waits for a direct fold: the worker's rate does not count, its stop does. */
+struct unpaced_work {
 	struct step_work work; /* first */
-	struct step_work *whole;
+	struct step_work *paced;
 };
 
-static bool spend_freely(struct step_work *work, uint64_t bytes)
+static bool fold_spend_unpaced(struct step_work *work, uint64_t bytes)
 {
 	(void)bytes;
-	struct step_work *const whole = ((struct hurry *)work)->whole;
-	return whole->spend(whole, 0);
+	struct step_work *const paced = ((struct unpaced_work *)work)->paced;
+	return paced->spend(paced, 0);
 }
 
-static int run_direct(struct step_work *work, const struct step_job *job, struct error *err)
+static int fold_run_direct(struct step_work *work, const struct step_job *job, struct error *err)
 {
-	struct hurry hurry = {.work = *work, .whole = work};
-	hurry.work.spend = spend_freely;
-	return run(&hurry.work, job, err);
+	struct unpaced_work unpaced = {.work = *work, .paced = work};
+	unpaced.work.spend = fold_spend_unpaced;
+	return fold_run(&unpaced.work, job, err);
 }
 
-const struct step_job_kind fold_direct_job = {"fold", find_direct, run_direct};
-const struct step_job_kind fold_skip_job = {"skip fold", find_skip, run};
+const struct step_job_kind fold_direct_job = {"fold", fold_find_direct, fold_run_direct};
+const struct step_job_kind fold_skip_job = {"skip fold", fold_find_skip, fold_run};

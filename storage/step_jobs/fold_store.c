@@ -1,3 +1,6 @@
+/* Files first, as hidden versions that a row of `scratch_versions` keeps each. The change that
+ * names them releases these rows. So a crash leaves a whole fold, or versions that go after the
+ * next start. */
 #include "storage/step_jobs/fold_store.h"
 
 #include <stdio.h>
@@ -31,6 +34,7 @@ static int fold_refuse_apply(struct change *change, struct db *db, struct error 
 int fold_store(struct store *store, const struct fold_store_params *params, struct error *err)
 {
 	struct storing storing = {.change = {.apply = fold_store_apply}, .params = params};
+	ASSERT(params->folder != NULL);
 	int result = find_row(store, params->fold, &storing.row, err);
 	if (result != 0)
 		return -1;

@@ -36,7 +36,7 @@ static int find(struct db *db, int64_t now_ms, int64_t *out_id, struct error *er
 	return found != 0 ? found : fold_row_find_unused(db, now_ms - FOLD_UNUSED_MS, out_id, err);
 }
 
-/* The row goes with the last of its objects; until then no path takes it. */
+/* The row goes with the last of its objects. Until then no path takes the fold. */
 static int release(struct db *db, int64_t id, struct error *err)
 {
 	bool more = false;

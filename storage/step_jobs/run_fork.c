@@ -1,3 +1,6 @@
+/* All of it is one change: it finds the old step and its anchor, adds the new run, builds the
+ * message of step 0, and publishes that as any step is published. When the step has no anchor, the
+ * call fails, and its settle asks for one. */
 #include "storage/step_jobs/run_fork.h"
 
 #include "base/encode.h"
@@ -15,7 +18,7 @@ struct run_fork {
 	struct run_anchor anchor;    /* of the old run's step */
 };
 
-struct fork { /* what was found of the old run */
+struct fork_origin { /* what was found of the old run */
 	struct run_row run;
 	struct step_row step;
 	enum step_pin_form form;
@@ -23,21 +26,22 @@ struct fork { /* what was found of the old run */
 
 static int fork_apply(struct call *call, struct db *db, struct error *err);
 static int begin_run(struct run_fork *forking, struct db *db, struct run_row *out_run,
-	struct fork *out, struct error *err);
+	struct fork_origin *out, struct error *err);
 static int find_step(struct db *db, const struct run_fork *forking, int64_t bucket,
-	struct fork *out, struct error *err);
-static int choose_form(struct run_fork *forking, struct fork *fork, struct error *err);
-static int make_step(
-	struct step_publish *publish, struct db *db, const struct fork *fork, struct error *err);
-static int read_form(struct db *db, const struct fork *fork, struct arena *arena,
+	struct fork_origin *out, struct error *err);
+static int choose_form(struct run_fork *forking, struct fork_origin *origin, struct error *err);
+static int make_step(struct step_publish *publish, struct db *db, const struct fork_origin *origin,
+	struct error *err);
+static int read_form(struct db *db, const struct fork_origin *origin, struct arena *arena,
 	struct step_form *out, struct error *err);
 static int read_object(struct db *db, const struct step_pin *pin, struct arena *arena,
 	struct step_object *out, struct error *err);
-static int add_run(const struct run_fork *forking, struct db *db, const struct fork *fork,
+static int add_run(const struct run_fork *forking, struct db *db, const struct fork_origin *origin,
 	struct run_row *out, struct error *err);
 static int load_schema(struct step_check *check, struct db *db, const struct run_row *from,
 	int64_t run, struct error *err);
-static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, struct error *err);
+static int take_over_proof(
+	struct db *db, int64_t run, const struct fork_origin *origin, struct error *err);
 static void fork_settle(struct call *call);
 static void fork_release(struct call *call);
 
@@ -63,21 +67,21 @@ static int fork_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct run_fork *const forking = (struct run_fork *)call;
 	struct step_publish *const publish = &forking->publish;
-	struct fork fork;
+	struct fork_origin origin;
 	struct run_row row = {.id = 0};
-	if (begin_run(forking, db, &row, &fork, err) != 0 ||
+	if (begin_run(forking, db, &row, &origin, err) != 0 ||
 		step_publish_apply(publish, db, err) != 0)
 		return -1;
-	if (take_over_proof(db, row.id, &fork, err) != 0 ||
+	if (take_over_proof(db, row.id, &origin, err) != 0 ||
 		run_row_find(db, row.bucket, publish->run.name, &row, err) != 1)
 		return -1;
 	run_row_message(&row, &publish->run, &forking->open.message);
 	return 0;
 }
 
-/* What goes before the publish of its step 0: *out_run is the new run, *out the old one. */
+/* Does all that comes before the publish of step 0. *out_run: the new run; *out: the old one. */
 static int begin_run(struct run_fork *forking, struct db *db, struct run_row *out_run,
-	struct fork *out, struct error *err)
+	struct fork_origin *out, struct error *err)
 {
 	struct step_publish *const publish = &forking->publish;
 	if (bucket_row_find(db, publish->run.bucket, &out_run->bucket, err) != 0)
@@ -85,7 +89,7 @@ static int begin_run(struct run_fork *forking, struct db *db, struct run_row *ou
 	const int there = run_row_find(db, out_run->bucket, publish->run.name, &out->run, err);
 	if (there == 1)
 		return error_set(err, ERROR_EXISTS,
-			"There is a run of this name already: a fork begins a new one.");
+			"A run of this name exists already; a fork needs a new name.");
 	if (there < 0 || find_step(db, forking, out_run->bucket, out, err) != 0 ||
 		choose_form(forking, out, err) != 0)
 		return -1;
@@ -95,7 +99,7 @@ static int begin_run(struct run_fork *forking, struct db *db, struct run_row *ou
 }
 
 static int find_step(struct db *db, const struct run_fork *forking, int64_t bucket,
-	struct fork *out, struct error *err)
+	struct fork_origin *out, struct error *err)
 {
 	uint64_t anchor;
 	const uint64_t step = forking->step;
@@ -119,26 +123,27 @@ static int find_step(struct db *db, const struct run_fork *forking, int64_t buck
 	return 0;
 }
 
-/* Its own anchor, or the one that the server made. */
-static int choose_form(struct run_fork *forking, struct fork *fork, struct error *err)
+/* The step's own anchor, or the one that the server made. */
+static int choose_form(struct run_fork *forking, struct fork_origin *origin, struct error *err)
 {
 	forking->anchor = (struct run_anchor){
-		.run = fork->run.id, .id = fork->step.id, .step = fork->step.step};
-	fork->form = fork->step.has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
-	if (fork->step.has_form[STEP_ANCHOR] || fork->step.has_made)
+		.run = origin->run.id, .id = origin->step.id, .step = origin->step.step};
+	origin->form = origin->step.has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
+	if (origin->step.has_form[STEP_ANCHOR] || origin->step.has_made)
 		return 0;
 	return error_set(err, ERROR_NOT_READY,
 		"Step %llu has no anchor yet; one is being made: ask again.",
-		(unsigned long long)fork->step.step);
+		(unsigned long long)origin->step.step);
 }
 
-/* What the old step says, as step 0 of the first epoch. */
-static int make_step(
-	struct step_publish *publish, struct db *db, const struct fork *fork, struct error *err)
+/* Makes step 0 of the first epoch out of what the old step says. */
+static int make_step(struct step_publish *publish, struct db *db, const struct fork_origin *origin,
+	struct error *err)
 {
 	struct step_message old;
 	struct step_message *const step = &publish->step;
-	if (step_read(db, &fork->step, true, publish->arena, &old, err) != 0)
+	ASSERT(publish->arena != NULL);
+	if (step_read(db, &origin->step, true, publish->arena, &old, err) != 0)
 		return -1;
 	*step = (struct step_message){.epoch = 1,
 		.digest = old.digest,
@@ -150,20 +155,21 @@ static int make_step(
 		.file_count = old.file_count,
 		.form_count = 1};
 	const struct step_form *const anchor = step_message_form(&old, STEP_ANCHOR);
-	if (read_form(db, fork, publish->arena, &step->forms[0], err) != 0)
+	if (read_form(db, origin, publish->arena, &step->forms[0], err) != 0)
 		return -1;
 	if (anchor != NULL)
 		step->forms[0].format = anchor->format;
 	return 0;
 }
 
-static int read_form(struct db *db, const struct fork *fork, struct arena *arena,
+static int read_form(struct db *db, const struct fork_origin *origin, struct arena *arena,
 	struct step_form *out, struct error *err)
 {
 	struct step_pin *pins;
+	ASSERT(origin->form == STEP_PIN_ANCHOR || origin->form == STEP_PIN_MADE);
 	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
-	if (step_pin_list(db, fork->step.id, fork->form, arena, &pins, &out->object_count, err) !=
-		0)
+	if (step_pin_list(
+		    db, origin->step.id, origin->form, arena, &pins, &out->object_count, err) != 0)
 		return -1;
 	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
 	if (out->objects == NULL)
@@ -196,13 +202,13 @@ static int read_object(struct db *db, const struct step_pin *pin, struct arena *
 	return 0;
 }
 
-static int add_run(const struct run_fork *forking, struct db *db, const struct fork *fork,
+static int add_run(const struct run_fork *forking, struct db *db, const struct fork_origin *origin,
 	struct run_row *out, struct error *err)
 {
 	if (run_open_add(&forking->open, db, out, err) != 0)
 		return -1;
 	const struct run_parent parent =
-		run_parent_of(forking->from, fork->step.step, &fork->step.digest);
+		run_parent_of(forking->from, origin->step.step, &origin->step.digest);
 	return run_row_set_parent(db, out->id, &parent, err);
 }
 
@@ -222,12 +228,13 @@ static int load_schema(struct step_check *check, struct db *db, const struct run
 	return result;
 }
 
-/* Its bytes are those that were proven. */
-static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, struct error *err)
+/* Step 0 has the bytes that were proven. */
+static int take_over_proof(
+	struct db *db, int64_t run, const struct fork_origin *origin, struct error *err)
 {
 	struct step_row row;
 	const int found =
-		fork->step.verified == STEP_PROVEN ? step_row_find(db, run, 0, &row, err) : 0;
+		origin->step.verified == STEP_PROVEN ? step_row_find(db, run, 0, &row, err) : 0;
 	return found == 1 ? step_row_set_verified(db, row.id, STEP_PROVEN, span_of(NULL, 0), err)
 			  : found;
 }
@@ -235,7 +242,7 @@ static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, 
 static void fork_settle(struct call *call)
 {
 	const struct run_fork *const forking = (const struct run_fork *)call;
-	struct error ignored; /* whoever asks again asks for the anchor again */
+	struct error ignored; /* a client that asks again asks for the anchor again */
 	if (call->failed && call->error.kind == ERROR_NOT_READY)
 		(void)run_ask_anchor(call->store, &forking->anchor, &ignored);
 	if (!call->failed)

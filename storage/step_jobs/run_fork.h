@@ -1,6 +1,6 @@
-/* A new run that begins where another one stands: its step 0 is an anchor with the bytes of that
- * step's, shared, not copied. Both runs go their own ways from there: either may be ended without
- * the other. */
+/* A fork is a new run that begins where another one stands. Its step 0 is an anchor that shares the
+ * bytes of that step, without a copy. The runs are independent from then on: either may be ended
+ * without the other. */
 #ifndef STORAGE_STEP_JOBS_RUN_FORK_H
 #define STORAGE_STEP_JOBS_RUN_FORK_H
 
@@ -11,9 +11,9 @@ struct run_fork_params {
 	struct span from;            /* the old run, in the same bucket */
 	uint64_t step;
 };
-/* All params are copied. The result is run_open_result's. exists: there is a run of that name;
- * no_run, no_step, collected, step_failed: about the old one; not_ready: the step has no anchor
- * yet, one is being made now. */
+/* Copies all params. run_open_result gives the result. exists: there is a run of the new name;
+ * no_run, no_step, collected, step_failed: about the old run; not_ready: the step has no anchor
+ * yet, and the server makes one now. */
 struct call *run_fork_call(struct store *store, const struct run_fork_params *params);
 
 #endif

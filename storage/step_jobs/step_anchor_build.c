@@ -1,3 +1,8 @@
+/* open base and step --> encode the delta of the shards --> a recipe for each file
+ *      --> read each recipe through: its digest must be the manifest's
+ *
+ * The recipe of a shard is its header as a literal, and a copy of the base or delta blocks for each
+ * tensor. Any other file is a copy of a version that has it. */
 #include "storage/step_jobs/step_anchor_build.h"
 
 #include <stdio.h>
@@ -10,7 +15,7 @@
 #include "weights/delta/delta_encode.h"
 #include "weights/model/relative_path.h"
 
-enum { PIECE_BYTES = 1024 * 1024, KEY_BYTES = STEP_NAME_MAX_BYTES + 256 };
+enum { PIECE_BYTES = 1024 * 1024 /* read at a time */, KEY_BYTES = STEP_NAME_MAX_BYTES + 256 };
 
 static int open_sources(struct step_anchor_build *build, int64_t run, uint64_t step,
 	const struct step_anchor_base *base, struct error *err);
@@ -36,6 +41,7 @@ static int read_through(struct step_anchor_build *build, struct body_source *sou
 int step_anchor_build_check(const struct step_anchor_build *build,
 	const struct step_anchor_file *file, struct error *err)
 {
+	ASSERT(build->next != NULL);
 	const struct step_message *const manifest = &step_source_chain(build->next)->manifest;
 	for (size_t i = 0; i < manifest->file_count; i++) {
 		const bool is_same = span_equal(manifest->files[i].path, file->path) ||
@@ -52,6 +58,7 @@ int step_anchor_build_check(const struct step_anchor_build *build,
 int step_anchor_build(struct step_work *work, int64_t run, uint64_t step,
 	const struct step_anchor_base *base, struct step_anchor_build *out, struct error *err)
 {
+	ASSERT(work != NULL && base->row.step < step);
 	*out = (struct step_anchor_build){.work = work};
 	if (open_sources(out, run, step, base, err) != 0 || encode(out, err) != 0)
 		return -1;
@@ -98,7 +105,8 @@ static int open_sources(struct step_anchor_build *build, int64_t run, uint64_t s
 	build->scratch = build->next == NULL ? NULL : scratch_open(work->store, err);
 	if (build->scratch == NULL)
 		return -1;
-	if (step_source_chain(build->base)->delta_count > 0) /* its made anchor went meanwhile */
+	/* with deltas: the made anchor of the base was dropped meanwhile */
+	if (step_source_chain(build->base)->delta_count > 0)
 		return error_set(err, ERROR_NO_KEY, "The anchor of step %llu is gone.",
 			(unsigned long long)base->row.step);
 	return 0;
@@ -135,7 +143,7 @@ static int encode(struct step_anchor_build *build, struct error *err)
 	return build->delta == NULL ? -1 : 0;
 }
 
-/* The shards alone, borrowed: other files are not the delta's business. */
+/* The shards alone, borrowed: the delta is not about other files. */
 static struct model_files shards_of(const struct model_files *all)
 {
 	struct model_files shards = {.is_folder = all->is_folder,
@@ -156,6 +164,7 @@ static const struct digest128 *known_digests(const struct step_chain *chain)
 static int make_files(struct step_anchor_build *build, struct error *err)
 {
 	const struct model_files *const files = step_source_files(build->next);
+	ASSERT(build->files == NULL && build->count == 0);
 	build->files = memory_new_array(files->count + 1, sizeof(*build->files));
 	for (size_t i = 0; i < files->count; i++) {
 		const struct model_file *const file = &files->files[i];
@@ -174,6 +183,7 @@ static int add_shard(struct step_anchor_build *build, const struct model_file *f
 	struct derived_recipe *recipe, struct error *err)
 {
 	const struct schema *const schema = step_source_chain(build->next)->schema;
+	ASSERT(file->is_shard && file->parsed != NULL);
 	derived_recipe_add_literal(recipe, span_of(file->length, sizeof(file->length)));
 	derived_recipe_add_literal(recipe, file->json);
 	for (size_t i = 0; i < safetensors_count(file->parsed); i++) {
@@ -192,6 +202,7 @@ static int add_tensor(struct step_anchor_build *build, struct derived_recipe *re
 	const struct schema_tensor *const facts =
 		schema_tensor(step_source_chain(build->next)->schema, tensor);
 	const struct model_place *const place = &build->places[tensor];
+	ASSERT(place->file < step_source_files(build->base)->count);
 	const struct model_file *const file = &step_source_files(build->base)->files[place->file];
 	const struct delta_entry *const entry = delta_reader_find(build->delta, facts->name);
 	const int64_t version = step_source_version(build->base, file->path);
@@ -229,6 +240,7 @@ static int store_delta(struct step_anchor_build *build, size_t file, struct erro
 	const struct step_chain *const chain = step_source_chain(build->next);
 	const struct span name = delta_reader_file_name(build->delta, file);
 	char key[KEY_BYTES];
+	ASSERT(file < delta_reader_file_count(build->delta));
 	if (build->delta_versions[file] != 0)
 		return 0;
 	const int len = snprintf(key, sizeof(key), "%.*s/steps/%06llu/made/%.*s",
@@ -257,7 +269,7 @@ static int add_other(struct step_anchor_build *build, const struct model_file *f
 	return 0;
 }
 
-/* Anchors copy such files from each other: each copy is made of the first. */
+/* Anchors copy such files from each other. Each copy is made of the first one. */
 static int find_origin(
 	struct step_anchor_build *build, int64_t version, int64_t *out, struct error *err)
 {
@@ -269,7 +281,7 @@ static int find_origin(
 	return result;
 }
 
-/* What readers will get, read once. */
+/* Reads once what readers will get. */
 static int prove(struct step_anchor_build *build, struct step_anchor_file *file, struct error *err)
 {
 	struct body_source *const source = derived_open_recipe(

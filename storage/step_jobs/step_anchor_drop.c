@@ -1,3 +1,6 @@
+/* A made anchor is dropped unless its step wants it, its time has not ended, the run's next anchor
+ * would be made upon it, or nothing else leads to its step. The search judges this through a
+ * reader; the change judges it again. */
 #include "storage/step_jobs/step_anchor.h"
 
 #include "base/clock.h"
@@ -13,7 +16,7 @@ struct drop {
 	const struct step_job *job;
 };
 
-/* What the run's next step would be made upon stays. */
+/* Whether the run's next anchor would be made upon this one. */
 static int is_next_base(
 	struct db *db, int64_t run, const struct step_row *row, bool *out_is, struct error *err)
 {
@@ -27,8 +30,8 @@ static int is_next_base(
 	return found < 0 ? -1 : 0;
 }
 
-/* Whether the step can be reached without its made anchor: retention may have removed what it was
- * made upon, because it is there. */
+/* Whether the step can be reached without its made anchor. Retention may have removed what the
+ * anchor was made upon, because the anchor is there. */
 static int is_reached(
 	struct db_statement *scan, const struct step_row *made, bool *out_is, struct error *err)
 {
@@ -84,14 +87,15 @@ static int anchor_drop_apply(struct change *base, struct db *db, struct error *e
 	return step_anchor_row_set_made(db, &row, err);
 }
 
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
+static int anchor_drop_run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct drop drop = {.change = {.apply = anchor_drop_apply}, .job = job};
 	return committer_run(store_committer(work->store), &drop.change, err);
 }
 
 /* Few steps have a made anchor at any time. */
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
+static int anchor_drop_find_next(
+	struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct step_row row;
 	bool needed = true;
@@ -108,4 +112,5 @@ static int find_next(struct db *db, int64_t after, struct step_job *out, struct 
 	return found;
 }
 
-const struct step_job_kind step_anchor_drop_job = {"anchor_drop", find_next, run};
+const struct step_job_kind step_anchor_drop_job = {
+	"anchor_drop", anchor_drop_find_next, anchor_drop_run};

@@ -1,5 +1,5 @@
-/* Files of any kept step's checkpoint, by step and path or by key: as published, as made, or, while
- * it is not made, as its manifest promises it. */
+/* Finds the files of any kept step's checkpoint, by step and path or by key: the published file,
+ * the one that the server made or, before it is made, the facts in the manifest. */
 #include "storage/step_jobs/step_anchor.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static int find(struct db *db, const struct run_file_ref *ref, struct arena *are
 	struct object *out, struct run_anchor *out_anchor, struct error *err);
 static int find_file(struct db *db, const struct step_row *row, struct span file,
 	struct arena *arena, struct object *out, struct error *err);
-static int find_promise(struct db *db, const struct step_row *row, struct span file,
+static int find_unmade(struct db *db, const struct step_row *row, struct span file,
 	struct arena *arena, struct object *out, struct error *err);
 static void set_etag(struct object *object);
 static int find_version(struct db *db, const struct step_row *row, struct span file,
@@ -102,7 +102,7 @@ int run_ask_anchor(struct store *store, const struct run_anchor *anchor, struct 
 
 struct span run_anchors_topic(void)
 {
-	return step_worker_waiters();
+	return step_worker_topic();
 }
 
 static int find(struct db *db, const struct run_file_ref *ref, struct arena *arena,
@@ -131,7 +131,7 @@ static int find_file(struct db *db, const struct step_row *row, struct span file
 			"The proof of step %llu failed: no anchor is made of it.",
 			(unsigned long long)row->step);
 	if (!row->has_form[STEP_ANCHOR] && !row->has_made)
-		return find_promise(db, row, file, arena, out, err);
+		return find_unmade(db, row, file, arena, out, err);
 	const int found = find_version(db, row, file, arena, &version, err);
 	if (found != 1)
 		return found < 0 ? -1 : object_no_key(file, err);
@@ -143,8 +143,9 @@ static int find_file(struct db *db, const struct step_row *row, struct span file
 	return 0;
 }
 
-/* What is known of a file whose bytes are not made. not_ready when the manifest does not tell. */
-static int find_promise(struct db *db, const struct step_row *row, struct span file,
+/* Gives the facts of a file whose bytes are not made, from the manifest. not_ready when that lists
+ * no files. */
+static int find_unmade(struct db *db, const struct step_row *row, struct span file,
 	struct arena *arena, struct object *out, struct error *err)
 {
 	struct arena *const scratch = arena_new(MANIFEST_ARENA_BYTES);
@@ -174,7 +175,7 @@ static void set_etag(struct object *object)
 	memcpy(object->etag + 2 * sizeof(object->digest.bytes), "-d", sizeof("-d"));
 }
 
-/* 1 found, 0: the step has no such file, or none of that kind, -1. */
+/* 1 found; 0: the step has no such file in its anchor; -1. */
 static int find_version(struct db *db, const struct step_row *row, struct span file,
 	struct arena *arena, struct version *out, struct error *err)
 {

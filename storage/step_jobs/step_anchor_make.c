@@ -1,4 +1,8 @@
-/* look: what is wanted, upon which base --> build (step_anchor_build.h) --> one change: derived versions, their names in the step */
+/* find what is wanted, upon which base --> build (step_anchor_build.h)
+ *      --> one change: derived versions, their names in the step
+ *
+ * A step that nobody has proven yet is proven first. Without a base, or where retention wants the
+ * step to stand alone, its anchor is stored plainly. */
 #include "storage/step_jobs/step_anchor.h"
 
 #include <stdlib.h>
@@ -16,6 +20,8 @@
 #include "storage/versions/scratch_row.h"
 #include "storage/versions/version.h"
 
+/* How long a made anchor stays at least, in ms: one that its step wanted, one that was
+ * requested. */
 enum { GRACE_MS = 60 * 1000, ASKED_MS = 15 * 60 * 1000 };
 
 struct naming {
@@ -27,7 +33,7 @@ struct naming {
 	int64_t until_ms;
 };
 
-/* 1: the step is still there, good, and has not the anchor that is wanted. */
+/* 1: the step is still there, has not failed, and lacks the anchor that is wanted; 0; -1. */
 static int find_lacking(
 	struct db *db, const struct step_job *job, struct step_row *out, struct error *err)
 {
@@ -44,7 +50,7 @@ static int find_lacking(
 	return 1;
 }
 
-/* Its key shows it while the step wants it. */
+/* Adds one file. Its key shows it while the step wants the anchor. */
 static int add_file(const struct naming *naming, struct db *db, const struct step_row *row,
 	const struct step_anchor_file *file, struct error *err)
 {
@@ -56,6 +62,7 @@ static int add_file(const struct naming *naming, struct db *db, const struct ste
 		.modified_ms = naming->now_ms};
 	int64_t made = file->version;
 	bool shows = false;
+	ASSERT((made == 0) == (file->recipe != NULL));
 	add.key = span_of(key, step_anchor_key(chain->run_name, row->step, file->path, key));
 	if (row->wants_made != STEP_WANTS_NONE &&
 		step_anchor_keys_free(db, add.bucket, add.key, &shows, err) != 0)
@@ -71,7 +78,7 @@ static int add_file(const struct naming *naming, struct db *db, const struct ste
 	return shows ? version_show(db, made, err) : 0;
 }
 
-/* What older steps made can still be read until it is dropped. */
+/* Hides the keys of older made anchors. Those can still be read until they are dropped. */
 static int unlist_older(struct db *db, const struct step_job *job, struct error *err)
 {
 	struct db_statement *const scan = step_anchor_row_scan_made(db, job->run, job->step, err);
@@ -108,12 +115,13 @@ static int anchor_apply(struct change *base, struct db *db, struct error *err)
 	return step_anchor_row_set_made(db, &row, err);
 }
 
-/* Without a base it can only be stored. */
+/* Without a base the anchor can only be stored plainly. */
 static int make(struct step_work *work, const struct step_job *job, const struct step_row *row,
 	bool has_base, const struct step_anchor_base *base, struct error *err)
 {
 	const bool is_plain = !has_base || row->wants_made == STEP_WANTS_STORED;
 	struct step_anchor_build build;
+	ASSERT(is_plain || base->row.step < job->step);
 	int result = is_plain ? step_anchor_build_plain(work, job->run, job->step, &build, err)
 			      : step_anchor_build(work, job->run, job->step, base, &build, err);
 	if (result == 0) {
@@ -131,7 +139,7 @@ static int make(struct step_work *work, const struct step_job *job, const struct
 	return result;
 }
 
-static int look(struct step_work *work, const struct step_job *job, struct step_row *out_row,
+static int find_work(struct step_work *work, const struct step_job *job, struct step_row *out_row,
 	bool *out_has_base, struct step_anchor_base *out_base, struct error *err)
 {
 	struct db *const db = store_reader_take(work->store, err);
@@ -155,7 +163,8 @@ static int anchor_give_up_apply(struct change *base, struct db *db, struct error
 	return found == 1 ? step_anchor_row_want(db, row.id, STEP_WANTS_NONE, err) : found;
 }
 
-/* Of a step that nobody proves, no anchor may ever be made: that is tried once, not for good. */
+/* Stops wanting the anchor of a step that nobody proves. It may be that no anchor can ever be made
+ * of such a step, so it is tried only once. */
 static void give_up(struct step_work *work, const struct step_job *job)
 {
 	struct naming naming = {.change = {.apply = anchor_give_up_apply}, .job = job};
@@ -163,17 +172,17 @@ static void give_up(struct step_work *work, const struct step_job *job)
 	(void)committer_run(store_committer(work->store), &naming.change, &ignored);
 }
 
-/* A step that is asked for before its turn is proven first. */
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
+/* A step that is requested before its turn is proven first. */
+static int anchor_run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct step_row row;
 	struct step_anchor_base base;
 	bool has_base;
-	int found = look(work, job, &row, &has_base, &base, err);
+	int found = find_work(work, job, &row, &has_base, &base, err);
 	if (found == 1 && row.verified == STEP_UNPROVEN) {
 		if (step_proof_job.run(work, job, err) != 0)
 			return -1;
-		found = look(work, job, &row, &has_base, &base, err);
+		found = find_work(work, job, &row, &has_base, &base, err);
 	}
 	if (found != 1 || make(work, job, &row, has_base, &base, err) == 0)
 		return found < 0 ? -1 : 0;
@@ -182,7 +191,7 @@ static int run(struct step_work *work, const struct step_job *job, struct error 
 	return -1;
 }
 
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
+static int anchor_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct step_row row;
 	const int found = step_anchor_row_find_wanted(db, after, &out->run, &row, err);
@@ -191,4 +200,4 @@ static int find_next(struct db *db, int64_t after, struct step_job *out, struct 
 	return found;
 }
 
-const struct step_job_kind step_anchor_job = {"anchor", find_next, run};
+const struct step_job_kind step_anchor_job = {"anchor", anchor_find_next, anchor_run};

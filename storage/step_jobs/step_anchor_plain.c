@@ -1,5 +1,5 @@
 /* Anchors that are stored plainly: the files of the checkpoint are written into a scratch folder
- * one by one, and taken in like uploads. */
+ * one by one, and stored as uploads are. At most one of them lies in the folder at a time. */
 #include "storage/step_jobs/step_anchor_build.h"
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "storage/step_jobs/step_anchor.h"
 #include "weights/model/relative_path.h"
 
-/* A file on its way to the disk. */
-struct pour {
+/* A file that is being written. */
+struct file_writer {
 	const struct file_ops *ops;
 	const char *path;
 	int fd;
@@ -26,11 +26,11 @@ static int store_file(struct step_anchor_build *build, const struct model_file *
 	struct step_anchor_file *out, struct error *err);
 static int write_shard(struct step_anchor_build *build, const struct model_file *file,
 	const char *path, struct digest128 *out_digest, struct error *err);
-static int pour_shard(struct pour *pour, struct step_source *source, const struct model_file *file,
-	struct error *err);
-static int pour_bytes(struct pour *pour, struct span bytes, struct error *err);
-static int pour_tensor(
-	struct pour *pour, struct tensor_source *source, size_t tensor, struct error *err);
+static int write_tensors(struct file_writer *writer, struct step_source *source,
+	const struct model_file *file, struct error *err);
+static int write_bytes(struct file_writer *writer, struct span bytes, struct error *err);
+static int write_tensor(
+	struct file_writer *writer, struct tensor_source *source, size_t tensor, struct error *err);
 static int write_other(struct step_anchor_build *build, const struct model_file *file,
 	const char *path, struct digest128 *out_digest, struct error *err);
 
@@ -78,49 +78,53 @@ static int store_file(struct step_anchor_build *build, const struct model_file *
 static int write_shard(struct step_anchor_build *build, const struct model_file *file,
 	const char *path, struct digest128 *out_digest, struct error *err)
 {
-	struct pour pour = {.ops = store_files(build->work->store), .path = path};
-	pour.fd = pour.ops->open(pour.ops, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (pour.fd < 0)
+	struct file_writer writer = {.ops = store_files(build->work->store), .path = path};
+	writer.fd =
+		writer.ops->open(writer.ops, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (writer.fd < 0)
 		return error_set_errno(err, "%s: cannot be made", path);
-	pour.digest = xxh3_stream_new();
-	const int result = pour_shard(&pour, build->next, file, err);
-	*out_digest = xxh3_stream_result(pour.digest);
-	xxh3_stream_free(pour.digest);
-	close(pour.fd);
+	writer.digest = xxh3_stream_new();
+	const int result = write_tensors(&writer, build->next, file, err);
+	*out_digest = xxh3_stream_result(writer.digest);
+	xxh3_stream_free(writer.digest);
+	close(writer.fd);
 	return result;
 }
 
-static int pour_shard(struct pour *pour, struct step_source *source, const struct model_file *file,
-	struct error *err)
+static int write_tensors(struct file_writer *writer, struct step_source *source,
+	const struct model_file *file, struct error *err)
 {
 	const struct schema *const schema = step_source_chain(source)->schema;
-	int result = pour_bytes(pour, span_of(file->length, sizeof(file->length)), err);
+	int result = write_bytes(writer, span_of(file->length, sizeof(file->length)), err);
 	if (result == 0)
-		result = pour_bytes(pour, file->json, err);
-	for (size_t i = 0; i < safetensors_count(file->parsed) && result == 0; i++)
-		result = pour_tensor(pour, step_source_tensors(source),
-			(size_t)schema_find(schema, safetensors_tensor(file->parsed, i)->name),
-			err);
+		result = write_bytes(writer, file->json, err);
+	for (size_t i = 0; i < safetensors_count(file->parsed) && result == 0; i++) {
+		const ptrdiff_t tensor =
+			schema_find(schema, safetensors_tensor(file->parsed, i)->name);
+		ASSERT(tensor >= 0); /* model_files_check */
+		result = write_tensor(writer, step_source_tensors(source), (size_t)tensor, err);
+	}
 	return result;
 }
 
-static int pour_bytes(struct pour *pour, struct span bytes, struct error *err)
+static int write_bytes(struct file_writer *writer, struct span bytes, struct error *err)
 {
-	if (file_write_at(pour->ops, pour->fd, bytes, (off_t)pour->at, pour->path, err) != 0)
+	if (file_write_at(writer->ops, writer->fd, bytes, (off_t)writer->at, writer->path, err) !=
+		0)
 		return -1;
-	pour->at += bytes.len;
-	xxh3_stream_add(pour->digest, bytes);
+	writer->at += bytes.len;
+	xxh3_stream_add(writer->digest, bytes);
 	return 0;
 }
 
-static int pour_tensor(
-	struct pour *pour, struct tensor_source *source, size_t tensor, struct error *err)
+static int write_tensor(
+	struct file_writer *writer, struct tensor_source *source, size_t tensor, struct error *err)
 {
 	struct tensor_cursor *const cursor = tensor_source_open(source, tensor, err);
 	struct span block;
 	int got = -1;
 	while (cursor != NULL && (got = tensor_cursor_next(cursor, &block, err)) == 1)
-		if (pour_bytes(pour, block, err) != 0) {
+		if (write_bytes(writer, block, err) != 0) {
 			got = -1;
 			break;
 		}
@@ -128,7 +132,7 @@ static int pour_tensor(
 	return got;
 }
 
-/* The digest of another file is its version's, which fetching proves. */
+/* The digest of a file without tensors is that of its version; fetching it proves it. */
 static int write_other(struct step_anchor_build *build, const struct model_file *file,
 	const char *path, struct digest128 *out_digest, struct error *err)
 {

@@ -1,3 +1,7 @@
+/* find an unproven step --> decode its forms and compare their digests (step_proof_digests.c)
+ *      --> one change: the verdict, its reason, an event for the webhook, the next wanted anchor
+ *
+ * A failure that says nothing about the step leaves it unproven, and the worker tries it again. */
 #include "storage/step_jobs/step_proof.h"
 
 #include <stddef.h>
@@ -19,16 +23,10 @@ struct verdict {
 	struct span reason;
 };
 
-static int run(struct step_work *work, const struct step_job *job, struct error *err);
-static int look(struct step_work *work, const struct step_job *job, struct step_row *out,
-	struct error *err);
-static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
-	struct error *err);
-static int proof_apply(struct change *base, struct db *db, struct error *err);
-static void tell(struct store *store, const struct verdict *verdict);
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
+static int proof_run(struct step_work *work, const struct step_job *job, struct error *err);
+static int proof_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
 
-const struct step_job_kind step_proof_job = {"proof", find_next, run};
+const struct step_job_kind step_proof_job = {"proof", proof_find_next, proof_run};
 
 bool step_proof_is_verdict(enum error_kind kind)
 {
@@ -63,8 +61,9 @@ static int prove_form(struct step_work *work, const struct step_job *job, enum s
 			   : 0;
 }
 
-/* Nobody has what a failed step claims to be, so a delta upon it cannot be tried; nor one upon a
- * step that is gone. With an anchor of its own the step is good without it. */
+/* Whether the delta is to be proven. Nobody has what a failed step claims to be, so a delta upon it
+ * cannot be tried; neither can one upon a step that is gone. A step with an anchor of its own is
+ * good without it. */
 static int delta_counts(struct step_work *work, const struct step_job *job,
 	const struct step_row *row, bool *out_counts, struct error *err)
 {
@@ -85,18 +84,19 @@ static int prove(struct step_work *work, const struct step_job *job, const struc
 	struct error *err)
 {
 	bool counts;
+	ASSERT(row->verified == STEP_UNPROVEN && row->state == STEP_KEPT);
 	if (delta_counts(work, job, row, &counts, err) != 0)
 		return -1;
 	if (row->has_form[STEP_ANCHOR] && prove_form(work, job, STEP_VIA_ANCHOR, err) != 0)
 		return -1;
 	if (!counts || prove_form(work, job, STEP_VIA_DELTA, err) == 0)
 		return 0;
-	/* The step before may have gone while its delta was read. */
+	/* the step before may have gone while its delta was read */
 	struct error ignored = {0};
 	return delta_counts(work, job, row, &counts, &ignored) == 0 && !counts ? 0 : -1;
 }
 
-/* 1: the step is still there, and nothing is known of it. */
+/* 1: the step is still there and unproven; 0; -1. */
 static int find_unproven(
 	struct db *db, const struct step_job *job, struct step_row *out, struct error *err)
 {
@@ -125,54 +125,11 @@ static int note_failure(
 	return found;
 }
 
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
-{
-	struct step_row row;
-	struct error failure = {0};
-	const int found = look(work, job, &row, err);
-	if (found != 1)
-		return found;
-	if (prove(work, job, &row, &failure) == 0)
-		return settle(work, job, NULL, err);
-	scratch_hide_paths(work->store, &failure); /* clients see the reason */
-	if (step_proof_is_verdict(failure.kind))
-		return settle(work, job, &failure, err);
-	*err = failure;
-	return look(work, job, &row, &failure) == 0 ? 0 : -1; /* removed while it was read */
-}
-
-static int look(
-	struct step_work *work, const struct step_job *job, struct step_row *out, struct error *err)
-{
-	struct db *const db = store_reader_take(work->store, err);
-	if (db == NULL)
-		return -1;
-	const int found = find_unproven(db, job, out, err);
-	store_reader_give(work->store, db);
-	return found;
-}
-
-static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
-	struct error *err)
-{
-	struct verdict verdict = {.change = {.apply = proof_apply},
-		.store = work->store,
-		.job = job,
-		.verified = STEP_PROVEN};
-	if (failure != NULL) {
-		verdict.verified = STEP_FAILED;
-		verdict.reason = span_text(failure->text);
-	}
-	if (committer_run(store_committer(work->store), &verdict.change, err) != 0)
-		return -1;
-	tell(work->store, &verdict);
-	return 0;
-}
-
 static int proof_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct verdict *const verdict = (const struct verdict *)base;
 	struct step_row row;
+	ASSERT(verdict->verified == STEP_PROVEN || verdict->reason.len > 0);
 	const int found = find_unproven(db, verdict->job, &row, err);
 	if (found != 1)
 		return found;
@@ -183,7 +140,7 @@ static int proof_apply(struct change *base, struct db *db, struct error *err)
 	return step_anchor_want_after(db, verdict->job->run, row.step, err);
 }
 
-static void tell(struct store *store, const struct verdict *verdict)
+static void log_verdict(struct store *store, const struct verdict *verdict)
 {
 	struct log *const log = store_log(store);
 	const bool failed = verdict->verified == STEP_FAILED;
@@ -199,7 +156,52 @@ static void tell(struct store *store, const struct verdict *verdict)
 		log, LOG_WARNING, NULL, "step_failed", fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
+static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
+	struct error *err)
+{
+	struct verdict verdict = {.change = {.apply = proof_apply},
+		.store = work->store,
+		.job = job,
+		.verified = STEP_PROVEN};
+	if (failure != NULL) {
+		verdict.verified = STEP_FAILED;
+		verdict.reason = span_text(failure->text);
+	}
+	if (committer_run(store_committer(work->store), &verdict.change, err) != 0)
+		return -1;
+	log_verdict(work->store, &verdict);
+	return 0;
+}
+
+static int read_unproven(
+	struct step_work *work, const struct step_job *job, struct step_row *out, struct error *err)
+{
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	const int found = find_unproven(db, job, out, err);
+	store_reader_give(work->store, db);
+	return found;
+}
+
+static int proof_run(struct step_work *work, const struct step_job *job, struct error *err)
+{
+	struct step_row row;
+	struct error failure = {0};
+	const int found = read_unproven(work, job, &row, err);
+	if (found != 1)
+		return found;
+	if (prove(work, job, &row, &failure) == 0)
+		return settle(work, job, NULL, err);
+	scratch_hide_paths(work->store, &failure); /* clients see the reason */
+	if (step_proof_is_verdict(failure.kind))
+		return settle(work, job, &failure, err);
+	*err = failure;
+	return read_unproven(work, job, &row, &failure) == 0 ? 0
+							     : -1; /* removed while it was read */
+}
+
+static int proof_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct step_row row;
 	const int found = step_row_find_unproven(db, after, &out->run, &row, err);

@@ -1,5 +1,6 @@
-/* One walk in the order of the files' bytes, so that each block is hashed for its tensor and its
- * file while it is in the cache. */
+/* Walks over the files in the order of their bytes, so that each block is hashed for its tensor and
+ * its file while it is in the cache. Threads share out the files; each has one cursor for all of
+ * its tensors. */
 #include "storage/step_jobs/step_proof.h"
 
 #include <stdlib.h>
@@ -11,10 +12,10 @@ struct walk {
 	struct tensor_source *tensors;
 	const struct model_files *files;
 	struct step_digests *out;
-	struct tensor_cursor **cursors; /* per worker */
+	struct tensor_cursor **cursors; /* one for each thread */
 };
 
-static int walk_file(void *state, size_t item, unsigned worker, struct error *err);
+static int digests_walk_file(void *state, size_t item, unsigned worker, struct error *err);
 static int walk_shard(struct walk *walk, const struct model_file *file, unsigned worker,
 	struct xxh3_stream *file_stream, struct error *err);
 static int walk_tensor(struct walk *walk, unsigned worker, size_t tensor,
@@ -31,6 +32,7 @@ static int check_file(const struct step_file *declared, const struct model_file 
 int step_digests_find(struct tensor_source *tensors, const struct model_files *files,
 	unsigned threads, struct step_digests *out, struct error *err)
 {
+	ASSERT(out->tensors == NULL && out->files == NULL);
 	const struct schema *const schema = tensors->schema;
 	const unsigned workers = parallel_workers(threads, files->count);
 	struct walk walk = {.tensors = tensors,
@@ -41,7 +43,7 @@ int step_digests_find(struct tensor_source *tensors, const struct model_files *f
 	out->files = memory_new_array(files->count + 1, sizeof(*out->files));
 	int result = model_files_check(files, schema, err);
 	if (result == 0)
-		result = parallel_run(workers, files->count, walk_file, &walk, err);
+		result = parallel_run(workers, files->count, digests_walk_file, &walk, err);
 	for (unsigned i = 0; i < workers; i++)
 		tensor_cursor_close(walk.cursors[i]);
 	free(walk.cursors);
@@ -61,14 +63,16 @@ int step_digests_check(
 	const struct step_source *source, const struct step_digests *digests, struct error *err)
 {
 	const struct step_chain *const chain = step_source_chain(source);
+	ASSERT(digests->tensors != NULL && digests->files != NULL);
 	if (check_tensors(chain, digests, err) != 0 || check_checkpoint(chain, digests, err) != 0)
 		return -1;
 	return check_files(&chain->manifest, step_source_files(source), digests, err);
 }
 
-static int walk_file(void *state, size_t item, unsigned worker, struct error *err)
+static int digests_walk_file(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct walk *const walk = state;
+	ASSERT(item < walk->files->count);
 	const struct model_file *const file = &walk->files->files[item];
 	walk->out->files[item] = file->digest;
 	if (!file->is_shard)
@@ -139,11 +143,12 @@ static int check_checkpoint(
 		return 0;
 	digest128_format(&digests->checkpoint, ours);
 	digest128_format(&chain->row.digest, theirs);
-	return error_set(err, ERROR_DIGEST_MISMATCH, "The checkpoint is %s, not %s.", ours, theirs);
+	return error_set(
+		err, ERROR_DIGEST_MISMATCH, "The checkpoint's digest is %s, not %s.", ours, theirs);
 }
 
-/* A manifest without files says nothing of them. One file may be called otherwise than in a
- * folder. */
+/* A manifest without files says nothing of them. A checkpoint that is one file may have another
+ * name than in a folder. */
 static int check_files(const struct step_message *manifest, const struct model_files *files,
 	const struct step_digests *digests, struct error *err)
 {

@@ -1,3 +1,6 @@
+/* Level 0 is an anchor, read by ranges from the store (step_source_form.h). Deltas are fetched into
+ * a scratch folder, since their readers want local files, and opened upon it as one stack. The
+ * source gives the top level. */
 #include "storage/step_jobs/step_source.h"
 
 #include <stdio.h>
@@ -14,8 +17,8 @@ struct step_source {
 	struct store *store;
 	struct step_chain chain;
 	struct step_form_source *start;
-	struct scratch *scratch; /* NULL without deltas, as what follows */
-	char **paths;            /* per delta */
+	struct scratch *scratch; /* NULL without deltas, as are the next two */
+	char **paths;            /* one for each delta */
 	struct delta_stack *stack;
 };
 
@@ -33,6 +36,7 @@ struct step_source *step_source_open(struct store *store, struct step_work *work
 	uint64_t step, enum step_source_via via, struct error *err)
 {
 	struct step_source *const source = memory_new(sizeof(*source));
+	ASSERT(store != NULL);
 	source->store = store;
 	int result = step_chain_find(store, run, step, via, &source->chain, err);
 	if (result == 0) {
@@ -92,7 +96,7 @@ int64_t step_source_version(const struct step_source *source, struct span path)
 	if (object == NULL)
 		object = step_source_form_find(&source->chain.start, path);
 	if (object == NULL && file->is_shard &&
-		source->chain.start.count == 1) /* called by its conventional name */
+		source->chain.start.count == 1) /* the list has it under the conventional name */
 		object = &source->chain.start.objects[0];
 	return object == NULL ? 0 : object->version;
 }
@@ -117,6 +121,7 @@ static int open_stack(struct step_source *source, struct error *err)
 
 static int fetch_delta(const struct step_source *source, size_t index, struct error *err)
 {
+	ASSERT(index < source->chain.delta_count && source->scratch != NULL);
 	const struct step_source_form *const form = &source->chain.deltas[index];
 	char number[24];
 	snprintf(number, sizeof(number), "%zu", index);
@@ -144,13 +149,14 @@ static char *object_path(
 {
 	if (relative_path_is_valid(object->name))
 		return relative_path_join(folder, object->name);
-	error_set(err, ERROR_INVALID, "The delta has an object '%.*s', which cannot be a file.",
+	error_set(err, ERROR_INVALID,
+		"The delta has an object '%.*s', whose name is not a file name.",
 		(int)object->name.len, (const char *)object->name.data);
 	return NULL;
 }
 
-/* A delta of one safetensors file is opened as that file, whatever it is called. An index alone is
- * a folder in which nothing changed. */
+/* A delta of one safetensors file is opened as that file, whatever its name is. An index alone is a
+ * folder in which nothing changed. */
 static char *delta_path(const char *folder, const struct step_source_form *form)
 {
 	const bool is_file =
@@ -159,12 +165,13 @@ static char *delta_path(const char *folder, const struct step_source_form *form)
 		       : memory_copy_text(folder);
 }
 
-/* What a delta brings whole: below files/ in our layout; in a full checkpoint under its own
- * name. */
+/* The object that a delta brings for a whole file: below files/ in our layout, under the file's own
+ * name in a full checkpoint. */
 static const struct step_source_object *find_in_delta(
 	const struct step_source *source, size_t index, struct span path)
 {
 	char name[STEP_NAME_MAX_BYTES + sizeof("files/")];
+	ASSERT(index < source->chain.delta_count && source->stack != NULL);
 	const struct step_source_form *const form = &source->chain.deltas[index];
 	if (delta_reader_checkpoint(delta_stack_reader(source->stack, index + 1)) != NULL)
 		return step_source_form_find(form, path);

@@ -1,12 +1,16 @@
+/* Walks the rows of the run's steps downwards from the wanted one. Each adds its delta, until one
+ * has an anchor to start from; then the deltas are put in rising order. The walk ends with an error
+ * at a step that is removed or failed. */
 #include "storage/step_jobs/step_source_chain.h"
 
+#include "base/search.h"
 #include "storage/runs/step_pin.h"
 #include "storage/runs/step_read.h"
 #include "storage/versions/version.h"
 
 enum { CHAIN_ARENA_BYTES = 512 * 1024 * 1024, CHAIN_LINKS_MAX = 4096 };
 
-static int compare(const struct step_source_object *object, struct span name);
+static bool comes_before(const void *element, const void *key);
 static int find(struct db *db, int64_t run, uint64_t step, enum step_source_via via,
 	struct step_chain *chain, struct error *err);
 static int load_schema(struct db *db, struct step_chain *chain, struct error *err);
@@ -16,24 +20,15 @@ static int judge(const struct step_row *row, const struct step_row *wanted,
 	enum step_source_via via, enum step_pin_form *out_start, struct error *err);
 static int load_objects(struct db *db, const struct step_row *row, enum step_pin_form form,
 	struct arena *arena, struct step_source_form *out, struct error *err);
-static void turn_round(struct step_chain *chain);
+static void reverse_deltas(struct step_chain *chain);
 
 const struct step_source_object *step_source_form_find(
 	const struct step_source_form *form, struct span name)
 {
-	size_t from = 0;
-	size_t to = form->count;
-	while (from < to) {
-		const size_t middle = from + (to - from) / 2;
-		const int order = compare(&form->objects[middle], name);
-		if (order == 0)
-			return &form->objects[middle];
-		if (order < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return NULL;
+	const size_t at = search_lower_bound(
+		form->objects, form->count, sizeof(*form->objects), comes_before, &name);
+	return at < form->count && span_equal(form->objects[at].name, name) ? &form->objects[at]
+									    : NULL;
 }
 
 int step_chain_find(struct store *store, int64_t run, uint64_t step, enum step_source_via via,
@@ -56,9 +51,10 @@ void step_chain_release(struct step_chain *chain)
 	*chain = (struct step_chain){.arena = NULL};
 }
 
-static int compare(const struct step_source_object *object, struct span name)
+static bool comes_before(const void *element, const void *key)
 {
-	return span_compare(object->name, name);
+	const struct step_source_object *const object = element;
+	return span_compare(object->name, *(const struct span *)key) < 0;
 }
 
 static int find(struct db *db, int64_t run, uint64_t step, enum step_source_via via,
@@ -84,7 +80,7 @@ static int find(struct db *db, int64_t run, uint64_t step, enum step_source_via 
 		return -1;
 	const int result = walk(db, scan, chain, via, err);
 	db_reset(scan);
-	turn_round(chain);
+	reverse_deltas(chain);
 	return result;
 }
 
@@ -98,11 +94,12 @@ static int load_schema(struct db *db, struct step_chain *chain, struct error *er
 	return chain->schema == NULL ? -1 : 0;
 }
 
-/* Downwards from the step, so the deltas come last one first. */
+/* Goes downwards from the step, so the last delta comes first. */
 static int walk(struct db *db, struct db_statement *scan, struct step_chain *chain,
 	enum step_source_via via, struct error *err)
 {
 	int got;
+	ASSERT(chain->deltas != NULL && chain->delta_count == 0);
 	for (unsigned links = 0; links < CHAIN_LINKS_MAX && (got = db_step(scan, err)) != 0;
 		links++) {
 		struct step_row row;
@@ -115,6 +112,7 @@ static int walk(struct db *db, struct db_statement *scan, struct step_chain *cha
 			return -1;
 		if (is_start == 1)
 			return load_objects(db, &row, start, chain->arena, &chain->start, err);
+		ASSERT(chain->delta_count < CHAIN_LINKS_MAX);
 		if (load_objects(db, &row, STEP_PIN_DELTA, chain->arena,
 			    &chain->deltas[chain->delta_count], err) != 0)
 			return -1;
@@ -124,7 +122,7 @@ static int walk(struct db *db, struct db_statement *scan, struct step_chain *cha
 		(unsigned long long)chain->row.step);
 }
 
-/* 1: the row is where the chain starts; 0: its delta is one of the chain's; -1. */
+/* 1: the chain starts at this row; 0: the row's delta is a link of it; -1. */
 static int judge(const struct step_row *row, const struct step_row *wanted,
 	enum step_source_via via, enum step_pin_form *out_start, struct error *err)
 {
@@ -136,7 +134,7 @@ static int judge(const struct step_row *row, const struct step_row *wanted,
 	if (row->verified == STEP_FAILED)
 		return error_set(err, ERROR_STEP_FAILED,
 			is_wanted ? "The proof of step %llu failed."
-				  : "It is built on step %llu, whose proof failed.",
+				  : "The step is built on step %llu, whose proof failed.",
 			(unsigned long long)row->step);
 	*out_start = row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
 	const bool has_anchor = row->has_form[STEP_ANCHOR] ||
@@ -175,7 +173,7 @@ static int load_objects(struct db *db, const struct step_row *row, enum step_pin
 	return 0;
 }
 
-static void turn_round(struct step_chain *chain)
+static void reverse_deltas(struct step_chain *chain)
 {
 	for (size_t i = 0; i < chain->delta_count / 2; i++) {
 		const struct step_source_form last = chain->deltas[chain->delta_count - 1 - i];

@@ -1,3 +1,6 @@
+/* The headers are read at the opening, and give each tensor its place in an object. A cursor opens
+ * the range of its tensor and reads it block by block; before each block it sleeps as the worker's
+ * rate asks. Files other than shards are not read at all. */
 #include "storage/step_jobs/step_source_form.h"
 
 #include <stdio.h>
@@ -18,8 +21,8 @@ struct step_form_source {
 	struct step_work *work;
 	const struct step_source_form *form;
 	struct model_files files;     /* in the order of the form's objects */
-	struct shard_header *headers; /* per object: of a shard */
-	struct model_place *places;   /* per tensor */
+	struct shard_header *headers; /* for each object; only shards have one */
+	struct model_place *places;   /* for each tensor */
 };
 struct form_cursor {
 	struct tensor_cursor cursor; /* first */
@@ -30,26 +33,27 @@ struct form_cursor {
 	size_t block_capacity;
 };
 
-static struct tensor_cursor *open_cursor(
+static struct tensor_cursor *form_open_cursor(
 	struct tensor_source *base, size_t tensor, struct error *err);
 static struct body_source *open_range(const struct step_form_source *source, size_t file,
 	uint64_t offset, uint64_t length, struct error *err);
 static struct object object_of(const struct step_form_source *source, size_t file);
-static int next_block(struct tensor_cursor *base, struct span *out, struct error *err);
-static void close_cursor(struct tensor_cursor *base);
-static void free_tensors(struct tensor_source *base);
+static int form_next_block(struct tensor_cursor *base, struct span *out, struct error *err);
+static void form_close_cursor(struct tensor_cursor *base);
+static void form_free_tensors(struct tensor_source *base);
 static int read_files(struct step_form_source *source, struct error *err);
 static int read_shard(struct step_form_source *source, size_t index, struct error *err);
 
-static const struct tensor_source_ops ops = {.open = open_cursor,
-	.next = next_block,
-	.close_cursor = close_cursor,
-	.free = free_tensors};
+static const struct tensor_source_ops ops = {.open = form_open_cursor,
+	.next = form_next_block,
+	.close_cursor = form_close_cursor,
+	.free = form_free_tensors};
 
 struct step_form_source *step_form_source_open(struct store *store, struct step_work *work,
 	const struct step_source_form *form, const struct schema *schema, struct error *err)
 {
 	struct step_form_source *const source = memory_new(sizeof(*source));
+	ASSERT(form->objects != NULL && schema != NULL);
 	*source = (struct step_form_source){.tensors = {&ops, schema},
 		.store = store,
 		.work = work,
@@ -89,11 +93,12 @@ const struct model_files *step_form_source_files(const struct step_form_source *
 	return &source->files;
 }
 
-static struct tensor_cursor *open_cursor(
+static struct tensor_cursor *form_open_cursor(
 	struct tensor_source *base, size_t tensor, struct error *err)
 {
 	const struct step_form_source *const source = (const struct step_form_source *)base;
 	const struct schema_tensor *const facts = schema_tensor(base->schema, tensor);
+	ASSERT(source->places[tensor].file < source->files.count);
 	struct body_source *const body = open_range(
 		source, source->places[tensor].file, source->places[tensor].at, facts->bytes, err);
 	if (body == NULL)
@@ -122,7 +127,7 @@ static struct object object_of(const struct step_form_source *source, size_t fil
 	return (struct object){.sequence = from->version, .size = from->size, .key = from->name};
 }
 
-static int next_block(struct tensor_cursor *base, struct span *out, struct error *err)
+static int form_next_block(struct tensor_cursor *base, struct span *out, struct error *err)
 {
 	struct form_cursor *const cursor = (struct form_cursor *)base;
 	struct step_work *const work = ((const struct step_form_source *)base->source)->work;
@@ -139,7 +144,7 @@ static int next_block(struct tensor_cursor *base, struct span *out, struct error
 	return 1;
 }
 
-static void close_cursor(struct tensor_cursor *base)
+static void form_close_cursor(struct tensor_cursor *base)
 {
 	struct form_cursor *const cursor = (struct form_cursor *)base;
 	cursor->body->close(cursor->body);
@@ -147,9 +152,9 @@ static void close_cursor(struct tensor_cursor *base)
 	free(cursor);
 }
 
-static void free_tensors(struct tensor_source *base)
+static void form_free_tensors(struct tensor_source *base)
 {
-	(void)base; /* the form's source closes it */
+	(void)base; /* step_form_source_close frees it */
 }
 
 static int read_files(struct step_form_source *source, struct error *err)
@@ -182,10 +187,11 @@ static int read_shard(struct step_form_source *source, size_t index, struct erro
 	if (shard_header_read(source->store, &object, name, header, err) != 0)
 		return -1;
 	const struct span bytes = buffer_span(&header->bytes);
+	ASSERT(bytes.len >= LENGTH_BYTES && header->tensors != NULL);
 	memcpy(file->length, bytes.data, LENGTH_BYTES);
 	file->json = span_slice(bytes, LENGTH_BYTES, bytes.len);
 	file->digest = xxh3_128(bytes);
 	file->parsed = header->tensors;
-	header->tensors = NULL; /* the file's now */
+	header->tensors = NULL; /* it belongs to the file now */
 	return 0;
 }

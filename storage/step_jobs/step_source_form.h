@@ -1,5 +1,5 @@
-/* A form of a step that is complete in itself, an anchor published or made, as tensors and files
- * that are read from the store by ranges. Internal to storage. */
+/* A form of a step that is complete in itself, as tensors and files that are read from the store by
+ * ranges: a published or made anchor. Internal to storage. */
 #ifndef STORAGE_STEP_JOBS_STEP_SOURCE_FORM_H
 #define STORAGE_STEP_JOBS_STEP_SOURCE_FORM_H
 
@@ -10,13 +10,14 @@
 
 struct step_form_source;
 
-/* Reads the shards' headers. `form` and `schema` are borrowed. `work` NULL: nobody bounds or stops
- * it. invalid, schema_mismatch, incomplete_anchor: its files do not hold the schema's tensors. */
+/* Reads the headers of the shards. `form` and `schema` are borrowed. Without `work` nothing bounds
+ * or stops the reads. invalid, schema_mismatch, incomplete_anchor: its files do not hold the
+ * schema's tensors. */
 struct step_form_source *step_form_source_open(struct store *store, struct step_work *work,
 	const struct step_source_form *form, const struct schema *schema, struct error *err);
 void step_form_source_close(struct step_form_source *source); /* NULL is fine */
 
-/* Both live as long as it. Files other than shards have size and digest, but no bytes. */
+/* Both live as long as the source. Files other than shards have size and digest, but no bytes. */
 struct tensor_source *step_form_source_tensors(struct step_form_source *source);
 const struct model_files *step_form_source_files(const struct step_form_source *source);
 

@@ -1,5 +1,7 @@
-/* The catalog is the queue; what is asked for stands before it, in memory alone: whoever asked and
- * still wants it asks again after a restart. */
+/* The catalog is the queue. Requested jobs come before it, from a list in memory alone: a caller
+ * that still wants its job after a restart requests it again. A requested job and one from the
+ * catalog take turns. Among several jobs, one of the account that was served longest ago comes
+ * first. A job that failed is put aside until its time, and is passed over until then. */
 #include "storage/step_jobs/step_worker.h"
 
 #include <stdlib.h>
@@ -13,9 +15,14 @@
 #include "storage/run_tables/run_row.h"
 #include "storage/step_jobs/step_turns.h"
 
-enum { ASKED_MAX = 64, ASIDE_MAX = 64, CHOICE_MOST = 1024, ASIDE_MS = 60 * 1000 };
+enum {
+	ASKED_MAX = 64,
+	ASIDE_MAX = 64,
+	CHOICE_MOST = 1024, /* jobs of a kind that are looked at for the best account */
+	ASIDE_MS = 60 * 1000
+};
 
-/* A job that failed, and when it may be tried again. */
+/* A job that failed, when it may be tried again, and why it failed. */
 struct aside {
 	struct step_job job;
 	int64_t until_ms;
@@ -23,22 +30,22 @@ struct aside {
 };
 
 struct step_worker {
-	struct step_work work; /* first: spend finds the rest by it */
+	struct step_work work; /* first: step_worker_spend finds the rest by it */
 	struct step_worker_options options;
 	const struct clock_source *clock; /* real time, whatever the store's clock says */
 	struct worker_thread thread;
 	struct lock_condition settled;
-	/* guarded by the thread's lock, as all below; the first one stays here while it runs */
+	/* guarded by the thread's lock, as all below; a running job stays the first one */
 	struct step_job asked[ASKED_MAX];
 	size_t asked_count;
 	struct aside aside[ASIDE_MAX];
 	size_t aside_count;
-	bool settling;           /* somebody waits in step_worker_settle */
-	bool served_asked;       /* the thread alone: the last job was asked for */
-	struct step_turns turns; /* the thread alone */
+	bool settling;           /* a caller waits in step_worker_settle */
+	bool served_asked;       /* the last job was a requested one; used by the thread only */
+	struct step_turns turns; /* used by the thread only */
 };
 
-static int64_t one_round(void *owner);
+static int64_t step_worker_round(void *owner);
 static int64_t review_aside(struct step_worker *worker);
 static void work_through(struct step_worker *worker, bool looks);
 static int next_job(struct step_worker *worker, bool looks, struct step_job *out, bool *out_asked,
@@ -50,7 +57,7 @@ static uint64_t last_served(
 static int find_job(struct step_worker *worker, struct step_job *out, struct error *err);
 static int find_of_kind(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
 	uint64_t *best, struct step_job *out, struct error *err);
-static int find_behind(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
+static int find_after(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
 	int64_t after, struct step_job *out, struct error *err);
 static const struct aside *find_aside(struct step_worker *worker, const struct step_job *job);
 static bool same_job(const struct step_job *a, const struct step_job *b);
@@ -59,11 +66,12 @@ static void count_turn(struct step_worker *worker, const struct step_job *job);
 static int64_t find_account(const struct step_worker *worker, const struct step_job *job);
 static void put_aside(
 	struct step_worker *worker, const struct step_job *job, const struct error *err);
-static void tell_failure(struct step_worker *worker, const struct step_job *job, struct error *err);
+static void log_job_failure(
+	struct step_worker *worker, const struct step_job *job, struct error *err);
 static void end_asked(struct step_worker *worker);
 static int64_t sleep_ms(struct step_worker *worker);
-static void end_settling(void *owner);
-static bool spend(struct step_work *work, uint64_t bytes);
+static void step_worker_end_settling(void *owner);
+static bool step_worker_spend(struct step_work *work, uint64_t bytes);
 static int queue_asked(struct step_worker *worker, const struct step_job *job, struct error *err);
 static bool has_place(const struct step_worker *worker, const struct step_job *job);
 
@@ -72,15 +80,16 @@ struct step_worker *step_worker_start(
 {
 	const struct worker_thread_plan plan = {.name = "step_worker",
 		.first_ms = options->enabled ? 0 : WORKER_THREAD_UNTIL_WOKEN,
-		.round = one_round,
-		.last = end_settling};
+		.round = step_worker_round,
+		.last = step_worker_end_settling};
 	struct step_worker *const worker = memory_new(sizeof(*worker));
+	ASSERT(store != NULL && options->aside_ms >= 0);
 	worker->options = *options;
 	if (worker->options.aside_ms == 0)
 		worker->options.aside_ms = ASIDE_MS;
 	worker->work = (struct step_work){.store = store,
 		.threads = options->threads == 0 ? 1 : options->threads,
-		.spend = spend};
+		.spend = step_worker_spend};
 	worker->clock = clock_system();
 	lock_condition_init(&worker->settled);
 	worker_thread_start(&worker->thread, &plan, worker);
@@ -90,6 +99,7 @@ struct step_worker *step_worker_start(
 
 void step_worker_quiesce(struct step_worker *worker)
 {
+	ASSERT(worker != NULL);
 	worker_thread_quiesce(&worker->thread);
 }
 
@@ -104,6 +114,7 @@ void step_worker_free(struct step_worker *worker)
 {
 	if (worker == NULL)
 		return;
+	ASSERT(!worker->settling);
 	store_set_worker(worker->work.store, STORE_STEP_WORK, NULL);
 	worker_thread_release(&worker->thread);
 	lock_condition_release(&worker->settled);
@@ -112,6 +123,7 @@ void step_worker_free(struct step_worker *worker)
 
 int step_worker_ask(struct step_worker *worker, const struct step_job *job, struct error *err)
 {
+	ASSERT(job->kind != NULL && job->kind->run != NULL);
 	struct step_job asked = *job;
 	asked.account = find_account(worker, job);
 	lock_enter(&worker->thread.lock);
@@ -122,7 +134,7 @@ int step_worker_ask(struct step_worker *worker, const struct step_job *job, stru
 	return result;
 }
 
-struct span step_worker_waiters(void)
+struct span step_worker_topic(void)
 {
 	return span_text("asked");
 }
@@ -140,7 +152,7 @@ void step_worker_settle(struct step_worker *worker, size_t *out_failed)
 	lock_leave(&worker->thread.lock);
 }
 
-static int64_t one_round(void *owner)
+static int64_t step_worker_round(void *owner)
 {
 	struct step_worker *const worker = owner;
 	lock_enter(&worker->thread.lock);
@@ -159,8 +171,8 @@ static int64_t one_round(void *owner)
 	return ms;
 }
 
-/* Takes those off whose time has come; gives the milliseconds until the next one's does, 0 when
- * there is none. */
+/* Removes the jobs whose time has come from those put aside. Returns the milliseconds until the
+ * next one's time; 0 when there is none. */
 static int64_t review_aside(struct step_worker *worker)
 {
 	const int64_t now = worker->clock->monotonic_ms(worker->clock);
@@ -189,17 +201,17 @@ static void work_through(struct step_worker *worker, bool looks)
 			run_job(worker, &job, is_asked);
 	}
 	if (found < 0)
-		tell_failure(worker, NULL, &err); /* looked for again with the next publish */
+		log_job_failure(worker, NULL, &err); /* the next publish makes it look again */
 }
 
-/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. After a job that
- * was asked for it is the catalog's turn, so that readers who ask a lot do not keep proofs
+/* 1 with the next job, and *out_asked telling whether it was requested; 0: nothing to do; -1. After
+ * a requested job it is the catalog's turn, so that readers with many requests do not keep proofs
  * waiting. */
 static int next_job(struct step_worker *worker, bool looks, struct step_job *out, bool *out_asked,
 	struct error *err)
 {
 	lock_enter(&worker->thread.lock);
-	/* what fails next could not be kept apart */
+	/* no room is left to put the next failure aside */
 	const bool is_full = worker->aside_count == ASIDE_MAX;
 	lock_leave(&worker->thread.lock);
 	const bool is_catalogs = looks && !is_full && worker->served_asked;
@@ -211,7 +223,7 @@ static int next_job(struct step_worker *worker, bool looks, struct step_job *out
 	return *out_asked ? 1 : found;
 }
 
-/* The one whose turn it is comes first, and stays there while it runs. */
+/* Moves the requested job whose turn it is to the front, where it stays while it runs. */
 static bool find_asked(struct step_worker *worker, struct step_job *out)
 {
 	struct error ignored = {0};
@@ -224,6 +236,7 @@ static bool find_asked(struct step_worker *worker, struct step_job *out)
 	const size_t chosen = db != NULL ? choose_asked(worker, db, count) : 0;
 	store_reader_give(worker->work.store, db);
 	lock_enter(&worker->thread.lock);
+	ASSERT(chosen < worker->asked_count);
 	*out = worker->asked[chosen];
 	memmove(&worker->asked[1], &worker->asked[0], chosen * sizeof(worker->asked[0]));
 	worker->asked[0] = *out;
@@ -231,11 +244,12 @@ static bool find_asked(struct step_worker *worker, struct step_job *out)
 	return true;
 }
 
-/* Those that were asked for are only added to, but by this thread. */
+/* Reads the first `count` requested jobs without the lock: other threads only add behind them. */
 static size_t choose_asked(const struct step_worker *worker, struct db *db, size_t count)
 {
 	uint64_t best = UINT64_MAX;
 	size_t chosen = 0;
+	ASSERT(count > 0 && count <= ASKED_MAX);
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t served = last_served(worker, db, &worker->asked[i]);
 		if (served < best) {
@@ -246,8 +260,8 @@ static size_t choose_asked(const struct step_worker *worker, struct db *db, size
 	return chosen;
 }
 
-/* When the job's account was served last. A run whose account cannot be told counts as never
- * served: its job says why. */
+/* When the job's account was served last. A run whose account is unknown counts as never served:
+ * its job will say why. */
 static uint64_t last_served(
 	const struct step_worker *worker, struct db *db, const struct step_job *job)
 {
@@ -258,8 +272,8 @@ static uint64_t last_served(
 		: 0;
 }
 
-/* The one whose account was served longest ago; of those of one account the first of the first
- * kind. */
+/* The job whose account was served longest ago; among those of one account the first job of the
+ * first kind. 1, 0, -1. */
 static int find_job(struct step_worker *worker, struct step_job *out, struct error *err)
 {
 	struct db *const db = store_reader_take(worker->work.store, err);
@@ -273,15 +287,15 @@ static int find_job(struct step_worker *worker, struct step_job *out, struct err
 	return result < 0 ? -1 : best != UINT64_MAX;
 }
 
-/* Looks at the first CHOICE_MOST of a kind for one whose account was served before *best; puts it
- * into *out then. 0, -1. */
+/* Looks at the first CHOICE_MOST jobs of a kind for one whose account was served before *best. If
+ * there is one, it goes into *out, and its account's time into *best. 0, -1. */
 static int find_of_kind(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
 	uint64_t *best, struct step_job *out, struct error *err)
 {
 	struct step_job each = {.kind = kind};
 	int found = 1;
 	for (int i = 0; found == 1 && *best > 0 && i < CHOICE_MOST; i++) {
-		found = find_behind(worker, db, kind, each.id, &each, err);
+		found = find_after(worker, db, kind, each.id, &each, err);
 		const uint64_t served = found == 1 ? last_served(worker, db, &each) : UINT64_MAX;
 		if (served < *best) {
 			*best = served;
@@ -291,8 +305,8 @@ static int find_of_kind(struct step_worker *worker, struct db *db, const struct 
 	return found < 0 ? -1 : 0;
 }
 
-/* The first behind `after` that was not put aside. */
-static int find_behind(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
+/* The first job behind `after` that was not put aside: 1, 0, -1. */
+static int find_after(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
 	int64_t after, struct step_job *out, struct error *err)
 {
 	do {
@@ -310,7 +324,7 @@ static int find_behind(struct step_worker *worker, struct db *db, const struct s
 	return 0;
 }
 
-/* The job when it was put aside and its time has not come. */
+/* The entry of a job that was put aside; NULL when it was not. */
 static const struct aside *find_aside(struct step_worker *worker, const struct step_job *job)
 {
 	lock_assert_held(&worker->thread.lock);
@@ -332,7 +346,7 @@ static void run_job(struct step_worker *worker, const struct step_job *job, bool
 	if (job->kind->run(&worker->work, job, &err) != 0 &&
 		!worker_thread_is_stopping(&worker->thread)) {
 		put_aside(worker, job, &err);
-		tell_failure(worker, job, &err);
+		log_job_failure(worker, job, &err);
 	}
 	if (is_asked)
 		end_asked(worker);
@@ -345,7 +359,7 @@ static void count_turn(struct step_worker *worker, const struct step_job *job)
 		step_turns_serve(&worker->turns, account);
 }
 
-/* 0 where it cannot be told. */
+/* 0 when the account is unknown. */
 static int64_t find_account(const struct step_worker *worker, const struct step_job *job)
 {
 	struct error ignored = {0};
@@ -367,7 +381,8 @@ static void put_aside(
 	lock_leave(&worker->thread.lock);
 }
 
-static void tell_failure(struct step_worker *worker, const struct step_job *job, struct error *err)
+static void log_job_failure(
+	struct step_worker *worker, const struct step_job *job, struct error *err)
 {
 	struct log *const log = store_log(worker->work.store);
 	if (job != NULL) {
@@ -383,17 +398,19 @@ static void tell_failure(struct step_worker *worker, const struct step_job *job,
 static void end_asked(struct step_worker *worker)
 {
 	lock_enter(&worker->thread.lock);
+	ASSERT(worker->asked_count > 0);
 	worker->asked_count--;
 	for (size_t i = 0; i < worker->asked_count; i++)
 		worker->asked[i] = worker->asked[i + 1];
 	lock_leave(&worker->thread.lock);
 	step_watch_published(
-		store_step_watch(worker->work.store), span_of(NULL, 0), step_worker_waiters());
+		store_step_watch(worker->work.store), span_of(NULL, 0), step_worker_topic());
 }
 
-/* How long until there may be something to do that nobody wakes it for. */
+/* How long until there may be work that no caller wakes the worker for. */
 static int64_t sleep_ms(struct step_worker *worker)
 {
+	lock_assert_held(&worker->thread.lock);
 	const size_t aside = worker->aside_count;
 	const int64_t left = review_aside(worker);
 	if (worker->asked_count > 0 || worker->aside_count < aside)
@@ -401,7 +418,7 @@ static int64_t sleep_ms(struct step_worker *worker)
 	return left > 0 ? left : WORKER_THREAD_UNTIL_WOKEN;
 }
 
-static void end_settling(void *owner)
+static void step_worker_end_settling(void *owner)
 {
 	struct step_worker *const worker = owner;
 	lock_enter(&worker->thread.lock);
@@ -410,7 +427,7 @@ static void end_settling(void *owner)
 	lock_leave(&worker->thread.lock);
 }
 
-static bool spend(struct step_work *work, uint64_t bytes)
+static bool step_worker_spend(struct step_work *work, uint64_t bytes)
 {
 	struct step_worker *const worker = (struct step_worker *)work;
 	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
@@ -430,12 +447,13 @@ static int queue_asked(struct step_worker *worker, const struct step_job *job, s
 			return 0;
 	if (!has_place(worker, job) || worker_thread_is_stopping(&worker->thread))
 		return error_set(err, ERROR_BUSY,
-			"The server has too much of this kind to do, or is stopping: ask again later.");
+			"Too many jobs of this kind are requested, or the server is stopping. Ask again later.");
+	ASSERT(worker->asked_count < ASKED_MAX);
 	worker->asked[worker->asked_count++] = *job;
 	return 0;
 }
 
-/* An account may have as many places as it leaves to others. */
+/* An account may take at most as many places as it leaves to others. */
 static bool has_place(const struct step_worker *worker, const struct step_job *job)
 {
 	size_t own = 0;

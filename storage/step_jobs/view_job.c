@@ -1,4 +1,8 @@
-/* look: still wanted, is there a base --> view_make --> one change: versions shown under their keys, named in the step, the row settled */
+/* find a wanted view, and whether there is a base --> view_make
+ *      --> one change: versions shown under their keys and named in the step, the row settled
+ *
+ * A failure that would come again settles the view as failed. After any other one it stays wanted,
+ * and the worker tries it again. */
 #include "storage/step_jobs/view_job.h"
 
 #include "storage/core/committer.h"
@@ -19,13 +23,13 @@ struct settling {
 	struct change change; /* first */
 	struct store *store;
 	const struct view_wanted *wanted;
-	const struct view_made *made; /* NULL: it failed with: */
-	const struct error *failure;
+	const struct view_made *made; /* NULL: the view failed */
+	const struct error *failure;  /* when `made` is NULL: why */
 };
 
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
-static int run(struct step_work *work, const struct step_job *job, struct error *err);
-static int look(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
+static int view_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
+static int view_run(struct step_work *work, const struct step_job *job, struct error *err);
+static int find_base(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
 	struct error *err);
 static int find_wanted(
 	struct db *db, const struct view_wanted *wanted, struct step_row *out, struct error *err);
@@ -41,17 +45,18 @@ static int name_copies(
 static int fail(struct store *store, const struct view_wanted *wanted, const struct error *failure,
 	struct error *err);
 
-const struct step_job_kind view_job = {"view", find_next, run};
+const struct step_job_kind view_job = {"view", view_find_next, view_run};
 
 struct step_job view_job_of(const struct view_wanted *wanted)
 {
+	ASSERT(wanted->kind < VIEW_KINDS);
 	return (struct step_job){.kind = &view_job,
 		.run = wanted->run,
 		.id = wanted->step * VIEW_KINDS + wanted->kind,
 		.step = wanted->number};
 }
 
-static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
+static int view_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct view_wanted wanted;
 	const int found = view_row_find_wanted(
@@ -61,7 +66,7 @@ static int find_next(struct db *db, int64_t after, struct step_job *out, struct 
 	return found;
 }
 
-static int run(struct step_work *work, const struct step_job *job, struct error *err)
+static int view_run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	const struct view_wanted wanted = {.step = job->id / VIEW_KINDS,
 		.kind = (enum view_kind)(job->id % VIEW_KINDS),
@@ -69,7 +74,7 @@ static int run(struct step_work *work, const struct step_job *job, struct error 
 		.number = job->step};
 	struct error failure = {0};
 	bool base_kept;
-	const int found = look(work->store, &wanted, &base_kept, err);
+	const int found = find_base(work->store, &wanted, &base_kept, err);
 	if (found != 1 || make(work, &wanted, base_kept, &failure) == 0 ||
 		failure.kind == ERROR_PRECONDITION)
 		return found < 0 ? -1 : 0;
@@ -79,7 +84,7 @@ static int run(struct step_work *work, const struct step_job *job, struct error 
 	return -1;
 }
 
-static int look(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
+static int find_base(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
 	struct error *err)
 {
 	struct step_row row;
@@ -99,7 +104,7 @@ static int look(struct store *store, const struct view_wanted *wanted, bool *out
 	return found;
 }
 
-/* 1: it is still wanted of a step that is still there. */
+/* 1: the view is still wanted, of a step that is still there; 0; -1. */
 static int find_wanted(
 	struct db *db, const struct view_wanted *wanted, struct step_row *out, struct error *err)
 {
@@ -135,6 +140,7 @@ static int view_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settling *const settling = (const struct settling *)base;
 	const struct view_wanted *const wanted = settling->wanted;
+	ASSERT(settling->made != NULL || settling->failure != NULL);
 	struct step_row row;
 	const int found = find_wanted(db, wanted, &row, err);
 	if (found != 1)
@@ -170,7 +176,7 @@ static int name_stored(
 	return 0;
 }
 
-/* Under its key, unless somebody's object is there; named by the step in any case. */
+/* Shows the version under its key, unless an object is there. The step names it in any case. */
 static int name_version(const struct settling *settling, struct db *db,
 	const struct version *version, struct error *err)
 {
@@ -217,6 +223,7 @@ static int fail(struct store *store, const struct view_wanted *wanted, const str
 		.wanted = wanted,
 		.failure = failure};
 	struct log *const log = store_log(store);
+	ASSERT(failure->kind != ERROR_NONE);
 	if (committer_run(store_committer(store), &settling.change, err) != 0)
 		return err->kind == ERROR_PRECONDITION ? 0 : -1;
 	if (log != NULL) {

@@ -1,6 +1,5 @@
-/* The kind of background work that makes views: steps in the layouts of TRL's and slime's readers,
- * as ordinary objects that nobody may write but the server. docs/protocol/steps.md, "Views".
- * Internal to storage. */
+/* The kind of job that makes views: steps in the layouts of TRL's and slime's readers, as ordinary
+ * objects that only the server may write. docs/protocol/steps.md, "Views". Internal to storage. */
 #ifndef STORAGE_STEP_JOBS_VIEW_JOB_H
 #define STORAGE_STEP_JOBS_VIEW_JOB_H
 

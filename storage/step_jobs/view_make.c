@@ -1,3 +1,6 @@
+/* With a base the view is the delta upon the step before, in the layout's format. Without one,
+ * slime gets all files of the checkpoint, as copies that share their bytes, and TRL gets nothing
+ * new. Where the step was published with an anchor, TRL also gets that under the key it expects. */
 #include "storage/step_jobs/view_make.h"
 
 #include <stdlib.h>
@@ -28,6 +31,7 @@ int view_make(struct step_work *work, const struct view_wanted *wanted, bool bas
 	struct view_made *out, struct error *err)
 {
 	char prefix[VIEW_KEY_BYTES];
+	ASSERT(wanted->kind < VIEW_KINDS && (!base_kept || wanted->number > 0));
 	*out = (struct view_made){.arena = arena_new(MADE_ARENA_BYTES)};
 	out->step =
 		step_source_open(work->store, work, wanted->run, wanted->number, STEP_VIA_ANY, err);
@@ -78,14 +82,17 @@ static int encode(struct step_work *work, const struct view_wanted *wanted,
 {
 	struct step_source *const base = step_source_open(
 		work->store, work, wanted->run, wanted->number - 1, STEP_VIA_ANY, err);
-	const int result = base == NULL ? -1
-					: step_delta_encode(work, base, made->step, scratch,
-						  formats[wanted->kind], folder, err);
+	const struct step_delta_plan plan = {.base = base,
+		.next = made->step,
+		.scratch = scratch,
+		.format = formats[wanted->kind],
+		.out = folder};
+	const int result = base == NULL ? -1 : step_delta_encode(work, &plan, err);
 	step_source_close(base);
 	return result;
 }
 
-/* TRL has the delta's file alone; what else a folder holds is no part of that layout. */
+/* TRL's layout has only the file of the delta, and no other file of the folder. */
 static int store_trl(struct view_made *made, struct store *store, const char *folder,
 	const struct scratch *scratch, uint64_t step, struct error *err)
 {
@@ -96,7 +103,7 @@ static int store_trl(struct view_made *made, struct store *store, const char *fo
 		span_slice(span_of(key, view_key_step(VIEW_TRL, chain->run_name, step, key)),
 			strlen(made->prefix), sizeof(key));
 	char *const inside = relative_path_join(folder, span_text("delta.safetensors"));
-	/* of a checkpoint that is one file, the delta is one too */
+	/* the delta of a checkpoint that is one file is one file too */
 	const char *const from = file_exists(inside) ? inside : folder;
 	char *const alone = relative_path_join(scratch_path(scratch), span_text("alone"));
 	char *const to = relative_path_join(alone, name);
@@ -112,10 +119,11 @@ static int store_trl(struct view_made *made, struct store *store, const char *fo
 	return result;
 }
 
-/* Every file of the checkpoint as it is. */
+/* Shares every file of the checkpoint as it is. */
 static int copy_files(struct view_made *made, struct error *err)
 {
 	const struct model_files *const files = step_source_files(made->step);
+	ASSERT(made->copies == NULL);
 	made->copies = arena_take_array(made->arena, files->count + 1, sizeof(*made->copies));
 	if (made->copies == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The step has too many files.");
@@ -144,10 +152,11 @@ static int check_single(const struct step_source *step, struct error *err)
 		err, ERROR_UNSUPPORTED, "TRL's layout holds checkpoints of one safetensors file.");
 }
 
-/* Where the step was published with an anchor, TRL finds it under the key it expects. */
+/* Where the step was published with an anchor, TRL finds it under the key that it expects. */
 static int copy_trl_anchor(struct view_made *made, uint64_t step, struct error *err)
 {
 	const struct step_chain *const chain = step_source_chain(made->step);
+	ASSERT(made->copies == NULL && step_source_files(made->step)->count > 0);
 	const int64_t version =
 		step_source_version(made->step, step_source_files(made->step)->files[0].path);
 	char key[VIEW_KEY_BYTES];

@@ -1,3 +1,7 @@
+/* free --webhook_sender_give--> deliver: find the URL, POST --> one change: remove or postpone
+ *
+ * The URL is read for each event, so that a setting that changed counts at once. Only its authority
+ * gets into logs. A request that a stop breaks off leaves its event as it is. */
 #include "storage/step_jobs/webhook_sender.h"
 
 #include <stdio.h>
@@ -23,7 +27,7 @@ enum {
 	PAUSE_MOST_MS = 60 * 60 * 1000,
 	CONNECT_MS = 5 * 1000,
 	STALL_MS = 10 * 1000,
-	TOTAL_MS = 30 * 1000, /* a receiver that answers byte by byte holds a sender no longer */
+	TOTAL_MS = 30 * 1000, /* even for a receiver that answers byte by byte */
 	EVENT_ARENA_BYTES = 64 * 1024,
 	HEADER_BYTES = 256,
 	DELIVERY_BYTES = 16
@@ -32,22 +36,22 @@ enum {
 struct webhook_sender {
 	struct webhook_sender_plan plan;
 	struct worker_thread thread;
-	/* guarded by the thread's lock: what runs now, so that a stop can break it off */
+	/* guarded by the thread's lock: the running request's, so that a stop can break it off */
 	struct http_client *client;
-	struct webhook_run held; /* the same; run 0: free */
-	/* these two: the sender's from the start of a delivery to its end */
+	struct webhook_run run; /* guarded by the thread's lock; run 0: free */
+	/* these two: the thread's own from the start of a delivery to its end */
 	struct arena *arena;
 	struct webhook_event event;
 };
 
-struct settle_change {
+struct webhook_change {
 	struct change change; /* first */
 	const struct webhook_event *event;
 	bool remove;
 	int64_t due_ms;
 };
 
-static int64_t one_round(void *owner);
+static int64_t webhook_sender_round(void *owner);
 static int deliver(struct webhook_sender *sender, const struct webhook_event *event,
 	struct arena *arena, struct error *err);
 static int webhook_apply(struct change *base, struct db *db, struct error *err);
@@ -62,34 +66,37 @@ static void name_delivery(
 static bool set_client(struct webhook_sender *sender, struct http_client *client);
 static int hide_target(const struct webhook_url *url, struct error *err);
 static int64_t pause_after(uint64_t attempts);
-static void tell(struct webhook_sender *sender, const struct webhook_event *event, bool dropped,
-	struct error *failure);
+static void log_failed_attempt(struct webhook_sender *sender, const struct webhook_event *event,
+	bool dropped, struct error *failure);
 static void release(struct webhook_sender *sender);
 
 struct webhook_sender *webhook_sender_start(const struct webhook_sender_plan *plan)
 {
-	static const struct worker_thread_plan thread = {
-		.name = "webhook", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
+	static const struct worker_thread_plan thread = {.name = "webhook",
+		.first_ms = WORKER_THREAD_UNTIL_WOKEN,
+		.round = webhook_sender_round};
 	struct webhook_sender *const sender = memory_new(sizeof(*sender));
+	ASSERT(plan->store != NULL && plan->freed != NULL);
 	sender->plan = *plan;
 	worker_thread_start(&sender->thread, &thread, sender);
 	return sender;
 }
 
-bool webhook_sender_is_free(struct webhook_sender *sender, struct webhook_run *out_held)
+bool webhook_sender_is_free(struct webhook_sender *sender, struct webhook_run *out_run)
 {
 	lock_enter(&sender->thread.lock);
-	*out_held = sender->held;
+	*out_run = sender->run;
 	lock_leave(&sender->thread.lock);
-	return out_held->run == 0;
+	return out_run->run == 0;
 }
 
 void webhook_sender_give(struct webhook_sender *sender, const struct webhook_run *run,
 	const struct webhook_event *event, struct arena *arena)
 {
 	lock_enter(&sender->thread.lock);
-	ASSERT(sender->held.run == 0 && run->run != 0);
-	sender->held = *run;
+	ASSERT(sender->run.run == 0 && sender->arena == NULL);
+	ASSERT(run->run != 0 && arena != NULL);
+	sender->run = *run;
 	sender->event = *event;
 	sender->arena = arena;
 	worker_thread_wake_held(&sender->thread);
@@ -110,18 +117,18 @@ void webhook_sender_stop(struct webhook_sender *sender)
 	webhook_sender_quiesce(sender);
 	worker_thread_stop(&sender->thread);
 	worker_thread_release(&sender->thread);
-	if (sender->arena != NULL) /* given, and not begun */
+	if (sender->arena != NULL) /* given, but not begun */
 		arena_free(sender->arena);
 	free(sender);
 }
 
-/* Where the catalog takes nothing, what was told is told again: not at once. */
-static int64_t one_round(void *owner)
+/* When the catalog accepts no change, the event is sent again, but not at once. */
+static int64_t webhook_sender_round(void *owner)
 {
 	struct webhook_sender *const sender = owner;
-	struct webhook_run held;
+	struct webhook_run run;
 	struct error err = {0};
-	if (webhook_sender_is_free(sender, &held))
+	if (webhook_sender_is_free(sender, &run))
 		return WORKER_THREAD_UNTIL_WOKEN;
 	if (deliver(sender, &sender->event, sender->arena, &err) != 0) {
 		if (err.kind != ERROR_BUSY && store_log(sender->plan.store) != NULL)
@@ -136,10 +143,11 @@ static int64_t one_round(void *owner)
 static int deliver(struct webhook_sender *sender, const struct webhook_event *event,
 	struct arena *arena, struct error *err)
 {
-	struct settle_change settle = {
+	struct webhook_change settle = {
 		.change = {.apply = webhook_apply}, .event = event, .remove = true};
 	struct webhook_url url;
 	struct error failure = {0};
+	ASSERT(event->run != 0 && arena != NULL);
 	const int found = find_url(sender->plan.store, event->run, arena, &url, err);
 	if (found < 0)
 		return -1;
@@ -148,7 +156,7 @@ static int deliver(struct webhook_sender *sender, const struct webhook_event *ev
 			return 0;
 		settle.remove = event->attempts + 1 >= ATTEMPTS_MOST;
 		settle.due_ms = store_now_ms(sender->plan.store) + pause_after(event->attempts);
-		tell(sender, event, settle.remove, &failure);
+		log_failed_attempt(sender, event, settle.remove, &failure);
 	} else if (found == 1) {
 		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_SENT, 1);
 	}
@@ -157,12 +165,12 @@ static int deliver(struct webhook_sender *sender, const struct webhook_event *ev
 
 static int webhook_apply(struct change *base, struct db *db, struct error *err)
 {
-	const struct settle_change *const settle = (const struct settle_change *)base;
+	const struct webhook_change *const settle = (const struct webhook_change *)base;
 	return settle->remove ? webhook_row_remove(db, settle->event->id, err)
 			      : webhook_row_postpone(db, settle->event->id, settle->due_ms, err);
 }
 
-/* The run's URL as it is now, if the operator still allows it. 1, 0: there is none any more, -1. */
+/* The run's URL as it is now, if the operator still allows it. 1; 0: there is none any more; -1. */
 static int find_url(struct store *store, int64_t run, struct arena *arena, struct webhook_url *out,
 	struct error *err)
 {
@@ -200,8 +208,9 @@ static int post(struct webhook_sender *sender, const struct webhook_event *event
 	struct http_client *const client = http_client_new(&options, err);
 	if (client == NULL)
 		return -1;
-	int result = set_client(sender, client) ? http_client_send(client, &request, &response, err)
-						: error_set(err, ERROR_BUSY, "stopping");
+	int result = set_client(sender, client)
+		? http_client_send(client, &request, &response, err)
+		: error_set(err, ERROR_BUSY, "The server is stopping.");
 	if (result != 0)
 		result = hide_target(url, err);
 	else if (response.status < 200 || response.status > 299)
@@ -233,7 +242,7 @@ static void sign(const struct store *store, const struct webhook_event *event, i
 	buffer_release(&message);
 }
 
-/* The event's name: its number in the table would tell how many events others have. */
+/* The name of the event. Its number in the table would show how many events others have. */
 static void name_delivery(
 	const struct store *store, const struct webhook_event *event, char out[HEADER_BYTES])
 {
@@ -242,6 +251,7 @@ static void name_delivery(
 	char text[64];
 	char hex[2 * DELIVERY_BYTES + 1];
 	const int len = snprintf(text, sizeof(text), "delivery %lld", (long long)event->id);
+	ASSERT(len > 0 && (size_t)len < sizeof(text));
 	webhook_secret(store, event->run, secret);
 	hmac_sha256(span_text(secret), span_of(text, (size_t)len), digest);
 	encode_hex(span_of(digest, DELIVERY_BYTES), hex);
@@ -256,16 +266,18 @@ static bool set_client(struct webhook_sender *sender, struct http_client *client
 	return !worker_thread_is_stopping(&sender->thread);
 }
 
-/* The path of a webhook's URL often is its secret: logs get none of it. It has no blanks, so what
- * stands behind these words is the reason. */
+/* The path of a webhook's URL is often its secret: logs get none of it. It has no blanks, so the
+ * reason stands behind these words. */
 static int hide_target(const struct webhook_url *url, struct error *err)
 {
 	static const char words[] = " failed: ";
 	const struct error whole = *err;
 	const char *const reason = strstr(whole.text, words);
-	return error_set(err, whole.kind, "'%.*s' cannot be told: %s.", (int)url->authority.len,
-		(const char *)url->authority.data,
-		reason != NULL ? reason + strlen(words) : "the request failed");
+	if (reason == NULL)
+		return error_set(err, whole.kind, "The request to '%.*s' failed.",
+			(int)url->authority.len, (const char *)url->authority.data);
+	return error_set(err, whole.kind, "The request to '%.*s' failed: %s.",
+		(int)url->authority.len, (const char *)url->authority.data, reason + strlen(words));
 }
 
 static int64_t pause_after(uint64_t attempts)
@@ -274,14 +286,15 @@ static int64_t pause_after(uint64_t attempts)
 	return pause < PAUSE_MOST_MS ? pause : PAUSE_MOST_MS;
 }
 
-static void tell(struct webhook_sender *sender, const struct webhook_event *event, bool dropped,
-	struct error *failure)
+static void log_failed_attempt(struct webhook_sender *sender, const struct webhook_event *event,
+	bool dropped, struct error *failure)
 {
 	struct log *const log = store_log(sender->plan.store);
 	if (dropped)
 		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_DROPPED, 1);
 	if (log == NULL ||
-		(event->attempts > 0 && !dropped)) /* told at first, and when it is given up */
+		(event->attempts > 0 &&
+			!dropped)) /* logged at the first failure, and when it is given up */
 		return;
 	char run[RUN_LABEL_BYTES];
 	run_label_format(sender->plan.store, event->run, run);
@@ -295,7 +308,7 @@ static void release(struct webhook_sender *sender)
 	arena_free(sender->arena);
 	lock_enter(&sender->thread.lock);
 	sender->arena = NULL;
-	sender->held = (struct webhook_run){0};
+	sender->run = (struct webhook_run){0};
 	lock_leave(&sender->thread.lock);
 	sender->plan.freed(sender->plan.owner);
 }

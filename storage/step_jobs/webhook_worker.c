@@ -1,6 +1,7 @@
-/* The thread chooses, senders send. A sender that is free goes to the account that has the fewest,
- * of equal ones to the next by turns, and there to what is due first. So a receiver that is slow,
- * or never ends its answer, costs the senders of its own account. */
+/* The thread chooses events, senders send them. A free sender goes to the account that has the
+ * fewest senders, among equal accounts to the next by turns, and there to the event that is due
+ * first. So a receiver that is slow, or never ends its answer, costs only the senders of its own
+ * account. */
 #include "storage/step_jobs/webhook_worker.h"
 
 #include <stdlib.h>
@@ -23,47 +24,49 @@ struct webhook_worker {
 	struct store *store;
 	struct worker_thread thread;
 	struct webhook_sender *senders[SENDERS];
-	int64_t last_account; /* whose turn was the last; the thread alone */
+	int64_t last_account; /* whose turn was the last; used by the thread only */
 };
 
-/* What the senders hold. It is looked up before the catalog is read, so that what they settle
- * meanwhile is at worst left for the next round, never sent twice. */
-struct webhook_holds {
+/* The runs whose events the senders have. They are looked up before the catalog is read: an event
+ * that is settled meanwhile is at worst left for the next round, never sent twice. */
+struct busy_senders {
 	struct webhook_run of[SENDERS];
 	size_t free;
 };
 
 struct choice {
 	struct webhook_run run;
-	size_t held;   /* senders that its account has */
-	uint64_t turn; /* how far its account is from having one: 0 is next */
+	size_t senders; /* that its account has already */
+	uint64_t turn;  /* how far its account is from its turn: 0 is next */
 	struct webhook_event event;
-	struct arena *arena; /* of the event's body; NULL: nothing was found */
+	struct arena *arena; /* has the event's body; NULL: nothing was found */
 };
 
-static int64_t one_round(void *owner);
-static int work(struct webhook_worker *worker, struct error *err);
-static void look_at_senders(struct webhook_worker *worker, struct webhook_holds *out);
+static int64_t webhook_worker_round(void *owner);
+static int run_round(struct webhook_worker *worker, struct error *err);
+static void look_at_senders(struct webhook_worker *worker, struct busy_senders *out);
 static int choose(const struct webhook_worker *worker, struct db *db,
-	const struct webhook_holds *holds, struct choice *out, struct error *err);
+	const struct busy_senders *busy, struct choice *out, struct error *err);
 static int consider(const struct webhook_worker *worker, struct db *db,
-	const struct webhook_holds *holds, const struct webhook_run *run, struct choice *best,
+	const struct busy_senders *busy, const struct webhook_run *run, struct choice *best,
 	struct error *err);
-static size_t count_held(const struct webhook_holds *holds, int64_t account);
-static bool is_held(const struct webhook_holds *holds, int64_t run);
+static size_t count_busy(const struct busy_senders *busy, int64_t account);
+static bool is_busy_with(const struct busy_senders *busy, int64_t run);
 static bool account_comes_before(const struct choice *one, const struct choice *other);
 static bool is_due_before(const struct webhook_event *one, const struct webhook_event *other);
 static void give(
-	struct webhook_worker *worker, struct webhook_holds *holds, const struct choice *choice);
-static void wake(void *owner);
+	struct webhook_worker *worker, struct busy_senders *busy, const struct choice *choice);
+static void webhook_worker_wake(void *owner);
 
 struct webhook_worker *webhook_worker_start(struct store *store)
 {
-	static const struct worker_thread_plan plan = {.name = "webhooks", .round = one_round};
+	static const struct worker_thread_plan plan = {
+		.name = "webhooks", .round = webhook_worker_round};
 	if (store_parts(store)->webhooks->host_count == 0)
 		return NULL;
 	struct webhook_worker *const worker = memory_new(sizeof(*worker));
-	const struct webhook_sender_plan sender = {.store = store, .freed = wake, .owner = worker};
+	const struct webhook_sender_plan sender = {
+		.store = store, .freed = webhook_worker_wake, .owner = worker};
 	worker->store = store;
 	for (size_t i = 0; i < SENDERS; i++)
 		worker->senders[i] = webhook_sender_start(&sender);
@@ -84,33 +87,33 @@ void webhook_worker_stop(struct webhook_worker *worker)
 	free(worker);
 }
 
-static int64_t one_round(void *owner)
+static int64_t webhook_worker_round(void *owner)
 {
 	struct webhook_worker *const worker = owner;
 	struct error err = {0};
-	const int result = store_takes_work(worker->store) ? work(worker, &err) : 0;
+	const int result = store_takes_work(worker->store) ? run_round(worker, &err) : 0;
 	struct log *const log = store_log(worker->store);
 	if (result < 0 && err.kind != ERROR_BUSY && log != NULL)
 		log_failure(log, LOG_WARNING, NULL, "webhooks", &err);
 	return INTERVAL_MS;
 }
 
-static int work(struct webhook_worker *worker, struct error *err)
+static int run_round(struct webhook_worker *worker, struct error *err)
 {
-	struct webhook_holds holds;
+	struct busy_senders busy;
 	struct choice choice;
 	int found = 1;
-	look_at_senders(worker, &holds);
+	look_at_senders(worker, &busy);
 	struct db *const db = store_reader_take(worker->store, err);
 	if (db == NULL)
 		return -1;
-	while (holds.free > 0 && (found = choose(worker, db, &holds, &choice, err)) == 1)
-		give(worker, &holds, &choice);
+	while (busy.free > 0 && (found = choose(worker, db, &busy, &choice, err)) == 1)
+		give(worker, &busy, &choice);
 	store_reader_give(worker->store, db);
 	return found < 0 ? -1 : 0;
 }
 
-static void look_at_senders(struct webhook_worker *worker, struct webhook_holds *out)
+static void look_at_senders(struct webhook_worker *worker, struct busy_senders *out)
 {
 	out->free = 0;
 	for (size_t i = 0; i < SENDERS; i++)
@@ -118,14 +121,14 @@ static void look_at_senders(struct webhook_worker *worker, struct webhook_holds 
 }
 
 static int choose(const struct webhook_worker *worker, struct db *db,
-	const struct webhook_holds *holds, struct choice *out, struct error *err)
+	const struct busy_senders *busy, struct choice *out, struct error *err)
 {
 	struct webhook_run run = {0};
 	int found = 1;
 	*out = (struct choice){0};
 	while (found == 1 && !worker_thread_is_stopping(&worker->thread)) {
 		found = webhook_row_next_run(db, run.run, &run, err);
-		if (found == 1 && consider(worker, db, holds, &run, out, err) != 0)
+		if (found == 1 && consider(worker, db, busy, &run, out, err) != 0)
 			found = -1;
 	}
 	if (found < 0 && out->arena != NULL)
@@ -133,15 +136,15 @@ static int choose(const struct webhook_worker *worker, struct db *db,
 	return found < 0 ? -1 : out->arena != NULL;
 }
 
-/* One event of a run at a time: the next is looked for when it is settled. */
+/* One event of a run at a time: the next one is looked for when this one is settled. */
 static int consider(const struct webhook_worker *worker, struct db *db,
-	const struct webhook_holds *holds, const struct webhook_run *run, struct choice *best,
+	const struct busy_senders *busy, const struct webhook_run *run, struct choice *best,
 	struct error *err)
 {
 	struct choice next = {.run = *run,
-		.held = count_held(holds, run->account),
+		.senders = count_busy(busy, run->account),
 		.turn = (uint64_t)run->account - (uint64_t)worker->last_account - 1};
-	if (is_held(holds, run->run) || next.held >= SENDERS_OF_ONE_ACCOUNT ||
+	if (is_busy_with(busy, run->run) || next.senders >= SENDERS_OF_ONE_ACCOUNT ||
 		(best->arena != NULL && account_comes_before(best, &next)))
 		return 0;
 	next.arena = arena_new(EVENT_ARENA_BYTES);
@@ -159,25 +162,26 @@ static int consider(const struct webhook_worker *worker, struct db *db,
 	return found < 0 ? -1 : 0;
 }
 
-static size_t count_held(const struct webhook_holds *holds, int64_t account)
+static size_t count_busy(const struct busy_senders *busy, int64_t account)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < SENDERS; i++)
-		count += holds->of[i].run != 0 && holds->of[i].account == account;
+		count += busy->of[i].run != 0 && busy->of[i].account == account;
 	return count;
 }
 
-static bool is_held(const struct webhook_holds *holds, int64_t run)
+static bool is_busy_with(const struct busy_senders *busy, int64_t run)
 {
 	for (size_t i = 0; i < SENDERS; i++)
-		if (holds->of[i].run == run)
+		if (busy->of[i].run == run)
 			return true;
 	return false;
 }
 
 static bool account_comes_before(const struct choice *one, const struct choice *other)
 {
-	return one->held != other->held ? one->held < other->held : one->turn < other->turn;
+	return one->senders != other->senders ? one->senders < other->senders
+					      : one->turn < other->turn;
 }
 
 static bool is_due_before(const struct webhook_event *one, const struct webhook_event *other)
@@ -186,18 +190,21 @@ static bool is_due_before(const struct webhook_event *one, const struct webhook_
 }
 
 static void give(
-	struct webhook_worker *worker, struct webhook_holds *holds, const struct choice *choice)
+	struct webhook_worker *worker, struct busy_senders *busy, const struct choice *choice)
 {
 	size_t i = 0;
-	while (holds->of[i].run != 0)
+	ASSERT(busy->free > 0 && choice->arena != NULL);
+	while (busy->of[i].run != 0) {
 		i++;
-	holds->of[i] = choice->run;
-	holds->free--;
+		ASSERT(i < SENDERS);
+	}
+	busy->of[i] = choice->run;
+	busy->free--;
 	worker->last_account = choice->run.account;
 	webhook_sender_give(worker->senders[i], &choice->run, &choice->event, choice->arena);
 }
 
-static void wake(void *owner)
+static void webhook_worker_wake(void *owner)
 {
 	struct webhook_worker *const worker = owner;
 	worker_thread_wake(&worker->thread);

@@ -10,22 +10,22 @@
 #include "storage/versions/bucket_sweep.h"
 #include "storage/versions/version.h"
 
-static int apply_delete(struct call *call, struct db *db, struct error *err);
+static int bucket_delete_apply(struct call *call, struct db *db, struct error *err);
 static int find_without_runs(
 	struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err);
-static int has_runs(struct span name, struct error *err);
+static int refuse_runs(struct span name, struct error *err);
 static int remove_row(struct db *db, int64_t id, struct error *err);
-static void forget_lifecycle(struct call *call);
-static int apply_drop(struct call *call, struct db *db, struct error *err);
+static void bucket_delete_settle(struct call *call);
+static int bucket_drop_apply(struct call *call, struct db *db, struct error *err);
 
 static const struct call_kind delete_kind = {
-	.stages = {{.apply = apply_delete}},
-	.settle = forget_lifecycle,
+	.stages = {{.apply = bucket_delete_apply}},
+	.settle = bucket_delete_settle,
 };
 
 static const struct call_kind drop_kind = {
-	.stages = {{.apply = apply_drop}},
-	.settle = forget_lifecycle,
+	.stages = {{.apply = bucket_drop_apply}},
+	.settle = bucket_delete_settle,
 };
 
 struct call *bucket_delete_call(struct store *store, struct bucket_ref ref)
@@ -38,7 +38,7 @@ struct call *bucket_drop_call(struct store *store, struct bucket_ref ref)
 	return &bucket_change_new(store, &drop_kind, ref)->call;
 }
 
-static int apply_delete(struct call *call, struct db *db, struct error *err)
+static int bucket_delete_apply(struct call *call, struct db *db, struct error *err)
 {
 	const struct bucket_change *const change = (const struct bucket_change *)call;
 	const struct span name = change->bucket.name;
@@ -53,7 +53,7 @@ static int apply_delete(struct call *call, struct db *db, struct error *err)
 	return upload_row_orphan(db, id, err) != 0 ? -1 : remove_row(db, id, err);
 }
 
-/* 0 with its id when no run is in its way. */
+/* Finds the id of a bucket; bucket_has_runs when it has any run. */
 static int find_without_runs(
 	struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err)
 {
@@ -61,10 +61,10 @@ static int find_without_runs(
 	if (bucket_row_find(db, ref, out_id, err) != 0 ||
 		run_row_any_in_bucket(db, *out_id, &runs, err) != 0)
 		return -1;
-	return runs ? has_runs(ref.name, err) : 0;
+	return runs ? refuse_runs(ref.name, err) : 0;
 }
 
-static int has_runs(struct span name, struct error *err)
+static int refuse_runs(struct span name, struct error *err)
 {
 	return error_set(err, ERROR_BUCKET_HAS_RUNS,
 		"The bucket '%.*s' holds runs; end them first.", (int)name.len,
@@ -79,7 +79,7 @@ static int remove_row(struct db *db, int64_t id, struct error *err)
 	return bucket_row_remove(db, id, err);
 }
 
-static void forget_lifecycle(struct call *call)
+static void bucket_delete_settle(struct call *call)
 {
 	const struct bucket_change *const change = (const struct bucket_change *)call;
 	if (!call->failed)
@@ -87,7 +87,7 @@ static void forget_lifecycle(struct call *call)
 			(struct span){NULL, 0});
 }
 
-static int apply_drop(struct call *call, struct db *db, struct error *err)
+static int bucket_drop_apply(struct call *call, struct db *db, struct error *err)
 {
 	const struct bucket_change *const change = (const struct bucket_change *)call;
 	int64_t id;

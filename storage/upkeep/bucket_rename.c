@@ -7,23 +7,24 @@
 #include "storage/buckets/lifecycle_cache.h"
 #include "storage/run_tables/deployment_row.h"
 
-static int apply_rename(struct call *call, struct db *db, struct error *err);
-static void move_lifecycle(struct call *call);
+static int bucket_rename_apply(struct call *call, struct db *db, struct error *err);
+static void bucket_rename_settle(struct call *call);
 
 static const struct call_kind rename_kind = {
-	.stages = {{.apply = apply_rename}},
-	.settle = move_lifecycle,
+	.stages = {{.apply = bucket_rename_apply}},
+	.settle = bucket_rename_settle,
 };
 
 struct call *bucket_rename_call(struct store *store, const struct bucket_rename *rename)
 {
 	struct bucket_change *const change = bucket_change_new(store, &rename_kind, rename->from);
+	ASSERT(rename->account.len > 0);
 	change->new_name = arena_copy(change->call.arena, rename->to);
 	change->account = arena_copy(change->call.arena, rename->account);
 	return &change->call;
 }
 
-static int apply_rename(struct call *call, struct db *db, struct error *err)
+static int bucket_rename_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct bucket_change *const change = (struct bucket_change *)call;
 	int64_t bucket;
@@ -40,7 +41,7 @@ static int apply_rename(struct call *call, struct db *db, struct error *err)
 	return bucket_row_rename(db, bucket, change->new_name, account, err);
 }
 
-static void move_lifecycle(struct call *call)
+static void bucket_rename_settle(struct call *call)
 {
 	const struct bucket_change *const change = (const struct bucket_change *)call;
 	struct lifecycle_cache *const cache = store_parts(call->store)->lifecycle_cache;

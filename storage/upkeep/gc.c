@@ -1,6 +1,7 @@
-/* A round collects packs with work to do in small groups and walks each group through its stages
- * (gc_pack.h); a group that cannot go on for a while is put back, so that one long download never
- * holds up the others. */
+/* A round lists packs, collects those with work to do in groups of GC_GROUP, and walks each group
+ * through its stages (gc_pack.h). A group that cannot advance for a while is closed, and another
+ * round takes its packs up: one long download never holds up the others. Requests queue for the
+ * thread; it answers all of them before it makes a round of its own. */
 #include "storage/upkeep/gc.h"
 
 #include <stdlib.h>
@@ -18,17 +19,17 @@
 #include "storage/upkeep/sweeper.h"
 
 enum {
-	GC_GROUP = 64,
-	GC_NUMBERS = 256,
+	GC_GROUP = 64,    /* packs that are worked on at a time */
+	GC_NUMBERS = 256, /* packs, or files, that are listed at a time */
 	GC_LIVE_PERCENT = 50,
 	GC_ASKED_PERCENT = 90,
-	GC_STEP_MS = 10,       /* between two looks at packs that wait */
-	GC_PATIENCE_MS = 1000, /* for a group in which nothing goes on */
-	GC_ASKED_PATIENCE_MS = 10 * 1000,
+	GC_STEP_MS = 10,                  /* between two looks at packs that wait */
+	GC_PATIENCE_MS = 1000,            /* for a group that does not advance */
+	GC_ASKED_PATIENCE_MS = 10 * 1000, /* the same in a requested round */
 	GC_WHOLE_ROUND_MS = 24 * 60 * 60 * 1000,
-	GC_VACUUM_PAGES = 256,
-	GC_VACUUM_FROM_PAGES = 1024, /* fewer free pages are soon used again */
-	GC_PACKED_PAGES = 16384
+	GC_VACUUM_PAGES = 256,        /* in one change */
+	GC_VACUUM_FROM_PAGES = 1024,  /* fewer free pages will soon be used again */
+	GC_WHOLE_VACUUM_PAGES = 16384 /* larger catalogs would hold up commits for long */
 };
 
 struct asked_round {
@@ -44,7 +45,7 @@ struct gc {
 	struct worker_thread thread;
 	struct asked_round *first; /* guarded by the thread's lock */
 	struct asked_round *last;  /* guarded by the thread's lock */
-	/* the thread alone */
+	/* used by the thread only: */
 	int64_t look_due_ms;
 	int64_t whole_round_due_ms;
 };
@@ -58,20 +59,20 @@ struct removals {
 typedef int next_fn(
 	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
 
-static int64_t one_round(void *owner);
+static int64_t gc_round(void *owner);
 static bool answer_all(struct gc *gc);
 static struct asked_round *take_asked(struct gc *gc);
 static void refuse(struct asked_round *asked);
 static void answer(struct gc *gc, struct asked_round *asked);
 static int run_request(struct gc *gc, struct gc_request *request, struct error *err);
 static struct gc_work work_of(struct gc *gc, struct gc_report *report);
-static bool spend(void *owner, size_t bytes);
+static bool gc_spend(void *owner, size_t bytes);
 static int await_proof(struct gc *gc, struct error *err);
 static int check_goes_on(struct gc *gc, struct error *err);
 static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err);
 static int end_registered(struct gc *gc, struct gc_report *report, struct error *err);
 static int sweep(struct gc *gc, struct gc_report *report, struct error *err);
-static int round_of(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err);
+static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err);
 static int work_on(struct gc *gc, const struct gc_work *work, const int64_t *numbers, size_t count,
 	struct error *err);
 static int group_work(
@@ -83,21 +84,21 @@ static int list_removals(
 	struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err);
 static int remove_files(
 	struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err);
-static int apply_removals(struct change *change, struct db *db, struct error *err);
-static int next_of_all(
+static int gc_apply_removals(struct change *change, struct db *db, struct error *err);
+static int gc_next_of_all(
 	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
 static int forget_gone(struct gc *gc, struct error *err);
 static int trim(struct gc *gc, const struct gc_work *work, struct error *err);
 static int trim_catalog(struct gc *gc, int64_t from_pages, struct error *err);
 static int free_pages(struct gc *gc, int64_t *out_pages, struct error *err);
-static int apply_vacuum(struct change *change, struct db *db, struct error *err);
+static int gc_apply_vacuum(struct change *change, struct db *db, struct error *err);
 static int shrink_catalog(struct gc *gc, bool changed, struct error *err);
-static int pack_catalog(struct gc *gc, struct db *db, struct error *err);
+static int vacuum_catalog(struct gc *gc, struct db *db, struct error *err);
 static void log_round(struct gc *gc, const struct gc_report *report);
-static void look_around(struct gc *gc);
-static int next_touched(
+static void own_round(struct gc *gc);
+static int gc_next_touched(
 	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
-static void refuse_all(void *owner);
+static void gc_refuse_all(void *owner);
 static void gc_begin(struct call *call);
 
 static const struct call_kind kind = {.stages = {{.begin = gc_begin}}};
@@ -107,8 +108,9 @@ struct gc *gc_start(struct store *store, const struct gc_options *options)
 	const int64_t first_ms = options->interval_s > 0 ? (int64_t)options->interval_s * 1000
 							 : WORKER_THREAD_UNTIL_WOKEN;
 	const struct worker_thread_plan plan = {
-		.name = "gc", .first_ms = first_ms, .round = one_round, .last = refuse_all};
+		.name = "gc", .first_ms = first_ms, .round = gc_round, .last = gc_refuse_all};
 	struct gc *const gc = memory_new(sizeof(*gc));
+	ASSERT(store != NULL && options->live_percent <= 100);
 	gc->store = store;
 	gc->options = *options;
 	worker_thread_start(&gc->thread, &plan, gc);
@@ -125,12 +127,14 @@ void gc_stop(struct gc *gc)
 	if (gc == NULL)
 		return;
 	worker_thread_stop(&gc->thread);
+	ASSERT(gc->first == NULL); /* gc_refuse_all has answered the last ones */
 	worker_thread_release(&gc->thread);
 	free(gc);
 }
 
 struct call *gc_call(struct gc *gc, const struct gc_request *request)
 {
+	ASSERT(gc != NULL && request != NULL);
 	struct asked_round *const asked = call_new(sizeof(*asked), &kind, gc->store, 0);
 	asked->gc = gc;
 	asked->request = *request;
@@ -151,16 +155,16 @@ int gc_run(struct gc *gc, struct gc_request *request, struct error *err)
 	return result;
 }
 
-/* Requests, or else, when its time has come, a look around; the next one is due that long after
- * either. */
-static int64_t one_round(void *owner)
+/* Answers requests or else, when it is due, makes a round of its own. The next one is due an
+ * interval after either. */
+static int64_t gc_round(void *owner)
 {
 	struct gc *const gc = owner;
 	const int64_t interval_ms = (int64_t)gc->options.interval_s * 1000;
 	const bool answered = answer_all(gc);
 	const bool is_due = interval_ms > 0 && clock_monotonic_ms() >= gc->look_due_ms;
 	if (!answered && is_due && store_may_delete(gc->store))
-		look_around(gc);
+		own_round(gc);
 	if (answered || is_due)
 		gc->look_due_ms = clock_monotonic_ms() + interval_ms;
 	const int64_t left = gc->look_due_ms - clock_monotonic_ms();
@@ -212,13 +216,14 @@ static void answer(struct gc *gc, struct asked_round *asked)
 static int run_request(struct gc *gc, struct gc_request *request, struct error *err)
 {
 	struct gc_work work = work_of(gc, &request->report);
+	ASSERT(request->live_percent <= 100);
 	request->report = (struct gc_report){0};
 	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
 	work.dry_run = request->dry_run;
 	work.ends_promises = request->ends_promises;
 	work.is_asked = true;
 	if (await_proof(gc, err) != 0 || drop_leftovers(gc, request, err) != 0 ||
-		round_of(gc, &work, next_of_all, err) != 0)
+		run_round(gc, &work, gc_next_of_all, err) != 0)
 		return -1;
 	return gc_registered_bytes(gc->store, &request->report.bytes_registered, err);
 }
@@ -231,17 +236,18 @@ static struct gc_work work_of(struct gc *gc, struct gc_report *report)
 		.live_percent =
 			gc->options.live_percent != 0 ? gc->options.live_percent : GC_LIVE_PERCENT,
 		.promise_ms = gc->options.promise_ms,
-		.pace = {.spend = spend, .owner = gc},
+		.pace = {.spend = gc_spend, .owner = gc},
 	};
 }
 
-static bool spend(void *owner, size_t bytes)
+static bool gc_spend(void *owner, size_t bytes)
 {
 	struct gc *const gc = owner;
 	return worker_thread_spend(&gc->thread, bytes, gc->options.bytes_per_second);
 }
 
-/* The look at the catalog that a start begins with has ended, and found it sound. */
+/* Waits for the check of the catalog that begins at the start; fails unless the catalog is
+ * sound. */
 static int await_proof(struct gc *gc, struct error *err)
 {
 	struct store_health *health = store_health(gc->store);
@@ -251,7 +257,8 @@ static int await_proof(struct gc *gc, struct error *err)
 	return check_goes_on(gc, err);
 }
 
-/* Asked before each thing that goes: what a round began on may have been found damaged since. */
+/* Asked before anything is deleted: the catalog that the round began on may have been found damaged
+ * since. */
 static int check_goes_on(struct gc *gc, struct error *err)
 {
 	if (worker_thread_is_stopping(&gc->thread))
@@ -259,7 +266,7 @@ static int check_goes_on(struct gc *gc, struct error *err)
 	return store_health_check_delete(store_health(gc->store), err);
 }
 
-/* Rows that only keep space go before the packs are looked at. */
+/* Removes rows that only keep space, before the packs are looked at. */
 static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err)
 {
 	if (request->dry_run)
@@ -269,7 +276,7 @@ static int drop_leftovers(struct gc *gc, struct gc_request *request, struct erro
 	return sweep(gc, &request->report, err);
 }
 
-/* What goes here the sweeper may have to finish. */
+/* Ends unused registered files; the sweeper may have to finish large ones. */
 static int end_registered(struct gc *gc, struct gc_report *report, struct error *err)
 {
 	struct chunk_id after = {{0}};
@@ -285,8 +292,8 @@ static int end_registered(struct gc *gc, struct gc_report *report, struct error 
 	return 0;
 }
 
-/* Sets that wait for the sweeper lead to chunks until it has been there. What cannot be swept keeps
- * its own packs alone. */
+/* Sweeps first, because part sets that wait for the sweeper lead to chunks until it has been there.
+ * A kind that cannot be swept keeps only its own packs. */
 static int sweep(struct gc *gc, struct gc_report *report, struct error *err)
 {
 	struct sweep sweep = {0};
@@ -305,8 +312,8 @@ static int sweep(struct gc *gc, struct gc_report *report, struct error *err)
 	return 0;
 }
 
-/* All packs that `next` gives, then what is beside them. */
-static int round_of(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err)
+/* Works through all packs that `next` lists, then trims. */
+static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err)
 {
 	int64_t numbers[GC_NUMBERS];
 	int64_t after = 0;
@@ -327,18 +334,20 @@ static int round_of(struct gc *gc, const struct gc_work *work, next_fn *next, st
 			(int64_t)work->report->packs_waiting);
 	if (work->dry_run || !any)
 		return 0;
-	if (finish_removals(gc, err) != 0 || (next == next_of_all && forget_gone(gc, err) != 0) ||
+	if (finish_removals(gc, err) != 0 ||
+		(next == gc_next_of_all && forget_gone(gc, err) != 0) ||
 		check_goes_on(gc, err) != 0)
 		return -1;
 	return trim(gc, work, err);
 }
 
-/* Looks at these packs and works on what it finds, group by group. */
+/* Looks at these packs, and works group by group on those with work to do. */
 static int work_on(struct gc *gc, const struct gc_work *work, const int64_t *numbers, size_t count,
 	struct error *err)
 {
 	struct gc_pack *group = NULL;
 	size_t size = 0;
+	ASSERT(count <= GC_NUMBERS);
 	for (size_t i = 0; i < count; i++) {
 		struct gc_pack *const pack = gc_pack_look(work, numbers[i]);
 		if (worker_thread_is_stopping(&gc->thread)) {
@@ -373,10 +382,11 @@ static int group_work(
 		(void)worker_thread_pause(&gc->thread, ms);
 	}
 	group_close(work, &group);
+	ASSERT(group == NULL);
 	return result;
 }
 
-/* One step of each; false when none could take any. */
+/* Takes one step with each pack; false when none could take any. */
 static bool group_advance(const struct gc_work *work, struct gc_pack **group)
 {
 	bool moved = false;
@@ -429,14 +439,15 @@ static int list_removals(
 	return result;
 }
 
-/* Files that changes took out of use are gone for good before the rows that name them go.
- * *inout_count becomes that of the files that went: one that could not be removed, or that the
+/* Removes files that changes took out of use, for good, before the rows that name them go.
+ * *inout_count becomes the number of files that went. A file that could not be removed, or that the
  * cache still reads from, keeps its row, and another round tries again. */
 static int remove_files(
 	struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err)
 {
 	struct pack_store *packs = store_packs(gc->store);
-	struct removals removals = {.change = {.apply = apply_removals}, .files = files};
+	struct removals removals = {.change = {.apply = gc_apply_removals}, .files = files};
+	ASSERT(files != NULL && *inout_count <= GC_NUMBERS);
 	if (check_goes_on(gc, err) != 0)
 		return -1;
 	pack_cache_leave_out(packs->cache, files, inout_count);
@@ -451,7 +462,7 @@ static int remove_files(
 		: committer_run(store_committer(gc->store), &removals.change, err);
 }
 
-static int apply_removals(struct change *change, struct db *db, struct error *err)
+static int gc_apply_removals(struct change *change, struct db *db, struct error *err)
 {
 	const struct removals *removals = (struct removals *)change;
 	for (size_t i = 0; i < removals->count; i++)
@@ -460,7 +471,7 @@ static int apply_removals(struct change *change, struct db *db, struct error *er
 	return 0;
 }
 
-static int next_of_all(
+static int gc_next_of_all(
 	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
 {
 	struct db *const db = store_reader_take(gc->store, err);
@@ -471,7 +482,7 @@ static int next_of_all(
 	return result;
 }
 
-/* Chunk rows of packs that are gone, as a power cut may leave them. */
+/* Forgets the chunk rows of packs that are gone, which a power cut may leave. */
 static int forget_gone(struct gc *gc, struct error *err)
 {
 	struct chunk_index *const chunk_index = store_chunk_index(gc->store);
@@ -487,7 +498,7 @@ static int forget_gone(struct gc *gc, struct error *err)
 	return result;
 }
 
-/* What is beside the packs. */
+/* Gives back the space of the catalog and of the chunk index. */
 static int trim(struct gc *gc, const struct gc_work *work, struct error *err)
 {
 	if (trim_catalog(gc, work->is_asked ? 1 : GC_VACUUM_FROM_PAGES, err) != 0)
@@ -498,7 +509,7 @@ static int trim(struct gc *gc, const struct gc_work *work, struct error *err)
 	return work->is_asked ? shrink_catalog(gc, changed, err) : 0;
 }
 
-/* The catalog's free pages go back in slices, between which other changes have their turn. */
+/* Gives the catalog's free pages back in slices, between which other changes get their turn. */
 static int trim_catalog(struct gc *gc, int64_t from_pages, struct error *err)
 {
 	int64_t pages = 0;
@@ -507,11 +518,11 @@ static int trim_catalog(struct gc *gc, int64_t from_pages, struct error *err)
 		if (pages < from_pages || pages >= before)
 			return 0;
 		before = pages;
-		struct change change = {.apply = apply_vacuum};
+		struct change change = {.apply = gc_apply_vacuum};
 		if (committer_run(store_committer(gc->store), &change, err) != 0)
 			return -1;
-		if (!spend(gc, GC_VACUUM_PAGES * 4096))
-			return error_set(err, ERROR_BUSY, "the store is closing");
+		if (!gc_spend(gc, GC_VACUUM_PAGES * 4096))
+			return error_set(err, ERROR_BUSY, "The store is closing.");
 	}
 	return -1;
 }
@@ -526,33 +537,33 @@ static int free_pages(struct gc *gc, int64_t *out_pages, struct error *err)
 	return result;
 }
 
-static int apply_vacuum(struct change *change, struct db *db, struct error *err)
+static int gc_apply_vacuum(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;
 	return db_vacuum_some(db, GC_VACUUM_PAGES, err);
 }
 
-/* On a connection of gc's own: neither can be part of a change. */
+/* Uses a connection of its own: neither statement can be part of a change. */
 static int shrink_catalog(struct gc *gc, bool changed, struct error *err)
 {
 	struct db *const db = db_open(store_catalog_path(gc->store), DB_WRITE, err);
 	if (db == NULL)
 		return -1;
-	int result = changed ? pack_catalog(gc, db, err) : 0;
+	int result = changed ? vacuum_catalog(gc, db, err) : 0;
 	if (result == 0)
 		result = db_checkpoint_truncate(db, err);
 	db_close(db);
 	return result;
 }
 
-/* Pages that random deletes left half empty are packed, where that does not hold up commits for
- * long. */
-static int pack_catalog(struct gc *gc, struct db *db, struct error *err)
+/* Rewrites the catalog without pages that random deletes left half empty, where that does not hold
+ * up commits for long. */
+static int vacuum_catalog(struct gc *gc, struct db *db, struct error *err)
 {
 	int64_t pages = 0;
 	if (db_pages(db, &pages, err) != 0)
 		return -1;
-	const bool may = gc->options.bytes_per_second == 0 || pages <= GC_PACKED_PAGES;
+	const bool may = gc->options.bytes_per_second == 0 || pages <= GC_WHOLE_VACUUM_PAGES;
 	return may ? db_vacuum_whole(db, err) : 0;
 }
 
@@ -567,13 +578,13 @@ static void log_round(struct gc *gc, const struct gc_report *report)
 		sizeof(fields) / sizeof(fields[0]));
 }
 
-static void look_around(struct gc *gc)
+static void own_round(struct gc *gc)
 {
 	struct gc_report report = {0};
 	struct error err = {0};
 	const struct gc_work work = work_of(gc, &report);
 	const bool is_whole = clock_monotonic_ms() >= gc->whole_round_due_ms;
-	if (round_of(gc, &work, is_whole ? next_of_all : next_touched, &err) != 0) {
+	if (run_round(gc, &work, is_whole ? gc_next_of_all : gc_next_touched, &err) != 0) {
 		if (err.kind != ERROR_BUSY)
 			log_failure(store_log(gc->store), LOG_WARNING, NULL, "gc", &err);
 	} else if (is_whole) {
@@ -582,7 +593,7 @@ static void look_around(struct gc *gc)
 	log_round(gc, &report);
 }
 
-static int next_touched(
+static int gc_next_touched(
 	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
 {
 	(void)err;
@@ -590,7 +601,7 @@ static int next_touched(
 	return 0;
 }
 
-static void refuse_all(void *owner)
+static void gc_refuse_all(void *owner)
 {
 	(void)answer_all(owner);
 }
@@ -599,6 +610,7 @@ static void gc_begin(struct call *call)
 {
 	struct asked_round *const asked = (struct asked_round *)call;
 	struct gc *const gc = asked->gc;
+	ASSERT(asked->next == NULL);
 	lock_enter(&gc->thread.lock);
 	const bool refused = worker_thread_is_stopping(&gc->thread);
 	if (!refused) {

@@ -1,3 +1,6 @@
+/* Each act is one change. A change that deletes first asks whether the catalog is proven. Then it
+ * looks for rows and promises inside the transaction: the committer runs one change at a time, so
+ * nothing can come between that look and the act. */
 #include "storage/upkeep/gc_change.h"
 
 #include <stdlib.h>
@@ -12,7 +15,6 @@
 #include "storage/packs/store_health.h"
 #include "storage/xet/xorb_row.h"
 
-/* On one pack. */
 struct gc_change {
 	struct change change; /* first */
 	const struct gc_work *work;
@@ -23,34 +25,36 @@ struct gc_change {
 };
 
 static int64_t promises_ended_ms(const struct gc_work *work);
-static int apply(struct change *base, struct db *db, struct error *err);
-static int apply_condemn(struct gc_change *change, struct db *db, struct error *err);
+static int gc_apply(struct change *base, struct db *db, struct error *err);
+static int gc_apply_condemn(struct gc_change *change, struct db *db, struct error *err);
 static int find_names(struct gc_change *change, struct db *db, struct error *err);
-static int apply_spare(struct gc_change *change, struct db *db, struct error *err);
-static int apply_remove(struct gc_change *change, struct db *db, struct error *err);
+static int gc_apply_spare(struct gc_change *change, struct db *db, struct error *err);
+static int gc_apply_remove(struct gc_change *change, struct db *db, struct error *err);
 static bool is_referred(const struct gc_change *change);
-static int apply_move(struct gc_change *change, struct db *db, struct error *err);
+static int gc_apply_move(struct gc_change *change, struct db *db, struct error *err);
 static int find_more(struct gc_change *change, struct db *db, struct error *err);
-static int place_seal(struct change *base, struct error *err);
+static int gc_place_seal(struct change *base, struct error *err);
 
 int gc_change_mark(const struct gc_work *work, const struct gc_pack *pack, struct db *db,
-	uint8_t *live, uint32_t *out_needed, size_t *out_rows, struct error *err)
+	struct gc_marks *marks, struct error *err)
 {
-	if (pack_row_mark(db, pack->number, pack->record.chunks, live, out_rows, err) != 0)
+	const uint32_t chunks = pack->record.chunks;
+	ASSERT(marks->live != NULL);
+	if (pack_row_mark(db, pack->number, chunks, marks->live, &marks->rows, err) != 0)
 		return -1;
-	if (out_needed != NULL)
-		*out_needed = pack_table_count(live, pack->record.chunks);
-	return xorb_row_mark_promised(db, pack->number, pack->record.chunks,
-		promises_ended_ms(work), live, out_rows, err);
+	marks->needed = pack_table_count(marks->live, chunks);
+	return xorb_row_mark_promised(
+		db, pack->number, chunks, promises_ended_ms(work), marks->live, &marks->rows, err);
 }
 
 int gc_change_run(const struct gc_work *work, struct gc_pack *pack, enum gc_act act,
 	bool *out_named, struct error *err)
 {
 	struct gc_change change = {
-		.change = {.apply = apply}, .work = work, .pack = pack, .act = act};
+		.change = {.apply = gc_apply}, .work = work, .pack = pack, .act = act};
+	ASSERT(act != GC_MOVE);
 	if (act == GC_SEAL)
-		change.change.place = place_seal;
+		change.change.place = gc_place_seal;
 	const int result = committer_run(store_committer(work->store), &change.change, err);
 	*out_named = change.is_named;
 	return result;
@@ -59,7 +63,7 @@ int gc_change_run(const struct gc_work *work, struct gc_pack *pack, enum gc_act 
 int gc_change_move(
 	const struct gc_work *work, struct gc_pack *pack, struct gc_move *move, struct error *err)
 {
-	struct gc_change change = {.change = {.apply = apply},
+	struct gc_change change = {.change = {.apply = gc_apply},
 		.work = work,
 		.pack = pack,
 		.act = GC_MOVE,
@@ -70,29 +74,30 @@ int gc_change_move(
 	return result;
 }
 
-/* Promises up to then hold nothing. */
+/* Promises that end by then count for nothing. */
 static int64_t promises_ended_ms(const struct gc_work *work)
 {
 	return work->ends_promises ? INT64_MAX : store_now_ms(work->store);
 }
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int gc_apply(struct change *base, struct db *db, struct error *err)
 {
 	static int (*const acts[])(
 		struct gc_change * change, struct db * db, struct error * err) = {
-		[GC_CONDEMN] = apply_condemn,
-		[GC_SPARE] = apply_spare,
-		[GC_REMOVE] = apply_remove,
-		[GC_MOVE] = apply_move,
+		[GC_CONDEMN] = gc_apply_condemn,
+		[GC_SPARE] = gc_apply_spare,
+		[GC_REMOVE] = gc_apply_remove,
+		[GC_MOVE] = gc_apply_move,
 	};
 	struct gc_change *const change = (struct gc_change *)base;
 	const bool deletes = change->act != GC_SEAL && change->act != GC_SPARE;
 	if (deletes && store_health_check_delete(store_health(change->work->store), err) != 0)
 		return -1;
+	ASSERT(change->act <= GC_SEAL);
 	return change->act == GC_SEAL ? 0 : acts[change->act](change, db, err);
 }
 
-static int apply_condemn(struct gc_change *change, struct db *db, struct error *err)
+static int gc_apply_condemn(struct gc_change *change, struct db *db, struct error *err)
 {
 	if (find_names(change, db, err) != 0)
 		return -1;
@@ -101,7 +106,7 @@ static int apply_condemn(struct gc_change *change, struct db *db, struct error *
 					  store_now_ms(change->work->store), err);
 }
 
-/* A promise may have been made since the pack was looked at. */
+/* Sets is_named when rows or promises need the pack: they may have come since gc looked. */
 static int find_names(struct gc_change *change, struct db *db, struct error *err)
 {
 	bool is_promised = false;
@@ -113,12 +118,12 @@ static int find_names(struct gc_change *change, struct db *db, struct error *err
 	return 0;
 }
 
-static int apply_spare(struct gc_change *change, struct db *db, struct error *err)
+static int gc_apply_spare(struct gc_change *change, struct db *db, struct error *err)
 {
 	return pack_row_spare(db, change->pack->number, err);
 }
 
-static int apply_remove(struct gc_change *change, struct db *db, struct error *err)
+static int gc_apply_remove(struct gc_change *change, struct db *db, struct error *err)
 {
 	const int64_t number = change->pack->number;
 	if (find_names(change, db, err) != 0)
@@ -133,17 +138,18 @@ static int apply_remove(struct gc_change *change, struct db *db, struct error *e
 	return pack_row_remove(db, number, err);
 }
 
-/* Rows may have come and gone again since the view was taken, and somebody may have seen them and
- * be about to copy them. */
+/* Whether an ingest refers to the pack. Rows may have come and gone again since the view, and a
+ * thread that saw them may be about to copy them. */
 static bool is_referred(const struct gc_change *change)
 {
 	return pack_cache_is_referred(
 		store_packs(change->work->store)->cache, &change->pack->record.id);
 }
 
-static int apply_move(struct gc_change *change, struct db *db, struct error *err)
+static int gc_apply_move(struct gc_change *change, struct db *db, struct error *err)
 {
 	const struct gc_pack *const pack = change->pack;
+	ASSERT(change->moved_to != NULL);
 	change->is_named = is_referred(change);
 	if (find_more(change, db, err) != 0)
 		return -1;
@@ -157,21 +163,21 @@ static int apply_move(struct gc_change *change, struct db *db, struct error *err
 		db, pack->number, &change->moved_to->file, change->moved_to->length, err);
 }
 
-/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is,
- * but for promises made since. */
+/* Sets is_named unless the new file has all that lives now. It has, since nobody can find chunks in
+ * a retiring pack, except for promises that were made since. */
 static int find_more(struct gc_change *change, struct db *db, struct error *err)
 {
 	const struct gc_pack *const pack = change->pack;
-	size_t rows = 0;
-	uint8_t *const live = memory_new(pack->record.chunks / 8 + 1);
-	const int result = gc_change_mark(change->work, pack, db, live, NULL, &rows, err);
+	struct gc_marks marks = {.live = memory_new(pack->record.chunks / 8 + 1)};
+	ASSERT(pack->live != NULL);
+	const int result = gc_change_mark(change->work, pack, db, &marks, err);
 	for (uint32_t i = 0; result == 0 && i <= pack->record.chunks / 8; i++)
-		change->is_named |= (live[i] & ~pack->live[i]) != 0;
-	free(live);
+		change->is_named |= (marks.live[i] & ~pack->live[i]) != 0;
+	free(marks.live);
 	return result;
 }
 
-static int place_seal(struct change *base, struct error *err)
+static int gc_place_seal(struct change *base, struct error *err)
 {
 	(void)err;
 	pack_store_shared_seal(store_packs(((struct gc_change *)base)->work->store));

@@ -1,3 +1,6 @@
+/* A table gives each stage its function (gc_pack.h describes the stages). Every end but a deletion
+ * goes through one of the finish functions: lookups find the pack again unless it is condemned, and
+ * it is noted for another round if something came between or failed. */
 #include "storage/upkeep/gc_pack.h"
 
 #include <stdlib.h>
@@ -8,21 +11,27 @@
 #include "storage/packs/pack_table.h"
 #include "storage/upkeep/gc_change.h"
 
-enum { GC_ROW_BYTES = 64, GC_WORTH_BYTES = 4096, GC_OPEN_PERCENT = 50, GC_OPEN_SHARE = 4 };
+enum {
+	GC_ROW_BYTES = 64,     /* what reading a row counts as, for the rate */
+	GC_WORTH_BYTES = 4096, /* a compaction must give back as many */
+	GC_OPEN_PERCENT = 50,  /* the open pack is sealed when so much of it is dead, */
+	GC_OPEN_SHARE = 4      /* and it has this part of the largest size: a quarter */
+};
 
 static int look(const struct gc_work *work, struct gc_pack *pack, struct error *err);
 static int take_view(const struct gc_work *work, struct gc_pack *pack, struct error *err);
 static int read_rows(const struct gc_work *work, struct gc_pack *pack, struct db *db,
 	size_t *out_rows, struct error *err);
 static uint64_t promised_bytes(const struct gc_pack *pack);
-static bool is_left_alone(const struct gc_work *work, const struct gc_pack *pack);
+static bool is_too_young(const struct gc_work *work, const struct gc_pack *pack);
 static int seal_open(const struct gc_work *work, struct gc_pack *pack, struct error *err);
 static struct pack_store *packs_of(const struct gc_work *work);
 static int judge(const struct gc_work *work, struct gc_pack *pack, struct error *err);
 static int is_worth_it(const struct gc_work *work, const struct gc_pack *pack, bool *out_worth,
 	uint64_t *out_gain, struct error *err);
 static struct pack_cache *cache_of(const struct gc_work *work);
-static void complain(const struct gc_work *work, const struct gc_pack *pack, struct error *err);
+static void log_pack_failure(
+	const struct gc_work *work, const struct gc_pack *pack, struct error *err);
 static void pack_free(struct gc_pack *pack);
 static bool advance_begin(const struct gc_work *work, struct gc_pack *pack);
 static void finish_failed(const struct gc_work *work, struct gc_pack *pack, struct error *err);
@@ -42,13 +51,14 @@ static void take_over(const struct gc_work *work, struct gc_pack *pack, struct p
 struct gc_pack *gc_pack_look(const struct gc_work *work, int64_t number)
 {
 	struct error err = {0};
-	struct gc_pack *const pack = memory_new(sizeof *pack);
+	struct gc_pack *const pack = memory_new(sizeof(*pack));
+	ASSERT(work->store != NULL && work->report != NULL && work->pace.spend != NULL);
 	pack->number = number;
 	const int wanted = look(work, pack, &err);
 	if (wanted == 1)
 		return pack;
 	if (wanted < 0)
-		complain(work, pack, &err);
+		log_pack_failure(work, pack, &err);
 	pack_free(pack);
 	return NULL;
 }
@@ -69,6 +79,7 @@ bool gc_pack_advance(const struct gc_work *work, struct gc_pack *pack)
 
 void gc_pack_close(const struct gc_work *work, struct gc_pack *pack)
 {
+	ASSERT(pack != NULL);
 	if (pack->stage != GC_DONE) {
 		pack_touches_again(store_pack_touches(work->store), pack->number);
 		if (!pack->is_condemned)
@@ -92,17 +103,17 @@ static int look(const struct gc_work *work, struct gc_pack *pack, struct error *
 	work->report->packs++;
 	work->report->bytes += pack->record.length;
 	work->report->bytes_promised += promised_bytes(pack);
-	if (!work->dry_run) /* else nothing comes of it, and what was lost is still to be seen to */
+	if (!work->dry_run) /* a dry run leaves the lost references for a real round */
 		pack_touches_looked(touches, pack->number, pack->live_count);
-	if (is_left_alone(work, pack))
+	if (is_too_young(work, pack))
 		return 0;
 	if (pack->record.state == PACK_OPEN)
 		result = seal_open(work, pack, err);
 	return result == 1 ? judge(work, pack, err) : result;
 }
 
-/* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows
- * meanwhile. 1: it is there. */
+/* Reads the pack's record and which chunks live, in one snapshot, since an open pack grows
+ * meanwhile. 1: the pack is there. */
 static int take_view(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	struct db *const db = store_snapshot_take(work->store, err);
@@ -115,7 +126,7 @@ static int take_view(const struct gc_work *work, struct gc_pack *pack, struct er
 		return found;
 	pack->live_count = pack_table_count(pack->live, pack->record.chunks);
 	if (!work->pace.spend(work->pace.owner, rows * GC_ROW_BYTES))
-		return error_set(err, ERROR_BUSY, "the store is closing");
+		return error_set(err, ERROR_BUSY, "The store is closing.");
 	return 1;
 }
 
@@ -127,28 +138,32 @@ static int read_rows(const struct gc_work *work, struct gc_pack *pack, struct db
 		return found;
 	free(pack->live);
 	pack->live = memory_new(pack->record.chunks / 8 + 1);
-	return gc_change_mark(work, pack, db, pack->live, &pack->needed_count, out_rows, err) == 0
-		? 1
-		: -1;
+	struct gc_marks marks = {.live = pack->live};
+	if (gc_change_mark(work, pack, db, &marks, err) != 0)
+		return -1;
+	pack->needed_count = marks.needed;
+	*out_rows = marks.rows;
+	return 1;
 }
 
 /* An estimate, as if all its chunks were of one size. */
 static uint64_t promised_bytes(const struct gc_pack *pack)
 {
+	ASSERT(pack->needed_count <= pack->live_count);
 	const uint64_t alone = pack->live_count - pack->needed_count;
 	return pack->record.chunks == 0
 		? 0
 		: (uint64_t)((double)pack->record.length * (double)alone / pack->record.chunks);
 }
 
-static bool is_left_alone(const struct gc_work *work, const struct gc_pack *pack)
+static bool is_too_young(const struct gc_work *work, const struct gc_pack *pack)
 {
 	return work->promise_ms > 0 &&
 		pack->record.created_ms + work->promise_ms > store_now_ms(work->store);
 }
 
-/* The open shared pack is let go of when much of it is dead; then it is a pack like any other. 1:
- * it was. */
+/* Seals the open shared pack when much of it is dead; then it is a pack like any other. 1: it was
+ * sealed. */
 static int seal_open(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	const uint64_t dead = pack->record.chunks - pack->live_count;
@@ -156,10 +171,11 @@ static int seal_open(const struct gc_work *work, struct gc_pack *pack, struct er
 	const bool is_large = work->is_asked ||
 		pack->record.length >= packs_of(work)->pack_max_bytes / GC_OPEN_SHARE;
 	bool ignored;
+	ASSERT(pack->record.state == PACK_OPEN && work->live_percent <= 100);
 	if (!is_large || dead == 0 || dead * 100 < (uint64_t)pack->record.chunks * percent)
 		return 0;
 	if (work->dry_run) {
-		/* an estimate: its index is not at hand */
+		/* an estimate, since its index is not at hand */
 		work->report->bytes_freed += pack->record.length * dead / pack->record.chunks;
 		work->report->packs_compacted++;
 		return 0;
@@ -175,11 +191,12 @@ static struct pack_store *packs_of(const struct gc_work *work)
 	return store_packs(work->store);
 }
 
-/* 1: something is to be done with it. */
+/* 1: there is something to do with the pack. */
 static int judge(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	bool worth = false;
 	uint64_t gain = pack->record.length;
+	ASSERT(pack->record.state != PACK_OPEN);
 	pack->is_condemned = pack->record.state == PACK_CONDEMNED;
 	pack->deletes = pack->is_condemned || pack->live_count == 0;
 	if (!pack->deletes && is_worth_it(work, pack, &worth, &gain, err) != 0)
@@ -194,12 +211,13 @@ static int judge(const struct gc_work *work, struct gc_pack *pack, struct error 
 	return !work->dry_run;
 }
 
-/* Whether so few bytes live that writing them anew is worth it. */
+/* *out_worth: so few bytes live that writing them again is worth it. */
 static int is_worth_it(const struct gc_work *work, const struct gc_pack *pack, bool *out_worth,
 	uint64_t *out_gain, struct error *err)
 {
 	uint64_t length = 0;
 	uint64_t old = 0;
+	ASSERT(pack->live_count <= pack->record.chunks);
 	*out_worth = false;
 	if (pack->live_count == pack->record.chunks ||
 		pack_cache_mode(cache_of(work), &pack->record.id) == PACK_CACHE_GROWING)
@@ -217,7 +235,8 @@ static struct pack_cache *cache_of(const struct gc_work *work)
 	return packs_of(work)->cache;
 }
 
-static void complain(const struct gc_work *work, const struct gc_pack *pack, struct error *err)
+static void log_pack_failure(
+	const struct gc_work *work, const struct gc_pack *pack, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(&pack->record.id, text);
@@ -232,7 +251,7 @@ static void pack_free(struct gc_pack *pack)
 	free(pack);
 }
 
-/* A pack whose index is on its way to the disk has a helper at work on it. */
+/* A pack whose index is not saved yet must wait: a helper is at work on it. */
 static bool advance_begin(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
@@ -255,7 +274,8 @@ static bool advance_begin(const struct gc_work *work, struct gc_pack *pack)
 /* Something failed: another round tries again. */
 static void finish_failed(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
-	complain(work, pack, err);
+	ASSERT(pack->stage != GC_DONE);
+	log_pack_failure(work, pack, err);
 	if (err->kind != ERROR_CORRUPT)
 		pack_touches_again(store_pack_touches(work->store), pack->number);
 	if (!pack->is_condemned)
@@ -263,9 +283,10 @@ static void finish_failed(const struct gc_work *work, struct gc_pack *pack, stru
 	pack->stage = GC_DONE;
 }
 
-/* Ends as it was before; it may be found in again. */
+/* The pack ends as it was before: lookups find it again. */
 static void finish_untouched(const struct gc_work *work, struct gc_pack *pack)
 {
+	ASSERT(pack->stage != GC_DONE && !pack->is_condemned);
 	pack_cache_retire(cache_of(work), &pack->record.id, false);
 	pack->stage = GC_DONE;
 }
@@ -346,12 +367,13 @@ static void act_delete(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
 	bool is_named = false;
+	ASSERT(pack->is_condemned && pack->live_count == 0);
 	forget_chunks(work, pack);
 	if (gc_change_run(work, pack, GC_REMOVE, &is_named, &err) != 0) {
 		finish_failed(work, pack, &err);
 		return;
 	}
-	if (is_named) { /* then its chunks may be found again, too */
+	if (is_named) { /* spared: its chunks may be found again */
 		pack->is_condemned = false;
 		finish_again(work, pack);
 		pack_feed_submit(packs_of(work), &pack->record.id, 1);
@@ -367,18 +389,18 @@ static void act_delete(const struct gc_work *work, struct gc_pack *pack)
 	pack->stage = GC_DONE;
 }
 
-/* Rows of the chunk index are hints: that they could not be removed costs space until the next
- * whole round. */
+/* Rows of the chunk index are hints: if they cannot be removed, they cost space until the next
+ * round over all packs. */
 static void forget_chunks(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
 	struct chunk_index *const chunk_index = store_chunk_index(work->store);
 	if (chunk_index != NULL &&
 		chunk_index_forget_pack(chunk_index, &pack->record.id, &err) != 0)
-		complain(work, pack, &err);
+		log_pack_failure(work, pack, &err);
 }
 
-/* Somebody came in between. */
+/* Rows or promises came in between: another round looks again. */
 static void finish_again(const struct gc_work *work, struct gc_pack *pack)
 {
 	pack_touches_again(store_pack_touches(work->store), pack->number);
@@ -388,6 +410,7 @@ static void finish_again(const struct gc_work *work, struct gc_pack *pack)
 static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
+	ASSERT(pack->live_count > 0 && !pack->is_condemned);
 	struct pack_index *const index =
 		pack_rewrite(packs_of(work), &pack->record.id, pack->live, &work->pace, &err);
 	if (index == NULL) {
@@ -397,12 +420,12 @@ static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 	struct gc_move move = {.to = index};
 	const int result = index->count == pack->live_count
 		? gc_change_move(work, pack, &move, &err)
-		: error_set(&err, ERROR_CORRUPT, "the pack lacks chunks that objects name");
+		: error_set(&err, ERROR_CORRUPT, "The pack lacks chunks that objects name.");
 	if (result == 0 && !move.is_named) {
 		take_over(work, pack, index);
 		return;
 	}
-	/* else the catalog may yet come to name it: the next start judges */
+	/* a commit in doubt may yet name the new file: the next start judges */
 	if (result == 0 || !move.in_doubt)
 		pack_store_remove_files(packs_of(work), &index->file);
 	pack_index_free(index);
@@ -412,7 +435,7 @@ static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 		finish_again(work, pack);
 }
 
-/* The row names the new file: from here on there is no way back. */
+/* The row names the new file; there is no way back from here. */
 static void take_over(const struct gc_work *work, struct gc_pack *pack, struct pack_index *index)
 {
 	const int64_t gain = (int64_t)pack->record.length - (int64_t)index->length;
@@ -421,7 +444,7 @@ static void take_over(const struct gc_work *work, struct gc_pack *pack, struct p
 	pack_store_remove_files(packs_of(work), pack_record_file(&pack->record));
 	forget_chunks(work, pack);
 	if (pack_feed_one(packs_of(work), &pack->record.id, &err) != 0)
-		complain(work, pack, &err);
+		log_pack_failure(work, pack, &err);
 	work->report->packs_compacted++;
 	work->report->bytes_freed += (uint64_t)gain;
 	metrics_add(store_metrics(work->store), METRIC_PACKS_COMPACTED, 1);

@@ -1,11 +1,11 @@
-/* They are looked for with a reader, since most files are in use: a change judges anew the few that
- * were found. */
+/* A reader looks for them, since most files are in use; a change then judges the few that were
+ * found again. */
 #include "storage/upkeep/gc_registered.h"
 
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
 
-enum { ENDED_AT_ONCE = 16 }; /* a file takes up to PART_DROP_ROWS rows along */
+enum { ENDED_AT_ONCE = 16 }; /* each also removes up to PART_DROP_ROWS rows */
 
 struct ending {
 	struct change change; /* first */
@@ -15,19 +15,21 @@ struct ending {
 	struct xet_file_damage damage; /* out */
 };
 
-static int apply_ending(struct change *change, struct db *db, struct error *err);
+static int gc_registered_apply(struct change *change, struct db *db, struct error *err);
 static int find_some(struct store *store, const struct chunk_id *after, struct ending *ending,
 	struct error *err);
 
 int gc_registered_end(struct store *store, struct chunk_id *inout_after, bool *out_more,
 	struct xet_file_damage *damage, struct error *err)
 {
-	struct ending ending = {.change = {.apply = apply_ending}, .health = store_health(store)};
+	struct ending ending = {
+		.change = {.apply = gc_registered_apply}, .health = store_health(store)};
 	if (find_some(store, inout_after, &ending, err) != 0)
 		return -1;
 	*out_more = ending.count == ENDED_AT_ONCE;
 	if (ending.count == 0)
 		return 0;
+	ASSERT(ending.count <= ENDED_AT_ONCE);
 	*inout_after = ending.files[ending.count - 1];
 	if (committer_run(store_committer(store), &ending.change, err) != 0)
 		return -1;
@@ -45,7 +47,7 @@ int gc_registered_bytes(struct store *store, uint64_t *out_bytes, struct error *
 	return result;
 }
 
-static int apply_ending(struct change *change, struct db *db, struct error *err)
+static int gc_registered_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct ending *const ending = (struct ending *)change;
 	ending->damage = (struct xet_file_damage){0};

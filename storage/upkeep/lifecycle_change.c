@@ -1,3 +1,6 @@
+/* The change reads the bucket's rules as they are now, and judges each item by them as a walk does.
+ * An item that changed or went meanwhile, a key of the server's own and a damaged row are passed
+ * over. Only what the rules still say is due goes, or gets a marker above it. */
 #include "storage/upkeep/lifecycle_change.h"
 
 #include "base/random.h"
@@ -16,17 +19,15 @@ enum { CHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
 
 struct lifecycle_change {
 	struct change change; /* first */
-	int64_t bucket;
+	const struct lifecycle_batch *batch;
 	enum bucket_versioning versioning;
 	struct lifecycle_clock clock;
-	struct lifecycle lifecycle; /* as of the change's own moment */
+	struct lifecycle lifecycle; /* as they are when the change runs */
 	struct arena *arena;
-	const struct lifecycle_item *items;
-	size_t count;
 	uint64_t removed;
 };
 
-static int apply(struct change *base, struct db *db, struct error *err);
+static int lifecycle_apply(struct change *base, struct db *db, struct error *err);
 static int judge_upload(struct lifecycle_change *change, struct db *db,
 	const struct lifecycle_item *item, struct error *err);
 static int judge_version(struct lifecycle_change *change, struct db *db,
@@ -42,17 +43,17 @@ static int push_marker(const struct lifecycle_change *change, struct db *db,
 static int judge_older(struct lifecycle_change *change, struct db *db,
 	const struct version *version, struct error *err);
 
-int lifecycle_change_run(struct store *store, int64_t bucket, int64_t day_ms,
-	const struct lifecycle_item *items, size_t count, uint64_t *removed, struct error *err)
+int lifecycle_change_run(struct store *store, const struct lifecycle_batch *batch,
+	uint64_t *removed, struct error *err)
 {
-	struct lifecycle_change change = {.change.apply = apply,
-		.bucket = bucket,
-		.clock = {store_now_ms(store), day_ms},
-		.arena = arena_new(CHANGE_ARENA_BYTES),
-		.items = items,
-		.count = count};
+	struct lifecycle_change change = {.change.apply = lifecycle_apply,
+		.batch = batch,
+		.clock = {store_now_ms(store), batch->day_ms},
+		.arena = arena_new(CHANGE_ARENA_BYTES)};
+	ASSERT(batch->count <= LIFECYCLE_CHANGE_ITEMS && batch->day_ms > 0);
+	ASSERT(batch->items != NULL || batch->count == 0);
 	const int result =
-		count == 0 ? 0 : committer_run(store_committer(store), &change.change, err);
+		batch->count == 0 ? 0 : committer_run(store_committer(store), &change.change, err);
 	if (result == 0) {
 		*removed += change.removed;
 		metrics_add(
@@ -62,21 +63,21 @@ int lifecycle_change_run(struct store *store, int64_t bucket, int64_t day_ms,
 	return result;
 }
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int lifecycle_apply(struct change *base, struct db *db, struct error *err)
 {
 	struct lifecycle_change *const change = (struct lifecycle_change *)base;
 	struct span document;
 	change->removed = 0;
-	if (bucket_document_row_read(
-		    db, change->bucket, BUCKET_LIFECYCLE, change->arena, &document, err) != 0 ||
+	if (bucket_document_row_read(db, change->batch->bucket, BUCKET_LIFECYCLE, change->arena,
+		    &document, err) != 0 ||
 		lifecycle_document_parse(document, change->arena, &change->lifecycle, err) != 0)
 		return -1;
 	if (change->lifecycle.count == 0)
 		return 0;
-	if (bucket_row_versioning(db, change->bucket, &change->versioning, err) != 0)
+	if (bucket_row_versioning(db, change->batch->bucket, &change->versioning, err) != 0)
 		return -1;
-	for (size_t i = 0; i < change->count; i++) {
-		const struct lifecycle_item *const item = &change->items[i];
+	for (size_t i = 0; i < change->batch->count; i++) {
+		const struct lifecycle_item *const item = &change->batch->items[i];
 		if ((item->kind == LIFECYCLE_UPLOAD ? judge_upload(change, db, item, err)
 						    : judge_version(change, db, item, err)) != 0)
 			return -1;
@@ -89,7 +90,7 @@ static int judge_upload(struct lifecycle_change *change, struct db *db,
 {
 	struct upload_row row;
 	const int found = upload_row_find(
-		db, change->bucket, item->key, &item->upload, change->arena, &row, err);
+		db, change->batch->bucket, item->key, &item->upload, change->arena, &row, err);
 	if (found <= 0 || row.state != UPLOAD_OPEN)
 		return found < 0 ? -1 : 0;
 	if (!lifecycle_aborts(&change->lifecycle, item->key, row.created_ms, &change->clock))
@@ -106,12 +107,12 @@ static int judge_version(struct lifecycle_change *change, struct db *db,
 	const int found = version_find_sequence(db, item->sequence, change->arena, &version, err);
 	const enum version_state wanted =
 		item->kind == LIFECYCLE_CURRENT ? VERSION_CURRENT : VERSION_OLDER;
-	/* a damaged row is not for this to remove, and keeps no other from going */
+	/* a damaged row is not removed here, and keeps no other from going */
 	if (found < 0 && err->kind == ERROR_CORRUPT)
 		return 0;
 	if (found <= 0 || version.state != wanted)
 		return found < 0 ? -1 : 0;
-	if (server_key_guard(db, change->bucket, version.key, err) != 0)
+	if (server_key_guard(db, change->batch->bucket, version.key, err) != 0)
 		return err->kind == ERROR_DENIED ? 0 : -1;
 	return item->kind == LIFECYCLE_CURRENT ? judge_current(change, db, &version, err)
 					       : judge_older(change, db, &version, err);
@@ -145,7 +146,9 @@ static int judge_marker(struct lifecycle_change *change, struct db *db,
 	if (!lifecycle_removes_marker(
 		    &change->lifecycle, version->key, version->modified_ms, &change->clock))
 		return 0;
-	if (lifecycle_scan_newer(db, change->bucket, version->key, -1, 1, &below, err) != 0)
+	const struct lifecycle_newer any = {
+		.bucket = change->batch->bucket, .key = version->key, .sequence = -1, .most = 1};
+	if (lifecycle_scan_newer(db, &any, &below, err) != 0)
 		return -1;
 	if (below > 0)
 		return 0;
@@ -167,7 +170,8 @@ static int read_subject(const struct version *version, int64_t since_ms, struct 
 static int push_marker(const struct lifecycle_change *change, struct db *db,
 	const struct version *current, struct error *err)
 {
-	struct version marker = {.bucket = change->bucket,
+	ASSERT(!current->is_marker);
+	struct version marker = {.bucket = change->batch->bucket,
 		.key = current->key,
 		.is_marker = true,
 		.kind = VERSION_INLINE,
@@ -181,11 +185,14 @@ static int judge_older(struct lifecycle_change *change, struct db *db,
 {
 	const int64_t since_ms =
 		version->retired_ms != 0 ? version->retired_ms : version->modified_ms;
+	const struct lifecycle_newer above = {.bucket = change->batch->bucket,
+		.key = version->key,
+		.sequence = version->sequence,
+		.most = INT32_MAX};
 	struct lifecycle_subject subject;
 	uint32_t newer = 0;
 	if (read_subject(version, since_ms, change->arena, &subject, err) != 0 ||
-		lifecycle_scan_newer(db, change->bucket, version->key, version->sequence, INT32_MAX,
-			&newer, err) != 0)
+		lifecycle_scan_newer(db, &above, &newer, err) != 0)
 		return -1;
 	if (!lifecycle_removes_noncurrent(&change->lifecycle, &subject, newer, &change->clock))
 		return 0;

@@ -1,5 +1,5 @@
-/* What becomes of versions and uploads that a walk found due: one change of some dozen, each judged
- * again. Internal to storage. */
+/* Removes versions and uploads that a walk found due, in one change that judges each of them again.
+ * Internal to storage. */
 #ifndef STORAGE_UPKEEP_LIFECYCLE_CHANGE_H
 #define STORAGE_UPKEEP_LIFECYCLE_CHANGE_H
 
@@ -16,9 +16,15 @@ struct lifecycle_item {
 	struct span key;  /* of an upload */
 	struct upload_id upload;
 };
-/* Blocks until it is committed. Adds to *removed what went. A bucket that is gone, or has no rules
- * any more: nothing. */
-int lifecycle_change_run(struct store *store, int64_t bucket, int64_t day_ms,
-	const struct lifecycle_item *items, size_t count, uint64_t *removed, struct error *err);
+struct lifecycle_batch {
+	int64_t bucket;
+	int64_t day_ms; /* how long a day is */
+	const struct lifecycle_item *items;
+	size_t count; /* up to LIFECYCLE_CHANGE_ITEMS */
+};
+/* Blocks until the change is committed, and adds to *removed how many went. Nothing happens to a
+ * bucket that is gone or has no rules any more. */
+int lifecycle_change_run(struct store *store, const struct lifecycle_batch *batch,
+	uint64_t *removed, struct error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* A bucket is walked up to three times, once for each kind of work that its rules can make. Each
- * slice reads some hundred rows, lets go of the reader, and sends what is due to the committer,
- * some dozen at a time. */
+ * slice reads some hundred rows, gives the reader back, and sends what is due to the committer in
+ * groups of up to LIFECYCLE_CHANGE_ITEMS. A damaged row fails its group, whose items then go one by
+ * one, so that it keeps no other from going. */
 #include "storage/upkeep/lifecycle_worker.h"
 
 #include <stdlib.h>
@@ -29,13 +30,13 @@ struct lifecycle_worker {
 
 struct walk {
 	struct store *store;
-	/* that it shall end with; NULL: asked for, ends by itself */
+	/* the walk ends when this thread stops; NULL: it runs to its end */
 	const struct worker_thread *thread;
 	struct lifecycle_clock clock;
 	int64_t bucket;
 	struct lifecycle lifecycle;
 	uint64_t removed;
-	struct error damage; /* the last of what damaged rows kept from going */
+	struct error damage; /* the last failure because of a damaged row */
 };
 struct slice {
 	struct arena *arena;
@@ -43,42 +44,44 @@ struct slice {
 	size_t count;
 	bool more;
 };
-/* Where a walk stands between slices; the key's bytes are its own. */
+/* Where a walk stands between slices. The bytes of the key are here. */
 struct place {
 	uint8_t key[OBJECT_KEY_MAX_BYTES];
 	struct lifecycle_position position;
 	struct upload_id upload;
 };
 
-typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
+typedef int look_fn(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
 	struct error *err);
 
 static struct walk walk_begin(struct store *store, int64_t day_ms);
 static int walk_all(struct walk *walk, struct error *err);
-static bool ends(const struct walk *walk);
+static bool must_end(const struct walk *walk);
 static bool is_stopping(const struct walk *walk);
 static int next_bucket(
 	struct walk *walk, struct arena *arena, struct span *out_document, struct error *err);
 static int walk_bucket(
 	struct walk *walk, struct span document, struct arena *arena, struct error *err);
-static int run_slices(struct walk *walk, bool is_wanted, look_fn look, struct error *err);
-static int run_slice(struct walk *walk, look_fn look, struct place *place, struct slice *slice,
+static int run_slices(struct walk *walk, bool is_wanted, look_fn *look, struct error *err);
+static int run_slice(struct walk *walk, look_fn *look, struct place *place, struct slice *slice,
 	struct error *err);
 static int remove_found(struct walk *walk, const struct slice *slice, struct error *err);
 static int remove_group(
 	struct walk *walk, const struct lifecycle_item *items, size_t count, struct error *err);
-static int look_at_current(struct walk *walk, struct db *db, struct place *place,
+static int lifecycle_look_at_current(struct walk *walk, struct db *db, struct place *place,
 	struct slice *slice, struct error *err);
+static struct lifecycle_scan scan_from(const struct walk *walk, const struct place *place,
+	const struct slice *slice, struct lifecycle_row *rows);
 static int subject_of(const struct lifecycle_row *row, struct arena *arena,
 	struct lifecycle_subject *out, struct error *err);
 static void add_version(struct slice *slice, enum lifecycle_kind kind, int64_t sequence);
 static void set_place(struct place *place, struct span key, int64_t sequence);
-static int look_at_older(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
-	struct error *err);
-static int look_at_uploads(struct walk *walk, struct db *db, struct place *place,
+static int lifecycle_look_at_older(struct walk *walk, struct db *db, struct place *place,
 	struct slice *slice, struct error *err);
-static int64_t one_round(void *owner);
-static void walk_now(struct lifecycle_worker *worker);
+static int lifecycle_look_at_uploads(struct walk *walk, struct db *db, struct place *place,
+	struct slice *slice, struct error *err);
+static int64_t lifecycle_round(void *owner);
+static void walk_and_log(struct lifecycle_worker *worker);
 
 int lifecycle_worker_walk(
 	struct store *store, int64_t day_ms, uint64_t *out_removed, struct error *err)
@@ -93,7 +96,7 @@ struct lifecycle_worker *lifecycle_worker_start(
 	struct store *store, int64_t interval_ms, int64_t day_ms)
 {
 	const struct worker_thread_plan plan = {
-		.name = "lifecycle", .first_ms = interval_ms, .round = one_round};
+		.name = "lifecycle", .first_ms = interval_ms, .round = lifecycle_round};
 	struct lifecycle_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
 	worker->interval_ms = interval_ms;
@@ -113,15 +116,16 @@ void lifecycle_worker_stop(struct lifecycle_worker *worker)
 
 static struct walk walk_begin(struct store *store, int64_t day_ms)
 {
+	ASSERT(store != NULL && day_ms > 0);
 	return (struct walk){.store = store, .clock = {store_now_ms(store), day_ms}};
 }
 
-/* One bucket that fails does not keep the others waiting; the last failure is told. */
+/* One bucket that fails does not keep the others waiting; the last failure is reported. */
 static int walk_all(struct walk *walk, struct error *err)
 {
 	int result = 0;
 	int found = 1;
-	while (found == 1 && !ends(walk)) {
+	while (found == 1 && !must_end(walk)) {
 		struct arena *const arena = arena_new(RULES_ARENA_BYTES);
 		struct span document;
 		found = next_bucket(walk, arena, &document, err);
@@ -136,8 +140,8 @@ static int walk_all(struct walk *walk, struct error *err)
 	return result;
 }
 
-/* Asked before each slice and each group that goes: what was proven may be in doubt since. */
-static bool ends(const struct walk *walk)
+/* Asked before each slice and each group that goes: the catalog's proof may be in doubt since. */
+static bool must_end(const struct walk *walk)
 {
 	return is_stopping(walk) || !store_may_delete(walk->store);
 }
@@ -165,20 +169,20 @@ static int walk_bucket(
 	if (lifecycle_document_parse(document, arena, &walk->lifecycle, err) != 0)
 		return -1;
 	const struct lifecycle_work work = lifecycle_work_of(&walk->lifecycle);
-	if (run_slices(walk, work.current, look_at_current, err) != 0)
+	if (run_slices(walk, work.current, lifecycle_look_at_current, err) != 0)
 		return -1;
-	if (run_slices(walk, work.noncurrent, look_at_older, err) != 0)
+	if (run_slices(walk, work.noncurrent, lifecycle_look_at_older, err) != 0)
 		return -1;
-	return run_slices(walk, work.uploads, look_at_uploads, err);
+	return run_slices(walk, work.uploads, lifecycle_look_at_uploads, err);
 }
 
-static int run_slices(struct walk *walk, bool is_wanted, look_fn look, struct error *err)
+static int run_slices(struct walk *walk, bool is_wanted, look_fn *look, struct error *err)
 {
 	struct place *const place = memory_new(sizeof(*place));
 	struct slice *const slice = memory_new(sizeof(*slice));
 	int result = 0;
 	slice->more = is_wanted;
-	while (result == 0 && slice->more && !ends(walk)) {
+	while (result == 0 && slice->more && !must_end(walk)) {
 		slice->arena = arena_new(SLICE_ARENA_BYTES);
 		result = run_slice(walk, look, place, slice, err);
 		arena_free(slice->arena);
@@ -188,7 +192,7 @@ static int run_slices(struct walk *walk, bool is_wanted, look_fn look, struct er
 	return result;
 }
 
-static int run_slice(struct walk *walk, look_fn look, struct place *place, struct slice *slice,
+static int run_slice(struct walk *walk, look_fn *look, struct place *place, struct slice *slice,
 	struct error *err)
 {
 	struct db *const db = store_reader_take(walk->store, err);
@@ -198,12 +202,14 @@ static int run_slice(struct walk *walk, look_fn look, struct place *place, struc
 	slice->more = false;
 	const int looked = look(walk, db, place, slice, err);
 	store_reader_give(walk->store, db);
+	ASSERT(slice->count <= SLICE_ROWS);
 	return looked != 0 ? -1 : remove_found(walk, slice, err);
 }
 
 static int remove_found(struct walk *walk, const struct slice *slice, struct error *err)
 {
-	for (size_t from = 0; from < slice->count && !ends(walk); from += LIFECYCLE_CHANGE_ITEMS) {
+	for (size_t from = 0; from < slice->count && !must_end(walk);
+		from += LIFECYCLE_CHANGE_ITEMS) {
 		const size_t left = slice->count - from;
 		const size_t count = left < LIFECYCLE_CHANGE_ITEMS ? left : LIFECYCLE_CHANGE_ITEMS;
 		if (remove_group(walk, &slice->items[from], count, err) != 0)
@@ -212,14 +218,18 @@ static int remove_found(struct walk *walk, const struct slice *slice, struct err
 	return 0;
 }
 
-/* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at
- * the end. */
+/* When a damaged row fails the group, each item goes alone, and the failure of that row is reported
+ * at the end of the walk. */
 static int remove_group(
 	struct walk *walk, const struct lifecycle_item *items, size_t count, struct error *err)
 {
 	struct error why = {0};
-	if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, items, count,
-		    &walk->removed, &why) == 0)
+	const struct lifecycle_batch batch = {.bucket = walk->bucket,
+		.day_ms = walk->clock.day_ms,
+		.items = items,
+		.count = count};
+	ASSERT(count > 0);
+	if (lifecycle_change_run(walk->store, &batch, &walk->removed, &why) == 0)
 		return 0;
 	if (why.kind != ERROR_CORRUPT) {
 		*err = why;
@@ -233,16 +243,15 @@ static int remove_group(
 	return 0;
 }
 
-static int look_at_current(struct walk *walk, struct db *db, struct place *place,
+static int lifecycle_look_at_current(struct walk *walk, struct db *db, struct place *place,
 	struct slice *slice, struct error *err)
 {
 	struct lifecycle_row *const rows =
 		arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
-	size_t count;
-	if (lifecycle_scan_current(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena,
-		    rows, &count, err) != 0)
+	struct lifecycle_scan scan = scan_from(walk, place, slice, rows);
+	if (lifecycle_scan_current(db, &scan, err) != 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < scan.count; i++) {
 		const struct lifecycle_rule *rule;
 		struct lifecycle_subject subject;
 		int64_t due_ms = 0;
@@ -258,13 +267,23 @@ static int look_at_current(struct walk *walk, struct db *db, struct place *place
 					due_ms <= walk->clock.now_ms)
 			add_version(slice, LIFECYCLE_CURRENT, rows[i].sequence);
 	}
-	slice->more = count == SLICE_ROWS;
-	if (count > 0)
-		set_place(place, rows[count - 1].key, 0);
+	slice->more = scan.count == SLICE_ROWS;
+	if (scan.count > 0)
+		set_place(place, rows[scan.count - 1].key, 0);
 	return 0;
 }
 
-/* 1: a row that is damaged, which is not for this to remove and keeps no other from going. */
+static struct lifecycle_scan scan_from(const struct walk *walk, const struct place *place,
+	const struct slice *slice, struct lifecycle_row *rows)
+{
+	return (struct lifecycle_scan){.bucket = walk->bucket,
+		.from = &place->position,
+		.arena = slice->arena,
+		.rows = rows,
+		.limit = SLICE_ROWS};
+}
+
+/* 1: the row is damaged; it is not removed here, and keeps no other from going. */
 static int subject_of(const struct lifecycle_row *row, struct arena *arena,
 	struct lifecycle_subject *out, struct error *err)
 {
@@ -278,6 +297,7 @@ static int subject_of(const struct lifecycle_row *row, struct arena *arena,
 
 static void add_version(struct slice *slice, enum lifecycle_kind kind, int64_t sequence)
 {
+	ASSERT(slice->count < SLICE_ROWS);
 	slice->items[slice->count++] = (struct lifecycle_item){.kind = kind, .sequence = sequence};
 }
 
@@ -290,18 +310,17 @@ static void set_place(struct place *place, struct span key, int64_t sequence)
 	place->position.sequence = sequence;
 }
 
-static int look_at_older(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
-	struct error *err)
+static int lifecycle_look_at_older(struct walk *walk, struct db *db, struct place *place,
+	struct slice *slice, struct error *err)
 {
 	struct lifecycle_row *const rows =
 		arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
-	size_t count;
-	if (lifecycle_scan_older(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena, rows,
-		    &count, err) != 0)
+	struct lifecycle_scan scan = scan_from(walk, place, slice, rows);
+	if (lifecycle_scan_older(db, &scan, err) != 0)
 		return -1;
 	struct span key = place->position.key;
 	uint32_t newer = place->position.newer;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < scan.count; i++) {
 		struct lifecycle_subject subject;
 		newer = span_equal(rows[i].key, key) ? newer : 0;
 		key = rows[i].key;
@@ -314,14 +333,14 @@ static int look_at_older(struct walk *walk, struct db *db, struct place *place, 
 			add_version(slice, LIFECYCLE_OLDER, rows[i].sequence);
 		newer++;
 	}
-	slice->more = count == SLICE_ROWS;
-	if (count > 0)
-		set_place(place, rows[count - 1].key, rows[count - 1].sequence);
+	slice->more = scan.count == SLICE_ROWS;
+	if (scan.count > 0)
+		set_place(place, rows[scan.count - 1].key, rows[scan.count - 1].sequence);
 	place->position.newer = newer;
 	return 0;
 }
 
-static int look_at_uploads(struct walk *walk, struct db *db, struct place *place,
+static int lifecycle_look_at_uploads(struct walk *walk, struct db *db, struct place *place,
 	struct slice *slice, struct error *err)
 {
 	struct db_statement *const scan =
@@ -344,14 +363,14 @@ static int look_at_uploads(struct walk *walk, struct db *db, struct place *place
 	return got < 0 ? -1 : 0;
 }
 
-static int64_t one_round(void *owner)
+static int64_t lifecycle_round(void *owner)
 {
 	struct lifecycle_worker *const worker = owner;
-	walk_now(worker);
+	walk_and_log(worker);
 	return worker->interval_ms;
 }
 
-static void walk_now(struct lifecycle_worker *worker)
+static void walk_and_log(struct lifecycle_worker *worker)
 {
 	struct walk walk = walk_begin(worker->store, worker->day_ms);
 	struct log *const log = store_log(worker->store);

@@ -1,4 +1,7 @@
-/* Ids; uploads begun, aborted and found. */
+/* Upload ids; creates, aborts and finds uploads. An id begins with the time, so that the listing
+ * order of uploads of one key is their order of creation. Creating finds the bucket before the
+ * call, for early errors, and again in the change, where only that bucket counts. Aborting drops
+ * the part set, and the sweeper removes a large one. */
 #include "storage/uploads/upload.h"
 
 #include "base/encode.h"
@@ -11,7 +14,8 @@ enum { ID_TIME_BYTES = 8 };
 
 struct upload_create {
 	struct call call;
-	/* with the id that it has when the call is made: the change is for no other of its name */
+	/* With the bucket's id at the time of upload_create_call: the change is for no other
+	 * bucket. */
 	struct bucket_ref bucket;
 	struct upload_row row;
 	struct buffer header_blob;
@@ -22,21 +26,21 @@ struct upload_abort {
 	struct upload_ref ref;
 };
 
-static int create_apply(struct call *call, struct db *db, struct error *err);
-static void create_release(struct call *call);
+static int upload_create_apply(struct call *call, struct db *db, struct error *err);
+static void upload_create_release(struct call *call);
 static int create_prepare(
 	struct upload_create *create, const struct upload_create_params *params, struct error *err);
 static struct upload_id make_id(int64_t now_ms);
 static int create_find_bucket(struct upload_create *create, struct error *err);
-static int abort_apply(struct call *call, struct db *db, struct error *err);
+static int upload_abort_apply(struct call *call, struct db *db, struct error *err);
 
 static const struct call_kind create_kind = {
-	.stages = {{.apply = create_apply}},
+	.stages = {{.apply = upload_create_apply}},
 	.too_large = "The headers of the upload are too large.",
-	.release = create_release,
+	.release = upload_create_release,
 };
 
-static const struct call_kind abort_kind = {.stages = {{.apply = abort_apply}}};
+static const struct call_kind abort_kind = {.stages = {{.apply = upload_abort_apply}}};
 
 void upload_id_format(const struct upload_id *id, char out[UPLOAD_ID_TEXT_BYTES])
 {
@@ -87,7 +91,10 @@ int upload_read_open(struct db *db, const struct upload_ref *ref, struct arena *
 	int64_t bucket;
 	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0)
 		return -1;
-	return upload_row_find_open(db, bucket, ref->key, &ref->id, arena, out, err);
+	const int found = upload_row_find(db, bucket, ref->key, &ref->id, arena, out, err);
+	if (found < 0)
+		return -1;
+	return found == 1 && out->state == UPLOAD_OPEN ? 0 : upload_row_no_upload(err);
 }
 
 int upload_find_open(struct store *store, const struct upload_ref *ref, struct arena *arena,
@@ -134,7 +141,7 @@ struct uploaded_part uploaded_part_of(
 	return out;
 }
 
-static int create_apply(struct call *call, struct db *db, struct error *err)
+static int upload_create_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct upload_create *const create = (struct upload_create *)call;
 	if (bucket_row_find(db, create->bucket, &create->row.bucket, err) != 0 ||
@@ -143,7 +150,7 @@ static int create_apply(struct call *call, struct db *db, struct error *err)
 	return upload_row_add(db, &create->row, err);
 }
 
-static void create_release(struct call *call)
+static void upload_create_release(struct call *call)
 {
 	buffer_release(&((struct upload_create *)call)->header_blob);
 }
@@ -169,7 +176,7 @@ static int create_prepare(
 	return buffer_check(&create->header_blob, "the stored headers", err);
 }
 
-/* The time in front, big-endian: ids in byte order are uploads in the order of their creation. */
+/* The time comes first, big-endian: the byte order of ids is the order of creation. */
 static struct upload_id make_id(int64_t now_ms)
 {
 	struct upload_id id;
@@ -198,8 +205,8 @@ static int create_find_bucket(struct upload_create *create, struct error *err)
 	return 0;
 }
 
-/* A part that is still on its way finds no upload when it comes to its change. */
-static int abort_apply(struct call *call, struct db *db, struct error *err)
+/* A part that is still being stored finds no upload in its change. */
+static int upload_abort_apply(struct call *call, struct db *db, struct error *err)
 {
 	const struct upload_abort *const abort = (const struct upload_abort *)call;
 	struct upload_row row;

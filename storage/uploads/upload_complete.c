@@ -1,8 +1,10 @@
-/* start --helper: judge--> change queued: apply (judged state still true? conditions, version row) --COMMIT--> done
+/* start --helper: judge--> change: apply (revision still the same? conditions, version row) --COMMIT--> end
  *              ^                    |
- *              +-- a part came meanwhile
- * A list whose upload is completed already is answered from what the upload remembers, if it is the
- * same list. */
+ *              +-- a part was added since
+ *
+ * Judging reads up to 10,000 rows, which would delay other changes, so a helper does it before the
+ * change. An upload that is completed already keeps its result, with which a completion with the
+ * same list is answered. */
 #include <string.h>
 
 #include "base/random.h"
@@ -12,44 +14,45 @@
 #include "storage/versions/derive_waiting.h"
 #include "storage/versions/header_blob.h"
 
-enum { JUDGED_MOST = 16, RESULT_MAX_BYTES = 1024 };
+enum { JUDGED_MAX = 16, RESULT_MAX_BYTES = 1024 };
 
 struct upload_complete {
 	struct call call;
-	struct upload_complete_params params; /* with copied texts */
+	struct upload_complete_params params; /* its texts are copied */
 	struct upload_row upload;             /* as judged */
 	struct upload_verdict verdict;
-	unsigned judged; /* how often */
+	unsigned judged; /* the number of judgements */
 	bool is_stale;   /* the change found other parts than were judged */
 	bool completes_publish;
 	struct upload_result result;
 };
 
-static enum call_next complete_judge(struct call *call, struct error *err);
-static enum call_next judge(struct upload_complete *complete, struct db *db, struct error *err);
-static int take_result(
+static enum call_next upload_complete_judge(struct call *call, struct error *err);
+static enum call_next judge_upload(
+	struct upload_complete *complete, struct db *db, struct error *err);
+static int answer_again(
 	struct upload_complete *complete, const struct upload_row *upload, struct error *err);
-static int complete_apply(struct call *call, struct db *db, struct error *err);
+static int upload_complete_apply(struct call *call, struct db *db, struct error *err);
 static int push_version(struct upload_complete *complete, struct db *db,
 	const struct bucket *bucket, struct version *version, struct error *err);
-static int remember(struct upload_complete *complete, struct db *db,
+static int keep_result(struct upload_complete *complete, struct db *db,
 	enum bucket_versioning versioning, const struct version *version, struct error *err);
-static enum call_next complete_judge_again_if_stale(struct call *call);
-static void complete_wake_workers(struct call *call);
-static void complete_release(struct call *call);
+static enum call_next upload_complete_judge_again_if_stale(struct call *call);
+static void upload_complete_wake_workers(struct call *call);
+static void upload_complete_release(struct call *call);
 
 static const struct call_kind complete_kind = {
-	.stages = {{.help = complete_judge},
-		{.apply = complete_apply, .applied = complete_judge_again_if_stale}},
-	.settle = complete_wake_workers,
-	.release = complete_release,
+	.stages = {{.help = upload_complete_judge},
+		{.apply = upload_complete_apply, .applied = upload_complete_judge_again_if_stale}},
+	.settle = upload_complete_wake_workers,
+	.release = upload_complete_release,
 };
 
 struct call *upload_complete_call(
 	struct store *store, const struct upload_complete_params *params, struct error *err)
 {
 	if (params->part_count == 0 || params->part_count > UPLOAD_PARTS_MAX) {
-		error_set(err, ERROR_INVALID, "A list of parts names 1 to %d of them.",
+		error_set(err, ERROR_INVALID, "A list of parts must name 1 to %d parts.",
 			UPLOAD_PARTS_MAX);
 		return NULL;
 	}
@@ -81,7 +84,7 @@ void upload_complete_checksums(
 	*out_actual = complete->verdict.checksum;
 }
 
-static enum call_next complete_judge(struct call *call, struct error *err)
+static enum call_next upload_complete_judge(struct call *call, struct error *err)
 {
 	struct upload_complete *const complete = (struct upload_complete *)call;
 	complete->judged++;
@@ -89,12 +92,13 @@ static enum call_next complete_judge(struct call *call, struct error *err)
 	struct db *const db = store_snapshot_take(call->store, err);
 	if (db == NULL)
 		return CALL_FAILS;
-	const enum call_next next = judge(complete, db, err);
+	const enum call_next next = judge_upload(complete, db, err);
 	store_snapshot_give(call->store, db);
 	return next;
 }
 
-static enum call_next judge(struct upload_complete *complete, struct db *db, struct error *err)
+static enum call_next judge_upload(
+	struct upload_complete *complete, struct db *db, struct error *err)
 {
 	const struct upload_ref *const ref = &complete->params.ref;
 	struct upload_row *const upload = &complete->upload;
@@ -109,17 +113,18 @@ static enum call_next judge(struct upload_complete *complete, struct db *db, str
 		return CALL_FAILS;
 	}
 	if (upload->state != UPLOAD_OPEN)
-		return take_result(complete, upload, err) == 0 ? CALL_ENDS : CALL_FAILS;
+		return answer_again(complete, upload, err) == 0 ? CALL_ENDS : CALL_FAILS;
 	return upload_judge(db, upload, &complete->params, &complete->verdict, err) == 0
 		? CALL_NEXT
 		: CALL_FAILS;
 }
 
-/* The upload is completed: 0 when it was with this very list. */
-static int take_result(
+/* For an upload that is completed: answers again, if it was completed with this list. */
+static int answer_again(
 	struct upload_complete *complete, const struct upload_row *upload, struct error *err)
 {
 	struct digest128 list;
+	ASSERT(upload->state != UPLOAD_OPEN);
 	const struct digest128 asked =
 		upload_judge_list(complete->params.parts, complete->params.part_count);
 	if (!upload_result_read(upload->result, &list, &complete->result) ||
@@ -128,7 +133,7 @@ static int take_result(
 	return 0;
 }
 
-static int complete_apply(struct call *call, struct db *db, struct error *err)
+static int upload_complete_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct upload_complete *const complete = (struct upload_complete *)call;
 	const struct upload_ref *const ref = &complete->params.ref;
@@ -138,10 +143,10 @@ static int complete_apply(struct call *call, struct db *db, struct error *err)
 	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
 		return -1;
 	int found = upload_row_find(db, bucket.id, ref->key, &ref->id, NULL, &now, err);
-	/* somebody completed it since it was judged */
+	/* it was completed after it was judged */
 	if (found == 1 && now.state != UPLOAD_OPEN) {
 		found = upload_row_find(db, bucket.id, ref->key, &ref->id, call->arena, &now, err);
-		return found < 0 ? -1 : take_result(complete, &now, err);
+		return found < 0 ? -1 : answer_again(complete, &now, err);
 	}
 	if (found != 1)
 		return found < 0 ? -1 : upload_row_no_upload(err);
@@ -153,7 +158,7 @@ static int complete_apply(struct call *call, struct db *db, struct error *err)
 		upload_set_close(db, now.part_set, buffer_span(&complete->verdict.map), err) != 0)
 		return -1;
 	complete->completes_publish = version.completes_publish;
-	return remember(complete, db, bucket.versioning, &version, err);
+	return keep_result(complete, db, bucket.versioning, &version, err);
 }
 
 static int push_version(struct upload_complete *complete, struct db *db,
@@ -162,6 +167,7 @@ static int push_version(struct upload_complete *complete, struct db *db,
 	const struct upload_row *const upload = &complete->upload;
 	const struct upload_verdict *const verdict = &complete->verdict;
 	struct version current;
+	ASSERT(upload->state == UPLOAD_OPEN && verdict->part_count > 0);
 	if (server_key_guard(db, bucket->id, upload->key, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket->id, upload->key, NULL, &current, err);
@@ -192,14 +198,15 @@ static int push_version(struct upload_complete *complete, struct db *db,
 		complete->call.store, db, version->sequence, version->key, version->size, err);
 }
 
-static int remember(struct upload_complete *complete, struct db *db,
+static int keep_result(struct upload_complete *complete, struct db *db,
 	enum bucket_versioning versioning, const struct version *version, struct error *err)
 {
 	struct digest128 ignored;
 	struct buffer result;
 	buffer_init(&result, RESULT_MAX_BYTES);
 	upload_result_write(&complete->verdict, versioning, version->id, &result);
-	ASSERT(upload_result_read(buffer_span(&result), &ignored, &complete->result));
+	const bool is_read = upload_result_read(buffer_span(&result), &ignored, &complete->result);
+	ASSERT(is_read);
 	const int done = upload_row_complete(db, complete->upload.number,
 		complete->verdict.has_unlisted ? UPLOAD_TRIMMING : UPLOAD_COMPLETED,
 		version->modified_ms, buffer_span(&result), err);
@@ -207,16 +214,16 @@ static int remember(struct upload_complete *complete, struct db *db,
 	return done;
 }
 
-static enum call_next complete_judge_again_if_stale(struct call *call)
+static enum call_next upload_complete_judge_again_if_stale(struct call *call)
 {
 	const struct upload_complete *const complete = (const struct upload_complete *)call;
 	if (!call->failed)
 		return CALL_NEXT;
-	return complete->is_stale && complete->judged < JUDGED_MOST ? CALL_FIRST : CALL_FAILS;
+	return complete->is_stale && complete->judged < JUDGED_MAX ? CALL_FIRST : CALL_FAILS;
 }
 
-/* A completion that was answered from what the upload remembers has nothing for them. */
-static void complete_wake_workers(struct call *call)
+/* A completion that was answered again leaves no work. */
+static void upload_complete_wake_workers(struct call *call)
 {
 	const struct upload_complete *const complete = (const struct upload_complete *)call;
 	if (call->failed || complete->upload.state != UPLOAD_OPEN)
@@ -226,7 +233,7 @@ static void complete_wake_workers(struct call *call)
 	store_wake(call->store, STORE_FILE_HASH_WORK);
 }
 
-static void complete_release(struct call *call)
+static void upload_complete_release(struct call *call)
 {
 	upload_verdict_release(&((struct upload_complete *)call)->verdict);
 }

@@ -1,8 +1,10 @@
 /*   start --> [room in the edges --helper: plan, then read a slice, again and again]
- *         --edges stored--> change queued: place, apply --COMMIT--> done
- * A slice at a time, so that other jobs get their turn; a derived source has no chunks to refer to,
- * so all of the copy is stored anew. The source's packs are held from the plan until the end
- * (invariant 5). */
+ *         --edges stored--> change: place, apply --COMMIT--> end
+ *
+ * The copy reads a slice at a time, so that other jobs of the helpers get their turn. Whole chunks
+ * are taken by reference; the edges, which are parts of chunks, are stored again. A derived or
+ * inline source has no chunks to refer to, so all of the copy is an edge. The source's packs stay
+ * referred from the plan to the end (invariant 5). */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +21,15 @@
 
 enum { COPY_BLOCK_BYTES = 256 * 1024, COPY_SLICE_BYTES = 8 * 1024 * 1024, COPY_EDGES = 2 };
 
-struct copy_edge { /* bytes [from, to) of the copy, stored anew */
+struct copy_edge { /* bytes [from, to) of the copy, which are stored again */
 	uint64_t from;
 	uint64_t to;
-	struct put_body body; /* without ingest: there is no such edge */
+	struct put_body body; /* without an ingest there is no such edge */
 };
 
 struct upload_copy {
 	struct call call;
-	struct upload_ref ref; /* copied */
+	struct upload_ref ref; /* its texts are copied */
 	uint32_t number;
 	struct object source; /* its key is copied; other texts are not used */
 	uint64_t offset;
@@ -35,38 +37,38 @@ struct upload_copy {
 	struct upload_row upload;
 	struct part_range range;
 	struct upload_cut cut;
-	struct pack_id *held;
-	size_t held_count;
+	struct pack_id *referred; /* packs */
+	size_t referred_count;
 	bool is_planned;
-	bool is_known;             /* the digests were: nothing is read */
-	struct stored_part stored; /* the digests; the segments lie in `segments` */
+	bool is_known;             /* the digests are known, so nothing is read */
+	struct stored_part stored; /* the digests; its segments are in `segments` */
 	struct segment *segments;
 	struct copy_edge edges[COPY_EDGES]; /* head, tail */
-	/* edges whose ingest is not done, and the stage that ends them */
+	/* Edges whose ingest is not done, and 1 for the stage that finishes them. */
 	atomic_uint pending;
 	struct body_source *reading;
 	uint64_t at; /* bytes read */
 	uint8_t *block;
-	size_t untaken;         /* bytes in it that an edge has not taken yet */
-	atomic_uint ready;      /* go_on_when_ready */
-	struct md5_stream *md5; /* NULL: not wanted */
+	size_t untaken;         /* bytes in it that the edges have not taken yet */
+	atomic_uint ready;      /* resume_when_ready */
+	struct md5_stream *md5; /* NULL: no MD5 is wanted */
 	struct xxh3_stream *xxh3;
 	struct checksum_stream *checksum;
 	struct upload_set_part row; /* as committed */
 };
 
-static void copy_await_room(struct call *call);
-static void go_on_when_ready(struct upload_copy *copy);
-static enum call_next copy_read(struct call *call, struct error *err);
+static void upload_copy_await_room(struct call *call);
+static void resume_when_ready(struct upload_copy *copy);
+static enum call_next upload_copy_read(struct call *call, struct error *err);
 static int plan(struct upload_copy *copy, struct error *err);
-static int load_snapshot(struct upload_copy *copy, struct error *err);
+static int find_source(struct upload_copy *copy, struct error *err);
 static int load_source(struct upload_copy *copy, struct db *db, struct error *err);
 static void refer_to_packs(struct upload_copy *copy);
 static int check_damage(const struct upload_copy *copy, struct error *err);
 static int look_up_digests(
 	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err);
 static void look_up_version(struct upload_copy *copy, const struct version *version);
-static void take_known(struct upload_copy *copy, const struct upload_set_part *part,
+static void use_known_digests(struct upload_copy *copy, const struct upload_set_part *part,
 	const struct checksum *checksum);
 static int look_up_single(
 	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err);
@@ -74,33 +76,37 @@ static int look_up_mapped(struct upload_copy *copy, struct db *db, const struct 
 	struct span map, struct error *err);
 static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t from,
 	uint64_t bytes, struct error *err);
-static void copy_has_room(void *owner);
-static void copy_edge_is_stored(void *owner);
+static void upload_copy_has_room(void *owner);
+static void upload_copy_edge_is_stored(void *owner);
 static int open_reading(struct upload_copy *copy, struct error *err);
 static enum sink_result read_slice(struct upload_copy *copy, struct error *err);
 static int read_block(struct upload_copy *copy, struct error *err);
 static enum sink_result feed(struct upload_copy *copy, struct span bytes, struct error *err);
 static enum sink_result feed_edge(
 	const struct copy_edge *edge, uint64_t at, struct span bytes, struct error *err);
-static void conclude(struct upload_copy *copy);
-static void copy_finish_edges(struct call *call);
-static int copy_place(struct call *call, struct error *err);
-static int copy_apply(struct call *call, struct db *db, struct error *err);
+static void conclude_digests(struct upload_copy *copy);
+static void upload_copy_finish_edges(struct call *call);
+static int upload_copy_place(struct call *call, struct error *err);
+static int upload_copy_apply(struct call *call, struct db *db, struct error *err);
 static void join_segments(struct upload_copy *copy);
 static size_t add_edge(struct upload_copy *copy, size_t count, const struct copy_edge *edge);
 static size_t add_segments(
 	struct upload_copy *copy, size_t count, const struct segment *segments, size_t more);
-static enum call_next copy_settle_edges(struct call *call);
-static void copy_release(struct call *call);
+static enum call_next upload_copy_settle_edges(struct call *call);
+static void upload_copy_release(struct call *call);
 
 static const struct call_kind copy_kind = {
-	.stages = {{.begin = copy_await_room}, {.help = copy_read}, {.begin = copy_finish_edges},
-		{.place = copy_place, .apply = copy_apply, .applied = copy_settle_edges}},
-	.release = copy_release,
+	.stages = {{.begin = upload_copy_await_room}, {.help = upload_copy_read},
+		{.begin = upload_copy_finish_edges},
+		{.place = upload_copy_place,
+			.apply = upload_copy_apply,
+			.applied = upload_copy_settle_edges}},
+	.release = upload_copy_release,
 };
 
 struct call *upload_copy_call(struct store *store, const struct upload_copy_params *params)
 {
+	ASSERT(params->source != NULL);
 	struct upload_copy *const copy =
 		call_new(sizeof(*copy), &copy_kind, store, UPLOAD_CALL_ARENA_BYTES);
 	copy->ref = upload_ref_copy(&params->ref, copy->call.arena);
@@ -119,14 +125,14 @@ struct uploaded_part upload_copy_result(const struct call *call)
 	return uploaded_part_of(&copy->row, &copy->upload.checksum);
 }
 
-static void copy_await_room(struct call *call)
+static void upload_copy_await_room(struct call *call)
 {
-	go_on_when_ready((struct upload_copy *)call);
+	resume_when_ready((struct upload_copy *)call);
 }
 
-/* An edge takes more again, and the stage that found it full has ended: whichever comes last goes
- * on. At first there is room. */
-static void go_on_when_ready(struct upload_copy *copy)
+/* Two events must come before the next slice: the stage that found an edge full has ended, and the
+ * edge has room again. The one that comes last resumes the call. At first there is room. */
+static void resume_when_ready(struct upload_copy *copy)
 {
 	if (atomic_fetch_add(&copy->ready, 1) == 0)
 		return;
@@ -134,7 +140,7 @@ static void go_on_when_ready(struct upload_copy *copy)
 	call_resume(&copy->call, NULL);
 }
 
-static enum call_next copy_read(struct call *call, struct error *err)
+static enum call_next upload_copy_read(struct call *call, struct error *err)
 {
 	struct upload_copy *const copy = (struct upload_copy *)call;
 	if (!copy->is_planned && plan(copy, err) != 0)
@@ -146,14 +152,15 @@ static enum call_next copy_read(struct call *call, struct error *err)
 		return result == SINK_WAIT ? CALL_FIRST : CALL_FAILS;
 	if (copy->at < copy->length)
 		return CALL_AGAIN;
-	conclude(copy);
+	ASSERT(copy->at == copy->length);
+	conclude_digests(copy);
 	return CALL_NEXT;
 }
 
 static int plan(struct upload_copy *copy, struct error *err)
 {
 	copy->is_planned = true;
-	if (load_snapshot(copy, err) != 0)
+	if (find_source(copy, err) != 0)
 		return -1;
 	if (copy->range.segment_count == 0)
 		copy->cut.head = copy->length;
@@ -164,12 +171,12 @@ static int plan(struct upload_copy *copy, struct error *err)
 		open_edge(copy, &copy->edges[1], copy->length - copy->cut.tail, copy->cut.tail,
 			err) != 0)
 		return -1;
-	/* parts end where chunks do */
+	/* parts end where chunks end */
 	ASSERT(!copy->is_known || copy->cut.head + copy->cut.tail == 0);
 	return copy->is_known ? 0 : open_reading(copy, err);
 }
 
-static int load_snapshot(struct upload_copy *copy, struct error *err)
+static int find_source(struct upload_copy *copy, struct error *err)
 {
 	struct db *const db = store_snapshot_take(copy->call.store, err);
 	if (db == NULL)
@@ -179,8 +186,8 @@ static int load_snapshot(struct upload_copy *copy, struct error *err)
 	return result;
 }
 
-/* In a snapshot: what the copy is made of. Inline bytes and derived ones have no chunk to refer to:
- * all of them are edge. */
+/* In a snapshot: finds the source. Inline bytes and derived versions have no chunks to refer to, so
+ * all of the copy is an edge. */
 static int load_source(struct upload_copy *copy, struct db *db, struct error *err)
 {
 	struct version version;
@@ -204,20 +211,21 @@ static int load_source(struct upload_copy *copy, struct db *db, struct error *er
 	return check_damage(copy, err) != 0 ? -1 : look_up_digests(copy, db, &version, err);
 }
 
-/* Within the snapshot: rows of the copy will name these packs again. */
+/* Within the snapshot, because rows of the copy will name these packs again. */
 static void refer_to_packs(struct upload_copy *copy)
 {
 	if (copy->range.segment_count == 0)
 		return;
-	copy->held = memory_new_array(copy->range.segment_count, sizeof(*copy->held));
-	for (; copy->held_count < copy->range.segment_count; copy->held_count++) {
-		copy->held[copy->held_count] = copy->range.segments[copy->held_count].pack;
-		pack_store_refer_again(
-			store_packs(copy->call.store), &copy->held[copy->held_count]);
+	ASSERT(copy->referred == NULL);
+	copy->referred = memory_new_array(copy->range.segment_count, sizeof(*copy->referred));
+	for (; copy->referred_count < copy->range.segment_count; copy->referred_count++) {
+		struct pack_id *const pack = &copy->referred[copy->referred_count];
+		*pack = copy->range.segments[copy->referred_count].pack;
+		pack_store_refer_again(store_packs(copy->call.store), pack);
 	}
 }
 
-/* What is not read is taken as it lies. */
+/* Chunks that are taken by reference are not read, so only known damage is found. */
 static int check_damage(const struct upload_copy *copy, struct error *err)
 {
 	for (size_t i = 0; i < copy->range.segment_count; i++) {
@@ -250,8 +258,8 @@ static int look_up_digests(
 	return result;
 }
 
-/* The range as a single PUT, whose version says it all; its MD5 is the ETag, unless that is
- * none. */
+/* The range may be a whole single PUT, whose version has the digests. Its ETag is the MD5, unless
+ * it has another form. */
 static void look_up_version(struct upload_copy *copy, const struct version *version)
 {
 	struct upload_set_part part = {
@@ -259,10 +267,10 @@ static void look_up_version(struct upload_copy *copy, const struct version *vers
 	if (copy->offset != 0 || copy->length != version->size || !version->has_digest)
 		return;
 	part.has_md5 = decode_hex(span_text(version->etag), part.md5, sizeof(part.md5));
-	take_known(copy, &part, &version->checksum);
+	use_known_digests(copy, &part, &version->checksum);
 }
 
-static void take_known(struct upload_copy *copy, const struct upload_set_part *part,
+static void use_known_digests(struct upload_copy *copy, const struct upload_set_part *part,
 	const struct checksum *checksum)
 {
 	if (checksum->algorithm != copy->upload.checksum.algorithm ||
@@ -275,8 +283,8 @@ static void take_known(struct upload_copy *copy, const struct upload_set_part *p
 	copy->stored.checksum = *checksum;
 }
 
-/* The same in a catalog of version 0.1, where its part has a row: it was proved when the segments
- * were loaded. */
+/* The same in a catalog of version 0.1, in which the part has a row. It was proven when the
+ * segments were loaded. */
 static int look_up_single(
 	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err)
 {
@@ -289,18 +297,18 @@ static int look_up_single(
 		upload_set_read(scan, &part);
 	db_reset(scan);
 	if (got == 1)
-		take_known(copy, &part, &version->checksum);
+		use_known_digests(copy, &part, &version->checksum);
 	return got < 0 ? -1 : 0;
 }
 
-/* The range as one part of a multipart object. */
+/* The range may be exactly one part of a multipart object. */
 static int look_up_mapped(struct upload_copy *copy, struct db *db, const struct version *version,
 	struct span map, struct error *err)
 {
 	struct upload_set_part part;
 	const size_t index = part_map_find(map, copy->offset);
 	if (copy->length == 0 || index == part_map_count(map) ||
-		version->part_count == 0) /* 0: its parts' checksums are of another algorithm */
+		version->part_count == 0) /* 0: the parts have checksums of another algorithm */
 		return 0;
 	const struct part_map_entry entry = part_map_entry(map, index);
 	if (entry.start != copy->offset || entry.end != copy->offset + copy->length)
@@ -308,37 +316,40 @@ static int look_up_mapped(struct upload_copy *copy, struct db *db, const struct 
 	if (upload_set_find(db, version->part_set, &entry, &part, err) != 0)
 		return -1;
 	const struct checksum checksum = upload_set_checksum(&part, version->checksum.algorithm);
-	take_known(copy, &part, &checksum);
+	use_known_digests(copy, &part, &checksum);
 	return 0;
 }
 
 static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t from,
 	uint64_t bytes, struct error *err)
 {
+	ASSERT(from <= copy->length && bytes <= copy->length - from);
 	edge->from = from;
 	edge->to = from + bytes;
 	if (bytes == 0)
 		return 0;
 	const struct ingest_options options = {.packs = store_packs(copy->call.store),
 		.never_inline = true,
-		.room = copy_has_room,
-		.done = copy_edge_is_stored,
+		.room = upload_copy_has_room,
+		.done = upload_copy_edge_is_stored,
 		.owner = copy};
 	edge->body.ingest = ingest_open(&options, err);
 	return edge->body.ingest == NULL ? -1 : 0;
 }
 
-static void copy_has_room(void *owner)
+static void upload_copy_has_room(void *owner)
 {
-	go_on_when_ready(owner);
+	resume_when_ready(owner);
 }
 
-static void copy_edge_is_stored(void *owner)
+static void upload_copy_edge_is_stored(void *owner)
 {
 	struct upload_copy *const copy = owner;
 	struct error err = {0};
 	bool failed = false;
-	if (atomic_fetch_sub(&copy->pending, 1) != 1)
+	const unsigned pending = atomic_fetch_sub(&copy->pending, 1);
+	ASSERT(pending > 0);
+	if (pending > 1)
 		return;
 	for (size_t i = 0; i < COPY_EDGES && !failed; i++)
 		if (copy->edges[i].body.ingest != NULL)
@@ -377,6 +388,7 @@ static int read_block(struct upload_copy *copy, struct error *err)
 {
 	const ptrdiff_t got =
 		copy->reading->read(copy->reading, copy->block, COPY_BLOCK_BYTES, err);
+	ASSERT(copy->untaken == 0 && got <= COPY_BLOCK_BYTES);
 	copy->untaken = got > 0 ? (size_t)got : 0;
 	if (got != 0)
 		return got < 0 ? -1 : 0;
@@ -400,8 +412,8 @@ static enum sink_result feed(struct upload_copy *copy, struct span bytes, struct
 	return SINK_TAKEN;
 }
 
-/* What of the bytes [at, at + len) belongs to an edge. An edge that is cut off a chunk never waits;
- * one that is all of the copy may. */
+/* Gives an edge its share of the bytes [at, at + len). An edge that is less than a chunk never
+ * waits; one that is the whole copy may. */
 static enum sink_result feed_edge(
 	const struct copy_edge *edge, uint64_t at, struct span bytes, struct error *err)
 {
@@ -414,7 +426,7 @@ static enum sink_result feed_edge(
 		span_slice(bytes, (size_t)(from - at), (size_t)(to - from)), err);
 }
 
-static void conclude(struct upload_copy *copy)
+static void conclude_digests(struct upload_copy *copy)
 {
 	copy->stored.has_md5 = copy->md5 != NULL;
 	if (copy->md5 != NULL)
@@ -423,8 +435,8 @@ static void conclude(struct upload_copy *copy)
 	checksum_stream_result(copy->checksum, &copy->stored.checksum);
 }
 
-/* The last of the edges' ingests goes on, or this when it comes last. */
-static void copy_finish_edges(struct call *call)
+/* The last ingest that is done resumes the call, or this function when it is last. */
+static void upload_copy_finish_edges(struct call *call)
 {
 	struct upload_copy *const copy = (struct upload_copy *)call;
 	unsigned count = 1;
@@ -434,10 +446,10 @@ static void copy_finish_edges(struct call *call)
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		if (copy->edges[i].body.ingest != NULL)
 			ingest_finish(copy->edges[i].body.ingest);
-	copy_edge_is_stored(copy);
+	upload_copy_edge_is_stored(copy);
 }
 
-static int copy_place(struct call *call, struct error *err)
+static int upload_copy_place(struct call *call, struct error *err)
 {
 	struct upload_copy *const copy = (struct upload_copy *)call;
 	for (size_t i = 0; i < COPY_EDGES; i++)
@@ -447,7 +459,7 @@ static int copy_place(struct call *call, struct error *err)
 	return 0;
 }
 
-static int copy_apply(struct call *call, struct db *db, struct error *err)
+static int upload_copy_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct upload_copy *const copy = (struct upload_copy *)call;
 	struct upload_row upload;
@@ -464,7 +476,7 @@ static int copy_apply(struct call *call, struct db *db, struct error *err)
 	return upload_row_revise(db, upload.number, err);
 }
 
-/* Once the edges are in their places. */
+/* After the edges were placed. */
 static void join_segments(struct upload_copy *copy)
 {
 	size_t count = add_edge(copy, 0, &copy->edges[0]);
@@ -493,23 +505,23 @@ static size_t add_segments(
 	return count + more;
 }
 
-static enum call_next copy_settle_edges(struct call *call)
+static enum call_next upload_copy_settle_edges(struct call *call)
 {
 	struct upload_copy *const copy = (struct upload_copy *)call;
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		if (copy->edges[i].body.ingest != NULL)
 			put_body_settle(&copy->edges[i].body, &call->change);
-	/* its rows may come back: the packs stay referred to until the process ends */
+	/* rows may come back, so the packs stay referred until the process ends */
 	if (call->change.in_doubt)
-		copy->held_count = 0;
+		copy->referred_count = 0;
 	return call->failed ? CALL_FAILS : CALL_NEXT;
 }
 
-static void copy_release(struct call *call)
+static void upload_copy_release(struct call *call)
 {
 	struct upload_copy *const copy = (struct upload_copy *)call;
-	for (size_t i = 0; i < copy->held_count; i++)
-		pack_store_unrefer(store_packs(call->store), &copy->held[i]);
+	for (size_t i = 0; i < copy->referred_count; i++)
+		pack_store_unrefer(store_packs(call->store), &copy->referred[i]);
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		ingest_free(copy->edges[i].body.ingest);
 	if (copy->reading != NULL)
@@ -518,7 +530,7 @@ static void copy_release(struct call *call)
 	xxh3_stream_free(copy->xxh3);
 	checksum_stream_free(copy->checksum);
 	free(copy->block);
-	free(copy->held);
+	free(copy->referred);
 	free(copy->range.segments);
 	free(copy->segments);
 }

@@ -1,16 +1,20 @@
+/* The tail is cut first. When it begins before the head's end, both cuts lie in one chunk, and the
+ * whole range is head. The sizes of chunks come from the indexes of packs, so they are compared
+ * with the segments: an index that does not match is corrupt. */
 #include "storage/uploads/upload_cut.h"
 
-struct position {       /* of a byte in a segment */
+struct position {       /* of the chunk in which a byte of a segment lies */
 	uint32_t chunk; /* counted from the segment's first */
-	uint64_t start; /* of that chunk, in the segment */
-	uint64_t size;  /* of it; 0 behind the last */
+	uint64_t start; /* byte of the segment at which it begins */
+	uint64_t size;  /* in bytes; 0 behind the last chunk */
 };
 
 static int cut_tail(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
 	struct error *err);
 static uint64_t sum_bytes(const struct segment *segments, size_t count);
-static int seek(struct pack_store *packs, const struct segment *segment, uint64_t offset,
+static int find_chunk(struct pack_store *packs, const struct segment *segment, uint64_t offset,
 	struct position *out, struct error *err);
+static int bad_chunks(uint64_t bytes, const struct segment *segment, struct error *err);
 static int cut_head(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
 	struct error *err);
 
@@ -30,12 +34,15 @@ int upload_cut_range(struct pack_store *packs, struct part_range *range, struct 
 		from++;
 	out->segments = range->segments + from;
 	out->segment_count = count - from;
-	ASSERT(out->head + out->tail + sum_bytes(out->segments, out->segment_count) ==
-		range->length);
+	const uint64_t sum = out->head + out->tail + sum_bytes(out->segments, out->segment_count);
+	if (sum != range->length)
+		return error_set(err, ERROR_CORRUPT,
+			"The chunks of a range have %llu bytes, not %llu as the catalog says.",
+			(unsigned long long)sum, (unsigned long long)range->length);
 	return 0;
 }
 
-/* The last segment ends with the last whole chunk. */
+/* Lets the last segment end with the last whole chunk. */
 static int cut_tail(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
 	struct error *err)
 {
@@ -45,7 +52,7 @@ static int cut_tail(struct pack_store *packs, struct part_range *range, struct u
 	struct position at;
 	if (excess == 0)
 		return 0;
-	if (seek(packs, last, last->bytes - excess, &at, err) != 0)
+	if (find_chunk(packs, last, last->bytes - excess, &at, err) != 0)
 		return -1;
 	out->tail = last->bytes - excess - at.start;
 	last->count = at.chunk;
@@ -61,7 +68,8 @@ static uint64_t sum_bytes(const struct segment *segments, size_t count)
 	return sum;
 }
 
-static int seek(struct pack_store *packs, const struct segment *segment, uint64_t offset,
+/* Finds the chunk in which byte `offset` of the segment lies. */
+static int find_chunk(struct pack_store *packs, const struct segment *segment, uint64_t offset,
 	struct position *out, struct error *err)
 {
 	struct chunk_entry entries[PACK_RUN_CHUNKS];
@@ -85,12 +93,17 @@ static int seek(struct pack_store *packs, const struct segment *segment, uint64_
 	out->size = 0;
 	if (offset == out->start)
 		return 0;
-	return error_set(err, ERROR_CORRUPT,
-		"A segment's chunks have %llu bytes, not %llu as the catalog says.",
-		(unsigned long long)out->start, (unsigned long long)segment->bytes);
+	return bad_chunks(out->start, segment, err);
 }
 
-/* The first segment begins with the first whole chunk. */
+static int bad_chunks(uint64_t bytes, const struct segment *segment, struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT,
+		"A segment's chunks have %llu bytes, not %llu as the catalog says.",
+		(unsigned long long)bytes, (unsigned long long)segment->bytes);
+}
+
+/* Lets the first segment begin with the first whole chunk. */
 static int cut_head(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
 	struct error *err)
 {
@@ -98,15 +111,17 @@ static int cut_head(struct pack_store *packs, struct part_range *range, struct u
 	struct position at;
 	if (range->skip == 0)
 		return 0;
-	if (range->skip > first->bytes) { /* the cut chunk at the end is the one at the beginning */
+	if (range->skip > first->bytes) { /* the range lies within one chunk */
 		*out = (struct upload_cut){.head = range->length};
 		range->segment_count = 0;
 		return 0;
 	}
-	if (seek(packs, first, range->skip, &at, err) != 0)
+	if (find_chunk(packs, first, range->skip, &at, err) != 0)
 		return -1;
 	const bool is_cut = at.start < range->skip;
 	const uint64_t dropped = is_cut ? at.start + at.size : at.start;
+	if (dropped > first->bytes)
+		return bad_chunks(dropped, first, err);
 	out->head = dropped - range->skip;
 	first->first += at.chunk + is_cut;
 	first->count -= at.chunk + is_cut;

@@ -1,5 +1,7 @@
 /* The list and the rows are both in ascending order, so one walk over the rows finds each listed
- * part. */
+ * part. It checks part by part and adds up the map, the ETag and the checksum on the way. The
+ * caller may judge outside of a change, since the upload's revision tells whether a part was added
+ * since. */
 #include "storage/uploads/upload_judge.h"
 
 #include <stdio.h>
@@ -19,9 +21,9 @@ struct judgement {
 	const struct upload_row *upload;
 	const struct upload_complete_params *params;
 	struct upload_verdict *out;
-	struct buffer etags; /* 16 bytes of each part */
+	struct buffer etags; /* 16 bytes for each part */
 	bool all_md5;
-	struct checksum_stream *composite; /* of the parts' values; NULL with FULL_OBJECT */
+	struct checksum_stream *composite; /* over the parts' checksums; NULL for FULL_OBJECT */
 };
 
 static int judge(struct judgement *judgement, struct error *err);
@@ -74,12 +76,13 @@ int upload_judge(struct db *db, const struct upload_row *upload,
 		.db = db, .upload = upload, .params = params, .out = out, .all_md5 = true};
 	upload_verdict_release(out);
 	upload_verdict_init(out);
+	ASSERT(params->part_count > 0 && params->part_count <= UPLOAD_PARTS_MAX);
 	out->list = upload_judge_list(params->parts, params->part_count);
 	buffer_init(&judgement.etags, ETAGS_MAX_BYTES);
 	if (upload->checksum.type == CHECKSUM_COMPOSITE)
 		judgement.composite = checksum_stream_new(upload->checksum.algorithm);
 	const int result = judge(&judgement, err);
-	/* their caps are those of the list */
+	/* their caps suffice for UPLOAD_PARTS_MAX parts */
 	ASSERT(!buffer_failed(&out->map) && !buffer_failed(&judgement.etags));
 	checksum_stream_free(judgement.composite);
 	buffer_release(&judgement.etags);
@@ -104,7 +107,7 @@ static int judge(struct judgement *judgement, struct error *err)
 	return check_whole(judgement, err);
 }
 
-/* What needs no row: the list itself, and what it expects of the upload. */
+/* Checks that need no row: the list itself, and whether it fits the upload. */
 static int check_request(struct judgement *judgement, struct error *err)
 {
 	const struct upload_complete_params *const params = judgement->params;
@@ -184,6 +187,7 @@ static int check_part(struct judgement *judgement, size_t index, const struct up
 {
 	const struct upload_complete_params *const params = judgement->params;
 	const struct upload_listed_part *const listed = &params->parts[index];
+	ASSERT(part->number == listed->number);
 	char etag[OBJECT_ETAG_BYTES];
 	upload_set_etag(part, etag);
 	if (strcmp(etag, listed->etag) != 0)
@@ -207,7 +211,7 @@ static int check_checksum(struct judgement *judgement, const struct upload_liste
 			return 0;
 		return invalid_part(judgement, listed, err);
 	}
-	if (!checksum->is_named) /* what the client declared was verified when the part came */
+	if (!checksum->is_named) /* the part's own checksum was verified when it was stored */
 		return 0;
 	if (listed->checksum.algorithm == CHECKSUM_NONE && checksum->type == CHECKSUM_FULL_OBJECT)
 		return 0;

@@ -1,5 +1,6 @@
-/* A walk along the index of open uploads by key and id. Rolling up costs a seek per common prefix:
- * after emitting "a/" the walk goes on at the first key that does not begin with it. */
+/* A page walks along the index of open uploads by key and id. A common prefix costs one seek: after
+ * "a/" the walk continues at the first key that does not begin with it. Positions are pairs of key
+ * and id, so that a page may end between two uploads of one key. */
 #include <string.h>
 
 #include "storage/uploads/upload_internal.h"
@@ -12,9 +13,9 @@ struct walk {
 	struct arena *arena;
 	struct upload_list *out;
 	int64_t bucket;
-	struct buffer key; /* where the next seek begins, with the id: exclusive */
+	struct buffer key; /* where the next seek begins, together with `id`: exclusive */
 	struct upload_id id;
-	bool ended; /* nothing can follow */
+	bool ended; /* no upload follows */
 };
 
 static int list(struct walk *walk, struct error *err);
@@ -23,7 +24,7 @@ static bool roll_up(
 	const struct upload_list_params *params, struct span key, struct span *out_prefix);
 static void seek_past(struct walk *walk, struct span prefix);
 static int walk_on(struct walk *walk, struct error *err);
-static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek);
+static void list_row(struct walk *walk, struct db_statement *scan, bool *out_seek);
 static int find_and_list_parts(struct db *db, const struct upload_ref *ref,
 	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
 	struct error *err);
@@ -100,7 +101,7 @@ static void find_start(struct walk *walk)
 	}
 }
 
-/* The common prefix that the key is rolled up into; false when it is listed itself. */
+/* Whether the key is rolled up into *out_prefix; false when it is listed itself. */
 static bool roll_up(
 	const struct upload_list_params *params, struct span key, struct span *out_prefix)
 {
@@ -115,7 +116,7 @@ static bool roll_up(
 	return true;
 }
 
-/* On at the first key behind all that begin with `prefix`. No upload has the smallest id. */
+/* Moves to the first key behind all that begin with `prefix`. No upload has the smallest id. */
 static void seek_past(struct walk *walk, struct span prefix)
 {
 	size_t len = prefix.len;
@@ -130,7 +131,7 @@ static void seek_past(struct walk *walk, struct span prefix)
 	walk->key.data[len - 1]++;
 }
 
-/* From one seek to the next, or to the end of the page. */
+/* Lists from one seek to the next, or to the end of the page. */
 static int walk_on(struct walk *walk, struct error *err)
 {
 	struct db_statement *const scan =
@@ -146,7 +147,7 @@ static int walk_on(struct walk *walk, struct error *err)
 			walk->out->truncated = true;
 			walk->ended = true;
 		} else {
-			take_row(walk, scan, &seek);
+			list_row(walk, scan, &seek);
 		}
 	}
 	walk->ended = walk->ended || !seek;
@@ -154,12 +155,13 @@ static int walk_on(struct walk *walk, struct error *err)
 	return got < 0 ? -1 : 0;
 }
 
-/* One row: listed, or rolled up (then *out_seek). */
-static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
+/* Lists one row, or rolls it up (then *out_seek). */
+static void list_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
 {
 	struct upload_list *const out = walk->out;
 	struct span common;
 	struct upload_row row;
+	ASSERT(out->upload_count + out->prefix_count < walk->params->limit);
 	*out_seek = roll_up(walk->params, upload_row_scan_key(scan), &common);
 	upload_row_read(scan, *out_seek ? NULL : walk->arena, &row);
 	out->last_id = row.id;

@@ -1,4 +1,8 @@
-/* open --write*--> start --ingest done--> change queued: place, apply (the upload still open? rows written) --COMMIT--> done */
+/* open, write ... --> the ingest ends --> place, apply: upload still open? rows written --> COMMIT
+ *
+ * The bytes go into an ingest as they arrive. The upload is found before the first byte, so that a
+ * part without an upload is refused early, and again in the change, because it may be completed or
+ * aborted meanwhile. */
 #include <string.h>
 
 #include "storage/objects/put_body.h"
@@ -6,11 +10,11 @@
 
 struct upload_put {
 	struct call call;
-	struct upload_ref ref; /* copied */
+	struct upload_ref ref; /* its texts are copied */
 	uint32_t number;
 	struct put_body body;
-	struct upload_checksum checksum;  /* the upload's */
-	enum checksum_algorithm declared; /* CHECKSUM_NONE: the client declares nothing */
+	struct upload_checksum checksum;  /* of the upload */
+	enum checksum_algorithm declared; /* CHECKSUM_NONE: the client declares none */
 	struct upload_set_part row;       /* as committed */
 	void (*room)(void *owner);
 	void *room_owner;
@@ -18,18 +22,20 @@ struct upload_put {
 
 static struct upload_put *put_new(struct store *store, const struct upload_put_params *params,
 	const struct upload_row *upload);
-static void put_finish(struct call *call);
-static int put_place(struct call *call, struct error *err);
-static int put_apply(struct call *call, struct db *db, struct error *err);
-static enum call_next put_settle_body(struct call *call);
-static void put_release(struct call *call);
-static void put_has_room(void *owner);
-static void put_is_stored(void *owner);
+static void upload_put_finish(struct call *call);
+static int upload_put_place(struct call *call, struct error *err);
+static int upload_put_apply(struct call *call, struct db *db, struct error *err);
+static enum call_next upload_put_settle_body(struct call *call);
+static void upload_put_release(struct call *call);
+static void upload_put_has_room(void *owner);
+static void upload_put_is_stored(void *owner);
 
 static const struct call_kind put_kind = {
-	.stages = {{.begin = put_finish},
-		{.place = put_place, .apply = put_apply, .applied = put_settle_body}},
-	.release = put_release,
+	.stages = {{.begin = upload_put_finish},
+		{.place = upload_put_place,
+			.apply = upload_put_apply,
+			.applied = upload_put_settle_body}},
+	.release = upload_put_release,
 };
 
 int upload_part_check(const struct upload_row *upload, uint32_t number,
@@ -62,8 +68,8 @@ struct upload_put *upload_put_open(
 		.declared =
 			put->declared == put->checksum.algorithm ? CHECKSUM_NONE : put->declared,
 		.never_inline = true,
-		.room = put_has_room,
-		.done = put_is_stored,
+		.room = upload_put_has_room,
+		.done = upload_put_is_stored,
 		.owner = put,
 	};
 	put->body.ingest = ingest_open(&options, err);
@@ -80,7 +86,7 @@ enum sink_result upload_put_write(struct upload_put *put, struct span bytes, str
 
 void upload_put_expect(struct upload_put *put, const struct checksum *checksum)
 {
-	ASSERT(checksum->algorithm == put->declared);
+	ASSERT(checksum->algorithm != CHECKSUM_NONE && checksum->algorithm == put->declared);
 	put->body.expected = *checksum;
 }
 
@@ -125,17 +131,17 @@ static struct upload_put *put_new(struct store *store, const struct upload_put_p
 	return put;
 }
 
-static void put_finish(struct call *call)
+static void upload_put_finish(struct call *call)
 {
 	ingest_finish(((struct upload_put *)call)->body.ingest);
 }
 
-static int put_place(struct call *call, struct error *err)
+static int upload_put_place(struct call *call, struct error *err)
 {
 	return put_body_place(&((struct upload_put *)call)->body, err);
 }
 
-static int put_apply(struct call *call, struct db *db, struct error *err)
+static int upload_put_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct upload_put *const put = (struct upload_put *)call;
 	const struct stored_part *const stored = ingest_part(put->body.ingest);
@@ -149,25 +155,25 @@ static int put_apply(struct call *call, struct db *db, struct error *err)
 	return upload_row_revise(db, upload.number, err);
 }
 
-static enum call_next put_settle_body(struct call *call)
+static enum call_next upload_put_settle_body(struct call *call)
 {
 	put_body_settle(&((struct upload_put *)call)->body, &call->change);
 	return call->failed ? CALL_FAILS : CALL_NEXT;
 }
 
-static void put_release(struct call *call)
+static void upload_put_release(struct call *call)
 {
 	ingest_free(((struct upload_put *)call)->body.ingest);
 }
 
-static void put_has_room(void *owner)
+static void upload_put_has_room(void *owner)
 {
 	struct upload_put *const put = owner;
 	if (put->room != NULL)
 		put->room(put->room_owner);
 }
 
-static void put_is_stored(void *owner)
+static void upload_put_is_stored(void *owner)
 {
 	struct upload_put *const put = owner;
 	struct error err = {0};

@@ -1,5 +1,6 @@
-/* uploads.result: list digest (16), version id (16), the bucket's versioning (1), checksum
- * algorithm (1), type (1), length (1), part count (4), size (8), checksum, ETag. Little-endian. */
+/* The column uploads.result: list digest (16), version id (16), the bucket's versioning (1),
+ * checksum algorithm (1), type (1), length (1), part count (4), size (8), checksum, ETag.
+ * Little-endian. */
 #include <string.h>
 
 #include "base/encode.h"

@@ -1,3 +1,6 @@
+/* Every state of an upload has a query of its own for the sweeper: trimming ones first by their
+ * end, completed ones by their age. Orphans are found through `gone_buckets`, which names deleted
+ * buckets until no upload and no version of theirs is left. */
 #include "storage/uploads/upload_row.h"
 
 #include <string.h>
@@ -36,6 +39,7 @@ static struct upload_checksum checksum_of_number(int64_t number);
 
 int upload_row_add(struct db *db, struct upload_row *row, struct error *err)
 {
+	ASSERT(row->part_set > 0 && row->state == UPLOAD_OPEN);
 	return db_insert(db, SQL_UPLOAD_ADD, &row->number, err,
 		db_blob(span_of(row->id.bytes, UPLOAD_ID_BYTES)), db_i64(row->bucket),
 		db_blob(row->key), db_i64(row->created_ms), db_blob(row->initiator),
@@ -91,15 +95,6 @@ int upload_row_no_upload(struct error *err)
 		" completed.");
 }
 
-int upload_row_find_open(struct db *db, int64_t bucket, struct span key, const struct upload_id *id,
-	struct arena *arena, struct upload_row *out, struct error *err)
-{
-	const int got = upload_row_find(db, bucket, key, id, arena, out, err);
-	if (got < 0)
-		return -1;
-	return got == 1 && out->state == UPLOAD_OPEN ? 0 : upload_row_no_upload(err);
-}
-
 int upload_row_revise(struct db *db, int64_t number, struct error *err)
 {
 	return db_run(db, SQL_UPLOAD_REVISE, err, db_i64(number));
@@ -108,6 +103,7 @@ int upload_row_revise(struct db *db, int64_t number, struct error *err)
 int upload_row_complete(struct db *db, int64_t number, enum upload_state state, int64_t now_ms,
 	struct span result, struct error *err)
 {
+	ASSERT(state == UPLOAD_COMPLETED || state == UPLOAD_TRIMMING);
 	return db_run(db, SQL_UPLOAD_COMPLETE, err, db_i64(number), db_i64(state), db_i64(now_ms),
 		db_blob(result));
 }
@@ -177,9 +173,10 @@ int upload_row_orphan(struct db *db, int64_t bucket, struct error *err)
 	return db_run(db, SQL_UPLOAD_ORPHAN, err, db_i64(bucket));
 }
 
-/* 0: the client named none. Else as in `versions`. */
+/* 0: the client named no checksum. Else as in `versions`. */
 static int64_t checksum_to_number(const struct upload_checksum *checksum)
 {
+	ASSERT((unsigned)checksum->algorithm < 1u << CHECKSUM_TYPE_BITS);
 	return checksum->is_named
 		? (int64_t)checksum->algorithm | (int64_t)checksum->type << CHECKSUM_TYPE_BITS
 		: 0;

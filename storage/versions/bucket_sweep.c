@@ -5,7 +5,7 @@
 enum { SLICE_VERSIONS = 200 };
 
 static const char SQL_SWEEP_MARK[] = "INSERT INTO gone_buckets (bucket) VALUES (?1)";
-/* Each state has an index that begins with the bucket. */
+/* Two statements, because each state has an index that begins with the bucket. */
 static const char SQL_SWEEP_OLDER[] =
 	"SELECT sequence FROM versions WHERE bucket = ?1 AND state = 2 LIMIT 1";
 static const char SQL_SWEEP_CURRENT[] =

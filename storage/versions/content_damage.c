@@ -1,11 +1,11 @@
 #include "storage/versions/content_damage.h"
 
-/* Few chunks are damaged, and a set may have very many segments: so these are found by their
- * pack. */
+/* Few chunks are damaged, and a set may have very many segments. So the search goes from the
+ * damaged chunks to the segments in their packs. */
 static const char SQL_FIND[] =
 	"SELECT 1 FROM damaged_chunks d CROSS JOIN segments s ON s.pack = d.pack AND s.part_set = ?1"
 	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
-/* Kind 2 with part set 0: the set takes its number from the version. */
+/* A version of kind 2 with part set 0 has the set whose number is minus its own. */
 static const char SQL_FIND_MADE[] =
 	"WITH RECURSIVE made (version) AS (SELECT ?1 UNION SELECT r.source FROM derivation_sources r"
 	"  JOIN made m ON r.version = m.version)"
@@ -29,7 +29,7 @@ int content_damage_check(
 int content_damage_error(struct span name, struct error *err)
 {
 	return error_set(err, ERROR_CONTENT_DAMAGED,
-		"What is stored of '%.*s' is damaged. Upload the same bytes again, under any"
-		" key: then all that leads to them is right again.",
+		"The stored bytes of '%.*s' are damaged. Upload the same bytes again, under any"
+		" key: this repairs every object that uses them.",
 		(int)span_slice(name, 0, 200).len, (const char *)name.data);
 }

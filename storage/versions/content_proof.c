@@ -1,3 +1,7 @@
+/* Lists the runs of records that the versions lead to and that were not checked since the start, or
+ * are known to be damaged. A derived version is followed to its sources. Each run holds its pack,
+ * so that the reads may come long after the snapshot. Steps then read the runs one after the
+ * other. */
 #include "storage/versions/content_proof.h"
 
 #include <stdlib.h>
@@ -9,15 +13,15 @@
 #include "storage/versions/derived_row.h"
 #include "storage/versions/part.h"
 
-enum { STEP_CHUNKS = 1024 }; /* 64 MiB or so */
+enum { STEP_CHUNKS = 1024 }; /* about 64 MiB */
 
 struct proof_run {
 	struct pack_run run;
-	unsigned turn; /* of the hold of its pack */
+	unsigned turn; /* of the hold on its pack */
 };
 struct content_proof {
 	struct store *store;
-	struct proof_run *runs; /* what is left to read lies behind `at` */
+	struct proof_run *runs; /* those before `at` are proven */
 	size_t count;
 	size_t capacity;
 	size_t at;
@@ -35,7 +39,7 @@ static void add_run(struct content_proof *proof, const struct segment *segment);
 
 struct content_proof *content_proof_new(struct store *store)
 {
-	struct content_proof *proof = memory_new(sizeof *proof);
+	struct content_proof *proof = memory_new(sizeof(*proof));
 	proof->store = store;
 	return proof;
 }
@@ -60,6 +64,7 @@ int content_proof_add(struct content_proof *proof, struct db *db, const struct v
 int content_proof_step(struct content_proof *proof, struct span name, struct error *err)
 {
 	uint32_t chunks = 0;
+	ASSERT(proof->at <= proof->count);
 	for (; proof->at < proof->count && chunks < STEP_CHUNKS; proof->at++) {
 		const struct pack_run *run = &proof->runs[proof->at].run;
 		if (pack_store_prove_records(store_packs(proof->store), run, err) != 0)
@@ -92,7 +97,7 @@ static int add_derived(struct content_proof *proof, struct db *db, const struct 
 {
 	if (levels == 0)
 		return error_set(err, ERROR_CORRUPT,
-			"A version is derived more than %d times over.", DERIVED_DEPTH_MAX);
+			"Derived versions are nested more than %d deep.", DERIVED_DEPTH_MAX);
 	struct derived_recipe *recipe =
 		derived_row_load(db, version->sequence, version->contents, err);
 	int result = recipe == NULL ? -1 : 0;
@@ -108,10 +113,9 @@ static int add_source(struct content_proof *proof, struct db *db, int64_t sequen
 	struct version source;
 	int found = version_find_sequence(db, sequence, NULL, &source, err);
 	if (found != 1)
-		return found < 0
-			? -1
-			: error_set(err, ERROR_CORRUPT,
-				  "A version of which an object is derived does not exist.");
+		return found < 0 ? -1
+				 : error_set(err, ERROR_CORRUPT,
+					   "A source version of a derived object does not exist.");
 	return add_version(proof, db, &source, levels, err);
 }
 
@@ -134,10 +138,8 @@ static void add_run(struct content_proof *proof, const struct segment *segment)
 		.pack = segment->pack, .first = segment->first, .chunks = segment->count};
 	if (pack_store_is_checked(packs, &run) && !pack_store_is_damaged(packs, &run))
 		return;
-	if (proof->count == proof->capacity) {
-		proof->capacity = proof->capacity == 0 ? 8 : 2 * proof->capacity;
-		proof->runs = memory_grow(proof->runs, proof->capacity, sizeof *proof->runs);
-	}
+	proof->runs =
+		memory_make_room(proof->runs, proof->count, &proof->capacity, sizeof(*proof->runs));
 	proof->runs[proof->count++] =
 		(struct proof_run){.run = run, .turn = pack_store_hold(packs, &run.pack)};
 }

@@ -12,6 +12,7 @@ int derive_waiting_note(struct store *store, struct db *db, int64_t version, str
 	uint64_t size, struct error *err)
 {
 	const struct derive_options *const options = store_parts(store)->derive;
+	ASSERT(version > 0);
 	if (!options->enabled || size < options->min_bytes || !span_ends_text(key, ".safetensors"))
 		return 0;
 	return db_run(db, SQL_WAITING_ADD, err, db_i64(version));
@@ -20,6 +21,7 @@ int derive_waiting_note(struct store *store, struct db *db, int64_t version, str
 int derive_waiting_next(
 	struct db *db, int64_t after, int64_t now_ms, int64_t *out_version, struct error *err)
 {
+	ASSERT(after >= 0);
 	*out_version = 0;
 	return db_find_i64(db, SQL_WAITING_NEXT, out_version, err, db_i64(after), db_i64(now_ms));
 }

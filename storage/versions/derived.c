@@ -1,3 +1,7 @@
+/* Adding and swapping happen inside a change, and there the sources are judged: versions may have
+ * gone since the recipe was built, and the depth must stay within DERIVED_DEPTH_MAX, so that one
+ * read opens a bounded number of sources. The order matters: the derivation names its sources
+ * first, and only then are they released from scratch, so that something names them at any time. */
 #include "storage/versions/derived.h"
 
 #include <stdlib.h>
@@ -27,7 +31,7 @@ static int add_encoded(struct db *db, const struct derived_add *add, struct span
 	int64_t *out_version, struct error *err);
 static int judge_sources(
 	struct db *db, const struct derived_recipe *recipe, unsigned *out_depth, struct error *err);
-static int push(
+static int add_version(
 	struct db *db, const struct derived_add *add, struct version *version, struct error *err);
 static int release_sources(struct db *db, const struct derived_recipe *recipe, struct error *err);
 static int find_to_swap(struct db *db, int64_t version, struct arena *arena, struct version *out,
@@ -35,8 +39,9 @@ static int find_to_swap(struct db *db, int64_t version, struct arena *arena, str
 static int cannot_swap(int64_t version, const char *why, struct error *err);
 static int judge_swap(struct db *db, const struct version *version,
 	const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err);
-static int replace(struct db *db, struct version *version, const struct derived_recipe *recipe,
-	const struct digest128 *digest, struct span bytes, struct error *err);
+static int replace_segments(struct db *db, struct version *version,
+	const struct derived_recipe *recipe, const struct digest128 *digest, struct span bytes,
+	struct error *err);
 
 struct body_source *derived_open_recipe(struct store *store, const struct derived_recipe *recipe,
 	uint64_t offset, uint64_t length, struct error *err)
@@ -44,7 +49,7 @@ struct body_source *derived_open_recipe(struct store *store, const struct derive
 	if (recipe->is_unsound || offset > derived_recipe_size(recipe) ||
 		length > derived_recipe_size(recipe) - offset) {
 		error_set(err, ERROR_INVALID,
-			"A piece of a recipe lies outside of its source, or the range outside of the recipe.");
+			"A piece of a recipe lies outside of its source, or the range outside of the result.");
 		return NULL;
 	}
 	struct db *const db = store_snapshot_take(store, err);
@@ -94,6 +99,7 @@ int derived_add(
 	struct db *db, const struct derived_add *add, int64_t *out_version, struct error *err)
 {
 	struct buffer bytes;
+	ASSERT(add->recipe != NULL);
 	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
 	const int result = derived_recipe_encode(add->recipe, &bytes, err) != 0
 		? -1
@@ -108,6 +114,7 @@ int derived_swap(struct db *db, int64_t version, const struct derived_recipe *re
 	struct arena *const arena = arena_new(SWAP_ARENA_BYTES);
 	struct buffer bytes;
 	struct version row;
+	ASSERT(recipe != NULL && digest != NULL);
 	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
 	int result = derived_recipe_encode(recipe, &bytes, err);
 	if (result == 0)
@@ -115,20 +122,20 @@ int derived_swap(struct db *db, int64_t version, const struct derived_recipe *re
 	if (result == 0)
 		result = judge_swap(db, &row, recipe, digest, err);
 	if (result == 0)
-		result = replace(db, &row, recipe, digest, buffer_span(&bytes), err);
+		result = replace_segments(db, &row, recipe, digest, buffer_span(&bytes), err);
 	buffer_release(&bytes);
 	arena_free(arena);
 	return result;
 }
 
-/* One copy back. 1: *version was one. */
+/* 1: *version was a whole copy and is now its source; 0: it is not such a copy; -1. */
 static int follow_copy(struct db *db, int64_t *version, struct error *err)
 {
 	struct version row;
 	const int found = version_find_sequence(db, *version, NULL, &row, err);
 	if (found == 0)
 		return error_set(err, ERROR_NO_KEY,
-			"Version %lld, of which an object shall be derived, is gone.",
+			"Version %lld, the source of a derived object, is gone.",
 			(long long)*version);
 	if (found < 0 || row.is_marker || row.kind != VERSION_DERIVED)
 		return found < 0 ? -1 : 0;
@@ -152,7 +159,7 @@ static bool is_whole_copy(const struct derived_recipe *recipe)
 static int add_encoded(struct db *db, const struct derived_add *add, struct span bytes,
 	int64_t *out_version, struct error *err)
 {
-	unsigned depth;
+	struct derived_row row = {.recipe = add->recipe, .bytes = bytes};
 	struct version version = {
 		.bucket = add->bucket,
 		.key = add->key,
@@ -167,17 +174,16 @@ static int add_encoded(struct db *db, const struct derived_add *add, struct span
 	random_bytes(version.id, VERSION_ID_BYTES);
 	encode_hex(span_of(add->digest.bytes, sizeof(add->digest.bytes)), version.etag);
 	memcpy(version.etag + 2 * sizeof(add->digest.bytes), "-d", sizeof("-d"));
-	if (judge_sources(db, add->recipe, &depth, err) != 0 || push(db, add, &version, err) != 0)
+	if (judge_sources(db, add->recipe, &row.depth, err) != 0 ||
+		add_version(db, add, &version, err) != 0)
 		return -1;
 	*out_version = version.sequence;
-	if (derived_row_add(
-		    db, version.sequence, depth, add->recipe, bytes, span_of(NULL, 0), err) != 0)
+	if (derived_row_add(db, version.sequence, &row, err) != 0)
 		return -1;
 	return release_sources(db, add->recipe, err);
 }
 
-/* Judges the sources: *out_depth of a version made of them. They are named from here on, so what
- * held them meanwhile lets go. */
+/* Judges the sources. *out_depth is the depth of a version made of them. */
 static int judge_sources(
 	struct db *db, const struct derived_recipe *recipe, unsigned *out_depth, struct error *err)
 {
@@ -191,18 +197,19 @@ static int judge_sources(
 			return -1;
 		if (found == 0 || version.is_marker || version.size != source->size)
 			return error_set(err, ERROR_INVALID,
-				"Version %lld, of which an object shall be derived, is gone.",
+				"Version %lld, the source of a derived object, is gone.",
 				(long long)source->version);
 		if (depth + 1 > *out_depth)
 			*out_depth = depth + 1;
 	}
 	if (*out_depth > DERIVED_DEPTH_MAX)
 		return error_set(err, ERROR_INVALID,
-			"An object cannot be derived more than %d times over.", DERIVED_DEPTH_MAX);
+			"A derived object would nest derived versions %u deep; at most %d are allowed.",
+			*out_depth, DERIVED_DEPTH_MAX);
 	return 0;
 }
 
-static int push(
+static int add_version(
 	struct db *db, const struct derived_add *add, struct version *version, struct error *err)
 {
 	enum bucket_versioning versioning;
@@ -216,6 +223,7 @@ static int push(
 			 : version_push(db, versioning, found == 1 ? &current : NULL, version, err);
 }
 
+/* The derivation names the sources by now, so scratch need not keep them. */
 static int release_sources(struct db *db, const struct derived_recipe *recipe, struct error *err)
 {
 	for (size_t i = 0; i < recipe->source_count; i++)
@@ -248,30 +256,31 @@ static int judge_swap(struct db *db, const struct version *version,
 		return cannot_swap(version->sequence, "it has no segments", err);
 	if (version->size != derived_recipe_size(recipe) ||
 		(version->has_digest && !digest128_equal(&version->digest, digest)))
-		return cannot_swap(version->sequence, "the recipe makes others", err);
+		return cannot_swap(version->sequence, "the recipe makes other bytes", err);
 	if (derived_row_is_source(db, version->sequence, &is_source, err) != 0)
 		return -1;
 	return is_source ? cannot_swap(version->sequence, "others are derived from it", err) : 0;
 }
 
-static int replace(struct db *db, struct version *version, const struct derived_recipe *recipe,
-	const struct digest128 *digest, struct span bytes, struct error *err)
+static int replace_segments(struct db *db, struct version *version,
+	const struct derived_recipe *recipe, const struct digest128 *digest, struct span bytes,
+	struct error *err)
 {
-	unsigned depth;
+	struct derived_row row = {.recipe = recipe, .bytes = bytes};
 	struct buffer parts;
 	const int64_t old_set = version->part_set;
 	buffer_init(&parts, PARTS_MAX_BYTES);
-	int result = judge_sources(db, recipe, &depth, err);
+	int result = judge_sources(db, recipe, &row.depth, err);
 	if (result == 0)
 		result = derived_parts_collect(db, version, &parts, err);
+	row.parts = buffer_span(&parts);
 	version->kind = VERSION_DERIVED;
 	version->part_set = 0;
-	version->contents = derived_row_contents(bytes, buffer_span(&parts));
+	version->contents = derived_row_contents(bytes, row.parts);
 	version->has_digest = true;
 	version->digest = *digest;
 	if (result == 0)
-		result = derived_row_add(
-			db, version->sequence, depth, recipe, bytes, buffer_span(&parts), err);
+		result = derived_row_add(db, version->sequence, &row, err);
 	if (result == 0)
 		result = version_replace_contents(db, version, err);
 	if (result == 0)

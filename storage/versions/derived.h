@@ -1,8 +1,8 @@
-/* Derived objects: versions of kind VERSION_DERIVED, whose bytes are made of other versions' while
- * they stream: literal bytes, copies of ranges, and ranges of a base changed by `ulp-class` blocks
- * (weights/codec/block_code.h), each proven by its own hash. To readers they are objects like any
- * other: object_open gives ranges of them. The versions they are made of (sources) stay as long as
- * a derived one names them, whatever befalls their keys. docs/FORMAT.md, "Derived versions", has
+/* Derived versions (kind VERSION_DERIVED): their bytes are made from other versions, the sources,
+ * while they stream. A recipe lists literal bytes, copies of ranges, and ranges of a base changed
+ * by `ulp-class` blocks (weights/codec/block_code.h); each block is proven by its own hash. Readers
+ * see an object like any other: object_open gives ranges of it. Sources stay as long as a derived
+ * version names them, whatever happens to their keys. docs/FORMAT.md, "Derived versions", defines
  * the bytes of a recipe. */
 #ifndef STORAGE_VERSIONS_DERIVED_H
 #define STORAGE_VERSIONS_DERIVED_H
@@ -12,60 +12,65 @@
 #include "weights/codec/dtype.h"
 
 enum {
-	DERIVED_DEPTH_MAX = 2, /* a derived version of a derived version of others */
+	DERIVED_DEPTH_MAX = 2, /* a derived version of a derived version of plain ones */
 	DERIVED_SOURCES_MAX = 64,
 	DERIVED_RECIPE_MAX_BYTES = 32 * 1024 * 1024,
-	/* what derived_recipe_add_blocks puts in one piece: a range has at most so many headers
-	 * to walk */
+	/* Blocks that derived_recipe_add_blocks puts in one piece: a read walks over at most so
+	 * many headers. */
 	DERIVED_PIECE_BLOCKS = 16
 };
 
-/* How a version's bytes are made, piece by piece in the order of the result. Built once, then
- * read-only; one thread's. Building never fails: what is too much is told by whoever takes the
- * recipe (too_large). */
+/* How a version's bytes are made, piece by piece in the order of the result. One thread builds it,
+ * then it is read-only. Building never fails: functions that take the recipe refuse one that is too
+ * large (too_large) or has a piece outside of its source (invalid). */
 struct derived_recipe;
 struct derived_recipe *derived_recipe_new(void);
 void derived_recipe_free(struct derived_recipe *recipe); /* NULL is fine */
-/* The ordinal of a source: the same version gives the same one again. `size`: of the version. */
+/* Returns the ordinal of a source; the same version gives the same one again. `size` is the
+ * version's, in bytes. */
 size_t derived_recipe_source(struct derived_recipe *recipe, int64_t version, uint64_t size);
-/* Each adds a piece behind the last; empty ones are left out. Ranges must lie in their sources. */
+/* Each function adds a piece behind the last one and ignores an empty piece. Ranges must lie in
+ * their sources. */
 void derived_recipe_add_literal(struct derived_recipe *recipe, struct span bytes);
 void derived_recipe_add_copy(
 	struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length);
-/* `length` bytes of `base` from `base_offset` on, one tensor of this dtype, changed by the blocks
- * that lie in `delta` from `delta_offset` on and take `delta_length` bytes. */
+/* Adds `length` bytes of `base` from `base_offset` on, which belong to one tensor of this dtype.
+ * They are changed by the blocks that take `delta_length` bytes of `delta` from `delta_offset`
+ * on. */
 void derived_recipe_add_delta(struct derived_recipe *recipe, enum dtype dtype, size_t base,
 	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
 	uint64_t delta_length);
-/* The same where the blocks are at hand: several pieces, so that ranges of large tensors are found
- * faster. invalid when they are none. */
+/* The same for blocks that the caller has in memory. It makes several pieces of them, so that
+ * ranges of large tensors are found faster. invalid when `blocks` are not the blocks of such a
+ * tensor. */
 int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype, size_t base,
 	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
 	struct span blocks, struct error *err);
 uint64_t derived_recipe_size(const struct derived_recipe *recipe); /* of the result */
 
-/* Bytes [offset, offset + length) of what the recipe makes, before any version has it: to prove it.
- * Sources are held until close. no_key when one is gone; too deep is invalid. Blocking reads, as
- * object_open's. */
+/* Opens bytes [offset, offset + length) of the result before any version has the recipe, so that
+ * the recipe can be proven. Holds the packs of the sources until close. no_key when a source is
+ * gone, invalid when a piece lies outside of its source or the range outside of the result, corrupt
+ * when derived versions are nested too deep. Reads block, as those of object_open do. */
 struct body_source *derived_open_recipe(struct store *store, const struct derived_recipe *recipe,
 	uint64_t offset, uint64_t length, struct error *err);
-/* Digest of all that the recipe makes: every block is decoded and proven on the way. */
+/* The digest of the whole result. Every block is decoded and proven on the way. */
 int derived_recipe_digest(struct store *store, const struct derived_recipe *recipe,
 	struct digest128 *out_digest, struct error *err);
 
-/* The version whose bytes this one copies whole, followed to where they lie; itself when it is not
- * such a copy. A copy of the former is as deep however often it is copied. no_key when it is
- * gone. */
+/* Finds the version whose bytes this one copies whole, through all such copies in between; itself
+ * when it is not such a copy. A copy of the origin has the same depth however often the bytes were
+ * copied. no_key when a version is gone. */
 int derived_origin(struct db *db, int64_t version, int64_t *out_origin, struct error *err);
 
-/* Inside a change: a new version made of a recipe. Its ETag is `<32 hex of the digest>-d`. The
- * caller has proven that the recipe gives `digest`, or knows it. A hidden one (state 0) must be
- * named in the same change by whoever wants it (step_pin_add). Sources that scratch_store_hidden
- * made are released here. invalid when too deep or a source is gone. */
+/* Inside a change: adds a version made of a recipe. Its ETag is `<32 hex of the digest>-d`. The
+ * caller has proven that the recipe gives `digest`, or knows it. A hidden version must be named in
+ * the same change (step_pin_add). Sources that scratch_store_hidden made are released from scratch
+ * here. invalid when the recipe is too deep or a source is gone. */
 struct derived_add {
 	int64_t bucket;
 	struct span key;
-	bool is_hidden; /* else it goes on top of its key, as a PUT */
+	bool is_hidden; /* false: it goes on top of its key, as a PUT does */
 	const struct derived_recipe *recipe;
 	struct digest128 digest;
 	struct span headers; /* a header_blob; may be empty */
@@ -73,10 +78,11 @@ struct derived_add {
 };
 int derived_add(
 	struct db *db, const struct derived_add *add, int64_t *out_version, struct error *err);
-/* Inside a change: the plain version gets this recipe in place of its segments. All that it says
- * stays, but that a version without digest gets one. The caller has proven that the recipe gives
- * its bytes. precondition when it cannot be (any more): gone, a marker, inline, derived already, a
- * source of others, or of another size or digest. */
+/* Inside a change: gives a plain version this recipe in place of its segments. Everything that the
+ * row says stays, but a version without a digest gets one. The caller has proven that the recipe
+ * gives the version's bytes. precondition when the version cannot be swapped (any more): it is
+ * gone, a marker, inline, derived already, a source of others, of another size or digest, or has
+ * too many parts. */
 int derived_swap(struct db *db, int64_t version, const struct derived_recipe *recipe,
 	const struct digest128 *digest, struct error *err);
 

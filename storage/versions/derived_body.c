@@ -1,3 +1,8 @@
+/* Each read finds the piece of its first byte. Literals and copies are read at once. In a delta
+ * piece a walk goes from block to block, reading only headers, up to the block that makes the byte;
+ * the walk stays where it is, so that reads from front to back never walk twice. A block is decoded
+ * where the caller wants it when all of it is wanted, else into `block`, from which later reads are
+ * served. */
 #include "storage/versions/derived_body.h"
 
 #include <stdlib.h>
@@ -12,28 +17,32 @@ enum { BLOCK_MAX_BYTES = 8 * BLOCK_CODE_ELEMENTS }; /* of the widest elements */
 struct derived_body {
 	const struct derived_recipe *recipe;
 	bool is_borrowed;
-	struct derived_input **inputs;      /* of each source; NULL: not needed */
-	struct block_code_context *context; /* made once a block is decoded */
-	/* The block that stands in `block`: */
+	struct derived_input **inputs;      /* one for each source; NULL: not needed */
+	struct block_code_context *context; /* made when the first block is decoded */
+	/* The decoded block in `block`: */
 	bool has_block;
 	uint64_t block_start; /* in the result */
 	size_t block_len;
 	struct buffer block;
-	/* Where the walk over the blocks of a piece stands: */
+	/* The position of the walk over the blocks of a piece: */
 	bool is_walking;
 	size_t piece;
-	uint64_t made;       /* bytes of the piece that lie before the next block */
-	uint64_t walked;     /* bytes of blocks before it */
-	struct buffer ahead; /* bytes of blocks from there on that were read already */
+	uint64_t made;       /* bytes of the piece before the next block */
+	uint64_t walked;     /* bytes that the blocks before it take */
+	struct buffer ahead; /* bytes of blocks from there on, already read */
 };
 
-struct needed { /* of a source */
+struct piece_room { /* where a read puts its bytes */
+	uint8_t *into;
+	size_t capacity;
+};
+struct needed_range { /* of one source */
 	uint64_t from;
 	uint64_t to;
 };
 
 struct derived_stream {
-	struct body_source source; /* first */
+	struct body_source source; /* must be the first member */
 	struct derived_body *body;
 	uint64_t at;
 	uint64_t to;
@@ -43,13 +52,15 @@ struct derived_stream {
 
 static int open_inputs(
 	struct derived_body *body, const struct derived_body_params *params, struct error *err);
-static void measure(
-	const struct derived_recipe *recipe, uint64_t from, uint64_t to, struct needed *needed);
-static void need(struct needed *needed, uint64_t offset, uint64_t length);
+static void find_needed(const struct derived_recipe *recipe, uint64_t from, uint64_t to,
+	struct needed_range *needed);
+static void widen(struct needed_range *needed, uint64_t offset, uint64_t length);
 static int read_exactly(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
 	size_t len, struct error *err);
-static int read_some(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
-	size_t capacity, size_t *out_len, struct error *err);
+static ptrdiff_t read_some(struct derived_body *body, uint64_t offset, bool proves,
+	struct piece_room room, struct error *err);
+static ptrdiff_t read_delta(struct derived_body *body, size_t index, uint64_t offset, bool proves,
+	struct piece_room room, struct error *err);
 static bool block_holds(const struct derived_body *body, uint64_t offset);
 static int walk_to(struct derived_body *body, size_t index, uint64_t offset,
 	struct block_code_facts *facts, struct error *err);
@@ -57,7 +68,7 @@ static int parse_block(struct derived_body *body, const struct derived_piece *pi
 	uint64_t length, struct block_code_facts *out, struct error *err);
 static int look_ahead(struct derived_body *body, const struct derived_piece *piece, uint64_t len,
 	struct error *err);
-static int out_of_memory(struct error *err);
+static int block_is_too_large(struct error *err);
 static int block_is_bad(const struct derived_body *body, const char *why, struct error *err);
 static void pass_block(struct derived_body *body, const struct block_code_facts *facts);
 static int make_block(struct derived_body *body, const struct block_code_facts *facts, bool proves,
@@ -66,9 +77,9 @@ static int decode_block(struct derived_body *body, const struct derived_piece *p
 	const struct block_code_facts *facts, bool proves, uint8_t *into, struct error *err);
 static int keep_block(
 	struct derived_body *body, const struct block_code_facts *facts, struct error *err);
-static ptrdiff_t stream_read(
+static ptrdiff_t derived_stream_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
-static void stream_close(struct body_source *source);
+static void derived_stream_close(struct body_source *source);
 
 struct derived_body *derived_body_open(const struct derived_body_params *params, struct error *err)
 {
@@ -117,7 +128,9 @@ int derived_body_read_base(
 struct body_source *derived_body_source(struct derived_body *body, uint64_t from, uint64_t to)
 {
 	struct derived_stream *const stream = memory_new(sizeof(*stream));
-	stream->source = (struct body_source){.read = stream_read, .close = stream_close};
+	ASSERT(body != NULL && from <= to && to <= derived_recipe_size(body->recipe));
+	stream->source =
+		(struct body_source){.read = derived_stream_read, .close = derived_stream_close};
 	stream->body = body;
 	stream->at = from;
 	stream->to = to;
@@ -128,23 +141,25 @@ static int open_inputs(
 	struct derived_body *body, const struct derived_body_params *params, struct error *err)
 {
 	const struct derived_recipe *const recipe = params->recipe;
-	struct needed *const needed = memory_new_array(recipe->source_count + 1, sizeof(*needed));
+	struct needed_range *const needed =
+		memory_new_array(recipe->source_count + 1, sizeof(*needed));
 	int result = 0;
-	measure(recipe, params->from, params->to, needed);
+	find_needed(recipe, params->from, params->to, needed);
 	for (size_t i = 0; result == 0 && i < recipe->source_count; i++) {
 		if (needed[i].to == 0)
 			continue;
 		body->inputs[i] = derived_input_open(params->store, params->db, &recipe->sources[i],
-			needed[i].from, needed[i].to, params->levels - 1, params->most, err);
+			needed[i].from, needed[i].to, params->levels - 1, params->max_segments,
+			err);
 		result = body->inputs[i] == NULL ? -1 : 0;
 	}
 	free(needed);
 	return result;
 }
 
-/* What of each source the pieces of [from, to) take. */
-static void measure(
-	const struct derived_recipe *recipe, uint64_t from, uint64_t to, struct needed *needed)
+/* Finds the range of each source that the pieces of [from, to) need. */
+static void find_needed(const struct derived_recipe *recipe, uint64_t from, uint64_t to,
+	struct needed_range *needed)
 {
 	if (from == to)
 		return;
@@ -153,13 +168,13 @@ static void measure(
 		const struct derived_piece *const piece = &recipe->pieces[i];
 		if (piece->kind == DERIVED_LITERAL)
 			continue;
-		need(&needed[piece->source], piece->offset, derived_piece_length(recipe, i));
+		widen(&needed[piece->source], piece->offset, derived_piece_length(recipe, i));
 		if (piece->kind == DERIVED_DELTA)
-			need(&needed[piece->delta], piece->delta_offset, piece->delta_length);
+			widen(&needed[piece->delta], piece->delta_offset, piece->delta_length);
 	}
 }
 
-static void need(struct needed *needed, uint64_t offset, uint64_t length)
+static void widen(struct needed_range *needed, uint64_t offset, uint64_t length)
 {
 	const bool is_first = needed->to == 0;
 	if (is_first || offset < needed->from)
@@ -174,47 +189,62 @@ static int read_exactly(struct derived_body *body, uint64_t offset, bool proves,
 	ASSERT(offset <= derived_recipe_size(body->recipe) &&
 		len <= derived_recipe_size(body->recipe) - offset);
 	for (size_t have = 0; have < len;) {
-		size_t got = 0;
-		if (read_some(body, offset + have, proves, into + have, len - have, &got, err) != 0)
+		const ptrdiff_t got = read_some(body, offset + have, proves,
+			(struct piece_room){into + have, len - have}, err);
+		if (got < 0)
 			return -1;
-		have += got;
+		have += (size_t)got;
 	}
 	return 0;
 }
 
-/* Up to `capacity` bytes from `offset` on, out of one piece. */
-static int read_some(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
-	size_t capacity, size_t *out_len, struct error *err)
+/* The same out of the piece in which byte `offset` lies. */
+static ptrdiff_t read_some(struct derived_body *body, uint64_t offset, bool proves,
+	struct piece_room room, struct error *err)
 {
 	const size_t index = derived_recipe_find(body->recipe, offset);
+	ASSERT(index < body->recipe->piece_count && room.capacity > 0);
 	const struct derived_piece *const piece = &body->recipe->pieces[index];
 	const uint64_t within = offset - derived_recipe_start(body->recipe, index);
 	const uint64_t left = piece->end - offset;
-	*out_len = left < capacity ? (size_t)left : capacity;
-	if (piece->kind == DERIVED_COPY)
-		return (proves ? derived_input_read : derived_input_read_base)(
-			body->inputs[piece->source], piece->offset + within, into, *out_len, err);
+	const size_t len = left < room.capacity ? (size_t)left : room.capacity;
+	if (piece->kind == DERIVED_DELTA)
+		return read_delta(
+			body, index, offset, proves, (struct piece_room){room.into, len}, err);
 	if (piece->kind == DERIVED_LITERAL) {
-		memcpy(into, body->recipe->literals.data + piece->offset + within, *out_len);
-		return 0;
+		memcpy(room.into, body->recipe->literals.data + piece->offset + within, len);
+		return (ptrdiff_t)len;
 	}
+	ASSERT(body->inputs[piece->source] != NULL);
+	return (proves ? derived_input_read : derived_input_read_base)(body->inputs[piece->source],
+		       piece->offset + within, room.into, len, err) != 0
+		? -1
+		: (ptrdiff_t)len;
+}
+
+/* Reads up to `capacity` bytes from `offset` on out of the delta piece `index`. Returns how many it
+ * read, or -1. */
+static ptrdiff_t read_delta(struct derived_body *body, size_t index, uint64_t offset, bool proves,
+	struct piece_room room, struct error *err)
+{
+	const uint64_t within = offset - derived_recipe_start(body->recipe, index);
 	if (!block_holds(body, offset)) {
 		struct block_code_facts facts;
 		if (walk_to(body, index, offset, &facts, err) != 0)
 			return -1;
-		/* all of it fits where it is wanted */
-		if (within == body->made && facts.result_bytes <= capacity) {
-			*out_len = (size_t)facts.result_bytes;
-			return make_block(body, &facts, proves, into, err);
-		}
+		/* the whole block fits where it is wanted */
+		if (within == body->made && facts.result_bytes <= room.capacity)
+			return make_block(body, &facts, proves, room.into, err) != 0
+				? -1
+				: (ptrdiff_t)facts.result_bytes;
 		if (keep_block(body, &facts, err) != 0)
 			return -1;
 	}
 	const size_t skipped = (size_t)(offset - body->block_start);
-	if (*out_len > body->block_len - skipped)
-		*out_len = body->block_len - skipped;
-	memcpy(into, body->block.data + skipped, *out_len);
-	return 0;
+	const size_t left = body->block_len - skipped;
+	const size_t len = left < room.capacity ? left : room.capacity;
+	memcpy(room.into, body->block.data + skipped, len);
+	return (ptrdiff_t)len;
 }
 
 static bool block_holds(const struct derived_body *body, uint64_t offset)
@@ -238,6 +268,7 @@ static int walk_to(struct derived_body *body, size_t index, uint64_t offset,
 		buffer_reset(&body->ahead);
 	}
 	for (;;) {
+		ASSERT(within >= body->made);
 		if (parse_block(body, piece, length, facts, err) != 0)
 			return -1;
 		if (within < body->made + facts->result_bytes)
@@ -246,7 +277,7 @@ static int walk_to(struct derived_body *body, size_t index, uint64_t offset,
 	}
 }
 
-/* The header of the next block. */
+/* Parses the header of the next block. */
 static int parse_block(struct derived_body *body, const struct derived_piece *piece,
 	uint64_t length, struct block_code_facts *out, struct error *err)
 {
@@ -264,7 +295,7 @@ static int parse_block(struct derived_body *body, const struct derived_piece *pi
 	return 0;
 }
 
-/* `ahead` has at least `len` bytes, or all that the piece has left. */
+/* Reads until `ahead` has at least `len` bytes, or all that the piece has left. */
 static int look_ahead(struct derived_body *body, const struct derived_piece *piece, uint64_t len,
 	struct error *err)
 {
@@ -275,7 +306,7 @@ static int look_ahead(struct derived_body *body, const struct derived_piece *pie
 	const size_t more = (size_t)(wanted - body->ahead.len);
 	uint8_t *const into = buffer_reserve(&body->ahead, more);
 	if (into == NULL)
-		return out_of_memory(err);
+		return block_is_too_large(err);
 	if (derived_input_read(body->inputs[piece->delta],
 		    piece->delta_offset + body->walked + body->ahead.len, into, more, err) != 0)
 		return -1;
@@ -283,10 +314,10 @@ static int look_ahead(struct derived_body *body, const struct derived_piece *pie
 	return 0;
 }
 
-static int out_of_memory(struct error *err)
+static int block_is_too_large(struct error *err)
 {
 	return error_set(
-		err, ERROR_CORRUPT, "A block of a derived object is larger than any may be.");
+		err, ERROR_CORRUPT, "A block of a derived object is larger than a block may be.");
 }
 
 static int block_is_bad(const struct derived_body *body, const char *why, struct error *err)
@@ -300,13 +331,14 @@ static int block_is_bad(const struct derived_body *body, const char *why, struct
 static void pass_block(struct derived_body *body, const struct block_code_facts *facts)
 {
 	const uint64_t bytes = facts->header_bytes + facts->payload_bytes;
+	ASSERT(bytes <= body->recipe->pieces[body->piece].delta_length - body->walked);
 	buffer_remove_front(
 		&body->ahead, bytes < body->ahead.len ? (size_t)bytes : body->ahead.len);
 	body->walked += bytes;
 	body->made += facts->result_bytes;
 }
 
-/* Decodes the block that the walk stands at, and passes it. */
+/* Decodes the block at which the walk stands, and passes it. */
 static int make_block(struct derived_body *body, const struct block_code_facts *facts, bool proves,
 	uint8_t *into, struct error *err)
 {
@@ -320,7 +352,7 @@ static int make_block(struct derived_body *body, const struct block_code_facts *
 	return 0;
 }
 
-/* The base becomes the block where it lies: memory that was touched a moment ago is fast. */
+/* Decodes a block in the place of its base: memory that was touched a moment ago is fast. */
 static int decode_block(struct derived_body *body, const struct derived_piece *piece,
 	const struct block_code_facts *facts, bool proves, uint8_t *into, struct error *err)
 {
@@ -340,7 +372,7 @@ static int decode_block(struct derived_body *body, const struct derived_piece *p
 	return 0;
 }
 
-/* The block that the walk stands at comes to stand in `block`. */
+/* Decodes the block at which the walk stands into `block`. */
 static int keep_block(
 	struct derived_body *body, const struct block_code_facts *facts, struct error *err)
 {
@@ -350,7 +382,7 @@ static int keep_block(
 	buffer_reset(&body->block);
 	uint8_t *const into = buffer_reserve(&body->block, len);
 	if (into == NULL)
-		return out_of_memory(err);
+		return block_is_too_large(err);
 	if (make_block(body, facts, true, into, err) != 0)
 		return -1;
 	body->block_start = start;
@@ -359,8 +391,8 @@ static int keep_block(
 	return 0;
 }
 
-/* What was made before a failure is right and goes out; the failure comes with the next call. */
-static ptrdiff_t stream_read(
+/* Bytes that were made before a failure are right and go out; the next call returns the failure. */
+static ptrdiff_t derived_stream_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct derived_stream *const stream = (struct derived_stream *)source;
@@ -368,13 +400,13 @@ static ptrdiff_t stream_read(
 	while (!stream->failed && used < capacity && stream->at < stream->to) {
 		const uint64_t left = stream->to - stream->at;
 		const size_t room = left < capacity - used ? (size_t)left : capacity - used;
-		size_t got = 0;
-		stream->failed = read_some(stream->body, stream->at, true, into + used, room, &got,
-					 &stream->error) != 0;
+		const ptrdiff_t got = read_some(stream->body, stream->at, true,
+			(struct piece_room){into + used, room}, &stream->error);
+		stream->failed = got < 0;
 		if (stream->failed)
 			break;
-		used += got;
-		stream->at += got;
+		used += (size_t)got;
+		stream->at += (uint64_t)got;
 	}
 	if (used > 0 || !stream->failed)
 		return (ptrdiff_t)used;
@@ -382,7 +414,7 @@ static ptrdiff_t stream_read(
 	return -1;
 }
 
-static void stream_close(struct body_source *source)
+static void derived_stream_close(struct body_source *source)
 {
 	derived_body_close(((struct derived_stream *)source)->body);
 	free(source);

@@ -1,3 +1,7 @@
+/* The bytes come from memory when the source is inline, from a derived_body when it is derived
+ * itself, and else from a stream over its segments. A stream only goes forward: a small gap is read
+ * over, and any other jump opens a new stream. So the packs stay held until close, one hold for
+ * each series of segments of one pack. */
 #include "storage/versions/derived_input.h"
 
 #include <stdlib.h>
@@ -10,19 +14,19 @@
 #include "storage/versions/part.h"
 #include "storage/versions/version.h"
 
-enum { SKIP_BYTES = 256 * 1024 }; /* what is read over rather than sought past */
+enum { SKIP_BYTES = 256 * 1024 }; /* a gap up to this size is read over, not sought past */
 
 struct derived_input {
 	struct store *store;
 	uint64_t from; /* the range that can be read */
 	uint64_t to;
-	struct body_source *stream; /* stands at `at`; NULL: none yet */
+	struct body_source *stream; /* over the segments, at `at`; NULL: none is open */
 	uint64_t at;
-	struct derived_body *body; /* the source is derived itself; else: */
-	struct part_range range;   /* its segments */
-	uint8_t *turns;            /* of the hold of each segment's pack */
+	struct derived_body *body; /* of a source that is derived itself */
+	struct part_range range;   /* the segments of a plain source */
+	uint8_t *turns;            /* of the hold on each segment's pack */
 	size_t held;
-	uint8_t *bytes; /* or its inline bytes */
+	uint8_t *bytes; /* of an inline source */
 };
 
 static bool same_pack_as_before(const struct derived_input *input, size_t i)
@@ -67,10 +71,11 @@ static int open_inline(struct derived_input *input, struct db *db, const struct 
 }
 
 static int open_segments(struct derived_input *input, struct db *db, const struct version *version,
-	size_t most, struct error *err)
+	size_t max_segments, struct error *err)
 {
-	input->range = (struct part_range){
-		.offset = input->from, .length = input->to - input->from, .most = most};
+	input->range = (struct part_range){.offset = input->from,
+		.length = input->to - input->from,
+		.max_segments = max_segments};
 	if (part_set_load(db, version->part_set, version->size, version->contents, &input->range,
 		    err) != 0)
 		return -1;
@@ -84,11 +89,11 @@ static int open_segments(struct derived_input *input, struct db *db, const struc
 }
 
 static int open_derived(struct derived_input *input, struct db *db, const struct version *version,
-	unsigned levels, size_t most, struct error *err)
+	unsigned levels, size_t max_segments, struct error *err)
 {
 	if (levels == 0)
 		return error_set(err, ERROR_CORRUPT,
-			"Version %lld is derived more than %d times over.",
+			"Version %lld nests derived versions more than %d deep.",
 			(long long)version->sequence, DERIVED_DEPTH_MAX);
 	const struct derived_body_params params = {
 		.store = input->store,
@@ -97,42 +102,44 @@ static int open_derived(struct derived_input *input, struct db *db, const struct
 		.from = input->from,
 		.to = input->to,
 		.levels = levels,
-		.most = most,
+		.max_segments = max_segments,
 	};
 	input->body = params.recipe == NULL ? NULL : derived_body_open(&params, err);
 	return input->body == NULL ? -1 : 0;
 }
 
 static int open_version(struct derived_input *input, struct db *db,
-	const struct derived_source *source, unsigned levels, size_t most, struct error *err)
+	const struct derived_source *source, unsigned levels, size_t max_segments,
+	struct error *err)
 {
 	struct version version;
 	const int found = version_find_sequence(db, source->version, NULL, &version, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return error_set(err, ERROR_NO_KEY,
-			"A version of which the object is derived does not exist.");
+		return error_set(
+			err, ERROR_NO_KEY, "A source version of a derived object does not exist.");
 	if (version.is_marker || version.size != source->size)
 		return error_set(err, ERROR_CORRUPT,
-			"Version %lld is not what an object was derived from.",
+			"Version %lld is not the source that a derived object names.",
 			(long long)source->version);
 	if (version.kind == VERSION_INLINE)
 		return open_inline(input, db, &version, err);
 	return version.kind == VERSION_DERIVED
-		? open_derived(input, db, &version, levels, most, err)
-		: open_segments(input, db, &version, most, err);
+		? open_derived(input, db, &version, levels, max_segments, err)
+		: open_segments(input, db, &version, max_segments, err);
 }
 
 struct derived_input *derived_input_open(struct store *store, struct db *db,
 	const struct derived_source *source, uint64_t from, uint64_t to, unsigned levels,
-	size_t most, struct error *err)
+	size_t max_segments, struct error *err)
 {
 	struct derived_input *const input = memory_new(sizeof(*input));
+	ASSERT(from <= to && to <= source->size);
 	input->store = store;
 	input->from = from;
 	input->to = to;
-	if (open_version(input, db, source, levels, most, err) == 0)
+	if (open_version(input, db, source, levels, max_segments, err) == 0)
 		return input;
 	derived_input_close(input);
 	return NULL;
@@ -140,11 +147,12 @@ struct derived_input *derived_input_open(struct store *store, struct db *db,
 
 static int read_stream(struct derived_input *input, uint8_t *into, size_t len, struct error *err)
 {
+	ASSERT(input->stream != NULL);
 	const int result = body_source_read_whole(input->stream, into, len, err);
 	input->at += len;
 	if (result == 0)
 		return 0;
-	input->stream->close(input->stream); /* stands somewhere before */
+	input->stream->close(input->stream); /* it stands somewhere before `at` */
 	input->stream = NULL;
 	return -1;
 }

@@ -1,8 +1,12 @@
+/* The blob begins with the length of a checksum. An entry for each part follows: u32 number, u64
+ * end, u8 1 when it has a checksum, and the checksum. All entries have the same length, with zeros
+ * for a checksum that is missing, so that a part is found by its index; numbers rise. */
 #include "storage/versions/derived_parts.h"
 
 #include <string.h>
 
 #include "base/little_endian.h"
+#include "base/search.h"
 #include "storage/versions/object.h"
 #include "storage/versions/upload_set.h"
 
@@ -10,6 +14,7 @@ enum { ENTRY_HEAD_BYTES = 13 };
 
 static size_t entry_bytes(struct span parts);
 static const uint8_t *entry_at(struct span parts, size_t index);
+static bool derived_parts_is_below(const void *entry, const void *number);
 static int collect(struct db *db, const struct version *version, struct span map,
 	struct buffer *out, struct error *err);
 static void put_entry(
@@ -29,6 +34,7 @@ bool derived_parts_are_sound(struct span parts)
 struct object_part derived_parts_entry(
 	struct span parts, size_t index, enum checksum_algorithm algorithm)
 {
+	ASSERT(index < derived_parts_count(parts));
 	const uint8_t *const at = entry_at(parts, index);
 	const uint64_t start =
 		index == 0 ? 0 : little_endian_get(entry_at(parts, index - 1) + 4, 8);
@@ -45,11 +51,10 @@ struct object_part derived_parts_entry(
 
 size_t derived_parts_find(struct span parts, uint32_t number)
 {
-	size_t index = 0;
-	while (index < derived_parts_count(parts) &&
-		little_endian_get(entry_at(parts, index), 4) < number)
-		index++;
-	return index;
+	if (parts.len == 0)
+		return 0;
+	return search_lower_bound(entry_at(parts, 0), derived_parts_count(parts),
+		entry_bytes(parts), derived_parts_is_below, &number);
 }
 
 int derived_parts_collect(
@@ -81,12 +86,18 @@ static const uint8_t *entry_at(struct span parts, size_t index)
 	return parts.data + 1 + index * entry_bytes(parts);
 }
 
+static bool derived_parts_is_below(const void *entry, const void *number)
+{
+	return little_endian_get(entry, 4) < *(const uint32_t *)number;
+}
+
 static int collect(struct db *db, const struct version *version, struct span map,
 	struct buffer *out, struct error *err)
 {
 	const uint8_t checksum_len = (uint8_t)checksum_length(version->checksum.algorithm);
 	if (part_map_count(map) > DERIVED_PARTS_MAX)
-		return error_set(err, ERROR_PRECONDITION, "Version %lld has more than %d parts.",
+		return error_set(err, ERROR_PRECONDITION,
+			"Version %lld keeps its segments: it has more than %d parts.",
 			(long long)version->sequence, DERIVED_PARTS_MAX);
 	buffer_add_byte(out, checksum_len);
 	for (size_t i = 0; i < part_map_count(map); i++) {
@@ -103,6 +114,7 @@ static void put_entry(
 	const struct upload_set_part *part, uint64_t end, uint8_t checksum_len, struct buffer *out)
 {
 	uint8_t entry[ENTRY_HEAD_BYTES + CHECKSUM_MAX_BYTES] = {0};
+	ASSERT(checksum_len <= CHECKSUM_MAX_BYTES);
 	little_endian_put(entry, part->number, 4);
 	little_endian_put(entry + 4, end, 8);
 	if (part->checksum_len > 0 && part->checksum_len == checksum_len) {

@@ -1,3 +1,7 @@
+/* Builders have no error path: a piece that is not within its sources is left out and noted in
+ * is_unsound, and functions that take the recipe refuse it. A copy that continues the last one
+ * makes it longer, so that recipes stay short. Parsing adds pieces by the same function, so that a
+ * recipe from the catalog keeps the same rules. */
 #include "storage/versions/derived_recipe.h"
 
 #include <stdlib.h>
@@ -5,22 +9,23 @@
 
 #include "base/little_endian.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "weights/codec/block_code.h"
 
 enum { RECIPE_VERSION = 1, HEAD_BYTES = 24, SOURCE_BYTES = 16, PIECE_BYTES = 40, BITS_OF_BYTE = 8 };
 
-static size_t grown(size_t capacity);
+static bool derived_recipe_ends_before(const void *piece, const void *offset);
 static bool is_sound(
 	const struct derived_recipe *recipe, const struct derived_piece *piece, uint64_t length);
 static bool lies_in(
 	const struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length);
-static bool is_whole(enum dtype dtype, uint64_t length);
+static bool has_whole_elements(enum dtype dtype, uint64_t length);
 static void add_piece(struct derived_recipe *recipe, struct derived_piece piece, uint64_t length);
 static int measure_blocks(enum dtype dtype, struct span blocks, uint64_t *io_length,
 	size_t *out_bytes, struct error *err);
 static void put_piece(const struct derived_piece *piece, uint8_t out[PIECE_BYTES]);
-static bool take_all(struct derived_recipe *recipe, struct span bytes);
-static bool take_piece(struct derived_recipe *recipe, const uint8_t *from);
+static bool parse_into(struct derived_recipe *recipe, struct span bytes);
+static bool parse_piece(struct derived_recipe *recipe, const uint8_t *from);
 
 struct derived_recipe *derived_recipe_new(void)
 {
@@ -44,11 +49,8 @@ size_t derived_recipe_source(struct derived_recipe *recipe, int64_t version, uin
 	for (size_t i = 0; i < recipe->source_count; i++)
 		if (recipe->sources[i].version == version)
 			return i;
-	if (recipe->source_count == recipe->source_capacity) {
-		recipe->source_capacity = grown(recipe->source_capacity);
-		recipe->sources = memory_grow(
-			recipe->sources, recipe->source_capacity, sizeof(*recipe->sources));
-	}
+	recipe->sources = memory_make_room(recipe->sources, recipe->source_count,
+		&recipe->source_capacity, sizeof(*recipe->sources));
 	recipe->sources[recipe->source_count] = (struct derived_source){version, size};
 	return recipe->source_count++;
 }
@@ -60,31 +62,26 @@ uint64_t derived_recipe_size(const struct derived_recipe *recipe)
 
 uint64_t derived_recipe_start(const struct derived_recipe *recipe, size_t piece)
 {
+	ASSERT(piece <= recipe->piece_count);
 	return piece == 0 ? 0 : recipe->pieces[piece - 1].end;
 }
 
 uint64_t derived_piece_length(const struct derived_recipe *recipe, size_t piece)
 {
+	ASSERT(piece < recipe->piece_count);
 	return recipe->pieces[piece].end - derived_recipe_start(recipe, piece);
 }
 
 size_t derived_recipe_find(const struct derived_recipe *recipe, uint64_t offset)
 {
-	size_t low = 0;
-	size_t high = recipe->piece_count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (recipe->pieces[middle].end > offset)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return search_lower_bound(recipe->pieces, recipe->piece_count, sizeof(*recipe->pieces),
+		derived_recipe_ends_before, &offset);
 }
 
 void derived_recipe_settle(
 	struct derived_recipe *recipe, size_t source, int64_t version, uint64_t size)
 {
+	ASSERT(source < recipe->source_count);
 	recipe->sources[source] = (struct derived_source){version, size};
 	for (size_t i = 0; i < recipe->piece_count; i++)
 		recipe->is_unsound |=
@@ -108,7 +105,7 @@ void derived_recipe_add_copy(
 		last == NULL ? 0 : derived_piece_length(recipe, recipe->piece_count - 1);
 	if (last != NULL && last->kind == DERIVED_COPY && last->source == source &&
 		last->offset + before == offset && lies_in(recipe, source, offset, length))
-		last->end += length; /* goes on where the last one ends */
+		last->end += length; /* it continues the last copy */
 	else
 		add_piece(recipe,
 			(struct derived_piece){
@@ -159,10 +156,13 @@ int derived_recipe_encode(
 	if (recipe->is_unsound)
 		return error_set(
 			err, ERROR_INVALID, "A piece of a recipe lies outside of its source.");
-	if (recipe->source_count > DERIVED_SOURCES_MAX || buffer_failed(&recipe->literals))
+	if (recipe->source_count > DERIVED_SOURCES_MAX)
 		return error_set(err, ERROR_TOO_LARGE,
 			"A recipe names %zu sources; at most %d are allowed.", recipe->source_count,
 			DERIVED_SOURCES_MAX);
+	if (buffer_failed(&recipe->literals))
+		return error_set(err, ERROR_TOO_LARGE, "A recipe has more than %d literal bytes.",
+			DERIVED_RECIPE_MAX_BYTES);
 	little_endian_put(head + 2, recipe->source_count, 2);
 	little_endian_put(head + 4, recipe->piece_count, 4);
 	little_endian_put(head + 8, derived_recipe_size(recipe), 8);
@@ -186,19 +186,19 @@ int derived_recipe_encode(
 struct derived_recipe *derived_recipe_parse(struct span bytes, struct error *err)
 {
 	struct derived_recipe *const recipe = derived_recipe_new();
-	if (take_all(recipe, bytes))
+	if (parse_into(recipe, bytes))
 		return recipe;
 	derived_recipe_free(recipe);
 	error_set(err, ERROR_CORRUPT, "The recipe of a derived object is damaged.");
 	return NULL;
 }
 
-static size_t grown(size_t capacity)
+static bool derived_recipe_ends_before(const void *piece, const void *offset)
 {
-	return capacity == 0 ? 8 : 2 * capacity;
+	return ((const struct derived_piece *)piece)->end <= *(const uint64_t *)offset;
 }
 
-/* Whether the piece of this length lies in what it is made of. */
+/* Whether the piece of this length lies in its sources. */
 static bool is_sound(
 	const struct derived_recipe *recipe, const struct derived_piece *piece, uint64_t length)
 {
@@ -208,7 +208,7 @@ static bool is_sound(
 	if (!lies_in(recipe, piece->source, piece->offset, length))
 		return false;
 	return piece->kind == DERIVED_COPY ||
-		(piece->delta_length > 0 && is_whole(piece->dtype, length) &&
+		(piece->delta_length > 0 && has_whole_elements(piece->dtype, length) &&
 			lies_in(recipe, piece->delta, piece->delta_offset, piece->delta_length));
 }
 
@@ -219,7 +219,7 @@ static bool lies_in(
 		length <= recipe->sources[source].size - offset;
 }
 
-static bool is_whole(enum dtype dtype, uint64_t length)
+static bool has_whole_elements(enum dtype dtype, uint64_t length)
 {
 	return dtype_bits(dtype) < BITS_OF_BYTE || length % (dtype_bits(dtype) / BITS_OF_BYTE) == 0;
 }
@@ -233,17 +233,14 @@ static void add_piece(struct derived_recipe *recipe, struct derived_piece piece,
 		recipe->is_unsound = true;
 		return;
 	}
-	if (recipe->piece_count == recipe->piece_capacity) {
-		recipe->piece_capacity = grown(recipe->piece_capacity);
-		recipe->pieces = memory_grow(
-			recipe->pieces, recipe->piece_capacity, sizeof(*recipe->pieces));
-	}
+	recipe->pieces = memory_make_room(recipe->pieces, recipe->piece_count,
+		&recipe->piece_capacity, sizeof(*recipe->pieces));
 	piece.end = start + length;
 	recipe->pieces[recipe->piece_count++] = piece;
 }
 
-/* Bytes of up to DERIVED_PIECE_BLOCKS blocks at the start of `blocks`; *io_length: of the result,
- * which is left, then what they make. */
+/* Measures up to DERIVED_PIECE_BLOCKS blocks at the start of `blocks`. *io_length is what is left
+ * of the result, and becomes what these blocks make of it. */
 static int measure_blocks(enum dtype dtype, struct span blocks, uint64_t *io_length,
 	size_t *out_bytes, struct error *err)
 {
@@ -279,7 +276,7 @@ static void put_piece(const struct derived_piece *piece, uint8_t out[PIECE_BYTES
 	little_endian_put(out + 32, piece->delta_length, 8);
 }
 
-static bool take_all(struct derived_recipe *recipe, struct span bytes)
+static bool parse_into(struct derived_recipe *recipe, struct span bytes)
 {
 	if (bytes.len < HEAD_BYTES || bytes.data[0] != RECIPE_VERSION)
 		return false;
@@ -296,14 +293,14 @@ static bool take_all(struct derived_recipe *recipe, struct span bytes)
 			    little_endian_get(at + 8, 8)) != i)
 			return false;
 	for (size_t i = 0; i < pieces; i++, at += PIECE_BYTES)
-		if (!take_piece(recipe, at))
+		if (!parse_piece(recipe, at))
 			return false;
 	return !buffer_failed(&recipe->literals) &&
 		derived_recipe_size(recipe) == little_endian_get(bytes.data + 8, 8);
 }
 
-/* Adds the piece as any builder does; false when it breaks a rule. */
-static bool take_piece(struct derived_recipe *recipe, const uint8_t *from)
+/* Adds a piece as a builder does; false when it breaks a rule. */
+static bool parse_piece(struct derived_recipe *recipe, const uint8_t *from)
 {
 	const uint64_t end = little_endian_get(from, 8);
 	const uint64_t start = derived_recipe_size(recipe);

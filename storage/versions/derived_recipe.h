@@ -1,5 +1,5 @@
-/* The inside of a recipe (derived.h): what it is made of, and its bytes in the catalog. Internal to
- * storage. */
+/* The inside of a recipe (derived.h): its sources and pieces, and its bytes in the catalog.
+ * Internal to storage. */
 #ifndef STORAGE_VERSIONS_DERIVED_RECIPE_H
 #define STORAGE_VERSIONS_DERIVED_RECIPE_H
 
@@ -14,12 +14,12 @@ enum derived_piece_kind {
 };
 
 struct derived_piece {
-	uint64_t end; /* in the result; it begins where the one before ends */
+	uint64_t end; /* in the result; the piece begins where the one before it ends */
 	enum derived_piece_kind kind;
 	enum dtype dtype; /* of a delta */
-	uint16_t source;  /* copied from, or the base */
+	uint16_t source;  /* ordinal of the source that is copied, or of the base */
 	uint64_t offset;  /* in that source; of a literal: in `literals` */
-	uint16_t delta;   /* where a delta's blocks lie */
+	uint16_t delta;   /* ordinal of the source that holds a delta's blocks */
 	uint64_t delta_offset;
 	uint64_t delta_length;
 };
@@ -38,18 +38,18 @@ struct derived_recipe {
 	bool is_unsound; /* a piece was added that lies outside its source */
 };
 
-/* A source that was given as version 0 and of size DERIVED_SIZE_UNKNOWN, because it was being
- * written while the recipe was built. */
+/* Sets a source that was added as version 0 with size DERIVED_SIZE_UNKNOWN, because it was still
+ * being written while the recipe was built. */
 #define DERIVED_SIZE_UNKNOWN ((uint64_t)INT64_MAX)
 void derived_recipe_settle(
 	struct derived_recipe *recipe, size_t source, int64_t version, uint64_t size);
-/* too_large, invalid. */
+/* too_large; invalid when a piece lies outside of its source. */
 int derived_recipe_encode(
 	const struct derived_recipe *recipe, struct buffer *out, struct error *err);
-/* corrupt unless every piece lies in its source and all of it adds up. */
+/* corrupt unless every piece lies in its source and the pieces add up to the result. */
 struct derived_recipe *derived_recipe_parse(struct span bytes, struct error *err);
 uint64_t derived_recipe_start(const struct derived_recipe *recipe, size_t piece);
-/* The piece that holds byte `offset` of the result; the count when there is none. */
+/* The index of the piece that holds byte `offset` of the result; the count when there is none. */
 size_t derived_recipe_find(const struct derived_recipe *recipe, uint64_t offset);
 uint64_t derived_piece_length(const struct derived_recipe *recipe, size_t piece);
 

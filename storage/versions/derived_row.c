@@ -1,3 +1,6 @@
+/* The version's row proves a derivation, since its contents are the sum of recipe and parts. The
+ * table `derivation_sources` repeats the sources that the recipe names, so that SQL finds out what
+ * keeps a version; its rows are written and removed together with the derivation. */
 #include "storage/versions/derived_row.h"
 
 #include "storage/db/row_sum.h"
@@ -40,12 +43,14 @@ int derived_row_depth(struct db *db, int64_t version, unsigned *out_depth, struc
 	return got < 0 ? -1 : 0;
 }
 
-int derived_row_add(struct db *db, int64_t version, unsigned depth,
-	const struct derived_recipe *recipe, struct span bytes, struct span parts,
-	struct error *err)
+int derived_row_add(
+	struct db *db, int64_t version, const struct derived_row *row, struct error *err)
 {
-	int result = db_run(db, SQL_DERIVATION_ADD, err, db_i64(version), db_i64(depth),
-		db_blob(bytes), db_blob_or_null(parts.len > 0, parts));
+	const struct derived_recipe *const recipe = row->recipe;
+	ASSERT(row->depth >= 1 && row->depth <= DERIVED_DEPTH_MAX);
+	ASSERT(recipe->source_count <= DERIVED_SOURCES_MAX);
+	int result = db_run(db, SQL_DERIVATION_ADD, err, db_i64(version), db_i64(row->depth),
+		db_blob(row->bytes), db_blob_or_null(row->parts.len > 0, row->parts));
 	for (size_t i = 0; result == 0 && i < recipe->source_count; i++)
 		result = db_run(db, SQL_SOURCE_ADD, err, db_i64(version), db_i64((int64_t)i),
 			db_i64(recipe->sources[i].version));
@@ -54,6 +59,7 @@ int derived_row_add(struct db *db, int64_t version, unsigned depth,
 
 int derived_row_share(struct db *db, int64_t from, int64_t to, struct error *err)
 {
+	ASSERT(from != to);
 	if (db_run(db, SQL_DERIVATION_SHARE, err, db_i64(from), db_i64(to)) != 0)
 		return -1;
 	if (db_changes(db) != 1)
@@ -65,6 +71,7 @@ int derived_row_share(struct db *db, int64_t from, int64_t to, struct error *err
 
 int derived_row_move(struct db *db, int64_t from, int64_t to, struct error *err)
 {
+	ASSERT(from != to);
 	if (db_run(db, SQL_DERIVATION_MOVE, err, db_i64(from), db_i64(to)) != 0)
 		return -1;
 	return db_run(db, SQL_SOURCE_MOVE, err, db_i64(from), db_i64(to));
@@ -125,7 +132,7 @@ static int list_sources(struct db *db, int64_t version, int64_t out[DERIVED_SOUR
 	return got < 0 ? -1 : 0;
 }
 
-/* 0 with the statement at the verified row, to be reset. */
+/* On success the statement stands at the verified row; db_reset it. */
 static int load(struct db *db, int64_t version, uint64_t contents, struct db_statement **out,
 	struct error *err)
 {

@@ -1,3 +1,5 @@
+/* The first key behind all keys that begin with a text is that text with its last byte raised by 1,
+ * after bytes of 0xFF at its end were cut off. When nothing is left, no key follows. */
 #include "storage/versions/key_walk.h"
 
 #include <string.h>
@@ -17,6 +19,7 @@ void key_walk_seek_past(struct key_walk *walk, struct span common)
 
 bool key_walk_roll_up(const struct key_walk *walk, struct span key, struct span *out_common)
 {
+	ASSERT(key.len >= walk->prefix.len);
 	if (walk->delimiter.len == 0)
 		return false;
 	const struct span rest = span_slice(key, walk->prefix.len, key.len);

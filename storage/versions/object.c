@@ -49,7 +49,7 @@ void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTE
 		memcpy(out, "null", sizeof("null"));
 }
 
-/* What AWS and others give out: 20 to 64 characters that a URL need not escape. */
+/* AWS and others give out ids of 20 to 64 characters that a URL need not escape. */
 static bool is_foreign_id(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)

@@ -1,6 +1,7 @@
-/* Object versions, as callers of storage see them. What a version says of its bytes never changes;
- * which one is current is decided by the committer. A version that a published step names stays
- * (hidden) when its key is overwritten or deleted (invariant 6). Versioning follows s3.md 5.9. */
+/* Object versions as callers of storage see them. The bytes of a version never change, nor what is
+ * said of them. The committer decides which version is current. A version that a published step
+ * names stays (hidden) when its key is overwritten or deleted (invariant 6). Versioning follows S3:
+ * docs/FORMAT.md, "Versions", has the rules. */
 #ifndef STORAGE_VERSIONS_OBJECT_H
 #define STORAGE_VERSIONS_OBJECT_H
 
@@ -45,27 +46,27 @@ struct object {
 	int64_t sequence; /* row; rises with commits */
 	uint8_t version[VERSION_ID_BYTES];
 	bool has_id; /* false: the null version, shown as "null" */
-	/* which has or had versioning: clients are told ids. Unknown (false) when found by
-	 * sequence */
+	/* The bucket has or had versioning, so clients are told ids. False when found by
+	 * sequence. */
 	bool in_versioned_bucket;
 	bool is_marker; /* a delete marker: no bytes, no ETag */
 	struct span key;
 	uint64_t size;
 	char etag[OBJECT_ETAG_BYTES]; /* without quotes */
-	bool has_digest;              /* multipart objects have none until somebody needs it */
+	bool has_digest;              /* multipart objects have none until it is needed */
 	struct digest128 digest;
 	bool has_file_hash; /* as for the digest */
 	struct chunk_id file_hash;
-	struct checksum checksum; /* CHECKSUM_NONE for objects of before there were any */
+	struct checksum checksum; /* CHECKSUM_NONE in rows from before there were checksums */
 	uint32_t part_count;      /* of a completed multipart upload; 0: a single PUT */
 	enum storage_class storage_class;
 	enum canned_acl acl;
 	struct span tags; /* a tag_set (storage/buckets/tag_set.h); empty: none */
 	int64_t modified_ms;
-	int64_t retired_ms; /* when it ceased to be current; 0 while it is */
+	int64_t retired_ms; /* when it stopped being current; 0 while it is */
 	const struct object_header *headers;
 	size_t header_count;
-	/* derived: its bytes are made of other versions' as they are read (derived.h) */
+	/* derived: its bytes are made from other versions as they are read (derived.h) */
 	bool is_current, is_derived;
 };
 
@@ -86,7 +87,7 @@ struct object_entry { /* one key of a listing */
 	enum storage_class storage_class;
 };
 
-/* Which version of a key: as clients name it. */
+/* A version of a key, as clients name it. */
 struct version_ref {
 	enum {
 		VERSION_REF_CURRENT = 0,
@@ -96,17 +97,18 @@ struct version_ref {
 	} kind;
 	uint8_t id[VERSION_ID_BYTES];
 };
-/* Which object a request speaks of. */
+/* The object that a request names. */
 struct object_ref {
 	struct bucket_ref bucket;
 	struct span key;
 	struct version_ref version;
-	/* not 0: the row of the version that the caller was let into; if another one has its place
-	 * by now, that is no_key */
+	/* Not 0: the row of the version whose own ACL let the caller in. no_key when another
+	 * version has its place by now. */
 	int64_t judged_version;
 };
 enum { VERSION_TEXT_BYTES = 2 * VERSION_ID_BYTES + 1 };
-bool version_ref_parse(struct span text, struct version_ref *out); /* "null", or any server's id */
+/* "null", or an id of any server */
+bool version_ref_parse(struct span text, struct version_ref *out);
 void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTES]);
 
 #endif

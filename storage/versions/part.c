@@ -1,8 +1,8 @@
-/* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its
- * segments' sums, a set's contents all part rows. The contents of a single PUT's set cover what its
- * segments say, since its number is not known before them. A range reads only the segments it
- * needs: their own sums and the absence of gaps prove them, and a part read whole proves its
- * sum. */
+/* Sums contain sums. That of a segment row covers the row with its pack's id, that of a part the
+ * sums of its segments, and the contents of a set all its part rows. The contents of a single PUT's
+ * set cover pack, range and bytes of each segment instead, because the number of that set is not
+ * known before the version's row has them. A range reads only the segments that it needs: their own
+ * sums and the absence of gaps prove them, and a part that is read whole proves its sum. */
 #include "storage/versions/part_growth.h"
 #include "storage/versions/part_internal.h"
 
@@ -61,7 +61,14 @@ struct segment_row {
 	struct segment segment;
 };
 
-/* PARTS_MAPPED: nothing was done, the set has a map. */
+struct part_slice { /* bytes [from, to) of a part */
+	int64_t set;
+	const struct part_row *part;
+	uint64_t from;
+	uint64_t to;
+};
+
+/* PARTS_MAPPED: the set has a map, and nothing was loaded. */
 enum { PARTS_MAPPED = 1 };
 
 static uint64_t segment_sum(const struct segment_row *row);
@@ -76,13 +83,13 @@ static int find_dead(struct db *db, int64_t *out_set, bool *out_found, struct er
 static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *err);
 static int remove_some(
 	struct db *db, const char *sql, int64_t set, int64_t *left, struct error *err);
-static int load_segments(struct db *db, int64_t set, const struct part_row *part, uint64_t from,
-	uint64_t to, struct part_range *range, struct error *err);
+static uint64_t least(uint64_t a, uint64_t b);
+static int load_segments(
+	struct db *db, const struct part_slice *slice, struct part_range *range, struct error *err);
 static struct db_statement *query_segments(
-	struct db *db, int64_t set, int64_t number, uint64_t from, uint64_t to, struct error *err);
+	struct db *db, const struct part_slice *slice, struct error *err);
 static int read_segment(struct db_statement *statement, struct segment_row *row, uint64_t *out_sum);
 static void keep_segment(struct part_range *range, const struct segment *segment);
-static uint64_t least(uint64_t a, uint64_t b);
 static int load_listed(
 	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err);
 static int load_parts(struct db *db, struct db_statement *statement, int64_t set, uint64_t contents,
@@ -149,6 +156,7 @@ uint64_t part_single_contents(const struct segment *segments, size_t count)
 int part_single_add(struct db *db, int64_t set, const struct stored_part *part, struct error *err)
 {
 	struct part_row row = {.number = 1};
+	ASSERT(set < 0);
 	return part_add_segments(db, set, part, &row, err);
 }
 
@@ -222,19 +230,25 @@ int part_load(struct db *db, int64_t set, const struct part_row *part, uint64_t 
 	const uint64_t end = range->offset + range->length;
 	if (range->length == 0 || base >= end || base + part->size <= range->offset)
 		return 0;
-	const uint64_t from = range->offset > base ? range->offset - base : 0;
-	return load_segments(db, set, part, from, least(part->size, end - base), range, err);
+	const struct part_slice slice = {.set = set,
+		.part = part,
+		.from = range->offset > base ? range->offset - base : 0,
+		.to = least(part->size, end - base)};
+	return load_segments(db, &slice, range, err);
 }
 
 int part_set_load(struct db *db, int64_t set, uint64_t size, uint64_t contents,
 	struct part_range *range, struct error *err)
 {
 	const struct part_row single = {.number = 1, .size = size, .sum = contents};
+	ASSERT(range->segments == NULL && range->segment_count == 0);
 	const int result = set < 0 ? part_load(db, set, &single, 0, range, err)
 				   : load_listed(db, set, contents, range, err);
 	if (result != 0) {
 		free(range->segments);
 		range->segments = NULL;
+		range->segment_count = 0;
+		range->capacity = 0;
 	}
 	return result;
 }
@@ -306,7 +320,7 @@ static uint64_t add_content(uint64_t sum, const struct segment *segment)
 	return row_sum_number(next, (int64_t)segment->bytes);
 }
 
-/* A single PUT's set that no copy ever shared. */
+/* Drops the set of a single PUT that no copy ever shared. */
 static int drop_single(struct db *db, int64_t set, struct error *err)
 {
 	bool few = false;
@@ -317,8 +331,9 @@ static int drop_single(struct db *db, int64_t set, struct error *err)
 	return db_run(db, SQL_SINGLE_MARK, err, db_i64(set), db_i64(PART_DROP_ROWS + 1));
 }
 
-/* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit.
- * *out_few false: there are more than may be removed here, and nothing was. */
+/* Removes the segments of a set of few rows, without the temporary table that SQLite makes for a
+ * LIMIT. *out_few is false when the set has more than may be removed here; nothing was removed
+ * then. */
 static int remove_segments(struct db *db, int64_t set, bool *out_few, struct error *err)
 {
 	struct {
@@ -347,8 +362,8 @@ static int remove_segments(struct db *db, int64_t set, bool *out_few, struct err
 	return db_run(db, SQL_SEGMENTS_OF_SET, err, db_i64(set));
 }
 
-/* A change that removes many versions would hold up others for as long as it takes to remove all
- * their rows. */
+/* The rows that may still be removed at once. A change that removes many versions would make others
+ * wait until it has removed all their rows. */
 static size_t drop_limit(const struct db *db)
 {
 	const int64_t left = PART_CHANGE_ROWS - db_rows_touched(db);
@@ -376,7 +391,7 @@ static int find_dead(struct db *db, int64_t *out_set, bool *out_found, struct er
 	return got < 0 ? -1 : 0;
 }
 
-/* Segments, then, when none is left, parts, then the set itself: *left rows. */
+/* Removes up to *left rows: segments, then parts, then the set itself. */
 static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *err)
 {
 	static const char *const kinds[] = {SQL_SEGMENT_DELETE, SQL_PART_DELETE};
@@ -390,15 +405,16 @@ static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *
 	return db_run(db, SQL_SET_DELETE, err, db_i64(set));
 }
 
-/* Takes off *left what was removed, up to all of it. */
+/* Removes up to *left rows and takes them off *left. */
 static int remove_some(
 	struct db *db, const char *sql, int64_t set, int64_t *left, struct error *err)
 {
+	ASSERT(*left > 0);
 	struct db_statement *const statement = db_query(db, sql, err, db_i64(set), db_i64(*left));
 	struct segment_losses losses = {.db = db};
 	int64_t rows = 0;
 	int got;
-	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+	while ((got = db_step(statement, err)) == 1) { /* only segments return rows */
 		if (segment_losses_add(&losses, db_column_i64(statement, 0),
 			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
 			break;
@@ -409,12 +425,20 @@ static int remove_some(
 	return got != 0 ? -1 : segment_losses_end(&losses, err);
 }
 
-/* Segments of one part that hold its bytes [from, to). */
-static int load_segments(struct db *db, int64_t set, const struct part_row *part, uint64_t from,
-	uint64_t to, struct part_range *range, struct error *err)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-	struct db_statement *const statement = query_segments(db, set, part->number, from, to, err);
-	struct segment_row row = {.set = set, .number = part->number};
+	return a < b ? a : b;
+}
+
+/* Appends the segments that hold the slice. */
+static int load_segments(
+	struct db *db, const struct part_slice *slice, struct part_range *range, struct error *err)
+{
+	const struct part_row *const part = slice->part;
+	const uint64_t from = slice->from;
+	ASSERT(from <= slice->to);
+	struct db_statement *const statement = query_segments(db, slice, err);
+	struct segment_row row = {.set = slice->set, .number = part->number};
 	uint64_t at = 0;
 	uint64_t sums = 0;
 	const char *fault = NULL;
@@ -422,9 +446,9 @@ static int load_segments(struct db *db, int64_t set, const struct part_row *part
 	int got;
 	while (fault == NULL && (got = db_step(statement, err)) == 1) {
 		uint64_t sum = 0;
-		if (range->most > 0 && range->segment_count == range->most) {
+		if (range->max_segments > 0 && range->segment_count == range->max_segments) {
 			got = error_set(err, ERROR_NOT_READY,
-				"The range lies in more than %zu segments.", range->most);
+				"The range lies in more than %zu segments.", range->max_segments);
 			break;
 		}
 		if (read_segment(statement, &row, &sum) != 0)
@@ -435,32 +459,33 @@ static int load_segments(struct db *db, int64_t set, const struct part_row *part
 			range->skip = from - row.start;
 		first = false;
 		at = row.start + row.segment.bytes;
-		sums = set < 0 ? add_content(sums, &row.segment)
-			       : row_sum_number(sums, (int64_t)sum);
+		sums = slice->set < 0 ? add_content(sums, &row.segment)
+				      : row_sum_number(sums, (int64_t)sum);
 		keep_segment(range, &row.segment);
 	}
 	db_reset(statement);
 	if (fault == NULL && got < 0)
 		return -1;
-	if (fault == NULL && at < to)
+	if (fault == NULL && at < slice->to)
 		fault = "segments are missing";
-	if (fault == NULL && from == 0 && to == part->size &&
+	if (fault == NULL && from == 0 && slice->to == part->size &&
 		(sums != part->sum || at != part->size))
 		fault = "the checksum of a part does not match";
-	return fault == NULL ? 0 : part_set_damaged(db, set, fault, err);
+	return fault == NULL ? 0 : part_set_damaged(db, slice->set, fault, err);
 }
 
 static struct db_statement *query_segments(
-	struct db *db, int64_t set, int64_t number, uint64_t from, uint64_t to, struct error *err)
+	struct db *db, const struct part_slice *slice, struct error *err)
 {
-	if (from == 0)
-		return db_query(db, SQL_SEGMENT_FIRST, err, db_i64(set), db_i64(number),
-			db_i64((int64_t)to));
-	return db_query(db, SQL_SEGMENT_RANGE, err, db_i64(set), db_i64(number),
-		db_i64((int64_t)to), db_i64((int64_t)from));
+	const struct db_value set = db_i64(slice->set);
+	const struct db_value number = db_i64(slice->part->number);
+	const struct db_value to = db_i64((int64_t)slice->to);
+	return slice->from == 0 ? db_query(db, SQL_SEGMENT_FIRST, err, set, number, to)
+				: db_query(db, SQL_SEGMENT_RANGE, err, set, number, to,
+					  db_i64((int64_t)slice->from));
 }
 
-/* Reads one row and checks its sum and that it continues at `at` (the first may begin before). */
+/* Reads one row; -1 when a column is out of range or the sum does not match. */
 static int read_segment(struct db_statement *statement, struct segment_row *row, uint64_t *out_sum)
 {
 	const struct span pack = db_column_blob(statement, 1);
@@ -481,17 +506,9 @@ static int read_segment(struct db_statement *statement, struct segment_row *row,
 
 static void keep_segment(struct part_range *range, const struct segment *segment)
 {
-	if (range->segment_count == range->capacity) {
-		range->capacity = range->capacity == 0 ? 16 : range->capacity * 2;
-		range->segments =
-			memory_grow(range->segments, range->capacity, sizeof(*range->segments));
-	}
+	range->segments = memory_make_room(
+		range->segments, range->segment_count, &range->capacity, sizeof(*range->segments));
 	range->segments[range->segment_count++] = *segment;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static int load_listed(
@@ -500,7 +517,8 @@ static int load_listed(
 	struct db_statement *const statement = db_query(db, SQL_PART_LIST, err, db_i64(set));
 	const int result = load_parts(db, statement, set, contents, range, err);
 	db_reset(statement);
-	return result == PARTS_MAPPED ? part_set_load_map(db, set, contents, range, err) : result;
+	return result == PARTS_MAPPED ? part_set_load_by_map(db, set, contents, range, err)
+				      : result;
 }
 
 static int load_parts(struct db *db, struct db_statement *statement, int64_t set, uint64_t contents,

@@ -1,9 +1,9 @@
-/* What a version's bytes are made of: a part set, its parts, their segments; or inline bytes. The
- * tables part_sets, parts, segments and inline_bytes. Copies share a set. The set of a multipart
- * upload has its parts. The set of a single PUT is only its segments: it takes its number from the
- * version, below 0, and has no row in part_sets while it is not shared and none in parts. (Single
- * PUTs of catalogs of version 0.1 have a set of the first form with one part.) Internal to
- * storage. */
+/* The bytes of a version: inline bytes, or a part set with its parts and their segments. The tables
+ * part_sets, parts, segments and inline_bytes. Copies share a set; `part_sets.holders` counts the
+ * rows that lead to it. The set of a multipart upload has parts. The set of a single PUT has only
+ * segments: its number is minus the version's, it has no row in `parts`, and none in `part_sets`
+ * until it is shared. (In catalogs of version 0.1 a single PUT has a set of the first form with one
+ * part.) Internal to storage. */
 #ifndef STORAGE_VERSIONS_PART_H
 #define STORAGE_VERSIONS_PART_H
 
@@ -11,39 +11,42 @@
 #include "storage/packs/segment.h"
 
 enum {
-	PART_SWEEP_ROWS = 1000, /* of one slice */
+	PART_SWEEP_ROWS = 1000, /* about so many are removed by one call of part_set_sweep */
 	PART_DROP_ROWS = 64,    /* a set of more rows is left to the sweeper */
-	PART_TINY_ROWS = 4,     /* marking it would cost as much */
-	PART_CHANGE_ROWS =
-		1000 /* a change that has touched more leaves all but tiny sets to the sweeper */
+	PART_TINY_ROWS = 4,     /* a set of so few goes at once: marking it would cost as much */
+	/* A change that has touched more rows leaves all but tiny sets to the sweeper. */
+	PART_CHANGE_ROWS = 1000
 };
 
-/* The set of the single PUT that this version is. */
+/* The number of the set of a single PUT. */
 int64_t part_single_set(int64_t version);
-/* The sum of such a set for the version row. */
+/* The sum of such a set, which the version row has as its contents. */
 uint64_t part_single_contents(const struct segment *segments, size_t count);
-/* Held once. Every pack it names must be recorded (invariant 1). */
+/* Adds the set of a single PUT, with one holder. Every pack that it names must have a row
+ * (invariant 1). */
 int part_single_add(struct db *db, int64_t set, const struct stored_part *part, struct error *err);
-/* A new set with a number of its own and one part, held once, of at least one segment: for what
- * several versions will share (xet_file.h). *out_contents: its sum for those who lead to it. */
+/* Adds a set with a number of its own, one part of at least one segment and one holder: for bytes
+ * that several versions will share (xet_file.h). *out_contents is the sum for rows that lead to
+ * it. */
 int part_set_add_single(struct db *db, const struct segment *segments, size_t count,
 	int64_t *out_set, uint64_t *out_contents, struct error *err);
-/* One more version leads to the set: a copy. */
+/* Adds a holder: a copy leads to the set. */
 int part_set_share(struct db *db, int64_t set, struct error *err);
-/* One version less leads to the set. When that was the last: removed at once when small and the
- * change has not done much else, else marked for part_set_sweep. */
+/* Takes a holder off. The last one takes the set with it: at once when the set is small and the
+ * change has not touched many rows, else the set is marked for part_set_sweep. */
 int part_set_drop(struct db *db, int64_t set, struct error *err);
 /* Removes about PART_SWEEP_ROWS rows of dead sets. *out_more: there may be others. */
 int part_set_sweep(struct db *db, bool *out_more, struct error *err);
 int part_set_has_dead(struct db *db, bool *out_has, struct error *err);
 
-/* The segments that hold bytes [offset, offset + length) of the set of `size` bytes, verified
- * against `contents`; free() them. `skip` is where the range begins in the first. corrupt when a
- * row is damaged or missing; not_ready when there are more than `most`. */
+/* Loads the segments that hold bytes [offset, offset + length) of the set of `size` bytes and
+ * verifies them against `contents`; free() them. `skip` is where the range begins in the first
+ * segment. corrupt when a row is damaged or missing; not_ready when there are more than
+ * `max_segments`. */
 struct part_range {
 	uint64_t offset;
 	uint64_t length;
-	size_t most; /* 0: any number */
+	size_t max_segments; /* 0: any number */
 	struct segment *segments;
 	size_t segment_count;
 	size_t capacity;

@@ -44,6 +44,7 @@ void part_ends_release(struct part_ends *ends)
 
 uint64_t part_ends_left(struct part_ends *ends, uint64_t at)
 {
+	ASSERT(ends->next == 0 || ends->ends[ends->next - 1] <= at);
 	while (ends->next < ends->count && ends->ends[ends->next] <= at)
 		ends->next++;
 	return ends->next == ends->count ? UINT64_MAX : ends->ends[ends->next] - at;

@@ -12,6 +12,7 @@ int part_growth_begin(struct db *db, size_t segments, struct part_growth *out, s
 {
 	const int64_t rows = (int64_t)segments + 1; /* and the part */
 	int64_t set = 0;
+	ASSERT(segments > 0);
 	if (db_insert(db, SQL_GROWTH_SET, &set, err, db_i64(rows)) != 0)
 		return -1;
 	*out = (struct part_growth){.set = set};
@@ -22,6 +23,7 @@ int part_growth_add(struct db *db, struct part_growth *growth, const struct segm
 	size_t count, struct error *err)
 {
 	struct part_row row = row_of(growth);
+	ASSERT(growth->set > 0);
 	if (part_grow(db, growth->set, segments, count, &row, err) != 0)
 		return -1;
 	growth->size = row.size;

@@ -1,12 +1,11 @@
 #include "storage/versions/part_map.h"
 
 #include "base/little_endian.h"
+#include "base/search.h"
 #include "storage/db/row_sum.h"
 
-static size_t search(struct span map, uint64_t value,
-	bool (*is_below)(const struct part_map_entry *entry, uint64_t value));
-static bool ends_before(const struct part_map_entry *entry, uint64_t offset);
-static bool numbered_below(const struct part_map_entry *entry, uint64_t number);
+static bool part_map_ends_before(const void *entry, const void *offset);
+static bool part_map_is_below(const void *entry, const void *number);
 
 void part_map_add(struct buffer *map, const struct part_map_entry *entry)
 {
@@ -29,6 +28,7 @@ size_t part_map_count(struct span map)
 
 struct part_map_entry part_map_entry(struct span map, size_t index)
 {
+	ASSERT(index < part_map_count(map));
 	const uint8_t *const at = map.data + index * PART_MAP_ENTRY_BYTES;
 	return (struct part_map_entry){
 		.number = (uint32_t)little_endian_get(at, 4),
@@ -54,37 +54,22 @@ bool part_map_is_sound(struct span map)
 
 size_t part_map_find(struct span map, uint64_t offset)
 {
-	return search(map, offset, ends_before);
+	return search_lower_bound(
+		map.data, part_map_count(map), PART_MAP_ENTRY_BYTES, part_map_ends_before, &offset);
 }
 
 size_t part_map_find_number(struct span map, uint32_t number)
 {
-	return search(map, number, numbered_below);
+	return search_lower_bound(
+		map.data, part_map_count(map), PART_MAP_ENTRY_BYTES, part_map_is_below, &number);
 }
 
-/* The first entry that is not wholly below. */
-static size_t search(struct span map, uint64_t value,
-	bool (*is_below)(const struct part_map_entry *entry, uint64_t value))
+static bool part_map_ends_before(const void *entry, const void *offset)
 {
-	size_t low = 0;
-	size_t high = part_map_count(map);
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct part_map_entry entry = part_map_entry(map, middle);
-		if (is_below(&entry, value))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return little_endian_get((const uint8_t *)entry + 4, 8) <= *(const uint64_t *)offset;
 }
 
-static bool ends_before(const struct part_map_entry *entry, uint64_t offset)
+static bool part_map_is_below(const void *entry, const void *number)
 {
-	return entry->end <= offset;
-}
-
-static bool numbered_below(const struct part_map_entry *entry, uint64_t number)
-{
-	return entry->number < number;
+	return little_endian_get(entry, 4) < *(const uint32_t *)number;
 }

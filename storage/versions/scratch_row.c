@@ -10,6 +10,7 @@ static const char SQL_SCRATCH_LAST[] = "SELECT coalesce(max(version), 0) FROM sc
 
 int scratch_row_add(struct db *db, int64_t version, struct error *err)
 {
+	ASSERT(version > 0);
 	return db_run(db, SQL_SCRATCH_ADD, err, db_i64(version));
 }
 

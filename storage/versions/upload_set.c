@@ -1,5 +1,7 @@
-/* A part row of an upload has a sum of its own, which the map repeats: so the map proves the rows,
- * and the version's contents the map. */
+/* Each part row of an upload has a sum, which the map repeats. So the map proves the rows, and the
+ * version's contents prove the map. Completing writes only the map. Parts that it does not list
+ * stay until upload_set_trim removes them, because a change touches about 1,000 rows at most; reads
+ * skip them. */
 #include "storage/versions/upload_set.h"
 
 #include <string.h>
@@ -27,6 +29,12 @@ static const char SQL_PART_REMOVE[] = "DELETE FROM parts WHERE part_set = ?1 AND
 static const char SQL_SEGMENTS_REMOVE[] =
 	"DELETE FROM segments WHERE part_set = ?1 AND number = ?2 RETURNING pack, first, count";
 
+enum { TRIM_PARTS = 256 };
+struct unlisted { /* parts that a map does not list */
+	uint32_t numbers[TRIM_PARTS];
+	size_t count;
+};
+
 static int remove_part(
 	struct db *db, int64_t set, uint32_t number, int64_t *removed, struct error *err);
 static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t number,
@@ -34,12 +42,12 @@ static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t num
 static int add_row(struct db *db, int64_t set, const struct stored_part *stored,
 	const struct upload_set_part *part, uint64_t segments_sum, struct error *err);
 static void copy_column(struct db_statement *statement, int column, uint8_t *into, size_t capacity);
-static int load_by_map(
+static int load_range(
 	struct db *db, int64_t set, struct span map, struct part_range *range, struct error *err);
 static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, struct span map,
-	size_t index, struct part_range *range, struct error *err);
-static int gather_unlisted(struct db *db, int64_t set, struct span map, uint32_t *out,
-	size_t capacity, size_t *out_count, struct error *err);
+	struct part_range *range, struct error *err);
+static int gather_unlisted(
+	struct db *db, int64_t set, struct span map, struct unlisted *out, struct error *err);
 static int find_unlisted(
 	struct db_statement *numbers, struct span map, uint32_t *out, struct error *err);
 
@@ -62,6 +70,7 @@ struct checksum upload_set_checksum(
 	const struct upload_set_part *part, enum checksum_algorithm algorithm)
 {
 	struct checksum checksum = {.algorithm = CHECKSUM_NONE};
+	ASSERT(part->checksum_len <= CHECKSUM_MAX_BYTES);
 	if (part->checksum_len == 0 || algorithm == CHECKSUM_NONE)
 		return checksum;
 	checksum.algorithm = algorithm;
@@ -90,7 +99,7 @@ int upload_set_put(struct db *db, int64_t set, const struct stored_part *stored,
 {
 	int64_t removed = 0;
 	struct part_row row = {.number = part->number};
-	ASSERT(!stored->is_inline);
+	ASSERT(!stored->is_inline && part->number > 0 && part->size == stored->size);
 	if (remove_part(db, set, part->number, &removed, err) != 0 ||
 		part_add_segments(db, set, stored, &row, err) != 0 ||
 		add_row(db, set, stored, part, row.sum, err) != 0)
@@ -101,6 +110,7 @@ int upload_set_put(struct db *db, int64_t set, const struct stored_part *stored,
 
 int upload_set_close(struct db *db, int64_t set, struct span map, struct error *err)
 {
+	ASSERT(map.len > 0);
 	return db_run(db, SQL_SET_CLOSE, err, db_i64(set), db_blob(map));
 }
 
@@ -171,7 +181,7 @@ int upload_set_find(struct db *db, int64_t set, const struct part_map_entry *ent
 	return 0;
 }
 
-int part_set_load_map(
+int part_set_load_by_map(
 	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
 {
 	struct span map;
@@ -181,29 +191,28 @@ int part_set_load_map(
 		return part_set_damaged(db, set, "its map is missing", err);
 	if (got != 0)
 		return -1;
-	const int result = load_by_map(db, set, map, range, err);
+	const int result = load_range(db, set, map, range, err);
 	db_reset(statement);
 	return result;
 }
 
 int upload_set_trim(struct db *db, int64_t set, size_t limit, bool *out_more, struct error *err)
 {
-	enum { TRIM_PARTS = 256 };
-	uint32_t numbers[TRIM_PARTS];
-	size_t count = 0;
+	struct unlisted unlisted = {.count = 0};
 	struct span map = {NULL, 0};
+	ASSERT(limit > 0);
 	struct db_statement *const statement = db_query(db, SQL_SET_MAP, err, db_i64(set));
 	int result = db_step(statement, err);
 	if (result == 1 && !db_column_is_null(statement, 0))
 		map = db_column_blob(statement, 0);
-	if (map.len > 0 &&
-		part_map_is_sound(map)) /* else the set went with its object, or is damaged */
-		result = gather_unlisted(db, set, map, numbers, TRIM_PARTS, &count, err);
+	/* without a sound map the object is gone with its set, or the map is damaged */
+	if (map.len > 0 && part_map_is_sound(map))
+		result = gather_unlisted(db, set, map, &unlisted, err);
 	db_reset(statement);
 	int64_t removed = 0;
 	size_t done = 0;
-	for (; result >= 0 && done < count && removed < (int64_t)limit; done++)
-		result = remove_part(db, set, numbers[done], &removed, err);
+	for (; result >= 0 && done < unlisted.count && removed < (int64_t)limit; done++)
+		result = remove_part(db, set, unlisted.numbers[done], &removed, err);
 	*out_more = done > 0;
 	if (result < 0 || done == 0)
 		return result < 0 ? -1 : 0;
@@ -225,7 +234,7 @@ static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t num
 	struct segment_losses losses = {.db = db};
 	int64_t rows = 0;
 	int got;
-	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+	while ((got = db_step(statement, err)) == 1) { /* only segments return rows */
 		if (segment_losses_add(&losses, db_column_i64(statement, 0),
 			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
 			break;
@@ -255,7 +264,7 @@ static void copy_column(struct db_statement *statement, int column, uint8_t *int
 		memcpy(into, bytes.data, bytes.len < capacity ? bytes.len : capacity);
 }
 
-static int load_by_map(
+static int load_range(
 	struct db *db, int64_t set, struct span map, struct part_range *range, struct error *err)
 {
 	const size_t index = part_map_find(map, range->offset);
@@ -263,16 +272,17 @@ static int load_by_map(
 		return 0;
 	struct db_statement *const scan =
 		upload_set_scan(db, set, part_map_entry(map, index).number, err);
-	const int result = load_mapped(db, scan, set, map, index, range, err);
+	const int result = load_mapped(db, scan, set, map, range, err);
 	db_reset(scan);
 	return result;
 }
 
-/* Rows of the scan that the map lists, from `index` on, until the range ends. */
+/* Loads the range from rows of the scan that the map lists; the scan begins at its first part. */
 static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, struct span map,
-	size_t index, struct part_range *range, struct error *err)
+	struct part_range *range, struct error *err)
 {
 	const uint64_t end = range->offset + range->length;
+	size_t index = part_map_find(map, range->offset);
 	struct upload_set_part part;
 	int got = 0;
 	while (index < part_map_count(map) && (got = db_step(scan, err)) == 1) {
@@ -280,7 +290,7 @@ static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, st
 		if (entry.start >= end)
 			return 0;
 		upload_set_read(scan, &part);
-		if (part.number < entry.number) /* not listed, and not removed yet */
+		if (part.number < entry.number) /* not listed, and not yet removed */
 			continue;
 		if (part.number != entry.number || part.sum != entry.sum ||
 			part.size != entry.end - entry.start)
@@ -298,21 +308,21 @@ static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, st
 		: part_set_damaged(db, set, "a part of the map is missing", err);
 }
 
-/* The numbers are gathered first: rows are not removed under a statement that walks them. */
-static int gather_unlisted(struct db *db, int64_t set, struct span map, uint32_t *out,
-	size_t capacity, size_t *out_count, struct error *err)
+/* Gathers numbers first: rows are not removed under a statement that walks over them. */
+static int gather_unlisted(
+	struct db *db, int64_t set, struct span map, struct unlisted *out, struct error *err)
 {
 	struct db_statement *const numbers = db_query(db, SQL_PART_NUMBERS, err, db_i64(set));
 	int got = 1;
-	*out_count = 0;
-	while (*out_count < capacity &&
-		(got = find_unlisted(numbers, map, &out[*out_count], err)) == 1)
-		++*out_count;
+	out->count = 0;
+	while (out->count < TRIM_PARTS &&
+		(got = find_unlisted(numbers, map, &out->numbers[out->count], err)) == 1)
+		out->count++;
 	db_reset(numbers);
 	return got < 0 ? -1 : 0;
 }
 
-/* The first part behind `number` that the map does not list; 0 when there is none. */
+/* Steps to the next part that the map does not list. 1 found, 0 none, -1. */
 static int find_unlisted(
 	struct db_statement *numbers, struct span map, uint32_t *out, struct error *err)
 {

@@ -1,7 +1,7 @@
-/* A key that shows any version has exactly one that is current, and that is its newest: whatever
- * removes the current one puts the newest older one in its place. At most one version of a key is
- * the null version. Whatever changes which one is current tells the bucket's totals, and those who
- * follow the bucket (change_feed.h). */
+/* A key that shows any version has exactly one current version, and that is its newest: functions
+ * that take the current version away put the newest older one in its place. At most one version of
+ * a key is the null version. Every change of a current version is added to the bucket's totals and
+ * noted for clients that follow the bucket (change_feed.h). */
 #include "storage/buckets/bucket_totals.h"
 #include "storage/core/change_feed.h"
 #include "storage/run_tables/adopt_note.h"
@@ -46,7 +46,8 @@ static const char SQL_VERSION_KEY[] = "SELECT key FROM versions WHERE sequence =
 static const char SQL_VERSION_ANY[] =
 	"SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
-static int add(struct db *db, enum version_state state, struct version *version, struct error *err);
+static int add_row(
+	struct db *db, enum version_state state, struct version *version, struct error *err);
 static int insert(
 	struct db *db, enum version_state state, struct version *version, struct error *err);
 static struct db_value digest_of(const struct version *version);
@@ -58,18 +59,18 @@ static int make_way(struct db *db, const struct version *current, const struct v
 static int leave(struct db *db, const struct version *version, struct error *err);
 static int drop(struct db *db, const struct version *version, struct error *err);
 static int leave_older_null(struct db *db, int64_t bucket, struct span key, struct error *err);
-static int tell_push(struct db *db, const struct version *current, const struct version *version,
+static int note_push(struct db *db, const struct version *current, const struct version *version,
 	struct error *err);
-static int tell(struct db *db, const struct change_note *change, int64_t files, int64_t bytes,
-	struct error *err);
-static int tell_remove(
+static int note_change(struct db *db, const struct change_note *change, int64_t files,
+	int64_t bytes, struct error *err);
+static int note_removal(
 	struct db *db, const struct version *version, int64_t now_ms, struct error *err);
-static int tell_shown(struct db *db, int64_t sequence, struct error *err);
-static int tell_hash(struct db *db, const struct version *version, struct error *err);
+static int note_shown(struct db *db, int64_t sequence, struct error *err);
+static int note_hash(struct db *db, const struct version *version, struct error *err);
 
 int version_add_hidden(struct db *db, struct version *version, struct error *err)
 {
-	return add(db, VERSION_HIDDEN, version, err);
+	return add_row(db, VERSION_HIDDEN, version, err);
 }
 
 int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err)
@@ -88,8 +89,8 @@ int version_push(struct db *db, enum bucket_versioning versioning, const struct 
 	if (current != NULL && make_way(db, current, version, err) != 0)
 		return -1;
 	version->completes_publish = false;
-	if (add(db, VERSION_CURRENT, version, err) != 0 ||
-		tell_push(db, current, version, err) != 0)
+	if (add_row(db, VERSION_CURRENT, version, err) != 0 ||
+		note_push(db, current, version, err) != 0)
 		return -1;
 	const struct adopt_object object = {.bucket = version->bucket,
 		.key = version->key,
@@ -105,7 +106,7 @@ int version_remove(struct db *db, const struct version *version, int64_t now_ms,
 	if (is_current &&
 		db_find_i64(db, SQL_VERSION_NEXT, &next, err, db_i64(version->sequence)) < 0)
 		return -1;
-	if (is_current && !version->is_marker && tell_remove(db, version, now_ms, err) != 0)
+	if (is_current && !version->is_marker && note_removal(db, version, now_ms, err) != 0)
 		return -1;
 	if (leave(db, version, err) != 0)
 		return -1;
@@ -113,7 +114,7 @@ int version_remove(struct db *db, const struct version *version, int64_t now_ms,
 		return 0;
 	if (db_run(db, SQL_VERSION_PROMOTE, err, db_i64(next)) != 0)
 		return -1;
-	return tell_shown(db, next, err);
+	return note_shown(db, next, err);
 }
 
 int version_abandon(struct db *db, int64_t sequence, struct error *err)
@@ -134,7 +135,7 @@ int version_unpin(struct db *db, int64_t sequence, struct error *err)
 	if (pinned)
 		return 0;
 	const int got = version_find_sequence(db, sequence, NULL, &version, err);
-	/* a damaged row costs its space, and keeps nothing else from being swept */
+	/* a damaged row costs its space and keeps nothing else from being swept */
 	if (got < 0 && err->kind == ERROR_CORRUPT)
 		return 0;
 	if (got <= 0 || version.state != VERSION_HIDDEN)
@@ -144,6 +145,7 @@ int version_unpin(struct db *db, int64_t sequence, struct error *err)
 
 int version_update(struct db *db, const struct version *version, struct error *err)
 {
+	ASSERT(version->sequence > 0);
 	return db_run(db, SQL_VERSION_UPDATE, err, db_i64(version->sequence), tags_of(version),
 		db_i64(version->acl), sum_of(version));
 }
@@ -154,13 +156,14 @@ int version_show(struct db *db, int64_t sequence, struct error *err)
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_PRECONDITION,
-			"Version %lld cannot be shown: its key shows another.",
+			"Version %lld cannot be shown: it is not hidden, or its key shows another.",
 			(long long)sequence);
-	return tell_shown(db, sequence, err);
+	return note_shown(db, sequence, err);
 }
 
 int version_replace_contents(struct db *db, const struct version *version, struct error *err)
 {
+	ASSERT(version->kind != VERSION_DERIVED || version->part_set == 0);
 	return db_run(db, SQL_VERSION_CONTENTS, err, db_i64(version->sequence),
 		db_i64(version->kind), set_of(version), db_i64((int64_t)version->contents),
 		digest_of(version), sum_of(version));
@@ -195,13 +198,13 @@ int version_set_file_hash(struct db *db, int64_t sequence, uint64_t contents,
 			db_blob(span_of(version.file_hash.bytes, CHUNK_ID_BYTES)),
 			sum_of(&version));
 		if (result == 0)
-			result = tell_hash(db, &version, err);
+			result = note_hash(db, &version, err);
 	}
 	arena_free(arena);
 	return result < 0 && err->kind != ERROR_CORRUPT ? -1 : 0;
 }
 
-/* Every key that shows a version has a current one. */
+/* Looks at current versions only: every key that shows a version has one. */
 int version_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err)
 {
 	int64_t found = 0;
@@ -210,9 +213,12 @@ int version_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct e
 	return got < 0 ? -1 : 0;
 }
 
-static int add(struct db *db, enum version_state state, struct version *version, struct error *err)
+static int add_row(
+	struct db *db, enum version_state state, struct version *version, struct error *err)
 {
-	version->sequence = 0; /* a copy's may be its source's */
+	ASSERT(state == VERSION_HIDDEN || state == VERSION_CURRENT);
+	ASSERT(!version->is_marker || (version->kind == VERSION_INLINE && version->size == 0));
+	version->sequence = 0; /* a copy may still have its source's */
 	if (insert(db, state, version, err) != 0)
 		return -1;
 	if (version->kind == VERSION_SINGLE && version->part_set == 0)
@@ -241,7 +247,7 @@ static int insert(
 		db_i64(state));
 }
 
-/* Columns that more than one statement writes. The bytes stay the version's. */
+/* Values of columns that several statements write. They point into the version. */
 static struct db_value digest_of(const struct version *version)
 {
 	return db_blob_or_null(
@@ -297,7 +303,7 @@ static int drop(struct db *db, const struct version *version, struct error *err)
 	return dropped != 0 ? -1 : db_run(db, SQL_VERSION_REMOVE, err, db_i64(version->sequence));
 }
 
-/* The null version that lies under a current one with an id. */
+/* Takes away the null version under a current version with an id. */
 static int leave_older_null(struct db *db, int64_t bucket, struct span key, struct error *err)
 {
 	int64_t sequence = 0;
@@ -311,7 +317,7 @@ static int leave_older_null(struct db *db, int64_t bucket, struct span key, stru
 		: leave(db, &version, err);
 }
 
-static int tell_push(struct db *db, const struct version *current, const struct version *version,
+static int note_push(struct db *db, const struct version *current, const struct version *version,
 	struct error *err)
 {
 	const bool replaces = current != NULL && !current->is_marker;
@@ -322,12 +328,12 @@ static int tell_push(struct db *db, const struct version *current, const struct 
 		.key = version->key,
 		.existed = replaces,
 		.now_ms = version->modified_ms};
-	return version->is_marker && !replaces ? 0 : tell(db, &change, files, bytes, err);
+	return version->is_marker && !replaces ? 0 : note_change(db, &change, files, bytes, err);
 }
 
-/* What a key shows has changed, and so have the totals of its bucket. */
-static int tell(struct db *db, const struct change_note *change, int64_t files, int64_t bytes,
-	struct error *err)
+/* Notes that the current version of a key changed, and updates the totals of its bucket. */
+static int note_change(struct db *db, const struct change_note *change, int64_t files,
+	int64_t bytes, struct error *err)
 {
 	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
 	struct bucket_totals totals;
@@ -341,8 +347,9 @@ static int tell(struct db *db, const struct change_note *change, int64_t files, 
 		db, change->bucket, files, bytes, change_feed_note(feed, &note), err);
 }
 
-/* A file leaves its key; who removes it need not have read the key. */
-static int tell_remove(
+/* Notes that a file leaves its key. Reads the key, because the caller may have the row without
+ * it. */
+static int note_removal(
 	struct db *db, const struct version *version, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const row =
@@ -353,14 +360,14 @@ static int tell_remove(
 			.key = db_column_blob(row, 0),
 			.existed = true,
 			.now_ms = now_ms};
-		result = tell(db, &change, -1, -(int64_t)version->size, err);
+		result = note_change(db, &change, -1, -(int64_t)version->size, err);
 	}
 	db_reset(row);
 	return result < 0 ? -1 : 0;
 }
 
-/* A version that was there became the current one of its key. */
-static int tell_shown(struct db *db, int64_t sequence, struct error *err)
+/* Notes that an existing version became the current one of its key. */
+static int note_shown(struct db *db, int64_t sequence, struct error *err)
 {
 	struct db_statement *const row = db_query(db, SQL_VERSION_COUNTED, err, db_i64(sequence));
 	int result = db_step(row, err);
@@ -368,14 +375,14 @@ static int tell_shown(struct db *db, int64_t sequence, struct error *err)
 		const struct change_note change = {.bucket = db_column_i64(row, 0),
 			.key = db_column_blob(row, 4),
 			.now_ms = db_column_i64(row, 3)};
-		result = tell(db, &change, 1, db_column_i64(row, 1), err);
+		result = note_change(db, &change, 1, db_column_i64(row, 1), err);
 	}
 	db_reset(row);
 	return result < 0 ? -1 : 0;
 }
 
-/* Who was told of the file was not told its hash. */
-static int tell_hash(struct db *db, const struct version *version, struct error *err)
+/* Notes the file once more: clients that follow the bucket do not know its hash yet. */
+static int note_hash(struct db *db, const struct version *version, struct error *err)
 {
 	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
 	struct bucket_totals totals;

@@ -1,10 +1,12 @@
-/* The source is held before the copy is pushed: a copy onto itself may remove it. */
+/* The contents are shared before the copy is pushed, because a copy onto its own source may remove
+ * the source. A shared derivation waits under a number that no version has, until the copy has its
+ * number. */
 #include "storage/versions/version_copy.h"
 
 #include "storage/versions/derived_row.h"
 #include "storage/versions/part.h"
 
-enum { HELD_DERIVATION = 0 /* no version's number */ };
+enum { PARKED_DERIVATION = 0 }; /* the number of no version */
 
 static int load_inline(struct db *db, const struct version *source, struct arena *arena,
 	struct span *out, struct error *err)
@@ -29,15 +31,16 @@ int version_copy_push(struct db *db, enum bucket_versioning versioning,
 	const bool is_inline = source->kind == VERSION_INLINE;
 	const bool is_derived = source->kind == VERSION_DERIVED;
 	struct span bytes = {NULL, 0};
+	ASSERT(version->kind == source->kind && version->part_set == source->part_set);
 	if (is_inline && load_inline(db, source, arena, &bytes, err) != 0)
 		return -1;
-	if (is_derived && derived_row_share(db, source->sequence, HELD_DERIVATION, err) != 0)
+	if (is_derived && derived_row_share(db, source->sequence, PARKED_DERIVATION, err) != 0)
 		return -1;
 	if (!is_inline && !is_derived && part_set_share(db, source->part_set, err) != 0)
 		return -1;
 	if (version_push(db, versioning, current, version, err) != 0)
 		return -1;
 	if (is_derived)
-		return derived_row_move(db, HELD_DERIVATION, version->sequence, err);
+		return derived_row_move(db, PARKED_DERIVATION, version->sequence, err);
 	return is_inline ? part_inline_add(db, version->sequence, bytes, err) : 0;
 }

@@ -1,6 +1,7 @@
-/* Two walks along two indexes, merged: current versions by key, older ones by key and from new to
- * old. So a key's older versions cost only pages that show them, and a page begins with a seek
- * wherever it goes on: at a key, or behind one version of a key. */
+/* A page merges two scans of two indexes: current versions by key, and older versions by key, the
+ * newest first. So the older versions of a key cost only the pages that show them. Every page
+ * begins with a seek, to a key or behind one version of a key. A common prefix that is rolled up
+ * ends both scans, and they begin again behind it. */
 #include "storage/versions/version_list.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ struct walk {
 };
 struct scan {
 	struct db_statement *statement;
-	int got; /* 1: it stands at a row */
+	int got; /* of db_step; 1: it stands at a row */
 	bool is_latest;
 };
 
@@ -37,9 +38,9 @@ static int list(struct walk *walk, struct error *err);
 static int resume_in_key(struct walk *walk, struct error *err);
 static int list_behind(struct walk *walk, int64_t sequence, struct error *err);
 static int scan_open(struct scan *scan, struct db_statement *statement, struct error *err);
-static void take_row(struct walk *walk, const struct scan *scan, bool *out_seek);
+static void list_row(struct walk *walk, const struct scan *scan, bool *out_seek);
 static struct span scan_key(const struct scan *scan);
-static void take_entry(struct walk *walk, const struct scan *scan);
+static void add_entry(struct walk *walk, const struct scan *scan);
 static void write_version(struct db_statement *row, char out[VERSION_TEXT_BYTES]);
 static int walk_on(struct walk *walk, struct error *err);
 static int scan_from(struct scan *scan, struct walk *walk, const char *sql, struct error *err);
@@ -80,8 +81,8 @@ static int list(struct walk *walk, struct error *err)
 	return result;
 }
 
-/* A version that is gone marks no place: its key is listed from the top again, so that who deletes
- * page by page misses nothing. */
+/* Continues within after_key. A version that is gone marks no place: then its key is listed from
+ * the top again, so that a client that deletes page by page misses nothing. */
 static int resume_in_key(struct walk *walk, struct error *err)
 {
 	const struct version_ref *const ref = &walk->params->after_version;
@@ -105,7 +106,7 @@ static int resume_in_key(struct walk *walk, struct error *err)
 	return 0;
 }
 
-/* What is left of the key on which the page before ended. */
+/* Lists the rest of the key on which the page before ended. */
 static int list_behind(struct walk *walk, int64_t sequence, struct error *err)
 {
 	struct scan scan = {.is_latest = false};
@@ -115,7 +116,7 @@ static int list_behind(struct walk *walk, int64_t sequence, struct error *err)
 	int result = scan_open(&scan, statement, err);
 	while (result == 0 && scan.got == 1 && !walk->keys.ended &&
 		!arena_overflowed(walk->arena)) {
-		take_row(walk, &scan, &seek);
+		list_row(walk, &scan, &seek);
 		scan.got = db_step(scan.statement, err);
 		result = scan.got < 0 ? -1 : 0;
 	}
@@ -130,8 +131,8 @@ static int scan_open(struct scan *scan, struct db_statement *statement, struct e
 	return scan->got < 0 ? -1 : 0;
 }
 
-/* One row: listed, or rolled up (then *out_seek), or what ends the page. */
-static void take_row(struct walk *walk, const struct scan *scan, bool *out_seek)
+/* Lists one row, or rolls it up (then *out_seek), or ends the page before it. */
+static void list_row(struct walk *walk, const struct scan *scan, bool *out_seek)
 {
 	struct version_list *const out = walk->out;
 	struct span common;
@@ -147,7 +148,7 @@ static void take_row(struct walk *walk, const struct scan *scan, bool *out_seek)
 		key_walk_seek_past(&walk->keys, common);
 		*out_seek = true;
 	} else {
-		take_entry(walk, scan);
+		add_entry(walk, scan);
 	}
 }
 
@@ -156,14 +157,15 @@ static struct span scan_key(const struct scan *scan)
 	return db_column_blob(scan->statement, 0);
 }
 
-static void take_entry(struct walk *walk, const struct scan *scan)
+static void add_entry(struct walk *walk, const struct scan *scan)
 {
 	struct version_list *const out = walk->out;
+	ASSERT(out->entry_count < walk->params->limit);
 	struct db_statement *const row = scan->statement;
 	struct version_entry *const entry = &out->entries[out->entry_count++];
 	const struct span key = scan_key(scan);
 	if (out->last_key.data == NULL ||
-		!span_equal(out->last_key, key)) /* a key's versions share its text */
+		!span_equal(out->last_key, key)) /* versions of one key share its text */
 		out->last_key = arena_copy(walk->arena, key);
 	entry->object.key = out->last_key;
 	entry->object.modified_ms = db_column_i64(row, 6);
@@ -189,7 +191,7 @@ static void write_version(struct db_statement *row, char out[VERSION_TEXT_BYTES]
 	object_version_text(&object, out);
 }
 
-/* From one seek to the next, or to the end of the page. */
+/* Lists from one seek to the next, or to the end of the page. */
 static int walk_on(struct walk *walk, struct error *err)
 {
 	struct scan current = {.is_latest = true};
@@ -205,7 +207,7 @@ static int walk_on(struct walk *walk, struct error *err)
 
 static int scan_from(struct scan *scan, struct walk *walk, const char *sql, struct error *err)
 {
-	/* no step follows once it has moved on */
+	/* Not copied: the scan is not stepped again once `from` has changed. */
 	const struct span from = buffer_span(&walk->keys.from);
 	struct db_statement *const statement =
 		db_query(walk->db, sql, err, db_i64(walk->bucket), db_blob(from));
@@ -221,14 +223,14 @@ static int merge(struct walk *walk, struct scan *current, struct scan *older, st
 			walk->keys.ended = true;
 			break;
 		}
-		take_row(walk, scan, &seek);
+		list_row(walk, scan, &seek);
 		if (!seek && !walk->keys.ended && (scan->got = db_step(scan->statement, err)) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* The key with the smaller bytes; of one key, the current version. */
+/* The scan with the smaller key; for the same key, the current version. */
 static struct scan *choose(struct scan *current, struct scan *older)
 {
 	if (current->got != 1)

@@ -1,3 +1,7 @@
+/* Reads rows of `versions` and verifies each one's checksum. The checksum covers the sum of the
+ * contents, so that a row which was read right proves the bytes that it leads to. Columns that came
+ * after the first catalogs are summed only where one of them is set: so rows of old catalogs keep
+ * their checksum. */
 #include <string.h>
 
 #include "storage/db/row_sum.h"
@@ -15,7 +19,7 @@ static const char SQL_VERSION_NULL[] =
 static const char SQL_VERSION_SEQUENCE[] =
 	"SELECT " VERSION_COLUMNS " FROM versions WHERE sequence = ?1";
 
-static bool is_plain(const struct version *version, struct span tags);
+static bool has_first_form(const struct version *version, struct span tags);
 static void read_numbers(struct db_statement *statement, struct version *out);
 static bool read_blobs(struct db_statement *statement, struct version *out);
 static bool read_fixed(
@@ -27,14 +31,14 @@ static int find_row(struct db *db, struct db_statement *statement, struct arena 
 int64_t version_checksum_kind(const struct checksum *checksum)
 {
 	return (int64_t)checksum->algorithm +
-		(checksum->type == CHECKSUM_COMPOSITE ? VERSION_CHECKSUM_TYPE : 0);
+		(checksum->type == CHECKSUM_COMPOSITE ? VERSION_COMPOSITE : 0);
 }
 
 void version_read_checksum_kind(
 	int64_t kind, enum checksum_algorithm *out_algorithm, enum checksum_type *out_type)
 {
-	*out_algorithm = (enum checksum_algorithm)(kind % VERSION_CHECKSUM_TYPE);
-	*out_type = kind >= VERSION_CHECKSUM_TYPE ? CHECKSUM_COMPOSITE : CHECKSUM_FULL_OBJECT;
+	*out_algorithm = (enum checksum_algorithm)(kind % VERSION_COMPOSITE);
+	*out_type = kind >= VERSION_COMPOSITE ? CHECKSUM_COMPOSITE : CHECKSUM_FULL_OBJECT;
 }
 
 int64_t version_stored_set(const struct version *version)
@@ -63,7 +67,7 @@ uint64_t version_sum(
 	sum = row_sum_bytes(sum, headers);
 	sum = row_sum_number(sum, version_stored_set(version));
 	sum = row_sum_number(sum, (int64_t)version->contents);
-	if (is_plain(version, tags))
+	if (has_first_form(version, tags))
 		return sum;
 	sum = row_sum_number(sum, version->has_id);
 	sum = row_sum_number(sum, version->is_marker);
@@ -149,9 +153,9 @@ int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, 
 	return find_row(db, row, arena, out, err);
 }
 
-/* True for rows of catalogs that knew none of these columns, and for all others like them: their
- * sum is that of the first form. */
-static bool is_plain(const struct version *version, struct span tags)
+/* True for rows of old catalogs, which lacked these columns, and for all rows like them: they have
+ * the sum of the first form. */
+static bool has_first_form(const struct version *version, struct span tags)
 {
 	return !version->has_id && !version->is_marker && version->part_count == 0 &&
 		version->checksum.algorithm == CHECKSUM_NONE &&
@@ -179,7 +183,7 @@ static void read_numbers(struct db_statement *statement, struct version *out)
 	out->acl = (enum canned_acl)db_column_i64(statement, 22);
 }
 
-/* False when a column has a size it cannot have. */
+/* False when a column has a wrong size. */
 static bool read_blobs(struct db_statement *statement, struct version *out)
 {
 	const struct span etag = db_column_blob(statement, 8);
@@ -196,7 +200,7 @@ static bool read_blobs(struct db_statement *statement, struct version *out)
 		read_checksum(statement, &out->checksum);
 }
 
-/* A column of `len` bytes, or of none where it may be absent. */
+/* Reads a column of `len` bytes, or an empty one. */
 static bool read_fixed(
 	struct db_statement *statement, int column, size_t len, uint8_t *out, bool *out_has)
 {
@@ -221,7 +225,7 @@ static bool read_checksum(struct db_statement *statement, struct checksum *out)
 	return true;
 }
 
-/* Steps a statement that gives one row at most. */
+/* Runs a statement that gives at most one row. */
 static int find_row(struct db *db, struct db_statement *statement, struct arena *arena,
 	struct version *out, struct error *err)
 {

@@ -2,7 +2,7 @@
 
 #include "storage/versions/version_internal.h"
 
-/* Answered from versions_listed alone; the test of object_list checks the plan. */
+/* Answered from the index versions_listed alone; the test of object_list checks the query plan. */
 static const char SQL_VERSION_SCAN[] =
 	"SELECT key, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1"
 	" AND is_marker = 0 ORDER BY key";

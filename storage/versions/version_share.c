@@ -25,6 +25,7 @@ int version_share(struct db *db, const struct version_share *share, struct arena
 	const bool is_inline = source->kind == VERSION_INLINE;
 	const bool is_derived = source->kind == VERSION_DERIVED;
 	struct span bytes = {0};
+	ASSERT(source->sequence > 0);
 	*out = *source;
 	out->bucket = share->bucket;
 	out->key = share->key;

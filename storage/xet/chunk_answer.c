@@ -1,5 +1,7 @@
-/* A look on a helper at the xorb that lies there: its chunks compared, the shard printed. Then the
- * promise, unless the xorb has one that lasts. */
+/* Two stages: a helper looks at the xorb that the chunk's place leads to, compares its chunks,
+ * proves its records and prints the shard; then the xorb is promised, unless it already is for long
+ * enough. The maker only looks for the place, in memory and the chunk index, because clients ask
+ * for each file that they send and the answer is mostly no. */
 #include "storage/xet/chunk_answer.h"
 
 #include <inttypes.h>
@@ -17,9 +19,9 @@
 
 enum {
 	ANSWER_BYTES = SHARD_RECORD_BYTES * (XORB_MAX_CHUNKS + 4) + SHARD_FOOTER_BYTES,
-	/* an answer ends a quarter of its time before the promise: what was begun with it comes to
-	 * its end */
-	EXPIRY_QUARTER = 4,
+	/* The answer expires before the promise does, by this part of the promise's time, so that
+	 * an upload that began with the answer can end. */
+	ANSWER_SLACK_PART = 4,
 	DAY_MS = 24 * 60 * 60 * 1000
 };
 
@@ -28,11 +30,11 @@ struct chunk_answer {
 	struct chunk_id id;
 	struct chunk_place place;
 	bool promises;
-	bool is_held; /* the pack */
-	/* what is to be promised, and until when */
+	bool is_referred; /* place.pack */
+	/* the xorb to promise, and the end of its promise */
 	struct xorb_place xorb;
 	int64_t until_ms;
-	struct call *promise; /* NULL: none is made */
+	struct call *promise; /* NULL: no new promise is needed */
 	struct buffer shard;
 };
 
@@ -46,17 +48,17 @@ static struct chunk_entry *load_entries(struct pack_store *packs, const struct p
 	const struct pack_xorb *xorb, struct error *err);
 static bool is_right(const struct chunk_answer *answer, const struct pack_xorb *xorb,
 	const struct chunk_entry *entries, struct error *err);
-static bool judge_promise(struct chunk_answer *answer, const struct chunk_id *hash, int64_t now_ms);
+static bool needs_promise(struct chunk_answer *answer, const struct chunk_id *hash, int64_t now_ms);
 static void print(struct chunk_answer *answer, const struct pack_xorb *xorb,
 	const struct chunk_entry *entries, int64_t now_ms);
 static void answer_promise(struct call *call);
 static void answer_promised(void *owner);
-static void answer_let_go(struct call *call);
+static void answer_unrefer(struct call *call);
 static void answer_release(struct call *call);
 
 static const struct call_kind answer_kind = {
 	.stages = {{.help = answer_look}, {.begin = answer_promise}},
-	.settle = answer_let_go,
+	.settle = answer_unrefer,
 	.release = answer_release,
 };
 
@@ -64,7 +66,7 @@ void chunk_answer_key(const struct store *store, int64_t wall_ms, uint8_t out[32
 {
 	char text[64];
 	const int len =
-		snprintf(text, sizeof text, "chunk answers of day %" PRId64, wall_ms / DAY_MS);
+		snprintf(text, sizeof(text), "chunk answers of day %" PRId64, wall_ms / DAY_MS);
 	blake3(store_parts(store)->xet->key, span_of(text, (size_t)len), out);
 }
 
@@ -77,7 +79,7 @@ struct call *chunk_answer_call(
 		return NULL;
 	}
 	struct chunk_answer *const answer =
-		call_new(sizeof *answer, &answer_kind, store, 0 /* no texts */);
+		call_new(sizeof(*answer), &answer_kind, store, 0 /* no texts */);
 	answer->id = *id;
 	answer->place = place;
 	answer->promises = promises;
@@ -88,6 +90,7 @@ struct call *chunk_answer_call(
 void chunk_answer_result(struct call *call, struct buffer *out)
 {
 	struct chunk_answer *const answer = (struct chunk_answer *)call;
+	ASSERT(!call->failed);
 	*out = answer->shard;
 	answer->shard = (struct buffer){0};
 }
@@ -103,13 +106,13 @@ static int unknown(struct error *err)
 	return error_set(err, ERROR_NOT_FOUND, "The chunk is not known here.");
 }
 
-/* Whatever is wrong with the place, the chunk can be sent anew. */
+/* Any failure becomes not_found: the client then sends the chunk. */
 static enum call_next answer_look(struct call *call, struct error *err)
 {
 	struct chunk_answer *const answer = (struct chunk_answer *)call;
 	struct error ignored = {0};
-	answer->is_held = pack_store_refer(store_packs(call->store), &answer->place.pack);
-	const int result = answer->is_held ? look(answer, &ignored) : -1;
+	answer->is_referred = pack_store_refer(store_packs(call->store), &answer->place.pack);
+	const int result = answer->is_referred ? look(answer, &ignored) : -1;
 	if (result < 0) {
 		unknown(err);
 		return CALL_FAILS;
@@ -117,8 +120,8 @@ static enum call_next answer_look(struct call *call, struct error *err)
 	return result == 1 ? CALL_NEXT : CALL_ENDS;
 }
 
-/* With the pack held. 1: the xorb is to be promised; 0: nothing is; -1: the place is wrong in some
- * way. */
+/* The pack must be referred. 1: the xorb must be promised; 0: no promise is needed; -1: the place
+ * is wrong in some way. */
 static int look(struct chunk_answer *answer, struct error *err)
 {
 	struct pack_store *const packs = store_packs(answer->call.store);
@@ -131,7 +134,7 @@ static int look(struct chunk_answer *answer, struct error *err)
 		return -1;
 	int result = -1;
 	if (is_right(answer, &xorb, entries, err)) {
-		result = judge_promise(answer, &xorb.hash, now_ms) ? 0 : 1;
+		result = needs_promise(answer, &xorb.hash, now_ms) ? 1 : 0;
 		print(answer, &xorb, entries, now_ms);
 	}
 	answer->xorb = (struct xorb_place){.hash = xorb.hash,
@@ -153,12 +156,12 @@ static int find_pack_xorb(struct pack_store *packs, const struct chunk_place *pl
 	return found;
 }
 
-/* The chunks of the xorb, which must all be there: clients count from its beginning. */
+/* Loads all chunks of the xorb. None may be missing, because clients count from its first one. */
 static struct chunk_entry *load_entries(struct pack_store *packs, const struct pack_id *pack,
 	const struct pack_xorb *xorb, struct error *err)
 {
 	struct pack_run run = {.pack = *pack, .first = xorb->first, .chunks = xorb->count};
-	struct chunk_entry *const entries = memory_new_array(xorb->count, sizeof *entries);
+	struct chunk_entry *const entries = memory_new_array(xorb->count, sizeof(*entries));
 	for (size_t at = 0; at < xorb->count;) {
 		size_t count = 0;
 		if (pack_store_chunk_entries(packs, &run, entries + at, run.chunks, &count, err) !=
@@ -166,6 +169,7 @@ static struct chunk_entry *load_entries(struct pack_store *packs, const struct p
 			free(entries);
 			return NULL;
 		}
+		ASSERT(count >= 1 && count <= run.chunks);
 		at += count;
 		run.first += (uint32_t)count;
 		run.chunks -= (uint32_t)count;
@@ -173,22 +177,22 @@ static struct chunk_entry *load_entries(struct pack_store *packs, const struct p
 	return entries;
 }
 
-/* Whether the chunk is what it shall be, and all of the xorb can be read: else the client would not
- * send it. */
+/* Whether the chunk at the place is the right one and the whole xorb can be read. Otherwise the
+ * client must send the chunk. */
 static bool is_right(const struct chunk_answer *answer, const struct pack_xorb *xorb,
 	const struct chunk_entry *entries, struct error *err)
 {
 	const struct chunk_place *const place = &answer->place;
 	const struct pack_run whole = {
 		.pack = place->pack, .first = xorb->first, .chunks = xorb->count};
+	ASSERT(place->chunk >= xorb->first && place->chunk - xorb->first < xorb->count);
 	return chunk_id_equal(&entries[place->chunk - xorb->first].id, &answer->id) &&
 		pack_store_prove_records(store_packs(answer->call.store), &whole, err) == 0;
 }
 
-/* Says until when the xorb is to be promised. True: nothing is to be done for that, since it is
- * already, and for at least half of the time that is usual, or since the answer promises
- * nothing. */
-static bool judge_promise(struct chunk_answer *answer, const struct chunk_id *hash, int64_t now_ms)
+/* Sets the end of the promise. Returns whether the xorb must be promised again: not if the answer
+ * promises nothing, nor if the present promise lasts for at least half of the usual time. */
+static bool needs_promise(struct chunk_answer *answer, const struct chunk_id *hash, int64_t now_ms)
 {
 	struct store *const store = answer->call.store;
 	const int64_t promise_ms = store_parts(store)->xet->answer_promise_ms;
@@ -198,14 +202,14 @@ static bool judge_promise(struct chunk_answer *answer, const struct chunk_id *ha
 	const bool is_promised =
 		!answer->promises || (is_known && xorb.promised_ms >= now_ms + promise_ms / 2);
 	answer->until_ms = is_known && is_promised ? xorb.promised_ms : now_ms + promise_ms;
-	return is_promised;
+	return !is_promised;
 }
 
 static void print(struct chunk_answer *answer, const struct pack_xorb *xorb,
 	const struct chunk_entry *entries, int64_t now_ms)
 {
 	struct store *const store = answer->call.store;
-	const int64_t slack_ms = store_parts(store)->xet->answer_promise_ms / EXPIRY_QUARTER;
+	const int64_t slack_ms = store_parts(store)->xet->answer_promise_ms / ANSWER_SLACK_PART;
 	struct shard_answer facts = {.created_s = now_ms / 1000,
 		.expires_s = answer->promises ? (answer->until_ms - slack_ms) / 1000 : 0};
 	chunk_answer_key(store, now_ms, facts.key);
@@ -215,6 +219,7 @@ static void print(struct chunk_answer *answer, const struct pack_xorb *xorb,
 static void answer_promise(struct call *call)
 {
 	struct chunk_answer *const answer = (struct chunk_answer *)call;
+	ASSERT(answer->promises && answer->is_referred);
 	answer->promise = xorb_promise_call(call->store, &answer->xorb, 1, answer->until_ms);
 	call_start(answer->promise, answer_promised, answer);
 }
@@ -227,10 +232,10 @@ static void answer_promised(void *owner)
 	call_resume(&answer->call, result == 0 ? NULL : &err);
 }
 
-static void answer_let_go(struct call *call)
+static void answer_unrefer(struct call *call)
 {
 	struct chunk_answer *const answer = (struct chunk_answer *)call;
-	if (answer->is_held)
+	if (answer->is_referred)
 		pack_store_unrefer(store_packs(call->store), &answer->place.pack);
 }
 

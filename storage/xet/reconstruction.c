@@ -1,5 +1,8 @@
-/* The segments of a large range are read in slices, so that what a request takes is bounded by its
- * terms. */
+/* Loading walks the segments of the content and splits each at the borders of its xorbs; every
+ * piece becomes a term. The segments of a large range are loaded a slice at a time, so that the
+ * memory of a request depends on its terms alone. Placing then walks the pieces of each xorb in
+ * rising order, so that each chunk of a pack is looked at once, and sums up the lengths of the
+ * shown records. */
 #include "storage/xet/reconstruction.h"
 
 #include <stdlib.h>
@@ -15,11 +18,11 @@ struct loader {
 	struct reconstruction *plan;
 	struct pack_store *packs;
 	struct reconstruction_walk walk;
-	struct xorb_view *view; /* of the last pack */
+	struct xorb_view *view; /* of the segment before; NULL: none yet */
 	uint32_t sizes[XORB_MAX_CHUNKS];
 };
 
-/* *view becomes one of this pack. */
+/* Makes *view a view of this pack. */
 static int view_of(struct pack_store *packs, struct xorb_view **view, const struct pack_id *pack,
 	struct error *err)
 {
@@ -30,7 +33,7 @@ static int view_of(struct pack_store *packs, struct xorb_view **view, const stru
 	return *view != NULL ? 0 : -1;
 }
 
-/* The chunks of one segment, xorb by xorb. */
+/* Loads the chunks of one segment, xorb by xorb. */
 static int load_segment(struct loader *loader, const struct segment *segment, struct error *err)
 {
 	if (view_of(loader->packs, &loader->view, &segment->pack, err) != 0)
@@ -43,6 +46,7 @@ static int load_segment(struct loader *loader, const struct segment *segment, st
 			return -1;
 		const uint64_t xorb_end = (uint64_t)xorb.first + xorb.count;
 		const uint64_t stop = xorb_end < end ? xorb_end : end;
+		ASSERT(chunk >= xorb.first && chunk < stop);
 		const struct reconstruction_term run = {
 			.xorb = xorb.hash,
 			.first = (uint32_t)(chunk - xorb.first),
@@ -58,7 +62,8 @@ static int load_segment(struct loader *loader, const struct segment *segment, st
 	}
 	if (loader->walk.at - before != segment->bytes)
 		return error_set(err, ERROR_CORRUPT,
-			"The chunks of a segment are not the %llu bytes that the catalog says.",
+			"The chunks of a segment have %llu bytes, not the %llu that the catalog says.",
+			(unsigned long long)(loader->walk.at - before),
 			(unsigned long long)segment->bytes);
 	return 0;
 }
@@ -93,7 +98,7 @@ static int load_segments(
 	return 0;
 }
 
-/* One chunk, which is a xorb of that chunk alone. */
+/* Inline bytes are one chunk, which is shown as a xorb of its own. */
 static int load_inline(
 	struct loader *loader, struct db *db, const struct xet_content *content, struct error *err)
 {
@@ -111,41 +116,39 @@ static int load_inline(
 }
 
 int reconstruction_load(struct reconstruction *plan, struct store *store, struct db *db,
-	const struct xet_content *content, uint64_t from, uint64_t to, uint64_t *out_skip,
-	struct error *err)
+	const struct xet_content *content, struct reconstruction_bytes *bytes, struct error *err)
 {
-	ASSERT(from <= to && to <= content->size);
-	*out_skip = 0;
-	if (content->kind == XET_CONTENT_EMPTY || from == to)
+	ASSERT(bytes->from <= bytes->to && bytes->to <= content->size);
+	bytes->skip = 0;
+	if (content->kind == XET_CONTENT_EMPTY || bytes->from == bytes->to)
 		return 0;
 	if (content->kind == XET_CONTENT_DERIVED)
 		return error_set(err, ERROR_NOT_READY,
-			"The records of version %lld have not been made.",
+			"The records of the derived version %lld have not been made yet.",
 			(long long)content->version);
 	struct loader *const loader = memory_new(sizeof(*loader));
 	loader->plan = plan;
 	loader->packs = store_packs(store);
-	loader->walk = (struct reconstruction_walk){.start = from, .end = to};
+	loader->walk = (struct reconstruction_walk){.start = bytes->from, .end = bytes->to};
 	const int result = content->kind == XET_CONTENT_INLINE
 		? load_inline(loader, db, content, err)
 		: load_segments(loader, db, content, err);
-	*out_skip = loader->walk.skip;
+	bytes->skip = loader->walk.skip;
 	xorb_view_close(loader->view);
 	free(loader);
 	return result;
 }
 
-/* Walks the pieces of one xorb, which rise: each chunk of a pack is looked at once. */
 struct placer {
 	struct pack_store *packs;
 	bool as_stored;
 	struct xorb_view *view;
 	struct reconstruction_place place; /* of the piece before */
-	uint32_t chunk;                    /* where that ended */
-	uint64_t offset;
+	uint32_t chunk;                    /* end of that piece, in the xorb */
+	uint64_t offset;                   /* of that chunk in the shown xorb */
 };
 
-/* Where the chunk of this place lies, for a piece that does not touch the one before. */
+/* Moves to a chunk of this place, for a piece that does not touch the one before. */
 static void seek_chunk(struct placer *placer, const struct reconstruction_place *place,
 	uint32_t chunk, bool same_xorb)
 {
@@ -163,6 +166,7 @@ static int place_piece(struct placer *placer, struct reconstruction_piece *piece
 	bool same_xorb, struct error *err)
 {
 	const struct reconstruction_place *const place = &piece->place;
+	ASSERT(piece->first < piece->end);
 	if (view_of(placer->packs, &placer->view, &place->pack, err) != 0)
 		return -1;
 	if (!touches)
@@ -180,7 +184,7 @@ static int place_piece(struct placer *placer, struct reconstruction_piece *piece
 	return 0;
 }
 
-/* The one record of an inline version; merging has left the size of its content. */
+/* Places the one record of an inline version. Its length is the size of the content so far. */
 static void place_inline(struct reconstruction *plan, struct reconstruction_range *range)
 {
 	struct reconstruction_piece *const piece = &plan->pieces[range->piece];

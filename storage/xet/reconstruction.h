@@ -1,6 +1,6 @@
-/* Reconstructions of what xet_content.h found. Reads the catalog and the indexes of packs, no
- * content but inline bytes. Internal state is the plan's (reconstruction_plan.h). Blocking reads;
- * one thread at a time. */
+/* Plans the reconstruction of content that xet_content.h found. Reads the catalog and the indexes
+ * of packs, and no content except inline bytes. All state is in the plan (reconstruction_plan.h).
+ * Waits for the disk; one thread at a time. */
 #ifndef STORAGE_XET_RECONSTRUCTION_H
 #define STORAGE_XET_RECONSTRUCTION_H
 
@@ -8,14 +8,21 @@
 #include "storage/files/xet_content.h"
 #include "storage/xet/reconstruction_plan.h"
 
-/* Adds the terms of bytes [from, to) of the content, which lie in it; *out_skip is how many bytes
- * of the first term lie before them. `db` is in the snapshot in which the content was found, and
- * stays in it until reconstruction_place is through: so no chunk goes meanwhile. Nothing for an
- * empty content; not_ready for one whose records have not been made; too_large; corrupt. */
+/* Bytes [from, to) of a file. */
+struct reconstruction_bytes {
+	uint64_t from;
+	uint64_t to;
+	/* set by reconstruction_load: how many bytes of the first term lie before `from` */
+	uint64_t skip;
+};
+/* Adds the terms of these bytes, which must lie in the content. `db` must be in the snapshot that
+ * showed the content, and stay in it until reconstruction_place returns, so that no chunk is
+ * deleted meanwhile. Adds nothing for empty content. not_ready for a derived version without a made
+ * file; too_large; corrupt. */
 int reconstruction_load(struct reconstruction *plan, struct store *store, struct db *db,
-	const struct xet_content *content, uint64_t from, uint64_t to, uint64_t *out_skip,
-	struct error *err);
-/* All terms are there: merges them and says where in the shown xorbs the pieces lie. */
+	const struct xet_content *content, struct reconstruction_bytes *bytes, struct error *err);
+/* After the last load: merges the terms into ranges, and computes the offsets of the pieces in the
+ * shown xorbs. */
 int reconstruction_place(
 	struct reconstruction *plan, struct store *store, bool as_stored, struct error *err);
 

@@ -1,3 +1,6 @@
+/* Merging sorts the terms by xorb and first chunk, the longest first; then a term either lies
+ * within the last range, continues it, or begins the next one. A range that is continued by chunks
+ * of another pack gets another piece. */
 #include "storage/xet/reconstruction_plan.h"
 
 #include <stdlib.h>
@@ -25,8 +28,10 @@ int reconstruction_add(struct reconstruction *plan, struct reconstruction_walk *
 	const struct reconstruction_term *run, const uint32_t *sizes, struct error *err)
 {
 	struct reconstruction_term term = *run;
-	uint64_t from = 0; /* in the file, of the chunks that are kept */
+	uint64_t from = 0; /* where the kept chunks begin in the file */
 	uint64_t at = walk->at;
+	ASSERT(run->first <= run->end);
+	ASSERT(plan->ranges == NULL); /* not merged yet */
 	term.first = run->end;
 	term.end = run->end;
 	term.bytes = 0;
@@ -51,6 +56,7 @@ int reconstruction_add(struct reconstruction *plan, struct reconstruction_walk *
 
 void reconstruction_merge(struct reconstruction *plan)
 {
+	ASSERT(plan->ranges == NULL); /* once */
 	const struct reconstruction_term **const sorted =
 		memory_new_array(plan->term_count + 1, sizeof(*sorted));
 	for (size_t i = 0; i < plan->term_count; i++)
@@ -85,15 +91,13 @@ static int add_term(
 		return error_set(err, ERROR_TOO_LARGE,
 			"The range lies in more than %d places: ask for less at a time.",
 			RECONSTRUCTION_TERMS_MAX);
-	if (plan->term_count == plan->term_capacity) {
-		plan->term_capacity = plan->term_capacity == 0 ? 16 : 2 * plan->term_capacity;
-		plan->terms = memory_grow(plan->terms, plan->term_capacity, sizeof(*plan->terms));
-	}
+	plan->terms = memory_make_room(
+		plan->terms, plan->term_count, &plan->term_capacity, sizeof(*plan->terms));
 	plan->terms[plan->term_count++] = *term;
 	return 0;
 }
 
-/* By xorb, then where they begin, the longest first. */
+/* By xorb, then by first chunk, then the longest first. */
 static int compare_terms(const void *a, const void *b)
 {
 	const struct reconstruction_term *const one = *(const struct reconstruction_term *const *)a;
@@ -115,11 +119,12 @@ static bool continues(const struct reconstruction *plan, const struct reconstruc
 	return chunk_id_equal(&range->xorb, &term->xorb) && term->first <= range->end;
 }
 
-/* The last range grows by the chunks of the term that it lacks, which begin at its end or
- * before. */
+/* Adds to the last range the chunks of the term that it lacks. The term begins at the end of the
+ * range or before. */
 static void extend(struct reconstruction *plan, const struct reconstruction_term *term)
 {
 	struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
+	ASSERT(term->first >= range->first && term->first <= range->end);
 	if (term->end <= range->end)
 		return;
 	struct reconstruction_piece *const last = &plan->pieces[plan->piece_count - 1];
@@ -142,10 +147,7 @@ static bool same_place(const struct reconstruction_place *a, const struct recons
 
 static void add_piece(struct reconstruction *plan, const struct reconstruction_piece *piece)
 {
-	if (plan->piece_count == plan->piece_capacity) {
-		plan->piece_capacity = plan->piece_capacity == 0 ? 16 : 2 * plan->piece_capacity;
-		plan->pieces =
-			memory_grow(plan->pieces, plan->piece_capacity, sizeof(*plan->pieces));
-	}
+	plan->pieces = memory_make_room(
+		plan->pieces, plan->piece_count, &plan->piece_capacity, sizeof(*plan->pieces));
 	plan->pieces[plan->piece_count++] = *piece;
 }

@@ -1,3 +1,8 @@
+/* Phases: begin (the form of the whole shard), files, xorbs, done. A step does one slice: up to
+ * SLICE_CHUNKS chunks, or the first record that the disk must be read for, so that other jobs of
+ * the helpers get their turns. Each xorb that the shard names is referred once and proven readable.
+ * The chunks of a file's terms give its hash, its size and its segments; segments that adjoin are
+ * joined. */
 #include "storage/xet/shard_check.h"
 
 #include <inttypes.h>
@@ -14,7 +19,8 @@
 
 enum {
 	SLICE_CHUNKS = 64 * 1024,
-	/* of all files of a shard: 8 TiB; few terms may name many chunks, and each is hashed */
+	/* In all files of a shard, about 8 TiB. A bound is needed because few terms may name many
+	 * chunks, and each is hashed. */
 	CHUNKS_MAX = 128 * 1024 * 1024,
 	INDEX_ROWS = 512
 };
@@ -24,7 +30,7 @@ struct shard_check {
 	struct shard_reader reader;
 	struct span bytes;
 	enum { CHECK_BEGINS, CHECK_FILES, CHECK_XORBS, CHECK_DONE } phase;
-	/* the file under way */
+	/* the file in progress */
 	struct shard_file file;
 	bool has_file;
 	uint32_t term; /* the next one */
@@ -32,19 +38,19 @@ struct shard_check {
 	size_t first_segment;
 	struct merkle merkle;
 	uint64_t chunks;             /* of all files so far */
-	bool has_read;               /* a xorb in this slice, which is enough for one */
-	struct chunk_entry *entries; /* of the term or xorb under way: XORB_MAX_CHUNKS */
-	/* what was found */
+	bool has_read;               /* this slice has read a xorb, so it ends */
+	struct chunk_entry *entries; /* XORB_MAX_CHUNKS, for the term or xorb in progress */
+	/* the results */
 	struct shard_check_file *files;
 	size_t file_count;
 	size_t file_capacity;
 	struct segment *segments;
 	size_t segment_count;
 	size_t segment_capacity;
-	struct xorb *xorbs; /* each one's pack is referred */
+	struct xorb *xorbs; /* their packs are referred */
 	size_t xorb_count;
 	size_t xorb_capacity;
-	struct chunk_map xorb_map;    /* hash to place in xorbs */
+	struct chunk_map xorb_map;    /* from hashes to indexes in `xorbs` */
 	struct chunk_index_row *rows; /* first chunks of files that the chunk index does not know */
 	size_t row_count;
 };
@@ -58,7 +64,6 @@ static const struct xorb *find_xorb(
 	struct shard_check *check, const struct chunk_id *hash, struct error *err);
 static int no_xorb(const struct shard_check *check, const struct chunk_id *hash, struct error *err);
 static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct error *err);
-static void *grow(void *array, size_t count, size_t *capacity, size_t bytes);
 static int load_entries(struct shard_check *check, const struct xorb *xorb, uint32_t first,
 	uint32_t end, struct error *err);
 static void note_first(struct shard_check *check, const struct segment *segment);
@@ -71,11 +76,11 @@ static int check_xorb(
 
 struct shard_check *shard_check_new(struct store *store, struct span bytes)
 {
-	struct shard_check *const check = memory_new(sizeof *check);
+	struct shard_check *const check = memory_new(sizeof(*check));
 	check->store = store;
 	check->bytes = bytes;
-	check->entries = memory_new_array(XORB_MAX_CHUNKS, sizeof *check->entries);
-	check->rows = memory_new_array(INDEX_ROWS, sizeof *check->rows);
+	check->entries = memory_new_array(XORB_MAX_CHUNKS, sizeof(*check->entries));
+	check->rows = memory_new_array(INDEX_ROWS, sizeof(*check->rows));
 	chunk_map_init(&check->xorb_map);
 	return check;
 }
@@ -111,22 +116,25 @@ size_t shard_check_at(const struct shard_check *check)
 
 const struct shard_check_file *shard_check_files(const struct shard_check *check, size_t *out_count)
 {
+	ASSERT(check->phase == CHECK_DONE);
 	*out_count = check->file_count;
 	return check->files;
 }
 
 const struct segment *shard_check_segments(const struct shard_check *check)
 {
+	ASSERT(check->phase == CHECK_DONE);
 	return check->segments;
 }
 
 const struct xorb *shard_check_xorbs(const struct shard_check *check, size_t *out_count)
 {
+	ASSERT(check->phase == CHECK_DONE);
 	*out_count = check->xorb_count;
 	return check->xorbs;
 }
 
-/* The whole form first, before anything is looked up. */
+/* Checks the form of the whole shard before anything is looked up. */
 static int begin(struct shard_check *check, struct error *err)
 {
 	struct shard_reader *const reader = &check->reader;
@@ -166,7 +174,7 @@ static int step_files(struct shard_check *check, struct error *err)
 static int begin_file(struct shard_check *check, struct error *err)
 {
 	if (check->file.term_count > 0 && !check->file.has_ranges)
-		return bad_file(check, "comes without range hashes", err);
+		return bad_file(check, "has no range hashes", err);
 	check->has_file = true;
 	check->term = 0;
 	check->size = 0;
@@ -197,7 +205,7 @@ static int check_term(struct shard_check *check, uint32_t index, struct error *e
 	check->chunks += count;
 	if (check->chunks > CHUNKS_MAX)
 		return error_set(err, ERROR_TOO_LARGE,
-			"The files of a shard have %d chunks at most.", CHUNKS_MAX);
+			"The files of a shard may have at most %d chunks in all.", CHUNKS_MAX);
 	if (load_entries(check, xorb, term.first, term.end, err) != 0)
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
@@ -216,34 +224,34 @@ static int check_term(struct shard_check *check, uint32_t index, struct error *e
 	return 0;
 }
 
-/* Held, and there while it is: gc ends no work on the pack until the hold is given up. The place is
- * good until the next call. */
+/* Finds the xorb and refers its pack, at the first time only: gc deletes nothing of a pack that is
+ * referred. The pointer is valid until the next call. */
 static const struct xorb *find_xorb(
 	struct shard_check *check, const struct chunk_id *hash, struct error *err)
 {
 	uint32_t at;
-	struct xorb held;
+	struct xorb found;
 	if (chunk_map_find(&check->xorb_map, hash, &at) &&
 		chunk_id_equal(&check->xorbs[at].hash, hash))
 		return &check->xorbs[at];
-	if (xorb_hold(check->store, hash, &held, err) != 0) {
+	if (xorb_refer(check->store, hash, &found, err) != 0) {
 		if (err->kind == ERROR_NOT_FOUND)
 			no_xorb(check, hash, err);
 		return NULL;
 	}
-	if (prove_xorb(check, &held, err) != 0) {
-		pack_store_unrefer(store_packs(check->store), &held.pack);
+	if (prove_xorb(check, &found, err) != 0) {
+		pack_store_unrefer(store_packs(check->store), &found.pack);
 		return NULL;
 	}
-	check->xorbs =
-		grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);
-	check->xorbs[check->xorb_count] = held;
+	check->xorbs = memory_make_room(
+		check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof(*check->xorbs));
+	check->xorbs[check->xorb_count] = found;
 	chunk_map_add(&check->xorb_map, hash, (uint32_t)check->xorb_count);
 	return &check->xorbs[check->xorb_count++];
 }
 
-/* A client sends the shard although a xorb of it was refused for want of room, and shows what it is
- * told of the shard. */
+/* A client sends the shard even if a xorb of it was refused because the disk was full, and it shows
+ * the user only the answer to the shard. So a full disk must be named here. */
 static int no_xorb(const struct shard_check *check, const struct chunk_id *hash, struct error *err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
@@ -254,13 +262,13 @@ static int no_xorb(const struct shard_check *check, const struct chunk_id *hash,
 			"The shard names the xorb %s, which is not stored here, and the disk has no room for a xorb: %s",
 			text, why.text);
 	return error_set(err, ERROR_INVALID,
-		"The shard names the xorb %s, which is not stored here. A client whose cache still "
-		"counts on it has to clear that ($HF_HOME/xet, ~/.cache/huggingface/xet) and send "
-		"again.",
+		"The shard names the xorb %s, which is not stored here. If the client's cache lists it, "
+		"clear the cache ($HF_HOME/xet, ~/.cache/huggingface/xet) and send again.",
 		text);
 }
 
-/* Who names a xorb does not send it: no new file shall be made of what cannot be read. */
+/* A client that names a xorb did not send it just now, so its records may be unreadable: no file
+ * may be registered over them. */
 static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct error *err)
 {
 	struct pack_store *packs = store_packs(check->store);
@@ -274,30 +282,23 @@ static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct
 	return !pack_damage_is(err)
 		? -1
 		: error_set(err, ERROR_INVALID,
-			  "The shard names the xorb %s, of which what is stored here is damaged: send it again.",
+			  "The shard names the xorb %s, whose stored bytes are damaged: send it again.",
 			  text);
 }
 
-/* Room for one more; the array is the caller's to store. */
-static void *grow(void *array, size_t count, size_t *capacity, size_t bytes)
-{
-	if (count < *capacity)
-		return array;
-	*capacity = *capacity == 0 ? 16 : 2 * *capacity;
-	return memory_grow(array, *capacity, bytes);
-}
-
-/* Chunks [first, end) of the xorb, which has them, into check->entries. */
+/* Loads chunks [first, end) of the xorb into check->entries. */
 static int load_entries(struct shard_check *check, const struct xorb *xorb, uint32_t first,
 	uint32_t end, struct error *err)
 {
 	struct pack_run run = {
 		.pack = xorb->pack, .first = xorb->first + first, .chunks = end - first};
+	ASSERT(first < end && end <= xorb->count && end - first <= XORB_MAX_CHUNKS);
 	for (size_t at = 0; at < end - first;) {
 		size_t count = 0;
 		if (pack_store_chunk_entries(store_packs(check->store), &run, check->entries + at,
 			    run.chunks, &count, err) != 0)
 			return -1;
+		ASSERT(count >= 1 && count <= run.chunks);
 		at += count;
 		run.first += (uint32_t)count;
 		run.chunks -= (uint32_t)count;
@@ -305,8 +306,8 @@ static int load_entries(struct shard_check *check, const struct xorb *xorb, uint
 	return 0;
 }
 
-/* Clients ask for the first chunk of each file: it must be found also where it lies in the middle
- * of a pack. */
+/* Clients ask for the first chunk of each file. The index must know it even when it is not one of
+ * the sampled chunks. */
 static void note_first(struct shard_check *check, const struct segment *segment)
 {
 	struct chunk_place known;
@@ -314,13 +315,14 @@ static void note_first(struct shard_check *check, const struct segment *segment)
 	if (chunk_index_sampled(id) ||
 		chunk_index_find(store_chunk_index(check->store), id, &known))
 		return;
+	ASSERT(check->row_count <= INDEX_ROWS);
 	if (check->row_count == INDEX_ROWS)
 		flush_rows(check);
 	check->rows[check->row_count++] = (struct chunk_index_row){
 		.id = *id, .place = {.pack = segment->pack, .chunk = segment->first}};
 }
 
-/* A missing row costs bytes on the wire, and no more. */
+/* A failure is ignored: a missing row only makes a client send bytes that are stored already. */
 static void flush_rows(struct shard_check *check)
 {
 	struct error ignored = {0};
@@ -330,6 +332,7 @@ static void flush_rows(struct shard_check *check)
 	check->row_count = 0;
 }
 
+/* Adds the segment, or extends the last one of the file when they adjoin. */
 static void keep_segment(struct shard_check *check, const struct segment *segment)
 {
 	if (check->segment_count > check->first_segment) {
@@ -341,8 +344,8 @@ static void keep_segment(struct shard_check *check, const struct segment *segmen
 			return;
 		}
 	}
-	check->segments = grow(check->segments, check->segment_count, &check->segment_capacity,
-		sizeof *check->segments);
+	check->segments = memory_make_room(check->segments, check->segment_count,
+		&check->segment_capacity, sizeof(*check->segments));
 	check->segments[check->segment_count++] = *segment;
 }
 
@@ -351,11 +354,11 @@ static int end_file(struct shard_check *check, struct error *err)
 	const struct chunk_id actual = merkle_file(&check->merkle);
 	check->has_file = false;
 	if (!chunk_id_equal(&actual, &check->file.hash))
-		return bad_file(check, "has other chunks than its hash says", err);
+		return bad_file(check, "has chunks that do not give its hash", err);
 	if (check->file.term_count == 0)
-		return 0; /* the empty file, which everybody has */
-	check->files =
-		grow(check->files, check->file_count, &check->file_capacity, sizeof *check->files);
+		return 0; /* the empty file needs no row */
+	check->files = memory_make_room(
+		check->files, check->file_count, &check->file_capacity, sizeof(*check->files));
 	check->files[check->file_count++] = (struct shard_check_file){
 		.hash = actual,
 		.size = check->size,
@@ -402,12 +405,13 @@ static int check_xorb(struct shard_check *check, const struct shard_xorb *listed
 		if (!chunk_id_equal(&chunk.id, &entry->id) || chunk.size != entry->size ||
 			chunk.offset != offset)
 			return error_set(err, ERROR_INVALID,
-				"The shard lists another chunk %" PRIu32 " of a xorb than it has.",
+				"The shard lists a chunk %" PRIu32
+				" of a xorb that differs from the stored one.",
 				i);
 		offset += entry->size;
 	}
 	return listed->bytes == offset
 		? 0
 		: error_set(err, ERROR_INVALID,
-			  "The shard gives a xorb another length than its chunks have.");
+			  "The shard gives a xorb a length that is not that of its chunks.");
 }

@@ -1,5 +1,11 @@
-/* The body is spooled, and a large one waits for its turn; slices of the check, on a helper, until
- * all of it is true; then changes, one behind the other: promises, then files. */
+/* The stages of the call:
+ *
+ *   spool --> [a large shard waits at the gate] --> check, slice by slice on a helper
+ *         --> changes, one after the other: promises of xorbs, then files --> end
+ *
+ * A change has a bounded number of rows, so a shard may need many. Each works on a copy of the
+ * position (`next`), which counts only once the change is committed (`done`): a change that fails
+ * leaves no trace. Each slice and change is a point where the shard can be given up. */
 #include "storage/xet/shard_put.h"
 
 #include <stdatomic.h>
@@ -20,19 +26,29 @@
 enum {
 	ACCOUNT_ARENA_BYTES = 4096,
 	CHANGE_ROWS = 800,
-	FILE_ROWS = 5,
-	PROMISE_SLACK = 64,
-	ROUNDS_LET_BE =
-		64 /* slices and changes of a small shard when the store stops: a second's worth */
+	FILE_ROWS = 5, /* that registering a file costs beside its segments */
+	/* A promise that lacks less than this part of its time is not renewed. */
+	PROMISE_SLACK_PART = 64,
+	/* slices and changes that a small shard may take while the store stops: about a second */
+	ROUNDS_ALLOWED = 64
 };
 
-/* A file of more segments than one change takes. A row under a name that nobody knows holds its set
- * meanwhile; after a crash that goes when its time is over. */
+/* A file with more segments than one change takes. Until it is whole, its set belongs to a row
+ * under a random name, which no client knows. After a crash the row is swept when it has
+ * expired. */
 struct staged_file {
 	bool is_open;
 	struct chunk_id name;
 	struct part_growth growth;
-	size_t segments; /* so many have rows */
+	size_t segments; /* how many have rows */
+};
+
+/* How far registering has come. */
+struct put_position {
+	size_t xorb;               /* the next one to promise */
+	size_t file;               /* the next one to register */
+	struct staged_file staged; /* of that file */
+	size_t new_files;          /* registered so far and not known before */
 };
 
 struct shard_put {
@@ -42,23 +58,18 @@ struct shard_put {
 	struct span account;
 	void (*room)(void *owner);
 	void *owner;               /* of room */
-	bool is_counted;           /* among the shards under way */
-	struct body_spool *spool;  /* until it was checked */
+	bool is_counted;           /* by shard_turns_begin */
+	struct body_spool *spool;  /* NULL once the check has ended */
 	struct shard_check *check; /* from its first slice on */
-	bool has_turn;             /* at the gate */
+	bool has_turn;             /* is inside the gate */
 	unsigned rounds;           /* slices and changes so far */
 	uint64_t size;             /* in bytes */
-	_Atomic uint64_t verified; /* of it */
+	_Atomic uint64_t verified; /* in bytes */
 	_Atomic bool is_checked;
 	_Atomic bool is_given_up;
-	/* the committer's, while changes run */
-	size_t xorb;               /* the next one to promise */
-	size_t file;               /* the next one to register */
-	struct staged_file staged; /* of it */
-	size_t next_xorb;
-	size_t next_file;
-	struct staged_file next_staged;
-	size_t next_new_files;
+	/* Only the committer uses these while changes run. */
+	struct put_position done; /* committed */
+	struct put_position next; /* of the present change */
 	struct shard_report report;
 };
 
@@ -104,7 +115,8 @@ static const struct call_kind put_kind = {
 
 struct shard_put *shard_put_open(struct store *store, const struct shard_put_params *params)
 {
-	struct shard_put *const put = call_new(sizeof *put, &put_kind, store, ACCOUNT_ARENA_BYTES);
+	ASSERT(params->bucket_id != 0);
+	struct shard_put *const put = call_new(sizeof(*put), &put_kind, store, ACCOUNT_ARENA_BYTES);
 	const struct body_spool_params spool = {.what = "A shard",
 		.bytes_max = SHARD_MAX_BYTES,
 		.room = put_has_room,
@@ -119,6 +131,7 @@ struct shard_put *shard_put_open(struct store *store, const struct shard_put_par
 
 enum sink_result shard_put_write(struct shard_put *put, struct span bytes, struct error *err)
 {
+	ASSERT(!put->is_counted); /* its call was not started */
 	const enum sink_result result = body_spool_write(put->spool, bytes, err);
 	if (result == SINK_TAKEN)
 		put->size += bytes.len;
@@ -132,6 +145,7 @@ struct call *shard_put_call(struct shard_put *put)
 
 const struct shard_report *shard_put_report(const struct shard_put *put)
 {
+	ASSERT(put->is_checked);
 	return &put->report;
 }
 
@@ -156,6 +170,7 @@ void shard_put_quiesce(struct store *store)
 static void put_begin(struct call *call)
 {
 	struct shard_put *const put = (struct shard_put *)call;
+	ASSERT(put->spool != NULL && !put->is_counted);
 	put->is_counted = true;
 	shard_turns_begin(turns_of(put));
 	body_spool_finish(put->spool, put_spooled);
@@ -205,6 +220,7 @@ static enum call_next stopping(struct error *err)
 static enum call_next put_check(struct call *call, struct error *err)
 {
 	struct shard_put *const put = (struct shard_put *)call;
+	ASSERT(!put->is_checked);
 	const int result = check_slice(put, err);
 	if (result == 1)
 		return CALL_AGAIN;
@@ -214,10 +230,10 @@ static enum call_next put_check(struct call *call, struct error *err)
 	put->is_checked = true;
 	shard_check_files(put->check, &put->report.files);
 	shard_check_xorbs(put->check, &put->report.xorbs);
-	return is_finished(put) ? CALL_ENDS : CALL_NEXT; /* nothing but empty files */
+	return is_finished(put) ? CALL_ENDS : CALL_NEXT; /* ends if it has only empty files */
 }
 
-/* 1: there is more; 0: all of it is true. */
+/* 1: there is more; 0: the shard is true. */
 static int check_slice(struct shard_put *put, struct error *err)
 {
 	if (put->check == NULL && begin_check(put, err) != 0)
@@ -238,16 +254,16 @@ static int begin_check(struct shard_put *put, struct error *err)
 	return 0;
 }
 
-/* Before each slice and change. */
+/* Asked before each slice and change. */
 static bool gives_up(struct shard_put *put)
 {
 	if (put->is_given_up)
 		return true;
-	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) &&
+	return (put->has_turn || ++put->rounds > ROUNDS_ALLOWED) &&
 		gate_is_closed(&turns_of(put)->gate);
 }
 
-/* The spool goes once the shard was checked: registering may take long. */
+/* Called as soon as the check has ended, because registering may take long. */
 static void drop_spool(struct shard_put *put)
 {
 	body_spool_free(put->spool);
@@ -260,40 +276,38 @@ static bool is_finished(const struct shard_put *put)
 	size_t files;
 	shard_check_xorbs(put->check, &xorbs);
 	shard_check_files(put->check, &files);
-	return put->xorb == xorbs && put->file == files;
+	ASSERT(put->done.xorb <= xorbs && put->done.file <= files);
+	return put->done.xorb == xorbs && put->done.file == files;
 }
 
-/* One change's worth: up to about CHANGE_ROWS, but one file at least, or a stage of one. */
+/* Does up to about CHANGE_ROWS rows, but at least one file or one stage of a file. */
 static int put_apply(struct call *call, struct db *db, struct error *err)
 {
 	struct shard_put *const put = (struct shard_put *)call;
 	size_t count;
 	size_t rows = 0;
 	const struct shard_check_file *const files = shard_check_files(put->check, &count);
-	put->next_file = put->file;
-	put->next_staged = put->staged;
-	put->next_new_files = put->report.new_files;
+	put->next = put->done;
 	if (promise_xorbs(put, db, &rows, err) != 0)
 		return -1;
 	int registered = 1;
-	while (registered == 1 && put->next_file < count && rows < CHANGE_ROWS) {
-		registered = register_file(put, db, &files[put->next_file], &rows, err);
-		put->next_file += registered == 1;
+	while (registered == 1 && put->next.file < count && rows < CHANGE_ROWS) {
+		registered = register_file(put, db, &files[put->next.file], &rows, err);
+		put->next.file += registered == 1;
 	}
 	return registered < 0 ? -1 : 0;
 }
 
-/* Most were promised a moment ago, when they came. */
+/* Writes few rows, because most xorbs were promised a moment ago, at their upload. */
 static int promise_xorbs(struct shard_put *put, struct db *db, size_t *rows, struct error *err)
 {
 	size_t count;
 	const struct xorb *const xorbs = shard_check_xorbs(put->check, &count);
 	const int64_t promise_ms = store_parts(put->call.store)->xet->upload_promise_ms;
 	const int64_t until_ms = store_now_ms(put->call.store) + promise_ms;
-	for (put->next_xorb = put->xorb; put->next_xorb < count && *rows < CHANGE_ROWS;
-		put->next_xorb++) {
-		struct xorb xorb = xorbs[put->next_xorb];
-		if (xorb.promised_ms >= until_ms - promise_ms / PROMISE_SLACK)
+	for (; put->next.xorb < count && *rows < CHANGE_ROWS; put->next.xorb++) {
+		struct xorb xorb = xorbs[put->next.xorb];
+		if (xorb.promised_ms >= until_ms - promise_ms / PROMISE_SLACK_PART)
 			continue;
 		xorb.promised_ms = until_ms;
 		++*rows;
@@ -303,51 +317,52 @@ static int promise_xorbs(struct shard_put *put, struct db *db, size_t *rows, str
 	return 0;
 }
 
-/* 1: it is registered; 0: the next change goes on with it. */
+/* 1: the file is registered; 0: the next change continues it. */
 static int register_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
 	size_t *rows, struct error *err)
 {
 	const int64_t expires_ms = store_now_ms(put->call.store) + XET_GRANT_MS;
 	struct xet_file known;
-	int kept = xet_file_row_find(db, &file->hash, &known, err);
-	if (kept < 0)
+	int has_row = xet_file_row_find(db, &file->hash, &known, err);
+	if (has_row < 0)
 		return -1;
 	*rows += FILE_ROWS;
-	if (kept == 1) {
-		kept = touch_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+	if (has_row == 1) {
+		has_row = touch_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
 	} else if (file->segment_count > CHANGE_ROWS) {
-		kept = stage_file(put, db, file, expires_ms, rows, err);
+		has_row = stage_file(put, db, file, expires_ms, rows, err);
 	} else {
 		*rows += file->segment_count;
-		kept = add_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+		has_row = add_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
 	}
-	if (kept != 1)
-		return kept;
-	return xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err) ==
-			0
-		? 1
-		: -1;
+	if (has_row != 1)
+		return has_row;
+	const struct xet_grant grant = {
+		.file = &file->hash, .bucket = put->bucket_id, .account = put->account};
+	return xet_grant_row_put(db, &grant, expires_ms, err) == 0 ? 1 : -1;
 }
 
-/* The file was registered while this shard was at it, if it was. */
+/* The file has a row already. If another shard registered it while this one was staging it, the
+ * staged set is released. */
 static int touch_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
 	int64_t expires_ms, struct error *err)
 {
-	const struct xet_file row = {
-		.hash = put->next_staged.name, .part_set = put->next_staged.growth.set};
-	if (put->next_staged.is_open && xet_file_row_remove(db, &row, err) != 0)
+	struct staged_file *const staged = &put->next.staged;
+	const struct xet_file row = {.hash = staged->name, .part_set = staged->growth.set};
+	if (staged->is_open && xet_file_row_remove(db, &row, err) != 0)
 		return -1;
-	put->next_staged.is_open = false;
+	staged->is_open = false;
 	return xet_file_row_touch(db, &file->hash, false, expires_ms, err);
 }
 
-/* Goes on with a file in stages. 1: it is whole; 0: the next change goes on. */
+/* Adds segments to a staged file. 1: it is whole; 0: the next change continues it. */
 static int stage_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
 	int64_t expires_ms, size_t *rows, struct error *err)
 {
-	struct staged_file *const staged = &put->next_staged;
+	struct staged_file *const staged = &put->next.staged;
 	if (!staged->is_open && begin_staging(put, db, file, err) != 0)
 		return -1;
+	ASSERT(staged->segments < file->segment_count);
 	const size_t left = file->segment_count - staged->segments;
 	const size_t room = *rows < CHANGE_ROWS ? CHANGE_ROWS - *rows : 1;
 	const size_t count = left < room ? left : room;
@@ -365,7 +380,7 @@ static int stage_file(struct shard_put *put, struct db *db, const struct shard_c
 static int begin_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
 	struct error *err)
 {
-	struct staged_file *const staged = &put->next_staged;
+	struct staged_file *const staged = &put->next.staged;
 	*staged = (struct staged_file){.is_open = true};
 	random_bytes(staged->name.bytes, CHUNK_ID_BYTES);
 	if (part_growth_begin(db, file->segment_count, &staged->growth, err) != 0)
@@ -380,13 +395,13 @@ static int begin_staging(struct shard_put *put, struct db *db, const struct shar
 static int end_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
 	int64_t expires_ms, struct error *err)
 {
-	struct staged_file *const staged = &put->next_staged;
+	struct staged_file *const staged = &put->next.staged;
 	struct xet_file row = {.hash = file->hash,
 		.size = file->size,
 		.part_set = staged->growth.set,
 		.expires_ms = expires_ms};
 	staged->is_open = false;
-	put->next_new_files++;
+	put->next.new_files++;
 	if (part_growth_end(db, &staged->growth, &row.contents, err) != 0 ||
 		xet_file_row_forget(db, &staged->name, err) != 0)
 		return -1;
@@ -403,7 +418,7 @@ static int add_file(struct shard_put *put, struct db *db, const struct shard_che
 		    db, segments, file->segment_count, &row.part_set, &row.contents, err) != 0 ||
 		xet_file_row_add(db, &row, err) != 0)
 		return -1;
-	put->next_new_files++;
+	put->next.new_files++;
 	return 0;
 }
 
@@ -412,10 +427,8 @@ static enum call_next put_applied(struct call *call)
 	struct shard_put *const put = (struct shard_put *)call;
 	if (call->failed)
 		return CALL_FAILS;
-	put->xorb = put->next_xorb;
-	put->file = put->next_file;
-	put->staged = put->next_staged;
-	put->report.new_files = put->next_new_files;
+	put->done = put->next;
+	put->report.new_files = put->done.new_files;
 	if (is_finished(put))
 		return CALL_NEXT;
 	return gives_up(put) ? stopping(&call->error) : CALL_AGAIN;
@@ -432,7 +445,7 @@ static void put_settle(struct call *call)
 		shard_turns_end(turns_of(put));
 }
 
-/* What the check holds is tens of megabytes for a large shard. */
+/* Called as early as possible: the check of a large shard takes tens of megabytes. */
 static void end_check(struct shard_put *put)
 {
 	shard_check_free(put->check, put->call.change.in_doubt);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 enum { LARGE_SHARDS_AT_A_TIME = 4, LOOK_AGAIN_NS = 2 * 1000 * 1000 };
@@ -16,6 +17,7 @@ struct shard_turns *shard_turns_new(void)
 
 void shard_turns_free(struct shard_turns *turns)
 {
+	ASSERT(atomic_load(&turns->under_way) == 0);
 	gate_release(&turns->gate);
 	free(turns);
 }
@@ -27,7 +29,8 @@ void shard_turns_begin(struct shard_turns *turns)
 
 void shard_turns_end(struct shard_turns *turns)
 {
-	atomic_fetch_sub(&turns->under_way, 1);
+	const unsigned before = atomic_fetch_sub(&turns->under_way, 1);
+	ASSERT(before >= 1);
 }
 
 void shard_turns_drain(struct shard_turns *turns)

@@ -39,10 +39,9 @@ int xet_view_find(struct xet_view *view, const struct xet_reach *reach, const st
 }
 
 int xet_view_load(struct xet_view *view, struct reconstruction *plan,
-	const struct xet_content *content, uint64_t from, uint64_t to, uint64_t *out_skip,
-	struct error *err)
+	const struct xet_content *content, struct reconstruction_bytes *bytes, struct error *err)
 {
-	return reconstruction_load(plan, view->store, view->db, content, from, to, out_skip, err);
+	return reconstruction_load(plan, view->store, view->db, content, bytes, err);
 }
 
 struct body_source *xet_view_open_inline(struct xet_view *view, int64_t bucket, int64_t version,
@@ -51,12 +50,14 @@ struct body_source *xet_view_open_inline(struct xet_view *view, int64_t bucket, 
 	struct version row;
 	struct span content;
 	struct db_statement *statement = NULL;
+	ASSERT(version != 0);
 	const int found = version_find_sequence(view->db, version, NULL, &row, err);
 	if (found < 0)
 		return NULL;
 	if (found == 0 || row.kind != VERSION_INLINE || row.bucket != bucket ||
 		offset + length > PACK_RECORD_HEADER_BYTES + row.size) {
-		error_set(err, ERROR_NOT_FOUND, "The inline version %lld is not there.",
+		error_set(err, ERROR_NOT_FOUND,
+			"The inline version %lld does not exist, or is not as long as asked for.",
 			(long long)version);
 		return NULL;
 	}

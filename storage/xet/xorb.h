@@ -1,7 +1,7 @@
-/* A xorb that clients may name by its hash: a run of chunks in one pack. Uploaded ones
- * (xorb_put.h), and those that an answer about a chunk named (xorb_promise.h). While one is
- * promised it stays whole and is found, though compaction may take the rest of its pack (invariant
- * 5); after that it is found for as long as it is whole. Any thread. */
+/* A xorb that clients may name by its hash: a run of chunks in one pack. It was uploaded
+ * (xorb_put.h), or an answer about a chunk has named it (xorb_promise.h). While it is promised it
+ * stays whole and is found, though compaction may remove the rest of its pack (invariant 5). After
+ * that it is found for as long as it is whole. Any thread. */
 #ifndef STORAGE_XET_XORB_H
 #define STORAGE_XET_XORB_H
 
@@ -16,27 +16,29 @@ struct xorb {
 	int64_t pack_number;
 	uint32_t first; /* chunk number in the pack */
 	uint32_t count;
-	int64_t promised_ms;
+	int64_t promised_ms; /* end of the promise */
 };
-/* not_found. */
+/* Finds the row of the xorb; not_found. */
 int xorb_find(
 	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
-/* As xorb_find, and its pack is held until pack_store_unrefer: by then rows may lead to its chunks.
- * busy: gc works on the pack, and may take the xorb, which is not promised any more. */
-int xorb_hold(
+/* As xorb_find, and refers the pack until the caller calls pack_store_unrefer; meanwhile the caller
+ * may add rows that name its chunks. busy: gc works on the pack and may remove the xorb, whose
+ * promise has ended. */
+int xorb_refer(
 	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
-/* Bytes of its records as Xet clients see them, headers included. not_found when they are not all
- * there any more, or were seen damaged. */
+/* Gives the bytes of the xorb's records as Xet clients see them, headers included. not_found when
+ * some were deleted, or were seen damaged. */
 int xorb_length(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err);
 
-/* The chunks [first, first + count) of a pack: whether all are there, and then the bytes of their
- * records as above. -1 when the pack's index cannot be read. */
+/* Chunks [first, first + count) of a pack, at least one. */
 struct xorb_place {
 	struct chunk_id hash;
 	struct pack_id pack;
 	uint32_t first;
 	uint32_t count;
 };
+/* Tells whether all chunks of the place are present, and the bytes of the records up to the first
+ * missing one, as in xorb_length. -1 when the pack's index cannot be read. */
 int xorb_place_measure(struct pack_store *packs, const struct xorb_place *place, bool *out_whole,
 	uint64_t *out_bytes, struct error *err);
 

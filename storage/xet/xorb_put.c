@@ -1,6 +1,6 @@
-/* Unknown at open: an ingest, then a change that adds the row. Known: a repeat (xorb_repeat.h),
- * then a change that raises the promise. Whether the hash has a row is judged in the change once
- * more: by then another upload may have brought it. */
+/* A xorb that is unknown at open goes through an ingest, then a change adds its row. A known one
+ * goes through a repeat (xorb_repeat.h), then a change renews its promise. The change looks for the
+ * row again, because another upload of the same hash may have added it meanwhile. */
 #include "storage/xet/xorb_put.h"
 
 #include "storage/core/pack_row.h"
@@ -12,18 +12,18 @@
 struct xorb_put {
 	struct call call;
 	struct xorb_put_params params;
-	struct ingest *ingest;      /* NULL: the xorb is known */
-	struct xorb_repeat *repeat; /* of a known one */
+	struct ingest *ingest;      /* for an unknown xorb; NULL: it is known */
+	struct xorb_repeat *repeat; /* for a known xorb */
 	bool inserted;
 };
 
-/* A xorb that was unknown at open. */
+/* For a xorb that was unknown at open. */
 
-/* One that was known. */
+/* For a xorb that was known at open. */
 
-static int hold_known(
+static int refer_known_xorb(
 	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
-static int refer_known(struct store *store, const struct xorb *xorb, struct error *err);
+static int refer_pack(struct store *store, const struct xorb *xorb, struct error *err);
 static void put_finish_repeat(struct call *call);
 static void put_repeated(void *owner);
 static int put_apply_known(struct call *call, struct db *db, struct error *err);
@@ -55,11 +55,11 @@ struct xorb_put *xorb_put_open(
 	struct store *store, const struct xorb_put_params *params, struct error *err)
 {
 	struct xorb xorb;
-	const int known = hold_known(store, &params->hash, &xorb, err);
+	const int known = refer_known_xorb(store, &params->hash, &xorb, err);
 	if (known < 0)
 		return NULL;
 	struct xorb_put *const put = call_new(
-		sizeof *put, known == 1 ? &known_kind : &new_kind, store, 0 /* no texts */);
+		sizeof(*put), known == 1 ? &known_kind : &new_kind, store, 0 /* no texts */);
 	put->params = *params;
 	if (known == 1) {
 		open_repeat(put, &xorb);
@@ -87,8 +87,8 @@ bool xorb_put_inserted(const struct xorb_put *put)
 	return put->inserted || (put->repeat != NULL && xorb_repeat_mended(put->repeat));
 }
 
-/* 1 with its pack held, 0, -1. */
-static int hold_known(
+/* 1: the xorb is known, and its pack is referred. 0: it must be stored. -1. */
+static int refer_known_xorb(
 	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
@@ -96,14 +96,14 @@ static int hold_known(
 		return -1;
 	int found = xorb_row_find(db, hash, out, err);
 	if (found == 1)
-		found = refer_known(store, out, err);
+		found = refer_pack(store, out, err);
 	store_reader_give(store, db);
 	return found;
 }
 
-/* A pack that gc works on cannot be held: then the bytes are stored anew. What is damaged in it can
- * be mended a little later. */
-static int refer_known(struct store *store, const struct xorb *xorb, struct error *err)
+/* 1: the pack is referred. 0: gc works on the pack, and the bytes must be stored again. -1: the
+ * same for a damaged xorb, which can be mended only once gc has finished. */
+static int refer_pack(struct store *store, const struct xorb *xorb, struct error *err)
 {
 	const struct pack_run run = {
 		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
@@ -111,13 +111,14 @@ static int refer_known(struct store *store, const struct xorb *xorb, struct erro
 		return 1;
 	return pack_store_is_damaged(store_packs(store), &run)
 		? error_set(err, ERROR_BUSY,
-			  "The garbage collection works on what is stored of the xorb, which is damaged. Send it again.")
+			  "The stored bytes of the xorb are damaged, and the garbage collection is working on their pack. Send it again.")
 		: 0;
 }
 
 static void put_finish_repeat(struct call *call)
 {
 	struct xorb_put *const put = (struct xorb_put *)call;
+	ASSERT(put->repeat != NULL && put->ingest == NULL);
 	call_start(xorb_repeat_call(put->repeat), put_repeated, put);
 }
 
@@ -135,8 +136,8 @@ static int put_apply_known(struct call *call, struct db *db, struct error *err)
 	struct xorb xorb;
 	const int found = xorb_row_find(db, &put->params.hash, &xorb, err);
 	if (found == 0)
-		return error_set(err, ERROR_BUSY,
-			"The xorb was removed while it was on its way. Send it again.");
+		return error_set(
+			err, ERROR_BUSY, "The xorb was removed during its upload. Send it again.");
 	return found < 0 ? -1 : promise(put, db, &xorb, err);
 }
 
@@ -157,7 +158,9 @@ static void put_release(struct call *call)
 
 static void put_finish_ingest(struct call *call)
 {
-	ingest_finish(((struct xorb_put *)call)->ingest);
+	const struct xorb_put *const put = (const struct xorb_put *)call;
+	ASSERT(put->ingest != NULL && put->repeat == NULL);
+	ingest_finish(put->ingest);
 }
 
 static int put_place(struct call *call, struct error *err)
@@ -194,7 +197,7 @@ static int record_packs(const struct xorb_put *put, struct db *db, struct error 
 static struct xorb placed_xorb(const struct xorb_put *put)
 {
 	const struct stored_part *const part = ingest_part(put->ingest);
-	ASSERT(part->segment_count == 1); /* nothing was found elsewhere, nothing is split */
+	ASSERT(part->segment_count == 1); /* an ingest of a xorb neither finds nor splits chunks */
 	return (struct xorb){.hash = put->params.hash,
 		.pack = part->segments->pack,
 		.first = part->segments->first,

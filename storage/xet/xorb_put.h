@@ -1,8 +1,8 @@
-/* A serialized xorb that a client sends: verified while it comes (chunker/xorb_parse.h), kept as it
- * lies, found by its hash and promised (xet_options) once its call has ended, which is when all of
- * that is durable. A xorb that is there already is only verified, its promise renewed, and what is
- * stored of it mended when it is damaged (xorb_repeat.h); of two uploads of one hash at a time, one
- * is kept. An object_put's life: open, write, then its call. */
+/* A serialized xorb that a client sends. It is verified while it comes (chunker/xorb_parse.h) and
+ * stored as it is. When the call has ended the xorb is durable, is found by its hash, and is
+ * promised (xet_options.h). If the xorb is stored already, it is only verified, its promise is
+ * renewed, and its stored bytes are mended when they are damaged (xorb_repeat.h). When two uploads
+ * of one hash meet, one is kept. It is used like an object_put: open, write, then its call. */
 #ifndef STORAGE_XET_XORB_PUT_H
 #define STORAGE_XET_XORB_PUT_H
 
@@ -13,20 +13,23 @@
 struct xorb_put;
 struct xorb_put_params {
 	struct chunk_id hash;
-	bool private_codecs; /* the client is one of ours */
-	/* a write that answered SINK_WAIT may be tried again; may be NULL */
+	bool private_codecs; /* the client is deltabucket's own */
+	/* A helper calls it when a write that answered SINK_WAIT may be tried again. NULL is
+	 * fine. */
 	void (*room)(void *owner);
 	void *owner; /* of room */
 };
 struct xorb_put *xorb_put_open(
 	struct store *store, const struct xorb_put_params *params, struct error *err);
-/* invalid: the bytes are no xorb. */
+/* invalid: the bytes are not a xorb. */
 enum sink_result xorb_put_write(struct xorb_put *put, struct span bytes, struct error *err);
-/* The call that ends the upload once all is written. invalid (another hash, cut off...), and what
- * storing gives: then nothing is kept. busy: what is there is damaged, and mended when the xorb is
- * sent again. The put goes with it: call_free aborts one that was never started. */
+/* The call that ends the upload once everything is written. invalid (another hash, cut off, ...),
+ * or a failure of storing: then nothing is kept. busy: the stored bytes are damaged, and will be
+ * mended when the xorb is sent again. The put is part of the call: call_free frees it, also when it
+ * was never started. */
 struct call *xorb_put_call(struct xorb_put *put);
-/* Once that has ended well. False: the xorb was there already, and right. */
+/* After the call has ended well: whether its bytes were stored or mended. False: the xorb was
+ * stored already, and right. */
 bool xorb_put_inserted(const struct xorb_put *put);
 
 #endif

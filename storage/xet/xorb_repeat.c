@@ -1,6 +1,7 @@
-/* What comes is checked while it is written, and spooled when the xorb was seen damaged. Then a
- * helper looks at what is stored, and mends it. A reference on a pack keeps gc off it, and all
- * mending is one lane: so nobody else moves the pack meanwhile. */
+/* The bytes are verified while they come. They are spooled only if the xorb was seen damaged
+ * before. After the last byte a helper reads the stored records, and mends them from the spool if
+ * they are damaged. The reference keeps gc from moving the pack meanwhile, and all mending is done
+ * in one lane, so no other mending moves it either. */
 #include "storage/xet/xorb_repeat.h"
 
 #include <stdlib.h>
@@ -16,9 +17,9 @@ struct xorb_repeat {
 	struct call call;
 	struct xorb_repeat_params params;
 	struct xorb_parse *check;
-	struct body_spool *spool;   /* NULL: nothing is kept */
-	uint32_t *numbers;          /* of the records in the spool, in the pack */
-	struct pack_entry *entries; /* of the same */
+	struct body_spool *spool;   /* NULL: the bytes are not kept */
+	uint32_t *numbers;          /* chunk numbers in the pack of the spool's records */
+	struct pack_entry *entries; /* of the same records */
 	uint32_t count;
 	const uint8_t *begin; /* of the spool's bytes */
 	bool mended;
@@ -30,10 +31,10 @@ static enum call_next repeat_look(struct call *call, struct error *err);
 static struct pack_run stored_run(const struct xorb *xorb);
 static int mend(struct xorb_repeat *repeat, struct error *err);
 static int list_records(struct xorb_repeat *repeat, struct span *out, struct error *err);
-static int take_entry(void *taker, const struct xorb_record *record, struct error *err);
+static int repeat_take_record(void *taker, const struct xorb_record *record, struct error *err);
 static void log_mended(const struct xorb_repeat *repeat);
 static void repeat_release(struct call *call);
-static int discard(void *taker, const struct xorb_record *record, struct error *err);
+static int repeat_discard(void *taker, const struct xorb_record *record, struct error *err);
 static void open_spool(struct xorb_repeat *repeat);
 static void repeat_has_room(void *owner);
 
@@ -45,10 +46,11 @@ static const struct call_kind repeat_kind = {
 struct xorb_repeat *xorb_repeat_open(struct store *store, const struct xorb_repeat_params *params)
 {
 	struct xorb_repeat *const repeat =
-		call_new(sizeof *repeat, &repeat_kind, store, 0 /* no texts */);
+		call_new(sizeof(*repeat), &repeat_kind, store, 0 /* no texts */);
 	const struct pack_run run = stored_run(&params->xorb);
+	ASSERT(params->xorb.count >= 1);
 	repeat->params = *params;
-	repeat->check = xorb_parse_new(discard, repeat, params->private_codecs);
+	repeat->check = xorb_parse_new(repeat_discard, repeat, params->private_codecs);
 	if (pack_store_is_damaged(store_packs(store), &run))
 		open_spool(repeat);
 	return repeat;
@@ -111,7 +113,7 @@ static int mend(struct xorb_repeat *repeat, struct error *err)
 	struct pack_patch patch = {.count = repeat->params.xorb.count};
 	if (repeat->spool == NULL)
 		return error_set(err, ERROR_BUSY,
-			"What is stored of the xorb is damaged. Send it again: then it is mended.");
+			"The stored bytes of the xorb are damaged. Send it again to mend them.");
 	if (list_records(repeat, &patch.bytes, err) != 0)
 		return -1;
 	patch.numbers = repeat->numbers;
@@ -123,41 +125,41 @@ static int mend(struct xorb_repeat *repeat, struct error *err)
 	return 0;
 }
 
-/* The records of the spool, where they lie in it. Verified once more, because they were on a disk
- * meanwhile. */
+/* Lists the records of the spool. Verifies them again, because they may have been on the disk. */
 static int list_records(struct xorb_repeat *repeat, struct span *out, struct error *err)
 {
 	if (body_spool_bytes(repeat->spool, out, err) != 0)
 		return -1;
 	struct xorb_parse *const parse =
-		xorb_parse_new(take_entry, repeat, repeat->params.private_codecs);
-	repeat->numbers = memory_new_array(repeat->params.xorb.count, sizeof *repeat->numbers);
-	repeat->entries = memory_new_array(repeat->params.xorb.count, sizeof *repeat->entries);
+		xorb_parse_new(repeat_take_record, repeat, repeat->params.private_codecs);
+	ASSERT(repeat->numbers == NULL && repeat->count == 0);
+	repeat->numbers = memory_new_array(repeat->params.xorb.count, sizeof(*repeat->numbers));
+	repeat->entries = memory_new_array(repeat->params.xorb.count, sizeof(*repeat->entries));
 	repeat->begin = out->data;
 	int result = xorb_parse_push(parse, *out, err);
 	if (result == 0)
 		result = xorb_parse_end_as(parse, &repeat->params.xorb.hash, err);
 	xorb_parse_free(parse);
 	return result == 0 && repeat->count != repeat->params.xorb.count
-		? error_set(err, ERROR_INVALID,
-			  "The xorb has fewer chunks than what is stored of it.")
+		? error_set(err, ERROR_INVALID, "The xorb has fewer chunks than the stored one.")
 		: result;
 }
 
-static int take_entry(void *taker, const struct xorb_record *record, struct error *err)
+static int repeat_take_record(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct xorb_repeat *const repeat = taker;
 	if (repeat->count == repeat->params.xorb.count)
 		return error_set(
-			err, ERROR_INVALID, "The xorb has more chunks than what is stored of it.");
+			err, ERROR_INVALID, "The xorb has more chunks than the stored one.");
 	if (record->is_recoded)
 		return error_set(err, ERROR_INVALID,
-			"The xorb has an LZ4 frame of a rare form, which does not mend what is stored: send it otherwise.");
+			"The xorb has an LZ4 frame of a rare form, which cannot mend the stored one: send it in another encoding.");
+	ASSERT(record->payload.data >= repeat->begin + PACK_RECORD_HEADER_BYTES);
 	repeat->numbers[repeat->count] = repeat->params.xorb.first + repeat->count;
 	repeat->entries[repeat->count++] = (struct pack_entry){
 		.id = record->id,
 		.checksum = xxh3_64(record->payload),
-		/* pushed whole, records stay where they are */
+		/* the spool is pushed in one piece, so records are not copied */
 		.offset =
 			(uint32_t)(record->payload.data - PACK_RECORD_HEADER_BYTES - repeat->begin),
 		.stored = (uint32_t)record->payload.len,
@@ -175,7 +177,7 @@ static void log_mended(const struct xorb_repeat *repeat)
 	pack_id_format(&repeat->params.xorb.pack, pack);
 	const struct log_field fields[] = {log_text("xorb", hash), log_text("pack", pack)};
 	log_event(store_log(repeat->call.store), LOG_WARNING, NULL, "xorb_mended", fields,
-		sizeof fields / sizeof *fields);
+		sizeof(fields) / sizeof(fields[0]));
 	metrics_add(store_metrics(repeat->call.store), METRIC_XORBS_MENDED, 1);
 }
 
@@ -189,13 +191,13 @@ static void repeat_release(struct call *call)
 	free(repeat->entries);
 }
 
-static int discard(void *taker, const struct xorb_record *record, struct error *err)
+static int repeat_discard(void *taker, const struct xorb_record *record, struct error *err)
 {
 	(void)taker, (void)record, (void)err;
 	return 0;
 }
 
-/* The xorb was seen damaged: what comes is kept, and mends it. */
+/* For a xorb that was seen damaged: keeps the bytes for mending. */
 static void open_spool(struct xorb_repeat *repeat)
 {
 	struct store *const store = repeat->call.store;

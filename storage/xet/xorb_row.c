@@ -1,3 +1,6 @@
+/* xorb_row_put first raises the promise of the hash's row, and inserts a row only if there is none:
+ * so a hash keeps its first place. Rows have no checksum, so `first` and `count`, which index the
+ * bits of a pack's chunks, are checked whenever a row is read. */
 #include "storage/xet/xorb_row.h"
 
 #include <stdlib.h>
@@ -17,7 +20,7 @@ static const char SQL_XORB_PROMISED[] =
 	"SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
 static const char SQL_XORB_PROMISED_RUNS[] =
 	"SELECT first, count FROM xorbs WHERE pack = ?1 AND promised_ms > ?2";
-/* Each pack once, and of its xorbs the last alone: there may be very many of both. */
+/* Looks at each pack once, and only at its last promise, because there may be very many of both. */
 static const char SQL_XORB_OF_SET[] =
 	"SELECT max((SELECT max(x.promised_ms) FROM xorbs x WHERE x.pack = p.pack)) FROM (SELECT DISTINCT pack FROM segments WHERE part_set = ?1) AS p";
 static const char SQL_XORB_OF_PACK[] = "SELECT hash, first, count FROM xorbs WHERE pack = ?1";
@@ -67,7 +70,7 @@ int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err)
 		return -1;
 	return db_changes(db) == 1
 		? 0
-		: error_set(err, ERROR_NOT_FOUND, "The pack of the xorb is going away.");
+		: error_set(err, ERROR_NOT_FOUND, "The pack of the xorb is being deleted.");
 }
 
 int xorb_row_is_promised(
@@ -84,6 +87,7 @@ int xorb_row_mark_promised(struct db *db, int64_t pack_number, uint32_t chunks, 
 	struct db_statement *const statement =
 		db_query(db, SQL_XORB_PROMISED_RUNS, err, db_i64(pack_number), db_i64(now_ms));
 	int got;
+	ASSERT(live != NULL && chunks <= PACK_MAX_CHUNKS);
 	while ((got = db_step(statement, err)) == 1) {
 		const int64_t first = db_column_i64(statement, 0);
 		const int64_t count = db_column_i64(statement, 1);
@@ -101,7 +105,7 @@ int xorb_row_mark_promised(struct db *db, int64_t pack_number, uint32_t chunks, 
 
 int xorb_row_promise_of_set(struct db *db, int64_t part_set, int64_t *out_ms, struct error *err)
 {
-	*out_ms = 0; /* as NULL reads */
+	*out_ms = 0; /* max() of no rows is NULL, which reads as 0 too */
 	return db_find_i64(db, SQL_XORB_OF_SET, out_ms, err, db_i64(part_set)) < 0 ? -1 : 0;
 }
 
@@ -198,9 +202,7 @@ static bool run_is_whole(const uint8_t *live, uint32_t chunks, int64_t first, in
 
 static void hash_list_add(struct hash_list *list, const uint8_t *hash)
 {
-	if (list->count == list->capacity) {
-		list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-		list->hashes = memory_grow(list->hashes, list->capacity, sizeof *list->hashes);
-	}
+	list->hashes =
+		memory_make_room(list->hashes, list->count, &list->capacity, sizeof(*list->hashes));
 	memcpy(list->hashes[list->count++].bytes, hash, CHUNK_ID_BYTES);
 }

@@ -1,6 +1,8 @@
-/* Whole records go from the pack to the caller's buffer, several in one read; a record that is cut
- * by the range, or larger than what is left of the buffer, goes to a spare one, which is then given
- * out in pieces. An error that comes after some bytes of a call is kept for the next. */
+/* Whole records are read straight into the caller's buffer, several at once. A record that the
+ * range cuts, or that does not fit the buffer, is read into a spare buffer and given out in pieces.
+ * A failure after some bytes of a read is kept for the next read, because those bytes are right. A
+ * pack may be mended during the stream: its records then have other lengths than those that were
+ * measured, and check_form ends the stream. */
 #include "storage/xet/xorb_source.h"
 
 #include <stdlib.h>
@@ -15,15 +17,15 @@ struct xorb_source {
 	struct body_source source;
 	struct pack_store *packs;
 	struct xorb_run *runs;
-	uint8_t *turns;  /* of the hold of each run's pack */
-	unsigned *forms; /* of each run's pack when it was measured */
+	uint8_t *turns;  /* of the hold on each run's pack */
+	unsigned *forms; /* of each run's pack when the run was measured */
 	size_t count;
 	bool as_stored;
-	size_t run;         /* where the next record lies */
-	uint32_t chunk;     /* in that run */
-	uint64_t skip;      /* bytes of the next records that lie before the range */
-	uint64_t remaining; /* of the range */
-	uint8_t *spare;     /* PACK_RECORD_MAX_BYTES, once needed */
+	size_t run;         /* of the next record */
+	uint32_t chunk;     /* the same, in that run */
+	uint64_t skip;      /* bytes of the next record that lie before the range */
+	uint64_t remaining; /* bytes of the range */
+	uint8_t *spare;     /* of PACK_RECORD_MAX_BYTES; NULL until it is needed */
 	size_t spare_at;
 	size_t spare_len;
 	bool failed;
@@ -46,23 +48,25 @@ static int check_run(
 	struct xorb_view *view, const struct xorb_run *run, bool as_stored, struct error *err);
 static void seek_record(struct xorb_source *source, struct xorb_view *view);
 
-struct body_source *xorb_source_open(struct pack_store *packs, const struct xorb_run *runs,
-	size_t count, bool as_stored, uint64_t offset, uint64_t length, struct error *err)
+struct body_source *xorb_source_open(
+	struct pack_store *packs, const struct xorb_source_params *params, struct error *err)
 {
-	struct xorb_source *const source = memory_new(sizeof *source);
+	const size_t count = params->count;
+	ASSERT(params->runs != NULL && count >= 1);
+	struct xorb_source *const source = memory_new(sizeof(*source));
 	source->source = (struct body_source){.read = source_read, .close = source_close};
 	source->packs = packs;
-	source->runs = memory_new_array(count + 1, sizeof *runs);
-	memcpy(source->runs, runs, count * sizeof *runs);
+	source->runs = memory_new_array(count + 1, sizeof(*source->runs));
+	memcpy(source->runs, params->runs, count * sizeof(*source->runs));
 	source->turns = memory_new(count + 1);
-	source->forms = memory_new_array(count + 1, sizeof *source->forms);
+	source->forms = memory_new_array(count + 1, sizeof(*source->forms));
 	source->count = count;
-	source->as_stored = as_stored;
-	source->skip = offset;
-	source->remaining = length;
+	source->as_stored = params->as_stored;
+	source->skip = params->offset;
+	source->remaining = params->length;
 	for (size_t i = 0; i < count; i++) {
-		source->turns[i] = (uint8_t)pack_store_hold(packs, &runs[i].pack);
-		source->forms[i] = pack_store_form(packs, &runs[i].pack);
+		source->turns[i] = (uint8_t)pack_store_hold(packs, &source->runs[i].pack);
+		source->forms[i] = pack_store_form(packs, &source->runs[i].pack);
 	}
 	if (source_seek(source, err) == 0)
 		return &source->source;
@@ -79,6 +83,7 @@ struct body_source *xorb_source_open_inline(struct span content, uint64_t offset
 	pack_format_put_record_header(&entry, record);
 	memcpy(record + PACK_RECORD_HEADER_BYTES, content.data, content.len);
 	const struct span whole = span_of(record, PACK_RECORD_HEADER_BYTES + content.len);
+	ASSERT(offset <= whole.len && length <= whole.len - offset);
 	return assemble_open_inline(span_slice(whole, (size_t)offset, (size_t)length));
 }
 
@@ -90,8 +95,8 @@ static ptrdiff_t source_read(
 	while (!source->failed && used < capacity && source->remaining > 0) {
 		const bool is_last = source->remaining <= capacity - used;
 		const size_t room = is_last ? (size_t)source->remaining : capacity - used;
-		/* A record that does not fit behind others is left whole for the next call, unless
-		 * the range ends in it. */
+		/* A record that does not fit after others is left for the next read, unless the
+		 * range ends in it. */
 		const ptrdiff_t len = source_step(
 			source, into + used, room, used > 0 && !is_last, &source->error);
 		if (len == 0)
@@ -107,8 +112,8 @@ static ptrdiff_t source_read(
 	return (ptrdiff_t)used;
 }
 
-/* Some bytes, 1 to capacity (which is within the range); -1 with the error set. 0: none fit, and
- * `may_wait` said that they need not. */
+/* Gives 1 to capacity bytes (capacity must not exceed the range), or -1. 0: no whole record fits,
+ * and `may_wait` allows to wait for the next read. */
 static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t capacity,
 	bool may_wait, struct error *err)
 {
@@ -116,7 +121,7 @@ static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t c
 		return (ptrdiff_t)give_spare(source, into, capacity);
 	if (source->run == source->count)
 		return error_set(err, ERROR_CORRUPT,
-			"The records of a xorb are fewer bytes than was announced.");
+			"The records of a xorb have fewer bytes than were announced.");
 	size_t len = 0;
 	if (source->skip == 0 && read_records(source, into, capacity, &len, err) != 0)
 		return -1;
@@ -136,11 +141,13 @@ static size_t give_spare(struct xorb_source *source, uint8_t *into, size_t capac
 	return len;
 }
 
-/* Records straight to the caller: 0 and *out_len 0 when the first does not fit. */
+/* Reads records straight into the caller's buffer. Gives 0 and *out_len 0 when the first one does
+ * not fit. */
 static int read_records(struct xorb_source *source, uint8_t *into, size_t capacity, size_t *out_len,
 	struct error *err)
 {
 	const struct xorb_run *const run = &source->runs[source->run];
+	ASSERT(source->run < source->count && source->chunk < run->count);
 	const struct pack_run records = {.pack = run->pack,
 		.first = run->first + source->chunk,
 		.chunks = run->count - source->chunk};
@@ -161,13 +168,13 @@ static int read_records(struct xorb_source *source, uint8_t *into, size_t capaci
 	return 0;
 }
 
-/* What was just read is of the form that was measured. */
+/* Whether the bytes that were just read have the form that was measured. */
 static int check_form(const struct xorb_source *source, size_t run, struct error *err)
 {
 	return pack_store_form(source->packs, &source->runs[run].pack) == source->forms[run]
 		? 0
 		: error_set(err, ERROR_CORRUPT,
-			  "The records of a xorb were replaced while they were read: ask again.");
+			  "The records of a xorb were replaced during the download: ask again.");
 }
 
 static int fill_spare(struct xorb_source *source, struct error *err)
@@ -183,7 +190,8 @@ static int fill_spare(struct xorb_source *source, struct error *err)
 		    PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0 ||
 		check_form(source, source->run, err) != 0)
 		return -1;
-	ASSERT(len > source->skip && len <= PACK_RECORD_MAX_BYTES); /* the seek has measured it */
+	/* seek_record has measured a record of the same form */
+	ASSERT(len > source->skip && len <= PACK_RECORD_MAX_BYTES);
 	source->spare_at = (size_t)source->skip;
 	source->spare_len = len;
 	source->skip = 0;
@@ -206,7 +214,7 @@ static void source_close(struct body_source *base)
 	free(source);
 }
 
-/* Checks all runs and finds the first of the range. */
+/* Checks all runs and finds the first record of the range. */
 static int source_seek(struct xorb_source *source, struct error *err)
 {
 	bool is_there = false;
@@ -235,10 +243,10 @@ static int source_seek(struct xorb_source *source, struct error *err)
 
 static int source_gone(struct error *err)
 {
-	return error_set(err, ERROR_NOT_FOUND, "The chunks are not where they were.");
+	return error_set(err, ERROR_NOT_FOUND, "The chunks were moved or deleted.");
 }
 
-/* Every chunk of the run is there, and they are as long as was said. */
+/* Whether every chunk of the run is present, and their records have the stated length. */
 static int check_run(
 	struct xorb_view *view, const struct xorb_run *run, bool as_stored, struct error *err)
 {
@@ -253,7 +261,7 @@ static int check_run(
 		: source_gone(err);
 }
 
-/* Moves to the record of the run that holds its byte source->skip. */
+/* Moves to the record with byte source->skip of the run. */
 static void seek_record(struct xorb_source *source, struct xorb_view *view)
 {
 	const struct xorb_run *const run = &source->runs[source->run];

@@ -1,5 +1,5 @@
-/* Runs of chunk records in the form that is shown to Xet clients (xorb_view.h), streamed out of
- * packs, each record verified (invariant 7). Holds the packs it reads. */
+/* Streams runs of chunk records out of packs, in the form that Xet clients see (xorb_view.h). Each
+ * record is verified (invariant 7). The source holds the packs that it reads. */
 #ifndef STORAGE_XET_XORB_SOURCE_H
 #define STORAGE_XET_XORB_SOURCE_H
 
@@ -12,13 +12,20 @@ struct xorb_run {
 	uint32_t count;
 	uint64_t length; /* bytes, as shown */
 };
-/* `runs` (copied) one behind the other are a stream: reads [offset, offset + length) of it, which
- * lie in it. not_found when a pack or chunk is not there any more or a run is not of that length
- * now. Close frees it. One thread at a time. */
-struct body_source *xorb_source_open(struct pack_store *packs, const struct xorb_run *runs,
-	size_t count, bool as_stored, uint64_t offset, uint64_t length, struct error *err);
+/* Bytes [offset, offset + length) of the runs one after the other. They must lie in the runs. */
+struct xorb_source_params {
+	const struct xorb_run *runs; /* copied */
+	size_t count;                /* at least 1 */
+	bool as_stored;
+	uint64_t offset;
+	uint64_t length;
+};
+/* not_found when a pack or chunk was deleted or a run has another length now. Close frees the
+ * source. One thread at a time. */
+struct body_source *xorb_source_open(
+	struct pack_store *packs, const struct xorb_source_params *params, struct error *err);
 
-/* The same of a xorb that is one plain record with this content, at most INLINE_MAX_BYTES. */
+/* The same for a xorb of one plain record with this content (copied), at most INLINE_MAX_BYTES. */
 struct body_source *xorb_source_open_inline(struct span content, uint64_t offset, uint64_t length);
 
 #endif

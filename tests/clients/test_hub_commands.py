@@ -74,7 +74,7 @@ class Commands:
         ):
             done = self.hf(*words, check=False)
             self.assertNotEqual(done.returncode, 0, words)
-            self.assertIn('This server has buckets alone', ' '.join((done.stdout + done.stderr).split()), words)
+            self.assertIn('This server has no models, datasets or spaces', ' '.join((done.stdout + done.stderr).split()), words)
 
     def test_sync_by_plan(self):
         self.new_bucket('plan')

@@ -49,8 +49,8 @@ class WhileRunning(unittest.TestCase):
     def setUp(self):
         self.daemon = Daemon(tls=False)
         self.flag = os.path.join(self.daemon.scratch, 'refuse')
-        self.daemon.environment.update(LD_PRELOAD=os.path.join(BUILD, 'disk_refuser.so'), DELTABUCKET_REFUSE_FOLDER=self.daemon.folder,
-                                       DELTABUCKET_REFUSE_FLAG=self.flag)
+        self.daemon.environment.update(LD_PRELOAD=os.path.join(BUILD, 'disk_refuser.so'), DISK_REFUSER_FOLDER=self.daemon.folder,
+                                       DISK_REFUSER_FLAG=self.flag)
         self.addCleanup(self.daemon.__exit__)
         self.daemon.start()
         put_all(self, self.daemon)

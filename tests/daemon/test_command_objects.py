@@ -33,8 +33,8 @@ class ObjectCommands(unittest.TestCase):
 
     def test_buckets_are_made_and_removed(self):
         self.expect(0, 'made bucket one', 'mb', 'one', 'two')
-        self.expect(CONFLICT, 'there is a bucket one already', 'mb', 'one')
-        self.expect(CONFLICT, '1 of 2 failed, the first with: there is a bucket one already', 'mb', 'one', 'three')
+        self.expect(CONFLICT, 'there is already a bucket one', 'mb', 'one')
+        self.expect(CONFLICT, '1 of 2 failed, the first with: there is already a bucket one', 'mb', 'one', 'three')
         self.expect(NOT_FOUND, '1 of 2 failed', 'rb', 'four', 'three')
         self.expect(0, '', 'mb', '--exist-ok', 'one')
         self.daemon.client('put', self.file, 'one/folder/')
@@ -44,7 +44,7 @@ class ObjectCommands(unittest.TestCase):
         self.expect(0, 'removed bucket two', 'rb', 'two')
         self.expect(NOT_FOUND, 'two', 'rb', 'two')
         self.expect(USAGE, "The bucket name 'ab' must have 3 to 63 bytes.", 'mb', 'ab')
-        self.expect(USAGE, "the grant 'one=everything'", 'keys', 'add', '--grant', 'one=everything')
+        self.expect(USAGE, "The grant 'one=everything'", 'keys', 'add', '--grant', 'one=everything')
         self.expect(NOT_FOUND, 'two', 'rb', '--force', 'two')
         self.assertEqual(self.daemon.client('ls').stdout, '')
 
@@ -69,7 +69,7 @@ class ObjectCommands(unittest.TestCase):
         self.daemon.client('mb', 'models')
         self.expect(0, 'added run models/adopted, at epoch 1', 'runs', 'add', 'models/adopted')
         self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted', 'adopt=slime')
-        self.expect(CONFLICT, 'there is a run models/adopted already', 'runs', 'add', 'models/adopted')
+        self.expect(CONFLICT, 'there is already a run models/adopted', 'runs', 'add', 'models/adopted')
         self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted')
         self.expect(USAGE, '"models" does not name a run', 'runs', 'add', 'models')
         self.daemon.client('publish', '--run', 'models/adopted', CHECKPOINT)
@@ -128,7 +128,7 @@ class ObjectCommands(unittest.TestCase):
         self.assertEqual(events, {('refused', key) for key in own} | {('would_remove', key) for key in others})
         self.assertEqual(self.keys('models'), sorted(own + others))
         done = self.expect(DENIED, f'kept models/{own[0]}: ', 'rm', '-r', 'models/')
-        self.assertIn('go with their steps, or with the run and all of its steps (`deltabucket runs rm`)', done.stderr)
+        self.assertIn('They are removed with their steps, or with the whole run (`deltabucket runs rm`)', done.stderr)
         self.assertEqual(set(done.stdout.splitlines()), {f'removed models/{key}' for key in others})
         self.assertEqual(self.keys('models'), own)
         self.daemon.client('runs', 'rm', 'models/policy')
@@ -190,7 +190,7 @@ class ObjectCommands(unittest.TestCase):
         self.expect(USAGE, '`deltabucket sync', 'cp', self.daemon.scratch, 'box/folder/')
         os.mkdir(os.path.join(self.daemon.scratch, 'local'))
         self.expect(USAGE, 'the folder of that name is written ./local', 'sync', 'local', 'box/folder', cwd=self.daemon.scratch)
-        self.expect(USAGE, 'one of the two is a path', 'sync', 'nothing', 'box/folder', cwd=self.daemon.scratch)
+        self.expect(USAGE, 'one of the two must be a path', 'sync', 'nothing', 'box/folder', cwd=self.daemon.scratch)
 
 
 if __name__ == '__main__':

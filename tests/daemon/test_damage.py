@@ -507,7 +507,7 @@ class StoredBytes(unittest.TestCase):
         self.daemon.start()
         refused = self.copy('small')
         self.assertEqual(refused.status, 409)
-        self.assertIn(b"What is stored of &apos;small&apos; is damaged. Upload the same bytes again", refused.body)
+        self.assertIn(b"The stored bytes of &apos;small&apos; are damaged. Upload the same bytes again", refused.body)
         self.assertEqual(self.copy('large').status, 200)
         self.assertEqual(self.daemon.request('PUT', '/box/elsewhere', self.bodies['small']).status, 200)
         self.daemon.await_log('chunk_mended')

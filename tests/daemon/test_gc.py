@@ -100,7 +100,7 @@ class Gc(unittest.TestCase):
             did = gc(daemon)
             self.assertEqual((did['bytes_registered'], did['bytes_freed']), (size, 0))
             self.assertIn('--end-promises frees them', daemon.admin('gc').stdout)
-            self.assertIn(f'files of {size} bytes that no bucket holds would be freed', daemon.admin('gc', '--dry-run', '--end-promises').stdout)
+            self.assertIn(f'files of {size} bytes that no bucket has would be freed', daemon.admin('gc', '--dry-run', '--end-promises').stdout)
             self.assertEqual(gc(daemon)['bytes_registered'], size)
             did = gc(daemon, '--end-promises')
             self.assertGreater(did['bytes_freed'], size * 0.99)

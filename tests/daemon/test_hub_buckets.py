@@ -58,7 +58,7 @@ class HubDaemon(unittest.TestCase):
 @bytes_alone
 class OtherRepositories(HubDaemon):
     def test_models_and_datasets_are_refused_with_a_sentence_that_clients_show(self):
-        said = 'This server has buckets alone, no models, datasets or spaces: hf://buckets/NAMESPACE/NAME'
+        said = 'This server has no models, datasets or spaces, only buckets: hf://buckets/NAMESPACE/NAME'
         for token in (None, ROOT_TOKEN):
             for target in ('/api/models/org/model', '/api/models/org/model/revision/main', '/api/datasets/org/data', '/api/spaces/org/space'):
                 reply = self.ask('GET', target, token=token, status=404)

@@ -35,7 +35,7 @@ class Grants(unittest.TestCase):
     def test_the_spelling_of_the_hub_means_the_bucket(self):
         made = self.add('main/weights=read', 'main/weights/run/=list')
         self.assertEqual(made['grants'], ['weights=read', 'weights/run/=list'])
-        self.assertIn('main/weights is taken for the bucket weights', made['warnings'][0])
+        self.assertIn('main/weights is read as the bucket weights', made['warnings'][0])
         self.assertEqual(self.daemon.request('GET', '/weights/run/a', token=made['token']).status, 200)
         self.assertEqual(self.add('lab/mine=read', namespace='lab')['grants'], ['lab--mine=read'])
 
@@ -48,8 +48,8 @@ class Grants(unittest.TestCase):
     def test_a_missing_bucket_and_a_missing_slash_are_told(self):
         made = self.add('wieghts=read', 'weights/run=read')
         self.assertEqual(made['grants'], ['wieghts=read', 'weights/run=read'])
-        self.assertIn('there is no bucket wieghts', made['warnings'][0])
-        self.assertIn('weights/run covers all keys that begin so, run2 too', made['warnings'][1])
+        self.assertIn('There is no bucket wieghts.', made['warnings'][0])
+        self.assertIn('weights/run covers all keys with this beginning, also run2.', made['warnings'][1])
 
     def test_the_server_program_says_the_same_with_and_without_a_server(self):
         for running in (True, False):
@@ -57,9 +57,9 @@ class Grants(unittest.TestCase):
                 if not running:
                     daemon.stop()
                 done = daemon.admin('keys', 'add', '--grant', 'main/weights/run=read')
-                self.assertIn('deltabucketd: main/weights is taken for the bucket weights', done.stderr)
-                self.assertIn('there is no bucket weights', done.stderr)
-                self.assertIn('with a slash at its end', done.stderr)
+                self.assertIn('deltabucketd: main/weights is read as the bucket weights', done.stderr)
+                self.assertIn('There is no bucket weights.', done.stderr)
+                self.assertIn('With a slash at its end', done.stderr)
                 self.assertIn('grant      weights/run=read', done.stdout)
                 self.assertIn('(DELTABUCKET_TOKEN, HF_TOKEN)', done.stdout)
 
@@ -88,9 +88,9 @@ class Grants(unittest.TestCase):
                 if not running:
                     daemon.stop()
                 for grant, said in (
-                    ('*=read', "no wildcards: '*' in a grant is to be the name of one bucket"),
-                    ('files/*=read', "'files/*' is written files/=read"),
-                    ('files=reed', "names 'reed', which is none of read, write, list and admin"),
+                    ('*=read', "no wildcards: '*' must be the name of one bucket"),
+                    ('files/*=read', "instead of 'files/*' write files/=read"),
+                    ('files=reed', "names 'reed', which is not one of read, write, list and admin"),
                 ):
                     done = daemon.admin('keys', 'add', '--grant', grant, check=False)
                     self.assertEqual((done.returncode, done.stdout), (1, ''), done.stderr)

@@ -85,7 +85,7 @@ class Login(unittest.TestCase):
         self.assertEqual(self.run_client('ls').stderr, '')
         for mode in (0o640, 0o604):
             os.chmod(self.config, mode)
-            self.assertIn(f'{self.config} holds a token, and others', self.run_client('ls').stderr)
+            self.assertIn(f'{self.config} holds a token, and users other than', self.run_client('ls').stderr)
         self.assertEqual(self.run_client('ls', DELTABUCKET_TOKEN=ROOT_TOKEN).stderr, '')
         self.assertEqual(self.run_client('ls', '--quiet').stderr, '')
 
@@ -158,13 +158,13 @@ class Login(unittest.TestCase):
         """With the hint that other commands give, and without a trace in the folder."""
         into = os.path.join(self.home, 'into')
         words = ['--endpoint', self.daemon.endpoint, '--token', ROOT_TOKEN]
-        for more, hint in (([], 'a server with a CA of its own wants its tls/ca.pem'),
+        for more, hint in (([], 'a server with a CA of its own needs its tls/ca.pem'),
                            (['--ca', '/etc/ssl/certs/ca-certificates.crt'], 'is this the CA of that server?')):
             for command in (['ls'], ['follow', '--run', 'models/r', '--into', into]):
                 done = self.run_client(*command, *words, *more)
                 self.assertEqual(done.returncode, UNREACHABLE, done.stderr)
                 self.assertIn(hint, done.stderr)
-                self.assertNotIn('following goes on', done.stderr)
+                self.assertNotIn('following continues', done.stderr)
         self.assertFalse(os.path.exists(into))
 
     def test_a_follower_that_is_kept_out_says_one_thing(self):
@@ -228,7 +228,7 @@ class Login(unittest.TestCase):
             shell = '; '.join(lines) + f'; {CLIENT} mb pasted && {CLIENT} ls'
             pasted = subprocess.run(['sh', '-c', shell], env=self.environment, capture_output=True, text=True, timeout=120)
             self.assertIn('pasted', pasted.stdout, pasted.stderr)
-            self.assertIn('it listens on this one alone', daemon.log())
+            self.assertIn('it listens only on this machine', daemon.log())
             self.assertIn('DELTABUCKET_ROOT_TOKEN', daemon.log())
 
     def start_without_root(self, *arguments):

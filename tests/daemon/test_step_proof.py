@@ -139,7 +139,7 @@ class StepProof(unittest.TestCase):
         state = os.path.join(self.daemon.scratch, 'taker')
         words = ('publish', '--run', 'models/run', '--state', state)
         never = self.daemon.client(*words, '--take-over', '--anchor', 'never', self.checkpoints[2], check=False)
-        self.assertEqual((never.returncode, '--anchor auto goes on' in never.stderr), (CONFLICT, True), never.stderr)
+        self.assertEqual((never.returncode, '--anchor auto continues' in never.stderr), (CONFLICT, True), never.stderr)
         self.assertEqual(json.loads(self.call('GET', '').body)['epoch'], 1)
         said = self.daemon.client(*words, '--take-over', self.checkpoints[2]).stderr
         self.assertIn('step 1 of run models/run failed its proof', said)

@@ -296,7 +296,7 @@ class Sync(unittest.TestCase):
         while path not in open(f'/proc/{publisher.pid}/maps').read():
             self.assertIsNone(publisher.poll())
         publisher.send_signal(signal.SIGINT)
-        self.assertIn('the same command goes on from here', publisher.communicate(timeout=30)[1])
+        self.assertIn('the same command continues from here', publisher.communicate(timeout=30)[1])
         self.assertEqual(publisher.returncode, 130)
         self.assertNotEqual(self.daemon.request('GET', '/v1/runs/models/large/steps/0').status, 200)
 

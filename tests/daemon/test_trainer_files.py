@@ -149,7 +149,7 @@ class TrainerFiles(unittest.TestCase):
         self.assertNotIn('lose', self.publish(self.save('step1', 1))[1])
         shard = os.path.join(self.save('step2', 2), 'model-00001-of-00001.safetensors')
         said = self.publish(shard)[1]
-        self.assertIn(f'this step is without {len(KEPT)} files of step 1, so workers lose them (config.json, ', said)
+        self.assertIn(f'this step lacks {len(KEPT)} files of step 1, so workers lose them (config.json, ', said)
         self.assertNotIn('index.json', said)
         self.assertEqual(list(self.follow()), ['model.safetensors'])
         self.assertNotIn('lose', self.publish(shard)[1])
@@ -163,7 +163,7 @@ class TrainerFiles(unittest.TestCase):
             words = ('publish', '--run', self.run_name, '--anchor', 'always', '--state', self.path('state'), folder)
             ranks = [self.start(*words, '--rank', f'{rank}/2') for rank in range(2)]
             said = [self.finish(rank)[1] for rank in ranks]
-        self.assertIn('without 1 file of step 0, so workers lose it (tokenizer.json)', said[0])
+        self.assertIn('lacks 1 file of step 0, so workers lose it (tokenizer.json)', said[0])
         self.assertNotIn('lose', said[1])
 
     def test_ranks_leave_them_too(self):

@@ -193,7 +193,7 @@ class Webhooks(unittest.TestCase):
         self.call('PUT', '/settings', {'webhook': 'http://127.0.0.1:1/services/s3cr3t'})
         self.daemon.client('publish', '--run', 'models/run', self.checkpoints[0])
         self.wait_for(lambda: 'webhook_failed' in self.daemon.log())
-        self.assertIn("'127.0.0.1:1' cannot be told", self.daemon.log())
+        self.assertIn("The request to '127.0.0.1:1' failed", self.daemon.log())
         self.assertIn('the webhook of run models/run', self.daemon.log())
         self.assertNotIn('s3cr3t', self.daemon.log())
 

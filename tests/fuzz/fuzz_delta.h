@@ -72,7 +72,7 @@ static void prepare(void)
 /* The delta that the bytes say: the first one's lowest bit chooses one file, or a folder with an
  * index (its length in the next two bytes) and one shard; with its lowest three bits set, SkyRL's
  * manifest is in the index's place. Gives its path, or NULL. */
-static const char *write_delta(struct span bytes)
+static inline const char *write_delta(struct span bytes)
 {
 	static char path[2 * PATH_BYTES];
 	const struct span rest = span_slice(bytes, 1, bytes.len - 1);

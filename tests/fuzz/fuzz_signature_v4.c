@@ -92,9 +92,9 @@ static void check_target(struct span target)
 		.method = METHOD_GET};
 	exchange.path = span_slice(target, 0, mark < 0 ? target.len : (size_t)mark);
 	exchange.query = span_slice(target, exchange.path.len + 1, target.len);
-	if (presigned_v4_is_meant(&exchange))
+	if (presigned_v4_is_present(&exchange))
 		check_presigned(&exchange);
-	if (signature_v2_is_meant(&exchange))
+	if (signature_v2_is_present(&exchange))
 		check_presigned_v2(&exchange);
 	arena_free(exchange.arena);
 }

@@ -12,7 +12,7 @@ import struct
 from tests.support.daemon import BUILD, SERVER
 
 RECORDER = os.path.join(BUILD, 'disk_recorder.so')
-KILL_AT = 'DELTABUCKET_RECORD_KILL_AT'
+KILL_AT = 'DISK_RECORDER_KILL_AT'
 MAGIC = 0x43455244
 HEAD = struct.Struct('<IIIIIIQQQ')
 (NOTE, CREATE, FOLDER, LINK, SYMLINK, RENAME, UNLINK, WRITE, LENGTH, SYNC, SYNCED,
@@ -31,8 +31,8 @@ def is_plain_build():
 def recorded(folder, log, sync_us=0, kill_at=None):
     """The environment of a program that is to be recorded."""
     assert os.path.exists(RECORDER), f'{RECORDER} is missing: make check-programs builds it'
-    variables = {'LD_PRELOAD': RECORDER, 'DELTABUCKET_RECORD_FOLDER': folder,
-                 'DELTABUCKET_RECORD_LOG': log, 'DELTABUCKET_RECORD_SYNC_US': str(sync_us)}
+    variables = {'LD_PRELOAD': RECORDER, 'DISK_RECORDER_FOLDER': folder,
+                 'DISK_RECORDER_LOG': log, 'DISK_RECORDER_SYNC_US': str(sync_us)}
     return variables if kill_at is None else {**variables, KILL_AT: str(kill_at)}
 
 

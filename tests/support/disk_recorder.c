@@ -2,16 +2,16 @@
  * with the bytes, call by call, in one log. From the log tests/support/disk_state.py builds what a
  * disk may hold after a power cut.
  *
- *   DELTABUCKET_RECORD_FOLDER   the folder: absolute, without links on the way
- *   DELTABUCKET_RECORD_LOG      the log, outside the folder; several programs may share it
- *   DELTABUCKET_RECORD_SYNC_US  how long each sync takes at least, in microseconds; 0 if not set
- *   DELTABUCKET_RECORD_KILL_AT  records after which the process gets SIGKILL; never if not set
+ *   DISK_RECORDER_FOLDER   the folder: absolute, without links on the way
+ *   DISK_RECORDER_LOG      the log, outside the folder; several programs may share it
+ *   DISK_RECORDER_SYNC_US  how long each sync takes at least, in microseconds; 0 if not set
+ *   DISK_RECORDER_KILL_AT  records after which the process gets SIGKILL; never if not set
  *
  * Calls that change something run one at a time, each with its record, so the log has them in the
  * order in which they happened, and a process that ends by KILL_AT leaves none half done. A sync
  * has two records, one before it and one after it, and other calls run meanwhile: what stands
- * before the first is on the disk when the second is there. sync_file_range promises nothing and
- * is not recorded.
+ * before the first is on the disk when the second is there. sync_file_range promises nothing and is
+ * not recorded.
  *
  * What is written through a mapping cannot be followed: a writable shared mapping is a record, and
  * the reader of the log decides what it makes of it (SQLite maps its -shm files, which it makes
@@ -104,8 +104,8 @@ static long number_of(const char *name, long otherwise)
 
 __attribute__((constructor)) static void start(void)
 {
-	const char *const wanted = getenv("DELTABUCKET_RECORD_FOLDER");
-	const char *const path = getenv("DELTABUCKET_RECORD_LOG");
+	const char *const wanted = getenv("DISK_RECORDER_FOLDER");
+	const char *const path = getenv("DISK_RECORDER_LOG");
 	if (wanted == NULL || path == NULL)
 		return;
 	if (strlen(wanted) >= sizeof folder)
@@ -114,8 +114,8 @@ __attribute__((constructor)) static void start(void)
 	log_file = (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
 	if (log_file < 0)
 		give_up("cannot open the log", path);
-	sync_us = number_of("DELTABUCKET_RECORD_SYNC_US", 0);
-	kill_at = number_of("DELTABUCKET_RECORD_KILL_AT", -1);
+	sync_us = number_of("DISK_RECORDER_SYNC_US", 0);
+	kill_at = number_of("DISK_RECORDER_KILL_AT", -1);
 	folder_len = strlen(wanted);
 	memcpy(folder, wanted, folder_len + 1);
 }

@@ -1,8 +1,8 @@
 /* A library for LD_PRELOAD: while a file exists, a folder takes no writes, as on a file system that
  * was made read-only under a running program.
  *
- *   DELTABUCKET_REFUSE_FOLDER   the folder: absolute, without links on the way
- *   DELTABUCKET_REFUSE_FLAG     the file
+ *   DISK_REFUSER_FOLDER   the folder: absolute, without links on the way
+ *   DISK_REFUSER_FLAG     the file
  *
  * Calls that would change something below the folder fail with EROFS; files that were open for
  * writing before are no exception. */
@@ -22,8 +22,8 @@
 
 static bool refuses(const char *path)
 {
-	const char *folder = getenv("DELTABUCKET_REFUSE_FOLDER");
-	const char *flag = getenv("DELTABUCKET_REFUSE_FLAG");
+	const char *folder = getenv("DISK_REFUSER_FOLDER");
+	const char *flag = getenv("DISK_REFUSER_FLAG");
 	if (folder == NULL || flag == NULL || syscall(SYS_access, flag, F_OK) != 0 ||
 		strncmp(path, folder, strlen(folder)) != 0)
 		return false;

@@ -1,15 +1,20 @@
+/* The encoder tries modes and keeps the smallest block. It starts from the result as it is (raw).
+ * Then it tries ulps for small floats or changed words for other dtypes, which suit weights that
+ * change little. It tries the dense modes (XOR, planes) only when that leaves a large payload or
+ * the result itself looks compressible, and stops early when a sample of 8 KiB promises nothing.
+ * Two payloads take turns: one holds the best so far, the other the next try. The hash of the
+ * result is made in passing, piece by piece, while the first scan has the bytes in the cache. */
 #include "weights/codec/block_context.h"
 
 #include "weights/codec/class_choice.h"
 
 enum {
-	/* a payload over a fourth of the block is worth trying the dense modes */
-	DENSE = 4,
+	DENSE = 4, /* the dense modes are tried when a block takes over a fourth of its result */
 	SAMPLE_BYTES = 8192,
-	FEW_CHANGES = 256 /* the table of all classes may then take more than it saves */
+	FEW_CHANGES = 256 /* a table of many classes may then cost more than it saves */
 };
 
-/* One block on its way: what it is, and the smallest form of it so far. */
+/* One block being encoded, and its smallest form so far. */
 struct attempt {
 	struct block_code_context *context;
 	enum dtype dtype;
@@ -18,7 +23,7 @@ struct attempt {
 	struct block_header header;
 	struct span payload;
 	size_t bytes;   /* header and payload */
-	unsigned spare; /* of the context's payloads */
+	unsigned spare; /* which of the context's payloads the next try uses */
 };
 
 static void encode_changed(struct attempt *attempt, struct block_code_stats *stats);
@@ -52,8 +57,8 @@ size_t block_code_payload_max(void)
 void block_code_encode(struct block_code_context *context, enum dtype dtype, struct span base,
 	struct span next, struct buffer *out, struct block_code_stats *stats)
 {
-	ASSERT(base.len == next.len && next.len <= block_code_bytes(dtype) &&
-		next.len % block_word_bytes(dtype) == 0);
+	ASSERT(base.len == next.len && next.len <= block_code_bytes(dtype));
+	ASSERT(next.len % block_word_bytes(dtype) == 0);
 	struct block_code_stats counted = {.elements = next.len / block_word_bytes(dtype)};
 	struct attempt attempt = {.context = context, .dtype = dtype, .base = base, .next = next};
 	block_context_hash_start(context);
@@ -67,7 +72,7 @@ void block_code_encode(struct block_code_context *context, enum dtype dtype, str
 		return;
 	stats->elements += counted.elements;
 	stats->changed += counted.changed;
-	for (size_t i = 0; i < sizeof counted.ulp_steps / sizeof *counted.ulp_steps; i++)
+	for (size_t i = 0; i < sizeof(counted.ulp_steps) / sizeof(*counted.ulp_steps); i++)
 		stats->ulp_steps[i] += counted.ulp_steps[i];
 }
 
@@ -115,7 +120,7 @@ static void try_ulps(
 	offer_ulps(attempt, &stream);
 }
 
-/* Piece by piece; `hash`: and each piece hashed. */
+/* Finds the changes piece by piece. Hashes each piece too when `hash` is set. */
 static void scan_ulps(
 	struct attempt *attempt, const struct ulp_view *view, bool hash, struct ulp_stream *stream)
 {
@@ -139,7 +144,7 @@ static void scan_ulps(
 
 static void count_steps(const struct ulp_stream *stream, struct block_code_stats *stats)
 {
-	enum { MOST = sizeof stats->ulp_steps / sizeof *stats->ulp_steps };
+	enum { MOST = sizeof(stats->ulp_steps) / sizeof(*stats->ulp_steps) };
 	const size_t count = ulp_table_count(&stream->table);
 	stats->changed += count;
 	for (size_t i = 0; i < count; i++) {
@@ -156,10 +161,11 @@ static void offer_ulps(struct attempt *attempt, const struct ulp_stream *stream)
 		ulp_stream_write(stream, context->keys, context->payloads[attempt->spare]));
 }
 
-/* The payload stands in the spare room: keeps it when it makes the smallest block so far. */
+/* Keeps the payload in the spare room when it makes the smallest block so far. */
 static void offer(struct attempt *attempt, struct block_header header, size_t payload_bytes)
 {
 	uint8_t bytes[BLOCK_CODE_HEADER_MAX];
+	ASSERT(attempt->spare < 2 && payload_bytes <= attempt->context->payload_room);
 	header.payload_bytes = (uint32_t)payload_bytes; /* the hash comes at the end */
 	const size_t total = block_header_write(&header, bytes) + payload_bytes;
 	if (total >= attempt->bytes || payload_bytes > attempt->next.len)
@@ -184,7 +190,7 @@ static void try_words(struct attempt *attempt, struct block_code_stats *stats)
 		word_code_encode(&code, &changes, attempt->context->payloads[attempt->spare]));
 }
 
-/* Unless a piece in the middle says that it is far from the best so far. */
+/* Gives up when a sample from the middle shows that the mode is far from the best so far. */
 static void try_dense(struct attempt *attempt, enum block_mode mode)
 {
 	const size_t len = attempt->next.len;
@@ -208,10 +214,11 @@ static size_t encode_dense(
 		attempt->context->payloads[attempt->spare]);
 }
 
-/* Bytes [from, from + bytes) as the dense modes have them before they become planes. */
+/* Bytes [from, from + bytes) of the input that the dense mode splits into planes. */
 static struct span dense_words(
 	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes)
 {
+	ASSERT(from + bytes <= attempt->next.len && bytes <= attempt->context->bytes);
 	uint8_t *const words = attempt->context->words;
 	if (mode == BLOCK_MODE_PLANES)
 		return span_slice(attempt->next, from, bytes);
@@ -220,9 +227,9 @@ static struct span dense_words(
 	return span_of(words, bytes);
 }
 
-/* Whether the result could take less than it does now as it is, base or no base: weights do not,
- * constants and repeats do. The plane of lowest bytes of a piece in the middle tells: where that
- * does not shrink nothing does. */
+/* Whether the result alone, without its base, may shrink below the best block so far. Constants and
+ * repeats do, weights do not. The plane of lowest bytes of a sample from the middle decides: if
+ * that plane does not shrink, no plane does. */
 static bool repeats(const struct attempt *attempt)
 {
 	const size_t width = block_word_bytes(attempt->dtype);

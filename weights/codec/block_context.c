@@ -1,3 +1,6 @@
+/* Memory of a context grows to the largest block so far and stays. Arrays are replaced, not kept,
+ * when they grow, because no block needs those of another. They are as large as the worst case and
+ * not cleared: the operating system gives memory only to pages that are written. */
 #include "weights/codec/block_context.h"
 
 #include <stdlib.h>
@@ -10,7 +13,7 @@ static size_t payload_room_for(const struct block_code_context *context);
 
 struct block_code_context *block_code_context_new(void)
 {
-	struct block_code_context *const context = memory_new(sizeof *context);
+	struct block_code_context *const context = memory_new(sizeof(*context));
 	context->compressor = compressor_new();
 	context->hash = xxh3_stream_new();
 	context->way = ulp_way(BLOCK_CODE_BEST);
@@ -57,6 +60,7 @@ void block_context_hash_start(struct block_code_context *context)
 void block_context_hash_add(
 	struct block_code_context *context, struct span base, struct span result)
 {
+	ASSERT(base.len == result.len);
 	xxh3_stream_add(context->hash, result);
 	if (context->watch_base != NULL)
 		xxh3_stream_add(context->watch_base, base);
@@ -71,6 +75,7 @@ uint64_t block_context_hash_end(struct block_code_context *context)
 
 void block_context_need(struct block_code_context *context, size_t elements, size_t bytes)
 {
+	ASSERT(elements <= BLOCK_CODE_ELEMENTS && bytes <= block_code_payload_max());
 	if (elements > context->elements)
 		need_elements(context, elements);
 	if (bytes > context->bytes) {
@@ -87,6 +92,7 @@ void block_context_need(struct block_code_context *context, size_t elements, siz
 
 struct word_code block_context_words(const struct block_code_context *context, enum dtype dtype)
 {
+	ASSERT(context->words != NULL && context->scratch != NULL);
 	const struct plane_code planes = {.compressor = context->compressor,
 		.scratch = context->scratch,
 		.width = block_word_bytes(dtype)};
@@ -97,22 +103,19 @@ static void need_elements(struct block_code_context *context, size_t elements)
 {
 	const size_t room = elements + ULP_SCAN_GROUP;
 	context->elements = elements;
-	context->keys = renew(context->keys, room, sizeof *context->keys);
-	context->gaps = renew(context->gaps, room, sizeof *context->gaps);
-	context->found_steps = renew(context->found_steps, room, sizeof *context->found_steps);
-	context->steps = renew(context->steps, room, sizeof *context->steps);
+	context->keys = renew(context->keys, room, sizeof(*context->keys));
+	context->gaps = renew(context->gaps, room, sizeof(*context->gaps));
+	context->found_steps = renew(context->found_steps, room, sizeof(*context->found_steps));
+	context->steps = renew(context->steps, room, sizeof(*context->steps));
 }
 
-/* Nothing in it is to be kept. */
 static void *renew(void *old, size_t count, size_t bytes)
 {
 	free(old);
-	/* not cleared, so what is not used is not touched */
-	return memory_grow(NULL, count, bytes);
+	return memory_grow(NULL, count, bytes); /* does not clear */
 }
 
-/* For any payload before it is known whether it is of use. Most of it is never touched, so no
- * memory stands behind it. */
+/* Enough for any payload, also for one that turns out to be too large to use. */
 static size_t payload_room_for(const struct block_code_context *context)
 {
 	return (context->elements + 1) * ULP_STREAM_BYTES_MOST + plane_code_bound(context->bytes);

@@ -1,3 +1,6 @@
+/* A table has one decoder for each mode. All of them check their payload, because a block may come
+ * from anywhere. ulps are decoded and hashed piece by piece, while a piece is in the cache; the
+ * other modes are hashed whole at the end. */
 #include "weights/codec/block_context.h"
 
 #include "weights/codec/gap_code.h"
@@ -30,7 +33,7 @@ int block_code_parse(struct span bytes, enum dtype dtype, uint64_t expected_byte
 	struct span rest = bytes;
 	if (expected_bytes > block_code_bytes(dtype) ||
 		expected_bytes % block_word_bytes(dtype) != 0)
-		return error_set(err, ERROR_INVALID, "no block of %s has %llu bytes",
+		return error_set(err, ERROR_INVALID, "a block of %s cannot have %llu bytes",
 			dtype_name(dtype), (unsigned long long)expected_bytes);
 	if (block_header_read(&rest, dtype, expected_bytes, &header, err) != 0)
 		return -1;
@@ -61,7 +64,7 @@ int block_code_decode(struct block_code_context *context, enum dtype dtype, stru
 		return -1;
 	if (block_context_hash_end(context) != decoding.header.result_hash)
 		return error_set(err, ERROR_DIGEST_MISMATCH,
-			"a block's result has another hash than the block says");
+			"the result of a block has another hash than its header says");
 	return 0;
 }
 
@@ -87,14 +90,15 @@ static int decode(struct decoding *decoding, struct span block,
 	};
 	const size_t len = decoding->base.len;
 	decoding->payload = block;
-	ASSERT(len == facts->result_bytes && len <= block_code_bytes(decoding->dtype));
+	ASSERT(len == facts->result_bytes);
+	ASSERT(len <= block_code_bytes(decoding->dtype));
 	if (block_header_read(&decoding->payload, decoding->dtype, len, &decoding->header, err) !=
 		0)
 		return -1;
 	if (decoding->payload.len != decoding->header.payload_bytes)
 		return error_set(err, ERROR_INVALID,
-			"a block has a payload of %zu bytes and says %u", decoding->payload.len,
-			decoding->header.payload_bytes);
+			"a block has a payload of %zu bytes; its header says %u",
+			decoding->payload.len, decoding->header.payload_bytes);
 	block_context_need(decoding->context, len / block_word_bytes(decoding->dtype), len);
 	block_context_hash_start(decoding->context);
 	if (decoders[decoding->header.mode](decoding, err) != 0)
@@ -155,9 +159,9 @@ static int decode_ulps(const struct decoding *decoding, struct error *err)
 		.top = table->top,
 		.classes = table->classes};
 	const size_t elements = decoding->base.len / view.format.width;
+	const struct ulp_lists lists = {.ranks = context->keys, .steps = context->steps};
 	struct ulp_patch patch;
-	if (ulp_stream_read(table, decoding->payload, (uint32_t)elements, context->keys,
-		    context->steps, &patch, err) != 0)
+	if (ulp_stream_read(table, decoding->payload, (uint32_t)elements, &lists, &patch, err) != 0)
 		return -1;
 	for (size_t from = 0; from < elements; from += BLOCK_CONTEXT_PIECE) {
 		const size_t to = elements - from < BLOCK_CONTEXT_PIECE

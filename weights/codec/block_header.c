@@ -1,3 +1,6 @@
+/* The first byte is the mode and, for ulps, the number of classes; then the hash of the result,
+ * then the payload's size and the fields of the mode. An unchanged block ends after the hash. The
+ * reader checks each field against the result's size, so a decoder may trust all counts. */
 #include "weights/codec/block_header.h"
 
 #include "weights/codec/gap_code.h"
@@ -25,6 +28,7 @@ size_t block_header_write(const struct block_header *header, uint8_t into[BLOCK_
 	const uint64_t hash = htole64(header->result_hash);
 	const unsigned classes = header->mode == BLOCK_MODE_ULP ? header->table.classes : 0;
 	size_t bytes = 1 + HASH_BYTES;
+	ASSERT(header->mode < BLOCK_MODE_COUNT && classes <= ULP_CLASSES_MAX);
 	into[0] = (uint8_t)(header->mode | classes << MODE_BITS);
 	memcpy(into + 1, &hash, HASH_BYTES);
 	if (header->mode == BLOCK_MODE_UNCHANGED)
@@ -36,6 +40,7 @@ size_t block_header_write(const struct block_header *header, uint8_t into[BLOCK_
 	} else if (header->mode == BLOCK_MODE_ULP) {
 		bytes += ulp_table_write(&header->table, into + bytes);
 	}
+	ASSERT(bytes <= BLOCK_CODE_HEADER_MAX);
 	return bytes;
 }
 
@@ -88,7 +93,8 @@ static int read_payload(
 	const bool fits = header->mode == BLOCK_MODE_RAW ? header->payload_bytes == result_bytes
 							 : header->payload_bytes <= result_bytes;
 	if (!fits || header->payload_bytes == 0)
-		return error_set(err, ERROR_INVALID, "a block of %llu bytes has a payload of %u",
+		return error_set(err, ERROR_INVALID,
+			"a block of %llu bytes cannot have a payload of %u",
 			(unsigned long long)result_bytes, header->payload_bytes);
 	return 0;
 }
@@ -104,7 +110,8 @@ static int read_words(
 	if (header->changed == 0 || header->changed > words ||
 		header->parameter > GAP_CODE_PARAMETER_MAX)
 		return error_set(err, ERROR_INVALID,
-			"a block of %llu words says that %u of them changed, with the Rice parameter %u",
+			"the header of a block of %llu words says that %u of them changed, with the"
+			" Rice parameter %u",
 			(unsigned long long)words, header->changed, header->parameter);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* The front of an ulp-class block. docs/FORMAT.md, "ulp-class blocks", has the layout. Internal to
+/* The header of an ulp-class block. docs/FORMAT.md, "ulp-class blocks", has the layout. Internal to
  * block_code. */
 #ifndef WEIGHTS_CODEC_BLOCK_HEADER_H
 #define WEIGHTS_CODEC_BLOCK_HEADER_H
@@ -20,17 +20,17 @@ struct block_header {
 	enum block_mode mode;
 	uint64_t result_hash;
 	uint32_t payload_bytes;
-	uint32_t changed;       /* of BLOCK_MODE_WORDS */
-	unsigned parameter;     /* the same */
-	struct ulp_table table; /* of BLOCK_MODE_ULP */
+	uint32_t changed;       /* BLOCK_MODE_WORDS only: changed words */
+	unsigned parameter;     /* BLOCK_MODE_WORDS only: Rice parameter of the gaps */
+	struct ulp_table table; /* BLOCK_MODE_ULP only */
 };
 
-/* Bytes of a word as blocks count them: an element, or a byte where elements are smaller. */
+/* Bytes of the word that blocks count: an element, or a byte if elements are smaller. */
 size_t block_word_bytes(enum dtype dtype);
-/* Gives the bytes written. */
+/* Returns the count of bytes written. */
 size_t block_header_write(const struct block_header *header, uint8_t into[BLOCK_CODE_HEADER_MAX]);
-/* Takes a header off the front of `*rest`; invalid when it breaks the layout or cannot be of a
- * block with this many bytes of result. */
+/* Takes a header off the front of `*rest`. Fails with invalid when the header breaks the layout or
+ * cannot belong to a block whose result has `result_bytes`. */
 int block_header_read(struct span *rest, enum dtype dtype, uint64_t result_bytes,
 	struct block_header *out_header, struct error *err);
 

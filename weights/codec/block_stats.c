@@ -10,7 +10,8 @@ void block_code_count(
 {
 	const struct ulp_format format = ulp_format_of(dtype);
 	const size_t width = block_word_bytes(dtype);
-	ASSERT(base.len == next.len && next.len % width == 0);
+	ASSERT(base.len == next.len);
+	ASSERT(next.len % width == 0);
 	stats->elements += next.len / width;
 	for (size_t from = 0; from < next.len; from += STRETCH * width) {
 		const struct span old = span_slice(base, from, STRETCH * width);

@@ -1,12 +1,16 @@
 #include "weights/codec/class_choice.h"
 
+#include "base/error.h"
+
 enum {
 	EXPONENTS = 256,
-	GROUP = 512, /* elements in a row: such reads are quick */
+	GROUP = 512, /* elements that are counted in a row, which is quick to read */
 	GROUPS_MOST = 16,
-	COMMON_SHARE = 1024, /* the first class has at least a 1024th of the elements, and */
-	COMMON_LEAST = 1024, /* so many: its line in the table must pay */
-	RARE_SHARE = 4096    /* elements behind the last class that are not worth another */
+	/* the first class has at least a 1024th of the elements and at least 1024, so that its
+	 * place in the table pays */
+	COMMON_SHARE = 1024,
+	COMMON_LEAST = 1024,
+	RARE_SHARE = 4096 /* a 4096th of the elements is not worth another class */
 };
 
 static size_t count_exponents(
@@ -16,6 +20,7 @@ void class_choice(
 	struct span base, struct ulp_format format, uint8_t *out_top, uint8_t *out_classes)
 {
 	uint32_t counts[EXPONENTS] = {0};
+	ASSERT(format.width != 0 && base.len % format.width == 0);
 	const size_t words = base.len / format.width;
 	const size_t counted = count_exponents(base, format, counts);
 	const size_t common =
@@ -33,7 +38,7 @@ void class_choice(
 	*out_classes = (uint8_t)classes;
 }
 
-/* Gives how many words were counted: all, or groups at equal distances. */
+/* Counts all words, or groups of words at equal distances. Returns how many it counted. */
 static size_t count_exponents(
 	struct span base, struct ulp_format format, uint32_t counts[EXPONENTS])
 {

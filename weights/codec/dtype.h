@@ -4,7 +4,7 @@
 
 #include "base/span.h"
 
-/* Descending alignment order: the order in which the reference writer sorts tensors. */
+/* In descending order of alignment, the order in which the reference writer sorts tensors. */
 enum dtype {
 	DTYPE_U64,
 	DTYPE_I64,

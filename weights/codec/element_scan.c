@@ -1,3 +1,6 @@
+/* Compares a stride of elements at once and looks closer only when the stride has a difference,
+ * because most elements of weights stay equal. The AVX2 path takes the positions from a mask of
+ * the differences; the portable path compares the elements of the stride one by one. */
 #include "weights/codec/element_scan.h"
 
 #include <string.h>
@@ -15,7 +18,7 @@ static uint64_t load64(const uint8_t *from)
 	return word;
 }
 
-/* Element by element, for tails and for the words that are known to hold a difference. */
+/* Compares element by element: tails, and strides that are known to have a difference. */
 static size_t scan_few(
 	const uint8_t *base, const uint8_t *next, size_t from, size_t to, uint16_t *positions)
 {
@@ -47,8 +50,9 @@ size_t element_scan_portable(
 
 #if defined(__x86_64__)
 
-/* One bit per differing element of 32: both halves are compared as 16-bit lanes, narrowed to bytes
- * and gathered. The narrowing works within 128-bit lanes, so the quarters are put back in order. */
+/* Returns one bit for each of 32 elements, set when they differ. Both halves are compared as 16-bit
+ * lanes, narrowed to bytes and gathered. The narrowing works within 128-bit lanes, so the quarters
+ * are put back in order afterwards. */
 __attribute__((target("avx2"))) static inline uint32_t differing32(
 	const uint8_t *const a, const uint8_t *const b)
 {
@@ -94,6 +98,7 @@ uint64_t element_scan_count(const uint8_t *base, const uint8_t *next, size_t byt
 {
 	enum { STRIDE = 4096 };
 	ASSERT(width == 1 || width == 2 || width == 4 || width == 8);
+	ASSERT(bytes % width == 0);
 	uint64_t found = 0;
 	for (size_t from = 0; from < bytes; from += STRIDE) {
 		const size_t to = bytes - from < STRIDE ? bytes : from + STRIDE;

@@ -1,22 +1,22 @@
-/* Where two runs of 2-byte elements differ. Wide compares, chosen once for the processor at hand;
+/* Finds where two arrays of 2-byte elements differ. It uses the widest compares of the processor;
  * equal stretches cost little more than reading them. Alignment is not needed. Any thread. */
 #ifndef WEIGHTS_CODEC_ELEMENT_SCAN_H
 #define WEIGHTS_CODEC_ELEMENT_SCAN_H
 
 #include "base/span.h"
 
-/* One block: what fits the second-level cache twice, and whose positions fit 16 bits. */
+/* Elements of a block. Two blocks fit the second-level cache, and positions fit 16 bits. */
 enum { ELEMENT_SCAN_BLOCK = 65536 };
 
-/* Compares `count` (at most ELEMENT_SCAN_BLOCK) elements and writes the ascending positions of
- * those that differ to `positions`, which has room for `count` and is written nowhere else. Gives
- * how many. */
+/* Compares `count` elements, at most ELEMENT_SCAN_BLOCK. Writes the ascending positions of those
+ * that differ to `positions`, which has room for `count`, and returns how many they are. */
 size_t element_scan(const uint8_t *base, const uint8_t *next, size_t count, uint16_t *positions);
-/* The same by the portable way; the two always agree. */
+/* The portable version, for tests; both always agree. */
 size_t element_scan_portable(
 	const uint8_t *base, const uint8_t *next, size_t count, uint16_t *positions);
 
-/* How many elements of `width` bytes (1, 2, 4 or 8) differ between two runs of `bytes` bytes. */
+/* Counts the elements of `width` bytes (1, 2, 4 or 8) that differ between two arrays of `bytes`
+ * bytes. */
 uint64_t element_scan_count(const uint8_t *base, const uint8_t *next, size_t bytes, unsigned width);
 
 #endif

@@ -1,6 +1,6 @@
-/* Gaps as Rice codes: the quotient in unary (zeros, then a one), then the low `parameter` bits. A
- * quotient of 24 and more is 24 zeros and the gap in 21 bits, so that no code is longer than 45.
- * docs/FORMAT.md, "Codes". Any thread. */
+/* Gaps as Rice codes: the quotient in unary (zeros, then a one), then the low `parameter` bits. For
+ * a quotient of 24 or more, the code is 24 zeros and the gap in 21 bits, so no code has more than
+ * 45 bits. docs/FORMAT.md, "Codes". Any thread. */
 #ifndef WEIGHTS_CODEC_GAP_CODE_H
 #define WEIGHTS_CODEC_GAP_CODE_H
 
@@ -34,7 +34,7 @@ static inline void gap_code_put(struct bit_writer *writer, uint32_t gap, unsigne
 	}
 }
 
-/* Whatever the bits are, the result is below 24 << parameter or 1 << GAP_CODE_BITS. */
+/* For any bits, the result is below 24 << parameter or below 1 << GAP_CODE_BITS. */
 static inline uint32_t gap_code_take(struct bit_reader *reader, unsigned parameter)
 {
 	const uint64_t bits = bit_reader_peek(reader);
@@ -48,13 +48,13 @@ static inline uint32_t gap_code_take(struct bit_reader *reader, unsigned paramet
 	return (uint32_t)(bits >> GAP_CODE_ESCAPE & ((1u << GAP_CODE_BITS) - 1));
 }
 
-/* The parameter that suits `count` gaps that add up to `sum`. */
+/* The best parameter for `count` gaps with this sum. */
 unsigned gap_code_parameter(uint64_t sum, size_t count);
 void gap_code_write(
 	struct bit_writer *writer, const uint32_t *gaps, size_t count, unsigned parameter);
-/* `count` gaps as ascending positions: each is the one before, plus one, plus the gap, starting
- * behind -1. False when one is not below `limit` (at most GAP_CODE_MAX). Running out of bits is for
- * the caller to see. */
+/* Reads `count` gaps as ascending positions: each is the one before, plus one, plus the gap; the
+ * first is its gap. False when a position is not below `limit`, which is at most GAP_CODE_MAX. The
+ * caller checks afterwards whether the reader ran out of bits. */
 bool gap_code_read(struct bit_reader *reader, unsigned parameter, size_t count, uint32_t limit,
 	uint32_t *positions);
 

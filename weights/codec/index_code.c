@@ -1,3 +1,6 @@
+/* The encoder writes each position as it comes. The decoder reads one position ahead: a position
+ * that lies behind the wanted block stays pending for a later block. Numbers come from files that
+ * others made, so each is checked before it is used. */
 #include "weights/codec/index_code.h"
 
 #include <string.h>
@@ -20,6 +23,7 @@ static int decode_line(struct index_decoder *decoder, uint64_t *out, struct erro
 
 size_t index_form_bytes(enum index_form form)
 {
+	ASSERT(form != INDEX_GRID);
 	return form == INDEX_GAP16 ? 2 : 4;
 }
 
@@ -31,6 +35,7 @@ size_t index_code_bytes(const struct index_code *code)
 
 void index_encoder_init(struct index_encoder *encoder, enum index_form form)
 {
+	ASSERT(form == INDEX_GAP16 || form == INDEX_GAP32 || form == INDEX_ABSOLUTE32);
 	*encoder = (struct index_encoder){.form = form};
 }
 
@@ -50,6 +55,7 @@ void index_decoder_init(struct index_decoder *decoder, const struct index_code *
 	*decoder = (struct index_decoder){
 		.code = *code, .step = index_code_bytes(code), .data = data, .elements = elements};
 	ASSERT(data.len % decoder->step == 0);
+	ASSERT(code->form != INDEX_GRID || (code->columns > 0 && elements % code->columns == 0));
 	decoder->count = data.len / decoder->step;
 	decoder->rows = code->form == INDEX_GRID ? elements / code->columns : 0;
 }
@@ -77,7 +83,7 @@ static void encode_gaps16(struct index_encoder *encoder, uint64_t block_start,
 	const uint16_t *positions, size_t count, uint8_t *out)
 {
 	uint64_t next = encoder->next;
-	uint64_t bits = 0; /* of all gaps: the caller has chosen the form by the largest */
+	uint64_t bits = 0; /* of all gaps; the caller has chosen the form by the largest gap */
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t position = block_start + positions[i];
 		store16(out + 2 * i, position - next);
@@ -133,7 +139,8 @@ static int decode_one(struct index_decoder *decoder, struct error *err)
 	return 0;
 }
 
-/* A row is at most 2^63 and a step below 2^31; no product is made of what lies outside. */
+/* Nothing overflows: rows and columns are at most 2^63, a step is below 2^31, and the product is
+ * made only of a row and a column inside the tensor. */
 static int decode_grid(struct index_decoder *decoder, uint64_t *out, struct error *err)
 {
 	const struct index_code *const code = &decoder->code;
@@ -148,7 +155,7 @@ static int decode_grid(struct index_decoder *decoder, uint64_t *out, struct erro
 	decoder->column = down > 0 ? along : decoder->column + along;
 	if (decoder->column >= code->columns || decoder->row >= decoder->rows)
 		return error_set(err, ERROR_INVALID,
-			"row %llu, column %llu lies outside of %llu rows of %llu",
+			"row %llu, column %llu lies outside of %llu rows of %llu columns",
 			(unsigned long long)decoder->row, (unsigned long long)decoder->column,
 			(unsigned long long)decoder->rows, (unsigned long long)code->columns);
 	*out = decoder->row * code->columns + decoder->column;
@@ -177,7 +184,7 @@ static int refuse_negative(uint64_t value, struct error *err)
 		(long long)(int32_t)(uint32_t)value);
 }
 
-/* `next` is at most 2^63 and a gap below 2^32, so nothing overflows. */
+/* Nothing overflows, because `next` is at most 2^63 and a gap is below 2^32. */
 static int decode_line(struct index_decoder *decoder, uint64_t *out, struct error *err)
 {
 	const uint8_t *const from = decoder->data.data + decoder->taken;

@@ -16,9 +16,12 @@ size_t plane_code_bound(size_t words)
 	return words + (size_t)VARINT_BYTES_MAX * BYTE_PLANES_MAX;
 }
 
-/* The length goes in front, so the bytes are made a little further back and moved up. */
+/* The length stands in front of a plane and its size depends on the plane. So a plane is made a
+ * little further back and then moved up. */
 size_t plane_code_encode(const struct plane_code *planes, struct span words, uint8_t *into)
 {
+	ASSERT(planes->width > 0 && planes->width <= BYTE_PLANES_MAX);
+	ASSERT(words.len % planes->width == 0);
 	const size_t len = words.len / planes->width;
 	size_t at = 0;
 	byte_planes_split(words, planes->width, planes->scratch);
@@ -36,6 +39,8 @@ size_t plane_code_encode(const struct plane_code *planes, struct span words, uin
 int plane_code_decode(const struct plane_code *planes, struct span stored, uint8_t *into,
 	size_t len, struct error *err)
 {
+	ASSERT(planes->width > 0 && planes->width <= BYTE_PLANES_MAX);
+	ASSERT(len % planes->width == 0);
 	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
 	const size_t plane_len = len / planes->width;
 	struct span rest = stored;
@@ -49,9 +54,9 @@ int plane_code_decode(const struct plane_code *planes, struct span stored, uint8
 	return 0;
 }
 
-/* Two ways to use zstd, neither always the better: looking for repeats, and hardly looking. Both
- * are given less room than the best so far, and the first is done again where it was the better
- * one. */
+/* Tries zstd twice, because neither try always wins: one hardly looks for repeats, the other does.
+ * Each must fit into less room than the best so far. When the first try wins, its result has been
+ * overwritten and is made again. */
 static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into)
 {
 	if (plane.len > 1) {
@@ -68,15 +73,15 @@ static size_t encode_plane(struct compressor *compressor, struct span plane, uin
 	return plane.len;
 }
 
-/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it
- * is, else to `scratch`. */
+/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` then points to `scratch`, or into
+ * the stored bytes when the plane is stored as it is. */
 static int decode_plane(struct compressor *compressor, struct span *rest, uint8_t *scratch,
 	size_t len, const uint8_t **out_plane, struct error *err)
 {
 	uint32_t size;
 	if (!varint_read(rest, &size) || size > rest->len || size > len)
 		return error_set(err, ERROR_INVALID,
-			"a byte plane of %zu bytes is cut off or stored as more", len);
+			"a byte plane of %zu bytes is cut off or takes more bytes than that", len);
 	const struct span stored = span_slice(*rest, 0, size);
 	*rest = span_slice(*rest, size, rest->len);
 	*out_plane = size == len ? stored.data : scratch;

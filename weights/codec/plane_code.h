@@ -1,4 +1,4 @@
-/* Words as byte planes, each stored as it is or as one zstd frame, whichever is smaller.
+/* Words as byte planes. Each plane is stored as it is or as one zstd frame, whichever is smaller.
  * docs/FORMAT.md, "Byte planes". */
 #ifndef WEIGHTS_CODEC_PLANE_CODE_H
 #define WEIGHTS_CODEC_PLANE_CODE_H
@@ -12,11 +12,12 @@ struct plane_code {
 	size_t width;     /* bytes of a word: 1, 2, 4 or 8 */
 };
 
-/* Bytes that `words` bytes take at most. */
+/* The most bytes that `words` bytes can take. */
 size_t plane_code_bound(size_t words);
-/* Whole words only. `into` has room for plane_code_bound; gives the bytes used. */
+/* Encodes whole words. `into` has room for plane_code_bound. Returns the count of bytes written. */
 size_t plane_code_encode(const struct plane_code *planes, struct span words, uint8_t *into);
-/* Exactly `len` bytes of words must come out of all of `stored`; anything else is invalid. */
+/* Decodes all of `stored` to exactly `len` bytes, a whole number of words. Stored bytes that decode
+ * to another length are invalid. */
 int plane_code_decode(const struct plane_code *planes, struct span stored, uint8_t *into,
 	size_t len, struct error *err);
 

@@ -1,4 +1,7 @@
-/* ulp_scan for processors with AVX2 and BMI2. */
+/* The passes of ulp_scan for processors with AVX2 and BMI2. They work tile by tile (ulp_tile.h):
+ * classify the words, make a mask of each class for each group, count the bits. The last elements,
+ * too few for a tile, go the portable way. ulp_avx512.c has the same outline. Each of the two is
+ * compiled for its own instructions, so they share only what ulp_tile.h inlines into both. */
 #include "weights/codec/ulp_scan.h"
 
 #if defined __x86_64__ && defined __GNUC__
@@ -6,11 +9,11 @@
 
 #include "weights/codec/ulp_tile.h"
 
-/* What takes a width is inlined where the width is a constant. */
+/* Functions that take a width are inlined where the width is a constant. */
 #define WIDE        __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define WIDE_INLINE WIDE static inline __attribute__((always_inline))
 
-/* What classes are made of, in registers. */
+/* The view of a pass, in registers. */
 struct classifier {
 	__m128i shift;
 	__m256i mask;
@@ -32,7 +35,7 @@ WIDE_INLINE __m256i load(const uint8_t *from)
 }
 
 /* The classes of 32 words. Two-byte words are narrowed within 128-bit lanes, so the quarters are
- * put back in order. */
+ * put back in order afterwards. */
 WIDE_INLINE __m256i classify(
 	const struct classifier *classifier, const uint8_t *words, unsigned width)
 {
@@ -56,8 +59,8 @@ WIDE_INLINE uint64_t bit_of_each(__m256i low, __m256i high, int bit)
 	return (uint64_t)upper << 32 | lower;
 }
 
-/* A class has four bits: with a mask for each of those, plain logic makes the masks of the
- * classes. */
+/* A class is a number of four bits. From a mask for each of these bits, plain logic makes the masks
+ * of the classes. */
 WIDE_INLINE void fill_group(__m256i low, __m256i high, unsigned group, struct ulp_tile *tile)
 {
 	const uint64_t bits[] = {bit_of_each(low, high, 0), bit_of_each(low, high, 1),
@@ -97,7 +100,7 @@ WIDE_INLINE void fill_counts(struct ulp_tile *tile)
 	}
 }
 
-/* Bit i: word i of 32 differs. */
+/* Bit i is set when word i of 32 differs. */
 WIDE_INLINE uint32_t differing(const uint8_t *a, const uint8_t *b, unsigned width)
 {
 	if (width == 1)
@@ -108,8 +111,8 @@ WIDE_INLINE uint32_t differing(const uint8_t *a, const uint8_t *b, unsigned widt
 		_mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), 0xd8));
 }
 
-/* Gives how many positions it wrote to tile->changed. Few of 32 words change: four places are
- * written whether or not there are as many, which is quicker than to guess. */
+/* Returns how many positions it wrote to tile->changed. Few of 32 words change. So it always writes
+ * four positions, even if there are fewer: that is quicker than branches that guess wrong. */
 WIDE_INLINE size_t find_changed(
 	const uint8_t *base, const uint8_t *next, unsigned width, struct ulp_tile *tile)
 {
@@ -134,13 +137,14 @@ WIDE_INLINE size_t scan_tiles(const struct ulp_view *view, const uint8_t *next, 
 	const struct classifier classifier = classifier_of(view);
 	struct ulp_tile tile;
 	size_t at = from;
+	ASSERT(from <= to && from % ULP_SCAN_GROUP == 0);
 	for (; to - at >= ULP_TILE_WORDS; at += ULP_TILE_WORDS) {
-		const uint8_t *const old = view->base + at * width;
-		const uint8_t *const new = next + at *width;
-		fill_masks(&classifier, old, width, &tile);
+		const uint8_t *const base = view->base + at * width;
+		const uint8_t *const result = next + at * width;
+		fill_masks(&classifier, base, width, &tile);
 		fill_counts(&tile);
 		ulp_tile_collect(
-			&tile, find_changed(old, new, width, &tile), old, new, width, scan);
+			&tile, find_changed(base, result, width, &tile), base, result, width, scan);
 	}
 	return at;
 }
@@ -158,7 +162,7 @@ WIDE_INLINE unsigned select_bit(uint64_t mask, unsigned n)
 	return (unsigned)__builtin_ctzll(_pdep_u64(UINT64_C(1) << n, mask));
 }
 
-/* All are below 2^15, so that a signed comparison does. */
+/* How many numbers are at most the limit. All are below 2^15, so a signed comparison is right. */
 WIDE_INLINE unsigned not_above(const uint16_t *numbers, uint16_t limit)
 {
 	const __m256i limits = _mm256_set1_epi16((short)limit);
@@ -182,14 +186,15 @@ WIDE_INLINE size_t patch_tiles(const struct ulp_view *view, size_t from, size_t 
 	const struct classifier classifier = classifier_of(view);
 	struct ulp_tile tile;
 	size_t at = from;
+	ASSERT(from <= to && from % ULP_SCAN_GROUP == 0);
 	for (; to - at >= ULP_TILE_WORDS; at += ULP_TILE_WORDS) {
-		const uint8_t *const old = view->base + at * width;
-		uint8_t *const new = into + at *width;
-		fill_masks(&classifier, old, width, &tile);
+		const uint8_t *const base = view->base + at * width;
+		uint8_t *const result = into + at * width;
+		fill_masks(&classifier, base, width, &tile);
 		fill_counts(&tile);
-		if (new != old)
-			memcpy(new, old, (size_t)ULP_TILE_WORDS * width);
-		ulp_tile_move(&tile, ways, width, old, patch, new);
+		if (result != base)
+			memcpy(result, base, (size_t)ULP_TILE_WORDS * width);
+		ulp_tile_move(&tile, ways, width, base, patch, result);
 	}
 	return at;
 }

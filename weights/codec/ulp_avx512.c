@@ -1,4 +1,6 @@
-/* ulp_scan for processors with AVX-512 of the Ice Lake kind. */
+/* The passes of ulp_scan for processors with AVX-512 as Ice Lake has it. The outline is that of
+ * ulp_avx2.c, but a mask of 64 words takes one compare, and running sums count all 64 groups of a
+ * class at once. */
 #include "weights/codec/ulp_scan.h"
 
 #if defined __x86_64__ && defined __GNUC__
@@ -6,13 +8,13 @@
 
 #include "weights/codec/ulp_tile.h"
 
-/* What takes a width is inlined where the width is a constant. */
+/* Functions that take a width are inlined where the width is a constant. */
 #define WIDE                   \
 	__attribute__((target( \
 		"avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi,bmi2,popcnt")))
 #define WIDE_INLINE WIDE static inline __attribute__((always_inline))
 
-/* What classes are made of, in registers. */
+/* The view of a pass, in registers. */
 struct classifier {
 	__m128i shift;
 	__m512i mask;
@@ -24,7 +26,7 @@ struct classifier {
 WIDE static struct classifier classifier_of(const struct ulp_view *view)
 {
 	uint8_t picks[64];
-	for (unsigned i = 0; i < sizeof picks; i++)
+	for (unsigned i = 0; i < sizeof(picks); i++)
 		picks[i] = (uint8_t)(2 * i);
 	return (struct classifier){.shift = _mm_cvtsi32_si128(view->format.shift),
 		.mask = _mm512_set1_epi8((char)view->format.mask),
@@ -63,7 +65,7 @@ WIDE_INLINE void fill_masks(const struct classifier *classifier, const uint8_t *
 	}
 }
 
-/* 32 numbers, each added to all that follow it; in steps of 1, 2 and 4 within lanes of eight, then
+/* The running sums of 32 numbers: first within lanes of eight, over distances of 1, 2 and 4, then
  * from lane to lane. */
 WIDE_INLINE __m512i running_sums(__m512i numbers, __m512i lane_ends)
 {
@@ -76,7 +78,7 @@ WIDE_INLINE __m512i running_sums(__m512i numbers, __m512i lane_ends)
 		sums, _mm512_maskz_permutexvar_epi16(0xffff0000, lane_ends_before, sums));
 }
 
-/* Sets of eight masks, counted: 32 words. */
+/* The counts of set bits of 32 masks. */
 WIDE_INLINE __m512i count_bits(const uint64_t *masks)
 {
 	const __m128i a = _mm512_cvtepi64_epi16(_mm512_popcnt_epi64(_mm512_loadu_si512(masks)));
@@ -108,8 +110,8 @@ WIDE_INLINE void fill_counts(struct ulp_tile *tile)
 	}
 }
 
-/* 32 words of each: the positions of those that differ, behind the ones found before. Gives how
- * many there are now. */
+/* Adds the positions of the words that differ, of 32, behind the positions found before. Returns
+ * how many positions there are now. */
 WIDE_INLINE size_t add_changed(
 	__mmask32 differing, __m512i positions, struct ulp_tile *tile, size_t found)
 {
@@ -118,7 +120,7 @@ WIDE_INLINE size_t add_changed(
 	return found + (unsigned)__builtin_popcount(_cvtmask32_u32(differing));
 }
 
-/* Gives how many positions it wrote to tile->changed. */
+/* Returns how many positions it wrote to tile->changed. */
 WIDE_INLINE size_t find_changed(
 	const uint8_t *base, const uint8_t *next, unsigned width, struct ulp_tile *tile)
 {
@@ -154,13 +156,14 @@ WIDE_INLINE size_t scan_tiles(const struct ulp_view *view, const uint8_t *next, 
 	const struct classifier classifier = classifier_of(view);
 	struct ulp_tile tile;
 	size_t at = from;
+	ASSERT(from <= to && from % ULP_SCAN_GROUP == 0);
 	for (; to - at >= ULP_TILE_WORDS; at += ULP_TILE_WORDS) {
-		const uint8_t *const old = view->base + at * width;
-		const uint8_t *const new = next + at *width;
-		fill_masks(&classifier, old, width, &tile);
+		const uint8_t *const base = view->base + at * width;
+		const uint8_t *const result = next + at * width;
+		fill_masks(&classifier, base, width, &tile);
 		fill_counts(&tile);
 		ulp_tile_collect(
-			&tile, find_changed(old, new, width, &tile), old, new, width, scan);
+			&tile, find_changed(base, result, width, &tile), base, result, width, scan);
 	}
 	return at;
 }
@@ -195,14 +198,15 @@ WIDE_INLINE size_t patch_tiles(const struct ulp_view *view, size_t from, size_t 
 	const struct classifier classifier = classifier_of(view);
 	struct ulp_tile tile;
 	size_t at = from;
+	ASSERT(from <= to && from % ULP_SCAN_GROUP == 0);
 	for (; to - at >= ULP_TILE_WORDS; at += ULP_TILE_WORDS) {
-		const uint8_t *const old = view->base + at * width;
-		uint8_t *const new = into + at *width;
-		fill_masks(&classifier, old, width, &tile);
+		const uint8_t *const base = view->base + at * width;
+		uint8_t *const result = into + at * width;
+		fill_masks(&classifier, base, width, &tile);
 		fill_counts(&tile);
-		if (new != old)
-			memcpy(new, old, (size_t)ULP_TILE_WORDS * width);
-		ulp_tile_move(&tile, ways, width, old, patch, new);
+		if (result != base)
+			memcpy(result, base, (size_t)ULP_TILE_WORDS * width);
+		ulp_tile_move(&tile, ways, width, base, patch, result);
 	}
 	return at;
 }

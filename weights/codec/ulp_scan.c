@@ -1,3 +1,4 @@
+/* The portable way, element by element, and the choice of a way. */
 #include "weights/codec/ulp_scan.h"
 
 static inline void scan_words(const struct ulp_view *view, const uint8_t *next, size_t from,
@@ -19,6 +20,7 @@ static inline void scan_words(const struct ulp_view *view, const uint8_t *next, 
 void ulp_scan_portable(const struct ulp_view *view, const uint8_t *next, size_t from, size_t to,
 	struct ulp_scan *scan)
 {
+	ASSERT(view->classes > 0 && view->classes <= ULP_CLASSES_MAX);
 	if (view->format.width == 1)
 		scan_words(view, next, from, to, scan, 1);
 	else
@@ -42,6 +44,7 @@ static inline void patch_words(const struct ulp_view *view, size_t from, size_t 
 void ulp_patch_portable(
 	const struct ulp_view *view, size_t from, size_t to, struct ulp_patch *patch, uint8_t *into)
 {
+	ASSERT(view->classes > 0 && view->classes <= ULP_CLASSES_MAX);
 	if (view->format.width == 1)
 		patch_words(view, from, to, patch, into, 1);
 	else

@@ -1,7 +1,7 @@
-/* The two passes over the elements of an ulp-class block: finding what changed, and changing it.
- * Both go in element order and keep, per class, how many of its elements they have seen; a pass may
- * be cut in pieces at multiples of ULP_SCAN_GROUP elements. The ways for wider processors give the
- * same. */
+/* The two passes over the elements of an ulp-class block: one finds the changes, the other makes
+ * them. Both go in element order and count the elements of each class that they have seen. A pass
+ * may be cut into pieces at multiples of ULP_SCAN_GROUP elements. A "way" is one implementation of
+ * both passes; all ways give the same results. */
 #ifndef WEIGHTS_CODEC_ULP_SCAN_H
 #define WEIGHTS_CODEC_ULP_SCAN_H
 
@@ -14,7 +14,7 @@ enum {
 	ULP_SCAN_GAP_BITS = 20
 };
 
-/* What both passes read. */
+/* The input of both passes. */
 struct ulp_view {
 	const uint8_t *base;
 	struct ulp_format format;
@@ -22,19 +22,19 @@ struct ulp_view {
 	uint8_t classes; /* 1..ULP_CLASSES_MAX */
 };
 
-/* Changes in element order. `keys` and `steps` have room for all elements and ULP_SCAN_GROUP
- * more. */
+/* The changes found so far, in element order. `keys` and `steps` have room for all elements and
+ * ULP_SCAN_GROUP more. */
 struct ulp_scan {
-	uint32_t seen[ULP_SCAN_LANES]; /* elements of the class */
-	uint32_t from[ULP_SCAN_LANES]; /* as `seen`, behind the last change in it */
-	/* class << ULP_SCAN_GAP_BITS | elements of the class between its last change and this */
+	uint32_t seen[ULP_SCAN_LANES]; /* elements of the class so far */
+	uint32_t from[ULP_SCAN_LANES]; /* elements of the class up to its last change */
+	/* class << ULP_SCAN_GAP_BITS | elements of the class since its change before */
 	uint32_t *keys;
 	int16_t *steps;
 	size_t count;
 };
 
-/* Where to change: per class the ranks (positions counted over its elements) in ascending order,
- * closed by UINT32_MAX, and the steps. */
+/* The changes to make. For each class: the ranks in ascending order, closed by UINT32_MAX, and the
+ * steps. A rank is a position that counts only elements of the class. */
 struct ulp_patch {
 	uint32_t seen[ULP_SCAN_LANES];
 	const uint32_t *ranks[ULP_SCAN_LANES];
@@ -43,8 +43,8 @@ struct ulp_patch {
 
 typedef void ulp_scan_fn(const struct ulp_view *view, const uint8_t *next, size_t from, size_t to,
 	struct ulp_scan *scan);
-/* Writes into[from..to) whole. No rank below what was seen may be left over: where ranks are not
- * met the pass just changes less. */
+/* Writes all of into[from..to). The ranks that are left must not be below `seen`. A rank that the
+ * elements do not reach changes nothing. */
 typedef void ulp_patch_fn(const struct ulp_view *view, size_t from, size_t to,
 	struct ulp_patch *patch, uint8_t *into);
 
@@ -55,7 +55,7 @@ struct ulp_way {
 
 ulp_scan_fn ulp_scan_portable;
 ulp_patch_fn ulp_patch_portable;
-/* NULL when this processor lacks what the way needs. */
+/* NULL when this processor lacks instructions that the way needs. */
 const struct ulp_way *ulp_way(enum block_code_path path);
 const struct ulp_way *ulp_way_avx2(void);
 const struct ulp_way *ulp_way_avx512(void);

@@ -1,15 +1,18 @@
+/* Most steps are one ulp long, so a sign is all that most steps need. The few longer steps are
+ * found by Rice codes of the gaps between them. Writer and reader adapt the Rice parameter in the
+ * same way from the gaps before, so it is not stored. */
 #include "weights/codec/ulp_steps.h"
 
 #include "weights/codec/gap_code.h"
 
 enum {
 	WINDOW = 16,
-	LENGTH_BITS_MAX = 15 /* of |step| - 1, which is at most 32767 */,
+	LENGTH_BITS_MAX = 15, /* of |step| - 1, which is at most 32767 */
 	SIGNS_AT_ONCE = 32
 };
 
-/* The mean of the gaps of late, which gives the next one's Rice parameter: long steps are frequent
- * among small weights and rare among large ones, and the steps come in that order. */
+/* The mean of the last gaps, which gives the Rice parameter of the next one. Long steps are
+ * frequent among small weights and rare among large ones, and the steps come in that order. */
 struct gap_mean {
 	uint64_t sum;
 	uint64_t count;
@@ -42,8 +45,8 @@ static inline uint32_t length_of(int16_t step)
 	return (uint32_t)(step < 0 ? -step : step);
 }
 
-/* An exp-Golomb code of order 0 for length - 2: as many zeros as length - 1 has bits behind its
- * first, a one, those bits. */
+/* A length is an exp-Golomb code of order 0 for length - 2. Let n be the count of bits of
+ * length - 1 behind its first: the code is n zeros, a one, those n bits. */
 static inline unsigned length_bits(uint32_t length)
 {
 	return 31 - (unsigned)__builtin_clz(length - 1);
@@ -67,7 +70,7 @@ static inline bool take_length(struct bit_reader *reader, uint32_t *out_length)
 	return true;
 }
 
-/* Gives how many of the steps are longer than one ulp, and their places. */
+/* Finds the places of the steps that are longer than one ulp and returns their count. */
 static size_t find_long(const int16_t *steps, size_t count, uint32_t *places)
 {
 	size_t found = 0;

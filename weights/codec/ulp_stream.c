@@ -1,3 +1,7 @@
+/* A scan finds changes in element order; a block has them class by class. The writer counts the
+ * changes of each class and then puts each change to its place (a counting sort). The reader does
+ * not sort back: it gives each class its own list of ranks, and the patch takes from the list of
+ * the class of each element. */
 #include "weights/codec/ulp_stream.h"
 
 #include "weights/codec/gap_code.h"
@@ -21,6 +25,7 @@ size_t ulp_table_write(const struct ulp_table *table, uint8_t into[ULP_TABLE_BYT
 	uint8_t parameters[8 + BIT_STREAM_SLACK];
 	struct bit_writer writer = {.at = parameters};
 	size_t bytes = 0;
+	ASSERT(table->classes > 0 && table->classes <= ULP_CLASSES_MAX);
 	into[bytes++] = table->top;
 	for (unsigned class = 0; class < table->classes; class ++) {
 		bytes += varint_write(table->counts[class], into + bytes);
@@ -28,6 +33,7 @@ size_t ulp_table_write(const struct ulp_table *table, uint8_t into[ULP_TABLE_BYT
 			bit_writer_put(&writer, table->parameters[class], GAP_CODE_PARAMETER_BITS);
 	}
 	const size_t packed = (size_t)(bit_writer_end(&writer) - parameters);
+	ASSERT(bytes + packed <= ULP_TABLE_BYTES_MAX);
 	memcpy(into + bytes, parameters, packed);
 	return bytes + packed;
 }
@@ -47,7 +53,7 @@ int ulp_table_read(struct span *rest, uint64_t elements, struct ulp_table *table
 	}
 	if (count == 0 || count > elements)
 		return error_set(err, ERROR_INVALID,
-			"a block of %llu elements says that %llu of them changed",
+			"the header of a block of %llu elements says that %llu of them changed",
 			(unsigned long long)elements, (unsigned long long)count);
 	return read_parameters(rest, table, err);
 }
@@ -56,6 +62,7 @@ void ulp_stream_arrange(
 	const struct ulp_scan *scan, const struct ulp_view *view, struct ulp_stream *stream)
 {
 	struct ulp_table *const table = &stream->table;
+	ASSERT(view->classes > 0 && view->classes <= ULP_CLASSES_MAX);
 	uint32_t places[ULP_CLASSES_MAX] = {0};
 	*table = (struct ulp_table){.top = view->top, .classes = view->classes};
 	for (size_t i = 0; i < scan->count; i++)
@@ -85,12 +92,12 @@ size_t ulp_stream_write(const struct ulp_stream *stream, uint32_t *places, uint8
 }
 
 int ulp_stream_read(const struct ulp_table *table, struct span payload, uint32_t elements,
-	uint32_t *ranks, int16_t *steps, struct ulp_patch *out_patch, struct error *err)
+	const struct ulp_lists *lists, struct ulp_patch *out_patch, struct error *err)
 {
 	static const uint32_t no_ranks = UINT32_MAX;
 	struct bit_reader reader = bit_reader_open(payload);
-	uint32_t *place = ranks;
-	const int16_t *step = steps;
+	uint32_t *place = lists->ranks;
+	const int16_t *step = lists->steps;
 	*out_patch = (struct ulp_patch){.seen = {0}};
 	for (unsigned class = ULP_SCAN_LANES; class -- > 0;) {
 		const uint32_t count = class < table->classes ? table->counts[class] : 0;
@@ -100,16 +107,16 @@ int ulp_stream_read(const struct ulp_table *table, struct span payload, uint32_t
 			continue;
 		if (!gap_code_read(&reader, table->parameters[class], count, elements, place))
 			return error_set(
-				err, ERROR_INVALID, "a block changes an element behind its end");
+				err, ERROR_INVALID, "a block changes an element beyond its end");
 		place += count;
 		step += count;
 		*place++ = UINT32_MAX;
 	}
-	if (!ulp_steps_read(&reader, (size_t)(step - steps), steps))
+	if (!ulp_steps_read(&reader, (size_t)(step - lists->steps), lists->steps))
 		return error_set(err, ERROR_INVALID, "a block's steps are malformed");
 	if (bit_reader_bytes(&reader) != payload.len)
 		return error_set(err, ERROR_INVALID,
-			"a block's payload has %zu bytes, its codes %llu", payload.len,
+			"the payload of a block has %zu bytes, its codes take %llu", payload.len,
 			(unsigned long long)bit_reader_bytes(&reader));
 	return 0;
 }
@@ -128,18 +135,19 @@ static int read_parameters(struct span *rest, struct ulp_table *table, struct er
 		table->parameters[class] =
 			(uint8_t)bit_reader_take(&reader, GAP_CODE_PARAMETER_BITS);
 		if (table->parameters[class] > GAP_CODE_PARAMETER_MAX)
-			return malformed("has a Rice parameter over 20", err);
+			return malformed(
+				"has a Rice parameter over 20", err); /* GAP_CODE_PARAMETER_MAX */
 	}
 	const uint64_t bytes = bit_reader_bytes(&reader);
 	if (bytes > rest->len)
 		return malformed("is cut off", err);
 	if (bit_reader_take(&reader, (unsigned)(8 * bytes - bit_reader_at(&reader))) != 0)
-		return malformed("is filled up with other than zeros", err);
+		return malformed("is not filled up with zeros", err);
 	*rest = span_slice(*rest, bytes, rest->len);
 	return 0;
 }
 
-/* Where each class begins when the last one comes first. */
+/* The place where each class begins; the last class comes first. */
 static void first_places(const struct ulp_table *table, uint32_t places[ULP_CLASSES_MAX])
 {
 	uint32_t place = 0;

@@ -1,37 +1,37 @@
-/* A stretch of elements sorted by class, as the wide ways of ulp_scan work through it: a mask of
- * each class for each group of 64, and how many of each class came before. With that, a rank is
- * found from a position and a position from a rank without going from element to element. Filling a
- * tile is for each way's own instructions; this is what they share, inline, so that each compiles
- * it for its processor. */
+/* A tile: the unit of elements in which the wide ways of ulp_scan work. It has a mask of each class
+ * for each group of 64 elements, and the count of the class in the groups before. With these, a
+ * rank is found from a position, and a position from a rank, without a walk over the elements. Each
+ * way fills a tile with its own instructions. The code here is common to them and inline, so that
+ * each way compiles it for its processor. */
 #ifndef WEIGHTS_CODEC_ULP_TILE_H
 #define WEIGHTS_CODEC_ULP_TILE_H
 
 #include "weights/codec/ulp_scan.h"
 
-/* Inlined for sure: only then do they use what the caller may. */
+/* Always inlined, because only then are they compiled for the instructions of their caller. */
 #define ULP_TILE_INLINE static inline __attribute__((always_inline))
 
 enum { ULP_TILE_GROUPS = 64, ULP_TILE_WORDS = ULP_TILE_GROUPS * ULP_SCAN_GROUP };
 
 struct ulp_tile {
-	/* bit i: word i of the group is of the class */
+	/* bit i: word i of the group belongs to the class */
 	uint64_t masks[ULP_CLASSES_MAX][ULP_TILE_GROUPS];
 	/* words of the class in the groups before */
 	uint16_t before[ULP_CLASSES_MAX][ULP_TILE_GROUPS];
-	uint32_t totals[ULP_CLASSES_MAX]; /* words of the class */
+	uint32_t totals[ULP_CLASSES_MAX]; /* words of the class in the tile */
 	uint8_t classes[ULP_TILE_WORDS];
-	/* positions, ascending; vectors are stored whole */
+	/* ascending positions; with room for a whole vector behind the last */
 	uint16_t changed[ULP_TILE_WORDS + ULP_SCAN_GROUP];
 };
 
-/* The next tile's bytes, while this one keeps the processor busy. The address may lie behind the
- * end of an array: nothing is read. */
+/* Fetches bytes of the next tile into the cache while the processor works on this one. The address
+ * may lie behind the end of an array, because a prefetch reads nothing. */
 ULP_TILE_INLINE void ulp_tile_prefetch(const uint8_t *words, unsigned width)
 {
 	__builtin_prefetch((const void *)((uintptr_t)words + (size_t)ULP_TILE_WORDS * width));
 }
 
-/* Words of the class before this position in the tile. */
+/* The count of words of the class before this position in the tile. */
 ULP_TILE_INLINE uint32_t ulp_tile_rank(
 	const struct ulp_tile *tile, unsigned position, unsigned class)
 {
@@ -41,13 +41,13 @@ ULP_TILE_INLINE uint32_t ulp_tile_rank(
 		(uint32_t)__builtin_popcountll(tile->masks[class][group] & before);
 }
 
-/* Adds the tile's changes, whose positions were found, to a scan. */
+/* Adds the tile's changes to a scan. Their positions are in tile->changed. */
 ULP_TILE_INLINE void ulp_tile_collect(const struct ulp_tile *tile, size_t changed,
 	const uint8_t *base, const uint8_t *next, unsigned width, struct ulp_scan *scan)
 {
 	uint32_t *const keys = scan->keys + scan->count;
 	int16_t *const steps = scan->steps + scan->count;
-	/* in the tile; of changes before it a little below 0, modulo 2^32 */
+	/* relative to the tile; below 0, modulo 2^32, for a last change before the tile */
 	uint32_t from[ULP_CLASSES_MAX];
 	for (unsigned class = 0; class < ULP_CLASSES_MAX; class ++)
 		from[class] = scan->from[class] - scan->seen[class];
@@ -67,15 +67,15 @@ ULP_TILE_INLINE void ulp_tile_collect(const struct ulp_tile *tile, size_t change
 	scan->count += changed;
 }
 
-/* What the processor is good at. */
+/* Functions that use the instructions of the processor. */
 struct ulp_tile_ways {
 	/* how many of ULP_TILE_GROUPS numbers are at most the limit */
 	unsigned (*not_above)(const uint16_t *numbers, uint16_t limit);
-	/* the place of the n-th set bit, from 0 */
+	/* the place of the n-th set bit; n counts from 0 */
 	unsigned (*select)(uint64_t mask, unsigned n);
 };
 
-/* Writes the words of the tile that a patch names; the others stand in `into` already. */
+/* Writes the words of the tile that the patch changes. `into` has the other words already. */
 ULP_TILE_INLINE void ulp_tile_move(const struct ulp_tile *tile, struct ulp_tile_ways ways,
 	unsigned width, const uint8_t *base, struct ulp_patch *patch, uint8_t *into)
 {

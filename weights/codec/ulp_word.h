@@ -1,6 +1,6 @@
-/* Small floating-point words as places on a line: neighbours are one ulp apart, and every bit
- * pattern has its own place (-0 is next to +0, infinities and NaN payloads follow the largest
- * numbers), so nothing is lost going there and back. docs/FORMAT.md, "ulp-class blocks". */
+/* Small floating-point words as places on a line. Neighbours are one ulp apart, and every bit
+ * pattern has its own place: -0 is next to +0, infinities and NaN payloads follow the largest
+ * numbers. So words turn into places and back without loss. docs/FORMAT.md, "ulp-class blocks". */
 #ifndef WEIGHTS_CODEC_ULP_WORD_H
 #define WEIGHTS_CODEC_ULP_WORD_H
 
@@ -11,11 +11,11 @@
 
 enum { ULP_CLASSES_MAX = 12 };
 
-/* How the words of a dtype are made. */
+/* The layout of a dtype's words. */
 struct ulp_format {
-	uint8_t width; /* bytes: 1 or 2; 0 when the dtype's words are no such floats */
+	uint8_t width; /* bytes: 1 or 2; 0 when the dtype's words are not small floats */
 	uint8_t shift; /* mantissa bits */
-	uint8_t mask;  /* of the exponent, once shifted down */
+	uint8_t mask;  /* of the exponent, after the shift */
 };
 
 static inline struct ulp_format ulp_format_of(enum dtype dtype)
@@ -36,7 +36,7 @@ static inline uint16_t ulp_word_load(const uint8_t *from, unsigned width)
 	uint16_t word;
 	if (width == 1)
 		return *from;
-	memcpy(&word, from, sizeof word);
+	memcpy(&word, from, sizeof(word));
 	return le16toh(word);
 }
 
@@ -46,18 +46,18 @@ static inline void ulp_word_store(uint8_t *into, unsigned width, uint16_t word)
 	if (width == 1)
 		*into = (uint8_t)word;
 	else
-		memcpy(into, &bytes, sizeof bytes);
+		memcpy(into, &bytes, sizeof(bytes));
 }
 
-/* Non-negative: the bits. Negative: -1 - the bits without sign, in two's complement of the word's
- * width. Its own inverse. */
+/* The place of a non-negative word is its bits. That of a negative word is -1 - its bits without
+ * the sign, in two's complement of the word's width. The function is its own inverse. */
 static inline uint16_t ulp_word_place(uint16_t word, unsigned width)
 {
 	return width == 1 ? (uint16_t)(word ^ ((word >> 7) * 0x7f))
 			  : (uint16_t)(word ^ ((word >> 15) * 0x7fff));
 }
 
-/* The signed number of ulps from one word to another, modulo the word's range. */
+/* The signed count of ulps from one word to another, modulo the word's range. */
 static inline int16_t ulp_word_step(uint16_t from, uint16_t to, unsigned width)
 {
 	const int difference = ulp_word_place(to, width) - ulp_word_place(from, width);
@@ -70,7 +70,7 @@ static inline uint16_t ulp_word_moved(uint16_t word, int16_t step, unsigned widt
 	return ulp_word_place(width == 1 ? (uint8_t)place : place, width);
 }
 
-/* 0 for the largest exponents, classes - 1 for the smallest. */
+/* The class of a word: 0 for the largest exponents, classes - 1 for the smallest. */
 static inline unsigned ulp_word_class(
 	uint16_t word, struct ulp_format format, unsigned top, unsigned classes)
 {

@@ -1,5 +1,5 @@
-/* Numbers of one to five bytes: seven bits each, the lowest first, the top bit saying that more
- * follow. Any thread. */
+/* Numbers of one to five bytes: seven bits in each, the lowest first; the top bit says that more
+ * bytes follow. Any thread. */
 #ifndef WEIGHTS_CODEC_VARINT_H
 #define WEIGHTS_CODEC_VARINT_H
 
@@ -7,8 +7,10 @@
 
 enum { VARINT_BYTES_MAX = 5 };
 
-size_t varint_write(uint32_t value, uint8_t into[VARINT_BYTES_MAX]); /* bytes written */
-/* Takes one off the front. False when it is cut off, longer than it need be, or over 32 bits. */
+/* Returns the count of bytes written. */
+size_t varint_write(uint32_t value, uint8_t into[VARINT_BYTES_MAX]);
+/* Takes a number off the front. False when it is cut off, longer than necessary, or over 32
+ * bits. */
 bool varint_read(struct span *rest, uint32_t *out_value);
 
 #endif

@@ -1,8 +1,10 @@
+/* A block of this mode has all gaps first and then the planes of all differences. Unchanged words
+ * take no bytes, and differences compress better than the words. */
 #include "weights/codec/word_code.h"
 
 #include "weights/codec/gap_code.h"
 
-enum { STRETCH = 64 /* words; what is equal is mostly so in stretches */ };
+enum { STRETCH = 64 /* words compared at once, because equal words mostly stand together */ };
 
 static inline uint64_t load_word(const uint8_t *from, size_t width)
 {
@@ -11,7 +13,7 @@ static inline uint64_t load_word(const uint8_t *from, size_t width)
 	return word;
 }
 
-/* `width` is a constant where this is called, so that words are loaded at once. */
+/* Callers pass a constant `width`, so that the compiler loads whole words. */
 static inline struct word_code_changes scan_words(
 	const struct word_code *code, struct span base, struct span next, size_t width)
 {
@@ -40,6 +42,7 @@ static inline struct word_code_changes scan_words(
 struct word_code_changes word_code_scan(
 	const struct word_code *code, struct span base, struct span next)
 {
+	ASSERT(base.len == next.len && base.len % code->planes.width == 0);
 	switch (code->planes.width) {
 	case 1:
 		return scan_words(code, base, next, 1);
@@ -72,10 +75,11 @@ int word_code_decode(const struct word_code *code, const struct word_code_change
 	struct span payload, struct span base, uint8_t *into, struct error *err)
 {
 	const size_t width = code->planes.width;
+	ASSERT(changes->count <= base.len / width);
 	struct bit_reader reader = bit_reader_open(payload);
 	if (!gap_code_read(&reader, changes->parameter, changes->count,
 		    (uint32_t)(base.len / width), code->gaps))
-		return error_set(err, ERROR_INVALID, "a block changes a word behind its end");
+		return error_set(err, ERROR_INVALID, "a block changes a word beyond its end");
 	const uint64_t gap_bytes = bit_reader_bytes(&reader);
 	if (gap_bytes > payload.len)
 		return error_set(err, ERROR_INVALID, "a block's gaps are cut off");

@@ -5,14 +5,13 @@
 #include "base/memory.h"
 #include "weights/model/staging.h"
 
-/* Below that a hint costs more than it brings. */
-enum { HINTED_BYTES = 1 << 20 };
+enum { HINTED_BYTES = 1 << 20 /* for smaller writes, a sync hint costs more than it gains */ };
 
 struct checkpoint_writer {
 	const struct file_ops *ops;
 	const struct model_files *files;
-	struct model_place *places; /* per tensor */
-	/* per file; NULL for those without tensors, and those that are linked */
+	struct model_place *places; /* one for each tensor */
+	/* one for each file; NULL for files without tensors and for linked ones */
 	const struct staged_file **staged;
 	struct staging *staging;
 };
@@ -44,6 +43,7 @@ int checkpoint_writer_put(const struct checkpoint_writer *writer, size_t tensor,
 	struct span bytes, struct error *err)
 {
 	const struct model_place *const place = &writer->places[tensor];
+	ASSERT(place->file < writer->files->count);
 	const struct staged_file *const file = writer->staged[place->file];
 	if (file == NULL)
 		return 0; /* it is linked */

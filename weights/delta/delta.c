@@ -1,4 +1,5 @@
-/* The names of formats; the two ends of a delta that need no base; delta_diff. */
+/* The names of formats and checksums, delta_diff and delta_inspect. A diff takes the files and
+ * tensors of two opened checkpoints and leaves the work to delta_encode. */
 #include "weights/delta/delta.h"
 
 #include "weights/delta/delta_encode.h"
@@ -69,6 +70,7 @@ int delta_diff(
 {
 	struct model_files base_files = {0};
 	struct model_files next_files = {0};
+	ASSERT(params->base != NULL && params->next != NULL && params->out != NULL);
 	struct tensor_source *const base = checkpoint_source_new(params->base);
 	struct tensor_source *const next = checkpoint_source_new(params->next);
 	int result = model_files_of(&base_files, params->base, err);

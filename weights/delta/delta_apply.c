@@ -1,7 +1,8 @@
-/* Applying is a walk over the topmost level of a stack: each block is decoded, written where the
- * result's headers put it, and hashed with its base's while both are in cache; digests are compared
- * when all is written and before it gets its name. When something fails the base is proven first,
- * because on another base any other complaint would only mislead. */
+/* Applying is a walk over the topmost level of a stack. Each block is decoded, written to the place
+ * that the result's headers give it, and hashed together with its base while both are in the cache.
+ * The digests are compared when all blocks are written and before the result gets its name. After a
+ * failure the base's digest is checked first, because on a wrong base any other message would
+ * mislead. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -20,10 +21,10 @@ struct apply {
 	struct model_files base_files;
 	struct delta_stack *stack;
 	struct checkpoint_writer *writer;
-	bool *same;                     /* per tensor: no delta changes it */
-	struct digest128 *base_digests; /* NULL: given */
+	bool *same;                     /* true for tensors that no delta changes */
+	struct digest128 *base_digests; /* NULL: the caller gave them */
 	struct digest128 *digests;
-	struct digest128 wanted_base; /* what the first delta says */
+	struct digest128 wanted_base; /* the base that the first delta names */
 	bool has_wanted_base;
 	struct delta_stats stats;
 };
@@ -39,16 +40,18 @@ static struct checkpoint_writer *begin(const struct apply *apply, struct error *
 static void find_links(
 	const struct apply *apply, const struct model_files *files, const char **links);
 static const char *find_twin(const struct apply *apply, const struct model_file *file);
-static int put_block(
+static int delta_apply_put_block(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err);
 static int check_result(struct apply *apply, struct error *err);
 static int check_digest(const struct digest128 *actual, const struct digest128 *wanted,
-	const char *who, struct error *err);
+	const char *source, struct error *err);
 static void sum_up(struct apply *apply);
 
 int delta_apply(
 	const struct delta_apply_params *params, struct delta_stats *out_stats, struct error *err)
 {
+	ASSERT(params->base != NULL && params->out != NULL);
+	ASSERT(params->delta_count > 0 ? params->deltas != NULL : params->delta != NULL);
 	const size_t tensors = schema_count(checkpoint_schema(params->base));
 	struct apply apply = {
 		.params = params,
@@ -89,7 +92,7 @@ static int run(struct apply *apply, struct error *err)
 		delta_stack_open(apply->base, &apply->base_files, apply->paths, apply->count, err);
 	if (apply->stack == NULL)
 		return explain(apply, err);
-	/* Whoever knows the result's digest need not rely on the delta's. */
+	/* A caller that knows the result's digest does not need the delta's own proof. */
 	if (params->expected_result == NULL && delta_stack_prove(apply->stack, err) != 0)
 		return explain(apply, err);
 	if (build(apply, err) != 0)
@@ -98,7 +101,7 @@ static int run(struct apply *apply, struct error *err)
 	return 0;
 }
 
-/* The base that the first delta wants, known before anything else can fail. */
+/* Reads the base that the first delta names, before anything else can fail. */
 static void read_wanted_base(struct apply *apply)
 {
 	struct error ignored;
@@ -124,10 +127,10 @@ static int check_base(struct apply *apply, struct error *err)
 	digest128_format(&apply->wanted_base, wanted);
 	digest128_format(&apply->stats.base_digest, actual);
 	return error_set(err, ERROR_WRONG_BASE,
-		"the delta was made from the base %s, this one is %s", wanted, actual);
+		"the delta was made from the base %s; this base is %s", wanted, actual);
 }
 
-/* Whoever ended the work is not told of the base. */
+/* busy means that the watch ended the work; the base does not explain that. */
 static int explain(const struct apply *apply, struct error *err)
 {
 	const struct delta_apply_params *const params = apply->params;
@@ -144,14 +147,14 @@ static int build(struct apply *apply, struct error *err)
 	apply->writer = begin(apply, err);
 	if (apply->writer == NULL)
 		return -1;
-	/* Without anything to hold it against, the base's digest would be work for nothing. */
+	/* The base is hashed only if there is a digest to compare with. */
 	const bool hashes_base = apply->base_digests != NULL && apply->has_wanted_base;
 	const struct tensor_pass pass = {
 		.base = hashes_base ? apply->base : NULL,
 		.next = delta_stack_source(apply->stack, apply->count),
 		.threads = params->threads,
 		.watch = params->watch,
-		.block = put_block,
+		.block = delta_apply_put_block,
 		.state = apply,
 		.same = hashes_base || params->base_tensor_digests != NULL ? apply->same : NULL,
 		.known_base = params->base_tensor_digests,
@@ -178,7 +181,7 @@ static void find_same(struct apply *apply)
 static bool is_changed(const struct delta_reader *reader, struct span name)
 {
 	const struct delta_entry *const entry = delta_reader_find(reader, name);
-	/* TRL names parameters that did not change. */
+	/* TRL has entries for parameters that did not change. */
 	return entry != NULL && (entry->kind != DELTA_ENTRY_SPARSE || entry->count > 0);
 }
 
@@ -196,7 +199,8 @@ static struct checkpoint_writer *begin(const struct apply *apply, struct error *
 	return writer;
 }
 
-/* Which files of the result are files of the base: the caller's array of one per file. */
+/* Fills the caller's array, one for each file of the result: the base's file with the same bytes,
+ * or NULL. */
 static void find_links(
 	const struct apply *apply, const struct model_files *files, const char **links)
 {
@@ -211,21 +215,21 @@ static void find_links(
 	free(places);
 }
 
-/* The base's file of this path, when its header or bytes are those of the result's. */
+/* The path of the base's file, when its header or bytes are those of the result's `file`. */
 static const char *find_twin(const struct apply *apply, const struct model_file *file)
 {
 	const struct model_file *const twin = model_files_find(&apply->base_files, file->path);
 	if (twin == NULL || twin->size != file->size || twin->is_shard != file->is_shard ||
 		!digest128_equal(&twin->digest, &file->digest))
 		return NULL;
-	/* The list was taken from the checkpoint, in its order. */
+	/* model_files_of keeps the checkpoint's order. */
 	const struct checkpoint_file *const found =
 		checkpoint_file(apply->params->base, (size_t)(twin - apply->base_files.files));
 	ASSERT(span_equal_text(twin->path, found->path));
 	return found->full_path;
 }
 
-static int put_block(
+static int delta_apply_put_block(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	const struct apply *const apply = state;
@@ -248,7 +252,7 @@ static int check_result(struct apply *apply, struct error *err)
 }
 
 static int check_digest(const struct digest128 *actual, const struct digest128 *wanted,
-	const char *who, struct error *err)
+	const char *source, struct error *err)
 {
 	if (digest128_equal(actual, wanted))
 		return 0;
@@ -256,8 +260,8 @@ static int check_digest(const struct digest128 *actual, const struct digest128 *
 	char actual_text[DIGEST128_TEXT_BYTES];
 	digest128_format(wanted, wanted_text);
 	digest128_format(actual, actual_text);
-	return error_set(err, ERROR_DIGEST_MISMATCH, "the result is %s, %s says %s", actual_text,
-		who, wanted_text);
+	return error_set(err, ERROR_DIGEST_MISMATCH, "the result is %s, and %s says %s",
+		actual_text, source, wanted_text);
 }
 
 static void sum_up(struct apply *apply)

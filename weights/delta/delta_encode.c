@@ -1,3 +1,7 @@
+/* Two ways: a full checkpoint is written by checkpoint_writer during the pass. Any other delta has
+ * three phases: the pass fills the payload, the layout makes files and headers once all sizes are
+ * known, and then the payload of each tensor is copied to its place. Digests are compared before
+ * the layout, so a wrong base costs no writing. */
 #include "weights/delta/delta_encode.h"
 
 #include <stdlib.h>
@@ -12,21 +16,20 @@ struct encode {
 	const struct delta_encode_params *params;
 	const struct file_ops *files;
 	const struct schema *schema;
-	struct digest128 *base_digests; /* NULL: given */
-	struct digest128 *next_digests;
+	struct digest128 *base_digests; /* NULL: the caller gave them */
+	struct digest128 *next_digests; /* the same */
 	struct delta_stats stats;
-	/* One of the two ways: */
-	struct payload payload;
-	struct checkpoint_writer *full;
-	_Atomic uint64_t full_changed; /* elements */
+	struct payload payload;         /* unless the format is DELTA_FULL */
+	struct checkpoint_writer *full; /* DELTA_FULL only */
+	_Atomic uint64_t full_changed;  /* DELTA_FULL only: changed elements */
 };
 
 static int check_schemas(const struct delta_encode_params *params, struct error *err);
 static int encode_full(struct encode *encode, struct error *err);
 static struct tensor_pass make_pass(struct encode *encode);
-static int take_block(
+static int delta_encode_take_block(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err);
-static int take_full(
+static int delta_encode_take_full(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err);
 static int check_digests(struct encode *encode, struct error *err);
 static int check_digest(const struct digest128 *actual, const struct digest128 *expected,
@@ -34,13 +37,16 @@ static int check_digest(const struct digest128 *actual, const struct digest128 *
 static void sum_full(struct encode *encode);
 static int encode_delta(struct encode *encode, struct error *err);
 static int finish(struct encode *encode, struct staging *staging, struct error *err);
-static int write_tensor(void *state, size_t item, unsigned worker, struct error *err);
+static int delta_encode_write_tensor(void *state, size_t item, unsigned worker, struct error *err);
 static void give_digests(const struct digest128 *made, const struct digest128 *given,
 	struct digest128 *out, size_t count);
 
 int delta_encode(
 	const struct delta_encode_params *params, struct delta_stats *out_stats, struct error *err)
 {
+	ASSERT((unsigned)params->format < DELTA_FORMATS);
+	ASSERT(params->base != NULL && params->next != NULL && params->next_files != NULL);
+	ASSERT(!params->is_part || params->format == DELTA_ULP_CLASS);
 	if (check_schemas(params, err) != 0 ||
 		model_files_check(params->next_files, params->next->schema, err) != 0)
 		return -1;
@@ -107,7 +113,7 @@ static struct tensor_pass make_pass(struct encode *encode)
 		.threads = encode->params->threads,
 		.watch = encode->params->watch,
 		.keeps_tensors = ops != NULL && ops->keeps_tensors,
-		.block = ops != NULL ? take_block : take_full,
+		.block = ops != NULL ? delta_encode_take_block : delta_encode_take_full,
 		.state = encode,
 		.known_base = encode->params->base_digests,
 		.base_digests = encode->base_digests,
@@ -115,14 +121,14 @@ static struct tensor_pass make_pass(struct encode *encode)
 	};
 }
 
-static int take_block(
+static int delta_encode_take_block(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	struct encode *const encode = state;
 	return encode->payload.ops->block(&encode->payload, worker, block, err);
 }
 
-static int take_full(
+static int delta_encode_take_full(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	struct encode *const encode = state;
@@ -214,12 +220,12 @@ static int finish(struct encode *encode, struct staging *staging, struct error *
 		return -1;
 	const size_t count = schema_count(encode->schema);
 	const unsigned workers = parallel_workers(encode->payload.worker_count, count);
-	return parallel_run(workers, count, write_tensor, &encode->payload, err) != 0
+	return parallel_run(workers, count, delta_encode_write_tensor, &encode->payload, err) != 0
 		? -1
 		: staging_commit(staging, err);
 }
 
-static int write_tensor(void *state, size_t item, unsigned worker, struct error *err)
+static int delta_encode_write_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct payload *const payload = state;
 	struct payload_tensor *const tensor = &payload->tensors[item];

@@ -1,5 +1,7 @@
-/* The tensors of each shard of the result that changed make one file, numbered; or all of them one
- * file, where the result has one shard and the format does not ask for an index. */
+/* The changed tensors of each shard of the result make one numbered file. If the result has one
+ * shard and the format needs no index, all changed tensors make one file instead. The writer of
+ * safetensors headers sorts the tensors, so the layout keeps a table of owners, sorted by name, to
+ * find the tensor of each part and give it its place. */
 #include "weights/delta/delta_layout.h"
 
 #include <stdio.h>
@@ -16,7 +18,7 @@ enum { HEADER_CAP_BYTES = 100000000 + 64, INDEX_CAP_BYTES = 1 << 30, FILE_NAME_B
 
 enum family { FAMILY_ULP_CLASS, FAMILY_SLIME, FAMILY_TRL };
 struct family_row {
-	const char *shard_name; /* in front of the number */
+	const char *shard_name; /* stands before the number */
 	const char *index_name;
 	size_t first_number;
 	bool always_indexed;
@@ -27,23 +29,23 @@ static const struct family_row families[] = {
 	[FAMILY_TRL] = {"delta", "delta.safetensors.index.json", 1, false},
 };
 
-/* While it is being made. */
+/* A layout that is being made. */
 struct making {
 	struct delta_layout *layout;
 	const struct schema *schema;
 	enum family family;
 	bool indexed;
 	struct model_place *places;
-	struct delta_result_file *own_files;   /* NULL: told */
-	const struct delta_result_file *files; /* NULL: nothing is said of them */
+	struct delta_result_file *own_files;   /* NULL: those of layout->told are used */
+	const struct delta_result_file *files; /* NULL: the delta does not list its files */
 	size_t file_count;
 	bool is_folder;
 	struct arena *arena;      /* names */
 	struct buffer weight_map; /* JSON members */
-	struct buffer owners;     /* struct owner, of the file being made */
+	struct buffer owners;     /* struct owner, for the file that is being made */
 };
 
-/* Which tensor a laid-out part belongs to. */
+/* The tensor that a part of the file belongs to. */
 struct owner {
 	struct span name;
 	size_t tensor;
@@ -69,7 +71,7 @@ static int write_header(struct making *making, struct safetensors_tensor *table,
 	const struct delta_metadata_list *list, const char *name, struct error *err);
 static void locate(struct making *making, const struct safetensors_tensor *table, size_t count,
 	uint64_t data_at, const struct staged_file *file, const char *name);
-static int order_owners(const void *left, const void *right);
+static int delta_layout_order_owners(const void *left, const void *right);
 static void map_weight(struct making *making, struct span name, const char *file_name);
 static int write_others(struct making *making, struct error *err);
 static int write_index(struct making *making, struct error *err);
@@ -84,6 +86,7 @@ bool delta_layout_is_folder(enum delta_format format, const struct model_files *
 int delta_layout_make(struct delta_layout *layout, struct error *err)
 {
 	const struct delta_encode_params *const params = layout->params;
+	ASSERT(layout->told != NULL || layout->told_count == 0);
 	struct making making = {
 		.layout = layout,
 		.schema = params->next->schema,
@@ -138,7 +141,7 @@ static void describe_files(struct making *making)
 		const struct model_file *const base = params->base_files != NULL
 			? model_files_find(params->base_files, file->path)
 			: NULL;
-		/* A header that differs in its padding alone differs. */
+		/* A header that differs only in its padding differs too. */
 		const bool same = base != NULL && base->is_shard == file->is_shard &&
 			digest128_equal(&base->digest, &file->digest) &&
 			(!file->is_shard || base->size == file->size);
@@ -167,6 +170,7 @@ static int begin_files(struct making *making, struct error *err)
 	}
 	for (size_t i = 0; i < schema_count(making->schema); i++) {
 		const size_t shard = making->places[i].shard;
+		ASSERT(shard < shards);
 		const bool is_first =
 			!changed[shard] && making->layout->payload->tensors[i].changed > 0;
 		changed[shard] = changed[shard] || is_first;
@@ -202,7 +206,7 @@ static int begin_file(struct making *making, size_t shard, const char *name, str
 		result = -1;
 	else if (arena_overflowed(making->arena))
 		result = error_set(
-			err, ERROR_TOO_LARGE, "the delta's tensor names do not fit into memory");
+			err, ERROR_TOO_LARGE, "the delta's tensor names need too much memory");
 	else
 		result = write_header(making, (struct safetensors_tensor *)parts.data,
 			parts.len / sizeof(struct safetensors_tensor), &list, name, err);
@@ -348,18 +352,19 @@ out:
 	return result;
 }
 
-/* Tells each part's place to the tensor it belongs to. */
+/* Gives each part's place to the tensor that it belongs to. */
 static void locate(struct making *making, const struct safetensors_tensor *table, size_t count,
 	uint64_t data_at, const struct staged_file *file, const char *name)
 {
 	struct owner *const owners = (struct owner *)making->owners.data;
 	if (count > 0)
-		qsort(owners, count, sizeof(owners[0]), order_owners);
+		qsort(owners, count, sizeof(owners[0]), delta_layout_order_owners);
 	for (size_t i = 0; i < count; i++) {
 		const struct owner wanted = {.name = table[i].name};
 		const struct owner *const owner =
-			bsearch(&wanted, owners, count, sizeof(wanted), order_owners);
+			bsearch(&wanted, owners, count, sizeof(wanted), delta_layout_order_owners);
 		ASSERT(owner != NULL);
+		ASSERT(owner->part < PAYLOAD_PARTS);
 		struct payload_tensor *const tensor =
 			&making->layout->payload->tensors[owner->tensor];
 		tensor->file = file;
@@ -369,7 +374,7 @@ static void locate(struct making *making, const struct safetensors_tensor *table
 	}
 }
 
-static int order_owners(const void *left, const void *right)
+static int delta_layout_order_owners(const void *left, const void *right)
 {
 	return span_compare(
 		((const struct owner *)left)->name, ((const struct owner *)right)->name);

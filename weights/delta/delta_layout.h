@@ -1,5 +1,6 @@
-/* The files of a delta: their names by format, headers, metadata and index. Everything is known
- * when a layout is made but the tensors' bytes, which go where it has told the tensors. */
+/* The files of a delta: their names by format, headers, metadata and index. All of it is known when
+ * the layout is made, except the tensors' bytes. The layout gives each tensor the place where its
+ * bytes go. */
 #ifndef WEIGHTS_DELTA_DELTA_LAYOUT_H
 #define WEIGHTS_DELTA_DELTA_LAYOUT_H
 
@@ -13,19 +14,19 @@ struct delta_layout {
 	struct payload *payload;
 	struct staging *staging;
 	const struct delta_encode_params *params;
-	/* of the tensors; slime's checksums. NULL: payload's checksums are set */
+	/* tensor digests of the result, for slime's checksums; NULL: the payload has checksums */
 	const struct digest128 *next_digests;
-	/* complete but for payload_bytes and delta_bytes, which are added to */
+	/* complete except payload_bytes and delta_bytes, to which the layout adds */
 	struct delta_stats *stats;
 	bool has_digests;
-	/* A fold without a base knows of files what the deltas say: */
+	/* a fold without a base has only the list of files that the deltas give: */
 	bool is_told;
-	const struct delta_result_file *told; /* NULL: nothing */
+	const struct delta_result_file *told; /* NULL: the deltas give none */
 	size_t told_count;
 	bool told_folder;
 };
-/* Makes every file with its header, the index and the files without tensors, and tells the tensors
- * of the payload where they belong. */
+/* Makes every file with its header, the index and the files without tensors. Sets the place of each
+ * tensor of the payload. */
 int delta_layout_make(struct delta_layout *layout, struct error *err);
 
 #endif

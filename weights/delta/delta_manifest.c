@@ -1,3 +1,6 @@
+/* The manifest is read from front to back. Each tensor's record is checked when it ends and leaves
+ * two pairs: its file and its checksum. The texts lie in one buffer that is reserved before the
+ * parse, so the pairs can point into it. */
 #include "weights/delta/delta_manifest.h"
 
 #include <stdlib.h>
@@ -5,7 +8,7 @@
 #include "base/memory.h"
 
 #define MANIFEST_MAX_BYTES (UINT64_C(1) << 30)
-enum { RECORD_LEAST_BYTES = 40 }; /* of JSON, with the names of its members */
+enum { RECORD_LEAST_BYTES = 40 }; /* JSON bytes of a record, with the names of its members */
 
 struct delta_manifest {
 	uint64_t version;
@@ -15,7 +18,7 @@ struct delta_manifest {
 	struct buffer checksums; /* the same */
 };
 
-/* One tensor's members, as far as they matter. */
+/* The members of one tensor that are used. */
 struct record {
 	struct span name;
 	struct span payload_file;
@@ -40,28 +43,17 @@ enum { MEMBER_COUNT = sizeof(members) / sizeof(members[0]) };
 static int parse(
 	struct delta_manifest *manifest, struct span json, const char *path, struct error *err);
 static bool scan_manifest(struct json_scan *scan, struct delta_manifest *manifest);
-static bool scan_part(struct json_scan *scan, struct delta_manifest *manifest, unsigned *seen);
-static bool scan_version(struct json_scan *scan, struct delta_manifest *manifest);
-static bool scan_base_version(struct json_scan *scan, struct delta_manifest *manifest);
-static bool scan_tensors(struct json_scan *scan, struct delta_manifest *manifest);
+static bool scan_version(struct json_scan *scan, void *manifest);
+static bool scan_base_version(struct json_scan *scan, void *manifest);
+static bool scan_tensors(struct json_scan *scan, void *manifest);
 static bool scan_record(struct json_scan *scan, struct delta_manifest *manifest);
 static bool scan_member(struct json_scan *scan, struct buffer *strings, struct record *record);
 static struct span *member_of(struct record *record, size_t number);
 static bool check_record(struct json_scan *scan, struct record *record);
 
-static const struct {
-	const char *name;
-	bool (*scan)(struct json_scan *scan, struct delta_manifest *manifest);
-} parts[] = {
-	{"version", scan_version},
-	{"base_version", scan_base_version},
-	{"tensors", scan_tensors},
-};
-
-enum { PART_COUNT = sizeof(parts) / sizeof(parts[0]) };
-
 struct delta_manifest *delta_manifest_parse(struct span json, const char *path, struct error *err)
 {
+	ASSERT(path != NULL);
 	struct delta_manifest *const manifest = memory_new(sizeof(*manifest));
 	if (parse(manifest, json, path, err) == 0)
 		return manifest;
@@ -132,47 +124,28 @@ static int parse(
 
 static bool scan_manifest(struct json_scan *scan, struct delta_manifest *manifest)
 {
-	unsigned seen = 0;
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_part(scan, manifest, &seen))
-			return false;
-	if (scan->fault == NULL && seen != (1u << PART_COUNT) - 1)
-		return json_scan_fail(scan, "version, base_version or tensors is missing");
-	if (scan->fault != NULL)
-		return false;
-	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
+	static const struct json_scan_member parts[] = {
+		{"version", scan_version, true},
+		{"base_version", scan_base_version, true},
+		{"tensors", scan_tensors, true},
+	};
+	const struct json_scan_object object = {parts, sizeof(parts) / sizeof(parts[0]),
+		"version, base_version or tensors is missing"};
+	return json_scan_members(scan, &object, &manifest->strings, manifest) &&
+		(json_scan_done(scan) || json_scan_fail(scan, "text behind the object"));
 }
 
-static bool scan_part(struct json_scan *scan, struct delta_manifest *manifest, unsigned *seen)
+static bool scan_version(struct json_scan *scan, void *manifest)
 {
-	struct span name;
-	if (!json_scan_name(scan, &manifest->strings, &name))
-		return false;
-	for (unsigned i = 0; i < PART_COUNT; i++) {
-		if (!span_equal_text(name, parts[i].name))
-			continue;
-		if ((*seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a member is given twice");
-		*seen |= 1u << i;
-		return parts[i].scan(scan, manifest);
-	}
-	return json_scan_skip(scan);
+	return json_scan_u64(scan, &((struct delta_manifest *)manifest)->version);
 }
 
-static bool scan_version(struct json_scan *scan, struct delta_manifest *manifest)
+static bool scan_base_version(struct json_scan *scan, void *manifest)
 {
-	return json_scan_u64(scan, &manifest->version);
+	return json_scan_u64(scan, &((struct delta_manifest *)manifest)->base_version);
 }
 
-static bool scan_base_version(struct json_scan *scan, struct delta_manifest *manifest)
-{
-	return json_scan_u64(scan, &manifest->base_version);
-}
-
-static bool scan_tensors(struct json_scan *scan, struct delta_manifest *manifest)
+static bool scan_tensors(struct json_scan *scan, void *manifest)
 {
 	bool first = true;
 	if (!json_scan_expect(scan, '['))

@@ -1,3 +1,7 @@
+/* The keys decide the kind: delta_encoding is slime's and ours, TRL's files have a format instead.
+ * Each kind has its own parser for its keys; digests and result_files are ours and the same in all
+ * kinds. result_files is JSON within a value. Its rows are sorted by path, so repeated paths are
+ * found and each header finds its shard. */
 #include "weights/delta/delta_metadata.h"
 
 #include <stdlib.h>
@@ -9,15 +13,15 @@
 struct encoding_row {
 	const char *name;
 	enum delta_encoding encoding;
-	const char *compression; /* NULL: has no such key */
+	const char *compression; /* NULL: the kind has no such key */
 };
 
 enum { VERSION_MAX_BYTES = 256 };
 
-/* The members of one row of result_files; each fills its part. */
+/* One row of result_files while it is scanned. */
 struct file_row {
+	struct buffer *strings;
 	struct delta_result_file file;
-	unsigned seen;
 };
 
 static int parse_kind(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
@@ -42,32 +46,17 @@ static int parse_files(
 	struct delta_metadata *metadata, struct span text, const char *path, struct error *err);
 static bool scan_files(struct json_scan *scan, struct delta_metadata *metadata);
 static bool scan_file(struct json_scan *scan, struct delta_metadata *metadata);
-static bool scan_member(struct json_scan *scan, struct buffer *strings, struct file_row *row);
-static bool scan_path(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
-static bool scan_size(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
-static bool scan_kind(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+static bool scan_path(struct json_scan *scan, void *state);
+static bool scan_size(struct json_scan *scan, void *state);
+static bool scan_kind(struct json_scan *scan, void *state);
 static bool scan_choice(
 	struct json_scan *scan, struct buffer *strings, const char *no, const char *yes, bool *out);
-static bool scan_from(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
-static bool scan_digest(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
+static bool scan_from(struct json_scan *scan, void *state);
+static bool scan_digest(struct json_scan *scan, void *state);
 static int check_files(struct delta_metadata *metadata, const char *path, struct error *err);
-static int order_by_path(const void *left, const void *right);
+static int delta_metadata_order_files(const void *left, const void *right);
 static int bind_headers(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
 	size_t count, const char *path, struct error *err);
-
-static const struct {
-	const char *name;
-	bool (*scan)(
-		struct json_scan *scan, struct buffer *strings, struct delta_result_file *file);
-} file_members[] = {{"path", scan_path}, {"size", scan_size}, {"kind", scan_kind},
-	{"from", scan_from}, {"digest", scan_digest}};
-
-enum { FILE_MEMBER_COUNT = sizeof(file_members) / sizeof(file_members[0]) };
 
 struct span delta_metadata_find(const struct json_scan_pair *pairs, size_t count, const char *key)
 {
@@ -87,6 +76,7 @@ int delta_metadata_parse(struct delta_metadata *metadata, const struct json_scan
 	size_t count, const char *path, struct error *err)
 {
 	bool has_total;
+	ASSERT(path != NULL && (pairs != NULL || count == 0));
 	*metadata = (struct delta_metadata){0};
 	if (parse_kind(metadata, pairs, count, path, err) != 0)
 		return -1;
@@ -146,7 +136,8 @@ static int parse_kind(struct delta_metadata *metadata, const struct json_scan_pa
 		: parse_slime(metadata, pairs, count, path, err);
 }
 
-/* TRL writes the format and its version into every file; encoding came with its second scheme. */
+/* TRL writes the format and its version into every file, and the encoding since its second key
+ * scheme. */
 static int parse_trl(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
 	size_t count, const char *path, struct error *err)
 {
@@ -156,15 +147,16 @@ static int parse_trl(struct delta_metadata *metadata, const struct json_scan_pai
 	const struct span encoding = delta_metadata_find(pairs, count, "encoding");
 	if (!span_equal_text(delta_metadata_find(pairs, count, "format"), "sparse_weight_patch"))
 		return error_set(err, ERROR_INVALID,
-			"%s is not a delta: its metadata has neither delta_encoding nor the format sparse_weight_patch",
+			"%s is not a delta: its metadata has neither delta_encoding nor the format"
+			" sparse_weight_patch",
 			path);
 	if (!span_equal_text(delta_metadata_find(pairs, count, "version"), "1"))
 		return error_set(err, ERROR_UNSUPPORTED,
-			"%s: the delta has no version or another one than 1", path);
+			"%s: the delta's version is missing or not 1", path);
 	if (sparse.data != NULL && !span_equal_text(sparse, "True") &&
 		!span_equal_text(sparse, "False"))
 		return error_set(err, ERROR_INVALID,
-			"%s: the delta's sparse is neither True nor False", path);
+			"%s: the delta's \"sparse\" must be True or False", path);
 	const struct encoding_row *row = NULL;
 	if (encoding.data != NULL &&
 		find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
@@ -227,7 +219,7 @@ static int parse_slime(struct delta_metadata *metadata, const struct json_scan_p
 		metadata->base_version, &metadata->has_base_step, &metadata->base_step, path, err);
 }
 
-/* slime's versions are numbers; others write ids there, which tell no order. */
+/* slime's versions are numbers. Other programs write ids there, which have no order. */
 static int parse_version(
 	struct span text, bool *out_has, uint64_t *out, const char *path, struct error *err)
 {
@@ -278,7 +270,7 @@ static int parse_files(
 	if (text.len > DELTA_METADATA_FILES_MAX_BYTES || !span_is_utf8(text))
 		return error_set(err, ERROR_INVALID,
 			"%s: the delta's result_files are too long or not UTF-8", path);
-	/* 50 bytes at least make a row. */
+	/* A row takes at least 50 bytes of JSON. */
 	buffer_init(&metadata->strings, text.len + 1);
 	buffer_init(&metadata->table, (text.len / 50 + 1) * sizeof(struct delta_result_file));
 	if (buffer_reserve(&metadata->strings, text.len) == NULL)
@@ -308,54 +300,36 @@ static bool scan_files(struct json_scan *scan, struct delta_metadata *metadata)
 
 static bool scan_file(struct json_scan *scan, struct delta_metadata *metadata)
 {
-	struct file_row row = {0};
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
+	static const struct json_scan_member members[] = {{"path", scan_path, true},
+		{"size", scan_size, true}, {"kind", scan_kind, true}, {"from", scan_from, true},
+		{"digest", scan_digest, true}};
+	const struct json_scan_object object = {
+		members, sizeof(members) / sizeof(members[0]), "a file lacks a member"};
+	struct file_row row = {.strings = &metadata->strings};
+	if (!json_scan_members(scan, &object, &metadata->strings, &row))
 		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_member(scan, &metadata->strings, &row))
-			return false;
-	if (scan->fault == NULL && row.seen != (1u << FILE_MEMBER_COUNT) - 1)
-		return json_scan_fail(scan, "a file lacks a member");
 	buffer_add(&metadata->table, &row.file, sizeof(row.file));
-	return scan->fault == NULL;
+	return true;
 }
 
-static bool scan_member(struct json_scan *scan, struct buffer *strings, struct file_row *row)
+static bool scan_path(struct json_scan *scan, void *state)
 {
-	struct span name;
-	if (!json_scan_name(scan, strings, &name))
-		return false;
-	for (unsigned i = 0; i < FILE_MEMBER_COUNT; i++) {
-		if (!span_equal_text(name, file_members[i].name))
-			continue;
-		if ((row->seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a member is given twice");
-		row->seen |= 1u << i;
-		return file_members[i].scan(scan, strings, &row->file);
-	}
-	return json_scan_skip(scan);
-}
-
-static bool scan_path(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
-{
-	return json_scan_string(scan, strings, &file->path) &&
-		(relative_path_is_valid(file->path) ||
+	struct file_row *const row = state;
+	return json_scan_string(scan, row->strings, &row->file.path) &&
+		(relative_path_is_valid(row->file.path) ||
 			json_scan_fail(scan, "the path leads elsewhere or is malformed"));
 }
 
-static bool scan_size(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+static bool scan_size(struct json_scan *scan, void *state)
 {
-	(void)strings;
-	return json_scan_u64(scan, &file->size);
+	struct file_row *const row = state;
+	return json_scan_u64(scan, &row->file.size);
 }
 
-static bool scan_kind(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+static bool scan_kind(struct json_scan *scan, void *state)
 {
-	return scan_choice(scan, strings, "file", "shard", &file->is_shard);
+	struct file_row *const row = state;
+	return scan_choice(scan, row->strings, "file", "shard", &row->file.is_shard);
 }
 
 static bool scan_choice(
@@ -368,18 +342,19 @@ static bool scan_choice(
 	return *out || span_equal_text(text, no) || json_scan_fail(scan, "unknown word");
 }
 
-static bool scan_from(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+static bool scan_from(struct json_scan *scan, void *state)
 {
-	return scan_choice(scan, strings, "base", "delta", &file->from_delta);
+	struct file_row *const row = state;
+	return scan_choice(scan, row->strings, "base", "delta", &row->file.from_delta);
 }
 
-static bool scan_digest(
-	struct json_scan *scan, struct buffer *strings, struct delta_result_file *file)
+static bool scan_digest(struct json_scan *scan, void *state)
 {
+	struct file_row *const row = state;
 	struct span text;
-	return json_scan_string(scan, strings, &text) &&
-		(digest128_parse(text, &file->digest) || json_scan_fail(scan, "malformed digest"));
+	return json_scan_string(scan, row->strings, &text) &&
+		(digest128_parse(text, &row->file.digest) ||
+			json_scan_fail(scan, "malformed digest"));
 }
 
 static int check_files(struct delta_metadata *metadata, const char *path, struct error *err)
@@ -389,7 +364,7 @@ static int check_files(struct delta_metadata *metadata, const char *path, struct
 	metadata->file_count = metadata->table.len / sizeof(metadata->files[0]);
 	if (metadata->file_count > 0)
 		qsort(metadata->files, metadata->file_count, sizeof(metadata->files[0]),
-			order_by_path);
+			delta_metadata_order_files);
 	for (size_t i = 0; i < metadata->file_count; i++) {
 		shards += metadata->files[i].is_shard;
 		if (i > 0 && span_equal(metadata->files[i - 1].path, metadata->files[i].path))
@@ -402,13 +377,13 @@ static int check_files(struct delta_metadata *metadata, const char *path, struct
 	return 0;
 }
 
-static int order_by_path(const void *left, const void *right)
+static int delta_metadata_order_files(const void *left, const void *right)
 {
 	return span_compare(((const struct delta_result_file *)left)->path,
 		((const struct delta_result_file *)right)->path);
 }
 
-/* Gives each shard whose header comes with the delta its text. */
+/* Gives each shard whose header comes with the delta the text of the header. */
 static int bind_headers(struct delta_metadata *metadata, const struct json_scan_pair *pairs,
 	size_t count, const char *path, struct error *err)
 {
@@ -419,7 +394,7 @@ static int bind_headers(struct delta_metadata *metadata, const struct json_scan_
 		const struct delta_result_file wanted = {
 			.path = span_slice(pairs[i].key, prefix.len, pairs[i].key.len)};
 		struct delta_result_file *const found = bsearch(&wanted, metadata->files,
-			metadata->file_count, sizeof(wanted), order_by_path);
+			metadata->file_count, sizeof(wanted), delta_metadata_order_files);
 		if (found != NULL)
 			found->header = pairs[i].value;
 	}

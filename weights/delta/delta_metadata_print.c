@@ -1,4 +1,6 @@
-/* What a delta's writer puts into metadata: lists of pairs, and who adds what to them. */
+/* The metadata that a delta's writer makes. A list copies its pairs into an arena, so callers may
+ * build values in memory of their own. One printer for each family of formats adds that family's
+ * keys in the order that its readers know; digests and files of ours follow. */
 #include "weights/delta/delta_metadata.h"
 
 #include <stdio.h>
@@ -8,7 +10,7 @@
 #include "base/arena.h"
 #include "weights/model/relative_path.h"
 
-/* A safetensors header may have 100 MB, so no list of values worth writing is larger. */
+/* A safetensors header has at most 100 MB, so a list of values that is larger cannot be written. */
 enum { LIST_CAP_BYTES = 256 << 20 };
 
 static void print_ulp_class(struct delta_metadata_list *list, const struct delta_facts *facts);
@@ -80,7 +82,7 @@ void delta_metadata_print(struct delta_metadata_list *list, const struct delta_f
 		[DELTA_TRL_RAW] = print_trl,
 		[DELTA_TRL_V1] = print_trl,
 	};
-	ASSERT(printers[facts->format] != NULL);
+	ASSERT((unsigned)facts->format < DELTA_FORMATS && printers[facts->format] != NULL);
 	printers[facts->format](list, facts);
 	if (!facts->has_digests)
 		return;
@@ -100,7 +102,7 @@ void delta_metadata_print_files(struct delta_metadata_list *list, bool result_is
 		print_file(&files[i], &text);
 	}
 	buffer_add_byte(&text, ']');
-	/* 30,000 files with paths of 1 KiB are within the cap. */
+	/* 30,000 files with paths of 1 KiB are within the limit. */
 	ASSERT(!buffer_failed(&text));
 	add_text(list, "result_kind", result_is_folder ? "folder" : "file");
 	delta_metadata_list_add(list, "result_files", buffer_span(&text));
@@ -146,7 +148,7 @@ static void print_counts(struct delta_metadata_list *list, const struct delta_st
 	add_u64(list, "total_elements", stats->elements);
 }
 
-/* The five keys that every reader of these directories wants, first. */
+/* The first five keys are those that every reader of such directories needs. */
 static void print_slime(struct delta_metadata_list *list, const struct delta_facts *facts)
 {
 	char version[24];
@@ -180,8 +182,8 @@ static void print_trl(struct delta_metadata_list *list, const struct delta_facts
 	add_python_float(list, "sparsity", sparsity(facts->stats));
 }
 
-/* The shortest decimal that reads back as the same double, with ".0" where Python would put it:
- * what str(float) gives from 1e-16 to 1. */
+/* Adds the shortest decimal that reads back as the same double, with ".0" where Python puts it. For
+ * values from 1e-16 to 1 this is Python's str(float). */
 static void add_python_float(struct delta_metadata_list *list, const char *key, double value)
 {
 	char text[40];

@@ -1,5 +1,7 @@
-/* Finds out what lies at a path, maps its files, reads the metadata and has the entries listed by
- * the format's part: delta_reader_trl.c, delta_reader_named.c, delta_reader_pulse.c. */
+/* Finds out what kind of delta is at a path, maps its files and reads its metadata. The entries are
+ * then listed by the format's own file: delta_reader_trl.c, delta_reader_named.c or
+ * delta_reader_pulse.c. A checkpoint that is not a delta takes the same way and ends in
+ * open_full. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,6 @@ static const char checkpoint_name[] = "model.safetensors";
 static int shown_len(struct span name);
 static struct delta_reader *reader_new(const char *path);
 static int open_folder(struct delta_reader *reader, const char *folder, struct error *err);
-static bool has_file(const char *folder, const char *name);
 static int open_single(struct delta_reader *reader, const char *path, struct error *err);
 static int parse_single(struct delta_reader *reader, const char *path, struct error *err);
 static int open_file(struct delta_reader *reader, const char *path, struct error *err);
@@ -53,9 +54,18 @@ int delta_reader_refuse(struct span name, const char *what, struct error *err)
 		name.data, what);
 }
 
+bool delta_reader_has_file(const char *folder, const char *name)
+{
+	char *const path = relative_path_join(folder, span_text(name));
+	const bool found = file_exists(path);
+	free(path);
+	return found;
+}
+
 struct delta_reader *delta_reader_open(const char *path, struct error *err)
 {
 	struct stat facts;
+	ASSERT(path != NULL);
 	if (stat(path, &facts) != 0) {
 		error_set_errno(err, "cannot open '%s'", path);
 		return NULL;
@@ -199,8 +209,8 @@ static struct delta_reader *reader_new(const char *path)
 
 static int open_folder(struct delta_reader *reader, const char *folder, struct error *err)
 {
-	const bool single = has_file(folder, single_name);
-	const bool indexed = has_file(folder, trl_index_name);
+	const bool single = delta_reader_has_file(folder, single_name);
+	const bool indexed = delta_reader_has_file(folder, trl_index_name);
 	if (single && indexed)
 		return error_set(err, ERROR_INVALID, "'%s' has both %s and %s", folder, single_name,
 			trl_index_name);
@@ -210,20 +220,13 @@ static int open_folder(struct delta_reader *reader, const char *folder, struct e
 		free(path);
 		return result;
 	}
-	if (indexed || has_file(folder, index_name))
+	if (indexed || delta_reader_has_file(folder, index_name))
 		return open_with(reader, folder, indexed ? trl_index_name : index_name, err);
-	if (has_file(folder, manifest_name) && !has_file(folder, checkpoint_name))
+	if (delta_reader_has_file(folder, manifest_name) &&
+		!delta_reader_has_file(folder, checkpoint_name))
 		return open_manifest(reader, folder, err);
 	return delta_reader_is_pulse(folder) ? delta_reader_open_pulse(reader, folder, err)
 					     : open_full(reader, folder, err);
-}
-
-static bool has_file(const char *folder, const char *name)
-{
-	char *const path = relative_path_join(folder, span_text(name));
-	const bool found = file_exists(path);
-	free(path);
-	return found;
 }
 
 static int open_single(struct delta_reader *reader, const char *path, struct error *err)
@@ -250,10 +253,11 @@ static int open_file(struct delta_reader *reader, const char *path, struct error
 	return mapped_file_open(path, &bytes, err) != 0 ? -1 : parse_file(reader, bytes, path, err);
 }
 
-/* Takes `bytes` over: they are unmapped when the reader closes. */
+/* Takes over `bytes`, which are unmapped when the reader closes. */
 static int parse_file(
 	struct delta_reader *reader, struct span bytes, const char *path, struct error *err)
 {
+	ASSERT(reader->files != NULL);
 	struct delta_reader_file *const file = &reader->files[reader->file_count++];
 	struct span header;
 	file->bytes = bytes;
@@ -293,7 +297,8 @@ static int open_full(struct delta_reader *reader, const char *path, struct error
 	return buffer_check(&reader->entries, "the table of the delta's entries", err);
 }
 
-/* The kind comes first: what is no delta is refused as what it is, not for its first tensor. */
+/* Reads the kind first, so that a file that is not a delta is refused for that reason and not for
+ * its first tensor. */
 static int read_single(struct delta_reader *reader, const char *path, struct error *err)
 {
 	if (delta_metadata_parse(
@@ -302,7 +307,7 @@ static int read_single(struct delta_reader *reader, const char *path, struct err
 	if (reader->metadata.encoding == DELTA_ENCODING_XOR ||
 		reader->metadata.encoding == DELTA_ENCODING_OVERWRITE)
 		return error_set(err, ERROR_INVALID,
-			"%s: a delta of this encoding is a folder with an index", path);
+			"%s: a delta of this encoding must be a folder with an index", path);
 	return list_entries(reader, err);
 }
 
@@ -344,7 +349,7 @@ static void pairs_from_index(const struct shard_index *index, struct buffer *out
 		buffer_add(out, shard_index_metadata(index, i), sizeof(struct json_scan_pair));
 }
 
-/* The index is parsed already. */
+/* The index has been parsed. */
 static int open_indexed(
 	struct delta_reader *reader, const char *folder, const char *path, struct error *err)
 {
@@ -381,8 +386,8 @@ static int open_shards(struct delta_reader *reader, const char *folder, struct e
 	return result;
 }
 
-/* The shards must be of the delta that the index describes: same kind, encoding, base and result.
- * Slime's say nothing but checksums. */
+/* The shards must belong to the delta that the index describes: the same kind, encoding, base and
+ * result. Slime's shards have only checksums. */
 static int check_shard(const struct delta_reader *reader, const struct delta_reader_file *file,
 	const char *path, struct error *err)
 {
@@ -401,8 +406,8 @@ static int check_shard(const struct delta_reader *reader, const struct delta_rea
 	return 0;
 }
 
-/* Every tensor that the index places must be there: a shard that lost some is not taken for one
- * that changed less. */
+/* Every tensor of the index must be in its shard. Otherwise a shard that lost tensors would look
+ * like one that changed less. */
 static int check_index(const struct delta_reader *reader, struct error *err)
 {
 	size_t tensors = 0;
@@ -418,7 +423,7 @@ static int check_index(const struct delta_reader *reader, struct error *err)
 	}
 	if (tensors != shard_index_count(reader->index))
 		return error_set(err, ERROR_INVALID,
-			"the delta's shards have %zu tensors, its index places %zu", tensors,
+			"the delta's shards have %zu tensors, and its index has %zu", tensors,
 			shard_index_count(reader->index));
 	return 0;
 }
@@ -431,7 +436,8 @@ static int open_manifest(struct delta_reader *reader, const char *folder, struct
 	return result;
 }
 
-/* Its tensors are slime's; what slime's index and shards say of them stands in the manifest. */
+/* SkyRL's tensors are those of slime. The manifest has the facts that slime keeps in its index and
+ * shards. */
 static int read_manifest(
 	struct delta_reader *reader, const char *folder, const char *path, struct error *err)
 {

@@ -1,11 +1,12 @@
-/* The reader's table of entries: sorting it, finding in it, and holding it against a schema. */
+/* The reader's table of entries: sort it, search it, and compare it with a base's schema. All that
+ * the delta says of a tensor must fit the base before a byte is decoded. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "weights/delta/delta_reader_internal.h"
 
-static int order_entries(const void *left, const void *right);
+static int delta_reader_order_entries(const void *left, const void *right);
 static int check_whole(
 	const struct delta_reader *reader, const struct schema *schema, struct error *err);
 static int check_fit(
@@ -19,7 +20,7 @@ int delta_reader_sort(struct delta_reader *reader, struct error *err)
 	if (buffer_check(&reader->entries, "the table of the delta's entries", err) != 0)
 		return -1;
 	if (count > 0)
-		qsort(entries, count, sizeof(entries[0]), order_entries);
+		qsort(entries, count, sizeof(entries[0]), delta_reader_order_entries);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(entries[i - 1].name, entries[i].name))
 			return delta_reader_refuse(entries[i].name, "is given twice", err);
@@ -30,9 +31,9 @@ const struct delta_entry *delta_reader_find(const struct delta_reader *reader, s
 {
 	const struct delta_entry wanted = {.name = name};
 	const size_t count = delta_reader_count(reader);
-	return count > 0
-		? bsearch(&wanted, reader->entries.data, count, sizeof(wanted), order_entries)
-		: NULL;
+	return count > 0 ? bsearch(&wanted, reader->entries.data, count, sizeof(wanted),
+				   delta_reader_order_entries)
+			 : NULL;
 }
 
 bool delta_reader_changed(const struct delta_reader *reader, uint64_t *out_elements)
@@ -41,7 +42,7 @@ bool delta_reader_changed(const struct delta_reader *reader, uint64_t *out_eleme
 	*out_elements = metadata->changed_elements;
 	if (metadata->encoding > DELTA_ENCODING_GAP && metadata->encoding < DELTA_ENCODING_PULSE)
 		return metadata->has_changed_elements;
-	/* What TRL's own files say of their number is not to be relied on; counting is easy. */
+	/* The count in TRL's own files is not reliable, and a count of the entries is easy. */
 	*out_elements = 0;
 	for (size_t i = 0; i < delta_reader_count(reader); i++)
 		*out_elements += delta_reader_entry(reader, i)->count;
@@ -85,14 +86,14 @@ int delta_reader_bind(const struct delta_reader *reader, const struct schema *sc
 	return 0;
 }
 
-static int order_entries(const void *left, const void *right)
+static int delta_reader_order_entries(const void *left, const void *right)
 {
 	return span_compare(((const struct delta_entry *)left)->name,
 		((const struct delta_entry *)right)->name);
 }
 
-/* A full checkpoint in a delta's place must have every tensor, or it would leave the base's in
- * those it lacks. */
+/* A full checkpoint in the place of a delta must have every tensor. A tensor that it lacks would
+ * keep the base's bytes. */
 static int check_whole(
 	const struct delta_reader *reader, const struct schema *schema, struct error *err)
 {

@@ -1,5 +1,6 @@
-/* Entries under the tensors' own names: U8 vectors that hold ulp-class blocks or a zstd frame; and
- * a full checkpoint, whose tensors are the entries. */
+/* Lists entries under the tensors' own names: U8 vectors with ulp-class blocks or a zstd frame, and
+ * the tensors of a full checkpoint. Checksums stand apart from the tensors, in metadata or in a
+ * manifest, so they are first sorted by name and then found for each tensor. */
 #include <stdlib.h>
 
 #include "weights/delta/delta_reader_internal.h"
@@ -12,7 +13,7 @@ static const enum delta_entry_kind kinds[] = {
 
 static int list_manifest(
 	const struct delta_manifest *manifest, struct buffer *out, struct error *err);
-static int order_by_key(const void *left, const void *right);
+static int delta_reader_order_checksums(const void *left, const void *right);
 static int list_file(
 	struct delta_reader *reader, size_t number, struct buffer *checksums, struct error *err);
 static int list_checksums(const struct safetensors *header, struct buffer *out, struct error *err);
@@ -24,6 +25,8 @@ int delta_reader_list_named(struct delta_reader *reader, struct error *err)
 {
 	struct buffer checksums;
 	int result = 0;
+	ASSERT(reader->metadata.encoding >= DELTA_ENCODING_ULP_CLASS &&
+		reader->metadata.encoding <= DELTA_ENCODING_OVERWRITE);
 	buffer_init(&checksums, DELTA_READER_TABLE_BYTES);
 	if (reader->manifest != NULL)
 		result = list_manifest(reader->manifest, &checksums, err);
@@ -35,6 +38,7 @@ int delta_reader_list_named(struct delta_reader *reader, struct error *err)
 
 void delta_reader_list_full(struct delta_reader *reader)
 {
+	ASSERT(reader->checkpoint != NULL);
 	const struct schema *const schema = checkpoint_schema(reader->checkpoint);
 	for (size_t i = 0; i < schema_count(schema); i++) {
 		const struct schema_tensor *const tensor = schema_tensor(schema, i);
@@ -51,7 +55,7 @@ void delta_reader_list_full(struct delta_reader *reader)
 	}
 }
 
-/* SkyRL's manifest says them for all files. */
+/* The same for SkyRL's manifest, which has the checksums of all files. */
 static int list_manifest(
 	const struct delta_manifest *manifest, struct buffer *out, struct error *err)
 {
@@ -63,11 +67,12 @@ static int list_manifest(
 		buffer_add(out, &item, sizeof(item));
 	}
 	if (count > 0 && !buffer_failed(out))
-		qsort(out->data, count, sizeof(struct safetensors_metadata), order_by_key);
+		qsort(out->data, count, sizeof(struct safetensors_metadata),
+			delta_reader_order_checksums);
 	return buffer_check(out, "the table of the delta's checksums", err);
 }
 
-static int order_by_key(const void *left, const void *right)
+static int delta_reader_order_checksums(const void *left, const void *right)
 {
 	return span_compare(((const struct safetensors_metadata *)left)->key,
 		((const struct safetensors_metadata *)right)->key);
@@ -85,8 +90,8 @@ static int list_file(
 	return 0;
 }
 
-/* Slime's shards say the checksum of each tensor in their metadata, under the tensor's name. Sorted
- * here. */
+/* Lists and sorts the checksums of a slime shard, whose metadata has them under the tensors'
+ * names. */
 static int list_checksums(const struct safetensors *header, struct buffer *out, struct error *err)
 {
 	buffer_reset(out);
@@ -95,7 +100,7 @@ static int list_checksums(const struct safetensors *header, struct buffer *out, 
 			out, safetensors_metadata(header, i), sizeof(struct safetensors_metadata));
 	if (out->len > 0)
 		qsort(out->data, out->len / sizeof(struct safetensors_metadata),
-			sizeof(struct safetensors_metadata), order_by_key);
+			sizeof(struct safetensors_metadata), delta_reader_order_checksums);
 	return buffer_check(out, "the table of the delta's checksums", err);
 }
 
@@ -113,7 +118,7 @@ static int add_entry(struct delta_reader *reader, size_t number,
 	};
 	if (tensor->dtype != DTYPE_U8 || tensor->rank != 1)
 		return delta_reader_refuse(
-			tensor->name, "is no vector of bytes, as this format has them", err);
+			tensor->name, "is not a vector of bytes, as this format needs it", err);
 	if (entry.kind != DELTA_ENTRY_BLOCKS) {
 		entry.checksum = find_checksum(checksums, tensor->name);
 		if (entry.checksum.data == NULL)
@@ -129,6 +134,6 @@ static struct span find_checksum(const struct buffer *checksums, struct span nam
 	const struct safetensors_metadata *const found = checksums->len == 0
 		? NULL
 		: bsearch(&wanted, checksums->data, checksums->len / sizeof(wanted), sizeof(wanted),
-			  order_by_key);
+			  delta_reader_order_checksums);
 	return found != NULL ? found->value : (struct span){0};
 }

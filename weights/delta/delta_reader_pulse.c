@@ -1,5 +1,5 @@
-/* PULSE's deltas: a folder with delta_sparse.bin.zst, and two files of JSON that grail's uploader
- * gzips. What metadata.json says of the others is proven before they are read. */
+/* PULSE's deltas: a folder with delta_sparse.bin.zst and two files of JSON, which grail's uploader
+ * gzips. metadata.json has the SHA-256 of the others, which is proven before they are read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,6 @@ static const char *const older_names[] = {
 	"delta_sparse.safetensors", "delta_sparse.safetensors.zst"};
 enum { OLDER_NAMES = sizeof(older_names) / sizeof(older_names[0]) };
 
-static bool has(const char *folder, const char *name);
 static bool is_older(const char *folder);
 static int open_files(struct delta_reader *reader, const char *folder,
 	struct pulse_metadata *metadata, struct buffer *json, struct error *err);
@@ -36,7 +35,7 @@ static int list_entries(struct delta_reader *reader, struct error *err);
 
 bool delta_reader_is_pulse(const char *folder)
 {
-	return has(folder, payload_name) || is_older(folder);
+	return delta_reader_has_file(folder, payload_name) || is_older(folder);
 }
 
 int delta_reader_open_pulse(struct delta_reader *reader, const char *folder, struct error *err)
@@ -45,9 +44,9 @@ int delta_reader_open_pulse(struct delta_reader *reader, const char *folder, str
 	struct buffer json;
 	if (is_older(folder))
 		return error_set(err, ERROR_UNSUPPORTED,
-			"'%s' is a PULSE delta in safetensors (sparse_coo),"
-			" which is not read: its values may be differences; sparse_codec_v2, sparse_codec_v3"
-			" and sparse_codec_v3.1 are",
+			"'%s' is a PULSE delta in safetensors (sparse_coo), which is not read, because"
+			" its values may be differences; sparse_codec_v2, sparse_codec_v3 and"
+			" sparse_codec_v3.1 are read",
 			folder);
 	reader->folder = memory_copy_text(folder);
 	buffer_init(&json, PULSE_METADATA_MAX_BYTES);
@@ -62,6 +61,7 @@ int delta_reader_open_pulse(struct delta_reader *reader, const char *folder, str
 int delta_reader_unpack_pulse(const struct delta_reader *reader, struct error *err)
 {
 	struct delta_entry *const entries = (struct delta_entry *)reader->entries.data;
+	ASSERT(reader->pulse != NULL && reader->folder != NULL);
 	if (pulse_payload_unpack(reader->pulse, reader->folder, err) != 0)
 		return -1;
 	for (size_t i = 0; i < delta_reader_count(reader); i++) {
@@ -71,18 +71,10 @@ int delta_reader_unpack_pulse(const struct delta_reader *reader, struct error *e
 	return 0;
 }
 
-static bool has(const char *folder, const char *name)
-{
-	char *const path = relative_path_join(folder, span_text(name));
-	const bool found = file_exists(path);
-	free(path);
-	return found;
-}
-
 static bool is_older(const char *folder)
 {
 	for (size_t i = 0; i < OLDER_NAMES; i++)
-		if (has(folder, older_names[i]))
+		if (delta_reader_has_file(folder, older_names[i]))
 			return true;
 	return false;
 }
@@ -106,7 +98,7 @@ static int open_files(struct delta_reader *reader, const char *folder,
 	return open_payload(reader, folder, metadata, codec, err);
 }
 
-/* A file of JSON as it is, or packed under its name with ".gz". */
+/* Reads a file of JSON, or the packed file with ".gz" behind its name. */
 static int read_json(const char *folder, const char *name, const char *packed_name,
 	struct buffer *out, struct error *err)
 {
@@ -140,7 +132,8 @@ static int take_metadata(struct delta_reader *reader, const struct pulse_metadat
 {
 	if (!metadata->is_delta)
 		return error_set(err, ERROR_INVALID,
-			"'%s': the checkpoint_type is FULL, and it has a %s", folder, payload_name);
+			"'%s': the checkpoint_type is FULL, but the folder has a %s", folder,
+			payload_name);
 	reader->metadata = (struct delta_metadata){
 		.encoding = DELTA_ENCODING_PULSE,
 		.has_step = true,

@@ -1,6 +1,6 @@
-/* A TRL delta's tensors are parts of entries: NAME.idx and NAME.val, NAME.indices and NAME.values,
- * or NAME.full. All parts of all files are listed, sorted by entry, and neighbours joined. A file
- * that is half one scheme, or lacks a part, is refused. */
+/* The tensors of a TRL delta are parts of entries: NAME.idx and NAME.val, NAME.indices and
+ * NAME.values, or NAME.full. All parts of all files are listed and sorted by entry; then neighbours
+ * are joined. An entry that mixes two schemes or lacks a part is refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int list_parts(
 static int add_part(struct delta_reader *reader, const struct delta_reader_file *file,
 	const struct safetensors_tensor *tensor, struct error *err);
 static int join_all(struct delta_reader *reader, struct error *err);
-static int order_parts(const void *left, const void *right);
+static int delta_reader_order_parts(const void *left, const void *right);
 static void take_whole(struct delta_reader *reader, const struct part *part);
 static int join_parts(struct delta_reader *reader, const struct part *index,
 	const struct part *values, struct error *err);
@@ -87,7 +87,7 @@ static int add_part(struct delta_reader *reader, const struct delta_reader_file 
 		buffer_add(&reader->parts, &part, sizeof(part));
 		return 0;
 	}
-	return delta_reader_refuse(tensor->name, "is no part of a delta", err);
+	return delta_reader_refuse(tensor->name, "is not a part of a delta", err);
 }
 
 static int join_all(struct delta_reader *reader, struct error *err)
@@ -95,7 +95,7 @@ static int join_all(struct delta_reader *reader, struct error *err)
 	struct part *const parts = (struct part *)reader->parts.data;
 	const size_t count = reader->parts.len / sizeof(parts[0]);
 	if (count > 0)
-		qsort(parts, count, sizeof(parts[0]), order_parts);
+		qsort(parts, count, sizeof(parts[0]), delta_reader_order_parts);
 	for (size_t i = 0; i < count;) {
 		const bool whole = parts[i].kind == PART_WHOLE;
 		const size_t used = whole ? 1 : 2;
@@ -117,7 +117,7 @@ static int join_all(struct delta_reader *reader, struct error *err)
 	return buffer_check(&reader->entries, "the table of the delta's entries", err);
 }
 
-static int order_parts(const void *left, const void *right)
+static int delta_reader_order_parts(const void *left, const void *right)
 {
 	const struct part *const a = left;
 	const struct part *const b = right;
@@ -154,7 +154,7 @@ static int join_parts(struct delta_reader *reader, const struct part *index,
 	if (index->tensor->rank != 1 || values->tensor->rank != 1 ||
 		index->tensor->elements != values->tensor->elements)
 		return delta_reader_refuse(
-			index->name, "has other numbers of positions and values", err);
+			index->name, "has other numbers of positions than of values", err);
 	if (entry.dtype != DTYPE_BF16)
 		return delta_reader_refuse(values->tensor->name, "is not BF16", err);
 	reader->is_v1 = reader->is_v1 || index->kind == PART_V1_INDEX;
@@ -162,7 +162,7 @@ static int join_parts(struct delta_reader *reader, const struct part *index,
 	return 0;
 }
 
-/* Which form the positions have follows from the encoding, and for gaps from the dtype alone. */
+/* The encoding decides the form of the positions; for gaps, the dtype decides it. */
 static int read_form(const struct delta_reader *reader, const struct part *part,
 	enum index_form *out_form, struct error *err)
 {
@@ -171,10 +171,10 @@ static int read_form(const struct delta_reader *reader, const struct part *part,
 	const enum dtype dtype = part->tensor->dtype;
 	if (part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_NONE)
 		return delta_reader_refuse(
-			part->tensor->name, "has no encoding named in the metadata", err);
+			part->tensor->name, "has no encoding in the delta's metadata", err);
 	if (part->kind == PART_V1_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP)
 		return delta_reader_refuse(
-			part->tensor->name, "is of the first key scheme, which has no gaps", err);
+			part->tensor->name, "has the first key scheme, which has no gaps", err);
 	if (gaps ? dtype != DTYPE_U16 && dtype != DTYPE_U32 : dtype != DTYPE_I32)
 		return delta_reader_refuse(
 			part->tensor->name, "has a dtype that its encoding does not use", err);
@@ -197,7 +197,7 @@ static int check_file(
 	return result;
 }
 
-/* A listed name without an entry is a file that lost some. */
+/* A listed name without an entry shows that the file lost tensors. */
 static int check_listed(
 	const struct delta_reader *reader, const struct name_list *list, struct error *err)
 {

@@ -1,3 +1,7 @@
+/* A cursor holds a decoder for changed tensors and a cursor of the base. It opens the base's cursor
+ * when it first needs it, and keeps both from tensor to tensor. Tensors that the delta does not
+ * change are passed on from the base without a copy. Maps are made for all entries when the source
+ * opens: they check the layout of the blocks and make it possible to begin at any block. */
 #include "weights/delta/delta_source.h"
 
 #include <stdlib.h>
@@ -11,32 +15,33 @@ enum { SHOWN_NAME_BYTES = 120 };
 struct delta_source {
 	struct tensor_source source;
 	struct tensor_source *base;
-	const struct delta_entry **entries; /* per tensor; NULL: unchanged */
-	struct entry_map *maps;             /* per tensor */
+	const struct delta_entry **entries; /* one for each tensor; NULL: unchanged */
+	struct entry_map *maps;             /* one for each tensor */
 	const struct delta_reader *reader;
 	const struct delta_metadata *metadata; /* of the reader */
-	bool proves;                           /* checksums */
+	bool proves;                           /* slime's checksums are checked */
 };
 struct delta_cursor {
 	struct tensor_cursor cursor;
 	struct tensor_cursor *base; /* NULL until it is needed */
 	struct entry_decoder *decoder;
 	size_t tensor;
-	uint64_t block;
+	uint64_t block; /* the next block */
 	uint64_t blocks;
 };
 
 static struct tensor_source *source_new(const struct delta_reader *reader,
 	struct tensor_source *base, bool proves, struct error *err);
-static struct tensor_cursor *open_cursor(
+static struct tensor_cursor *delta_source_open(
 	struct tensor_source *source, size_t tensor, struct error *err);
-static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err);
+static int delta_source_seek(
+	struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err);
 static int name_tensor(const struct tensor_source *source, size_t tensor, struct error *err);
-static void close_cursor(struct tensor_cursor *cursor);
-static int next(struct tensor_cursor *cursor, struct span *out, struct error *err);
-static void free_source(struct tensor_source *source);
-static bool splits(const struct tensor_source *source, size_t tensor);
-static int map_entry(void *state, size_t item, unsigned worker, struct error *err);
+static void delta_source_close(struct tensor_cursor *cursor);
+static int delta_source_next(struct tensor_cursor *cursor, struct span *out, struct error *err);
+static void delta_source_free(struct tensor_source *source);
+static bool delta_source_splits(const struct tensor_source *source, size_t tensor);
+static int delta_source_map_entry(void *state, size_t item, unsigned worker, struct error *err);
 
 struct tensor_source *delta_source_new(
 	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
@@ -54,12 +59,12 @@ static struct tensor_source *source_new(const struct delta_reader *reader,
 	struct tensor_source *base, bool proves, struct error *err)
 {
 	static const struct tensor_source_ops ops = {
-		.open = open_cursor,
-		.next = next,
-		.close_cursor = close_cursor,
-		.free = free_source,
-		.seek = seek,
-		.splits = splits,
+		.open = delta_source_open,
+		.next = delta_source_next,
+		.close_cursor = delta_source_close,
+		.free = delta_source_free,
+		.seek = delta_source_seek,
+		.splits = delta_source_splits,
 	};
 	struct delta_source *const source = memory_new(sizeof(*source));
 	const size_t count = schema_count(base->schema);
@@ -70,27 +75,31 @@ static struct tensor_source *source_new(const struct delta_reader *reader,
 	source->metadata = delta_reader_metadata(reader);
 	if (delta_reader_bind(reader, base->schema, &source->entries, err) == 0) {
 		source->maps = memory_new_array(count, sizeof(source->maps[0]));
-		if (parallel_run(parallel_workers(0, count), count, map_entry, source, err) == 0)
+		if (parallel_run(parallel_workers(0, count), count, delta_source_map_entry, source,
+			    err) == 0)
 			return &source->source;
 	}
-	free_source(&source->source);
+	delta_source_free(&source->source);
 	return NULL;
 }
 
-static struct tensor_cursor *open_cursor(
+static struct tensor_cursor *delta_source_open(
 	struct tensor_source *source, size_t tensor, struct error *err)
 {
+	const struct delta_source *const self = (const struct delta_source *)source;
 	struct delta_cursor *const cursor = memory_new(sizeof(*cursor));
 	cursor->cursor.source = source;
 	cursor->decoder = entry_decoder_new();
-	cursor->decoder->proves = ((const struct delta_source *)source)->proves;
-	if (seek(&cursor->cursor, tensor, 0, err) == 0)
+	cursor->decoder->proves = self->proves;
+	cursor->decoder->checksum_kind = self->metadata->checksum;
+	if (delta_source_seek(&cursor->cursor, tensor, 0, err) == 0)
 		return &cursor->cursor;
-	close_cursor(&cursor->cursor);
+	delta_source_close(&cursor->cursor);
 	return NULL;
 }
 
-static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
+static int delta_source_seek(
+	struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
 {
 	struct delta_cursor *const self = (struct delta_cursor *)cursor;
 	struct delta_source *const source = (struct delta_source *)cursor->source;
@@ -101,8 +110,8 @@ static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, str
 	if (entry != NULL) {
 		const struct schema_tensor *const facts =
 			schema_tensor(source->source.schema, tensor);
-		if (entry_decoder_begin(self->decoder, entry, facts, &source->maps[tensor],
-			    source->metadata->checksum, block, err) != 0)
+		if (entry_decoder_begin(
+			    self->decoder, entry, facts, &source->maps[tensor], block, err) != 0)
 			return name_tensor(cursor->source, tensor, err);
 		if (!entry_decoder_needs_base(self->decoder))
 			return 0;
@@ -113,7 +122,7 @@ static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, str
 static int name_tensor(const struct tensor_source *source, size_t tensor, struct error *err)
 {
 	const struct span name = schema_tensor(source->schema, tensor)->name;
-	/* Of a zstd frame: it is the delta that is malformed, no stored bytes of ours. */
+	/* "corrupt" is for our own stored bytes; here the delta's zstd frame is malformed. */
 	if (err->kind == ERROR_CORRUPT)
 		err->kind = ERROR_INVALID;
 	error_wrap(err, "tensor '%.*s'",
@@ -121,7 +130,7 @@ static int name_tensor(const struct tensor_source *source, size_t tensor, struct
 	return delta_reader_blame(((const struct delta_source *)source)->reader, err);
 }
 
-static void close_cursor(struct tensor_cursor *cursor)
+static void delta_source_close(struct tensor_cursor *cursor)
 {
 	struct delta_cursor *const self = (struct delta_cursor *)cursor;
 	tensor_cursor_close(self->base);
@@ -129,13 +138,14 @@ static void close_cursor(struct tensor_cursor *cursor)
 	free(self);
 }
 
-static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
+static int delta_source_next(struct tensor_cursor *cursor, struct span *out, struct error *err)
 {
 	struct delta_cursor *const self = (struct delta_cursor *)cursor;
 	const struct delta_source *const source = (const struct delta_source *)cursor->source;
 	struct span base = {0};
 	if (source->entries[self->tensor] == NULL)
 		return tensor_cursor_next(self->base, out, err);
+	ASSERT(self->block <= self->blocks);
 	if (self->block == self->blocks)
 		return 0;
 	if (entry_decoder_needs_base(self->decoder)) {
@@ -150,7 +160,7 @@ static int next(struct tensor_cursor *cursor, struct span *out, struct error *er
 		: name_tensor(cursor->source, self->tensor, err);
 }
 
-static void free_source(struct tensor_source *source)
+static void delta_source_free(struct tensor_source *source)
 {
 	struct delta_source *const self = (struct delta_source *)source;
 	for (size_t i = 0; self->maps != NULL && i < schema_count(source->schema); i++)
@@ -160,7 +170,7 @@ static void free_source(struct tensor_source *source)
 	free(self);
 }
 
-static bool splits(const struct tensor_source *source, size_t tensor)
+static bool delta_source_splits(const struct tensor_source *source, size_t tensor)
 {
 	const struct delta_source *const self = (const struct delta_source *)source;
 	const struct delta_entry *const entry = self->entries[tensor];
@@ -170,7 +180,7 @@ static bool splits(const struct tensor_source *source, size_t tensor)
 		tensor_source_splits(self->base, tensor);
 }
 
-static int map_entry(void *state, size_t item, unsigned worker, struct error *err)
+static int delta_source_map_entry(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct delta_source *const source = state;
 	(void)worker;

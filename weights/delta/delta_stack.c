@@ -1,3 +1,6 @@
+/* Each level owns its delta's reader, its list of files and its source, which reads from the source
+ * of the level below. Levels are closed from the top down. A link between two deltas is checked by
+ * digests if both have them, else by ids, else by steps. */
 #include "weights/delta/delta_stack.h"
 
 #include <inttypes.h>
@@ -18,7 +21,7 @@ struct level {
 };
 
 struct delta_stack {
-	struct level *levels; /* the first is borrowed */
+	struct level *levels; /* the first one borrows its parts */
 	size_t count;
 };
 
@@ -41,6 +44,8 @@ struct delta_stack *delta_stack_open(struct tensor_source *base,
 	const struct model_files *base_files, const char *const *paths, size_t count,
 	struct error *err)
 {
+	ASSERT(base != NULL && base_files != NULL);
+	ASSERT(paths != NULL || count == 0);
 	struct delta_stack *const stack = memory_new(sizeof(*stack));
 	stack->levels = memory_new_array(count + 1, sizeof(stack->levels[0]));
 	stack->count = 1;
@@ -95,6 +100,7 @@ const struct delta_reader *delta_stack_reader(const struct delta_stack *stack, s
 
 bool delta_stack_digest(const struct delta_stack *stack, size_t level, struct digest128 *out_digest)
 {
+	ASSERT(level < stack->count);
 	const struct delta_metadata *const below =
 		level > 0 ? delta_reader_metadata(stack->levels[level].reader) : NULL;
 	const struct delta_metadata *const above = level + 1 < stack->count
@@ -136,7 +142,7 @@ int delta_stack_explain(const char *path, struct tensor_source *base,
 		digest128_format(&actual, actual_text);
 		if (known && !digest128_equal(&actual, &metadata->base_digest)) {
 			error_set(err, ERROR_WRONG_BASE,
-				"the delta was made from the base %s, this one is %s", wanted_text,
+				"the delta was made from the base %s; this base is %s", wanted_text,
 				actual_text);
 			delta_stack_blame(reader, path, err);
 		}
@@ -163,7 +169,7 @@ static int open_level(struct delta_stack *stack, size_t number, struct error *er
 	return 0;
 }
 
-/* Whether a delta follows the one before it, as far as the two say. */
+/* Checks that a delta follows the one before it, as far as their metadata says. */
 static int check_link(const struct delta_stack *stack, size_t level, struct error *err)
 {
 	if (level < 2)
@@ -198,7 +204,8 @@ static int wrong_link(
 	const struct level *before, const char *wanted, const char *actual, struct error *err)
 {
 	return error_set(err, ERROR_WRONG_BASE,
-		"it was made from %s, and '%s' before it gives %s: a delta is missing, or the order is wrong",
+		"it was made from %s, and '%s' before it gives %s: a delta is missing,"
+		" or the order is wrong",
 		wanted, before->path, actual);
 }
 

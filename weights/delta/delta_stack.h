@@ -1,5 +1,5 @@
-/* A checkpoint and deltas upon it, opened as one: level 0 is the checkpoint, level k what the k-th
- * delta makes of level k - 1. Applying, folding, transcoding and proving are walks over the levels'
+/* A checkpoint and the deltas upon it, opened as one. Level 0 is the checkpoint; level k is the
+ * result of the k-th delta on level k - 1. Apply, fold, transcode and prove walk over the levels'
  * sources. Read-only once open; any thread. */
 #ifndef WEIGHTS_DELTA_DELTA_STACK_H
 #define WEIGHTS_DELTA_DELTA_STACK_H
@@ -9,10 +9,10 @@
 
 struct delta_stack;
 
-/* `base` and `base_files` are level 0, borrowed. `paths` are files or folders, in order. wrong_base
- * when a delta says that it follows another one than the one before it (by digest, else by step),
- * naming both; else as delta_reader_open, delta_source_new and model_files_after, naming the
- * delta's path and step. */
+/* `base` and `base_files` are level 0 and borrowed. `paths` are files or folders, in order. Fails
+ * with wrong_base and both names when a delta does not follow the delta before it, by digest or
+ * else by step. Otherwise it fails as delta_reader_open, delta_source_new and model_files_after do,
+ * and the text names the delta's path and step. */
 struct delta_stack *delta_stack_open(struct tensor_source *base,
 	const struct model_files *base_files, const char *const *paths, size_t count,
 	struct error *err);
@@ -21,21 +21,22 @@ void delta_stack_close(struct delta_stack *stack); /* NULL is fine */
 size_t delta_stack_levels(const struct delta_stack *stack); /* count + 1 */
 struct tensor_source *delta_stack_source(const struct delta_stack *stack, size_t level);
 const struct model_files *delta_stack_files(const struct delta_stack *stack, size_t level);
-/* from level 1 on */
+/* `level` is 1 or more. */
 const struct delta_reader *delta_stack_reader(const struct delta_stack *stack, size_t level);
-/* The digest that level `level` must have, as the deltas beside it say; false when none says. */
+/* Gives the digest that level `level` must have. False when neither the delta below nor the one
+ * above names it. */
 bool delta_stack_digest(
 	const struct delta_stack *stack, size_t level, struct digest128 *out_digest);
-/* digest_mismatch when the topmost delta is PULSE's and its result does not have the hash that it
- * says: decodes all tensors, one behind the other. Every other delta is proven otherwise. */
+/* Proves the hash of a PULSE delta at the top: decodes all tensors one after another, and fails
+ * with digest_mismatch when the result has another hash. Other deltas are proven elsewhere. */
 int delta_stack_prove(const struct delta_stack *stack, struct error *err);
-/* Puts "the delta 'PATH' (step N)" before the text, unless that names the path already. `reader`
- * NULL: its step is not known. Always -1. */
+/* Puts "the delta 'PATH' (step N)" before the text, unless the text names the path already.
+ * `reader` is NULL when the step is not known. Returns -1. */
 int delta_stack_blame(const struct delta_reader *reader, const char *path, struct error *err);
-/* For who has failed on the way: when the delta at `path` names another base than this one, puts
- * wrong_base with both digests in the place of what a wrong base explains, because any other
- * complaint would only mislead. `base_digests`: proven ones of its tensors; NULL: computed here.
- * Always -1. */
+/* Call it after a failure. If the delta at `path` names another base than this one, and a wrong
+ * base may explain the error, wrong_base with both digests takes the error's place, because the
+ * other message would mislead. `base_digests` are proven digests of the base's tensors; NULL:
+ * computed here. Returns -1. */
 int delta_stack_explain(const char *path, struct tensor_source *base,
 	const struct digest128 *base_digests, unsigned threads, struct error *err);
 

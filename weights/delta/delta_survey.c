@@ -1,3 +1,5 @@
+/* Without a base, the counts are those of the delta's entries. With one, a walk over base and
+ * result counts the differences; one thread walks each tensor, so its row needs no lock. */
 #include "weights/delta/delta_survey.h"
 
 #include <stdlib.h>
@@ -8,14 +10,14 @@
 
 struct walk {
 	const struct schema *schema;
-	struct delta_survey_row **rows; /* per tensor; NULL: unchanged */
+	struct delta_survey_row **rows; /* one for each tensor; NULL: unchanged */
 };
 
 static void list_rows(struct delta_survey *survey, const struct delta_reader *reader);
 static uint64_t payload_bytes(const struct delta_entry *entry);
 static int walk_base(struct delta_survey *survey, const struct delta_reader *reader,
 	struct tensor_source *base, unsigned threads, struct error *err);
-static int count_block(
+static int delta_survey_count_block(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err);
 static void add_up(struct delta_survey *survey);
 
@@ -57,7 +59,7 @@ static void list_rows(struct delta_survey *survey, const struct delta_reader *re
 	}
 }
 
-/* PULSE's lie packed until a base is there. */
+/* Computed for sparse entries, because PULSE's are still packed when there is no base. */
 static uint64_t payload_bytes(const struct delta_entry *entry)
 {
 	if (entry->kind != DELTA_ENTRY_SPARSE)
@@ -75,7 +77,7 @@ static int walk_base(struct delta_survey *survey, const struct delta_reader *rea
 		.rows = memory_new_array(schema_count(base->schema), sizeof(walk.rows[0]))};
 	for (size_t i = 0; i < survey->count; i++) {
 		const ptrdiff_t at = schema_find(base->schema, survey->rows[i].name);
-		ASSERT(at >= 0);
+		ASSERT(at >= 0); /* delta_source_new has bound all entries */
 		survey->rows[i].dtype = schema_tensor(base->schema, (size_t)at)->dtype;
 		survey->rows[i].stats = (struct block_code_stats){0};
 		walk.rows[at] = &survey->rows[i];
@@ -88,7 +90,7 @@ static int walk_base(struct delta_survey *survey, const struct delta_reader *rea
 		.next = next,
 		.threads = threads,
 		.keeps_tensors = true,
-		.block = count_block,
+		.block = delta_survey_count_block,
 		.state = &walk,
 	};
 	const int result = tensor_pass_run(&pass, err);
@@ -97,14 +99,13 @@ static int walk_base(struct delta_survey *survey, const struct delta_reader *rea
 	return result;
 }
 
-static int count_block(
+static int delta_survey_count_block(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	const struct walk *const walk = state;
 	struct delta_survey_row *const row = walk->rows[block->tensor];
 	(void)worker;
 	(void)err;
-	/* One thread has the tensor, so its row needs no lock. */
 	if (row != NULL)
 		block_code_count(row->dtype, block->base, block->next, &row->stats);
 	return 0;

@@ -1,4 +1,4 @@
-/* What a delta does to each tensor, for people who want to know: `inspect --stats`. */
+/* Counts what a delta changes in each tensor, for `inspect --stats`. */
 #ifndef WEIGHTS_DELTA_DELTA_SURVEY_H
 #define WEIGHTS_DELTA_DELTA_SURVEY_H
 
@@ -8,22 +8,22 @@
 
 struct delta_survey_row {
 	struct span name;
-	enum dtype dtype; /* with a base */
-	/* of what is coded of the tensor, without the safetensors around it */
+	enum dtype dtype; /* only with a base */
+	/* bytes of the encoded tensor, without the safetensors around it */
 	uint64_t payload_bytes;
-	/* with a base; without one only `changed`, where the format tells */
+	/* without a base only `changed`, if the format tells it */
 	struct block_code_stats stats;
 };
 struct delta_survey {
 	bool has_base;
-	/* of the whole checkpoint; with a base, or where the delta says it; else 0 */
+	/* elements of the whole checkpoint; 0 without a base when the delta does not say it */
 	uint64_t elements;
 	struct delta_survey_row total;
-	struct delta_survey_row *rows; /* per changed tensor, sorted by name */
+	struct delta_survey_row *rows; /* one for each changed tensor, sorted by name */
 	size_t count;
 };
-/* `base` NULL: without. Spans are the reader's. Needs delta_survey_release in any case. Fails as
- * reading the delta does; whether the base is the right one is proven by the blocks alone. */
+/* `base` may be NULL. Spans point into the reader. *survey needs delta_survey_release, also after a
+ * failure. Fails as reads of the delta do; only the blocks prove that the base is the right one. */
 int delta_survey_make(struct delta_survey *survey, const struct delta_reader *reader,
 	struct tensor_source *base, unsigned threads, struct error *err);
 void delta_survey_release(struct delta_survey *survey);

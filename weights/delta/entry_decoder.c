@@ -1,3 +1,6 @@
+/* A table has the functions of each kind of entry. Kinds whose blocks stand for themselves get a
+ * map, so decoding may begin at any block. The others are one zstd frame and must be decoded from
+ * the front. A block of the result that does not change is given out as the base's bytes. */
 #include "weights/delta/entry_decoder.h"
 
 #include <inttypes.h>
@@ -5,15 +8,14 @@
 
 #include "base/memory.h"
 
-/* 2^20 elements of the widest dtype. */
-enum { BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8 };
+enum { BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8 /* a block of the widest dtype */ };
 
 static int map_blocks(struct entry_map *map, const struct delta_entry *entry,
 	const struct schema_tensor *tensor, struct error *err);
 static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block);
-static int whole_next(
+static int entry_whole_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err);
-static int blocks_next(
+static int entry_blocks_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err);
 
 static const struct {
@@ -22,8 +24,8 @@ static const struct {
 		struct error *err);
 } kinds[] = {
 	[DELTA_ENTRY_SPARSE] = {entry_sparse_begin, entry_sparse_next},
-	[DELTA_ENTRY_WHOLE] = {NULL, whole_next},
-	[DELTA_ENTRY_BLOCKS] = {NULL, blocks_next},
+	[DELTA_ENTRY_WHOLE] = {NULL, entry_whole_next},
+	[DELTA_ENTRY_BLOCKS] = {NULL, entry_blocks_next},
 	[DELTA_ENTRY_XOR] = {entry_frame_begin, entry_xor_next},
 	[DELTA_ENTRY_OVERWRITE] = {entry_frame_begin, entry_overwrite_next},
 };
@@ -78,10 +80,12 @@ bool entry_decoder_needs_base(const struct entry_decoder *decoder)
 }
 
 int entry_decoder_begin(struct entry_decoder *decoder, const struct delta_entry *entry,
-	const struct schema_tensor *tensor, const struct entry_map *map,
-	enum delta_checksum checksum, uint64_t block, struct error *err)
+	const struct schema_tensor *tensor, const struct entry_map *map, uint64_t block,
+	struct error *err)
 {
+	const enum delta_checksum kind = decoder->checksum_kind;
 	ASSERT(block == 0 || entry_map_splits(map, entry));
+	ASSERT((unsigned)kind < DELTA_CHECKSUMS);
 	decoder->entry = entry;
 	decoder->tensor = tensor;
 	decoder->map = map;
@@ -89,15 +93,16 @@ int entry_decoder_begin(struct entry_decoder *decoder, const struct delta_entry 
 	decoder->block = block;
 	if (decoder->into == NULL && entry_decoder_needs_base(decoder))
 		decoder->into = memory_new(BLOCK_BYTES_MAX);
-	if (decoder->checksums[checksum] == NULL)
-		decoder->checksums[checksum] = tensor_checksum_new(checksum);
-	decoder->checksum = decoder->checksums[checksum];
+	if (decoder->checksums[kind] == NULL)
+		decoder->checksums[kind] = tensor_checksum_new(kind);
+	decoder->checksum = decoder->checksums[kind];
 	return kinds[entry->kind].begin != NULL ? kinds[entry->kind].begin(decoder, err) : 0;
 }
 
 int entry_decoder_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
+	ASSERT(base.len <= decoder->block_bytes);
 	if (kinds[decoder->entry->kind].next(decoder, base, out, err) != 0)
 		return -1;
 	decoder->block++;
@@ -137,7 +142,7 @@ static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block)
 	return tensor->bytes - at < block_bytes ? tensor->bytes - at : block_bytes;
 }
 
-static int whole_next(
+static int entry_whole_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	(void)base;
@@ -147,7 +152,7 @@ static int whole_next(
 	return 0;
 }
 
-static int blocks_next(
+static int entry_blocks_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	const uint64_t *const offsets = decoder->map->offsets + decoder->block;
@@ -157,7 +162,7 @@ static int blocks_next(
 	struct block_code_facts facts;
 	if (block_code_parse(block, dtype, base.len, &facts, err) != 0)
 		return error_wrap(err, "block %" PRIu64, decoder->block);
-	/* What did not change need not be copied, but proven it must be. */
+	/* A block that does not change is not copied, but it must be proven. */
 	if (facts.changed == 0 && xxh3_64(base) == facts.result_hash) {
 		*out = base;
 		return 0;

@@ -1,5 +1,7 @@
-/* Slime's tensors: one zstd frame each, decoded from front to back. The checksum of the whole new
- * tensor is proven at its last block. */
+/* Slime's tensors are one zstd frame each, decoded from front to back. XOR frames are put over the
+ * base. OVERWRITE frames have all positions first and then all values, so two readers go through
+ * the same frame at two places. The checksum of the whole new tensor is proven at its last
+ * block. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -63,7 +65,6 @@ static int expect_content(const struct entry_decoder *decoder, uint64_t bytes, s
 		(unsigned long long)said, (unsigned long long)bytes);
 }
 
-/* Positions and values lie one behind the other in the frame: it is read at two places. */
 static int begin_overwrite(struct entry_decoder *decoder, struct error *err)
 {
 	uint8_t count[POSITION_BYTES];
@@ -125,11 +126,11 @@ static int prove(struct entry_decoder *decoder, struct span block, struct error 
 	tensor_checksum_result(decoder->checksum, actual);
 	if (span_equal_text(wanted, actual))
 		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH, "its checksum is %s, the delta says %.*s",
+	return error_set(err, ERROR_DIGEST_MISMATCH, "its checksum is %s, and the delta says %.*s",
 		actual, (int)(wanted.len < 64 ? wanted.len : 64), wanted.data);
 }
 
-/* Takes the changes below `end`. */
+/* Makes the changes below `end`. All changes below `start` were made with the blocks before. */
 static int overwrite(struct entry_decoder *decoder, uint64_t start, uint64_t end, struct error *err)
 {
 	while (decoder->run_at < decoder->run_count || decoder->left > 0) {
@@ -150,6 +151,7 @@ static int overwrite(struct entry_decoder *decoder, uint64_t start, uint64_t end
 
 static int fill_run(struct entry_decoder *decoder, struct error *err)
 {
+	ASSERT(decoder->run_at == decoder->run_count && decoder->left > 0);
 	decoder->run_at = 0;
 	decoder->run_count = decoder->left < RUN_CHANGES ? (size_t)decoder->left : RUN_CHANGES;
 	decoder->left -= decoder->run_count;

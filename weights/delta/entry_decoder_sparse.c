@@ -1,4 +1,7 @@
-/* Positions and values, as TRL and PULSE write them. Positions come in runs of 65536 elements. */
+/* Positions and values, as TRL and PULSE write them. Positions are decoded in runs of 65536
+ * elements. Positions are gaps or steps, so a start in the middle needs the state of the decoder
+ * there. Only large tensors get a map of these states, because to find them is half of the work of
+ * decoding. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +19,6 @@ static int take_run(struct entry_decoder *decoder, uint64_t start, struct span b
 static void place16(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count);
 static void place32(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count);
 
-/* Only where one thread would be left with a large tensor: finding the starts is half of the work
- * of decoding. */
 int entry_sparse_map(struct entry_map *map, const struct delta_entry *entry,
 	const struct schema_tensor *tensor, struct error *err)
 {
@@ -80,10 +81,11 @@ static uint64_t blocks_of(const struct schema_tensor *tensor)
 
 static size_t element_bytes(const struct schema_tensor *tensor)
 {
+	ASSERT(dtype_bits(tensor->dtype) >= 8);
 	return dtype_bits(tensor->dtype) / 8;
 }
 
-/* Passes over one block's positions. */
+/* Passes over the positions of one block and counts them. */
 static int pass_block(struct index_decoder *index, uint64_t elements, uint64_t block,
 	uint16_t *positions, uint64_t *taken, struct error *err)
 {
@@ -107,6 +109,7 @@ static int take_run(struct entry_decoder *decoder, uint64_t start, struct span b
 	if (index_decoder_take(
 		    &decoder->index, start, base.len / bytes, decoder->positions, &count, err) != 0)
 		return -1;
+	ASSERT((decoder->taken + count) * bytes <= decoder->entry->values.len);
 	memcpy(into, base.data, base.len);
 	const uint8_t *const values = decoder->entry->values.data + bytes * decoder->taken;
 	if (bytes == sizeof(uint16_t))
@@ -118,7 +121,7 @@ static int take_run(struct entry_decoder *decoder, uint64_t start, struct span b
 	return 0;
 }
 
-/* One for each width, so that a copy is one instruction. */
+/* One function for each width, so that a copy is one instruction. */
 static void place16(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -10,7 +10,7 @@ static void take_steps(const struct fold_params *params, const struct delta_stac
 
 int fold(const struct fold_params *params, struct delta_stats *out_stats, struct error *err)
 {
-	ASSERT(params->count >= 1);
+	ASSERT(params->count >= 1 && params->deltas != NULL && params->out != NULL);
 	if (params->base == NULL)
 		return fold_plain(params, out_stats, err);
 	struct delta_stack *const stack = delta_stack_open(
@@ -49,8 +49,8 @@ static int encode_ends(const struct fold_params *params, const struct delta_stac
 	return delta_encode(&encode, out_stats, err);
 }
 
-/* The steps that the fold leads from and to, as the deltas or the caller say; renumbered, it spans
- * as many steps as before. */
+/* Sets the steps from which and to which the fold leads, as the deltas or the caller give them. A
+ * fold with a step from the caller spans as many steps as its deltas do. */
 static void take_steps(const struct fold_params *params, const struct delta_stack *stack,
 	struct delta_encode_params *encode)
 {

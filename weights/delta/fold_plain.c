@@ -1,3 +1,7 @@
+/* The deltas are opened and checked as a chain. Their entries' names and sizes make a schema and
+ * one shard that holds all tensors, so the layout can work as it does for a real checkpoint. The
+ * family fills the payload. Files, steps and digests of the result are those that the first and the
+ * last delta give. */
 #include "weights/delta/fold_plain.h"
 
 #include <inttypes.h>
@@ -28,7 +32,7 @@ static int make_schema(
 	struct fold_plain *plain, const struct fold_family *family, struct error *err);
 static int list_names(const struct fold_plain *plain, const struct fold_family *family,
 	struct buffer *out, struct error *err);
-static int order_names(const void *left, const void *right);
+static int fold_plain_order_names(const void *left, const void *right);
 static void print_row(const struct sized_name *row, enum dtype dtype, struct buffer *out);
 static int make_shard(const struct schema *schema, struct buffer *header, struct model_file *file,
 	struct error *err);
@@ -38,12 +42,13 @@ static int fold_all(struct fold_plain *plain, const struct fold_family *family,
 static int write_delta(struct fold_plain *plain, struct staging *staging, struct delta_stats *stats,
 	struct error *err);
 static void take_facts(struct fold_plain *plain, struct delta_stats *stats);
-static int write_tensor(void *state, size_t item, unsigned worker, struct error *err);
+static int fold_plain_write_tensor(void *state, size_t item, unsigned worker, struct error *err);
 
 int fold_plain(const struct fold_params *params, struct delta_stats *out_stats, struct error *err)
 {
 	struct fold_plain plain = {.params = params};
 	struct delta_stats stats = {0};
+	ASSERT(params->base == NULL && params->count >= 1);
 	const int result = run(&plain, &stats, err);
 	if (result == 0)
 		*out_stats = stats;
@@ -62,6 +67,7 @@ static int run(struct fold_plain *plain, struct delta_stats *stats, struct error
 	if (open_readers(plain, err) != 0)
 		return -1;
 	const struct fold_family *const family = family_of(plain->readers[0]);
+	ASSERT(family != NULL); /* check_reader refuses the others */
 	if (make_schema(plain, family, err) != 0)
 		return -1;
 	buffer_init(&header, TEXT_CAP_BYTES);
@@ -113,7 +119,7 @@ static int check_reader(const struct fold_plain *plain, size_t number, struct er
 	if (metadata->has_files != metadata_of(plain, 0)->has_files ||
 		metadata->checksum != metadata_of(plain, 0)->checksum)
 		return unsupported(
-			"deltas that differ in what they say of the result do not fold without a base",
+			"deltas that describe their results differently do not fold without a base",
 			err);
 	return number > 0 ? check_link(plain, number, err) : 0;
 }
@@ -152,7 +158,8 @@ static int check_link(const struct fold_plain *plain, size_t number, struct erro
 	const bool digests = before->has_result_digest && after->has_base_digest;
 	if (digests && !digest128_equal(&before->result_digest, &after->base_digest))
 		return error_set(err, ERROR_WRONG_BASE,
-			"'%s' was not made from the result of '%s': a delta is missing, or the order is wrong",
+			"'%s' was not made from the result of '%s': a delta is missing, or the"
+			" order is wrong",
 			paths[number], paths[number - 1]);
 	if (!digests && delta_metadata_ids_differ(before, after))
 		return error_set(err, ERROR_WRONG_BASE,
@@ -161,7 +168,7 @@ static int check_link(const struct fold_plain *plain, size_t number, struct erro
 	if (!digests && before->has_step && after->has_base_step &&
 		before->step != after->base_step)
 		return error_set(err, ERROR_WRONG_BASE,
-			"'%s' was made from step %" PRIu64 ", '%s' gives step %" PRIu64,
+			"'%s' was made from step %" PRIu64 ", and '%s' gives step %" PRIu64,
 			paths[number], after->base_step, paths[number - 1], before->step);
 	if (!digests && before->has_step && after->has_step && after->step > 0 &&
 		after->step <= before->step)
@@ -171,7 +178,7 @@ static int check_link(const struct fold_plain *plain, size_t number, struct erro
 	return 0;
 }
 
-/* All names that occur, each with the largest size that it has. */
+/* Makes the schema of all names that occur, each with its largest size. */
 static int make_schema(
 	struct fold_plain *plain, const struct fold_family *family, struct error *err)
 {
@@ -183,7 +190,7 @@ static int make_schema(
 	struct sized_name *const rows = (struct sized_name *)names.data;
 	const size_t count = result == 0 ? names.len / sizeof(rows[0]) : 0;
 	if (count > 0)
-		qsort(rows, count, sizeof(rows[0]), order_names);
+		qsort(rows, count, sizeof(rows[0]), fold_plain_order_names);
 	for (size_t i = 0; i < count && result == 0; i++) {
 		const bool same = i + 1 < count && span_equal(rows[i].name, rows[i + 1].name);
 		if (same && family->exact && rows[i].elements != rows[i + 1].elements)
@@ -227,7 +234,7 @@ static int list_names(const struct fold_plain *plain, const struct fold_family *
 	return buffer_check(out, "the table of tensors", err);
 }
 
-static int order_names(const void *left, const void *right)
+static int fold_plain_order_names(const void *left, const void *right)
 {
 	return span_compare(
 		((const struct sized_name *)left)->name, ((const struct sized_name *)right)->name);
@@ -243,7 +250,7 @@ static void print_row(const struct sized_name *row, enum dtype dtype, struct buf
 	buffer_add_byte(out, 0);
 }
 
-/* One shard that holds them all: what the layout asks for. */
+/* Makes one shard that holds all tensors, because the layout needs one. */
 static int make_shard(const struct schema *schema, struct buffer *header, struct model_file *file,
 	struct error *err)
 {
@@ -273,7 +280,7 @@ static int make_shard(const struct schema *schema, struct buffer *header, struct
 	return file->parsed != NULL ? 0 : -1;
 }
 
-/* Of what is read alone: the one with the same tensors. */
+/* The format that the fold writes. SkyRL's is only read; slime-xor has the same tensors. */
 static enum delta_format own_format(const struct delta_reader *reader)
 {
 	const enum delta_format format = delta_reader_format(reader);
@@ -320,7 +327,7 @@ static int write_delta(struct fold_plain *plain, struct staging *staging, struct
 		return -1;
 	const size_t count = schema_count(plain->schema);
 	const unsigned workers = parallel_workers(plain->payload.worker_count, count);
-	return parallel_run(workers, count, write_tensor, &plain->payload, err) != 0
+	return parallel_run(workers, count, fold_plain_write_tensor, &plain->payload, err) != 0
 		? -1
 		: staging_commit(staging, err);
 }
@@ -333,7 +340,7 @@ static void take_facts(struct fold_plain *plain, struct delta_stats *stats)
 	plain->encode.has_base_step = first->has_base_step;
 	plain->encode.base_step = first->base_step;
 	plain->encode.checksum = last->checksum;
-	/* Of XOR the walk saw bytes, not elements: nothing is said of them. */
+	/* The walk over XOR entries saw bytes and not elements, so the fold gives no count. */
 	stats->elements = last->encoding == DELTA_ENCODING_XOR ? 0 : last->total_elements;
 	if (first->has_base_digest && last->has_result_digest) {
 		stats->base_digest = first->base_digest;
@@ -341,7 +348,7 @@ static void take_facts(struct fold_plain *plain, struct delta_stats *stats)
 	}
 }
 
-static int write_tensor(void *state, size_t item, unsigned worker, struct error *err)
+static int fold_plain_write_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct payload *const payload = state;
 	return payload->tensors[item].changed > 0

@@ -1,5 +1,7 @@
-/* TRL: positions are united window by window, the last delta's value counts. A tensor is as long as
- * its last changed position says. */
+/* TRL: positions are united window by window, and the value of the last delta counts. A delta does
+ * not say how long its tensors are, so a tensor is as long as its last changed position needs it.
+ * In each window the deltas write their values in order into one array and mark the positions; the
+ * marks then give the united positions in ascending order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,8 @@ enum {
 	BLOCK_WINDOWS = BLOCK_CODE_ELEMENTS / WINDOW
 };
 
-static int size_of_entry(const struct delta_entry *entry, uint64_t *out_elements, struct error *err)
+static int fold_plain_trl_size(
+	const struct delta_entry *entry, uint64_t *out_elements, struct error *err)
 {
 	struct index_decoder decoder;
 	size_t found = 0;
@@ -28,7 +31,7 @@ static int size_of_entry(const struct delta_entry *entry, uint64_t *out_elements
 	for (uint64_t start = 0;
 		result == 0 && (decoder.has_pending || decoder.taken < decoder.data.len);
 		start += WINDOW) {
-		/* Far gaps are jumped over. */
+		/* skips windows without positions */
 		if (decoder.has_pending)
 			start = decoder.pending - decoder.pending % WINDOW;
 		result = index_decoder_take(&decoder, start, WINDOW, positions, &found, err);
@@ -39,7 +42,7 @@ static int size_of_entry(const struct delta_entry *entry, uint64_t *out_elements
 	return result;
 }
 
-/* One tensor's lists, one per delta that has it, and one window over them. */
+/* The lists of one tensor, one for each delta that has it, and one window over them. */
 struct united {
 	struct index_decoder *decoders;
 	const uint8_t **values;
@@ -68,7 +71,7 @@ static int overlay(struct united *united, uint64_t start, size_t len, struct err
 	return 0;
 }
 
-/* The window as payload_trl lets runs wait: u32 count, positions, values. */
+/* Adds the window as a run of payload_trl: u32 count, positions, values. */
 static void add_run(
 	struct united *united, uint64_t start, struct payload_piece *piece, struct buffer *out)
 {
@@ -124,7 +127,7 @@ static void open_lists(
 	}
 }
 
-static int unite_tensor(void *state, size_t item, unsigned worker, struct error *err)
+static int fold_plain_trl_unite_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct fold_plain *const plain = state;
 	const struct payload_tensor *const tensor = &plain->payload.tensors[item];
@@ -139,11 +142,11 @@ static int unite_tensor(void *state, size_t item, unsigned worker, struct error 
 	return result;
 }
 
-static int fill(struct fold_plain *plain, struct error *err)
+static int fold_plain_trl_fill(struct fold_plain *plain, struct error *err)
 {
-	return parallel_run(
-		plain->payload.worker_count, schema_count(plain->schema), unite_tensor, plain, err);
+	return parallel_run(plain->payload.worker_count, schema_count(plain->schema),
+		fold_plain_trl_unite_tensor, plain, err);
 }
 
 const struct fold_family fold_family_trl = {
-	.size = size_of_entry, .dtype = DTYPE_BF16, .fill = fill};
+	.size = fold_plain_trl_size, .dtype = DTYPE_BF16, .fill = fold_plain_trl_fill};

@@ -1,6 +1,6 @@
-/* slime-xor: the payloads put over each other by XOR are what a walk over deltas on zeros gives.
- * The checksums are those of the last delta that has the tensor, for it is the tensor that they are
- * of. */
+/* slime-xor: a walk over the deltas on a base of zeros gives their payloads combined by XOR. The
+ * checksum of a tensor is that of the last delta that has the tensor, because it is the checksum of
+ * the new tensor and not of the payload. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,15 +8,17 @@
 #include "weights/delta/delta_source.h"
 #include "weights/delta/fold_plain.h"
 
-static int size_of_entry(const struct delta_entry *entry, uint64_t *out_elements, struct error *err)
+static int fold_plain_xor_size(
+	const struct delta_entry *entry, uint64_t *out_elements, struct error *err)
 {
 	if (zstd_content_size(entry->data, out_elements))
 		return 0;
 	return error_set(err, ERROR_INVALID,
-		"its zstd frame does not say its content's size, or says more than it can hold");
+		"its zstd frame does not give the size of its content, or gives more than it can"
+		" hold");
 }
 
-static int take_block(
+static int fold_plain_xor_take_block(
 	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	struct payload *const payload = state;
@@ -49,13 +51,13 @@ static int walk(struct fold_plain *plain, struct tensor_source *top, struct erro
 		.next = top,
 		.threads = plain->payload.worker_count,
 		.keeps_tensors = true,
-		.block = take_block,
+		.block = fold_plain_xor_take_block,
 		.state = &plain->payload,
 	};
 	return tensor_pass_run(&pass, err) != 0 ? -1 : take_checksums(plain, err);
 }
 
-static int fill(struct fold_plain *plain, struct error *err)
+static int fold_plain_xor_fill(struct fold_plain *plain, struct error *err)
 {
 	const size_t count = plain->params->count;
 	struct tensor_source **const sources = memory_new_array(count + 1, sizeof(sources[0]));
@@ -74,4 +76,4 @@ static int fill(struct fold_plain *plain, struct error *err)
 }
 
 const struct fold_family fold_family_xor = {
-	.size = size_of_entry, .dtype = DTYPE_U8, .exact = true, .fill = fill};
+	.size = fold_plain_xor_size, .dtype = DTYPE_U8, .exact = true, .fill = fold_plain_xor_fill};

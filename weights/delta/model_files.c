@@ -1,3 +1,7 @@
+/* A file of the result comes from the base or with the delta, and is a shard or another file: four
+ * cases, each with its own check of the digest. A shard from the base must have the base's header,
+ * because the result's tensors are placed by it. A delta that lists no files leaves all of them as
+ * the base has them. */
 #include "weights/delta/model_files.h"
 
 #include <stdlib.h>
@@ -26,7 +30,7 @@ static int other_from_delta(struct model_file *file, const char *delta_path,
 static int other_from_base(struct model_file *file, const struct model_file *base,
 	const struct digest128 *digest, struct error *err);
 static int take_as_base(struct model_file *file, const struct model_file *from, struct error *err);
-static int order_by_path(const void *left, const void *right);
+static int model_files_order(const void *left, const void *right);
 static void place_shard(const struct model_file *file, const struct model_place *start,
 	const struct schema *schema, struct model_place *out_places);
 
@@ -114,7 +118,7 @@ const struct model_file *model_files_find(const struct model_files *files, struc
 {
 	const struct model_file wanted = {.path = path};
 	return files->count > 0
-		? bsearch(&wanted, files->files, files->count, sizeof(wanted), order_by_path)
+		? bsearch(&wanted, files->files, files->count, sizeof(wanted), model_files_order)
 		: NULL;
 }
 
@@ -148,7 +152,7 @@ static int take_opened(
 	return 0;
 }
 
-/* Takes the header of a shard; its data must be what is left of the file's size. */
+/* Takes and parses the header of a shard. The tensors must fill the rest of the file's size. */
 static int take_header(struct model_file *file, struct span json, struct error *err)
 {
 	char name[RELATIVE_PATH_MAX_BYTES + 1];
@@ -233,7 +237,7 @@ static int other_from_delta(struct model_file *file, const char *delta_path,
 	int result = file_exists(path)
 		? mapped_file_open(path, &file->bytes, err)
 		: error_set(err, ERROR_INVALID,
-			  "the delta lacks the file '%s', which its metadata names", path);
+			  "the delta lacks the file '%s', which its metadata lists", path);
 	if (result == 0) {
 		file->is_mapped = true;
 		const struct digest128 actual = xxh3_128(file->bytes);
@@ -257,7 +261,7 @@ static int other_from_base(struct model_file *file, const struct model_file *bas
 	return 0;
 }
 
-/* The delta says nothing of files: the result has the base's. */
+/* For a delta that lists no files: the result's file is that of the base. */
 static int take_as_base(struct model_file *file, const struct model_file *from, struct error *err)
 {
 	*file = (struct model_file){.path = from->path,
@@ -270,7 +274,7 @@ static int take_as_base(struct model_file *file, const struct model_file *from, 
 	return 0;
 }
 
-static int order_by_path(const void *left, const void *right)
+static int model_files_order(const void *left, const void *right)
 {
 	return span_compare(
 		((const struct model_file *)left)->path, ((const struct model_file *)right)->path);

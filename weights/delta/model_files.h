@@ -1,7 +1,8 @@
-/* The files of one checkpoint without its tensors' bytes: of each shard the header, of every other
- * file the whole. Taken from an opened checkpoint, or worked out from the files of the base and
- * what a delta says of its result, with all proven that can be proven before a tensor is decoded.
- * Read-only once made; any thread. Spans are borrowed: what a list was made of must outlive it. */
+/* The files of one checkpoint without its tensors' bytes: the header of each shard, and all of each
+ * other file. A list comes from an opened checkpoint, or from the base's files and a delta's
+ * description of its result; everything is then proven that can be proven before a tensor is
+ * decoded. Read-only once made; any thread. Spans are borrowed: the sources of a list must outlive
+ * it. */
 #ifndef WEIGHTS_DELTA_MODEL_FILES_H
 #define WEIGHTS_DELTA_MODEL_FILES_H
 
@@ -11,13 +12,15 @@ struct model_file {
 	struct span path;
 	uint64_t size;
 	bool is_shard;
-	uint8_t length[8]; /* of a shard: what stands before its JSON */
-	struct span json;  /* of a shard: the header's text with its padding */
-	struct span bytes; /* of another file */
-	bool is_mapped;    /* `bytes` is the list's to unmap */
-	/* of a shard: over length and JSON; of another file: over all of it */
+	/* shards only: */
+	uint8_t length[8];          /* the bytes before the JSON */
+	struct span json;           /* the header's text with its padding */
+	struct safetensors *parsed; /* owned */
+	/* other files only: */
+	struct span bytes;
+	bool is_mapped; /* the list unmaps `bytes` */
+	/* for a shard over length and JSON, for another file over all of it */
 	struct digest128 digest;
-	struct safetensors *parsed; /* of a shard; owned */
 };
 
 struct model_files {
@@ -26,31 +29,33 @@ struct model_files {
 	size_t count;
 };
 
-/* Each needs model_files_release in any case. */
+/* Keeps the order of the checkpoint's files. *files needs model_files_release, also after a
+ * failure; so it does below. */
 int model_files_of(
 	struct model_files *files, const struct checkpoint *checkpoint, struct error *err);
-/* wrong_base when `base` lacks a file that the result takes from it, or has another one;
- * digest_mismatch when a file that comes with the delta is not what it should be; invalid when it
- * is malformed. `delta_path` is the folder or file of `reader`. */
+/* `delta_path` is the folder or file of `reader`. Fails with wrong_base when `base` lacks a file
+ * that the result takes from it or has another one, with digest_mismatch when a file that comes
+ * with the delta has another digest, and with invalid when it is malformed. */
 int model_files_after(struct model_files *files, const struct model_files *base,
 	const struct delta_reader *reader, const char *delta_path, struct error *err);
 void model_files_release(struct model_files *files);
 
-/* invalid unless the shards together have exactly the schema's tensors. */
+/* Fails with invalid unless the shards together have exactly the schema's tensors. */
 int model_files_check(
 	const struct model_files *files, const struct schema *schema, struct error *err);
 uint64_t model_files_bytes(const struct model_files *files);
 size_t model_files_shards(const struct model_files *files);
-/* NULL when absent */
+/* NULL when the list has no file of this path. */
 const struct model_file *model_files_find(const struct model_files *files, struct span path);
 
-/* Where each tensor of the schema lies (the caller's array in schema order); after
- * model_files_check. */
+/* The place of a tensor. */
 struct model_place {
 	size_t file;
-	size_t shard; /* counting shards alone */
+	size_t shard; /* number of the file, counting only shards */
 	uint64_t at;  /* absolute */
 };
+/* Fills the caller's array with the places of all tensors, in schema order. Call it after
+ * model_files_check. */
 void model_files_place(const struct model_files *files, const struct schema *schema,
 	struct model_place *out_places);
 

@@ -1,3 +1,5 @@
+/* The parts that all formats share: the table of formats, pieces and workers, and the ways into and
+ * out of the spool. A worker writes only to its own streams, so a walk needs no locks here. */
 #include "weights/delta/payload.h"
 
 #include <stdlib.h>
@@ -18,6 +20,7 @@ const struct payload_ops *payload_ops_of(enum delta_format format)
 		[DELTA_TRL_RAW] = &payload_trl,
 		[DELTA_TRL_V1] = &payload_trl,
 	};
+	ASSERT((unsigned)format < DELTA_FORMATS);
 	return all[format];
 }
 
@@ -35,6 +38,7 @@ void payload_init(struct payload *payload, const struct delta_encode_params *par
 		.workers = memory_new_array(workers, sizeof(payload->workers[0])),
 		.worker_count = workers,
 	};
+	ASSERT(payload->ops != NULL);
 	for (unsigned i = 0; i < workers; i++)
 		buffer_init(&payload->workers[i].made, MADE_CAP_BYTES);
 	place_pieces(payload);
@@ -77,13 +81,16 @@ void payload_sum(struct payload *payload, struct delta_stats *stats)
 
 struct payload_piece *payload_piece(const struct payload *payload, const struct tensor_block *block)
 {
-	return &payload->tensors[block->tensor]
-			.pieces[payload->ops->keeps_tensors ? 0 : block->number];
+	const struct payload_tensor *const tensor = &payload->tensors[block->tensor];
+	const uint64_t number = payload->ops->keeps_tensors ? 0 : block->number;
+	ASSERT(number < tensor->piece_count);
+	return &tensor->pieces[number];
 }
 
 int payload_spool(struct payload *payload, unsigned worker, struct payload_piece *piece,
 	struct span bytes, struct error *err)
 {
+	ASSERT(worker < payload->worker_count);
 	piece->stream = worker * PAYLOAD_STREAMS;
 	piece->at = spool_end(payload->spool, piece->stream);
 	piece->bytes = bytes.len;
@@ -93,6 +100,7 @@ int payload_spool(struct payload *payload, unsigned worker, struct payload_piece
 int payload_copy(struct payload *payload, unsigned worker, const struct payload_piece *piece,
 	const struct staged_file *file, uint64_t at, struct error *err)
 {
+	ASSERT(worker < payload->worker_count && file != NULL);
 	struct buffer *const made = &payload->workers[worker].made;
 	buffer_reset(made);
 	uint8_t *const room = buffer_reserve(made, COPIED_BYTES);

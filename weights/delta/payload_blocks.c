@@ -1,8 +1,9 @@
-/* ulp-class: each block is coded for itself; a changed tensor is all of its blocks. */
+/* ulp-class: each block is encoded for itself. The payload of a changed tensor is all of its
+ * blocks. */
 #include "weights/delta/payload.h"
 
-static int take_block(struct payload *payload, unsigned number, const struct tensor_block *block,
-	struct error *err)
+static int payload_blocks_take(struct payload *payload, unsigned number,
+	const struct tensor_block *block, struct error *err)
 {
 	struct payload_worker *const worker = &payload->workers[number];
 	struct payload_piece *const piece = payload_piece(payload, block);
@@ -18,7 +19,7 @@ static int take_block(struct payload *payload, unsigned number, const struct ten
 	return payload_spool(payload, number, piece, buffer_span(&worker->made), err);
 }
 
-static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
+static unsigned payload_blocks_layout(struct payload *payload, struct payload_tensor *tensor,
 	struct payload_part parts[PAYLOAD_PARTS])
 {
 	(void)payload;
@@ -28,7 +29,7 @@ static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
 	return 1;
 }
 
-static int write_tensor(
+static int payload_blocks_write(
 	struct payload *payload, unsigned worker, struct payload_tensor *tensor, struct error *err)
 {
 	uint64_t at = tensor->at[0];
@@ -41,4 +42,7 @@ static int write_tensor(
 }
 
 const struct payload_ops payload_blocks = {
-	.block = take_block, .layout = layout, .write = write_tensor};
+	.block = payload_blocks_take,
+	.layout = payload_blocks_layout,
+	.write = payload_blocks_write,
+};

@@ -1,6 +1,8 @@
-/* Slime's directories: one zstd frame per changed tensor, made by the thread that has the tensor,
- * front to back. Nothing is compressed before the first change; the checksum is of the whole new
- * tensor. */
+/* Slime's directories: one zstd frame for each changed tensor. One thread walks a tensor from front
+ * to back and makes its frame. Nothing is compressed before the first change, because most tensors
+ * of some models do not change; an XOR frame then begins with the zeros up to it. An OVERWRITE
+ * frame has all positions before all values, so both wait in streams of their own until the end of
+ * the tensor. The checksum is of the whole new tensor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ enum {
 	GATHERED_BYTES = 1 << 16,
 	BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8
 };
-/* Behind the worker's own stream: */
+/* Streams of a worker; 0 has its frames. */
 enum { STREAM_POSITIONS = 1, STREAM_VALUES = 2 };
 
 static void begin_tensor(struct payload *payload, struct payload_worker *worker)
@@ -27,7 +29,7 @@ static void begin_tensor(struct payload *payload, struct payload_worker *worker)
 		worker->zstd = zstd_writer_new(LEVEL);
 	if (worker->block == NULL)
 		worker->block = memory_new(BLOCK_BYTES_MAX);
-	/* The pass makes XXH3-128 anyway. */
+	/* The pass makes XXH3-128 in any case. */
 	if (worker->checksum == NULL && kind != DELTA_XXH3_128)
 		worker->checksum = tensor_checksum_new(kind);
 	if (worker->checksum != NULL)
@@ -46,7 +48,7 @@ static bool is_last(const struct payload *payload, const struct tensor_block *bl
 	return block->at + block->next.len == schema_tensor(payload->schema, block->tensor)->bytes;
 }
 
-/* What every block has: statistics and checksum. */
+/* Adds a block to statistics and checksum. Returns its count of changed elements. */
 static uint64_t note_block(
 	struct payload *payload, struct payload_worker *worker, const struct tensor_block *block)
 {
@@ -63,7 +65,7 @@ static uint64_t note_block(
 	return changed;
 }
 
-/* Adds to the frame; what comes out goes to the worker's stream. */
+/* Adds bytes to the frame. Compressed bytes go to the worker's stream. */
 static int add_to_frame(
 	struct payload *payload, unsigned number, struct span bytes, bool last, struct error *err)
 {
@@ -87,6 +89,7 @@ static void end_frame(struct payload *payload, unsigned number, const struct ten
 {
 	const struct payload_worker *const worker = &payload->workers[number];
 	const unsigned stream = number * PAYLOAD_STREAMS;
+	ASSERT(worker->begun);
 	*payload_piece(payload, block) = (struct payload_piece){
 		.stream = stream,
 		.at = worker->at,
@@ -115,8 +118,8 @@ static void put_over(uint8_t *into, const uint8_t *a, const uint8_t *b, size_t l
 		into[i] = a[i] ^ b[i];
 }
 
-static int take_xor(struct payload *payload, unsigned number, const struct tensor_block *block,
-	struct error *err)
+static int payload_slime_take_xor(struct payload *payload, unsigned number,
+	const struct tensor_block *block, struct error *err)
 {
 	struct payload_worker *const worker = &payload->workers[number];
 	const uint64_t changed = note_block(payload, worker, block);
@@ -143,7 +146,7 @@ static int refuse_large(const struct schema_tensor *tensor, struct error *err)
 		(int)(tensor->name.len < 120 ? tensor->name.len : 120), tensor->name.data);
 }
 
-/* The changed bytes' positions and values, each to its list. */
+/* Adds the positions and values of the changed bytes to their streams. */
 static int gather(struct payload *payload, unsigned number, const struct tensor_block *block,
 	struct error *err)
 {
@@ -203,7 +206,7 @@ static int write_lists(struct payload *payload, unsigned number, struct error *e
 		: add_list(payload, number, STREAM_VALUES, true, err);
 }
 
-static int take_overwrite(struct payload *payload, unsigned number,
+static int payload_slime_take_overwrite(struct payload *payload, unsigned number,
 	const struct tensor_block *block, struct error *err)
 {
 	struct payload_worker *const worker = &payload->workers[number];
@@ -221,7 +224,7 @@ static int take_overwrite(struct payload *payload, unsigned number,
 	return 0;
 }
 
-static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
+static unsigned payload_slime_layout(struct payload *payload, struct payload_tensor *tensor,
 	struct payload_part parts[PAYLOAD_PARTS])
 {
 	(void)payload;
@@ -230,13 +233,21 @@ static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
 	return 1;
 }
 
-static int write_tensor(
+static int payload_slime_write(
 	struct payload *payload, unsigned worker, struct payload_tensor *tensor, struct error *err)
 {
 	return payload_copy(payload, worker, &tensor->pieces[0], tensor->file, tensor->at[0], err);
 }
 
 const struct payload_ops payload_xor = {
-	.keeps_tensors = true, .block = take_xor, .layout = layout, .write = write_tensor};
+	.keeps_tensors = true,
+	.block = payload_slime_take_xor,
+	.layout = payload_slime_layout,
+	.write = payload_slime_write,
+};
 const struct payload_ops payload_overwrite = {
-	.keeps_tensors = true, .block = take_overwrite, .layout = layout, .write = write_tensor};
+	.keeps_tensors = true,
+	.block = payload_slime_take_overwrite,
+	.layout = payload_slime_layout,
+	.write = payload_slime_write,
+};

@@ -1,6 +1,6 @@
-/* TRL: positions and values. A piece waits as, for each run of 65536 elements: u32 count, u16
- * positions in the run, u16 values; the form of the positions is known when the largest gap of the
- * tensor is. */
+/* TRL: positions and values. In the spool a piece has, for each run of 65536 elements: u32 count,
+ * u16 positions in the run, u16 values. The form of the positions depends on the largest gap of the
+ * tensor, which is known only after the walk, so positions are encoded when they are written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { ELEMENT_BYTES = 2, RUN_BYTES = ELEMENT_SCAN_BLOCK * ELEMENT_BYTES, COUNT_BYTES = 4 };
 
-/* One piece as it was taken, on its way out. */
+/* One piece that is being written. */
 struct writing {
 	struct index_encoder encoder;
 	struct buffer piece;
@@ -19,15 +19,18 @@ struct writing {
 	uint64_t done; /* elements written */
 };
 
-static int take_block(struct payload *payload, unsigned number, const struct tensor_block *block,
-	struct error *err);
-static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
+static int payload_trl_take(struct payload *payload, unsigned number,
+	const struct tensor_block *block, struct error *err);
+static unsigned payload_trl_layout(struct payload *payload, struct payload_tensor *tensor,
 	struct payload_part parts[PAYLOAD_PARTS]);
-static int write_tensor(
+static int payload_trl_write(
 	struct payload *payload, unsigned number, struct payload_tensor *tensor, struct error *err);
 
 const struct payload_ops payload_trl = {
-	.block = take_block, .layout = layout, .write = write_tensor};
+	.block = payload_trl_take,
+	.layout = payload_trl_layout,
+	.write = payload_trl_write,
+};
 
 void payload_trl_note(
 	struct payload_piece *piece, uint64_t start, const uint16_t *positions, size_t count)
@@ -54,7 +57,7 @@ static int refuse(
 			"tensor '%.*s' has over 2^31 elements and changed: %s cannot hold it",
 			shown, tensor->name.data, format);
 	return error_set(err, ERROR_UNSUPPORTED,
-		"tensor '%.*s' is %s and changed: %s holds BF16 alone", shown, tensor->name.data,
+		"tensor '%.*s' is %s and changed: %s holds only BF16", shown, tensor->name.data,
 		dtype_name(tensor->dtype), format);
 }
 
@@ -74,8 +77,8 @@ static void take_run(struct payload_worker *worker, struct payload_piece *piece,
 	buffer_commit(&worker->made, values != NULL ? found * ELEMENT_BYTES : 0);
 }
 
-static int take_block(struct payload *payload, unsigned number, const struct tensor_block *block,
-	struct error *err)
+static int payload_trl_take(struct payload *payload, unsigned number,
+	const struct tensor_block *block, struct error *err)
 {
 	const struct schema_tensor *const tensor = schema_tensor(payload->schema, block->tensor);
 	struct payload_worker *const worker = &payload->workers[number];
@@ -115,13 +118,14 @@ static enum index_form choose_form(
 	return largest <= UINT16_MAX ? INDEX_GAP16 : INDEX_GAP32;
 }
 
-static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
+static unsigned payload_trl_layout(struct payload *payload, struct payload_tensor *tensor,
 	struct payload_part parts[PAYLOAD_PARTS])
 {
 	static const enum dtype dtypes[] = {[INDEX_GAP16] = DTYPE_U16,
 		[INDEX_GAP32] = DTYPE_U32,
 		[INDEX_ABSOLUTE32] = DTYPE_I32};
 	const bool is_v1 = payload->params->format == DELTA_TRL_V1;
+	ASSERT(tensor->changed > 0);
 	tensor->form = choose_form(payload, tensor);
 	parts[0] = (struct payload_part){.suffix = is_v1 ? ".indices" : ".idx",
 		.dtype = dtypes[tensor->form],
@@ -144,7 +148,7 @@ static int read_piece(struct payload *payload, const struct payload_piece *piece
 		payload->spool, piece->stream, piece->at, room, (size_t)piece->bytes, err);
 }
 
-static void code_piece(struct writing *writing, uint64_t start, uint16_t *positions)
+static void encode_piece(struct writing *writing, uint64_t start, uint16_t *positions)
 {
 	struct span rest = buffer_span(&writing->piece);
 	buffer_reset(&writing->indexes);
@@ -184,7 +188,7 @@ static int write_piece(struct payload *payload, const struct payload_tensor *ten
 		(off_t)values_at, file->path, err);
 }
 
-static int write_tensor(
+static int payload_trl_write(
 	struct payload *payload, unsigned number, struct payload_tensor *tensor, struct error *err)
 {
 	enum { CAP_BYTES = 64 << 20 };
@@ -201,7 +205,7 @@ static int write_tensor(
 			continue;
 		result = read_piece(payload, &tensor->pieces[i], &writing.piece, err);
 		if (result == 0) {
-			code_piece(&writing, i * BLOCK_CODE_ELEMENTS, positions);
+			encode_piece(&writing, i * BLOCK_CODE_ELEMENTS, positions);
 			result = write_piece(payload, tensor, &writing, err);
 		}
 	}

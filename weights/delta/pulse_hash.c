@@ -5,7 +5,7 @@
 
 enum { SHAPE_TEXT_BYTES = 1024 };
 
-/* As torch calls them. */
+/* The names of dtypes in torch. */
 static const char *const torch_names[DTYPE_COUNT] = {
 	[DTYPE_U64] = "uint64",
 	[DTYPE_I64] = "int64",
@@ -52,8 +52,8 @@ int pulse_hash_check(
 	return memcmp(found, hash, SHA256_BYTES) == 0
 		? 0
 		: error_set(err, ERROR_DIGEST_MISMATCH,
-			  "the weights do not have the weights_hash that the delta's metadata.json says: its base was"
-			  " another one, or its maker lost a change");
+			  "the weights do not have the weights_hash of the delta's metadata.json:"
+			  " its base was another one, or its maker lost a change");
 }
 
 static int add_all(struct sha256_stream *stream, struct tensor_source *tensors, struct error *err)
@@ -77,7 +77,7 @@ static int add_facts(
 	struct buffer text;
 	if (torch_names[tensor->dtype] == NULL)
 		return error_set(err, ERROR_UNSUPPORTED,
-			"a weights_hash has no name for the dtype %s", dtype_name(tensor->dtype));
+			"the dtype %s has no name in a weights_hash", dtype_name(tensor->dtype));
 	buffer_init(&text, SHAPE_TEXT_BYTES);
 	print_facts(tensor, &text);
 	const int result = buffer_check(&text, "the text of a shape", err);
@@ -87,7 +87,7 @@ static int add_facts(
 	return result;
 }
 
-/* "torch.bfloat16(2, 3)", and of one dimension "torch.bfloat16(5,)". */
+/* Prints "torch.bfloat16(2, 3)", or "torch.bfloat16(5,)" for one dimension. */
 static void print_facts(const struct schema_tensor *tensor, struct buffer *out)
 {
 	buffer_format(out, "torch.%s(", torch_names[tensor->dtype]);

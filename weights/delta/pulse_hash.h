@@ -6,9 +6,9 @@
 #include "base/digest/digest.h"
 #include "weights/model/tensor_source.h"
 
-/* Reads all tensors, one behind the other. unsupported: a dtype that torch has no name for here. */
+/* Reads all tensors one after another. Fails with unsupported for a dtype without a torch name. */
 int pulse_hash_find(struct tensor_source *tensors, uint8_t out[SHA256_BYTES], struct error *err);
-/* digest_mismatch unless that is the hash. */
+/* Fails with digest_mismatch when the tensors have another hash. */
 int pulse_hash_check(
 	struct tensor_source *tensors, const uint8_t hash[SHA256_BYTES], struct error *err);
 

@@ -1,12 +1,14 @@
+/* Two files of JSON, read with two tables of members. Scans put texts into a target; the judgement
+ * comes afterwards, when all members are known. */
 #include "weights/delta/pulse_metadata.h"
 
 #include <string.h>
 
 #include "base/encode.h"
 
-enum { FILE_LEAST_BYTES = 5, SHOWN_BYTES = 60 }; /* of JSON: a pair of empty texts */
+enum { FILE_LEAST_BYTES = 5 /* JSON bytes of a pair of empty texts */, SHOWN_BYTES = 60 };
 
-/* Where a scan puts what it finds. */
+/* The results of a scan. */
 struct target {
 	struct pulse_metadata *metadata;
 	struct span type;
@@ -14,30 +16,22 @@ struct target {
 	struct span format;
 };
 
-struct member {
-	const char *name;
-	bool (*scan)(struct json_scan *scan, struct target *target);
-	bool is_needed;
-};
-
-static int scan_text(struct target *target, struct span json, const struct member *members,
-	unsigned count, const char *path, struct error *err);
-static bool scan_object(struct json_scan *scan, const struct member *members, unsigned count,
-	struct target *target);
-static bool scan_member(struct json_scan *scan, const struct member *members, unsigned count,
-	struct target *target, unsigned *seen);
-static bool scan_window(struct json_scan *scan, struct target *target);
-static bool scan_files(struct json_scan *scan, struct target *target);
-static bool scan_type(struct json_scan *scan, struct target *target);
-static bool scan_prev(struct json_scan *scan, struct target *target);
-static bool scan_hash(struct json_scan *scan, struct target *target);
+static int scan_text(struct target *target, struct span json, const struct json_scan_object *object,
+	const char *path, struct error *err);
+static bool scan_whole(
+	struct json_scan *scan, const struct json_scan_object *object, struct target *target);
+static bool scan_window(struct json_scan *scan, void *state);
+static bool scan_files(struct json_scan *scan, void *state);
+static bool scan_type(struct json_scan *scan, void *state);
+static bool scan_prev(struct json_scan *scan, void *state);
+static bool scan_hash(struct json_scan *scan, void *state);
 static int judge(struct pulse_metadata *metadata, const struct target *target, const char *path,
 	struct error *err);
-static bool scan_format(struct json_scan *scan, struct target *target);
+static bool scan_format(struct json_scan *scan, void *state);
 static int find_codec(
 	enum pulse_codec *out, struct span format, const char *path, struct error *err);
 
-static const struct member checkpoint_members[] = {
+static const struct json_scan_member checkpoint_members[] = {
 	{"window", scan_window, true},
 	{"file_manifest", scan_files, true},
 	{"checkpoint_type", scan_type, true},
@@ -45,18 +39,20 @@ static const struct member checkpoint_members[] = {
 	{"weights_hash", scan_hash, false},
 };
 
-enum { CHECKPOINT_MEMBERS = sizeof(checkpoint_members) / sizeof(checkpoint_members[0]) };
+static const struct json_scan_object checkpoint_object = {checkpoint_members,
+	sizeof(checkpoint_members) / sizeof(checkpoint_members[0]), "a member is missing"};
 
-static const struct member delta_members[] = {{"format", scan_format, true}};
+static const struct json_scan_member delta_members[] = {{"format", scan_format, true}};
 
-enum { DELTA_MEMBERS = sizeof(delta_members) / sizeof(delta_members[0]) };
+static const struct json_scan_object delta_object = {
+	delta_members, sizeof(delta_members) / sizeof(delta_members[0]), "a member is missing"};
 
 int pulse_metadata_parse(
 	struct pulse_metadata *out, struct span json, const char *path, struct error *err)
 {
 	*out = (struct pulse_metadata){0};
 	struct target target = {.metadata = out};
-	if (scan_text(&target, json, checkpoint_members, CHECKPOINT_MEMBERS, path, err) != 0)
+	if (scan_text(&target, json, &checkpoint_object, path, err) != 0)
 		return -1;
 	return judge(out, &target, path, err);
 }
@@ -101,15 +97,15 @@ int pulse_codec_parse(enum pulse_codec *out, struct span json, const char *path,
 {
 	struct pulse_metadata strings = {0};
 	struct target target = {.metadata = &strings};
-	int result = scan_text(&target, json, delta_members, DELTA_MEMBERS, path, err);
+	int result = scan_text(&target, json, &delta_object, path, err);
 	if (result == 0)
 		result = find_codec(out, target.format, path, err);
 	pulse_metadata_release(&strings);
 	return result;
 }
 
-static int scan_text(struct target *target, struct span json, const struct member *members,
-	unsigned count, const char *path, struct error *err)
+static int scan_text(struct target *target, struct span json, const struct json_scan_object *object,
+	const char *path, struct error *err)
 {
 	struct pulse_metadata *const metadata = target->metadata;
 	if (json.len > PULSE_METADATA_MAX_BYTES)
@@ -125,72 +121,49 @@ static int scan_text(struct target *target, struct span json, const struct membe
 			err, ERROR_NO_MEMORY, "no memory for the %zu bytes of %s", json.len, path);
 	struct json_scan scan;
 	json_scan_init(&scan, json);
-	if (!scan_object(&scan, members, count, target))
+	if (!scan_whole(&scan, object, target))
 		return error_set(err, ERROR_INVALID, "%s is malformed at byte %zu: %s", path,
 			json_scan_offset(&scan), scan.fault);
 	return buffer_check(&metadata->files, "the file_manifest", err);
 }
 
-static bool scan_object(
-	struct json_scan *scan, const struct member *members, unsigned count, struct target *target)
+static bool scan_whole(
+	struct json_scan *scan, const struct json_scan_object *object, struct target *target)
 {
-	unsigned seen = 0;
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_member(scan, members, count, target, &seen))
-			return false;
-	for (unsigned i = 0; i < count; i++)
-		if (scan->fault == NULL && members[i].is_needed && (seen & 1u << i) == 0)
-			return json_scan_fail(scan, "a member is missing");
-	if (scan->fault != NULL)
-		return false;
-	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
+	return json_scan_members(scan, object, &target->metadata->strings, target) &&
+		(json_scan_done(scan) || json_scan_fail(scan, "text behind the object"));
 }
 
-static bool scan_member(struct json_scan *scan, const struct member *members, unsigned count,
-	struct target *target, unsigned *seen)
+static bool scan_window(struct json_scan *scan, void *state)
 {
-	struct span name;
-	if (!json_scan_name(scan, &target->metadata->strings, &name))
-		return false;
-	for (unsigned i = 0; i < count; i++) {
-		if (!span_equal_text(name, members[i].name))
-			continue;
-		if ((*seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a member is given twice");
-		*seen |= 1u << i;
-		return members[i].scan(scan, target);
-	}
-	return json_scan_skip(scan);
-}
-
-static bool scan_window(struct json_scan *scan, struct target *target)
-{
+	const struct target *const target = state;
 	return json_scan_u64(scan, &target->metadata->window);
 }
 
-static bool scan_files(struct json_scan *scan, struct target *target)
+static bool scan_files(struct json_scan *scan, void *state)
 {
+	const struct target *const target = state;
 	return json_scan_pairs(scan, &target->metadata->strings, &target->metadata->files);
 }
 
-static bool scan_type(struct json_scan *scan, struct target *target)
+static bool scan_type(struct json_scan *scan, void *state)
 {
+	struct target *const target = state;
 	return json_scan_string(scan, &target->metadata->strings, &target->type);
 }
 
-static bool scan_prev(struct json_scan *scan, struct target *target)
+static bool scan_prev(struct json_scan *scan, void *state)
 {
+	const struct target *const target = state;
 	if (json_scan_accept_null(scan))
 		return true;
 	target->metadata->has_prev = true;
 	return json_scan_u64(scan, &target->metadata->prev_window);
 }
 
-static bool scan_hash(struct json_scan *scan, struct target *target)
+static bool scan_hash(struct json_scan *scan, void *state)
 {
+	struct target *const target = state;
 	return json_scan_accept_null(scan) ||
 		json_scan_string(scan, &target->metadata->strings, &target->hash);
 }
@@ -202,7 +175,7 @@ static int judge(struct pulse_metadata *metadata, const struct target *target, c
 	metadata->has_hash = target->hash.data != NULL;
 	if (!metadata->is_delta && !span_equal_text(target->type, "FULL"))
 		return error_set(err, ERROR_UNSUPPORTED,
-			"%s: the checkpoint_type is neither FULL nor DELTA", path);
+			"%s: the checkpoint_type must be FULL or DELTA", path);
 	if (metadata->has_hash && !decode_hex(target->hash, metadata->hash, SHA256_BYTES))
 		return error_set(err, ERROR_UNSUPPORTED,
 			"%s: the weights_hash is not the 64 hex digits of a SHA-256", path);
@@ -212,11 +185,13 @@ static int judge(struct pulse_metadata *metadata, const struct target *target, c
 	if (metadata->has_prev && metadata->prev_window >= metadata->window)
 		return error_set(
 			err, ERROR_INVALID, "%s: the prev_window is not before the window", path);
+	ASSERT(!metadata->is_delta || (metadata->has_prev && metadata->has_hash));
 	return 0;
 }
 
-static bool scan_format(struct json_scan *scan, struct target *target)
+static bool scan_format(struct json_scan *scan, void *state)
 {
+	struct target *const target = state;
 	return json_scan_string(scan, &target->metadata->strings, &target->format);
 }
 

@@ -1,3 +1,7 @@
+/* The states are: opened, when the header is parsed and `reader` is at the first byte behind it;
+ * and unpacked, when all bytes behind it are mapped. The header's records are checked when all
+ * members are known: sizes and offsets must add up section by section, so the length of the
+ * unpacked bytes is known before a byte is unpacked. */
 #include "weights/delta/pulse_payload.h"
 
 #include <stdlib.h>
@@ -11,27 +15,27 @@ enum {
 	LENGTH_BYTES = 4,
 	PIECE_BYTES = 256 * 1024,
 	HEADER_MAX_BYTES = PULSE_METADATA_MAX_BYTES,
-	RECORD_LEAST_BYTES = 100, /* of JSON: the names of a tensor's members alone */
+	RECORD_LEAST_BYTES = 100, /* JSON bytes of the names of a tensor's members */
 	DIMENSION_LEAST_BYTES = 2,
 	RANK_MAX = 8,
 	SHOWN_BYTES = 120
 };
-/* More than any base has, and far from where sums of a few of them would overflow. */
+/* More than any base has, and small enough that sums of a few of them do not overflow. */
 #define ELEMENTS_MAX (UINT64_C(1) << 56)
 
 struct pulse_payload {
-	struct zstd_reader *reader; /* stands behind the header until all is unpacked */
+	struct zstd_reader *reader; /* is behind the header until all is unpacked */
 	enum pulse_codec codec;
 	struct buffer strings;
 	struct buffer shapes;  /* uint64_t */
-	struct buffer records; /* struct record; while opening */
+	struct buffer records; /* struct record; only during opening */
 	struct buffer tensors; /* struct pulse_tensor */
-	uint64_t bytes;        /* behind the header */
-	struct span data;
+	uint64_t bytes;        /* count of bytes behind the header */
+	struct span data;      /* these bytes, mapped, once unpacked */
 	bool is_unpacked;
 };
 
-/* A tensor's members as they stand in the header. */
+/* The members of a tensor in the header. */
 struct record {
 	struct span name;
 	struct span value_dtype;
@@ -49,8 +53,8 @@ struct record {
 };
 
 enum member_kind { MEMBER_TEXT, MEMBER_NUMBER, MEMBER_SHAPE };
-/* Which codecs have a member. */
-enum { IN_ALL = 1, IN_3 = 2 /* and 3.1 */, IN_3_1 = 4 };
+/* The codecs that have a member; IN_3 is also for 3.1. */
+enum { IN_ALL = 1, IN_3 = 2, IN_3_1 = 4 };
 
 static const struct member {
 	const char *name;
@@ -76,9 +80,8 @@ enum { MEMBER_COUNT = sizeof(members) / sizeof(members[0]) };
 static int read_header(struct pulse_payload *payload, struct buffer *out, struct error *err);
 static int parse_header(struct pulse_payload *payload, struct span json, struct error *err);
 static bool scan_header(struct json_scan *scan, struct pulse_payload *payload);
-static bool scan_part(struct json_scan *scan, struct pulse_payload *payload, unsigned *seen);
-static bool scan_version(struct json_scan *scan, struct pulse_payload *payload);
-static bool scan_tensors(struct json_scan *scan, struct pulse_payload *payload);
+static bool scan_version(struct json_scan *scan, void *payload);
+static bool scan_tensors(struct json_scan *scan, void *payload);
 static bool scan_record(struct json_scan *scan, struct pulse_payload *payload);
 static bool scan_member(struct json_scan *scan, struct pulse_payload *payload,
 	struct record *record, unsigned *seen);
@@ -102,13 +105,6 @@ static bool sizes_fit(const struct pulse_payload *payload, const struct record *
 static int blame(const char *path, struct error *err);
 static int unpack_into(struct pulse_payload *payload, struct unnamed_file *file, struct error *err);
 static struct span section(const struct pulse_payload *payload, uint64_t at, uint64_t bytes);
-
-static const struct {
-	const char *name;
-	bool (*scan)(struct json_scan *scan, struct pulse_payload *payload);
-} parts[] = {{"version", scan_version}, {"tensors", scan_tensors}};
-
-enum { PART_COUNT = sizeof(parts) / sizeof(parts[0]) };
 
 struct pulse_payload *pulse_payload_open(
 	struct span frame, enum pulse_codec codec, const char *path, struct error *err)
@@ -180,7 +176,8 @@ struct span pulse_payload_values(const struct pulse_payload *payload, size_t ind
 	return section(payload, tensor->at + tensor->index_bytes, tensor->value_bytes);
 }
 
-/* In pieces, so that memory follows what is there and not what is said. */
+/* Reads in pieces, so that memory grows with the bytes that are there, not with the claimed
+ * length. */
 static int read_header(struct pulse_payload *payload, struct buffer *out, struct error *err)
 {
 	uint8_t length[LENGTH_BYTES];
@@ -230,47 +227,25 @@ static int parse_header(struct pulse_payload *payload, struct span json, struct 
 
 static bool scan_header(struct json_scan *scan, struct pulse_payload *payload)
 {
-	unsigned seen = 0;
-	bool first = true;
-	if (!json_scan_expect(scan, '{'))
-		return false;
-	while (json_scan_next(scan, '}', &first))
-		if (!scan_part(scan, payload, &seen))
-			return false;
-	if (scan->fault == NULL && seen != (1u << PART_COUNT) - 1)
-		return json_scan_fail(scan, "version or tensors is missing");
-	if (scan->fault != NULL)
-		return false;
-	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
+	static const struct json_scan_member parts[] = {
+		{"version", scan_version, true}, {"tensors", scan_tensors, true}};
+	const struct json_scan_object object = {
+		parts, sizeof(parts) / sizeof(parts[0]), "version or tensors is missing"};
+	return json_scan_members(scan, &object, &payload->strings, payload) &&
+		(json_scan_done(scan) || json_scan_fail(scan, "text behind the object"));
 }
 
-static bool scan_part(struct json_scan *scan, struct pulse_payload *payload, unsigned *seen)
-{
-	struct span name;
-	if (!json_scan_name(scan, &payload->strings, &name))
-		return false;
-	for (unsigned i = 0; i < PART_COUNT; i++) {
-		if (!span_equal_text(name, parts[i].name))
-			continue;
-		if ((*seen & 1u << i) != 0)
-			return json_scan_fail(scan, "a member is given twice");
-		*seen |= 1u << i;
-		return parts[i].scan(scan, payload);
-	}
-	return json_scan_skip(scan);
-}
-
-static bool scan_version(struct json_scan *scan, struct pulse_payload *payload)
+static bool scan_version(struct json_scan *scan, void *payload)
 {
 	uint64_t version;
 	if (!json_scan_u64(scan, &version))
 		return false;
-	return version == payload->codec ||
+	return version == ((const struct pulse_payload *)payload)->codec ||
 		json_scan_fail(
 			scan, "the version is not that of the format in delta_metadata.json");
 }
 
-static bool scan_tensors(struct json_scan *scan, struct pulse_payload *payload)
+static bool scan_tensors(struct json_scan *scan, void *payload)
 {
 	bool first = true;
 	if (!json_scan_expect(scan, '['))
@@ -389,9 +364,10 @@ static int add_tensor(struct pulse_payload *payload, const struct record *record
 	tensor.value_bytes = tensor.count * (dtype_bits(tensor.dtype) / 8);
 	if (!sizes_fit(payload, record, &tensor))
 		return refuse(record->name, "has sizes or offsets that do not add up", err);
+	ASSERT(tensor.index.form != INDEX_GRID || tensor.index.columns > 0);
 	payload->bytes += tensor.index_bytes + tensor.value_bytes;
 	if (payload->bytes > ELEMENTS_MAX)
-		return refuse(record->name, "lies behind more bytes than any model has", err);
+		return refuse(record->name, "comes after more bytes than any model has", err);
 	buffer_add(&payload->tensors, &tensor, sizeof(tensor));
 	return 0;
 }
@@ -418,7 +394,8 @@ static int refuse(struct span name, const char *what, struct error *err)
 		what);
 }
 
-/* A tensor has as many rows as its first dimension; the others make its columns. */
+/* The first dimension is the count of rows; the product of the others is the count of columns, at
+ * least 1. False when the shape has over ELEMENTS_MAX elements. */
 static bool take_shape(const struct pulse_payload *payload, const struct record *record,
 	uint64_t *out_elements, uint64_t *out_columns)
 {
@@ -466,8 +443,8 @@ static bool take_width(struct span name, unsigned *out)
 	return false;
 }
 
-/* Sections follow one another without a gap, as every encoder writes them: so what is unpacked is
- * as long as the sizes say. */
+/* The sections must follow one another without a gap, as every encoder writes them. Then the
+ * unpacked bytes are as long as the sizes say. */
 static bool sizes_fit(const struct pulse_payload *payload, const struct record *record,
 	const struct pulse_tensor *tensor)
 {
@@ -481,7 +458,7 @@ static bool sizes_fit(const struct pulse_payload *payload, const struct record *
 				record->cols_size == tensor->count * tensor->index.col_bytes));
 }
 
-/* A frame that does not decode is the publisher's fault, no stored bytes of ours. */
+/* "corrupt" is for our own stored bytes. A frame that does not decode is the publisher's fault. */
 static int blame(const char *path, struct error *err)
 {
 	if (err->kind == ERROR_CORRUPT)
@@ -491,6 +468,7 @@ static int blame(const char *path, struct error *err)
 
 static int unpack_into(struct pulse_payload *payload, struct unnamed_file *file, struct error *err)
 {
+	ASSERT(!payload->is_unpacked);
 	uint8_t *const piece = memory_new(PIECE_BYTES);
 	int result = 0;
 	for (uint64_t left = payload->bytes; left > 0 && result == 0;) {
@@ -509,5 +487,6 @@ static int unpack_into(struct pulse_payload *payload, struct unnamed_file *file,
 static struct span section(const struct pulse_payload *payload, uint64_t at, uint64_t bytes)
 {
 	ASSERT(payload->is_unpacked);
+	ASSERT(at + bytes <= payload->data.len);
 	return span_slice(payload->data, (size_t)at, (size_t)bytes);
 }

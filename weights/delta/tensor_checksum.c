@@ -18,6 +18,7 @@ struct tensor_checksum {
 
 struct tensor_checksum *tensor_checksum_new(enum delta_checksum kind)
 {
+	ASSERT((unsigned)kind < DELTA_CHECKSUMS);
 	struct tensor_checksum *const checksum = memory_new(sizeof(*checksum));
 	checksum->kind = kind;
 	checksum->adler = ADLER32_SEED;

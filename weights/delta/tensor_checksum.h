@@ -1,5 +1,5 @@
-/* The checksums that slime's directories carry for each tensor: XXH3-128, BLAKE3 (both of all its
- * bytes, in hex) or Adler-32 (%08x). One thread at a time per stream. */
+/* The checksums of a tensor's bytes in slime's directories: XXH3-128 or BLAKE3 in hex, or Adler-32
+ * as %08x. One thread at a time per struct. */
 #ifndef WEIGHTS_DELTA_TENSOR_CHECKSUM_H
 #define WEIGHTS_DELTA_TENSOR_CHECKSUM_H
 

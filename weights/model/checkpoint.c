@@ -1,5 +1,6 @@
-/* Opening walks the folder, decides which files are shards, maps everything, and binds each tensor
- * of the schema to its bytes. */
+/* Opening walks the folder, decides which files are shards, maps all files, and binds each tensor
+ * of the schema to its bytes. With an index, stale shards leave the table before anything is
+ * mapped, so a broken old shard does no harm. Without one, all shards are parsed. */
 #include "weights/model/checkpoint.h"
 
 #include <stdlib.h>
@@ -18,18 +19,18 @@ static const char index_name[] = "model.safetensors.index.json";
 enum { FOLDER_DEPTH_MAX = 32, FILES_MAX = 30000, SHOWN_NAME_BYTES = 160 };
 
 struct entry {
-	struct checkpoint_file file; /* the contract's view of what follows */
+	struct checkpoint_file file; /* the callers' view; its texts are those below */
 	char *path;
 	char *full_path;
 	struct safetensors *shard;
 	bool is_shard;
-	bool is_stale;
+	bool is_stale; /* a shard of an older layout */
 };
 
 struct checkpoint {
 	bool is_folder;
-	const struct checkpoint_choice *choice; /* while it opens; NULL: all files */
-	char *pickle;                           /* one that was seen, NULL: none */
+	const struct checkpoint_choice *choice; /* valid during opening; NULL: all files */
+	char *pickle;                           /* the first file like a pickle; NULL: none */
 	struct entry *entries;                  /* sorted by path */
 	size_t count;
 	struct schema *schema;
@@ -51,10 +52,10 @@ static int visit(struct checkpoint *checkpoint, const char *path, const char *fu
 static int take_file(struct checkpoint *checkpoint, const char *path, const char *full_path,
 	uint64_t size, struct error *err);
 static bool is_pickle(const char *path);
-static bool is_trainers(const char *path);
+static bool is_trainer_state(const char *path);
 static int add_entry(
 	struct checkpoint *checkpoint, const char *path, const char *full_path, struct error *err);
-static int order_by_path(const void *left, const void *right);
+static int checkpoint_order_by_path(const void *left, const void *right);
 static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err);
 static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path);
 static bool is_directly_inside(const struct entry *entry, const char *suffix);
@@ -72,10 +73,10 @@ static int build_schema(struct checkpoint *checkpoint, const char *path, struct 
 static int refuse_without_shards(
 	const struct checkpoint *checkpoint, const char *path, struct error *err);
 static void bind_tensors(struct checkpoint *checkpoint);
-static int digest_tensor(void *state, size_t item, unsigned worker, struct error *err);
+static int checkpoint_digest_tensor(void *state, size_t item, unsigned worker, struct error *err);
 static int digest_bytes(
 	const struct digest_run *run, size_t item, struct span bytes, struct error *err);
-static int digest_file(void *state, size_t item, unsigned worker, struct error *err);
+static int checkpoint_digest_file(void *state, size_t item, unsigned worker, struct error *err);
 
 struct checkpoint *checkpoint_open(const char *path, struct error *err)
 {
@@ -86,6 +87,7 @@ struct checkpoint *checkpoint_open_chosen(
 	const char *path, const struct checkpoint_choice *choice, struct error *err)
 {
 	struct stat facts;
+	ASSERT(choice == NULL || choice->wants != NULL);
 	if (stat(path, &facts) != 0) {
 		error_set_errno(err, "cannot open the checkpoint '%s'", path);
 		return NULL;
@@ -159,15 +161,18 @@ int checkpoint_tensor_digests(const struct checkpoint *checkpoint, unsigned thre
 {
 	struct digest_run run = {checkpoint, watch, out_digests};
 	const size_t count = schema_count(checkpoint->schema);
-	return parallel_run(parallel_workers(threads, count), count, digest_tensor, &run, err);
+	ASSERT(out_digests != NULL || count == 0);
+	return parallel_run(
+		parallel_workers(threads, count), count, checkpoint_digest_tensor, &run, err);
 }
 
 int checkpoint_file_digests(const struct checkpoint *checkpoint, unsigned threads,
 	struct work_watch *watch, struct digest128 *out_digests, struct error *err)
 {
 	struct digest_run run = {checkpoint, watch, out_digests};
+	ASSERT(out_digests != NULL || checkpoint->count == 0);
 	return parallel_run(parallel_workers(threads, checkpoint->count), checkpoint->count,
-		digest_file, &run, err);
+		checkpoint_digest_file, &run, err);
 }
 
 static int open_folder(struct checkpoint *checkpoint, const char *path, struct error *err)
@@ -176,7 +181,8 @@ static int open_folder(struct checkpoint *checkpoint, const char *path, struct e
 	if (walk(checkpoint, path, "", 0, err) != 0)
 		return -1;
 	if (checkpoint->count > 0)
-		qsort(checkpoint->entries, checkpoint->count, sizeof(struct entry), order_by_path);
+		qsort(checkpoint->entries, checkpoint->count, sizeof(struct entry),
+			checkpoint_order_by_path);
 	if (choose_index(checkpoint, &index, err) != 0)
 		return -1;
 	if (index != NULL)
@@ -212,7 +218,7 @@ static int walk(struct checkpoint *checkpoint, const char *folder, const char *p
 	return result;
 }
 
-/* `full_path` is `folder`/`name`; `path` the same below the checkpoint. */
+/* `path` is relative to the checkpoint's folder. */
 static int visit(struct checkpoint *checkpoint, const char *path, const char *full_path,
 	unsigned depth, struct error *err)
 {
@@ -244,17 +250,17 @@ static bool is_pickle(const char *path)
 	const struct span text = span_text(path);
 	return (span_ends_text(text, ".bin") || span_ends_text(text, ".pt") ||
 		       span_ends_text(text, ".pth")) &&
-		!is_trainers(path);
+		!is_trainer_state(path);
 }
 
-/* What trainers pickle beside the weights is none. */
-static bool is_trainers(const char *path)
+/* Trainers pickle their own state beside the weights. Such files are not weights. */
+static bool is_trainer_state(const char *path)
 {
 	static const char *const begins[] = {"optimizer", "scheduler", "scaler", "sampler",
 		"rng_state", "random_states_", "training_args"};
 	const char *const slash = strrchr(path, '/');
 	const char *const name = slash == NULL ? path : slash + 1;
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
 			return true;
 	return false;
@@ -277,12 +283,12 @@ static int add_entry(
 	return 0;
 }
 
-static int order_by_path(const void *left, const void *right)
+static int checkpoint_order_by_path(const void *left, const void *right)
 {
 	return strcmp(((const struct entry *)left)->path, ((const struct entry *)right)->path);
 }
 
-/* The index to go by, or NULL when the folder has none. */
+/* Gives the index that names the shards, or NULL when the folder has none. */
 static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err)
 {
 	*out_index = find_entry(checkpoint, span_text(index_name));
@@ -295,7 +301,7 @@ static int choose_index(struct checkpoint *checkpoint, struct entry **out_index,
 		other++)
 		if (is_directly_inside(other, ".safetensors.index.json"))
 			return error_set(err, ERROR_INVALID,
-				"'%s' and '%s' are both indexes and none is %s",
+				"'%s' and '%s' are both indexes and neither is named %s",
 				(*out_index)->full_path, other->full_path, index_name);
 	return 0;
 }
@@ -323,7 +329,7 @@ static bool is_directly_inside(const struct entry *entry, const char *suffix)
 static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err)
 {
 	struct span text = {0};
-	/* The table moves when stale entries leave it; the name is needed longer. */
+	/* `from` moves or goes when stale entries leave the table; its name is needed longer. */
 	const struct entry named = {.full_path = memory_copy_text(from->full_path)};
 	struct shard_index *index = NULL;
 	int result = mapped_file_open(from->full_path, &text, err);
@@ -450,8 +456,8 @@ static int refuse_without_shards(
 {
 	if (checkpoint->pickle != NULL)
 		return error_set(err, ERROR_INVALID,
-			"'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
-			"them with safe_serialization=True",
+			"'%s' holds no .safetensors file; %s looks like weights in a pickle, which"
+			" cannot be read: save them with safe_serialization=True",
 			path, checkpoint->pickle);
 	return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file", path);
 }
@@ -467,13 +473,14 @@ static void bind_tensors(struct checkpoint *checkpoint)
 				safetensors_tensor(entry->shard, k);
 			const ptrdiff_t at = schema_find(checkpoint->schema, tensor->name);
 			ASSERT(at >= 0);
+			ASSERT(tensor->end <= entry->file.data.len);
 			checkpoint->tensors[at] = span_slice(entry->file.data,
 				(size_t)tensor->begin, (size_t)(tensor->end - tensor->begin));
 		}
 	}
 }
 
-static int digest_tensor(void *state, size_t item, unsigned worker, struct error *err)
+static int checkpoint_digest_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct digest_run *const run = state;
 	(void)worker;
@@ -487,7 +494,7 @@ static int digest_bytes(
 	return work_watch_step(run->watch, bytes.len, err);
 }
 
-static int digest_file(void *state, size_t item, unsigned worker, struct error *err)
+static int checkpoint_digest_file(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct digest_run *const run = state;
 	(void)worker;

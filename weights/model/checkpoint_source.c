@@ -15,23 +15,25 @@ struct checkpoint_cursor {
 	uint64_t block_bytes;
 };
 
-static struct tensor_cursor *open_cursor(
+static struct tensor_cursor *checkpoint_source_open(
 	struct tensor_source *source, size_t tensor, struct error *err);
-static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err);
-static int next(struct tensor_cursor *cursor, struct span *out, struct error *err);
-static void close_cursor(struct tensor_cursor *cursor);
-static void free_source(struct tensor_source *source);
-static bool splits(const struct tensor_source *source, size_t tensor);
+static int checkpoint_source_seek(
+	struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err);
+static int checkpoint_source_next(
+	struct tensor_cursor *cursor, struct span *out, struct error *err);
+static void checkpoint_source_close(struct tensor_cursor *cursor);
+static void checkpoint_source_free(struct tensor_source *source);
+static bool checkpoint_source_splits(const struct tensor_source *source, size_t tensor);
 
 struct tensor_source *checkpoint_source_new(const struct checkpoint *checkpoint)
 {
 	static const struct tensor_source_ops ops = {
-		.open = open_cursor,
-		.next = next,
-		.close_cursor = close_cursor,
-		.free = free_source,
-		.seek = seek,
-		.splits = splits,
+		.open = checkpoint_source_open,
+		.next = checkpoint_source_next,
+		.close_cursor = checkpoint_source_close,
+		.free = checkpoint_source_free,
+		.seek = checkpoint_source_seek,
+		.splits = checkpoint_source_splits,
 	};
 	struct checkpoint_source *const source = memory_new(sizeof(*source));
 	source->source =
@@ -40,16 +42,17 @@ struct tensor_source *checkpoint_source_new(const struct checkpoint *checkpoint)
 	return &source->source;
 }
 
-static struct tensor_cursor *open_cursor(
+static struct tensor_cursor *checkpoint_source_open(
 	struct tensor_source *source, size_t tensor, struct error *err)
 {
 	struct checkpoint_cursor *const cursor = memory_new(sizeof(*cursor));
 	cursor->cursor.source = source;
-	(void)seek(&cursor->cursor, tensor, 0, err);
+	(void)checkpoint_source_seek(&cursor->cursor, tensor, 0, err);
 	return &cursor->cursor;
 }
 
-static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
+static int checkpoint_source_seek(
+	struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
 {
 	struct checkpoint_cursor *const self = (struct checkpoint_cursor *)cursor;
 	const struct checkpoint_source *const source =
@@ -58,10 +61,11 @@ static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, str
 	self->tensor = checkpoint_tensor(source->checkpoint, tensor);
 	self->block_bytes = tensor_source_block_bytes(cursor->source, tensor);
 	self->at = block * self->block_bytes;
+	ASSERT(self->at <= self->tensor.len);
 	return 0;
 }
 
-static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
+static int checkpoint_source_next(struct tensor_cursor *cursor, struct span *out, struct error *err)
 {
 	struct checkpoint_cursor *const self = (struct checkpoint_cursor *)cursor;
 	(void)err;
@@ -72,17 +76,17 @@ static int next(struct tensor_cursor *cursor, struct span *out, struct error *er
 	return 1;
 }
 
-static void close_cursor(struct tensor_cursor *cursor)
+static void checkpoint_source_close(struct tensor_cursor *cursor)
 {
 	free(cursor);
 }
 
-static void free_source(struct tensor_source *source)
+static void checkpoint_source_free(struct tensor_source *source)
 {
 	free(source);
 }
 
-static bool splits(const struct tensor_source *source, size_t tensor)
+static bool checkpoint_source_splits(const struct tensor_source *source, size_t tensor)
 {
 	(void)source;
 	(void)tensor;

@@ -1,3 +1,6 @@
+/* A scan is a position in the text and the first fault. All functions return false once there is a
+ * fault, so callers may chain them and look at the fault at the end. Skipping keeps the closing
+ * brackets in an array of its own, so nesting costs no stack and has a limit. */
 #include "weights/model/json_scan.h"
 
 #include <string.h>
@@ -23,11 +26,13 @@ static bool skip_scalar(struct json_scan *scan);
 static bool skip_number(struct json_scan *scan);
 static bool take_one_of(struct json_scan *scan, const char *bytes);
 static bool step_to_next(struct json_scan *scan, const char *closers, unsigned *depth);
+static bool take_member(struct json_scan *scan, const struct json_scan_object *object,
+	struct buffer *strings, void *state, unsigned *seen);
 static void quote_byte(uint8_t byte, struct buffer *out);
 
 void json_scan_init(struct json_scan *scan, struct span text)
 {
-	/* An empty file has no address, and C allows no arithmetic on none. */
+	/* An empty file has no address, and C does not allow arithmetic on NULL. */
 	const uint8_t *const begin = text.data != NULL ? text.data : (const uint8_t *)"";
 	*scan = (struct json_scan){.begin = begin, .at = begin, .end = begin + text.len};
 }
@@ -156,6 +161,23 @@ bool json_scan_pairs(struct json_scan *scan, struct buffer *strings, struct buff
 	return scan->fault == NULL;
 }
 
+bool json_scan_members(struct json_scan *scan, const struct json_scan_object *object,
+	struct buffer *strings, void *state)
+{
+	unsigned seen = 0;
+	bool first = true;
+	ASSERT(object->count <= 32);
+	if (!json_scan_expect(scan, '{'))
+		return false;
+	while (json_scan_next(scan, '}', &first))
+		if (!take_member(scan, object, strings, state, &seen))
+			return false;
+	for (size_t i = 0; i < object->count && scan->fault == NULL; i++)
+		if (object->members[i].is_needed && (seen & 1u << i) == 0)
+			return json_scan_fail(scan, object->missing);
+	return scan->fault == NULL;
+}
+
 bool json_scan_done(struct json_scan *scan)
 {
 	skip_space(scan);
@@ -194,8 +216,8 @@ static bool accept_word(struct json_scan *scan, const char *word)
 	return true;
 }
 
-/* Adds the run of plain characters at `at` and stops at the quote, the escape or the fault behind
- * it. */
+/* Adds the plain characters at `at`. Stops at a quote, an escape, a control character or the end
+ * of the text. */
 static void plain_run(struct json_scan *scan, struct buffer *strings)
 {
 	const uint8_t *const from = scan->at;
@@ -272,8 +294,8 @@ static size_t digits(struct json_scan *scan)
 	return (size_t)(scan->at - from);
 }
 
-/* Takes an opening bracket and what must stand before the first value in it. *out_empty: the
- * container closed at once. */
+/* Takes an opening bracket and, in an object, the name before the first value. *out_empty says that
+ * the container closes at once. */
 static bool open_container(struct json_scan *scan, char *closers, unsigned *depth, bool *out_empty)
 {
 	const bool object = json_scan_accept(scan, '{');
@@ -334,8 +356,8 @@ static bool take_one_of(struct json_scan *scan, const char *bytes)
 	return true;
 }
 
-/* After a whole value: closes what ends here, and leaves the scan before the next value. False at
- * the end of the outermost value (no fault) or at a fault. */
+/* Goes on behind a whole value: closes the containers that end here and stops before the next
+ * value. False at the end of the outermost value, without a fault, or at a fault. */
 static bool step_to_next(struct json_scan *scan, const char *closers, unsigned *depth)
 {
 	while (*depth > 0) {
@@ -349,6 +371,23 @@ static bool step_to_next(struct json_scan *scan, const char *closers, unsigned *
 		return close == ']' || (skip_string(scan) && json_scan_expect(scan, ':'));
 	}
 	return false;
+}
+
+static bool take_member(struct json_scan *scan, const struct json_scan_object *object,
+	struct buffer *strings, void *state, unsigned *seen)
+{
+	struct span name;
+	if (!json_scan_name(scan, strings, &name))
+		return false;
+	for (size_t i = 0; i < object->count; i++) {
+		if (!span_equal_text(name, object->members[i].name))
+			continue;
+		if ((*seen & 1u << i) != 0)
+			return json_scan_fail(scan, "a member is given twice");
+		*seen |= 1u << i;
+		return object->members[i].scan(scan, state);
+	}
+	return json_scan_skip(scan);
 }
 
 static void quote_byte(uint8_t byte, struct buffer *out)

@@ -12,7 +12,7 @@ static int map(int fd, const char *path, struct span *out_bytes, struct error *e
 
 int mapped_file_open(const char *path, struct span *out_bytes, struct error *err)
 {
-	/* Not to be held up by a pipe that stands where a file should. */
+	/* O_NONBLOCK, so that a pipe in the place of a file does not block the open. */
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return error_set_errno(err, "cannot open '%s'", path);
@@ -57,7 +57,7 @@ static int map(int fd, const char *path, struct span *out_bytes, struct error *e
 	void *const address = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
 	if (address == MAP_FAILED)
 		return error_set_errno(err, "cannot map '%s'", path);
-	/* Advice only: a refusal costs nothing. */
+	/* This is only advice; its failure does no harm. */
 	(void)madvise(address, len, MADV_SEQUENTIAL);
 	*out_bytes = span_of(address, len);
 	return 0;

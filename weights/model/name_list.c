@@ -5,12 +5,12 @@
 #include "weights/model/json_scan.h"
 
 static bool scan_names(struct json_scan *scan, struct name_list *list);
-static int order_spans(const void *left, const void *right);
+static int name_list_order(const void *left, const void *right);
 
 int name_list_parse(struct name_list *list, struct span text, const char *what, struct error *err)
 {
 	buffer_init(&list->strings, text.len + 1);
-	/* Three bytes make a name. */
+	/* a name takes at least three bytes of JSON */
 	buffer_init(&list->names, (text.len / 2 + 1) * sizeof(struct span));
 	if (text.data == NULL)
 		return 0;
@@ -20,7 +20,8 @@ int name_list_parse(struct name_list *list, struct span text, const char *what, 
 		!scan_names(&scan, list))
 		return error_set(err, ERROR_INVALID, "%s is not a list of names", what);
 	if (name_list_count(list) > 0)
-		qsort(list->names.data, name_list_count(list), sizeof(struct span), order_spans);
+		qsort(list->names.data, name_list_count(list), sizeof(struct span),
+			name_list_order);
 	return 0;
 }
 
@@ -45,7 +46,7 @@ bool name_list_has(const struct name_list *list, struct span name)
 {
 	return name_list_count(list) > 0 &&
 		bsearch(&name, list->names.data, name_list_count(list), sizeof(struct span),
-			order_spans) != NULL;
+			name_list_order) != NULL;
 }
 
 static bool scan_names(struct json_scan *scan, struct name_list *list)
@@ -62,7 +63,7 @@ static bool scan_names(struct json_scan *scan, struct name_list *list)
 	return json_scan_done(scan) && !buffer_failed(&list->names);
 }
 
-static int order_spans(const void *left, const void *right)
+static int name_list_order(const void *left, const void *right)
 {
 	return span_compare(*(const struct span *)left, *(const struct span *)right);
 }

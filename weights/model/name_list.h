@@ -1,5 +1,5 @@
-/* A JSON list of tensor names in one metadata value, read into sorted spans. Read-only once parsed;
- * any thread. */
+/* A JSON list of tensor names in one metadata value, read into sorted spans. Read-only after the
+ * parse; any thread. */
 #ifndef WEIGHTS_MODEL_NAME_LIST_H
 #define WEIGHTS_MODEL_NAME_LIST_H
 
@@ -10,8 +10,8 @@ struct name_list {
 	struct buffer names; /* struct span */
 };
 
-/* {NULL,0} gives the empty list. `what` names the list in messages. *list needs name_list_release
- * in any case. */
+/* {NULL,0} gives the empty list. `what` names the list in messages. *list needs name_list_release,
+ * also after a failure. */
 int name_list_parse(struct name_list *list, struct span text, const char *what, struct error *err);
 void name_list_release(struct name_list *list);
 size_t name_list_count(const struct name_list *list);

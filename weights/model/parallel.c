@@ -1,3 +1,6 @@
+/* Workers take item numbers from one counter until it passes the last item or one of them fails.
+ * Each worker keeps its own first error. Items begin in rising order and each that began ends, so
+ * the lowest of these errors is that of the lowest failed item. */
 #include "weights/model/parallel.h"
 
 #include <stdatomic.h>
@@ -27,7 +30,7 @@ struct parallel_worker {
 	struct error err;
 };
 
-static void *work(void *argument);
+static void *parallel_work(void *argument);
 
 unsigned parallel_workers(unsigned wanted, size_t items)
 {
@@ -43,29 +46,31 @@ unsigned parallel_workers(unsigned wanted, size_t items)
 int parallel_run(unsigned workers, size_t items, parallel_fn *fn, void *state, struct error *err)
 {
 	ASSERT(workers >= 1 && workers <= WORKERS_MAX);
+	ASSERT(fn != NULL);
 	struct parallel run = {.fn = fn, .state = state, .items = items};
-	struct parallel_worker *const cast = memory_new_array(workers, sizeof(cast[0]));
+	struct parallel_worker *const worker = memory_new_array(workers, sizeof(worker[0]));
 	for (unsigned i = 0; i < workers; i++) {
-		cast[i].run = &run;
-		cast[i].number = i;
+		worker[i].run = &run;
+		worker[i].number = i;
 		if (i > 0)
-			lock_thread_start(&cast[i].thread, "weights", work, &cast[i]);
+			lock_thread_start(&worker[i].thread, "weights", parallel_work, &worker[i]);
 	}
-	work(&cast[0]);
+	parallel_work(&worker[0]); /* this thread is the first worker */
 	for (unsigned i = 1; i < workers; i++)
-		pthread_join(cast[i].thread, NULL);
+		pthread_join(worker[i].thread, NULL);
 	const struct parallel_worker *first = NULL;
 	for (unsigned i = 0; i < workers; i++)
-		if (cast[i].failed && (first == NULL || cast[i].failed_item < first->failed_item))
-			first = &cast[i];
+		if (worker[i].failed &&
+			(first == NULL || worker[i].failed_item < first->failed_item))
+			first = &worker[i];
 	const int result = first != NULL ? -1 : 0;
 	if (first != NULL)
 		*err = first->err;
-	free(cast);
+	free(worker);
 	return result;
 }
 
-static void *work(void *argument)
+static void *parallel_work(void *argument)
 {
 	struct parallel_worker *const worker = argument;
 	struct parallel *const run = worker->run;

@@ -1,17 +1,17 @@
-/* One function over many items on several threads, joined before it returns. */
+/* Runs one function over many items on several threads and joins them before it returns. */
 #ifndef WEIGHTS_MODEL_PARALLEL_H
 #define WEIGHTS_MODEL_PARALLEL_H
 
 #include "base/error.h"
 
-/* `worker` counts from 0: for scratch memory that each thread keeps to itself. */
+/* `worker` is the number of the thread, from 0; callers use it to find the thread's own memory. */
 typedef int parallel_fn(void *state, size_t item, unsigned worker, struct error *err);
 
-/* How many workers a run over `items` items has: `wanted`, or one per core where it is 0; never
- * more than items, never 0. */
+/* The number of workers for a run over `items` items: `wanted`, or one per core when that is 0. Not
+ * more than items, and at least 1. */
 unsigned parallel_workers(unsigned wanted, size_t items);
-/* Items are handed out in rising order. After a failure no further item is begun, and the error is
- * that of the lowest failed item. */
+/* Gives out items in rising order. After a failure no further item begins. The error is that of the
+ * lowest item that failed. */
 int parallel_run(unsigned workers, size_t items, parallel_fn *fn, void *state, struct error *err);
 
 #endif

@@ -1,5 +1,4 @@
-/* The rule for paths that come out of files: they name something below a folder of ours and nothing
- * else. */
+/* The rule for paths that come from files: they may only name something below a folder of ours. */
 #ifndef WEIGHTS_MODEL_RELATIVE_PATH_H
 #define WEIGHTS_MODEL_RELATIVE_PATH_H
 
@@ -7,11 +6,11 @@
 
 enum { RELATIVE_PATH_MAX_BYTES = 1024 };
 
-/* One or more names joined by '/', UTF-8 without control characters, at most
- * RELATIVE_PATH_MAX_BYTES, no name empty, over 255 bytes or beginning with '.' (so neither . nor ..
- * nor anything hidden). */
+/* A valid path is one or more names joined by '/', in UTF-8 without control characters and at most
+ * RELATIVE_PATH_MAX_BYTES long. A name has 1 to 255 bytes and does not begin with '.', so "." and
+ * ".." and hidden files are excluded. */
 bool relative_path_is_valid(struct span path);
-/* `folder`/`path`, NUL-terminated; free() it. */
+/* Returns `folder`/`path`, NUL-terminated. The caller frees it. */
 char *relative_path_join(const char *folder, struct span path);
 
 #endif

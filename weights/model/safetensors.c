@@ -1,8 +1,7 @@
-/* The reader of safetensors headers. Names, shapes and metadata go into three buffers whose memory
- * is reserved whole before the first byte is read, so the tables can point into them. None of them
- * can outgrow a small multiple of the header's own size, which is bounded first. The checks are
- * those of the reference reader in its order, and one more: a name given twice is refused even
- * where the two entries agree. */
+/* The reader of safetensors headers. Names and shapes go into buffers whose memory is reserved
+ * before the first byte is read, so the tables can point into them. The header's size is checked
+ * first, and no buffer can outgrow a small multiple of it. The checks are those of the reference
+ * reader in its order, and one more: a name given twice is refused even if both entries agree. */
 #include "weights/model/safetensors.h"
 
 #include <stdlib.h>
@@ -21,11 +20,11 @@ struct safetensors {
 
 enum { LENGTH_BYTES = 8, SHOWN_NAME_BYTES = 160 };
 
-/* What else weights come in, by the first bytes. A header never begins so: it would be over the
- * limit. */
+/* Other formats of weights, by their first bytes. As the size of a header, these bytes would exceed
+ * the limit. */
 static const struct {
 	struct span begins;
-	const char *what;
+	const char *format;
 } OTHERS[] = {
 	{{(const uint8_t *)"PK\3\4", 4}, "a PyTorch pickle (.pt, .bin)"},
 	{{(const uint8_t *)"\x80\2", 2}, "a pickle (.pt, .bin, .pkl)"},
@@ -58,13 +57,13 @@ static bool scan_shape(
 static bool scan_offsets(
 	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor);
 static struct safetensors_tensor *tensor_table(const struct safetensors *header);
-static int order_by_data(const void *left, const void *right);
+static int safetensors_order_by_data(const void *left, const void *right);
 static int check_names(struct safetensors *header, const char *path, struct error *err);
 static const struct safetensors_tensor **name_table(const struct safetensors *header);
-static int order_by_name(const void *left, const void *right);
+static int safetensors_order_by_name(const void *left, const void *right);
 static int shown_len(struct span name);
 static int check_metadata(struct safetensors *header, const char *path, struct error *err);
-static int order_by_key(const void *left, const void *right);
+static int safetensors_order_by_key(const void *left, const void *right);
 static int check_layout(const struct safetensors *header, size_t json_len, uint64_t data_size,
 	const char *path, struct error *err);
 static int check_order(
@@ -82,7 +81,7 @@ int safetensors_header_size(
 {
 	if (first8.len < LENGTH_BYTES || file_size < LENGTH_BYTES)
 		return error_set(err, ERROR_INVALID,
-			"a safetensors file has at least 8 bytes, this one %llu",
+			"a safetensors file has at least 8 bytes; this one has %llu",
 			(unsigned long long)file_size);
 	uint64_t size = 0;
 	for (int i = LENGTH_BYTES - 1; i >= 0; i--)
@@ -91,8 +90,8 @@ int safetensors_header_size(
 		return refuse_size(first8, size, err);
 	if (size > file_size - LENGTH_BYTES)
 		return error_set(err, ERROR_INVALID,
-			"the file has %llu bytes and ends inside of its header, which claims %llu: it is cut off, or no "
-			"safetensors file",
+			"the file has %llu bytes and ends inside its header, which claims %llu:"
+			" it is cut off, or it is not a safetensors file",
 			(unsigned long long)file_size, (unsigned long long)(LENGTH_BYTES + size));
 	*out_size = size;
 	return 0;
@@ -101,6 +100,7 @@ int safetensors_header_size(
 struct safetensors *safetensors_parse(
 	struct span json, uint64_t data_size, const char *path, struct error *err)
 {
+	ASSERT(path != NULL);
 	struct safetensors *const header = memory_new(sizeof(*header));
 	if (parse(header, json, data_size, path, err) == 0)
 		return header;
@@ -138,8 +138,8 @@ const struct safetensors_tensor *safetensors_find(
 		return NULL;
 	const struct safetensors_tensor wanted = {.name = name};
 	const struct safetensors_tensor *const key = &wanted;
-	const struct safetensors_tensor **const found = bsearch(
-		&key, name_table(header), safetensors_count(header), sizeof(key), order_by_name);
+	const struct safetensors_tensor **const found = bsearch(&key, name_table(header),
+		safetensors_count(header), sizeof(key), safetensors_order_by_name);
 	return found != NULL ? *found : NULL;
 }
 
@@ -161,18 +161,19 @@ struct span safetensors_metadata_find(const struct safetensors *header, const ch
 	if (safetensors_metadata_count(header) == 0)
 		return (struct span){0};
 	const struct safetensors_metadata *const found = bsearch(&wanted, header->metadata.data,
-		safetensors_metadata_count(header), sizeof(wanted), order_by_key);
+		safetensors_metadata_count(header), sizeof(wanted), safetensors_order_by_key);
 	return found != NULL ? found->value : (struct span){0};
 }
 
 static int refuse_size(struct span first8, uint64_t size, struct error *err)
 {
-	for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
+	for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++)
 		if (span_starts(first8, OTHERS[i].begins))
 			return error_set(err, ERROR_INVALID,
-				"this is %s; only safetensors are read: write the weights with safetensors' save_file, or "
-				"save_pretrained(..., safe_serialization=True)",
-				OTHERS[i].what);
+				"this is %s; only safetensors are read: write the weights with"
+				" safetensors' save_file, or"
+				" save_pretrained(..., safe_serialization=True)",
+				OTHERS[i].format);
 	return error_set(err, ERROR_INVALID,
 		"the safetensors header claims %llu bytes, over the limit of %llu",
 		(unsigned long long)size, (unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
@@ -200,7 +201,7 @@ static int parse(struct safetensors *header, struct span json, uint64_t data_siz
 		return -1;
 	if (header->tensors.len > 0)
 		qsort(tensor_table(header), safetensors_count(header),
-			sizeof(struct safetensors_tensor), order_by_data);
+			sizeof(struct safetensors_tensor), safetensors_order_by_data);
 	if (check_names(header, path, err) != 0 || check_metadata(header, path, err) != 0)
 		return -1;
 	return check_layout(header, json.len, data_size, path, err);
@@ -208,7 +209,7 @@ static int parse(struct safetensors *header, struct span json, uint64_t data_siz
 
 static int reserve(struct safetensors *header, size_t json_len, struct error *err)
 {
-	/* At least two bytes of JSON make a dimension, 40 a tensor, 6 a metadata item. */
+	/* A dimension takes at least two bytes of JSON, a tensor 40, a metadata item 6. */
 	buffer_init(&header->strings, json_len + 1);
 	buffer_init(&header->shapes, (json_len / 2 + 1) * sizeof(uint64_t));
 	buffer_init(&header->tensors, (json_len / 40 + 1) * sizeof(struct safetensors_tensor));
@@ -277,8 +278,8 @@ static bool scan_tensor(struct json_scan *scan, struct safetensors *header, stru
 	return scan->fault == NULL;
 }
 
-/* One member of a tensor's entry; *seen gets its bit. Members that the format does not know are
- * skipped. */
+/* Takes one member of a tensor's entry and sets its bit in *seen. Skips members that the format
+ * does not know. */
 static bool scan_field(struct json_scan *scan, struct safetensors *header,
 	struct safetensors_tensor *tensor, unsigned *seen)
 {
@@ -337,7 +338,7 @@ static struct safetensors_tensor *tensor_table(const struct safetensors *header)
 	return (struct safetensors_tensor *)header->tensors.data;
 }
 
-static int order_by_data(const void *left, const void *right)
+static int safetensors_order_by_data(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const a = left;
 	const struct safetensors_tensor *const b = right;
@@ -359,7 +360,7 @@ static int check_names(struct safetensors *header, const char *path, struct erro
 		return -1;
 	const struct safetensors_tensor **const names = name_table(header);
 	if (count > 0)
-		qsort(names, count, sizeof(names[0]), order_by_name);
+		qsort(names, count, sizeof(names[0]), safetensors_order_by_name);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(names[i - 1]->name, names[i]->name))
 			return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' is given twice",
@@ -372,7 +373,7 @@ static const struct safetensors_tensor **name_table(const struct safetensors *he
 	return (const struct safetensors_tensor **)header->by_name.data;
 }
 
-static int order_by_name(const void *left, const void *right)
+static int safetensors_order_by_name(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const *const a = left;
 	const struct safetensors_tensor *const *const b = right;
@@ -384,14 +385,14 @@ static int shown_len(struct span name)
 	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
 }
 
-/* Sorts the metadata for the search; its order means nothing. */
+/* Sorts the metadata, so that it can be searched; its order has no meaning. */
 static int check_metadata(struct safetensors *header, const char *path, struct error *err)
 {
 	struct safetensors_metadata *const items =
 		(struct safetensors_metadata *)header->metadata.data;
 	const size_t count = safetensors_metadata_count(header);
 	if (count > 0)
-		qsort(items, count, sizeof(items[0]), order_by_key);
+		qsort(items, count, sizeof(items[0]), safetensors_order_by_key);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(items[i - 1].key, items[i].key))
 			return error_set(err, ERROR_INVALID, "%s: metadata '%.*s' is given twice",
@@ -399,13 +400,13 @@ static int check_metadata(struct safetensors *header, const char *path, struct e
 	return 0;
 }
 
-static int order_by_key(const void *left, const void *right)
+static int safetensors_order_by_key(const void *left, const void *right)
 {
 	return span_compare(((const struct safetensors_metadata *)left)->key,
 		((const struct safetensors_metadata *)right)->key);
 }
 
-/* Weight data must be covered exactly: no hole, no overlap, nothing behind. */
+/* The tensors must cover the data exactly: no hole, no overlap, nothing behind the last. */
 static int check_layout(const struct safetensors *header, size_t json_len, uint64_t data_size,
 	const char *path, struct error *err)
 {
@@ -418,10 +419,10 @@ static int check_layout(const struct safetensors *header, size_t json_len, uint6
 	return error_set(err, ERROR_INVALID,
 		"%s has %llu bytes, and its header and tensors cover %llu: %s", path,
 		before + data_size, before + end,
-		end > data_size ? "it is cut off" : "something else stands behind the tensors");
+		end > data_size ? "it is cut off" : "other bytes follow the tensors");
 }
 
-/* *out_end: how far the tensors reach, which follow on one another. */
+/* Checks that each tensor begins where the one before it ends. *out_end is the end of the last. */
 static int check_order(
 	const struct safetensors *header, const char *path, uint64_t *out_end, struct error *err)
 {
@@ -437,7 +438,7 @@ static int check_order(
 			return -1;
 		if (tensor->end - tensor->begin != bytes)
 			return error_set(err, ERROR_INVALID,
-				"%s: tensor '%.*s' has %llu bytes where its shape needs %llu", path,
+				"%s: tensor '%.*s' has %llu bytes and its shape needs %llu", path,
 				shown_len(tensor->name), tensor->name.data,
 				(unsigned long long)(tensor->end - tensor->begin),
 				(unsigned long long)bytes);
@@ -447,7 +448,7 @@ static int check_order(
 	return 0;
 }
 
-/* Elements and bytes from the shape, each step checked for overflow. */
+/* Computes elements and bytes from the shape and checks each step for overflow. */
 static int measure(
 	struct safetensors_tensor *tensor, uint64_t *out_bytes, const char *path, struct error *err)
 {

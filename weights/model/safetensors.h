@@ -1,6 +1,6 @@
-/* The safetensors container: header in, tensor table out, with every refusal of the reference
- * reader; and the writer that gives the reference writer's bytes. Reading works on the header
- * alone, so that it serves a mapped file and an object read by range alike. A parsed header is
+/* The safetensors container. The reader turns a header into a table of tensors and refuses all that
+ * the reference reader refuses. It needs only the header, so it serves a mapped file and an object
+ * read by range alike. The writer makes the same bytes as the reference writer. A parsed header is
  * read-only; any thread. */
 #ifndef WEIGHTS_MODEL_SAFETENSORS_H
 #define WEIGHTS_MODEL_SAFETENSORS_H
@@ -26,20 +26,21 @@ struct safetensors_metadata {
 	struct span value;
 };
 
-struct safetensors; /* opaque: owns names, shapes, metadata */
+struct safetensors; /* owns names, shapes and metadata */
 
-/* First check, on the first 8 bytes: the length of the JSON header. Refuses what cannot be (over
- * 100,000,000 bytes, over the file). */
+/* Reads the size of the JSON header from the first 8 bytes of a file. Refuses a size over
+ * SAFETENSORS_HEADER_MAX_BYTES or over the file's size. */
 int safetensors_header_size(
 	struct span first8, uint64_t file_size, uint64_t *out_size, struct error *err);
-/* `json` is the header text (copied as needed); `data_size` what follows it, which must be covered
- * exactly. `path` names the file in messages. Free with safetensors_free. */
+/* `json` is the header's text; the result does not point into it. The tensors must cover the
+ * `data_size` bytes behind it exactly. `path` names the file in messages. Free the result with
+ * safetensors_free. */
 struct safetensors *safetensors_parse(
 	struct span json, uint64_t data_size, const char *path, struct error *err);
 void safetensors_free(struct safetensors *header);
 
 size_t safetensors_count(const struct safetensors *header);
-/* in order of data */
+/* Tensors are in order of their data. */
 const struct safetensors_tensor *safetensors_tensor(const struct safetensors *header, size_t index);
 /* NULL when absent */
 const struct safetensors_tensor *safetensors_find(
@@ -50,9 +51,9 @@ const struct safetensors_metadata *safetensors_metadata(
 /* {NULL,0} when absent. */
 struct span safetensors_metadata_find(const struct safetensors *header, const char *key);
 
-/* Writing: give tensors in any order; the writer sorts them as the reference does, assigns offsets
- * and makes the 8-byte length and padded JSON. On return tensors[] is in data order with begin and
- * end set: write the data in that order behind the header. */
+/* Appends the 8-byte length and the padded JSON of a header to `out`. The tensors may come in any
+ * order: the writer sorts tensors[] as the reference does and sets begin and end. The caller then
+ * writes the data behind the header, in the order of tensors[]. */
 int safetensors_write_header(struct safetensors_tensor *tensors, size_t count,
 	const struct safetensors_metadata *metadata, size_t metadata_count, struct buffer *out,
 	struct error *err);

@@ -1,5 +1,5 @@
-/* The writing half of safetensors.h: the reference writer's order, spelling and padding, so that
- * equal tensors give equal files whichever program wrote them. */
+/* The writer of safetensors.h. It uses the reference writer's order, spelling and padding, so equal
+ * tensors give equal files, whichever program wrote them. */
 #include <stdlib.h>
 
 #include "weights/model/json_scan.h"
@@ -8,9 +8,9 @@
 enum { LENGTH_BYTES = 8, SHOWN_NAME_BYTES = 160 };
 
 static int check_names(const struct safetensors_tensor *tensors, size_t count, struct error *err);
-static int order_by_name(const void *left, const void *right);
+static int safetensors_writer_order_names(const void *left, const void *right);
 static int refuse_name(struct span name, const char *why, struct error *err);
-static int order_as_reference(const void *left, const void *right);
+static int safetensors_writer_order(const void *left, const void *right);
 static int place(struct safetensors_tensor *tensor, uint64_t *position, struct error *err);
 static void print_json(const struct safetensors_tensor *tensors, size_t count,
 	const struct safetensors_metadata *metadata, size_t metadata_count, struct buffer *out);
@@ -22,10 +22,12 @@ int safetensors_write_header(struct safetensors_tensor *tensors, size_t count,
 	const struct safetensors_metadata *metadata, size_t metadata_count, struct buffer *out,
 	struct error *err)
 {
+	ASSERT(tensors != NULL || count == 0);
+	ASSERT(metadata != NULL || metadata_count == 0);
 	if (check_names(tensors, count, err) != 0)
 		return -1;
 	if (count > 0)
-		qsort(tensors, count, sizeof(tensors[0]), order_as_reference);
+		qsort(tensors, count, sizeof(tensors[0]), safetensors_writer_order);
 	uint64_t position = 0;
 	for (size_t i = 0; i < count; i++)
 		if (place(&tensors[i], &position, err) != 0)
@@ -48,7 +50,8 @@ int safetensors_write_header(struct safetensors_tensor *tensors, size_t count,
 	return 0;
 }
 
-/* Tensors of one name may differ in dtype, so the file's order does not bring them together. */
+/* Sorts by name on its own: the file is sorted by dtype first, and tensors of one name may differ
+ * in dtype. */
 static int check_names(const struct safetensors_tensor *tensors, size_t count, struct error *err)
 {
 	struct buffer names;
@@ -61,7 +64,7 @@ static int check_names(const struct safetensors_tensor *tensors, size_t count, s
 	const struct safetensors_tensor **const sorted =
 		(const struct safetensors_tensor **)names.data;
 	if (result == 0 && count > 0)
-		qsort(sorted, count, sizeof(sorted[0]), order_by_name);
+		qsort(sorted, count, sizeof(sorted[0]), safetensors_writer_order_names);
 	for (size_t i = 0; result == 0 && i < count; i++) {
 		if (span_equal_text(sorted[i]->name, "__metadata__"))
 			result = refuse_name(sorted[i]->name, "has the reserved name", err);
@@ -72,7 +75,7 @@ static int check_names(const struct safetensors_tensor *tensors, size_t count, s
 	return result;
 }
 
-static int order_by_name(const void *left, const void *right)
+static int safetensors_writer_order_names(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const *const a = left;
 	const struct safetensors_tensor *const *const b = right;
@@ -86,7 +89,7 @@ static int refuse_name(struct span name, const char *why, struct error *err)
 		"a safetensors file cannot be written: tensor '%.*s' %s", shown, name.data, why);
 }
 
-static int order_as_reference(const void *left, const void *right)
+static int safetensors_writer_order(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const a = left;
 	const struct safetensors_tensor *const b = right;
@@ -110,7 +113,7 @@ static int place(struct safetensors_tensor *tensor, uint64_t *position, struct e
 	tensor->elements = elements;
 	tensor->begin = *position;
 	if (__builtin_add_overflow(*position, bits / 8, &tensor->end))
-		return refuse_name(tensor->name, "ends past the largest offset", err);
+		return refuse_name(tensor->name, "ends beyond the largest offset", err);
 	*position = tensor->end;
 	return 0;
 }

@@ -1,7 +1,7 @@
-/* A schema owns copies of its names and shapes in an arena. Tensors stand sorted by name at all
- * times: each shard is sorted by itself and merged in, so that a duplicate is found when it is
- * added. A name may not hold a zero byte, because the text form ends names with one and two schemas
- * must never share a text. */
+/* A schema owns copies of its names and shapes in an arena. The tensors are always sorted by name:
+ * each shard is sorted by itself and merged, so a duplicate is found when it is added. A name must
+ * not have a zero byte, because the text form ends names with one and two schemas must never have
+ * the same text. */
 #include "weights/model/schema.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static int append(struct schema *schema, const struct schema_tensor *from, struc
 static int refuse(struct span name, enum error_kind kind, const char *what, struct error *err);
 static int merge(struct schema *schema, size_t old, struct error *err);
 static struct schema_tensor *table(const struct schema *schema);
-static int order_by_name(const void *left, const void *right);
+static int schema_order_by_name(const void *left, const void *right);
 static void print_tensor(const struct schema_tensor *tensor, struct buffer *out);
 static int parse_tensor(
 	struct schema *schema, struct span *rest, struct buffer *shape, struct error *err);
@@ -98,7 +98,7 @@ ptrdiff_t schema_find(const struct schema *schema, struct span name)
 	const size_t count = schema_count(schema);
 	const struct schema_tensor wanted = {.name = name};
 	const struct schema_tensor *const found = count > 0
-		? bsearch(&wanted, table(schema), count, sizeof(wanted), order_by_name)
+		? bsearch(&wanted, table(schema), count, sizeof(wanted), schema_order_by_name)
 		: NULL;
 	return found != NULL ? found - table(schema) : -1;
 }
@@ -178,6 +178,7 @@ static size_t table_count(const struct schema *schema)
 /* Copies one tensor to the end of the table. */
 static int append(struct schema *schema, const struct schema_tensor *from, struct error *err)
 {
+	ASSERT(!schema->finished);
 	if (span_find(from->name, 0) >= 0)
 		return refuse(from->name, ERROR_INVALID, "has a zero byte in its name", err);
 	struct schema_tensor tensor = *from;
@@ -186,12 +187,13 @@ static int append(struct schema *schema, const struct schema_tensor *from, struc
 		arena_take_array(schema->arena, from->rank > 0 ? from->rank : 1, sizeof(uint64_t));
 	if (arena_overflowed(schema->arena) || shape == NULL)
 		return error_set(err, ERROR_TOO_LARGE,
-			"the schema has more tensors than fit into its memory");
+			"the schema needs more memory than it may have: it has too many tensors");
 	if (from->rank > 0)
 		memcpy(shape, from->shape, from->rank * sizeof(uint64_t));
 	tensor.shape = shape;
 	if (__builtin_add_overflow(schema->bytes, tensor.bytes, &schema->bytes))
-		return refuse(from->name, ERROR_INVALID, "brings the schema over 2^64 bytes", err);
+		return refuse(
+			from->name, ERROR_INVALID, "makes the schema larger than 2^64 bytes", err);
 	buffer_add(&schema->tensors, &tensor, sizeof(tensor));
 	return buffer_check(&schema->tensors, "the schema", err);
 }
@@ -202,17 +204,18 @@ static int refuse(struct span name, enum error_kind kind, const char *what, stru
 	return error_set(err, kind, "tensor '%.*s' %s", shown, name.data, what);
 }
 
-/* Merges the sorted runs [0, old) and [old, count) and finds names that stand in both or twice in
- * one. */
+/* Sorts [old, count) and merges it with [0, old), which is sorted. Refuses a name that is there
+ * twice. */
 static int merge(struct schema *schema, size_t old, struct error *err)
 {
 	const size_t count = table_count(schema);
+	ASSERT(old <= count);
 	if (count == old)
 		return 0;
 	struct schema_tensor *const tensors = table(schema);
-	qsort(tensors + old, count - old, sizeof(tensors[0]), order_by_name);
-	if (old > 0 && order_by_name(&tensors[old - 1], &tensors[old]) > 0)
-		qsort(tensors, count, sizeof(tensors[0]), order_by_name);
+	qsort(tensors + old, count - old, sizeof(tensors[0]), schema_order_by_name);
+	if (old > 0 && schema_order_by_name(&tensors[old - 1], &tensors[old]) > 0)
+		qsort(tensors, count, sizeof(tensors[0]), schema_order_by_name);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(tensors[i - 1].name, tensors[i].name))
 			return refuse(tensors[i].name, ERROR_INVALID, "is given twice", err);
@@ -224,7 +227,7 @@ static struct schema_tensor *table(const struct schema *schema)
 	return (struct schema_tensor *)schema->tensors.data;
 }
 
-static int order_by_name(const void *left, const void *right)
+static int schema_order_by_name(const void *left, const void *right)
 {
 	return span_compare(((const struct schema_tensor *)left)->name,
 		((const struct schema_tensor *)right)->name);
@@ -308,11 +311,11 @@ static int refuse_form(
 	char text[2 * FORM_TEXT_BYTES + 32];
 	print_form(ours, wanted);
 	print_form(theirs, found);
-	snprintf(text, sizeof text, "is %s, not %s", found, wanted);
+	snprintf(text, sizeof(text), "is %s, not %s", found, wanted);
 	return refuse(ours->name, ERROR_SCHEMA_MISMATCH, text, err);
 }
 
-/* "BF16 300x100"; of a shape with many dimensions the first ones. */
+/* Prints "BF16 300x100", or only the first dimensions when there are many. */
 static void print_form(const struct schema_tensor *tensor, char out[FORM_TEXT_BYTES])
 {
 	size_t len = (size_t)snprintf(out, FORM_TEXT_BYTES, "%s%s", dtype_name(tensor->dtype),

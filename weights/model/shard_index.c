@@ -1,3 +1,6 @@
+/* Texts go into one buffer that is reserved before the parse, so pairs can point into it. An index
+ * from pairs has no texts of its own. Both kinds then pass the same checks, and the files are the
+ * sorted values of the pairs without repeats. */
 #include "weights/model/shard_index.h"
 
 #include <stdlib.h>
@@ -5,7 +8,7 @@
 #include "base/memory.h"
 #include "weights/model/relative_path.h"
 
-/* Ten million tensors with long names. */
+/* Enough for ten million tensors with long names. */
 #define INDEX_MAX_BYTES (UINT64_C(1) << 30)
 
 struct shard_index {
@@ -19,12 +22,13 @@ static int parse(struct shard_index *index, struct span json, const char *path, 
 static bool scan_index(struct json_scan *scan, struct shard_index *index);
 static bool scan_metadata(struct json_scan *scan, struct shard_index *index);
 static int check_tensors(struct shard_index *index, const char *path, struct error *err);
-static int order_by_key(const void *left, const void *right);
+static int shard_index_order_pairs(const void *left, const void *right);
 static void unite_files(struct shard_index *index);
-static int order_spans(const void *left, const void *right);
+static int shard_index_order_files(const void *left, const void *right);
 
 struct shard_index *shard_index_parse(struct span json, const char *path, struct error *err)
 {
+	ASSERT(path != NULL);
 	struct shard_index *const index = memory_new(sizeof(*index));
 	if (parse(index, json, path, err) == 0)
 		return index;
@@ -35,6 +39,7 @@ struct shard_index *shard_index_parse(struct span json, const char *path, struct
 struct shard_index *shard_index_of(
 	const struct json_scan_pair *pairs, size_t count, const char *path, struct error *err)
 {
+	ASSERT(path != NULL && (pairs != NULL || count == 0));
 	struct shard_index *const index = memory_new(sizeof(*index));
 	buffer_init(&index->pairs, (count + 1) * sizeof(pairs[0]));
 	buffer_init(&index->files, (count + 1) * sizeof(struct span));
@@ -86,7 +91,8 @@ size_t shard_index_find_file(const struct shard_index *index, struct span file)
 {
 	const struct span *const files = (const struct span *)index->files.data;
 	const struct span *const found = files != NULL
-		? bsearch(&file, files, shard_index_file_count(index), sizeof(file), order_spans)
+		? bsearch(&file, files, shard_index_file_count(index), sizeof(file),
+			  shard_index_order_files)
 		: NULL;
 	ASSERT(found != NULL);
 	return (size_t)(found - files);
@@ -110,7 +116,7 @@ static int parse(struct shard_index *index, struct span json, const char *path, 
 			"%s: the index has %zu bytes, over the limit", path, json.len);
 	if (!span_is_utf8(json))
 		return error_set(err, ERROR_INVALID, "%s: the index is not UTF-8", path);
-	/* Six bytes of JSON make a pair. */
+	/* A pair takes at least six bytes of JSON. */
 	const size_t most = json.len / 5 + 1;
 	buffer_init(&index->strings, json.len + 1);
 	buffer_init(&index->pairs, most * sizeof(struct json_scan_pair));
@@ -190,7 +196,7 @@ static int check_tensors(struct shard_index *index, const char *path, struct err
 	struct json_scan_pair *const pairs = (struct json_scan_pair *)index->pairs.data;
 	const size_t count = shard_index_count(index);
 	if (count > 0)
-		qsort(pairs, count, sizeof(pairs[0]), order_by_key);
+		qsort(pairs, count, sizeof(pairs[0]), shard_index_order_pairs);
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0 && span_equal(pairs[i - 1].key, pairs[i].key))
 			return error_set(err, ERROR_INVALID,
@@ -207,7 +213,7 @@ static int check_tensors(struct shard_index *index, const char *path, struct err
 	return buffer_check(&index->files, "the table of files", err);
 }
 
-static int order_by_key(const void *left, const void *right)
+static int shard_index_order_pairs(const void *left, const void *right)
 {
 	return span_compare(((const struct json_scan_pair *)left)->key,
 		((const struct json_scan_pair *)right)->key);
@@ -219,14 +225,14 @@ static void unite_files(struct shard_index *index)
 	const size_t count = shard_index_file_count(index);
 	size_t kept = 0;
 	if (count > 0)
-		qsort(files, count, sizeof(files[0]), order_spans);
+		qsort(files, count, sizeof(files[0]), shard_index_order_files);
 	for (size_t i = 0; i < count; i++)
 		if (kept == 0 || !span_equal(files[kept - 1], files[i]))
 			files[kept++] = files[i];
 	index->files.len = kept * sizeof(files[0]);
 }
 
-static int order_spans(const void *left, const void *right)
+static int shard_index_order_files(const void *left, const void *right)
 {
 	return span_compare(*(const struct span *)left, *(const struct span *)right);
 }

@@ -1,5 +1,5 @@
-/* The index.json of a sharded checkpoint or delta: which tensor lies in which file, and free
- * metadata. Read-only once parsed; any thread. */
+/* The index.json of a sharded checkpoint or delta: the file of each tensor, and free metadata.
+ * Read-only after the parse; any thread. */
 #ifndef WEIGHTS_MODEL_SHARD_INDEX_H
 #define WEIGHTS_MODEL_SHARD_INDEX_H
 
@@ -8,23 +8,23 @@
 
 struct shard_index;
 
-/* `path` names the file in messages. A tensor given twice and a file name that leads out of the
- * folder are invalid; members that are not known are skipped. */
+/* `path` names the file in messages. Fails with invalid when a tensor is given twice or a file name
+ * leads out of the folder. Skips unknown members. */
 struct shard_index *shard_index_parse(struct span json, const char *path, struct error *err);
-/* The same from pairs of tensor and file, in any order; what they point to must stay. */
+/* The same from pairs of tensor and file, in any order. Their texts must outlive the index. */
 struct shard_index *shard_index_of(
 	const struct json_scan_pair *pairs, size_t count, const char *path, struct error *err);
 void shard_index_free(struct shard_index *index); /* NULL is fine */
 
-/* Tensor (key) to file (value), sorted by tensor. */
+/* Pairs of a tensor (key) and its file (value), sorted by tensor. */
 size_t shard_index_count(const struct shard_index *index);
 const struct json_scan_pair *shard_index_pair(const struct shard_index *index, size_t at);
 /* Each file once, sorted. */
 size_t shard_index_file_count(const struct shard_index *index);
 struct span shard_index_file(const struct shard_index *index, size_t at);
-/* of a file that the index names */
+/* The place of a file that the index names. */
 size_t shard_index_find_file(const struct shard_index *index, struct span file);
-/* Those members of "metadata" that are strings, as written. */
+/* The members of "metadata" that are strings, in the order written. */
 size_t shard_index_metadata_count(const struct shard_index *index);
 const struct json_scan_pair *shard_index_metadata(const struct shard_index *index, size_t at);
 

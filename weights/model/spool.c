@@ -1,3 +1,6 @@
+/* A stream fills 4 MiB of memory. When they are full, they go to the end of its file, which is made
+ * at the first time. So a stream of up to 4 MiB has no file, and a read takes its front from the
+ * file and its end from memory. The lock guards only the staging: each stream has one writer. */
 #include "weights/model/spool.h"
 
 #include <stdlib.h>
@@ -6,13 +9,12 @@
 #include "base/memory.h"
 #include "base/thread/lock.h"
 
-/* What a stream holds in memory before it goes to its file. */
-enum { HELD_BYTES = 4 << 20 };
+enum { HELD_BYTES = 4 << 20 /* bytes that a stream holds in memory */ };
 
 struct stream {
-	uint8_t *held; /* made at the first byte */
+	uint8_t *held; /* NULL before the first byte */
 	size_t held_len;
-	uint64_t written; /* in the file, in front of what is held */
+	uint64_t written; /* bytes in the file, in front of the held ones */
 	int fd;           /* -1: no file yet */
 };
 
@@ -21,7 +23,7 @@ struct spool {
 	const struct file_ops *ops;
 	struct stream *streams;
 	size_t count;
-	struct lock lock; /* of the staging */
+	struct lock lock; /* guards the staging */
 };
 
 static int flush(struct spool *spool, struct stream *stream, struct error *err);
@@ -52,11 +54,13 @@ void spool_free(struct spool *spool)
 
 uint64_t spool_end(const struct spool *spool, size_t stream)
 {
+	ASSERT(stream < spool->count);
 	return spool->streams[stream].written + spool->streams[stream].held_len;
 }
 
 int spool_add(struct spool *spool, size_t number, struct span bytes, struct error *err)
 {
+	ASSERT(number < spool->count);
 	struct stream *const stream = &spool->streams[number];
 	if (stream->held == NULL)
 		stream->held = memory_new(HELD_BYTES);
@@ -74,6 +78,7 @@ int spool_add(struct spool *spool, size_t number, struct span bytes, struct erro
 int spool_read(const struct spool *spool, size_t number, uint64_t at, uint8_t *into, size_t len,
 	struct error *err)
 {
+	ASSERT(number < spool->count);
 	const struct stream *const stream = &spool->streams[number];
 	ASSERT(at + len <= spool_end(spool, number));
 	const size_t filed = at >= stream->written ? 0
@@ -90,12 +95,14 @@ int spool_read(const struct spool *spool, size_t number, uint64_t at, uint8_t *i
 
 void spool_rewind(struct spool *spool, size_t number)
 {
+	ASSERT(number < spool->count);
 	spool->streams[number].written = 0;
 	spool->streams[number].held_len = 0;
 }
 
 static int flush(struct spool *spool, struct stream *stream, struct error *err)
 {
+	ASSERT(stream->held_len == HELD_BYTES);
 	if (stream->fd < 0) {
 		lock_enter(&spool->lock);
 		stream->fd = staging_scratch(spool->staging, err);

@@ -1,6 +1,6 @@
-/* Streams of bytes that wait: each is one thread's to write, small ones stay in memory, the rest
- * lies in unnamed files beside the staging's target. Reading comes when writing has ended (of that
- * stream), from any thread. */
+/* Streams of bytes that wait for their place in a file. One thread writes a stream. Small streams
+ * stay in memory; the rest lies in unnamed files beside the staging's target. A stream may be read,
+ * from any thread, once its writing has ended. */
 #ifndef WEIGHTS_MODEL_SPOOL_H
 #define WEIGHTS_MODEL_SPOOL_H
 
@@ -8,17 +8,17 @@
 
 struct spool;
 
-/* `staging` must outlive it, and nobody else may use it meanwhile. Streams may be begun on several
- * threads. */
+/* `staging` must outlive the spool, and only the spool may use it meanwhile. Several threads may
+ * write their own streams at once. */
 struct spool *spool_new(struct staging *staging, const struct file_ops *ops, size_t streams);
 void spool_free(struct spool *spool); /* NULL is fine */
 
-/* bytes written so far: where the next ones will lie */
+/* The count of bytes written so far, which is the place of the next byte. */
 uint64_t spool_end(const struct spool *spool, size_t stream);
 int spool_add(struct spool *spool, size_t stream, struct span bytes, struct error *err);
 int spool_read(const struct spool *spool, size_t stream, uint64_t at, uint8_t *into, size_t len,
 	struct error *err);
-/* The stream is empty again and keeps its memory and file. */
+/* Makes the stream empty again. It keeps its memory and file. */
 void spool_rewind(struct spool *spool, size_t stream);
 
 #endif

@@ -1,3 +1,7 @@
+/* The states are: begun, files added, committed. All is built at `temp`, beside the target, so that
+ * one rename moves it on the same file system. A commit syncs all files, then the folders from the
+ * deepest up, renames, and syncs the parent. A name that a crash may take back must not be reported
+ * as there: if the last sync fails, the commit removes the result again. */
 #include "weights/model/staging.h"
 
 #include <fcntl.h>
@@ -22,7 +26,7 @@ struct staging {
 	char *temp;
 	struct staged_file **files;
 	size_t count;
-	char **folders; /* below temp, in the order made; of a folder, temp itself first */
+	char **folders; /* in the order made: temp if it is a folder, then those below it */
 	size_t folder_count;
 	int *scratch; /* descriptors of unnamed files */
 	size_t scratch_count;
@@ -43,6 +47,7 @@ static int sync_all(struct staging *staging, struct error *err);
 struct staging *staging_begin(
 	const struct file_ops *ops, const char *out, bool is_folder, struct error *err)
 {
+	ASSERT(ops != NULL && out != NULL);
 	struct staging *const staging = memory_new(sizeof(*staging));
 	staging->ops = ops;
 	staging->is_folder = is_folder;
@@ -133,19 +138,20 @@ int staging_scratch(struct staging *staging, struct error *err)
 
 int staging_commit(struct staging *staging, struct error *err)
 {
+	ASSERT(!staging->committed);
 	if (sync_all(staging, err) != 0)
 		return -1;
 	if (file_exists(staging->out))
 		return error_set(
-			err, ERROR_EXISTS, "'%s' has come into being meanwhile", staging->out);
+			err, ERROR_EXISTS, "'%s' has been created in the meantime", staging->out);
 	if (staging->ops->rename(staging->ops, staging->temp, staging->out) != 0)
 		return error_set_errno(
 			err, "cannot rename '%s' to '%s'", staging->temp, staging->out);
 	staging->committed = true;
 	if (file_sync_folder(staging->ops, staging->parent, err) == 0)
 		return 0;
-	/* The name may or may not survive a crash, so the caller is told of a failure and must find
-	 * none of it. */
+	/* The name may or may not survive a crash. The caller gets a failure, so it must not find
+	 * the result. */
 	struct error unused;
 	(void)file_remove_tree(staging->ops, staging->out, &unused);
 	return -1;
@@ -176,7 +182,7 @@ void staging_free(struct staging *staging)
 	free(staging);
 }
 
-/* `out` without trailing slashes, and the folder it stands in. */
+/* Sets staging->out, without trailing slashes, and the folder that it is in. */
 static void split_out(struct staging *staging, const char *out)
 {
 	size_t len = strlen(out);
@@ -208,9 +214,11 @@ static void note_folder(struct staging *staging, char *path)
 	staging->folders[staging->folder_count++] = path;
 }
 
-/* Where a file is being built, with its folders; the caller's to free, NULL on failure. */
+/* Returns the path where a file is built and makes its folders. The caller frees it. NULL on
+ * failure. */
 static char *place(struct staging *staging, struct span path, struct error *err)
 {
+	ASSERT(!staging->committed);
 	if (!staging->is_folder)
 		return memory_copy_text(staging->temp);
 	if (!relative_path_is_valid(path)) {
@@ -253,7 +261,7 @@ static bool knows_folder(const struct staging *staging, const char *path)
 	return false;
 }
 
-/* Opens a new file; *out_path is the caller's to free, on failure too. */
+/* Opens a new file. The caller frees *out_path, also after a failure. */
 static int create(
 	struct staging *staging, struct span path, char **out_path, int *out_fd, struct error *err)
 {
@@ -281,7 +289,8 @@ static int sync_all(struct staging *staging, struct error *err)
 		if (file_sync(staging->ops, staging->files[i]->fd, staging->files[i]->path, err) !=
 			0)
 			return -1;
-	/* Deepest last made, so entries are durable before the folder that names them. */
+	/* A folder was made before those in it, so this order syncs entries before the folder that
+	 * names them. */
 	for (size_t i = staging->folder_count; i-- > 0;)
 		if (file_sync_folder(staging->ops, staging->folders[i], err) != 0)
 			return -1;

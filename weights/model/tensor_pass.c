@@ -1,6 +1,7 @@
-/* Items of work are runs of blocks: a whole tensor, or one block of a tensor that is split. Items
- * are handed out in rising order and each that was handed out is finished or failed, so whoever
- * waits for his turn at a tensor's digest waits for work that is under way. */
+/* An item of work is a whole tensor, or one block of a split tensor. Items are given out in rising
+ * order, and each item that was given out ends or fails. So a thread that waits for its turn at a
+ * tensor's digest always waits for work that another thread is doing, and no deadlock is
+ * possible. */
 #include "weights/model/tensor_pass.h"
 
 #include <stdlib.h>
@@ -17,11 +18,11 @@ struct item {
 	uint64_t count;
 };
 
-/* The digests of one split tensor. */
+/* The turns at the digests of one split tensor. */
 struct turn {
-	uint64_t failed_at; /* the first block that failed, counted from 1; 0: none has */
+	uint64_t failed_at; /* the first block that failed, counted from 1; 0: none */
 	uint64_t blocks;
-	uint64_t at[SIDES]; /* the block whose turn it is */
+	uint64_t at[SIDES]; /* the block that is hashed next */
 	struct xxh3_stream *streams[SIDES];
 };
 
@@ -36,7 +37,7 @@ struct run {
 	struct digest128 *digests[SIDES]; /* NULL: not hashed */
 	struct item *items;
 	size_t item_count;
-	struct turn *turns; /* per tensor; blocks 0: not split */
+	struct turn *turns; /* one for each tensor; its `blocks` is 0 unless the tensor is split */
 	struct worker *workers;
 	struct lock lock;
 	struct lock_condition turned;
@@ -46,7 +47,8 @@ static uint64_t all_blocks(const struct tensor_pass *pass);
 static void list_items(struct run *run, unsigned workers);
 static bool is_split(const struct tensor_pass *pass, size_t tensor, uint64_t fair_share);
 static void make_workers(struct run *run, unsigned count);
-static int run_item(void *state, size_t number, unsigned worker_number, struct error *err);
+static int tensor_pass_run_item(
+	void *state, size_t number, unsigned worker_number, struct error *err);
 static int begin_item(
 	struct run *run, const struct item *item, struct worker *worker, struct error *err);
 static int run_blocks(struct run *run, const struct item *item, unsigned number, struct error *err);
@@ -70,6 +72,7 @@ unsigned tensor_pass_workers(const struct tensor_pass *pass)
 
 int tensor_pass_run(const struct tensor_pass *pass, struct error *err)
 {
+	ASSERT(pass->next != NULL);
 	ASSERT(pass->same == NULL || pass->known_base != NULL || pass->base_digests != NULL);
 	ASSERT(pass->base != NULL || pass->base_digests == NULL);
 	const unsigned workers = tensor_pass_workers(pass);
@@ -83,7 +86,7 @@ int tensor_pass_run(const struct tensor_pass *pass, struct error *err)
 	lock_condition_init(&run.turned);
 	list_items(&run, workers);
 	make_workers(&run, workers);
-	const int result = parallel_run(workers, run.item_count, run_item, &run, err);
+	const int result = parallel_run(workers, run.item_count, tensor_pass_run_item, &run, err);
 	release(&run, workers);
 	if (result == 0)
 		copy_same(pass);
@@ -137,9 +140,11 @@ static void make_workers(struct run *run, unsigned count)
 				run->digests[side] != NULL ? xxh3_stream_new() : NULL;
 }
 
-static int run_item(void *state, size_t number, unsigned worker_number, struct error *err)
+static int tensor_pass_run_item(
+	void *state, size_t number, unsigned worker_number, struct error *err)
 {
 	struct run *const run = state;
+	ASSERT(number < run->item_count);
 	const struct item *const item = &run->items[number];
 	struct worker *const worker = &run->workers[worker_number];
 	if (begin_item(run, item, worker, err) != 0 ||
@@ -198,8 +203,8 @@ static int take_block(
 		const int taken = tensor_cursor_next(worker->cursors[side], sides[side], err);
 		if (taken < 0)
 			return -1;
-		/* A source's blocks follow from its schema; one that ends early is at fault, not
-		 * its bytes. */
+		/* The schema gives the count of blocks. A source must not end early, whatever its
+		 * bytes are. */
 		ASSERT(taken == 1);
 	}
 	ASSERT(run->sources[0] == NULL || block->base.len == block->next.len);
@@ -229,14 +234,15 @@ static bool is_hashed(const struct run *run, size_t tensor, unsigned side)
 		(side == 0 || run->pass->same == NULL || !run->pass->same[tensor]);
 }
 
-/* Waits until all blocks before `number` are hashed, then hashes this one. -1 when one of them
- * failed. */
+/* Waits until all blocks before `number` are hashed, then hashes this one. Fails when an earlier
+ * block failed. */
 static int hash_in_turn(struct run *run, size_t tensor, unsigned side, uint64_t number,
 	struct span bytes, struct error *err)
 {
 	struct turn *const turn = &run->turns[tensor];
+	ASSERT(number < turn->blocks);
 	lock_enter(&run->lock);
-	/* A later block's failure is no reason to give up: of all failures the first one counts. */
+	/* The failure of a later block does not end this one, because the first failure counts. */
 	while (turn->at[side] != number && (turn->failed_at == 0 || turn->failed_at > number + 1))
 		lock_wait(&run->lock, &run->turned);
 	const bool failed = turn->at[side] != number;

@@ -27,6 +27,7 @@ int unnamed_file_open(struct unnamed_file *file, const char *folder, struct erro
 
 int unnamed_file_add(struct unnamed_file *file, struct span piece, struct error *err)
 {
+	ASSERT(file->fd >= 0);
 	if (file_write_at(file_system(), file->fd, piece, (off_t)file->bytes, "an unpacked delta",
 		    err) != 0)
 		return -1;
@@ -36,6 +37,7 @@ int unnamed_file_add(struct unnamed_file *file, struct span piece, struct error 
 
 int unnamed_file_map(const struct unnamed_file *file, struct span *out_bytes, struct error *err)
 {
+	ASSERT(file->fd >= 0);
 	*out_bytes = (struct span){0};
 	if (file->bytes == 0)
 		return 0;

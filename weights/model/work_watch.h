@@ -1,4 +1,4 @@
-/* Who looks on while much is read and computed: told of each piece, and asked whether to go on. */
+/* Watches long work: it hears of each piece that is done and may end the work. */
 #ifndef WEIGHTS_MODEL_WORK_WATCH_H
 #define WEIGHTS_MODEL_WORK_WATCH_H
 
@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 
-struct work_watch { /* embed in whoever watches */
-	/* From any of the threads that work: so many bytes more are done. -1 with busy ends the
-	 * work with that error. */
+struct work_watch { /* embed it in the struct of the watcher */
+	/* Called by any of the working threads when `bytes` more bytes are done. -1 with busy ends
+	 * the work with that error. */
 	int (*step)(struct work_watch *watch, uint64_t bytes, struct error *err);
 };
 

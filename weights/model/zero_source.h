@@ -1,4 +1,4 @@
-/* Tensors that are all zeros, of any schema: the base of deltas whose base is not at hand. */
+/* Tensors of any schema whose bytes are all zero. They stand in for a base that is not at hand. */
 #ifndef WEIGHTS_MODEL_ZERO_SOURCE_H
 #define WEIGHTS_MODEL_ZERO_SOURCE_H
 

@@ -1,6 +1,7 @@
 #include "api/s3/bucket/bucket_acl.h"
 
 #include "api/s3/bucket/bucket_setting.h"
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/bucket/ownership_controls.h"
 #include "api/s3/bucket/public_access_block.h"
 #include "api/s3/request/acl.h"
@@ -42,7 +43,7 @@ int bucket_acl_read(struct exchange *exchange, struct span xml, struct span owne
 		return -1;
 	if (given && xml.len > 0)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"An ACL comes in the header x-amz-acl or in the body, not in both.");
+			"An ACL must be in the header x-amz-acl or in the body, not in both.");
 	return given ? 0 : acl_parse(xml, owner, exchange->arena, out, err);
 }
 
@@ -65,5 +66,6 @@ enum next put_bucket_acl_finish(struct exchange *exchange)
 	const struct bucket_edit edit = {.replaces_grants = BUCKET_GRANTS_OF_ACL,
 		.grants = grants,
 		.grant_count = bucket_grant_of_acl(acl, grants)};
+	ASSERT(edit.grant_count <= BUCKET_GRANTS_OF_ACL_MAX);
 	return bucket_setting_start(exchange, &edit, 200);
 }

@@ -1,8 +1,13 @@
+/* A bucket's rules are stored as the XML that cors_rules prints, and are parsed again for each
+ * request that has an Origin. A preflight names the method and headers of the request to come. Any
+ * other request is matched by its own method, before the caller is identified, so that errors have
+ * the headers too. */
 #include "api/s3/bucket/bucket_cors.h"
 
 #include "api/exchange/route.h"
 #include "api/s3/bucket/bucket_setting.h"
 #include "api/s3/bucket/cors_rules.h"
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/xml_body.h"
 #include "base/encode.h"
@@ -45,8 +50,8 @@ enum next put_bucket_cors_finish(struct exchange *exchange)
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
 	if (xml.len > CORS_BODY_MAX_BYTES) {
-		error_set(&err, ERROR_MALFORMED_XML, "A CORSConfiguration has at most %d bytes.",
-			CORS_BODY_MAX_BYTES);
+		error_set(&err, ERROR_MALFORMED_XML,
+			"A CORSConfiguration must have at most %d bytes.", CORS_BODY_MAX_BYTES);
 		return exchange_fail(exchange, &err);
 	}
 	if (cors_rules_parse(xml, exchange->arena, &rules, &err) != 0 ||
@@ -108,7 +113,7 @@ void bucket_cors_prepare(struct exchange *exchange)
 	if (origin.len == 0 || exchange->parameter_count == 0 || exchange->method == METHOD_OPTIONS)
 		return;
 	if (find_rules(exchange, bucket_named(bucket_of(exchange)), &rules, &ignored) != 0)
-		return; /* whatever is wrong, the request itself will hear of it */
+		return; /* the request itself will fail for the same reason */
 	const struct cors_rule *const rule =
 		cors_rules_match(&rules, origin, method_of(exchange), (struct span){NULL, 0});
 	if (rule != NULL)
@@ -129,8 +134,8 @@ static enum next refuse_value(struct exchange *exchange, const char *header, str
 			value.len > 0 ? (const char *)value.data : ""));
 }
 
-/* As they were asked for, one blank between them. NULL with *out_bad when one cannot be a header's
- * name. */
+/* The names of a list, in its order, separated by ", ". NULL with *out_bad when one of them is not
+ * a header name. */
 static const char *read_names(struct exchange *exchange, struct span headers, struct span *out_bad)
 {
 	struct buffer text;
@@ -152,7 +157,7 @@ static const char *read_names(struct exchange *exchange, struct span headers, st
 	return names;
 }
 
-/* A count of 0: the bucket has no rules. */
+/* Gives a count of 0 when the bucket has no rules. */
 static int find_rules(struct exchange *exchange, struct bucket_ref bucket, struct cors_rules *out,
 	struct error *err)
 {
@@ -166,6 +171,7 @@ static int find_rules(struct exchange *exchange, struct bucket_ref bucket, struc
 
 static void add_headers(struct exchange *exchange, const struct cors_rule *rule, struct span origin)
 {
+	ASSERT(rule->methods.count > 0);
 	const bool open = cors_rule_is_open(rule, origin);
 	exchange_add_header(exchange, "Access-Control-Allow-Origin",
 		open ? "*" : arena_text(exchange->arena, origin));
@@ -197,7 +203,7 @@ static const char *join(struct exchange *exchange, const struct cors_list *list)
 	return joined;
 }
 
-/* As sent: parameters are not decoded yet when `prepare` runs. */
+/* Decodes the bucket's name, because the router decodes parameters only after `prepare`. */
 static struct span bucket_of(struct exchange *exchange)
 {
 	struct buffer decoded;
@@ -209,6 +215,7 @@ static struct span bucket_of(struct exchange *exchange)
 	return bucket;
 }
 
+/* Access-Control-Request-Method when it was sent, else the request's own method. */
 static struct span method_of(struct exchange *exchange)
 {
 	static const struct {

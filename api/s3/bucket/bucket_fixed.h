@@ -1,29 +1,27 @@
-/* Settings of a bucket (and of objects) that this server does not have, as one table: what a GET
- * finds, what a PUT that asks for nothing may say, and a clear 501 for the rest. Clients and
- * infrastructure tools walk nearly all of them. */
+/* Settings of buckets and objects that this server does not have, as one table, because clients and
+ * infrastructure tools ask for nearly all of them. A GET answers as S3 does for a bucket without
+ * the setting. A PUT or DELETE that changes nothing succeeds where its row says so; others are
+ * 501. */
 #ifndef API_S3_BUCKET_BUCKET_FIXED_H
 #define API_S3_BUCKET_BUCKET_FIXED_H
 
-#include "api/exchange/exchange.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 struct bucket_fixed {
-	const char *query;
-	bool on_objects;
-	int status; /* of a GET; 404 and 400 with `code` and `message`, 200 with `root` */
+	const char *query; /* the marker of its routes */
+	bool on_objects;   /* a setting of objects, without DELETE; else of buckets */
+	int status;        /* of a GET: 404 and 400 with `code` and `message`, 200 with `root` */
 	const char *code;
 	const char *message;
-	const char *root;  /* the element that a GET gives */
-	const char *child; /* its one child with `value`; NULL: it is empty */
+	const char *root;  /* the root element of a GET's reply */
+	const char *child; /* its only child, with `value`; NULL: it has none */
 	const char *value;
-	bool takes_same; /* a PUT of what the GET gives succeeds: it changes nothing */
-	bool drops;      /* DELETE succeeds: there is nothing to remove */
-	/* GET and DELETE with an `id` parameter: 404 with this code; NULL: they are as without */
+	bool takes_same; /* a PUT of what the GET gives succeeds and changes nothing */
+	bool drops;      /* DELETE succeeds, because there is nothing to remove */
+	/* the code of a 404 for GET and DELETE with the parameter `id`; NULL: `id` is ignored */
 	const char *id_code;
 };
 const struct bucket_fixed *bucket_fixed_rows(size_t *out_count); /* for tests and documents */
-
-enum next bucket_fixed_get_begin(struct exchange *exchange);
-enum next bucket_fixed_put_finish(struct exchange *exchange); /* behind bucket_setting_put_begin */
-enum next bucket_fixed_delete_begin(struct exchange *exchange);
 
 #endif

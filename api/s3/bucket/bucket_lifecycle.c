@@ -1,6 +1,7 @@
 #include "api/s3/bucket/bucket_lifecycle.h"
 
 #include "api/s3/bucket/bucket_setting.h"
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/bucket/lifecycle_xml.h"
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/s3_request.h"
@@ -11,7 +12,7 @@
 
 enum { XML_MAX_BYTES = 8 * BUCKET_DOCUMENT_MAX_BYTES, HEADER_MAX_BYTES = 2048 };
 
-static enum next refuse(struct exchange *exchange, const struct error *err);
+static enum next reply_failed(struct exchange *exchange, const struct error *err);
 
 enum next get_bucket_lifecycle_begin(struct exchange *exchange)
 {
@@ -42,7 +43,7 @@ enum next put_bucket_lifecycle_finish(struct exchange *exchange)
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
 	if (lifecycle_xml_parse(xml, exchange->arena, &lifecycle, &err) != 0)
-		return refuse(exchange, &err);
+		return reply_failed(exchange, &err);
 	buffer_init(&document, BUCKET_DOCUMENT_MAX_BYTES);
 	lifecycle_document_print(&lifecycle, &document);
 	const int printed = buffer_check(&document, "the lifecycle configuration", &err);
@@ -83,7 +84,7 @@ void bucket_lifecycle_add_expiration(struct exchange *exchange, const struct obj
 	buffer_release(&header);
 }
 
-static enum next refuse(struct exchange *exchange, const struct error *err)
+static enum next reply_failed(struct exchange *exchange, const struct error *err)
 {
 	if (err->kind == ERROR_UNSUPPORTED)
 		return s3_error_not_implemented(

@@ -1,4 +1,7 @@
-#include "api/s3/bucket/bucket_policy.h"
+/* A policy is stored twice in one change: as the document that GET gives back, and as the grants
+ * that it means, which are all that requests are judged by. A policy with public grants is refused
+ * while the bucket's public access block forbids it. */
+#include "api/s3/bucket/handlers.h"
 
 #include "api/s3/bucket/bucket_setting.h"
 #include "api/s3/bucket/policy_document.h"
@@ -10,7 +13,7 @@
 
 enum { BODY_MAX_BYTES = 4096 };
 
-static enum next refuse(struct exchange *exchange, const struct error *err);
+static enum next reply_failed(struct exchange *exchange, const struct error *err);
 static enum next start(struct exchange *exchange, struct span json,
 	const struct bucket_grant *grants, size_t count);
 static int is_public(struct exchange *exchange, bool *out, struct error *err);
@@ -42,7 +45,7 @@ enum next put_bucket_policy_finish(struct exchange *exchange)
 		    &count, &err) != 0 ||
 		(policy_document_is_public(grants, count) &&
 			public_access_block_check(exchange, BLOCK_PUBLIC_POLICY, &err) != 0))
-		return refuse(exchange, &err);
+		return reply_failed(exchange, &err);
 	return start(exchange, json, grants, count);
 }
 
@@ -70,7 +73,7 @@ enum next get_bucket_policy_status_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static enum next refuse(struct exchange *exchange, const struct error *err)
+static enum next reply_failed(struct exchange *exchange, const struct error *err)
 {
 	if (err->kind == ERROR_UNSUPPORTED)
 		return s3_error_not_implemented(
@@ -82,9 +85,11 @@ static enum next refuse(struct exchange *exchange, const struct error *err)
 			.kind = ERROR_INVALID, .code = "MalformedPolicy", .message = err->text});
 }
 
+/* Starts the change. Empty `json` removes the policy. */
 static enum next start(struct exchange *exchange, struct span json,
 	const struct bucket_grant *grants, size_t count)
 {
+	ASSERT(count <= BUCKET_GRANTS_MAX);
 	const struct bucket_document document = {.kind = BUCKET_POLICY, .bytes = json};
 	const struct bucket_edit edit = {.documents = &document,
 		.document_count = 1,

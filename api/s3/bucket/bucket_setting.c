@@ -1,5 +1,6 @@
 #include "api/s3/bucket/bucket_setting.h"
 
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/request/s3_request.h"
 #include "api/s3/request/xml_body.h"
 
@@ -14,8 +15,9 @@ enum next bucket_setting_put_begin(struct exchange *exchange)
 enum next bucket_setting_start(
 	struct exchange *exchange, const struct bucket_edit *edit, int status)
 {
+	ASSERT(status >= 200 && status < 300);
 	int *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL); /* bodies here are capped far below the arena */
+	ASSERT(state != NULL); /* bodies of settings are capped far below the arena */
 	*state = status;
 	exchange->state = state;
 	return exchange_await(exchange,
@@ -25,6 +27,7 @@ enum next bucket_setting_start(
 enum next bucket_setting_resume(struct exchange *exchange)
 {
 	struct error err = {0};
+	ASSERT(exchange->call != NULL && exchange->state != NULL);
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_reply_empty(exchange, *(const int *)exchange->state);

@@ -1,6 +1,7 @@
 #include "api/s3/bucket/bucket_tagging.h"
 
 #include "api/s3/bucket/bucket_setting.h"
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/tagging.h"
 #include "api/s3/request/xml_body.h"
@@ -16,6 +17,7 @@ static int parse_body(
 int bucket_tagging_read(const struct xml_node *node, size_t most, struct arena *arena,
 	struct span *out_set, struct error *err)
 {
+	ASSERT(node != NULL && most > 0);
 	struct tag *const tags = arena_take_array(arena, most + 1, sizeof(*tags));
 	size_t count = 0;
 	if (tags == NULL)
@@ -28,10 +30,12 @@ int bucket_tagging_read(const struct xml_node *node, size_t most, struct arena *
 		if (xml_tree_check(tag, "Key|Value", "Key|Value", err) != 0)
 			return -1;
 		if (xml_tree_child(tag, "Key") == NULL || xml_tree_child(tag, "Value") == NULL)
-			return error_set(err, ERROR_MALFORMED_XML, "A Tag has a Key and a Value.");
+			return error_set(
+				err, ERROR_MALFORMED_XML, "A Tag must have a Key and a Value.");
 		tags[count++] =
 			(struct tag){xml_tree_text(tag, "Key"), xml_tree_text(tag, "Value")};
 	}
+	ASSERT(count <= most + 1); /* one over `most` is for tag_set_check to refuse */
 	return tag_set_check(tags, count, most, err) != 0
 		? -1
 		: write_set(tags, count, arena, out_set, err);
@@ -94,6 +98,6 @@ static int parse_body(struct span xml, struct arena *arena, struct span *out_set
 		return -1;
 	const struct xml_node *const set = xml_tree_child(root, "TagSet");
 	if (set == NULL)
-		return error_set(err, ERROR_MALFORMED_XML, "A Tagging has a TagSet.");
+		return error_set(err, ERROR_MALFORMED_XML, "A Tagging must have a TagSet.");
 	return bucket_tagging_read(set, TAG_SET_BUCKET_MAX, arena, out_set, err);
 }

@@ -1,6 +1,7 @@
 #include "api/s3/bucket/bucket_versioning.h"
 
 #include "api/s3/bucket/bucket_setting.h"
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/s3_request.h"
 #include "api/s3/request/xml_body.h"
@@ -52,7 +53,7 @@ int bucket_versioning_parse(
 	*out = span_equal_text(status, "Enabled") ? BUCKET_VERSIONED : BUCKET_SUSPENDED;
 	if (*out == BUCKET_SUSPENDED && !span_equal_text(status, "Suspended"))
 		return error_set(err, ERROR_MALFORMED_XML,
-			"The Status of a VersioningConfiguration is Enabled or Suspended.");
+			"The Status of a VersioningConfiguration must be Enabled or Suspended.");
 	return 0;
 }
 

@@ -1,3 +1,7 @@
+/* A rule has lists of origins, methods and headers that it allows. A pattern has at most one '*',
+ * so a match compares the head before it and the tail after it. The first rule that allows all of a
+ * request counts. Texts that go into reply headers are checked for control characters when they are
+ * read. */
 #include "api/s3/bucket/cors_rules.h"
 
 #include <stdio.h>
@@ -17,7 +21,7 @@ static int read_list(const struct xml_node *rule, const char *element, unsigned 
 static int check_item(
 	const char *element, struct span text, unsigned stars_allowed, struct error *err);
 static bool is_printable(struct span text);
-static unsigned stars(struct span text);
+static unsigned count_stars(struct span text);
 static bool read_age(struct span text, int64_t *out);
 static int check_names(const char *element, const struct cors_list *list, struct error *err);
 static void print_list(struct xml_writer *xml, const char *element, const struct cors_list *list);
@@ -56,8 +60,8 @@ int cors_rules_parse(
 		return -1;
 	const size_t count = xml_tree_count(root, "CORSRule");
 	if (count == 0 || count > CORS_RULES_MAX)
-		return error_set(err, ERROR_MALFORMED_XML, "A CORSConfiguration has 1 to %d rules.",
-			CORS_RULES_MAX);
+		return error_set(err, ERROR_MALFORMED_XML,
+			"A CORSConfiguration must have 1 to %d rules.", CORS_RULES_MAX);
 	struct cors_rule *const rules = arena_take_array(arena, count, sizeof(*rules));
 	if (rules == NULL)
 		return error_set(
@@ -67,6 +71,7 @@ int cors_rules_parse(
 		rule = xml_tree_again(rule))
 		if (read_rule(rule, arena, &rules[i++], err) != 0)
 			return -1;
+	ASSERT(i == count);
 	*out = (struct cors_rules){rules, count};
 	return 0;
 }
@@ -83,6 +88,7 @@ int cors_rules_check(const struct cors_rules *rules, struct error *err)
 void cors_rules_print(const struct cors_rules *rules, struct buffer *out)
 {
 	struct xml_writer xml;
+	ASSERT(rules->count > 0 && rules->count <= CORS_RULES_MAX);
 	xml_writer_begin(&xml, out, "CORSConfiguration", true);
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct cors_rule *const rule = &rules->rules[i];
@@ -138,13 +144,14 @@ static int read_rule(
 	out->has_max_age = xml_tree_child(node, "MaxAgeSeconds") != NULL;
 	if (out->origins.count == 0 || out->methods.count == 0)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"A CORSRule has an AllowedOrigin and an AllowedMethod.");
+			"A CORSRule must have an AllowedOrigin and an AllowedMethod.");
 	if (out->id.len > ID_MAX_BYTES || !is_printable(out->id))
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"The ID of a CORSRule has at most %d bytes, and no control characters.",
+			"The ID of a CORSRule must have at most %d bytes and no control characters.",
 			ID_MAX_BYTES);
 	if (out->has_max_age && !read_age(age, &out->max_age_s))
-		return error_set(err, ERROR_MALFORMED_XML, "MaxAgeSeconds is a number of seconds.");
+		return error_set(
+			err, ERROR_MALFORMED_XML, "MaxAgeSeconds must be a number of seconds.");
 	return 0;
 }
 
@@ -159,6 +166,7 @@ static int read_list(const struct xml_node *rule, const char *element, unsigned 
 	size_t i = 0;
 	for (const struct xml_node *item = xml_tree_child(rule, element); item != NULL;
 		item = xml_tree_again(item)) {
+		ASSERT(i < count);
 		items[i] = span_trim(item->text);
 		if (check_item(element, items[i++], stars_allowed, err) != 0)
 			return -1;
@@ -177,15 +185,14 @@ static int check_item(
 			len, (const char *)text.data);
 	if (text.len == 0 || !is_printable(text))
 		return error_set(err, ERROR_MALFORMED_XML,
-			"An %s is empty or holds control characters.", element);
-	if (stars(text) > stars_allowed)
+			"An %s must not be empty or have control characters.", element);
+	if (count_stars(text) > stars_allowed)
 		return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" can not have %s.",
 			element, len, (const char *)text.data,
 			stars_allowed > 0 ? "more than one wildcard" : "a wildcard");
 	return 0;
 }
 
-/* Texts go into reply headers: no line breaks or other controls. */
 static bool is_printable(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -194,7 +201,7 @@ static bool is_printable(struct span text)
 	return true;
 }
 
-static unsigned stars(struct span text)
+static unsigned count_stars(struct span text)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < text.len; i++)

@@ -1,5 +1,5 @@
-/* The CORS rules of a bucket: read from XML, printed as XML (which is how they are stored), matched
- * against a request's origin, method and headers. Pure functions; any thread. */
+/* The CORS rules of a bucket: reads them from XML, prints them as XML, which is their stored form,
+ * and matches them against a request's origin, method and headers. Pure functions; any thread. */
 #ifndef API_S3_BUCKET_CORS_RULES_H
 #define API_S3_BUCKET_CORS_RULES_H
 
@@ -15,36 +15,36 @@ struct cors_list {
 };
 struct cors_rule {
 	struct span id;           /* empty: none */
-	struct cors_list origins; /* each with one '*' at most */
-	struct cors_list methods; /* GET, PUT, POST, DELETE, HEAD */
-	struct cors_list headers; /* each with one '*' at most */
+	struct cors_list origins; /* at least one; each has at most one '*' */
+	struct cors_list methods; /* at least one: GET, PUT, POST, DELETE, HEAD */
+	struct cors_list headers; /* each has at most one '*' */
 	struct cors_list exposed;
 	bool has_max_age;
-	int64_t max_age_s; /* below 0 as well: S3 takes any number of 32 bits */
+	int64_t max_age_s; /* may be negative: S3 accepts any number of 32 bits */
 };
 struct cors_rules {
 	struct cors_rule *rules;
 	size_t count;
 };
 
-/* A CORSConfiguration; texts in the arena. malformed_xml, or invalid_request naming the value that
- * a rule may not have. */
+/* Reads a CORSConfiguration; texts in the arena. malformed_xml, no_memory, or invalid_request with
+ * the value that a rule must not have. */
 int cors_rules_parse(
 	struct span xml, struct arena *arena, struct cors_rules *out, struct error *err);
-/* What new rules must keep to besides: header names are such. invalid_request. Rules of before that
- * was asked stay in force. */
+/* A further check for new rules: invalid_request when a header name is not one. Rules stored before
+ * this check existed stay in force, so cors_rules_parse does not make it. */
 int cors_rules_check(const struct cors_rules *rules, struct error *err);
 void cors_rules_print(const struct cors_rules *rules, struct buffer *out);
 
-/* GET, PUT, POST, DELETE, HEAD, in this case: what a preflight may ask for. */
+/* Whether a preflight may ask for this method: GET, PUT, POST, DELETE or HEAD, in upper case. */
 bool cors_rules_know_method(struct span method);
-/* A token of HTTP: what the name of a header may be. */
+/* Whether a header may have this name: a token of HTTP. */
 bool cors_rules_is_header_name(struct span name);
-/* The first rule that lets `origin` use `method` and send all of `headers` (comma-separated names;
- * empty: none), or NULL. */
+/* The first rule that lets `origin` use `method` and send all of `headers` (names separated by
+ * commas; empty: none), or NULL. */
 const struct cors_rule *cors_rules_match(const struct cors_rules *rules, struct span origin,
 	struct span method, struct span headers);
-/* Whether the rule was made for every origin: then replies name "*", else the origin. */
+/* Whether the rule matches `origin` by "*". Then replies name "*", else the origin. */
 bool cors_rule_is_open(const struct cors_rule *rule, struct span origin);
 
 #endif

@@ -1,4 +1,6 @@
-#include "api/s3/bucket/create_bucket.h"
+/* All settings that the request gives are collected into one bucket_edit: the headers' in `begin`,
+ * the body's in `finish`. The bucket is then made with them in one change. */
+#include "api/s3/bucket/handlers.h"
 
 #include "api/auth/keyring.h"
 #include "api/s3/bucket/bucket_tagging.h"
@@ -9,10 +11,10 @@
 #include "api/s3/xml/xml_tree.h"
 #include "storage/buckets/tag_set.h"
 
-enum { BODY_MAX_BYTES = 256 * 1024, LOCATION_MAX_BYTES = 64 };
+enum { BODY_MAX_BYTES = 256 * 1024, LOCATION_MAX_BYTES = 64, DOCUMENTS_MAX = 3 };
 
-struct create_bucket {                       /* the exchange's state */
-	struct bucket_document documents[3]; /* tags, ownership, location */
+struct create_bucket {                                   /* the exchange's state */
+	struct bucket_document documents[DOCUMENTS_MAX]; /* tags, ownership, location */
 	struct bucket_grant grants[BUCKET_GRANTS_OF_ACL_MAX];
 	struct bucket_edit edit;
 };
@@ -39,7 +41,7 @@ enum next create_bucket_begin(struct exchange *exchange)
 		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
-	ASSERT(exchange->principal != NULL); /* the route's access rule lets nobody else in */
+	ASSERT(exchange->principal != NULL); /* the route's access needs a signed request */
 	if (bucket_check_name(
 		    exchange_bucket(exchange).name, exchange->principal->namespace, &err) != 0 ||
 		read_etag(span_trim(exchange_header(exchange, "x-deltabucket-etag")), state,
@@ -67,6 +69,7 @@ enum next create_bucket_begin(struct exchange *exchange)
 enum next create_bucket_finish(struct exchange *exchange)
 {
 	struct create_bucket *const state = exchange->state;
+	ASSERT(state != NULL);
 	struct span tags = {NULL, 0};
 	struct span location = {NULL, 0};
 	struct error err = {0};
@@ -97,7 +100,7 @@ enum next create_bucket_resume(struct exchange *exchange)
 static struct create_bucket *make_state(struct exchange *exchange)
 {
 	struct create_bucket *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL); /* nothing else is in the arena yet */
+	ASSERT(state != NULL); /* little else is in the arena yet */
 	state->edit.documents = state->documents;
 	exchange->state = state;
 	return state;
@@ -110,14 +113,15 @@ static int read_etag(struct span value, struct create_bucket *state, struct erro
 	state->edit.sets_etag_policy = true;
 	return etag_policy_parse(value, &state->edit.etag_policy)
 		? 0
-		: error_set(err, ERROR_INVALID, "x-deltabucket-etag is md5, fast or default.");
+		: error_set(err, ERROR_INVALID,
+			  "The header x-deltabucket-etag must be md5, fast or default.");
 }
 
 static int read_ownership(struct span value, struct create_bucket *state, struct error *err)
 {
 	if (value.len > 0 && !ownership_controls_is_value(value))
 		return error_set(err, ERROR_INVALID,
-			"x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
+			"The header x-amz-object-ownership must be BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
 	add_document(state, BUCKET_OWNERSHIP, value);
 	return 0;
 }
@@ -125,13 +129,14 @@ static int read_ownership(struct span value, struct create_bucket *state, struct
 static void add_document(
 	struct create_bucket *state, enum bucket_document_kind kind, struct span bytes)
 {
-	if (bytes.len > 0)
-		state->documents[state->edit.document_count++] =
-			(struct bucket_document){kind, bytes};
+	if (bytes.len == 0)
+		return;
+	ASSERT(state->edit.document_count < DOCUMENTS_MAX);
+	state->documents[state->edit.document_count++] = (struct bucket_document){kind, bytes};
 }
 
-/* Any region is taken, and told again: clients are set up with all sorts of names and there is only
- * one place here. */
+/* Any region is accepted and stored for GetBucketLocation, because clients are configured with all
+ * sorts of names and this server has only one place. */
 static int read_configuration(struct exchange *exchange, struct span *out_tags,
 	struct span *out_location, struct error *err)
 {

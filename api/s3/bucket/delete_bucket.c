@@ -1,4 +1,4 @@
-#include "api/s3/bucket/delete_bucket.h"
+#include "api/s3/bucket/handlers.h"
 
 #include "api/s3/request/s3_request.h"
 #include "storage/upkeep/bucket_delete.h"

@@ -1,4 +1,4 @@
-#include "api/s3/bucket/get_bucket_location.h"
+#include "api/s3/bucket/handlers.h"
 
 #include "api/s3/bucket/bucket_setting.h"
 #include "api/s3/xml/xml_writer.h"
@@ -16,7 +16,7 @@ enum next get_bucket_location_begin(struct exchange *exchange)
 
 	struct buffer body;
 	buffer_init(&body, BODY_MAX_BYTES);
-	/* The element is the root itself, and stands empty for the oldest region. */
+	/* The region is the text of the root, which is empty for us-east-1. */
 	struct xml_writer xml;
 	xml_writer_begin(&xml, &body, "LocationConstraint", true);
 	if (!span_equal_text(location, "us-east-1"))

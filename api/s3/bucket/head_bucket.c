@@ -1,4 +1,4 @@
-#include "api/s3/bucket/head_bucket.h"
+#include "api/s3/bucket/handlers.h"
 
 #include "api/s3/request/s3_request.h"
 

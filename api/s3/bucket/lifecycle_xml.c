@@ -1,3 +1,6 @@
+/* One function reads each element of a rule: its id, its scope (a prefix or a filter) and each
+ * action. Then check_actions judges the rule as a whole. A rule remembers how its scope was
+ * written, so that it is printed in the same form. */
 #include "api/s3/bucket/lifecycle_xml.h"
 
 #include "api/s3/xml/xml_tree.h"
@@ -6,7 +9,7 @@
 #include "base/encode.h"
 #include "base/random.h"
 
-enum { MADE_ID_BYTES = 16, NEWER_MAX = 100, MIDNIGHT_MS = 24 * 60 * 60 * 1000 };
+enum { MADE_ID_BYTES = 16, NEWER_MAX = 100, DAY_MS = 24 * 60 * 60 * 1000 };
 
 static int read_rule(const struct xml_node *node, struct arena *arena, struct lifecycle_rule *out,
 	struct error *err);
@@ -22,7 +25,7 @@ static int read_size(const struct xml_node *filter, const char *name, bool *out_
 	struct error *err);
 static int read_expiration(const struct xml_node *action, struct arena *arena,
 	struct lifecycle_rule *out, struct error *err);
-static int read_days(
+static int read_count(
 	const struct xml_node *action, const char *name, uint32_t *out, struct error *err);
 static int read_date(struct arena *arena, struct span text, int64_t *out_ms, struct error *err);
 static bool read_flag(struct span text, bool *out);
@@ -30,7 +33,7 @@ static int read_noncurrent(
 	const struct xml_node *action, struct lifecycle_rule *out, struct error *err);
 static int read_abort(const struct xml_node *action, struct lifecycle_rule *out, struct error *err);
 static int check_actions(const struct lifecycle_rule *rule, struct error *err);
-static bool repeats(const struct lifecycle_rule *rules, size_t count);
+static bool repeats_id(const struct lifecycle_rule *rules, size_t last);
 static void print_rule(const struct lifecycle_rule *rule, struct xml_writer *xml);
 static void print_scope(const struct lifecycle_rule *rule, struct xml_writer *xml);
 static void print_conditions(const struct lifecycle_rule *rule, struct xml_writer *xml);
@@ -46,7 +49,7 @@ int lifecycle_xml_parse(
 	const size_t count = xml_tree_count(root, "Rule");
 	if (count == 0 || count > LIFECYCLE_RULES_MAX)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"A LifecycleConfiguration has 1 to %d rules.", LIFECYCLE_RULES_MAX);
+			"A LifecycleConfiguration must have 1 to %d rules.", LIFECYCLE_RULES_MAX);
 	struct lifecycle_rule *const rules = arena_take_array(arena, count, sizeof(*rules));
 	size_t i = 0;
 	if (rules == NULL)
@@ -56,10 +59,11 @@ int lifecycle_xml_parse(
 		rule = xml_tree_again(rule), i++) {
 		if (read_rule(rule, arena, &rules[i], err) != 0)
 			return -1;
-		if (repeats(rules, i))
+		if (repeats_id(rules, i))
 			return error_set(err, ERROR_INVALID,
 				"Rule ID must be unique. Found same ID for more than one rule");
 	}
+	ASSERT(i == count);
 	*out = (struct lifecycle){rules, count};
 	return 0;
 }
@@ -87,8 +91,8 @@ static int read_rule(const struct xml_node *node, struct arena *arena, struct li
 		return -1;
 	out->enabled = span_equal_text(status, "Enabled");
 	if (!out->enabled && !span_equal_text(status, "Disabled"))
-		return error_set(
-			err, ERROR_MALFORMED_XML, "The Status of a Rule is Enabled or Disabled.");
+		return error_set(err, ERROR_MALFORMED_XML,
+			"The Status of a Rule must be Enabled or Disabled.");
 	if (read_id(node, arena, out, err) != 0 || read_scope(node, arena, out, err) != 0 ||
 		read_expiration(xml_tree_child(node, "Expiration"), arena, out, err) != 0 ||
 		read_noncurrent(xml_tree_child(node, "NoncurrentVersionExpiration"), out, err) !=
@@ -122,7 +126,7 @@ static int read_scope(const struct xml_node *rule, struct arena *arena, struct l
 	const struct xml_node *const prefix = xml_tree_child(rule, "Prefix");
 	if ((filter == NULL) == (prefix == NULL))
 		return error_set(
-			err, ERROR_MALFORMED_XML, "A Rule has either a Filter or a Prefix.");
+			err, ERROR_MALFORMED_XML, "A Rule must have either a Filter or a Prefix.");
 	if (filter != NULL)
 		return read_filter(filter, arena, out, err);
 	out->form = LIFECYCLE_PREFIX;
@@ -143,7 +147,7 @@ static int read_filter(const struct xml_node *node, struct arena *arena, struct 
 		return -1;
 	if (node->child != NULL && node->child->next != NULL)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"A Filter has one condition, or And with several.");
+			"A Filter must have one condition, or And with several.");
 	if (and != NULL &&
 		xml_tree_check(
 			and, "Prefix|Tag|ObjectSizeGreaterThan|ObjectSizeLessThan", once, err) != 0)
@@ -173,6 +177,7 @@ static int read_tags(const struct xml_node *filter, struct arena *arena, struct 
 			err, ERROR_NO_MEMORY, "The rules do not fit the memory of a request.");
 	for (const struct xml_node *tag = xml_tree_child(filter, "Tag"); tag != NULL;
 		tag = xml_tree_again(tag)) {
+		ASSERT(taken < count);
 		if (xml_tree_check(tag, "Key|Value", "Key|Value", err) != 0)
 			return -1;
 		tags[taken++] =
@@ -190,7 +195,7 @@ static int read_size(const struct xml_node *filter, const char *name, bool *out_
 	if (!*out_has ||
 		(span_parse_u64(span_trim(xml_tree_text(filter, name)), out) && *out <= INT64_MAX))
 		return 0;
-	return error_set(err, ERROR_INVALID, "'%s' is a number of bytes", name);
+	return error_set(err, ERROR_INVALID, "'%s' must be a number of bytes.", name);
 }
 
 static int read_expiration(const struct xml_node *action, struct arena *arena,
@@ -203,9 +208,9 @@ static int read_expiration(const struct xml_node *action, struct arena *arena,
 		return -1;
 	if (action->child == NULL || action->child->next != NULL)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"An Expiration has either Days, or a Date, or ExpiredObjectDeleteMarker.");
+			"An Expiration must have one of Days, Date and ExpiredObjectDeleteMarker.");
 	if (xml_tree_child(action, "Days") != NULL)
-		return read_days(action, "Days", &out->expire_days, err);
+		return read_count(action, "Days", &out->expire_days, err);
 	if (xml_tree_child(action, "Date") != NULL) {
 		out->has_expire_date = true;
 		return read_date(
@@ -214,20 +219,21 @@ static int read_expiration(const struct xml_node *action, struct arena *arena,
 	return read_flag(span_trim(xml_tree_text(action, "ExpiredObjectDeleteMarker")),
 		       &out->expires_markers)
 		? 0
-		: error_set(
-			  err, ERROR_MALFORMED_XML, "ExpiredObjectDeleteMarker is true or false.");
+		: error_set(err, ERROR_MALFORMED_XML,
+			  "ExpiredObjectDeleteMarker must be true or false.");
 }
 
-static int read_days(
+/* A number of days or versions, at least 1. */
+static int read_count(
 	const struct xml_node *action, const char *name, uint32_t *out, struct error *err)
 {
-	uint64_t days = 0;
+	uint64_t count = 0;
 	const struct span text = span_trim(xml_tree_text(action, name));
-	if (!span_parse_u64(text, &days) || days == 0 || days > INT32_MAX)
+	if (!span_parse_u64(text, &count) || count == 0 || count > INT32_MAX)
 		return error_set(err, ERROR_INVALID,
 			"'%s' for %.*s action must be a positive integer", name,
 			(int)action->name.len, (const char *)action->name.data);
-	*out = (uint32_t)days;
+	*out = (uint32_t)count;
 	return 0;
 }
 
@@ -238,9 +244,9 @@ static int read_date(struct arena *arena, struct span text, int64_t *out_ms, str
 						   (int)text.len, (const char *)text.data))
 					 : text;
 	if (!clock_parse_http(whole, out_ms))
-		return error_set(
-			err, ERROR_MALFORMED_XML, "The Date of an Expiration is an ISO 8601 date.");
-	return *out_ms % MIDNIGHT_MS == 0
+		return error_set(err, ERROR_MALFORMED_XML,
+			"The Date of an Expiration must be an ISO 8601 date.");
+	return *out_ms % DAY_MS == 0
 		? 0
 		: error_set(err, ERROR_INVALID, "'Date' must be at midnight GMT");
 }
@@ -258,11 +264,11 @@ static int read_noncurrent(
 	if (action == NULL)
 		return 0;
 	if (xml_tree_check(action, children, children, err) != 0 ||
-		read_days(action, "NoncurrentDays", &out->noncurrent_days, err) != 0)
+		read_count(action, "NoncurrentDays", &out->noncurrent_days, err) != 0)
 		return -1;
 	if (xml_tree_child(action, "NewerNoncurrentVersions") == NULL)
 		return 0;
-	if (read_days(action, "NewerNoncurrentVersions", &out->noncurrent_newer, err) != 0)
+	if (read_count(action, "NewerNoncurrentVersions", &out->noncurrent_newer, err) != 0)
 		return -1;
 	return out->noncurrent_newer <= NEWER_MAX
 		? 0
@@ -276,10 +282,10 @@ static int read_abort(const struct xml_node *action, struct lifecycle_rule *out,
 		return 0;
 	if (xml_tree_check(action, "DaysAfterInitiation", "DaysAfterInitiation", err) != 0)
 		return -1;
-	return read_days(action, "DaysAfterInitiation", &out->abort_days, err);
+	return read_count(action, "DaysAfterInitiation", &out->abort_days, err);
 }
 
-/* Actions that no rule may have with its filter, or a rule without any. */
+/* Refuses actions that the filter does not allow, and a rule without actions. */
 static int check_actions(const struct lifecycle_rule *rule, struct error *err)
 {
 	const bool filters_objects =
@@ -297,10 +303,11 @@ static int check_actions(const struct lifecycle_rule *rule, struct error *err)
 	return 0;
 }
 
-static bool repeats(const struct lifecycle_rule *rules, size_t count)
+/* Whether the last rule has the id of one before it. */
+static bool repeats_id(const struct lifecycle_rule *rules, size_t last)
 {
-	for (size_t i = 0; i < count; i++)
-		if (span_equal(rules[i].id, rules[count].id))
+	for (size_t i = 0; i < last; i++)
+		if (span_equal(rules[i].id, rules[last].id))
 			return true;
 	return false;
 }

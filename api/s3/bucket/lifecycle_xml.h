@@ -1,6 +1,6 @@
-/* Lifecycle rules as S3 writes them: LifecycleConfiguration, read into storage/buckets/lifecycle.h
- * and printed from it. Pure functions but for the ids that rules without one get, which are
- * random. */
+/* Lifecycle rules in the form of S3: reads a LifecycleConfiguration into the struct of
+ * storage/buckets/lifecycle.h and prints it. Pure functions, except that a rule without an id gets
+ * a random one. Any thread. */
 #ifndef API_S3_BUCKET_LIFECYCLE_XML_H
 #define API_S3_BUCKET_LIFECYCLE_XML_H
 
@@ -8,8 +8,8 @@
 #include "base/buffer.h"
 #include "storage/buckets/lifecycle.h"
 
-/* Texts in the arena. malformed_xml; invalid (InvalidArgument), invalid_request or bad_tag for
- * values that no rule may have; unsupported for transitions. */
+/* Texts lie in the arena. malformed_xml; invalid (InvalidArgument), invalid_request or bad_tag for
+ * values that a rule must not have; unsupported for transitions; no_memory. */
 int lifecycle_xml_parse(
 	struct span xml, struct arena *arena, struct lifecycle *out, struct error *err);
 void lifecycle_xml_print(const struct lifecycle *lifecycle, struct buffer *out);

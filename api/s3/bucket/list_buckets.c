@@ -1,4 +1,7 @@
-#include "api/s3/bucket/list_buckets.h"
+/* For the root key and for keys without grants, a page is one query of the catalog. For a key with
+ * grants, the buckets that they name are looked up one by one, in order of their names. Either way
+ * one bucket more than the page holds is looked for, to know whether there is a next page. */
+#include "api/s3/bucket/handlers.h"
 
 #include "api/auth/keyring.h"
 #include "api/s3/request/s3_error.h"
@@ -10,8 +13,8 @@ enum { PAGE_MAX_BUCKETS = 10000, BODY_MAX_BYTES = 16 * 1024 * 1024 };
 struct listing {
 	struct span prefix;
 	struct span after;
-	bool elsewhere; /* buckets of another region were asked for: there are none */
-	uint64_t limit;
+	bool is_elsewhere; /* the request asks for another region, where there are none */
+	uint64_t limit;    /* 1 to PAGE_MAX_BUCKETS */
 	struct bucket *buckets;
 	size_t count; /* one over the limit when there are more */
 };
@@ -21,7 +24,7 @@ static int find_buckets(struct exchange *exchange, struct listing *listing, stru
 static int find_granted(struct exchange *exchange, struct listing *listing, struct error *err);
 static const struct grant *next_grant(
 	const struct principal *principal, const struct listing *listing, struct span last);
-static bool wanted(const struct listing *listing, struct span name);
+static bool is_wanted(const struct listing *listing, struct span name);
 static enum next reply(struct exchange *exchange, const struct listing *listing);
 static void write_buckets(struct exchange *exchange, struct xml_writer *xml,
 	const struct listing *listing, size_t shown);
@@ -31,7 +34,7 @@ enum next list_buckets_begin(struct exchange *exchange)
 	struct listing listing = {0};
 	struct error err = {0};
 	enum next next;
-	ASSERT(exchange->principal != NULL); /* the route's access rule lets nobody else in */
+	ASSERT(exchange->principal != NULL); /* the route's access needs a signed request */
 	if (!read_listing(exchange, &listing, &next))
 		return next;
 	if (find_buckets(exchange, &listing, &err) != 0)
@@ -44,8 +47,8 @@ static bool read_listing(struct exchange *exchange, struct listing *listing, enu
 	struct span token;
 	struct span region;
 	exchange_query(exchange, "prefix", &listing->prefix);
-	listing->elsewhere = exchange_query(exchange, "bucket-region", &region) && region.len > 0 &&
-		!span_equal_text(region, exchange->context->region);
+	listing->is_elsewhere = exchange_query(exchange, "bucket-region", &region) &&
+		region.len > 0 && !span_equal_text(region, exchange->context->region);
 	if (!s3_request_limit(exchange, "max-buckets", PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS,
 		    &listing->limit, out_next))
 		return false;
@@ -66,7 +69,7 @@ static int find_buckets(struct exchange *exchange, struct listing *listing, stru
 {
 	const struct principal *const principal = exchange->principal;
 	const struct span everybody = {0};
-	if (listing->elsewhere)
+	if (listing->is_elsewhere)
 		return 0;
 	if (principal->grant_count > 0 && !principal->is_root)
 		return find_granted(exchange, listing, err);
@@ -88,6 +91,7 @@ static int find_granted(struct exchange *exchange, struct listing *listing, stru
 	for (const struct grant *grant = next_grant(principal, listing, last); grant != NULL;
 		grant = next_grant(principal, listing, last)) {
 		struct error find_err = {0};
+		ASSERT(listing->count < principal->grant_count);
 		last = grant->bucket;
 		if (bucket_find(exchange->context->store, bucket_named(last), exchange->arena,
 			    &listing->buckets[listing->count], &find_err) == 0)
@@ -102,15 +106,15 @@ static int find_granted(struct exchange *exchange, struct listing *listing, stru
 	return 0;
 }
 
-/* The next granted name above the last one taken, or NULL: grants are few and in no order, and may
- * name a bucket twice. */
+/* The grant with the smallest name above `last`, or NULL. Grants are few and not sorted, and two of
+ * them may name the same bucket. */
 static const struct grant *next_grant(
 	const struct principal *principal, const struct listing *listing, struct span last)
 {
 	const struct grant *best = NULL;
 	for (size_t i = 0; i < principal->grant_count; i++) {
 		const struct grant *const grant = &principal->grants[i];
-		if (wanted(listing, grant->bucket) &&
+		if (is_wanted(listing, grant->bucket) &&
 			(last.len == 0 || span_compare(grant->bucket, last) > 0) &&
 			(best == NULL || span_compare(grant->bucket, best->bucket) < 0))
 			best = grant;
@@ -118,7 +122,7 @@ static const struct grant *next_grant(
 	return best;
 }
 
-static bool wanted(const struct listing *listing, struct span name)
+static bool is_wanted(const struct listing *listing, struct span name)
 {
 	return span_starts(name, listing->prefix) &&
 		(listing->after.len == 0 || span_compare(name, listing->after) > 0);
@@ -129,6 +133,7 @@ static enum next reply(struct exchange *exchange, const struct listing *listing)
 	const size_t shown = listing->count > listing->limit ? listing->limit : listing->count;
 	struct buffer body;
 	struct xml_writer xml;
+	ASSERT(listing->limit > 0 && listing->count <= listing->limit + 1);
 	buffer_init(&body, BODY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "ListAllMyBucketsResult", true);
 	xml_writer_open(&xml, "Owner");

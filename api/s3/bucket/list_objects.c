@@ -1,6 +1,7 @@
-/* A page is one snapshot of the catalog; where the next begins is the last name of the page before,
- * so that no state stays here between pages. */
-#include "api/s3/bucket/list_objects.h"
+/* A page is one snapshot of the catalog. The next page begins after the last name of this one,
+ * which the client sends again, so the server keeps no state between pages. Both versions share
+ * everything but the elements that say where a page begins and ends. */
+#include "api/s3/bucket/handlers.h"
 
 #include "api/objects/view_wait.h"
 #include "api/s3/request/list_request.h"
@@ -8,7 +9,7 @@
 #include "api/s3/request/s3_request.h"
 #include "storage/objects/object_list.h"
 
-struct listing { /* what was asked, then what was found */
+struct listing { /* the request, then what was found */
 	struct list_request request;
 	struct span marker;      /* version 1 */
 	struct span start_after; /* version 2 */
@@ -16,7 +17,7 @@ struct listing { /* what was asked, then what was found */
 	bool has_start_after;
 	bool has_token;
 	bool with_owner;
-	struct span after;
+	struct span after; /* the page begins after this name */
 	struct object_list found;
 };
 
@@ -24,10 +25,10 @@ static int find_page(struct exchange *exchange, struct listing *listing, struct 
 static enum next reply(struct exchange *exchange, const struct listing *listing,
 	void (*write_position)(
 		struct exchange *exchange, struct xml_writer *xml, const struct listing *listing));
-static void write_marker(
+static void list_objects_write_marker(
 	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing);
 static bool read_token(struct exchange *exchange, struct listing *listing, enum next *out_next);
-static void write_token(
+static void list_objects_write_token(
 	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing);
 
 enum next list_objects_begin(struct exchange *exchange)
@@ -39,8 +40,9 @@ enum next list_objects_begin(struct exchange *exchange)
 		return next;
 	exchange_query(exchange, "marker", &listing.marker);
 	listing.after = listing.marker;
-	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_marker)
-							: exchange_fail(exchange, &err);
+	return find_page(exchange, &listing, &err) == 0
+		? reply(exchange, &listing, list_objects_write_marker)
+		: exchange_fail(exchange, &err);
 }
 
 enum next list_objects_v2_begin(struct exchange *exchange)
@@ -54,8 +56,9 @@ enum next list_objects_v2_begin(struct exchange *exchange)
 		return next;
 	listing.with_owner =
 		exchange_query(exchange, "fetch-owner", &owner) && span_equal_nocase(owner, "true");
-	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_token)
-							: exchange_fail(exchange, &err);
+	return find_page(exchange, &listing, &err) == 0
+		? reply(exchange, &listing, list_objects_write_token)
+		: exchange_fail(exchange, &err);
 }
 
 static int find_page(struct exchange *exchange, struct listing *listing, struct error *err)
@@ -81,6 +84,7 @@ static enum next reply(struct exchange *exchange, const struct listing *listing,
 	const struct list_request *const request = &listing->request;
 	struct buffer body;
 	struct xml_writer xml;
+	ASSERT(listing->found.entry_count + listing->found.prefix_count <= request->limit);
 	buffer_init(&body, LIST_BODY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "ListBucketResult", true);
 	xml_writer_text(&xml, "Name", exchange_bucket(exchange).name);
@@ -100,9 +104,9 @@ static enum next reply(struct exchange *exchange, const struct listing *listing,
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-/* Clients of version 1 go on from the last key themselves, unless a delimiter was given: then that
- * may be no key. */
-static void write_marker(
+/* Clients of version 1 continue from the last key, which they see in the page. With a delimiter the
+ * page may end with a prefix instead, so the reply has NextMarker. */
+static void list_objects_write_marker(
 	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
 	(void)exchange;
@@ -111,7 +115,7 @@ static void write_marker(
 		list_request_name(&listing->request, xml, "NextMarker", listing->found.last);
 }
 
-/* An empty token is a normal listing; a token wins over start-after. */
+/* An empty token asks for the first page. Any other goes before start-after. */
 static bool read_token(struct exchange *exchange, struct listing *listing, enum next *out_next)
 {
 	listing->has_start_after = exchange_query(exchange, "start-after", &listing->start_after);
@@ -125,7 +129,7 @@ static bool read_token(struct exchange *exchange, struct listing *listing, enum 
 	return false;
 }
 
-static void write_token(
+static void list_objects_write_token(
 	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
 	if (listing->has_start_after)

@@ -1,6 +1,7 @@
-/* Versions and delete markers of a bucket, page by page; also of one that never had versioning,
- * whose objects are null versions. */
-#include "api/s3/bucket/list_versions.h"
+/* A page of versions and delete markers. In a bucket that never had versioning, each object is
+ * listed as its null version. A page begins after a key or, when the page before ended inside a
+ * key, after one of its versions; the client sends both again. */
+#include "api/s3/bucket/handlers.h"
 
 #include "api/s3/request/list_request.h"
 #include "api/s3/request/s3_error.h"
@@ -16,7 +17,7 @@ struct listing {
 
 static bool read_markers(struct exchange *exchange, struct listing *listing, enum next *out_next);
 static int find_page(struct exchange *exchange, struct listing *listing, struct error *err);
-static void write_asked(
+static void write_head(
 	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing);
 static void write_entry(const struct list_request *request, struct xml_writer *xml,
 	const struct version_entry *entry);
@@ -35,7 +36,8 @@ enum next list_versions_begin(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, LIST_BODY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "ListVersionsResult", true);
-	write_asked(exchange, &xml, &listing);
+	ASSERT(listing.found.entry_count + listing.found.prefix_count <= listing.request.limit);
+	write_head(exchange, &xml, &listing);
 	for (size_t i = 0; i < listing.found.entry_count; i++)
 		write_entry(&listing.request, &xml, &listing.found.entries[i]);
 	list_request_prefixes(
@@ -44,8 +46,8 @@ enum next list_versions_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-/* Clients send a version marker that is empty along with a key marker; alone it says nothing that
- * could be begun from. */
+/* Clients send an empty version marker along with a key marker, which is fine. One that is not
+ * empty needs a key marker, because no page could begin there otherwise. */
 static bool read_markers(struct exchange *exchange, struct listing *listing, enum next *out_next)
 {
 	exchange_query(exchange, "key-marker", &listing->key_marker);
@@ -76,7 +78,8 @@ static int find_page(struct exchange *exchange, struct listing *listing, struct 
 					   &listing->found, err);
 }
 
-static void write_asked(
+/* The elements before the rows: the request's parameters, and where the next page begins. */
+static void write_head(
 	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
 	const struct list_request *const request = &listing->request;

@@ -1,6 +1,7 @@
 #include "api/s3/bucket/ownership_controls.h"
 
 #include "api/s3/bucket/bucket_setting.h"
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/xml_body.h"
 #include "api/s3/xml/xml_tree.h"
@@ -79,5 +80,5 @@ static int parse(struct span xml, struct arena *arena, struct span *out, struct 
 	return ownership_controls_is_value(*out)
 		? 0
 		: error_set(err, ERROR_MALFORMED_XML,
-			  "ObjectOwnership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
+			  "ObjectOwnership must be BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
 }

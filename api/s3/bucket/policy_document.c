@@ -1,15 +1,16 @@
-/* A statement is the product of its principals, resources and actions. Actions differ in whether
- * they reach older versions, so those of one resource make up to two grants: joined into one, they
- * would give more than was said (storage/buckets/bucket_grant.h). */
+/* A statement becomes the product of its principals, resources and actions: a grant for each
+ * principal and resource, with the permissions of all actions. Actions differ in whether they reach
+ * older versions, so one principal and resource may need two grants; one grant with the permissions
+ * of both would allow more than the policy does (storage/buckets/bucket_grant.h). */
 #include "api/s3/bucket/policy_document.h"
 
 #include "base/format/json_node.h"
 
-enum { NAMED_MAX = 64 };
+enum { ACCOUNTS_MAX = 64 };
 
 struct action {
 	const char *name;
-	unsigned permissions; /* 0: goes without saying with the others */
+	unsigned permissions; /* 0: the other actions include it */
 	bool on_bucket;
 };
 static const struct action actions[] = {
@@ -26,16 +27,16 @@ static const struct action actions[] = {
 	{"s3:GetBucketLocation", 0, true},
 };
 
-struct asked { /* of a statement's actions, for the bucket and for keys */
-	bool any;
-	unsigned plain;    /* permissions without PERMISSION_VERSIONS */
-	unsigned versions; /* with it */
+struct permissions {       /* what the actions of a statement give */
+	bool any;          /* an action applies, perhaps one without permissions of its own */
+	unsigned plain;    /* of actions without PERMISSION_VERSIONS */
+	unsigned versions; /* of actions with it */
 };
 struct statement {
-	struct span accounts[NAMED_MAX]; /* empty: everyone */
+	struct span accounts[ACCOUNTS_MAX]; /* empty: everyone */
 	size_t account_count;
-	struct asked on_bucket;
-	struct asked on_keys;
+	struct permissions on_bucket;
+	struct permissions on_keys;
 };
 struct reader {
 	struct span bucket;
@@ -44,11 +45,11 @@ struct reader {
 	size_t count;
 };
 
-static int malformed(struct error *err, const char *what);
+static int malformed(struct error *err, const char *message);
 static int take_document(struct reader *reader, const struct json_node *root, struct error *err);
 static int check_members(
 	const struct json_node *object, const char *known, const char *refused, struct error *err);
-static int beyond(struct error *err, const char *what, struct span value);
+static int unsupported(struct error *err, const char *message, struct span value);
 static int take_statement(struct reader *reader, const struct json_node *node, struct error *err);
 static int take_principal(
 	const struct json_node *principal, struct statement *statement, struct error *err);
@@ -69,13 +70,14 @@ static int take_resource(struct reader *reader, const struct statement *statemen
 static int take_keys(struct reader *reader, const struct statement *statement, struct span pattern,
 	struct error *err);
 static int add_grants(struct reader *reader, const struct statement *statement,
-	const struct asked *asked, struct span prefix, struct error *err);
+	const struct permissions *given, struct span prefix, struct error *err);
 static int add_grant(struct reader *reader, struct span account, struct span prefix,
 	unsigned permissions, struct error *err);
 
 int policy_document_parse(struct span json, struct span bucket, struct arena *arena,
 	struct bucket_grant **out, size_t *out_count, struct error *err)
 {
+	ASSERT(bucket.len > 0);
 	struct reader reader = {.bucket = bucket,
 		.arena = arena,
 		.grants = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(*reader.grants))};
@@ -83,7 +85,7 @@ int policy_document_parse(struct span json, struct span bucket, struct arena *ar
 		return error_set(
 			err, ERROR_NO_MEMORY, "The policy does not fit the memory of a request.");
 	if (json.len > POLICY_DOCUMENT_MAX_BYTES)
-		return malformed(err, "Policies are at most 20480 bytes");
+		return malformed(err, "A policy must have at most 20480 bytes.");
 	struct json_node *const root = json_node_parse(json, "the policy", err);
 	if (root == NULL)
 		return -1;
@@ -91,7 +93,7 @@ int policy_document_parse(struct span json, struct span bucket, struct arena *ar
 	json_node_free(root);
 	if (result == 0 && reader.count == 0)
 		result = error_set(err, ERROR_UNSUPPORTED,
-			"The actions of this policy give nothing by themselves here.");
+			"The actions of this policy allow nothing by themselves on this server.");
 	if (result == 0 && arena_overflowed(arena))
 		result = error_set(
 			err, ERROR_NO_MEMORY, "The policy does not fit the memory of a request.");
@@ -108,9 +110,9 @@ bool policy_document_is_public(const struct bucket_grant *grants, size_t count)
 	return false;
 }
 
-static int malformed(struct error *err, const char *what)
+static int malformed(struct error *err, const char *message)
 {
-	return error_set(err, ERROR_INVALID, "%s", what);
+	return error_set(err, ERROR_INVALID, "%s", message);
 }
 
 static int take_document(struct reader *reader, const struct json_node *root, struct error *err)
@@ -147,21 +149,22 @@ static int check_members(
 		struct span one;
 		while (span_split(&names, '|', &one))
 			if (span_equal(name, one))
-				return beyond(
+				return unsupported(
 					err, "This element of a policy is not implemented", name);
 		bool found = false;
 		names = span_text(known);
 		while (!found && span_split(&names, '|', &one))
 			found = span_equal(name, one);
 		if (!found)
-			return malformed(err, "The policy holds an element that no policy has");
+			return malformed(err, "The policy has an unknown element.");
 	}
 	return 0;
 }
 
-static int beyond(struct error *err, const char *what, struct span value)
+/* The message ends with the value at fault. */
+static int unsupported(struct error *err, const char *message, struct span value)
 {
-	return error_set(err, ERROR_UNSUPPORTED, "%s: %.*s", what,
+	return error_set(err, ERROR_UNSUPPORTED, "%s: '%.*s'.", message,
 		(int)(value.len < 100 ? value.len : 100), (const char *)value.data);
 }
 
@@ -170,15 +173,15 @@ static int take_statement(struct reader *reader, const struct json_node *node, s
 	struct statement statement = {.account_count = 0};
 	struct span effect;
 	if (!json_node_is_object(node))
-		return malformed(err, "A Statement is an object");
+		return malformed(err, "A Statement must be a JSON object.");
 	if (check_members(node, "Sid|Effect|Principal|Action|Resource",
 		    "Condition|NotAction|NotPrincipal|NotResource", err) != 0)
 		return -1;
 	if (!json_node_text(json_node_member(node, "Effect"), &effect))
 		return malformed(err, "Missing required field Effect");
 	if (span_equal_text(effect, "Deny"))
-		return beyond(err,
-			"Only Allow statements are implemented; what nothing allows is denied. Effect",
+		return unsupported(err,
+			"The Effect must be Allow, because all that no statement allows is denied; it is",
 			effect);
 	if (!span_equal_text(effect, "Allow"))
 		return malformed(err, "Invalid effect");
@@ -199,11 +202,12 @@ static int take_principal(
 		return span_equal_text(text, "*") ? take_account(text, statement, err)
 						  : malformed(err, "Invalid principal in policy");
 	if (!json_node_is_object(principal) || json_node_count(principal) == 0)
-		return malformed(err, "A statement has a Principal: \"*\" or {\"AWS\": ...}");
+		return malformed(
+			err, "A statement must have a Principal: \"*\" or {\"AWS\": ...}.");
 	while (json_node_each(principal, &cursor, &name, &value)) {
 		if (!span_equal_text(name, "AWS") && !span_equal_text(name, "CanonicalUser"))
-			return beyond(err, "Principals other than AWS accounts are not implemented",
-				name);
+			return unsupported(err,
+				"Principals other than AWS accounts are not implemented", name);
 		if (take_accounts(value, statement, err) != 0)
 			return -1;
 	}
@@ -215,17 +219,19 @@ static int take_account(struct span text, struct statement *statement, struct er
 {
 	static const struct span everyone = {NULL, 0};
 	const struct span whole = text;
-	if (statement->account_count == NAMED_MAX)
-		return beyond(err,
-			"The policy names too many principals in one statement, among them", text);
+	ASSERT(statement->account_count <= ACCOUNTS_MAX);
+	if (statement->account_count == ACCOUNTS_MAX)
+		return unsupported(err,
+			"A statement must have at most 64 principals; this policy has more, among them",
+			text);
 	if (span_equal_text(text, "*")) {
 		statement->accounts[statement->account_count++] = everyone;
 		return 0;
 	}
 	if (strip(&text, "arn:aws:iam::")) {
 		if (!span_ends_text(text, ":root"))
-			return beyond(err,
-				"Principals are whole accounts here, arn:aws:iam::NAMESPACE:root, not",
+			return unsupported(err,
+				"A principal must be a whole account, arn:aws:iam::NAMESPACE:root, not",
 				whole);
 		text = span_slice(text, 0, text.len - 5);
 	}
@@ -261,7 +267,7 @@ static int take_accounts(
 	return 0;
 }
 
-/* One text, or a list of them. */
+/* Principals, actions and resources are one text or a list of texts. */
 static size_t text_count(const struct json_node *node)
 {
 	return json_node_is_text(node) ? 1 : json_node_is_array(node) ? json_node_count(node) : 0;
@@ -298,32 +304,26 @@ static int take_action(struct span pattern, struct statement *statement, struct 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (!action_matches(pattern, actions[i].name))
 			continue;
-		struct asked *const asked =
+		struct permissions *const given =
 			actions[i].on_bucket ? &statement->on_bucket : &statement->on_keys;
-		asked->any = known = true;
+		given->any = known = true;
 		if ((actions[i].permissions & PERMISSION_VERSIONS) != 0)
-			asked->versions |= actions[i].permissions;
+			given->versions |= actions[i].permissions;
 		else
-			asked->plain |= actions[i].permissions;
+			given->plain |= actions[i].permissions;
 	}
-	return known
-		? 0
-		: beyond(err, "This action cannot be granted by a bucket policy here", pattern);
+	return known ? 0
+		     : unsupported(err, "A bucket policy of this server cannot allow the action",
+			       pattern);
 }
 
-/* Names in any case; a last '*' stands for any end. */
+/* Compares in any case; a last '*' of the pattern stands for any end. */
 static bool action_matches(struct span pattern, const char *name)
 {
-	const bool open = span_ends_text(pattern, "*");
-	const struct span head = span_slice(pattern, 0, pattern.len - (open ? 1 : 0));
+	const bool is_open = span_ends_text(pattern, "*");
+	const struct span head = span_slice(pattern, 0, pattern.len - (is_open ? 1 : 0));
 	const struct span whole = span_text(name);
-	char cut[64];
-	if (head.len > whole.len || (!open && head.len != whole.len) || head.len >= sizeof(cut))
-		return false;
-	for (size_t i = 0; i < head.len; i++)
-		cut[i] = name[i];
-	cut[head.len] = '\0';
-	return span_equal_nocase(head, cut);
+	return span_same_nocase(head, is_open ? span_slice(whole, 0, head.len) : whole);
 }
 
 static int take_resources(struct reader *reader, const struct statement *statement,
@@ -369,7 +369,7 @@ static int take_resource(struct reader *reader, const struct statement *statemen
 	return add_grants(reader, statement, &statement->on_bucket, whole, err);
 }
 
-/* What stands behind "bucket/": a prefix and '*'. */
+/* The part of a resource after "bucket/": a prefix and '*'. */
 static int take_keys(struct reader *reader, const struct statement *statement, struct span pattern,
 	struct error *err)
 {
@@ -377,20 +377,21 @@ static int take_keys(struct reader *reader, const struct statement *statement, s
 	if (!span_ends_text(pattern, "*") || span_find(prefix, '*') >= 0 ||
 		span_find(prefix, '?') >= 0 || span_find(prefix, '$') >= 0 ||
 		span_find(prefix, 0) >= 0)
-		return beyond(err,
-			"Resources are the bucket, or keys by a prefix that ends in '*', not",
+		return unsupported(err,
+			"A resource must be the bucket, or keys by a prefix that ends in '*', not",
 			pattern);
 	return add_grants(reader, statement, &statement->on_keys, prefix, err);
 }
 
 static int add_grants(struct reader *reader, const struct statement *statement,
-	const struct asked *asked, struct span prefix, struct error *err)
+	const struct permissions *given, struct span prefix, struct error *err)
 {
-	const bool plain_is_less = (asked->plain & ~asked->versions) == 0;
+	const bool is_plain_covered = (given->plain & ~given->versions) == 0;
+	ASSERT(statement->account_count > 0);
 	for (size_t i = 0; i < statement->account_count; i++)
-		if (add_grant(reader, statement->accounts[i], prefix, asked->versions, err) != 0 ||
-			(!plain_is_less &&
-				add_grant(reader, statement->accounts[i], prefix, asked->plain,
+		if (add_grant(reader, statement->accounts[i], prefix, given->versions, err) != 0 ||
+			(!is_plain_covered &&
+				add_grant(reader, statement->accounts[i], prefix, given->plain,
 					err) != 0))
 			return -1;
 	return 0;
@@ -401,6 +402,7 @@ static int add_grant(struct reader *reader, struct span account, struct span pre
 {
 	if (permissions == 0)
 		return 0;
+	ASSERT(reader->count <= BUCKET_GRANTS_MAX);
 	if (reader->count == BUCKET_GRANTS_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "The policy makes over %d grants.",
 			BUCKET_GRANTS_MAX);

@@ -1,6 +1,7 @@
 #include "api/s3/bucket/public_access_block.h"
 
 #include "api/s3/bucket/bucket_setting.h"
+#include "api/s3/bucket/handlers.h"
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/xml_body.h"
 #include "api/s3/xml/xml_tree.h"
@@ -65,6 +66,7 @@ int public_access_block_check(
 	struct exchange *exchange, enum public_access_block bit, struct error *err)
 {
 	struct span document;
+	ASSERT(bit == BLOCK_PUBLIC_ACLS || bit == BLOCK_PUBLIC_POLICY);
 	if (bucket_document_find(exchange->context->store, exchange_bucket(exchange),
 		    BUCKET_PUBLIC_ACCESS, exchange->arena, &document, err) != 0)
 		return -1;
@@ -86,8 +88,8 @@ static int parse(struct span xml, struct arena *arena, uint8_t *out, struct erro
 		const bool on = span_equal_nocase(value, "true");
 		if (xml_tree_child(root, bits[i].name) != NULL && !on &&
 			!span_equal_nocase(value, "false"))
-			return error_set(
-				err, ERROR_MALFORMED_XML, "%s is true or false.", bits[i].name);
+			return error_set(err, ERROR_MALFORMED_XML, "%s must be true or false.",
+				bits[i].name);
 		*out |= on ? (uint8_t)bits[i].bit : 0;
 	}
 	return 0;

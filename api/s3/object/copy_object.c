@@ -1,6 +1,7 @@
-/* No byte is moved: the copy shares the source's. All is judged in `begin`; `finish` starts the
- * change, since a route with a body must not wait before the (empty) body is there. */
-#include "api/s3/object/copy_object.h"
+/* A copy moves no bytes: it shares those of its source. `begin` judges everything. `finish` starts
+ * the change, because a route with a body must not wait before the body, which is empty here, has
+ * come. */
+#include "api/s3/object/handlers.h"
 
 #include "api/objects/object_reply.h"
 #include "api/s3/bucket/bucket_lifecycle.h"
@@ -14,20 +15,20 @@
 #include "api/s3/xml/xml_writer.h"
 #include "storage/objects/object_copy.h"
 
-#define COPY_MAX_BYTES ((uint64_t)5 << 30)
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
 static const char redirect_header[] = "x-amz-website-redirect-location";
 
 struct copy_object {           /* the exchange's state */
-	struct body_sink sink; /* takes nothing */
+	struct body_sink sink; /* refuses all bytes */
 	struct object source;
 	struct object_copy_params params;
 };
 
-static enum sink_result refuse_body(struct body_sink *sink, struct span bytes, struct error *err);
-static int finish_body(struct body_sink *sink, struct error *err);
-static void abort_body(struct body_sink *sink);
+static enum sink_result copy_object_refuse(
+	struct body_sink *sink, struct span bytes, struct error *err);
+static int copy_object_end_body(struct body_sink *sink, struct error *err);
+static void copy_object_abort_body(struct body_sink *sink);
 static bool read_request(struct exchange *exchange, struct copy_object *state, enum next *out_next);
 static bool read_directive(struct exchange *exchange, const char *header, const char *fault,
 	bool *out_replaces, enum next *out_next);
@@ -44,12 +45,11 @@ enum next copy_object_begin(struct exchange *exchange)
 	enum next next;
 	struct copy_object *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
-	if (exchange->has_length && exchange->length > 0)
-		return s3_error_argument(exchange, "x-amz-copy-source",
-			exchange_header(exchange, "x-amz-copy-source"),
-			"A request with x-amz-copy-source may not have a body.");
-	*state = (struct copy_object){
-		.sink = {.write = refuse_body, .finish = finish_body, .abort = abort_body}};
+	if (!copy_source_check_no_body(exchange, &next))
+		return next;
+	*state = (struct copy_object){.sink = {.write = copy_object_refuse,
+					      .finish = copy_object_end_body,
+					      .abort = copy_object_abort_body}};
 	if (!read_request(exchange, state, &next))
 		return next;
 	exchange->state = state;
@@ -60,6 +60,7 @@ enum next copy_object_finish(struct exchange *exchange)
 {
 	struct copy_object *const state = exchange->state;
 	struct error err = {0};
+	ASSERT(state != NULL && state->params.source == &state->source);
 	struct call *const call = object_copy_call(exchange->context->store, &state->params, &err);
 	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
 }
@@ -69,6 +70,7 @@ enum next copy_object_resume(struct exchange *exchange)
 	const struct copy_object *const state = exchange->state;
 	struct object object;
 	struct error err = {0};
+	ASSERT(state != NULL && exchange->call != NULL);
 	if (object_copy_result(exchange->call, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
 	copy_source_add_version(exchange, &state->source);
@@ -77,22 +79,23 @@ enum next copy_object_resume(struct exchange *exchange)
 	return reply(exchange, &object);
 }
 
-static enum sink_result refuse_body(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result copy_object_refuse(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	(void)sink;
 	(void)bytes;
-	error_set(err, ERROR_INVALID, "A request with x-amz-copy-source may not have a body.");
+	error_set(err, ERROR_INVALID, "A request with x-amz-copy-source must not have a body.");
 	return SINK_FAILED;
 }
 
-static int finish_body(struct body_sink *sink, struct error *err)
+static int copy_object_end_body(struct body_sink *sink, struct error *err)
 {
 	(void)sink;
 	(void)err;
 	return 0;
 }
 
-static void abort_body(struct body_sink *sink)
+static void copy_object_abort_body(struct body_sink *sink)
 {
 	(void)sink;
 }
@@ -122,7 +125,7 @@ static bool read_request(struct exchange *exchange, struct copy_object *state, e
 	return false;
 }
 
-/* COPY or REPLACE; absent is COPY. */
+/* COPY, also when the header is absent, or REPLACE. */
 static bool read_directive(struct exchange *exchange, const char *header, const char *fault,
 	bool *out_replaces, enum next *out_next)
 {
@@ -148,8 +151,8 @@ static int judge(struct exchange *exchange, struct copy_object *state,
 	return check_change(exchange, state, source, replaces_metadata, err);
 }
 
-/* The redirect is never copied: it is what this request says. So with the directive COPY the
- * headers are the source's without theirs, and the request's own. */
+/* The headers for the directive COPY: the source's, with the redirect of this request in place of
+ * the source's, because a redirect is never copied. */
 static int keep_headers(struct exchange *exchange, struct copy_object *state, struct error *err)
 {
 	const struct object *const source = &state->source;
@@ -160,7 +163,7 @@ static int keep_headers(struct exchange *exchange, struct copy_object *state, st
 		arena_take_array(exchange->arena, source->header_count + 1, sizeof(*headers));
 	if (headers == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
-			"The source's headers leave no memory for the request.");
+			"The headers of the source do not fit the memory of a request.");
 	for (size_t i = 0; i < source->header_count; i++) {
 		if (is_redirect(&source->headers[i]))
 			differs = true;
@@ -169,6 +172,7 @@ static int keep_headers(struct exchange *exchange, struct copy_object *state, st
 	}
 	if (redirect.len > 0)
 		headers[count++] = (struct object_header){span_text(redirect_header), redirect};
+	ASSERT(count <= source->header_count + 1);
 	state->params.facts.headers = headers;
 	state->params.facts.header_count = count;
 	state->params.replaces_headers = differs;
@@ -180,7 +184,8 @@ static bool is_redirect(const struct object_header *header)
 	return span_equal_text(header->name, redirect_header);
 }
 
-/* Onto itself, something must change. An older version may become the current one again. */
+/* A copy of the current version onto itself must change something. A copy of an older version makes
+ * it the current one again. */
 static int check_change(struct exchange *exchange, const struct copy_object *state,
 	const struct object_ref *source, bool replaces_metadata, struct error *err)
 {
@@ -191,9 +196,8 @@ static int check_change(struct exchange *exchange, const struct copy_object *sta
 	const bool changes = replaces_metadata || params->replaces_headers ||
 		params->replaces_tags || params->checksum != CHECKSUM_NONE ||
 		(has_class && params->facts.storage_class != state->source.storage_class);
-	if (state->source.size > COPY_MAX_BYTES)
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
+	if (copy_source_check_size(state->source.size, err) != 0)
+		return -1;
 	if (!same || changes)
 		return 0;
 	return error_set(err, ERROR_INVALID_REQUEST,

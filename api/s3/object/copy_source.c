@@ -1,3 +1,6 @@
+/* A source is judged like a read of it: the grants of the caller, the expected owner, then the
+ * version itself and the conditions. While an error of the source is written, the exchange's
+ * parameters are those of the source, because the error's children are written from them. */
 #include "api/s3/object/copy_source.h"
 
 #include <string.h>
@@ -9,6 +12,8 @@
 #include "storage/buckets/account.h"
 #include "storage/objects/object_read.h"
 
+#define COPY_MAX_BYTES ((uint64_t)5 << 30)
+
 static const char header_name[] = "x-amz-copy-source";
 static const char version_marker[] = "?versionId=";
 
@@ -19,6 +24,20 @@ static int find(struct exchange *exchange, const struct object_ref *source, stru
 static int check_owner(struct exchange *exchange, struct bucket_ref source, struct error *err);
 static int check_conditions(
 	struct exchange *exchange, const struct object *object, struct error *err);
+
+bool copy_source_is_given(struct exchange *exchange)
+{
+	return exchange_header(exchange, header_name).data != NULL;
+}
+
+bool copy_source_check_no_body(struct exchange *exchange, enum next *out_next)
+{
+	if (!exchange->has_length || exchange->length == 0)
+		return true;
+	*out_next = s3_error_argument(exchange, header_name, exchange_header(exchange, header_name),
+		"A request with x-amz-copy-source must not have a body.");
+	return false;
+}
 
 int copy_source_parse(
 	struct span text, struct arena *arena, struct object_ref *out, struct error *err)
@@ -59,7 +78,7 @@ bool copy_source_find(struct exchange *exchange, const struct object_ref *source
 	struct error err = {0};
 	if (find(exchange, source, out, &err) == 0 && check_conditions(exchange, out, &err) == 0)
 		return true;
-	/* The error's children are to name the source. */
+	/* The error's children must name the source. */
 	const struct span own[] = {exchange->parameters[0], exchange->parameters[1]};
 	exchange->parameters[0] = source->bucket.name;
 	exchange->parameters[1] = source->key;
@@ -67,6 +86,14 @@ bool copy_source_find(struct exchange *exchange, const struct object_ref *source
 	exchange->parameters[0] = own[0];
 	exchange->parameters[1] = own[1];
 	return false;
+}
+
+int copy_source_check_size(uint64_t bytes, struct error *err)
+{
+	return bytes <= COPY_MAX_BYTES
+		? 0
+		: error_set(err, ERROR_INVALID_REQUEST,
+			  "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
 }
 
 void copy_source_add_version(struct exchange *exchange, const struct object *source)
@@ -79,7 +106,7 @@ void copy_source_add_version(struct exchange *exchange, const struct object *sou
 		arena_text(exchange->arena, span_text(text)));
 }
 
-/* Cuts "?versionId=..." from the end of the text as sent. */
+/* Cuts "?versionId=..." off the end of the text as sent. */
 static bool cut_version(struct span *text, struct version_ref *out)
 {
 	const size_t marker = sizeof(version_marker) - 1;
@@ -94,7 +121,7 @@ static bool cut_version(struct span *text, struct version_ref *out)
 	return version_ref_parse(version, out);
 }
 
-/* '+' is a space here, as in a query and unlike in a path: clients that mean a plus send %2B. */
+/* '+' is a space here, as in a query and unlike in a path. Clients send a plus as %2B. */
 static struct span decode(struct arena *arena, struct span text)
 {
 	struct buffer decoded;

@@ -1,3 +1,6 @@
+/* The elements of an <Object> come in any order, so each is stored into the open entry when it
+ * closes, by a table of element names. Entries that cannot be done keep their own error and the
+ * others are deleted; a malformed document refuses the whole request. */
 #include "api/s3/object/delete_list.h"
 
 #include "api/s3/xml/xml_reader.h"
@@ -8,24 +11,26 @@ struct reading {
 	struct arena *arena;
 	struct delete_list *list;
 	bool in_object;
-	bool has_key; /* of the <Object> that is open */
+	bool has_key; /* of the open <Object> */
 };
 
-static int on_open(void *owner, size_t depth, struct span name, struct error *err);
-static int on_close(
+static const char no_room[] = "The list of objects does not fit the memory of a request.";
+static const char key_fault[] = "An Object must have one Key, which must not be empty.";
+
+static int delete_list_on_open(void *owner, size_t depth, struct span name, struct error *err);
+static int delete_list_on_close(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err);
 static int close_field(
 	struct reading *reading, struct span name, struct span text, struct error *err);
-static int take_key(
+static int delete_list_take_key(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
-static int take_version(
+static int delete_list_take_version(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
-static void refuse(struct delete_entry *entry, const char *why);
-static int take_etag(
+static int delete_list_take_etag(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
-static int take_size(
+static int delete_list_take_size(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
-static int take_time(
+static int delete_list_take_time(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
 
 static const struct {
@@ -33,47 +38,47 @@ static const struct {
 	int (*take)(struct reading *reading, struct delete_entry *entry, struct span text,
 		struct error *err);
 } fields[] = {
-	{"Key", take_key},
-	{"VersionId", take_version},
-	{"ETag", take_etag},
-	{"Size", take_size},
-	{"LastModifiedTime", take_time},
+	{"Key", delete_list_take_key},
+	{"VersionId", delete_list_take_version},
+	{"ETag", delete_list_take_etag},
+	{"Size", delete_list_take_size},
+	{"LastModifiedTime", delete_list_take_time},
 };
 
 int delete_list_read(
 	struct span xml, struct arena *arena, struct delete_list *out, struct error *err)
 {
-	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
+	static const struct xml_reader_events events = {
+		.open = delete_list_on_open, .close = delete_list_on_close};
 	struct reading reading = {.arena = arena, .list = out};
 	*out = (struct delete_list){0};
 	out->entries = arena_take_array(arena, OBJECT_DELETE_MAX, sizeof(*out->entries));
 	if (out->entries == NULL)
-		return error_set(err, ERROR_NO_MEMORY,
-			"The list of objects leaves no memory for the request.");
+		return error_set(err, ERROR_NO_MEMORY, no_room);
 	if (xml_reader_parse(xml, &events, &reading, err) != 0)
 		return -1;
-	return out->count > 0
-		? 0
-		: error_set(err, ERROR_MALFORMED_XML, "The XML you provided names no object.");
+	return out->count > 0 ? 0
+			      : error_set(err, ERROR_MALFORMED_XML,
+					"The XML you provided must name at least one object.");
 }
 
-static int on_open(void *owner, size_t depth, struct span name, struct error *err)
+static int delete_list_on_open(void *owner, size_t depth, struct span name, struct error *err)
 {
 	struct reading *const reading = owner;
 	if (depth == 1 && !span_equal_text(name, "Delete"))
-		return error_set(
-			err, ERROR_MALFORMED_XML, "The XML you provided is no Delete document.");
+		return error_set(err, ERROR_MALFORMED_XML,
+			"The XML you provided must be a Delete document.");
 	if (depth != 2)
 		return 0;
 	reading->in_object = span_equal_text(name, "Object");
 	reading->has_key = false;
 	if (reading->in_object && reading->list->count == OBJECT_DELETE_MAX)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"The XML you provided names over %d objects.", OBJECT_DELETE_MAX);
+			"The XML you provided must name at most %d objects.", OBJECT_DELETE_MAX);
 	return 0;
 }
 
-static int on_close(
+static int delete_list_on_close(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct reading *const reading = owner;
@@ -86,7 +91,7 @@ static int on_close(
 	if (!reading->in_object)
 		return 0;
 	if (!reading->has_key)
-		return error_set(err, ERROR_MALFORMED_XML, "An Object has no key.");
+		return error_set(err, ERROR_MALFORMED_XML, key_fault);
 	reading->list->count++;
 	return 0;
 }
@@ -94,24 +99,24 @@ static int on_close(
 static int close_field(
 	struct reading *reading, struct span name, struct span text, struct error *err)
 {
+	ASSERT(reading->list->count < OBJECT_DELETE_MAX);
 	struct delete_entry *const entry = &reading->list->entries[reading->list->count];
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (!span_equal_text(name, fields[i].name))
 			continue;
 		const struct span copy = arena_copy(reading->arena, text);
 		if (copy.data == NULL)
-			return error_set(err, ERROR_NO_MEMORY,
-				"The list of objects leaves no memory for the request.");
+			return error_set(err, ERROR_NO_MEMORY, no_room);
 		return fields[i].take(reading, entry, copy, err);
 	}
 	return 0;
 }
 
-static int take_key(
+static int delete_list_take_key(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	if (text.len == 0 || reading->has_key)
-		return error_set(err, ERROR_MALFORMED_XML, "An Object has no key, or two.");
+		return error_set(err, ERROR_MALFORMED_XML, key_fault);
 	reading->has_key = true;
 	entry->item.key = text;
 	if (text.len > OBJECT_KEY_MAX_BYTES)
@@ -120,7 +125,7 @@ static int take_key(
 	return 0;
 }
 
-static int take_version(
+static int delete_list_take_version(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
@@ -128,19 +133,12 @@ static int take_version(
 	if (text.len == 0)
 		return 0;
 	entry->version = text;
-	if (!version_ref_parse(text, &entry->item.ref))
-		refuse(entry, "Invalid version id specified");
+	if (!version_ref_parse(text, &entry->item.ref) && entry->item.error.kind == ERROR_NONE)
+		error_set(&entry->item.error, ERROR_INVALID, "Invalid version id specified");
 	return 0;
 }
 
-/* What cannot be done to one key is that key's error: the others are deleted. */
-static void refuse(struct delete_entry *entry, const char *why)
-{
-	if (entry->item.error.kind == ERROR_NONE)
-		error_set(&entry->item.error, ERROR_INVALID, "%s", why);
-}
-
-static int take_etag(
+static int delete_list_take_etag(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
@@ -149,17 +147,18 @@ static int take_etag(
 	return 0;
 }
 
-static int take_size(
+static int delete_list_take_size(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
 	entry->item.conditions.has_size = true;
 	return span_parse_u64(span_trim(text), &entry->item.conditions.size)
 		? 0
-		: error_set(err, ERROR_MALFORMED_XML, "The Size of an Object is no number.");
+		: error_set(err, ERROR_MALFORMED_XML,
+			  "The Size of an Object must be a number of bytes.");
 }
 
-static int take_time(
+static int delete_list_take_time(
 	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
@@ -167,5 +166,5 @@ static int take_time(
 	return clock_parse_http(span_trim(text), &entry->item.conditions.modified_ms)
 		? 0
 		: error_set(err, ERROR_MALFORMED_XML,
-			  "The LastModifiedTime of an Object is no time.");
+			  "The LastModifiedTime of an Object must be an HTTP date or an ISO 8601 time.");
 }

@@ -1,4 +1,4 @@
-#include "api/s3/object/delete_object.h"
+#include "api/s3/object/handlers.h"
 
 #include "api/s3/object/object_request.h"
 #include "api/s3/request/s3_error.h"
@@ -43,6 +43,7 @@ enum next delete_object_resume(struct exchange *exchange)
 {
 	const struct object_delete_item *const item = exchange->state;
 	struct error err = {0};
+	ASSERT(item != NULL && exchange->call != NULL);
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (item->error.kind != ERROR_NONE)
@@ -53,7 +54,8 @@ enum next delete_object_resume(struct exchange *exchange)
 	return exchange_reply_empty(exchange, 204);
 }
 
-/* What directory buckets of S3 know: the size and the time that the version must have. */
+/* If-Match and If-None-Match, and the two conditions of S3's directory buckets: the size and the
+ * time that the version must have. */
 static bool read_conditions(
 	struct exchange *exchange, struct object_conditions *out, enum next *out_next)
 {
@@ -78,7 +80,7 @@ static bool read_conditions(
 	return true;
 }
 
-/* The version that a request names is named again, whether or not there was one. */
+/* The reply repeats the version that the request names, whether or not it existed. */
 static void add_version(struct exchange *exchange, const struct object_delete_item *item)
 {
 	struct span named;

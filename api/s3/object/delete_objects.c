@@ -1,6 +1,7 @@
-/* Each key stands for itself: what one may not be deleted for says nothing about the next, and the
- * answer is 200 all the same. */
-#include "api/s3/object/delete_objects.h"
+/* Each key succeeds or fails by itself, and the reply is 200 all the same. The entries that can be
+ * tried are copied into a second list, which storage fills with outcomes; the reply walks the first
+ * list and takes the next outcome for each entry without an error. */
+#include "api/s3/object/handlers.h"
 
 #include "api/auth/authorise.h"
 #include "api/s3/object/delete_list.h"
@@ -13,11 +14,11 @@ enum { BODY_MAX_BYTES = 4 * 1024 * 1024, REPLY_MAX_BYTES = 32 * 1024 * 1024 };
 
 struct delete_objects { /* the exchange's state */
 	struct delete_list list;
-	struct object_delete_item *items; /* of the entries that may be deleted, in their order */
+	struct object_delete_item *items; /* the entries that are tried, in their order */
 	size_t count;
 };
 
-static int choose(struct exchange *exchange, struct delete_objects *state, struct error *err);
+static int choose_items(struct exchange *exchange, struct delete_objects *state, struct error *err);
 static enum next reply(struct exchange *exchange, const struct delete_objects *state);
 static void write_error(
 	struct xml_writer *xml, const struct delete_entry *entry, const struct error *error);
@@ -46,7 +47,7 @@ enum next delete_objects_finish(struct exchange *exchange)
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
 	if (delete_list_read(xml, exchange->arena, &state->list, &err) != 0 ||
-		choose(exchange, state, &err) != 0)
+		choose_items(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
 	if (state->count == 0)
@@ -65,13 +66,13 @@ enum next delete_objects_resume(struct exchange *exchange)
 	return reply(exchange, state);
 }
 
-/* Entries in error, or not the caller's to delete, are left out. */
-static int choose(struct exchange *exchange, struct delete_objects *state, struct error *err)
+/* Leaves out entries with an error and those that the caller may not delete. */
+static int choose_items(struct exchange *exchange, struct delete_objects *state, struct error *err)
 {
 	state->items = arena_take_array(exchange->arena, state->list.count, sizeof(*state->items));
 	if (state->items == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
-			"The list of objects leaves no memory for the request.");
+			"The list of objects does not fit the memory of a request.");
 	for (size_t i = 0; i < state->list.count; i++) {
 		struct object_delete_item *const item = &state->list.entries[i].item;
 		struct bucket_ref bucket = exchange_bucket(exchange);
@@ -95,14 +96,16 @@ static enum next reply(struct exchange *exchange, const struct delete_objects *s
 	xml_writer_begin(&xml, &body, "DeleteResult", true);
 	for (size_t i = 0; i < state->list.count; i++) {
 		const struct delete_entry *const entry = &state->list.entries[i];
-		const struct object_delete_item *const item = entry->item.error.kind == ERROR_NONE
-			? &state->items[tried++]
-			: &entry->item;
+		const bool was_tried = entry->item.error.kind == ERROR_NONE;
+		ASSERT(!was_tried || tried < state->count);
+		const struct object_delete_item *const item =
+			was_tried ? &state->items[tried++] : &entry->item;
 		if (item->error.kind != ERROR_NONE)
 			write_error(&xml, entry, &item->error);
 		else if (!state->list.is_quiet)
 			write_deleted(&xml, entry, item);
 	}
+	ASSERT(tried == state->count);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }

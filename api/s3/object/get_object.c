@@ -1,4 +1,8 @@
-#include "api/s3/object/get_object.h"
+/* Most of the reply is made by api/objects/object_reply.c, which calls back to find the version, to
+ * choose a part and to add headers of S3. A key that does not exist may be a file of an anchor that
+ * the server makes on demand (api/objects/anchor_wait.h): then the exchange waits and `resume`
+ * looks again. */
+#include "api/s3/object/handlers.h"
 
 #include "api/objects/anchor_wait.h"
 #include "api/objects/object_reply.h"
@@ -15,7 +19,7 @@ enum { PART_NUMBER_MAX = 10000 };
 struct get_object { /* the exchange's state */
 	struct anchor_wait wait;
 	struct object_ref object;
-	uint32_t part_number; /* 0: none was named */
+	uint32_t part_number; /* 0: the request names none */
 	bool with_checksum;
 };
 
@@ -41,14 +45,14 @@ static bool read_request(struct exchange *exchange, struct get_object *state, en
 static bool read_part_number(
 	struct exchange *exchange, struct get_object *state, enum next *out_next);
 static enum next reply(struct exchange *exchange);
-static int find(
+static int get_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
 static bool may_be_anchor(const struct object_ref *asked, const struct object *found);
-static enum next fail(struct exchange *exchange, const struct error *err);
-static enum next make(struct exchange *exchange);
-static int choose_part(struct exchange *exchange, const struct object *object,
+static enum next get_object_fail(struct exchange *exchange, const struct error *err);
+static enum next get_object_make(struct exchange *exchange);
+static int get_object_choose_part(struct exchange *exchange, const struct object *object,
 	struct byte_range *out, struct error *err);
-static void add_headers(
+static void get_object_add_headers(
 	struct exchange *exchange, const struct object *object, const struct byte_range *range);
 static void add_checksum(
 	struct exchange *exchange, const struct object *object, const struct byte_range *range);
@@ -123,12 +127,12 @@ static bool read_part_number(
 static enum next reply(struct exchange *exchange)
 {
 	struct object_reply_override overrides[OVERRIDABLE];
-	struct object_reply_params params = {.find = find,
-		.fail = fail,
-		.make = make,
-		.choose = choose_part,
+	struct object_reply_params params = {.find = get_object_find,
+		.fail = get_object_fail,
+		.make = get_object_make,
+		.choose = get_object_choose_part,
 		.add_identity = object_request_add_version,
-		.add_headers = add_headers,
+		.add_headers = get_object_add_headers,
 		.overrides = overrides};
 	enum next next;
 	if (!read_overrides(exchange, overrides, &params.override_count, &next))
@@ -136,10 +140,11 @@ static enum next reply(struct exchange *exchange)
 	return object_reply(exchange, &params);
 }
 
-static int find(
+static int get_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	struct get_object *const state = exchange->state;
+	ASSERT(state != NULL);
 	const struct object_ref *const asked = &state->object;
 	anchor_wait_look(&state->wait);
 	const int result = object_request_view(exchange, view, asked, out, err);
@@ -151,32 +156,33 @@ static int find(
 	if (err->kind != ERROR_NO_KEY || !state->wait.anchor.is_view ||
 		object_view_renew(view, err) != 0)
 		return -1;
-	/* it may have been made since */
+	/* the step's view may have been made since `view` was opened */
 	return object_request_view(exchange, view, asked, out, err);
 }
 
-/* What nobody has written may be a file of a step; not to a caller that was let into one version
- * alone. */
+/* A key without an object may be a file of a step. A caller that was let into one version alone
+ * does not see it. */
 static bool may_be_anchor(const struct object_ref *asked, const struct object *found)
 {
 	return asked->version.kind == VERSION_REF_CURRENT && asked->judged_version == 0 &&
 		!found->is_marker;
 }
 
-static enum next fail(struct exchange *exchange, const struct error *err)
+static enum next get_object_fail(struct exchange *exchange, const struct error *err)
 {
-	return err->kind == ERROR_NOT_READY ? make(exchange) : exchange_fail(exchange, err);
+	return err->kind == ERROR_NOT_READY ? get_object_make(exchange)
+					    : exchange_fail(exchange, err);
 }
 
-/* A file of a step that nobody published an anchor of: it is made now. */
-static enum next make(struct exchange *exchange)
+/* Has the server make a file of an anchor that was not published. */
+static enum next get_object_make(struct exchange *exchange)
 {
 	return anchor_wait_for(&((struct get_object *)exchange->state)->wait);
 }
 
-/* A part of a multipart object; a single PUT has one. It is a 206 even when it is everything, but
- * there is no range of nothing. */
-static int choose_part(struct exchange *exchange, const struct object *object,
+/* A part of a multipart object; an object of a single PUT has one part. The reply is 206 even when
+ * the part is the whole object, except for an empty one, because no range can be empty. */
+static int get_object_choose_part(struct exchange *exchange, const struct object *object,
 	struct byte_range *out, struct error *err)
 {
 	const struct get_object *const state = exchange->state;
@@ -191,7 +197,7 @@ static int choose_part(struct exchange *exchange, const struct object *object,
 	return 1;
 }
 
-static void add_headers(
+static void get_object_add_headers(
 	struct exchange *exchange, const struct object *object, const struct byte_range *range)
 {
 	const struct get_object *const state = exchange->state;
@@ -210,8 +216,8 @@ static void add_headers(
 		add_checksum(exchange, object, range);
 }
 
-/* Never the whole object's checksum with some of its bytes: clients check whatever they are
- * given. */
+/* Some of the bytes never come with the checksum of the whole object, because clients check every
+ * checksum that they get. */
 static void add_checksum(
 	struct exchange *exchange, const struct object *object, const struct byte_range *range)
 {
@@ -231,12 +237,14 @@ static void add_checksum(
 		checksum_headers_add(exchange, &part.checksum, 0);
 }
 
-/* The part that a range is, exactly: clients that read in ranges of their part size can check each.
- * Parts are of one size but for the last, nearly always; others are not looked for. */
+/* Finds the part that has exactly the bytes of `range`, so that clients that read in ranges of
+ * their part size can check each one. All parts but the last nearly always have the same size, so
+ * one division gives the number; parts of other sizes are not found. */
 static bool find_equal_part(struct exchange *exchange, const struct object *object,
 	const struct byte_range *range, struct object_part *out)
 {
 	struct error err = {0};
+	ASSERT(range->kind == BYTE_RANGE_PART && range->length > 0);
 	const uint64_t number = range->first + range->length == object->size
 		? object->part_count
 		: range->first / range->length + 1;
@@ -247,7 +255,7 @@ static bool find_equal_part(struct exchange *exchange, const struct object *obje
 		out->offset == range->first && out->size == range->length;
 }
 
-/* Fills `overrides`; false and the reply set when one must be refused. */
+/* Fills `overrides`. Returns false with the reply set when one of them is refused. */
 static bool read_overrides(struct exchange *exchange,
 	struct object_reply_override overrides[OVERRIDABLE], size_t *out_count, enum next *out_next)
 {
@@ -265,16 +273,17 @@ static bool read_overrides(struct exchange *exchange,
 		}
 		if (!is_header_text(value)) {
 			*out_next = s3_error_argument(exchange, overridable[i].query, value,
-				"The value holds characters that no header may hold.");
+				"The value must not have control characters.");
 			return false;
 		}
+		ASSERT(*out_count < OVERRIDABLE);
 		overrides[(*out_count)++] = (struct object_reply_override){
 			overridable[i].header, arena_text(exchange->arena, value)};
 	}
 	return true;
 }
 
-/* A decoded query value may hold what no header may: line ends above all. */
+/* A decoded query value may have characters that a header must not have, such as line ends. */
 static bool is_header_text(struct span value)
 {
 	for (size_t i = 0; i < value.len; i++) {

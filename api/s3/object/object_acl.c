@@ -1,4 +1,4 @@
-#include "api/s3/object/object_acl.h"
+#include "api/s3/object/handlers.h"
 
 #include "api/s3/bucket/bucket_acl.h"
 #include "api/s3/object/object_request.h"
@@ -63,6 +63,7 @@ enum next put_object_acl_resume(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct object object;
+	ASSERT(exchange->call != NULL);
 	if (object_change_result(exchange->call, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
 	object_request_add_version(exchange, &object);

@@ -1,4 +1,6 @@
-#include "api/s3/object/object_attributes.h"
+/* The header x-amz-object-attributes chooses which elements the reply has; each is a bit. Parts are
+ * read only when ObjectParts is one of them. */
+#include "api/s3/object/handlers.h"
 
 #include "api/s3/object/object_request.h"
 #include "api/s3/request/checksum_xml.h"
@@ -8,8 +10,7 @@
 
 enum { PARTS_MAX = 1000, REPLY_MAX_BYTES = 1024 * 1024 };
 
-/* What x-amz-object-attributes may name. */
-enum attribute {
+enum attribute { /* what x-amz-object-attributes may name */
 	ATTRIBUTE_ETAG = 1,
 	ATTRIBUTE_CHECKSUM = 2,
 	ATTRIBUTE_OBJECT_PARTS = 4,
@@ -23,11 +24,11 @@ static const struct {
 	{"ObjectParts", ATTRIBUTE_OBJECT_PARTS}, {"StorageClass", ATTRIBUTE_STORAGE_CLASS},
 	{"ObjectSize", ATTRIBUTE_OBJECT_SIZE}};
 
-struct asked {
+struct attributes_request {
 	struct object_ref object;
-	unsigned attributes;
+	unsigned attributes; /* of enum attribute, or'ed */
 	uint64_t max_parts;
-	uint64_t after; /* part-number-marker */
+	uint64_t after; /* x-amz-part-number-marker */
 };
 struct parts {
 	struct object_part *parts;
@@ -35,21 +36,23 @@ struct parts {
 	bool truncated;
 };
 
-static bool read_asked(struct exchange *exchange, struct asked *asked, enum next *out_next);
-static bool read_attributes(struct exchange *exchange, struct asked *asked, enum next *out_next);
+static bool read_asked(
+	struct exchange *exchange, struct attributes_request *asked, enum next *out_next);
+static bool read_attributes(
+	struct exchange *exchange, struct attributes_request *asked, enum next *out_next);
 static unsigned attribute_of(struct span name);
 static bool read_number(
 	struct exchange *exchange, const char *header, uint64_t *out, enum next *out_next);
-static int find(struct exchange *exchange, const struct asked *asked, struct object *object,
-	struct parts *found, struct error *err);
-static void write_attributes(struct xml_writer *xml, const struct asked *asked,
+static int find(struct exchange *exchange, const struct attributes_request *asked,
+	struct object *object, struct parts *found, struct error *err);
+static void write_attributes(struct xml_writer *xml, const struct attributes_request *asked,
 	const struct object *object, const struct parts *found);
-static void write_parts(struct xml_writer *xml, const struct asked *asked,
+static void write_parts(struct xml_writer *xml, const struct attributes_request *asked,
 	const struct object *object, const struct parts *found);
 
 enum next object_attributes_begin(struct exchange *exchange)
 {
-	struct asked asked;
+	struct attributes_request asked;
 	struct object object;
 	struct parts found = {0};
 	struct error err = {0};
@@ -72,9 +75,10 @@ enum next object_attributes_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static bool read_asked(struct exchange *exchange, struct asked *asked, enum next *out_next)
+static bool read_asked(
+	struct exchange *exchange, struct attributes_request *asked, enum next *out_next)
 {
-	*asked = (struct asked){.max_parts = PARTS_MAX};
+	*asked = (struct attributes_request){.max_parts = PARTS_MAX};
 	if (!read_attributes(exchange, asked, out_next) ||
 		!object_request_ref(exchange, &asked->object, out_next) ||
 		!read_number(exchange, "x-amz-max-parts", &asked->max_parts, out_next) ||
@@ -85,7 +89,8 @@ static bool read_asked(struct exchange *exchange, struct asked *asked, enum next
 	return true;
 }
 
-static bool read_attributes(struct exchange *exchange, struct asked *asked, enum next *out_next)
+static bool read_attributes(
+	struct exchange *exchange, struct attributes_request *asked, enum next *out_next)
 {
 	static const char header[] = "x-amz-object-attributes";
 	struct span rest = exchange_header(exchange, header);
@@ -129,8 +134,8 @@ static bool read_number(
 	return false;
 }
 
-static int find(struct exchange *exchange, const struct asked *asked, struct object *object,
-	struct parts *found, struct error *err)
+static int find(struct exchange *exchange, const struct attributes_request *asked,
+	struct object *object, struct parts *found, struct error *err)
 {
 	const bool wants_parts =
 		(asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && asked->max_parts > 0;
@@ -139,12 +144,13 @@ static int find(struct exchange *exchange, const struct asked *asked, struct obj
 		return -1;
 	if (!wants_parts || object->part_count == 0)
 		return 0;
+	ASSERT(asked->after <= INT32_MAX);
 	return object_list_parts(exchange->context->store, object, (uint32_t)asked->after,
 		asked->max_parts, exchange->arena, &found->parts, &found->count, &found->truncated,
 		err);
 }
 
-static void write_attributes(struct xml_writer *xml, const struct asked *asked,
+static void write_attributes(struct xml_writer *xml, const struct attributes_request *asked,
 	const struct object *object, const struct parts *found)
 {
 	if ((asked->attributes & ATTRIBUTE_ETAG) != 0)
@@ -165,10 +171,11 @@ static void write_attributes(struct xml_writer *xml, const struct asked *asked,
 		xml_writer_u64(xml, "ObjectSize", object->size);
 }
 
-/* Rows stand only where parts have checksums of their own. */
-static void write_parts(struct xml_writer *xml, const struct asked *asked,
+/* Only parts that have a checksum of their own get a <Part>. */
+static void write_parts(struct xml_writer *xml, const struct attributes_request *asked,
 	const struct object *object, const struct parts *found)
 {
+	ASSERT(found->count <= asked->max_parts && asked->max_parts <= PARTS_MAX);
 	xml_writer_open(xml, "ObjectParts");
 	xml_writer_u64(xml, "PartsCount", object->part_count);
 	xml_writer_u64(xml, "PartNumberMarker", asked->after);

@@ -1,3 +1,7 @@
+/* Stored headers are collected in two walks: the first counts x-amz-meta-* headers, so that one
+ * array in the arena is enough; the second takes each name once, with the value in which the
+ * exchange has joined its repeats. For PostObject the headers are the fields of a form, whose names
+ * and values can be anything, so they are checked before they are stored. */
 #include "api/s3/object/object_headers.h"
 
 #include <string.h>
@@ -26,13 +30,14 @@ static const struct s3_request_refusal refusals[] = {
 		"Server-side encryption with keys of the client or of a key service is not implemented."},
 	{"x-amz-object-lock-", NULL, "Object lock is not implemented."},
 	{"x-amz-meta-snowball-auto-extract", "false",
-		"Archives are not extracted: put the objects one by one."},
+		"Archives are not extracted. Put the objects one by one."},
 };
 
 struct collection {
 	struct exchange *exchange;
-	struct object_header *headers; /* NULL: only counting */
+	struct object_header *headers; /* NULL during the count */
 	size_t count;
+	size_t capacity;
 };
 
 static bool read_storage_class(
@@ -40,9 +45,9 @@ static bool read_storage_class(
 static bool read_acl(struct exchange *exchange, struct object_facts *out, enum next *out_next);
 static bool check_redirect(struct exchange *exchange, enum next *out_next);
 static int collect(struct exchange *exchange, struct object_facts *out, struct error *err);
-static void count_meta(void *taker, struct span name, struct span value);
+static void object_headers_count_meta(void *taker, struct span name, struct span value);
 static bool is_meta(struct span name);
-static void take_meta(void *taker, struct span name, struct span value);
+static void object_headers_take_meta(void *taker, struct span name, struct span value);
 static struct span lower_copy(struct arena *arena, struct span name);
 static bool has(const struct collection *collection, struct span name);
 static void add(struct collection *collection, struct span name, struct span value);
@@ -86,7 +91,7 @@ static bool read_storage_class(
 	return false;
 }
 
-/* What makes an object everyone's is a matter of who may set its ACL. */
+/* An ACL that opens the object to others needs the permission to set its ACL. */
 static bool read_acl(struct exchange *exchange, struct object_facts *out, enum next *out_next)
 {
 	struct bucket_ref bucket = exchange_bucket(exchange);
@@ -124,12 +129,13 @@ static bool check_redirect(struct exchange *exchange, enum next *out_next)
 static int collect(struct exchange *exchange, struct object_facts *out, struct error *err)
 {
 	struct collection collection = {.exchange = exchange};
-	exchange_each_header(exchange, count_meta, &collection);
-	collection.headers = arena_take_array(exchange->arena,
-		collection.count + SYSTEM_HEADERS + 1, sizeof(*collection.headers));
+	exchange_each_header(exchange, object_headers_count_meta, &collection);
+	collection.capacity = collection.count + SYSTEM_HEADERS + 1; /* 1: content-encoding */
+	collection.headers =
+		arena_take_array(exchange->arena, collection.capacity, sizeof(*collection.headers));
 	collection.count = 0;
 	if (collection.headers != NULL) {
-		exchange_each_header(exchange, take_meta, &collection);
+		exchange_each_header(exchange, object_headers_take_meta, &collection);
 		take_encoding(&collection);
 		for (size_t i = 0; i < SYSTEM_HEADERS; i++) {
 			const struct span value = exchange_header(exchange, system_headers[i]);
@@ -139,17 +145,17 @@ static int collect(struct exchange *exchange, struct object_facts *out, struct e
 	}
 	if (arena_overflowed(exchange->arena))
 		return error_set(
-			err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
+			err, ERROR_NO_MEMORY, "The headers do not fit the memory of a request.");
 	for (size_t i = 0; i < collection.count; i++)
 		if (!is_header(&collection.headers[i]))
 			return error_set(err, ERROR_INVALID,
-				"A field of the form holds characters that no header may hold, in its name or its value.");
+				"The name and the value of a form field must not have characters that a header must not have.");
 	out->headers = collection.headers;
 	out->header_count = collection.count;
 	return 0;
 }
 
-static void count_meta(void *taker, struct span name, struct span value)
+static void object_headers_count_meta(void *taker, struct span name, struct span value)
 {
 	struct collection *const collection = taker;
 	(void)value;
@@ -163,7 +169,7 @@ static bool is_meta(struct span name)
 	return name.len > prefix && span_equal_nocase(span_slice(name, 0, prefix), meta_prefix);
 }
 
-static void take_meta(void *taker, struct span name, struct span value)
+static void object_headers_take_meta(void *taker, struct span name, struct span value)
 {
 	struct collection *const collection = taker;
 	(void)value;
@@ -198,12 +204,13 @@ static bool has(const struct collection *collection, struct span name)
 
 static void add(struct collection *collection, struct span name, struct span value)
 {
+	ASSERT(collection->count < collection->capacity);
 	const struct span copy = arena_copy(collection->exchange->arena, value);
 	collection->headers[collection->count++] =
 		(struct object_header){.name = name, .value = copy};
 }
 
-/* "aws-chunked" speaks of the body's framing on the way here, not of the object. */
+/* "aws-chunked" is the framing of the request's body, not an encoding of the object. */
 static void take_encoding(struct collection *collection)
 {
 	struct span rest = exchange_header(collection->exchange, "content-encoding");
@@ -223,7 +230,7 @@ static void take_encoding(struct collection *collection)
 	buffer_release(&kept);
 }
 
-/* Fields of a form are not yet known to be what a reply's header can be. */
+/* Whether a reply can have it as a header. The fields of a form need not be. */
 static bool is_header(const struct object_header *header)
 {
 	for (size_t i = 0; i < header->name.len; i++)

@@ -4,7 +4,7 @@
 #include "api/s3/request/s3_request.h"
 #include "storage/objects/object_read.h"
 
-static int tell(
+static int judge_found(
 	struct exchange *exchange, int result, const struct object *found, struct error *err);
 static void add_marker_headers(struct exchange *exchange, const struct object *marker);
 
@@ -43,18 +43,20 @@ int object_request_find(struct exchange *exchange, const struct object_ref *ref,
 	struct error *err)
 {
 	const int result = object_find(exchange->context->store, ref, exchange->arena, out, err);
-	return tell(exchange, result, out, err);
+	return judge_found(exchange, result, out, err);
 }
 
 int object_request_view(struct exchange *exchange, struct object_view *view,
 	const struct object_ref *ref, struct object *out, struct error *err)
 {
+	ASSERT(view != NULL);
 	const int result = object_view_find(view, ref, exchange->arena, out, err);
-	return tell(exchange, result, out, err);
+	return judge_found(exchange, result, out, err);
 }
 
-/* What a search gave, as the requester is to hear of it: a marker is no object. */
-static int tell(
+/* Turns the result of a search into the reply's headers and error, because a delete marker is not
+ * an object. */
+static int judge_found(
 	struct exchange *exchange, int result, const struct object *found, struct error *err)
 {
 	if (result != 0) {

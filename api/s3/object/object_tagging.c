@@ -1,4 +1,6 @@
-#include "api/s3/object/object_tagging.h"
+/* GET reads the tags of a version; PUT and DELETE change them in one change, with the same last
+ * step. PUT looks for the version before it accepts the body. */
+#include "api/s3/object/handlers.h"
 
 #include "api/s3/object/object_request.h"
 #include "api/s3/request/s3_request.h"
@@ -97,6 +99,7 @@ static enum next resume(struct exchange *exchange, int status)
 {
 	struct object object;
 	struct error err = {0};
+	ASSERT(exchange->call != NULL);
 	if (object_change_result(exchange->call, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
 	object_request_add_version(exchange, &object);

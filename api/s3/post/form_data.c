@@ -1,6 +1,10 @@
-/* A part's content ends with CRLF, two dashes and the boundary. A carriage return stands nowhere
- * else in that delimiter, so a partial match at the end of one piece that fails in the next one is
- * content, and nothing of it can begin another match. */
+/* A state machine with a step function for each state:
+ *
+ *     PREAMBLE --> DELIMITER --> HEADERS --> FIELD, FILE or SKIPPED --> DELIMITER ... --> END
+ *
+ * A part's content ends with the delimiter: CRLF, two dashes and the boundary. The delimiter has no
+ * other carriage return. So when a match that began at the end of one piece fails in the next one,
+ * its bytes are content and none of them can begin another match. */
 #include "api/s3/post/form_data.h"
 
 #include <string.h>
@@ -25,14 +29,15 @@ struct form_data {
 	uint8_t delimiter[DELIMITER_MAX_BYTES];
 	size_t delimiter_len;
 	enum state state;
-	size_t done;    /* of the piece under way, when the owner of the file said "wait" */
-	size_t matched; /* of the delimiter, at the end of what came so far */
-	/* of the delimiter: a match that failed, still to be passed on as content */
+	size_t done; /* bytes of the current piece; kept when the event `bytes` gives SINK_WAIT */
+	size_t matched; /* bytes of the delimiter at the end of the input so far */
+	/* bytes of the delimiter whose match failed and that are still to be passed on as
+	 * content */
 	size_t owed;
 	size_t spent;       /* bytes of FORM_DATA_FIELDS_MAX_BYTES */
-	struct buffer line; /* the header of a part, or what follows a delimiter */
+	struct buffer line; /* a header of a part, or the text after a delimiter */
 	struct buffer value;
-	struct span name; /* of the part under way */
+	struct span name; /* of the current part */
 	struct span file_name;
 	bool is_named;
 	bool has_file;
@@ -43,20 +48,24 @@ static bool next_parameter(
 static struct span take_until(struct span *rest, char mark);
 static struct span take_quoted(struct span *rest, struct arena *arena);
 static bool is_escape(struct span text);
-static enum sink_result step_content(struct form_data *form, struct span rest, struct error *err);
+static enum sink_result form_data_step_content(
+	struct form_data *form, struct span rest, struct error *err);
 static enum sink_result pass_on(struct form_data *form, struct span bytes, struct error *err);
 static int spend(struct form_data *form, size_t bytes, struct error *err);
 static enum sink_result continue_match(struct form_data *form, struct span rest, struct error *err);
 static enum sink_result end_part(struct form_data *form, struct error *err);
 static size_t tail_match(const struct form_data *form, struct span text);
-static enum sink_result step_delimiter(struct form_data *form, struct span rest, struct error *err);
+static enum sink_result form_data_step_delimiter(
+	struct form_data *form, struct span rest, struct error *err);
 static int take_line(struct form_data *form, struct span rest, struct error *err);
 static int malformed(struct error *err, const char *what);
-static enum sink_result step_headers(struct form_data *form, struct span rest, struct error *err);
+static enum sink_result form_data_step_headers(
+	struct form_data *form, struct span rest, struct error *err);
 static int begin_part(struct form_data *form, struct error *err);
 static int take_header(struct form_data *form, struct span line, struct error *err);
 static int take_disposition(struct form_data *form, struct span value, struct error *err);
-static enum sink_result step_end(struct form_data *form, struct span rest, struct error *err);
+static enum sink_result form_data_step_end(
+	struct form_data *form, struct span rest, struct error *err);
 
 bool form_data_is_form(struct span content_type)
 {
@@ -88,8 +97,9 @@ bool form_data_boundary(struct span content_type, struct arena *arena, struct sp
 struct form_data *form_data_new(
 	struct arena *arena, struct span boundary, const struct form_data_events *events)
 {
-	struct form_data *const form = arena_take(arena, sizeof *form);
+	struct form_data *const form = arena_take(arena, sizeof(*form));
 	ASSERT(boundary.len <= FORM_DATA_BOUNDARY_MAX_BYTES);
+	ASSERT(events->field != NULL && events->file != NULL && events->bytes != NULL);
 	if (form == NULL)
 		return NULL;
 	form->events = *events;
@@ -97,7 +107,7 @@ struct form_data *form_data_new(
 	memcpy(form->delimiter, "\r\n--", 4);
 	memcpy(form->delimiter + 4, boundary.data, boundary.len);
 	form->delimiter_len = boundary.len + 4;
-	form->matched = 2; /* the first boundary may stand at the very beginning */
+	form->matched = 2; /* the first boundary may be at the very beginning, without a CRLF */
 	buffer_init(&form->line, LINE_MAX_BYTES);
 	buffer_init(&form->value, FORM_DATA_FIELDS_MAX_BYTES);
 	return form;
@@ -114,13 +124,14 @@ void form_data_free(struct form_data *form)
 enum sink_result form_data_write(struct form_data *form, struct span bytes, struct error *err)
 {
 	static enum sink_result (*const steps[STATE_COUNT])(struct form_data * form,
-		struct span rest, struct error * err) = {[STATE_PREAMBLE] = step_content,
-		[STATE_DELIMITER] = step_delimiter,
-		[STATE_HEADERS] = step_headers,
-		[STATE_FIELD] = step_content,
-		[STATE_FILE] = step_content,
-		[STATE_SKIPPED] = step_content,
-		[STATE_END] = step_end};
+		struct span rest, struct error * err) = {[STATE_PREAMBLE] = form_data_step_content,
+		[STATE_DELIMITER] = form_data_step_delimiter,
+		[STATE_HEADERS] = form_data_step_headers,
+		[STATE_FIELD] = form_data_step_content,
+		[STATE_FILE] = form_data_step_content,
+		[STATE_SKIPPED] = form_data_step_content,
+		[STATE_END] = form_data_step_end};
+	ASSERT(form->done <= bytes.len && form->state < STATE_COUNT);
 	while (form->done < bytes.len) {
 		const enum sink_result result =
 			steps[form->state](form, span_slice(bytes, form->done, bytes.len), err);
@@ -141,8 +152,8 @@ bool form_data_has_file(const struct form_data *form)
 	return form->has_file;
 }
 
-/* name=value or name="value" among parameters separated by semicolons, which may stand inside the
- * quotes. */
+/* The next of the parameters name=value or name="value", which semicolons separate. A semicolon
+ * inside quotes belongs to the value. */
 static bool next_parameter(
 	struct span *rest, struct arena *arena, struct span *out_name, struct span *out_value)
 {
@@ -170,13 +181,14 @@ static struct span take_until(struct span *rest, char mark)
 	return span_trim(piece);
 }
 
-/* Cuts a quoted text off the front, without its quotes and escapes. */
+/* Cuts a quoted text off the front and gives it without its quotes and escapes. */
 static struct span take_quoted(struct span *rest, struct arena *arena)
 {
+	ASSERT(rest->len > 0 && rest->data[0] == '"');
 	size_t end = 1;
 	while (end < rest->len && rest->data[end] != '"')
 		end += is_escape(span_slice(*rest, end, rest->len)) ? 2 : 1;
-	/* no more than it needs: a line may hold a thousand of them */
+	/* takes no more than the text needs: a line may have a thousand of them */
 	char *const text = arena_take(arena, end);
 	size_t len = 0;
 	for (size_t at = 1; text != NULL && at < end; at++) {
@@ -193,7 +205,8 @@ static bool is_escape(struct span text)
 		(text.data[1] == '"' || text.data[1] == '\\');
 }
 
-static enum sink_result step_content(struct form_data *form, struct span rest, struct error *err)
+static enum sink_result form_data_step_content(
+	struct form_data *form, struct span rest, struct error *err)
 {
 	if (form->owed > 0) {
 		const enum sink_result result =
@@ -225,7 +238,7 @@ static enum sink_result pass_on(struct form_data *form, struct span bytes, struc
 	return spend(form, bytes.len, err) == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
-/* What is kept before the file is bounded as a whole. */
+/* All that is kept before the file has one limit. */
 static int spend(struct form_data *form, size_t bytes, struct error *err)
 {
 	form->spent += bytes;
@@ -236,9 +249,11 @@ static int spend(struct form_data *form, size_t bytes, struct error *err)
 		FORM_DATA_FIELDS_MAX_BYTES);
 }
 
-/* A match that began in an earlier piece goes on, or turns out to be content. */
+/* Continues a match that began in an earlier piece. When it fails, the matched bytes are
+ * content. */
 static enum sink_result continue_match(struct form_data *form, struct span rest, struct error *err)
 {
+	ASSERT(form->matched < form->delimiter_len && form->owed == 0);
 	size_t len = 0;
 	while (len < rest.len && form->matched + len < form->delimiter_len &&
 		rest.data[len] == form->delimiter[form->matched + len])
@@ -267,9 +282,10 @@ static enum sink_result end_part(struct form_data *form, struct error *err)
 	return outcome == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
-/* How much of the end of `text` is a beginning of the delimiter. */
+/* The length of the longest end of `text` with which the delimiter begins. */
 static size_t tail_match(const struct form_data *form, struct span text)
 {
+	ASSERT(text.len > 0);
 	const size_t most = text.len < form->delimiter_len ? text.len : form->delimiter_len - 1;
 	const uint8_t *const tail = text.data + text.len - most;
 	const uint8_t *const start = most > 0 ? memrchr(tail, '\r', most) : NULL;
@@ -279,9 +295,11 @@ static size_t tail_match(const struct form_data *form, struct span text)
 	return memcmp(start, form->delimiter, len) == 0 ? len : 0;
 }
 
-/* Behind a boundary: two dashes end the form, an empty line (but for spaces) begins a part. */
-static enum sink_result step_delimiter(struct form_data *form, struct span rest, struct error *err)
+/* After a boundary, two dashes end the form, and a line of nothing but spaces begins a part. */
+static enum sink_result form_data_step_delimiter(
+	struct form_data *form, struct span rest, struct error *err)
 {
+	ASSERT(rest.len > 0);
 	if (form->line.len < 2) {
 		buffer_add_byte(&form->line, rest.data[0]);
 		form->done++;
@@ -307,7 +325,8 @@ static enum sink_result step_delimiter(struct form_data *form, struct span rest,
 	return SINK_TAKEN;
 }
 
-/* 1: the line is whole, without its CRLF; 0: more must come; -1. */
+/* Adds to form->line. 1: the line is whole and has lost its CRLF; 0: its end is still to come;
+ * -1. */
 static int take_line(struct form_data *form, struct span rest, struct error *err)
 {
 	const ptrdiff_t feed = span_find(rest, '\n');
@@ -332,7 +351,8 @@ static int malformed(struct error *err, const char *what)
 		"The body of your POST request is not well-formed multipart/form-data: %s.", what);
 }
 
-static enum sink_result step_headers(struct form_data *form, struct span rest, struct error *err)
+static enum sink_result form_data_step_headers(
+	struct form_data *form, struct span rest, struct error *err)
 {
 	const int whole = take_line(form, rest, err);
 	if (whole <= 0)
@@ -355,7 +375,7 @@ static int begin_part(struct form_data *form, struct error *err)
 	form->state = form->has_file ? STATE_SKIPPED : is_file ? STATE_FILE : STATE_FIELD;
 	form->is_named = false;
 	if (!is_file) {
-		form->file_name = span_text(""); /* is this part's, not the file's */
+		form->file_name = span_text(""); /* it belongs to this part, not to the file */
 		return 0;
 	}
 	form->has_file = true;
@@ -366,7 +386,7 @@ static int take_header(struct form_data *form, struct span line, struct error *e
 {
 	const ptrdiff_t colon = span_find(line, ':');
 	if (colon < 0)
-		return malformed(err, "a part has a header without colon");
+		return malformed(err, "a header of a part has no colon");
 	if (!span_equal_nocase(
 		    span_trim(span_slice(line, 0, (size_t)colon)), "content-disposition"))
 		return 0;
@@ -381,7 +401,8 @@ static int take_disposition(struct form_data *form, struct span value, struct er
 	struct span text;
 	span_split(&rest, ';', &kind);
 	if (!span_equal_nocase(span_trim(kind), "form-data") || form->is_named)
-		return malformed(err, "a part has no Content-Disposition of form-data, or two");
+		return malformed(
+			err, "a part does not have exactly one Content-Disposition of form-data");
 	while (next_parameter(&rest, form->arena, &name, &text)) {
 		if (span_equal_nocase(name, "name")) {
 			form->name = arena_copy(form->arena, text);
@@ -393,7 +414,8 @@ static int take_disposition(struct form_data *form, struct span value, struct er
 	return form->is_named ? 0 : malformed(err, "a part has no name");
 }
 
-static enum sink_result step_end(struct form_data *form, struct span rest, struct error *err)
+static enum sink_result form_data_step_end(
+	struct form_data *form, struct span rest, struct error *err)
 {
 	(void)err;
 	form->done += rest.len;

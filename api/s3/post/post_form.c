@@ -1,12 +1,12 @@
 #include "api/s3/post/post_form.h"
 
-struct shown { /* ops that know their form */
+struct shown { /* exchange_ops with a form; exchange->ops points at the first member */
 	struct exchange_ops ops;
 	const struct post_form *form;
 };
 
-static struct span find_field(struct exchange *exchange, const char *name);
-static void each_field(struct exchange *exchange,
+static struct span post_form_header(struct exchange *exchange, const char *name);
+static void post_form_each_header(struct exchange *exchange,
 	void (*take)(void *taker, struct span name, struct span value), void *taker);
 
 bool post_form_find(const struct post_form *form, const char *name, struct span *out)
@@ -31,10 +31,12 @@ int post_form_add(struct post_form *form, struct arena *arena, struct span name,
 	struct error *err)
 {
 	struct span before;
+	ASSERT(form->count <= POST_FORM_FIELDS_MAX);
 	const char *const text = arena_text(arena, name);
 	const struct span copy = arena_copy(arena, value);
 	if (text == NULL || copy.data == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The form does not fit the memory of a request.");
 	if (form->count == POST_FORM_FIELDS_MAX)
 		return error_set(
 			err, ERROR_INVALID, "The form has over %d fields.", POST_FORM_FIELDS_MAX);
@@ -47,19 +49,22 @@ int post_form_add(struct post_form *form, struct arena *arena, struct span name,
 const struct exchange_ops *post_form_show(struct exchange *exchange, const struct post_form *form)
 {
 	const struct exchange_ops *const before = exchange->ops;
-	struct shown *const shown = arena_take(exchange->arena, sizeof *shown);
-	ASSERT(shown != NULL); /* fields are capped far below a request's memory */
-	*shown = (struct shown){{find_field, each_field, before->wake, before->cut}, form};
+	struct shown *const shown = arena_take(exchange->arena, sizeof(*shown));
+	ASSERT(shown != NULL); /* fields are capped far below the memory of a request */
+	ASSERT(before->header != post_form_header); /* not shown already */
+	*shown = (struct shown){
+		{post_form_header, post_form_each_header, before->wake, before->cut}, form};
 	exchange->ops = &shown->ops;
 	return before;
 }
 
 void post_form_hide(struct exchange *exchange, const struct exchange_ops *ops)
 {
+	ASSERT(exchange->ops->header == post_form_header && ops != NULL);
 	exchange->ops = ops;
 }
 
-static struct span find_field(struct exchange *exchange, const char *name)
+static struct span post_form_header(struct exchange *exchange, const char *name)
 {
 	const struct shown *const shown = (const struct shown *)exchange->ops;
 	struct span value = {NULL, 0};
@@ -68,7 +73,7 @@ static struct span find_field(struct exchange *exchange, const char *name)
 	return value;
 }
 
-static void each_field(struct exchange *exchange,
+static void post_form_each_header(struct exchange *exchange,
 	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
 	const struct shown *const shown = (const struct shown *)exchange->ops;

@@ -1,15 +1,14 @@
-/* The fields come before the file, so all that can be refused is refused when the file begins:
- * signature, policy, permission, headers. The object is finished when the form has ended well and
- * the file's size is within the policy's bounds.
+/* The fields come before the file. So signature, policy, permission and headers are judged when the
+ * file begins, before any of its bytes are stored. The object is finished when the form has ended
+ * without a fault and the file's size is within the policy's bounds.
  *
- * Whatever fails while the body comes sets the reply itself where it needs a code of its own; the
- * sink fails then with an untouched error. */
-#include "api/s3/post/post_object.h"
+ * A failure while the body comes sets the reply itself when its code belongs to no error kind; then
+ * the sink fails with an untouched error (exchange_fail_body). */
+#include "api/s3/post/handlers.h"
 
 #include "api/auth/authorise.h"
-#include "api/objects/object_reply.h"
 #include "api/s3/object/object_headers.h"
-#include "api/s3/object/object_request.h"
+#include "api/s3/object/stored_body.h"
 #include "api/s3/post/form_data.h"
 #include "api/s3/post/post_form.h"
 #include "api/s3/post/post_policy.h"
@@ -30,11 +29,12 @@ struct post_object {           /* the exchange's state */
 	struct checksum_headers checksum;
 	struct object_put *put; /* exchange->call is its call */
 	uint64_t size;
-	bool is_form_good; /* what failed was the object's, not the form's */
+	bool is_object_fault; /* a failure is the object's, not the form's */
 };
 
-static int take_field(void *owner, struct span name, struct span value, struct error *err);
-static int begin_file(void *owner, struct span file_name, struct error *err);
+static int post_object_take_field(
+	void *owner, struct span name, struct span value, struct error *err);
+static int post_object_begin_file(void *owner, struct span file_name, struct error *err);
 static int find_key(struct post_object *state, struct span file_name, struct error *err);
 static void fill_in(struct span key, struct span file_name, struct arena *arena, struct span *out);
 static bool find_text(struct span whole, struct span text, size_t *out_at);
@@ -45,20 +45,22 @@ static int authorise_form(struct exchange *exchange, struct error *err);
 static int open_put(struct post_object *state, struct error *err);
 static int read_fields(
 	struct post_object *state, struct object_put_params *params, struct error *err);
-static enum sink_result take_bytes(void *owner, struct span bytes, struct error *err);
+static enum sink_result post_object_take_bytes(void *owner, struct span bytes, struct error *err);
 static int fail_size(struct post_object *state, const char *code, const char *message,
 	const char *limit_name, uint64_t limit);
 static int check_request(struct exchange *exchange, struct span *out_boundary, struct error *err);
-static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err);
+static enum sink_result post_object_write(
+	struct body_sink *sink, struct span bytes, struct error *err);
 static void name_fault(struct post_object *state, struct error *err);
-static int finish_body(struct body_sink *sink, struct error *err);
-static void abort_body(struct body_sink *sink);
-static void release(struct exchange *exchange);
+static int post_object_finish_body(struct body_sink *sink, struct error *err);
+static void post_object_abort_body(struct body_sink *sink);
+static void post_object_release(struct exchange *exchange);
 
 enum next post_object_begin(struct exchange *exchange)
 {
 	struct post_object *const state = arena_take(exchange->arena, sizeof(*state));
-	const struct form_data_events events = {take_field, begin_file, take_bytes, state};
+	const struct form_data_events events = {
+		post_object_take_field, post_object_begin_file, post_object_take_bytes, state};
 	struct span boundary;
 	struct error err = {0};
 	if (check_request(exchange, &boundary, &err) != 0)
@@ -66,19 +68,21 @@ enum next post_object_begin(struct exchange *exchange)
 	if (state != NULL)
 		state->data = form_data_new(exchange->arena, boundary, &events);
 	if (state == NULL || state->data == NULL) {
-		error_set(&err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		error_set(&err, ERROR_NO_MEMORY, "The form does not fit the memory of a request.");
 		return exchange_fail(exchange, &err);
 	}
-	state->sink = (struct body_sink){write_body, finish_body, abort_body};
+	state->sink = (struct body_sink){
+		post_object_write, post_object_finish_body, post_object_abort_body};
 	state->exchange = exchange;
 	exchange->state = state;
-	exchange->release = release;
+	exchange->release = post_object_release;
 	return exchange_accept(exchange, &state->sink);
 }
 
 enum next post_object_finish(struct exchange *exchange)
 {
 	struct post_object *const state = exchange->state;
+	ASSERT(state != NULL && state->put != NULL);
 	const struct checksum *const expected =
 		checksum_headers_expected(exchange, &state->checksum);
 	if (expected != NULL)
@@ -90,38 +94,36 @@ enum next post_object_resume(struct exchange *exchange)
 {
 	struct post_object *const state = exchange->state;
 	struct object object;
-	struct checksum expected;
-	struct checksum actual;
 	struct error err = {0};
-	if (object_put_result(exchange->call, &object, &err) == 0)
-		return post_reply(exchange, &state->form, &object);
-	if (err.kind == ERROR_BAD_DIGEST &&
-		object_put_bad_checksum(exchange->call, &expected, &actual))
-		return checksum_headers_mismatch(exchange, &expected, &actual);
-	return exchange_fail(exchange, &err);
+	if (object_put_result(exchange->call, &object, &err) != 0)
+		return stored_body_reply_failed(exchange, object_put_bad_checksum, &err);
+	return post_reply(exchange, &state->form, &object);
 }
 
-static int take_field(void *owner, struct span name, struct span value, struct error *err)
+static int post_object_take_field(
+	void *owner, struct span name, struct span value, struct error *err)
 {
 	struct post_object *const state = owner;
 	return post_form_add(&state->form, state->exchange->arena, name, value, err);
 }
 
-static int begin_file(void *owner, struct span file_name, struct error *err)
+static int post_object_begin_file(void *owner, struct span file_name, struct error *err)
 {
 	struct post_object *const state = owner;
 	struct exchange *const exchange = state->exchange;
-	state->is_form_good = true;
+	ASSERT(state->put == NULL); /* a second file is the form's fault */
+	state->is_object_fault = true;
 	if (post_signature_check(exchange, &state->form, err) != 0 ||
 		find_key(state, file_name, err) != 0 || check_policy(state, err) != 0 ||
 		authorise_form(exchange, err) != 0 || s3_request_check_owner(exchange, err) != 0 ||
 		open_put(state, err) != 0)
 		return -1;
-	state->is_form_good = false;
+	state->is_object_fault = false;
 	return 0;
 }
 
-/* The field "key", with the file's name in place of ${filename}: so the policy sees it too. */
+/* The field "key", with the file's name in place of ${filename}. The field itself is changed, so
+ * that the policy is judged by the whole key. */
 static int find_key(struct post_object *state, struct span file_name, struct error *err)
 {
 	struct exchange *const exchange = state->exchange;
@@ -137,11 +139,12 @@ static int find_key(struct post_object *state, struct span file_name, struct err
 	if (key.len == 0)
 		return error_set(err, ERROR_INVALID, "User key must have a length greater than 0.");
 	if (!span_is_utf8(key) || span_find(key, '\0') >= 0)
-		return error_set(err, ERROR_INVALID, "The key is not UTF-8, or holds a NUL.");
+		return error_set(err, ERROR_INVALID, "The key must be UTF-8 without NUL bytes.");
 	exchange->parameters[1] = key; /* as if the path had named it */
 	return 0;
 }
 
+/* Replaces the first ${filename} of the key; *out stays as it is when there is none. */
 static void fill_in(struct span key, struct span file_name, struct arena *arena, struct span *out)
 {
 	static const char variable[] = "${filename}";
@@ -167,7 +170,7 @@ static bool find_text(struct span whole, struct span text, size_t *out_at)
 	return false;
 }
 
-/* Browsers of old send the whole path of the file. */
+/* The name without its folders: old browsers send the whole path of the file. */
 static struct span base_name(struct span file_name)
 {
 	for (size_t i = file_name.len; i > 0; i--)
@@ -194,7 +197,7 @@ static int check_policy(struct post_object *state, struct error *err)
 	return fail_coded(exchange, "InvalidPolicyDocument", message);
 }
 
-/* 400 with a code that no error kind has; -1, the error untouched. */
+/* Sets a reply of 400 with a code that no error kind has. Returns -1, with the error untouched. */
 static int fail_coded(struct exchange *exchange, const char *code, const char *message)
 {
 	s3_error_reply(exchange,
@@ -202,7 +205,7 @@ static int fail_coded(struct exchange *exchange, const char *code, const char *m
 	return -1;
 }
 
-/* The caller is known by the fields alone: it is let into the bucket here. */
+/* Judges the caller here, because only the fields say who it is. */
 static int authorise_form(struct exchange *exchange, struct error *err)
 {
 	struct bucket_ref bucket = exchange_bucket(exchange);
@@ -228,7 +231,8 @@ static int open_put(struct post_object *state, struct error *err)
 	return 0;
 }
 
-/* Fields are this request's headers: metadata, ACL, storage class, checksums. */
+/* Reads metadata, ACL, storage class and checksums with the functions for headers, to which the
+ * fields are shown as headers. */
 static int read_fields(
 	struct post_object *state, struct object_put_params *params, struct error *err)
 {
@@ -250,17 +254,18 @@ static int read_fields(
 	return outcome;
 }
 
-static enum sink_result take_bytes(void *owner, struct span bytes, struct error *err)
+static enum sink_result post_object_take_bytes(void *owner, struct span bytes, struct error *err)
 {
 	struct post_object *const state = owner;
+	ASSERT(state->put != NULL);
 	const enum sink_result result = object_put_write(state->put, bytes, err);
-	state->is_form_good = result == SINK_FAILED;
+	state->is_object_fault = result == SINK_FAILED;
 	if (result != SINK_TAKEN)
 		return result;
 	state->size += bytes.len;
 	if (state->size <= state->policy.most_bytes)
 		return SINK_TAKEN;
-	state->is_form_good = true;
+	state->is_object_fault = true;
 	fail_size(state, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.",
 		"MaxSizeAllowed", state->policy.most_bytes);
 	return SINK_FAILED;
@@ -285,23 +290,24 @@ static int check_request(struct exchange *exchange, struct span *out_boundary, s
 	}
 	if (!form_data_boundary(type, exchange->arena, out_boundary))
 		return fail_coded(exchange, "MalformedPOSTRequest",
-			"The Content-Type of your POST request names no boundary.");
+			"The Content-Type of your POST request must name a boundary.");
 	if (!exchange->has_length && !exchange->chunked)
 		return error_set(err, ERROR_LENGTH_REQUIRED,
 			"A POST needs a Content-Length or Transfer-Encoding: chunked.");
 	return 0;
 }
 
-static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result post_object_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct post_object *const state = (struct post_object *)sink;
 	const enum sink_result result = form_data_write(state->data, bytes, err);
-	if (result == SINK_FAILED && !state->is_form_good)
+	if (result == SINK_FAILED && !state->is_object_fault)
 		name_fault(state, err);
 	return result;
 }
 
-/* The form's own faults have codes that no other request has. */
+/* Sets the reply for a fault of the form, whose code belongs to no error kind. */
 static void name_fault(struct post_object *state, struct error *err)
 {
 	static const struct {
@@ -320,7 +326,7 @@ static void name_fault(struct post_object *state, struct error *err)
 	}
 }
 
-static int finish_body(struct body_sink *sink, struct error *err)
+static int post_object_finish_body(struct body_sink *sink, struct error *err)
 {
 	struct post_object *const state = (struct post_object *)sink;
 	if (form_data_finish(state->data, err) != 0) {
@@ -339,14 +345,14 @@ static int finish_body(struct body_sink *sink, struct error *err)
 	return 0;
 }
 
-static void abort_body(struct body_sink *sink)
+static void post_object_abort_body(struct body_sink *sink)
 {
 	struct post_object *const state = (struct post_object *)sink;
 	form_data_free(state->data);
 	exchange_drop_call(state->exchange);
 }
 
-static void release(struct exchange *exchange)
+static void post_object_release(struct exchange *exchange)
 {
 	form_data_free(((struct post_object *)exchange->state)->data);
 }

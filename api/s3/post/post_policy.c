@@ -1,3 +1,6 @@
+/* Each condition judges one field and marks it as covered. At the end every field must be covered,
+ * so that a form cannot have more than its policy allows. Ranges of the file's size are only
+ * collected here, because the file has not come yet. */
 #include "api/s3/post/post_policy.h"
 
 #include "base/clock.h"
@@ -10,12 +13,12 @@ struct judgement {
 	const struct post_form *form;
 	struct span bucket;
 	struct post_policy *policy;
-	bool is_covered[POST_FORM_FIELDS_MAX];
+	bool is_covered[POST_FORM_FIELDS_MAX]; /* a condition names the field */
 	bool is_bucket_covered;
 };
 
 static bool decode(struct span text, uint8_t *out, size_t *out_len);
-static int no_policy(struct error *err, const char *what);
+static int malformed(struct error *err, const char *fault);
 static int check_expiration(const struct json_node *root, int64_t now_ms, struct error *err);
 static int judge(
 	struct judgement *judgement, const struct json_node *conditions, struct error *err);
@@ -27,7 +30,7 @@ static bool read_number(const struct json_node *node, uint64_t *out);
 static int judge_equal(
 	struct judgement *judgement, struct span field, struct span wanted, struct error *err);
 static bool find_value(struct judgement *judgement, struct span field, struct span *out);
-static int failed(struct error *err, const char *operator, struct span field, struct span value);
+static int deny(struct error *err, const char *operator, struct span field, struct span value);
 static int judge_start(
 	struct judgement *judgement, struct span field, struct span wanted, struct error *err);
 static int judge_object(
@@ -45,19 +48,22 @@ int post_policy_check(struct span text, const struct post_form *form, struct spa
 	struct error cause = {0};
 	*out = (struct post_policy){0, UINT64_MAX};
 	if (!decode(text, json, &len))
-		return no_policy(err, "it is not base64");
+		return malformed(err, "it is not base64");
 	struct json_node *const root = json_node_parse(span_of(json, len), "the policy", &cause);
-	if (root == NULL)
-		return no_policy(err, cause.text);
+	if (root == NULL) {
+		*err = cause;
+		err->kind = ERROR_INVALID;
+		return error_wrap(err, "Invalid Policy");
+	}
 	int outcome = json_node_is_object(root) ? check_expiration(root, now_ms, err)
-						: no_policy(err, "it is no object");
+						: malformed(err, "it is not a JSON object");
 	if (outcome == 0)
 		outcome = judge(&judgement, json_node_member(root, "conditions"), err);
 	json_node_free(root);
 	return outcome;
 }
 
-/* Old clients break the lines of their base64. */
+/* Ignores line breaks and spaces, because old clients break their base64 into lines. */
 static bool decode(struct span text, uint8_t *out, size_t *out_len)
 {
 	struct buffer joined;
@@ -71,9 +77,9 @@ static bool decode(struct span text, uint8_t *out, size_t *out_len)
 	return good;
 }
 
-static int no_policy(struct error *err, const char *what)
+static int malformed(struct error *err, const char *fault)
 {
-	return error_set(err, ERROR_INVALID, "Invalid Policy: %s.", what);
+	return error_set(err, ERROR_INVALID, "Invalid Policy: %s.", fault);
 }
 
 static int check_expiration(const struct json_node *root, int64_t now_ms, struct error *err)
@@ -81,10 +87,11 @@ static int check_expiration(const struct json_node *root, int64_t now_ms, struct
 	struct span text;
 	int64_t end_ms;
 	if (!json_node_text(json_node_member(root, "expiration"), &text))
-		return no_policy(err, "it has no expiration");
+		return malformed(err, "it has no expiration");
 	if (text.len == 0 || text.data[0] < '0' || text.data[0] > '9' ||
 		text.data[text.len - 1] != 'Z' || !clock_parse_http(text, &end_ms))
-		return no_policy(err, "its expiration is not of the form 2007-12-01T12:00:00.000Z");
+		return malformed(
+			err, "its expiration does not have the form 2007-12-01T12:00:00.000Z");
 	return now_ms <= end_ms
 		? 0
 		: error_set(err, ERROR_DENIED, "Invalid according to Policy: Policy expired.");
@@ -93,11 +100,11 @@ static int check_expiration(const struct json_node *root, int64_t now_ms, struct
 static int judge(struct judgement *judgement, const struct json_node *conditions, struct error *err)
 {
 	if (!json_node_is_array(conditions) || json_node_count(conditions) == 0)
-		return no_policy(err, "it has no list of conditions");
+		return malformed(err, "it has no list of conditions");
 	for (size_t i = 0; i < json_node_count(conditions); i++) {
 		const struct json_node *const condition = json_node_at(conditions, i);
 		if (!json_node_is_array(condition) && !json_node_is_object(condition))
-			return no_policy(err, "a condition is neither a list nor an object");
+			return malformed(err, "a condition is neither a list nor an object");
 		const int outcome = json_node_is_array(condition)
 			? judge_list(judgement, condition, err)
 			: judge_object(judgement, condition, err);
@@ -114,23 +121,23 @@ static int judge_list(
 	struct span field;
 	struct span value;
 	if (!json_node_text(json_node_at(condition, 0), &operator))
-		return no_policy(err, "a condition does not begin with an operator");
+		return malformed(err, "a condition does not begin with an operator");
 	if (span_equal_nocase(operator, "content-length-range"))
 		return take_range(judgement, condition, err);
 	const bool is_equal = span_equal_nocase(operator, "eq");
 	if (!is_equal && !span_equal_nocase(operator, "starts-with"))
-		return no_policy(err, "a condition has an unknown operator");
+		return malformed(err, "a condition has an unknown operator");
 	if (json_node_count(condition) != 3 ||
 		!json_node_text(json_node_at(condition, 1), &field) || field.len < 2 ||
 		field.data[0] != '$' || !json_node_text(json_node_at(condition, 2), &value))
-		return no_policy(
-			err, "a condition is not of the form [operator, \"$field\", value]");
+		return malformed(
+			err, "a condition does not have the form [operator, \"$field\", value]");
 	field = span_slice(field, 1, field.len);
 	return is_equal ? judge_equal(judgement, field, value, err)
 			: judge_start(judgement, field, value, err);
 }
 
-/* Several ranges: all must hold. */
+/* Narrows the bounds: when there are several ranges, all must hold. */
 static int take_range(
 	struct judgement *judgement, const struct json_node *condition, struct error *err)
 {
@@ -139,8 +146,8 @@ static int take_range(
 	uint64_t most;
 	if (json_node_count(condition) != 3 || !read_number(json_node_at(condition, 1), &least) ||
 		!read_number(json_node_at(condition, 2), &most) || least > most)
-		return no_policy(
-			err, "content-length-range takes two numbers, the smaller one first");
+		return malformed(
+			err, "content-length-range must have two numbers, the smaller one first");
 	policy->least_bytes = least > policy->least_bytes ? least : policy->least_bytes;
 	policy->most_bytes = most < policy->most_bytes ? most : policy->most_bytes;
 	return 0;
@@ -159,10 +166,10 @@ static int judge_equal(
 	struct span value;
 	return find_value(judgement, field, &value) && span_equal(value, wanted)
 		? 0
-		: failed(err, "eq", field, wanted);
+		: deny(err, "eq", field, wanted);
 }
 
-/* A field's value, and that a condition speaks of it. */
+/* Finds a field's value and marks the field as covered. */
 static bool find_value(struct judgement *judgement, struct span field, struct span *out)
 {
 	if (span_equal_nocase(field, "bucket")) {
@@ -170,6 +177,7 @@ static bool find_value(struct judgement *judgement, struct span field, struct sp
 		*out = judgement->bucket;
 		return true;
 	}
+	ASSERT(judgement->form->count <= POST_FORM_FIELDS_MAX);
 	for (size_t i = 0; i < judgement->form->count; i++)
 		if (span_same_nocase(judgement->form->fields[i].name, field)) {
 			judgement->is_covered[i] = true;
@@ -180,7 +188,7 @@ static bool find_value(struct judgement *judgement, struct span field, struct sp
 	return false;
 }
 
-static int failed(struct error *err, const char *operator, struct span field, struct span value)
+static int deny(struct error *err, const char *operator, struct span field, struct span value)
 {
 	return error_set(err, ERROR_DENIED,
 		"Invalid according to Policy: Policy Condition failed: [\"%s\", \"$%.*s\", \"%.*s\"]",
@@ -194,7 +202,7 @@ static int judge_start(
 {
 	struct span value;
 	find_value(judgement, field, &value);
-	return span_starts(value, wanted) ? 0 : failed(err, "starts-with", field, wanted);
+	return span_starts(value, wanted) ? 0 : deny(err, "starts-with", field, wanted);
 }
 
 static int judge_object(
@@ -205,10 +213,10 @@ static int judge_object(
 	const struct json_node *value;
 	struct span wanted;
 	if (json_node_count(condition) == 0)
-		return no_policy(err, "a condition is empty");
+		return malformed(err, "a condition is empty");
 	while (json_node_each(condition, &cursor, &field, &value)) {
 		if (!json_node_text(value, &wanted))
-			return no_policy(err, "a condition's value is not a text");
+			return malformed(err, "the value of a condition is not a text");
 		if (judge_equal(judgement, field, wanted, err) != 0)
 			return -1;
 	}
@@ -233,18 +241,18 @@ static int check_coverage(const struct judgement *judgement, struct error *err)
 	return 0;
 }
 
-/* What needs no condition: the policy itself and what signs it. */
+/* The policy itself and the fields of its signature need no condition. */
 static bool is_exempt(struct span name)
 {
 	static const char *const names[] = {"policy", "signature", "awsaccesskeyid",
 		"x-amz-signature", "x-amz-algorithm", "x-amz-credential", "x-amz-date"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (span_equal_nocase(name, names[i]))
 			return true;
 	return span_equal_nocase(span_slice(name, 0, 9), "x-ignore-");
 }
 
-/* Some clients send the bucket as a field too. It says nothing that the path does not say. */
+/* Some clients send the bucket as a field too, which adds nothing to the path. */
 static bool repeats_bucket(const struct judgement *judgement, const struct post_field *field)
 {
 	return span_equal_nocase(field->name, "bucket") &&

@@ -1,3 +1,5 @@
+/* A redirect goes before a status. It gets the bucket, key and ETag as query parameters. A target
+ * that is not an absolute URL of visible ASCII is ignored. */
 #include "api/s3/post/post_reply.h"
 
 #include "api/objects/object_reply.h"
@@ -33,6 +35,7 @@ enum next post_reply(
 			     : exchange_reply_empty(exchange, status);
 }
 
+/* NULL when the form asks for no redirect, or its target is not a URL. */
 static const char *redirect_of(
 	struct exchange *exchange, const struct post_form *form, const struct object *object)
 {
@@ -56,7 +59,7 @@ static const char *redirect_of(
 	return text;
 }
 
-/* An absolute URL of plain characters; anything else is passed over. */
+/* Whether the text is an absolute URL of visible ASCII. */
 static bool is_url(struct span url)
 {
 	if (!span_equal_nocase(span_slice(url, 0, 7), "http://") &&
@@ -68,7 +71,7 @@ static bool is_url(struct span url)
 	return true;
 }
 
-/* The object's URL as the client addressed this server. */
+/* The object's URL with the host by which the client called this server. */
 static const char *location_of(struct exchange *exchange)
 {
 	const struct span host = exchange_header(exchange, "host");

@@ -1,3 +1,6 @@
+/* The string to sign of a form is its policy, in base64 as it arrived. The fields show the version:
+ * a form with AWSAccessKeyId is signed with version 2, any other with version 4. Secrets are wiped
+ * from memory after use. */
 #include "api/s3/post/post_signature.h"
 
 #include <string.h>
@@ -24,7 +27,7 @@ int post_signature_check(struct exchange *exchange, const struct post_form *form
 		"AWSAccessKeyId", "signature", "x-amz-signature", "x-amz-credential"};
 	struct span policy;
 	struct span key_id;
-	const bool is_signed = has_any(form, signs, sizeof signs / sizeof signs[0]);
+	const bool is_signed = has_any(form, signs, sizeof(signs) / sizeof(signs[0]));
 	if (!post_form_find(form, "policy", &policy))
 		return is_signed ? missing(exchange, "policy", err) : 0;
 	if (post_form_find(form, "AWSAccessKeyId", &key_id))
@@ -88,7 +91,7 @@ static int refuse(struct exchange *exchange, struct span key_id, struct span pol
 	exchange_error_field(exchange, "SignatureProvided", signature);
 	exchange_error_bytes(exchange, "StringToSignBytes", policy);
 	return error_set(err, ERROR_SIGNATURE,
-		"the signature is not the one that this key makes for the policy as it arrived");
+		"The signature is not the one that this key makes for the policy as it arrived.");
 }
 
 static int check_v4(struct exchange *exchange, const struct post_form *form, struct span policy,
@@ -101,21 +104,21 @@ static int check_v4(struct exchange *exchange, const struct post_form *form, str
 		return -1;
 	if (post_form_find(form, "x-amz-security-token", &token))
 		return error_set(err, ERROR_INVALID_TOKEN,
-			"x-amz-security-token is not valid: this server gives out no temporary credentials");
+			"The x-amz-security-token is not valid, because this server does not give out temporary credentials.");
 	const struct principal *const principal =
 		keyring_find_signing_key(exchange->context->keyring, signature.key_id,
 			signature.date, signature.region, exchange->arena, key);
 	if (principal == NULL)
 		return unknown_key(exchange, signature.key_id, err);
 	const bool good = signature_v4_matches(key, policy, signature.signature);
-	explicit_bzero(key, sizeof key);
+	explicit_bzero(key, sizeof(key));
 	if (!good)
 		return refuse(exchange, signature.key_id, policy, signature.signature, err);
 	exchange->principal = principal;
 	return 0;
 }
 
-/* The fields of version 4, taken apart. */
+/* Finds and parses the fields of version 4. */
 static int parse_v4(struct exchange *exchange, const struct post_form *form,
 	struct signature_v4 *out, struct error *err)
 {
@@ -129,15 +132,19 @@ static int parse_v4(struct exchange *exchange, const struct post_form *form,
 		struct span *value;
 	} fields[] = {{"x-amz-algorithm", &algorithm}, {"x-amz-credential", &credential},
 		{"x-amz-date", &date}, {"x-amz-signature", &out->signature}};
-	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (!post_form_find(form, fields[i].name, fields[i].value))
 			return missing(exchange, fields[i].name, err);
 	if (!span_equal_text(algorithm, "AWS4-HMAC-SHA256"))
-		return error_set(err, ERROR_INVALID, "x-amz-algorithm must be AWS4-HMAC-SHA256.");
-	if (signature_v4_parse_credential(credential, out, &cause) != 0)
-		return error_set(err, ERROR_INVALID, "x-amz-credential: %s.", cause.text);
+		return error_set(
+			err, ERROR_INVALID, "The field x-amz-algorithm must be AWS4-HMAC-SHA256.");
+	if (signature_v4_parse_credential(credential, out, &cause) != 0) {
+		*err = cause;
+		err->kind = ERROR_INVALID;
+		return error_wrap(err, "The field x-amz-credential");
+	}
 	if (!clock_parse_amz(date, &ms) || !span_equal(out->date, span_slice(date, 0, 8)))
 		return error_set(err, ERROR_INVALID,
-			"x-amz-date is not of the form yyyymmddThhmmssZ, or not of the day in x-amz-credential.");
+			"The field x-amz-date must have the form yyyymmddThhmmssZ and the day of x-amz-credential.");
 	return 0;
 }

@@ -1,3 +1,6 @@
+/* An ACL is the owner's FULL_CONTROL and a set of grants to groups. Each group grant has a bit, so
+ * a body is reduced to a set of bits, and a table says which canned ACL has these bits. The same
+ * table gives the grants of a reply. A set without a canned ACL is refused. */
 #include "api/s3/request/acl.h"
 
 #include "api/s3/request/s3_error.h"
@@ -24,9 +27,8 @@ static const struct {
 	{"aws-exec-read", true, ACL_PRIVATE},
 	{"log-delivery-write", true, ACL_PRIVATE},
 };
-#define KNOWN "private, public-read, public-read-write and authenticated-read are."
+#define CHOICES "private, public-read, public-read-write or authenticated-read"
 
-/* The grants to groups that an ACL is made of, in bits of their own. */
 enum { ALL_READ = 1, ALL_WRITE = 2, ACCOUNTS_READ = 4, GROUP_GRANTS = 3 };
 static const struct {
 	unsigned bit;
@@ -48,7 +50,7 @@ static const struct {
 };
 enum { MEANINGS = sizeof(meanings) / sizeof(meanings[0]) };
 
-struct listed {
+struct listed { /* the grants of a body */
 	bool owner_has_all;
 	unsigned groups; /* bits of group_grants */
 };
@@ -70,9 +72,10 @@ int acl_canned(struct span name, enum canned_acl *out, struct error *err)
 		return !canned[i].is_refused
 			? 0
 			: error_set(err, ERROR_UNSUPPORTED,
-				  "The canned ACL %s is not implemented: " KNOWN, canned[i].name);
+				  "The canned ACL %s is not implemented. Use " CHOICES ".",
+				  canned[i].name);
 	}
-	return error_set(err, ERROR_INVALID, "There is no canned ACL of this name.");
+	return error_set(err, ERROR_INVALID, "A canned ACL must be " CHOICES ".");
 }
 
 int acl_headers(struct exchange *exchange, bool *out_given, enum canned_acl *out, struct error *err)
@@ -83,7 +86,8 @@ int acl_headers(struct exchange *exchange, bool *out_given, enum canned_acl *out
 	*out = ACL_PRIVATE;
 	if (s3_request_refused(exchange, &grants, 1) != NULL)
 		return error_set(err, ERROR_UNSUPPORTED,
-			"Grants in headers (x-amz-grant-...) are not implemented: x-amz-acl " KNOWN);
+			"Grants in headers (x-amz-grant-...) are not implemented. Use x-amz-acl with " CHOICES
+			".");
 	return *out_given ? acl_canned(name, out, err) : 0;
 }
 
@@ -98,10 +102,10 @@ int acl_parse(struct span xml, struct span owner, struct arena *arena, enum cann
 	const struct span named = xml_tree_text(xml_tree_child(root, "Owner"), "ID");
 	if (list == NULL || named.len == 0)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"An AccessControlPolicy has an Owner with an ID, and an AccessControlList.");
+			"An AccessControlPolicy must have an Owner with an ID, and an AccessControlList.");
 	if (!span_equal(named, owner))
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"The Owner of this ACL is not the bucket's: that cannot be changed.");
+			"The Owner of this ACL must be the bucket's owner, which an ACL cannot change.");
 	for (const struct xml_node *grant = xml_tree_child(list, "Grant"); grant != NULL;
 		grant = xml_tree_again(grant))
 		if (take_grant(grant, owner, &listed, err) != 0)
@@ -154,14 +158,14 @@ static int take_grant(
 	const struct span uri = xml_tree_text(grantee, "URI");
 	if (grantee == NULL || permission.len == 0)
 		return error_set(
-			err, ERROR_MALFORMED_XML, "A Grant has a Grantee and a Permission.");
+			err, ERROR_MALFORMED_XML, "A Grant must have a Grantee and a Permission.");
 	if (id.len == 0 && take_group(uri, permission, listed))
 		return 0;
 	if (uri.len > 0 || id.len == 0 || !span_equal(id, owner) ||
 		!span_equal_text(permission, "FULL_CONTROL"))
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"This ACL holds a grant that is not implemented: FULL_CONTROL of the owner, READ and"
-			" WRITE of everyone, and READ of all accounts are. A bucket policy can name accounts.");
+			"This ACL has a grant that is not implemented. It may grant FULL_CONTROL to the owner,"
+			" READ and WRITE to everyone, and READ to all accounts. A bucket policy can name accounts.");
 	listed->owner_has_all = true;
 	return 0;
 }
@@ -180,9 +184,10 @@ static bool take_group(struct span uri, struct span permission, struct listed *l
 
 static int find_meaning(const struct listed *listed, enum canned_acl *out, struct error *err)
 {
+	ASSERT(listed->groups < 1U << GROUP_GRANTS);
 	if (!listed->owner_has_all)
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"An ACL without FULL_CONTROL of the owner is not implemented.");
+			"An ACL must grant FULL_CONTROL to the owner; others are not implemented.");
 	for (size_t i = 0; i < MEANINGS; i++) {
 		if (meanings[i].bits != listed->groups)
 			continue;
@@ -190,7 +195,7 @@ static int find_meaning(const struct listed *listed, enum canned_acl *out, struc
 		return 0;
 	}
 	return error_set(err, ERROR_INVALID_REQUEST,
-		"Grants to groups other than those of a canned ACL are not implemented: " KNOWN);
+		"The grants to groups must be those of a canned ACL, which are " CHOICES ".");
 }
 
 static void write_grant(struct xml_writer *xml, const char *type, const char *element,

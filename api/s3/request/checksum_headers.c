@@ -1,5 +1,8 @@
-/* A bad value is BadDigest, not InvalidRequest as on AWS: that is what the s3-tests ask for, and
- * clients retry neither. */
+/* checksum_headers_read looks for one value among all x-amz-checksum-* headers, because an unknown
+ * algorithm must be refused by name. Then it reads the other headers that the use allows, and
+ * compares each with what it has found. Values in the query of a presigned URL do not count,
+ * because its maker has no body yet. A malformed value is BadDigest, not InvalidRequest as on AWS:
+ * the s3-tests expect BadDigest, and clients retry neither. */
 #include "api/s3/request/checksum_headers.h"
 
 #include <string.h>
@@ -17,7 +20,7 @@ struct value_search { /* among all headers that begin with x-amz-checksum- */
 
 static int read_value(struct exchange *exchange, enum checksum_headers_use use,
 	struct checksum_headers *out, struct error *err);
-static void take_value(void *taker, struct span name, struct span value);
+static void checksum_headers_take(void *taker, struct span name, struct span value);
 static bool cut_parts(struct span *value, uint64_t *out_parts);
 static int read_name(struct exchange *exchange, const char *header, enum checksum_algorithm *out,
 	struct error *err);
@@ -32,6 +35,7 @@ static int check_type(
 int checksum_headers_read(struct exchange *exchange, enum checksum_headers_use use,
 	struct checksum_headers *out, struct error *err)
 {
+	ASSERT(use == CHECKSUM_OF_BODY || use == CHECKSUM_TO_STORE || use == CHECKSUM_OF_OBJECT);
 	*out = (struct checksum_headers){0};
 	if (read_value(exchange, use, out, err) != 0)
 		return -1;
@@ -90,11 +94,13 @@ enum next checksum_headers_mismatch(
 	struct exchange *exchange, const struct checksum *expected, const struct checksum *actual)
 {
 	char texts[2][CHECKSUM_TEXT_BYTES];
+	ASSERT(expected->algorithm != CHECKSUM_NONE);
 	checksum_format(expected, 0, texts[0]);
 	checksum_format(actual, 0, texts[1]);
 	const struct s3_error_field fields[] = {
 		{"ExpectedDigest", span_text(texts[0])}, {"CalculatedDigest", span_text(texts[1])}};
-	/* The kind without children of its own: ERROR_BAD_DIGEST speaks of Content-MD5. */
+	/* ERROR_INVALID has no children of its own; those of ERROR_BAD_DIGEST are about
+	 * Content-MD5. */
 	const struct s3_error error = {.kind = ERROR_INVALID,
 		.code = "BadDigest",
 		.fields = fields,
@@ -109,7 +115,7 @@ static int read_value(struct exchange *exchange, enum checksum_headers_use use,
 	struct checksum_headers *out, struct error *err)
 {
 	struct value_search search = {.count = 0};
-	exchange->ops->each_header(exchange, take_value, &search);
+	exchange->ops->each_header(exchange, checksum_headers_take, &search);
 	if (search.count > 1)
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.");
@@ -127,7 +133,7 @@ static int read_value(struct exchange *exchange, enum checksum_headers_use use,
 	return 0;
 }
 
-static void take_value(void *taker, struct span name, struct span value)
+static void checksum_headers_take(void *taker, struct span name, struct span value)
 {
 	static const char prefix[] = "x-amz-checksum-";
 	static const char *const others[] = {
@@ -146,7 +152,7 @@ static void take_value(void *taker, struct span name, struct span value)
 	search->count++;
 }
 
-/* "value-N": gives N and cuts it off. base64 has no '-'. */
+/* Cuts "-N" off "value-N" and gives N. base64 has no '-'. */
 static bool cut_parts(struct span *value, uint64_t *out_parts)
 {
 	const ptrdiff_t dash = span_find(*value, '-');
@@ -158,7 +164,7 @@ static bool cut_parts(struct span *value, uint64_t *out_parts)
 	return span_parse_u64(number, out_parts) && *out_parts > 0;
 }
 
-/* A header that names an algorithm: CHECKSUM_NONE when absent. */
+/* A header that names an algorithm; CHECKSUM_NONE when it is absent. */
 static int read_name(struct exchange *exchange, const char *header, enum checksum_algorithm *out,
 	struct error *err)
 {
@@ -181,13 +187,13 @@ static int read_trailer(
 		return 0;
 	if (out->algorithm != CHECKSUM_NONE)
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"Expecting a single x-amz-checksum- header: one stands among the headers, one in the trailer.");
+			"Expecting a single x-amz-checksum- header, but one is among the headers and one in the trailer.");
 	out->algorithm = exchange->trailer_algorithm;
 	out->in_trailer = true;
 	return 0;
 }
 
-/* What SDKs say beside the value must not contradict it. */
+/* SDKs name the algorithm in a second header, which must agree with the value. */
 static int check_sdk(
 	struct exchange *exchange, const struct checksum_headers *out, struct error *err)
 {
@@ -202,7 +208,7 @@ static int check_sdk(
 			"%s specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.",
 			header);
 	return error_set(err, ERROR_INVALID_REQUEST,
-		"Value for %s header is invalid: the checksum that comes is %s.", header,
+		"Value for %s header is invalid: the checksum of the request is %s.", header,
 		checksum_name(out->algorithm));
 }
 
@@ -230,7 +236,7 @@ static int check_type(
 	if (!out->has_type)
 		return 0;
 	if (out->algorithm == CHECKSUM_NONE) {
-		if (use == CHECKSUM_OF_OBJECT) /* is compared with the upload's */
+		if (use == CHECKSUM_OF_OBJECT) /* storage compares it with the upload's type */
 			return 0;
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.");
@@ -242,6 +248,6 @@ static int check_type(
 			"The %s checksum type cannot be used with the %s checksum algorithm%s.",
 			out->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT",
 			checksum_name(out->algorithm),
-			use == CHECKSUM_OF_BODY ? " of one body" : "");
+			use == CHECKSUM_OF_BODY ? " for a single body" : "");
 	return 0;
 }

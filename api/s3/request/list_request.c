@@ -1,3 +1,6 @@
+/* The rows of a page are most of what a listing costs, and only names in them need escaping. So
+ * list_request_object reserves room for a whole row once and stores its fixed texts and numbers
+ * directly, without the writer's element by element escaping. */
 #include "api/s3/request/list_request.h"
 
 #include <string.h>
@@ -31,6 +34,7 @@ static bool find_bucket(struct exchange *exchange, struct list_request *out, enu
 bool list_request_read(struct exchange *exchange, const char *limit_name, struct list_request *out,
 	enum next *out_next)
 {
+	ASSERT(limit_name != NULL);
 	*out = (struct list_request){0};
 	exchange_query(exchange, "prefix", &out->prefix);
 	exchange_query(exchange, "delimiter", &out->delimiter);
@@ -72,8 +76,6 @@ void list_request_uploader(struct xml_writer *xml, struct span initiator)
 	list_request_owner(xml, "Owner", account);
 }
 
-/* The rows of a page are most of what a listing costs, and nothing in them but names needs
- * escaping: they are put together here. */
 #define LITERAL(text) (text), sizeof(text) - 1
 enum { ROW_MAX_BYTES = 512 };
 
@@ -121,17 +123,19 @@ void list_request_object(const struct list_request *request, struct xml_writer *
 {
 	if (with_owner)
 		list_request_owner(xml, "Owner", request->bucket.owner);
-	uint8_t *at = xml_writer_room(xml, ROW_MAX_BYTES);
-	if (at == NULL)
+	uint8_t *const row = xml_writer_room(xml, ROW_MAX_BYTES);
+	if (row == NULL)
 		return;
-	at = put_time(at, entry->modified_ms);
+	uint8_t *at = put_time(row, entry->modified_ms);
 	at = put_etag(at, entry->etag);
 	at = put_checksum(at, entry);
 	at = put(at, LITERAL("<Size>"));
 	at = xml_writer_put_u64(at, entry->size);
 	at = put(at, LITERAL("</Size><StorageClass>"));
 	at = put_name(at, storage_class_name(entry->storage_class));
-	xml_writer_advance(xml, put(at, LITERAL("</StorageClass>")));
+	at = put(at, LITERAL("</StorageClass>"));
+	ASSERT(at - row <= ROW_MAX_BYTES);
+	xml_writer_advance(xml, at);
 }
 
 void list_request_prefixes(const struct list_request *request, struct xml_writer *xml,

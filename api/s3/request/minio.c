@@ -20,21 +20,21 @@ enum next minio_cluster_begin(struct exchange *exchange)
 	struct span value;
 	if (exchange_query(exchange, "maintenance", &value) && span_equal_text(value, "true"))
 		return fail(exchange, ERROR_PRECONDITION,
-			"There is one server: nothing is served while it is in maintenance.");
+			"There is only this server, so nothing is served during its maintenance.");
 	return reply(exchange, true);
 }
 
 enum next minio_admin_begin(struct exchange *exchange)
 {
 	return fail(exchange, ERROR_UNSUPPORTED,
-		"This server is deltabucket: it does not have MinIO's admin API. `deltabucketd keys`,"
-		" `deltabucketd gc` and the paths under /-/ administer it.");
+		"This server is deltabucket and does not have MinIO's admin API. Use `deltabucketd keys`,"
+		" `deltabucketd gc` and the paths under /-/.");
 }
 
 enum next minio_metrics_begin(struct exchange *exchange)
 {
 	return fail(exchange, ERROR_UNSUPPORTED,
-		"This server is deltabucket: its metrics are at"
+		"This server is deltabucket. Its metrics are at"
 		" /-/metrics, for a key with the grant metrics.");
 }
 

@@ -16,6 +16,7 @@ static enum next refuse(struct exchange *exchange, enum error_kind kind, const c
 
 enum next misplaced_on_key_begin(struct exchange *exchange)
 {
+	ASSERT(exchange->route != NULL);
 	const char *const marker = exchange->route->query;
 	for (size_t i = 0; marker != NULL && i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (strcmp(marker, lists[i].marker) == 0)

@@ -1,5 +1,5 @@
-/* What S3 has and this server does not do: a clear 501, so that no sub-resource is ever taken for a
- * plain object or bucket request. */
+/* Operations of S3 that this server does not have: 501 with the route's name, so that no
+ * sub-resource is ever taken for a plain object or bucket request. */
 #ifndef API_S3_REQUEST_NOT_IMPLEMENTED_H
 #define API_S3_REQUEST_NOT_IMPLEMENTED_H
 

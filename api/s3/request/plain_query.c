@@ -1,3 +1,5 @@
+/* A table lists the parameters of each plain route, by pattern and method. Every parameter of a
+ * request must be in the row of its route or in the list of those that all routes have. */
 #include "api/s3/request/plain_query.h"
 
 #include <string.h>
@@ -7,8 +9,7 @@
 enum { READS = METHOD_GET | METHOD_HEAD, CHANGES = METHOD_PUT | METHOD_POST | METHOD_DELETE };
 enum { NAMES_MAX = 10, SHOWN_MAX = 100 };
 
-/* A * at the end stands for any rest. */
-static const struct plain_names {
+static const struct plain_names { /* a last '*' of a name stands for any rest */
 	const char *pattern;
 	int methods;
 	const char *names[NAMES_MAX];
@@ -22,8 +23,9 @@ static const struct plain_names {
 	{"/{bucket}/{key*}", METHOD_PUT | METHOD_POST, {NULL}},
 	{"/{bucket}/{key*}", METHOD_DELETE, {"versionId"}},
 };
-/* In any case. Of signatures; headers that clients move into URLs that they sign with version 2;
- * and all that begins with x-, which S3 passes over and clients put there for logs. */
+/* All routes have these, in upper or lower case: parameters of signatures, headers that clients
+ * move into URLs that they sign with version 2, and all that begin with x-, which S3 ignores and
+ * clients add for logs. */
 static const char *const everywhere[] = {
 	"AWSAccessKeyId", "Expires", "Signature", "cache-control", "content-*", "x-*"};
 
@@ -46,24 +48,26 @@ int plain_query_check(struct exchange *exchange, struct error *err)
 	return 0;
 }
 
-/* NULL: the request is none of the plain ones. A marker with a value (list-type=2) chooses among
- * those, one without is a sub-resource. */
+/* NULL: the request is not a plain one. A route whose marker has a value (list-type=2) is plain; a
+ * marker without a value is a sub-resource. */
 static const struct plain_names *find_row(const struct exchange *exchange)
 {
 	const struct route *const route = exchange->route;
+	ASSERT(route != NULL);
 	if (route->query != NULL && strchr(route->query, '=') == NULL)
 		return NULL;
-	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (strcmp(table[i].pattern, route->pattern) == 0 &&
 			(table[i].methods & (int)exchange->method) != 0)
 			return &table[i];
 	return NULL;
 }
 
-/* ?versionid is not ?versionId: who takes it for that deletes the wrong version. */
+/* Names of a route must match in case: taking ?versionid for ?versionId would delete the wrong
+ * version. */
 static bool is_known(const struct plain_names *row, struct span name)
 {
-	for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
+	for (size_t i = 0; i < sizeof(everywhere) / sizeof(everywhere[0]); i++)
 		if (fits(name, everywhere[i], span_same_nocase))
 			return true;
 	for (size_t i = 0; i < NAMES_MAX && row->names[i] != NULL; i++)
@@ -74,6 +78,7 @@ static bool is_known(const struct plain_names *row, struct span name)
 
 static bool fits(struct span name, const char *known, same_fn *same)
 {
+	ASSERT(known[0] != '\0');
 	const size_t stem = strlen(known) - 1;
 	if (known[stem] != '*')
 		return same(name, span_text(known));

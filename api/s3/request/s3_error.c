@@ -1,5 +1,6 @@
-/* Which children an error has follows from its kind: one table of small functions that read the
- * request. */
+/* The kind of an error says which children its body has. A table maps each kind to a small function
+ * that writes them from the request. Fields that the failing code added to the exchange replace
+ * these, because that code knows more. */
 #include "api/s3/request/s3_error.h"
 
 #include "api/route/hub_name.h"
@@ -7,7 +8,7 @@
 
 enum { ERROR_BODY_MAX_BYTES = 1024 * 1024 };
 
-static struct span print(struct exchange *exchange, const struct s3_error *error);
+static struct span print_body(struct exchange *exchange, const struct s3_error *error);
 static void add_bucket(struct exchange *exchange, struct xml_writer *xml);
 static void add_key(struct exchange *exchange, struct xml_writer *xml);
 static void add_upload(struct exchange *exchange, struct xml_writer *xml);
@@ -48,7 +49,7 @@ void s3_error_write(struct exchange *exchange, const struct error *err, const st
 {
 	const struct s3_error error = {
 		.kind = err->kind, .code = row->s3_code, .message = error_map_text(err, row)};
-	exchange->reply.body = print(exchange, &error);
+	exchange->reply.body = print_body(exchange, &error);
 	exchange->reply.content_type = "application/xml";
 	tell_hub_client(exchange, err);
 	if (exchange->method == METHOD_HEAD && exchange->parameters[1].len == 0)
@@ -58,11 +59,12 @@ void s3_error_write(struct exchange *exchange, const struct error *err, const st
 enum next s3_error_reply(struct exchange *exchange, const struct s3_error *error)
 {
 	const struct error_row *const row = error_map_find(error->kind);
+	ASSERT(row->status < 500 || row->status == 501);
 	struct s3_error named = *error;
 	if (named.code == NULL)
 		named.code = row->s3_code;
 	return exchange_reply_body(
-		exchange, row->status, "application/xml", print(exchange, &named));
+		exchange, row->status, "application/xml", print_body(exchange, &named));
 }
 
 enum next s3_error_argument(
@@ -89,17 +91,18 @@ enum next s3_error_not_implemented(struct exchange *exchange, const char *name, 
 	return s3_error_reply(exchange, &error);
 }
 
-static struct span print(struct exchange *exchange, const struct s3_error *error)
+static struct span print_body(struct exchange *exchange, const struct s3_error *error)
 {
 	struct buffer body;
 	struct xml_writer xml;
+	ASSERT(error->code != NULL);
+	ASSERT(error->fields != NULL || error->field_count == 0);
 	buffer_init(&body, ERROR_BODY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "Error", false);
 	xml_writer_text(&xml, "Code", span_text(error->code));
 	xml_writer_text(&xml, "Message", span_text(error->message));
 	for (size_t i = 0; i < sizeof(children) / sizeof(children[0]); i++) {
-		if (children[i].kind == error->kind &&
-			exchange->error_field_count == 0) /* who failed knew better what to say */
+		if (children[i].kind == error->kind && exchange->error_field_count == 0)
 			children[i].add(exchange, &xml);
 	}
 	for (size_t i = 0; i < exchange->error_field_count; i++)
@@ -143,7 +146,7 @@ static void add_version(struct exchange *exchange, struct xml_writer *xml)
 	xml_writer_text(xml, "VersionId", version);
 }
 
-/* The size stands in the Content-Range that a 416 carries: "bytes *" "/N". */
+/* The size comes from the Content-Range that a 416 carries: "bytes *" "/N". */
 static void add_range(struct exchange *exchange, struct xml_writer *xml)
 {
 	xml_writer_text(xml, "RangeRequested", exchange_header(exchange, "range"));
@@ -152,6 +155,7 @@ static void add_range(struct exchange *exchange, struct xml_writer *xml)
 			continue;
 		const struct span value = span_text(exchange->reply.headers[i].value);
 		const ptrdiff_t slash = span_find(value, '/');
+		ASSERT(slash >= 0);
 		xml_writer_text(
 			xml, "ActualObjectSize", span_slice(value, (size_t)(slash + 1), value.len));
 	}
@@ -183,7 +187,7 @@ static void add_expected_md5(struct exchange *exchange, struct xml_writer *xml)
 	xml_writer_text(xml, "ExpectedDigest", exchange_header(exchange, "content-md5"));
 }
 
-/* Clients that were led astray by a region try again with this one; here any would do. */
+/* A client that used another region tries again with this one. This server accepts any. */
 static void add_region(struct exchange *exchange, struct xml_writer *xml)
 {
 	xml_writer_text(xml, "Region", span_text(exchange->context->region));
@@ -196,7 +200,7 @@ static void add_skew(struct exchange *exchange, struct xml_writer *xml)
 	xml_writer_text(xml, "RequestTime",
 		amz_date.len > 0 ? amz_date : exchange_header(exchange, "date"));
 	xml_writer_time(xml, "ServerTime", clock->wall_ms(clock));
-	xml_writer_u64(xml, "MaxAllowedSkewMilliseconds", 900000);
+	xml_writer_u64(xml, "MaxAllowedSkewMilliseconds", 15 * 60 * 1000);
 }
 
 static void add_sizes(struct exchange *exchange, struct xml_writer *xml)
@@ -219,7 +223,8 @@ static void add_method(struct exchange *exchange, struct xml_writer *xml)
 	}
 }
 
-/* `hf download namespace/name` comes to the S3 face: it shows these headers, and not the XML. */
+/* `hf download namespace/name` asks a path of the S3 face. It shows these headers to its user, not
+ * the XML. */
 static void tell_hub_client(struct exchange *exchange, const struct error *err)
 {
 	const bool is_refusal = err->kind == ERROR_NO_BUCKET || err->kind == ERROR_DENIED ||

@@ -1,7 +1,6 @@
+/* Refused headers are a table of each handler. A row with a whole name costs one lookup; a row with
+ * a prefix walks all headers of the request. */
 #include "api/s3/request/s3_request.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #include "api/s3/request/s3_error.h"
 #include "base/encode.h"
@@ -13,7 +12,7 @@ struct prefix_search {
 };
 
 static bool refuses(struct exchange *exchange, const struct s3_request_refusal *row);
-static void match_prefix(void *taker, struct span name, struct span value);
+static void s3_request_match_prefix(void *taker, struct span name, struct span value);
 static bool value_allowed(struct span value, const char *allowed);
 
 struct span s3_request_key(const struct exchange *exchange)
@@ -39,6 +38,7 @@ int s3_request_check_owner(struct exchange *exchange, struct error *err)
 const struct s3_request_refusal *s3_request_refused(
 	struct exchange *exchange, const struct s3_request_refusal *rows, size_t count)
 {
+	ASSERT(rows != NULL && count > 0);
 	for (size_t i = 0; i < count; i++) {
 		if (refuses(exchange, &rows[i]))
 			return &rows[i];
@@ -50,6 +50,7 @@ bool s3_request_limit(struct exchange *exchange, const char *name, uint64_t fall
 	uint64_t *out_limit, enum next *out_next)
 {
 	struct span value;
+	ASSERT(fallback <= most && most <= INT32_MAX);
 	*out_limit = fallback;
 	if (!exchange_query(exchange, name, &value) || value.len == 0)
 		return true;
@@ -89,24 +90,19 @@ static bool refuses(struct exchange *exchange, const struct s3_request_refusal *
 	const struct span name = span_text(row->header);
 	if (span_ends_text(name, "-")) {
 		struct prefix_search search = {.prefix = name};
-		exchange_each_header(exchange, match_prefix, &search);
+		exchange_each_header(exchange, s3_request_match_prefix, &search);
 		return search.found;
 	}
 	const struct span value = exchange_header(exchange, row->header);
 	return value.data != NULL && !value_allowed(span_trim(value), row->allowed);
 }
 
-static void match_prefix(void *taker, struct span name, struct span value)
+static void s3_request_match_prefix(void *taker, struct span name, struct span value)
 {
 	struct prefix_search *const search = taker;
-	char head[64];
 	(void)value;
-	if (search->prefix.len >= sizeof(head) || name.len < search->prefix.len)
-		return;
-	memcpy(head, search->prefix.data, search->prefix.len);
-	head[search->prefix.len] = '\0';
-	search->found =
-		search->found || span_equal_nocase(span_slice(name, 0, search->prefix.len), head);
+	search->found = search->found ||
+		span_same_nocase(span_slice(name, 0, search->prefix.len), search->prefix);
 }
 
 static bool value_allowed(struct span value, const char *allowed)

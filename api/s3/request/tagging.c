@@ -1,24 +1,28 @@
+/* Both forms are read into a list in the arena, which has room for one tag over the limit, so that
+ * tag_set_check sees that there are too many. The document's shape is a table of element names by
+ * depth, so every element that is not in it is refused. */
 #include "api/s3/request/tagging.h"
 
 #include "api/s3/xml/xml_reader.h"
 #include "base/encode.h"
 
-/* Tags are collected up to one over the most, so that the check finds the one too many. */
+static const char no_room[] = "The tags do not fit the memory of a request.";
+
 struct tag_list {
 	struct arena *arena;
 	struct tag *tags;
-	size_t count;
+	size_t count; /* at most one over `most` */
 	size_t most;
-	bool has_key; /* of the <Tag> that is open */
+	bool has_key; /* of the open <Tag> */
 	bool has_value;
 };
 
 static int start_list(struct tag_list *list, struct arena *arena, size_t most, struct error *err);
 static bool decode(struct arena *arena, struct span text, struct span *out);
-static bool is_there(const struct tag_list *list, struct span key);
+static bool has_tag(const struct tag_list *list, struct span key);
 static int finish_list(const struct tag_list *list, struct span *out, struct error *err);
-static int on_open(void *owner, size_t depth, struct span name, struct error *err);
-static int on_close(
+static int tagging_on_open(void *owner, size_t depth, struct span name, struct error *err);
+static int tagging_on_close(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err);
 
 int tagging_read_header(
@@ -37,7 +41,7 @@ int tagging_read_header(
 		*tag = (struct tag){.value = {NULL, 0}};
 		span_split(&pair, '=', &name);
 		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value) ||
-			tag->key.len == 0 || is_there(&list, tag->key))
+			tag->key.len == 0 || has_tag(&list, tag->key))
 			return error_set(err, ERROR_INVALID,
 				"The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"
 				" without tag name duplicates.");
@@ -49,7 +53,8 @@ int tagging_read_header(
 int tagging_read_xml(
 	struct span xml, size_t most, struct arena *arena, struct span *out, struct error *err)
 {
-	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
+	static const struct xml_reader_events events = {
+		.open = tagging_on_open, .close = tagging_on_close};
 	struct tag_list list;
 	if (start_list(&list, arena, most, err) != 0 ||
 		xml_reader_parse(xml, &events, &list, err) != 0)
@@ -81,9 +86,7 @@ static int start_list(struct tag_list *list, struct arena *arena, size_t most, s
 {
 	*list = (struct tag_list){.arena = arena, .most = most};
 	list->tags = arena_take_array(arena, most + 1, sizeof(*list->tags));
-	return list->tags != NULL
-		? 0
-		: error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+	return list->tags != NULL ? 0 : error_set(err, ERROR_NO_MEMORY, no_room);
 }
 
 static bool decode(struct arena *arena, struct span text, struct span *out)
@@ -97,7 +100,7 @@ static bool decode(struct arena *arena, struct span text, struct span *out)
 	return good;
 }
 
-static bool is_there(const struct tag_list *list, struct span key)
+static bool has_tag(const struct tag_list *list, struct span key)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (span_equal(list->tags[i].key, key))
@@ -108,6 +111,7 @@ static bool is_there(const struct tag_list *list, struct span key)
 static int finish_list(const struct tag_list *list, struct span *out, struct error *err)
 {
 	struct buffer blob;
+	ASSERT(list->count <= list->most + 1);
 	*out = (struct span){0};
 	if (tag_set_check(list->tags, list->count, list->most, err) != 0)
 		return -1;
@@ -119,14 +123,13 @@ static int finish_list(const struct tag_list *list, struct span *out, struct err
 	if (result == 0) {
 		*out = arena_copy(list->arena, buffer_span(&blob));
 		if (out->data == NULL)
-			result = error_set(
-				err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+			result = error_set(err, ERROR_NO_MEMORY, no_room);
 	}
 	buffer_release(&blob);
 	return result;
 }
 
-static int on_open(void *owner, size_t depth, struct span name, struct error *err)
+static int tagging_on_open(void *owner, size_t depth, struct span name, struct error *err)
 {
 	static const struct {
 		size_t depth;
@@ -138,7 +141,7 @@ static int on_open(void *owner, size_t depth, struct span name, struct error *er
 		known = known || (shape[i].depth == depth && span_equal_text(name, shape[i].name));
 	if (!known)
 		return error_set(err, ERROR_MALFORMED_XML,
-			"The XML you provided is no Tagging: the element %.*s does not belong there.",
+			"A Tagging document must not have an element %.*s at this place.",
 			(int)(name.len < 64 ? name.len : 64), (const char *)name.data);
 	if (depth == 3) {
 		list->has_key = list->has_value = false;
@@ -150,24 +153,25 @@ static int on_open(void *owner, size_t depth, struct span name, struct error *er
 	return 0;
 }
 
-static int on_close(
+static int tagging_on_close(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
+	static const char fault[] = "A Tag must have one Key and one Value.";
 	struct tag_list *const list = owner;
+	ASSERT(list->count <= list->most || depth < 3);
 	if (depth == 4) {
 		const bool is_key = span_equal_text(name, "Key");
 		bool *const has = is_key ? &list->has_key : &list->has_value;
 		struct tag *const tag = &list->tags[list->count];
 		if (*has)
-			return error_set(
-				err, ERROR_MALFORMED_XML, "A Tag has two elements of one name.");
+			return error_set(err, ERROR_MALFORMED_XML, fault);
 		*has = true;
 		*(is_key ? &tag->key : &tag->value) = arena_copy(list->arena, text);
 	}
 	if (depth != 3)
 		return 0;
 	if (!list->has_key || !list->has_value)
-		return error_set(err, ERROR_MALFORMED_XML, "A Tag lacks its Key or its Value.");
+		return error_set(err, ERROR_MALFORMED_XML, fault);
 	list->count++;
 	return 0;
 }

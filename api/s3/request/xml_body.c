@@ -17,6 +17,7 @@ enum next xml_body_accept(struct exchange *exchange, size_t cap_bytes)
 {
 	struct digests digests;
 	struct error err = {0};
+	ASSERT(cap_bytes > 0);
 	return read_digests(exchange, &digests, &err) == 0
 		? exchange_accept_small(exchange, cap_bytes)
 		: exchange_fail(exchange, &err);

@@ -1,4 +1,4 @@
-#include "api/s3/upload/abort_upload.h"
+#include "api/s3/upload/handlers.h"
 
 #include "api/s3/upload/upload_request.h"
 

@@ -1,3 +1,6 @@
+/* The list grows in the arena by doubling, because room for the most parts that an upload can have
+ * takes over 1 MiB. A <Part> is added when it opens; its elements come in any order and are stored
+ * when they close. Its number and ETag must be there when it closes itself. */
 #include "api/s3/upload/complete_list.h"
 
 #include <string.h>
@@ -12,14 +15,14 @@ struct parse {
 	size_t count;
 	size_t capacity;
 	bool in_part;
-	bool has_number;
+	bool has_number; /* of the open <Part> */
 	bool has_etag;
 };
 
-static int open_element(void *owner, size_t depth, struct span name, struct error *err);
+static int complete_list_on_open(void *owner, size_t depth, struct span name, struct error *err);
 static int malformed(struct error *err);
 static int add_part(struct parse *parse, struct error *err);
-static int close_element(
+static int complete_list_on_close(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err);
 static int close_field(struct parse *parse, struct span name, struct span text, struct error *err);
 static enum checksum_algorithm find_algorithm(struct span name);
@@ -33,7 +36,7 @@ int complete_list_parse(struct span xml, struct arena *arena, struct upload_list
 	size_t *out_count, struct error *err)
 {
 	static const struct xml_reader_events events = {
-		.open = open_element, .close = close_element};
+		.open = complete_list_on_open, .close = complete_list_on_close};
 	struct parse parse = {.arena = arena};
 	if (xml_reader_parse(xml, &events, &parse, err) != 0)
 		return -1;
@@ -42,7 +45,7 @@ int complete_list_parse(struct span xml, struct arena *arena, struct upload_list
 	return parse.count > 0 ? 0 : malformed(err);
 }
 
-static int open_element(void *owner, size_t depth, struct span name, struct error *err)
+static int complete_list_on_open(void *owner, size_t depth, struct span name, struct error *err)
 {
 	struct parse *const parse = owner;
 	if (depth == DEPTH_ROOT && !span_equal_text(name, "CompleteMultipartUpload"))
@@ -61,6 +64,7 @@ static int malformed(struct error *err)
 
 static int add_part(struct parse *parse, struct error *err)
 {
+	ASSERT(parse->count <= parse->capacity);
 	if (parse->count == UPLOAD_PARTS_MAX)
 		return malformed(err);
 	if (parse->count == parse->capacity) {
@@ -69,7 +73,7 @@ static int add_part(struct parse *parse, struct error *err)
 			arena_take_array(parse->arena, capacity, sizeof(*parts));
 		if (parts == NULL)
 			return error_set(err, ERROR_NO_MEMORY,
-				"The list of parts leaves no memory for the request.");
+				"The list of parts does not fit the memory of a request.");
 		if (parse->count > 0)
 			memcpy(parts, parse->parts, parse->count * sizeof(*parts));
 		parse->parts = parts;
@@ -80,7 +84,7 @@ static int add_part(struct parse *parse, struct error *err)
 	return 0;
 }
 
-static int close_element(
+static int complete_list_on_close(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct parse *const parse = owner;
@@ -93,6 +97,7 @@ static int close_element(
 
 static int close_field(struct parse *parse, struct span name, struct span text, struct error *err)
 {
+	ASSERT(parse->count > 0);
 	struct upload_listed_part *const part = &parse->parts[parse->count - 1];
 	const enum checksum_algorithm algorithm = find_algorithm(name);
 	if (span_equal_text(name, "PartNumber"))
@@ -130,7 +135,7 @@ static int take_number(
 	return 0;
 }
 
-/* One that is longer than any stays empty: it is no part's. */
+/* An ETag that is longer than any part's stays empty, so it matches no part. */
 static void take_etag(struct parse *parse, struct upload_listed_part *part, struct span text)
 {
 	struct span etag = text;
@@ -141,7 +146,7 @@ static void take_etag(struct parse *parse, struct upload_listed_part *part, stru
 		memcpy(part->etag, etag.data, etag.len);
 }
 
-/* One of them, of its algorithm's length. An empty element says nothing. */
+/* A part has at most one checksum. An empty element is ignored. */
 static int take_checksum(struct upload_listed_part *part, enum checksum_algorithm algorithm,
 	struct span text, struct error *err)
 {

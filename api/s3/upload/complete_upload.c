@@ -1,6 +1,7 @@
-/* The checksum headers of this request speak of the whole object, not of the XML body. Location is
- * the object's path on this server as the client named the server. */
-#include "api/s3/upload/complete_upload.h"
+/* The checksum headers of this request are about the whole object, not about the XML body. storage
+ * judges the list of parts; when it refuses one part, the error has that part's fields, as its kind
+ * needs them. Location is the object's URL with the host by which the client called this server. */
+#include "api/s3/upload/handlers.h"
 
 #include "api/s3/request/checksum_headers.h"
 #include "api/s3/request/checksum_xml.h"
@@ -17,16 +18,16 @@ static int read_headers(
 static enum next reply_failed(struct exchange *exchange, const struct error *err);
 static enum next reply_fault(
 	struct exchange *exchange, const struct upload_fault *fault, const struct error *err);
-static struct span fault_number(struct exchange *exchange, uint64_t number);
+static struct span number_text(struct exchange *exchange, uint64_t number);
 static enum next reply(struct exchange *exchange, const struct upload_result *result);
-static struct span location(struct exchange *exchange);
+static struct span location_of(struct exchange *exchange);
 
 enum next complete_upload_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	enum next next;
 	struct upload_complete_params *const params = arena_take(exchange->arena, sizeof(*params));
-	ASSERT(params != NULL); /* the first thing that is taken from an arena of 64 MiB */
+	ASSERT(params != NULL); /* little else is in the arena yet */
 	if (!upload_request_read(exchange, &params->ref, &next))
 		return next;
 	if (read_headers(exchange, params, &err) != 0)
@@ -40,6 +41,7 @@ enum next complete_upload_finish(struct exchange *exchange)
 	struct upload_complete_params *const params = exchange->state;
 	struct upload_listed_part *parts = NULL;
 	struct error err = {0};
+	ASSERT(params != NULL);
 	if (complete_list_parse(exchange_body(exchange), exchange->arena, &parts,
 		    &params->part_count, &err) != 0)
 		return exchange_fail(exchange, &err);
@@ -73,12 +75,13 @@ static int read_headers(
 	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
 	if (params->has_size && !span_parse_u64(size, &params->size))
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"The x-amz-mp-object-size header is not a number of bytes.");
+			"The header x-amz-mp-object-size must be a number of bytes.");
 	return 0;
 }
 
 static enum next reply_failed(struct exchange *exchange, const struct error *err)
 {
+	ASSERT(exchange->call != NULL);
 	const struct upload_fault fault = upload_complete_fault(exchange->call);
 	struct checksum expected;
 	struct checksum actual;
@@ -95,19 +98,18 @@ static enum next reply_failed(struct exchange *exchange, const struct error *err
 	return exchange_fail(exchange, err);
 }
 
-/* With the part that was at fault, as its kind of error names it. */
+/* The error with the fields of the part at fault. */
 static enum next reply_fault(
 	struct exchange *exchange, const struct upload_fault *fault, const struct error *err)
 {
-	const struct span number = fault_number(exchange, fault->number);
+	const struct span number = number_text(exchange, fault->number);
 	const struct span etag = span_text(fault->etag);
 	struct span id = {NULL, 0};
 	exchange_query(exchange, "uploadId", &id);
 	const struct s3_error_field invalid[] = {
 		{"UploadId", id}, {"PartNumber", number}, {"ETag", etag}};
-	const struct s3_error_field small[] = {
-		{"ProposedSize", fault_number(exchange, fault->size)},
-		{"MinSizeAllowed", fault_number(exchange, UPLOAD_PART_MIN_BYTES)},
+	const struct s3_error_field small[] = {{"ProposedSize", number_text(exchange, fault->size)},
+		{"MinSizeAllowed", number_text(exchange, UPLOAD_PART_MIN_BYTES)},
 		{"PartNumber", number}, {"ETag", etag}};
 	struct s3_error error = {.kind = err->kind, .message = err->text};
 	error.fields = err->kind == ERROR_PART_TOO_SMALL ? small : invalid;
@@ -117,7 +119,7 @@ static enum next reply_fault(
 	return s3_error_reply(exchange, &error);
 }
 
-static struct span fault_number(struct exchange *exchange, uint64_t number)
+static struct span number_text(struct exchange *exchange, uint64_t number)
 {
 	return span_text(arena_format(exchange->arena, "%llu", (unsigned long long)number));
 }
@@ -131,7 +133,7 @@ static enum next reply(struct exchange *exchange, const struct upload_result *re
 			arena_text(exchange->arena, span_text(result->version)));
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "CompleteMultipartUploadResult", true);
-	xml_writer_text(&xml, "Location", location(exchange));
+	xml_writer_text(&xml, "Location", location_of(exchange));
 	xml_writer_text(&xml, "Bucket", exchange_bucket(exchange).name);
 	xml_writer_text(&xml, "Key", s3_request_key(exchange));
 	xml_writer_etag(&xml, "ETag", result->etag);
@@ -141,7 +143,8 @@ static enum next reply(struct exchange *exchange, const struct upload_result *re
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static struct span location(struct exchange *exchange)
+/* Without a host, the path alone. */
+static struct span location_of(struct exchange *exchange)
 {
 	const struct span host = exchange_header(exchange, "host");
 	const struct span path = exchange->path;

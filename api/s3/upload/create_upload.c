@@ -1,4 +1,4 @@
-#include "api/s3/upload/create_upload.h"
+#include "api/s3/upload/handlers.h"
 
 #include "api/auth/keyring.h"
 #include "api/s3/object/object_headers.h"
@@ -22,7 +22,10 @@ enum next create_upload_begin(struct exchange *exchange)
 	if (!object_headers_read(exchange, &facts, &next))
 		return next;
 	struct checksum_headers *const checksum = arena_take(exchange->arena, sizeof(*checksum));
-	ASSERT(checksum != NULL); /* object_headers_read found room for more than this */
+	if (checksum == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "The headers do not fit the memory of a request.");
+		return exchange_fail(exchange, &err);
+	}
 	exchange->state = checksum;
 	struct call *const call = make_call(exchange, checksum, &facts, &err);
 	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
@@ -37,7 +40,7 @@ enum next create_upload_resume(struct exchange *exchange)
 	return reply(exchange, &id);
 }
 
-/* `checksum`, the exchange's state, becomes what the client named. */
+/* Fills `checksum`, the exchange's state, with the algorithm and type that the client names. */
 static struct call *make_call(struct exchange *exchange, struct checksum_headers *checksum,
 	const struct object_facts *facts, struct error *err)
 {
@@ -59,6 +62,7 @@ static struct call *make_call(struct exchange *exchange, struct checksum_headers
 static enum next reply(struct exchange *exchange, const struct upload_id *id)
 {
 	const struct checksum_headers *const named = exchange->state;
+	ASSERT(named != NULL);
 	const struct checksum checksum = {.algorithm = named->algorithm, .type = named->type};
 	char text[UPLOAD_ID_TEXT_BYTES];
 	struct buffer body;

@@ -1,4 +1,4 @@
-#include "api/s3/upload/list_parts.h"
+#include "api/s3/upload/handlers.h"
 
 #include "api/s3/request/checksum_xml.h"
 #include "api/s3/request/list_request.h"
@@ -72,6 +72,7 @@ static void write_page(struct exchange *exchange, struct xml_writer *xml, const 
 	const size_t count = page->parts.count;
 	const bool truncated = page->parts.truncated && page->limit > 0;
 	char id[UPLOAD_ID_TEXT_BYTES];
+	ASSERT(count <= page->limit);
 	upload_id_format(&upload->id, id);
 	xml_writer_text(xml, "Bucket", exchange_bucket(exchange).name);
 	xml_writer_text(xml, "Key", upload->key);

@@ -1,13 +1,13 @@
-#include "api/s3/upload/list_uploads.h"
+#include "api/s3/upload/handlers.h"
 
 #include "api/s3/request/checksum_xml.h"
 #include "api/s3/request/list_request.h"
 #include "api/s3/request/s3_error.h"
 #include "storage/uploads/upload.h"
 
-struct markers {
+struct markers { /* as sent */
 	struct span key;
-	struct span id; /* as sent; counts only with a key */
+	struct span id; /* ignored without a key */
 };
 
 static bool read_markers(struct exchange *exchange, struct markers *out,
@@ -63,6 +63,7 @@ static void write_page(const struct list_request *request, struct xml_writer *xm
 	const struct markers *markers, const struct upload_list *list)
 {
 	char id[UPLOAD_ID_TEXT_BYTES];
+	ASSERT(list->upload_count + list->prefix_count <= request->limit);
 	xml_writer_text(xml, "Bucket", request->bucket.name);
 	list_request_name(request, xml, "KeyMarker", markers->key);
 	xml_writer_text(

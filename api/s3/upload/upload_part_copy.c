@@ -1,6 +1,7 @@
-/* All is judged in `begin`; `finish` starts the copy, since a route with a body must not wait
- * before the (empty) body is there. */
-#include "api/s3/upload/upload_part_copy.h"
+/* `begin` judges everything: that the upload exists, the source, and the range within it. `finish`
+ * starts the copy, because a route with a body must not wait before the body, which is empty here,
+ * has come. */
+#include "api/s3/upload/handlers.h"
 
 #include "api/s3/object/copy_source.h"
 #include "api/s3/request/checksum_xml.h"
@@ -9,7 +10,6 @@
 #include "api/s3/upload/upload_request.h"
 #include "api/s3/xml/xml_writer.h"
 
-#define COPY_MAX_BYTES ((uint64_t)5 << 30)
 enum { REPLY_MAX_BYTES = 16 * 1024, BODY_MAX_BYTES = 1024 };
 
 struct upload_part_copy { /* the exchange's state */
@@ -28,12 +28,10 @@ enum next upload_part_copy_begin(struct exchange *exchange)
 	struct upload upload;
 	struct error err = {0};
 	enum next next;
-	if (exchange->has_length && exchange->length > 0)
-		return s3_error_argument(exchange, "x-amz-copy-source",
-			exchange_header(exchange, "x-amz-copy-source"),
-			"A request with x-amz-copy-source may not have a body.");
+	if (!copy_source_check_no_body(exchange, &next))
+		return next;
 	struct upload_part_copy *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
+	ASSERT(state != NULL); /* little else is in the arena yet */
 	if (!upload_request_number(exchange, &state->params.number, &next))
 		return next;
 	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
@@ -56,6 +54,7 @@ enum next upload_part_copy_begin(struct exchange *exchange)
 enum next upload_part_copy_finish(struct exchange *exchange)
 {
 	const struct upload_part_copy *const state = exchange->state;
+	ASSERT(state != NULL && state->params.source == &state->source);
 	return exchange_await(exchange, upload_copy_call(exchange->context->store, &state->params));
 }
 
@@ -65,6 +64,7 @@ enum next upload_part_copy_resume(struct exchange *exchange)
 	struct buffer body;
 	struct xml_writer xml;
 	struct error err = {0};
+	ASSERT(state != NULL && exchange->call != NULL);
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct uploaded_part part = upload_copy_result(exchange->call);
@@ -101,16 +101,15 @@ static bool read_range(
 		state->params.offset = first;
 		state->params.length = last - first + 1;
 	}
-	if (err.kind == ERROR_NONE && state->params.length > COPY_MAX_BYTES)
-		error_set(&err, ERROR_INVALID_REQUEST,
-			"The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
-	if (err.kind == ERROR_NONE)
+	if (err.kind == ERROR_NONE && copy_source_check_size(state->params.length, &err) == 0) {
+		ASSERT(state->params.offset + state->params.length <= state->source.size);
 		return true;
+	}
 	*out_next = exchange_fail(exchange, &err);
 	return false;
 }
 
-/* "bytes=first-last", both given and in order. */
+/* "bytes=first-last", with both numbers and in order. */
 static bool parse_range(struct span text, uint64_t *out_first, uint64_t *out_last)
 {
 	static const char unit[] = "bytes=";

@@ -38,8 +38,8 @@ const char *upload_request_quote(struct exchange *exchange, const char *etag)
 	return arena_format(exchange->arena, "\"%s\"", etag);
 }
 
-/* A malformed id is an unknown one, but in a bucket that does not exist the bucket is what is
- * missing. */
+/* A malformed id counts as one of an upload that does not exist. When the bucket does not exist
+ * either, that is the error. */
 static int find_upload_id(
 	struct exchange *exchange, struct span text, struct upload_ref *out, struct error *err)
 {

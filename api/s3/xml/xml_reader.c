@@ -1,3 +1,7 @@
+/* Expat calls xml_reader_on_* for each element, text and DOCTYPE. The first failure is kept in
+ * `err` and stops expat. Expat may still close the element that it is at, so the callbacks for
+ * elements do nothing once an error is set. Tags are measured before expat sees them, because expat
+ * collects all attributes of a tag and takes long for very many. */
 #include "api/s3/xml/xml_reader.h"
 
 #include <expat.h>
@@ -13,22 +17,23 @@ struct xml_reader {
 	size_t depth;
 	size_t elements;
 	struct buffer text;
-	struct error err; /* kind other than none: the parse was stopped by us */
+	struct error err; /* kind not none: this file stopped the parse */
 };
 
 static int check_tags(struct span xml, struct error *err);
 static size_t measure_tag(struct span piece);
-static void on_open(void *cookie, const char *name, const char **attributes);
+static void xml_reader_on_open(void *cookie, const char *name, const char **attributes);
 static void stop(struct xml_reader *reader);
 static struct span local_name(const char *name);
-static void on_close(void *cookie, const char *name);
-static void on_text(void *cookie, const char *text, int len);
-static void on_doctype(
+static void xml_reader_on_close(void *cookie, const char *name);
+static void xml_reader_on_text(void *cookie, const char *text, int len);
+static void xml_reader_on_doctype(
 	void *cookie, const char *name, const char *system_id, const char *public_id, int internal);
 
 int xml_reader_parse(
 	struct span xml, const struct xml_reader_events *events, void *owner, struct error *err)
 {
+	ASSERT(events != NULL);
 	if (xml.len > INT_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "The XML body is over %d bytes.", INT_MAX);
 	if (check_tags(xml, err) != 0)
@@ -36,12 +41,13 @@ int xml_reader_parse(
 	struct xml_reader reader = {.events = events, .owner = owner};
 	reader.parser = XML_ParserCreate(NULL);
 	if (reader.parser == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "No memory for reading an XML body.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The server has no memory to read the XML body.");
 	buffer_init(&reader.text, XML_READER_TEXT_MAX_BYTES);
 	XML_SetUserData(reader.parser, &reader);
-	XML_SetElementHandler(reader.parser, on_open, on_close);
-	XML_SetCharacterDataHandler(reader.parser, on_text);
-	XML_SetStartDoctypeDeclHandler(reader.parser, on_doctype);
+	XML_SetElementHandler(reader.parser, xml_reader_on_open, xml_reader_on_close);
+	XML_SetCharacterDataHandler(reader.parser, xml_reader_on_text);
+	XML_SetStartDoctypeDeclHandler(reader.parser, xml_reader_on_doctype);
 
 	const enum XML_Status status = XML_Parse(
 		reader.parser, xml.len > 0 ? (const char *)xml.data : "", (int)xml.len, XML_TRUE);
@@ -60,8 +66,6 @@ int xml_reader_parse(
 	return result;
 }
 
-/* expat takes the attributes of a tag together, and long for very many: so tags are measured before
- * it sees them. */
 static int check_tags(struct span xml, struct error *err)
 {
 	struct span rest = xml;
@@ -74,8 +78,8 @@ static int check_tags(struct span xml, struct error *err)
 	return 0;
 }
 
-/* The last '>' of what stands between two '<': the tag ends there, or before, whatever its
- * attributes hold. 0: it has no end. */
+/* The length up to the last '>' of a piece between two '<'. The tag ends there or before, whatever
+ * its attributes hold. 0: the piece has no '>'. */
 static size_t measure_tag(struct span piece)
 {
 	size_t len = piece.len;
@@ -84,7 +88,7 @@ static size_t measure_tag(struct span piece)
 	return len;
 }
 
-static void on_open(void *cookie, const char *name, const char **attributes)
+static void xml_reader_on_open(void *cookie, const char *name, const char **attributes)
 {
 	struct xml_reader *const reader = cookie;
 	(void)attributes;
@@ -111,6 +115,7 @@ static void on_open(void *cookie, const char *name, const char **attributes)
 
 static void stop(struct xml_reader *reader)
 {
+	ASSERT(reader->err.kind != ERROR_NONE);
 	XML_StopParser(reader->parser, XML_FALSE);
 }
 
@@ -120,11 +125,12 @@ static struct span local_name(const char *name)
 	return span_text(colon != NULL ? colon + 1 : name);
 }
 
-static void on_close(void *cookie, const char *name)
+static void xml_reader_on_close(void *cookie, const char *name)
 {
 	struct xml_reader *const reader = cookie;
 	if (reader->err.kind != ERROR_NONE)
 		return;
+	ASSERT(reader->depth > 0);
 	if (buffer_failed(&reader->text)) {
 		error_set(&reader->err, ERROR_MALFORMED_XML,
 			"The text of the XML element %.64s is over %d bytes.", name,
@@ -140,13 +146,14 @@ static void on_close(void *cookie, const char *name)
 	reader->depth--;
 }
 
-static void on_text(void *cookie, const char *text, int len)
+static void xml_reader_on_text(void *cookie, const char *text, int len)
 {
 	struct xml_reader *const reader = cookie;
+	ASSERT(len >= 0);
 	buffer_add(&reader->text, text, (size_t)len);
 }
 
-static void on_doctype(
+static void xml_reader_on_doctype(
 	void *cookie, const char *name, const char *system_id, const char *public_id, int internal)
 {
 	struct xml_reader *const reader = cookie;

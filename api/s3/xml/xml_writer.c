@@ -1,5 +1,6 @@
-/* A page of a listing has ten thousand elements: the room of each is reserved once, for the worst
- * case, and filled by plain stores. */
+/* A page of a listing has ten thousand elements, so an element costs one call to the buffer: its
+ * room is reserved for the worst case, where each byte becomes an escape, and then filled with
+ * plain stores. The names of open elements are kept on a stack for the closing tags. */
 #include "api/s3/xml/xml_writer.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ enum { ESCAPE_MAX_BYTES = 6, U64_DIGITS = 20 };
 
 static const char hex_digits[] = "0123456789ABCDEF";
 
-/* Carriage return, tab and line feed are escaped too: a parser would normalise them. */
+/* Carriage return, tab and line feed are escaped too, because a parser would normalise them. */
 static const bool is_special[256] = {
 	['&'] = true,
 	['<'] = true,
@@ -69,6 +70,7 @@ static uint8_t *put_reference(uint8_t *at, uint8_t byte);
 void xml_writer_begin(
 	struct xml_writer *writer, struct buffer *out, const char *root, bool with_namespace)
 {
+	ASSERT(out != NULL && root != NULL);
 	*writer = (struct xml_writer){.out = out};
 	buffer_add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
 	buffer_add_text(out, root);
@@ -91,6 +93,7 @@ void xml_writer_close(struct xml_writer *writer)
 
 void xml_writer_end(struct xml_writer *writer)
 {
+	ASSERT(writer->depth > 0);
 	while (writer->depth > 0)
 		xml_writer_close(writer);
 }
@@ -106,7 +109,7 @@ void xml_writer_text(struct xml_writer *writer, const char *name, struct span va
 void xml_writer_percent(struct xml_writer *writer, const char *name, struct span value)
 {
 	add_tag(writer->out, "<", name);
-	encode_percent(value, true, writer->out); /* leaves nothing that XML would have to escape */
+	encode_percent(value, true, writer->out); /* leaves nothing that XML must escape */
 	add_tag(writer->out, "</", name);
 }
 
@@ -164,16 +167,19 @@ void xml_writer_etag(struct xml_writer *writer, const char *name, const char *et
 
 uint8_t *xml_writer_room(struct xml_writer *writer, size_t bytes)
 {
+	ASSERT(writer->depth > 0);
 	return buffer_reserve(writer->out, bytes);
 }
 
 void xml_writer_advance(struct xml_writer *writer, const uint8_t *end)
 {
+	ASSERT(end >= writer->out->data + writer->out->len);
 	buffer_commit(writer->out, (size_t)(end - (writer->out->data + writer->out->len)));
 }
 
 void xml_writer_content(struct xml_writer *writer, struct span text)
 {
+	ASSERT(writer->depth > 0);
 	uint8_t *const at = buffer_reserve(writer->out, text.len * ESCAPE_MAX_BYTES);
 	if (at != NULL)
 		buffer_commit(writer->out, (size_t)(put_escaped(at, text) - at));
@@ -212,22 +218,22 @@ static uint8_t *put(uint8_t *at, const char *text, size_t len)
 	return at + len;
 }
 
-/* <name>, with room for `content` bytes and the closing tag behind it; NULL when the buffer is
- * full. */
+/* Stores <name> and returns its end, with room for `content` bytes and the closing tag after it;
+ * NULL when the buffer is full. */
 static uint8_t *begin_element(
 	struct xml_writer *writer, const char *name, size_t name_len, size_t content)
 {
+	ASSERT(writer->depth > 0);
 	uint8_t *const at = buffer_reserve(writer->out, 2 * name_len + sizeof("<></>") + content);
 	return at != NULL ? put_tag(at, "<", 1, name, name_len) : NULL;
 }
 
 static void end_element(struct xml_writer *writer, const char *name, size_t name_len, uint8_t *at)
 {
-	const uint8_t *const end = put_tag(at, "</", 2, name, name_len);
-	buffer_commit(writer->out, (size_t)(end - (writer->out->data + writer->out->len)));
+	xml_writer_advance(writer, put_tag(at, "</", 2, name, name_len));
 }
 
-/* Nearly every text goes out as it is. */
+/* Nearly every text needs no escapes and is copied as a whole. */
 static uint8_t *put_escaped(uint8_t *at, struct span text)
 {
 	if (!needs_escapes(text))

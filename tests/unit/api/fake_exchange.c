@@ -61,7 +61,7 @@ static void wait_for_wake(struct fake_exchange *fake)
 	while (fake->woken == 0)
 		lock_wait(&fake->lock, &fake->condition);
 	fake->woken--;
-	ASSERT(fake->woken == 0); /* exactly one wake per wait */
+	ASSERT(fake->woken == 0); /* exactly one wake for each wait */
 	lock_leave(&fake->lock);
 }
 
@@ -107,7 +107,7 @@ void fake_exchange_free(struct fake_exchange *fake)
 	if (fake == NULL)
 		return;
 	struct exchange *const exchange = &fake->exchange;
-	if (fake->is_waiting) /* somebody has yet to wake it */
+	if (fake->is_waiting) /* its wake is still to come */
 		wait_for_wake(fake);
 	if (exchange->sink != NULL)
 		exchange->sink->abort(exchange->sink);
@@ -139,7 +139,7 @@ static void drop_sink(struct exchange *exchange)
 	exchange->sink = NULL;
 }
 
-/* False when a reply was set instead. */
+/* False when a reply was set. */
 static bool send_piece(struct fake_exchange *fake, struct span piece)
 {
 	struct exchange *const exchange = &fake->exchange;
@@ -179,7 +179,7 @@ static enum next take_body(struct fake_exchange *fake, const struct route *route
 	return fake->is_routed ? router_finish(exchange) : route->finish(exchange);
 }
 
-/* Until the source ends, fails or waits. */
+/* Reads until the source ends, fails or waits. */
 static ptrdiff_t read_on(struct fake_exchange *fake)
 {
 	struct reply *const reply = &fake->exchange.reply;

@@ -50,7 +50,7 @@ START_TEST(grows_to_the_cap_and_not_beyond)
 }
 END_TEST
 
-/* Bytes that would still fit must not join behind a hole. */
+/* After bytes that did not fit, smaller ones that would fit must not be added either. */
 START_TEST(failing_is_sticky_until_reset)
 {
 	struct buffer buffer;

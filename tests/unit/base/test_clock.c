@@ -141,10 +141,10 @@ START_TEST(what_is_written_is_read_back)
 }
 END_TEST
 
-/* The calendar here against the C library's, over all years that a text can hold. */
+/* Compares the calendar with that of the C library, over all years that a text can hold. */
 START_TEST(days_are_those_the_library_says)
 {
-	enum { DAYS = 3652425, STEP = 29 }; /* meets every day of every month many times over */
+	enum { DAYS = 3652425, STEP = 29 }; /* meets every day of every month many times */
 	for (int64_t day = -719528; day < DAYS - 719528; day += STEP) {
 		char text[CLOCK_TEXT_BYTES];
 		char wanted[CLOCK_TEXT_BYTES];

@@ -113,7 +113,7 @@ END_TEST
 
 static const struct {
 	struct span plain;
-	const char *text; /* for URLs; NULL: see `bad` */
+	const char *text; /* the form for URLs; NULL: see `bad` */
 	const char *bad;
 } url_base64_rows[] = {
 	{LITERAL(""), "", NULL},

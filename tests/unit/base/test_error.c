@@ -18,7 +18,7 @@ START_TEST(set_gives_kind_sentence_and_minus_one)
 }
 END_TEST
 
-/* "FIRST xxxx... LAST" of `len` bytes in all. */
+/* "FIRST xxxx... LAST" with `len` bytes in total. */
 static void fill_long(char *text, size_t len)
 {
 	memset(text, 'x', len);
@@ -66,7 +66,7 @@ START_TEST(a_sentence_that_just_fits_is_whole)
 }
 END_TEST
 
-/* With 0, 1 and 2 bytes before the first letter of three, the cuts fall on each of its bytes. */
+/* With 0, 1 and 2 bytes before the first three-byte letter, the cuts fall on each of its bytes. */
 START_TEST(what_is_left_out_is_whole_letters)
 {
 	struct error err = {0};

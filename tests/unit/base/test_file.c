@@ -23,7 +23,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-/* A path in the scratch folder; good until the fourth call after. */
+/* A path in the scratch folder, valid until the fourth call after this one. */
 static const char *in_folder(const char *name)
 {
 	static char paths[4][8192];
@@ -117,7 +117,7 @@ START_TEST(write_and_read_at_offsets)
 }
 END_TEST
 
-/* A disk that takes and gives one byte at a time, with an interruption before each. */
+/* A disk that writes and reads one byte at a time, with an interruption before each byte. */
 struct slow_disk {
 	struct file_ops ops;
 	bool interrupted;
@@ -260,7 +260,7 @@ START_TEST(clone_copies_and_does_not_replace)
 }
 END_TEST
 
-/* /proc files have no size: only a plain read finds what is in them. */
+/* /proc files have no size: only a plain read finds their content. */
 START_TEST(clone_reads_files_without_a_size)
 {
 	struct error err = {0};

@@ -37,8 +37,8 @@ static bool holds(const char *text)
 	return equal;
 }
 
-/* publish: open, write, sync, rename, open folder, sync folder. Before the rename the old bytes
- * stay, from it on the new ones are there. */
+/* file_publish does: open, write, sync, rename, open folder, sync folder. Before the rename the old
+ * bytes stay; from it on the new ones are there. */
 static const struct {
 	int kinds, countdown, failure;
 	enum error_kind kind;

@@ -1,5 +1,5 @@
-/* That the real table asks the system to sync: the two calls are replaced here by ones that
- * count. A disk that forgets (power_disk.h) stands in for the table and so cannot tell. */
+/* The real table must ask the system to sync: the two calls are replaced here by ones that count.
+ * The disk that forgets (power_disk.h) replaces the table itself and so cannot test this. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void expect(int files, int folders)
 	file_syncs = folder_syncs = 0;
 }
 
-/* A folder needs fsync: what fdatasync may leave behind of it is its names. */
+/* A folder needs fsync, because fdatasync may leave its names unwritten. */
 START_TEST(files_and_folders_are_synced)
 {
 	struct error err = {0};
@@ -85,7 +85,7 @@ static int refuse(const struct file_ops *ops, int fd)
 	return -1;
 }
 
-/* Not every file system lets folders be synced, and not every folder that takes files may be
+/* Some file systems do not let folders be synced, and some folders that take files may not be
  * opened. */
 START_TEST(folders_that_cannot_be_synced_are_left)
 {

@@ -47,6 +47,29 @@ START_TEST(grow_keeps_what_was_there)
 }
 END_TEST
 
+/* A list grows one by one and keeps its elements; its capacity doubles from 16 on. */
+START_TEST(room_doubles_and_keeps_the_elements)
+{
+	enum { ELEMENTS = 100 };
+	int *list = NULL;
+	size_t capacity = 0;
+	for (int i = 0; i < ELEMENTS; i++) {
+		list = memory_make_room(list, (size_t)i, &capacity, sizeof(*list));
+		ck_assert_uint_eq(capacity, i < 16 ? 16 : i < 32 ? 32 : i < 64 ? 64 : 128);
+		list[i] = i;
+	}
+	for (int i = 0; i < ELEMENTS; i++)
+		ck_assert_int_eq(list[i], i);
+	free(list);
+}
+END_TEST
+
+static void overflow_room(void *list)
+{
+	size_t capacity = SIZE_MAX / 4;
+	free(memory_make_room(list, capacity, &capacity, sizeof(int)));
+}
+
 START_TEST(copies_are_equal_and_apart)
 {
 	char text[] = "text";
@@ -75,6 +98,9 @@ START_TEST(overflowing_sizes_abort)
 {
 	abort_check(overflow_array, (void *)(uintptr_t)3);
 	abort_check(overflow_grow, (void *)(uintptr_t)3);
+	int *const list = memory_new(sizeof(*list));
+	abort_check(overflow_room, list);
+	free(list);
 }
 END_TEST
 
@@ -89,8 +115,8 @@ static size_t resident_bytes(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What lies behind a block that is still used is not given back by free alone. Again, when the same
- * memory was used and freed again. */
+/* free alone does not return memory that lies before a block in use. The same memory is used and
+ * freed several times. */
 START_TEST(memory_that_was_freed_goes_back)
 {
 	enum { BLOCKS = 1024, BLOCK_BYTES = 64 * 1024, SPARED_BYTES = 32 * 1024 * 1024 };
@@ -107,7 +133,7 @@ START_TEST(memory_that_was_freed_goes_back)
 		const size_t before = resident_bytes();
 		memory_give_back(&rest);
 #if !defined(__SANITIZE_ADDRESS__) && \
-	!defined(__SANITIZE_THREAD__) /* they have a heap of their own */
+	!defined(__SANITIZE_THREAD__) /* they have heaps of their own */
 		ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
 #else
 		(void)before;
@@ -117,7 +143,7 @@ START_TEST(memory_that_was_freed_goes_back)
 }
 END_TEST
 
-/* A first look in the midst of it does not make the later ones blind. */
+/* A first call while memory is in use must not make later calls blind. */
 START_TEST(memory_goes_back_after_a_look_at_a_busy_time)
 {
 	enum { BLOCKS = 2048, BLOCK_BYTES = 64 * 1024, SPARED_BYTES = 64 * 1024 * 1024 };
@@ -152,6 +178,7 @@ Suite *test_memory_suite(void)
 	tcase_add_test(tc, new_is_zeroed);
 	tcase_add_test(tc, nothing_is_still_a_pointer);
 	tcase_add_test(tc, grow_keeps_what_was_there);
+	tcase_add_test(tc, room_doubles_and_keeps_the_elements);
 	tcase_add_test(tc, copies_are_equal_and_apart);
 	tcase_add_test(tc, overflowing_sizes_abort);
 	suite_add_tcase(suite, tc);

@@ -1,5 +1,5 @@
-/* The disk that other tests cut the power of forgets what it should and keeps what it should;
- * and what base/file.h promises of a cut. */
+/* The disk whose power other tests cut must forget what it should and keep what it should; and
+ * base/file.h must keep its promises after a cut. */
 #include "tests/unit/power_disk.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-/* NULL: there is no such file. Length and bytes, zeros as '0'. */
+/* NULL: there is no such file. Length and bytes, with zeros as '0'. */
 static void expect(enum power_cut cut, const char *name, const char *text)
 {
 	struct error err = {0};
@@ -130,7 +130,8 @@ START_TEST(names_come_and_go_with_their_folder)
 	expect(POWER_CUT_DROPS_ALL, "old", NULL);
 	expect(POWER_CUT_DROPS_ALL, "renamed", "old bytes");
 	ck_assert_int_eq(files->unlink(files, path_of("renamed")), 0);
-	write_at("renamed", "another", 0); /* which may have the number of the inode that went */
+	/* which may have the inode number of the file that went */
+	write_at("renamed", "another", 0);
 	sync_file("renamed");
 	expect(POWER_CUT_DROPS_ALL, "renamed", "old bytes");
 	sync_names(".");
@@ -162,7 +163,7 @@ START_TEST(folders_and_links_are_names_as_well)
 }
 END_TEST
 
-/* A name that moves from one folder to another may come to be in both, or in neither. */
+/* A name that moves from one folder to another may end up in both or in neither. */
 START_TEST(folders_keep_their_names_each_for_itself)
 {
 	struct error err = {0};
@@ -222,7 +223,7 @@ START_TEST(a_cut_before_each_line)
 }
 END_TEST
 
-/* Whatever the cut does and wherever it falls. */
+/* Must hold for every kind of cut at every place. */
 START_TEST(a_published_file_is_old_or_new)
 {
 	struct error err = {0};
@@ -248,7 +249,7 @@ START_TEST(a_published_file_is_old_or_new)
 }
 END_TEST
 
-/* What file_place promises less. */
+/* file_place promises less. */
 START_TEST(a_placed_file_may_be_anything)
 {
 	struct error err = {0};
@@ -272,7 +273,7 @@ START_TEST(a_made_folder_lasts_with_its_parents)
 }
 END_TEST
 
-/* No hard links: then it is a copy, and synced, since the caller counts on the bytes. */
+/* Without hard links it is a copy, which is synced because the caller relies on the bytes. */
 static int no_link(const struct file_ops *ops, const char *from, const char *to)
 {
 	(void)ops, (void)from, (void)to;
@@ -289,7 +290,7 @@ START_TEST(a_shared_file_lasts_without_links)
 	expect(POWER_CUT_DROPS_ALL, "shared", "old bytes");
 	ck_assert_int_eq(file_clone(files, path_of("old"), path_of("cloned"), &err), 0);
 	sync_names(".");
-	expect(POWER_CUT_DROPS_ALL, "cloned", ""); /* as it says: not synced */
+	expect(POWER_CUT_DROPS_ALL, "cloned", ""); /* documented: it is not synced */
 }
 END_TEST
 

@@ -6,7 +6,7 @@
 
 /* Gives some letters, a few at a time, and then ends or fails. */
 struct letters {
-	struct body_source source; /* first */
+	struct body_source source; /* must be first */
 	size_t left;
 	size_t piece;
 	bool fails;

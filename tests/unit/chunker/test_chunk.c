@@ -28,7 +28,7 @@ START_TEST(text_form_reverses_each_eight_bytes)
 }
 END_TEST
 
-/* Each is a valid text but for one thing. */
+/* Each text has exactly one fault. */
 static const char *const malformed[] = {
 	"",
 	"0706050403020100",
@@ -74,9 +74,9 @@ Suite *test_chunk_suite(void)
 	Suite *const suite = suite_create("chunk");
 	TCase *const tests = tcase_create("id");
 	tcase_add_loop_test(
-		tests, text_form_reverses_each_eight_bytes, 0, sizeof forms / sizeof *forms);
+		tests, text_form_reverses_each_eight_bytes, 0, sizeof(forms) / sizeof(*forms));
 	tcase_add_loop_test(tests, malformed_text_is_refused_and_leaves_the_id_alone, 0,
-		sizeof malformed / sizeof *malformed);
+		sizeof(malformed) / sizeof(*malformed));
 	tcase_add_test(tests, modulo_word_is_the_last_sixteen_digits);
 	tcase_add_test(tests, one_bit_makes_ids_unequal);
 	suite_add_tcase(suite, tests);

@@ -101,7 +101,7 @@ START_TEST(keyed_hash_of_an_id_is_the_published_one)
 	vectors_expect_id(chunk_hash_keyed(key.bytes, span_of(id.bytes, CHUNK_ID_BYTES)),
 		"1e1f5ae2bae99fe030647a14a8c5fe6cdce57826387a7552236dfbebed533e04");
 	uint8_t counting[32];
-	for (size_t i = 0; i < sizeof counting; i++)
+	for (size_t i = 0; i < sizeof(counting); i++)
 		counting[i] = (uint8_t)i;
 	const struct chunk_id hello = chunk_hash(span_text("Hello World!"));
 	vectors_expect_id(chunk_hash_keyed(counting, span_of(hello.bytes, CHUNK_ID_BYTES)),
@@ -136,11 +136,11 @@ Suite *test_chunk_hash_suite(void)
 	Suite *const suite = suite_create("chunk_hash");
 	TCase *const tests = tcase_create("vectors");
 	tcase_add_loop_test(tests, single_chunk_contents_have_their_published_hashes, 0,
-		sizeof singles / sizeof *singles);
+		sizeof(singles) / sizeof(*singles));
 	tcase_add_test(tests, no_chunks_hash_to_zeros);
 	tcase_add_test(tests, two_chunks_have_their_published_hashes);
 	tcase_add_loop_test(
-		tests, range_hash_covers_ids_in_order, 0, sizeof ranges / sizeof *ranges);
+		tests, range_hash_covers_ids_in_order, 0, sizeof(ranges) / sizeof(*ranges));
 	tcase_add_test(tests, keyed_hash_of_an_id_is_the_published_one);
 	tcase_add_test(tests, xorb_record_payload_hashes_to_the_xorb);
 	tcase_add_test(tests, shard_hashes_with_the_chunk_key);

@@ -54,7 +54,7 @@ static struct taker run(struct span content, size_t piece)
 }
 
 static const size_t pieces[] = {1, 37, 255, 8192, 65536, 131072, 1000000};
-enum { PIECES = sizeof pieces / sizeof *pieces };
+enum { PIECES = sizeof(pieces) / sizeof(*pieces) };
 
 static const struct {
 	size_t end;
@@ -80,14 +80,14 @@ static const struct {
 	{991092, "bc70a33e7a9ec820cac24b87023469a57bdae1bf91cc3961b95806c64a525221"},
 	{1000000, "03e5b5f5a088269ec4b329f1e04debfac4cb54b9c0facf038f7e8e0f054be7e2"},
 };
-enum { SEED0_CHUNKS = sizeof seed0 / sizeof *seed0 };
+enum { SEED0_CHUNKS = sizeof(seed0) / sizeof(*seed0) };
 
 static void expect_sha256(struct span bytes, const char *expected)
 {
 	uint8_t digest[SHA256_BYTES];
 	char text[2 * SHA256_BYTES + 1];
 	sha256(bytes, digest);
-	encode_hex(span_of(digest, sizeof digest), text);
+	encode_hex(span_of(digest, sizeof(digest)), text);
 	ck_assert_str_eq(text, expected);
 }
 
@@ -147,7 +147,7 @@ START_TEST(whole_chunks_in_one_push_are_not_copied)
 {
 	uint8_t *const bytes = vectors_splitmix(0, 1000000);
 	const struct taker taker = run(span_of(bytes, 1000000), 1000000);
-	/* the last: only chunk_stream_end knows that it is one */
+	/* the last chunk, whose end only chunk_stream_end knows */
 	ck_assert_uint_eq(taker.copied, 1);
 	free(bytes);
 }
@@ -160,8 +160,8 @@ START_TEST(no_content_gives_no_chunk)
 }
 END_TEST
 
-/* Content without cuts: a chunk lasts 131072 bytes from the end before it, however long the one
- * before was. */
+/* In content without cuts, a chunk has 131072 bytes from the end before it, whatever the length of
+ * the chunk before. */
 START_TEST(an_ended_stream_starts_anew)
 {
 	enum { FIRST = 100000, SECOND = 150000 };
@@ -184,7 +184,7 @@ START_TEST(an_ended_stream_starts_anew)
 }
 END_TEST
 
-/* A refusal of a chunk in the middle of a push, of one that was held, and of the last. */
+/* The taker refuses a chunk in the middle of a push, a chunk that was held, or the last chunk. */
 START_TEST(the_takers_refusal_stops_the_push)
 {
 	static const size_t refusals[] = {0, 1, 3};
@@ -212,7 +212,7 @@ Suite *test_chunk_stream_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_loop_test(tests, published_chunks_come_out_of_pieces_of_any_size, 0, PIECES);
 	tcase_add_loop_test(tests, regular_content_has_its_published_hashes, 0,
-		sizeof regular / sizeof *regular);
+		sizeof(regular) / sizeof(*regular));
 	tcase_add_test(tests, whole_chunks_in_one_push_are_not_copied);
 	tcase_add_test(tests, no_content_gives_no_chunk);
 	tcase_add_test(tests, an_ended_stream_starts_anew);

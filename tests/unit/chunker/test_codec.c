@@ -12,7 +12,7 @@ Suite *test_codec_suite(void);
 
 static const enum codec codecs[] = {
 	CODEC_RAW, CODEC_LZ4, CODEC_BG4_LZ4, CODEC_ZSTD, CODEC_PLANES2, CODEC_PLANES4};
-enum { CODECS = sizeof codecs / sizeof *codecs };
+enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
 
 static struct codec_context *context;
 
@@ -47,8 +47,8 @@ START_TEST(only_our_own_codecs_are_private)
 }
 END_TEST
 
-/* Encodes into exactly codec_bound bytes, decodes from exactly the size given into exactly
- * `len`. */
+/* Encodes into exactly codec_bound bytes. Decodes from exactly the encoded size into exactly `len`
+ * bytes. */
 static size_t round_trip(enum codec codec, struct span content)
 {
 	uint8_t *const room = malloc(codec_bound(content.len));
@@ -71,7 +71,7 @@ static size_t round_trip(enum codec codec, struct span content)
 
 static const size_t lengths[] = {0, 1, 2, 3, 5, 63, 64, 65, 127, 1000, 4096, 8191, 65536, 65537,
 	CHUNK_MAX_BYTES - 1, CHUNK_MAX_BYTES};
-enum { LENGTHS = sizeof lengths / sizeof *lengths };
+enum { LENGTHS = sizeof(lengths) / sizeof(*lengths) };
 
 START_TEST(every_codec_gives_back_what_it_took)
 {
@@ -116,26 +116,27 @@ START_TEST(raw_decodes_to_itself)
 }
 END_TEST
 
-/* LZ4 over the byte groups of 00 01 02 03 00 01 ..: a run of each value, so the groups and not the
- * content are in the frame. */
+/* The byte groups of 00 01 02 03 00 01 .. are runs of one value each. They show that the frame has
+ * the groups and not the content. */
 START_TEST(byte_groups_stand_in_the_lz4_frame_one_behind_the_other)
 {
 	uint8_t content[400], grouped[400], stored[1024];
 	struct error err = {0};
-	for (size_t i = 0; i < sizeof content; i++)
+	for (size_t i = 0; i < sizeof(content); i++)
 		content[i] = (uint8_t)(i % 4);
 	const size_t size = codec_encode(
-		context, CODEC_BG4_LZ4, span_of(content, sizeof content), stored, sizeof stored);
+		context, CODEC_BG4_LZ4, span_of(content, sizeof(content)), stored, sizeof(stored));
 	ck_assert_uint_gt(size, 0);
 	ck_assert_int_eq(codec_decode(context, CODEC_LZ4, span_of(stored, size), grouped,
-				 sizeof grouped, &err),
+				 sizeof(grouped), &err),
 		0);
-	for (size_t i = 0; i < sizeof grouped; i++)
+	for (size_t i = 0; i < sizeof(grouped); i++)
 		ck_assert_uint_eq(grouped[i], i / 100);
 }
 END_TEST
 
-/* The published groupings, of lengths with and without a rest, in frames with one stored block. */
+/* The published groupings, for lengths with and without a remainder, in frames with one stored
+ * block. */
 START_TEST(published_byte_groups_are_undone)
 {
 	static const struct {
@@ -147,7 +148,7 @@ START_TEST(published_byte_groups_are_undone)
 		{12, {0x10, 0x20, 0x30, 0x11, 0x21, 0x31, 0x12, 0x22, 0x32, 0x13, 0x23, 0x33},
 			{0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, 0x30, 0x31, 0x32, 0x33}},
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint8_t frame[64] = {
 			0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82, cases[i].size, 0, 0, 0x80};
 		uint8_t content[12];
@@ -180,7 +181,7 @@ START_TEST(unknown_numbers_and_over_long_chunks_are_corrupt)
 }
 END_TEST
 
-/* Whatever bytes come, decoding ends with the right length or an error, and writes nowhere else. */
+/* For any bytes, decoding gives the right length or an error, and writes nowhere else. */
 START_TEST(damaged_bytes_decode_to_an_error_or_the_right_length)
 {
 	enum { LEN = 3000, ROUNDS = 3000 };
@@ -188,10 +189,10 @@ START_TEST(damaged_bytes_decode_to_an_error_or_the_right_length)
 	uint8_t *const text = vectors_words(12, LEN);
 	uint8_t *const damage = vectors_splitmix((uint64_t)_i, 4 * ROUNDS);
 	uint8_t stored[2 * LEN], out[LEN + 1];
-	ck_assert_uint_le(codec_bound(LEN), sizeof stored);
+	ck_assert_uint_le(codec_bound(LEN), sizeof(stored));
 	for (size_t round = 0; round < ROUNDS; round++) {
 		const size_t size =
-			codec_encode(context, codec, span_of(text, LEN), stored, sizeof stored);
+			codec_encode(context, codec, span_of(text, LEN), stored, sizeof(stored));
 		ck_assert_uint_gt(size, 0);
 		const uint8_t *const dice = damage + 4 * round;
 		stored[(dice[0] | dice[1] << 8) % (round % 2 == 0 ? size : 16)] ^=
@@ -208,7 +209,7 @@ START_TEST(damaged_bytes_decode_to_an_error_or_the_right_length)
 }
 END_TEST
 
-/* The chosen codec against all others: within 3 % of the smallest, on content of each kind. */
+/* On content of each kind, the chosen codec is within 3 % of the smallest codec. */
 START_TEST(the_choice_is_close_to_the_smallest)
 {
 	enum { LEN = 70000 };

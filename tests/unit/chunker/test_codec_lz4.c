@@ -36,8 +36,8 @@ static size_t from_hex(const char *text, uint8_t out[FRAME_MAX_BYTES])
 	return len;
 }
 
-/* Decodes from and into memory of exactly the given sizes, so that a sanitizer sees a byte too
- * many. */
+/* Decodes between memory of exactly the given sizes, so that a sanitizer sees an access behind
+ * it. */
 static int decode(struct span frame, uint8_t *into, size_t len, struct error *err)
 {
 	uint8_t *const exact = memory_copy(frame.data, frame.len);
@@ -57,16 +57,17 @@ static int decode(struct span frame, uint8_t *into, size_t len, struct error *er
 START_TEST(a_run_is_written_as_the_published_frame)
 {
 	uint8_t content[RUN_BYTES], expected[FRAME_MAX_BYTES], frame[FRAME_MAX_BYTES];
-	memset(content, 'a', sizeof content);
+	memset(content, 'a', sizeof(content));
 	const size_t expected_len = from_hex(published, expected);
-	ck_assert_uint_le(codec_lz4_bound(sizeof content), sizeof frame);
-	const size_t len = codec_lz4_encode(span_of(content, sizeof content), frame, sizeof frame);
+	ck_assert_uint_le(codec_lz4_bound(sizeof(content)), sizeof(frame));
+	const size_t len =
+		codec_lz4_encode(span_of(content, sizeof(content)), frame, sizeof(frame));
 	ck_assert_uint_eq(len, expected_len);
 	ck_assert_mem_eq(frame, expected, len);
 }
 END_TEST
 
-/* What Xet clients and the lz4 program write, one option at a time. */
+/* Frames as Xet clients and the lz4 program write them, one option at a time. */
 static const char *const valid[] = {
 	published,
 	MAGIC "6440a7" BLOCK END CONTENT_SUM,
@@ -81,13 +82,13 @@ START_TEST(valid_frames_decode)
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES] = {0}, expected[RUN_BYTES];
 	struct error err = {0};
 	const size_t len = from_hex(valid[_i], frame);
-	memset(expected, 'a', sizeof expected);
-	ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == 0, "%s", err.text);
-	ck_assert_mem_eq(out, expected, sizeof expected);
+	memset(expected, 'a', sizeof(expected));
+	ck_assert_msg(decode(span_of(frame, len), out, sizeof(out), &err) == 0, "%s", err.text);
+	ck_assert_mem_eq(out, expected, sizeof(expected));
 }
 END_TEST
 
-/* All of them are valid, and come out right here. */
+/* All of these frames are valid and decode to the right content here. */
 START_TEST(frames_that_others_read_otherwise_are_known)
 {
 	static const struct {
@@ -115,10 +116,10 @@ START_TEST(frames_that_others_read_otherwise_are_known)
 	};
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES];
 	struct error err = {0};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const size_t len = from_hex(cases[i].frame, frame);
-		ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == 0, "%zu: %s", i,
-			err.text);
+		ck_assert_msg(decode(span_of(frame, len), out, sizeof(out), &err) == 0, "%zu: %s",
+			i, err.text);
 		ck_assert_msg(
 			codec_lz4_is_common(span_of(frame, len)) == cases[i].is_common, "%zu", i);
 	}
@@ -136,7 +137,7 @@ START_TEST(a_frame_with_a_stored_block_decodes)
 	memcpy(frame + len, content, RUN_BYTES);
 	len += RUN_BYTES;
 	memset(frame + len, 0, 4);
-	ck_assert_int_eq(decode(span_of(frame, len + 4), out, sizeof out, &err), 0);
+	ck_assert_int_eq(decode(span_of(frame, len + 4), out, sizeof(out), &err), 0);
 	ck_assert_mem_eq(out, content, RUN_BYTES);
 	free(content);
 }
@@ -197,7 +198,7 @@ START_TEST(anything_else_is_corrupt)
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES];
 	struct error err = {0};
 	const size_t len = from_hex(invalid[_i].frame, frame);
-	ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == -1, "%s was accepted",
+	ck_assert_msg(decode(span_of(frame, len), out, sizeof(out), &err) == -1, "%s was accepted",
 		invalid[_i].why);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	ck_assert_str_ne(err.text, "");
@@ -207,7 +208,7 @@ END_TEST
 START_TEST(every_cut_and_every_other_length_is_corrupt)
 {
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES + 1];
-	for (size_t v = 0; v < sizeof valid / sizeof *valid; v++) {
+	for (size_t v = 0; v < sizeof(valid) / sizeof(*valid); v++) {
 		const size_t len = from_hex(valid[v], frame);
 		for (size_t cut = 0; cut < len; cut++) {
 			struct error err = {0};
@@ -215,7 +216,7 @@ START_TEST(every_cut_and_every_other_length_is_corrupt)
 			ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 		}
 		static const size_t lengths[] = {0, 1, RUN_BYTES - 1, RUN_BYTES + 1};
-		for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 			struct error err = {0};
 			ck_assert_int_eq(decode(span_of(frame, len), out, lengths[i], &err), -1);
 			ck_assert_int_eq(err.kind, ERROR_CORRUPT);
@@ -232,9 +233,9 @@ START_TEST(a_failed_frame_leaves_the_context_fit)
 	for (size_t cut = 0; cut < len; cut++) {
 		struct error err = {0};
 		ck_assert_int_eq(
-			codec_lz4_decode(lz4, span_of(frame, cut), out, sizeof out, &err), -1);
+			codec_lz4_decode(lz4, span_of(frame, cut), out, sizeof(out), &err), -1);
 		ck_assert_int_eq(
-			codec_lz4_decode(lz4, span_of(frame, len), out, sizeof out, &err), 0);
+			codec_lz4_decode(lz4, span_of(frame, len), out, sizeof(out), &err), 0);
 	}
 	codec_lz4_free(lz4);
 }
@@ -266,10 +267,10 @@ Suite *test_codec_lz4_suite(void)
 	Suite *const suite = suite_create("codec_lz4");
 	TCase *const tests = tcase_create("frames");
 	tcase_add_test(tests, a_run_is_written_as_the_published_frame);
-	tcase_add_loop_test(tests, valid_frames_decode, 0, sizeof valid / sizeof *valid);
+	tcase_add_loop_test(tests, valid_frames_decode, 0, sizeof(valid) / sizeof(*valid));
 	tcase_add_test(tests, frames_that_others_read_otherwise_are_known);
 	tcase_add_test(tests, a_frame_with_a_stored_block_decodes);
-	tcase_add_loop_test(tests, anything_else_is_corrupt, 0, sizeof invalid / sizeof *invalid);
+	tcase_add_loop_test(tests, anything_else_is_corrupt, 0, sizeof(invalid) / sizeof(*invalid));
 	tcase_add_test(tests, every_cut_and_every_other_length_is_corrupt);
 	tcase_add_test(tests, a_failed_frame_leaves_the_context_fit);
 	tcase_add_loop_test(tests, content_up_to_a_whole_chunk_comes_back, 0, 6);

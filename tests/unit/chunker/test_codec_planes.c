@@ -18,7 +18,7 @@ struct fixture {
 
 static struct fixture *fixture_new(size_t width)
 {
-	struct fixture *const fixture = memory_new(sizeof *fixture);
+	struct fixture *const fixture = memory_new(sizeof(*fixture));
 	fixture->planes = (struct codec_planes){
 		.compressor = compressor_new(), .scratch = fixture->scratch, .width = width};
 	return fixture;
@@ -48,18 +48,19 @@ START_TEST(planes_that_do_not_shrink_are_stored_as_they_are)
 	struct fixture *const fixture = fixture_new(2);
 	struct error err = {0};
 	const size_t size = codec_planes_encode(
-		&fixture->planes, span_of(content, sizeof content), fixture->stored);
-	ck_assert_uint_eq(size, sizeof expected);
+		&fixture->planes, span_of(content, sizeof(content)), fixture->stored);
+	ck_assert_uint_eq(size, sizeof(expected));
 	ck_assert_mem_eq(fixture->stored, expected, size);
 	ck_assert_int_eq(codec_planes_decode(&fixture->planes, span_of(expected, size),
-				 fixture->out, sizeof content, &err),
+				 fixture->out, sizeof(content), &err),
 		0);
-	ck_assert_mem_eq(fixture->out, content, sizeof content);
+	ck_assert_mem_eq(fixture->out, content, sizeof(content));
 	fixture_free(fixture);
 }
 END_TEST
 
-/* bf16: the low bytes are mantissas and stay; the high ones become one zstd frame. */
+/* The low bytes of bf16 are mantissas and stay as they are. The high bytes become one zstd
+ * frame. */
 START_TEST(mantissas_stay_and_exponents_become_a_zstd_frame)
 {
 	enum { COUNT = 30000 };
@@ -77,7 +78,7 @@ START_TEST(mantissas_stay_and_exponents_become_a_zstd_frame)
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_eq(
 		(size_t)high[0] | (size_t)high[1] << 8 | (size_t)high[2] << 16, size - 6 - COUNT);
-	ck_assert_mem_eq(high + 3, zstd_magic, sizeof zstd_magic);
+	ck_assert_mem_eq(high + 3, zstd_magic, sizeof(zstd_magic));
 	fixture_free(fixture);
 	free(weights);
 }
@@ -139,16 +140,15 @@ START_TEST(malformed_planes_are_corrupt)
 }
 END_TEST
 
-/* A frame that is longer than the plane it holds: two ways to store one plane would be one too
- * many. */
+/* A frame that is longer than its plane is refused, because a plane has only one stored form. */
 START_TEST(a_frame_that_does_not_shrink_is_corrupt)
 {
 	static const uint8_t plane[3] = {1, 3, 5};
 	struct fixture *const fixture = fixture_new(2);
 	uint8_t *const at = fixture->stored;
 	const size_t frame = compress_zstd(
-		fixture->planes.compressor, span_of(plane, sizeof plane), at + 3, 64, 1);
-	ck_assert_uint_gt(frame, sizeof plane);
+		fixture->planes.compressor, span_of(plane, sizeof(plane)), at + 3, 64, 1);
+	ck_assert_uint_gt(frame, sizeof(plane));
 	at[0] = (uint8_t)frame;
 	memcpy(at + 3 + frame, "\x02\x00\x00\x02\x04", 5);
 	expect_corrupt(fixture, span_of(at, 3 + frame + 5), 5);
@@ -166,7 +166,7 @@ Suite *test_codec_planes_suite(void)
 	tcase_add_loop_test(tests, content_of_every_small_length_comes_back, 4, 5);
 	tcase_add_test(tests, wrong_lengths_are_corrupt);
 	tcase_add_loop_test(
-		tests, malformed_planes_are_corrupt, 0, sizeof invalid / sizeof *invalid);
+		tests, malformed_planes_are_corrupt, 0, sizeof(invalid) / sizeof(*invalid));
 	tcase_add_test(tests, a_frame_that_does_not_shrink_is_corrupt);
 	suite_add_tcase(suite, tests);
 	return suite;

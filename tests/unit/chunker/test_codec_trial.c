@@ -22,7 +22,7 @@ START_TEST(random_bytes_stay_raw)
 {
 	static const size_t lengths[] = {
 		0, 1, 63, 64, 1000, 4095, 4096, 4097, 8192, 65536, CHUNK_MAX_BYTES};
-	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		for (uint64_t seed = 0; seed < 20; seed++) {
 			uint8_t *const bytes = vectors_splitmix(seed, lengths[i]);
 			ck_assert_int_eq(best(bytes, lengths[i]), CODEC_RAW);
@@ -32,7 +32,7 @@ START_TEST(random_bytes_stay_raw)
 }
 END_TEST
 
-/* Chunks begin anywhere in an element, so every start must do. */
+/* A chunk may begin at any byte of an element, so every start must work. */
 START_TEST(bf16_weights_take_two_planes_from_any_start)
 {
 	enum { COUNT = 40000 };
@@ -62,7 +62,8 @@ START_TEST(text_takes_zstd)
 }
 END_TEST
 
-/* Every byte value equally often, yet repeating: counts see nothing, matches do. */
+/* Every byte value is equally frequent, but the content repeats: counts do not show that, matches
+ * do. */
 START_TEST(repeated_random_bytes_take_zstd)
 {
 	uint8_t *const bytes = vectors_splitmix(10, 65536);
@@ -85,7 +86,7 @@ END_TEST
 START_TEST(too_few_bytes_stay_raw)
 {
 	static const uint8_t zeros[63] = {0};
-	ck_assert_int_eq(best(zeros, sizeof zeros), CODEC_RAW);
+	ck_assert_int_eq(best(zeros, sizeof(zeros)), CODEC_RAW);
 }
 END_TEST
 

@@ -26,8 +26,8 @@ static void ends_add(struct ends *ends, size_t at)
 	ends->at[ends->count++] = at;
 }
 
-/* The ends that gear finds when it is fed `piece` bytes at a time; the end of the content closes
- * the last chunk. */
+/* The ends that gear finds in pushes of `piece` bytes. The end of the content closes the last
+ * chunk. */
 static struct ends cut(struct span content, size_t piece)
 {
 	struct ends ends = {0};
@@ -47,7 +47,7 @@ static struct ends cut(struct span content, size_t piece)
 	return ends;
 }
 
-/* The definition, word for word. */
+/* The definition, without any shortcut. */
 static struct ends cut_plainly(struct span content)
 {
 	struct ends ends = {0};
@@ -103,14 +103,13 @@ START_TEST(table_has_the_published_checksums)
 	ck_assert_uint_eq(combined, 0x6aa26c5ca5f6cbfc);
 	uint8_t digest[SHA256_BYTES];
 	char text[2 * SHA256_BYTES + 1];
-	sha256(span_of(bytes, sizeof bytes), digest);
-	encode_hex(span_of(digest, sizeof digest), text);
+	sha256(span_of(bytes, sizeof(bytes)), digest);
+	encode_hex(span_of(digest, sizeof(digest)), text);
 	ck_assert_str_eq(text, "e1d3936666d7ae7a977c958e9afcc75f90aaca758ce5fbe4ece61dffefe1912c");
 }
 END_TEST
 
-/* The bare hash with another mask and no limits, as the library that the table comes from tests
- * it. */
+/* The hash with another mask and without limits, as the table's own library tests it. */
 START_TEST(table_gives_the_bare_hash_vector)
 {
 	static const struct {
@@ -149,7 +148,7 @@ END_TEST
 
 static const size_t pieces[] = {
 	1, 37, 255, 4096, 8191, 8192, 8193, 65536, 131072, 131073, SIZE_MAX};
-enum { PIECES = sizeof pieces / sizeof *pieces };
+enum { PIECES = sizeof(pieces) / sizeof(*pieces) };
 
 static const size_t seed0_ends[] = {84493, 134421, 144853, 243318, 271793, 336457, 467529, 494581,
 	582000, 596735, 616815, 653164, 678202, 724510, 815591, 827760, 958832, 991092, 1000000};
@@ -167,11 +166,11 @@ START_TEST(random_content_is_cut_alike_in_pieces_of_any_size)
 	uint8_t *const seed0 = vectors_splitmix(0, 1000000);
 	uint8_t *const seed1 = vectors_splitmix(1, 256000);
 	static const uint8_t seed1_begins[] = {0xc1, 0x5c, 0x02, 0x89, 0xec, 0x2d, 0x0a, 0x91};
-	ck_assert_mem_eq(seed1, seed1_begins, sizeof seed1_begins);
+	ck_assert_mem_eq(seed1, seed1_begins, sizeof(seed1_begins));
 	const struct ends ends0 = cut(span_of(seed0, 1000000), pieces[_i]);
 	const struct ends ends1 = cut(span_of(seed1, 256000), pieces[_i]);
-	expect_ends(&ends0, seed0_ends, sizeof seed0_ends / sizeof *seed0_ends);
-	expect_ends(&ends1, seed1_ends, sizeof seed1_ends / sizeof *seed1_ends);
+	expect_ends(&ends0, seed0_ends, sizeof(seed0_ends) / sizeof(*seed0_ends));
+	expect_ends(&ends1, seed1_ends, sizeof(seed1_ends) / sizeof(*seed1_ends));
 	free(seed0);
 	free(seed1);
 }
@@ -231,7 +230,7 @@ START_TEST(padded_patterns_are_cut_as_in_the_vectors)
 		if (span_starts(line, span_text("#")) || !span_split(&line, ' ', &first))
 			continue;
 		if (span_equal_text(first, "base")) {
-			ck_assert(decode_hex(line, pattern, sizeof pattern));
+			ck_assert(decode_hex(line, pattern, sizeof(pattern)));
 			continue;
 		}
 		ck_assert(span_split(&line, ' ', &second));
@@ -244,7 +243,7 @@ START_TEST(padded_patterns_are_cut_as_in_the_vectors)
 }
 END_TEST
 
-/* Long enough that cuts fall into every part of the fast scan, near and far. */
+/* The content is long enough for cuts in every part of the fast scan, near and far. */
 START_TEST(long_content_is_cut_as_the_definition_says)
 {
 	enum { LEN = 16 << 20 };
@@ -259,8 +258,8 @@ START_TEST(long_content_is_cut_as_the_definition_says)
 }
 END_TEST
 
-/* Runs of two byte values make cut conditions cluster: many in one chunk, some directly behind each
- * other. */
+/* In runs of two byte values the cut condition holds often: many times in one chunk, and sometimes
+ * at neighbouring bytes. */
 START_TEST(skewed_content_is_cut_as_the_definition_says)
 {
 	enum { LEN = 4 << 20 };

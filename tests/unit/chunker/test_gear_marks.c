@@ -13,11 +13,11 @@ Suite *test_gear_marks_suite(void);
 
 enum { BYTES = 300000 };
 
-/* The definition: the hash over all bytes so far, its top 16 bits zero. */
+/* The definition: a mark is where the top 16 bits of the hash over all bytes so far are zero. */
 START_TEST(marks_are_where_the_rolled_hash_begins_with_zeros)
 {
 	uint8_t *const content = vectors_splitmix(5, BYTES);
-	uint64_t *const marks = memory_new_array(gear_marks_words(BYTES), sizeof *marks);
+	uint64_t *const marks = memory_new_array(gear_marks_words(BYTES), sizeof(*marks));
 	const size_t len = BYTES - GEAR_MARKS_BEFORE - (size_t)_i;
 	gear_marks_find(span_of(content + GEAR_MARKS_BEFORE, len), marks);
 	uint64_t hash = 0;
@@ -38,12 +38,12 @@ START_TEST(marks_are_where_the_rolled_hash_begins_with_zeros)
 }
 END_TEST
 
-/* Marks by hand: a chunk ends at the first that is not too early, at the most that a chunk may
- * have, or not in this stretch. */
+/* With marks set by hand: a chunk ends at the first mark that is not too early, at the longest
+ * length of a chunk, or not in this stretch. */
 START_TEST(an_end_is_the_first_mark_that_a_chunk_may_have)
 {
 	enum { LEN = 200000 };
-	uint64_t *const marks = memory_new_array(gear_marks_words(LEN), sizeof *marks);
+	uint64_t *const marks = memory_new_array(gear_marks_words(LEN), sizeof(*marks));
 	ck_assert_uint_eq(gear_marks_end(marks, LEN, 0), CHUNK_MAX_BYTES);
 	ck_assert_uint_eq(gear_marks_end(marks, LEN, 1000), CHUNK_MAX_BYTES - 1000);
 	ck_assert_uint_eq(gear_marks_end(marks, LEN, CHUNK_MAX_BYTES - 1), 1);

@@ -72,10 +72,10 @@ START_TEST(small_trees_have_their_published_roots)
 }
 END_TEST
 
-/* `count` lines "leaf <id> <size>". The caller frees the list. */
+/* Reads `count` lines "leaf <id> <size>". The caller frees the list. */
 static struct chunk_entry *read_leaves(struct span *rest, size_t count)
 {
-	struct chunk_entry *const leaves = memory_new_array(count + 1, sizeof *leaves);
+	struct chunk_entry *const leaves = memory_new_array(count + 1, sizeof(*leaves));
 	for (size_t i = 0; i < count; i++) {
 		struct span line, word, id;
 		ck_assert(vectors_line(rest, &line) && span_split(&line, ' ', &word) &&
@@ -87,8 +87,8 @@ static struct chunk_entry *read_leaves(struct span *rest, size_t count)
 	return leaves;
 }
 
-/* A line "xorb <root>" and three lines "file <salt> <hash>": with the zero salt it is our file
- * hash. */
+/* Reads a line "xorb <root>" and three lines "file <salt> <hash>". The hash with the zero salt is
+ * our file hash. */
 static void expect_roots(struct span *rest, const struct chunk_entry *leaves, size_t count)
 {
 	struct span line, word, salt_text;
@@ -131,7 +131,7 @@ START_TEST(every_reference_case_matches_with_every_salt)
 }
 END_TEST
 
-/* One node, its text written out. */
+/* One node, made from its whole text. */
 static struct chunk_entry node_plainly(const struct chunk_entry *children, size_t count)
 {
 	struct buffer text;
@@ -161,7 +161,7 @@ static size_t group_plainly(const struct chunk_entry *list, size_t left)
 	return most;
 }
 
-/* The definition over a list in memory, with look ahead; the list is used up. */
+/* The definition over a list in memory, with look ahead. It overwrites the list. */
 static struct chunk_id root_plainly(struct chunk_entry *list, size_t count)
 {
 	while (count > 1) {
@@ -187,7 +187,7 @@ START_TEST(streamed_trees_equal_the_definition_at_every_length)
 		chunks[i].size = i * 1000 + 1;
 	}
 	for (size_t count = 1; count <= MOST; count++) {
-		memcpy(list, chunks, sizeof list);
+		memcpy(list, chunks, sizeof(list));
 		const struct chunk_id expected = root_plainly(list, count);
 		const struct chunk_id got = chunk_hash_xorb(chunks, count);
 		ck_assert_msg(chunk_id_equal(&got, &expected), "%zu chunks", count);
@@ -216,7 +216,7 @@ Suite *test_merkle_suite(void)
 	Suite *const suite = suite_create("merkle");
 	TCase *const tests = tcase_create("vectors");
 	tcase_add_loop_test(
-		tests, small_trees_have_their_published_roots, 0, sizeof trees / sizeof *trees);
+		tests, small_trees_have_their_published_roots, 0, sizeof(trees) / sizeof(*trees));
 	tcase_add_test(tests, every_reference_case_matches_with_every_salt);
 	tcase_add_test(tests, streamed_trees_equal_the_definition_at_every_length);
 	tcase_add_test(tests, a_tree_fed_one_by_one_gives_the_file_hash);

@@ -198,7 +198,7 @@ START_TEST(a_shard_cut_anywhere_is_invalid)
 	struct buffer bytes = larger();
 	for (size_t len = 0; len < bytes.len; len++) {
 		struct error err = {0};
-		/* so that a read behind the cut is seen */
+		/* so that a sanitizer sees a read behind the cut */
 		uint8_t *const cut = memory_copy(bytes.data, len + 1);
 		ck_assert_int_eq(read_all(span_of(cut, len), &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -218,7 +218,7 @@ static const struct {
 	{40, 1, 8}, {40, 199, 8}, {40, UINT64_MAX, 8}, /* a footer that is not there */
 	/* terms: with ranges twice as many, which 32 bits do not hold */
 	{FILE_AT + 36, UINT32_MAX, 4}, {FILE_AT + 36, UINT64_C(1) << 31, 4},
-	/* there are six records, of which the ranges need as many again */
+	/* there are six records, but the ranges need six more */
 	{FILE_AT + 36, 6, 4}, {FIRST_BOOKEND_AT, 0, 1}, /* no end of the files */
 	{XORB_AT + 36, UINT32_MAX, 4},                  /* chunks */
 	{XORB_AT + 36, 3, 4}, {XORB_AT + 36, 0, 4}, /* its chunk is read as a xorb of 12 chunks */

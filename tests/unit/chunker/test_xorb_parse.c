@@ -40,8 +40,8 @@ static int take(void *taker, const struct xorb_record *record, struct error *err
 	return 0;
 }
 
-/* 0 and the hash, or -1; pieces of `piece` bytes, each in memory of its own so that a sanitizer
- * sees a byte too many. */
+/* Returns 0 and the hash, or -1. Pushes pieces of `piece` bytes, each in memory of its own, so that
+ * a sanitizer sees an access behind it. */
 static int parse(struct span body, size_t piece, bool private_codecs, struct taken *taken,
 	struct chunk_id *out, struct error *err)
 {
@@ -111,7 +111,7 @@ static void expect_hash(struct span body, size_t piece, const char *expected)
 static void expect_invalid(struct buffer body, const char *why)
 {
 	static const size_t pieces[] = {1, 3, 8, 4096, BODY_MAX_BYTES};
-	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
 		struct taken taken = {.refuse_at = SIZE_MAX};
 		struct error err = {0};
 		struct chunk_id hash;
@@ -145,9 +145,9 @@ START_TEST(nineteen_chunks_have_the_published_hash)
 	static const size_t pieces[] = {777, 65536, 200000, 2000000};
 	uint8_t *const content = vectors_splitmix(0, 1000000);
 	struct buffer body = empty_body();
-	for (size_t i = 0, at = 0; i < sizeof ends / sizeof *ends; at = ends[i++])
+	for (size_t i = 0, at = 0; i < sizeof(ends) / sizeof(*ends); at = ends[i++])
 		add_record(&body, CODEC_RAW, span_of(content + at, ends[i] - at));
-	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++)
 		expect_hash(buffer_span(&body), pieces[i],
 			"6f2ce16ca5e317f0100ff0e7e5bf40a0de9032e9ee1ad04b6b8ff4e36cdfbf6c");
 	buffer_release(&body);
@@ -155,7 +155,7 @@ START_TEST(nineteen_chunks_have_the_published_hash)
 }
 END_TEST
 
-/* However the chunks are stored, the hash is that of the content. */
+/* The hash is that of the content, in whatever codec the chunks are stored. */
 START_TEST(all_codecs_of_xet_decode)
 {
 	static const enum codec codecs[] = {CODEC_RAW, CODEC_LZ4, CODEC_BG4_LZ4};
@@ -184,15 +184,15 @@ START_TEST(all_codecs_of_xet_decode)
 }
 END_TEST
 
-/* What lz4 writes for 1000 x 'a'. */
+/* The frame that lz4 writes for 1000 x 'a'. */
 START_TEST(the_published_frame_is_a_record)
 {
 	uint8_t content[1000] = {0};
-	struct taken taken = {.expected = span_of(content, sizeof content), .refuse_at = SIZE_MAX};
+	struct taken taken = {.expected = span_of(content, sizeof(content)), .refuse_at = SIZE_MAX};
 	struct error err = {0};
 	struct chunk_id hash;
 	struct buffer body = empty_body();
-	memset(content, 'a', sizeof content);
+	memset(content, 'a', sizeof(content));
 	add_hex(&body,
 		"00"
 		"1d0000"
@@ -247,7 +247,7 @@ START_TEST(bad_headers_are_refused)
 		{"000c0000000d0000", "cannot be a chunk of 13"},
 		{"000d0000000c0000", "cannot be a chunk of 12"},
 	};
-	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+	for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++) {
 		struct buffer first = empty_body();
 		add_hex(&first, headers[i].hex);
 		struct buffer second = hello();
@@ -333,7 +333,7 @@ START_TEST(a_xorb_has_at_most_8192_chunks)
 	struct error err = {0};
 	struct chunk_id hash;
 	for (uint32_t i = 0; i < XORB_MAX_CHUNKS; i++)
-		add_record(&body, CODEC_RAW, span_of(&i, sizeof i));
+		add_record(&body, CODEC_RAW, span_of(&i, sizeof(i)));
 	ck_assert_msg(
 		parse(buffer_span(&body), 100000, false, &taken, &hash, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(taken.count, XORB_MAX_CHUNKS);
@@ -345,7 +345,8 @@ START_TEST(a_xorb_has_at_most_8192_chunks)
 }
 END_TEST
 
-/* Zeros compress to nothing: a small body may hold as much content as a large one, and no more. */
+/* Zeros compress to almost nothing, so a small body may have as much content as a large one, but
+ * not more. */
 START_TEST(a_xorb_has_at_most_64_mib_of_content)
 {
 	static const uint8_t zeros[CHUNK_MAX_BYTES];
@@ -354,7 +355,7 @@ START_TEST(a_xorb_has_at_most_64_mib_of_content)
 	struct error err = {0};
 	struct chunk_id hash;
 	for (size_t i = 0; i < XORB_MAX_BYTES / CHUNK_MAX_BYTES; i++)
-		add_record(&body, CODEC_LZ4, span_of(zeros, sizeof zeros));
+		add_record(&body, CODEC_LZ4, span_of(zeros, sizeof(zeros)));
 	ck_assert_msg(
 		parse(buffer_span(&body), 100000, false, &taken, &hash, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(taken.at, XORB_MAX_BYTES);
@@ -365,7 +366,7 @@ START_TEST(a_xorb_has_at_most_64_mib_of_content)
 }
 END_TEST
 
-/* Payloads may be longer than what they hold, but not without end. */
+/* Payloads may be longer than their content, but only up to a limit. */
 START_TEST(a_body_has_at_most_65_mib)
 {
 	struct buffer body = empty_body();
@@ -404,7 +405,7 @@ struct roomy {
 static uint8_t *give_room(void *taker, size_t len, struct error *err)
 {
 	struct roomy *const roomy = taker;
-	ck_assert_uint_le(len, sizeof roomy->room);
+	ck_assert_uint_le(len, sizeof(roomy->room));
 	if (roomy->given++ == 2) {
 		error_set(err, ERROR_NO_MEMORY, "no room");
 		return NULL;
@@ -421,8 +422,8 @@ static int take_from_room(void *taker, const struct xorb_record *record, struct 
 	return 0;
 }
 
-/* A record that lies whole in what is pushed stays there; others come together where the taker
- * wants them. */
+/* A record that lies whole in the pushed bytes stays there. Others are gathered in memory of the
+ * taker. */
 START_TEST(records_are_gathered_where_the_taker_says)
 {
 	struct buffer body = hello();
@@ -523,7 +524,7 @@ START_TEST(both_footers_are_taken)
 }
 END_TEST
 
-/* Every byte of it counts, but for the reserved ones. */
+/* Every byte of the footer is checked, except the reserved ones. */
 START_TEST(footers_that_differ_are_refused)
 {
 	for (unsigned version = 0; version <= 1; version++) {

@@ -20,7 +20,7 @@ struct buffer vectors_read(const char *name)
 {
 	const char *const given = getenv("DELTABUCKET_TEST_DATA");
 	char path[4096];
-	snprintf(path, sizeof path, "%s/vectors/%s", given != NULL ? given : TEST_DATA_DIR, name);
+	snprintf(path, sizeof(path), "%s/vectors/%s", given != NULL ? given : TEST_DATA_DIR, name);
 	struct buffer file;
 	struct error err = {0};
 	buffer_init(&file, VECTOR_MAX_BYTES);
@@ -84,7 +84,7 @@ uint8_t *vectors_linear(unsigned factor, unsigned offset, size_t len)
 	return bytes;
 }
 
-/* The sum of twelve even draws is near enough to normal. */
+/* The sum of twelve uniform draws is close enough to normal. */
 uint8_t *vectors_weights(uint64_t seed, size_t width, size_t count)
 {
 	enum { DRAWS = 12 };
@@ -98,8 +98,8 @@ uint8_t *vectors_weights(uint64_t seed, size_t width, size_t count)
 		}
 		const float weight = (float)(sum - DRAWS * 32768) / 65536 / 50;
 		uint32_t bits;
-		memcpy(&bits, &weight, sizeof bits);
-		/* the sum has fewer bits than a mantissa */
+		memcpy(&bits, &weight, sizeof(bits));
+		/* random low bits, because the sum has fewer bits than a mantissa */
 		bits ^= width == 4 ? draws[2 * DRAWS * i] : 0;
 		for (size_t k = 0; k < width; k++)
 			bytes[i * width + k] = (uint8_t)(bits >> (8 * (4 - width + k)));

@@ -1,18 +1,17 @@
-/* What the chunker's tests share: the reference vectors in tests/data/vectors, generated content,
- * and identities as text. */
+/* Helpers of the chunker's tests: the reference vectors in tests/data/vectors, generated content,
+ * and ids as text. */
 #ifndef TESTS_UNIT_CHUNKER_VECTORS_H
 #define TESTS_UNIT_CHUNKER_VECTORS_H
 
 #include "base/buffer.h"
 #include "chunker/chunk.h"
 
-/* The whole file, found below $DELTABUCKET_TEST_DATA, else TEST_DATA_DIR, else tests/data. The
- * caller releases it. */
+/* Reads the whole file below $DELTABUCKET_TEST_DATA, else TEST_DATA_DIR, else tests/data. The
+ * caller releases the buffer. */
 struct buffer vectors_read(const char *name);
-/* The bytes of a file of hex digits; white space between them is skipped. The caller releases
- * it. */
+/* Reads a file of hex digits and skips white space between them. The caller releases the buffer. */
 struct buffer vectors_read_hex(const char *name);
-/* The next line without its newline; false at the end. */
+/* Takes the next line without its newline. False at the end. */
 bool vectors_line(struct span *rest, struct span *out_line);
 uint64_t vectors_number(struct span text); /* decimal */
 
@@ -24,7 +23,7 @@ uint8_t *vectors_linear(unsigned factor, unsigned offset, size_t len);
 /* `count` normally distributed weights, the upper `width` (2: bf16, 4: fp32) bytes of each,
  * little-endian. The caller frees them. */
 uint8_t *vectors_weights(uint64_t seed, size_t width, size_t count);
-/* English-looking words; the caller frees them. */
+/* Words that look like English; the caller frees them. */
 uint8_t *vectors_words(uint64_t seed, size_t len);
 
 struct chunk_id vectors_id(struct span text);

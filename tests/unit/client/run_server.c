@@ -150,7 +150,8 @@ static void publish(struct run_server *server, struct span body, struct web_repl
 	struct error err = {0};
 	struct step_message step;
 	if (take(&server->refusals)) {
-		refuse(reply, 507, "no_space");
+		const bool is_full = server->refusal == NULL;
+		refuse(reply, is_full ? 507 : 409, is_full ? "no_space" : server->refusal);
 		return;
 	}
 	ck_assert_msg(step_message_parse(

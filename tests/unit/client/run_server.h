@@ -23,7 +23,8 @@ struct run_server {
 		struct buffer bytes;
 	} objects[RUN_SERVER_OBJECTS];
 	size_t object_count;
-	atomic_int refusals; /* so many publishes are answered 507 */
+	atomic_int refusals; /* so many publishes are answered 507, or 409 with `refusal` */
+	const char *refusal; /* code of these answers; NULL: "no_space" */
 	atomic_int cuts;     /* so many publishes are taken, and the answer is lost */
 	atomic_int full;     /* so many weights of anchors are answered 507 */
 	atomic_int flips;    /* so many answers with deltas have a flipped bit */

@@ -1,5 +1,5 @@
-/* A store, a root key and, when asked, a listener on a free port: what tests of the running parts
- * share. */
+/* A store, a root key and, on request, a listener on a free port. Shared by tests of the running
+ * server. */
 #ifndef TESTS_UNIT_SERVER_SERVER_FIXTURE_H
 #define TESTS_UNIT_SERVER_SERVER_FIXTURE_H
 
@@ -8,7 +8,7 @@
 #include "server/listener.h"
 #include "tests/unit/unit.h"
 
-enum { SERVER_FIXTURE_CONNECTIONS = 64 }; /* that the listener takes */
+enum { SERVER_FIXTURE_CONNECTIONS = 64 }; /* limit of the listener */
 
 struct server_fixture {
 	char *folder;
@@ -27,9 +27,9 @@ struct server_fixture {
 extern const char server_fixture_token[]; /* of the root key */
 
 void server_fixture_open(struct server_fixture *fixture);
-/* TCP and the control socket */
+/* Listens on TCP and the control socket. */
 void server_fixture_listen(struct server_fixture *fixture, bool secure);
-/* As the daemon does: wakes long polls, drains, stops. */
+/* Wakes long polls, drains and stops, as the daemon does. */
 void server_fixture_stop_listening(struct server_fixture *fixture);
 void server_fixture_close(struct server_fixture *fixture);
 

@@ -1,4 +1,4 @@
-/* What clients check is checked here with GnuTLS itself. */
+/* GnuTLS checks the certificates here as clients do. */
 #include "tests/unit/unit.h"
 
 #include <gnutls/x509.h>
@@ -136,7 +136,7 @@ START_TEST(the_ca_stays_and_the_leaf_is_new_at_every_start)
 }
 END_TEST
 
-/* The CA's own file with one bit changed: refused by its name, unless the bit means nothing. */
+/* A file of the CA with one changed bit is refused by its name, unless the bit has no meaning. */
 static void expect_named_or_good(const struct shop *shop, const char *path, gnutls_x509_crt_t ca)
 {
 	struct error err = {0};
@@ -219,7 +219,7 @@ START_TEST(a_leaf_is_due_thirty_days_before_its_end)
 }
 END_TEST
 
-/* A pair of files as an operator would bring them: here the CA's own. */
+/* A pair of files from an operator. Here they are those of the CA. */
 static void give_files(struct shop *shop, const struct shop *maker, char **out_cert, char **out_key)
 {
 	certificate_close(open_certificate(maker));
@@ -246,7 +246,7 @@ START_TEST(given_files_are_used_and_reloaded)
 	const int64_t ends_ms = certificate_ends_ms(certificate);
 	ck_assert_int_eq(file_publish(file_system(), cert, span_text("garbage"), 0600, &err), 0);
 	ck_assert_int_eq(certificate_reload(certificate, &err), -1);
-	ck_assert_int_eq(certificate_ends_ms(certificate), ends_ms); /* the old one serves on */
+	ck_assert_int_eq(certificate_ends_ms(certificate), ends_ms); /* the old one stays in use */
 	certificate_close(certificate);
 	free(cert);
 	free(key);

@@ -11,7 +11,7 @@
 
 enum { ARGUMENTS_MAX = 16 };
 
-/* Loads from texts that end with NULL. */
+/* Loads from lists of texts that end with NULL. */
 static int load(struct configuration *configuration, const char *const *arguments,
 	const char *const *environment, enum configuration_request *request, struct error *err)
 {
@@ -120,7 +120,7 @@ static const struct {
 	{{"--data", "/x", NULL}, {"DELTABUCKET_HELPERS=0", NULL},
 		"environment, DELTABUCKET_HELPERS: helpers must be a number"},
 	{{"--data", "/x", "--tls-cert", "c", NULL}, {NULL},
-		"command line: tls_cert is set and tls_key is not; they go together"},
+		"command line: tls_cert is set and tls_key is not; they must be set together"},
 	{{"--data", "/x", NULL}, {"DELTABUCKET_TLS_KEY=k", NULL},
 		"environment, DELTABUCKET_TLS_KEY: tls_key is set and tls_cert is not"},
 	{{"--data", "/x", "--tls-cert=/x.pem", "--tls-key=/dev/null", NULL}, {NULL},
@@ -244,13 +244,13 @@ START_TEST(a_file_with_a_mistake_is_refused_by_name)
 }
 END_TEST
 
-static char *log_of_strays(char *const *environment)
+static char *log_of_unknown(char *const *environment)
 {
 	int ends[2];
 	char *const text = memory_new(4096);
 	ck_assert_int_eq(pipe(ends), 0);
 	struct log *const log = log_new(ends[1], LOG_INFO, false, NULL);
-	configuration_tell_strays(environment, log);
+	configuration_warn_unknown(environment, log);
 	log_free(log);
 	close(ends[1]);
 	ck_assert_int_ge(read(ends[0], text, 4095), 0);
@@ -258,16 +258,16 @@ static char *log_of_strays(char *const *environment)
 	return text;
 }
 
-START_TEST(variables_that_nobody_reads_are_told_with_the_nearest_setting)
+START_TEST(unknown_variables_are_logged_with_the_nearest_setting)
 {
 	char *const known[] = {"DELTABUCKET_GC_RATE=1", "DELTABUCKET_ENDPOINT=x",
 		"DELTABUCKET_ROOT_TOKEN=t", "DELTABUCKET_CONFIG=f", "DELTABUCKET_STEP=1",
-		"DELTABUCKET_TEST_DATA=d", "DELTABUCKET_BUILD=b", "DELTABUCKET_SERVICE_HOST=h",
-		"DELTABUCKET_PORT_9000_TCP=t", "GC_RAT=1", "DELTABUCKET", NULL};
+		"DELTABUCKET_SERVICE_HOST=h", "DELTABUCKET_PORT_9000_TCP=t", "GC_RAT=1",
+		"DELTABUCKET", NULL};
 	char *const unknown[] = {
 		"DELTABUCKET_GC_RAT=1", "DELTABUCKET_NOTHING_LIKE_IT=secret", NULL};
-	char *const none = log_of_strays(known);
-	char *const both = log_of_strays(unknown);
+	char *const none = log_of_unknown(known);
+	char *const both = log_of_unknown(unknown);
 	ck_assert_str_eq(none, "");
 	ck_assert_msg(
 		strstr(both,
@@ -275,7 +275,8 @@ START_TEST(variables_that_nobody_reads_are_told_with_the_nearest_setting)
 			NULL,
 		"%s", both);
 	ck_assert_msg(
-		strstr(both, "DELTABUCKET_NOTHING_LIKE_IT is not a setting of this server\"") != NULL,
+		strstr(both, "DELTABUCKET_NOTHING_LIKE_IT is not a setting of this server\"") !=
+			NULL,
 		"%s", both);
 	ck_assert_ptr_null(strstr(both, "secret"));
 	free(none);
@@ -339,7 +340,7 @@ Suite *test_configuration_suite(void)
 	tcase_add_test(tcase, headings_and_units_are_understood);
 	tcase_add_loop_test(tcase, a_file_with_a_mistake_is_refused_by_name, 0,
 		sizeof bad_files / sizeof bad_files[0]);
-	tcase_add_test(tcase, variables_that_nobody_reads_are_told_with_the_nearest_setting);
+	tcase_add_test(tcase, unknown_variables_are_logged_with_the_nearest_setting);
 	tcase_add_loop_test(
 		tcase, questions_need_no_data_folder, 0, sizeof specials / sizeof specials[0]);
 	tcase_add_loop_test(tcase, help_and_documentation_name_every_setting, 0,

@@ -156,8 +156,8 @@ static int open_nothing(const struct file_ops *files, const char *path, int flag
 	return -1;
 }
 
-/* root can be refused nothing but by the table, and others own no folder but their own: '/' is
- * root's. */
+/* Only the table of files can refuse anything to root. Other users are refused in '/', which
+ * belongs to root. */
 START_TEST(a_folder_of_another_user_is_told_as_such)
 {
 	char *const scratch = unit_scratch_make();

@@ -1,5 +1,4 @@
-/* HTTP as it goes over the wire: what is kept alive, what is closed, what is answered before the
- * body. */
+/* HTTP on the wire: connections that are kept alive or closed, and replies before the body. */
 #include "tests/unit/server/server_fixture.h"
 
 #include <netinet/in.h>
@@ -37,8 +36,8 @@ static void say(int fd, const char *text)
 	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* One answer: its head, and its body as far as Content-Length says. The status; 0 when the
- * connection ended. */
+/* Reads one reply: its head, and its body by Content-Length. Returns the status; 0 when the
+ * connection has ended. */
 static int hear(int fd, char answer[ANSWER_BYTES])
 {
 	size_t len = 0;
@@ -212,7 +211,7 @@ static const struct {
 	{"DELETE /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1000000000\r\n\r\n", 400,
 		"EntityTooLarge"},
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: -1\r\n\r\n", 400, NULL},
-	/* Where the body ends is in doubt. */
+	/* The end of the body is ambiguous. */
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
 	 "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
 		400, "InvalidRequest"},
@@ -261,8 +260,8 @@ START_TEST(headers_over_eight_kib_are_refused_in_the_faces_own_words)
 }
 END_TEST
 
-/* Until nothing is under way any more: an upload whose client is gone is let go of, although its
- * end came with its last bytes. */
+/* Waits until no request is active. An upload whose client is gone ends too, although the end of
+ * the stream came with its last bytes. */
 static void wait_until_idle(struct listener *listener)
 {
 	for (int i = 0; i < 2000 && listener_active(listener) > 0; i++) {
@@ -293,7 +292,7 @@ START_TEST(cut_requests_leave_nothing)
 }
 END_TEST
 
-/* Those that came last are served; for them the ones that rested longest were closed. */
+/* The last connections are served; the connections that were idle longest were closed for them. */
 START_TEST(connections_over_the_limit_take_the_place_of_those_that_rest)
 {
 	enum { ASKED = SERVER_FIXTURE_CONNECTIONS + 16, LAST = 16 };
@@ -347,9 +346,9 @@ static void wait_for_waiting(const struct server_fixture *fixture, int64_t count
 		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
 }
 
-/* Nothing wakes them, and their time is not over: each round ends because its clients are gone.
- * Those of the last round close at once, before they wait, perhaps; nothing comes behind them that
- * would need their room. */
+/* Nothing wakes the waits and their deadlines are far away: each round ends because its clients are
+ * gone. Clients of the last round close at once, possibly before they wait. No connection follows
+ * them that would need their room. */
 START_TEST(clients_that_hang_up_wait_no_more)
 {
 	enum { CLIENTS = 32, ROUNDS = 3 };
@@ -381,7 +380,7 @@ START_TEST(clients_that_hang_up_wait_no_more)
 }
 END_TEST
 
-/* A client that will say nothing more may still be there to hear, but nobody waits for that. */
+/* A client that has closed its sending side may still read, but the server does not wait for it. */
 START_TEST(clients_that_have_said_all_wait_no_more)
 {
 	struct server_fixture fixture;
@@ -426,7 +425,7 @@ START_TEST(stopping_answers_long_polls)
 }
 END_TEST
 
-/* What comes until the text has come; without it the connection ended. */
+/* Reads until the text has come, or the connection has ended without it. */
 static void hear_text(int fd, struct buffer *heard, const char *text)
 {
 	char piece[512];
@@ -439,8 +438,8 @@ static void hear_text(int fd, struct buffer *heard, const char *text)
 
 #define FOLLOW "GET /api/buckets/main/bkt/events HTTP/1.1\r\n" AUTHORIZATION "\r\n"
 
-/* An endless reply is suspended while it has nothing to say, resumed by changes and by the stop,
- * and ends as a whole chunked body. */
+/* An endless reply is suspended while it has no bytes, is resumed by changes and by the stop, and
+ * ends as a complete chunked body. */
 START_TEST(streams_wait_and_go_on)
 {
 	struct server_fixture fixture;
@@ -458,7 +457,7 @@ START_TEST(streams_wait_and_go_on)
 	}
 	while (metrics_get(fixture.metrics, METRIC_WAITING) < 4)
 		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-	close(fds[3]); /* without a word */
+	close(fds[3]); /* without sending anything */
 	for (int round = 0; round < 3; round++) {
 		char request[200];
 		char wanted[20];

@@ -141,7 +141,7 @@ START_TEST(a_dead_socket_is_replaced_and_a_live_one_is_not)
 	ck_assert_int_eq(listener_socket_open_unix(&first, path, 0600, &err), 0);
 	ck_assert_int_eq(listener_socket_open_unix(&second, path, 0600, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
-	close(first.fd); /* as a killed server leaves it */
+	close(first.fd); /* as after a killed server */
 	ck_assert_int_eq(listener_socket_open_unix(&second, path, 0600, &err), 0);
 	listener_socket_close(&second);
 	free(first.unix_path);
@@ -200,7 +200,7 @@ START_TEST(peers_of_our_own_user_are_ours)
 }
 END_TEST
 
-/* Who connects, as SO_PEERCRED shows it: another process that has become `user` where it may. */
+/* Connects from another process, which becomes `user` if it may, as SO_PEERCRED shows. */
 static uid_t connect_as(const struct sockaddr_un *address, socklen_t length, uid_t user)
 {
 	const pid_t child = fork();
@@ -217,9 +217,9 @@ static uid_t connect_as(const struct sockaddr_un *address, socklen_t length, uid
 	return WEXITSTATUS(status) == 0 ? user : geteuid();
 }
 
-/* Users that are neither the server's own nor root, the neighbours of both among them. The socket
- * has a name that the system gave it and no place in a folder, so that nothing but the check stands
- * before them. */
+/* Users that are neither the server's user nor root, also those with the numbers beside them. The
+ * socket has a name from the system and no place in a folder, so that only the check can stop
+ * them. */
 START_TEST(peers_of_other_users_are_not_ours)
 {
 	const uid_t users[] = {geteuid(), 0, 1, geteuid() + 1, 65534};

@@ -1,5 +1,5 @@
-/* What the server keeps beside the store: a power cut while it is made leaves a folder that the
- * next start can work with, and what was made once is the same for ever. */
+/* Files of the server beside the store. A power cut while they are made leaves a folder that the
+ * next start can use, and a file that was made once never changes. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static int open_key(const struct file_ops *files, const char *folder,
 	return 0;
 }
 
-/* The key that a start on what survived has. */
+/* The key of a start on the surviving files. */
 static void open_survived(const char *survived, const char *what, uint8_t out_key[MASTER_KEY_BYTES])
 {
 	struct error err = {0};
@@ -51,7 +51,7 @@ static void open_survived(const char *survived, const char *what, uint8_t out_ke
 	free(folder);
 }
 
-/* All kinds of cut: the store may have secrets sealed with it from here on. */
+/* Tries all kinds of cut, because the store may have secrets sealed with the key from now on. */
 static void expect_kept(const uint8_t key[MASTER_KEY_BYTES])
 {
 	for (enum power_cut cut = 0; cut < POWER_CUTS; cut++) {
@@ -90,8 +90,7 @@ static int fail_folder_sync(const struct file_ops *ops, int fd)
 	return -1;
 }
 
-/* Such a start may also have been killed just there: the key is in the folder, but its name was
- * never synced. */
+/* Such a start may have been killed when the key is in the folder but its name is not synced. */
 START_TEST(a_key_from_a_start_that_broke_off_is_made_to_last)
 {
 	struct error err = {0};
@@ -115,7 +114,7 @@ static struct certificate *open_ca(const struct file_ops *files, const char *fol
 	return certificate;
 }
 
-/* The CA in PEM, which clients are given. */
+/* The CA in PEM, as clients get it. */
 static struct buffer ca_of(const struct file_ops *files, const char *folder)
 {
 	struct error err = {0};

@@ -4,8 +4,9 @@
 
 #include "server/raw_header.h"
 
-/* A head as libmicrohttpd 0.9.75 leaves it: NULs for the separators. `lines` follow the request
- * line, `fields` lists what the library would, as places of names and values in all of `text`. */
+/* A head as libmicrohttpd 0.9.75 leaves it, with NULs for the separators. `lines` follow the
+ * request line. `fields` lists the headers as the library would, as places of names and values in
+ * `text`. */
 struct field {
 	size_t name;
 	size_t value;
@@ -90,7 +91,7 @@ START_TEST(any_other_layout_breaks_the_walk)
 #undef HEAD
 	};
 	for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-		char text[64] = {0}; /* what follows is never read for the head */
+		char text[64] = {0}; /* bytes after the head are never read */
 		memcpy(text, heads[i].text, heads[i].len);
 		ck_assert_msg(judge_one(text, heads[i].len) != NULL, "head %zu", i);
 	}

@@ -96,7 +96,7 @@ START_TEST(the_environment_defines_it_at_every_start)
 }
 END_TEST
 
-/* As a person pastes it: the values are those of the key, quoted where a shell wants that. */
+/* The lines can be pasted: the values are those of the key, quoted where a shell needs it. */
 START_TEST(lines_to_paste_come_with_the_key)
 {
 	struct server_fixture fixture;

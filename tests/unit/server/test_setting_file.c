@@ -79,12 +79,12 @@ static const struct {
 	{"a = b\"",
 		"line 1: the value ends with a quotation mark (\") and does not begin with one"},
 	{"a = \"b\", \"c\"",
-		"line 1: the value goes on behind its closing quotation mark (\"); one pair goes "
-		"around all of it"},
+		"line 1: the value continues after its closing quotation mark (\"); one pair must "
+		"enclose all of it"},
 	{"a\n", "line 1: this is neither a setting (name = value) nor a heading ([name])"},
 	{"= b\n", "line 1: this is neither a setting"},
-	{"[a\n", "line 1: a heading is [name], alone in its line"},
-	{"\n[a] b = c\n", "line 2: a heading is [name], alone in its line"},
+	{"[a\n", "line 1: a heading must be [name], alone in its line"},
+	{"\n[a] b = c\n", "line 2: a heading must be [name], alone in its line"},
 	{"a = b\n\nc = refuse me\nd = e\n[", "line 3: refused"},
 };
 
@@ -105,7 +105,8 @@ START_TEST(long_lines_are_whole_and_zero_bytes_refused)
 	ck_assert_int_eq(read_text(span_text(text), &err), 0);
 	ck_assert_uint_eq(taken.len, strlen("|a|;") + sizeof text - 5);
 	ck_assert_int_eq(read_text(span_of("a = b\nc\0 = d\n", 13), &err), -1);
-	ck_assert_msg(strstr(err.text, "line 2: a zero byte cannot stand in a text") != NULL, "%s", err.text);
+	ck_assert_msg(
+		strstr(err.text, "line 2: the line contains a zero byte") != NULL, "%s", err.text);
 }
 END_TEST
 

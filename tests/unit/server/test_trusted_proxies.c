@@ -11,11 +11,11 @@ static const struct {
 	const char *forwarded;
 	const char *client;
 } ROWS[] = {
-	/* who is not trusted may say what they like */
+	/* the header of an untrusted peer is ignored */
 	{"203.0.113.5", "1.2.3.4", "203.0.113.5"},
 	{"2001:db8::5", "1.2.3.4, 10.0.0.1", "2001:db8::5"},
 	{"11.0.0.1", "1.2.3.4", "11.0.0.1"},
-	/* the last one that is not trusted */
+	/* the client is the last address that is not a trusted proxy */
 	{"10.1.1.1", "203.0.113.5", "203.0.113.5"},
 	{"10.1.1.1", "1.2.3.4, 203.0.113.5", "203.0.113.5"},
 	{"10.1.1.1", "1.2.3.4, 203.0.113.5, 10.2.2.2,fd00::1 , 192.0.2.9", "203.0.113.5"},
@@ -26,11 +26,11 @@ static const struct {
 	{"10.1.1.1", "[2001:db8::7]:4711", "2001:db8::7"},
 	{"10.1.1.1", "[2001:db8::7]", "2001:db8::7"},
 	{"10.1.1.1", "::ffff:203.0.113.5", "203.0.113.5"},
-	/* proxies alone */
+	/* only proxies */
 	{"10.1.1.1", "", "10.1.1.1"},
 	{"10.1.1.1", "10.2.2.2", "10.2.2.2"},
 	{NULL, "", "unix"},
-	/* what is malformed ends the search */
+	/* a malformed entry ends the search */
 	{"10.1.1.1", "203.0.113.5, nobody", "10.1.1.1"},
 	{"10.1.1.1", "203.0.113.5, , 10.2.2.2", "10.2.2.2"},
 	{"10.1.1.1", "203.0.113.5,", "10.1.1.1"},

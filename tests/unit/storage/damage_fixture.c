@@ -101,8 +101,7 @@ static struct chunk_id chunk_id_of(
 	return entry.id;
 }
 
-/* What a start finds in packs that were open enters the index of chunks behind the first
- * requests. */
+/* Chunks of packs that were open enter the chunk index only after the first requests. */
 static void await_found(struct store_fixture *fixture, const struct chunk_id *id)
 {
 	struct chunk_place place;

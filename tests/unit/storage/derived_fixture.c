@@ -11,7 +11,7 @@
 #include "storage/objects/scratch.h"
 #include "storage/packs/assemble.h"
 #include "storage/versions/part.h"
-#include "storage/xet/xet_make.h"
+#include "storage/xet/made_file.h"
 #include "weights/codec/block_code.h"
 #include "weights/model/safetensors.h"
 
@@ -46,7 +46,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Bits of a number of about 0.01, as weights are. */
+/* The bits of a number of about 0.01, like weights. */
 static uint16_t weight_bits(uint64_t *state)
 {
 	const uint64_t random = next_random(state);
@@ -209,14 +209,15 @@ struct object derived_fixture_put_swapped(struct store_fixture *fixture, const c
 int derived_fixture_make(struct store *store, int64_t version, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	struct xet_make *const wait = xet_make_start(store, version, settled_done, settled);
+	struct made_file_request *const wait =
+		made_file_request_start(store, version, settled_done, settled);
 	settled_wait(settled);
-	const int result = xet_make_outcome(wait, err);
-	xet_make_free(wait);
+	const int result = made_file_request_outcome(wait, err);
+	made_file_request_free(wait);
 	return result;
 }
 
-/* Out of the segments alone. */
+/* Reads from the segments only. */
 static void expect_segments(
 	struct store *store, const struct part_range *range, struct span expected)
 {

@@ -15,19 +15,19 @@ struct derived_checkpoint {
 		uint64_t begin; /* in the file */
 		uint64_t end;
 	} tensors[DERIVED_TENSORS];
-	uint64_t header; /* bytes in front of the tensors */
+	uint64_t header; /* bytes before the tensors */
 };
 /* Step 0 has `large` BF16 elements in its largest tensor; each further step changes about one
  * element in a hundred of all tensors but one. */
 void derived_checkpoint_make(struct derived_checkpoint *out, size_t large, unsigned step);
 void derived_checkpoint_release(struct derived_checkpoint *checkpoint);
 
-/* The recipe of `next` over the version `base` that holds `base_bytes`; the blocks are stored as a
- * hidden version. */
+/* Makes the recipe of `next` over the version `base`, whose content is `base_bytes`. Stores the
+ * blocks as a hidden version. */
 struct derived_recipe *derived_fixture_recipe(struct store_fixture *fixture,
 	const struct derived_checkpoint *base_bytes, const struct object *base,
 	const struct derived_checkpoint *next, bool in_pieces);
-/* Puts a checkpoint; the object's texts but the etag are gone. */
+/* Puts a checkpoint. Only the etag of the object's texts is valid. */
 struct object derived_fixture_put(struct store_fixture *fixture, const char *bucket,
 	const char *key, const struct derived_checkpoint *checkpoint);
 /* Puts it, then swaps it for a recipe over `base`. */
@@ -35,13 +35,13 @@ struct object derived_fixture_put_swapped(struct store_fixture *fixture, const c
 	const char *key, const struct derived_checkpoint *base_bytes, const struct object *base,
 	const struct derived_checkpoint *next);
 
-/* The version is made readable as records (storage/xet/xet_make.h), waiting. */
+/* Makes the version readable as records (storage/xet/made_file.h), and waits for that. */
 int derived_fixture_make(struct store *store, int64_t version, struct error *err);
-/* False when there is no such made file; that one is whole is asserted. */
+/* False when there is no such made file. Asserts that it is whole. */
 bool derived_fixture_made_holds(
 	struct store_fixture *fixture, const struct chunk_id *file, struct span bytes);
 
-/* derived_swap as a change of its own, waited for. */
+/* Runs derived_swap as a change of its own, and waits for it. */
 int derived_fixture_swap(struct store *store, int64_t version, const struct derived_recipe *recipe,
 	const struct digest128 *digest, struct error *err);
 

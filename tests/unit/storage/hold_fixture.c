@@ -14,7 +14,7 @@ enum { HELPERS = 4 };
 
 struct committer_hold {
 	struct change change; /* first */
-	pthread_mutex_t gate; /* the test has it while the committer shall stand still */
+	pthread_mutex_t gate; /* the test has it while the committer must stand still */
 	struct settled *reached;
 	struct settled *ended;
 };
@@ -67,7 +67,7 @@ static void meet(struct helper_job *job)
 	pthread_barrier_wait(((struct pass *)job)->all);
 }
 
-/* Jobs begin in their order, so when each helper is here nobody is at an earlier one. */
+/* Jobs begin in order, so when each helper is here, no earlier job runs. */
 void helpers_pass(struct store *store)
 {
 	struct pass passes[HELPERS] = {{.all = NULL}};

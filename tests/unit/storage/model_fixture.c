@@ -72,7 +72,7 @@ char *model_fixture_make(struct model_fixture *fixture, unsigned step, const cha
 	return folder;
 }
 
-/* A folder with nothing but the model is opened as that file. */
+/* A folder with only the model is opened as that file. */
 static struct checkpoint *open_model(const struct model_fixture *fixture, const char *folder)
 {
 	struct error err = {0};

@@ -112,7 +112,7 @@ void pack_fixture_reopen_as(
 	free(sealed);
 }
 
-/* Stopping runs all jobs: there is no other way to wait for every lane. */
+/* Stops the helpers, which runs all jobs: no other way waits for every lane. */
 void pack_fixture_settle(struct pack_fixture *fixture)
 {
 	helpers_stop(fixture->helpers);
@@ -316,7 +316,7 @@ int pack_fixture_try_put(struct pack_fixture *fixture, struct span bytes, uint64
 		stored_stream_take(out, ingest_part(ingest));
 	ingest_free(ingest);
 	if (result != 0)
-		pack_fixture_settle(fixture); /* the last job may still be at it */
+		pack_fixture_settle(fixture); /* the last job may still use it */
 	pack_writer_end_release(&end);
 	return result;
 }

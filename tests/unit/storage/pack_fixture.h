@@ -1,5 +1,5 @@
-/* A pack store on a scratch folder or in memory, with a catalog that is an array: puts streams,
- * commits them as the committer would, reads them back, dies and recovers. */
+/* A pack store in a scratch folder or in memory, with an array as its catalog. It puts streams,
+ * commits them as the committer would, reads them back, and recovers as after a crash. */
 #ifndef TESTS_UNIT_STORAGE_PACK_FIXTURE_H
 #define TESTS_UNIT_STORAGE_PACK_FIXTURE_H
 
@@ -17,7 +17,7 @@ struct pack_fixture {
 	char *scratch;
 	char *packs_folder;
 	char aside_folder[4096];
-	struct file_faults faults; /* kinds 0: harmless */
+	struct file_faults faults; /* with kinds 0 nothing fails */
 	struct metrics *metrics;
 	struct log *log; /* borrowed, may be NULL */
 	struct helpers *helpers;
@@ -35,23 +35,23 @@ struct pack_fixture {
 void pack_fixture_open(
 	struct pack_fixture *fixture, enum pack_fixture_kind kind, uint64_t pack_max_bytes);
 void pack_fixture_close(struct pack_fixture *fixture);
-/* As after a crash: what is not in the catalog is gone. Folder only. */
+/* Reopens as after a crash: content that is not in the catalog is gone. Only for a folder. */
 void pack_fixture_reopen(struct pack_fixture *fixture);
-/* The same where the life that ended was this one, and all that it acknowledged is there or not. */
+/* The same after the life `last`. `is_whole`: all that it acknowledged is there. */
 void pack_fixture_reopen_as(
 	struct pack_fixture *fixture, const struct pack_origin *last, bool is_whole);
 /* Waits for all jobs of the helpers (and starts new ones). */
 void pack_fixture_settle(struct pack_fixture *fixture);
-/* "<scratch>/packs/xx/<id>.<suffix>"; free() it. */
+/* Returns "<scratch>/packs/xx/<id>.<suffix>"; free() it. */
 char *pack_fixture_path(
 	const struct pack_fixture *fixture, const struct pack_id *pack, const char *suffix);
-/* files of any kind below packs */
+/* Counts the files of all kinds under packs. */
 size_t pack_fixture_file_count(const struct pack_fixture *fixture);
 void pack_fixture_flip(const char *path, uint64_t offset); /* one bit */
-/* Settles first: jobs of before are not concerned. */
+/* Settles first, so that earlier jobs do not fail. */
 void pack_fixture_set_faults(struct pack_fixture *fixture, int kinds, int countdown);
 
-/* Who puts: collects room and done. */
+/* The client of an ingest: records the calls of room and done. */
 struct pack_writer_end {
 	struct lock lock;
 	struct lock_condition changed;
@@ -65,16 +65,16 @@ void pack_writer_end_release(struct pack_writer_end *end);
 void pack_writer_end_options(struct pack_writer_end *end, struct ingest_options *options);
 struct ingest *pack_fixture_ingest(
 	struct pack_fixture *fixture, struct pack_writer_end *end, bool want_md5);
-/* 0 or -1: writes all in pieces whose sizes follow from `seed` (0: one piece), waiting where told
- * to. */
+/* Writes all in pieces whose sizes follow from `seed` (0: one piece), and waits when the sink
+ * answers "wait". Returns 0 or -1. */
 int pack_fixture_write(struct ingest *ingest, struct pack_writer_end *end, struct span bytes,
 	uint64_t seed, struct error *err);
-/* Finishes and waits for done. */
+/* Finishes the ingest and waits for done. */
 int pack_fixture_finish(struct ingest *ingest, struct pack_writer_end *end, struct error *err);
-/* place, sync, records, committed; like one batch. */
+/* As one batch: place, sync, records, committed. */
 int pack_fixture_commit(struct pack_fixture *fixture, struct ingest *ingest, struct error *err);
 
-/* What is in the catalog of one stream. */
+/* The catalog's facts about one stream. */
 struct stored_stream {
 	uint64_t size;
 	struct chunk_id file_hash;
@@ -86,7 +86,7 @@ struct stored_stream {
 	size_t segment_count;
 };
 void stored_stream_release(struct stored_stream *stream);
-/* All of the above in one: -1 with the error when any step failed. */
+/* All of the above in one call. -1 with the error when any step failed. */
 int pack_fixture_try_put(struct pack_fixture *fixture, struct span bytes, uint64_t seed,
 	struct stored_stream *out, struct error *err);
 void pack_fixture_put(

@@ -4,25 +4,25 @@
 
 #include "tests/unit/storage/store_fixture.h"
 
-extern const struct run_ref run_fixture_ref; /* to it */
+extern const struct run_ref run_fixture_ref; /* a reference to it */
 
 /* A store with the bucket and the run; store_fixture_close ends it. */
 void run_fixture_open(struct store_fixture *fixture);
 /* A safetensors file with four U8 values in each of the named tensors (one letter each). */
 struct span run_fixture_shard(struct store_fixture *fixture, const char *names, uint8_t value);
-/* What the step's checkpoint digest is said to be. */
+/* The checkpoint digest that the step is published with. */
 struct digest128 run_fixture_checkpoint(unsigned step);
 void run_fixture_put(struct store_fixture *fixture, const char *key, struct span bytes);
 void run_fixture_add_form(struct store_fixture *fixture, struct step_message *step,
 	enum step_form_kind kind, const char *name, const char *key, struct span bytes);
-/* Without forms. */
+/* A step without forms. */
 struct step_message run_fixture_step(struct store_fixture *fixture, unsigned number);
-/* Anchor object, delta object, or both, of a step of these sizes; puts them. */
+/* A step with an anchor, a delta of this size, or both. Puts their objects. */
 struct step_message run_fixture_prepare(
 	struct store_fixture *fixture, unsigned number, bool with_anchor, size_t delta_bytes);
 struct run_fixture_outcome {
-	bool already;    /* the same step was there */
-	bool anchor_due; /* of the run as it is then */
+	bool already;    /* the same step was there already */
+	bool anchor_due; /* for the run, after this step */
 };
 /* `out` may be NULL. */
 int run_fixture_publish(struct store_fixture *fixture, const struct step_message *step,

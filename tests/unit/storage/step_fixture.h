@@ -1,5 +1,5 @@
-/* A run of real, small checkpoints, each a little changed from the one before, published by anchor
- * or ulp-class delta. */
+/* A run of real, small checkpoints, each slightly changed from the one before, published as anchors
+ * or ulp-class deltas. */
 #ifndef TESTS_UNIT_STORAGE_STEP_FIXTURE_H
 #define TESTS_UNIT_STORAGE_STEP_FIXTURE_H
 
@@ -9,11 +9,12 @@ enum { STEP_FIXTURE_MAX = 64 };
 
 struct step_fixture {
 	struct store_fixture store;
-	char *folder; /* of files on their way */
+	char *folder; /* for temporary files */
 	struct derived_checkpoint steps[STEP_FIXTURE_MAX];
 	struct digest128 digests[STEP_FIXTURE_MAX];
-	unsigned made; /* checkpoints that are there */
-	/* set before the first step: a config.json that no step changes lies beside the weights */
+	unsigned made; /* the number of checkpoints */
+	/* Set it before the first step: a config.json that no step changes lies beside the
+	 * weights. */
 	bool are_folders;
 };
 /* A store with the bucket "bucket" and the run "run"; nothing is proven until
@@ -26,11 +27,11 @@ enum {
 	STEP_WITH_DELTA = 2,
 	STEP_WRONG_DELTA = 4 /* it makes the step before last */
 };
-/* The next step of the run. */
+/* Publishes the next step of the run. */
 void step_fixture_publish(struct step_fixture *fixture, unsigned step, int what);
-/* Lets the worker do all that there is; gives how many jobs failed. */
+/* Runs all jobs of the worker. Returns the number of failed jobs. */
 size_t step_fixture_settle(struct step_fixture *fixture);
-/* Whether the step can be read whole, bytes for bytes; made when it must be. */
+/* Whether the step can be read whole, byte for byte. Makes it if that is needed. */
 bool step_fixture_is_whole(struct step_fixture *fixture, unsigned step);
 enum step_proof step_fixture_verified(struct step_fixture *fixture, unsigned step);
 

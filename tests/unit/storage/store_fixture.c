@@ -355,7 +355,8 @@ void fixture_sweep(struct store *store)
 	struct error err = {0};
 	struct sweep sweep = {0};
 	bool more = true;
-	ck_assert(store_health_wait(store_health(store), 100 * 1000)); /* nothing goes before */
+	ck_assert(store_health_wait(
+		store_health(store), 100 * 1000)); /* until then nothing is deleted */
 	for (int i = 0; more && i < 10000; i++)
 		ck_assert_msg(sweeper_slice(store, &sweep, &more, &err) == 0, "%s", err.text);
 	ck_assert(!more);

@@ -1,10 +1,10 @@
-/* The calls of storage/uploads/upload.h made blocking. */
+/* The calls of storage/uploads/upload.h, made blocking. */
 #ifndef TESTS_UNIT_STORAGE_UPLOAD_FIXTURE_H
 #define TESTS_UNIT_STORAGE_UPLOAD_FIXTURE_H
 
 #include "storage/uploads/upload.h"
 
-/* Each gives 0, or -1 with the error. */
+/* Each returns 0, or -1 with the error. */
 int fixture_upload_create(struct store *store, const struct upload_create_params *params,
 	struct upload_ref *out, struct error *err);
 /* `expected` may be NULL; `out` too. */
@@ -16,9 +16,9 @@ int fixture_upload_copy(struct store *store, const struct upload_ref *ref, uint3
 	struct error *err);
 int fixture_upload_complete(struct store *store, const struct upload_complete_params *params,
 	struct upload_result *out, struct upload_fault *out_fault, struct error *err);
-/* The part as a completion names it. */
+/* The part in the form that a completion names it. */
 struct upload_listed_part fixture_upload_listed(const struct uploaded_part *part);
-/* Completes with these parts alone, and without conditions. */
+/* Completes with only these parts, and without conditions. */
 int fixture_upload_complete_parts(struct store *store, const struct upload_ref *ref,
 	const struct upload_listed_part *parts, size_t count, struct error *err);
 int fixture_upload_abort(struct store *store, const struct upload_ref *ref, struct error *err);

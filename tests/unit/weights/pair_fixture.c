@@ -11,7 +11,7 @@
 
 enum { LARGE = (2 << 20) + 77, SMALL = 1000, FLOATS = 5000 };
 
-/* Weights of several binades around zero, and changes of an ulp here and there. */
+/* Weights of several binades around zero. */
 static void make_weights(uint16_t *into, size_t count, uint64_t seed)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* Checkpoints for the tests of weights/: made from tables, or the real series in
+/* Checkpoints for the tests of weights/: made from tables, or taken from the real series in
  * tests/data/small. */
 #ifndef TESTS_UNIT_WEIGHTS_FIXTURE_H
 #define TESTS_UNIT_WEIGHTS_FIXTURE_H
@@ -6,20 +6,21 @@
 #include "base/buffer.h"
 #include "weights/codec/dtype.h"
 
-/* `folder`/`name`; free() it. */
+/* Returns `folder`/`name`. The caller frees it. */
 char *fixture_path(const char *folder, const char *name);
-/* Below $DELTABUCKET_TEST_DATA, else TEST_DATA_DIR, else tests/data; free() it. */
+/* The path of a file below $DELTABUCKET_TEST_DATA, else TEST_DATA_DIR, else tests/data. The caller
+ * frees it. */
 char *fixture_data(const char *name);
 
 void fixture_write(const char *path, struct span bytes); /* makes parent folders */
 void fixture_write_text(const char *path, const char *text);
 struct buffer fixture_read(const char *path);
 bool fixture_same_file(const char *a, const char *b);
-/* Every file of both, hidden ones too. */
+/* Compares all files of both, also hidden ones. */
 bool fixture_same_tree(const char *a, const char *b);
 size_t fixture_entries(const char *folder); /* hidden ones too */
 
-/* A safetensors file: 8 bytes of length, the JSON, then `data_size` bytes counting up. */
+/* Writes a safetensors file: 8 bytes of length, the JSON, then `data_size` bytes that count up. */
 void fixture_write_raw(const char *path, const char *json, size_t data_size);
 
 struct fixture_tensor {
@@ -31,7 +32,7 @@ struct fixture_tensor {
 	const void *data;  /* NULL: bytes that follow from the name and `seed` */
 	unsigned seed;
 };
-/* As the library's own writer lays them out. `format_pt` adds the metadata that torch files
+/* Writes a file as the reference writer does. `format_pt` adds the metadata that torch files
  * have. */
 void fixture_write_tensors(
 	const char *path, const struct fixture_tensor *tensors, size_t count, bool format_pt);

@@ -1,5 +1,4 @@
-/* JSON for the tests, made by replacing one part of a good message: most tests are one fault in an
- * otherwise good text. */
+/* JSON for the tests. Most tests put one fault into a good message, by replacing a part of it. */
 #ifndef TESTS_UNIT_WIRE_MESSAGE_TEXT_H
 #define TESTS_UNIT_WIRE_MESSAGE_TEXT_H
 
@@ -17,8 +16,8 @@
 	"{\"kind\":\"delta\",\"format\":\"trl-gap\",\"objects\":[" OBJECT_TEXT( \
 		"delta.safetensors") "]}"
 
-/* `text` with its first `old` replaced by `with` ("" removes it). The caller frees. Fails the test
- * when `old` is not there. */
+/* Returns `text` with its first `old` replaced by `with`; "" removes it. The caller frees the
+ * result. Fails the test when `text` does not hold `old`. */
 char *message_text_replace(const char *text, const char *old, const char *with);
 
 #endif

@@ -68,7 +68,7 @@ START_TEST(bad_parts_are_refused)
 }
 END_TEST
 
-/* What the catalog holds of a part must not change its value. */
+/* Catalogs hold this digest: the value never changes. */
 START_TEST(the_content_digest_is_pinned)
 {
 	struct part_message part;
@@ -102,7 +102,7 @@ Suite *test_part_message_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_part_goes_there_and_back);
-	tcase_add_loop_test(tc, bad_parts_are_refused, 0, sizeof bad_rows / sizeof bad_rows[0]);
+	tcase_add_loop_test(tc, bad_parts_are_refused, 0, sizeof(bad_rows) / sizeof(bad_rows[0]));
 	tcase_add_test(tc, the_content_digest_is_pinned);
 	tcase_add_test(tc, an_answer_says_what_was_received);
 	suite_add_tcase(suite, tc);

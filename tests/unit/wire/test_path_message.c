@@ -153,11 +153,12 @@ Suite *test_path_message_suite(void)
 	Suite *const suite = suite_create("path_message");
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, walks_go_there_and_back, 0, sizeof good_rows / sizeof good_rows[0]);
+	tcase_add_loop_test(
+		tc, walks_go_there_and_back, 0, sizeof(good_rows) / sizeof(good_rows[0]));
 	tcase_add_test(tc, a_delta_that_names_no_base_follows_the_step_before);
 	tcase_add_test(tc, links_are_read);
 	tcase_add_loop_test(
-		tc, walks_that_lead_nowhere_are_refused, 0, sizeof bad_rows / sizeof bad_rows[0]);
+		tc, walks_that_lead_nowhere_are_refused, 0, sizeof(bad_rows) / sizeof(bad_rows[0]));
 	tcase_add_test(tc, unsafe_names_are_refused);
 	tcase_add_test(tc, full_arena_is_told);
 	suite_add_tcase(suite, tc);

@@ -158,9 +158,10 @@ Suite *test_replica_message_suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(tc, a_replica_goes_there_and_back, 0, 2);
 	tcase_add_test(tc, a_request_has_only_what_a_worker_says);
-	tcase_add_loop_test(tc, bad_replicas_are_refused, 0, sizeof bad_rows / sizeof bad_rows[0]);
+	tcase_add_loop_test(
+		tc, bad_replicas_are_refused, 0, sizeof(bad_rows) / sizeof(bad_rows[0]));
 	tcase_add_test(tc, a_list_goes_there_and_back);
-	tcase_add_loop_test(tc, ids_are_checked, 0, sizeof ids / sizeof ids[0]);
+	tcase_add_loop_test(tc, ids_are_checked, 0, sizeof(ids) / sizeof(ids[0]));
 	tcase_add_test(tc, a_pin_goes_there_and_back);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -145,11 +145,11 @@ Suite *test_run_message_suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(tc, run_goes_there_and_back, 0, 2);
 	tcase_add_loop_test(
-		tc, bad_runs_are_refused, 0, sizeof bad_run_rows / sizeof bad_run_rows[0]);
+		tc, bad_runs_are_refused, 0, sizeof(bad_run_rows) / sizeof(bad_run_rows[0]));
 	tcase_add_test(tc, error_goes_there_and_back);
 	tcase_add_test(tc, error_without_anchor_and_id);
-	tcase_add_loop_test(
-		tc, other_bodies_are_no_error_message, 0, sizeof bad_errors / sizeof bad_errors[0]);
+	tcase_add_loop_test(tc, other_bodies_are_no_error_message, 0,
+		sizeof(bad_errors) / sizeof(bad_errors[0]));
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -76,6 +76,30 @@ START_TEST(printed_settings_read_back)
 }
 END_TEST
 
+static const struct {
+	const char *setting, *prefix;
+} prefix_rows[] = {{"{run}/", "llm/"}, {"a/{run}/b{run}", "a/llm/b{run}"}, {"a/", "a/"}, {"", ""}};
+
+START_TEST(a_prefix_holds_the_runs_name)
+{
+	char out[2 * RUN_PREFIX_MAX_BYTES];
+	const size_t len = run_settings_prefix(prefix_rows[_i].setting, span_text("llm"), out);
+	ck_assert(span_equal_text(span_of(out, len), prefix_rows[_i].prefix));
+}
+END_TEST
+
+/* Requests may name runs that cannot exist: the prefix must stay within its 1024 bytes. */
+START_TEST(a_name_that_no_run_has_is_cut)
+{
+	char name[8192];
+	char out[2 * RUN_PREFIX_MAX_BYTES];
+	memset(name, 'x', sizeof(name));
+	const size_t len = run_settings_prefix("a/{run}/", span_of(name, sizeof(name)), out);
+	ck_assert_uint_eq(len, strlen("a/") + RUN_PREFIX_MAX_BYTES + strlen("/"));
+	ck_assert(out[len - 1] == '/');
+}
+END_TEST
+
 Suite *test_run_settings_message_suite(void);
 Suite *test_run_settings_message_suite(void)
 {
@@ -86,8 +110,11 @@ Suite *test_run_settings_message_suite(void)
 	tcase_add_test(tc, only_what_is_given_changes);
 	tcase_add_test(tc, unknown_settings_are_named_when_strict);
 	tcase_add_loop_test(
-		tc, bad_settings_are_refused, 0, sizeof bad_settings / sizeof bad_settings[0]);
+		tc, bad_settings_are_refused, 0, sizeof(bad_settings) / sizeof(bad_settings[0]));
 	tcase_add_test(tc, printed_settings_read_back);
+	tcase_add_loop_test(
+		tc, a_prefix_holds_the_runs_name, 0, sizeof(prefix_rows) / sizeof(prefix_rows[0]));
+	tcase_add_test(tc, a_name_that_no_run_has_is_cut);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

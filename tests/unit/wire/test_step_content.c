@@ -1,4 +1,4 @@
-/* The content digest: what a republish may change and what it may not. */
+/* The content digest shows which facts of a step a republish may change. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -117,7 +117,7 @@ START_TEST(texts_do_not_run_into_each_other)
 }
 END_TEST
 
-/* Catalogs hold these digests: the value is pinned. */
+/* Catalogs hold this digest: the value never changes. */
 START_TEST(content_digest_is_pinned)
 {
 	char text[DIGEST128_TEXT_BYTES];
@@ -134,9 +134,9 @@ Suite *test_step_content_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(
-		tc, a_republish_may_change_these, 0, sizeof same_rows / sizeof same_rows[0]);
-	tcase_add_loop_test(
-		tc, a_republish_may_not_change_these, 0, sizeof other_rows / sizeof other_rows[0]);
+		tc, a_republish_may_change_these, 0, sizeof(same_rows) / sizeof(same_rows[0]));
+	tcase_add_loop_test(tc, a_republish_may_not_change_these, 0,
+		sizeof(other_rows) / sizeof(other_rows[0]));
 	tcase_add_test(tc, step_numbers_count);
 	tcase_add_test(tc, texts_do_not_run_into_each_other);
 	tcase_add_test(tc, content_digest_is_pinned);

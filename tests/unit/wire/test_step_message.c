@@ -95,7 +95,7 @@ START_TEST(step_zero_needs_little)
 }
 END_TEST
 
-/* One change each to `request` that must not matter. */
+/* Each row makes one change to `request` that must not matter. */
 static const struct {
 	const char *old, *with;
 } good_rows[] = {
@@ -120,7 +120,7 @@ START_TEST(harmless_changes_are_taken)
 }
 END_TEST
 
-/* One fault each in `request`, and a word that the message must hold. */
+/* Each row puts one fault into `request` and gives a word that the message must hold. */
 static const struct {
 	const char *old, *with, *word;
 } bad_rows[] = {
@@ -235,7 +235,7 @@ START_TEST(unsafe_names_are_refused_everywhere)
 		"\"path\":\"model.safetensors\"", "\"name\":\"delta.safetensors\""};
 	for (size_t i = 0; i < 2; i++) {
 		char name[100];
-		snprintf(name, sizeof name, "%.7s\"%s\"", places[i], unsafe_names[_i]);
+		snprintf(name, sizeof(name), "%.7s\"%s\"", places[i], unsafe_names[_i]);
 		char *const text = message_text_replace(request, places[i], name);
 		ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == -1,
 			"taken: %s", text);
@@ -352,10 +352,10 @@ START_TEST(full_arena_is_told_at_any_point)
 }
 END_TEST
 
-/* Whatever the cut, there is an answer and no fault. */
+/* The parser refuses the text wherever it is cut, and does not crash. */
 START_TEST(cut_texts_are_refused)
 {
-	for (size_t len = 0; len < sizeof request - 1; len++) {
+	for (size_t len = 0; len < sizeof(request) - 1; len++) {
 		ck_assert_int_eq(step_message_parse(span_of(request, len), arena, &step, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
 	}
@@ -428,8 +428,8 @@ START_TEST(collected_steps_are_bare)
 }
 END_TEST
 
-/* Nobody can publish a step that claims to be collected: with forms it is refused here, without
- * them it is no publish. */
+/* Nobody can publish a step that claims to be collected: this parser refuses it with forms, and
+ * without forms there is nothing to publish. */
 START_TEST(collected_steps_have_no_forms)
 {
 	char *const text =
@@ -447,7 +447,7 @@ START_TEST(base_is_the_step_before)
 		{"\"base\":{\"step\":4", "\"base\":{\"step\":3"},
 		{"\"base\":{\"step\":4", "\"base\":{\"step\":5"},
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *const text = message_text_replace(request, rows[i][0], rows[i][1]);
 		ck_assert_int_eq(step_message_parse(span_text(text), arena, &step, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
@@ -471,7 +471,7 @@ START_TEST(proof_goes_both_ways)
 {
 	static const enum step_proof proofs[] = {
 		STEP_PROOF_NONE, STEP_PROOF_PENDING, STEP_PROOF_OK, STEP_PROOF_FAILED};
-	for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++) {
+	for (size_t i = 0; i < sizeof(proofs) / sizeof(proofs[0]); i++) {
 		struct buffer text;
 		buffer_init(&text, 64 * 1024);
 		check_parses(request);
@@ -509,14 +509,14 @@ Suite *test_step_message_suite(void)
 	tcase_add_test(tc, forms_come_anchor_first);
 	tcase_add_test(tc, step_zero_needs_little);
 	tcase_add_loop_test(
-		tc, harmless_changes_are_taken, 0, sizeof good_rows / sizeof good_rows[0]);
+		tc, harmless_changes_are_taken, 0, sizeof(good_rows) / sizeof(good_rows[0]));
 	tcase_add_loop_test(
-		tc, each_fault_is_refused_by_name, 0, sizeof bad_rows / sizeof bad_rows[0]);
+		tc, each_fault_is_refused_by_name, 0, sizeof(bad_rows) / sizeof(bad_rows[0]));
 	tcase_add_test(tc, step_zero_takes_no_delta);
-	tcase_add_loop_test(
-		tc, other_values_are_no_manifest, 0, sizeof other_values / sizeof other_values[0]);
+	tcase_add_loop_test(tc, other_values_are_no_manifest, 0,
+		sizeof(other_values) / sizeof(other_values[0]));
 	tcase_add_loop_test(tc, unsafe_names_are_refused_everywhere, 0,
-		sizeof unsafe_names / sizeof unsafe_names[0]);
+		sizeof(unsafe_names) / sizeof(unsafe_names[0]));
 	tcase_add_test(tc, lengths_end_at_their_caps);
 	tcase_add_test(tc, files_are_counted_and_sorted);
 	tcase_add_test(tc, repeated_names_are_refused);

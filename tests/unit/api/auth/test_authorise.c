@@ -1,5 +1,5 @@
-/* Who may what: the owner, keys with grants, other accounts and anonymous callers over what buckets
- * and objects give. */
+/* The access of the owner, of keys with grants, of other accounts and of anonymous callers, by the
+ * grants and ACLs of buckets and objects. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <string.h>
@@ -191,7 +191,7 @@ START_TEST(test_refused_policy_changes_nothing)
 }
 END_TEST
 
-/* What a key's grants name is all that it may do, whoever else may do more. */
+/* A key with grants may do only what they name, even where others may do more. */
 START_TEST(test_grants_stay_exact)
 {
 	const struct grant grant = {span_text("bkt"), span_text("a/"), PERMISSION_READ};
@@ -202,7 +202,7 @@ START_TEST(test_grants_stay_exact)
 	expect(403, METHOD_GET, "/bkt/b/k");
 	expect(403, METHOD_GET, "/bkt?list-type=2&prefix=a/");
 	expect(403, METHOD_DELETE, "/bkt/a/k");
-	/* Something in the bucket is its own: it may know of the bucket. */
+	/* It has a grant for something in the bucket, so it may know of the bucket. */
 	expect(200, METHOD_HEAD, "/bkt");
 	expect(200, METHOD_GET, "/bkt?location");
 	expect(403, METHOD_GET, "/bkt?versioning");
@@ -234,7 +234,7 @@ START_TEST(test_versions_are_not_public)
 	set_policy(POLICY("\"*\"", "[\"s3:GetObjectVersion\",\"s3:ListBucketVersions\"]", "\"*\""));
 	expect(200, METHOD_GET, "/bkt/a/k?versionId=null");
 	expect(200, METHOD_GET, "/bkt?versions");
-	/* One version alone, by its own ACL. */
+	/* Only one version is public, by its own ACL. */
 	fixture.token = face_fixture_root_token;
 	expect(204, METHOD_DELETE, "/bkt?policy");
 	set_acl("/bkt/b/k?acl&versionId=null", "public-read");
@@ -247,8 +247,8 @@ START_TEST(test_versions_are_not_public)
 }
 END_TEST
 
-/* Making something public is more than writing it; deleting in a list asks for each key, copying
- * for its source. */
+/* Making an object public needs more than writing it. Deleting a list of keys needs access to each,
+ * and copying needs access to the source. */
 START_TEST(test_handlers_ask_again)
 {
 	const struct grant grant = {
@@ -291,7 +291,7 @@ static struct fake_exchange *ask(const char *token, const char *target)
 	return face_fixture_ask(&fixture, 200, METHOD_GET, target, NULL, NULL);
 }
 
-/* Where an object's own ACL is all that lets a caller in, it is one version that he may read. */
+/* If only an object's own ACL gives access, the caller may read only that version. */
 START_TEST(test_the_version_that_was_judged)
 {
 	struct error err = {0};
@@ -310,8 +310,7 @@ START_TEST(test_the_version_that_was_judged)
 	set_acl("/bkt?acl", "public-read");
 	set_acl("/bkt/a/k?acl", "public-read");
 	fake = ask(NULL, "/bkt/a/k");
-	ck_assert_int_eq(
-		fake->exchange.judged_version, 0); /* the bucket's own ACL has let him in */
+	ck_assert_int_eq(fake->exchange.judged_version, 0); /* the bucket's ACL gives access */
 	fake_exchange_free(fake);
 }
 END_TEST
@@ -329,7 +328,7 @@ START_TEST(test_the_bucket_that_was_judged)
 	ck_assert_int_eq(ref.id, bucket.id);
 	ck_assert_int_eq(
 		authorise_owned_key(&fake->exchange, &ref, whole, PERMISSION_ADMIN, &err), 0);
-	ref.id++; /* as if another one had the name by now */
+	ref.id++; /* as if another bucket had the name by now */
 	ck_assert_int_eq(authorise_key(&fake->exchange, &ref, whole, PERMISSION_READ, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(authorise_permits(&fake->exchange, &ref, whole, PERMISSION_READ, &err), 0);
@@ -338,7 +337,7 @@ START_TEST(test_the_bucket_that_was_judged)
 	ref.id = 0;
 	fake = ask(face_fixture_root_token, "/bkt/a/k");
 	ck_assert_int_eq(authorise_key(&fake->exchange, &ref, whole, PERMISSION_READ, &err), 0);
-	ck_assert(ref.id == 0 && fake->exchange.bucket_id == 0); /* whichever has the name */
+	ck_assert(ref.id == 0 && fake->exchange.bucket_id == 0); /* any bucket with the name */
 	fake_exchange_free(fake);
 }
 END_TEST
@@ -356,8 +355,8 @@ START_TEST(test_absent_bucket)
 }
 END_TEST
 
-/* While a body comes, somebody may make the bucket that was not there, or the bucket may go and
- * another account may take its name. */
+/* While a body arrives, another account may make the missing bucket, or take the name of a bucket
+ * that is deleted. */
 static void make_bucket(void)
 {
 	const char *const asker = fixture.token;
@@ -418,7 +417,8 @@ START_TEST(test_slow_bodies)
 }
 END_TEST
 
-/* What is small is done when all of it is there, and then nobody does it whose key is no more. */
+/* A small request is executed when its whole body is here, and refused if the key was revoked by
+ * then. */
 START_TEST(test_revoked_meanwhile)
 {
 	static const struct {

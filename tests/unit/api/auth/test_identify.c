@@ -1,5 +1,5 @@
-/* Requests are signed here with what signature_v4_check itself proved against Amazon's examples:
- * the canonical pieces and HMAC. */
+/* The requests are signed with the canonical request and the HMAC, which test_signature_v4.c proves
+ * with Amazon's examples. */
 #include "tests/unit/api/face_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -17,7 +17,7 @@
 
 static const int64_t now_ms = INT64_C(1770000000000); /* 2026-02-02T02:40:00Z */
 
-struct signing { /* what a test turns away from a good request */
+struct signing { /* the differences to a good request */
 	const char *secret;
 	const char *amz_date; /* header; NULL: none */
 	const char *date;     /* Date header; NULL: none */

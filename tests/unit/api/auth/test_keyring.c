@@ -122,7 +122,7 @@ START_TEST(unknown_and_revoked_keys_are_not_found)
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text(made.token), house.arena));
 	ck_assert_ptr_null(
 		keyring_find_id(house.keyring, span_text(made.id), house.arena, &secret));
-	/* a request that had it finishes with it */
+	/* A request that has the key finishes with it. */
 	ck_assert(span_equal_text(before->key_id, made.id));
 	ck_assert_int_eq(keyring_revoke(house.keyring, span_text(made.id), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
@@ -130,8 +130,8 @@ START_TEST(unknown_and_revoked_keys_are_not_found)
 }
 END_TEST
 
-/* The second key lies before the first in the sorted set then, or behind it: what is kept for one
- * place must not serve the other. */
+/* The second key comes before or after the first one in the sorted set. A signing key that is
+ * cached for one place must not be used for the other. */
 START_TEST(signing_keys_are_those_of_the_key_through_all_changes)
 {
 	static const char *const ids[] = {"MMMM", "AAAA", "ZZZZ"};
@@ -205,7 +205,7 @@ START_TEST(a_key_that_cannot_be_unsealed_keeps_nobody_from_the_others)
 }
 END_TEST
 
-START_TEST(a_held_root_key_is_in_force_in_place_of_others)
+START_TEST(an_unstored_root_key_replaces_the_others)
 {
 	struct house house;
 	struct error err = {0};
@@ -218,7 +218,7 @@ START_TEST(a_held_root_key_is_in_force_in_place_of_others)
 		.id = "root", .secret = "s3", .token = "t3", .namespace = "main"};
 	add(&house, &key);
 	add(&house, &old);
-	ck_assert_msg(keyring_hold_root(house.keyring, &held, &err) == 0, "%s", err.text);
+	ck_assert_msg(keyring_set_unstored_root(house.keyring, &held, &err) == 0, "%s", err.text);
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text("t2"), house.arena));
 	const struct principal *root =
 		keyring_find_token(house.keyring, span_text("t3"), house.arena);
@@ -329,18 +329,18 @@ static const struct {
 	const char *said;
 } refused_grants[] = {
 	{"files=reed",
-		"the grant 'files=reed' names 'reed', which is none of read, write, list and admin"},
-	{"files=read,Write", "the grant 'files=read,Write' names 'Write', which is none of"},
+		"The grant 'files=reed' names 'reed', which is not one of read, write, list and admin."},
+	{"files=read,Write", "The grant 'files=read,Write' names 'Write', which is not one of"},
 	{"files=read,",
-		"the grant 'files=read,' is not of the form BUCKET[/PREFIX]=read,write,list,admin"},
-	{"metric", "the grant 'metric' is not of the form"},
+		"The grant 'files=read,' is neither of the form BUCKET[/PREFIX]=read,write,list,admin"},
+	{"metric", "The grant 'metric' is neither of the form"},
 	{"*=read",
-		"grants have no wildcards: '*' in a grant is to be the name of one bucket, as in files=read"},
-	{"run*/x=list", "'run*/x' in a grant is to be the name of one bucket, as in files=list"},
+		"Grants have no wildcards: '*' must be the name of one bucket, as in files=read."},
+	{"run*/x=list", "'run*/x' must be the name of one bucket, as in files=list."},
 	{"files/*=read,list",
-		"grants have no wildcards: 'files/*' is written files/=read,list, which covers all"},
+		"Grants have no wildcards: instead of 'files/*' write files/=read,list, which covers all"},
 	{"files/run*/x=read",
-		"'files/run*/x' is written files/run=read, which covers all keys that begin so"},
+		"instead of 'files/run*/x' write files/run=read, which covers all keys with this"},
 };
 
 START_TEST(a_refused_grant_is_told_what_is_wrong)
@@ -380,7 +380,7 @@ static const struct {
 	{OWNER, "x", "team", "k", PERMISSION_WRITE, true},
 	{OWNER, "x", "team", "", PERMISSION_ADMIN, true},
 	{OWNER, "x", "other", "k", PERMISSION_READ, false},
-	/* so that its caller hears that the bucket does not exist */
+	/* so that the caller learns that the bucket does not exist */
 	{OWNER, "x", "", "k", PERMISSION_READ, true},
 	{GRANTED, "models", "other", "run/a", PERMISSION_READ, true},
 	{GRANTED, "models", "other", "run/a", PERMISSION_WRITE, false},
@@ -388,7 +388,7 @@ static const struct {
 	{GRANTED, "models", "other", "", PERMISSION_LIST, false},
 	{GRANTED, "models", "other", "run/", PERMISSION_LIST, true},
 	{GRANTED, "models2", "other", "run/a", PERMISSION_READ, false},
-	/* grants narrow: the account's own buckets are out of reach */
+	/* Grants exclude even other buckets of the key's account. */
 	{GRANTED, "mine", "team", "k", PERMISSION_READ, false},
 	{GRANTED, "gone", "", "k", PERMISSION_READ, false},
 	{GRANTED, "whole", "other", "any/key", PERMISSION_READ | PERMISSION_WRITE, true},
@@ -429,7 +429,7 @@ Suite *test_keyring_suite(void)
 	tcase_add_loop_test(tcase, texts_that_would_not_work_are_refused, 0,
 		sizeof refused / sizeof refused[0]);
 	tcase_add_test(tcase, an_id_can_be_given_once);
-	tcase_add_test(tcase, a_held_root_key_is_in_force_in_place_of_others);
+	tcase_add_test(tcase, an_unstored_root_key_replaces_the_others);
 	tcase_add_test(tcase, a_key_that_cannot_be_unsealed_keeps_nobody_from_the_others);
 	tcase_add_test(tcase, a_new_root_key_replaces_the_old_one);
 	tcase_add_loop_test(

@@ -1,4 +1,4 @@
-/* The good URL is that of Amazon's published example. */
+/* The valid URL is that of Amazon's published example. */
 #include "tests/unit/api/fake_exchange.h"
 #include "tests/unit/unit.h"
 
@@ -118,7 +118,7 @@ START_TEST(a_url_is_good_or_refused)
 	struct desk desk;
 	struct error err = {0};
 	open_desk(&desk, targets[_i].method, targets[_i].target);
-	ck_assert(presigned_v4_is_meant(&desk.fake->exchange));
+	ck_assert(presigned_v4_is_present(&desk.fake->exchange));
 	const int outcome = check(&desk, &err);
 	ck_assert_msg(err.kind == targets[_i].kind && (outcome == 0) == (err.kind == ERROR_NONE),
 		"%s: %s %s", targets[_i].target, error_kind_name(err.kind), err.text);
@@ -177,7 +177,7 @@ START_TEST(other_queries_are_not_meant)
 	for (size_t i = 0; i < 4; i++) {
 		struct desk desk;
 		open_desk(&desk, METHOD_GET, others[i]);
-		ck_assert(!presigned_v4_is_meant(&desk.fake->exchange));
+		ck_assert(!presigned_v4_is_present(&desk.fake->exchange));
 		fake_exchange_free(desk.fake);
 	}
 }

@@ -1,5 +1,4 @@
-/* The first signature is that of Amazon's published example, the second was made with another
- * program. */
+/* The first signature is that of Amazon's published example; another program made the second. */
 #include "tests/unit/api/fake_exchange.h"
 #include "tests/unit/unit.h"
 
@@ -82,7 +81,8 @@ static const struct {
 	{METHOD_GET, "s3.amazonaws.com",
 		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=%%%&Expires=1175139621",
 		ERROR_DENIED},
-	/* A bucket, signed without and with a slash behind it; a key is another with one. */
+	/* A bucket may be signed with and without a slash at its end. For a key the slash
+	 * counts. */
 	{METHOD_GET, "s3.amazonaws.com",
 		"/johnsmith?prefix=x&AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Expires=1175139620"
 		"&Signature=C2UQEgXq2OUblYhiCn4CbBlpja8%3D",

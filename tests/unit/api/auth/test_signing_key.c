@@ -19,7 +19,7 @@ static const char *find(struct signing_key_cache *cache, size_t owner, const cha
 	return hex;
 }
 
-/* Made with another program, for the day and region of the published examples. */
+/* Another program made these, for the day and region of the published examples. */
 #define KEY_OF_THE_EXAMPLE "dbb893acc010964918f1fd433add87c70e8b0db6be30c1fbeafefa5ec6ba8378"
 
 START_TEST(a_key_comes_from_the_cache_until_it_is_wiped)

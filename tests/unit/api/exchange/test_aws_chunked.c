@@ -15,7 +15,7 @@ enum { FIRST_BYTES = 65536, SECOND_BYTES = 1024, WHOLE_BYTES = FIRST_BYTES + SEC
 struct probe { /* the inner sink */
 	struct body_sink sink;
 	struct buffer taken;
-	unsigned busy; /* says "wait" so often before each write */
+	unsigned busy; /* how often it answers "wait" before each write */
 	unsigned waited;
 	int finished;
 	int aborted;
@@ -52,7 +52,7 @@ struct bench {
 	struct body_sink *filter;
 };
 
-struct kind { /* of body */
+struct kind { /* a kind of body */
 	enum payload_rule rule;
 	const char *seed;
 	enum checksum_algorithm trailer;
@@ -89,7 +89,7 @@ static void close_bench(struct bench *bench)
 	fake_exchange_free(bench->fake);
 }
 
-/* As a transport does it: what was not taken comes again, with `more` bytes behind it when they
+/* Writes as a transport does: bytes that were not taken come again, followed by `more` bytes that
  * have arrived meanwhile. */
 static enum sink_result push(struct bench *bench, struct span bytes, struct error *err)
 {
@@ -108,7 +108,7 @@ static int end(struct bench *bench, enum sink_result result, struct error *err)
 	return -1;
 }
 
-/* The body cut in two at `cut`. */
+/* Sends the body in two pieces, cut at `cut`. */
 static int run_split(struct bench *bench, const struct kind *kind, struct span body, size_t cut,
 	unsigned busy, struct error *err)
 {
@@ -241,7 +241,8 @@ START_TEST(a_waiting_sink_gets_each_byte_once_though_more_arrived_meanwhile)
 }
 END_TEST
 
-/* Any byte of a signed body changed: never accepted, except the case of a hexadecimal digit. */
+/* A signed body with a changed byte is never accepted, unless only the case of a hexadecimal digit
+ * has changed. */
 START_TEST(a_changed_byte_of_a_signed_body_is_noticed)
 {
 	const struct vector *const vector = &vectors[_i];
@@ -254,7 +255,8 @@ START_TEST(a_changed_byte_of_a_signed_body_is_noticed)
 			at = body.len - strlen(vector->last) - strlen(vector->trailer) - 1;
 		struct error err = {0};
 		body.data[at] ^= 1;
-		const bool final_break = at + 2 >= body.len; /* it may even be missing */
+		const bool final_break =
+			at + 2 >= body.len; /* the final line break may be missing */
 		ck_assert_msg(run(&vector->kind, buffer_span(&body), &err) == -1 || final_break,
 			"byte %zu", at);
 		body.data[at] ^= 1;
@@ -394,7 +396,7 @@ START_TEST(endless_lines_are_cut_off)
 }
 END_TEST
 
-/* Older SDKs: the trailer line ends with LF, an empty line follows, then its signature. */
+/* From older SDKs: the trailer line ends with LF, and an empty line comes before its signature. */
 START_TEST(a_gap_before_the_trailer_signature_is_bridged)
 {
 	static const char *const trailers[] = {

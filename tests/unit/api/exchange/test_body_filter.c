@@ -6,10 +6,10 @@
 #include "base/digest/digest.h"
 #include "base/memory.h"
 
-struct probe { /* the inner sink: remembers what happened to it */
+struct probe { /* the inner sink; records its calls */
 	struct body_sink sink;
 	struct buffer taken;
-	int waits; /* answers SINK_WAIT so often first */
+	int waits; /* how often it answers SINK_WAIT first */
 	int finished;
 	int aborted;
 	bool refuse_finish;

@@ -1,5 +1,5 @@
-/* Bodies that are parsed whole: large ones off the reactors, and all of them within the memory that
- * callers share. */
+/* Bodies that are parsed whole: large ones are parsed away from the reactors, and all of them stay
+ * within the memory that callers share. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void share_bodies(uint64_t limit)
 	fixture.context.shares.bodies = share_pool_new(&options);
 }
 
-/* The text with blanks before it, so many bytes in all. */
+/* The text after blanks, with `bytes` bytes in all. */
 static const char *pad(const char *text, size_t bytes)
 {
 	free(large);
@@ -45,7 +45,7 @@ static const char *pad(const char *text, size_t bytes)
 	return large;
 }
 
-/* Small rows. */
+/* Routes of the tests. */
 
 static enum next accept_much(struct exchange *exchange)
 {
@@ -58,7 +58,7 @@ static enum next remember_thread(struct exchange *exchange)
 	return exchange_reply_empty(exchange, 200);
 }
 
-/* What it starts may be done before it returns. */
+/* The work that it starts may end before it returns. */
 static enum next wake_at_once(struct exchange *exchange)
 {
 	exchange_wake(exchange);
@@ -206,7 +206,8 @@ START_TEST(memory_for_bodies_is_shared)
 	struct fake_exchange *const older = begin_body(one, part);
 	struct fake_exchange *const younger = begin_body(one, part);
 	ck_assert_uint_eq(share_held(fixture.context.shares.bodies), 800 * 1000);
-	struct fake_exchange *const refused = begin_body(one, part); /* it has all that is there */
+	struct fake_exchange *const refused =
+		begin_body(one, part); /* this caller has its share of the memory */
 	ck_assert_int_eq(refused->exchange.reply.status, 503);
 	ck_assert_ptr_nonnull(fake_exchange_reply_header(refused, "Retry-After"));
 	ck_assert(!older->is_cut);
@@ -233,7 +234,7 @@ START_TEST(a_body_is_held_until_the_reply_is_out)
 }
 END_TEST
 
-/* Rows that take lists of many keys: who may do nothing of it hears so before the body comes. */
+/* Routes that take lists of many keys refuse a caller without any access before the body comes. */
 static const struct {
 	const char *target;
 	int status;

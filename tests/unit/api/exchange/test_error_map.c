@@ -41,7 +41,7 @@ START_TEST(unknown_kinds_are_internal_errors)
 }
 END_TEST
 
-/* What clients are told to rely on. */
+/* Clients may rely on these rows. */
 static const struct {
 	enum error_kind kind;
 	int status;
@@ -86,7 +86,7 @@ START_TEST(codes_that_clients_rely_on)
 }
 END_TEST
 
-/* Texts of what broke inside name files of the server. */
+/* Texts of internal failures name files of the server. */
 START_TEST(faults_of_the_server_keep_their_text_to_the_log)
 {
 	static const enum error_kind inside[] = {ERROR_IO, ERROR_CORRUPT, ERROR_NO_SPACE};

@@ -39,7 +39,7 @@ START_TEST(query_parameters)
 }
 END_TEST
 
-/* Handlers of small rows. */
+/* The handlers of the tests. */
 
 static enum next accept_ten(struct exchange *exchange)
 {
@@ -181,7 +181,7 @@ START_TEST(a_full_disk_is_said_so_that_clients_end)
 }
 END_TEST
 
-/* Whoever has a key may know how full it is; not where. */
+/* A caller with a key may learn how full the disk is, but not where the data folder is. */
 START_TEST(how_full_a_disk_is_is_for_those_with_a_key)
 {
 	static const char room[] = "The server's disk is full: 1.0 MB are free";
@@ -274,7 +274,7 @@ START_TEST(a_buffer_over_its_cap_becomes_an_error_not_half_a_reply)
 }
 END_TEST
 
-/* Calls that end at once, and of which somebody counts how many were freed. */
+/* Calls that end at once. Freed calls are counted. */
 static int freed;
 
 static void resume_at_once(struct call *call)

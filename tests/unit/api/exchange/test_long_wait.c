@@ -1,5 +1,5 @@
-/* Long polls through the router, over a real store: what ends them before their time, who gets a
- * place, and what a caller is told who may no longer know. */
+/* Long polls through the router, over a real store: early ends, places of callers, and callers that
+ * lose their access while they wait. */
 #include "tests/unit/api/face_fixture.h"
 
 #include "api/auth/keyring.h"
@@ -44,7 +44,7 @@ static struct fake_exchange *begin(const char *token)
 	return fake;
 }
 
-/* It has been woken, or will be at once. */
+/* It was woken, or is woken at once. */
 static int end(struct fake_exchange *fake)
 {
 	lock_enter(&fake->lock);
@@ -74,7 +74,7 @@ START_TEST(a_client_that_hangs_up_waits_no_more)
 }
 END_TEST
 
-/* It may come before the waiter is where it could be woken. */
+/* The interruption may come before the waiter is registered. */
 START_TEST(a_hang_up_before_the_wait_is_not_missed)
 {
 	struct long_wait wait;
@@ -158,7 +158,7 @@ static void publish(void)
 	step_watch_published(store_step_watch(fixture.store), span_text("bkt"), span_text("r"));
 }
 
-/* What was public when the poll began, and is not when there is something to tell. */
+/* Access that was public when the poll began, and is not when a step comes. */
 START_TEST(a_bucket_that_went_private_meanwhile_is_private)
 {
 	static const char *const open[] = {"x-amz-acl", "public-read", NULL};

@@ -19,7 +19,7 @@ static const struct request {
 	const char *encoding;
 	const char *decoded;
 	const char *trailer;
-	enum error_kind error; /* else: */
+	enum error_kind error; /* if none, the fields below: */
 	enum payload_rule rule;
 	int body_length; /* NO_LENGTH: unknown */
 } requests[] = {

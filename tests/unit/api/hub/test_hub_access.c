@@ -27,7 +27,7 @@ static const char *tokens[CALLERS];
 #define API        "/api/buckets/team/b"
 #define WEB        "/buckets/team/b"
 
-/* Statuses of the callers in their order. A key's grants name the bucket whether it is there or
+/* Statuses for the callers in their order. The grants of a key name the bucket whether it exists or
  * not. */
 static const struct row {
 	enum method method;
@@ -107,7 +107,7 @@ static int status_of(const char *token, enum method method, const char *target, 
 	return status;
 }
 
-/* Whatever the last request left: a bucket of this kind with two files, or none. */
+/* Makes a bucket of this kind with two files, or none, whatever the last request left. */
 static void restore(enum kind kind)
 {
 	status_of(tokens[OWNER], METHOD_DELETE, "/api/buckets/team/c", NULL);
@@ -144,8 +144,8 @@ static void teardown(void)
 	face_fixture_close(&fixture);
 }
 
-/* People with a key are told of a 404 what it is that is not there, and of one that they may not
- * see the same as of one that is none. */
+/* A 404 tells callers with a key what does not exist. A bucket that they may not see gives the same
+ * reply as one that does not exist. */
 static void check_code(const struct fake_exchange *fake, const struct row *row, bool sees_bucket)
 {
 	if (fake->exchange.reply.status == 404)
@@ -184,7 +184,7 @@ static void expect(
 	face_fixture_expect(&fixture, status, method, target, HOST, body);
 }
 
-/* in/f of the bucket is a version with these bytes, and then another one. */
+/* Puts in/f with these bytes, and then with others. */
 static const char *overwrite(const char *first, const char *const *headers)
 {
 	fixture.token = tokens[OWNER];
@@ -200,7 +200,7 @@ static const char *overwrite(const char *first, const char *const *headers)
 	return hash;
 }
 
-/* What is served is the current version, so an older one's ACL says nothing, whatever the query
+/* The current version is served, so the ACL of an older one does not count, whatever the query
  * names. */
 START_TEST(the_acl_of_an_older_version_opens_no_newer_one)
 {
@@ -222,8 +222,7 @@ static void check_reads(int status, const char *bearer, const char *hash)
 		target, NULL);
 }
 
-/* Older versions of a public bucket are not public with the newest, also for who has seen their
- * hash. */
+/* Older versions in a public bucket are not public, also for callers that have seen their hash. */
 START_TEST(older_versions_are_not_public_by_their_hash)
 {
 	restore(PUBLIC);
@@ -244,7 +243,7 @@ START_TEST(older_versions_are_not_public_by_their_hash)
 }
 END_TEST
 
-/* Callers without a key are without number, so none of them gets much memory for a body. */
+/* The number of callers without a key is unlimited, so each gets little memory for a body. */
 START_TEST(strangers_send_no_large_bodies)
 {
 	static const char *const targets[] = {API "/batch", API "/paths-info"};

@@ -1,5 +1,5 @@
-/* The Hub's buckets through the router, over a real store: who may make, see, change, move and
- * delete which. */
+/* The Hub's buckets through the router, over a real store: which callers may make, see, change,
+ * move and delete which. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void expect(int status, enum method method, const char *target, const cha
 	face_fixture_expect(&fixture, status, method, target, HOST, body);
 }
 
-/* 404 that clients take for "there is no such bucket". */
+/* The 404 that clients understand as "there is no such bucket". */
 static void expect_unknown(enum method method, const char *target, const char *body)
 {
 	struct fake_exchange *const fake =
@@ -195,7 +195,7 @@ START_TEST(the_object_of_a_bucket_says_what_is_in_it)
 }
 END_TEST
 
-/* hub-xet.md 2.12. The write is any that changes the bucket. */
+/* hub-xet.md 2.12. Any write that changes the bucket counts. */
 static const struct {
 	const char *who;
 	bool is_public;
@@ -472,7 +472,7 @@ static void expect_page(const char *target, int status, const char *const *texts
 	fake_exchange_free(fake);
 }
 
-/* What `hf` prints as a bucket's address. */
+/* The addresses of buckets that `hf` prints. */
 START_TEST(a_browser_gets_a_page)
 {
 	create("b", "{\"private\":false}");
@@ -496,13 +496,13 @@ START_TEST(a_browser_gets_a_page)
 	const struct grant grant = {.bucket = span_text("team--part"),
 		.prefix = span_text("d/"),
 		.permissions = PERMISSION_LIST};
-	as(face_fixture_key(&fixture, "team", &grant)); /* sees what lies below his prefix */
+	as(face_fixture_key(&fixture, "team", &grant)); /* sees what is below its prefix */
 	expect_page("/buckets/team/part/tree/d", 200, IDS("/resolve/d/e"));
 	expect_page("/buckets/team/part", 403, IDS("<p>"));
 }
 END_TEST
 
-/* Follows the links, as clients do, and counts what comes. */
+/* Follows the links, as clients do, and counts the buckets. */
 static size_t walk(const char *target, size_t *out_pages)
 {
 	size_t count = 0;
@@ -552,7 +552,7 @@ START_TEST(lists_come_in_pages)
 	padding[sizeof(padding) - 1] = '\0';
 	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_GET,
 		arena_format(fixture.arena, "/api/buckets/me?limit=3&y=%s", padding), HOST, NULL);
-	/* no header could say where it goes on */
+	/* no header could have the link */
 	ck_assert_int_eq(fake->exchange.reply.status, 400);
 	fake_exchange_free(fake);
 	as(stranger);
@@ -571,7 +571,7 @@ START_TEST(a_key_with_grants_sees_and_does_what_they_name)
 	const struct grant rules = {span_text("team--b"), {NULL, 0}, PERMISSION_ADMIN};
 	const struct grant makes = {span_text("other--new"), {NULL, 0}, PERMISSION_ADMIN};
 	as(face_fixture_key(&fixture, "other", &reads));
-	expect_text("/api/buckets/team/b", "\"size\":0,\"totalFiles\":0}"); /* not its to count */
+	expect_text("/api/buckets/team/b", "\"size\":0,\"totalFiles\":0}"); /* not shown to it */
 	expect(200, METHOD_GET, "/api/buckets/team/b/xet-read-token", NULL);
 	expect(403, METHOD_GET, "/api/buckets/team/b/xet-write-token", NULL);
 	expect(403, METHOD_DELETE, "/api/buckets/team/b", NULL);

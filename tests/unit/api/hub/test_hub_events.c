@@ -1,5 +1,5 @@
-/* Streams of events through the router, over a real store: what they say, to whom, from where on,
- * and how they end. */
+/* Streams of events through the router, over a real store: what they tell to which callers, where
+ * they begin, and how they end. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void teardown(void)
 	face_fixture_close(&fixture);
 }
 
-/* Begins a stream and reads what it says at first. */
+/* Begins a stream and reads its first events. */
 static void follow(const char *token, const char *target)
 {
 	stream = fake_exchange_new(&fixture.context, METHOD_GET, target);
@@ -85,7 +85,7 @@ static void delete (const char *target)
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, target, NULL, NULL);
 }
 
-/* What the last event of the stream said. */
+/* The cursor of the last event of the stream. */
 static const char *last_cursor(void)
 {
 	const char *found = NULL;
@@ -199,7 +199,7 @@ START_TEST(what_cannot_be_told_is_a_reset)
 {
 	static const char *const lost[] = {"since=2001-01-01T00:00:00.000Z", "cursor=1-1-1-1",
 		"cursor=ffffffffffffffff-ffffffffffffffff-0-0",
-		/* earlier versions gave out such */
+		/* a cursor of an earlier version */
 		"cursor=AbC_9",
 		"cursor=ffffffffffffffff-ffffffffffffffff-ffffffffffffffff-ffffffffffffffff"};
 	put("/bkt/a", "1");
@@ -232,7 +232,8 @@ START_TEST(a_cursor_of_an_earlier_life_is_good_where_nothing_was_missed)
 }
 END_TEST
 
-/* What other buckets do is in the cursor, and nobody sees it there, nor that anything happened. */
+/* The cursor counts changes of other buckets, but readers can see neither them nor that there were
+ * any. */
 START_TEST(a_cursor_tells_nothing_of_other_buckets)
 {
 	struct event_cursor first;
@@ -275,7 +276,7 @@ START_TEST(malformed_positions_are_refused)
 }
 END_TEST
 
-/* What is not told still makes the stream look at the clock. */
+/* Changes that the caller is not told of still make the stream look at the clock. */
 START_TEST(silence_is_broken_by_pings)
 {
 	struct clock_fake clock;
@@ -456,7 +457,7 @@ START_TEST(one_key_does_not_keep_all_streams_from_another)
 }
 END_TEST
 
-/* More than one event takes; small pieces of it are a reader's right. */
+/* More changes than one event takes, read in small pieces. */
 START_TEST(long_replays_come_in_several_events)
 {
 	const char *const since = updated_at();

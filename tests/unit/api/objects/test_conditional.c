@@ -2,7 +2,7 @@
 
 #include "tests/unit/unit.h"
 
-/* The object: ETag "abc", modified Sun, 06 Nov 1994 08:49:37.250 GMT; it is 1995 now. */
+/* The object has ETag "abc" and was modified Sun, 06 Nov 1994 08:49:37.250 GMT; now it is 1995. */
 static const char etag[] = "abc";
 static const char before[] = "Sun, 06 Nov 1994 08:49:36 GMT";
 static const char same[] = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -34,7 +34,7 @@ static const struct judge_row {
 	{"xabc\"", NULL, NULL, NULL, CONDITIONAL_FAILED},
 	{"\"abcx", NULL, NULL, NULL, CONDITIONAL_FAILED},
 
-	/* If-Match decides, its date is passed over. */
+	/* If-Match decides, and the date is ignored. */
 	{"\"abc\"", before, NULL, NULL, CONDITIONAL_GO_ON},
 	{"\"x\"", after, NULL, NULL, CONDITIONAL_FAILED},
 	{"\"x\"", NULL, "\"abc\"", NULL, CONDITIONAL_FAILED},
@@ -49,7 +49,7 @@ static const struct judge_row {
 	{NULL, NULL, "W/\"abc\"", NULL, CONDITIONAL_NOT_MODIFIED},
 	{NULL, NULL, "*", NULL, CONDITIONAL_NOT_MODIFIED},
 	{NULL, NULL, "\"x\"", NULL, CONDITIONAL_GO_ON},
-	/* If-None-Match decides, its date is passed over. */
+	/* If-None-Match decides, and the date is ignored. */
 	{NULL, NULL, "\"abc\"", before, CONDITIONAL_NOT_MODIFIED},
 	{NULL, NULL, "\"x\"", after, CONDITIONAL_GO_ON},
 	{"\"abc\"", NULL, "\"abc\"", NULL, CONDITIONAL_NOT_MODIFIED},

@@ -1,4 +1,5 @@
-/* Objects whose bytes lie in very many places: what serves them goes on where a helper ends. */
+/* Objects whose bytes lie in very many places: a helper opens them, and the reply goes on after
+ * it. */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static void teardown(void)
 	face_fixture_close(&fixture);
 }
 
-/* As a Xet client. */
+/* Uploads as a Xet client does. */
 static void send(const char *target, struct span body)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_POST, target);
@@ -44,7 +45,7 @@ static void send(const char *target, struct span body)
 
 enum { PIECES = 3000, HELLO_BYTES = 12 };
 
-/* Batches "many": as many times "Hello World!", each time out of the same record. */
+/* Makes the object "many": "Hello World!" many times, each time from the same record. */
 static void put_many(void)
 {
 	struct chunk_entry *const chunks = calloc(PIECES, sizeof *chunks);
@@ -91,7 +92,7 @@ static void expect_many(int status, const char *target, const char *range, size_
 	fake_exchange_free(fake);
 }
 
-/* Its rows are read on a helper, and each face goes on where it was. */
+/* A helper reads the rows of the object, and each face continues where it was. */
 START_TEST(an_object_in_very_many_places_is_read)
 {
 	static const char *const targets[] = {
@@ -101,7 +102,7 @@ START_TEST(an_object_in_very_many_places_is_read)
 	for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
 		expect_many(200, targets[i], NULL, 0, PIECES * HELLO_BYTES);
 		expect_many(206, targets[i], "bytes=5-24004", 5, 24005);
-		/* few places: at once */
+		/* Bytes in few places are opened at once. */
 		expect_many(206, targets[i], "bytes=-30", PIECES * HELLO_BYTES - 30,
 			PIECES * HELLO_BYTES);
 	}
@@ -139,8 +140,7 @@ static struct fake_exchange *begin_many(void)
 	return fake;
 }
 
-/* A client that goes while its bytes are opened leaves nothing behind: the pack was held, and is
- * let go. */
+/* If a client leaves while its bytes are opened, the hold on the pack ends. */
 START_TEST(who_asks_for_very_many_places_may_go)
 {
 	put_many();
@@ -153,7 +153,7 @@ END_TEST
 
 enum { HELPERS = 4 };
 
-/* Keeps a helper until `go` says. */
+/* Keeps a helper busy until `go` is set. */
 struct blocker {
 	struct helper_job job;
 	struct helper_lane lane;
@@ -178,11 +178,11 @@ static int resume_once(struct fake_exchange *fake)
 	return fake->exchange.reply.status;
 }
 
-/* What is removed before its bytes are opened is not there; what took its place is served. */
+/* A version that is removed before its bytes are opened is not served; its successor is. */
 START_TEST(very_many_places_may_go_meanwhile)
 {
 	static const int statuses[] = {404, 200};
-	/* a helper may still stand in one when the test ends */
+	/* A helper may still use one of them when the test ends. */
 	static struct blocker blockers[HELPERS];
 	static sem_t go;
 	sem_init(&go, 0, 0);

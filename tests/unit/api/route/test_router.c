@@ -124,7 +124,7 @@ START_TEST(virtual_hosts_name_the_bucket)
 	ck_assert(span_equal_text(fake->exchange.parameters[0], hosts[_i].bucket));
 	if (hosts[_i].key != NULL)
 		ck_assert(span_equal_text(fake->exchange.parameters[1], hosts[_i].key));
-	/* signatures need it as sent */
+	/* Signatures need the path as sent. */
 	ck_assert(span_equal_text(fake->exchange.path, hosts[_i].target));
 	fake_exchange_free(fake);
 }
@@ -157,7 +157,7 @@ struct ask {
 	enum method method;
 	const char *target;
 	int status;
-	const char *holds; /* the body, or NULL */
+	const char *holds; /* a text in the body, or NULL */
 };
 
 static void check_asks(struct face_fixture *fixture, const struct ask *asks, size_t count)

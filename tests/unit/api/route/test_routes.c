@@ -1,5 +1,5 @@
-/* The whole protocol as a text, row by row: tests/data/routes.txt. Who adds or changes a row sees
- * here what became of the table, and writes the text anew with DELTABUCKET_WRITE_ROUTES=1. */
+/* The whole protocol as a text, row by row, is in tests/data/routes.txt. After a change of a row
+ * this test shows the difference, and DELTABUCKET_WRITE_ROUTES=1 writes the text anew. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void write_text(const char *path, struct span text)
 	fclose(file);
 }
 
-/* The first line of each that differs. */
+/* Finds the first lines that differ. */
 static void assert_same(struct span wanted, struct span got)
 {
 	struct span wanted_line = {NULL, 0};
@@ -59,7 +59,7 @@ START_TEST(the_table_is_as_written_down)
 }
 END_TEST
 
-/* A row that an earlier one hides is never reached. */
+/* Fails for a row that an earlier row hides, because it would never be reached. */
 static bool hides(const struct route *earlier, const struct route *later)
 {
 	const bool same_query = earlier->query == NULL ||

@@ -20,7 +20,7 @@
 enum { ANCHOR_BYTES = 8 + 56 + 4, STEPS_MAX = 16 };
 
 static struct face_fixture fixture;
-static struct digest128 digests[STEPS_MAX]; /* of the checkpoints published */
+static struct digest128 digests[STEPS_MAX]; /* of the published checkpoints */
 
 static void setup(void)
 {
@@ -152,7 +152,7 @@ START_TEST(test_open)
 	ck_assert_uint_eq(run.epoch, 1);
 	ck_assert(!run.has_head);
 	fake_exchange_free(fake);
-	/* A later open fences the earlier one. */
+	/* A later open shuts out the earlier writer. */
 	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/v1/runs/bkt/new", NULL,
 		"{\"keep_steps\":7}", "\"epoch\":2");
 	face_fixture_expect_text(
@@ -237,7 +237,7 @@ START_TEST(test_publish)
 {
 	publish(201, 0, 1, "\"label\":\"trainer 0\"");
 	publish(201, 1, 1, "\"step\":1");
-	/* The very same again, as after a lost reply. */
+	/* The same again, as after a lost reply. */
 	publish(200, 1, 1, "\"step\":1");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN, NULL, NULL, "\"head\":1,");
 	publish(409, 3, 1, "\"code\":\"head_moved\"");
@@ -402,20 +402,20 @@ START_TEST(test_a_thousand_waiters)
 		ck_assert_int_eq(resume_woken(waiters[i]), NEXT_REPLY);
 		ck_assert_int_eq(waiters[i]->exchange.reply.status, 200);
 	}
-	/* Who wants a later step is woken, looks, and waits on. */
+	/* A reader of a later step is woken, looks, and waits again. */
 	ck_assert_int_eq(resume_woken(ahead), NEXT_WAIT);
 	publish(201, 2, 1, "\"step\":2");
 	ck_assert_int_eq(resume_woken(ahead), NEXT_REPLY);
 	ck_assert_int_eq(ahead->exchange.reply.status, 200);
 	fake_exchange_free(ahead);
 	for (size_t i = 0; i < WAITERS; i++) {
-		ck_assert_int_eq(waiters[i]->woken, 0); /* once each */
+		ck_assert_int_eq(waiters[i]->woken, 0); /* each was woken once */
 		fake_exchange_free(waiters[i]);
 	}
 }
 END_TEST
 
-/* What they waited for is not for them any more. */
+/* The readers lose their access while they wait. */
 START_TEST(test_revoked_waiters_learn_nothing)
 {
 	const struct grant grant = {span_text("bkt"), {NULL, 0}, PERMISSION_READ};
@@ -472,7 +472,7 @@ END_TEST
 START_TEST(test_step_object)
 {
 	publish_up_to(1);
-	/* Invariant 6: whatever becomes of the keys. */
+	/* Invariant 6: the objects stay when the keys are changed or deleted. */
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/r/steps/000001/delta.safetensors",
 		NULL, "overwritten");
 	face_fixture_expect(
@@ -542,7 +542,7 @@ START_TEST(test_path)
 	ck_assert(!path.from_nothing);
 	ck_assert_uint_eq(path.link_count, 2);
 	ck_assert_int_eq(path.links[0].form.kind, STEP_DELTA);
-	/* What a link names can be fetched from where it says, relative to the run. */
+	/* The objects of a link can be fetched from its URL, which is relative to the run. */
 	char target[256];
 	snprintf(target, sizeof(target), RUN "/%.*s", (int)path.links[1].form.objects[0].url.len,
 		(const char *)path.links[1].form.objects[0].url.data);
@@ -561,7 +561,7 @@ START_TEST(test_path)
 }
 END_TEST
 
-/* A direct fold would save a third; nobody makes one of deltas that are none. */
+/* A direct fold would save a third, but it is not made of objects that are not deltas. */
 START_TEST(test_path_waits_its_time_for_a_fold)
 {
 	publish_up_to(4);
@@ -573,7 +573,7 @@ START_TEST(test_path_waits_its_time_for_a_fold)
 	ck_assert_int_ge(fake->waits, 2);
 	fake_exchange_free(fake);
 	fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/path?have=1&wait=60", NULL, NULL);
-	ck_assert_int_eq(fake->waits, 0); /* three behind */
+	ck_assert_int_eq(fake->waits, 0); /* three steps behind */
 	fake_exchange_free(fake);
 }
 END_TEST
@@ -675,7 +675,7 @@ START_TEST(test_delete_run)
 	face_fixture_expect_text(&fixture, 404, METHOD_GET, RUN, NULL, NULL, "\"code\":\"no_run\"");
 	face_fixture_expect(&fixture, 404, METHOD_GET,
 		RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL);
-	/* Its keys stay until they are deleted. */
+	/* The keys of the run stay until they are deleted. */
 	face_fixture_expect(
 		&fixture, 200, METHOD_GET, "/bkt/r/steps/000001/model.safetensors", NULL, NULL);
 	/* The name is free again. */
@@ -718,7 +718,7 @@ static void put_as_root(const char *key, struct span bytes)
 	fixture.token = token;
 }
 
-/* Publishes step 0 with its object at `key`, as whoever the fixture's token is. */
+/* Publishes step 0 with its object at `key`, with the fixture's token. */
 static void publish_at(int status, const char *key, const char *holds)
 {
 	char anchor[ANCHOR_BYTES];
@@ -752,8 +752,8 @@ static const struct {
 	{"r", NULL, 403}, {"other/x", NULL, 403}, {"other/x", "other/", 201},
 	{"other/x", "others/", 403}};
 
-/* A step's objects are read with the run's grant: publishing must not turn a grant on one run into
- * a look at the whole bucket. */
+/* The objects of a step are read with the run's grant. So publishing must not turn a grant for one
+ * run into access to the whole bucket. */
 START_TEST(test_publish_names_what_one_may_read)
 {
 	const struct grant grants[] = {
@@ -792,7 +792,7 @@ static const struct {
 	{"{\"hot_load_prefix\":\"other/{run}/\"}", "other/", 200},
 	{"{\"adopt_prefix\":\"other\"}", "other/", 403}};
 
-/* What a trainer puts below these prefixes is read with the run's grant. */
+/* Objects that a trainer puts below these prefixes are read with the run's grant. */
 START_TEST(test_settings_name_what_one_may_read)
 {
 	const struct grant grants[] = {
@@ -812,7 +812,7 @@ START_TEST(test_settings_name_what_one_may_read)
 }
 END_TEST
 
-/* As if the operator allowed that host. */
+/* As if the operator had allowed that host. */
 static int set_webhook(struct change *change, struct db *db, struct error *err)
 {
 	static const char SQL[] =
@@ -821,7 +821,7 @@ static int set_webhook(struct change *change, struct db *db, struct error *err)
 	return db_run(db, SQL, err);
 }
 
-/* The URL of a webhook often is a secret. */
+/* The URL of a webhook often contains a secret. */
 START_TEST(test_webhooks_are_shown_to_writers)
 {
 	const struct grant reads = {span_text("bkt"), span_text("r/"), PERMISSION_READ};
@@ -847,7 +847,7 @@ START_TEST(test_webhooks_are_shown_to_writers)
 }
 END_TEST
 
-/* A bucket that everybody may read shares its objects, not its runs' fleets. */
+/* A public bucket shares its objects, but not the replicas of its runs. */
 START_TEST(test_hot_loads_are_not_shared)
 {
 	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
@@ -867,7 +867,8 @@ START_TEST(test_hot_loads_are_not_shared)
 }
 END_TEST
 
-/* Nobody takes a name before others, and nobody hears of what they have by that name. */
+/* An account cannot take a deployment's name from others, and does not learn what they have under
+ * that name. */
 START_TEST(test_deployments_are_an_accounts)
 {
 	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
@@ -903,7 +904,7 @@ START_TEST(test_deployments_are_an_accounts)
 }
 END_TEST
 
-/* Such a key may be of any account. */
+/* A key with grants may belong to any account. */
 START_TEST(test_a_key_with_grants_finds_deployments_of_its_buckets)
 {
 	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
@@ -927,8 +928,8 @@ START_TEST(test_a_key_with_grants_finds_deployments_of_its_buckets)
 }
 END_TEST
 
-/* A deployment is all that the caller named: he is not told whose run it belongs to, nor that there
- * is one. */
+/* The caller named only a deployment, so it does not learn to whose run that belongs, or that there
+ * is a run. */
 START_TEST(test_hot_loads_name_no_run_to_strangers)
 {
 	static const char *const bound[] = {"fireworks-deployment", "d", NULL};

@@ -71,7 +71,7 @@ START_TEST(inline_tokens_go_there_and_back)
 }
 END_TEST
 
-/* Where things lie tells how much others write. */
+/* The places of records would tell how much other callers write. */
 START_TEST(nothing_of_a_token_can_be_read)
 {
 	const struct fetch_token token = {.expires_s = 5,
@@ -91,7 +91,7 @@ START_TEST(nothing_of_a_token_can_be_read)
 }
 END_TEST
 
-/* Not one character may be another, none may be missing, and the key must be the right one. */
+/* No character may differ or be missing, and the key must be the right one. */
 START_TEST(altered_tokens_are_refused)
 {
 	const struct fetch_token token = make_token(3);
@@ -112,8 +112,7 @@ START_TEST(altered_tokens_are_refused)
 }
 END_TEST
 
-/* A token that is signed and makes no sense is refused all the same: no offset may fall, or lie
- * outside. */
+/* A sealed token without sense is refused too: offsets must rise and lie in the xorb. */
 START_TEST(unsound_tokens_are_refused)
 {
 	struct fetch_token back;

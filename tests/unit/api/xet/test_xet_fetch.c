@@ -1,4 +1,4 @@
-/* From a file's hash to its bytes, as a client goes: reconstruction, fetch URLs, records. */
+/* From a file's hash to its bytes, as a client does it: reconstruction, fetch URLs, records. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void remember_hash(struct asked *asked, const char *key)
 	chunk_id_format(&object.file_hash, asked->hash);
 }
 
-/* Half of it noise, half of it the same over and over: records of more than one codec. */
+/* One half is noise, the other repeats itself: records of more than one codec. */
 static char *make_text(size_t len)
 {
 	char *const text = malloc(len + 1);
@@ -94,7 +94,7 @@ static uint64_t number(const struct json_node *object, const char *name)
 	return value;
 }
 
-/* The path of a URL of ours; arena. */
+/* The path of one of our URLs; in the arena. */
 static const char *target_of(struct asked *asked, const struct json_node *entry)
 {
 	struct span url;
@@ -104,7 +104,7 @@ static const char *target_of(struct asked *asked, const struct json_node *entry)
 	return strstr(text, "/xet/v1/fetch/");
 }
 
-/* GET of a range, without credentials. The caller frees. */
+/* GETs a range without credentials. The caller frees the result. */
 static struct fake_exchange *fetch(
 	struct asked *asked, int status, const char *target, const char *range)
 {
@@ -152,7 +152,7 @@ static uint64_t add_contents(struct span records, uint8_t codecs, struct buffer 
 	return count;
 }
 
-/* The terms one behind the other are the object. Each is all that is asked of its xorb. */
+/* The terms one after the other are the object. Each is all that is wanted from its xorb. */
 static void expect_whole(struct asked *asked, const struct json_node *terms,
 	const struct json_node *xorbs, bool grouped, uint8_t codecs)
 {
@@ -366,7 +366,7 @@ START_TEST(batches_leave_out_what_is_unknown)
 }
 END_TEST
 
-/* The URL of a part in the middle of the object; arena. Its first and last byte are told. */
+/* The URL of a part in the middle of the object, in the arena, and its first and last byte. */
 static const char *middle_url(struct asked *asked, uint64_t *out_first, uint64_t *out_last)
 {
 	static const char *const headers[] = {"Range", "bytes=200000-300000", NULL};
@@ -475,7 +475,7 @@ START_TEST(urls_end)
 	asked.fixture.token = face_fixture_root_token;
 	face_fixture_expect(&asked.fixture, 204, METHOD_DELETE, "/bkt/a", NULL, "");
 	face_fixture_expect(&asked.fixture, 204, METHOD_DELETE, "/bkt", NULL, "");
-	expect_fetch(&asked, 403, target, NULL); /* with the bucket the permission goes */
+	expect_fetch(&asked, 403, target, NULL); /* the permission ends with the bucket */
 	close_fixture(&asked);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* Shards as Xet clients send them, and what they ask of chunks, through the router. */
+/* Shards of Xet clients, and their questions about chunks, through the router. */
 #include <errno.h>
 #include <semaphore.h>
 #include <stddef.h>
@@ -93,7 +93,7 @@ static void expect(int status, enum method method, const char *target, int token
 static void put_xorb(void)
 {
 	expect(200, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE,
-		span_of(hello, sizeof hello), NULL);
+		span_of(hello, sizeof(hello)), NULL);
 }
 
 static bool is_registered(void)
@@ -102,11 +102,12 @@ static bool is_registered(void)
 	struct xet_file file;
 	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
 	const struct chunk_id hash = chunk_hash_file(&chunk, 1);
+	const struct xet_grant grant = {
+		.file = &hash, .bucket = bucket_id, .account = span_text("main")};
 	bool granted = false;
 	struct db *const db = store_reader_take(fixture.store, &err);
 	const bool found = xet_file_row_find(db, &hash, &file, &err) == 1;
-	ck_assert_int_eq(
-		xet_grant_row_valid(db, &hash, bucket_id, span_text("main"), 1, &granted, &err), 0);
+	ck_assert_int_eq(xet_grant_row_valid(db, &grant, 1, &granted, &err), 0);
 	store_reader_give(fixture.store, db);
 	ck_assert(found == granted);
 	return found;
@@ -136,7 +137,7 @@ START_TEST(version_2_answers_with_one_line)
 }
 END_TEST
 
-/* Somebody whom shards stand behind until he is let go. */
+/* Blocks the committer or a helper until it is released. */
 struct blocker {
 	struct change change; /* first */
 	struct helper_job job;
@@ -221,7 +222,7 @@ static unsigned count_lines(const struct fake_exchange *fake, const char *line)
 	return count;
 }
 
-/* A shard that is not done before lines of progress come. */
+/* A shard that takes long enough for lines of progress. */
 static struct fake_exchange *send_slow(const char *line)
 {
 	struct fake_exchange *const fake = begin(METHOD_POST, "/xet/v2/shards", TOKEN_WRITE);
@@ -262,7 +263,7 @@ START_TEST(a_late_failure_is_the_last_line)
 	struct blocker blockers[HELPERS];
 	char line[100];
 	block_helpers(blockers);
-	snprintf(line, sizeof line, "{\"type\":\"validating\",\"verified\":0,\"total\":%zu}\n",
+	snprintf(line, sizeof(line), "{\"type\":\"validating\",\"verified\":0,\"total\":%zu}\n",
 		shard.len);
 	struct fake_exchange *const fake = send_slow(line);
 	for (int i = 0; i < HELPERS; i++)
@@ -279,7 +280,7 @@ START_TEST(a_late_failure_is_the_last_line)
 }
 END_TEST
 
-/* Nobody wakes it any more but the end of the shard, which it still tells. */
+/* Only the end of the shard wakes it now, and it still reports that end. */
 START_TEST(a_stopping_server_tells_the_end)
 {
 	struct blocker blocker;
@@ -311,7 +312,7 @@ START_TEST(a_client_may_leave_before_the_end)
 }
 END_TEST
 
-/* The store closes while it is still at the shard. */
+/* The store closes while the shard is in progress. */
 START_TEST(a_client_may_leave_a_server_that_stops)
 {
 	struct blocker blockers[HELPERS];
@@ -334,7 +335,7 @@ static int no_space_is_left(const struct file_ops *ops, const char *path, struct
 	return 0;
 }
 
-/* The xorb was refused for that: the client is told so, and not asked to try again. */
+/* The xorb was refused because of that: the client is told so, and not to try again. */
 START_TEST(a_xorb_that_had_no_room_is_told_as_that)
 {
 	struct blocker blockers[HELPERS];
@@ -419,7 +420,7 @@ START_TEST(chunks_are_answered)
 	expect(400, METHOD_GET, "/xet/v1/chunks/default/zz", TOKEN_WRITE, span_text(""), "error");
 	static const char *const targets[] = {
 		"/xet/v1/chunks/default/" HELLO, "/xet/chunks/default-merkledb/" HELLO};
-	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+	for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
 		struct fake_exchange *const fake =
 			begin(METHOD_GET, targets[i], i == 0 ? TOKEN_READ : TOKEN_WRITE);
 		ck_assert_int_eq(fake_exchange_run(fake, span_text("")), 200);
@@ -430,7 +431,7 @@ START_TEST(chunks_are_answered)
 }
 END_TEST
 
-/* The paths of hf_xet 1.1, which sends the same bytes. */
+/* The paths of hf_xet 1.1. The bytes are the same. */
 START_TEST(old_clients_have_paths_of_their_own)
 {
 	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
@@ -440,13 +441,13 @@ START_TEST(old_clients_have_paths_of_their_own)
 	chunk_id_format(&file, text);
 	expect(404, METHOD_HEAD, "/xet/xorb/default/" HELLO, TOKEN_READ, span_text(""), NULL);
 	expect(200, METHOD_POST, "/xet/xorb/default/" HELLO, TOKEN_WRITE,
-		span_of(hello, sizeof hello), "{\"was_inserted\":true}");
+		span_of(hello, sizeof(hello)), "{\"was_inserted\":true}");
 	expect(200, METHOD_HEAD, "/xet/xorb/default/" HELLO, TOKEN_READ, span_text(""), NULL);
 	expect(200, METHOD_GET, "/xet/chunk/default-merkledb/" HELLO, TOKEN_WRITE, span_text(""),
 		NULL);
 	expect(200, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_WRITE, buffer_span(&shard),
 		"{\"result\":1}");
-	snprintf(target, sizeof target, "/xet/reconstruction/%s", text);
+	snprintf(target, sizeof(target), "/xet/reconstruction/%s", text);
 	expect(200, METHOD_GET, target, TOKEN_READ, span_text(""), "\"offset_into_first_range\":0");
 	expect(403, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_READ, buffer_span(&shard),
 		"error");
@@ -462,14 +463,14 @@ START_TEST(files_may_be_asked_for_as_a_list)
 	put_xorb();
 	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), NULL);
 	chunk_id_format(&file, text);
-	snprintf(body, sizeof body,
+	snprintf(body, sizeof(body),
 		"[{\"prefix\":\"default\",\"hash\":\"%s\"},{\"hash\":\"" OTHER "\"}]", text);
 	expect(200, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text(body), text);
 	expect(200, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text("[]"),
 		"{\"files\":{},\"fetch_info\":{}}");
 	static const char *const malformed[] = {"", "{}", "[1]", "[{}]", "[{\"hash\":7}]",
 		"[{\"hash\":\"abc\"}]", "[{\"hash\":\"" HELLO "\"}"};
-	for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(*malformed); i++)
 		expect(400, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ,
 			span_text(malformed[i]), "error");
 	expect(401, METHOD_POST, "/xet/v1/reconstructions", TOKEN_NONE, span_text(body), "error");
@@ -493,11 +494,11 @@ static struct chunk_id put_scattered_file(void)
 		const uint8_t record[] = {0, 2, 0, 0, 0, 2, 0, 0, (uint8_t)i, (uint8_t)(i >> 8)};
 		chunks[i] =
 			(struct chunk_entry){.id = chunk_hash(span_of(record + 8, 2)), .size = 2};
-		buffer_add(&bytes, record, sizeof record);
+		buffer_add(&bytes, record, sizeof(record));
 	}
 	const struct chunk_id xorb = chunk_hash_xorb(chunks, 2 * PLACES);
 	chunk_id_format(&xorb, text);
-	snprintf(target, sizeof target, "/xet/v1/xorbs/default/%s", text);
+	snprintf(target, sizeof(target), "/xet/v1/xorbs/default/%s", text);
 	expect(200, METHOD_POST, target, TOKEN_WRITE, buffer_span(&bytes), NULL);
 	for (uint32_t i = 0; i < PLACES; i++) {
 		taken[i] = chunks[2 * i];
@@ -548,7 +549,7 @@ static const char *scattered_target(void)
 	return arena_format(fixture.arena, "/xet/v1/reconstructions/%s", text);
 }
 
-/* What others are still reading bounds it; small answers are always given. */
+/* Replies that other clients are still reading limit it; small replies are always given. */
 START_TEST(large_answers_take_turns)
 {
 	const char *const target = scattered_target();
@@ -572,7 +573,7 @@ static struct fake_exchange *begin_slow_reader(const char *bearer, const char *t
 	return slow;
 }
 
-/* There is room for two: the one that holds both loses one to another key. */
+/* There is room for two: the key that has both loses one to another key. */
 START_TEST(no_key_leaves_others_without_answers)
 {
 	const char *const target = scattered_target();

@@ -1,4 +1,4 @@
-/* Xorbs as Xet clients send and ask for them, through the router. */
+/* Uploads of xorbs and questions about them, through the router. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static struct fake_exchange *begin(enum method method, const char *target, int t
 	return fake;
 }
 
-/* Asserts status and, unless NULL, what the body holds. */
+/* Asserts the status and, unless NULL, a text in the body. */
 static void expect(int status, enum method method, const char *target, int token, struct span body,
 	const char *text)
 {
@@ -80,7 +80,7 @@ static bool is_stored(const char *hash)
 
 START_TEST(a_xorb_is_uploaded_once)
 {
-	const struct span body = span_of(hello, sizeof hello);
+	const struct span body = span_of(hello, sizeof(hello));
 	expect(404, METHOD_HEAD, "/xet/v1/xorbs/default/" HELLO, TOKEN_READ, span_text(""), NULL);
 	expect(200, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE, body,
 		"{\"was_inserted\":true}");
@@ -91,7 +91,7 @@ START_TEST(a_xorb_is_uploaded_once)
 	struct fake_exchange *const head =
 		begin(METHOD_HEAD, "/xet/xorbs/default/" HELLO, TOKEN_READ);
 	ck_assert_int_eq(fake_exchange_run(head, span_text("")), 200);
-	ck_assert_uint_eq(head->exchange.reply.length, sizeof hello);
+	ck_assert_uint_eq(head->exchange.reply.length, sizeof(hello));
 	fake_exchange_free(head);
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(a_grant_says_whether_it_is_here)
 	const struct span ask = span_text(GRANT_BODY);
 	expect(404, METHOD_POST, "/xet/v1/xorb-grants/default/" HELLO, TOKEN_WRITE, ask, "error");
 	expect(200, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE,
-		span_of(hello, sizeof hello), NULL);
+		span_of(hello, sizeof(hello)), NULL);
 	expect(200, METHOD_POST, "/xet/v1/xorb-grants/default/" HELLO, TOKEN_WRITE, ask, "{}");
 	expect(200, METHOD_POST, "/xet/v1/xorb-grants/default/" HELLO, TOKEN_WRITE,
 		span_text("{\"new\":[1]}"), NULL);
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(tokens_decide)
 {
-	const struct span body = span_of(hello, sizeof hello);
+	const struct span body = span_of(hello, sizeof(hello));
 	expect(401, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_NONE, body, "error");
 	expect(401, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_OVER, body, "error");
 	expect(403, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_READ, body, "error");
@@ -134,10 +134,10 @@ START_TEST(bad_requests_store_nothing)
 	static const char *const hashes[] = {"", "d8d4", HELLO "0",
 		"D8D408E608FB9CA213B9909A65D86D725F2DE4D8D540324BE8A363E7A6E228CB",
 		"g8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"};
-	const struct span body = span_of(hello, sizeof hello);
-	for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
+	const struct span body = span_of(hello, sizeof(hello));
+	for (size_t i = 0; i < sizeof(hashes) / sizeof(*hashes); i++) {
 		char target[200];
-		snprintf(target, sizeof target, "/xet/v1/xorbs/default/%s", hashes[i]);
+		snprintf(target, sizeof(target), "/xet/v1/xorbs/default/%s", hashes[i]);
 		expect(i == 0 ? 404 : 400, METHOD_POST, target, TOKEN_WRITE, body, "error");
 	}
 	expect(400, METHOD_POST, "/xet/v1/xorbs/default/" OTHER, TOKEN_WRITE, body, "not " OTHER);
@@ -146,7 +146,7 @@ START_TEST(bad_requests_store_nothing)
 		"no records");
 	expect(400, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE, span_text(""),
 		"no records");
-	for (size_t len = 1; len < sizeof hello; len++)
+	for (size_t len = 1; len < sizeof(hello); len++)
 		expect(400, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE,
 			span_slice(body, 0, len), "ends within");
 	ck_assert(!is_stored(HELLO) && !is_stored(OTHER));
@@ -159,7 +159,7 @@ START_TEST(a_body_that_is_too_long_is_not_asked_for)
 		begin(METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE);
 	fake->exchange.has_length = true;
 	fake->exchange.length = XORB_BODY_MAX_BYTES + 1;
-	ck_assert_int_eq(fake_exchange_run(fake, span_of(hello, sizeof hello)), 400);
+	ck_assert_int_eq(fake_exchange_run(fake, span_of(hello, sizeof(hello))), 400);
 	face_fixture_assert_holds(fake, "at most");
 	fake_exchange_free(fake);
 }
@@ -169,7 +169,7 @@ START_TEST(a_connection_that_breaks_leaves_nothing)
 {
 	struct fake_exchange *const fake =
 		begin(METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE);
-	fake_exchange_cut(fake, span_of(hello, 15), sizeof hello);
+	fake_exchange_cut(fake, span_of(hello, 15), sizeof(hello));
 	fake_exchange_free(fake);
 	ck_assert(!is_stored(HELLO));
 }
@@ -189,7 +189,7 @@ START_TEST(private_codecs_are_taken_from_our_own_client)
 			.codec = CODEC_ZSTD, .stored = (uint32_t)stored, .size = CHUNK},
 		body);
 	chunk_id_format(&id, hash);
-	snprintf(target, sizeof target, "/xet/v1/xorbs/default/%s", hash);
+	snprintf(target, sizeof(target), "/xet/v1/xorbs/default/%s", hash);
 	const struct span bytes = span_of(body, XORB_RECORD_HEADER_BYTES + stored);
 	expect(400, METHOD_POST, target, TOKEN_WRITE, bytes, "compression scheme 64");
 	struct fake_exchange *const fake = begin(METHOD_POST, target, TOKEN_WRITE);

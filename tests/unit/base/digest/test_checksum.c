@@ -4,8 +4,8 @@
 
 #include "base/digest/checksum.h"
 
-/* Over "123456789": the check values of the CRC catalogue and, by their own programs, of the
- * digests. */
+/* For "123456789": the check values of the CRC catalogue, and for the digests those of their own
+ * programs. */
 static const struct {
 	enum checksum_algorithm algorithm;
 	const char *name, *suffix, *element, *header;
@@ -150,7 +150,7 @@ START_TEST(composite_text_has_the_parts)
 	char text[CHECKSUM_TEXT_BYTES];
 	checksum_of(CHECKSUM_SHA512, span_text("123456789"), &checksum);
 	checksum.type = CHECKSUM_COMPOSITE;
-	checksum_format(&checksum, 10000, text); /* the longest there is */
+	checksum_format(&checksum, 10000, text); /* the longest text */
 	ck_assert_str_eq(text,
 		"2eZ2LdHI6vbWGzxhkvxAjU1tXxF20MKRabwk5xw/J0rSf81YEbMT1oH35V7ALXPUmclUVba1u1A6z1dPuo/+hQ==-10000");
 }
@@ -163,7 +163,8 @@ START_TEST(pieces_give_the_checksum_of_the_whole)
 	struct checksum actual;
 	checksum_of(rows[_i].algorithm, whole, &expected);
 	struct checksum_stream *const stream = checksum_stream_new(rows[_i].algorithm);
-	for (unsigned step = 1; step < 6; step++) { /* the later rounds show that a result resets */
+	/* later rounds prove that a result resets the stream */
+	for (unsigned step = 1; step < 6; step++) {
 		checksum_stream_add(stream, span_of(NULL, 0));
 		for (size_t at = 0, piece = 1; at < whole.len;
 			at += piece, piece = piece * step % 4099 + 1)
@@ -202,7 +203,7 @@ START_TEST(crcs_combine)
 }
 END_TEST
 
-/* 2^40 zero bytes and some, which nobody wants to compute: in two ways that must agree. */
+/* 2^40 zero bytes and some more, too many to compute: two ways to combine them must agree. */
 START_TEST(long_seconds_combine)
 {
 	if (!checksum_combines(rows[_i].algorithm))

@@ -18,7 +18,7 @@ START_TEST(known_values)
 }
 END_TEST
 
-/* As RFC 1950 defines it, on bytes that make both sums wrap often. */
+/* Follows the definition in RFC 1950, on bytes that make both sums wrap often. */
 START_TEST(long_runs_agree_with_the_definition)
 {
 	enum { BYTES = 100003 };

@@ -7,7 +7,7 @@
 
 enum { BUFFER_BYTES = 8192 };
 
-/* The definition: a bit at a time. */
+/* The definition: one bit at a time. */
 static uint64_t crc_of_bits(struct span bytes)
 {
 	uint64_t crc = UINT64_MAX;
@@ -35,7 +35,7 @@ START_TEST(check_value)
 	ck_assert(crc64_nvme(0, span_of(NULL, 0)) == 0);
 	const uint8_t xorb[] = {0, 12, 0, 0, 0, 12, 0, 0, 'H', 'e', 'l', 'l', 'o', ' ', 'W', 'o',
 		'r', 'l', 'd', '!'};
-	/* as hf_xet says it in its request for a grant */
+	/* as hf_xet sends it in its request for a grant */
 	ck_assert(crc64_nvme(0, span_of(xorb, sizeof xorb)) == UINT64_C(3879687725877942381));
 }
 END_TEST

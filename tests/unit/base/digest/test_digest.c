@@ -25,7 +25,8 @@ START_TEST(published_vectors)
 	uint8_t out[SHA256_BYTES];
 	const struct span input = span_text(rows[_i].input);
 	struct sha256_stream *const sha = sha256_stream_new();
-	for (int round = 0; round < 2; round++) { /* the second shows that a result resets */
+	/* the second round proves that a result resets the stream */
+	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < input.len; i++)
 			sha256_stream_add(sha, span_slice(input, i, 1));
 		sha256_stream_result(sha, out);
@@ -37,7 +38,7 @@ START_TEST(published_vectors)
 }
 END_TEST
 
-/* Over "abc": FIPS 180-4. */
+/* For "abc": FIPS 180-4. */
 static const struct {
 	enum digest_kind kind;
 	const char *result;

@@ -4,7 +4,7 @@
 
 #include "base/digest/fingerprint.h"
 
-/* "abc" in place of a certificate: its SHA-256 is the well-known one. */
+/* "abc" in place of a certificate: its SHA-256 is well known. */
 #define DIGITS "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 #define PEM    "text before\n-----BEGIN CERTIFICATE-----\nYW\nJj\r\n-----END CERTIFICATE-----\n"
 

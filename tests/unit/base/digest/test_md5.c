@@ -28,7 +28,7 @@ START_TEST(published_vectors)
 	char text[2 * MD5_BYTES + 1];
 	const struct span input = span_text(rows[_i].input);
 	struct md5_stream *const stream = md5_stream_new();
-	/* the later rounds show that a result resets */
+	/* later rounds prove that a result resets the stream */
 	for (size_t piece = 1; piece < 70; piece += 17) {
 		for (size_t at = 0; at < input.len; at += piece)
 			md5_stream_add(stream, span_slice(input, at, piece));
@@ -69,8 +69,8 @@ START_TEST(every_length_ends_well)
 }
 END_TEST
 
-/* Streams that stand at different places of a block and get pieces of different lengths, none among
- * them. */
+/* Streams at different places of a block that get pieces of different lengths, some of them
+ * empty. */
 START_TEST(streams_side_by_side)
 {
 	enum { WHOLE = 40000 };

@@ -8,7 +8,7 @@
 
 enum { MOST_BLOCKS = 9, BUFFER_BYTES = MD5_BLOCK_BYTES * MOST_BLOCKS + 16 };
 
-/* Random states and bytes, another library's rounds as the judge. */
+/* Compares random states and bytes with the rounds of another library. */
 struct fixture {
 	uint8_t bytes[MD5_LANES][BUFFER_BYTES];
 	uint32_t states[MD5_LANES][MD5_STATE_WORDS];

@@ -140,7 +140,7 @@ START_TEST(equal_texts_alone_make_equal_tokens)
 	make_token("tickets", "seat 12");
 	ck_assert(span_equal(buffer_span(&first), buffer_span(&sealed)));
 	make_token("tickets", "seat 13");
-	ck_assert_mem_ne(first.data, sealed.data, 6); /* what is the same does not show through */
+	ck_assert_mem_ne(first.data, sealed.data, 6); /* equal texts do not look equal */
 	buffer_release(&first);
 }
 END_TEST

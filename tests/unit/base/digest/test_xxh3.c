@@ -69,7 +69,7 @@ START_TEST(the_older_digest)
 }
 END_TEST
 
-/* The distribution's library is the judge of what stands in packs. */
+/* Stored packs have checksums of the distribution's library, so the results must be the same. */
 START_TEST(every_length_agrees_with_the_library)
 {
 	uint8_t bytes[3000];

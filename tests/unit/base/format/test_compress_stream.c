@@ -45,7 +45,7 @@ START_TEST(pieces_make_one_frame_that_says_its_size)
 	write_frame(&frame, content, CONTENT_BYTES, pieces[_i]);
 	ck_assert(zstd_content_size(buffer_span(&frame), &size));
 	ck_assert_uint_eq(size, CONTENT_BYTES);
-	/* The reader of whole frames refuses anything but one. */
+	/* The reader must refuse anything but one whole frame. */
 	struct compressor *const compressor = compressor_new();
 	ck_assert_msg(
 		decompress_zstd(compressor, buffer_span(&frame), back, CONTENT_BYTES, &err) == 0,

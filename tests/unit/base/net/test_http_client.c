@@ -1,5 +1,5 @@
-/* The client against a small scripted server: it takes whole requests, keeps the last one for the
- * test to look at, and answers by the path's first letter from a table. */
+/* Tests the client with a small scripted server, which takes whole requests, keeps the last one for
+ * the test to look at, and answers from a table by the first letter of the path. */
 #include "tests/unit/unit.h"
 
 #include <limits.h>
@@ -21,7 +21,7 @@ static struct {
 	pthread_t thread;
 	_Atomic int connections;
 	_Atomic int requests;
-	char head[4096]; /* of the last request; read by tests after its answer came */
+	char head[4096]; /* of the last request; tests read it after its answer came */
 	struct buffer body;
 } server;
 
@@ -86,7 +86,7 @@ static void answer(int fd)
 	memset(filler, 'f', sizeof filler);
 	for (int i = 0; letter == 'l' && i < 10; i++)
 		send(fd, filler, sizeof filler, MSG_NOSIGNAL);
-	if (letter == 'x') /* answers never: until the client goes away */
+	if (letter == 'x') /* does not answer, until the client goes away */
 		while (read(fd, filler, sizeof filler) > 0)
 			continue;
 	if (letter == 's' || letter == 'g')
@@ -326,7 +326,7 @@ START_TEST(empty_bodies_have_a_length_and_no_type)
 }
 END_TEST
 
-/* Gives `len` bytes 'z' in odd pieces, then the end; or fails where told. */
+/* Gives `len` bytes 'z' in uneven pieces, then the end; or fails where it is told to. */
 struct test_source {
 	struct body_source source;
 	size_t len;
@@ -490,7 +490,7 @@ static void end_it(void *owner)
 	http_client_cancel(client);
 }
 
-/* "/x" has no answer: without a word of it the request would end as lost. */
+/* "/x" gets no answer, which would fail as a lost connection if the cancel did not come first. */
 START_TEST(silence_is_told_once_and_only_where_there_is_some)
 {
 	const struct http_client_options options = {.endpoint = server.endpoint,
@@ -587,7 +587,8 @@ START_TEST(bad_tokens_and_ca_files_are_refused)
 		.endpoint = "https://h", .ca_file = "/no/such/ca.pem"};
 	const struct http_client_options unverified = {
 		.endpoint = "https://h", .token = "t", .unverified = true};
-	ck_assert_ptr_null(http_client_new(&unverified, &err)); /* a token for whoever answers */
+	/* a token for a server that is not checked */
+	ck_assert_ptr_null(http_client_new(&unverified, &err));
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_ptr_null(http_client_new(&forged, &err));
 	ck_assert_int_eq(err.kind, ERROR_INVALID);

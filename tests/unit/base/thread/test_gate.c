@@ -7,7 +7,7 @@
 Suite *test_gate_suite(void);
 
 struct visitor {
-	struct gate_visitor base; /* first */
+	struct gate_visitor base; /* must be first */
 	bool passed;
 	bool was_turned_away;
 };
@@ -79,7 +79,7 @@ START_TEST(who_waits_may_withdraw)
 		visitors[i] = (struct visitor){.base = {.pass = pass, .turn_away = turn_away}};
 		gate_enter(&gate, &visitors[i].base);
 	}
-	ck_assert(!gate_withdraw(&gate, &visitors[0].base)); /* is inside */
+	ck_assert(!gate_withdraw(&gate, &visitors[0].base)); /* it is inside */
 	ck_assert(gate_withdraw(&gate, &visitors[2].base));  /* in the middle */
 	ck_assert(gate_withdraw(&gate, &visitors[3].base));  /* the last */
 	ck_assert(!gate_withdraw(&gate, &visitors[3].base));

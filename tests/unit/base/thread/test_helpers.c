@@ -98,7 +98,7 @@ struct owner {
 	unsigned again;
 };
 
-/* The last job of a lane may free the lane with its owner; until then it may submit itself
+/* The last job of a lane may free the lane with its owner; before that it may submit itself
  * again. */
 static void owner_run(struct helper_job *job)
 {

@@ -28,7 +28,7 @@ struct fixture {
 	struct md5_pool *pool;
 	struct md5_pool_stream streams[STREAMS];
 	uint8_t source[SOURCE_BYTES];
-	size_t ends[STREAMS]; /* what was submitted of the source */
+	size_t ends[STREAMS]; /* end of the submitted part of the source */
 	atomic_int left;
 };
 
@@ -84,7 +84,7 @@ START_TEST(every_stream_gets_its_blocks_in_order)
 	for (size_t block = 0; block < BLOCKS; block++)
 		for (size_t i = 0; i < STREAMS; i++) {
 			seed = seed * 1664525 + 1013904223;
-			if (seed >> 30 != 0) /* some streams have fewer */
+			if (seed >> 30 != 0) /* some streams have fewer blocks */
 				submit(fixture, i, (seed >> 8) % BLOCK_MAX_BYTES);
 		}
 	fixture_close(fixture);
@@ -127,8 +127,8 @@ static void wait_for_done(struct fixture *fixture)
 		usleep(200);
 }
 
-/* A lone stream is served at once. Of many, some may be left waiting for others, but no stream for
- * long while it goes on. */
+/* A lone stream is served at once. With many streams, some may wait for others, but no stream waits
+ * long while it gets blocks. */
 START_TEST(blocks_of_a_lone_or_busy_stream_do_not_wait)
 {
 	struct fixture *const fixture = memory_new(sizeof *fixture);

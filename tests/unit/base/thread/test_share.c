@@ -8,7 +8,7 @@ Suite *test_share_suite(void);
 enum { LIMIT = 8, RESERVE = 2, STRANGERS = 4, HOLDS = 20 };
 
 struct holder {
-	struct share_hold hold; /* first */
+	struct share_hold hold; /* must be first */
 	int displaced;
 };
 
@@ -57,7 +57,7 @@ static bool take(size_t index, struct share_caller caller)
 	return share_take(pool, &holders[index].hold, caller, 1);
 }
 
-/* So many of the caller's, from that index on. */
+/* Takes this number of holds for the caller, from that index on. */
 static void fill(size_t from, size_t count, struct share_caller caller)
 {
 	for (size_t i = from; i < from + count; i++)
@@ -84,7 +84,7 @@ START_TEST(one_alone_may_have_everything)
 }
 END_TEST
 
-/* The second gets half, and then each keeps what it has. */
+/* The second owner gets half, and then each keeps what it has. */
 START_TEST(two_end_with_a_half_each)
 {
 	fill(0, LIMIT, one);
@@ -120,11 +120,11 @@ START_TEST(what_is_displaced_counts_no_more_and_grows_no_more)
 	ck_assert(!take(0, one));
 	share_give(pool, &holders[0].hold);
 	ck_assert_uint_eq(share_displaced(pool), 0);
-	ck_assert(!take(LIMIT + 1, one)); /* its place is the other's */
+	ck_assert(!take(LIMIT + 1, one)); /* its place belongs to the other */
 }
 END_TEST
 
-/* It is still there: not more than the limit again, not for the root key either. */
+/* Displaced holds still exist: together they may be as much as the limit, also for the root key. */
 START_TEST(what_is_displaced_and_stays_has_an_end)
 {
 	fill(0, LIMIT, stranger);
@@ -156,7 +156,7 @@ START_TEST(a_hold_grows_and_is_given_back_whole)
 }
 END_TEST
 
-/* What grew last is youngest. */
+/* The hold that grew last is the youngest. */
 START_TEST(what_has_long_not_grown_goes_first)
 {
 	fill(0, 4, one);
@@ -185,7 +185,7 @@ START_TEST(root_finds_a_reserve_and_keeps_what_it_has)
 	ck_assert_uint_eq(count_displaced_of(0, LIMIT), 1);
 	for (size_t i = 0; i < LIMIT; i++)
 		share_give(pool, &holders[i].hold);
-	fill(1, LIMIT - 3, root); /* all but the one that was displaced */
+	fill(1, LIMIT - 3, root); /* all but the displaced one */
 	ck_assert(!take(LIMIT + 3, one));
 	ck_assert_uint_eq(count_displaced_of(LIMIT, 3), 0);
 }
@@ -196,15 +196,16 @@ START_TEST(strangers_make_room_first)
 	fill(0, 5, stranger);
 	ck_assert(take(5, another_stranger));
 	fill(6, 2, one);
-	ck_assert(take(8, one)); /* strangers hold more than their part: the largest of them goes */
+	/* strangers hold more than their part, so the largest of them makes room */
+	ck_assert(take(8, one));
 	ck_assert_uint_eq(count_displaced_of(0, 5), 1);
 	fill(9, 1, one);
 	ck_assert_uint_eq(count_displaced_of(0, 6), 2);
-	ck_assert(!take(10, one)); /* now they have no more than that, and the key is the largest */
+	ck_assert(!take(10, one)); /* now they do not, and the key is the largest */
 }
 END_TEST
 
-/* They count as one each, however few each has. */
+/* They count as one owner, however few holds each has. */
 START_TEST(a_key_comes_before_many_strangers)
 {
 	for (size_t i = 0; i < LIMIT - 2; i++)
@@ -226,7 +227,7 @@ START_TEST(a_key_and_an_address_of_one_number_are_two)
 }
 END_TEST
 
-/* Connections: they are there before anybody knows whose they are. */
+/* Connections exist before anybody knows their owner. */
 START_TEST(room_is_made_among_those_at_rest_first)
 {
 	for (size_t i = 0; i < 4; i++)
@@ -241,7 +242,7 @@ START_TEST(room_is_made_among_those_at_rest_first)
 	ck_assert_int_eq(holders[0].displaced + holders[2].displaced, 1);
 	ck_assert(share_make_room(pool));
 	ck_assert(!share_make_room(pool));
-	share_move(pool, &holders[0].hold, one, false); /* what is displaced stays so */
+	share_move(pool, &holders[0].hold, one, false); /* a displaced hold stays displaced */
 	ck_assert(!share_make_room(pool));
 	ck_assert_uint_eq(share_displaced(pool), 4);
 }

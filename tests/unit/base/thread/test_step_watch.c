@@ -9,7 +9,7 @@
 #include "base/thread/step_watch.h"
 
 struct waiting {
-	struct step_waiter waiter; /* first */
+	struct step_waiter waiter; /* must be first */
 	atomic_int wakes;
 };
 
@@ -75,7 +75,7 @@ START_TEST(a_wait_can_be_ended)
 	wait_on(&one, "run", 0, 60000);
 	wait_on(&other, "run", 0, 60000);
 	step_watch_cancel(watch, &one.waiter);
-	step_watch_cancel(watch, &one.waiter); /* nor any more */
+	step_watch_cancel(watch, &one.waiter); /* it does not wait any more */
 	ck_assert_int_eq(one.wakes, 1);
 	ck_assert_int_eq(other.wakes, 0);
 	step_watch_published(watch, span_text("bucket"), span_text("run"));

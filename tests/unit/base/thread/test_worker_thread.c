@@ -2,16 +2,16 @@
 
 #include "base/thread/worker_thread.h"
 
-/* Rounds that are counted, with a test that waits for them. */
+/* Counts the rounds, and lets a test wait for them. */
 struct worker {
 	struct worker_thread thread;
 	struct lock_condition counted;
-	int rounds; /* guarded by the thread's lock, as all below */
+	int rounds; /* guarded by the thread's lock, like all fields below */
 	int lasts;
-	int64_t sleeps_ms; /* what a round returns */
-	uint64_t bytes;    /* what a round spends, at this rate */
+	int64_t sleeps_ms; /* the result of a round */
+	uint64_t bytes;    /* spent by a round, at this rate */
 	uint64_t rate;
-	bool was_cut_short; /* the thread's, until it has stopped */
+	bool was_cut_short; /* used by the thread alone until it has stopped */
 };
 
 static int64_t count_round(void *owner)
@@ -115,13 +115,13 @@ START_TEST(quiesce_ends_a_pause_and_wakes_begin_nothing)
 	struct worker worker = {.bytes = 1 << 30, .rate = 1};
 	worker_start(&worker, 0);
 	wait_for_rounds(&worker, 1);
-	worker_thread_wake(&worker.thread); /* ends no pause, but has its round */
+	worker_thread_wake(&worker.thread); /* ends no pause, but gets its round */
 	ck_assert(!worker_thread_is_stopping(&worker.thread));
 	worker_thread_quiesce(&worker.thread);
 	ck_assert(worker_thread_is_stopping(&worker.thread));
 	worker_thread_wake(&worker.thread);
 	worker_thread_stop(&worker.thread);
-	worker_thread_wake(&worker.thread); /* until the release */
+	worker_thread_wake(&worker.thread); /* allowed until the release */
 	ck_assert(worker.was_cut_short);
 	ck_assert_int_eq(worker.rounds, 1);
 	worker_release(&worker);

@@ -1,4 +1,4 @@
-/* Commands that ask and print: which requests they send for their words, and what they make of the
+/* Commands that ask and print: the requests that they send for their words, and how they print the
  * answers, for people and as JSON lines. */
 #include "tests/unit/unit.h"
 
@@ -76,7 +76,7 @@ static const struct command_case {
 	enum command_bit bit;
 	const char *words;
 	const char *trace;  /* all requests */
-	const char *output; /* each line must be there, in this order */
+	const char *output; /* the output must have each of these lines, in this order */
 	struct scripted script[6];
 } cases[] = {
 	{command_ls, COMMAND_LS, "", "GET /\nGET /?continuation-token=t%2F1\n",
@@ -175,8 +175,8 @@ static const struct command_case {
 	{command_runs, COMMAND_RUNS,
 		"settings b/r keep_steps=8 verify=false webhook=null adopt=x/y=z",
 		"PUT /v1/runs/b/r/settings {\"keep_steps\":8,\"verify\":false,\"webhook\":null,\"adopt\":\"x/y=z\"}\n",
-		"keep_steps = 8\nolder steps go in the background: those that readers may be fetching within"
-		" 15 minutes, pinned and held ones later",
+		"keep_steps = 8\nolder steps are removed in the background: within 15 minutes those"
+		" that readers may be fetching, later those that are pinned or held",
 		{{"PUT /v1/runs/b/r/settings", 200, "{\"settings\":{\"keep_steps\":8}}"}}},
 	{command_steps, COMMAND_STEPS, "b/r",
 		"GET /v1/runs/b/r\nGET /v1/runs/b/r/steps?from=0\nGET /v1/runs/b/r/steps?from=4\n",
@@ -215,7 +215,7 @@ static const struct command_case {
 		"step 3 of b/r is kept as be:st",
 		{{"PUT /v1/runs/b/r/pins/be%3Ast", 201, "{\"name\":\"be:st\"}"}}},
 	{command_pins, COMMAND_PINS, "b/r rm best", "DELETE /v1/runs/b/r/pins/best\n",
-		"best is no pin any more", {{"DELETE /v1/runs/b/r/pins/best", 204, ""}}},
+		"best is not a pin any more", {{"DELETE /v1/runs/b/r/pins/best", 204, ""}}},
 	{command_replicas, COMMAND_REPLICAS, "b/r",
 		"GET /v1/runs/b/r/replicas?limit=1000\nGET /v1/runs/b/r/replicas?limit=1000&after=w1\n",
 		"w1 \n  ready  \n       2  2 (9 s)  \nw2 \n  expired  \n  -  \ndisk full\n"
@@ -293,7 +293,7 @@ static void answer_script(void *owner, const struct web_request *request, struct
 	}
 }
 
-/* Each of the lines stands in the text, in their order. */
+/* Checks that the text has each of the lines, in this order. */
 static void expect_lines(const char *text, const char *lines)
 {
 	struct span rest = span_text(lines);
@@ -341,8 +341,8 @@ static const struct {
 };
 enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
 
-/* Where nothing of the answer is needed. What is no JSON, like a proxy's page, did not come from
- * the server, unless nothing was to come. */
+/* Commands that need no member of the answer. A body that is not JSON, like a proxy's page, did not
+ * come from the server; it does not matter where no body is expected. */
 static bool is_enough(const struct command_case *row, const struct scripted *answer)
 {
 	const bool is_removal =
@@ -353,8 +353,8 @@ static bool is_enough(const struct command_case *row, const struct scripted *ans
 	return is_change || row->run == command_keys;
 }
 
-/* What the server refuses is the command's failure; so is an answer without sense, where there is
- * to be one. */
+/* A command fails when the server refuses its request, or when the answer makes no sense although
+ * one is expected. */
 START_TEST(a_refusal_is_a_failure)
 {
 	const struct command_case *const row = &cases[_i / REFUSALS];
@@ -420,10 +420,10 @@ static const struct {
 		"HEAD /b/one\nHEAD /b/two\n" LIST_OF("two") "\n",
 		{{"HEAD /b/two", 403, ""}, {LIST_OF("two"), 200, LIST(CONTENT("two2"))}}},
 	{command_mb, COMMAND_MB, "b c", ERROR_BUCKET_OWNED,
-		"1 of 2 failed, the first with: there is a bucket b already",
+		"1 of 2 failed, the first with: there is already a bucket b",
 		"HEAD /b\nHEAD /c\nPUT /c\n",
 		{{"HEAD /b", 200, ""}, {"HEAD /c", 404, ""}, {"PUT /c", 200, ""}}},
-	{command_mb, COMMAND_MB, "b", ERROR_BUCKET_OWNED, "there is a bucket b already",
+	{command_mb, COMMAND_MB, "b", ERROR_BUCKET_OWNED, "there is already a bucket b",
 		"HEAD /b\n", {{"HEAD /b", 200, ""}}},
 	{command_rb, COMMAND_RB, "b", ERROR_BUCKET_NOT_EMPTY,
 		"`deltabucket rb --force b` removes it", "DELETE /b\nGET /v1/runs/b\n",
@@ -476,7 +476,7 @@ static const struct {
 			{"GET /v1/runs/c", 200, "{\"runs\":[]}"}}},
 };
 
-/* A script that looks at the exit status must not take half of the list for all of it. */
+/* A script that looks at the exit status must not take half of a list for the whole. */
 START_TEST(a_failure_is_one_whatever_goes_well_behind_it)
 {
 	struct web *const web = web_start(answer_script, (void *)halves[_i].script);
@@ -542,7 +542,7 @@ static const struct {
 	{command_runs, COMMAND_RUNS, "settings b/r " X64 "=8"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --metadata " X256 "=1 x"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --label " X256 "x x"},
-	{command_put, COMMAND_PUT, "- b/folder/"}, /* what comes on stdin has no name */
+	{command_put, COMMAND_PUT, "- b/folder/"}, /* stdin has no name */
 	{command_put, COMMAND_PUT, "folder/ b"},
 	{command_get, COMMAND_GET, "b"},
 	{command_get, COMMAND_GET, "b/folder/ /tmp"},

@@ -1,6 +1,6 @@
 /* diff, apply, fold, transcode and inspect as a person calls them: what they write, what they
  * count, and what they refuse. Checkpoint "1" differs from "0" in one element of one tensor, and
- * "2" from "1" in two of another. */
+ * "2" differs from "1" in two elements of another tensor. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static const struct {
 	{"transcode ", command_transcode, COMMAND_TRANSCODE},
 };
 
-/* In the line, what begins with '@' lies in the scratch folder. */
+/* Words of the line that begin with '@' are files in the scratch folder. */
 static struct command_result run(const char *line)
 {
 	struct buffer words;
@@ -151,7 +151,7 @@ START_TEST(what_is_not_there_is_named_with_the_reason)
 }
 END_TEST
 
-/* `"digest":"..."` as inspect tells it. */
+/* Returns `"digest":"..."` as inspect prints it. */
 static void read_digest(const char *line, char *out, size_t size)
 {
 	struct command_result result = run(line);
@@ -242,7 +242,7 @@ END_TEST
 static const char *const misuses[] = {
 	"diff --format gzip @0 @1 @out",
 	"diff --format slime-xor --checksum md5 @0 @1 @out",
-	"fold --to trl-gap @to1 @to2 @out", /* without --base neither has a meaning */
+	"fold --to trl-gap @to1 @to2 @out", /* --to and --step need --base */
 	"fold --step 7 @to1 @to2 @out",
 	"fold --base @0 --to gzip @to1 @to2 @out",
 	"transcode --base @0 @to1 @out",

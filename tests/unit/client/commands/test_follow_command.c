@@ -1,4 +1,4 @@
-/* What lies in a worker's folder: how many checkpoints, and which of their files. */
+/* The contents of a worker's folder: how many checkpoints, and which of their files. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void expect_there(const char *name, bool wanted)
 
 static const struct {
 	const char *words;
-	int kept; /* in the end, with the current one */
+	int kept; /* generations at the end, including the current one */
 } keeps[] = {{"--keep 0", 1}, {"", 2}, {"--keep 2", 3}};
 
 START_TEST(a_worker_keeps_one_older_checkpoint_unless_told)
@@ -67,10 +67,10 @@ static int count_generations(void)
 	ck_assert_int_eq(file_list(folder, &names, &count, &err), 0);
 	file_names_free(names, count);
 	free(folder);
-	return (int)count / 2; /* each with its sidecar */
+	return (int)count / 2; /* each generation has a sidecar */
 }
 
-/* Room is wanted now, not with the next step. */
+/* The user needs the disk space now, not with the next step. */
 START_TEST(a_worker_that_is_told_to_keep_less_removes_the_others_at_once)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -86,7 +86,7 @@ END_TEST
 
 static const char *const bad_urls[] = {"", "/b/r/steps/000000/anchor/a.safetensors"};
 
-/* What it fetches lies below the run. */
+/* The objects that it fetches lie below the run. */
 START_TEST(a_way_that_leads_elsewhere_is_refused)
 {
 	char words[4096];
@@ -133,8 +133,8 @@ static void shell(const char *command)
 	ck_assert_msg(system(words) == 0, "%s", command);
 }
 
-/* An engine reads all of this, so all of it is proven at the start, whether or not it is
- * tensors. */
+/* An engine reads all these files, so all of them are proven at the start, with tensors or
+ * without. */
 static const struct {
 	const char *follow;
 	const char *damage;
@@ -165,8 +165,8 @@ START_TEST(what_is_damaged_when_a_worker_starts_is_mended)
 }
 END_TEST
 
-/* The note of an older version knows of the tensors alone. What an engine leaves in the folder is
- * no damage. */
+/* The sidecar of an older version has only the tensors' digest. Files that an engine leaves in the
+ * folder are not damage. */
 START_TEST(what_is_whole_when_a_worker_starts_stays)
 {
 	static const char *const changes[] = {"true", "echo cache >worker/current/cache.json",
@@ -194,8 +194,8 @@ static void follow_part(enum error_kind kind)
 		training_expect_ok(result, "");
 }
 
-/* Nobody has the whole step to prove it, so each tensor is proven: in the anchor and in what a
- * delta makes of it. */
+/* No worker has the whole step to prove its digest, so each tensor is proven by itself: in the
+ * anchor and after a delta. */
 START_TEST(a_tensor_that_is_not_what_the_step_says_is_not_held)
 {
 	training_step(&training, 0, "state", "\"published\"");
@@ -214,7 +214,7 @@ START_TEST(a_tensor_that_is_not_what_the_step_says_is_not_held)
 }
 END_TEST
 
-/* Foreign programs may publish so. */
+/* Other programs may publish like this. */
 START_TEST(a_step_without_digests_of_tensors_has_no_parts)
 {
 	training_step(&training, 0, "state", "\"published\"");

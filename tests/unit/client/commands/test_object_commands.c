@@ -1,5 +1,5 @@
-/* put and get of one object against a bucket in memory: under which names, which bytes, and what
- * is left when it fails. */
+/* put and get of one object against a bucket in memory: the names, the bytes, and what is left
+ * after a failure. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static char *scratch;
 static struct web *web;
 static bool has_bucket;
 static const char *content; /* of the object b/folder/key */
-static bool is_replaced;    /* by another of that name, behind the HEAD */
+static bool is_replaced;    /* another object takes its name after the HEAD */
 
 static void answer_put(const char *target, struct web_reply *reply)
 {
@@ -153,13 +153,13 @@ START_TEST(what_is_no_file_is_not_put)
 	command_result_release(&folder);
 	expect_failed(
 		command_fixture_run(command_put, COMMAND_PUT, web_endpoint(web), "/dev/null b/key"),
-		ERROR_INVALID, "is no file");
+		ERROR_INVALID, "is not a regular file");
 	expect_failed(put("@/none b/key"), ERROR_NOT_FOUND, "none");
 	ck_assert_str_eq(web_trace(web), "");
 }
 END_TEST
 
-/* The device that it stands for here is /dev/null, of which root would have been rid. */
+/* The device here is /dev/null. A test that runs as root would have lost it. */
 START_TEST(no_device_or_pipe_is_replaced)
 {
 	char pipe[4096];
@@ -199,7 +199,7 @@ START_TEST(only_the_object_goes_to_stdout)
 }
 END_TEST
 
-/* Half of the one and half of the other would be neither. */
+/* Half of one object and half of the other would be neither. */
 START_TEST(an_object_that_was_replaced_meanwhile_is_not_taken_for_the_one_that_was_found)
 {
 	is_replaced = true;

@@ -1,5 +1,5 @@
-/* Publishers and followers against a server in memory: what a step is made of, what a call that
- * failed leaves to the next one, and that a worker ends with the very weights. */
+/* Publishers and followers against a server in memory: what a step is made of, what a failed call
+ * leaves to the next one, and that a worker ends with exactly the published weights. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void put(const char *name, struct span bytes)
 	free(path);
 }
 
-/* The weights of one iteration: some of them change from one to the next. */
+/* Makes the weights of one iteration: some of them change from one iteration to the next. */
 static void make_weights(unsigned iteration, struct buffer *out)
 {
 	char header[128];
@@ -116,7 +116,7 @@ static void publish_ok(unsigned iteration, const char *more, const char *said)
 	expect_ok(publish_with(more, "state"), said);
 }
 
-/* What the follower's `current` leads to are the weights of that iteration. */
+/* Checks that the follower's `current` leads to the weights of that iteration. */
 static void expect_current(const char *into, unsigned iteration)
 {
 	struct error err = {0};
@@ -181,7 +181,7 @@ START_TEST(an_anchor_comes_when_it_is_asked_for_and_names_what_is_there)
 		step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
 	ck_assert(anchor != NULL &&
 		step_message_form(run_server_step(&server, 1), STEP_DELTA) != NULL);
-	/* the file that did not change is that of step 0 */
+	/* the unchanged file is the object of step 0 */
 	ck_assert(span_equal_text(anchor->objects[0].name, "config.json"));
 	ck_assert(span_equal_text(anchor->objects[0].key, "r/steps/000000/anchor/config.json"));
 	ck_assert_ptr_eq(step_message_form(run_server_step(&server, 2), STEP_ANCHOR), NULL);
@@ -198,7 +198,7 @@ static struct buffer *find_object(const char *target)
 	return &server.objects[at].bytes;
 }
 
-/* Gives what was its bytes, now none. */
+/* Empties the object and returns its buffer. */
 static struct buffer *lose_object(const char *target)
 {
 	buffer_reset(find_object(target));
@@ -233,6 +233,17 @@ START_TEST(a_refused_step_does_not_move_the_baseline)
 }
 END_TEST
 
+/* There is no committed step, so there is nothing to fetch again. */
+START_TEST(a_server_that_blames_the_base_of_a_first_step_is_refused)
+{
+	server.refusals = 1;
+	server.refusal = "wrong_base";
+	write_checkpoint(0);
+	expect_failed(publish_with("", "state"), ERROR_WRONG_BASE, "publishing step 0 of run b/r");
+	expect_ok(publish_with("", "state"), "\"step\":0,");
+}
+END_TEST
+
 START_TEST(an_upload_that_broke_off_goes_on_with_what_is_missing)
 {
 	server.full = 1;
@@ -248,7 +259,7 @@ START_TEST(an_upload_that_broke_off_goes_on_with_what_is_missing)
 }
 END_TEST
 
-/* What was sent, and the delta, were of the other weights. */
+/* Uploads and delta of the failed call were of the other weights. */
 START_TEST(other_weights_than_those_that_were_refused_are_the_step)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -263,7 +274,7 @@ START_TEST(other_weights_than_those_that_were_refused_are_the_step)
 }
 END_TEST
 
-/* As whoever downloads the delta finds it, whatever the step says. */
+/* The format that the downloaded delta has, whatever the step says. */
 static enum delta_format sent_format(uint64_t step)
 {
 	struct error err = {0};
@@ -280,7 +291,7 @@ static enum delta_format sent_format(uint64_t step)
 	return summary.format;
 }
 
-/* The delta that is there is of the same weights, in another format. */
+/* The state folder has a delta of the same weights, in another format. */
 START_TEST(a_delta_in_another_format_is_made_anew)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -335,7 +346,7 @@ START_TEST(a_step_that_is_named_is_that_step_or_none)
 }
 END_TEST
 
-/* As a job script calls each rank again after a failure. Both checkpoints have the same names and
+/* A job script calls each rank again after a failure. Both checkpoints have the same names and
  * sizes. */
 START_TEST(a_rank_that_repeats_its_step_is_told_when_it_has_other_weights)
 {
@@ -370,7 +381,7 @@ START_TEST(a_second_trainer_fences_the_first)
 }
 END_TEST
 
-/* The step that was refused, and the one that another trainer published under its number. */
+/* One step was refused, and another trainer published a step with the same number. */
 START_TEST(the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -386,7 +397,7 @@ START_TEST(the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refus
 }
 END_TEST
 
-/* A server that came back from a backup, say. Nobody goes on there unasked. */
+/* For example a server that was restored from a backup. No publisher continues there unasked. */
 START_TEST(a_run_that_went_back_is_gone_on_with_on_demand_alone)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -401,7 +412,7 @@ START_TEST(a_run_that_went_back_is_gone_on_with_on_demand_alone)
 }
 END_TEST
 
-/* Its baseline, and the steps it has published, are of the run that is gone. */
+/* Baseline and published steps of the state folder belong to the run that is gone. */
 START_TEST(a_run_that_others_made_anew_is_taken_over_where_it_is)
 {
 	for (unsigned i = 0; i < 3; i++)
@@ -454,7 +465,7 @@ START_TEST(a_run_may_keep_every_step)
 {
 	publish_ok(0, "--keep-steps 0", "\"already\":false,");
 	ck_assert_uint_eq(server.keep_steps, 0);
-	publish_ok(1, "--keep-steps 9", "\"step\":1,"); /* or change its mind */
+	publish_ok(1, "--keep-steps 9", "\"step\":1,"); /* a later call may change it */
 	ck_assert_uint_eq(server.keep_steps, 9);
 	publish_ok(2, "", "\"step\":2,");
 	ck_assert_uint_eq(server.keep_steps, 9);
@@ -470,7 +481,7 @@ START_TEST(what_is_no_checkpoint_fences_nobody_off)
 }
 END_TEST
 
-/* Whatever became of the copy of the step before: a delta is made against what workers hold. */
+/* Whatever happened to the copy of the step before, a delta is made against what workers hold. */
 START_TEST(a_copy_that_was_spoilt_on_the_disk_is_fetched_again)
 {
 	struct buffer other;
@@ -486,7 +497,7 @@ START_TEST(a_copy_that_was_spoilt_on_the_disk_is_fetched_again)
 }
 END_TEST
 
-/* Such a file system has a copy of every step for nothing. */
+/* On a file system that shares bytes, every step has a copy at no cost. */
 static bool shares_bytes(void)
 {
 	struct error err = {0};
@@ -501,8 +512,8 @@ static bool shares_bytes(void)
 	return result == 0;
 }
 
-/* A trainer that writes into one place: each delta is made against the copy and the deltas behind
- * it, until these are many. */
+/* A trainer that always writes into the same place: each delta is made against the copy and the
+ * deltas behind it, until there are many. */
 START_TEST(a_copy_is_made_once_in_eight_steps)
 {
 	if (shares_bytes())
@@ -535,7 +546,7 @@ static struct command_result publish_file(const char *name, const char *more)
 		command_publish, COMMAND_PUBLISH, web_endpoint(server.web), words);
 }
 
-/* A trainer that writes each step into a place of its own, and leaves it there or not. */
+/* A trainer that writes each step into a place of its own, and then keeps it or removes it. */
 START_TEST(what_the_trainer_left_alone_is_the_baseline)
 {
 	if (shares_bytes())
@@ -558,8 +569,8 @@ START_TEST(what_the_trainer_left_alone_is_the_baseline)
 }
 END_TEST
 
-/* The digest decides: a file that looks like the one that was published, but holds other weights,
- * is no baseline. */
+/* The digest decides: a file that looks like the published one but holds other weights is not a
+ * baseline. */
 START_TEST(what_only_looks_like_the_baseline_is_none)
 {
 	if (shares_bytes())
@@ -569,9 +580,11 @@ START_TEST(what_only_looks_like_the_baseline_is_none)
 	struct error err = {0};
 	publish_ok(0, "", "\"step\":0");
 	char *const folder = folder_files_join(scratch, "state");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web),
-				 "b/r", false, &err),
-		0);
+	const struct publish_state_params params = {.files = file_system(),
+		.folder = folder,
+		.endpoint = web_endpoint(server.web),
+		.run = "b/r"};
+	ck_assert_int_eq(publish_state_open(&state, &params, &err), 0);
 	write_weights(9, "other.safetensors");
 	char *const path = folder_files_join(scratch, "other.safetensors");
 	ck_assert_int_eq(publish_source_take(&other, &state, path, NULL, &err), 0);
@@ -647,8 +660,8 @@ START_TEST(a_delta_that_stays_damaged_makes_it_go_by_an_anchor)
 }
 END_TEST
 
-/* Engines load more than the weights: unless all of it is as the publisher had it, nothing is
- * current. */
+/* Engines load more than the weights: a step becomes current only if all its files are as the
+ * publisher had them. */
 START_TEST(an_anchor_that_is_not_the_step_is_refused)
 {
 	static const char other[] = "{\"a\": 2}";
@@ -713,7 +726,7 @@ static void expect_text(const char *name, const char *text)
 	free(path);
 }
 
-/* A delta says nothing of files that stay as they are. */
+/* A delta does not contain files that did not change. */
 START_TEST(a_config_that_was_spoilt_on_the_disk_is_not_passed_on)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -747,7 +760,7 @@ START_TEST(the_command_runs_once_for_each_step)
 }
 END_TEST
 
-/* Whoever waits for all workers must not count on one whose engine did not take the step. */
+/* A trainer that waits for all workers must not count one whose engine did not load the step. */
 START_TEST(a_worker_whose_command_fails_is_not_ready)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -758,7 +771,7 @@ START_TEST(a_worker_whose_command_fails_is_not_ready)
 }
 END_TEST
 
-/* The copy is what a kill during the command leaves: it runs once more there. */
+/* The copied folder is what a kill during the command leaves: there the command runs once more. */
 START_TEST(a_command_that_was_killed_with_its_worker_runs_again)
 {
 	char script[2000];
@@ -797,7 +810,7 @@ START_TEST(a_step_that_is_asked_for_is_the_one_that_is_held)
 }
 END_TEST
 
-/* Retention is no failure of the worker: it asks for another way, but not for ever. */
+/* Retention is not a failure of the worker: it asks for another path, but not forever. */
 START_TEST(a_delta_that_went_meanwhile_is_gone_around)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -845,6 +858,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, an_anchor_comes_when_it_is_asked_for_and_names_what_is_there);
 	tcase_add_test(tests, a_file_that_the_server_has_lost_is_sent_again);
 	tcase_add_test(tests, a_refused_step_does_not_move_the_baseline);
+	tcase_add_test(tests, a_server_that_blames_the_base_of_a_first_step_is_refused);
 	tcase_add_test(tests, an_upload_that_broke_off_goes_on_with_what_is_missing);
 	tcase_add_test(tests, other_weights_than_those_that_were_refused_are_the_step);
 	tcase_add_test(tests, a_delta_in_another_format_is_made_anew);

@@ -1,5 +1,5 @@
-/* What publish and follow tell of a step, for programs and for people, and what ranks say of
- * theirs. */
+/* The lines that publish and follow print about a step, for programs and for people, and the facts
+ * that ranks put into their parts. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void expect_published(const struct json_node *line, uint64_t number_of_it
 		says(line, "digest", digest));
 	ck_assert_uint_eq(number(line, "step"), number_of_it);
 	ck_assert(!is_true(line, "already"));
-	/* a rank's is its share */
+	/* a rank reports the size of its share */
 	ck_assert_uint_le(number(line, "checkpoint_bytes"), file_bytes(step));
 	ck_assert_uint_gt(number(line, "checkpoint_bytes"), file_bytes(step) * 9 / 10);
 	ck_assert_uint_eq(number(line, "delta_bytes"), form_bytes(step, STEP_DELTA));
@@ -109,7 +109,7 @@ START_TEST(a_published_step_is_told_as_it_is)
 }
 END_TEST
 
-/* Its label and its metadata go with the part of each rank. */
+/* The part of each rank has the step's label and metadata. */
 START_TEST(a_rank_tells_the_step_as_it_is)
 {
 	publish_two("--rank 0/1");

@@ -1,5 +1,5 @@
-/* What sync does to both ends when all goes well and when it does not, against a bucket in memory
- * that holds the objects "old" and "same". */
+/* sync, when all goes well and when it does not, against a bucket in memory that holds the objects
+ * "old" and "same". */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -29,13 +29,13 @@ static char *scratch;
 static struct web *web;
 static const char *listing;
 static int refusal;   /* the status of answers to a PUT or GET of an object */
-static int refusals;  /* so many */
-static int by_chunks; /* the status of answers to whoever wants to move by chunks */
+static int refusals;  /* how many requests are answered with it */
+static int by_chunks; /* the status of answers to requests that move chunks */
 static const char *tree;
 static bool has_digest;   /* answers have the digest of "same" */
-static const char *batch; /* the answer to many changes at once; NULL: there are none */
+static const char *batch; /* the answer to many changes at once; NULL: not supported */
 
-/* It has the hash of "old", and cannot say what that is made of. */
+/* The server has the hash of "old", but cannot give its reconstruction. */
 static void answer_chunks(const char *target, struct web_reply *reply)
 {
 	const bool is_plan = strncmp(target, "/v2/", 4) == 0;
@@ -125,7 +125,7 @@ static struct command_result sync_with(bool up, const char *more)
 	return command_fixture_run(command_sync, COMMAND_SYNC, web_endpoint(web), words);
 }
 
-/* By chunks where the server has them. */
+/* Files move by chunks if the server supports that. */
 static void expect_any_way(bool up, const char *more, bool is_well)
 {
 	struct command_result result = sync_with(up, more);
@@ -140,7 +140,7 @@ static void expect(bool up, const char *more, bool is_well)
 	expect_any_way(up, words, is_well);
 }
 
-/* A file that was only renamed is at no moment under neither name. */
+/* A file that was only renamed is there under at least one name at any moment. */
 START_TEST(what_is_gone_is_removed_when_the_new_is_there)
 {
 	expect(true, "--delete", true);
@@ -178,7 +178,7 @@ START_TEST(a_download_that_fails_removes_nothing)
 }
 END_TEST
 
-/* A source of which not all can be seen must not empty the target either. */
+/* A source that cannot be read completely must not empty the target either. */
 START_TEST(a_folder_that_cannot_be_read_changes_nothing)
 {
 	char *const link = folder_files_join(scratch, "here/link");
@@ -193,15 +193,15 @@ START_TEST(a_folder_that_cannot_be_read_changes_nothing)
 END_TEST
 
 static const char *const bad_listings[] = {
-	/* there is more, and no way to it */
+	/* there is more, but no token for it */
 	LIST("true", CONTENT("same")),
-	/* for ever the same page */
+	/* the same page forever */
 	LIST("true", "<NextContinuationToken>n</NextContinuationToken>"),
 	LIST("false", CONTENT("at") CONTENT("at/below")), /* a file and a folder at once */
 	LIST("false", CONTENT("same") CONTENT("../out")),
 };
 
-/* What a listing does not name is removed: so it must be whole and make sense. */
+/* Files that a listing does not name are removed, so it must be complete and make sense. */
 START_TEST(a_listing_that_cannot_be_followed_changes_nothing)
 {
 	listing = bad_listings[_i];
@@ -260,7 +260,7 @@ START_TEST(a_dry_run_does_not_even_make_the_folder)
 }
 END_TEST
 
-/* As consoles make them: a key that ends in a slash. */
+/* Consoles make such folders: a key that ends in a slash. */
 START_TEST(markers_of_folders_are_left_alone)
 {
 	listing = LIST("false", CONTENT("folder/") CONTENT("old") CONTENT("same"));
@@ -283,7 +283,7 @@ START_TEST(what_was_moved_and_removed_is_counted)
 }
 END_TEST
 
-/* A mistyped name of the source looks like an empty source. */
+/* A mistyped source looks like an empty source. */
 START_TEST(an_empty_source_does_not_empty_the_target)
 {
 	char words[4096];
@@ -303,7 +303,7 @@ START_TEST(an_empty_source_does_not_empty_the_target)
 }
 END_TEST
 
-/* One file comes by a plain request, the other one not at all. */
+/* One file comes by a plain request, the other does not come at all. */
 START_TEST(a_download_of_which_one_way_fails_is_a_failure)
 {
 	by_chunks = 200;
@@ -314,7 +314,7 @@ START_TEST(a_download_of_which_one_way_fails_is_a_failure)
 }
 END_TEST
 
-/* The object changed between the two listings: the hash is of the other version. */
+/* The object changed between the two listings: the hash belongs to the other version. */
 START_TEST(a_hash_of_another_size_is_not_used)
 {
 	by_chunks = 200;
@@ -325,7 +325,7 @@ START_TEST(a_hash_of_another_size_is_not_used)
 }
 END_TEST
 
-/* Of one size and other bytes, or of bytes of which nothing is known. */
+/* Files of the same size with other bytes, or with bytes that nothing is known of. */
 START_TEST(what_may_differ_is_sent)
 {
 	has_digest = _i == 0;
@@ -375,7 +375,7 @@ START_TEST(many_are_removed_at_once)
 }
 END_TEST
 
-/* One that is under a hold, say. */
+/* For example an object under a hold. */
 START_TEST(a_removal_that_is_refused_is_named_and_stops_no_other)
 {
 	list_three();
@@ -408,7 +408,7 @@ END_TEST
 
 static const int no_chunks[] = {401, 403, 404, 405, 501};
 
-/* Of other servers, and of keys that may do no more than put and get. */
+/* Answers of other servers, and of keys that may only put and get. */
 START_TEST(who_may_not_move_by_chunks_moves_whole_objects)
 {
 	by_chunks = no_chunks[_i];

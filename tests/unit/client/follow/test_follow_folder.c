@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static bool exists(const char *name)
 	return found;
 }
 
-/* Makes a generation as follower does, and swaps to it; the weights are the step's number. */
+/* Makes a generation as follower.c does, and swaps to it. The weights are the step's number. */
 static void swap_to(struct follow_folder *folder, uint64_t step)
 {
 	struct error err = {0};
@@ -100,7 +101,8 @@ START_TEST(what_is_held_survives_a_restart)
 }
 END_TEST
 
-/* Killed after the link was swapped and before the state was written: the link is what counts. */
+/* The follower was killed after the swap of the link and before the state was written: the link
+ * decides. */
 START_TEST(the_link_is_the_truth)
 {
 	struct follow_folder folder;
@@ -167,7 +169,7 @@ START_TEST(older_generations_are_trimmed_by_age_not_number)
 	struct error err = {0};
 	open_folder(&folder);
 	swap_to(&folder, 9);
-	swap_to(&folder, 3); /* going back is allowed: --step */
+	swap_to(&folder, 3); /* back to an earlier step, as --step allows */
 	swap_to(&folder, 5);
 	ck_assert_int_eq(follow_folder_trim(&folder, 1, &err), 0);
 	ck_assert(!exists("generations/000009"));
@@ -181,7 +183,7 @@ START_TEST(older_generations_are_trimmed_by_age_not_number)
 }
 END_TEST
 
-/* Each of many is younger than those before it, whatever its number. */
+/* A generation is younger than all before it, whatever the number of its step. */
 START_TEST(the_youngest_stay)
 {
 	static const uint64_t made[] = {2, 5, 3, 4};
@@ -200,7 +202,7 @@ START_TEST(the_youngest_stay)
 }
 END_TEST
 
-/* A command is told, so that an engine need not load what it has. */
+/* The command is told whether the tensors changed, so that an engine need not load them again. */
 START_TEST(the_same_weights_are_told_from_others)
 {
 	struct follow_folder folder;
@@ -215,7 +217,7 @@ START_TEST(the_same_weights_are_told_from_others)
 	ck_assert(follow_folder_has_taken(&folder, "load"));
 	swap_to(&folder, 2);
 	ck_assert(!follow_folder_has_taken(&folder, "load"));
-	swap_to(&folder, 1); /* back, and nobody has tried 2 */
+	swap_to(&folder, 1); /* back, and no command was started for 2 */
 	ck_assert(follow_folder_has_taken(&folder, "load"));
 	follow_folder_close(&folder);
 	open_folder(&folder);
@@ -229,7 +231,7 @@ START_TEST(the_same_weights_are_told_from_others)
 }
 END_TEST
 
-/* A file system of its own has it. */
+/* The root folder of a file system contains it. */
 START_TEST(a_folder_with_lost_and_found_is_empty)
 {
 	struct follow_folder folder;
@@ -251,7 +253,7 @@ START_TEST(a_step_can_be_made_again)
 	swap_to(&folder, 7);
 	follow_folder_distrust(&folder);
 	ck_assert(!folder.has_current);
-	check_current("7"); /* until there is a new one */
+	check_current("7"); /* until the next swap */
 	swap_to(&folder, 7);
 	ck_assert_str_eq(folder.current.name, "000007.2");
 	check_current("7");
@@ -259,7 +261,7 @@ START_TEST(a_step_can_be_made_again)
 }
 END_TEST
 
-/* A kill after the link was made, and before it got its name, leaves this. */
+/* A kill after the link was made and before it was renamed leaves this. */
 START_TEST(a_link_that_was_left_is_no_hindrance)
 {
 	struct follow_folder folder;
@@ -279,7 +281,7 @@ static bool has_executed(const struct follow_folder *folder)
 	return follow_folder_has_executed(folder, "load");
 }
 
-/* --exec runs for every swap, also when the process died between the two. */
+/* --exec runs for every swap, even when the process died between the swap and the command. */
 START_TEST(what_was_executed_is_remembered)
 {
 	struct follow_folder folder;
@@ -301,7 +303,7 @@ START_TEST(what_was_executed_is_remembered)
 }
 END_TEST
 
-/* A state of version 0.1.0 does not say which command it was: any. */
+/* A state of version 0.1.0 does not name the command: it counts for any command. */
 START_TEST(older_folders_do_not_run_a_command_again)
 {
 	struct follow_folder folder;
@@ -336,7 +338,7 @@ START_TEST(foreign_folders_are_refused_and_left_alone)
 }
 END_TEST
 
-/* Killed inside the very first write of the state, and inside a later one. */
+/* The follower was killed during the very first write of the state, and during a later one. */
 START_TEST(a_killed_write_does_not_make_the_folder_foreign)
 {
 	struct follow_folder folder;
@@ -358,7 +360,7 @@ static void remove_state(void)
 	free(state);
 }
 
-/* What says whose it is stands beside each generation too. */
+/* The sidecar of each generation also names endpoint and run. */
 START_TEST(a_folder_without_its_state_is_known_by_its_generations)
 {
 	struct follow_folder folder;
@@ -396,7 +398,7 @@ static const struct {
 	{"current", false},
 };
 
-/* A folder that is removed while somebody writes into it looks like this. */
+/* A folder that is removed while a follower writes into it looks like this. */
 START_TEST(what_lies_in_a_folder_without_state_is_taken_for_own_only_when_it_is)
 {
 	struct follow_folder folder;
@@ -411,6 +413,29 @@ START_TEST(what_lies_in_a_folder_without_state_is_taken_for_own_only_when_it_is)
 	if (result == 0)
 		follow_folder_close(&folder);
 	free(left);
+}
+END_TEST
+
+/* No sidecar can have that name and ".json": it would be too long for the file system. */
+START_TEST(a_leftover_with_the_longest_name_is_removed)
+{
+	struct follow_folder folder;
+	struct error err = {0};
+	char name[NAME_MAX + 1];
+	memset(name, 'x', NAME_MAX);
+	name[NAME_MAX] = '\0';
+	open_folder(&folder);
+	swap_to(&folder, 1);
+	char *const generations = folder_files_join(path, "generations");
+	char *const leftover = folder_files_join(generations, name);
+	ck_assert_int_eq(file_make_folder(file_system(), leftover, 0755, &err), 0);
+	swap_to(&folder, 2);
+	follow_folder_close(&folder);
+	open_folder(&folder);
+	ck_assert(!file_exists(leftover) && exists("generations/000001"));
+	follow_folder_close(&folder);
+	free(leftover);
+	free(generations);
 }
 END_TEST
 
@@ -502,6 +527,7 @@ Suite *test_follow_folder_suite(void)
 	tcase_add_loop_test(tests,
 		what_lies_in_a_folder_without_state_is_taken_for_own_only_when_it_is, 0,
 		sizeof leftovers / sizeof leftovers[0]);
+	tcase_add_test(tests, a_leftover_with_the_longest_name_is_removed);
 	tcase_add_loop_test(tests, a_folder_that_was_removed_is_noticed, 0, 3);
 	tcase_add_test(tests, another_runs_folder_is_refused);
 	tcase_add_test(tests, one_follower_at_a_time);

@@ -66,7 +66,7 @@ START_TEST(its_end_is_reported)
 }
 END_TEST
 
-/* Pipelines in it end as they do in any shell, whatever its parent does about pipes. */
+/* A pipeline in the command ends as in any shell, although its parent ignores SIGPIPE. */
 START_TEST(a_pipe_without_a_reader_ends_its_writer)
 {
 	struct error err = {0};
@@ -78,7 +78,7 @@ START_TEST(a_pipe_without_a_reader_ends_its_writer)
 }
 END_TEST
 
-/* Where programs read our lines from stdout, nothing of the command's comes between them. */
+/* When programs read our lines from stdout, no output of the command comes between them. */
 START_TEST(what_the_command_says_goes_where_it_is_wanted)
 {
 	struct error err = {0};
@@ -107,7 +107,7 @@ static bool closes_within(int fd, int ms)
 	return poll(&waiting, 1, ms) == 1 && read(fd, &byte, 1) == 0;
 }
 
-/* Whatever the command has started holds an end of the pipe for as long as it lives. */
+/* Every process that the command started holds an end of the pipe as long as it lives. */
 START_TEST(a_stop_reaches_all_that_the_command_started)
 {
 	struct error err = {0};

@@ -1,4 +1,4 @@
-/* What a worker tells the server of itself, and when. */
+/* The reports of a worker to the server: their content, and when they come. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct reports {
 	pthread_mutex_t mutex;
 	pthread_cond_t came;
 	unsigned lease_s;
-	int refused; /* so many are answered 503 */
+	int refused; /* number of reports to answer with 503 */
 	size_t count;
 	int64_t at_ms[REPORTS_MAX];
 	char last[1024];
@@ -96,7 +96,7 @@ static void tear_down(void)
 	pthread_mutex_destroy(&reports.mutex);
 }
 
-/* A worker that says nothing for the length of its lease counts as lost: that never comes to pass
+/* A worker that does not report for the length of its lease counts as lost. That must not happen
  * while it lives. */
 START_TEST(a_lease_is_renewed_well_before_it_ends)
 {
@@ -119,7 +119,8 @@ START_TEST(a_report_that_failed_comes_again_before_long)
 }
 END_TEST
 
-/* Nobody waits for the renewal to hear of it, and the last word is said at the end, too. */
+/* A change is reported without waiting for the renewal, and at the end the last change is reported
+ * too. */
 START_TEST(what_changes_is_told_at_once)
 {
 	const struct lease_facts ready = {.state = REPLICA_READY, .has_step = true, .step = 7};
@@ -155,7 +156,7 @@ START_TEST(a_worker_that_is_well_again_tells_of_no_failure)
 }
 END_TEST
 
-/* The server forgets it at once; one that fails is shown as long as its lease runs. */
+/* The server forgets such a worker at once, and shows one that fails as long as its lease runs. */
 START_TEST(a_worker_that_ends_in_order_signs_off)
 {
 	struct lease *lease = begin(LONG_LEASE_S);
@@ -192,7 +193,8 @@ START_TEST(a_report_says_what_is_held_and_wanted)
 }
 END_TEST
 
-/* What a worker that the server refuses three reports says; `is_let_in`: though it may follow. */
+/* Puts into `said` what a worker notes whose reports the server refuses three times. With
+ * `is_let_in` the worker may follow. */
 static void hear_of_refusals(bool is_let_in, char *said, size_t size)
 {
 	const struct output output = {0};
@@ -218,10 +220,11 @@ static void hear_of_refusals(bool is_let_in, char *said, size_t size)
 	fclose(to);
 }
 
-/* A token may allow to read and not to report. Whoever is kept out has been told so otherwise. */
+/* A token may allow following and not reporting. A worker that may not even follow is told so by
+ * the follower. */
 START_TEST(a_report_that_is_not_taken_is_told_of_once_by_who_may_follow)
 {
-	static const char WORDS[] = "does not take this worker's report (following goes on)";
+	static const char WORDS[] = "does not accept this worker's report (following continues)";
 	char said[4096];
 	hear_of_refusals(_i == 1, said, sizeof said);
 	const char *const first = strstr(said, WORDS);
@@ -230,7 +233,7 @@ START_TEST(a_report_that_is_not_taken_is_told_of_once_by_who_may_follow)
 }
 END_TEST
 
-/* Two workers of a host are two, and one that starts again is the same. */
+/* Two workers on one host have two ids, and a worker that starts again has the same id. */
 START_TEST(a_folder_has_an_id)
 {
 	char *const id = lease_default_id("/somewhere/a");

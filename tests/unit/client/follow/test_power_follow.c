@@ -1,6 +1,6 @@
-/* A follower's advance, from downloads that are there to the next generation, with the power cut
- * before each of its operations: what `current` leads to is a whole checkpoint at any moment,
- * and the new one once the swap has returned. */
+/* A follower's advance, from finished downloads to the next generation, with the power cut before
+ * each of its operations: `current` leads to a whole checkpoint at any moment, and to the new one
+ * after the swap has returned. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -20,19 +20,19 @@
 enum { STEPS = 2, ELEMENTS = 400 };
 static const char ENDPOINT[] = "https://host:9000";
 
-/* How the next step comes. */
+/* The kinds of path to the next step. */
 enum way { BY_ANCHOR, BY_DELTA, BY_DELTA_OF_A_FILE, AS_SUBSET, WAYS };
 
 static char *scratch;
 static char *into;         /* the follower's folder, on the disk */
 static char *steps[STEPS]; /* the checkpoints as they were published */
-/* what the generations hold: with a subset not the same */
+/* what the generations hold; with a subset that is only a part */
 static char *wanted[STEPS];
 static struct snapshot snapshots[STEPS];
 static struct remote_options remote;
 static struct subset subset;
 static struct power_disk *disk;
-static bool has_links; /* of the file system: hard ones */
+static bool has_links; /* the file system has hard links */
 
 static void put(const char *folder, const char *name, struct span bytes)
 {
@@ -118,7 +118,7 @@ static void diff_files(const char *from, const char *to, const char *out)
 	free(base);
 }
 
-/* The link's objects as transfers leave them. */
+/* Puts the link's objects where transfers leave them. */
 static void place_link(const struct path_link *link, enum way way)
 {
 	struct error err = {0};
@@ -144,7 +144,7 @@ static int no_link(const struct file_ops *ops, const char *from, const char *to)
 	return -1;
 }
 
-/* As follower does it: makes, swaps, trims. */
+/* Does what follower.c does: makes the generation, swaps, trims. */
 static void advance(const struct file_ops *files, enum way way, unsigned step)
 {
 	struct error err = {0};
@@ -192,7 +192,7 @@ static void advance(const struct file_ops *files, enum way way, unsigned step)
 	free(name);
 }
 
-/* The generation as it is now, for comparison. */
+/* Reads the generation as it is now, for comparison. */
 static void keep_wanted(unsigned step)
 {
 	struct error err = {0};
@@ -270,7 +270,7 @@ static bool same_tree(const char *left, const char *right)
 	return same;
 }
 
-/* What engines read while no follower runs. */
+/* Checks what engines read while no follower runs. */
 static void check_current(const char *folder, const char *line)
 {
 	char *const current = folder_files_join(folder, "current");
@@ -290,7 +290,7 @@ static void check_generation(const char *folder, unsigned step, const char *line
 	free(generation);
 }
 
-/* The step that a follower finds to be current. */
+/* Returns the step that a follower finds to be current. */
 static uint64_t check_survived(const char *survived, const char *line)
 {
 	struct error err = {0};
@@ -347,7 +347,7 @@ START_TEST(also_where_there_are_no_hard_links)
 }
 END_TEST
 
-/* The very first start: whatever is left is taken for a follower's folder again. */
+/* The very first start: whatever is left is accepted as a follower's folder again. */
 START_TEST(a_new_folder_is_never_foreign)
 {
 	struct error err = {0};

@@ -104,7 +104,7 @@ END_TEST
 
 static _Atomic bool is_read;
 
-/* As a trainer that saves into the file that is sent; its size stays. */
+/* Like a trainer that saves into the file while it is sent; the size stays the same. */
 static void *rewrite(void *unused)
 {
 	const int fd = open(path, O_WRONLY);
@@ -125,7 +125,7 @@ START_TEST(a_file_that_is_written_meanwhile_is_not_taken)
 	atomic_store(&is_read, false);
 	ck_assert_int_eq(pthread_create(&writer, NULL, rewrite, NULL), 0);
 	int result = 0;
-	/* A busy machine may not let the writer run during the first. */
+	/* On a busy machine the writer may not run during the first reading. */
 	for (int tries = 0; result == 0 && tries < 50; tries++) {
 		result = file_chunks_read(path, NULL, &chunks, &err);
 		if (result == 0)

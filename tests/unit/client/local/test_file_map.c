@@ -49,7 +49,9 @@ static void tear_down(void)
 static void open_map(struct file_map *map)
 {
 	struct error err = {0};
-	ck_assert_int_eq(file_map_open(map, file_system(), SIZE, &hash, journal, fd, &err), 0);
+	const struct file_map_params params = {
+		.size = SIZE, .hash = hash, .journal_path = journal, .fd = fd};
+	ck_assert_int_eq(file_map_open(map, file_system(), &params, &err), 0);
 }
 
 START_TEST(gaps_close_and_the_whole_is_proven)
@@ -178,8 +180,8 @@ START_TEST(an_empty_file_is_whole)
 {
 	struct file_map map;
 	struct error err = {0};
-	const struct chunk_id zero = {{0}};
-	ck_assert_int_eq(file_map_open(&map, file_system(), 0, &zero, NULL, -1, &err), 0);
+	const struct file_map_params params = {.fd = -1};
+	ck_assert_int_eq(file_map_open(&map, file_system(), &params, &err), 0);
 	ck_assert(file_map_is_whole(&map));
 	file_map_close(&map);
 }

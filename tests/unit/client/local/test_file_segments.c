@@ -62,7 +62,7 @@ static void fill_constant(uint8_t *bytes)
 	memset(bytes, 59, BYTES);
 }
 
-/* Cuts come every 128 KiB, from an odd place on: nothing but the chunk before tells where. */
+/* From an odd place on, chunks end every 128 KiB: only the chunk before shows where. */
 static void fill_constant_behind_random(uint8_t *bytes)
 {
 	memset(bytes, 59, BYTES);
@@ -76,8 +76,8 @@ static void fill_constant_with_islands(uint8_t *bytes)
 		fill_random(bytes + at, 20000, at);
 }
 
-/* 64 bytes with a mark at their end, as often as they fit: places are marked far closer than chunks
- * may end. */
+/* Repeats 64 bytes with a mark at their end: the marks are far closer together than chunk ends may
+ * be. */
 static void fill_marks(uint8_t *bytes)
 {
 	uint8_t found[64];
@@ -139,7 +139,7 @@ static void expect_same(const uint8_t *bytes, size_t len, size_t segment_bytes, 
 	free(wanted);
 }
 
-/* Segments that fit chunks and that do not, smaller than a chunk, larger than the file. */
+/* Segments whose size matches chunks or does not, smaller than a chunk, larger than the file. */
 START_TEST(any_content_is_cut_as_by_one_thread)
 {
 	static const size_t SEGMENTS[] = {1021, 65536, 131072, 200001, 2 * BYTES};

@@ -126,7 +126,7 @@ START_TEST(it_grows_past_its_first_table_and_stays_bounded)
 	uint64_t size;
 	ck_assert_int_eq(file_size(path, &size, &err), 0);
 	ck_assert_uint_eq(size, (HASH_CACHE_RECORDS_MAX + 1) * UINT64_C(104));
-	ck_assert(!knows("/f99", &FACTS)); /* the oldest went */
+	ck_assert(!knows("/f99", &FACTS)); /* the oldest were dropped */
 	ck_assert(knows("/f100", &FACTS));
 }
 END_TEST

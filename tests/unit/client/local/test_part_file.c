@@ -56,7 +56,7 @@ START_TEST(one_process_has_it_and_it_has_its_size)
 }
 END_TEST
 
-/* As downloads do, one after the other: whoever gets it finishes it at once. */
+/* Like downloads, one after the other: each one that gets the part file finishes it at once. */
 static void *finish_many(void *argument)
 {
 	(void)argument;

@@ -81,7 +81,7 @@ START_TEST(parts_are_remembered)
 }
 END_TEST
 
-/* Nothing of another object, another version of it, or another cut may be taken over. */
+/* Parts of another object, another version of it, or another part size must not count. */
 START_TEST(another_plan_starts_afresh)
 {
 	static const struct part_plan OTHERS[] = {
@@ -110,8 +110,8 @@ START_TEST(another_plan_starts_afresh)
 }
 END_TEST
 
-/* Whatever a kill or a power cut left behind the whole lines, they hold and later lines are
- * readable. */
+/* Whatever a kill or a power cut left after the whole lines, these count, and lines that are added
+ * later can be read. */
 START_TEST(broken_tails_are_dropped)
 {
 	static const char *const TAILS[] = {"1", "1 12", "x y\n", "1 12x\n", "99 5\n", "3 5\n",

@@ -1,4 +1,4 @@
-/* Which tensors belong to a glob or to a rank: all readers and versions have to agree on it. */
+/* The tensors that belong to a glob or to a rank: all readers and versions must agree on them. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "client/local/subset.h"
 
-/* Of 10, 20, 30 and 40 bytes. */
+/* Tensors of 10, 20, 30 and 40 bytes. */
 static const char MODEL[] = "a.w\0U8\0"
 			    "10\0"
 			    "b.w\0U8\0"
@@ -33,7 +33,7 @@ static void tear_down(void)
 
 static const struct {
 	const char *glob, *rank;
-	const char *chosen; /* '+' of those that belong to it; "": none does */
+	const char *chosen; /* '+' for each tensor that belongs to it; "": none does */
 	const char *text;
 } CASES[] = {
 	{NULL, NULL, "++++", NULL},
@@ -72,7 +72,7 @@ START_TEST(a_subset_has_its_tensors)
 }
 END_TEST
 
-/* Of models with three tensors each. */
+/* Models with three tensors each. */
 static const unsigned SIZES[][3] = {
 	{10, 20, 0},
 	{30, 0, 0},
@@ -111,7 +111,7 @@ static void count_owners(const struct schema *model, const char *rank, unsigned 
 	subset_release(&subset);
 }
 
-/* Tensors without bytes too, wherever they stand: together the ranks have the whole model. */
+/* Together the ranks have the whole model, including tensors without bytes in any place. */
 START_TEST(each_tensor_belongs_to_one_rank)
 {
 	struct schema *const model = schema_of(SIZES[_i]);

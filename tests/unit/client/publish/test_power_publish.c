@@ -1,6 +1,6 @@
-/* What a publisher and the hash cache remember, with the power cut before each of their
- * operations: the state is the one before or the one after, what it names as committed is there
- * as long as it is needed, and the same publish converges on whatever is left. */
+/* The memory of a publisher and of the hash cache, with the power cut before each of their
+ * operations: the state is the one before or the one after, what it names as committed is there as
+ * long as it is needed, and the same publish succeeds with whatever is left. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -30,8 +30,10 @@ static void open_state(
 	struct publish_state *state, const struct file_ops *files, const char *at, const char *line)
 {
 	struct error err = {0};
-	ck_assert_msg(publish_state_open(state, files, at, ENDPOINT, "b/r", false, &err) == 0,
-		"cut before \"%s\": %s", line, err.text);
+	const struct publish_state_params params = {
+		.files = files, .folder = at, .endpoint = ENDPOINT, .run = "b/r"};
+	ck_assert_msg(publish_state_open(state, &params, &err) == 0, "cut before \"%s\": %s", line,
+		err.text);
 }
 
 static void check_copy(const struct publish_state *state, uint64_t step, const char *line)
@@ -59,7 +61,7 @@ static void copy_checkpoint(const struct publish_state *state)
 	free(fresh);
 }
 
-/* As publisher does it: copies, makes it the pending step, sends, commits. */
+/* Does what publisher.c does: copies, makes the copy the pending step, sends, commits. */
 static void publish(const struct file_ops *files, const char *at, uint64_t step)
 {
 	struct error err = {0};
@@ -91,8 +93,8 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-/* As publisher does it where the checkpoint is not copied: the delta is synced before anything is
- * sent. */
+/* Does what publisher.c does when the checkpoint is not copied: the delta is synced before anything
+ * is sent. */
 static void publish_delta(const struct file_ops *files, const char *at, uint64_t step)
 {
 	struct error err = {0};
@@ -108,7 +110,7 @@ static void publish_delta(const struct file_ops *files, const char *at, uint64_t
 	publish_state_close(&state);
 }
 
-/* The base's copy, and the delta of each step behind it. */
+/* Checks that the copy of the base is there, and the delta of each step behind it. */
 static void check_base(const char *survived, const char *line)
 {
 	struct publish_state state;
@@ -145,7 +147,7 @@ START_TEST(the_base_stays_with_its_deltas)
 }
 END_TEST
 
-/* Gives the committed step, and goes on as the next call does. */
+/* Returns the committed step, and continues as the next call does. */
 static uint64_t check_survived(const char *survived, const char *line)
 {
 	struct error err = {0};
@@ -200,8 +202,8 @@ static void check_sent(const char *survived, const struct publish_mark *changed,
 	free(at);
 }
 
-/* The trainer has another checkpoint for the step that is pending: what was sent for the first
- * does not count. */
+/* The trainer has another checkpoint for the pending step: what was sent for the first one does not
+ * count. */
 START_TEST(a_step_that_changed_begins_anew)
 {
 	struct error err = {0};
@@ -292,7 +294,7 @@ static void check_cache(const char *survived, const char *line)
 	free(path);
 }
 
-/* It is not synced: records count by their own checksums. */
+/* The hash cache is not synced: each record is proven by its own checksum. */
 START_TEST(a_cache_forgets_and_never_lies)
 {
 	size_t count;

@@ -1,5 +1,5 @@
-/* What a trainer keeps for itself stays behind; what engines need, and what was asked for, comes
- * along. */
+/* Files that a trainer keeps for itself are left out. Files that engines need, and files that the
+ * caller includes, are published. */
 #include "tests/unit/unit.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a publisher makes of where the run is: gone, with a step that it could not fetch, or with
- * one of other content; and in which forms a step goes there. */
+/* How a publisher settles with the run: when the run is gone, when its head cannot be fetched, or
+ * when its head has other content; and in which forms a step is published. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static void remove_run(void)
 	server->count = 0;
 }
 
-/* Whoever comes late has fewer deltas to fetch from there on. */
+/* A follower that starts late has fewer deltas to fetch from the anchor on. */
 START_TEST(an_anchor_comes_when_the_server_says_that_one_is_due)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -59,7 +59,7 @@ static void write_tiny(char value)
 		&training, "trained/model.safetensors", span_of(bytes, 8 + sizeof header - 1 + 4));
 }
 
-/* Readers would fetch more for it. */
+/* Readers would fetch more bytes with the delta. */
 START_TEST(a_delta_that_is_larger_than_the_whole_is_none)
 {
 	for (char i = 0; i < 2; i++) {
@@ -83,7 +83,7 @@ START_TEST(a_run_that_is_gone_is_begun_anew_on_demand_alone)
 }
 END_TEST
 
-/* It has a step of our last number, and it is not ours. */
+/* The run has a step with our last number that is not ours. */
 START_TEST(a_run_that_was_begun_anew_by_others_is_gone_on_with_from_their_step)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -123,7 +123,7 @@ START_TEST(a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call)
 }
 END_TEST
 
-/* The same weights, and a config that engines do not load them with. */
+/* The weights are the same, but the config is not. */
 START_TEST(a_step_with_another_config_is_not_the_one_that_was_refused)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -147,7 +147,7 @@ START_TEST(a_step_that_is_named_is_published_also_without_a_change)
 }
 END_TEST
 
-/* Two steps, of which the second is not what it was published as. */
+/* Publishes two steps and damages the second on the server. */
 static void fail_head(void)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -169,7 +169,7 @@ static void expect_whole(void)
 static const char *const whole_words[] = {
 	"", "--anchor auto --step 2", "--anchor always", "--anchor 7", "--take-over"};
 
-/* Nothing can be built upon it, whether its bytes are at hand or not. */
+/* Such a step is not a base, whether its bytes are at hand or not. */
 START_TEST(a_head_that_failed_its_proof_is_followed_by_a_full_copy)
 {
 	fail_head();
@@ -203,7 +203,7 @@ START_TEST(a_failed_head_is_followed_by_no_delta_alone)
 }
 END_TEST
 
-/* Its proof is still to come. */
+/* The step is not proven yet. */
 START_TEST(a_head_that_comes_damaged_is_followed_by_a_full_copy)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -222,7 +222,7 @@ static const struct {
 	enum error_kind kind;
 } refused_takers[] = {
 	{"--take-over --step 9", ERROR_HEAD_MOVED},
-	{"--take-over --step 1", ERROR_STEP_DIFFERS}, /* it is there, with other weights */
+	{"--take-over --step 1", ERROR_STEP_DIFFERS}, /* it exists, with other weights */
 };
 
 static void expect_healthy(void)
@@ -230,7 +230,7 @@ static void expect_healthy(void)
 	training_expect_ok(training_publish(&training, "", "state"), "\"step\":2");
 }
 
-/* The trainer whose place it wanted goes on. */
+/* The trainer that it wanted to replace continues. */
 START_TEST(a_taker_that_is_refused_has_ended_nobody)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -256,7 +256,7 @@ START_TEST(a_taker_with_other_tensors_has_ended_nobody)
 }
 END_TEST
 
-/* Wherever it runs out of disk before it has made what it would send. */
+/* The disk runs full at any point before the step is ready to be sent. */
 START_TEST(a_taker_with_a_full_disk_has_ended_nobody)
 {
 	char words[4096];
@@ -281,7 +281,7 @@ START_TEST(a_taker_with_a_full_disk_has_ended_nobody)
 }
 END_TEST
 
-/* One command is the way out of it. */
+/* One command is enough to recover. */
 START_TEST(a_trainer_with_a_damaged_state_goes_on_by_taking_its_run_over)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -295,7 +295,7 @@ START_TEST(a_trainer_with_a_damaged_state_goes_on_by_taking_its_run_over)
 }
 END_TEST
 
-/* What the trainer that is to be ended publishes while the other makes its delta. */
+/* The trainer that is to be replaced publishes while the other one makes its delta. */
 struct racing {
 	struct file_ops ops; /* first */
 	bool is_done;
@@ -344,7 +344,7 @@ START_TEST(a_step_that_comes_before_the_run_is_taken_over_is_the_base)
 }
 END_TEST
 
-/* The folder of the checkpoint holds the files of a delta instead. */
+/* Replaces the checkpoint in its folder by the files of a delta. */
 static void mistake_a_delta(void)
 {
 	struct error err = {0};

@@ -1,5 +1,5 @@
-/* A checkpoint that is published where it lies: what changes meanwhile is seen, and what was left
- * alone is found again. */
+/* A checkpoint that is published where it lies: changes meanwhile are noticed, and an unchanged
+ * checkpoint is found again. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -46,15 +46,15 @@ static void take(const char *name)
 	free(path);
 }
 
-/* Step 3 was published from the folder "trained". */
+/* Step 3 has been published from the folder "trained". */
 static void set_up(void)
 {
 	struct error err = {0};
 	scratch = unit_scratch_make();
 	char *const folder = folder_files_join(scratch, "state");
-	ck_assert_int_eq(publish_state_open(
-				 &state, file_system(), folder, "http://host", "b/r", false, &err),
-		0);
+	const struct publish_state_params params = {
+		.files = file_system(), .folder = folder, .endpoint = "http://host", .run = "b/r"};
+	ck_assert_int_eq(publish_state_open(&state, &params, &err), 0);
 	free(folder);
 	put_weights("trained/model.safetensors", "abcd");
 	put("trained/config.json", span_text("{}"));

@@ -24,12 +24,18 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
+static int try_open(
+	struct publish_state *state, const char *endpoint, const char *run, struct error *err)
+{
+	const struct publish_state_params params = {
+		.files = file_system(), .folder = folder, .endpoint = endpoint, .run = run};
+	return publish_state_open(state, &params, err);
+}
+
 static void open_state(struct publish_state *state)
 {
 	struct error err = {0};
-	ck_assert_msg(
-		publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", false, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(try_open(state, ENDPOINT, "b/r", &err) == 0, "%s", err.text);
 }
 
 static void put(const char *path, const char *text)
@@ -47,7 +53,7 @@ static struct publish_mark mark(uint64_t step, uint8_t seed)
 	return made;
 }
 
-/* As publisher does: the folder first, then the name of it. */
+/* Does what publisher.c does: makes the folder first, and then names it in the state. */
 static void make_pending(struct publish_state *state, uint64_t step)
 {
 	struct error err = {0};
@@ -134,7 +140,7 @@ START_TEST(committing_keeps_the_checkpoint_only)
 }
 END_TEST
 
-/* As publisher does where the checkpoint was not copied. */
+/* Does what publisher.c does when the checkpoint was not copied. */
 static void commit_delta(struct publish_state *state, uint64_t step)
 {
 	struct error err = {0};
@@ -176,7 +182,7 @@ START_TEST(deltas_without_copies_stay_behind_the_base)
 }
 END_TEST
 
-/* Neither a copy nor a delta: a step that came whole from where the trainer has it. */
+/* The step has neither a copy nor a delta: its anchor was sent from where the trainer has it. */
 START_TEST(a_step_that_left_nothing_is_no_base)
 {
 	struct publish_state state;
@@ -195,7 +201,7 @@ START_TEST(a_step_that_left_nothing_is_no_base)
 }
 END_TEST
 
-/* Version 0.1.0 named no base: it had a copy of each committed step. */
+/* Version 0.1.0 wrote no base: it kept a copy of each committed step. */
 START_TEST(a_state_without_a_base_has_it_in_the_committed_step)
 {
 	struct publish_state state;
@@ -236,7 +242,7 @@ START_TEST(dropping_the_pending_step_keeps_the_baseline)
 }
 END_TEST
 
-/* As publisher does it: the copy, then the step that it is. */
+/* Does what publisher.c does: makes the copy, and then the pending step that it belongs to. */
 static void set_pending(struct publish_state *state, const struct publish_mark *wanted)
 {
 	struct error err = {0};
@@ -254,7 +260,7 @@ static const struct {
 	bool resumes;
 } later_calls[] = {{1, 1, true}, {1, 7, false}, {2, 1, false}, {2, 7, false}};
 
-/* What was sent, and the delta that was made, count for the very weights of the pending step. */
+/* Uploads and delta of an earlier call count only for exactly the weights of the pending step. */
 START_TEST(only_the_same_step_of_the_same_weights_is_gone_on_with)
 {
 	struct publish_state state;
@@ -286,7 +292,7 @@ START_TEST(only_the_same_step_of_the_same_weights_is_gone_on_with)
 }
 END_TEST
 
-/* Killed after the copy and before state.json named it. */
+/* The publisher was killed after the copy and before state.json named it. */
 START_TEST(leftovers_are_removed)
 {
 	static const uint64_t strays[] = {7, 1234567};
@@ -305,7 +311,7 @@ START_TEST(leftovers_are_removed)
 }
 END_TEST
 
-/* Killed inside the very first write of state.json, and inside a later one. */
+/* The publisher was killed during the very first write of state.json, and during a later one. */
 START_TEST(a_killed_write_does_not_make_the_folder_foreign)
 {
 	struct publish_state state;
@@ -326,9 +332,7 @@ START_TEST(one_publisher_at_a_time)
 	struct publish_state second;
 	struct error err = {0};
 	open_state(&state);
-	ck_assert_int_eq(
-		publish_state_open(&second, file_system(), folder, ENDPOINT, "b/r", false, &err),
-		-1);
+	ck_assert_int_eq(try_open(&second, ENDPOINT, "b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	publish_state_close(&state);
 }
@@ -340,33 +344,30 @@ START_TEST(another_runs_state_is_refused)
 	struct error err = {0};
 	open_state(&state);
 	publish_state_close(&state);
-	ck_assert_int_eq(
-		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/other", false, &err),
-		-1);
+	ck_assert_int_eq(try_open(&state, ENDPOINT, "b/other", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, "https://elsewhere",
-				 "b/r", false, &err),
-		-1);
+	ck_assert_int_eq(try_open(&state, "https://elsewhere", "b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
 
-/* A folder of checkpoints named step-* given by mistake must survive. */
+/* A folder with checkpoints named step-* that is given by mistake must survive. */
 START_TEST(a_folder_with_other_files_is_never_touched)
 {
 	struct publish_state state;
 	struct error err = {0};
 	char *const foreign = folder_files_join(folder, "step-000100/model.safetensors");
 	put(foreign, "precious");
-	ck_assert_int_eq(
-		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
-		-1);
+	ck_assert_int_eq(try_open(&state, ENDPOINT, "b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert(file_exists(foreign));
 	free(foreign);
 }
 END_TEST
 
+#define MARK(step)                                                                     \
+	"{\"step\":" step ",\"digest\":\"xxh3-128:00000000000000000000000000000001\"," \
+	"\"content\":\"xxh3-128:00000000000000000000000000000002\"}"
 static const char *const BROKEN[] = {
 	"",
 	"{",
@@ -374,6 +375,10 @@ static const char *const BROKEN[] = {
 	"{\"version\":1}",
 	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"epoch\":\"x\"}",
 	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"committed\":{\"step\":1}}",
+	/* a base, and no committed step or an earlier one */
+	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"base\":" MARK("3") "}",
+	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"committed\":" MARK(
+		"2") ",\"base\":" MARK("3") "}",
 };
 
 START_TEST(a_damaged_state_is_not_guessed_at)
@@ -384,9 +389,7 @@ START_TEST(a_damaged_state_is_not_guessed_at)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, BROKEN[_i]);
-	ck_assert_int_eq(
-		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
-		-1);
+	ck_assert_int_eq(try_open(&state, ENDPOINT, "b/r", &err), -1);
 	ck_assert_msg(err.kind == ERROR_CORRUPT, "%s", err.text);
 	free(file);
 }
@@ -394,10 +397,15 @@ END_TEST
 
 static int open_anew(struct publish_state *state, struct error *err)
 {
-	return publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", true, err);
+	const struct publish_state_params params = {.files = file_system(),
+		.folder = folder,
+		.endpoint = ENDPOINT,
+		.run = "b/r",
+		.may_replace = true};
+	return publish_state_open(state, &params, err);
 }
 
-/* By who takes the run over, whether state.json is damaged or gone. */
+/* A publisher that takes the run over does so, whether state.json is damaged or gone. */
 START_TEST(what_is_left_of_a_state_is_begun_anew_on_demand)
 {
 	struct publish_state state;
@@ -414,10 +422,8 @@ START_TEST(what_is_left_of_a_state_is_begun_anew_on_demand)
 		put(file, "{\"version\":");
 	else
 		ck_assert_int_eq(file_remove_tree(file_system(), file, &err), 0);
-	ck_assert_int_eq(
-		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
-		-1);
-	ck_assert_msg(strstr(err.text, "--take-over begins it anew") != NULL, "%s", err.text);
+	ck_assert_int_eq(try_open(&state, ENDPOINT, "b/r", &err), -1);
+	ck_assert_msg(strstr(err.text, "--take-over makes a new state") != NULL, "%s", err.text);
 	ck_assert_msg(open_anew(&state, &err) == 0, "%s", err.text);
 	ck_assert(!state.has_epoch && !state.has_committed && !state.has_base &&
 		!has_step(&state, 3, ""));
@@ -429,7 +435,7 @@ START_TEST(what_is_left_of_a_state_is_begun_anew_on_demand)
 }
 END_TEST
 
-/* Not even then. */
+/* Not even by a publisher that takes the run over. */
 START_TEST(what_is_not_ours_is_never_begun_anew)
 {
 	static const struct {
@@ -455,9 +461,7 @@ START_TEST(a_newer_version_is_refused)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, "{\"version\":2,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\"}");
-	ck_assert_int_eq(
-		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
-		-1);
+	ck_assert_int_eq(try_open(&state, ENDPOINT, "b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	free(file);
 }

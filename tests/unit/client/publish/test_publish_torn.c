@@ -1,5 +1,5 @@
-/* A trainer that writes into its checkpoint while it is being published, and what the next call
- * finds: no step is ever made of a delta that was read half before and half after. */
+/* A trainer writes into its checkpoint while it is being published. Neither this call nor the next
+ * one may make a step of a delta that was read half before and half after the write. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 
 static struct training training;
 
-/* The real table; the first folder whose path has `before` in it waits until the trainer has
- * written. */
+/* The real table, but the trainer writes before the first folder is made whose path contains
+ * `before`. */
 struct writing {
 	struct file_ops ops; /* first */
 	const char *before;
@@ -32,7 +32,7 @@ static void tear_down(void)
 	training_stop(&training);
 }
 
-/* In place: the file stays the one that it was. */
+/* Writes in place: the file keeps its inode. */
 static void overwrite(const char *name, unsigned iteration)
 {
 	struct buffer bytes;
@@ -81,14 +81,15 @@ static bool has_step_folder(void)
 	return found;
 }
 
-/* Between the pass that hashes the checkpoint and the one that compares it with the step before. */
+/* It changes between the pass that hashes the checkpoint and the one that compares it with the step
+ * before. */
 START_TEST(a_checkpoint_that_changes_meanwhile_is_no_step)
 {
 	training_step(&training, 0, "state", "\"step\":0");
 	training_write(&training, 1);
 	struct writing writing = {.before = "step-000001/.", .iteration = 4};
 	struct command_result result = publish_while_writing(&writing);
-	/* then a copy was taken first, and it is the step */
+	/* if the file system can share bytes, a copy was taken first and is the step */
 	const bool shares_bytes = result.status == 0;
 	ck_assert(writing.is_done);
 	if (!shares_bytes) {
@@ -101,7 +102,7 @@ START_TEST(a_checkpoint_that_changes_meanwhile_is_no_step)
 }
 END_TEST
 
-/* The delta of a call that could not publish: whole, or not. */
+/* The delta that a call left which could not publish: whole or damaged. */
 static void leave_delta(void)
 {
 	training_step(&training, 0, "state", "\"step\":0");
@@ -110,7 +111,7 @@ static void leave_delta(void)
 	training_expect_failed(training_publish(&training, "", "state"), ERROR_NO_SPACE);
 }
 
-/* A byte of a payload is another one. */
+/* Flips bits in the payload of the delta. */
 static void spoil_delta(void)
 {
 	struct error err = {0};
@@ -131,8 +132,8 @@ static void spoil_delta(void)
 	free(folder);
 }
 
-/* A call that was killed between making the delta and looking whether the checkpoint was still the
- * same. */
+/* An earlier call was killed after it made the delta and before it checked that the checkpoint had
+ * not changed. */
 START_TEST(a_delta_that_nobody_has_proven_is_made_again)
 {
 	struct error err = {0};

@@ -1,5 +1,5 @@
-/* One rank's part of a delta: of shards whose weights alone have changed, against the very step
- * that workers hold. */
+/* One rank's part of a delta: only weights of its shards may have changed, and the base must be
+ * exactly the step that workers hold. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -129,7 +129,7 @@ START_TEST(a_delta_has_a_file_for_each_shard)
 }
 END_TEST
 
-/* Of all ranks' shards: whoever reads the delta finds every tensor by it. */
+/* The index names the shards of all ranks: a reader of the delta finds every tensor by it. */
 START_TEST(who_has_the_index_says_where_each_tensor_is)
 {
 	static const char index[] = "{\"metadata\":{\"total_size\":8},\"weight_map\":"
@@ -163,7 +163,7 @@ START_TEST(a_baseline_that_is_not_the_step_is_not_built_upon)
 }
 END_TEST
 
-/* "+" is there now, "-" is there no more, "!" has changed. */
+/* "+" is a new file, "-" a file that is gone, "!" a file that has changed. */
 static const char *const changes[] = {"+tokenizer.json", "-tokenizer.json", "+added.json",
 	"-added.json", "!config.json", "+z.safetensors", "-z.safetensors", "+a.safetensors",
 	"-a.safetensors", "!c.safetensors", "!" RANK_SHARE_INDEX};
@@ -183,7 +183,7 @@ static void change(const char *what)
 	}
 }
 
-/* Workers would go without it: only an anchor has all files. */
+/* Workers would not get the change: only an anchor has all files. */
 START_TEST(whatever_else_has_changed_wants_an_anchor)
 {
 	struct error err = {0};

@@ -1,5 +1,5 @@
-/* A rank that publishes alone: what its steps are made of, what a call that failed leaves to the
- * next one, and that a worker ends with the very weights. */
+/* A rank that publishes alone: what its steps are made of, what a failed call leaves to the next
+ * one, and that a worker ends with exactly the published weights. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ START_TEST(the_first_step_is_an_anchor_and_all_others_are_deltas)
 }
 END_TEST
 
-/* Another trainer with the same epoch: a job that was started anew elsewhere, say. */
+/* Another trainer with the same epoch, for example a job that was restarted elsewhere. */
 START_TEST(a_rank_that_missed_a_step_goes_on_from_the_head)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -68,7 +68,7 @@ START_TEST(a_rank_that_missed_a_step_goes_on_from_the_head)
 }
 END_TEST
 
-/* Nobody syncs the copy: a power cut may have taken bytes of it. */
+/* The copy is not synced: a power cut may have taken bytes of it. */
 START_TEST(a_copy_that_was_spoilt_on_the_disk_is_fetched_again)
 {
 	char name[256];
@@ -109,7 +109,7 @@ START_TEST(the_first_step_is_waited_for_as_well)
 }
 END_TEST
 
-/* Its caller saw the first call fail, and has the same weights still or newer ones. */
+/* The caller saw the first call fail, and still has the same weights, or newer ones. */
 START_TEST(a_step_that_the_others_completed_meanwhile_is_done)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -125,7 +125,7 @@ START_TEST(a_step_that_the_others_completed_meanwhile_is_done)
 }
 END_TEST
 
-/* Its own weights come behind those. */
+/* The rank's own weights come after the other trainer's. */
 START_TEST(a_step_that_others_took_meanwhile_is_gone_on_from)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -170,7 +170,7 @@ static void expect_part(const char *rank, const char *more, uint64_t epoch, cons
 	ck_assert(span_equal_text(server->waiting.files[0].path, file));
 }
 
-/* The first of them opens the run; the others learn of it by the folder that they share. */
+/* Rank 0 opens the run; the others learn the epoch from the folder that they share. */
 START_TEST(all_ranks_are_one_writer)
 {
 	training_write(&training, 0);
@@ -180,14 +180,14 @@ START_TEST(all_ranks_are_one_writer)
 	expect_part("1/2", "--wait 0", 1, "b.safetensors");
 	expect_part("0/2", "--wait 0 --take-over", 2, "a.safetensors");
 	expect_part("1/2", "--wait 0", 2, "b.safetensors");
-	server->epoch = 7; /* by whoever starts the ranks */
+	server->epoch = 7; /* opened by the job that starts the ranks */
 	expect_part("0/2", "--wait 0 --epoch 7", 7, "a.safetensors");
 	expect_part("1/2", "--wait 0", 7, "b.safetensors");
 	expect_part("1/2", "--wait 0 --epoch 7", 7, "b.safetensors");
 }
 END_TEST
 
-/* The new rank of that number has other shards. */
+/* The rank that has that number now has other shards. */
 START_TEST(a_job_may_go_on_with_more_ranks)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -199,7 +199,7 @@ START_TEST(a_job_may_go_on_with_more_ranks)
 }
 END_TEST
 
-/* Or one step would be made of the weights of two iterations. */
+/* Otherwise one step would be made of the weights of two iterations. */
 START_TEST(a_rank_that_is_not_where_the_run_is_is_refused)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -223,7 +223,7 @@ START_TEST(an_anchor_that_is_asked_for_carries_another_config)
 }
 END_TEST
 
-/* The weights are divided otherwise: no rank has a base under the names of its shards. */
+/* The weights are divided differently: no rank has a base with the names of its shards. */
 static void divide_anew(void)
 {
 	struct error err = {0};
@@ -252,7 +252,7 @@ START_TEST(shards_of_other_names_come_whole)
 }
 END_TEST
 
-/* Rank 0 alone sees them, so the ranks would not agree. */
+/* Only rank 0 sees these files, so the ranks would not agree. */
 START_TEST(tensors_below_the_folder_are_no_shards)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -276,7 +276,7 @@ START_TEST(a_head_that_failed_its_proof_is_followed_by_a_full_copy)
 }
 END_TEST
 
-/* Nothing of it counts before the rank's part is ready. */
+/* Taking over has no effect before the rank's part is ready. */
 START_TEST(a_taker_that_is_refused_has_ended_nobody)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -292,7 +292,7 @@ START_TEST(a_taker_that_is_refused_has_ended_nobody)
 }
 END_TEST
 
-/* What is said is true of ranks that have published, and of those that have not. */
+/* The message is right both for ranks that have published and for ranks that have not. */
 START_TEST(ranks_that_were_fenced_are_told_what_happened)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -300,7 +300,7 @@ START_TEST(ranks_that_were_fenced_are_told_what_happened)
 	training_write(&training, 1);
 	struct command_result fenced = publish_as("0/2", "--wait 0", "ranks");
 	ck_assert_ptr_ne(
-		strstr(fenced.err.text, "another publisher has taken run b/r over since"), NULL);
+		strstr(fenced.err.text, "another publisher has taken over run b/r since"), NULL);
 	ck_assert_ptr_ne(strstr(fenced.err.text, "--take-over"), NULL);
 	training_expect_failed(fenced, ERROR_STALE_EPOCH);
 	struct command_result stranger = publish_as("0/2", "--wait 0", "strangers");

@@ -1,4 +1,4 @@
-/* Which files each of many ranks publishes: together all of the checkpoint, each file once. */
+/* The files that each of many ranks publishes: together the whole checkpoint, each file once. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-/* Into the checkpoint; names with a space between. */
+/* Puts files into the checkpoint; a space separates the names. */
 static void put_all(const char *names)
 {
 	struct span rest = span_text(names);
@@ -48,7 +48,9 @@ static int copy(uint64_t rank, uint64_t ranks, struct error *err)
 	char *const from = folder_files_join(scratch, "trained");
 	char *const to = folder_files_join(scratch, "copy");
 	ck_assert_int_eq(file_remove_tree(file_system(), to, err), 0);
-	const int result = rank_share_copy(file_system(), from, rank, ranks, NULL, to, err);
+	const struct rank_share_params params = {
+		.files = file_system(), .checkpoint = from, .rank = rank, .ranks = ranks, .to = to};
+	const int result = rank_share_copy(&params, err);
 	free(to);
 	free(from);
 	return result;
@@ -109,7 +111,7 @@ START_TEST(shards_of_an_older_layout_are_not_published)
 }
 END_TEST
 
-/* Each of them, at once: those that have one would wait for the others in vain. */
+/* Every rank is refused at once: ranks that have a shard would wait for the others in vain. */
 START_TEST(more_ranks_than_shards_are_told_all)
 {
 	put_all("a.safetensors b.safetensors c.safetensors d.safetensors " RANK_SHARE_INDEX_NAME);
@@ -122,7 +124,7 @@ START_TEST(more_ranks_than_shards_are_told_all)
 }
 END_TEST
 
-/* The real table; the trainer writes into its first shard when the copy's folder is made. */
+/* The real table, but the trainer writes into its first shard when the copy's folder is made. */
 static int make_folder_and_write(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	struct error err = {0};
@@ -141,7 +143,9 @@ START_TEST(shards_that_change_meanwhile_are_no_share)
 	char *const to = folder_files_join(scratch, "copy");
 	writing.mkdir = make_folder_and_write;
 	put_all("a.safetensors b.safetensors c.safetensors d.safetensors " RANK_SHARE_INDEX_NAME);
-	ck_assert_int_eq(rank_share_copy(&writing, from, 0, 2, NULL, to, &err), -1);
+	const struct rank_share_params params = {
+		.files = &writing, .checkpoint = from, .ranks = 2, .to = to};
+	ck_assert_int_eq(rank_share_copy(&params, &err), -1);
 	ck_assert_msg(err.kind == ERROR_INVALID &&
 			strstr(err.text, "changed while it was being published") != NULL,
 		"%s", err.text);

@@ -43,7 +43,7 @@ START_TEST(objects_and_prefixes_come_in_order)
 	check_text(listing.entries[0].modified, "2026-01-02T03:04:05.000Z");
 	ck_assert(!listing.entries[0].is_prefix);
 	check_text(listing.entries[1].name, "p/b");
-	ck_assert_uint_eq(listing.entries[1].etag.len, 0); /* nothing of the entry before */
+	ck_assert_uint_eq(listing.entries[1].etag.len, 0); /* not the value of the entry before */
 	check_text(listing.entries[2].name, "p/c/");
 	ck_assert(listing.entries[2].is_prefix);
 	ck_assert(listing.truncated);

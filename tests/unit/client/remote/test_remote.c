@@ -1,4 +1,4 @@
-/* Requests whose failure passes or stays, and what is read from the heads of answers. */
+/* Failures that are tried again and failures that are not, and the headers of answers. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static struct web *web;
 static struct remote_options options;
-static int statuses[2]; /* of the first answer and of all others; 0: the connection breaks */
+static int statuses[2]; /* of the first answer, and of all others; 0: the connection breaks */
 static unsigned answers;
 static const char *headers;
 static const char *body;
@@ -91,7 +91,7 @@ START_TEST(tries_run_out)
 }
 END_TEST
 
-/* One second is the least that a server can ask for. */
+/* One second is the shortest wait that a server can ask for. */
 START_TEST(a_server_that_says_when_is_asked_then)
 {
 	struct error err = {0};

@@ -31,9 +31,9 @@ static const struct {
 	{500, "{\"error\":{\"code\":\"io\",\"message\":\"m\"}}", ERROR_UPSTREAM, "m"},
 	{403, "", ERROR_DENIED, "with status 403: the token's key may not do this"},
 	{404, "<html>proxy page</html>", ERROR_NOT_FOUND, "status 404"},
-	/* the Hub half's form */
+	/* the form of the Hub face */
 	{404, "{\"error\":\"Repository not found\"}", ERROR_NOT_FOUND, "Repository not found"},
-	/* and the Xet half's */
+	/* and of the Xet face */
 	{413, "{\"error\":\"m\",\"code\":\"no_space\"}", ERROR_NO_SPACE, "m"},
 	{413, "{\"error\":\"m\",\"code\":\"internal\"}", ERROR_TOO_LARGE, "m"},
 	{413, "{\"error\":\"m\",\"code\":7}", ERROR_TOO_LARGE, "m"},

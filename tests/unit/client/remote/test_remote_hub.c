@@ -1,5 +1,5 @@
-/* What the client makes of a Hub half's answers: batches of which lines were refused, listings of
- * several pages, files that are not there. */
+/* How the client reads the answers of a Hub face: batches with refused lines, listings with several
+ * pages, files that do not exist. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static struct remote_options options;
 static struct remote *remote;
 static int status;
 static const char *body;
-static const char *next; /* what the Link of every page but the second says; NULL: none */
+static const char *next; /* the Link header of every page but the second; NULL: none */
 
 static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
@@ -78,7 +78,7 @@ START_TEST(a_batch_has_a_line_for_each_change)
 }
 END_TEST
 
-/* Whatever the order of the answer, and whether or not anything went through. */
+/* In any order of the answer, and whether or not some changes were made. */
 START_TEST(lines_that_were_refused_are_marked_and_the_first_is_named)
 {
 	struct error err = {0};

@@ -32,7 +32,7 @@ START_TEST(only_what_passes_is_repeated)
 }
 END_TEST
 
-/* Whatever the random number, the delay lies between half and all of a ceiling that doubles up to
+/* For every random number, the delay is between half and all of a ceiling that doubles up to
  * RETRY_MOST_MS. */
 START_TEST(delays_grow_and_are_bounded)
 {

@@ -17,7 +17,7 @@ START_TEST(two_lists_side_by_side)
 	ck_assert_uint_eq(plan.count, 4);
 	ck_assert_int_eq(plan.items[0].state, SYNC_NEW);
 	ck_assert_int_eq(plan.items[1].state, SYNC_MAYBE);
-	/* whichever side the objects are on */
+	/* on either side */
 	ck_assert_ptr_eq(plan.items[1].hash, &right[0].hash);
 	ck_assert_ptr_null(plan.items[2].hash);
 	ck_assert_int_eq(plan.items[2].state, SYNC_DIFFERS);

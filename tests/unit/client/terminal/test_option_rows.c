@@ -1,4 +1,4 @@
-/* Which flags each command has, where their values go, and how far numbers may go. */
+/* The flags of each command, the members that their values go to, and the ranges of numbers. */
 #include "tests/unit/unit.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static int parse_two(struct options *options, enum command_bit command, const ch
 		options, command, (char *const *)(const void *)words, value == NULL ? 1 : 2, err);
 }
 
-/* The first word of each line that begins with two dashes. */
+/* Lists the first word of each line that begins with two dashes. */
 static void list_flags(struct span help, struct buffer *out)
 {
 	struct span rest = help;
@@ -194,7 +194,7 @@ START_TEST(a_switch_turns_on_itself_and_nothing_else)
 }
 END_TEST
 
-/* A value that there is no room for is refused, not dropped. */
+/* A value for which there is no room is refused, not dropped. */
 START_TEST(lists_and_arguments_are_bounded)
 {
 	static const char *const pairs[] = {"--metadata=a=1", "--seed=a", "a"};

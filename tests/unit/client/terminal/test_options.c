@@ -152,7 +152,7 @@ static const struct {
 } REFUSED[] = {
 	{COMMAND_LS, {"--recursve", NULL}, "did you mean --recursive?"},
 	{COMMAND_PUBLISH, {"--frob", NULL}, "--frob"},
-	{COMMAND_PUBLISH, {"--once", NULL}, "--once"}, /* another command's */
+	{COMMAND_PUBLISH, {"--once", NULL}, "--once"}, /* a flag of another command */
 	{COMMAND_DIFF, {"--endpoint", "http://x", NULL}, "--endpoint"},
 	{COMMAND_PUBLISH, {"--run", NULL}, "--run"}, /* no value */
 	{COMMAND_PUBLISH, {"--run=", NULL}, "--run"},

@@ -126,7 +126,7 @@ static const struct {
 	const char *text;
 	const char *says;
 } WRONG[] = {
-	{"endpoint http://x\n", "line 1: this is no `key = value` line"},
+	{"endpoint http://x\n", "line 1: this is not a `key = value` line"},
 	{"\n[lab]\ncolour = red\n", "line 3: there is no key \"colour\""},
 	{"[lab]\nendpoint = \n", "line 2: endpoint has no value"},
 };

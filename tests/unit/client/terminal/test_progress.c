@@ -1,4 +1,4 @@
-/* Where the bar is drawn: on a terminal that shows stderr, and nowhere else. */
+/* The bar is drawn on a terminal that shows stderr, and nowhere else. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void tear_down(void)
 	dup2(kept[STDERR_FILENO], STDERR_FILENO);
 }
 
-/* What is written to the stream can be read from the result. */
+/* Redirects the stream; the returned descriptor reads what is written to it. */
 static int turn(int stream, bool to_terminal)
 {
 	int ends[2];
@@ -43,7 +43,7 @@ static void draw_quarter(bool wanted)
 {
 	struct progress *const progress = progress_new("uploading", 4000, wanted);
 	progress_add(progress, 500);
-	progress_take_back(progress, 500); /* lost on the way: it comes again */
+	progress_take_back(progress, 500); /* lost on the way, and sent again */
 	usleep(300 * 1000);                /* it is not drawn at once */
 	progress_add(progress, 1000);
 	progress_free(progress);

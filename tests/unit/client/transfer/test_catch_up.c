@@ -21,7 +21,7 @@ static const struct {
 	{ERROR_COLLECTED, false},
 };
 
-/* An anchor cures damage; for a lost connection, a full disk or a signal it would only cost
+/* An anchor cures damage. After a lost connection, a full disk or a signal it would only cost
  * more. */
 START_TEST(only_damage_wants_an_anchor)
 {

@@ -1,5 +1,5 @@
-/* Downloads: a file is the old one or the new one, wherever the power is cut, stays once the call
- * has returned, and comes whole when a call goes on with what a cut has left of the one before. */
+/* Downloads and power cuts: after a cut at any moment a file is the old one or the new one; once
+ * the call has returned, it is the new one; and a call that resumes after a cut makes it whole. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static void tear_down(void)
 	range_server_stop(server);
 }
 
-/* Two files in folders of their own, of which one replaces another. */
+/* Two files in two folders; one of them replaces another file. */
 static int download(
 	const char *root, const struct file_ops *files, bool has_digest, struct error *err)
 {
@@ -83,7 +83,7 @@ static int download(
 	return result;
 }
 
-/* `text` NULL: it may be absent. */
+/* `text` NULL: the file may be absent. */
 static void check_file(const char *root, const char *name, const char *old, const char *line)
 {
 	struct error err = {0};
@@ -124,7 +124,7 @@ START_TEST(a_file_is_old_or_new)
 }
 END_TEST
 
-/* The system brings to the disk what it likes: here the journals and all names, and nothing of
+/* The system may write anything to the disk early: here the journals and all names, but nothing of
  * the parts. */
 static void bring_journals(void)
 {
@@ -142,8 +142,8 @@ static void bring_journals(void)
 	}
 }
 
-/* Some parts and their lines in the journals are there, and the cut makes of them what it will.
- * Without a digest nothing but the lines tells what is. */
+/* Some parts and their lines in the journals are written, and the cut can damage them in any way.
+ * Without a digest only the lines show which parts are complete. */
 START_TEST(a_download_goes_on_with_what_is_left)
 {
 	struct error err = {0};
@@ -173,7 +173,7 @@ START_TEST(what_came_before_a_lost_connection_lasts)
 }
 END_TEST
 
-/* An earlier call was killed when it had renamed, and not synced the name. */
+/* An earlier call was killed after it had renamed the file and before it synced the name. */
 START_TEST(what_is_there_already_is_made_to_last)
 {
 	struct error err = {0};
@@ -236,7 +236,7 @@ START_TEST(an_empty_file_lasts_as_well)
 }
 END_TEST
 
-/* One of two is refused: the other one is there all the same, and the caller may count on it. */
+/* One of two files is refused: the other one exists all the same, and outlasts a power cut. */
 START_TEST(what_came_before_a_failure_lasts)
 {
 	struct error err = {0};
@@ -276,19 +276,19 @@ static struct map_chunk chunk_of(unsigned number)
 		.id = chunk_hash(bytes)};
 }
 
-/* Its journal may have come to the disk and the chunks not, or the other way round. */
+/* The journal may have reached the disk and the chunks not, or the other way round. */
 START_TEST(a_map_believes_only_bytes_that_are_there)
 {
 	struct error err = {0};
 	struct file_map map;
-	const struct chunk_id hash = {{1}};
 	const struct file_ops *const files = power_disk_files(disk);
 	char *const part = folder_files_join(folder, "a/z.part");
 	char *const journal = folder_files_join(folder, "a/z.part.chunks");
 	const int fd = part_file_open(files, part, CHUNKS * CHUNK_BYTES, &err);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(
-		file_map_open(&map, files, CHUNKS * CHUNK_BYTES, &hash, journal, fd, &err), 0);
+	struct file_map_params params = {
+		.size = CHUNKS * CHUNK_BYTES, .hash = {{1}}, .journal_path = journal, .fd = fd};
+	ck_assert_int_eq(file_map_open(&map, files, &params, &err), 0);
 	for (unsigned i = 0; i < CHUNKS; i++) {
 		const struct map_chunk chunk = chunk_of(i);
 		ck_assert_int_eq(
@@ -306,9 +306,9 @@ START_TEST(a_map_believes_only_bytes_that_are_there)
 	char *const left = folder_files_join(survived, "a/z.part");
 	char *const left_journal = folder_files_join(survived, "a/z.part.chunks");
 	const int found = part_file_open(file_system(), left, CHUNKS * CHUNK_BYTES, &err);
-	ck_assert_int_eq(file_map_open(&map, file_system(), CHUNKS * CHUNK_BYTES, &hash,
-				 left_journal, found, &err),
-		0);
+	params.journal_path = left_journal;
+	params.fd = found;
+	ck_assert_int_eq(file_map_open(&map, file_system(), &params, &err), 0);
 	for (size_t i = 0; i < map.count; i++) {
 		uint8_t bytes[CHUNK_BYTES];
 		ck_assert_int_eq(file_read_at(file_system(), found, bytes, CHUNK_BYTES,

@@ -116,7 +116,7 @@ START_TEST(a_file_of_the_same_size_is_not_taken_for_it)
 	ck_assert_int_eq(
 		file_publish(file_system(), path, span_of(other, CONTENT_BYTES), 0600, &err), 0);
 	free(other);
-	download.has_digest = _i == 0; /* nothing at all is known of it otherwise */
+	download.has_digest = _i == 0; /* otherwise nothing at all is known about it */
 	check_succeeds();
 }
 END_TEST
@@ -129,7 +129,7 @@ START_TEST(lost_connections_and_refusals_are_survived)
 }
 END_TEST
 
-/* A cut part goes on where it stopped. */
+/* A part whose connection was cut resumes where it stopped. */
 START_TEST(nothing_is_sent_twice_after_a_cut)
 {
 	options.part_bytes = 0;
@@ -166,7 +166,7 @@ START_TEST(a_later_call_resumes)
 	ck_assert(file_exists(journal_path));
 	atomic_store(&faults.die, false);
 	check_succeeds();
-	ck_assert_uint_eq(atomic_load(&faults.sent), CONTENT_BYTES); /* no byte came twice */
+	ck_assert_uint_eq(atomic_load(&faults.sent), CONTENT_BYTES); /* no byte was sent twice */
 }
 END_TEST
 
@@ -185,7 +185,7 @@ START_TEST(parts_of_another_object_are_not_mixed_in)
 }
 END_TEST
 
-/* The same where only the ETag tells one object from the other. */
+/* The same when only the ETag distinguishes the objects. */
 START_TEST(parts_of_another_version_are_not_mixed_in)
 {
 	remote.retries = 0;
@@ -202,7 +202,7 @@ START_TEST(parts_of_another_version_are_not_mixed_in)
 }
 END_TEST
 
-/* Serves its first two answers from one version of the object and the others from the next. */
+/* Serves the first two answers from one version of the object and the others from the next. */
 static void answer_changing(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	int *const answers = owner;
@@ -217,7 +217,7 @@ static void answer_changing(void *owner, const struct web_request *request, stru
 		buffer_add_byte(&reply->body, (uint8_t)(content[i] ^ (is_first ? 0 : 0x55)));
 }
 
-/* Where there is no digest, nobody else would notice. */
+/* Without a digest nothing else would notice. */
 START_TEST(an_object_that_changes_meanwhile_is_not_a_mixture)
 {
 	int answers = 0;
@@ -230,7 +230,7 @@ START_TEST(an_object_that_changes_meanwhile_is_not_a_mixture)
 }
 END_TEST
 
-/* Another process is at the second of two files. */
+/* Another process is downloading the second of two files. */
 START_TEST(one_file_that_cannot_be_begun_fails_the_call)
 {
 	struct error err = {0};
@@ -270,7 +270,7 @@ START_TEST(retries_run_out)
 }
 END_TEST
 
-/* A connection that breaks again and again, but not before something came. */
+/* A connection that breaks again and again, but each time after some bytes. */
 START_TEST(retries_begin_anew_where_something_came)
 {
 	remote.retries = 1;

@@ -1,5 +1,5 @@
-/* The table, the search and the plan, over made-up chunks: an id is its number, a xorb of the
- * server a run of numbers. */
+/* The table, the search and the plan, with made-up chunks: the id of a chunk is its number, and a
+ * xorb of the server is a run of numbers. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static void answer(uint64_t first, uint32_t count, uint8_t key_byte)
 	free(entries);
 }
 
-/* A server that has the chunks [from, to) in xorbs of SERVER_XORB_CHUNKS, and an index of the
- * multiples of 16 and each xorb's first. */
+/* A server that has the chunks [from, to) in xorbs of SERVER_XORB_CHUNKS. Its index has the
+ * multiples of 16 and the first chunk of each xorb. */
 struct server {
 	uint64_t from, to;
 	int questions;
@@ -92,7 +92,7 @@ START_TEST(an_answer_is_found_under_its_key)
 	answer(10, 5, 0);
 	answer(20, 5, 7);
 	answer(20, 5, 7);
-	answer(22, 5, 8); /* holds some of the same */
+	answer(22, 5, 8); /* has some of the same chunks */
 	for (uint64_t number = 10; number < 27; number++) {
 		const struct chunk_entry entry = entry_of(number);
 		ck_assert_int_eq(chunk_table_find(table, &entry.id, nowhere, &place),
@@ -104,7 +104,7 @@ START_TEST(an_answer_is_found_under_its_key)
 	ck_assert_uint_eq(place.index, 3);
 	ck_assert(chunk_table_find(
 		table, &entry.id, (struct table_place){.xorb = 2, .index = 0}, &place));
-	ck_assert_uint_eq(place.xorb, 2); /* it follows there */
+	ck_assert_uint_eq(place.xorb, 2); /* it follows `near` there */
 	ck_assert_uint_eq(place.index, 1);
 	ck_assert(chunk_table_chunk(table, place, &size, &first));
 	ck_assert_uint_eq(size, entry.size);
@@ -161,8 +161,8 @@ START_TEST(a_changed_file_costs_a_question_for_each_xorb_and_finds_all)
 }
 END_TEST
 
-/* What an earlier change left: few chunks, none of them sampled, known by the first of their xorb
- * alone. */
+/* The result of an earlier change: a few chunks, of which the index has only the first of their
+ * xorb. */
 START_TEST(an_island_of_an_earlier_upload_is_found)
 {
 	struct error err = {0};
@@ -216,7 +216,7 @@ static struct file_chunks file_of(struct chunk_entry *entries, size_t count)
 	return (struct file_chunks){.entries = entries, .count = count};
 }
 
-/* A term takes chunks of its xorb, and of no other behind it. */
+/* A term has chunks of its xorb only, not of the next one. */
 static void check_within_xorb(const struct upload_plan *plan, const struct upload_term *term)
 {
 	const struct table_place last = {.xorb = term->xorb, .index = term->end - 1};
@@ -277,7 +277,7 @@ START_TEST(only_what_is_missing_is_in_new_xorbs)
 }
 END_TEST
 
-/* What was uploaded as two xorbs comes as one file: each term ends where its xorb does. */
+/* Chunks that were uploaded as two xorbs come as one file: each term ends where its xorb does. */
 START_TEST(a_file_goes_on_from_the_end_of_a_xorb_to_the_next)
 {
 	struct chunk_entry *const entries = run(100, 20);
@@ -286,7 +286,7 @@ START_TEST(a_file_goes_on_from_the_end_of_a_xorb_to_the_next)
 	answer(100, 10, 3);
 	answer(110, 10, 3);
 	upload_plan_make(&file, 1, table, UPLOAD_XORB_MAX_BYTES, &plan);
-	ck_assert_uint_eq(plan.xorb_count, 0); /* all of it is there */
+	ck_assert_uint_eq(plan.xorb_count, 0); /* the server has all chunks */
 	ck_assert_uint_eq(plan.files[0].count, 2);
 	check_terms(&plan, &file, 0);
 	upload_plan_release(&plan);
@@ -294,7 +294,7 @@ START_TEST(a_file_goes_on_from_the_end_of_a_xorb_to_the_next)
 }
 END_TEST
 
-/* The second file is what the second new xorb begins with. */
+/* The second new xorb begins with the second file. */
 START_TEST(a_repeated_chunk_is_found_at_the_beginning_of_a_new_xorb)
 {
 	struct file_chunks files[2] = {file_of(run(1, 20), 20), file_of(run(11, 3), 3)};
@@ -317,8 +317,8 @@ START_TEST(small_holes_are_sent_again)
 {
 	struct chunk_entry *const entries = run(100, 50);
 	entries[10] = entry_of(7000);
-	entries[14] = entry_of(7001); /* 3 known between */
-	entries[19] = entry_of(7002); /* 4 known between */
+	entries[14] = entry_of(7001); /* 3 known chunks between new ones */
+	entries[19] = entry_of(7002); /* 4 known chunks between new ones */
 	const struct file_chunks file = file_of(entries, 50);
 	struct upload_plan plan;
 	answer(100, 50, 3);

@@ -1,5 +1,4 @@
-/* Tokens of the content-addressed half: which are taken, where they go and when another one is
- * fetched. */
+/* Tokens of the Xet face: which are accepted, where they are sent, and when another is fetched. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -15,10 +14,10 @@
 static struct web *web;
 static struct remote_options options;
 static struct remote *remote;
-static const char *tokens[2]; /* what the first question gives and what all others give */
+static const char *tokens[2]; /* the answers to the first request for a token, and to all others */
 static unsigned asked;
 static int status;          /* of answers with tokens */
-static const char *refused; /* the token that is refused by all else */
+static const char *refused; /* the token that all other requests refuse */
 
 static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
@@ -147,7 +146,7 @@ END_TEST
 
 static const struct {
 	int status;
-	bool is_without; /* there is no such half, or not for this caller */
+	bool is_without; /* the server has no such face, or not for this caller */
 } STATUSES[] = {
 	{302, true},
 	{400, true},

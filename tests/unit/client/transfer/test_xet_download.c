@@ -26,8 +26,8 @@ static const char PLAN[] =
 	"{\"url\":\"http://h/records\",\"ranges\":[{\"chunks\":{\"start\":0,\"end\":1},"
 	"\"bytes\":{\"start\":0,\"end\":3007}}]}]}}";
 
-static uint8_t content[BYTES]; /* of the file, which is one chunk */
-static unsigned wrong;         /* so many answers are a good record of other bytes */
+static uint8_t content[BYTES]; /* the content of the file, which is one chunk */
+static unsigned wrong;         /* the number of answers that are a valid record with other bytes */
 static unsigned answers;
 static struct web *web;
 static const struct file_ops *files;
@@ -35,7 +35,7 @@ static char *folder;
 static char *path;
 static char *part;
 static char *seed;        /* may be used for the download; NULL: there is none */
-static bool seed_changes; /* when the server is asked about its chunk */
+static bool seed_changes; /* it changes when the server is asked about its chunk */
 
 static void answer_record(struct web_reply *reply)
 {
@@ -55,7 +55,7 @@ static struct chunk_entry only_chunk(void)
 	return (struct chunk_entry){.id = chunk_hash(span_of(content, BYTES)), .size = BYTES};
 }
 
-/* In place: whoever has opened it reads the new bytes. */
+/* Writes in place, so that a program which has opened the file reads the new bytes. */
 static void change_seed(void)
 {
 	static const char other[] = "other bytes";
@@ -65,7 +65,7 @@ static void change_seed(void)
 	close(fd);
 }
 
-/* That the one chunk is in the xorb. */
+/* Answers that the one chunk is in the xorb. */
 static void answer_chunk(struct web_reply *reply)
 {
 	const struct shard_answer facts = {.created_s = 1, .expires_s = 2};
@@ -174,12 +174,12 @@ START_TEST(a_file_that_comes_wrong_twice_gets_no_name)
 	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH, "%s", err.text);
 	ck_assert_uint_eq(answers, 2);
 	ck_assert(!file_exists(path));
-	wrong = 0; /* and the next call is none the worse for it */
+	wrong = 0; /* and the next call succeeds all the same */
 	ck_assert_msg(download(&err) == 0, "%s", err.text);
 }
 END_TEST
 
-/* Whichever write it is for which there is no room. */
+/* The disk is full at any one of the writes. */
 START_TEST(a_file_for_which_there_is_no_room_gets_no_name)
 {
 	struct error err = {0};
@@ -189,13 +189,13 @@ START_TEST(a_file_for_which_there_is_no_room_gets_no_name)
 	ck_assert_int_eq(download(&err), -1);
 	ck_assert_msg(err.kind == ERROR_NO_SPACE, "%s", err.text);
 	ck_assert(!file_exists(path));
-	files = file_system(); /* and when there is room, the next call does it */
+	files = file_system(); /* and when there is room, the next call succeeds */
 	ck_assert_msg(download(&err) == 0, "%s", err.text);
 	expect_content();
 }
 END_TEST
 
-/* Its bytes were looked at before, and may be others when they are copied. */
+/* The seed is read before its chunks are copied, and may change in between. */
 START_TEST(a_seed_that_changes_meanwhile_gives_nothing)
 {
 	struct error err = {0};

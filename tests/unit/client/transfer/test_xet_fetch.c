@@ -1,5 +1,5 @@
-/* A range of a file as records: what is written, and what is made of a server's damaged, refused
- * and hostile answers. */
+/* A range of a file as records: the bytes that are written, and the outcome of damaged, refused and
+ * hostile answers. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -36,13 +36,13 @@ static struct web *web;
 static struct remote_options options;
 static const char *plan;
 static int plan_status;
-static bool was_told_of_token; /* whoever has the records */
-static bool asked_well;        /* for the way to bytes 1000 to 3999 */
-/* Of each answer with records. */
+static bool was_told_of_token; /* the host of the records */
+static bool asked_well;        /* for the reconstruction of bytes 1000 to 3999 */
+/* The faults of each answer with records. */
 static struct fault {
-	int status;  /* instead of them */
-	size_t flip; /* the byte behind this one */
-	size_t keep; /* not more than so many */
+	int status;  /* sent instead of the records; 0: none */
+	size_t flip; /* the index of a byte to damage; 0: none */
+	size_t keep; /* the number of bytes to send; 0: all */
 } faults[FAULTS_MAX];
 static unsigned answers;
 static unsigned plans;
@@ -130,8 +130,9 @@ static int fetch(uint64_t size, uint64_t from, uint64_t to, struct error *err)
 	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	const struct xet_fetch what = {
 		.size = size, .files = file_system(), .fd = fd, .path = path};
+	const struct map_gap gap = {.from = from, .to = to};
 	free(chunks);
-	const int result = xet_fetch_range(&what, &xet, from, to, &chunks, &chunk_count, err);
+	const int result = xet_fetch_range(&what, &xet, &gap, &chunks, &chunk_count, err);
 	close(fd);
 	xet_access_close(access);
 	remote_free(remote);
@@ -275,12 +276,12 @@ static const struct {
 	const char *plan;
 	enum error_kind kind;
 } WRONG[] = {
-	/* the way is too short, too long, begins in front of the file */
+	/* the reconstruction is too short, too long, begins before the file */
 	{PLAN("0", TERM("5000", "0", "2"), ALL), ERROR_UPSTREAM},
 	{PLAN("0", TERM("6000", "0", "3") "," TERM("1000", "2", "3"), ALL), ERROR_UPSTREAM},
 	{PLAN("1", TERM("6000", "0", "3"), ALL), ERROR_UPSTREAM},
 	{PLAN("0", "", ALL), ERROR_UPSTREAM},
-	/* the records hold more, or less, than was announced */
+	/* the records have more, or fewer, bytes than was announced */
 	{PLAN("0", TERM("2999", "0", "1") "," TERM("3001", "1", "3"), ALL), ERROR_CORRUPT},
 	{PLAN("0", TERM("3001", "0", "1") "," TERM("2999", "1", "3"), ALL), ERROR_CORRUPT},
 	/* fewer and more records than were announced */
@@ -307,7 +308,8 @@ START_TEST(a_disk_without_room_is_not_tried_again)
 	const struct xet_remote xet = {access, remote};
 	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	const struct xet_fetch what = {.size = BYTES, .files = &full.ops, .fd = fd, .path = path};
-	ck_assert_int_eq(xet_fetch_range(&what, &xet, 0, BYTES, &chunks, &chunk_count, &err), -1);
+	const struct map_gap gap = {.to = BYTES};
+	ck_assert_int_eq(xet_fetch_range(&what, &xet, &gap, &chunks, &chunk_count, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
 	ck_assert_uint_eq(answers, 1);
 	close(fd);

@@ -1,5 +1,5 @@
-/* Uploads by chunks: what is asked, what is sent, and what is made of a server that refuses some of
- * it. */
+/* Uploads by chunks: the questions, the requests, and the outcome when a server refuses some of
+ * them. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -21,13 +21,13 @@ enum { BYTES = 40000 };
 static char *folder;
 static char *paths[2];
 static struct web *web;
-static const char *batches[2]; /* answers to the first and to all others */
+static const char *batches[2]; /* the answers to the first batch, and to all others */
 static unsigned batch_count;
 static int grant; /* statuses of answers */
 static int xorb;
 static int shard;
-static bool changes_meanwhile; /* the file b, when its bytes arrive */
-static char told[10];          /* the numbers of the files that are there, in order */
+static bool changes_meanwhile; /* the file b changes when its bytes arrive */
+static char told[10];          /* the numbers of the files that were reported, in order */
 static char asked[20];         /* a letter for each request: Token, Batch, Grant, Xorb, Shard */
 static char last_batch[1000];
 
@@ -52,7 +52,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* As a program that has it open does it. */
+/* Writes in place, like a program that has the file open. */
 static void spoil_file(const char *path)
 {
 	FILE *const file = fopen(path, "r+");
@@ -176,7 +176,7 @@ START_TEST(what_the_server_has_is_only_named)
 }
 END_TEST
 
-/* Bytes first, then what they make, then the name: of the file that is missing, and of no other. */
+/* For the missing file, and no other: first the bytes, then their description, then the name. */
 START_TEST(what_the_server_lacks_is_sent)
 {
 	struct error err = {0};
@@ -201,7 +201,7 @@ static const struct {
 	bool sends;
 } GRANTS[] = {{200, false}, {204, true}, {400, true}, {403, true}, {404, true}, {405, true}};
 
-/* Other servers than ours do not know the question. */
+/* Other servers do not know this question. */
 START_TEST(bytes_that_the_server_has_already_are_not_sent)
 {
 	struct error err = {0};

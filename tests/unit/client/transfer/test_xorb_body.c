@@ -20,7 +20,7 @@ static struct file_chunks chunks;
 static struct chunk_table *table;
 static struct upload_plan plan;
 
-/* Half of it can be made smaller. */
+/* A codec can make half of it smaller. */
 static void set_up(void)
 {
 	struct error err = {0};

@@ -112,7 +112,7 @@ START_TEST(a_new_root_key_replaces_the_old_one)
 	struct key_record key = make_key("ROOT1");
 	key.is_root = true;
 	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
-	/* the same again at each start */
+	/* each start adds the same key again */
 	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
 	key.id = span_text("ROOT2");
 	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);

@@ -208,7 +208,7 @@ START_TEST(an_edit_too_large_changes_nothing)
 }
 END_TEST
 
-/* account, key, permissions, whether the grants below allow it */
+/* questions, and whether the grants below allow them */
 static const struct {
 	const char *account;
 	const char *key;

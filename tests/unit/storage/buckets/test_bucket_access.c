@@ -1,4 +1,4 @@
-/* What a bucket allows to others holds only as it was stored. */
+/* The rights that a bucket gives to others count only as they were stored. */
 #include "tests/unit/unit.h"
 
 #include <stdatomic.h>
@@ -90,7 +90,7 @@ static void *ask_always(void *argument)
 	return NULL;
 }
 
-/* What is asked while it changes is what stood before, or what stands after. */
+/* A question during a change sees the rights before it, or those after it. */
 START_TEST(a_change_is_never_seen_half)
 {
 	struct asker asker = {.asked = 0};
@@ -139,11 +139,11 @@ START_TEST(damaged_rows_mean_private)
 {
 	ck_assert_msg(fixture_run(fixture.store, damage[_i], &err) == 0, "%s", err.text);
 	ck_assert(!is_public() && !allows("friend", "in/x", PERMISSION_WRITE) && !honours());
-	/* A setting that has nothing to do with it does not make it believed. */
+	/* Another setting does not make damaged rights count again. */
 	const struct bucket_document cors = {BUCKET_CORS, span_text("<CORSConfiguration/>")};
 	edit((struct bucket_edit){.documents = &cors, .document_count = 1});
 	ck_assert(!is_public() && !honours());
-	/* Its owner says again who may have it. */
+	/* The owner sets the rights again. */
 	const struct bucket_grant grant = {
 		.account = span_text("friend"), .permissions = PERMISSION_READ};
 	edit((struct bucket_edit){
@@ -209,7 +209,7 @@ START_TEST(the_sum_of_one_bucket_is_not_that_of_another)
 }
 END_TEST
 
-/* Of buckets 1 to 5, the second and the last have a wrong sum. */
+/* Buckets 2 and 5 of five have a wrong sum. */
 START_TEST(each_bucket_with_a_wrong_sum_is_found)
 {
 	static const char *const names[] = {"two", "three", "four", "five"};

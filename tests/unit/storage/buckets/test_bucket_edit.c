@@ -1,4 +1,4 @@
-/* What a change of one bucket does, and what it leaves alone. */
+/* The effects of a change of one bucket, and what it leaves unchanged. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -183,7 +183,7 @@ START_TEST(settings_of_the_largest_size_are_taken)
 }
 END_TEST
 
-/* Each document is small enough, all of them together are not. */
+/* Each document is small enough, but all of them together are too large. */
 START_TEST(settings_too_large_together_change_nothing)
 {
 	uint8_t *const bytes = fixture_noise(BUCKET_DOCUMENT_MAX_BYTES, 3);

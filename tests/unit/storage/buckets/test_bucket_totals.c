@@ -1,4 +1,4 @@
-/* The totals of buckets are what a count would find, whatever is done to keys. */
+/* The totals of buckets equal a count after any operation on keys. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -172,7 +172,7 @@ START_TEST(totals_are_what_a_count_finds_after_anything)
 {
 	random_state = (uint64_t)_i + 1;
 	for (int step = 0; step < OPERATIONS; step++) {
-		/* Versioning comes late, so that buckets without it are tried as well. */
+		/* Versioning begins late, so that buckets without it are tried as well. */
 		const unsigned kinds = sizeof(operations) / sizeof(operations[0]) -
 			(step < OPERATIONS / 2 ? 1 : 0);
 		const unsigned kind = below(kinds);
@@ -210,7 +210,7 @@ START_TEST(totals_tell_when_they_changed_last)
 	fixture.clock.now_ms += 5000;
 	ck_assert_int_eq(fixture_delete(fixture.store, "one", "a", NULL, &err), 0);
 	ck_assert_int_eq(totals_of("one").updated_ms, made_ms + 10000);
-	fixture.clock.now_ms -= 60000; /* clocks go back, this moves on */
+	fixture.clock.now_ms -= 60000; /* the clock goes back, updated_ms does not */
 	ck_assert_int_eq(fixture_put(fixture.store, "one", "a", span_of(noise, 100), &err), 0);
 	ck_assert_int_eq(totals_of("one").updated_ms, made_ms + 10001);
 	ck_assert_int_eq(totals_of("two").updated_ms, made_ms);
@@ -234,7 +234,7 @@ START_TEST(an_owner_has_what_all_the_buckets_hold)
 	ck_assert_int_eq(fixture_put(fixture.store, "one", "a", span_of(noise, 5000), &err), 0);
 	ck_assert_int_eq(bytes_of("main"), 5000);
 	ck_assert_int_eq(fixture_put(fixture.store, "two", "a", span_of(noise, 5000), &err), 0);
-	ck_assert_int_eq(bytes_of("main"), 10000); /* as much again */
+	ck_assert_int_eq(bytes_of("main"), 10000); /* content counts in each bucket that has it */
 	ck_assert_int_eq(fixture_put(fixture.store, "three", "a", span_of(noise, 300), &err), 0);
 	ck_assert_int_eq(bytes_of("main"), 10000);
 	ck_assert_int_eq(bytes_of("other"), 300);

@@ -1,4 +1,4 @@
-/* What rules say of one thing at one moment, and their stored form. */
+/* The effect of rules on one object at one moment, and the stored form of rules. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static const struct tag red_and_big[] = {
 	{TEXT("colour"), TEXT("red")}, {TEXT("size"), TEXT("big")}};
 static const struct tag blue[] = {{TEXT("colour"), TEXT("blue")}};
 
-/* A rule of one day, an object made at 0, and when it goes; 0: never. */
+/* A rule of one day, an object made at 0, and the time of its expiry; 0: never. */
 static const struct {
 	struct lifecycle_rule rule;
 	const char *key;

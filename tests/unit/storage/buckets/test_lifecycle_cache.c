@@ -21,7 +21,7 @@ static void tear_down(void)
 	arena_free(arena);
 }
 
-/* The bucket's objects expire after so many days; 0: it has no rules. */
+/* Sets a rule that expires objects after this number of days; 0: no rules. */
 static void set(const char *bucket, unsigned days)
 {
 	char document[200] = "";

@@ -1,5 +1,5 @@
-/* What was confirmed last, in two slots: whatever a kill or a power cut leaves of them, no more is
- * read than was noted, and the newest that is whole. */
+/* The last acknowledgement, in two slots. After any kill or power cut the newest whole note is
+ * read, and never more than was noted. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static struct acknowledged *open_with(const struct file_ops *files)
 	return acknowledged;
 }
 
-/* The n-th thing that is told. */
+/* The n-th acknowledgement. */
 static struct acknowledgement telling(unsigned n)
 {
 	struct acknowledgement now = {.store = {.id = {9, 8, 7}, .life = 5},
@@ -62,7 +62,7 @@ static void read_last(const char *from)
 	ck_assert_msg(acknowledged_read(from, &last, &err) == 0, "%s", err.text);
 }
 
-/* 0: nothing was told. */
+/* n is 0 when nothing was acknowledged. */
 static void expect(unsigned n)
 {
 	struct acknowledgement said = telling(n);
@@ -98,10 +98,10 @@ START_TEST(what_was_noted_last_is_read)
 	for (unsigned n = 1; n <= 5; n++) {
 		note(acknowledged, n);
 		expect(n);
-		ck_assert(acknowledged_is_exact(&last)); /* on this machine, since it was started */
+		ck_assert(acknowledged_is_exact(&last)); /* same machine, no restart */
 	}
 	acknowledged_close(acknowledged);
-	acknowledged = open_with(file_system()); /* goes on in turn */
+	acknowledged = open_with(file_system()); /* continues with the next turn */
 	ck_assert_int_eq(last.change, telling(5).change);
 	note(acknowledged, 6);
 	expect(6);
@@ -113,7 +113,7 @@ START_TEST(what_was_noted_last_is_read)
 }
 END_TEST
 
-/* Somebody put it back, and who knows what has come since. */
+/* A copy that was put back says nothing about the notes after it was made. */
 START_TEST(a_copy_is_not_exact)
 {
 	static uint8_t bytes[SLOT_STEP + SLOT_BYTES];
@@ -149,7 +149,7 @@ START_TEST(a_note_leaves_the_one_before_it_alone)
 		ck_assert_mem_eq(before + kept, after + kept, SLOT_BYTES);
 		ck_assert_mem_ne(
 			before + (SLOT_STEP - kept), after + (SLOT_STEP - kept), SLOT_BYTES);
-		/* Torn at any byte, the new slot costs the new note alone. */
+		/* A write that is torn at any byte loses only the new note. */
 		for (size_t cut = 1; cut < SLOT_BYTES; cut++) {
 			write_bytes(before + (SLOT_STEP - kept) + cut, SLOT_BYTES - cut,
 				SLOT_STEP - kept + (off_t)cut);
@@ -172,7 +172,7 @@ START_TEST(a_slot_is_as_the_format_says)
 	struct acknowledgement said = telling(2);
 	struct acknowledged *acknowledged = open_with(file_system());
 	note(acknowledged, 1);
-	note(acknowledged, 2); /* the first turn is 1, and that of even turns lies in front */
+	note(acknowledged, 2); /* the first turn is 1; even turns go to the first slot */
 	read_bytes(slot, sizeof slot);
 	expect(2);
 	ck_assert_mem_eq(slot, "DBKTACKN", 8);
@@ -193,8 +193,8 @@ START_TEST(a_flipped_bit_takes_its_slot_out)
 {
 	uint8_t bytes[SLOT_STEP + SLOT_BYTES];
 	struct acknowledged *acknowledged = open_with(file_system());
-	note(acknowledged, 1); /* lies behind */
-	note(acknowledged, 2); /* in front */
+	note(acknowledged, 1); /* in the second slot */
+	note(acknowledged, 2); /* in the first slot */
 	acknowledged_close(acknowledged);
 	read_bytes(bytes, sizeof bytes);
 	for (unsigned bit = 0; bit < 8 * SLOT_BYTES; bit++) {
@@ -214,7 +214,7 @@ START_TEST(a_flipped_bit_takes_its_slot_out)
 }
 END_TEST
 
-/* As docs/FORMAT.md says, put together here. */
+/* Writes a slot as docs/FORMAT.md describes it. */
 static void put_slot(off_t at, uint32_t version, uint32_t turn, int64_t change)
 {
 	uint8_t slot[SLOT_BYTES] = "DBKTACKN";
@@ -245,7 +245,7 @@ START_TEST(another_version_is_refused)
 {
 	struct error err = {0};
 	put_slot(0, 1, 6, 70);
-	put_slot(SLOT_STEP, _i == 0 ? 2 : 0, 5, 71); /* not even the newest */
+	put_slot(SLOT_STEP, _i == 0 ? 2 : 0, 5, 71); /* also in the older slot */
 	ck_assert_ptr_null(acknowledged_open(file_system(), path, &last, &err));
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	err = (struct error){0};
@@ -290,7 +290,7 @@ START_TEST(a_disk_that_takes_no_writes_is_told_apart_and_read)
 }
 END_TEST
 
-/* The same slot is tried again, so that the other one stays. */
+/* A note after a failure goes to the same slot, so that the other one stays. */
 START_TEST(a_note_that_fails_costs_no_other)
 {
 	struct file_faults faults;
@@ -308,7 +308,7 @@ START_TEST(a_note_that_fails_costs_no_other)
 	file_faults_init(&faults, 0, 0, 0);
 	note(acknowledged, 4);
 	expect(4);
-	put_slot(0, 1, 0, 1); /* 4 lies behind: it took the place of 1, and not of 2 */
+	put_slot(0, 1, 0, 1); /* 4 is in the second slot: it replaced 1, and not 2 */
 	expect(4);
 	acknowledged_close(acknowledged);
 }
@@ -330,7 +330,8 @@ START_TEST(notes_are_not_synced_and_a_sync_makes_them_last)
 	char *cut = power_disk_cut(disk, POWER_CUT_DROPS_ALL);
 	snprintf(left, sizeof left, "%s/acknowledged", cut);
 	read_last(left);
-	ck_assert_int_eq(last.change, telling(1).change); /* less than was told, and never more */
+	ck_assert_int_eq(
+		last.change, telling(1).change); /* earlier than the last note, never later */
 	unit_scratch_remove(cut);
 	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), 0);
 	ck_assert_uint_eq(power_disk_count(disk, "sync-folder ."), 1);
@@ -373,12 +374,12 @@ START_TEST(a_sync_that_fails_is_told)
 	file_faults_init(&faults, 0, 0, 0);
 	struct acknowledged *acknowledged = open_with(&faults.ops);
 	note(acknowledged, 1);
-	for (int n = 0; n < 2; n++) { /* of the file, of its folder */
+	for (int n = 0; n < 2; n++) { /* the sync of the file, then of its folder */
 		file_faults_init(&faults, FILE_FAULT_SYNC, n, EIO);
 		ck_assert_int_eq(acknowledged_sync(acknowledged, &err), -1);
 	}
 	file_faults_init(&faults, FILE_FAULT_SYNC, 1, EIO);
-	/* the name is still to be synced */
+	/* the name must still be synced */
 	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), -1);
 	file_faults_init(&faults, 0, 0, 0);
 	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), 0);

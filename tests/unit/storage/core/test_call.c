@@ -9,13 +9,13 @@
 
 enum { STEPS_MAX = 32, ARENA_BYTES = 1024 };
 
-/* A call that writes down what of it runs, and where. */
+/* A call that records which of its steps run, and on which threads. */
 struct probe {
 	struct call call; /* first */
 	char trace[STEPS_MAX];
 	pthread_t threads[STEPS_MAX];
 	size_t steps;
-	unsigned rounds; /* that are still to be asked for */
+	unsigned rounds; /* that it will still ask for */
 	struct settled *let_on;
 	bool *is_released;
 };
@@ -59,7 +59,7 @@ static struct probe *note(struct call *call, char step)
 	return probe;
 }
 
-/* Steps. Lower case: on a helper; upper case: on the committer. */
+/* The steps. Lower case: on a helper; upper case: on the committer. */
 static enum call_next probe_help(struct call *call, struct error *err)
 {
 	(void)err;
@@ -88,7 +88,7 @@ static enum call_next probe_help_fail(struct call *call, struct error *err)
 	return CALL_FAILS;
 }
 
-/* Once it has run, it waits before its second round until the test lets it on. */
+/* Waits before its second round until the test lets it continue. */
 static enum call_next probe_help_wait(struct call *call, struct error *err)
 {
 	(void)err;
@@ -237,7 +237,8 @@ START_TEST(stages_run_in_order_each_on_its_thread)
 	ck_assert_msg(call_run(&probe->call, &err) == 0, "%s", err.text);
 	ck_assert_str_eq(probe->trace, "hPADBxhS");
 	ck_assert(is_on_helper(probe, 0) && is_on_helper(probe, 6));
-	for (size_t i = 1; i <= 4; i++) /* `begin` on the thread that the stage before ended on */
+	for (size_t i = 1; i <= 4;
+		i++) /* `begin` runs on the thread on which the stage before ended */
 		ck_assert(pthread_equal(probe->threads[i], committer_thread));
 	ck_assert(pthread_equal(probe->threads[7], probe->threads[6]));
 	ck_assert_int_eq(accounts(), 1);
@@ -281,7 +282,7 @@ START_TEST(a_stage_runs_again_as_often_as_it_asks)
 }
 END_TEST
 
-/* Of two calls of one lane, the second has its turn before the first goes on. */
+/* Two calls share a lane: the second runs before the first runs again. */
 START_TEST(what_waits_has_its_turn_before_a_stage_runs_again)
 {
 	static const struct call_kind first = {.stages = {{.help = probe_help_wait}}};
@@ -301,11 +302,11 @@ START_TEST(what_waits_has_its_turn_before_a_stage_runs_again)
 	settled_done(one->let_on);
 	settled_wait(ends[0]);
 	ck_assert_str_eq(one->trace, "ww");
-	ck_assert_str_eq(two->trace, "h"); /* its lane is free again: it ran before */
+	ck_assert_str_eq(two->trace, "h"); /* it ran when the lane was free in between */
 	ck_assert_int_eq(call_outcome(&one->call, &err), 0);
 	ck_assert_int_eq(fixture_settle(&two->call, ends[1], &err), 0);
 	call_free(&one->call);
-	helpers_pass(fixture.store); /* the lane is left alone */
+	helpers_pass(fixture.store); /* until no helper uses the lane */
 }
 END_TEST
 
@@ -338,7 +339,7 @@ START_TEST(a_call_may_end_without_the_stages_that_are_left)
 }
 END_TEST
 
-/* One behind which nothing runs. */
+/* A stage that fails, after which no stage runs. */
 static const struct {
 	struct call_kind kind;
 	const char *trace;
@@ -396,7 +397,7 @@ START_TEST(a_call_may_fail_behind_its_change)
 	ck_assert_int_eq(call_run(&probe->call, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_str_eq(probe->trace, "ADF");
-	ck_assert_int_eq(accounts(), 1); /* it is committed all the same */
+	ck_assert_int_eq(accounts(), 1); /* it is committed nevertheless */
 	call_free(&probe->call);
 }
 END_TEST

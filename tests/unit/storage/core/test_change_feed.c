@@ -1,5 +1,5 @@
-/* The ring of changes: alone, and under a store whose every way of changing what a key shows it
- * must have heard of. */
+/* The ring of changes: alone, and in a store, where every way to change the file of a key must
+ * reach it. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -63,8 +63,7 @@ static void change(int64_t bucket, const char *key, int64_t at_ms)
 	change_feed_show(feed);
 }
 
-/* The keys that a reader gets, each followed by a blank; "lost" when he is told that he lost
- * some. */
+/* The keys that a reader gets, each followed by a blank; "lost" when the ring lacks changes. */
 static const char *read_on(int64_t bucket, struct change_position *position, size_t limit)
 {
 	struct change_seen seen[LIMIT];
@@ -134,7 +133,7 @@ START_TEST(each_transaction_has_a_moment_above_all_before)
 	note(ONE, "c", 203);
 	ck_assert_int_eq(updated[ONE], 203);
 	change_feed_show(feed);
-	change(ONE, "d", 203); /* the same millisecond: what the clock says, if that is later */
+	change(ONE, "d", 203); /* the same millisecond: the time of the clock, if that is later */
 	ck_assert_int_eq(updated[ONE], 5000);
 	change(ONE, "e", 203); /* else the next one */
 	ck_assert_int_eq(updated[ONE], 5001);
@@ -209,7 +208,7 @@ START_TEST(keys_take_bounded_memory)
 }
 END_TEST
 
-/* What was forgotten takes no memory any more. */
+/* Forgotten changes do not count against the limit. */
 START_TEST(what_fits_is_kept_however_much_went_before)
 {
 	char key[301];
@@ -222,7 +221,7 @@ START_TEST(what_fits_is_kept_however_much_went_before)
 }
 END_TEST
 
-/* One that has more changes than there is room for. */
+/* The transaction has more changes than the ring has slots. */
 START_TEST(behind_a_large_transaction_that_failed_changes_are_seen)
 {
 	for (int i = 0; i < 12; i++)
@@ -244,7 +243,7 @@ START_TEST(pages_can_be_resumed_and_so_can_their_moments)
 	note(ONE, "c", 200);
 	change_feed_show(feed);
 	ck_assert_str_eq(read_on(ONE, &position, 2), "a b ...");
-	/* half of it: who has lost the number must see all of it again */
+	/* half of the transaction: a reader that has lost the number must see all of it again */
 	ck_assert_int_eq(position.moment_ms, 100);
 	struct change_position stranger = {.number = 0, .moment_ms = position.moment_ms};
 	ck_assert_str_eq(read_on(ONE, &stranger, LIMIT), "a b c ");
@@ -302,7 +301,7 @@ START_TEST(details_move_nothing)
 }
 END_TEST
 
-/* Below: under a store. */
+/* The tests below use a store. */
 
 static struct store_fixture fixture;
 static struct change_position stood;
@@ -343,8 +342,8 @@ static void tear_down_store(void)
 	store_fixture_close(&fixture);
 }
 
-/* What was told of since the last call: "+key " where nothing was before, "=key " where something
- * was. */
+/* Compares the changes since the last call: "+key " when the key was absent before, "=key " when it
+ * was there. */
 static void expect_told(const char *wanted)
 {
 	const struct bucket bucket = find_bucket();
@@ -410,7 +409,7 @@ START_TEST(refused_changes_are_not_told)
 }
 END_TEST
 
-/* The disk breaks under a batch: what it noted before is told to nobody. */
+/* The transaction of a batch is lost: no reader sees what it noted before. */
 START_TEST(changes_of_a_lost_batch_are_not_told)
 {
 	struct error err = {0};
@@ -432,7 +431,7 @@ START_TEST(changes_of_a_lost_batch_are_not_told)
 	ck_assert(fixture_holds(&fixture, "bucket", "a", span_text("one")));
 	expect_told("");
 	ck_assert_int_eq(find_updated(), before_ms);
-	put("b", "two"); /* what comes later brings nothing of it along */
+	put("b", "two"); /* later changes do not show the lost ones */
 	expect_told("+b ");
 }
 END_TEST
@@ -477,7 +476,7 @@ START_TEST(in_versioned_buckets_what_shows_counts)
 		0);
 	put("a", "two");
 	delete ("a");  /* a marker */
-	delete ("a");  /* another: nothing new to see */
+	delete ("a");  /* another marker: no change */
 	delete ("zz"); /* a marker on nothing */
 	expect_told("=a =a ");
 	put("a", "three");
@@ -486,7 +485,7 @@ START_TEST(in_versioned_buckets_what_shows_counts)
 	struct object_delete_item item = {.key = span_text("a"), .ref = {.kind = VERSION_REF_ID}};
 	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", &item, 1, &err), 0);
-	expect_told("=a "); /* the marker shows again: nothing is there */
+	expect_told("=a "); /* the marker is current again: the key is absent */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* A commit whose sync fails: its sender is told of a failure, but the log holds its frames, and the
- * next start may take them. So nothing that they lead to may go before that start has judged. */
+/* A commit whose sync fails: its client gets an error, but the log has its frames, and the next
+ * start may take them. So nothing that they name may be removed before that start. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -96,7 +96,7 @@ static void keep_catalog(void)
 	kept = unit_scratch_copy(fixture.folder);
 }
 
-/* Its packs become what they are now: as if the kill had come now, before another commit. */
+/* Gives the kept folder the present packs: as if the kill came now, before another commit. */
 static void bring_packs_up_to_date(void)
 {
 	char command[1024];
@@ -106,7 +106,7 @@ static void bring_packs_up_to_date(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
-/* One pack of which little lives. */
+/* One pack with few live chunks. */
 START_TEST(a_compaction_in_doubt_leaves_both_files)
 {
 	struct error err = {0};
@@ -163,7 +163,7 @@ static bool go_on(void *owner, size_t bytes)
 	return true;
 }
 
-/* True once it cannot go on for as long as the pack is referred to; readers are waited out. */
+/* True when gc cannot go on while references to the pack remain. Waits for readers. */
 static bool stands(const struct gc_work *work, struct gc_pack *pack)
 {
 	if (gc_pack_advance(work, pack))
@@ -172,7 +172,7 @@ static bool stands(const struct gc_work *work, struct gc_pack *pack)
 	return pack->stage == GC_REFERENCES;
 }
 
-/* As far as gc comes with a pack of which nothing is needed. */
+/* The stage that gc reaches with a pack that nothing needs. */
 static enum gc_stage collect(int64_t number)
 {
 	struct gc_report report = {0};
@@ -190,7 +190,7 @@ static enum gc_stage collect(int64_t number)
 	return stage;
 }
 
-/* The row may be there after the next start, and says then that the chunks stay. */
+/* The row may be there after the next start, and then it keeps the chunks. */
 START_TEST(a_promise_in_doubt_keeps_its_pack)
 {
 	struct error err = {0};
@@ -219,7 +219,7 @@ static int apply_nothing(struct change *change, struct db *db, struct error *err
 	return 0;
 }
 
-/* The damage is seen by a read, and written down. */
+/* Damages the sample. A read finds it, and its row is written. */
 static void damage_sample(void)
 {
 	struct error err = {0};
@@ -233,8 +233,7 @@ static void damage_sample(void)
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 }
 
-/* The pack's new file, in which the chunks are right, is what the row may name after the next
- * start. */
+/* After the next start the row may name the pack's new file, in which the chunks are right. */
 START_TEST(a_mending_in_doubt_leaves_both_files)
 {
 	struct error err = {0};
@@ -252,7 +251,7 @@ START_TEST(a_mending_in_doubt_leaves_both_files)
 		fixture_count(next.store, "SELECT count(*) FROM packs WHERE file IS NOT NULL"), 1);
 	ck_assert(xorb_sample_is_there(next.store, &sample));
 	store_fixture_close(&next);
-	ck_assert(!xorb_sample_is_there(fixture.store, &sample)); /* it was told of a failure */
+	ck_assert(!xorb_sample_is_there(fixture.store, &sample)); /* its mend failed here */
 	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &mended, &err) == 0, "%s", err.text);
 	ck_assert(mended && xorb_sample_is_there(fixture.store, &sample));
 	start_next();
@@ -268,7 +267,7 @@ static struct replica_ref replica_of(const char *id)
 		.run = run_named(span_text("bucket"), span_text("run")), .id = span_text(id)};
 }
 
-/* What a replica of the run "bucket/run" says; *out_saved: it need not be saved. */
+/* A report of a replica of the run "bucket/run". *out_saved: it need not be saved. */
 static void tell(const char *id, bool *out_saved)
 {
 	struct error err = {0};
@@ -314,7 +313,7 @@ START_TEST(a_lease_in_doubt_is_to_be_saved_again)
 }
 END_TEST
 
-/* It was not ended as far as anybody was told. */
+/* The client got an error, so the run counts as not ended. */
 START_TEST(a_run_whose_end_is_in_doubt_keeps_its_leases)
 {
 	struct error err = {0};

@@ -13,7 +13,7 @@
 
 static char *folder;
 static char path[512];
-static struct db *writer; /* the committer's, to be looked at from within changes only */
+static struct db *writer; /* the committer's; used only inside changes */
 static struct committer *committer;
 static struct metrics *metrics;
 static struct db *reader;
@@ -65,7 +65,7 @@ struct test_change {
 	int64_t id;
 	int64_t seen;         /* rows when it ran */
 	int64_t rows_at_done; /* rows that a reader saw when done was called */
-	atomic_bool running;  /* of WISH_WAIT, as go */
+	atomic_bool running;  /* for WISH_WAIT, like `go` */
 	atomic_bool go;
 	atomic_bool done;
 	int order;
@@ -130,8 +130,8 @@ static void until_done(const struct test_change *change)
 		usleep(200);
 }
 
-/* Holds the committer inside a batch of its own, so that what is queued meanwhile comes to lie in
- * one batch. */
+/* Keeps the committer inside a batch of its own, so that changes queued meanwhile come into one
+ * batch. */
 static struct test_change *hold(void)
 {
 	struct test_change *const holder = memory_new(sizeof(*holder));
@@ -164,7 +164,7 @@ START_TEST(changes_are_durable_before_done_and_in_order)
 		ck_assert(i == 0 || changes[i].order > changes[i - 1].order);
 	}
 	ck_assert_int_eq(metrics_get(metrics, METRIC_CHANGES), MANY + 1);
-	ck_assert_int_lt(metrics_get(metrics, METRIC_COMMITS), 10); /* in groups */
+	ck_assert_int_lt(metrics_get(metrics, METRIC_COMMITS), 10); /* in batches */
 	free(changes);
 }
 END_TEST
@@ -179,8 +179,7 @@ static int insert_alone(struct change *change, struct db *db, struct error *err)
 		: db_commit(db, err);
 }
 
-/* What runs outside of transactions neither waits for later changes nor takes any into its
- * batch. */
+/* A change that runs alone does not wait for later changes and shares its batch with none. */
 START_TEST(a_change_that_runs_outside_of_transactions_keeps_its_place)
 {
 	struct test_change changes[4] = {0};
@@ -228,7 +227,7 @@ START_TEST(a_failed_commit_fails_every_change_of_the_batch)
 	memset(&after, 0, sizeof(after));
 	struct test_change *const holder = hold();
 	submit(&changes[0], WISH_INSERT, 1);
-	submit(&changes[1], WISH_INSERT_THEN_FAIL, 2); /* judged on a state that never was */
+	submit(&changes[1], WISH_INSERT_THEN_FAIL, 2); /* judged in a state that was rolled back */
 	submit(&changes[2], WISH_BREAK_COMMIT, 3);
 	submit(&changes[3], WISH_FAIL_PLACE, 4);
 	let_go(holder);
@@ -283,7 +282,7 @@ enum { WAITERS = 8, TURNS = 30 };
 struct waiter {
 	pthread_t thread;
 	int64_t first; /* its ids follow */
-	int wrong;     /* outcomes of somebody else's */
+	int wrong;     /* outcomes that belong to another waiter */
 };
 
 /* Every third change is refused. */
@@ -344,7 +343,7 @@ static struct acknowledgement noted(const char *in)
 	return last;
 }
 
-/* As gc's does when it packs the catalog anew. */
+/* As gc does when it writes the catalog again. */
 static void begin_the_log_again(void)
 {
 	struct error err = {0};

@@ -1,5 +1,5 @@
-/* Stored bytes are damaged between two starts, and nobody has read them since: what is acknowledged
- * afterwards can be read. */
+/* Stored bytes are damaged between two starts, and no read has noticed. Uploads of the same bytes
+ * that are acknowledged afterwards can be read. */
 #include "storage/core/damage_book.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static struct metrics *metrics;
 static uint8_t *noise;
 static const size_t sizes[] = {ONE_CHUNK, SMALL, LARGE, LARGEST};
 
-/* What a read of this file covers here, the disk cannot give. */
+/* The disk cannot give reads of this file that cover this byte. */
 static _Atomic ino_t bad_file;
 static _Atomic off_t bad_byte;
 
@@ -97,7 +97,7 @@ START_TEST(a_put_onto_damaged_chunks_reads_back_and_heals_the_others)
 }
 END_TEST
 
-/* Small uploads share a pack that is open still: it is sealed before it is mended. */
+/* Small uploads share a pack that is still open: it is sealed before it is mended. */
 START_TEST(damage_in_the_open_pack_is_mended_too)
 {
 	const struct span bytes = span_of(noise, SMALL);
@@ -157,7 +157,7 @@ static bool some_pack_is_referred(void)
 	return some;
 }
 
-/* gc may have them all, those too that the sound chunks came from. */
+/* Afterwards gc may delete all of them, also the packs of the sound chunks. */
 START_TEST(a_mend_lets_go_of_all_packs)
 {
 	struct error err = {0};
@@ -179,7 +179,7 @@ START_TEST(a_mend_lets_go_of_all_packs)
 }
 END_TEST
 
-/* The second time it is not read, and not stored. */
+/* The second upload neither reads nor stores the chunk. */
 START_TEST(what_was_found_right_costs_nothing_more)
 {
 	const struct span bytes = span_of(noise, LARGE);
@@ -191,7 +191,7 @@ START_TEST(what_was_found_right_costs_nothing_more)
 	off_t offset;
 	char *path = damage_fixture_find(&fixture, "box", "old", 0, &offset);
 	damage_fixture_flip(path, offset);
-	/* nobody looked: the bit says that it was right since the start */
+	/* no read: the bit says that the chunk was found right since the start */
 	ck_assert_int_eq(put("newer", bytes), 0);
 	ck_assert_int_eq(stored_bytes(), stored);
 	damage_fixture_flip(path, offset);
@@ -214,7 +214,7 @@ static void start_with_bad_disk(const char *key, const struct file_ops *files)
 	bad_file = status.st_ino;
 }
 
-/* One chunk: its neighbours, which one read covers too, are right. */
+/* Only one chunk is stored again: its neighbours, which the same read covers, are right. */
 START_TEST(what_the_disk_cannot_read_is_stored_anew)
 {
 	struct file_ops files = *file_system();
@@ -235,7 +235,7 @@ START_TEST(what_the_disk_cannot_read_is_stored_anew)
 }
 END_TEST
 
-/* A read finds it, a restart does not forget it. */
+/* A read finds the damage, and a restart does not forget it. */
 START_TEST(known_damage_outlives_a_restart_and_is_not_copied)
 {
 	struct error err = {0};
@@ -329,7 +329,7 @@ START_TEST(a_step_is_not_published_of_what_cannot_be_read)
 }
 END_TEST
 
-/* gc: what the table says of a pack goes with it. */
+/* gc drops the rows of a pack with the pack. */
 START_TEST(rows_go_with_their_pack)
 {
 	struct error err = {0};
@@ -346,8 +346,8 @@ START_TEST(rows_go_with_their_pack)
 }
 END_TEST
 
-/* Rows for the first five chunks of a pack, while the store is closed; `forgets`: without two of
- * them. */
+/* Adds rows for the first five chunks of a pack while the store is closed; with `forgets` it drops
+ * two of them. */
 static struct pack_id add_rows(bool forgets)
 {
 	struct error err = {0};
@@ -369,7 +369,7 @@ static struct pack_id add_rows(bool forgets)
 	return place.pack;
 }
 
-/* What was mended is forgotten, and nothing beside it. */
+/* Only the rows of the mended chunks are dropped. */
 START_TEST(rows_of_other_chunks_stay)
 {
 	ck_assert_int_eq(put("old", span_of(noise, LARGE)), 0);
@@ -381,7 +381,7 @@ START_TEST(rows_of_other_chunks_stay)
 }
 END_TEST
 
-/* The disk gives them again. */
+/* The disk can read them again. */
 START_TEST(what_is_read_right_again_is_forgotten)
 {
 	struct error err = {0};

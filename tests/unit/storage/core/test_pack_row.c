@@ -1,5 +1,4 @@
-/* Rows of packs: what gc may do to a pack in which state, and rows that are not what they should
- * be. */
+/* Rows of packs: what gc may do to a pack in each state, and damaged rows. */
 #include "storage/core/pack_row.h"
 
 #include <stdio.h>
@@ -68,7 +67,7 @@ START_TEST(rows_say_what_was_recorded)
 }
 END_TEST
 
-/* It goes on growing, and was made when it was made. */
+/* A pack grows, and keeps the time at which it was made. */
 START_TEST(a_row_is_brought_up_to_date)
 {
 	const struct pack_record later = {.id = packs[0].id,
@@ -115,7 +114,7 @@ static int act(int what, int64_t number)
 	}
 }
 
-/* By what gc does, as `act` numbers it: the state that the pack must be in. */
+/* The state that the pack must have, for each act of gc as `act` numbers them. */
 static const enum pack_state wanted[] = {PACK_SEALED, PACK_CONDEMNED, PACK_CONDEMNED, PACK_SEALED};
 
 START_TEST(gc_does_nothing_to_a_pack_in_another_state)
@@ -195,13 +194,13 @@ START_TEST(rows_that_lead_to_a_pack_mark_its_chunks)
 	add_segment(2, 0, 2);
 	add_segment(2, 18, 2);
 	ck_assert_int_eq(pack_row_name(db, &packs[1].id, pack_row_names_of(0, 2), &err), 0);
-	ck_assert_int_eq(mark(2, live, &rows), -1); /* not all of them are told of */
+	ck_assert_int_eq(mark(2, live, &rows), -1); /* packs.named has only one of the rows */
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	ck_assert_int_eq(pack_row_name(db, &packs[1].id, pack_row_names_of(18, 2), &err), 0);
 	ck_assert_msg(mark(2, live, &rows) == 0, "%s", err.text);
 	ck_assert_uint_eq(rows, 2);
 	ck_assert(live[0] == 3 && live[1] == 0 && live[2] == 12);
-	add_segment(2, 19, 2); /* behind its last chunk */
+	add_segment(2, 19, 2); /* beyond its last chunk */
 	ck_assert_int_eq(pack_row_name(db, &packs[1].id, pack_row_names_of(19, 2), &err), 0);
 	ck_assert_int_eq(mark(2, live, &rows), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);

@@ -67,7 +67,7 @@ START_TEST(connections_are_durable_and_never_checkpoint_by_themselves)
 	for (int i = 0; i < 3000; i++)
 		ck_assert_int_eq(
 			insert(i, span_text("some bytes that fill pages of the log"), &err), 0);
-	/* over SQLite's own threshold of 1000 pages */
+	/* more than SQLite's own threshold of 1000 pages */
 	ck_assert_uint_gt(db_wal_bytes(db), 1001 * 4096);
 	ck_assert_int_eq(db_checkpoint_passive(db, &err), 0);
 	ck_assert_int_eq(db_checkpoint_restart(db, &err), 0);
@@ -147,7 +147,7 @@ START_TEST(what_is_found_is_given_and_what_is_not_stays_as_it_was)
 	ck_assert_int_eq(id, 41);
 	ck_assert_int_eq(
 		db_find_blob(db, SQL_SAME, arena, &copy, &err, db_blob(span_text(text))), 1);
-	text[0] = 'z'; /* in the arena there is a copy */
+	text[0] = 'z'; /* the arena has a copy */
 	ck_assert(span_equal_text(copy, "abc"));
 	ck_assert_int_eq(db_find_blob(db, SQL_GET, arena, &copy, &err, db_i64(99)), 0);
 	ck_assert(span_equal_text(copy, "abc"));
@@ -226,7 +226,7 @@ START_TEST(a_snapshot_sees_one_state)
 	ck_assert_int_eq(count(reader), 0);
 	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
 	ck_assert_int_eq(count(reader), 0);
-	/* held up by the reader: no failure */
+	/* the reader holds it up: not a failure */
 	ck_assert_int_eq(db_checkpoint_restart(db, &err), 0);
 	db_snapshot_end(reader);
 	ck_assert_int_eq(count(reader), 1);

@@ -1,6 +1,5 @@
-/* What the look at a whole database finds, and how an index comes back. The damage is made by
- * SQLite itself, behind the connection that keeps the sums: as a page would be that the disk did
- * not write. */
+/* The findings of a check of a whole database, and how an index comes back. SQLite itself makes the
+ * damage, behind the connection that keeps the sums, like a page that the disk did not write. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -47,7 +46,7 @@ static void change(const char *sql)
 	ck_assert_msg(db_commit(db, &err) == 0, "%s", err.text);
 }
 
-/* By another connection, which keeps no sums. */
+/* Runs on another connection, which keeps no sums. */
 static void meddle(const char *sql)
 {
 	struct error err = {0};
@@ -185,7 +184,7 @@ START_TEST(what_is_taken_back_counts_for_nothing)
 	run("INSERT INTO t VALUES (901, x'0a', 1); DELETE FROM t WHERE id = 3");
 	db_savepoint_rollback(db);
 	ck_assert_int_eq(db_savepoint(db, &err), 0);
-	/* The third row breaks a rule when two are in already. */
+	/* The third row breaks a rule when two rows are already in. */
 	ck_assert_int_eq(db_run(db, SQL_TWO, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	run("DELETE FROM t WHERE id = 4");
@@ -214,12 +213,12 @@ START_TEST(a_table_that_is_gone_is_found)
 {
 	meddle("DROP TABLE pairs");
 	struct findings findings = look();
-	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 2); /* it, and the schema */
+	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 2); /* the table and the schema */
 	ck_assert_str_eq(findings.table, "pairs");
 }
 END_TEST
 
-/* An index that lacks entries: SQLite believes that it has them. */
+/* Makes an index that lacks entries, while SQLite believes that it has them. */
 static void cut_index(const char *name, const char *full, const char *partial)
 {
 	sqlite3 *handle;
@@ -235,8 +234,7 @@ static void cut_index(const char *name, const char *full, const char *partial)
 	sqlite3_free(sql);
 }
 
-/* SQLite without our layer has left pages without checksums: as they are, they become right
- * ones. */
+/* SQLite without this layer has left pages without checksums. Turns them into valid pages. */
 static void sum_pages(void)
 {
 	uint8_t page[4096];
@@ -357,7 +355,7 @@ START_TEST(what_breaks_a_rule_is_settled)
 	struct findings findings = look();
 	ck_assert_uint_eq(
 		findings.count[DB_FINDING_INDEX] + findings.count[DB_FINDING_STRUCTURE], 0);
-	/* the row that was put in behind the sums' back, and the schema */
+	/* the row that was inserted behind the sums, and the schema */
 	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 2);
 	int64_t states = -1;
 	ck_assert_int_eq(
@@ -386,7 +384,7 @@ START_TEST(rows_that_name_others_come_through_a_rebuild)
 	struct findings findings = look();
 	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], _i);
 	ck_assert_str_eq(findings.table, _i == 1 ? "parents" : "");
-	/* The rule is in force. */
+	/* The rule is in force again. */
 	ck_assert_int_eq(db_run_script(db, "INSERT INTO children VALUES (30, 3)", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 }
@@ -456,7 +454,7 @@ START_TEST(a_table_that_cannot_be_read_is_found_and_stays_as_it_is)
 }
 END_TEST
 
-/* The page in the middle of a value that is longer than a page; it has nothing but zeros. */
+/* The page in the middle of a value that is longer than a page; it contains only zeros. */
 static uint32_t zero_page_of(const char *file)
 {
 	static const uint8_t zeros[4000];
@@ -470,7 +468,7 @@ static uint32_t zero_page_of(const char *file)
 	return number;
 }
 
-/* The last ones do not look at the long value themselves: who keeps the sums does. */
+/* The last statements do not look at the long value themselves, but the sums do. */
 static const char *const overflow_changes[] = {"UPDATE pairs SET b = 9 WHERE a = x'02'",
 	"DELETE FROM pairs WHERE a = x'02'", "DELETE FROM blobs WHERE id = 1",
 	"UPDATE blobs SET bytes = NULL WHERE id = 1"};

@@ -1,5 +1,5 @@
-/* What damage does to a transaction that meets it: what needs the page fails, and nothing else. Two
- * bits are flipped at a time, since one alone is mended. */
+/* The effect of damage on a transaction that meets it: only the statement that needs the page
+ * fails. Two bits are flipped at a time, because one alone is mended. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -21,9 +21,10 @@ enum { ROWS = 40, LARGE_ROW = 7, LARGE_BYTES = 12000, OVERFLOW_PAGES = 2 };
 static char *folder;
 static char path[512];
 static struct db *db;
-static off_t overflow[OVERFLOW_PAGES]; /* where the large row's pages lie, the row's end last */
-static off_t unreadable = -1;          /* where the disk gives no page */
-static int write_errno;                /* what the disk says to writes; 0: it takes them */
+/* places of the large row's pages, the end of the row last */
+static off_t overflow[OVERFLOW_PAGES];
+static off_t unreadable = -1; /* where the disk cannot read a page */
+static int write_errno;       /* the errno of writes; 0: they succeed */
 
 static const char SQL_SCHEMA[] =
 	"CREATE TABLE sums (one INTEGER PRIMARY KEY, change INTEGER NOT NULL, tables BLOB NOT NULL);"
@@ -70,15 +71,14 @@ static void open_it(void)
 	ck_assert_msg(db_keep_sums(db, &err) == 0, "%s", err.text);
 }
 
-/* With nothing in the page cache, and all rows in the file. */
+/* Nothing is in the page cache, and all rows are in the file. */
 static void reopen(void)
 {
 	db_close(db);
 	open_it();
 }
 
-/* A page that has nothing but the large row's letter, behind the number of the page that
- * follows. */
+/* A page that contains only the large row's letter, after the number of the page that follows. */
 static bool is_overflow(const uint8_t page[PAGE_BYTES])
 {
 	return memcmp(page + 4, "xxxxxxxx", 8) == 0 && memcmp(page + 5, page + 4, 3000) == 0;
@@ -153,7 +153,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-/* Twice makes it what it was. */
+/* A second call restores the page. */
 static void flip_two_bits(off_t page)
 {
 	uint8_t byte;
@@ -265,7 +265,7 @@ START_TEST(what_is_only_read_costs_the_transaction_nothing)
 }
 END_TEST
 
-/* SQLite gives the whole transaction up, and would run what follows without one. */
+/* SQLite gives up the whole transaction, and would run the next statements without one. */
 START_TEST(a_disk_that_cannot_be_read_ends_the_transaction_and_all_that_follows_in_it)
 {
 	static const char wanted[] = "cannot be read (Input/output error)";
@@ -296,8 +296,7 @@ START_TEST(a_disk_that_cannot_be_read_ends_the_transaction_and_all_that_follows_
 }
 END_TEST
 
-/* SQLite holds the first page all the time, and reads it anew when what was changed is taken
- * back. */
+/* SQLite holds the first page all the time, and reads it again when a change is rolled back. */
 START_TEST(damage_that_a_rollback_meets_is_no_answer)
 {
 	struct error err = {0};
@@ -332,7 +331,7 @@ START_TEST(a_commit_that_broke_off_is_in_doubt_whatever_else_is_damaged)
 	int64_t change = db_change(db);
 	ck_assert_int_eq(db_begin(db, &err), 0);
 	ck_assert_int_eq(add(100, 'b', LARGE_BYTES, &err), 0);
-	flip_two_bits(0); /* read anew when COMMIT has failed */
+	flip_two_bits(0); /* read again when COMMIT has failed */
 	write_errno = write_failures[_i].number;
 	ck_assert_int_eq(db_commit(db, &err), -1);
 	ck_assert_msg(err.kind == write_failures[_i].kind, "%s", err.text);
@@ -352,7 +351,7 @@ START_TEST(a_commit_that_broke_off_is_in_doubt_whatever_else_is_damaged)
 END_TEST
 
 struct small_change {
-	struct change change; /* first */
+	struct change change; /* must be first */
 	int (*run)(struct error *err);
 	atomic_bool is_done;
 };
@@ -377,7 +376,7 @@ static int run_overlooking(struct error *err)
 	return run_insert(err);
 }
 
-/* Until the others are queued, which so come to lie in one batch. */
+/* Waits until the others are queued, so that they come into one batch. */
 static int run_holding(struct error *err)
 {
 	atomic_store(&holder_runs, true);

@@ -1,4 +1,4 @@
-/* Flips and cuts behind the back of SQLite: each is an error, or put right, and never an answer. */
+/* Flips and cuts behind SQLite: each is an error, or is mended, and never an answer. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static void reopen(void)
 	db = open_it(DB_WRITE);
 }
 
-/* 0 and all rows are right, or -1. */
+/* Returns 0 when all rows are right, else -1. */
 static int read_all(struct db *from, struct error *err)
 {
 	struct db_statement *statement = db_query(from, SQL_SUM, err);
@@ -121,7 +121,7 @@ START_TEST(each_page_has_its_checksum)
 		ck_assert_int_eq(
 			pread(fd, page, sizeof page, (off_t)(number - 1) * PAGE_BYTES), PAGE_BYTES);
 		ck_assert_msg(page_sum_matches(page, number), "page %u", number);
-		ck_assert(!page_sum_matches(page, number + 1)); /* of another place */
+		ck_assert(!page_sum_matches(page, number + 1)); /* as a page in another place */
 	}
 	close(fd);
 }
@@ -144,7 +144,7 @@ START_TEST(a_flipped_bit_is_put_back)
 	ck_assert_uint_eq(db_damage(db), 0);
 	reopen();
 	ck_assert_int_eq(read_all(db, &err), 0);
-	ck_assert_uint_eq(db_mended(db), 0); /* it was put back on the disk */
+	ck_assert_uint_eq(db_mended(db), 0); /* it was written back to the disk */
 }
 END_TEST
 
@@ -227,7 +227,7 @@ START_TEST(opening_changes_nothing)
 }
 END_TEST
 
-/* What a server left that was killed, with a page damaged that opening needs: nothing goes from the
+/* The files of a killed server, with damage on a page that opening needs: nothing may go from the
  * log into the file. */
 START_TEST(a_database_that_does_not_open_keeps_its_log)
 {
@@ -334,7 +334,7 @@ START_TEST(two_flips_are_not_taken_for_one)
 	page[4095] ^= 0x80; /* in the checksum itself */
 	ck_assert(page_sum_mend(page, 9));
 	page_sum_put(page, 10);
-	ck_assert(!page_sum_mend(page, 9)); /* another page's */
+	ck_assert(!page_sum_mend(page, 9)); /* of another page */
 }
 END_TEST
 
@@ -347,17 +347,17 @@ START_TEST(a_page_beyond_mending_is_searched_once)
 	ck_assert_int_eq(page_mender_mend(&mender, page, 9), PAGE_UNMENDABLE);
 	ck_assert_int_eq(page_mender_mend(&mender, page, 9), PAGE_KNOWN_AS_UNMENDABLE);
 	ck_assert_uint_eq(page[100], 0x41);
-	page[100] ^= 0x02; /* damaged more */
+	page[100] ^= 0x02; /* more damage */
 	ck_assert_int_eq(page_mender_mend(&mender, page, 9), PAGE_UNMENDABLE);
 	ck_assert_int_eq(page_mender_mend(&mender, page, 9), PAGE_KNOWN_AS_UNMENDABLE);
 	ck_assert_int_eq(page_mender_mend(&mender, page, 10), PAGE_UNMENDABLE);
-	page[100] = 0x40; /* damaged less */
+	page[100] = 0x40; /* less damage */
 	ck_assert_int_eq(page_mender_mend(&mender, page, 9), PAGE_MENDED);
 	ck_assert(page_sum_matches(page, 9));
 }
 END_TEST
 
-/* Of the thread: others on the machine do not count. */
+/* CPU time of this thread, so that other work on the machine does not count. */
 static int64_t used_ns(void)
 {
 	struct timespec used;
@@ -365,7 +365,7 @@ static int64_t used_ns(void)
 	return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
 }
 
-/* What all reads of the whole file, which fail, cost. */
+/* The CPU time of reads of the whole file that fail. */
 static int64_t fail_ns(int reads)
 {
 	struct error err;
@@ -384,14 +384,14 @@ START_TEST(reading_a_page_beyond_mending_again_costs_no_search)
 	flip(path, last + 2000, 0x11);
 	int64_t first = fail_ns(1);
 	ck_assert_int_lt(fail_ns(READS), first * READS / 2);
-	ck_assert_uint_eq(db_damage(db), READS + 1); /* and each one is damage */
+	ck_assert_uint_eq(db_damage(db), READS + 1); /* and each one counts as damage */
 	flip(path, last + 2000, 0x01);               /* now one bit explains it */
 	ck_assert_msg(read_all(db, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(db_mended(db), 1);
 }
 END_TEST
 
-/* The byte that says that pages have checksums: without it nobody would look at them. */
+/* The byte that says that pages have checksums: without it nobody would check them. */
 START_TEST(a_flip_in_what_says_that_pages_have_checksums_is_put_back)
 {
 	enum { RESERVED_AT = 20 };
@@ -427,8 +427,8 @@ static sqlite3_file *file_under(sqlite3 **out_handle)
 	return file;
 }
 
-/* SQLite from 3.45 on reads pages of large rows so, without their ends. Parts as long as the file's
- * header, and the part of it that is read alone, are among them. */
+/* SQLite from 3.45 on reads pages of large rows in this way, without their ends. Some parts are as
+ * long as the file's header, or as the part of it that is read alone. */
 static const struct {
 	int at;
 	int len;

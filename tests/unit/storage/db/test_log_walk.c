@@ -1,5 +1,5 @@
-/* Logs that SQLite wrote, damaged in every way that a disk knows; what SQLite would lose is
- * noticed, and what proves itself comes back. */
+/* Logs that SQLite wrote, damaged in every way that a disk can. The walk must notice what SQLite
+ * would lose, and bring back what proves itself. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 enum { COMMITS = 12, HEADER = 32, FRAME = 24 + 4096 };
 
-static char *folder; /* of a database with a log that nobody has moved into it */
+static char *folder; /* has a database whose log nobody has moved into it */
 static char path[512];
 static char log_path[600];
 static struct log_walk walk;
@@ -47,7 +47,7 @@ static void name_paths(const char *in)
 	snprintf(log_path, sizeof log_path, "%s-wal", path);
 }
 
-/* Each transaction adds one row, on pages of its own and on those that all share. */
+/* Each transaction adds one row, on pages of its own and on pages that all share. */
 static void set_up(void)
 {
 	struct error err = {0};
@@ -74,7 +74,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-/* With what was noted beside the log. */
+/* With a note beside the log. */
 static void look_by(const struct log_note *note)
 {
 	struct error err = {0};
@@ -88,7 +88,7 @@ static void look_with(uint64_t salt, uint32_t frames)
 	look_by(&note);
 }
 
-/* Nobody was told of what stands behind the noted frames. */
+/* With an exact note: nobody was told of frames after the noted ones. */
 static void look_exactly(uint64_t salt, uint32_t frames)
 {
 	const struct log_note note = {.salt = salt, .frames = frames, .is_exact = true};
@@ -124,7 +124,7 @@ static off_t frame_at(uint32_t frame)
 	return HEADER + (off_t)frame * FRAME;
 }
 
-/* Rows that are read, or -1 when one cannot be. */
+/* The number of rows that can be read, or -1 when one cannot. */
 static int64_t rows(void)
 {
 	struct error err = {0};
@@ -140,7 +140,7 @@ static int64_t rows(void)
 	return found;
 }
 
-/* The last frame of the n-th transaction, from 1. */
+/* The last frame of the n-th transaction, counted from 1. */
 static uint32_t commit_frame(unsigned n)
 {
 	uint32_t frame = 0;
@@ -184,7 +184,7 @@ START_TEST(no_log_is_an_empty_one)
 }
 END_TEST
 
-/* In each field of the log's header and of frames at its front, middle and end. */
+/* Flips in each field of the log's header and of frames at its front, middle and end. */
 START_TEST(a_flipped_bit_anywhere_is_mended)
 {
 	static const int places[] = {0, 3, 5, 9, 13, 16, 20, 24, 28};
@@ -198,7 +198,7 @@ START_TEST(a_flipped_bit_anywhere_is_mended)
 		off_t at = i < sizeof places / sizeof *places
 			? places[i]
 			: frame_at(frames[j / 12]) + frame_places[j % 12];
-		/* The high bits of a word look alike to SQLite's checksum now and then: see
+		/* To SQLite's checksum flips of a word's high bits sometimes look alike: see
 		 * below. */
 		uint8_t mask = (uint8_t)(1u << (i % 5));
 		flip(at, mask);
@@ -206,7 +206,7 @@ START_TEST(a_flipped_bit_anywhere_is_mended)
 		ck_assert_msg(walk.state == LOG_SOUND && walk.mend_count == 1,
 			"at %d: state %d, %zu mends", (int)at, walk.state, walk.mend_count);
 		ck_assert_uint_eq(walk.committed, walk.frames);
-		if (at < frame_at(walk.frames) - 8) /* there the checksum itself is put right */
+		if (at < frame_at(walk.frames) - 8) /* there the checksum itself is corrected */
 			ck_assert_int_eq((int)walk.mends[0].offset, (int)at);
 		ck_assert_int_eq(log_walk_mend(&walk, file_system(), log_path, &err), 0);
 		look();
@@ -216,7 +216,7 @@ START_TEST(a_flipped_bit_anywhere_is_mended)
 }
 END_TEST
 
-/* Two flips that have the same effect: neither is believed. */
+/* Two flips have the same effect, so neither is believed. */
 START_TEST(a_flip_that_two_places_explain_is_not_mended)
 {
 	look();
@@ -244,7 +244,7 @@ START_TEST(damage_before_a_later_commit_is_told_from_a_torn_end)
 	ck_assert_uint_eq(walk.proven, all);
 	ck_assert_uint_eq(walk.bad, 1);
 	ck_assert_uint_eq(apply(), 1);
-	ck_assert_int_eq(rows(), -1); /* what was lost is no answer */
+	ck_assert_int_eq(rows(), -1); /* the lost page is an error, not an answer */
 }
 END_TEST
 
@@ -288,7 +288,7 @@ START_TEST(an_end_that_never_was_committed_is_torn)
 }
 END_TEST
 
-/* The log with one transaction more, of so many rows. */
+/* The log with one more transaction, of this number of rows. */
 static void read_longer_log(unsigned count, struct buffer *out)
 {
 	struct error err = {0};
@@ -313,8 +313,8 @@ static void start_again_from(const char *other)
 	name_paths(folder);
 }
 
-/* A long transaction never committed, a short one was written over it, and the power was cut before
- * the last page of that: what is left of the long one fits itself. */
+/* A long transaction never committed, a short one was written over it, and a power cut lost the
+ * last page of that: the rest of the long one proves itself. */
 START_TEST(what_a_transaction_left_that_was_given_up_is_no_damage)
 {
 	struct error err = {0};
@@ -359,7 +359,7 @@ START_TEST(a_last_commit_that_is_damaged_is_torn_unless_it_was_noted)
 	ck_assert_int_eq(walk.state, LOG_TORN);
 	look_with(salt, last + 1);
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
-	/* the lost transaction cannot be had in part */
+	/* the lost transaction cannot be recovered in part */
 	ck_assert_uint_eq(walk.proven, commit_frame(COMMITS - 1) + 1);
 }
 END_TEST
@@ -367,7 +367,8 @@ END_TEST
 START_TEST(a_commit_that_is_damaged_before_another_is_damage)
 {
 	look();
-	blot(frame_at(commit_frame(COMMITS - 1)) + 2000, 100); /* its header says that it is one */
+	/* its header says that it is a commit */
+	blot(frame_at(commit_frame(COMMITS - 1)) + 2000, 100);
 	look();
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
 }
@@ -379,7 +380,7 @@ START_TEST(what_stands_behind_an_exact_note_was_never_told)
 	uint64_t salt = walk.salt;
 	uint32_t told = commit_frame(8) + 1;
 	uint32_t bad = commit_frame(9);
-	blot(frame_at(bad) + 2000, 100); /* failed commits left this, and more behind it */
+	blot(frame_at(bad) + 2000, 100); /* failed commits left this, and more after it */
 	look_with(salt, told);
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
 	look_exactly(salt, told);
@@ -388,7 +389,7 @@ START_TEST(what_stands_behind_an_exact_note_was_never_told)
 	ck_assert_uint_eq(walk.proven, told);
 	look_exactly(salt, bad + 1);
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
-	ck_assert_uint_eq(walk.proven, told); /* of what was told, what is whole */
+	ck_assert_uint_eq(walk.proven, told); /* the whole transactions of the noted frames */
 	look_exactly(salt + 1, told);         /* of another log */
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
 }
@@ -402,7 +403,7 @@ static bool is_in_log(uint32_t page)
 	return false;
 }
 
-/* It would name another page, of which no frame has anything. */
+/* It would name another page, of which no frame has content. */
 START_TEST(a_bad_header_names_no_page)
 {
 	uint8_t header[8] = {0, 0, 0, 2};
@@ -491,9 +492,9 @@ START_TEST(frames_of_an_earlier_use_are_left_alone)
 }
 END_TEST
 
-/* As a power cut leaves it: the page with the header of the last transaction's first frame was not
- * written, the frames behind it were. In its place stands a header of the use before, of a
- * commit. */
+/* What a power cut leaves: the page with the header of the last transaction's first frame was not
+ * written, but the frames after it were. In its place is the header of a commit from the use
+ * before. */
 START_TEST(a_header_of_an_earlier_use_proves_no_damage)
 {
 	struct error err = {0};

@@ -1,5 +1,5 @@
 /* While checkpoints wait to be derived, the process is killed, or an operation fails, at its n-th
- * write, sync, rename, unlink or open; n grows until it comes through. Each time every checkpoint
+ * write, sync, rename, unlink or open; n grows until it gets through. Each time every checkpoint
  * must be there bit for bit, and the next start must end where an unharmed one does. */
 #include "tests/unit/unit.h"
 
@@ -35,7 +35,7 @@ static struct store *open_store(const struct file_ops *files, bool derives)
 	return store_open(&options, &err);
 }
 
-/* Checkpoints that wait: they came while nothing was derived. */
+/* Checkpoints that wait, because they came while nothing was derived. */
 static void prepare(void)
 {
 	struct error err = {0};
@@ -88,7 +88,8 @@ static void expect_all(int round)
 			"round %d: step %u", round, i);
 }
 
-/* The next start: all is there while it works and after, nothing is left over. */
+/* After the next start everything is there, while it works and afterwards, and nothing is left
+ * over. */
 static void expect_recovered(int round)
 {
 	struct error err = {0};
@@ -139,7 +140,7 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	}
 	finish();
 	ck_assert(alive);
-	ck_assert_int_gt(round, 10); /* it was killed in the midst of things */
+	ck_assert_int_gt(round, 10); /* it was killed in the middle of its work */
 }
 END_TEST
 

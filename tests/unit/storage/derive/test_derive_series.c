@@ -36,8 +36,8 @@ START_TEST(test_buckets_and_schemas_are_kept_apart)
 }
 END_TEST
 
-/* What `count` checkpoints take whose delta over n steps has `first` n^0.7 bytes; *out_roots: how
- * many of them are plain. */
+/* The bytes that `count` checkpoints take if a delta over n steps has `first` n^0.7 bytes.
+ * *out_roots: how many of them are plain. */
 static double simulate(unsigned count, double size, double first, unsigned *out_roots)
 {
 	struct derive_series series = derive_series_begin(1, (uint64_t)size);

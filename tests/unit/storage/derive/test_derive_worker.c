@@ -120,7 +120,7 @@ START_TEST(test_it_goes_on_after_a_restart)
 	fixture.derives = false;
 	store_fixture_reopen(&fixture);
 	for (unsigned i = 3; i < 6; i++)
-		derived_fixture_put(&fixture, "b", key_of(i), &steps[i]); /* noted by nobody */
+		derived_fixture_put(&fixture, "b", key_of(i), &steps[i]); /* not noted */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), 0);
 	fixture.derives = true;
 	store_fixture_reopen(&fixture);
@@ -157,7 +157,7 @@ START_TEST(test_deleting_in_any_order)
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM segments"), 0);
-	put_series(0, 2); /* the series begins anew */
+	put_series(0, 2); /* the series begins again */
 	ck_assert_int_eq(derived(), 1);
 	check_holds(0, 2);
 }
@@ -243,7 +243,7 @@ static void put_marked(
 	buffer_release(&bytes);
 }
 
-/* They are safetensors files as well, and read once. */
+/* They are safetensors files too, and are read once. */
 START_TEST(test_deltas_of_checkpoints_stay_plain)
 {
 	static const char *const marks[] = {
@@ -260,7 +260,7 @@ START_TEST(test_deltas_of_checkpoints_stay_plain)
 }
 END_TEST
 
-/* Nobody takes it up: the worker has stopped. */
+/* Nothing takes it up: the worker has stopped. */
 START_TEST(test_what_is_noted)
 {
 	enum { LEAST = 64 * 1024 };
@@ -299,7 +299,7 @@ START_TEST(test_what_cannot_be_read_is_left_alone)
 }
 END_TEST
 
-/* A start forgets those whose root is gone, and no other. */
+/* A start forgets the series whose root is gone, and no other. */
 START_TEST(test_series_go_with_their_roots)
 {
 	struct error err = {0};
@@ -471,8 +471,8 @@ START_TEST(test_multipart_uploads)
 }
 END_TEST
 
-/* What a Xet client may still name without asking stays as it is; then it becomes a delta like any
- * other. */
+/* Bytes that a Xet client may still name without asking stay as they are. Later they become a delta
+ * like any others. */
 START_TEST(test_promised_packs)
 {
 	struct error err = {0};
@@ -506,8 +506,8 @@ START_TEST(test_promised_packs)
 }
 END_TEST
 
-/* One whose chunks are not what its parts' bytes give is told by its hash, and would not come back
- * from a delta. */
+/* The file hash shows that the chunks of this object are not those that the bytes of its parts
+ * give: they would not come back from a delta. */
 START_TEST(test_copied_ranges_stay_plain)
 {
 	struct error err = {0};
@@ -547,7 +547,7 @@ START_TEST(test_copied_ranges_stay_plain)
 	wait_until_settled();
 	const struct object copied = find(key_of(2));
 	const struct object single = find(key_of(3));
-	/* or this shows nothing */
+	/* otherwise this test shows nothing */
 	ck_assert(copied.has_file_hash && !chunk_id_equal(&copied.file_hash, &single.file_hash));
 	ck_assert_int_eq(derived(), 1);
 	ck_assert_int_eq(

@@ -179,8 +179,8 @@ START_TEST(a_file_of_the_bucket_is_added_again_even_onto_itself)
 END_TEST
 
 /* The wrong lines stand between good ones; each has its own reason. */
-/* What a shard does: the bytes of an object as a file of their own, which `account` has registered
- * for the bucket. */
+/* Does what a shard does: registers the bytes of an object as a file of their own, by `account` for
+ * the bucket. */
 struct registration {
 	struct change change; /* first */
 	struct object object;
@@ -207,8 +207,10 @@ static int add_registered(struct change *change, struct db *db, struct error *er
 		0);
 	free(range.segments);
 	ck_assert_int_eq(xet_file_row_add(db, &file, err), 0);
-	return xet_grant_row_put(db, &file.hash, registration->bucket,
-		span_text(registration->account), expires_ms, err);
+	const struct xet_grant grant = {.file = &file.hash,
+		.bucket = registration->bucket,
+		.account = span_text(registration->account)};
+	return xet_grant_row_put(db, &grant, expires_ms, err);
 }
 
 static void register_for(const struct object *object, const char *account)
@@ -312,7 +314,7 @@ START_TEST(lines_apply_in_their_order)
 	struct batch_line lines[] = {copy("k", &one), copy("k", &two), copy("gone", &one),
 		delete ("gone"), add("again", &two)};
 	run(lines, 5);
-	/* the second line has brought it into the bucket */
+	/* the second line has added it to the bucket */
 	ck_assert_msg(lines[4].error.kind == ERROR_NONE, "%s", lines[4].error.text);
 	ck_assert(fixture_holds(&fixture, "box", "k", span_text("two")));
 	ck_assert(fixture_holds(&fixture, "box", "again", span_text("two")));
@@ -421,7 +423,7 @@ START_TEST(a_copy_has_no_parts_and_no_checksum_of_parts)
 }
 END_TEST
 
-/* Who may read it, what it costs and what it is called are the new file's own. */
+/* The copy has an ACL, a storage class and tags of its own. */
 START_TEST(what_is_said_of_a_source_besides_is_not_copied)
 {
 	struct error err = {0};
@@ -444,7 +446,7 @@ START_TEST(what_is_said_of_a_source_besides_is_not_copied)
 	ck_assert_int_eq(found.storage_class, STORAGE_STANDARD);
 	ck_assert(found.acl == ACL_PRIVATE);
 	ck_assert_uint_eq(found.tags.len, 0);
-	/* of the bytes, so it stays */
+	/* it belongs to the bytes, so it stays */
 	ck_assert_int_eq(found.checksum.algorithm, CHECKSUM_CRC64NVME);
 	buffer_release(&tags);
 }
@@ -479,7 +481,7 @@ START_TEST(a_versioned_bucket_keeps_what_lines_cover)
 		fixture_count(fixture.store,
 			"SELECT COUNT(*) FROM versions WHERE key = CAST('k' AS BLOB) AND is_marker = 0"),
 		2);
-	/* What is deleted is not deleted again: a repeated request changes nothing. */
+	/* A deleted file is not deleted again: a repeated request changes nothing. */
 	ck_assert_int_eq(
 		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE is_marker = 1"),
 		1);

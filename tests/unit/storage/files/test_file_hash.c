@@ -1,4 +1,5 @@
-/* Versions that were committed without a Xet file hash get the one that their chunks say. */
+/* Versions that were committed without a Xet file hash get the one that follows from their
+ * chunks. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static struct chunk_id hash_of_parts(const struct span *parts, size_t count)
 	return hash;
 }
 
-/* With a part that is copied out of another object, when `copied` is given. */
+/* With `copied`, one part is copied from that object. */
 static void upload(const char *key, const struct span *parts, size_t count,
 	const struct object *copied, uint64_t copied_from)
 {
@@ -159,8 +160,8 @@ static int apply_forget(struct change *change, struct db *db, struct error *err)
 	return db_run(db, SQL_FORGET, err, db_i64(version.sequence));
 }
 
-/* The version as a catalog that never had a hash of it. In one change: a row that does not check
- * would be put off for minutes. */
+/* Makes the version as in a catalog that never had its hash. In one change, because a row with a
+ * wrong checksum would be put off for minutes. */
 static void forget(int64_t version)
 {
 	struct error err = {0};
@@ -169,7 +170,7 @@ static void forget(int64_t version)
 		committer_run(store_committer(fixture.store), &forgetting.change, &err), 0);
 }
 
-/* Until it counts none. */
+/* Waits until no version lacks a hash. */
 static void wait_for(const char *sql)
 {
 	const struct clock_source *const clock = clock_system();
@@ -213,7 +214,7 @@ START_TEST(test_the_worker_fills)
 }
 END_TEST
 
-/* As after the first start with a catalog of an earlier version. */
+/* The case of a first start with a catalog of an earlier version. */
 START_TEST(test_the_worker_fills_what_is_old)
 {
 	struct error err = {0};
@@ -261,7 +262,7 @@ START_TEST(test_the_worker_fills_many)
 }
 END_TEST
 
-/* A page of a listing may name more than one change writes. */
+/* A page of a listing may name more versions than one change writes. */
 START_TEST(test_many_are_given_at_once)
 {
 	enum { MANY = FILE_HASHES_MAX + 44 };
@@ -306,7 +307,7 @@ START_TEST(test_those_without_one_are_listed_in_pages)
 }
 END_TEST
 
-/* Or what was deleted would never give back its space. */
+/* Otherwise deleted versions would never give back their space. */
 START_TEST(test_packs_are_let_go_of)
 {
 	struct error err = {0};
@@ -324,8 +325,8 @@ START_TEST(test_packs_are_let_go_of)
 }
 END_TEST
 
-/* The chunks of a copied range are those of its source, with the cut edges anew. Zeros are cut by
- * length alone, so that shows. */
+/* The chunks of a copied range are those of its source, except that the cut edges are chunked
+ * again. Zeros are cut only by length, so the test can see that. */
 START_TEST(test_copied_parts)
 {
 	struct error err = {0};
@@ -421,7 +422,8 @@ START_TEST(test_one_that_fails_holds_up_no_other)
 }
 END_TEST
 
-/* Neither one whose index is wrong nor one that cannot be decoded; the first fault is told. */
+/* Neither a version with a wrong index nor one that cannot be decoded stops the others. The first
+ * fault is reported. */
 START_TEST(test_one_that_cannot_be_decoded_holds_up_no_other)
 {
 	struct derived_checkpoint base;
@@ -471,7 +473,7 @@ static int apply_set(struct change *change, struct db *db, struct error *err)
 	return version_set_file_hash(db, setting->version, setting->contents, &hash, err);
 }
 
-/* A hash that was found of contents which were replaced meanwhile, or comes late, says nothing. */
+/* A hash of contents that were replaced meanwhile, or one that comes late, is not written. */
 START_TEST(test_a_hash_stays)
 {
 	struct error err = {0};

@@ -31,7 +31,7 @@ static void put(const char *key)
 		fixture_put(fixture.store, "box", key, span_text("x"), &err) == 0, "%s", err.text);
 }
 
-/* The whole listing, page by page: paths separated by spaces, directories with a '/' at their
+/* Lists everything, page by page: paths separated by spaces, directories with a '/' at their
  * end. */
 static void list_all(const char *prefix, bool recursive, size_t limit, struct buffer *out)
 {
@@ -70,7 +70,7 @@ static const char *const keys[] = {
 	"d/e/f/g",
 	"\xc3\xbc/\xc3\xb6.bin",
 	"50%2Fa",
-	/* What is not shown: */
+	/* not shown: */
 	"m/",
 	"n//o",
 	"/p",
@@ -94,7 +94,7 @@ static const struct {
 	{"logs.json", true, "logs.json "},
 	{"logs.json", false, "logs.json "},
 	{"log", true, ""},
-	{"logs/", true, ""}, /* the caller takes the '/' off */
+	{"logs/", true, ""}, /* callers must remove the '/' */
 	{"d", false, "d/e/ "},
 	{"d/e", true, "d/e/f/g "},
 	{"d/e/f", false, "d/e/f/g "},
@@ -122,8 +122,7 @@ START_TEST(a_prefix_is_a_file_or_a_directory_and_paths_come_in_their_order)
 }
 END_TEST
 
-/* Against a model: names of few letters around '/', so that directories and files begin with each
- * other. */
+/* Compares with a model. The names have few letters around '/', so that many begin with others. */
 enum { RANDOM_KEYS = 60, RANDOM_KEY_BYTES = 8 };
 
 struct model_entry {
@@ -203,8 +202,8 @@ START_TEST(listings_of_random_names_are_the_models)
 }
 END_TEST
 
-/* The longest key there is, directories that it goes on from, and a key between their files that is
- * none of them. */
+/* The longest possible key, directories that are prefixes of it, and a key between their files that
+ * belongs to none of them. */
 START_TEST(a_long_name_goes_on_from_directories)
 {
 	enum { HALF = OBJECT_KEY_MAX_BYTES / 2 };
@@ -290,7 +289,7 @@ START_TEST(a_directory_is_as_new_as_its_newest_file)
 }
 END_TEST
 
-/* Nor do deletes make it newer, or names that go on as its own does. */
+/* Deletes do not make a directory newer, and neither do names that only begin with its name. */
 START_TEST(a_directory_is_not_as_new_as_what_is_not_in_it)
 {
 	struct error err = {0};
@@ -316,7 +315,7 @@ START_TEST(a_directory_is_not_as_new_as_what_is_not_in_it)
 }
 END_TEST
 
-/* More files than a directory is looked through for: then it is as new as the bucket. */
+/* A directory with more files than are looked at is as new as the bucket. */
 START_TEST(a_very_large_directory_is_as_new_as_the_bucket)
 {
 	struct error err = {0};
@@ -379,7 +378,7 @@ START_TEST(versions_without_a_hash_are_told)
 }
 END_TEST
 
-/* Keys that are not shown end a page too, which then may be empty. */
+/* Keys that are not shown count for the end of a page, which may then be empty. */
 START_TEST(a_page_of_keys_that_are_not_shown_ends)
 {
 	struct error err = {0};

@@ -48,8 +48,9 @@ static void add_file(bool is_made)
 	ck_assert_int_eq(
 		part_set_add_single(db, &segment, 1, &file.part_set, &file.contents, &err), 0);
 	ck_assert_int_eq(xet_file_row_add(db, &file, &err), 0);
-	ck_assert_int_eq(
-		xet_grant_row_put(db, &hash, BUCKET, span_text("team"), NOW_MS + 10, &err), 0);
+	const struct xet_grant grant = {
+		.file = &hash, .bucket = BUCKET, .account = span_text("team")};
+	ck_assert_int_eq(xet_grant_row_put(db, &grant, NOW_MS + 10, &err), 0);
 }
 
 static void add_version(const char *key, enum version_kind kind)
@@ -133,8 +134,7 @@ START_TEST(inline_bytes_are_named_by_their_version)
 }
 END_TEST
 
-/* A grant does not open what was made of a derived version; a version does, and then its records
- * are at hand. */
+/* A grant does not open a made file; a version does, and then its records are used. */
 START_TEST(a_derived_version_has_what_was_made_of_it)
 {
 	struct xet_content content;
@@ -190,7 +190,7 @@ START_TEST(versions_of_other_keys_are_passed_over_and_counted)
 	ck_assert_int_ne(xet_content_find(db, &reach, &hash, &content, &err), 0);
 	ck_assert_uint_eq(looks, 0);
 	looks = 4;
-	add_version("open/unsure", VERSION_SINGLE); /* that it cannot be told is no answer */
+	add_version("open/unsure", VERSION_SINGLE); /* may_read fails for it */
 	ck_assert_int_ne(xet_content_find(db, &reach, &hash, &content, &err), 0);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 }

@@ -115,7 +115,7 @@ START_TEST(files_that_nothing_else_holds_are_counted)
 	const struct xet_file file = add(1, 3, NOW_MS);
 	add(2, 1, NOW_MS);
 	ck_assert(xet_file_unused_bytes(db, &bytes, &err) == 0 && bytes == 4 * SEGMENT_BYTES);
-	/* as a version that has its bytes */
+	/* as a version with its bytes does */
 	ck_assert_int_eq(part_set_share(db, file.part_set, &err), 0);
 	ck_assert(xet_file_unused_bytes(db, &bytes, &err) == 0 && bytes == SEGMENT_BYTES);
 }
@@ -130,8 +130,7 @@ static size_t list_unused(const struct chunk_id *after, struct chunk_id *out, si
 	return count;
 }
 
-/* Not what a version is made of, nor what was made for readers, nor what a shard is still
- * writing. */
+/* Without files that a version shares, made files, and files that a shard is still writing. */
 START_TEST(files_that_nothing_else_holds_are_listed)
 {
 	struct error err = {0};
@@ -227,10 +226,10 @@ static bool valid(uint8_t file, int64_t bucket, const char *account, int64_t now
 {
 	struct error err = {0};
 	const struct chunk_id hash = hash_of(file);
+	const struct xet_grant grant = {
+		.file = &hash, .bucket = bucket, .account = span_text(account)};
 	bool is_valid = false;
-	ck_assert_int_eq(
-		xet_grant_row_valid(db, &hash, bucket, span_text(account), now_ms, &is_valid, &err),
-		0);
+	ck_assert_int_eq(xet_grant_row_valid(db, &grant, now_ms, &is_valid, &err), 0);
 	return is_valid;
 }
 
@@ -238,21 +237,22 @@ START_TEST(a_grant_opens_one_file_for_one_account_in_one_bucket)
 {
 	struct error err = {0};
 	const struct chunk_id hash = hash_of(1);
-	ck_assert_int_eq(xet_grant_row_put(db, &hash, 7, span_text("main"), NOW_MS, &err), 0);
+	const struct xet_grant grant = {.file = &hash, .bucket = 7, .account = span_text("main")};
+	ck_assert_int_eq(xet_grant_row_put(db, &grant, NOW_MS, &err), 0);
 	ck_assert(valid(1, 7, "main", NOW_MS - 1));
 	ck_assert(!valid(1, 7, "main", NOW_MS));
 	ck_assert(!valid(1, 8, "main", NOW_MS - 1));
 	ck_assert(!valid(1, 7, "else", NOW_MS - 1));
 	ck_assert(!valid(2, 7, "main", NOW_MS - 1));
-	ck_assert_int_eq(xet_grant_row_put(db, &hash, 7, span_text("main"), NOW_MS - 10, &err), 0);
+	ck_assert_int_eq(xet_grant_row_put(db, &grant, NOW_MS - 10, &err), 0);
 	ck_assert(valid(1, 7, "main", NOW_MS - 1)); /* never shortened */
-	ck_assert_int_eq(xet_grant_row_put(db, &hash, 7, span_text("main"), NOW_MS + 10, &err), 0);
+	ck_assert_int_eq(xet_grant_row_put(db, &grant, NOW_MS + 10, &err), 0);
 	ck_assert(valid(1, 7, "main", NOW_MS));
 	ck_assert_int_eq(rows(SQL_GRANTS), 1);
 }
 END_TEST
 
-/* How many rows were set aside. */
+/* Returns how many damaged rows were removed. */
 static uint64_t sweep(int64_t now_ms)
 {
 	struct error err = {0};
@@ -279,9 +279,10 @@ START_TEST(what_has_expired_is_swept_with_its_segments)
 	for (uint8_t i = 0; i < 40; i++) {
 		const struct chunk_id hash = hash_of(i);
 		add(i, 2, i < 30 ? NOW_MS : NOW_MS + 1);
-		ck_assert_int_eq(xet_grant_row_put(db, &hash, 1, span_text("main"),
-					 i < 30 ? NOW_MS : NOW_MS + 1, &err),
-			0);
+		const struct xet_grant grant = {
+			.file = &hash, .bucket = 1, .account = span_text("main")};
+		ck_assert_int_eq(
+			xet_grant_row_put(db, &grant, i < 30 ? NOW_MS : NOW_MS + 1, &err), 0);
 	}
 	ck_assert(!has_work(NOW_MS - 1));
 	ck_assert(has_work(NOW_MS));
@@ -312,7 +313,7 @@ START_TEST(a_set_that_a_version_shares_outlives_its_file)
 }
 END_TEST
 
-/* Where the damage leaves no doubt which set the row holds, that goes with it. */
+/* The set is removed with the row if the damage leaves no doubt that it is the row's. */
 static const struct {
 	const char *sql;
 	bool keeps_set;
@@ -346,7 +347,7 @@ START_TEST(a_damaged_row_holds_no_other_up)
 }
 END_TEST
 
-/* Twice makes it what it was; one bit alone would be mended. */
+/* A second call restores the byte. Two bits, because one flipped bit would be mended. */
 static void flip_two_bits(const char *path, off_t at)
 {
 	uint8_t byte;

@@ -1,6 +1,5 @@
-/* What leads a new stream to a chunk that is stored already is a hint: rows of the chunk index may
- * be stale, and maps keep 32 bits of an id. A hint that is wrong costs space and never gives
- * another chunk's bytes. */
+/* Deduplication finds stored chunks by hints: rows of the chunk index may be stale, and maps keep
+ * only 32 bits of an id. A wrong hint costs space and never gives the bytes of another chunk. */
 #include "storage/ingest/dedup.h"
 
 #include <stdlib.h>
@@ -14,10 +13,10 @@
 #include "tests/unit/storage/pack_fixture.h"
 #include "tests/unit/unit.h"
 
-/* One chunk each: too long for the catalog, too short to be cut. */
+/* Each is one chunk: too long for inline bytes, too short to be cut. */
 enum { TWIN_BYTES = 1100, STREAM_BYTES = INGEST_SMALL_BYTES + 400000 };
 
-/* Seeds of noise of TWIN_BYTES whose ids begin with the same four bytes. */
+/* Seeds of noise of TWIN_BYTES; the ids of both begin with the same four bytes. */
 static const uint64_t TWINS[2] = {265404, 342166};
 
 static struct pack_fixture fixture;
@@ -40,7 +39,7 @@ static struct chunk_id twin_id(unsigned number)
 	return id;
 }
 
-/* The stream reads back as what was put. */
+/* Stores the bytes and expects to read them back. */
 static void put_and_read(struct span bytes, struct stored_stream *out)
 {
 	pack_fixture_put(&fixture, bytes, 1, out);
@@ -80,7 +79,7 @@ START_TEST(twins_in_the_shared_pack_are_told_apart)
 }
 END_TEST
 
-/* Whole chunks of noise, then the twin as the last chunk; free(). */
+/* Whole chunks of noise, then the twin as the last chunk. free() the bytes. */
 static uint8_t *stream_before_twin(unsigned number, size_t *out_len)
 {
 	uint8_t *const bytes = fixture_bytes(FIXTURE_RANDOM, 7, STREAM_BYTES + TWIN_BYTES);
@@ -99,8 +98,8 @@ static uint8_t *stream_before_twin(unsigned number, size_t *out_len)
 	return bytes;
 }
 
-/* `loses_place`: the twin comes behind another chunk than in the pack, so that it is looked up by
- * its tag alone. */
+/* `loses_place`: the twin comes behind another chunk than in the pack, so only its tag leads to
+ * it. */
 static void put_behind(unsigned number, bool loses_place, struct stored_stream *out)
 {
 	size_t len;
@@ -126,13 +125,13 @@ START_TEST(a_twin_behind_known_chunks_is_told_apart)
 	put_behind(1, _i == 1, &second);
 	const int64_t grown = metrics_get(fixture.metrics, METRIC_BYTES_STORED) - stored;
 	ck_assert_int_ge(grown, TWIN_BYTES);
-	ck_assert_int_lt(grown, STREAM_BYTES / 2); /* what is the same was found */
+	ck_assert_int_lt(grown, STREAM_BYTES / 2); /* the chunks that are the same were found */
 	stored_stream_release(&second);
 	stored_stream_release(&first);
 }
 END_TEST
 
-/* Where a stale row may lead: to another chunk, behind the last one, into a pack that is gone. */
+/* A stale row may lead to another chunk, behind the last chunk, or into a pack that is gone. */
 static struct chunk_place stale_place(const struct stored_stream *stored, int kind)
 {
 	struct chunk_place place = {.pack = stored->segments[0].pack};

@@ -117,8 +117,9 @@ static void check_digests(
 	pack_writer_end_release(&end);
 }
 
-/* Each algorithm alone, beside MD5, and with each other that a client may declare; through the
- * helpers, where all are worked out by the same loop, with none, itself and another one. */
+/* Tests each algorithm alone, beside MD5, and with each other one that a client may declare.
+ * Streams that go through the helpers, where one loop computes all digests, are tested with none,
+ * the same and one other. */
 START_TEST(checksums_are_those_of_the_bytes)
 {
 	static const size_t lengths[] = {
@@ -163,7 +164,7 @@ START_TEST(the_same_bytes_are_stored_once)
 	ck_assert_mem_eq(
 		second.segments, first.segments, first.segment_count * sizeof *first.segments);
 	ck_assert(chunk_id_equal(&first.file_hash, &second.file_hash));
-	/* an edit in the middle costs its neighbourhood */
+	/* an edit in the middle costs only the chunks around it */
 	bytes[LEN / 2] ^= 1;
 	pack_fixture_put(&fixture, span_of(bytes, LEN), 3, &third);
 	ck_assert_int_le(
@@ -236,7 +237,7 @@ START_TEST(a_long_run_of_zeros_has_bounded_segments)
 }
 END_TEST
 
-/* What a stale chunk index says must not be believed. */
+/* Stale rows of the chunk index must not be believed. */
 START_TEST(a_stale_index_entry_is_ignored)
 {
 	struct pack_fixture fixture;
@@ -274,7 +275,7 @@ START_TEST(a_stale_index_entry_is_ignored)
 }
 END_TEST
 
-/* A commit that broke off may come back at the next start, and its rows with it. */
+/* A commit that broke off may come back at the next start with its rows. */
 START_TEST(packs_that_a_commit_in_doubt_may_name_stay_held)
 {
 	struct pack_fixture fixture;
@@ -325,7 +326,7 @@ START_TEST(a_pack_found_is_held_until_free)
 }
 END_TEST
 
-/* Freed at every stage short of committed: no file stays. */
+/* An ingest that is freed at any stage before the commit leaves no file. */
 START_TEST(an_aborted_ingest_leaves_no_files)
 {
 	struct pack_fixture fixture;
@@ -371,8 +372,8 @@ static void gate_run(struct helper_job *job)
 	lock_leave(&gate->lock);
 }
 
-/* Both helpers are kept busy: the digests cannot keep up, so a write waits; nothing of it was
- * taken; it goes on when there is room. */
+/* Both helpers are kept busy, so the digests are behind: a write waits, nothing of it is taken, and
+ * it succeeds once there is room. */
 START_TEST(a_write_waits_for_slow_digests)
 {
 	struct pack_fixture fixture;
@@ -439,9 +440,9 @@ static const struct {
 	{FILE_FAULT_OPEN, 50000},
 };
 
-/* The n-th call of a kind fails, for every n until all succeeds. A put says so or is whole; what
- * was there before stays readable; what failed leaves no files behind (but a shared pack that
- * others use). */
+/* The n-th call of a kind fails, for every n until all calls succeed. A put either fails or is
+ * complete; everything stored before stays readable; a failed put leaves no files (but a shared
+ * pack that others use). */
 START_TEST(a_fault_anywhere_fails_cleanly)
 {
 	struct pack_fixture fixture;
@@ -473,7 +474,7 @@ START_TEST(a_fault_anywhere_fails_cleanly)
 		free(bytes);
 	}
 	pack_fixture_reopen(&fixture);
-	pack_fixture_settle(&fixture); /* helpers make the missing indexes anew */
+	pack_fixture_settle(&fixture); /* helpers make the missing indexes again */
 	ck_assert_uint_eq(pack_fixture_file_count(&fixture), 2 * fixture.record_count);
 	pack_fixture_expect(&fixture, &before, span_of(before_bytes, 100000));
 	stored_stream_release(&before);
@@ -489,7 +490,7 @@ struct worker {
 	pthread_t thread;
 };
 
-/* Puts and reads back, some contents its own, some everybody's. */
+/* Stores contents and reads them back; some are its own, some are shared by all workers. */
 static void *worker_run(void *argument)
 {
 	const struct worker *const worker = argument;
@@ -505,7 +506,7 @@ static void *worker_run(void *argument)
 		ck_assert_int_eq(
 			pack_fixture_write(ingest, &end, span_of(bytes, len), seed + 1, &err), 0);
 		if (round % 4 == 3) {
-			ingest_free(ingest); /* its jobs may still run, but do not call */
+			ingest_free(ingest); /* its jobs may still run, but they call nobody */
 		} else {
 			ck_assert_msg(pack_fixture_finish(ingest, &end, &err) == 0, "%s", err.text);
 			lock_enter(worker->catalog);
@@ -571,7 +572,9 @@ START_TEST(streams_survive_a_restart)
 		struct stored_stream again;
 		pack_fixture_put(&fixture, span_of(bytes[i], sizes[i]), 0, &again);
 		if (sizes[i] >
-			INLINE_MAX_BYTES) /* own packs were indexed at their commit, the shared one when recovery sealed it */
+			/* own packs were indexed at their commit, and the shared one when recovery
+			 * sealed it */
+			INLINE_MAX_BYTES)
 			ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_BYTES_STORED), stored);
 		stored_stream_release(&again);
 		stored_stream_release(&streams[i]);

@@ -1,4 +1,4 @@
-/* Tags and access of versions, and which bucket and version a change is of. */
+/* Tests tags and ACLs of versions, and which bucket and version a change belongs to. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ static struct object_change_params tags_of(struct version_ref ref)
 	return params;
 }
 
-/* Only numbers and flags of what it gives live on. */
+/* Only numbers and flags of the result outlive the call; its texts do not. */
 static int change(struct object_change_params params, struct object *out)
 {
 	struct call *const call = object_change_call(fixture.store, &params);
@@ -182,7 +182,7 @@ START_TEST(a_caller_that_was_let_into_one_version_finds_no_other)
 }
 END_TEST
 
-/* The bucket that had the name before. */
+/* Deletes the bucket and makes another one with its name. Returns a reference to the first one. */
 static struct bucket_ref remake_bucket(void)
 {
 	struct bucket bucket;

@@ -78,7 +78,7 @@ START_TEST(a_copy_outlives_its_source_and_writes_no_bytes)
 	ck_assert_uint_eq(found.header_count, 1);
 	ck_assert(span_equal_text(found.headers[0].value, "text/plain"));
 	ck_assert(span_equal(found.tags, span_of(kept_tags, sizeof(kept_tags))));
-	ck_assert(found.acl == ACL_PRIVATE); /* never copied along */
+	ck_assert(found.acl == ACL_PRIVATE); /* an ACL is never copied */
 	ck_assert_int_eq(found.storage_class, STORAGE_STANDARD);
 	ck_assert_int_eq(fixture_delete(fixture.store, "to", "c", NULL, &err), 0);
 	fixture_sweep(fixture.store);

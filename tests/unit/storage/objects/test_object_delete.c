@@ -61,7 +61,7 @@ static bool exists(const char *key)
 
 /* Conditions on an object of 5 bytes, modified at 1700000000 seconds. */
 static const struct {
-	const char *if_match; /* "E": its ETag */
+	const char *if_match; /* "E" stands for the object's ETag */
 	bool has_size;
 	uint64_t size;
 	bool has_modified;
@@ -126,7 +126,7 @@ START_TEST(deleting_nothing_succeeds_whatever_the_conditions)
 	set_versioning(true);
 	delete_item(&item);
 	ck_assert_int_eq(item.error.kind, ERROR_NONE);
-	/* a condition on nothing makes no marker */
+	/* a condition without an object makes no marker */
 	ck_assert(!item.is_marker && !item.has_version);
 	item.conditions.if_match = span_text("");
 	delete_item(&item);
@@ -150,7 +150,7 @@ START_TEST(a_condition_on_nothing_makes_no_marker)
 }
 END_TEST
 
-/* The place of a run's anchors, where something lay before the run was opened. */
+/* Items where a run keeps its anchors, with an object that was there before the run. */
 static void make_guarded(struct object_delete_item items[2])
 {
 	struct error err = {0};
@@ -175,7 +175,7 @@ START_TEST(what_is_the_servers_stays_and_the_rest_goes)
 }
 END_TEST
 
-/* Whose key it is cannot be told: nothing goes. */
+/* It is unknown whose key it is, so nothing is deleted. */
 START_TEST(a_damaged_run_fails_the_delete)
 {
 	struct error err = {0};
@@ -195,7 +195,7 @@ START_TEST(conditions_on_a_delete_marker)
 	put("k", "12345");
 	struct object_delete_item item = {.key = span_text("k")};
 	delete_item(&item);
-	/* of what lies under it */
+	/* the ETag of the object under the marker */
 	item.conditions.if_match = span_text("\"827ccb0eea8a706c4c34a16891f84e7b\"");
 	delete_item(&item);
 	ck_assert_int_eq(item.error.kind, ERROR_PRECONDITION);
@@ -229,13 +229,13 @@ START_TEST(markers_and_null_versions_come_and_go)
 	delete_item(&null);
 	ck_assert(null.is_marker && null.has_version);
 	ck_assert(fixture_holds(&fixture, "bucket", "k", span_text("second")));
-	delete_item(&null); /* it is gone: fine */
+	delete_item(&null); /* deleting it again succeeds */
 	ck_assert_int_eq(null.error.kind, ERROR_NONE);
 	ck_assert(!null.is_marker);
 }
 END_TEST
 
-/* Ten changes; each item has its own outcome. */
+/* The list takes ten changes; each item has its own outcome. */
 START_TEST(a_version_says_whether_its_bucket_keeps_versions)
 {
 	struct error err = {0};

@@ -9,7 +9,7 @@
 #include "storage/versions/version.h"
 #include "tests/unit/storage/store_fixture.h"
 
-enum { OTHER = 2 }; /* the bucket's row */
+enum { OTHER = 2 }; /* the number of the bucket's row */
 
 static struct store_fixture fixture;
 
@@ -52,8 +52,8 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* The plain meaning of a listing, computed the slow way: keys in order, rolled up, what is at or
- * below `after` left out. */
+/* The expected listing, computed the slow way: keys in order, rolled up, without those up to
+ * `after`. */
 static size_t expected(const char *prefix, const char *delimiter, const char *after,
 	const char **out, bool *out_is_prefix, char (*store)[64])
 {
@@ -71,7 +71,7 @@ static size_t expected(const char *prefix, const char *delimiter, const char *af
 			strncpy(store[count], keys[i], 63);
 		if (strcmp(store[count], after) <= 0)
 			continue;
-		/* below a common prefix that `after` lies in, nothing comes back either */
+		/* nothing below a common prefix in which `after` lies is listed either */
 		if (found != NULL && strncmp(after, store[count], strlen(store[count])) == 0)
 			continue;
 		if (count > 0 && strcmp(store[count], store[count - 1]) == 0 &&
@@ -117,7 +117,7 @@ static const struct {
 	{"", "nothing", "a0"},
 };
 
-/* Every listing at every page size, continued to its end, equals the plain one. */
+/* Every listing at every page size, continued to its end, equals the expected one. */
 START_TEST(every_page_size_gives_the_same_listing)
 {
 	static char texts[64][64];
@@ -211,7 +211,7 @@ START_TEST(deleted_and_hidden_keys_are_not_listed)
 }
 END_TEST
 
-/* The listing never touches the table itself. */
+/* The listing reads only the index, never the table. */
 START_TEST(the_plan_is_one_covering_index)
 {
 	static const char sql[] =
@@ -282,7 +282,7 @@ static int add_keys(struct change *change, struct db *db, struct error *err)
 	struct random_keys *const set = (struct random_keys *)change;
 	const size_t end = set->from + KEYS_OF_A_CHANGE < set->count ? set->from + KEYS_OF_A_CHANGE
 								     : set->count;
-	/* in an order of their own: 7919 shares no divisor with the count */
+	/* in another order: 7919 has no divisor in common with the count */
 	for (; set->from < end; set->from++) {
 		struct version version = {.bucket = OTHER,
 			.key = key_span(&set->keys[(set->from * 7919) % set->count]),
@@ -315,7 +315,8 @@ static const struct {
 	{20000, "", "ab", 100},
 };
 
-/* What stands at `at` in the plain listing: the key, or what it is rolled up into. */
+/* The entry of this key in the expected listing: the key, or the prefix into which it is rolled
+ * up. */
 static struct span plain(
 	const struct random_key *key, const char *prefix, const char *delimiter, bool *out_rolled)
 {
@@ -330,7 +331,7 @@ static struct span plain(
 		: span_of(whole.data, (size_t)(found - whole.data) + strlen(delimiter));
 }
 
-/* A page's entries and prefixes come in one order: the smaller of both is next. */
+/* The entries and prefixes of a page are in one order: the smaller of the two comes next. */
 static struct span next_listed(
 	const struct object_list *page, size_t *entry, size_t *prefix, bool *out_rolled)
 {

@@ -26,7 +26,7 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* Every writer adds 1 to the number it read, when it is still there: no addition is lost. */
+/* Every writer adds 1 to the number that it read, if it is still there. No addition may be lost. */
 enum { WRITERS = 16, ADDITIONS = 8 };
 
 static bool read_number(struct arena *arena, struct object *out, int *out_number)
@@ -38,7 +38,7 @@ static bool read_number(struct arena *arena, struct object *out, int *out_number
 	buffer_init(&text, 200000);
 	const bool read = object_find(fixture.store, &ref, arena, out, &err) == 0 &&
 		fixture_read(fixture.store, out, 0, out->size, &text, &err) == 0;
-	ck_assert(read || err.kind == ERROR_NO_KEY); /* overwritten between find and open */
+	ck_assert(read || err.kind == ERROR_NO_KEY); /* it was overwritten between find and open */
 	*out_number = (int)strtol(buffer_text(&text), NULL, 10);
 	buffer_release(&text);
 	return read;
@@ -112,7 +112,7 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	ck_assert_int_eq(
 		fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
 	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), 0);
-	/* when none was asked for */
+	/* when no checksum was asked for */
 	checksum_of(CHECKSUM_CRC64NVME, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
 	ck_assert(object.acl == ACL_PRIVATE && object.tags.len == 0);
@@ -187,7 +187,7 @@ START_TEST(fast_etags_are_no_md5_and_equal_for_equal_bytes)
 			fixture_put_with(fixture.store, &params, span_of(bytes, len), first, &err),
 			0);
 		md5_of(span_of(bytes, len), params.content_md5);
-		params.has_content_md5 = true; /* checked, but not shown */
+		params.has_content_md5 = true; /* the MD5 is checked, but it is not the ETag */
 		params.key = span_text("b");
 		ck_assert_int_eq(
 			fixture_put_with(fixture.store, &params, span_of(bytes, len), second, &err),

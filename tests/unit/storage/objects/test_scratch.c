@@ -132,7 +132,7 @@ START_TEST(test_a_hidden_version_is_no_object)
 }
 END_TEST
 
-/* What this process holds is not what an earlier one left. */
+/* Versions that this process keeps are not those that an earlier process left. */
 START_TEST(test_what_came_after_the_start_is_not_let_go)
 {
 	struct error err = {0};
@@ -161,7 +161,7 @@ START_TEST(test_a_visible_one_is)
 	ck_assert_str_eq(object.etag + 32, "-d");
 	ck_assert_int_eq(object.checksum.algorithm, CHECKSUM_CRC64NVME);
 	ck_assert(object.has_file_hash);
-	write_file(path_of("f"), 6000); /* takes the place of the one that is there */
+	write_file(path_of("f"), 6000); /* the file replaces the object that is there */
 	ck_assert_msg(store_shown("b", &version, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "b", "k", span_of(noise, 6000)));
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 1);

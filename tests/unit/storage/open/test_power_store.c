@@ -1,6 +1,6 @@
-/* The power is cut before each operation below packs, and the catalog is as far as it was
- * committed: what it names is there and reads right, what was acknowledged is named, and the
- * store opens. */
+/* The power is cut before each operation on packs, with the catalog as it was last committed. Then
+ * the store opens, the catalog names everything that was acknowledged, and all that it names is
+ * there and reads right. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static void close_store(void)
 	fixture.store = NULL;
 }
 
-/* Into the shared pack, into packs of their own, into the catalog, and what is known already. */
+/* Content for the shared pack, for packs of its own, for the catalog, and known content. */
 static const struct {
 	const char *key;
 	size_t size;
@@ -105,7 +105,7 @@ START_TEST(acknowledged_objects_last)
 }
 END_TEST
 
-/* A part is acknowledged by itself; completing makes the object of it. */
+/* A part is acknowledged by itself; a completion makes the object. */
 static struct upload_ref upload;
 static struct uploaded_part part;
 
@@ -204,7 +204,7 @@ static void check_living(struct store_fixture *left, const char *line)
 	}
 }
 
-/* Made before the life that was cut off, in which gc ran. */
+/* Whether the file is older than the life that was cut off, in which gc ran. */
 static bool is_older(const struct store_fixture *left, const char *name)
 {
 	uint8_t header[PACK_HEADER_BYTES] = {0};
@@ -219,7 +219,7 @@ static bool is_older(const struct store_fixture *left, const char *name)
 		origin.life + 1 < store_life(left->store);
 }
 
-/* What gc took out of use is never set aside; what it was making may be. */
+/* Files that gc took out of use are never set aside; files that it was making may be. */
 static void expect_no_doubt(const struct store_fixture *left, const char *line)
 {
 	struct error err = {0};
@@ -231,7 +231,7 @@ static void expect_no_doubt(const struct store_fixture *left, const char *line)
 	set_aside_release(&aside);
 }
 
-/* Also when gc goes on from there. */
+/* Also after gc has gone on from there. */
 static void check_compacted(struct store_fixture *left, unsigned mark, const char *line)
 {
 	struct error err = {0};
@@ -246,7 +246,7 @@ static void check_compacted(struct store_fixture *left, unsigned mark, const cha
 	check_living(left, line);
 }
 
-/* One pack that is dead, one that lives, one of which little lives. */
+/* A pack without live chunks, one with all chunks live, and one with few. */
 START_TEST(a_compacted_pack_lasts_before_it_is_named)
 {
 	struct error err = {0};
@@ -275,7 +275,7 @@ START_TEST(a_compacted_pack_lasts_before_it_is_named)
 }
 END_TEST
 
-/* The pack's file, which was never moved; free(). */
+/* The first file of the pack. free() it. */
 static char *pack_path(const struct xorb *xorb)
 {
 	char name[PACK_NAME_BYTES];
@@ -314,7 +314,7 @@ static void check_mended(struct store_fixture *left, unsigned acknowledged, cons
 		"cut before \"%s\": what lies beside it", line);
 }
 
-/* Two xorbs in one pack, of which one is damaged and sent once more. */
+/* Two xorbs share a pack; one is damaged and sent again. */
 START_TEST(a_mended_pack_lasts_before_it_is_named)
 {
 	struct error err = {0};
@@ -334,7 +334,7 @@ START_TEST(a_mended_pack_lasts_before_it_is_named)
 }
 END_TEST
 
-static bool fails_once; /* the next sync of a folder */
+static bool fails_once; /* the next sync of a folder fails */
 
 static int sync_or_fail(const struct file_ops *ops, int fd)
 {
@@ -348,8 +348,8 @@ static int sync_or_fail(const struct file_ops *ops, int fd)
 	return -1;
 }
 
-/* Made in vain, or by a process that was killed then: the next call finds the folder there, and its
- * name on no disk. */
+/* The sync of its name failed, or the process was killed before it: the next call finds the folder,
+ * whose name is not durable yet. */
 START_TEST(a_folder_of_packs_that_was_not_synced_is_synced_later)
 {
 	static const char name[] = "ab000000000000000000000000000001.pack";

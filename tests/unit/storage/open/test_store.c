@@ -37,8 +37,8 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* Opens the store anew over files that fail in this way, once armed. Helpers read the table while
- * it serves: only the countdown changes. */
+/* Opens the store again over files that fail in this way once they are armed. Helpers read the
+ * table meanwhile, so only the countdown may change. */
 static void reopen_over_faults(int kinds, int failure, bool sticky)
 {
 	store_close(fixture.store);
@@ -56,8 +56,8 @@ static void arm(int countdown)
 	__atomic_store_n(&faults.countdown, countdown, __ATOMIC_SEQ_CST);
 }
 
-/* The n-th write or sync below a put fails: the put says so, what was there stays, and the next put
- * and the next start work. */
+/* The n-th write or sync of a put fails: the put reports it, earlier content stays, and the next
+ * put and the next start work. */
 static const struct {
 	size_t size;
 	int kinds;
@@ -125,7 +125,7 @@ static int apply_padding(struct change *change, struct db *db, struct error *err
 		db, "INSERT INTO run_schemas (run, schema) VALUES (-1, zeroblob(6000000))", err);
 }
 
-/* Files of the packs folder, in KiB. */
+/* The disk space of the packs folder, in KiB. */
 static int64_t kib_on_disk(void)
 {
 	char command[1200];
@@ -137,8 +137,8 @@ static int64_t kib_on_disk(void)
 	return kib;
 }
 
-/* The log cannot grow, the packs can: COMMIT breaks off. Whether it happened shows at the next
- * start at the latest, so the bytes wait for it; here it did not happen. */
+/* The log cannot grow while packs can, so COMMIT breaks off. Only the next start finds out whether
+ * it happened, so the bytes stay until then. Here it did not happen. */
 START_TEST(an_upload_in_doubt_keeps_its_bytes_until_the_next_start)
 {
 	const size_t len = _i == 0 ? 100000 : 2000000;
@@ -147,7 +147,7 @@ START_TEST(an_upload_in_doubt_keeps_its_bytes_until_the_next_start)
 	uint8_t *const unsure = fixture_noise(len, 4);
 	ck_assert_int_eq(
 		fixture_put(fixture.store, "bucket", "key", span_of(bytes, 90000), &err), 0);
-	/* its snapshot keeps the log from beginning anew */
+	/* its snapshot keeps the log from beginning again */
 	struct db *const reader = store_reader_take(fixture.store, &err);
 	ck_assert_int_eq(db_snapshot_begin(reader, &err), 0);
 	int64_t versions = 0;
@@ -169,7 +169,7 @@ START_TEST(an_upload_in_doubt_keeps_its_bytes_until_the_next_start)
 	store_reader_give(fixture.store, reader);
 	ck_assert_int_ge(kib_on_disk(), kib + (int64_t)(len / 1024) - 10);
 	store_fixture_reopen(&fixture);
-	/* Bytes behind the committed length of the shared pack stay until it is compacted. */
+	/* Bytes after the committed length of the shared pack stay until it is compacted. */
 	ck_assert_int_lt(kib_on_disk(), kib + (_i == 0 ? 150 : 50));
 	ck_assert(fixture_holds(&fixture, "bucket", "key", span_of(bytes, 90000)));
 	free(unsure);
@@ -193,7 +193,7 @@ START_TEST(deleting_works_on_a_full_disk)
 }
 END_TEST
 
-/* A crash: the folder as it lies while the store is open, opened by another. */
+/* As after a crash: another store opens a copy of the folder of an open store. */
 START_TEST(what_was_acknowledged_survives_without_a_close)
 {
 	struct error err = {0};
@@ -243,7 +243,7 @@ START_TEST(a_lost_chunk_index_is_made_anew)
 	ck_assert_int_eq(
 		fixture_put(fixture.store, "bucket", "again", span_of(bytes, 3000000), &err), 0);
 	ck_assert(fixture_holds(&fixture, "bucket", "again", span_of(bytes, 3000000)));
-	/* found again */
+	/* the content was found in the packs */
 	ck_assert_int_lt(
 		fixture_count(fixture.store, "SELECT SUM(length) FROM packs"), packs + 1000000);
 	free(path);
@@ -318,10 +318,10 @@ enum { WORKERS = 4, ROUNDS = 25 };
 struct worker {
 	pthread_t thread;
 	unsigned number;
-	const char *fault; /* what went wrong; told on the test's own thread */
+	const char *fault; /* a failure, reported on the test's own thread */
 };
 
-/* Puts, overwrites, reads and deletes keys of its own and one that all share. */
+/* Puts, overwrites, reads and deletes its own keys, and one that all workers share. */
 static void *work(void *argument)
 {
 	struct worker *const worker = argument;

@@ -1,7 +1,7 @@
-/* A child works on the store and is killed at its n-th write, sync, rename or unlink below packs,
- * start included; the parent opens what lies there and holds it against what was acknowledged: only
- * the one operation under way may have happened or not. Then n grows, on the same folder, until a
- * child comes through alive. */
+/* A child works on the store and is killed at its n-th write, sync, rename or unlink of packs, also
+ * during its start. The parent opens the folder and compares it with what was acknowledged: only
+ * the one operation under way may or may not have happened. Then n grows, on the same folder, until
+ * a child is not killed. */
 #include "tests/unit/unit.h"
 
 #include <endian.h>
@@ -38,7 +38,7 @@ static const struct {
 	{KIND_PUT, 5, 60000},
 };
 
-struct held { /* what a key holds: noise from this seed; size NONE: nothing */
+struct held { /* the content of a key: noise from this seed; size NONE: absent */
 	int64_t size;
 	uint64_t seed;
 };
@@ -87,8 +87,8 @@ static struct digest128 checkpoint(unsigned step)
 	return xxh3_128(span_of(&step, sizeof(step)));
 }
 
-/* Every step's object is put under the same key, so that each publish leaves the one before to its
- * pin. */
+/* Puts the object of every step under the same key, so that only its step keeps the object
+ * before. */
 static int publish(
 	struct store *store, unsigned number, enum step_form_kind kind, struct span bytes)
 {
@@ -157,7 +157,7 @@ static int run_operation(struct store *store, const struct model *model, int rou
 	return -1;
 }
 
-/* What the child goes by. */
+/* The input of the child. */
 struct round {
 	struct model model;
 	int number;
@@ -228,7 +228,7 @@ static void expect_step(unsigned number)
 	free(bytes);
 }
 
-/* Whether `under_way` happened is for the store to say; from then on it counts like the others. */
+/* Finds out from the store whether `under_way` happened, and if so adds it to the model. */
 static void settle_model(struct model *model, int round, int under_way)
 {
 	if (under_way == OPERATIONS)
@@ -259,8 +259,9 @@ static void verify(struct model *model, int round, int acknowledged)
 		ck_assert_msg(is_held(key, &model->keys[key]), "round %d, %d acknowledged, key %u",
 			round, acknowledged, key);
 	ck_assert_uint_eq(steps_published(), model->steps);
-	for (unsigned step = 1; step < model->steps;
-		step += 1 + (model->steps - step) / 8) /* all of the last, some of the others */
+	for (unsigned step = 1; step < model->steps; step += 1 +
+			(model->steps - step) /
+				8) /* all of the latest steps, some of the earlier ones */
 		expect_step(step);
 	store_close(fixture.store);
 	arena_free(fixture.arena);
@@ -294,7 +295,7 @@ START_TEST(a_kill_at_any_write_loses_nothing_acknowledged)
 		verify(&model, round, acknowledged);
 	}
 	ck_assert(alive);
-	ck_assert_int_gt(round, 2 * OPERATIONS); /* it was killed in the midst of things */
+	ck_assert_int_gt(round, 2 * OPERATIONS); /* kills came in the middle of operations */
 	unit_scratch_remove(fixture.folder);
 }
 END_TEST

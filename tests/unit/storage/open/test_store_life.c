@@ -1,6 +1,5 @@
-/* What a life of a store begins with, and what is noted while it lasts: no pack is made in a life
- * that the note does not know, and what was confirmed is noted, never more. What a start may
- * delete. */
+/* The lives of a store. No pack is made in a life that is not noted, and every acknowledged change
+ * is noted, never more. Also what a start may delete. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -59,7 +58,7 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* $F: the folder. */
+/* In the script $F is the folder. */
 static int64_t run(const char *script)
 {
 	char command[2000];
@@ -96,7 +95,7 @@ static int64_t number_in(const char *folder, const char *sql)
 static const char SQL_LIFE[] = "SELECT life FROM store";
 static const char SQL_CHANGE[] = "SELECT change FROM sums";
 
-/* The latest life that a header of a pack names. */
+/* The highest life in the headers of packs. */
 static uint32_t newest_pack_in(const char *folder)
 {
 	char command[700];
@@ -221,7 +220,7 @@ static void meddle(const char *sql, bool keeps_sums)
 	meddle_in(&fixture, sql, keeps_sums);
 }
 
-/* Fixtures begin with copies of one catalog: this one becomes a store of its own. */
+/* Fixtures begin with copies of one catalog. This makes one a store of its own. */
 static void open_another_store(struct store_fixture *other)
 {
 	store_fixture_open(other);
@@ -233,8 +232,8 @@ static void open_another_store(struct store_fixture *other)
 	store_fixture_start(other);
 }
 
-/* A pack that the life which ended has made, and no row names: refuse, if the table says itself
- * that it is whole, and the note proves that no later change is missing. */
+/* A pack that the last life made and no row names. It is garbage only if the table's sum proves
+ * that no row is lost, and the note proves that no later change is missing. */
 static const struct {
 	bool is_row_lost, is_note_copied, is_note_lost;
 } without_row[] = {
@@ -260,7 +259,7 @@ START_TEST(a_row_that_a_disk_lost_costs_no_pack)
 }
 END_TEST
 
-/* Files that somebody put there, or lost, are no other catalog: what is right is served. */
+/* Packs that were added or lost do not make the catalog wrong: the rest is served. */
 START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
 {
 	struct store_fixture other = {0};
@@ -282,7 +281,7 @@ START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
 		"p=$(ls -t %s/packs/*/*.pack | head -n 1); d=$(basename $(dirname $p)); cp -a %s/packs/$d/* $F/packs/$d/",
 		all, all);
 	if (_i == 0)
-		run("rm -f $F/packs/*/*"); /* all are gone, and no others there */
+		run("rm -f $F/packs/*/*"); /* all packs are gone, and there are no others */
 	else
 		run(script);
 	store_fixture_start(&fixture);
@@ -344,7 +343,7 @@ START_TEST(a_disk_that_takes_no_writes_is_only_read)
 	int64_t before = run(
 		"cat $F/catalog.db $F/catalog.db-wal $F/acknowledged $(find $F/packs -type f) | cksum");
 	fixture.files = &files;
-	fixture.is_damaged = true; /* it may be found sound as well */
+	fixture.is_damaged = true; /* the test does not wait until it is found sound */
 	store_fixture_start(&fixture);
 	ck_assert(holds("first", 1));
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "another", "main", &err), -1);
@@ -369,8 +368,8 @@ static int forbid_note(const struct file_ops *ops, const char *path, int flags, 
 	return fd;
 }
 
-/* Another user's file, say: that is to be put right, and no reason to serve what can only be
- * read. */
+/* For example a file of another user: the operator must correct that, and the store is not served
+ * read-only for it. */
 START_TEST(a_note_that_cannot_be_opened_is_no_disk_without_writes)
 {
 	struct file_ops files = *file_system();
@@ -390,7 +389,7 @@ START_TEST(a_damaged_log_is_refused_on_a_disk_that_takes_no_writes)
 	struct file_ops files = *file_system();
 	files.state = (void *)file_system();
 	files.open = refuse_note;
-	store_fixture_reopen(&fixture); /* all so far moves into the catalog */
+	store_fixture_reopen(&fixture); /* moves the log into the catalog */
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket-2", "main", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket-3", "main", &err), 0);
 	char *killed = unit_scratch_copy(fixture.folder);
@@ -412,8 +411,8 @@ START_TEST(a_damaged_log_is_refused_on_a_disk_that_takes_no_writes)
 }
 END_TEST
 
-/* The catalog as it was earlier in the life that ended, without a log: it does not name a pack that
- * was made in that life, and that is no refuse. */
+/* The catalog as it was earlier in the last life, without a log. It does not name a pack that this
+ * life made, and that pack is not garbage. */
 START_TEST(what_an_older_catalog_of_the_same_life_does_not_name_is_set_aside)
 {
 	char path[700];
@@ -441,7 +440,7 @@ START_TEST(no_life_is_begun_twice)
 {
 	char *older = unit_scratch_copy(fixture.folder);
 	store_fixture_reopen(&fixture);
-	store_fixture_reopen(&fixture); /* the third, of which no pack tells */
+	store_fixture_reopen(&fixture); /* life 3, which made no pack */
 	ck_assert_uint_eq(store_life(fixture.store), 3);
 	store_fixture_stop(&fixture);
 	char note[1200];
@@ -457,7 +456,7 @@ START_TEST(no_life_is_begun_twice)
 }
 END_TEST
 
-/* Refused after the copy was made. */
+/* The start is refused after the copy was made. */
 START_TEST(a_copy_goes_with_a_start_that_is_refused)
 {
 	struct file_ops files = *file_system();
@@ -483,7 +482,7 @@ START_TEST(a_copy_goes_with_a_start_that_is_refused)
 }
 END_TEST
 
-/* Served without what an older catalog lacks, then with the right one again. */
+/* Serves from an older catalog, then from the right one again. */
 START_TEST(what_is_named_again_comes_back)
 {
 	char *older = unit_scratch_copy(fixture.folder);
@@ -492,7 +491,7 @@ START_TEST(what_is_named_again_comes_back)
 	store_fixture_stop(&fixture);
 	char *right = unit_scratch_copy(fixture.folder);
 	take_catalog(older);
-	run("rm $F/acknowledged"); /* it is not told that it is the wrong one, but by the packs */
+	run("rm $F/acknowledged"); /* now only the packs show that the catalog is older */
 	const struct store_options options = {.folder = fixture.folder,
 		.pack_max_bytes = 1024 * 1024,
 		.after_damage = AFTER_DAMAGE_SERVE};

@@ -141,8 +141,8 @@ START_TEST(inline_bytes_are_copied)
 }
 END_TEST
 
-/* Bytes that came before the error are right, the error names the pack and is counted, and reading
- * on gives it again. */
+/* Bytes before the error are right, the error names the pack and is counted, and reading on gives
+ * it again. */
 static void expect_corrupt(struct stored *stored, const struct pack_id *pack)
 {
 	struct error err = {0};
@@ -161,7 +161,7 @@ static void expect_corrupt(struct stored *stored, const struct pack_id *pack)
 		at += (size_t)len;
 	ck_assert_int_eq(len, -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
-	ck_assert_msg(strstr(err.text, text) != NULL && strstr(err.text, "chunk") != NULL, "%s",
+	ck_assert_msg(strstr(err.text, text) != NULL && strstr(err.text, "Chunk") != NULL, "%s",
 		err.text);
 	ck_assert_mem_eq(got, stored->bytes, at);
 	ck_assert_int_ge(metrics_get(stored->fixture.metrics, METRIC_RECORDS_CORRUPT), 1);
@@ -174,7 +174,8 @@ START_TEST(a_flipped_bit_is_never_served)
 {
 	struct stored stored;
 	stored_open(&stored, PACK_FIXTURE_FOLDER);
-	/* the last segment holds encoded records, the first raw ones: header and payload of each */
+	/* the last segment has encoded records, the first raw ones: damages header and payload of
+	 * each */
 	const struct segment *const segment =
 		&stored.stream.segments[_i < 2 ? 0 : stored.stream.segment_count - 1];
 	char *const path = pack_fixture_path(&stored.fixture, &segment->pack, "pack");

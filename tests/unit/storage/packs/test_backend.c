@@ -279,7 +279,8 @@ START_TEST(list_names_all_and_stops_on_failure)
 }
 END_TEST
 
-/* A pack on a disk that remembers what was synced; its folder is there, and what it holds too. */
+/* A pack on a disk that remembers what was synced. Its folder and its content are synced
+ * already. */
 struct powered {
 	char *scratch;
 	char packs[4096];
@@ -288,8 +289,8 @@ struct powered {
 	struct backend *backend;
 };
 
-/* `is_late`: the folder where the file comes to was made by a process that was killed then; no disk
- * has its name. */
+/* `is_late`: the folder that the file moves to was made by a process that was then killed, so its
+ * name is not on the disk. */
 static void powered_open(struct powered *powered, bool is_aside, bool is_late)
 {
 	struct error err = {0};
@@ -333,7 +334,7 @@ static bool has_bytes(const char *folder, const char *relative)
 	return file_exists(path) && file_size(path, &size, &err) == 0 && size == 5;
 }
 
-/* In one place, or in both. */
+/* The file must be in one place or in both. */
 static void expect_kept(const char *folder, const char *line)
 {
 	ck_assert_msg(has_bytes(folder, "packs/aa/aa000000000000000000000000000001.pack") ||
@@ -341,7 +342,7 @@ static void expect_kept(const char *folder, const char *line)
 		"cut before \"%s\": it is gone", line);
 }
 
-/* Set aside and brought back, the power cut before each operation. */
+/* Set aside and brought back, with a power cut before each operation. */
 START_TEST(what_moves_is_never_nowhere)
 {
 	bool comes_back = _i / POWER_CUTS % 2 == 1;
@@ -375,7 +376,7 @@ START_TEST(what_was_removed_stays_away_once_names_are_synced)
 	powered_open(&powered, false, false);
 	const struct backend_ops *ops = powered.backend->ops;
 	ck_assert_int_eq(ops->remove(powered.backend, name_a, &err), 0);
-	/* not there, nor its folder */
+	/* neither the file nor its folder is there */
 	ck_assert_int_eq(ops->remove(powered.backend, name_b, &err), 0);
 	char *before = power_disk_cut(powered.disk, POWER_CUT_DROPS_ALL);
 	ck_assert(has_bytes(before, "packs/aa/aa000000000000000000000000000001.pack"));
@@ -391,7 +392,7 @@ START_TEST(what_was_removed_stays_away_once_names_are_synced)
 }
 END_TEST
 
-/* Both folders that names went from; either sync fails: the next call makes up for it. */
+/* Names left both folders, and either sync fails: the next call must make up for it. */
 START_TEST(names_that_could_not_be_synced_are_synced_by_the_next_call)
 {
 	struct opened opened;
@@ -428,7 +429,7 @@ static int no_link(const struct file_ops *ops, const char *from, const char *to)
 	return -1;
 }
 
-/* As a cut leaves them; and where the file system knows no second name. */
+/* What a power cut leaves, and a file system without hard links. */
 START_TEST(a_file_in_both_places_is_moved_all_the_same)
 {
 	struct opened opened;
@@ -456,8 +457,8 @@ START_TEST(a_file_in_both_places_is_moved_all_the_same)
 }
 END_TEST
 
-/* The n-th system call fails, for every n until none does: the old bytes or the new, never a
- * mix. */
+/* The n-th system call fails, for every n until none does: the file has the old bytes or the new,
+ * never a mix. */
 START_TEST(a_put_that_fails_leaves_old_or_new)
 {
 	struct opened opened;
@@ -492,7 +493,7 @@ START_TEST(a_put_that_fails_leaves_old_or_new)
 }
 END_TEST
 
-/* The folder xx that both are in is made durable by the first. */
+/* The first file makes the folder xx of both durable. */
 START_TEST(a_second_file_costs_two_syncs)
 {
 	struct opened opened;
@@ -501,7 +502,8 @@ START_TEST(a_second_file_costs_two_syncs)
 	struct backend_file *const first =
 		opened_create(&opened, "ab00000000000000000000000000000f.pack", "text");
 	file_faults_init(&opened.faults, FILE_FAULT_SYNC, 2, EIO);
-	ck_assert_int_eq(opened.ops->sync(first, &err), -1); /* the third, of the folder above */
+	/* the third sync, of the folder above */
+	ck_assert_int_eq(opened.ops->sync(first, &err), -1);
 	file_faults_init(&opened.faults, 0, 0, 0);
 	ck_assert_int_eq(opened.ops->sync(first, &err), 0);
 	struct backend_file *const second =

@@ -145,7 +145,7 @@ START_TEST(a_damaged_file_is_moved_aside)
 }
 END_TEST
 
-/* Two bits of a byte in the middle of the page: more than a checksum can mend. */
+/* Flips two bits of a byte in the middle of the page: more than a checksum can mend. */
 static void damage_page(const char *path, unsigned number)
 {
 	uint8_t byte;
@@ -174,7 +174,7 @@ static void make_file(const char *path)
 	chunk_index_close(index);
 }
 
-/* Whatever a call meets, it does not fail. */
+/* No call fails, whatever it meets. */
 static void use_all(struct chunk_index *index)
 {
 	struct error err = {0};
@@ -250,7 +250,7 @@ static void run_in(const char *path, const char *sql)
 	db_close(db);
 }
 
-/* Of another program, or of a version to come: it is not written to, and kept. */
+/* A file of another program, or of a later version: it is kept and not written to. */
 START_TEST(a_file_of_another_kind_is_moved_aside)
 {
 	static const char *const kinds[] = {
@@ -274,7 +274,7 @@ START_TEST(a_file_of_another_kind_is_moved_aside)
 }
 END_TEST
 
-/* Hits that lead nowhere are none. */
+/* Rows that lead nowhere count as unknown. */
 START_TEST(rows_that_cannot_be_right_are_not_found)
 {
 	static const char *const wrongs[] = {"UPDATE pack SET id = x'0102'",
@@ -329,7 +329,7 @@ START_TEST(a_forgotten_pack_is_not_listed_and_what_was_given_up_has_none)
 	ck_assert_uint_eq(count_packs(index), 3);
 	ck_assert_int_eq(chunk_index_forget_pack(index, &forgotten, &err), 0);
 	ck_assert_uint_eq(count_packs(index), 2);
-	/* takes the place of the pack that went, and none of its rows */
+	/* takes the number of the removed pack, but none of its rows */
 	add_rows(index, 900, 10, 9);
 	expect_place(index, 905, 9, 5);
 	ck_assert(!is_known(index, 305));
@@ -356,7 +356,7 @@ START_TEST(an_index_is_given_up_once)
 }
 END_TEST
 
-/* Opening the index reads what every start needs, so a damaged one is rebuilt at once. */
+/* Opening the index reads what every start needs, so a damaged one is made again at once. */
 START_TEST(a_list_of_packs_that_cannot_be_read_is_noticed_at_once)
 {
 	char *scratch = unit_scratch_make();
@@ -427,7 +427,7 @@ START_TEST(free_pages_and_the_log_go_back)
 }
 END_TEST
 
-/* It stays where it is. */
+/* The file stays in its place. */
 START_TEST(what_cannot_be_opened_is_not_taken_for_damage)
 {
 	char *scratch = unit_scratch_make();

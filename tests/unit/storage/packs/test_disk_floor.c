@@ -1,4 +1,4 @@
-/* A disk that is nearly full: what it still takes is kept for deletes and the catalog. */
+/* A disk that is nearly full: its last bytes are kept for deletes and the catalog. */
 #include "storage/packs/disk_floor.h"
 
 #include <stdatomic.h>
@@ -100,7 +100,7 @@ END_TEST
 START_TEST(an_upload_under_way_stops_there_too)
 {
 	struct error err = {0};
-	looks_left = 2; /* at its start and before its first piece there is room */
+	looks_left = 2; /* there is room at its start and before its first piece */
 	expect_no_space(put("large", LARGE, &err), &err);
 	free_bytes = FLOOR;
 	ck_assert_int_eq(put("large", LARGE, &err), 0);
@@ -156,7 +156,7 @@ START_TEST(content_of_known_length_needs_its_room_beside)
 }
 END_TEST
 
-/* Whatever room there is. */
+/* Succeeds however little room there is. */
 START_TEST(a_store_that_takes_no_writes_takes_no_content)
 {
 	struct error err = {0};

@@ -1,4 +1,4 @@
-/* The table of packs: who knows, holds and works on each, and what of it goes when memory is
+/* The table of packs: which are known, held and worked on, and what leaves it when memory is
  * short. */
 #include "storage/packs/pack_cache.h"
 
@@ -17,7 +17,7 @@ static struct pack_cache *cache;
 static struct pack_id pack_of(unsigned number)
 {
 	struct pack_id pack = {{0}};
-	/* some share a bucket, however many there are */
+	/* more packs than buckets, so that some share one */
 	pack.bytes[0] = (uint8_t)(number * UINT32_C(2654435761) >> 24);
 	pack.bytes[PACK_ID_BYTES - 2] = (uint8_t)(number >> 8);
 	pack.bytes[PACK_ID_BYTES - 1] = (uint8_t)number;
@@ -110,7 +110,7 @@ START_TEST(nothing_refers_to_a_condemned_pack)
 }
 END_TEST
 
-/* A hold outlives the pack: who lets go of it finds what he held. */
+/* A hold outlives the pack: its owner can release it afterwards. */
 START_TEST(a_held_pack_is_not_known_once_it_went)
 {
 	const struct pack_id pack = pack_of(1);
@@ -127,7 +127,7 @@ START_TEST(a_held_pack_is_not_known_once_it_went)
 }
 END_TEST
 
-/* The index is there as long as somebody may look into it. */
+/* The index lives as long as somebody may look into it. */
 START_TEST(a_pinned_pack_that_went_keeps_its_index)
 {
 	const struct pack_id pack = pack_of(1);
@@ -142,7 +142,7 @@ START_TEST(a_pinned_pack_that_went_keeps_its_index)
 }
 END_TEST
 
-/* Whoever holds it goes on to hold it. */
+/* Present holds continue. */
 START_TEST(holds_go_on_in_the_new_file)
 {
 	const struct pack_id pack = pack_of(1), file = pack_of(2);
@@ -166,7 +166,7 @@ START_TEST(holds_go_on_in_the_new_file)
 }
 END_TEST
 
-/* A compaction has read all it wrote; what is mended was copied unread. */
+/* A compaction has read everything that it wrote; a mend has copied records unread. */
 START_TEST(a_mended_pack_has_another_form_and_is_unchecked)
 {
 	const struct pack_id pack = pack_of(1), file = pack_of(2), unknown = pack_of(3);
@@ -213,13 +213,11 @@ static void extend(const struct pack_id *pack, uint32_t expected_first)
 	const struct pack_entry entries[2] = {
 		{.size = 100, .stored = 100}, {.size = 200, .stored = 200}};
 	const struct chunk_id xorb = {{1}};
-	uint32_t first;
-	uint64_t length;
-	pack_cache_extend(cache, pack, &xorb, entries, 2, &first, &length);
-	ck_assert_uint_eq(first, expected_first);
+	const struct pack_extension extension = pack_cache_extend(cache, pack, &xorb, entries, 2);
+	ck_assert_uint_eq(extension.first, expected_first);
 }
 
-/* An index that is nowhere else is not dropped, however little room there is. */
+/* An index that exists nowhere else stays, however little room there is. */
 START_TEST(indexes_that_are_not_saved_stay)
 {
 	const struct pack_cache_limits limits = {1, 1};
@@ -241,7 +239,7 @@ START_TEST(indexes_that_are_not_saved_stay)
 	ck_assert_msg(
 		pinned != NULL && pack_cache_sealed_index(cache, pinned) == NULL, "%s", err.text);
 	pack_cache_unpin(cache, pinned);
-	/* dropped, and no file to make it of */
+	/* it was dropped, and there is no file to make it from */
 	ck_assert_ptr_null(pack_cache_pin(cache, &saved, false, &err));
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	pack_cache_set_mode(cache, &unsaved, PACK_CACHE_SAVED);

@@ -112,7 +112,7 @@ START_TEST(they_are_bounded)
 }
 END_TEST
 
-/* The bit of each chunk, in packs that were there at the start. */
+/* The bits of the chunks, in packs that were there at the start. */
 START_TEST(chunks_are_checked_one_by_one)
 {
 	const struct pack_cache_limits limits = {1024, 4};
@@ -131,7 +131,8 @@ START_TEST(chunks_are_checked_one_by_one)
 	pack_cache_set_checked(cache, &unknown, 0, 1);
 	ck_assert(pack_cache_is_checked(cache, &record.id, 3, 14) &&
 		pack_cache_is_checked(cache, &record.id, 900, 1));
-	ck_assert(!pack_cache_is_checked(cache, &record.id, 3, 898)); /* its ends are */
+	/* only both ends are checked */
+	ck_assert(!pack_cache_is_checked(cache, &record.id, 3, 898));
 	ck_assert(!pack_cache_is_checked(cache, &record.id, 2, 2) &&
 		!pack_cache_is_checked(cache, &record.id, 16, 2));
 	ck_assert(!pack_cache_is_checked(cache, &record.id, 899, 1) &&

@@ -203,7 +203,7 @@ START_TEST(any_changed_or_missing_byte_of_a_footer_is_corrupt)
 }
 END_TEST
 
-/* A footer whose checksum is right may still lie. */
+/* A footer with a right checksum may still be wrong. */
 START_TEST(a_footer_must_add_up)
 {
 	struct buffer bytes;

@@ -26,7 +26,7 @@ static struct pack_entry entry_of(uint64_t *state)
 	return entry;
 }
 
-/* Writes a pack of made-up xorbs and gives its index as built on the way. */
+/* Writes a pack of invented xorbs and gives the index that was built on the way. */
 static struct pack_index *write_pack(struct pack_writer *writer, unsigned xorbs)
 {
 	struct error err = {0};
@@ -151,14 +151,14 @@ static const struct {
 	{32, 12345, 8},             /* another length */
 	{48 + 32, 1, 4},            /* the first xorb does not begin at 0 */
 	{48 + 36, 0, 4},            /* an empty xorb */
-	{48 + 36, 4000000000u, 4},  /* one with too many chunks */
-	{48 + 36, 2, 4},            /* one that leaves the rest out */
+	{48 + 36, 4000000000u, 4},  /* too many chunks in one */
+	{48 + 36, 2, 4},            /* leaves out the rest */
 	{48 + 3 * 40 + 40, 0, 3},   /* an entry without bytes */
 	{48 + 3 * 40 + 43, 200, 1}, /* an unknown codec */
 	{8, 2, 2},                  /* a newer version */
 };
 
-/* Right checksums do not make a sidecar right. */
+/* A right checksum does not make a sidecar right. */
 START_TEST(a_sidecar_that_lies_is_refused)
 {
 	struct written written;
@@ -213,7 +213,7 @@ START_TEST(a_cut_or_damaged_pack_is_corrupt)
 		ck_assert_ptr_null(pack_index_walk(written.writer->file, &pack, length, &err));
 		ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	}
-	/* from the first footer's start to its end every byte counts */
+	/* from the start of the first footer to its end every byte counts */
 	const struct pack_entry *const last = &written.index->entries[second->first - 1];
 	for (uint64_t at = last->offset + PACK_RECORD_HEADER_BYTES + last->stored;
 		at < end_of_first; at++) {
@@ -247,13 +247,13 @@ START_TEST(loading_prefers_the_sidecar_and_falls_back_to_walking)
 	ck_assert(index != NULL && !walked);
 	expect_equal(index, written.index);
 	pack_index_free(index);
-	/* a sidecar of another length says nothing */
+	/* a sidecar of another length must not be used */
 	pack_index_cut(written.index, written.index->xorbs[4].first);
 	index = pack_index_load(written.backend, &pack, written.index->length, &walked, &err);
 	ck_assert(index != NULL && walked);
 	expect_equal(index, written.index);
 	pack_index_free(index);
-	/* nor does a damaged one */
+	/* nor must a damaged one */
 	char name[PACK_NAME_BYTES];
 	pack_format_name(&pack, PACK_FILE_INDEX, name);
 	ck_assert_int_eq(
@@ -317,7 +317,7 @@ START_TEST(the_golden_pack_stays_readable)
 	ck_assert_msg(pack_store_read_chunk(store, &id, 0, NULL, content, &len, &err) == 0, "%s",
 		err.text);
 	ck_assert(span_equal_text(span_of(content, len), "Hello World!"));
-	/* recovery wrote the missing sidecar, byte for byte the golden one */
+	/* recovery wrote the missing sidecar, equal to the golden one */
 	struct buffer index;
 	buffer_init(&index, 1000);
 	pack_format_name(&id, PACK_FILE_INDEX, name);
@@ -347,7 +347,7 @@ START_TEST(the_map_finds_what_was_added)
 		const struct pack_entry entry = entry_of(&state);
 		found += chunk_map_find(&map, &entry.id, &number) && number == i;
 	}
-	ck_assert_uint_ge(found, COUNT - 2); /* equal tags hide each other, once in 2^32 */
+	ck_assert_uint_ge(found, COUNT - 2); /* equal tags hide each other, about once in 2^32 */
 	chunk_map_release(&map);
 }
 END_TEST

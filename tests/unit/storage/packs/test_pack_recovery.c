@@ -1,5 +1,5 @@
-/* Files that no row names: what a start may take for refuse, what it sets aside, and what it brings
- * back. */
+/* Files that no row names: which of them a start removes as garbage, which it sets aside, and which
+ * it brings back. */
 #include "storage/packs/pack_recovery.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void tear_down(void)
 	pack_fixture_close(&fixture);
 }
 
-/* "<folder>/xx/<name>" or "<folder>/<name>". */
+/* Gives "<folder>/xx/<name>" or "<folder>/<name>". */
 static bool is_at(const char *folder, bool in_part, const char *name)
 {
 	char path[8192];
@@ -79,19 +79,20 @@ static const char *name_of(const struct pack_id *id)
 	return stray_name;
 }
 
-/* Whose header the stray carries, what is known of the life that ended, and what becomes of it. */
+/* The origin in the stray's header, what is known of the life that ended, and the fate of the
+ * stray. */
 static const struct {
 	struct pack_origin origin;
 	bool is_whole;
 	bool goes;
 } fates[] = {
 	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE}, true, true},
-	/* what was acknowledged is not all there */
+	/* not everything that was acknowledged is there */
 	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE}, false, false},
 	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE - 1}, true, false}, /* of an earlier life */
-	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE + 1}, true, false}, /* of a later one */
+	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE + 1}, true, false}, /* of a later life */
 	{{{9, 8, 7, 6, 5, 4, 3, 1}, LIFE}, true, false},     /* of another store */
-	{{{0}, 0}, true, false},                             /* of before there were ids */
+	{{{0}, 0}, true, false},                             /* from before stores had ids */
 	{{{0}, LIFE}, true, false},
 };
 
@@ -121,7 +122,7 @@ START_TEST(a_damaged_header_proves_nothing)
 }
 END_TEST
 
-/* Zeros are no id: neither a pack's nor a store's. */
+/* Zeros are not an id, neither in a pack nor for a store. */
 START_TEST(a_store_without_an_id_made_nothing)
 {
 	static const struct pack_origin none = {{0}, LIFE};
@@ -167,11 +168,11 @@ START_TEST(copies_go_only_from_a_store_without_damage)
 		ck_assert(!is_there(copies[i]));
 		ck_assert_int_eq(is_aside(copies[i]), _i == 0);
 	}
-	ck_assert(is_there("notes.txt")); /* not ours */
+	ck_assert(is_there("notes.txt")); /* does not belong to the store */
 }
 END_TEST
 
-/* A catalog that does not name a pack, and then the one that does. */
+/* First a catalog that does not name a pack, and then the one that does. */
 START_TEST(what_is_named_again_comes_back_and_is_read)
 {
 	uint8_t *bytes = fixture_bytes(FIXTURE_RANDOM, 3, 300000);
@@ -193,7 +194,7 @@ START_TEST(what_is_named_again_comes_back_and_is_read)
 }
 END_TEST
 
-/* What was set aside under the same name never takes the place of what is there. */
+/* A file that was set aside under the same name never replaces one that is there. */
 START_TEST(a_named_pack_that_is_there_is_left_alone)
 {
 	static const struct pack_id named = {{0x5d, 1}};
@@ -227,7 +228,7 @@ START_TEST(what_is_missing_is_counted_and_named)
 }
 END_TEST
 
-/* What the log says of a pack that is not as the catalog knows it; NULL: nothing. */
+/* The log's text for a pack that is not as the catalog knows it; NULL: nothing is logged. */
 static const struct {
 	enum pack_state state;
 	int bytes_more;  /* than are committed */
@@ -236,9 +237,9 @@ static const struct {
 } differing[] = {
 	{PACK_SEALED, 0, 0, NULL},
 	{PACK_SEALED, 10, 0, NULL},
-	{PACK_SEALED, -1, 0, "the file has"},
+	{PACK_SEALED, -1, 0, "its file has"},
 	{PACK_OPEN, 0, 0, NULL},
-	{PACK_OPEN, -1, 0, "the file has"},
+	{PACK_OPEN, -1, 0, "its file has"},
 	{PACK_OPEN, 0, 1, "its footers count"},
 	{PACK_OPEN, 0, -1, "its footers count"},
 };
@@ -314,7 +315,7 @@ static bool is_in(const char *folder, const struct pack_id *id)
 	return file_exists(here) || file_exists(aside);
 }
 
-/* One file that is refuse, one in doubt, one that is named and was set aside; the power is cut
+/* One file that is garbage, one in doubt, one that is named and was set aside, with a power cut
  * before each operation. */
 START_TEST(no_power_cut_loses_what_is_kept_or_brings_back_what_went)
 {
@@ -357,7 +358,7 @@ START_TEST(no_power_cut_loses_what_is_kept_or_brings_back_what_went)
 }
 END_TEST
 
-/* What is wanted comes back before anything goes, and what cannot be moved stops the start. */
+/* Wanted files come back before any file goes, and a file that cannot be moved stops the start. */
 START_TEST(a_move_that_fails_is_told_and_nothing_goes_before)
 {
 	static const struct pack_id named = {{0x5d, 1}};

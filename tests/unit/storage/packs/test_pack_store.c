@@ -15,11 +15,11 @@
 
 enum { SMALL = 20000 };
 
-/* A small upload up to done, not yet placed. */
+/* A small upload that is complete but not yet placed. */
 struct small {
 	struct pack_writer_end end;
 	struct ingest *ingest;
-	struct segment *segments; /* once the ingest is gone */
+	struct segment *segments; /* owned here once the ingest is gone */
 	size_t segment_count;
 	uint8_t *bytes;
 };
@@ -45,7 +45,7 @@ static void small_close(struct small *small)
 	pack_writer_end_release(&small->end);
 }
 
-/* Before its store closes: an ingest does not outlive it. */
+/* To be called before the store closes, because an ingest must not outlive it. */
 static void small_end(struct small *small)
 {
 	const struct stored_part *const part = ingest_part(small->ingest);
@@ -169,7 +169,7 @@ START_TEST(an_abandoned_batch_keeps_what_was_committed_before)
 }
 END_TEST
 
-/* Whoever waits until it is written would wait for good: its index is made anew from the pack. */
+/* A reader cannot wait until the index file is written: it is made again from the pack. */
 START_TEST(an_index_that_could_not_be_written_is_waited_for_by_nobody)
 {
 	struct pack_fixture fixture;
@@ -180,7 +180,7 @@ START_TEST(an_index_that_could_not_be_written_is_waited_for_by_nobody)
 	small_open(&second, &fixture, 2);
 	ck_assert_int_eq(pack_fixture_commit(&fixture, first.ingest, &err), 0);
 	char *const index = pack_fixture_path(&fixture, small_pack(&first), "index");
-	ck_assert_int_eq(mkdir(index, 0700), 0); /* in its way */
+	ck_assert_int_eq(mkdir(index, 0700), 0); /* blocks its place */
 	ck_assert_int_eq(pack_fixture_commit(&fixture, second.ingest, &err), 0);
 	pack_fixture_settle(&fixture);
 	ck_assert_int_eq(rmdir(index), 0);
@@ -194,7 +194,7 @@ START_TEST(an_index_that_could_not_be_written_is_waited_for_by_nobody)
 }
 END_TEST
 
-/* What was placed behind the records of a batch is not committed with it. */
+/* Content that was placed after the records of a batch is not committed with it. */
 START_TEST(what_comes_while_a_batch_commits_is_of_the_next_one)
 {
 	struct pack_fixture fixture;
@@ -250,8 +250,8 @@ static uint64_t file_bytes(const struct pack_fixture *fixture, const struct pack
 	return size;
 }
 
-/* COMMIT broke off, and the crash that follows shows that it had happened: what its records name
- * must be there. */
+/* COMMIT broke off, and the crash that follows shows that it had happened: the bytes that its
+ * records name must be there. */
 START_TEST(a_batch_in_doubt_may_come_back_with_the_next_start)
 {
 	const bool is_first = _i == 0;
@@ -300,7 +300,7 @@ START_TEST(abandoning_a_batch_that_wrote_nothing_loses_nothing)
 	ck_assert_int_eq(pack_fixture_commit(&fixture, kept.ingest, &err), 0);
 	pack_store_shared_abandon(fixture.store);
 	ck_assert_msg(small_read(&fixture, &kept, &err) == 0, "%s", err.text);
-	/* the seal is told to a batch that fails, and to the next again */
+	/* a batch that fails gets the seal, and the next one gets it again */
 	struct pack_record record;
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_uint_eq(pack_store_shared_records(fixture.store, &record, 1), 1);
@@ -354,7 +354,7 @@ static void append_garbage(const char *path, size_t len)
 	close(fd);
 }
 
-/* What lies behind the committed length is not touched: only the catalog says what that is. */
+/* Bytes after the committed length are not touched: only the catalog says where that is. */
 START_TEST(recovery_seals_the_open_pack_and_leaves_its_tail)
 {
 	struct pack_fixture fixture;
@@ -391,7 +391,7 @@ START_TEST(recovery_seals_the_open_pack_and_leaves_its_tail)
 }
 END_TEST
 
-/* Start goes on; the objects in that pack answer errors, others are right. */
+/* The start goes on; objects in that pack answer errors, others are right. */
 START_TEST(recovery_survives_damage)
 {
 	struct pack_fixture fixture;

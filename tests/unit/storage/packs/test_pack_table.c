@@ -56,7 +56,7 @@ START_TEST(living_chunks_keep_their_numbers)
 	ck_assert(!pack_id_equal(&index->pack, &index->file) &&
 		pack_id_equal(&from->pack, &from->file));
 	ck_assert_uint_eq(index->count, 5);
-	ck_assert_uint_eq(index->xorb_count, 2); /* none of the second lives */
+	ck_assert_uint_eq(index->xorb_count, 2); /* no chunk of the second lives */
 	ck_assert_uint_eq(index->xorbs[1].first, 2 * XORB_CHUNKS);
 	uint64_t end = PACK_HEADER_BYTES;
 	for (uint32_t i = 0; i < 5; i++) {
@@ -127,7 +127,7 @@ START_TEST(a_table_is_read_back)
 }
 END_TEST
 
-/* As small objects leave it. */
+/* The form that small objects leave. */
 START_TEST(xorbs_of_one_chunk_each_are_read_back)
 {
 	const uint32_t ones[] = {1, 7, 12};
@@ -162,19 +162,19 @@ START_TEST(no_changed_byte_is_accepted)
 }
 END_TEST
 
-/* Sums are right and the content is not: one number at a byte of the table is replaced. */
+/* The checksum is right and the content is not: one number at a place of the table is replaced. */
 static const struct {
 	size_t offset;
 	uint32_t value;
 } wrong[] = {
-	/* the first xorb begins behind its chunks */
+	/* the first xorb begins after its chunks */
 	{CHUNK_ID_BYTES, 6},
-	{CHUNK_ID_BYTES + 4, 0}, /* has none */
-	/* has too many */
+	{CHUNK_ID_BYTES + 4, 0}, /* it has no chunk */
+	/* it has too many */
 	{CHUNK_ID_BYTES + 4, XORB_MAX_CHUNKS + 1},
-	/* runs into the next */
+	/* it overlaps the next */
 	{CHUNK_ID_BYTES + 4, 12},
-	/* the last chunk it could have is too far */
+	/* its last possible chunk number is too high */
 	{PACK_TABLE_XORB_BYTES + CHUNK_ID_BYTES, PACK_MAX_CHUNKS},
 	/* none of its chunks is there */
 	{PACK_TABLE_XORB_BYTES + CHUNK_ID_BYTES, 15},
@@ -201,7 +201,7 @@ START_TEST(what_does_not_add_up_is_refused)
 }
 END_TEST
 
-/* A compacted pack in memory, with its copy; gives its length. */
+/* Makes a compacted pack in memory, with its copy; returns its length. */
 static uint64_t write_compacted(struct backend *backend)
 {
 	struct error err = {0};
@@ -294,7 +294,7 @@ START_TEST(each_version_of_header_is_taken_for_itself_alone)
 	ck_assert_int_eq(pack_format_check_compacted_header(header, &pack, &file, &err), 0);
 	ck_assert(pack_format_read_origin(header, &found));
 	ck_assert(found.life == 7 && found.store[2] == 3);
-	/* a program that knows version 1 alone refuses it by this */
+	/* a program that knows only version 1 refuses the pack because of this number */
 	ck_assert_int_eq(little_endian_get(header + 8, 2), 2);
 	ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
 	ck_assert_int_eq(pack_format_check_compacted_header(header, &pack, &pack, &err), -1);

@@ -14,7 +14,7 @@
 
 static const struct pack_id pack = {{0xab, 1, 2, 3}};
 
-/* Three chunks that want different codecs. */
+/* Three chunks that need different codecs. */
 static void build_xorb(
 	struct xorb_builder *xorb, struct codec_context *codec, struct chunk_id *hash)
 {

@@ -1,4 +1,4 @@
-/* The list of what was set aside, and its removal by the operator's word. */
+/* The list of files that were set aside, and their removal by the operator. */
 #include "storage/packs/set_aside.h"
 
 #include <errno.h>

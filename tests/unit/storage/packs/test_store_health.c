@@ -1,4 +1,4 @@
-/* What a store may do at present, and what it says of that. */
+/* What a store may do at present, and how it describes that. */
 #include "storage/packs/store_health.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ START_TEST(a_store_that_is_only_read_stays_so)
 	ck_assert_msg(strstr(err.text, "because.") != NULL, "%s", err.text);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_READ_ONLY), 1);
 	expect_text("ready\nread-only: because.\n");
-	ck_assert(!store_health_wants_try(health)); /* no write would be of use */
+	ck_assert(!store_health_wants_try(health)); /* a write would not help */
 	store_health_note_success(health);
 	fail_with(ERROR_READ_ONLY, EROFS);
 	store_health_note_success(health);
@@ -101,12 +101,12 @@ START_TEST(a_disk_that_takes_no_writes_is_tried_until_it_does)
 }
 END_TEST
 
-/* By the errno alone: what else fails is no reason to refuse the next write. */
+/* Only this errno counts: other failures must not refuse the next write. */
 START_TEST(other_failures_make_nothing_read_only)
 {
 	fail_with(ERROR_NO_SPACE, ENOSPC);
 	fail_with(ERROR_IO, EIO);
-	fail_with(ERROR_READ_ONLY, 0); /* said by a store that is read-only already */
+	fail_with(ERROR_READ_ONLY, 0); /* from a store that is already read-only */
 	fail_with(ERROR_IO, EROFS);
 	ck_assert(takes_writes());
 	ck_assert_int_eq(metrics_get(metrics, METRIC_READ_ONLY), 0);
@@ -133,7 +133,7 @@ START_TEST(a_try_that_was_asked_for_ends_with_a_write)
 }
 END_TEST
 
-/* The reason for good outlives one that came before it. */
+/* A reason for good replaces an earlier one. */
 START_TEST(the_reason_for_good_is_the_one_that_is_told)
 {
 	fail_with(ERROR_READ_ONLY, EROFS);

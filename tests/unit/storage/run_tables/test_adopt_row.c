@@ -1,4 +1,5 @@
-/* Rows of foreign publishes: which waits, which is known, and what goes with a run or a step. */
+/* Rows of publishes in conventions of trainers: which one waits, which one is known, and what is
+ * removed with a run or a step. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ enum doing { NOTE, PUBLISH, FAIL, FORGET };
 struct doing_change {
 	struct change change; /* first */
 	enum doing doing;
-	struct adoption adoption; /* of which `id` or `run` and `step` are meant */
+	struct adoption adoption; /* NOTE takes all of it; the others its id, or run and step */
 };
 
 static int apply(struct change *change, struct db *db, struct error *error)
@@ -70,7 +71,7 @@ static void note(int64_t of_run, const char *identity, const char *objects, cons
 			.base = span_text(base != NULL ? base : "")});
 }
 
-/* The adoption of this identity; its id is 0 when there is none. */
+/* The adoption with this identity; its id is 0 when there is none. */
 static struct adoption find(int64_t of_run, const char *identity)
 {
 	struct adoption adoption = {.id = 0};
@@ -163,7 +164,7 @@ START_TEST(a_failure_takes_what_is_behind_it_in_its_run_alone)
 }
 END_TEST
 
-/* Rows with the numbers from 1 to `count`, named after them; every tenth became a step. */
+/* Adds rows with the ids 1 to `count`, named after their ids; every tenth is published. */
 static void add_many(int64_t of_run, int count)
 {
 	const char *const sql = arena_format(fixture.arena,

@@ -1,5 +1,5 @@
-/* Rows of folds: whose turn it is, what a run may hold, and what goes with a step, a run or an
- * hour. */
+/* Rows of folds: which one has its turn, how many a run may have, and what is removed with a step,
+ * with a run or after an hour. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static int apply(struct change *change, struct db *db, struct error *error)
 	return ((struct act *)change)->act(db, error);
 }
 
-/* In a change of its own. */
+/* Runs `act` in a change of its own. */
 static void run(int (*act)(struct db *db, struct error *err))
 {
 	struct act change = {.change = {.apply = apply}, .act = act};
@@ -63,7 +63,7 @@ static int64_t state_of(int64_t id)
 			(long long)id));
 }
 
-/* The wanted one behind `limit`, 0: none. */
+/* The id of the wanted fold next to `limit`; 0: none. */
 static int64_t wanted(enum fold_kind kind, int64_t limit)
 {
 	struct fold_row row = {.id = 0};
@@ -167,8 +167,8 @@ static int release_surplus(struct db *db, struct error *error)
 	return fold_row_release_surplus(db, 2, error);
 }
 
-/* FOLD_DIRECT_MAX + 2 of run 2, of which those with the lowest and the highest id were unused for
- * longest. */
+/* Run 2 has FOLD_DIRECT_MAX + 2 direct folds. Those with the lowest and the highest id were unused
+ * for longest. */
 START_TEST(of_too_many_direct_folds_those_unused_for_longest_go)
 {
 	const int last = FOLD_DIRECT_MAX + 2;
@@ -306,7 +306,7 @@ static void add_objects(int64_t fold)
 		0);
 }
 
-/* More objects than one slice lets go: no path may take what is no longer whole. */
+/* The fold has more objects than one slice releases. No path may use it when some are gone. */
 START_TEST(a_fold_with_many_objects_goes_in_slices)
 {
 	add(3, 1, 0, 6, FOLD_DIRECT, FOLD_MADE, 0);

@@ -1,5 +1,5 @@
-/* What is held for readers of paths: for how long, how ranges grow together, and that runs do not
- * mix. */
+/* The steps that are kept for readers of paths: for how long, how ranges are joined, and that runs
+ * do not mix. */
 #include "storage/run_tables/path_hold.h"
 
 #include "tests/unit/unit.h"
@@ -28,7 +28,7 @@ static void add(int64_t run, uint64_t first, uint64_t last)
 	path_hold_add(hold, run, (struct step_range){first, last});
 }
 
-/* The ranges of the run, of which the first is as told. */
+/* The run has `count` ranges, and the first one is as given. */
 static void expect(int64_t run, size_t count, uint64_t first, uint64_t last)
 {
 	ck_assert_uint_eq(path_hold_ranges(hold, run, held), count);
@@ -46,7 +46,7 @@ START_TEST(a_range_is_held_for_a_quarter_of_an_hour)
 }
 END_TEST
 
-/* The place of an old minute is used again. */
+/* The slice of an old minute is used again. */
 START_TEST(a_new_minute_begins_empty)
 {
 	add(1, 3, 5);
@@ -83,8 +83,8 @@ START_TEST(every_minute_may_be_full)
 }
 END_TEST
 
-/* What is added to 10, 20, 30 and 40, and which range it makes: it grows together with what is
- * nearest below it, or with the first. */
+/* A range that is added to 10, 20, 30 and 40, and the range that results: it is joined with the
+ * nearest one below it, or with the first. */
 static const struct {
 	struct step_range added;
 	size_t at;
@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(runs_do_not_mix)
 {
-	for (int64_t run = MANY_RUNS; run > 0; run--) /* each comes before all that are there */
+	for (int64_t run = MANY_RUNS; run > 0; run--) /* each comes before all earlier ones */
 		add(run * 2, (uint64_t)run, (uint64_t)run);
 	for (int64_t run = 1; run <= MANY_RUNS; run++) {
 		expect(run * 2, 1, (uint64_t)run, (uint64_t)run);
@@ -125,8 +125,7 @@ START_TEST(runs_do_not_mix)
 }
 END_TEST
 
-/* Of many runs some are over: the others stay, whichever of their minutes it is that still
- * counts. */
+/* Some of many runs have expired. The others stay, whichever of their minutes still counts. */
 START_TEST(tidying_takes_only_what_is_over)
 {
 	for (int64_t run = 1; run <= MANY_RUNS; run++)

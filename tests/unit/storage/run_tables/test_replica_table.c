@@ -1,5 +1,5 @@
-/* The leases of replicas in memory: what is saved of them, what is wanted by them, and how many
- * there may be. */
+/* The leases of replicas in memory: what is saved of them, what they want, and how many there may
+ * be. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static int put_into(int64_t run, const char *id, int64_t step, int64_t wanted, b
 	return result;
 }
 
-/* Whether the catalog protects what it says. */
+/* Whether the saved row protects as much as the new report. */
 static bool put(const char *id, int64_t step, int64_t wanted)
 {
 	bool saved = false;
@@ -79,7 +79,7 @@ START_TEST(a_row_with_a_lower_step_protects_more)
 	ck_assert(!put("a", 4, NONE));
 	save("a", false);
 	ck_assert(put("a", 4, NONE));
-	ck_assert(put("a", NONE, 9)); /* nothing is held for good */
+	ck_assert(put("a", NONE, 9)); /* it holds no step, so any row will do */
 	save("a", false);
 	ck_assert(!put("a", 0, NONE));
 }
@@ -92,11 +92,11 @@ START_TEST(what_could_not_be_saved_is_saved_later)
 	save("a", false);
 	ck_assert_uint_eq(unsaved(), 0);
 	(void)put("a", 5, NONE);
-	ck_assert_uint_eq(unsaved(), 0); /* it says the same */
+	ck_assert_uint_eq(unsaved(), 0); /* the report is the same */
 	(void)put("a", 6, NONE);
 	save("a", true);
 	ck_assert_uint_eq(unsaved(), 1);
-	ck_assert(put("a", 6, NONE)); /* what was saved before still protects it */
+	ck_assert(put("a", 6, NONE)); /* the row that was saved before still protects it */
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* Events that wait for their receivers. */
+/* Events that wait to be sent to webhooks. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

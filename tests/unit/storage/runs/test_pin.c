@@ -1,4 +1,5 @@
-/* Pins in the catalog: how many, for how long, and what goes with them. */
+/* Pins in the catalog: how many there may be, for how long they last, and what follows from
+ * them. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ static int take_away(const char *name)
 		pin_remove_call(fixture.store, &run_fixture_ref, span_text(name)), &err);
 }
 
-/* Of a run, named p1, p2, ..., all of step 0. */
+/* Adds pins p1, p2, ... of a run, all of step 0. */
 static void add_many(int64_t run, int count, const char *expires)
 {
 	ck_assert_int_eq(
@@ -100,7 +101,7 @@ END_TEST
 START_TEST(a_pinned_step_gets_an_anchor)
 {
 	ck_assert_int_eq(put("a", 2, 0), 0);
-	ck_assert_int_eq(put("b", 0, 0), 0); /* it has its own */
+	ck_assert_int_eq(put("b", 0, 0), 0); /* the step has its own anchor */
 	ck_assert_int_eq(fixture_count(fixture.store,
 				 "SELECT COUNT(*) FROM steps WHERE wants_made IS NOT NULL"),
 		1);
@@ -112,17 +113,17 @@ END_TEST
 
 START_TEST(pins_of_other_runs_and_steps_are_others)
 {
-	struct span name;
+	char name[PIN_NAME_BYTES];
 	add_many(2, 3, "NULL");
 	ck_assert_int_eq(put("p1", 2, 0), 0);
 	ck_assert_int_eq(put("q", 2, 0), 0);
 	struct db *const db = store_reader_take(fixture.store, &err);
 	const int64_t now = fixture.clock.now_ms;
-	ck_assert_int_eq(pin_row_find_step(db, 1, 1, now, fixture.arena, &name, &err), 0);
-	ck_assert_int_eq(pin_row_find_step(db, 1, 3, now, fixture.arena, &name, &err), 0);
-	ck_assert_int_eq(pin_row_find_step(db, 1, 2, now, fixture.arena, &name, &err), 1);
+	ck_assert_int_eq(pin_row_find_step(db, 1, 1, now, name, &err), 0);
+	ck_assert_int_eq(pin_row_find_step(db, 1, 3, now, name, &err), 0);
+	ck_assert_int_eq(pin_row_find_step(db, 1, 2, now, name, &err), 1);
 	store_reader_give(fixture.store, db);
-	ck_assert(span_equal_text(name, "p1"));
+	ck_assert_str_eq(name, "p1");
 	ck_assert_int_eq(take_away("p1"), 0);
 	ck_assert_int_eq(take_away("p2"), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);

@@ -1,6 +1,5 @@
-/* Background work with the power cut before each of its operations: what it makes of checkpoints
- * and steps replaces nothing before it is there to stay, and its scratch files count for
- * nothing. */
+/* Background work, with the power cut before each of its operations. Its results replace nothing
+ * before they are durable, and its scratch files have no effect. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -15,7 +14,7 @@
 
 enum { CHECKPOINTS = 3, LARGE = 30000, LAST_STEP = 2, PATIENCE = 24000 };
 
-/* What was synced of the packs, with and without the other names. */
+/* The cuts differ in what the disk keeps beside the bytes that were synced. */
 static const enum power_cut cuts[] = {POWER_CUT_DROPS_ALL, POWER_CUT_KEEPS_LENGTHS};
 enum { CUTS = sizeof cuts / sizeof cuts[0] };
 
@@ -82,7 +81,8 @@ END_TEST
 
 static struct step_fixture steps;
 
-/* All that proofs, anchors and folds have made so far reads right, and the rest can be made. */
+/* Everything that proofs, anchors and folds have made so far can be read, and the rest can be
+ * made. */
 static void check_steps(struct store_fixture *left, unsigned mark, const char *line)
 {
 	struct step_fixture whole = steps;

@@ -109,7 +109,7 @@ START_TEST(ending_a_run_frees_its_name_and_then_its_objects)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_manifests"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM run_schemas"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM runs"), 1);
-	/* the current ones stay */
+	/* the current settings stay */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 2);
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
@@ -205,7 +205,7 @@ START_TEST(a_view_does_not_take_keys_that_others_have)
 }
 END_TEST
 
-/* The server's options name no host that may be told. */
+/* The server's options allow no host. */
 START_TEST(a_webhook_is_checked_when_it_is_set)
 {
 	struct error err = {0};

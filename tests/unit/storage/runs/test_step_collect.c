@@ -68,7 +68,7 @@ START_TEST(collecting_never_breaks_a_chain)
 		.digest = run_fixture_checkpoint(2),
 		.want = 3});
 	ck_assert_uint_eq(way.link_count, 1);
-	/* collected, and held: no anchor is needed */
+	/* the step is collected, but the reader has it: no anchor is needed */
 	ck_assert(!way.from_nothing && way.from_step == 2);
 	ck_assert_uint_eq(way.bytes, 100);
 	way = path(&(struct run_path_params){.has_have = true,
@@ -92,7 +92,7 @@ START_TEST(collecting_never_breaks_a_chain)
 }
 END_TEST
 
-/* One that is collected as well leads nowhere. */
+/* An anchor that is collected too does not count. */
 START_TEST(the_nearest_anchor_that_is_kept_is_told)
 {
 	struct error err = {0};
@@ -172,7 +172,7 @@ START_TEST(retention_keeps_what_the_kept_steps_need)
 			run_fixture_prepare(&fixture, i, i % 4 == 0, i == 0 ? 0 : 50);
 		run_fixture_publish_ok(&fixture, &step);
 	}
-	/* head 9, keep 3: steps 7, 8, 9 and what leads to 7: from anchor 4 on */
+	/* head 9, keep 3: steps 7, 8, 9 and the path to 7, from anchor 4 on */
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, 6);
 	struct step_message read;
 	uint64_t anchor;
@@ -182,7 +182,7 @@ START_TEST(retention_keeps_what_the_kept_steps_need)
 	ck_assert_int_eq(run_fixture_find(&fixture, 4, &read, &anchor, &err), 0);
 	const struct path_message way = path(&(struct run_path_params){.want = 7});
 	ck_assert_uint_eq(way.link_count, 4);
-	fixture.clock.now_ms += 16 * 60 * 1000; /* what that answer named is held for a while */
+	fixture.clock.now_ms += 16 * 60 * 1000; /* the steps that the answer named are kept for a while */
 	ck_assert_int_eq(fixture_call(run_settings_call(fixture.store, &run_fixture_ref,
 					      span_text("{\"keep_steps\":1}")),
 				 &err),

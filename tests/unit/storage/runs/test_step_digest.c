@@ -1,4 +1,4 @@
-/* Objects as a multipart upload leaves them: without a digest until a step needs it. */
+/* Objects from multipart uploads: they have no digest until a step needs it. */
 #include "tests/unit/unit.h"
 
 #include <endian.h>
@@ -52,7 +52,7 @@ static void tear_down(void)
 	free(shard);
 }
 
-/* The same bytes again, under the same key, in a version that says less of them. */
+/* Puts the same bytes again, under the same key, in a version without a digest. */
 static int apply_forget(struct change *change, struct db *db, struct error *err)
 {
 	struct arena *const arena = arena_new(100000);
@@ -122,7 +122,7 @@ START_TEST(an_object_without_a_digest_is_read_once_and_published)
 	ck_assert_int_eq(
 		object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err),
 		0);
-	/* the next try need not read it */
+	/* the next try does not need to read the object */
 	ck_assert(object.has_digest && digest128_equal(&object.digest, &right));
 	declared.digest = right;
 	ck_assert_msg(publish(&step, &err) == 0, "%s", err.text);
@@ -135,7 +135,7 @@ START_TEST(an_object_without_a_digest_is_read_once_and_published)
 }
 END_TEST
 
-/* As an upload of one part: its digest is not known. */
+/* Like an upload of one part: the digest is unknown. */
 static struct step_object upload(const char *name, const char *key, struct span bytes)
 {
 	struct error err = {0};
@@ -208,7 +208,7 @@ START_TEST(a_delete_marker_is_no_object_for_a_step)
 	char id[2 * VERSION_ID_BYTES + 1];
 	for (size_t i = 0; i < VERSION_ID_BYTES; i++)
 		snprintf(id + 2 * i, 3, "%02x", object.version[i]);
-	declared.version = span_text(id); /* the older version is one */
+	declared.version = span_text(id); /* the older version is an object */
 	ck_assert_msg(publish(&step, &err) == 0, "%s", err.text);
 	struct object_delete_item item = {.key = span_text("shard"), .ref.kind = VERSION_REF_NULL};
 	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", &item, 1, &err), 0);

@@ -1,5 +1,5 @@
-/* What becomes of parts of steps in the catalog; tests/daemon/test_step_parts.py puts them over the
- * wire. */
+/* Parts of steps in the catalog: when they are kept, published and dropped.
+ * tests/daemon/test_step_parts.py puts parts over the wire. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static struct store_fixture fixture;
 
-/* What became of a part. */
+/* The answer to a part. */
 struct outcome {
 	struct part_answer answer;
 	bool already;
@@ -29,12 +29,12 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* Part `number` of step 0 has a shard with the tensor 'a' + number, which it may name otherwise, as
- * it may the shard; the key goes again when the part has pinned it. */
+/* Part `number` of step 0 has a shard with the tensor 'a' + number. It can give tensor and shard
+ * other names. The key is removed when the part keeps the version. */
 struct put {
 	unsigned number;
 	uint64_t parts, epoch;
-	const char *tensor, *shard; /* NULL: after the tensor that it has */
+	const char *tensor, *shard; /* NULL: the name of its own tensor */
 };
 
 static int put(const struct put *put, struct outcome *out, struct error *err)
@@ -108,9 +108,9 @@ START_TEST(the_last_part_publishes)
 	ck_assert_uint_eq(step.forms[0].object_count, 3);
 	ck_assert_uint_eq(step.tensor_digests.len, 3 * sizeof(struct digest128));
 	fixture_sweep(fixture.store);
-	ck_assert_int_eq(count("step_objects"), 3); /* of the step alone */
+	ck_assert_int_eq(count("step_objects"), 3); /* only those of the step */
 	ck_assert_int_eq(count("versions"), 3);
-	ck_assert_int_eq(count("step_parts"), 3); /* known for a while */
+	ck_assert_int_eq(count("step_parts"), 3); /* the rows stay for a while */
 	fixture.clock.now_ms += 60 * 60 * 1000;
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("step_parts"), 0);
@@ -165,7 +165,7 @@ START_TEST(parts_die_with_their_epoch)
 }
 END_TEST
 
-/* They were of a step that somebody else published: nothing of them is in it. */
+/* Another publisher published the step, which contains nothing of the parts. */
 START_TEST(parts_die_when_their_step_is_published_whole)
 {
 	struct error err = {0};
@@ -183,7 +183,7 @@ START_TEST(parts_die_when_their_step_is_published_whole)
 }
 END_TEST
 
-/* What is wrong is found when they are merged, or when the whole is published. */
+/* The fault is found when the parts are merged, or when the whole step is published. */
 START_TEST(parts_that_never_make_a_whole_are_dropped)
 {
 	static const struct {
@@ -206,7 +206,7 @@ START_TEST(parts_that_never_make_a_whole_are_dropped)
 }
 END_TEST
 
-/* Those that were put since the step was tried wait for the others. */
+/* Drops the first part. Parts that were put later wait for the others. */
 static int drop_first(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;

@@ -1,5 +1,5 @@
-/* Parts that become one manifest: what they may share, and what shows that they are not of one
- * step. */
+/* Parts are merged into one manifest: what they may share, and what shows that they do not belong
+ * to one step. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static struct arena *arena;
 static struct error err;
 static struct part_message parts[MOST];
 
-/* Part i has one object, a file of its own and the file that all have, and one tensor: "a", "b",
+/* Part i has one object, a file of its own, the file that all parts have, and one tensor: "a", "b",
  * ... in the order of `names`. */
 static void make(const char *names)
 {
@@ -137,7 +137,7 @@ START_TEST(there_are_as_many_parts_as_announced)
 }
 END_TEST
 
-/* With a schema of the tensors named, one letter each. */
+/* The schema has the named tensors, one letter each. */
 static int fill(const char *names, size_t count, struct step_message *out)
 {
 	char *json = arena_format(arena, "{");

@@ -22,7 +22,7 @@ static struct path_message path(const struct run_path_params *params)
 	return run_fixture_path(&fixture, params);
 }
 
-/* What the step worker does to a step whose proof fails. */
+/* Does what the step worker does when the proof of a step fails. */
 static void fail_step(unsigned step)
 {
 	struct error err = {0};
@@ -81,8 +81,8 @@ START_TEST(failed_steps_leave_every_path)
 	struct run_fixture_outcome outcome;
 	ck_assert_int_eq(run_fixture_publish(&fixture, &cure, &outcome, &err), 0);
 	ck_assert(!outcome.anchor_due && latest() == 5);
-	/* its delta is built on a failed step, so not even who claims to hold that is led over
-	 * it */
+	/* the delta is built on a failed step, so even a reader that claims to hold that step gets
+	 * an anchor */
 	const struct path_message way =
 		path(&(struct run_path_params){.want_latest = true, .has_have = true, .have = 4});
 	ck_assert_uint_eq(way.link_count, 1);
@@ -102,7 +102,7 @@ START_TEST(paths_are_the_cheapest)
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
 	for (unsigned i = 1; i <= 6; i++) {
-		/* the anchor of 3 comes with a delta; delta 5 is dearer than an anchor */
+		/* step 3 has an anchor and a delta; delta 5 is larger than an anchor */
 		step = run_fixture_prepare(&fixture, i, i == 3, i == 5 ? 2000 : 20);
 		run_fixture_publish_ok(&fixture, &step);
 	}
@@ -133,7 +133,7 @@ START_TEST(paths_are_the_cheapest)
 		.has_digest = true,
 		.digest = run_fixture_checkpoint(9),
 		.want = 4});
-	ck_assert(way.from_nothing); /* not that step's digest */
+	ck_assert(way.from_nothing); /* the digest is not that of the step */
 	ck_assert_uint_eq(way.links[0].step, 3);
 
 	way = path(&(struct run_path_params){.has_have = true,
@@ -145,7 +145,7 @@ START_TEST(paths_are_the_cheapest)
 	ck_assert_uint_eq(way.bytes, 0);
 	ck_assert(!way.from_nothing);
 
-	/* deltas lead only forwards */
+	/* deltas lead only upwards */
 	way = path(&(struct run_path_params){.has_have = true, .have = 6, .want = 1});
 	ck_assert(way.from_nothing);
 	ck_assert_uint_eq(way.link_count, 2);

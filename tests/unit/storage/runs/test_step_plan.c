@@ -1,4 +1,4 @@
-/* The planner against one that tries every way, on random graphs. */
+/* Compares the plan with a search that tries every path, on random graphs. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void make_graph(struct graph *graph, unsigned seed)
 	}
 }
 
-/* Fewest bytes from `at` to the wanted step; UINT64_MAX: no way. */
+/* The fewest bytes from `at` to the wanted step; UINT64_MAX: there is no path. */
 static uint64_t cheapest(const struct graph *graph, unsigned at)
 {
 	uint64_t best = at == graph->want ? 0 : UINT64_MAX;
@@ -104,7 +104,7 @@ static struct step_plan *plan_graph(const struct graph *graph)
 	return plan;
 }
 
-/* What the links that the plan names add up to. */
+/* The sum of the links that the plan names. */
 static uint64_t walk(const struct graph *graph, const struct step_plan *plan,
 	const struct step_plan_start *start)
 {
@@ -162,7 +162,7 @@ START_TEST(steps_that_cannot_become_cheaper_are_not_looked_at)
 			step_plan_start(plan, false, 5);
 		step_plan_edge(plan, step - 1, 1, 0);
 	}
-	/* 11 down to the anchor; behind it the sum alone may stay below the way found for 4 more */
+	/* 11 steps down to the anchor; for 4 more the sum stays below the path that was found */
 	ck_assert_uint_eq(looked, 15);
 	step_plan_free(plan);
 }

@@ -136,7 +136,7 @@ START_TEST(a_later_open_fences_the_earlier_writer)
 	step.epoch = 2;
 	run_fixture_publish_ok(&fixture, &step);
 	step.epoch = 1;
-	run_fixture_publish_refused(&fixture, &step, ERROR_STALE_EPOCH); /* even a repeat */
+	run_fixture_publish_refused(&fixture, &step, ERROR_STALE_EPOCH); /* even for a repeat */
 }
 END_TEST
 
@@ -198,7 +198,7 @@ START_TEST(objects_must_be_there_as_declared)
 }
 END_TEST
 
-/* Who publishes may be one that writes and does not read. */
+/* A publisher may have the right to write and lack the right to read. */
 START_TEST(what_an_object_has_instead_is_not_told)
 {
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
@@ -225,7 +225,7 @@ START_TEST(a_named_version_is_taken_even_when_overwritten)
 	struct object object;
 	char id[33];
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
-	run_fixture_publish_ok(&fixture, &step); /* pins the version */
+	run_fixture_publish_ok(&fixture, &step); /* keeps the version */
 	ck_assert_int_eq(object_find(fixture.store,
 				 &(struct object_ref){.bucket = fixture_bucket("bucket"),
 					 .key = step.forms[0].objects[0].key},
@@ -243,7 +243,7 @@ START_TEST(a_named_version_is_taken_even_when_overwritten)
 }
 END_TEST
 
-/* Of the same size: the bytes alone tell. */
+/* The size is the same; only the bytes differ. */
 START_TEST(a_named_version_must_be_what_the_step_says)
 {
 	struct error err = {0};
@@ -359,7 +359,7 @@ static void expect_object(uint64_t step, const char *name, struct span bytes)
 	buffer_release(&read);
 }
 
-/* Neither what it says nor its digests are given when they are not what was stored. */
+/* When the stored manifest or its digests have changed, neither is given. */
 START_TEST(a_damaged_manifest_is_found)
 {
 	static const char *const faults[] = {"manifest = replace(manifest, 'label', 'babel')",
@@ -380,7 +380,7 @@ START_TEST(a_damaged_manifest_is_found)
 }
 END_TEST
 
-/* A request cannot say that its step is proven, and what is read without its tensors has none. */
+/* A request cannot claim that its step is proven. A step that is read without tensors has none. */
 START_TEST(a_step_is_proven_by_the_server_alone)
 {
 	struct error err = {0};
@@ -403,7 +403,7 @@ START_TEST(a_step_is_proven_by_the_server_alone)
 }
 END_TEST
 
-/* Names of objects may hold what a URL may not. */
+/* Names of objects may contain characters that a URL may not. */
 START_TEST(urls_of_objects_are_encoded)
 {
 	struct error err = {0};
@@ -544,7 +544,7 @@ START_TEST(steps_0_and_1_on_their_way_together)
 }
 END_TEST
 
-/* Its anchor was held against no schema, as the run had none yet. */
+/* Its anchor was compared with no schema, because the run had none yet. */
 START_TEST(an_anchor_on_its_way_is_held_against_the_schema_that_came_meanwhile)
 {
 	struct error errors[2] = {{0}, {0}};
@@ -609,7 +609,7 @@ START_TEST(publishing_wakes_who_waits)
 }
 END_TEST
 
-/* Whoever waits for the next step is left to wait. */
+/* Readers that wait for the next step are not woken. */
 START_TEST(a_repeat_wakes_nobody_and_counts_for_nothing)
 {
 	struct error err = {0};

@@ -1,4 +1,4 @@
-/* Which URLs the operator's list of hosts lets the server call. */
+/* Which URLs the operator's list of hosts allows the server to call. */
 #include "storage/runs/webhook_url.h"
 
 #include "tests/unit/unit.h"

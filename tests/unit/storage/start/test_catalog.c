@@ -86,7 +86,7 @@ START_TEST(a_migration_that_fails_leaves_the_file_as_it_was)
 	int version = 9;
 	int application = 9;
 	struct db *db = db_open(path, DB_WRITE, &err);
-	/* in the way of the last tables */
+	/* a migration cannot make this table, which is one of its last */
 	ck_assert_int_eq(db_run_script(db, "CREATE TABLE step_objects (x INTEGER)", &err), 0);
 	db_close(db);
 	ck_assert_ptr_null(catalog_open(path, &err));
@@ -201,7 +201,7 @@ static int64_t log_bytes(void)
 	return stat(log, &found) == 0 ? (int64_t)found.st_size : 0;
 }
 
-/* What is refused may be another program's: neither the file nor its log is touched. */
+/* A refused file may belong to another program: neither the file nor its log is touched. */
 START_TEST(the_log_of_a_catalog_that_is_refused_stays)
 {
 	struct error err = {0};

@@ -1,5 +1,5 @@
-/* The look at the catalog behind a start: damaged indexes are made once more, and keys with two
- * current versions settled first; a damaged table is named, and stays as it is. */
+/* The check of the catalog after a start: damaged indexes are made again, after keys with two
+ * current versions were settled; a damaged table is reported, and stays as it is. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -89,7 +89,8 @@ START_TEST(a_damaged_index_is_made_once_more)
 }
 END_TEST
 
-/* A key names its account, and a grant its key: `grants` is copied before `keys`. */
+/* A row of keys names its account, and a row of grants its key: `grants` is copied before
+ * `keys`. */
 static void add_key(void)
 {
 	const struct grant grant = {span_text("bucket"), span_text("run/"), PERMISSION_READ};
@@ -119,9 +120,8 @@ START_TEST(keys_and_their_grants_come_through_a_rebuild)
 }
 END_TEST
 
-/* The index over current versions lacks all entries, and both versions of the key are current: as
- * after a PUT that did not find the row before it. The schema is edited, which connections
- * otherwise refuse. */
+/* Empties the index of current versions and makes both versions of the key current, as after a PUT
+ * that did not find the row before it. It edits the schema, which connections otherwise refuse. */
 static int apply_two_current(struct change *change, struct db *db, struct error *why)
 {
 	static const char script[] =
@@ -150,7 +150,7 @@ START_TEST(of_two_current_versions_the_newer_one_stays)
 	ck_assert(fixture_holds(&fixture, "bucket", "other", span_text("bytes")));
 	ck_assert_int_eq(
 		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1"), 2);
-	/* kept, hidden */
+	/* the others are kept as hidden versions */
 	ck_assert_int_eq(
 		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 0"), 2);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT files FROM bucket_totals"), 2);
@@ -177,7 +177,7 @@ START_TEST(a_damaged_table_is_named_and_stays)
 		buffer_text(&said));
 	buffer_release(&said);
 	ck_assert(fixture_holds(&fixture, "bucket", "key", span_text("first")));
-	put("key", "second"); /* what does not need the page goes on */
+	put("key", "second"); /* requests that do not need the page work */
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_CATALOG_MENDED), 0);
 	ck_assert_int_eq(store_health_proof(store_health(fixture.store)), STORE_DAMAGED);
@@ -185,7 +185,7 @@ START_TEST(a_damaged_table_is_named_and_stays)
 }
 END_TEST
 
-/* A disk that takes writes again is noticed as soon with a damaged catalog as with a sound one. */
+/* With a damaged catalog, too, the store soon notices a disk that takes writes again. */
 START_TEST(a_damaged_catalog_keeps_no_write_from_being_tried)
 {
 	int64_t page = page_of("bucket_grants");

@@ -1,5 +1,5 @@
-/* Copies of the catalog in memory: whole or not there, and what killed processes left of them
- * goes. */
+/* Copies of the catalog in memory: a copy is whole or absent, and copies that killed processes left
+ * are removed. */
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ enum { PATH_BYTES = 4096 };
 static char *scratch;
 static char catalog[PATH_BYTES];
 static char place[PATH_BYTES]; /* where copies are made */
-static char prefix[NAME_MAX];  /* that their names begin with */
+static char prefix[NAME_MAX];  /* of their names */
 static struct error err;
 
 static void write_file(const char *path, const char *text)
@@ -96,7 +96,7 @@ START_TEST(a_copy_is_there_until_it_is_freed)
 	ck_assert_uint_eq(count_copies(), 1);
 	*strrchr(path, '/') = '\0';
 	ck_assert_int_eq(stat(path, &state), 0);
-	/* it has keys in it, and the place is open to all */
+	/* it contains keys, and all users may enter the place */
 	ck_assert_uint_eq(state.st_mode & 0777, 0700);
 	catalog_copy_free(copy);
 	catalog_copy_free(NULL);
@@ -127,7 +127,7 @@ static int little_space(const struct file_ops *ops, const char *where, struct fi
 	return 0;
 }
 
-/* Catalog and log, once each, and again. */
+/* The space for catalog and log, twice. */
 START_TEST(a_copy_that_would_not_fit_twice_is_not_made)
 {
 	struct file_ops files = *file_system();
@@ -162,7 +162,7 @@ START_TEST(a_copy_that_a_killed_process_left_goes_and_one_in_use_stays)
 }
 END_TEST
 
-/* A link of such a name, and a folder that others may write to: neither is one of ours. */
+/* A link with such a name, and a folder that others may write to, are not copies of this user. */
 START_TEST(what_others_put_there_is_not_followed)
 {
 	char victim[PATH_BYTES];

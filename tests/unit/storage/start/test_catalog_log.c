@@ -1,5 +1,5 @@
-/* What a start does with the catalog's log before SQLite sees it, by what was noted beside it; and
- * that a power cut while it is brought into the catalog costs nothing more. */
+/* The catalog's log before SQLite sees it, with different notes beside it. A power cut while a
+ * damaged log is applied to the catalog loses nothing more. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -16,15 +16,15 @@
 
 enum { COMMITS = 8, HEADER = 32, FRAME = 24 + 4096, DAMAGED_FRAME = 9 };
 
-static char *
-	folder; /* of a catalog as a kill leaves it: "catalog", which a power disk takes for a file like others */
+/* of a catalog as a kill leaves it: "catalog", which a power disk treats as any file */
+static char *folder;
 static char path[512];
 static char log_path[600];
 static char aside[600];
-static struct acknowledgement last; /* exact: what the log holds was confirmed */
+static struct acknowledgement last; /* exact: all that the log has was acknowledged */
 static struct acknowledged *acknowledged;
 static struct db *db;
-static struct buffer contents[16]; /* of files, as they were */
+static struct buffer contents[16]; /* earlier contents of files */
 static size_t contents_count;
 
 static void add(int64_t id)
@@ -121,7 +121,7 @@ static void blot(const char *file, off_t at, size_t len)
 	close(fd);
 }
 
-/* Until the test ends. */
+/* Valid until the test ends. */
 static struct span content(const char *file)
 {
 	struct error err = {0};
@@ -187,7 +187,7 @@ START_TEST(no_log_is_no_failure)
 	params.last = &nothing;
 	ck_assert(prepare(&params));
 	params.last = &last;
-	/* what is lost shows by the number of the last change */
+	/* the loss shows later, by the number of the last change */
 	ck_assert_int_eq(catalog_log_prepare(&params, &is_whole, &err), 0);
 }
 END_TEST
@@ -211,8 +211,7 @@ START_TEST(a_flipped_bit_is_mended_and_lasts)
 }
 END_TEST
 
-/* A transaction behind what was confirmed; what was noted of the log, and whether the torn end may
- * have been told. */
+/* Tears the last transaction, and notes that all before it was acknowledged. */
 static void tear_end(void)
 {
 	struct error err = {0};
@@ -234,7 +233,7 @@ START_TEST(a_torn_end_is_nothing_only_when_the_note_is_exact)
 	tear_end();
 	struct span log = content(log_path);
 	if (_i == 1)
-		last.boot[0] ^= 1; /* the machine was started since */
+		last.boot[0] ^= 1; /* the machine was restarted since then */
 	if (_i == 3)
 		last.log_salt++; /* of another log */
 	uint32_t committed = last.log_frames;
@@ -249,8 +248,8 @@ START_TEST(a_torn_end_is_nothing_only_when_the_note_is_exact)
 }
 END_TEST
 
-/* Frames of a transaction that was never committed: no copy is kept, and nothing stays that a
- * shorter one would leave behind it. */
+/* Frames of a transaction that never committed: no copy is kept, and no frame stays that could
+ * follow a later, shorter transaction. */
 START_TEST(an_end_that_never_was_committed_is_cut_off)
 {
 	struct error err = {0};
@@ -288,7 +287,7 @@ START_TEST(each_kept_log_has_a_name_of_its_own_and_there_are_few)
 	}
 	ck_assert(!prepare(&params));
 	ck_assert(!file_exists(kept(9)));
-	expect_same(log_path, log); /* what has no copy stays */
+	expect_same(log_path, log); /* without a copy the end stays */
 }
 END_TEST
 
@@ -336,7 +335,7 @@ END_TEST
 START_TEST(a_damaged_log_goes_into_the_catalog_as_far_as_it_proves_itself)
 {
 	struct catalog_log_params params = params_of();
-	blot(log_path, frame_at(0) + 24, 4096); /* of a page that later transactions write again */
+	blot(log_path, frame_at(0) + 24, 4096); /* the page is in later transactions, too */
 	struct span log = content(log_path);
 	params.accepts_loss = true;
 	if (_i == 1)
@@ -395,7 +394,7 @@ START_TEST(what_one_flip_explains_is_mended_before_it_goes_into_the_catalog)
 }
 END_TEST
 
-/* Cut before each operation, and prepared once more from what that leaves. */
+/* Cuts the power before each operation, and prepares the log again from each state. */
 START_TEST(a_power_cut_meanwhile_costs_nothing_more)
 {
 	size_t count;
@@ -418,7 +417,7 @@ START_TEST(a_power_cut_meanwhile_costs_nothing_more)
 		prepare(&again);
 		ck_assert_msg(rows_of(path) == COMMITS + 1, "cut before \"%s\"", taken[i].line);
 	}
-	/* SQLite begins another log under its name: the old one must not come back in its place. */
+	/* SQLite begins a new log under this name: the old one must not come back. */
 	ck_assert(went && file_exists(kept(1)));
 	power_disk_free(disk);
 }

@@ -1,5 +1,5 @@
-/* Keys whose rows or pages are not what was stored: each opens nothing, is named, and can be
- * revoked, and the others go on. */
+/* Keys whose rows or pages are damaged: each opens nothing, is listed and can be revoked, and the
+ * other keys work. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -138,7 +138,7 @@ START_TEST(a_damaged_root_key_may_go_and_a_new_one_replaces_all)
 }
 END_TEST
 
-/* Zeros from `offset` of the page on, in the file of a store that is closed meanwhile. */
+/* Writes zeros into the page from `offset` on, while the store is closed. */
 static void zero_page(int64_t page, size_t offset, size_t len)
 {
 	static const uint8_t zeros[PAGE_BYTES];
@@ -182,7 +182,8 @@ START_TEST(on_a_damaged_page_what_proves_itself_holds)
 }
 END_TEST
 
-/* A page says behind its header (8 bytes) where its rows are, in the order of their numbers. */
+/* The header of a page (8 bytes) is followed by the places of its rows, in the order of their
+ * numbers. */
 static void write_pointers(int64_t page, const unsigned order[3])
 {
 	uint8_t was[6];
@@ -219,7 +220,7 @@ START_TEST(a_page_whose_rows_are_in_disorder_stops_nobody)
 }
 END_TEST
 
-/* The farthest rows there may be. */
+/* The highest numbers that rows can have. */
 START_TEST(a_key_of_the_last_row_is_the_last)
 {
 	ck_assert_int_eq(fixture_run(fixture.store,

@@ -1,5 +1,5 @@
-/* The catalog is SQLite's, which syncs by itself when it is told to: the calls it makes are
- * counted here, for no disk of ours sees them. */
+/* SQLite syncs the catalog by itself, as its settings say. Its calls are counted here, because they
+ * do not go through the table of base/file.h. */
 #include "tests/unit/unit.h"
 
 #include "tests/unit/storage/log_sync_fixture.h"

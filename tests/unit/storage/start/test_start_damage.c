@@ -1,5 +1,5 @@
-/* A store starts although what it looks at for its caches, or to clean up, cannot be read: it
- * serves, and deletes nothing. */
+/* A store starts although the tables for its caches, or for its cleanup, cannot be read. It serves,
+ * and deletes nothing. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -63,8 +63,7 @@ START_TEST(a_table_that_cannot_be_read_keeps_nobody_from_the_rest)
 }
 END_TEST
 
-/* As if the catalog had been mended since: what a start could not load is not known all the
- * same. */
+/* Rows that a start could not load stay unknown, even if the catalog is sound afterwards. */
 START_TEST(steps_stay_while_leases_are_unknown)
 {
 	const struct run_row run = {.created_ms = 0};

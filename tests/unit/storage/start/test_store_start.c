@@ -1,6 +1,6 @@
-/* A start that finds a catalog which does not belong to its packs, or has lost what was confirmed:
- * refused, it leaves each file as it was; told to go on, it deletes nothing. And what a new life
- * begins with. */
+/* A start with a catalog that does not belong to the packs, or has lost acknowledged changes. A
+ * refused start leaves each file as it was. A start that the operator lets go on deletes nothing.
+ * Also the beginning of a new life. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -25,14 +25,14 @@
 
 enum { SIZE = 60000, LIVES = 2 };
 
-/* Made once, by the process that runs the tests: a store of two lives that was closed, and copies
- * of its folder as kills would have left it: in the first life, and in the second one. */
+/* Made once for all tests: a closed store of two lives, and copies of its folder as a kill would
+ * have left it, in the first life and in the second one. */
 static char *closed;
 static char *first_life;
 static char *second_life;
-static char *second_life_closed; /* the same with the log in the catalog */
+static char *second_life_closed; /* the same after the log was moved into the catalog */
 
-static char *folder; /* of the test */
+static char *folder; /* of the running test */
 static struct store *store;
 static struct error err;
 
@@ -127,7 +127,7 @@ static bool holds(const char *key, uint64_t seed)
 	return result;
 }
 
-/* $F: the folder, $O: `other`. */
+/* In the script $F is the folder, and $O is `other`. */
 static void run(const char *script, const char *other)
 {
 	char command[4000];
@@ -135,8 +135,8 @@ static void run(const char *script, const char *other)
 	ck_assert_msg(system(command) == 0, "%s", command);
 }
 
-/* All files but the chunk index, which is made anew where it does not fit, and what SQLite leaves
- * of an empty log: names, and sums of their bytes. free() */
+/* Names and checksums of all files, without the chunk index, which a start may make again, and
+ * without an empty log. free() it. */
 static char *look_at_all(void)
 {
 	char command[2000];
@@ -152,7 +152,7 @@ static char *look_at_all(void)
 	return text;
 }
 
-/* The catalog of another folder, with its log. */
+/* Puts the catalog of another folder here, with its log. */
 static void put_catalog(const char *from)
 {
 	run("rm -f $F/catalog.db*", "");
@@ -184,14 +184,14 @@ static void lose_it_with_its_note(void)
 	drop_note();
 }
 
-/* A store of which no pack is left, or none was ever put into. */
+/* Loses the catalog of a store without packs: all are lost, or it never had any. */
 static void lose_it_and_the_packs(void)
 {
 	lose_it();
 	run("rm -r $F/packs/*", "");
 }
 
-/* By a start that was told to go on. */
+/* A start that went on with another catalog has set them aside. */
 static void lose_it_while_the_packs_are_set_aside(void)
 {
 	lose_it_with_its_note();
@@ -243,7 +243,7 @@ static void put_second_life_with_its_log(void)
 	put_catalog(second_life);
 }
 
-/* Packs under names that no row has. */
+/* Gives the packs names that no row has. */
 static void rename_packs(void)
 {
 	run("cd $F/packs && for f in */*; do mv $f ${f%???.*}fff.${f##*.}; done", "");
@@ -297,12 +297,12 @@ static void damage_log(void)
 	close(fd);
 }
 
-/* What was done to the store, what the refusal says, and whether another word makes it start. */
+/* The damage to the store, words of the refusal, and whether another policy lets it start. */
 static const struct {
 	void (*spoil)(void);
 	const char *says;
 	bool can_go_on;
-	bool reads_first; /* going on, the first object is there */
+	bool reads_first; /* if it goes on, the first object is there */
 } damages[] = {
 	{empty_it, "is empty", false, false},
 	{lose_it, "is missing", false, false},
@@ -319,15 +319,14 @@ static const struct {
 		"is older than this store: it was last used at start 1, and the newest start was number 2",
 		true, true},
 	{put_second_life, "changes are lost", true, true},
-	{put_second_life_with_its_log, "changes that were acknowledged stand behind frame", true,
-		true},
+	{put_second_life_with_its_log, "acknowledged changes after frame", true, true},
 	{put_first_life_without_note, "is older than the packs beside it", true, true},
 	{rename_packs, "none of them is here", true, false},
-	{damage_log, "changes that were acknowledged stand behind frame", true, true},
+	{damage_log, "acknowledged changes after frame", true, true},
 };
 enum { DAMAGES = sizeof damages / sizeof *damages };
 
-/* What the operator can do is the end of the sentence, and that is never cut. */
+/* The advice for the operator is the end of the message, which is never cut off. */
 static void expect_advice(void)
 {
 	static const char LAST[] = " or read what this one knows with --after-damage read-only.";
@@ -336,7 +335,7 @@ static void expect_advice(void)
 		err.text);
 }
 
-/* The folder of the test gets a path that no sentence has room for. */
+/* Gives the folder of the test a path that is too long for a message. */
 static void move_deep(void)
 {
 	char *deep = memory_new(600);
@@ -364,7 +363,7 @@ START_TEST(what_is_wrong_is_refused_and_nothing_changes)
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
 	put_catalog(closed);
 	run("cp -a $O/acknowledged $F/", closed);
-	run("rm -rf $F/packs; cp -a $O/packs $F/", closed); /* where the test took them away */
+	run("rm -rf $F/packs; cp -a $O/packs $F/", closed); /* some tests took them away */
 	ck_assert_msg(open_as(AFTER_DAMAGE_REFUSE) == 0, "%s", err.text);
 	ck_assert(holds("first", 1) && holds("second", 2) && holds("third", 3));
 }
@@ -397,7 +396,8 @@ START_TEST(what_cannot_be_right_is_refused_whatever_is_asked_for)
 }
 END_TEST
 
-/* It gets its id where an operator takes it for the right one: to look at it is no such word. */
+/* An old catalog gets an id only if the operator accepts it as the right one. Reading it is not
+ * that. */
 START_TEST(an_old_catalog_that_lacks_a_pack_is_not_read_only_either)
 {
 	put_old_one_that_lacks_a_pack();
@@ -406,7 +406,7 @@ START_TEST(an_old_catalog_that_lacks_a_pack_is_not_read_only_either)
 }
 END_TEST
 
-/* On a copy of the catalog, which goes with the process. */
+/* It works on a copy of the catalog, which is removed with the process. */
 START_TEST(a_store_that_is_only_read_changes_nothing)
 {
 	if (!damages[_i].can_go_on)

@@ -1,5 +1,5 @@
-/* Foreign publishes are noted once, by key or by name, and build on what is newest. That they
- * become steps is tests/daemon's. */
+/* Foreign publishes are noted once, by key or by name, and build on the newest step. tests/daemon
+ * tests that they become steps. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ static int hot_load(const char *identity, const char *base)
 	return fixture_call(hot_load_call(fixture.store, &params), &err);
 }
 
-/* The adoption of this identity, or fails. */
+/* The adoption of this identity; fails when there is none. */
 static struct adoption find(const char *identity)
 {
 	struct adoption adoption;
@@ -77,7 +77,7 @@ static int settle_first(struct change *change, struct db *db, struct error *erro
 	return adopt_row_set_published(db, id, (uint64_t)id, error);
 }
 
-/* How many runs have one that is next. */
+/* How many runs have a publish that is next. */
 static size_t count_next(void)
 {
 	struct db *const db = store_reader_take(fixture.store, &err);
@@ -91,13 +91,13 @@ static size_t count_next(void)
 	return count;
 }
 
-/* How many wait, all of one run; they become steps one after the other. */
+/* How many wait, all of one run: they become steps one after another. */
 static size_t count_waiting(void)
 {
 	size_t count = 0;
 	while (count_next() > 0) {
 		struct change change = {.apply = settle_first};
-		/* one behind it waits for it, whatever becomes of it */
+		/* the one behind it waits for it, whatever becomes of it */
 		ck_assert_uint_eq(count_next(), 1);
 		ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 		count++;
@@ -131,7 +131,7 @@ START_TEST(a_deployment_has_one_run)
 	ck_assert_int_eq(hot_load("s", NULL), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"e\"}"), 0);
-	ck_assert_int_eq(hot_load("s", NULL), -1); /* "d" is the other run's */
+	ck_assert_int_eq(hot_load("s", NULL), -1); /* "d" belongs to the other run */
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 }
 END_TEST
@@ -143,8 +143,8 @@ static void expect_clash(const char *run, const char *settings, const char *firs
 	ck_assert_msg(strstr(err.text, first) != NULL, "%s: %s", settings, err.text);
 }
 
-/* Two settings of which the second would shut out the trainer of the first, or find him where a
- * view is to be. */
+/* Pairs of settings where the second would shut out the trainer of the first, or a view would lie
+ * where a trainer puts objects. */
 static const struct clash {
 	const char *first;
 	const char *second;
@@ -184,7 +184,7 @@ START_TEST(what_is_adopted_and_the_view_of_another_run_do_not_meet)
 }
 END_TEST
 
-/* From before the two were held against each other. */
+/* Settings from before the two were checked against each other. */
 START_TEST(a_run_that_had_both_goes_on)
 {
 	static const char both[] =
@@ -219,7 +219,7 @@ static void make_team(void)
 	ck_assert_int_eq(fixture_open_run(fixture.store, "team--box", "run", NULL, &err), 0);
 }
 
-/* As version 0.1.0 wrote it. */
+/* A row as version 0.1.0 wrote it. */
 static int write_plainly(struct change *change, struct db *db, struct error *error)
 {
 	static const char SQL[] =
@@ -286,7 +286,7 @@ START_TEST(snapshots_build_on_the_newest)
 	ck_assert(span_equal_text(find("a").objects, "snapshots/run/a/"));
 	ck_assert_int_eq(hot_load("b", "a"), 0);
 	ck_assert(span_equal_text(find("b").base, "a"));
-	/* known: they stay what they are, whatever is the newest now */
+	/* known: they stay what they are, whatever the newest one is now */
 	ck_assert_int_eq(hot_load("a", NULL), 0);
 	ck_assert_int_eq(hot_load("b", "a"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 2);
@@ -346,7 +346,7 @@ static struct hot_load_newest newest(void)
 	return out;
 }
 
-/* What replicas are told of a deployment. */
+/* The answer that replicas of a deployment get. */
 START_TEST(the_newest_snapshot_says_what_became_of_it)
 {
 	struct change fails = {.apply = fail_first};
@@ -464,7 +464,7 @@ START_TEST(objects_that_complete_a_publish_are_noted)
 }
 END_TEST
 
-/* Both take the keys of one trainer; a key of another bucket is nobody's. */
+/* Both take the keys of one trainer; a key of another bucket belongs to neither. */
 START_TEST(each_run_that_adopts_notes_a_publish)
 {
 	const struct span bytes = span_text("some bytes");
@@ -487,7 +487,7 @@ START_TEST(each_run_that_adopts_notes_a_publish)
 }
 END_TEST
 
-/* Swept or not. */
+/* Whether it was swept or not. */
 START_TEST(an_ended_run_has_no_deployment_and_adopts_nothing)
 {
 	struct run_ref run;

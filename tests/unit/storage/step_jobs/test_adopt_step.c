@@ -1,4 +1,4 @@
-/* Foreign publishes of real checkpoints become steps, or fail for a reason that is told. */
+/* Foreign publishes of real checkpoints become steps, or fail for a reason that clients see. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ static void put_delta(unsigned from, unsigned to)
 		arena_format(fixture.store.arena, "run/deltas/step_%06u.safetensors", to));
 }
 
-/* A whole model, or with `from` below `to` a folder in slime's layout. */
+/* A whole model; with `from` below `to` a folder in slime's layout. */
 static void put_folder(unsigned from, unsigned to, const char *prefix)
 {
 	const char *path = model_fixture_make(&fixture, to, NULL);
@@ -79,7 +79,7 @@ static void put_folder(unsigned from, unsigned to, const char *prefix)
 	(void)model_fixture_put(&fixture, path, prefix, STEP_ANCHOR, "any");
 }
 
-/* The step is there, has this name, and is the model of `model`. */
+/* The step is there, has this name, and is the model `model`. */
 static void expect_step(uint64_t number, const char *label, unsigned model)
 {
 	struct step_message step;
@@ -98,7 +98,7 @@ static void expect_steps(int64_t steps)
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps"), steps);
 }
 
-/* The newest publish failed; the reason has these words, and no path of the server. */
+/* The newest publish failed. The reason contains these words, and no path of the server. */
 static void expect_failure(const char *words)
 {
 	struct hot_load_newest newest;
@@ -147,7 +147,7 @@ START_TEST(a_delta_over_a_gap_is_no_step)
 	put_delta(1, 3);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_steps(1);
-	expect_failure("It is version 3, and the run's newest step is version 1.");
+	expect_failure("The publish is version 3, and the run's newest step is version 1.");
 	put_delta(1, 2);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_step(1, "step_000002", 2);
@@ -162,12 +162,12 @@ START_TEST(a_delta_needs_a_step_to_build_on)
 	set("{\"adopt\":\"trl\"}");
 	put_delta(0, 1);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
-	expect_failure("It is a delta, and the run has no step yet.");
+	expect_failure("The publish is a delta, and the run has no step yet.");
 	expect_steps(0);
 }
 END_TEST
 
-/* What failed is tried again when its key is put again. */
+/* A failed publish is tried again when its key is put again. */
 START_TEST(a_file_that_is_none_is_no_step_until_it_is_put_anew)
 {
 	set("{\"adopt\":\"trl\"}");
@@ -235,7 +235,8 @@ START_TEST(a_pointer_that_says_nothing_fails)
 }
 END_TEST
 
-/* With the line's end that an editor adds, and blanks: as long as one may be, and a byte longer. */
+/* With the line end and the blanks that an editor adds: the longest pointer that is accepted, and
+ * one byte more. */
 START_TEST(a_pointer_has_at_most_4096_bytes)
 {
 	enum { MOST = 4096 };
@@ -246,7 +247,7 @@ START_TEST(a_pointer_has_at_most_4096_bytes)
 	memcpy(pointer, "r/weight_v000000", strlen("r/weight_v000000"));
 	put_bytes("latest", span_of(pointer, MOST + 1));
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
-	expect_failure("too large");
+	expect_failure("over the limit of 4096");
 	put_bytes("latest", span_of(pointer, MOST));
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_steps(1);
@@ -254,7 +255,7 @@ START_TEST(a_pointer_has_at_most_4096_bytes)
 }
 END_TEST
 
-/* In a bucket with versions something stands under the keys still. */
+/* In a bucket with versions something still lies under the keys. */
 START_TEST(a_pointer_does_not_stand_for_what_was_deleted)
 {
 	ck_assert_int_eq(
@@ -292,7 +293,7 @@ START_TEST(what_was_deleted_meanwhile_is_no_step)
 }
 END_TEST
 
-/* An object that came in parts has no digest of its own. */
+/* An object that was uploaded in parts has no digest. */
 START_TEST(an_anchor_that_was_uploaded_in_parts_becomes_a_step)
 {
 	struct upload_ref ref;
@@ -347,8 +348,8 @@ START_TEST(snapshots_become_steps_one_upon_the_other)
 }
 END_TEST
 
-/* The head was published by somebody else meanwhile: the delta would be applied to what it is not
- * made for. */
+/* Another writer published the head meanwhile: the delta would be applied to weights that it was
+ * not made for. */
 START_TEST(a_snapshot_upon_another_head_is_no_step)
 {
 	set("{\"hot_load\":\"d\",\"hot_load_prefix\":\"s/\"}");
@@ -361,7 +362,7 @@ START_TEST(a_snapshot_upon_another_head_is_no_step)
 	put_folder(0, 2, "s/b/");
 	ck_assert_int_eq(hot_load("b", "a"), 0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
-	expect_failure("It builds on 'a', which is not the run's newest step.");
+	expect_failure("The publish builds on 'a', which is not the run's newest step.");
 	expect_steps(2);
 }
 END_TEST
@@ -392,7 +393,7 @@ START_TEST(a_snapshot_without_objects_fails)
 }
 END_TEST
 
-/* A fault of the store is not a verdict: the publish goes on waiting. */
+/* A fault of the store is not a verdict: the publish keeps waiting. */
 START_TEST(what_cannot_be_read_now_becomes_a_step_later)
 {
 	const char *const scratch =

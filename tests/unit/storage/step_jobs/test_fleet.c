@@ -1,4 +1,5 @@
-/* Who needs which step: replicas, pins, path answers, and what retention makes of them. */
+/* Which steps are needed, by replicas, pins and path answers, and what retention does with the
+ * others. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -300,14 +301,14 @@ START_TEST(renewing_a_lease_writes_nothing)
 		0);
 	for (int i = 0; i < 10; i++)
 		hold("w1", 1);
-	hold("w1", 3); /* needs less than before: later will do */
+	hold("w1", 3); /* needs less than before: it may be saved later */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT updated_ms FROM replicas"), 5);
 	round_of_worker();
 	ck_assert_int_gt(fixture_count(fixture.store, "SELECT updated_ms FROM replicas"), 5);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE replicas SET updated_ms = 5",
 				 &(struct error){0}),
 		0);
-	hold("w1", 2); /* needs more: at once */
+	hold("w1", 2); /* needs more: saved at once */
 	ck_assert_int_gt(fixture_count(fixture.store, "SELECT updated_ms FROM replicas"), 5);
 }
 END_TEST
@@ -331,7 +332,8 @@ START_TEST(a_restart_takes_no_lease)
 }
 END_TEST
 
-/* The next step is an anchor, which needs no other: the lease alone keeps the one before it. */
+/* The next step is an anchor, which needs no other step: the lease alone keeps the one before
+ * it. */
 START_TEST(what_a_replica_holds_stays)
 {
 	struct error err = {0};
@@ -341,7 +343,7 @@ START_TEST(what_a_replica_holds_stays)
 	hold("w2", 6);
 	ck_assert_int_eq(collect(3, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
-	ck_assert_ptr_nonnull(strstr(err.text, "what it holds"));
+	ck_assert_ptr_nonnull(strstr(err.text, "'w1' holds step 3."));
 	hold("w1", 4);
 	ck_assert_int_eq(collect(3, &err), 0);
 }
@@ -378,7 +380,7 @@ START_TEST(a_lease_keeps_the_way_from_its_step)
 }
 END_TEST
 
-/* Not as many as fit into one change. */
+/* More than fit into one change. */
 START_TEST(retention_that_is_lowered_takes_all_at_once)
 {
 	set("{\"keep_steps\":1000}");
@@ -419,7 +421,7 @@ START_TEST(as_many_steps_are_kept_as_the_settings_say)
 }
 END_TEST
 
-/* Nobody begins with an anchor whose proof failed: what leads past it stays. */
+/* No reader begins with an anchor whose proof failed: the way past it stays. */
 START_TEST(a_failed_anchor_is_no_beginning)
 {
 	static const char *const anchors[] = {
@@ -479,7 +481,7 @@ START_TEST(who_fetches_keeps_the_way_to_what_it_wants)
 }
 END_TEST
 
-/* A reader's word makes the server store no anchor. */
+/* The request of a reader makes the server store no anchor. */
 START_TEST(who_waits_for_what_is_not_published_keeps_nothing)
 {
 	struct error err = {0};
@@ -500,8 +502,8 @@ START_TEST(who_waits_for_what_is_not_published_keeps_nothing)
 }
 END_TEST
 
-/* So many different steps are wanted that there may be more: from the highest of them on all
- * stay. */
+/* So many steps are wanted that the list of them may be incomplete: from the highest of them on,
+ * all stay. */
 START_TEST(when_many_steps_are_wanted_all_behind_them_stay)
 {
 	struct error err = {0};
@@ -520,7 +522,7 @@ START_TEST(when_many_steps_are_wanted_all_behind_them_stay)
 }
 END_TEST
 
-/* Until then it costs more than what could go. */
+/* Until then it would cost more than retention could remove. */
 START_TEST(a_stored_anchor_is_wanted_when_a_good_many_steps_could_go)
 {
 	struct error err = {0};
@@ -667,7 +669,7 @@ START_TEST(without_an_anchor_nothing_goes)
 }
 END_TEST
 
-/* What one said last was not saved when its run ended. */
+/* The last report of a replica was not saved when its run ended. */
 START_TEST(a_round_forgets_replicas_of_ended_runs)
 {
 	struct error err = {0};

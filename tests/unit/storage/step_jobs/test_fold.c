@@ -108,7 +108,7 @@ static int64_t fold_id(uint64_t from, uint64_t to)
 	return found == 1 ? row.id : 0;
 }
 
-/* A fold of one file of so many bytes and one below files/, 3 bytes. */
+/* A fold of one file of `bytes` bytes, and one of 3 bytes below files/. */
 static int store_fold(int64_t id, size_t bytes, struct error *err)
 {
 	struct error ignored = {0};
@@ -162,7 +162,7 @@ static struct path_message path_from(uint64_t have)
 		NULL);
 }
 
-/* Waits for the committer: a path's leavings are written by then. */
+/* Waits for the committer, so that the notes of a path are written. */
 static void settle(void)
 {
 	struct error err = {0};
@@ -187,7 +187,7 @@ START_TEST(paths_take_folds_where_they_are_cheaper)
 	struct error err = {0};
 	publish_up_to(17);
 	make_fold(0, 4, 250);
-	make_fold(4, 8, 5000); /* dearer than its deltas */
+	make_fold(4, 8, 5000); /* costs more than its deltas */
 	make_fold(0, 16, 700);
 	const struct path_message way = path_from(0);
 	ck_assert_uint_eq(way.link_count, 2);
@@ -283,15 +283,15 @@ START_TEST(a_direct_fold_is_asked_for_once_where_it_saves_much)
 	publish_up_to(12);
 	(void)path(
 		(struct run_path_params){.has_have = true, .have = 1, .want_latest = true}, &facts);
-	ck_assert(!facts.fold_is_due); /* nobody asked */
+	ck_assert(!facts.fold_is_due); /* not requested */
 	params.have = 9;
 	(void)path(params, &facts);
-	ck_assert(!facts.fold_is_due); /* three behind */
+	ck_assert(!facts.fold_is_due); /* a reader that is three steps behind */
 	params.have = 1;
 	params.has_digest = true;
 	params.digest = checkpoint(2);
 	(void)path(params, &facts);
-	ck_assert(!facts.fold_is_due); /* it does not hold the step */
+	ck_assert(!facts.fold_is_due); /* the reader does not hold the step */
 	params.digest = checkpoint(1);
 	params.want_latest = false;
 	params.want = 11;
@@ -331,7 +331,7 @@ START_TEST(a_lease_asks_for_the_fold_too)
 		"%s", err.text);
 	(void)path(
 		(struct run_path_params){.has_have = true, .have = 2, .want_latest = true}, &facts);
-	ck_assert(!facts.fold_is_due); /* nobody holds that one */
+	ck_assert(!facts.fold_is_due); /* no reader holds that one */
 	(void)path(params, &facts);
 	ck_assert(facts.fold_is_due);
 	settle();
@@ -344,7 +344,8 @@ START_TEST(a_direct_fold_that_would_save_little_is_not_asked_for)
 {
 	struct run_path_facts facts;
 	publish_up_to(16);
-	make_fold(0, 16, 16 * DELTA_BYTES * 4 / 10); /* what one of 16 steps is expected to take */
+	make_fold(
+		0, 16, 16 * DELTA_BYTES * 4 / 10); /* what a fold of 16 steps is expected to take */
 	publish(17);
 	const struct path_message way = path(
 		(struct run_path_params){
@@ -379,7 +380,7 @@ START_TEST(what_is_refused_is_neither_waited_for_nor_asked_for_again)
 }
 END_TEST
 
-/* The deltas of these tests are none: each step's proof fails, and so does every fold. */
+/* The deltas of these tests are not real: the proof of each step fails, and so does every fold. */
 START_TEST(folds_of_steps_that_fail_are_refused_and_told)
 {
 	struct run_path_facts facts;
@@ -419,7 +420,8 @@ START_TEST(folds_keep_their_objects_and_go_with_their_steps)
 	ck_assert_int_eq(
 		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 4);
 	ck_assert_uint_eq(path_from(0).link_count, 3);
-	fixture.clock.now_ms += 16 * 60 * 1000; /* what that answer named is held for a while */
+	fixture.clock.now_ms +=
+		16 * 60 * 1000; /* the steps that the answer named are kept for a while */
 
 	ck_assert_int_eq(
 		fixture_run(fixture.store,
@@ -483,7 +485,7 @@ START_TEST(a_run_has_so_many_direct_folds)
 	for (params.have = 0; params.have < FOLD_DIRECT_MAX + 4; params.have++) {
 		(void)path(params, &facts);
 		settle();
-		/* none of them goes as long as readers may be fetching it */
+		/* none of them goes while readers may be fetching it */
 		ck_assert(facts.fold_is_due == (params.have < FOLD_DIRECT_MAX));
 		fixture.clock.now_ms += 1000;
 	}
@@ -539,8 +541,8 @@ static void set_delta(uint64_t step, const char *bytes)
 		0);
 }
 
-/* Four steps are expected to take 0.65 of their 400 bytes, and 0.15 of the best way must be
- * saved. */
+/* Four steps are expected to take 0.65 of their 400 bytes, and a fold must save 0.15 of the best
+ * way. */
 START_TEST(the_deltas_between_the_steps_say_what_a_fold_would_take)
 {
 	publish_up_to(12);
@@ -548,13 +550,13 @@ START_TEST(the_deltas_between_the_steps_say_what_a_fold_would_take)
 	ck_assert(is_worth(4, 8, 306) && !is_worth(4, 8, 305));
 	set_delta(8, "500");
 	ck_assert(is_worth(4, 8, 612) && !is_worth(4, 8, 611));
-	set_delta(11, "NULL"); /* taken for one like the others */
+	set_delta(11, "NULL"); /* counted as one like the others */
 	ck_assert(is_worth(8, 12, 306) && !is_worth(8, 12, 305));
 }
 END_TEST
 
-/* The newest fold takes 20 of 400 bytes, a thirteenth of what four steps are expected to: so would
- * one of sixteen. */
+/* The newest fold takes 20 of 400 bytes, a thirteenth of what is expected of four steps. The same
+ * is then expected of a fold of sixteen. */
 START_TEST(an_example_corrects_what_is_expected_of_longer_folds)
 {
 	publish_up_to(16);
@@ -581,8 +583,8 @@ START_TEST(objects_of_a_fold_that_goes_are_not_served)
 }
 END_TEST
 
-/* Others may have asked between the look and the change: what readers use is not taken from
- * them. */
+/* Other readers may have requested folds between the look and the change: folds that readers use
+ * are not taken from them. */
 START_TEST(a_fold_beyond_the_room_is_not_wanted)
 {
 	publish_up_to(9);
@@ -601,7 +603,7 @@ START_TEST(a_fold_beyond_the_room_is_not_wanted)
 }
 END_TEST
 
-/* What was made while others thought it could not be stays made. */
+/* A fold that was made while another thread found that it could not be stays made. */
 START_TEST(a_made_fold_is_not_refused)
 {
 	struct error err = {0};

@@ -1,4 +1,4 @@
-/* Folds that the step worker makes of real checkpoints: they lead to the very files of the step. */
+/* Folds that the step worker makes of real checkpoints lead to the exact files of the step. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static struct step_form delta_of(unsigned step)
 		arena_format(fixture.store.arena, "run/deltas/%u/", step), STEP_DELTA, "ulp-class");
 }
 
-/* With a delta, with an anchor, or, without either said, as what it must have. */
+/* With a delta, with an anchor, or, with neither flag, with the form that it must have. */
 static void publish(unsigned step, const char *config, const char *name, bool with_anchor)
 {
 	struct step_form forms[2];
@@ -59,7 +59,7 @@ static void publish(unsigned step, const char *config, const char *name, bool wi
 	model_fixture_publish(&fixture, step, name, forms, forms_count);
 }
 
-/* The fold's files in a folder. */
+/* Puts the fold's files into a folder. */
 static char *fetch(unsigned from, unsigned to, const char *const *names, size_t names_count)
 {
 	struct error err = {0};
@@ -117,7 +117,7 @@ START_TEST(a_fold_over_deltas_makes_the_very_files)
 }
 END_TEST
 
-/* A step that is read from its anchor has its config in the store alone. */
+/* The config of a step that is read from its anchor lies only in the store. */
 START_TEST(a_fold_to_an_anchor_brings_what_the_anchor_changed)
 {
 	for (unsigned step = 0; step <= 4; step++)
@@ -149,7 +149,7 @@ static void rename_model(const char *folder, const char *name)
 	ck_assert_int_eq(rename(from, arena_format(fixture.store.arena, "%s/%s", folder, name)), 0);
 }
 
-/* Readers hold it as a folder with the file that the manifest names. */
+/* Readers have it as a folder with the file that the manifest names. */
 START_TEST(a_fold_of_one_file_goes_by_the_name_in_the_manifest)
 {
 	for (unsigned step = 0; step <= 4; step++)
@@ -182,7 +182,7 @@ START_TEST(a_fold_says_between_which_steps_it_lies)
 }
 END_TEST
 
-/* Nobody proves steps here; the delta of step 4 makes the model of step 5. */
+/* No step is proven here; the delta of step 4 makes the model of step 5. */
 START_TEST(no_fold_is_made_to_what_a_step_is_not)
 {
 	struct error err = {0};
@@ -204,7 +204,7 @@ START_TEST(no_fold_is_made_to_what_a_step_is_not)
 }
 END_TEST
 
-/* Step 4 is not what it is published as; from step 8 on an anchor leads on. */
+/* Step 4 is not the checkpoint that it was published as. From step 8 on an anchor leads on. */
 START_TEST(no_fold_begins_or_ends_at_a_step_whose_proof_failed)
 {
 	struct error err = {0};
@@ -225,7 +225,7 @@ START_TEST(no_fold_begins_or_ends_at_a_step_whose_proof_failed)
 }
 END_TEST
 
-/* The scratch folder cannot be made now: that passes, and the fold is made when it is asked for
+/* The scratch folder cannot be made now. That passes, and the fold is made when it is requested
  * again. */
 START_TEST(a_fold_that_cannot_be_made_now_is_made_later)
 {

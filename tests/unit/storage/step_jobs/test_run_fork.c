@@ -1,5 +1,5 @@
-/* A run that begins where another one stands: with its bytes, with what is known of them, and never
- * with bytes that were found wrong. */
+/* A run that begins where another one stands has its bytes and the result of their proof, and never
+ * bytes that were found wrong. */
 #include "storage/step_jobs/run_fork.h"
 
 #include "base/thread/step_watch.h"
@@ -58,7 +58,7 @@ static void expect_refused(const char *name, uint64_t step, enum error_kind kind
 	ck_assert_msg(err.kind == kind, "%s: %s", error_kind_name(err.kind), err.text);
 }
 
-/* The new run's step 0 reads as the old run's step. */
+/* Step 0 of the new run reads as the old run's step. */
 static void expect_forked(const char *name, unsigned step)
 {
 	struct error err = {0};
@@ -98,7 +98,7 @@ START_TEST(a_fork_has_the_bytes_and_the_proof_of_the_step)
 }
 END_TEST
 
-/* The step tells of each tensor what it is. */
+/* The manifest of the step has the digest of each tensor. */
 static void add_tensor_digests(struct step_message *step)
 {
 	static const struct digest128 digests[2] = {{{1, 2, 3}}, {{4}}};

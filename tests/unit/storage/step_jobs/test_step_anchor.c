@@ -86,8 +86,8 @@ START_TEST(a_wrong_delta_fails_with_all_that_is_built_on_it)
 		ck_assert_int_eq(
 			step_fixture_is_whole(&fixture, step), want[step] == STEP_PROOF_OK);
 	}
-	store_fixture_reopen(&fixture.store); /* what was asked for and failed is forgotten */
-	/* as if one were pinned: nothing is tried for it again and again */
+	store_fixture_reopen(&fixture.store); /* a requested job that failed is forgotten */
+	/* as if the step were pinned: the anchor is not tried again and again */
 	ck_assert_int_eq(fixture_run(fixture.store.store,
 				 "UPDATE steps SET wants_made = 1 WHERE step = 3", &err),
 		0);
@@ -109,7 +109,7 @@ START_TEST(an_anchor_is_enough_when_the_step_before_is_gone)
 }
 END_TEST
 
-/* The step before is as it should be: a delta that leads elsewhere is a fault of its step. */
+/* The step before is as it should be: a delta that leads elsewhere is a fault of its own step. */
 START_TEST(an_anchor_does_not_make_up_for_a_wrong_delta)
 {
 	publish_to(0, 1);
@@ -156,7 +156,7 @@ START_TEST(no_anchor_is_more_than_two_derivations_deep)
 }
 END_TEST
 
-/* As when the upload below it became a derived version while the anchor was built. */
+/* As if the upload below it had become a derived version while the anchor was built. */
 START_TEST(an_anchor_that_is_deeper_than_it_was_meant_to_be_is_no_base)
 {
 	struct error err = {0};
@@ -175,7 +175,7 @@ START_TEST(an_anchor_that_is_deeper_than_it_was_meant_to_be_is_no_base)
 }
 END_TEST
 
-/* They are copied from anchor to anchor: each copy is made of the first, not of the last. */
+/* Anchors copy them from each other. Each copy is made of the first one, not of the last. */
 START_TEST(files_beside_the_weights_are_no_deeper_than_these)
 {
 	fixture.are_folders = true;
@@ -204,7 +204,7 @@ START_TEST(what_nothing_wants_is_dropped_and_what_alone_leads_to_a_step_stays)
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL"), 3);
 	ck_assert_int_eq(
 		fixture_run(fixture.store.store, "UPDATE steps SET made_until_ms = 0", &err), 0);
-	/* as if retention had let go what is below step 2, since that is whole */
+	/* as if retention had removed what is below step 2, because that is whole */
 	ck_assert_int_eq(
 		fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step < 2", &err),
 		0);

@@ -1,4 +1,4 @@
-/* Made anchors by key and by step: what their keys show, whose the keys are, and what a failed
+/* Made anchors by key and by step: what the keys show, whom the keys belong to, and what a failed
  * proof hides. */
 #include "tests/unit/unit.h"
 
@@ -72,7 +72,8 @@ static int find_key(const char *key, struct object *out)
 		fixture.store.arena, out, &anchor, &err);
 }
 
-/* What trainers put there that the run adopts is theirs, but for the keys of made anchors. */
+/* Objects that trainers put there for the run to adopt are theirs; the keys of made anchors are
+ * not. */
 START_TEST(keys_below_anchors_are_the_servers)
 {
 	ck_assert_int_eq(put("run/anchors/notes.txt"), -1);
@@ -86,7 +87,7 @@ START_TEST(keys_below_anchors_are_the_servers)
 }
 END_TEST
 
-/* One that was asked for is in no listing until somebody wants it to stay. */
+/* A requested anchor is in no listing until it is wanted for good. */
 START_TEST(the_key_of_a_pinned_step_shows_its_anchor)
 {
 	struct object object;
@@ -122,8 +123,7 @@ START_TEST(a_key_that_is_taken_stays_its_owners)
 }
 END_TEST
 
-/* It was put before the bucket had versions, and is to be found by who asks for the null
- * version. */
+/* It was put before the bucket had versions: a request for the null version must find it. */
 START_TEST(a_deleted_object_keeps_its_null_version)
 {
 	struct version_ref ref;
@@ -202,7 +202,7 @@ START_TEST(none_is_made_of_a_pinned_step_whose_proof_failed)
 }
 END_TEST
 
-/* Of a step that was proven an anchor can be made, now or when its base can be read again. */
+/* An anchor can be made of a proven step, now or when its base can be read again. */
 START_TEST(a_proven_step_goes_on_wanting_its_anchor)
 {
 	publish_to(2);
@@ -236,7 +236,7 @@ static void change(const char *sql)
 	ck_assert_msg(fixture_run(fixture.store.store, sql, &err) == 0, "%s", err.text);
 }
 
-/* Nobody wakes the worker meanwhile. */
+/* No caller wakes the worker meanwhile. */
 START_TEST(what_failed_is_tried_again_by_itself)
 {
 	static const char SQL_MADE[] =
@@ -286,7 +286,7 @@ static void publish_folder(struct model_fixture *models, unsigned step)
 	model_fixture_publish(models, step, NULL, &form, 1);
 }
 
-/* A config that each step changes, a file that is empty and a shard. */
+/* A config that each step changes, an empty file and a shard. */
 START_TEST(an_anchor_of_several_files_is_stored)
 {
 	struct model_fixture models = {.folder = NULL};
@@ -318,7 +318,7 @@ START_TEST(an_anchor_of_several_files_is_stored)
 }
 END_TEST
 
-/* Step 1 of one file, or of none as far as its manifest says. */
+/* Step 1 with one file, or with none according to its manifest. */
 static void publish_by_hand(struct model_fixture *models, struct step_file *file)
 {
 	char *base = model_fixture_make(models, 0, NULL);
@@ -342,7 +342,7 @@ static void publish_by_hand(struct model_fixture *models, struct step_file *file
 		"%s", err.text);
 }
 
-/* Nobody proved the step: what is made of it is held against what its manifest says. */
+/* The step was not proven: its made anchor is compared with the manifest. */
 START_TEST(an_anchor_is_what_the_manifest_says)
 {
 	struct model_fixture models = {.folder = NULL};
@@ -378,7 +378,7 @@ START_TEST(what_is_promised_is_in_the_manifest)
 			&(struct run_file_ref){run_fixture_ref, 1, span_text("model.safetensors")},
 			models.store.arena, &object, &anchor, &err),
 		-1);
-	/* whether it has such a file is seen when it is made */
+	/* whether it has such a file is known when it is made */
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 	ck_assert_int_eq(
 		fixture_run(models.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err),

@@ -1,6 +1,6 @@
 /* The server is killed at its n-th write, sync, rename, unlink or open while it proves steps and
- * makes an anchor; n grows until it comes through. Each time the next start finds all steps, proves
- * them, can give each whole, and nothing of the attempt is left. */
+ * makes an anchor; n grows until it gets through. After each kill the next start finds all steps,
+ * proves them, and can give each of them whole; nothing of the attempt is left. */
 #include "tests/unit/unit.h"
 
 #include "storage/open/store_open.h"
@@ -84,7 +84,7 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 		unit_scratch_remove(fixture.store.folder);
 	}
 	ck_assert(alive);
-	ck_assert_int_gt(round, 10); /* it was killed in the midst of things */
+	ck_assert_int_gt(round, 10); /* it was killed in the middle of its work */
 	fixture.store.folder = template;
 	const struct store_options options = {.folder = template};
 	struct error err = {0};

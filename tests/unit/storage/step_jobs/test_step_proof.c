@@ -1,4 +1,4 @@
-/* What the proof of a step looks at: the tensors, and each file that the manifest names. */
+/* The proof of a step compares the tensors, and each file that the manifest names. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static struct step_form anchor_of(unsigned step)
 		arena_format(fixture.store.arena, "run/%u/", step), STEP_ANCHOR, "full");
 }
 
-/* What it is published as, and what its form makes, may be two things. Its files are those of the
- * folder, the first `files` of them. */
+/* Publishes a step whose manifest and whose form may be of two different models. Its files are the
+ * first `files` files of the folder. */
 static struct step_message message_of(unsigned step, struct step_form form, size_t files)
 {
 	static const char *const names[] = {"config.json", "empty.txt", "model.safetensors"};
@@ -69,7 +69,7 @@ static struct step_message settled_step(uint64_t step)
 	return message;
 }
 
-/* The reason has these words, and no path of the server. */
+/* The reason contains these words, and no path of the server. */
 static void expect_failure(uint64_t step, const char *words)
 {
 	const struct step_message message = settled_step(step);
@@ -99,7 +99,7 @@ START_TEST(a_manifest_without_files_is_proven_by_the_tensors)
 	const struct step_form wrong = delta_of(1, 3);
 	const struct step_message last = message_of(2, wrong, 0);
 	publish(&last);
-	expect_failure(2, "The checkpoint is ");
+	expect_failure(2, "The checkpoint's digest is ");
 }
 END_TEST
 

@@ -16,7 +16,7 @@ START_TEST(who_was_served_longest_ago_comes_first)
 }
 END_TEST
 
-/* Two that share a number have one turn; numbers below zero do no harm. */
+/* Two accounts that share a slot have one turn; negative numbers do no harm. */
 START_TEST(any_number_has_a_turn)
 {
 	struct step_turns turns = {0};

@@ -1,4 +1,4 @@
-/* Views of a run's steps: what is made of them, when one fails for good, what is tried again. */
+/* Views of a run's steps: what is made, when a view fails for good, what is tried again. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static void publish_to(unsigned last)
 		publish(step, step == 0);
 }
 
-/* Whether the key holds the step's model. */
+/* Whether the object of the key is the step's model. */
 static bool holds_model(const char *key, unsigned step)
 {
 	struct buffer bytes;
@@ -95,7 +95,7 @@ static bool is_there(const char *key)
 	return fixture_find(&fixture.store, "bucket", key, &object, &err) == 0;
 }
 
-/* What is to be asked for, of a key where nothing is yet. */
+/* Finds the view to request for a key under which nothing lies yet. */
 static struct run_anchor find_anchor(const char *key)
 {
 	struct object object;
@@ -106,7 +106,7 @@ static struct run_anchor find_anchor(const char *key)
 	return anchor;
 }
 
-/* What somebody is told that reads such a key. */
+/* The error that a reader of such a key gets. */
 static enum error_kind told(const char *key)
 {
 	(void)find_anchor(key);
@@ -181,7 +181,7 @@ START_TEST(one_that_is_asked_for_comes_first)
 }
 END_TEST
 
-/* Its proof failed since it was asked for. */
+/* Its proof failed after the view was requested. */
 START_TEST(one_that_was_asked_for_may_not_be_wanted_any_more)
 {
 	set("{\"view_trl\":true}");
@@ -221,7 +221,7 @@ START_TEST(what_cannot_be_made_fails_until_the_view_is_switched_on_again)
 }
 END_TEST
 
-/* The scratch folder cannot be made for now. */
+/* The scratch folder cannot be made for a while. */
 START_TEST(what_cannot_be_made_now_is_made_later)
 {
 	const char *scratch = arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);
@@ -243,7 +243,7 @@ START_TEST(what_cannot_be_made_now_is_made_later)
 }
 END_TEST
 
-/* Nor does the step behind it have a delta from what nobody has: it is given whole. */
+/* The step behind it cannot have a delta from a step that no reader has: it is given whole. */
 START_TEST(of_a_step_whose_proof_failed_there_is_no_view)
 {
 	set("{\"view_slime\":true}");
@@ -265,7 +265,7 @@ START_TEST(a_view_that_is_switched_off_is_not_made_any_more)
 	run_sql("UPDATE step_views SET state = 1"
 		" WHERE step IN (SELECT id FROM steps WHERE step = 0)");
 	set("{\"view_trl\":false}");
-	/* the one that was made */
+	/* the view that was made */
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views WHERE kind = 0"), 1);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views WHERE kind = 1"), 3);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
@@ -274,7 +274,7 @@ START_TEST(a_view_that_is_switched_off_is_not_made_any_more)
 }
 END_TEST
 
-/* It is the step's under its name all the same, and goes with it. */
+/* The object belongs to the step under its name all the same, and goes with it. */
 START_TEST(a_view_does_not_replace_what_somebody_put_there)
 {
 	publish_to(1);

@@ -1,4 +1,4 @@
-/* A bucket that goes with all it holds, and one that gets another name. */
+/* A bucket that is dropped with everything in it, and one that gets another name. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -175,7 +175,7 @@ START_TEST(a_bucket_with_runs_is_not_dropped)
 }
 END_TEST
 
-/* What steps or other objects are made of outlives its bucket; a row that nobody can read any more
+/* Versions that steps or other objects are made of outlive their bucket. A row that cannot be read
  * keeps nothing else from going. */
 START_TEST(pinned_and_damaged_versions_are_hidden_not_removed)
 {

@@ -1,5 +1,5 @@
-/* A bucket is deleted between the moment that its caller was let in and the operation, and another
- * account has one of the same name by then: that one is left alone. */
+/* A bucket is deleted after its caller was authorised and before the operation, and by then another
+ * account has a bucket of the same name. That bucket is left alone. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define OF_BUCKET " JOIN buckets b ON b.id = t.bucket WHERE b.name = CAST('bucket' AS BLOB)"
 
 static struct store_fixture fixture;
-static struct bucket_ref stale; /* of the bucket that the caller was let into */
+static struct bucket_ref stale; /* of the bucket that was authorised */
 static struct object source;    /* in a bucket that stays */
 static int64_t held;            /* versions of the bucket that came in its place */
 
@@ -82,7 +82,7 @@ static void has_room(void *owner)
 	(void)owner;
 }
 
-/* Whoever names the bucket alone is held to the one that he found. */
+/* A caller that gives only the name keeps to the bucket that it found. */
 START_TEST(a_put_under_way_has_no_bucket)
 {
 	struct error err = {0};
@@ -119,7 +119,7 @@ START_TEST(a_copy_under_way_has_no_bucket)
 }
 END_TEST
 
-/* The source of a copy, and what a reader asks for. */
+/* The source of a copy, and the object that a reader requests. */
 START_TEST(an_object_is_not_found_in_it)
 {
 	struct error err = {0};
@@ -188,7 +188,7 @@ START_TEST(an_upload_under_way_has_no_bucket)
 }
 END_TEST
 
-/* An upload of the bucket that goes, with its first part. */
+/* An upload into the bucket that goes, with its first part. */
 static struct upload_ref begin_upload(struct upload_listed_part *out_part)
 {
 	struct error err = {0};
@@ -244,7 +244,7 @@ START_TEST(an_abort_has_no_bucket)
 }
 END_TEST
 
-/* All that the step needs is there. */
+/* Everything that the step needs is there. */
 START_TEST(a_step_has_no_bucket)
 {
 	struct error err = {0};
@@ -291,7 +291,7 @@ START_TEST(a_batch_has_no_bucket)
 }
 END_TEST
 
-/* The batch's own bucket is there; nothing is read out of what took the other's name. */
+/* The batch's own bucket is there; nothing is read from the bucket that took the other's name. */
 START_TEST(a_line_copies_nothing_out_of_it)
 {
 	struct error err = {0};

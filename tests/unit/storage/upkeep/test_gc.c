@@ -1,4 +1,4 @@
-/* Space comes back, and nothing that anybody needs goes with it. */
+/* gc gives space back, and removes nothing that is needed. */
 #include "storage/upkeep/gc.h"
 
 #include <pthread.h>
@@ -78,7 +78,7 @@ static struct gc_report collect(void)
 	return collect_with(0, false);
 }
 
-/* A round that goes on beside the test. */
+/* A round that runs beside the test. */
 struct round {
 	struct call *call;
 	atomic_bool is_done;
@@ -119,7 +119,7 @@ static int64_t pack_rows(void)
 	return fixture_count(fixture.store, "SELECT COUNT(*) FROM packs");
 }
 
-/* Files below packs: each pack has its own and an index. */
+/* The files below packs: each pack has its file and an index. */
 static int64_t shell_number(const char *command_end)
 {
 	char command[1200];
@@ -158,7 +158,7 @@ START_TEST(a_pack_that_nothing_leads_to_goes)
 	ck_assert_int_eq(pack_rows(), 1);
 	ck_assert_int_eq(files(), 2);
 	ck_assert(holds("b", LARGE, 2));
-	put("a", LARGE, 1); /* nothing of it is found any more */
+	put("a", LARGE, 1); /* nothing in it is found any more */
 	ck_assert(holds("a", LARGE, 1));
 	ck_assert_int_eq(pack_rows(), 2);
 	store_fixture_reopen(&fixture);
@@ -166,7 +166,7 @@ START_TEST(a_pack_that_nothing_leads_to_goes)
 }
 END_TEST
 
-/* How many packs a look around would look at. */
+/* How many packs a round of gc's own would look at. */
 static size_t due(void)
 {
 	int64_t packs[8];
@@ -183,15 +183,15 @@ START_TEST(a_dry_run_tells_and_does_nothing)
 	ck_assert_uint_ge(would.bytes_freed, LARGE);
 	ck_assert_int_eq(bytes_in_packs(), before);
 	ck_assert_int_eq(pack_rows(), 1);
-	ck_assert_uint_eq(due(), 1); /* it takes nothing off what gc has to look at */
+	ck_assert_uint_eq(due(), 1); /* it leaves gc as much to look at as before */
 	const struct gc_report did = collect();
 	ck_assert_uint_eq(did.bytes_freed, would.bytes_freed);
 	ck_assert_int_eq(bytes_in_packs(), 0);
 }
 END_TEST
 
-/* One kind of leftovers cannot be swept: those that come after it are, and the packs of both kinds
- * of work that went well go. */
+/* One kind of leftovers cannot be swept. The kinds behind it are swept all the same, and the packs
+ * of both kinds that went well go. */
 START_TEST(a_sweep_that_fails_stops_no_other)
 {
 	struct error err = {0};
@@ -218,7 +218,7 @@ START_TEST(a_sweep_that_fails_stops_no_other)
 	const struct gc_report report = collect();
 	ck_assert_uint_eq(report.sweeps_failed, 1);
 	ck_assert_uint_eq(report.packs_deleted, 1);
-	/* by this round or the sweeper's own */
+	/* by this round or by the sweeper */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM xet_files"), 0);
 	ck_assert(holds("b", LARGE, 2));
 	ck_assert_int_eq(fixture_run(fixture.store, "DROP TRIGGER refuse", &err), 0);
@@ -246,8 +246,8 @@ static int apply_index_damage(struct change *change, struct db *db, struct error
 	return result;
 }
 
-/* Of the index of segments by pack only entries with `condition` are there, and SQLite does not
- * know that it lacks the others. */
+/* The index of segments by pack has only the entries with `condition`, and SQLite does not know
+ * that the others are missing. */
 static void damage_index(const char *condition)
 {
 	struct error err = {0};
@@ -257,7 +257,7 @@ static void damage_index(const char *condition)
 		"%s", err.text);
 }
 
-/* It is found at the next start and made once more from its table, before gc works. */
+/* The next start finds it and makes it again from its table, before gc works. */
 START_TEST(a_damaged_index_is_rebuilt_after_the_next_start)
 {
 	put("a", LARGE, 1);
@@ -293,7 +293,7 @@ START_TEST(a_damaged_index_costs_no_pack)
 		fixture_count(fixture.store, "SELECT COUNT(*) FROM segments WHERE part_set < 0"),
 		1);
 	const struct gc_report report = collect();
-	ck_assert_uint_eq(report.packs_deleted, 1); /* to which nothing led in truth */
+	ck_assert_uint_eq(report.packs_deleted, 1); /* to which nothing led */
 	ck_assert_uint_eq(report.packs_compacted, 0);
 	ck_assert_int_eq(pack_rows(), 1);
 	ck_assert(holds("a", LARGE, 1));
@@ -369,7 +369,7 @@ START_TEST(a_pack_of_which_little_lives_is_written_anew)
 }
 END_TEST
 
-/* 0: by the process that wrote them; 1: by the next one, which has the chunk index alone. */
+/* 0: in the process that wrote them; 1: in the next one, which has only the chunk index */
 START_TEST(chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew)
 {
 	struct metrics *const metrics = fixture.metrics = metrics_new();
@@ -385,7 +385,7 @@ START_TEST(chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew)
 	put("anew", SMALL, 100 + 9); /* does not */
 	ck_assert_int_gt(bytes_in_packs(), before + SMALL);
 	ck_assert(holds("again", SMALL, 108) && holds("anew", SMALL, 109));
-	/* that it is gone is no damage */
+	/* its absence is not damage */
 	ck_assert_int_eq(metrics_get(metrics, METRIC_RECORDS_CORRUPT), 0);
 	fixture.metrics = NULL;
 	store_fixture_reopen(&fixture);
@@ -398,7 +398,7 @@ static int64_t removals(void)
 	return fixture_count(fixture.store, "SELECT COUNT(*) FROM removals");
 }
 
-/* Dropped and compacted packs: their files are known until they are gone. */
+/* Dropped and compacted packs: their files stay known until they are gone. */
 START_TEST(a_file_that_cannot_be_removed_goes_with_a_later_round)
 {
 	static struct file_faults faults; /* outlives the store */
@@ -466,7 +466,7 @@ static void read_rest(struct body_source *source, struct buffer *out)
 	} while (got > 0);
 }
 
-/* With 0 the whole pack goes, with 1 most of it. */
+/* 0: the whole pack goes; 1: most of it. */
 START_TEST(a_read_that_began_before_reads_on)
 {
 	struct error err = {0};
@@ -595,7 +595,7 @@ START_TEST(nothing_is_found_in_a_condemned_pack)
 }
 END_TEST
 
-/* As UploadPartCopy does: its rows come from a snapshot that is older than gc's. */
+/* As UploadPartCopy does it: its rows come from a snapshot that is older than gc's. */
 START_TEST(rows_that_are_copied_keep_their_chunks)
 {
 	struct error err = {0};
@@ -644,7 +644,8 @@ static bool go_on(void *owner, size_t bytes)
 	return true;
 }
 
-/* By what came and went after gc's view. 0: it would be compacted; 1: deleted. */
+/* Referred to by rows that came and went after gc's view. 0: the pack would be compacted; 1:
+ * deleted. */
 START_TEST(a_pack_that_is_referred_to_at_the_last_moment_stays)
 {
 	struct error err = {0};
@@ -780,7 +781,7 @@ START_TEST(a_damaged_record_stops_its_pack_alone)
 	delete_many_but(8);
 	delete ("other");
 	char command[1200];
-	/* The first object lives: a byte inside of it. */
+	/* The first object lives: a byte in it. */
 	snprintf(command, sizeof command,
 		"f=$(ls -S %s/packs/*/*.pack | head -1); printf X | dd of=$f bs=1 seek=5000 conv=notrunc 2>/dev/null",
 		fixture.folder);
@@ -904,7 +905,7 @@ static void model_step(struct model_key *model, uint64_t *state)
 		collect_with(10 + (unsigned)(random >> 50) % 90, false);
 		break;
 	default:
-		/* Few seeds, so that much repeats. */
+		/* There are few seeds, so that much repeats. */
 		model[key] = (struct model_key){(random >> 20) % 12,
 			sizes[(random >> 25) % (sizeof sizes / sizeof *sizes)]};
 		put(name, model[key].size, model[key].seed);
@@ -944,7 +945,7 @@ START_TEST(any_sequence_keeps_what_was_put)
 }
 END_TEST
 
-/* Uploads of contents that others put too, deletes, reads and gc, all at once. */
+/* Uploads of contents that other threads put too, deletes, reads and gc, all at once. */
 enum { RACERS = 3, RACE_ROUNDS = 40, RACE_CONTENTS = 4 };
 struct racer {
 	pthread_t thread;

@@ -1,6 +1,6 @@
-/* gc is killed, or an operation of it fails, at its n-th write, sync, rename, unlink or open below
- * packs; n grows until it comes through. Each time nothing may be lost, after the next start
- * nothing may be left over, and the next round must end where an unharmed one does. */
+/* gc is killed, or one of its operations fails, at its n-th write, sync, rename, unlink or open
+ * below packs; n grows until it gets through. Each time nothing may be lost, nothing may be left
+ * over after the next start, and the next round must end where an unharmed one does. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void key_name(char name[16], unsigned number)
 	snprintf(name, 16, "k%u", number);
 }
 
-/* One pack that is dead, one that lives, one of which little lives. */
+/* A dead pack, a live one, and one with few live chunks. */
 static void prepare(void)
 {
 	struct error err = {0};
@@ -104,7 +104,7 @@ static void expect_all(int round)
 	}
 }
 
-/* What gc leaves is never in doubt. */
+/* Nothing that gc leaves is ever in doubt. */
 static void expect_nothing_aside(int round)
 {
 	struct error err = {0};
@@ -114,7 +114,7 @@ static void expect_nothing_aside(int round)
 	set_aside_release(&aside);
 }
 
-/* After a start: each pack has its file and nothing else lies there; then a round gives everything
+/* After a start each pack has its file, and nothing else lies there. Then a round gives everything
  * back. */
 static void expect_recovered(int round)
 {
@@ -169,7 +169,7 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	}
 	finish();
 	ck_assert(alive);
-	ck_assert_int_gt(round, 10); /* it was killed in the midst of things */
+	ck_assert_int_gt(round, 10); /* it was killed in the middle of its work */
 }
 END_TEST
 
@@ -199,7 +199,7 @@ START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
 		faults.countdown = round;
 		faults.sticky = failures[_i].sticky;
 		faults.kinds = failures[_i].kinds;
-		/* what fails is logged, and tried again another time */
+		/* a failure is logged, and the work is tried again later */
 		gc_run(store_parts(fixture.store)->gc, &request, &err);
 		clean = faults.countdown >= 0;
 		faults.kinds = 0;

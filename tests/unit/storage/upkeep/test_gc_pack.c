@@ -1,5 +1,5 @@
 /* One pack on its way through gc, step by step: what happens to it in between, and what is known of
- * it behind that. */
+ * it afterwards. */
 #include "storage/upkeep/gc_pack.h"
 
 #include <stdio.h>
@@ -141,7 +141,7 @@ START_TEST(what_a_compacted_pack_lost_is_not_looked_for_any_more)
 }
 END_TEST
 
-/* The last object goes before the pack was looked at again. */
+/* The last object goes before the pack is looked at again. */
 START_TEST(a_pack_that_is_empty_by_then_goes_as_a_whole)
 {
 	const struct gc_work work = new_work();

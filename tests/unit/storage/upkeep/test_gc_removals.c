@@ -1,5 +1,5 @@
-/* What gc does not remove: a file that the cache reads from, and nothing at all from the moment on
- * in which the catalog is found damaged. */
+/* gc does not remove a file that the cache reads from, and removes nothing from the moment in which
+ * the catalog is found damaged. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -99,7 +99,7 @@ static int64_t packs(void)
 	return fixture_pack_files(&fixture, "-name '*.pack'");
 }
 
-/* As when another thread has just committed that the pack lies in a new file, and has not told the
+/* As if another thread had just committed that the pack lies in a new file, and had not told the
  * cache yet. */
 START_TEST(a_file_that_the_cache_reads_is_left)
 {
@@ -151,11 +151,12 @@ START_TEST(a_round_ends_when_damage_is_found)
 	ck_assert_int_eq(packs(), 3);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs"), 3);
 	ck_assert_int_eq(removals(), 1);
-	ck_assert_uint_eq(count_referable(), 0); /* the others are given up, and go another time */
+	ck_assert_uint_eq(
+		count_referable(), 0); /* the others are given up, and go in a later round */
 }
 END_TEST
 
-/* More than one look lists. */
+/* More than one listing gives. */
 START_TEST(many_removals_end_in_one_round)
 {
 	open_with(NULL);
@@ -168,7 +169,7 @@ START_TEST(many_removals_end_in_one_round)
 }
 END_TEST
 
-/* Those that cannot be removed are tried once in a round. */
+/* Files that cannot be removed are tried once in a round. */
 START_TEST(removals_that_fail_do_not_hold_up_the_round)
 {
 	static struct file_faults faults; /* outlives the store */
@@ -189,7 +190,7 @@ START_TEST(removals_that_fail_do_not_hold_up_the_round)
 }
 END_TEST
 
-/* Fails while it is told to. */
+/* Fails while the test asks it to. */
 static atomic_bool folders_fail;
 
 static int fail_folder_sync(const struct file_ops *ops, int fd)
@@ -203,7 +204,7 @@ static int fail_folder_sync(const struct file_ops *ops, int fd)
 	return file_system()->fdatasync(file_system(), fd);
 }
 
-/* After a power cut the file may be there again, and then the row must be, too. */
+/* After a power cut the file may be there again; then its row must be there too. */
 START_TEST(a_row_stays_until_its_file_is_gone_for_good)
 {
 	static struct file_ops ops;
@@ -223,7 +224,7 @@ START_TEST(a_row_stays_until_its_file_is_gone_for_good)
 }
 END_TEST
 
-/* Of files that are gone and yet take space, since somebody has them open. */
+/* Removed files that still take space, because they are open. */
 static int64_t kept_open(void)
 {
 	long long number = -1;
@@ -250,7 +251,7 @@ START_TEST(a_pack_that_went_is_not_kept_open)
 }
 END_TEST
 
-/* Its chunks are found again by uploads, as before. */
+/* Uploads find its chunks again, as before. */
 START_TEST(a_pack_that_cannot_be_written_anew_is_used_on)
 {
 	static struct file_faults faults; /* outlives the store */
@@ -318,14 +319,14 @@ START_TEST(many_packs_go_in_one_round)
 }
 END_TEST
 
-/* Until gc has given the pack up, but for those that hold it. */
+/* Waits until gc has condemned the pack, which is still held. */
 static void await_condemned(void)
 {
 	while (fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 2") == 0)
 		sched_yield();
 }
 
-/* The round ends while somebody holds a pack: that it waits is told. */
+/* The round ends while a pack is held: the report says that it waits. */
 START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
 {
 	const struct gc_request request = {.live_percent = 0};

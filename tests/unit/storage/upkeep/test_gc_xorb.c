@@ -1,5 +1,5 @@
-/* What is promised stays as it is for so long, whenever the promise was made; then it goes like
- * anything else. */
+/* A promised xorb stays as it is for the time of the promise, whenever that was made. Then it goes
+ * like anything else. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void open_store(void)
 	fixture_await_start(fixture.store);
 }
 
-/* Seals the shared pack, too. */
+/* Also seals the shared pack. */
 static void reopen(int64_t new_promise_ms)
 {
 	promise_ms = new_promise_ms;
@@ -113,7 +113,7 @@ START_TEST(an_unused_xorb_goes_when_its_promise_is_over)
 	ck_assert_uint_eq(kept.packs_deleted, 0);
 	ck_assert_uint_ge(kept.bytes_promised, large.chunks * large.chunk_bytes);
 	ck_assert(xorb_sample_is_there(fixture.store, &large));
-	ck_assert(!send(&large)); /* once more from now on */
+	ck_assert(!send(&large)); /* promised once more, from now on */
 	fixture.clock.now_ms += HOUR_MS - 1;
 	ck_assert_uint_eq(collect().packs_deleted, 0);
 	fixture.clock.now_ms += 1;
@@ -206,7 +206,7 @@ START_TEST(small_objects_give_their_space_back_beside_promised_xorbs)
 }
 END_TEST
 
-/* The run of chunks that the object's only segment is, as an answer about a chunk would name it. */
+/* The run of chunks that is the object's only segment, as an answer about a chunk would name it. */
 static struct xorb_place place_of_object(unsigned number)
 {
 	static const char *const sql[2][3] = {
@@ -284,7 +284,7 @@ static void rest(void)
 	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
-/* A chunk of a pack that stays is found again, for what comes to share it. */
+/* A chunk of a pack that stays is found again, so that new objects can share it. */
 static void await_found(const struct xorb_sample *sample)
 {
 	struct chunk_place place;
@@ -299,8 +299,8 @@ static void await_found(const struct xorb_sample *sample)
 	ck_assert(chunk_index_find(store_chunk_index(fixture.store), &id, &place));
 }
 
-/* The loop number: at which stage the promise is made, and whether gc would delete the pack or
- * compact it. */
+/* The loop number says at which stage the promise is made, and whether gc would delete or compact
+ * the pack. */
 START_TEST(a_promise_made_while_gc_works_is_kept)
 {
 	const enum gc_stage stage = (enum gc_stage)(_i / 2);
@@ -329,9 +329,9 @@ START_TEST(a_promise_made_while_gc_works_is_kept)
 	ck_assert_int_eq(pack->stage, stage);
 	ck_assert_int_eq(pack->deletes, !compacts);
 	ck_assert(!send(&sample));
-	/* whom it is promised to is not refused either, though gc has the pack in its hands */
+	/* the client that has the promise is not refused either, though gc works on the pack */
 	const struct chunk_id hash = xorb_sample_hash(&sample);
-	ck_assert_int_eq(xorb_hold(fixture.store, &hash, &held, &err), 0);
+	ck_assert_int_eq(xorb_refer(fixture.store, &hash, &held, &err), 0);
 	pack_store_unrefer(store_packs(fixture.store), &held.pack);
 	for (int i = 0; i < 500 && pack->stage != GC_DONE; i++)
 		if (!gc_pack_advance(&work, pack))
@@ -339,7 +339,7 @@ START_TEST(a_promise_made_while_gc_works_is_kept)
 	ck_assert_int_eq(pack->stage, GC_DONE);
 	gc_pack_close(&work, pack);
 	ck_assert_uint_eq(report.packs_deleted, 0);
-	/* it came in time to be taken along, or stops the move */
+	/* the promise came in time to be kept, or it stops the move */
 	ck_assert_uint_eq(report.packs_compacted, compacts && stage <= GC_VIEW);
 	ck_assert(xorb_sample_is_there(fixture.store, &sample));
 	ck_assert_int_eq(
@@ -356,7 +356,7 @@ START_TEST(a_promise_made_while_gc_works_is_kept)
 }
 END_TEST
 
-/* A row that names chunks the pack does not have: nothing is done with the pack. */
+/* A row that names chunks that the pack does not have: gc does nothing with the pack. */
 START_TEST(a_damaged_row_stops_its_pack)
 {
 	struct error err = {0};
@@ -375,8 +375,8 @@ START_TEST(a_damaged_row_stops_its_pack)
 }
 END_TEST
 
-/* A pack that was condemned when the process ended, and of which somebody was then promised a
- * xorb. */
+/* A pack that was condemned when the process ended, and of which a xorb was promised to a client
+ * afterwards. */
 START_TEST(a_condemned_pack_is_spared_for_a_promise)
 {
 	struct error err = {0};
@@ -402,8 +402,8 @@ static void *collect_always(void *argument)
 	return NULL;
 }
 
-/* Promises run out all the time and are made anew, while gc goes round and round: what was
- * acknowledged is there. */
+/* Promises run out and are renewed all the time, while gc makes one round after another. Everything
+ * that was acknowledged is there. */
 START_TEST(uploads_and_gc_at_once)
 {
 	pthread_t thread;

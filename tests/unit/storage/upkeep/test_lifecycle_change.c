@@ -1,5 +1,5 @@
-/* What a walk found is judged again when it goes; and walks that damage or many uploads are in the
- * way of. Days of one second. */
+/* What a walk found is judged again when it goes. Damage and many uploads do not stop a walk. A day
+ * has one second here. */
 #include "storage/upkeep/lifecycle_change.h"
 
 #include <stdio.h>
@@ -87,9 +87,10 @@ static int64_t shown(void)
 static uint64_t judge(const struct lifecycle_item *items, size_t items_count)
 {
 	uint64_t removed = 0;
-	ck_assert_msg(lifecycle_change_run(
-			      fixture.store, 1, DAY, items, items_count, &removed, &err) == 0,
-		"%s", err.text);
+	const struct lifecycle_batch batch = {
+		.bucket = 1, .day_ms = DAY, .items = items, .count = items_count};
+	ck_assert_msg(
+		lifecycle_change_run(fixture.store, &batch, &removed, &err) == 0, "%s", err.text);
 	return removed;
 }
 
@@ -247,7 +248,7 @@ START_TEST(an_upload_goes_only_when_it_is_due_with_its_parts)
 }
 END_TEST
 
-/* Its parts are an object's. */
+/* Its parts belong to an object by now. */
 START_TEST(an_upload_that_is_completed_stays)
 {
 	const struct upload_ref ref = begin("k");
@@ -271,7 +272,7 @@ START_TEST(an_upload_that_is_completed_stays)
 }
 END_TEST
 
-/* Many uploads of one key lie in front of those that are due, more than a slice of each. */
+/* Many uploads of one key come before those that are due: more than one slice of each. */
 START_TEST(a_walk_goes_on_over_slices_of_uploads)
 {
 	static const char SQL_MORE[] =

@@ -117,7 +117,7 @@ START_TEST(objects_expire)
 	pass_days(1);
 	ck_assert_uint_eq(walk(), 1);
 	ck_assert(!is_there("logs/b") && is_there("kept"));
-	/* kept, and that of the other bucket */
+	/* kept, as is that of the other bucket */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 2);
 }
 END_TEST
@@ -145,8 +145,8 @@ START_TEST(a_damaged_row_keeps_no_other_from_expiring)
 }
 END_TEST
 
-/* The null version below the current one, which a marker in a suspended bucket replaces, cannot be
- * read. */
+/* The null version below the current one cannot be read. In a suspended bucket a marker replaces
+ * it. */
 START_TEST(a_damaged_older_row_keeps_no_other_key_from_expiring)
 {
 	struct error err = {0};
@@ -373,7 +373,7 @@ START_TEST(the_cache_follows_the_bucket)
 }
 END_TEST
 
-/* Damages the catalog at the first COMMIT that is noted once it is told to. */
+/* Damages the catalog at the first COMMIT that is noted after the test asks for it. */
 static struct damaging {
 	struct file_ops ops;
 	int64_t page; /* 0: not now */
@@ -415,7 +415,7 @@ static ssize_t damaging_pwrite(
 	return file_system()->pwrite(file_system(), fd, data, len, offset);
 }
 
-/* Two groups are due, in one slice. */
+/* Two groups are due in one slice. */
 START_TEST(nothing_goes_from_the_moment_on_in_which_damage_is_found)
 {
 	enum { OBJECTS = LIFECYCLE_CHANGE_ITEMS + 20 };

@@ -1,5 +1,5 @@
-/* A catalog that is not as it was committed: until it is, nobody deletes anything because of what
- * it says. Each of those that delete is asked to, in vain, and does it once the catalog is right
+/* While the catalog is not as it was committed, nothing is deleted because of what it says. Each of
+ * the threads and calls that delete is asked to, in vain, and does it once the catalog is right
  * again. */
 #include "tests/unit/unit.h"
 
@@ -22,7 +22,7 @@ enum { SIZE = 60000, DAY = 1000, STEPS = 10 };
 static struct store_fixture fixture;
 static struct error err;
 
-/* Behind the back of the counts and sums. */
+/* Changes the catalog without the counts and sums that go with it. */
 static void meddle(const char *sql, bool is_damaged)
 {
 	char *path = store_fixture_path(&fixture, "catalog.db");
@@ -75,7 +75,7 @@ static bool holds(const char *key, uint64_t seed)
 	return result;
 }
 
-/* One pack of which most is dead, to be compacted, and one that is dead whole. */
+/* One pack that is mostly dead, to be compacted, and one that is wholly dead. */
 START_TEST(gc_deletes_and_compacts_nothing)
 {
 	static const char *const keys[] = {"a", "b", "c", "d", "e", "f"};
@@ -104,11 +104,11 @@ START_TEST(gc_deletes_and_compacts_nothing)
 END_TEST
 
 enum {
-	ROUNDS_MS = 2500, /* two rounds of gc's own at least */
-	ROUND_MS = 1500   /* one of the sweeper's */
+	ROUNDS_MS = 2500, /* at least two rounds of gc's own */
+	ROUND_MS = 1500   /* one round of the sweeper */
 };
 
-/* With rounds of gc's own, one a second; what is logged goes to `log`. */
+/* Opens the store with rounds of gc's own, one a second. Logs go to `log`. */
 static void start_with_rounds(struct log *log)
 {
 	const struct store_options options = {.folder = fixture.folder,
@@ -175,7 +175,7 @@ START_TEST(the_sweeper_sweeps_nothing)
 }
 END_TEST
 
-/* A version that nobody named yet, as a process that was killed leaves it. */
+/* A version that nothing names yet, as a killed process leaves it. */
 static void leave_hidden_version(void)
 {
 	int64_t version = 0;
@@ -252,7 +252,7 @@ START_TEST(retention_removes_no_step)
 }
 END_TEST
 
-/* Changes that are asked for are not deletions by anybody's own will: they go on. */
+/* Changes that a client requests are not deletions by the server: they go on. */
 START_TEST(what_clients_ask_for_is_done)
 {
 	put("a", 1);

@@ -14,7 +14,8 @@
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
-/* Three parts of one stream of noise: two that may stand before others, and a last one. */
+/* Three parts of one stream of noise: two of the size that parts before the last need, and a last
+ * one. */
 enum {
 	PART_BYTES = UPLOAD_PART_MIN_BYTES + 12345,
 	LAST_BYTES = 70001,
@@ -77,7 +78,7 @@ static int complete(const struct upload_ref *ref, const struct upload_listed_par
 	return fixture_upload_complete(fixture.store, &params, out, &fault, err);
 }
 
-/* Parts 2, 1, 5 in that order; completed as 1, 2, 5. */
+/* Stores parts 2, 1 and 5 in that order; completes with 1, 2 and 5. */
 static struct upload_ref upload_three(const char *key, enum checksum_algorithm algorithm,
 	enum checksum_type type, struct upload_listed_part listed[PARTS])
 {
@@ -211,7 +212,7 @@ START_TEST(checksums_of_the_whole)
 	}
 	if (checksums[_i].type == CHECKSUM_COMPOSITE) {
 		ck_assert_int_eq(complete(&ref, listed, PARTS, &result, &err), -1);
-		ck_assert_int_eq(err.kind, ERROR_INVALID_REQUEST); /* none was listed */
+		ck_assert_int_eq(err.kind, ERROR_INVALID_REQUEST); /* the list has no checksums */
 		checksum_of(checksums[_i].algorithm, span_of(all, len), &whole);
 	} else {
 		checksum_of(checksums[_i].algorithm, span_of(noise, WHOLE_BYTES), &whole);
@@ -305,7 +306,7 @@ START_TEST(lists_are_judged)
 		upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
 	struct upload_complete_params params = {.ref = ref, .parts = listed, .part_count = PARTS};
 	const struct upload_listed_part second = listed[1];
-	listed[1].number = 3; /* never uploaded */
+	listed[1].number = 3; /* it was never uploaded */
 	ck_assert_int_eq(
 		fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
@@ -316,7 +317,7 @@ START_TEST(lists_are_judged)
 		fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
 	ck_assert_uint_eq(fault.number, 2);
-	listed[1] = listed[0]; /* twice the same */
+	listed[1] = listed[0]; /* the same part twice */
 	ck_assert_int_eq(
 		fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PART_ORDER);
@@ -401,7 +402,7 @@ START_TEST(completing_again_gives_the_same_result)
 	ck_assert_str_eq(again.etag, first.etag);
 	ck_assert(checksum_equal(&again.checksum, &first.checksum));
 	ck_assert_uint_eq(again.size, first.size);
-	/* nothing was done anew */
+	/* the object was not made again */
 	ck_assert(fixture_holds(&fixture, "weights", "model", span_text("newer")));
 	ck_assert_int_eq(complete(&ref, listed, PARTS - 1, &again, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
@@ -474,7 +475,7 @@ START_TEST(two_completions_at_once_make_one_version)
 }
 END_TEST
 
-/* The lists differ: one of them is the object, and only its sender hears that all is well. */
+/* The lists differ: one of them makes the object, and only its sender gets a success. */
 START_TEST(of_two_completions_with_other_parts_one_counts)
 {
 	struct error err = {0};
@@ -519,7 +520,7 @@ START_TEST(an_upload_that_is_aborted_while_it_completes_makes_nothing)
 }
 END_TEST
 
-/* A part that is replaced between the look at the parts and the change. */
+/* A part is replaced between the judgement of the list and the change. */
 START_TEST(a_part_that_came_while_it_completes_is_not_passed_off_as_the_listed_one)
 {
 	struct error err = {0};
@@ -533,7 +534,8 @@ START_TEST(a_part_that_came_while_it_completes_is_not_passed_off_as_the_listed_o
 	struct upload_put *const put = upload_put_open(fixture.store, &params, &err);
 	ck_assert_int_eq(upload_put_write(put, span_text("another last part"), &err), SINK_TAKEN);
 	struct call *const putting = upload_put_call(put);
-	call_start(putting, settled_done, ends[0]); /* queued, as it is small */
+	/* it is in the queue at once, because the part is small */
+	call_start(putting, settled_done, ends[0]);
 	struct call *const completing = start_completing(&ref, listed, PARTS, ends[1]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
@@ -614,7 +616,7 @@ START_TEST(a_deleted_bucket_takes_its_uploads_along)
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "main", &err), 0);
 	ck_assert_int_eq(complete(&ref, listed, PARTS, &result, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD); /* another bucket of this name */
+	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD); /* another bucket with this name */
 	struct upload_ref of_old = ref;
 	of_old.bucket.id = old.id;
 	ck_assert_int_eq(complete(&of_old, listed, PARTS, &result, &err), -1);
@@ -662,7 +664,7 @@ START_TEST(declared_checksums_are_verified)
 	ck_assert_int_eq(
 		fixture_upload_put(fixture.store, &named, 1, piece(2), &value, &part, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_REQUEST);
-	/* Where none was named, any may come. */
+	/* When the upload names no algorithm, parts may have any. */
 	const struct upload_ref unnamed = begin("unnamed", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT);
 	ck_assert_msg(
 		fixture_upload_put(fixture.store, &unnamed, 1, piece(2), &value, &part, &err) == 0,
@@ -774,7 +776,7 @@ static const struct {
 	{12345, 100}, {100000, 300000}, {0, 1}, {WHOLE_BYTES - 1, 1}, {PART_BYTES - 10, 20},
 	{PART_BYTES - 200000, 400000}, {100, PART_BYTES - 100}, {3, 0}, {200000, 65536}};
 
-/* The same bytes as one PUT and as three parts. */
+/* The same bytes stored as one PUT and as three parts. */
 static struct object make_source(bool is_multipart)
 {
 	struct error err = {0};
@@ -827,7 +829,7 @@ START_TEST(parts_are_copied_out_of_objects)
 }
 END_TEST
 
-/* Its parts keep the checksums that they came with. */
+/* The parts keep the checksums with which they were stored. */
 START_TEST(parts_are_copied_out_of_a_copy_with_another_checksum)
 {
 	struct error err = {0};

@@ -1,4 +1,4 @@
-/* Parts that are copied out of objects: where chunks are cut, and what comes in between. */
+/* Tests parts that are copied from objects: where chunks are cut, and events during the copy. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static struct upload_ref begin(const char *key)
 	return ref;
 }
 
-/* An object of several chunks in one pack, and where they end. */
+/* An object of several chunks in one pack, and the ends of its chunks. */
 enum { SOURCE_BYTES = 700000, ENDS_MAX = 100 };
 
 struct source {
@@ -109,7 +109,7 @@ static struct source make_source(void)
 	return source;
 }
 
-/* Copies a range, and gives the bytes of it that were stored anew. */
+/* Copies a range and returns how many of its bytes were stored again. */
 static int64_t copy(const struct source *source, uint64_t from, uint64_t to)
 {
 	static const char SQL_STORED[] = "SELECT COALESCE(SUM(length), 0) FROM packs";
@@ -179,7 +179,7 @@ START_TEST(copies_are_judged_as_parts_are)
 }
 END_TEST
 
-/* What fast tags leave out is worked out where the copy's bucket wants it. */
+/* Digests that fast ETags leave out are computed when the bucket of the copy wants them. */
 START_TEST(a_copy_has_the_etag_that_its_upload_wants)
 {
 	const struct source source = make_source();
@@ -192,7 +192,7 @@ START_TEST(a_copy_has_the_etag_that_its_upload_wants)
 		ck_assert_int_eq(fixture_upload_copy(fixture.store, &quick, 1, &source.object, from,
 					 SOURCE_BYTES - from, &part, &err),
 			0);
-		/* known, or not worked out */
+		/* the MD5 is known for the whole source, and not computed for a range */
 		ck_assert_int_eq(strlen(part.etag) == (size_t)2 * MD5_BYTES, from == 0);
 	}
 	const struct uploaded_part sent = put_noise(&quick, 2, 300000);
@@ -205,12 +205,12 @@ START_TEST(a_copy_has_the_etag_that_its_upload_wants)
 	const struct upload_ref again = begin("again");
 	ck_assert_int_eq(
 		fixture_upload_copy(fixture.store, &again, 1, &made, 0, made.size, &part, &err), 0);
-	ck_assert_str_eq(part.etag, sent.etag); /* known, without an MD5 */
+	ck_assert_str_eq(part.etag, sent.etag); /* the digests are known, but not the MD5 */
 	free(source.noise);
 }
 END_TEST
 
-/* A part that a copy replaces between the look at the parts and the change. */
+/* A copy replaces a part between the judgement of the list and the change. */
 START_TEST(a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_part)
 {
 	const struct source source = make_source();
@@ -236,7 +236,7 @@ START_TEST(a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_p
 }
 END_TEST
 
-/* Its packs are held until it is over, and no longer. */
+/* The source's packs stay until the copy has ended, and no longer. */
 START_TEST(a_copy_lets_go_of_its_packs)
 {
 	struct gc_request request = {0};
@@ -278,7 +278,7 @@ START_TEST(a_copy_into_an_upload_that_is_aborted_meanwhile_is_refused)
 }
 END_TEST
 
-/* What is taken by reference is not read, so damage that is known is asked for. */
+/* Chunks that are taken by reference are not read, so known damage is looked up. */
 START_TEST(a_copy_does_not_spread_what_is_damaged)
 {
 	struct buffer read;

@@ -1,6 +1,6 @@
 /* A child uploads and copies parts and is killed at its n-th write, sync, rename or unlink below
- * packs; the parent opens what lies there: each acknowledged part is listed as it was uploaded, and
- * completing one of them gives its bytes. Then n grows, until a child comes through alive. */
+ * packs. The parent opens the store that is left: each acknowledged part must be listed as it was
+ * uploaded, and completing with one of them must give its bytes. n grows until a child survives. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { OPERATIONS = 6, ROUNDS_MAX = 300, NOISE_BYTES = 4000000, PACK_BYTES = 102
 
 static const struct {
 	uint32_t number;
-	bool is_copy; /* out of the source, which is the noise */
+	bool is_copy; /* copied from the source, which is the noise */
 	size_t offset;
 	size_t length;
 } operations[OPERATIONS] = {
@@ -108,8 +108,8 @@ static bool is_of(const struct uploaded_part *part, int index)
 		strcmp(part->etag, etag) == 0;
 }
 
-/* The last acknowledged operation on this number, -1 for none; *out_next: one that may have
- * happened behind it. */
+/* The last acknowledged operation on this number, or -1. *out_next is a later one that may have
+ * happened. */
 static int last_on(uint32_t number, int acknowledged, int *out_next)
 {
 	int last = -1;
@@ -122,7 +122,7 @@ static int last_on(uint32_t number, int acknowledged, int *out_next)
 	return last;
 }
 
-/* Completes the upload with this one part. */
+/* Completes the upload with only this part. */
 static void expect_bytes(const struct upload_ref *ref, const struct uploaded_part *part, int index)
 {
 	struct error err = {0};
@@ -173,7 +173,8 @@ static void verify(const struct upload_ref *ref, int round, int acknowledged)
 	else
 		ck_assert_int_eq(fixture_upload_abort(fixture.store, ref, &err), 0);
 	fixture_sweep(fixture.store);
-	/* That of the last completed upload, if there was one: the source has none. */
+	/* Only the part of the last completed upload is left, if there was one: the source has no
+	 * part. */
 	ck_assert_int_eq(
 		fixture_count(fixture.store,
 			"SELECT COUNT(*) - (SELECT COUNT(*) FROM versions WHERE kind = 1) FROM parts"),

@@ -1,4 +1,4 @@
-/* Uploads of few bytes: what may begin and end, and what is listed. */
+/* Tests uploads of few bytes: which may begin and end, and which are listed. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -120,7 +120,7 @@ START_TEST(the_tags_and_headers_of_an_upload_are_the_objects)
 }
 END_TEST
 
-/* Whatever bytes of their ids differ, those of the time come first and rise. */
+/* Whichever bytes of the ids differ, those of the time come first and rise. */
 START_TEST(uploads_of_a_key_lie_in_the_order_of_their_beginning)
 {
 	static const int64_t steps[] = {1, 255, 256, 65536, 70000, 16777216, 4294967296};
@@ -169,7 +169,7 @@ START_TEST(keys_of_the_server_are_refused)
 }
 END_TEST
 
-/* Who was let into the bucket was let into that one. */
+/* The caller was authorised for that bucket, and not for a later one with its name. */
 START_TEST(an_upload_does_not_begin_in_another_bucket_of_the_name)
 {
 	struct upload_create_params params = params_of("model");
@@ -356,7 +356,7 @@ START_TEST(a_completion_has_the_checksum_that_was_named)
 }
 END_TEST
 
-/* The ETag of the whole is made of what each part has. */
+/* The ETag of the whole is made of the MD5 or digest of each part. */
 START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
 {
 	const struct bucket_edit fast = {.sets_etag_policy = true, .etag_policy = ETAG_FAST};
@@ -456,8 +456,8 @@ START_TEST(a_prefix_and_a_delimiter_go_together)
 }
 END_TEST
 
-/* "b0" is the first key behind all that begin with "b/", and was begun before the upload that the
- * page goes on behind. */
+/* "b0" is the first key behind all that begin with "b/". Its upload was created before the one
+ * behind which the page continues. */
 START_TEST(a_page_misses_nothing_behind_a_prefix)
 {
 	begin("b0");
@@ -511,7 +511,7 @@ START_TEST(a_position_that_no_key_can_have_is_refused)
 }
 END_TEST
 
-/* A part with the digests that its sender says it has: the call, which has ended. */
+/* Sends a part with these declared digests. Returns the call, which has ended. */
 static struct call *send(
 	const struct upload_ref *ref, const uint8_t *md5, const struct checksum *checksum)
 {

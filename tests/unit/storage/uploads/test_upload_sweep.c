@@ -1,4 +1,4 @@
-/* What is left of uploads that are over. */
+/* Tests that the sweeper removes the remains of uploads that have ended. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static int complete(void)
 	return fixture_upload_complete_parts(fixture.store, &ref, &listed, 1, &err);
 }
 
-/* More than one slice takes. */
+/* More rows than one slice removes. */
 START_TEST(all_parts_that_are_not_listed_go)
 {
 	static const char SQL_MORE[] =
@@ -79,7 +79,7 @@ START_TEST(a_result_is_kept_for_a_day)
 }
 END_TEST
 
-/* The older one goes, and takes no other along. */
+/* The older upload is removed, and no other one with it. */
 START_TEST(each_result_is_kept_for_its_own_day)
 {
 	const struct upload_ref older = ref;

@@ -69,7 +69,7 @@ static void check_range(
 	buffer_release(&read);
 }
 
-/* Ranges that begin and end around every edge of pieces and blocks. */
+/* Reads ranges that begin and end around every edge of pieces and blocks. */
 static void check_ranges(const struct object *object, const struct derived_checkpoint *checkpoint)
 {
 	enum { EDGES = 3 * DERIVED_TENSORS + 5 };
@@ -188,7 +188,7 @@ START_TEST(test_what_cannot_be_swapped)
 	const struct object two = derived_fixture_put(&fixture, "b", "k2", &steps[2]);
 	struct derived_recipe *const recipe =
 		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
-	/* other bytes */
+	/* the recipe makes other bytes */
 	ck_assert_int_eq(
 		derived_fixture_swap(fixture.store, two.sequence, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
@@ -209,7 +209,7 @@ START_TEST(test_what_cannot_be_swapped)
 	derived_recipe_free(other);
 	ck_assert_int_eq(
 		derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
-	/* derived already */
+	/* it is derived already */
 	ck_assert_int_eq(
 		derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
@@ -257,7 +257,7 @@ START_TEST(test_space_comes_back)
 	const int64_t one = fixture_count(fixture.store, "SELECT sum(length) FROM packs");
 	derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	fixture_sweep(fixture.store);
-	store_fixture_reopen(&fixture); /* seals the open pack */
+	store_fixture_reopen(&fixture); /* this seals the open pack */
 	gc_all();
 	const int64_t both = fixture_count(fixture.store, "SELECT sum(length) FROM packs");
 	ck_assert_int_ge(both, one);
@@ -290,7 +290,7 @@ START_TEST(test_copies)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derivations"), 3);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k1", NULL, &err), 0);
-	copy("copy", "copy", CHECKSUM_NONE); /* onto itself: the one before goes */
+	copy("copy", "copy", CHECKSUM_NONE); /* a copy onto itself removes the version before */
 	fixture_sweep(fixture.store);
 	gc_all();
 	ck_assert(holds("copy", 1) && holds("sum", 1));
@@ -313,7 +313,7 @@ static int may_read_all(
 	return true;
 }
 
-/* Its bytes have no chunks to refer to. */
+/* The bytes of a derived version have no chunks to refer to. */
 START_TEST(test_a_part_copied_out_of_a_derived_version)
 {
 	struct error err = {0};
@@ -340,7 +340,7 @@ START_TEST(test_a_part_copied_out_of_a_derived_version)
 }
 END_TEST
 
-/* Lines of a batch share a recipe as copies do, whatever version of the bytes they find. */
+/* Lines of a batch share a recipe as copies do, whichever version with these bytes they find. */
 START_TEST(test_lines_of_a_batch)
 {
 	struct error err = {0};
@@ -440,7 +440,8 @@ START_TEST(test_a_made_version)
 }
 END_TEST
 
-/* Reads everything from several offsets: an error or the right bytes. True when any read failed. */
+/* Reads everything from several offsets, and expects an error or the right bytes. True when any
+ * read failed. */
 static bool fails_and_never_lies(const struct object *object, struct span bytes)
 {
 	bool failed = false;
@@ -473,7 +474,7 @@ START_TEST(test_a_wrong_base_is_an_error)
 	struct digest128 digest;
 	ck_assert_int_eq(derived_recipe_digest(fixture.store, recipe, &digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
-	/* as nobody should */
+	/* a caller must not do this, because the recipe is not proven */
 	ck_assert_int_eq(
 		derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err),
 		0);
@@ -482,7 +483,8 @@ START_TEST(test_a_wrong_base_is_an_error)
 }
 END_TEST
 
-/* One that takes the pieces of a derived version from behind: what was passed is made again. */
+/* A recipe that takes the pieces of a derived version from back to front: pieces that were passed
+ * are made again. */
 START_TEST(test_pieces_in_any_order)
 {
 	struct error err = {0};
@@ -513,7 +515,7 @@ START_TEST(test_pieces_in_any_order)
 }
 END_TEST
 
-/* Its blocks make the piece and some bytes are left over. */
+/* The blocks make the whole piece, and some bytes are left over. */
 START_TEST(test_a_piece_with_bytes_left_is_an_error)
 {
 	struct error err = {0};
@@ -542,7 +544,8 @@ static int prove(
 	return derive_proof(fixture.store, &version, recipe, digest, &err);
 }
 
-/* Neither another digest than the one that was claimed, nor other bytes under the right digest. */
+/* A read fails for another digest than the one that was claimed, and for other bytes under the
+ * right digest. */
 START_TEST(test_a_recipe_is_proven_by_the_very_bytes)
 {
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
@@ -561,7 +564,7 @@ START_TEST(test_a_recipe_is_proven_by_the_very_bytes)
 }
 END_TEST
 
-/* Turns a byte over in each pack file in turn. */
+/* Flips a byte in each pack file in turn. */
 static void damage_packs(const struct object *object, struct span bytes)
 {
 	char **names;
@@ -600,7 +603,7 @@ static void damage_packs(const struct object *object, struct span bytes)
 	}
 	file_names_free(names, count);
 	free(packs);
-	ck_assert_uint_ge(failures, 2); /* a pack of the base and one of the blocks at least */
+	ck_assert_uint_ge(failures, 2); /* a pack with the base, and at least one with the blocks */
 }
 
 START_TEST(test_damaged_records_are_errors)
@@ -618,7 +621,7 @@ START_TEST(test_damaged_records_are_errors)
 }
 END_TEST
 
-/* Both are sound, and each is another object's. */
+/* Both recipes are sound, and each belongs to another object. */
 START_TEST(test_exchanged_recipes_are_errors)
 {
 	struct error err = {0};
@@ -690,7 +693,7 @@ START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	struct call *const round = gc_call(store_parts(fixture.store)->gc, &request);
-	call_start(round, round_is_done, NULL); /* it waits for the reads */
+	call_start(round, round_is_done, NULL); /* the round waits for the reads */
 	usleep(300000);
 	ck_assert(!atomic_load(&is_round_done));
 	ptrdiff_t got;

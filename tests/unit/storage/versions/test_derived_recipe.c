@@ -16,7 +16,7 @@ static struct derived_recipe *example(void)
 	ck_assert_uint_eq(derived_recipe_source(recipe, 11, 1000), base);
 	derived_recipe_add_literal(recipe, span_text("header"));
 	derived_recipe_add_copy(recipe, base, 6, 94);
-	derived_recipe_add_copy(recipe, base, 100, 100); /* goes on where the last one ended */
+	derived_recipe_add_copy(recipe, base, 100, 100); /* it continues where the last one ended */
 	derived_recipe_add_copy(recipe, base, 300, 0);
 	derived_recipe_add_delta(recipe, DTYPE_BF16, base, 200, 800, delta, 0, 300);
 	return recipe;
@@ -47,7 +47,7 @@ START_TEST(test_round_trip)
 }
 END_TEST
 
-/* Offsets and sizes beyond 32 bits, and the bytes in front and behind them. */
+/* Offsets and sizes beyond 32 bits, with bytes before and behind them. */
 START_TEST(test_objects_of_many_gigabytes)
 {
 	enum { GIB_BITS = 30 };
@@ -126,7 +126,8 @@ START_TEST(test_pieces_outside_of_their_sources)
 	check_unsound(recipe);
 	recipe = example();
 	derived_recipe_add_copy(recipe, 0, 1, 1000);
-	derived_recipe_settle(recipe, 1, 13, 300); /* what is right does not mend what is not */
+	/* a right size does not mend the unsound piece */
+	derived_recipe_settle(recipe, 1, 13, 300);
 	check_unsound(recipe);
 	recipe = derived_recipe_new();
 	derived_recipe_add_copy(
@@ -152,8 +153,8 @@ START_TEST(test_too_many_sources)
 }
 END_TEST
 
-/* Nothing but an error comes of bytes that break a rule; that no read goes astray is for the
- * sanitizers to see. */
+/* Parsing bytes that break a rule gives an error and nothing else. The sanitizers see reads out of
+ * bounds. */
 START_TEST(test_damaged_bytes)
 {
 	static const struct {

@@ -210,7 +210,8 @@ static const struct {
 	{"w/\"abc\"", NULL, "abc", ERROR_NONE},
 	{"*", NULL, "abc", ERROR_NONE},
 	{" * ", NULL, "abc", ERROR_NONE},
-	{"\"x\", *", NULL, "abc", ERROR_PRECONDITION}, /* one of several is no wildcard */
+	/* "*" is not a wildcard when it is one of several */
+	{"\"x\", *", NULL, "abc", ERROR_PRECONDITION},
 	{"Wxabc", NULL, "abc", ERROR_PRECONDITION},
 	{"xabc\"", NULL, "abc", ERROR_PRECONDITION},
 	{"\"abcx", NULL, "abc", ERROR_PRECONDITION},
@@ -243,7 +244,7 @@ START_TEST(conditions_are_judged_like_s3)
 }
 END_TEST
 
-/* Of what lies behind its end nothing is looked at. */
+/* Bytes behind the end of a condition are not looked at. */
 START_TEST(a_condition_ends_where_it_says)
 {
 	struct error err = {0};
@@ -291,7 +292,7 @@ START_TEST(a_write_over_a_marker_finds_nothing_there)
 }
 END_TEST
 
-/* Requests end before what they demanded is judged. */
+/* The memory of a request is freed before its conditions are judged. */
 START_TEST(conditions_are_kept_by_who_takes_them)
 {
 	char texts[2][4] = {"abc", "xyz"};
@@ -327,7 +328,7 @@ START_TEST(conditional_puts_and_deletes)
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "latest", etag, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "latest", "*", &err), 0);
-	/* absent: fine */
+	/* deleting an absent object succeeds */
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "latest", "*", &err), 0);
 	ck_assert_int_eq(fixture_put_with(fixture.store, &swap, span_text("3"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
@@ -350,8 +351,8 @@ START_TEST(a_bucket_deleted_during_the_upload_takes_it_along)
 }
 END_TEST
 
-/* Or an upload could outlive the right to write: begun in a bucket of one's own, ended in one that
- * somebody else made since. */
+/* Otherwise an upload could outlive the right to write: it could begin in a bucket of the caller's
+ * own and end in a bucket that somebody else made since. */
 START_TEST(a_bucket_made_anew_during_the_upload_does_not_get_it)
 {
 	struct error err = {0};
@@ -388,7 +389,8 @@ START_TEST(an_aborted_upload_leaves_nothing)
 }
 END_TEST
 
-/* A flipped bit anywhere that a version leads to: an error, never other bytes (invariant 7). */
+/* A flipped bit anywhere in the data that a version leads to gives an error, never other bytes
+ * (invariant 7). */
 static const struct {
 	const char *sql;
 	bool inline_object;
@@ -445,8 +447,8 @@ START_TEST(large_versions_are_dropped_in_slices)
 {
 	struct error err = {0};
 	ck_assert_int_eq(fixture_put(fixture.store, "weights", "seed", span_text("x"), &err), 0);
-	/* Many segments come from parts of others in disorder: 128 KiB pieces of noise, then those
-	 * pieces backwards. */
+	/* Many segments come from parts of others in disorder: pieces of 128 KiB of noise, then
+	 * those pieces in reverse order. */
 	enum { PIECE = 700000, PIECES = 8 };
 	uint8_t *const bytes = fixture_noise((size_t)PIECE * PIECES, 5);
 	for (size_t i = 0; i < PIECES; i++) {

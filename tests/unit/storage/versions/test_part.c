@@ -81,7 +81,7 @@ static const struct {
 START_TEST(a_range_loads_only_the_segments_it_needs)
 {
 	struct error err = {0};
-	add(1, 10); /* a neighbour */
+	add(1, 10); /* a neighbouring set */
 	const int64_t set = add(2, 100);
 	struct part_range range = {.offset = ranges[_i].offset, .length = ranges[_i].length};
 	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES,
@@ -101,12 +101,12 @@ START_TEST(a_range_may_be_refused_for_its_many_segments)
 	struct error err = {0};
 	const int64_t set = add(1, 100);
 	const uint64_t contents = part_single_contents(segments, 100);
-	struct part_range range = {.length = 10 * SEGMENT_BYTES, .most = 10};
+	struct part_range range = {.length = 10 * SEGMENT_BYTES, .max_segments = 10};
 	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES, contents, &range, &err) == 0,
 		"%s", err.text);
 	ck_assert_uint_eq(range.segment_count, 10);
 	free(range.segments);
-	range = (struct part_range){.length = 10 * SEGMENT_BYTES + 1, .most = 10};
+	range = (struct part_range){.length = 10 * SEGMENT_BYTES + 1, .max_segments = 10};
 	ck_assert_int_eq(part_set_load(db, set, 100 * SEGMENT_BYTES, contents, &range, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 	ck_assert_ptr_null(range.segments);
@@ -124,7 +124,7 @@ START_TEST(an_unrecorded_pack_is_refused)
 }
 END_TEST
 
-/* As version 0.1 wrote it: a set of one part. */
+/* A set as version 0.1 wrote it: with one part. */
 static int64_t add_listed(size_t count, uint64_t *out_contents)
 {
 	static const char sql_set[] = "INSERT INTO part_sets (row_count) VALUES (4)";
@@ -188,7 +188,7 @@ END_TEST
 
 static const struct {
 	const char *damage;
-	bool is_whole; /* seen by who reads all of it, and not by who reads the first byte */
+	bool is_whole; /* a read of the whole part sees it, a read of the first byte does not */
 } damages[] = {
 	{"UPDATE segments SET pack = 3 - pack WHERE start = 0", false},
 	{"UPDATE segments SET first = first + 1 WHERE start = 0", false},
@@ -216,7 +216,7 @@ START_TEST(damage_is_seen)
 }
 END_TEST
 
-/* Also for those that do not read all of it. */
+/* Reads that do not need the whole part see a gap too. */
 START_TEST(a_gap_is_seen)
 {
 	struct error err = {0};
@@ -231,7 +231,7 @@ START_TEST(a_gap_is_seen)
 }
 END_TEST
 
-/* Rows that are right each for itself, of a set that is not the version's. */
+/* Rows that are each right, but belong to a set that is not the version's. */
 START_TEST(contents_are_of_this_version)
 {
 	struct error err = {0};
@@ -253,7 +253,7 @@ START_TEST(small_sets_go_at_once)
 	ck_assert_int_eq(rows(SQL_SEGMENTS), 5);
 	ck_assert_int_eq(part_set_drop(db, kept, &err), 0);
 	ck_assert_int_eq(rows(SQL_SEGMENTS), 0);
-	ck_assert_int_eq(part_set_drop(db, kept, &err), 0); /* gone already */
+	ck_assert_int_eq(part_set_drop(db, kept, &err), 0); /* it is gone already */
 	ck_assert_int_eq(rows(SQL_SETS), 0);
 }
 END_TEST
@@ -286,8 +286,8 @@ START_TEST(shared_sets_go_with_the_last)
 }
 END_TEST
 
-/* Many small ones in one change: it removes about a thousand rows and leaves the rest, of which the
- * sweeper takes many sets at a time. */
+/* A change that drops many small sets removes about 1,000 rows itself. The sweeper removes the
+ * rest, many sets at a time. */
 START_TEST(a_change_leaves_most_of_many_sets)
 {
 	enum { SETS = 100, ROWS = 60 };
@@ -313,7 +313,7 @@ START_TEST(a_change_leaves_most_of_many_sets)
 	add(1, PART_TINY_ROWS);
 	for (int i = 2; i <= 20; i++)
 		add(i, ROWS);
-	/* tiny: at once, whatever else was done */
+	/* a tiny set is removed at once, whatever else was done */
 	ck_assert_int_eq(part_set_drop(db, part_single_set(1), &err), 0);
 	ck_assert_int_eq(rows(SQL_SETS), 0);
 	ck_assert_int_eq(rows(SQL_SEGMENTS), 19 * ROWS);
@@ -346,12 +346,12 @@ START_TEST(large_sets_go_in_slices)
 }
 END_TEST
 
-/* Packs whose count of names is not that of the rows that lead to them. */
+/* The packs whose count of names differs from the rows that lead to them. */
 static const char SQL_MISCOUNTED[] =
 	"SELECT COUNT(*) FROM packs WHERE named <>"
 	" (SELECT coalesce(sum(3 * first + count), 0) FROM segments WHERE pack = packs.number)";
 
-/* Runs of one pack and of several, in one set and in sets beside it. */
+/* Runs of records of one pack and of several, in one set and in neighbouring sets. */
 START_TEST(packs_know_what_leads_to_them)
 {
 	struct error err = {0};
@@ -395,7 +395,7 @@ START_TEST(what_is_gone_or_goes_is_not_shared)
 }
 END_TEST
 
-/* The rows that a shared set of one PUT is said to have are what its last drop goes by. */
+/* The last drop of a shared set of one PUT relies on the set's number of rows. */
 START_TEST(sets_know_how_many_rows_they_have)
 {
 	struct error err = {0};
@@ -405,7 +405,7 @@ START_TEST(sets_know_how_many_rows_they_have)
 	ck_assert_int_eq(rows("SELECT row_count FROM part_sets"), 7);
 	ck_assert_int_eq(rows("SELECT holders FROM part_sets"), 2);
 	ck_assert_int_eq(part_set_add_single(db, segments, 9, &set, &contents, &err), 0);
-	/* and the part */
+	/* 9 segments and the part */
 	ck_assert_int_eq(rows("SELECT row_count FROM part_sets ORDER BY id DESC LIMIT 1"), 10);
 	struct part_range range = {.length = 9 * SEGMENT_BYTES};
 	ck_assert_msg(part_set_load(db, set, 9 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s",

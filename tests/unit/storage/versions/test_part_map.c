@@ -22,7 +22,7 @@ static void add(uint32_t number, uint64_t end)
 	part_map_add(&map, &entry);
 }
 
-/* Parts 2, 3, 7, 9 of 10, 0, 5 and 1 bytes. */
+/* Parts 2, 3, 7 and 9, of 10, 0, 5 and 1 bytes. */
 static void fill(void)
 {
 	add(2, 10);
@@ -58,7 +58,7 @@ END_TEST
 static const struct {
 	uint32_t numbers[2];
 	uint64_t ends[2];
-	size_t cut; /* bytes off the end */
+	size_t cut; /* bytes cut off the end */
 } unsound[] = {
 	{{2, 2}, {1, 2}, 0},
 	{{2, 1}, {1, 2}, 0},
@@ -77,7 +77,8 @@ START_TEST(what_is_no_map_is_told)
 }
 END_TEST
 
-/* Parts of a derived version, one of them empty: what is left of the one that a byte lies in. */
+/* Parts of a derived version, one of them empty: the bytes that are left of the part with a
+ * byte. */
 START_TEST(what_is_left_of_a_part)
 {
 	uint64_t all[] = {10, 10, 25};

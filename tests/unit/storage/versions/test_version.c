@@ -1,5 +1,5 @@
-/* A bucket against a model of it: random writes, deletes, copies, changes of versioning and pins,
- * then everything that can be asked. */
+/* Compares a bucket with a model of it: random writes, deletes, copies, changes of versioning and
+ * names by steps, then every query. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ static unsigned draw(unsigned below)
 	return (unsigned)(random_state >> 20) % below;
 }
 
-/* Some lie inline, some in packs. */
+/* Some bodies are stored inline, some in packs. */
 static struct span body_of(unsigned body)
 {
 	return span_of(noise + body, body % 3 == 0 ? 2000 + body : 10 + body);

@@ -43,7 +43,7 @@ static int put(const char *key, size_t len, struct object *out, struct error *er
 	return fixture_put_object(fixture.store, &params, span_of(noise, len), out, err);
 }
 
-/* What can be done to the key "k", of which a null version and two with ids are there. */
+/* Operations on the key "k", which has a null version and two with ids. */
 static int put_small(struct error *err)
 {
 	struct object object;
@@ -99,7 +99,7 @@ static int delete_version(struct error *err)
 	return delete_with(&item, err);
 }
 
-/* A copy that has its bytes for itself, since their first version is gone. */
+/* Makes a copy the only holder of its bytes by deleting its source. */
 static int put_copied(struct error *err)
 {
 	struct object twin;
@@ -175,7 +175,7 @@ static void read_facts(int64_t out[FACTS])
 		out[i] = fixture_count(fixture.store, facts[i]);
 }
 
-/* Whatever statement of a change fails: the key is as it was, and the same change can be made
+/* Whichever statement of a change fails, the key stays as it was, and the same change succeeds
  * afterwards. */
 START_TEST(a_change_that_fails_leaves_no_half_version)
 {
@@ -269,8 +269,7 @@ static int push_plain(struct db *db, struct error *err)
 	return version_push(db, BUCKET_UNVERSIONED, NULL, &version, err);
 }
 
-/* Rows as a catalog of before this schema holds them keep their sums: docs/FORMAT.md,
- * "Checksums". */
+/* Rows of a catalog before this schema keep their sums: docs/FORMAT.md, "Checksums". */
 START_TEST(a_row_that_uses_no_new_column_has_the_sum_of_the_first_schema)
 {
 	run_call(push_plain);
@@ -278,7 +277,7 @@ START_TEST(a_row_that_uses_no_new_column_has_the_sum_of_the_first_schema)
 }
 END_TEST
 
-/* Each new column is under the sum. */
+/* The sum covers each new column. */
 static const char *const damages[] = {
 	"UPDATE versions SET has_id = 1 - has_id",
 	"UPDATE versions SET is_marker = 1 - is_marker",
@@ -385,7 +384,7 @@ START_TEST(a_bucket_with_markers_or_older_versions_alone_is_not_empty)
 	item.ref.kind = VERSION_REF_ID;
 	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 	ck_assert_int_eq(delete_with(&item, &err), 0);
-	/* the marker is left */
+	/* the marker is still there */
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "bucket", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_NOT_EMPTY);
 }
@@ -410,7 +409,7 @@ static struct object put_k(void)
 	return object;
 }
 
-/* A null version that a step keeps is none that the key shows. */
+/* A null version that a step names is not the null version that the key shows. */
 START_TEST(a_hidden_null_version_is_not_the_older_one)
 {
 	put_k();
@@ -514,7 +513,7 @@ static int give_hash(struct db *db, struct error *err)
 	return version_set_file_hash(db, shown_sequence, 0, &hash, err);
 }
 
-/* One row that cannot be read keeps no other of its batch from its hash. */
+/* A row that cannot be read does not keep the other rows of its batch from getting their hash. */
 START_TEST(a_damaged_version_gets_no_hash_and_holds_nothing_up)
 {
 	shown_sequence = put_k().sequence;
@@ -543,7 +542,7 @@ static int push_without_hash(struct db *db, struct error *err)
 	return 0;
 }
 
-/* Gives a hash to the version that was pushed, and how many changes are told of it. */
+/* Gives a hash to the version that was pushed. Returns how many changes the feed tells of it. */
 static size_t give_hash_and_read(void)
 {
 	struct change_feed *const feed = store_change_feed(fixture.store);
@@ -556,7 +555,7 @@ static size_t give_hash_and_read(void)
 	ck_assert_int_eq(
 		count("SELECT COUNT(*) FROM versions WHERE id = x'01000000000000000000000000000000' AND LENGTH(file_hash) = 32"),
 		1);
-	run_sql("DELETE FROM versions WHERE 0"); /* what was committed before is shown by now */
+	run_sql("DELETE FROM versions WHERE 0"); /* the feed shows earlier commits by now */
 	ck_assert(
 		change_feed_read(feed, 1, updated_ms(), &at, 4, fixture.arena, seen, &told, &more));
 	return told;

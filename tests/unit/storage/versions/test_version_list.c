@@ -14,7 +14,7 @@
 
 static struct store_fixture fixture;
 
-/* Each is put `puts` times, then deleted when `ends` is true. */
+/* Each key is put `puts` times, then deleted when `ends` is true. */
 static const struct {
 	const char *key;
 	int puts;
@@ -60,11 +60,11 @@ static void tear_down(void)
 
 struct line {
 	char text[32];
-	int number; /* within its key; -1: a common prefix */
+	int number; /* of the version within its key; -1: a common prefix */
 	bool is_marker;
 };
 
-/* The plain meaning, computed the slow way. */
+/* The expected listing, computed the slow way. */
 static size_t expected(const char *prefix, const char *delimiter, struct line *out)
 {
 	size_t count = 0;
@@ -157,8 +157,8 @@ START_TEST(every_page_size_gives_the_same_listing)
 }
 END_TEST
 
-/* As clients empty a bucket: what a page shows is deleted before the next is asked for, by the
- * markers of the first. */
+/* Empties a bucket as clients do: deletes the versions of a page before it asks for the next page
+ * with the markers of the first. */
 START_TEST(deleting_page_by_page_empties_the_bucket)
 {
 	struct error err = {0};
@@ -217,7 +217,7 @@ START_TEST(limits_and_refusals)
 }
 END_TEST
 
-/* 100,000 older versions of the key "hot" at a time; their rows lead to nothing. */
+/* Adds 100,000 older versions of the key "hot"; their rows lead to no bytes. */
 static void add_older(void)
 {
 	struct error err = {0};
@@ -245,7 +245,7 @@ static void put_hot(struct object *out)
 	ck_assert_int_eq(fixture_put_object(fixture.store, &params, span_text("x"), out, &err), 0);
 }
 
-/* A walk over 200,000 rows would take over 10 ms each time. */
+/* A walk over 200,000 rows would take more than 10 ms each time. */
 START_TEST(a_key_with_many_versions_costs_pages_that_do_not_show_them_nothing)
 {
 	enum { TIMES = 50 };

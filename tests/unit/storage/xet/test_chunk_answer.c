@@ -33,7 +33,7 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* 1 and the shard; 0: not known. */
+/* Returns 1 with the shard, or 0 when the chunk is not known. */
 static int ask_as(bool promises, const struct chunk_id *id, struct buffer *out)
 {
 	struct error err = {0};
@@ -65,7 +65,7 @@ static int take(void *taker, const struct chunk_id *id, struct span content, str
 	return 0;
 }
 
-/* Noise put through S3, and its chunks. */
+/* Puts noise through S3, and gives its chunks. */
 static struct cut put(const char *key, size_t len, uint64_t seed)
 {
 	struct error err = {0};
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(the_first_chunk_of_a_large_upload_is_found)
 {
 	struct buffer ignored;
-	/* a pack of its own, which a helper enters into the index */
+	/* a pack of its own, which a helper adds to the index */
 	const struct cut cut = put("k", 900000, 3);
 	for (int i = 0; i < 1000 && ask(&cut.entries[0].id, &ignored) != 1; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -139,14 +139,14 @@ START_TEST(the_first_chunk_of_a_large_upload_is_found)
 }
 END_TEST
 
-/* Shared packs fill up: what lay in one of before is found by the index, as any other. */
+/* The chunks of a full shared pack are found through the index, like all others. */
 START_TEST(the_first_chunk_is_found_behind_the_next_shared_pack)
 {
 	struct buffer ignored;
 	char key[8];
 	const struct cut cut = put("first", 200000, 20);
 	for (unsigned i = 0; i < 9; i++) {
-		snprintf(key, sizeof key, "k%u", i);
+		snprintf(key, sizeof(key), "k%u", i);
 		put(key, 200000, 21 + i);
 	}
 	ck_assert_int_gt(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs"), 1);
@@ -174,7 +174,7 @@ START_TEST(a_promise_that_lasts_is_not_made_again)
 }
 END_TEST
 
-/* It counts for the moment, and gc takes the chunk as if nobody had asked. */
+/* Such an answer counts for the moment, and gc deletes the chunk as if it had not been given. */
 START_TEST(an_answer_to_who_only_reads_holds_nothing)
 {
 	struct error err = {0};

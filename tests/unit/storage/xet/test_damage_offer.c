@@ -1,6 +1,6 @@
-/* Sound records that are offered in place of damaged ones: what is mended of them, in whatever
- * order they come, and what is let go. The records here lie in the pack itself: what was noted of
- * them is wrong. */
+/* Sound records are offered in place of damaged ones: which damage they mend, in any order, and
+ * which offers are dropped. The sound records here lie in the pack itself: only the notes of damage
+ * are wrong. */
 #include "storage/core/damage_book.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static struct pack_store *packs(void)
 	return store_packs(fixture.store);
 }
 
-/* The place of the object's first chunk; the others follow in its pack. */
+/* Gives the place of the object's first chunk. The others follow it in the pack. */
 static struct chunk_place put(const char *key, struct span bytes)
 {
 	static const char sql[] =
@@ -81,7 +81,7 @@ static void note(const struct chunk_place *place, uint32_t chunk)
 	pack_damage_note(packs()->damage, &place->pack, chunk);
 }
 
-/* Until what was offered is mended or let go. */
+/* Waits until the offer has mended or was dropped. */
 static void send_offers(void)
 {
 	pack_damage_offer(packs()->damage, offers, offer_count);
@@ -105,7 +105,7 @@ START_TEST(chunks_are_mended_in_whatever_order_they_come)
 	const struct span bytes = span_of(noise, LARGE);
 	const struct chunk_place place = put("old", bytes);
 	store_fixture_reopen(&fixture);
-	for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+	for (size_t i = 0; i < sizeof(chunks) / sizeof(*chunks); i++) {
 		note(&place, chunks[i]);
 		offer(&place, chunks[i]);
 	}
@@ -139,7 +139,7 @@ START_TEST(chunks_of_several_packs_are_mended_in_whatever_order_they_come)
 }
 END_TEST
 
-/* Their records are taken as they are stored, and not as they are shown. */
+/* Records are taken as they are stored, not as they are shown. */
 START_TEST(chunks_in_a_code_of_our_own_are_mended)
 {
 	uint8_t *numbers = fixture_bytes(FIXTURE_BF16, 5, LARGE);
@@ -171,7 +171,7 @@ START_TEST(what_is_not_damaged_any_more_is_not_written_anew)
 }
 END_TEST
 
-/* The file that the pack lay in goes, and is remembered until it has gone. */
+/* The old file of the pack is removed, and remembered until then. */
 START_TEST(a_file_that_cannot_be_removed_is_remembered)
 {
 	static struct file_faults faults; /* outlives the store */
@@ -198,13 +198,13 @@ START_TEST(a_file_that_cannot_be_removed_is_remembered)
 }
 END_TEST
 
-/* gc takes no pack that is referred. */
+/* gc does not delete a pack that is referred. */
 START_TEST(no_pack_stays_held)
 {
 	const struct chunk_place place = put("old", span_of(noise, LARGE));
 	struct chunk_place gone = {.chunk = 3};
 	store_fixture_reopen(&fixture);
-	memset(gone.pack.bytes, 0xee, sizeof gone.pack.bytes);
+	memset(gone.pack.bytes, 0xee, sizeof(gone.pack.bytes));
 	note(&place, 3);
 	note(&place, 5);
 	offer(&place, 3);
@@ -217,7 +217,7 @@ START_TEST(no_pack_stays_held)
 }
 END_TEST
 
-/* Neither the one that is mended nor the one that the record comes from. */
+/* Neither the pack that is mended nor the pack of the sound record. */
 START_TEST(no_pack_stays_held_that_a_record_came_from)
 {
 	const struct chunk_place damaged = put("old", span_of(noise, LARGE));
@@ -233,7 +233,7 @@ START_TEST(no_pack_stays_held_that_a_record_came_from)
 }
 END_TEST
 
-/* Behind all changes that were queued. */
+/* Waits until all queued changes have run. */
 static int64_t rows_at_last(void)
 {
 	struct committer_hold *hold = committer_hold_new(fixture.store);
@@ -241,7 +241,7 @@ static int64_t rows_at_last(void)
 	return fixture_count(fixture.store, "SELECT COUNT(*) FROM damaged_chunks");
 }
 
-/* The store closes: what is being mended is waited for, and what comes later is let go. */
+/* A store that closes waits for the present mending and drops later offers. */
 START_TEST(a_closed_book_takes_nothing_more)
 {
 	const struct chunk_place place = put("old", span_of(noise, LARGE));
@@ -263,7 +263,7 @@ START_TEST(a_closed_book_takes_nothing_more)
 }
 END_TEST
 
-/* Of one pack: a copy minds the chunks of its own source alone. */
+/* For one pack: a copy notices damage only in the chunks of its own source. */
 START_TEST(a_copy_is_refused_for_its_own_chunks_alone)
 {
 	static const char *const keys[] = {"before", "damaged", "behind"};

@@ -36,7 +36,7 @@ static void put(struct kept *kept, const char *key, const uint8_t *bytes, size_t
 	ck_assert(kept->object.has_file_hash);
 }
 
-/* An object of noise and text: records of several kinds. */
+/* Puts an object of noise and text, which has records of several kinds. */
 static void kept_open(struct kept *kept, size_t len)
 {
 	*kept = (struct kept){.len = len};
@@ -90,7 +90,7 @@ static int find(
 	return xet_content_find(reader->db, &reach, &kept->object.file_hash, out, err);
 }
 
-/* The bytes of one range of the plan, as a client would fetch them. */
+/* Reads the bytes of one range of the plan, as a client would fetch them. */
 static uint8_t *fetch(struct kept *kept, const struct reader *reader,
 	const struct xet_content *content, const struct reconstruction *plan,
 	const struct reconstruction_range *range, uint64_t *out_len)
@@ -113,8 +113,9 @@ static uint8_t *fetch(struct kept *kept, const struct reader *reader,
 			.first = piece->place.base + piece->first,
 			.count = piece->end - piece->first,
 			.length = piece->length};
-		source = xorb_source_open(
-			store_packs(kept->fixture.store), &run, 1, false, 0, piece->length, &err);
+		const struct xorb_source_params params = {
+			.runs = &run, .count = 1, .length = piece->length};
+		source = xorb_source_open(store_packs(kept->fixture.store), &params, &err);
 	}
 	ck_assert_msg(source != NULL, "%s", err.text);
 	uint8_t *const into = memory_new(piece->length + 1);
@@ -127,7 +128,7 @@ static uint8_t *fetch(struct kept *kept, const struct reader *reader,
 	return into;
 }
 
-/* Decodes the chunks of a term out of the bytes of its range. */
+/* Decodes the chunks of a term from the bytes of its range. */
 static void decode_term(const struct reconstruction_term *term,
 	const struct reconstruction_range *range, const uint8_t *record, struct buffer *out)
 {
@@ -171,9 +172,9 @@ static void expect_range(struct kept *kept, uint64_t from, uint64_t to)
 	ck_assert_msg(find(kept, &reader, &content, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(content.size, kept->len);
 	struct reconstruction plan = {0};
-	uint64_t skip;
-	ck_assert_msg(reconstruction_load(
-			      &plan, reader.store, reader.db, &content, from, to, &skip, &err) == 0,
+	struct reconstruction_bytes asked = {.from = from, .to = to};
+	ck_assert_msg(
+		reconstruction_load(&plan, reader.store, reader.db, &content, &asked, &err) == 0,
 		"%s", err.text);
 	ck_assert_msg(reconstruction_place(&plan, reader.store, false, &err) == 0, "%s", err.text);
 	struct buffer out;
@@ -187,8 +188,8 @@ static void expect_range(struct kept *kept, uint64_t from, uint64_t to)
 		ck_assert_uint_eq(out.len - before, plan.terms[i].bytes);
 		free(records);
 	}
-	ck_assert_uint_ge(out.len, skip + (to - from));
-	ck_assert_int_eq(memcmp(out.data + skip, kept->bytes + from, to - from), 0);
+	ck_assert_uint_ge(out.len, asked.skip + (to - from));
+	ck_assert_int_eq(memcmp(out.data + asked.skip, kept->bytes + from, to - from), 0);
 	buffer_release(&out);
 	reconstruction_release(&plan);
 	reader_give(&reader);
@@ -220,8 +221,8 @@ START_TEST(inline_bytes_come_back)
 }
 END_TEST
 
-/* Terms that are alike share a range, also when the chunks of an object were stored by others:
- * noise, then the same noise with something before. */
+/* Equal terms share a range, also when another upload stored the chunks: noise, then the same noise
+ * after other bytes. */
 START_TEST(shared_chunks_come_back)
 {
 	struct kept kept;
@@ -239,7 +240,7 @@ START_TEST(shared_chunks_come_back)
 }
 END_TEST
 
-/* Offsets in the shown xorb are sums over all records before: as hub-xet.md 3.5 says of
+/* An offset in the shown xorb is the sum of all records before, as hub-xet.md 3.5 says for
  * url_range. */
 START_TEST(offsets_are_of_the_whole_xorb)
 {
@@ -251,13 +252,14 @@ START_TEST(offsets_are_of_the_whole_xorb)
 	ck_assert_int_eq(find(&kept, &reader, &content, &err), 0);
 	struct reconstruction whole = {0};
 	struct reconstruction part = {0};
-	uint64_t skip;
+	struct reconstruction_bytes all_bytes = {.from = 0, .to = LEN};
+	struct reconstruction_bytes some_bytes = {.from = 600000, .to = 700000};
 	ck_assert_int_eq(
-		reconstruction_load(&whole, reader.store, reader.db, &content, 0, LEN, &skip, &err),
+		reconstruction_load(&whole, reader.store, reader.db, &content, &all_bytes, &err),
 		0);
 	ck_assert_int_eq(reconstruction_place(&whole, reader.store, false, &err), 0);
-	ck_assert_int_eq(reconstruction_load(&part, reader.store, reader.db, &content, 600000,
-				 700000, &skip, &err),
+	ck_assert_int_eq(
+		reconstruction_load(&part, reader.store, reader.db, &content, &some_bytes, &err),
 		0);
 	ck_assert_int_eq(reconstruction_place(&part, reader.store, false, &err), 0);
 	ck_assert_uint_eq(part.range_count, 1);
@@ -308,7 +310,7 @@ START_TEST(a_file_is_reached_through_readable_keys_of_its_bucket)
 	struct xet_reach reach = {
 		.bucket = bucket_id(&kept), .may_read = may_read_b, .owner = &asked};
 	ck_assert_int_eq(
-		find_as(&kept, &reach, &err), -1); /* "a" holds it, which he may not read */
+		find_as(&kept, &reach, &err), -1); /* the caller may not read "a", which has it */
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_uint_eq(asked, 1);
 	put(&kept, "b", kept.bytes, LEN);
@@ -319,7 +321,7 @@ START_TEST(a_file_is_reached_through_readable_keys_of_its_bucket)
 	reach.bucket--;
 	ck_assert_int_eq(fixture_delete(kept.fixture.store, "models", "b", NULL, &err), 0);
 	ck_assert_int_eq(find_as(&kept, &reach, &err), -1);
-	memset(&kept.object.file_hash, 0, sizeof(kept.object.file_hash)); /* no bytes: anybody's */
+	memset(&kept.object.file_hash, 0, sizeof(kept.object.file_hash)); /* the empty file */
 	ck_assert_int_eq(find_as(&kept, &reach, &err), 0);
 	kept_close(&kept);
 }

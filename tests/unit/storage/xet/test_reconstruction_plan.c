@@ -7,7 +7,7 @@
 enum { CHUNK = 2048, RUNS_MAX = 4 };
 
 struct run {
-	uint8_t xorb; /* 0: no more */
+	uint8_t xorb; /* 0: the end of the list */
 	uint32_t first;
 	uint32_t end;
 };
@@ -101,8 +101,8 @@ START_TEST(the_table_of_the_protocol_holds)
 }
 END_TEST
 
-/* The same xorb in two packs: one range, whose pieces follow on one another and lie within what
- * each pack was asked for. */
+/* The same xorb in two packs gives one range. Its pieces adjoin, and each has only chunks that the
+ * terms want from its pack. */
 START_TEST(a_xorb_of_two_packs_is_one_range_of_pieces)
 {
 	static const struct run runs[] = {{1, 0, 3}, {1, 2, 6}, {1, 1, 3}, {1, 6, 8}};
@@ -126,7 +126,7 @@ START_TEST(a_xorb_of_two_packs_is_one_range_of_pieces)
 }
 END_TEST
 
-/* Two files in one plan: each has its own beginning, ranges are shared. */
+/* Two files in one plan have their own terms and share ranges. */
 START_TEST(files_share_ranges)
 {
 	static const struct run first = {1, 0, 4};

@@ -95,7 +95,7 @@ static void is_done(void *owner)
 	pthread_mutex_unlock(&sender->mutex);
 }
 
-/* Writes `bytes` piece by piece, waiting where told to. */
+/* Writes `bytes` piece by piece, and waits when told to. */
 static int write_all(
 	struct shard_put *put, struct sender *sender, struct span bytes, struct error *err)
 {
@@ -126,7 +126,7 @@ static struct shard_put *open_put(struct sender *sender, const char *account)
 	return shard_put_open(fixture.store, &params);
 }
 
-/* Once started: waits. */
+/* Waits for a put that was started. */
 static int outcome(struct shard_put *put, struct sender *sender, struct error *err)
 {
 	pthread_mutex_lock(&sender->mutex);
@@ -218,10 +218,10 @@ static bool is_granted(const struct chunk_id *hash, int64_t bucket, const char *
 {
 	struct error err = {0};
 	bool valid = false;
+	const struct xet_grant grant = {
+		.file = hash, .bucket = bucket, .account = span_text(account)};
 	struct db *const db = store_reader_take(fixture.store, &err);
-	ck_assert_int_eq(xet_grant_row_valid(db, hash, bucket, span_text(account),
-				 fixture.clock.now_ms, &valid, &err),
-		0);
+	ck_assert_int_eq(xet_grant_row_valid(db, &grant, fixture.clock.now_ms, &valid, &err), 0);
 	store_reader_give(fixture.store, db);
 	return valid;
 }
@@ -316,7 +316,7 @@ START_TEST(a_file_goes_when_its_time_is_over)
 	ck_assert(!find_file(&hash, &file));
 	ck_assert_int_eq(registered(), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments"), 0);
-	accept(); /* the xorb is promised still */
+	accept(); /* the xorb is still promised */
 	ck_assert(find_file(&hash, &file));
 }
 END_TEST
@@ -376,7 +376,7 @@ START_TEST(many_files_take_several_changes)
 }
 END_TEST
 
-/* One chunk again and again, which no two segments share. */
+/* One chunk many times, so that no two segments adjoin. */
 static struct chunk_id add_scattered_file(uint32_t count)
 {
 	struct chunk_entry *const chunks = calloc(count, sizeof(*chunks));
@@ -469,7 +469,7 @@ START_TEST(a_shard_over_the_limit_is_too_large)
 }
 END_TEST
 
-/* Places in a shard of one file of one term {4, 8}, and of the xorb. */
+/* Places in a shard of one file with one term {4, 8}, and one xorb. */
 enum { AT_FILE = 48, AT_TERM = 96, AT_RANGE = 144, AT_XORB = 240, AT_CHUNK = 288 };
 
 static const struct forgery {
@@ -583,7 +583,7 @@ START_TEST(a_xorb_that_gc_works_on_is_asked_for_again)
 	write_shard((const struct run[]){{0, CHUNKS}}, 1);
 	ck_assert_int_eq(xorb_find(fixture.store, &xorb, &found, &err), 0);
 	pack_cache_retire(cache, &found.pack, true);
-	/* what is promised is never refused: see the next test */
+	/* a promised xorb is never refused: see the next test */
 	fixture.clock.now_ms += 28 * DAY_MS;
 	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
@@ -606,7 +606,7 @@ START_TEST(a_promised_xorb_is_there_while_gc_works_on_its_pack)
 }
 END_TEST
 
-/* One bit of the last chunk's record, which the store still has open. */
+/* Flips one bit of the last chunk's record, in a file that the store has open. */
 static void spoil_last_chunk(void)
 {
 	struct error err = {0};
@@ -621,13 +621,13 @@ static void spoil_last_chunk(void)
 		pack_cache_copy_entries(cache, pinned, place.first + CHUNKS - 1, &entry, 1), 1);
 	pack_cache_unpin(cache, pinned);
 	pack_format_name(&place.pack, PACK_FILE_PACK, name);
-	snprintf(relative, sizeof relative, "packs/%.2s/%s", name, name);
+	snprintf(relative, sizeof(relative), "packs/%.2s/%s", name, name);
 	char *const path = store_fixture_path(&fixture, relative);
 	pack_fixture_flip(path, entry.offset + PACK_RECORD_HEADER_BYTES + CHUNK_BYTES / 2);
 	free(path);
 }
 
-/* A read has told of it: no new file is made of what cannot be read. */
+/* After a read has found the damage, no file is registered over the xorb. */
 START_TEST(a_xorb_that_is_known_as_damaged_is_refused_until_it_was_sent_again)
 {
 	struct error err = {0};
@@ -682,8 +682,8 @@ static int told_space(const struct file_ops *ops, const char *path, struct file_
 	return 0;
 }
 
-/* A client that was refused a xorb for want of room sends the shard that names it all the same, and
- * shows the answer. */
+/* A client whose xorb was refused because the disk is full still sends the shard that names it, and
+ * shows that answer. */
 START_TEST(a_xorb_that_had_no_room_is_told_as_that)
 {
 	struct error err = {0};
@@ -706,11 +706,11 @@ START_TEST(a_xorb_that_had_no_room_is_told_as_that)
 		"%s", err.text);
 	ck_assert_int_eq(registered(), 0);
 	write_shard((const struct run[]){{4, 8}}, 1);
-	accept(); /* what is stored here needs no room */
+	accept(); /* a stored xorb needs no room */
 }
 END_TEST
 
-/* Somebody whom others stand behind until he is let go. */
+/* Blocks the committer, a helper or the gate until it is released. */
 struct blocker {
 	struct change change; /* first */
 	struct helper_job job;
@@ -855,7 +855,7 @@ START_TEST(who_waits_at_the_gate_leaves_when_the_store_stops)
 	queue_up(&queue);
 	shard_put_quiesce(fixture.store);
 	expect_stopped(queue.put, &queue.sender);
-	queue.put = send_large(&queue.sender); /* as does who comes now */
+	queue.put = send_large(&queue.sender); /* a later one is turned away too */
 	expect_stopped(queue.put, &queue.sender);
 	for (int i = 0; i < PLACES_AT_GATE; i++)
 		gate_leave(queue.gate);
@@ -899,7 +899,7 @@ START_TEST(a_check_ends_at_its_next_slice_when_the_store_stops)
 	}
 	for (int i = 0; i < HELPERS; i++)
 		wait_for(&helpers[i].reached);
-	gate_leave(queue.gate); /* its first slice stands behind the helpers' jobs */
+	gate_leave(queue.gate); /* its first slice waits for the helpers' jobs */
 	ck_assert(!somebody_waits(queue.gate));
 	shard_put_quiesce(fixture.store);
 	for (int i = 0; i < HELPERS; i++)
@@ -907,7 +907,7 @@ START_TEST(a_check_ends_at_its_next_slice_when_the_store_stops)
 	expect_stopped(queue.put, &queue.sender);
 	ck_assert_int_eq(registered(), 0);
 	for (int i = 1; i < PLACES_AT_GATE; i++)
-		gate_leave(queue.gate); /* the shard has left by itself */
+		gate_leave(queue.gate); /* the shard has left on its own */
 }
 END_TEST
 
@@ -949,7 +949,7 @@ START_TEST(registered_files_survive_a_restart)
 }
 END_TEST
 
-/* Nobody has read them since the start; the upload of the same xorb mends them. */
+/* The records were not read since the start. Another upload of the same xorb mends them. */
 START_TEST(a_xorb_that_is_damaged_must_be_sent_again)
 {
 	struct error err = {0};

@@ -1,6 +1,6 @@
-/* A child uploads xorbs and is killed at its n-th write, sync, rename or unlink below packs, start
- * included; the parent opens what lies there: every xorb that was acknowledged reads as it was
- * sent, one more may, and no pack is left over. Then n grows, on the same folder. */
+/* A child uploads xorbs and is killed at its n-th write, sync, rename or unlink below packs, also
+ * during its start. The parent opens the folder: every acknowledged xorb reads as it was sent, one
+ * more may, and no pack is left over. Then n grows, on the same folder. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ Suite *test_xorb_kill_suite(void);
 
 enum { OPERATIONS = 7, ROUNDS_MAX = 300, HOUR_MS = 3600 * 1000 };
 
-/* In each round others, and the last once more. */
+/* Other samples in each round, and the last one again. */
 static const struct xorb_sample kinds[OPERATIONS] = {
 	{.chunks = 2, .chunk_bytes = 20000},
 	{.chunks = 30, .chunk_bytes = 90000},
@@ -97,7 +97,7 @@ START_TEST(a_kill_at_any_write_loses_no_acknowledged_xorb)
 	bool alive = false;
 	int round = 0;
 	int before = 0;
-	memset(&fixture, 0, sizeof fixture);
+	memset(&fixture, 0, sizeof(fixture));
 	store_fixture_open(&fixture);
 	store_close(fixture.store);
 	for (; round < ROUNDS_MAX && !alive; round++) {

@@ -23,8 +23,8 @@ enum { HOUR_MS = 3600 * 1000, UPLOAD_PROMISE_MS = 5 * HOUR_MS };
 
 static struct store_fixture fixture;
 
-/* Inline-sized, one that shares a pack, one just below and just above what does, one of several
- * megabytes; and each encoding. */
+/* One as small as inline bytes, one that goes into a shared pack, one just below and one just above
+ * the limit for that, and one of several megabytes; with each encoding. */
 static const struct xorb_sample samples[] = {
 	{.seed = 1, .chunks = 1, .chunk_bytes = 12},
 	{.seed = 2, .chunks = 3, .chunk_bytes = 20000},
@@ -36,7 +36,7 @@ static const struct xorb_sample samples[] = {
 	{.seed = 8, .chunks = 5000, .chunk_bytes = 300},
 	{.seed = 9, .chunks = 3, .chunk_bytes = 70000, .codec = CODEC_ZSTD},
 };
-enum { SAMPLES = sizeof samples / sizeof *samples };
+enum { SAMPLES = sizeof(samples) / sizeof(*samples) };
 
 static void open_store(void)
 {
@@ -85,7 +85,7 @@ static int64_t pack_files(void)
 	return fixture_pack_files(&fixture, "-name '*.pack'");
 }
 
-/* A helper removes what an upload leaves behind. */
+/* Waits for the helper that removes the pack of an aborted upload. */
 static void wait_for_pack_files(int64_t expected)
 {
 	for (int i = 0; i < 500 && pack_files() != expected; i++)
@@ -118,7 +118,7 @@ START_TEST(a_xorb_is_kept_as_it_lies)
 }
 END_TEST
 
-/* Valid frames of 1000 x 'a': with a block that holds nothing, and with the checksum of a block. */
+/* Valid frames of 1000 x 'a': with an empty block, and with the checksum of a block. */
 START_TEST(what_clients_read_otherwise_is_stored_plain)
 {
 	static const uint8_t head[] = {
@@ -136,23 +136,23 @@ START_TEST(what_clients_read_otherwise_is_stored_plain)
 	bool inserted;
 	uint8_t content[1000];
 	uint8_t *const read = memory_new(CHUNK_MAX_BYTES);
-	memset(content, 'a', sizeof content);
-	const struct chunk_id hash = chunk_hash(span_of(content, sizeof content));
+	memset(content, 'a', sizeof(content));
+	const struct chunk_id hash = chunk_hash(span_of(content, sizeof(content)));
 	buffer_init(&body, 100);
-	buffer_add(&body, head, sizeof head);
-	buffer_add(&body, _i == 0 ? with_empty : with_sum, sizeof with_sum);
+	buffer_add(&body, head, sizeof(head));
+	buffer_add(&body, _i == 0 ? with_empty : with_sum, sizeof(with_sum));
 	ck_assert_msg(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted,
 			      &err) == 0 &&
 			inserted,
 		"%s", err.text);
 	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
 	ck_assert_int_eq(xorb_length(fixture.store, &xorb, &length, &err), 0);
-	ck_assert_uint_eq(length, 8 + sizeof content);
+	ck_assert_uint_eq(length, 8 + sizeof(content));
 	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &xorb.pack, xorb.first,
 				 NULL, read, &len, &err),
 		0);
-	ck_assert_uint_eq(len, sizeof content);
-	ck_assert_mem_eq(read, content, sizeof content);
+	ck_assert_uint_eq(len, sizeof(content));
+	ck_assert_mem_eq(read, content, sizeof(content));
 	ck_assert(xorb_fixture_put(
 			  fixture.store, &hash, buffer_span(&body), false, &inserted, &err) == 0 &&
 		!inserted);
@@ -177,7 +177,7 @@ START_TEST(private_codecs_are_for_who_may)
 }
 END_TEST
 
-/* Also when the xorb is there already: then its promise is not renewed. */
+/* The same for a stored xorb, whose promise is then not renewed. */
 static void expect_refused(const struct chunk_id *hash, struct span body)
 {
 	struct error err = {0};
@@ -251,7 +251,7 @@ START_TEST(a_repeat_renews_the_promise_and_stores_nothing)
 		ck_assert(!send(&samples[i]));
 		ck_assert_int_eq(xorb_find(fixture.store, &hash, &second, &err), 0);
 		ck_assert_int_eq(second.promised_ms, first.promised_ms + HOUR_MS);
-		ck_assert_mem_eq(&second.pack, &first.pack, sizeof first.pack);
+		ck_assert_mem_eq(&second.pack, &first.pack, sizeof(first.pack));
 		ck_assert_uint_eq(second.first, first.first);
 		ck_assert_int_eq(pack_files(), files);
 		ck_assert(xorb_sample_is_there(fixture.store, &samples[i]));
@@ -299,7 +299,7 @@ START_TEST(of_uploads_at_a_time_one_is_kept)
 }
 END_TEST
 
-/* A chunk that came in a xorb is found by who puts an object of the same bytes. */
+/* A chunk that came in a xorb is found by an upload of an object with the same bytes. */
 START_TEST(objects_share_the_chunks_of_xorbs)
 {
 	static const struct xorb_sample small = {.seed = 20, .chunks = 1, .chunk_bytes = 8000};
@@ -376,8 +376,8 @@ START_TEST(only_what_is_whole_is_promised)
 }
 END_TEST
 
-/* gc gives the pack up: nothing new is promised of it. Nor does a promise, made or not, hold a pack
- * for longer than it takes. */
+/* Xorbs of a pack that gc deletes get no promise. A promise, made or refused, keeps its reference
+ * to the pack only while the call runs. */
 START_TEST(what_is_condemned_is_not_promised)
 {
 	const struct chunk_id hash = xorb_sample_hash(&samples[4]);
@@ -430,7 +430,7 @@ static int64_t promise_of_all(void)
 	return until_ms;
 }
 
-/* An object that lies in several packs: the last promise of any xorb in them. */
+/* For an object in several packs: the last promise of any xorb in them. */
 START_TEST(the_last_promise_of_an_object_counts)
 {
 	const int64_t now_ms = fixture.clock.now_ms;

@@ -1,4 +1,4 @@
-/* What is stored of a xorb is damaged on the disk, and the xorb comes once more. */
+/* The stored bytes of a xorb are damaged on the disk, and the xorb is sent again. */
 #include "storage/xet/xorb_repeat.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@ Suite *test_xorb_repeat_suite(void);
 
 static struct store_fixture fixture;
 
-/* The first two share a pack, the others have one of their own. The last two hold the same, encoded
- * otherwise. */
+/* The first two share a pack; the others have packs of their own. The last two have the same
+ * content in different encodings. */
 static const struct xorb_sample small = {.seed = 41, .chunks = 3, .chunk_bytes = 8000};
 static const struct xorb_sample other = {.seed = 42, .chunks = 2, .chunk_bytes = 9000};
 static const struct xorb_sample large = {.seed = 43, .chunks = 12, .chunk_bytes = 100001};
@@ -84,7 +84,7 @@ static int send(const struct xorb_sample *sample, bool *out_inserted)
 	return -1;
 }
 
-/* As a client does: again while the server says busy. */
+/* Sends as a client does: again while the server replies busy. */
 static void send_until_mended(const struct xorb_sample *sample)
 {
 	bool mended = false;
@@ -119,11 +119,11 @@ static char *pack_path(const struct xorb *xorb)
 	store_reader_give(fixture.store, db);
 	pack_format_name(&file, PACK_FILE_PACK, name);
 	char relative[PACK_NAME_BYTES + 10];
-	snprintf(relative, sizeof relative, "packs/%.2s/%s", name, name);
+	snprintf(relative, sizeof(relative), "packs/%.2s/%s", name, name);
 	return store_fixture_path(&fixture, relative);
 }
 
-/* One byte in the payload of that chunk. */
+/* Changes one byte in the payload of that chunk. */
 static void damage(const struct xorb_sample *sample, uint32_t chunk)
 {
 	const struct xorb xorb = find(sample);
@@ -149,7 +149,7 @@ static int64_t pack_files(void)
 	return fixture_pack_files(&fixture, "-name '*.pack'");
 }
 
-static _Atomic off_t unreadable; /* what is read from there on the disk cannot give now */
+static _Atomic off_t unreadable; /* reads from this offset on fail */
 
 static ssize_t read_but_there(
 	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
@@ -174,7 +174,7 @@ static off_t record_offset(const struct xorb_sample *sample)
 	return entry.offset;
 }
 
-/* What lies beside it in the pack is right, and must not be lost to a moment's failure. */
+/* The other records of the pack are right and must not be lost because of a temporary failure. */
 START_TEST(nothing_is_mended_while_its_neighbours_cannot_be_read)
 {
 	struct file_ops files = *file_system();
@@ -213,8 +213,7 @@ static int renew(const struct xorb_sample *sample, struct error *err)
 	return result;
 }
 
-/* Bad sectors, and damage on a file system with checksums of its own: the disk gives an error, for
- * good. */
+/* Bad sectors, and damage on a file system with checksums of its own: reads always fail. */
 START_TEST(what_the_disk_cannot_read_is_mended_too)
 {
 	struct file_ops files = *file_system();
@@ -224,7 +223,7 @@ START_TEST(what_the_disk_cannot_read_is_mended_too)
 	ck_assert(send(&small, &mended) == 0 && send(&other, &mended) == 0);
 	store_close(fixture.store);
 	open_store_on(&files);
-	/* in the new file it begins elsewhere: no footer lies before it */
+	/* it begins elsewhere in the new file, which has no footer before it */
 	unreadable = record_offset(&other);
 	ck_assert_int_eq(renew(&other, &err), -1);
 	ck_assert_msg(err.kind == ERROR_NOT_FOUND, "%s", err.text);
@@ -249,7 +248,7 @@ static int apply_nothing(struct change *change, struct db *db, struct error *err
 	return 0;
 }
 
-/* What was queued before is through: the damage that a read found is written down. */
+/* Waits for the queued changes: then the damage that a read has found is recorded. */
 static void await_changes(void)
 {
 	struct change change = {.apply = apply_nothing};
@@ -258,8 +257,8 @@ static void await_changes(void)
 		committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
 }
 
-/* Each write, sync and rename fails once: what lies beside it stays right, nothing is left over,
- * and the next time mends. */
+/* Each write, sync and rename fails once: the other records stay right, no file is left over, and
+ * the next upload mends. */
 START_TEST(a_mending_that_fails_leaves_all_as_it_was)
 {
 	static const int failures[] = {ENOSPC, EIO};
@@ -308,8 +307,8 @@ START_TEST(a_damaged_xorb_is_mended_when_it_comes_again)
 	ck_assert(!xorb_sample_is_there(fixture.store, &large)); /* the damage is seen */
 	send_until_mended(&large);
 	const struct xorb after = find(&large);
-	/* what leads there leads there still */
-	ck_assert_mem_eq(&after.pack, &before.pack, sizeof before.pack);
+	/* everything that led there still does */
+	ck_assert_mem_eq(&after.pack, &before.pack, sizeof(before.pack));
 	ck_assert_uint_eq(after.first, before.first);
 	ck_assert(xorb_sample_is_there(fixture.store, &large));
 	ck_assert_int_eq(pack_files(), 1);
@@ -317,13 +316,13 @@ START_TEST(a_damaged_xorb_is_mended_when_it_comes_again)
 	store_close(fixture.store);
 	open_store();
 	ck_assert(xorb_sample_is_there(fixture.store, &large));
-	damage(&large, 0); /* a mended pack is one like others */
+	damage(&large, 0); /* a mended pack is a normal pack */
 	send_until_mended(&large);
 	ck_assert(xorb_sample_is_there(fixture.store, &large));
 }
 END_TEST
 
-/* Nobody has read it: the first that is sent finds out, and mends nothing. */
+/* No read has seen the damage: the first upload finds it and mends nothing. */
 START_TEST(damage_is_found_by_who_sends_it_again)
 {
 	bool inserted;
@@ -335,8 +334,8 @@ START_TEST(damage_is_found_by_who_sends_it_again)
 }
 END_TEST
 
-/* The open shared pack: it is sealed first. An object that shares a chunk reads right again;
- * another damaged xorb of the pack waits for its own bytes. */
+/* The open shared pack is sealed first. An object that shares a chunk reads right again; another
+ * damaged xorb of the pack needs its own bytes. */
 START_TEST(objects_that_share_its_chunks_read_right_again)
 {
 	struct error err = {0};
@@ -385,7 +384,7 @@ START_TEST(a_pack_that_is_gone_comes_back)
 }
 END_TEST
 
-/* Other lengths of records: who streams them out meanwhile gets an error, and no wrong bytes. */
+/* With other lengths of records: a reader in progress gets an error and no wrong bytes. */
 START_TEST(another_encoding_mends_too)
 {
 	struct error err = {0};
@@ -399,15 +398,15 @@ START_TEST(another_encoding_mends_too)
 	struct xorb_run run = {.pack = xorb.pack, .first = xorb.first, .count = 499};
 	run.length = xorb_view_shown(view, xorb.first, xorb.first + run.count, false, &present);
 	xorb_view_close(view);
-	struct body_source *const source =
-		xorb_source_open(packs, &run, 1, false, 0, run.length, &err);
+	const struct xorb_source_params params = {.runs = &run, .count = 1, .length = run.length};
+	struct body_source *const source = xorb_source_open(packs, &params, &err);
 	ck_assert_msg(source != NULL, "%s", err.text);
 	uint8_t bytes[1000];
-	ck_assert_int_gt(source->read(source, bytes, sizeof bytes, &err), 0);
+	ck_assert_int_gt(source->read(source, bytes, sizeof(bytes), &err), 0);
 	ck_assert(!xorb_sample_is_there(fixture.store, &one_form));
 	send_until_mended(&other_form);
 	ptrdiff_t got;
-	while ((got = source->read(source, bytes, sizeof bytes, &err)) > 0)
+	while ((got = source->read(source, bytes, sizeof(bytes), &err)) > 0)
 		;
 	ck_assert_int_eq(got, -1);
 	ck_assert_msg(
@@ -417,7 +416,7 @@ START_TEST(another_encoding_mends_too)
 }
 END_TEST
 
-/* Also when nobody has read it before. */
+/* The same when no read has seen it before. */
 START_TEST(who_asks_whether_it_is_here_is_told_to_send_it)
 {
 	struct error err = {0};
@@ -438,7 +437,7 @@ START_TEST(who_asks_whether_it_is_here_is_told_to_send_it)
 }
 END_TEST
 
-/* What was seen damaged is not found when the same bytes are put. */
+/* A chunk that was seen damaged is not found when the same bytes are put. */
 START_TEST(an_object_is_not_made_of_damaged_chunks)
 {
 	struct error err = {0};
@@ -512,8 +511,8 @@ static size_t files_aside(void)
 	return count;
 }
 
-/* The commit that names the new file says of the old one that it may go. Without that word a start
- * would set it aside, since an earlier life than the last made it. */
+/* The commit that names the new file also permits to remove the old one. Without that a start would
+ * set it aside, because an earlier life than the last one made it. */
 START_TEST(the_file_that_was_damaged_goes_with_the_next_start)
 {
 	static struct file_ops files; /* outlives the store */
@@ -541,7 +540,7 @@ END_TEST
 
 enum { KILL_ROUNDS_MAX = 60 };
 
-/* In a child: the store is opened and the xorb sent until it is mended. */
+/* In a child: opens the store and sends the xorb until it is mended. */
 static int mend_once(const struct kill_child *child, const struct file_ops *files)
 {
 	struct error err = {0};
@@ -558,7 +557,7 @@ static int mend_once(const struct kill_child *child, const struct file_ops *file
 	return mended ? 0 : 3;
 }
 
-/* Each time the pack is damaged or right, and nothing else is in the folder. */
+/* Each time the pack is either damaged or right, and no other file is in the folder. */
 START_TEST(a_kill_at_any_write_leaves_it_damaged_or_mended)
 {
 	struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .work = mend_once};
@@ -598,7 +597,7 @@ static void upload_has_room(void *owner)
 	settled_done(((struct upload *)owner)->room);
 }
 
-/* The disk stands still until the first wait. How often it waited. */
+/* Blocks the disk until the first wait. Returns how often it waited. */
 static int write_and_wait(struct xorb_put *put, struct upload *upload, struct span body)
 {
 	enum { PIECE_BYTES = 64 * 1024 };
@@ -634,7 +633,7 @@ START_TEST(who_sends_it_faster_than_the_disk_is_woken)
 	store_close(fixture.store);
 	open_store_on(&files);
 	damage(&larger, 2);
-	/* the damage is seen: what comes is kept */
+	/* the damage is seen, so the new bytes are kept */
 	ck_assert(!xorb_sample_is_there(fixture.store, &larger));
 	const struct xorb_put_params params = {.hash = xorb_sample_write(&larger, &body),
 		.room = upload_has_room,

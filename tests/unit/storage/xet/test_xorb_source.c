@@ -47,7 +47,7 @@ static void set_runs(struct shown *shown, bool as_stored)
 	}
 }
 
-/* A stream of three kinds of content, over several packs: raw records and such with our own
+/* A stream of three kinds of content in several packs: raw records, and records with our own
  * codecs. */
 static void shown_open(struct shown *shown, enum pack_fixture_kind kind)
 {
@@ -73,12 +73,16 @@ static void shown_close(struct shown *shown)
 	pack_fixture_close(&shown->fixture);
 }
 
-/* Bytes [offset, offset + length), read `piece` at a time. */
+/* Reads bytes [offset, offset + length), `piece` at a time. */
 static int shown_read(struct shown *shown, bool as_stored, uint64_t offset, uint64_t length,
 	size_t piece, uint8_t *into, uint64_t *out_got, struct error *err)
 {
-	struct body_source *const source = xorb_source_open(shown->fixture.store, shown->runs,
-		shown->stream.segment_count, as_stored, offset, length, err);
+	const struct xorb_source_params params = {.runs = shown->runs,
+		.count = shown->stream.segment_count,
+		.as_stored = as_stored,
+		.offset = offset,
+		.length = length};
+	struct body_source *const source = xorb_source_open(shown->fixture.store, &params, err);
 	*out_got = 0;
 	if (source == NULL)
 		return -1;
@@ -101,7 +105,8 @@ static uint8_t *shown_whole(struct shown *shown, bool as_stored)
 	return whole;
 }
 
-/* Walks the records: their contents are the stream's bytes. Gives how many have each codec. */
+/* Walks the records and checks that their contents are the stream's bytes. Counts those of each
+ * codec. */
 static void expect_records(
 	const uint8_t *whole, uint64_t length, const uint8_t *bytes, size_t codecs[256])
 {
@@ -188,6 +193,8 @@ START_TEST(runs_of_another_length_or_pack_are_not_found)
 	struct error err = {0};
 	struct xorb_run *const run = &shown.runs[1];
 	const struct xorb_run right = *run;
+	const struct xorb_source_params params = {
+		.runs = shown.runs, .count = shown.stream.segment_count, .length = 10};
 	for (unsigned fault = 0; fault < 4; fault++) {
 		*run = right;
 		if (fault == 0)
@@ -199,8 +206,7 @@ START_TEST(runs_of_another_length_or_pack_are_not_found)
 		else
 			run->pack.bytes[3] ^= 1;
 		err.kind = ERROR_NONE;
-		ck_assert_ptr_null(xorb_source_open(shown.fixture.store, shown.runs,
-			shown.stream.segment_count, false, 0, 10, &err));
+		ck_assert_ptr_null(xorb_source_open(shown.fixture.store, &params, &err));
 		ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	}
 	*run = right;
@@ -208,7 +214,7 @@ START_TEST(runs_of_another_length_or_pack_are_not_found)
 }
 END_TEST
 
-/* Invariant 7: what was read before a damaged record is right, and of it not a byte leaves. */
+/* Invariant 7: the bytes before a damaged record are right, and no byte of that record leaves. */
 START_TEST(a_damaged_record_ends_the_stream)
 {
 	struct shown shown;

@@ -13,13 +13,13 @@ unit_suite_fn test_block_code_suite;
 static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F8_E4M3, DTYPE_F8_E5M2,
 	DTYPE_F8_E4M3FNUZ, DTYPE_F8_E5M2FNUZ, DTYPE_F8_E8M0, DTYPE_U8, DTYPE_F4, DTYPE_BOOL,
 	DTYPE_I16, DTYPE_I32, DTYPE_F32, DTYPE_F64, DTYPE_C64};
-enum { DTYPES = sizeof dtypes / sizeof *dtypes, ULP_DTYPES = 6 };
+enum { DTYPES = sizeof(dtypes) / sizeof(*dtypes), ULP_DTYPES = 6 };
 
 static const enum block_code_path paths[] = {
 	BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
-enum { PATHS = sizeof paths / sizeof *paths };
+enum { PATHS = sizeof(paths) / sizeof(*paths) };
 
-static struct block_code_context *contexts[PATHS]; /* NULL where the processor lacks the path */
+static struct block_code_context *contexts[PATHS]; /* NULL if the processor lacks the path */
 
 static void set_up(void)
 {
@@ -39,7 +39,7 @@ static void tear_down(void)
 		block_code_context_free(contexts[i]);
 }
 
-/* Two runs of bytes in memory of exactly their size, so that a sanitizer sees a step too far;
+/* Two byte arrays in memory of exactly their size, so that a sanitizer sees an access behind them.
  * `shift` makes the addresses odd. */
 struct pair {
 	enum dtype dtype;
@@ -78,7 +78,7 @@ static uint64_t next_random(void)
 	return z ^ z >> 31;
 }
 
-/* Words whose exponents are spread like those of weights: half as many with each step down. */
+/* Words with exponents like those of weights: each step down has half as many. */
 static void fill_weights(struct pair *pair)
 {
 	const size_t width = block_word_bytes(pair->dtype);
@@ -99,7 +99,7 @@ static void fill_weights(struct pair *pair)
 		memcpy(pair->next, pair->base, pair->len);
 }
 
-/* Changes about `share` of 65536 words, mostly by a small step. */
+/* Changes about `share` of 65536 words, most of them by a small step. */
 static void change(struct pair *pair, unsigned share)
 {
 	const size_t width = block_word_bytes(pair->dtype);
@@ -143,7 +143,7 @@ static void expect_decoded_in_place(struct block_code_context *context, const st
 	ck_assert(pair->len == 0 || memcmp(into, pair->next, pair->len) == 0);
 }
 
-/* By every path: the same block, and the result back. */
+/* Every path must make the same block and decode it to the result. */
 static void expect_round_trip(const struct pair *pair)
 {
 	struct buffer first;
@@ -177,7 +177,7 @@ START_TEST(every_length_round_trips)
 	random_state = 11;
 	for (size_t words = 0; words <= 200; words += words < 70 ? 1 : (size_t)unit_stride(7)) {
 		for (size_t share = words % (size_t)unit_stride(3);
-			share < sizeof shares / sizeof *shares; share += (size_t)unit_stride(3)) {
+			share < sizeof(shares) / sizeof(*shares); share += (size_t)unit_stride(3)) {
 			struct pair pair = pair_new(dtypes[_i], words, words % 2);
 			fill_weights(&pair);
 			change(&pair, shares[share]);
@@ -188,7 +188,7 @@ START_TEST(every_length_round_trips)
 }
 END_TEST
 
-/* The width of words and the kind of code decide here, not the dtype. */
+/* One dtype for each width of words and kind of code; other dtypes take the same paths. */
 static const enum dtype block_dtypes[] = {
 	DTYPE_BF16, DTYPE_F8_E4M3, DTYPE_U8, DTYPE_I16, DTYPE_F32, DTYPE_F64};
 
@@ -198,7 +198,7 @@ START_TEST(lengths_around_a_block_round_trip)
 		BLOCK_CODE_ELEMENTS - 65, BLOCK_CODE_ELEMENTS - 1, BLOCK_CODE_ELEMENTS};
 	static const unsigned shares[] = {884, 20000, 65536};
 	random_state = 12;
-	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		struct pair pair = pair_new(block_dtypes[_i], lengths[i], 1);
 		fill_weights(&pair);
 		change(&pair, shares[i]);
@@ -208,15 +208,15 @@ START_TEST(lengths_around_a_block_round_trip)
 }
 END_TEST
 
-/* The wide ways take 4096 words at a time and leave the rest to the portable one. */
+/* The wide ways take 4096 words at a time and leave the rest to the portable way. */
 START_TEST(lengths_around_a_stretch_round_trip)
 {
 	static const size_t lengths[] = {4095, 4096, 4097, 8191, 8192, 8255, 12300, 65535, 65537};
 	static const unsigned shares[] = {20, 884, 6000, 65536};
 	random_state = 19;
-	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		for (size_t share = (i + _i) % (size_t)unit_stride(4);
-			share < sizeof shares / sizeof *shares; share += (size_t)unit_stride(4)) {
+			share < sizeof(shares) / sizeof(*shares); share += (size_t)unit_stride(4)) {
 			struct pair pair = pair_new(dtypes[_i], lengths[i], i % 2);
 			fill_weights(&pair);
 			change(&pair, shares[share]);
@@ -227,7 +227,7 @@ START_TEST(lengths_around_a_stretch_round_trip)
 }
 END_TEST
 
-/* All words of one class, then words that come class by class, then of every pattern. */
+/* Words of one class, words that come class by class, and words of every pattern. */
 START_TEST(classes_full_and_empty_round_trip)
 {
 	enum { WORDS = 20000 };
@@ -262,15 +262,15 @@ START_TEST(one_change_anywhere_round_trips)
 }
 END_TEST
 
-/* Every pattern, among them both zeros, subnormals, infinities and NaNs of every payload, becomes
- * every sort of other. */
+/* Every pattern changes to patterns of every kind. Among them are both zeros, subnormals,
+ * infinities and NaNs with every payload. */
 START_TEST(every_pattern_changes_to_others)
 {
 	enum { PATTERNS = 65536 };
 	static const uint16_t others[] = {
 		0x0001, 0x8000, 0x7fff, 0xffff, 0x7f80, 0x0080, 0x8001, 0x0100, 0x5555};
 	struct pair pair = pair_new(dtypes[_i], PATTERNS, 1);
-	for (size_t other = 0; other < 2 * sizeof others / sizeof *others;
+	for (size_t other = 0; other < 2 * sizeof(others) / sizeof(*others);
 		other += (size_t)unit_stride(3)) {
 		for (unsigned word = 0; word < PATTERNS; word++) {
 			const uint16_t with = others[other / 2];
@@ -303,7 +303,7 @@ START_TEST(special_numbers_keep_their_bits)
 	static const uint16_t specials[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x007f, 0x807f, 0x0080,
 		0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7f81, 0x7fc0, 0x7fff, 0xffc1, 0xffff, 0x3f80,
 		0xbf80};
-	enum { SPECIALS = sizeof specials / sizeof *specials, COPIES = 7 };
+	enum { SPECIALS = sizeof(specials) / sizeof(*specials), COPIES = 7 };
 	struct pair pair = pair_new(DTYPE_BF16, (size_t)SPECIALS * SPECIALS * COPIES, 0);
 	for (size_t i = 0; i < pair.len / 2; i++) {
 		ulp_word_store(pair.base + 2 * i, 2, specials[i % SPECIALS]);
@@ -325,7 +325,7 @@ START_TEST(places_are_a_line_without_gaps)
 		ck_assert_uint_eq(ulp_word_place(place, 2), word);
 	}
 	ck_assert_int_eq(ulp_word_step(0x8000, 0x0000, 2), 1);  /* -0 to +0 */
-	ck_assert_int_eq(ulp_word_step(0xbf80, 0xbf81, 2), -1); /* -1 to what is below */
+	ck_assert_int_eq(ulp_word_step(0xbf80, 0xbf81, 2), -1); /* -1 to the next below */
 	ck_assert_int_eq(ulp_word_step(0x3f80, 0x3f81, 2), 1);
 	ck_assert_int_eq(ulp_word_step(0x8001, 0x0001, 2), 3);
 	ck_assert_int_eq(ulp_word_step(0x80, 0x00, 1), 1);
@@ -333,7 +333,7 @@ START_TEST(places_are_a_line_without_gaps)
 }
 END_TEST
 
-/* Where a zstd of byte planes would do as well, and where it would do better. */
+/* The size of the result as byte planes with zstd, to compare blocks with. */
 static size_t planes_size(const struct pair *pair)
 {
 	struct compressor *const compressor = compressor_new();
@@ -369,7 +369,7 @@ START_TEST(no_block_is_larger_than_its_planes)
 	struct buffer block;
 	buffer_init(&block, 16 << 20);
 	random_state = 14;
-	for (size_t share = 0; share < sizeof shares / sizeof *shares; share++) {
+	for (size_t share = 0; share < sizeof(shares) / sizeof(*shares); share++) {
 		for (unsigned constant = 0; constant < 2; constant++) {
 			struct pair pair = pair_new(dtypes[_i], WORDS, 0);
 			fill_weights(&pair);
@@ -484,7 +484,7 @@ START_TEST(watchers_see_base_and_result)
 }
 END_TEST
 
-/* Whatever was done to a block: an error, or still the right result. */
+/* A block with changed bytes gives an error or the right result. */
 static void expect_refused_or_right(const struct pair *pair, struct span block)
 {
 	struct error err;
@@ -505,7 +505,7 @@ START_TEST(damaged_blocks_are_refused)
 	struct buffer block;
 	buffer_init(&block, 1 << 20);
 	random_state = 17;
-	for (size_t share = 0; share < sizeof shares / sizeof *shares; share++) {
+	for (size_t share = 0; share < sizeof(shares) / sizeof(*shares); share++) {
 		struct pair pair = pair_new(dtypes[_i], share == 0 ? 6000 : 250, 0);
 		fill_weights(&pair);
 		change(&pair, shares[share]);
@@ -540,7 +540,7 @@ START_TEST(changes_are_counted)
 	struct pair pair = pair_new(DTYPE_BF16, 1000, 0);
 	random_state = 18;
 	fill_weights(&pair);
-	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 		ulp_word_store(pair.next + 100 * i, 2,
 			ulp_word_moved(
 				ulp_word_load(pair.base + 100 * i, 2), (int16_t)steps[i], 2));
@@ -548,18 +548,18 @@ START_TEST(changes_are_counted)
 	const struct span next = span_of(pair.next, pair.len);
 	block_code_encode(contexts[0], DTYPE_BF16, base, next, &block, &encoded);
 	block_code_count(DTYPE_BF16, base, next, &counted);
-	ck_assert_mem_eq(&encoded, &counted, sizeof encoded);
+	ck_assert_mem_eq(&encoded, &counted, sizeof(encoded));
 	ck_assert_uint_eq(encoded.elements, 1000);
 	ck_assert_uint_eq(encoded.changed, 8);
 	static const uint64_t expected[] = {2, 1, 1, 1, 3};
-	ck_assert_mem_eq(encoded.ulp_steps, expected, sizeof expected);
+	ck_assert_mem_eq(encoded.ulp_steps, expected, sizeof(expected));
 	ck_assert_uint_eq(facts_of(&pair, &block).changed, 8);
 	pair_free(&pair);
 	buffer_release(&block);
 }
 END_TEST
 
-/* docs/FORMAT.md, "ulp-class blocks": the check there. */
+/* The example of docs/FORMAT.md, "ulp-class blocks". */
 START_TEST(the_documented_block_is_made)
 {
 	static const uint8_t documented[] = {0x15, 0xac, 0x2c, 0x43, 0x23, 0x3a, 0xa1, 0x96, 0x56,
@@ -572,8 +572,8 @@ START_TEST(the_documented_block_is_made)
 		ulp_word_store(pair.next + 2 * i, 2, i == 3 ? 0x3f81 : i == 10 ? 0x3f7d : 0x3f80);
 	}
 	encode(contexts[0], &pair, &block);
-	ck_assert_uint_eq(block.len, sizeof documented);
-	ck_assert_mem_eq(block.data, documented, sizeof documented);
+	ck_assert_uint_eq(block.len, sizeof(documented));
+	ck_assert_mem_eq(block.data, documented, sizeof(documented));
 	pair_free(&pair);
 	buffer_release(&block);
 }
@@ -587,7 +587,7 @@ Suite *test_block_code_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, every_length_round_trips, 0, DTYPES);
 	tcase_add_loop_test(tests, lengths_around_a_block_round_trip, 0,
-		sizeof block_dtypes / sizeof *block_dtypes);
+		sizeof(block_dtypes) / sizeof(*block_dtypes));
 	tcase_add_loop_test(tests, lengths_around_a_stretch_round_trip, 0, DTYPES);
 	tcase_add_loop_test(tests, classes_full_and_empty_round_trip, 0, DTYPES);
 	tcase_add_loop_test(tests, one_change_anywhere_round_trips, 0, DTYPES);
@@ -596,7 +596,7 @@ Suite *test_block_code_suite(void)
 	tcase_add_test(tests, special_numbers_keep_their_bits);
 	tcase_add_test(tests, places_are_a_line_without_gaps);
 	tcase_add_loop_test(tests, no_block_is_larger_than_its_planes, 0, DTYPES);
-	tcase_add_loop_test(tests, the_mode_suits_the_change, 0, sizeof chosen / sizeof *chosen);
+	tcase_add_loop_test(tests, the_mode_suits_the_change, 0, sizeof(chosen) / sizeof(*chosen));
 	tcase_add_loop_test(tests, another_base_is_a_digest_mismatch, 0, DTYPES);
 	tcase_add_loop_test(tests, watchers_see_base_and_result, 0, DTYPES);
 	tcase_add_loop_test(tests, damaged_blocks_are_refused, 0, DTYPES);

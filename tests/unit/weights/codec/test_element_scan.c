@@ -14,8 +14,8 @@ static scan_fn *const scans[] = {element_scan, element_scan_portable};
 
 enum { MOST = ELEMENT_SCAN_BLOCK };
 
-/* Two runs at an odd address, so that nothing rests on alignment; changes with a chance of `share`
- * in 65536. */
+/* Two arrays at odd addresses, so that alignment does not matter. Each element changes with a
+ * chance of `share` in 65536. */
 static void make_pair(
 	size_t count, unsigned share, uint8_t **out_memory, uint8_t **out_base, uint8_t **out_next)
 {
@@ -35,7 +35,7 @@ static void make_pair(
 
 static void expect_scan(scan_fn *scan, const uint8_t *base, const uint8_t *next, size_t count)
 {
-	/* Exactly as much room as the contract says, so that a sanitizer sees a write too far. */
+	/* exactly the room that the header asks for, so that a sanitizer sees a write behind it */
 	uint16_t *const positions = memory_new_array(count, sizeof(uint16_t));
 	const size_t found = scan(base, next, count, positions);
 	size_t at = 0;
@@ -94,8 +94,8 @@ END_TEST
 
 START_TEST(bits_count_and_not_numbers)
 {
-	/* 0.0 and -0.0 are equal numbers, two NaNs unequal ones; as weights they differ or agree by
-	 * their bits. */
+	/* As numbers 0.0 and -0.0 are equal and two NaNs differ. Weights are compared by their
+	 * bits. */
 	static const uint16_t base[] = {0x0000, 0x7fc0, 0x7fc0, 0x0001};
 	static const uint16_t next[] = {0x8000, 0x7fc0, 0xffc1, 0x0001};
 	uint16_t positions[4];

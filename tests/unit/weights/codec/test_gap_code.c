@@ -31,7 +31,7 @@ START_TEST(a_gap_is_zeros_a_one_and_low_bits)
 		{1 << 20, 0, 45, UINT64_C(1) << 44},
 		{1 << 20, 20, 22, 2},
 	};
-	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
 		struct bit_writer writer = {.at = room};
 		gap_code_put(&writer, codes[i].gap, codes[i].parameter);
 		ck_assert_uint_eq(gap_code_size(codes[i].gap, codes[i].parameter), codes[i].size);
@@ -93,8 +93,8 @@ END_TEST
 
 static void expect_steps(const int16_t *steps, size_t count)
 {
-	int16_t *const back = memory_new_array(count + 1, sizeof *back);
-	uint32_t *const places = memory_new_array(count + 1, sizeof *places);
+	int16_t *const back = memory_new_array(count + 1, sizeof(*back));
+	uint32_t *const places = memory_new_array(count + 1, sizeof(*places));
 	struct bit_writer writer = {.at = room};
 	ulp_steps_write(&writer, steps, count, places);
 	const struct span written = span_of(room, (size_t)(bit_writer_end(&writer) - room));
@@ -139,10 +139,10 @@ END_TEST
 
 START_TEST(a_length_over_the_largest_is_refused)
 {
-	/* a gap of 0 under the parameter 2 would be 4 and two more bits; then no end of zeros */
+	/* with parameter 2, a gap of 0 is the bits of 4 and two more; then only zeros follow */
 	static const uint8_t bytes[16] = {0x04};
 	int16_t steps[3];
-	struct bit_reader reader = bit_reader_open(span_of(bytes, sizeof bytes));
+	struct bit_reader reader = bit_reader_open(span_of(bytes, sizeof(bytes)));
 	ck_assert(!ulp_steps_read(&reader, 2, steps));
 }
 END_TEST
@@ -152,7 +152,7 @@ START_TEST(varints_are_as_short_as_can_be)
 	static const uint32_t values[] = {
 		0, 1, 127, 128, 16383, 16384, 1 << 20, 1 << 21, UINT32_MAX};
 	static const size_t sizes[] = {1, 1, 1, 2, 2, 3, 3, 4, 5};
-	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		uint8_t bytes[VARINT_BYTES_MAX];
 		uint32_t value;
 		struct span rest = span_of(bytes, varint_write(values[i], bytes));
@@ -165,9 +165,9 @@ START_TEST(varints_are_as_short_as_can_be)
 	}
 	static const uint8_t bad[][6] = {
 		{0x80, 0}, {0xff, 0xff, 0xff, 0xff, 0x10}, {0xff, 0xff, 0xff, 0xff, 0xff, 1}};
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		uint32_t value;
-		struct span rest = span_of(bad[i], sizeof bad[i]);
+		struct span rest = span_of(bad[i], sizeof(bad[i]));
 		ck_assert(!varint_read(&rest, &value));
 	}
 }

@@ -157,7 +157,7 @@ START_TEST(positions_out_of_order_or_range_are_refused)
 	struct error err = {0};
 	uint16_t *const positions = memory_new(2 * BLOCK);
 	size_t found = 0;
-	/* Bytes in memory of their exact size, so that a sanitizer sees a read too far. */
+	/* memory of the exact size, so that a sanitizer sees a read behind it */
 	uint8_t *const bytes = memory_copy(rows[_i].bytes, rows[_i].len > 0 ? rows[_i].len : 1);
 	index_decoder_init(
 		&decoder, &rows[_i].code, span_of(bytes, rows[_i].len), rows[_i].elements);

@@ -13,7 +13,7 @@
 
 Suite *test_delta_suite(void);
 
-/* `base`, `next`, `delta` and `back` below the scratch folder, which holds nothing else. */
+/* The scratch folder holds only `base`, `next`, `delta` and `back`. */
 static char *scratch;
 static char *base_path;
 static char *next_path;
@@ -124,7 +124,7 @@ static void tensors_in(const char *folder, const char *name, const struct fixtur
 	free(path);
 }
 
-/* Every dtype; those of an odd `seed` differ between seeds. */
+/* Writes a tensor of every dtype; the values of an odd `seed` differ between seeds. */
 static void write_all_dtypes(const char *path, unsigned seed)
 {
 	struct fixture_tensor tensors[DTYPE_COUNT + 3] = {{0}};
@@ -156,7 +156,7 @@ START_TEST(every_dtype_comes_back_exactly)
 	write_all_dtypes(next_path, 2);
 	const int result = try_diff((enum delta_format)_i, NULL, &stats, &err);
 	if (is_trl(_i)) {
-		/* They hold BF16 alone: the first other tensor is named. */
+		/* These formats hold only BF16; the message names the first other tensor. */
 		ck_assert_int_eq(result, -1);
 		ck_assert_msg(
 			err.kind == ERROR_UNSUPPORTED && strstr(err.text, "'t00' is U64") != NULL,
@@ -172,8 +172,8 @@ START_TEST(every_dtype_comes_back_exactly)
 }
 END_TEST
 
-/* Bit patterns that a number would not survive as: zeros of both signs, subnormals, infinities,
- * NaNs with payloads. */
+/* Bit patterns that arithmetic could change: zeros of both signs, subnormals, infinities, NaNs with
+ * payloads. */
 START_TEST(every_bit_pattern_comes_back_exactly)
 {
 	enum { COUNT = 65536 };
@@ -197,7 +197,7 @@ START_TEST(every_bit_pattern_comes_back_exactly)
 }
 END_TEST
 
-/* Element counts around the sizes that loops work in, with no, one, and all elements changed. */
+/* Element counts around the strides of the loops, with no, one and all elements changed. */
 START_TEST(every_tail_comes_back_exactly)
 {
 	static const uint64_t counts[] = {
@@ -237,7 +237,7 @@ static enum dtype index_dtype(const char *name)
 	return dtype;
 }
 
-/* Some megabytes that changed everywhere: what the delta says of them is long, too. */
+/* Some megabytes that change everywhere, so the delta is large too. */
 START_TEST(large_changes_come_back_exactly)
 {
 	const struct fixture_tensor old = {.name = "w", .dtype = DTYPE_BF16, .shape = {1536, 1024}};
@@ -297,7 +297,7 @@ START_TEST(the_result_has_the_publishers_header)
 	apply_good();
 	discard(back_path);
 	discard(delta_path);
-	/* Nothing changed but white space in the header. */
+	/* Only white space in the header changes. */
 	fixture_write_raw(next_path,
 		"{\n\"w\":{\"dtype\":\"BF16\",\"shape\":[ 40 ],\"data_offsets\":[0,80]}} \t", 80);
 	fixture_write_raw(base_path,
@@ -384,7 +384,7 @@ START_TEST(sharded_checkpoints_give_sharded_deltas)
 	discard(back_path);
 	discard(two);
 	expect_refusal(ERROR_INVALID, names[_i][1]);
-	/* A shard of another delta in its place. */
+	/* A shard of another delta takes its place. */
 	struct buffer bytes = fixture_read(one);
 	fixture_write(two, buffer_span(&bytes));
 	expect_refusal(ERROR_INVALID, "the delta");
@@ -495,7 +495,7 @@ START_TEST(another_base_is_refused_before_anything_is_written)
 	expect_refusal(ERROR_WRONG_BASE, "the delta was made from the base");
 	fixture_write_tensors(base_path, &v1, 1, true);
 	expect_refusal(ERROR_WRONG_BASE, "the delta was made from the base");
-	/* The right weights under another header: the result's bytes could not be the
+	/* The right weights under another header: the result's files would differ from the
 	 * publisher's. */
 	fixture_write_tensors(base_path, &w1, 1, false);
 	expect_refusal(ERROR_WRONG_BASE, "another header");
@@ -581,8 +581,8 @@ START_TEST(full_and_delta_are_told_apart)
 }
 END_TEST
 
-/* Each fault at each place it can strike, once or from then on: the call fails, the base stands,
- * nothing is left. */
+/* Each fault strikes at each place where it can, once or from then on. The call fails, the base is
+ * unchanged, and nothing is left. */
 static void strike(bool apply, bool stays, int kind, int failure, enum error_kind expected)
 {
 	struct buffer before = {0};

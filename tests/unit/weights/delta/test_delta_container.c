@@ -1,5 +1,4 @@
-/* The ulp-class container: what stands around the blocks, and what becomes of it when bytes are not
- * what they were. */
+/* The ulp-class container: the parts around the blocks, and the results of changed bytes. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +63,8 @@ START_TEST(the_wrong_base_is_named)
 }
 END_TEST
 
-/* Wherever a byte is turned: refused, or (in padding and names of metadata nobody reads) without
- * consequence, but never a wrong result. */
+/* A changed byte is refused or, in padding and in names of metadata that are not read, has no
+ * effect. It never gives a wrong result. */
 START_TEST(turned_bytes_never_give_a_wrong_result)
 {
 	unsigned refused = 0;
@@ -108,7 +107,7 @@ START_TEST(a_damaged_block_is_named_with_its_tensor_and_step)
 	const struct delta_entry entry = *delta_reader_find(reader, span_text("large"));
 	delta_reader_close(reader);
 	struct buffer bytes = fixture_read(file_path);
-	/* In the payload of the last block. */
+	/* a byte in the payload of the last block */
 	bytes.data[entry.at + entry.data.len - 10] ^= 0x40;
 	fixture_write(file_path, buffer_span(&bytes));
 	ck_assert_int_eq(pair_fixture_apply(&pair, 0, "delta", "back", &err), -1);
@@ -134,7 +133,7 @@ START_TEST(truncated_files_are_refused)
 }
 END_TEST
 
-/* A header written by hand over the same blocks. */
+/* Writes a header made by hand before the same blocks. */
 static void write_file(const char *metadata, const char *tensors, size_t data_bytes)
 {
 	struct buffer json;
@@ -160,9 +159,9 @@ static const struct {
 	{ULP, ",\"stranger\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1,
 		ERROR_INVALID, "'stranger' is unknown to the base"},
 	{ULP, ",\"small\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1,
-		ERROR_INVALID, "'small' is no vector of bytes"},
+		ERROR_INVALID, "'small' is not a vector of bytes"},
 	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1,1],\"data_offsets\":[0,1]}", 1,
-		ERROR_INVALID, "'small' is no vector of bytes"},
+		ERROR_INVALID, "'small' is not a vector of bytes"},
 	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}",
 		2, ERROR_INVALID, "small"},
 	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", 0,

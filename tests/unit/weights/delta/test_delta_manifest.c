@@ -1,5 +1,5 @@
-/* SkyRL's deltas: a manifest and payload files, written by hand here. What comes of frames, and of
- * the index that the manifest stands for, test_slime.c has. */
+/* SkyRL's deltas: a manifest and payload files, written by hand here. test_slime.c tests frames and
+ * the index that the manifest replaces. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

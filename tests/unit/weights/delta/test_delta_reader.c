@@ -1,5 +1,5 @@
-/* Deltas as others write them, good and bad: each row is one file, applied to a base of one BF16
- * tensor "w" with 8 elements (and "f", F32). */
+/* Good and bad deltas as other programs write them. Each row is one file that is applied to a base
+ * with a BF16 tensor "w" of 8 elements and an F32 tensor "f". */
 #include "weights/delta/delta_reader.h"
 
 #include <check.h>
@@ -27,7 +27,7 @@ struct row {
 };
 #define DATA(literal) literal, sizeof(literal) - 1
 
-/* Gaps 1, 0, 4 are positions 1, 2, 7. */
+/* The gaps 1, 0, 4 are the positions 1, 2, 7. */
 static const struct row good[] = {
 	{"{" META(GAP) T("w.val", "BF16", "[3]", "[0,6]") T("w.idx", "U16", "[3]", "[6,12]") "}",
 		DATA("AABBCC\x01\0\0\0\x04\0"), 0, NULL},
@@ -116,7 +116,7 @@ static const struct row bad[] = {
 		ERROR_SCHEMA_MISMATCH, "the full checkpoint does not have"},
 	{"{}", DATA(""), ERROR_SCHEMA_MISMATCH, "the full checkpoint does not have"},
 	{"{" META(GAP) T("w", "BF16", "[8]", "[0,16]") "}", DATA("AABBCCDDEEFFGGHH"), ERROR_INVALID,
-		"no part of a delta"},
+		"not a part of a delta"},
 	{"{" META(GAP) T("f.full", "F32", "[2]", "[0,8]") "}", DATA("AAAABBBB"), ERROR_INVALID,
 		"not named in full_tensors"},
 	{"{" META(GAP ",\"full_tensors\":\"[\\\"f\\\"]\"") "}", DATA(""), ERROR_INVALID,
@@ -289,7 +289,7 @@ START_TEST(bad_file_lists_are_refused)
 }
 END_TEST
 
-/* Every cut of a good delta is refused, in memory of its exact size. */
+/* A good delta is refused wherever it is cut. It lies in memory of its exact size. */
 START_TEST(cut_deltas_are_refused)
 {
 	struct error err = {0};

@@ -25,7 +25,7 @@ static char *step_path(const char *folder, unsigned step)
 	return fixture_path(folder, name);
 }
 
-/* The published sum of a step's full checkpoint. */
+/* The published SHA-256 of a step's full checkpoint. */
 static void expected_sum(unsigned step, char out[2 * SHA256_BYTES + 1])
 {
 	char *const path = fixture_data("small/SHA256SUMS");
@@ -73,7 +73,7 @@ static struct delta_stats apply_good(const char *base_path, const char *delta, c
 	return stats;
 }
 
-/* Every step from the anchor and TRL's deltas, below `folder`. */
+/* Makes every step below `folder` from the anchor and TRL's deltas. */
 static void expand(const char *folder)
 {
 	char *const anchors = fixture_data("small/anchors");
@@ -162,8 +162,8 @@ START_TEST(our_deltas_give_every_checkpoint_too)
 }
 END_TEST
 
-/* One tensor by one path, which must give the same block as the portable one, and decoded again. A
- * tensor here is no larger than a block. */
+/* Encodes one tensor on one path, which must give the same block as the portable path, and decodes
+ * it again. No tensor here is larger than a block. */
 static size_t expect_block(struct block_code_context *context, enum dtype dtype, struct span base,
 	struct span next, const struct buffer *portable, struct block_code_stats *stats)
 {
@@ -227,8 +227,8 @@ START_TEST(real_steps_take_seven_bits_a_change_on_every_path)
 }
 END_TEST
 
-/* What stands in both files under one name must be the same; TRL's file has empty tensors for
- * parameters that did not change. */
+/* Tensors with one name in both files must be the same. TRL's file has empty tensors for parameters
+ * that did not change. */
 START_TEST(our_gaps_are_those_of_the_original_files)
 {
 	char *const folder = unit_scratch_make();

@@ -63,7 +63,7 @@ START_TEST(every_format_gives_the_tensors)
 }
 END_TEST
 
-/* Blocks stand for themselves in these formats. */
+/* The formats whose blocks can be decoded alone. */
 START_TEST(decoding_begins_at_any_block)
 {
 	static const enum delta_format formats[] = {DELTA_ULP_CLASS, DELTA_FULL};
@@ -92,7 +92,7 @@ START_TEST(decoding_begins_at_any_block)
 }
 END_TEST
 
-/* What a delta's entry says of its place in the file is true. */
+/* The place in the file that an entry gives is right. */
 START_TEST(entries_say_where_their_blocks_lie)
 {
 	struct delta_reader *const reader = open_delta(DELTA_ULP_CLASS);
@@ -112,13 +112,13 @@ START_TEST(entries_say_where_their_blocks_lie)
 }
 END_TEST
 
-/* Sources stack: level upon level over the same files. */
+/* A source is the base of another source over the same files. */
 START_TEST(a_source_is_a_base_too)
 {
 	struct error err = {0};
 	struct delta_reader *const reader = open_delta(DELTA_SLIME_XOR);
 	struct tensor_source *const first = delta_source_new(reader, base_source, &err);
-	/* XOR of the same bytes again leads back; the checksums are not the base's. */
+	/* A second XOR leads back to the base; the delta has no checksums of the base. */
 	struct tensor_source *const second = delta_source_new_unproven(reader, first, &err);
 	struct tensor_source *const proven = delta_source_new(reader, first, &err);
 	struct digest128 digests[4];

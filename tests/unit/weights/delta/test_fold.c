@@ -54,7 +54,7 @@ static void diff_all(enum delta_format format)
 	}
 }
 
-/* Over step `base`, or without one where it is below 0. */
+/* Folds over step `base`, or without a base if that is below 0. */
 static int try_fold(int base, const char *const *deltas, size_t count, enum delta_format format,
 	struct delta_stats *stats, struct error *err)
 {
@@ -173,13 +173,13 @@ START_TEST(kinds_do_not_mix_without_a_base)
 	pair_fixture_diff(&pair, 0, 1, DELTA_SLIME_XOR, "d1");
 	pair_fixture_diff(&pair, 1, 2, DELTA_TRL_GAP, "d2");
 	expect_refused(-1, (const char *const *)(names + 1), 2, ERROR_UNSUPPORTED, "two kinds");
-	/* With one they do. */
+	/* with a base they fold */
 	fold_good(0, 2, DELTA_ULP_CLASS);
 	pair_fixture_expect(&pair, 0, "folded", 2);
 }
 END_TEST
 
-/* The order that is given is the order that must be. */
+/* The deltas must be given in the order of their steps. */
 START_TEST(missing_and_misplaced_links_are_named)
 {
 	static const enum delta_format formats[] = {
@@ -226,7 +226,7 @@ START_TEST(what_is_undone_is_no_change)
 }
 END_TEST
 
-/* Several deltas in one pass: what the last one gives, and nothing between is written. */
+/* One pass applies several deltas and writes only the last result. */
 START_TEST(deltas_are_applied_one_upon_another)
 {
 	static const enum delta_format formats[] = {

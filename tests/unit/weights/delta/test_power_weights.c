@@ -1,5 +1,5 @@
-/* What diff, apply, fold and transcode write is there whole or not at all, wherever the power is
- * cut, and stays once they have said that it is there. */
+/* A power cut at any point leaves the output of diff, apply, fold and transcode whole or absent.
+ * Once they have succeeded, the output stays. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static void apply(const struct file_ops *files)
 	checkpoint_close(base);
 }
 
-/* As `fold --base` does it, and `transcode` with one delta. */
+/* Folds as `fold --base` does, and as `transcode` does with one delta. */
 static void fold_over_base(const struct file_ops *files)
 {
 	struct error err = {0};
@@ -165,7 +165,7 @@ static const struct {
 	{"fold --base", fold_over_base},
 	{"fold", fold_alone},
 };
-enum { WORKS = sizeof works / sizeof works[0] };
+enum { WORKS = sizeof(works) / sizeof(works[0]) };
 
 START_TEST(a_result_is_whole_or_absent)
 {
@@ -192,8 +192,8 @@ START_TEST(a_result_is_whole_or_absent)
 }
 END_TEST
 
-/* Also into a folder that is the program's own: what comes first must be on the disk before what
- * names it. */
+/* Content must be on the disk before the name that leads to it, also in a folder that the program
+ * has made itself. */
 START_TEST(content_comes_before_names)
 {
 	struct power_disk *const disk = power_disk_new(target);
@@ -205,7 +205,7 @@ START_TEST(content_comes_before_names)
 		"sync .part-*/part/model-2.safetensors\n", "sync .part-*/config.json\n",
 		"sync .part-*/model.safetensors.index.json\n", "sync-folder .part-*/part\n",
 		"sync-folder .part-*\n"};
-	for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
 		const char *const found = strstr(trace, before[i]);
 		ck_assert_msg(found != NULL && found < renamed,
 			"%s is not before the rename in\n%s", before[i], trace);

@@ -1,5 +1,5 @@
-/* PULSE's deltas: frames and their headers, written by hand here. The hash of the result was
- * computed with Python's hashlib. */
+/* PULSE's deltas: frames and their headers, written by hand here. Python's hashlib computed the
+ * hash of the result. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,8 @@ static size_t pack(const char *header, struct span data, uint8_t frame[FRAME_BYT
 	return size;
 }
 
-/* "*" stands for a SHA-256: first that of delta_metadata.json, then that of the frame. */
+/* Each "*" stands for a SHA-256: the first for that of delta_metadata.json, the second for that of
+ * the frame. */
 #define METADATA                                                                                \
 	"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"anchor_window\":30," \
 	"\"created_at\":1.5,\"weights_hash\":\"" HASH "\",\"file_manifest\":{"                  \
@@ -214,7 +215,7 @@ START_TEST(every_codec_is_applied)
 		summary.base_step == 30);
 	ck_assert(summary.has_changed_elements && summary.changed_elements == 3 &&
 		summary.changed_tensors == 2);
-	/* what was unpacked beside them has no name */
+	/* the unpacked file beside them has no name */
 	ck_assert_uint_eq(fixture_entries(delta_path), 3);
 }
 END_TEST
@@ -239,7 +240,7 @@ START_TEST(a_step_without_change_has_no_tensors)
 {
 	write_delta(
 		"sparse_codec_v3.1", METADATA, "{\"version\":31,\"tensors\":[]}", (struct span){0});
-	/* Only the hash is not that of the base. */
+	/* only the hash is another one */
 	expect_refused(ERROR_DIGEST_MISMATCH, "weights_hash");
 }
 END_TEST
@@ -256,7 +257,7 @@ START_TEST(a_wrong_base_is_refused)
 }
 END_TEST
 
-/* What transcode does. */
+/* transcode folds one delta over a base. */
 START_TEST(a_wrong_base_is_not_transcoded)
 {
 	static const struct fixture_tensor tensors[] = {
@@ -397,7 +398,7 @@ static const struct {
 		"\1\0\0\0\0\0\0\0AAZZ", 12, ERROR_INVALID, "not above"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
 		"\1\0\0\0\377\377\377\377AAZZ", 12, ERROR_INVALID, "negative"},
-	/* A promise of much: refused before anything is unpacked. */
+	/* The header claims too many elements and is refused before anything is unpacked. */
 	{RECORD("\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":9,\"value_dtype\":\"bfloat16\",\"indices_offset\":0,"
 		"\"indices_size\":36,\"values_offset\":36,\"values_size\":18"),
 		"", 0, ERROR_INVALID, "more changed elements than its shape has"},
@@ -433,7 +434,8 @@ static const struct {
 	{GRID_RECORD(W
 		 "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
 		 "\"rows_size\":2,\"cols_size\":2,\"values_offset\":4,\"values_size\":4"),
-		"\0\2\1\2AAZZ", 8, ERROR_INVALID, "row 2, column 2 lies outside of 2 rows of 4"},
+		"\0\2\1\2AAZZ", 8, ERROR_INVALID,
+		"row 2, column 2 lies outside of 2 rows of 4 columns"},
 	{GRID_RECORD(W
 		 "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
 		 "\"rows_size\":2,\"cols_size\":2,\"values_offset\":4,\"values_size\":4"),
@@ -449,7 +451,7 @@ START_TEST(malformed_frames_are_refused)
 }
 END_TEST
 
-/* Its length says more than it holds: memory follows what comes. */
+/* The length claims more than there is; memory grows only with the bytes that come. */
 START_TEST(a_header_that_is_cut_off_is_refused)
 {
 	static const uint8_t lengths[][4] = {{0xff, 0xff, 0xff, 0x03}, {0xff, 0xff, 0xff, 0xff}};

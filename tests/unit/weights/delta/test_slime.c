@@ -1,5 +1,5 @@
-/* Directories of slime, miles and stitch: written by hand here as their own programs write them,
- * without any key of ours. */
+/* Directories of slime, miles and stitch, written by hand here as those programs write them,
+ * without keys of ours. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static struct buffer xor_frame(void)
 	return compress(span_of(content, sizeof(content)), 1);
 }
 
-/* Positions 2, 3, 14, 15. */
+/* Changes the bytes 2, 3, 14 and 15. */
 static struct buffer overwrite_frame(void)
 {
 	static const uint8_t content[] = {
@@ -91,7 +91,7 @@ static void checksum_of(
 	tensor_checksum_free(checksum);
 }
 
-/* One shard with `w` alone; `checksum` NULL: without. */
+/* Writes one shard with only `w`. `checksum` NULL writes none. */
 static void write_shard(struct span frame, const char *checksum, const char *dtype)
 {
 	struct buffer bytes;
@@ -193,7 +193,7 @@ START_TEST(a_step_without_change_is_an_empty_map)
 }
 END_TEST
 
-/* They misspell it, and readers must take it. */
+/* Those programs misspell the name, and readers must accept it. */
 START_TEST(alder32_is_taken)
 {
 	char text[TENSOR_CHECKSUM_TEXT_BYTES];
@@ -217,12 +217,12 @@ START_TEST(a_tensor_that_is_not_what_its_checksum_says)
 	write_shard(buffer_span(&frame), NULL, "U8");
 	expect_refused(ERROR_INVALID, "'w' has no checksum");
 	write_shard(buffer_span(&frame), text, "I8");
-	expect_refused(ERROR_INVALID, "'w' is no vector of bytes");
+	expect_refused(ERROR_INVALID, "'w' is not a vector of bytes");
 	buffer_release(&frame);
 }
 END_TEST
 
-/* Frames that are not what the tensor's size asks for, whatever they claim. */
+/* Frames whose claimed or real size does not fit the tensor. */
 START_TEST(frames_are_bounded_by_the_tensor)
 {
 	char text[TENSOR_CHECKSUM_TEXT_BYTES];
@@ -327,7 +327,7 @@ START_TEST(malformed_indexes_are_refused)
 }
 END_TEST
 
-/* A tensor that a shard has and the index does not is one that a reader would miss. */
+/* A reader that follows the index would miss a tensor that only a shard has. */
 START_TEST(tensors_beside_the_index_are_refused)
 {
 	char *const other = fixture_path(delta_path, "model-00001-of-00002.safetensors");
@@ -337,10 +337,10 @@ START_TEST(tensors_beside_the_index_are_refused)
 	write_shard(buffer_span(&frame), text, "U8");
 	struct buffer shard = fixture_read(shard_path);
 	fixture_write(other, buffer_span(&shard));
-	/* The same tensor in two shards of the index. */
+	/* the same tensor in two shards of the index */
 	write_index("xor", "adler32", MAP ",\"f\":\"model-00001-of-00002.safetensors\"");
 	expect_refused(ERROR_INVALID, "lacks it");
-	/* Not named by the index at all: left over, and not looked at. */
+	/* a shard that the index does not name is left over and ignored */
 	write_index("xor", "adler32", MAP);
 	expect_applied(w_new);
 	buffer_release(&shard);
@@ -349,7 +349,7 @@ START_TEST(tensors_beside_the_index_are_refused)
 }
 END_TEST
 
-/* What we write is what their readers ask for. */
+/* Our directories have what those programs' readers need. */
 START_TEST(ours_are_as_theirs)
 {
 	static const struct fixture_tensor after[] = {
@@ -405,11 +405,11 @@ START_TEST(ours_are_as_theirs)
 }
 END_TEST
 
-/* Without a base nothing but the frame says how large the tensor is. */
+/* Without a base, only the frame says how large the tensor is. */
 START_TEST(frames_that_promise_too_much_do_not_fold)
 {
-	/* Content size in 8 bytes, 2^60; then one empty last block, or one of 128 KiB of zeros and
-	 * an empty last one. */
+	/* The content size is 2^60, in 8 bytes. Then comes one empty last block, or a block of
+	 * 128 KiB of zeros and an empty last block. */
 	static const uint8_t none[] = {
 		0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0, 0x10, 1, 0, 0};
 	static const uint8_t zeros[] = {0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0,

@@ -83,7 +83,7 @@ START_TEST(a_single_file)
 	ck_assert_uint_eq(file->header.len + file->data.len, bytes.len);
 	ck_assert_uint_eq(file->data.len, 34);
 	ck_assert_uint_eq(schema_count(checkpoint_schema(checkpoint)), 3);
-	/* F32 stands before BF16 in the file; the schema goes by name. */
+	/* F32 comes before BF16 in the file; the schema is sorted by name. */
 	ck_assert(span_equal(
 		checkpoint_tensor(checkpoint, 0), span_of(bytes.data + bytes.len - 30, 30)));
 	ck_assert(span_equal(
@@ -128,7 +128,7 @@ START_TEST(the_index_says_what_is_a_shard)
 		"model-1.safetensors", "model.safetensors.index.json", "part/model-2.safetensors"};
 	write_shard("model-1.safetensors", &tensor_a, 1);
 	write_shard("part/model-2.safetensors", &tensor_b, 1);
-	/* Left from an older layout: broken on top of it, and never opened. */
+	/* left from an older layout, broken, and never opened */
 	write_text("model-00009-of-00009.safetensors", "stale");
 	write_shard("consolidated.safetensors", &tensor_a, 1);
 	write_text("model.safetensors.index.json",

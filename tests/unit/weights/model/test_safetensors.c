@@ -222,7 +222,7 @@ START_TEST(a_file_that_ends_inside_of_its_header_is_cut_off)
 	uint64_t size;
 	ck_assert_int_eq(header_size(500, 100, &size, &err), -1);
 	ck_assert_str_eq(err.text,
-		"the file has 100 bytes and ends inside of its header, which claims 508: it is cut off, or no safetensors file");
+		"the file has 100 bytes and ends inside its header, which claims 508: it is cut off, or it is not a safetensors file");
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* Streams that outgrow what is held in memory come back as they were written, from wherever a piece
- * of them lies. */
+/* Streams that outgrow their memory are read back as they were written, from memory, from the file
+ * and across both. */
 #include "weights/model/spool.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "tests/unit/unit.h"
 
-/* over three times what is held */
+/* over three times the bytes that a stream holds in memory */
 enum { STREAMS = 2, PIECE = 700 * 1000, PIECES = 20, LENGTH = PIECE * PIECES };
 
 static char *scratch;
@@ -22,7 +22,7 @@ static void set_up(void)
 	struct error err = {0};
 	char out[600];
 	scratch = unit_scratch_make();
-	snprintf(out, sizeof out, "%s/out", scratch);
+	snprintf(out, sizeof(out), "%s/out", scratch);
 	file_faults_init(&faults, 0, 0, EIO);
 	staging = staging_begin(&faults.ops, out, true, &err);
 	ck_assert_msg(staging != NULL, "%s", err.text);
@@ -36,7 +36,7 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-/* No two places near each other are alike. */
+/* Bytes near each other differ. */
 static uint8_t byte_at(size_t stream, uint64_t at)
 {
 	uint64_t word = (at / 8 + 1) * (stream + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -100,7 +100,7 @@ START_TEST(a_full_disk_is_told)
 	struct error err = {0};
 	static uint8_t bytes[LENGTH];
 	file_faults_init(&faults, FILE_FAULT_WRITE, 0, ENOSPC);
-	ck_assert_int_eq(spool_add(spool, 0, span_of(bytes, sizeof bytes), &err), -1);
+	ck_assert_int_eq(spool_add(spool, 0, span_of(bytes, sizeof(bytes)), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* What stands at the final path is whole and was not there before, or nothing is there at all. */
+/* At the final path there is a whole result that was not there before, or nothing. */
 #include "weights/model/staging.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "tests/unit/unit.h"
 
-enum { LONG_BYTES = (8 << 20) + 12345 }; /* over one piece of what is written at once */
+enum { LONG_BYTES = (8 << 20) + 12345 }; /* more than is written at once */
 
 static char *scratch;
 static char out[4096];
@@ -19,7 +19,7 @@ static struct file_faults faults;
 static void set_up(void)
 {
 	scratch = unit_scratch_make();
-	snprintf(out, sizeof out, "%s/out", scratch);
+	snprintf(out, sizeof(out), "%s/out", scratch);
 	file_faults_init(&faults, 0, 0, EIO);
 }
 
@@ -48,7 +48,7 @@ static bool holds(const char *name, const char *text)
 	struct error err = {0};
 	struct buffer bytes;
 	char path[4200];
-	snprintf(path, sizeof path, "%s%s", out, name);
+	snprintf(path, sizeof(path), "%s%s", out, name);
 	buffer_init(&bytes, 100);
 	const bool same =
 		file_read_all(path, &bytes, &err) == 0 && strcmp(buffer_text(&bytes), text) == 0;
@@ -93,7 +93,7 @@ START_TEST(what_is_not_committed_leaves_nothing)
 }
 END_TEST
 
-/* Somebody else made it while this one was being built. */
+/* Another program makes the target while the staging is built. */
 START_TEST(what_came_meanwhile_is_not_replaced)
 {
 	struct error err = {0};
@@ -108,7 +108,7 @@ START_TEST(what_came_meanwhile_is_not_replaced)
 }
 END_TEST
 
-/* Each sync of a commit fails once: nothing stands there then, and nothing is left beside it. */
+/* Each sync of a commit fails once. Nothing is then at the final path or beside it. */
 START_TEST(a_sync_that_fails_leaves_nothing)
 {
 	struct error err = {0};
@@ -129,12 +129,12 @@ START_TEST(a_sync_that_fails_leaves_nothing)
 		ck_assert_msg(file_exists(out) == !failed, "sync %d", syncs);
 		ck_assert_uint_eq(count_names(), failed ? 0 : 1);
 	}
-	/* the file, both folders, the one around them; then all is well */
+	/* the file, both folders and the folder around them; the fifth commit succeeds */
 	ck_assert_int_eq(syncs, 5);
 }
 END_TEST
 
-/* Bytes that are put whole are for good before the name is. */
+/* The bytes of staging_put are synced before the target gets its name. */
 START_TEST(bytes_that_cannot_be_synced_are_not_put)
 {
 	struct error err = {0};
@@ -181,12 +181,12 @@ START_TEST(paths_that_lead_elsewhere_are_refused)
 }
 END_TEST
 
-/* `OUT//` is OUT, as it is for a shell. */
+/* `OUT//` means OUT, as in a shell. */
 START_TEST(slashes_behind_the_name_mean_nothing)
 {
 	struct error err = {0};
 	char slashes[4200];
-	snprintf(slashes, sizeof slashes, "%s%s", out, _i == 0 ? "/" : "///");
+	snprintf(slashes, sizeof(slashes), "%s%s", out, _i == 0 ? "/" : "///");
 	struct staging *const staging = staging_begin(&faults.ops, slashes, true, &err);
 	ck_assert_msg(staging != NULL, "%s", err.text);
 	put(staging, "a", "one");
@@ -204,7 +204,7 @@ START_TEST(what_is_there_or_has_no_place_is_not_begun)
 	ck_assert_int_eq(file_place(file_system(), out, span_text("old"), 0644, &err), 0);
 	ck_assert_ptr_eq(staging_begin(&faults.ops, out, _i == 1, &err), NULL);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	snprintf(lost, sizeof lost, "%s/none/out", scratch);
+	snprintf(lost, sizeof(lost), "%s/none/out", scratch);
 	ck_assert_ptr_eq(staging_begin(&faults.ops, lost, _i == 1, &err), NULL);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_ptr_eq(staging_begin(&faults.ops, "", _i == 1, &err), NULL);
@@ -255,7 +255,7 @@ START_TEST(a_scratch_file_that_cannot_lose_its_name_is_refused)
 }
 END_TEST
 
-/* Whoever may not write there is told so, not that there is no such folder. */
+/* A user who may not write there gets that message, not that the folder does not exist. */
 START_TEST(the_root_folder_is_a_place)
 {
 	struct error err = {0};
@@ -285,7 +285,7 @@ Suite *test_staging_suite(void)
 	tcase_add_loop_test(tests, bytes_that_cannot_be_synced_are_not_put, 0, 2);
 	tcase_add_test(tests, long_bytes_are_written_whole);
 	tcase_add_loop_test(tests, paths_that_lead_elsewhere_are_refused, 0,
-		sizeof elsewhere / sizeof elsewhere[0]);
+		sizeof(elsewhere) / sizeof(elsewhere[0]));
 	tcase_add_loop_test(tests, slashes_behind_the_name_mean_nothing, 0, 2);
 	tcase_add_loop_test(tests, what_is_there_or_has_no_place_is_not_begun, 0, 2);
 	suite_add_tcase(suite, tests);

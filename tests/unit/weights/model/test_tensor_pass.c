@@ -33,7 +33,7 @@ static void teardown(void)
 	pair_fixture_teardown(&pair);
 }
 
-/* What a walk has seen: bytes per tensor, and whether every block lay where it said. */
+/* The blocks that a walk has seen: bytes of each tensor, and whether a block was misplaced. */
 struct seen {
 	_Atomic uint64_t bytes[4];
 	_Atomic bool misplaced;
@@ -108,7 +108,7 @@ START_TEST(what_is_known_is_not_hashed_again)
 }
 END_TEST
 
-/* The others wait for their turn at the digest of blocks that never come. */
+/* Other threads wait for their turn at the digest, behind blocks that never come. */
 START_TEST(a_failure_ends_the_walk_with_the_first_block_that_failed)
 {
 	struct digest128 digests[4];

@@ -112,7 +112,7 @@ START_TEST(test_tagging)
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt?tagging", NULL, NULL);
 	get_holds(404, "/bkt?tagging", "<Code>NoSuchTagSet</Code>");
 	face_fixture_expect(&fixture, 404, METHOD_DELETE, "/nope?tagging", NULL, NULL);
-	/* The bucket's end is the end of its settings: another of its name has none. */
+	/* A bucket's settings end with it: a new bucket of its name has none. */
 	put(200, "/bkt?tagging", TAGGING(TAG("k", "v")));
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt", NULL, NULL);
 	put(200, "/bkt", NULL);
@@ -159,7 +159,7 @@ START_TEST(test_created_with_settings)
 		200, "/made?ownershipControls", "<ObjectOwnership>ObjectWriter</ObjectOwnership>");
 	get_holds(200, "/made?acl", "AllUsers");
 	get_holds(200, "/-/buckets/made", "\"etag\":\"fast\"");
-	/* Once more: all stays as it is. */
+	/* Creating it again changes nothing. */
 	face_fixture_expect(
 		&fixture, 200, METHOD_PUT, "/made", HEADERS("x-amz-acl", "private"), NULL);
 	get_holds(200, "/made?acl", "AllUsers");
@@ -232,7 +232,7 @@ START_TEST(test_public_access_block)
 }
 END_TEST
 
-/* Every row of the table answers as it says, and what it gives can be put back where it says so. */
+/* A GET answers as its row says, and a PUT of the same document succeeds where the row says so. */
 START_TEST(test_fixed)
 {
 	size_t count;
@@ -265,7 +265,7 @@ START_TEST(test_fixed)
 }
 END_TEST
 
-/* Settings are not a matter of what others may list or read. */
+/* Callers that may list or read a bucket may still not see its settings. */
 START_TEST(test_settings_are_the_owners)
 {
 	const struct grant whole = {span_text("bkt"), span_text(""),

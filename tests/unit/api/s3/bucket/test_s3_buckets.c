@@ -27,7 +27,7 @@ START_TEST(test_create)
 	fake_exchange_free(fake);
 	face_fixture_expect(&fixture, 200, METHOD_HEAD, "/new.bucket-1", NULL, NULL);
 	face_fixture_expect(&fixture, 200, METHOD_HEAD, "/new.bucket-1/", NULL, NULL);
-	/* One's own again. */
+	/* The account has this bucket already. */
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/new.bucket-1", NULL, NULL);
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/new.bucket-1/",
 		HEADERS("x-amz-acl", "private", "x-amz-bucket-object-lock-enabled", "false"), NULL);

@@ -1,4 +1,4 @@
-/* CORS rules by themselves, and preflights and headers through the router. */
+/* CORS rules alone, and preflights and headers through the router. */
 #include "api/s3/bucket/cors_rules.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static const char rules_text[] = CORS(RULE("<ID>first</ID>" O("*suffix") M("GET"
 				H("Content-Type") E("ETag") "<MaxAgeSeconds>600</MaxAgeSeconds>")
 			RULE(O("*.delete") M("DELETE") H("*")));
 
-/* The number of the rule that fits, -1: none. */
+/* `rule` is the index of the rule that matches; -1: none. */
 static const struct {
 	const char *origin;
 	const char *method;
@@ -220,7 +220,7 @@ START_TEST(test_replies)
 	face_fixture_assert_header(fake, "Access-Control-Expose-Headers", "ETag");
 	face_fixture_assert_header(fake, "Access-Control-Max-Age", "600");
 	fake_exchange_free(fake);
-	/* Errors too, whoever asks. */
+	/* Errors have the headers too, also for unknown and anonymous callers. */
 	fake = face_fixture_ask(&fixture, 404, METHOD_GET, "/bkt/absent", from_end, NULL);
 	face_fixture_assert_header(fake, "Access-Control-Allow-Origin", "start-end");
 	fake_exchange_free(fake);

@@ -14,7 +14,7 @@
 	"</LifecycleConfiguration>"
 #define TAG(k, v) "<Tag><Key>" k "</Key><Value>" v "</Value></Tag>"
 
-/* What is read is told back as it was. */
+/* Rules are printed as they were read. */
 static const char *const good[] = {
 	RULES(RULE("<ID>a</ID>" ON ALL DAYS("1"))),
 	RULES(RULE("<ID>a</ID><Status>Disabled</Status><Prefix>logs/</Prefix>" DAYS("365"))),

@@ -23,7 +23,7 @@ static void teardown(void)
 	face_fixture_close(&fixture);
 }
 
-/* "a dir/one [dir/]": keys and then common prefixes, as they stand. */
+/* Writes "a dir/one [dir/]": keys and then common prefixes, in the order of the reply. */
 static void summarise(const char *xml, struct buffer *out)
 {
 	const char *at = xml;
@@ -162,7 +162,7 @@ static char *next_token(const char *xml)
 	return token;
 }
 
-/* Whatever the page size, all pages together are the whole listing, each entry once. */
+/* With every page size, all pages together are the whole listing, with each entry once. */
 START_TEST(test_pages_add_up)
 {
 	char *token = NULL;

@@ -13,7 +13,7 @@
 #define BUCKET                           "\"arn:aws:s3:::bkt\""
 #define KEYS                             "\"arn:aws:s3:::bkt/*\""
 
-/* Each grant as ACCOUNT:PREFIX=bits, '*' for everyone; "400" and "501" for what is refused. */
+/* Each grant as ACCOUNT:PREFIX=bits, with '*' for everyone; "400" or "501" for refused policies. */
 static const struct {
 	const char *json;
 	const char *grants;
@@ -29,7 +29,7 @@ static const struct {
 	{ONE("\"*\"", "\"S3:getobject\"", KEYS), "*:=1 "},
 	{ONE("\"*\"", "\"s3:Get*\"", KEYS), "*:=33 "},
 	{ONE("\"*\"", "\"s3:GetObjectVersion\"", KEYS), "*:=33 "},
-	/* Reading old versions and writing new ones does not add up to anything else. */
+	/* Reading old versions and writing new ones stay two grants. */
 	{ONE("\"*\"", "[\"s3:GetObjectVersion\",\"s3:PutObject\"]", KEYS), "*:=33 *:=2 "},
 	{ONE("\"team\"", "\"s3:GetObject\"", KEYS), "400"},
 	{ONE("{\"AWS\":\"team\"}", "\"s3:*\"", KEYS), "team:=49 team:=19 "},
@@ -40,7 +40,7 @@ static const struct {
 		 "{\"AWS\":\"lab\"}", "\"s3:PutObject\"", KEYS)),
 		"*:=1 lab:=2 "},
 	{"{\"Statement\":" STATEMENT("\"*\"", "\"s3:GetObject\"", KEYS) "}", "*:=1 "},
-	/* No policy of this bucket, or none at all. */
+	/* These are not policies of this bucket, or not policies at all. */
 	{"", "400"},
 	{"[]", "400"},
 	{"{}", "400"},
@@ -73,7 +73,7 @@ static const struct {
 	{"{\"Statement\":{\"Effect\":\"Allow\",\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS
 	 "}}",
 		"400"},
-	/* Policies that grants cannot say. */
+	/* Grants cannot express these policies. */
 	{"{\"Statement\":{\"Effect\":\"Deny\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS
 	 "}}",
 		"501"},

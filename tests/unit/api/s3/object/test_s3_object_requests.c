@@ -1,4 +1,4 @@
-/* Copies, lists of deletes, tags, attributes, parts and checksums of objects through the router,
+/* Copies, lists of deletions, tags, attributes, parts and checksums of objects through the router,
  * over a real store. */
 #include "tests/unit/api/face_fixture.h"
 
@@ -67,7 +67,7 @@ static const struct {
 	{NULL, NULL, "?partNumber=1", 206, NULL},
 };
 
-/* Clients check whatever they are given, so some of the bytes never come with the checksum of
+/* Clients check every checksum that they get, so some of the bytes never come with the checksum of
  * all. */
 START_TEST(test_checksum_of_a_get)
 {
@@ -113,7 +113,7 @@ START_TEST(test_part_numbers)
 		"<Code>InvalidArgument</Code>");
 	face_fixture_expect_text(&fixture, 400, METHOD_GET, "/bkt/k?partNumber=1",
 		HEADERS("Range", "bytes=0-1"), NULL, "<Code>InvalidRequest</Code>");
-	/* Conditions go first. */
+	/* Conditions are judged first. */
 	face_fixture_expect(&fixture, 412, METHOD_GET, "/bkt/k?partNumber=2",
 		HEADERS("If-Match", "\"x\""), NULL);
 }
@@ -212,7 +212,7 @@ START_TEST(test_copy_computes_a_checksum)
 }
 END_TEST
 
-/* The redirect is of the request, never of the source. */
+/* The redirect comes from the request, never from the source. */
 START_TEST(test_copy_and_redirect)
 {
 	put("/bkt/k", HEADERS("x-amz-website-redirect-location", "/old", "x-amz-meta-a", "1"));
@@ -294,7 +294,8 @@ START_TEST(test_copy_of_what_did_not_change_since)
 }
 END_TEST
 
-/* A version id that is a marker's; the null version of a bucket that has versions is named, too. */
+/* A copy of a delete marker is refused. In a versioned bucket the reply names the source's version,
+ * also a null version. */
 START_TEST(test_copy_of_versions)
 {
 	static const char versions[] =

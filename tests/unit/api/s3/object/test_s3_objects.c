@@ -230,7 +230,7 @@ START_TEST(test_conditional_reads)
 		&fixture, 200, METHOD_GET, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\""), NULL);
 	face_fixture_expect_text(&fixture, 412, METHOD_GET, "/bkt/k", HEADERS("If-Match", "\"x\""),
 		NULL, "<Condition>If-Match</Condition>");
-	/* Conditions go before ranges. */
+	/* Conditions are judged before ranges. */
 	face_fixture_expect(&fixture, 412, METHOD_GET, "/bkt/k",
 		HEADERS("If-Match", "\"x\"", "Range", "bytes=900-"), NULL);
 	face_fixture_expect(&fixture, 412, METHOD_HEAD, "/bkt/k",
@@ -273,7 +273,7 @@ START_TEST(test_conditional_writes)
 }
 END_TEST
 
-/* The condition held when the body was asked for and no longer holds at the commit. */
+/* The condition holds when the body is asked for and no longer holds at the commit. */
 START_TEST(test_condition_is_judged_at_the_commit)
 {
 	struct fake_exchange *const slow =
@@ -390,7 +390,7 @@ START_TEST(test_metadata_limits)
 	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k",
 		HEADERS("x-amz-meta-ab", value), TEXT, "<Code>MetadataTooLarge</Code>");
 
-	/* As many as 2 KiB of names and values can be, in headers of 8 KiB. */
+	/* The most headers that fit into 2 KiB of metadata and 8 KiB of headers. */
 	enum { MANY = 300 };
 	char names[MANY][32];
 	const char *headers[2 * MANY + 1] = {NULL};
@@ -509,7 +509,8 @@ static void assert_disarmed(
 	fake_exchange_free(fake);
 }
 
-/* A browser that opens a stored page gives it neither scripts nor the server's origin. */
+/* A browser that opens a stored page runs no scripts of it and does not give it the server's
+ * origin. */
 START_TEST(test_stored_pages_are_disarmed)
 {
 	static const char *const targets[] = {"/bkt/k",

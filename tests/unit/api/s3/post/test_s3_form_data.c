@@ -12,8 +12,8 @@
 	"\r\n"
 
 struct reader {
-	struct buffer notes; /* what came: name=value; name=value; [file name]content */
-	unsigned busy;       /* says "wait" so often before each piece of the file */
+	struct buffer notes; /* the events: name=value; name=value; [file name]content */
+	unsigned busy;       /* how often it gives SINK_WAIT before each piece of the file */
 	unsigned waited;
 };
 
@@ -147,7 +147,7 @@ START_TEST(fields_are_bounded_together)
 }
 END_TEST
 
-/* Each parameter takes what it needs: a line of them fits in a request's memory many times over. */
+/* A parameter takes no more memory than it needs, so lines full of them fit into a small arena. */
 START_TEST(many_parameters_take_little_memory)
 {
 	struct buffer body;
@@ -225,11 +225,11 @@ Suite *test_s3_form_data_suite(void)
 {
 	Suite *const suite = suite_create("s3_form_data");
 	TCase *const tcase = tcase_create("s3_form_data");
-	tcase_add_loop_test(tcase, forms_cut_anywhere, 0, sizeof forms / sizeof forms[0]);
+	tcase_add_loop_test(tcase, forms_cut_anywhere, 0, sizeof(forms) / sizeof(forms[0]));
 	tcase_add_test(tcase, fields_are_bounded_together);
 	tcase_add_test(tcase, many_parameters_take_little_memory);
 	tcase_add_test(tcase, a_large_file_passes);
-	tcase_add_loop_test(tcase, boundaries, 0, sizeof types / sizeof types[0]);
+	tcase_add_loop_test(tcase, boundaries, 0, sizeof(types) / sizeof(types[0]));
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

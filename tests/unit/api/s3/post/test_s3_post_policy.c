@@ -21,7 +21,7 @@ static void open_desk(struct desk *desk)
 	struct error err = {0};
 	desk->arena = arena_new(1 << 20);
 	desk->form.count = 0;
-	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		ck_assert_int_eq(post_form_add(&desk->form, desk->arena, span_text(fields[i][0]),
 					 span_text(fields[i][1]), &err),
 			0);
@@ -190,7 +190,7 @@ Suite *test_s3_post_policy_suite(void)
 	Suite *const suite = suite_create("s3_post_policy");
 	TCase *const tcase = tcase_create("s3_post_policy");
 	tcase_add_loop_test(
-		tcase, a_policy_is_good_or_refused, 0, sizeof policies / sizeof policies[0]);
+		tcase, a_policy_is_good_or_refused, 0, sizeof(policies) / sizeof(policies[0]));
 	tcase_add_test(tcase, ranges_narrow_each_other);
 	tcase_add_test(tcase, text_that_is_no_base64);
 	tcase_add_test(tcase, the_bucket_may_be_a_field_too);

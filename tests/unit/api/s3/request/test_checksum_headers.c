@@ -11,7 +11,7 @@ static const struct read_row {
 	enum checksum_headers_use use;
 	const char *headers[2 * HEADERS_MOST]; /* names and values in turn */
 	enum checksum_algorithm trailer;
-	enum error_kind kind; /* ERROR_NONE: what follows was read */
+	enum error_kind kind; /* ERROR_NONE: the rest is what was read */
 	enum checksum_algorithm algorithm;
 	bool has_value;
 	uint64_t parts;

@@ -3,7 +3,8 @@
 #include "tests/unit/api/face_fixture.h"
 #include "tests/unit/unit.h"
 
-/* Requests with a parameter that nobody here knows: none may list, make, delete, read or write. */
+/* Requests with a parameter that this server does not know. None may list, make, delete, read or
+ * write anything. */
 static const struct {
 	enum method method;
 	const char *target;
@@ -88,14 +89,14 @@ START_TEST(what_clients_send_with_plain_requests_is_known)
 	struct face_fixture fixture;
 	face_fixture_open(&fixture);
 	put_all(&fixture);
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		face_fixture_expect(
 			&fixture, known[i].status, known[i].method, known[i].target, NULL, NULL);
 	face_fixture_close(&fixture);
 }
 END_TEST
 
-/* Whoever may not do the plain thing is told that, and no more. */
+/* Callers that may not make the plain request learn only that. */
 START_TEST(strangers_are_refused_first)
 {
 	struct face_fixture fixture;
@@ -114,7 +115,7 @@ Suite *test_plain_query_suite(void)
 	Suite *const suite = suite_create("plain_query");
 	TCase *const refusals = tcase_create("refusals");
 	tcase_add_loop_test(refusals, what_nobody_knows_is_never_a_plain_request, 0,
-		sizeof unknown / sizeof unknown[0]);
+		sizeof(unknown) / sizeof(unknown[0]));
 	tcase_add_test(refusals, strangers_are_refused_first);
 	suite_add_tcase(suite, refusals);
 	TCase *const passes = tcase_create("passes");

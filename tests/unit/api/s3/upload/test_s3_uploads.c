@@ -22,7 +22,7 @@ static void tear_down(void)
 	face_fixture_close(&fixture);
 }
 
-/* What stands between <NAME> and </NAME> in a reply; "" when it is not there. */
+/* The text between <NAME> and </NAME> in a reply; "" when there is no such element. */
 static void take_element(const struct fake_exchange *fake, const char *name, char out[64])
 {
 	char open[64];
@@ -91,7 +91,7 @@ START_TEST(an_upload_from_beginning_to_end)
 }
 END_TEST
 
-/* The only pack's file: one byte of its first record. */
+/* Damages one byte of the first record in the file of the only pack. */
 static void flip_stored_byte(void)
 {
 	char command[1200];
@@ -107,7 +107,7 @@ static void flip_stored_byte(void)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Whether all of its bytes come. */
+/* Whether a GET delivers all bytes. */
 static bool reads(const char *target)
 {
 	struct fake_exchange *const fake =
@@ -138,7 +138,7 @@ static int copy_part(const char *target, const char *const *headers)
 	return status;
 }
 
-/* The whole object, of which nothing is read, and a range, of which some is. */
+/* A copy of the whole object reads none of its bytes; a copy of a range reads some. */
 START_TEST(damaged_content_is_not_copied_into_a_part)
 {
 	const char *const *const source = HEADERS("x-amz-copy-source", "/bkt/source");
@@ -153,7 +153,7 @@ START_TEST(damaged_content_is_not_copied_into_a_part)
 		&fixture, 409, METHOD_PUT, target, source, NULL, "<Code>OperationAborted</Code>");
 	face_fixture_expect_text(
 		&fixture, 409, METHOD_PUT, target, range, NULL, "&apos;source&apos; is damaged");
-	put_noise("/bkt/again"); /* the same bytes: what is stored of them is right from now on */
+	put_noise("/bkt/again"); /* uploading the same bytes mends the stored ones */
 	for (int i = 0; i < 2000 && copy_part(target, source) == 409; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	face_fixture_expect_text(
@@ -201,7 +201,7 @@ START_TEST(others_may_not)
 	face_fixture_expect(&fixture, 403, METHOD_GET, at("/bkt/k?uploadId=", id), NULL, NULL);
 	face_fixture_expect(&fixture, 403, METHOD_GET, "/bkt?uploads", NULL, NULL);
 	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt?uploads&prefix=other/", NULL, NULL);
-	/* Under another key the id means nothing. */
+	/* The id is unknown under another key. */
 	face_fixture_expect(&fixture, 404, METHOD_PUT,
 		at("/bkt/other/k?partNumber=1&uploadId=", id), NULL, "x");
 	fixture.token = NULL;
@@ -211,9 +211,9 @@ END_TEST
 
 static const struct {
 	const char *xml;
-	size_t count;     /* 0: malformed_xml, or invalid for a number that no part can have */
+	size_t count;     /* 0: an error */
 	const char *etag; /* of the last part */
-	uint32_t number;  /* of the last part; or the kind of error, when it is not malformed_xml */
+	uint32_t number;  /* of the last part; of an error its kind, where 0 is malformed_xml */
 } lists[] = {
 	{"<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Part><ETag>\"ab\"</ETag><PartNumber>7</PartNumber></Part>"
 	 "</CompleteMultipartUpload>",

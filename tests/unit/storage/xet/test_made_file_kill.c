@@ -1,7 +1,7 @@
-/* Two derived versions are made into files of records, with room for one of them, and the process
- * is killed, or an operation fails, at its n-th write, sync, rename, unlink or open below packs; n
- * grows until it comes through. Each time the next start shows whole files or none, can make both,
- * and has nothing left of them once their time is over. */
+/* Makes the files of two derived versions, with room for one of them. The process is killed, or an
+ * operation fails, at its n-th write, sync, rename, unlink or open below packs; n grows until
+ * everything succeeds. Each time the next start has whole files or none, can make both, and has
+ * nothing of them when they have expired. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "storage/open/store_open.h"
-#include "storage/xet/xet_make.h"
+#include "storage/xet/made_file.h"
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/kill_fixture.h"
 
-Suite *test_xet_make_kill_suite(void);
+Suite *test_made_file_kill_suite(void);
 
 enum { FILES = 2, LARGE = 20000, ROUNDS_MAX = 200 };
 
@@ -104,7 +104,7 @@ static int work(const struct kill_child *child, const struct file_ops *files)
 	return 0;
 }
 
-/* Of the next start: what is shown is whole, and the last one that was made is there. */
+/* Checks the next start: every made file is whole, and the last one is there. */
 static void expect_whole(unsigned made)
 {
 	for (unsigned i = 0; i < FILES; i++) {
@@ -125,7 +125,7 @@ static void expect_recovered(unsigned made)
 	ck_assert(derived_fixture_made_holds(
 		&fixture, &objects[FILES - 1].file_hash, buffer_span(&next[FILES - 1].bytes)));
 	const int64_t now_ms = fixture.clock.now_ms;
-	fixture.clock.now_ms += XET_MADE_MS;
+	fixture.clock.now_ms += MADE_FILE_MS;
 	collect();
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM xet_files"), 0);
 	ck_assert_int_eq(
@@ -152,7 +152,7 @@ START_TEST(a_kill_anywhere_leaves_no_half_made_file)
 	}
 	finish();
 	ck_assert(alive);
-	ck_assert_int_gt(round, 8); /* it was killed in the midst of things */
+	ck_assert_int_gt(round, 8); /* it was killed at many points */
 }
 END_TEST
 
@@ -183,10 +183,10 @@ START_TEST(a_failure_anywhere_leaves_no_half_made_file)
 }
 END_TEST
 
-Suite *test_xet_make_kill_suite(void)
+Suite *test_made_file_kill_suite(void)
 {
-	Suite *const suite = suite_create("xet_make_kill");
-	TCase *const tests = tcase_create("xet_make_kill");
+	Suite *const suite = suite_create("made_file_kill");
+	TCase *const tests = tcase_create("made_file_kill");
 	tcase_set_timeout(tests, 300);
 	tcase_add_test(tests, a_kill_anywhere_leaves_no_half_made_file);
 	tcase_add_test(tests, a_failure_anywhere_leaves_no_half_made_file);

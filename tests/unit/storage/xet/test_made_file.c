@@ -1,5 +1,5 @@
-/* Derived versions that Xet clients ask for: made into records that are the file of their hash,
- * once, within a bound. */
+/* Derived versions that Xet clients ask for are made into records that give their file hash, once,
+ * and within a limit of bytes. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "storage/objects/object_copy.h"
 #include "storage/objects/object_read.h"
 #include "storage/versions/version.h"
-#include "storage/xet/xet_make.h"
+#include "storage/xet/made_file.h"
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
@@ -72,7 +72,7 @@ static bool find_file(const struct chunk_id *hash, struct xet_file *out)
 	return found == 1;
 }
 
-/* Out of its segments alone. */
+/* Reads the file from its segments only. */
 static void check_file(const struct chunk_id *hash, struct span expected)
 {
 	ck_assert(derived_fixture_made_holds(&fixture, hash, expected));
@@ -102,7 +102,7 @@ START_TEST(test_a_made_file_is_the_version)
 	const struct object object = put_derived(0);
 	ck_assert_msg(make(object.sequence, &err) == 0, "%s", err.text);
 	check_file(&object.file_hash, buffer_span(&next[0].bytes));
-	/* stays what it is */
+	/* the version stays derived */
 	ck_assert_int_eq(
 		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"), 1);
 	ck_assert(fixture_holds(&fixture, "b", "next-0", buffer_span(&next[0].bytes)));
@@ -113,7 +113,7 @@ START_TEST(test_a_made_file_is_the_version)
 }
 END_TEST
 
-/* Its parts were chunked apart, so are the records. */
+/* Its parts were chunked one by one, and so are the records. */
 START_TEST(test_parts)
 {
 	struct error err = {0};
@@ -210,15 +210,16 @@ START_TEST(test_made_once_for_all_who_ask)
 	ck_assert_int_eq(make(one.sequence, &err), 0);
 	const int64_t before = metrics_get(fixture.metrics, METRIC_BYTES_INGESTED);
 	struct settled *settled[ASKERS];
-	struct xet_make *waits[ASKERS];
+	struct made_file_request *waits[ASKERS];
 	for (unsigned i = 0; i < ASKERS; i++) {
 		settled[i] = settled_new();
-		waits[i] = xet_make_start(fixture.store, two.sequence, settled_done, settled[i]);
+		waits[i] = made_file_request_start(
+			fixture.store, two.sequence, settled_done, settled[i]);
 	}
 	for (unsigned i = 0; i < ASKERS; i++) {
 		settled_wait(settled[i]);
-		ck_assert_int_eq(xet_make_outcome(waits[i], &err), 0);
-		xet_make_free(waits[i]);
+		ck_assert_int_eq(made_file_request_outcome(waits[i], &err), 0);
+		made_file_request_free(waits[i]);
 	}
 	ck_assert_int_eq(make(twin.sequence, &err), 0);
 	ck_assert_int_eq(
@@ -227,12 +228,12 @@ START_TEST(test_made_once_for_all_who_ask)
 }
 END_TEST
 
-/* Three are made at a time: the fourth has not begun when its asker goes. */
+/* Three files are made at a time: the fourth has not begun when its request is given up. */
 START_TEST(test_what_nobody_waits_for_is_not_begun)
 {
 	struct object objects[NEXT];
 	struct settled *settled[NEXT];
-	struct xet_make *waits[NEXT];
+	struct made_file_request *waits[NEXT];
 	fixture.made_max_bytes = 2 * NEXT * base.bytes.len;
 	store_fixture_reopen(&fixture);
 	for (unsigned i = 0; i < NEXT; i++) {
@@ -240,12 +241,12 @@ START_TEST(test_what_nobody_waits_for_is_not_begun)
 		settled[i] = settled_new();
 	}
 	for (unsigned i = 0; i < NEXT; i++)
-		waits[i] = xet_make_start(
+		waits[i] = made_file_request_start(
 			fixture.store, objects[i].sequence, settled_done, settled[i]);
-	xet_make_give_up(fixture.store, waits[NEXT - 1]);
+	made_file_request_give_up(fixture.store, waits[NEXT - 1]);
 	for (unsigned i = 0; i < NEXT; i++) {
 		settled_wait(settled[i]);
-		xet_make_free(waits[i]);
+		made_file_request_free(waits[i]);
 	}
 	nanosleep(&(struct timespec){.tv_nsec = 300 * 1000 * 1000}, NULL);
 	for (unsigned i = 0; i < NEXT; i++)
@@ -259,23 +260,23 @@ START_TEST(test_its_time)
 	const struct object object = put_derived(0);
 	ck_assert_int_eq(make(object.sequence, &err), 0);
 	const int64_t first = expiry_of(&object);
-	ck_assert_int_eq(first, fixture.clock.now_ms + XET_MADE_MS);
-	pass(XET_MADE_MS / 4);
-	xet_make_touch(fixture.store, &object.file_hash);
+	ck_assert_int_eq(first, fixture.clock.now_ms + MADE_FILE_MS);
+	pass(MADE_FILE_MS / 4);
+	made_file_touch(fixture.store, &object.file_hash);
 	ck_assert_int_eq(make(999, &err), -1);       /* the committer has run what came before */
 	ck_assert_int_eq(expiry_of(&object), first); /* not half over */
 	ck_assert_int_eq(make(object.sequence, &err), 0);
-	ck_assert_int_eq(expiry_of(&object), first + XET_MADE_MS / 4);
+	ck_assert_int_eq(expiry_of(&object), first + MADE_FILE_MS / 4);
 	store_fixture_reopen(&fixture);
 	check_file(&object.file_hash, buffer_span(&next[0].bytes));
-	pass(XET_MADE_MS - 1000);
-	xet_make_touch(fixture.store, &object.file_hash);
-	/* behind it */
+	pass(MADE_FILE_MS - 1000);
+	made_file_touch(fixture.store, &object.file_hash);
+	/* the touch has run before this change */
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET id = id", &err), 0);
-	ck_assert_int_eq(expiry_of(&object), fixture.clock.now_ms + XET_MADE_MS);
+	ck_assert_int_eq(expiry_of(&object), fixture.clock.now_ms + MADE_FILE_MS);
 	fixture_sweep(fixture.store);
 	ck_assert(is_made(&object));
-	pass(XET_MADE_MS);
+	pass(MADE_FILE_MS);
 	fixture_sweep(fixture.store);
 	ck_assert(!is_made(&object));
 	ck_assert_int_eq(
@@ -323,13 +324,13 @@ START_TEST(test_given_up_and_asked_again)
 	struct error err = {0};
 	const struct object object = put_derived(0);
 	struct settled *const settled = settled_new();
-	struct xet_make *const wait =
-		xet_make_start(fixture.store, object.sequence, settled_done, settled);
-	xet_makes_quiesce(store_parts(fixture.store)->xet_makes);
+	struct made_file_request *const wait =
+		made_file_request_start(fixture.store, object.sequence, settled_done, settled);
+	made_files_quiesce(store_parts(fixture.store)->made_files);
 	settled_wait(settled);
-	if (xet_make_outcome(wait, &err) != 0)
+	if (made_file_request_outcome(wait, &err) != 0)
 		ck_assert_int_eq(err.kind, ERROR_BUSY);
-	xet_make_free(wait);
+	made_file_request_free(wait);
 	ck_assert_int_eq(make(object.sequence, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	store_fixture_reopen(&fixture);
@@ -338,11 +339,11 @@ START_TEST(test_given_up_and_asked_again)
 }
 END_TEST
 
-Suite *test_xet_make_suite(void);
-Suite *test_xet_make_suite(void)
+Suite *test_made_file_suite(void);
+Suite *test_made_file_suite(void)
 {
-	Suite *const suite = suite_create("xet_make");
-	TCase *const tcase = tcase_create("xet_make");
+	Suite *const suite = suite_create("made_file");
+	TCase *const tcase = tcase_create("made_file");
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, test_a_made_file_is_the_version);
