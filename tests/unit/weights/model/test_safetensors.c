@@ -90,7 +90,7 @@ static const struct header_case refused[] = {
 	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[0]", "[2,1]") "}", 2,
 		"does not begin"},
 	{"{\"a\":" T("U8", "[2]", "[0,2]") "}", 3,
-		"x has 64 bytes, and its header and tensors cover 63: something else stands"},
+		"x has 64 bytes, and its header and tensors cover 63: other bytes follow the tensors"},
 	{"{\"a\":" T("U8", "[4]", "[0,4]") "}", 3,
 		"x has 64 bytes, and its header and tensors cover 65: it is cut off"},
 	{"{}", 1, "x has 11 bytes, and its header and tensors cover 10"},

@@ -152,7 +152,7 @@ START_TEST(damaged_content_is_not_copied_into_a_part)
 	face_fixture_expect_text(
 		&fixture, 409, METHOD_PUT, target, source, NULL, "<Code>OperationAborted</Code>");
 	face_fixture_expect_text(
-		&fixture, 409, METHOD_PUT, target, range, NULL, "&apos;source&apos; is damaged");
+		&fixture, 409, METHOD_PUT, target, range, NULL, "&apos;source&apos; are damaged");
 	put_noise("/bkt/again"); /* uploading the same bytes mends the stored ones */
 	for (int i = 0; i < 2000 && copy_part(target, source) == 409; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
