@@ -14,8 +14,6 @@
 #include "chunker/merkle.h"
 #include "chunker/xorb_footer.h"
 
-enum { PARSE_FIRST_CHUNKS = 16 };
-
 struct xorb_parse {
 	xorb_take_fn *take;
 	xorb_room_fn *room;
@@ -31,7 +29,7 @@ struct xorb_parse {
 	struct buffer own_room;
 	struct xorb_footer_chunk *chunks;
 	uint32_t count;
-	uint32_t capacity;
+	size_t capacity;
 	uint64_t content_bytes;
 	uint64_t at;          /* bytes of whole records */
 	struct buffer footer; /* the expected footer; empty until the footer begins */
@@ -214,10 +212,8 @@ static void note_chunk(struct xorb_parse *parse, const struct chunk_id *id,
 	const struct xorb_record_header *header)
 {
 	ASSERT(parse->count < XORB_MAX_CHUNKS); /* check_header refuses more */
-	if (parse->count == parse->capacity) {
-		parse->capacity = parse->capacity == 0 ? PARSE_FIRST_CHUNKS : 2 * parse->capacity;
-		parse->chunks = memory_grow(parse->chunks, parse->capacity, sizeof(*parse->chunks));
-	}
+	parse->chunks = memory_make_room(
+		parse->chunks, parse->count, &parse->capacity, sizeof(*parse->chunks));
 	parse->at += XORB_RECORD_HEADER_BYTES + header->stored;
 	parse->content_bytes += header->size;
 	parse->chunks[parse->count++] = (struct xorb_footer_chunk){

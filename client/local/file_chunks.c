@@ -165,11 +165,8 @@ static int file_chunks_collect(
 	struct collector *const collector = taker;
 	struct file_chunks *const chunks = collector->chunks;
 	(void)err;
-	if (chunks->count == collector->capacity) {
-		collector->capacity = collector->capacity == 0 ? 16 : 2 * collector->capacity;
-		chunks->entries =
-			memory_grow(chunks->entries, collector->capacity, sizeof(*chunks->entries));
-	}
+	chunks->entries = memory_make_room(
+		chunks->entries, chunks->count, &collector->capacity, sizeof(*chunks->entries));
 	struct chunk_entry *const entry = &chunks->entries[chunks->count++];
 	*entry = (struct chunk_entry){.id = *id, .size = content.len};
 	merkle_add(&collector->merkle, entry);

@@ -75,10 +75,8 @@ int file_map_add(
 
 void file_map_claim(struct file_map *map, const struct map_chunk *chunk)
 {
-	if (map->claim_count == map->claim_capacity) {
-		map->claim_capacity = map->claim_capacity == 0 ? 16 : 2 * map->claim_capacity;
-		map->claims = memory_grow(map->claims, map->claim_capacity, sizeof(*map->claims));
-	}
+	map->claims = memory_make_room(
+		map->claims, map->claim_count, &map->claim_capacity, sizeof(*map->claims));
 	map->claims[map->claim_count++] = *chunk;
 }
 
@@ -214,10 +212,8 @@ static bool is_in_place(
 static void keep(struct file_map *map, const struct map_chunk *chunk)
 {
 	ASSERT(chunk->offset <= map->size && chunk->size <= map->size - chunk->offset);
-	if (map->count == map->capacity) {
-		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
-		map->chunks = memory_grow(map->chunks, map->capacity, sizeof(*map->chunks));
-	}
+	map->chunks =
+		memory_make_room(map->chunks, map->count, &map->capacity, sizeof(*map->chunks));
 	const struct map_chunk *const last = map->count == 0 ? NULL : &map->chunks[map->count - 1];
 	map->settled = map->settled && (last == NULL || last->offset + last->size <= chunk->offset);
 	map->chunks[map->count++] = *chunk;

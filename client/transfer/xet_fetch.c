@@ -287,10 +287,8 @@ static int place_record(
 
 static void note_chunk(struct range *range, uint64_t offset, const struct xorb_record *record)
 {
-	if (range->count == range->capacity) {
-		range->capacity = range->capacity == 0 ? 64 : 2 * range->capacity;
-		range->chunks = memory_grow(range->chunks, range->capacity, sizeof(*range->chunks));
-	}
+	range->chunks = memory_make_room(
+		range->chunks, range->count, &range->capacity, sizeof(*range->chunks));
 	struct map_chunk *const chunk = &range->chunks[range->count++];
 	*chunk = (struct map_chunk){
 		.offset = offset, .size = (uint32_t)record->content.len, .id = record->id};

@@ -12,7 +12,7 @@ static const char seeds_variable[] = "DELTABUCKET_UNIT_SEEDS";
 
 int unit_stride(int leap)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef DELTABUCKET_SANITIZED
 	return leap;
 #else
 	return leap != 0;

@@ -116,7 +116,7 @@ START_TEST(what_is_no_file_is_refused)
 	char wanted[5000];
 	ck_assert_int_eq(setting_file_read(folder, take, &taken, &err), -1);
 	snprintf(wanted, sizeof wanted,
-		"the configuration file %s is a folder; --config takes the file in it", folder);
+		"the configuration file %s is a folder; --config needs the path of a file", folder);
 	ck_assert_str_eq(err.text, wanted);
 	ck_assert_int_eq(setting_file_read(path, take, &taken, &err), -1);
 	ck_assert_msg(
