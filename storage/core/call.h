@@ -58,8 +58,9 @@ struct call_kind {
 	/* The message for a call whose texts do not fit its arena; it is refused as too_large.
 	 * NULL: a general one. */
 	const char *too_large;
-	/* Runs at the end of the call, after success or failure, on the thread of its last stage,
-	 * before the owner is woken. Must be quick. May be NULL. */
+	/* Runs once for each call, at its end, when its outcome is certain: on the thread of its
+	 * last stage, before the owner is woken. It runs also when no stage did, because the texts
+	 * did not fit. Must be quick. May be NULL. */
 	void (*settle)(struct call *call);
 	/* Frees what the call owns outside its arena. May be NULL. */
 	void (*release)(struct call *call);
