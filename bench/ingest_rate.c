@@ -82,7 +82,7 @@ static void rate_wait(struct ingest_rate *rate, bool *flag)
 	pthread_mutex_unlock(&rate->mutex);
 }
 
-/* Random enough that no chunk repeats: xorshift, each block anew. */
+/* Random enough that no chunk repeats: xorshift, each block again. */
 static void rate_fill(uint8_t *into, size_t len, uint64_t *state)
 {
 	for (size_t i = 0; i + 8 <= len; i += 8) {
@@ -101,7 +101,7 @@ static void rate_fail(const struct error *err)
 }
 
 /* Fills outside the measured time would need the whole stream in memory; so each source block is
- * altered, not made anew: one word in 4 KiB. */
+ * altered, not made again: one word in 4 KiB. */
 static void rate_alter(uint8_t *block, uint64_t round)
 {
 	for (size_t i = 0; i < SOURCE_BYTES; i += 4096)

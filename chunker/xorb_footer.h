@@ -1,5 +1,5 @@
 /* The footer that old Xet clients write behind the records of a xorb, in version 0 or 1. It is made
- * anew from the records, to be compared with the one that came. docs/protocol/xet.md, "PostXorb".
+ * again from the records, to be compared with the one that came. docs/protocol/xet.md, "PostXorb".
  * Pure functions; any thread. */
 #ifndef CHUNKER_XORB_FOOTER_H
 #define CHUNKER_XORB_FOOTER_H

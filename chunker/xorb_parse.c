@@ -1,7 +1,7 @@
 /* A push goes through the bytes record by record. A record that lies whole in them is taken there.
  * Otherwise its 8 bytes of header are gathered in `front`, checked, and then the whole record is
  * gathered at `into`. Bytes that begin with the footer's mark end the records: the footer is
- * written anew from the records, and the bytes that follow must equal it. All limits are checked
+ * written again from the records, and the bytes that follow must equal it. All limits are checked
  * on the header of a record, before memory is reserved for it. */
 #include "chunker/xorb_parse.h"
 

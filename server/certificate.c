@@ -3,7 +3,7 @@
  * longest idle timeout.
  *
  * The CA of a data folder is made once. If its files are damaged, the start fails and nothing is
- * made anew, because clients trust the old CA. A leaf is issued at each start and reload. */
+ * made again, because clients trust the old CA. A leaf is issued at each start and reload. */
 #include "server/certificate.h"
 
 #include <arpa/inet.h>

@@ -9,7 +9,7 @@
  * value. Empty variables count as unset. */
 int root_key_check(char *const *environment, struct error *err);
 /* DELTABUCKET_ROOT_KEY_ID, DELTABUCKET_ROOT_SECRET and DELTABUCKET_ROOT_TOKEN in `environment`
- * define the root key anew at each start; parts that are not set are made at random. If none is
+ * define the root key again at each start; parts that are not set are made at random. If none is
  * set, a store without a root key gets one. Random parts are added to `out_notice`, to be shown
  * once to the operator, with lines to paste for clients of `place` (NULL: without). */
 int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment,

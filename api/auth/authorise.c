@@ -300,7 +300,7 @@ static int object_allows(struct exchange *exchange, const struct question *quest
 }
 
 /* The token names the bucket and the right. Whether its key still has access to the bucket is
- * judged anew for each request. */
+ * judged again for each request. */
 static int judge_transfer(struct exchange *exchange, bool writes, struct error *err)
 {
 	const struct xet_token *const token = exchange->transfer;

@@ -59,7 +59,7 @@ static enum sink_result body_filter_write(
 	return SINK_TAKEN;
 }
 
-/* Of the body as it is sent. aws_chunked.c limits the content inside a framing. */
+/* Limits the body as it is sent; aws_chunked.c limits the content inside a framing. */
 static uint64_t wire_most_bytes(const struct exchange *exchange)
 {
 	const uint64_t cap =

@@ -2,7 +2,7 @@
  * with one line for each complete part and that part's checksum. So a download resumes after kill
  * -9, and even after a power cut: a part whose bytes do not match its line is downloaded again. An
  * identity (digest or ETag) binds the journal to the object; another identity, size or part size
- * starts anew. The owner's lock guards it. */
+ * starts again. The owner's lock guards it. */
 #ifndef CLIENT_LOCAL_PART_JOURNAL_H
 #define CLIENT_LOCAL_PART_JOURNAL_H
 

@@ -1,7 +1,7 @@
 /* The leases of all runs, in memory, so that renewing one touches nothing else. Runs are numbers of
  * `runs.id`, which are never used again. A replica's report is kept as its JSON, beside the values
  * that retention needs. A lease runs on the monotonic clock from the replica's last report. After a
- * start each known lease runs anew, so that no replica loses its lease by a restart. Internally
+ * start each known lease runs again, so that no replica loses its lease by a restart. Internally
  * locked; any thread. Internal to storage. */
 #ifndef STORAGE_RUN_TABLES_REPLICA_TABLE_H
 #define STORAGE_RUN_TABLES_REPLICA_TABLE_H

@@ -1,5 +1,5 @@
 /* Shards as strangers send them: in the upload form, and as a client gets them for an answer. What
- * is accepted and written anew from what was read comes back the same. */
+ * is accepted and written again from what was read comes back the same. */
 #include <stdlib.h>
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* The whole protocol as a text, row by row, is in tests/data/routes.txt. After a change of a row
- * this test shows the difference, and DELTABUCKET_WRITE_ROUTES=1 writes the text anew. */
+ * this test shows the difference, and DELTABUCKET_WRITE_ROUTES=1 writes the text again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
