@@ -65,6 +65,7 @@ static int blame_part(const struct rank_publisher *self, struct error *err);
 static int enter(struct rank_publisher *self, struct error *err);
 static int send_part_until_it_counts(struct rank_publisher *self, struct error *err);
 static int send_part(struct rank_publisher *self, struct error *err);
+static int wait_for_leader(struct rank_publisher *self, struct error *err);
 static int explain_put(const struct rank_publisher *self, struct error *err);
 
 bool rank_publisher_has_files(
@@ -614,12 +615,36 @@ static int send_part_until_it_counts(struct rank_publisher *self, struct error *
 	return -1;
 }
 
+/* Parts that an earlier attempt left on the server can bar the way to ours: they have other content
+ * or another number of ranks. Rank 0 drops them with a new epoch. Nobody does where the epoch was
+ * given. */
 static int send_part(struct rank_publisher *self, struct error *err)
 {
 	bool published = false;
-	if (rank_part_put(self, &published, err) != 0)
+	int result = rank_part_put(self, &published, err);
+	if (result != 0 && err->kind == ERROR_STEP_DIFFERS && !self->rank->has_epoch) {
+		const struct rank_epoch_params params = epoch_params(self);
+		if (self->rank->rank > 0)
+			return wait_for_leader(self, err);
+		result = rank_epoch_open(&params, &self->state, err);
+		if (result == 0)
+			result = rank_part_put(self, &published, err);
+	}
+	if (result != 0)
 		return explain_put(self, err);
 	return published ? 0 : rank_part_wait(self, err);
+}
+
+/* Waits until rank 0 drops the parts that bar the way (stale_epoch), or until the step is there.
+ * When neither comes in time, *err stays as it is. */
+static int wait_for_leader(struct rank_publisher *self, struct error *err)
+{
+	struct error failure = {0};
+	output_note(&self->session->output, "%s; waiting for rank 0 to drop it", err->text);
+	const int result = rank_part_wait(self, &failure);
+	if (result != 0 && failure.kind != ERROR_NOT_READY)
+		*err = failure;
+	return result == 0 ? 0 : blame_part(self, err);
 }
 
 static int explain_put(const struct rank_publisher *self, struct error *err)

@@ -173,6 +173,25 @@ class Ranks(unittest.TestCase):
         self.publish(os.path.join(self.daemon.scratch, 'step6'), ranks=3)
         self.check(os.path.join(self.daemon.scratch, 'step6'))
 
+    def test_parts_of_an_earlier_attempt(self):
+        """They have other content, or other numbers; whoever left them, and whoever comes first."""
+        self.publish(self.make(0))
+        leftovers = (((1, 2), 3, 0), ((1, 3), 2, 1), ((0, 2), 3, 2), ((0, 2), 2, 0), ((1, 4), 1, 0))
+        for step, (old, ranks, first) in enumerate(leftovers, 1):
+            self.finish(self.start(*old, self.make(step), '--wait', '0'), code=NOT_READY)
+            folder = self.make(step + 100)
+            early = self.start(first, ranks, folder)
+            time.sleep(0.5)
+            said = self.finish(early, *[self.start(rank, ranks, folder) for rank in range(ranks) if rank != first])
+            self.assertEqual({one['step'] for one in said}, {step})
+            self.check(folder)
+        given = ('--epoch', str(self.head()['epoch']))
+        self.finish(self.start(0, 2, self.make(6), '--wait', '0', *given), code=NOT_READY)
+        self.finish(self.start(0, 2, self.make(106), *given), code=CONFLICT)
+        again = json.loads(self.daemon.request('POST', '/v1/runs/models/r', '{}').body)['epoch']
+        self.publish(os.path.join(self.daemon.scratch, 'step106'), '--epoch', str(again))
+        self.check(os.path.join(self.daemon.scratch, 'step106'))
+
     def test_a_fenced_trainer_takes_the_run_over(self):
         self.publish(self.make(0), ranks=1)
         fencing = json.loads(self.daemon.request('POST', '/v1/runs/models/r', '{}').body)['epoch']
