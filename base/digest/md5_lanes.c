@@ -3,15 +3,18 @@
  * nothing. There are three widths, each compiled for three instruction sets. */
 #include "base/digest/md5_lanes.h"
 
+#include <endian.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/digest/md5_steps.h"
 #include "base/error.h"
 
 static uint32_t load_word(const uint8_t *data)
 {
-	return (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 |
-		(uint32_t)data[3] << 24;
+	uint32_t word;
+	memcpy(&word, data, sizeof(word));
+	return le32toh(word);
 }
 
 static void advance_one(struct md5_lane *lane)

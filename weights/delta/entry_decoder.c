@@ -8,10 +8,9 @@
 
 #include "base/memory.h"
 
-enum { BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8 /* a block of the widest dtype */ };
-
 static int map_blocks(struct entry_map *map, const struct delta_entry *entry,
 	const struct schema_tensor *tensor, struct error *err);
+static void make_room(struct entry_decoder *decoder);
 static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block);
 static int entry_whole_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err);
@@ -91,8 +90,8 @@ int entry_decoder_begin(struct entry_decoder *decoder, const struct delta_entry 
 	decoder->map = map;
 	decoder->block_bytes = block_code_bytes(tensor->dtype);
 	decoder->block = block;
-	if (decoder->into == NULL && entry_decoder_needs_base(decoder))
-		decoder->into = memory_new(BLOCK_BYTES_MAX);
+	if (entry_decoder_needs_base(decoder))
+		make_room(decoder);
 	if (decoder->checksums[kind] == NULL)
 		decoder->checksums[kind] = tensor_checksum_new(kind);
 	decoder->checksum = decoder->checksums[kind];
@@ -103,6 +102,7 @@ int entry_decoder_next(
 	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	ASSERT(base.len <= decoder->block_bytes);
+	ASSERT(base.len <= decoder->into_bytes || !entry_decoder_needs_base(decoder));
 	if (kinds[decoder->entry->kind].next(decoder, base, out, err) != 0)
 		return -1;
 	decoder->block++;
@@ -133,6 +133,19 @@ static int map_blocks(struct entry_map *map, const struct delta_entry *entry,
 		return error_set(err, ERROR_INVALID, "its blocks have %" PRIu64 " bytes, not %zu",
 			at, entry->data.len);
 	return 0;
+}
+
+/* Zeroing a block of the widest dtype would cost a small tensor more than decoding it. */
+static void make_room(struct entry_decoder *decoder)
+{
+	const uint64_t block = decoder->block_bytes;
+	const uint64_t tensor = decoder->tensor->bytes;
+	const size_t most = (size_t)(tensor < block ? tensor : block);
+	if (decoder->into != NULL && decoder->into_bytes >= most)
+		return;
+	free(decoder->into);
+	decoder->into = memory_new(most);
+	decoder->into_bytes = most;
 }
 
 static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block)

@@ -35,7 +35,8 @@ struct entry_decoder {
 	uint64_t block_bytes;
 	uint64_t block; /* the next block */
 	/* memory that is made when first needed: */
-	uint8_t *into; /* one block of any dtype */
+	uint8_t *into; /* the largest block so far */
+	size_t into_bytes;
 	struct block_code_context *code;
 	uint16_t *positions;
 	struct zstd_reader *frame;

@@ -1,6 +1,7 @@
-/* A stream fills 4 MiB of memory. When they are full, they go to the end of its file, which is made
- * at the first time. So a stream of up to 4 MiB has no file, and a read takes its front from the
- * file and its end from memory. The lock guards only the staging: each stream has one writer. */
+/* A stream fills memory, which grows with it to 4 MiB. When that is full, it goes to the end of the
+ * stream's file, which is made at the first time. So a stream of up to 4 MiB has no file, and a
+ * read takes its front from the file and its end from memory. The lock guards only the staging:
+ * each stream has one writer. */
 #include "weights/model/spool.h"
 
 #include <stdlib.h>
@@ -9,11 +10,15 @@
 #include "base/memory.h"
 #include "base/thread/lock.h"
 
-enum { HELD_BYTES = 4 << 20 /* bytes that a stream holds in memory */ };
+enum {
+	HELD_BYTES = 4 << 20,       /* bytes that a stream holds in memory */
+	HELD_BYTES_FIRST = 16 << 10 /* what it begins with */
+};
 
 struct stream {
 	uint8_t *held; /* NULL before the first byte */
 	size_t held_len;
+	size_t held_room;
 	uint64_t written; /* bytes in the file, in front of the held ones */
 	int fd;           /* -1: no file yet */
 };
@@ -27,6 +32,7 @@ struct spool {
 };
 
 static int flush(struct spool *spool, struct stream *stream, struct error *err);
+static void make_room(struct stream *stream, size_t more);
 
 struct spool *spool_new(struct staging *staging, const struct file_ops *ops, size_t streams)
 {
@@ -62,11 +68,10 @@ int spool_add(struct spool *spool, size_t number, struct span bytes, struct erro
 {
 	ASSERT(number < spool->count);
 	struct stream *const stream = &spool->streams[number];
-	if (stream->held == NULL)
-		stream->held = memory_new(HELD_BYTES);
 	for (size_t at = 0; at < bytes.len;) {
 		if (stream->held_len == HELD_BYTES && flush(spool, stream, err) != 0)
 			return -1;
+		make_room(stream, bytes.len - at);
 		const struct span piece = span_slice(bytes, at, HELD_BYTES - stream->held_len);
 		memcpy(stream->held + stream->held_len, piece.data, piece.len);
 		stream->held_len += piece.len;
@@ -116,4 +121,18 @@ static int flush(struct spool *spool, struct stream *stream, struct error *err)
 	stream->written += stream->held_len;
 	stream->held_len = 0;
 	return 0;
+}
+
+/* For `more` bytes, or for as many of them as are held at a time. */
+static void make_room(struct stream *stream, size_t more)
+{
+	const size_t need =
+		more < HELD_BYTES - stream->held_len ? stream->held_len + more : HELD_BYTES;
+	size_t room = stream->held_room > 0 ? stream->held_room : HELD_BYTES_FIRST;
+	while (room < need)
+		room *= 2;
+	if (room == stream->held_room)
+		return;
+	stream->held = memory_grow(stream->held, room, 1);
+	stream->held_room = room;
 }
