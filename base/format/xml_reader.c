@@ -2,7 +2,7 @@
  * `err` and stops expat. Expat may still close the element that it is at, so the callbacks for
  * elements do nothing once an error is set. Tags are measured before expat sees them, because expat
  * collects all attributes of a tag and takes long for very many. */
-#include "api/s3/xml/xml_reader.h"
+#include "base/format/xml_reader.h"
 
 #include <expat.h>
 #include <limits.h>

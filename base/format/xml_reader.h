@@ -1,8 +1,8 @@
-/* Reads XML request bodies with expat, which nothing else in `api` includes, and reports each
- * element as events. A DOCTYPE is refused, so a sender cannot define entities. Depth, text, the
- * number of elements, and the length of tags and so of attributes are capped. Any thread. */
-#ifndef API_S3_XML_XML_READER_H
-#define API_S3_XML_XML_READER_H
+/* Reads XML documents that peers sent, with expat, and reports each element as events. A DOCTYPE is
+ * refused, so a sender cannot define entities. Depth, text, the number of elements, and the length
+ * of tags and so of attributes are capped. Any thread. */
+#ifndef BASE_FORMAT_XML_READER_H
+#define BASE_FORMAT_XML_READER_H
 
 #include "base/error.h"
 #include "base/span.h"

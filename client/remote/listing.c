@@ -1,50 +1,43 @@
-/* One expat run keeps the path of the open elements ("/ListBucketResult/Contents/Key"). At each end
- * tag it looks the path up in ELEMENTS, which names the function that takes the element's text. The
- * reader ignores elements that the table lacks, so a server may add some. A limit that is exceeded
- * stops the parser and leaves its reason in `fault`. */
+/* The path of the open elements ("/ListBucketResult/Contents/Key") is kept while the answer is read.
+ * At each end tag ELEMENTS names the function that takes the element's text. Elements that the
+ * table lacks are ignored, so a server may add some. */
 #include "client/remote/listing.h"
 
-#include <expat.h>
 #include <string.h>
 
 #include "base/encode.h"
+#include "base/format/xml_reader.h"
 
 enum { PATH_MAX_BYTES = 256 };
 
 struct reader {
-	XML_Parser parser;
 	struct arena *arena;
 	struct listing listing;
 	size_t room; /* entries that the array has room for */
 	bool url_encoded;
 	struct listing_error error;
 	struct listing_entry entry; /* the one that is being read */
-	struct buffer text;         /* of the innermost open element */
 	char path[PATH_MAX_BYTES];
 	size_t path_len;
-	const char *fault; /* why the parser was stopped; NULL: it was not */
 };
 
-typedef void take_fn(struct reader *reader, struct span text);
+typedef int take_fn(struct reader *reader, struct span text, struct error *err);
 
 static int read_xml(struct reader *reader, struct span xml, struct error *err);
-static void listing_on_start(void *data, const XML_Char *name, const XML_Char **attributes);
-static void stop(struct reader *reader, const char *fault);
-static void listing_on_end(void *data, const XML_Char *name);
-static void take_name(struct reader *reader, struct span text);
-static void take_size(struct reader *reader, struct span text);
-static void take_modified(struct reader *reader, struct span text);
-static void take_etag(struct reader *reader, struct span text);
-static void take_entry(struct reader *reader, struct span text);
-static void take_prefix(struct reader *reader, struct span text);
-static void take_truncated(struct reader *reader, struct span text);
-static void take_next(struct reader *reader, struct span text);
-static void take_encoding(struct reader *reader, struct span text);
-static void take_code(struct reader *reader, struct span text);
-static void take_message(struct reader *reader, struct span text);
-static void listing_on_text(void *data, const XML_Char *text, int len);
-static void listing_on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
-	const XML_Char *public_id, int has_internal);
+static int listing_on_open(void *owner, size_t depth, struct span name, struct error *err);
+static int listing_on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err);
+static int take_name(struct reader *reader, struct span text, struct error *err);
+static int take_size(struct reader *reader, struct span text, struct error *err);
+static int take_modified(struct reader *reader, struct span text, struct error *err);
+static int take_etag(struct reader *reader, struct span text, struct error *err);
+static int take_entry(struct reader *reader, struct span text, struct error *err);
+static int take_prefix(struct reader *reader, struct span text, struct error *err);
+static int take_truncated(struct reader *reader, struct span text, struct error *err);
+static int take_next(struct reader *reader, struct span text, struct error *err);
+static int take_encoding(struct reader *reader, struct span text, struct error *err);
+static int take_code(struct reader *reader, struct span text, struct error *err);
+static int take_message(struct reader *reader, struct span text, struct error *err);
 static int decode_names(struct reader *reader, struct error *err);
 
 static const struct {
@@ -92,111 +85,90 @@ bool listing_parse_error(struct span xml, struct arena *arena, struct listing_er
 
 static int read_xml(struct reader *reader, struct span xml, struct error *err)
 {
-	if (xml.len > INT32_MAX)
-		return error_set(err, ERROR_UPSTREAM, "the server's XML answer is over 2 GB");
-	buffer_init(&reader->text, LISTING_TEXT_MAX_BYTES);
-	reader->parser = XML_ParserCreate("UTF-8");
-	ASSERT(reader->parser != NULL);
-	XML_SetUserData(reader->parser, reader);
-	XML_SetElementHandler(reader->parser, listing_on_start, listing_on_end);
-	XML_SetCharacterDataHandler(reader->parser, listing_on_text);
-	XML_SetStartDoctypeDeclHandler(reader->parser, listing_on_doctype);
-	const enum XML_Status status =
-		XML_Parse(reader->parser, (const char *)xml.data, (int)xml.len, 1);
-	const char *const why = reader->fault != NULL
-		? reader->fault
-		: XML_ErrorString(XML_GetErrorCode(reader->parser));
-	const unsigned line = (unsigned)XML_GetCurrentLineNumber(reader->parser);
-	XML_ParserFree(reader->parser);
-	buffer_release(&reader->text);
-	if (status != XML_STATUS_OK)
-		return error_set(err, ERROR_UPSTREAM,
-			"the server's XML answer is refused at line %u: %s", line, why);
+	static const struct xml_reader_events events = {
+		.open = listing_on_open, .close = listing_on_close};
+	struct error failure = {0};
+	if (xml_reader_parse(xml, &events, reader, &failure) != 0)
+		return error_set(err, ERROR_UPSTREAM, "the server's XML answer is refused: %s",
+			failure.text);
 	if (arena_overflowed(reader->arena))
 		return error_set(err, ERROR_TOO_LARGE,
 			"the server's XML answer needs more memory than is set aside for it");
 	return 0;
 }
 
-static void listing_on_start(void *data, const XML_Char *name, const XML_Char **attributes)
+static int listing_on_open(void *owner, size_t depth, struct span name, struct error *err)
 {
-	(void)attributes;
-	struct reader *const reader = data;
-	const size_t len = strlen(name);
-	if (reader->path_len + len + 2 > PATH_MAX_BYTES) {
-		stop(reader, "it is nested too deeply");
-		return;
-	}
+	struct reader *const reader = owner;
+	(void)depth;
+	if (name.len + 2 > PATH_MAX_BYTES - reader->path_len)
+		return error_set(err, ERROR_UPSTREAM,
+			"the names of its open elements are over %d bytes", PATH_MAX_BYTES);
 	reader->path[reader->path_len] = '/';
-	memcpy(reader->path + reader->path_len + 1, name, len + 1);
-	reader->path_len += len + 1;
-	buffer_reset(&reader->text);
-}
-
-static void stop(struct reader *reader, const char *fault)
-{
-	if (reader->fault == NULL)
-		reader->fault = fault;
-	XML_StopParser(reader->parser, XML_FALSE);
-}
-
-static void listing_on_end(void *data, const XML_Char *name)
-{
-	struct reader *const reader = data;
-	/* After a stop expat still reports the end of an element like <a/>, whose name is not in
-	 * the path. */
-	if (reader->fault != NULL)
-		return;
-	ASSERT(reader->path_len > strlen(name)); /* expat has matched the tags */
-	if (buffer_failed(&reader->text)) {
-		stop(reader, "a text in it is too long");
-		return;
-	}
-	for (size_t i = 0; i < sizeof(ELEMENTS) / sizeof(ELEMENTS[0]); i++)
-		if (strcmp(reader->path, ELEMENTS[i].path) == 0)
-			ELEMENTS[i].take(reader, buffer_span(&reader->text));
-	reader->path_len -= strlen(name) + 1;
+	memcpy(reader->path + reader->path_len + 1, name.data, name.len);
+	reader->path_len += name.len + 1;
 	reader->path[reader->path_len] = '\0';
-	buffer_reset(&reader->text);
+	return 0;
 }
 
-static void take_name(struct reader *reader, struct span text)
+static int listing_on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
-	reader->entry.name = arena_copy(reader->arena, text);
+	struct reader *const reader = owner;
+	int result = 0;
+	(void)depth;
+	ASSERT(reader->path_len > name.len); /* the reader has matched the tags */
+	for (size_t i = 0; i < sizeof(ELEMENTS) / sizeof(ELEMENTS[0]) && result == 0; i++)
+		if (strcmp(reader->path, ELEMENTS[i].path) == 0)
+			result = ELEMENTS[i].take(reader, text, err);
+	reader->path_len -= name.len + 1;
+	reader->path[reader->path_len] = '\0';
+	return result;
 }
 
-static void take_size(struct reader *reader, struct span text)
+static int take_name(struct reader *reader, struct span text, struct error *err)
+{
+	(void)err;
+	reader->entry.name = arena_copy(reader->arena, text);
+	return 0;
+}
+
+static int take_size(struct reader *reader, struct span text, struct error *err)
 {
 	if (!span_parse_u64(text, &reader->entry.size))
-		stop(reader, "a size is not a number");
+		return error_set(err, ERROR_UPSTREAM, "a size in it is not a number");
+	return 0;
 }
 
-static void take_modified(struct reader *reader, struct span text)
+static int take_modified(struct reader *reader, struct span text, struct error *err)
 {
+	(void)err;
 	reader->entry.modified = arena_copy(reader->arena, text);
+	return 0;
 }
 
-static void take_etag(struct reader *reader, struct span text)
+static int take_etag(struct reader *reader, struct span text, struct error *err)
 {
+	(void)err;
 	const bool quoted = text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"';
 	reader->entry.etag =
 		arena_copy(reader->arena, quoted ? span_slice(text, 1, text.len - 2) : text);
+	return 0;
 }
 
-static void take_entry(struct reader *reader, struct span text)
+static int take_entry(struct reader *reader, struct span text, struct error *err)
 {
 	(void)text;
 	struct listing *const listing = &reader->listing;
-	if (listing->count == LISTING_ENTRIES_MAX) {
-		stop(reader, "it lists too many entries");
-		return;
-	}
+	if (listing->count == LISTING_ENTRIES_MAX)
+		return error_set(
+			err, ERROR_UPSTREAM, "it lists over %d entries", LISTING_ENTRIES_MAX);
 	if (listing->count == reader->room) {
 		const size_t room = reader->room == 0 ? 64 : reader->room * 2;
 		struct listing_entry *const entries =
 			arena_take_array(reader->arena, room, sizeof(*entries));
 		if (entries == NULL)
-			return;
+			return 0; /* read_xml sees that the arena is full */
 		if (listing->count > 0)
 			memcpy(entries, listing->entries, listing->count * sizeof(*entries));
 		listing->entries = entries;
@@ -204,60 +176,55 @@ static void take_entry(struct reader *reader, struct span text)
 	}
 	listing->entries[listing->count++] = reader->entry;
 	reader->entry = (struct listing_entry){0};
+	return 0;
 }
 
-static void take_prefix(struct reader *reader, struct span text)
+static int take_prefix(struct reader *reader, struct span text, struct error *err)
 {
-	take_name(reader, text);
 	reader->entry.is_prefix = true;
+	return take_name(reader, text, err);
 }
 
-static void take_truncated(struct reader *reader, struct span text)
+static int take_truncated(struct reader *reader, struct span text, struct error *err)
 {
+	(void)err;
 	reader->listing.truncated = span_equal_text(text, "true");
+	return 0;
 }
 
-static void take_next(struct reader *reader, struct span text)
+static int take_next(struct reader *reader, struct span text, struct error *err)
 {
+	(void)err;
 	reader->listing.next = arena_copy(reader->arena, text);
+	return 0;
 }
 
-static void take_encoding(struct reader *reader, struct span text)
+static int take_encoding(struct reader *reader, struct span text, struct error *err)
 {
+	(void)err;
 	reader->url_encoded = span_equal_text(text, "url");
+	return 0;
 }
 
-static void take_code(struct reader *reader, struct span text)
+static int take_code(struct reader *reader, struct span text, struct error *err)
 {
+	(void)err;
 	reader->error.code = arena_copy(reader->arena, text);
+	return 0;
 }
 
-static void take_message(struct reader *reader, struct span text)
+static int take_message(struct reader *reader, struct span text, struct error *err)
 {
+	(void)err;
 	reader->error.message = arena_copy(reader->arena, text);
-}
-
-static void listing_on_text(void *data, const XML_Char *text, int len)
-{
-	struct reader *const reader = data;
-	buffer_add(&reader->text, text, (size_t)len);
-}
-
-static void listing_on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
-	const XML_Char *public_id, int has_internal)
-{
-	(void)name;
-	(void)system_id;
-	(void)public_id;
-	(void)has_internal;
-	stop(data, "it declares a document type");
+	return 0;
 }
 
 /* Decodes the names of an answer with encoding-type url. */
 static int decode_names(struct reader *reader, struct error *err)
 {
 	struct buffer decoded;
-	buffer_init(&decoded, LISTING_TEXT_MAX_BYTES);
+	buffer_init(&decoded, XML_READER_TEXT_MAX_BYTES);
 	int result = 0;
 	for (size_t i = 0; i < reader->listing.count && result == 0; i++) {
 		struct listing_entry *const entry = &reader->listing.entries[i];

@@ -1,13 +1,12 @@
-/* Parses the server's XML answers (ListObjectsV2, ListBuckets, errors) with expat; the client uses
- * expat only here. The number of entries, the size of texts and the depth are limited; document
- * types and entities are refused. The results lie in the arena. */
+/* Parses the server's XML answers (ListObjectsV2, ListBuckets, errors) with xml_reader, under its
+ * caps and one on the number of entries. The results lie in the arena. */
 #ifndef CLIENT_REMOTE_LISTING_H
 #define CLIENT_REMOTE_LISTING_H
 
 #include "base/arena.h"
 #include "base/error.h"
 
-enum { LISTING_ENTRIES_MAX = 10000, LISTING_TEXT_MAX_BYTES = 16 * 1024 };
+enum { LISTING_ENTRIES_MAX = 10000 };
 
 struct listing_entry {
 	struct span name; /* key, common prefix or bucket name, percent-decoded */

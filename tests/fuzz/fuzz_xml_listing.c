@@ -1,5 +1,6 @@
 /* Any bytes as a server's XML answer, as the command line reads it: a listing or a refusal within
  * the caps. The first byte chooses how much memory the answer may take. */
+#include "base/format/xml_reader.h"
 #include "client/remote/listing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -8,7 +9,7 @@ enum { ARENA_STEP_BYTES = 4096 };
 
 static void check_text(struct span text)
 {
-	ASSERT(text.len <= LISTING_TEXT_MAX_BYTES && (text.len == 0 || text.data != NULL));
+	ASSERT(text.len <= XML_READER_TEXT_MAX_BYTES && (text.len == 0 || text.data != NULL));
 }
 
 static void check_listing(const struct listing *listing)

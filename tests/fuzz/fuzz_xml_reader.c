@@ -1,6 +1,6 @@
 /* Any bytes as an XML request body: elements open and close in order, within the caps, and a whole
  * document closes all it opened. */
-#include "api/s3/xml/xml_reader.h"
+#include "base/format/xml_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * others are deleted; a malformed document refuses the whole request. */
 #include "api/s3/object/delete_list.h"
 
-#include "api/s3/xml/xml_reader.h"
+#include "base/format/xml_reader.h"
 #include "base/clock.h"
 #include "storage/objects/object_delete.h"
 

@@ -3,7 +3,7 @@
  * depth, so every element that is not in it is refused. */
 #include "api/s3/request/tagging.h"
 
-#include "api/s3/xml/xml_reader.h"
+#include "base/format/xml_reader.h"
 #include "base/encode.h"
 
 static const char no_room[] = "The tags do not fit the memory of a request.";

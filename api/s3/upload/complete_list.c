@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "api/s3/xml/xml_reader.h"
+#include "base/format/xml_reader.h"
 
 enum { DEPTH_ROOT = 1, DEPTH_PART = 2, DEPTH_FIELD = 3 };
 

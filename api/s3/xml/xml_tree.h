@@ -3,7 +3,7 @@
 #ifndef API_S3_XML_XML_TREE_H
 #define API_S3_XML_XML_TREE_H
 
-#include "api/s3/xml/xml_reader.h"
+#include "base/format/xml_reader.h"
 #include "base/arena.h"
 
 struct xml_node {

@@ -1,4 +1,4 @@
-#include "api/s3/xml/xml_reader.h"
+#include "base/format/xml_reader.h"
 
 #include "base/buffer.h"
 #include "tests/unit/unit.h"
@@ -106,10 +106,10 @@ START_TEST(test_event_stops)
 }
 END_TEST
 
-Suite *test_s3_xml_reader_suite(void);
-Suite *test_s3_xml_reader_suite(void)
+Suite *test_xml_reader_suite(void);
+Suite *test_xml_reader_suite(void)
 {
-	Suite *const suite = suite_create("s3_xml_reader");
+	Suite *const suite = suite_create("xml_reader");
 	TCase *const rules = tcase_create("rules");
 	tcase_add_loop_test(rules, test_good, 0, sizeof(good) / sizeof(good[0]));
 	tcase_add_loop_test(rules, test_bad, 0, sizeof(bad) / sizeof(bad[0]));

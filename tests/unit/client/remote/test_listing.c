@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/format/xml_reader.h"
 #include "client/remote/listing.h"
 
 static struct arena *arena;
@@ -124,18 +125,18 @@ START_TEST(depth_text_and_entries_are_bounded)
 	ck_assert_ptr_nonnull(strstr(err.text, "deep"));
 	buffer_reset(&xml);
 	buffer_add_text(&xml, "<ListBucketResult><Name>");
-	for (int i = 0; i < 2 * LISTING_TEXT_MAX_BYTES; i++)
+	for (int i = 0; i < 2 * XML_READER_TEXT_MAX_BYTES; i++)
 		buffer_add_byte(&xml, 'x');
 	buffer_add_text(&xml, "</Name></ListBucketResult>");
 	ck_assert_int_eq(listing_parse(buffer_span(&xml), arena, &listing, &err), -1);
-	ck_assert_ptr_nonnull(strstr(err.text, "too long"));
+	ck_assert_ptr_nonnull(strstr(err.text, "The text of the XML element Name is over"));
 	buffer_reset(&xml);
 	buffer_add_text(&xml, "<ListBucketResult>");
 	for (int i = 0; i <= LISTING_ENTRIES_MAX; i++)
 		buffer_add_text(&xml, "<Contents><Key>k</Key></Contents>");
 	buffer_add_text(&xml, "</ListBucketResult>");
 	ck_assert_int_eq(listing_parse(buffer_span(&xml), arena, &listing, &err), -1);
-	ck_assert_ptr_nonnull(strstr(err.text, "too many"));
+	ck_assert_ptr_nonnull(strstr(err.text, "it lists over 10000 entries"));
 	buffer_release(&xml);
 }
 END_TEST
