@@ -10,13 +10,6 @@
 #include "base/digest/md5_steps.h"
 #include "base/error.h"
 
-static uint32_t load_word(const uint8_t *data)
-{
-	uint32_t word;
-	memcpy(&word, data, sizeof(word));
-	return le32toh(word);
-}
-
 static void advance_one(struct md5_lane *lane)
 {
 	uint32_t *const state = lane->state;
@@ -25,7 +18,9 @@ static void advance_one(struct md5_lane *lane)
 		uint32_t b = state[1];
 		uint32_t c = state[2];
 		uint32_t d = state[3];
-#define WORD(i)      load_word(lane->data + 4 * (i))
+		uint32_t words[MD5_BLOCK_BYTES / sizeof(uint32_t)];
+		memcpy(words, lane->data, sizeof(words));
+#define WORD(i)      le32toh(words[i])
 #define ADDEND(step) md5_addends[step]
 		MD5_ROUNDS(uint32_t, WORD, ADDEND)
 #undef ADDEND
