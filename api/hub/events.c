@@ -176,7 +176,7 @@ static void print_cursor_event(struct events *events, const char *name)
 static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES])
 {
 	const struct event_cursor cursor = {
-		change_feed_life(events->feed), events->bucket.id, events->position};
+		change_feed_id(events->feed), events->bucket.id, events->position};
 	event_cursor_print(&cursor, events->exchange->context->token_key, out);
 }
 
@@ -415,7 +415,7 @@ static int place_at_cursor(struct events *events, struct span text, struct error
 		return error_set(
 			err, ERROR_INVALID, "The parameter cursor must be a value from an event.");
 	events->position = cursor.position;
-	if (cursor.life != change_feed_life(events->feed))
+	if (cursor.life != change_feed_id(events->feed))
 		events->position.number = 0;
 	events->is_lost = cursor.bucket != events->bucket.id;
 	return 0;

@@ -88,7 +88,7 @@ void change_feed_free(struct change_feed *feed)
 	free(feed);
 }
 
-uint64_t change_feed_life(const struct change_feed *feed)
+uint64_t change_feed_id(const struct change_feed *feed)
 {
 	return feed->life;
 }

@@ -26,7 +26,7 @@ struct change_feed_options {
 struct change_feed *change_feed_new(const struct change_feed_options *options);
 void change_feed_free(struct change_feed *feed); /* NULL is fine */
 /* A random number that tells this feed from all others, to which its positions mean nothing. */
-uint64_t change_feed_life(const struct change_feed *feed);
+uint64_t change_feed_id(const struct change_feed *feed);
 
 struct change_note {
 	int64_t bucket;

@@ -278,7 +278,7 @@ static int record_shared_packs(struct committer *committer, struct error *err)
 static int apply_one(struct committer *committer, struct change *change, struct error *err)
 {
 	struct db *const db = committer->db;
-	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	struct change_feed *const feed = db_context(db, DB_CONTEXT_CHANGE_FEED);
 	const uint64_t mark = feed != NULL ? change_feed_mark(feed) : 0;
 	ASSERT(change->apply != NULL);
 	if (db_savepoint(db, err) != 0)
@@ -299,7 +299,7 @@ static int apply_one(struct committer *committer, struct change *change, struct 
 /* Shows what the batch noted, or takes it back. */
 static void settle_feed(struct committer *committer, bool committed)
 {
-	struct change_feed *const feed = db_companion(committer->db, DB_CHANGE_FEED);
+	struct change_feed *const feed = db_context(committer->db, DB_CONTEXT_CHANGE_FEED);
 	if (feed != NULL)
 		(committed ? change_feed_show : change_feed_take_back_all)(feed);
 }

@@ -8,7 +8,7 @@ int segment_losses_end(struct segment_losses *losses, struct error *err)
 	for (size_t i = 0; i < losses->count; i++) {
 		const struct segment_loss *const loss = &losses->packs[i];
 		pack_touches_add(
-			db_companion(losses->db, DB_PACK_TOUCHES), loss->pack, loss->chunks);
+			db_context(losses->db, DB_CONTEXT_PACK_TOUCHES), loss->pack, loss->chunks);
 		if (pack_row_unname(losses->db, loss->pack, loss->names, err) != 0)
 			return -1;
 	}

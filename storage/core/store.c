@@ -133,8 +133,8 @@ void store_start_committer(struct store *store, struct db *db)
 		.acknowledged = store->catalog.acknowledged,
 		.store = store->catalog.identity};
 	ASSERT(store->packs != NULL && store->catalog.path != NULL && store->committer == NULL);
-	db_set_companion(db, DB_PACK_TOUCHES, store->touches);
-	db_set_companion(db, DB_CHANGE_FEED, store->change_feed);
+	db_set_context(db, DB_CONTEXT_PACK_TOUCHES, store->touches);
+	db_set_context(db, DB_CONTEXT_CHANGE_FEED, store->change_feed);
 	store->committer = committer_start(&options);
 	store->damage_book = damage_book_open(store);
 }

@@ -168,16 +168,16 @@ const char *db_path(const struct db *db)
 	return db->path;
 }
 
-void db_set_companion(struct db *db, enum db_companion which, void *companion)
+void db_set_context(struct db *db, enum db_context which, void *context)
 {
-	ASSERT((unsigned)which < DB_COMPANION_COUNT);
-	db->companions[which] = companion;
+	ASSERT((unsigned)which < DB_CONTEXT_COUNT);
+	db->contexts[which] = context;
 }
 
-void *db_companion(const struct db *db, enum db_companion which)
+void *db_context(const struct db *db, enum db_context which)
 {
-	ASSERT((unsigned)which < DB_COMPANION_COUNT);
-	return db->companions[which];
+	ASSERT((unsigned)which < DB_CONTEXT_COUNT);
+	return db->contexts[which];
 }
 
 void db_note_broken(struct db *db, const struct error *err)

@@ -20,9 +20,9 @@ void db_close(struct db *db);
 const char *db_path(const struct db *db);
 /* Objects that must learn what a connection changes. They travel with the connection; borrowed,
  * NULL until set. */
-enum db_companion { DB_PACK_TOUCHES, DB_CHANGE_FEED, DB_COMPANION_COUNT };
-void db_set_companion(struct db *db, enum db_companion which, void *companion);
-void *db_companion(const struct db *db, enum db_companion which);
+enum db_context { DB_CONTEXT_PACK_TOUCHES, DB_CONTEXT_CHANGE_FEED, DB_CONTEXT_COUNT };
+void db_set_context(struct db *db, enum db_context which, void *context);
+void *db_context(const struct db *db, enum db_context which);
 
 /* For scripts (migrations) only; never for strings that are built at run time. */
 int db_run_script(struct db *db, const char *sql, struct error *err);

@@ -37,7 +37,7 @@ struct db {
 	/* of all that this connection touched, those before this transaction or savepoint */
 	int64_t rows_before;
 	struct db_sums *sums; /* NULL: this connection keeps none */
-	void *companions[DB_COMPANION_COUNT];
+	void *contexts[DB_CONTEXT_COUNT];
 };
 
 /* Reads the first column of the only row; corrupt when there is no row. */

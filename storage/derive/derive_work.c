@@ -117,19 +117,19 @@ static int settle_version(
 static int find_version(struct work *work, int64_t sequence, struct error *err)
 {
 	struct db *const db = store_reader_take(work->store, err);
-	bool is_pinned = true;
+	bool is_named = true;
 	if (db == NULL)
 		return -1;
 	int found = version_find_sequence(db, sequence, work->arena, &work->version, err);
 	if (found == 1 && work->version.state == VERSION_HIDDEN &&
-		version_is_pinned(db, sequence, &is_pinned, err) != 0)
+		version_is_named(db, sequence, &is_named, err) != 0)
 		found = -1;
 	store_reader_give(work->store, db);
 	work->version.sequence = sequence;
 	if (found != 1)
 		return found;
 	const enum version_kind kind = work->version.kind;
-	return is_pinned && !work->version.is_marker &&
+	return is_named && !work->version.is_marker &&
 		(kind == VERSION_SEGMENTS || kind == VERSION_SINGLE);
 }
 

@@ -283,15 +283,15 @@ static bool is_damage(const struct error *err)
 /* Keeps the damaged file, once, for people who want to look at it. */
 static int index_move_aside(const struct file_ops *files, const char *path, struct error *err)
 {
-	static const char *const companions[] = {"-wal", "-shm"};
+	static const char *const suffixes[] = {"-wal", "-shm"};
 	char aside[4096];
 	if (snprintf(aside, sizeof(aside), "%s.damaged", path) >= (int)sizeof(aside))
 		return error_set(err, ERROR_INVALID, "The path %.100s... is over %zu bytes.", path,
 			sizeof(aside) - sizeof(".damaged"));
 	if (files->rename(files, path, aside) != 0)
 		return error_set_errno(err, "cannot rename %s to %s", path, aside);
-	for (size_t i = 0; i < sizeof(companions) / sizeof(*companions); i++) {
-		snprintf(aside, sizeof(aside), "%s%s", path, companions[i]);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		snprintf(aside, sizeof(aside), "%s%s", path, suffixes[i]);
 		files->unlink(files, aside);
 	}
 	return 0;

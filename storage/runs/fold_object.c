@@ -59,7 +59,7 @@ static int release_one(struct db *db, int64_t fold, struct error *err)
 		const struct span name = db_column_blob(first, 0);
 		const int64_t version = db_column_i64(first, 1);
 		if (db_run(db, SQL_OBJECT_REMOVE, err, db_i64(fold), db_blob(name)) != 0 ||
-			version_unpin(db, version, err) != 0)
+			version_drop_unless_named(db, version, err) != 0)
 			got = -1;
 	}
 	db_reset(first);

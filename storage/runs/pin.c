@@ -125,9 +125,9 @@ static int check_step(struct db *db, int64_t run, uint64_t step, struct error *e
 	uint64_t anchor;
 	const int found = step_row_find(db, run, step, &row, err);
 	if (found == 0)
-		return step_no_step(step, err);
+		return step_error_missing(step, err);
 	if (found == 1 && row.state != STEP_KEPT)
-		return step_is_collected(db, run, step, &anchor, err);
+		return step_error_collected(db, run, step, &anchor, err);
 	return found == 1 ? 0 : -1;
 }
 

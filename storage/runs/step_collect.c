@@ -124,7 +124,7 @@ static int step_collect_apply(struct call *call, struct db *db, struct error *er
 		return -1;
 	const int found = step_row_find(db, run.id, collect->step, &row, err);
 	if (found == 0)
-		return step_no_step(collect->step, err);
+		return step_error_missing(collect->step, err);
 	if (found < 0 || row.state != STEP_KEPT)
 		return found < 0 ? -1 : 0; /* removed already */
 	if (check_unused(call->store, db, &run, row.step, err) != 0 ||

@@ -143,9 +143,9 @@ static int find_want(struct walk *walk, struct run_path_facts *facts, struct err
 			"Step %llu is not what it was published as: its proof failed. Take another one.",
 			(unsigned long long)row.step);
 	if (found == 0)
-		return step_no_step(walk->want, err);
+		return step_error_missing(walk->want, err);
 	if (found == 1 && row.state != STEP_KEPT)
-		return step_is_collected(walk->db, run->id, walk->want, &facts->anchor, err);
+		return step_error_collected(walk->db, run->id, walk->want, &facts->anchor, err);
 	return found == 1 ? 0 : -1;
 }
 
@@ -306,7 +306,7 @@ static int read_step(const struct walk *walk, uint64_t number, struct step_row *
 {
 	const int got = step_row_find(walk->db, walk->run.id, number, out_row, err);
 	if (got == 0)
-		return step_no_step(number, err);
+		return step_error_missing(number, err);
 	return got < 0 ? -1 : step_read(walk->db, out_row, false, walk->arena, out, err);
 }
 

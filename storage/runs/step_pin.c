@@ -69,7 +69,7 @@ int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,
 		: 0;
 	if (found == 1 && version.state != VERSION_HIDDEN)
 		return version_remove(db, &version, 0, err);
-	return version_unpin(db, pin->version, err);
+	return version_drop_unless_named(db, pin->version, err);
 }
 
 int step_pin_release(struct db *db, int64_t step, bool *out_more, struct error *err)

@@ -91,12 +91,12 @@ int step_read(struct db *db, const struct step_row *row, bool with_tensors, stru
 	return 0;
 }
 
-int step_no_step(uint64_t step, struct error *err)
+int step_error_missing(uint64_t step, struct error *err)
 {
 	return error_set(err, ERROR_NO_STEP, "Step %llu does not exist.", (unsigned long long)step);
 }
 
-int step_is_collected(
+int step_error_collected(
 	struct db *db, int64_t run, uint64_t step, uint64_t *out_anchor, struct error *err)
 {
 	const int found = step_row_anchor_above(db, run, step, out_anchor, err);
@@ -234,9 +234,9 @@ static int need_step(struct db *db, const struct run_row *run, uint64_t step, st
 	*out_anchor = UINT64_MAX;
 	const int found = step_row_find(db, run->id, step, out, err);
 	if (found == 0)
-		return step_no_step(step, err);
+		return step_error_missing(step, err);
 	if (found == 1 && out->state != STEP_KEPT)
-		return step_is_collected(db, run->id, step, out_anchor, err);
+		return step_error_collected(db, run->id, step, out_anchor, err);
 	return found == 1 ? 0 : -1;
 }
 

@@ -13,9 +13,9 @@ int step_read(struct db *db, const struct step_row *row, bool with_tensors, stru
 	struct step_message *out, struct error *err);
 /* Always fails: with collected, and then *out_anchor is the nearest anchor above (UINT64_MAX:
  * none), or with an error of the catalog. */
-int step_is_collected(
+int step_error_collected(
 	struct db *db, int64_t run, uint64_t step, uint64_t *out_anchor, struct error *err);
 /* Always fails with no_step. */
-int step_no_step(uint64_t step, struct error *err);
+int step_error_missing(uint64_t step, struct error *err);
 
 #endif

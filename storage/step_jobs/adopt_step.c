@@ -201,7 +201,7 @@ static int check_id(const struct adopting *adopting, struct db *db, struct error
 	ASSERT(adopting->run.has_head);
 	const int found = step_row_find(db, adopting->run.id, adopting->run.head, &row, err);
 	if (found != 1)
-		return found < 0 ? -1 : step_no_step(adopting->run.head, err);
+		return found < 0 ? -1 : step_error_missing(adopting->run.head, err);
 	if (!row.has_form[STEP_DELTA])
 		return 0;
 	if (step_read(db, &row, false, adopting->arena, &head, err) != 0)

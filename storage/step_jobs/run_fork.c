@@ -113,9 +113,9 @@ static int find_step(struct db *db, const struct run_fork *forking, int64_t buck
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return step_no_step(step, err);
+		return step_error_missing(step, err);
 	if (out->step.state != STEP_KEPT)
-		return step_is_collected(db, out->run.id, step, &anchor, err);
+		return step_error_collected(db, out->run.id, step, &anchor, err);
 	if (out->step.verified == STEP_FAILED)
 		return error_set(err, ERROR_STEP_FAILED,
 			"The proof of step %llu failed: no run can begin there.",

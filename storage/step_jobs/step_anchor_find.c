@@ -115,9 +115,9 @@ static int find(struct db *db, const struct run_file_ref *ref, struct arena *are
 		return -1;
 	const int found = step_row_find(db, run.id, ref->step, &row, err);
 	if (found == 0)
-		return step_no_step(ref->step, err);
+		return step_error_missing(ref->step, err);
 	if (found == 1 && row.state != STEP_KEPT)
-		return step_is_collected(db, run.id, ref->step, &nearest, err);
+		return step_error_collected(db, run.id, ref->step, &nearest, err);
 	*out_anchor = (struct run_anchor){.run = run.id, .id = row.id, .step = ref->step};
 	return found == 1 ? find_file(db, &row, ref->name, arena, out, err) : -1;
 }

@@ -67,11 +67,11 @@ static int find(struct db *db, int64_t run, uint64_t step, enum step_source_via 
 		error_set(err, ERROR_NO_RUN, "The run has been ended.");
 	const int has_step = has_run == 1 ? step_row_find(db, run, step, &chain->row, err) : -1;
 	if (has_step == 0)
-		return step_no_step(step, err);
+		return step_error_missing(step, err);
 	if (has_step < 0)
 		return -1;
 	if (chain->row.state != STEP_KEPT)
-		return step_is_collected(db, run, step, &anchor, err);
+		return step_error_collected(db, run, step, &anchor, err);
 	if (load_schema(db, chain, err) != 0 ||
 		step_read(db, &chain->row, true, chain->arena, &chain->manifest, err) != 0)
 		return -1;

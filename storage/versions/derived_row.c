@@ -86,7 +86,7 @@ int derived_row_remove(struct db *db, int64_t version, struct error *err)
 		db_run(db, SQL_DERIVATION_REMOVE, err, db_i64(version)) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (version_unpin(db, sources[i], err) != 0)
+		if (version_drop_unless_named(db, sources[i], err) != 0)
 			return -1;
 	return 0;
 }

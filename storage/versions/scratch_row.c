@@ -18,7 +18,7 @@ int scratch_row_release(struct db *db, int64_t version, struct error *err)
 {
 	if (db_run(db, SQL_SCRATCH_REMOVE, err, db_i64(version)) != 0)
 		return -1;
-	return version_unpin(db, version, err);
+	return version_drop_unless_named(db, version, err);
 }
 
 int scratch_row_find(struct db *db, int64_t last, int64_t *out_version, struct error *err)

@@ -87,15 +87,15 @@ int version_remove(struct db *db, const struct version *version, int64_t now_ms,
  * row is damaged. A damaged row costs its space and keeps nothing else from being swept. No other
  * version takes its place. */
 int version_abandon(struct db *db, int64_t sequence, struct error *err);
-/* Adds a version that no key shows. It stays while something names it (version_is_pinned). Sets
+/* Adds a version that no key shows. It stays while something names it (version_is_named). Sets
  * version->sequence and state. */
 int version_add_hidden(struct db *db, struct version *version, struct error *err);
 /* Whether something names the version, so that it stays when its key does not show it: a step, a
  * fold, a derived version that is made of it, or background work. */
-int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err);
+int version_is_named(struct db *db, int64_t sequence, bool *out_is_named, struct error *err);
 /* To be called when something does not name the version any more. Removes it unless its key shows
  * it or something else names it. A damaged row stays as it is. */
-int version_unpin(struct db *db, int64_t sequence, struct error *err);
+int version_drop_unless_named(struct db *db, int64_t sequence, struct error *err);
 /* Writes tags and acl of `version`, which must have all its texts, and the row's new checksum. */
 int version_update(struct db *db, const struct version *version, struct error *err);
 /* Makes the hidden version the current one of its key; precondition when its key shows a

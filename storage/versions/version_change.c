@@ -73,11 +73,11 @@ int version_add_hidden(struct db *db, struct version *version, struct error *err
 	return add_row(db, VERSION_HIDDEN, version, err);
 }
 
-int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err)
+int version_is_named(struct db *db, int64_t sequence, bool *out_is_named, struct error *err)
 {
 	int64_t found = 0;
 	const int got = db_find_i64(db, SQL_VERSION_PINNED, &found, err, db_i64(sequence));
-	*out_is_pinned = got == 1;
+	*out_is_named = got == 1;
 	return got < 0 ? -1 : 0;
 }
 
@@ -126,11 +126,11 @@ int version_abandon(struct db *db, int64_t sequence, struct error *err)
 	return found == 1 ? leave(db, &version, err) : found;
 }
 
-int version_unpin(struct db *db, int64_t sequence, struct error *err)
+int version_drop_unless_named(struct db *db, int64_t sequence, struct error *err)
 {
 	struct version version;
 	bool pinned = false;
-	if (version_is_pinned(db, sequence, &pinned, err) != 0)
+	if (version_is_named(db, sequence, &pinned, err) != 0)
 		return -1;
 	if (pinned)
 		return 0;
@@ -284,7 +284,7 @@ static int make_way(struct db *db, const struct version *current, const struct v
 static int leave(struct db *db, const struct version *version, struct error *err)
 {
 	bool pinned = false;
-	if (version_is_pinned(db, version->sequence, &pinned, err) != 0)
+	if (version_is_named(db, version->sequence, &pinned, err) != 0)
 		return -1;
 	/* invariant 6 */
 	return pinned ? db_run(db, SQL_VERSION_HIDE, err, db_i64(version->sequence))
@@ -335,7 +335,7 @@ static int note_push(struct db *db, const struct version *current, const struct 
 static int note_change(struct db *db, const struct change_note *change, int64_t files,
 	int64_t bytes, struct error *err)
 {
-	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	struct change_feed *const feed = db_context(db, DB_CONTEXT_CHANGE_FEED);
 	struct bucket_totals totals;
 	if (feed == NULL)
 		return bucket_totals_add(db, change->bucket, files, bytes, change->now_ms, err);
@@ -384,7 +384,7 @@ static int note_shown(struct db *db, int64_t sequence, struct error *err)
 /* Notes the file once more: clients that follow the bucket do not know its hash yet. */
 static int note_hash(struct db *db, const struct version *version, struct error *err)
 {
-	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	struct change_feed *const feed = db_context(db, DB_CONTEXT_CHANGE_FEED);
 	struct bucket_totals totals;
 	if (feed == NULL || version->state != VERSION_CURRENT)
 		return 0;

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from tests.support import engines
 from tests.support.checkpoints import expand_small
@@ -39,6 +40,8 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.into = tempfile.mkdtemp(prefix='deltabucket-test-"quoted"-', dir=self.weights)
         self.addCleanup(shutil.rmtree, self.into)
+        # Recipes of one engine take turns by a file of its name there.
+        self.enterContext(mock.patch.dict(os.environ, XDG_RUNTIME_DIR=self.folder))
 
     def start(self, engine):
         """The engine, which must not be paused at the end of the test if it still runs."""

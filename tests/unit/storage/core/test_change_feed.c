@@ -255,9 +255,9 @@ END_TEST
 START_TEST(another_feed_goes_on_where_nothing_was_missed)
 {
 	struct change_position position = {.number = 3, .moment_ms = 100};
-	const uint64_t life = change_feed_life(feed);
+	const uint64_t life = change_feed_id(feed);
 	open_feed(8, 1000);
-	ck_assert(change_feed_life(feed) != life);
+	ck_assert(change_feed_id(feed) != life);
 	ck_assert_str_eq(read_on(ONE, &position, LIMIT), "");
 	change(ONE, "a", 200);
 	ck_assert_str_eq(read_on(ONE, &position, LIMIT), "a ");

@@ -258,7 +258,7 @@ struct unpin {
 
 static int apply_unpin(struct change *change, struct db *db, struct error *err)
 {
-	return version_unpin(db, ((struct unpin *)change)->sequence, err);
+	return version_drop_unless_named(db, ((struct unpin *)change)->sequence, err);
 }
 
 static void unpin(void)

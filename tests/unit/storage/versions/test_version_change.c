@@ -351,7 +351,7 @@ struct unpin {
 
 static int apply_unpin(struct change *change, struct db *db, struct error *err)
 {
-	return version_unpin(db, ((struct unpin *)change)->sequence, err);
+	return version_drop_unless_named(db, ((struct unpin *)change)->sequence, err);
 }
 
 START_TEST(a_damaged_version_that_no_step_needs_holds_nothing_up)
