@@ -122,9 +122,14 @@ static int add_pins(
 	struct store *store, struct db *db, int64_t run, struct step_keep *keep, struct error *err)
 {
 	struct db_statement *const scan = pin_row_scan(db, run, store_now_ms(store), err);
-	int got = -1;
-	while (keep->count < RANGES_MAX && (got = db_step(scan, err)) == 1) {
+	int got;
+	while ((got = db_step(scan, err)) == 1) {
 		struct pin_message pin;
+		if (keep->count == RANGES_MAX) {
+			got = error_set(
+				err, ERROR_DAMAGED, "A run has over %d pins.", PINS_OF_RUN_MAX);
+			break;
+		}
 		pin_row_read(scan, &pin);
 		add(keep, pin.step, pin.step);
 	}

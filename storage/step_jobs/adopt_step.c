@@ -100,10 +100,11 @@ static int find_run(struct adopting *adopting, struct db *db, struct error *err)
 	if (adopt_row_find_bucket(
 		    db, adopting->adoption->run, adopting->arena, &adopting->ref.bucket, err) != 0)
 		return -1;
-	return run_row_find_id(db, adopting->adoption->run, adopting->arena, &adopting->run,
-		       &adopting->ref.name, err) == 1
-		? 0
-		: -1;
+	const int found = run_row_find_id(db, adopting->adoption->run, adopting->arena,
+		&adopting->run, &adopting->ref.name, err);
+	return found == 0    ? error_set(err, ERROR_NO_RUN, "The run has ended.")
+		: found == 1 ? 0
+			     : -1;
 }
 
 static int find_objects(struct adopting *adopting, struct error *err)

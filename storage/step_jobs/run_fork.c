@@ -73,7 +73,7 @@ static int fork_apply(struct call *call, struct db *db, struct error *err)
 		step_publish_apply(publish, db, err) != 0)
 		return -1;
 	if (take_over_proof(db, row.id, &origin, err) != 0 ||
-		run_row_find(db, row.bucket, publish->run.name, &row, err) != 1)
+		run_row_need(db, &publish->run, &row, err) != 0)
 		return -1;
 	run_row_message(&row, &publish->run, &forking->open.message);
 	return 0;

@@ -166,8 +166,8 @@ static int name_stored(
 	const struct stored_folder *const stored = &settling->made->stored;
 	for (size_t i = 0; i < stored->count; i++) {
 		struct version version;
-		if (version_find_sequence(db, stored->files[i].version, arena, &version, err) !=
-				1 ||
+		if (version_need_sequence(db, stored->files[i].version, arena, &version, err) !=
+				0 ||
 			name_version(settling, db, &version, err) != 0)
 			return -1;
 		if (scratch_row_release(db, version.sequence, err) != 0)

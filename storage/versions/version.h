@@ -72,6 +72,9 @@ int version_find_ref(struct db *db, int64_t bucket, struct span key, const struc
 	struct arena *arena, struct version *out, struct error *err);
 int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, struct version *out,
 	struct error *err);
+/* The same for a version that another row names: damaged when there is none. 0, -1. */
+int version_need_sequence(struct db *db, int64_t sequence, struct arena *arena, struct version *out,
+	struct error *err);
 
 /* Puts a new version on top of its key. By the bucket's versioning the current version becomes
  * older, or the null version is replaced. Sets version->sequence, has_id and state. PutObject,

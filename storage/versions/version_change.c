@@ -312,7 +312,7 @@ static int leave_older_null(struct db *db, int64_t bucket, struct span key, stru
 		db, SQL_VERSION_OLDER_NULL, &sequence, err, db_i64(bucket), db_blob(key));
 	if (got != 1)
 		return got;
-	return version_find_sequence(db, sequence, NULL, &version, err) != 1
+	return version_need_sequence(db, sequence, NULL, &version, err) != 0
 		? -1
 		: leave(db, &version, err);
 }

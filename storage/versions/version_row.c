@@ -153,6 +153,17 @@ int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, 
 	return find_row(db, row, arena, out, err);
 }
 
+int version_need_sequence(struct db *db, int64_t sequence, struct arena *arena, struct version *out,
+	struct error *err)
+{
+	const int found = version_find_sequence(db, sequence, arena, out, err);
+	if (found == 0)
+		return error_set(err, ERROR_DAMAGED,
+			"Version %lld, which the catalog names, is not in it.",
+			(long long)sequence);
+	return found < 0 ? -1 : 0;
+}
+
 /* True for rows of old catalogs, which lacked these columns, and for all rows like them: they have
  * the sum of the first form. */
 static bool has_first_form(const struct version *version, struct span tags)
