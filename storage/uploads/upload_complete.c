@@ -222,7 +222,7 @@ static enum call_next upload_complete_judge_again_if_stale(struct call *call)
 	return complete->is_stale && complete->judged < JUDGED_MAX ? CALL_FIRST : CALL_FAILS;
 }
 
-/* A completion that was answered again leaves no work. */
+/* An upload that was found completed, whose answer is repeated, leaves no work. */
 static void upload_complete_wake_workers(struct call *call)
 {
 	const struct upload_complete *const complete = (const struct upload_complete *)call;
