@@ -1,3 +1,4 @@
+/* Found values, not computed ones: any other table would cut other chunks. */
 #include "chunker/gear_table.h"
 
 /* To check a copy: the words' sum modulo 2^64 is c1acb37ef35c570a, their xor 6aa26c5ca5f6cbfc. */

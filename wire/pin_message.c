@@ -1,3 +1,5 @@
+/* One function reads a pin and one prints it; the list of pins uses the same two. Requests have
+ * only some of the members, and answers have all. */
 #include "wire/pin_message.h"
 
 #include "wire/replica_message.h"

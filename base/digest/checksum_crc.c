@@ -1,3 +1,5 @@
+/* ISA-L and crc64.c compute the CRCs. Combining two of them needs no bytes: the first CRC is
+ * multiplied by x to the power of the number of bits that follow, modulo the polynomial. */
 #include "base/digest/checksum_crc.h"
 
 #include <isa-l/crc.h>

@@ -1,3 +1,5 @@
+/* A choice goes over the schema's tensors, which come in byte order of their names. Shares are cut
+ * by bytes rather than by number: ranks hold about as much, whatever sizes the tensors have. */
 #include "client/local/subset.h"
 
 #include <fnmatch.h>

@@ -1,3 +1,5 @@
+/* A view has a row as soon as it is wanted, so that a worker that starts anew finds what is to be
+ * made. The newest steps come first where readers ask, the oldest first where views are made. */
 #include "storage/run_tables/view_row.h"
 
 static const char SQL_VIEW_WANT[] =

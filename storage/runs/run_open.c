@@ -1,3 +1,5 @@
+/* One change opens a run. A run that is new gets epoch 1 and the default settings. One that is
+ * there gets the next epoch, which shuts out its writer, and loses the parts of steps that wait. */
 #include "storage/runs/run_open.h"
 
 #include "storage/buckets/bucket_row.h"

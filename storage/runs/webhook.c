@@ -1,3 +1,6 @@
+/* An event's body is made when the event becomes true, so that it says how things stood then,
+ * however late it is sent. A run's secret is derived from its id and a key of the server: no secret
+ * lies in the catalog. */
 #include "storage/runs/webhook.h"
 
 #include <stdio.h>
@@ -78,8 +81,11 @@ static int find_name(struct db *db, const struct run_row *run, struct span run_n
 {
 	struct span bucket;
 	ASSERT(run_name.len > 0);
-	if (bucket_row_name(db, run->bucket, arena, &bucket, err) != 1)
-		return -1;
+	const int found = bucket_row_name(db, run->bucket, arena, &bucket, err);
+	if (found != 1)
+		return found < 0 ? -1
+				 : error_set(err, ERROR_DAMAGED,
+					   "The bucket of a run is not in the catalog.");
 	*out = arena_format(arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data,
 		(int)run_name.len, (const char *)run_name.data);
 	return *out == NULL ? error_set(err, ERROR_NO_MEMORY, "The memory for an event ran out.")

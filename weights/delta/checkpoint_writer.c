@@ -1,3 +1,6 @@
+/* All files are made at their full size before the first tensor comes, so that a full disk is known
+ * early and tensors can be written at their places in any order. They lie in a staging folder until
+ * the commit. */
 #include "weights/delta/checkpoint_writer.h"
 
 #include <stdlib.h>

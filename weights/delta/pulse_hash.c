@@ -1,3 +1,5 @@
+/* Every tensor goes into one SHA-256 stream, one after the other: the order is a part of the hash,
+ * so threads would not help. */
 #include "weights/delta/pulse_hash.h"
 
 #include <inttypes.h>

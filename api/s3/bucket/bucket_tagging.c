@@ -1,3 +1,6 @@
+/* The three operations on the tags of a bucket, which are one of its settings, and the reading of
+ * <Tag> elements, which CreateBucket has too. Tags go from XML to a list, are checked, and are
+ * stored as a tag_set. */
 #include "api/s3/bucket/bucket_tagging.h"
 
 #include "api/s3/bucket/bucket_setting.h"

@@ -1,3 +1,5 @@
+/* ListParts: reads the query, takes one page of the upload's parts from the store, and writes it as
+ * XML. A page is small enough to be made in one piece. */
 #include "api/s3/upload/handlers.h"
 
 #include "api/s3/request/checksum_xml.h"
