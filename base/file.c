@@ -74,21 +74,21 @@ int file_write_at(const struct file_ops *ops, int fd, struct span bytes, off_t o
 	return 0;
 }
 
-int file_read_at(const struct file_ops *ops, int fd, void *into, size_t len, off_t offset,
+int file_read_at(const struct file_ops *ops, int fd, struct iovec into, off_t offset,
 	const char *path, struct error *err)
 {
-	for (size_t done = 0; done < len;) {
-		const struct iovec part = {(uint8_t *)into + done, len - done};
+	for (size_t done = 0; done < into.iov_len;) {
+		const struct iovec part = {(uint8_t *)into.iov_base + done, into.iov_len - done};
 		const ssize_t got = ops->preadv(ops, fd, &part, 1, offset + (off_t)done);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return error_set_errno(err, "cannot read %zu bytes at %lld of %s", len,
-				(long long)offset, path);
+			return error_set_errno(err, "cannot read %zu bytes at %lld of %s",
+				into.iov_len, (long long)offset, path);
 		if (got == 0)
 			return error_set(err, ERROR_CORRUPT,
 				"%s ends after %zu of the %zu bytes expected at %lld", path, done,
-				len, (long long)offset);
+				into.iov_len, (long long)offset);
 		done += (size_t)got;
 	}
 	return 0;

@@ -45,8 +45,8 @@ const struct file_ops *file_system(void);
  * short reads, short writes and EINTR. */
 int file_write_at(const struct file_ops *ops, int fd, struct span bytes, off_t offset,
 	const char *path, struct error *err);
-/* Reads exactly `len` bytes; corrupt when the file ends before. */
-int file_read_at(const struct file_ops *ops, int fd, void *into, size_t len, off_t offset,
+/* Fills all of `into`; corrupt when the file ends before. */
+int file_read_at(const struct file_ops *ops, int fd, struct iovec into, off_t offset,
 	const char *path, struct error *err);
 int file_sync(const struct file_ops *ops, int fd, const char *path, struct error *err);
 /* Asks the system to start writing these bytes to the disk, so that the sync at the end of a large

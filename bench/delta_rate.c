@@ -144,7 +144,7 @@ static int decode_ulp_piece(
 	decode_at += pair->sizes[piece];
 	if (block_code_parse(block, dtype, base.len, &facts, err) != 0)
 		return -1;
-	return block_code_decode(pair->context, dtype, block, &facts, base, pair->result, err);
+	return block_code_decode(pair->context, dtype, block, base, pair->result, err);
 }
 
 static void decode_ulp(

@@ -2,7 +2,7 @@
  * line that the caller may not write fails alone, but a caller that may write none of the lines is
  * refused as a whole. The rest is one call (storage/files/batch.h), which asks back what the caller
  * may read. */
-#include "api/hub/batch_files.h"
+#include "api/hub/handlers.h"
 
 #include "api/auth/authorise.h"
 #include "api/auth/keyring.h"

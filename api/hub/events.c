@@ -10,7 +10,7 @@
  *
  * Each round checks again whether the caller may know of the bucket and list its files, with the
  * keys and grants of that moment. */
-#include "api/hub/events.h"
+#include "api/hub/handlers.h"
 
 #include <string.h>
 
@@ -224,21 +224,20 @@ static void open_round(struct exchange *exchange, struct round *round)
 
 static bool look_in(struct events *events, struct round *round)
 {
-	struct change_seen *const seen =
-		arena_take_array(round->arena, ROUND_CHANGES, sizeof(*seen));
-	size_t count = 0;
-	bool more = false;
-	if (seen == NULL || !may_go_on(events, round))
+	struct change_page page = {
+		.changes = arena_take_array(round->arena, ROUND_CHANGES, sizeof(*page.changes)),
+		.limit = ROUND_CHANGES};
+	if (page.changes == NULL || !may_go_on(events, round))
 		return false;
 	if (events->is_lost ||
 		!change_feed_read(events->feed, events->bucket.id, round->updated_ms,
-			&events->position, ROUND_CHANGES, round->arena, seen, &count, &more)) {
+			&events->position, round->arena, &page)) {
 		event_text_simple(&events->out, "reset", "reason", "cursor_too_old");
 		return false;
 	}
-	if (count > 0 && !send_changes(events, seen, count))
+	if (page.count > 0 && !send_changes(events, page.changes, page.count))
 		return false;
-	if (!more)
+	if (!page.has_more)
 		settle(events);
 	return true;
 }

@@ -1,4 +1,4 @@
-#include "api/hub/hub_change.h"
+#include "api/hub/handlers.h"
 
 #include "api/exchange/json_reply.h"
 

@@ -1,4 +1,4 @@
-#include "api/hub/hub_create.h"
+#include "api/hub/handlers.h"
 
 #include "api/exchange/base_url.h"
 #include "api/exchange/json_reply.h"

@@ -1,4 +1,4 @@
-#include "api/hub/hub_info.h"
+#include "api/hub/handlers.h"
 
 #include "api/exchange/json_reply.h"
 #include "api/hub/hub_body.h"

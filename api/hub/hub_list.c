@@ -1,6 +1,6 @@
 /* Whether the caller may know of a bucket is asked bucket by bucket, so a page has a limit on its
  * cost. Among many hidden buckets it may be short, or empty, with a link to the next page. */
-#include "api/hub/hub_list.h"
+#include "api/hub/handlers.h"
 
 #include <string.h>
 
@@ -161,8 +161,11 @@ static int fetch(struct exchange *exchange, const struct listing *listing, struc
 	const struct principal *const principal = exchange->principal;
 	if (principal != NULL && principal->grant_count > 0 && !principal->is_root)
 		return fetch_granted(exchange, listing, out, out_count, err);
-	return bucket_list(exchange->context->store, listing->owner, listing->prefix,
-		listing->after, FETCHED, exchange->arena, out, out_count, err);
+	const struct bucket_list_params params = {.owner = listing->owner,
+		.prefix = listing->prefix,
+		.after = listing->after,
+		.limit = FETCHED};
+	return bucket_list(exchange->context->store, &params, exchange->arena, out, out_count, err);
 }
 
 static int fetch_granted(struct exchange *exchange, const struct listing *listing,

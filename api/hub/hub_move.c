@@ -1,6 +1,6 @@
 /* Both names are judged before the change: the caller must own the bucket, and must be allowed to
  * make one of the new name. Ids hold the judgement, so that what was judged is what is renamed. */
-#include "api/hub/hub_move.h"
+#include "api/hub/handlers.h"
 
 #include "api/auth/authorise.h"
 #include "api/auth/keyring.h"

@@ -1,20 +1,10 @@
 /* The routes that huggingface_hub and similar clients use. {namespace}/{bucket} names a bucket:
  * handlers find its name in the catalog as parameter 0, and the later parameters from 1 on.
  * Creating uses another pattern, because it must judge the name as it was sent. */
-#include "api/hub/batch_files.h"
 #include "api/hub/bucket_page.h"
-#include "api/hub/events.h"
+#include "api/hub/handlers.h"
 #include "api/hub/hub_body.h"
-#include "api/hub/hub_change.h"
-#include "api/hub/hub_create.h"
-#include "api/hub/hub_info.h"
-#include "api/hub/hub_list.h"
-#include "api/hub/hub_move.h"
-#include "api/hub/hub_token.h"
-#include "api/hub/hub_whoami.h"
 #include "api/hub/list_tree.h"
-#include "api/hub/paths_info.h"
-#include "api/hub/resolve_file.h"
 #include "api/route/router.h"
 
 #define BUCKET "/api/buckets/{namespace}/{bucket}"

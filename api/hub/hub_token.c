@@ -1,7 +1,7 @@
 /* A write token needs a permission to write something in the bucket: by the key, by ownership, or
  * by a grant of the bucket to the account. The rights of a token are judged again at each request
  * that bears it. */
-#include "api/hub/hub_token.h"
+#include "api/hub/handlers.h"
 
 #include "api/auth/authorise.h"
 #include "api/auth/keyring.h"
@@ -108,18 +108,17 @@ static bool key_writes(const struct principal *principal, const struct bucket *b
 static int account_writes(
 	struct exchange *exchange, const struct bucket *bucket, bool *out, struct error *err)
 {
-	struct bucket_grant *grants;
-	size_t count;
+	struct bucket_grants listed;
 	ASSERT(exchange->principal != NULL);
 	*out = false;
 	if (exchange->principal->grant_count > 0)
 		return 0;
 	if (bucket_grant_list(exchange->context->store, bucket->id, BUCKET_GRANTS_OF_POLICY,
-		    exchange->arena, &grants, &count, err) != 0)
+		    exchange->arena, &listed, err) != 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (span_equal(grants[i].account, exchange->principal->namespace) &&
-			(grants[i].permissions & PERMISSION_WRITE) != 0)
+	for (size_t i = 0; i < listed.count; i++)
+		if (span_equal(listed.grants[i].account, exchange->principal->namespace) &&
+			(listed.grants[i].permissions & PERMISSION_WRITE) != 0)
 			*out = true;
 	return 0;
 }

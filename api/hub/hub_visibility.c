@@ -109,17 +109,16 @@ static int check_private(struct exchange *exchange, struct bucket_ref ref, struc
 	struct store *const store = exchange->context->store;
 	const unsigned needed = bucket_grant_public_read().permissions;
 	struct bucket bucket;
-	struct bucket_grant *grants;
-	size_t count;
+	struct bucket_grants listed;
 	unsigned block;
 	if (bucket_find(store, ref, exchange->arena, &bucket, err) != 0 ||
 		find_block(exchange, ref, &block, err) != 0 ||
 		bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_POLICY, exchange->arena,
-			&grants, &count, err) != 0)
+			&listed, err) != 0)
 		return -1;
-	for (size_t i = 0; i < count && (block & RESTRICT_PUBLIC_BUCKETS) == 0; i++)
-		if (grants[i].account.len == 0 && grants[i].prefix.len == 0 &&
-			(grants[i].permissions & needed) != 0)
+	for (size_t i = 0; i < listed.count && (block & RESTRICT_PUBLIC_BUCKETS) == 0; i++)
+		if (listed.grants[i].account.len == 0 && listed.grants[i].prefix.len == 0 &&
+			(listed.grants[i].permissions & needed) != 0)
 			return error_set(err, ERROR_INVALID_REQUEST,
 				"The bucket's policy opens it to everyone; it stays public until that policy is removed.");
 	return 0;

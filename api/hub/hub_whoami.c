@@ -1,4 +1,4 @@
-#include "api/hub/hub_whoami.h"
+#include "api/hub/handlers.h"
 
 #include "api/auth/keyring.h"
 #include "api/exchange/json_reply.h"

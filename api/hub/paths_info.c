@@ -1,7 +1,7 @@
 /* A path may name a file of a view that is still to be made. So the request first waits for such
  * views, path by path, and then finds the files (tree_call.h). A path that the caller may not read
  * is treated like one that does not exist. */
-#include "api/hub/paths_info.h"
+#include "api/hub/handlers.h"
 
 #include "api/auth/authorise.h"
 #include "api/exchange/json_reply.h"

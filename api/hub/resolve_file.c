@@ -1,7 +1,7 @@
 /* The request may have to wait twice before it can reply: for a view that is still to be made, and
  * for the Xet hash of the file, which is its entity tag. After each wait it looks again. While the
  * file is overwritten again and again, the number of looks is limited. */
-#include "api/hub/resolve_file.h"
+#include "api/hub/handlers.h"
 
 #include <inttypes.h>
 

@@ -15,8 +15,10 @@ int view_wait_tell(
 	struct span keys[KEYS_MAX];
 	size_t count;
 	struct buffer text;
-	if (run_list_pending(exchange->context->store, bucket, prefix, KEYS_MAX, exchange->arena,
-		    keys, &count, err) != 0)
+	const struct run_pending_scan scan = {
+		.bucket = bucket, .prefix = prefix, .limit = KEYS_MAX};
+	if (run_list_pending(exchange->context->store, &scan, exchange->arena, keys, &count, err) !=
+		0)
 		return -1;
 	ASSERT(count <= KEYS_MAX);
 	if (count == 0)

@@ -1,4 +1,4 @@
-#include "api/steps/delete_run.h"
+#include "api/steps/handlers.h"
 
 #include "api/steps/steps_request.h"
 

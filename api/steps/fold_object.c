@@ -1,4 +1,4 @@
-#include "api/steps/fold_object.h"
+#include "api/steps/handlers.h"
 
 #include "api/objects/object_reply.h"
 #include "api/steps/steps_error.h"

@@ -2,7 +2,7 @@
  * step once, because thousands of replicas would occupy a reactor too long. The resume prints. Each
  * page has an arena of its own, so that only the printed fields stay in the arena of the
  * request. */
-#include "api/steps/get_hot_load.h"
+#include "api/steps/handlers.h"
 
 #include <stddef.h>
 #include <stdlib.h>

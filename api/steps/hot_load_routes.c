@@ -3,8 +3,7 @@
  * access. */
 #include "api/route/router.h"
 
-#include "api/steps/get_hot_load.h"
-#include "api/steps/post_hot_load.h"
+#include "api/steps/handlers.h"
 
 #define HOT_LOAD "/hot_load/v1/models/hot_load"
 

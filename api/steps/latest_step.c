@@ -1,7 +1,7 @@
 /* The long poll. Each look reads the watch's generation before the catalog, so a step that is
  * published between the two wakes the waiter at once. A waiting exchange occupies no thread and no
  * reader of the catalog, only the struct below. */
-#include "api/steps/latest_step.h"
+#include "api/steps/handlers.h"
 
 #include "api/exchange/long_wait.h"
 #include "api/steps/steps_error.h"

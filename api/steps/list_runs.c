@@ -1,4 +1,4 @@
-#include "api/steps/list_runs.h"
+#include "api/steps/handlers.h"
 
 #include "api/steps/steps_request.h"
 #include "base/format/json_node.h"

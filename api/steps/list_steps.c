@@ -1,6 +1,6 @@
 /* Manifests can be large, so a page ends after a number of steps or a number of bytes, whichever
  * comes first. Steps are read in slices of a few, so that little is read beyond the page. */
-#include "api/steps/list_steps.h"
+#include "api/steps/handlers.h"
 
 #include "api/steps/steps_request.h"
 #include "base/format/json_node.h"

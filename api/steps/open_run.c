@@ -1,4 +1,4 @@
-#include "api/steps/open_run.h"
+#include "api/steps/handlers.h"
 
 #include "api/auth/keyring.h"
 #include "api/steps/run_request.h"

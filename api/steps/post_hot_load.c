@@ -1,4 +1,4 @@
-#include "api/steps/post_hot_load.h"
+#include "api/steps/handlers.h"
 
 #include "api/steps/hot_load_run.h"
 #include "api/steps/hot_load_request.h"

@@ -1,4 +1,4 @@
-#include "api/steps/publish_step.h"
+#include "api/steps/handlers.h"
 
 #include <inttypes.h>
 

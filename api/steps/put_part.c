@@ -1,4 +1,4 @@
-#include "api/steps/put_part.h"
+#include "api/steps/handlers.h"
 
 #include "api/steps/publish_keys.h"
 #include "api/steps/steps_error.h"

@@ -1,4 +1,4 @@
-#include "api/steps/replicas.h"
+#include "api/steps/handlers.h"
 
 #include "api/steps/steps_request.h"
 #include "storage/runs/replica.h"

@@ -1,4 +1,4 @@
-#include "api/steps/run_settings.h"
+#include "api/steps/handlers.h"
 
 #include "api/auth/keyring.h"
 #include "api/steps/steps_request.h"

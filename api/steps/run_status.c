@@ -1,4 +1,4 @@
-#include "api/steps/run_status.h"
+#include "api/steps/handlers.h"
 
 #include "api/steps/steps_request.h"
 

@@ -1,4 +1,4 @@
-#include "api/steps/step_object.h"
+#include "api/steps/handlers.h"
 
 #include "api/objects/anchor_wait.h"
 #include "api/objects/object_reply.h"

@@ -4,7 +4,7 @@
  *
  *   look --short--> wait_or_reply --no fold due--> reply
  *   look --long--> helper --wake--> wait_or_reply --fold due--> long wait --wake--> look */
-#include "api/steps/step_path.h"
+#include "api/steps/handlers.h"
 
 #include "api/exchange/long_wait.h"
 #include "api/steps/steps_error.h"

@@ -2,7 +2,7 @@
  * range is streamed from the records of its spans, and several ranges make a multipart reply. A URL
  * that has expired, or whose records were moved, gets a 403: it makes clients ask for the
  * reconstruction again, which helps in both cases. */
-#include "api/xet/fetch_records.h"
+#include "api/xet/handlers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

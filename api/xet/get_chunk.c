@@ -1,4 +1,4 @@
-#include "api/xet/get_chunk.h"
+#include "api/xet/handlers.h"
 
 #include "api/auth/xet_token.h"
 #include "api/xet/xorb_request.h"

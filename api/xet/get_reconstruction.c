@@ -5,7 +5,7 @@
  *   answer --> helper: get_reconstruction_plan --> conclude --> reply
  *     ^                                               |
  *     +------ the file was made <-- wait <------------+ */
-#include "api/xet/get_reconstruction.h"
+#include "api/xet/handlers.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "api/xet/head_xorb.h"
+#include "api/xet/handlers.h"
 
 #include "api/xet/xorb_request.h"
 #include "storage/xet/xorb.h"

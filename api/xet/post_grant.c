@@ -1,4 +1,4 @@
-#include "api/xet/post_grant.h"
+#include "api/xet/handlers.h"
 
 #include "api/xet/xorb_request.h"
 #include "base/format/json_node.h"

@@ -1,6 +1,6 @@
 /* Both versions stream the body into a shard upload (shard_wait.h). Version 1 waits for its end and
  * replies; version 2 leaves the reply to shard_lines.h. */
-#include "api/xet/post_shard.h"
+#include "api/xet/handlers.h"
 
 #include "api/xet/shard_lines.h"
 #include "chunker/shard.h"

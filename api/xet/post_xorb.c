@@ -1,4 +1,4 @@
-#include "api/xet/post_xorb.h"
+#include "api/xet/handlers.h"
 
 #include "api/xet/xorb_request.h"
 #include "chunker/xorb_parse.h"

@@ -1,4 +1,4 @@
-#include "api/xet/telemetry.h"
+#include "api/xet/handlers.h"
 
 enum { TELEMETRY_MAX_BYTES = 64 * 1024 };
 

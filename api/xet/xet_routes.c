@@ -2,14 +2,7 @@
  * URL with /xet appended. Telemetry comes to the root. */
 #include "api/route/router.h"
 
-#include "api/xet/fetch_records.h"
-#include "api/xet/get_chunk.h"
-#include "api/xet/get_reconstruction.h"
-#include "api/xet/head_xorb.h"
-#include "api/xet/post_grant.h"
-#include "api/xet/post_shard.h"
-#include "api/xet/post_xorb.h"
-#include "api/xet/telemetry.h"
+#include "api/xet/handlers.h"
 
 const struct route xet_routes[] = {
 	/* Reconstructions. Old clients leave the version out. */

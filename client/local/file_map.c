@@ -202,8 +202,9 @@ static bool is_in_place(
 	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size ||
 		map->size - chunk->offset < chunk->size)
 		return false;
-	if (file_read_at(map->files, fd, scratch, chunk->size, (off_t)chunk->offset,
-		    "the part file", &ignored) != 0)
+	const struct iovec content = {.iov_base = scratch, .iov_len = chunk->size};
+	if (file_read_at(
+		    map->files, fd, content, (off_t)chunk->offset, "the part file", &ignored) != 0)
 		return false;
 	const struct chunk_id id = chunk_hash(span_of(scratch, chunk->size));
 	return chunk_id_equal(&id, &chunk->id);

@@ -172,7 +172,8 @@ static int read_bytes(
 	const struct worker *worker, uint8_t *into, size_t len, uint64_t offset, struct error *err)
 {
 	const struct file_segments *const what = worker->run->what;
-	if (file_read_at(file_system(), what->fd, into, len, (off_t)offset, what->path, err) == 0)
+	const struct iovec part = {.iov_base = into, .iov_len = len};
+	if (file_read_at(file_system(), what->fd, part, (off_t)offset, what->path, err) == 0)
 		return 0;
 	return err->kind == ERROR_CORRUPT
 		? error_set(err, ERROR_INVALID, "%s changed while it was read", what->path)

@@ -257,8 +257,9 @@ static int part_checksum(const struct part_reader *reader, uint64_t offset, uint
 	int result = 0;
 	while (left > 0 && result == 0) {
 		const size_t len = left < VERIFY_BLOCK_BYTES ? (size_t)left : VERIFY_BLOCK_BYTES;
-		result = file_read_at(reader->files, reader->fd, reader->block, len, (off_t)offset,
-			reader->path, err);
+		const struct iovec block = {.iov_base = reader->block, .iov_len = len};
+		result = file_read_at(
+			reader->files, reader->fd, block, (off_t)offset, reader->path, err);
 		if (result == 0)
 			xxh3_stream_add(stream, span_of(reader->block, len));
 		offset += len;

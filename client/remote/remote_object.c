@@ -262,7 +262,8 @@ static ptrdiff_t remote_object_source_read(
 	const size_t wanted = left < capacity ? (size_t)left : capacity;
 	if (wanted == 0)
 		return 0;
-	if (file_read_at(file_system(), body->fd, into, wanted, (off_t)(body->offset + file->sent),
+	const struct iovec part = {.iov_base = into, .iov_len = wanted};
+	if (file_read_at(file_system(), body->fd, part, (off_t)(body->offset + file->sent),
 		    body->path, err) != 0)
 		return -1;
 	file->sent += wanted;

@@ -192,8 +192,9 @@ static int copy_chunk(struct seed *seed, const struct seed_chunk *from, uint64_t
 	ASSERT(size <= sizeof(seed->content) && seed->copied_count < COPIED_MOST);
 	if (!file_map_gap(seed->map, offset, &gap) || gap.from != offset || gap.to < offset + size)
 		return 0;
-	if (file_read_at(file_system(), seed->fd, seed->content, size, (off_t)from->offset,
-		    seed->path, &ignored) != 0)
+	const struct iovec content = {.iov_base = seed->content, .iov_len = size};
+	if (file_read_at(file_system(), seed->fd, content, (off_t)from->offset, seed->path,
+		    &ignored) != 0)
 		return 0;
 	const struct map_chunk chunk = {
 		.offset = offset, .size = size, .id = chunk_hash(span_of(seed->content, size))};

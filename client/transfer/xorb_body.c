@@ -136,8 +136,9 @@ static int read_chunk(
 {
 	if (open_file(body, chunk->file, err) != 0)
 		return -1;
-	if (file_read_at(file_system(), body->fd, into, entry_of(body, chunk)->size,
-		    (off_t)chunk->offset, body->paths[chunk->file], err) == 0)
+	const struct iovec content = {.iov_base = into, .iov_len = entry_of(body, chunk)->size};
+	if (file_read_at(file_system(), body->fd, content, (off_t)chunk->offset,
+		    body->paths[chunk->file], err) == 0)
 		return 0;
 	return err->kind == ERROR_CORRUPT ? refuse_changed(body, chunk, err) : -1;
 }

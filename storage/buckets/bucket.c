@@ -91,17 +91,13 @@ int bucket_find_id(
 	return result;
 }
 
-int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after,
-	size_t limit, struct arena *arena, struct bucket **out, size_t *out_count,
-	struct error *err)
+int bucket_list(struct store *store, const struct bucket_list_params *params, struct arena *arena,
+	struct bucket **out, size_t *out_count, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	ASSERT(limit > 0);
-	const struct bucket_row_scan scan = {
-		.owner = owner, .prefix = prefix, .after = after, .limit = limit};
-	const int result = bucket_row_list(db, &scan, arena, out, out_count, err);
+	const int result = bucket_row_list(db, params, arena, out, out_count, err);
 	store_reader_give(store, db);
 	return result;
 }

@@ -43,11 +43,15 @@ int bucket_find(struct store *store, struct bucket_ref ref, struct arena *arena,
 /* The same by the id. */
 int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct bucket *out,
 	struct error *err);
-/* Lists up to `limit` buckets whose names begin with `prefix` and come after `after`, in byte
- * order; only those of `owner`, unless it is empty. */
-int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after,
-	size_t limit, struct arena *arena, struct bucket **out, size_t *out_count,
-	struct error *err);
+/* One page: buckets in byte order of their names. */
+struct bucket_list_params {
+	struct span owner;  /* empty: any */
+	struct span prefix; /* of the names */
+	struct span after;  /* exclusive */
+	size_t limit;       /* above 0 */
+};
+int bucket_list(struct store *store, const struct bucket_list_params *params, struct arena *arena,
+	struct bucket **out, size_t *out_count, struct error *err);
 
 /* Current versions that are not delete markers. */
 struct bucket_totals {

@@ -28,8 +28,8 @@ static bool is_for(const struct bucket_question *question, enum bucket_grant_sou
 	const struct bucket_grant *grant, struct span block);
 static bool is_blocked(enum bucket_grant_source source, struct span document);
 static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, struct error *err);
-static int take_rows(struct db_statement *statement, struct arena *arena, struct bucket_grant *rows,
-	size_t *out_count, struct error *err);
+static int take_rows(struct db_statement *statement, struct arena *arena, struct bucket_grants *out,
+	struct error *err);
 static int add_row(struct db *db, int64_t bucket, enum bucket_grant_source source, size_t ordinal,
 	const struct bucket_grant *grant, struct error *err);
 
@@ -94,18 +94,18 @@ int bucket_grant_honours_object_acl(
 }
 
 int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source,
-	struct arena *arena, struct bucket_grant **out, size_t *out_count, struct error *err)
+	struct arena *arena, struct bucket_grants *out, struct error *err)
 {
-	*out = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(**out));
-	struct db *const db = *out == NULL ? NULL : store_reader_take(store, err);
-	if (*out == NULL)
+	out->grants = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(*out->grants));
+	struct db *const db = out->grants == NULL ? NULL : store_reader_take(store, err);
+	if (out->grants == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a bucket's grants.");
 	if (db == NULL)
 		return -1;
 	struct db_statement *const rows =
 		db_query(db, SQL_GRANTS_OF_SOURCE, err, db_i64(bucket), db_i64(source));
-	const int result = take_rows(rows, arena, *out, out_count, err);
+	const int result = take_rows(rows, arena, out, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -201,18 +201,18 @@ static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, 
 }
 
 /* Takes all rows of the statement, which may be NULL (db_step). */
-static int take_rows(struct db_statement *statement, struct arena *arena, struct bucket_grant *rows,
-	size_t *out_count, struct error *err)
+static int take_rows(struct db_statement *statement, struct arena *arena, struct bucket_grants *out,
+	struct error *err)
 {
 	size_t count = 0;
 	int got = 0;
 	while (count < BUCKET_GRANTS_MAX && (got = db_step(statement, err)) == 1) {
-		rows[count].account = arena_copy(arena, db_column_blob(statement, 1));
-		rows[count].prefix = arena_copy(arena, db_column_blob(statement, 2));
-		rows[count++].permissions = (unsigned)db_column_i64(statement, 3);
+		out->grants[count].account = arena_copy(arena, db_column_blob(statement, 1));
+		out->grants[count].prefix = arena_copy(arena, db_column_blob(statement, 2));
+		out->grants[count++].permissions = (unsigned)db_column_i64(statement, 3);
 	}
 	db_reset(statement);
-	*out_count = count;
+	out->count = count;
 	return got < 0 ? -1 : 0;
 }
 

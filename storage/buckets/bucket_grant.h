@@ -73,9 +73,13 @@ int bucket_grant_allows(struct store *store, const struct bucket_question *quest
 /* Whether ACLs of objects count in the bucket: its owner has not blocked them. */
 int bucket_grant_honours_object_acl(
 	struct store *store, int64_t bucket, bool *out_honours, struct error *err);
-/* Lists the grants of a source, in their order. Texts lie in the arena. */
+struct bucket_grants {
+	struct bucket_grant *grants;
+	size_t count;
+};
+/* Lists the grants of a source, in their order. They and their texts lie in the arena. */
 int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source,
-	struct arena *arena, struct bucket_grant **out, size_t *out_count, struct error *err);
+	struct arena *arena, struct bucket_grants *out, struct error *err);
 
 /* The rows; internal to storage. */
 int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source,

@@ -32,9 +32,9 @@ static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
 
 static int check_found(int got, struct bucket_ref ref, struct error *err);
 static void read_row(struct db_statement *statement, struct arena *arena, struct bucket *out);
-static struct db_statement *query_list(
-	struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct error *err);
-static struct span first_name(const struct bucket_row_scan *scan, struct arena *arena);
+static struct db_statement *query_list(struct db *db, const struct bucket_list_params *params,
+	struct arena *arena, struct error *err);
+static struct span first_name(const struct bucket_list_params *params, struct arena *arena);
 
 int bucket_row_name(
 	struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err)
@@ -79,22 +79,22 @@ int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, s
 	return check_found(got, ref, err);
 }
 
-int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
+int bucket_row_list(struct db *db, const struct bucket_list_params *params, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err)
 {
-	ASSERT(scan->limit > 0);
-	struct bucket *const rows = arena_take_array(arena, scan->limit + 1, sizeof(*rows));
-	struct db_statement *const statement = query_list(db, scan, arena, err);
+	ASSERT(params->limit > 0);
+	struct bucket *const rows = arena_take_array(arena, params->limit + 1, sizeof(*rows));
+	struct db_statement *const statement = query_list(db, params, arena, err);
 	if (statement == NULL)
 		return -1;
 	size_t count = 0;
 	int got = 0;
 	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
-		if (!span_starts(db_column_blob(statement, 1), scan->prefix)) {
+		if (!span_starts(db_column_blob(statement, 1), params->prefix)) {
 			got = 0;
 			break;
 		}
-		ASSERT(count < scan->limit);
+		ASSERT(count < params->limit);
 		read_row(statement, arena, &rows[count++]);
 	}
 	db_reset(statement);
@@ -168,24 +168,24 @@ static void read_row(struct db_statement *statement, struct arena *arena, struct
 	out->etag_policy = (enum etag_policy)db_column_i64(statement, 5);
 }
 
-static struct db_statement *query_list(
-	struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct error *err)
+static struct db_statement *query_list(struct db *db, const struct bucket_list_params *params,
+	struct arena *arena, struct error *err)
 {
-	const struct db_value first = db_blob(first_name(scan, arena));
-	const struct db_value limit = db_i64((int64_t)scan->limit);
-	if (scan->owner.len == 0)
+	const struct db_value first = db_blob(first_name(params, arena));
+	const struct db_value limit = db_i64((int64_t)params->limit);
+	if (params->owner.len == 0)
 		return db_query(db, SQL_BUCKET_LIST, err, first, limit);
-	return db_query(db, SQL_BUCKET_LIST_OWN, err, first, limit, db_blob(scan->owner));
+	return db_query(db, SQL_BUCKET_LIST_OWN, err, first, limit, db_blob(params->owner));
 }
 
 /* The name at which a scan begins: its prefix, or the first name after the last one. */
-static struct span first_name(const struct bucket_row_scan *scan, struct arena *arena)
+static struct span first_name(const struct bucket_list_params *params, struct arena *arena)
 {
-	if (span_compare(scan->after, scan->prefix) < 0 || scan->after.len == 0)
-		return scan->prefix;
-	uint8_t *const name = arena_take(arena, scan->after.len + 1); /* zeros */
+	if (span_compare(params->after, params->prefix) < 0 || params->after.len == 0)
+		return params->prefix;
+	uint8_t *const name = arena_take(arena, params->after.len + 1); /* zeros */
 	if (name == NULL)
-		return scan->after; /* arena_overflowed tells */
-	memcpy(name, scan->after.data, scan->after.len);
-	return span_of(name, scan->after.len + 1);
+		return params->after; /* arena_overflowed tells */
+	memcpy(name, params->after.data, params->after.len);
+	return span_of(name, params->after.len + 1);
 }

@@ -16,13 +16,7 @@ int bucket_row_settings(
 /* Reads the whole row. no_bucket. */
 int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, struct bucket *out,
 	struct error *err);
-struct bucket_row_scan {
-	struct span owner; /* empty: any */
-	struct span prefix;
-	struct span after;
-	size_t limit;
-};
-int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
+int bucket_row_list(struct db *db, const struct bucket_list_params *params, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err);
 int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms,
 	int64_t *out_id, struct error *err);

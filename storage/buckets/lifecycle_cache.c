@@ -91,7 +91,7 @@ int lifecycle_cache_load(struct lifecycle_cache *cache, struct db *db, struct er
 
 bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
 	const struct lifecycle_subject *subject, struct span tags, struct arena *arena,
-	int64_t *out_due_ms, struct span *out_rule_id)
+	struct lifecycle_expiry *out)
 {
 	struct lifecycle_subject tagged = *subject;
 	const struct lifecycle_rule *rule = NULL;
@@ -106,9 +106,9 @@ bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
 	const size_t at = find(cache, bucket, &is_there);
 	const bool expires = is_there &&
 		lifecycle_expires(
-			&cache->entries[at].lifecycle, &tagged, cache->day_ms, out_due_ms, &rule);
+			&cache->entries[at].lifecycle, &tagged, cache->day_ms, &out->due_ms, &rule);
 	if (expires)
-		*out_rule_id = arena_copy(arena, rule->id);
+		out->rule_id = arena_copy(arena, rule->id);
 	lock_leave(&cache->lock);
 	return expires;
 }

@@ -17,11 +17,15 @@ int lifecycle_cache_load(struct lifecycle_cache *cache, struct db *db, struct er
  * document counts as none. */
 void lifecycle_cache_set(struct lifecycle_cache *cache, struct span bucket, struct span document);
 
-/* Tells when the object expires, and the id of the rule, in the arena. False when no rule applies
- * to it. `tags` is a tag_set; the tags of `subject` are not used. Costs one atomic load while no
- * bucket has rules. */
+struct lifecycle_expiry {
+	int64_t due_ms;
+	struct span rule_id;
+};
+/* Tells when the object expires, and by which rule; its id lies in the arena. False when no rule
+ * applies to it. `tags` is a tag_set; the tags of `subject` are not used. Costs one atomic load
+ * while no bucket has rules. */
 bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
 	const struct lifecycle_subject *subject, struct span tags, struct arena *arena,
-	int64_t *out_due_ms, struct span *out_rule_id);
+	struct lifecycle_expiry *out);
 
 #endif

@@ -39,14 +39,6 @@ struct change_feed {
 	size_t key_bytes;
 };
 
-struct collection {
-	struct arena *arena; /* for the keys */
-	struct change_seen *out;
-	size_t count;
-	size_t limit;
-	bool has_more; /* the bucket has changes beyond the limit */
-};
-
 static void clear_slot(struct change_feed *feed, uint64_t number);
 static struct noted *slot_of(const struct change_feed *feed, uint64_t number);
 static const struct noted *find_in_transaction(const struct change_feed *feed, int64_t bucket);
@@ -59,7 +51,7 @@ static bool seek(struct change_feed *feed, int64_t bucket, int64_t since_ms, int
 	struct change_position *out);
 static uint64_t find_after(const struct change_feed *feed, int64_t bucket, int64_t since_ms);
 static void collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
-	struct collection *to);
+	struct arena *arena, struct change_page *out);
 
 struct change_feed *change_feed_new(const struct change_feed_options *options)
 {
@@ -160,20 +152,18 @@ bool change_feed_seek(struct change_feed *feed, int64_t bucket, int64_t since_ms
 }
 
 bool change_feed_read(struct change_feed *feed, int64_t bucket, int64_t updated_ms,
-	struct change_position *position, size_t limit, struct arena *arena,
-	struct change_seen *out, size_t *out_count, bool *out_more)
+	struct change_position *position, struct arena *arena, struct change_page *out)
 {
-	struct collection got = {.arena = arena, .out = out, .limit = limit};
-	ASSERT(limit > 0);
+	ASSERT(out->limit > 0);
+	out->count = 0;
+	out->has_more = false;
 	lock_enter(&feed->lock);
 	const bool is_in_ring = position->number >= feed->oldest && position->number <= feed->shown;
 	const bool found =
 		is_in_ring || seek(feed, bucket, position->moment_ms, updated_ms, position);
 	if (found)
-		collect(feed, bucket, position, &got);
+		collect(feed, bucket, position, arena, out);
 	lock_leave(&feed->lock);
-	*out_count = got.count;
-	*out_more = got.has_more;
 	return found;
 }
 
@@ -305,7 +295,7 @@ static uint64_t find_after(const struct change_feed *feed, int64_t bucket, int64
 
 /* Collects from `at`, which lies in the ring, and moves it. */
 static void collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
-	struct collection *to)
+	struct arena *arena, struct change_page *out)
 {
 	lock_assert_held(&feed->lock);
 	ASSERT(at->number >= feed->oldest && at->number <= feed->shown);
@@ -313,11 +303,11 @@ static void collect(const struct change_feed *feed, int64_t bucket, struct chang
 		const struct noted *const noted = slot_of(feed, at->number);
 		if (noted->bucket != bucket)
 			continue;
-		to->has_more = to->count == to->limit;
-		at->moment_ms = to->has_more ? noted->before_ms : noted->moment_ms;
-		if (to->has_more)
+		out->has_more = out->count == out->limit;
+		at->moment_ms = out->has_more ? noted->before_ms : noted->moment_ms;
+		if (out->has_more)
 			break;
-		to->out[to->count++] = (struct change_seen){
-			arena_copy(to->arena, span_of(noted->key, noted->key_len)), noted->existed};
+		out->changes[out->count++] = (struct change_seen){
+			arena_copy(arena, span_of(noted->key, noted->key_len)), noted->existed};
 	}
 }

@@ -1,5 +1,5 @@
 /* The last changes of files, in order: a ring in memory that streams of events read
- * (api/hub/events.h). An entry says that the file under a key changed; readers look into the
+ * (api/hub/events.c). An entry says that the file under a key changed; readers look into the
  * catalog for its present state. version_change.c notes every change inside its transaction. The
  * committer shows the notes after COMMIT, or takes them back after a failure.
  *
@@ -62,11 +62,17 @@ struct change_seen {
  * longer has all changes since then. */
 bool change_feed_seek(struct change_feed *feed, int64_t bucket, int64_t since_ms,
 	int64_t updated_ms, struct change_position *out);
-/* Reads up to `limit` (above 0) changes of the bucket from `position`, and moves it after them. The
- * keys lie in the arena. False as above; then the position stays. */
+struct change_page {
+	struct change_seen *changes; /* the caller's, with room for `limit` */
+	size_t limit;                /* above 0 */
+	size_t count;
+	bool has_more; /* the bucket has changes beyond the limit */
+};
+/* Reads up to `limit` changes of the bucket from `position`, and moves it after them. Sets
+ * out->count and out->has_more. The keys lie in the arena. False as above; then the position stays
+ * and the page is empty. */
 bool change_feed_read(struct change_feed *feed, int64_t bucket, int64_t updated_ms,
-	struct change_position *position, size_t limit, struct arena *arena,
-	struct change_seen *out, size_t *out_count, bool *out_more);
+	struct change_position *position, struct arena *arena, struct change_page *out);
 
 /* As step_watch_generation and step_watch_wait: take the generation before looking, then wait for
  * later changes, at most wait_ms. These need a watch. */

@@ -321,19 +321,17 @@ static int gather(struct pack_store *packs, const struct chunk_repair *repair, s
 {
 	const struct pack_run run = {
 		.pack = repair->sound.pack, .first = repair->sound.chunk, .chunks = 1};
-	uint32_t chunks;
-	size_t len;
 	if (to->capacity - to->len < PACK_RECORD_MAX_BYTES) {
 		to->capacity = 2 * to->capacity + PACK_RECORD_MAX_BYTES;
 		to->bytes = memory_grow(to->bytes, to->capacity, 1);
 	}
+	struct pack_read read = {.into = to->bytes + to->len, .capacity = PACK_RECORD_MAX_BYTES};
 	if (read_entry(packs, &repair->sound, &to->entries[to->count], err) != 0 ||
-		pack_store_read_records(packs, &run, true, to->bytes + to->len,
-			PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0)
+		pack_store_read_records(packs, &run, true, &read, err) != 0)
 		return -1;
 	to->entries[to->count].offset = (uint32_t)to->len;
 	to->numbers[to->count++] = repair->damaged.chunk;
-	to->len += len;
+	to->len += read.len;
 	return 0;
 }
 

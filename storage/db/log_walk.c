@@ -634,13 +634,13 @@ static int read_page(
 	const struct log_application *apply, uint32_t page, uint8_t *into, struct error *err)
 {
 	ASSERT(page >= 1 && page <= apply->pages);
+	const struct iovec whole = {.iov_base = into, .iov_len = PAGE_BYTES};
 	uint32_t frame = apply->newest[page];
 	if (frame == 0)
-		return file_read_at(apply->files, apply->database, into, PAGE_BYTES,
+		return file_read_at(apply->files, apply->database, whole,
 			(off_t)(page - 1) * PAGE_BYTES, apply->path, err);
 	off_t offset = HEADER_BYTES + (off_t)(frame - 1) * FRAME_BYTES + FRAME_HEADER_BYTES;
-	return file_read_at(
-		apply->files, apply->log, into, PAGE_BYTES, offset, apply->log_path, err);
+	return file_read_at(apply->files, apply->log, whole, offset, apply->log_path, err);
 }
 
 static int write_page(struct log_application *apply, uint32_t page, struct error *err)

@@ -107,11 +107,15 @@ static int open_sides(struct encoder *encoder, struct error *err)
 	struct db *const db = store_snapshot_take(params->store, err);
 	if (db == NULL)
 		return -1;
-	encoder->base = derived_input_open(params->store, db, &params->base.source, 0,
-		params->base.source.size, DERIVED_DEPTH_MAX - 1, 0, err);
+	const struct derived_input_params base = {.source = &params->base.source,
+		.to = params->base.source.size,
+		.levels = DERIVED_DEPTH_MAX - 1};
+	const struct derived_input_params next = {.source = &params->next.source,
+		.to = params->next.source.size,
+		.levels = DERIVED_DEPTH_MAX};
+	encoder->base = derived_input_open(params->store, db, &base, err);
 	if (encoder->base != NULL)
-		encoder->next = derived_input_open(params->store, db, &params->next.source, 0,
-			params->next.source.size, DERIVED_DEPTH_MAX, 0, err);
+		encoder->next = derived_input_open(params->store, db, &next, err);
 	store_snapshot_give(params->store, db);
 	return encoder->next == NULL ? -1 : 0;
 }
@@ -232,9 +236,13 @@ static void end_run(struct encoder *encoder, enum dtype dtype)
 	if (encoder->run_blocks == 0)
 		return;
 	ASSERT(file_bytes(encoder) >= encoder->run_delta);
-	derived_recipe_add_delta(encoder->out->recipe, dtype, encoder->base_source,
-		encoder->run_base, encoder->run_length, need_delta_source(encoder),
-		encoder->run_delta, file_bytes(encoder) - encoder->run_delta);
+	const struct derived_range base = {.source = encoder->base_source,
+		.offset = encoder->run_base,
+		.length = encoder->run_length};
+	const struct derived_range delta = {.source = need_delta_source(encoder),
+		.offset = encoder->run_delta,
+		.length = file_bytes(encoder) - encoder->run_delta};
+	derived_recipe_add_delta(encoder->out->recipe, dtype, &base, &delta);
 	encoder->run_blocks = 0;
 }
 

@@ -288,12 +288,13 @@ static int push_marker(const struct line_work *work, struct error *err)
 
 static int push_file(const struct line_work *work, const struct version *source, struct error *err)
 {
+	const struct version_copy_params params = {
+		.source = source, .current = work->current, .versioning = work->bucket->versioning};
 	struct version version;
 	fill_version(work, source, &version);
 	if (arena_overflowed(work->arena))
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a line of a batch ran out.");
-	if (version_copy_push(work->db, work->bucket->versioning, source, work->current, &version,
-		    work->arena, err) != 0)
+	if (version_copy_push(work->db, &params, &version, work->arena, err) != 0)
 		return -1;
 	work->batch->completes_publish |= version.completes_publish;
 	if (work->line->kind != BATCH_ADD || version.kind == VERSION_DERIVED)

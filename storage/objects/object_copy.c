@@ -138,8 +138,9 @@ static int object_copy_apply(struct call *call, struct db *db, struct error *err
 	if (found < 0 || object_conditions_check_current(&copy->conditions, under, err) != 0)
 		return -1;
 	fill_version(copy, &source, bucket.id);
-	return version_copy_push(
-		db, bucket.versioning, &source, under, &copy->version, call->arena, err);
+	const struct version_copy_params params = {
+		.source = &source, .current = under, .versioning = bucket.versioning};
+	return version_copy_push(db, &params, &copy->version, call->arena, err);
 }
 
 static int find_source(

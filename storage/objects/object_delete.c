@@ -127,8 +127,8 @@ static int delete_item(struct object_delete *delete, struct db *db, const struct
 		item->error = *err;
 		return err->kind == ERROR_DENIED ? 0 : -1;
 	}
-	const int found =
-		version_find_ref(db, bucket->id, item->key, &item->ref, NULL, &version, err);
+	const struct object_place place = {.bucket = bucket->id, .key = item->key};
+	const int found = version_find_ref(db, place, &item->ref, NULL, &version, err);
 	if (found < 0)
 		return -1;
 	if (found == 1 &&

@@ -11,14 +11,6 @@
 #include "storage/versions/derived_row.h"
 #include "storage/versions/upload_set.h"
 
-struct page {
-	uint32_t after;
-	size_t limit;
-	struct object_part *parts;
-	size_t count;
-	bool truncated;
-};
-
 static struct object_part whole_part(const struct object *object);
 static int no_part(const struct object *object, uint32_t number, struct error *err);
 static int find_part(struct db *db, const struct object *object, uint32_t number,
@@ -31,17 +23,19 @@ static int load_map(struct db *db, const struct object *object, struct version *
 	struct span *out_map, struct db_statement **out_statement, struct error *err);
 static int read_part(struct db *db, const struct version *version,
 	const struct part_map_entry *entry, struct object_part *out, struct error *err);
-static int list_single(
-	const struct object *object, struct arena *arena, struct page *page, struct error *err);
+static int list_single(const struct object *object, struct object_parts_range range,
+	struct arena *arena, struct object_parts *out, struct error *err);
 static int no_memory(struct error *err);
-static int list_multiple(struct store *store, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err);
-static int list_parts(struct db *db, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err);
-static int list_mapped(struct db *db, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err);
-static int list_swapped(struct span parts, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err);
+static int list_multiple(struct store *store, const struct object *object,
+	struct object_parts_range range, struct arena *arena, struct object_parts *out,
+	struct error *err);
+static int list_parts(struct db *db, const struct object *object, struct object_parts_range range,
+	struct arena *arena, struct object_parts *out, struct error *err);
+static int list_mapped(struct db *db, const struct object *object, struct object_parts_range range,
+	struct arena *arena, struct object_parts *out, struct error *err);
+static int list_swapped(struct span parts, const struct object *object,
+	struct object_parts_range range, struct arena *arena, struct object_parts *out,
+	struct error *err);
 
 int object_find_part(struct store *store, const struct object *object, uint32_t number,
 	struct object_part *out, struct error *err)
@@ -58,18 +52,13 @@ int object_find_part(struct store *store, const struct object *object, uint32_t 
 	return result;
 }
 
-int object_list_parts(struct store *store, const struct object *object, uint32_t after,
-	size_t limit, struct arena *arena, struct object_part **out, size_t *out_count,
-	bool *out_truncated, struct error *err)
+int object_list_parts(struct store *store, const struct object *object,
+	struct object_parts_range range, struct arena *arena, struct object_parts *out,
+	struct error *err)
 {
-	struct page page = {.after = after, .limit = limit};
-	const int result = object->part_count == 0
-		? list_single(object, arena, &page, err)
-		: list_multiple(store, object, arena, &page, err);
-	*out = page.parts;
-	*out_count = page.count;
-	*out_truncated = page.truncated;
-	return result;
+	*out = (struct object_parts){.parts = NULL};
+	return object->part_count == 0 ? list_single(object, range, arena, out, err)
+				       : list_multiple(store, object, range, arena, out, err);
 }
 
 static struct object_part whole_part(const struct object *object)
@@ -173,15 +162,15 @@ static int read_part(struct db *db, const struct version *version,
 	return 0;
 }
 
-static int list_single(
-	const struct object *object, struct arena *arena, struct page *page, struct error *err)
+static int list_single(const struct object *object, struct object_parts_range range,
+	struct arena *arena, struct object_parts *out, struct error *err)
 {
-	page->parts = arena_take_array(arena, 1, sizeof(*page->parts));
-	if (page->parts == NULL)
+	out->parts = arena_take_array(arena, 1, sizeof(*out->parts));
+	if (out->parts == NULL)
 		return no_memory(err);
-	page->parts[0] = whole_part(object);
-	page->count = page->after == 0 && page->limit > 0 ? 1 : 0;
-	page->truncated = page->after == 0 && page->limit == 0;
+	out->parts[0] = whole_part(object);
+	out->count = range.after == 0 && range.limit > 0 ? 1 : 0;
+	out->truncated = range.after == 0 && range.limit == 0;
 	return 0;
 }
 
@@ -191,70 +180,72 @@ static int no_memory(struct error *err)
 		"The request's memory ran out while listing the parts of an object.");
 }
 
-static int list_multiple(struct store *store, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err)
+static int list_multiple(struct store *store, const struct object *object,
+	struct object_parts_range range, struct arena *arena, struct object_parts *out,
+	struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = list_parts(db, object, arena, page, err);
+	const int result = list_parts(db, object, range, arena, out, err);
 	store_snapshot_give(store, db);
 	return result;
 }
 
-static int list_parts(struct db *db, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err)
+static int list_parts(struct db *db, const struct object *object, struct object_parts_range range,
+	struct arena *arena, struct object_parts *out, struct error *err)
 {
 	struct span parts;
 	struct db_statement *statement = NULL;
 	const int swapped = load_swapped(db, object, &parts, &statement, err);
 	if (swapped != 1)
-		return swapped < 0 ? -1 : list_mapped(db, object, arena, page, err);
-	const int result = list_swapped(parts, object, arena, page, err);
+		return swapped < 0 ? -1 : list_mapped(db, object, range, arena, out, err);
+	const int result = list_swapped(parts, object, range, arena, out, err);
 	db_reset(statement);
 	return result;
 }
 
-static int list_mapped(struct db *db, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err)
+static int list_mapped(struct db *db, const struct object *object, struct object_parts_range range,
+	struct arena *arena, struct object_parts *out, struct error *err)
 {
 	struct version version;
 	struct span map;
 	struct db_statement *statement = NULL;
 	if (load_map(db, object, &version, &map, &statement, err) != 0)
 		return -1;
-	const size_t first = page->after == UINT32_MAX ? part_map_count(map)
-						       : part_map_find_number(map, page->after + 1);
-	ASSERT(first <= part_map_count(map) && page->count == 0);
+	const size_t first = range.after == UINT32_MAX ? part_map_count(map)
+						       : part_map_find_number(map, range.after + 1);
+	ASSERT(first <= part_map_count(map) && out->count == 0);
 	const size_t left = part_map_count(map) - first;
-	const size_t count = left < page->limit ? left : page->limit;
+	const size_t count = left < range.limit ? left : range.limit;
 	int result = 0;
-	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));
-	page->truncated = count < left;
-	if (page->parts == NULL)
+	out->parts = arena_take_array(arena, count + 1, sizeof(*out->parts));
+	out->truncated = count < left;
+	if (out->parts == NULL)
 		result = no_memory(err);
-	for (; result == 0 && page->count < count; page->count++) {
-		const struct part_map_entry entry = part_map_entry(map, first + page->count);
-		result = read_part(db, &version, &entry, &page->parts[page->count], err);
+	for (; result == 0 && out->count < count; out->count++) {
+		const struct part_map_entry entry = part_map_entry(map, first + out->count);
+		result = read_part(db, &version, &entry, &out->parts[out->count], err);
 	}
 	db_reset(statement);
 	return result;
 }
 
-static int list_swapped(struct span parts, const struct object *object, struct arena *arena,
-	struct page *page, struct error *err)
+static int list_swapped(struct span parts, const struct object *object,
+	struct object_parts_range range, struct arena *arena, struct object_parts *out,
+	struct error *err)
 {
-	const size_t first = page->after == UINT32_MAX ? derived_parts_count(parts)
-						       : derived_parts_find(parts, page->after + 1);
-	ASSERT(first <= derived_parts_count(parts) && page->count == 0);
+	const size_t first = range.after == UINT32_MAX ? derived_parts_count(parts)
+						       : derived_parts_find(parts, range.after + 1);
+	ASSERT(first <= derived_parts_count(parts) && out->count == 0);
 	const size_t left = derived_parts_count(parts) - first;
-	const size_t count = left < page->limit ? left : page->limit;
-	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));
-	page->truncated = count < left;
-	if (page->parts == NULL)
+	const size_t count = left < range.limit ? left : range.limit;
+	out->parts = arena_take_array(arena, count + 1, sizeof(*out->parts));
+	out->truncated = count < left;
+	if (out->parts == NULL)
 		return no_memory(err);
-	for (; page->count < count; page->count++)
-		page->parts[page->count] =
-			derived_parts_entry(parts, first + page->count, object->checksum.algorithm);
+	for (; out->count < count; out->count++)
+		out->parts[out->count] =
+			derived_parts_entry(parts, first + out->count, object->checksum.algorithm);
 	return 0;
 }

@@ -65,7 +65,8 @@ int object_find_row(struct db *db, const struct object_ref *ref, struct arena *a
 	struct bucket bucket;
 	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
 		return -1;
-	const int got = version_find_ref(db, bucket.id, ref->key, &ref->version, arena, out, err);
+	const struct object_place place = {.bucket = bucket.id, .key = ref->key};
+	const int got = version_find_ref(db, place, &ref->version, arena, out, err);
 	out->in_versioned_bucket = bucket.versioning != BUCKET_UNVERSIONED;
 	if (got != 1)
 		return got == 0 ? not_found(ref, err) : -1;

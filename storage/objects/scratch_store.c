@@ -132,7 +132,8 @@ static int write_file(
 	for (uint64_t at = 0; result == 0 && at < size;) {
 		const size_t len =
 			size - at < STORE_PIECE_BYTES ? (size_t)(size - at) : STORE_PIECE_BYTES;
-		result = file_read_at(files, fd, piece, len, (off_t)at, path, err);
+		const struct iovec into = {.iov_base = piece, .iov_len = len};
+		result = file_read_at(files, fd, into, (off_t)at, path, err);
 		if (result == 0)
 			result = write_piece(put, span_of(piece, len), err);
 		at += len;

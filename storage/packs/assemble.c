@@ -77,9 +77,9 @@ static int assemble_fill_spare(struct assemble *assemble, struct error *err)
 	if (assemble->spare == NULL)
 		assemble->spare = memory_new(CHUNK_MAX_BYTES);
 	const struct pack_run run = assemble_run(assemble);
+	const struct chunk_place place = {.pack = run.pack, .chunk = run.first};
 	size_t len;
-	if (pack_store_read_chunk(
-		    assemble->packs, &run.pack, run.first, NULL, assemble->spare, &len, err) != 0)
+	if (pack_store_read_chunk(assemble->packs, &place, NULL, assemble->spare, &len, err) != 0)
 		return -1;
 	if (assemble->skip >= len)
 		return assemble_out_of_chunks(err);
@@ -94,9 +94,9 @@ static int assemble_fill_spare(struct assemble *assemble, struct error *err)
 static ptrdiff_t assemble_decode(struct assemble *assemble, uint8_t *into, struct error *err)
 {
 	const struct pack_run run = assemble_run(assemble);
+	const struct chunk_place place = {.pack = run.pack, .chunk = run.first};
 	size_t len;
-	if (pack_store_read_chunk(assemble->packs, &run.pack, run.first, NULL, into, &len, err) !=
-		0)
+	if (pack_store_read_chunk(assemble->packs, &place, NULL, into, &len, err) != 0)
 		return -1;
 	assemble_advance(assemble, 1);
 	return (ptrdiff_t)len;

@@ -33,10 +33,10 @@ uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored)
 }
 
 int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored,
-	uint8_t *into, size_t capacity, uint32_t *out_chunks, size_t *out_len, struct error *err)
+	struct pack_read *read, struct error *err)
 {
-	*out_chunks = 0;
-	*out_len = 0;
+	read->chunks = 0;
+	read->len = 0;
 	struct pack *const pinned = pack_cache_pin(store->cache, &run->pack, true, err);
 	if (pinned == NULL)
 		return pack_store_read_failed(store, &run->pack, run->first, err);
@@ -44,25 +44,22 @@ int pack_store_read_records(struct pack_store *store, const struct pack_run *run
 	const size_t wanted = run->chunks < PACK_RUN_CHUNKS ? run->chunks : PACK_RUN_CHUNKS;
 	const size_t found =
 		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
-	const uint32_t plain = plain_run(entries, found, as_stored, capacity);
-	struct pack_read read = {.into = into, .capacity = capacity};
+	const uint32_t plain = plain_run(entries, found, as_stored, read->capacity);
 	int result = 0;
 	if (found == 0)
 		result = error_set(err, ERROR_CORRUPT, "the pack has no such chunk.");
 	else if (plain > 0)
-		result = read_plain(pack_file(pinned), entries, plain, &read, err);
+		result = read_plain(pack_file(pinned), entries, plain, read, err);
 	else if (!pack_record_is_plain(&entries[0], as_stored) &&
-		pack_record_shown(&entries[0], as_stored) <= capacity) {
-		result = read_decoded(store, pack_file(pinned), &entries[0], into, err);
-		read.chunks = result == 0;
-		read.len = result == 0 ? pack_record_shown(&entries[0], as_stored) : 0;
+		pack_record_shown(&entries[0], as_stored) <= read->capacity) {
+		result = read_decoded(store, pack_file(pinned), &entries[0], read->into, err);
+		read->chunks = result == 0;
+		read->len = result == 0 ? pack_record_shown(&entries[0], as_stored) : 0;
 	}
-	*out_chunks = read.chunks;
-	*out_len = read.len;
 	pack_cache_unpin(store->cache, pinned);
 	return result == 0
 		? 0
-		: pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
+		: pack_store_read_failed(store, &run->pack, run->first + read->chunks, err);
 }
 
 int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes,
@@ -70,16 +67,14 @@ int pack_store_check_into(struct pack_store *store, const struct pack_run *run, 
 {
 	ASSERT(capacity >= PACK_RECORD_MAX_BYTES);
 	struct pack_run rest = *run;
+	struct pack_read read = {.into = bytes, .capacity = capacity};
 	int result = 0;
 	while (result == 0 && rest.chunks > 0) {
-		uint32_t chunks;
-		size_t len;
-		result = pack_store_read_records(
-			store, &rest, true, bytes, capacity, &chunks, &len, err);
-		if (chunks > 0)
-			pack_cache_set_checked(store->cache, &rest.pack, rest.first, chunks);
-		rest.first += chunks;
-		rest.chunks -= chunks;
+		result = pack_store_read_records(store, &rest, true, &read, err);
+		if (read.chunks > 0)
+			pack_cache_set_checked(store->cache, &rest.pack, rest.first, read.chunks);
+		rest.first += read.chunks;
+		rest.chunks -= read.chunks;
 	}
 	if (result == 0)
 		pack_damage_forget(store->damage, &run->pack, run->first, run->chunks);

@@ -13,12 +13,12 @@ bool pack_record_is_plain(const struct pack_entry *entry, bool as_stored);
 /* The length of the record as clients see it. */
 uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored);
 /* Reads whole records of the run as clients see them, as many as are adjacent and fit into
- * `capacity`, in one read straight to `into`. A first record that must be decoded is read alone.
- * *out_len is 0 when the first does not fit. If a bad record follows good ones it returns -1, and
- * the good ones are counted. corrupt when a record is wrong or not there any more. At most
- * PACK_RUN_CHUNKS in a call. */
+ * read->capacity, in one read straight to read->into. A first record that must be decoded is read
+ * alone. Sets chunks and len, both 0 when the first does not fit. If a bad record follows good ones
+ * it returns -1, and the good ones are counted. corrupt when a record is wrong or not there any
+ * more. At most PACK_RUN_CHUNKS in a call. */
 int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored,
-	uint8_t *into, size_t capacity, uint32_t *out_chunks, size_t *out_len, struct error *err);
+	struct pack_read *read, struct error *err);
 
 /* The same as pack_store_check_records, with the caller's memory of at least
  * PACK_RECORD_MAX_BYTES. */

@@ -224,22 +224,23 @@ int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
 	return 0;
 }
 
-int pack_store_read_chunk(struct pack_store *store, const struct pack_id *pack, uint32_t chunk,
+int pack_store_read_chunk(struct pack_store *store, const struct chunk_place *place,
 	struct codec_context *codec, uint8_t *into, size_t *out_len, struct error *err)
 {
-	struct pack *const pinned = pack_cache_pin(store->cache, pack, true, err);
+	struct pack *const pinned = pack_cache_pin(store->cache, &place->pack, true, err);
 	if (pinned == NULL)
-		return pack_store_read_failed(store, pack, chunk, err);
+		return pack_store_read_failed(store, &place->pack, place->chunk, err);
 	struct pack_scratch *const scratch = pack_store_take_scratch(store);
 	struct pack_entry entry;
-	const bool found = pack_cache_copy_entries(store->cache, pinned, chunk, &entry, 1) == 1;
+	const bool found =
+		pack_cache_copy_entries(store->cache, pinned, place->chunk, &entry, 1) == 1;
 	const int result = found ? record_decode(scratch, codec != NULL ? codec : scratch->codec,
 					   pack_file(pinned), &entry, into, err)
 				 : no_such_chunk(err);
 	pack_store_give_scratch(store, scratch);
 	pack_cache_unpin(store->cache, pinned);
 	if (result != 0)
-		return pack_store_read_failed(store, pack, chunk, err);
+		return pack_store_read_failed(store, &place->pack, place->chunk, err);
 	*out_len = entry.size;
 	return 0;
 }

@@ -82,7 +82,7 @@ int pack_store_reindex(struct pack_store *store, struct error *err);
 /* Reads one chunk, verified. `into` has CHUNK_MAX_BYTES; *out_len is the uncompressed length.
  * `codec` NULL: one of the store's. corrupt, naming the pack and the chunk, when the record's
  * checksum or length is wrong. */
-int pack_store_read_chunk(struct pack_store *store, const struct pack_id *pack, uint32_t chunk,
+int pack_store_read_chunk(struct pack_store *store, const struct chunk_place *place,
 	struct codec_context *codec, uint8_t *into, size_t *out_len, struct error *err);
 enum { PACK_RUN_CHUNKS = 16 };
 struct pack_run {

@@ -26,17 +26,17 @@ double fold_gain_ratio(uint64_t steps)
 	return 1;
 }
 
-int fold_gain_is_worth(struct db *db, int64_t run, uint64_t from, uint64_t to, uint64_t bytes,
+int fold_gain_is_worth(struct db *db, const struct fold_candidate *fold, uint64_t bytes,
 	bool *out_worth, struct error *err)
 {
 	double deltas = 0;
 	double example = 0;
 	uint64_t steps = 0;
-	ASSERT(from < to);
-	double ratio = fold_gain_ratio(to - from);
+	ASSERT(fold->from < fold->to);
+	double ratio = fold_gain_ratio(fold->to - fold->from);
 	*out_worth = false;
-	const int found = find_example(db, run, to, &steps, &example, err);
-	if (found < 0 || sum_deltas(db, run, from, to, &deltas, err) != 0)
+	const int found = find_example(db, fold->run, fold->to, &steps, &example, err);
+	if (found < 0 || sum_deltas(db, fold->run, fold->from, fold->to, &deltas, err) != 0)
 		return -1;
 	if (found == 1 && steps >= FOLD_SPAN_MIN)
 		ratio = correct(ratio, example, fold_gain_ratio(steps));

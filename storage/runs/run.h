@@ -69,20 +69,26 @@ struct run_anchor {
  * exists. */
 int run_find_anchor_file(struct store *store, const struct run_file_ref *ref, struct arena *arena,
 	struct object *out, struct run_anchor *out_anchor, struct error *err);
-/* The same by key, "{run}/anchors/step_000005/model.safetensors". no_key also when there is no such
- * run or step. The key of a view that is still to be made gives not_ready, with *out_anchor set. */
-int run_find_anchor_key(struct store *store, struct bucket_ref bucket, struct span key,
-	struct arena *arena, struct object *out, struct run_anchor *out_anchor, struct error *err);
+/* The same by key, "{run}/anchors/step_000005/model.safetensors". `ref` names the current version.
+ * no_key also when there is no such run or step. The key of a view that is still to be made gives
+ * not_ready, with *out_anchor set. */
+int run_find_anchor_key(struct store *store, const struct object_ref *ref, struct arena *arena,
+	struct object *out, struct run_anchor *out_anchor, struct error *err);
 /* 1: the key belongs to a view that is still to be made, and *out_view is for run_ask_anchor. 0: it
  * does not, and out_view->is_view tells whether views have such keys. -1. */
 int run_find_view(struct store *store, struct bucket_ref bucket, struct span key,
 	struct run_anchor *out_view, struct error *err);
-/* Keys of views that are still to be made: at most `most` of those that begin with `prefix`. Each
+/* Keys of views that are still to be made: at most `limit` of those that begin with `prefix`. Each
  * is the key of one object or, ending in '/', the beginning of all keys of a version folder. Texts
  * lie in the arena. Only the newest views that the store has still to make are considered, because
  * readers wait for these. Fails with no_bucket. */
-int run_list_pending(struct store *store, struct bucket_ref bucket, struct span prefix, size_t most,
-	struct arena *arena, struct span *out, size_t *out_count, struct error *err);
+struct run_pending_scan {
+	struct bucket_ref bucket;
+	struct span prefix;
+	size_t limit; /* `out` has room for so many */
+};
+int run_list_pending(struct store *store, const struct run_pending_scan *scan, struct arena *arena,
+	struct span *out, size_t *out_count, struct error *err);
 /* 0: it is being made; when that has ended, with success or not, step_watch wakes the waiters for
  * run_anchors_topic with an empty bucket. -1: it cannot be made; the error says why. */
 int run_ask_anchor(struct store *store, const struct run_anchor *anchor, struct error *err);

@@ -113,16 +113,15 @@ static int scan_for_root(
 static int find_depth(
 	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err)
 {
-	struct step_pin *pins;
-	size_t count = 0;
+	struct step_pins pins;
 	const enum step_pin_form form =
 		row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
 	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
-	int result = step_pin_list(db, row->id, form, arena, &pins, &count, err);
+	int result = step_pin_list(db, row->id, form, arena, &pins, err);
 	*out_depth = form == STEP_PIN_MADE ? row->made_depth : 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
+	for (size_t i = 0; i < pins.count && result == 0; i++) {
 		unsigned depth = 0;
-		result = derived_row_depth(db, pins[i].version, &depth, err);
+		result = derived_row_depth(db, pins.items[i].version, &depth, err);
 		*out_depth = depth > *out_depth ? depth : *out_depth;
 	}
 	arena_free(arena);

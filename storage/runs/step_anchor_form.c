@@ -12,17 +12,18 @@ static int read_object(struct db *db, const struct step_row *row, const struct s
 int step_anchor_form(struct db *db, const struct step_row *row, struct arena *arena,
 	struct step_form *out, struct error *err)
 {
-	struct step_pin *pins;
+	struct step_pins pins;
 	ASSERT(row->has_made);
 	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
-	if (step_pin_list(db, row->id, STEP_PIN_MADE, arena, &pins, &out->object_count, err) != 0)
+	if (step_pin_list(db, row->id, STEP_PIN_MADE, arena, &pins, err) != 0)
 		return -1;
+	out->object_count = pins.count;
 	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
 	if (out->objects == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a made anchor.");
 	for (size_t i = 0; i < out->object_count; i++)
-		if (read_object(db, row, &pins[i], arena, &out->objects[i], err) != 0)
+		if (read_object(db, row, &pins.items[i], arena, &out->objects[i], err) != 0)
 			return -1;
 	return 0;
 }

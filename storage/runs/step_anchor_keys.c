@@ -48,11 +48,10 @@ static int for_each(struct db *db, int64_t step,
 	struct error *err)
 {
 	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
-	struct step_pin *pins;
-	size_t count = 0;
-	int result = step_pin_list(db, step, STEP_PIN_MADE, arena, &pins, &count, err);
-	for (size_t i = 0; result == 0 && i < count; i++)
-		result = act(db, step, &pins[i], arena, err);
+	struct step_pins pins;
+	int result = step_pin_list(db, step, STEP_PIN_MADE, arena, &pins, err);
+	for (size_t i = 0; result == 0 && i < pins.count; i++)
+		result = act(db, step, &pins.items[i], arena, err);
 	arena_free(arena);
 	return result;
 }

@@ -316,15 +316,14 @@ static int judge_fold(const struct walk *walk, uint64_t bytes, struct run_path_f
 	struct fold_changes *out, struct error *err)
 {
 	const uint64_t have = walk->params->have;
+	const struct fold_candidate direct = {.run = walk->run.id, .from = have, .to = walk->want};
 	struct fold_row fold;
 	bool may = false;
 	bool worth = false;
 	bool has_room = true;
 	if (may_fold(walk, &may, err) != 0)
 		return -1;
-	if (may &&
-		fold_gain_is_worth(walk->db, walk->run.id, have, walk->want, bytes, &worth, err) !=
-			0)
+	if (may && fold_gain_is_worth(walk->db, &direct, bytes, &worth, err) != 0)
 		return -1;
 	if (!worth)
 		return 0;

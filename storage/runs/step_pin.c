@@ -36,19 +36,18 @@ int step_pin_find(struct db *db, int64_t step, enum step_pin_form form, struct s
 }
 
 int step_pin_list(struct db *db, int64_t step, enum step_pin_form form, struct arena *arena,
-	struct step_pin **out, size_t *out_count, struct error *err)
+	struct step_pins *out, struct error *err)
 {
-	struct step_pin *const pins = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*pins));
-	if (pins == NULL)
+	*out = (struct step_pins){
+		.items = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*out->items))};
+	if (out->items == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a step's objects.");
 	struct db_statement *const list =
 		db_query(db, SQL_PIN_LIST, err, db_i64(step), db_i64(form));
 	int got = 0;
-	*out = pins;
-	*out_count = 0;
-	while (*out_count < STEP_OBJECTS_MAX && (got = db_step(list, err)) == 1)
-		pins[(*out_count)++] = (struct step_pin){
+	while (out->count < STEP_OBJECTS_MAX && (got = db_step(list, err)) == 1)
+		out->items[out->count++] = (struct step_pin){
 			arena_copy(arena, db_column_blob(list, 0)), db_column_i64(list, 1)};
 	db_reset(list);
 	if (arena_overflowed(arena))

@@ -25,9 +25,13 @@ struct step_pin {
 	struct span name;
 	int64_t version;
 };
-/* All objects of a form, sorted by name. */
+/* All objects of a form, sorted by name, in the arena. */
+struct step_pins {
+	struct step_pin *items;
+	size_t count;
+};
 int step_pin_list(struct db *db, int64_t step, enum step_pin_form form, struct arena *arena,
-	struct step_pin **out, size_t *out_count, struct error *err);
+	struct step_pins *out, struct error *err);
 /* Releases one object. A version that nothing else keeps is removed; one that the server made is
  * removed even if its key shows it. */
 int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,

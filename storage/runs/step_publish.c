@@ -84,12 +84,13 @@ int step_check_place(const struct run_row *run, const struct step_message *step,
 int step_find_object(struct db *db, int64_t bucket, const struct step_object *object,
 	struct version *out, struct error *err)
 {
+	const struct object_place place = {.bucket = bucket, .key = object->key};
 	uint8_t id[VERSION_ID_BYTES];
 	int found;
 	if (object->version.len == 0)
 		found = version_find_current(db, bucket, object->key, NULL, out, err);
 	else if (decode_hex(object->version, id, sizeof(id)))
-		found = version_find_id(db, bucket, object->key, id, NULL, out, err);
+		found = version_find_id(db, place, id, NULL, out, err);
 	else
 		found = error_set(err, ERROR_INVALID, "The version of '%.*s' is not 32 hex digits.",
 			(int)object->name.len, (const char *)object->name.data);

@@ -17,15 +17,16 @@ static int list(
 static void add_view(struct pending *pending, const struct view_pending *view);
 static void add(struct pending *pending, struct span key);
 
-int run_list_pending(struct store *store, struct bucket_ref bucket, struct span prefix, size_t most,
-	struct arena *arena, struct span *out, size_t *out_count, struct error *err)
+int run_list_pending(struct store *store, const struct run_pending_scan *scan, struct arena *arena,
+	struct span *out, size_t *out_count, struct error *err)
 {
-	struct pending pending = {.prefix = prefix, .most = most, .arena = arena, .keys = out};
+	struct pending pending = {
+		.prefix = scan->prefix, .most = scan->limit, .arena = arena, .keys = out};
 	struct db *const db = store_reader_take(store, err);
 	*out_count = 0;
 	if (db == NULL)
 		return -1;
-	const int result = list(&pending, db, bucket, err);
+	const int result = list(&pending, db, scan->bucket, err);
 	store_reader_give(store, db);
 	*out_count = pending.count;
 	return result;

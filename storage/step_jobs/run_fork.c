@@ -165,18 +165,18 @@ static int make_step(struct step_publish *publish, struct db *db, const struct f
 static int read_form(struct db *db, const struct fork_origin *origin, struct arena *arena,
 	struct step_form *out, struct error *err)
 {
-	struct step_pin *pins;
+	struct step_pins pins;
 	ASSERT(origin->form == STEP_PIN_ANCHOR || origin->form == STEP_PIN_MADE);
 	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
-	if (step_pin_list(
-		    db, origin->step.id, origin->form, arena, &pins, &out->object_count, err) != 0)
+	if (step_pin_list(db, origin->step.id, origin->form, arena, &pins, err) != 0)
 		return -1;
+	out->object_count = pins.count;
 	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
 	if (out->objects == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading an anchor.");
 	for (size_t i = 0; i < out->object_count; i++)
-		if (read_object(db, &pins[i], arena, &out->objects[i], err) != 0)
+		if (read_object(db, &pins.items[i], arena, &out->objects[i], err) != 0)
 			return -1;
 	return 0;
 }

@@ -206,17 +206,19 @@ static int add_tensor(struct step_anchor_build *build, struct derived_recipe *re
 	const struct model_file *const file = &step_source_files(build->base)->files[place->file];
 	const struct delta_entry *const entry = delta_reader_find(build->delta, facts->name);
 	const int64_t version = step_source_version(build->base, file->path);
-	size_t delta = 0;
 	ASSERT(version != 0 && (entry == NULL || entry->kind == DELTA_ENTRY_BLOCKS));
-	const size_t base = derived_recipe_source(recipe, version, file->size);
+	const struct derived_range base = {
+		.source = derived_recipe_source(recipe, version, file->size),
+		.offset = place->at,
+		.length = facts->bytes};
 	if (entry == NULL) {
-		derived_recipe_add_copy(recipe, base, place->at, facts->bytes);
+		derived_recipe_add_copy(recipe, base.source, base.offset, base.length);
 		return 0;
 	}
-	if (delta_source(build, recipe, entry->file, &delta, err) != 0)
+	struct derived_blocks blocks = {.offset = entry->at, .bytes = entry->data};
+	if (delta_source(build, recipe, entry->file, &blocks.source, err) != 0)
 		return -1;
-	return derived_recipe_add_blocks(recipe, facts->dtype, base, place->at, facts->bytes, delta,
-		entry->at, entry->data, err);
+	return derived_recipe_add_blocks(recipe, facts->dtype, &base, &blocks, err);
 }
 
 static int delta_source(struct step_anchor_build *build, struct derived_recipe *recipe, size_t file,

@@ -64,25 +64,26 @@ int run_find_view(struct store *store, struct bucket_ref bucket, struct span key
 	return found;
 }
 
-int run_find_anchor_key(struct store *store, struct bucket_ref bucket, struct span key,
-	struct arena *arena, struct object *out, struct run_anchor *out_anchor, struct error *err)
+int run_find_anchor_key(struct store *store, const struct object_ref *ref, struct arena *arena,
+	struct object *out, struct run_anchor *out_anchor, struct error *err)
 {
-	struct run_file_ref ref = {.run.bucket = bucket};
-	if (!step_anchor_key_parse(key, &ref.run.name, &ref.step, &ref.name)) {
-		const int found = run_find_view(store, bucket, key, out_anchor, err);
+	struct run_file_ref file = {.run.bucket = ref->bucket};
+	ASSERT(ref->version.kind == VERSION_REF_CURRENT && ref->judged_version == 0);
+	if (!step_anchor_key_parse(ref->key, &file.run.name, &file.step, &file.name)) {
+		const int found = run_find_view(store, ref->bucket, ref->key, out_anchor, err);
 		*out = (struct object){0};
-		return found == 0 ? object_no_key(key, err)
+		return found == 0 ? object_no_key(ref->key, err)
 			: found == 1
 			? error_set(err, ERROR_NOT_READY, "The view is still being made.")
 			: -1;
 	}
-	const int result = run_find_anchor_file(store, &ref, arena, out, out_anchor, err);
+	const int result = run_find_anchor_file(store, &file, arena, out, out_anchor, err);
 	if (result != 0 &&
 		(err->kind == ERROR_NO_RUN || err->kind == ERROR_NO_STEP ||
 			err->kind == ERROR_COLLECTED || err->kind == ERROR_STEP_FAILED))
-		return object_no_key(key, err);
+		return object_no_key(ref->key, err);
 	if (result == 0)
-		out->key = arena_copy(arena, key);
+		out->key = arena_copy(arena, ref->key);
 	return result;
 }
 

@@ -150,25 +150,27 @@ static int judge(const struct step_row *row, const struct step_row *wanted,
 static int load_objects(struct db *db, const struct step_row *row, enum step_pin_form form,
 	struct arena *arena, struct step_source_form *out, struct error *err)
 {
-	struct step_pin *pins;
-	if (step_pin_list(db, row->id, form, arena, &pins, &out->count, err) != 0)
+	struct step_pins pins;
+	if (step_pin_list(db, row->id, form, arena, &pins, err) != 0)
 		return -1;
+	out->count = pins.count;
 	out->step = row->step;
 	out->objects = arena_take_array(arena, out->count + 1, sizeof(*out->objects));
 	if (out->objects == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "Step %llu has too many objects.",
 			(unsigned long long)row->step);
 	for (size_t i = 0; i < out->count; i++) {
+		const struct step_pin *const pin = &pins.items[i];
 		struct version version;
-		const int found = version_find_sequence(db, pins[i].version, NULL, &version, err);
+		const int found = version_find_sequence(db, pin->version, NULL, &version, err);
 		if (found == 0) /* invariant 6 */
 			error_set(err, ERROR_CORRUPT,
 				"%s: a step's object has lost its version %lld.", db_path(db),
-				(long long)pins[i].version);
+				(long long)pin->version);
 		if (found != 1)
 			return -1;
 		out->objects[i] = (struct step_source_object){
-			pins[i].name, pins[i].version, version.size, version.digest};
+			pin->name, pin->version, version.size, version.digest};
 	}
 	return 0;
 }

@@ -43,8 +43,11 @@ int gc_change_mark(const struct gc_work *work, const struct gc_pack *pack, struc
 	if (pack_row_mark(db, pack->number, chunks, marks->live, &marks->rows, err) != 0)
 		return -1;
 	marks->needed = pack_table_count(marks->live, chunks);
-	return xorb_row_mark_promised(
-		db, pack->number, chunks, promises_ended_ms(work), marks->live, &marks->rows, err);
+	struct xorb_marks promised = {.live = marks->live, .chunks = chunks, .rows = marks->rows};
+	const int result =
+		xorb_row_mark_promised(db, pack->number, promises_ended_ms(work), &promised, err);
+	marks->rows = promised.rows;
+	return result;
 }
 
 int gc_change_run(const struct gc_work *work, struct gc_pack *pack, enum gc_act act,

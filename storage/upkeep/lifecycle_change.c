@@ -88,9 +88,9 @@ static int lifecycle_apply(struct change *base, struct db *db, struct error *err
 static int judge_upload(struct lifecycle_change *change, struct db *db,
 	const struct lifecycle_item *item, struct error *err)
 {
+	const struct object_place place = {.bucket = change->batch->bucket, .key = item->key};
 	struct upload_row row;
-	const int found = upload_row_find(
-		db, change->batch->bucket, item->key, &item->upload, change->arena, &row, err);
+	const int found = upload_row_find(db, place, &item->upload, change->arena, &row, err);
 	if (found <= 0 || row.state != UPLOAD_OPEN)
 		return found < 0 ? -1 : 0;
 	if (!lifecycle_aborts(&change->lifecycle, item->key, row.created_ms, &change->clock))

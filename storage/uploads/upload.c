@@ -88,10 +88,10 @@ struct upload_ref upload_ref_copy(const struct upload_ref *ref, struct arena *ar
 int upload_read_open(struct db *db, const struct upload_ref *ref, struct arena *arena,
 	struct upload_row *out, struct error *err)
 {
-	int64_t bucket;
-	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0)
+	struct object_place place = {.key = ref->key};
+	if (bucket_row_find(db, ref->bucket, &place.bucket, err) != 0)
 		return -1;
-	const int found = upload_row_find(db, bucket, ref->key, &ref->id, arena, out, err);
+	const int found = upload_row_find(db, place, &ref->id, arena, out, err);
 	if (found < 0)
 		return -1;
 	return found == 1 && out->state == UPLOAD_OPEN ? 0 : upload_row_no_upload(err);

@@ -102,11 +102,10 @@ static enum call_next judge_upload(
 {
 	const struct upload_ref *const ref = &complete->params.ref;
 	struct upload_row *const upload = &complete->upload;
-	int64_t bucket;
-	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0)
+	struct object_place place = {.key = ref->key};
+	if (bucket_row_find(db, ref->bucket, &place.bucket, err) != 0)
 		return CALL_FAILS;
-	const int found =
-		upload_row_find(db, bucket, ref->key, &ref->id, complete->call.arena, upload, err);
+	const int found = upload_row_find(db, place, &ref->id, complete->call.arena, upload, err);
 	if (found != 1) {
 		if (found == 0)
 			upload_row_no_upload(err);
@@ -142,10 +141,11 @@ static int upload_complete_apply(struct call *call, struct db *db, struct error 
 	struct version version;
 	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
 		return -1;
-	int found = upload_row_find(db, bucket.id, ref->key, &ref->id, NULL, &now, err);
+	const struct object_place place = {.bucket = bucket.id, .key = ref->key};
+	int found = upload_row_find(db, place, &ref->id, NULL, &now, err);
 	/* it was completed after it was judged */
 	if (found == 1 && now.state != UPLOAD_OPEN) {
-		found = upload_row_find(db, bucket.id, ref->key, &ref->id, call->arena, &now, err);
+		found = upload_row_find(db, place, &ref->id, call->arena, &now, err);
 		return found < 0 ? -1 : answer_again(complete, &now, err);
 	}
 	if (found != 1)

@@ -8,7 +8,7 @@
 static const char SQL_UPLOAD_ADD[] =
 	"INSERT INTO uploads (upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind,"
 	" etag_policy, part_set, revision) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)";
-#define UPLOAD_COLUMNS \
+#define UPLOAD_COLUMNS                                                                  \
 	"id, upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl," \
 	" storage_class, checksum_kind, etag_policy, part_set, revision, result"
 static const char SQL_UPLOAD_FIND[] =
@@ -73,11 +73,12 @@ void upload_row_read(struct db_statement *scan, struct arena *arena, struct uplo
 		memcpy(out->id.bytes, id.data, UPLOAD_ID_BYTES);
 }
 
-int upload_row_find(struct db *db, int64_t bucket, struct span key, const struct upload_id *id,
+int upload_row_find(struct db *db, struct object_place place, const struct upload_id *id,
 	struct arena *arena, struct upload_row *out, struct error *err)
 {
-	struct db_statement *const row = db_query(db, SQL_UPLOAD_FIND, err,
-		db_blob(span_of(id->bytes, UPLOAD_ID_BYTES)), db_i64(bucket), db_blob(key));
+	struct db_statement *const row =
+		db_query(db, SQL_UPLOAD_FIND, err, db_blob(span_of(id->bytes, UPLOAD_ID_BYTES)),
+			db_i64(place.bucket), db_blob(place.key));
 	const int got = db_step(row, err);
 	if (got == 1)
 		upload_row_read(row, arena, out);

@@ -35,7 +35,7 @@ struct upload_row {
 
 int upload_row_add(struct db *db, struct upload_row *row, struct error *err); /* sets number */
 /* Finds an upload in any state: 1 found, 0 absent, -1. With `arena` NULL, texts stay empty. */
-int upload_row_find(struct db *db, int64_t bucket, struct span key, const struct upload_id *id,
+int upload_row_find(struct db *db, struct object_place place, const struct upload_id *id,
 	struct arena *arena, struct upload_row *out, struct error *err);
 
 int upload_row_no_upload(struct error *err); /* sets the error no_upload; -1 */

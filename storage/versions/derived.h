@@ -34,18 +34,26 @@ size_t derived_recipe_source(struct derived_recipe *recipe, int64_t version, uin
 void derived_recipe_add_literal(struct derived_recipe *recipe, struct span bytes);
 void derived_recipe_add_copy(
 	struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length);
-/* Adds `length` bytes of `base` from `base_offset` on, which belong to one tensor of this dtype.
- * They are changed by the blocks that take `delta_length` bytes of `delta` from `delta_offset`
- * on. */
-void derived_recipe_add_delta(struct derived_recipe *recipe, enum dtype dtype, size_t base,
-	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
-	uint64_t delta_length);
+/* Bytes of a source. */
+struct derived_range {
+	size_t source; /* its ordinal */
+	uint64_t offset;
+	uint64_t length;
+};
+/* Adds the range `base`, which belongs to one tensor of this dtype, changed by the blocks that the
+ * range `delta` holds. */
+void derived_recipe_add_delta(struct derived_recipe *recipe, enum dtype dtype,
+	const struct derived_range *base, const struct derived_range *delta);
 /* The same for blocks that the caller has in memory. It makes several pieces of them, so that
  * ranges of large tensors are found faster. invalid when `blocks` are not the blocks of such a
  * tensor. */
-int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype, size_t base,
-	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
-	struct span blocks, struct error *err);
+struct derived_blocks {
+	size_t source;   /* the ordinal of the source that holds them, */
+	uint64_t offset; /* from here on */
+	struct span bytes;
+};
+int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype,
+	const struct derived_range *base, const struct derived_blocks *blocks, struct error *err);
 uint64_t derived_recipe_size(const struct derived_recipe *recipe); /* of the result */
 
 /* Opens bytes [offset, offset + length) of the result before any version has the recipe, so that

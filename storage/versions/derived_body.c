@@ -148,9 +148,12 @@ static int open_inputs(
 	for (size_t i = 0; result == 0 && i < recipe->source_count; i++) {
 		if (needed[i].to == 0)
 			continue;
-		body->inputs[i] = derived_input_open(params->store, params->db, &recipe->sources[i],
-			needed[i].from, needed[i].to, params->levels - 1, params->max_segments,
-			err);
+		const struct derived_input_params input = {.source = &recipe->sources[i],
+			.from = needed[i].from,
+			.to = needed[i].to,
+			.levels = params->levels - 1,
+			.max_segments = params->max_segments};
+		body->inputs[i] = derived_input_open(params->store, params->db, &input, err);
 		result = body->inputs[i] == NULL ? -1 : 0;
 	}
 	free(needed);
@@ -367,7 +370,7 @@ static int decode_block(struct derived_body *body, const struct derived_piece *p
 		body->context = block_code_context_new();
 	const struct span block = span_slice(buffer_span(&body->ahead), 0, bytes);
 	if ((proves ? block_code_decode : block_code_decode_unproven)(
-		    body->context, piece->dtype, block, facts, span_of(into, len), into, &why) != 0)
+		    body->context, piece->dtype, block, span_of(into, len), into, &why) != 0)
 		return block_is_bad(body, why.text, err);
 	return 0;
 }

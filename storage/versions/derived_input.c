@@ -109,9 +109,9 @@ static int open_derived(struct derived_input *input, struct db *db, const struct
 }
 
 static int open_version(struct derived_input *input, struct db *db,
-	const struct derived_source *source, unsigned levels, size_t max_segments,
-	struct error *err)
+	const struct derived_input_params *params, struct error *err)
 {
+	const struct derived_source *const source = params->source;
 	struct version version;
 	const int found = version_find_sequence(db, source->version, NULL, &version, err);
 	if (found < 0)
@@ -126,20 +126,19 @@ static int open_version(struct derived_input *input, struct db *db,
 	if (version.kind == VERSION_INLINE)
 		return open_inline(input, db, &version, err);
 	return version.kind == VERSION_DERIVED
-		? open_derived(input, db, &version, levels, max_segments, err)
-		: open_segments(input, db, &version, max_segments, err);
+		? open_derived(input, db, &version, params->levels, params->max_segments, err)
+		: open_segments(input, db, &version, params->max_segments, err);
 }
 
 struct derived_input *derived_input_open(struct store *store, struct db *db,
-	const struct derived_source *source, uint64_t from, uint64_t to, unsigned levels,
-	size_t max_segments, struct error *err)
+	const struct derived_input_params *params, struct error *err)
 {
 	struct derived_input *const input = memory_new(sizeof(*input));
-	ASSERT(from <= to && to <= source->size);
+	ASSERT(params->from <= params->to && params->to <= params->source->size);
 	input->store = store;
-	input->from = from;
-	input->to = to;
-	if (open_version(input, db, source, levels, max_segments, err) == 0)
+	input->from = params->from;
+	input->to = params->to;
+	if (open_version(input, db, params, err) == 0)
 		return input;
 	derived_input_close(input);
 	return NULL;

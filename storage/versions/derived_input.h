@@ -9,13 +9,18 @@
 #include "storage/versions/derived_recipe.h"
 
 struct derived_input;
-/* Reads may ask for bytes [from, to) of `source`. `levels` is how many derivations may be nested
- * below this one. no_key when the source is gone; corrupt when it is not what the recipe says, or
- * is derived and no level is left; not_ready when it has more than `max_segments` segments (0: any
- * number). */
+/* Reads may ask for bytes [from, to) of `source`. no_key when the source is gone; corrupt when it
+ * is not what the recipe says, or is derived and no level is left; not_ready when it has more than
+ * `max_segments` segments. */
+struct derived_input_params {
+	const struct derived_source *source;
+	uint64_t from;
+	uint64_t to;
+	unsigned levels;     /* derivations that may be nested below this one */
+	size_t max_segments; /* 0: any number */
+};
 struct derived_input *derived_input_open(struct store *store, struct db *db,
-	const struct derived_source *source, uint64_t from, uint64_t to, unsigned levels,
-	size_t max_segments, struct error *err);
+	const struct derived_input_params *params, struct error *err);
 /* Reads exactly `len` bytes from `offset` on. */
 int derived_input_read(
 	struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err);

@@ -113,38 +113,41 @@ void derived_recipe_add_copy(
 			length);
 }
 
-void derived_recipe_add_delta(struct derived_recipe *recipe, enum dtype dtype, size_t base,
-	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
-	uint64_t delta_length)
+void derived_recipe_add_delta(struct derived_recipe *recipe, enum dtype dtype,
+	const struct derived_range *base, const struct derived_range *delta)
 {
 	add_piece(recipe,
 		(struct derived_piece){.kind = DERIVED_DELTA,
 			.dtype = dtype,
-			.source = (uint16_t)base,
-			.offset = base_offset,
-			.delta = (uint16_t)delta,
-			.delta_offset = delta_offset,
-			.delta_length = delta_length},
-		length);
+			.source = (uint16_t)base->source,
+			.offset = base->offset,
+			.delta = (uint16_t)delta->source,
+			.delta_offset = delta->offset,
+			.delta_length = delta->length},
+		base->length);
 }
 
-int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype, size_t base,
-	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
-	struct span blocks, struct error *err)
+int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype,
+	const struct derived_range *base, const struct derived_blocks *blocks, struct error *err)
 {
+	const struct span all = blocks->bytes;
 	size_t used = 0;
-	for (uint64_t made = 0; made < length;) {
-		uint64_t part = length - made;
+	for (uint64_t made = 0; made < base->length;) {
+		uint64_t part = base->length - made;
 		size_t bytes = 0;
-		if (measure_blocks(
-			    dtype, span_slice(blocks, used, blocks.len), &part, &bytes, err) != 0)
+		if (measure_blocks(dtype, span_slice(all, used, all.len), &part, &bytes, err) != 0)
 			return -1;
-		derived_recipe_add_delta(recipe, dtype, base, base_offset + made, part, delta,
-			delta_offset + used, bytes);
+		derived_recipe_add_delta(recipe, dtype,
+			&(const struct derived_range){.source = base->source,
+				.offset = base->offset + made,
+				.length = part},
+			&(const struct derived_range){.source = blocks->source,
+				.offset = blocks->offset + used,
+				.length = bytes});
 		made += part;
 		used += bytes;
 	}
-	return used == blocks.len
+	return used == all.len
 		? 0
 		: error_set(err, ERROR_INVALID, "Bytes follow a tensor's last block.");
 }

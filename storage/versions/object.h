@@ -87,6 +87,11 @@ struct object_entry { /* one key of a listing */
 	enum storage_class storage_class;
 };
 
+/* A key of a bucket that was found. Versions and uploads lie there. */
+struct object_place {
+	int64_t bucket;
+	struct span key;
+};
 /* A version of a key, as clients name it. */
 struct version_ref {
 	enum {

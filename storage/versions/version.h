@@ -61,14 +61,13 @@ struct version {
 int version_find_current(struct db *db, int64_t bucket, struct span key, struct arena *arena,
 	struct version *out, struct error *err);
 /* By its id: current, older or hidden, whether or not its key shows it under that id. */
-int version_find_id(struct db *db, int64_t bucket, struct span key,
-	const uint8_t id[VERSION_ID_BYTES], struct arena *arena, struct version *out,
-	struct error *err);
+int version_find_id(struct db *db, struct object_place place, const uint8_t id[VERSION_ID_BYTES],
+	struct arena *arena, struct version *out, struct error *err);
 /* The null version, current or older. */
 int version_find_null(struct db *db, int64_t bucket, struct span key, struct arena *arena,
 	struct version *out, struct error *err);
 /* As clients name it; never a hidden version. */
-int version_find_ref(struct db *db, int64_t bucket, struct span key, const struct version_ref *ref,
+int version_find_ref(struct db *db, struct object_place place, const struct version_ref *ref,
 	struct arena *arena, struct version *out, struct error *err);
 int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, struct version *out,
 	struct error *err);

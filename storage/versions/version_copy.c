@@ -24,10 +24,10 @@ static int load_inline(struct db *db, const struct version *source, struct arena
 		: 0;
 }
 
-int version_copy_push(struct db *db, enum bucket_versioning versioning,
-	const struct version *source, const struct version *current, struct version *version,
-	struct arena *arena, struct error *err)
+int version_copy_push(struct db *db, const struct version_copy_params *params,
+	struct version *version, struct arena *arena, struct error *err)
 {
+	const struct version *const source = params->source;
 	const bool is_inline = source->kind == VERSION_INLINE;
 	const bool is_derived = source->kind == VERSION_DERIVED;
 	struct span bytes = {NULL, 0};
@@ -38,7 +38,7 @@ int version_copy_push(struct db *db, enum bucket_versioning versioning,
 		return -1;
 	if (!is_inline && !is_derived && part_set_share(db, source->part_set, err) != 0)
 		return -1;
-	if (version_push(db, versioning, current, version, err) != 0)
+	if (version_push(db, params->versioning, params->current, version, err) != 0)
 		return -1;
 	if (is_derived)
 		return derived_row_move(db, PARKED_DERIVATION, version->sequence, err);

@@ -87,6 +87,7 @@ static int resume_in_key(struct walk *walk, struct error *err)
 {
 	const struct version_ref *const ref = &walk->params->after_version;
 	const struct span key = walk->params->after_key;
+	const struct object_place place = {.bucket = walk->bucket, .key = key};
 	struct version version;
 	struct span common;
 	if (ref->kind == VERSION_REF_CURRENT || walk->keys.ended ||
@@ -96,7 +97,7 @@ static int resume_in_key(struct walk *walk, struct error *err)
 	if (ref->kind == VERSION_REF_NULL)
 		found = version_find_null(walk->db, walk->bucket, key, NULL, &version, err);
 	else if (ref->kind == VERSION_REF_ID)
-		found = version_find_id(walk->db, walk->bucket, key, ref->id, NULL, &version, err);
+		found = version_find_id(walk->db, place, ref->id, NULL, &version, err);
 	if (found < 0)
 		return -1;
 	if (found == 1)

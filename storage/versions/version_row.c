@@ -110,15 +110,14 @@ int version_find_current(struct db *db, int64_t bucket, struct span key, struct 
 	return find_row(db, row, arena, out, err);
 }
 
-int version_find_id(struct db *db, int64_t bucket, struct span key,
-	const uint8_t id[VERSION_ID_BYTES], struct arena *arena, struct version *out,
-	struct error *err)
+int version_find_id(struct db *db, struct object_place place, const uint8_t id[VERSION_ID_BYTES],
+	struct arena *arena, struct version *out, struct error *err)
 {
-	const int got = version_find_current(db, bucket, key, arena, out, err);
+	const int got = version_find_current(db, place.bucket, place.key, arena, out, err);
 	if (got < 0 || (got == 1 && memcmp(out->id, id, VERSION_ID_BYTES) == 0))
 		return got;
-	struct db_statement *const row = db_query(db, SQL_VERSION_BY_ID, err, db_i64(bucket),
-		db_blob(key), db_blob(span_of(id, VERSION_ID_BYTES)));
+	struct db_statement *const row = db_query(db, SQL_VERSION_BY_ID, err, db_i64(place.bucket),
+		db_blob(place.key), db_blob(span_of(id, VERSION_ID_BYTES)));
 	return find_row(db, row, arena, out, err);
 }
 
@@ -133,16 +132,16 @@ int version_find_null(struct db *db, int64_t bucket, struct span key, struct are
 	return find_row(db, row, arena, out, err);
 }
 
-int version_find_ref(struct db *db, int64_t bucket, struct span key, const struct version_ref *ref,
+int version_find_ref(struct db *db, struct object_place place, const struct version_ref *ref,
 	struct arena *arena, struct version *out, struct error *err)
 {
 	if (ref->kind == VERSION_REF_CURRENT)
-		return version_find_current(db, bucket, key, arena, out, err);
+		return version_find_current(db, place.bucket, place.key, arena, out, err);
 	if (ref->kind == VERSION_REF_NULL)
-		return version_find_null(db, bucket, key, arena, out, err);
+		return version_find_null(db, place.bucket, place.key, arena, out, err);
 	if (ref->kind == VERSION_REF_FOREIGN)
 		return 0;
-	const int got = version_find_id(db, bucket, key, ref->id, arena, out, err);
+	const int got = version_find_id(db, place, ref->id, arena, out, err);
 	return got == 1 && (!out->has_id || out->state == VERSION_HIDDEN) ? 0 : got;
 }
 

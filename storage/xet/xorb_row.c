@@ -81,23 +81,23 @@ int xorb_row_is_promised(
 	return got < 0 ? -1 : 0;
 }
 
-int xorb_row_mark_promised(struct db *db, int64_t pack_number, uint32_t chunks, int64_t now_ms,
-	uint8_t *live, size_t *rows, struct error *err)
+int xorb_row_mark_promised(struct db *db, int64_t pack_number, int64_t now_ms,
+	struct xorb_marks *marks, struct error *err)
 {
 	struct db_statement *const statement =
 		db_query(db, SQL_XORB_PROMISED_RUNS, err, db_i64(pack_number), db_i64(now_ms));
 	int got;
-	ASSERT(live != NULL && chunks <= PACK_MAX_CHUNKS);
+	ASSERT(marks->live != NULL && marks->chunks <= PACK_MAX_CHUNKS);
 	while ((got = db_step(statement, err)) == 1) {
 		const int64_t first = db_column_i64(statement, 0);
 		const int64_t count = db_column_i64(statement, 1);
-		if (!run_is_sound(first, count) || first + count > chunks) {
+		if (!run_is_sound(first, count) || first + count > marks->chunks) {
 			got = damaged(db, err);
 			break;
 		}
 		for (int64_t chunk = first; chunk < first + count; chunk++)
-			live[chunk / 8] |= (uint8_t)(1u << (chunk % 8));
-		++*rows;
+			marks->live[chunk / 8] |= (uint8_t)(1u << (chunk % 8));
+		marks->rows++;
 	}
 	db_reset(statement);
 	return got < 0 ? -1 : 0;

@@ -16,10 +16,14 @@ int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err);
 /* Whether a xorb of the pack is promised beyond now_ms: then the pack stays. */
 int xorb_row_is_promised(
 	struct db *db, int64_t pack_number, int64_t now_ms, bool *out, struct error *err);
-/* Sets the bits of all chunks of such xorbs in `live` (pack_table.h), which has one for each of the
- * pack's `chunks` chunks. Adds the number of rows that it read to *rows. */
-int xorb_row_mark_promised(struct db *db, int64_t pack_number, uint32_t chunks, int64_t now_ms,
-	uint8_t *live, size_t *rows, struct error *err);
+/* Sets the bits of all chunks of such xorbs. */
+struct xorb_marks {
+	uint8_t *live;   /* a bit for each of the pack's chunks (pack_table.h) */
+	uint32_t chunks; /* how many these are */
+	size_t rows;     /* grows by those that were read */
+};
+int xorb_row_mark_promised(struct db *db, int64_t pack_number, int64_t now_ms,
+	struct xorb_marks *marks, struct error *err);
 /* Gives the last end of a promise in the packs that segments of this part set lead to; 0: there was
  * none. */
 int xorb_row_promise_of_set(struct db *db, int64_t part_set, int64_t *out_ms, struct error *err);

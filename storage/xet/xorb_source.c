@@ -151,12 +151,13 @@ static int read_records(struct xorb_source *source, uint8_t *into, size_t capaci
 	const struct pack_run records = {.pack = run->pack,
 		.first = run->first + source->chunk,
 		.chunks = run->count - source->chunk};
-	uint32_t chunks;
-	const int result = pack_store_read_records(
-		source->packs, &records, source->as_stored, into, capacity, &chunks, out_len, err);
+	struct pack_read read = {.into = into, .capacity = capacity};
+	const int result =
+		pack_store_read_records(source->packs, &records, source->as_stored, &read, err);
+	*out_len = read.len;
 	if (check_form(source, source->run, err) != 0)
 		return -1;
-	source->chunk += chunks;
+	source->chunk += read.chunks;
 	if (source->chunk == run->count) {
 		source->chunk = 0;
 		source->run++;
@@ -184,16 +185,14 @@ static int fill_spare(struct xorb_source *source, struct error *err)
 	const struct pack_run record = {.pack = source->runs[source->run].pack,
 		.first = source->runs[source->run].first + source->chunk,
 		.chunks = 1};
-	uint32_t chunks;
-	size_t len;
-	if (pack_store_read_records(source->packs, &record, source->as_stored, source->spare,
-		    PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0 ||
+	struct pack_read read = {.into = source->spare, .capacity = PACK_RECORD_MAX_BYTES};
+	if (pack_store_read_records(source->packs, &record, source->as_stored, &read, err) != 0 ||
 		check_form(source, source->run, err) != 0)
 		return -1;
 	/* seek_record has measured a record of the same form */
-	ASSERT(len > source->skip && len <= PACK_RECORD_MAX_BYTES);
+	ASSERT(read.len > source->skip && read.len <= PACK_RECORD_MAX_BYTES);
 	source->spare_at = (size_t)source->skip;
-	source->spare_len = len;
+	source->spare_len = read.len;
 	source->skip = 0;
 	if (++source->chunk == source->runs[source->run].count) {
 		source->chunk = 0;

@@ -54,18 +54,18 @@ void block_code_encode(struct block_code_context *context, enum dtype dtype, str
  * which the tensor's size gives. A header that contradicts it or breaks the layout is invalid. */
 int block_code_parse(struct span bytes, enum dtype dtype, uint64_t expected_bytes,
 	struct block_code_facts *out_facts, struct error *err);
-/* `block` is header and payload; `base` and `into` have result_bytes. These two must not overlap,
- * or must be the same bytes: then the base turns into the result in place, and a watched base
- * stream gets no base. Fails with digest_mismatch when the result has another hash, mostly because
- * of a wrong base, and with invalid for a malformed payload; `into` is then garbage. Never reads or
- * writes elsewhere, whatever the block's bytes are. */
+/* `block` is header and payload; `base` and `into` have the size that block_code_parse expects of
+ * the result. These two must not overlap, or must be the same bytes: then the base turns into the
+ * result in place, and a watched base stream gets no base. Fails with digest_mismatch when the
+ * result has another hash, mostly because of a wrong base, and with invalid for a malformed header
+ * or payload; `into` is then garbage. Never reads or writes elsewhere, whatever the block's bytes
+ * are. */
 int block_code_decode(struct block_code_context *context, enum dtype dtype, struct span block,
-	const struct block_code_facts *facts, struct span base, uint8_t *into, struct error *err);
+	struct span base, uint8_t *into, struct error *err);
 /* The same without a check of the hash: for a result that is the base of a block whose own result
  * is proven. */
 int block_code_decode_unproven(struct block_code_context *context, enum dtype dtype,
-	struct span block, const struct block_code_facts *facts, struct span base, uint8_t *into,
-	struct error *err);
+	struct span block, struct span base, uint8_t *into, struct error *err);
 /* Adds to `stats` what differs between a base and its result. */
 void block_code_count(
 	enum dtype dtype, struct span base, struct span next, struct block_code_stats *stats);

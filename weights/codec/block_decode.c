@@ -16,8 +16,7 @@ struct decoding {
 	bool is_hashed;
 };
 
-static int decode(struct decoding *decoding, struct span block,
-	const struct block_code_facts *facts, struct error *err);
+static int decode(struct decoding *decoding, struct span block, struct error *err);
 static int decode_unchanged(const struct decoding *decoding, struct error *err);
 static int decode_raw(const struct decoding *decoding, struct error *err);
 static int decode_planes(const struct decoding *decoding, struct error *err);
@@ -56,11 +55,11 @@ int block_code_parse(struct span bytes, enum dtype dtype, uint64_t expected_byte
 }
 
 int block_code_decode(struct block_code_context *context, enum dtype dtype, struct span block,
-	const struct block_code_facts *facts, struct span base, uint8_t *into, struct error *err)
+	struct span base, uint8_t *into, struct error *err)
 {
 	struct decoding decoding = {
 		.context = context, .dtype = dtype, .base = base, .into = into, .is_hashed = true};
-	if (decode(&decoding, block, facts, err) != 0)
+	if (decode(&decoding, block, err) != 0)
 		return -1;
 	if (block_context_hash_end(context) != decoding.header.result_hash)
 		return error_set(err, ERROR_DIGEST_MISMATCH,
@@ -69,15 +68,13 @@ int block_code_decode(struct block_code_context *context, enum dtype dtype, stru
 }
 
 int block_code_decode_unproven(struct block_code_context *context, enum dtype dtype,
-	struct span block, const struct block_code_facts *facts, struct span base, uint8_t *into,
-	struct error *err)
+	struct span block, struct span base, uint8_t *into, struct error *err)
 {
 	struct decoding decoding = {.context = context, .dtype = dtype, .base = base, .into = into};
-	return decode(&decoding, block, facts, err);
+	return decode(&decoding, block, err);
 }
 
-static int decode(struct decoding *decoding, struct span block,
-	const struct block_code_facts *facts, struct error *err)
+static int decode(struct decoding *decoding, struct span block, struct error *err)
 {
 	static int (*const decoders[BLOCK_MODE_COUNT])(
 		const struct decoding *decoding, struct error *err) = {
@@ -90,8 +87,8 @@ static int decode(struct decoding *decoding, struct span block,
 	};
 	const size_t len = decoding->base.len;
 	decoding->payload = block;
-	ASSERT(len == facts->result_bytes);
 	ASSERT(len <= block_code_bytes(decoding->dtype));
+	ASSERT(len % block_word_bytes(decoding->dtype) == 0);
 	if (block_header_read(&decoding->payload, decoding->dtype, len, &decoding->header, err) !=
 		0)
 		return -1;

@@ -182,7 +182,7 @@ static int entry_blocks_next(
 	}
 	if (decoder->code == NULL)
 		decoder->code = block_code_context_new();
-	if (block_code_decode(decoder->code, dtype, block, &facts, base, decoder->into, err) != 0)
+	if (block_code_decode(decoder->code, dtype, block, base, decoder->into, err) != 0)
 		return error_wrap(err, "block %" PRIu64, decoder->block);
 	*out = span_of(decoder->into, base.len);
 	return 0;

@@ -89,9 +89,9 @@ int spool_read(const struct spool *spool, size_t number, uint64_t at, uint8_t *i
 	const size_t filed = at >= stream->written ? 0
 		: stream->written - at < len       ? (size_t)(stream->written - at)
 						   : len;
+	const struct iovec part = {.iov_base = into, .iov_len = filed};
 	if (filed > 0 &&
-		file_read_at(
-			spool->ops, stream->fd, into, filed, (off_t)at, "a scratch file", err) != 0)
+		file_read_at(spool->ops, stream->fd, part, (off_t)at, "a scratch file", err) != 0)
 		return -1;
 	if (filed < len)
 		memcpy(into + filed, stream->held + (at + filed - stream->written), len - filed);

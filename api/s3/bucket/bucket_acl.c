@@ -13,15 +13,15 @@ enum next get_bucket_acl_begin(struct exchange *exchange)
 	struct store *const store = exchange->context->store;
 	struct error err = {0};
 	struct bucket bucket;
-	struct bucket_grant *grants;
-	size_t count;
+	struct bucket_grants listed;
 	if (s3_request_check_owner(exchange, &err) != 0 ||
 		bucket_find(store, exchange_bucket(exchange), exchange->arena, &bucket, &err) !=
 			0 ||
-		bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_ACL, exchange->arena, &grants,
-			&count, &err) != 0)
+		bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_ACL, exchange->arena, &listed,
+			&err) != 0)
 		return exchange_fail(exchange, &err);
-	return acl_reply(exchange, bucket.owner, bucket_grant_find_acl(grants, count));
+	return acl_reply(
+		exchange, bucket.owner, bucket_grant_find_acl(listed.grants, listed.count));
 }
 
 int bucket_acl_check_public(struct exchange *exchange, struct error *err)

@@ -65,18 +65,17 @@ void bucket_lifecycle_add_expiration(struct exchange *exchange, const struct obj
 		.size = object->size,
 		.since_ms = object->modified_ms};
 	char date[CLOCK_TEXT_BYTES];
-	int64_t due_ms = 0;
-	struct span id;
+	struct lifecycle_expiry expiry = {0};
 	if (!object->is_current || object->is_marker ||
 		!lifecycle_cache_expires(store_parts(exchange->context->store)->lifecycle_cache,
 			exchange_bucket(exchange).name, &subject, object->tags, exchange->arena,
-			&due_ms, &id))
+			&expiry))
 		return;
 	struct buffer header;
-	clock_format_http(due_ms, date);
+	clock_format_http(expiry.due_ms, date);
 	buffer_init(&header, HEADER_MAX_BYTES);
 	buffer_format(&header, "expiry-date=\"%s\", rule-id=\"", date);
-	encode_percent(id, false, &header);
+	encode_percent(expiry.rule_id, false, &header);
 	buffer_add_text(&header, "\"");
 	if (!buffer_failed(&header))
 		exchange_add_header(exchange, "x-amz-expiration",

@@ -110,12 +110,11 @@ static int is_public(struct exchange *exchange, bool *out, struct error *err)
 		bucket_find(store, exchange_bucket(exchange), exchange->arena, &bucket, err) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-		struct bucket_grant *grants;
-		size_t count;
-		if (bucket_grant_list(store, bucket.id, sources[i], exchange->arena, &grants,
-			    &count, err) != 0)
+		struct bucket_grants listed;
+		if (bucket_grant_list(
+			    store, bucket.id, sources[i], exchange->arena, &listed, err) != 0)
 			return -1;
-		*out = *out || policy_document_is_public(grants, count);
+		*out = *out || policy_document_is_public(listed.grants, listed.count);
 	}
 	return 0;
 }

@@ -73,9 +73,12 @@ static int find_buckets(struct exchange *exchange, struct listing *listing, stru
 		return 0;
 	if (principal->grant_count > 0 && !principal->is_root)
 		return find_granted(exchange, listing, err);
-	return bucket_list(exchange->context->store,
-		principal->is_root ? everybody : principal->namespace, listing->prefix,
-		listing->after, listing->limit + 1, exchange->arena, &listing->buckets,
+	const struct bucket_list_params params = {
+		.owner = principal->is_root ? everybody : principal->namespace,
+		.prefix = listing->prefix,
+		.after = listing->after,
+		.limit = listing->limit + 1};
+	return bucket_list(exchange->context->store, &params, exchange->arena, &listing->buckets,
 		&listing->count, err);
 }
 

@@ -150,8 +150,8 @@ static int get_object_find(
 	const int result = object_request_view(exchange, view, asked, out, err);
 	if (result == 0 || err->kind != ERROR_NO_KEY || !may_be_anchor(asked, out))
 		return result;
-	if (run_find_anchor_key(exchange->context->store, asked->bucket, asked->key,
-		    exchange->arena, out, &state->wait.anchor, err) == 0)
+	if (run_find_anchor_key(exchange->context->store, asked, exchange->arena, out,
+		    &state->wait.anchor, err) == 0)
 		return 0;
 	if (err->kind != ERROR_NO_KEY || !state->wait.anchor.is_view ||
 		object_view_renew(view, err) != 0)

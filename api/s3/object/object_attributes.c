@@ -30,11 +30,6 @@ struct attributes_request {
 	uint64_t max_parts;
 	uint64_t after; /* x-amz-part-number-marker */
 };
-struct parts {
-	struct object_part *parts;
-	size_t count;
-	bool truncated;
-};
 
 static bool read_asked(
 	struct exchange *exchange, struct attributes_request *asked, enum next *out_next);
@@ -44,17 +39,17 @@ static unsigned attribute_of(struct span name);
 static bool read_number(
 	struct exchange *exchange, const char *header, uint64_t *out, enum next *out_next);
 static int find(struct exchange *exchange, const struct attributes_request *asked,
-	struct object *object, struct parts *found, struct error *err);
+	struct object *object, struct object_parts *found, struct error *err);
 static void write_attributes(struct xml_writer *xml, const struct attributes_request *asked,
-	const struct object *object, const struct parts *found);
+	const struct object *object, const struct object_parts *found);
 static void write_parts(struct xml_writer *xml, const struct attributes_request *asked,
-	const struct object *object, const struct parts *found);
+	const struct object *object, const struct object_parts *found);
 
 enum next object_attributes_begin(struct exchange *exchange)
 {
 	struct attributes_request asked;
 	struct object object;
-	struct parts found = {0};
+	struct object_parts found = {0};
 	struct error err = {0};
 	struct buffer body;
 	struct xml_writer xml;
@@ -135,7 +130,7 @@ static bool read_number(
 }
 
 static int find(struct exchange *exchange, const struct attributes_request *asked,
-	struct object *object, struct parts *found, struct error *err)
+	struct object *object, struct object_parts *found, struct error *err)
 {
 	const bool wants_parts =
 		(asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && asked->max_parts > 0;
@@ -145,13 +140,14 @@ static int find(struct exchange *exchange, const struct attributes_request *aske
 	if (!wants_parts || object->part_count == 0)
 		return 0;
 	ASSERT(asked->after <= INT32_MAX);
-	return object_list_parts(exchange->context->store, object, (uint32_t)asked->after,
-		asked->max_parts, exchange->arena, &found->parts, &found->count, &found->truncated,
-		err);
+	const struct object_parts_range range = {
+		.after = (uint32_t)asked->after, .limit = asked->max_parts};
+	return object_list_parts(
+		exchange->context->store, object, range, exchange->arena, found, err);
 }
 
 static void write_attributes(struct xml_writer *xml, const struct attributes_request *asked,
-	const struct object *object, const struct parts *found)
+	const struct object *object, const struct object_parts *found)
 {
 	if ((asked->attributes & ATTRIBUTE_ETAG) != 0)
 		xml_writer_text(xml, "ETag", span_text(object->etag));
@@ -173,7 +169,7 @@ static void write_attributes(struct xml_writer *xml, const struct attributes_req
 
 /* Only parts that have a checksum of their own get a <Part>. */
 static void write_parts(struct xml_writer *xml, const struct attributes_request *asked,
-	const struct object *object, const struct parts *found)
+	const struct object *object, const struct object_parts *found)
 {
 	ASSERT(found->count <= asked->max_parts && asked->max_parts <= PARTS_MAX);
 	xml_writer_open(xml, "ObjectParts");

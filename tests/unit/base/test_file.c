@@ -101,18 +101,20 @@ START_TEST(write_and_read_at_offsets)
 {
 	struct error err = {0};
 	char got[4] = "";
+	const struct iovec none = {.iov_base = got, .iov_len = 0};
+	const struct iovec three = {.iov_base = got, .iov_len = 3};
 	const int fd = open(in_folder("f"), O_RDWR | O_CREAT, 0600);
 	ck_assert_int_eq(file_write_at(file_system(), fd, span_text("cdef"), 2, "f", &err), 0);
 	ck_assert_int_eq(file_write_at(file_system(), fd, span_text("ab"), 0, "f", &err), 0);
 	ck_assert_int_eq(file_write_at(file_system(), fd, span_of(NULL, 0), 0, "f", &err), 0);
 	ck_assert_int_eq(file_sync(file_system(), fd, "f", &err), 0);
-	ck_assert_int_eq(file_read_at(file_system(), fd, got, 3, 1, "f", &err), 0);
+	ck_assert_int_eq(file_read_at(file_system(), fd, three, 1, "f", &err), 0);
 	ck_assert_str_eq(got, "bcd");
-	ck_assert_int_eq(file_read_at(file_system(), fd, got, 3, 4, "f", &err), -1);
+	ck_assert_int_eq(file_read_at(file_system(), fd, three, 4, "f", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
-	ck_assert_int_eq(file_read_at(file_system(), fd, got, 0, 100, "f", &err), 0);
+	ck_assert_int_eq(file_read_at(file_system(), fd, none, 100, "f", &err), 0);
 	close(fd);
-	ck_assert_int_eq(file_read_at(file_system(), fd, got, 1, 0, "f", &err), -1);
+	ck_assert_int_eq(file_read_at(file_system(), fd, three, 0, "f", &err), -1);
 	ck_assert_int_eq(err.os_errno, EBADF);
 }
 END_TEST
@@ -152,12 +154,13 @@ START_TEST(short_transfers_and_interruptions_are_gone_on_with)
 	struct slow_disk disk = {.ops = *file_system()};
 	struct error err = {0};
 	char got[12] = "";
+	const struct iovec into = {.iov_base = got, .iov_len = 11};
 	disk.ops.pwrite = slow_pwrite;
 	disk.ops.preadv = slow_preadv;
 	disk.ops.state = &disk;
 	const int fd = open(in_folder("f"), O_RDWR | O_CREAT, 0600);
 	ck_assert_int_eq(file_write_at(&disk.ops, fd, span_text("hello world"), 0, "f", &err), 0);
-	ck_assert_int_eq(file_read_at(&disk.ops, fd, got, 11, 0, "f", &err), 0);
+	ck_assert_int_eq(file_read_at(&disk.ops, fd, into, 0, "f", &err), 0);
 	ck_assert_str_eq(got, "hello world");
 	close(fd);
 }

@@ -165,15 +165,20 @@ struct derived_recipe *derived_fixture_recipe(struct store_fixture *fixture,
 	for (size_t i = 0; i < DERIVED_TENSORS; i++) {
 		const struct derived_tensor *const tensor = &next->tensors[i];
 		const uint64_t start = i == 0 ? 0 : ends[i - 1];
+		const struct derived_range old = {.source = base_source,
+			.offset = tensor->begin,
+			.length = tensor->end - tensor->begin};
+		const struct derived_range changes = {
+			.source = delta, .offset = start, .length = ends[i] - start};
+		const struct derived_blocks in_memory = {.source = delta,
+			.offset = start,
+			.bytes = span_of(blocks.data + start, ends[i] - start)};
 		if (in_pieces)
-			ck_assert_int_eq(
-				derived_recipe_add_blocks(recipe, tensor->dtype, base_source,
-					tensor->begin, tensor->end - tensor->begin, delta, start,
-					span_of(blocks.data + start, ends[i] - start), &err),
+			ck_assert_int_eq(derived_recipe_add_blocks(
+						 recipe, tensor->dtype, &old, &in_memory, &err),
 				0);
 		else
-			derived_recipe_add_delta(recipe, tensor->dtype, base_source, tensor->begin,
-				tensor->end - tensor->begin, delta, start, ends[i] - start);
+			derived_recipe_add_delta(recipe, tensor->dtype, &old, &changes);
 	}
 	buffer_release(&blocks);
 	return recipe;

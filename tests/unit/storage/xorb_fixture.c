@@ -143,8 +143,9 @@ static bool chunk_is_there(struct store *store, const struct xorb *xorb,
 	size_t len = 0;
 	uint8_t *const expected = xorb_sample_chunk(sample, number);
 	uint8_t *const read = memory_new(CHUNK_MAX_BYTES);
-	const int result = pack_store_read_chunk(
-		store_packs(store), &xorb->pack, xorb->first + number, NULL, read, &len, &err);
+	const struct chunk_place place = {.pack = xorb->pack, .chunk = xorb->first + number};
+	const int result =
+		pack_store_read_chunk(store_packs(store), &place, NULL, read, &len, &err);
 	const bool is_there =
 		result == 0 && len == sample->chunk_bytes && memcmp(read, expected, len) == 0;
 	free(read);

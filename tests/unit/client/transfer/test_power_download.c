@@ -311,7 +311,8 @@ START_TEST(a_map_believes_only_bytes_that_are_there)
 	ck_assert_int_eq(file_map_open(&map, file_system(), &params, &err), 0);
 	for (size_t i = 0; i < map.count; i++) {
 		uint8_t bytes[CHUNK_BYTES];
-		ck_assert_int_eq(file_read_at(file_system(), found, bytes, CHUNK_BYTES,
+		const struct iovec into = {.iov_base = bytes, .iov_len = CHUNK_BYTES};
+		ck_assert_int_eq(file_read_at(file_system(), found, into,
 					 (off_t)map.chunks[i].offset, left, &err),
 			0);
 		ck_assert_mem_eq(bytes, content + map.chunks[i].offset, CHUNK_BYTES);

@@ -297,19 +297,18 @@ START_TEST(grants_go_with_their_source_and_bucket)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	struct bucket_grant *grants;
-	size_t count;
+	struct bucket_grants listed;
 	const struct bucket_edit edit = {.replaces_grants = BUCKET_GRANTS_OF_POLICY};
 	grant_all();
 	ck_assert_int_eq(
 		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket_grant_list(fixture.store, bucket.id, BUCKET_GRANTS_OF_POLICY,
-				 fixture.arena, &grants, &count, &err),
+				 fixture.arena, &listed, &err),
 		0);
-	ck_assert_uint_eq(count, 2);
-	ck_assert(span_equal_text(grants[1].account, "team") &&
-		span_equal_text(grants[1].prefix, "in/"));
-	ck_assert_uint_eq(grants[1].permissions, PERMISSION_WRITE);
+	ck_assert_uint_eq(listed.count, 2);
+	ck_assert(span_equal_text(listed.grants[1].account, "team") &&
+		span_equal_text(listed.grants[1].prefix, "in/"));
+	ck_assert_uint_eq(listed.grants[1].permissions, PERMISSION_WRITE);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	ck_assert(!allows("", "pub/k", PERMISSION_READ, false));
 	ck_assert(allows("", "", PERMISSION_LIST, false));
@@ -317,6 +316,14 @@ START_TEST(grants_go_with_their_source_and_bucket)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM bucket_grants"), 0);
 }
 END_TEST
+
+static size_t list(const struct bucket_list_params *params, struct bucket **out)
+{
+	struct error err = {0};
+	size_t count = 0;
+	ck_assert_int_eq(bucket_list(fixture.store, params, fixture.arena, out, &count, &err), 0);
+	return count;
+}
 
 START_TEST(listing_filters_and_pages)
 {
@@ -327,39 +334,42 @@ START_TEST(listing_filters_and_pages)
 	for (size_t i = 0; i < 5; i++)
 		ck_assert_int_eq(fixture_create_bucket(fixture.store, mine[i], "main", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "model-0", "other", &err), 0);
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text("model-"),
-				 span_text(""), 2, fixture.arena, &buckets, &count, &err),
-		0);
+	count = list(
+		&(struct bucket_list_params){
+			.owner = span_text("main"), .prefix = span_text("model-"), .limit = 2},
+		&buckets);
 	ck_assert_uint_eq(count, 2);
 	ck_assert(span_equal_text(buckets[0].name, "model-1") &&
 		span_equal_text(buckets[1].name, "model-2"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text("model-"),
-				 buckets[1].name, 2, fixture.arena, &buckets, &count, &err),
-		0);
+	count = list(&(struct bucket_list_params){.owner = span_text("main"),
+			     .prefix = span_text("model-"),
+			     .after = buckets[1].name,
+			     .limit = 2},
+		&buckets);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(span_equal_text(buckets[0].name, "model-3"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text(""),
-				 span_text("model-"), 2, fixture.arena, &buckets, &count, &err),
-		0);
+	count = list(
+		&(struct bucket_list_params){
+			.owner = span_text("main"), .after = span_text("model-"), .limit = 2},
+		&buckets);
 	ck_assert_uint_eq(count, 2);
 	ck_assert(span_equal_text(buckets[0].name, "model-1") &&
 		span_equal_text(buckets[0].owner, "main"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("nobody"), span_text(""),
-				 span_text(""), 2, fixture.arena, &buckets, &count, &err),
-		0);
+	count = list(
+		&(struct bucket_list_params){.owner = span_text("nobody"), .limit = 2}, &buckets);
 	ck_assert_uint_eq(count, 0);
-	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"),
-				 span_text("aaa"), 1, fixture.arena, &buckets, &count, &err),
-		0);
+	count = list(
+		&(struct bucket_list_params){
+			.prefix = span_text("model-"), .after = span_text("aaa"), .limit = 1},
+		&buckets);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(span_equal_text(buckets[0].name, "model-0"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"),
-				 span_text("zzz"), 1, fixture.arena, &buckets, &count, &err),
-		0);
+	count = list(
+		&(struct bucket_list_params){
+			.prefix = span_text("model-"), .after = span_text("zzz"), .limit = 1},
+		&buckets);
 	ck_assert_uint_eq(count, 0);
-	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text(""), span_text(""),
-				 100, fixture.arena, &buckets, &count, &err),
-		0);
+	count = list(&(struct bucket_list_params){.limit = 100}, &buckets);
 	ck_assert_uint_eq(count, 6);
 	ck_assert(span_equal_text(buckets[1].owner, "other"));
 }

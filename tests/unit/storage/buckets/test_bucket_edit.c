@@ -160,8 +160,7 @@ START_TEST(settings_of_the_largest_size_are_taken)
 	const struct bucket_document document = {
 		BUCKET_CORS, span_of(bytes, BUCKET_DOCUMENT_MAX_BYTES)};
 	struct bucket_grant grants[BUCKET_GRANTS_MAX];
-	struct bucket_grant *stored;
-	size_t count = 0;
+	struct bucket_grants stored;
 	for (size_t i = 0; i < BUCKET_GRANTS_MAX; i++)
 		grants[i] = (struct bucket_grant){.account = span_text("friend"),
 			.prefix = span_text("in/"),
@@ -174,11 +173,11 @@ START_TEST(settings_of_the_largest_size_are_taken)
 	ck_assert_msg(fixture_edit_bucket(fixture.store, "one", &edit, &err) == 0, "%s", err.text);
 	ck_assert(span_equal(document_of("one", BUCKET_CORS), document.bytes));
 	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY,
-				 fixture.arena, &stored, &count, &err),
+				 fixture.arena, &stored, &err),
 		0);
-	ck_assert_uint_eq(count, BUCKET_GRANTS_MAX);
-	ck_assert(span_equal_text(stored[count - 1].account, "friend") &&
-		span_equal_text(stored[count - 1].prefix, "in/"));
+	ck_assert_uint_eq(stored.count, BUCKET_GRANTS_MAX);
+	ck_assert(span_equal_text(stored.grants[stored.count - 1].account, "friend") &&
+		span_equal_text(stored.grants[stored.count - 1].prefix, "in/"));
 	free(bytes);
 }
 END_TEST
@@ -206,8 +205,7 @@ END_TEST
 START_TEST(the_texts_of_a_change_are_copied)
 {
 	char texts[4][8] = {"one", "friend", "in/", "cors"};
-	struct bucket_grant *stored;
-	size_t count = 0;
+	struct bucket_grants stored;
 	const struct bucket_document document = {BUCKET_CORS, span_text(texts[3])};
 	const struct bucket_grant grant = {.account = span_text(texts[1]),
 		.prefix = span_text(texts[2]),
@@ -227,10 +225,10 @@ START_TEST(the_texts_of_a_change_are_copied)
 	ck_assert_int_eq(fixture_settle(change, settled, &err), 0);
 	ck_assert(span_equal_text(document_of("one", BUCKET_CORS), "cors"));
 	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY,
-				 fixture.arena, &stored, &count, &err),
+				 fixture.arena, &stored, &err),
 		0);
-	ck_assert(count == 1 && span_equal_text(stored[0].account, "friend") &&
-		span_equal_text(stored[0].prefix, "in/"));
+	ck_assert(stored.count == 1 && span_equal_text(stored.grants[0].account, "friend") &&
+		span_equal_text(stored.grants[0].prefix, "in/"));
 }
 END_TEST
 
@@ -246,10 +244,9 @@ static bool expires_in(const char *bucket)
 	const struct lifecycle_subject subject = {
 		.key = span_text("k"), .size = 10, .since_ms = 1700000000000};
 	static const struct span none = {NULL, 0};
-	int64_t due_ms;
-	struct span rule;
+	struct lifecycle_expiry expiry;
 	return lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache,
-		span_text(bucket), &subject, none, fixture.arena, &due_ms, &rule);
+		span_text(bucket), &subject, none, fixture.arena, &expiry);
 }
 
 START_TEST(rules_are_in_force_wherever_they_stand_among_documents)
@@ -284,8 +281,10 @@ START_TEST(a_prefix_that_is_a_name_lists_it)
 	size_t count = 0;
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "one-more", "main", &err), 0);
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(bucket_list(fixture.store, span_text(owners[i]), span_text("one"),
-					 span_text(""), 10, fixture.arena, &buckets, &count, &err),
+		const struct bucket_list_params params = {
+			.owner = span_text(owners[i]), .prefix = span_text("one"), .limit = 10};
+		ck_assert_int_eq(
+			bucket_list(fixture.store, &params, fixture.arena, &buckets, &count, &err),
 			0);
 		ck_assert_uint_eq(count, 2);
 		ck_assert(span_equal_text(buckets[0].name, "one") &&

@@ -33,24 +33,20 @@ static void set(const char *bucket, unsigned days)
 	lifecycle_cache_set(cache, span_text(bucket), span_text(document));
 }
 
-static bool expires(
-	const char *bucket, struct span tags, int64_t *out_due_ms, struct span *out_rule)
+static bool expires(const char *bucket, struct span tags, struct lifecycle_expiry *out)
 {
 	const struct lifecycle_subject subject = {.key = span_text("k"), .since_ms = 5 * DAY};
-	return lifecycle_cache_expires(
-		cache, span_text(bucket), &subject, tags, arena, out_due_ms, out_rule);
+	return lifecycle_cache_expires(cache, span_text(bucket), &subject, tags, arena, out);
 }
 
 static void expect(const char *bucket, unsigned days)
 {
-	int64_t due_ms = 0;
-	struct span rule;
-	ck_assert_msg(expires(bucket, (struct span){NULL, 0}, &due_ms, &rule) == (days > 0), "%s",
-		bucket);
+	struct lifecycle_expiry expiry = {0};
+	ck_assert_msg(expires(bucket, (struct span){NULL, 0}, &expiry) == (days > 0), "%s", bucket);
 	if (days == 0)
 		return;
-	ck_assert_int_eq(due_ms, (5 + (int64_t)days) * DAY);
-	ck_assert(span_equal_text(rule, bucket));
+	ck_assert_int_eq(expiry.due_ms, (5 + (int64_t)days) * DAY);
+	ck_assert(span_equal_text(expiry.rule_id, bucket));
 }
 
 static const char *name_of(unsigned i)
@@ -96,38 +92,35 @@ START_TEST(tags_choose)
 {
 	static const uint8_t red[] = {1, 0, 'k', 1, 0, 'v'};
 	static const uint8_t blue[] = {1, 0, 'k', 1, 0, 'w'};
-	int64_t due_ms = 0;
-	struct span rule;
+	struct lifecycle_expiry expiry = {0};
 	lifecycle_cache_set(cache, span_text("b"),
 		span_text("{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,"
 			  "\"tags\":[\"k\",\"v\"],\"expires_markers\":false,\"expire_days\":1}]}"));
-	ck_assert(expires("b", span_of(red, sizeof red), &due_ms, &rule));
-	ck_assert(!expires("b", span_of(blue, sizeof blue), &due_ms, &rule));
-	ck_assert(!expires("b", (struct span){NULL, 0}, &due_ms, &rule));
+	ck_assert(expires("b", span_of(red, sizeof red), &expiry));
+	ck_assert(!expires("b", span_of(blue, sizeof blue), &expiry));
+	ck_assert(!expires("b", (struct span){NULL, 0}, &expiry));
 }
 END_TEST
 
 START_TEST(an_object_with_damaged_tags_is_not_said_to_expire)
 {
 	static const uint8_t damaged[] = {0xff};
-	int64_t due_ms = 0;
-	struct span rule;
+	struct lifecycle_expiry expiry = {0};
 	set("b", 1);
-	ck_assert(!expires("b", span_of(damaged, sizeof damaged), &due_ms, &rule));
+	ck_assert(!expires("b", span_of(damaged, sizeof damaged), &expiry));
 }
 END_TEST
 
 START_TEST(the_name_of_a_rule_is_the_callers)
 {
-	int64_t due_ms = 0;
-	struct span first;
-	struct span second;
+	struct lifecycle_expiry first = {0};
+	struct lifecycle_expiry second = {0};
 	set("b", 1);
-	ck_assert(expires("b", (struct span){NULL, 0}, &due_ms, &first));
-	ck_assert(expires("b", (struct span){NULL, 0}, &due_ms, &second));
-	ck_assert_ptr_ne(first.data, second.data);
+	ck_assert(expires("b", (struct span){NULL, 0}, &first));
+	ck_assert(expires("b", (struct span){NULL, 0}, &second));
+	ck_assert_ptr_ne(first.rule_id.data, second.rule_id.data);
 	set("b", 0);
-	ck_assert(span_equal_text(first, "b"));
+	ck_assert(span_equal_text(first.rule_id, "b"));
 }
 END_TEST
 

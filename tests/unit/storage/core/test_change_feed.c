@@ -67,15 +67,13 @@ static void change(int64_t bucket, const char *key, int64_t at_ms)
 static const char *read_on(int64_t bucket, struct change_position *position, size_t limit)
 {
 	struct change_seen seen[LIMIT];
+	struct change_page page = {.changes = seen, .limit = limit};
 	struct buffer text;
-	size_t count;
-	bool more;
 	buffer_init(&text, 4096);
-	const bool found = change_feed_read(
-		feed, bucket, updated[bucket], position, limit, arena, seen, &count, &more);
-	for (size_t i = 0; i < count; i++)
+	const bool found = change_feed_read(feed, bucket, updated[bucket], position, arena, &page);
+	for (size_t i = 0; i < page.count; i++)
 		buffer_format(&text, "%.*s ", (int)seen[i].key.len, (const char *)seen[i].key.data);
-	if (more)
+	if (page.has_more)
 		buffer_add_text(&text, "...");
 	const char *const result = arena_text(arena, buffer_span(&text));
 	buffer_release(&text);
@@ -348,13 +346,11 @@ static void expect_told(const char *wanted)
 {
 	const struct bucket bucket = find_bucket();
 	struct change_seen seen[LIMIT];
+	struct change_page page = {.changes = seen, .limit = LIMIT};
 	struct buffer text;
-	size_t count;
-	bool more;
 	buffer_init(&text, 4096);
-	ck_assert(change_feed_read(feed, bucket.id, find_updated(), &stood, LIMIT, fixture.arena,
-		seen, &count, &more));
-	for (size_t i = 0; i < count; i++)
+	ck_assert(change_feed_read(feed, bucket.id, find_updated(), &stood, fixture.arena, &page));
+	for (size_t i = 0; i < page.count; i++)
 		buffer_format(&text, "%s%.*s ", seen[i].existed ? "=" : "+", (int)seen[i].key.len,
 			(const char *)seen[i].key.data);
 	ck_assert_str_eq(buffer_text(&text), wanted);

@@ -374,32 +374,30 @@ static struct object find(const char *key)
 static void check_same_parts(
 	const struct object *object, const struct object_part *before, size_t count)
 {
+	const struct object_parts_range all = {.limit = 10};
+	const struct object_parts_range second = {.after = before[0].number, .limit = 1};
 	struct error err = {0};
-	struct object_part *parts;
+	struct object_parts listed;
 	struct object_part one;
-	size_t listed;
-	bool truncated;
-	ck_assert_int_eq(object_list_parts(fixture.store, object, 0, 10, fixture.arena, &parts,
-				 &listed, &truncated, &err),
-		0);
-	ck_assert_uint_eq(listed, count);
+	ck_assert_int_eq(
+		object_list_parts(fixture.store, object, all, fixture.arena, &listed, &err), 0);
+	ck_assert_uint_eq(listed.count, count);
 	for (size_t i = 0; i < count; i++) {
-		ck_assert_uint_eq(parts[i].number, before[i].number);
-		ck_assert_uint_eq(parts[i].offset, before[i].offset);
-		ck_assert_uint_eq(parts[i].size, before[i].size);
-		ck_assert(checksum_equal(&parts[i].checksum, &before[i].checksum));
+		ck_assert_uint_eq(listed.parts[i].number, before[i].number);
+		ck_assert_uint_eq(listed.parts[i].offset, before[i].offset);
+		ck_assert_uint_eq(listed.parts[i].size, before[i].size);
+		ck_assert(checksum_equal(&listed.parts[i].checksum, &before[i].checksum));
 		ck_assert_int_eq(
 			object_find_part(fixture.store, object, before[i].number, &one, &err), 0);
 		ck_assert_uint_eq(one.offset, before[i].offset);
 	}
 	ck_assert_int_eq(object_find_part(fixture.store, object, 2, &one, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_PART);
-	ck_assert_int_eq(object_list_parts(fixture.store, object, before[0].number, 1,
-				 fixture.arena, &parts, &listed, &truncated, &err),
-		0);
-	ck_assert_uint_eq(listed, 1);
-	ck_assert_uint_eq(parts[0].number, before[1].number);
-	ck_assert_int_eq(truncated, count > 2);
+	ck_assert_int_eq(
+		object_list_parts(fixture.store, object, second, fixture.arena, &listed, &err), 0);
+	ck_assert_uint_eq(listed.count, 1);
+	ck_assert_uint_eq(listed.parts[0].number, before[1].number);
+	ck_assert_int_eq(listed.truncated, count > 2);
 }
 
 /* Parts of a derived object in a new upload: one range within it, one that is all of it. */
@@ -437,9 +435,8 @@ START_TEST(test_multipart_uploads)
 {
 	struct error err = {0};
 	struct derived_checkpoint long_ones[2];
-	struct object_part *before;
-	size_t count;
-	bool truncated;
+	const struct object_parts_range all = {.limit = 10};
+	struct object_parts before;
 	for (unsigned i = 0; i < 2; i++)
 		derived_checkpoint_make(&long_ones[i], LONG, i);
 	fixture.derives = false;
@@ -447,11 +444,10 @@ START_TEST(test_multipart_uploads)
 	put_in_parts(key_of(1), buffer_span(&long_ones[1].bytes));
 	const struct object plain = find(key_of(1));
 	ck_assert(!plain.has_digest);
-	ck_assert_int_eq(object_list_parts(fixture.store, &plain, 0, 10, fixture.arena, &before,
-				 &count, &truncated, &err),
-		0);
-	ck_assert_uint_eq(count, 2);
-	ck_assert_int_eq(before[0].checksum.algorithm, CHECKSUM_SHA256);
+	ck_assert_int_eq(
+		object_list_parts(fixture.store, &plain, all, fixture.arena, &before, &err), 0);
+	ck_assert_uint_eq(before.count, 2);
+	ck_assert_int_eq(before.parts[0].checksum.algorithm, CHECKSUM_SHA256);
 	fixture.derives = true;
 	store_fixture_reopen(&fixture);
 	put_in_parts(key_of(2), buffer_span(&long_ones[0].bytes));
@@ -463,7 +459,7 @@ START_TEST(test_multipart_uploads)
 	ck_assert_uint_eq(swapped.part_count, plain.part_count);
 	const struct digest128 digest = xxh3_128(buffer_span(&long_ones[1].bytes));
 	ck_assert(swapped.has_digest && digest128_equal(&swapped.digest, &digest));
-	check_same_parts(&swapped, before, count);
+	check_same_parts(&swapped, before.parts, before.count);
 	check_part_copies(&swapped, buffer_span(&long_ones[1].bytes));
 	ck_assert(fixture_holds(&fixture, "b", key_of(3), buffer_span(&long_ones[1].bytes)));
 	for (unsigned i = 0; i < 2; i++)

@@ -314,7 +314,8 @@ START_TEST(the_golden_pack_stays_readable)
 	free(sealed);
 	uint8_t content[CHUNK_MAX_BYTES];
 	size_t len;
-	ck_assert_msg(pack_store_read_chunk(store, &id, 0, NULL, content, &len, &err) == 0, "%s",
+	const struct chunk_place place = {.pack = id, .chunk = 0};
+	ck_assert_msg(pack_store_read_chunk(store, &place, NULL, content, &len, &err) == 0, "%s",
 		err.text);
 	ck_assert(span_equal_text(span_of(content, len), "Hello World!"));
 	/* recovery wrote the missing sidecar, equal to the golden one */

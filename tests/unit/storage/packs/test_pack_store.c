@@ -441,22 +441,20 @@ START_TEST(unknown_packs_and_chunks_are_corrupt)
 	ck_assert_int_eq(pack_fixture_commit(&fixture, small.ingest, &err), 0);
 	uint8_t *const into = memory_new(CHUNK_MAX_BYTES);
 	size_t len;
-	const struct pack_id unknown = {{1, 2, 3}};
+	const struct chunk_place unknown = {.pack = {{1, 2, 3}}};
+	struct chunk_place place = {.pack = *small_pack(&small), .chunk = 1000};
 	ck_assert_int_eq(
-		pack_store_read_chunk(fixture.store, &unknown, 0, NULL, into, &len, &err), -1);
+		pack_store_read_chunk(fixture.store, &unknown, NULL, into, &len, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	err = (struct error){0};
-	ck_assert_int_eq(pack_store_read_chunk(
-				 fixture.store, small_pack(&small), 1000, NULL, into, &len, &err),
-		-1);
+	ck_assert_int_eq(pack_store_read_chunk(fixture.store, &place, NULL, into, &len, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	struct chunk_entry entry;
 	ck_assert_int_eq(
 		pack_store_chunk_entry(fixture.store, small_pack(&small), 1000, &entry, &err), -1);
 	struct codec_context *const codec = codec_context_new();
-	ck_assert_int_eq(pack_store_read_chunk(
-				 fixture.store, small_pack(&small), 0, codec, into, &len, &err),
-		0);
+	place.chunk = 0;
+	ck_assert_int_eq(pack_store_read_chunk(fixture.store, &place, codec, into, &len, &err), 0);
 	ck_assert_int_eq(
 		pack_store_chunk_entry(fixture.store, small_pack(&small), 0, &entry, &err), 0);
 	ck_assert_uint_eq(entry.size, len);

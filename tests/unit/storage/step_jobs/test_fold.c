@@ -524,8 +524,9 @@ static bool is_worth(uint64_t from, uint64_t to, uint64_t bytes)
 {
 	struct error err = {0};
 	bool worth = false;
+	const struct fold_candidate fold = {.run = the_run(), .from = from, .to = to};
 	struct db *const db = store_reader_take(fixture.store, &err);
-	ck_assert_int_eq(fold_gain_is_worth(db, the_run(), from, to, bytes, &worth, &err), 0);
+	ck_assert_int_eq(fold_gain_is_worth(db, &fold, bytes, &worth, &err), 0);
 	store_reader_give(fixture.store, db);
 	return worth;
 }

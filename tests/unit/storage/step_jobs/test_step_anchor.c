@@ -267,8 +267,9 @@ START_TEST(objects_that_were_there_before_the_run_are_not_covered)
 	ck_assert_int_eq(count("SELECT made FROM steps WHERE step = 1"), 1);
 	ck_assert(fixture_holds(&fixture.store, "bucket", key, span_text("mine")));
 	ck_assert(step_fixture_is_whole(&fixture, 1)); /* through the step */
-	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, fixture_bucket("bucket"),
-				 span_text("run/anchors/step_000009/x"), fixture.store.arena,
+	const struct object_ref absent = {
+		.bucket = fixture_bucket("bucket"), .key = span_text("run/anchors/step_000009/x")};
+	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, &absent, fixture.store.arena,
 				 &object, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);

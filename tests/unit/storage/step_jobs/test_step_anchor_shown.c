@@ -67,9 +67,10 @@ static void set(const char *settings)
 
 static int find_key(const char *key, struct object *out)
 {
+	const struct object_ref ref = {.bucket = fixture_bucket("bucket"), .key = span_text(key)};
 	struct run_anchor anchor;
-	return run_find_anchor_key(fixture.store.store, fixture_bucket("bucket"), span_text(key),
-		fixture.store.arena, out, &anchor, &err);
+	return run_find_anchor_key(
+		fixture.store.store, &ref, fixture.store.arena, out, &anchor, &err);
 }
 
 /* Objects that trainers put there for the run to adopt are theirs; the keys of made anchors are

@@ -100,8 +100,9 @@ static struct run_anchor find_anchor(const char *key)
 {
 	struct object object;
 	struct run_anchor anchor = {.id = 0};
-	const int result = run_find_anchor_key(fixture.store.store, fixture_bucket("bucket"),
-		span_text(key), fixture.store.arena, &object, &anchor, &err);
+	const struct object_ref ref = {.bucket = fixture_bucket("bucket"), .key = span_text(key)};
+	const int result = run_find_anchor_key(
+		fixture.store.store, &ref, fixture.store.arena, &object, &anchor, &err);
 	ck_assert_int_eq(result, -1);
 	return anchor;
 }
@@ -138,8 +139,10 @@ static bool lists_pending(const char *prefix, const char *expected)
 	struct span keys[16];
 	struct buffer text;
 	size_t found;
-	ck_assert_int_eq(run_list_pending(fixture.store.store, fixture_bucket("bucket"),
-				 span_text(prefix), 16, fixture.store.arena, keys, &found, &err),
+	const struct run_pending_scan scan = {
+		.bucket = fixture_bucket("bucket"), .prefix = span_text(prefix), .limit = 16};
+	ck_assert_int_eq(run_list_pending(fixture.store.store, &scan, fixture.store.arena, keys,
+				 &found, &err),
 		0);
 	buffer_init(&text, MODEL_MAX);
 	for (size_t i = 0; i < found; i++)

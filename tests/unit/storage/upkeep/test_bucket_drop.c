@@ -273,11 +273,10 @@ static bool expires_in(const char *bucket)
 {
 	const struct lifecycle_subject subject = {
 		.key = span_text("k"), .size = 10, .since_ms = 1700000000000};
-	int64_t due_ms;
-	struct span rule;
+	struct lifecycle_expiry expiry;
 	static const struct span none = {NULL, 0};
 	return lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache,
-		span_text(bucket), &subject, none, fixture.arena, &due_ms, &rule);
+		span_text(bucket), &subject, none, fixture.arena, &expiry);
 }
 
 START_TEST(rules_follow_a_renamed_bucket_and_end_with_a_dropped_one)

@@ -621,15 +621,16 @@ START_TEST(rows_that_are_copied_keep_their_chunks)
 	store_reader_give(fixture.store, db);
 	rest(300);
 	ck_assert(!atomic_load(&round.is_done));
+	const struct chunk_place place = {.pack = pack, .chunk = range.segments[0].first};
 	uint8_t into[CHUNK_MAX_BYTES];
 	size_t len;
-	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack,
-				 range.segments[0].first, NULL, into, &len, &err),
+	ck_assert_int_eq(
+		pack_store_read_chunk(store_packs(fixture.store), &place, NULL, into, &len, &err),
 		0);
 	pack_store_unrefer(store_packs(fixture.store), &pack);
 	ck_assert_uint_eq(round_end(&round).packs_compacted, 1);
-	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack,
-				 range.segments[0].first, NULL, into, &len, &err),
+	ck_assert_int_eq(
+		pack_store_read_chunk(store_packs(fixture.store), &place, NULL, into, &len, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	free(range.segments);
@@ -675,10 +676,11 @@ START_TEST(a_pack_that_is_referred_to_at_the_last_moment_stays)
 	ck_assert_int_eq(pack->stage, GC_DONE);
 	gc_pack_close(&work, pack);
 	ck_assert_uint_eq(report.packs_compacted + report.packs_deleted, 0);
+	const struct chunk_place place = {.pack = id, .chunk = 3};
 	uint8_t into[CHUNK_MAX_BYTES];
 	size_t len;
 	ck_assert_int_eq(
-		pack_store_read_chunk(store_packs(fixture.store), &id, 3, NULL, into, &len, &err),
+		pack_store_read_chunk(store_packs(fixture.store), &place, NULL, into, &len, &err),
 		0);
 	pack_store_unrefer(store_packs(fixture.store), &id);
 	ck_assert_uint_eq(due(), 1);

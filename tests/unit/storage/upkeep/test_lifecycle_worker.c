@@ -345,10 +345,11 @@ static bool cached(int64_t *out_due_ms)
 {
 	const struct lifecycle_subject subject = {
 		.key = span_text("k"), .since_ms = fixture.clock.now_ms};
-	struct span id;
+	struct lifecycle_expiry expiry = {0};
 	const bool expires = lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache,
-		span_text("bkt"), &subject, (struct span){NULL, 0}, fixture.arena, out_due_ms, &id);
-	ck_assert(!expires || span_equal_text(id, "rule"));
+		span_text("bkt"), &subject, (struct span){NULL, 0}, fixture.arena, &expiry);
+	ck_assert(!expires || span_equal_text(expiry.rule_id, "rule"));
+	*out_due_ms = expiry.due_ms;
 	return expires;
 }
 

@@ -18,7 +18,9 @@ static struct derived_recipe *example(void)
 	derived_recipe_add_copy(recipe, base, 6, 94);
 	derived_recipe_add_copy(recipe, base, 100, 100); /* it continues where the last one ended */
 	derived_recipe_add_copy(recipe, base, 300, 0);
-	derived_recipe_add_delta(recipe, DTYPE_BF16, base, 200, 800, delta, 0, 300);
+	derived_recipe_add_delta(recipe, DTYPE_BF16,
+		&(const struct derived_range){.source = base, .offset = 200, .length = 800},
+		&(const struct derived_range){.source = delta, .offset = 0, .length = 300});
 	return recipe;
 }
 
@@ -59,8 +61,11 @@ START_TEST(test_objects_of_many_gigabytes)
 	const size_t base = derived_recipe_source(recipe, ((int64_t)1 << 40) + 11, 9 * gib);
 	const size_t delta = derived_recipe_source(recipe, ((int64_t)1 << 40) + 12, 7 * gib);
 	derived_recipe_add_copy(recipe, base, 3 * gib + 5, 5 * gib + 2);
-	derived_recipe_add_delta(
-		recipe, DTYPE_F32, base, 5 * gib + 4, gib * 4 - 4, delta, 6 * gib + 1, gib - 1);
+	derived_recipe_add_delta(recipe, DTYPE_F32,
+		&(const struct derived_range){
+			.source = base, .offset = 5 * gib + 4, .length = gib * 4 - 4},
+		&(const struct derived_range){
+			.source = delta, .offset = 6 * gib + 1, .length = gib - 1});
 	ck_assert_int_eq(derived_recipe_encode(recipe, &bytes, &err), 0);
 	struct derived_recipe *read = derived_recipe_parse(buffer_span(&bytes), &err);
 	ck_assert_msg(read != NULL, "%s", err.text);
@@ -116,10 +121,15 @@ START_TEST(test_pieces_outside_of_their_sources)
 	derived_recipe_add_copy(recipe, 2, 0, 1);
 	check_unsound(recipe);
 	recipe = example();
-	derived_recipe_add_delta(recipe, DTYPE_BF16, 0, 0, 10, 1, 300, 1);
+	derived_recipe_add_delta(recipe, DTYPE_BF16,
+		&(const struct derived_range){.source = 0, .offset = 0, .length = 10},
+		&(const struct derived_range){.source = 1, .offset = 300, .length = 1});
 	check_unsound(recipe);
 	recipe = example();
-	derived_recipe_add_delta(recipe, DTYPE_BF16, 0, 0, 11, 1, 0, 10); /* half an element */
+	derived_recipe_add_delta(recipe, DTYPE_BF16,
+		&(const struct derived_range){
+			.source = 0, .offset = 0, .length = 11 /* half an element */},
+		&(const struct derived_range){.source = 1, .offset = 0, .length = 10});
 	check_unsound(recipe);
 	recipe = example();
 	derived_recipe_settle(recipe, 1, 13, 299);

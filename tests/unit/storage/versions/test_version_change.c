@@ -548,17 +548,15 @@ static size_t give_hash_and_read(void)
 	struct change_feed *const feed = store_change_feed(fixture.store);
 	struct change_position at;
 	struct change_seen seen[4];
-	size_t told = 0;
-	bool more;
+	struct change_page page = {.changes = seen, .limit = 4};
 	ck_assert(change_feed_seek(feed, 1, updated_ms(), updated_ms(), &at));
 	run_call(give_hash);
 	ck_assert_int_eq(
 		count("SELECT COUNT(*) FROM versions WHERE id = x'01000000000000000000000000000000' AND LENGTH(file_hash) = 32"),
 		1);
 	run_sql("DELETE FROM versions WHERE 0"); /* the feed shows earlier commits by now */
-	ck_assert(
-		change_feed_read(feed, 1, updated_ms(), &at, 4, fixture.arena, seen, &told, &more));
-	return told;
+	ck_assert(change_feed_read(feed, 1, updated_ms(), &at, fixture.arena, &page));
+	return page.count;
 }
 
 START_TEST(only_the_hash_of_what_shows_is_told)

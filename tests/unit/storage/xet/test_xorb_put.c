@@ -148,8 +148,9 @@ START_TEST(what_clients_read_otherwise_is_stored_plain)
 	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
 	ck_assert_int_eq(xorb_length(fixture.store, &xorb, &length, &err), 0);
 	ck_assert_uint_eq(length, 8 + sizeof(content));
-	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &xorb.pack, xorb.first,
-				 NULL, read, &len, &err),
+	const struct chunk_place place = {.pack = xorb.pack, .chunk = xorb.first};
+	ck_assert_int_eq(
+		pack_store_read_chunk(store_packs(fixture.store), &place, NULL, read, &len, &err),
 		0);
 	ck_assert_uint_eq(len, sizeof(content));
 	ck_assert_mem_eq(read, content, sizeof(content));

@@ -128,7 +128,7 @@ static int decode(struct block_code_context *context, const struct pair *pair, s
 	if (block_code_parse(block, pair->dtype, pair->len, &facts, err) != 0)
 		return -1;
 	return block_code_decode(
-		context, pair->dtype, block, &facts, span_of(pair->base, pair->len), into, err);
+		context, pair->dtype, block, span_of(pair->base, pair->len), into, err);
 }
 
 static void expect_decoded_in_place(struct block_code_context *context, const struct pair *pair,
