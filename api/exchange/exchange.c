@@ -480,6 +480,7 @@ static void start_reply(struct exchange *exchange, int status)
 	if (reply->source != NULL)
 		reply->source->close(reply->source);
 	reply->source = NULL;
+	reply->is_endless = false;
 	reply->status = status;
 	reply->content_type = NULL;
 	reply->body = (struct span){NULL, 0};

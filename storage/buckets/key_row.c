@@ -153,8 +153,10 @@ static int read_grants(
 	if (count_grants(db, row, &count, err) != 0)
 		return -1;
 	struct grant *grants = arena_take_array(arena, (size_t)count + 1, sizeof(*grants));
-	struct db_statement *list = db_query(db, SQL_GRANT_LIST, err, db_i64(row));
-	if (list == NULL || grants == NULL)
+	if (grants == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "Memory ran out while reading keys.");
+	struct db_statement *const list = db_query(db, SQL_GRANT_LIST, err, db_i64(row));
+	if (list == NULL)
 		return -1;
 	int got = 0;
 	while (out->grant_count < (size_t)count && (got = db_step(list, err)) == 1)
