@@ -60,7 +60,8 @@ struct http_response {
 	bool is_derived;         /* x-deltabucket-derived */
 	uint64_t content_length; /* of a HEAD or GET; UINT64_MAX when unknown */
 	char location[512];
-	char link[2048];   /* the header Link; "" when absent */
+	/* the header Link, which has a key percent-encoded; "" when absent */
+	char link[8192];
 	int retry_after_s; /* -1 when absent */
 };
 

@@ -40,7 +40,7 @@ static struct error *find_failed(
 static void bucket_target(struct span bucket, struct buffer *out);
 static int read_page(struct span body, hub_file_fn *take, void *owner, struct error *err);
 static bool read_file(const struct json_node *node, struct hub_file *out);
-static char *next_page(const char *link);
+static int find_next_page(const char *link, char **out, struct error *err);
 static int remote_hub_take_wanted(void *owner, const struct hub_file *file, struct error *err);
 
 char *remote_hub_target(struct span bucket, const char *below, struct span path)
@@ -184,7 +184,9 @@ int remote_hub_list(struct remote *remote, struct span bucket, struct span prefi
 		if (result == 0)
 			result = read_page(buffer_span(&response.body), take, owner, err);
 		free(target);
-		target = result == 0 ? next_page(response.link) : NULL;
+		target = NULL;
+		if (result == 0)
+			result = find_next_page(response.link, &target, err);
 		http_response_release(&response);
 	}
 	free(target);
@@ -359,18 +361,26 @@ static bool read_file(const struct json_node *node, struct hub_file *out)
 		chunk_id_parse(hash, &out->hash);
 }
 
-/* The target of the next page, from the Link header; NULL after the last page. */
-static char *next_page(const char *link)
+/* The target of the next page, from the Link header; NULL after the last page. A next page that is
+ * not understood is an error: what came so far would pass for the whole listing. */
+static int find_next_page(const char *link, char **out, struct error *err)
 {
 	const char *const end = strstr(link, ">; rel=\"next\"");
-	if (link[0] != '<' || end == NULL)
-		return NULL;
-	char *const url = memory_copy(link + 1, (size_t)(end - link));
-	url[end - link - 1] = '\0';
-	const char *const target = fetch_plan_target(url);
-	char *const copy = memory_copy_text(target);
+	*out = NULL;
+	if (strstr(link, "next") == NULL)
+		return 0;
+	char *const url =
+		link[0] == '<' && end != NULL ? memory_copy(link, (size_t)(end - link) + 1) : NULL;
+	if (url != NULL) {
+		url[end - link] = '\0';
+		*out = memory_copy_text(fetch_plan_target(url + 1));
+	}
 	free(url);
-	return copy;
+	return *out != NULL
+		? 0
+		: error_set(err, ERROR_UPSTREAM,
+			  "the server's listing names its next page as %.200s; it should be <URL>; rel=\"next\"",
+			  link);
 }
 
 static int remote_hub_take_wanted(void *owner, const struct hub_file *file, struct error *err)

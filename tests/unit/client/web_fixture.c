@@ -71,7 +71,7 @@ static bool answer(const struct connection *connection, const struct web_request
 {
 	struct web *const web = connection->web;
 	struct web_reply reply = {.status = 404};
-	char head[1024];
+	char head[8192];
 	buffer_init(&reply.body, REQUEST_MAX_BYTES);
 	pthread_mutex_lock(&web->mutex);
 	note(web, request);

@@ -14,7 +14,7 @@ struct web_request {
 struct web_reply {
 	int status; /* 0: the connection is cut before an answer */
 	struct buffer body;
-	char headers[512]; /* more lines, each ended by CRLF */
+	char headers[4096]; /* more lines, each ended by CRLF */
 };
 /* Fills the reply, which stands at status 404 with an empty body. */
 typedef void web_answer_fn(void *owner, const struct web_request *request, struct web_reply *reply);

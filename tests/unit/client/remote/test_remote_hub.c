@@ -159,15 +159,45 @@ START_TEST(a_listing_goes_on_with_the_next_page)
 }
 END_TEST
 
+/* A key of 1,024 bytes has up to 3,072 in a URL. */
+START_TEST(a_next_page_may_begin_at_the_longest_key)
+{
+	struct error err = {0};
+	struct buffer link;
+	buffer_init(&link, 8000);
+	buffer_add_text(&link, "<http://h/api/tree?cursor=two");
+	for (int i = 0; i < 512; i++)
+		buffer_add_text(&link, "%C3%BC");
+	buffer_add_text(&link, ">; rel=\"next\"");
+	body = "[" FILE_OF("first", "1", H1) "]";
+	next = buffer_text(&link);
+	ck_assert_msg(list("", "first 1 1\np/second 2 2\n", &err) == 0, "%s", err.text);
+	buffer_release(&link);
+}
+END_TEST
+
 START_TEST(other_links_lead_nowhere)
 {
-	static const char *const links[] = {NULL, "<http://h/api/tree?cursor=two>; rel=\"prev\"",
-		"http://h/api/tree?cursor=two; rel=\"next\""};
+	static const char *const links[] = {NULL, "<http://h/api/tree?cursor=two>; rel=\"prev\""};
 	struct error err = {0};
 	body = "[]";
 	next = links[_i];
 	ck_assert_msg(list("", "", &err) == 0, "%s", err.text);
 	ck_assert_str_eq(web_trace(web), "GET /api/buckets/-/b/tree?recursive=true&limit=1000\n");
+}
+END_TEST
+
+/* What came so far would pass for the whole, and `sync --delete` would delete the rest. */
+START_TEST(a_next_page_that_is_not_understood_is_an_error)
+{
+	static const char *const links[] = {"http://h/api/tree?cursor=two; rel=\"next\"",
+		"<no-url>; rel=\"next\"", "</api/tree?cursor=two>; rel=next"};
+	struct error err = {0};
+	body = "[" FILE_OF("first", "1", H1) "]";
+	next = links[_i];
+	ck_assert_int_eq(list("", "first 1 1\n", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_UPSTREAM);
+	ck_assert_ptr_nonnull(strstr(err.text, links[_i]));
 }
 END_TEST
 
@@ -233,7 +263,9 @@ Suite *test_remote_hub_suite(void)
 	tcase_add_loop_test(tests, lines_that_were_refused_are_marked_and_the_first_is_named, 0, 2);
 	tcase_add_test(tests, an_answer_that_says_less_than_it_has_to_is_no_answer);
 	tcase_add_loop_test(tests, a_listing_goes_on_with_the_next_page, 0, 2);
-	tcase_add_loop_test(tests, other_links_lead_nowhere, 0, 3);
+	tcase_add_test(tests, a_next_page_may_begin_at_the_longest_key);
+	tcase_add_loop_test(tests, other_links_lead_nowhere, 0, 2);
+	tcase_add_loop_test(tests, a_next_page_that_is_not_understood_is_an_error, 0, 3);
 	tcase_add_loop_test(tests, a_listing_that_says_less_than_it_has_to_is_refused, 0,
 		sizeof BAD_PAGES / sizeof BAD_PAGES[0]);
 	tcase_add_test(tests, a_listing_ends_where_its_reader_fails);
