@@ -42,7 +42,7 @@ int xml_reader_parse(
 	reader.parser = XML_ParserCreate(NULL);
 	if (reader.parser == NULL)
 		return error_set(
-			err, ERROR_NO_MEMORY, "The server has no memory to read the XML body.");
+			err, ERROR_NO_MEMORY, "There is no memory to read the XML body.");
 	buffer_init(&reader.text, XML_READER_TEXT_MAX_BYTES);
 	XML_SetUserData(reader.parser, &reader);
 	XML_SetElementHandler(reader.parser, xml_reader_on_open, xml_reader_on_close);
