@@ -16,8 +16,9 @@
 #include "client/terminal/progress.h"
 
 enum {
-	TARGET_MAX_BYTES = 16 * 1024,
-	COMMIT_WAIT_MS = 120 * 1000, /* the server syncs and commits after the last byte */
+	TOKEN_MAX_BYTES = 16 * 1024,
+	TARGET_MAX_BYTES = 64 * 1024, /* a token and a prefix, percent-encoded */
+	COMMIT_WAIT_MS = 120 * 1000,  /* the server syncs and commits after the last byte */
 	HEADER_MAX_BYTES = 192
 };
 
@@ -218,7 +219,7 @@ int remote_object_list(struct remote *remote, const struct remote_object_page *p
 		buffer_add_text(&target, "&delimiter=%2F");
 	if (page->token.len > 0) {
 		buffer_add_text(&target, "&continuation-token=");
-		encode_percent(span_slice(page->token, 0, 1024), false, &target);
+		encode_percent(span_slice(page->token, 0, TOKEN_MAX_BYTES), false, &target);
 	}
 	return fetch_listing(remote, &target, arena, out, err);
 }
@@ -231,7 +232,7 @@ int remote_object_list_buckets(struct remote *remote, struct span token, struct 
 	buffer_add_byte(&target, '/');
 	if (token.len > 0) {
 		buffer_add_text(&target, "?continuation-token=");
-		encode_percent(span_slice(token, 0, 1024), false, &target);
+		encode_percent(span_slice(token, 0, TOKEN_MAX_BYTES), false, &target);
 	}
 	return fetch_listing(remote, &target, arena, out, err);
 }

@@ -82,6 +82,20 @@ class SyncCommand(unittest.TestCase):
         self.assertEqual(self.daemon.request('GET', '/box/many/0').status, 404)
         self.assertEqual(self.daemon.request('GET', '/box/many/1002').status, 404)
 
+    def test_a_page_may_begin_at_a_long_key(self):
+        """Its token has twice the bytes of the key, and a link to it three times."""
+        prefix = '/'.join(['\u00fc' * 120] * 3)
+        for number in range(1001):
+            self.write(self.folder, f'{prefix}/{number}', b'')
+        self.sync(self.folder, 'box', '--create-bucket')
+        listed = self.daemon.client('ls', '-r', 'box', '--json').stdout.splitlines()
+        self.assertEqual(len(listed), 1005)
+        back = os.path.join(self.daemon.scratch, 'back')
+        self.sync('box', back)
+        self.assertEqual(self.tree(back), self.tree(self.folder))
+        shutil.rmtree(os.path.join(self.folder, *prefix.split('/')))
+        self.assertEqual(self.sync(self.folder, 'box', '--delete')[-1]['removed'], 1001)
+
     def test_what_looks_like_nothing_deletes_nothing(self):
         self.sync(self.folder, 'box', '--create-bucket')
         before = self.tree(self.folder)
