@@ -37,8 +37,8 @@ enum next get_chunk_resume(struct exchange *exchange);
  * reconstruction. */
 enum next fetch_records_begin(struct exchange *exchange);
 
-/* Telemetry of clients: it is read and dropped, because clients wait for the reply. And the health
- * of the Xet face. */
+/* Telemetry of clients, which is read and dropped because clients wait for the reply, and the
+ * face's health. */
 enum next telemetry_begin(struct exchange *exchange);
 enum next telemetry_finish(struct exchange *exchange);
 enum next telemetry_health_begin(struct exchange *exchange);

@@ -45,7 +45,7 @@ int command_ls(struct session *session, struct error *err)
 	if (ls.remote == NULL)
 		return -1;
 	struct buffer token;
-	buffer_init(&token, 16 * 1024);
+	buffer_init(&token, REMOTE_LIST_TOKEN_MAX_BYTES);
 	int result;
 	bool more;
 	do

@@ -12,7 +12,7 @@
 #include "client/terminal/refusals.h"
 #include "client/transfer/removal.h"
 
-enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024, PREFIX_MAX_BYTES = 1025, TOKEN_MAX_BYTES = 16 * 1024 };
+enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024, PREFIX_MAX_BYTES = 1025 };
 
 struct rm {
 	struct session *session;
@@ -218,7 +218,7 @@ static int remove_below(struct rm *rm, struct span prefix, struct error *err)
 	struct buffer token;
 	bool more = true;
 	int result = 0;
-	buffer_init(&token, TOKEN_MAX_BYTES);
+	buffer_init(&token, REMOTE_LIST_TOKEN_MAX_BYTES);
 	while (result == 0 && more) {
 		struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
 		struct listing page = {0};

@@ -640,7 +640,7 @@ static int send_part(struct rank_publisher *self, struct error *err)
 static int wait_for_leader(struct rank_publisher *self, struct error *err)
 {
 	struct error failure = {0};
-	output_note(&self->session->output, "%s; waiting for rank 0 to drop it", err->text);
+	output_note(&self->session->output, "%s Waiting for rank 0 to drop that part.", err->text);
 	const int result = rank_part_wait(self, &failure);
 	if (result != 0 && failure.kind != ERROR_NOT_READY)
 		*err = failure;

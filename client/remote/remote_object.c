@@ -16,7 +16,6 @@
 #include "client/terminal/progress.h"
 
 enum {
-	TOKEN_MAX_BYTES = 16 * 1024,
 	TARGET_MAX_BYTES = 64 * 1024, /* a token and a prefix, percent-encoded */
 	COMMIT_WAIT_MS = 120 * 1000,  /* the server syncs and commits after the last byte */
 	HEADER_MAX_BYTES = 192
@@ -210,6 +209,7 @@ int remote_object_list(struct remote *remote, const struct remote_object_page *p
 	struct arena *arena, struct listing *out, struct error *err)
 {
 	struct buffer target;
+	ASSERT(page->token.len <= REMOTE_LIST_TOKEN_MAX_BYTES);
 	buffer_init(&target, TARGET_MAX_BYTES);
 	buffer_add_byte(&target, '/');
 	encode_percent(page->bucket, false, &target);
@@ -219,7 +219,7 @@ int remote_object_list(struct remote *remote, const struct remote_object_page *p
 		buffer_add_text(&target, "&delimiter=%2F");
 	if (page->token.len > 0) {
 		buffer_add_text(&target, "&continuation-token=");
-		encode_percent(span_slice(page->token, 0, TOKEN_MAX_BYTES), false, &target);
+		encode_percent(page->token, false, &target);
 	}
 	return fetch_listing(remote, &target, arena, out, err);
 }
@@ -228,11 +228,12 @@ int remote_object_list_buckets(struct remote *remote, struct span token, struct 
 	struct listing *out, struct error *err)
 {
 	struct buffer target;
+	ASSERT(token.len <= REMOTE_LIST_TOKEN_MAX_BYTES);
 	buffer_init(&target, TARGET_MAX_BYTES);
 	buffer_add_byte(&target, '/');
 	if (token.len > 0) {
 		buffer_add_text(&target, "?continuation-token=");
-		encode_percent(span_slice(token, 0, TOKEN_MAX_BYTES), false, &target);
+		encode_percent(token, false, &target);
 	}
 	return fetch_listing(remote, &target, arena, out, err);
 }

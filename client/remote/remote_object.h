@@ -65,6 +65,8 @@ int remote_object_make_bucket(struct remote *remote, struct span bucket, struct 
 int remote_object_has_bucket(struct remote *remote, struct span bucket, struct error *err);
 /* Fails with bucket_not_empty while the bucket holds objects or runs. */
 int remote_object_remove_bucket(struct remote *remote, struct span bucket, struct error *err);
+/* Over XML_READER_TEXT_MAX_BYTES, so that no server's token is longer. */
+enum { REMOTE_LIST_TOKEN_MAX_BYTES = 16 * 1024 };
 struct remote_object_page {
 	struct span bucket;
 	struct span prefix;

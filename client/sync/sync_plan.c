@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "client/remote/remote_hub.h"
 
-enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024, TOKEN_MAX_BYTES = 16 * 1024 };
+enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024 };
 
 struct hub_lister {
 	struct sync_list *list;
@@ -56,7 +56,7 @@ int sync_list_prefix(struct remote *remote, struct span bucket, struct span pref
 	bool more = true;
 	int pages = 0;
 	*out = (struct sync_list){0};
-	buffer_init(&token, TOKEN_MAX_BYTES);
+	buffer_init(&token, REMOTE_LIST_TOKEN_MAX_BYTES);
 	while (result == 0 && more) {
 		const struct remote_object_page page = {
 			.bucket = bucket, .prefix = prefix, .token = buffer_span(&token)};
