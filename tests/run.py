@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""usage: tests/run.py [--jobs N] [--threads] FOLDER|MODULE...   runs every test_*.py below these
+"""usage: tests/run.py [--jobs N] [--threads | --no-threads] FOLDER|MODULE...   runs every test_*.py below these
 folders of tests/, and these modules (tests/.../test_x.py), and says how many passed.
 
 With --jobs the modules run in processes of their own, N at a time; each one's output is shown whole, named and timed first. With --threads, for the
 thread sanitizer, modules that say `THREADS_MEET = False` and tests marked `bytes_alone` (tests/support/daemon.py) are left out: they are about bytes
-and messages, and what threads do in them happens in others too. Ends with the line `N passed, N failed, N skipped`; exit status 1 when any failed.
+and messages, and what threads do in them happens in others too. With --no-threads only those are run: two sanitizers share the tests between them.
+Ends with the line `N passed, N failed, N skipped`; exit status 1 when any failed.
 """
 import concurrent.futures
 import glob
@@ -28,7 +29,6 @@ HANG_SECONDS = 1200  # of a module, which takes two minutes at most: nothing but
 LONGEST = ('test_damage', 'test_command_xet', 'test_matrix', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
            'test_aws', 'test_hub_commands', 'test_hub_xet', 'test_javascript', 'test_hub',
            'test_power_cut', 'test_bit_flips')
-ALONE = re.compile(r'^THREADS_MEET = False$', re.M)
 LAST_LINE = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 
 
@@ -89,12 +89,14 @@ def tests_of(suite):
 
 
 def may_meet_threads(test):
-    return getattr(test, 'threads_meet', True) and getattr(getattr(test, getattr(test, '_testMethodName', ''), None), 'threads_meet', True)
+    method = getattr(test, getattr(test, '_testMethodName', ''), None)
+    return (getattr(sys.modules[type(test).__module__], 'THREADS_MEET', True) and getattr(test, 'threads_meet', True)
+            and getattr(method, 'threads_meet', True))
 
 
-def run(suite, threads):
-    if threads:
-        suite = unittest.TestSuite(filter(may_meet_threads, tests_of(suite)))
+def run(suite, flag):
+    if flag:
+        suite = unittest.TestSuite(test for test in tests_of(suite) if may_meet_threads(test) == (flag == '--threads'))
     result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     return result.passed, failed, len(result.skipped)
@@ -116,7 +118,7 @@ def run_apart(path, flags):
         output = log.read()
     lines = LAST_LINE.findall(output)
     sums = tuple(map(int, lines[-1])) if lines else (0, 1, 0)
-    if process.returncode != 0 and sums[1] == 0 and (any(sums) or not flags):  # with --threads a module may have nothing to run
+    if process.returncode != 0 and sums[1] == 0 and (any(sums) or not flags):  # a module may have nothing to run
         sums = (sums[0], 1, sums[2])
         output += f'ERROR: {module} ended with {process.returncode}\n'
     return f'== {module}: {time.monotonic() - begun:.0f} s\n{LAST_LINE.sub("", output)}', sums
@@ -125,11 +127,6 @@ def run_apart(path, flags):
 def urgency(path):
     name = os.path.basename(path)[:-3]
     return LONGEST.index(name) if name in LONGEST else len(LONGEST), -os.path.getsize(path)
-
-
-def meets_threads(path):
-    with open(path) as module:
-        return not ALONE.search(module.read())
 
 
 def modules_of(name):
@@ -143,12 +140,11 @@ def main(arguments):
     jobs = 0
     if arguments[:1] == ['--jobs']:
         jobs, arguments = int(arguments[1]), arguments[2:]
-    flags = arguments[:1] if arguments[:1] == ['--threads'] else []
+    flags = arguments[:1] if arguments[:1] in (['--threads'], ['--no-threads']) else []
     arguments = arguments[len(flags):]
     sums = [0, 0, 0]
     if jobs:
-        paths = sorted((path for name in arguments for path in modules_of(name)
-                        if not flags or meets_threads(path)), key=urgency)
+        paths = sorted((path for name in arguments for path in modules_of(name)), key=urgency)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for output, found in pool.map(run_apart, paths, [flags] * len(paths)):
                 print(output, flush=True)
@@ -160,7 +156,7 @@ def main(arguments):
                 suite.addTests(unittest.TestLoader().loadTestsFromName(name[:-3].replace(os.sep, '.')))
             else:
                 suite.addTests(unittest.TestLoader().discover(os.path.join(HERE, name), top_level_dir=ROOT))
-        sums = run(suite, bool(flags))
+        sums = run(suite, flags[0] if flags else None)
     print('{} passed, {} failed, {} skipped'.format(*sums))
     return 1 if sums[1] or not sum(sums) else 0
 

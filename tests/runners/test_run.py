@@ -72,6 +72,16 @@ MODULES = {
     'cannot be read': ('import nothing_of_this_name', '0 passed, 1 failed, 0 skipped'),
     'ends its process': (CASE + '        import os; os._exit(0)', '0 passed, 1 failed, 0 skipped'),
 }
+HALVES = """
+from tests.support.daemon import bytes_alone
+
+class Mixed(unittest.TestCase):
+    def test_met(self): pass
+    def test_other(self): pass
+    @bytes_alone
+    def test_alone(self): pass
+"""
+BYTES = 'THREADS_MEET = False\n' + HALVES
 
 
 class Run(unittest.TestCase):
@@ -114,6 +124,13 @@ class Run(unittest.TestCase):
         for name, (text, sums) in MODULES.items():
             wanted = sums.replace('0 failed, 0', '1 failed, 0')
             self.judge(name, text, ('--jobs', '1'), wanted)
+
+    def test_each_test_is_run_with_threads_or_without(self):
+        for flags in ((), ('--jobs', '1')):
+            self.judge('mixed', HALVES, (*flags, '--threads'), '2 passed, 0 failed, 0 skipped')
+            self.judge('mixed', HALVES, (*flags, '--no-threads'), '1 passed, 0 failed, 0 skipped')
+            self.judge('bytes', BYTES, (*flags, '--threads'), '0 passed, 0 failed, 0 skipped')
+            self.judge('bytes', BYTES, (*flags, '--no-threads'), '3 passed, 0 failed, 0 skipped')
 
 
 if __name__ == '__main__':

@@ -243,10 +243,12 @@ static void put_second_life_with_its_log(void)
 	put_catalog(second_life);
 }
 
-/* Gives the packs names that no row has. */
+/* Gives the packs names that no row has: an id ends in other digits, whatever they were. */
 static void rename_packs(void)
 {
-	run("cd $F/packs && for f in */*; do mv $f ${f%???.*}fff.${f##*.}; done", "");
+	run("cd $F/packs && for f in */*; do s=${f%.*}; e=${s#\"${s%???}\"};"
+	    " mv $f ${s%???}$(echo $e | tr 0-9a-f 1-9a-f0).${f##*.}; done",
+		"");
 	drop_note();
 }
 
