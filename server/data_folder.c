@@ -225,7 +225,11 @@ static int make_key(struct data_folder *folder, const char *path, struct error *
 static bool has_store(const struct data_folder *folder)
 {
 	char *const catalog = data_folder_path(folder->path, "catalog.db");
-	const bool found = file_exists(catalog);
+	char *const journal = data_folder_path(folder->path, "journal");
+	char *const packs = data_folder_path(folder->path, "packs");
+	const bool found = file_exists(catalog) || file_exists(journal) || file_exists(packs);
+	free(packs);
+	free(journal);
 	free(catalog);
 	return found;
 }

@@ -8,10 +8,11 @@
 #include "server/folder_modes.h"
 #include "server/gc_command.h"
 #include "server/keys_command.h"
+#include "server/rebuild_command.h"
 #include "server/root_key.h"
 #include "server/set_aside_command.h"
 
-enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 3 };
+enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 4 };
 
 static int help_command(int argument_count, char **arguments);
 static int serve(int argument_count, char **arguments);
@@ -21,7 +22,7 @@ static int version_command(int argument_count, char **arguments);
 static const struct {
 	const char *name;
 	int (*run)(int argument_count, char **arguments);
-} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
+} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command}, {"rebuild", rebuild_command},
 	{"help", help_command}, {"version", version_command}};
 
 int main(int argument_count, char **arguments)

@@ -367,7 +367,8 @@ static void relieve_wal(struct committer *committer)
 	/* After a failure the log stays as it is, and nothing is lost. If the disk is broken, the
 	 * next commit reports it. */
 	struct error ignored;
-	db_checkpoint_restart(committer->db, &ignored);
+	if (journal_sync(committer->options.journal, &ignored) == 0)
+		db_checkpoint_restart(committer->db, &ignored);
 	committer->restart_at = used + WAL_RETRY_BYTES;
 }
 

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "storage/core/acknowledged.h"
 #include "storage/db/db.h"
+#include "storage/journal/journal.h"
 #include "storage/packs/pack_store.h"
 #include "storage/packs/store_health.h"
 
@@ -42,6 +43,7 @@ struct committer_options {
 	struct store_health *health;
 	struct acknowledged *acknowledged; /* noted after each COMMIT; may be NULL */
 	struct store_identity store;       /* for `acknowledged` */
+	struct journal *journal;           /* synced before the log restarts; may be NULL */
 };
 struct committer *committer_start(const struct committer_options *options);
 void committer_stop(struct committer *committer); /* runs the queued changes, then closes db */

@@ -131,6 +131,7 @@ void store_start_committer(struct store *store, struct db *db)
 		.metrics = store->metrics,
 		.health = store->health,
 		.acknowledged = store->catalog.acknowledged,
+		.journal = store->catalog.journal,
 		.store = store->catalog.identity};
 	ASSERT(store->packs != NULL && store->catalog.path != NULL && store->committer == NULL);
 	db_set_context(db, DB_CONTEXT_PACK_TOUCHES, store->touches);
@@ -144,6 +145,7 @@ void store_end_changes(struct store *store)
 	reader_pool_close_idle(store->readers);
 	damage_book_close(store->damage_book);
 	committer_stop(store->committer); /* closing the last connection empties the log */
+	journal_close(store->catalog.journal);
 	acknowledged_close(store->catalog.acknowledged);
 }
 
@@ -250,6 +252,11 @@ struct log *store_log(const struct store *store)
 struct metrics *store_metrics(const struct store *store)
 {
 	return store->metrics;
+}
+
+struct journal *store_journal(const struct store *store)
+{
+	return store->catalog.journal;
 }
 
 struct committer *store_committer(const struct store *store)

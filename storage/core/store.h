@@ -16,6 +16,7 @@
 #include "storage/packs/chunk_index.h"
 #include "storage/packs/disk_floor.h"
 
+struct journal;
 struct store;
 
 /* Objects of the rooms above. storage/open sets all of them before any other code has the store,
@@ -60,6 +61,8 @@ bool store_fast_etags(const struct store *store);
 struct log *store_log(const struct store *store);         /* may be NULL */
 struct metrics *store_metrics(const struct store *store); /* may be NULL */
 
+/* NULL in a store that is only read. */
+struct journal *store_journal(const struct store *store);
 struct committer *store_committer(const struct store *store);
 struct pack_store *store_packs(const struct store *store);
 struct chunk_index *store_chunk_index(const struct store *store);

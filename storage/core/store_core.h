@@ -28,6 +28,7 @@ void store_fill_chunk_index(struct store *store);
 struct store_catalog { /* owned by the store after store_set_catalog */
 	char *path;
 	struct acknowledged *acknowledged; /* may be NULL */
+	struct journal *journal;           /* NULL: nothing changes the catalog */
 	struct store_identity identity;
 };
 void store_set_catalog(struct store *store, const struct store_catalog *catalog);

@@ -11,6 +11,7 @@ enum { INTERVAL_MS = 1000, LOG_KEPT_BYTES = 1024 * 1024, LOG_PATH_BYTES = 4096 }
 
 struct checkpointer {
 	struct db *db;
+	struct checkpointer_gate gate;
 	char log_path[LOG_PATH_BYTES];
 	int64_t seen; /* the data version at the last look */
 	struct worker_thread thread;
@@ -20,7 +21,8 @@ static int64_t checkpointer_round(void *owner);
 static void checkpointer_checkpoint(void *owner);
 static void cut_idle_log(struct checkpointer *checkpointer, struct error *err);
 
-struct checkpointer *checkpointer_start(const char *catalog_path, struct error *err)
+struct checkpointer *checkpointer_start(
+	const char *catalog_path, const struct checkpointer_gate *gate, struct error *err)
 {
 	static const struct worker_thread_plan plan = {.name = "checkpointer",
 		.first_ms = INTERVAL_MS,
@@ -31,6 +33,7 @@ struct checkpointer *checkpointer_start(const char *catalog_path, struct error *
 		return NULL;
 	struct checkpointer *const checkpointer = memory_new(sizeof(*checkpointer));
 	checkpointer->db = db;
+	checkpointer->gate = *gate;
 	snprintf(checkpointer->log_path, sizeof(checkpointer->log_path), "%s-wal", catalog_path);
 	worker_thread_start(&checkpointer->thread, &plan, checkpointer);
 	return checkpointer;
@@ -57,6 +60,9 @@ static void checkpointer_checkpoint(void *owner)
 	struct checkpointer *const checkpointer = owner;
 	/* nothing is lost: the log keeps everything, and the next commit reports a broken disk */
 	struct error ignored;
+	if (checkpointer->gate.pass != NULL &&
+		checkpointer->gate.pass(checkpointer->gate.owner, &ignored) != 0)
+		return;
 	db_checkpoint_passive(checkpointer->db, &ignored);
 	cut_idle_log(checkpointer, &ignored);
 }

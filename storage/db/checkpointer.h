@@ -9,7 +9,14 @@
 
 struct checkpointer;
 
-struct checkpointer *checkpointer_start(const char *catalog_path, struct error *err);
+/* Runs before each round, and -1 puts the round off: what the log holds must be durable elsewhere
+ * first. NULL: nothing to do. */
+struct checkpointer_gate {
+	int (*pass)(void *owner, struct error *err);
+	void *owner;
+};
+struct checkpointer *checkpointer_start(
+	const char *catalog_path, const struct checkpointer_gate *gate, struct error *err);
 void checkpointer_stop(struct checkpointer *checkpointer); /* NULL is fine */
 
 #endif

@@ -78,6 +78,8 @@ static void configure(void);
 static int set_up(struct db *db, enum db_mode mode, struct error *err);
 static int set_page_form(struct db *db, struct error *err);
 static int db_note_wal(void *owner, sqlite3 *handle, const char *name, int frames);
+static void record(struct db *db);
+static void settle_record(struct db *db, enum db_outcome outcome);
 static int run_commit(struct db *db, struct error *err);
 static int restart(struct db *db, int mode, struct error *err);
 
@@ -254,10 +256,23 @@ int db_commit(struct db *db, struct error *err)
 	if (db_refuse_lost(db, err) != 0 || db_sums_commit(db->sums, err) != 0 ||
 		run_commit(db, err) != 0) {
 		db_rollback(db);
+		settle_record(db, db->is_in_doubt ? DB_IN_DOUBT : DB_ROLLED_BACK);
 		return -1;
 	}
 	db_sums_committed(db->sums);
+	settle_record(db, DB_COMMITTED);
 	db->is_begun = false;
+	return 0;
+}
+
+int db_set_recorder(struct db *db, const struct db_recorder *recorder, struct error *err)
+{
+	ASSERT(db->sums != NULL && db->recorder.take == NULL);
+	struct db_rows *rows = db_rows_new(db, err);
+	if (rows == NULL)
+		return -1;
+	db_sums_keep_rows(db->sums, rows);
+	db->recorder = *recorder;
 	return 0;
 }
 
@@ -538,10 +553,32 @@ static int db_note_wal(void *owner, sqlite3 *handle, const char *name, int frame
 	return SQLITE_OK;
 }
 
+static void record(struct db *db)
+{
+	struct db_record changed;
+	struct error ignored; /* the recorder then knows that it lacks a change */
+	const int got =
+		db->recorder.take == NULL ? 0 : db_sums_record(db->sums, &changed, &ignored);
+	if (got < 0)
+		db->recorder.lose(db->recorder.owner);
+	if (got <= 0)
+		return;
+	db->recorder.take(db->recorder.owner, &changed);
+	db->has_recorded = true;
+}
+
+static void settle_record(struct db *db, enum db_outcome outcome)
+{
+	if (db->has_recorded)
+		db->recorder.settle(db->recorder.owner, outcome);
+	db->has_recorded = false;
+}
+
 /* COMMIT leaves the transaction open when a rule of a table refuses it. A full disk ends it, but
  * then the log lacks bytes of the last frame, without which the other frames mean nothing. */
 static int run_commit(struct db *db, struct error *err)
 {
+	record(db);
 	db_file_set_ending(db->handle, true);
 	int result = db_run(db, SQL_COMMIT, err);
 	db_file_set_ending(db->handle, false);

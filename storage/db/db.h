@@ -138,6 +138,24 @@ int db_keep_sums(struct db *db, struct error *err);
 /* The number of the last committed change that this connection has seen, its own or an earlier one.
  * Each COMMIT that changes rows has the next number. */
 int64_t db_change(const struct db *db);
+/* A journal of the changes of a connection that keeps sums. */
+struct db_record {
+	int64_t change;   /* its number */
+	uint64_t sums;    /* table_sums_total (table_sums.h) after it */
+	struct span rows; /* what it changes (row_bytes.h); borrowed */
+};
+enum db_outcome { DB_COMMITTED, DB_ROLLED_BACK, DB_IN_DOUBT };
+struct db_recorder {
+	void *owner; /* borrowed until the connection is closed */
+	/* Right before the COMMIT of a transaction that changed rows. */
+	void (*take)(void *owner, const struct db_record *record);
+	/* Once after each take. */
+	void (*settle)(void *owner, enum db_outcome outcome);
+	/* Rows may have changed without a record. */
+	void (*lose)(void *owner);
+};
+/* After the migrations, on a connection that keeps sums. */
+int db_set_recorder(struct db *db, const struct db_recorder *recorder, struct error *err);
 /* How often any connection of the process found a page of the file or its log damaged or
  * unreadable, and how often it mended a page that was one flipped bit off, both since the first
  * connection was opened. */

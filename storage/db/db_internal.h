@@ -37,6 +37,8 @@ struct db {
 	/* of all that this connection touched, those before this transaction or savepoint */
 	int64_t rows_before;
 	struct db_sums *sums; /* NULL: this connection keeps none */
+	struct db_recorder recorder;
+	bool has_recorded; /* the recorder has a record of the open transaction */
 	void *contexts[DB_CONTEXT_COUNT];
 };
 

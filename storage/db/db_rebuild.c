@@ -68,6 +68,8 @@ int db_rebuild(struct db *db, const struct db_rebuild *rebuild, struct error *er
 	free(run);
 	remove_scratch(rebuild->scratch);
 	db_sums_rollback(db->sums); /* they are read again at the next begin */
+	if (db->recorder.lose != NULL) /* rows may have been settled */
+		db->recorder.lose(db->recorder.owner);
 	return result == 0 ? 0 : error_wrap(err, "rebuilding the catalog from its tables");
 }
 

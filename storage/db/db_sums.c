@@ -25,6 +25,7 @@ struct db_sums {
 	bool savepoint_is_unsure;
 	struct error why;
 	struct row_digest digest;
+	struct db_rows *rows; /* NULL: nobody wants them */
 };
 
 static const char SQL_CHANGE[] = "SELECT change FROM sums";
@@ -65,6 +66,7 @@ void db_sums_free(struct db_sums *sums)
 		return;
 	sqlite3_preupdate_hook(sums->db->handle, NULL, NULL);
 	row_digest_release(&sums->digest);
+	db_rows_free(sums->rows);
 	free(sums);
 }
 
@@ -95,6 +97,7 @@ int db_sums_begin(struct db_sums *sums, struct error *err)
 	sums->is_known = false; /* until the commit */
 	sums->is_dirty = false;
 	sums->is_unsure = false;
+	db_rows_begin(sums->rows);
 	return 0;
 }
 
@@ -142,6 +145,7 @@ void db_sums_savepoint(struct db_sums *sums)
 	if (sums == NULL)
 		return;
 	copy_tables(sums->savepoint, sums->now.tables);
+	db_rows_savepoint(sums->rows);
 	sums->savepoint_is_unsure = sums->is_unsure;
 }
 
@@ -150,24 +154,55 @@ void db_sums_savepoint_rollback(struct db_sums *sums)
 	if (sums == NULL)
 		return;
 	copy_tables(sums->now.tables, sums->savepoint);
+	db_rows_savepoint_rollback(sums->rows);
 	sums->is_unsure = sums->savepoint_is_unsure;
 }
 
 void db_sums_statement(struct db_sums *sums)
 {
-	if (sums != NULL)
-		copy_tables(sums->statement, sums->now.tables);
+	if (sums == NULL)
+		return;
+	copy_tables(sums->statement, sums->now.tables);
+	db_rows_statement(sums->rows);
 }
 
 void db_sums_statement_rollback(struct db_sums *sums)
 {
-	if (sums != NULL)
-		copy_tables(sums->now.tables, sums->statement);
+	if (sums == NULL)
+		return;
+	copy_tables(sums->now.tables, sums->statement);
+	db_rows_statement_rollback(sums->rows);
 }
 
 int64_t db_sums_change(const struct db_sums *sums)
 {
 	return sums == NULL ? 0 : sums->change;
+}
+
+void db_sums_keep_rows(struct db_sums *sums, struct db_rows *rows)
+{
+	ASSERT(sums->rows == NULL);
+	sums->rows = rows;
+}
+
+int db_sums_record(const struct db_sums *sums, struct db_record *out, struct error *err)
+{
+	if (sums == NULL || !sums->is_dirty || sums->rows == NULL)
+		return 0;
+	out->change = sums->change + 1;
+	out->sums = table_sums_total(&sums->now);
+	return db_rows_changed(sums->rows, &out->rows, err) == 0 ? 1 : -1;
+}
+
+int db_sums_establish(struct db *db, int64_t change, struct error *err)
+{
+	ASSERT(db->sums == NULL);
+	db->sums = db_sums_new(db);
+	db->sums->change = change - 1;
+	int result = make_row(db, err);
+	db_sums_free(db->sums);
+	db->sums = NULL;
+	return result;
 }
 
 int db_sums_count(struct db *db, const char *table, struct table_sum *out, struct error *err)
@@ -231,6 +266,7 @@ static void db_sums_note_row(void *owner, sqlite3 *handle, int operation, const 
 		sum->sum += digest_row(sums, handle, sqlite3_preupdate_new);
 	}
 	sums->is_dirty = true;
+	db_rows_note(sums->rows, table, operation != SQLITE_INSERT, operation != SQLITE_DELETE);
 }
 
 static bool is_counted(const char *table)
@@ -319,10 +355,12 @@ static int make_row(struct db *db, struct error *err)
 {
 	if (db_begin_alone(db, err) != 0)
 		return -1;
-	if (establish(db->sums, err) == 0)
-		return db_commit_alone(db, err);
-	db_rollback(db);
-	return -1;
+	if (establish(db->sums, err) != 0 || db_commit_alone(db, err) != 0) {
+		db_rollback(db);
+		return -1;
+	}
+	db->sums->change++;
+	return 0;
 }
 
 static int establish(struct db_sums *sums, struct error *err)

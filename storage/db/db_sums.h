@@ -5,6 +5,7 @@
 #define STORAGE_DB_DB_SUMS_H
 
 #include "storage/db/db.h"
+#include "storage/db/db_rows.h"
 #include "storage/db/table_sums.h"
 
 struct db_sums;
@@ -27,6 +28,13 @@ void db_sums_statement_rollback(struct db_sums *sums); /* after it failed */
 void db_sums_doubt(struct db_sums *sums, const struct error *why);
 int db_sums_check(const struct db_sums *sums, struct error *err);
 int64_t db_sums_change(const struct db_sums *sums); /* the number of the last committed change */
+/* From here on it also keeps the rows that a transaction changes; taken over. */
+void db_sums_keep_rows(struct db_sums *sums, struct db_rows *rows);
+/* After db_sums_commit: returns 1 with what the transaction changed, 0 when it changed no row. */
+int db_sums_record(const struct db_sums *sums, struct db_record *out, struct error *err);
+/* Counts all tables, and makes that the stored sums, of this change: for a database that was filled
+ * with rows from elsewhere. On a connection that keeps no sums. */
+int db_sums_establish(struct db *db, int64_t change, struct error *err);
 
 /* Reads the stored sums; not_found when the database has no row of them. */
 int db_sums_load(struct db *db, struct table_sums *out, struct error *err);

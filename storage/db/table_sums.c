@@ -8,7 +8,7 @@
 #include "base/digest/xxh3.h"
 #include "base/little_endian.h"
 
-enum { VERSION = 1, ROW_MAX_BYTES = 1024 * 1024 * 1024 };
+enum { VERSION = 1, WORD_BYTES = 8, ROW_MAX_BYTES = 1024 * 1024 * 1024 };
 enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_BYTES };
 
 static void add_word(struct buffer *out, uint64_t word);
@@ -40,6 +40,22 @@ void table_sums_encode(const struct table_sums *sums, struct buffer *out)
 		add_word(out, sums->tables[i].sum);
 	}
 	add_word(out, xxh3_64(span_slice(buffer_span(out), begin, out->len - begin)));
+}
+
+uint64_t table_sums_total(const struct table_sums *sums)
+{
+	uint64_t total = 0;
+	for (size_t i = 0; i < sums->count; i++) {
+		uint8_t words[2 * WORD_BYTES];
+		const struct table_sum *table = &sums->tables[i];
+		if (table->rows == 0 || strcmp(sums->names[i], "sqlite_schema") == 0)
+			continue;
+		little_endian_put(words, (uint64_t)table->rows, WORD_BYTES);
+		little_endian_put(words + WORD_BYTES, table->sum, WORD_BYTES);
+		total += xxh3_64_seeded(
+			span_of(words, sizeof(words)), xxh3_64(span_text(sums->names[i])));
+	}
+	return total;
 }
 
 int table_sums_decode(struct span bytes, struct table_sums *out, struct error *err)

@@ -27,6 +27,9 @@ struct table_sums { /* a zeroed one has no tables */
 /* The index of the table, which is added if it is missing. */
 size_t table_sums_place(struct table_sums *sums, const char *name);
 void table_sums_encode(const struct table_sums *sums, struct buffer *out);
+/* One number for rows and sums of all tables but the schema. It does not depend on the order of the
+ * tables, nor on those without rows. */
+uint64_t table_sums_total(const struct table_sums *sums);
 /* corrupt when `bytes` is not a result of table_sums_encode. */
 int table_sums_decode(struct span bytes, struct table_sums *out, struct error *err);
 

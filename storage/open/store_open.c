@@ -12,6 +12,7 @@
 #include "storage/db/checkpointer.h"
 #include "storage/derive/derive_worker.h"
 #include "storage/files/file_hash_worker.h"
+#include "storage/journal/journal_keeper.h"
 #include "storage/objects/scratch.h"
 #include "storage/packs/set_aside.h"
 #include "storage/run_tables/path_hold.h"
@@ -32,6 +33,7 @@ struct store_threads {
 	struct catalog_copy *catalog_copy; /* NULL: the catalog is not a copy */
 	struct catalog_checker *catalog_checker;
 	struct checkpointer *checkpointer;
+	struct journal_keeper *journal_keeper; /* NULL: the store is only read */
 	struct sweeper *sweeper;
 	struct lifecycle_worker *lifecycle_worker;
 	struct fleet_worker *fleet_worker;
@@ -42,6 +44,7 @@ static struct store *new_store(const struct store_options *options);
 static void fill_defaults(struct store_options *options);
 static struct store_params params_of(const struct store_options *options);
 static int open_all(struct store *store, struct error *err);
+static int store_open_sync_journal(void *owner, struct error *err);
 static int open_catalog(struct store *store, struct error *err);
 static int fill_caches(struct store *store, struct db *db, struct error *err);
 static int pass_damage(const struct store *store, int result, const struct error *err);
@@ -133,8 +136,15 @@ static int open_all(struct store *store, struct error *err)
 		store_open_packs(store, &params, err) != 0 || open_catalog(store, err) != 0 ||
 		scratch_recover(store, err) != 0)
 		return -1;
-	threads->checkpointer = checkpointer_start(store_catalog_path(store), err);
+	const struct checkpointer_gate gate = {
+		.pass = store_open_sync_journal, .owner = store_journal(store)};
+	threads->checkpointer = checkpointer_start(store_catalog_path(store), &gate, err);
 	return threads->checkpointer == NULL ? -1 : 0;
+}
+
+static int store_open_sync_journal(void *owner, struct error *err)
+{
+	return journal_sync(owner, err);
 }
 
 static int open_catalog(struct store *store, struct error *err)
@@ -154,6 +164,7 @@ static int open_catalog(struct store *store, struct error *err)
 	threads->catalog_copy = start.copy;
 	const struct store_catalog catalog = {.path = start.catalog_path,
 		.acknowledged = start.acknowledged,
+		.journal = start.journal,
 		.identity = start.store};
 	store_set_catalog(store, &catalog);
 	if (fill_caches(store, start.db, err) != 0) {
@@ -206,6 +217,9 @@ static void start_threads(struct store *store)
 	struct store_threads *const threads = parts->threads;
 	const struct store_options *const options = &threads->options;
 	ASSERT(threads->checkpointer != NULL);
+	if (store_journal(store) != NULL)
+		threads->journal_keeper = journal_keeper_start(store_journal(store),
+			store_catalog_path(store), store_log(store), store_metrics(store));
 	threads->catalog_checker = catalog_checker_start(store);
 	threads->sweeper = sweeper_start(store);
 	threads->lifecycle_worker = lifecycle_worker_start(
@@ -232,6 +246,7 @@ static void stop_threads(const struct store_parts *parts)
 	lifecycle_worker_stop(threads->lifecycle_worker);
 	sweeper_stop(threads->sweeper);
 	catalog_checker_stop(threads->catalog_checker);
+	journal_keeper_stop(threads->journal_keeper);
 	checkpointer_stop(threads->checkpointer);
 }
 

@@ -3,6 +3,7 @@
  * are steps in C, in the same transaction. */
 #include "storage/start/catalog.h"
 
+#include "base/file.h"
 #include "storage/buckets/bucket_access.h"
 #include "storage/buckets/key_row.h"
 #include "storage/core/store_row.h"
@@ -41,6 +42,26 @@ struct db *catalog_open_asking(const char *path, const struct catalog_gate *gate
 struct db *catalog_open(const char *path, struct error *err)
 {
 	return catalog_open_asking(path, NULL, err);
+}
+
+struct db *catalog_make(const char *path, uint32_t schema, struct error *err)
+{
+	ASSERT(!file_exists(path));
+	if (schema < 1 || schema > (uint32_t)migration_list[migration_count - 1].number) {
+		error_set(err, ERROR_UNSUPPORTED,
+			"The journal is of a catalog with schema %u, and this program knows those up to %d.",
+			schema, migration_list[migration_count - 1].number);
+		return NULL;
+	}
+	struct db *const db = db_open(path, DB_WRITE, err);
+	int result = db == NULL ? -1 : 0;
+	for (size_t i = 0; result == 0 && i < migration_count; i++)
+		if ((uint32_t)migration_list[i].number <= schema)
+			result = run_migration(db, &migration_list[i], err);
+	if (result == 0)
+		return db;
+	db_close(db);
+	return NULL;
 }
 
 static int migrate(struct db *db, const struct catalog_gate *gate, struct error *err)

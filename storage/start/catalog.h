@@ -11,6 +11,9 @@ enum { CATALOG_APPLICATION = 0x44425543 }; /* "DBUC" in the file's application_i
  * transaction of its own. unsupported when a newer program made it, corrupt when it is not a
  * catalog. */
 struct db *catalog_open(const char *path, struct error *err);
+/* Makes a catalog of an earlier schema, which must not exist: the migrations up to that number,
+ * and no counts and sums. unsupported: this program does not know the number. */
+struct db *catalog_make(const char *path, uint32_t schema, struct error *err);
 /* A question before a migration changes the catalog. `version` is the number of the last migration
  * that ran, 0 in a file that was never a catalog. -1 with the error set: nothing is changed, and
  * the opening fails. */

@@ -51,6 +51,7 @@ static void set_reads_only(struct starting *starting, const char *why);
 static int check_is_there(const struct starting *starting, struct error *err);
 static off_t bytes_of(const char *path);
 static int check_new(const struct starting *starting, const char *what, struct error *err);
+static bool has_journal(const struct starting *starting);
 static int count_packs(const struct starting *starting, size_t *out_count, struct error *err);
 static int store_start_count_pack(void *taker, const char *name, uint64_t size, struct error *err);
 static int lost_catalog(
@@ -83,6 +84,7 @@ static void close_catalog(struct starting *starting);
 static void forget_packs(struct starting *starting);
 static int accept(struct starting *starting, struct error *err);
 static int begin_life(struct starting *starting, struct error *err);
+static int begin_journal(struct starting *starting, struct error *err);
 static uint64_t next_life(const struct starting *starting);
 static int record_life(struct starting *starting, const struct pack_record *sealed, size_t count,
 	struct error *err);
@@ -170,9 +172,22 @@ static int check_new(const struct starting *starting, const char *what, struct e
 		return 0;
 	if (count_packs(starting, &packs, err) != 0)
 		return -1;
-	if (packs == 0 && starting->last.store.life == 0)
+	if (packs == 0 && starting->last.store.life == 0 && !has_journal(starting))
 		return 0;
 	return lost_catalog(starting, what, packs, err);
+}
+
+static bool has_journal(const struct starting *starting)
+{
+	char path[PATH_BYTES + 16];
+	char **names = NULL;
+	size_t count = 0;
+	struct error ignored;
+	snprintf(path, sizeof(path), "%s/journal", starting->params->folder);
+	if (file_list(path, &names, &count, &ignored) != 0)
+		return false;
+	file_names_free(names, count);
+	return count > 0;
 }
 
 static int count_packs(const struct starting *starting, size_t *out_count, struct error *err)
@@ -199,8 +214,8 @@ static int lost_catalog(
 {
 	return error_set(err, ERROR_DAMAGED,
 		"%s is %s, and the store was started %" PRIu64
-		" times and has %zu pack files. Put the"
-		" catalog back, with its -wal file; for a new store, use another folder.",
+		" times and has %zu pack files. Put the catalog back, with its -wal file, or make it"
+		" again from the journal with deltabucketd rebuild; for a new store, use another folder.",
 		starting->catalog_path, what, starting->last.store.life, packs);
 }
 
@@ -530,12 +545,40 @@ static int begin_life(struct starting *starting, struct error *err)
 	if (pack_recovery_settle(starting->recovery, starting->is_whole, &sealed, &count, err) != 0)
 		return -1;
 	starting->out->store.life = next_life(starting);
+	if (begin_journal(starting, err) != 0) {
+		free(sealed);
+		return -1;
+	}
 	int result = record_life(starting, sealed, count, err);
 	free(sealed);
 	if (result != 0)
 		return -1;
 	db_keep_log(starting->out->db, false);
 	return note_life(starting, err);
+}
+
+/* The new life is its first change. */
+static int begin_journal(struct starting *starting, struct error *err)
+{
+	struct store_start *out = starting->out;
+	char folder[PATH_BYTES + 16];
+	int schema = 0;
+	int application = 0;
+	if (db_get_version(out->db, &schema, &application, err) != 0)
+		return -1;
+	snprintf(folder, sizeof(folder), "%s/journal", starting->params->folder);
+	struct journal_options options = {.files = starting->params->files,
+		.folder = folder,
+		.life = out->store.life,
+		.schema = (uint32_t)schema,
+		.change = db_change(out->db),
+		.log = starting->params->log};
+	memcpy(options.store, out->store.id, JOURNAL_STORE_BYTES);
+	out->journal = journal_open(&options, err);
+	if (out->journal == NULL)
+		return -1;
+	const struct db_recorder recorder = journal_recorder(out->journal);
+	return db_set_recorder(out->db, &recorder, err);
 }
 
 static uint64_t next_life(const struct starting *starting)
@@ -578,6 +621,7 @@ static void release(struct starting *starting)
 {
 	struct store_start *out = starting->out;
 	close_catalog(starting);
+	journal_close(out->journal);
 	acknowledged_close(out->acknowledged);
 	catalog_copy_free(out->copy);
 	free(out->catalog_path);

@@ -6,6 +6,7 @@
 
 #include "storage/core/acknowledged.h"
 #include "storage/core/store.h"
+#include "storage/journal/journal.h"
 #include "storage/packs/disk_floor.h"
 #include "storage/packs/pack_store.h"
 #include "storage/packs/store_health.h"
@@ -33,6 +34,7 @@ struct store_start {   /* the caller owns all of it */
 	char *catalog_path;
 	struct catalog_copy *copy;         /* the catalog is this copy; NULL: it is the original */
 	struct acknowledged *acknowledged; /* NULL on a disk that takes no writes */
+	struct journal *journal;           /* records what `db` changes; NULL: nothing does */
 	struct store_identity store;       /* with the number of this life */
 };
 /* After a failure there is nothing to release, and the files are as they were. */

@@ -12,6 +12,7 @@
 #include "storage/core/pack_row.h"
 #include "storage/core/removal_row.h"
 #include "storage/core/store.h"
+#include "storage/journal/journal.h"
 #include "storage/packs/pack_store_parts.h"
 #include "storage/packs/store_health.h"
 #include "storage/upkeep/gc_pack.h"
@@ -439,7 +440,8 @@ static int list_removals(
 	return result;
 }
 
-/* Removes files that changes took out of use, for good, before the rows that name them go.
+/* Removes files that changes took out of use, for good, before the rows that name them go. First
+ * the journal must have those changes for good, or a catalog made from it would name the files.
  * *inout_count becomes the number of files that went. A file that could not be removed, or that the
  * cache still reads from, keeps its row, and another round tries again. */
 static int remove_files(
@@ -448,7 +450,7 @@ static int remove_files(
 	struct pack_store *packs = store_packs(gc->store);
 	struct removals removals = {.change = {.apply = gc_apply_removals}, .files = files};
 	ASSERT(files != NULL && *inout_count <= GC_NUMBERS);
-	if (check_goes_on(gc, err) != 0)
+	if (check_goes_on(gc, err) != 0 || journal_sync(store_journal(gc->store), err) != 0)
 		return -1;
 	pack_cache_leave_out(packs->cache, files, inout_count);
 	for (size_t i = 0; i < *inout_count; i++)

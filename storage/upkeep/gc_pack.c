@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "storage/core/pack_row.h"
 #include "storage/core/store.h"
+#include "storage/journal/journal.h"
 #include "storage/packs/pack_table.h"
 #include "storage/upkeep/gc_change.h"
 
@@ -369,7 +370,9 @@ static void act_delete(const struct gc_work *work, struct gc_pack *pack)
 	bool is_named = false;
 	ASSERT(pack->is_condemned && pack->live_count == 0);
 	forget_chunks(work, pack);
-	if (gc_change_run(work, pack, GC_REMOVE, &is_named, &err) != 0) {
+	/* a catalog made from the journal must not name chunks of a pack that is gone */
+	if (journal_sync(store_journal(work->store), &err) != 0 ||
+		gc_change_run(work, pack, GC_REMOVE, &is_named, &err) != 0) {
 		finish_failed(work, pack, &err);
 		return;
 	}

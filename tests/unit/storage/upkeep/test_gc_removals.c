@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "storage/journal/journal.h"
 #include "storage/core/store.h"
 #include "storage/packs/pack_store_parts.h"
 #include "storage/packs/store_health.h"
@@ -214,6 +215,7 @@ START_TEST(a_row_stays_until_its_file_is_gone_for_good)
 	put("a", 1);
 	put("b", 2);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a", NULL, &err), 0);
+	ck_assert_int_eq(journal_sync(store_journal(fixture.store), &err), 0); /* its name too */
 	atomic_store(&folders_fail, true);
 	ck_assert_int_eq(collect(), -1);
 	ck_assert_int_eq(removals(), 1);

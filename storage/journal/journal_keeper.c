@@ -1,0 +1,248 @@
+/* A log may go once two verified snapshots are newer than all that it leads to: the next log begins
+ * at or before the change of the older snapshot. What another store left in the folder stays. */
+#include "storage/journal/journal_keeper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/thread/worker_thread.h"
+#include "storage/journal/journal_reader.h"
+#include "storage/journal/snapshot.h"
+
+enum { PATH_BYTES = 4096, LOOK_MS = 1000, AGAIN_MS = 5 * 60 * 1000, KEPT = 2 };
+
+struct journal_keeper {
+	struct journal *journal;
+	char *catalog_path;
+	struct log *log;
+	struct metrics *metrics;
+	struct worker_thread thread;
+};
+
+static void remove_leftovers(struct journal *journal);
+static int64_t journal_keeper_round(void *owner);
+static int make_snapshot(struct journal_keeper *keeper, struct error *err);
+static int write_snapshot(struct journal_keeper *keeper, struct db *db,
+	struct journal_header *out_header, char *path, struct error *err);
+static bool journal_keeper_goes_on(void *owner);
+static int accept_snapshot(struct journal_keeper *keeper, const struct journal_header *header,
+	const char *path, struct error *err);
+static int remove_old(struct journal *journal, struct error *err);
+static bool find_oldest_kept(
+	const struct journal *journal, char **names, size_t count, struct journal_header *out);
+static int remove_snapshots(
+	struct journal *journal, char **names, size_t count, uint64_t below, struct error *err);
+static int remove_logs(struct journal *journal, char **names, size_t count,
+	const struct journal_header *kept, struct error *err);
+static int remove_file(struct journal *journal, const char *name, struct error *err);
+
+struct journal_keeper *journal_keeper_start(
+	struct journal *journal, const char *catalog_path, struct log *log, struct metrics *metrics)
+{
+	static const struct worker_thread_plan plan = {
+		.name = "journal", .first_ms = LOOK_MS, .round = journal_keeper_round};
+	struct journal_keeper *keeper = memory_new(sizeof(*keeper));
+	keeper->journal = journal;
+	keeper->catalog_path = memory_copy_text(catalog_path);
+	keeper->log = log;
+	keeper->metrics = metrics;
+	remove_leftovers(journal);
+	worker_thread_start(&keeper->thread, &plan, keeper);
+	return keeper;
+}
+
+void journal_keeper_stop(struct journal_keeper *keeper)
+{
+	if (keeper == NULL)
+		return;
+	worker_thread_stop(&keeper->thread);
+	worker_thread_release(&keeper->thread);
+	free(keeper->catalog_path);
+	free(keeper);
+}
+
+/* Snapshots that an earlier process did not finish. */
+static void remove_leftovers(struct journal *journal)
+{
+	char **names;
+	size_t count;
+	struct error ignored;
+	if (file_list(journal_folder(journal), &names, &count, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (strstr(names[i], ".snapshot.tmp") != NULL)
+			(void)remove_file(journal, names[i], &ignored);
+	file_names_free(names, count);
+}
+
+static int64_t journal_keeper_round(void *owner)
+{
+	struct journal_keeper *keeper = owner;
+	struct error err = {0};
+	const bool wants = journal_wants_snapshot(keeper->journal);
+	metrics_set(
+		keeper->metrics, METRIC_JOURNAL_INCOMPLETE, journal_is_incomplete(keeper->journal));
+	if (!wants || make_snapshot(keeper, &err) == 0)
+		return LOOK_MS;
+	if (err.kind == ERROR_BUSY)
+		return LOOK_MS;
+	log_failure(keeper->log, LOG_ERROR, NULL, "snapshot_failed", &err);
+	return AGAIN_MS;
+}
+
+static int make_snapshot(struct journal_keeper *keeper, struct error *err)
+{
+	const struct file_ops *files = journal_files(keeper->journal);
+	struct journal_header header;
+	char path[PATH_BYTES];
+	path[0] = '\0';
+	struct db *db = db_open(keeper->catalog_path, DB_READ, err);
+	if (db == NULL)
+		return -1;
+	journal_turn(keeper->journal); /* what the snapshot has is then in logs of before */
+	int result = db_snapshot_begin(db, err);
+	if (result == 0) {
+		result = write_snapshot(keeper, db, &header, path, err);
+		db_snapshot_end(db);
+	}
+	db_close(db);
+	if (result == 0)
+		result = accept_snapshot(keeper, &header, path, err);
+	if (result != 0 && path[0] != '\0')
+		files->unlink(files, path);
+	return result == 0 ? remove_old(keeper->journal, err) : -1;
+}
+
+static int write_snapshot(struct journal_keeper *keeper, struct db *db,
+	struct journal_header *out_header, char *path, struct error *err)
+{
+	static const char SQL_CHANGE[] = "SELECT change FROM sums";
+	char name[JOURNAL_NAME_BYTES];
+	int64_t change = -1;
+	if (db_find_i64(db, SQL_CHANGE, &change, err) < 0)
+		return -1;
+	if (change < 0 || !journal_describe(keeper->journal, change, out_header))
+		return error_set(err, ERROR_BUSY, "The catalog has changed meanwhile.");
+	journal_name_print(JOURNAL_SNAPSHOT, out_header->number, name);
+	snprintf(path, PATH_BYTES, "%s/%s.tmp", journal_folder(keeper->journal), name);
+	const struct snapshot_plan plan = {.files = journal_files(keeper->journal),
+		.path = path,
+		.header = out_header,
+		.goes_on = journal_keeper_goes_on,
+		.owner = keeper};
+	return snapshot_write(db, &plan, err);
+}
+
+static bool journal_keeper_goes_on(void *owner)
+{
+	return !worker_thread_is_stopping(&((struct journal_keeper *)owner)->thread);
+}
+
+/* The snapshot counts once it was read back and has its name. */
+static int accept_snapshot(struct journal_keeper *keeper, const struct journal_header *header,
+	const char *path, struct error *err)
+{
+	const struct file_ops *files = journal_files(keeper->journal);
+	uint64_t sums;
+	char name[PATH_BYTES];
+	uint64_t bytes = 0;
+	if (snapshot_read(path, &sums, NULL, NULL, err) != 0 || file_size(path, &bytes, err) != 0)
+		return -1;
+	snprintf(name, sizeof(name), "%.*s", (int)(strlen(path) - strlen(".tmp")), path);
+	if (files->rename(files, path, name) != 0)
+		return error_set_errno(err, "%s cannot be renamed", path);
+	if (file_sync_name(files, name, err) != 0)
+		return -1;
+	journal_note_snapshot(keeper->journal, &header->point, bytes);
+	const struct log_field fields[] = {
+		log_number("change", header->point.change), log_number("bytes", (int64_t)bytes)};
+	log_event(keeper->log, LOG_INFO, NULL, "snapshot_made", fields, 2);
+	return 0;
+}
+
+static int remove_old(struct journal *journal, struct error *err)
+{
+	struct journal_header kept;
+	char **names;
+	size_t count;
+	int result = 0;
+	if (file_list(journal_folder(journal), &names, &count, err) != 0)
+		return -1;
+	if (find_oldest_kept(journal, names, count, &kept)) {
+		result = remove_snapshots(journal, names, count, kept.number, err);
+		if (result == 0)
+			result = remove_logs(journal, names, count, &kept, err);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+/* The older one of the last two snapshots. */
+static bool find_oldest_kept(
+	const struct journal *journal, char **names, size_t count, struct journal_header *out)
+{
+	size_t found = 0;
+	for (size_t i = count; i-- > 0 && found < KEPT;) {
+		enum journal_kind kind;
+		uint64_t number;
+		char path[PATH_BYTES];
+		struct error ignored;
+		if (!journal_name_parse(names[i], &kind, &number) || kind != JOURNAL_SNAPSHOT)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", journal_folder(journal), names[i]);
+		found += snapshot_read_header(path, out, &ignored) == 0 &&
+			journal_owns(journal, out);
+	}
+	return found == KEPT;
+}
+
+static int remove_snapshots(
+	struct journal *journal, char **names, size_t count, uint64_t below, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		enum journal_kind kind;
+		uint64_t number;
+		if (journal_name_parse(names[i], &kind, &number) && kind == JOURNAL_SNAPSHOT &&
+			number < below && remove_file(journal, names[i], err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int remove_logs(struct journal *journal, char **names, size_t count,
+	const struct journal_header *kept, struct error *err)
+{
+	const char *before = NULL; /* the log before this one */
+	for (size_t i = 0; i < count; i++) {
+		enum journal_kind kind;
+		uint64_t number;
+		char path[PATH_BYTES];
+		struct journal_header header;
+		struct error ignored;
+		if (!journal_name_parse(names[i], &kind, &number) || kind != JOURNAL_LOG)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", journal_folder(journal), names[i]);
+		struct journal_reader *reader = journal_reader_open(path, &header, &ignored);
+		const bool is_own = reader != NULL && journal_owns(journal, &header);
+		journal_reader_close(reader);
+		if (!is_own)
+			continue;
+		if (number > kept->number || header.point.change > kept->point.change)
+			return 0;
+		if (before != NULL && remove_file(journal, before, err) != 0)
+			return -1;
+		before = names[i];
+	}
+	return 0;
+}
+
+static int remove_file(struct journal *journal, const char *name, struct error *err)
+{
+	const struct file_ops *files = journal_files(journal);
+	char path[PATH_BYTES];
+	snprintf(path, sizeof(path), "%s/%s", journal_folder(journal), name);
+	return files->unlink(files, path) == 0 ? 0
+					       : error_set_errno(err, "%s cannot be removed", path);
+}
