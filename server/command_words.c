@@ -1,5 +1,6 @@
 #include "server/command_words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/near_word.h"
@@ -29,6 +30,17 @@ int command_words_read(const struct command_flag *flags, size_t flag_count, int 
 			return -1;
 	}
 	return 0;
+}
+
+int command_words_end(const char *command, const char *usage, bool help, const struct error *err)
+{
+	if (help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	fprintf(stderr, "deltabucketd: %s (deltabucketd %s --help shows how)\n", err->text,
+		command);
+	return COMMAND_USAGE;
 }
 
 /* Takes the flag at words[*at], and moves *at to its value if that is a word of its own. */

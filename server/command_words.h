@@ -1,5 +1,4 @@
-/* Reads the words after `deltabucketd keys`, `gc` and `set-aside`: flags from a table, and
- * arguments. */
+/* Reads the words after `deltabucketd COMMAND`: flags from a table, and arguments. */
 #ifndef SERVER_COMMAND_WORDS_H
 #define SERVER_COMMAND_WORDS_H
 
@@ -9,6 +8,7 @@
 #include "base/error.h"
 
 enum { COMMAND_LIST_MAX = 256 };
+enum { COMMAND_FAILED = 1, COMMAND_USAGE = 2 }; /* exit statuses */
 
 struct command_list {
 	const char *items[COMMAND_LIST_MAX];
@@ -32,5 +32,8 @@ struct command_given {
  * message names a similar flag if there is one. Everything is borrowed from `words`. */
 int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
 	char *const *words, struct command_given *out, struct error *err);
+/* The end of a command that is not run: prints its usage text when `help` is set, else why the
+ * words were refused. Returns the exit status. */
+int command_words_end(const char *command, const char *usage, bool help, const struct error *err);
 
 #endif

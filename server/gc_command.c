@@ -12,7 +12,6 @@
 #include "server/store_command.h"
 
 enum { ANSWER_MAX_BYTES = 64 * 1024, GC_WAIT_MS = 7 * 24 * 60 * 60 * 1000 };
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct gc_options_given {
 	const char *data;
@@ -60,14 +59,8 @@ int gc_command(int argument_count, char **arguments)
 	struct buffer answer;
 	bool help = false;
 	const int parsed = parse(argument_count, arguments, &options, &help, &err);
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (parsed != 0) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd gc --help shows how)\n", err.text);
-		return EXIT_USAGE;
-	}
+	if (parsed != 0)
+		return command_words_end("gc", usage, help, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
 	const int outcome = run_gc(&options, &answer, &err);
 	if (outcome == 0)
@@ -75,7 +68,7 @@ int gc_command(int argument_count, char **arguments)
 	else
 		fprintf(stderr, "deltabucketd: gc: %s\n", err.text);
 	buffer_release(&answer);
-	return outcome == 0 ? 0 : EXIT_FAILED;
+	return outcome == 0 ? 0 : COMMAND_FAILED;
 }
 
 static int parse(int count, char **words, struct gc_options_given *options, bool *out_help,

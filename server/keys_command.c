@@ -14,7 +14,6 @@
 #include "server/store_command.h"
 
 enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024, COMMAND_ARENA_BYTES = 256 * 1024 * 1024 };
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct keys_options {
 	const char *data;
@@ -100,15 +99,8 @@ int keys_command(int argument_count, char **arguments)
 	bool help = false;
 	const struct keys_verb *const verb =
 		parse(argument_count, arguments, &options, &help, &err);
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (verb == NULL) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd keys --help shows how)\n",
-			err.text);
-		return EXIT_USAGE;
-	}
+	if (verb == NULL)
+		return command_words_end("keys", usage, help, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
 	const int outcome = run_verb(verb, &options, &answer, &err);
 	if (outcome == 0)
@@ -118,7 +110,7 @@ int keys_command(int argument_count, char **arguments)
 	if (answer.data != NULL)
 		explicit_bzero(answer.data, answer.len);
 	buffer_release(&answer);
-	return outcome == 0 ? 0 : EXIT_FAILED;
+	return outcome == 0 ? 0 : COMMAND_FAILED;
 }
 
 static const struct keys_verb *parse(

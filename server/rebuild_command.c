@@ -11,7 +11,7 @@
 #include "server/data_folder.h"
 #include "storage/rebuild/rebuild.h"
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LACKS = 4, ANSWER_MAX_BYTES = 64 * 1024 };
+enum { EXIT_LACKS = 4, ANSWER_MAX_BYTES = 64 * 1024 };
 enum { PROMISE_HOURS = 672, PROMISE_HOURS_MAX = 8760, HOUR_MS = 3600 * 1000 };
 
 struct rebuild_options {
@@ -61,21 +61,14 @@ int rebuild_command(int argument_count, char **arguments)
 	struct error err = {0};
 	bool help = false;
 	const int parsed = parse(argument_count, arguments, &options, &help, &err);
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (parsed != 0) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd rebuild --help shows how)\n",
-			err.text);
-		return EXIT_USAGE;
-	}
+	if (parsed != 0)
+		return command_words_end("rebuild", usage, help, &err);
 	if (run(&options, &report, &err) != 0) {
 		if (report.nameless_packs > 0)
 			printf("%zu pack files of %" PRIu64 " bytes have no names\n",
 				report.nameless_packs, report.nameless_bytes);
 		fprintf(stderr, "deltabucketd: rebuild: %s\n", err.text);
-		return EXIT_FAILED;
+		return COMMAND_FAILED;
 	}
 	if (options.json)
 		print_json(&report);

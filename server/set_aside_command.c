@@ -11,7 +11,6 @@
 #include "storage/packs/set_aside.h"
 
 enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024 };
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct set_aside_options {
 	const char *data;
@@ -51,19 +50,12 @@ int set_aside_command(int argument_count, char **arguments)
 	struct error err = {0};
 	bool help = false;
 	const int parsed = parse(argument_count, arguments, &options, &help, &err);
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (parsed != 0) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd set-aside --help shows how)\n",
-			err.text);
-		return EXIT_USAGE;
-	}
+	if (parsed != 0)
+		return command_words_end("set-aside", usage, help, &err);
 	if (run(&options, &err) == 0)
 		return 0;
 	fprintf(stderr, "deltabucketd: set-aside: %s\n", err.text);
-	return EXIT_FAILED;
+	return COMMAND_FAILED;
 }
 
 static int parse(int count, char **words, struct set_aside_options *options, bool *out_help,

@@ -67,7 +67,7 @@ struct folder_look { /* at a start */
 
 static int look_at_folder(struct journal *journal, struct error *err);
 static void look_at_file(struct folder_look *look, const char *name);
-static bool is_own_snapshot(const struct journal *journal, const char *path);
+static bool look_at_snapshot(struct journal *journal, const char *path);
 static void look_at_log(struct folder_look *look, const char *path);
 static bool find_change(struct journal *journal, const struct journal_header *header,
 	struct journal_reader *reader);
@@ -91,6 +91,7 @@ struct journal *journal_open(const struct journal_options *options, struct error
 	ASSERT(options->files != NULL && options->change >= 0);
 	journal->options = *options;
 	journal->folder = memory_copy_text(options->folder);
+	journal->options.folder = journal->folder;
 	journal->current.fd = -1;
 	lock_init(&journal->syncing, LOCK_JOURNAL_SYNC);
 	lock_init(&journal->lock, LOCK_JOURNAL);
@@ -253,17 +254,19 @@ static void look_at_file(struct folder_look *look, const char *name)
 		journal->next_number = number + 1;
 	snprintf(path, sizeof(path), "%s/%s", journal->folder, name);
 	if (kind == JOURNAL_SNAPSHOT)
-		look->has_snapshot |= is_own_snapshot(journal, path);
+		look->has_snapshot = look->has_snapshot || look_at_snapshot(journal, path);
 	else if (!look->found || !look->has_snapshot)
 		look_at_log(look, path);
 }
 
-static bool is_own_snapshot(const struct journal *journal, const char *path)
+/* Whether it is one of this store and its present schema. */
+static bool look_at_snapshot(struct journal *journal, const char *path)
 {
 	struct journal_header header;
 	struct error ignored;
 	return snapshot_read_header(path, &header, &ignored) == 0 &&
-		journal_owns(journal, &header) && header.schema == journal->options.schema;
+		journal_owns(journal, &header) && header.schema == journal->options.schema &&
+		file_size(path, &journal->snapshot_bytes, &ignored) == 0;
 }
 
 static void look_at_log(struct folder_look *look, const char *path)

@@ -4,6 +4,7 @@
  * there. */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,10 +381,38 @@ START_TEST(a_power_cut_in_a_rebuild_is_harmless)
 	const char *renamed = strstr(trace, "rename rebuilding.db");
 	ck_assert_msg(synced != NULL && renamed != NULL && synced < renamed, "%s", trace);
 	const struct power_taken *taken = power_disk_taken(disk, &count);
-	for (size_t i = 0; i < count; i++)
+	const size_t stride = (size_t)unit_stride(5);
+	for (size_t i = (count - 1) % stride; i < count; i += stride)
 		check_rebuilt(taken[i].folder, taken[i].line);
 	power_disk_free(disk);
 	unit_scratch_remove(folder);
+}
+END_TEST
+
+/* A rebuild that failed made no catalog or the whole one, left no file of its own, and can be
+ * repeated. */
+START_TEST(each_call_that_fails_is_told_and_harmless)
+{
+	static const int failures[] = {EIO, ENOSPC};
+	struct file_faults faults;
+	struct rebuild_report report;
+	bool is_reached = true;
+	int failed = 0;
+	for (int n = 0; is_reached; n += unit_stride(5)) {
+		char *folder = unit_scratch_copy(killed);
+		run(folder, "rm catalog.db*");
+		file_faults_init(&faults,
+			FILE_FAULT_OPEN | FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME |
+				FILE_FAULT_UNLINK,
+			n, failures[_i]);
+		const int result = rebuild_on(&faults.ops, folder, &report);
+		is_reached = faults.countdown < 0;
+		failed += result != 0;
+		check_rebuilt(folder, "a failed call");
+		run(folder, "test ! -e rebuilding.db");
+		unit_scratch_remove(folder);
+	}
+	ck_assert_int_gt(failed, 0);
 }
 END_TEST
 
@@ -403,6 +432,7 @@ Suite *test_rebuild_suite(void)
 	tcase_add_loop_test(
 		tests, a_power_cut_leaves_a_journal_whose_catalog_is_whole, 0, POWER_CUTS);
 	tcase_add_loop_test(tests, a_power_cut_in_a_rebuild_is_harmless, 0, POWER_CUTS);
+	tcase_add_loop_test(tests, each_call_that_fails_is_told_and_harmless, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
