@@ -67,7 +67,7 @@ struct folder_look { /* at a start */
 
 static int look_at_folder(struct journal *journal, struct error *err);
 static void look_at_file(struct folder_look *look, const char *name);
-static bool look_at_snapshot(struct journal *journal, const char *path);
+static void look_at_snapshot(struct folder_look *look, const char *path);
 static void look_at_log(struct folder_look *look, const char *path);
 static bool find_change(struct journal *journal, const struct journal_header *header,
 	struct journal_reader *reader);
@@ -254,19 +254,27 @@ static void look_at_file(struct folder_look *look, const char *name)
 		journal->next_number = number + 1;
 	snprintf(path, sizeof(path), "%s/%s", journal->folder, name);
 	if (kind == JOURNAL_SNAPSHOT)
-		look->has_snapshot = look->has_snapshot || look_at_snapshot(journal, path);
+		look_at_snapshot(look, path);
 	else if (!look->found || !look->has_snapshot)
 		look_at_log(look, path);
 }
 
-/* Whether it is one of this store and its present schema. */
-static bool look_at_snapshot(struct journal *journal, const char *path)
+/* Whether it is one of this store and its present schema. One of the catalog's last change leads to
+ * it: a rebuild makes one. */
+static void look_at_snapshot(struct folder_look *look, const char *path)
 {
+	struct journal *journal = look->journal;
 	struct journal_header header;
 	struct error ignored;
-	return snapshot_read_header(path, &header, &ignored) == 0 &&
-		journal_owns(journal, &header) && header.schema == journal->options.schema &&
-		file_size(path, &journal->snapshot_bytes, &ignored) == 0;
+	if (look->has_snapshot || snapshot_read_header(path, &header, &ignored) != 0 ||
+		!journal_owns(journal, &header) || header.schema != journal->options.schema ||
+		file_size(path, &journal->snapshot_bytes, &ignored) != 0)
+		return;
+	look->has_snapshot = true;
+	if (look->found || header.point.change != journal->options.change)
+		return;
+	look->found = true;
+	journal->at = header.point;
 }
 
 static void look_at_log(struct folder_look *look, const char *path)

@@ -45,6 +45,7 @@ struct journal_history {
 	size_t snapshot_count;
 	uint64_t life;
 	int64_t last_change;
+	uint64_t next_number;
 	bool has_store; /* some file has a header that can be read */
 	uint8_t store[JOURNAL_STORE_BYTES];
 	size_t damaged;      /* snapshots */
@@ -61,6 +62,7 @@ static void take_base(
 	struct journal_history *history, size_t file, const struct journal_point *base);
 static size_t find_point(const struct journal_history *history, const struct journal_point *point);
 static void add_point(struct journal_history *history, const struct history_point *point);
+static void note_change(struct journal_history *history, int64_t change);
 static void place_snapshots(struct journal_history *history);
 static int journal_history_compare(const void *a, const void *b);
 static void describe_gap(const struct journal_history *history,
@@ -108,6 +110,11 @@ uint64_t journal_history_life(const struct journal_history *history)
 int64_t journal_history_last_change(const struct journal_history *history)
 {
 	return history->last_change;
+}
+
+uint64_t journal_history_next_number(const struct journal_history *history)
+{
+	return history->next_number;
 }
 
 size_t journal_history_damaged(const struct journal_history *history)
@@ -185,6 +192,8 @@ static void read_file(struct journal_history *history, const char *name, const c
 	uint64_t number;
 	if (!journal_name_parse(name, &kind, &number))
 		return;
+	if (number >= history->next_number)
+		history->next_number = number + 1;
 	const size_t file = history->file_count++;
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	history->files[file].path = memory_copy_text(path);
@@ -203,6 +212,7 @@ static void read_snapshot(struct journal_history *history, size_t file)
 	if (!is_of_store(history, &snapshot->header))
 		return;
 	snapshot->file = file;
+	note_change(history, snapshot->header.point.change);
 	history->snapshot_count++;
 	history->life =
 		snapshot->header.life > history->life ? snapshot->header.life : history->life;
@@ -271,8 +281,13 @@ static void add_point(struct journal_history *history, const struct history_poin
 	history->points = memory_make_room(history->points, history->point_count,
 		&history->point_capacity, sizeof(*history->points));
 	history->points[history->point_count++] = *point;
-	if (point->point.change > history->last_change)
-		history->last_change = point->point.change;
+	note_change(history, point->point.change);
+}
+
+static void note_change(struct journal_history *history, int64_t change)
+{
+	if (change > history->last_change)
+		history->last_change = change;
 }
 
 static void place_snapshots(struct journal_history *history)

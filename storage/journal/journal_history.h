@@ -20,8 +20,10 @@ void journal_history_free(struct journal_history *history); /* NULL is fine */
 
 /* The highest life of all files. */
 uint64_t journal_history_life(const struct journal_history *history);
-/* The highest number of a change in any log, also of those that count for nothing. */
+/* The highest number of a change in any file, also of those that count for nothing, and a number
+ * for the next file. */
 int64_t journal_history_last_change(const struct journal_history *history);
+uint64_t journal_history_next_number(const struct journal_history *history);
 /* How many snapshots there are; those whose header is damaged are counted apart. */
 size_t journal_history_snapshots(const struct journal_history *history);
 size_t journal_history_damaged(const struct journal_history *history);

@@ -25,10 +25,8 @@ static void remove_leftovers(struct journal *journal);
 static int64_t journal_keeper_round(void *owner);
 static int make_snapshot(struct journal_keeper *keeper, struct error *err);
 static int write_snapshot(struct journal_keeper *keeper, struct db *db,
-	struct journal_header *out_header, char *path, struct error *err);
+	struct journal_header *out_header, uint64_t *out_bytes, struct error *err);
 static bool journal_keeper_goes_on(void *owner);
-static int accept_snapshot(struct journal_keeper *keeper, const struct journal_header *header,
-	const char *path, struct error *err);
 static int remove_old(struct journal *journal, struct error *err);
 static bool find_oldest_kept(
 	const struct journal *journal, char **names, size_t count, struct journal_header *out);
@@ -72,7 +70,7 @@ static void remove_leftovers(struct journal *journal)
 	if (file_list(journal_folder(journal), &names, &count, &ignored) != 0)
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (strstr(names[i], ".snapshot.tmp") != NULL)
+		if (strstr(names[i], ".snapshot" SNAPSHOT_UNFINISHED) != NULL)
 			(void)remove_file(journal, names[i], &ignored);
 	file_names_free(names, count);
 }
@@ -94,31 +92,32 @@ static int64_t journal_keeper_round(void *owner)
 
 static int make_snapshot(struct journal_keeper *keeper, struct error *err)
 {
-	const struct file_ops *files = journal_files(keeper->journal);
 	struct journal_header header;
-	char path[PATH_BYTES];
-	path[0] = '\0';
+	uint64_t bytes = 0;
 	struct db *db = db_open(keeper->catalog_path, DB_READ, err);
 	if (db == NULL)
 		return -1;
 	journal_turn(keeper->journal); /* what the snapshot has is then in logs of before */
 	int result = db_snapshot_begin(db, err);
 	if (result == 0) {
-		result = write_snapshot(keeper, db, &header, path, err);
+		result = write_snapshot(keeper, db, &header, &bytes, err);
 		db_snapshot_end(db);
 	}
 	db_close(db);
-	if (result == 0)
-		result = accept_snapshot(keeper, &header, path, err);
-	if (result != 0 && path[0] != '\0')
-		files->unlink(files, path);
-	return result == 0 ? remove_old(keeper->journal, err) : -1;
+	if (result != 0)
+		return -1;
+	journal_note_snapshot(keeper->journal, &header.point, bytes);
+	const struct log_field fields[] = {
+		log_number("change", header.point.change), log_number("bytes", (int64_t)bytes)};
+	log_event(keeper->log, LOG_INFO, NULL, "snapshot_made", fields, 2);
+	return remove_old(keeper->journal, err);
 }
 
 static int write_snapshot(struct journal_keeper *keeper, struct db *db,
-	struct journal_header *out_header, char *path, struct error *err)
+	struct journal_header *out_header, uint64_t *out_bytes, struct error *err)
 {
 	static const char SQL_CHANGE[] = "SELECT change FROM sums";
+	char path[PATH_BYTES];
 	char name[JOURNAL_NAME_BYTES];
 	int64_t change = -1;
 	if (db_find_i64(db, SQL_CHANGE, &change, err) < 0)
@@ -126,40 +125,18 @@ static int write_snapshot(struct journal_keeper *keeper, struct db *db,
 	if (change < 0 || !journal_describe(keeper->journal, change, out_header))
 		return error_set(err, ERROR_BUSY, "The catalog has changed meanwhile.");
 	journal_name_print(JOURNAL_SNAPSHOT, out_header->number, name);
-	snprintf(path, PATH_BYTES, "%s/%s.tmp", journal_folder(keeper->journal), name);
+	snprintf(path, sizeof(path), "%s/%s", journal_folder(keeper->journal), name);
 	const struct snapshot_plan plan = {.files = journal_files(keeper->journal),
 		.path = path,
 		.header = out_header,
 		.goes_on = journal_keeper_goes_on,
 		.owner = keeper};
-	return snapshot_write(db, &plan, err);
+	return snapshot_make(db, &plan, out_bytes, err);
 }
 
 static bool journal_keeper_goes_on(void *owner)
 {
 	return !worker_thread_is_stopping(&((struct journal_keeper *)owner)->thread);
-}
-
-/* The snapshot counts once it was read back and has its name. */
-static int accept_snapshot(struct journal_keeper *keeper, const struct journal_header *header,
-	const char *path, struct error *err)
-{
-	const struct file_ops *files = journal_files(keeper->journal);
-	uint64_t sums;
-	char name[PATH_BYTES];
-	uint64_t bytes = 0;
-	if (snapshot_read(path, &sums, NULL, NULL, err) != 0 || file_size(path, &bytes, err) != 0)
-		return -1;
-	snprintf(name, sizeof(name), "%.*s", (int)(strlen(path) - strlen(".tmp")), path);
-	if (files->rename(files, path, name) != 0)
-		return error_set_errno(err, "%s cannot be renamed", path);
-	if (file_sync_name(files, name, err) != 0)
-		return -1;
-	journal_note_snapshot(keeper->journal, &header->point, bytes);
-	const struct log_field fields[] = {
-		log_number("change", header->point.change), log_number("bytes", (int64_t)bytes)};
-	log_event(keeper->log, LOG_INFO, NULL, "snapshot_made", fields, 2);
-	return 0;
 }
 
 static int remove_old(struct journal *journal, struct error *err)

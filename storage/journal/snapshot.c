@@ -13,11 +13,12 @@
 #include "storage/db/db_rows.h"
 #include "storage/db/db_sums.h"
 
-enum { FRAME_BYTES = 1024 * 1024, LEVEL = 1, FILE_MODE = 0600 };
+enum { FRAME_BYTES = 1024 * 1024, LEVEL = 1, FILE_MODE = 0600, PATH_BYTES = 4096 };
 static const size_t ROWS_MAX_BYTES = (size_t)2 << 30;
 
 struct snapshot_writer {
 	const struct snapshot_plan *plan;
+	const char *path;
 	int fd;
 	off_t end;
 	struct buffer rows; /* of the next frame */
@@ -42,6 +43,8 @@ struct snapshot_reader {
 	void *owner;
 };
 
+static int write_file(
+	struct db *db, const struct snapshot_plan *plan, const char *path, struct error *err);
 static int write_all(struct snapshot_writer *writer, struct db *db, struct error *err);
 static int write_bytes(struct snapshot_writer *writer, struct span bytes, struct error *err);
 static int snapshot_take_row(void *owner, struct span row, struct error *err);
@@ -57,24 +60,24 @@ static void add_row(struct snapshot_reader *reader);
 static int check_tail(struct snapshot_reader *reader, struct error *err);
 static int broken(const struct snapshot_reader *reader, const char *why, struct error *err);
 
-int snapshot_write(struct db *db, const struct snapshot_plan *plan, struct error *err)
+int snapshot_make(
+	struct db *db, const struct snapshot_plan *plan, uint64_t *out_bytes, struct error *err)
 {
-	struct snapshot_writer writer = {.plan = plan};
 	const struct file_ops *files = plan->files;
-	writer.fd =
-		files->open(files, plan->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
-	if (writer.fd < 0)
-		return error_set_errno(err, "%s cannot be made", plan->path);
-	buffer_init(&writer.rows, ROWS_MAX_BYTES);
-	writer.compressor = compressor_new();
-	int result = write_all(&writer, db, err);
+	char unfinished[PATH_BYTES];
+	uint64_t sums;
+	snprintf(unfinished, sizeof(unfinished), "%s" SNAPSHOT_UNFINISHED, plan->path);
+	int result = write_file(db, plan, unfinished, err);
 	if (result == 0)
-		result = file_sync(files, writer.fd, plan->path, err);
-	close(writer.fd);
-	compressor_free(writer.compressor);
-	buffer_release(&writer.rows);
-	free(writer.packed);
-	return result;
+		result = snapshot_read(unfinished, &sums, NULL, NULL, err);
+	if (result == 0)
+		result = file_size(unfinished, out_bytes, err);
+	if (result == 0 && files->rename(files, unfinished, plan->path) != 0)
+		result = error_set_errno(err, "%s cannot be renamed", unfinished);
+	if (result == 0)
+		return file_sync_name(files, plan->path, err);
+	files->unlink(files, unfinished);
+	return -1;
 }
 
 int snapshot_read(const char *path, uint64_t *out_sums, snapshot_take_fn *take, void *owner,
@@ -117,6 +120,26 @@ int snapshot_read_header(const char *path, struct journal_header *out, struct er
 		: error_wrap(err, "%s", path);
 }
 
+static int write_file(
+	struct db *db, const struct snapshot_plan *plan, const char *path, struct error *err)
+{
+	struct snapshot_writer writer = {.plan = plan, .path = path};
+	const struct file_ops *files = plan->files;
+	writer.fd = files->open(files, path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+	if (writer.fd < 0)
+		return error_set_errno(err, "%s cannot be made", path);
+	buffer_init(&writer.rows, ROWS_MAX_BYTES);
+	writer.compressor = compressor_new();
+	int result = write_all(&writer, db, err);
+	if (result == 0)
+		result = file_sync(files, writer.fd, path, err);
+	close(writer.fd);
+	compressor_free(writer.compressor);
+	buffer_release(&writer.rows);
+	free(writer.packed);
+	return result;
+}
+
 static int write_all(struct snapshot_writer *writer, struct db *db, struct error *err)
 {
 	uint8_t bytes[JOURNAL_HEADER_BYTES];
@@ -131,7 +154,7 @@ static int write_all(struct snapshot_writer *writer, struct db *db, struct error
 static int write_bytes(struct snapshot_writer *writer, struct span bytes, struct error *err)
 {
 	const struct snapshot_plan *plan = writer->plan;
-	if (file_write_at(plan->files, writer->fd, bytes, writer->end, plan->path, err) != 0)
+	if (file_write_at(plan->files, writer->fd, bytes, writer->end, writer->path, err) != 0)
 		return -1;
 	writer->end += (off_t)bytes.len;
 	return 0;

@@ -15,9 +15,12 @@ struct snapshot_plan {
 	bool (*goes_on)(void *owner);        /* asked now and then: false ends it with busy */
 	void *owner;
 };
-/* Writes and syncs the file. `db` is in a read transaction of that moment. The caller removes the
- * file after a failure. */
-int snapshot_write(struct db *db, const struct snapshot_plan *plan, struct error *err);
+/* Writes the file under another name, syncs it, reads it back, and only then gives it its name.
+ * `db` is in a read transaction of that moment. Afterwards the file counts, or there is none. */
+int snapshot_make(
+	struct db *db, const struct snapshot_plan *plan, uint64_t *out_bytes, struct error *err);
+/* Ends the names of files that are not finished. */
+#define SNAPSHOT_UNFINISHED ".tmp"
 /* Takes rows (row_bytes.h), some at a time. They are proven only when snapshot_read has returned
  * 0. */
 typedef int snapshot_take_fn(void *owner, struct span rows, struct error *err);

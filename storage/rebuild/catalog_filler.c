@@ -21,7 +21,6 @@ struct catalog_filler {
 
 static int fill(struct catalog_filler *filler, const struct journal_history *history,
 	const struct journal_way *way, struct error *err);
-static int64_t number_of(const struct journal_history *history, const struct journal_way *way);
 static int catalog_filler_take(void *owner, struct span rows, struct error *err);
 static int end_batch(struct catalog_filler *filler, struct error *err);
 static int prove(struct db *db, const struct journal_way *way, uint64_t sums, struct error *err);
@@ -53,17 +52,9 @@ static int fill(struct catalog_filler *filler, const struct journal_history *his
 		return -1;
 	}
 	if (db_commit(filler->db, err) != 0 ||
-		db_sums_establish(filler->db, number_of(history, way), err) != 0)
+		db_sums_establish(filler->db, journal_history_last_change(history) + 1, err) != 0)
 		return -1;
 	return prove(filler->db, way, way->records > 0 ? way->sums : sums, err);
-}
-
-/* Of the catalog's last change. The changes to come must not have numbers of lost ones: the next
- * start would let its journal follow on those. */
-static int64_t number_of(const struct journal_history *history, const struct journal_way *way)
-{
-	const int64_t last = journal_history_last_change(history);
-	return way->gap[0] == '\0' && last <= way->end.change ? way->end.change : last + 1;
 }
 
 static int catalog_filler_take(void *owner, struct span rows, struct error *err)

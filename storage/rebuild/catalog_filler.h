@@ -6,10 +6,10 @@
 #include "storage/db/db.h"
 #include "storage/journal/journal_history.h"
 
-/* Makes the file `path`, which must not exist, and gives its connection, which keeps sums; its
- * last change is that of `way`, or has a new number when the journal has later changes. Nothing
- * is synced. NULL with the error set: corrupt when the snapshot or a log is damaged or the
- * result is not what the journal says. The caller removes the file. */
+/* Makes the file `path`, which must not exist, and gives its connection, which keeps sums. Its last
+ * change has a number that no file of the journal has: the next start must not take a lost change
+ * for one of this catalog. Nothing is synced. NULL with the error set: corrupt when the snapshot or
+ * a log is damaged or the result is not what the journal says. The caller removes the file. */
 struct db *catalog_filler_make(const char *path, const struct journal_history *history,
 	const struct journal_way *way, struct error *err);
 

@@ -1,6 +1,6 @@
 /* The order is what makes an interruption harmless:
  *
- *   1. the catalog is made under another name, and synced
+ *   1. the catalog is made under another name, and a snapshot of it in the journal; both are synced
  *   2. a catalog that is there is set aside
  *   3. `acknowledged` goes: a start must not hold the new catalog against the lost one
  *   4. the new catalog gets its name
@@ -17,7 +17,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "storage/core/acknowledged.h"
+#include "storage/journal/snapshot.h"
 #include "storage/packs/pack_format.h"
 #include "storage/rebuild/catalog_filler.h"
 
@@ -49,6 +51,8 @@ static int adopt_packs(struct rebuilding *rebuilding, struct error *err);
 static int set_life(
 	struct rebuilding *rebuilding, const struct store_identity *store, struct error *err);
 static int count_content(struct rebuilding *rebuilding, struct error *err);
+static int make_snapshot(struct rebuilding *rebuilding, struct error *err);
+static bool rebuild_goes_on(void *owner);
 static int sync_catalog(struct rebuilding *rebuilding, struct error *err);
 static int put_in_place(struct rebuilding *rebuilding, struct error *err);
 static int set_aside(const struct rebuilding *rebuilding, const char *suffix, struct error *err);
@@ -64,6 +68,8 @@ int rebuild_run(const struct rebuild_params *params, struct rebuild_report *out,
 	if (check_catalog(&rebuilding, err) == 0 && read_acknowledged(&rebuilding, err) == 0 &&
 		remove_scratch(&rebuilding, err) == 0 && make_catalog(&rebuilding, err) == 0)
 		result = complete_catalog(&rebuilding, err);
+	if (result == 0 && !params->is_dry_run)
+		result = make_snapshot(&rebuilding, err);
 	db_close(rebuilding.db);
 	if (result == 0 && !params->is_dry_run) {
 		result = sync_catalog(&rebuilding, err);
@@ -245,6 +251,41 @@ static int count_content(struct rebuilding *rebuilding, struct error *err)
 		db_find_i64(db, "SELECT count(*) FROM steps WHERE state = 0", &out->steps, err) < 0)
 		return -1;
 	return db_checkpoint_truncate(db, err);
+}
+
+/* So that the journal leads to this catalog from the start on. */
+static int make_snapshot(struct rebuilding *rebuilding, struct error *err)
+{
+	struct db *db = rebuilding->db;
+	struct store_identity store;
+	struct journal_header header = {.number = journal_history_next_number(rebuilding->history),
+		.schema = rebuilding->out->way.header.schema,
+		.made_ms = clock_wall_ms(),
+		.point = {.change = db_change(db)}};
+	char path[PATH_BYTES];
+	char name[JOURNAL_NAME_BYTES + 8];
+	uint64_t bytes;
+	if (store_row_read(db, &store, err) != 0 || db_snapshot_begin(db, err) != 0)
+		return -1;
+	header.life = store.life;
+	memcpy(header.store, store.id, JOURNAL_STORE_BYTES);
+	random_bytes(header.point.digest.bytes, sizeof(header.point.digest.bytes));
+	snprintf(name, sizeof(name), "journal/");
+	journal_name_print(JOURNAL_SNAPSHOT, header.number, name + strlen(name));
+	path_in(rebuilding, name, path);
+	const struct snapshot_plan plan = {.files = rebuilding->params->files,
+		.path = path,
+		.header = &header,
+		.goes_on = rebuild_goes_on};
+	const int result = snapshot_make(db, &plan, &bytes, err);
+	db_snapshot_end(db);
+	return result;
+}
+
+static bool rebuild_goes_on(void *owner)
+{
+	(void)owner;
+	return true;
 }
 
 static int sync_catalog(struct rebuilding *rebuilding, struct error *err)

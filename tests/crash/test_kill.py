@@ -25,6 +25,7 @@ class Kill(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
         self.checkpoints = expand_small(self.folder, 24)
         self.source = random.Random(5)
+        self.losses = []
 
     def checkpoint(self, step):
         return self.checkpoints[step % len(self.checkpoints)]
@@ -64,7 +65,9 @@ class Kill(unittest.TestCase):
             for path in glob.glob(f'{daemon.folder}/catalog.db*'):
                 os.remove(path)
             rebuilt = daemon.admin('rebuild', check=False)
-            self.assertEqual(rebuilt.returncode, 0, rebuilt.stdout + rebuilt.stderr)
+            if rebuilt.returncode != 0:  # told by the test, once its writers have ended
+                self.losses.append(rebuilt.stdout + rebuilt.stderr)
+                return
         daemon.start()
 
     def test_server_killed_while_publishing(self):
@@ -88,6 +91,7 @@ class Kill(unittest.TestCase):
                 stop.set()
                 for writer in writers:
                     writer.join()
+                self.assertEqual(self.losses, [])
                 if kill % 10 == 9:  # what is new, and some of the rest: all of it comes at the end
                     known = list(acknowledged)
                     chosen = known[checked:] + self.source.sample(known[:checked], min(checked, 100))
