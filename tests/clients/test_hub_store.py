@@ -1,6 +1,7 @@
 """One store behind the faces: S3's objects, versions, published steps and derived checkpoints are files of the Hub's bucket, and the other way round."""
 import os
 import tempfile
+import time
 import unittest
 
 from tests.daemon.test_derived import wait_for_swaps
@@ -148,12 +149,21 @@ class HubAndSteps(HubCase):
         data = read(self.paths[-1])
         self.assertSame(self.own.fs_read(f'buckets/{bucket}/ckpt/{self.steps}.safetensors', 500_000, 90_000), data[500_000:590_000])
 
+    def settled_files(self, bucket, run, steps):
+        """Once the server has proven all steps and shows an anchor that it makes no more: the one that it shows moves on with the steps."""
+        files = None
+        while True:
+            before, files = files, {file['path']: file['size'] for file in self.hub.list_bucket_tree(bucket, recursive=True)}
+            proofs = [self.daemon.request('GET', f'/v1/runs/{run}/steps/{step}').json()['verified'] for step in range(steps)]
+            if proofs == ['ok'] * steps and files == before:
+                return files
+            time.sleep(0.5)
+
     def test_published_steps(self):
         bucket = self.new_bucket('published')
         for step in range(3):
             self.daemon.client('publish', '--run', 'published/run', '--step', step, self.paths[step])
-        files = {file['path']: file['size'] for file in self.hub.list_bucket_tree(bucket, recursive=True)}
-        self.assertTrue(files)
+        files = self.settled_files(bucket, 'published/run', 3)
         down = self.path('published')
         self.own.sync(f'hf://buckets/{bucket}', down)
         for name, size in files.items():
