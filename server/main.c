@@ -22,8 +22,8 @@ static int version_command(int argument_count, char **arguments);
 static const struct {
 	const char *name;
 	int (*run)(int argument_count, char **arguments);
-} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command}, {"rebuild", rebuild_command},
-	{"help", help_command}, {"version", version_command}};
+} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
+	{"rebuild", rebuild_command}, {"help", help_command}, {"version", version_command}};
 
 int main(int argument_count, char **arguments)
 {

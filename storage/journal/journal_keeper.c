@@ -32,6 +32,7 @@ static bool find_oldest_kept(
 	const struct journal *journal, char **names, size_t count, struct journal_header *out);
 static int remove_snapshots(
 	struct journal *journal, char **names, size_t count, uint64_t below, struct error *err);
+static bool is_foreign(const struct journal *journal, const char *name);
 static int remove_logs(struct journal *journal, char **names, size_t count,
 	const struct journal_header *kept, struct error *err);
 static int remove_file(struct journal *journal, const char *name, struct error *err);
@@ -182,10 +183,22 @@ static int remove_snapshots(
 		enum journal_kind kind;
 		uint64_t number;
 		if (journal_name_parse(names[i], &kind, &number) && kind == JOURNAL_SNAPSHOT &&
-			number < below && remove_file(journal, names[i], err) != 0)
+			number < below && !is_foreign(journal, names[i]) &&
+			remove_file(journal, names[i], err) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* Whether another store made the snapshot. A damaged one counts as our own. */
+static bool is_foreign(const struct journal *journal, const char *name)
+{
+	char path[PATH_BYTES];
+	struct journal_header header;
+	struct error ignored;
+	snprintf(path, sizeof(path), "%s/%s", journal_folder(journal), name);
+	return snapshot_read_header(path, &header, &ignored) == 0 &&
+		!journal_owns(journal, &header);
 }
 
 static int remove_logs(struct journal *journal, char **names, size_t count,

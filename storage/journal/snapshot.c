@@ -1,5 +1,5 @@
 /* Rows are gathered to frames of about a MiB, compressed one by one. What is written is not
- * believed: who makes a snapshot reads it once more before it counts (journal_keeper.c). */
+ * believed: it is read once more before it counts. */
 #include "storage/journal/snapshot.h"
 
 #include <fcntl.h>

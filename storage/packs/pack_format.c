@@ -54,6 +54,13 @@ int pack_format_check_header(
 	return check_header(header, pack, PACK_GROWN_VERSION, err);
 }
 
+struct pack_id pack_format_read_pack(const uint8_t header[PACK_HEADER_BYTES])
+{
+	struct pack_id pack;
+	memcpy(pack.bytes, header + PACK_AT, PACK_ID_BYTES);
+	return pack;
+}
+
 int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES],
 	const struct pack_id *pack, const struct pack_id *file, struct error *err)
 {
@@ -170,6 +177,19 @@ int pack_format_get_footer(
 			"the records of a xorb footer add up to %llu bytes, not %u.",
 			(unsigned long long)total, out->record_bytes);
 	return 0;
+}
+
+uint64_t pack_format_piece_length(const uint8_t from[PACK_PIECE_BYTES], bool *out_ends_xorb)
+{
+	*out_ends_xorb = memcmp(from, xorb_magic, sizeof(xorb_magic)) == 0;
+	if (*out_ends_xorb) {
+		const uint32_t count = (uint32_t)little_endian_get(from + 8, 4);
+		return count > XORB_MAX_CHUNKS ? 0 : pack_format_footer_bytes(count);
+	}
+	const uint32_t stored = (uint32_t)little_endian_get(from + 1, 3);
+	return from[0] != 0 || stored == 0 || stored > PACK_STORED_MAX_BYTES
+		? 0
+		: PACK_RECORD_HEADER_BYTES + stored;
 }
 
 void pack_format_name(

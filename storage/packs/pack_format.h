@@ -41,6 +41,8 @@ void pack_format_put_compacted_header(const struct pack_id *pack, const struct p
 	const struct pack_origin *origin, uint8_t out[PACK_HEADER_BYTES]);
 /* Reads the origin from a header; false when it is not a pack's header or is damaged. */
 bool pack_format_read_origin(const uint8_t header[PACK_HEADER_BYTES], struct pack_origin *out);
+/* The pack that a header names; only after pack_format_read_origin found it right. */
+struct pack_id pack_format_read_pack(const uint8_t header[PACK_HEADER_BYTES]);
 int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES],
 	const struct pack_id *pack, const struct pack_id *file, struct error *err);
 
@@ -68,6 +70,11 @@ size_t pack_format_footer_size(const uint8_t tail[PACK_FOOTER_TAIL_BYTES]);
  * does not add up. */
 int pack_format_get_footer(
 	struct span bytes, struct pack_footer *out, struct pack_entry *entries, struct error *err);
+
+/* For a walk over a grown pack from its front: the length of the record or footer that begins with
+ * these bytes, and whether it is a footer, which ends a xorb. 0: neither does. */
+enum { PACK_PIECE_BYTES = 16 };
+uint64_t pack_format_piece_length(const uint8_t from[PACK_PIECE_BYTES], bool *out_ends_xorb);
 
 enum pack_file_kind { PACK_FILE_PACK, PACK_FILE_INDEX };
 void pack_format_name(

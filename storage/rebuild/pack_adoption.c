@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/little_endian.h"
 #include "base/memory.h"
 #include "storage/core/pack_row.h"
 #include "storage/core/removal_row.h"
 #include "storage/packs/pack_table.h"
 #include "storage/xet/xorb_row.h"
-
-enum { PEEK_BYTES = 16 };
 
 struct pack_file { /* one that lies in packs/ */
 	struct pack_id name;
@@ -53,10 +50,8 @@ static struct pack_record *find_record(const struct adopting *adopting, const st
 static struct backend_file *open_file(struct adopting *adopting, const struct pack_id *name);
 static uint64_t find_end(
 	struct adopting *adopting, struct backend_file *file, uint64_t from, uint64_t size);
-static uint64_t piece_length(const uint8_t peek[PEEK_BYTES], bool *out_ends_xorb);
 static int record_pack(struct adopting *adopting, const struct pack_index *index,
 	uint32_t from_chunk, struct error *err);
-static void leave(struct adopting *adopting);
 
 int pack_adoption_run(struct db *db, struct backend *backend, const struct store_identity *store,
 	int64_t promised_ms, struct pack_adoption *out, struct error *err)
@@ -182,9 +177,9 @@ static int adopt_file(struct adopting *adopting, const struct pack_file *file, s
 	if (opened == NULL || !read_header(adopting, opened, header) ||
 		!pack_format_read_origin(header, &origin) ||
 		memcmp(origin.store, adopting->store->id, PACK_STORE_BYTES) != 0) {
-		leave(adopting);
+		adopting->out->left++;
 	} else {
-		memcpy(pack.bytes, header + 16, PACK_ID_BYTES);
+		pack = pack_format_read_pack(header);
 		adopting->out->life =
 			origin.life > adopting->out->life ? origin.life : adopting->out->life;
 		result = pack_id_equal(&pack, &file->name)
@@ -216,7 +211,7 @@ static int adopt_grown(struct adopting *adopting, const struct pack_file *file,
 		? pack_index_walk(opened, &file->name, end, &ignored)
 		: NULL;
 	if (index == NULL) {
-		leave(adopting);
+		adopting->out->left++;
 		return 0;
 	}
 	adopting->out->found++;
@@ -238,7 +233,7 @@ static int adopt_compacted(struct adopting *adopting, const struct pack_file *fi
 		? NULL
 		: pack_table_load(adopting->backend, pack, &file->name, file->size, &ignored);
 	if (index == NULL) {
-		leave(adopting);
+		adopting->out->left++;
 		return 0;
 	}
 	struct pack_record sealed = *record;
@@ -279,7 +274,7 @@ static struct backend_file *open_file(struct adopting *adopting, const struct pa
 static uint64_t find_end(
 	struct adopting *adopting, struct backend_file *file, uint64_t from, uint64_t size)
 {
-	uint8_t peek[PEEK_BYTES];
+	uint8_t peek[PACK_PIECE_BYTES];
 	const struct iovec part = {.iov_base = peek, .iov_len = sizeof(peek)};
 	struct error ignored;
 	uint64_t end = from;
@@ -287,28 +282,13 @@ static uint64_t find_end(
 	while (at + sizeof(peek) <= size &&
 		adopting->backend->ops->read(file, &part, 1, at, &ignored) == 0) {
 		bool ends_xorb;
-		const uint64_t length = piece_length(peek, &ends_xorb);
+		const uint64_t length = pack_format_piece_length(peek, &ends_xorb);
 		if (length == 0 || length > size - at)
 			break;
 		at += length;
 		end = ends_xorb ? at : end;
 	}
 	return end;
-}
-
-/* Of the record or footer that begins with these bytes; 0: neither does. */
-static uint64_t piece_length(const uint8_t peek[PEEK_BYTES], bool *out_ends_xorb)
-{
-	static const char magic[] = "DBKTXORB";
-	*out_ends_xorb = memcmp(peek, magic, 8) == 0;
-	if (*out_ends_xorb) {
-		const uint32_t count = (uint32_t)little_endian_get(peek + 8, 4);
-		return count > XORB_MAX_CHUNKS ? 0 : pack_format_footer_bytes(count);
-	}
-	const uint32_t stored = (uint32_t)little_endian_get(peek + 1, 3);
-	return peek[0] != 0 || stored == 0 || stored > PACK_STORED_MAX_BYTES
-		? 0
-		: PACK_RECORD_HEADER_BYTES + stored;
 }
 
 /* The row of the pack, and promises for its xorbs from that chunk on. */
@@ -334,9 +314,4 @@ static int record_pack(struct adopting *adopting, const struct pack_index *index
 		adopting->out->promised_xorbs++;
 	}
 	return 0;
-}
-
-static void leave(struct adopting *adopting)
-{
-	adopting->out->left++;
 }

@@ -44,6 +44,7 @@ static int read_acknowledged(struct rebuilding *rebuilding, struct error *err);
 static int remove_scratch(const struct rebuilding *rebuilding, struct error *err);
 static int make_catalog(struct rebuilding *rebuilding, struct error *err);
 static int no_snapshot(const struct rebuilding *rebuilding, struct error *err);
+static struct backend *open_packs(const struct rebuilding *rebuilding, struct error *err);
 static int rebuild_count(void *taker, const char *name, uint64_t size, struct error *err);
 static void note_way(struct rebuilding *rebuilding, const struct journal_way *way);
 static int complete_catalog(struct rebuilding *rebuilding, struct error *err);
@@ -157,11 +158,7 @@ static int make_catalog(struct rebuilding *rebuilding, struct error *err)
 
 static int no_snapshot(const struct rebuilding *rebuilding, struct error *err)
 {
-	char packs[PATH_BYTES];
-	char aside[PATH_BYTES];
-	path_in(rebuilding, "packs", packs);
-	path_in(rebuilding, "set-aside", aside);
-	struct backend *backend = backend_folder_open(packs, aside, rebuilding->params->files, err);
+	struct backend *backend = open_packs(rebuilding, err);
 	if (backend == NULL)
 		return -1;
 	const int listed = backend->ops->list(backend, rebuild_count, rebuilding->out, err);
@@ -175,6 +172,15 @@ static int no_snapshot(const struct rebuilding *rebuilding, struct error *err)
 	return error_set(err, ERROR_NOT_FOUND,
 		"%s/journal has no snapshot, so nothing says what the packs are: no catalog can be made.",
 		rebuilding->params->folder);
+}
+
+static struct backend *open_packs(const struct rebuilding *rebuilding, struct error *err)
+{
+	char packs[PATH_BYTES];
+	char aside[PATH_BYTES];
+	path_in(rebuilding, "packs", packs);
+	path_in(rebuilding, "set-aside", aside);
+	return backend_folder_open(packs, aside, rebuilding->params->files, err);
 }
 
 static int rebuild_count(void *taker, const char *name, uint64_t size, struct error *err)
@@ -214,14 +220,10 @@ static int complete_catalog(struct rebuilding *rebuilding, struct error *err)
 
 static int adopt_packs(struct rebuilding *rebuilding, struct error *err)
 {
-	char packs[PATH_BYTES];
-	char aside[PATH_BYTES];
 	struct store_identity store;
-	path_in(rebuilding, "packs", packs);
-	path_in(rebuilding, "set-aside", aside);
 	if (store_row_read(rebuilding->db, &store, err) != 0)
 		return -1;
-	struct backend *backend = backend_folder_open(packs, aside, rebuilding->params->files, err);
+	struct backend *backend = open_packs(rebuilding, err);
 	if (backend == NULL)
 		return -1;
 	const int result = pack_adoption_run(rebuilding->db, backend, &store,

@@ -263,8 +263,23 @@ START_TEST(a_snapshot_that_fails_leaves_no_file)
 }
 END_TEST
 
+/* Puts a file of another store into the folder, older than all that come. */
+static void put_foreign_snapshot(void)
+{
+	const struct journal_header header = {.store = "another store.."};
+	uint8_t bytes[JOURNAL_HEADER_BYTES];
+	char path[700];
+	close_all();
+	journal_header_encode(JOURNAL_SNAPSHOT, &header, bytes);
+	snprintf(path, sizeof(path), "%s/0000000000000000.snapshot", journal_path);
+	ck_assert_int_eq(
+		file_place(file_system(), path, span_of(bytes, sizeof(bytes)), 0600, &err), 0);
+	open_all(2);
+}
+
 START_TEST(two_snapshots_and_the_logs_since_stay)
 {
+	put_foreign_snapshot();
 	const struct db_recorder recorder = journal_recorder(journal);
 	for (int i = 1; i <= 4; i++) {
 		make_snapshot();
@@ -272,7 +287,8 @@ START_TEST(two_snapshots_and_the_logs_since_stay)
 		recorder.lose(journal); /* wants another */
 	}
 	make_snapshot();
-	ck_assert_uint_eq(files_of(".snapshot"), 2);
+	ck_assert_uint_eq(files_of(".snapshot"), 2 + 1);
+	ck_assert_uint_eq(files_of("0000000000000000.snapshot"), 1);
 	ck_assert_uint_le(files_of(".log"), 2);
 	commit_account(5);
 	ck_assert_int_eq(records_after_snapshot(), 1);
