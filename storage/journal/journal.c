@@ -175,6 +175,13 @@ bool journal_wants_snapshot(struct journal *journal)
 	return wants;
 }
 
+void journal_doubt(struct journal *journal)
+{
+	lock_enter(&journal->lock);
+	journal->lacks_snapshot = true;
+	lock_leave(&journal->lock);
+}
+
 bool journal_is_incomplete(struct journal *journal)
 {
 	lock_enter(&journal->lock);

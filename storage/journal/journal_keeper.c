@@ -19,10 +19,12 @@ struct journal_keeper {
 	struct log *log;
 	struct metrics *metrics;
 	struct worker_thread thread;
+	bool is_ending; /* the thread has ended; one more snapshot may be made */
 };
 
 static void remove_leftovers(struct journal *journal);
 static int64_t journal_keeper_round(void *owner);
+static void make_last_snapshot(struct journal_keeper *keeper);
 static int make_snapshot(struct journal_keeper *keeper, struct error *err);
 static int write_snapshot(struct journal_keeper *keeper, struct db *db,
 	struct journal_header *out_header, uint64_t *out_bytes, struct error *err);
@@ -57,6 +59,7 @@ void journal_keeper_stop(struct journal_keeper *keeper)
 	if (keeper == NULL)
 		return;
 	worker_thread_stop(&keeper->thread);
+	make_last_snapshot(keeper);
 	worker_thread_release(&keeper->thread);
 	free(keeper->catalog_path);
 	free(keeper);
@@ -89,6 +92,16 @@ static int64_t journal_keeper_round(void *owner)
 		return LOOK_MS;
 	log_failure(keeper->log, LOG_ERROR, NULL, "snapshot_failed", &err);
 	return AGAIN_MS;
+}
+
+/* A store that is closed in order can be made again from its journal, however short its life
+ * was. */
+static void make_last_snapshot(struct journal_keeper *keeper)
+{
+	struct error err = {0};
+	keeper->is_ending = true;
+	if (journal_is_incomplete(keeper->journal) && make_snapshot(keeper, &err) != 0)
+		log_failure(keeper->log, LOG_WARNING, NULL, "snapshot_failed", &err);
 }
 
 static int make_snapshot(struct journal_keeper *keeper, struct error *err)
@@ -137,7 +150,8 @@ static int write_snapshot(struct journal_keeper *keeper, struct db *db,
 
 static bool journal_keeper_goes_on(void *owner)
 {
-	return !worker_thread_is_stopping(&((struct journal_keeper *)owner)->thread);
+	struct journal_keeper *keeper = owner;
+	return keeper->is_ending || !worker_thread_is_stopping(&keeper->thread);
 }
 
 static int remove_old(struct journal *journal, struct error *err)
