@@ -60,7 +60,7 @@ void fsck_report_print_text(const struct fsck_report *report)
 	       " records after its snapshot, up to change %" PRId64 "\n",
 		report->packs, report->chunks, report->pack_bytes, report->versions, report->steps,
 		report->journal_records, report->change);
-	printf("%" PRIu64 " damaged, %" PRIu64 " faults, %" PRIu64 " notes\n",
+	printf("damage: %" PRIu64 ", faults: %" PRIu64 ", notes: %" PRIu64 "\n",
 		report->findings[FINDING_DAMAGE], report->findings[FINDING_FAULT],
 		report->findings[FINDING_NOTE]);
 }

@@ -232,10 +232,14 @@ class Daemon:
 
     def admin(self, *arguments, check=True):
         """Runs `deltabucketd ARGUMENTS --data DIR`."""
-        done = subprocess.run([SERVER, *arguments, '--data', self.folder], env=self.environment, capture_output=True, text=True, timeout=REPLY_SECONDS)
+        done = self.command(*arguments, '--data', self.folder)
         if check and done.returncode != 0:
             raise AssertionError(f'deltabucketd {arguments} ended with {done.returncode}: {done.stderr}')
         return done
+
+    def command(self, *arguments):
+        """Runs `deltabucketd ARGUMENTS`."""
+        return subprocess.run([SERVER, *arguments], env=self.environment, capture_output=True, text=True, timeout=REPLY_SECONDS)
 
     def edit_catalog(self, *scripts):
         """Runs SQL on the catalog, with the server stopped meanwhile."""
