@@ -43,7 +43,7 @@ struct journal_keeper *journal_keeper_start(
 	struct journal *journal, const char *catalog_path, struct log *log, struct metrics *metrics)
 {
 	static const struct worker_thread_plan plan = {
-		.name = "journal", .first_ms = LOOK_MS, .round = journal_keeper_round};
+		.name = "journal", .first_ms = 0, .round = journal_keeper_round};
 	struct journal_keeper *keeper = memory_new(sizeof(*keeper));
 	keeper->journal = journal;
 	keeper->catalog_path = memory_copy_text(catalog_path);

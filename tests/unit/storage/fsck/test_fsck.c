@@ -294,7 +294,7 @@ static const struct file_case {
 		FINDING_STRAY, "packs/", FINDING_KINDS},
 	{"flip chunks.db 9000; flip chunks.db 9001; flip chunks.db 9002", FINDING_CHUNK_INDEX,
 		"chunks.db", FINDING_KINDS},
-	{"for f in journal/*.snapshot; do flip $f 300; done", FINDING_SNAPSHOT, ".snapshot",
+	{"for f in journal/*.snapshot; do flip $f 110; done", FINDING_SNAPSHOT, ".snapshot",
 		FINDING_KINDS},
 	{"for f in journal/*.snapshot; do flip $f 20; done", FINDING_JOURNAL, "no snapshot",
 		FINDING_KINDS},
@@ -305,7 +305,7 @@ static const struct file_case {
 enum { FILE_CASES = sizeof(file_cases) / sizeof(file_cases[0]) };
 
 static const char functions[] =
-	"flip() { byte=$(od -An -tu1 -j$2 -N1 $1); printf \"\\\\$(printf %03o $((byte ^ 4)))\" |"
+	"set -e; flip() { byte=$(od -An -tu1 -j$2 -N1 $1); printf \"\\\\$(printf %03o $((byte ^ 4)))\" |"
 	" dd of=$1 bs=1 seek=$2 conv=notrunc status=none; }; ";
 
 static void damage(const char *folder, const char *script)
