@@ -163,6 +163,11 @@ bool journal_owns(const struct journal *journal, const struct journal_header *he
 	return memcmp(header->store, journal->options.store, JOURNAL_STORE_BYTES) == 0;
 }
 
+int64_t journal_begin(const struct journal *journal)
+{
+	return journal->options.change;
+}
+
 bool journal_wants_snapshot(struct journal *journal)
 {
 	lock_enter(&journal->lock);

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/thread/worker_thread.h"
+#include "storage/journal/journal_history.h"
 #include "storage/journal/journal_reader.h"
 #include "storage/journal/snapshot.h"
 
@@ -19,11 +20,13 @@ struct journal_keeper {
 	struct log *log;
 	struct metrics *metrics;
 	struct worker_thread thread;
-	bool is_ending; /* the thread has ended; one more snapshot may be made */
+	bool has_looked; /* at the files of before */
+	bool is_ending;  /* the thread has ended; one more snapshot may be made */
 };
 
 static void remove_leftovers(struct journal *journal);
 static int64_t journal_keeper_round(void *owner);
+static void look_at_files(struct journal_keeper *keeper);
 static void make_last_snapshot(struct journal_keeper *keeper);
 static int make_snapshot(struct journal_keeper *keeper, struct error *err);
 static int write_snapshot(struct journal_keeper *keeper, struct db *db,
@@ -83,6 +86,9 @@ static int64_t journal_keeper_round(void *owner)
 {
 	struct journal_keeper *keeper = owner;
 	struct error err = {0};
+	if (!keeper->has_looked)
+		look_at_files(keeper);
+	keeper->has_looked = true;
 	const bool wants = journal_wants_snapshot(keeper->journal);
 	metrics_set(
 		keeper->metrics, METRIC_JOURNAL_INCOMPLETE, journal_is_incomplete(keeper->journal));
@@ -92,6 +98,21 @@ static int64_t journal_keeper_round(void *owner)
 		return LOOK_MS;
 	log_failure(keeper->log, LOG_ERROR, NULL, "snapshot_failed", &err);
 	return AGAIN_MS;
+}
+
+/* A start only looks for the record of the catalog's last change. Whether a snapshot leads to that
+ * record shows when everything in between is read. */
+static void look_at_files(struct journal_keeper *keeper)
+{
+	struct error err = {0};
+	struct journal_history *history =
+		journal_history_read(journal_folder(keeper->journal), &err);
+	struct journal_way way = {.end = {.change = -1}};
+	if (history != NULL && journal_history_snapshots(history) > 0)
+		journal_history_way(history, 0, &way);
+	if (way.end.change < journal_begin(keeper->journal))
+		journal_doubt(keeper->journal);
+	journal_history_free(history);
 }
 
 /* A store that is closed in order can be made again from its journal, however short its life

@@ -61,6 +61,7 @@ class Fsck(unittest.TestCase):
         raise AssertionError('no pack has these bytes')
 
     def flip(self, path, at):
+        self.daemon.is_damaged = True
         data = bytearray(path.read_bytes())
         data[at] ^= 4
         path.write_bytes(data)
