@@ -35,8 +35,8 @@ static const struct {
 	[FINDING_PACK] = {"pack", FINDING_DAMAGE, false,
 		"put the file back, or upload what it held again"},
 	[FINDING_PACK_ASIDE] = {"pack_aside", FINDING_FAULT, true, "the file is brought back"},
-	[FINDING_PACK_COPY] = {"pack_copy", FINDING_FAULT, true,
-		"the pack or its index is written again"},
+	[FINDING_PACK_COPY] = {"pack_copy", FINDING_FAULT, true, "the pack is written again"},
+	[FINDING_PACK_INDEX] = {"pack_index", FINDING_NOTE, false, ""},
 	[FINDING_CHUNK] = {"chunk", FINDING_DAMAGE, true,
 		"it is mended from another copy if there is one, and remembered as damaged until the"
 		" same bytes are uploaded"},

@@ -53,6 +53,7 @@ static int tell_unopened(struct pack_look *look, const char *name, struct error 
 static int fsck_take_name_aside(void *taker, const char *name, uint64_t size, struct error *err);
 static int check_length(struct pack_look *look, struct error *err);
 static int read_index(struct pack_look *look, struct error *err);
+static enum finding_kind sidecar_kind(const struct pack_look *look);
 static struct pack_index *read_own(struct pack_look *look, struct error *err);
 static struct pack_index *read_sidecar(
 	struct pack_look *look, bool *out_is_there, struct error *err);
@@ -228,8 +229,16 @@ static int read_index(struct pack_look *look, struct error *err)
 		pass_damage(look, sidecar == NULL ? FINDING_PACK : FINDING_PACK_COPY, err) != 0)
 		return -1;
 	if (own != NULL && sidecar == NULL && has_sidecar)
-		add_fault(look, FINDING_PACK_COPY, NO_CHUNK, sidecar_damage.text);
+		add_fault(look, sidecar_kind(look), NO_CHUNK, sidecar_damage.text);
 	return 0;
+}
+
+/* The index beside a pack that was never compacted is not synced, and is made again when it is
+ * needed: a power cut may leave anything there. */
+static enum finding_kind sidecar_kind(const struct pack_look *look)
+{
+	return pack_id_equal(pack_record_file(&look->record), &look->record.id) ? FINDING_PACK_INDEX
+										: FINDING_PACK_COPY;
 }
 
 static struct pack_index *read_own(struct pack_look *look, struct error *err)

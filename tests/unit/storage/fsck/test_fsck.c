@@ -284,7 +284,7 @@ static const struct file_case {
 	{"flip $PACK 5000", FINDING_CHUNK, "[copy]", FINDING_CHUNK},
 	{"flip $PACK $(($(stat -c %s $PACK) - 20))", FINDING_PACK_COPY, "pack ", FINDING_KINDS},
 	{"flip $PACK 10", FINDING_PACK_COPY, "pack ", FINDING_KINDS},
-	{"flip $INDEX 100", FINDING_PACK_COPY, "pack ", FINDING_KINDS},
+	{"flip $INDEX 100", FINDING_PACK_INDEX, "pack ", FINDING_KINDS},
 	{"rm $INDEX", FINDING_KINDS, "", FINDING_KINDS},
 	{"truncate -s 9000 $PACK", FINDING_PACK, "[large]", FINDING_CHUNK},
 	{"rm $PACK", FINDING_PACK, "[large]", FINDING_PACK},
