@@ -16,6 +16,7 @@
 #include "storage/core/pack_row.h"
 #include "storage/packs/pack_store_parts.h"
 #include "storage/scrub/chunk_heal.h"
+#include "storage/scrub/damage_report.h"
 #include "storage/scrub/scrub_pack.h"
 
 enum {
@@ -78,6 +79,7 @@ static void scrub_passed(void *owner, uint32_t chunk);
 static void save(struct scrub *scrub);
 static void end_round(struct scrub *scrub);
 static void log_round(struct scrub *scrub, const char *event);
+static void tell_damage(struct scrub *scrub);
 static void heal_now(struct scrub *scrub);
 static void heal_once(struct scrub *scrub, struct chunk_heal_report *out);
 static bool is_due(struct scrub *scrub);
@@ -396,6 +398,7 @@ static void end_round(struct scrub *scrub)
 {
 	struct scrub_state *const state = &scrub->state;
 	log_round(scrub, "scrub_end");
+	tell_damage(scrub);
 	state->last = state->report;
 	state->last_began_ms = state->began_ms;
 	state->last_ended_ms = store_now_ms(scrub->store);
@@ -419,6 +422,21 @@ static void log_round(struct scrub *scrub, const char *event)
 		log_number("failed", (int64_t)report->packs_failed)};
 	log_event(store_log(scrub->store), LOG_INFO, NULL, event, fields,
 		sizeof(fields) / sizeof(*fields));
+}
+
+/* Names in the log what the damage that is left touches. */
+static void tell_damage(struct scrub *scrub)
+{
+	struct damage_report report;
+	struct error err = {0};
+	if (!pack_damage_is_known(store_packs(scrub->store)->damage))
+		return;
+	if (damage_report_make(scrub->store, &report, &err) != 0) {
+		log_failure(store_log(scrub->store), LOG_WARNING, NULL, "scrub", &err);
+		return;
+	}
+	damage_report_log(scrub->store, &report);
+	damage_report_release(&report);
 }
 
 /* Waits for packs that must be sealed first. */
@@ -456,9 +474,10 @@ static void own_round(struct scrub *scrub)
 	scrub->gives_way = true;
 	if (scrub->state.began_ms == 0)
 		begin_round(scrub);
-	if (run_round(scrub, &err) == 0)
+	if (run_round(scrub, &err) == 0) {
+		heal_if_due(scrub);
 		end_round(scrub);
-	else if (err.kind != ERROR_BUSY)
+	} else if (err.kind != ERROR_BUSY)
 		log_failure(store_log(scrub->store), LOG_WARNING, NULL, "scrub", &err);
 }
 

@@ -1,7 +1,7 @@
-/* scrub reads all packs on the disk, past the page cache, and verifies every record: damage is found
- * before somebody needs the bytes, while there may be another copy. Chunks that it finds damaged are
- * noted as if a reader had met them (pack_damage.h), and are healed where the store has the same
- * bytes once more (chunk_heal.h).
+/* scrub reads all packs on the disk, past the page cache, and verifies every record: damage is
+ * found before somebody needs the bytes, while there may be another copy. Chunks that it finds
+ * damaged are noted as if a reader had met them (pack_damage.h), and are healed where the store has
+ * the same bytes once more (chunk_heal.h).
  *
  * scrub has one thread, which starts with the store. A round goes through the sealed packs in the
  * order of their numbers, at a rate that covers the store in the period in any case; its place

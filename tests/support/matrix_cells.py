@@ -82,7 +82,7 @@ NAMES = {
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
     'metrics': 'Metrics',
-    'root': 'ListKeys AddKey RevokeKey Gc',
+    'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
         'CreateHubBucket ListBuckets'
@@ -719,6 +719,7 @@ PLANS = {
     'AddKey': body('{"name":"another"}', ok=(201,)),
     'RevokeKey': revoke_key,
     'Gc': body('{"dry_run":true}'),
+    'Scrub': body('{"rate":0}'),
     'PutBucket': settings_of_bucket,
     'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
