@@ -18,13 +18,15 @@ struct wanted {
 	struct chunk_id id;
 	struct chunk_place place; /* of the damaged record */
 	struct chunk_place copy;
-	bool has_copy;
+	bool has_copy; /* at `copy`, or */
+	bool was_sent; /* by a worker */
 };
 struct healing {
 	struct store *store;
 	struct pack_store *packs;
-	const struct work_pace *pace;
-	struct wanted *wanted; /* sorted by id, then by place */
+	struct chunk_wants *wants;
+	const struct work_pace *pace; /* NULL: no pack is looked into */
+	struct wanted *wanted;        /* sorted by id, then by place */
 	size_t count;
 	struct codec_context *codec;
 	struct xorb_builder record; /* of one chunk */
@@ -41,6 +43,7 @@ static void take_damage(struct healing *healing, const struct chunk_place *place
 static int find_entry(
 	const struct healing *healing, const struct chunk_place *place, struct pack_entry *out);
 static int chunk_heal_compare_ids(const void *a, const void *b);
+static int read_sent(struct healing *healing, const struct wanted *wanted, size_t *out);
 static void try_copy(struct healing *healing, struct wanted *wanted, const struct chunk_place *at);
 static int read_right(struct healing *healing, const struct chunk_place *place,
 	struct wanted *wanted, size_t *out);
@@ -57,8 +60,8 @@ static void mend_pack(struct healing *healing, struct wanted *wanted, size_t cou
 static void add_record(struct healing *healing, struct wanted *wanted, struct patch *patch);
 static void healing_free(struct healing *healing);
 
-int chunk_heal_run(struct store *store, const struct work_pace *pace, struct chunk_heal_report *out,
-	struct error *err)
+int chunk_heal_run(struct store *store, struct chunk_wants *wants, const struct work_pace *pace,
+	struct chunk_heal_report *out, struct error *err)
 {
 	struct pack_store *const packs = store_packs(store);
 	size_t count;
@@ -69,6 +72,7 @@ int chunk_heal_run(struct store *store, const struct work_pace *pace, struct chu
 	struct healing *const healing = memory_new(sizeof(*healing));
 	healing->store = store;
 	healing->packs = packs;
+	healing->wants = wants;
 	healing->pace = pace;
 	healing->codec = codec_context_new();
 	xorb_builder_init(&healing->record);
@@ -82,6 +86,7 @@ int chunk_heal_run(struct store *store, const struct work_pace *pace, struct chu
 
 static void take_damage(struct healing *healing, const struct chunk_place *places, size_t count)
 {
+	size_t len;
 	healing->wanted = memory_new_array(count, sizeof(*healing->wanted));
 	for (size_t i = 0; i < count; i++) {
 		struct pack_entry entry;
@@ -96,8 +101,12 @@ static void take_damage(struct healing *healing, const struct chunk_place *place
 	if (healing->count > 0)
 		qsort(healing->wanted, healing->count, sizeof(*healing->wanted),
 			chunk_heal_compare_ids);
-	for (size_t i = 0; i < healing->count; i++)
-		try_copy(healing, &healing->wanted[i], &healing->wanted[i].place);
+	for (size_t i = 0; i < healing->count; i++) {
+		struct wanted *const wanted = &healing->wanted[i];
+		wanted->was_sent = read_sent(healing, wanted, &len) == 0;
+		if (!wanted->was_sent && healing->pace != NULL)
+			try_copy(healing, wanted, &wanted->place);
+	}
 }
 
 /* 1 and the entry; 0 when gc has dropped the chunk or its pack, so that nothing leads to it; -1
@@ -127,10 +136,19 @@ static int chunk_heal_compare_ids(const void *a, const void *b)
 	return order != 0 ? order : chunk_heal_compare_places(a, b);
 }
 
+/* The same as read_right for bytes that a worker has sent. */
+static int read_sent(struct healing *healing, const struct wanted *wanted, size_t *out)
+{
+	if (!chunk_wants_copy(healing->wants, &wanted->id, healing->bytes, out))
+		return -1;
+	const struct chunk_id id = chunk_hash(span_of(healing->bytes, *out));
+	return chunk_id_equal(&id, &wanted->id) ? 0 : -1;
+}
+
 static void try_copy(struct healing *healing, struct wanted *wanted, const struct chunk_place *at)
 {
 	size_t len;
-	if (wanted->has_copy || read_right(healing, at, wanted, &len) != 0)
+	if (wanted->has_copy || wanted->was_sent || read_right(healing, at, wanted, &len) != 0)
 		return;
 	wanted->copy = *at;
 	wanted->has_copy = true;
@@ -152,7 +170,7 @@ static int look_for_copies(struct healing *healing, struct error *err)
 {
 	struct pack_id *packs = NULL;
 	int result = 0;
-	if (healing->count == 0)
+	if (healing->count == 0 || healing->pace == NULL)
 		return 0;
 	const size_t count = pack_cache_list(healing->packs->cache, &packs);
 	for (size_t i = 0; result == 0 && i < count; i++)
@@ -235,7 +253,7 @@ static void mend_pack(
 		.entries = memory_new_array(count, sizeof(*patch.entries))};
 	buffer_init(&patch.bytes, PATCH_MAX_BYTES);
 	for (size_t i = 0; i < count; i++)
-		if (wanted[i].has_copy)
+		if (wanted[i].has_copy || wanted[i].was_sent)
 			add_record(healing, &wanted[i], &patch);
 	const struct pack_patch whole = {.numbers = patch.numbers,
 		.count = patch.count,
@@ -260,8 +278,10 @@ static void add_record(struct healing *healing, struct wanted *wanted, struct pa
 {
 	struct error ignored = {0};
 	size_t len;
-	if (patch->bytes.len + PACK_RECORD_HEADER_BYTES + PACK_STORED_MAX_BYTES > PATCH_MAX_BYTES ||
-		read_right(healing, &wanted->copy, wanted, &len) != 0)
+	if (patch->bytes.len + PACK_RECORD_HEADER_BYTES + PACK_STORED_MAX_BYTES > PATCH_MAX_BYTES)
+		return;
+	if ((wanted->was_sent ? read_sent(healing, wanted, &len)
+			      : read_right(healing, &wanted->copy, wanted, &len)) != 0)
 		return;
 	xorb_builder_reset(&healing->record);
 	if (xorb_builder_add(&healing->record, healing->codec, &wanted->id,

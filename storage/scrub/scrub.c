@@ -18,6 +18,7 @@
 #include "storage/scrub/chunk_heal.h"
 #include "storage/scrub/damage_report.h"
 #include "storage/scrub/scrub_pack.h"
+#include "storage/scrub/want_search.h"
 
 enum {
 	WATCH_MS = 60 * 1000, /* between two looks at whether there is work */
@@ -27,6 +28,7 @@ enum {
 	HEAL_REST_MS = 60 * 60 * 1000,
 	HEAL_AGAIN_MS = 10, /* until packs that are being sealed can be written again */
 	HEAL_TRIES = 500,
+	GATHER_MS = 500,
 	HEAL_RATE = 4 * 1024 * 1024, /* least, of indexes that are looked through */
 	PATH_BYTES = 4096
 };
@@ -43,6 +45,7 @@ struct scrub {
 	struct scrub_options options;
 	char path[PATH_BYTES]; /* of the state's file */
 	struct worker_thread thread;
+	struct chunk_wants *wants;
 	struct asked_scrub *first; /* guarded by the thread's lock, as the next two */
 	struct asked_scrub *last;
 	struct scrub_status status; /* what others see of the state */
@@ -55,6 +58,8 @@ struct scrub {
 	int64_t saved_ms;
 	uint64_t healed_noted; /* pack_damage_noted when copies were last looked for */
 	int64_t heal_due_ms;
+	uint64_t wants_noted; /* pack_damage_noted when the wants were last made */
+	size_t wants_count;   /* pack_damage_count at that time */
 };
 
 static void load_state(struct scrub *scrub);
@@ -85,6 +90,8 @@ static void heal_once(struct scrub *scrub, struct chunk_heal_report *out);
 static bool is_due(struct scrub *scrub);
 static void own_round(struct scrub *scrub);
 static void heal_if_due(struct scrub *scrub);
+static void heal_sent(struct scrub *scrub);
+static void refresh_wants(struct scrub *scrub);
 static void scrub_refuse_all(void *owner);
 static void scrub_begin(struct call *call);
 
@@ -101,6 +108,7 @@ struct scrub *scrub_start(struct store *store, const struct scrub_options *optio
 	scrub->store = store;
 	scrub->options = *options;
 	snprintf(scrub->path, sizeof(scrub->path), "%s/scrub", store_folder(store));
+	scrub->wants = chunk_wants_new();
 	load_state(scrub);
 	worker_thread_start(&scrub->thread, &plan, scrub);
 	return scrub;
@@ -118,6 +126,7 @@ void scrub_stop(struct scrub *scrub)
 	worker_thread_stop(&scrub->thread);
 	ASSERT(scrub->first == NULL); /* scrub_refuse_all has answered the last ones */
 	worker_thread_release(&scrub->thread);
+	chunk_wants_free(scrub->wants);
 	free(scrub);
 }
 
@@ -126,6 +135,21 @@ void scrub_look(struct scrub *scrub, struct scrub_status *out)
 	lock_enter(&scrub->thread.lock);
 	*out = scrub->status;
 	lock_leave(&scrub->thread.lock);
+}
+
+size_t scrub_ask(struct scrub *scrub, const struct want_place *place, struct chunk_want *out,
+	size_t capacity)
+{
+	return chunk_wants_ask(scrub->wants, place, out, capacity);
+}
+
+int scrub_take(struct scrub *scrub, const struct want_place *place, const struct chunk_id *id,
+	struct span bytes, struct error *err)
+{
+	if (chunk_wants_take(scrub->wants, place, id, bytes, err) != 0)
+		return -1;
+	worker_thread_wake(&scrub->thread);
+	return 0;
 }
 
 struct call *scrub_call(struct scrub *scrub, const struct scrub_request *request)
@@ -167,10 +191,12 @@ static int64_t scrub_round(void *owner)
 	struct scrub *const scrub = owner;
 	const bool answered = answer_all(scrub);
 	const bool works_alone = scrub->options.period_ms > 0;
+	heal_sent(scrub);
 	if (works_alone && !answered && is_due(scrub))
 		own_round(scrub);
 	if (works_alone)
 		heal_if_due(scrub);
+	refresh_wants(scrub);
 	return works_alone ? WATCH_MS : WORKER_THREAD_UNTIL_WOKEN;
 }
 
@@ -217,6 +243,7 @@ static void answer(struct scrub *scrub, struct asked_scrub *asked)
 	const int result = run_round(scrub, &err);
 	if (result == 0) {
 		heal_now(scrub);
+		refresh_wants(scrub);
 		end_round(scrub);
 	}
 	asked->request.report = result == 0 ? scrub->state.last : scrub->state.report;
@@ -274,8 +301,10 @@ static int run_round(struct scrub *scrub, struct error *err)
 		show(scrub);
 		if (clock_monotonic_ms() - scrub->saved_ms >= SAVE_MS)
 			save(scrub);
+		heal_sent(scrub);
 		if (scrub->gives_way)
 			heal_if_due(scrub);
+		refresh_wants(scrub);
 	}
 	save(scrub);
 	return got < 0 ? -1 : 0;
@@ -458,7 +487,7 @@ static void heal_once(struct scrub *scrub, struct chunk_heal_report *out)
 	scrub->healed_noted = pack_damage_noted(store_packs(scrub->store)->damage);
 	if (!store_takes_work(scrub->store))
 		return;
-	if (chunk_heal_run(scrub->store, &pace, out, &err) != 0)
+	if (chunk_heal_run(scrub->store, scrub->wants, &pace, out, &err) != 0)
 		scrub->healed_noted = 0; /* it was stopped, and must look again */
 	scrub->state.report.chunks_healed += out->healed;
 }
@@ -495,6 +524,43 @@ static void heal_if_due(struct scrub *scrub)
 		scrub->healed_noted = 0;
 	if (scrub->healed_noted != 0)
 		scrub->heal_due_ms = clock_monotonic_ms() + HEAL_REST_MS;
+}
+
+/* Heals with what workers have sent, if anything. It waits a moment for the worker's next chunks,
+ * because each pack is written again as a whole. */
+static void heal_sent(struct scrub *scrub)
+{
+	struct chunk_heal_report healed = {0};
+	struct error ignored = {0};
+	if (!chunk_wants_has_bytes(scrub->wants) || !store_takes_work(scrub->store))
+		return;
+	(void)worker_thread_pause(&scrub->thread, GATHER_MS);
+	for (int i = 0; i < HEAL_TRIES && chunk_wants_has_bytes(scrub->wants); i++) {
+		(void)chunk_heal_run(scrub->store, scrub->wants, NULL, &healed, &ignored);
+		if (scrub->state.began_ms != 0)
+			scrub->state.report.chunks_healed += healed.healed;
+		if (healed.waiting == 0)
+			chunk_wants_drop_bytes(scrub->wants);
+		else if (!worker_thread_pause(&scrub->thread, HEAL_AGAIN_MS))
+			break;
+	}
+	chunk_wants_drop_bytes(scrub->wants);
+	refresh_wants(scrub);
+}
+
+/* Makes the list of what workers are asked for again, once the damage has changed. */
+static void refresh_wants(struct scrub *scrub)
+{
+	const struct pack_damage *const damage = store_packs(scrub->store)->damage;
+	const uint64_t noted = pack_damage_noted(damage);
+	const size_t count = pack_damage_count(damage);
+	struct error err = {0};
+	if (noted == scrub->wants_noted && count == scrub->wants_count)
+		return;
+	scrub->wants_noted = noted;
+	scrub->wants_count = count;
+	if (want_search_run(scrub->store, scrub->wants, &err) != 0)
+		log_failure(store_log(scrub->store), LOG_WARNING, NULL, "scrub_wants", &err);
 }
 
 static void scrub_refuse_all(void *owner)

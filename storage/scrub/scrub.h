@@ -12,6 +12,7 @@
 #define STORAGE_SCRUB_SCRUB_H
 
 #include "storage/core/call.h"
+#include "storage/scrub/chunk_wants.h"
 #include "storage/scrub/scrub_state.h"
 
 struct scrub;
@@ -43,6 +44,13 @@ void scrub_quiesce(struct scrub *scrub);
 /* NULL is fine. Must come before the committer and the helpers stop. */
 void scrub_stop(struct scrub *scrub);
 void scrub_look(struct scrub *scrub, struct scrub_status *out);
+
+/* What workers that hold a step can heal: chunk_wants_ask. */
+size_t scrub_ask(struct scrub *scrub, const struct want_place *place, struct chunk_want *out,
+	size_t capacity);
+/* The same as chunk_wants_take. The chunk is healed soon after, on scrub's thread. */
+int scrub_take(struct scrub *scrub, const struct want_place *place, const struct chunk_id *id,
+	struct span bytes, struct error *err);
 
 /* A call (storage/core/call.h): the rest of one round. busy: the store is closing; the next round
  * goes on from there. */

@@ -154,6 +154,75 @@ class Scrub(unittest.TestCase):
         self.daemon.client('follow', '--run', 'bkt/r', '--into', into, '--once')
         self.assertEqual(sha256(os.path.join(into, 'current', 'model.safetensors')), sha256(checkpoints[0]))
 
+    def test_a_worker_gives_back_what_the_server_lost(self):
+        """The server asks a worker that holds the step, and takes from it only the chunks that it asked for."""
+        checkpoints = expand_small(self.daemon.scratch, 1)
+        self.daemon.client('publish', '--run', 'bkt/r', '--step', 0, checkpoints[0])
+        self.daemon.stop()  # seals all packs
+        self.daemon.start()
+        with open(checkpoints[0], 'rb') as file:
+            weights = file.read()
+        token = self.daemon.request('POST', '/-/keys', b'{"grants":["bkt/r/=read"]}').json()['token']
+        into = os.path.join(self.daemon.scratch, 'worker')
+        damaged = [path for path in pack_files(self.daemon) if len(records_of(path)) > 3][0]
+        for number in (0, 2):
+            flip_record(damaged, number)
+        self.assertEqual(scrub(self.daemon)['damaged_now'], 2)
+        wrong = self.report(token, step=7)
+        self.assertEqual(wrong.status, 404)  # the run has no such step
+        self.assertNotIn('wants', self.report(token).json())  # this worker holds nothing
+        wants = self.report(token, step=0).json()['wants']
+        self.assertEqual([want['size'] for want in wants], 2 * [len(weights)])
+        self.refuses_what_it_did_not_ask_for(token, wants[0], weights)
+        for path in pack_files(self.daemon):  # let the worker fetch the step before the disk loses it
+            if path == damaged:
+                for number in (0, 2):
+                    flip_record(path, number)
+        self.assertEqual(scrub(self.daemon)['damaged_now'], 0)
+        worker = subprocess.Popen([CLIENT, 'follow', '--run', 'bkt/r', '--into', into, '--endpoint', self.daemon.endpoint, '--token', token],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self.await_that(lambda: os.path.exists(os.path.join(into, 'current', 'model.safetensors')))
+            self.await_that(lambda: any(one['state'] == 'ready' for one in self.daemon.request('GET', '/v1/runs/bkt/r/replicas').json()['replicas']))
+            for number in (0, 2):
+                flip_record(damaged, number)
+            self.assertEqual(scrub(self.daemon)['damaged_now'], 2)
+            worker.terminate()
+            worker.wait(REPLY_SECONDS)
+            worker = subprocess.Popen(worker.args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.await_no_damage()
+        finally:
+            worker.terminate()
+            worker.wait(REPLY_SECONDS)
+        self.assertEqual(metric(self.daemon, 'chunks_mended'), 2)
+        self.assertEqual(scrub(self.daemon)['chunks_damaged'], 0)
+        self.daemon.stop()
+        self.daemon.start()
+        again = os.path.join(self.daemon.scratch, 'again')
+        self.daemon.client('follow', '--run', 'bkt/r', '--into', again, '--once')
+        self.assertEqual(sha256(os.path.join(again, 'current', 'model.safetensors')), sha256(checkpoints[0]))
+
+    def report(self, token, **facts):
+        return self.daemon.request('PUT', '/v1/runs/bkt/r/replicas/tester', json.dumps({'state': 'idle', **facts}).encode(), token=token)
+
+    def refuses_what_it_did_not_ask_for(self, token, want, weights):
+        target = f'/v1/runs/bkt/r/chunks/{want["chunk"]}'
+        right = weights[want['offset']:want['offset'] + want['length']]
+        self.assertEqual(self.daemon.request('PUT', target, right[:-1] + b'x', token=token).status, 422)
+        self.assertEqual(self.daemon.request('PUT', target, right[1:], token=token).status, 422)
+        self.assertEqual(self.daemon.request('PUT', f'/v1/runs/bkt/r/chunks/{64 * "0"}', right, token=token).status, 404)
+        self.assertEqual(self.daemon.request('PUT', '/v1/runs/bkt/r/chunks/short', right, token=token).status, 400)
+        self.assertEqual(self.daemon.request('PUT', target, bytes(131_073), token=token).status, 400)
+        other = self.daemon.request('POST', '/-/keys', b'{"grants":["other=read,write,list"]}').json()['token']
+        self.assertEqual(self.daemon.request('PUT', target, right, token=other).status, 403)
+        self.assertEqual(damage(self.daemon)['chunks'], 2)
+
+    def await_that(self, condition):
+        limit = time.monotonic() + REPLY_SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.05)
+
     def test_a_round_goes_on_where_a_stop_ended_it(self):
         bodies = [self.source.randbytes(4_000_000) for _ in range(3)]
         for number, body in enumerate(bodies):
