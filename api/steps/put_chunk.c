@@ -19,11 +19,15 @@ enum next put_chunk_finish(struct exchange *exchange)
 {
 	const struct run_ref run = steps_request_run(exchange);
 	const struct want_place place = {.bucket = run.bucket.name, .run = run.name};
+	struct store *const store = exchange->context->store;
+	struct run_message found;
 	struct error err = {0};
 	struct chunk_id id;
+	/* the run must be the one that the caller was judged for */
 	if (!read_id(exchange, &id, &err) ||
-		scrub_take(store_parts(exchange->context->store)->scrub, &place, &id,
-			exchange_body(exchange), &err) != 0)
+		run_find(store, &run, exchange->arena, &found, &err) != 0 ||
+		scrub_take(store_parts(store)->scrub, &place, &id, exchange_body(exchange), &err) !=
+			0)
 		return exchange_fail(exchange, &err);
 	return exchange_reply_empty(exchange, 204);
 }
