@@ -52,16 +52,19 @@ struct scrub {
 	/* used by the thread only: */
 	struct scrub_state state;
 	uint64_t store_bytes;
-	uint64_t rate;  /* bytes a second at present; 0: no limit */
-	uint64_t spent; /* bytes since the last pause */
-	bool gives_way; /* to requests */
+	uint64_t rate;          /* bytes a second at present; 0: no limit */
+	uint64_t spent;         /* bytes since the last pause */
+	bool gives_way;         /* to requests */
+	int64_t rounds_from_ms; /* no round of its own begins before */
 	int64_t saved_ms;
+	int64_t measured_ms;   /* when store_bytes was last read; 0: not yet */
 	uint64_t healed_noted; /* pack_damage_noted when copies were last looked for */
 	int64_t heal_due_ms;
 	uint64_t wants_noted; /* pack_damage_noted when the wants were last made */
 	size_t wants_count;   /* pack_damage_count at that time */
 };
 
+static int64_t first_sleep(const struct scrub_options *options);
 static void load_state(struct scrub *scrub);
 static int64_t scrub_round(void *owner);
 static bool answer_all(struct scrub *scrub);
@@ -73,6 +76,7 @@ static void show(struct scrub *scrub);
 static int64_t next_of(const struct scrub *scrub);
 static int run_round(struct scrub *scrub, struct error *err);
 static int next_pack(struct scrub *scrub, struct pack_record *out, struct error *err);
+static int measure(struct scrub *scrub, struct db *db, struct error *err);
 static int find_pack(
 	struct scrub *scrub, struct db *db, struct pack_record *out, struct error *err);
 static void set_rate(struct scrub *scrub);
@@ -100,13 +104,14 @@ static const struct call_kind kind = {.stages = {{.begin = scrub_begin}}};
 struct scrub *scrub_start(struct store *store, const struct scrub_options *options)
 {
 	const struct worker_thread_plan plan = {.name = "scrub",
-		.first_ms = options->period_ms > 0 ? options->first_ms : WORKER_THREAD_UNTIL_WOKEN,
+		.first_ms = first_sleep(options),
 		.round = scrub_round,
 		.last = scrub_refuse_all};
 	struct scrub *const scrub = memory_new(sizeof(*scrub));
 	ASSERT(store != NULL && options->period_ms >= 0);
 	scrub->store = store;
 	scrub->options = *options;
+	scrub->rounds_from_ms = clock_monotonic_ms() + options->first_ms;
 	snprintf(scrub->path, sizeof(scrub->path), "%s/scrub", store_folder(store));
 	scrub->wants = chunk_wants_new();
 	load_state(scrub);
@@ -173,6 +178,14 @@ int scrub_run(struct scrub *scrub, struct scrub_request *request, struct error *
 	*request = *scrub_result(call);
 	call_free(call);
 	return result;
+}
+
+/* Damage is healed from the first minute on. */
+static int64_t first_sleep(const struct scrub_options *options)
+{
+	if (options->period_ms == 0)
+		return WORKER_THREAD_UNTIL_WOKEN;
+	return options->first_ms < WATCH_MS ? options->first_ms : WATCH_MS;
 }
 
 /* Before the thread runs. */
@@ -273,13 +286,15 @@ static void show(struct scrub *scrub)
 		(int64_t)scrub->state.report.bytes);
 }
 
+/* A last round of the future is one that a wrong clock has left: the next is due. */
 static int64_t next_of(const struct scrub *scrub)
 {
 	const struct scrub_state *const state = &scrub->state;
+	const int64_t now_ms = store_now_ms(scrub->store);
 	if (scrub->options.period_ms == 0)
 		return 0;
-	return state->began_ms != 0 || state->last_began_ms == 0
-		? store_now_ms(scrub->store)
+	return state->began_ms != 0 || state->last_began_ms == 0 || state->last_began_ms > now_ms
+		? now_ms
 		: state->last_began_ms + scrub->options.period_ms;
 }
 
@@ -318,12 +333,22 @@ static int next_pack(struct scrub *scrub, struct pack_record *out, struct error 
 	struct db *const db = store_reader_take(scrub->store, err);
 	if (db == NULL)
 		return -1;
-	int got = pack_row_bytes(db, &scrub->store_bytes, err);
+	int got = measure(scrub, db, err);
 	if (got == 0)
 		got = find_pack(scrub, db, out, err);
 	store_reader_give(scrub->store, db);
 	set_rate(scrub);
 	return got;
+}
+
+/* Reads the size of the store once a minute, because that takes a pass over all packs. */
+static int measure(struct scrub *scrub, struct db *db, struct error *err)
+{
+	const int64_t now_ms = clock_monotonic_ms();
+	if (scrub->measured_ms != 0 && now_ms - scrub->measured_ms < WATCH_MS)
+		return 0;
+	scrub->measured_ms = now_ms;
+	return pack_row_bytes(db, &scrub->store_bytes, err);
 }
 
 static int find_pack(struct scrub *scrub, struct db *db, struct pack_record *out, struct error *err)
@@ -494,7 +519,8 @@ static void heal_once(struct scrub *scrub, struct chunk_heal_report *out)
 
 static bool is_due(struct scrub *scrub)
 {
-	return store_now_ms(scrub->store) >= next_of(scrub);
+	return clock_monotonic_ms() >= scrub->rounds_from_ms &&
+		store_now_ms(scrub->store) >= next_of(scrub);
 }
 
 static void own_round(struct scrub *scrub)
