@@ -17,6 +17,7 @@
 #include "storage/packs/pack_store_parts.h"
 #include "storage/scrub/chunk_heal.h"
 #include "storage/scrub/damage_report.h"
+#include "storage/scrub/made_drop.h"
 #include "storage/scrub/scrub_pack.h"
 #include "storage/scrub/want_search.h"
 
@@ -91,6 +92,7 @@ static void log_round(struct scrub *scrub, const char *event);
 static void tell_damage(struct scrub *scrub);
 static void heal_now(struct scrub *scrub);
 static void heal_once(struct scrub *scrub, struct chunk_heal_report *out);
+static void drop_made(struct scrub *scrub);
 static bool is_due(struct scrub *scrub);
 static void own_round(struct scrub *scrub);
 static void heal_if_due(struct scrub *scrub);
@@ -515,6 +517,15 @@ static void heal_once(struct scrub *scrub, struct chunk_heal_report *out)
 	if (chunk_heal_run(scrub->store, scrub->wants, &pace, out, &err) != 0)
 		scrub->healed_noted = 0; /* it was stopped, and must look again */
 	scrub->state.report.chunks_healed += out->healed;
+	drop_made(scrub);
+}
+
+/* After the healing, because a made file may have the only sound copy of something else. */
+static void drop_made(struct scrub *scrub)
+{
+	struct error err = {0};
+	if (store_may_delete(scrub->store) && made_drop_run(scrub->store, &err) != 0)
+		log_failure(store_log(scrub->store), LOG_WARNING, NULL, "scrub_made", &err);
 }
 
 static bool is_due(struct scrub *scrub)
