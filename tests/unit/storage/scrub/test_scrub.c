@@ -539,6 +539,7 @@ START_TEST(rounds_come_by_themselves)
 	} while (status.state.last_ended_ms == 0);
 	ck_assert_uint_eq(status.state.last.chunks_damaged, 1);
 	ck_assert_int_eq(status.next_ms, status.state.last_began_ms + options.period_ms);
+	ck_assert_uint_gt(status.store_bytes, 20000);
 	ck_assert_int_eq(status.state.began_ms, 0);
 	scrub_stop(own);
 	own = scrub_start(fixture.store, &options);
