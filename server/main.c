@@ -11,9 +11,10 @@
 #include "server/keys_command.h"
 #include "server/rebuild_command.h"
 #include "server/root_key.h"
+#include "server/scrub_command.h"
 #include "server/set_aside_command.h"
 
-enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 5 };
+enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 6 };
 
 static int help_command(int argument_count, char **arguments);
 static int serve(int argument_count, char **arguments);
@@ -24,8 +25,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argument_count, char **arguments);
 } commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
-	{"rebuild", rebuild_command}, {"fsck", fsck_command}, {"help", help_command},
-	{"version", version_command}};
+	{"rebuild", rebuild_command}, {"fsck", fsck_command}, {"scrub", scrub_command},
+	{"help", help_command}, {"version", version_command}};
 
 int main(int argument_count, char **arguments)
 {
