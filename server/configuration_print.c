@@ -24,6 +24,8 @@ void configuration_print_help(struct buffer *out)
 		"verify all stored bytes on the disk, and heal what has another copy");
 	columns_add(out, "set-aside", COMMAND_WIDTH,
 		"list or drop the files that a start has set aside");
+	columns_add(
+		out, "fsck", COMMAND_WIDTH, "check the whole store, and repair it without loss");
 	columns_add(out, "rebuild", COMMAND_WIDTH, "make a lost catalog again from the journal");
 	columns_add(out, "help", COMMAND_WIDTH,
 		"this text; `deltabucketd help COMMAND`: the flags of a command");

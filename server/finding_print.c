@@ -22,9 +22,11 @@ static void steps_json(const struct reach *reach, struct json_writer *json);
 void finding_print_text(const struct finding *finding, bool with_remedy)
 {
 	const char *remedy = finding_remedy(finding->kind);
-	char text[TEXT_BYTES];
+	char subject[TEXT_BYTES];
+	char detail[TEXT_BYTES];
 	printf("%s: %s: %s\n", finding_severity_name(finding_severity_of(finding->kind)),
-		printable(span_text(finding->subject), text), finding->detail);
+		printable(span_text(finding->subject), subject),
+		printable(span_text(finding->detail), detail));
 	if (finding->reach != NULL) {
 		print_keys(finding->reach);
 		print_steps(finding->reach);

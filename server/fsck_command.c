@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "server/command_words.h"
 #include "server/data_folder.h"
@@ -26,6 +27,7 @@ struct fsck_options {
 struct fsck_run {
 	const struct fsck_options *options;
 	struct fsck_repair *repair;
+	struct log *log;    /* on stderr: what a repair could not do */
 	struct buffer text; /* of the JSON object */
 	struct json_writer writer;
 	struct fsck_report first;
@@ -51,12 +53,13 @@ static const char usage[] =
 	"  --dry-run          with --repair: change nothing, and say of each finding what would be done\n"
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n\n"
-	"exit status: 0 clean, 1 everything was repaired, 2 wrong usage, 4 damage is left, 8 not checked\n";
+	"exit status: 0 clean, 1 everything was repaired, 2 wrong usage, 4 damage or faults are left, 8 not checked\n";
 
 static int parse(
 	int count, char **words, struct fsck_options *options, bool *out_help, struct error *err);
 static int check_options(const struct fsck_options *options, struct error *err);
 static int run(struct fsck_run *run, struct error *err);
+static bool is_in_use(const struct fsck_options *options);
 static int run_alone(struct fsck_run *run, struct error *err);
 static int check_and_repair(struct fsck_run *run, const char *folder, struct error *err);
 static int check(struct fsck_run *run, const char *folder, const char *name,
@@ -77,11 +80,13 @@ int fsck_command(int argument_count, char **arguments)
 	buffer_init(&fsck.text, JSON_MAX_BYTES);
 	json_writer_init(&fsck.writer, &fsck.text);
 	json_writer_object(&fsck.writer, NULL);
+	fsck.log = log_new(STDERR_FILENO, LOG_WARNING, false, clock_system());
 	const int status = run(&fsck, &err);
 	if (err.kind != ERROR_NONE)
 		fprintf(stderr, "deltabucketd: fsck: %s\n", err.text);
 	print_end(&fsck, status);
 	fsck_repair_free(fsck.repair);
+	log_free(fsck.log);
 	buffer_release(&fsck.text);
 	return status;
 }
@@ -128,7 +133,7 @@ static int check_options(const struct fsck_options *options, struct error *err)
 static int run(struct fsck_run *run, struct error *err)
 {
 	const struct fsck_options *options = run->options;
-	if (options->is_online)
+	if (options->is_online && is_in_use(options))
 		return check_and_repair(run, options->data, err);
 	char *const packs = data_folder_path(options->data, "packs");
 	const bool is_store = file_exists(packs);
@@ -137,6 +142,18 @@ static int run(struct fsck_run *run, struct error *err)
 		return run_alone(run, err);
 	error_set(err, ERROR_NOT_FOUND, "there is no store in %s", options->data);
 	return STATUS_UNCHECKED;
+}
+
+/* Whether a server has the folder. Without one its log must be looked at first, and nothing moves:
+ * then the check is the same as without --online. */
+static bool is_in_use(const struct fsck_options *options)
+{
+	struct data_folder folder;
+	struct error why = {0};
+	if (data_folder_open(
+		    &folder, file_system(), options->data, options->master_key, false, &why) == 0)
+		data_folder_close(&folder);
+	return why.kind != ERROR_NONE;
 }
 
 static int run_alone(struct fsck_run *run, struct error *err)
@@ -155,7 +172,7 @@ static int run_alone(struct fsck_run *run, struct error *err)
 
 static int check_and_repair(struct fsck_run *run, const char *folder, struct error *err)
 {
-	run->repair = fsck_repair_new(folder, file_system(), NULL);
+	run->repair = fsck_repair_new(folder, file_system(), run->log);
 	if (check(run, folder, "findings", &run->first, err) != 0)
 		return STATUS_UNCHECKED;
 	if (!needs_repair(&run->first))
@@ -222,5 +239,8 @@ static void print_end(struct fsck_run *run, int status)
 	fsck_report_print_json(report, &run->writer);
 	json_writer_text(&run->writer, "result", span_text(results[status]));
 	json_writer_end(&run->writer, '}');
+	if (buffer_failed(&run->text))
+		fprintf(stderr,
+			"deltabucketd: fsck: the JSON object is cut off: it is too large\n");
 	printf("%s\n", buffer_text(&run->text));
 }

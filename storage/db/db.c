@@ -141,6 +141,8 @@ struct db *db_open(const char *path, enum db_mode mode, struct error *err)
 		db_close(db);
 		return NULL;
 	}
+	if (mode == DB_LOOK)
+		db_file_only_look(db->handle);
 	if (set_up(db, mode, err) != 0) {
 		db_keep_log(db, true); /* a file that cannot be used stays as it is */
 		db_close(db);

@@ -11,7 +11,9 @@
 struct db;
 struct db_statement;
 
-enum db_mode { DB_READ, DB_WRITE };
+/* DB_LOOK is DB_READ for a process beside the one that has the database: a page that is mended in
+ * reading stays as it is in the file. */
+enum db_mode { DB_READ, DB_WRITE, DB_LOOK };
 
 /* Opens (DB_WRITE also creates) the database and sets up the connection: WAL, synchronous=FULL,
  * foreign_keys, no automatic checkpoint, busy timeout. */

@@ -67,6 +67,7 @@ struct db_file {
 	bool is_ending;
 	bool is_log;
 	bool overlooks;
+	bool only_looks; /* mends pages for its reader alone */
 	sqlite3_file *real;
 };
 
@@ -180,7 +181,8 @@ static int check_page(struct db_file *file, uint8_t *page, sqlite3_int64 offset)
 		return note_damage(file, DB_TROUBLE_PAGE, offset);
 	atomic_fetch_add(&file->place->mended, 1);
 	/* if the write fails, the page is mended again at the next read */
-	(void)file->real->pMethods->xWrite(file->real, page, PAGE_BYTES, offset);
+	if (!file->only_looks)
+		(void)file->real->pMethods->xWrite(file->real, page, PAGE_BYTES, offset);
 	return SQLITE_OK;
 }
 
@@ -522,6 +524,13 @@ void db_file_overlook(sqlite3 *handle, bool overlooks)
 	struct db_file *file = file_of(handle);
 	if (file != NULL)
 		file->overlooks = overlooks;
+}
+
+void db_file_only_look(sqlite3 *handle)
+{
+	struct db_file *file = file_of(handle);
+	if (file != NULL)
+		file->only_looks = true;
 }
 
 uint64_t db_file_damage(sqlite3 *handle)

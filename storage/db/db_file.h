@@ -46,6 +46,8 @@ uint64_t db_file_mended(struct sqlite3 *handle);
 /* While this is on, the connection reads pages of the database file as they are, right or not: for
  * a caller that writes over them. */
 void db_file_overlook(struct sqlite3 *handle, bool overlooks);
+/* From here on the connection writes no page that it has mended in reading. */
+void db_file_only_look(struct sqlite3 *handle);
 /* Whether the pages of the file carry checksums. */
 bool db_file_is_summed(struct sqlite3 *handle);
 /* A name of the log that this connection wrote to last. It changes when any connection begins the

@@ -57,7 +57,8 @@ int fsck_tell_finding(struct fsck *fsck, struct finding *finding, struct error *
 	if (fsck->reach != NULL && reach_settle(fsck->reach, err) != 0)
 		return -1;
 	fsck->report->findings[finding_severity_of(finding->kind)]++;
-	fsck->params->found(fsck->params->owner, finding);
+	if (++fsck->told[finding->kind] <= FSCK_TOLD_MAX)
+		fsck->params->found(fsck->params->owner, finding);
 	if (fsck->reach != NULL)
 		reach_clear(fsck->reach);
 	return 0;
@@ -75,7 +76,7 @@ int fsck_tell_failure(
 	struct fsck *fsck, enum finding_kind kind, const char *subject, struct error *why)
 {
 	const struct error found = *why;
-	if (!fsck_is_damage(why))
+	if (fsck_is_fatal(why))
 		return -1;
 	*why = (struct error){0};
 	if (kind == FINDING_TABLE && fsck->has_bad_table)
@@ -84,10 +85,10 @@ int fsck_tell_failure(
 	return fsck_tell(fsck, kind, subject, found.text, why);
 }
 
-bool fsck_is_damage(const struct error *err)
+bool fsck_is_fatal(const struct error *err)
 {
-	return err->kind == ERROR_CORRUPT || err->kind == ERROR_DAMAGED ||
-		err->kind == ERROR_NOT_FOUND || err->os_errno == EIO;
+	return err->kind == ERROR_BUSY || err->kind == ERROR_NO_MEMORY ||
+		err->kind == ERROR_NO_SPACE;
 }
 
 static int check_store(struct fsck *fsck, struct catalog_copy **copy, struct error *err)
@@ -119,7 +120,7 @@ static int open_catalog(struct fsck *fsck, struct catalog_copy **copy, struct er
 		return -1;
 	if (needs_copy && make_copy(fsck, path, copy, err) != 0)
 		return -1;
-	fsck->db = db_open(*copy != NULL ? catalog_copy_path(*copy) : path, DB_READ, err);
+	fsck->db = db_open(*copy != NULL ? catalog_copy_path(*copy) : path, DB_LOOK, err);
 	if (fsck->db == NULL)
 		return -1;
 	db_keep_log(fsck->db, true);
@@ -214,8 +215,10 @@ static int check_identity(struct fsck *fsck, struct error *err)
 		db_find_i64(fsck->db, SQL_CHANGE, &fsck->report->change, err) < 0)
 		return -1;
 	const struct acknowledgement *last = &fsck->last;
+	fsck->store = store;
 	if (last->store.life == 0)
-		return 0;
+		return fsck_tell(fsck, FINDING_UNACKNOWLEDGED, "acknowledged",
+			"It is not there, so an older catalog would not be noticed.", err);
 	if (memcmp(store.id, last->store.id, STORE_ID_BYTES) != 0)
 		return fsck_tell(fsck, FINDING_ACKNOWLEDGED, "catalog.db",
 			"It is the catalog of another store than the one that was last used here.",

@@ -12,7 +12,7 @@ int fsck_chunk_index(struct fsck *fsck, struct error *err)
 	fsck_path(fsck, "chunks.db", path);
 	if (!file_exists(path))
 		return 0; /* a start makes it */
-	struct db *db = db_open(path, DB_READ, err);
+	struct db *db = db_open(path, DB_LOOK, err);
 	if (db == NULL)
 		return fsck_tell_failure(fsck, FINDING_CHUNK_INDEX, "chunks.db", err);
 	db_keep_log(db, true);

@@ -23,6 +23,7 @@ static int check_strays(struct fsck *fsck, struct error *err);
 static int list_names(struct file_look *look, struct error *err);
 static int fsck_compare_names(const void *a, const void *b);
 static int fsck_take_file(void *taker, const char *name, uint64_t size, struct error *err);
+static uint64_t read_life(struct fsck *fsck, const char *name);
 static int check_aside(struct fsck *fsck, struct error *err);
 
 int fsck_files(struct fsck *fsck, struct error *err)
@@ -80,11 +81,37 @@ static int fsck_take_file(void *taker, const char *name, uint64_t size, struct e
 		bsearch(&file, look->names, look->count, sizeof(file), fsck_compare_names) != NULL)
 		return 0;
 	snprintf(subject, sizeof(subject), "packs/%.2s/%s", name, name);
+	const uint64_t life = read_life(look->fsck, name);
+	if (life > look->fsck->store.life) {
+		snprintf(text, sizeof(text),
+			"It was last used in life %" PRIu64 ", and %s was made in life %" PRIu64
+			": it is an older catalog than the one that was last used here.",
+			look->fsck->store.life, subject, life);
+		return fsck_tell(look->fsck, FINDING_ACKNOWLEDGED, "catalog.db", text, err);
+	}
 	snprintf(text, sizeof(text),
 		"No row names this file of %" PRIu64
 		" bytes. The next start removes what proves to be garbage and sets the rest aside.",
 		size);
 	return fsck_tell(look->fsck, FINDING_STRAY, subject, text, err);
+}
+
+/* The life in which this store has made the file; 0: another store has, or that cannot be told. */
+static uint64_t read_life(struct fsck *fsck, const char *name)
+{
+	const struct backend_ops *ops = fsck->backend->ops;
+	uint8_t header[PACK_HEADER_BYTES];
+	const struct iovec part = {.iov_base = header, .iov_len = sizeof(header)};
+	struct pack_origin origin = {.life = 0};
+	struct error ignored = {0};
+	struct backend_file *file;
+	if (ops->open(fsck->backend, name, &file, &ignored) != 0)
+		return 0;
+	const bool is_read = ops->read(file, &part, 1, 0, &ignored) == 0 &&
+		pack_format_read_origin(header, &origin);
+	ops->close(file);
+	return is_read && memcmp(origin.store, fsck->store.id, PACK_STORE_BYTES) == 0 ? origin.life
+										      : 0;
 }
 
 static int check_aside(struct fsck *fsck, struct error *err)

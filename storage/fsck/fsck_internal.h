@@ -7,7 +7,7 @@
 #include "storage/fsck/fsck.h"
 #include "storage/packs/backend.h"
 
-enum { FSCK_PATH_BYTES = 4096 };
+enum { FSCK_PATH_BYTES = 4096, FSCK_TOLD_MAX = 1000 /* findings of a kind; others are counted */ };
 
 /* In SQL: every part set that something leads to, once for each holder. */
 #define FSCK_ALL_HOLDERS                                                                \
@@ -20,10 +20,12 @@ struct fsck {
 	const struct fsck_params *params;
 	struct fsck_report *report;
 	struct acknowledgement last; /* as DIR/acknowledged has it */
-	struct db *db;               /* the catalog, or a copy of it */
-	struct backend *backend;     /* DIR/packs */
-	struct reach *reach;         /* add to it before fsck_tell */
-	bool has_bad_table; /* told; what cannot be read for that reason is not told again */
+	struct store_identity store; /* as the catalog has it */
+	uint64_t told[FINDING_KINDS];
+	struct db *db;           /* the catalog, or a copy of it */
+	struct backend *backend; /* DIR/packs */
+	struct reach *reach;     /* add to it before fsck_tell */
+	bool has_bad_table;      /* told; what cannot be read for that reason is not told again */
 };
 
 /* A path in the data folder. */
@@ -34,13 +36,12 @@ int fsck_tell_finding(struct fsck *fsck, struct finding *finding, struct error *
 /* The same for a finding without a number and chunks. */
 int fsck_tell(struct fsck *fsck, enum finding_kind kind, const char *subject, const char *detail,
 	struct error *err);
-/* Tells of `why`, and clears it, when it says that stored bytes are damaged or missing: 0. Of
- * tables that cannot be read only the first is told: one damaged page stops many checks. Any
- * other failure ends the check: -1. */
+/* Tells of `why`, and clears it: 0. Of tables that cannot be read only the first is told: one
+ * damaged page stops many checks. -1: the failure is fatal. */
 int fsck_tell_failure(
 	struct fsck *fsck, enum finding_kind kind, const char *subject, struct error *why);
-/* Whether a failure says that stored bytes are wrong, missing, or refused by the disk. */
-bool fsck_is_damage(const struct error *err);
+/* Whether a failure says nothing of what was looked at, so that the check must end. */
+bool fsck_is_fatal(const struct error *err);
 
 /* The checks, in the order in which they run. Each returns 0 when it has seen everything. */
 int fsck_catalog(struct fsck *fsck, struct error *err);     /* tables, indexes, pages */

@@ -23,13 +23,17 @@ struct journal_look {
 	struct fsck *fsck;
 	struct catalog_end catalog;
 	struct journal_history *history;
+	enum finding_kind kind;
 	char fault[ERROR_TEXT_BYTES]; /* empty: the journal is right */
 };
 
 static int read_catalog_end(struct fsck *fsck, struct catalog_end *out, struct error *err);
 static int look_at_journal(struct journal_look *look, struct error *err);
 static int read_history(struct journal_look *look, struct error *err);
+static void find_way(const struct journal_look *look, struct journal_way *out);
+static void read_sums(struct journal_way *way);
 static void judge(struct journal_look *look, const struct journal_way *way);
+static void tell_older(struct journal_look *look, const struct journal_way *way);
 static int check_snapshots(struct fsck *fsck, struct error *err);
 static int check_snapshot(
 	struct fsck *fsck, const char *folder, const char *name, struct error *err);
@@ -45,7 +49,9 @@ int fsck_journal(struct fsck *fsck, struct error *err)
 			break;
 	}
 	if (result == 0 && look.fault[0] != '\0')
-		result = fsck_tell(fsck, FINDING_JOURNAL, "journal/", look.fault, err);
+		result = fsck_tell(fsck, look.kind,
+			look.kind == FINDING_ACKNOWLEDGED ? "catalog.db" : "journal/", look.fault,
+			err);
 	if (result == 0)
 		result = check_snapshots(fsck, err);
 	journal_history_free(look.history);
@@ -55,14 +61,20 @@ int fsck_journal(struct fsck *fsck, struct error *err)
 static int look_at_journal(struct journal_look *look, struct error *err)
 {
 	struct journal_way way;
+	look->kind = FINDING_JOURNAL;
 	look->fault[0] = '\0';
 	if (read_catalog_end(look->fsck, &look->catalog, err) != 0 || read_history(look, err) != 0)
 		return -1;
 	if (journal_history_snapshots(look->history) == 0) {
+		/* a first start that was killed had no time for one */
+		if (look->fsck->store.life <= 1)
+			look->kind = FINDING_NO_SNAPSHOT;
 		snprintf(look->fault, sizeof(look->fault), "It has no snapshot.");
 		return 0;
 	}
-	journal_history_way(look->history, 0, &way);
+	find_way(look, &way);
+	if (way.records == 0)
+		read_sums(&way);
 	judge(look, &way);
 	look->fsck->report->journal_records = way.records;
 	return 0;
@@ -93,20 +105,56 @@ static int read_history(struct journal_look *look, struct error *err)
 	return look->history == NULL ? -1 : 0;
 }
 
-/* A record that was being written when the process died ends the journal too, and lacks nothing. */
+/* The way that ends with the catalog's last change, or else the best one. A rebuild leaves a
+ * snapshot that no log leads to. */
+static void find_way(const struct journal_look *look, struct journal_way *out)
+{
+	const size_t count = journal_history_snapshots(look->history);
+	for (size_t i = 0; i < count; i++) {
+		journal_history_way(look->history, i, out);
+		if (out->end.change == look->catalog.change)
+			return;
+	}
+	journal_history_way(look->history, 0, out);
+}
+
+/* The sums of the snapshot itself; a damaged one is told of later. */
+static void read_sums(struct journal_way *way)
+{
+	struct error ignored = {0};
+	if (snapshot_read(way->snapshot, &way->sums, fsck_take_rows, NULL, &ignored) != 0)
+		way->sums = 0;
+}
+
+/* A record that was being written when the process died ends the journal too, and lacks nothing.
+ * The last record may be one whose change never committed. */
 static void judge(struct journal_look *look, const struct journal_way *way)
 {
 	const struct catalog_end *catalog = &look->catalog;
-	if (way->end.change < catalog->change)
+	const bool is_of_store =
+		memcmp(way->header.store, look->fsck->store.id, sizeof(way->header.store)) == 0;
+	if (!is_of_store)
+		snprintf(look->fault, sizeof(look->fault), "It is the journal of another store.");
+	else if (way->end.change > catalog->change + 1 && !look->fsck->params->is_online)
+		tell_older(look, way);
+	else if (way->end.change < catalog->change)
 		snprintf(look->fault, sizeof(look->fault),
 			"It leads to change %" PRId64 ", and the catalog ends with change %" PRId64
 			". %.300s",
 			way->end.change, catalog->change, way->gap);
-	else if (way->end.change == catalog->change && way->records > 0 &&
-		way->sums != catalog->sums)
+	else if (way->end.change == catalog->change && way->sums != 0 && way->sums != catalog->sums)
 		snprintf(look->fault, sizeof(look->fault),
 			"It leads to other rows than the catalog has after change %" PRId64 ".",
 			catalog->change);
+}
+
+static void tell_older(struct journal_look *look, const struct journal_way *way)
+{
+	look->kind = FINDING_ACKNOWLEDGED;
+	snprintf(look->fault, sizeof(look->fault),
+		"It ends with change %" PRId64 ", and the journal with change %" PRId64
+		": it is an older catalog than the one that was last used here.",
+		look->catalog.change, way->end.change);
 }
 
 static int check_snapshots(struct fsck *fsck, struct error *err)
@@ -140,7 +188,8 @@ static int check_snapshot(
 	if (snapshot_read(path, &sums, fsck_take_rows, NULL, err) == 0)
 		return 0;
 	if (!fsck->params->is_online || err->kind != ERROR_NOT_FOUND)
-		return fsck_tell_failure(fsck, FINDING_SNAPSHOT, name, err);
+		return fsck_tell_failure(fsck,
+			err->kind == ERROR_CORRUPT ? FINDING_SNAPSHOT : FINDING_JOURNAL, name, err);
 	*err = (struct error){0};
 	return 0;
 }

@@ -54,6 +54,9 @@ static const struct link links[] = {
 	{FINDING_LINK, "run", "Its newest step is not in the catalog.", FROM_NOTHING,
 		"SELECT r.id, 0 FROM runs r WHERE r.name IS NOT NULL AND r.head IS NOT NULL AND NOT EXISTS"
 		" (SELECT 1 FROM steps s WHERE s.run = r.id AND s.step = r.head)"},
+	{FINDING_LINK, "run", "Its newest step has another digest than it says.", FROM_NOTHING,
+		"SELECT r.id, 0 FROM runs r JOIN steps s ON s.run = r.id AND s.step = r.head"
+		" WHERE r.name IS NOT NULL AND r.head_digest <> s.digest"},
 	{FINDING_LINK, "run", "Its bucket is not in the catalog.", FROM_NOTHING,
 		"SELECT id, 0 FROM runs WHERE name IS NOT NULL AND bucket NOT IN (SELECT id FROM buckets)"},
 	{FINDING_LINK, "upload", "Its part set is not in the catalog.", FROM_NOTHING,
@@ -125,13 +128,14 @@ static int check_link(struct fsck *fsck, const struct link *link, struct error *
 	if (db_snapshot_begin(fsck->db, err) != 0)
 		return -1;
 	int result = list_rows(fsck, link, rows, &count, err);
+	/* whoever is told may be slow, and a snapshot keeps the log from beginning again */
+	db_snapshot_end(fsck->db);
 	if (result != 0) /* a table that cannot be read was told before */
 		result = fsck_tell_failure(fsck, FINDING_TABLE, "catalog.db", err);
 	for (size_t i = 0; i < count && i < FINDINGS_MAX && result == 0; i++)
 		result = tell_row(fsck, link, &rows[i], err);
 	if (result == 0 && count > FINDINGS_MAX)
 		fsck->report->findings[finding_severity_of(link->kind)] += count - FINDINGS_MAX;
-	db_snapshot_end(fsck->db);
 	return result;
 }
 

@@ -68,6 +68,8 @@ static int pass_damage(struct pack_look *look, enum finding_kind kind, struct er
 static int has_moved(struct pack_look *look, bool *out_has, struct error *err);
 static int tell_all(struct pack_look *look, struct error *err);
 static int tell_fault(struct pack_look *look, const struct pack_fault *fault, struct error *err);
+static bool is_wanted(const struct pack_look *look);
+static enum finding_kind dead_kind(enum finding_kind kind);
 static void name_subject(const struct pack_look *look, const struct pack_fault *fault,
 	char out[FINDING_SUBJECT_BYTES]);
 static void release_look(struct pack_look *look);
@@ -225,8 +227,10 @@ static int read_index(struct pack_look *look, struct error *err)
 		pack_index_free(sidecar);
 	else
 		*err = own_damage;
+	/* a file that is cut off is not to be written again */
+	const bool is_served = sidecar != NULL && look->fault_count == 0;
 	if (own == NULL &&
-		pass_damage(look, sidecar == NULL ? FINDING_PACK : FINDING_PACK_COPY, err) != 0)
+		pass_damage(look, is_served ? FINDING_PACK_COPY : FINDING_PACK, err) != 0)
 		return -1;
 	if (own != NULL && sidecar == NULL && has_sidecar)
 		add_fault(look, sidecar_kind(look), NO_CHUNK, sidecar_damage.text);
@@ -355,7 +359,7 @@ static void add_fault(
 /* Makes a fault of an error that tells of damage. */
 static int pass_damage(struct pack_look *look, enum finding_kind kind, struct error *err)
 {
-	if (!fsck_is_damage(err))
+	if (fsck_is_fatal(err))
 		return -1;
 	add_fault(look, kind, NO_CHUNK, err->text);
 	*err = (struct error){0};
@@ -384,17 +388,31 @@ static int tell_all(struct pack_look *look, struct error *err)
 static int tell_fault(struct pack_look *look, const struct pack_fault *fault, struct error *err)
 {
 	const bool is_whole = fault->first == NO_CHUNK;
-	struct finding finding = {.kind = fault->kind,
+	struct finding finding = {.kind = is_wanted(look) ? fault->kind : dead_kind(fault->kind),
 		.detail = fault->detail,
 		.number = look->number,
 		.chunk = is_whole ? 0 : fault->first,
 		.chunks = fault->count};
 	name_subject(look, fault, finding.subject);
-	if (finding_severity_of(fault->kind) == FINDING_DAMAGE &&
+	if (finding_severity_of(finding.kind) == FINDING_DAMAGE &&
 		reach_add_chunks(look->fsck->reach, look->number, finding.chunk,
 			is_whole ? PACK_MAX_CHUNKS : fault->count, err) != 0)
 		return -1;
 	return fsck_tell_finding(look->fsck, &finding, err);
+}
+
+/* Whether anything leads to the pack. */
+static bool is_wanted(const struct pack_look *look)
+{
+	for (size_t i = 0; i < sizeof(look->named); i++)
+		if ((look->named[i] | look->in_xorbs[i]) != 0)
+			return true;
+	return false;
+}
+
+static enum finding_kind dead_kind(enum finding_kind kind)
+{
+	return kind == FINDING_PACK || kind == FINDING_PACK_COPY ? FINDING_DEAD_PACK : kind;
 }
 
 static void name_subject(const struct pack_look *look, const struct pack_fault *fault,

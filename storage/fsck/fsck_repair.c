@@ -2,8 +2,7 @@
  * makes damaged indexes again. So the store is opened, without background work, and what is left is
  * done by changes of its own:
  *
- *   set damaged snapshots aside --> open --> await the proof of the catalog --> counts, packs, chunks,
- *   chunk index, journal --> close --> write the catalog again */
+ *   open --> await the proof of the catalog --> counts, packs, chunks, chunk index, journal --> close */
 #include "storage/fsck/fsck_repair.h"
 
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include "storage/packs/pack_table.h"
 #include "storage/packs/set_aside.h"
 #include "storage/packs/store_health.h"
+#include "storage/scrub/chunk_heal.h"
 #include "storage/xet/xorb_row.h"
 
 enum { PATH_BYTES = 4096, MEND_TRIES = 100, WAIT_MS = 100, JOURNAL_WAITS = 600 };
@@ -67,6 +67,10 @@ static const char SQL_COUNT[] =
 static const char SQL_KEEP_FILES[] =
 	"DELETE FROM removals WHERE file IN (SELECT coalesce(file, id) FROM packs);";
 
+static const char SQL_DROP_XORBS[] =
+	"DELETE FROM xorbs WHERE NOT EXISTS (SELECT 1 FROM packs p WHERE p.number = xorbs.pack AND"
+	" xorbs.first + xorbs.count <= p.chunks);";
+
 struct repair_change {
 	struct change change; /* first */
 	const char *sql;      /* NULL: the xorbs of a pack */
@@ -90,11 +94,14 @@ static int rewrite_pack(
 	struct fsck_repair *repair, const struct repair_item *item, struct error *err);
 static int note_chunks(
 	struct fsck_repair *repair, const struct repair_item *item, struct error *err);
+static void heal_chunks(struct fsck_repair *repair);
+static bool fsck_repair_spend(void *owner, size_t bytes);
 static int drop_xorbs(
 	struct fsck_repair *repair, const struct repair_item *item, struct error *err);
+static int mark_present(struct fsck_repair *repair, const struct pack_record *record,
+	uint8_t live[PACK_MAX_CHUNKS / 8], struct error *err);
 static int fsck_repair_apply_xorbs(struct change *change, struct db *db, struct error *err);
 static void renew_journal(struct fsck_repair *repair);
-static void write_catalog_again(struct fsck_repair *repair);
 
 /* Each for one finding, in the opened store. */
 static const struct {
@@ -140,7 +147,6 @@ int fsck_repair_run(struct fsck_repair *repair, struct error *err)
 		.files = repair->files,
 		.log = repair->log,
 		.is_quiet = true};
-	set_snapshots_aside(repair);
 	repair->store = store_open(&options, err);
 	if (repair->store == NULL)
 		return -1;
@@ -149,8 +155,6 @@ int fsck_repair_run(struct fsck_repair *repair, struct error *err)
 		repair_open_store(repair);
 	store_close(repair->store);
 	repair->store = NULL;
-	if (result == 0 && has(repair, FINDING_PAGES))
-		write_catalog_again(repair);
 	return result;
 }
 
@@ -192,10 +196,13 @@ static void repair_open_store(struct fsck_repair *repair)
 	if (has(repair, FINDING_REMOVAL))
 		run_sql(repair, SQL_KEEP_FILES);
 	repair_packs(repair);
+	if (has(repair, FINDING_CHUNK))
+		heal_chunks(repair);
 	if (has(repair, FINDING_CHUNK_INDEX)) {
 		const struct error why = {.kind = ERROR_CORRUPT, .text = "fsck found damage."};
 		chunk_index_give_up(store_chunk_index(repair->store), &why);
 	}
+	set_snapshots_aside(repair);
 	if (has(repair, FINDING_JOURNAL) || has(repair, FINDING_SNAPSHOT))
 		renew_journal(repair);
 }
@@ -292,28 +299,61 @@ static int note_chunks(
 	return 0;
 }
 
+/* Mends the chunks that were noted, where another pack has the same bytes. */
+static void heal_chunks(struct fsck_repair *repair)
+{
+	const struct work_pace pace = {.spend = fsck_repair_spend};
+	struct chunk_wants *wants = chunk_wants_new();
+	struct chunk_heal_report report = {.waiting = 1};
+	struct error err = {0};
+	for (int i = 0; i < MEND_TRIES && report.waiting > 0; i++) {
+		if (chunk_heal_run(repair->store, wants, &pace, &report, &err) != 0) {
+			tell_failure(repair, "heal", &err);
+			break;
+		}
+		if (report.waiting > 0)
+			nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000 * 1000}, NULL);
+	}
+	chunk_wants_free(wants);
+}
+
+static bool fsck_repair_spend(void *owner, size_t bytes)
+{
+	(void)owner, (void)bytes;
+	return true;
+}
+
 /* Removes the rows of xorbs that are not whole any more. */
 static int drop_xorbs(struct fsck_repair *repair, const struct repair_item *item, struct error *err)
 {
-	struct pack_store *packs = store_packs(repair->store);
 	struct pack_record record;
 	uint8_t live[PACK_MAX_CHUNKS / 8] = {0};
+	run_sql(repair, SQL_DROP_XORBS);
 	if (find_pack(repair, item->number, &record, err) != 0)
+		return err->kind == ERROR_NOT_FOUND ? 0 : -1; /* its rows have just gone */
+	if (mark_present(repair, &record, live, err) != 0)
 		return -1;
-	struct pack *pinned = pack_cache_pin(packs->cache, &record.id, false, err);
-	if (pinned == NULL)
-		return -1;
-	const struct pack_index *index = pack_cache_sealed_index(packs->cache, pinned);
-	for (uint32_t i = 0; index != NULL && i < index->count; i++) {
-		const uint32_t number = pack_index_number(index, i);
-		live[number / 8] |= (uint8_t)(1 << (number % 8));
-	}
-	pack_cache_unpin(packs->cache, pinned);
 	struct repair_change change = {.change = {.apply = fsck_repair_apply_xorbs},
 		.pack = item->number,
 		.chunks = record.chunks,
 		.live = live};
 	return committer_run(store_committer(repair->store), &change.change, err);
+}
+
+static int mark_present(struct fsck_repair *repair, const struct pack_record *record,
+	uint8_t live[PACK_MAX_CHUNKS / 8], struct error *err)
+{
+	struct pack_cache *cache = store_packs(repair->store)->cache;
+	struct pack *pinned = pack_cache_pin(cache, &record->id, false, err);
+	if (pinned == NULL)
+		return -1;
+	const struct pack_index *index = pack_cache_sealed_index(cache, pinned);
+	for (uint32_t i = 0; index != NULL && i < index->count; i++) {
+		const uint32_t number = pack_index_number(index, i);
+		live[number / 8] |= (uint8_t)(1 << (number % 8));
+	}
+	pack_cache_unpin(cache, pinned);
+	return index != NULL ? 0 : error_set(err, ERROR_BUSY, "the pack is not sealed");
 }
 
 static int fsck_repair_apply_xorbs(struct change *change, struct db *db, struct error *err)
@@ -331,16 +371,4 @@ static void renew_journal(struct fsck_repair *repair)
 	journal_doubt(journal);
 	for (int i = 0; i < JOURNAL_WAITS && journal_is_incomplete(journal); i++)
 		nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000 * 1000}, NULL);
-}
-
-/* A page that was mended in reading is still wrong on the disk. */
-static void write_catalog_again(struct fsck_repair *repair)
-{
-	char path[PATH_BYTES];
-	struct error err = {0};
-	snprintf(path, sizeof(path), "%s/catalog.db", repair->folder);
-	struct db *db = db_open(path, DB_WRITE, &err);
-	if (db == NULL || db_vacuum_whole(db, &err) != 0 || db_checkpoint_truncate(db, &err) != 0)
-		tell_failure(repair, "catalog_pages", &err);
-	db_close(db);
 }

@@ -28,7 +28,10 @@ struct step_look {
 
 static int next_step(struct fsck *fsck, struct step_look *look, struct error *err);
 static int check_step(struct fsck *fsck, struct step_look *look, struct error *err);
+static int tell_step(struct fsck *fsck, const struct step_look *look, struct error *err);
 static int check_manifest(const struct step_look *look, struct error *err);
+static int check_digest(
+	const struct step_look *look, const struct step_message *step, struct error *err);
 static int check_form(
 	const struct step_look *look, const struct step_form *form, struct error *err);
 static int check_object(
@@ -44,13 +47,14 @@ int fsck_steps(struct fsck *fsck, struct error *err)
 		if (db_snapshot_begin(fsck->db, err) != 0)
 			return -1;
 		got = next_step(fsck, &look, err);
-		if (got == 1 && check_step(fsck, &look, err) != 0)
-			got = -1;
-		else if (got < 0)
-			got = fsck_tell_failure(fsck, FINDING_TABLE, "table steps", err);
+		const bool is_right = got == 1 && check_step(fsck, &look, err) == 0;
 		db_snapshot_end(fsck->db);
+		if (got < 0)
+			return fsck_tell_failure(fsck, FINDING_TABLE, "table steps", err);
+		if (got == 1 && !is_right && tell_step(fsck, &look, err) != 0)
+			return -1;
 	}
-	return got;
+	return 0;
 }
 
 static int next_step(struct fsck *fsck, struct step_look *look, struct error *err)
@@ -69,13 +73,16 @@ static int next_step(struct fsck *fsck, struct step_look *look, struct error *er
 
 static int check_step(struct fsck *fsck, struct step_look *look, struct error *err)
 {
-	char subject[FINDING_SUBJECT_BYTES];
 	fsck->report->steps++;
 	look->arena = arena_new(ARENA_BYTES);
 	const int result = check_manifest(look, err);
 	arena_free(look->arena);
-	if (result == 0)
-		return 0;
+	return result;
+}
+
+static int tell_step(struct fsck *fsck, const struct step_look *look, struct error *err)
+{
+	char subject[FINDING_SUBJECT_BYTES];
 	snprintf(subject, sizeof(subject), "step %" PRIu64, look->step);
 	reach_add_step(fsck->reach, look->id);
 	return fsck_tell_failure(fsck, FINDING_STEP, subject, err);
@@ -90,10 +97,24 @@ static int check_manifest(const struct step_look *look, struct error *err)
 	struct error why = {0};
 	if (step_message_parse(manifest, look->arena, &step, &why) != 0)
 		return error_set(err, ERROR_CORRUPT, "Its manifest cannot be read: %s", why.text);
+	if (check_digest(look, &step, err) != 0)
+		return -1;
 	for (size_t i = 0; i < step.form_count; i++)
 		if (check_form(look, &step.forms[i], err) != 0)
 			return -1;
 	return step.has_base ? check_base(look, &step, err) : 0;
+}
+
+static int check_digest(
+	const struct step_look *look, const struct step_message *step, struct error *err)
+{
+	struct step_row row;
+	const int found = step_row_find(look->db, look->run, look->step, &row, err);
+	if (found <= 0)
+		return found;
+	return digest128_equal(&row.digest, &step->digest)
+		? 0
+		: error_set(err, ERROR_CORRUPT, "Its row has another digest than its manifest.");
 }
 
 static int check_form(const struct step_look *look, const struct step_form *form, struct error *err)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "storage/files/xet_file.h"
 #include "storage/versions/derived_row.h"
 #include "storage/versions/part.h"
@@ -21,7 +22,9 @@ static const char SQL_FILES[] = "SELECT hash FROM xet_files WHERE hash > ?1 ORDE
 static int check_slice(struct fsck *fsck, int64_t *after, size_t *out_count, struct error *err);
 static int list_slice(
 	struct fsck *fsck, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
-static int check_version(struct fsck *fsck, int64_t sequence, struct error *err);
+static void check_version(struct fsck *fsck, int64_t sequence, struct error *out);
+static int tell_version(
+	struct fsck *fsck, int64_t sequence, const struct error *why, struct error *err);
 static int check_contents(struct db *db, const struct version *version, struct error *err);
 static int check_inline(struct db *db, const struct version *version, struct error *err);
 static int check_set(
@@ -30,6 +33,7 @@ static int check_recipe(struct db *db, const struct version *version, struct err
 static int check_files(struct fsck *fsck, struct error *err);
 static int next_file(struct db *db, struct chunk_id *hash, struct error *err);
 static int check_file(struct fsck *fsck, const struct chunk_id *hash, struct error *err);
+static int tell_file(struct fsck *fsck, const struct chunk_id *hash, struct error *err);
 
 int fsck_versions(struct fsck *fsck, struct error *err)
 {
@@ -41,18 +45,26 @@ int fsck_versions(struct fsck *fsck, struct error *err)
 	return check_files(fsck, err);
 }
 
+/* What is found is told once the snapshot has ended: whoever is told may be slow, and a snapshot
+ * keeps the log from beginning again. */
 static int check_slice(struct fsck *fsck, int64_t *after, size_t *out_count, struct error *err)
 {
 	int64_t numbers[SLICE];
+	struct error *faults = memory_new_array(SLICE, sizeof(*faults));
 	*out_count = 0;
-	if (db_snapshot_begin(fsck->db, err) != 0)
-		return -1;
-	int result = list_slice(fsck, *after, numbers, out_count, err);
+	int result = db_snapshot_begin(fsck->db, err);
+	if (result == 0) {
+		result = list_slice(fsck, *after, numbers, out_count, err);
+		for (size_t i = 0; i < *out_count && result == 0; i++)
+			check_version(fsck, numbers[i], &faults[i]);
+		db_snapshot_end(fsck->db);
+	}
 	for (size_t i = 0; i < *out_count && result == 0; i++)
-		result = check_version(fsck, numbers[i], err);
-	db_snapshot_end(fsck->db);
+		if (faults[i].kind != ERROR_NONE)
+			result = tell_version(fsck, numbers[i], &faults[i], err);
 	if (*out_count > 0)
 		*after = numbers[*out_count - 1];
+	free(faults);
 	return result;
 }
 
@@ -69,16 +81,20 @@ static int list_slice(
 	return got == 0 ? 0 : fsck_tell_failure(fsck, FINDING_TABLE, "table versions", err);
 }
 
-static int check_version(struct fsck *fsck, int64_t sequence, struct error *err)
+/* Sets the error when the version is damaged. */
+static void check_version(struct fsck *fsck, int64_t sequence, struct error *out)
 {
-	char subject[FINDING_SUBJECT_BYTES];
 	struct version version;
 	fsck->report->versions++;
-	int found = version_find_sequence(fsck->db, sequence, NULL, &version, err);
-	if (found == 1)
-		found = check_contents(fsck->db, &version, err);
-	if (found >= 0)
-		return 0;
+	if (version_find_sequence(fsck->db, sequence, NULL, &version, out) == 1)
+		(void)check_contents(fsck->db, &version, out);
+}
+
+static int tell_version(
+	struct fsck *fsck, int64_t sequence, const struct error *why, struct error *err)
+{
+	char subject[FINDING_SUBJECT_BYTES];
+	*err = *why;
 	snprintf(subject, sizeof(subject), "version %" PRId64, sequence);
 	reach_add_version(fsck->reach, sequence);
 	return fsck_tell_failure(fsck, FINDING_ROW, subject, err);
@@ -132,13 +148,11 @@ static int check_files(struct fsck *fsck, struct error *err)
 		if (db_snapshot_begin(fsck->db, err) != 0)
 			return -1;
 		got = next_file(fsck->db, &hash, err);
-		int result = got < 0
-			? fsck_tell_failure(fsck, FINDING_TABLE, "table xet_files", err)
-			: 0;
-		if (got == 1)
-			result = check_file(fsck, &hash, err);
+		const bool is_right = got == 1 && check_file(fsck, &hash, err) == 0;
 		db_snapshot_end(fsck->db);
-		if (result != 0)
+		if (got < 0)
+			return fsck_tell_failure(fsck, FINDING_TABLE, "table xet_files", err);
+		if (got == 1 && !is_right && tell_file(fsck, &hash, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -161,13 +175,16 @@ static int next_file(struct db *db, struct chunk_id *hash, struct error *err)
 
 static int check_file(struct fsck *fsck, const struct chunk_id *hash, struct error *err)
 {
-	char subject[FINDING_SUBJECT_BYTES] = "Xet file ";
 	struct xet_file file;
 	int found = xet_file_row_find(fsck->db, hash, &file, err);
 	if (found == 1 && file.contents != 0) /* 0: a shard is still writing it */
 		found = check_set(fsck->db, file.part_set, file.size, file.contents, err);
-	if (found >= 0)
-		return 0;
+	return found < 0 ? -1 : 0;
+}
+
+static int tell_file(struct fsck *fsck, const struct chunk_id *hash, struct error *err)
+{
+	char subject[FINDING_SUBJECT_BYTES] = "Xet file ";
 	chunk_id_format(hash, subject + strlen(subject));
 	return fsck_tell_failure(fsck, FINDING_ROW, subject, err);
 }

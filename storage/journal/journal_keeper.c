@@ -13,6 +13,8 @@
 #include "storage/journal/snapshot.h"
 
 enum { PATH_BYTES = 4096, LOOK_MS = 1000, AGAIN_MS = 5 * 60 * 1000, KEPT = 2 };
+/* A larger catalog would hold up the end of the process for long. */
+static const uint64_t LAST_BYTES = UINT64_C(256) << 20;
 
 struct journal_keeper {
 	struct journal *journal;
@@ -116,12 +118,16 @@ static void look_at_files(struct journal_keeper *keeper)
 }
 
 /* A store that is closed in order can be made again from its journal, however short its life
- * was. */
+ * was, unless its catalog is large. */
 static void make_last_snapshot(struct journal_keeper *keeper)
 {
 	struct error err = {0};
+	uint64_t bytes = 0;
 	keeper->is_ending = true;
-	if (journal_is_incomplete(keeper->journal) && make_snapshot(keeper, &err) != 0)
+	if (!journal_is_incomplete(keeper->journal) ||
+		file_size(keeper->catalog_path, &bytes, &err) != 0 || bytes > LAST_BYTES)
+		return;
+	if (make_snapshot(keeper, &err) != 0)
 		log_failure(keeper->log, LOG_WARNING, NULL, "snapshot_failed", &err);
 }
 

@@ -158,6 +158,7 @@ static int open_catalog(struct store *store, struct error *err)
 		.log = store_log(store),
 		.health = store_health(store),
 		.after_damage = threads->options.after_damage,
+		.keeps_strays = threads->options.is_quiet,
 		.memory_packs = threads->options.memory_packs};
 	struct store_start start;
 	if (store_start(&params, &start, err) != 0)

@@ -542,7 +542,8 @@ static int begin_life(struct starting *starting, struct error *err)
 	struct pack_record *sealed = NULL;
 	size_t count = 0;
 	ASSERT(!starting->reads_only && starting->out->copy == NULL);
-	if (pack_recovery_settle(starting->recovery, starting->is_whole, &sealed, &count, err) != 0)
+	const bool is_whole = starting->is_whole && !starting->params->keeps_strays;
+	if (pack_recovery_settle(starting->recovery, is_whole, &sealed, &count, err) != 0)
 		return -1;
 	starting->out->store.life = next_life(starting);
 	if (begin_journal(starting, err) != 0) {

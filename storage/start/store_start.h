@@ -27,6 +27,7 @@ struct store_start_params {
 	struct log *log;             /* may be NULL */
 	struct store_health *health; /* is set read-only when the store is only read */
 	enum after_damage after_damage;
+	bool keeps_strays; /* pack files that no row names are set aside, and none is removed */
 	bool memory_packs; /* tests: a new catalog is accepted without a question */
 };
 struct store_start {   /* the caller owns all of it */

@@ -137,6 +137,8 @@ class Rebuild(unittest.TestCase):
 
     def comes_back(self, status, *arguments, **bodies):
         said = self.rebuild(status, *arguments)
+        if status == 0 and not self.daemon.is_damaged:
+            self.daemon.check_store()
         self.daemon.start()
         self.reads(**bodies)
         return said

@@ -21,6 +21,7 @@ enum { LARGE = 300000, MAX_FOUND = 64, TEXT = 2000, PAGE = 4096 };
 /* Made once for all tests: the folder of a store that was closed, and of one that was killed. */
 static char *closed;
 static char *killed;
+static char *other; /* of another store, with a catalog of this one that is older than `closed` */
 static struct error err;
 
 struct found {
@@ -62,9 +63,40 @@ static void put_derived(struct store_fixture *fixture)
 
 static void run(const char *folder, const char *script)
 {
-	char command[2000];
+	char command[3200];
 	snprintf(command, sizeof(command), "cd %s && %s", folder, script);
 	ck_assert_msg(system(command) == 0, "%s", command);
+}
+
+static void run_sql(const char *folder, const char *sql)
+{
+	char path[600];
+	snprintf(path, sizeof(path), "%s/catalog.db", folder);
+	struct db *db = catalog_open(path, &err);
+	ck_assert_msg(db != NULL, "%s", err.text);
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	ck_assert_msg(db_run_script(db, sql, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(db_commit(db, &err), 0);
+	db_close(db);
+}
+
+static void make_other(const char *folder)
+{
+	struct store_fixture fixture = {0};
+	char script[1200];
+	store_fixture_open(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "other", "main", &err), 0);
+	store_fixture_stop(&fixture);
+	/* all stores of the tests have the id of their seed */
+	run_sql(fixture.folder, "UPDATE store SET id = randomblob(16)");
+	run(fixture.folder, "rm -r acknowledged journal");
+	store_fixture_start(&fixture);
+	store_fixture_stop(&fixture);
+	other = unit_scratch_copy(fixture.folder);
+	store_fixture_start(&fixture);
+	store_fixture_close(&fixture);
+	snprintf(script, sizeof(script), "cp %s/catalog.db .", folder);
+	run(other, script);
 }
 
 static void make_all(void)
@@ -76,6 +108,7 @@ static void make_all(void)
 	struct store_fixture *store = &fixture.store;
 	step_fixture_publish(&fixture, 0, STEP_WITH_ANCHOR);
 	store_fixture_stop(store); /* packs are sealed, and a snapshot is made */
+	make_other(store->folder);
 	store_fixture_start(store);
 	step_fixture_publish(&fixture, 1, STEP_WITH_DELTA);
 	put(store->store, "large", LARGE, 1);
@@ -95,6 +128,7 @@ static void remove_all(void)
 {
 	unit_scratch_remove(closed);
 	unit_scratch_remove(killed);
+	unit_scratch_remove(other);
 }
 
 static void take(void *owner, const struct finding *finding)
@@ -178,18 +212,6 @@ static void repair(const char *folder)
 	ck_assert_msg(fsck_run(&params, &report, &err) == 0, "%s", err.text);
 	ck_assert_msg(fsck_repair_run(repair, &err) == 0, "%s", err.text);
 	fsck_repair_free(repair);
-}
-
-static void run_sql(const char *folder, const char *sql)
-{
-	char path[600];
-	snprintf(path, sizeof(path), "%s/catalog.db", folder);
-	struct db *db = catalog_open(path, &err);
-	ck_assert_msg(db != NULL, "%s", err.text);
-	ck_assert_int_eq(db_begin(db, &err), 0);
-	ck_assert_msg(db_run_script(db, sql, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(db_commit(db, &err), 0);
-	db_close(db);
 }
 
 static int64_t ask(const char *folder, const char *sql)
@@ -286,7 +308,12 @@ static const struct file_case {
 	{"flip $PACK 10", FINDING_PACK_COPY, "pack ", FINDING_KINDS},
 	{"flip $INDEX 100", FINDING_PACK_INDEX, "pack ", FINDING_KINDS},
 	{"rm $INDEX", FINDING_KINDS, "", FINDING_KINDS},
-	{"truncate -s 9000 $PACK", FINDING_PACK, "[large]", FINDING_CHUNK},
+	{"truncate -s 9000 $PACK", FINDING_PACK, "[large]", FINDING_PACK},
+	{"printf '\\031' | dd of=$PACK bs=1 seek=8 conv=notrunc status=none", FINDING_PACK_COPY,
+		"format version", FINDING_KINDS},
+	{"rm -r journal && cp -r $OTHER/journal .", FINDING_JOURNAL, "another store",
+		FINDING_KINDS},
+	{"cp $OTHER/catalog.db . && rm acknowledged", FINDING_ACKNOWLEDGED, "older", FINDING_KINDS},
 	{"rm $PACK", FINDING_PACK, "[large]", FINDING_PACK},
 	{"mkdir -p set-aside && mv $PACK set-aside/", FINDING_PACK_ASIDE, "pack ", FINDING_KINDS},
 	{"cp $PACK $(dirname $PACK)/$(basename $PACK | cut -c1-2)"
@@ -310,7 +337,7 @@ static const char functions[] =
 
 static void damage(const char *folder, const char *script)
 {
-	char text[1800];
+	char text[2400];
 	char path[600];
 	char pack[PACK_ID_TEXT_BYTES];
 	uint8_t id[PACK_ID_BYTES];
@@ -329,8 +356,9 @@ static void damage(const char *folder, const char *script)
 	pack_id_format((const struct pack_id *)id, pack);
 	db_close(db);
 	arena_free(arena);
-	snprintf(text, sizeof(text), "%s PACK=packs/%.2s/%s.pack; INDEX=packs/%.2s/%s.index; %s",
-		functions, pack, pack, pack, pack, script);
+	snprintf(text, sizeof(text),
+		"%s OTHER=%s; PACK=packs/%.2s/%s.pack; INDEX=packs/%.2s/%s.index; %s", functions,
+		other, pack, pack, pack, pack, script);
 	run(folder, text);
 }
 
@@ -343,6 +371,10 @@ START_TEST(damage_to_a_file_is_found_and_repaired)
 	ck_assert_msg(
 		file_case->kind == FINDING_KINDS || has(&found, file_case->kind, file_case->text),
 		"%s:\n%s", file_case->script, told(&found));
+	if (file_case->kind == FINDING_ACKNOWLEDGED) { /* no start, so no repair */
+		unit_scratch_remove(folder);
+		return;
+	}
 	repair(folder);
 	if (file_case->left == FINDING_KINDS) {
 		expect_clean(folder, file_case->script);
@@ -413,13 +445,15 @@ END_TEST
 START_TEST(a_flipped_bit_of_a_page_is_told_and_goes)
 {
 	char *folder = unit_scratch_copy(closed);
-	char script[200];
-	snprintf(script, sizeof(script), "%s flip catalog.db %lld", functions,
+	char script[600];
+	snprintf(script, sizeof(script), "%s flip catalog.db %lld; cp catalog.db before", functions,
 		(long long)((root_page(folder, "steps") - 1) * PAGE + 4000));
 	run(folder, script);
 	const struct found found = check(folder, true);
 	ck_assert_msg(has(&found, FINDING_PAGES, "flipped bit"), "%s", told(&found));
+	run(folder, "cmp catalog.db before");
 	repair(folder);
+	run(folder, "! cmp -s catalog.db before");
 	unit_scratch_remove(folder);
 }
 END_TEST
@@ -480,6 +514,28 @@ START_TEST(what_cannot_be_checked_is_an_error)
 }
 END_TEST
 
+/* Beside an exact acknowledgement a start takes files without a row for garbage. */
+START_TEST(a_repair_removes_no_pack_that_lost_its_row)
+{
+	struct store_fixture fixture = {0};
+	struct error ignored;
+	store_fixture_open(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+	put(fixture.store, "large", LARGE, 1);
+	store_fixture_stop(&fixture);
+	run_sql(fixture.folder, "DELETE FROM packs");
+	const struct found found = check(fixture.folder, true);
+	ck_assert_msg(has(&found, FINDING_LINK, "[large]"), "%s", told(&found));
+	struct fsck_repair *repair = fsck_repair_new(fixture.folder, file_system(), NULL);
+	(void)fsck_repair_run(repair, &ignored);
+	fsck_repair_free(repair);
+	run(fixture.folder, "test $(find packs set-aside -name '*.pack' | wc -l) = 1");
+	fixture.is_damaged = true;
+	store_fixture_start(&fixture);
+	store_fixture_close(&fixture);
+}
+END_TEST
+
 Suite *test_fsck_suite(void);
 Suite *test_fsck_suite(void)
 {
@@ -496,6 +552,7 @@ Suite *test_fsck_suite(void)
 	tcase_add_test(tests, the_log_is_read_before_the_catalog);
 	tcase_add_loop_test(tests, a_check_changes_nothing, 0, 2);
 	tcase_add_test(tests, what_cannot_be_checked_is_an_error);
+	tcase_add_test(tests, a_repair_removes_no_pack_that_lost_its_row);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
