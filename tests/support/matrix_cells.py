@@ -82,7 +82,7 @@ NAMES = {
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
     'metrics': 'Metrics',
-    'root': 'ListKeys AddKey RevokeKey Gc',
+    'root': 'ListKeys AddKey RevokeKey Gc ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
         'CreateHubBucket ListBuckets'
@@ -528,6 +528,14 @@ def revoke_key(matrix, cell):
         cell.parameters['id'] = made['key_id']
 
 
+def end_hold(matrix, cell):
+    cell.ok = (204,)
+    cell.parameters['id'] = 32 * '0'
+    if cell.is_allowed:
+        held = json.loads(matrix.as_root('POST', '/-/backup-holds', b'{"name":"matrix"}').body)
+        cell.parameters['id'] = held['id']
+
+
 def token_outcome(cell):
     outcome = known_outcome(cell)
     if outcome == ALLOWED and not cell.caller.has_any(cell.bucket, 'write'):
@@ -719,6 +727,8 @@ PLANS = {
     'AddKey': body('{"name":"another"}', ok=(201,)),
     'RevokeKey': revoke_key,
     'Gc': body('{"dry_run":true}'),
+    'AddBackupHold': body('{"name":"another"}', ok=(201,)),
+    'EndBackupHold': end_hold,
     'PutBucket': settings_of_bucket,
     'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
