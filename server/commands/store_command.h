@@ -1,7 +1,7 @@
 /* Runs a command on a data folder: on the store itself when the folder is not locked, and otherwise
  * through the admin routes of the running server (DIR/control.sock). One thread. */
-#ifndef SERVER_STORE_COMMAND_H
-#define SERVER_STORE_COMMAND_H
+#ifndef SERVER_COMMANDS_STORE_COMMAND_H
+#define SERVER_COMMANDS_STORE_COMMAND_H
 
 #include "base/net/http_client.h"
 #include "server/data_folder.h"

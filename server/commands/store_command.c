@@ -1,4 +1,4 @@
-#include "server/store_command.h"
+#include "server/commands/store_command.h"
 
 #include <time.h>
 

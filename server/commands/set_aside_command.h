@@ -1,7 +1,7 @@
 /* `deltabucketd set-aside`: lists the files that a start has set aside, and removes those that the
  * operator names. It works only on the folder, whether a server runs or not. */
-#ifndef SERVER_SET_ASIDE_COMMAND_H
-#define SERVER_SET_ASIDE_COMMAND_H
+#ifndef SERVER_COMMANDS_SET_ASIDE_COMMAND_H
+#define SERVER_COMMANDS_SET_ASIDE_COMMAND_H
 
 /* `arguments` are the words after "set-aside". Returns the exit status: 0, 1 on failure, 2 for
  * wrong usage. */

@@ -1,13 +1,13 @@
 /* Reads and changes only the folder set-aside/ below the data folder, so it needs no lock and no
  * server. Without `drop` it lists the files. */
-#include "server/set_aside_command.h"
+#include "server/commands/set_aside_command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/format/json_node.h"
-#include "server/command_words.h"
+#include "server/commands/command_words.h"
 #include "storage/packs/set_aside.h"
 
 enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024 };

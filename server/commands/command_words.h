@@ -1,6 +1,6 @@
 /* Reads the words after `deltabucketd COMMAND`: flags from a table, and arguments. */
-#ifndef SERVER_COMMAND_WORDS_H
-#define SERVER_COMMAND_WORDS_H
+#ifndef SERVER_COMMANDS_COMMAND_WORDS_H
+#define SERVER_COMMANDS_COMMAND_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

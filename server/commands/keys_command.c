@@ -1,6 +1,6 @@
 /* With a running server each command is a request to its admin routes. Without one it makes the
  * calls that those routes make. Both ways give the same JSON, from which the text is printed. */
-#include "server/keys_command.h"
+#include "server/commands/keys_command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/encode.h"
 #include "base/format/json_node.h"
 #include "base/near_word.h"
-#include "server/command_words.h"
-#include "server/store_command.h"
+#include "server/commands/command_words.h"
+#include "server/commands/store_command.h"
 
 enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024, COMMAND_ARENA_BYTES = 256 * 1024 * 1024 };
 

@@ -1,4 +1,4 @@
-#include "server/command_words.h"
+#include "server/commands/command_words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Sends one request to the admin route of gc, or runs the same round on the store without a server
  * (store_command.h). Both ways give the same JSON, from which the text is printed. */
-#include "server/gc_command.h"
+#include "server/commands/gc_command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "api/admin/admin_gc.h"
 #include "base/format/json_node.h"
-#include "server/command_words.h"
-#include "server/store_command.h"
+#include "server/commands/command_words.h"
+#include "server/commands/store_command.h"
 
 enum { ANSWER_MAX_BYTES = 64 * 1024, GC_WAIT_MS = 7 * 24 * 60 * 60 * 1000 };
 

@@ -1,5 +1,5 @@
 /* Works on the folder alone, under its lock: a running server has the catalog open. */
-#include "server/rebuild_command.h"
+#include "server/commands/rebuild_command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/format/json_node.h"
-#include "server/command_words.h"
+#include "server/commands/command_words.h"
 #include "server/data_folder.h"
 #include "storage/rebuild/rebuild.h"
 
