@@ -76,7 +76,7 @@ int backup_round(struct backup *backup, struct backup_report *out, struct error 
 {
 	struct round round = {.backup = backup, .out = out};
 	*out = (struct backup_report){.files = 0};
-	if (take_hold(&round, err) != 0)
+	if (backup_notes_renew(backup->notes, err) != 0 || take_hold(&round, err) != 0)
 		return -1;
 	int result = make_moment(&round, err);
 	/* Only a hold that lasted until now proves that nothing went that the moment names. */
@@ -308,11 +308,10 @@ static int put_manifest(struct round *round, struct error *err)
 	int result = buffer_check(&text, "the manifest", err);
 	if (result == 0)
 		result = backup_vault_put(&backup->vault, name, buffer_span(&text), err);
-	if (result == 0)
-		result = backup_notes_keep(
-			backup->notes, &round->manifest.moment, buffer_span(&text), err);
-	if (result == 0)
+	if (result == 0) {
 		backup_moments_add(&backup->moments, &round->manifest.moment);
+		backup_notes_keep(backup->notes, &round->manifest.moment, buffer_span(&text));
+	}
 	buffer_release(&text);
 	return result;
 }

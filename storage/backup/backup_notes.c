@@ -33,6 +33,7 @@ struct backup_notes {
 };
 
 static void path_of(const struct backup_notes *notes, const char *name, char out[PATH_BYTES]);
+static int open_all(struct backup_notes *notes, struct error *err);
 static int take_lock(struct backup_notes *notes, struct error *err);
 static int open_pieces(struct backup_notes *notes, struct error *err);
 static void recall_pieces(struct backup_notes *notes, struct backup_known *known);
@@ -57,8 +58,7 @@ struct backup_notes *backup_notes_open(
 	notes->pieces_fd = -1;
 	backup_notes_id(place, id);
 	snprintf(notes->folder, sizeof(notes->folder), "%s/backup/%s", folder, id);
-	if (file_make_folder(files, notes->folder, FOLDER_MODE, err) == 0 &&
-		take_lock(notes, err) == 0 && open_pieces(notes, err) == 0)
+	if (open_all(notes, err) == 0)
 		return notes;
 	backup_notes_close(notes);
 	return NULL;
@@ -73,6 +73,19 @@ void backup_notes_close(struct backup_notes *notes)
 	if (notes->lock_fd >= 0)
 		close(notes->lock_fd);
 	free(notes);
+}
+
+int backup_notes_renew(struct backup_notes *notes, struct error *err)
+{
+	char path[PATH_BYTES];
+	path_of(notes, "lock", path);
+	if (file_exists(path))
+		return 0;
+	close(notes->lock_fd);
+	close(notes->pieces_fd);
+	notes->lock_fd = -1;
+	notes->pieces_fd = -1;
+	return open_all(notes, err);
 }
 
 void backup_notes_recall(struct backup_notes *notes, const uint8_t store[BACKUP_STORE_BYTES],
@@ -99,20 +112,17 @@ void backup_notes_add(struct backup_notes *notes, const char *key, const struct 
 		notes->end += (uint64_t)len;
 }
 
-int backup_notes_keep(struct backup_notes *notes, const struct backup_moment *moment,
-	struct span text, struct error *err)
+void backup_notes_keep(
+	struct backup_notes *notes, const struct backup_moment *moment, struct span text)
 {
 	char name[BACKUP_MOMENT_BYTES];
 	char path[PATH_BYTES];
+	struct error ignored;
 	backup_moment_print(moment, name);
 	path_of(notes, name, path);
-	if (file_publish(notes->files, path, text, FILE_MODE, err) != 0)
-		return -1;
-	path_of(notes, "pieces", path);
-	if (notes->files->ftruncate(notes->files, notes->pieces_fd, 0) != 0)
-		return error_set_errno(err, "%s cannot be truncated", path);
-	notes->end = 0;
-	return 0;
+	if (file_publish(notes->files, path, text, FILE_MODE, &ignored) == 0 &&
+		notes->files->ftruncate(notes->files, notes->pieces_fd, 0) == 0)
+		notes->end = 0;
 }
 
 int backup_notes_manifest(struct backup_notes *notes, const struct backup_moment *moment,
@@ -147,6 +157,14 @@ static void path_of(const struct backup_notes *notes, const char *name, char out
 {
 	const int len = snprintf(out, PATH_BYTES, "%s/%s", notes->folder, name);
 	ASSERT(len > 0);
+}
+
+static int open_all(struct backup_notes *notes, struct error *err)
+{
+	if (file_make_folder(notes->files, notes->folder, FOLDER_MODE, err) != 0 ||
+		take_lock(notes, err) != 0)
+		return -1;
+	return open_pieces(notes, err);
 }
 
 static int take_lock(struct backup_notes *notes, struct error *err)

@@ -19,15 +19,20 @@ struct backup_notes *backup_notes_open(
 	const struct file_ops *files, const char *folder, const char *place, struct error *err);
 void backup_notes_close(struct backup_notes *notes); /* NULL is fine */
 
+/* Makes the folder again when it was removed, as with a disk that was lost and restored. What it
+ * had is forgotten. */
+int backup_notes_renew(struct backup_notes *notes, struct error *err);
+
 /* Adds what is remembered. Notes that cannot be read count as lost. */
 void backup_notes_recall(struct backup_notes *notes, const uint8_t store[BACKUP_STORE_BYTES],
 	struct backup_known *known);
 /* A piece was put. A failure only costs that it travels again. */
 void backup_notes_add(
 	struct backup_notes *notes, const char *key, const struct backup_piece *piece);
-/* A moment was put whose manifest has this text. */
-int backup_notes_keep(struct backup_notes *notes, const struct backup_moment *moment,
-	struct span text, struct error *err);
+/* A moment was put whose manifest has this text. A failure only costs that it must be read from the
+ * target. */
+void backup_notes_keep(
+	struct backup_notes *notes, const struct backup_moment *moment, struct span text);
 /* Reads the manifest of a moment; not_found, corrupt. Release `out` in any case. */
 int backup_notes_manifest(struct backup_notes *notes, const struct backup_moment *moment,
 	struct backup_manifest *out, struct error *err);
