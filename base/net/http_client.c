@@ -259,12 +259,13 @@ static void response_init(struct http_response *response)
 	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
 }
 
-/* libcurl leaves out a header of its own when it gets "Name:" without a value. */
+/* libcurl leaves out a header of its own when it gets "Name:" without a value. It would sign such a
+ * line all the same: a request that is signed keeps Expect, and has its own Content-Type. */
 static int make_headers(const struct http_client *client, const struct http_request *request,
 	struct curl_slist **out, struct error *err)
 {
-	int result = add_header(out, "Expect:");
-	if (!has_header(request, "Content-Type"))
+	int result = client->signing != NULL ? 0 : add_header(out, "Expect:");
+	if (client->signing == NULL && !has_header(request, "Content-Type"))
 		result |= add_header(out, "Content-Type:");
 	if (request->bearer != NULL)
 		result |= add_bearer(out, request->bearer);
