@@ -113,6 +113,18 @@ START_TEST(damaged_notes_are_lost_notes)
 }
 END_TEST
 
+START_TEST(what_the_place_lost_travels_again)
+{
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place,
+		"rm $(find packs -size +400k); f=$(ls journal/*.snapshot*); truncate -s 100 $f");
+	backup_fixture_put(&fixture, "more", SMALL, 3);
+	backup_fixture_make(&fixture);
+	ck_assert_uint_gt(fixture.report.shipped, LARGE);
+	expect_back();
+}
+END_TEST
+
 /* A file that grows by little each time stays a few pieces, and no byte travels often. */
 START_TEST(a_growing_file_has_few_pieces)
 {
@@ -459,6 +471,7 @@ Suite *test_backup_suite(void)
 	tcase_add_loop_test(tests, only_what_is_new_travels_again, 0, 2);
 	tcase_add_loop_test(tests, lost_notes_cost_no_more_than_bytes, 0, 2);
 	tcase_add_test(tests, damaged_notes_are_lost_notes);
+	tcase_add_test(tests, what_the_place_lost_travels_again);
 	tcase_add_test(tests, a_growing_file_has_few_pieces);
 	tcase_add_loop_test(
 		tests, an_interrupted_backup_leaves_no_moment_and_the_next_goes_on, 0, 2);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/power_disk.h"
 #include "tests/unit/storage/backup_fixture.h"
 
 enum { SMALL = BACKUP_SMALL, LARGE = BACKUP_LARGE };
@@ -60,6 +61,34 @@ START_TEST(an_interrupted_restore_is_repeated)
 			expect_whole();
 	}
 	expect_whole();
+}
+END_TEST
+
+/* A catalog is there only when all is, and stays. */
+START_TEST(a_power_cut_in_a_restore_is_harmless)
+{
+	size_t count;
+	struct power_disk *disk = power_disk_new(folder);
+	power_disk_cut_each(disk, (enum power_cut)_i);
+	ck_assert_msg(restore(power_disk_files(disk)) == 0, "%s", fixture.err.text);
+	power_disk_mark(disk, 1);
+	power_disk_cut_now(disk, "nothing more");
+	char *whole = folder;
+	const struct power_taken *taken = power_disk_taken(disk, &count);
+	ck_assert_uint_gt(count, 5);
+	const size_t stride = (size_t)unit_stride(9);
+	for (size_t i = (count - 1) % stride; i < count; i += stride) {
+		char catalog[4096];
+		folder = taken[i].folder;
+		snprintf(catalog, sizeof(catalog), "%s/catalog.db", folder);
+		ck_assert_msg(taken[i].mark == 0 || file_exists(catalog), "%s", taken[i].line);
+		if (!file_exists(catalog))
+			ck_assert_msg(restore(file_system()) == 0, "cut before \"%s\": %s",
+				taken[i].line, fixture.err.text);
+		expect_whole();
+	}
+	folder = whole;
+	power_disk_free(disk);
 }
 END_TEST
 
@@ -189,6 +218,7 @@ Suite *test_restore_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, an_interrupted_restore_is_repeated);
+	tcase_add_loop_test(tests, a_power_cut_in_a_restore_is_harmless, 0, POWER_CUTS);
 	tcase_add_test(tests, pieces_that_are_there_are_not_fetched_again);
 	tcase_add_test(tests, a_flipped_bit_is_found_and_named);
 	tcase_add_test(tests, a_missing_object_is_named);
