@@ -203,6 +203,20 @@ START_TEST(pieces_of_an_interrupted_run_are_used)
 }
 END_TEST
 
+/* A note with another digest would make a moment that cannot be restored. */
+START_TEST(a_damaged_note_of_a_piece_is_not_believed)
+{
+	struct file_faults faults;
+	backup_fixture_shell(fixture.store.folder, "rm -rf backup");
+	file_faults_init(&faults, FILE_FAULT_RENAME, 3, EIO);
+	ck_assert_int_eq(backup_fixture_run(&fixture, &faults.ops), -1);
+	backup_fixture_shell(fixture.store.folder,
+		"grep -q packs backup/*/pieces && sed -i -E 's/ ([0-9a-f])([0-9a-f]{63}) / 0\\2 /' backup/*/pieces");
+	backup_fixture_make(&fixture);
+	expect_back();
+}
+END_TEST
+
 START_TEST(a_backup_that_is_stopped_ends_its_hold)
 {
 	fixture.stops = true;
@@ -238,6 +252,12 @@ static bool collect_once(void *owner, const char *key)
 	}
 	*done = true;
 	return true;
+}
+
+static bool knows_nothing(void *owner, const char *key)
+{
+	(void)owner, (void)key;
+	return false;
 }
 
 START_TEST(what_goes_while_it_is_shipped_is_shipped)
@@ -279,14 +299,17 @@ END_TEST
 
 START_TEST(a_damaged_snapshot_is_not_shipped)
 {
-	backup_fixture_make(&fixture);
-	backup_fixture_shell(fixture.store.folder, "rm -r backup");
-	backup_fixture_shell(fixture.place, "rm -r ./*");
+	struct backup_source source;
+	bool done = true;
+	const struct source_options options = {
+		.folder = fixture.store.folder, .knows = knows_nothing, .owner = &done};
+	ck_assert_int_eq(backup_source_read(&options, &source, &fixture.err), 0);
+	backup_source_release(&source);
 	backup_fixture_shell(fixture.store.folder,
 		"for f in journal/*.snapshot; do printf x | dd of=$f bs=1 seek=200 conv=notrunc status=none; done");
-	fixture.stops = true; /* waits for no other snapshot */
-	ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), -1);
-	ck_assert_uint_eq(count_moments(), 0);
+	ck_assert_int_eq(backup_source_read(&options, &source, &fixture.err), -1);
+	ck_assert_int_eq(fixture.err.kind, ERROR_BUSY);
+	backup_source_release(&source);
 }
 END_TEST
 
@@ -299,7 +322,7 @@ START_TEST(another_store_and_another_key_are_refused)
 	ck_assert_int_eq(fixture.err.kind, ERROR_INVALID);
 	fixture.is_sealed = false;
 	backup_fixture_shell(
-		fixture.place, "sed -i 's/^store ./store /; s/^store /&f/' about/store");
+		fixture.place, "sed -i 's/^store f/store e/;t;s/^store ./store f/' about/store");
 	ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), -1);
 	ck_assert_ptr_nonnull(strstr(fixture.err.text, "another store"));
 	ck_assert_uint_eq(count_moments(), 1);
@@ -476,6 +499,7 @@ Suite *test_backup_suite(void)
 	tcase_add_loop_test(
 		tests, an_interrupted_backup_leaves_no_moment_and_the_next_goes_on, 0, 2);
 	tcase_add_test(tests, pieces_of_an_interrupted_run_are_used);
+	tcase_add_test(tests, a_damaged_note_of_a_piece_is_not_believed);
 	tcase_add_test(tests, a_backup_that_is_stopped_ends_its_hold);
 	tcase_add_test(tests, a_hold_that_ended_makes_no_moment);
 	tcase_add_test(tests, what_goes_while_it_is_shipped_is_shipped);
