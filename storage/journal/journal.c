@@ -163,6 +163,11 @@ bool journal_owns(const struct journal *journal, const struct journal_header *he
 	return memcmp(header->store, journal->options.store, JOURNAL_STORE_BYTES) == 0;
 }
 
+int64_t journal_begin(const struct journal *journal)
+{
+	return journal->options.change;
+}
+
 bool journal_wants_snapshot(struct journal *journal)
 {
 	lock_enter(&journal->lock);
@@ -173,6 +178,13 @@ bool journal_wants_snapshot(struct journal *journal)
 		journal->lacks_snapshot || journal->logged > most || journal->logs > LOGS_MAX;
 	lock_leave(&journal->lock);
 	return wants;
+}
+
+void journal_doubt(struct journal *journal)
+{
+	lock_enter(&journal->lock);
+	journal->lacks_snapshot = true;
+	lock_leave(&journal->lock);
 }
 
 bool journal_is_incomplete(struct journal *journal)

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/thread/worker_thread.h"
+#include "storage/journal/journal_history.h"
 #include "storage/journal/journal_reader.h"
 #include "storage/journal/snapshot.h"
 
@@ -19,10 +20,14 @@ struct journal_keeper {
 	struct log *log;
 	struct metrics *metrics;
 	struct worker_thread thread;
+	bool has_looked; /* at the files of before */
+	bool is_ending;  /* the thread has ended; one more snapshot may be made */
 };
 
 static void remove_leftovers(struct journal *journal);
 static int64_t journal_keeper_round(void *owner);
+static void look_at_files(struct journal_keeper *keeper);
+static void make_last_snapshot(struct journal_keeper *keeper);
 static int make_snapshot(struct journal_keeper *keeper, struct error *err);
 static int write_snapshot(struct journal_keeper *keeper, struct db *db,
 	struct journal_header *out_header, uint64_t *out_bytes, struct error *err);
@@ -41,7 +46,7 @@ struct journal_keeper *journal_keeper_start(
 	struct journal *journal, const char *catalog_path, struct log *log, struct metrics *metrics)
 {
 	static const struct worker_thread_plan plan = {
-		.name = "journal", .first_ms = LOOK_MS, .round = journal_keeper_round};
+		.name = "journal", .first_ms = 0, .round = journal_keeper_round};
 	struct journal_keeper *keeper = memory_new(sizeof(*keeper));
 	keeper->journal = journal;
 	keeper->catalog_path = memory_copy_text(catalog_path);
@@ -57,6 +62,7 @@ void journal_keeper_stop(struct journal_keeper *keeper)
 	if (keeper == NULL)
 		return;
 	worker_thread_stop(&keeper->thread);
+	make_last_snapshot(keeper);
 	worker_thread_release(&keeper->thread);
 	free(keeper->catalog_path);
 	free(keeper);
@@ -80,6 +86,9 @@ static int64_t journal_keeper_round(void *owner)
 {
 	struct journal_keeper *keeper = owner;
 	struct error err = {0};
+	if (!keeper->has_looked)
+		look_at_files(keeper);
+	keeper->has_looked = true;
 	const bool wants = journal_wants_snapshot(keeper->journal);
 	metrics_set(
 		keeper->metrics, METRIC_JOURNAL_INCOMPLETE, journal_is_incomplete(keeper->journal));
@@ -89,6 +98,31 @@ static int64_t journal_keeper_round(void *owner)
 		return LOOK_MS;
 	log_failure(keeper->log, LOG_ERROR, NULL, "snapshot_failed", &err);
 	return AGAIN_MS;
+}
+
+/* A start only looks for the record of the catalog's last change. Whether a snapshot leads to that
+ * record shows when everything in between is read. */
+static void look_at_files(struct journal_keeper *keeper)
+{
+	struct error err = {0};
+	struct journal_history *history =
+		journal_history_read(journal_folder(keeper->journal), &err);
+	struct journal_way way = {.end = {.change = -1}};
+	if (history != NULL && journal_history_snapshots(history) > 0)
+		journal_history_way(history, 0, &way);
+	if (way.end.change < journal_begin(keeper->journal))
+		journal_doubt(keeper->journal);
+	journal_history_free(history);
+}
+
+/* A store that is closed in order can be made again from its journal, however short its life
+ * was. */
+static void make_last_snapshot(struct journal_keeper *keeper)
+{
+	struct error err = {0};
+	keeper->is_ending = true;
+	if (journal_is_incomplete(keeper->journal) && make_snapshot(keeper, &err) != 0)
+		log_failure(keeper->log, LOG_WARNING, NULL, "snapshot_failed", &err);
 }
 
 static int make_snapshot(struct journal_keeper *keeper, struct error *err)
@@ -137,7 +171,8 @@ static int write_snapshot(struct journal_keeper *keeper, struct db *db,
 
 static bool journal_keeper_goes_on(void *owner)
 {
-	return !worker_thread_is_stopping(&((struct journal_keeper *)owner)->thread);
+	struct journal_keeper *keeper = owner;
+	return keeper->is_ending || !worker_thread_is_stopping(&keeper->thread);
 }
 
 static int remove_old(struct journal *journal, struct error *err)

@@ -12,6 +12,7 @@ struct journal_keeper;
 /* `log` and `metrics` may be NULL. */
 struct journal_keeper *journal_keeper_start(struct journal *journal, const char *catalog_path,
 	struct log *log, struct metrics *metrics);
-void journal_keeper_stop(struct journal_keeper *keeper); /* NULL is fine */
+/* Makes a last snapshot if the journal is incomplete. NULL is fine. */
+void journal_keeper_stop(struct journal_keeper *keeper);
 
 #endif

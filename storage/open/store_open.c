@@ -50,6 +50,7 @@ static int fill_caches(struct store *store, struct db *db, struct error *err);
 static int pass_damage(const struct store *store, int result, const struct error *err);
 static void measure_set_aside(const struct store *store);
 static void start_threads(struct store *store);
+static void start_workers(struct store *store);
 static void stop_threads(const struct store_parts *parts);
 static void free_parts(const struct store_parts *parts);
 
@@ -221,6 +222,15 @@ static void start_threads(struct store *store)
 		threads->journal_keeper = journal_keeper_start(store_journal(store),
 			store_catalog_path(store), store_log(store), store_metrics(store));
 	threads->catalog_checker = catalog_checker_start(store);
+	if (!options->is_quiet)
+		start_workers(store);
+}
+
+static void start_workers(struct store *store)
+{
+	struct store_parts *const parts = store_parts(store);
+	struct store_threads *const threads = parts->threads;
+	const struct store_options *const options = &threads->options;
 	threads->sweeper = sweeper_start(store);
 	threads->lifecycle_worker = lifecycle_worker_start(
 		store, options->lifecycle_interval_ms, options->lifecycle_day_ms);

@@ -25,6 +25,9 @@ struct store_options {
 	/* the ETag policy of buckets that have none of their own (bucket.h) */
 	bool fast_etags;
 	bool memory_packs; /* tests: packs in memory */
+	/* Nothing is done by itself but what keeps changes durable and checks the catalog: no
+	 * gc, no sweeper, no work on steps. For a repair. */
+	bool is_quiet;
 	enum after_damage after_damage;
 	/* the length of a day in lifecycle rules; 0: 24 hours */
 	int64_t lifecycle_day_ms;

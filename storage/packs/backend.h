@@ -24,6 +24,10 @@ struct backend_ops {
 	 * absent. */
 	int (*open)(struct backend *backend, const char *name, struct backend_file **out_file,
 		struct error *err);
+	/* The same past the page cache where the system can: reads tell what the disk has, and the
+	 * pages of other readers stay in memory. For large reads by one thread at a time. */
+	int (*open_uncached)(struct backend *backend, const char *name,
+		struct backend_file **out_file, struct error *err);
 	/* Writes at `offset`, which is at most the end of the written bytes. Overwrites what a
 	 * failed append left there. */
 	int (*append)(

@@ -16,6 +16,7 @@
 
 #include "base/encode.h"
 #include "base/memory.h"
+#include "storage/packs/direct_reader.h"
 
 enum { FOLDER_PATH_BYTES = 4096, FOLDER_PREFIX = 2, FOLDER_PARTS_MAX = 64 };
 
@@ -32,7 +33,8 @@ struct backend_folder {
 struct folder_file {
 	struct backend_file base;
 	int fd;
-	atomic_bool name_synced; /* the folder entry is durable */
+	atomic_bool name_synced;      /* the folder entry is durable */
+	struct direct_reader *direct; /* NULL: reads go through the page cache */
 	char path[];
 };
 
@@ -42,14 +44,19 @@ static int folder_open_path(struct backend_folder *folder, const char *name, int
 	struct backend_file **out_file, struct error *err);
 static int folder_path(const struct backend_folder *folder, const char *name,
 	char out[FOLDER_PATH_BYTES], struct error *err);
+static struct folder_file *file_new(struct backend_folder *folder, int fd, const char *path);
 static int folder_make_parent(const struct file_ops *files, const char *path, struct error *err);
 static void folder_cut_to_parent(char *path);
 static int backend_folder_open_file(struct backend *backend, const char *name,
+	struct backend_file **out_file, struct error *err);
+static int backend_folder_open_uncached(struct backend *backend, const char *name,
 	struct backend_file **out_file, struct error *err);
 static int backend_folder_append(
 	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err);
 static const struct file_ops *folder_files(const struct backend_file *file);
 static int backend_folder_read(struct backend_file *base, const struct iovec *parts, int count,
+	uint64_t offset, struct error *err);
+static int read_direct(const struct folder_file *file, const struct iovec *parts, int count,
 	uint64_t offset, struct error *err);
 static int folder_advance(struct iovec *parts, int count, size_t done);
 static int backend_folder_sync(struct backend_file *base, struct error *err);
@@ -94,6 +101,7 @@ static void backend_folder_free(struct backend *backend);
 static const struct backend_ops folder_ops = {
 	.create = backend_folder_create,
 	.open = backend_folder_open_file,
+	.open_uncached = backend_folder_open_uncached,
 	.append = backend_folder_append,
 	.read = backend_folder_read,
 	.sync = backend_folder_sync,
@@ -146,11 +154,8 @@ static int folder_open_path(struct backend_folder *folder, const char *name, int
 	const int fd = folder->files->open(folder->files, path, flags | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return error_set_errno(err, "cannot %s %s", creating ? "create" : "open", path);
-	struct folder_file *const file = memory_new(sizeof(*file) + strlen(path) + 1);
-	file->base.backend = &folder->base;
-	file->fd = fd;
+	struct folder_file *const file = file_new(folder, fd, path);
 	atomic_init(&file->name_synced, !creating);
-	memcpy(file->path, path, strlen(path) + 1);
 	*out_file = &file->base;
 	return 0;
 }
@@ -165,6 +170,15 @@ static int folder_path(const struct backend_folder *folder, const char *name,
 		return error_set(err, ERROR_INVALID, "The path of %s below %s is over %d bytes.",
 			name, folder->folder, FOLDER_PATH_BYTES - 1);
 	return 0;
+}
+
+static struct folder_file *file_new(struct backend_folder *folder, int fd, const char *path)
+{
+	struct folder_file *const file = memory_new(sizeof(*file) + strlen(path) + 1);
+	file->base.backend = &folder->base;
+	file->fd = fd;
+	memcpy(file->path, path, strlen(path) + 1);
+	return file;
 }
 
 static int folder_make_parent(const struct file_ops *files, const char *path, struct error *err)
@@ -190,6 +204,23 @@ static int backend_folder_open_file(struct backend *backend, const char *name,
 	return folder_open_path((struct backend_folder *)backend, name, O_RDONLY, out_file, err);
 }
 
+static int backend_folder_open_uncached(struct backend *backend, const char *name,
+	struct backend_file **out_file, struct error *err)
+{
+	struct backend_folder *const folder = (struct backend_folder *)backend;
+	char path[FOLDER_PATH_BYTES];
+	if (folder_path(folder, name, path, err) != 0)
+		return -1;
+	const int fd = direct_reader_open(folder->files, path, err);
+	if (fd < 0)
+		return -1;
+	struct folder_file *const file = file_new(folder, fd, path);
+	atomic_init(&file->name_synced, true);
+	file->direct = direct_reader_new(folder->files, fd, file->path);
+	*out_file = &file->base;
+	return 0;
+}
+
 static int backend_folder_append(
 	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err)
 {
@@ -208,6 +239,8 @@ static int backend_folder_read(struct backend_file *base, const struct iovec *pa
 	const struct folder_file *const file = (const struct folder_file *)base;
 	const struct file_ops *const files = folder_files(base);
 	ASSERT(count >= 1 && count <= FOLDER_PARTS_MAX);
+	if (file->direct != NULL)
+		return read_direct(file, parts, count, offset, err);
 	struct iovec rest[FOLDER_PARTS_MAX];
 	memcpy(rest, parts, (size_t)count * sizeof(*rest));
 	off_t at = (off_t)offset;
@@ -225,6 +258,17 @@ static int backend_folder_read(struct backend_file *base, const struct iovec *pa
 		first += folder_advance(rest + first, count - first, (size_t)got);
 	}
 	return 0;
+}
+
+static int read_direct(const struct folder_file *file, const struct iovec *parts, int count,
+	uint64_t offset, struct error *err)
+{
+	int result = 0;
+	for (int i = 0; result == 0 && i < count; i++) {
+		result = direct_reader_read(file->direct, parts[i], offset, err);
+		offset += parts[i].iov_len;
+	}
+	return result;
 }
 
 /* Drops the first `done` bytes of the parts. Returns how many parts are used up. */
@@ -295,6 +339,7 @@ static int backend_folder_size(struct backend_file *base, uint64_t *out_size, st
 static void backend_folder_close(struct backend_file *base)
 {
 	struct folder_file *const file = (struct folder_file *)base;
+	direct_reader_free(file->direct);
 	close(file->fd);
 	free(file);
 }

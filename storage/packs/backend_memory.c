@@ -69,6 +69,7 @@ static void backend_memory_free(struct backend *backend);
 static const struct backend_ops memory_ops = {
 	.create = backend_memory_create,
 	.open = backend_memory_open,
+	.open_uncached = backend_memory_open,
 	.append = backend_memory_append,
 	.read = backend_memory_read,
 	.sync = backend_memory_sync,

@@ -30,8 +30,6 @@ static int decode_entries(
 	struct pack_index *index, const uint8_t *at, uint64_t *end, struct error *err);
 static struct pack_index *table_from_pack(struct backend *backend, const struct pack_id *pack,
 	const struct pack_id *file, uint64_t length, struct error *err);
-static struct pack_index *table_from_file(struct backend_file *file, const struct pack_id *pack,
-	const struct pack_id *name, uint64_t length, struct error *err);
 static int table_read(
 	struct backend_file *file, void *into, size_t len, uint64_t offset, struct error *err);
 static struct pack_index *table_from_copy(struct backend *backend, const struct pack_id *pack,
@@ -165,6 +163,38 @@ struct pack_index *pack_table_load(struct backend *backend, const struct pack_id
 	return index;
 }
 
+struct pack_index *pack_table_read(struct backend_file *file, const struct pack_id *pack,
+	const struct pack_id *name, uint64_t length, struct error *err)
+{
+	uint8_t header[PACK_HEADER_BYTES];
+	uint8_t tail[PACK_TABLE_TAIL_BYTES];
+	if (length < sizeof(header) + sizeof(tail) || length > UINT32_MAX) {
+		error_set(err, ERROR_CORRUPT, "a compacted pack cannot have %llu bytes.",
+			(unsigned long long)length);
+		return NULL;
+	}
+	if (table_read(file, header, sizeof(header), 0, err) != 0 ||
+		pack_format_check_compacted_header(header, pack, name, err) != 0 ||
+		table_read(file, tail, sizeof(tail), length - sizeof(tail), err) != 0)
+		return NULL;
+	const size_t size = pack_table_size(tail);
+	if (size == 0 || size > length - sizeof(header)) {
+		error_set(err, ERROR_CORRUPT, "the compacted pack does not end with its table.");
+		return NULL;
+	}
+	uint8_t *const bytes = memory_new(size);
+	struct pack_index *index = NULL;
+	if (table_read(file, bytes, size, length - size, err) == 0)
+		index = pack_table_decode(span_of(bytes, size), pack, name, err);
+	free(bytes);
+	if (index == NULL || index->length == length)
+		return index;
+	error_set(err, ERROR_CORRUPT,
+		"the records of the compacted pack do not add up to its length.");
+	pack_index_free(index);
+	return NULL;
+}
+
 static uint32_t count_living(const struct pack_index *from, const uint8_t *live)
 {
 	uint32_t count = 0;
@@ -264,41 +294,9 @@ static struct pack_index *table_from_pack(struct backend *backend, const struct 
 	pack_format_name(file, PACK_FILE_PACK, name);
 	if (backend->ops->open(backend, name, &opened, err) != 0)
 		return NULL;
-	struct pack_index *const index = table_from_file(opened, pack, file, length, err);
+	struct pack_index *const index = pack_table_read(opened, pack, file, length, err);
 	backend->ops->close(opened);
 	return index;
-}
-
-static struct pack_index *table_from_file(struct backend_file *file, const struct pack_id *pack,
-	const struct pack_id *name, uint64_t length, struct error *err)
-{
-	uint8_t header[PACK_HEADER_BYTES];
-	uint8_t tail[PACK_TABLE_TAIL_BYTES];
-	if (length < sizeof(header) + sizeof(tail) || length > UINT32_MAX) {
-		error_set(err, ERROR_CORRUPT, "a compacted pack cannot have %llu bytes.",
-			(unsigned long long)length);
-		return NULL;
-	}
-	if (table_read(file, header, sizeof(header), 0, err) != 0 ||
-		pack_format_check_compacted_header(header, pack, name, err) != 0 ||
-		table_read(file, tail, sizeof(tail), length - sizeof(tail), err) != 0)
-		return NULL;
-	const size_t size = pack_table_size(tail);
-	if (size == 0 || size > length - sizeof(header)) {
-		error_set(err, ERROR_CORRUPT, "the compacted pack does not end with its table.");
-		return NULL;
-	}
-	uint8_t *const bytes = memory_new(size);
-	struct pack_index *index = NULL;
-	if (table_read(file, bytes, size, length - size, err) == 0)
-		index = pack_table_decode(span_of(bytes, size), pack, name, err);
-	free(bytes);
-	if (index == NULL || index->length == length)
-		return index;
-	error_set(err, ERROR_CORRUPT,
-		"the records of the compacted pack do not add up to its length.");
-	pack_index_free(index);
-	return NULL;
 }
 
 static int table_read(

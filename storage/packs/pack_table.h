@@ -28,6 +28,10 @@ size_t pack_table_size(const uint8_t tail[PACK_TABLE_TAIL_BYTES]);
 struct pack_index *pack_table_decode(struct span bytes, const struct pack_id *pack,
 	const struct pack_id *file, struct error *err);
 
+/* Reads the table at the end of an open file, whose length the catalog knows. corrupt, unsupported,
+ * or the failure of reading. */
+struct pack_index *pack_table_read(struct backend_file *file, const struct pack_id *pack,
+	const struct pack_id *name, uint64_t length, struct error *err);
 /* Saves the copy beside the pack, which is used when the pack's own table is damaged. */
 int pack_table_save(const struct pack_index *index, struct backend *backend, struct error *err);
 /* Reads the table from the file, whose length the catalog knows, or from the copy. corrupt,

@@ -7,10 +7,12 @@
 
 #include "base/memory.h"
 
-enum { PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096, NAMES = 1000 };
 
 static void path_of(const char *folder, const char *name, char out[PATH_BYTES]);
 static void add_file(struct set_aside *aside, const char *folder, const char *name);
+static int find_place(
+	const char *folder, const char *name, char out[PATH_BYTES], struct error *err);
 
 int set_aside_list(const char *folder, struct set_aside *out, struct error *err)
 {
@@ -36,6 +38,19 @@ void set_aside_release(struct set_aside *aside)
 		free(aside->files[i].name);
 	free(aside->files);
 	*aside = (struct set_aside){0};
+}
+
+int set_aside_take(
+	const struct file_ops *files, const char *folder, const char *path, struct error *err)
+{
+	char to[PATH_BYTES];
+	const char *slash = strrchr(path, '/');
+	if (find_place(folder, slash != NULL ? slash + 1 : path, to, err) != 0 ||
+		file_make_parent(files, to, 0700, err) != 0)
+		return -1;
+	if (files->rename(files, path, to) != 0)
+		return error_set_errno(err, "%s cannot be set aside", path);
+	return file_sync_name(files, to, err) != 0 ? -1 : file_sync_name(files, path, err);
 }
 
 int set_aside_drop(
@@ -69,4 +84,14 @@ static void add_file(struct set_aside *aside, const char *folder, const char *na
 	aside->files[aside->count++] =
 		(struct set_aside_file){.name = memory_copy_text(name), .bytes = bytes};
 	aside->bytes += bytes;
+}
+
+static int find_place(const char *folder, const char *name, char out[PATH_BYTES], struct error *err)
+{
+	path_of(folder, name, out);
+	for (int i = 1; file_exists(out) && i < NAMES; i++)
+		snprintf(out, PATH_BYTES, "%s/set-aside/%s.%d", folder, name, i);
+	return file_exists(out)
+		? error_set(err, ERROR_EXISTS, "%s is there too; drop what is set aside.", out)
+		: 0;
 }

@@ -18,6 +18,10 @@ struct set_aside {
 /* `folder` is the data folder. When there is nothing it returns 0 and an empty list. */
 int set_aside_list(const char *folder, struct set_aside *out, struct error *err);
 void set_aside_release(struct set_aside *aside);
+/* Moves the file `path` there, as its name or NAME.1 and so on: nothing there is replaced. Durable
+ * when it returns. exists when too many of that name are there. */
+int set_aside_take(
+	const struct file_ops *files, const char *folder, const char *path, struct error *err);
 /* Removes a file for good. not_found when there is no file of this name. */
 int set_aside_drop(
 	const struct file_ops *files, const char *folder, const char *name, struct error *err);

@@ -21,9 +21,10 @@
 #include "storage/core/acknowledged.h"
 #include "storage/journal/snapshot.h"
 #include "storage/packs/pack_format.h"
+#include "storage/packs/set_aside.h"
 #include "storage/rebuild/catalog_filler.h"
 
-enum { PATH_BYTES = 4096, ASIDE_NAMES = 1000 };
+enum { PATH_BYTES = 4096 };
 
 static const char *const suffixes[] = {"", "-wal", "-shm"};
 enum { SUFFIXES = sizeof(suffixes) / sizeof(suffixes[0]) };
@@ -332,24 +333,11 @@ static int put_in_place(struct rebuilding *rebuilding, struct error *err)
 	return file_sync_name(files, rebuilding->catalog, err);
 }
 
-/* As set-aside/catalog.db, or catalog.db.1 and so on. */
 static int set_aside(const struct rebuilding *rebuilding, const char *suffix, struct error *err)
 {
-	const struct file_ops *files = rebuilding->params->files;
-	char from[PATH_BYTES + 8];
-	char to[PATH_BYTES + 32];
-	snprintf(from, sizeof(from), "%s%s", rebuilding->catalog, suffix);
-	if (!file_exists(from))
-		return 0;
-	snprintf(to, sizeof(to), "%s/set-aside/catalog.db%s", rebuilding->params->folder, suffix);
-	if (file_make_parent(files, to, 0700, err) != 0)
-		return -1;
-	for (int i = 1; file_exists(to) && i < ASIDE_NAMES; i++)
-		snprintf(to, sizeof(to), "%s/set-aside/catalog.db%s.%d", rebuilding->params->folder,
-			suffix, i);
-	if (file_exists(to))
-		return error_set(err, ERROR_EXISTS, "%s is there too; drop what is set aside.", to);
-	if (files->rename(files, from, to) != 0)
-		return error_set_errno(err, "%s cannot be set aside", from);
-	return file_sync_name(files, to, err);
+	char path[PATH_BYTES + 8];
+	snprintf(path, sizeof(path), "%s%s", rebuilding->catalog, suffix);
+	return file_exists(path)
+		? set_aside_take(rebuilding->params->files, rebuilding->params->folder, path, err)
+		: 0;
 }

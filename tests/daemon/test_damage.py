@@ -393,6 +393,7 @@ class KeysAndGrants(unittest.TestCase):
 
     def test_a_page_of_keys_is_lost(self):
         """Most of it: the server starts, names what it lost, and the command line works by who one is."""
+        self.daemon.is_damaged = True
         self.daemon.stop()
         with contextlib.closing(sqlite3.connect(f'file:{self.daemon.folder}/catalog.db?mode=ro&immutable=1', uri=True)) as catalog:
             page, = catalog.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'keys'").fetchone()

@@ -198,6 +198,7 @@ class Rebuild(unittest.TestCase):
         self.comes_back(4, **objects)
 
     def test_an_older_snapshot_stands_in_for_a_damaged_one(self):
+        self.daemon.is_damaged = True
         origins = ''.join(f'<AllowedOrigin>http://{i:0>250}</AllowedOrigin>' for i in range(200))
         rules = f'<CORSConfiguration><CORSRule>{origins}<AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>'
         self.daemon.start()

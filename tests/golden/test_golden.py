@@ -218,6 +218,20 @@ class Store(Golden):
         self.assertLess(self.pack_bytes() - before, 1024)
         self.assertEqual(self.sum_of(self.get(self.target('again')).body), known['sha256'])
 
+    def test_it_is_checked_and_clean_once_it_was_started(self):
+        self.daemon.stop()
+        self.daemon.check_store()
+        fresh = os.path.join(self.folder, 'fresh')
+        shutil.copytree(os.path.join(self.golden, 'store'), fresh)
+        os.chmod(fresh, 0o700)
+        os.chmod(os.path.join(fresh, 'master.key'), 0o600)
+        done = self.daemon.command('fsck', '--json', '--data', fresh)
+        found = [finding['kind'] for finding in json.loads(done.stdout)['findings'] if finding['severity'] != 'note']
+        if done.returncode == 8:
+            self.assertIn('Start the server once', done.stderr)
+        else:  # today's schema, from before there was a journal
+            self.assertEqual((done.returncode, found), (4, ['journal']))
+
 
 class Deltas(Golden):
     part = 'deltas'

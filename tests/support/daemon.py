@@ -25,6 +25,7 @@ ROOT_ID = 'ROOTKEYFORTESTS00000'
 ROOT_SECRET = 'root-secret-for-tests-0123456789abcdef'
 ROOT_TOKEN = 'root-token-for-tests-0123456789abcdef'
 SANITIZER = re.compile(r'(ERROR|WARNING): \w+Sanitizer|runtime error: ')
+FSCK = os.environ.get('DELTABUCKET_TEST_FSCK')  # then each store that a test leaves is checked
 START_SECONDS = 60
 # No deadline proves that something is fast: these only end what hangs, also on a busy machine and under a sanitizer.
 REPLY_SECONDS = 120
@@ -89,6 +90,7 @@ class Daemon:
                                 DELTABUCKET_ROOT_TOKEN=ROOT_TOKEN, **(environment or {}))
         self.process = None
         self.may_have_ended = False
+        self.is_damaged = False  # set by tests that damage the store
         self.log_path = os.path.join(self.scratch, 'log')
 
     @property
@@ -111,9 +113,18 @@ class Daemon:
             log = self.log() if os.path.exists(self.log_path) else ''
             if SANITIZER.search(log):
                 raise AssertionError(f'a sanitizer has found something: {log[-20000:]}')
+            if FSCK and not self.is_damaged and not failure:
+                self.check_store()
         finally:
             self.held_port.close()
             shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def check_store(self):
+        """What a test leaves is a sound store."""
+        if os.path.exists(os.path.join(self.folder, 'catalog.db')):
+            done = self.admin('fsck', check=False)
+            if done.returncode != 0:
+                raise AssertionError(f'deltabucketd fsck: {done.stdout[-4000:]}{done.stderr}')
 
     def start(self, command=None):
         """`command`: another than that of the attributes, which must come to the same."""
@@ -221,10 +232,14 @@ class Daemon:
 
     def admin(self, *arguments, check=True):
         """Runs `deltabucketd ARGUMENTS --data DIR`."""
-        done = subprocess.run([SERVER, *arguments, '--data', self.folder], env=self.environment, capture_output=True, text=True, timeout=REPLY_SECONDS)
+        done = self.command(*arguments, '--data', self.folder)
         if check and done.returncode != 0:
             raise AssertionError(f'deltabucketd {arguments} ended with {done.returncode}: {done.stderr}')
         return done
+
+    def command(self, *arguments):
+        """Runs `deltabucketd ARGUMENTS`."""
+        return subprocess.run([SERVER, *arguments], env=self.environment, capture_output=True, text=True, timeout=REPLY_SECONDS)
 
     def edit_catalog(self, *scripts):
         """Runs SQL on the catalog, with the server stopped meanwhile."""

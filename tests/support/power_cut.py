@@ -229,6 +229,7 @@ class Trial:
     def use_and_stop(self, judge):
         judge.use()
         self.daemon.stop()
+        judge.check()
 
     def _warnings(self):
         lines = [line for line in self.daemon.log().split('\n') if ' info ' not in line]

@@ -68,6 +68,12 @@ class Judge:
         elif any(json.loads(done.stdout)[name] for name in ('rows_damaged', 'sweeps_failed')):
             self.faults.append(f'deltabucketd gc: {done.stdout}')
 
+    def check(self):
+        """Every row and file is in its place; the server is stopped."""
+        done = self.daemon.admin('fsck', check=False)
+        if done.returncode != 0:
+            self.faults.append(f'deltabucketd fsck: {done.stdout}{done.stderr}')
+
     def use(self):
         """The store takes and gives objects, completes uploads that were begun before, and has
         older steps, of which one is made."""

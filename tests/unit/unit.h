@@ -31,7 +31,7 @@ void unit_seeds_remove(char *folder);
 
 /* The step of a loop that a plain build walks one by one. A build with a sanitizer, in which each
  * round costs many times as much, may leap: it looks for wrong accesses, not for wrong results at
- * one round more. */
+ * one round more. So does any build with $DELTABUCKET_UNIT_LEAPS, for valgrind. */
 int unit_stride(int leap);
 
 #endif

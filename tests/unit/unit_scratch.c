@@ -15,7 +15,7 @@ int unit_stride(int leap)
 #ifdef DELTABUCKET_SANITIZED
 	return leap;
 #else
-	return leap != 0;
+	return leap == 0 ? 0 : getenv("DELTABUCKET_UNIT_LEAPS") != NULL ? leap : 1;
 #endif
 }
 

@@ -295,6 +295,44 @@ START_TEST(two_snapshots_and_the_logs_since_stay)
 }
 END_TEST
 
+static void await_complete(void)
+{
+	struct journal_keeper *keeper = journal_keeper_start(journal, catalog_path, NULL, NULL);
+	for (int i = 0; i < 500; i++) {
+		struct journal_history *history = read_history();
+		struct journal_way way = {.end = {.change = -1}};
+		if (journal_history_snapshots(history) > 0)
+			journal_history_way(history, 0, &way);
+		journal_history_free(history);
+		if (way.end.change >= db_change(db))
+			break;
+		ck_assert_int_lt(i, 499);
+		usleep(10 * 1000);
+	}
+	journal_keeper_stop(keeper);
+}
+
+START_TEST(a_log_that_is_missing_between_two_is_noticed)
+{
+	char command[700];
+	commit_account(1);
+	await_complete();
+	for (int life = 2; life < 5; life++) {
+		close_all();
+		open_all((uint64_t)life);
+		commit_account(life);
+	}
+	close_all();
+	snprintf(command, sizeof(command), "cd %s && rm $(ls *.log | tail -2 | head -1)",
+		journal_path);
+	ck_assert_int_eq(system(command), 0);
+	open_all(5);
+	ck_assert(!journal_is_incomplete(journal)); /* the last record is there */
+	await_complete();
+	ck_assert(!journal_is_incomplete(journal));
+}
+END_TEST
+
 Suite *test_journal_suite(void);
 Suite *test_journal_suite(void)
 {
@@ -311,6 +349,7 @@ Suite *test_journal_suite(void)
 	tcase_add_test(tests, nothing_is_believed_after_a_failed_sync);
 	tcase_add_loop_test(tests, a_snapshot_that_fails_leaves_no_file, 0, 3);
 	tcase_add_test(tests, two_snapshots_and_the_logs_since_stay);
+	tcase_add_test(tests, a_log_that_is_missing_between_two_is_noticed);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -105,6 +105,43 @@ START_TEST(reading_past_the_end_is_corrupt)
 }
 END_TEST
 
+/* The ranges begin and end inside blocks, at their edges, and at the end of the file. */
+START_TEST(reads_past_the_page_cache_fit_any_range)
+{
+	enum { SIZE = 3 * 4096 + 100 };
+	const uint64_t ranges[][2] = {{0, 1}, {0, SIZE}, {4095, 2}, {4096, 4096}, {1, SIZE - 1},
+		{SIZE - 1, 1}, {8192, SIZE - 8192}, {100, 5000}};
+	struct opened opened;
+	struct error err = {0};
+	struct backend_file *file;
+	uint8_t got[SIZE];
+	uint8_t *const bytes = fixture_bytes(FIXTURE_RANDOM, 5, SIZE);
+	opened_open(&opened, _i);
+	opened.ops->close(opened_create(&opened, name_a, ""));
+	ck_assert_int_eq(opened.ops->put(opened.backend, name_a, span_of(bytes, SIZE), &err), 0);
+	ck_assert_int_eq(opened.ops->open_uncached(opened.backend, name_b, &file, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	ck_assert_int_eq(opened.ops->open_uncached(opened.backend, name_a, &file, &err), 0);
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+		const size_t half = (size_t)ranges[i][1] / 2;
+		const struct iovec parts[] = {
+			{got, half}, {got + half, (size_t)ranges[i][1] - half}};
+		memset(got, 0, sizeof got);
+		ck_assert_msg(
+			opened.ops->read(file, parts, 2, ranges[i][0], &err) == 0, "%s", err.text);
+		ck_assert_mem_eq(got, bytes + ranges[i][0], ranges[i][1]);
+	}
+	const struct iovec part = {got, 2};
+	ck_assert_int_eq(opened.ops->read(file, &part, 1, SIZE - 1, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	ck_assert_int_eq(opened.ops->read(file, &part, 1, 4 * 4096, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	opened.ops->close(file);
+	opened_close(&opened);
+	free(bytes);
+}
+END_TEST
+
 static int count_name(void *taker, const char *name, uint64_t size, struct error *err)
 {
 	(void)err;
@@ -553,6 +590,7 @@ Suite *test_backend_suite(void)
 	TCase *const tcase = tcase_create("backend");
 	tcase_add_loop_test(tcase, what_is_appended_is_read, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, reading_past_the_end_is_corrupt, 0, PACK_FIXTURE_KINDS);
+	tcase_add_loop_test(tcase, reads_past_the_page_cache_fit_any_range, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, what_is_set_aside_comes_back, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, what_was_set_aside_is_not_replaced, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, what_moves_is_never_nowhere, 0, 4 * POWER_CUTS);

@@ -1,0 +1,54 @@
+/* Finds what leads to chunks of packs: versions, directly or through the recipes of derived
+ * versions, and the steps and folds that name those. Damage is told in these terms, because an
+ * operator knows keys and steps, not chunk numbers. Reads the catalog only; one thread. */
+#ifndef STORAGE_REACH_REACH_H
+#define STORAGE_REACH_REACH_H
+
+#include "storage/db/db.h"
+#include "storage/packs/segment.h"
+
+enum { REACH_LIMIT = 100 }; /* keys, and steps, that are listed; the others are counted */
+
+struct reach_key { /* a version that its key shows */
+	int64_t version;
+	struct span bucket; /* empty: the bucket is gone */
+	struct span key;
+	uint8_t id[VERSION_ID_BYTES];
+	bool has_id; /* false: the null version */
+	bool is_current;
+};
+enum reach_form { REACH_STEP, REACH_PART, REACH_FOLD, REACH_FORMS };
+struct reach_step { /* a step of a run; of a fold the step that it ends at */
+	struct span bucket;
+	struct span run; /* empty: the run has ended */
+	int64_t step;
+	enum reach_form form;
+};
+
+struct reach;
+/* `db` is borrowed, and is read in each call: let one snapshot cover the calls up to
+ * reach_settle. */
+struct reach *reach_new(struct db *db);
+void reach_free(struct reach *reach); /* NULL is fine */
+
+/* Adds where to begin: chunks [first, first + count) of the pack with this number in the table
+ * `packs`, a part set, a version. */
+int reach_add_chunks(
+	struct reach *reach, int64_t pack, uint32_t first, uint32_t count, struct error *err);
+void reach_add_set(struct reach *reach, int64_t set);
+void reach_add_version(struct reach *reach, int64_t version);
+/* Adds a step by its id in the table `steps`, without its objects. */
+void reach_add_step(struct reach *reach, int64_t step);
+/* Follows everything that was added, and fills the results. The first call that meets a shared part
+ * set reads the whole table `versions`; later ones remember what it said. */
+int reach_settle(struct reach *reach, struct error *err);
+/* Forgets what was added, and the results. */
+void reach_clear(struct reach *reach);
+
+/* The results, valid until reach_clear: the first REACH_LIMIT of each, and how many there are. */
+const struct reach_key *reach_keys(
+	const struct reach *reach, size_t *out_listed, size_t *out_count);
+const struct reach_step *reach_steps(
+	const struct reach *reach, size_t *out_listed, size_t *out_count);
+
+#endif

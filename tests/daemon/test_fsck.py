@@ -1,0 +1,172 @@
+"""`deltabucketd fsck`: what an operator sees of it. What it finds, and what a repair leaves, is tested damage by damage in
+tests/unit/storage/fsck."""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import threading
+import unittest
+
+from tests.support.checkpoints import expand_small
+from tests.support.daemon import Daemon
+
+THREADS_MEET = False
+CLEAN, REPAIRED, USAGE, DAMAGE, UNCHECKED = 0, 1, 2, 4, 8
+
+
+def fsck(daemon, *arguments):
+    """The exit status and the answer."""
+    done = daemon.admin('fsck', '--json', *arguments, check=False)
+    return done.returncode, json.loads(done.stdout)
+
+
+def of_kind(answer, kind):
+    return [finding for finding in answer['findings'] if finding['kind'] == kind]
+
+
+def contents(folder):
+    """A digest of each file, but for the lock and what SQLite makes anew for every reader."""
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(pathlib.Path(folder).rglob('*'))
+            if path.is_file() and not path.name.endswith(('-shm', '-wal', 'lock'))}
+
+
+class Fsck(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.seed = Daemon(tls=False)
+        cls.addClassCleanup(cls.seed.__exit__)
+        cls.seed.start()
+        source = random.Random('fsck')
+        cls.objects = {f'k{i}': source.randbytes(size) for i, size in enumerate((40, 5_000, 90_000, 3_000_000))}
+        cls.seed.request('PUT', '/bkt')
+        for key, body in cls.objects.items():
+            cls.seed.request('PUT', f'/bkt/{key}', body)
+        for step, path in enumerate(expand_small(cls.seed.scratch, 2)):
+            cls.seed.client('publish', '--run', 'bkt/r', '--step', step, path)
+        cls.seed.stop()
+
+    def setUp(self):
+        self.daemon = Daemon(tls=False)
+        self.addCleanup(self.daemon.__exit__)
+        shutil.copytree(self.seed.folder, self.daemon.folder, ignore=shutil.ignore_patterns('control.sock'))
+
+    def pack_of(self, body):
+        """The pack file that holds these bytes, and where."""
+        for path in pathlib.Path(self.daemon.folder, 'packs').rglob('*.pack'):
+            at = path.read_bytes().find(body)
+            if at >= 0:
+                return path, at
+        raise AssertionError('no pack has these bytes')
+
+    def flip(self, path, at):
+        self.daemon.is_damaged = True
+        data = bytearray(path.read_bytes())
+        data[at] ^= 4
+        path.write_bytes(data)
+
+    def damage_object(self):
+        path, at = self.pack_of(self.objects['k3'][:5_000])
+        self.flip(path, at + 100)
+
+    def test_a_sound_store_is_clean(self):
+        before = contents(self.daemon.folder)
+        status, answer = fsck(self.daemon)
+        self.assertEqual((status, answer['result'], of_kind(answer, 'chunk')), (CLEAN, 'clean', []))
+        self.assertEqual(answer['checked']['steps'], 3)
+        self.assertGreater(answer['checked']['chunks'], 20)
+        self.assertEqual(contents(self.daemon.folder), before)
+        told = self.daemon.admin('fsck')
+        self.assertEqual(told.stdout.splitlines()[-1], 'clean')
+
+    def test_damage_names_keys_and_stays_until_the_bytes_come_again(self):
+        self.damage_object()
+        before = contents(self.daemon.folder)
+        for arguments in ((), ('--repair', '--dry-run')):
+            status, answer = fsck(self.daemon, *arguments)
+            [chunk] = of_kind(answer, 'chunk')
+            self.assertEqual((status, chunk['severity'], chunk['repairable']), (DAMAGE, 'damage', True))
+            self.assertEqual([(key['bucket'], key['key'], key['version']) for key in chunk['keys']], [('bkt', 'k3', 'null')])
+            self.assertEqual(contents(self.daemon.folder), before)
+        told = self.daemon.admin('fsck', '--repair', '--dry-run', check=False).stdout
+        self.assertIn('key bkt/k3', told)
+        self.assertIn('with --repair: ', told)
+        status, answer = fsck(self.daemon, '--repair')
+        self.assertEqual((status, [finding['kind'] for finding in answer['left']]), (DAMAGE, ['chunk']))
+        self.daemon.start()
+        self.assertEqual(self.daemon.request('PUT', '/bkt/again', self.objects['k3']).status, 200)
+        self.daemon.await_log('chunk_mended')
+        self.daemon.stop()
+        self.assertEqual(fsck(self.daemon)[0], CLEAN)
+
+    def test_a_damaged_step_is_named(self):
+        for path in pathlib.Path(self.daemon.folder, 'packs').rglob('*.pack'):
+            self.flip(path, 100)  # in the first record of each pack
+        status, answer = fsck(self.daemon)
+        steps = [step for finding in of_kind(answer, 'chunk') for step in finding['steps']]
+        self.assertEqual(status, DAMAGE)
+        self.assertIn({'bucket': 'bkt', 'run': 'r', 'step': 0, 'form': 'step'}, steps)
+
+    def test_what_can_be_repaired_is_and_a_second_check_is_clean(self):
+        path, _ = self.pack_of(self.objects['k3'][:5_000])
+        self.flip(path, path.stat().st_size - 20)  # in its last footer; the index beside it says the same
+        status, answer = fsck(self.daemon)
+        self.assertEqual((status, [finding['severity'] for finding in of_kind(answer, 'pack_copy')]), (DAMAGE, ['fault']))
+        status, answer = fsck(self.daemon, '--repair')
+        self.assertEqual((status, answer['result'], answer['left']), (REPAIRED, 'repaired', []))
+        self.assertEqual(fsck(self.daemon)[0], CLEAN)
+        self.daemon.start()
+        for key, body in self.objects.items():
+            self.assertEqual(self.daemon.request('GET', f'/bkt/{key}').body, body)
+
+    def test_a_running_server_is_checked_online_alone(self):
+        self.daemon.start()
+        done = self.daemon.admin('fsck', check=False)
+        self.assertEqual(done.returncode, UNCHECKED)
+        self.assertIn('--online', done.stderr)
+        self.assertEqual(fsck(self.daemon, '--online')[0], CLEAN)
+        self.daemon.stop()
+
+    def test_online_beside_writes_and_gc(self):
+        self.daemon.start()
+        stop = threading.Event()
+        source = random.Random(7)
+
+        def write():
+            for i in range(10_000):
+                if stop.is_set():
+                    return
+                self.daemon.request('PUT', f'/bkt/w{i % 7}', source.randbytes((300, 60_000, 700_000)[i % 3]))
+                self.daemon.request('DELETE', f'/bkt/w{(i + 3) % 7}')
+
+        def collect():
+            while not stop.is_set():
+                self.daemon.admin('gc', '--live-percent', '100')
+        threads = [threading.Thread(target=target) for target in (write, write, collect)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(8):
+                status, answer = fsck(self.daemon, '--online')
+                self.assertEqual(status, CLEAN, answer['findings'])
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        self.damage_object()
+        status, answer = fsck(self.daemon, '--online')
+        self.assertEqual((status, [key['key'] for key in of_kind(answer, 'chunk')[0]['keys']]), (DAMAGE, ['k3']))
+
+    def test_what_cannot_be_checked(self):
+        for arguments, status, words in ((('--repair', '--online'), USAGE, 'stop the server'), (('--dry-run',), USAGE, '--repair'),
+                                         (('word',), USAGE, 'takes no argument')):
+            done = self.daemon.admin('fsck', *arguments, check=False)
+            self.assertEqual((done.returncode, words in done.stderr), (status, True), done.stderr)
+        os.remove(os.path.join(self.daemon.folder, 'catalog.db'))
+        status, answer = fsck(self.daemon)
+        self.assertEqual((status, answer['result']), (UNCHECKED, 'unchecked'))
+        shutil.rmtree(os.path.join(self.daemon.folder, 'packs'))
+        done = self.daemon.admin('fsck', check=False)
+        self.assertEqual(done.returncode, UNCHECKED)
+        self.assertIn('there is no store', done.stderr)
