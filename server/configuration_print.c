@@ -20,6 +20,8 @@ void configuration_print_help(struct buffer *out)
 		"       deltabucketd COMMAND [FLAGS]        one of the commands below\n\n");
 	columns_add(out, "keys", COMMAND_WIDTH, "add, list or revoke keys");
 	columns_add(out, "gc", COMMAND_WIDTH, "free the space that nothing needs any more");
+	columns_add(out, "scrub", COMMAND_WIDTH,
+		"verify all stored bytes on the disk, and heal what has another copy");
 	columns_add(out, "set-aside", COMMAND_WIDTH,
 		"list or drop the files that a start has set aside");
 	columns_add(out, "rebuild", COMMAND_WIDTH, "make a lost catalog again from the journal");

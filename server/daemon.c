@@ -41,6 +41,8 @@
 enum {
 	NOTICE_MAX_BYTES = 64 * 1024,
 	FILES_BESIDE_CONNECTIONS = 1280,
+	SCRUB_PERIOD_DAYS = 28,
+	SCRUB_FIRST_MS = 10 * 60 * 1000, /* a start has other work for the disk */
 	WATCH_SECONDS = 1,
 	GIVE_BACK_SECONDS = 15,
 	SWEEP_ROUNDS = 10,
@@ -240,6 +242,12 @@ static int open_store(struct daemon *daemon, struct error *err)
 				.live_percent = (unsigned)daemon->configuration->gc_live_percent,
 				.promise_ms =
 					(int64_t)daemon->configuration->gc_promise * 60 * 60 * 1000,
+			},
+		.scrub =
+			{
+				.period_ms = (int64_t)SCRUB_PERIOD_DAYS * 24 * 60 * 60 * 1000,
+				.first_ms = SCRUB_FIRST_MS,
+				.bytes_per_second = daemon->configuration->scrub_rate * 1024 * 1024,
 			},
 		.derive =
 			{
@@ -508,6 +516,7 @@ static void drain(struct daemon *daemon)
 	made_files_quiesce(store_parts(daemon->store)->made_files);
 	shard_put_quiesce(daemon->store);
 	gc_quiesce(store_parts(daemon->store)->gc);
+	scrub_quiesce(store_parts(daemon->store)->scrub);
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);
 	for (unsigned round = 0;

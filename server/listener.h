@@ -8,7 +8,7 @@
 #define SERVER_LISTENER_H
 
 #include "api/exchange/context.h"
-#include "server/trusted_proxies.h"
+#include "base/net/trusted_proxies.h"
 
 struct listener;
 

@@ -2,6 +2,8 @@
  * So one reader takes both, and absent fields of an answer are fine in a request. */
 #include "wire/replica_message.h"
 
+#include <string.h>
+
 #include "wire/step_message_internal.h"
 
 static const char *const state_names[REPLICA_STATE_COUNT] = {
@@ -22,10 +24,14 @@ static int read_answer(const struct json_node *object, struct arena *arena,
 	struct replica_message *out, struct error *err);
 static int read_staleness(
 	const struct json_node *object, struct replica_message *out, struct error *err);
+static int read_wants(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err);
+static bool read_want(const struct json_node *node, struct replica_want *out);
 static void print_request(const struct replica_message *replica, struct json_writer *writer);
 static void print_optional_u64(
 	struct json_writer *writer, const char *name, bool has, uint64_t value);
 static void print_answer(const struct replica_message *replica, struct json_writer *writer);
+static void print_wants(const struct replica_message *replica, struct json_writer *writer);
 static int read_list(const struct json_node *root, struct arena *arena,
 	struct replica_list_message *out, struct error *err);
 static int read_counts(
@@ -75,6 +81,15 @@ int replica_message_parse(
 	const int result = replica_message_read(root, arena, out, err);
 	json_node_free(root);
 	return result == 0 ? 0 : error_wrap(err, "The replica is refused");
+}
+
+size_t replica_wants_read(const struct json_node *object, struct replica_want *out)
+{
+	const struct json_node *const wants = json_node_member(object, "wants");
+	size_t count = 0;
+	for (size_t i = 0; i < json_node_count(wants) && count < REPLICA_WANTS_MAX; i++)
+		count += read_want(json_node_at(wants, i), &out[count]);
+	return count;
 }
 
 void replica_message_print_request(const struct replica_message *replica, struct buffer *out)
@@ -196,7 +211,9 @@ static int read_answer(const struct json_node *object, struct arena *arena,
 		return -1;
 	if (optional_u64(object, "head", &out->has_head, &out->head, err) != 0)
 		return -1;
-	return read_staleness(object, out, err);
+	if (read_staleness(object, out, err) != 0)
+		return -1;
+	return message_absent(object, "wants") ? 0 : read_wants(object, arena, out, err);
 }
 
 static int read_staleness(
@@ -209,6 +226,32 @@ static int read_staleness(
 	if (message_u64(staleness, "steps", &out->behind_steps, err) != 0)
 		return -1;
 	return message_u64(staleness, "seconds", &out->behind_s, err);
+}
+
+static int read_wants(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err)
+{
+	out->wants = arena_take_array(arena, REPLICA_WANTS_MAX, sizeof(*out->wants));
+	if (out->wants == NULL)
+		return message_too_large_for_arena(err);
+	out->want_count = replica_wants_read(object, out->wants);
+	return 0;
+}
+
+static bool read_want(const struct json_node *node, struct replica_want *out)
+{
+	struct error ignored = {0};
+	struct span chunk;
+	*out = (struct replica_want){.chunk = ""};
+	if (!json_node_text(json_node_member(node, "chunk"), &chunk) ||
+		chunk.len != REPLICA_CHUNK_BYTES ||
+		message_u64(node, "size", &out->size, &ignored) != 0 ||
+		message_digest(node, "digest", &out->digest, &ignored) != 0 ||
+		message_u64(node, "offset", &out->offset, &ignored) != 0 ||
+		message_u64(node, "length", &out->length, &ignored) != 0)
+		return false;
+	memcpy(out->chunk, chunk.data, chunk.len);
+	return out->length <= out->size && out->offset <= out->size - out->length;
 }
 
 static void print_request(const struct replica_message *replica, struct json_writer *writer)
@@ -253,7 +296,25 @@ static void print_answer(const struct replica_message *replica, struct json_writ
 	} else {
 		json_writer_null(writer, "staleness");
 	}
+	if (replica->want_count > 0)
+		print_wants(replica, writer);
 	json_writer_end(writer, '}');
+}
+
+static void print_wants(const struct replica_message *replica, struct json_writer *writer)
+{
+	json_writer_array(writer, "wants");
+	for (size_t i = 0; i < replica->want_count; i++) {
+		const struct replica_want *const want = &replica->wants[i];
+		json_writer_object(writer, NULL);
+		json_writer_text(writer, "chunk", span_text(want->chunk));
+		json_writer_u64(writer, "size", want->size);
+		message_print_digest(writer, "digest", &want->digest);
+		json_writer_u64(writer, "offset", want->offset);
+		json_writer_u64(writer, "length", want->length);
+		json_writer_end(writer, '}');
+	}
+	json_writer_end(writer, ']');
 }
 
 static int read_list(const struct json_node *root, struct arena *arena,

@@ -17,7 +17,9 @@ enum {
 	REPLICA_ERROR_MAX_BYTES = 1024,
 	REPLICA_TENSORS_MAX_BYTES = 1024,
 	REPLICA_HOST_MAX_BYTES = 256,
-	REPLICA_LIST_MAX = 1000 /* replicas of one page */
+	REPLICA_LIST_MAX = 1000, /* replicas of one page */
+	REPLICA_WANTS_MAX = 16,
+	REPLICA_CHUNK_BYTES = 64 /* digits of a chunk's hash string */
 };
 
 enum replica_state {
@@ -27,6 +29,16 @@ enum replica_state {
 	REPLICA_READY,
 	REPLICA_ERROR,
 	REPLICA_STATE_COUNT
+};
+
+/* Bytes that the server asks the worker for, because it has lost them: a range of a file of the
+ * held step that has this size and digest. */
+struct replica_want {
+	char chunk[REPLICA_CHUNK_BYTES + 1]; /* its hash string */
+	uint64_t size;
+	struct digest128 digest;
+	uint64_t offset;
+	uint64_t length; /* the range lies in the file */
 };
 
 struct replica_message {
@@ -52,6 +64,8 @@ struct replica_message {
 	bool has_staleness; /* it holds a step and the run has a head */
 	uint64_t behind_steps;
 	uint64_t behind_s; /* seconds since the step after its own was published; 0 at the head */
+	struct replica_want *wants; /* only in the answer to a report */
+	size_t want_count;          /* at most REPLICA_WANTS_MAX */
 };
 
 /* Checks a replica's id or a pin's name: 1 to 128 of A-Z a-z 0-9 . _ : - , not beginning with '.'
@@ -64,6 +78,9 @@ int replica_message_parse(
 	struct span json, struct arena *arena, struct replica_message *out, struct error *err);
 int replica_message_read(const struct json_node *object, struct arena *arena,
 	struct replica_message *out, struct error *err);
+/* Reads "wants" of an answer into `out`, which has room for REPLICA_WANTS_MAX. Returns their number:
+ * one that is malformed is left out, and so are those that are too many. */
+size_t replica_wants_read(const struct json_node *object, struct replica_want *out);
 /* Prints only the fields that a worker reports. Equal reports give equal texts. */
 void replica_message_print_request(const struct replica_message *replica, struct buffer *out);
 void replica_message_print(const struct replica_message *replica, struct buffer *out);

@@ -1,12 +1,14 @@
 /* The routes for operators and Prometheus: health (the process runs), ready (the catalog can be
- * read and no stop has begun), metrics, keys, buckets, gc and the holds of backups; and the CA,
- * which clients fetch first. */
+ * read and no stop has begun), metrics, keys, buckets, gc, scrub, damage and the holds of backups;
+ * and the CA, which clients fetch first. */
 #include "api/route/router.h"
 
 #include "api/admin/admin_backup.h"
 #include "api/admin/admin_buckets.h"
+#include "api/admin/admin_damage.h"
 #include "api/admin/admin_gc.h"
 #include "api/admin/admin_keys.h"
+#include "api/admin/admin_scrub.h"
 #include "api/exchange/readiness.h"
 #include "storage/packs/store_health.h"
 
@@ -79,6 +81,10 @@ const struct route admin_routes[] = {
 		admin_bucket_put_resume},
 	{METHOD_POST, "/-/gc", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "Gc", admin_gc_begin,
 		admin_gc_finish, admin_gc_resume},
+	{METHOD_POST, "/-/scrub", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "Scrub",
+		admin_scrub_begin, admin_scrub_finish, admin_scrub_resume},
+	{METHOD_GET, "/-/damage", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "Damage",
+		admin_damage_begin, NULL, admin_damage_resume},
 	{METHOD_GET, "/-/backup-holds", NULL, ACCESS_ROOT, BODY_NONE, &face_steps,
 		"ListBackupHolds", admin_backup_list_begin, NULL, NULL},
 	{METHOD_POST, "/-/backup-holds", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps,

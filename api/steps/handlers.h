@@ -39,6 +39,8 @@ enum next step_path_resume(struct exchange *exchange);
 enum next put_replica_begin(struct exchange *exchange);
 enum next put_replica_finish(struct exchange *exchange);
 enum next put_replica_resume(struct exchange *exchange);
+enum next put_chunk_begin(struct exchange *exchange);
+enum next put_chunk_finish(struct exchange *exchange);
 enum next get_replica_begin(struct exchange *exchange);
 enum next delete_replica_begin(struct exchange *exchange); /* resume: steps_request_resume_empty */
 enum next list_replicas_begin(struct exchange *exchange);

@@ -2,6 +2,7 @@
 
 #include "api/steps/steps_request.h"
 #include "storage/runs/replica.h"
+#include "storage/scrub/scrub.h"
 
 enum {
 	PAGE_REPLICAS = 100,
@@ -10,6 +11,8 @@ enum {
 };
 
 static struct replica_ref replica_of(const struct exchange *exchange);
+static void ask_for_chunks(
+	struct exchange *exchange, uint64_t step, struct replica_message *answer);
 static enum next reply(struct exchange *exchange, const struct replica_message *replica);
 
 enum next put_replica_begin(struct exchange *exchange)
@@ -33,6 +36,8 @@ enum next put_replica_finish(struct exchange *exchange)
 	const int saved = replica_put(store, &ref, &said, exchange->arena, answer, &err);
 	if (saved < 0)
 		return exchange_fail(exchange, &err);
+	if (said.has_step)
+		ask_for_chunks(exchange, said.step, answer);
 	if (saved == 1)
 		return reply(exchange, answer);
 	exchange->state = answer;
@@ -87,6 +92,29 @@ static struct replica_ref replica_of(const struct exchange *exchange)
 {
 	ASSERT(exchange->parameter_count >= 3);
 	return (struct replica_ref){steps_request_run(exchange), exchange->parameters[2]};
+}
+
+/* Asks the worker for what the store has lost of the step that it holds. */
+static void ask_for_chunks(struct exchange *exchange, uint64_t step, struct replica_message *answer)
+{
+	const struct run_ref run = steps_request_run(exchange);
+	const struct want_place place = {.bucket = run.bucket.name, .run = run.name, .step = step};
+	struct chunk_want wants[REPLICA_WANTS_MAX];
+	const size_t count = scrub_ask(
+		store_parts(exchange->context->store)->scrub, &place, wants, REPLICA_WANTS_MAX);
+	if (count == 0)
+		return;
+	answer->wants = arena_take_array(exchange->arena, count, sizeof(*answer->wants));
+	if (answer->wants == NULL)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct replica_want *const want = &answer->wants[answer->want_count++];
+		*want = (struct replica_want){.size = wants[i].file_size,
+			.digest = wants[i].file_digest,
+			.offset = wants[i].offset,
+			.length = wants[i].length};
+		chunk_id_format(&wants[i].id, want->chunk);
+	}
 }
 
 static enum next reply(struct exchange *exchange, const struct replica_message *replica)

@@ -29,6 +29,8 @@ const struct route steps_routes[] = {
 		"PutReplica", put_replica_begin, put_replica_finish, put_replica_resume},
 	{METHOD_DELETE, RUN "/replicas/{id}", NULL, ACCESS_RUN_FLEET, BODY_NONE, &face_steps,
 		"DeleteReplica", delete_replica_begin, NULL, steps_request_resume_empty},
+	{METHOD_PUT, RUN "/chunks/{id}", NULL, ACCESS_RUN_FLEET, BODY_SMALL, &face_steps,
+		"PutChunk", put_chunk_begin, put_chunk_finish, NULL},
 	{READ, RUN "/pins", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListPins",
 		list_pins_begin, NULL, NULL},
 	{READ, RUN "/pins/{name}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "GetPin",

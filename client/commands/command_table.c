@@ -83,6 +83,10 @@ static const struct command COMMANDS[] = {
 		"the server, its runs and their fleets at a glance",
 		"deltabucket status\n"
 		"deltabucket status models/policy\n"},
+	{"damage", COMMAND_DAMAGE, command_damage, 0, 0, 3, "",
+		"the stored bytes that are known to be damaged, and what they touch (root only)",
+		"deltabucket damage\n"
+		"deltabucket damage --json\n"},
 	{"keys", COMMAND_KEYS, command_keys, 0, 2, 3, "[add | rm KEY_ID]",
 		"list, make or revoke keys (root only)",
 		"deltabucket keys add --name workers --grant models/policy/=read,list\n"},

@@ -28,6 +28,7 @@ command_fn command_replicas;
 command_fn command_pins;
 command_fn command_status;
 command_fn command_keys;
+command_fn command_damage;
 command_fn command_login;
 command_fn command_logout;
 command_fn command_version;

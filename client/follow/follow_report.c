@@ -1,16 +1,18 @@
 #include "client/follow/follow_report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 
 static struct lease_facts facts_of(const struct follow_report *report, enum replica_state state);
+static void say(const struct follow_report *report, const struct lease_facts *facts);
 
 void follow_report_state(struct follow_report *report, enum replica_state state)
 {
 	ASSERT(state != REPLICA_ERROR);
 	const struct lease_facts facts = facts_of(report, state);
-	lease_say(report->lease, &facts);
+	say(report, &facts);
 }
 
 void follow_report_wanted(struct follow_report *report, enum replica_state state, uint64_t wanted)
@@ -19,14 +21,14 @@ void follow_report_wanted(struct follow_report *report, enum replica_state state
 	struct lease_facts facts = facts_of(report, state);
 	facts.has_wanted = true;
 	facts.wanted = wanted;
-	lease_say(report->lease, &facts);
+	say(report, &facts);
 }
 
 void follow_report_error(struct follow_report *report, const struct error *failure)
 {
 	struct lease_facts facts = facts_of(report, REPLICA_ERROR);
 	facts.error = failure->text;
-	lease_say(report->lease, &facts);
+	say(report, &facts);
 }
 
 void follow_report_step(
@@ -97,4 +99,15 @@ static struct lease_facts facts_of(const struct follow_report *report, enum repl
 		facts.digest = folder->current.digest;
 	}
 	return facts;
+}
+
+/* The files of the current generation go with the facts. */
+static void say(const struct follow_report *report, const struct lease_facts *facts)
+{
+	struct lease_facts said = *facts;
+	char *const current = said.has_step ? follow_folder_current(report->folder) : NULL;
+	said.folder = current;
+	said.files = current != NULL ? &report->folder->current.files : NULL;
+	lease_say(report->lease, &said);
+	free(current);
 }

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/thread/lock.h"
+#include "client/follow/chunk_gift.h"
 #include "client/remote/remote_json.h"
 #include "client/terminal/output.h"
 
@@ -35,16 +36,21 @@ struct lease {
 	struct lock lock;
 	struct lock_condition changed;
 	/* guarded by lock: */
-	struct lease_facts facts; /* its member error is unused: the text is in `error` */
+	/* its members error, files and folder are unused: these are in the next members */
+	struct lease_facts facts;
+	struct proven_files files;
+	char *folder; /* NULL: no files */
 	char error[ERROR_TEXT_BYTES];
 	bool fresh; /* the facts are not sent yet */
 	bool stopping;
 	pthread_t thread;
 };
 
+static void take_files(struct lease *lease, const struct lease_facts *facts);
 static void *lease_run(void *argument);
 static void print(const struct lease *lease, struct buffer *out);
 static uint64_t report(struct lease *lease, struct span body);
+static void give_chunks(struct lease *lease, const struct json_node *answer);
 static void tell_once(struct lease *lease, const struct error *failure);
 static void wait_for_change(struct lease *lease, int64_t pause_ms);
 static void sign_off(const struct lease *lease);
@@ -88,6 +94,8 @@ void lease_stop(struct lease *lease, bool signs_off)
 	remote_free(lease->remote);
 	lock_condition_release(&lease->changed);
 	lock_release(&lease->lock);
+	proven_files_release(&lease->files);
+	free(lease->folder);
 	free(lease->target);
 	free(lease);
 }
@@ -102,9 +110,28 @@ void lease_say(struct lease *lease, const struct lease_facts *facts)
 	snprintf(
 		lease->error, sizeof(lease->error), "%s", facts->error != NULL ? facts->error : "");
 	lease->facts.error = NULL;
+	take_files(lease, facts);
 	lease->fresh = true;
 	lock_broadcast(&lease->changed);
 	lock_leave(&lease->lock);
+}
+
+/* Copies the files of the held step, unless it is the same one as before. Called under the
+ * lock. */
+static void take_files(struct lease *lease, const struct lease_facts *facts)
+{
+	lock_assert_held(&lease->lock);
+	lease->facts.files = NULL;
+	lease->facts.folder = NULL;
+	if (facts->folder != NULL && lease->folder != NULL &&
+		strcmp(facts->folder, lease->folder) == 0)
+		return;
+	proven_files_release(&lease->files);
+	free(lease->folder);
+	lease->files = (struct proven_files){0};
+	lease->folder = memory_copy_text(facts->folder);
+	if (facts->files != NULL)
+		proven_files_copy(facts->files->files, facts->files->count, &lease->files);
 }
 
 void lease_let_in(struct lease *lease)
@@ -197,8 +224,32 @@ static uint64_t report(struct lease *lease, struct span body)
 	lease->told = false;
 	if (!json_node_u64(json_node_member(answer, "lease_s"), &lease_s) || lease_s == 0)
 		lease_s = FIRST_LEASE_S;
+	give_chunks(lease, answer);
 	json_node_free(answer);
 	return lease_s;
+}
+
+/* Gives the server what it asks for of the held step. */
+static void give_chunks(struct lease *lease, const struct json_node *answer)
+{
+	if (json_node_count(json_node_member(answer, "wants")) == 0)
+		return;
+	struct proven_files files = {0};
+	lock_enter(&lease->lock);
+	char *const folder = memory_copy_text(lease->folder);
+	if (folder != NULL)
+		proven_files_copy(lease->files.files, lease->files.count, &files);
+	lock_leave(&lease->lock);
+	const struct chunk_gift gift = {.remote = lease->remote,
+		.run = lease->params.run,
+		.files = &files,
+		.folder = folder};
+	const size_t given = folder != NULL ? chunk_gift_send(&gift, answer) : 0;
+	if (given > 0 && lease->params.output != NULL)
+		output_note(lease->params.output,
+			"gave the server %zu chunks of this step that its disk had lost", given);
+	proven_files_release(&files);
+	free(folder);
 }
 
 static void tell_once(struct lease *lease, const struct error *failure)

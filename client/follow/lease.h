@@ -4,6 +4,7 @@
 #ifndef CLIENT_FOLLOW_LEASE_H
 #define CLIENT_FOLLOW_LEASE_H
 
+#include "client/local/proven_files.h"
 #include "client/remote/remote_run.h"
 #include "wire/replica_message.h"
 
@@ -30,6 +31,10 @@ struct lease_facts {
 	bool has_step; /* a step is held: */
 	uint64_t step;
 	struct digest128 digest;
+	/* Its files, in this folder: the server may ask for bytes of them (chunk_gift.h). NULL:
+	 * it gets none. */
+	const struct proven_files *files;
+	const char *folder;
 	bool has_wanted; /* a step is being worked on: */
 	uint64_t wanted;
 	const char *error; /* with REPLICA_ERROR; NULL otherwise */

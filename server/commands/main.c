@@ -9,13 +9,14 @@
 #include "server/commands/keys_command.h"
 #include "server/commands/rebuild_command.h"
 #include "server/commands/restore_command.h"
+#include "server/commands/scrub_command.h"
 #include "server/commands/set_aside_command.h"
 #include "server/configuration.h"
 #include "server/daemon.h"
 #include "server/folder_modes.h"
 #include "server/root_key.h"
 
-enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 7 };
+enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 8 };
 
 static int help_command(int argument_count, char **arguments);
 static int serve(int argument_count, char **arguments);
@@ -26,8 +27,9 @@ static const struct {
 	const char *name;
 	int (*run)(int argument_count, char **arguments);
 } commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
-	{"rebuild", rebuild_command}, {"fsck", fsck_command}, {"backup", backup_command},
-	{"restore", restore_command}, {"help", help_command}, {"version", version_command}};
+	{"rebuild", rebuild_command}, {"fsck", fsck_command}, {"scrub", scrub_command},
+	{"backup", backup_command}, {"restore", restore_command}, {"help", help_command},
+	{"version", version_command}};
 
 int main(int argument_count, char **arguments)
 {

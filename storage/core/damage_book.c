@@ -51,6 +51,19 @@ struct mend {
 	unsigned tries;
 };
 
+/* A mend that its maker waits for. */
+struct patching {
+	struct helper_job job; /* first */
+	struct damage_book *book;
+	const struct pack_id *pack;
+	const struct pack_patch *patch;
+	struct lock lock;
+	struct lock_condition ended;
+	bool has_ended; /* guarded by lock, as the next two */
+	int result;
+	struct error err;
+};
+
 /* Sound records for the patch of one pack. */
 struct gathering {
 	uint32_t *numbers;
@@ -61,6 +74,7 @@ struct gathering {
 	size_t capacity;
 };
 
+static void count_damage(const struct damage_book *book);
 static void damage_book_take_row(void *taker, const struct chunk_place *place);
 static void damage_book_noted(void *owner, const struct pack_id *pack, uint32_t chunk);
 static void log_chunk(const struct damage_book *book, enum log_level level, const char *event,
@@ -72,6 +86,13 @@ static void damage_book_free_note(struct change *change);
 static void damage_book_forgotten(
 	void *owner, const struct pack_id *pack, uint32_t first, uint32_t count);
 static void damage_book_offered(void *owner, const struct chunk_repair *repairs, size_t count);
+static int damage_book_mend(
+	void *owner, const struct pack_id *pack, const struct pack_patch *patch, struct error *err);
+static void damage_book_run_patching(struct helper_job *job);
+static int apply_patch(struct damage_book *book, const struct pack_id *pack,
+	const struct pack_patch *patch, struct error *err);
+static void tell_mended(struct damage_book *book, const struct pack_id *pack,
+	const uint32_t *numbers, size_t count);
 static bool begin_mend(struct damage_book *book);
 static void damage_book_run_mend(struct helper_job *job);
 static size_t count_of_pack(const struct mend *mend, size_t from);
@@ -108,8 +129,10 @@ struct damage_book *damage_book_open(struct store *store)
 	const struct pack_damage_listener listener = {.noted = damage_book_noted,
 		.forgotten = damage_book_forgotten,
 		.offered = damage_book_offered,
+		.mend = damage_book_mend,
 		.owner = book};
 	pack_damage_listen(book->packs->damage, &listener);
+	count_damage(book);
 	return book;
 }
 
@@ -134,6 +157,12 @@ void damage_book_free(struct damage_book *book)
 	free(book);
 }
 
+static void count_damage(const struct damage_book *book)
+{
+	metrics_set(store_metrics(book->store), METRIC_CHUNKS_DAMAGED_NOW,
+		(int64_t)pack_damage_count(book->packs->damage));
+}
+
 static void damage_book_take_row(void *taker, const struct chunk_place *place)
 {
 	pack_damage_note(((struct pack_store *)taker)->damage, &place->pack, place->chunk);
@@ -145,6 +174,7 @@ static void damage_book_noted(void *owner, const struct pack_id *pack, uint32_t 
 	const struct chunk_place place = {.pack = *pack, .chunk = chunk};
 	log_chunk(book, LOG_ERROR, "chunk_damaged", &place);
 	metrics_add(store_metrics(book->store), METRIC_CHUNKS_DAMAGED, 1);
+	count_damage(book);
 	write_down(book, false, pack, chunk, 1);
 }
 
@@ -193,6 +223,7 @@ static void damage_book_free_note(struct change *change)
 static void damage_book_forgotten(
 	void *owner, const struct pack_id *pack, uint32_t first, uint32_t count)
 {
+	count_damage(owner);
 	write_down(owner, true, pack, first, count);
 }
 
@@ -210,6 +241,66 @@ static void damage_book_offered(void *owner, const struct chunk_repair *repairs,
 			mend->repairs[mend->count++] = repairs[i];
 	qsort(mend->repairs, mend->count, sizeof(*mend->repairs), damage_book_compare_repairs);
 	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &mend->job);
+}
+
+static int damage_book_mend(
+	void *owner, const struct pack_id *pack, const struct pack_patch *patch, struct error *err)
+{
+	struct damage_book *book = owner;
+	struct patching patching = {.job = {.run = damage_book_run_patching},
+		.book = book,
+		.pack = pack,
+		.patch = patch};
+	if (!begin_mend(book))
+		return error_set(err, ERROR_BUSY, "The store is closing.");
+	lock_init(&patching.lock, LOCK_DAMAGE_BOOK);
+	lock_condition_init(&patching.ended);
+	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &patching.job);
+	lock_enter(&patching.lock);
+	while (!patching.has_ended)
+		lock_wait(&patching.lock, &patching.ended);
+	lock_leave(&patching.lock);
+	lock_condition_release(&patching.ended);
+	lock_release(&patching.lock);
+	end_mend(book);
+	if (patching.result != 0)
+		*err = patching.err;
+	return patching.result;
+}
+
+static void damage_book_run_patching(struct helper_job *job)
+{
+	struct patching *patching = (struct patching *)job;
+	struct error err = {0};
+	int result = apply_patch(patching->book, patching->pack, patching->patch, &err);
+	lock_enter(&patching->lock);
+	patching->result = result;
+	patching->err = err;
+	patching->has_ended = true;
+	lock_signal(&patching->ended);
+	lock_leave(&patching->lock); /* its maker may be gone from here on */
+}
+
+static int apply_patch(struct damage_book *book, const struct pack_id *pack,
+	const struct pack_patch *patch, struct error *err)
+{
+	if (!pack_store_refer(book->packs, pack))
+		return error_set(err, ERROR_BUSY, "gc works on the damaged pack.");
+	int result = pack_mend(book->store, pack, patch, err);
+	pack_store_unrefer(book->packs, pack);
+	if (result == 0)
+		tell_mended(book, pack, patch->numbers, patch->count);
+	return result;
+}
+
+static void tell_mended(
+	struct damage_book *book, const struct pack_id *pack, const uint32_t *numbers, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct chunk_place place = {.pack = *pack, .chunk = numbers[i]};
+		log_chunk(book, LOG_WARNING, "chunk_mended", &place);
+	}
+	metrics_add(store_metrics(book->store), METRIC_CHUNKS_MENDED, (int64_t)count);
 }
 
 static bool begin_mend(struct damage_book *book)

@@ -29,6 +29,7 @@ struct store_parts {
 	struct made_files *made_files;
 	struct shard_turns *shard_turns;
 	struct gc *gc;
+	struct scrub *scrub;
 	struct step_worker *step_worker;
 	struct derive_worker *derive_worker;
 	struct file_hash_worker *file_hash_worker;

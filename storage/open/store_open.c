@@ -235,6 +235,7 @@ static void start_workers(struct store *store)
 	threads->lifecycle_worker = lifecycle_worker_start(
 		store, options->lifecycle_interval_ms, options->lifecycle_day_ms);
 	parts->gc = gc_start(store, &options->gc);
+	parts->scrub = scrub_start(store, &options->scrub);
 	parts->step_worker = step_worker_start(store, &options->steps);
 	threads->fleet_worker = fleet_worker_start(store);
 	parts->derive_worker = derive_worker_start(store, &options->derive);
@@ -252,6 +253,7 @@ static void stop_threads(const struct store_parts *parts)
 	fleet_worker_stop(threads->fleet_worker);
 	derive_worker_stop(parts->derive_worker);
 	step_worker_stop(parts->step_worker);
+	scrub_stop(parts->scrub);
 	gc_stop(parts->gc);
 	lifecycle_worker_stop(threads->lifecycle_worker);
 	sweeper_stop(threads->sweeper);

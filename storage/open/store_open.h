@@ -6,6 +6,7 @@
 
 #include "storage/core/store.h"
 #include "storage/runs/webhook.h"
+#include "storage/scrub/scrub.h"
 #include "storage/start/store_start.h"
 #include "storage/step_jobs/step_worker.h"
 #include "storage/upkeep/gc.h"
@@ -33,7 +34,8 @@ struct store_options {
 	int64_t lifecycle_day_ms;
 	/* between two walks of the lifecycle worker; 0: an hour */
 	int64_t lifecycle_interval_ms;
-	struct gc_options gc; /* zeros: gc works only when it is asked to */
+	struct gc_options gc;       /* zeros: gc works only when it is asked to */
+	struct scrub_options scrub; /* the same of scrub */
 	struct derive_options derive;
 	struct step_worker_options steps;
 	struct webhook_options webhooks;

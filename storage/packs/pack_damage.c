@@ -11,17 +11,13 @@
 #include "base/search.h"
 #include "storage/packs/pack_format.h"
 
-struct damaged_chunk {
-	struct pack_id pack;
-	uint32_t chunk;
-};
-
 struct pack_damage {
 	struct pack_damage_listener listener;
-	_Atomic size_t count; /* changed under the lock */
+	_Atomic size_t count;   /* changed under the lock */
+	_Atomic uint64_t noted; /* the same; it never falls */
 	struct lock lock;
 	size_t capacity;
-	struct damaged_chunk *chunks; /* sorted */
+	struct chunk_place *chunks; /* sorted */
 };
 
 struct damage_key {
@@ -78,6 +74,27 @@ bool pack_damage_is_known(const struct pack_damage *damage)
 	return atomic_load(&damage->count) > 0;
 }
 
+struct chunk_place *pack_damage_list(struct pack_damage *damage, size_t *out_count)
+{
+	struct chunk_place *list = NULL;
+	lock_enter(&damage->lock);
+	*out_count = damage->count;
+	if (damage->count > 0)
+		list = memory_copy(damage->chunks, damage->count * sizeof(*list));
+	lock_leave(&damage->lock);
+	return list;
+}
+
+size_t pack_damage_count(const struct pack_damage *damage)
+{
+	return atomic_load(&damage->count);
+}
+
+uint64_t pack_damage_noted(const struct pack_damage *damage)
+{
+	return atomic_load(&damage->noted);
+}
+
 bool pack_damage_has(
 	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count)
 {
@@ -113,6 +130,14 @@ void pack_damage_offer(struct pack_damage *damage, const struct chunk_repair *re
 		damage->listener.offered(damage->listener.owner, repairs, count);
 }
 
+int pack_damage_mend(struct pack_damage *damage, const struct pack_id *pack,
+	const struct pack_patch *patch, struct error *err)
+{
+	if (damage->listener.mend == NULL)
+		return error_set(err, ERROR_BUSY, "Nothing can be mended now.");
+	return damage->listener.mend(damage->listener.owner, pack, patch, err);
+}
+
 static size_t count_in(const struct pack_damage *damage, const struct pack_id *pack, uint32_t first,
 	uint32_t count)
 {
@@ -130,7 +155,7 @@ static size_t find(const struct pack_damage *damage, const struct pack_id *pack,
 
 static bool damage_is_before(const void *element, const void *wanted)
 {
-	const struct damaged_chunk *const noted = element;
+	const struct chunk_place *const noted = element;
 	const struct damage_key *const key = wanted;
 	const int order = memcmp(noted->pack.bytes, key->pack->bytes, PACK_ID_BYTES);
 	return order < 0 || (order == 0 && noted->chunk < key->chunk);
@@ -145,6 +170,7 @@ static void insert(struct pack_damage *damage, const struct pack_id *pack, uint3
 		memory_make_room(damage->chunks, count, &damage->capacity, sizeof(*damage->chunks));
 	memmove(damage->chunks + at + 1, damage->chunks + at,
 		(count - at) * sizeof(*damage->chunks));
-	damage->chunks[at] = (struct damaged_chunk){.pack = *pack, .chunk = chunk};
+	damage->chunks[at] = (struct chunk_place){.pack = *pack, .chunk = chunk};
 	atomic_store(&damage->count, count + 1);
+	atomic_fetch_add(&damage->noted, 1);
 }

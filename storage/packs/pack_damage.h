@@ -15,6 +15,8 @@ enum { PACK_DAMAGE_MAX = 65536 };
  * sectors and file systems with checksums. */
 bool pack_damage_is(const struct error *err);
 
+/* Verified records of damaged chunks of a pack (pack_rewrite.h). */
+struct pack_patch;
 /* The bytes of a damaged chunk that were stored again, committed at `sound`. */
 struct chunk_repair {
 	struct chunk_place damaged;
@@ -22,11 +24,13 @@ struct chunk_repair {
 };
 
 struct pack_damage;
-/* Called without a lock, on the thread that notes, forgets or offers. */
+/* Called without a lock, on the thread that notes, forgets, offers or mends. */
 struct pack_damage_listener {
 	void (*noted)(void *owner, const struct pack_id *pack, uint32_t chunk);
 	void (*forgotten)(void *owner, const struct pack_id *pack, uint32_t first, uint32_t count);
 	void (*offered)(void *owner, const struct chunk_repair *repairs, size_t count);
+	int (*mend)(void *owner, const struct pack_id *pack, const struct pack_patch *patch,
+		struct error *err);
 	void *owner;
 };
 struct pack_damage *pack_damage_new(void);
@@ -36,6 +40,12 @@ void pack_damage_listen(struct pack_damage *damage, const struct pack_damage_lis
 void pack_damage_note(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk);
 /* Whether any chunk is noted. Takes no lock. */
 bool pack_damage_is_known(const struct pack_damage *damage);
+/* Lists all chunks that are noted, by pack and chunk. free() the array, which is NULL when there
+ * are none. */
+struct chunk_place *pack_damage_list(struct pack_damage *damage, size_t *out_count);
+size_t pack_damage_count(const struct pack_damage *damage);
+/* How many were ever noted in this life: it rises with each new one. */
+uint64_t pack_damage_noted(const struct pack_damage *damage);
 /* Whether any of chunks [first, first + count) is noted. Takes no lock while nothing is noted. */
 bool pack_damage_has(
 	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count);
@@ -43,6 +53,10 @@ bool pack_damage_has(
  * holds their packs meanwhile. */
 void pack_damage_offer(
 	struct pack_damage *damage, const struct chunk_repair *repairs, size_t count);
+/* Has the listener write the records of the patch in place of the damaged ones, and waits for that.
+ * busy: the pack is being sealed and can be mended soon, or nobody listens. */
+int pack_damage_mend(struct pack_damage *damage, const struct pack_id *pack,
+	const struct pack_patch *patch, struct error *err);
 /* These chunks are right (again). */
 void pack_damage_forget(
 	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count);

@@ -40,6 +40,8 @@ int pack_scan_records(struct backend_file *file, const struct pack_index *index,
 		else
 			result = error_set(err, ERROR_BUSY, "The scan of a pack was stopped.");
 		at += piece.count;
+		if (result == 0 && scan->passed != NULL)
+			scan->passed(scan->owner, at);
 	}
 	free(bytes);
 	return result;

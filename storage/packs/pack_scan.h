@@ -15,6 +15,9 @@ struct pack_scan {
 	/* The record of this chunk is damaged, or the disk cannot give it. `why` does not name pack
 	 * and chunk. */
 	void (*found)(void *owner, uint32_t chunk, const struct error *why);
+	/* The entries before the one at place `next` were looked at, since the last call or `from`
+	 * on. May be NULL. */
+	void (*passed)(void *owner, uint32_t next);
 	void *owner;
 };
 

@@ -72,6 +72,14 @@ static int find_owners(struct reach *reach, int64_t version, struct error *err);
 static int list_steps(struct reach *reach, enum reach_form form, struct error *err);
 static int take_step(struct reach *reach, enum reach_form form, int64_t owner, struct error *err);
 
+const char *reach_form_name(enum reach_form form)
+{
+	static const char *const names[REACH_FORMS] = {
+		[REACH_STEP] = "step", [REACH_PART] = "part", [REACH_FOLD] = "fold"};
+	ASSERT(form < REACH_FORMS);
+	return names[form];
+}
+
 struct reach *reach_new(struct db *db)
 {
 	struct reach *reach = memory_new(sizeof(*reach));

@@ -18,6 +18,8 @@ struct reach_key { /* a version that its key shows */
 	bool is_current;
 };
 enum reach_form { REACH_STEP, REACH_PART, REACH_FOLD, REACH_FORMS };
+/* "step", "part" or "fold". Static text. */
+const char *reach_form_name(enum reach_form form);
 struct reach_step { /* a step of a run; of a fold the step that it ends at */
 	struct span bucket;
 	struct span run; /* empty: the run has ended */

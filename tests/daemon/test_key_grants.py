@@ -68,7 +68,7 @@ class Grants(unittest.TestCase):
         self.assertEqual((made['grants'], made['warnings']), (['metrics'], []))
         token = made['token']
         self.assertIn(b'deltabucket_', self.daemon.request('GET', '/-/metrics', token=token).body)
-        for method, target in (('GET', '/-/keys'), ('POST', '/-/gc'), ('GET', '/weights/run/a'), ('GET', '/weights?list-type=2'), ('PUT', '/new'),
+        for method, target in (('GET', '/-/keys'), ('POST', '/-/gc'), ('POST', '/-/scrub'), ('GET', '/-/damage'), ('GET', '/weights/run/a'), ('GET', '/weights?list-type=2'), ('PUT', '/new'),
                                ('GET', '/-/buckets/weights'), ('PUT', '/-'), ('GET', '/v1/runs/weights')):
             self.assertIn(self.daemon.request(method, target, token=token).status, (400, 403, 404), (method, target))
         self.assertNotIn(b'weights', self.daemon.request('GET', '/', token=token).body)

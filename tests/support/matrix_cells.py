@@ -82,7 +82,7 @@ NAMES = {
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
     'metrics': 'Metrics',
-    'root': 'ListKeys AddKey RevokeKey Gc ListBackupHolds AddBackupHold EndBackupHold',
+    'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
         'CreateHubBucket ListBuckets'
@@ -126,7 +126,7 @@ NAMES = {
         'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PublishStep PutPart '
         'DeleteStep'
     ),
-    'run fleet': 'ListReplicas GetReplica PutReplica DeleteReplica',
+    'run fleet': 'ListReplicas GetReplica PutReplica DeleteReplica PutChunk',
     'token to read': (
         'GetReconstructionV2 GetReconstruction GetReconstructions PostReconstructions '
         'HeadFile GetChunk HeadXorb'
@@ -480,6 +480,11 @@ def put_part(matrix, cell):
     cell.query['of'] = 2
 
 
+def put_chunk(matrix, cell):
+    write_run('bytes', ok=(404,))(matrix, cell)  # nothing is damaged, so nothing was asked for
+    cell.parameters['id'] = 64 * '0'
+
+
 def delete_step(matrix, cell):
     read_run(matrix, cell)
     cell.ok = (409,)  # it is the head, pinned, and held by a replica: whoever may delete is told so
@@ -716,6 +721,7 @@ PLANS = {
     'OpenRun': write_run(),
     'PutPin': write_run('{"step":0}'),
     'PutReplica': write_run('{"state":"ready","step":0}'),
+    'PutChunk': put_chunk,
     'DeletePin': write_run(None, ok=(204, 404)),
     'DeleteReplica': write_run(None, ok=(204, 404)),
     'PublishStep': write_run(lambda cell: run_of(cell)['body']),
@@ -727,6 +733,7 @@ PLANS = {
     'AddKey': body('{"name":"another"}', ok=(201,)),
     'RevokeKey': revoke_key,
     'Gc': body('{"dry_run":true}'),
+    'Scrub': body('{"rate":0}'),
     'AddBackupHold': body('{"name":"another"}', ok=(201,)),
     'EndBackupHold': end_hold,
     'PutBucket': settings_of_bucket,

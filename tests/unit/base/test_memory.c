@@ -1,6 +1,7 @@
 #include "tests/unit/unit.h"
 
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,12 @@ static size_t resident_bytes(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Sanitizers and valgrind, under which loops leap, have heaps of their own. */
+static bool is_plain_heap(void)
+{
+	return unit_stride(2) == 1;
+}
+
 /* free alone does not return memory that lies before a block in use. The same memory is used and
  * freed several times. */
 START_TEST(memory_that_was_freed_goes_back)
@@ -132,11 +139,8 @@ START_TEST(memory_that_was_freed_goes_back)
 			free(blocks[i]);
 		const size_t before = resident_bytes();
 		memory_give_back(&rest);
-#ifndef DELTABUCKET_SANITIZED /* sanitizers have heaps of their own */
-		ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
-#else
-		(void)before;
-#endif
+		if (is_plain_heap())
+			ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
 	}
 	free(last);
 }
@@ -158,11 +162,8 @@ START_TEST(memory_goes_back_after_a_look_at_a_busy_time)
 	}
 	const size_t before = resident_bytes();
 	memory_give_back(&rest);
-#ifndef DELTABUCKET_SANITIZED
-	ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
-#else
-	(void)before;
-#endif
+	if (is_plain_heap())
+		ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
 	free(last);
 }
 END_TEST

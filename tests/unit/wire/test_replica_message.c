@@ -59,6 +59,58 @@ START_TEST(a_request_has_only_what_a_worker_says)
 }
 END_TEST
 
+#define CHUNK "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define WANT(chunk, size, offset, length)                                   \
+	"{\"chunk\":\"" chunk "\",\"size\":" size ",\"digest\":\"" DIGEST_A \
+	"\",\"offset\":" offset ",\"length\":" length "}"
+static const char with_wants[] =
+	"{\"id\":\"w\",\"state\":\"idle\",\"step\":null,\"wanted\":null,\"since\":\"2026-01-02T03:04:05.000Z\","
+	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"expired\":false,\"lease_s\":30,\"head\":null,\"staleness\":null,"
+	"\"wants\":[" WANT(CHUNK, "9", "4", "5") "," WANT(CHUNK, "9", "0", "9") "]}";
+
+START_TEST(wants_go_there_and_back)
+{
+	struct replica_message replica;
+	ck_assert_msg(replica_message_parse(span_text(with_wants), arena, &replica, &err) == 0,
+		"%s", err.text);
+	ck_assert_uint_eq(replica.want_count, 2);
+	ck_assert_uint_eq(replica.wants[0].offset, 4);
+	replica_message_print(&replica, &out);
+	ck_assert_str_eq(buffer_text(&out), with_wants);
+}
+END_TEST
+
+/* A range must lie in its file, whatever the numbers are. */
+START_TEST(wants_that_make_no_sense_are_left_out)
+{
+	static const char *const bad[] = {WANT(CHUNK, "9", "5", "5"), WANT(CHUNK, "9", "0", "10"),
+		WANT(CHUNK, "9", "9223372036854775807", "1"),
+		WANT(CHUNK, "9", "2", "9223372036854775807"), WANT("0011", "9", "4", "5"),
+		WANT(CHUNK, "-9", "4", "5"), "7", "{}"};
+	struct replica_message replica;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		char *const text =
+			message_text_replace(with_wants, WANT(CHUNK, "9", "4", "5"), bad[i]);
+		ck_assert_int_eq(replica_message_parse(span_text(text), arena, &replica, &err), 0);
+		ck_assert_msg(
+			replica.want_count == 1 && replica.wants[0].length == 9, "%s", bad[i]);
+		free(text);
+	}
+}
+END_TEST
+
+START_TEST(too_many_wants_are_left_out)
+{
+	struct replica_message replica;
+	buffer_add_text(&out, "{\"state\":\"idle\",\"wants\":[" WANT(CHUNK, "9", "4", "5"));
+	for (int i = 0; i < 3 * REPLICA_WANTS_MAX; i++)
+		buffer_add_text(&out, "," WANT(CHUNK, "9", "4", "5"));
+	buffer_add_text(&out, "]}");
+	ck_assert_int_eq(replica_message_parse(buffer_span(&out), arena, &replica, &err), 0);
+	ck_assert_uint_eq(replica.want_count, REPLICA_WANTS_MAX);
+}
+END_TEST
+
 static const struct {
 	const char *old, *with;
 } bad_rows[] = {
@@ -160,6 +212,9 @@ Suite *test_replica_message_suite(void)
 	tcase_add_test(tc, a_request_has_only_what_a_worker_says);
 	tcase_add_loop_test(
 		tc, bad_replicas_are_refused, 0, sizeof(bad_rows) / sizeof(bad_rows[0]));
+	tcase_add_test(tc, wants_go_there_and_back);
+	tcase_add_test(tc, wants_that_make_no_sense_are_left_out);
+	tcase_add_test(tc, too_many_wants_are_left_out);
 	tcase_add_test(tc, a_list_goes_there_and_back);
 	tcase_add_loop_test(tc, ids_are_checked, 0, sizeof(ids) / sizeof(ids[0]));
 	tcase_add_test(tc, a_pin_goes_there_and_back);

@@ -265,6 +265,15 @@ static const struct command_case {
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b/s", 200, RUN_S},
 			{"GET /v1/runs/b/s/replicas?limit=1", 200,
 				"{\"replicas\":[],\"states\":{}}"}}},
+	{command_damage, COMMAND_DAMAGE, "", "GET /-/damage\n",
+		"scrub is at 1.5 kB of 20.0 kB\nscrub has not been through yet",
+		{{"GET /-/damage", 200,
+			"{\"chunks\":0,\"packs\":[],\"keys\":[],\"keys_in_all\":0,\"steps\":[],\"steps_in_all\":0,"
+			"\"scrub\":{\"round\":{\"bytes\":1500,\"store_bytes\":20000}}}"}}},
+	{command_damage, COMMAND_DAMAGE, "--json", "GET /-/damage\n",
+		"{\"chunks\":0,\"scrub\":{\"last\":{\"ended\":\"then\"}}}",
+		{{"GET /-/damage", 200,
+			"{\"chunks\":0,\"scrub\":{\"last\":{\"ended\":\"then\"}}}"}}},
 	{command_keys, COMMAND_KEYS, "", "GET /-/keys\n",
 		"K1 \nK2                       ns               ci                   b=read c=write\n"
 		"damaged: it opens nothing; remove it",
@@ -476,6 +485,28 @@ static const struct {
 			{"GET /v1/runs/c", 200, "{\"runs\":[]}"}}},
 };
 
+/* What is damaged is printed, and the exit status says that something is. */
+START_TEST(damage_is_told_and_is_a_failure)
+{
+	static const struct scripted script[6] = {{"GET /-/damage", 200,
+		"{\"chunks\":3,\"keys\":[{\"bucket\":\"b\",\"key\":\"k/1\",\"version\":\"null\",\"current\":true},"
+		"{\"bucket\":\"b\",\"key\":\"k/1\",\"version\":\"0011\",\"current\":false}],\"keys_in_all\":7,"
+		"\"steps\":[{\"bucket\":\"b\",\"run\":\"r\",\"step\":9,\"form\":\"fold\"}],\"steps_in_all\":1,"
+		"\"scrub\":{\"last\":{\"ended\":\"then\"}}}"}};
+	struct web *const web = web_start(answer_script, (void *)script);
+	struct command_result result =
+		command_fixture_run(command_damage, COMMAND_DAMAGE, web_endpoint(web), "");
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_int_eq(result.err.kind, ERROR_CORRUPT);
+	ck_assert_ptr_nonnull(strstr(result.err.text, "3 stored chunks are damaged"));
+	expect_lines(buffer_text(&result.output),
+		"key   b/k/1\nkey   b/k/1  version 0011\nand 5 more keys\nfold  b/r  step 9\n"
+		"scrub was last through at then");
+	command_result_release(&result);
+	web_stop(web);
+}
+END_TEST
+
 /* A script that looks at the exit status must not take half of a list for the whole. */
 START_TEST(a_failure_is_one_whatever_goes_well_behind_it)
 {
@@ -578,6 +609,7 @@ Suite *test_commands_suite(void)
 	tcase_add_test(tests, an_object_that_cannot_be_removed_stops_no_other);
 	tcase_add_loop_test(tests, what_is_refused_is_said_with_what_helps, 0,
 		sizeof refused / sizeof refused[0]);
+	tcase_add_test(tests, damage_is_told_and_is_a_failure);
 	tcase_add_loop_test(tests, a_failure_is_one_whatever_goes_well_behind_it, 0,
 		sizeof halves / sizeof halves[0]);
 	tcase_add_loop_test(tests, misuse_asks_nothing, 0, sizeof misuses / sizeof misuses[0]);

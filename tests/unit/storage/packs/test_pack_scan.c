@@ -87,6 +87,7 @@ struct found {
 	uint32_t count;
 	size_t spent;
 	size_t budget; /* 0: none */
+	uint32_t passed;
 };
 
 static bool spend(void *owner, size_t bytes)
@@ -104,11 +105,19 @@ static void note(void *owner, uint32_t chunk, const struct error *why)
 	found->chunks[found->count++] = chunk;
 }
 
+static void pass(void *owner, uint32_t next)
+{
+	struct found *const found = owner;
+	ck_assert_uint_gt(next, found->passed);
+	found->passed = next;
+}
+
 static int scan_index(
 	const struct pack_index *index, uint32_t from, struct found *found, struct error *err)
 {
 	struct backend *const backend = fixture.store->backend;
-	const struct pack_scan scan = {.spend = spend, .found = note, .owner = found};
+	const struct pack_scan scan = {
+		.spend = spend, .found = note, .passed = pass, .owner = found};
 	char name[PACK_NAME_BYTES];
 	struct backend_file *file;
 	pack_format_name(&index->file, PACK_FILE_PACK, name);
@@ -153,6 +162,7 @@ START_TEST(a_sound_pack_is_read_once_and_nothing_is_found)
 		bytes += PACK_RECORD_HEADER_BYTES + index_of_pack->entries[at].stored;
 	ck_assert_uint_eq(found.count, 0);
 	ck_assert_uint_eq(found.spent, bytes);
+	ck_assert_uint_eq(found.passed, index_of_pack->count);
 }
 END_TEST
 
@@ -243,6 +253,8 @@ START_TEST(a_scan_can_be_stopped)
 	ck_assert_int_eq(scan_index(index_of_pack, 0, &found, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_uint_eq(found.count, 0);
+	ck_assert_uint_gt(found.passed, 0);
+	ck_assert_uint_lt(index_of_pack->entries[found.passed].offset, 2 * PACK_SCAN_BYTES);
 }
 END_TEST
 
@@ -266,6 +278,7 @@ START_TEST(chunks_of_a_compacted_pack_keep_their_numbers)
 	ck_assert_int_eq(scan_index(index, 0, &found, &err), 0);
 	ck_assert_uint_eq(found.count, 0);
 	flip(index, pack_index_at(index, wanted), PAYLOAD + 1);
+	found = (struct found){0};
 	ck_assert_int_eq(scan_index(index, 0, &found, &err), 0);
 	expect_found(&found, &wanted, 1);
 	pack_index_free(index);

@@ -2,8 +2,8 @@
  * that header. The entries before came from that client and may be forged. So the list is read from
  * its end: addresses of trusted proxies are skipped, and the first other address is the client's.
  * Immutable once made; any thread. */
-#ifndef SERVER_TRUSTED_PROXIES_H
-#define SERVER_TRUSTED_PROXIES_H
+#ifndef BASE_NET_TRUSTED_PROXIES_H
+#define BASE_NET_TRUSTED_PROXIES_H
 
 #include "base/net/client_address.h"
 

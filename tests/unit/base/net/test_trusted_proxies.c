@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "server/trusted_proxies.h"
+#include "base/net/trusted_proxies.h"
 
 static char *const TRUSTED[] = {"10.0.0.0/8", "fd00::/16", "192.0.2.9", "unix"};
 

@@ -1,4 +1,4 @@
-#include "server/trusted_proxies.h"
+#include "base/net/trusted_proxies.h"
 
 #include <stdlib.h>
 
