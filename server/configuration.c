@@ -550,8 +550,8 @@ static int refuse_word(struct loading *loading, const char *before, const char *
 			before, before);
 	struct near_word near;
 	char hint[NEAR_WORD_HINT_BYTES];
-	static const char *const commands[] = {
-		"keys", "gc", "scrub", "set-aside", "help", "version"};
+	static const char *const commands[] = {"keys", "gc", "scrub", "set-aside", "rebuild",
+		"fsck", "backup", "restore", "help", "version"};
 	near_word_begin(&near, span_text(argument));
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		near_word_offer(&near, commands[i]);

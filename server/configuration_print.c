@@ -27,6 +27,8 @@ void configuration_print_help(struct buffer *out)
 	columns_add(
 		out, "fsck", COMMAND_WIDTH, "check the whole store, and repair it without loss");
 	columns_add(out, "rebuild", COMMAND_WIDTH, "make a lost catalog again from the journal");
+	columns_add(out, "backup", COMMAND_WIDTH, "ship the store to a folder or a bucket");
+	columns_add(out, "restore", COMMAND_WIDTH, "make a data folder from a backup");
 	columns_add(out, "help", COMMAND_WIDTH,
 		"this text; `deltabucketd help COMMAND`: the flags of a command");
 	columns_add(out, "version", COMMAND_WIDTH, "print the version");

@@ -22,7 +22,7 @@
 enum { USER_BYTES = 64 };
 
 static int make_absolute(struct data_folder *folder, struct error *err);
-static int open_inside(struct data_folder *folder, const char *master_key_file, struct error *err);
+static int open_key(struct data_folder *folder, const char *master_key_file, struct error *err);
 static int take_lock(struct data_folder *folder, struct error *err);
 static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err);
 static void name_user(uid_t user, char out[USER_BYTES]);
@@ -44,6 +44,17 @@ char *data_folder_path(const char *folder, const char *name)
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err)
 {
+	if (data_folder_lock(folder, files, path, create, err) != 0)
+		return -1;
+	if (open_key(folder, master_key_file, err) == 0)
+		return 0;
+	data_folder_close(folder);
+	return -1;
+}
+
+int data_folder_lock(struct data_folder *folder, const struct file_ops *files, const char *path,
+	bool create, struct error *err)
+{
 	ASSERT(files != NULL && path != NULL);
 	*folder =
 		(struct data_folder){.files = files, .path = memory_copy_text(path), .lock_fd = -1};
@@ -55,7 +66,7 @@ int data_folder_open(struct data_folder *folder, const struct file_ops *files, c
 	if (outcome == 0)
 		outcome = make_absolute(folder, err);
 	if (outcome == 0)
-		outcome = open_inside(folder, master_key_file, err);
+		outcome = take_lock(folder, err);
 	/* Temporary files of a rebuild are as large as the catalog, so they go to the same disk. */
 	if (outcome == 0)
 		setenv("SQLITE_TMPDIR", folder->path, 0);
@@ -84,10 +95,8 @@ static int make_absolute(struct data_folder *folder, struct error *err)
 	return 0;
 }
 
-static int open_inside(struct data_folder *folder, const char *master_key_file, struct error *err)
+static int open_key(struct data_folder *folder, const char *master_key_file, struct error *err)
 {
-	if (take_lock(folder, err) != 0)
-		return -1;
 	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file)
 						   : data_folder_path(folder->path, "master.key");
 	const bool is_there = file_exists(path);

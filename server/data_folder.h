@@ -27,6 +27,9 @@ struct data_folder {
  * read the key or own the folder, and with corrupt when the key is malformed. */
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err);
+/* Takes the lock alone. */
+int data_folder_lock(struct data_folder *folder, const struct file_ops *files, const char *path,
+	bool create, struct error *err);
 void data_folder_close(struct data_folder *folder); /* a zeroed one is fine */
 
 /* "DIR/name"; the caller frees. */

@@ -55,7 +55,7 @@ static void warn(struct log *log, const char *event, const char *path, mode_t mo
 static bool is_ours(const char *name)
 {
 	static const char *const beginnings[] = {"catalog.db", "chunks.db", "acknowledged",
-		"journal", "lock", "packs", "scratch", "set-aside"};
+		"backup", "before-migration", "journal", "lock", "packs", "scratch", "set-aside"};
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
 		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;

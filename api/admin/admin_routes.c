@@ -1,8 +1,9 @@
 /* The routes for operators and Prometheus: health (the process runs), ready (the catalog can be
- * read and no stop has begun), metrics, keys, buckets, gc, scrub and damage; and the CA, which
- * clients fetch first. */
+ * read and no stop has begun), metrics, keys, buckets, gc, scrub, damage and the holds of backups;
+ * and the CA, which clients fetch first. */
 #include "api/route/router.h"
 
+#include "api/admin/admin_backup.h"
 #include "api/admin/admin_buckets.h"
 #include "api/admin/admin_damage.h"
 #include "api/admin/admin_gc.h"
@@ -84,5 +85,12 @@ const struct route admin_routes[] = {
 		admin_scrub_begin, admin_scrub_finish, admin_scrub_resume},
 	{METHOD_GET, "/-/damage", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "Damage",
 		admin_damage_begin, NULL, admin_damage_resume},
+	{METHOD_GET, "/-/backup-holds", NULL, ACCESS_ROOT, BODY_NONE, &face_steps,
+		"ListBackupHolds", admin_backup_list_begin, NULL, NULL},
+	{METHOD_POST, "/-/backup-holds", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps,
+		"AddBackupHold", admin_backup_hold_begin, admin_backup_hold_finish,
+		admin_backup_hold_resume},
+	{METHOD_DELETE, "/-/backup-holds/{id}", NULL, ACCESS_ROOT, BODY_NONE, &face_steps,
+		"EndBackupHold", admin_backup_end_begin, NULL, admin_backup_end_resume},
 	{.pattern = NULL},
 };

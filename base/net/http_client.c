@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,10 @@ struct http_client {
 	char *unix_socket;
 	bool unverified;
 	char *authorization; /* the whole header line; NULL: none */
+	char *signing;       /* for CURLOPT_AWS_SIGV4; NULL: requests are not signed */
+	char *key_id;
+	char *secret;
+	char *session; /* the whole header line; NULL: none */
 	int connect_timeout_ms;
 	int total_timeout_ms;
 	int stall_timeout_ms;
@@ -46,7 +51,9 @@ static int check_options(const struct http_client_options *options, struct error
 static int check_endpoint(const char *endpoint, struct error *err);
 static void http_client_start_library(void);
 static char *copy_endpoint(const char *endpoint);
-static char *make_authorization(const char *token);
+static char *make_line(const char *prefix, const char *text);
+static void take_signing(struct http_client *client, const struct http_signing *signing);
+static void free_secret(char *text);
 static void response_init(struct http_response *response);
 static int make_headers(const struct http_client *client, const struct http_request *request,
 	struct curl_slist **out, struct error *err);
@@ -84,7 +91,8 @@ struct http_client *http_client_new(const struct http_client_options *options, s
 	client->ca_file = memory_copy_text(options->ca_file);
 	client->unix_socket = memory_copy_text(options->unix_socket);
 	client->unverified = options->unverified;
-	client->authorization = make_authorization(options->token);
+	client->authorization = make_line("Authorization: Bearer ", options->token);
+	take_signing(client, &options->signing);
 	client->connect_timeout_ms =
 		options->connect_timeout_ms > 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
 	client->total_timeout_ms = options->total_timeout_ms;
@@ -102,9 +110,11 @@ void http_client_free(struct http_client *client)
 	if (client == NULL)
 		return;
 	curl_easy_cleanup(client->easy);
-	if (client->authorization != NULL)
-		explicit_bzero(client->authorization, strlen(client->authorization));
-	free(client->authorization);
+	free_secret(client->authorization);
+	free_secret(client->secret);
+	free_secret(client->session);
+	free(client->signing);
+	free(client->key_id);
 	free(client->unix_socket);
 	free(client->ca_file);
 	free(client->endpoint);
@@ -210,15 +220,37 @@ static char *copy_endpoint(const char *endpoint)
 	return copy;
 }
 
-static char *make_authorization(const char *token)
+/* NULL for NULL. */
+static char *make_line(const char *prefix, const char *text)
 {
-	static const char prefix[] = "Authorization: Bearer ";
-	if (token == NULL)
+	if (text == NULL)
 		return NULL;
-	char *const header = memory_new(sizeof(prefix) + strlen(token));
-	memcpy(header, prefix, sizeof(prefix) - 1);
-	memcpy(header + sizeof(prefix) - 1, token, strlen(token) + 1);
-	return header;
+	const size_t len = strlen(prefix) + strlen(text) + 1;
+	char *const line = memory_new(len);
+	snprintf(line, len, "%s%s", prefix, text);
+	return line;
+}
+
+static void take_signing(struct http_client *client, const struct http_signing *signing)
+{
+	struct buffer scope;
+	if (signing->key_id == NULL)
+		return;
+	ASSERT(signing->secret != NULL && signing->region != NULL);
+	buffer_init(&scope, HTTP_URL_MAX_BYTES);
+	buffer_format(&scope, "aws:amz:%s:s3", signing->region);
+	client->signing = memory_copy_text(buffer_text(&scope));
+	client->key_id = memory_copy_text(signing->key_id);
+	client->secret = memory_copy_text(signing->secret);
+	client->session = make_line("x-amz-security-token: ", signing->session);
+	buffer_release(&scope);
+}
+
+static void free_secret(char *text)
+{
+	if (text != NULL)
+		explicit_bzero(text, strlen(text));
+	free(text);
 }
 
 static void response_init(struct http_response *response)
@@ -227,17 +259,20 @@ static void response_init(struct http_response *response)
 	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
 }
 
-/* libcurl leaves out a header of its own when it gets "Name:" without a value. */
+/* libcurl leaves out a header of its own when it gets "Name:" without a value. It would sign such a
+ * line all the same: a request that is signed keeps Expect, and has its own Content-Type. */
 static int make_headers(const struct http_client *client, const struct http_request *request,
 	struct curl_slist **out, struct error *err)
 {
-	int result = add_header(out, "Expect:");
-	if (!has_header(request, "Content-Type"))
+	int result = client->signing != NULL ? 0 : add_header(out, "Expect:");
+	if (client->signing == NULL && !has_header(request, "Content-Type"))
 		result |= add_header(out, "Content-Type:");
 	if (request->bearer != NULL)
 		result |= add_bearer(out, request->bearer);
 	else if (client->authorization != NULL)
 		result |= add_header(out, client->authorization);
+	if (client->session != NULL)
+		result |= add_header(out, client->session);
 	for (const char *const *header = request->headers; header != NULL && *header != NULL;
 		header++)
 		result |= add_header(out, *header);
@@ -271,10 +306,9 @@ static int add_bearer(struct curl_slist **list, const char *token)
 {
 	if (token[0] == '\0')
 		return 0;
-	char *const header = make_authorization(token);
+	char *const header = make_line("Authorization: Bearer ", token);
 	const int result = add_header(list, header);
-	explicit_bzero(header, strlen(header));
-	free(header);
+	free_secret(header);
 	return result;
 }
 
@@ -306,6 +340,11 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	curl_easy_setopt(client->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (client->ca_file != NULL)
 		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->ca_file);
+	if (client->signing != NULL) {
+		curl_easy_setopt(client->easy, CURLOPT_AWS_SIGV4, client->signing);
+		curl_easy_setopt(client->easy, CURLOPT_USERNAME, client->key_id);
+		curl_easy_setopt(client->easy, CURLOPT_PASSWORD, client->secret);
+	}
 	if (client->unix_socket != NULL) {
 		curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->unix_socket);
 		curl_easy_setopt(client->easy, CURLOPT_NOPROXY, "*");

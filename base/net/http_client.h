@@ -18,7 +18,15 @@ struct http_client_options {
 	/* Path of a Unix socket to use instead of TCP; NULL: none. The endpoint then only names the
 	 * host. */
 	const char *unix_socket;
-	const char *token;      /* bearer token; NULL: none */
+	const char *token; /* bearer token; NULL: none */
+	/* Signs each request for an S3 service (AWS Signature Version 4); key_id NULL: not. Copied.
+	 * Not together with a token. */
+	struct http_signing {
+		const char *key_id;
+		const char *secret;
+		const char *session; /* of temporary credentials; NULL: none */
+		const char *region;
+	} signing;
 	int connect_timeout_ms; /* 0: 10 s */
 	int total_timeout_ms;   /* limit for a whole request; 0: none */
 	int stall_timeout_ms;   /* limit without a byte in either direction; 0: 60 s */

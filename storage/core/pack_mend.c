@@ -86,7 +86,7 @@ static int take_over(struct store *store, struct pack_index *index, const struct
 		return -1;
 	}
 	pack_cache_reform(packs->cache, &pack, index);
-	pack_store_remove_files(packs, &move.old_file);
+	pack_store_retire_files(packs, &move.old_file);
 	forget_damage(packs, &pack, patch);
 	return 0;
 }

@@ -39,6 +39,7 @@ struct store {
 	bool needs_reindex; /* the chunk index is new and empty */
 	struct chunk_index *chunk_index;
 	struct ingest_spares *spares;
+	struct backup_holds *holds;
 	struct pack_store *packs;
 
 	struct store_catalog catalog;
@@ -95,6 +96,7 @@ int store_open_packs(struct store *store, const struct store_params *params, str
 	if (backend == NULL)
 		return -1;
 	store->spares = ingest_spares_new();
+	store->holds = backup_holds_new(store->files, store->folder, store->clock, store->log);
 	const struct pack_store_options options = {
 		.backend = backend,
 		.chunk_index = store->chunk_index,
@@ -103,6 +105,7 @@ int store_open_packs(struct store *store, const struct store_params *params, str
 		.metrics = store->metrics,
 		.log = store->log,
 		.floor = &store->floor,
+		.holds = store->holds,
 		.pack_max_bytes = params->pack_max_bytes,
 		.clock = store->clock,
 	};
@@ -161,6 +164,7 @@ void store_free(struct store *store)
 	change_feed_free(store->change_feed);
 	if (store->packs != NULL)
 		pack_store_close(store->packs);
+	backup_holds_free(store->holds);
 	ingest_spares_free(store->spares);
 	if (store->chunk_index != NULL)
 		chunk_index_close(store->chunk_index);
@@ -272,6 +276,11 @@ struct pack_store *store_packs(const struct store *store)
 struct chunk_index *store_chunk_index(const struct store *store)
 {
 	return store->chunk_index;
+}
+
+struct backup_holds *store_backup_holds(const struct store *store)
+{
+	return store->holds;
 }
 
 struct pack_touches *store_pack_touches(const struct store *store)

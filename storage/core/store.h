@@ -16,6 +16,7 @@
 #include "storage/packs/chunk_index.h"
 #include "storage/packs/disk_floor.h"
 
+struct backup_holds;
 struct journal;
 struct store;
 
@@ -67,6 +68,7 @@ struct journal *store_journal(const struct store *store);
 struct committer *store_committer(const struct store *store);
 struct pack_store *store_packs(const struct store *store);
 struct chunk_index *store_chunk_index(const struct store *store);
+struct backup_holds *store_backup_holds(const struct store *store);
 struct pack_touches *store_pack_touches(const struct store *store);
 struct helpers *store_helpers(const struct store *store);
 /* Publishes read their anchors on a few lanes. The hash of a run chooses its lane, so that the

@@ -20,6 +20,7 @@ struct history_point {
 	uint64_t sums;
 	int64_t made_ms;
 	size_t file;  /* whose record it is, or whose header */
+	uint64_t end; /* of that record or header in the file */
 	bool begins;  /* it follows on nothing: the base of a log after a gap */
 	size_t cause; /* then the file that could not be read before; NO_FILE: there is none */
 };
@@ -67,6 +68,10 @@ static void place_snapshots(struct journal_history *history);
 static int journal_history_compare(const void *a, const void *b);
 static void describe_gap(const struct journal_history *history,
 	const struct history_snapshot *snapshot, char out[JOURNAL_GAP_BYTES]);
+static size_t find_goal(const struct journal_history *history,
+	const struct history_snapshot *snapshot, const struct journal_goal *goal);
+static int give_logs(const struct journal_history *history, size_t from, size_t to,
+	journal_part_fn *take, void *owner, struct error *err);
 static int walk_log(const struct journal_history *history, size_t *inout_at, size_t end,
 	journal_take_fn *take, void *owner, struct error *err);
 
@@ -163,6 +168,22 @@ int journal_history_walk(const struct journal_history *history, const struct jou
 	return 0;
 }
 
+int journal_history_lead(const struct journal_history *history, size_t number,
+	const struct journal_goal *goal, journal_part_fn *take, void *owner, struct error *err)
+{
+	ASSERT(number < history->snapshot_count);
+	const struct history_snapshot *snapshot = &history->snapshots[number];
+	const char *path = history->files[snapshot->file].path;
+	uint64_t bytes;
+	const bool is_there = snapshot->header.point.change == goal->change;
+	const size_t to = is_there ? snapshot->at : find_goal(history, snapshot, goal);
+	if (to == history->point_count && !is_there)
+		return 0;
+	if (file_size(path, &bytes, err) != 0 || take(owner, path, bytes, err) != 0)
+		return -1;
+	return give_logs(history, snapshot->at, to, take, owner, err) != 0 ? -1 : 1;
+}
+
 /* The store of the newest file whose header can be read. */
 static void learn_store(struct journal_history *history, const char *name, const char *folder)
 {
@@ -246,7 +267,8 @@ static void read_log(struct journal_history *history, size_t file)
 			&(const struct history_point){.point = {record.change, record.digest},
 				.sums = record.sums,
 				.made_ms = record.made_ms,
-				.file = file});
+				.file = file,
+				.end = journal_reader_offset(reader)});
 	if (source->trouble.kind != ERROR_NONE)
 		history->unread = file;
 	journal_reader_close(reader);
@@ -262,6 +284,7 @@ static void take_base(
 		add_point(history,
 			&(const struct history_point){.point = *base,
 				.file = file,
+				.end = JOURNAL_HEADER_BYTES,
 				.begins = true,
 				.cause = history->unread});
 	history->unread = NO_FILE; /* what it lacked is settled, or a gap that is noted */
@@ -337,6 +360,34 @@ static void describe_gap(const struct journal_history *history,
 			history->files[history->points[next].file].path,
 			history->points[next].point.change);
 	snprintf(out, JOURNAL_GAP_BYTES, "%s", gap.text);
+}
+
+/* The point of the goal, to which the snapshot leads; point_count when there is none. The changes
+ * of a stretch follow on one another. */
+static size_t find_goal(const struct journal_history *history,
+	const struct history_snapshot *snapshot, const struct journal_goal *goal)
+{
+	const int64_t after = goal->change - snapshot->header.point.change;
+	if (!snapshot->is_placed || after <= 0 || (uint64_t)after > snapshot->end - snapshot->at)
+		return history->point_count;
+	const size_t at = snapshot->at + (size_t)after;
+	const struct history_point *point = &history->points[at];
+	return point->point.change == goal->change && point->sums == goal->sums
+		? at
+		: history->point_count;
+}
+
+/* Each log that has a point behind `from` and up to `to`, up to the last such point. */
+static int give_logs(const struct journal_history *history, size_t from, size_t to,
+	journal_part_fn *take, void *owner, struct error *err)
+{
+	for (size_t i = from + 1; i <= to && to < history->point_count; i++) {
+		const struct history_point *point = &history->points[i];
+		const bool is_last = i == to || history->points[i + 1].file != point->file;
+		if (is_last && take(owner, history->files[point->file].path, point->end, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Gives the records of one log that are points of the way. */

@@ -41,6 +41,10 @@ struct journal_way {                  /* from a snapshot to the newest change th
 	 * journal. */
 	char gap[JOURNAL_GAP_BYTES];
 };
+struct journal_goal {
+	int64_t change;
+	uint64_t sums; /* table_sums_total after it */
+};
 /* The best way first: the one that leads furthest. `number` is below journal_history_snapshots. The
  * snapshot itself is not verified here. */
 void journal_history_way(
@@ -49,5 +53,11 @@ void journal_history_way(
 typedef int journal_take_fn(void *owner, struct span rows, struct error *err);
 int journal_history_walk(const struct journal_history *history, const struct journal_way *way,
 	journal_take_fn *take, void *owner, struct error *err);
+/* Gives the files that lead from the snapshot `number` to this change and no further: the snapshot,
+ * then the logs in order, each with the number of its first bytes that are needed. Returns 1; 0
+ * when the snapshot does not lead there, and nothing was given; or -1. */
+typedef int journal_part_fn(void *owner, const char *path, uint64_t bytes, struct error *err);
+int journal_history_lead(const struct journal_history *history, size_t number,
+	const struct journal_goal *goal, journal_part_fn *take, void *owner, struct error *err);
 
 #endif

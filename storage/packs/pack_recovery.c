@@ -19,7 +19,7 @@ struct recovered { /* a pack of the catalog, and what the listing found of it */
 	bool is_aside;
 	bool has_index;
 };
-enum stray_fate { STRAY_ASIDE, STRAY_GARBAGE };
+enum stray_fate { STRAY_ASIDE, STRAY_GARBAGE, STRAY_HELD };
 struct stray { /* a file that no row names */
 	char *name;
 	uint64_t size;
@@ -319,26 +319,32 @@ static int bring_back(
 static int settle_stray(const struct pack_recovery *recovery, const struct stray *stray,
 	enum stray_fate fate, struct error *err)
 {
-	static const char *const events[] = {
-		[STRAY_ASIDE] = "set_aside", [STRAY_GARBAGE] = "orphan_removed"};
+	static const char *const events[] = {[STRAY_ASIDE] = "set_aside",
+		[STRAY_GARBAGE] = "orphan_removed",
+		[STRAY_HELD] = "held_for_backup"};
 	static const enum log_level levels[] = {
-		[STRAY_ASIDE] = LOG_WARNING, [STRAY_GARBAGE] = LOG_INFO};
+		[STRAY_ASIDE] = LOG_WARNING, [STRAY_GARBAGE] = LOG_INFO, [STRAY_HELD] = LOG_INFO};
 	struct backend *backend = recovery->store->backend;
 	const struct log_field fields[] = {
 		log_text("name", stray->name), log_number("bytes", (int64_t)stray->size)};
 	log_event(recovery->store->log, levels[fate], NULL, events[fate], fields, 2);
+	if (fate == STRAY_HELD)
+		return 0;
 	return fate == STRAY_GARBAGE ? backend->ops->remove(backend, stray->name, err)
 				     : backend->ops->set_aside(backend, stray->name, err);
 }
 
 /* Sidecars are copies: in a store without damage nothing needs one whose pack no row names. Nor an
- * empty file, which a kill before the header leaves. */
+ * empty file, which a kill before the header leaves. What a backup may name stays where it is until
+ * gc removes it. */
 static enum stray_fate fate_of(
 	const struct pack_recovery *recovery, const struct stray *stray, bool is_whole)
 {
 	bool is_copy = stray->is_leftover || stray->kind == PACK_FILE_INDEX;
 	bool is_of_last_life =
 		is_of_store(recovery, stray) && stray->origin.life == recovery->origin.life;
+	if (is_removal(recovery, stray) && backup_holds_any(recovery->store->holds))
+		return STRAY_HELD;
 	if (is_removal(recovery, stray) ||
 		(is_whole && (is_copy || stray->size == 0 || is_of_last_life)))
 		return STRAY_GARBAGE;

@@ -53,6 +53,7 @@ struct pack_store *pack_store_open(const struct pack_store_options *options, str
 	store->metrics = options->metrics;
 	store->log = options->log;
 	store->floor = options->floor;
+	store->holds = options->holds;
 	store->clock = options->clock != NULL ? options->clock : clock_system();
 	store->pack_max_bytes =
 		options->pack_max_bytes != 0 ? options->pack_max_bytes : STORE_PACK_BYTES;
@@ -179,6 +180,19 @@ bool pack_store_remove_files(struct pack_store *store, const struct pack_id *fil
 		are_gone = false;
 	}
 	return are_gone;
+}
+
+bool pack_store_retire_files(struct pack_store *store, const struct pack_id *file)
+{
+	return !backup_holds_any(store->holds) && pack_store_remove_files(store, file);
+}
+
+void pack_store_retire(struct pack_store *store, const struct pack_id *pack)
+{
+	struct pack_id file;
+	pack_cache_remove(store->cache, pack, &file);
+	pack_store_retire_files(store, &file);
+	pack_damage_forget(store->damage, pack, 0, UINT32_MAX);
 }
 
 void pack_store_drop(struct pack_store *store, const struct pack_id *pack)

@@ -11,6 +11,7 @@
 #include "base/thread/log.h"
 #include "chunker/codec.h"
 #include "storage/packs/backend.h"
+#include "storage/packs/backup_holds.h"
 #include "storage/packs/chunk_index.h"
 #include "storage/packs/disk_floor.h"
 #include "storage/packs/segment.h"
@@ -27,6 +28,7 @@ struct pack_store_options {
 	/* Borrowed, may be NULL. Only for events that no caller could report. */
 	struct log *log;
 	const struct disk_floor *floor;   /* borrowed, the limit for new content; NULL: none */
+	struct backup_holds *holds;       /* borrowed; NULL: there are no backups */
 	uint64_t pack_max_bytes;          /* 0: 64 MiB; at most 1 GiB */
 	size_t index_cache_bytes;         /* 0: 16 MiB */
 	const struct clock_source *clock; /* borrowed; NULL: the system's */

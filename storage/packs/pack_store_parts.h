@@ -58,6 +58,7 @@ struct pack_store {
 	struct metrics *metrics;
 	struct log *log;
 	const struct disk_floor *floor;
+	struct backup_holds *holds;
 	const struct clock_source *clock;
 	uint64_t pack_max_bytes;
 	struct pack_cache *cache;
@@ -83,12 +84,18 @@ int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
 int pack_store_read_failed(
 	struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct error *err);
 
-/* Removes a pack that no record names, with its files. */
+/* Removes a pack that no record ever named, with its files. */
 void pack_store_drop(struct pack_store *store, const struct pack_id *pack);
 /* The same from a thread that must not wait for the disk: a helper removes the files. */
 void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs, size_t count);
-/* Removes the files of this name. False, after a line in the log, when one is still there. */
+/* Removes the files of this name, which no committed change ever named. False, after a line in the
+ * log, when one is still there. */
 bool pack_store_remove_files(struct pack_store *store, const struct pack_id *file);
+/* The same for files that a committed change took out of use and entered into the table `removals`.
+ * While a backup holds the packs they stay, for gc to remove later: false. */
+bool pack_store_retire_files(struct pack_store *store, const struct pack_id *file);
+/* Removes a pack whose record a committed change removed; its files as pack_store_retire_files. */
+void pack_store_retire(struct pack_store *store, const struct pack_id *pack);
 
 /* On a helper: saves the indexes of these packs if they are not saved yet, and adds their rows to
  * the chunk index. */

@@ -44,6 +44,8 @@ static int check_catalog(const struct rebuilding *rebuilding, struct error *err)
 static int read_acknowledged(struct rebuilding *rebuilding, struct error *err);
 static int remove_scratch(const struct rebuilding *rebuilding, struct error *err);
 static int make_catalog(struct rebuilding *rebuilding, struct error *err);
+static bool leads_there(
+	const struct rebuilding *rebuilding, const struct journal_way *way, struct error *err);
 static int no_snapshot(const struct rebuilding *rebuilding, struct error *err);
 static struct backend *open_packs(const struct rebuilding *rebuilding, struct error *err);
 static int rebuild_count(void *taker, const char *name, uint64_t size, struct error *err);
@@ -143,8 +145,9 @@ static int make_catalog(struct rebuilding *rebuilding, struct error *err)
 	for (size_t i = 0; i < ways; i++) {
 		struct journal_way way;
 		journal_history_way(rebuilding->history, i, &way);
-		rebuilding->db =
-			catalog_filler_make(rebuilding->scratch, rebuilding->history, &way, err);
+		rebuilding->db = leads_there(rebuilding, &way, err)
+			? catalog_filler_make(rebuilding->scratch, rebuilding->history, &way, err)
+			: NULL;
 		if (rebuilding->db != NULL) {
 			note_way(rebuilding, &way);
 			return 0;
@@ -155,6 +158,17 @@ static int make_catalog(struct rebuilding *rebuilding, struct error *err)
 		rebuilding->out->damaged_snapshots++;
 	}
 	return ways > 0 ? -1 : no_snapshot(rebuilding, err);
+}
+
+static bool leads_there(
+	const struct rebuilding *rebuilding, const struct journal_way *way, struct error *err)
+{
+	const int64_t expected = rebuilding->params->expects_change;
+	if (expected == 0 || way->end.change == expected)
+		return true;
+	error_set(err, ERROR_CORRUPT, "The journal leads to change %lld and not to change %lld.",
+		(long long)way->end.change, (long long)expected);
+	return false;
 }
 
 static int no_snapshot(const struct rebuilding *rebuilding, struct error *err)
@@ -240,7 +254,7 @@ static int set_life(
 	const uint64_t packs = rebuilding->out->packs.life;
 	uint64_t life = store->life;
 	life = life > rebuilding->life ? life : rebuilding->life;
-	life = life > packs ? life : packs;
+	life = (life > packs ? life : packs) + rebuilding->params->lives;
 	return life == store->life ? 0 : store_row_set_life(rebuilding->db, life, err);
 }
 

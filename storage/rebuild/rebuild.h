@@ -13,6 +13,9 @@ struct rebuild_params {
 	int64_t promise_ms; /* how long xorbs stay that the journal does not know */
 	bool replaces;      /* a catalog that is there is set aside; otherwise that is refused */
 	bool is_dry_run;    /* makes the catalog, reports, and removes it */
+	/* corrupt when the journal does not lead to this change; 0: as far as it leads */
+	int64_t expects_change;
+	uint64_t lives; /* how many starts are left out, for those that may have been lost */
 };
 struct rebuild_report {
 	/* the way that was taken; its snapshot is NULL until a catalog was made */

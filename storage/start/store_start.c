@@ -25,6 +25,7 @@
 #include "storage/packs/pack_store_parts.h"
 #include "storage/start/catalog.h"
 #include "storage/start/catalog_log.h"
+#include "storage/start/migration_copy.h"
 
 enum { PATH_BYTES = 4096, IDS_SINCE = 5 };
 
@@ -63,6 +64,7 @@ static int take_copy(struct starting *starting, struct error *err);
 static int open_and_judge(struct starting *starting, struct error *err);
 static int open_catalog(struct starting *starting, struct error *err);
 static int store_start_ask(void *owner, struct db *db, int version, struct error *err);
+static int keep_old(const struct starting *starting, int version, struct error *err);
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
 static int check_has_no_id(const struct starting *starting, struct error *err);
 static bool knows_last(const struct starting *starting);
@@ -293,7 +295,20 @@ static int store_start_ask(void *owner, struct db *db, int version, struct error
 	struct starting *starting = owner;
 	if (version == 0)
 		return check_new(starting, "empty", err);
-	return version < IDS_SINCE ? check_old(starting, db, version, err) : 0;
+	if (version < IDS_SINCE && check_old(starting, db, version, err) != 0)
+		return -1;
+	return starting->reads_only ? 0 : keep_old(starting, version, err);
+}
+
+/* For a program that knows this schema: the catalog, and for a day the packs that it names. */
+static int keep_old(const struct starting *starting, int version, struct error *err)
+{
+	const struct store_start_params *params = starting->params;
+	struct backup_holds *holds = params->packs->holds;
+	struct backup_hold ignored;
+	if (migration_copy_make(params->files, params->folder, version, err) != 0)
+		return -1;
+	return holds == NULL ? 0 : backup_holds_take(holds, "before-migration", &ignored, err);
 }
 
 /* A catalog from before stores had ids gets one only if it belongs to the packs: each pack that it

@@ -333,11 +333,13 @@ static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, s
 	if (!work->dry_run)
 		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING,
 			(int64_t)work->report->packs_waiting);
-	if (work->dry_run || !any)
+	if (work->dry_run)
 		return 0;
-	if (finish_removals(gc, err) != 0 ||
-		(next == gc_next_of_all && forget_gone(gc, err) != 0) ||
-		check_goes_on(gc, err) != 0)
+	if (finish_removals(gc, err) != 0) /* a backup may have held some until now */
+		return -1;
+	if (!any)
+		return 0;
+	if ((next == gc_next_of_all && forget_gone(gc, err) != 0) || check_goes_on(gc, err) != 0)
 		return -1;
 	return trim(gc, work, err);
 }
@@ -443,7 +445,7 @@ static int list_removals(
 /* Removes files that changes took out of use, for good, before the rows that name them go. First
  * the journal must have those changes for good, or a catalog made from it would name the files.
  * *inout_count becomes the number of files that went. A file that could not be removed, or that the
- * cache still reads from, keeps its row, and another round tries again. */
+ * cache still reads from, or that a backup holds, keeps its row, and another round tries again. */
 static int remove_files(
 	struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err)
 {
@@ -454,7 +456,7 @@ static int remove_files(
 		return -1;
 	pack_cache_leave_out(packs->cache, files, inout_count);
 	for (size_t i = 0; i < *inout_count; i++)
-		if (pack_store_remove_files(packs, &files[i]))
+		if (pack_store_retire_files(packs, &files[i]))
 			files[removals.count++] = files[i];
 	*inout_count = removals.count;
 	if (packs->backend->ops->sync_names(packs->backend, err) != 0)

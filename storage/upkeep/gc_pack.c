@@ -382,7 +382,7 @@ static void act_delete(const struct gc_work *work, struct gc_pack *pack)
 		pack_feed_submit(packs_of(work), &pack->record.id, 1);
 		return;
 	}
-	pack_store_drop(packs_of(work), &pack->record.id);
+	pack_store_retire(packs_of(work), &pack->record.id);
 	pack_touches_forget(store_pack_touches(work->store), pack->number);
 	work->report->packs_deleted++;
 	work->report->bytes_freed += pack->record.length;
@@ -444,7 +444,7 @@ static void take_over(const struct gc_work *work, struct gc_pack *pack, struct p
 	const int64_t gain = (int64_t)pack->record.length - (int64_t)index->length;
 	struct error err = {0};
 	pack_cache_replace(cache_of(work), &pack->record.id, index);
-	pack_store_remove_files(packs_of(work), pack_record_file(&pack->record));
+	pack_store_retire_files(packs_of(work), pack_record_file(&pack->record));
 	forget_chunks(work, pack);
 	if (pack_feed_one(packs_of(work), &pack->record.id, &err) != 0)
 		log_pack_failure(work, pack, &err);

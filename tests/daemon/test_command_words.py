@@ -73,7 +73,7 @@ class Words(unittest.TestCase):
     def test_the_server_program_has_help_for_its_commands(self):
         def server(*words):
             return subprocess.run([SERVER, *words], env=self.environment, capture_output=True, text=True, timeout=60)
-        for command in ('keys', 'gc', 'set-aside', 'rebuild'):
+        for command in ('keys', 'gc', 'set-aside', 'rebuild', 'backup', 'restore'):
             told = server(command, '--help').stdout
             self.assertTrue(told.startswith(f'usage: deltabucketd {command}'), told)
             self.assertIn('examples:', told)

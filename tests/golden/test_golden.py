@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -19,6 +20,9 @@ assert VERSIONS
 # Version 0.1.0 ended with 1 for every malformed delta and with 7 for wrong bases and results; they have codes of their own now, and so have
 # encodings that are not known.
 EXIT_CODES_SINCE = {1: {13, 14}, 7: {11, 12}}
+
+
+NEWEST_SCHEMA = max(int(name[:4]) for name in os.listdir(os.path.join(HERE, '..', '..', 'migrations')) if name.endswith('.sql'))
 
 
 class Golden(unittest.TestCase):
@@ -147,6 +151,22 @@ class Store(Golden):
             shutil.copy(path, os.path.join(store, name))
         self.daemon.start()
         self.test_objects()
+
+    def test_its_catalog_is_kept_for_the_program_that_made_it(self):
+        """Where it was migrated; with its packs, for a day."""
+        before = os.path.join(self.golden, 'store', 'catalog.db')
+        with open(before, 'rb') as file:
+            schema = int.from_bytes(file.read(64)[60:], 'big')
+        kept = os.path.join(self.folder, 'store', 'before-migration')
+        migrated = schema < NEWEST_SCHEMA
+        self.assertEqual(os.listdir(kept) if os.path.exists(kept) else [], [str(schema)] if migrated else [])
+        with sqlite3.connect(f'file:{before}?immutable=1', uri=True) as catalog:
+            dump = list(catalog.iterdump())
+        if migrated:
+            with sqlite3.connect(os.path.join(kept, str(schema), 'catalog.db')) as catalog:
+                self.assertEqual(list(catalog.iterdump()), dump)
+        with open(os.path.join(self.folder, 'store', 'backup-holds') if migrated else os.devnull) as file:
+            self.assertEqual(' before-migration\n' in file.read(), migrated)
 
     def test_keys_behind_pinned_objects_are_gone(self):
         self.assertEqual(self.get(self.target('pinned/deleted')).status, 404)

@@ -82,7 +82,7 @@ NAMES = {
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
     'metrics': 'Metrics',
-    'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage',
+    'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
         'CreateHubBucket ListBuckets'
@@ -533,6 +533,14 @@ def revoke_key(matrix, cell):
         cell.parameters['id'] = made['key_id']
 
 
+def end_hold(matrix, cell):
+    cell.ok = (204,)
+    cell.parameters['id'] = 32 * '0'
+    if cell.is_allowed:
+        held = json.loads(matrix.as_root('POST', '/-/backup-holds', b'{"name":"matrix"}').body)
+        cell.parameters['id'] = held['id']
+
+
 def token_outcome(cell):
     outcome = known_outcome(cell)
     if outcome == ALLOWED and not cell.caller.has_any(cell.bucket, 'write'):
@@ -726,6 +734,8 @@ PLANS = {
     'RevokeKey': revoke_key,
     'Gc': body('{"dry_run":true}'),
     'Scrub': body('{"rate":0}'),
+    'AddBackupHold': body('{"name":"another"}', ok=(201,)),
+    'EndBackupHold': end_hold,
     'PutBucket': settings_of_bucket,
     'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},

@@ -197,6 +197,36 @@ START_TEST(get_gives_status_headers_and_body)
 }
 END_TEST
 
+/* A header that is signed must be sent: a service adds up those that it got. */
+START_TEST(signed_requests_sign_what_they_send)
+{
+	static const char names[] = "SignedHeaders=";
+	static const char *const headers[] = {
+		"x-amz-content-sha256: 00", "Content-Type: text/plain", NULL};
+	const struct http_client_options options = {.endpoint = server.endpoint,
+		.signing = {.key_id = "ID", .secret = "secret", .session = "s", .region = "r1"}};
+	const struct http_request request = {
+		.method = "PUT", .target = "/o", .headers = headers, .body = span_text("body")};
+	struct http_client *signing = http_client_new(&options, &err);
+	ck_assert_int_eq(http_client_send(signing, &request, &response, &err), 0);
+	http_client_free(signing);
+	ck_assert_ptr_nonnull(strstr(server.head, "/r1/s3/aws4_request"));
+	ck_assert_ptr_nonnull(strstr(server.head, "Credential=ID/"));
+	ck_assert_ptr_null(strstr(server.head, "secret"));
+	char *list = strstr(server.head, names) + sizeof(names) - 1;
+	list[strcspn(list, ",")] = '\0';
+	char *rest = list + strlen(list) + 1;
+	ck_assert_ptr_nonnull(strstr(list, "x-amz-security-token"));
+	for (char *save, *name = strtok_r(list, ";", &save); name != NULL;
+		name = strtok_r(NULL, ";", &save)) {
+		char line[64];
+		snprintf(line, sizeof(line), "\n%s:", name);
+		ck_assert_msg(
+			strcasestr(rest, line) != NULL || strcmp(name, "host") == 0, "%s", name);
+	}
+}
+END_TEST
+
 START_TEST(a_request_may_bring_its_own_token_or_none)
 {
 	const struct http_request other = {.method = "GET", .target = "/o", .bearer = "xet_1"};
@@ -617,6 +647,7 @@ Suite *test_http_client_suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, get_gives_status_headers_and_body);
+	tcase_add_test(tc, signed_requests_sign_what_they_send);
 	tcase_add_test(tc, a_request_may_bring_its_own_token_or_none);
 	tcase_add_test(tc, an_errors_body_comes_whole_where_that_is_wanted);
 	tcase_add_test(tc, a_link_is_kept);

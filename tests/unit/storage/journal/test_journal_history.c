@@ -184,6 +184,90 @@ static void expect_way_with_gap(size_t place, uint64_t number, const char *lette
 	ck_assert_msg(strstr(way.gap, name) != NULL, "'%s'", way.gap);
 }
 
+static int copy_part(void *owner, const char *path, uint64_t bytes, struct error *out_err)
+{
+	struct buffer all;
+	char to[2 * PATH_BYTES];
+	buffer_init(&all, CAP_BYTES);
+	ck_assert_int_eq(file_read_all(path, &all, out_err), 0);
+	ck_assert_uint_le(bytes, all.len);
+	snprintf(to, sizeof to, "%s%s", (const char *)owner, strrchr(path, '/'));
+	ck_assert_int_eq(file_place(file_system(), to, span_slice(buffer_span(&all), 0, bytes),
+				 0600, out_err),
+		0);
+	buffer_release(&all);
+	return 0;
+}
+
+static int lead(size_t place, struct journal_point to, char *into)
+{
+	const struct journal_goal goal = {.change = to.change, .sums = SUMS + (uint64_t)to.change};
+	return journal_history_lead(history, place, &goal, copy_part, into, &err);
+}
+
+/* That the files which lead to the end of these letters, cut where they need to be, are a journal
+ * that ends there. */
+static void expect_lead(size_t place, struct journal_point base, const char *letters)
+{
+	char *copy = unit_scratch_make();
+	struct journal_way copied;
+	const struct journal_point end = after(base, letters);
+	ck_assert_int_eq(lead(place, end, copy), 1);
+	struct journal_history *there = journal_history_read(copy, &err);
+	ck_assert_uint_eq(journal_history_snapshots(there), 1);
+	journal_history_way(there, 0, &copied);
+	ck_assert(journal_point_equal(&copied.end, &end));
+	ck_assert_str_eq(copied.gap, "");
+	ck_assert_int_eq(journal_history_last_change(there), end.change);
+	journal_history_free(there);
+	unit_scratch_remove(copy);
+}
+
+START_TEST(the_files_that_lead_to_a_change_are_a_journal_that_ends_there)
+{
+	static const char *const prefixes[] = {
+		"", "a", "ab", "abx", "abxy", "abxyp", "abxypq", "abxypqr"};
+	write_log_of(1, start, "abcd");
+	write_log_of(2, after(start, "ab"), "xy");
+	write_log_of(3, after(start, "abxy"), "");
+	write_log_of(4, after(start, "abxy"), "pqr");
+	write_log_of(5, after(start, "abxypq"), "z");
+	write_snapshot_of(10, start, 0);
+	write_snapshot_of(11, after(start, "abxy"), 0);
+	read_folder(2);
+	for (size_t i = 0; i < 7; i++)
+		expect_lead(1, start, prefixes[i]);
+	for (size_t i = 4; i < 7; i++)
+		expect_lead(0, start, prefixes[i]);
+	expect_lead(0, start, "abxypqz");
+	ck_assert_int_eq(lead(0, after(start, "abx"), folder), 0);      /* before the snapshot */
+	ck_assert_int_eq(lead(0, after(start, "abxypqzz"), folder), 0); /* behind the end */
+}
+END_TEST
+
+START_TEST(a_change_of_other_sums_is_not_the_one_that_is_asked_for)
+{
+	write_snapshot_of(1, start, 0);
+	write_log_of(2, start, "abc");
+	read_folder(1);
+	const struct journal_goal other = {.change = start.change + 2, .sums = SUMS};
+	ck_assert_int_eq(journal_history_lead(history, 0, &other, copy_part, folder, &err), 0);
+	expect_lead(0, start, "ab");
+}
+END_TEST
+
+START_TEST(nothing_leads_over_a_gap)
+{
+	write_snapshot_of(1, start, 0);
+	write_log_of(2, start, "ab");
+	write_log_of(4, after(start, "abc"), "d");
+	read_folder(1);
+	ck_assert_int_eq(lead(0, after(start, "abcd"), folder), 0);
+	ck_assert_int_eq(lead(0, after(start, "abc"), folder), 0);
+	expect_lead(0, start, "ab");
+}
+END_TEST
+
 START_TEST(a_chain_leads_over_its_logs)
 {
 	write_snapshot_of(1, start, 0);
@@ -554,6 +638,9 @@ static TCase *test_ways(void)
 	tcase_add_test(tests, a_log_with_a_damaged_header_is_named);
 	tcase_add_test(tests, the_log_that_was_torn_last_is_named);
 	tcase_add_test(tests, a_chain_leads_over_its_logs);
+	tcase_add_test(tests, the_files_that_lead_to_a_change_are_a_journal_that_ends_there);
+	tcase_add_test(tests, a_change_of_other_sums_is_not_the_one_that_is_asked_for);
+	tcase_add_test(tests, nothing_leads_over_a_gap);
 	tcase_add_test(tests, a_snapshot_may_lie_anywhere_on_the_chain);
 	tcase_add_test(tests, a_log_voids_what_lies_behind_the_record_that_it_follows_on);
 	tcase_add_test(tests, a_log_voids_whole_logs_too);

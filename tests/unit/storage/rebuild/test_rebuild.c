@@ -231,6 +231,29 @@ START_TEST(a_catalog_that_is_there_is_refused_or_set_aside)
 }
 END_TEST
 
+START_TEST(a_journal_that_leads_elsewhere_makes_nothing)
+{
+	char *folder = unit_scratch_copy(killed);
+	struct rebuild_report report;
+	struct rebuild_params params = {
+		.folder = folder, .files = file_system(), .promise_ms = HOUR_MS, .lives = 1000};
+	run(folder, "rm catalog.db*");
+	ck_assert_int_eq(rebuild(folder, &report), 0);
+	const int64_t change = report.way.end.change;
+	run(folder, "rm -r catalog.db* journal");
+	char script[700];
+	snprintf(script, sizeof(script), "cp -r %s/journal .", killed);
+	run(folder, script);
+	params.expects_change = change + 1;
+	ck_assert_int_eq(rebuild_run(&params, &report, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	run(folder, "test ! -e catalog.db");
+	params.expects_change = change;
+	ck_assert_msg(rebuild_run(&params, &report, &err) == 0, "%s", err.text);
+	unit_scratch_remove(folder);
+}
+END_TEST
+
 START_TEST(a_dry_run_changes_nothing)
 {
 	char *folder = unit_scratch_copy(killed);
@@ -427,6 +450,7 @@ Suite *test_rebuild_suite(void)
 	tcase_add_loop_test(tests, the_catalog_is_the_one_that_was_lost, 0, 2);
 	tcase_add_test(tests, a_store_goes_on_and_can_be_rebuilt_again);
 	tcase_add_test(tests, a_catalog_that_is_there_is_refused_or_set_aside);
+	tcase_add_test(tests, a_journal_that_leads_elsewhere_makes_nothing);
 	tcase_add_test(tests, a_dry_run_changes_nothing);
 	tcase_add_test(tests, what_the_journal_lacks_is_promised_and_the_rest_is_there);
 	tcase_add_test(tests, without_a_snapshot_nothing_is_made);

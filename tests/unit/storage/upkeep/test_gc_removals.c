@@ -14,6 +14,7 @@
 
 #include "storage/journal/journal.h"
 #include "storage/core/store.h"
+#include "storage/packs/backup_holds.h"
 #include "storage/packs/pack_store_parts.h"
 #include "storage/packs/store_health.h"
 #include "storage/upkeep/gc.h"
@@ -357,6 +358,77 @@ START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
 }
 END_TEST
 
+static void put_shared(void)
+{
+	char key[16];
+	uint8_t *bytes = fixture_noise(10 * 2000, 7);
+	for (size_t i = 0; i < 10; i++) {
+		snprintf(key, sizeof key, "s%zu", i);
+		ck_assert_int_eq(fixture_put(fixture.store, "bucket", key,
+					 span_of(bytes + i * 2000, 2000), &err),
+			0);
+	}
+	free(bytes);
+}
+
+static void delete_shared(void)
+{
+	char key[16];
+	for (int i = 1; i < 10; i++) {
+		snprintf(key, sizeof key, "s%d", i);
+		ck_assert_int_eq(fixture_delete(fixture.store, "bucket", key, NULL, &err), 0);
+	}
+}
+
+/* A pack that is deleted and one that is compacted, each beside a restart; both files go once the
+ * backup has ended. */
+START_TEST(no_file_goes_that_a_backup_may_name)
+{
+	struct backup_hold hold;
+	open_with(NULL);
+	put("a", 1);
+	put("b", 2);
+	put_shared();
+	const int64_t before = packs();
+	ck_assert_int_eq(
+		backup_holds_take(store_backup_holds(fixture.store), "nightly", &hold, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a", NULL, &err), 0);
+	delete_shared();
+	fixture_sweep(fixture.store);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(removals(), 2);
+	ck_assert_int_eq(packs(), before + 1); /* with the compacted one */
+	store_fixture_reopen(&fixture);
+	fixture_await_start(fixture.store);
+	ck_assert_int_eq(packs(), before + 1);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(packs(), before + 1);
+	ck_assert_int_eq(backup_holds_end(store_backup_holds(fixture.store), hold.id, &err), 0);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(removals(), 0);
+	ck_assert_int_eq(packs(), before - 1);
+	ck_assert(holds("b", 2));
+}
+END_TEST
+
+/* Also when no pack is left to look at. */
+START_TEST(what_a_backup_held_goes_in_a_store_without_packs)
+{
+	struct backup_hold hold;
+	open_with(NULL);
+	put("a", 1);
+	ck_assert_int_eq(
+		backup_holds_take(store_backup_holds(fixture.store), "nightly", &hold, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a", NULL, &err), 0);
+	fixture_sweep(fixture.store);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(packs(), 1);
+	ck_assert_int_eq(backup_holds_end(store_backup_holds(fixture.store), hold.id, &err), 0);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(packs(), 0);
+}
+END_TEST
+
 Suite *test_gc_removals_suite(void);
 Suite *test_gc_removals_suite(void)
 {
@@ -373,6 +445,8 @@ Suite *test_gc_removals_suite(void)
 	tcase_add_test(tests, a_pack_that_cannot_be_written_anew_is_used_on);
 	tcase_add_test(tests, many_packs_go_in_one_round);
 	tcase_add_test(tests, a_pack_that_waits_is_told_of_when_the_round_ends);
+	tcase_add_test(tests, no_file_goes_that_a_backup_may_name);
+	tcase_add_test(tests, what_a_backup_held_goes_in_a_store_without_packs);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,0 +1,11 @@
+/* What a backup has done, for people and as JSON, on the standard output. */
+#ifndef SERVER_COMMANDS_BACKUP_REPORT_H
+#define SERVER_COMMANDS_BACKUP_REPORT_H
+
+#include "storage/backup/backup.h"
+
+/* One line, or one JSON object on a line. `pruned` NULL: nothing was to be pruned. */
+void backup_report_print(
+	const struct backup_report *report, const struct backup_pruned *pruned, bool json);
+
+#endif

@@ -1,0 +1,107 @@
+#include "server/commands/command_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/near_word.h"
+
+static int take_flag(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, int *at, struct error *err);
+static const struct command_flag *find(
+	const struct command_flag *flags, size_t flag_count, struct span name);
+static int refuse(
+	const struct command_flag *flags, size_t flag_count, struct span name, struct error *err);
+static int set_value(const struct command_flag *flag, const char *value, struct error *err);
+static int add(struct command_list *list, const char *item, const char *name, struct error *err);
+
+int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, struct command_given *out, struct error *err)
+{
+	*out = (struct command_given){.help = false};
+	for (int i = 0; i < count; i++) {
+		if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
+			out->help = true;
+			return 0;
+		}
+		const int outcome = words[i][0] == '-' && words[i][1] != '\0'
+			? take_flag(flags, flag_count, count, words, &i, err)
+			: add(&out->arguments, words[i], "an argument", err);
+		if (outcome != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int command_words_end(const char *command, const char *usage, bool help, const struct error *err)
+{
+	if (help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	fprintf(stderr, "deltabucketd: %s (deltabucketd %s --help shows how)\n", err->text,
+		command);
+	return COMMAND_USAGE;
+}
+
+/* Takes the flag at words[*at], and moves *at to its value if that is a word of its own. */
+static int take_flag(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, int *at, struct error *err)
+{
+	const char *const word = words[*at];
+	const char *const equals = strchr(word, '=');
+	const struct span name =
+		equals != NULL ? span_of(word, (size_t)(equals - word)) : span_text(word);
+	const struct command_flag *const flag = find(flags, flag_count, name);
+	if (flag == NULL)
+		return refuse(flags, flag_count, name, err);
+	if (flag->switched != NULL) {
+		*flag->switched = true;
+		return equals == NULL
+			? 0
+			: error_set(err, ERROR_INVALID, "%s takes no value", flag->name);
+	}
+	if (equals == NULL && *at + 1 >= count)
+		return error_set(err, ERROR_INVALID, "%s needs a value", flag->name);
+	return set_value(flag, equals != NULL ? equals + 1 : words[++*at], err);
+}
+
+static const struct command_flag *find(
+	const struct command_flag *flags, size_t flag_count, struct span name)
+{
+	for (size_t i = 0; i < flag_count; i++)
+		if (span_equal_text(name, flags[i].name))
+			return &flags[i];
+	return NULL;
+}
+
+static int refuse(
+	const struct command_flag *flags, size_t flag_count, struct span name, struct error *err)
+{
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	near_word_begin(&near, name);
+	for (size_t i = 0; i < flag_count; i++)
+		near_word_offer(&near, flags[i].name);
+	return error_set(err, ERROR_INVALID, "there is no flag %.*s%s",
+		(int)span_slice(name, 0, 100).len, (const char *)name.data,
+		near_word_hint(&near, hint));
+}
+
+static int set_value(const struct command_flag *flag, const char *value, struct error *err)
+{
+	if (flag->list != NULL)
+		return add(flag->list, value, flag->name, err);
+	ASSERT(flag->text != NULL);
+	*flag->text = value;
+	return 0;
+}
+
+static int add(struct command_list *list, const char *item, const char *name, struct error *err)
+{
+	ASSERT(list->count <= COMMAND_LIST_MAX);
+	if (list->count == COMMAND_LIST_MAX)
+		return error_set(err, ERROR_INVALID, "%s is given more than %d times", name,
+			COMMAND_LIST_MAX);
+	list->items[list->count++] = item;
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* Reads the words after `deltabucketd COMMAND`: flags from a table, and arguments. */
+#ifndef SERVER_COMMANDS_COMMAND_WORDS_H
+#define SERVER_COMMANDS_COMMAND_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum { COMMAND_LIST_MAX = 256 };
+enum { COMMAND_FAILED = 1, COMMAND_USAGE = 2 }; /* exit statuses */
+
+struct command_list {
+	const char *items[COMMAND_LIST_MAX];
+	size_t count;
+};
+
+/* Exactly one of `text`, `list` and `switched` is set and gets the value. */
+struct command_flag {
+	const char *name;
+	const char **text;
+	struct command_list *list;
+	bool *switched;
+};
+
+struct command_given {
+	bool help;                     /* --help or -h was found, and ended the reading */
+	struct command_list arguments; /* the words that are not flags */
+};
+
+/* `--flag value`, `--flag=value` and arguments may come in any order. Fails with invalid; the
+ * message names a similar flag if there is one. Everything is borrowed from `words`. */
+int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, struct command_given *out, struct error *err);
+/* The end of a command that is not run: prints its usage text when `help` is set, else why the
+ * words were refused. Returns the exit status. */
+int command_words_end(const char *command, const char *usage, bool help, const struct error *err);
+
+#endif

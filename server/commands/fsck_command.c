@@ -1,0 +1,246 @@
+/* Findings are printed as they are found. A repair is followed by a second check, which proves it:
+ * what that check finds is what is left. */
+#include "server/commands/fsck_command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "server/commands/command_words.h"
+#include "server/data_folder.h"
+#include "server/commands/finding_print.h"
+#include "storage/fsck/fsck_repair.h"
+
+enum { STATUS_REPAIRED = 1, STATUS_DAMAGE = 4, STATUS_UNCHECKED = 8 };
+enum { JSON_MAX_BYTES = 256 * 1024 * 1024 };
+
+struct fsck_options {
+	const char *data;
+	const char *master_key;
+	bool is_online;
+	bool is_quick;
+	bool repairs;
+	bool is_dry_run;
+	bool json;
+};
+struct fsck_run {
+	const struct fsck_options *options;
+	struct fsck_repair *repair;
+	struct log *log;    /* on stderr: what a repair could not do */
+	struct buffer text; /* of the JSON object */
+	struct json_writer writer;
+	struct fsck_report first;
+	struct fsck_report last; /* after a repair */
+};
+
+static const char usage[] =
+	"usage: deltabucketd fsck [FLAGS]\n\n"
+	"Checks the whole store: catalog, packs and every record in them, chunk index, journal, steps, and what was\n"
+	"set aside. Each finding names the keys, versions and steps that it touches. Without --repair nothing is\n"
+	"changed. The server must be stopped, or --online given.\n\n"
+	"examples:\n"
+	"  deltabucketd fsck --data ./data\n"
+	"  deltabucketd fsck --data ./data --online --quick     # beside a running server, without reading the packs\n"
+	"  deltabucketd fsck --data ./data --repair --dry-run   # what a repair would do\n"
+	"  deltabucketd fsck --data ./data --repair\n\n"
+	"flags:\n"
+	"  --data DIR         the server's data folder (DELTABUCKET_DATA)\n"
+	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
+	"  --online           beside a running server: reads only, in short snapshots\n"
+	"  --quick            do not read every record of every pack\n"
+	"  --repair           mend what can be mended without loss, and check again\n"
+	"  --dry-run          with --repair: change nothing, and say of each finding what would be done\n"
+	"  --json             one JSON object on stdout\n"
+	"  --help, -h         this text\n\n"
+	"exit status: 0 clean, 1 everything was repaired, 2 wrong usage, 4 damage or faults are left, 8 not checked\n";
+
+static int parse(
+	int count, char **words, struct fsck_options *options, bool *out_help, struct error *err);
+static int check_options(const struct fsck_options *options, struct error *err);
+static int run(struct fsck_run *run, struct error *err);
+static bool is_in_use(const struct fsck_options *options);
+static int run_alone(struct fsck_run *run, struct error *err);
+static int check_and_repair(struct fsck_run *run, const char *folder, struct error *err);
+static int check(struct fsck_run *run, const char *folder, const char *name,
+	struct fsck_report *out, struct error *err);
+static void fsck_command_take(void *owner, const struct finding *finding);
+static bool needs_repair(const struct fsck_report *report);
+static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err);
+static void print_end(struct fsck_run *run, int status);
+
+int fsck_command(int argument_count, char **arguments)
+{
+	struct fsck_options options = {0};
+	struct error err = {0};
+	bool help = false;
+	if (parse(argument_count, arguments, &options, &help, &err) != 0)
+		return command_words_end("fsck", usage, help, &err);
+	struct fsck_run fsck = {.options = &options};
+	buffer_init(&fsck.text, JSON_MAX_BYTES);
+	json_writer_init(&fsck.writer, &fsck.text);
+	json_writer_object(&fsck.writer, NULL);
+	fsck.log = log_new(STDERR_FILENO, LOG_WARNING, false, clock_system());
+	const int status = run(&fsck, &err);
+	if (err.kind != ERROR_NONE)
+		fprintf(stderr, "deltabucketd: fsck: %s\n", err.text);
+	print_end(&fsck, status);
+	fsck_repair_free(fsck.repair);
+	log_free(fsck.log);
+	buffer_release(&fsck.text);
+	return status;
+}
+
+static int parse(
+	int count, char **words, struct fsck_options *options, bool *out_help, struct error *err)
+{
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+		{.name = "--master-key", .text = &options->master_key},
+		{.name = "--online", .switched = &options->is_online},
+		{.name = "--quick", .switched = &options->is_quick},
+		{.name = "--repair", .switched = &options->repairs},
+		{.name = "--dry-run", .switched = &options->is_dry_run},
+		{.name = "--json", .switched = &options->json}};
+	struct command_given given;
+	options->data = getenv("DELTABUCKET_DATA");
+	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
+	if (command_words_read(
+		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
+		return -1;
+	*out_help = given.help;
+	if (given.help)
+		return -1;
+	if (given.arguments.count > 0)
+		return error_set(err, ERROR_INVALID, "fsck takes no argument such as '%.60s'",
+			given.arguments.items[0]);
+	return check_options(options, err);
+}
+
+static int check_options(const struct fsck_options *options, struct error *err)
+{
+	if (options->data == NULL)
+		return error_set(err, ERROR_INVALID,
+			"name the data folder with --data DIR or DELTABUCKET_DATA");
+	if (options->repairs && options->is_online)
+		return error_set(err, ERROR_INVALID,
+			"--repair needs the store for itself: stop the server and leave out --online");
+	return options->is_dry_run && !options->repairs
+		? error_set(err, ERROR_INVALID, "--dry-run goes with --repair")
+		: 0;
+}
+
+/* Returns the exit status. */
+static int run(struct fsck_run *run, struct error *err)
+{
+	const struct fsck_options *options = run->options;
+	if (options->is_online && is_in_use(options))
+		return check_and_repair(run, options->data, err);
+	char *const packs = data_folder_path(options->data, "packs");
+	const bool is_store = file_exists(packs);
+	free(packs);
+	if (is_store) /* opening another folder would make things there */
+		return run_alone(run, err);
+	error_set(err, ERROR_NOT_FOUND, "there is no store in %s", options->data);
+	return STATUS_UNCHECKED;
+}
+
+/* Whether a server has the folder. Without one its log must be looked at first, and nothing moves:
+ * then the check is the same as without --online. */
+static bool is_in_use(const struct fsck_options *options)
+{
+	struct data_folder folder;
+	struct error why = {0};
+	if (data_folder_open(
+		    &folder, file_system(), options->data, options->master_key, false, &why) == 0)
+		data_folder_close(&folder);
+	return why.kind != ERROR_NONE;
+}
+
+static int run_alone(struct fsck_run *run, struct error *err)
+{
+	struct data_folder folder;
+	if (data_folder_open(&folder, file_system(), run->options->data, run->options->master_key,
+		    false, err) != 0) {
+		if (err->kind == ERROR_BUSY)
+			error_advise(err, "stop it first, or check beside it with --online");
+		return STATUS_UNCHECKED;
+	}
+	const int status = check_and_repair(run, folder.path, err);
+	data_folder_close(&folder);
+	return status;
+}
+
+static int check_and_repair(struct fsck_run *run, const char *folder, struct error *err)
+{
+	run->repair = fsck_repair_new(folder, file_system(), run->log);
+	if (check(run, folder, "findings", &run->first, err) != 0)
+		return STATUS_UNCHECKED;
+	if (!needs_repair(&run->first))
+		return 0;
+	return run->options->repairs && !run->options->is_dry_run
+		? repair_and_check(run, folder, err)
+		: STATUS_DAMAGE;
+}
+
+static int check(struct fsck_run *run, const char *folder, const char *name,
+	struct fsck_report *out, struct error *err)
+{
+	const struct fsck_params params = {.folder = folder,
+		.files = file_system(),
+		.is_online = run->options->is_online,
+		.is_quick = run->options->is_quick,
+		.found = fsck_command_take,
+		.owner = run};
+	json_writer_array(&run->writer, name);
+	const int result = fsck_run(&params, out, err);
+	json_writer_end(&run->writer, ']');
+	return result;
+}
+
+static void fsck_command_take(void *owner, const struct finding *finding)
+{
+	struct fsck_run *run = owner;
+	fsck_repair_add(run->repair, finding);
+	if (run->options->json)
+		finding_print_json(finding, &run->writer);
+	else
+		finding_print_text(finding, run->options->is_dry_run);
+}
+
+static bool needs_repair(const struct fsck_report *report)
+{
+	return report->findings[FINDING_FAULT] + report->findings[FINDING_DAMAGE] > 0;
+}
+
+static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err)
+{
+	if (fsck_repair_run(run->repair, err) != 0)
+		return STATUS_DAMAGE;
+	if (!run->options->json)
+		printf("repaired; what is left:\n");
+	if (check(run, folder, "left", &run->last, err) != 0)
+		return STATUS_UNCHECKED;
+	return needs_repair(&run->last) ? STATUS_DAMAGE : STATUS_REPAIRED;
+}
+
+static void print_end(struct fsck_run *run, int status)
+{
+	static const char *const results[] = {[0] = "clean",
+		[STATUS_REPAIRED] = "repaired",
+		[STATUS_DAMAGE] = "damaged",
+		[STATUS_UNCHECKED] = "unchecked"};
+	const struct fsck_report *report = run->last.change > 0 ? &run->last : &run->first;
+	if (!run->options->json) {
+		if (status != STATUS_UNCHECKED)
+			fsck_report_print_text(report);
+		printf("%s\n", results[status]);
+		return;
+	}
+	fsck_report_print_json(report, &run->writer);
+	json_writer_text(&run->writer, "result", span_text(results[status]));
+	json_writer_end(&run->writer, '}');
+	if (buffer_failed(&run->text))
+		fprintf(stderr,
+			"deltabucketd: fsck: the JSON object is cut off: it is too large\n");
+	printf("%s\n", buffer_text(&run->text));
+}

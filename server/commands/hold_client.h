@@ -1,0 +1,15 @@
+/* Takes and ends the hold of a backup (storage/packs/backup_holds.h): of the store, when this
+ * process has it open, and otherwise of the running server, over DIR/control.sock. One thread. */
+#ifndef SERVER_COMMANDS_HOLD_CLIENT_H
+#define SERVER_COMMANDS_HOLD_CLIENT_H
+
+#include "storage/backup/backup.h"
+#include "storage/core/store.h"
+
+struct hold_client {
+	const char *folder;  /* the data folder */
+	struct store *store; /* NULL: the server's */
+};
+struct backup_holder hold_client_holder(struct hold_client *client);
+
+#endif

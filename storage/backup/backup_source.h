@@ -1,0 +1,46 @@
+/* What a backup ships: one moment of the catalog, the pack files that it names and the files of the
+ * journal that lead to it. Reads the data folder beside the server, which goes on. One thread.
+ *
+ * The catalog is read in a transaction of its own, so the committed lengths are those of one
+ * change. The journal has that change already: a record is written before its COMMIT. Journal files
+ * are held open, since the server removes old ones; pack files must be held by a backup hold
+ * (backup_holds.h) that was taken before. */
+#ifndef STORAGE_BACKUP_BACKUP_SOURCE_H
+#define STORAGE_BACKUP_BACKUP_SOURCE_H
+
+#include "storage/backup/backup_manifest.h"
+
+struct source_file {
+	char key[BACKUP_KEY_BYTES];
+	char *path;
+	uint64_t length; /* committed bytes */
+	int fd;          /* of a file of the journal; -1: not open */
+};
+struct backup_source {
+	uint8_t store[BACKUP_STORE_BYTES];
+	struct backup_moment moment;
+	uint32_t schema;
+	uint64_t sums;
+	struct source_file *files;
+	size_t count;
+	size_t capacity;
+};
+struct source_options {
+	const char *folder;
+	/* Whether a snapshot of this key was proven before; another one is read whole. */
+	bool (*knows)(void *owner, const char *key);
+	void *owner;
+};
+/* busy: the journal does not lead to the last change at present, and may in a second. Release `out`
+ * in any case. */
+int backup_source_read(
+	const struct source_options *options, struct backup_source *out, struct error *err);
+void backup_source_release(struct backup_source *source);
+/* The number of the last change and the life alone. */
+int backup_source_peek(const char *folder, struct backup_moment *out, struct error *err);
+
+/* Reads these bytes of a file. not_found and corrupt: it is not there, or shorter than that. */
+int source_file_read(const struct source_file *file, uint64_t from, uint8_t *into, size_t len,
+	struct error *err);
+
+#endif

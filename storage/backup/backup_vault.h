@@ -1,0 +1,38 @@
+/* A target whose objects are encrypted to a public key, or are not: its object about/store says
+ * whose backups it has and to which key. Whoever has the public key alone can write, and not read.
+ * One thread. */
+#ifndef STORAGE_BACKUP_BACKUP_VAULT_H
+#define STORAGE_BACKUP_BACKUP_VAULT_H
+
+#include "base/digest/age.h"
+#include "storage/backup/backup_manifest.h"
+
+struct backup_vault {
+	struct backup_target *target;      /* borrowed */
+	uint8_t store[BACKUP_STORE_BYTES]; /* the store's id */
+	bool is_sealed;
+	struct age_recipient recipient; /* with is_sealed */
+	/* Set by the caller before the functions below; borrowed; NULL: what is sealed stays so. */
+	const struct age_identities *identities;
+};
+/* To write the backups of this store. An empty target becomes one of it; `recipient` NULL: not
+ * encrypted. invalid: it is another store's, or encrypted to another key. */
+int backup_vault_begin(struct backup_vault *out, struct backup_target *target,
+	const uint8_t store[BACKUP_STORE_BYTES], const struct age_recipient *recipient,
+	struct error *err);
+/* To read them. not_found: no backup is there. */
+int backup_vault_find(struct backup_vault *out, struct backup_target *target, struct error *err);
+
+int backup_vault_put(
+	struct backup_vault *vault, const char *name, struct span bytes, struct error *err);
+/* Appends to `out`. denied: it needs an identity, or another one. */
+int backup_vault_get(
+	struct backup_vault *vault, const char *name, struct buffer *out, struct error *err);
+/* How many bytes an object has that holds this many. */
+uint64_t backup_vault_bytes(const struct backup_vault *vault, uint64_t plain);
+
+/* Reads the manifest of a moment. Release `out` in any case. */
+int backup_vault_manifest(struct backup_vault *vault, const struct backup_moment *moment,
+	struct backup_manifest *out, struct error *err);
+
+#endif
