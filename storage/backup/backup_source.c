@@ -103,7 +103,7 @@ static struct db *open_catalog(const char *folder, struct error *err)
 	char path[PATH_BYTES];
 	snprintf(path, sizeof(path), "%s/catalog.db", folder);
 	if (file_exists(path))
-		return db_open(path, DB_READ, err);
+		return db_open(path, DB_LOOK, err);
 	error_set(err, ERROR_NOT_FOUND, "There is no store in %s: catalog.db is missing.", folder);
 	return NULL;
 }
