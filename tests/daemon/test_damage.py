@@ -58,6 +58,7 @@ class Damage(unittest.TestCase):
             file.write(data)
 
     def put_back(self, *names):
+        self.daemon.is_damaged = True  # the journal knows later changes
         for name in names:
             for path in (self.path(name), self.path(name + '-wal'), self.path(name + '-shm')):
                 if os.path.exists(path):
