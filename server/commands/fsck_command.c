@@ -10,6 +10,7 @@
 #include "server/commands/command_words.h"
 #include "server/data_folder.h"
 #include "server/commands/finding_print.h"
+#include "server/commands/identity_file.h"
 #include "storage/fsck/fsck_repair.h"
 
 enum { STATUS_REPAIRED = 1, STATUS_DAMAGE = 4, STATUS_UNCHECKED = 8 };
@@ -17,12 +18,13 @@ enum { JSON_MAX_BYTES = 256 * 1024 * 1024 };
 
 struct fsck_options {
 	const char *data;
-	const char *master_key;
 	bool is_online;
 	bool is_quick;
 	bool repairs;
 	bool is_dry_run;
 	bool json;
+	const char *backup;
+	const char *identity;
 };
 struct fsck_run {
 	const struct fsck_options *options;
@@ -43,13 +45,15 @@ static const char usage[] =
 	"  deltabucketd fsck --data ./data\n"
 	"  deltabucketd fsck --data ./data --online --quick     # beside a running server, without reading the packs\n"
 	"  deltabucketd fsck --data ./data --repair --dry-run   # what a repair would do\n"
-	"  deltabucketd fsck --data ./data --repair\n\n"
+	"  deltabucketd fsck --data ./data --repair\n"
+	"  deltabucketd fsck --data ./data --repair --backup /mnt/backup\n\n"
 	"flags:\n"
 	"  --data DIR         the server's data folder (DELTABUCKET_DATA)\n"
-	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
 	"  --online           beside a running server: reads only, in short snapshots\n"
 	"  --quick            do not read every record of every pack\n"
 	"  --repair           mend what can be mended without loss, and check again\n"
+	"  --backup PLACE     with --repair: fetch pack files that are damaged or missing from this backup\n"
+	"  --identity FILE    opens an encrypted backup\n"
 	"  --dry-run          with --repair: change nothing, and say of each finding what would be done\n"
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n\n"
@@ -67,6 +71,9 @@ static int check(struct fsck_run *run, const char *folder, const char *name,
 static void fsck_command_take(void *owner, const struct finding *finding);
 static bool needs_repair(const struct fsck_report *report);
 static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err);
+static int run_repair(struct fsck_run *run, struct error *err);
+static int repair_from(struct fsck_run *run, struct backup_target *target,
+	const struct age_identities *identities, struct error *err);
 static void print_end(struct fsck_run *run, int status);
 
 int fsck_command(int argument_count, char **arguments)
@@ -95,15 +102,15 @@ static int parse(
 	int count, char **words, struct fsck_options *options, bool *out_help, struct error *err)
 {
 	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
-		{.name = "--master-key", .text = &options->master_key},
 		{.name = "--online", .switched = &options->is_online},
 		{.name = "--quick", .switched = &options->is_quick},
 		{.name = "--repair", .switched = &options->repairs},
+		{.name = "--backup", .text = &options->backup},
+		{.name = "--identity", .text = &options->identity},
 		{.name = "--dry-run", .switched = &options->is_dry_run},
 		{.name = "--json", .switched = &options->json}};
 	struct command_given given;
 	options->data = getenv("DELTABUCKET_DATA");
-	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
 	if (command_words_read(
 		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
 		return -1;
@@ -124,8 +131,10 @@ static int check_options(const struct fsck_options *options, struct error *err)
 	if (options->repairs && options->is_online)
 		return error_set(err, ERROR_INVALID,
 			"--repair needs the store for itself: stop the server and leave out --online");
-	return options->is_dry_run && !options->repairs
-		? error_set(err, ERROR_INVALID, "--dry-run goes with --repair")
+	if (options->is_dry_run && !options->repairs)
+		return error_set(err, ERROR_INVALID, "--dry-run goes with --repair");
+	return options->backup != NULL && !options->repairs
+		? error_set(err, ERROR_INVALID, "--backup goes with --repair")
 		: 0;
 }
 
@@ -150,8 +159,7 @@ static bool is_in_use(const struct fsck_options *options)
 {
 	struct data_folder folder;
 	struct error why = {0};
-	if (data_folder_open(
-		    &folder, file_system(), options->data, options->master_key, false, &why) == 0)
+	if (data_folder_lock(&folder, file_system(), options->data, false, &why) == 0)
 		data_folder_close(&folder);
 	return why.kind != ERROR_NONE;
 }
@@ -159,8 +167,7 @@ static bool is_in_use(const struct fsck_options *options)
 static int run_alone(struct fsck_run *run, struct error *err)
 {
 	struct data_folder folder;
-	if (data_folder_open(&folder, file_system(), run->options->data, run->options->master_key,
-		    false, err) != 0) {
+	if (data_folder_lock(&folder, file_system(), run->options->data, false, err) != 0) {
 		if (err->kind == ERROR_BUSY)
 			error_advise(err, "stop it first, or check beside it with --online");
 		return STATUS_UNCHECKED;
@@ -214,13 +221,42 @@ static bool needs_repair(const struct fsck_report *report)
 
 static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err)
 {
-	if (fsck_repair_run(run->repair, err) != 0)
+	if (run_repair(run, err) != 0)
 		return STATUS_DAMAGE;
 	if (!run->options->json)
 		printf("repaired; what is left:\n");
 	if (check(run, folder, "left", &run->last, err) != 0)
 		return STATUS_UNCHECKED;
 	return needs_repair(&run->last) ? STATUS_DAMAGE : STATUS_REPAIRED;
+}
+
+static int run_repair(struct fsck_run *run, struct error *err)
+{
+	const struct fsck_options *options = run->options;
+	struct age_identities identities = {.count = 0};
+	if (options->backup == NULL)
+		return fsck_repair_run(run->repair, err);
+	if (options->identity != NULL &&
+		identity_file_read(options->identity, &identities, err) != 0)
+		return -1;
+	struct backup_target *target =
+		backup_target_open(options->backup, false, file_system(), err);
+	const int result = target == NULL
+		? -1
+		: repair_from(run, target, options->identity != NULL ? &identities : NULL, err);
+	backup_target_free(target);
+	age_identities_wipe(&identities);
+	return result;
+}
+
+static int repair_from(struct fsck_run *run, struct backup_target *target,
+	const struct age_identities *identities, struct error *err)
+{
+	struct backup_vault vault = {.identities = identities};
+	if (backup_vault_find(&vault, target, err) != 0)
+		return -1;
+	fsck_repair_use(run->repair, &vault);
+	return fsck_repair_run(run->repair, err);
 }
 
 static void print_end(struct fsck_run *run, int status)

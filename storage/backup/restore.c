@@ -9,19 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "storage/backup/backup_fetch.h"
 
 /* So many starts can be lost behind the moment: the life of the restored store is above all of
  * them, so nothing that is left of the lost one ever counts as newer. */
 enum { LOST_LIVES = 4096 };
-enum { PATH_BYTES = 4096, FILE_MODE = 0600, FOLDER_MODE = 0700, MARK_MAX_BYTES = 256 };
+enum { PATH_BYTES = 4096, FILE_MODE = 0600, MARK_MAX_BYTES = 256 };
 
 struct restoring {
 	const struct restore_params *params;
 	struct restore_report *out;
 	struct backup_manifest manifest;
 	char mark[BACKUP_MOMENT_BYTES]; /* the name of the moment */
-	struct buffer piece;
+	struct backup_fetch fetch;
 };
 
 static int begin(struct restoring *restoring, struct error *err);
@@ -33,22 +33,16 @@ static int clear_journal(const struct restoring *restoring, struct error *err);
 static bool is_named(const struct restoring *restoring, const char *name);
 static int fetch_file(
 	struct restoring *restoring, const struct backup_file *file, struct error *err);
-static int fetch_pieces(struct restoring *restoring, const struct backup_file *file, int fd,
-	const char *path, struct error *err);
-static bool is_there(
-	struct restoring *restoring, const struct backup_piece *piece, int fd, const char *path);
-static int fetch_piece(struct restoring *restoring, const struct backup_file *file,
-	const struct backup_piece *piece, struct error *err);
-static bool is_right(struct span bytes, const struct backup_piece *piece);
 static int make_catalog(struct restoring *restoring, struct error *err);
 static int end(struct restoring *restoring, struct error *err);
 
 int restore_run(const struct restore_params *params, struct restore_report *out, struct error *err)
 {
-	struct restoring restoring = {.params = params, .out = out};
+	struct restoring restoring = {.params = params,
+		.out = out,
+		.fetch = {.vault = params->vault, .files = params->files}};
 	*out = (struct restore_report){.files = 0};
 	backup_moment_print(&params->moment, restoring.mark);
-	buffer_init(&restoring.piece, BACKUP_PIECE_MAX_BYTES);
 	int result =
 		backup_vault_manifest(params->vault, &params->moment, &restoring.manifest, err);
 	if (result == 0)
@@ -59,7 +53,7 @@ int restore_run(const struct restore_params *params, struct restore_report *out,
 		result = make_catalog(&restoring, err);
 	if (result == 0)
 		result = end(&restoring, err);
-	buffer_release(&restoring.piece);
+	backup_fetch_release(&restoring.fetch);
 	backup_manifest_release(&restoring.manifest);
 	return result;
 }
@@ -165,84 +159,17 @@ static bool is_named(const struct restoring *restoring, const char *name)
 static int fetch_file(
 	struct restoring *restoring, const struct backup_file *file, struct error *err)
 {
-	const struct file_ops *files = restoring->params->files;
 	char name[BACKUP_NAME_BYTES];
 	char path[PATH_BYTES];
 	restoring->out->files++;
 	restoring->out->bytes += backup_file_covered(file);
 	restoring->out->lacking += backup_file_covered(file) < file->length;
-	if (file->count == 0 || !backup_key_path(file->key, name))
+	if (!backup_key_path(file->key, name))
 		return 0;
 	path_in(restoring, name, path);
-	if (file_make_parent(files, path, FOLDER_MODE, err) != 0)
-		return -1;
-	const int fd = files->open(files, path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
-	if (fd < 0)
-		return error_set_errno(err, "%s cannot be made", path);
-	int result = fetch_pieces(restoring, file, fd, path, err);
-	if (result == 0)
-		result = file_sync(files, fd, path, err);
-	close(fd);
-	return result == 0 ? file_sync_name(files, path, err) : -1;
-}
-
-static int fetch_pieces(struct restoring *restoring, const struct backup_file *file, int fd,
-	const char *path, struct error *err)
-{
-	const struct file_ops *files = restoring->params->files;
-	for (size_t i = 0; i < file->count; i++) {
-		const struct backup_piece *piece = &file->pieces[i];
-		if (is_there(restoring, piece, fd, path))
-			continue;
-		if (fetch_piece(restoring, file, piece, err) != 0 ||
-			file_write_at(files, fd, buffer_span(&restoring->piece), (off_t)piece->from,
-				path, err) != 0)
-			return -1;
-		restoring->out->fetched += piece->to - piece->from;
-	}
-	return files->ftruncate(files, fd, (off_t)backup_file_covered(file)) == 0
-		? 0
-		: error_set_errno(err, "%s cannot be cut", path);
-}
-
-/* From an interrupted run. */
-static bool is_there(
-	struct restoring *restoring, const struct backup_piece *piece, int fd, const char *path)
-{
-	struct error ignored;
-	const size_t len = (size_t)(piece->to - piece->from);
-	buffer_reset(&restoring->piece);
-	uint8_t *room = buffer_reserve(&restoring->piece, len);
-	if (room == NULL ||
-		file_read_at(restoring->params->files, fd,
-			(struct iovec){.iov_base = room, .iov_len = len}, (off_t)piece->from, path,
-			&ignored) != 0)
-		return false;
-	return is_right(span_of(room, len), piece);
-}
-
-static int fetch_piece(struct restoring *restoring, const struct backup_file *file,
-	const struct backup_piece *piece, struct error *err)
-{
-	char name[BACKUP_NAME_BYTES];
-	buffer_reset(&restoring->piece);
-	backup_piece_name(file->key, piece, name);
-	if (backup_vault_get(restoring->params->vault, name, &restoring->piece, err) != 0)
-		return err->kind == ERROR_NOT_FOUND
-			? error_set(err, ERROR_CORRUPT, "The backup lacks the object %s.", name)
-			: -1;
-	return restoring->piece.len == piece->to - piece->from &&
-			is_right(buffer_span(&restoring->piece), piece)
-		? 0
-		: error_set(err, ERROR_CORRUPT,
-			  "The object %s does not have the bytes that were backed up.", name);
-}
-
-static bool is_right(struct span bytes, const struct backup_piece *piece)
-{
-	uint8_t digest[BLAKE3_BYTES];
-	blake3(NULL, bytes, digest);
-	return memcmp(digest, piece->digest, sizeof(digest)) == 0;
+	const int result = backup_fetch_file(&restoring->fetch, file, path, err);
+	restoring->out->fetched = restoring->fetch.fetched;
+	return result;
 }
 
 /* The journal leads to the last change of the moment and no further. */

@@ -35,7 +35,7 @@ static const struct {
 	[FINDING_REMOVAL] = {"removal", FINDING_FAULT, true,
 		"the file is taken off the list of files to remove"},
 	[FINDING_PACK] = {"pack", FINDING_DAMAGE, false,
-		"put the file back, or upload what it held again"},
+		"put the file back (--backup fetches it), or upload what it held again"},
 	[FINDING_PACK_ASIDE] = {"pack_aside", FINDING_FAULT, true, "the file is brought back"},
 	[FINDING_DEAD_PACK] = {"dead_pack", FINDING_NOTE, false, ""},
 	[FINDING_PACK_COPY] = {"pack_copy", FINDING_FAULT, true, "the pack is written again"},

@@ -15,6 +15,7 @@
 #include "storage/core/pack_mend.h"
 #include "storage/core/pack_row.h"
 #include "storage/fsck/fsck_internal.h"
+#include "storage/fsck/pack_return.h"
 #include "storage/open/store_open.h"
 #include "storage/packs/pack_store_parts.h"
 #include "storage/packs/pack_table.h"
@@ -37,7 +38,8 @@ struct fsck_repair {
 	const char *folder;
 	const struct file_ops *files;
 	struct log *log;
-	struct store *store; /* while it is open */
+	struct backup_vault *vault; /* NULL: there is no backup */
+	struct store *store;        /* while it is open */
 	struct repair_item *items;
 	size_t count;
 	size_t capacity;
@@ -79,6 +81,9 @@ struct repair_change {
 	const uint8_t *live;
 };
 
+static void return_packs(struct fsck_repair *repair);
+static bool is_lost(enum finding_kind kind);
+static bool is_returned(const struct fsck_repair *repair, size_t at);
 static bool has(const struct fsck_repair *repair, enum finding_kind kind);
 static void set_snapshots_aside(const struct fsck_repair *repair);
 static int await_proof(struct fsck_repair *repair, struct error *err);
@@ -129,6 +134,11 @@ void fsck_repair_free(struct fsck_repair *repair)
 	free(repair);
 }
 
+void fsck_repair_use(struct fsck_repair *repair, struct backup_vault *vault)
+{
+	repair->vault = vault;
+}
+
 void fsck_repair_add(struct fsck_repair *repair, const struct finding *finding)
 {
 	repair->items = memory_make_room(
@@ -147,6 +157,8 @@ int fsck_repair_run(struct fsck_repair *repair, struct error *err)
 		.files = repair->files,
 		.log = repair->log,
 		.is_quiet = true};
+	if (repair->vault != NULL)
+		return_packs(repair);
 	repair->store = store_open(&options, err);
 	if (repair->store == NULL)
 		return -1;
@@ -156,6 +168,35 @@ int fsck_repair_run(struct fsck_repair *repair, struct error *err)
 	store_close(repair->store);
 	repair->store = NULL;
 	return result;
+}
+
+static void return_packs(struct fsck_repair *repair)
+{
+	struct error err = {0};
+	struct pack_return *back =
+		pack_return_open(repair->folder, repair->files, repair->vault, &err);
+	if (back == NULL)
+		tell_failure(repair, "backup", &err);
+	for (size_t i = 0; back != NULL && i < repair->count; i++)
+		if (is_lost(repair->items[i].kind) && !is_returned(repair, i) &&
+			pack_return_run(back, repair->items[i].number, &err) != 0)
+			tell_failure(repair, "backup", &err);
+	pack_return_close(back);
+}
+
+static bool is_lost(enum finding_kind kind)
+{
+	return kind == FINDING_PACK || kind == FINDING_CHUNK;
+}
+
+/* Whether an earlier item is of the same pack. */
+static bool is_returned(const struct fsck_repair *repair, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (is_lost(repair->items[i].kind) &&
+			repair->items[i].number == repair->items[at].number)
+			return true;
+	return false;
 }
 
 static bool has(const struct fsck_repair *repair, enum finding_kind kind)
@@ -286,7 +327,8 @@ static int rewrite_pack(
 	return result;
 }
 
-/* From here on nothing new leads to them, and an upload of the same bytes mends them. */
+/* Reads the chunks once more. From here on nothing new leads to those that are damaged, and an
+ * upload of the same bytes mends them; those that came back from a backup are forgotten. */
 static int note_chunks(
 	struct fsck_repair *repair, const struct repair_item *item, struct error *err)
 {
@@ -294,8 +336,12 @@ static int note_chunks(
 	struct pack_record record;
 	if (find_pack(repair, item->number, &record, err) != 0)
 		return -1;
-	for (uint32_t i = 0; i < item->chunks; i++)
-		pack_damage_note(packs->damage, &record.id, item->chunk + i);
+	for (uint32_t i = 0; i < item->chunks; i++) {
+		const struct pack_run run = {
+			.pack = record.id, .first = item->chunk + i, .chunks = 1};
+		struct error damaged;
+		(void)pack_store_check_records(packs, &run, &damaged);
+	}
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/thread/log.h"
+#include "storage/backup/backup_vault.h"
 #include "storage/fsck/finding.h"
 
 struct fsck_repair;
@@ -14,6 +15,8 @@ struct fsck_repair;
 struct fsck_repair *fsck_repair_new(
 	const char *folder, const struct file_ops *files, struct log *log);
 void fsck_repair_free(struct fsck_repair *repair); /* NULL is fine */
+/* Pack files that are damaged or missing are fetched from this backup; borrowed. */
+void fsck_repair_use(struct fsck_repair *repair, struct backup_vault *vault);
 /* Notes what the repair must do; copies what it needs. */
 void fsck_repair_add(struct fsck_repair *repair, const struct finding *finding);
 /* Does all of it. A repair of one thing that fails is logged and does not keep the others from

@@ -120,6 +120,22 @@ class Fsck(unittest.TestCase):
         for key, body in self.objects.items():
             self.assertEqual(self.daemon.request('GET', f'/bkt/{key}').body, body)
 
+    def test_a_backup_gives_packs_back(self):
+        place = os.path.join(self.daemon.scratch, 'backup')
+        self.daemon.admin('backup', '--to', place)
+        self.damage_object()
+        lost, _ = self.pack_of(self.objects['k2'][:5_000])
+        lost.unlink()
+        self.assertEqual(fsck(self.daemon, '--repair', '--backup', os.path.join(self.daemon.scratch, 'none'))[0], DAMAGE)
+        status, answer = fsck(self.daemon, '--repair', '--backup', place)
+        self.assertEqual((status, answer['left']), (REPAIRED, [{**finding, 'severity': 'note'} for finding in answer['left']]))
+        self.assertEqual(len(list(pathlib.Path(self.daemon.folder, 'set-aside').glob('*.pack'))), 1)  # what was damaged
+        self.daemon.start()
+        for key, body in self.objects.items():
+            self.assertEqual(self.daemon.request('GET', f'/bkt/{key}').body, body)
+        self.daemon.stop()
+        self.daemon.check_store()
+
     def test_a_running_server_is_checked_online_alone(self):
         self.daemon.start()
         done = self.daemon.admin('fsck', check=False)

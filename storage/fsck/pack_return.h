@@ -1,0 +1,19 @@
+/* Puts pack files back from a backup: those that are missing, cut off, or have damaged records.
+ * A file's bytes never change under its name, so the backup has the very bytes. What lies in the
+ * place is set aside, not replaced. The store is not open. One thread. */
+#ifndef STORAGE_FSCK_PACK_RETURN_H
+#define STORAGE_FSCK_PACK_RETURN_H
+
+#include "storage/backup/backup_fetch.h"
+
+struct pack_return;
+/* Reads the newest moment of the vault, and the catalog of the data folder. All is borrowed. */
+struct pack_return *pack_return_open(const char *folder, const struct file_ops *files,
+	struct backup_vault *vault, struct error *err);
+void pack_return_close(struct pack_return *back); /* NULL is fine */
+
+/* Puts the file of the pack with this number in the table `packs` back. not_found: the backup does
+ * not have it up to its committed length; nothing has changed then. */
+int pack_return_run(struct pack_return *back, int64_t number, struct error *err);
+
+#endif
