@@ -1,5 +1,5 @@
-"""Conditional writes by many callers to few objects, while gc works and the server is killed: what the callers saw fits an order of their requests,
-and the store is sound after the kills.
+"""Conditional writes by many callers to few objects, while gc, scrub and a backup work and the server is killed: what the callers saw fits an order of
+their requests, the store is sound after the kills, and the backup can be restored.
 
 DELTABUCKET_TORTURE=1 makes it 1,000 kills instead of 12.
 """
@@ -136,12 +136,14 @@ class Linear(unittest.TestCase):
                 self.assertEqual([caller.unexpected for caller in callers if caller.unexpected], [])
                 before = after
             self.assertGreater(asked, 20 * KILLS)
+            self.comes_back(daemon)
 
     def round(self, daemon, seconds):
-        """Callers, gc, and then a kill."""
+        """Callers, upkeep, and then a kill."""
         stop = threading.Event()
         callers = [Caller(daemon, number, stop) for number in range(CALLERS)]
-        threads = [threading.Thread(target=work) for work in [*(caller.run for caller in callers), lambda: self.collect(daemon, stop)]]
+        works = [*(caller.run for caller in callers), lambda: self.collect(daemon, stop), lambda: self.back_up(daemon, stop)]
+        threads = [threading.Thread(target=work) for work in works]
         for thread in threads:
             thread.start()
         time.sleep(seconds)
@@ -155,8 +157,22 @@ class Linear(unittest.TestCase):
         try:
             while not stop.is_set():
                 daemon.request('POST', '/-/gc', json.dumps({'live_percent': 100}), timeout=20)
+                daemon.request('POST', '/-/scrub', b'{}', timeout=20)
         except (OSError, http.client.HTTPException):
             pass
+
+    def back_up(self, daemon, stop):
+        """The kill may end it, too: then the next one goes on."""
+        while not stop.is_set():
+            daemon.admin('backup', '--to', os.path.join(daemon.scratch, 'backup'), '--keep', '3', check=False)
+
+    def comes_back(self, daemon):
+        place, into = (os.path.join(daemon.scratch, name) for name in ('backup', 'restored'))
+        daemon.admin('backup', '--to', place)
+        done = daemon.command('restore', '--from', place, '--data', into)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = daemon.command('fsck', '--data', into)
+        self.assertEqual(done.returncode, 0, done.stdout)
 
 
 if __name__ == '__main__':
