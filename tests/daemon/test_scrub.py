@@ -134,12 +134,17 @@ class Scrub(unittest.TestCase):
         self.expect('two', body)
         self.assertEqual(scrub(self.daemon)['chunks_damaged'], 0)
 
+    def publish_and_seal(self, checkpoint):
+        """Step 0, proven: damage while it is proven would be its verdict."""
+        self.daemon.client('publish', '--run', 'bkt/r', '--step', 0, checkpoint)
+        self.await_that(lambda: self.daemon.request('GET', '/v1/runs/bkt/r/steps/0').json()['verified'] == 'ok')
+        self.daemon.stop()  # seals all packs
+        self.daemon.start()
+
     def test_a_step_is_named(self):
         """Damage in the object of a step is told as the step, and as its key."""
         checkpoints = expand_small(self.daemon.scratch, 1)
-        self.daemon.client('publish', '--run', 'bkt/r', '--step', 0, checkpoints[0])
-        self.daemon.stop()  # seals all packs
-        self.daemon.start()
+        self.publish_and_seal(checkpoints[0])
         for path in pack_files(self.daemon):
             flip_record(path)
         self.assertGreater(scrub(self.daemon)['damaged_now'], 0)
@@ -157,9 +162,7 @@ class Scrub(unittest.TestCase):
     def test_a_worker_gives_back_what_the_server_lost(self):
         """The server asks a worker that holds the step, and takes from it only the chunks that it asked for."""
         checkpoints = expand_small(self.daemon.scratch, 1)
-        self.daemon.client('publish', '--run', 'bkt/r', '--step', 0, checkpoints[0])
-        self.daemon.stop()  # seals all packs
-        self.daemon.start()
+        self.publish_and_seal(checkpoints[0])
         with open(checkpoints[0], 'rb') as file:
             weights = file.read()
         token = self.daemon.request('POST', '/-/keys', b'{"grants":["bkt/r/=read"]}').json()['token']
