@@ -90,7 +90,7 @@ int age_identities_parse(struct span text, struct age_identities *out, struct er
 		if (out->count == AGE_IDENTITIES_MAX ||
 			!bech32_decode(line, IDENTITY_PREFIX, out->keys[out->count], AGE_KEY_BYTES))
 			return error_set(err, ERROR_INVALID,
-				"A line of the identity file is no AGE-SECRET-KEY-1..., as age-keygen writes"
+				"A line of the identity file is not an AGE-SECRET-KEY-1..., as age-keygen writes"
 				" it, or there are more than %d.",
 				AGE_IDENTITIES_MAX);
 		out->count++;

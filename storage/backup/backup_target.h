@@ -29,7 +29,7 @@ struct backup_target_ops {
 	/* Appends to `out`, up to its cap. not_found when there is none. */
 	int (*get)(struct backup_target *target, const char *name, struct buffer *out,
 		struct error *err);
-	/* Gives all objects KIND/..., in any order. A kind without objects is no error. */
+	/* Gives all objects KIND/..., in any order. A kind without objects is not an error. */
 	int (*list)(struct backup_target *target, const char *kind, backup_target_take_fn *take,
 		void *taker, struct error *err);
 	int (*remove)(
