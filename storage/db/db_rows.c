@@ -293,9 +293,11 @@ static int scan_numbers(struct db *db, db_rows_take_fn *take, void *owner, struc
 	return got;
 }
 
+/* A value that cannot be read, NULL, is noted as an SQL NULL; the sums then fail the
+ * transaction. */
 static struct row_value value_of(sqlite3_value *value)
 {
-	const int type = sqlite3_value_type(value);
+	const int type = value == NULL ? SQLITE_NULL : sqlite3_value_type(value);
 	struct row_value result = {.kind = ROW_NULL};
 	if (type == SQLITE_INTEGER) {
 		result.kind = ROW_NUMBER;
@@ -309,7 +311,6 @@ static struct row_value value_of(sqlite3_value *value)
 	return result;
 }
 
-/* A value that cannot be read is noted as NULL; the sums then fail the transaction. */
 static void note_removal(struct db_rows *rows, const struct table_shape *shape)
 {
 	row_bytes_begin(&rows->bytes, ROW_REMOVE, shape->name, shape->key_count);

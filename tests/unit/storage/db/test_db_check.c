@@ -473,21 +473,45 @@ static const char *const overflow_changes[] = {"UPDATE pairs SET b = 9 WHERE a =
 	"DELETE FROM pairs WHERE a = x'02'", "DELETE FROM blobs WHERE id = 1",
 	"UPDATE blobs SET bytes = NULL WHERE id = 1"};
 
+static void take_record(void *owner, const struct db_record *record)
+{
+	(void)record;
+	++*(int *)owner;
+}
+
+static void ignore_outcome(void *owner, enum db_outcome outcome)
+{
+	(void)owner, (void)outcome;
+}
+
+static void ignore_loss(void *owner)
+{
+	(void)owner;
+}
+
 START_TEST(a_row_that_cannot_be_read_is_not_changed)
 {
 	struct error err = {0};
+	int records = 0;
+	const struct db_recorder recorder = {.owner = &records,
+		.take = take_record,
+		.settle = ignore_outcome,
+		.lose = ignore_loss};
 	bool of_pairs = strstr(overflow_changes[_i], "pairs") != NULL;
 	if (!of_pairs)
 		change("DELETE FROM pairs; INSERT INTO blobs VALUES (1, zeroblob(9000))");
 	db_close(db);
 	spoil_page(zero_page_of(path));
 	open_it();
+	ck_assert_int_eq(db_set_recorder(db, &recorder, &err), 0);
 	ck_assert_int_eq(db_begin(db, &err), 0);
 	ck_assert_int_eq(db_run(db, overflow_changes[_i], &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
 	ck_assert_ptr_nonnull(strstr(err.text, "does not match its checksum"));
 	db_rollback(db);
+	ck_assert_int_eq(records, 0);
 	change("INSERT INTO t VALUES (5000, x'09', 1)"); /* others go on */
+	ck_assert_int_eq(records, 1);
 	struct findings findings = look();
 	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 1);
 	ck_assert_str_eq(findings.table, of_pairs ? "pairs" : "blobs");
