@@ -1,6 +1,6 @@
 /* The order is what makes it safe: the manifests of all moments that stay are read first, then the
- * other moments go, and then the pieces that none of the manifests names. So no moment ever names a
- * piece that was removed.
+ * other moments go, for good, and then the pieces that none of the manifests names. So no moment
+ * ever names a piece that was removed, nor does one that a power cut brings back.
  *
  * A piece that no moment names may be one that a run under way has just put. A run ends after
  * BACKUP_HOLD_MS, so older ones are nobody's. */
@@ -106,6 +106,8 @@ static int remove_moments(
 	}
 	moments->count = left;
 	out->left = left;
+	if (result == 0 && out->moments > 0)
+		result = backup->target->ops->settle(backup->target, BACKUP_MOMENTS, err);
 	return result;
 }
 

@@ -32,8 +32,10 @@ struct backup_target_ops {
 	/* Gives all objects KIND/..., in any order. A kind without objects is not an error. */
 	int (*list)(struct backup_target *target, const char *kind, backup_target_take_fn *take,
 		void *taker, struct error *err);
-	int (*remove)(
-		struct backup_target *target, const char *name, struct error *err); /* absent: 0 */
+	/* 0 when it is absent. After a power cut of the target it may be there again. */
+	int (*remove)(struct backup_target *target, const char *name, struct error *err);
+	/* What was removed of a kind stays so from here on. */
+	int (*settle)(struct backup_target *target, const char *kind, struct error *err);
 	void (*free)(struct backup_target *target);
 };
 struct backup_target { /* embed first */

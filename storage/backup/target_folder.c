@@ -34,12 +34,14 @@ static int target_folder_list(struct backup_target *target, const char *kind,
 static int take_name(const struct target_folder *folder, const char *kind, const char *name,
 	backup_target_take_fn *take, void *taker, struct error *err);
 static int target_folder_remove(struct backup_target *target, const char *name, struct error *err);
+static int target_folder_settle(struct backup_target *target, const char *kind, struct error *err);
 static void target_folder_free(struct backup_target *target);
 
 static const struct backup_target_ops ops = {.put = target_folder_put,
 	.get = target_folder_get,
 	.list = target_folder_list,
 	.remove = target_folder_remove,
+	.settle = target_folder_settle,
 	.free = target_folder_free};
 
 struct backup_target *target_folder_open(
@@ -172,6 +174,14 @@ static int target_folder_remove(struct backup_target *target, const char *name, 
 	return folder->files->unlink(folder->files, path) == 0 || errno == ENOENT
 		? 0
 		: error_set_errno(err, "%s cannot be removed", path);
+}
+
+static int target_folder_settle(struct backup_target *target, const char *kind, struct error *err)
+{
+	const struct target_folder *folder = (const struct target_folder *)target;
+	char path[PATH_BYTES];
+	path_of(folder, kind, path);
+	return file_sync_folder(folder->files, path, err);
 }
 
 static void target_folder_free(struct backup_target *target)
