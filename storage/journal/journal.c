@@ -163,9 +163,12 @@ bool journal_owns(const struct journal *journal, const struct journal_header *he
 	return memcmp(header->store, journal->options.store, JOURNAL_STORE_BYTES) == 0;
 }
 
-int64_t journal_begin(const struct journal *journal)
+int64_t journal_last_change(struct journal *journal)
 {
-	return journal->options.change;
+	lock_enter(&journal->lock);
+	const int64_t change = journal->at.change;
+	lock_leave(&journal->lock);
+	return change;
 }
 
 bool journal_wants_snapshot(struct journal *journal)

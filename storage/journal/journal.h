@@ -46,8 +46,7 @@ const char *journal_folder(const struct journal *journal);
 const struct file_ops *journal_files(const struct journal *journal);
 /* Whether a file is of this store. */
 bool journal_owns(const struct journal *journal, const struct journal_header *header);
-/* The last change of the catalog when the journal was opened. */
-int64_t journal_begin(const struct journal *journal);
+int64_t journal_last_change(struct journal *journal);
 bool journal_wants_snapshot(struct journal *journal);
 /* The files of before are in doubt: the journal counts as incomplete until its next snapshot. */
 void journal_doubt(struct journal *journal);

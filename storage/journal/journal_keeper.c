@@ -6,13 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread/worker_thread.h"
 #include "storage/journal/journal_history.h"
 #include "storage/journal/journal_reader.h"
 #include "storage/journal/snapshot.h"
 
-enum { PATH_BYTES = 4096, LOOK_MS = 1000, AGAIN_MS = 5 * 60 * 1000, KEPT = 2 };
+enum {
+	PATH_BYTES = 4096,
+	LOOK_MS = 1000,
+	AGAIN_MS = 5 * 60 * 1000,
+	LOOK_AGAIN_MS = 24 * 60 * 60 * 1000,
+	KEPT = 2
+};
 /* A larger catalog would hold up the end of the process for long. */
 static const uint64_t LAST_BYTES = UINT64_C(256) << 20;
 
@@ -22,13 +29,15 @@ struct journal_keeper {
 	struct log *log;
 	struct metrics *metrics;
 	struct worker_thread thread;
-	bool has_looked; /* at the files of before */
-	bool is_ending;  /* the thread has ended; one more snapshot may be made */
+	int64_t look_due_ms; /* when the files are read again */
+	bool is_ending;      /* the thread has ended; one more snapshot may be made */
 };
 
 static void remove_leftovers(struct journal *journal);
 static int64_t journal_keeper_round(void *owner);
 static void look_at_files(struct journal_keeper *keeper);
+static void doubt(struct journal_keeper *keeper, const char *why);
+static void prove_snapshots(struct journal_keeper *keeper, const struct journal_history *history);
 static void make_last_snapshot(struct journal_keeper *keeper);
 static int make_snapshot(struct journal_keeper *keeper, struct error *err);
 static int write_snapshot(struct journal_keeper *keeper, struct db *db,
@@ -88,9 +97,8 @@ static int64_t journal_keeper_round(void *owner)
 {
 	struct journal_keeper *keeper = owner;
 	struct error err = {0};
-	if (!keeper->has_looked)
+	if (clock_monotonic_ms() >= keeper->look_due_ms)
 		look_at_files(keeper);
-	keeper->has_looked = true;
 	const bool wants = journal_wants_snapshot(keeper->journal);
 	metrics_set(
 		keeper->metrics, METRIC_JOURNAL_INCOMPLETE, journal_is_incomplete(keeper->journal));
@@ -102,19 +110,48 @@ static int64_t journal_keeper_round(void *owner)
 	return AGAIN_MS;
 }
 
-/* A start only looks for the record of the catalog's last change. Whether a snapshot leads to that
- * record shows when everything in between is read. */
+/* A start only looks for the record of the catalog's last change. Whether a sound snapshot leads
+ * there shows when everything in between is read; what is damaged since shows a day later. Where
+ * something is wrong another snapshot is made, and then a second one: the damaged files are too old
+ * then, and go. */
 static void look_at_files(struct journal_keeper *keeper)
 {
 	struct error err = {0};
+	const int64_t change = journal_last_change(keeper->journal);
 	struct journal_history *history =
 		journal_history_read(journal_folder(keeper->journal), &err);
 	struct journal_way way = {.end = {.change = -1}};
 	if (history != NULL && journal_history_snapshots(history) > 0)
 		journal_history_way(history, 0, &way);
-	if (way.end.change < journal_begin(keeper->journal))
-		journal_doubt(keeper->journal);
+	if (way.end.change < change)
+		doubt(keeper, way.gap);
+	if (history != NULL)
+		prove_snapshots(keeper, history);
 	journal_history_free(history);
+	keeper->look_due_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
+}
+
+/* `why` is empty when no file is damaged: the journal has just begun. */
+static void doubt(struct journal_keeper *keeper, const char *why)
+{
+	const struct log_field field = log_text("why", why);
+	journal_doubt(keeper->journal);
+	if (why[0] != '\0')
+		log_event(keeper->log, LOG_WARNING, NULL, "journal_damaged", &field, 1);
+}
+
+static void prove_snapshots(struct journal_keeper *keeper, const struct journal_history *history)
+{
+	if (journal_history_damaged(history) > 0)
+		doubt(keeper, journal_history_damage(history));
+	for (size_t i = 0; i < journal_history_snapshots(history); i++) {
+		struct journal_way way;
+		struct error err = {0};
+		uint64_t sums;
+		journal_history_way(history, i, &way);
+		if (snapshot_read(way.snapshot, &sums, NULL, NULL, &err) != 0)
+			doubt(keeper, err.text);
+	}
 }
 
 /* A store that is closed in order can be made again from its journal, however short its life

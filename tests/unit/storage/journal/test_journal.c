@@ -312,6 +312,41 @@ static void await_complete(void)
 	journal_keeper_stop(keeper);
 }
 
+/* A keeper runs until so many snapshots are there, and none with this name. */
+static void keep_until(size_t snapshots, const char *gone)
+{
+	struct journal_keeper *keeper = journal_keeper_start(journal, catalog_path, NULL, NULL);
+	for (int i = 0; files_of(".snapshot") != snapshots || files_of(gone) != 0; i++) {
+		ck_assert_int_lt(i, 500);
+		usleep(10 * 1000);
+	}
+	journal_keeper_stop(keeper);
+}
+
+/* In its header, and in its rows. */
+START_TEST(a_damaged_snapshot_is_noticed_and_made_again)
+{
+	static const char first[] = "0000000000000000.snapshot";
+	char command[700];
+	make_snapshot();
+	commit_account(1);
+	ck_assert_uint_eq(files_of(first), 1);
+	close_all();
+	snprintf(command, sizeof(command),
+		"cd %s && printf x | dd of=%s bs=1 seek=%d conv=notrunc 2>&1", journal_path, first,
+		_i == 0 ? 20 : JOURNAL_HEADER_BYTES + 30);
+	ck_assert_int_eq(system(command), 0);
+	open_all(2);
+	ck_assert(journal_is_incomplete(journal) == (_i == 0)); /* rows are not read at once */
+	keep_until(2, "none");
+	commit_account(2);
+	ck_assert_int_eq(records_after_snapshot(), 1);
+	close_all();
+	open_all(3);
+	keep_until(2, first);
+}
+END_TEST
+
 START_TEST(a_log_that_is_missing_between_two_is_noticed)
 {
 	char command[700];
@@ -349,6 +384,7 @@ Suite *test_journal_suite(void)
 	tcase_add_test(tests, nothing_is_believed_after_a_failed_sync);
 	tcase_add_loop_test(tests, a_snapshot_that_fails_leaves_no_file, 0, 3);
 	tcase_add_test(tests, two_snapshots_and_the_logs_since_stay);
+	tcase_add_loop_test(tests, a_damaged_snapshot_is_noticed_and_made_again, 0, 2);
 	tcase_add_test(tests, a_log_that_is_missing_between_two_is_noticed);
 	suite_add_tcase(suite, tests);
 	return suite;
