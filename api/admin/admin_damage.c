@@ -137,6 +137,7 @@ static void print_counts(const struct scrub_report *report, struct json_writer *
 	json_writer_u64(json, "chunks_damaged", report->chunks_damaged);
 	json_writer_u64(json, "chunks_healed", report->chunks_healed);
 	json_writer_u64(json, "packs_failed", report->packs_failed);
+	json_writer_u64(json, "packs_mended", report->packs_mended);
 }
 
 static void print_time(int64_t ms, const char *name, struct json_writer *json)

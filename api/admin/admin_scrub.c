@@ -55,6 +55,7 @@ void admin_scrub_print(const struct scrub_request *request, struct buffer *out)
 	json_writer_u64(&json, "chunks_damaged", report->chunks_damaged);
 	json_writer_u64(&json, "chunks_healed", report->chunks_healed);
 	json_writer_u64(&json, "packs_failed", report->packs_failed);
+	json_writer_u64(&json, "packs_mended", report->packs_mended);
 	json_writer_u64(&json, "damaged_now", request->damaged_now);
 	json_writer_end(&json, '}');
 }

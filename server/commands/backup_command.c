@@ -40,7 +40,7 @@ static const char usage[] =
 	"usage: deltabucketd backup --to PLACE [FLAGS]\n\n"
 	"Ships the store to a folder or a bucket, beside the running server or without one: first everything, later\n"
 	"what is new. Each run makes a moment, which deltabucketd restore can bring back. An interrupted run goes on\n"
-	"where it was. Exit status 4: the moment was made, and lacks files that could not be read.\n"
+	"where it was. Exit status 4: the moment was made, and has damaged files, which the output names.\n"
 	"It has no master.key and no tls/: keep copies of these elsewhere.\n\n"
 	"examples:\n"
 	"  deltabucketd backup --data ./data --to /mnt/backup --keep 14\n"

@@ -58,7 +58,7 @@ static void print_text(const struct backup_report *report, const struct backup_p
 	else
 		printf("%s: nothing has changed since\n", moment);
 	if (report->lacking > 0)
-		printf("%" PRIu64 " files could not be read whole and are missing in it: %s\n",
+		printf("%" PRIu64 " files are damaged or incomplete in the store, and so in it: %s\n",
 			report->lacking, report->lack);
 	if (pruned != NULL && pruned->moments + pruned->pieces > 0)
 		printf("%" PRIu64 " moments and %" PRIu64 " pieces of %" PRIu64

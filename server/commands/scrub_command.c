@@ -155,6 +155,7 @@ static int print_answer(const struct scrub_options_given *options, const struct 
 	struct error err = {0};
 	struct json_node *const root = json_node_parse(buffer_span(answer), "the answer", &err);
 	const unsigned long long failed = number_of(root, "packs_failed");
+	const unsigned long long mended = number_of(root, "packs_mended");
 	const unsigned long long left = number_of(root, "damaged_now");
 	if (options->json)
 		printf("%s\n", buffer_text(answer));
@@ -162,6 +163,8 @@ static int print_answer(const struct scrub_options_given *options, const struct 
 		printf("%llu packs, %llu bytes read: %llu chunks damaged, %llu healed, %llu damaged now\n",
 			number_of(root, "packs"), number_of(root, "bytes"),
 			number_of(root, "chunks_damaged"), number_of(root, "chunks_healed"), left);
+	if (mended > 0 && !options->json)
+		printf("%llu packs described themselves wrongly and were written again\n", mended);
 	if (failed > 0 && !options->json)
 		printf("%llu packs could not be read: see the log\n", failed);
 	if (left > 0 && !options->json)

@@ -236,6 +236,7 @@ static int ship_file(struct round *round, const struct source_file *source, stru
 	struct backup_file *file =
 		backup_manifest_add(&round->manifest, source->key, source->length);
 	bool is_read = true;
+	const uint64_t before = round->out->pieces;
 	round->out->files++;
 	round->out->bytes += source->length;
 	backup_known_fill(round->backup->known, file);
@@ -244,6 +245,8 @@ static int ship_file(struct round *round, const struct source_file *source, stru
 	while (is_read && backup_file_covered(file) < file->length)
 		if (ship_piece(round, source, file, &is_read, err) != 0)
 			return -1;
+	if (is_read && round->out->pieces > before)
+		is_read = source_file_check(source, round->backup->params.folder, err) == 0;
 	if (is_read)
 		return 0;
 	note_lack(round, err);

@@ -45,8 +45,10 @@ struct backup_report {
 	uint64_t bytes;   /* of these files */
 	uint64_t pieces;  /* that this round shipped */
 	uint64_t shipped; /* their bytes */
-	uint64_t lacking; /* files that could not be read whole; the moment names them */
-	char lack[BACKUP_LACK_BYTES]; /* why the first of them could not */
+	/* files that could not be read whole, which the moment names, and packs that describe
+	 * themselves wrongly */
+	uint64_t lacking;
+	char lack[BACKUP_LACK_BYTES]; /* what is wrong with the first of them */
 };
 struct backup_pruned {
 	uint64_t moments;

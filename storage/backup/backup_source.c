@@ -14,7 +14,7 @@
 #include "storage/db/db_sums.h"
 #include "storage/journal/journal_history.h"
 #include "storage/journal/snapshot.h"
-#include "storage/packs/pack_format.h"
+#include "storage/packs/pack_table.h"
 
 enum { PATH_BYTES = 4096, MS_PER_SECOND = 1000 };
 _Static_assert((int)BACKUP_STORE_BYTES == (int)STORE_ID_BYTES, "the id of a store");
@@ -42,6 +42,7 @@ static int backup_source_take_part(
 	void *owner, const char *path, uint64_t bytes, struct error *err);
 static int prove_snapshot(const struct journal_search *search, const char *path, struct error *err);
 static void drop_files(struct backup_source *source, size_t from);
+static int check_pack(struct backend *backend, const struct pack_record *record, struct error *err);
 static int read_bytes(const struct source_file *file, int fd, uint64_t from, struct iovec into,
 	struct error *err);
 
@@ -95,6 +96,38 @@ int source_file_read(
 	const int result = read_bytes(file, fd, from, part, err);
 	close(fd);
 	return result;
+}
+
+int source_file_check(const struct source_file *file, const char *folder, struct error *err)
+{
+	char packs[PATH_BYTES];
+	char aside[PATH_BYTES];
+	if (file->pack.length == 0 || file->pack.state == PACK_OPEN)
+		return 0;
+	snprintf(packs, sizeof(packs), "%s/packs", folder);
+	snprintf(aside, sizeof(aside), "%s/set-aside", folder);
+	struct backend *backend = backend_folder_open(packs, aside, NULL, err);
+	if (backend == NULL)
+		return -1;
+	const int result = check_pack(backend, &file->pack, err);
+	backend->ops->free(backend);
+	return result;
+}
+
+static int check_pack(struct backend *backend, const struct pack_record *record, struct error *err)
+{
+	const struct pack_id *name = pack_record_file(record);
+	struct backend_file *file;
+	char text[PACK_NAME_BYTES];
+	pack_format_name(name, PACK_FILE_PACK, text);
+	if (backend->ops->open(backend, text, &file, err) != 0)
+		return -1;
+	struct pack_index *index = pack_own_index(file, &record->id, name, record->length, err);
+	backend->ops->close(file);
+	const bool is_right = index != NULL;
+	pack_index_free(index);
+	return is_right ? 0
+			: error_wrap(err, "%s was shipped as it is; `deltabucketd scrub` mends it", text);
 }
 
 /* SQLite would make a missing one. */
@@ -160,7 +193,7 @@ static int read_packs(
 		backup_key_of_pack(pack_record_file(&records[i]), key);
 		backup_key_path(key, name);
 		snprintf(path, sizeof(path), "%s/%s", folder, name);
-		add_file(out, key, path, records[i].length);
+		add_file(out, key, path, records[i].length)->pack = records[i];
 	}
 	free(records);
 	return 0;
@@ -196,10 +229,10 @@ static int find_way(
 	const struct journal_history *history, struct journal_search *search, struct error *err)
 {
 	struct backup_source *out = search->out;
+	struct error why = {0};
 	const struct journal_goal goal = {.change = out->moment.change, .sums = out->sums};
 	const size_t before = out->count;
 	for (size_t i = 0; i < journal_history_snapshots(history); i++) {
-		struct error why = {0};
 		const int found = journal_history_lead(
 			history, i, &goal, backup_source_take_part, search, &why);
 		if (found == 1)
@@ -208,8 +241,8 @@ static int find_way(
 	}
 	return error_set(err, ERROR_BUSY,
 		"The journal does not lead to change %lld of the catalog: its next snapshot is not made"
-		" yet, or cannot be made (the log of the server tells, as snapshot_failed).",
-		(long long)goal.change);
+		" yet, or cannot be made (the log of the server tells, as snapshot_failed). %.300s",
+		(long long)goal.change, why.text);
 }
 
 static int backup_source_take_part(void *owner, const char *path, uint64_t bytes, struct error *err)

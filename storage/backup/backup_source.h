@@ -9,12 +9,14 @@
 #define STORAGE_BACKUP_BACKUP_SOURCE_H
 
 #include "storage/backup/backup_manifest.h"
+#include "storage/packs/segment.h"
 
 struct source_file {
 	char key[BACKUP_KEY_BYTES];
 	char *path;
 	uint64_t length; /* committed bytes */
 	int fd;          /* of a file of the journal; -1: not open */
+	struct pack_record pack; /* of the file of a pack */
 };
 struct backup_source {
 	uint8_t store[BACKUP_STORE_BYTES];
@@ -42,5 +44,9 @@ int backup_source_peek(const char *folder, struct backup_moment *out, struct err
 /* Reads these bytes of a file. not_found and corrupt: it is not there, or shorter than that. */
 int source_file_read(const struct source_file *file, uint64_t from, uint8_t *into, size_t len,
 	struct error *err);
+
+/* Whether a pack that will not change any more describes itself rightly: nothing else will describe
+ * it in a restored store. 0 for other files. `folder` is the data folder. */
+int source_file_check(const struct source_file *file, const char *folder, struct error *err);
 
 #endif

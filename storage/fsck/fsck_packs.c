@@ -54,7 +54,6 @@ static int fsck_take_name_aside(void *taker, const char *name, uint64_t size, st
 static int check_length(struct pack_look *look, struct error *err);
 static int read_index(struct pack_look *look, struct error *err);
 static enum finding_kind sidecar_kind(const struct pack_look *look);
-static struct pack_index *read_own(struct pack_look *look, struct error *err);
 static struct pack_index *read_sidecar(
 	struct pack_look *look, bool *out_is_there, struct error *err);
 static void check_presence(struct pack_look *look);
@@ -72,6 +71,7 @@ static bool is_wanted(const struct pack_look *look);
 static enum finding_kind dead_kind(enum finding_kind kind);
 static void name_subject(const struct pack_look *look, const struct pack_fault *fault,
 	char out[FINDING_SUBJECT_BYTES]);
+static void name_file(const struct pack_record *record, char *out, size_t size);
 static void release_look(struct pack_look *look);
 
 int fsck_packs(struct fsck *fsck, struct error *err)
@@ -218,7 +218,9 @@ static int read_index(struct pack_look *look, struct error *err)
 	struct error own_damage = {0};
 	struct error sidecar_damage = {0};
 	bool has_sidecar = false;
-	struct pack_index *own = read_own(look, &own_damage);
+	const struct pack_record *record = &look->record;
+	struct pack_index *own = pack_own_index(look->file, &record->id, pack_record_file(record),
+		record->length, &own_damage);
 	struct pack_index *sidecar = look->record.state == PACK_OPEN
 		? NULL
 		: read_sidecar(look, &has_sidecar, &sidecar_damage);
@@ -243,14 +245,6 @@ static enum finding_kind sidecar_kind(const struct pack_look *look)
 {
 	return pack_id_equal(pack_record_file(&look->record), &look->record.id) ? FINDING_PACK_INDEX
 										: FINDING_PACK_COPY;
-}
-
-static struct pack_index *read_own(struct pack_look *look, struct error *err)
-{
-	const struct pack_id *file = pack_record_file(&look->record);
-	if (pack_id_equal(file, &look->record.id))
-		return pack_index_walk(look->file, file, look->record.length, err);
-	return pack_table_read(look->file, &look->record.id, file, look->record.length, err);
 }
 
 /* NULL also when there is none: a start makes it again. */
@@ -419,14 +413,26 @@ static void name_subject(const struct pack_look *look, const struct pack_fault *
 	char out[FINDING_SUBJECT_BYTES])
 {
 	char pack[PACK_ID_TEXT_BYTES];
+	char in[PACK_ID_TEXT_BYTES + 16];
 	pack_id_format(&look->record.id, pack);
+	name_file(&look->record, in, sizeof(in));
 	if (fault->first == NO_CHUNK)
-		snprintf(out, FINDING_SUBJECT_BYTES, "pack %s", pack);
+		snprintf(out, FINDING_SUBJECT_BYTES, "pack %s%s", pack, in);
 	else if (fault->count == 1)
-		snprintf(out, FINDING_SUBJECT_BYTES, "chunk %u of pack %s", fault->first, pack);
+		snprintf(out, FINDING_SUBJECT_BYTES, "chunk %u of pack %s%s", fault->first, pack,
+			in);
 	else
-		snprintf(out, FINDING_SUBJECT_BYTES, "chunks %u to %u of pack %s", fault->first,
-			fault->first + fault->count - 1, pack);
+		snprintf(out, FINDING_SUBJECT_BYTES, "chunks %u to %u of pack %s%s", fault->first,
+			fault->first + fault->count - 1, pack, in);
+}
+
+/* " in FILE.pack", when that has another name than the pack. */
+static void name_file(const struct pack_record *record, char *out, size_t size)
+{
+	char name[PACK_ID_TEXT_BYTES];
+	const struct pack_id *file = pack_record_file(record);
+	pack_id_format(file, name);
+	snprintf(out, size, pack_id_equal(file, &record->id) ? "" : " in %s.pack", name);
 }
 
 static void release_look(struct pack_look *look)

@@ -195,6 +195,13 @@ struct pack_index *pack_table_read(struct backend_file *file, const struct pack_
 	return NULL;
 }
 
+struct pack_index *pack_own_index(struct backend_file *file, const struct pack_id *pack,
+	const struct pack_id *name, uint64_t length, struct error *err)
+{
+	return pack_id_equal(pack, name) ? pack_index_walk(file, pack, length, err)
+					 : pack_table_read(file, pack, name, length, err);
+}
+
 static uint32_t count_living(const struct pack_index *from, const uint8_t *live)
 {
 	uint32_t count = 0;

@@ -32,6 +32,10 @@ struct pack_index *pack_table_decode(struct span bytes, const struct pack_id *pa
  * or the failure of reading. */
 struct pack_index *pack_table_read(struct backend_file *file, const struct pack_id *pack,
 	const struct pack_id *name, uint64_t length, struct error *err);
+/* How an open file describes itself: by its table, or by its footers if the pack was never
+ * compacted. Fails as above. */
+struct pack_index *pack_own_index(struct backend_file *file, const struct pack_id *pack,
+	const struct pack_id *name, uint64_t length, struct error *err);
 /* Saves the copy beside the pack, which is used when the pack's own table is damaged. */
 int pack_table_save(const struct pack_index *index, struct backend *backend, struct error *err);
 /* Reads the table from the file, whose length the catalog knows, or from the copy. corrupt,

@@ -475,7 +475,8 @@ static void log_round(struct scrub *scrub, const char *event)
 		log_number("bytes", (int64_t)report->bytes),
 		log_number("damaged", (int64_t)report->chunks_damaged),
 		log_number("healed", (int64_t)report->chunks_healed),
-		log_number("failed", (int64_t)report->packs_failed)};
+		log_number("failed", (int64_t)report->packs_failed),
+		log_number("mended", (int64_t)report->packs_mended)};
 	log_event(store_log(scrub->store), LOG_INFO, NULL, event, fields,
 		sizeof(fields) / sizeof(*fields));
 }

@@ -1,13 +1,18 @@
 /* The index stays pinned while a pack is scanned, and the file stays open, so both outlive what gc
  * and mends do to the pack. After each pause the scan looks whether the pack still has this file:
- * what it would find in an old one says nothing about the new one. */
+ * what it would find in an old one says nothing about the new one.
+ *
+ * Behind its records a pack describes itself, as the index beside it does once more. Where its own
+ * description is damaged the pack is written again. */
 #include "storage/scrub/scrub_pack.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "storage/packs/pack_rewrite.h"
 #include "storage/packs/pack_scan.h"
 #include "storage/packs/pack_store_parts.h"
+#include "storage/packs/pack_table.h"
 
 struct scanning {
 	const struct scrub_work *work;
@@ -17,6 +22,7 @@ struct scanning {
 	struct pack_id pack;
 	uint32_t next; /* the place of the first entry that was not looked at */
 	bool has_changed;
+	bool is_misdescribed;               /* its own description is damaged */
 	unsigned turn;                      /* of the hold */
 	uint8_t found[PACK_MAX_CHUNKS / 8]; /* a bit for each chunk that was found damaged */
 };
@@ -26,6 +32,8 @@ static int open_file(const struct scanning *scanning, struct backend_file **out,
 static bool is_current(const struct scanning *scanning);
 static void find_all(struct scanning *scanning, const struct error *why);
 static int scan_file(struct scanning *scanning, struct backend_file *file, struct error *err);
+static void look_at_description(struct scanning *scanning, struct backend_file *file);
+static void mend_description(const struct scanning *scanning);
 static bool scrub_pack_spend(void *owner, size_t bytes);
 static void scrub_pack_found(void *owner, uint32_t chunk, const struct error *why);
 static void scrub_pack_passed(void *owner, uint32_t next);
@@ -52,6 +60,8 @@ int scrub_pack_scan(
 		result = scan_pinned(scanning, err);
 	}
 	pack_cache_unpin(packs->cache, pinned);
+	if (scanning->is_misdescribed)
+		mend_description(scanning);
 	free(scanning);
 	return result;
 }
@@ -116,7 +126,37 @@ static int scan_file(struct scanning *scanning, struct backend_file *file, struc
 	pack_store_unhold(scanning->packs, &scanning->pack, scanning->turn);
 	if (result != 0)
 		return scanning->has_changed ? 0 : -1;
+	look_at_description(scanning, file);
 	return 1;
+}
+
+/* The index in memory may come from the copy beside the pack, which a backup does not have. */
+static void look_at_description(struct scanning *scanning, struct backend_file *file)
+{
+	const struct pack_index *const index = scanning->index;
+	struct error why = {0};
+	struct pack_index *const own =
+		pack_own_index(file, &scanning->pack, &index->file, index->length, &why);
+	scanning->is_misdescribed = own == NULL && pack_damage_is(&why);
+	if (scanning->is_misdescribed)
+		log_failure(store_log(scanning->work->store), LOG_WARNING, NULL,
+			"pack_description", &why);
+	pack_index_free(own);
+}
+
+/* Writes the pack again, with a description of its own made from the index. */
+static void mend_description(const struct scanning *scanning)
+{
+	static const struct pack_patch nothing = {.count = 0};
+	struct scrub_report *const report = scanning->work->report;
+	struct error err = {0};
+	if (store_takes_work(scanning->work->store) &&
+		pack_damage_mend(scanning->packs->damage, &scanning->pack, &nothing, &err) == 0) {
+		report->packs_mended++;
+		return;
+	}
+	report->packs_failed++;
+	log_failure(store_log(scanning->work->store), LOG_WARNING, NULL, "pack_mend", &err);
 }
 
 static bool scrub_pack_spend(void *owner, size_t bytes)

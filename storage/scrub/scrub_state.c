@@ -7,7 +7,7 @@
 
 enum {
 	STATE_VERSION = 1,
-	REPORT_NUMBERS = 5,
+	REPORT_NUMBERS = 6,
 	NUMBERS = 5 + 2 * REPORT_NUMBERS,
 	NUMBERS_AT = 16,
 	SUM_AT = NUMBERS_AT + 8 * NUMBERS,
@@ -81,6 +81,7 @@ static void take_report(const struct scrub_report *report, uint64_t out[REPORT_N
 	out[2] = report->chunks_damaged;
 	out[3] = report->chunks_healed;
 	out[4] = report->packs_failed;
+	out[5] = report->packs_mended;
 }
 
 static void give_numbers(const uint64_t numbers[NUMBERS], struct scrub_state *out)
@@ -100,5 +101,6 @@ static void give_report(const uint64_t numbers[REPORT_NUMBERS], struct scrub_rep
 		.bytes = numbers[1],
 		.chunks_damaged = numbers[2],
 		.chunks_healed = numbers[3],
-		.packs_failed = numbers[4]};
+		.packs_failed = numbers[4],
+		.packs_mended = numbers[5]};
 }

@@ -297,6 +297,18 @@ START_TEST(a_missing_pack_is_told_and_the_rest_is_there)
 }
 END_TEST
 
+/* A restored store has no index beside it. */
+START_TEST(a_pack_that_describes_itself_wrongly_is_told)
+{
+	backup_fixture_shell(fixture.store.folder,
+		"printf x | dd of=$(find packs -name '*.pack' -size +400k) bs=1 seek=20 conv=notrunc"
+		" 2>&1");
+	backup_fixture_make(&fixture);
+	ck_assert_uint_eq(fixture.report.lacking, 1);
+	ck_assert_ptr_nonnull(strstr(fixture.report.lack, "deltabucketd scrub"));
+}
+END_TEST
+
 START_TEST(a_damaged_snapshot_is_not_shipped)
 {
 	struct backup_source source;
@@ -504,6 +516,7 @@ Suite *test_backup_suite(void)
 	tcase_add_test(tests, a_hold_that_ended_makes_no_moment);
 	tcase_add_test(tests, what_goes_while_it_is_shipped_is_shipped);
 	tcase_add_test(tests, a_missing_pack_is_told_and_the_rest_is_there);
+	tcase_add_test(tests, a_pack_that_describes_itself_wrongly_is_told);
 	tcase_add_test(tests, a_damaged_snapshot_is_not_shipped);
 	tcase_add_test(tests, another_store_and_another_key_are_refused);
 	tcase_add_test(tests, nothing_is_readable_in_an_encrypted_backup);

@@ -187,6 +187,44 @@ START_TEST(what_is_right_again_is_forgotten)
 }
 END_TEST
 
+/* Where the pack of the key begins to describe itself: behind its header, or in its last bytes. */
+static off_t description_of(const char *key, bool is_at_end, char **out_path)
+{
+	off_t ignored;
+	uint64_t size;
+	struct error err = {0};
+	*out_path = damage_fixture_find(&fixture, "box", key, 0, &ignored);
+	ck_assert_int_eq(file_size(*out_path, &size, &err), 0);
+	return is_at_end ? (off_t)size - 60 : 20;
+}
+
+static void remove_indexes(void)
+{
+	char command[600];
+	snprintf(command, sizeof(command), "find %s/packs -name '*.index' -delete", fixture.folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(a_pack_that_describes_itself_wrongly_is_written_again)
+{
+	const struct span bytes = span_of(noise, LARGE);
+	char *path;
+	put("a", bytes);
+	store_fixture_reopen(&fixture); /* so that all indexes lie beside their packs */
+	const off_t at = description_of("a", _i == 1, &path);
+	damage_fixture_flip(path, at);
+	free(path);
+	const struct scrub_request got = scrub();
+	ck_assert_uint_eq(got.report.packs_mended, 1);
+	ck_assert(got.report.chunks_damaged == 0 && got.report.packs_failed == 0);
+	ck_assert_uint_eq(scrub().report.packs_mended, 0);
+	store_fixture_stop(&fixture);
+	remove_indexes();
+	store_fixture_start(&fixture);
+	ck_assert(holds("a", bytes));
+}
+END_TEST
+
 static bool some_pack_is_referred(void)
 {
 	struct pack_cache *cache = store_packs(fixture.store)->cache;
@@ -609,6 +647,7 @@ Suite *test_scrub_suite(void)
 	tcase_add_test(tests, a_copy_with_another_id_heals_nothing);
 	tcase_add_test(tests, a_damaged_copy_heals_nothing);
 	tcase_add_test(tests, a_growing_pack_is_sealed_and_healed);
+	tcase_add_loop_test(tests, a_pack_that_describes_itself_wrongly_is_written_again, 0, 2);
 	tcase_add_test(tests, a_pack_without_its_file_is_damaged_as_a_whole);
 	tcase_add_test(tests, damage_of_dropped_chunks_is_forgotten);
 	tcase_add_test(tests, a_pack_that_changed_is_looked_at_again);
