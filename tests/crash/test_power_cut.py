@@ -4,7 +4,7 @@ What the server confirmed before is there after the next start, whatever of its 
 got to the disk. And the proof that a loss would be seen: there is one as soon as any kind of sync
 counts as none.
 
-DELTABUCKET_TORTURE=1 makes it 1,000 cuts instead of 60. tests/crash/power_cut.py does the same by
+DELTABUCKET_TORTURE=1 makes it 1,000 cuts instead of 40. tests/crash/power_cut.py does the same by
 hand, and repeats a cut.
 """
 import contextlib
@@ -12,10 +12,10 @@ import os
 import unittest
 
 from tests.support import power_cut
-from tests.support.disk_log import SYNC, UNLINK, is_plain_build
+from tests.support.disk_log import SYNC, UNLINK, WRITE, is_plain_build
 from tests.support.ledger import confirmations
 
-CUTS = 1000 if os.environ.get('DELTABUCKET_TORTURE') else 60
+CUTS = 1000 if os.environ.get('DELTABUCKET_TORTURE') else 40
 SHOWN = 3  # faults
 
 
@@ -33,6 +33,9 @@ class PowerCut(unittest.TestCase):
         self.assertEqual(self.first.differences(), [])
         removed = {record.path for record in self.recording.records if record.kind == UNLINK}
         self.assertGreater(sum(path.endswith('.pack') for path in removed), 3)  # gc was at work
+        ends = [record.at + len(record.data) for record in self.recording.records
+                if record.kind == WRITE and record.path.endswith('.pack')]
+        self.assertGreater(max(ends), 63 << 20)  # a pack was full, another followed
         synced = {record.path for record in self.recording.records if record.kind == SYNC}
         for kind, pattern in power_cut.SYNCS.items():
             self.assertTrue(any(map(pattern.search, synced)), kind)
@@ -51,7 +54,8 @@ class PowerCut(unittest.TestCase):
 
     def test_each_kind_of_sync_is_needed(self):
         ends = confirmations(self.recording.notes)
-        cuts = [ends[len(ends) * share // 4 - 1] + 1 for share in (4, 2, 1)]
+        gone = [index for index, note in self.recording.notes if note.get('catalog') == 'gone']
+        cuts = [*(ends[len(ends) * share // 4 - 1] + 1 for share in (4, 2, 1)), gone[0] + 1]
         self.assertEqual(power_cut.judge_strictly(self.recording, cuts[0]), [])
         for kind in power_cut.SYNCS:
             with self.subTest(kind):

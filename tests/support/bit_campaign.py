@@ -2,8 +2,9 @@
 
 A store is made once (bit_store.py) and copied for each case. Some bits of one of its files are
 flipped, and a server is started on it: all is read (bit_reading.py), the server's check of its
-catalog ends, gc runs, all is read again, and in every other case an object is put. Then the bits
-are put back where nobody has written since, and all is read once more.
+catalog ends, gc runs, all is read again, and in every other case an object is put. The operator's
+commands are tried on a copy (bit_tools.py). Then the bits are put back where nobody has written
+since, and all is read once more.
 
 Never a wrong answer, never a sound byte gone. Each flip is harmless, healed (what was flipped is
 right again, or was written anew), or named by the time the check has ended and all was read; or the
@@ -23,9 +24,10 @@ import tempfile
 import time
 import traceback
 
-from tests.support.bit_reading import (CUT, Question, Reader, agrees, question_of_fact,
-                                      questions_of, same)
+from tests.support.bit_reading import (CUT, Question, Reader, agrees, is_error, is_passing,
+                                      question_of_fact, questions_of, same)
 from tests.support.bit_store import ARGUMENTS, USED, Store
+from tests.support.bit_tools import Tools
 from tests.support.checkpoints import sha256
 from tests.support.daemon import BUILD, ROOT_TOKEN, SANITIZER, SOURCE, Daemon
 from tests.support.disk_state import memory_folder
@@ -57,6 +59,8 @@ KINDS = (
     Kind('pack record', 2, re.compile(r'^packs/.*\.pack$'), 'record'),
     Kind('pack footer', 1, re.compile(r'^packs/.*\.pack$'), 'footer'),
     Kind('pack index', 1, re.compile(r'^packs/.*\.index$')),
+    Kind('journal', 3, re.compile(r'^journal/')),
+    Kind('scrub, backup', 2, re.compile(r'^(scrub|backup-holds|backup/.*)$')),
     Kind('certificate', 1, re.compile(r'^tls/')),
     Kind('master key', 1, re.compile(r'^master\.key$'), opens=True),
     Kind('lock, set aside', 1, re.compile(r'^(lock|set-aside/.*)$')),
@@ -173,13 +177,13 @@ class KnownCa(Daemon):
 
 
 class Site:
-    """A copy of the store and a server on it."""
+    """A copy of the store, or of `source`, and a server on it."""
 
-    def __init__(self, template, flip=None):
+    def __init__(self, template, flip=None, source=None):
         self.template, self.flip = template, flip
         self.folder = tempfile.mkdtemp(prefix=PREFIX, dir=memory_folder())
         self.data = os.path.join(self.folder, 'data')
-        shutil.copytree(template.store.data, self.data)
+        shutil.copytree(source or template.store.data, self.data)
         tls = flip is not None and flip.path.startswith('tls/')
         self.daemon = KnownCa(tls=tls, arguments=ARGUMENTS, folder=self.data)
         self.daemon.known = os.path.join(template.store.data, 'tls', 'ca.pem')
@@ -254,6 +258,7 @@ class Trial:
             return self.judge_refusal(str(refusal), before)
         first, second = self.read_twice()
         outcome = self.outcome_of(first, second)
+        self.try_tools(second)
         self.read_when_put_back(second)
         return outcome
 
@@ -323,6 +328,12 @@ class Trial:
                 return
             time.sleep(0.01)
 
+    def try_tools(self, damaged):
+        with contextlib.closing(Site(self.template, source=self.site.data)) as site:
+            tools = Tools(site, self.flip, self.template.expected, damaged,
+                          self.template.store.keys['reader'])
+            self.faults += tools.run(self.number)
+
     def outcome_of(self, *readings):
         named = self.named()
         errors = 0
@@ -389,17 +400,6 @@ class Trial:
         """Records that the flip has changed itself, or keeps from being found here."""
         data = self.template.files[self.flip.path]
         return set(records_of(data)) if self.flip.path.endswith('.pack') else set()
-
-
-def is_error(question, expected, answer):
-    """Neither a right answer nor a wrong one. Who may is not always known: then nobody may."""
-    if is_passing(answer):
-        return True
-    return question.token != ROOT_TOKEN and answer.status in (401, 403)
-
-
-def is_passing(answer):
-    return answer.status == CUT or answer.status >= 500
 
 
 def judge_case(template, number, seed):

@@ -51,6 +51,7 @@ class Store:
             self._give_space_back()
             self._leave_stray()
             self._settle()
+            self._use_tools()
             self._be_killed()
         self.facts = {fact: values[0]
                       for fact, values in allowed(notes(read_log(self.log)), math.inf).items()}
@@ -145,6 +146,13 @@ class Store:
     def _has_fold(self):
         links = self.daemon.request('GET', f'/v1/runs/{RUN}/path?have=0&want=4').json()['links']
         return len(links) == 1
+
+    def _use_tools(self):
+        """They leave files of their own in the data folder."""
+        place = os.path.join(self.folder, 'place')
+        self.daemon.admin('backup', '--to', place)
+        self.daemon.admin('scrub')
+        shutil.rmtree(place)
 
     def _be_killed(self):
         """Some changes stand in the catalog, others in its log alone."""

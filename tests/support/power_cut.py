@@ -22,7 +22,8 @@ from tests.support.disk_log import SYNCED, WRITE, read_log, recorded
 from tests.support.disk_state import PREFIX, Cut, Image, Recording, inodes, scratch
 from tests.support.ledger import Ledger, allowed, confirmations
 from tests.support.power_judge import Judge
-from tests.support.power_load import ARGUMENTS, Load, Writer
+from tests.support.power_load import (ARGUMENTS, Load, Writer, is_catalog_lost, lose_catalog,
+                                       rebuild)
 
 CUTS_OF_ONE = 200  # recording
 JOBS = 4
@@ -37,6 +38,8 @@ SYNCS = {
     'the log of the catalog': re.compile(r'/catalog\.db-wal$'),
     'the catalog': re.compile(r'/catalog\.db$'),
     'names in the data folder': re.compile(r'^data$'),
+    'the journal': re.compile(r'/journal(/|$)'),
+    'the backup': re.compile(r'^backup'),
     'everything': re.compile(''),
 }
 
@@ -122,15 +125,19 @@ def judge_cut(recording, seed, kept=None, again=None):
     source = random.Random(f'{seed} places')
     cut = Cut(recording, somewhere(recording, source), f'{seed} first')
     values = allowed(recording.notes, cut.at)
+    is_lost = is_catalog_lost(recording.notes, cut.at)
     story = [f'cut before record {cut.at} of {len(recording.records)}', *cut.story]
     with scratch() as folder:
         log = again or os.path.join(folder, 'log')
-        faults = [] if again else judge_first(folder, cut.image, values, log)
+        faults = [] if again else judge_first(folder, cut.image, values, is_lost, log)
         if faults:
             return Verdict(seed, 1, faults, story)
         second = Recording(read_log(log), cut.image)
         cut = Cut(second, somewhere_again(second, source), f'{seed} second')
-        faults = judge_second(folder, cut.image, values_again(second, values, cut.at))
+        is_lost = is_catalog_lost(second.notes, cut.at, is_lost)
+        loses = source.random() < 0.5
+        values = values_again(second, values, cut.at)
+        faults = judge_second(folder, cut.image, values, is_lost, loses)
         if faults and kept:
             shutil.copy(log, os.path.join(kept, LOG_AGAIN.format(seed)))
         story += ['', f'the next start cut before record {cut.at} of {len(second.records)}',
@@ -138,14 +145,15 @@ def judge_cut(recording, seed, kept=None, again=None):
         return Verdict(seed, 2, faults, story)
 
 
-def judge_first(folder, image, values, log):
-    with contextlib.closing(Trial(folder, image, values, log)) as trial:
+def judge_first(folder, image, values, is_lost, log):
+    with contextlib.closing(Trial(folder, image, values, is_lost, log)) as trial:
         return trial.run(trial.write_more)
 
 
-def judge_second(folder, image, values):
-    with contextlib.closing(Trial(folder, image, values)) as trial:
-        return trial.run(trial.use_and_stop)
+def judge_second(folder, image, values, is_lost, loses):
+    """`loses`: the catalog once more, later."""
+    with contextlib.closing(Trial(folder, image, values, is_lost)) as trial:
+        return trial.run(trial.lose_and_use if loses else trial.use_and_stop)
 
 
 def judge_strictly(recording, at, ignored=None):
@@ -156,7 +164,8 @@ def judge_strictly(recording, at, ignored=None):
     is_ignored = SYNCS[ignored].search if ignored else lambda path: False
     cut = Cut(recording, at, style='strict', ignored=is_ignored)
     with scratch() as folder:
-        with contextlib.closing(Trial(folder, cut.image, allowed(recording.notes, at))) as trial:
+        values, is_lost = allowed(recording.notes, at), is_catalog_lost(recording.notes, at)
+        with contextlib.closing(Trial(folder, cut.image, values, is_lost)) as trial:
             return trial.run()
 
 
@@ -184,13 +193,14 @@ def values_again(recording, values, cut):
 
 
 class Trial:
-    """A disk and a server on it. `log`: it is recorded there."""
+    """A disk and a server on it. `is_lost`: the catalog was being made again. `log`: what happens
+    is recorded there."""
 
-    def __init__(self, folder, image, values, log=None):
+    def __init__(self, folder, image, values, is_lost, log=None):
         self.disk = os.path.join(folder, 'disk')
         os.mkdir(self.disk)
         image.write(self.disk)
-        self.values = values
+        self.values, self.is_lost = values, is_lost
         self.ledger = Ledger(log) if log else None
         if log:
             self.ledger.note({'inodes': inodes(self.disk)})
@@ -200,8 +210,8 @@ class Trial:
     def run(self, then=lambda judge: None):
         """Gives the faults; with some, the server's log is the last. `then` gets the judge."""
         try:
-            self.daemon.start()
-        except RuntimeError as failure:
+            self._start()
+        except (AssertionError, RuntimeError) as failure:
             return [f'the server does not start: {failure}']
         with contextlib.closing(Judge(self.daemon, self.values)) as judge:
             try:
@@ -211,6 +221,18 @@ class Trial:
             except Exception as failure:  # an answer that nobody expects
                 judge.faults.append(''.join(traceback.format_exception(failure)))
             return judge.faults + ([self._warnings()] if judge.faults else [])
+
+    def _start(self):
+        """Where the cut came between the loss of the catalog and the end of `rebuild`, it is made
+        again first, unless the old one is there."""
+        try:
+            self.daemon.start()
+        except RuntimeError:
+            if not self.is_lost:
+                raise
+            lose_catalog(self.daemon, self.ledger)
+            rebuild(self.daemon, self.ledger)
+            self.daemon.start()
 
     def _read_twice(self, judge):
         found = judge.read()
@@ -225,6 +247,16 @@ class Trial:
         writer = Writer(self.daemon, self.ledger, 'after', 'after', 'w', {})
         with contextlib.closing(writer):
             writer.run_briefly()
+
+    def lose_and_use(self, judge):
+        """The journal that the cut has left leads to all that is there."""
+        judge.close()
+        self.daemon.stop()
+        lose_catalog(self.daemon)
+        rebuild(self.daemon)
+        self.daemon.start()
+        judge.read()
+        self.use_and_stop(judge)
 
     def use_and_stop(self, judge):
         judge.use()

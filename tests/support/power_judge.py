@@ -11,6 +11,7 @@ from tests.support import xet
 from tests.support.checkpoints import sha256
 from tests.support.daemon import ROOT_TOKEN
 from tests.support.ledger import ANYTHING, value_of
+from tests.support.power_load import place_of
 from tests.support.s3 import quote, texts, tree
 
 FILE = 'model.safetensors'
@@ -69,14 +70,26 @@ class Judge:
             self.faults.append(f'deltabucketd gc: {done.stdout}')
 
     def check(self):
-        """Every row and file is in its place; the server is stopped."""
-        done = self.daemon.admin('fsck', check=False)
+        """Every row and file is in its place, and a backup of them is sound; the server is
+        stopped."""
+        self._run('fsck', '--data', self.daemon.folder)
+        place, restored = place_of(self.daemon), os.path.join(self.daemon.scratch, 'restored')
+        self._run('backup', '--data', self.daemon.folder, '--to', place)
+        self._run('restore', '--from', place, '--data', restored)
+        shutil.copy(os.path.join(self.daemon.folder, 'master.key'), restored)
+        self._run('fsck', '--data', restored)
+        shutil.rmtree(restored)
+
+    def _run(self, *words):
+        done = self.daemon.command(*words)
         if done.returncode != 0:
-            self.faults.append(f'deltabucketd fsck: {done.stdout}{done.stderr}')
+            self.faults.append(f'deltabucketd {words} ended with {done.returncode}: '
+                               f'{done.stdout}{done.stderr}')
 
     def use(self):
         """The store takes and gives objects, completes uploads that were begun before, and has
         older steps, of which one is made."""
+        self._run('scrub', '--data', self.daemon.folder)
         steps = [fact for fact, values in sorted(self.allowed.items())
                  if fact[0] == 'step' and values[0]]
         for fact in steps[len(steps) // 2:][:1]:
@@ -147,6 +160,12 @@ class Judge:
         status = self.ask('GET', f'/v1/runs/{run}/steps/{number}').status
         known = next((value for value in values if value), None)
         return {200: known, 404: None}.get(status, status)
+
+    def _read_backup(self, values, moment):
+        """That it is there."""
+        told = self.daemon.command('restore', '--from', place_of(self.daemon), '--list', '--json')
+        listed = json.loads(told.stdout)['moments'] if told.returncode == 0 else []
+        return True if moment in [one['moment'] for one in listed] else None
 
     def _check_listings(self, found):
         """A bucket lists what can be read, and nothing else."""

@@ -7,8 +7,10 @@ import concurrent.futures
 import contextlib
 import functools
 import http.client
+import json
 import os
 import random
+import subprocess
 import tempfile
 import time
 
@@ -23,15 +25,19 @@ from tests.support.s3 import quote, tree
 # What the server does by itself it does at once, so that it is under way at many cuts.
 ARGUMENTS = ['--gc-interval', '1', '--gc-rate', '0', '--gc-live-percent', '90', '--step-rate', '0',
              '--derive-rate', '0']
+# The recorded server's alone: a judge reads twice, and nothing may expire meanwhile.
+EXPIRE = ['--lifecycle-interval', '1', '--lifecycle-day', '1']
 SYNC_US = 1500  # as an SSD: other writes come meanwhile, and commits gather
 SIZES = (10, 900, 3_000, 20_000, 70_000, 90_000, 250_000)
 LARGE = 1_200_000
 PART = 5 << 20
+FULL = 70 << 20  # more than a pack takes
 WRITERS, KEYS = 3, 10
 STEPS = 7
 RUN = 'steps/r'
 KILL_RECORDS = 500, 1100  # a start has far fewer
 LOG_SECONDS = 10
+PLACE = 'backup'  # of backups, beside the data folder
 
 VERSIONING = '<VersioningConfiguration><Status>{}</Status></VersioningConfiguration>'
 CORS = ('<CORSConfiguration><CORSRule><AllowedMethod>{}</AllowedMethod>'
@@ -39,6 +45,9 @@ CORS = ('<CORSConfiguration><CORSRule><AllowedMethod>{}</AllowedMethod>'
 LIFECYCLE = ('<LifecycleConfiguration><Rule><ID>a</ID><Status>Enabled</Status>'
              '<Filter><Prefix>none/</Prefix></Filter><Expiration><Days>30</Days></Expiration>'
              '</Rule></LifecycleConfiguration>')
+EXPIRING = ('<LifecycleConfiguration><Rule><ID>a</ID><Status>Enabled</Status>'
+            '<Filter><Prefix></Prefix></Filter><Expiration><Days>1</Days></Expiration>'
+            '</Rule></LifecycleConfiguration>')
 SETTINGS = (('versioning', VERSIONING.format('Enabled')), ('cors', CORS.format('GET')),
             ('lifecycle', LIFECYCLE), ('cors', CORS.format('PUT')),
             ('versioning', VERSIONING.format('Suspended')))
@@ -263,6 +272,25 @@ class Operator(Client):
         self.ledger.end(number)
 
 
+class Backups(Client):
+    """Moments in a folder beside the data folder, and whole rounds of scrub."""
+
+    def run(self, *words):
+        """`words`: further ones of the backup."""
+        place = place_of(self.daemon)
+        number = self.ledger.begin({})
+        made = json.loads(self.daemon.admin('backup', '--to', place, '--json', *words).stdout)
+        self.ledger.end(number, {('backup', made['moment']): True})
+        self.daemon.admin('scrub')
+        return made['moment']
+
+    def replace(self, moment):
+        """Another one, and then the first is gone."""
+        number = self.ledger.begin({('backup', moment): None})
+        self.run('--keep', '1')
+        self.ledger.end(number)
+
+
 class Load:
     """`folder`: the disk that is recorded, empty; the store is made in it. `log`: the recording."""
 
@@ -272,7 +300,7 @@ class Load:
         self.published = 0
         self.ledger = Ledger(log)
         self.ledger.note({'inodes': inodes(folder)})
-        self.daemon = Daemon(tls=False, arguments=ARGUMENTS, folder=os.path.join(folder, 'data'),
+        self.daemon = Daemon(tls=False, arguments=ARGUMENTS + EXPIRE, folder=os.path.join(folder, 'data'),
                              environment=recorded(folder, log, SYNC_US))
 
     def run(self):
@@ -281,20 +309,23 @@ class Load:
             with self.daemon:
                 self.first_server()
                 self.stopped_store()
+                self.lost_catalog()
                 self.server_that_ends()
                 self.last_server()
 
     def first_server(self):
         with self.client(Client, 'buckets') as client:
-            for name in ('objects', 'versioned', 'settings', 'hub', RUN.split('/')[0]):
+            for name in ('objects', 'versioned', 'settings', 'hub', 'short', RUN.split('/')[0]):
                 client.make_bucket(name)
+            client.ask('PUT', '/short?lifecycle', EXPIRING)
             client.ask('PUT', '/versioned?versioning', VERSIONING.format('Enabled'))
+        self.fill_pack()
         with self.client(Operator, 'first') as operator, self.client(HubClient, 'first') as hub:
             with self.client(Uploader, 'first') as uploader:
                 beside(operator.run, uploader.run, lambda: hub.run(['a', 'b/c', 'd']),
-                       lambda: self.publish(3), *self.writers('first', 30))
+                       self.expire, lambda: self.publish(3), *self.writers('first', 30))
         self.wait_for_moved_log()
-        beside(*self.writers('moved', 4))
+        beside(self.back_up, *self.writers('moved', 4))
         self.wait_for_cut_log()
         self.give_space_back('first', (0, 1), 2)
         self.daemon.stop()
@@ -303,6 +334,10 @@ class Load:
         with self.client(Operator, 'stopped') as operator:
             operator.add_key('stopped')
         self.daemon.admin('gc')
+
+    def lost_catalog(self):
+        lose_catalog(self.daemon, self.ledger)
+        rebuild(self.daemon, self.ledger)
 
     def server_that_ends(self):
         """In the middle of a change; the publishing client meets the server that comes then."""
@@ -324,11 +359,37 @@ class Load:
         with self.client(Operator, 'last') as operator, self.client(HubClient, 'last') as hub:
             key = operator.add_key('last')
             beside(lambda: self.publish(STEPS - self.published), lambda: hub.run(['a', 'last']),
-                   *self.writers('last', 20))
+                   self.back_up_again, self.expire, *self.writers('last', 20))
             hub.delete(['d', 'b/c'])
             operator.revoke_key('last', key)
         self.give_space_back('again', (2,), 0)
+        assert self.daemon.request('GET', '/short/0/0').status == 404  # lifecycle was at work
         assert self.daemon.stop() == 0
+
+    def fill_pack(self):
+        with self.client(Client, 'full') as client:
+            body = client.source.randbytes(FULL)
+            client.change({('object', 'objects', 'full'): value_of(body)}, 'PUT', '/objects/full',
+                          body)
+
+    def expire(self):
+        """Objects that lifecycle takes away, at any time from now on."""
+        with self.client(Client, f'short {self.published}') as client:
+            for number in range(6):
+                fact = 'object', 'short', f'{self.published}/{number}'
+                body = client.body(client.source.choice(SIZES))
+                change = self.ledger.begin({fact: value_of(body)})
+                self.ledger.begin({fact: None})
+                client.ask('PUT', '/'.join(('', *fact[1:])), body)
+                self.ledger.end(change)
+
+    def back_up(self):
+        with self.client(Backups, 'first') as backups:
+            self.moment = backups.run()
+
+    def back_up_again(self):
+        with self.client(Backups, 'again') as backups:
+            backups.replace(self.moment)
 
     def client(self, kind, name, *arguments):
         seed = f'{self.seed} {kind.__name__} {name}'
@@ -369,6 +430,34 @@ class Load:
         log = os.path.join(self.daemon.folder, 'catalog.db-wal')
         before = os.path.getsize(log)
         wait_for(lambda: os.path.getsize(log) < before)
+
+
+def place_of(daemon):
+    return os.path.join(os.path.dirname(daemon.folder), PLACE)
+
+
+def lose_catalog(daemon, ledger=None):
+    """By programs that are recorded as the server is."""
+    catalog = os.path.join(daemon.folder, 'catalog.db')
+    if ledger:
+        ledger.note({'catalog': 'lost'})
+    for command in (['rm', '-f', catalog, catalog + '-wal', catalog + '-shm'],
+                    ['sync', daemon.folder]):
+        subprocess.run(command, env=daemon.environment, check=True)
+    if ledger:
+        ledger.note({'catalog': 'gone'})
+
+
+def rebuild(daemon, ledger=None):
+    daemon.admin('rebuild')
+    if ledger:
+        ledger.note({'catalog': 'made again'})
+
+
+def is_catalog_lost(notes, cut, before=False):
+    """At a cut. `before`: whether it was when the recording began."""
+    said = [note['catalog'] for index, note in notes if 'catalog' in note and index < cut]
+    return said[-1] != 'made again' if said else before
 
 
 def wait_for(is_so):
