@@ -3,7 +3,6 @@
 #include "server/commands/backup_command.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/commands/backup_follow.h"
@@ -57,8 +56,8 @@ static const char usage[] =
 	"  --json              one JSON object on stdout, with --follow one for each moment\n"
 	"  --help, -h          this text\n";
 
-static int parse(
-	int count, char **words, struct backup_options *options, bool *out_help, struct error *err);
+static int parse(const struct command_line *line, struct backup_options *options, bool *out_help,
+	struct error *err);
 static int check(struct backup_options *options, struct error *err);
 static int run(struct backup_options *options, struct error *err);
 static struct backup_params params_of(
@@ -76,8 +75,10 @@ int backup_command(int argument_count, char **arguments)
 {
 	struct backup_options options = {.keep = 0};
 	struct error err = {0};
+	const struct command_line line = {
+		.command = "backup", .count = argument_count, .words = arguments};
 	bool help = false;
-	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
 		return command_words_end("backup", usage, help, &err);
 	stop_signals_block();
@@ -88,35 +89,26 @@ int backup_command(int argument_count, char **arguments)
 	return status < 0 ? COMMAND_FAILED : status;
 }
 
-static int parse(
-	int count, char **words, struct backup_options *options, bool *out_help, struct error *err)
+static int parse(const struct command_line *line, struct backup_options *options, bool *out_help,
+	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
 		{.name = "--to", .text = &options->place},
 		{.name = "--recipient", .text = &options->recipient_text},
 		{.name = "--identity", .text = &options->identity},
 		{.name = "--keep", .text = &options->keep_text},
 		{.name = "--follow", .switched = &options->follows},
 		{.name = "--json", .switched = &options->json}};
-	struct command_given given;
-	options->data = getenv("DELTABUCKET_DATA");
-	if (command_words_read(
-		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
+	if (command_words_read_flags(
+		    line, flags, sizeof(flags) / sizeof(flags[0]), out_help, err) != 0 ||
+		command_words_need_data(options->data, err) != 0)
 		return -1;
-	*out_help = given.help;
-	if (given.help)
-		return -1;
-	if (given.arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "backup takes no argument such as '%.60s'",
-			given.arguments.items[0]);
 	return check(options, err);
 }
 
 static int check(struct backup_options *options, struct error *err)
 {
-	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	if (options->place == NULL || options->place[0] == '\0')
 		return error_set(err, ERROR_INVALID,
 			"name the place with --to, a folder or s3://BUCKET/PREFIX");

@@ -1,10 +1,12 @@
 #include "server/commands/command_words.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/near_word.h"
 
+static void take_variables(const struct command_flag *flags, size_t flag_count);
 static int take_flag(const struct command_flag *flags, size_t flag_count, int count,
 	char *const *words, int *at, struct error *err);
 static const struct command_flag *find(
@@ -18,6 +20,7 @@ int command_words_read(const struct command_flag *flags, size_t flag_count, int 
 	char *const *words, struct command_given *out, struct error *err)
 {
 	*out = (struct command_given){.help = false};
+	take_variables(flags, flag_count);
 	for (int i = 0; i < count; i++) {
 		if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
 			out->help = true;
@@ -32,6 +35,28 @@ int command_words_read(const struct command_flag *flags, size_t flag_count, int 
 	return 0;
 }
 
+int command_words_read_flags(const struct command_line *line, const struct command_flag *flags,
+	size_t flag_count, bool *out_help, struct error *err)
+{
+	struct command_given given;
+	if (command_words_read(flags, flag_count, line->count, line->words, &given, err) != 0)
+		return -1;
+	*out_help = given.help;
+	if (given.help)
+		return -1;
+	return given.arguments.count == 0
+		? 0
+		: error_set(err, ERROR_INVALID, "%s takes no argument such as '%.60s'",
+			  line->command, given.arguments.items[0]);
+}
+
+int command_words_need_data(const char *data, struct error *err)
+{
+	return data != NULL ? 0
+			    : error_set(err, ERROR_INVALID,
+				      "name the data folder with --data DIR or DELTABUCKET_DATA");
+}
+
 int command_words_end(const char *command, const char *usage, bool help, const struct error *err)
 {
 	if (help) {
@@ -41,6 +66,13 @@ int command_words_end(const char *command, const char *usage, bool help, const s
 	fprintf(stderr, "deltabucketd: %s (deltabucketd %s --help shows how)\n", err->text,
 		command);
 	return COMMAND_USAGE;
+}
+
+static void take_variables(const struct command_flag *flags, size_t flag_count)
+{
+	for (size_t i = 0; i < flag_count; i++)
+		if (flags[i].variable != NULL)
+			*flags[i].text = getenv(flags[i].variable);
 }
 
 /* Takes the flag at words[*at], and moves *at to its value if that is a word of its own. */

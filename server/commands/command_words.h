@@ -18,6 +18,7 @@ struct command_list {
 /* Exactly one of `text`, `list` and `switched` is set and gets the value. */
 struct command_flag {
 	const char *name;
+	const char *variable; /* of the environment: what a text is when the flag is not given */
 	const char **text;
 	struct command_list *list;
 	bool *switched;
@@ -32,6 +33,16 @@ struct command_given {
  * message names a similar flag if there is one. Everything is borrowed from `words`. */
 int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
 	char *const *words, struct command_given *out, struct error *err);
+struct command_line {
+	const char *command;
+	int count;
+	char *const *words; /* behind the command */
+};
+/* The same for a command that takes no arguments. Fails too when it gives `out_help`. */
+int command_words_read_flags(const struct command_line *line, const struct command_flag *flags,
+	size_t flag_count, bool *out_help, struct error *err);
+/* invalid when the data folder was not named. */
+int command_words_need_data(const char *data, struct error *err);
 /* The end of a command that is not run: prints its usage text when `help` is set, else why the
  * words were refused. Returns the exit status. */
 int command_words_end(const char *command, const char *usage, bool help, const struct error *err);

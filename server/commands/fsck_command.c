@@ -59,8 +59,8 @@ static const char usage[] =
 	"  --help, -h         this text\n\n"
 	"exit status: 0 clean, 1 everything was repaired, 2 wrong usage, 4 damage or faults are left, 8 not checked\n";
 
-static int parse(
-	int count, char **words, struct fsck_options *options, bool *out_help, struct error *err);
+static int parse(const struct command_line *line, struct fsck_options *options, bool *out_help,
+	struct error *err);
 static int check_options(const struct fsck_options *options, struct error *err);
 static int run(struct fsck_run *run, struct error *err);
 static bool is_in_use(const struct fsck_options *options);
@@ -80,8 +80,10 @@ int fsck_command(int argument_count, char **arguments)
 {
 	struct fsck_options options = {0};
 	struct error err = {0};
+	const struct command_line line = {
+		.command = "fsck", .count = argument_count, .words = arguments};
 	bool help = false;
-	if (parse(argument_count, arguments, &options, &help, &err) != 0)
+	if (parse(&line, &options, &help, &err) != 0)
 		return command_words_end("fsck", usage, help, &err);
 	struct fsck_run fsck = {.options = &options};
 	buffer_init(&fsck.text, JSON_MAX_BYTES);
@@ -98,10 +100,11 @@ int fsck_command(int argument_count, char **arguments)
 	return status;
 }
 
-static int parse(
-	int count, char **words, struct fsck_options *options, bool *out_help, struct error *err)
+static int parse(const struct command_line *line, struct fsck_options *options, bool *out_help,
+	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
 		{.name = "--online", .switched = &options->is_online},
 		{.name = "--quick", .switched = &options->is_quick},
 		{.name = "--repair", .switched = &options->repairs},
@@ -109,25 +112,15 @@ static int parse(
 		{.name = "--identity", .text = &options->identity},
 		{.name = "--dry-run", .switched = &options->is_dry_run},
 		{.name = "--json", .switched = &options->json}};
-	struct command_given given;
-	options->data = getenv("DELTABUCKET_DATA");
-	if (command_words_read(
-		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
+	if (command_words_read_flags(
+		    line, flags, sizeof(flags) / sizeof(flags[0]), out_help, err) != 0 ||
+		command_words_need_data(options->data, err) != 0)
 		return -1;
-	*out_help = given.help;
-	if (given.help)
-		return -1;
-	if (given.arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "fsck takes no argument such as '%.60s'",
-			given.arguments.items[0]);
 	return check_options(options, err);
 }
 
 static int check_options(const struct fsck_options *options, struct error *err)
 {
-	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	if (options->repairs && options->is_online)
 		return error_set(err, ERROR_INVALID,
 			"--repair needs the store for itself: stop the server and leave out --online");

@@ -41,7 +41,7 @@ static const char usage[] =
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n";
 
-static int parse(int count, char **words, struct gc_options_given *options, bool *out_help,
+static int parse(const struct command_line *line, struct gc_options_given *options, bool *out_help,
 	struct error *err);
 static bool is_percent(const char *text);
 static int run_gc(const struct gc_options_given *options, struct buffer *out, struct error *err);
@@ -57,8 +57,10 @@ int gc_command(int argument_count, char **arguments)
 	struct gc_options_given options = {0};
 	struct error err = {0};
 	struct buffer answer;
+	const struct command_line line = {
+		.command = "gc", .count = argument_count, .words = arguments};
 	bool help = false;
-	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
 		return command_words_end("gc", usage, help, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
@@ -71,30 +73,22 @@ int gc_command(int argument_count, char **arguments)
 	return outcome == 0 ? 0 : COMMAND_FAILED;
 }
 
-static int parse(int count, char **words, struct gc_options_given *options, bool *out_help,
+static int parse(const struct command_line *line, struct gc_options_given *options, bool *out_help,
 	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
-		{.name = "--master-key", .text = &options->master_key},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
+		{.name = "--master-key",
+			.variable = "DELTABUCKET_MASTER_KEY",
+			.text = &options->master_key},
 		{.name = "--live-percent", .text = &options->live_percent},
 		{.name = "--dry-run", .switched = &options->dry_run},
 		{.name = "--end-promises", .switched = &options->ends_promises},
 		{.name = "--json", .switched = &options->json}};
-	struct command_given given;
-	options->data = getenv("DELTABUCKET_DATA");
-	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(
-		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
+	if (command_words_read_flags(
+		    line, flags, sizeof(flags) / sizeof(flags[0]), out_help, err) != 0 ||
+		command_words_need_data(options->data, err) != 0)
 		return -1;
-	*out_help = given.help;
-	if (given.help)
-		return -1;
-	if (given.arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "gc takes no argument such as '%.60s'",
-			given.arguments.items[0]);
-	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	if (options->live_percent != NULL && !is_percent(options->live_percent))
 		return error_set(err, ERROR_INVALID,
 			"--live-percent takes a number from 1 to 100, not '%.60s'",

@@ -116,15 +116,16 @@ int keys_command(int argument_count, char **arguments)
 static const struct keys_verb *parse(
 	int count, char **words, struct keys_options *options, bool *out_help, struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
-		{.name = "--master-key", .text = &options->master_key},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
+		{.name = "--master-key",
+			.variable = "DELTABUCKET_MASTER_KEY",
+			.text = &options->master_key},
 		{.name = "--name", .text = &options->name},
 		{.name = "--namespace", .text = &options->namespace},
 		{.name = "--grant", .list = &options->grants},
 		{.name = "--json", .switched = &options->json}};
 	struct command_given given;
-	options->data = getenv("DELTABUCKET_DATA");
-	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
 	if (command_words_read(
 		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
 		return NULL;
@@ -146,10 +147,7 @@ static const struct keys_verb *check(
 		error_set(err, ERROR_INVALID,
 			wanted == 2 ? "name the key: keys %s KEY_ID" : "keys %s takes no argument",
 			verb->name);
-	else if (options->data == NULL)
-		error_set(err, ERROR_INVALID,
-			"name the data folder with --data DIR or DELTABUCKET_DATA");
-	else
+	else if (command_words_need_data(options->data, err) == 0)
 		return verb;
 	return NULL;
 }

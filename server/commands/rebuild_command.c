@@ -42,7 +42,7 @@ static const char usage[] =
 	"  --json               one JSON object on stdout\n"
 	"  --help, -h           this text\n";
 
-static int parse(int count, char **words, struct rebuild_options *options, bool *out_help,
+static int parse(const struct command_line *line, struct rebuild_options *options, bool *out_help,
 	struct error *err);
 static int check(struct rebuild_options *options, struct error *err);
 static int run(
@@ -59,8 +59,10 @@ int rebuild_command(int argument_count, char **arguments)
 	struct rebuild_options options = {.promise_hours = PROMISE_HOURS};
 	struct rebuild_report report = {.acknowledged = 0};
 	struct error err = {0};
+	const struct command_line line = {
+		.command = "rebuild", .count = argument_count, .words = arguments};
 	bool help = false;
-	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
 		return command_words_end("rebuild", usage, help, &err);
 	if (run(&options, &report, &err) != 0) {
@@ -77,35 +79,27 @@ int rebuild_command(int argument_count, char **arguments)
 	return lacks_changes(&report) ? EXIT_LACKS : 0;
 }
 
-static int parse(
-	int count, char **words, struct rebuild_options *options, bool *out_help, struct error *err)
+static int parse(const struct command_line *line, struct rebuild_options *options, bool *out_help,
+	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
-		{.name = "--master-key", .text = &options->master_key},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
+		{.name = "--master-key",
+			.variable = "DELTABUCKET_MASTER_KEY",
+			.text = &options->master_key},
 		{.name = "--xet-promise", .text = &options->promise},
 		{.name = "--dry-run", .switched = &options->is_dry_run},
 		{.name = "--replace", .switched = &options->replaces},
 		{.name = "--json", .switched = &options->json}};
-	struct command_given given;
-	options->data = getenv("DELTABUCKET_DATA");
-	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(
-		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
+	if (command_words_read_flags(
+		    line, flags, sizeof(flags) / sizeof(flags[0]), out_help, err) != 0 ||
+		command_words_need_data(options->data, err) != 0)
 		return -1;
-	*out_help = given.help;
-	if (given.help)
-		return -1;
-	if (given.arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "rebuild takes no argument such as '%.60s'",
-			given.arguments.items[0]);
 	return check(options, err);
 }
 
 static int check(struct rebuild_options *options, struct error *err)
 {
-	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	if (options->promise != NULL &&
 		(!span_parse_u64(span_text(options->promise), &options->promise_hours) ||
 			options->promise_hours > PROMISE_HOURS_MAX))

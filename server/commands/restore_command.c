@@ -47,7 +47,7 @@ static const char usage[] =
 	"  --json            one JSON object on stdout\n"
 	"  --help, -h        this text\n";
 
-static int parse(int count, char **words, struct restore_options *options, bool *out_help,
+static int parse(const struct command_line *line, struct restore_options *options, bool *out_help,
 	struct error *err);
 static int check(const struct restore_options *options, struct error *err);
 static int run(struct restore_options *options, struct error *err);
@@ -65,8 +65,10 @@ int restore_command(int argument_count, char **arguments)
 {
 	struct restore_options options = {.moment = "latest"};
 	struct error err = {0};
+	const struct command_line line = {
+		.command = "restore", .count = argument_count, .words = arguments};
 	bool help = false;
-	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
 		return command_words_end("restore", usage, help, &err);
 	const int status = run(&options, &err);
@@ -76,26 +78,19 @@ int restore_command(int argument_count, char **arguments)
 	return status < 0 ? COMMAND_FAILED : status;
 }
 
-static int parse(
-	int count, char **words, struct restore_options *options, bool *out_help, struct error *err)
+static int parse(const struct command_line *line, struct restore_options *options, bool *out_help,
+	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
 		{.name = "--from", .text = &options->place},
 		{.name = "--moment", .text = &options->moment},
 		{.name = "--identity", .text = &options->identity},
 		{.name = "--list", .switched = &options->lists},
 		{.name = "--json", .switched = &options->json}};
-	struct command_given given;
-	options->data = getenv("DELTABUCKET_DATA");
-	if (command_words_read(
-		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
+	if (command_words_read_flags(
+		    line, flags, sizeof(flags) / sizeof(flags[0]), out_help, err) != 0)
 		return -1;
-	*out_help = given.help;
-	if (given.help)
-		return -1;
-	if (given.arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "restore takes no argument such as '%.60s'",
-			given.arguments.items[0]);
 	return check(options, err);
 }
 

@@ -43,8 +43,8 @@ static const char usage[] =
 	"  --help, -h         this text\n\n"
 	"exit status: 0 nothing is damaged, 1 failed, 2 wrong usage, 4 damage is left\n";
 
-static int parse(int count, char **words, struct scrub_options_given *options, bool *out_help,
-	struct error *err);
+static int parse(const struct command_line *line, struct scrub_options_given *options,
+	bool *out_help, struct error *err);
 static int run_scrub(
 	const struct scrub_options_given *options, struct buffer *out, struct error *err);
 static void print_request(const struct scrub_options_given *options, struct buffer *out);
@@ -58,8 +58,10 @@ int scrub_command(int argument_count, char **arguments)
 	struct scrub_options_given options = {0};
 	struct error err = {0};
 	struct buffer answer;
+	const struct command_line line = {
+		.command = "scrub", .count = argument_count, .words = arguments};
 	bool help = false;
-	if (parse(argument_count, arguments, &options, &help, &err) != 0)
+	if (parse(&line, &options, &help, &err) != 0)
 		return command_words_end("scrub", usage, help, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
 	int status = COMMAND_FAILED;
@@ -71,30 +73,22 @@ int scrub_command(int argument_count, char **arguments)
 	return status;
 }
 
-static int parse(int count, char **words, struct scrub_options_given *options, bool *out_help,
-	struct error *err)
+static int parse(const struct command_line *line, struct scrub_options_given *options,
+	bool *out_help, struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
-		{.name = "--master-key", .text = &options->master_key},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
+		{.name = "--master-key",
+			.variable = "DELTABUCKET_MASTER_KEY",
+			.text = &options->master_key},
 		{.name = "--rate", .text = &options->rate},
 		{.name = "--resume", .switched = &options->resume},
 		{.name = "--json", .switched = &options->json}};
-	struct command_given given;
 	uint64_t rate = 0;
-	options->data = getenv("DELTABUCKET_DATA");
-	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(
-		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
+	if (command_words_read_flags(
+		    line, flags, sizeof(flags) / sizeof(flags[0]), out_help, err) != 0 ||
+		command_words_need_data(options->data, err) != 0)
 		return -1;
-	*out_help = given.help;
-	if (given.help)
-		return -1;
-	if (given.arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "scrub takes no argument such as '%.60s'",
-			given.arguments.items[0]);
-	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"name the data folder with --data DIR or DELTABUCKET_DATA");
 	if (options->rate != NULL &&
 		(!span_parse_u64(span_text(options->rate), &rate) || rate > RATE_MAX_MIB))
 		return error_set(err, ERROR_INVALID,

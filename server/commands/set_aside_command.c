@@ -61,11 +61,11 @@ int set_aside_command(int argument_count, char **arguments)
 static int parse(int count, char **words, struct set_aside_options *options, bool *out_help,
 	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+	const struct command_flag flags[] = {
+		{.name = "--data", .variable = "DELTABUCKET_DATA", .text = &options->data},
 		{.name = "--all", .switched = &options->drops_all},
 		{.name = "--json", .switched = &options->json}};
 	struct command_given given;
-	options->data = getenv("DELTABUCKET_DATA");
 	if (command_words_read(
 		    flags, sizeof(flags) / sizeof(flags[0]), count, words, &given, err) != 0)
 		return -1;
@@ -80,9 +80,8 @@ static int parse(int count, char **words, struct set_aside_options *options, boo
 static int check(const struct set_aside_options *options, struct error *err)
 {
 	const struct command_list *const words = &options->words;
-	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID,
-			"name the data folder with --data DIR or DELTABUCKET_DATA");
+	if (command_words_need_data(options->data, err) != 0)
+		return -1;
 	if (!options->drops && words->count > 0)
 		return error_set(err, ERROR_INVALID,
 			"there is no command `set-aside %.60s`; without an argument it lists, and `drop` deletes",
