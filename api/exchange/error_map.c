@@ -22,7 +22,7 @@ static const struct error_row rows[] = {
 	ROW(IO, 500, "InternalError", "internal"),
 	ROW(BUSY, 503, "SlowDown", "busy"),
 	ROW(DAMAGED, 503, "ServiceUnavailable", "damaged"),
-	ROW(CONTENT_DAMAGED, 409, "OperationAborted", "content_damaged"),
+	ROW(CONTENT_DAMAGED, 409, "ContentDamaged", "content_damaged"),
 	ROW(READ_ONLY, 503, "ServiceUnavailable", "read_only"),
 	ROW(UPSTREAM, 502, "ServiceUnavailable", "upstream"),
 	ROW(UNTRUSTED, 502, "ServiceUnavailable", "untrusted"),

@@ -151,6 +151,7 @@ static struct body_source *open_inline(struct exchange *exchange, const struct f
 static struct body_source *open_records(struct exchange *exchange, const struct fetch_token *token,
 	const struct fetch_bytes *bytes, struct error *err)
 {
+	struct pack_store *const packs = store_packs(exchange->context->store);
 	const size_t first = span_at(token, bytes->from);
 	struct xorb_run runs[FETCH_SPANS_MAX];
 	size_t count = 0;
@@ -161,13 +162,17 @@ static struct body_source *open_records(struct exchange *exchange, const struct 
 			.first = span->first,
 			.count = span->count,
 			.length = span->length};
+		const struct pack_run run = {
+			.pack = span->pack, .first = span->first, .chunks = span->count};
+		if (pack_store_check_damaged(packs, &run, err) != 0)
+			return NULL;
 	}
 	const struct xorb_source_params params = {.runs = runs,
 		.count = count,
 		.as_stored = token->as_stored,
 		.offset = bytes->from - token->spans[first].offset,
 		.length = bytes->to - bytes->from};
-	return xorb_source_open(store_packs(exchange->context->store), &params, err);
+	return xorb_source_open(packs, &params, err);
 }
 
 /* Opens one permitted range. */

@@ -12,7 +12,8 @@
 #include "wire/step_message.h"
 
 enum { ARENA_BYTES = 512 * 1024, MESSAGE_MAX_BYTES = 8192 };
-static const char FULL_CODE[] = "no_space";
+/* Codes of the Xet face that are more exact than their status. */
+static const char *const XET_CODES[] = {"no_space", "content_damaged"};
 
 /* `meaning` is for answers without a body, like those to HEAD. */
 static const struct status_row {
@@ -56,6 +57,7 @@ static const struct {
 	{"InvalidAccessKeyId", ERROR_UNKNOWN_KEY_ID},
 	{"InvalidToken", ERROR_UNKNOWN_KEY_ID},
 	{"EntityTooLarge", ERROR_TOO_LARGE},
+	{"ContentDamaged", ERROR_CONTENT_DAMAGED},
 };
 
 static const struct {
@@ -94,13 +96,20 @@ static enum error_kind kind_of_code(struct span code, int status)
 	return remote_error_kind(code, row_of_status(status)->kind);
 }
 
-/* A text member of the Hub's form. The Xet face adds a code; one of its codes is more exact than
- * the status (FULL_CODE). */
+/* A text member of the Hub's form, to which the Xet face adds a code. */
 static struct span hub_text(const struct json_node *root, const char *name)
 {
 	struct span text = {0};
 	json_node_text(json_node_member(root, name), &text);
 	return text;
+}
+
+static struct span exact_code(struct span code)
+{
+	for (size_t i = 0; i < sizeof(XET_CODES) / sizeof(XET_CODES[0]); i++)
+		if (span_equal_text(code, XET_CODES[i]))
+			return span_text(XET_CODES[i]);
+	return (struct span){0};
 }
 
 int remote_error_set(struct error *err, int status, struct span body, const char *what)
@@ -119,8 +128,7 @@ int remote_error_set(struct error *err, int status, struct span body, const char
 	} else if (body.len > 0 && body.data[0] == '{') {
 		hub = json_node_parse(body, "the server's answer", &ignored);
 		message = hub_text(hub, "error");
-		if (span_equal_text(hub_text(hub, "code"), FULL_CODE))
-			code = span_text(FULL_CODE);
+		code = exact_code(hub_text(hub, "code"));
 	} else if (listing_parse_error(body, arena, &xml)) {
 		code = xml.code;
 		message = xml.message;

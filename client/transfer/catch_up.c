@@ -145,9 +145,9 @@ bool catch_up_owns(const char *name)
 bool catch_up_wants_anchor(const struct error *err)
 {
 	return err->kind == ERROR_WRONG_BASE || err->kind == ERROR_DIGEST_MISMATCH ||
-		err->kind == ERROR_CORRUPT || err->kind == ERROR_INVALID ||
-		err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_SCHEMA_MISMATCH ||
-		err->kind == ERROR_NOT_FOUND;
+		err->kind == ERROR_CORRUPT || err->kind == ERROR_CONTENT_DAMAGED ||
+		err->kind == ERROR_INVALID || err->kind == ERROR_UNSUPPORTED ||
+		err->kind == ERROR_SCHEMA_MISMATCH || err->kind == ERROR_NOT_FOUND;
 }
 
 static void count_links(const struct path_message *path, struct catch_up_result *out)

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "storage/objects/object_row.h"
 #include "storage/packs/assemble.h"
+#include "storage/versions/content_damage.h"
 #include "storage/versions/derived_body.h"
 #include "storage/versions/derived_row.h"
 #include "storage/versions/part.h"
@@ -27,6 +28,7 @@ struct view_range {
 	uint64_t offset;
 	uint64_t length;
 	size_t max_segments; /* not_ready when there are more; 0: any number */
+	bool tells_damage;   /* that is known already */
 };
 
 struct object_view *object_view_new(struct store *store, struct error *err)
@@ -154,6 +156,9 @@ static struct body_source *open_range(struct object_view *view, const struct obj
 			(unsigned long long)version->size);
 		return NULL;
 	}
+	if (asked->tells_damage && asked->length == version->size &&
+		content_damage_check_again(view->store, view->db, version, object->key, err) != 0)
+		return NULL;
 	if (version->kind == VERSION_INLINE)
 		return open_inline(view->db, version, asked, err);
 	return version->kind == VERSION_DERIVED ? open_derived(view, asked, err)
@@ -171,7 +176,9 @@ struct body_source *object_view_open_soon(struct object_view *view, const struct
 	uint64_t offset, uint64_t length, struct error *err)
 {
 	return open_range(view, object,
-		&(struct view_range){
-			.offset = offset, .length = length, .max_segments = SOON_SEGMENTS},
+		&(struct view_range){.offset = offset,
+			.length = length,
+			.max_segments = SOON_SEGMENTS,
+			.tells_damage = true},
 		err);
 }

@@ -19,8 +19,9 @@ int object_view_find(struct object_view *view, const struct object_ref *ref, str
 	struct object *out, struct error *err);
 struct body_source *object_view_open(struct object_view *view, const struct object *object,
 	uint64_t offset, uint64_t length, struct error *err);
-/* The same for a thread that must not be blocked: not_ready when the bytes lie in very many places
- * (object_opening.h). */
+/* The same for a reply, on a thread that must not be blocked: not_ready when the bytes lie in very
+ * many places (object_opening.h); content_damaged when all bytes are asked for and some are known
+ * to be damaged. */
 struct body_source *object_view_open_soon(struct object_view *view, const struct object *object,
 	uint64_t offset, uint64_t length, struct error *err);
 

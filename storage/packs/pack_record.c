@@ -98,6 +98,24 @@ int pack_store_prove_records(
 		: pack_store_check_records(store, run, err);
 }
 
+int pack_store_check_damaged(
+	struct pack_store *store, const struct pack_run *run, struct error *err)
+{
+	for (uint32_t i = 0; i < run->chunks && pack_store_is_damaged(store, run); i++) {
+		const struct pack_run one = {
+			.pack = run->pack, .first = run->first + i, .chunks = 1};
+		if (!pack_store_is_damaged(store, &one) ||
+			pack_store_check_records(store, &one, err) == 0)
+			continue;
+		return !pack_damage_is(err)
+			? -1
+			: error_set(err, ERROR_CONTENT_DAMAGED,
+				  "Stored bytes are damaged. Upload the same bytes again, under any key:"
+				  " this repairs every object that uses them.");
+	}
+	return 0;
+}
+
 /* How many of the entries are adjacent in the pack and shown as stored, within `capacity` bytes. */
 static uint32_t plain_run(
 	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity)

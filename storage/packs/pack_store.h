@@ -120,6 +120,10 @@ int pack_store_check_records(
  * will refer clients to chunks that nobody sent now. Costs nothing from the second time on. */
 int pack_store_prove_records(
 	struct pack_store *store, const struct pack_run *run, struct error *err);
+/* Reads the chunks again that were seen damaged, since a disk may give right bytes again.
+ * content_damaged when one still is. Costs nothing while no damage is known. */
+int pack_store_check_damaged(
+	struct pack_store *store, const struct pack_run *run, struct error *err);
 /* A number that changes when records of the pack are replaced by others of the same chunks
  * (pack_rewrite.h), whose stored lengths differ. */
 unsigned pack_store_form(struct pack_store *store, const struct pack_id *pack);

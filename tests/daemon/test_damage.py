@@ -516,6 +516,30 @@ class StoredBytes(unittest.TestCase):
         self.assertEqual(self.copy('small').status, 200)
         self.holds('copy', self.bodies['small'])
 
+    def test_known_damage_is_told_before_the_body(self):
+        """And the client takes it for what it is, by either way of reading."""
+        self.spoil('large')
+        with self.assertRaises(http.client.IncompleteRead):
+            self.daemon.request('GET', '/box/large')
+        refused = self.daemon.request('GET', '/box/large')
+        self.assertEqual((refused.status, refused.code()), (409, 'ContentDamaged'))
+        for words in ([], ['--plain']):
+            done = self.daemon.client('get', *words, 'box/large', os.path.join(self.daemon.scratch, 'out'), check=False)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertIn('are damaged. Upload the same bytes again', done.stderr)
+        end = len(self.bodies['large'])
+        part = self.daemon.request('GET', '/box/large', headers={'Range': f'bytes={end - 1000}-'})
+        self.assertEqual((part.status, part.body), (206, self.bodies['large'][-1000:]))
+
+    def test_damage_that_the_disk_takes_back_is_no_reason_to_refuse(self):
+        self.spoil('large')
+        with self.assertRaises(http.client.IncompleteRead):
+            self.daemon.request('GET', '/box/large')
+        self.assertEqual(self.daemon.request('GET', '/box/large').status, 409)
+        content = self.bodies['large'][20_000:20_032]
+        self.flip(bytes([content[0] ^ 8]) + content[1:])
+        self.holds('large', self.bodies['large'])
+
     def test_a_transfer_of_damaged_bytes_sends_them_again(self):
         """The command line asks what is stored here, and is not told of what cannot be read."""
         path = os.path.join(self.daemon.scratch, 'large')

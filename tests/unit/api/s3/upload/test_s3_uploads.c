@@ -150,7 +150,7 @@ START_TEST(damaged_content_is_not_copied_into_a_part)
 	ck_assert(!reads("/bkt/source")); /* the damage is seen */
 	const char *const target = at("/bkt/k?partNumber=1&uploadId=", id);
 	face_fixture_expect_text(
-		&fixture, 409, METHOD_PUT, target, source, NULL, "<Code>OperationAborted</Code>");
+		&fixture, 409, METHOD_PUT, target, source, NULL, "<Code>ContentDamaged</Code>");
 	face_fixture_expect_text(
 		&fixture, 409, METHOD_PUT, target, range, NULL, "&apos;source&apos; are damaged");
 	put_noise("/bkt/again"); /* uploading the same bytes mends the stored ones */
