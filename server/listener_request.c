@@ -40,6 +40,7 @@ struct header_search {
 struct header_walk {
 	void (*take)(void *taker, struct span name, struct span value);
 	void *taker;
+	bool trims; /* values: blanks around one are not a part of it (RFC 9110, 5.5) */
 };
 
 static const struct {
@@ -52,6 +53,7 @@ enum { METHOD_COUNT = sizeof(methods) / sizeof(methods[0]) };
 static struct span listener_request_find_header(struct exchange *exchange, const char *name);
 static enum MHD_Result listener_request_search_header(void *taker, enum MHD_ValueKind kind,
 	const char *name, size_t name_len, const char *value, size_t value_len);
+static void walk_headers(struct request *request, const struct header_walk *walk);
 static void listener_request_walk_headers(struct exchange *exchange,
 	void (*take)(void *taker, struct span name, struct span value), void *taker);
 static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueKind kind,
@@ -210,7 +212,8 @@ static enum MHD_Result listener_request_search_header(void *taker, enum MHD_Valu
 	struct header_search *const search = taker;
 	if (name == no_cookie || !span_equal_nocase(span_of(name, name_len), search->name))
 		return MHD_YES;
-	const struct span text = span_of(value != NULL ? value : "", value != NULL ? value_len : 0);
+	const struct span text =
+		span_trim(span_of(value != NULL ? value : "", value != NULL ? value_len : 0));
 	const struct span before = search->found;
 	if (before.data == NULL)
 		search->found = text;
@@ -223,10 +226,14 @@ static enum MHD_Result listener_request_search_header(void *taker, enum MHD_Valu
 static void listener_request_walk_headers(struct exchange *exchange,
 	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
-	struct request *const request = (struct request *)exchange;
-	struct header_walk walk = {take, taker};
-	MHD_get_connection_values_n(
-		request->connection, MHD_HEADER_KIND, listener_request_walk_header, &walk);
+	walk_headers((struct request *)exchange,
+		&(const struct header_walk){.take = take, .taker = taker, .trims = true});
+}
+
+static void walk_headers(struct request *request, const struct header_walk *walk)
+{
+	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND,
+		listener_request_walk_header, (void *)walk);
 }
 
 static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueKind kind,
@@ -234,9 +241,10 @@ static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueK
 {
 	(void)kind;
 	const struct header_walk *const walk = taker;
-	if (name != no_cookie)
-		walk->take(walk->taker, span_of(name, name_len),
-			span_of(value != NULL ? value : "", value != NULL ? value_len : 0));
+	if (name == no_cookie)
+		return MHD_YES;
+	const struct span text = value != NULL ? span_of(value, value_len) : span_text("");
+	walk->take(walk->taker, span_of(name, name_len), walk->trims ? span_trim(text) : text);
 	return MHD_YES;
 }
 
@@ -319,7 +327,8 @@ static void read_raw(struct request *request, const char *method, struct raw_hea
 		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	raw_header_begin(
 		raw, method, request->exchange.target, info != NULL ? info->header_size : 0);
-	listener_request_walk_headers(&request->exchange, listener_request_take_raw, raw);
+	walk_headers(request,
+		&(const struct header_walk){.take = listener_request_take_raw, .taker = raw});
 	raw_header_end(raw);
 }
 
