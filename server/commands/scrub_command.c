@@ -160,7 +160,7 @@ static int print_answer(const struct scrub_options_given *options, const struct 
 	if (mended > 0 && !options->json)
 		printf("%llu packs described themselves wrongly and were written again\n", mended);
 	if (failed > 0 && !options->json)
-		printf("%llu packs could not be read: see the log\n", failed);
+		printf("%llu packs could not be read or mended: see the log\n", failed);
 	if (left > 0 && !options->json)
 		printf("`deltabucket damage` says which keys and steps that touches; send their bytes again to heal them\n");
 	json_node_free(root);

@@ -149,14 +149,15 @@ static void mend_description(const struct scanning *scanning)
 {
 	static const struct pack_patch nothing = {.count = 0};
 	struct scrub_report *const report = scanning->work->report;
+	struct store *const store = scanning->work->store;
 	struct error err = {0};
-	if (store_takes_work(scanning->work->store) &&
-		pack_damage_mend(scanning->packs->damage, &scanning->pack, &nothing, &err) == 0) {
-		report->packs_mended++;
-		return;
-	}
-	report->packs_failed++;
-	log_failure(store_log(scanning->work->store), LOG_WARNING, NULL, "pack_mend", &err);
+	const int result = store_takes_work(store)
+		? pack_damage_mend(scanning->packs->damage, &scanning->pack, &nothing, &err)
+		: error_set(&err, ERROR_READ_ONLY, "The store is only read at present.");
+	report->packs_mended += result == 0;
+	report->packs_failed += result != 0;
+	if (result != 0)
+		log_failure(store_log(store), LOG_WARNING, NULL, "pack_mend", &err);
 }
 
 static bool scrub_pack_spend(void *owner, size_t bytes)

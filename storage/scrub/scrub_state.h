@@ -11,7 +11,8 @@ struct scrub_report {
 	uint64_t bytes; /* of records that were read and verified */
 	uint64_t chunks_damaged;
 	uint64_t chunks_healed; /* of all that were damaged, whoever found them */
-	uint64_t packs_failed;  /* that could not be read for other reasons; the log names them */
+	/* that could not be read for other reasons, or not be mended; the log names them */
+	uint64_t packs_failed;
 	uint64_t packs_mended;  /* that described themselves wrongly and were written again */
 };
 
