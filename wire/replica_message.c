@@ -128,6 +128,7 @@ void replica_list_message_print(const struct replica_list_message *list, struct 
 	json_writer_u64(&writer, "lease_s", list->lease_s);
 	print_optional_u64(&writer, "head", list->has_head, list->head);
 	print_optional_u64(&writer, "oldest", list->has_oldest, list->oldest);
+	json_writer_u64(&writer, "without_step", list->without_step);
 	json_writer_object(&writer, "states");
 	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
 		json_writer_u64(&writer, state_names[state], list->states[state]);
@@ -328,7 +329,9 @@ static int read_list(const struct json_node *root, struct arena *arena,
 	if (message_u64(root, "lease_s", &out->lease_s, err) != 0 ||
 		optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
 		return -1;
+	bool ignored;
 	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
+		optional_u64(root, "without_step", &ignored, &out->without_step, err) != 0 ||
 		read_counts(root, out, err) != 0)
 		return -1;
 	out->count = json_node_count(list);

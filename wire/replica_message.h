@@ -97,7 +97,8 @@ struct replica_list_message {
 	uint64_t states[REPLICA_STATE_COUNT]; /* counts of replicas with a lease */
 	uint64_t expired;
 	bool has_oldest;
-	uint64_t oldest; /* the lowest step that a replica with a lease holds */
+	uint64_t oldest;       /* the lowest step that a replica with a lease holds */
+	uint64_t without_step; /* replicas with a lease that hold none; 0 from older servers */
 };
 int replica_list_message_parse(
 	struct span json, struct arena *arena, struct replica_list_message *out, struct error *err);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "client/commands/file_word.h"
+#include "client/commands/missing_object.h"
 #include "client/remote/missing_bucket.h"
 #include "client/remote/remote_hub.h"
 #include "client/remote/remote_object.h"
@@ -30,7 +31,7 @@ struct copy {
 static int copy_inside(struct session *session, struct error *err);
 static int copy_object(struct copy *copy, struct error *err);
 static int make_key(struct copy *copy, struct error *err);
-static int explain_source(const char *word, struct error *err);
+static int explain_source(struct copy *copy, const char *word, struct error *err);
 static int copy_by_hash(struct copy *copy, struct error *err);
 static void say_copied(const struct copy *copy);
 static int explain_bucket(const struct copy *copy, const char *to, struct error *err);
@@ -89,7 +90,7 @@ static int copy_object(struct copy *copy, struct error *err)
 	if (copy->remote == NULL)
 		return -1;
 	if (remote_object_head(copy->remote, copy->source, &copy->facts, err) != 0)
-		return explain_source(session->options->arguments[0], err);
+		return explain_source(copy, session->options->arguments[0], err);
 	copy->has_source = true;
 	if (session->options->create_bucket &&
 		remote_object_make_bucket(copy->remote, copy->to.bucket, err) != 0)
@@ -115,12 +116,12 @@ static int make_key(struct copy *copy, struct error *err)
 }
 
 /* If a file of that name exists, the user meant that. */
-static int explain_source(const char *word, struct error *err)
+static int explain_source(struct copy *copy, const char *word, struct error *err)
 {
 	const bool is_missing = err->kind == ERROR_NO_KEY || err->kind == ERROR_NO_BUCKET ||
 		err->kind == ERROR_NOT_FOUND;
 	if (!is_missing || !file_exists(word))
-		return -1;
+		return missing_object_explain(copy->remote, &copy->from, err);
 	return error_set(err, err->kind,
 		"there is no object %s; the file of that name is written ./%s", word, word);
 }

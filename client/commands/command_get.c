@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "client/commands/missing_object.h"
 #include "client/local/folder_files.h"
 #include "client/local/part_file.h"
 #include "client/remote/remote_hub.h"
@@ -36,6 +37,8 @@ struct get {
 static int get_object(struct get *get, bool to_stdout, struct error *err);
 static int choose_path(struct get *get, struct error *err);
 static char *make_path(struct session *session, const struct object_name *name, struct error *err);
+static bool is_folder(const char *path);
+static int check_folder(const char *path, struct error *err);
 static int get_to_stdout(struct remote *remote, const char *target,
 	const struct remote_object_facts *facts, struct error *err);
 static enum sink_result command_get_write_stdout(
@@ -75,9 +78,10 @@ static int get_object(struct get *get, bool to_stdout, struct error *err)
 	if (!to_stdout && choose_path(get, err) != 0)
 		return -1;
 	get->remote = session_connect(get->session, err);
-	if (get->remote == NULL ||
-		remote_object_head(get->remote, get->target, &get->facts, err) != 0)
+	if (get->remote == NULL)
 		return -1;
+	if (remote_object_head(get->remote, get->target, &get->facts, err) != 0)
+		return missing_object_explain(get->remote, get->name, err);
 	if (to_stdout)
 		return get_to_stdout(get->remote, get->target, &get->facts, err);
 	if (get_to_file(get, err) != 0)
@@ -101,9 +105,10 @@ static char *make_path(struct session *session, const struct object_name *name, 
 {
 	const char *const given =
 		session->options->argument_count > 1 ? session->options->arguments[1] : ".";
-	struct stat facts;
-	if (stat(given, &facts) != 0 || !S_ISDIR(facts.st_mode))
-		return part_file_check_target(given, err) == 0 ? memory_copy_text(given) : NULL;
+	if (!is_folder(given))
+		return check_folder(given, err) == 0 && part_file_check_target(given, err) == 0
+			? memory_copy_text(given)
+			: NULL;
 	char *const key = memory_new(name->key.len + 1);
 	memcpy(key, name->key.data, name->key.len);
 	const char *const slash = strrchr(key, '/');
@@ -111,11 +116,34 @@ static char *make_path(struct session *session, const struct object_name *name, 
 	char *path = NULL;
 	if (own[0] == '\0' || strcmp(own, ".") == 0 || strcmp(own, "..") == 0)
 		session_usage(session, err,
-			"the key %s gives no file name: say which file to write", key);
+			"the key %s gives no file name: say which file to write; "
+			"`deltabucket sync %.*s/%s ./FOLDER` downloads a folder",
+			key, (int)name->bucket.len, (const char *)name->bucket.data, key);
 	else
 		path = folder_files_join(given, own);
 	free(key);
 	return path;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* Refuses a path in a folder that does not exist, before anything is asked for. */
+static int check_folder(const char *path, struct error *err)
+{
+	const char *const slash = strrchr(path, '/');
+	if (slash == NULL || slash == path)
+		return 0;
+	char *const folder = memory_copy_text(path);
+	folder[slash - path] = '\0';
+	const int result = is_folder(folder)
+		? 0
+		: error_set(err, ERROR_NOT_FOUND, "there is no folder %s to write to", folder);
+	free(folder);
+	return result;
 }
 
 static int get_to_stdout(struct remote *remote, const char *target,

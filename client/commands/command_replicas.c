@@ -50,8 +50,6 @@ static int show(struct session *session, struct remote *remote, const struct run
 	bool more = true;
 	int result = 0;
 	buffer_init(&after, REPLICA_ID_MAX_BYTES);
-	output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state", "step",
-		"behind", "heard of");
 	while (result == 0 && more && !session->output.failed) {
 		struct buffer below;
 		buffer_init(&below, 1024); /* an id has no byte that a query must escape */
@@ -87,6 +85,9 @@ static int show_page(struct session *session, struct remote *remote, const char 
 		err->kind = ERROR_UPSTREAM;
 		result = -1;
 	}
+	if (result == 0 && buffer_span(after).len == 0)
+		output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state",
+			"step", "behind", "heard of");
 	const struct json_node *const entries = json_node_member(root, "replicas");
 	for (size_t i = 0; i < list.count && result == 0; i++) {
 		output_object(&session->output, json_node_at(entries, i));
@@ -140,8 +141,8 @@ static void say_summary(struct session *session, const struct replica_list_messa
 		snprintf(head, sizeof(head), "head is step %" PRIu64, list->head);
 	output_say(&session->output,
 		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
-		", error %" PRIu64 ", expired %" PRIu64,
+		", error %" PRIu64 ", expired %" PRIu64 ", without a step %" PRIu64,
 		head, list->states[REPLICA_READY], list->states[REPLICA_IDLE],
 		list->states[REPLICA_FETCHING], list->states[REPLICA_STAGING],
-		list->states[REPLICA_ERROR], list->expired);
+		list->states[REPLICA_ERROR], list->expired, list->without_step);
 }

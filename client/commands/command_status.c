@@ -11,7 +11,7 @@
 #include "client/commands/run_walk.h"
 #include "client/remote/remote_json.h"
 
-enum { NAME_MAX_BYTES = 2048 };
+enum { NAME_MAX_BYTES = 2048, FLEET_BYTES = 160 };
 
 /* Facts about a run that its run message does not contain. */
 struct facts {
@@ -21,6 +21,7 @@ struct facts {
 	uint64_t saved_bytes; /* against a full copy of each kept step */
 	uint64_t replicas;    /* with a lease */
 	uint64_t in_error;
+	uint64_t without_step;
 	bool has_oldest;
 	uint64_t oldest; /* the oldest step that a replica holds */
 };
@@ -47,8 +48,11 @@ static int read_fleet(
 static uint64_t count_of(const struct json_node *object, const char *name);
 static void say_json(
 	struct session *session, const struct run_message *run, const struct facts *facts);
+static uint64_t lag_of(const struct run_message *run, const struct facts *facts);
 static void say_text(
 	struct session *session, const struct run_message *run, const struct facts *facts);
+static void format_fleet(
+	const struct run_message *run, const struct facts *facts, char out[FLEET_BYTES]);
 static int command_status_show(struct session *session, struct remote *remote,
 	const struct run_message *listed, struct error *err);
 
@@ -205,6 +209,7 @@ static int read_fleet(
 	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
 		facts->replicas += count_of(states, NAMES[i]);
 	facts->in_error = count_of(states, "error");
+	facts->without_step = count_of(root, "without_step");
 	facts->has_oldest = json_node_u64(json_node_member(root, "oldest"), &facts->oldest);
 	json_node_free(root);
 	free(target);
@@ -238,10 +243,16 @@ static void say_json(
 	json_writer_u64(&line.writer, "saved_bytes", facts->saved_bytes);
 	json_writer_u64(&line.writer, "replicas", facts->replicas);
 	json_writer_u64(&line.writer, "replicas_in_error", facts->in_error);
+	json_writer_u64(&line.writer, "replicas_without_step", facts->without_step);
 	if (facts->has_oldest && run->has_head)
-		json_writer_u64(&line.writer, "lag_steps",
-			run->head > facts->oldest ? run->head - facts->oldest : 0);
+		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
 	output_line_end(&line);
+}
+
+static uint64_t lag_of(const struct run_message *run, const struct facts *facts)
+{
+	ASSERT(facts->has_oldest && run->has_head);
+	return run->head > facts->oldest ? run->head - facts->oldest : 0;
 }
 
 static void say_text(
@@ -250,7 +261,7 @@ static void say_text(
 	char bytes[OUTPUT_SIZE_BYTES];
 	char saved[OUTPUT_SIZE_BYTES];
 	char head[64] = "no step";
-	char fleet[96] = "no replicas";
+	char fleet[FLEET_BYTES] = "no replicas";
 	output_format_size(run->bytes, bytes);
 	output_format_size(facts->saved_bytes, saved);
 	if (facts->has_head)
@@ -260,17 +271,27 @@ static void say_text(
 				? step_proof_name(facts->head.verified)
 				: "");
 	if (facts->replicas > 0)
-		snprintf(fleet, sizeof(fleet),
-			"%" PRIu64 " replica%s, %" PRIu64 " in error, the slowest %" PRIu64
-			" behind",
-			facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error,
-			facts->has_oldest && run->head > facts->oldest ? run->head - facts->oldest
-								       : 0);
+		format_fleet(run, facts, fleet);
 	output_say(&session->output,
 		"%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s",
 		(int)run->bucket.len, (const char *)run->bucket.data, (int)run->run.len,
 		(const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",
 		run->steps, bytes, saved, fleet);
+}
+
+/* A replica without a step is behind by no number. */
+static void format_fleet(
+	const struct run_message *run, const struct facts *facts, char out[FLEET_BYTES])
+{
+	char without[48] = "";
+	char lag[48] = "";
+	if (facts->without_step > 0)
+		snprintf(without, sizeof(without), ", %" PRIu64 " without a step",
+			facts->without_step);
+	if (facts->has_oldest && run->has_head)
+		snprintf(lag, sizeof(lag), ", the slowest %" PRIu64 " behind", lag_of(run, facts));
+	snprintf(out, FLEET_BYTES, "%" PRIu64 " replica%s, %" PRIu64 " in error%s%s",
+		facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error, without, lag);
 }
 
 static int command_status_show(struct session *session, struct remote *remote,

@@ -380,8 +380,14 @@ static void say_result(struct sync *sync)
 	json_writer_u64(&line.writer, "removed", sync->removed);
 	json_writer_u64(&line.writer, "refused", sync->refused);
 	output_line_end(&line);
-	output_say(&sync->session->output, "%zu files, %zu sent (%s in %s), %zu removed",
-		sync->source.count, move->count, size, moved, sync->removed);
+	if (move->count == 0)
+		output_say(&sync->session->output, "%zu files, nothing to send, %zu removed",
+			sync->source.count, sync->removed);
+	else
+		output_say(&sync->session->output,
+			"%zu files, %zu %s (%s, of which %s went over the network), %zu removed",
+			sync->source.count, move->count, move->uploads ? "sent" : "received", size,
+			moved, sync->removed);
 }
 
 static void release(struct sync *sync)

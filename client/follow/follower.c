@@ -52,6 +52,7 @@ struct follower {
 	/* of the command for the current generation. While it is set, the lease stays in error. */
 	struct error exec_failure;
 	uint64_t exec_pause_s;     /* until the failed command is tried again */
+	bool is_hook_due;          /* the command has not been tried for what the start found */
 	bool from_anchor;          /* this round ignores the step that is held */
 	char *work;                /* folder for downloads */
 	char *id;                  /* of this worker in the fleet */
@@ -65,6 +66,8 @@ static const char *part_of(const struct follower *follower);
 static int prove_held(struct follower *follower, const char *path, struct error *err);
 static int prove_tensors(const struct follower *follower, const char *path,
 	struct work_watch *watch, struct error *err);
+static int run_due_hook(struct follower *follower, struct error *err);
+static int finish_held(struct follower *follower, struct error *err);
 static int run_hook(struct follower *follower, struct error *err);
 static int run_command(struct follower *follower, struct error *err);
 static int follow(struct follower *follower, struct error *err);
@@ -87,6 +90,7 @@ static int note_files(const struct catch_up_params *params, struct follow_swap *
 	struct proven_files *out, struct error *err);
 static int end_of_one(const struct follower *follower, struct error *err);
 static int recover(struct follower *follower, const struct error *failure, struct error *err);
+static void report_failed(struct follower *follower, const struct error *failure);
 static bool turn_to_anchor(struct follower *follower, const struct error *failure);
 static bool may_pass(const struct follower *follower, const struct error *failure);
 static void tell_once(struct follower *follower, const struct error *failure);
@@ -150,7 +154,8 @@ static int open_folder(struct follower *follower, struct error *err)
 }
 
 /* Proves the held step at the start, because its files may have changed on disk meanwhile; a step
- * that is damaged is not used as a base. Then runs --exec if it has not succeeded for the step. */
+ * that is damaged is not used as a base. --exec waits for the first round: where that brings
+ * another step, the command runs once, for that one. */
 static int check_held(struct follower *follower, struct error *err)
 {
 	struct follow_folder *const folder = &follower->folder;
@@ -170,10 +175,9 @@ static int check_held(struct follower *follower, struct error *err)
 	free(path);
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
+	follower->is_hook_due = result == 0;
 	if (result == 0)
-		return run_hook(follower, err) != 0
-			? -1
-			: follow_folder_trim(folder, follower->order->keep, err);
+		return 0;
 	follow_report_failure(&follower->report, "damaged", &failure);
 	follow_folder_distrust(folder);
 	return 0;
@@ -215,10 +219,30 @@ static int prove_tensors(const struct follower *follower, const char *path,
 			  "its tensors differ from the digest of step %" PRIu64, current->step);
 }
 
+/* Runs --exec for the step that the start found, if that is not done yet and the step is wanted. */
+static int run_due_hook(struct follower *follower, struct error *err)
+{
+	const struct follow_order *const order = follower->order;
+	const struct follow_folder *const folder = &follower->folder;
+	const bool is_wanted =
+		folder->has_current && (!order->has_step || order->step == folder->current.step);
+	return follower->is_hook_due && is_wanted ? finish_held(follower, err) : 0;
+}
+
+/* Runs --exec for a step that was current before this round. The generations before it stay until
+ * then: the engine may still read one. */
+static int finish_held(struct follower *follower, struct error *err)
+{
+	return run_hook(follower, err) != 0
+		? -1
+		: follow_folder_trim(&follower->folder, follower->order->keep, err);
+}
+
 /* Runs --exec for the current generation, unless it has already succeeded for it. */
 static int run_hook(struct follower *follower, struct error *err)
 {
 	const char *const command = follower->order->exec;
+	follower->is_hook_due = false;
 	if (command == NULL || !follower->folder.has_current ||
 		follow_folder_has_executed(&follower->folder, command))
 		return 0;
@@ -392,10 +416,10 @@ static int round_once(struct follower *follower, bool *out_held, struct error *e
 		return error_set(err, ERROR_UPSTREAM,
 			"the server gives no path to step %" PRIu64 " of run %s", path.to_step,
 			follower->run.text);
+	} else if (finish_held(follower, err) != 0) {
+		return -1;
 	} else if (follower->order->once || follower->order->has_step) {
 		follow_report_held(&follower->report);
-	} else if (run_hook(follower, err) != 0) {
-		return -1;
 	}
 	ASSERT(follower->folder.has_current);
 	follower->from_anchor = false;
@@ -568,11 +592,12 @@ static int recover(struct follower *follower, const struct error *failure, struc
 {
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
-	if (is_unpublished(failure))
-		follow_report_state(&follower->report, REPLICA_IDLE);
-	else
-		follow_report_error(&follower->report, failure);
-	if (!follow_folder_is_there(&follower->folder) || turn_to_anchor(follower, failure))
+	const bool begins_anew = !follow_folder_is_there(&follower->folder) ||
+		turn_to_anchor(follower, failure);
+	if (!begins_anew && run_due_hook(follower, err) != 0)
+		return -1;
+	report_failed(follower, failure);
+	if (begins_anew)
 		return 0;
 	if (may_pass(follower, failure)) {
 		tell_once(follower, failure);
@@ -585,6 +610,15 @@ static int recover(struct follower *follower, const struct error *failure, struc
 	}
 	*err = *failure;
 	return -1;
+}
+
+/* What is not published yet hides no failure of the command for the held step. */
+static void report_failed(struct follower *follower, const struct error *failure)
+{
+	if (!is_unpublished(failure))
+		follow_report_error(&follower->report, failure);
+	else if (follower->exec_failure.kind == ERROR_NONE)
+		follow_report_state(&follower->report, REPLICA_IDLE);
 }
 
 /* True when the round failed on damage that an anchor may cure, and none has been tried. */

@@ -2,8 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static bool is_of(int fd, const char *folder);
 
 int folder_lock_enter(const char *folder, const char *who, struct error *err)
 {
@@ -20,8 +24,24 @@ int folder_lock_enter(const char *folder, const char *who, struct error *err)
 	return -1;
 }
 
+int folder_lock_share(int held, const char *folder, const char *who, struct error *err)
+{
+	if (!is_of(held, folder))
+		return folder_lock_enter(folder, who, err);
+	const int fd = fcntl(held, F_DUPFD_CLOEXEC, 0);
+	return fd >= 0 ? fd : error_set_errno(err, "locking %s", folder);
+}
+
 void folder_lock_leave(int fd)
 {
 	if (fd >= 0)
 		close(fd);
+}
+
+static bool is_of(int fd, const char *folder)
+{
+	struct stat locked;
+	struct stat there;
+	return fd >= 0 && fstat(fd, &locked) == 0 && stat(folder, &there) == 0 &&
+		locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
 }

@@ -7,7 +7,10 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
 
@@ -21,7 +24,7 @@ static const char *const trainer_names[] = {
 };
 
 static bool publish_choice_wants_file(void *chooser, const char *path, uint64_t size);
-static bool is_included(const struct publish_choice *choice, const char *path);
+static bool is_included(struct publish_choice *choice, const char *path);
 static bool is_trainer_file(const char *path);
 static bool has_trainer_name(const char *name);
 static bool holds_weights(struct span path);
@@ -33,12 +36,14 @@ void publish_choice_init(struct publish_choice *choice, const char *const *inclu
 	*choice = (struct publish_choice){.choice = {publish_choice_wants_file, choice},
 		.include = include,
 		.include_count = include_count,
+		.is_used = memory_new_array(include_count + 1, sizeof(bool)),
 		.marker = marker};
 	buffer_init(&choice->left_names, NAMES_MAX_BYTES);
 }
 
 void publish_choice_release(struct publish_choice *choice)
 {
+	free(choice->is_used);
 	buffer_release(&choice->left_names);
 }
 
@@ -89,6 +94,10 @@ void publish_choice_say(const struct publish_choice *choice, const struct output
 {
 	const struct span names = buffer_span(&choice->left_names);
 	char size[OUTPUT_SIZE_BYTES];
+	for (size_t i = 0; i < choice->include_count; i++)
+		if (!choice->is_used[i])
+			output_note(output, "--include %s matches no file of the checkpoint",
+				choice->include[i]);
 	if (choice->left_count == 0)
 		return;
 	output_format_size(choice->left_bytes, size);
@@ -104,12 +113,13 @@ static bool publish_choice_wants_file(void *chooser, const char *path, uint64_t 
 	return publish_choice_wants(chooser, path, size);
 }
 
-static bool is_included(const struct publish_choice *choice, const char *path)
+static bool is_included(struct publish_choice *choice, const char *path)
 {
+	bool found = false;
 	for (size_t i = 0; i < choice->include_count; i++)
 		if (fnmatch(choice->include[i], path, 0) == 0)
-			return true;
-	return false;
+			found = choice->is_used[i] = true;
+	return found;
 }
 
 /* Whether a trainer gave this name to the file or to a folder on its path. */

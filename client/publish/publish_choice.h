@@ -18,6 +18,7 @@ struct publish_choice {
 	/* shell patterns for paths below the folder ('*' also matches '/'); borrowed */
 	const char *const *include;
 	size_t include_count;
+	bool *is_used; /* for each pattern, whether a file has matched it */
 	/* a file that only says that the folder is finished: left out and not reported; NULL:
 	 * none */
 	const char *marker;
@@ -32,7 +33,8 @@ void publish_choice_init(struct publish_choice *choice, const char *const *inclu
 void publish_choice_release(struct publish_choice *choice);
 /* Whether the file is published. Counts the files that are not. */
 bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size);
-/* Prints a note about the files that were left out, if there are any. */
+/* Prints a note about the files that were left out, if there are any, and about each pattern that
+ * matched no file. */
 void publish_choice_say(const struct publish_choice *choice, const struct output *output);
 
 /* Prints a note about the files of the step before that this step lacks, because workers lose them:

@@ -33,7 +33,8 @@ static void print_digest(
 	struct json_writer *writer, const char *name, const struct digest128 *digest);
 static int clean(const struct publish_state *state, struct error *err);
 static bool is_kept(const struct publish_state *state, const char *name);
-static int open_folder(struct publish_state *state, bool may_replace, struct error *err);
+static int open_folder(struct publish_state *state, const struct publish_state_params *params,
+	struct error *err);
 static int load_or_begin(struct publish_state *state, bool may_replace, struct error *err);
 static int begin(struct publish_state *state, bool may_replace, struct error *err);
 static int check_names(const struct publish_state *state, char *const *names, size_t count,
@@ -108,6 +109,14 @@ int publish_state_save(struct publish_state *state, struct error *err)
 	return result == 0 ? clean(state, err) : -1;
 }
 
+int publish_state_lock(
+	const struct file_ops *files, const char *folder, int held, struct error *err)
+{
+	if (file_make_folder(files, folder, 0700, err) != 0)
+		return -1;
+	return folder_lock_share(held, folder, "deltabucket publish", err);
+}
+
 int publish_state_open(
 	struct publish_state *state, const struct publish_state_params *params, struct error *err)
 {
@@ -120,7 +129,7 @@ int publish_state_open(
 		.endpoint = memory_copy_text(params->endpoint),
 		.run = memory_copy_text(params->run),
 	};
-	if (open_folder(state, params->may_replace, err) == 0)
+	if (open_folder(state, params, err) == 0)
 		return 0;
 	publish_state_close(state);
 	return -1;
@@ -341,14 +350,14 @@ static bool is_kept(const struct publish_state *state, const char *name)
 		(state->has_committed && step >= first && step <= state->committed.step);
 }
 
-static int open_folder(struct publish_state *state, bool may_replace, struct error *err)
+static int open_folder(struct publish_state *state, const struct publish_state_params *params,
+	struct error *err)
 {
-	if (file_make_folder(state->files, state->folder, 0700, err) != 0)
-		return -1;
-	state->lock_fd = folder_lock_enter(state->folder, "deltabucket publish", err);
+	const int held = params->held_lock != NULL ? *params->held_lock : -1;
+	state->lock_fd = publish_state_lock(state->files, state->folder, held, err);
 	if (state->lock_fd < 0 ||
 		folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
-		load_or_begin(state, may_replace, err) != 0)
+		load_or_begin(state, params->may_replace, err) != 0)
 		return -1;
 	return clean(state, err);
 }

@@ -67,7 +67,14 @@ struct publish_state_params { /* borrowed during publish_state_open; `files` unt
 	/* for callers that take the run over: a state of ours that is damaged, or that lacks its
 	 * state.json, is replaced by an empty one */
 	bool may_replace;
+	const int *held_lock; /* from publish_state_lock; NULL: the folder is locked here */
 };
+
+/* Makes the folder if needed, and keeps other publishers out of it for longer than one open state
+ * does. `held` is an earlier lock of this process on the folder, which must be left all the same;
+ * -1: none. -1 with busy when another publisher works there. Leave it with folder_lock_leave. */
+int publish_state_lock(
+	const struct file_ops *files, const char *folder, int held, struct error *err);
 
 /* Makes the folder if needed, locks it, reads it and cleans it. busy when another publisher has it
  * open; exists when it belongs to another run or endpoint, or holds other files; corrupt when

@@ -1,23 +1,25 @@
 /* The loop asks the server once which number the run has reached, from the labels of its newest
- * steps. Then it looks at the folder once a second and publishes the finished sub-folder with the
- * lowest number above the last published one. `seen` has the finished sub-folders that are not
- * tried: those up to that number, because steps must keep the order of the numbers, and those that
- * were skipped. A skipped sub-folder leaves `seen` when its marker goes, so that a trainer can make
- * it again. */
+ * steps; publisher_run looks again before each publish. Then it looks at the folder once a second
+ * and publishes the finished sub-folder with the lowest number above the last published one. `seen`
+ * has the finished sub-folders that are not tried: those up to that number, because steps must keep
+ * the order of the numbers, and those that were skipped. A skipped sub-folder leaves `seen` when
+ * its marker goes, so that a trainer can make it again. */
 #include "client/publish/publish_watch.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "client/local/folder_files.h"
+#include "client/local/folder_lock.h"
+#include "client/remote/missing_bucket.h"
 #include "client/remote/retry.h"
-#include "client/terminal/exit_code.h"
 
-enum { LOOK_MS = 1000, NUMBER_DIGITS_MAX = 18, LABELS_LOOKED_AT = 256 };
+enum { LOOK_MS = 1000 };
 
 struct watch {
 	struct session *session;
@@ -25,9 +27,9 @@ struct watch {
 	struct publish_order order;
 	struct run_name run;
 	struct retry pause; /* after a try that failed */
-	bool has_last;
-	uint64_t last; /* the highest number that is published */
-	char *next;    /* the name of the sub-folder to publish; NULL: none */
+	int lock;                 /* on the state folder */
+	struct label_number last; /* the highest number that is published */
+	char *next;               /* the name of the sub-folder to publish; NULL: none */
 	uint64_t next_number;
 	/* finished sub-folders, sorted by name: those up to `last`, and those skipped */
 	char **seen;
@@ -35,15 +37,16 @@ struct watch {
 	bool has_looked; /* at the folder, at least once */
 };
 
+static int begin(struct watch *watch, struct error *err);
+static int check_folder(struct watch *watch, struct error *err);
+static int keep_lock(struct watch *watch, struct error *err);
 static int watch_on(struct watch *watch, struct error *err);
 static int ask(struct watch *watch, struct error *err);
 static int ask_run(
 	struct watch *watch, struct remote *remote, struct arena *arena, struct error *err);
-static bool is_run_missing(const struct error *failure);
+static int accept_missing(
+	const struct watch *watch, const struct error *failure, struct error *err);
 static int check_writer(struct watch *watch, const struct run_message *run, struct error *err);
-static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, struct error *err);
-static void learn(struct watch *watch, const struct step_message *steps, size_t count);
-static bool read_number(struct span name, uint64_t *out);
 static void look(struct watch *watch);
 static void update_seen(struct watch *watch, char *const *names, size_t count);
 static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number);
@@ -61,27 +64,63 @@ static void mark_published(struct watch *watch);
 static int recover(struct watch *watch, const struct error *failure, struct error *err);
 static bool is_bad_folder(const struct watch *watch, const struct error *failure);
 static void skip(struct watch *watch);
+static bool is_behind(const struct watch *watch, uint64_t number);
 static bool may_pass(const struct error *failure);
 
 int publish_watch(
 	struct session *session, const struct publish_watch_params *params, struct error *err)
 {
-	struct watch watch = {.session = session, .params = params, .order = params->order};
+	struct watch watch = {
+		.session = session, .params = params, .order = params->order, .lock = -1};
 	ASSERT(params->folder != NULL && params->marker != NULL && params->publish != NULL);
 	if (run_name_init(&watch.run, params->run, err) != 0)
 		return -1;
 	watch.order.marker = params->marker;
+	watch.order.state_lock = &watch.lock;
+	watch.order.newest = &watch.last;
 	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
-	output_note(&session->output,
-		"watching %s for sub-folders whose name ends in a number and that hold a file %s",
-		params->folder, params->marker);
-	int result = watch_on(&watch, err);
+	int result = begin(&watch, err);
+	if (result == 0)
+		result = watch_on(&watch, err);
 	if (interrupt_signal(session->interrupt) == SIGTERM)
 		result = 0; /* the normal end of a watcher */
 	free(watch.next);
 	forget_seen(&watch);
+	folder_lock_leave(watch.lock);
 	run_name_release(&watch.run);
 	return result;
+}
+
+/* Finds out what no wait would mend before anything is waited for. */
+static int begin(struct watch *watch, struct error *err)
+{
+	if (check_folder(watch, err) != 0 || keep_lock(watch, err) != 0)
+		return -1;
+	output_note(&watch->session->output,
+		"watching %s for sub-folders whose name ends in a number and that hold a file %s",
+		watch->params->folder, watch->params->marker);
+	return 0;
+}
+
+static int check_folder(struct watch *watch, struct error *err)
+{
+	struct stat there;
+	if (stat(watch->params->folder, &there) != 0 || S_ISDIR(there.st_mode))
+		return 0;
+	return session_usage(watch->session, err, "--watch wants a folder, and %s is a file",
+		watch->params->folder);
+}
+
+/* Locks the state folder for as long as the watcher works, and again if it has been replaced. */
+static int keep_lock(struct watch *watch, struct error *err)
+{
+	const int lock = publisher_lock(
+		watch->session, watch->params->run, &watch->order, watch->lock, err);
+	if (lock < 0)
+		return -1;
+	folder_lock_leave(watch->lock);
+	watch->lock = lock;
+	return 0;
 }
 
 static int watch_on(struct watch *watch, struct error *err)
@@ -120,20 +159,29 @@ static int ask_run(
 {
 	struct run_message run;
 	struct error failure = {0};
-	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0) {
-		if (is_run_missing(&failure))
-			return 0; /* the first publish makes it */
-		*err = failure;
+	if (missing_bucket_check(remote, &watch->run, watch->order.create_bucket, err) != 0)
 		return -1;
-	}
+	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0)
+		return accept_missing(watch, &failure, err);
 	if (check_writer(watch, &run, err) != 0)
 		return -1;
-	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
+	return run.has_head
+		? label_number_list(remote, &watch->run, run.head, &watch->last, err)
+		: 0;
 }
 
-static bool is_run_missing(const struct error *failure)
+/* A run that does not exist is made by the first publish, and its bucket only with
+ * --create-bucket. */
+static int accept_missing(
+	const struct watch *watch, const struct error *failure, struct error *err)
 {
-	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
+	if (failure->kind == ERROR_NO_RUN ||
+		(failure->kind == ERROR_NO_BUCKET && watch->order.create_bucket))
+		return 0;
+	if (failure->kind == ERROR_NO_BUCKET)
+		return missing_bucket_refuse(span_text(watch->run.bucket), err);
+	*err = *failure;
+	return -1;
 }
 
 /* Finds out now, not when the trainer has finished a checkpoint, that this watcher may not write to
@@ -144,44 +192,6 @@ static int check_writer(struct watch *watch, const struct run_message *run, stru
 	return run->has_head
 		? publisher_check(watch->session, watch->params->run, &watch->order, err)
 		: 0;
-}
-
-/* Finds the newest step that is named after a sub-folder, among the run's newest steps. */
-static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, struct error *err)
-{
-	uint64_t from = head < LABELS_LOOKED_AT ? 0 : head - LABELS_LOOKED_AT + 1;
-	bool more = true;
-	int result = 0;
-	while (result == 0 && more) {
-		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-		struct remote_run_page page = {0};
-		result = remote_run_list_steps(remote, &watch->run, from, arena, &page, err);
-		more = result == 0 && page.more && page.count > 0;
-		if (result == 0)
-			learn(watch, page.steps, page.count);
-		if (more)
-			from = page.steps[page.count - 1].step + 1;
-		arena_free(arena);
-	}
-	return result;
-}
-
-/* Takes the number from the steps' labels. The steps come in rising order. */
-static void learn(struct watch *watch, const struct step_message *steps, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (read_number(steps[i].label, &watch->last))
-			watch->has_last = true;
-}
-
-/* The number that a name ends in. */
-static bool read_number(struct span name, uint64_t *out)
-{
-	size_t start = name.len;
-	while (start > 0 && name.data[start - 1] >= '0' && name.data[start - 1] <= '9')
-		start--;
-	const struct span digits = span_slice(name, start, name.len - start);
-	return digits.len > 0 && digits.len <= NUMBER_DIGITS_MAX && span_parse_u64(digits, out);
 }
 
 /* Sets watch->next, which is NULL when there is nothing to publish. A folder that cannot be read
@@ -216,7 +226,7 @@ static void update_seen(struct watch *watch, char *const *names, size_t count)
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t number;
-		if (names[i][0] != '.' && read_number(span_text(names[i]), &number) &&
+		if (names[i][0] != '.' && label_number_read(span_text(names[i]), &number) &&
 			belongs_to_seen(watch, names[i], number))
 			seen[kept++] = memory_copy_text(names[i]);
 	}
@@ -232,14 +242,13 @@ static void update_seen(struct watch *watch, char *const *names, size_t count)
 static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number)
 {
 	const bool was_seen = is_seen(watch, name);
-	const bool is_behind = watch->has_last && number <= watch->last;
-	if (!is_behind)
+	if (!is_behind(watch, number))
 		return was_seen && is_finished(watch, name); /* skipped, and not being made again */
 	if (was_seen)
 		return true;
 	if (!is_finished(watch, name))
 		return false;
-	if (number < watch->last && watch->has_looked)
+	if (number < watch->last.value && watch->has_looked)
 		say_late(watch, name);
 	return true;
 }
@@ -278,7 +287,7 @@ static void say_late(struct watch *watch, const char *name)
 	error_set(&failure, ERROR_PRECONDITION,
 		"it was finished after a folder with a higher number, %" PRIu64
 		", had been published",
-		watch->last);
+		watch->last.value);
 	say_failure(watch, "skipped", name, &failure);
 }
 
@@ -309,9 +318,9 @@ static void forget_seen(struct watch *watch)
 static bool is_next(const struct watch *watch, const char *name, uint64_t *out_number)
 {
 	if (name[0] == '.' || strlen(name) > STEP_LABEL_MAX_BYTES ||
-		!read_number(span_text(name), out_number))
+		!label_number_read(span_text(name), out_number))
 		return false;
-	if (watch->has_last && *out_number <= watch->last)
+	if (is_behind(watch, *out_number))
 		return false;
 	if (watch->next != NULL && *out_number >= watch->next_number)
 		return false;
@@ -321,6 +330,8 @@ static bool is_next(const struct watch *watch, const char *name, uint64_t *out_n
 static int publish_next(struct watch *watch, struct error *err)
 {
 	ASSERT(watch->next != NULL);
+	if (keep_lock(watch, err) != 0)
+		return -1;
 	char *const path = folder_files_join(watch->params->folder, watch->next);
 	watch->order.checkpoint = path;
 	watch->order.label = watch->next;
@@ -336,9 +347,8 @@ static int publish_next(struct watch *watch, struct error *err)
 static void mark_published(struct watch *watch)
 {
 	ASSERT(watch->next != NULL);
-	ASSERT(!watch->has_last || watch->next_number > watch->last);
-	watch->has_last = true;
-	watch->last = watch->next_number;
+	ASSERT(!is_behind(watch, watch->next_number));
+	watch->last = (struct label_number){.is_known = true, .value = watch->next_number};
 	retry_reset(&watch->pause);
 }
 
@@ -348,6 +358,10 @@ static int recover(struct watch *watch, const struct error *failure, struct erro
 	*err = *failure;
 	if (interrupt_signal(watch->session->interrupt) != 0)
 		return -1;
+	if (watch->next != NULL && is_behind(watch, watch->next_number)) {
+		retry_reset(&watch->pause);
+		return 0; /* another publisher was faster */
+	}
 	if (is_bad_folder(watch, failure)) {
 		say_failure(watch, "skipped", watch->next, failure);
 		skip(watch);
@@ -378,10 +392,13 @@ static void skip(struct watch *watch)
 	retry_reset(&watch->pause);
 }
 
+static bool is_behind(const struct watch *watch, uint64_t number)
+{
+	return watch->last.is_known && number <= watch->last.value;
+}
+
 /* Whether the failure may end without anybody's help. */
 static bool may_pass(const struct error *failure)
 {
-	const enum exit_code code = exit_code_of(failure->kind);
-	return code == EXIT_CODE_UNREACHABLE || code == EXIT_CODE_DISK_FULL ||
-		code == EXIT_CODE_BUSY;
+	return failure->kind == ERROR_UPSTREAM || failure->kind == ERROR_NO_SPACE;
 }

@@ -20,8 +20,10 @@ struct publish_watch_params {
 	publish_fn *publish;
 };
 
-/* Returns 0 after SIGTERM, and -1 after SIGINT or when no further try could help. Waits while the
- * server is away or the disk is full. Skips a sub-folder that is malformed or disappears. */
+/* Keeps other publishers out of the state folder meanwhile: -1 with busy when one is there. Returns
+ * 0 after SIGTERM, and -1 after SIGINT or when no further try could help. Waits while the server is
+ * away or the disk is full. Skips a sub-folder that is malformed or disappears, and one that is
+ * behind a step that another publisher has brought meanwhile. */
 int publish_watch(
 	struct session *session, const struct publish_watch_params *params, struct error *err);
 

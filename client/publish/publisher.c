@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "client/publish/publish_choice.h"
 #include "client/publish/publish_forms.h"
 #include "client/publish/publish_head.h"
@@ -26,6 +27,8 @@ enum {
 static int connect_publisher(struct publisher *publisher, const char *run, struct error *err);
 static int enter_publisher(struct publisher *publisher, struct error *err);
 static int open_state(struct publisher *publisher, struct error *err);
+static char *state_folder(const struct session *session, const char *run,
+	const struct publish_order *order, struct error *err);
 static void close_publisher(struct publisher *publisher);
 static int check_checkpoint(
 	const struct session *session, const struct publish_order *order, struct error *err);
@@ -35,6 +38,7 @@ static int take_source(struct publisher *publisher, struct error *err);
 static int measure(struct publisher *publisher, struct snapshot *out, struct error *err);
 static int publish_opened(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
+static int check_label(struct publisher *publisher, struct error *err);
 static bool is_repeat(const struct publisher *publisher, const struct snapshot *snapshot);
 static int finish_repeat(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
@@ -55,6 +59,17 @@ static int explain_refusal(
 static int leave_pending(struct publisher *publisher, const struct error *failure);
 static void keep_baseline(struct publisher *publisher);
 static bool wants_copy(const struct publisher *publisher);
+
+int publisher_lock(struct session *session, const char *run, const struct publish_order *order,
+	int held, struct error *err)
+{
+	char *const folder = state_folder(session, run, order, err);
+	if (folder == NULL)
+		return -1;
+	const int lock = publish_state_lock(session->files, folder, held, err);
+	free(folder);
+	return lock;
+}
 
 int publisher_check(struct session *session, const char *run, const struct publish_order *order,
 	struct error *err)
@@ -110,22 +125,29 @@ static int enter_publisher(struct publisher *publisher, struct error *err)
 
 static int open_state(struct publisher *publisher, struct error *err)
 {
-	const char *const endpoint = publisher->session->options->endpoint;
-	char *folder = NULL;
-	if (publisher->order->state_folder == NULL)
-		folder = publish_state_default_folder(endpoint, publisher->run.text, err);
-	if (publisher->order->state_folder == NULL && folder == NULL)
+	char *const folder =
+		state_folder(publisher->session, publisher->run.text, publisher->order, err);
+	if (folder == NULL)
 		return -1;
 	const struct publish_state_params params = {
 		.files = publisher->session->files,
-		.folder = folder != NULL ? folder : publisher->order->state_folder,
-		.endpoint = endpoint,
+		.folder = folder,
+		.endpoint = publisher->session->options->endpoint,
 		.run = publisher->run.text,
 		.may_replace = publisher->order->take_over,
+		.held_lock = publisher->order->state_lock,
 	};
 	const int result = publish_state_open(&publisher->state, &params, err);
 	free(folder);
 	return result;
+}
+
+static char *state_folder(const struct session *session, const char *run,
+	const struct publish_order *order, struct error *err)
+{
+	return order->state_folder != NULL
+		? memory_copy_text(order->state_folder)
+		: publish_state_default_folder(session->options->endpoint, run, err);
 }
 
 static void close_publisher(struct publisher *publisher)
@@ -227,9 +249,31 @@ static int publish_opened(
 		return error_set(err, ERROR_STEP_DIFFERS,
 			"step %" PRIu64 " of run %s is already published with other content",
 			order->step, publisher->run.text);
+	if (check_label(publisher, err) != 0)
+		return -1;
 	return set_pending(publisher, snapshot, err) != 0
 		? -1
 		: publish_snapshot(publisher, snapshot, err);
+}
+
+/* Another publisher may have come in between since the caller looked at the run. From here on none
+ * can: publish_head_open says so if the head has moved. */
+static int check_label(struct publisher *publisher, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	uint64_t number;
+	if (order->newest == NULL || !publisher->has_head)
+		return 0;
+	if (label_number_find(publisher->remote, &publisher->run, &publisher->head, order->newest,
+		    err) != 0)
+		return -1;
+	if (!order->newest->is_known ||
+		(label_number_read(span_text(order->label), &number) &&
+			number > order->newest->value))
+		return 0;
+	return error_set(err, ERROR_PRECONDITION,
+		"run %s has a step of number %" PRIu64 " by now", publisher->run.text,
+		order->newest->value);
 }
 
 /* Whether this checkpoint already is the committed step, and the caller means that step. */

@@ -7,6 +7,7 @@
 
 #include "client/local/snapshot.h"
 #include "client/publish/anchor_policy.h"
+#include "client/publish/label_number.h"
 #include "client/publish/publish_source.h"
 #include "client/publish/publish_state.h"
 #include "client/remote/remote_run.h"
@@ -21,6 +22,10 @@ struct publish_order {
 	/* the marker of a watched folder, which is not part of the checkpoint; NULL: none */
 	const char *marker;
 	const char *state_folder; /* NULL: the default one */
+	const int *state_lock;    /* from publisher_lock; NULL: none */
+	/* Labels must end in rising numbers. The publisher sets it from the run's steps when it has
+	 * the right to add one. NULL: any label will do. */
+	struct label_number *newest;
 	bool has_step;
 	uint64_t step;
 	const char *label;    /* NULL: none */
@@ -69,13 +74,19 @@ struct publisher {
 	struct publish_outcome outcome;
 };
 
+/* Keeps other publishers out of the order's state folder, which is made if needed. `held` is an
+ * earlier lock of this process on it, which must be left all the same; -1: none. -1 with busy when
+ * another publisher works there. Leave it with folder_lock_leave. */
+int publisher_lock(struct session *session, const char *run, const struct publish_order *order,
+	int held, struct error *err);
 /* Fails if publisher_run would not be allowed to write. Fetches the baseline that publisher_run
  * would need, but does not take the run over, and does not look at the order's checkpoint. */
 int publisher_check(struct session *session, const char *run, const struct publish_order *order,
 	struct error *err);
 /* Publishes the order's checkpoint. *out_outcome is always set. head_moved and stale_epoch as
- * publish_head.h says; step_differs when --step names a step of other content; schema_mismatch when
- * the tensors are not those of the run's first step. */
+ * publish_head.h says; step_differs when --step names a step of other content; precondition when
+ * order->newest is as high as the label's number; schema_mismatch when the tensors are not those of
+ * the run's first step. */
 int publisher_run(struct session *session, const char *run, const struct publish_order *order,
 	struct publish_outcome *out_outcome, struct error *err);
 

@@ -160,7 +160,8 @@ static const char *find_advice(const struct remote *remote, enum error_kind refu
 		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
 		       " `deltabucket login ENDPOINT` stores one";
 	if (refusal == ERROR_NO_SPACE)
-		return "on the server's machine, `deltabucketd gc --end-promises` frees the space"
-		       " that failed uploads take";
+		return "remove objects or runs that nobody needs (`deltabucket rm`, `deltabucket"
+		       " runs rm`); then, on the server's machine, `deltabucketd gc --end-promises`"
+		       " frees their space and that of failed uploads";
 	return NULL;
 }

@@ -12,33 +12,38 @@
 #include "wire/step_message.h"
 
 enum { ARENA_BYTES = 512 * 1024, MESSAGE_MAX_BYTES = 8192 };
+static const char HEAD[] = "HEAD /";
 /* Codes of the Xet face that are more exact than their status. */
 static const char *const XET_CODES[] = {"no_space", "content_damaged"};
 
-/* `meaning` is for answers without a body, like those to HEAD. */
+/* `meaning` is for answers without a body. `of_head` is for those to HEAD, which never have one:
+ * before the name that was asked for. */
 static const struct status_row {
 	int status;
 	enum error_kind kind;
 	const char *meaning;
+	const char *of_head;
 } STATUSES[] = {
-	{301, ERROR_NO_BUCKET, ""},
-	{400, ERROR_INVALID, ""},
-	{401, ERROR_NO_CREDENTIALS, ": it needs a token, or the token is wrong"},
-	{403, ERROR_DENIED, ": the token's key may not do this"},
-	{404, ERROR_NOT_FOUND, ": there is no such thing"},
-	{405, ERROR_METHOD, ""},
-	{409, ERROR_EXISTS, ""},
-	{410, ERROR_COLLECTED, ""},
-	{411, ERROR_LENGTH_REQUIRED, ""},
-	{412, ERROR_PRECONDITION, ""},
-	{413, ERROR_TOO_LARGE, ""},
-	{416, ERROR_RANGE, ""},
-	{422, ERROR_INVALID, ""},
-	{425, ERROR_NOT_READY, ""},
-	{429, ERROR_UPSTREAM, ": it is busy"},
-	{501, ERROR_UNSUPPORTED, ""},
-	{503, ERROR_UPSTREAM, ": it is busy or stopping"},
-	{507, ERROR_NO_SPACE, ": its disk is full"},
+	{301, ERROR_NO_BUCKET, "", NULL},
+	{400, ERROR_INVALID, "", NULL},
+	{401, ERROR_NO_CREDENTIALS, ": it needs a token, or the token is wrong",
+		"without a token that the server knows nobody may look at"},
+	{403, ERROR_DENIED, ": the token's key may not do this",
+		"the token's key may not look at"},
+	{404, ERROR_NOT_FOUND, ": there is no such thing", NULL},
+	{405, ERROR_METHOD, "", NULL},
+	{409, ERROR_EXISTS, "", NULL},
+	{410, ERROR_COLLECTED, "", NULL},
+	{411, ERROR_LENGTH_REQUIRED, "", NULL},
+	{412, ERROR_PRECONDITION, "", NULL},
+	{413, ERROR_TOO_LARGE, "", NULL},
+	{416, ERROR_RANGE, "", NULL},
+	{422, ERROR_INVALID, "", NULL},
+	{425, ERROR_NOT_READY, "", NULL},
+	{429, ERROR_UPSTREAM, ": it is busy", NULL},
+	{501, ERROR_UNSUPPORTED, "", NULL},
+	{503, ERROR_UPSTREAM, ": it is busy or stopping", NULL},
+	{507, ERROR_NO_SPACE, ": its disk is full", NULL},
 };
 
 /* Codes of the S3 face that are more exact than their status. */
@@ -79,7 +84,7 @@ enum error_kind remote_error_kind(struct span code, enum error_kind otherwise)
 
 static const struct status_row *row_of_status(int status)
 {
-	static const struct status_row other = {0, ERROR_UPSTREAM, ""};
+	static const struct status_row other = {.kind = ERROR_UPSTREAM, .meaning = ""};
 	for (size_t i = 0; i < sizeof(STATUSES) / sizeof(STATUSES[0]); i++)
 		if (STATUSES[i].status == status)
 			return &STATUSES[i];
@@ -133,14 +138,17 @@ int remote_error_set(struct error *err, int status, struct span body, const char
 		code = xml.code;
 		message = xml.message;
 	}
-	const enum error_kind kind =
-		code.len > 0 ? kind_of_code(code, status) : row_of_status(status)->kind;
+	const struct status_row *const row = row_of_status(status);
+	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : row->kind;
 	if (message.len > 0)
 		error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len,
 			(const char *)message.data);
+	else if (row->of_head != NULL && strncmp(what, HEAD, sizeof(HEAD) - 1) == 0)
+		error_set(err, kind, "%s %s (status %d)", row->of_head, what + sizeof(HEAD) - 1,
+			status);
 	else
 		error_set(err, kind, "the server answered %s with status %d%s", what, status,
-			row_of_status(status)->meaning);
+			row->meaning);
 	json_node_free(hub);
 	arena_free(arena);
 	return -1;

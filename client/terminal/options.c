@@ -386,7 +386,13 @@ static int take_flag(struct options *options, enum command_bit command, char *co
 
 static int refuse_flag(struct span name, enum command_bit command, struct error *err)
 {
+	const int of_one = COMMAND_PUT | COMMAND_GET | COMMAND_CP;
 	struct near_word near;
+	if (((int)command & of_one) != 0 &&
+		(span_equal_text(name, "-r") || span_equal_text(name, "--recursive")))
+		return error_set(err, ERROR_INVALID,
+			"this command takes one file or object; `deltabucket sync` uploads and "
+			"downloads folders");
 	char hint[NEAR_WORD_HINT_BYTES];
 	near_word_begin(&near, name);
 	for (size_t i = 0; i < ROW_COUNT; i++)

@@ -117,6 +117,7 @@ unhold() {
 		rests=$((rests - 1))
 		if [ "$rests" -le 0 ] || [ "$failure" = 28 ]; then
 			say 'it could not be told to go on: if it still runs, it is paused'
+			held= # tried often enough: not again at the end
 			return 1
 		fi
 		sleep 1

@@ -530,6 +530,7 @@ static void count_replica(
 		return;
 	}
 	list->states[replica->state]++;
+	list->without_step += !replica->has_step;
 	if (replica->has_step && (!list->has_oldest || replica->step < list->oldest)) {
 		list->has_oldest = true;
 		list->oldest = replica->step;

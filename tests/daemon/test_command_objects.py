@@ -64,6 +64,32 @@ class ObjectCommands(unittest.TestCase):
         self.assertEqual(self.daemon.client('runs').stdout, '')
         self.expect(0, 'removed bucket models', 'rb', '--force', 'models')
 
+    def test_what_is_missing_is_named(self):
+        self.daemon.client('cp', '--create-bucket', self.file, 'one/a/b/file')
+        for command in ('get', 'cp'):
+            to = [self.daemon.scratch] if command == 'cp' else []
+            self.expect(NOT_FOUND, 'there is no bucket nosuch', command, 'nosuch/nope', *to)
+            self.expect(NOT_FOUND, 'there is no object one/nope', command, 'one/nope', *to)
+            for name in ('one/a', 'one/a/b'):
+                said = f'it is a folder: `deltabucket sync {name} ./FOLDER` downloads what it contains'
+                self.expect(NOT_FOUND, said, command, name, *(to or [os.path.join(self.daemon.scratch, 'to')]))
+        self.expect(NOT_FOUND, 'it is a folder', 'cp', 'one/a', 'one/c')
+        self.expect(USAGE, '`deltabucket sync one/a/b/ ./FOLDER` downloads a folder', 'get', 'one/a/b/')
+        for words in (('cp', '-r'), ('put', '--recursive'), ('get', '-r')):
+            self.expect(USAGE, '`deltabucket sync` uploads and downloads folders', *words, 'one/a', self.daemon.scratch)
+        for path in ('nodir/', 'nodir/file', 'file/x'):
+            said = f'there is no folder {os.path.dirname(path)} to write to'
+            self.expect(NOT_FOUND, said, 'get', 'one/a/b/file', path, cwd=self.daemon.scratch)
+
+    def test_a_key_without_the_right_is_told_so(self):
+        """A refused HEAD has no sentence of the server's."""
+        self.daemon.client('cp', '--create-bucket', self.file, 'one/file')
+        self.daemon.client('mb', 'two')
+        token = self.daemon.add_key('--grant', 'two=read,write,list')['token']
+        for words, name in ((('mb', 'one'), 'one'), (('cp', 'one/file', 'two/x'), 'one/file'),
+                            (('get', 'one/file', self.daemon.scratch), 'one/file')):
+            self.expect(DENIED, f"the token's key may not look at {name}", *words, token=token)
+
     def test_a_run_is_added_for_a_trainer_that_is_adopted(self):
         self.expect(NOT_FOUND, "The bucket 'models' does not exist.", 'runs', 'add', 'models/adopted')
         self.daemon.client('mb', 'models')

@@ -57,6 +57,15 @@ class SyncCommand(unittest.TestCase):
         self.assertEqual(self.tree(back), {**self.tree(self.folder), 'mine': b'stays'})
         self.assertEqual(self.sync('box/some/prefix', back)[-1]['sent'], 0)
 
+    def test_the_last_line_says_what_went(self):
+        said = self.daemon.client('sync', self.folder, 'box', '--create-bucket').stdout.splitlines()[-1]
+        self.assertRegex(said, r'^4 files, 4 sent \(300\.0 kB, of which .* went over the network\), 0 removed$')
+        said = self.daemon.client('sync', self.folder, 'box').stdout.splitlines()[-1]
+        self.assertEqual(said, '4 files, nothing to send, 0 removed')
+        back = os.path.join(self.daemon.scratch, 'back')
+        said = self.daemon.client('sync', 'box', back).stdout.splitlines()[-1]
+        self.assertRegex(said, r'^4 files, 4 received \(300\.0 kB, of which ')
+
     def test_delete_and_dry_run(self):
         self.sync(self.folder, 'box', '--create-bucket')
         os.remove(os.path.join(self.folder, 'a'))

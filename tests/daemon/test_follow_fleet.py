@@ -216,6 +216,75 @@ class FollowFleet(unittest.TestCase):
             self.follow('worker', '--exec', f'{command} >> {self.into("seen")}')
         self.assertEqual(open(self.into('seen')).read().split(), ['a', 'b'])
 
+    def seen(self):
+        """The steps that the command ran for."""
+        path = self.into('seen')
+        return open(path).read().split() if os.path.exists(path) else []
+
+    def test_a_restart_runs_the_command_once_for_the_newest(self):
+        note = f'echo $DELTABUCKET_STEP >> {self.into("seen")}'
+        self.publish(0)
+        self.assertEqual(self.follow('worker', '--exec', 'exit 1', check=False).returncode, 1)
+        self.publish(1)
+        self.follow('worker', '--exec', note)
+        self.assertEqual(self.seen(), ['1'])
+
+    def test_a_restart_runs_the_command_for_the_named_step_alone(self):
+        note = f'echo $DELTABUCKET_STEP >> {self.into("seen")}'
+        for step in range(3):
+            self.publish(step)
+        self.follow('worker', '--exec', 'true')
+        self.follow('worker', '--step', '1', '--exec', note)
+        self.assertEqual(self.seen(), ['1'])
+        refused = self.follow('worker', '--step', '9', '--exec', note + ' ', check=False)
+        self.assertEqual(refused.returncode, NOT_FOUND)
+        self.assertEqual(self.seen(), ['1'])
+
+    def test_a_restart_runs_the_command_for_what_is_held_when_nothing_comes(self):
+        """A worker whose server is away still loads the step that it has, and --once fails all the same."""
+        note = f'echo $DELTABUCKET_STEP >> {self.into("seen")}'
+        self.publish(0)
+        self.assertEqual(self.follow('worker', '--exec', 'exit 1', check=False).returncode, 1)
+        away = ('--retries', '0', '--endpoint', self.daemon.endpoint)
+        self.daemon.stop()
+        self.assertEqual(self.follow('worker', *away, '--exec', note, check=False).returncode, 3)
+        self.assertEqual(self.seen(), ['0'])
+        self.assertEqual(self.follow('worker', *away, '--exec', note, check=False).returncode, 3)
+        self.assertEqual(self.seen(), ['0'])
+        self.daemon.start()
+
+    def test_a_restart_is_not_ready_before_the_command(self):
+        go = self.into('go')
+        self.publish(0)
+        self.assertEqual(self.follow('worker', '--exec', 'exit 1', check=False).returncode, 1)
+        follower = self.start('worker', '--exec', f'while [ ! -e {go} ]; do sleep 0.02; done')
+        self.wait_for('worker', state='staging', step=0)
+        time.sleep(1)
+        self.assertEqual(self.replica('worker')['state'], 'staging')
+        open(go, 'w').close()
+        self.wait_for('worker', state='ready', step=0)
+        self.stop(follower)
+
+    def test_a_worker_without_a_step_is_not_up_to_date(self):
+        self.publish(0)
+        self.publish(1)
+        report = json.dumps({'state': 'error', 'error': 'its disk is full'})
+        self.assertEqual(self.daemon.request('PUT', '/v1/runs/models/r/replicas/empty', report).status, 200)
+        run = self.command('status')[1]
+        self.assertEqual((run['replicas'], run['replicas_in_error'], run['replicas_without_step']), (1, 1, 1))
+        self.assertNotIn('lag_steps', run)
+        self.assertTrue(self.daemon.client('status', 'models').stdout.endswith('1 replica, 1 in error, 1 without a step\n'))
+        report = json.dumps({'state': 'ready', 'step': 0})
+        self.assertEqual(self.daemon.request('PUT', '/v1/runs/models/r/replicas/slow', report).status, 200)
+        run = self.command('status')[1]
+        self.assertEqual((run['replicas'], run['replicas_without_step'], run['lag_steps']), (2, 1, 1))
+        self.assertTrue(self.daemon.client('status', 'models').stdout.endswith('2 replicas, 1 in error, 1 without a step, the slowest 1 behind\n'))
+        self.assertIn('error 1, expired 0, without a step 1\n', self.daemon.client('replicas', 'models/r').stdout)
+
+    def test_a_run_that_does_not_exist_has_no_table(self):
+        missing = self.daemon.client('replicas', 'models/none', check=False)
+        self.assertEqual((missing.returncode, missing.stdout), (NOT_FOUND, ''))
+
     def test_a_worker_that_waits_is_idle(self):
         self.command('runs', 'settings', 'models/r', check=False)
         self.daemon.request('POST', '/v1/runs/models/r', '{}')

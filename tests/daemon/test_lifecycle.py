@@ -326,7 +326,7 @@ class Damage(unittest.TestCase):
                     file.write(os.urandom(20_000_000))
                 refused = daemon.client('put', path, 'full/large', check=False)
                 self.assertEqual(refused.returncode, 8, refused.stderr)
-                self.assertRegex(refused.stderr, r'disk is full: .* MB are needed; '
+                self.assertRegex(refused.stderr, r'disk is full: .* MB are needed; remove objects '
                                  r'.*`deltabucketd gc --end-promises` frees')
                 self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
                 self.assertEqual(daemon.request('DELETE', '/full/0').status, 204)

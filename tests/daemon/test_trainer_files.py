@@ -125,6 +125,7 @@ class TrainerFiles(unittest.TestCase):
         first = self.save('step0', 0)
         _, said = self.publish('--include', '*', first)
         self.assertNotIn('left out', said)
+        self.assertNotIn('matches no file', said)
         self.assertEqual(self.follow(), self.wanted(first, {**KEPT, **LEFT}))
         second = self.save('step1', 1)
         _, said = self.publish('--include', 'rng_state_*', '--include', 'optimizer.pt', second)
@@ -134,7 +135,9 @@ class TrainerFiles(unittest.TestCase):
         published, _ = self.publish(third)
         self.assertGreater(published['delta_bytes'], 0)
         self.assertEqual(self.follow(), self.wanted(third, KEPT))
-        self.assertTrue(self.publish('--step', '2', third)[0]['already'])
+        repeated, said = self.publish('--step', '2', '--include', 'nosuch*', third)
+        self.assertTrue(repeated['already'])
+        self.assertIn('--include nosuch* matches no file of the checkpoint', said)
 
     def test_they_stay_behind_where_the_folder_is_written_over(self):
         for step in range(3):

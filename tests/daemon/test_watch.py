@@ -298,6 +298,96 @@ class Watch(unittest.TestCase):
         self.assertEqual(self.watcher.wait(60), 6)
         self.watcher = None
 
+    def said(self):
+        with open(self.log) as log:
+            return log.read()
+
+    def test_one_watcher_in_a_state_folder(self):
+        """It is there for as long as it watches, not only while it publishes."""
+        self.start()
+        self.wait_for(True, self.says_what_it_waits_for)
+        first = self.watcher
+        self.addCleanup(first.kill)
+        self.start()
+        self.assertEqual(self.watcher.wait(60), 9)
+        self.assertIn(f'another deltabucket publish works in {self.state}', self.said())
+        by_hand = self.daemon.client(
+            'publish',
+            '--run',
+            self.run_name,
+            '--state',
+            self.state,
+            self.checkpoints[0],
+            check=False,
+        )
+        self.assertEqual(by_hand.returncode, 9)
+        self.watcher = first
+        self.save('step_1', 0)
+        self.published('step_1')
+        shutil.rmtree(self.state)  # a lost one is begun again, and locked again
+        self.save('step_2', 1)
+        self.assertEqual(self.watcher.wait(60), 6)
+        self.start('--take-over')
+        self.published('step_1', 'step_2')
+        self.assertEqual(self.stop(), 0)
+        self.start()
+        time.sleep(1.5)
+        self.assertIsNone(self.watcher.poll())
+
+    def test_what_another_publisher_brought_meanwhile(self):
+        """A watcher that takes over has looked at the run long before: it looks again."""
+        self.save('step_1', 0)
+        self.start()
+        self.published('step_1')
+        first, mine, state = self.watcher, self.out, self.state
+        self.addCleanup(first.kill)
+        self.out, self.state = os.path.join(self.work, 'theirs'), os.path.join(self.work, 'other')
+        self.start('--take-over')
+        self.wait_for(True, self.says_what_it_waits_for)
+        time.sleep(1.5)
+        theirs, self.out = self.out, mine
+        self.save('step_2', 1)
+        self.save('step_4', 2)
+        self.published('step_1', 'step_2', 'step_4')
+        self.out = theirs
+        self.save('step_3', 1)
+        self.wait_for(['step_3'], lambda: [event['folder'] for event in self.events('skipped')])
+        self.save('step_4', 2)
+        time.sleep(2.5)
+        self.assertIsNone(first.poll())  # nothing was published, so it is the writer still
+        self.save('step_5', 3)
+        self.published('step_1', 'step_2', 'step_4', 'step_5')
+        self.assertEqual(self.stop(), 0)
+        self.watcher, self.out, self.state = first, mine, state
+        self.save('step_6', 3)
+        self.assertEqual(self.watcher.wait(60), 6)
+        self.watcher = None
+
+    def test_a_server_that_is_not_trusted(self):
+        """No wait helps against that."""
+        other = Daemon()
+        self.addCleanup(other.__exit__)
+        other.start()
+        self.start('--create-bucket', endpoint=other.endpoint)
+        self.assertEqual(self.watcher.wait(60), 3)
+        self.assertEqual(self.events('retrying'), [])
+        self.assertIn('certificate', self.said())
+
+    def test_what_no_checkpoint_would_mend_is_said_at_once(self):
+        plain = os.path.join(self.work, 'plain')
+        with open(plain, 'w'):
+            pass
+        for run, folder, status, said in (
+            (self.run_name, plain, 2, '--watch wants a folder'),
+            ('nowhere/r', self.out, 5, 'there is no bucket nowhere; --create-bucket makes it'),
+            ('No_Where/r', self.out, 5, 'none can be made of this name'),
+            ('models/a b', self.out, 2, 'cannot name a run'),
+        ):
+            done = self.daemon.client('publish', '--run', run, '--watch', folder, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertNotIn('retrying', done.stderr)
+
     def test_words_that_do_not_go_together(self):
         for words in (
             [],

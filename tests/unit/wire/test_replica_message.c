@@ -148,7 +148,8 @@ START_TEST(a_list_goes_there_and_back)
 		.states = {1, 2, 3, 4, 5},
 		.expired = 6,
 		.has_oldest = true,
-		.oldest = 9};
+		.oldest = 9,
+		.without_step = 3};
 	struct replica_list_message read;
 	list.replicas = arena_take_array(arena, 2, sizeof(*list.replicas));
 	ck_assert_int_eq(
@@ -159,7 +160,7 @@ START_TEST(a_list_goes_there_and_back)
 	ck_assert_msg(replica_list_message_parse(buffer_span(&out), arena, &read, &err) == 0, "%s",
 		err.text);
 	ck_assert(read.count == 2 && read.head == 13 && read.oldest == 9 && read.expired == 6 &&
-		read.states[REPLICA_ERROR] == 5);
+		read.without_step == 3 && read.states[REPLICA_ERROR] == 5);
 	ck_assert(span_equal_text(read.next, "w") && span_equal_text(read.replicas[1].id, "w") &&
 		read.replicas[0].behind_s == 75);
 }

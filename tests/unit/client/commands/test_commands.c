@@ -54,7 +54,7 @@
 	"{\"id\":\"" id "\",\"state\":\"ready\",\"since\":\"2026-01-02T03:04:05.000Z\"," \
 	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"lease_s\":30" rest "}"
 #define STATES                                                                                                     \
-	"\"lease_s\":30,\"head\":4,\"oldest\":2,\"states\":{\"idle\":16,\"fetching\":8,\"staging\":4,\"ready\":2," \
+	"\"lease_s\":30,\"head\":4,\"oldest\":2,\"without_step\":3,\"states\":{\"idle\":16,\"fetching\":8,\"staging\":4,\"ready\":2," \
 	"\"error\":1},\"expired\":1"
 #define X16   "0123456789abcdef"
 #define X64   X16 X16 X16 X16
@@ -219,7 +219,8 @@ static const struct command_case {
 	{command_replicas, COMMAND_REPLICAS, "b/r",
 		"GET /v1/runs/b/r/replicas?limit=1000\nGET /v1/runs/b/r/replicas?limit=1000&after=w1\n",
 		"w1 \n  ready  \n       2  2 (9 s)  \nw2 \n  expired  \n  -  \ndisk full\n"
-		"head is step 4; ready 2, idle 16, fetching 8, staging 4, error 1, expired 1",
+		"head is step 4; ready 2, idle 16, fetching 8, staging 4, error 1, expired 1, "
+		"without a step 3",
 		{{"GET /v1/runs/b/r/replicas?limit=1000", 200,
 			 "{\"replicas\":[" REPLICA("w1",
 				 ",\"step\":2,\"staleness\":{\"steps\":2,\"seconds\":9}") "],\"next\":\"w1\"," STATES
@@ -232,7 +233,8 @@ static const struct command_case {
 		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
 		"GET /v1/runs/b/r/replicas?limit=1\n",
 		"is ready; 5.0 GB of its disk's 20.0 GB are free\nb/r  step 4, proof failed, anchor due  2 kept in 1.5 kB "
-		"(500 B less than full copies)  31 replicas, 1 in error, the slowest 2 behind",
+		"(500 B less than full copies)  31 replicas, 1 in error, "
+		"3 without a step, the slowest 2 behind",
 		{{"GET /-/ready", 200, ""},
 			{"GET /-/metrics", 200,
 				"# HELP x\ndeltabucket_disk_bytes 20000000000\ndeltabucket_disk_free_bytes 5000000000\n"},
@@ -246,7 +248,7 @@ static const struct command_case {
 		"\"ready\":true}\n{\"event\":\"run\",\"bucket\":\"b\",\"run\":\"r\",\"head\":4,"
 		"\"verified\":\"failed\",\"anchor_due\":false,\"steps\":2,\"bytes\":1500,"
 		"\"full_bytes\":1000,\"saved_bytes\":500,\"replicas\":31,"
-		"\"replicas_in_error\":1,\"lag_steps\":2}",
+		"\"replicas_in_error\":1,\"replicas_without_step\":3,\"lag_steps\":2}",
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"},
 			{"GET /v1/runs/b/r", 200, RUN_R}, {"GET /v1/runs/b/r/steps/4", 200, STEP_4},
 			{"GET /v1/runs/b/r/replicas?limit=1", 200,

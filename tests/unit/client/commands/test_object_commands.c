@@ -36,6 +36,8 @@ static void answer(void *owner, const struct web_request *request, struct web_re
 		reply->status = 412;
 	} else if (strcmp(request->method, "PUT") == 0) {
 		answer_put(request->target, reply);
+	} else if (strcmp(request->target, "/b") == 0) {
+		reply->status = has_bucket ? 200 : 404;
 	} else if (strcmp(request->target, "/b/folder/key") == 0) {
 		reply->status = 200;
 		snprintf(reply->headers, sizeof reply->headers,
@@ -214,6 +216,7 @@ END_TEST
 START_TEST(a_download_that_fails_leaves_the_file_as_it_was)
 {
 	expect_failed(get("b/none @/file"), ERROR_NO_KEY, "none");
+	expect_failed(get("c/none @/file"), ERROR_NO_BUCKET, "there is no bucket c");
 	expect_file("file", "mine");
 	content = "Content";
 	expect_failed(get("b/folder/key @/file"), ERROR_DIGEST_MISMATCH, "arrived twice");

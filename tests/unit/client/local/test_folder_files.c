@@ -92,7 +92,11 @@ START_TEST(a_lock_is_held_by_one)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(folder_lock_enter(folder, "worker", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
+	const int shared = folder_lock_share(fd, folder, "worker", &err);
+	ck_assert_int_ge(shared, 0);
 	folder_lock_leave(fd);
+	ck_assert_int_eq(folder_lock_enter(folder, "worker", &err), -1);
+	folder_lock_leave(shared);
 	const int again = folder_lock_enter(folder, "worker", &err);
 	ck_assert_int_ge(again, 0);
 	folder_lock_leave(again);

@@ -67,6 +67,7 @@ START_TEST(what_is_included_comes_whatever_it_is)
 	ck_assert(publish_choice_wants(&choice, "global_step40/mp_rank_00_model_states.pt", 9));
 	ck_assert(!publish_choice_wants(&choice, "a/optimizer.pt", 9));
 	ck_assert(!publish_choice_wants(&choice, "scheduler.pt", 9));
+	ck_assert(choice.is_used[0] && choice.is_used[1]);
 	publish_choice_release(&choice);
 	publish_choice_init(&choice, all, 1, NULL);
 	for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
@@ -86,6 +87,8 @@ START_TEST(a_marker_stays_behind_without_a_word)
 	ck_assert_uint_eq(choice.left_count, 0);
 	publish_choice_release(&choice);
 	publish_choice_init(&choice, patterns, 1, "STABLE");
+	ck_assert(publish_choice_wants(&choice, "config.json", 9));
+	ck_assert(!choice.is_used[0]);
 	ck_assert(publish_choice_wants(&choice, "STABLE", 0));
 	publish_choice_release(&choice);
 }

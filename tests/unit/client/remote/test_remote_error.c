@@ -51,12 +51,24 @@ START_TEST(answers_become_errors)
 }
 END_TEST
 
+START_TEST(a_refused_head_says_what_it_was_about)
+{
+	struct error err = {0};
+	remote_error_set(&err, 403, (struct span){0}, "HEAD /b/k");
+	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	ck_assert_str_eq(err.text, "the token's key may not look at b/k (status 403)");
+	remote_error_set(&err, 404, (struct span){0}, "HEAD /b/k");
+	ck_assert(strstr(err.text, "HEAD /b/k with status 404") != NULL);
+}
+END_TEST
+
 Suite *test_remote_error_suite(void);
 Suite *test_remote_error_suite(void)
 {
 	Suite *const suite = suite_create("remote_error");
 	TCase *const tests = tcase_create("remote_error");
 	tcase_add_loop_test(tests, answers_become_errors, 0, sizeof CASES / sizeof CASES[0]);
+	tcase_add_test(tests, a_refused_head_says_what_it_was_about);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
