@@ -428,6 +428,7 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 	if (atomic_load(&client->cancelled))
 		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method,
 			client->endpoint, request->target);
+	transfer->response->wrong_protocol = code == CURLE_SSL_CONNECT_ERROR;
 	const enum error_kind kind =
 		code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE
 		? ERROR_UNTRUSTED
@@ -472,6 +473,7 @@ static int check_scheme(
 	if (response->status != 400 || !is_plain_http(client) ||
 		!span_starts(buffer_span(&response->body), span_text(words)))
 		return 0;
+	transfer->response->wrong_protocol = true;
 	return error_set(err, ERROR_UPSTREAM,
 		"%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint",
 		transfer->request->method, client->endpoint, transfer->request->target);

@@ -71,6 +71,8 @@ struct http_response {
 	/* the header Link, which has a key percent-encoded; "" when absent */
 	char link[8192];
 	int retry_after_s; /* -1 when absent */
+	/* with upstream: TLS was not agreed on, or not asked for where the server wants it */
+	bool wrong_protocol;
 };
 
 struct http_client *http_client_new(const struct http_client_options *options, struct error *err);

@@ -8,10 +8,11 @@
 #include "server/commands/backup_follow.h"
 #include "server/commands/backup_report.h"
 #include "server/commands/command_words.h"
-#include "server/data_folder.h"
 #include "server/commands/hold_client.h"
 #include "server/commands/identity_file.h"
+#include "server/commands/place_words.h"
 #include "server/commands/stop_signals.h"
+#include "server/data_folder.h"
 #include "storage/open/store_open.h"
 
 enum {
@@ -29,6 +30,7 @@ struct backup_options {
 	const char *identity;
 	const char *keep_text;
 	bool follows;
+	bool verifies;
 	bool json;
 	uint64_t keep; /* 0: all */
 	struct age_recipient recipient;
@@ -36,23 +38,28 @@ struct backup_options {
 };
 
 static const char usage[] =
-	"usage: deltabucketd backup --to PLACE [FLAGS]\n\n"
+	"usage: deltabucketd backup --to PLACE [FLAGS]\n"
+	"       deltabucketd backup --to PLACE --verify [--identity FILE] [--json]\n\n"
 	"Ships the store to a folder or a bucket, beside the running server or without one: first everything, later\n"
 	"what is new. Each run makes a moment, which deltabucketd restore can bring back. An interrupted run goes on\n"
-	"where it was. Exit status 4: the moment was made, and has damaged files, which the output names.\n"
+	"where it was. Exit status 4: the moment was made, and has damaged files, which the output names;\n"
+	"with --verify: pieces are lost.\n"
 	"It has no master.key and no tls/: keep copies of these elsewhere.\n\n"
 	"examples:\n"
 	"  deltabucketd backup --data ./data --to /mnt/backup --keep 14\n"
 	"  deltabucketd backup --data ./data --to s3://backups/models --recipient age1...\n"
-	"  deltabucketd backup --data ./data --to /mnt/standby --follow      # until it is stopped\n\n"
+	"  deltabucketd backup --data ./data --to /mnt/standby --follow      # until it is stopped\n"
+	"  deltabucketd backup --data ./data --to /mnt/backup --verify       # now and then\n\n"
 	"flags:\n"
 	"  --data DIR          the server's data folder (DELTABUCKET_DATA)\n"
 	"  --to PLACE          a folder, or s3://BUCKET/PREFIX with the settings of other S3 clients: AWS_ACCESS_KEY_ID,\n"
 	"                      AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL_S3, AWS_CA_BUNDLE\n"
 	"  --recipient KEY     encrypt to this public key (age1..., from age-keygen)\n"
-	"  --identity FILE     its secret key, to prune when the notes in DIR/backup are lost; not needed otherwise\n"
+	"  --identity FILE     its secret key, for --verify, and to prune when the notes in DIR/backup are lost\n"
 	"  --keep N            keep the last N moments and remove what only older ones need (all; with --follow 48)\n"
 	"  --follow            go on shipping changes; moments of past hours are thinned to one an hour\n"
+	"  --verify            read and compare all that the moments there need, and put what is damaged or missing\n"
+	"                      again from the data folder; no moment is made\n"
 	"  --json              one JSON object on stdout, with --follow one for each moment\n"
 	"  --help, -h          this text\n";
 
@@ -63,11 +70,14 @@ static int run(struct backup_options *options, struct error *err);
 static struct backup_params params_of(
 	const struct backup_options *options, const char *folder, struct hold_client *client);
 static bool backup_command_goes_on(void *owner);
+static void backup_command_tell(void *owner, const struct error *err);
 static int run_once(const struct backup_options *options, struct error *err);
 static int run_alone(
 	const struct backup_options *options, const struct data_folder *folder, struct error *err);
 static int run_with(
 	const struct backup_options *options, struct hold_client *client, struct error *err);
+static int verify(const struct backup_params *params, const struct backup_options *options,
+	struct error *err);
 static int make_moment(
 	struct backup *backup, const struct backup_options *options, struct error *err);
 
@@ -99,6 +109,7 @@ static int parse(const struct command_line *line, struct backup_options *options
 		{.name = "--identity", .text = &options->identity},
 		{.name = "--keep", .text = &options->keep_text},
 		{.name = "--follow", .switched = &options->follows},
+		{.name = "--verify", .switched = &options->verifies},
 		{.name = "--json", .switched = &options->json}};
 	if (command_words_read_flags(
 		    line, flags, sizeof(flags) / sizeof(flags[0]), out_help, err) != 0 ||
@@ -112,6 +123,10 @@ static int check(struct backup_options *options, struct error *err)
 	if (options->place == NULL || options->place[0] == '\0')
 		return error_set(err, ERROR_INVALID,
 			"name the place with --to, a folder or s3://BUCKET/PREFIX");
+	if (options->verifies && (options->follows || options->keep_text != NULL))
+		return error_set(err, ERROR_INVALID, "--verify goes without --follow and --keep");
+	if (place_words_check_to(options->place, options->data, err) != 0)
+		return -1;
 	options->keep = options->follows ? FOLLOW_KEEP : 0;
 	if (options->keep_text != NULL &&
 		(!span_parse_u64(span_text(options->keep_text), &options->keep) ||
@@ -145,6 +160,7 @@ static struct backup_params params_of(
 		.identities = options->identity != NULL ? &options->identities : NULL,
 		.holder = hold_client_holder(client),
 		.goes_on = backup_command_goes_on,
+		.tell = backup_command_tell,
 		.keep = options->keep,
 		.spacing_ms = options->follows ? HOUR_MS : 0};
 }
@@ -153,6 +169,12 @@ static bool backup_command_goes_on(void *owner)
 {
 	(void)owner;
 	return !stop_signals_came();
+}
+
+static void backup_command_tell(void *owner, const struct error *err)
+{
+	(void)owner;
+	fprintf(stderr, "deltabucketd: backup: %s (it is tried again)\n", err->text);
 }
 
 /* A server that has the folder may be starting or stopping, and not answer yet. */
@@ -171,7 +193,7 @@ static int run_once(const struct backup_options *options, struct error *err)
 		if (err->kind != ERROR_BUSY)
 			return -1;
 		status = run_with(options, &client, err);
-		if (status >= 0 || err->kind != ERROR_UPSTREAM || i == REACH_TRIES ||
+		if (status >= 0 || !client.is_away || i == REACH_TRIES ||
 			stop_signals_came())
 			return status;
 		stop_signals_sleep(REACH_PAUSE_MS);
@@ -195,11 +217,30 @@ static int run_with(
 	const struct backup_options *options, struct hold_client *client, struct error *err)
 {
 	const struct backup_params params = params_of(options, client->folder, client);
+	if (options->verifies)
+		return verify(&params, options, err);
 	struct backup *backup = backup_open(&params, err);
 	if (backup == NULL)
 		return -1;
 	const int status = make_moment(backup, options, err);
 	backup_close(backup);
+	return status;
+}
+
+static int verify(
+	const struct backup_params *params, const struct backup_options *options, struct error *err)
+{
+	struct backup_verified verified;
+	int status = backup_verify(params, &verified, err);
+	if (status == 0)
+		backup_report_print_verified(&verified, options->json);
+	if (status == 0 && verified.lost.count > 0)
+		status = EXIT_LACKS;
+	if (verified.needs_identity) {
+		fprintf(stderr, "deltabucketd: backup: %s\n", err->text);
+		status = COMMAND_USAGE;
+	}
+	backup_verified_release(&verified);
 	return status;
 }
 
@@ -213,5 +254,7 @@ static int make_moment(
 		return -1;
 	const int result = prunes ? backup_prune(backup, &pruned, err) : 0;
 	backup_report_print(&report, prunes ? &pruned : NULL, options->json);
+	if (pruned.reader[0] != '\0')
+		backup_report_tell_reader(&pruned);
 	return result != 0 ? -1 : report.lacking > 0 ? EXIT_LACKS : 0;
 }

@@ -20,11 +20,13 @@ struct following {
 	bool has_last;
 	int64_t prune_due_ms;
 	char told[ERROR_TEXT_BYTES]; /* the failure that was told last; "": none */
+	char reader[BACKUP_NAME_BYTES]; /* the restore that was told last; "": none */
 };
 
 static bool has_changed(const struct following *following);
 static int follow_round(struct following *following, struct error *err);
 static int prune(struct following *following, struct backup_pruned *out, struct error *err);
+static void tell_reader(struct following *following, const struct backup_pruned *pruned);
 static void tell(struct following *following, const struct error *err);
 
 int backup_follow(const struct backup_params *params, bool json, struct error *err)
@@ -47,9 +49,10 @@ int backup_follow(const struct backup_params *params, bool json, struct error *e
 static bool has_changed(const struct following *following)
 {
 	struct backup_moment now;
+	uint8_t store[BACKUP_STORE_BYTES];
 	struct error ignored;
 	return !following->has_last ||
-		backup_source_peek(following->params->folder, &now, &ignored) != 0 ||
+		backup_source_peek(following->params->folder, &now, store, &ignored) != 0 ||
 		now.life != following->last.life || now.change != following->last.change;
 }
 
@@ -63,6 +66,7 @@ static int follow_round(struct following *following, struct error *err)
 	following->has_last = true;
 	following->told[0] = '\0';
 	const int result = prune(following, &pruned, err);
+	tell_reader(following, &pruned);
 	if (report.is_new)
 		backup_report_print(&report, result == 0 ? &pruned : NULL, following->json);
 	return result;
@@ -75,6 +79,14 @@ static int prune(struct following *following, struct backup_pruned *out, struct 
 		return backup_thin(following->backup, out, err);
 	following->prune_due_ms = now + PRUNE_MS;
 	return backup_prune(following->backup, out, err);
+}
+
+/* Once for each. */
+static void tell_reader(struct following *following, const struct backup_pruned *pruned)
+{
+	if (pruned->reader[0] != '\0' && strcmp(pruned->reader, following->reader) != 0)
+		backup_report_tell_reader(pruned);
+	snprintf(following->reader, sizeof(following->reader), "%s", pruned->reader);
 }
 
 /* Once, as long as it is the same. */

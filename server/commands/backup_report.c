@@ -6,15 +6,35 @@
 #include "base/format/json_node.h"
 
 enum { ANSWER_MAX_BYTES = 64 * 1024 };
+static const size_t NAMES_MAX_BYTES = 1024 * 1024 * 1024;
 
 static void print_json(const struct backup_report *report, const struct backup_pruned *pruned);
 static void print_text(const struct backup_report *report, const struct backup_pruned *pruned);
+
+static void print_verified_json(const struct backup_verified *verified);
+static void print_names(
+	struct json_writer *json, const char *member, const struct backup_names *names);
+static void print_verified_text(const struct backup_verified *verified);
 
 void backup_report_print(
 	const struct backup_report *report, const struct backup_pruned *pruned, bool json)
 {
 	(json ? print_json : print_text)(report, pruned);
 	fflush(stdout);
+}
+
+void backup_report_print_verified(const struct backup_verified *verified, bool json)
+{
+	(json ? print_verified_json : print_verified_text)(verified);
+	fflush(stdout);
+}
+
+void backup_report_tell_reader(const struct backup_pruned *pruned)
+{
+	fprintf(stderr,
+		"deltabucketd: backup: Nothing is pruned while the place is read (%s). It counts for 24"
+		" hours after its last use.\n",
+		pruned->reader);
 }
 
 static void print_json(const struct backup_report *report, const struct backup_pruned *pruned)
@@ -64,4 +84,45 @@ static void print_text(const struct backup_report *report, const struct backup_p
 		printf("%" PRIu64 " moments and %" PRIu64 " pieces of %" PRIu64
 		       " bytes were removed; %" PRIu64 " moments are left\n",
 			pruned->moments, pruned->pieces, pruned->bytes, pruned->left);
+}
+
+static void print_verified_json(const struct backup_verified *verified)
+{
+	struct buffer out;
+	struct json_writer json;
+	buffer_init(&out, NAMES_MAX_BYTES);
+	json_writer_init(&json, &out);
+	json_writer_object(&json, NULL);
+	json_writer_u64(&json, "moments", verified->moments);
+	json_writer_u64(&json, "pieces", verified->pieces);
+	json_writer_u64(&json, "bytes", verified->bytes);
+	print_names(&json, "put_again", &verified->mended);
+	print_names(&json, "lost", &verified->lost);
+	print_names(&json, "moments_touched", &verified->touched);
+	json_writer_end(&json, '}');
+	printf("%s\n", buffer_text(&out));
+	buffer_release(&out);
+}
+
+static void print_names(
+	struct json_writer *json, const char *member, const struct backup_names *names)
+{
+	json_writer_array(json, member);
+	for (size_t i = 0; i < names->count; i++)
+		json_writer_text(json, NULL, span_text(names->items[i].text));
+	json_writer_end(json, ']');
+}
+
+static void print_verified_text(const struct backup_verified *verified)
+{
+	for (size_t i = 0; i < verified->mended.count; i++)
+		printf("put again: %s\n", verified->mended.items[i].text);
+	for (size_t i = 0; i < verified->lost.count; i++)
+		printf("lost: %s\n", verified->lost.items[i].text);
+	for (size_t i = 0; i < verified->touched.count; i++)
+		printf("not whole any more: %s\n", verified->touched.items[i].text);
+	printf("%" PRIu64 " moments: %" PRIu64 " pieces of %" PRIu64
+	       " bytes are as they were backed up, %zu were put again, %zu are lost\n",
+		verified->moments, verified->pieces, verified->bytes, verified->mended.count,
+		verified->lost.count);
 }

@@ -14,8 +14,9 @@ static int hold_client_take(
 	void *owner, const char *name, uint8_t out_id[BACKUP_HOLD_ID_BYTES], struct error *err);
 static int read_id(struct span json, uint8_t out_id[BACKUP_HOLD_ID_BYTES], struct error *err);
 static int hold_client_end(void *owner, const uint8_t id[BACKUP_HOLD_ID_BYTES], struct error *err);
-static int ask(const struct hold_client *client, const struct http_request *request,
+static int ask(struct hold_client *client, const struct http_request *request,
 	struct http_response *response, struct error *err);
+static int tell_away(const struct hold_client *client, struct error *err);
 
 struct backup_holder hold_client_holder(struct hold_client *client)
 {
@@ -26,7 +27,7 @@ struct backup_holder hold_client_holder(struct hold_client *client)
 static int hold_client_take(
 	void *owner, const char *name, uint8_t out_id[BACKUP_HOLD_ID_BYTES], struct error *err)
 {
-	const struct hold_client *client = owner;
+	struct hold_client *client = owner;
 	struct backup_hold hold;
 	char body[BACKUP_HOLD_NAME_BYTES + 32];
 	if (client->store != NULL) {
@@ -61,7 +62,7 @@ static int read_id(struct span json, uint8_t out_id[BACKUP_HOLD_ID_BYTES], struc
 static int hold_client_end(void *owner, const uint8_t id[BACKUP_HOLD_ID_BYTES], struct error *err)
 {
 	static const char front[] = "/-/backup-holds/";
-	const struct hold_client *client = owner;
+	struct hold_client *client = owner;
 	char target[sizeof(front) + ID_LETTERS];
 	struct http_response response;
 	if (client->store != NULL)
@@ -75,13 +76,14 @@ static int hold_client_end(void *owner, const uint8_t id[BACKUP_HOLD_ID_BYTES], 
 }
 
 /* Any other status than success is an error. */
-static int ask(const struct hold_client *client, const struct http_request *request,
+static int ask(struct hold_client *client, const struct http_request *request,
 	struct http_response *response, struct error *err)
 {
 	struct error_message message;
 	struct error unread = {0};
-	if (control_socket_send(client->folder, request, response, err) != 0)
-		return -1;
+	client->is_away = control_socket_send(client->folder, request, response, err) != 0;
+	if (client->is_away)
+		return tell_away(client, err);
 	if (response->status >= 200 && response->status < 300)
 		return 0;
 	struct arena *const arena = arena_new(ANSWER_ARENA_BYTES);
@@ -93,4 +95,14 @@ static int ask(const struct hold_client *client, const struct http_request *requ
 			response->status);
 	arena_free(arena);
 	return -1;
+}
+
+/* What libcurl says names a host and a port, which a socket in a folder does not have. */
+static int tell_away(const struct hold_client *client, struct error *err)
+{
+	return error_set(err, ERROR_UPSTREAM,
+		"The server that has %s does not answer at %s/control.sock: it was stopped or killed, or"
+		" is starting. No moment was made; what was shipped stays, and the next backup goes on"
+		" with it.",
+		client->folder, client->folder);
 }

@@ -9,6 +9,7 @@
 struct hold_client {
 	const char *folder;  /* the data folder */
 	struct store *store; /* NULL: the server's */
+	bool is_away;        /* the server was asked last and did not answer */
 };
 struct backup_holder hold_client_holder(struct hold_client *client);
 

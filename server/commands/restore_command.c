@@ -2,20 +2,19 @@
  * could not open them. */
 #include "server/commands/restore_command.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/format/json_node.h"
 #include "server/commands/command_words.h"
-#include "server/data_folder.h"
 #include "server/commands/identity_file.h"
-#include "storage/backup/restore.h"
+#include "server/commands/place_words.h"
+#include "server/commands/restore_report.h"
+#include "server/data_folder.h"
 
-enum { EXIT_LACKS = 4, ANSWER_MAX_BYTES = 1024 * 1024 * 1024, PROMISE_HOURS = 672 };
+enum { EXIT_LACKS = 4, PROMISE_HOURS = 672, CHOICES = 10 };
 static const int64_t HOUR_MS = 3600 * 1000;
+static const char LATEST[] = "latest";
 
 struct restore_options {
 	const char *data;
@@ -33,7 +32,8 @@ static const char usage[] =
 	"Makes a data folder from a moment of a backup (deltabucketd backup). Every piece is compared with its digest,\n"
 	"and the catalog with the counts and sums that it had. An interrupted run is repeated and goes on.\n"
 	"Put master.key, which a backup does not have, into the folder before the server is started.\n"
-	"Exit status 4: the store was restored, and lacks files that the backup lacks.\n\n"
+	"Exit status 4: the store was restored; packs of it are not whole, since the backup has them damaged or not at\n"
+	"all. The output names them.\n\n"
 	"examples:\n"
 	"  deltabucketd restore --from /mnt/backup --list\n"
 	"  deltabucketd restore --from /mnt/backup --data ./data\n"
@@ -51,19 +51,22 @@ static int parse(const struct command_line *line, struct restore_options *option
 	struct error *err);
 static int check(const struct restore_options *options, struct error *err);
 static int run(struct restore_options *options, struct error *err);
+static void restore_command_tell(void *owner, const struct error *err);
 static int run_from(
 	const struct restore_options *options, struct backup_target *target, struct error *err);
-static void list_moments(const struct backup_moments *moments, bool json);
-static void list_json(const struct backup_moments *moments);
-static int restore_moment(const struct restore_options *options, struct backup_vault *vault,
-	const struct backup_moment *moment, struct error *err);
-static void print_report(const struct restore_options *options, const struct backup_moment *moment,
-	const struct restore_report *report);
-static void print_json(const struct backup_moment *moment, const struct restore_report *report);
+static int list_moments(
+	const struct restore_options *options, struct backup_target *target, struct error *err);
+static void begin_reading(struct backup_reader *reader, struct backup_target *target);
+static int restore_to(const struct restore_options *options, struct backup_vault *vault,
+	struct backup_reader *reader, struct error *err);
+static int restore_chosen(const struct restore_options *options, struct backup_vault *vault,
+	struct restore_params *params, struct error *err);
+static int choose(const struct restore_options *options, struct backup_target *target,
+	struct backup_moment *out, struct error *err);
 
 int restore_command(int argument_count, char **arguments)
 {
-	struct restore_options options = {.moment = "latest"};
+	struct restore_options options = {.moment = LATEST};
 	struct error err = {0};
 	const struct command_line line = {
 		.command = "restore", .count = argument_count, .words = arguments};
@@ -102,7 +105,8 @@ static int check(const struct restore_options *options, struct error *err)
 	if (options->data == NULL && !options->lists)
 		return error_set(err, ERROR_INVALID,
 			"name the new data folder with --data DIR or DELTABUCKET_DATA");
-	return 0;
+	return options->lists ? place_words_check(options->place, err)
+			      : place_words_check_from(options->place, options->data, err);
 }
 
 static int run(struct restore_options *options, struct error *err)
@@ -114,9 +118,17 @@ static int run(struct restore_options *options, struct error *err)
 		backup_target_open(options->place, false, file_system(), err);
 	if (target == NULL)
 		return -1;
+	target->tell = restore_command_tell;
 	const int status = run_from(options, target, err);
 	backup_target_free(target);
 	return status;
+}
+
+static void restore_command_tell(void *owner, const struct error *err)
+{
+	(void)owner;
+	fprintf(stderr, "deltabucketd: restore: %s (it is tried again for up to 30 seconds)\n",
+		err->text);
 }
 
 static int run_from(
@@ -124,131 +136,85 @@ static int run_from(
 {
 	struct backup_vault vault = {
 		.identities = options->identity != NULL ? &options->identities : NULL};
-	struct backup_moments moments = {.count = 0};
-	struct backup_moment moment;
-	int status = backup_vault_find(&vault, target, err);
-	if (status == 0)
-		status = backup_moments_list(target, &moments, err);
-	if (status == 0 && options->lists)
-		list_moments(&moments, options->json);
-	else if (status == 0)
-		status = backup_moments_find(&moments, options->moment, &moment, err);
-	if (status == 0 && !options->lists)
-		status = restore_moment(options, &vault, &moment, err);
-	backup_moments_release(&moments);
+	struct backup_reader reader;
+	if (backup_vault_find(&vault, target, err) != 0)
+		return -1;
+	if (options->lists)
+		return list_moments(options, target, err);
+	begin_reading(&reader, target);
+	const int status = restore_to(options, &vault, &reader, err);
+	backup_reader_end(&reader);
 	return status;
 }
 
-static void list_moments(const struct backup_moments *moments, bool json)
+static int list_moments(
+	const struct restore_options *options, struct backup_target *target, struct error *err)
 {
-	if (json) {
-		list_json(moments);
-		return;
-	}
-	for (size_t i = 0; i < moments->count; i++) {
-		char name[BACKUP_MOMENT_BYTES];
-		char time[CLOCK_TEXT_BYTES];
-		backup_moment_print(&moments->items[i], name);
-		clock_format_iso(moments->items[i].made_ms, time);
-		printf("%s  change %" PRId64 " of %s\n", name, moments->items[i].change, time);
-	}
-	printf("%zu moments\n", moments->count);
+	struct backup_moments moments;
+	if (backup_moments_list(target, &moments, err) != 0)
+		return -1;
+	restore_report_list(&moments, options->json);
+	backup_moments_release(&moments);
+	return 0;
 }
 
-static void list_json(const struct backup_moments *moments)
+static void begin_reading(struct backup_reader *reader, struct backup_target *target)
 {
-	struct buffer out;
-	struct json_writer json;
-	buffer_init(&out, ANSWER_MAX_BYTES);
-	json_writer_init(&json, &out);
-	json_writer_object(&json, NULL);
-	json_writer_array(&json, "moments");
-	for (size_t i = 0; i < moments->count; i++) {
-		char name[BACKUP_MOMENT_BYTES];
-		char time[CLOCK_TEXT_BYTES];
-		backup_moment_print(&moments->items[i], name);
-		clock_format_iso(moments->items[i].made_ms, time);
-		json_writer_object(&json, NULL);
-		json_writer_text(&json, "moment", span_text(name));
-		json_writer_i64(&json, "change", moments->items[i].change);
-		json_writer_u64(&json, "life", moments->items[i].life);
-		json_writer_text(&json, "made", span_text(time));
-		json_writer_end(&json, '}');
-	}
-	json_writer_end(&json, ']');
-	json_writer_end(&json, '}');
-	printf("%s\n", buffer_text(&out));
-	buffer_release(&out);
+	struct error err = {0};
+	if (backup_reader_begin(reader, target, &err) != 0)
+		fprintf(stderr,
+			"deltabucketd: restore: The place cannot be written (%s). So nothing tells a"
+			" backup to it not to prune meanwhile.\n",
+			err.text);
 }
 
-static int restore_moment(const struct restore_options *options, struct backup_vault *vault,
-	const struct backup_moment *moment, struct error *err)
+static int restore_to(const struct restore_options *options, struct backup_vault *vault,
+	struct backup_reader *reader, struct error *err)
 {
 	struct data_folder folder;
-	struct restore_report report;
 	if (data_folder_lock(&folder, file_system(), options->data, true, err) != 0)
 		return -1;
-	const struct restore_params params = {.vault = vault,
-		.moment = *moment,
+	struct restore_params params = {.vault = vault,
 		.folder = folder.path,
 		.files = file_system(),
-		.promise_ms = PROMISE_HOURS * HOUR_MS};
-	const int result = restore_run(&params, &report, err);
+		.promise_ms = PROMISE_HOURS * HOUR_MS,
+		.reader = reader};
+	const int status = restore_chosen(options, vault, &params, err);
 	data_folder_close(&folder);
-	if (result != 0)
+	return status;
+}
+
+/* The newest moment may be pruned by a backup that had looked for readers just before this one
+ * came. What was fetched is of use for the next one. */
+static int restore_chosen(const struct restore_options *options, struct backup_vault *vault,
+	struct restore_params *params, struct error *err)
+{
+	struct restore_report report = {.files = 0};
+	int result = -1;
+	for (int i = 0; i < CHOICES; i++) {
+		restore_report_release(&report);
+		*err = (struct error){.kind = ERROR_NONE};
+		if (choose(options, vault->target, &params->moment, err) != 0)
+			return -1;
+		result = restore_run(params, &report, err);
+		if (result == 0 || !report.is_gone || strcmp(options->moment, LATEST) != 0)
+			break;
+	}
+	if (result == 0)
+		restore_report_print(&params->moment, &report, options->data, options->json);
+	if (result == 0 && report.lacking > 0)
+		result = EXIT_LACKS;
+	restore_report_release(&report);
+	return result;
+}
+
+static int choose(const struct restore_options *options, struct backup_target *target,
+	struct backup_moment *out, struct error *err)
+{
+	struct backup_moments moments;
+	if (backup_moments_list(target, &moments, err) != 0)
 		return -1;
-	print_report(options, moment, &report);
-	return report.lacking > 0 ? EXIT_LACKS : 0;
-}
-
-static void print_report(const struct restore_options *options, const struct backup_moment *moment,
-	const struct restore_report *report)
-{
-	char name[BACKUP_MOMENT_BYTES];
-	if (options->json) {
-		print_json(moment, report);
-		return;
-	}
-	backup_moment_print(moment, name);
-	if (report->was_done) {
-		printf("%s was restored before\n", name);
-		return;
-	}
-	printf("%s: %" PRIu64 " files of %" PRIu64 " bytes, of which %" PRIu64
-	       " bytes were fetched now\n",
-		name, report->files, report->bytes, report->fetched);
-	printf("it ends with change %" PRId64 ": %" PRId64 " buckets, %" PRId64 " objects, %" PRId64
-	       " steps\n",
-		moment->change, report->catalog.buckets, report->catalog.objects,
-		report->catalog.steps);
-	if (report->lacking > 0)
-		printf("%" PRIu64
-		       " files were missing in the store already, or could not be read there\n",
-			report->lacking);
-	printf("put master.key, and tls/ if clients know the CA, into %s before the server starts\n",
-		options->data);
-}
-
-static void print_json(const struct backup_moment *moment, const struct restore_report *report)
-{
-	char name[BACKUP_MOMENT_BYTES];
-	struct buffer out;
-	struct json_writer json;
-	backup_moment_print(moment, name);
-	buffer_init(&out, ANSWER_MAX_BYTES);
-	json_writer_init(&json, &out);
-	json_writer_object(&json, NULL);
-	json_writer_text(&json, "moment", span_text(name));
-	json_writer_i64(&json, "change", moment->change);
-	json_writer_bool(&json, "was_done", report->was_done);
-	json_writer_u64(&json, "files", report->files);
-	json_writer_u64(&json, "bytes", report->bytes);
-	json_writer_u64(&json, "bytes_fetched", report->fetched);
-	json_writer_u64(&json, "files_lacking", report->lacking);
-	json_writer_i64(&json, "buckets", report->catalog.buckets);
-	json_writer_i64(&json, "objects", report->catalog.objects);
-	json_writer_i64(&json, "steps", report->catalog.steps);
-	json_writer_end(&json, '}');
-	printf("%s\n", buffer_text(&out));
-	buffer_release(&out);
+	const int result = backup_moments_find(&moments, options->moment, out, err);
+	backup_moments_release(&moments);
+	return result;
 }

@@ -48,10 +48,13 @@ struct backup *backup_open(const struct backup_params *params, struct error *err
 	backup->notes = backup_notes_open(params->files, params->folder, params->place, err);
 	if (backup->notes != NULL)
 		backup->target = backup_target_open(params->place, true, params->files, err);
-	if (backup->target != NULL)
-		return backup;
-	backup_close(backup);
-	return NULL;
+	if (backup->target == NULL) {
+		backup_close(backup);
+		return NULL;
+	}
+	backup->target->tell = params->tell;
+	backup->target->owner = params->owner;
+	return backup;
 }
 
 void backup_close(struct backup *backup)

@@ -32,6 +32,7 @@ struct backup_params {
 	/* Asked between two pieces: false ends the round with busy. */
 	bool (*goes_on)(void *owner);
 	void *owner;
+	void (*tell)(void *owner, const struct error *err); /* as in backup_target; NULL: not */
 	uint64_t keep; /* moments that pruning leaves; 0: all */
 	/* Pruning leaves one moment, the newest, of each such time; 0: all. */
 	int64_t spacing_ms;
@@ -55,6 +56,9 @@ struct backup_pruned {
 	uint64_t pieces;
 	uint64_t bytes;
 	uint64_t left; /* moments, afterwards */
+	/* the object of a restore under way (backup_reader.h), for which all that was left stays;
+	 * "": none */
+	char reader[BACKUP_NAME_BYTES];
 };
 
 /* busy: another backup of the folder to that place is under way. */
@@ -65,7 +69,8 @@ void backup_close(struct backup *backup); /* NULL is fine */
 bool backup_is_far(const struct backup *backup);
 
 int backup_round(struct backup *backup, struct backup_report *out, struct error *err);
-/* Removes the moments beyond `keep` and `spacing_ms`; none when both are 0. After a round. */
+/* Removes the moments beyond `keep` and `spacing_ms`; none when both are 0, and while somebody
+ * restores from the place. After a round. */
 int backup_thin(struct backup *backup, struct backup_pruned *out, struct error *err);
 /* The same, and then the pieces that no moment names any more: those that this run has put, and
  * those that are so old that no run under way can have put them. When the manifest of one moment

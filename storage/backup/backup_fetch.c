@@ -2,16 +2,21 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FILE_MODE = 0600, FOLDER_MODE = 0700 };
 
 static int fetch_pieces(struct backup_fetch *fetch, const struct backup_file *file, int fd,
 	const char *path, struct error *err);
+static int place_piece(struct backup_fetch *fetch, const struct backup_file *file, size_t number,
+	int fd, const char *path, struct error *err);
 static bool is_there(
 	struct backup_fetch *fetch, const struct backup_piece *piece, int fd, const char *path);
-static int fetch_piece(struct backup_fetch *fetch, const struct backup_file *file,
-	const struct backup_piece *piece, struct error *err);
+static int cut(const struct backup_fetch *fetch, const struct backup_file *file, int fd,
+	const char *path, struct error *err);
+static int read_piece(struct backup_vault *vault, const char *name, struct buffer *out,
+	struct error *err);
 static bool is_right(struct span bytes, const struct backup_piece *piece);
 
 int backup_fetch_file(struct backup_fetch *fetch, const struct backup_file *file, const char *path,
@@ -34,6 +39,23 @@ int backup_fetch_file(struct backup_fetch *fetch, const struct backup_file *file
 	return result == 0 ? file_sync_name(files, path, err) : -1;
 }
 
+int backup_fetch_piece(struct backup_vault *vault, const char *key,
+	const struct backup_piece *piece, struct buffer *out, struct error *err)
+{
+	char name[BACKUP_NAME_BYTES];
+	const size_t len = (size_t)(piece->to - piece->from);
+	buffer_reset(out);
+	backup_piece_name(key, piece, name);
+	if (read_piece(vault, name, out, err) != 0)
+		return -1;
+	if (out->len == len && is_right(buffer_span(out), piece))
+		return 0;
+	if (out->len > len)
+		out->len = len;
+	return error_set(err, ERROR_CORRUPT,
+		"The object %s does not have the bytes that were backed up.", name);
+}
+
 void backup_fetch_release(struct backup_fetch *fetch)
 {
 	buffer_release(&fetch->piece);
@@ -42,20 +64,29 @@ void backup_fetch_release(struct backup_fetch *fetch)
 static int fetch_pieces(struct backup_fetch *fetch, const struct backup_file *file, int fd,
 	const char *path, struct error *err)
 {
-	const struct file_ops *files = fetch->files;
-	for (size_t i = 0; i < file->count; i++) {
-		const struct backup_piece *piece = &file->pieces[i];
-		if (is_there(fetch, piece, fd, path))
-			continue;
-		if (fetch_piece(fetch, file, piece, err) != 0 ||
-			file_write_at(files, fd, buffer_span(&fetch->piece), (off_t)piece->from,
-				path, err) != 0)
+	for (size_t i = 0; i < file->count; i++)
+		if (!is_there(fetch, &file->pieces[i], fd, path) &&
+			place_piece(fetch, file, i, fd, path, err) != 0)
 			return -1;
-		fetch->fetched += piece->to - piece->from;
+	return cut(fetch, file, fd, path, err);
+}
+
+/* A piece that is damaged has sound records in it: each of them is verified when it is read. Where
+ * nothing is found, what an interrupted run has left there stays. */
+static int place_piece(struct backup_fetch *fetch, const struct backup_file *file, size_t number,
+	int fd, const char *path, struct error *err)
+{
+	const struct backup_piece *piece = &file->pieces[number];
+	struct buffer *bytes = &fetch->piece;
+	if (backup_fetch_piece(fetch->vault, file->key, piece, bytes, err) != 0) {
+		if (err->kind != ERROR_CORRUPT || fetch->take_lack == NULL)
+			return -1;
+		fetch->take_lack(fetch->owner, err);
 	}
-	return files->ftruncate(files, fd, (off_t)backup_file_covered(file)) == 0
-		? 0
-		: error_set_errno(err, "%s cannot be cut", path);
+	fetch->fetched += bytes->len;
+	return bytes->len == 0 ? 0
+			       : file_write_at(fetch->files, fd, buffer_span(bytes),
+					 (off_t)piece->from, path, err);
 }
 
 /* From an interrupted run. */
@@ -73,21 +104,40 @@ static bool is_there(
 	return is_right(span_of(room, len), piece);
 }
 
-static int fetch_piece(struct backup_fetch *fetch, const struct backup_file *file,
-	const struct backup_piece *piece, struct error *err)
+/* To the bytes of its pieces. A pack of which there is nothing is a missing one. */
+static int cut(const struct backup_fetch *fetch, const struct backup_file *file, int fd,
+	const char *path, struct error *err)
 {
-	char name[BACKUP_NAME_BYTES];
-	buffer_reset(&fetch->piece);
-	backup_piece_name(file->key, piece, name);
-	if (backup_vault_get(fetch->vault, name, &fetch->piece, err) != 0)
-		return err->kind == ERROR_NOT_FOUND
-			? error_set(err, ERROR_CORRUPT, "The backup lacks the object %s.", name)
-			: -1;
-	return fetch->piece.len == piece->to - piece->from &&
-			is_right(buffer_span(&fetch->piece), piece)
+	const struct file_ops *files = fetch->files;
+	struct stat facts;
+	if (fstat(fd, &facts) != 0)
+		return error_set_errno(err, "%s cannot be read", path);
+	if (facts.st_size == 0)
+		return files->unlink(files, path) == 0
+			? 0
+			: error_set_errno(err, "%s cannot be removed", path);
+	return files->ftruncate(files, fd, (off_t)backup_file_covered(file)) == 0
 		? 0
+		: error_set_errno(err, "%s cannot be cut", path);
+}
+
+/* Fails with corrupt when the object is missing though its place is there, or too large. */
+static int read_piece(
+	struct backup_vault *vault, const char *name, struct buffer *out, struct error *err)
+{
+	if (backup_vault_get(vault, name, out, err) == 0)
+		return 0;
+	const enum error_kind kind = err->kind;
+	if (kind == ERROR_NOT_FOUND || kind == ERROR_TOO_LARGE)
+		buffer_reset(out);
+	if (kind == ERROR_NOT_FOUND && backup_vault_check(vault, err) != 0)
+		return -1;
+	if (kind == ERROR_NOT_FOUND)
+		return error_set(err, ERROR_CORRUPT, "The backup lacks the object %s.", name);
+	return kind != ERROR_TOO_LARGE
+		? -1
 		: error_set(err, ERROR_CORRUPT,
-			  "The object %s does not have the bytes that were backed up.", name);
+			  "The object %s is larger than what was backed up.", name);
 }
 
 static bool is_right(struct span bytes, const struct backup_piece *piece)

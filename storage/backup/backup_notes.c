@@ -51,6 +51,16 @@ void backup_notes_id(const char *place, char out[BACKUP_ID_BYTES])
 struct backup_notes *backup_notes_open(
 	const struct file_ops *files, const char *folder, const char *place, struct error *err)
 {
+	struct backup_notes *notes = backup_notes_look(files, folder, place);
+	if (open_all(notes, err) == 0)
+		return notes;
+	backup_notes_close(notes);
+	return NULL;
+}
+
+struct backup_notes *backup_notes_look(
+	const struct file_ops *files, const char *folder, const char *place)
+{
 	struct backup_notes *notes = memory_new(sizeof(*notes));
 	char id[BACKUP_ID_BYTES];
 	notes->files = files;
@@ -58,10 +68,7 @@ struct backup_notes *backup_notes_open(
 	notes->pieces_fd = -1;
 	backup_notes_id(place, id);
 	snprintf(notes->folder, sizeof(notes->folder), "%s/backup/%s", folder, id);
-	if (open_all(notes, err) == 0)
-		return notes;
-	backup_notes_close(notes);
-	return NULL;
+	return notes;
 }
 
 void backup_notes_close(struct backup_notes *notes)

@@ -17,6 +17,9 @@ void backup_notes_id(const char *place, char out[BACKUP_ID_BYTES]);
 /* Makes the folder. busy when another backup of this folder to that place is under way. */
 struct backup_notes *backup_notes_open(
 	const struct file_ops *files, const char *folder, const char *place, struct error *err);
+/* To read manifests beside another backup. */
+struct backup_notes *backup_notes_look(
+	const struct file_ops *files, const char *folder, const char *place);
 void backup_notes_close(struct backup_notes *notes); /* NULL is fine */
 
 /* Makes the folder again when it was removed, as with a disk that was lost and restored. What it

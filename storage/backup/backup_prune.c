@@ -3,13 +3,17 @@
  * ever names a piece that was removed, nor does one that a power cut brings back.
  *
  * A piece that no moment names may be one that a run under way has just put. A run ends after
- * BACKUP_HOLD_MS, so older ones are nobody's. */
+ * BACKUP_HOLD_MS, so older ones are nobody's.
+ *
+ * Right before something goes, a look tells whether somebody restores from the place: then it
+ * stays. A restore that came a moment later finds its moment gone, not its pieces alone. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "storage/backup/backup_internal.h"
+#include "storage/backup/backup_reader.h"
 
 /* The clock of the target may be an hour off. */
 static const int64_t RUN_MAX_MS = (int64_t)BACKUP_HOLD_MS + 60 * 60 * 1000;
@@ -26,6 +30,8 @@ struct pruning {
 };
 
 static bool *choose(const struct backup *backup);
+static int look_for_reader(struct backup *backup, struct backup_pruned *out, struct error *err);
+static bool all_stay(const struct backup *backup, const bool *stays);
 static int remove_moments(
 	struct backup *backup, const bool *stays, struct backup_pruned *out, struct error *err);
 static int remove_moment(
@@ -89,12 +95,30 @@ static bool *choose(const struct backup *backup)
 	return stays;
 }
 
+static int look_for_reader(struct backup *backup, struct backup_pruned *out, struct error *err)
+{
+	return backup_reader_find(backup->target, out->reader, err);
+}
+
+static bool all_stay(const struct backup *backup, const bool *stays)
+{
+	for (size_t i = 0; i < backup->moments.count; i++)
+		if (!stays[i])
+			return false;
+	return true;
+}
+
 static int remove_moments(
 	struct backup *backup, const bool *stays, struct backup_pruned *out, struct error *err)
 {
 	struct backup_moments *moments = &backup->moments;
 	size_t left = 0;
-	int result = 0;
+	out->left = moments->count;
+	if (all_stay(backup, stays))
+		return 0;
+	int result = look_for_reader(backup, out, err);
+	if (out->reader[0] != '\0')
+		return 0;
 	for (size_t i = 0; i < moments->count; i++) {
 		const struct backup_moment moment = moments->items[i];
 		const bool goes = !stays[i] && result == 0;
@@ -153,9 +177,13 @@ static int sweep(struct pruning *pruning, const char *kind, struct error *err)
 {
 	struct backup_target *target = pruning->backup->target;
 	pruning->count = 0;
+	if (pruning->out->reader[0] != '\0')
+		return 0;
 	if (target->ops->list(target, kind, backup_prune_take, pruning, err) != 0)
 		return -1;
-	return remove_pieces(pruning, err);
+	if (pruning->count > 0 && look_for_reader(pruning->backup, pruning->out, err) != 0)
+		return -1;
+	return pruning->out->reader[0] != '\0' ? 0 : remove_pieces(pruning, err);
 }
 
 static int backup_prune_take(void *taker, const struct backup_object *object, struct error *err)
@@ -173,7 +201,6 @@ static int backup_prune_take(void *taker, const struct backup_object *object, st
 		pruning->keys, pruning->count, &pruning->key_capacity, sizeof(*pruning->keys));
 	pruning->pieces[pruning->count] = piece;
 	memcpy(pruning->keys[pruning->count++], key, sizeof(key));
-	pruning->out->bytes += object->bytes;
 	return 0;
 }
 
@@ -198,6 +225,8 @@ static int remove_pieces(struct pruning *pruning, struct error *err)
 		if (backup->target->ops->remove(backup->target, name, err) != 0)
 			return -1;
 		pruning->out->pieces++;
+		pruning->out->bytes +=
+			backup_vault_bytes(&backup->vault, piece->to - piece->from);
 	}
 	return 0;
 }

@@ -69,15 +69,15 @@ void backup_source_release(struct backup_source *source)
 	*source = (struct backup_source){.count = 0};
 }
 
-int backup_source_peek(const char *folder, struct backup_moment *out, struct error *err)
+int backup_source_peek(const char *folder, struct backup_moment *out,
+	uint8_t out_store[BACKUP_STORE_BYTES], struct error *err)
 {
-	uint8_t ignored[BACKUP_STORE_BYTES];
 	struct db *db = open_catalog(folder, err);
 	if (db == NULL)
 		return -1;
 	int result = db_snapshot_begin(db, err);
 	if (result == 0) {
-		result = read_moment(db, out, ignored, err);
+		result = read_moment(db, out, out_store, err);
 		db_snapshot_end(db);
 	}
 	db_close(db);

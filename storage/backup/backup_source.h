@@ -38,8 +38,9 @@ struct source_options {
 int backup_source_read(
 	const struct source_options *options, struct backup_source *out, struct error *err);
 void backup_source_release(struct backup_source *source);
-/* The number of the last change and the life alone. */
-int backup_source_peek(const char *folder, struct backup_moment *out, struct error *err);
+/* The number of the last change and the life, and whose they are, alone. */
+int backup_source_peek(const char *folder, struct backup_moment *out,
+	uint8_t out_store[BACKUP_STORE_BYTES], struct error *err);
 
 /* Reads these bytes of a file. not_found and corrupt: it is not there, or shorter than that. */
 int source_file_read(const struct source_file *file, uint64_t from, uint8_t *into, size_t len,

@@ -41,8 +41,14 @@ struct backup_target_ops {
 struct backup_target { /* embed first */
 	const struct backup_target_ops *ops;
 	bool is_far; /* a request costs more than a file */
+	/* Set by the caller: told of the first failure after which a request is sent again. NULL:
+	 * nobody is told. */
+	void (*tell)(void *owner, const struct error *err);
+	void *owner;
 };
 
+/* invalid for what is neither s3://BUCKET nor a path, such as s3:/BUCKET. */
+int backup_place_check(const char *place, struct error *err);
 /* `place` is a folder, which is made when `makes` is set, or s3://BUCKET/PREFIX. `files` is for the
  * folder. invalid: the place; not_found: there is no such folder. */
 struct backup_target *backup_target_open(

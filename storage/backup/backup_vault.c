@@ -17,6 +17,7 @@ static int check_same(
 	const struct backup_vault *wanted, const struct backup_vault *found, struct error *err);
 static int open_sealed(struct backup_vault *vault, const char *name, struct span sealed,
 	struct buffer *out, struct error *err);
+static bool has_key(const struct backup_vault *vault);
 
 int backup_vault_begin(struct backup_vault *out, struct backup_target *target,
 	const uint8_t store[BACKUP_STORE_BYTES], const struct age_recipient *recipient,
@@ -83,6 +84,12 @@ int backup_vault_get(
 		result = open_sealed(vault, name, buffer_span(&sealed), out, err);
 	buffer_release(&sealed);
 	return result;
+}
+
+int backup_vault_check(const struct backup_vault *vault, struct error *err)
+{
+	struct backup_vault again = {.target = vault->target};
+	return backup_vault_find(&again, vault->target, err);
 }
 
 uint64_t backup_vault_bytes(const struct backup_vault *vault, uint64_t plain)
@@ -176,5 +183,21 @@ static int check_same(
 static int open_sealed(struct backup_vault *vault, const char *name, struct span sealed,
 	struct buffer *out, struct error *err)
 {
-	return age_open(vault->identities, sealed, out, err) == 0 ? 0 : error_wrap(err, "%s", name);
+	if (age_open(vault->identities, sealed, out, err) == 0)
+		return 0;
+	if (err->kind == ERROR_DENIED && has_key(vault))
+		return error_set(err, ERROR_CORRUPT, "%s is damaged: it does not decrypt.", name);
+	return error_wrap(err, "%s", name);
+}
+
+/* A bit that is flipped where an object says whom it is for makes it one for somebody else. */
+static bool has_key(const struct backup_vault *vault)
+{
+	for (size_t i = 0; i < vault->identities->count; i++) {
+		struct age_recipient own;
+		age_identity_recipient(vault->identities, i, &own);
+		if (memcmp(own.key, vault->recipient.key, AGE_KEY_BYTES) == 0)
+			return true;
+	}
+	return false;
 }

@@ -25,9 +25,11 @@ int backup_vault_find(struct backup_vault *out, struct backup_target *target, st
 
 int backup_vault_put(
 	struct backup_vault *vault, const char *name, struct span bytes, struct error *err);
-/* Appends to `out`. denied: it needs an identity, or another one. */
+/* Appends to `out`. denied: it needs an identity, or another one; corrupt: it does not decrypt. */
 int backup_vault_get(
 	struct backup_vault *vault, const char *name, struct buffer *out, struct error *err);
+/* Whether the place is still there: when a disk goes away, all its objects are missing at once. */
+int backup_vault_check(const struct backup_vault *vault, struct error *err);
 /* How many bytes an object has that holds this many. */
 uint64_t backup_vault_bytes(const struct backup_vault *vault, uint64_t plain);
 

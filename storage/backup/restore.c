@@ -9,12 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "storage/backup/backup_fetch.h"
+#include "storage/packs/set_aside.h"
 
 /* So many starts can be lost behind the moment: the life of the restored store is above all of
  * them, so nothing that is left of the lost one ever counts as newer. */
 enum { LOST_LIVES = 4096 };
-enum { PATH_BYTES = 4096, FILE_MODE = 0600, MARK_MAX_BYTES = 256 };
+enum { PATH_BYTES = 4096, NAME_BYTES = 300, FILE_MODE = 0600, MARK_MAX_BYTES = 256 };
 
 struct restoring {
 	const struct restore_params *params;
@@ -22,17 +24,27 @@ struct restoring {
 	struct backup_manifest manifest;
 	char mark[BACKUP_MOMENT_BYTES]; /* the name of the moment */
 	struct backup_fetch fetch;
+	const char *file;  /* the path in the data folder of the one that is fetched */
+	bool lacks_pieces; /* that file */
 };
 
+static int read_manifest(struct restoring *restoring, struct error *err);
+static int advise(struct error *err);
 static int begin(struct restoring *restoring, struct error *err);
 static void path_in(const struct restoring *restoring, const char *name, char out[PATH_BYTES]);
-static int check_is_ours(const struct restoring *restoring, struct error *err);
+static int check_is_ours(struct restoring *restoring, struct error *err);
+static int change_moment(struct restoring *restoring, struct error *err);
+static int set_packs_aside(struct restoring *restoring, struct error *err);
+static int set_aside(struct restoring *restoring, const char *kind, struct error *err);
 static bool has_store(const struct restoring *restoring);
 static int fetch_all(struct restoring *restoring, struct error *err);
 static int clear_journal(const struct restoring *restoring, struct error *err);
 static bool is_named(const struct restoring *restoring, const char *name);
 static int fetch_file(
 	struct restoring *restoring, const struct backup_file *file, struct error *err);
+static void restoring_take_lack(void *owner, const struct error *why);
+static void add_lack(struct restoring *restoring, const char *why);
+static int check_is_there(struct restoring *restoring, struct error *err);
 static int make_catalog(struct restoring *restoring, struct error *err);
 static int end(struct restoring *restoring, struct error *err);
 
@@ -40,11 +52,10 @@ int restore_run(const struct restore_params *params, struct restore_report *out,
 {
 	struct restoring restoring = {.params = params,
 		.out = out,
-		.fetch = {.vault = params->vault, .files = params->files}};
+		.fetch = {.vault = params->vault, .files = params->files, .owner = &restoring}};
 	*out = (struct restore_report){.files = 0};
 	backup_moment_print(&params->moment, restoring.mark);
-	int result =
-		backup_vault_manifest(params->vault, &params->moment, &restoring.manifest, err);
+	int result = read_manifest(&restoring, err);
 	if (result == 0)
 		result = begin(&restoring, err);
 	if (result == 0 && !out->was_done)
@@ -56,6 +67,31 @@ int restore_run(const struct restore_params *params, struct restore_report *out,
 	backup_fetch_release(&restoring.fetch);
 	backup_manifest_release(&restoring.manifest);
 	return result;
+}
+
+void restore_report_release(struct restore_report *report)
+{
+	free(report->lacks);
+	*report = (struct restore_report){.files = 0};
+}
+
+static int read_manifest(struct restoring *restoring, struct error *err)
+{
+	const struct restore_params *params = restoring->params;
+	if (backup_vault_manifest(params->vault, &params->moment, &restoring->manifest, err) == 0)
+		return 0;
+	if (err->kind == ERROR_NOT_FOUND)
+		(void)check_is_there(restoring, err);
+	return err->kind == ERROR_CORRUPT ? advise(err) : -1;
+}
+
+static int advise(struct error *err)
+{
+	const struct error why = *err;
+	return error_set(err, ERROR_CORRUPT,
+		"%.300s This moment cannot be restored: take another one with --moment (--list shows"
+		" them), or mend the place from the store with `deltabucketd backup --verify`.",
+		why.text);
 }
 
 static int begin(struct restoring *restoring, struct error *err)
@@ -79,7 +115,7 @@ static void path_in(const struct restoring *restoring, const char *name, char ou
 
 /* A catalog beside the mark is the last thing that this restore has put in place, and a server may
  * have used it since. */
-static int check_is_ours(const struct restoring *restoring, struct error *err)
+static int check_is_ours(struct restoring *restoring, struct error *err)
 {
 	char path[PATH_BYTES];
 	struct buffer text;
@@ -88,11 +124,72 @@ static int check_is_ours(const struct restoring *restoring, struct error *err)
 	path_in(restoring, "restoring", path);
 	buffer_init(&text, MARK_MAX_BYTES);
 	int result = file_read_all(path, &text, err);
-	if (result == 0 && !span_equal_text(buffer_span(&text), restoring->mark))
+	const bool is_same = result == 0 && span_equal_text(buffer_span(&text), restoring->mark);
+	if (result == 0 && !is_same && restoring->out->was_done)
 		result = error_set(err, ERROR_EXISTS,
-			"A restore of %.80s to %s was not ended. Repeat that one, or empty the folder.",
-			buffer_text(&text), restoring->params->folder);
+			"There is a store in %s, restored from %.80s. Restore to an empty folder.",
+			restoring->params->folder, buffer_text(&text));
+	else if (result == 0 && !is_same)
+		result = change_moment(restoring, err);
 	buffer_release(&text);
+	return result;
+}
+
+/* Each piece of what lies there is compared again. What the other moment alone needs is set
+ * aside: a rebuild would take it for content of the store, and nothing says that the place still
+ * has it. */
+static int change_moment(struct restoring *restoring, struct error *err)
+{
+	const struct restore_params *params = restoring->params;
+	char path[PATH_BYTES];
+	path_in(restoring, "restoring", path);
+	if (set_aside(restoring, "journal", err) != 0 || set_packs_aside(restoring, err) != 0)
+		return -1;
+	return file_publish(params->files, path, span_text(restoring->mark), FILE_MODE, err);
+}
+
+/* In each folder of packs/. */
+static int set_packs_aside(struct restoring *restoring, struct error *err)
+{
+	char folder[PATH_BYTES];
+	char **names;
+	size_t count;
+	int result = 0;
+	path_in(restoring, "packs", folder);
+	if (!file_exists(folder))
+		return 0;
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char kind[NAME_BYTES];
+		snprintf(kind, sizeof(kind), "packs/%s", names[i]);
+		result = set_aside(restoring, kind, err);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static int set_aside(struct restoring *restoring, const char *kind, struct error *err)
+{
+	const struct restore_params *params = restoring->params;
+	char folder[PATH_BYTES];
+	char **names;
+	size_t count;
+	int result = 0;
+	path_in(restoring, kind, folder);
+	if (!file_exists(folder))
+		return 0;
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char name[2 * NAME_BYTES];
+		char path[PATH_BYTES];
+		snprintf(name, sizeof(name), "%s/%s", kind, names[i]);
+		path_in(restoring, name, path);
+		if (!is_named(restoring, name))
+			result = set_aside_take(params->files, params->folder, path, err);
+	}
+	file_names_free(names, count);
 	return result;
 }
 
@@ -113,9 +210,12 @@ static int fetch_all(struct restoring *restoring, struct error *err)
 {
 	if (clear_journal(restoring, err) != 0)
 		return -1;
-	for (size_t i = 0; i < restoring->manifest.count; i++)
+	for (size_t i = 0; i < restoring->manifest.count; i++) {
+		if (restoring->params->reader != NULL)
+			backup_reader_renew(restoring->params->reader);
 		if (fetch_file(restoring, &restoring->manifest.files[i], err) != 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -133,9 +233,11 @@ static int clear_journal(const struct restoring *restoring, struct error *err)
 	if (file_list(folder, &names, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		char path[2 * PATH_BYTES];
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		if (!is_named(restoring, names[i]) && files->unlink(files, path) != 0)
+		char name[NAME_BYTES];
+		char path[PATH_BYTES];
+		snprintf(name, sizeof(name), "journal/%s", names[i]);
+		path_in(restoring, name, path);
+		if (!is_named(restoring, name) && files->unlink(files, path) != 0)
 			result = error_set_errno(err, "%s cannot be removed", path);
 	}
 	file_names_free(names, count);
@@ -147,29 +249,77 @@ static bool is_named(const struct restoring *restoring, const char *name)
 	const struct backup_manifest *manifest = &restoring->manifest;
 	for (size_t i = 0; i < manifest->count; i++) {
 		char path[BACKUP_NAME_BYTES];
-		if (backup_key_path(manifest->files[i].key, path) &&
-			strncmp(path, "journal/", 8) == 0 && strcmp(path + 8, name) == 0)
+		if (backup_key_path(manifest->files[i].key, path) && strcmp(path, name) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* A file that the backup does not have whole is not made up: the catalog then names what is not
- * there, as it did in the store. */
+/* What the backup does not have of a pack is not made up: the catalog then names what is not there.
+ * The journal must be whole. */
 static int fetch_file(
 	struct restoring *restoring, const struct backup_file *file, struct error *err)
 {
 	char name[BACKUP_NAME_BYTES];
 	char path[PATH_BYTES];
-	restoring->out->files++;
-	restoring->out->bytes += backup_file_covered(file);
-	restoring->out->lacking += backup_file_covered(file) < file->length;
+	const uint64_t covered = backup_file_covered(file);
 	if (!backup_key_path(file->key, name))
 		return 0;
+	const bool is_pack = strncmp(name, "packs/", 6) == 0;
 	path_in(restoring, name, path);
+	restoring->file = name;
+	restoring->lacks_pieces = false;
+	restoring->fetch.take_lack = is_pack ? restoring_take_lack : NULL;
+	restoring->out->files++;
+	restoring->out->bytes += covered;
+	if (covered < file->length)
+		add_lack(restoring, "It could not be read whole when it was backed up.");
 	const int result = backup_fetch_file(&restoring->fetch, file, path, err);
 	restoring->out->fetched = restoring->fetch.fetched;
-	return result;
+	if (result != 0 && err->kind != ERROR_CORRUPT)
+		return -1;
+	if ((result != 0 || restoring->lacks_pieces) && check_is_there(restoring, err) != 0)
+		return -1;
+	return result == 0 ? 0 : advise(err);
+}
+
+static void restoring_take_lack(void *owner, const struct error *why)
+{
+	struct restoring *restoring = owner;
+	if (!restoring->lacks_pieces)
+		add_lack(restoring, why->text);
+	restoring->lacks_pieces = true;
+}
+
+static void add_lack(struct restoring *restoring, const char *why)
+{
+	struct restore_report *out = restoring->out;
+	out->lacks = memory_make_room(
+		out->lacks, out->lacking, &out->lack_capacity, sizeof(*out->lacks));
+	struct restore_lack *lack = &out->lacks[out->lacking++];
+	snprintf(lack->name, sizeof(lack->name), "%s", restoring->file);
+	snprintf(lack->why, sizeof(lack->why), "%s", why);
+}
+
+/* A moment that was pruned meanwhile goes before its pieces. `err` is kept when it was not. */
+static int check_is_there(struct restoring *restoring, struct error *err)
+{
+	const struct restore_params *params = restoring->params;
+	struct backup_moments moments;
+	struct backup_moment found;
+	struct error why = {0};
+	if (backup_moments_list(params->vault->target, &moments, &why) != 0) {
+		*err = why;
+		return -1;
+	}
+	restoring->out->is_gone =
+		backup_moments_find(&moments, restoring->mark, &found, &why) != 0;
+	backup_moments_release(&moments);
+	return !restoring->out->is_gone
+		? 0
+		: error_set(err, ERROR_NOT_FOUND,
+			  "The moment %s was pruned while it was restored. Take one that --list shows.",
+			  restoring->mark);
 }
 
 /* The journal leads to the last change of the moment and no further. */

@@ -18,6 +18,8 @@
 enum {
 	TARGET_MAX_BYTES = 8192,
 	TRIES = 5,
+	GIVE_UP_MS = 30 * 1000,
+	MS_PER_SECOND = 1000,
 	MESSAGE_BYTES = 200,
 	TOKEN_MAX_BYTES = 4096,
 	KEY_MAX_BYTES = 1100
@@ -30,6 +32,9 @@ struct target_s3 {
 	struct http_client *client;
 	char *path;   /* "/BUCKET/" and the prefix, which ends with a slash if it is not empty */
 	char *prefix; /* of the keys, as path, without the bucket; not encoded */
+	bool has_answered; /* to any request */
+	bool is_down;      /* the last request had no answer, however often it was sent */
+	bool has_told;     /* of a failure */
 };
 
 struct s3_sink {               /* a body that goes to a buffer */
@@ -60,14 +65,16 @@ static struct http_client *make_client(struct error *err);
 static void split_place(struct target_s3 *s3, const char *place);
 static int target_s3_put(
 	struct backup_target *target, const char *name, struct span bytes, struct error *err);
-static int send_to(const struct target_s3 *s3, const char *name, struct s3_request *request,
+static int send_to(struct target_s3 *s3, const char *name, struct s3_request *request,
 	struct http_response *response, struct error *err);
-static int send_request(const struct target_s3 *s3, const struct s3_request *request,
+static int send_request(struct target_s3 *s3, const struct s3_request *request,
 	struct http_response *response, struct error *err);
 static int send_once(const struct target_s3 *s3, const struct s3_request *request,
 	struct http_response *response, struct error *err);
-static bool is_worth_again(
-	int result, const struct http_response *response, const struct error *err);
+static bool is_worth_again(const struct target_s3 *s3, int result,
+	const struct http_response *response, const struct error *err);
+static void tell_once(struct target_s3 *s3, const struct s3_request *request, int result,
+	const struct http_response *response, const struct error *err);
 static int refused(
 	const struct s3_request *request, const struct http_response *response, struct error *err);
 static int target_s3_take_message(
@@ -78,7 +85,7 @@ static enum sink_result target_s3_write(
 	struct body_sink *sink, struct span bytes, struct error *err);
 static int target_s3_list(struct backup_target *target, const char *kind,
 	backup_target_take_fn *take, void *taker, struct error *err);
-static int list_page(const struct target_s3 *s3, const char *kind, struct s3_listing *listing,
+static int list_page(struct target_s3 *s3, const char *kind, struct s3_listing *listing,
 	struct error *err);
 static int target_s3_close_element(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err);
@@ -96,9 +103,8 @@ static const struct backup_target_ops ops = {.put = target_s3_put,
 
 struct backup_target *target_s3_open(const char *place, struct error *err)
 {
-	const size_t bucket = strcspn(place, "/");
-	if (bucket == 0 || strlen(place) > TARGET_MAX_BYTES / 4) {
-		error_set(err, ERROR_INVALID, "s3://%.80s names no bucket.", place);
+	if (strlen(place) > TARGET_MAX_BYTES / 4) {
+		error_set(err, ERROR_INVALID, "s3://%.80s... is too long.", place);
 		return NULL;
 	}
 	struct http_client *client = make_client(err);
@@ -175,14 +181,14 @@ static int target_s3_put(
 {
 	struct s3_request request = {.method = "PUT", .body = bytes};
 	struct http_response response;
-	int result = send_to((const struct target_s3 *)target, name, &request, &response, err);
+	int result = send_to((struct target_s3 *)target, name, &request, &response, err);
 	if (result == 0 && response.status != 200)
 		result = refused(&request, &response, err);
 	http_response_release(&response);
 	return result;
 }
 
-static int send_to(const struct target_s3 *s3, const char *name, struct s3_request *request,
+static int send_to(struct target_s3 *s3, const char *name, struct s3_request *request,
 	struct http_response *response, struct error *err)
 {
 	char target[TARGET_MAX_BYTES];
@@ -191,16 +197,25 @@ static int send_to(const struct target_s3 *s3, const char *name, struct s3_reque
 	return send_request(s3, request, response, err);
 }
 
-/* Services ask now and then to send a request again. */
-static int send_request(const struct target_s3 *s3, const struct s3_request *request,
+/* Services ask now and then to send a request again. One that does not answer at all is waited for
+ * once, not by each request. */
+static int send_request(struct target_s3 *s3, const struct s3_request *request,
 	struct http_response *response, struct error *err)
 {
+	const int64_t until = clock_monotonic_ms() + GIVE_UP_MS;
 	for (int i = 0;; i++) {
+		const int64_t pause_ms = (int64_t)MS_PER_SECOND << i;
 		const int result = send_once(s3, request, response, err);
-		if (i == TRIES - 1 || !is_worth_again(result, response, err))
+		const bool is_last = i == TRIES - 1 ||
+			(result != 0 && (s3->is_down || clock_monotonic_ms() + pause_ms > until));
+		s3->has_answered = s3->has_answered || result == 0;
+		if (is_last || !is_worth_again(s3, result, response, err)) {
+			s3->is_down = result != 0 && err->kind == ERROR_UPSTREAM;
 			return result;
+		}
+		tell_once(s3, request, result, response, err);
 		http_response_release(response);
-		nanosleep(&(struct timespec){.tv_sec = 1L << i}, NULL);
+		nanosleep(&(struct timespec){.tv_sec = pause_ms / MS_PER_SECOND}, NULL);
 	}
 }
 
@@ -226,12 +241,27 @@ static int send_once(const struct target_s3 *s3, const struct s3_request *reques
 	return http_client_send(s3->client, &sent, response, err);
 }
 
-static bool is_worth_again(
-	int result, const struct http_response *response, const struct error *err)
+/* TLS that was never agreed on will not be. */
+static bool is_worth_again(const struct target_s3 *s3, int result,
+	const struct http_response *response, const struct error *err)
 {
-	return result != 0 ? err->kind == ERROR_UPSTREAM
-			   : response->status == 429 || response->status == 500 ||
-			response->status == 502 || response->status == 503;
+	if (result != 0)
+		return err->kind == ERROR_UPSTREAM &&
+			(s3->has_answered || !response->wrong_protocol);
+	return response->status == 429 || response->status == 500 || response->status == 502 ||
+		response->status == 503;
+}
+
+static void tell_once(struct target_s3 *s3, const struct s3_request *request, int result,
+	const struct http_response *response, const struct error *err)
+{
+	struct error why = *err;
+	if (s3->has_told || s3->target.tell == NULL)
+		return;
+	if (result == 0)
+		refused(request, response, &why);
+	s3->has_told = true;
+	s3->target.tell(s3->target.owner, &why);
 }
 
 static int refused(
@@ -264,7 +294,7 @@ static int target_s3_get(
 	struct s3_sink sink = {.sink.write = target_s3_write, .out = out, .begin = out->len};
 	struct s3_request request = {.method = "GET", .sink = &sink};
 	struct http_response response;
-	int result = send_to((const struct target_s3 *)target, name, &request, &response, err);
+	int result = send_to((struct target_s3 *)target, name, &request, &response, err);
 	if (result == 0 && response.status != 200)
 		result = refused(&request, &response, err);
 	http_response_release(&response);
@@ -282,7 +312,7 @@ static enum sink_result target_s3_write(
 static int target_s3_list(struct backup_target *target, const char *kind,
 	backup_target_take_fn *take, void *taker, struct error *err)
 {
-	const struct target_s3 *s3 = (const struct target_s3 *)target;
+	struct target_s3 *s3 = (struct target_s3 *)target;
 	struct s3_listing *listing = memory_new(sizeof(*listing));
 	int result;
 	listing->s3 = s3;
@@ -297,7 +327,7 @@ static int target_s3_list(struct backup_target *target, const char *kind,
 
 /* The parameters stand in the order of their names, as a signature needs them. */
 static int list_page(
-	const struct target_s3 *s3, const char *kind, struct s3_listing *listing, struct error *err)
+	struct target_s3 *s3, const char *kind, struct s3_listing *listing, struct error *err)
 {
 	static const struct xml_reader_events events = {.close = target_s3_close_element};
 	struct buffer target;
@@ -362,7 +392,7 @@ static int target_s3_remove(struct backup_target *target, const char *name, stru
 {
 	struct s3_request request = {.method = "DELETE"};
 	struct http_response response;
-	int result = send_to((const struct target_s3 *)target, name, &request, &response, err);
+	int result = send_to((struct target_s3 *)target, name, &request, &response, err);
 	if (result == 0 && response.status != 204 && response.status != 200 &&
 		response.status != 404)
 		result = refused(&request, &response, err);

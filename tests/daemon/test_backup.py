@@ -3,17 +3,23 @@
 DELTABUCKET_TORTURE=1 makes it 100,000 objects instead of 2,000 in the test that says so.
 """
 import contextlib
+import fcntl
+import http.client
+import itertools
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import sqlite3
+import statistics
 import subprocess
 import threading
 import time
 import unittest
+import urllib.parse
 
 from tests.support.daemon import REPLY_SECONDS, ROOT_ID, ROOT_SECRET, SERVER, Daemon
 from tests.support.skips import needs_mount
@@ -251,18 +257,51 @@ class Backup(Place):
 
     def test_words_that_are_wrong(self):
         data = ['--data', self.daemon.folder]
+        link, empty = (os.path.join(self.daemon.scratch, name) for name in ('link', 'empty'))
+        os.mkdir(empty)
+        os.symlink(os.path.join(self.daemon.folder, 'packs'), link)
         for words, status, said in (
-                (['backup', *data], 2, '--to'), (['backup', *data, '--to', 'x', '--keep', '0'], 2, '--keep takes a number'),
-                (['backup', *data, '--to', 'x', '--recipient', 'age1x'], 2, 'public key of age'), (['backup', *data, '--to', 's3://'], 1, 'names no bucket'),
+                (['backup', *data], 2, '--to'), (['backup', *data, '--to', 's3:/backups/s1'], 2, 's3://BUCKET/PREFIX'),
+                (['backup', *data, '--to', 'S3://backups'], 2, 's3://BUCKET/PREFIX'), (['backup', *data, '--to', 'gs://backups'], 2, 's3://BUCKET/PREFIX'),
+                (['backup', *data, '--to', 'https://s3.example/b'], 2, 'AWS_ENDPOINT_URL_S3'),
+                (['backup', *data, '--to', self.daemon.folder], 2, 'lies in it'), (['backup', *data, '--to', f'{self.daemon.folder}/new/place/'], 2, 'lies in it'),
+                (['backup', *data, '--to', link], 2, 'lies in it'), (['restore', '--from', 's3:backups', *data], 2, 's3://BUCKET/PREFIX'),
+                (['restore', '--from', 'http://backups', '--list'], 2, 'AWS_ENDPOINT_URL_S3'),
+                (['restore', '--from', self.daemon.folder, *data], 2, 'lies in the data folder'),
+                (['restore', '--from', self.place, '--data', f'{self.place}/new'], 2, 'lies in the backup'),
+                (['backup', *data, '--to', 'x', '--verify', '--keep', '2'], 2, '--verify goes without'), (['backup', *data, '--to', 'x', '--keep', '0'], 2, '--keep takes a number'),
+                (['backup', *data, '--to', 'x', '--recipient', 'age1x'], 2, 'public key of age'), (['backup', *data, '--to', 's3://'], 2, 'names no bucket'),
                 (['backup', *data, '--to', 's3://b'], 1, 'AWS_ACCESS_KEY_ID'), (['backup', '--data', '/nowhere', '--to', 'x'], 1, 'no data folder'),
                 (['restore', *data], 2, '--from'), (['restore', '--from', self.place, *data], 1, 'no folder'),
-                (['restore', '--from', self.daemon.scratch, *data], 1, 'no backup')):
+                (['restore', '--from', empty, *data], 1, 'no backup')):
             self.assertIn(said, self.run_command(status, *words), words)
         self.put(a=b'a')
         self.backup()
         self.assertIn('There is no moment', self.restore('--moment', '20200101T000000Z-1-1', status=1)[1])
         self.daemon.stop()
         self.assertIn('There is a store in', self.run_command(1, 'restore', '--from', self.place, *data))
+
+    def test_a_server_that_does_not_answer_is_named(self):
+        self.put(a=b'a')
+        self.daemon.kill()
+        with open(os.path.join(self.daemon.folder, 'lock'), 'r+') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            told = self.backup(status=1)
+        self.assertIn(f'{self.daemon.folder}/control.sock', told)
+        self.assertNotIn('localhost', told)
+
+    @needs_mount
+    def test_a_place_that_cannot_be_written_is_restored_from(self):
+        self.put(a=b'a')
+        self.backup()
+        subprocess.run(['mount', '--bind', self.place, self.place], check=True)
+        self.addCleanup(subprocess.run, ['umount', self.place], check=True)
+        subprocess.run(['mount', '-o', 'remount,bind,ro', self.place], check=True)
+        other = self.new_daemon()
+        command, environment = self.command('restore', '--from', self.place, '--data', other.folder)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10 * REPLY_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('The place cannot be written', done.stderr)
 
     @needs_mount
     def test_a_full_place_is_told_and_costs_nothing(self):
@@ -303,6 +342,107 @@ class Backup(Place):
               f'restore {restored - done:.1f} s')
 
 
+class Damage(Place):
+    """Something happens to what lies at the place."""
+
+    def flip(self, path):
+        with open(path, 'r+b') as file:
+            file.seek(path.stat().st_size // 2)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 1]))
+
+    def largest(self):
+        return max(self.objects('packs/*'), key=lambda path: path.stat().st_size)
+
+    def verify(self, status=0):
+        return json.loads(self.run_command(status, 'backup', '--data', self.daemon.folder, '--to', self.place, '--verify', '--json'))
+
+    def test_the_rest_comes_back_and_what_lacks_is_named(self):
+        self.put(large=random.Random(1).randbytes(3_000_000), other=random.Random(2).randbytes(2_000_000), small=b'small')
+        self.backup()
+        for harm in (self.flip, lambda path: os.truncate(path, 1000), os.unlink):
+            harmed = self.largest()
+            kept = harmed.read_bytes()
+            harm(harmed)
+            pack = harmed.name.split('.')[0]
+            told = self.restore(status=4)[1]
+            self.assertIn(f'not whole: packs/{pack[:2]}/{pack}.pack: The ', told)
+            other, told = self.restore('--json', status=4)
+            lack, = json.loads(told)['lacks']
+            self.assertEqual((lack['file'], harmed.name in lack['why']), (f'packs/{pack[:2]}/{pack}.pack', True))
+            shutil.copy(os.path.join(self.daemon.folder, 'master.key'), other.folder)
+            other.start()
+            self.reads(other, {key: self.held[key] for key in ('other', 'small')})
+            try:  # some of it, and never another byte
+                got = other.request('GET', '/box/large').body
+            except http.client.HTTPException:
+                got = b''
+            self.assertNotEqual(got, self.held['large'])
+            other.is_damaged = True
+            other.stop()
+            harmed.write_bytes(kept)
+        journal, *_ = self.objects('journal/*')
+        self.flip(journal)
+        told = self.restore(status=1)[1]
+        self.assertIn(journal.name, told)
+        self.assertIn('--moment', told)
+
+    def test_a_restore_whose_moment_is_pruned_takes_the_newest_one(self):
+        """The pack that only the newest moment needs is a pipe: the restore waits there while the moment goes."""
+        self.put(large=random.Random(1).randbytes(3_000_000))
+        held = dict(self.held)
+        first = self.backup()
+        before = set(self.objects('packs/*'))
+        self.put(later=random.Random(2).randbytes(2_000_000))
+        second = self.backup()
+        pack, = (path for path in self.objects('packs/*') if path not in before and path.stat().st_size > 1_000_000)
+        pack.unlink()
+        os.mkfifo(pack)
+        other = self.new_daemon()
+        command, environment = self.command('restore', '--from', self.place, '--data', other.folder, '--json')
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        with open(pack, 'wb') as pipe:
+            self.assertEqual(len(self.objects('about/reader-*')), 1)
+            os.unlink(f'{self.place}/moments/{second["moment"]}')
+            pipe.write(b'something else')
+        told, failed = process.communicate()
+        self.assertEqual(process.returncode, 0, failed)
+        self.assertEqual(json.loads(told)['moment'], first['moment'])
+        shutil.copy(os.path.join(self.daemon.folder, 'master.key'), other.folder)
+        other.start()
+        self.reads(other, held)
+
+    def test_verify_mends_from_the_store(self):
+        self.put(large=random.Random(1).randbytes(3_000_000), gone=random.Random(2).randbytes(2_000_000), small=b'small')
+        first = self.backup()
+        sound = self.verify()
+        self.assertEqual((sound['moments'], sound['pieces'], sound['put_again'], sound['lost']), (1, first['pieces_shipped'], [], []))
+        for harm in (self.flip, lambda path: os.truncate(path, 1000), os.unlink):
+            objects = self.objects('packs/*') + self.objects('journal/*')
+            for path in objects:
+                harm(path)
+            self.assertFalse(self.backup()['new'])  # which looks at nothing
+            self.assertEqual(len(self.verify()['put_again']), len(objects))
+            self.comes_back()
+        before = set(self.objects('packs/*'))
+        self.delete('gone')
+        self.daemon.admin('gc')
+        self.put(more=random.Random(3).randbytes(1_000_000))
+        second = self.backup()
+        for path in before:
+            self.flip(path)
+        found = self.verify(status=4)
+        self.assertEqual((len(found['lost']), found['moments_touched']), (1, [first['moment']]))
+        self.assertIn(f'not whole any more: {first["moment"]}', self.run_command(4, 'backup', '--data', self.daemon.folder, '--to', self.place, '--verify'))
+        self.comes_back('--moment', second['moment'])
+        self.daemon.stop()  # without a server, too
+        self.flip(self.largest())
+        self.assertEqual(len(self.verify(status=4)['put_again']), 1)
+        self.assertEqual(self.objects('about/reader-*'), [])
+
+
 class Encrypted(Place):
     def setUp(self):
         super().setUp()
@@ -326,6 +466,14 @@ class Encrypted(Place):
         self.put(d=b'd')
         self.assertIn('encrypted to', self.backup(status=1))
         self.assertIn('encrypted to', self.backup('--recipient', self.stranger, status=1))
+
+    def test_only_the_secret_key_verifies_it(self):
+        self.put(a=b'a' * 5000)
+        self.backup('--recipient', self.recipient)
+        self.assertIn('--identity', self.backup('--verify', status=2))
+        os.truncate(self.objects('packs/*')[0], 100)
+        self.assertEqual(len(self.backup('--verify', '--identity', self.keys[0])['put_again']), 1)
+        self.comes_back('--identity', self.keys[0])
 
     def test_lost_notes_prune_nothing_without_the_secret_key(self):
         self.put(a=b'a' * 5000)
@@ -366,6 +514,38 @@ class Bucket(Place):
         self.place = 's3://nowhere'
         self.environment['AWS_SECRET_ACCESS_KEY'] = ROOT_SECRET
         self.assertIn("bucket 'nowhere' does not exist", self.backup(status=1))
+
+    def test_verify_mends_a_bucket(self):
+        self.put(large=random.Random(1).randbytes(3_000_000), small=b'small')
+        self.backup()
+        keys = re.findall('<Key>([^<]*)</Key>', self.target.request('GET', '/backups?list-type=2').body.decode())
+        for key in keys:
+            if '/packs/' in key:
+                self.target.request('PUT', '/backups/' + urllib.parse.quote(key), b'something else')
+        self.assertEqual(len(self.backup('--verify')['put_again']), len([key for key in keys if '/packs/' in key]))
+        self.comes_back()
+
+    def commands(self):
+        return (['backup', '--data', self.daemon.folder, '--to', self.place], ['restore', '--from', self.place, '--list'],
+                ['restore', '--from', self.place, '--data', os.path.join(self.daemon.scratch, 'restored')])
+
+    def test_tls_that_is_not_agreed_on_is_told_at_once(self):
+        """It is not tried again: one line, and no pause of a second."""
+        plain = self.daemon.endpoint
+        for endpoint, said in ((self.target.endpoint.replace('https:', 'http:'), 'use https://'), (plain.replace('http:', 'https:'), 'plain HTTP')):
+            self.environment['AWS_ENDPOINT_URL'] = endpoint
+            for words in self.commands():
+                told = self.run_command(1, *words)
+                self.assertEqual((told.count('\n'), said in told), (1, True), told)
+
+    def test_a_service_that_is_not_there_is_told_and_waited_for_once(self):
+        self.target.stop()
+        for words in self.commands():
+            begun = time.monotonic()
+            first, last = self.run_command(1, *words).splitlines()
+            self.assertIn('it is tried again', first)
+            self.assertIn('failed: ', last)
+            self.assertLess(time.monotonic() - begun, 120)  # 15 s; more is a machine that is busy
 
     def test_a_listing_has_more_than_one_page(self):
         """A pack each, and 1,000 objects on a page."""
@@ -416,6 +596,62 @@ class Follow(Place):
         self.assertEqual((self.follower.wait(), self.holds()), (0, []))
         self.comes_back()
         self.assertLessEqual(len(self.moments()), 3)  # one an hour
+
+    def test_what_is_put_is_in_a_moment_soon(self):
+        """How soon is printed; docs/OPERATIONS.md has it."""
+        self.put(first=b'first')
+        self.await_shipped()
+        waited = []
+        for i in range(20):
+            self.put(**{f'k{i}': os.urandom(20_000)})
+            change, begun = self.change(), time.monotonic()
+            while not any(int(moment.split('-')[2]) >= change for moment in self.moments()):
+                self.assertLess(time.monotonic() - begun, 30, f'k{i} is in no moment')
+                time.sleep(0.05)
+            waited.append(time.monotonic() - begun)
+        print(f'behind by {statistics.median(waited):.1f} s, at most {max(waited):.1f} s')
+
+    def test_a_restore_keeps_what_it_reads(self):
+        """While writers write, and the follower thins after each round."""
+        stop = threading.Event()
+
+        def write():
+            with contextlib.closing(self.daemon.connect()) as connection:
+                for i in itertools.count():
+                    if stop.is_set():
+                        return
+                    self.daemon.request('PUT', f'/box/w{i % 20}', os.urandom(50_000), connection=connection)
+        self.put(**{f'k{i}': os.urandom(1_000_000) for i in range(10)})
+        self.await_shipped()
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(4):
+                other, _ = self.restore()
+                self.assertEqual(self.objects('about/reader-*'), [])
+                other.start()
+                self.reads(other, self.held)
+                other.stop()
+        finally:
+            stop.set()
+            thread.join()
+
+    def test_nothing_is_thinned_while_somebody_reads(self):
+        self.put(a=b'a')
+        self.await_shipped()
+        mark = pathlib.Path(self.place, 'about', 'reader-0123456789abcdef')
+        mark.write_bytes(b'')
+        for i in range(3):
+            self.put(a=b'%d' % i)
+            self.await_shipped()
+        self.assertGreaterEqual(len(self.moments()), 3)
+        mark.unlink()
+        self.put(b=b'b')
+        self.await_shipped()
+        self.assertLessEqual(len(self.moments()), 2)  # one an hour
+        self.follower.terminate()
+        told = self.follower.communicate()[1]
+        self.assertEqual(told.count('Nothing is pruned while the place is read (about/reader-0123456789abcdef)'), 1, told)
 
     def test_a_second_follower_is_refused(self):
         self.put(a=b'a')

@@ -69,6 +69,7 @@ void backup_fixture_open(struct backup_fixture *fixture)
 
 void backup_fixture_close(struct backup_fixture *fixture)
 {
+	restore_report_release(&fixture->restored);
 	store_fixture_close(&fixture->store);
 	unit_scratch_remove(fixture->place);
 }
@@ -134,6 +135,7 @@ int backup_fixture_restore(struct backup_fixture *fixture, const struct backup_m
 	struct backup_vault vault = {
 		.identities = fixture->is_sealed ? &fixture->identities : NULL};
 	struct backup_moments moments = backup_fixture_moments(fixture);
+	restore_report_release(&fixture->restored);
 	struct restore_params params = {
 		.vault = &vault, .folder = folder, .files = files, .promise_ms = HOUR_MS};
 	int result = backup_vault_find(&vault, target, &fixture->err);

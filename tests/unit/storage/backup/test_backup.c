@@ -463,6 +463,38 @@ START_TEST(moments_are_thinned_by_time)
 }
 END_TEST
 
+/* Neither moments nor pieces go while a restore reads, until its object is a day old. */
+START_TEST(nothing_goes_while_somebody_restores)
+{
+	struct backup_reader reader;
+	struct backup_target *target =
+		backup_target_open(fixture.place, false, file_system(), &fixture.err);
+	fixture.keep = 1;
+	put_round(0);
+	backup_fixture_make(&fixture);
+	ck_assert_int_eq(backup_reader_begin(&reader, target, &fixture.err), 0);
+	put_round(1);
+	backup_fixture_shell(fixture.place, "find packs -type f | sort > ../before");
+	backup_fixture_make(&fixture);
+	ck_assert_uint_eq(count_moments(), 2);
+	ck_assert_uint_eq(fixture.pruned.left, 2);
+	ck_assert_str_eq(fixture.pruned.reader, reader.name);
+	backup_fixture_shell(fixture.place,
+		"find packs -type f | sort > ../after; test -z \"$(comm -23 ../before ../after)\";"
+		" r=$?; rm ../before ../after; exit $r");
+	if (_i == 0)
+		backup_reader_end(&reader);
+	else
+		backup_fixture_shell(fixture.place, "touch -d '25 hours ago' about/reader-*");
+	put_round(2);
+	backup_fixture_make(&fixture);
+	ck_assert_uint_eq(count_moments(), 1);
+	ck_assert_str_eq(fixture.pruned.reader, "");
+	backup_target_free(target);
+	expect_back();
+}
+END_TEST
+
 /* A store restored from an older moment goes on where the lost one went on otherwise, and is backed
  * up to the same place. */
 START_TEST(a_restored_store_goes_on_in_the_same_place)
@@ -524,6 +556,7 @@ Suite *test_backup_suite(void)
 	tcase_add_test(tests, what_another_run_may_have_put_stays);
 	tcase_add_test(tests, nothing_goes_while_a_moment_cannot_be_read);
 	tcase_add_test(tests, moments_are_thinned_by_time);
+	tcase_add_loop_test(tests, nothing_goes_while_somebody_restores, 0, 2);
 	tcase_add_test(tests, a_restored_store_goes_on_in_the_same_place);
 	suite_add_tcase(suite, tests);
 	return suite;

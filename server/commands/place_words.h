@@ -1,0 +1,14 @@
+/* Whether the place of a backup can be what the caller named. Each fails with invalid. */
+#ifndef SERVER_COMMANDS_PLACE_WORDS_H
+#define SERVER_COMMANDS_PLACE_WORDS_H
+
+#include "base/error.h"
+
+/* A folder, or s3://BUCKET/PREFIX. */
+int place_words_check(const char *place, struct error *err);
+/* To back up a data folder: the place is not in it. */
+int place_words_check_to(const char *place, const char *data, struct error *err);
+/* To restore one: neither is in the other. */
+int place_words_check_from(const char *place, const char *data, struct error *err);
+
+#endif
