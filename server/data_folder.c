@@ -20,16 +20,13 @@
 #include "server/folder_entry.h"
 #include "server/folder_owner.h"
 
-/* One of these, and of folders one with something in it, shows that there is a store. A first start
- * that was killed may have left empty folders. */
-static const struct store_entry {
+struct store_entry {
 	const char *name;
 	bool is_folder;
-} store_entries[] = {{"catalog.db", false}, {"catalog.db-wal", false}, {"acknowledged", false},
-	{"journal", true}, {"packs", true}};
-enum { STORE_ENTRIES = sizeof(store_entries) / sizeof(store_entries[0]) };
+};
 
 static int make_folder(const struct data_folder *folder, struct error *err);
+static int find_store(const char *folder, bool *out_has, struct error *err);
 static int find_entry(const char *folder, const struct store_entry *entry, bool *out_has,
 	struct error *err);
 static bool is_file(const char *folder, const char *name, const char *file);
@@ -44,6 +41,12 @@ static int load_key(struct data_folder *folder, const char *path, struct error *
 static int check_mode(const char *path, struct error *err);
 static int make_key(struct data_folder *folder, const char *path, struct error *err);
 static bool has_store(const struct data_folder *folder);
+
+/* One of these, and of folders one with something in it, shows that there is a store. A first start
+ * that was killed may have left empty folders. */
+static const struct store_entry store_entries[] = {{"catalog.db", false}, {"catalog.db-wal", false},
+	{"acknowledged", false}, {"journal", true}, {"packs", true}};
+enum { STORE_ENTRIES = sizeof(store_entries) / sizeof(store_entries[0]) };
 
 char *data_folder_path(const char *folder, const char *name)
 {
@@ -88,9 +91,8 @@ int data_folder_need_store(const char *path, struct error *err)
 	bool has = false;
 	if (data_folder_need(path, err) != 0)
 		return -1;
-	for (size_t i = 0; i < STORE_ENTRIES && !has; i++)
-		if (find_entry(path, &store_entries[i], &has, err) != 0)
-			return advise_user(path, err);
+	if (find_store(path, &has, err) != 0)
+		return advise_user(path, err);
 	return has ? 0
 		   : error_set(err, ERROR_NOT_FOUND,
 			     "there is no store in %s (no catalog.db)", path);
@@ -110,14 +112,14 @@ int data_folder_need(const char *path, struct error *err)
 
 int data_folder_check_new(const char *path, const char *settings_file, struct error *err)
 {
-	struct data_folder folder = {.path = memory_copy_text(path)};
 	char **names = NULL;
 	size_t count = 0;
-	const bool is_new = !file_exists(path) || has_store(&folder);
-	int outcome = is_new ? 0 : file_list(path, &names, &count, err);
-	free(folder.path);
-	if (outcome != 0)
+	bool has = false;
+	if (!file_exists(path))
+		return 0;
+	if (find_store(path, &has, err) != 0 || (!has && file_list(path, &names, &count, err) != 0))
 		return advise_user(path, err);
+	int outcome = 0;
 	for (size_t i = 0; i < count && outcome == 0; i++)
 		if (!folder_entry_is_known(names[i]) && strcmp(names[i], "lost+found") != 0 &&
 			!is_file(path, names[i], settings_file))
@@ -131,10 +133,10 @@ int data_folder_check_new(const char *path, const char *settings_file, struct er
 
 void data_folder_close(struct data_folder *folder)
 {
-	if (folder->path != NULL && folder->lock_fd >= 0)
+	if (folder->path != NULL && folder->lock_fd >= 0) {
 		folder_owner_give(folder->path);
-	if (folder->path != NULL && folder->lock_fd >= 0)
 		close(folder->lock_fd);
+	}
 	free(folder->path);
 	explicit_bzero(folder->master_key, sizeof(folder->master_key));
 	*folder = (struct data_folder){.path = NULL, .lock_fd = -1};
@@ -145,6 +147,15 @@ static int make_folder(const struct data_folder *folder, struct error *err)
 	return file_exists(folder->path)
 		? data_folder_need(folder->path, err)
 		: file_make_folder(folder->files, folder->path, 0700, err);
+}
+
+static int find_store(const char *folder, bool *out_has, struct error *err)
+{
+	*out_has = false;
+	for (size_t i = 0; i < STORE_ENTRIES && !*out_has; i++)
+		if (find_entry(folder, &store_entries[i], out_has, err) != 0)
+			return -1;
+	return 0;
 }
 
 static int find_entry(const char *folder, const struct store_entry *entry, bool *out_has,
