@@ -53,6 +53,21 @@ class Packs(Folder):
                 self.assertEqual(len(self.daemon.request('GET', '/bkt/a').body), 900_000, (stop, life))
                 self.assertEqual(self.daemon.request('GET', '/-/ready').body, b'ready\n')
 
+    def test_a_store_without_its_packs_goes_on_when_told(self):
+        self.fill()
+        self.daemon.stop()
+        self.daemon.is_damaged = True
+        shutil.rmtree(self.folder / 'packs')
+        self.daemon.arguments = ['--after-damage', 'serve']
+        self.daemon.start()
+        self.assertEqual(self.daemon.request('GET', '/bkt?list-type=2').status, 200)
+        self.assertEqual(self.daemon.request('PUT', '/bkt/new', b'n' * 900_000).status, 200)
+        self.daemon.stop()
+        self.daemon.arguments = []
+        self.daemon.start()
+        self.assertEqual(self.daemon.request('GET', '/bkt/new').body, b'n' * 900_000)
+        self.assertIn(b'packs missing: ', self.daemon.request('GET', '/-/ready').body)
+
     def test_a_pack_that_is_missing_is_named(self):
         self.fill()
         self.daemon.stop()
