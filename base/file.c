@@ -173,6 +173,15 @@ bool file_exists(const char *path)
 	return stat(path, &facts) == 0;
 }
 
+int file_find(const char *path, bool *out_is_there, struct error *err)
+{
+	struct stat facts;
+	*out_is_there = stat(path, &facts) == 0;
+	if (*out_is_there || errno == ENOENT || errno == ENOTDIR)
+		return 0;
+	return error_set_errno(err, "cannot look at %s", path);
+}
+
 int file_size(const char *path, uint64_t *out_size, struct error *err)
 {
 	struct stat facts;

@@ -76,7 +76,10 @@ int file_place(const struct file_ops *ops, const char *path, struct span bytes, 
 int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
 /* The same for the folder that contains `path`. */
 int file_make_parent(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
+/* False also where it cannot be seen. */
 bool file_exists(const char *path);
+/* Fails where it cannot be seen whether something is there, with the reason and the path. */
+int file_find(const char *path, bool *out_is_there, struct error *err);
 int file_size(const char *path, uint64_t *out_size, struct error *err);
 /* Returns 0 with a reflink, or 1 when the file system cannot make one between these two; then there
  * is no file `to`. */

@@ -122,6 +122,7 @@ int configuration_load(struct configuration *configuration, int argument_count,
 	struct loading loading = {.configuration = configuration, .err = err};
 	const char *const file = find_config_file(argument_count, arguments, environment);
 	memset(configuration, 0, sizeof(*configuration));
+	configuration->settings_file = file != NULL ? memory_copy_text(file) : NULL;
 	*out_request = CONFIGURATION_RUN;
 	int outcome = read_defaults(&loading);
 	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
@@ -141,6 +142,7 @@ void configuration_release(struct configuration *configuration)
 		if (settings[i].type == SETTING_TEXT)
 			free(*(char **)field);
 	}
+	free(configuration->settings_file);
 	memset(configuration, 0, sizeof(*configuration));
 }
 

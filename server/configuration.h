@@ -24,6 +24,7 @@ struct configuration {
 #undef FIELD_LIST
 #undef FIELD_FLAG
 #undef FIELD_NUMBER
+	char *settings_file; /* that was read; NULL: none */
 };
 
 enum configuration_request {

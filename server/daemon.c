@@ -27,6 +27,7 @@
 #include "server/control_socket.h"
 #include "server/data_folder.h"
 #include "server/folder_modes.h"
+#include "server/folder_owner.h"
 #include "server/listener.h"
 #include "server/listener_socket.h"
 #include "server/root_key.h"
@@ -136,12 +137,13 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	daemon->metrics = metrics_new();
 	if (try_addresses(configuration, err) != 0)
 		return -1;
-	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
-		    configuration->master_key, true, err) != 0)
+	if (data_folder_check_new(configuration->data, configuration->settings_file, err) != 0 ||
+		data_folder_open(&daemon->folder, file_system(), configuration->data,
+			configuration->master_key, true, err) != 0)
 		return -1;
 	folder_modes_narrow(daemon->folder.path, daemon->log);
 	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)
-		return -1;
+		return folder_owner_advise(daemon->folder.path, err);
 	if (bind_listener(daemon, err) != 0 || show_root_key(daemon, environment, err) != 0)
 		return -1;
 	return listener_serve(daemon->listener, err);

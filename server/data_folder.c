@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +17,36 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "server/folder_entry.h"
+#include "server/folder_owner.h"
 
-enum { USER_BYTES = 64 };
+struct store_entry {
+	const char *name;
+	bool is_folder;
+};
 
+static int make_folder(const struct data_folder *folder, struct error *err);
+static int find_store(const char *folder, bool *out_has, struct error *err);
+static int find_entry(const char *folder, const struct store_entry *entry, bool *out_has,
+	struct error *err);
+static bool is_file(const char *folder, const char *name, const char *file);
 static int make_absolute(struct data_folder *folder, struct error *err);
 static int open_key(struct data_folder *folder, const char *master_key_file, struct error *err);
 static int take_lock(struct data_folder *folder, struct error *err);
 static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err);
-static void name_user(uid_t user, char out[USER_BYTES]);
+static int advise_user(const char *folder, struct error *err);
 static int refuse_lock(int lock_fd, const char *path, struct error *err);
 static void sign_lock(const struct data_folder *folder, const char *path);
 static int load_key(struct data_folder *folder, const char *path, struct error *err);
 static int check_mode(const char *path, struct error *err);
 static int make_key(struct data_folder *folder, const char *path, struct error *err);
 static bool has_store(const struct data_folder *folder);
+
+/* One of these, and of folders one with something in it, shows that there is a store. A first start
+ * that was killed may have left empty folders. */
+static const struct store_entry store_entries[] = {{"catalog.db", false}, {"catalog.db-wal", false},
+	{"acknowledged", false}, {"journal", true}, {"packs", true}};
+enum { STORE_ENTRIES = sizeof(store_entries) / sizeof(store_entries[0]) };
 
 char *data_folder_path(const char *folder, const char *name)
 {
@@ -58,11 +73,7 @@ int data_folder_lock(struct data_folder *folder, const struct file_ops *files, c
 	ASSERT(files != NULL && path != NULL);
 	*folder =
 		(struct data_folder){.files = files, .path = memory_copy_text(path), .lock_fd = -1};
-	int outcome = 0;
-	if (create && !file_exists(path))
-		outcome = file_make_folder(files, path, 0700, err);
-	else if (!file_exists(path))
-		outcome = error_set(err, ERROR_NOT_FOUND, "there is no data folder %s", path);
+	int outcome = create ? make_folder(folder, err) : data_folder_need_store(path, err);
 	if (outcome == 0)
 		outcome = make_absolute(folder, err);
 	if (outcome == 0)
@@ -75,13 +86,104 @@ int data_folder_lock(struct data_folder *folder, const struct file_ops *files, c
 	return outcome;
 }
 
+int data_folder_need_store(const char *path, struct error *err)
+{
+	bool has = false;
+	if (data_folder_need(path, err) != 0)
+		return -1;
+	if (find_store(path, &has, err) != 0)
+		return advise_user(path, err);
+	return has ? 0
+		   : error_set(err, ERROR_NOT_FOUND,
+			     "there is no store in %s (no catalog.db)", path);
+}
+
+int data_folder_need(const char *path, struct error *err)
+{
+	struct stat facts;
+	if (stat(path, &facts) != 0 && errno == ENOENT)
+		return error_set(err, ERROR_NOT_FOUND, "there is no data folder %s", path);
+	if (stat(path, &facts) != 0)
+		return error_set_errno(err, "cannot look at the data folder %s", path);
+	return S_ISDIR(facts.st_mode)
+		? 0
+		: error_set(err, ERROR_INVALID, "%s is not a folder", path);
+}
+
+int data_folder_check_new(const char *path, const char *settings_file, struct error *err)
+{
+	char **names = NULL;
+	size_t count = 0;
+	bool has = false;
+	if (!file_exists(path))
+		return 0;
+	if (find_store(path, &has, err) != 0 || (!has && file_list(path, &names, &count, err) != 0))
+		return advise_user(path, err);
+	int outcome = 0;
+	for (size_t i = 0; i < count && outcome == 0; i++)
+		if (!folder_entry_is_known(names[i]) && strcmp(names[i], "lost+found") != 0 &&
+			!is_file(path, names[i], settings_file))
+			outcome = error_set(err, ERROR_EXISTS,
+				"there is no store in the data folder %s, and it has other files, such as"
+				" %.100s: name an empty or a new folder",
+				path, names[i]);
+	file_names_free(names, count);
+	return outcome;
+}
+
 void data_folder_close(struct data_folder *folder)
 {
-	if (folder->path != NULL && folder->lock_fd >= 0)
+	if (folder->path != NULL && folder->lock_fd >= 0) {
+		folder_owner_give(folder->path);
 		close(folder->lock_fd);
+	}
 	free(folder->path);
 	explicit_bzero(folder->master_key, sizeof(folder->master_key));
 	*folder = (struct data_folder){.path = NULL, .lock_fd = -1};
+}
+
+static int make_folder(const struct data_folder *folder, struct error *err)
+{
+	return file_exists(folder->path)
+		? data_folder_need(folder->path, err)
+		: file_make_folder(folder->files, folder->path, 0700, err);
+}
+
+static int find_store(const char *folder, bool *out_has, struct error *err)
+{
+	*out_has = false;
+	for (size_t i = 0; i < STORE_ENTRIES && !*out_has; i++)
+		if (find_entry(folder, &store_entries[i], out_has, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int find_entry(const char *folder, const struct store_entry *entry, bool *out_has,
+	struct error *err)
+{
+	char *const path = data_folder_path(folder, entry->name);
+	char **names = NULL;
+	size_t count = 0;
+	int outcome = file_find(path, out_has, err);
+	if (outcome == 0 && *out_has && entry->is_folder) {
+		outcome = file_list(path, &names, &count, err);
+		*out_has = count > 0;
+	}
+	file_names_free(names, count);
+	free(path);
+	return outcome;
+}
+
+/* Whether the entry of the folder is this file; NULL: no. */
+static bool is_file(const char *folder, const char *name, const char *file)
+{
+	struct stat entry;
+	struct stat facts;
+	char *const path = data_folder_path(folder, name);
+	const bool is_same = file != NULL && stat(path, &entry) == 0 && stat(file, &facts) == 0 &&
+		entry.st_dev == facts.st_dev && entry.st_ino == facts.st_ino;
+	free(path);
+	return is_same;
 }
 
 /* Makes the path absolute, so that printed paths, such as that of the CA, are valid everywhere. */
@@ -131,29 +233,25 @@ static int take_lock(struct data_folder *folder, struct error *err)
 /* Sets the error from errno. If the folder belongs to another user, the message says so. */
 static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err)
 {
-	struct stat facts;
-	char owner[USER_BYTES];
-	char user[USER_BYTES];
 	error_set_errno(err, "cannot open %s", lock_path);
-	if (err->kind != ERROR_DENIED || stat(folder->path, &facts) != 0 ||
-		facts.st_uid == geteuid())
+	return advise_user(folder->path, err);
+}
+
+static int advise_user(const char *folder, struct error *err)
+{
+	struct stat facts;
+	char owner[FOLDER_OWNER_BYTES];
+	char user[FOLDER_OWNER_BYTES];
+	if (err->kind != ERROR_DENIED || stat(folder, &facts) != 0)
 		return -1;
-	name_user(facts.st_uid, owner);
-	name_user(geteuid(), user);
+	if (facts.st_uid == geteuid())
+		return folder_owner_advise(folder, err);
+	folder_owner_name(facts.st_uid, owner);
+	folder_owner_name(geteuid(), user);
 	return error_advise(err,
 		"the data folder %s belongs to the user %s, and this is the user %s: run it as %s"
 		" (sudo -u %s)%s",
-		folder->path, owner, user, owner, owner, facts.st_uid != 0 ? " or as root" : "");
-}
-
-static void name_user(uid_t user, char out[USER_BYTES])
-{
-	struct passwd entry;
-	struct passwd *found = NULL;
-	char room[4096];
-	snprintf(out, USER_BYTES, "%lu", (unsigned long)user);
-	if (getpwuid_r(user, &entry, room, sizeof(room), &found) == 0 && found != NULL)
-		snprintf(out, USER_BYTES, "%s", entry.pw_name);
+		folder, owner, user, owner, owner, facts.st_uid != 0 ? " or as root" : "");
 }
 
 static int refuse_lock(int lock_fd, const char *path, struct error *err)

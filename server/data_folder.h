@@ -23,14 +23,27 @@ struct data_folder {
 
 /* Makes the folder if it is missing and `create` is set, takes the lock, and reads the master key
  * (`master_key_file` NULL: DIR/master.key). A missing key is made, but only while there is no
- * catalog yet. Fails with busy when another process has the lock, with denied when other users may
- * read the key or own the folder, and with corrupt when the key is malformed. */
+ * catalog yet. Without `create` there must be a store (data_folder_need_store). Fails with busy
+ * when another process has the lock, with denied when other users may read the key or own the
+ * folder, and with corrupt when the key is malformed. */
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err);
 /* Takes the lock alone. */
 int data_folder_lock(struct data_folder *folder, const struct file_ops *files, const char *path,
 	bool create, struct error *err);
-void data_folder_close(struct data_folder *folder); /* a zeroed one is fine */
+/* What root has made in another user's folder is given to that user (folder_owner.h). A zeroed one
+ * is fine. */
+void data_folder_close(struct data_folder *folder);
+
+/* Whether the folder is there: not_found, invalid when it is not a folder, or why it cannot be
+ * seen. */
+int data_folder_need(const char *path, struct error *err);
+/* Whether a store is in it: also not_found when there is none, and denied when that cannot be
+ * seen. A store whose catalog is lost is one. */
+int data_folder_need_store(const char *path, struct error *err);
+/* Before a store is made: exists when the folder has no store and something else than a data folder
+ * has before the first start. `settings_file` may lie in it; NULL: there is none. */
+int data_folder_check_new(const char *path, const char *settings_file, struct error *err);
 
 /* "DIR/name"; the caller frees. */
 char *data_folder_path(const char *folder, const char *name);

@@ -1,21 +1,17 @@
-/* A table names the store's files by the beginning of their names, because copies of a database and
- * its log lie beside it. Other files in the folder are not changed: `tls` may have been opened on
- * purpose for clients on the same machine, and its key has mode 0600 anyway; data_folder checks the
- * master key. */
+/* The files are those of folder_entry.h. Others in the folder are not changed. */
 #include "server/folder_modes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
 #include "server/data_folder.h"
+#include "server/folder_entry.h"
 
 enum { OTHERS = S_IRWXG | S_IRWXO, MODE_TEXT_BYTES = 8 };
 
 static void warn(struct log *log, const char *event, const char *path, mode_t mode);
-static bool is_ours(const char *name);
 static void narrow(const char *path, struct log *log);
 
 void folder_modes_begin(void)
@@ -36,7 +32,7 @@ void folder_modes_narrow(const char *folder, struct log *log)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		char *const path = data_folder_path(folder, names[i]);
-		if (is_ours(names[i]))
+		if (folder_entry_is_private(names[i]))
 			narrow(path, log);
 		free(path);
 	}
@@ -50,16 +46,6 @@ static void warn(struct log *log, const char *event, const char *path, mode_t mo
 	const struct log_field fields[] = {log_text("path", path), log_text("mode", text)};
 	if (log != NULL)
 		log_event(log, LOG_WARNING, NULL, event, fields, sizeof(fields) / sizeof(*fields));
-}
-
-static bool is_ours(const char *name)
-{
-	static const char *const beginnings[] = {"catalog.db", "chunks.db", "acknowledged",
-		"backup", "before-migration", "journal", "lock", "packs", "scratch", "set-aside"};
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
-		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
 }
 
 static void narrow(const char *path, struct log *log)

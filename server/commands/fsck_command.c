@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "server/commands/command_words.h"
 #include "server/data_folder.h"
 #include "server/commands/finding_print.h"
@@ -25,10 +26,15 @@ struct fsck_options {
 	bool json;
 	const char *backup;
 	const char *identity;
+	const char *master_key;
 };
 struct fsck_run {
 	const struct fsck_options *options;
 	struct fsck_repair *repair;
+	bool can_repair; /* something that was found, or fetch packs */
+	struct age_identities identities;
+	struct backup_target *target; /* with --backup */
+	struct backup_vault vault;
 	struct log *log;    /* on stderr: what a repair could not do */
 	struct buffer text; /* of the JSON object */
 	struct json_writer writer;
@@ -40,7 +46,8 @@ static const char usage[] =
 	"usage: deltabucketd fsck [FLAGS]\n\n"
 	"Checks the whole store: catalog, packs and every record in them, chunk index, journal, steps, and what was\n"
 	"set aside. Each finding names the keys, versions and steps that it touches. Without --repair nothing is\n"
-	"changed. The server must be stopped, or --online given.\n\n"
+	"changed; SQLite may leave files of its own beside its databases (-wal, -shm). The server must be stopped,\n"
+	"or --online given.\n\n"
 	"examples:\n"
 	"  deltabucketd fsck --data ./data\n"
 	"  deltabucketd fsck --data ./data --online --quick     # beside a running server, without reading the packs\n"
@@ -54,6 +61,7 @@ static const char usage[] =
 	"  --repair           mend what can be mended without loss, and check again\n"
 	"  --backup PLACE     with --repair: fetch pack files that are damaged or missing from this backup\n"
 	"  --identity FILE    opens an encrypted backup\n"
+	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
 	"  --dry-run          with --repair: change nothing, and say of each finding what would be done\n"
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n\n"
@@ -63,17 +71,13 @@ static int parse(const struct command_line *line, struct fsck_options *options, 
 	struct error *err);
 static int check_options(const struct fsck_options *options, struct error *err);
 static int run(struct fsck_run *run, struct error *err);
-static bool is_in_use(const struct fsck_options *options);
-static int run_alone(struct fsck_run *run, struct error *err);
 static int check_and_repair(struct fsck_run *run, const char *folder, struct error *err);
+static int open_backup(struct fsck_run *run, struct error *err);
 static int check(struct fsck_run *run, const char *folder, const char *name,
 	struct fsck_report *out, struct error *err);
 static void fsck_command_take(void *owner, const struct finding *finding);
 static bool needs_repair(const struct fsck_report *report);
 static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err);
-static int run_repair(struct fsck_run *run, struct error *err);
-static int repair_from(struct fsck_run *run, struct backup_target *target,
-	const struct age_identities *identities, struct error *err);
 static void print_end(struct fsck_run *run, int status);
 
 int fsck_command(int argument_count, char **arguments)
@@ -95,6 +99,8 @@ int fsck_command(int argument_count, char **arguments)
 		fprintf(stderr, "deltabucketd: fsck: %s\n", err.text);
 	print_end(&fsck, status);
 	fsck_repair_free(fsck.repair);
+	backup_target_free(fsck.target);
+	age_identities_wipe(&fsck.identities);
 	log_free(fsck.log);
 	buffer_release(&fsck.text);
 	return status;
@@ -110,6 +116,9 @@ static int parse(const struct command_line *line, struct fsck_options *options, 
 		{.name = "--repair", .switched = &options->repairs},
 		{.name = "--backup", .text = &options->backup},
 		{.name = "--identity", .text = &options->identity},
+		{.name = "--master-key",
+			.variable = "DELTABUCKET_MASTER_KEY",
+			.text = &options->master_key},
 		{.name = "--dry-run", .switched = &options->is_dry_run},
 		{.name = "--json", .switched = &options->json}};
 	if (command_words_read_flags(
@@ -131,48 +140,31 @@ static int check_options(const struct fsck_options *options, struct error *err)
 		: 0;
 }
 
-/* Returns the exit status. */
+/* Returns the exit status. Without a server the check is the same with --online. */
 static int run(struct fsck_run *run, struct error *err)
 {
+	struct data_folder folder;
 	const struct fsck_options *options = run->options;
-	if (options->is_online && is_in_use(options))
-		return check_and_repair(run, options->data, err);
-	char *const packs = data_folder_path(options->data, "packs");
-	const bool is_store = file_exists(packs);
-	free(packs);
-	if (is_store) /* opening another folder would make things there */
-		return run_alone(run, err);
-	error_set(err, ERROR_NOT_FOUND, "there is no store in %s", options->data);
-	return STATUS_UNCHECKED;
-}
-
-/* Whether a server has the folder. Without one its log must be looked at first, and nothing moves:
- * then the check is the same as without --online. */
-static bool is_in_use(const struct fsck_options *options)
-{
-	struct data_folder folder;
-	struct error why = {0};
-	if (data_folder_lock(&folder, file_system(), options->data, false, &why) == 0)
+	if (data_folder_lock(&folder, file_system(), options->data, false, err) == 0) {
+		const int status = check_and_repair(run, folder.path, err);
 		data_folder_close(&folder);
-	return why.kind != ERROR_NONE;
-}
-
-static int run_alone(struct fsck_run *run, struct error *err)
-{
-	struct data_folder folder;
-	if (data_folder_lock(&folder, file_system(), run->options->data, false, err) != 0) {
-		if (err->kind == ERROR_BUSY)
-			error_advise(err, "stop it first, or check beside it with --online");
+		return status;
+	}
+	if (err->kind != ERROR_BUSY)
+		return STATUS_UNCHECKED;
+	if (!options->is_online) {
+		error_advise(err, "stop it first, or check beside it with --online");
 		return STATUS_UNCHECKED;
 	}
-	const int status = check_and_repair(run, folder.path, err);
-	data_folder_close(&folder);
-	return status;
+	*err = (struct error){.kind = ERROR_NONE};
+	return check_and_repair(run, options->data, err);
 }
 
 static int check_and_repair(struct fsck_run *run, const char *folder, struct error *err)
 {
 	run->repair = fsck_repair_new(folder, file_system(), run->log);
+	if (run->options->backup != NULL && open_backup(run, err) != 0)
+		return STATUS_UNCHECKED;
 	if (check(run, folder, "findings", &run->first, err) != 0)
 		return STATUS_UNCHECKED;
 	if (!needs_repair(&run->first))
@@ -182,10 +174,34 @@ static int check_and_repair(struct fsck_run *run, const char *folder, struct err
 		: STATUS_DAMAGE;
 }
 
+/* Before anything is checked or changed. */
+static int open_backup(struct fsck_run *run, struct error *err)
+{
+	const struct fsck_options *options = run->options;
+	if (options->identity != NULL &&
+		identity_file_read(options->identity, &run->identities, err) != 0)
+		return -1;
+	run->vault.identities = options->identity != NULL ? &run->identities : NULL;
+	run->target = backup_target_open(options->backup, false, file_system(), err);
+	if (run->target == NULL || backup_vault_find(&run->vault, run->target, err) != 0)
+		return -1;
+	if (run->vault.is_sealed && run->vault.identities == NULL)
+		return error_set(err, ERROR_DENIED,
+			"The backup %s is encrypted; name the file with its secret key with --identity.",
+			options->backup);
+	fsck_repair_use(run->repair, &run->vault);
+	run->can_repair = true;
+	return 0;
+}
+
 static int check(struct fsck_run *run, const char *folder, const char *name,
 	struct fsck_report *out, struct error *err)
 {
+	char *const key = run->options->master_key != NULL
+		? memory_copy_text(run->options->master_key)
+		: data_folder_path(folder, "master.key");
 	const struct fsck_params params = {.folder = folder,
+		.master_key = key,
 		.files = file_system(),
 		.is_online = run->options->is_online,
 		.is_quick = run->options->is_quick,
@@ -194,6 +210,7 @@ static int check(struct fsck_run *run, const char *folder, const char *name,
 	json_writer_array(&run->writer, name);
 	const int result = fsck_run(&params, out, err);
 	json_writer_end(&run->writer, ']');
+	free(key);
 	return result;
 }
 
@@ -201,6 +218,7 @@ static void fsck_command_take(void *owner, const struct finding *finding)
 {
 	struct fsck_run *run = owner;
 	fsck_repair_add(run->repair, finding);
+	run->can_repair |= finding_is_repaired(finding->kind);
 	if (run->options->json)
 		finding_print_json(finding, &run->writer);
 	else
@@ -214,42 +232,14 @@ static bool needs_repair(const struct fsck_report *report)
 
 static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err)
 {
-	if (run_repair(run, err) != 0)
+	if (fsck_repair_run(run->repair, err) != 0)
 		return STATUS_DAMAGE;
 	if (!run->options->json)
-		printf("repaired; what is left:\n");
+		printf(run->can_repair ? "repaired; what is left:\n"
+				       : "no repair mends this; what is left:\n");
 	if (check(run, folder, "left", &run->last, err) != 0)
 		return STATUS_UNCHECKED;
 	return needs_repair(&run->last) ? STATUS_DAMAGE : STATUS_REPAIRED;
-}
-
-static int run_repair(struct fsck_run *run, struct error *err)
-{
-	const struct fsck_options *options = run->options;
-	struct age_identities identities = {.count = 0};
-	if (options->backup == NULL)
-		return fsck_repair_run(run->repair, err);
-	if (options->identity != NULL &&
-		identity_file_read(options->identity, &identities, err) != 0)
-		return -1;
-	struct backup_target *target =
-		backup_target_open(options->backup, false, file_system(), err);
-	const int result = target == NULL
-		? -1
-		: repair_from(run, target, options->identity != NULL ? &identities : NULL, err);
-	backup_target_free(target);
-	age_identities_wipe(&identities);
-	return result;
-}
-
-static int repair_from(struct fsck_run *run, struct backup_target *target,
-	const struct age_identities *identities, struct error *err)
-{
-	struct backup_vault vault = {.identities = identities};
-	if (backup_vault_find(&vault, target, err) != 0)
-		return -1;
-	fsck_repair_use(run->repair, &vault);
-	return fsck_repair_run(run->repair, err);
 }
 
 static void print_end(struct fsck_run *run, int status)

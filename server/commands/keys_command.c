@@ -305,6 +305,7 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 	const struct store_command command = {
 		.data = options->data,
 		.master_key = options->master_key,
+		.makes_store = verb->work == keys_command_add,
 		.work = keys_command_work,
 		.owner = &run,
 		.request = {.method = verb->method,

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/format/json_node.h"
@@ -47,7 +46,6 @@ static int parse(const struct command_line *line, struct rebuild_options *option
 static int check(struct rebuild_options *options, struct error *err);
 static int run(
 	const struct rebuild_options *options, struct rebuild_report *out, struct error *err);
-static int check_has_store(const char *data, struct error *err);
 static bool lacks_changes(const struct rebuild_report *report);
 static void print_json(const struct rebuild_report *report);
 static void print_text(const struct rebuild_options *options, const struct rebuild_report *report);
@@ -112,9 +110,8 @@ static int check(struct rebuild_options *options, struct error *err)
 static int run(const struct rebuild_options *options, struct rebuild_report *out, struct error *err)
 {
 	struct data_folder folder;
-	if (check_has_store(options->data, err) != 0 ||
-		data_folder_open(&folder, file_system(), options->data, options->master_key, false,
-			err) != 0)
+	if (data_folder_open(&folder, file_system(), options->data, options->master_key, false,
+		    err) != 0)
 		return -1;
 	const struct rebuild_params params = {.folder = folder.path,
 		.files = file_system(),
@@ -124,17 +121,6 @@ static int run(const struct rebuild_options *options, struct rebuild_report *out
 	const int result = rebuild_run(&params, out, err);
 	data_folder_close(&folder);
 	return result;
-}
-
-/* Opening another folder would make things there. */
-static int check_has_store(const char *data, struct error *err)
-{
-	char *const journal = data_folder_path(data, "journal");
-	char *const packs = data_folder_path(data, "packs");
-	const bool has = file_exists(journal) || file_exists(packs);
-	free(packs);
-	free(journal);
-	return has ? 0 : error_set(err, ERROR_NOT_FOUND, "there is no store in %s", data);
 }
 
 /* A record that was being written when the process died ends the journal too, and lacks nothing. */

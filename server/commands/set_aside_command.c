@@ -8,6 +8,7 @@
 
 #include "base/format/json_node.h"
 #include "server/commands/command_words.h"
+#include "server/data_folder.h"
 #include "storage/packs/set_aside.h"
 
 enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024 };
@@ -96,6 +97,8 @@ static int check(const struct set_aside_options *options, struct error *err)
 static int run(const struct set_aside_options *options, struct error *err)
 {
 	struct set_aside aside;
+	if (data_folder_need(options->data, err) != 0)
+		return -1;
 	if (options->drops && !options->drops_all)
 		return drop_names(options, err);
 	if (set_aside_list(options->data, &aside, err) != 0)

@@ -1,13 +1,16 @@
 #include "server/commands/store_command.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "server/control_socket.h"
+#include "server/folder_owner.h"
 #include "storage/open/store_open.h"
 #include "wire/step_message.h"
 
 enum { ANSWER_ARENA_BYTES = 32 * 1024 * 1024, REACH_TRIES = 50 };
 
+static int check_new(const struct store_command *command, struct error *err);
 static int work_alone(const struct store_command *command, const struct data_folder *folder,
 	struct buffer *out, struct error *err);
 static int ask_server(const struct store_command *command, struct buffer *out, struct error *err);
@@ -17,11 +20,13 @@ int store_command_run(const struct store_command *command, struct buffer *out, s
 {
 	struct error last = {0};
 	ASSERT(command->data != NULL && command->work != NULL);
+	if (command->makes_store && check_new(command, err) != 0)
+		return -1;
 	for (int i = 0; i < REACH_TRIES; i++) {
 		struct data_folder folder;
 		last.kind = ERROR_NONE;
 		if (data_folder_open(&folder, file_system(), command->data, command->master_key,
-			    false, &last) == 0) {
+			    command->makes_store, &last) == 0) {
 			const int outcome = work_alone(command, &folder, out, err);
 			data_folder_close(&folder);
 			return outcome;
@@ -36,13 +41,21 @@ int store_command_run(const struct store_command *command, struct buffer *out, s
 	return -1;
 }
 
+/* The server's settings may lie in the folder. */
+static int check_new(const struct store_command *command, struct error *err)
+{
+	return data_folder_need(command->data, err) != 0
+		? -1
+		: data_folder_check_new(command->data, getenv("DELTABUCKET_CONFIG"), err);
+}
+
 static int work_alone(const struct store_command *command, const struct data_folder *folder,
 	struct buffer *out, struct error *err)
 {
 	const struct store_options options = {.folder = folder->path};
 	struct store *const store = store_open(&options, err);
 	if (store == NULL)
-		return -1;
+		return folder_owner_advise(folder->path, err);
 	const int outcome = command->work(command->owner, store, folder, out, err);
 	store_close(store);
 	return outcome;

@@ -10,6 +10,7 @@
 struct store_command {
 	const char *data;            /* the folder */
 	const char *master_key;      /* a file; NULL: the folder's own */
+	bool makes_store;            /* in an empty folder; otherwise there must be one */
 	struct http_request request; /* to the server */
 	/* Works on the opened store, without a server. Must write the same JSON to `out` as the
 	 * server's reply. */

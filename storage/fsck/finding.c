@@ -56,6 +56,8 @@ static const struct {
 		"it is set aside, and another one is made"},
 	[FINDING_STRAY] = {"stray", FINDING_NOTE, false, ""},
 	[FINDING_SET_ASIDE] = {"set_aside", FINDING_NOTE, false, ""},
+	[FINDING_MASTER_KEY] = {"master_key", FINDING_DAMAGE, false,
+		"put its copy back, or name it with --master-key"},
 };
 
 const char *finding_kind_name(enum finding_kind kind)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "storage/core/store_row.h"
@@ -22,7 +23,9 @@ static int (*const checks[])(struct fsck *fsck, struct error *err) = {fsck_catal
 	fsck_journal};
 
 static int check_store(struct fsck *fsck, struct catalog_copy **copy, struct error *err);
+static int advise_rebuild(struct error *err);
 static int open_catalog(struct fsck *fsck, struct catalog_copy **copy, struct error *err);
+static int check_is_there(const char *catalog, struct error *err);
 static int check_log(
 	struct fsck *fsck, const char *catalog, bool *out_needs_copy, struct error *err);
 static int tell_log(struct fsck *fsck, const struct log_walk *walk, struct error *err);
@@ -31,6 +34,7 @@ static int make_copy(
 static int check_schema(struct fsck *fsck, struct error *err);
 static int open_packs(struct fsck *fsck, struct error *err);
 static int check_identity(struct fsck *fsck, struct error *err);
+static int check_master_key(struct fsck *fsck, struct error *err);
 
 int fsck_run(const struct fsck_params *params, struct fsck_report *out, struct error *err)
 {
@@ -93,8 +97,10 @@ bool fsck_is_fatal(const struct error *err)
 
 static int check_store(struct fsck *fsck, struct catalog_copy **copy, struct error *err)
 {
-	if (open_catalog(fsck, copy, err) != 0 || check_schema(fsck, err) != 0 ||
-		open_packs(fsck, err) != 0 || check_identity(fsck, err) != 0)
+	if (open_catalog(fsck, copy, err) != 0 || check_schema(fsck, err) != 0)
+		return advise_rebuild(err);
+	if (open_packs(fsck, err) != 0 || check_identity(fsck, err) != 0 ||
+		check_master_key(fsck, err) != 0)
 		return -1;
 	fsck->reach = reach_new(fsck->db);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
@@ -103,28 +109,47 @@ static int check_store(struct fsck *fsck, struct catalog_copy **copy, struct err
 	return 0;
 }
 
+static int advise_rebuild(struct error *err)
+{
+	return err->kind == ERROR_CORRUPT || err->kind == ERROR_DAMAGED
+		? error_advise(err, "make it again with deltabucketd rebuild --replace.")
+		: -1;
+}
+
 static int open_catalog(struct fsck *fsck, struct catalog_copy **copy, struct error *err)
 {
 	char path[FSCK_PATH_BYTES];
-	uint64_t bytes = 0;
 	bool needs_copy = false;
 	fsck_path(fsck, "acknowledged", path);
 	if (acknowledged_read(path, &fsck->last, err) != 0)
 		return -1;
 	fsck_path(fsck, "catalog.db", path);
-	if (!file_exists(path) || file_size(path, &bytes, err) != 0 || bytes == 0)
-		return error_set(err, ERROR_NOT_FOUND,
-			"%s is %s. Make it again with deltabucketd rebuild, or put a backup back.",
-			path, file_exists(path) ? "empty" : "missing");
+	if (check_is_there(path, err) != 0)
+		return -1;
+	fsck->takes_no_writes = access(path, W_OK) != 0 && errno == EROFS;
 	if (!fsck->params->is_online && check_log(fsck, path, &needs_copy, err) != 0)
 		return -1;
-	if (needs_copy && make_copy(fsck, path, copy, err) != 0)
+	if ((needs_copy || fsck->takes_no_writes) && make_copy(fsck, path, copy, err) != 0)
 		return -1;
 	fsck->db = db_open(*copy != NULL ? catalog_copy_path(*copy) : path, DB_LOOK, err);
 	if (fsck->db == NULL)
 		return -1;
 	db_keep_log(fsck->db, true);
 	return 0;
+}
+
+static int check_is_there(const char *catalog, struct error *err)
+{
+	bool is_there;
+	uint64_t bytes = 0;
+	if (file_find(catalog, &is_there, err) != 0 ||
+		(is_there && file_size(catalog, &bytes, err) != 0))
+		return -1;
+	return bytes > 0
+		? 0
+		: error_set(err, ERROR_NOT_FOUND,
+			  "%s is %s. Make it again with deltabucketd rebuild, or put a backup back.",
+			  catalog, is_there ? "empty" : "missing");
 }
 
 static int check_log(
@@ -230,4 +255,18 @@ static int check_identity(struct fsck *fsck, struct error *err)
 		" of life %" PRIu64 " was acknowledged.",
 		fsck->report->change, store.life, last->change, last->store.life);
 	return fsck_tell(fsck, FINDING_ACKNOWLEDGED, "catalog.db", text, err);
+}
+
+static int check_master_key(struct fsck *fsck, struct error *err)
+{
+	bool is_there = true;
+	const char *const path = fsck->params->master_key;
+	if (path != NULL && file_find(path, &is_there, err) != 0)
+		return -1;
+	return is_there
+		? 0
+		: fsck_tell(fsck, FINDING_MASTER_KEY, path,
+			  "It is missing, and without the master key no server starts and no key can"
+			  " sign in.",
+			  err);
 }

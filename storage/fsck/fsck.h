@@ -14,6 +14,7 @@
 struct fsck_params {
 	const char *folder;
 	const struct file_ops *files;
+	const char *master_key; /* its file; NULL: nobody asks for it */
 	bool is_online;
 	bool is_quick; /* leaves out reading every record of every pack */
 	/* The finding and what it borrows end with the call. */
@@ -30,7 +31,8 @@ struct fsck_report {
 	uint64_t journal_records;
 	uint64_t findings[FINDING_DAMAGE + 1]; /* by severity */
 };
-/* Returns 0 when everything was checked, whatever was found. Fails with not_found when there is no
+/* On a disk that takes no writes the databases are read as copies in memory. Returns 0 when
+ * everything was checked, whatever was found. Fails with not_found when there is no
  * catalog, with unsupported when its schema is another one than this program's, and with the error
  * of a file that cannot be read at all. What was found before a failure was told. */
 int fsck_run(const struct fsck_params *params, struct fsck_report *out, struct error *err);

@@ -25,6 +25,7 @@ struct fsck {
 	struct db *db;           /* the catalog, or a copy of it */
 	struct backend *backend; /* DIR/packs */
 	struct reach *reach;     /* add to it before fsck_tell */
+	bool takes_no_writes;        /* the disk: databases are read as copies */
 	bool has_bad_table;      /* told; what cannot be read for that reason is not told again */
 };
 

@@ -27,6 +27,9 @@ struct journal_look {
 	char fault[ERROR_TEXT_BYTES]; /* empty: the journal is right */
 };
 
+static int judge_without(struct journal_look *look, struct error *err);
+static int count_files(struct fsck *fsck, size_t *out_count, struct error *err);
+static bool has_buckets(struct fsck *fsck);
 static int read_catalog_end(struct fsck *fsck, struct catalog_end *out, struct error *err);
 static int look_at_journal(struct journal_look *look, struct error *err);
 static int read_history(struct journal_look *look, struct error *err);
@@ -66,11 +69,7 @@ static int look_at_journal(struct journal_look *look, struct error *err)
 	if (read_catalog_end(look->fsck, &look->catalog, err) != 0 || read_history(look, err) != 0)
 		return -1;
 	if (journal_history_snapshots(look->history) == 0) {
-		/* a first start that was killed had no time for one */
-		if (look->fsck->store.life <= 1)
-			look->kind = FINDING_NO_SNAPSHOT;
-		snprintf(look->fault, sizeof(look->fault), "It has no snapshot.");
-		return 0;
+		return judge_without(look, err);
 	}
 	find_way(look, &way);
 	if (way.records == 0)
@@ -78,6 +77,41 @@ static int look_at_journal(struct journal_look *look, struct error *err)
 	judge(look, &way);
 	look->fsck->report->journal_records = way.records;
 	return 0;
+}
+
+/* A first start that was killed had no time for a snapshot, but its changes are in a log. */
+static int judge_without(struct journal_look *look, struct error *err)
+{
+	size_t files = 0;
+	const bool is_first = look->fsck->store.life <= 1;
+	if (count_files(look->fsck, &files, err) != 0)
+		return -1;
+	if (is_first && (files > 0 || !has_buckets(look->fsck)))
+		look->kind = FINDING_NO_SNAPSHOT;
+	snprintf(look->fault, sizeof(look->fault), "%s",
+		files > 0 ? "It has no snapshot."
+			  : "It is missing or empty, so a lost catalog could not be made again.");
+	return 0;
+}
+
+static int count_files(struct fsck *fsck, size_t *out_count, struct error *err)
+{
+	char folder[FSCK_PATH_BYTES];
+	char **names = NULL;
+	bool is_there;
+	fsck_path(fsck, "journal", folder);
+	if (file_find(folder, &is_there, err) != 0 ||
+		(is_there && file_list(folder, &names, out_count, err) != 0))
+		return -1;
+	file_names_free(names, *out_count);
+	return 0;
+}
+
+/* True also when that cannot be read. */
+static bool has_buckets(struct fsck *fsck)
+{
+	struct error ignored = {0};
+	return db_exists(fsck->db, "SELECT 1 FROM buckets LIMIT 1", &ignored) != 0;
 }
 
 static int read_catalog_end(struct fsck *fsck, struct catalog_end *out, struct error *err)
@@ -163,8 +197,11 @@ static int check_snapshots(struct fsck *fsck, struct error *err)
 	char **names = NULL;
 	size_t count = 0;
 	int result = 0;
+	bool is_there;
 	fsck_path(fsck, "journal", folder);
-	if (!file_exists(folder))
+	if (file_find(folder, &is_there, err) != 0)
+		return -1;
+	if (!is_there)
 		return 0;
 	if (file_list(folder, &names, &count, err) != 0)
 		return -1;

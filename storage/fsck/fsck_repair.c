@@ -81,7 +81,7 @@ struct repair_change {
 	const uint8_t *live;
 };
 
-static void return_packs(struct fsck_repair *repair);
+static int return_packs(struct fsck_repair *repair, struct error *err);
 static bool is_lost(enum finding_kind kind);
 static bool is_returned(const struct fsck_repair *repair, size_t at);
 static bool has(const struct fsck_repair *repair, enum finding_kind kind);
@@ -157,8 +157,8 @@ int fsck_repair_run(struct fsck_repair *repair, struct error *err)
 		.files = repair->files,
 		.log = repair->log,
 		.is_quiet = true};
-	if (repair->vault != NULL)
-		return_packs(repair);
+	if (repair->vault != NULL && return_packs(repair, err) != 0)
+		return -1;
 	repair->store = store_open(&options, err);
 	if (repair->store == NULL)
 		return -1;
@@ -170,18 +170,20 @@ int fsck_repair_run(struct fsck_repair *repair, struct error *err)
 	return result;
 }
 
-static void return_packs(struct fsck_repair *repair)
+/* Fails when the backup cannot be read. */
+static int return_packs(struct fsck_repair *repair, struct error *err)
 {
-	struct error err = {0};
+	struct error why = {0};
 	struct pack_return *back =
-		pack_return_open(repair->folder, repair->files, repair->vault, &err);
+		pack_return_open(repair->folder, repair->files, repair->vault, err);
 	if (back == NULL)
-		tell_failure(repair, "backup", &err);
-	for (size_t i = 0; back != NULL && i < repair->count; i++)
+		return error_wrap(err, "Nothing was changed");
+	for (size_t i = 0; i < repair->count; i++)
 		if (is_lost(repair->items[i].kind) && !is_returned(repair, i) &&
-			pack_return_run(back, repair->items[i].number, &err) != 0)
-			tell_failure(repair, "backup", &err);
+			pack_return_run(back, repair->items[i].number, &why) != 0)
+			tell_failure(repair, "backup", &why);
 	pack_return_close(back);
+	return 0;
 }
 
 static bool is_lost(enum finding_kind kind)
@@ -227,6 +229,11 @@ static int await_proof(struct fsck_repair *repair, struct error *err)
 	struct store_health *health = store_health(repair->store);
 	if (!store_health_wait(health, PROOF_WAIT_MS))
 		return error_set(err, ERROR_BUSY, "The check of the catalog did not end.");
+	if (store_health_proof(health) == STORE_DAMAGED)
+		return error_set(err, ERROR_DAMAGED,
+			"The catalog has damage that no repair mends, so the rest was left as it is. Make"
+			" it again with deltabucketd rebuild --replace (docs/OPERATIONS.md, \"A lost"
+			" catalog\"), and check again.");
 	return store_health_check_delete(health, err);
 }
 

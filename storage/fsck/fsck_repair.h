@@ -20,8 +20,8 @@ void fsck_repair_use(struct fsck_repair *repair, struct backup_vault *vault);
 /* Notes what the repair must do; copies what it needs. */
 void fsck_repair_add(struct fsck_repair *repair, const struct finding *finding);
 /* Does all of it. A repair of one thing that fails is logged and does not keep the others from
- * being done. Fails when the store cannot be opened, or when its catalog is not sound after the
- * start: then the rest is left as it is. */
+ * being done. Fails when the backup cannot be read or the store cannot be opened, and when its
+ * catalog is not sound after the start: then the rest is left as it is. */
 int fsck_repair_run(struct fsck_repair *repair, struct error *err);
 
 #endif

@@ -265,13 +265,13 @@ static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pa
 		return error_set(
 			err, ERROR_CORRUPT, "pack %s does not begin with a pack header.", text);
 	const unsigned version = (unsigned)little_endian_get(header + 8, 2);
+	if (!sum_is_right(header))
+		return error_set(
+			err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum.", text);
 	if (version > PACK_COMPACTED_VERSION)
 		return error_set(err, ERROR_UNSUPPORTED,
 			"pack %s has format version %u; this program reads up to %d.", text,
 			version, PACK_COMPACTED_VERSION);
-	if (!sum_is_right(header))
-		return error_set(
-			err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum.", text);
 	if (version != expected)
 		return error_set(err, ERROR_CORRUPT,
 			"pack %s has format version %u, but the catalog expects %u.", text, version,

@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "storage/packs/pack_store_parts.h"
 
+enum { NAMED_MAX = 8 }; /* in a message */
+
 struct recovered { /* a pack of the catalog, and what the listing found of it */
 	const struct pack_record *record;
 	const struct pack_id *file;
@@ -40,6 +42,7 @@ struct pack_recovery {
 	struct pack_facts facts;
 };
 
+static void name_missing(const struct pack_recovery *recovery, struct buffer *out);
 static void take_records(struct pack_recovery *recovery);
 static int pack_recovery_compare(const void *a, const void *b);
 static int pack_recovery_take_name(void *taker, const char *name, uint64_t size, struct error *err);
@@ -50,6 +53,7 @@ static void add_stray(struct pack_recovery *recovery, const struct stray *stray)
 static int pack_recovery_take_name_aside(
 	void *taker, const char *name, uint64_t size, struct error *err);
 static void gather_facts(struct pack_recovery *recovery);
+static bool is_missing(const struct recovered *pack);
 static void read_origin(const struct pack_recovery *recovery, struct stray *stray);
 static void note_stray(struct pack_recovery *recovery, const struct stray *stray);
 static bool is_of_store(const struct pack_recovery *recovery, const struct stray *stray);
@@ -97,6 +101,20 @@ const struct pack_facts *pack_recovery_facts(const struct pack_recovery *recover
 	return &recovery->facts;
 }
 
+void pack_recovery_tell_missing(const struct pack_recovery *recovery, struct store_health *health)
+{
+	const struct pack_facts *facts = &recovery->facts;
+	struct buffer text;
+	if (facts->missing == 0)
+		return;
+	buffer_init(&text, ERROR_TEXT_BYTES);
+	buffer_format(&text, "%zu of %zu had no file at the start: ", facts->missing, facts->named);
+	name_missing(recovery, &text);
+	buffer_add_text(&text, ".");
+	store_health_set_missing(health, buffer_text(&text));
+	buffer_release(&text);
+}
+
 void pack_recovery_free(struct pack_recovery *recovery)
 {
 	if (recovery == NULL)
@@ -137,6 +155,20 @@ void pack_recovery_accept(const struct pack_recovery *recovery)
 		if (check_pack(&recovery->packs[i], &damage) != 0)
 			complain(recovery, LOG_ERROR, &recovery->packs[i].record->id, &damage);
 	}
+}
+
+static void name_missing(const struct pack_recovery *recovery, struct buffer *out)
+{
+	size_t named = 0;
+	for (size_t i = 0; i < recovery->names.record_count && named < NAMED_MAX; i++) {
+		char name[PACK_NAME_BYTES];
+		if (!is_missing(&recovery->packs[i]))
+			continue;
+		pack_format_name(recovery->packs[i].file, PACK_FILE_PACK, name);
+		buffer_format(out, "%s%s", named++ > 0 ? ", " : "", name);
+	}
+	if (recovery->facts.missing > named)
+		buffer_format(out, " and %zu more", recovery->facts.missing - named);
 }
 
 static void take_records(struct pack_recovery *recovery)
@@ -221,17 +253,17 @@ static void gather_facts(struct pack_recovery *recovery)
 {
 	struct pack_facts *facts = &recovery->facts;
 	facts->named = recovery->names.record_count;
-	for (size_t i = 0; i < facts->named; i++) {
-		const struct recovered *pack = &recovery->packs[i];
-		if (pack->is_there || pack->is_aside)
-			continue;
-		facts->missing++;
-		pack_format_name(pack->file, PACK_FILE_PACK, facts->missing_name);
-	}
+	for (size_t i = 0; i < facts->named; i++)
+		facts->missing += is_missing(&recovery->packs[i]);
 	for (size_t i = 0; i < recovery->stray_count; i++) {
 		read_origin(recovery, &recovery->strays[i]);
 		note_stray(recovery, &recovery->strays[i]);
 	}
+}
+
+static bool is_missing(const struct recovered *pack)
+{
+	return !pack->is_there && !pack->is_aside;
 }
 
 static void read_origin(const struct pack_recovery *recovery, struct stray *stray)

@@ -6,6 +6,7 @@
 #define STORAGE_PACKS_PACK_RECOVERY_H
 
 #include "storage/packs/pack_store.h"
+#include "storage/packs/store_health.h"
 
 struct pack_recovery;
 
@@ -17,8 +18,7 @@ struct pack_facts {
 	size_t foreign; /* unnamed files that another store made */
 	/* the newest life among unnamed files of this store; 0: there are none */
 	uint32_t newest_life;
-	char missing_name[48]; /* the name of one file of each kind, for messages */
-	char foreign_name[48];
+	char foreign_name[48]; /* the name of one file of each kind, for messages */
 	char newest_name[48];
 };
 
@@ -33,6 +33,9 @@ struct pack_names { /* the rows of the catalog; borrowed until the recovery is f
 struct pack_recovery *pack_recovery_look(struct pack_store *store, const struct pack_names *names,
 	const struct pack_origin *origin, struct error *err);
 const struct pack_facts *pack_recovery_facts(const struct pack_recovery *recovery);
+/* Tells how many files are missing, and names the first eight; nothing when all are there. */
+void pack_recovery_tell_missing(
+	const struct pack_recovery *recovery, struct store_health *health);
 /* `is_whole`: the catalog has everything that was acknowledged in the life that ended, so that
  * files of that life without a row are garbage. Packs that were open are sealed; *out_sealed
  * (free() it) has those whose state in the catalog must become PACK_SEALED. A named pack that is

@@ -19,11 +19,12 @@ int set_aside_list(const char *folder, struct set_aside *out, struct error *err)
 	char path[PATH_BYTES];
 	char **names = NULL;
 	size_t count = 0;
+	bool is_there;
 	*out = (struct set_aside){0};
 	path_of(folder, "", path);
-	if (!file_exists(path))
-		return 0;
-	if (file_list(path, &names, &count, err) != 0)
+	if (file_find(path, &is_there, err) != 0)
+		return -1;
+	if (is_there && file_list(path, &names, &count, err) != 0)
 		return -1;
 	out->files = memory_new_array(count + 1, sizeof(*out->files));
 	for (size_t i = 0; i < count; i++)

@@ -28,6 +28,7 @@ struct store_health {
 	bool is_for_good;                      /* guarded by lock */
 	char proof_text[ERROR_TEXT_BYTES];     /* guarded by lock */
 	char read_only_text[ERROR_TEXT_BYTES]; /* guarded by lock */
+	char missing_text[ERROR_TEXT_BYTES];   /* guarded by lock; empty: no pack is missing */
 };
 
 static void tell(const struct store_health *health, enum log_level level, const char *event,
@@ -107,6 +108,14 @@ void store_health_set_read_only(struct store_health *health, const char *why)
 	set_reads_only(health, why, true);
 }
 
+void store_health_set_missing(struct store_health *health, const char *why)
+{
+	lock_enter(&health->lock);
+	snprintf(health->missing_text, sizeof(health->missing_text), "%s", why);
+	lock_leave(&health->lock);
+	tell(health, LOG_ERROR, "packs_missing", why);
+}
+
 /* The flags of a mount cannot be trusted: after an error ext4 may refuse writes and still be shown
  * as writable. */
 void store_health_note_failure(struct store_health *health, const struct error *err)
@@ -172,6 +181,8 @@ void store_health_print(struct store_health *health, struct buffer *out)
 		buffer_format(out, "read-only: %s\n", health->read_only_text);
 	if (atomic_load(&health->proof) == STORE_DAMAGED)
 		buffer_format(out, "damaged: %s\n", health->proof_text);
+	if (health->missing_text[0] != '\0')
+		buffer_format(out, "packs missing: %s\n", health->missing_text);
 	lock_leave(&health->lock);
 }
 

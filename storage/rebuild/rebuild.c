@@ -43,6 +43,7 @@ static void path_in(const struct rebuilding *rebuilding, const char *name, char 
 static int check_catalog(const struct rebuilding *rebuilding, struct error *err);
 static int read_acknowledged(struct rebuilding *rebuilding, struct error *err);
 static int remove_scratch(const struct rebuilding *rebuilding, struct error *err);
+static int refuse_scratch(const char *path, struct error *err);
 static int make_catalog(struct rebuilding *rebuilding, struct error *err);
 static bool leads_there(
 	const struct rebuilding *rebuilding, const struct journal_way *way, struct error *err);
@@ -91,20 +92,23 @@ static void path_in(const struct rebuilding *rebuilding, const char *name, char 
 	snprintf(out, PATH_BYTES, "%s/%s", rebuilding->params->folder, name);
 }
 
+/* An empty catalog, and a log without a catalog, hold nothing that a start would take. They are set
+ * aside all the same. */
 static int check_catalog(const struct rebuilding *rebuilding, struct error *err)
 {
+	bool is_there;
+	uint64_t bytes = 0;
 	if (rebuilding->params->replaces || rebuilding->params->is_dry_run)
 		return 0;
-	for (size_t i = 0; i < SUFFIXES; i++) {
-		char path[PATH_BYTES + 8];
-		snprintf(path, sizeof(path), "%s%s", rebuilding->catalog, suffixes[i]);
-		if (file_exists(path))
-			return error_set(err, ERROR_EXISTS,
-				"%s is there. With --replace it is set aside, and the one made from the"
-				" journal takes its place.",
-				path);
-	}
-	return 0;
+	if (file_find(rebuilding->catalog, &is_there, err) != 0 ||
+		(is_there && file_size(rebuilding->catalog, &bytes, err) != 0))
+		return -1;
+	return bytes == 0
+		? 0
+		: error_set(err, ERROR_EXISTS,
+			  "%s is there. With --replace it is set aside, and the one made from the"
+			  " journal takes its place.",
+			  rebuilding->catalog);
 }
 
 static int read_acknowledged(struct rebuilding *rebuilding, struct error *err)
@@ -127,9 +131,20 @@ static int remove_scratch(const struct rebuilding *rebuilding, struct error *err
 		char path[PATH_BYTES + 8];
 		snprintf(path, sizeof(path), "%s%s", rebuilding->scratch, suffixes[i]);
 		if (files->unlink(files, path) != 0 && errno != ENOENT)
-			return error_set_errno(err, "%s cannot be removed", path);
+			return refuse_scratch(path, err);
 	}
 	return 0;
+}
+
+/* Also where there is none: a disk that takes no writes refuses the call. */
+static int refuse_scratch(const char *path, struct error *err)
+{
+	error_set_errno(err, "%s cannot be removed", path);
+	if (err->kind == ERROR_READ_ONLY)
+		error_advise(err,
+			"rebuild makes a catalog in the data folder, also with --dry-run: copy the"
+			" folder to a disk that takes writes");
+	return -1;
 }
 
 /* Takes the way that leads furthest and can be read. */
@@ -337,7 +352,10 @@ static int set_aside(const struct rebuilding *rebuilding, const char *suffix, st
 {
 	char path[PATH_BYTES + 8];
 	snprintf(path, sizeof(path), "%s%s", rebuilding->catalog, suffix);
-	return file_exists(path)
+	bool is_there;
+	if (file_find(path, &is_there, err) != 0)
+		return -1;
+	return is_there
 		? set_aside_take(rebuilding->params->files, rebuilding->params->folder, path, err)
 		: 0;
 }

@@ -38,7 +38,8 @@ struct starting {
 	struct acknowledgement last;
 	bool reads_only;
 	bool is_whole; /* certainly everything that the last life acknowledged is there */
-	bool has_lost; /* something is lost, and the policy accepts that */
+	bool has_lost;   /* something is lost, and the policy accepts that */
+	bool is_refused; /* the gate of the migrations has said why */
 	struct pack_record *records;
 	size_t record_count;
 	struct pack_id *removals;
@@ -63,7 +64,9 @@ static int prepare_log(
 static int take_copy(struct starting *starting, struct error *err);
 static int open_and_judge(struct starting *starting, struct error *err);
 static int open_catalog(struct starting *starting, struct error *err);
+static int advise_rebuild(const struct starting *starting, struct error *err);
 static int store_start_ask(void *owner, struct db *db, int version, struct error *err);
+static int judge_version(struct starting *starting, struct db *db, int version, struct error *err);
 static int keep_old(const struct starting *starting, int version, struct error *err);
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
 static int check_has_no_id(const struct starting *starting, struct error *err);
@@ -74,12 +77,16 @@ static int find_pack_file(
 	const struct starting *starting, const struct pack_id *file, struct error *err);
 static int accept_old(struct starting *starting, const struct error *why, struct error *err);
 static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err);
+static int judge_loss(struct starting *starting, const struct error *why, const char *remedy,
+	struct error *err);
 static int judge(struct starting *starting, struct error *err);
 static int check_identity(struct starting *starting, struct error *err);
 static int read_names(struct starting *starting, struct error *err);
 static int look_at_packs(struct starting *starting, struct error *err);
 static struct pack_origin origin_of(const struct store_identity *store);
 static int check_packs(struct starting *starting, struct error *err);
+static int refuse_without_packs(
+	struct starting *starting, const struct pack_facts *facts, struct error *err);
 static int prove_rows(struct starting *starting, struct error *err);
 static int start_copy(struct starting *starting, struct error *err);
 static void close_catalog(struct starting *starting);
@@ -285,14 +292,31 @@ static int open_catalog(struct starting *starting, struct error *err)
 	const struct catalog_gate gate = {.ask = store_start_ask, .owner = starting};
 	starting->out->db = catalog_open_asking(starting->out->catalog_path, &gate, err);
 	if (starting->out->db == NULL)
-		return -1;
+		return advise_rebuild(starting, err);
 	db_keep_log(starting->out->db, true); /* until it is accepted */
 	return store_row_read(starting->out->db, &starting->out->store, err);
+}
+
+/* A file that is cut off, or whose first pages are damaged. */
+static int advise_rebuild(const struct starting *starting, struct error *err)
+{
+	if (err->kind == ERROR_DAMAGED && !starting->is_refused)
+		error_advise(err,
+			"put a copy of it back with its -wal file, or make it again with deltabucketd"
+			" rebuild --replace.");
+	return -1;
 }
 
 static int store_start_ask(void *owner, struct db *db, int version, struct error *err)
 {
 	struct starting *starting = owner;
+	const int result = judge_version(starting, db, version, err);
+	starting->is_refused = result != 0;
+	return result;
+}
+
+static int judge_version(struct starting *starting, struct db *db, int version, struct error *err)
+{
 	if (version == 0)
 		return check_new(starting, "empty", err);
 	if (version < IDS_SINCE && check_old(starting, db, version, err) != 0)
@@ -394,13 +418,20 @@ static int accept_old(struct starting *starting, const struct error *why, struct
 /* Handles a loss that the policy may accept: refuses the catalog, or logs the loss and goes on. */
 static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err)
 {
+	return judge_loss(starting, why,
+		" Put the newest catalog back, with its -wal file; or read what this one knows with"
+		" --after-damage read-only.",
+		err);
+}
+
+/* `remedy` follows on a refusal. */
+static int judge_loss(struct starting *starting, const struct error *why, const char *remedy,
+	struct error *err)
+{
 	ASSERT(why->kind != ERROR_NONE);
 	starting->is_whole = false;
 	if (starting->params->after_damage == AFTER_DAMAGE_REFUSE)
-		return error_set(err, why->kind,
-			"%s Put the newest catalog back, with its -wal file; or read what this one"
-			" knows with --after-damage read-only.",
-			why->text);
+		return error_set(err, why->kind, "%s%s", why->text, remedy);
 	if (!starting->reads_only) /* else it was logged already */
 		log_failure(starting->params->log, LOG_ERROR, NULL, "damage_accepted", why);
 	starting->has_lost = true;
@@ -485,11 +516,25 @@ static int check_packs(struct starting *starting, struct error *err)
 			" at start %u.",
 			starting->catalog_path, starting->out->store.life, facts->newest_name,
 			facts->newest_life);
-	else if (facts->missing > 0 && facts->missing == facts->named && facts->unnamed > 0)
-		error_set(&why, ERROR_DAMAGED,
-			"%s names %zu packs, and none of them is here; %zu others are.",
-			starting->catalog_path, facts->named, facts->unnamed);
+	else if (facts->missing > 0 && facts->missing == facts->named &&
+		!starting->params->memory_packs)
+		return refuse_without_packs(starting, facts, err);
 	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, err);
+}
+
+/* The folder of packs is gone, emptied, not mounted, or another store's. */
+static int refuse_without_packs(
+	struct starting *starting, const struct pack_facts *facts, struct error *err)
+{
+	struct error why = {0};
+	error_set(&why, ERROR_DAMAGED, "%s names %zu packs, and none of them is here.",
+		starting->catalog_path, facts->named);
+	if (facts->unnamed > 0)
+		error_advise(&why, "%zu others are.", facts->unnamed);
+	return judge_loss(starting, &why,
+		" Put packs/ back, or mount what is missing; or read what this one knows with"
+		" --after-damage read-only.",
+		err);
 }
 
 /* Without a row that the disk has lost, a pack file would look like garbage. So the table packs is
@@ -542,6 +587,8 @@ static void forget_packs(struct starting *starting)
 
 static int accept(struct starting *starting, struct error *err)
 {
+	if (!starting->params->memory_packs)
+		pack_recovery_tell_missing(starting->recovery, starting->params->health);
 	if (starting->reads_only)
 		pack_recovery_accept(starting->recovery);
 	else if (begin_life(starting, err) != 0)

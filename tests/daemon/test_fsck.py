@@ -6,11 +6,13 @@ import os
 import pathlib
 import random
 import shutil
+import subprocess
 import threading
 import unittest
 
 from tests.support.checkpoints import expand_small
 from tests.support.daemon import Daemon
+from tests.support.skips import needs_mount
 
 THREADS_MEET = False
 CLEAN, REPAIRED, USAGE, DAMAGE, UNCHECKED = 0, 1, 2, 4, 8
@@ -126,7 +128,7 @@ class Fsck(unittest.TestCase):
         self.damage_object()
         lost, _ = self.pack_of(self.objects['k2'][:5_000])
         lost.unlink()
-        self.assertEqual(fsck(self.daemon, '--repair', '--backup', os.path.join(self.daemon.scratch, 'none'))[0], DAMAGE)
+        self.assertEqual(fsck(self.daemon, '--repair', '--backup', os.path.join(self.daemon.scratch, 'none'))[0], UNCHECKED)
         status, answer = fsck(self.daemon, '--repair', '--backup', place)
         self.assertEqual((status, answer['left']), (REPAIRED, [{**finding, 'severity': 'note'} for finding in answer['left']]))
         self.assertEqual(len(list(pathlib.Path(self.daemon.folder, 'set-aside').glob('*.pack'))), 1)  # what was damaged
@@ -185,4 +187,77 @@ class Fsck(unittest.TestCase):
         shutil.rmtree(os.path.join(self.daemon.folder, 'packs'))
         done = self.daemon.admin('fsck', check=False)
         self.assertEqual(done.returncode, UNCHECKED)
-        self.assertIn('there is no store', done.stderr)
+        self.assertIn('catalog.db is missing. Make it again with deltabucketd rebuild', done.stderr)
+
+    def test_a_repair_that_cannot_open_its_backup_changes_nothing(self):
+        place = os.path.join(self.daemon.scratch, 'backup')
+        keys = [os.path.join(self.daemon.scratch, name) for name in ('right.txt', 'wrong.txt')]
+        for key in keys:
+            subprocess.run(['age-keygen', '-o', key], check=True, capture_output=True)
+        recipient = subprocess.run(['age-keygen', '-y', keys[0]], check=True, capture_output=True, text=True).stdout.strip()
+        self.daemon.admin('backup', '--to', place, '--recipient', recipient)
+        self.damage_object()
+        before = contents(self.daemon.folder)
+        for arguments, status in (((), UNCHECKED), (('--identity', keys[1]), DAMAGE)):
+            done = self.daemon.admin('fsck', '--repair', '--backup', place, *arguments, check=False)
+            self.assertEqual((done.returncode, 'brought_back' in done.stderr), (status, False), done.stderr)
+            self.assertIn('deltabucketd: fsck: ', done.stderr)
+            self.assertEqual(contents(self.daemon.folder), before, arguments)
+        self.assertIn('--identity', self.daemon.admin('fsck', '--repair', '--backup', place, check=False).stderr)
+
+    def test_a_deleted_journal_is_a_fault_and_is_made_again(self):
+        """Also in the first life of a store."""
+        for kept in (False, True):
+            daemon = Daemon(tls=False)
+            self.addCleanup(daemon.__exit__)
+            daemon.start()
+            daemon.request('PUT', '/bkt')
+            daemon.stop()
+            shutil.rmtree(os.path.join(daemon.folder, 'journal'))
+            if kept:
+                os.mkdir(os.path.join(daemon.folder, 'journal'))
+            status, answer = fsck(daemon)
+            self.assertEqual((status, [finding['severity'] for finding in of_kind(answer, 'journal')]), (DAMAGE, ['fault']))
+            self.assertEqual(fsck(daemon, '--repair')[0], REPAIRED)
+            os.remove(os.path.join(daemon.folder, 'catalog.db'))
+            daemon.admin('rebuild')
+            self.assertEqual(fsck(daemon)[0], CLEAN)
+
+    def test_a_missing_master_key_is_told(self):
+        saved = os.path.join(self.daemon.scratch, 'key')
+        shutil.move(os.path.join(self.daemon.folder, 'master.key'), saved)
+        status, answer = fsck(self.daemon)
+        self.assertEqual((status, [finding['severity'] for finding in of_kind(answer, 'master_key')]), (DAMAGE, ['damage']))
+        told = self.daemon.admin('fsck', '--repair', check=False).stdout
+        self.assertIn('no repair mends this; what is left:', told)
+        self.assertEqual(fsck(self.daemon, '--master-key', saved)[0], CLEAN)
+        shutil.move(saved, os.path.join(self.daemon.folder, 'master.key'))
+
+    def test_damage_to_the_catalog_leads_to_rebuild(self):
+        path = pathlib.Path(self.daemon.folder, 'catalog.db')
+        whole = path.read_bytes()
+        path.write_bytes(whole[:3 * 4096] + bytes(4000) + whole[3 * 4096 + 4000:])  # a page of a table
+        done = self.daemon.admin('fsck', '--repair', check=False)
+        self.assertEqual((done.returncode, 'deltabucketd rebuild --replace' in done.stderr), (DAMAGE, True), done.stderr)
+        path.write_bytes(whole[:10_000])
+        done = self.daemon.admin('fsck', check=False)
+        self.assertEqual((done.returncode, 'deltabucketd rebuild --replace' in done.stderr), (UNCHECKED, True), done.stderr)
+        with self.assertRaisesRegex(RuntimeError, 'deltabucketd rebuild --replace'):
+            self.daemon.start()
+        self.daemon.admin('rebuild', '--replace')
+        self.daemon.start()
+        self.assertEqual(self.daemon.request('GET', '/bkt/k2').body, self.objects['k2'])
+
+    @needs_mount
+    def test_a_store_on_a_disk_without_writes_is_checked(self):
+        folder = self.daemon.folder
+        before = contents(folder)
+        for mount in (('--bind', folder, folder), ('-o', 'remount,ro,bind', folder)):
+            subprocess.run(['mount', *mount], check=True)
+        self.addCleanup(subprocess.run, ['umount', folder], check=True)
+        for arguments in ((), ('--online',)):
+            status, answer = fsck(self.daemon, *arguments)
+            self.assertEqual((status, answer['result']), (CLEAN, 'clean'))
+        done = self.daemon.admin('rebuild', '--dry-run', check=False)
+        self.assertIn('copy the folder to a disk that takes writes', done.stderr)
+        self.assertEqual(contents(folder), before)

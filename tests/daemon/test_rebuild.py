@@ -240,6 +240,14 @@ class Rebuild(unittest.TestCase):
             done = self.daemon.admin('rebuild', *arguments, check=False)
             self.assertEqual((done.returncode, 'is locked' in done.stderr), (1, True), done.stdout + done.stderr)
 
+    def test_an_empty_catalog_and_a_log_without_one_are_set_aside_unasked(self):
+        catalog = pathlib.Path(self.daemon.folder, 'catalog.db')
+        for name, left in (('catalog.db', b''), ('catalog.db-wal', b'a log that leads nowhere')):
+            self.lose()
+            catalog.with_name(name).write_bytes(left)
+            self.comes_back(0)
+            self.assertEqual(self.files(f'set-aside/{name}')[0].read_bytes(), left)
+
     def test_xorbs_that_the_journal_does_not_have_are_promised(self):
         xorbs = [xet.Xorb([PART[size:][:size]]) for size in (9_000, 10_000)]
         self.daemon.start()

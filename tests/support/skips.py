@@ -7,13 +7,19 @@ import unittest
 
 NO_MOUNT = 'this user may not mount file systems'
 NO_FUSE = '/dev/fuse cannot be opened'
+NO_ROOT = 'this user is not root, and cannot run programs as another user'
 
-CANNOT_BE_MENDED = frozenset({NO_MOUNT, NO_FUSE})
+CANNOT_BE_MENDED = frozenset({NO_MOUNT, NO_FUSE, NO_ROOT})
 
 
 def needs_mount(test):
     """Marks a test, or a class of them, that mounts a file system of its own."""
     return unittest.skipUnless(can_mount(), NO_MOUNT)(test)
+
+
+def needs_root(test):
+    """Marks a test, or a class of them, that runs programs as root and as the user nobody."""
+    return unittest.skipUnless(os.geteuid() == 0, NO_ROOT)(test)
 
 
 @functools.cache

@@ -310,7 +310,7 @@ static const struct file_case {
 	{"rm $INDEX", FINDING_KINDS, "", FINDING_KINDS},
 	{"truncate -s 9000 $PACK", FINDING_PACK, "[large]", FINDING_PACK},
 	{"printf '\\031' | dd of=$PACK bs=1 seek=8 conv=notrunc status=none", FINDING_PACK_COPY,
-		"format version", FINDING_KINDS},
+		"wrong checksum", FINDING_KINDS},
 	{"rm -r journal && cp -r $OTHER/journal .", FINDING_JOURNAL, "another store",
 		FINDING_KINDS},
 	{"cp $OTHER/catalog.db . && rm acknowledged", FINDING_ACKNOWLEDGED, "older", FINDING_KINDS},
@@ -325,7 +325,8 @@ static const struct file_case {
 		FINDING_KINDS},
 	{"for f in journal/*.snapshot; do flip $f 20; done", FINDING_JOURNAL, "no snapshot",
 		FINDING_KINDS},
-	{"rm -r journal", FINDING_JOURNAL, "no snapshot", FINDING_KINDS},
+	{"rm -r journal", FINDING_JOURNAL, "missing or empty", FINDING_KINDS},
+	{"rm journal/*", FINDING_JOURNAL, "missing or empty", FINDING_KINDS},
 	{"f=$(ls journal/*.log | tail -1); truncate -s 200 $f", FINDING_JOURNAL, "leads to change",
 		FINDING_KINDS},
 };

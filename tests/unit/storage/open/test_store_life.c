@@ -259,7 +259,8 @@ START_TEST(a_row_that_a_disk_lost_costs_no_pack)
 }
 END_TEST
 
-/* Packs that were added or lost do not make the catalog wrong: the rest is served. */
+/* Packs that were added, or lost while others are there, do not make the catalog wrong: the rest is
+ * served. */
 START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
 {
 	struct store_fixture other = {0};
@@ -280,13 +281,10 @@ START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
 	snprintf(script, sizeof script,
 		"p=$(ls -t %s/packs/*/*.pack | head -n 1); d=$(basename $(dirname $p)); cp -a %s/packs/$d/* $F/packs/$d/",
 		all, all);
-	if (_i == 0)
-		run("rm -f $F/packs/*/*"); /* all packs are gone, and there are no others */
-	else
-		run(script);
+	run(script);
 	store_fixture_start(&fixture);
-	ck_assert_int_eq(holds("first", 1) + holds("second", 2), _i);
-	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' 2>/dev/null | wc -l"), _i);
+	ck_assert_int_eq(holds("first", 1) + holds("second", 2), 1);
+	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' 2>/dev/null | wc -l"), 1);
 	free(bytes);
 	store_fixture_close(&other);
 	unit_scratch_remove(all);
@@ -518,7 +516,7 @@ Suite *test_store_life_suite(void)
 	tcase_add_test(tests, what_is_confirmed_is_noted_and_never_more);
 	tcase_add_loop_test(tests, a_row_that_a_disk_lost_costs_no_pack, 0,
 		sizeof without_row / sizeof *without_row);
-	tcase_add_loop_test(tests, a_pack_of_another_store_or_a_missing_one_stops_no_start, 0, 2);
+	tcase_add_test(tests, a_pack_of_another_store_or_a_missing_one_stops_no_start);
 	tcase_add_loop_test(tests, tails_behind_what_is_committed_stay, 0, 2);
 	tcase_add_test(tests, a_disk_that_takes_no_writes_is_only_read);
 	tcase_add_test(tests, a_note_that_cannot_be_opened_is_no_disk_without_writes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/encode.h"
+#include "base/little_endian.h"
 #include "base/memory.h"
 #include "chunker/codec.h"
 #include "tests/unit/unit.h"
@@ -66,10 +67,12 @@ START_TEST(a_changed_header_is_refused)
 		struct pack_origin ignored;
 		ck_assert(!pack_format_read_origin(header, &ignored));
 		ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_CORRUPT); /* also where it changes the version */
 	}
 	struct error err = {0};
 	pack_format_put_header(&pack, &origin, header);
 	header[8] = 3;
+	little_endian_put(header + 56, xxh3_64(span_of(header, 56)), 8);
 	ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	struct pack_id other = pack;

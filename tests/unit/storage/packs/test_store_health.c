@@ -46,6 +46,15 @@ static void fail_with(enum error_kind kind, int number)
 	store_health_note_failure(health, &why);
 }
 
+START_TEST(missing_packs_are_told)
+{
+	expect_text("ready\n");
+	store_health_set_missing(health, "1 of 2 had no file at the start: ab.pack.");
+	expect_text("ready\npacks missing: 1 of 2 had no file at the start: ab.pack.\n");
+	ck_assert(takes_writes());
+}
+END_TEST
+
 START_TEST(nothing_is_deleted_before_the_catalog_is_proven)
 {
 	ck_assert_int_eq(store_health_proof(health), STORE_UNPROVEN);
@@ -151,6 +160,7 @@ Suite *test_store_health_suite(void)
 	Suite *suite = suite_create("store_health");
 	TCase *tests = tcase_create("store_health");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, missing_packs_are_told);
 	tcase_add_test(tests, nothing_is_deleted_before_the_catalog_is_proven);
 	tcase_add_test(tests, a_store_that_is_only_read_stays_so);
 	tcase_add_test(tests, a_disk_that_takes_no_writes_is_tried_until_it_does);

@@ -252,6 +252,22 @@ static void rename_packs(void)
 	drop_note();
 }
 
+static void empty_the_packs(void)
+{
+	run("rm -r $F/packs/*", "");
+}
+
+static void empty_the_packs_of_a_killed_store(void)
+{
+	run("rm -r $F/*; cp -a $O/. $F/; rm -r $F/packs/*", first_life);
+}
+
+static bool takes_packs_away(void (*spoil)(void))
+{
+	return spoil == rename_packs || spoil == empty_the_packs ||
+		spoil == empty_the_packs_of_a_killed_store;
+}
+
 static void put_old_one(const char *row)
 {
 	char path[600];
@@ -323,7 +339,9 @@ static const struct {
 	{put_second_life, "changes are lost", true, true},
 	{put_second_life_with_its_log, "acknowledged changes after frame", true, true},
 	{put_first_life_without_note, "is older than the packs beside it", true, true},
-	{rename_packs, "none of them is here", true, false},
+	{rename_packs, "none of them is here; ", true, false},
+	{empty_the_packs, "none of them is here. Put packs/ back", true, false},
+	{empty_the_packs_of_a_killed_store, "none of them is here. Put packs/ back", true, false},
 	{damage_log, "acknowledged changes after frame", true, true},
 };
 enum { DAMAGES = sizeof damages / sizeof *damages };
@@ -441,7 +459,7 @@ static void expect_all_packs(void)
 
 START_TEST(a_start_that_goes_on_sets_aside_what_it_does_not_name)
 {
-	if (!damages[_i].can_go_on || damages[_i].spoil == rename_packs)
+	if (!damages[_i].can_go_on || takes_packs_away(damages[_i].spoil))
 		return;
 	damages[_i].spoil();
 	ck_assert_msg(open_as(AFTER_DAMAGE_SERVE) == 0, "%s", err.text);

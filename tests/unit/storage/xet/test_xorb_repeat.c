@@ -375,6 +375,9 @@ END_TEST
 START_TEST(a_pack_that_is_gone_comes_back)
 {
 	bool inserted;
+	ck_assert_int_eq(send(&small, &inserted), 0);
+	store_close(fixture.store); /* the next one gets a pack of its own */
+	open_store();
 	ck_assert_int_eq(send(&large, &inserted), 0);
 	const struct xorb xorb = find(&large);
 	char *const path = pack_path(&xorb);
