@@ -9,9 +9,10 @@
 
 #include "base/memory.h"
 #include "server/commands/command_words.h"
-#include "server/data_folder.h"
 #include "server/commands/finding_print.h"
 #include "server/commands/identity_file.h"
+#include "server/data_folder.h"
+#include "storage/backup/backup_reader.h"
 #include "storage/fsck/fsck_repair.h"
 
 enum { STATUS_REPAIRED = 1, STATUS_DAMAGE = 4, STATUS_UNCHECKED = 8 };
@@ -34,6 +35,7 @@ struct fsck_run {
 	bool can_repair; /* something that was found, or fetch packs */
 	struct age_identities identities;
 	struct backup_target *target; /* with --backup */
+	struct backup_reader reader;  /* keeps backups to that place from pruning meanwhile */
 	struct backup_vault vault;
 	struct log *log;    /* on stderr: what a repair could not do */
 	struct buffer text; /* of the JSON object */
@@ -99,6 +101,7 @@ int fsck_command(int argument_count, char **arguments)
 		fprintf(stderr, "deltabucketd: fsck: %s\n", err.text);
 	print_end(&fsck, status);
 	fsck_repair_free(fsck.repair);
+	backup_reader_end(&fsck.reader);
 	backup_target_free(fsck.target);
 	age_identities_wipe(&fsck.identities);
 	log_free(fsck.log);
@@ -189,6 +192,8 @@ static int open_backup(struct fsck_run *run, struct error *err)
 		return error_set(err, ERROR_DENIED,
 			"The backup %s is encrypted; name the file with its secret key with --identity.",
 			options->backup);
+	struct error read_only;
+	(void)backup_reader_begin(&run->reader, run->target, &read_only);
 	fsck_repair_use(run->repair, &run->vault);
 	run->can_repair = true;
 	return 0;

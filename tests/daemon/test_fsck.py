@@ -132,6 +132,7 @@ class Fsck(unittest.TestCase):
         status, answer = fsck(self.daemon, '--repair', '--backup', place)
         self.assertEqual((status, answer['left']), (REPAIRED, [{**finding, 'severity': 'note'} for finding in answer['left']]))
         self.assertEqual(len(list(pathlib.Path(self.daemon.folder, 'set-aside').glob('*.pack'))), 1)  # what was damaged
+        self.assertEqual(list(pathlib.Path(place, 'about').glob('reader-*')), [])  # pruning goes on
         self.daemon.start()
         for key, body in self.objects.items():
             self.assertEqual(self.daemon.request('GET', f'/bkt/{key}').body, body)
