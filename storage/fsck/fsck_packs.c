@@ -432,7 +432,9 @@ static void name_file(const struct pack_record *record, char *out, size_t size)
 	char name[PACK_ID_TEXT_BYTES];
 	const struct pack_id *file = pack_record_file(record);
 	pack_id_format(file, name);
-	snprintf(out, size, pack_id_equal(file, &record->id) ? "" : " in %s.pack", name);
+	out[0] = '\0';
+	if (!pack_id_equal(file, &record->id))
+		snprintf(out, size, " in %s.pack", name);
 }
 
 static void release_look(struct pack_look *look)
