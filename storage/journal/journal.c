@@ -69,8 +69,7 @@ static int look_at_folder(struct journal *journal, struct error *err);
 static void look_at_file(struct folder_look *look, const char *name);
 static void look_at_snapshot(struct folder_look *look, const char *path);
 static void look_at_log(struct folder_look *look, const char *path);
-static bool find_change(struct journal *journal, const struct journal_header *header,
-	struct journal_reader *reader);
+static bool find_change(struct journal *journal, struct journal_reader *reader);
 static void begin_anew(struct journal *journal, int64_t change);
 static void journal_take(void *owner, const struct db_record *record);
 static int begin_log(struct journal *journal, struct error *err);
@@ -308,23 +307,23 @@ static void look_at_log(struct folder_look *look, const char *path)
 		look->is_anew |= header.is_anew;
 	}
 	if (!look->found && header.schema == options->schema && journal_owns(journal, &header) &&
-		header.point.change <= options->change)
-		look->found = find_change(journal, &header, reader);
+		header.point.change < options->change)
+		look->found = find_change(journal, reader);
 	journal_reader_close(reader);
 }
 
-/* The newest log that begins at or before the change has its record, if any has. */
-static bool find_change(
-	struct journal *journal, const struct journal_header *header, struct journal_reader *reader)
+/* The number alone does not tell: an earlier life may have written a record of that number that
+ * never committed, and the next life a change of its own whose record is lost. */
+static bool find_change(struct journal *journal, struct journal_reader *reader)
 {
-	struct journal_record record;
+	struct journal_record record = {.change = -1};
 	struct span rows;
 	struct error ignored;
-	journal->at = header->point;
-	while (journal->at.change < journal->options.change &&
+	while (record.change < journal->options.change &&
 		journal_reader_next(reader, &record, &rows, &ignored) == 1)
-		journal->at = (struct journal_point){record.change, record.digest};
-	return journal->at.change == journal->options.change;
+		;
+	journal->at = (struct journal_point){record.change, record.digest};
+	return record.change == journal->options.change && record.sums == journal->options.sums;
 }
 
 /* A digest that no other history has: nothing that is there leads to this change. */
