@@ -169,10 +169,7 @@ static int read_sums(struct db *db, struct backup_source *out, struct error *err
 {
 	int schema = 0;
 	int application = 0;
-	struct table_sums *sums = memory_new(sizeof(*sums));
-	int result = db_sums_load(db, sums, err);
-	out->sums = table_sums_total(sums);
-	free(sums);
+	int result = db_sums_total(db, &out->sums, err);
 	if (result == 0)
 		result = db_get_version(db, &schema, &application, err);
 	out->schema = (uint32_t)schema;

@@ -83,6 +83,15 @@ int db_sums_load(struct db *db, struct table_sums *out, struct error *err)
 	return result;
 }
 
+int db_sums_total(struct db *db, uint64_t *out, struct error *err)
+{
+	struct table_sums *sums = memory_new(sizeof(*sums));
+	const int result = db_sums_load(db, sums, err);
+	*out = table_sums_total(sums);
+	free(sums);
+	return result;
+}
+
 int db_sums_begin(struct db_sums *sums, struct error *err)
 {
 	if (sums == NULL)

@@ -38,6 +38,8 @@ int db_sums_establish(struct db *db, int64_t change, struct error *err);
 
 /* Reads the stored sums; not_found when the database has no row of them. */
 int db_sums_load(struct db *db, struct table_sums *out, struct error *err);
+/* What they add up to (table_sums_total). */
+int db_sums_total(struct db *db, uint64_t *out, struct error *err);
 /* Lists the names of all tables, the schema too. */
 int db_sums_list(struct db *db, struct table_sums *out, struct error *err);
 /* Counts the rows of one table by reading it. The schema counts as the table sqlite_schema. */

@@ -117,16 +117,13 @@ static bool has_buckets(struct fsck *fsck)
 static int read_catalog_end(struct fsck *fsck, struct catalog_end *out, struct error *err)
 {
 	static const char SQL_CHANGE[] = "SELECT change FROM sums";
-	struct table_sums *sums = memory_new(sizeof(*sums));
 	int result = db_snapshot_begin(fsck->db, err);
 	if (result == 0) {
-		result = db_sums_load(fsck->db, sums, err);
+		result = db_sums_total(fsck->db, &out->sums, err);
 		if (result == 0 && db_find_i64(fsck->db, SQL_CHANGE, &out->change, err) < 0)
 			result = -1;
 		db_snapshot_end(fsck->db);
 	}
-	out->sums = table_sums_total(sums);
-	free(sums);
 	return result;
 }
 

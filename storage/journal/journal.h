@@ -25,7 +25,7 @@ struct journal_options {
 	uint64_t life;
 	uint32_t schema;
 	int64_t change;  /* the last one of the catalog */
-	uint64_t sums;   /* table_sums_total after it: tells it from another change of that number */
+	uint64_t sums;   /* db_sums_total after it, which tells it from others of that number */
 	struct log *log; /* may be NULL */
 };
 /* Finds the record of that change, to follow on it. Where there is none, the journal begins anew

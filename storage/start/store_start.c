@@ -94,7 +94,6 @@ static void forget_packs(struct starting *starting);
 static int accept(struct starting *starting, struct error *err);
 static int begin_life(struct starting *starting, struct error *err);
 static int begin_journal(struct starting *starting, struct error *err);
-static int read_sums(struct db *db, uint64_t *out, struct error *err);
 static uint64_t next_life(const struct starting *starting);
 static int record_life(struct starting *starting, const struct pack_record *sealed, size_t count,
 	struct error *err);
@@ -637,7 +636,7 @@ static int begin_journal(struct starting *starting, struct error *err)
 		.schema = (uint32_t)schema,
 		.change = db_change(out->db),
 		.log = starting->params->log};
-	if (read_sums(out->db, &options.sums, err) != 0)
+	if (db_sums_total(out->db, &options.sums, err) != 0)
 		return -1;
 	memcpy(options.store, out->store.id, JOURNAL_STORE_BYTES);
 	out->journal = journal_open(&options, err);
@@ -645,15 +644,6 @@ static int begin_journal(struct starting *starting, struct error *err)
 		return -1;
 	const struct db_recorder recorder = journal_recorder(out->journal);
 	return db_set_recorder(out->db, &recorder, err);
-}
-
-static int read_sums(struct db *db, uint64_t *out, struct error *err)
-{
-	struct table_sums *sums = memory_new(sizeof(*sums));
-	const int result = db_sums_load(db, sums, err);
-	*out = table_sums_total(sums);
-	free(sums);
-	return result;
 }
 
 static uint64_t next_life(const struct starting *starting)

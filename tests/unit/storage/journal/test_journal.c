@@ -23,15 +23,6 @@ static struct journal *journal;
 static struct file_faults faults;
 static struct error err;
 
-static uint64_t sums_of_catalog(void)
-{
-	struct table_sums *sums = calloc(1, sizeof(*sums));
-	ck_assert_int_eq(db_sums_load(db, sums, &err), 0);
-	const uint64_t total = table_sums_total(sums);
-	free(sums);
-	return total;
-}
-
 static void open_all(uint64_t life)
 {
 	struct journal_options options = {.files = &faults.ops,
@@ -42,7 +33,7 @@ static void open_all(uint64_t life)
 	db = catalog_open(catalog_path, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
 	options.change = db_change(db);
-	options.sums = sums_of_catalog();
+	ck_assert_int_eq(db_sums_total(db, &options.sums, &err), 0);
 	journal = journal_open(&options, &err);
 	ck_assert_msg(journal != NULL, "%s", err.text);
 	const struct db_recorder recorder = journal_recorder(journal);
