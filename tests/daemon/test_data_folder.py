@@ -136,10 +136,13 @@ class Owner(Folder):
         self.fill()
         self.daemon.stop()
         os.chmod(self.daemon.scratch, 0o755)
+        around = os.path.dirname(self.daemon.scratch)
+        os.chmod(around, os.stat(around).st_mode | 0o011)  # nobody passes through
+        self.server = shutil.copy(SERVER, self.daemon.scratch)
         subprocess.run(['chown', '-R', f'{self.nobody.pw_uid}:{self.nobody.pw_gid}', self.folder], check=True)
 
     def as_nobody(self, *arguments, folder=None):
-        return subprocess.run([SERVER, *arguments, '--data', folder or self.folder], env=self.daemon.environment, capture_output=True, text=True,
+        return subprocess.run([self.server, *arguments, '--data', folder or self.folder], env=self.daemon.environment, capture_output=True, text=True,
                               user=self.nobody.pw_uid, group=self.nobody.pw_gid, extra_groups=[], timeout=60)
 
     def strange(self):
@@ -162,7 +165,7 @@ class Owner(Folder):
         self.assertEqual((done.returncode, 'k' in [key['name'] for key in json.loads(done.stdout)['keys']]), (0, True), done.stderr)
 
     def test_a_backup_beside_the_server_leaves_its_notes_to_the_owner(self):
-        command = ['setpriv', f'--reuid={self.nobody.pw_uid}', f'--regid={self.nobody.pw_gid}', '--clear-groups', SERVER, '--data', str(self.folder),
+        command = ['setpriv', f'--reuid={self.nobody.pw_uid}', f'--regid={self.nobody.pw_gid}', '--clear-groups', self.server, '--data', str(self.folder),
                    '--listen', f'127.0.0.1:{self.daemon.port}', '--http']
         self.daemon.start(command)
         self.daemon.admin('backup', '--to', os.path.join(self.daemon.scratch, 'backup'))

@@ -151,7 +151,7 @@ START_TEST(a_damaged_store_does_not_mend)
 		"printf x | dd of=$(find packs -name '*.pack' -size +400k) bs=1 seek=2000 conv=notrunc"
 		" status=none");
 	expect(0, 1, 1);
-	backup_fixture_shell(fixture.place, "test $(find packs -size 1 | wc -l) = 1");
+	backup_fixture_shell(fixture.place, "test $(find packs -type f -size 1 | wc -l) = 1");
 }
 END_TEST
 
