@@ -71,7 +71,8 @@ struct http_response {
 	/* the header Link, which has a key percent-encoded; "" when absent */
 	char link[8192];
 	int retry_after_s; /* -1 when absent */
-	/* with upstream: TLS was not agreed on, or not asked for where the server wants it */
+	/* Set with the error upstream: the two sides did not agree on TLS, or the server wants TLS
+	 * and the endpoint says http. */
 	bool wrong_protocol;
 };
 

@@ -13,6 +13,7 @@
 #include "server/commands/place_words.h"
 #include "server/commands/stop_signals.h"
 #include "server/data_folder.h"
+#include "server/folder_owner.h"
 #include "storage/open/store_open.h"
 
 enum {
@@ -93,6 +94,7 @@ int backup_command(int argument_count, char **arguments)
 		return command_words_end("backup", usage, help, &err);
 	stop_signals_block();
 	const int status = run(&options, &err);
+	folder_owner_give(options.data); /* beside a server nobody else gives the notes away */
 	age_identities_wipe(&options.identities);
 	if (status < 0)
 		fprintf(stderr, "deltabucketd: backup: %s\n", err.text);

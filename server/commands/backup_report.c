@@ -10,7 +10,6 @@ static const size_t NAMES_MAX_BYTES = 1024 * 1024 * 1024;
 
 static void print_json(const struct backup_report *report, const struct backup_pruned *pruned);
 static void print_text(const struct backup_report *report, const struct backup_pruned *pruned);
-
 static void print_verified_json(const struct backup_verified *verified);
 static void print_names(
 	struct json_writer *json, const char *member, const struct backup_names *names);

@@ -57,19 +57,6 @@ int command_words_need_data(const char *data, struct error *err)
 				      "name the data folder with --data DIR or DELTABUCKET_DATA");
 }
 
-const char *command_words_data(int count, char *const *words)
-{
-	static const char flag[] = "--data";
-	const size_t len = sizeof(flag) - 1;
-	const char *data = getenv("DELTABUCKET_DATA");
-	for (int i = 0; i < count; i++)
-		if (strcmp(words[i], flag) == 0 && i + 1 < count)
-			data = words[++i];
-		else if (strncmp(words[i], flag, len) == 0 && words[i][len] == '=')
-			data = words[i] + len + 1;
-	return data;
-}
-
 int command_words_end(const char *command, const char *usage, bool help, const struct error *err)
 {
 	if (help) {

@@ -43,8 +43,6 @@ int command_words_read_flags(const struct command_line *line, const struct comma
 	size_t flag_count, bool *out_help, struct error *err);
 /* invalid when the data folder was not named. */
 int command_words_need_data(const char *data, struct error *err);
-/* The data folder that the words or the environment name; NULL: none. */
-const char *command_words_data(int count, char *const *words);
 /* The end of a command that is not run: prints its usage text when `help` is set, else why the
  * words were refused. Returns the exit status. */
 int command_words_end(const char *command, const char *usage, bool help, const struct error *err);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "server/commands/backup_command.h"
-#include "server/commands/command_words.h"
 #include "server/commands/fsck_command.h"
 #include "server/commands/gc_command.h"
 #include "server/commands/keys_command.h"
@@ -15,12 +14,10 @@
 #include "server/configuration.h"
 #include "server/daemon.h"
 #include "server/folder_modes.h"
-#include "server/folder_owner.h"
 #include "server/root_key.h"
 
 enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 8 };
 
-static int run_command(size_t place, int argument_count, char **arguments);
 static int help_command(int argument_count, char **arguments);
 static int serve(int argument_count, char **arguments);
 static void print(void (*fill)(struct buffer *out));
@@ -39,18 +36,8 @@ int main(int argument_count, char **arguments)
 	folder_modes_begin();
 	for (size_t i = 0; argument_count > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(arguments[1], commands[i].name) == 0)
-			return run_command(i, argument_count - 2, arguments + 2);
+			return commands[i].run(argument_count - 2, arguments + 2);
 	return serve(argument_count - 1, arguments + 1);
-}
-
-/* A backup beside a running server leaves notes in its folder. */
-static int run_command(size_t place, int argument_count, char **arguments)
-{
-	const char *const data = command_words_data(argument_count, arguments);
-	const int status = commands[place].run(argument_count, arguments);
-	if (data != NULL)
-		folder_owner_give(data);
-	return status;
 }
 
 /* `help COMMAND` is `COMMAND --help`. */

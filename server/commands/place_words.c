@@ -13,14 +13,9 @@ static bool is_in(const char *path, const char *folder);
 static void real_path(const char *path, char out[PATH_MAX]);
 static bool cut_name(char *path);
 
-int place_words_check(const char *place, struct error *err)
-{
-	return backup_place_check(place, err);
-}
-
 int place_words_check_to(const char *place, const char *data, struct error *err)
 {
-	if (place_words_check(place, err) != 0)
+	if (backup_place_check(place, err) != 0)
 		return -1;
 	return is_bucket(place) || !is_in(place, data)
 		? 0
@@ -32,7 +27,7 @@ int place_words_check_to(const char *place, const char *data, struct error *err)
 
 int place_words_check_from(const char *place, const char *data, struct error *err)
 {
-	if (place_words_check(place, err) != 0)
+	if (backup_place_check(place, err) != 0)
 		return -1;
 	if (is_bucket(place))
 		return 0;

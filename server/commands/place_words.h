@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 
-/* A folder, or s3://BUCKET/PREFIX. */
-int place_words_check(const char *place, struct error *err);
-/* To back up a data folder: the place is not in it. */
+/* Both check too what backup_place_check checks.
+ *
+ * To back up a data folder: the place is not in it. */
 int place_words_check_to(const char *place, const char *data, struct error *err);
 /* To restore one: neither is in the other. */
 int place_words_check_from(const char *place, const char *data, struct error *err);

@@ -105,7 +105,7 @@ static int check(const struct restore_options *options, struct error *err)
 	if (options->data == NULL && !options->lists)
 		return error_set(err, ERROR_INVALID,
 			"name the new data folder with --data DIR or DELTABUCKET_DATA");
-	return options->lists ? place_words_check(options->place, err)
+	return options->lists ? backup_place_check(options->place, err)
 			      : place_words_check_from(options->place, options->data, err);
 }
 

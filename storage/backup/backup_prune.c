@@ -30,7 +30,6 @@ struct pruning {
 };
 
 static bool *choose(const struct backup *backup);
-static int look_for_reader(struct backup *backup, struct backup_pruned *out, struct error *err);
 static bool all_stay(const struct backup *backup, const bool *stays);
 static int remove_moments(
 	struct backup *backup, const bool *stays, struct backup_pruned *out, struct error *err);
@@ -95,11 +94,6 @@ static bool *choose(const struct backup *backup)
 	return stays;
 }
 
-static int look_for_reader(struct backup *backup, struct backup_pruned *out, struct error *err)
-{
-	return backup_reader_find(backup->target, out->reader, err);
-}
-
 static bool all_stay(const struct backup *backup, const bool *stays)
 {
 	for (size_t i = 0; i < backup->moments.count; i++)
@@ -116,7 +110,7 @@ static int remove_moments(
 	out->left = moments->count;
 	if (all_stay(backup, stays))
 		return 0;
-	int result = look_for_reader(backup, out, err);
+	int result = backup_reader_find(backup->target, out->reader, err);
 	if (out->reader[0] != '\0')
 		return 0;
 	for (size_t i = 0; i < moments->count; i++) {
@@ -181,7 +175,7 @@ static int sweep(struct pruning *pruning, const char *kind, struct error *err)
 		return 0;
 	if (target->ops->list(target, kind, backup_prune_take, pruning, err) != 0)
 		return -1;
-	if (pruning->count > 0 && look_for_reader(pruning->backup, pruning->out, err) != 0)
+	if (pruning->count > 0 && backup_reader_find(target, pruning->out->reader, err) != 0)
 		return -1;
 	return pruning->out->reader[0] != '\0' ? 0 : remove_pieces(pruning, err);
 }

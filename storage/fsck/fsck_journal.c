@@ -5,10 +5,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "storage/db/db_sums.h"
 #include "storage/journal/journal_history.h"
 #include "storage/journal/snapshot.h"
@@ -68,9 +66,8 @@ static int look_at_journal(struct journal_look *look, struct error *err)
 	look->fault[0] = '\0';
 	if (read_catalog_end(look->fsck, &look->catalog, err) != 0 || read_history(look, err) != 0)
 		return -1;
-	if (journal_history_snapshots(look->history) == 0) {
+	if (journal_history_snapshots(look->history) == 0)
 		return judge_without(look, err);
-	}
 	find_way(look, &way);
 	if (way.records == 0)
 		read_sums(&way);

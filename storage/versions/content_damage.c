@@ -3,20 +3,6 @@
 #include "storage/core/pack_row.h"
 #include "storage/packs/pack_store_parts.h"
 
-/* Few chunks are damaged, and a set may have very many segments. So the search goes from the
- * damaged chunks to the segments in their packs. */
-static const char SQL_FIND[] =
-	"SELECT d.pack, d.chunk FROM damaged_chunks d CROSS JOIN segments s ON s.pack = d.pack AND s.part_set = ?1"
-	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
-/* A version of kind 2 with part set 0 has the set whose number is minus its own. */
-static const char SQL_FIND_MADE[] =
-	"WITH RECURSIVE made (version) AS (SELECT ?1 UNION SELECT r.source FROM derivation_sources r"
-	"  JOIN made m ON r.version = m.version)"
-	" SELECT d.pack, d.chunk FROM damaged_chunks d CROSS JOIN made m JOIN versions v ON v.sequence = m.version"
-	" JOIN segments s ON s.pack = d.pack AND s.part_set ="
-	"  CASE WHEN v.kind = 2 AND coalesce(v.part_set, 0) = 0 THEN -v.sequence ELSE v.part_set END"
-	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
-
 struct damaged_place {
 	int64_t pack; /* its number */
 	uint32_t chunk;
@@ -24,6 +10,22 @@ struct damaged_place {
 
 static int find_place(struct db *db, const struct version *source, struct damaged_place *out,
 	struct error *err);
+
+/* Few chunks are damaged, and a set may have very many segments. So the search goes from the
+ * damaged chunks to the segments in their packs. */
+static const char SQL_FIND[] =
+	"SELECT d.pack, d.chunk FROM damaged_chunks d"
+	" CROSS JOIN segments s ON s.pack = d.pack AND s.part_set = ?1"
+	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
+/* A version of kind 2 with part set 0 has the set whose number is minus its own. */
+static const char SQL_FIND_MADE[] =
+	"WITH RECURSIVE made (version) AS (SELECT ?1 UNION SELECT r.source FROM derivation_sources r"
+	"  JOIN made m ON r.version = m.version)"
+	" SELECT d.pack, d.chunk FROM damaged_chunks d"
+	" CROSS JOIN made m JOIN versions v ON v.sequence = m.version"
+	" JOIN segments s ON s.pack = d.pack AND s.part_set ="
+	"  CASE WHEN v.kind = 2 AND coalesce(v.part_set, 0) = 0 THEN -v.sequence ELSE v.part_set END"
+	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
 
 int content_damage_check(
 	struct db *db, const struct version *source, struct span name, struct error *err)
