@@ -77,6 +77,7 @@ static void share_file_limit(struct daemon *daemon);
 static int try_addresses(const struct configuration *configuration, struct error *err);
 static int open_certificate(struct daemon *daemon, struct error *err);
 static int open_store(struct daemon *daemon, struct error *err);
+static struct store_options store_options_of(const struct daemon *daemon);
 static int read_etag(const char *name, bool *out_fast, struct error *err);
 static int read_after_damage(const char *name, enum after_damage *out, struct error *err);
 static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t out[SHA256_BYTES]);
@@ -222,65 +223,68 @@ static int open_certificate(struct daemon *daemon, struct error *err)
 
 static int open_store(struct daemon *daemon, struct error *err)
 {
-	bool fast_etags;
-	enum after_damage after_damage = AFTER_DAMAGE_REFUSE;
-	if (read_etag(daemon->configuration->etag, &fast_etags, err) != 0 ||
-		read_after_damage(daemon->configuration->after_damage, &after_damage, err) != 0)
+	const struct configuration *const configuration = daemon->configuration;
+	struct store_options options = store_options_of(daemon);
+	if (read_etag(configuration->etag, &options.fast_etags, err) != 0 ||
+		read_after_damage(configuration->after_damage, &options.after_damage, err) != 0)
 		return -1;
-	struct store_options options = {
+	derive_key(daemon, "deltabucket webhooks", options.webhooks.key);
+	derive_key(daemon, "deltabucket xet answers", options.xet.key);
+	daemon->store = store_open(&options, err);
+	return daemon->store == NULL ? -1 : open_keyring(daemon, err);
+}
+
+/* All but the two that are words, and the keys. Settings are in MiB, hours and seconds. */
+static struct store_options store_options_of(const struct daemon *daemon)
+{
+	const struct configuration *const configuration = daemon->configuration;
+	return (struct store_options){
 		.folder = daemon->folder.path,
 		.metrics = daemon->metrics,
 		.log = daemon->log,
-		.disk_reserve = daemon->configuration->disk_reserve << 20,
-		.after_damage = after_damage,
-		.helper_threads = (unsigned)daemon->configuration->helpers,
-		.fast_etags = fast_etags,
-		.lifecycle_day_ms = (int64_t)daemon->configuration->lifecycle_day * 1000,
-		.lifecycle_interval_ms = (int64_t)daemon->configuration->lifecycle_interval * 1000,
+		.disk_reserve = configuration->disk_reserve << 20,
+		.helper_threads = (unsigned)configuration->helpers,
+		.lifecycle_day_ms = (int64_t)configuration->lifecycle_day * 1000,
+		.lifecycle_interval_ms = (int64_t)configuration->lifecycle_interval * 1000,
 		.gc =
 			{
-				.interval_s = (unsigned)daemon->configuration->gc_interval,
-				.bytes_per_second = daemon->configuration->gc_rate * 1024 * 1024,
-				.live_percent = (unsigned)daemon->configuration->gc_live_percent,
-				.promise_ms =
-					(int64_t)daemon->configuration->gc_promise * 60 * 60 * 1000,
+				.interval_s = (unsigned)configuration->gc_interval,
+				.bytes_per_second = configuration->gc_rate * 1024 * 1024,
+				.live_percent = (unsigned)configuration->gc_live_percent,
+				.promise_ms = (int64_t)configuration->gc_promise * 60 * 60 * 1000,
 			},
 		.scrub =
 			{
 				.period_ms = (int64_t)SCRUB_PERIOD_DAYS * 24 * 60 * 60 * 1000,
 				.first_ms = SCRUB_FIRST_MS,
-				.bytes_per_second = daemon->configuration->scrub_rate * 1024 * 1024,
+				.bytes_per_second = configuration->scrub_rate * 1024 * 1024,
 			},
 		.derive =
 			{
-				.enabled = daemon->configuration->derive,
-				.bytes_per_second =
-					daemon->configuration->derive_rate * 1024 * 1024,
-				.min_bytes = daemon->configuration->derive_min * 1024,
+				.enabled = configuration->derive,
+				.bytes_per_second = configuration->derive_rate * 1024 * 1024,
+				.min_bytes = configuration->derive_min * 1024,
 			},
 		.steps =
 			{
-				.enabled = daemon->configuration->step_work,
-				.bytes_per_second = daemon->configuration->step_rate * 1024 * 1024,
-				.threads = (unsigned)daemon->configuration->step_threads,
+				.enabled = configuration->step_work,
+				.bytes_per_second = configuration->step_rate * 1024 * 1024,
+				.threads = (unsigned)configuration->step_threads,
 			},
-		.webhooks = {.hosts = (const char *const *)
-					      daemon->configuration->webhook_hosts.items,
-			.host_count = daemon->configuration->webhook_hosts.count},
+		.webhooks =
+			{
+				.hosts = (const char *const *)configuration->webhook_hosts.items,
+				.host_count = configuration->webhook_hosts.count,
+			},
 		.xet =
 			{
-				.upload_promise_ms = (int64_t)daemon->configuration->xet_promise *
-					60 * 60 * 1000,
+				.upload_promise_ms =
+					(int64_t)configuration->xet_promise * 60 * 60 * 1000,
 				.answer_promise_ms =
-					(int64_t)daemon->configuration->xet_answer_promise * 60 *
-					60 * 1000,
-				.made_max_bytes = daemon->configuration->xet_made_max << 30,
+					(int64_t)configuration->xet_answer_promise * 60 * 60 * 1000,
+				.made_max_bytes = configuration->xet_made_max << 30,
 			},
 	};
-	derive_key(daemon, "deltabucket webhooks", options.webhooks.key);
-	derive_key(daemon, "deltabucket xet answers", options.xet.key);
-	daemon->store = store_open(&options, err);
-	return daemon->store == NULL ? -1 : open_keyring(daemon, err);
 }
 
 static int read_etag(const char *name, bool *out_fast, struct error *err)

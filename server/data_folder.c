@@ -1,6 +1,6 @@
 /* The lock is taken before anything else is read or made. The master key is made only while there
  * is no catalog, because a new key could not open the secrets of an existing store. It is published
- * with its name synced; a start that finds a key but no catalog syncs the name again, because the
+ * with its name synced; a start that finds a key but no store syncs the name again, because the
  * process that made the key may have been killed in between. */
 #include "server/data_folder.h"
 
@@ -32,6 +32,7 @@ static int find_entry(const char *folder, const struct store_entry *entry, bool 
 static bool is_file(const char *folder, const char *name, const char *file);
 static int make_absolute(struct data_folder *folder, struct error *err);
 static int open_key(struct data_folder *folder, const char *master_key_file, struct error *err);
+static int sync_new_key(const struct data_folder *folder, const char *path, struct error *err);
 static int take_lock(struct data_folder *folder, struct error *err);
 static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err);
 static int advise_user(const char *folder, struct error *err);
@@ -40,7 +41,6 @@ static void sign_lock(const struct data_folder *folder, const char *path);
 static int load_key(struct data_folder *folder, const char *path, struct error *err);
 static int check_mode(const char *path, struct error *err);
 static int make_key(struct data_folder *folder, const char *path, struct error *err);
-static bool has_store(const struct data_folder *folder);
 
 /* One of these, and of folders one with something in it, shows that there is a store. A first start
  * that was killed may have left empty folders. */
@@ -203,11 +203,19 @@ static int open_key(struct data_folder *folder, const char *master_key_file, str
 						   : data_folder_path(folder->path, "master.key");
 	const bool is_there = file_exists(path);
 	int outcome = is_there ? load_key(folder, path, err) : make_key(folder, path, err);
-	/* A start that was killed while it made the key may have left the name unsynced. */
-	if (outcome == 0 && is_there && master_key_file == NULL && !has_store(folder))
-		outcome = file_sync_name(folder->files, path, err);
+	if (outcome == 0 && is_there && master_key_file == NULL)
+		outcome = sync_new_key(folder, path, err);
 	free(path);
 	return outcome;
+}
+
+/* A start that was killed while it made the key may have left the name unsynced. */
+static int sync_new_key(const struct data_folder *folder, const char *path, struct error *err)
+{
+	bool has = false;
+	if (find_store(folder->path, &has, err) != 0)
+		return -1;
+	return has ? 0 : file_sync_name(folder->files, path, err);
 }
 
 static int take_lock(struct data_folder *folder, struct error *err)
@@ -314,7 +322,10 @@ static int check_mode(const char *path, struct error *err)
 
 static int make_key(struct data_folder *folder, const char *path, struct error *err)
 {
-	if (has_store(folder))
+	bool has = false;
+	if (find_store(folder->path, &has, err) != 0)
+		return -1;
+	if (has)
 		return error_set(err, ERROR_NOT_FOUND,
 			"the master key %s is missing, and without it the secrets in this store cannot be read; "
 			"restore it (backups leave it out on purpose)",
@@ -327,16 +338,4 @@ static int make_key(struct data_folder *folder, const char *path, struct error *
 		folder->files, path, span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
 	explicit_bzero(text, sizeof(text));
 	return published;
-}
-
-static bool has_store(const struct data_folder *folder)
-{
-	char *const catalog = data_folder_path(folder->path, "catalog.db");
-	char *const journal = data_folder_path(folder->path, "journal");
-	char *const packs = data_folder_path(folder->path, "packs");
-	const bool found = file_exists(catalog) || file_exists(journal) || file_exists(packs);
-	free(packs);
-	free(journal);
-	free(catalog);
-	return found;
 }

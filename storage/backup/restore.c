@@ -27,6 +27,7 @@ struct restoring {
 	const char *file;  /* the path in the data folder of the one that is fetched */
 	bool lacks_pieces; /* that file */
 };
+typedef int take_entry(struct restoring *restoring, const char *name, struct error *err);
 
 static int read_manifest(struct restoring *restoring, struct error *err);
 static int advise(struct error *err);
@@ -34,11 +35,13 @@ static int begin(struct restoring *restoring, struct error *err);
 static void path_in(const struct restoring *restoring, const char *name, char out[PATH_BYTES]);
 static int check_is_ours(struct restoring *restoring, struct error *err);
 static int change_moment(struct restoring *restoring, struct error *err);
-static int set_packs_aside(struct restoring *restoring, struct error *err);
-static int set_aside(struct restoring *restoring, const char *kind, struct error *err);
+static int each_entry(
+	struct restoring *restoring, const char *folder, take_entry *take, struct error *err);
+static int set_packs_aside(struct restoring *restoring, const char *folder, struct error *err);
+static int set_unnamed_aside(struct restoring *restoring, const char *name, struct error *err);
 static bool has_store(const struct restoring *restoring);
 static int fetch_all(struct restoring *restoring, struct error *err);
-static int clear_journal(const struct restoring *restoring, struct error *err);
+static int remove_unnamed(struct restoring *restoring, const char *name, struct error *err);
 static bool is_named(const struct restoring *restoring, const char *name);
 static int fetch_file(
 	struct restoring *restoring, const struct backup_file *file, struct error *err);
@@ -143,54 +146,47 @@ static int change_moment(struct restoring *restoring, struct error *err)
 	const struct restore_params *params = restoring->params;
 	char path[PATH_BYTES];
 	path_in(restoring, "restoring", path);
-	if (set_aside(restoring, "journal", err) != 0 || set_packs_aside(restoring, err) != 0)
+	if (each_entry(restoring, "journal", set_unnamed_aside, err) != 0 ||
+		each_entry(restoring, "packs", set_packs_aside, err) != 0)
 		return -1;
 	return file_publish(params->files, path, span_text(restoring->mark), FILE_MODE, err);
 }
 
-/* In each folder of packs/. */
-static int set_packs_aside(struct restoring *restoring, struct error *err)
+/* `take` gets the path of each entry below the data folder. */
+static int each_entry(
+	struct restoring *restoring, const char *folder, take_entry *take, struct error *err)
 {
-	char folder[PATH_BYTES];
+	char path[PATH_BYTES];
 	char **names;
 	size_t count;
 	int result = 0;
-	path_in(restoring, "packs", folder);
-	if (!file_exists(folder))
+	path_in(restoring, folder, path);
+	if (!file_exists(path))
 		return 0;
-	if (file_list(folder, &names, &count, err) != 0)
+	if (file_list(path, &names, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		char kind[NAME_BYTES];
-		snprintf(kind, sizeof(kind), "packs/%s", names[i]);
-		result = set_aside(restoring, kind, err);
+		char name[PATH_BYTES];
+		snprintf(name, sizeof(name), "%s/%s", folder, names[i]);
+		result = take(restoring, name, err);
 	}
 	file_names_free(names, count);
 	return result;
 }
 
-static int set_aside(struct restoring *restoring, const char *kind, struct error *err)
+static int set_packs_aside(struct restoring *restoring, const char *folder, struct error *err)
+{
+	return each_entry(restoring, folder, set_unnamed_aside, err);
+}
+
+static int set_unnamed_aside(struct restoring *restoring, const char *name, struct error *err)
 {
 	const struct restore_params *params = restoring->params;
-	char folder[PATH_BYTES];
-	char **names;
-	size_t count;
-	int result = 0;
-	path_in(restoring, kind, folder);
-	if (!file_exists(folder))
-		return 0;
-	if (file_list(folder, &names, &count, err) != 0)
-		return -1;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		char name[2 * NAME_BYTES];
-		char path[PATH_BYTES];
-		snprintf(name, sizeof(name), "%s/%s", kind, names[i]);
-		path_in(restoring, name, path);
-		if (!is_named(restoring, name))
-			result = set_aside_take(params->files, params->folder, path, err);
-	}
-	file_names_free(names, count);
-	return result;
+	char path[PATH_BYTES];
+	path_in(restoring, name, path);
+	return is_named(restoring, name)
+		? 0
+		: set_aside_take(params->files, params->folder, path, err);
 }
 
 static bool has_store(const struct restoring *restoring)
@@ -208,7 +204,8 @@ static bool has_store(const struct restoring *restoring)
 
 static int fetch_all(struct restoring *restoring, struct error *err)
 {
-	if (clear_journal(restoring, err) != 0)
+	/* An interrupted run may have left the snapshot that a rebuild makes. */
+	if (each_entry(restoring, "journal", remove_unnamed, err) != 0)
 		return -1;
 	for (size_t i = 0; i < restoring->manifest.count; i++) {
 		if (restoring->params->reader != NULL)
@@ -219,29 +216,14 @@ static int fetch_all(struct restoring *restoring, struct error *err)
 	return 0;
 }
 
-/* An interrupted run may have left the snapshot that a rebuild makes. */
-static int clear_journal(const struct restoring *restoring, struct error *err)
+static int remove_unnamed(struct restoring *restoring, const char *name, struct error *err)
 {
 	const struct file_ops *files = restoring->params->files;
-	char folder[PATH_BYTES];
-	char **names;
-	size_t count;
-	int result = 0;
-	path_in(restoring, "journal", folder);
-	if (!file_exists(folder))
-		return 0;
-	if (file_list(folder, &names, &count, err) != 0)
-		return -1;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		char name[NAME_BYTES];
-		char path[PATH_BYTES];
-		snprintf(name, sizeof(name), "journal/%s", names[i]);
-		path_in(restoring, name, path);
-		if (!is_named(restoring, name) && files->unlink(files, path) != 0)
-			result = error_set_errno(err, "%s cannot be removed", path);
-	}
-	file_names_free(names, count);
-	return result;
+	char path[PATH_BYTES];
+	path_in(restoring, name, path);
+	return is_named(restoring, name) || files->unlink(files, path) == 0
+		? 0
+		: error_set_errno(err, "%s cannot be removed", path);
 }
 
 static bool is_named(const struct restoring *restoring, const char *name)
