@@ -145,6 +145,17 @@ const struct principal *keyring_find_id(
 	return found;
 }
 
+const struct principal *keyring_find_caller(
+	struct keyring *keyring, struct span key_id, struct arena *arena)
+{
+	lock_enter(&keyring->lock);
+	const struct key_entry *const entry = find_entry(keyring->set, key_id);
+	const struct principal *const found =
+		entry != NULL ? copy_principal(&entry->principal, arena) : NULL;
+	lock_leave(&keyring->lock);
+	return found;
+}
+
 const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id,
 	struct span date, struct span region, struct arena *arena, uint8_t out_key[SHA256_BYTES])
 {

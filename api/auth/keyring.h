@@ -19,6 +19,9 @@ const struct principal *keyring_find_token(
 /* Finds a key by its id, with its secret, for SigV2 signatures. The caller must wipe the secret. */
 const struct principal *keyring_find_id(
 	struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret);
+/* The same without the secret, for what was permitted to that key before. */
+const struct principal *keyring_find_caller(
+	struct keyring *keyring, struct span key_id, struct arena *arena);
 /* The same, with the SigV4 signing key (signing_key.h) of a day (yyyymmdd) and region instead of
  * the secret. Signing keys are cached until the next reload. The caller must wipe its copy. */
 const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id,

@@ -107,15 +107,13 @@ int xet_token_identify(struct exchange *exchange, struct span text, struct error
 
 static int find_principal(struct exchange *exchange, struct xet_token *token, struct error *err)
 {
-	struct span secret = {NULL, 0};
 	if (token->key_id.len == 0)
 		return 0;
-	exchange->principal = keyring_find_id(
-		exchange->context->keyring, token->key_id, exchange->arena, &secret);
+	exchange->principal = keyring_find_caller(
+		exchange->context->keyring, token->key_id, exchange->arena);
 	if (exchange->principal == NULL)
 		return error_set(err, ERROR_UNKNOWN_KEY_ID,
 			"The key that this Xet token was issued to was revoked.");
-	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
 	token->account = exchange->principal->namespace;
 	return 0;
 }

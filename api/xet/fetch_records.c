@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
 #include "api/objects/object_reply.h"
 #include "api/xet/fetch_token.h"
 #include "api/xet/multipart_source.h"
@@ -25,25 +27,40 @@ struct fetch { /* in the exchange's arena */
 	bool has_ranges; /* the request has a Range header */
 };
 
+static int judge_bucket(struct exchange *exchange, int64_t id, struct error *err);
+
 static int refused(struct error *err)
 {
 	return error_set(err, ERROR_DENIED,
 		"This URL is not valid, or no longer valid: ask for the reconstruction again.");
 }
 
-/* The token must be ours and not expired, and its bucket must exist. */
+/* The token must be ours and not expired, and its caller must still be one that may know of the
+ * bucket. */
 static int take_token(struct exchange *exchange, struct fetch *fetch, struct error *err)
 {
 	const struct api_context *const context = exchange->context;
-	struct bucket bucket;
-	struct error missing = {0};
 	ASSERT(exchange->parameter_count == 1);
 	if (!fetch_token_parse(exchange->parameters[0], context->token_key, &fetch->token) ||
 		fetch->token.expires_s * 1000 <= context->clock->wall_ms(context->clock))
 		return refused(err);
-	if (bucket_find_id(
-		    context->store, fetch->token.bucket, exchange->arena, &bucket, &missing) == 0)
-		return 0;
+	const struct span key_id = span_of(fetch->token.key_id, fetch->token.key_id_len);
+	if (key_id.len > 0)
+		exchange->principal =
+			keyring_find_caller(context->keyring, key_id, exchange->arena);
+	if (key_id.len > 0 && exchange->principal == NULL)
+		return refused(err);
+	return judge_bucket(exchange, fetch->token.bucket, err);
+}
+
+static int judge_bucket(struct exchange *exchange, int64_t id, struct error *err)
+{
+	struct bucket bucket;
+	struct error missing = {0};
+	if (bucket_find_id(exchange->context->store, id, exchange->arena, &bucket, &missing) == 0)
+		return authorise_knows(exchange, (struct bucket_ref){.name = bucket.name, .id = id})
+			? 0
+			: refused(err);
 	if (missing.kind == ERROR_NO_BUCKET)
 		return refused(err);
 	*err = missing;

@@ -8,15 +8,16 @@
 #include "base/encode.h"
 #include "base/little_endian.h"
 
-/* Head: u8 version, u8 flags, u64 expiry, u64 bucket, u32 total. Each span: u8 1 and the id of its
+/* Head: u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, u8 length of the key id, the key
+ * id. Each span: u8 1 and the id of its
  * pack, or u8 0 for the pack of the span before; u32 first, count, offset, length. Inline bytes
  * have u64 version and u32 length in place of the spans. */
 enum {
-	VERSION = 1,
+	VERSION = 2,
 	FLAG_AS_STORED = 1,
 	FLAG_INLINE = 2,
-	HEAD_BYTES = 22,
-	INLINE_BYTES = HEAD_BYTES + 12,
+	HEAD_BYTES = 23, /* without the key id */
+	INLINE_BYTES = 12,
 	SPAN_NUMBERS = 4
 };
 
@@ -26,6 +27,8 @@ static size_t put_number(uint8_t *bytes, size_t at, uint64_t value, unsigned siz
 static size_t put_span(
 	uint8_t *bytes, size_t at, const struct fetch_span *span, const struct fetch_span *before);
 static bool is_sound(const struct fetch_token *token);
+static bool take_key_id(struct span *rest, struct fetch_token *out);
+static bool take_inline(struct span rest, struct fetch_token *out);
 static bool take_span(struct span *rest, struct fetch_token *out);
 
 void fetch_token_print(
@@ -35,12 +38,16 @@ void fetch_token_print(
 	struct buffer sealed;
 	ASSERT(token->span_count >= 1 && token->span_count <= FETCH_SPANS_MAX);
 	ASSERT(token->version == 0 || token->span_count == 1);
+	ASSERT(token->key_id_len <= FETCH_KEY_ID_MAX);
 	bytes[0] = VERSION;
 	bytes[1] = (uint8_t)((token->as_stored ? FLAG_AS_STORED : 0) |
 		(token->version != 0 ? FLAG_INLINE : 0));
 	size_t at = put_number(bytes, 2, (uint64_t)token->expires_s, 8);
 	at = put_number(bytes, at, (uint64_t)token->bucket, 8);
 	at = put_number(bytes, at, token->total, 4);
+	at = put_number(bytes, at, token->key_id_len, 1);
+	memcpy(bytes + at, token->key_id, token->key_id_len);
+	at += token->key_id_len;
 	if (token->version != 0) {
 		at = put_number(bytes, at, (uint64_t)token->version, 8);
 		at = put_number(bytes, at, token->spans[0].length, 4);
@@ -64,15 +71,11 @@ bool fetch_token_decode(struct span bytes, struct fetch_token *out)
 	out->expires_s = (int64_t)little_endian_get(bytes.data + 2, 8);
 	out->bucket = (int64_t)little_endian_get(bytes.data + 10, 8);
 	out->total = (uint32_t)little_endian_get(bytes.data + 18, 4);
-	if ((bytes.data[1] & FLAG_INLINE) != 0) {
-		if (bytes.len != INLINE_BYTES)
-			return false;
-		out->version = (int64_t)little_endian_get(bytes.data + HEAD_BYTES, 8);
-		out->spans[0].length = (uint32_t)little_endian_get(bytes.data + HEAD_BYTES + 8, 4);
-		out->span_count = 1;
-		return out->version != 0 && is_sound(out);
-	}
-	struct span rest = span_slice(bytes, HEAD_BYTES, bytes.len);
+	struct span rest = span_slice(bytes, HEAD_BYTES - 1, bytes.len);
+	if (!take_key_id(&rest, out))
+		return false;
+	if ((bytes.data[1] & FLAG_INLINE) != 0)
+		return take_inline(rest, out) && is_sound(out);
 	while (rest.len > 0)
 		if (out->span_count == FETCH_SPANS_MAX || !take_span(&rest, out))
 			return false;
@@ -124,6 +127,28 @@ static bool is_sound(const struct fetch_token *token)
 		end = (uint64_t)span->offset + span->length;
 	}
 	return token->span_count > 0 && end <= token->total;
+}
+
+/* Takes the length and the key id from the front. */
+static bool take_key_id(struct span *rest, struct fetch_token *out)
+{
+	const size_t len = rest->data[0];
+	if (len > FETCH_KEY_ID_MAX || rest->len < 1 + len)
+		return false;
+	memcpy(out->key_id, rest->data + 1, len);
+	out->key_id_len = len;
+	*rest = span_slice(*rest, 1 + len, rest->len);
+	return true;
+}
+
+static bool take_inline(struct span rest, struct fetch_token *out)
+{
+	if (rest.len != INLINE_BYTES)
+		return false;
+	out->version = (int64_t)little_endian_get(rest.data, 8);
+	out->spans[0].length = (uint32_t)little_endian_get(rest.data + 8, 4);
+	out->span_count = 1;
+	return out->version != 0;
 }
 
 /* Takes the next span from the front. */

@@ -1,5 +1,6 @@
 /* The token in a fetch URL: for an hour it permits chunk records of certain packs, at certain
- * offsets of a shown xorb. It is sealed with the server's key, because the places of records tell
+ * offsets of a shown xorb, as long as the caller it was made for may know of the bucket. It is
+ * sealed with the server's key, because the places of records tell
  * how much all callers write. The server stores no tokens. docs/FORMAT.md, "Fetch tokens". Pure;
  * any thread. */
 #ifndef API_XET_FETCH_TOKEN_H
@@ -12,7 +13,8 @@ enum {
 	FETCH_TOKEN_SECONDS = 3600,
 	FETCH_SPANS_MAX = 32,
 	FETCH_TOKEN_MAX_BYTES = 1536,
-	FETCH_KEY_BYTES = 32
+	FETCH_KEY_BYTES = 32,
+	FETCH_KEY_ID_MAX = 128
 };
 
 struct fetch_span {
@@ -25,6 +27,8 @@ struct fetch_span {
 struct fetch_token {
 	int64_t expires_s;
 	int64_t bucket; /* id; the permission ends with the bucket */
+	uint8_t key_id[FETCH_KEY_ID_MAX]; /* of the caller's key */
+	size_t key_id_len;                /* 0: anonymous */
 	bool as_stored; /* records with private codecs are sent as they are stored */
 	uint32_t total; /* bytes of the shown xorb */
 	/* Not 0: the record of this inline version; one span, with offset and length only. */
@@ -35,7 +39,8 @@ struct fetch_token {
 /* Adds the token's text to `out`. The token has at least one span. */
 void fetch_token_print(
 	const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out);
-/* False when the text is not a token that `key` has sealed. The caller checks expires_s. */
+/* False when the text is not a token that `key` has sealed. The caller checks expires_s, the key
+ * and the bucket. */
 bool fetch_token_parse(
 	struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *out);
 

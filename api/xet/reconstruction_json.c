@@ -124,6 +124,10 @@ static void write_url(const struct reconstruction_json *reply, size_t from, size
 		.total = (uint32_t)plan->ranges[from].total,
 		.version = plan->pieces[plan->ranges[from].piece].place.version,
 	};
+	const struct span key_id = reply->exchange->transfer->key_id;
+	token.key_id_len = key_id.len;
+	if (key_id.len > 0)
+		memcpy(token.key_id, key_id.data, key_id.len);
 	for (size_t i = plan->ranges[from].piece;
 		i < plan->ranges[to - 1].piece + plan->ranges[to - 1].piece_count; i++) {
 		const struct reconstruction_piece *const piece = &plan->pieces[i];

@@ -156,6 +156,28 @@ class Reconstructions(unittest.TestCase):
         for token in (None, other):
             self.check(name, data, xet.Cas(self.daemon, 'main/public', 'read', token=token))
 
+    def url_of(self, bucket, token):
+        name = hash_of(self.noise[:30_000])
+        plan = xet.Cas(self.daemon, f'main/{bucket}', 'read', token=token).reconstruction(name).json()
+        return next(iter(plan['xorbs'].values()))[0]['url']
+
+    def opens(self, url, byte_range='0-99'):
+        return self.cas.fetch(url, byte_range).status
+
+    def test_urls_end_with_what_permitted_them(self):
+        bucket = Bucket(self.daemon, 'ended')
+        self.addCleanup(bucket.close)
+        bucket.put('a', self.noise[:30_000])
+        key = self.daemon.add_key('--namespace', 'main', '--grant', 'ended=read')
+        other = self.daemon.add_key('--namespace', 'main')
+        self.assertEqual(bucket.ask('PUT', query='acl', headers={'x-amz-acl': 'public-read'}).status, 200)
+        mine, others, nobodys = (self.url_of('ended', token) for token in (key['token'], other['token'], None))
+        self.assertEqual([self.opens(url) for url in (mine, others, nobodys)], [206] * 3)
+        self.daemon.admin('keys', 'revoke', key['key_id'])
+        self.assertEqual([self.opens(url) for url in (mine, others, nobodys)], [403, 206, 206])
+        self.assertEqual(bucket.ask('PUT', query='acl', headers={'x-amz-acl': 'private'}).status, 200)
+        self.assertEqual([self.opens(url) for url in (mine, others, nobodys)], [403, 206, 403])
+
     def test_urls(self):
         self.bucket.put('urls', self.noise)
         plan = self.cas.reconstruction(hash_of(self.noise), 1, '300000-400000').json()

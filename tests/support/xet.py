@@ -9,6 +9,8 @@ import json
 import os
 import struct
 
+from tests.support.daemon import ROOT_TOKEN
+
 IV = (0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19)
 PERMUTATION = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)
 ROUND = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15), (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
@@ -295,11 +297,10 @@ def parse_answer(body):
 class Cas:
     """The content-addressed half of a daemon (tests.support.daemon) with a token of one bucket, such as `main/data`."""
 
-    def __init__(self, daemon, bucket, kind='write', token=None, connection=None):
+    def __init__(self, daemon, bucket, kind='write', token=ROOT_TOKEN, connection=None):
         self.daemon = daemon
         self.connection = connection
-        options = {} if token is None else {'token': token}
-        reply = daemon.request('GET', f'/api/buckets/{bucket}/xet-{kind}-token', connection=connection, **options)
+        reply = daemon.request('GET', f'/api/buckets/{bucket}/xet-{kind}-token', token=token, connection=connection)
         assert reply.status == 200, (reply.status, reply.body)
         self.token = reply.json()['accessToken']
         self.url = reply.json()['casUrl']

@@ -18,6 +18,8 @@ static struct fetch_token make_token(size_t spans)
 		.as_stored = spans % 2 == 0,
 		.total = 1000000,
 		.span_count = spans};
+	token.key_id_len = spans == FETCH_SPANS_MAX ? FETCH_KEY_ID_MAX : spans - 1;
+	memset(token.key_id, 'k', token.key_id_len);
 	for (size_t i = 0; i < spans; i++)
 		token.spans[i] = (struct fetch_span){.pack = {{(uint8_t)(i / 2)}},
 			.first = (uint32_t)(10 * i),
@@ -46,6 +48,8 @@ START_TEST(tokens_go_there_and_back)
 	ck_assert_int_eq(back.bucket, token.bucket);
 	ck_assert_int_eq(back.as_stored, token.as_stored);
 	ck_assert_uint_eq(back.total, token.total);
+	ck_assert_uint_eq(back.key_id_len, token.key_id_len);
+	ck_assert_mem_eq(back.key_id, token.key_id, token.key_id_len);
 	ck_assert_uint_eq(back.span_count, token.span_count);
 	ck_assert_mem_eq(back.spans, token.spans, token.span_count * sizeof(token.spans[0]));
 	buffer_release(&text);
@@ -56,6 +60,8 @@ START_TEST(inline_tokens_go_there_and_back)
 {
 	const struct fetch_token token = {.expires_s = 5,
 		.bucket = 6,
+		.key_id = "key",
+		.key_id_len = 3,
 		.version = 7,
 		.total = 108,
 		.span_count = 1,
@@ -64,6 +70,7 @@ START_TEST(inline_tokens_go_there_and_back)
 	struct buffer text;
 	ck_assert(fetch_token_parse(print(&token, &text), key, &back));
 	ck_assert_int_eq(back.version, 7);
+	ck_assert_uint_eq(back.key_id_len, 3);
 	ck_assert_uint_eq(back.span_count, 1);
 	ck_assert_uint_eq(back.spans[0].offset, 0);
 	ck_assert_uint_eq(back.spans[0].length, 108);
