@@ -18,7 +18,7 @@ import unittest
 
 from tests.support.daemon import BUILD, Daemon
 from tests.support.disk_log import is_plain_build
-from tests.support.runs import Run
+from tests.support.runs import Run, read_step
 from tests.support.s3 import tree
 
 CALLS = 60 if os.environ.get('DELTABUCKET_TORTURE') else 2
@@ -45,6 +45,7 @@ class Load:
     def __init__(self, daemon):
         self.daemon = daemon
         self.allowed, self.steps = {}, []
+        self.key, self.revoked = None, None
 
     def run(self):
         self.ask('PUT', '/box')
@@ -58,9 +59,15 @@ class Load:
             for step in range(3):
                 if run.publish(step).status == 201:
                     self.steps.append(step)
-        self.ask('POST', '/-/keys', json.dumps({'name': 'k', 'grants': [{'bucket': 'box', 'permissions': ['read']}]}))
+        self.key, gone = self.add_key(), self.add_key()
+        if gone and (reply := self.ask('DELETE', f'/-/keys/{gone["key_id"]}')) is not None and reply.status == 204:
+            self.revoked = gone
         self.ask('POST', '/-/gc', json.dumps({'live_percent': 100}))
         self.change('g', BODY[100:70_000])
+
+    def add_key(self):
+        reply = self.ask('POST', '/-/keys', json.dumps({'grants': ['box=read']}))
+        return reply.json() if reply is not None and reply.status == 201 else None
 
     def ask(self, method, target, body=None, headers=None):
         try:
@@ -129,6 +136,7 @@ class CallFailures(unittest.TestCase):
             with not_started() as daemon:
                 load, self.totals[kind] = self.run_load(daemon, kind, 0)
                 self.assertEqual((len(load.allowed), len(load.steps)), (8, 3))
+                self.assertTrue(load.key and load.revoked)
                 self.assertTrue(all(len(values) == 1 for values in load.allowed.values()), load.allowed)
         return self.totals[kind]
 
@@ -141,7 +149,10 @@ class CallFailures(unittest.TestCase):
             self.assertIn(got.status, (200, 404), (key, got.body))
             self.assertIn(hashlib.sha256(got.body).hexdigest() if got.status == 200 else None, values, key)
         for step in load.steps:
-            self.assertEqual(daemon.request('GET', f'/v1/runs/box/r/steps/{step}').status, 200)
+            read_step(self, daemon, 'box/r', step)
+        for key, statuses in ((load.key, (200, 404)), (load.revoked, (403,))):
+            if key:
+                self.assertIn(daemon.request('GET', '/box/g', token=key['token']).status, statuses)
 
     def test_a_call_that_fails_loses_nothing(self):
         source = random.Random(3)

@@ -5,6 +5,7 @@ DELTABUCKET_TORTURE=1 makes it 1,000 kills instead of 50.
 """
 import glob
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -16,6 +17,7 @@ import unittest
 
 from tests.support.checkpoints import expand_small, sha256
 from tests.support.daemon import Daemon
+from tests.support.runs import read_step
 
 KILLS = 1000 if os.environ.get('DELTABUCKET_TORTURE') else 50
 
@@ -23,9 +25,18 @@ KILLS = 1000 if os.environ.get('DELTABUCKET_TORTURE') else 50
 class Kill(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
-        self.checkpoints = expand_small(self.folder, 24)
+        self.checkpoints = [self.folder_of(step, path) for step, path in enumerate(expand_small(self.folder, 24))]
         self.source = random.Random(5)
         self.losses = []
+
+    def folder_of(self, step, path):
+        """Of two files that change with each step, so that a step is of more than one object."""
+        folder = os.path.join(self.folder, str(step))
+        os.mkdir(folder)
+        os.rename(path, os.path.join(folder, 'model.safetensors'))
+        with open(os.path.join(folder, 'config.json'), 'w') as config:
+            json.dump({'step': step}, config)
+        return folder
 
     def checkpoint(self, step):
         return self.checkpoints[step % len(self.checkpoints)]
@@ -49,15 +60,19 @@ class Kill(unittest.TestCase):
             except Exception:  # a reply that was cut
                 time.sleep(0.02)
 
-    def check(self, daemon, objects, steps):
+    def check(self, daemon, objects, first, steps):
+        """These objects, and the steps from `first` on; a worker gets the newest."""
         for key, digest in objects.items():
             got = daemon.request('GET', f'/kill/{key}')
             self.assertEqual((got.status, hashlib.sha256(got.body).hexdigest()), (200, digest), key)
         if steps:
             into = os.path.join(daemon.scratch, f'check{steps}')
             daemon.client('follow', '--run', 'kill/r', '--into', into, '--once')
-            self.assertEqual(sha256(os.path.join(into, 'current', 'model.safetensors')), sha256(self.checkpoint(steps - 1)))
+            for name in ('model.safetensors', 'config.json'):
+                self.assertEqual(sha256(os.path.join(into, 'current', name)), sha256(os.path.join(self.checkpoint(steps - 1), name)))
             shutil.rmtree(into)
+        for step in range(first, steps):
+            read_step(self, daemon, 'kill/r', step)
 
     def kill_and_start(self, daemon, loses_catalog):
         daemon.kill()
@@ -74,7 +89,7 @@ class Kill(unittest.TestCase):
         with Daemon(tls=False) as daemon:
             daemon.request('PUT', '/kill')
             daemon.await_log('snapshot_made')  # from here on there is a journal that leads to all of it
-            acknowledged, published, checked = {}, 0, 0
+            acknowledged, published, checked, seen = {}, 0, 0, 0
             for kill in range(KILLS):
                 stop = threading.Event()
                 writers = [threading.Thread(target=self.put_objects, args=(daemon, acknowledged, stop, f'{kill}-{i}')) for i in range(2)]
@@ -95,11 +110,11 @@ class Kill(unittest.TestCase):
                 if kill % 10 == 9:  # what is new, and some of the rest: all of it comes at the end
                     known = list(acknowledged)
                     chosen = known[checked:] + self.source.sample(known[:checked], min(checked, 100))
-                    self.check(daemon, {key: acknowledged[key] for key in chosen}, published)
-                    checked = len(known)
+                    self.check(daemon, {key: acknowledged[key] for key in chosen}, seen, published)
+                    checked, seen = len(known), published
             self.assertGreater(len(acknowledged), KILLS)
             daemon.client('publish', '--run', 'kill/r', '--step', published, self.checkpoint(published))
-            self.check(daemon, acknowledged, published + 1)
+            self.check(daemon, acknowledged, 0, published + 1)
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""Conditional writes by many callers to few objects, while gc, scrub and a backup work and the server is killed: what the callers saw fits an order of
+"""Conditional puts, copies and completions of uploads by many callers to few objects, while gc, scrub and a backup work and the server is killed: what the callers saw fits an order of
 their requests, the store is sound after the kills, and the backup can be restored.
 
 DELTABUCKET_TORTURE=1 makes it 1,000 kills instead of 12.
@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import random
+import re
 import threading
 import time
 import unittest
@@ -18,6 +19,7 @@ from tests.support.linear import ABSENT, DELETE, GET, PUT, REFUSED, Operation, i
 KILLS = 1000 if os.environ.get('DELTABUCKET_TORTURE') else 12
 KEYS = ('a', 'b', 'c')
 CALLERS = 6
+SOURCES = {f'source{size}': random.Random(size).randbytes(size) for size in (20, 3_000, 100_000)}  # of copies
 AUTHORISED = {'Authorization': f'Bearer {ROOT_TOKEN}'}
 
 
@@ -58,6 +60,11 @@ class Checker(unittest.TestCase):
         self.assertFalse(is_linear([self.operation(PUT, 1, 2, 'done', 'x'), self.operation(DELETE, 3, 4, 'done'), self.operation(GET, 5, 6, 'x')]))
 
 
+def etag_of(body, in_parts=False):
+    digest = hashlib.md5(body)
+    return f'{hashlib.md5(digest.digest()).hexdigest()}-1' if in_parts else digest.hexdigest()
+
+
 class Caller:
     """Sends requests over one connection until the server is gone; notes what it asked and saw, key by key."""
 
@@ -80,31 +87,56 @@ class Caller:
 
     def ask(self, connection, key):
         kind = self.source.choice((PUT, PUT, PUT, GET, GET, DELETE))
-        body = self.source.randbytes(self.source.choice((20, 3_000, 100_000))) if kind == PUT else None
+        target, value, request = f'/linear/{key}', None, (kind.upper(), '', None, {})
+        if kind == PUT:
+            value, request = self.source.choice((self.put, self.put, self.copy, self.complete))(connection, target)
+        method, query, body, headers = request
         condition = self.source.choice((None, ABSENT, self.known[key])) if kind == PUT else None
-        headers = dict(AUTHORISED)
         if condition == ABSENT:
             headers['If-None-Match'] = '*'
         elif condition:
             headers['If-Match'] = f'"{condition}"'
-        made = Operation(kind, time.monotonic(), hashlib.md5(body).hexdigest() if body else None, condition)
+        made = Operation(kind, time.monotonic(), value, condition)
         self.history[key].append(made)
-        connection.request(kind.upper(), f'/linear/{key}', body, headers)
-        reply = connection.getresponse()
-        got = reply.read()
-        if kind == GET and reply.status == 200 and hashlib.md5(got).hexdigest() != reply.headers['ETag'].strip('"'):
-            self.unexpected.append((made, 'other bytes'))
-        made.answered(time.monotonic(), self.answer_of(made, reply, key))
+        reply, got = self.send(connection, method, target + query, body, headers)
+        if kind == GET and reply.status == 200:
+            etag = reply.headers['ETag'].strip('"')
+            if etag_of(got, '-' in etag) != etag:
+                self.unexpected.append((made, 'other bytes'))
+        made.answered(time.monotonic(), self.answer_of(made, reply, got, key))
 
-    def answer_of(self, made, reply, key):
+    # The ways to write: the value that each would make, and its request.
+
+    def put(self, _connection, _target):
+        body = self.source.randbytes(self.source.choice((20, 3_000, 100_000)))
+        return etag_of(body), ('PUT', '', body, {})
+
+    def copy(self, _connection, _target):
+        name = self.source.choice(list(SOURCES))
+        return etag_of(SOURCES[name]), ('PUT', '', None, {'x-amz-copy-source': f'/linear/{name}'})
+
+    def complete(self, connection, target):
+        body = self.source.randbytes(self.source.choice((20, 3_000, 100_000)))
+        _, begun = self.send(connection, 'POST', f'{target}?uploads')
+        upload = re.search(b'<UploadId>(.+)</UploadId>', begun)[1].decode()
+        self.send(connection, 'PUT', f'{target}?uploadId={upload}&partNumber=1', body)
+        part = f'<Part><PartNumber>1</PartNumber><ETag>{etag_of(body)}</ETag></Part>'
+        return etag_of(body, in_parts=True), ('POST', f'?uploadId={upload}', f'<CompleteMultipartUpload>{part}</CompleteMultipartUpload>', {})
+
+    def send(self, connection, method, target, body=None, headers=()):
+        connection.request(method, target, body, {**AUTHORISED, **dict(headers)})
+        reply = connection.getresponse()
+        return reply, reply.read()
+
+    def answer_of(self, made, reply, body, key):
         if made.kind == GET:
             self.known[key] = reply.headers['ETag'].strip('"') if reply.status == 200 else None
             return self.known[key]
-        if reply.status in (200, 204):
+        if reply.status in (200, 204) and b'<Error>' not in body:
             self.known[key] = made.value
             return 'done'
         if reply.status not in (404, 409, 412):  # 404: If-Match, and there is no object
-            self.unexpected.append((made, reply.status))
+            self.unexpected.append((made, reply.status, body))
         return REFUSED
 
 
@@ -113,13 +145,15 @@ class Linear(unittest.TestCase):
         found = {}
         for key in KEYS:
             reply = daemon.request('GET', f'/linear/{key}')
-            found[key] = hashlib.md5(reply.body).hexdigest() if reply.status == 200 else None
+            found[key] = reply.headers['ETag'].strip('"') if reply.status == 200 else None
         return found
 
     def test_conditional_writes_under_kills(self):
         source = random.Random(11)
         with Daemon(tls=False) as daemon:
             daemon.request('PUT', '/linear')
+            for name, body in SOURCES.items():
+                daemon.request('PUT', f'/linear/{name}', body)
             before, asked = self.values(daemon), 0
             for kill in range(KILLS):
                 callers = self.round(daemon, source.uniform(0.05, 0.3))

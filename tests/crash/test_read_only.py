@@ -1,4 +1,5 @@
 """A disk that takes no writes: reads go on, changes get 503 with a sentence, and what is wrong is told."""
+import functools
 import os
 import random
 import shutil
@@ -9,7 +10,9 @@ import unittest
 
 from tests.support.daemon import BUILD, Daemon
 from tests.support.disk_log import is_plain_build
+from tests.support.runs import Run, read_step
 from tests.support.skips import needs_mount
+from tests.support.xet import Cas, chunk_hash, chunks, file_hash
 
 BODIES = {'inline': 300, 'small': 50_000, 'large': 3_000_000}
 
@@ -20,12 +23,24 @@ def put_all(test, daemon, bucket='read'):
     test.objects = {f'/{bucket}/{name}': source.randbytes(size) for name, size in BODIES.items()}
     for target, body in test.objects.items():
         test.assertEqual(daemon.request('PUT', target, body).status, 200)
+    test.assertEqual(Run(daemon, 'r').publish(0).status, 201)
+
+
+@functools.cache
+def xet_hash(body):
+    return file_hash([(chunk_hash(piece), len(piece)) for piece in chunks(body)])
 
 
 def reads_all(test, daemon):
+    """By each face."""
     for target, body in test.objects.items():
         got = daemon.request('GET', target)
         test.assertEqual((got.status, got.body), (200, body), target)
+        hub, name = target.rsplit('/', 1)
+        got = daemon.request('GET', f'/buckets/main{hub}/resolve/{name}')
+        test.assertEqual((got.status, got.body), (200, body), target)
+        test.assertEqual(Cas(daemon, f'main{hub}', 'read').download(xet_hash(body)), body, target)
+    read_step(test, daemon, 'models/r', 0)
     listing = daemon.request('GET', '/read?list-type=2').body.decode()
     test.assertEqual(listing.count('<Key>'), len(test.objects))
 

@@ -106,16 +106,18 @@ class Conditions(unittest.TestCase):
         self.assertEqual(self.bucket.ask('GET', key).body, body)
 
     def test_one_of_many_writers_wins(self):
-        outcomes = []
+        outcomes = {}
 
         def write(number):
-            outcomes.append(self.daemon.request('PUT', '/conditions/raced', f'{number}'.encode() * 2000, {'If-None-Match': '*'}).status)
+            outcomes[number] = self.daemon.request('PUT', '/conditions/raced', f'{number}'.encode() * 2000, {'If-None-Match': '*'}).status
         writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
         for writer in writers:
             writer.start()
         for writer in writers:
             writer.join()
-        self.assertEqual(sorted(outcomes), [200] + [412] * 7)
+        self.assertEqual(sorted(outcomes.values()), [200] + [412] * 7)
+        [winner] = [number for number, status in outcomes.items() if status == 200]
+        self.assertEqual(self.bucket.ask('GET', 'raced').body, f'{winner}'.encode() * 2000)
 
     def test_lists_of_deletes(self):
         for key in ('a', 'b', 'c', 'd&<>', 'e%20f'):

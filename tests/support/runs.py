@@ -22,6 +22,17 @@ def weights(step, names='abcd'):
     return {name: hashlib.sha256(f'{step}{name}'.encode()).digest()[:8] for name in names}
 
 
+def read_step(test, daemon, run, step):
+    """All of it is there: the manifest, and each object of each form."""
+    got = daemon.request('GET', f'/v1/runs/{run}/steps/{step}')
+    test.assertEqual(got.status, 200, (step, got.body))
+    objects = [made for form in got.json()['forms'] for made in form['objects']]
+    test.assertTrue(objects, got.body)
+    for made in objects:
+        got = daemon.request('GET', f'/v1/runs/{run}/{made["url"]}')
+        test.assertEqual((got.status, len(got.body)), (200, made['size']), (step, made))
+
+
 class Run:
     """Bucket and run are made when they are not there. Requests go to any process of the daemon: nothing is kept but digests."""
 

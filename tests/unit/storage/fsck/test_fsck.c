@@ -455,6 +455,7 @@ START_TEST(a_flipped_bit_of_a_page_is_told_and_goes)
 	run(folder, "cmp catalog.db before");
 	repair(folder);
 	run(folder, "! cmp -s catalog.db before");
+	expect_clean(folder, "a flipped bit that was put right");
 	unit_scratch_remove(folder);
 }
 END_TEST

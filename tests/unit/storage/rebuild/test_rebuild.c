@@ -19,7 +19,7 @@
 #include "tests/unit/power_disk.h"
 #include "tests/unit/storage/store_fixture.h"
 
-enum { SMALL = 20000, LARGE = 500000, KEYS = 8, HOUR_MS = 3600 * 1000, ARENA = 1 << 26 };
+enum { INLINE = 300, SMALL = 20000, LARGE = 500000, KEYS = 8, HOUR_MS = 3600 * 1000, ARENA = 1 << 26 };
 
 /* Made once for all tests: a closed store with content and a snapshot, and the folder of one whose
  * process was killed. */
@@ -372,6 +372,41 @@ START_TEST(a_power_cut_leaves_a_journal_whose_catalog_is_whole)
 }
 END_TEST
 
+/* Whether a catalog that is made from what a power cut leaves now has this object. */
+static bool outlives_a_cut(struct power_disk *disk, const char *key, size_t size, uint64_t seed)
+{
+	struct rebuild_report report;
+	struct store_fixture left;
+	char *folder = power_disk_cut(disk, POWER_CUT_DROPS_ALL);
+	run(folder, "rm -f catalog.db*");
+	ck_assert_msg(rebuild(folder, &report) == 0, "%s", err.text);
+	open_store(&left, folder, "now");
+	const bool result = holds(&left, key, size, seed);
+	close_store(&left);
+	unit_scratch_remove(folder);
+	return result;
+}
+
+/* An inline object needs no sync of a pack, with which its record would be synced too. */
+START_TEST(the_journal_is_synced_without_being_asked)
+{
+	fixture = (struct store_fixture){.folder = unit_scratch_copy(closed)};
+	struct power_disk *disk = power_disk_new(fixture.folder);
+	const struct store_options options = {
+		.folder = fixture.folder, .files = power_disk_files(disk)};
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	fixture_await_start(fixture.store);
+	put(fixture.store, "late", INLINE, 2000);
+	for (int i = 0; i < 60 && !outlives_a_cut(disk, "late", INLINE, 2000); i++)
+		sleep(1);
+	ck_assert(outlives_a_cut(disk, "late", INLINE, 2000));
+	store_close(fixture.store);
+	power_disk_free(disk);
+	unit_scratch_remove(fixture.folder);
+}
+END_TEST
+
 /* A rebuild that was cut off left no catalog or the whole one, and another one makes it. */
 static void check_rebuilt(char *folder, const char *line)
 {
@@ -456,6 +491,7 @@ Suite *test_rebuild_suite(void)
 	tcase_add_test(tests, without_a_snapshot_nothing_is_made);
 	tcase_add_loop_test(
 		tests, a_power_cut_leaves_a_journal_whose_catalog_is_whole, 0, POWER_CUTS);
+	tcase_add_test(tests, the_journal_is_synced_without_being_asked);
 	tcase_add_loop_test(tests, a_power_cut_in_a_rebuild_is_harmless, 0, POWER_CUTS);
 	tcase_add_loop_test(tests, each_call_that_fails_is_told_and_harmless, 0, 2);
 	suite_add_tcase(suite, tests);
