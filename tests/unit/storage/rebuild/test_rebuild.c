@@ -398,7 +398,7 @@ START_TEST(the_journal_is_synced_without_being_asked)
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 	fixture_await_start(fixture.store);
 	put(fixture.store, "late", INLINE, 2000);
-	for (int i = 0; i < 60 && !outlives_a_cut(disk, "late", INLINE, 2000); i++)
+	for (int i = 0; i < 20 && !outlives_a_cut(disk, "late", INLINE, 2000); i++)
 		sleep(1);
 	ck_assert(outlives_a_cut(disk, "late", INLINE, 2000));
 	store_close(fixture.store);
