@@ -117,7 +117,7 @@ static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct e
 		return 0;
 	}
 	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %s", (int)entry->modified.len,
+	output_result(&ls->session->output, "%24.*s  %s", (int)entry->modified.len,
 		(const char *)entry->modified.data, name);
 	return 0;
 }
@@ -129,7 +129,7 @@ static void say_totals(
 	char size[OUTPUT_SIZE_BYTES];
 	output_format_size(totals->bytes, size);
 	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
+	output_result(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
 		(int)entry->modified.len, (const char *)entry->modified.data, totals->files,
 		totals->files == 1 ? " " : "s", size, name);
 }
@@ -163,8 +163,8 @@ static void say_object(struct ls *ls, const struct listing_entry *entry)
 	output_line_end(&line);
 	show_name(entry->name, name);
 	if (entry->is_prefix)
-		output_say(output, "%14s  %24s  %s", "", "", name);
+		output_result(output, "%14s  %24s  %s", "", "", name);
 	else
-		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size,
+		output_result(output, "%14" PRIu64 "  %24.*s  %s", entry->size,
 			(int)entry->modified.len, (const char *)entry->modified.data, name);
 }

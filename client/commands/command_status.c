@@ -155,10 +155,10 @@ static void say_server(struct session *session, const struct disk *disk)
 	output_format_size(disk->free, free_text);
 	output_format_size(disk->all, all_text);
 	if (disk->is_known)
-		output_say(&session->output, "%s is ready; %s of its disk's %s are free",
+		output_result(&session->output, "%s is ready; %s of its disk's %s are free",
 			session->options->endpoint, free_text, all_text);
 	else
-		output_say(&session->output, "%s is ready", session->options->endpoint);
+		output_result(&session->output, "%s is ready", session->options->endpoint);
 }
 
 static int show(struct session *session, struct remote *remote, const struct run_name *name,
@@ -272,7 +272,7 @@ static void say_text(
 				: "");
 	if (facts->replicas > 0)
 		format_fleet(run, facts, fleet);
-	output_say(&session->output,
+	output_result(&session->output,
 		"%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s",
 		(int)run->bucket.len, (const char *)run->bucket.data, (int)run->run.len,
 		(const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",
