@@ -386,7 +386,7 @@ static void say_result(struct sync *sync)
 			sync->source.count, sync->removed);
 	else
 		output_say(&sync->session->output,
-			"%zu files, %zu %s (%s, of which %s went over the network), %zu removed",
+			"%zu files, %zu %s (%s; %s over the network), %zu removed",
 			sync->source.count, move->count, move->uploads ? "sent" : "received", size,
 			moved, sync->removed);
 }
