@@ -1,6 +1,6 @@
 /* `ls`: lists buckets or objects, page by page, so that memory stays bounded however long the list
- * is. With -r and no bucket it lists the objects of each bucket. The listing ends early when --limit
- * is reached or nobody reads the output any more. */
+ * is. With -r and no bucket it lists the objects of each bucket. The listing ends early when
+ * --limit is reached or nobody reads the output any more. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
