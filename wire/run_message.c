@@ -10,6 +10,8 @@ static int parse_settings(
 	const struct json_node *root, struct run_settings *out, struct error *err);
 static int parse_parent(const struct json_node *root, struct arena *arena, struct run_parent *out,
 	struct error *err);
+static int parse_failed_adoption(const struct json_node *root, struct arena *arena,
+	struct run_failed_adoption *out, struct error *err);
 static int parse_error(const struct json_node *root, struct arena *arena, struct error_message *out,
 	struct error *err);
 
@@ -68,10 +70,22 @@ void run_message_print(const struct run_message *run, struct buffer *out)
 		message_print_digest(&writer, "digest", &run->parent.digest);
 		json_writer_end(&writer, '}');
 	}
+	run_failed_adoption_print(&run->failed_adoption, &writer);
 	if (run->anchor_due)
 		json_writer_bool(&writer, "anchor_due", true);
 	message_print_time(&writer, "created", run->created_ms);
 	json_writer_end(&writer, '}');
+}
+
+void run_failed_adoption_print(const struct run_failed_adoption *failed, struct json_writer *writer)
+{
+	if (failed->error.len == 0)
+		return;
+	json_writer_object(writer, "failed_adoption");
+	json_writer_text(writer, "publish", failed->publish);
+	message_print_time(writer, "created", failed->created_ms);
+	json_writer_text(writer, "error", failed->error);
+	json_writer_end(writer, '}');
 }
 
 int error_message_parse(
@@ -127,7 +141,8 @@ static int parse_run(const struct json_node *root, struct arena *arena, struct r
 		message_u64(root, "bytes", &out->bytes, err) != 0)
 		return -1;
 	if (parse_settings(root, &out->settings, err) != 0 ||
-		parse_parent(root, arena, &out->parent, err) != 0)
+		parse_parent(root, arena, &out->parent, err) != 0 ||
+		parse_failed_adoption(root, arena, &out->failed_adoption, err) != 0)
 		return -1;
 	if (!message_absent(root, "anchor_due") &&
 		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
@@ -162,6 +177,18 @@ static int parse_parent(const struct json_node *root, struct arena *arena, struc
 		return -1;
 	*out = run_parent_of(run, step, &digest);
 	return 0;
+}
+
+static int parse_failed_adoption(const struct json_node *root, struct arena *arena,
+	struct run_failed_adoption *out, struct error *err)
+{
+	const struct json_node *const failed = json_node_member(root, "failed_adoption");
+	if (message_absent(root, "failed_adoption"))
+		return 0;
+	if (message_text(failed, "publish", NAME_MAX_BYTES, arena, &out->publish, err) != 0 ||
+		message_text(failed, "error", TEXT_MAX_BYTES, arena, &out->error, err) != 0)
+		return -1;
+	return message_time(failed, "created", &out->created_ms, err);
 }
 
 static int parse_error(const struct json_node *root, struct arena *arena, struct error_message *out,

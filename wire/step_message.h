@@ -115,6 +115,13 @@ struct run_parent {
 /* A name that is too long is cut. */
 struct run_parent run_parent_of(struct span run, uint64_t step, const struct digest128 *digest);
 
+/* What a trainer put in a convention of its own, and why it did not become a step. */
+struct run_failed_adoption {
+	struct span publish; /* what the trainer calls it */
+	int64_t created_ms;  /* when it was put */
+	struct span error;   /* empty: none failed since the last one that became a step */
+};
+
 /* Answer of POST /v1/runs/{b}/{run} and of GET on it. */
 struct run_message {
 	struct span bucket;
@@ -130,11 +137,15 @@ struct run_message {
 	struct run_settings settings;
 	struct run_parent parent;
 	bool anchor_due; /* the next step should bring an anchor */
+	struct run_failed_adoption failed_adoption;
 	int64_t created_ms;
 };
 int run_message_parse(
 	struct span json, struct arena *arena, struct run_message *out, struct error *err);
 void run_message_print(const struct run_message *run, struct buffer *out);
+/* Adds it as a member, if there is one. */
+void run_failed_adoption_print(
+	const struct run_failed_adoption *failed, struct json_writer *writer);
 
 /* Answer of GET path: the links to apply in order. The first may be an anchor; all others are
  * deltas. Each delta begins where the link before it ended: at the step before its own or, if it is

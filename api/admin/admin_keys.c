@@ -4,10 +4,17 @@
 
 #include "api/admin/grant_advice.h"
 #include "api/auth/grant_text.h"
+#include "api/exchange/principal.h"
+#include "api/route/hub_name.h"
 #include "base/format/json_node.h"
 #include "base/thread/helpers.h"
 
-enum { REQUEST_MAX_BYTES = 64 * 1024, REPLY_MAX_BYTES = 32 * 1024 * 1024, GRANTS_MAX = 256 };
+enum {
+	REQUEST_MAX_BYTES = 64 * 1024,
+	REPLY_MAX_BYTES = 32 * 1024 * 1024,
+	GRANTS_MAX = 256,
+	GRANT_SHOWN_BYTES = 120
+};
 
 struct admin_keys { /* the exchange's state while a helper works for it */
 	struct helper_job job;
@@ -30,8 +37,10 @@ static void admin_keys_work_revoke(struct admin_keys *keys);
 static void print_grants(const struct grant *grants, size_t count, struct json_writer *json);
 static int take_text(const struct json_node *root, const char *name, struct arena *arena,
 	const char **out, struct error *err);
-static int take_grants(const struct json_node *root, struct arena *arena,
-	struct keyring_new_key *out, struct error *err);
+static int take_grants(const struct json_node *root, const char *default_namespace,
+	struct arena *arena, struct keyring_new_key *out, struct error *err);
+static int take_grant(struct span text, const char *default_namespace, struct grant *out,
+	struct error *err);
 
 enum next admin_keys_list_begin(struct exchange *exchange)
 {
@@ -158,7 +167,7 @@ int admin_keys_parse(struct span json, const char *default_namespace, struct are
 	if (outcome == 0)
 		outcome = take_text(root, "namespace", arena, &key.namespace, err);
 	if (outcome == 0)
-		outcome = take_grants(root, arena, &key, err);
+		outcome = take_grants(root, default_namespace, arena, &key, err);
 	json_node_free(root);
 	if (outcome == 0)
 		*out = key;
@@ -248,8 +257,8 @@ static int take_text(const struct json_node *root, const char *name, struct aren
 			    : error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 }
 
-static int take_grants(const struct json_node *root, struct arena *arena,
-	struct keyring_new_key *out, struct error *err)
+static int take_grants(const struct json_node *root, const char *default_namespace,
+	struct arena *arena, struct keyring_new_key *out, struct error *err)
 {
 	const struct json_node *const list = json_node_member(root, "grants");
 	const size_t count = json_node_count(list);
@@ -264,10 +273,26 @@ static int take_grants(const struct json_node *root, struct arena *arena,
 		if (!json_node_text(json_node_at(list, i), &text))
 			return error_set(err, ERROR_INVALID,
 				"\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin.");
-		if (grant_text_parse(arena_copy(arena, text), &grants[i], err) != 0)
+		if (take_grant(arena_copy(arena, text), default_namespace, &grants[i], err) != 0)
 			return -1;
 	}
 	out->grants = grants;
 	out->grant_count = count;
 	return 0;
+}
+
+/* A bucket may be made after the key, so it need not be there, but its name must be possible. */
+static int take_grant(struct span text, const char *default_namespace, struct grant *out,
+	struct error *err)
+{
+	struct error rule = {0};
+	const struct span shown = span_slice(text, 0, GRANT_SHOWN_BYTES);
+	if (grant_text_parse(text, out, err) != 0)
+		return -1;
+	if (principal_is_metrics_grant(out) ||
+		hub_name_check_bucket(default_namespace, out->bucket, &rule) == 0)
+		return 0;
+	return error_set(err, ERROR_INVALID,
+		"The grant '%.*s' names a bucket that cannot be: %s", (int)shown.len,
+		(const char *)shown.data, rule.text);
 }

@@ -62,7 +62,9 @@ static void settle_spelling(struct advice *advice, struct grant *grant)
 		return;
 	const struct span bucket =
 		hub_name_bucket(advice->arena, advice->default_namespace, grant->bucket, name);
-	if (bucket.data == NULL)
+	struct error ignored = {0};
+	if (bucket.data == NULL ||
+		hub_name_check_bucket(advice->default_namespace, bucket, &ignored) != 0)
 		return;
 	add_line(advice,
 		arena_format(advice->arena,

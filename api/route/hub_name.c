@@ -74,6 +74,13 @@ int hub_name_check(const char *default_namespace, struct hub_name name, struct e
 	return 0;
 }
 
+int hub_name_check_bucket(const char *default_namespace, struct span bucket, struct error *err)
+{
+	return bucket_name_is_possible(bucket)
+		? 0
+		: hub_name_check(default_namespace, hub_name_of(default_namespace, bucket), err);
+}
+
 static bool bad_length(struct span name)
 {
 	return name.len < 1 || name.len > NAME_MAX_BYTES;

@@ -21,6 +21,8 @@ struct hub_name hub_name_of(const char *default_namespace, struct span bucket);
 /* Checks the rules for new names; fails with bad_name and the broken rule. Words that begin paths
  * of faces are reserved only in the default namespace. */
 int hub_name_check(const char *default_namespace, struct hub_name name, struct error *err);
+/* Checks whether a bucket of the catalog can have this name, by either face; the same failure. */
+int hub_name_check_bucket(const char *default_namespace, struct span bucket, struct error *err);
 
 /* The message for a request for a model, dataset or space. It has no full stop, because
  * huggingface_hub adds one of its own. */

@@ -59,7 +59,7 @@ static void say_keys(struct session *session, const struct json_node *root)
 		const struct span version = text_of(key, "version");
 		bool is_current = false;
 		json_node_bool(json_node_member(key, "current"), &is_current);
-		output_say(&session->output, "key   %.*s/%.*s%s%.*s", (int)bucket.len,
+		output_result(&session->output, "key   %.*s/%.*s%s%.*s", (int)bucket.len,
 			(const char *)bucket.data, (int)name.len, (const char *)name.data,
 			is_current ? "" : "  version ", is_current ? 0 : (int)version.len,
 			(const char *)version.data);
@@ -75,7 +75,7 @@ static void say_steps(struct session *session, const struct json_node *root)
 		const struct span bucket = text_of(step, "bucket");
 		const struct span run = text_of(step, "run");
 		const struct span form = text_of(step, "form");
-		output_say(&session->output, "%-5.*s %.*s/%.*s  step %" PRIu64, (int)form.len,
+		output_result(&session->output, "%-5.*s %.*s/%.*s  step %" PRIu64, (int)form.len,
 			(const char *)form.data, (int)bucket.len, (const char *)bucket.data,
 			(int)run.len, (const char *)run.data, number_of(step, "step"));
 	}
@@ -88,7 +88,7 @@ static void say_rest(
 	const uint64_t listed = json_node_count(json_node_member(root, list));
 	const uint64_t count = number_of(root, in_all);
 	if (count > listed)
-		output_say(&session->output, "and %" PRIu64 " more %s", count - listed, list);
+		output_result(&session->output, "and %" PRIu64 " more %s", count - listed, list);
 }
 
 static void say_scrub(struct session *session, const struct json_node *scrub)
@@ -101,11 +101,11 @@ static void say_scrub(struct session *session, const struct json_node *scrub)
 	output_format_size(number_of(round, "bytes"), bytes);
 	output_format_size(number_of(round, "store_bytes"), all);
 	if (round != NULL)
-		output_say(&session->output, "scrub is at %s of %s", bytes, all);
+		output_result(&session->output, "scrub is at %s of %s", bytes, all);
 	if (last == NULL)
-		output_say(&session->output, "scrub has not been through yet");
+		output_result(&session->output, "scrub has not been through yet");
 	else
-		output_say(&session->output, "scrub was last through at %.*s", (int)ended.len,
+		output_result(&session->output, "scrub was last through at %.*s", (int)ended.len,
 			(const char *)ended.data);
 }
 

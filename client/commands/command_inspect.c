@@ -62,11 +62,11 @@ static void say_checkpoint(struct session *session, const struct snapshot *snaps
 	json_writer_text(&line.writer, "schema_digest", span_text(schema));
 	output_line_end(&line);
 	output_format_size(snapshot->bytes, size);
-	output_say(&session->output, "checkpoint: %zu tensors in %zu file%s, %s",
+	output_result(&session->output, "checkpoint: %zu tensors in %zu file%s, %s",
 		snapshot->tensor_count, snapshot->file_count, snapshot->file_count == 1 ? "" : "s",
 		size);
-	output_say(&session->output, "digest:     %s", digest);
-	output_say(&session->output, "schema:     %s", schema);
+	output_result(&session->output, "digest:     %s", digest);
+	output_result(&session->output, "schema:     %s", schema);
 }
 
 static void say_tensor(
@@ -89,7 +89,7 @@ static void say_tensor(
 	json_writer_u64(&line.writer, "bytes", tensor->bytes);
 	json_writer_text(&line.writer, "digest", span_text(text));
 	output_line_end(&line);
-	output_say(&session->output, "%s  %s [%s]  %.*s", text, dtype_name(tensor->dtype),
+	output_result(&session->output, "%s  %s [%s]  %.*s", text, dtype_name(tensor->dtype),
 		buffer_text(&shape), (int)tensor->name.len, (const char *)tensor->name.data);
 	buffer_release(&shape);
 }

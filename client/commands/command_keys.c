@@ -76,7 +76,7 @@ static void say_key(struct session *session, const struct json_node *key)
 		buffer_add_text(&text, i == 0 ? "" : " ");
 		buffer_add_span(&text, grant);
 	}
-	output_say(&session->output, "%-24.*s %-16.*s %-20.*s %s", (int)id.len,
+	output_result(&session->output, "%-24.*s %-16.*s %-20.*s %s", (int)id.len,
 		(const char *)id.data, (int)space.len, (const char *)space.data, (int)name.len,
 		(const char *)name.data, buffer_text(&text));
 	buffer_release(&text);
@@ -106,12 +106,13 @@ static int command_keys_add(struct session *session, struct remote *remote, stru
 		const struct span token = text_of(made, "token");
 		output_object(&session->output, made);
 		say_warnings(session, made);
-		output_say(&session->output,
+		output_result(&session->output,
 			"key id  %.*s  (AWS_ACCESS_KEY_ID)\nsecret  %.*s  (AWS_SECRET_ACCESS_KEY)\n"
-			"token   %.*s  (DELTABUCKET_TOKEN, HF_TOKEN)\n"
-			"They are shown only this once. In brackets: the variables that take them.",
+			"token   %.*s  (DELTABUCKET_TOKEN, HF_TOKEN)",
 			(int)id.len, (const char *)id.data, (int)secret.len,
 			(const char *)secret.data, (int)token.len, (const char *)token.data);
+		output_say(&session->output,
+			"They are shown only this once. In brackets: the variables that take them.");
 	}
 	json_node_free(made);
 	buffer_release(&body);

@@ -50,6 +50,8 @@ static int confirm(struct login *login, const char *text, struct error *err);
 static int read_token(struct login *login, struct error *err);
 static int prove(struct login *login, struct error *err);
 static int ask_who(struct login *login, const char *ca_path, struct error *err);
+static int explain_proof(const struct login *login, struct error *err);
+static bool is_unsigned(const struct error *err);
 static char *make_ca_path(const struct login *login, const char *suffix);
 static int store(struct login *login, struct error *err);
 static void say(const struct login *login);
@@ -326,8 +328,8 @@ static int ask_who(struct login *login, const char *ca_path, struct error *err)
 	const struct remote_json_request request = {.method = "GET", .target = "/api/whoami-v2"};
 	struct remote *const remote = remote_new(&options, err);
 	int result = remote == NULL ? -1 : remote_json_send(remote, &request, &answer, err);
-	if (result != 0 && remote != NULL && err->kind != ERROR_UPSTREAM)
-		error_wrap(err, "%s does not take the token", login->endpoint);
+	if (result != 0 && remote != NULL)
+		explain_proof(login, err);
 	if (result == 0 && !json_node_text(json_node_member(answer, "name"), &name))
 		result = error_set(
 			err, ERROR_UPSTREAM, "%s is not a deltabucket server", login->endpoint);
@@ -338,6 +340,32 @@ static int ask_who(struct login *login, const char *ca_path, struct error *err)
 	json_node_free(answer);
 	remote_free(remote);
 	return result;
+}
+
+/* Says whether the server was not proven or the token was refused. TLS names the file that the CA
+ * is in meanwhile, which the user does not know. */
+static int explain_proof(const struct login *login, struct error *err)
+{
+	const char *const given = login->session->options->ca;
+	if (err->kind == ERROR_UPSTREAM)
+		return -1;
+	if (err->kind != ERROR_UNTRUSTED)
+		return error_wrap(err, "%s does not take the token", login->endpoint);
+	if (login->ca.len == 0 || !is_unsigned(err))
+		return -1;
+	return error_set(err, ERROR_UNTRUSTED,
+		"the certificate of %s is not signed by the CA %s%s. Nothing was sent or stored",
+		login->endpoint, given != NULL ? "in " : "that it gives", given != NULL ? given : "");
+}
+
+/* A certificate may be signed, and yet be for another host or another time. */
+static bool is_unsigned(const struct error *err)
+{
+	static const char *const others[] = {"subject name", "expir", "activat", "not yet valid"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strstr(err->text, others[i]) != NULL)
+			return false;
+	return true;
 }
 
 /* The path of the CA, beside the config file. A CA that is not proven yet has a suffix. */

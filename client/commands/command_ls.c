@@ -1,5 +1,6 @@
 /* `ls`: lists buckets or objects, page by page, so that memory stays bounded however long the list
- * is. The listing ends early when --limit is reached or nobody reads the output any more. */
+ * is. With -r and no bucket it lists the objects of each bucket. The listing ends early when
+ * --limit is reached or nobody reads the output any more. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -14,13 +15,17 @@ enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_SHOWN_MAX_BYTES = 4096 };
 struct ls {
 	struct session *session;
 	struct remote *remote;
-	struct span bucket;
-	uint64_t left; /* entries that --limit still allows */
+	struct span bucket; /* empty: the buckets are listed */
+	bool names_buckets; /* before each key */
+	uint64_t left;      /* entries that --limit still allows */
 };
 
+static int all_pages(struct ls *ls, struct span prefix, struct error *err);
 static int one_page(
 	struct ls *ls, struct span prefix, struct buffer *token, bool *out_more, struct error *err);
+static bool goes_on(const struct ls *ls);
 static int say_entry(struct ls *ls, const struct listing_entry *entry, struct error *err);
+static int say_below(struct ls *ls, const struct listing_entry *entry, struct error *err);
 static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct error *err);
 static void say_totals(
 	struct ls *ls, const struct listing_entry *entry, const struct hub_totals *totals);
@@ -33,26 +38,26 @@ int command_ls(struct session *session, struct error *err)
 	struct ls ls = {.session = session,
 		.left = options->limit.given ? options->limit.value : UINT64_MAX};
 	struct object_name name = {0};
-	if (options->argument_count > 0 && options->is_long)
-		return session_usage(session, err,
-			"--long is for the list of buckets; objects are always listed with their "
-			"sizes");
 	if (options->argument_count > 0 &&
 		session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;
 	ls.bucket = name.bucket;
 	ls.remote = session_connect(session, err);
-	if (ls.remote == NULL)
-		return -1;
+	const int result = ls.remote == NULL ? -1 : all_pages(&ls, name.key, err);
+	remote_free(ls.remote);
+	return result;
+}
+
+static int all_pages(struct ls *ls, struct span prefix, struct error *err)
+{
 	struct buffer token;
-	buffer_init(&token, REMOTE_LIST_TOKEN_MAX_BYTES);
 	int result;
 	bool more;
+	buffer_init(&token, REMOTE_LIST_TOKEN_MAX_BYTES);
 	do
-		result = one_page(&ls, name.key, &token, &more, err);
+		result = one_page(ls, prefix, &token, &more, err);
 	while (result == 0 && more);
 	buffer_release(&token);
-	remote_free(ls.remote);
 	return result;
 }
 
@@ -75,25 +80,45 @@ static int one_page(
 		: remote_object_list(ls->remote, &page, arena, &listing, err);
 	*out_more = false;
 	if (result == 0) {
-		for (size_t i = 0; i < listing.count && result == 0 && ls->left > 0 &&
-			!ls->session->output.failed;
-			i++, ls->left--)
+		for (size_t i = 0; i < listing.count && result == 0 && goes_on(ls); i++)
 			result = say_entry(ls, &listing.entries[i], err);
 		buffer_reset(token);
 		buffer_add_span(token, listing.next);
-		*out_more = listing.next.len > 0 && (buckets || listing.truncated) &&
-			ls->left > 0 && !ls->session->output.failed;
+		*out_more = listing.next.len > 0 && (buckets || listing.truncated) && goes_on(ls);
 	}
 	arena_free(arena);
 	return result;
 }
 
+static bool goes_on(const struct ls *ls)
+{
+	return ls->left > 0 && !ls->session->output.failed;
+}
+
 static int say_entry(struct ls *ls, const struct listing_entry *entry, struct error *err)
 {
-	if (ls->bucket.len == 0)
+	const bool is_bucket = ls->bucket.len == 0;
+	if (is_bucket && ls->session->options->recursive)
+		return say_below(ls, entry, err);
+	ls->left--;
+	if (is_bucket)
 		return say_bucket(ls, entry, err);
 	say_object(ls, entry);
 	return 0;
+}
+
+/* The objects of a bucket, in place of the bucket. */
+static int say_below(struct ls *ls, const struct listing_entry *entry, struct error *err)
+{
+	struct ls below = *ls;
+	ASSERT(ls->bucket.len == 0 && entry->name.len > 0);
+	below.bucket = entry->name;
+	below.names_buckets = true;
+	const int result = all_pages(&below, (struct span){0}, err);
+	ls->left = below.left;
+	return result == 0 ? 0
+			   : error_wrap(err, "listing %.*s", (int)entry->name.len,
+				     (const char *)entry->name.data);
 }
 
 static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct error *err)
@@ -117,7 +142,7 @@ static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct e
 		return 0;
 	}
 	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %s", (int)entry->modified.len,
+	output_result(&ls->session->output, "%24.*s  %s", (int)entry->modified.len,
 		(const char *)entry->modified.data, name);
 	return 0;
 }
@@ -129,7 +154,7 @@ static void say_totals(
 	char size[OUTPUT_SIZE_BYTES];
 	output_format_size(totals->bytes, size);
 	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
+	output_result(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
 		(int)entry->modified.len, (const char *)entry->modified.data, totals->files,
 		totals->files == 1 ? " " : "s", size, name);
 }
@@ -161,10 +186,13 @@ static void say_object(struct ls *ls, const struct listing_entry *entry)
 		json_writer_text(&line.writer, "etag", entry->etag);
 	}
 	output_line_end(&line);
+	const struct span bucket = ls->names_buckets ? ls->bucket : (struct span){0};
+	const char *const slash = ls->names_buckets ? "/" : "";
 	show_name(entry->name, name);
 	if (entry->is_prefix)
-		output_say(output, "%14s  %24s  %s", "", "", name);
+		output_result(output, "%14s  %24s  %s", "", "", name);
 	else
-		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size,
-			(int)entry->modified.len, (const char *)entry->modified.data, name);
+		output_result(output, "%14" PRIu64 "  %24.*s  %.*s%s%s", entry->size,
+			(int)entry->modified.len, (const char *)entry->modified.data,
+			(int)bucket.len, (const char *)bucket.data, slash, name);
 }

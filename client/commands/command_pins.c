@@ -95,7 +95,7 @@ static void say_pin(struct session *session, const struct pin_message *pin)
 		memcpy(expires, "until ", sizeof("until "));
 		clock_format_iso(pin->expires_ms, expires + strlen(expires));
 	}
-	output_say(&session->output, "%-32.*s  step %-8" PRIu64 "  %s  %s", (int)pin->name.len,
+	output_result(&session->output, "%-32.*s  step %-8" PRIu64 "  %s  %s", (int)pin->name.len,
 		(const char *)pin->name.data, pin->step, created, expires);
 }
 

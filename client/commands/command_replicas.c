@@ -35,7 +35,7 @@ int command_replicas(struct session *session, struct error *err)
 	while (result == 0 && session->options->watch.given && !session->output.failed &&
 		interrupt_sleep(
 			session->interrupt, (int64_t)session->options->watch.value * 1000)) {
-		output_say(&session->output, "%s", "");
+		output_result(&session->output, "%s", "");
 		result = show(session, remote, &run, err);
 	}
 	remote_free(remote);
@@ -86,7 +86,7 @@ static int show_page(struct session *session, struct remote *remote, const char 
 		result = -1;
 	}
 	if (result == 0 && buffer_span(after).len == 0)
-		output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state",
+		output_result(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state",
 			"step", "behind", "heard of");
 	const struct json_node *const entries = json_node_member(root, "replicas");
 	for (size_t i = 0; i < list.count && result == 0; i++) {
@@ -115,7 +115,7 @@ static void say_replica(struct session *session, const struct replica_message *r
 	if (replica->has_staleness)
 		snprintf(behind, sizeof(behind), "%" PRIu64 " (%" PRIu64 " s)",
 			replica->behind_steps, replica->behind_s);
-	output_say(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s",
+	output_result(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s",
 		(int)replica->id.len, (const char *)replica->id.data,
 		replica->expired ? "expired" : replica_state_name(replica->state), step, behind,
 		age, (int)replica->tensors.len, (const char *)replica->tensors.data,
@@ -139,7 +139,7 @@ static void say_summary(struct session *session, const struct replica_list_messa
 	char head[32] = "no step yet";
 	if (list->has_head)
 		snprintf(head, sizeof(head), "head is step %" PRIu64, list->head);
-	output_say(&session->output,
+	output_result(&session->output,
 		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
 		", error %" PRIu64 ", expired %" PRIu64 ", without a step %" PRIu64,
 		head, list->states[REPLICA_READY], list->states[REPLICA_IDLE],

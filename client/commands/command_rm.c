@@ -187,7 +187,8 @@ static void command_rm_removed(void *owner, size_t number)
 	json_writer_text(&line.writer, "bucket", rm->bucket);
 	json_writer_text(&line.writer, "key", key);
 	output_line_end(&line);
-	output_say(output, "%s %.*s/%.*s", dry ? "would remove" : "removed", (int)rm->bucket.len,
+	output_fn *const tell = dry ? output_result : output_say;
+	tell(output, "%s %.*s/%.*s", dry ? "would remove" : "removed", (int)rm->bucket.len,
 		(const char *)rm->bucket.data, (int)key.len, (const char *)key.data);
 }
 
@@ -207,7 +208,7 @@ static void command_rm_refused(void *owner, size_t number, const struct error *w
 	json_writer_text(&line.writer, "message", span_text(why->text));
 	output_line_end(&line);
 	if (rm->session->options->recursive)
-		output_note(&rm->session->output, "%s %.*s/%.*s: %s",
+		output_failure(&rm->session->output, "%s %.*s/%.*s: %s",
 			rm->session->options->dry_run ? "would keep" : "kept", (int)rm->bucket.len,
 			(const char *)rm->bucket.data, (int)key.len, (const char *)key.data,
 			why->text);

@@ -165,7 +165,7 @@ static int command_runs_say(struct session *session, struct remote *remote,
 	json_writer_u64(&line.writer, "keep_steps", run->settings.keep_steps);
 	json_writer_text(&line.writer, "created", span_text(created));
 	output_line_end(&line);
-	output_say(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len,
+	output_result(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len,
 		(const char *)run->bucket.data, (int)run->run.len, (const char *)run->run.data,
 		head, run->steps, size);
 	return 0;

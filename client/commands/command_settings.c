@@ -104,12 +104,14 @@ static void say_settings(struct session *session, const struct json_node *settin
 	void *cursor = NULL;
 	struct span name;
 	const struct json_node *value;
+	output_fn *const tell =
+		session->options->argument_count > 2 ? output_say : output_result;
 	output_object(&session->output, settings);
 	while (json_node_each(settings, &cursor, &name, &value)) {
 		struct buffer text;
 		buffer_init(&text, BODY_MAX_BYTES);
 		json_node_print(value, &text);
-		output_say(&session->output, "%.*s = %s", (int)name.len, (const char *)name.data,
+		tell(&session->output, "%.*s = %s", (int)name.len, (const char *)name.data,
 			buffer_text(&text));
 		buffer_release(&text);
 	}

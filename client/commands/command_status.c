@@ -1,13 +1,14 @@
 /* `status`: one line for the server (is it ready, how full is its disk) and one for each run (its
- * head, whether that is proven, how far the fleet is behind, how much the deltas save). Each run
- * takes three requests: the run, because a list does not say whether an anchor is due; its head;
- * its fleet. */
+ * head, whether that is proven, how far the fleet is behind, how much the deltas save), and another
+ * where a publish could not be adopted. Each run takes three requests: the run, because a list does
+ * not say all of it; its head; its fleet. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "client/commands/run_walk.h"
 #include "client/remote/remote_json.h"
 
@@ -53,6 +54,7 @@ static void say_text(
 	struct session *session, const struct run_message *run, const struct facts *facts);
 static void format_fleet(
 	const struct run_message *run, const struct facts *facts, char out[FLEET_BYTES]);
+static void say_failed(struct session *session, const struct run_message *run);
 static int command_status_show(struct session *session, struct remote *remote,
 	const struct run_message *listed, struct error *err);
 
@@ -155,10 +157,10 @@ static void say_server(struct session *session, const struct disk *disk)
 	output_format_size(disk->free, free_text);
 	output_format_size(disk->all, all_text);
 	if (disk->is_known)
-		output_say(&session->output, "%s is ready; %s of its disk's %s are free",
+		output_result(&session->output, "%s is ready; %s of its disk's %s are free",
 			session->options->endpoint, free_text, all_text);
 	else
-		output_say(&session->output, "%s is ready", session->options->endpoint);
+		output_result(&session->output, "%s is ready", session->options->endpoint);
 }
 
 static int show(struct session *session, struct remote *remote, const struct run_name *name,
@@ -175,6 +177,7 @@ static int show(struct session *session, struct remote *remote, const struct run
 	if (result == 0) {
 		say_json(session, &run, &facts);
 		say_text(session, &run, &facts);
+		say_failed(session, &run);
 	}
 	arena_free(arena);
 	return result;
@@ -246,6 +249,7 @@ static void say_json(
 	json_writer_u64(&line.writer, "replicas_without_step", facts->without_step);
 	if (facts->has_oldest && run->has_head)
 		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
+	run_failed_adoption_print(&run->failed_adoption, &line.writer);
 	output_line_end(&line);
 }
 
@@ -272,7 +276,7 @@ static void say_text(
 				: "");
 	if (facts->replicas > 0)
 		format_fleet(run, facts, fleet);
-	output_say(&session->output,
+	output_result(&session->output,
 		"%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s",
 		(int)run->bucket.len, (const char *)run->bucket.data, (int)run->run.len,
 		(const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",
@@ -292,6 +296,21 @@ static void format_fleet(
 		snprintf(lag, sizeof(lag), ", the slowest %" PRIu64 " behind", lag_of(run, facts));
 	snprintf(out, FLEET_BYTES, "%" PRIu64 " replica%s, %" PRIu64 " in error%s%s",
 		facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error, without, lag);
+}
+
+static void say_failed(struct session *session, const struct run_message *run)
+{
+	const struct run_failed_adoption *const failed = &run->failed_adoption;
+	char created[CLOCK_TEXT_BYTES];
+	if (failed->error.len == 0)
+		return;
+	clock_format_iso(failed->created_ms, created);
+	output_result(&session->output,
+		"%.*s/%.*s  the publish %.*s of %s did not become a step: %.*s",
+		(int)run->bucket.len, (const char *)run->bucket.data, (int)run->run.len,
+		(const char *)run->run.data, (int)failed->publish.len,
+		(const char *)failed->publish.data, created, (int)failed->error.len,
+		(const char *)failed->error.data);
 }
 
 static int command_status_show(struct session *session, struct remote *remote,

@@ -74,7 +74,7 @@ static void say_step(struct session *session, const struct step_message *step)
 		snprintf(forms + used, sizeof(forms) - used, "%s%s %s", i > 0 ? ", " : "",
 			step_form_kind_name(step->forms[i].kind), size);
 	}
-	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created,
+	output_result(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created,
 		digest, step->collected ? "removed" : forms, step->label.len > 0 ? "  " : "",
 		(int)step->label.len, (const char *)step->label.data,
 		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "",

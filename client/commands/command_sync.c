@@ -294,7 +294,8 @@ static void say(
 	json_writer_text(&line.writer, "name", span_text(item->name));
 	json_writer_u64(&line.writer, "bytes", item->size);
 	output_line_end(&line);
-	output_say(&sync->session->output, "%s %s", word, item->name);
+	output_fn *const tell = sync->session->options->dry_run ? output_result : output_say;
+	tell(&sync->session->output, "%s %s", word, item->name);
 }
 
 /* Removes last: a reader meanwhile sees the new objects before the old ones are gone. */
@@ -330,7 +331,7 @@ static void command_sync_refused(void *owner, const struct sync_item *item, cons
 	json_writer_text(&line.writer, "code", span_text(error_kind_name(why->kind)));
 	json_writer_text(&line.writer, "message", span_text(why->text));
 	output_line_end(&line);
-	output_note(&sync->session->output, "%s %s: %s",
+	output_failure(&sync->session->output, "%s %s: %s",
 		sync->session->options->dry_run ? "would keep" : "kept", item->name, why->text);
 }
 
@@ -385,7 +386,7 @@ static void say_result(struct sync *sync)
 			sync->source.count, sync->removed);
 	else
 		output_say(&sync->session->output,
-			"%zu files, %zu %s (%s, of which %s went over the network), %zu removed",
+			"%zu files, %zu %s (%s; %s over the network), %zu removed",
 			sync->source.count, move->count, move->uploads ? "sent" : "received", size,
 			moved, sync->removed);
 }

@@ -66,19 +66,19 @@ static void say_sentences(struct session *session, const struct delta_summary *s
 	if (summary->has_changed_elements)
 		snprintf(elements, sizeof(elements), "%" PRIu64 " elements of ",
 			summary->changed_elements);
-	output_say(&session->output, "delta:  %s, %s%" PRIu64 " tensors changed, %s",
+	output_result(&session->output, "delta:  %s, %s%" PRIu64 " tensors changed, %s",
 		delta_format_name(summary->format), elements, summary->changed_tensors, size);
 	if (summary->has_step && summary->has_base_step)
-		output_say(&session->output, "step:   %" PRIu64 ", made from step %" PRIu64,
+		output_result(&session->output, "step:   %" PRIu64 ", made from step %" PRIu64,
 			summary->step, summary->base_step);
 	else if (summary->has_step)
-		output_say(&session->output, "step:   %" PRIu64, summary->step);
+		output_result(&session->output, "step:   %" PRIu64, summary->step);
 	if (!summary->has_digests)
 		return;
 	digest128_format(&summary->base_digest, text);
-	output_say(&session->output, "base:   %s", text);
+	output_result(&session->output, "base:   %s", text);
 	digest128_format(&summary->result_digest, text);
-	output_say(&session->output, "result: %s", text);
+	output_result(&session->output, "result: %s", text);
 }
 
 static int say_stats(struct session *session, const char *path, struct error *err)
@@ -121,7 +121,7 @@ static void say_survey(struct session *session, const struct delta_survey *surve
 	output_line_begin(&line, &session->output, "delta_stats");
 	add_row(&line.writer, survey, &survey->total, survey->elements);
 	output_line_end(&line);
-	output_say(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes", "changed %",
+	output_result(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes", "changed %",
 		"bits", "|ulp| 1", "2", "3", "4", "5+", "", "tensor");
 	say_row(session, survey, &survey->total, survey->elements, span_text("(all)"));
 	for (size_t i = 0; i < survey->count; i++) {
@@ -186,7 +186,7 @@ static void say_row(struct session *session, const struct delta_survey *survey,
 	if (row->stats.changed > 0)
 		snprintf(bits, sizeof(bits), "%.2f",
 			8 * share(row->payload_bytes, row->stats.changed));
-	output_say(&session->output, "%12" PRIu64 " %9s %7s %-35s %-5s %.*s", row->payload_bytes,
+	output_result(&session->output, "%12" PRIu64 " %9s %7s %-35s %-5s %.*s", row->payload_bytes,
 		density, bits, steps,
 		survey->has_base && row != &survey->total ? dtype_name(row->dtype) : "",
 		(int)name.len, (const char *)name.data);

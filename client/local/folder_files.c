@@ -35,8 +35,10 @@ static int by_text(const void *left, const void *right);
 
 char *folder_files_join(const char *folder, const char *name)
 {
-	const size_t folder_len = strlen(folder);
 	const size_t name_len = strlen(name);
+	size_t folder_len = strlen(folder);
+	while (folder_len > 0 && folder[folder_len - 1] == '/')
+		folder_len--;
 	char *const joined = memory_new(folder_len + name_len + 2);
 	memcpy(joined, folder, folder_len);
 	joined[folder_len] = '/';

@@ -110,9 +110,9 @@ static const struct option_row ROWS[] = {
 	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_CP | COMMAND_SYNC,
 		AT(create_bucket), NULL, 0, 0, "make the bucket if it does not exist"},
 	{"--long", OPTION_FLAG, COMMAND_LS, AT(is_long), NULL, 0, 0,
-		"show the number of objects and bytes of each bucket"},
+		"show the number of objects and bytes of each bucket; objects are listed with their sizes anyway"},
 	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0,
-		"list below folders too"},
+		"list below folders too; without a bucket: the objects of all buckets"},
 	{"--recursive", OPTION_FLAG, COMMAND_RM, AT(recursive), NULL, 0, 0,
 		"remove everything below BUCKET/PREFIX/ (BUCKET/: all objects of the bucket)"},
 	{"--exist-ok", OPTION_FLAG, COMMAND_MB, AT(exist_ok), NULL, 0, 0,
@@ -141,8 +141,10 @@ static const struct option_row ROWS[] = {
 	{"--grant", OPTION_LIST, COMMAND_KEYS, AT(grants), "BUCKET[/PREFIX]=read,write,list,admin",
 		0, 0,
 		"with add: the only thing that the key may do; `metrics`: read /-/metrics; repeats"},
-	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX,
-		"stop after N entries (steps: the newest N)"},
+	{"--limit", OPTION_NUMBER, COMMAND_LS, AT(limit), "N", 1, UINT32_MAX,
+		"stop after N entries"},
+	{"--limit", OPTION_NUMBER, COMMAND_STEPS, AT(limit), "N", 1, UINT32_MAX,
+		"only the newest N steps"},
 	{"--threads", OPTION_NUMBER,
 		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_FOLD |
 			COMMAND_TRANSCODE | COMMAND_INSPECT,
@@ -191,6 +193,10 @@ static const char *letter_of(const struct option_row *row);
 static bool is_common(const struct option_row *row);
 static int take_flag(struct options *options, enum command_bit command, char *const *words,
 	size_t count, size_t *at, struct error *err);
+static const struct option_row *joined_row(const char *word, size_t at, enum command_bit command);
+static bool is_joined(const char *word, enum command_bit command);
+static int take_letters(
+	struct options *options, enum command_bit command, const char *word, struct error *err);
 static int refuse_flag(struct span name, enum command_bit command, struct error *err);
 static int set_value(struct options *options, const struct option_row *row, const char *value,
 	struct error *err);
@@ -222,6 +228,8 @@ int options_find_command(char *const *words, size_t count, size_t *out_at, struc
 		const struct span name = flag_name(words[at]);
 		/* any command will do that talks to the server: it has all common flags */
 		const struct option_row *const row = find_row(name, COMMAND_LS);
+		if (row == NULL && is_joined(words[at], COMMAND_VERSION)) /* has no others */
+			continue;
 		if (row == NULL || !is_common(row))
 			return error_set(err, ERROR_INVALID,
 				"%.*s stands before the command; only flags that every command has may stand there, "
@@ -372,7 +380,7 @@ static int take_flag(struct options *options, enum command_bit command, char *co
 	const struct span name = flag_name(word);
 	const struct option_row *const row = find_row(name, command);
 	if (row == NULL)
-		return refuse_flag(name, command, err);
+		return take_letters(options, command, word, err);
 	if (row->kind == OPTION_FLAG) {
 		if (equals != NULL)
 			return error_set(err, ERROR_INVALID, "%s takes no value", row->name);
@@ -382,6 +390,32 @@ static int take_flag(struct options *options, enum command_bit command, char *co
 		return error_set(err, ERROR_INVALID, "%s needs a value: %s %s", row->name,
 			row->name, row->value);
 	return set_value(options, row, equals != NULL ? equals + 1 : words[(*at)++], err);
+}
+
+/* "-lr" is "-l -r": the row of the letter at that place, if it is that of a flag without a value. */
+static const struct option_row *joined_row(const char *word, size_t at, enum command_bit command)
+{
+	const char letter[] = {'-', word[at]};
+	const struct option_row *const row = find_row(span_of(letter, sizeof(letter)), command);
+	return row != NULL && row->kind == OPTION_FLAG ? row : NULL;
+}
+
+static bool is_joined(const char *word, enum command_bit command)
+{
+	size_t at = 1;
+	while (word[at] != '\0' && joined_row(word, at, command) != NULL)
+		at++;
+	return word[at] == '\0' && at > 2;
+}
+
+static int take_letters(
+	struct options *options, enum command_bit command, const char *word, struct error *err)
+{
+	if (!is_joined(word, command))
+		return refuse_flag(flag_name(word), command, err);
+	for (size_t at = 1; word[at] != '\0'; at++)
+		set_value(options, joined_row(word, at, command), "", err);
+	return 0;
 }
 
 static int refuse_flag(struct span name, enum command_bit command, struct error *err)

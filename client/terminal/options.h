@@ -89,7 +89,8 @@ struct options {
 
 /* `words` are the words after the command; the options borrow them. Fails with invalid for an
  * unknown flag, a flag that this command does not take, and a missing or bad value. Flags and
- * arguments may mix; `--flag=value` works too; `--` ends the flags. */
+ * arguments may mix; `--flag=value` works too, and so do joined letters (`-lr`); `--` ends the
+ * flags. */
 int options_parse(struct options *options, enum command_bit command, char *const *words,
 	size_t count, struct error *err);
 /* Sets *out_at to the index of the command among the words; only flags that every command has may

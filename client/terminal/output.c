@@ -5,6 +5,9 @@
 
 enum { LINE_MAX_BYTES = 64 * 1024 * 1024 };
 
+static void put_sentence(struct output *output, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
+static void put_aside(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 static void put_line(struct output *output, struct span text);
 
 void output_line_begin(struct output_line *line, struct output *output, const char *event)
@@ -37,30 +40,42 @@ void output_object(struct output *output, const struct json_node *object)
 	buffer_release(&text);
 }
 
+void output_result(struct output *output, const char *format, ...)
+{
+	va_list arguments;
+	if (output->json)
+		return;
+	va_start(arguments, format);
+	put_sentence(output, format, arguments);
+	va_end(arguments);
+}
+
 void output_say(struct output *output, const char *format, ...)
 {
+	va_list arguments;
 	if (output->json || output->quiet)
 		return;
-	va_list arguments;
 	va_start(arguments, format);
-	vprintf(format, arguments);
+	put_sentence(output, format, arguments);
 	va_end(arguments);
-	putchar('\n');
-	if (fflush(stdout) != 0)
-		output->failed = true;
 }
 
 void output_note(const struct output *output, const char *format, ...)
 {
+	va_list arguments;
 	if (output->quiet)
 		return;
-	va_list arguments;
 	va_start(arguments, format);
-	flockfile(stderr);
-	fputs("deltabucket: ", stderr);
-	vfprintf(stderr, format, arguments);
-	putc_unlocked('\n', stderr);
-	funlockfile(stderr);
+	put_aside(format, arguments);
+	va_end(arguments);
+}
+
+void output_failure(const struct output *output, const char *format, ...)
+{
+	va_list arguments;
+	(void)output;
+	va_start(arguments, format);
+	put_aside(format, arguments);
 	va_end(arguments);
 }
 
@@ -87,6 +102,23 @@ void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
 		snprintf(out, OUTPUT_SIZE_BYTES, "%u B", (unsigned)bytes);
 	else
 		snprintf(out, OUTPUT_SIZE_BYTES, "%.1f %s", value, UNITS[unit]);
+}
+
+static void put_sentence(struct output *output, const char *format, va_list arguments)
+{
+	vprintf(format, arguments);
+	putchar('\n');
+	if (fflush(stdout) != 0)
+		output->failed = true;
+}
+
+static void put_aside(const char *format, va_list arguments)
+{
+	flockfile(stderr);
+	fputs("deltabucket: ", stderr);
+	vfprintf(stderr, format, arguments);
+	putc_unlocked('\n', stderr);
+	funlockfile(stderr);
 }
 
 static void put_line(struct output *output, struct span text)

@@ -1,6 +1,12 @@
 /* The program's output. On stdout: sentences for people, or with --json one object per line for
  * machines, flushed line by line. Failures go to stderr as one sentence, and with --json also to
- * stdout as {"error":{"code","message"}}. One thread at a time. */
+ * stdout as {"error":{"code","message"}}. One thread at a time.
+ *
+ * Which function prints a sentence decides what --quiet leaves of it:
+ *     output_result    what the command was asked for          stdout   stays
+ *     output_say       that it has done what it was told to    stdout   goes
+ *     output_note      what else a person should know          stderr   goes
+ *     output_failure   what of several things failed           stderr   stays */
 #ifndef CLIENT_TERMINAL_OUTPUT_H
 #define CLIENT_TERMINAL_OUTPUT_H
 
@@ -8,7 +14,7 @@
 
 struct output {
 	bool json;
-	bool quiet;  /* suppresses sentences, but not JSON and failures */
+	bool quiet;  /* --quiet; it suppresses no JSON */
 	bool failed; /* stdout cannot be written, like a closed pipe: long listings stop */
 };
 
@@ -26,12 +32,16 @@ void output_line_end(struct output_line *line);
 /* With --json, prints an answer of the server unchanged, as one line; otherwise nothing. */
 void output_object(struct output *output, const struct json_node *object);
 
-/* Prints a sentence for people to stdout, unless --json or --quiet is set. */
-void output_say(struct output *output, const char *format, ...)
+/* The functions of the table above. With --json nothing of it goes to stdout. */
+typedef void output_fn(struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Prints a note for the person at the terminal to stderr, unless --quiet is set. */
+output_fn output_result;
+output_fn output_say;
 void output_note(const struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void output_failure(const struct output *output, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The failure that the command ends with. */
 void output_error(struct output *output, const struct error *err);
 
 /* "1.2 GB", in powers of ten. */

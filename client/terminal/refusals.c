@@ -22,7 +22,7 @@ int refusals_add(struct refusals *refusals, const struct error *failure, struct 
 	if (refusals->count++ == 0)
 		refusals->first = *failure;
 	if (refusals->total > 1)
-		output_note(refusals->output, "%s", failure->text);
+		output_failure(refusals->output, "%s", failure->text);
 	return 0;
 }
 

@@ -65,6 +65,10 @@ static const struct keys_verb *parse(
 static const struct keys_verb *check(
 	struct keys_options *options, const struct command_list *arguments, struct error *err);
 static const struct keys_verb *find_verb(const char *word, struct error *err);
+static int check_key(const struct keys_options *options, struct error *err);
+static int parse_key(const struct keys_options *options, struct arena *arena,
+	struct keyring_new_key *out, struct error *err);
+static const char *default_namespace(void);
 static int keys_command_add(const struct keys_options *options, struct store *store,
 	struct keyring *keyring, struct buffer *out, struct error *err);
 static void print_request(const struct keys_options *options, struct buffer *out);
@@ -147,7 +151,8 @@ static const struct keys_verb *check(
 		error_set(err, ERROR_INVALID,
 			wanted == 2 ? "name the key: keys %s KEY_ID" : "keys %s takes no argument",
 			verb->name);
-	else if (command_words_need_data(options->data, err) == 0)
+	else if (command_words_need_data(options->data, err) == 0 &&
+		(verb->work != keys_command_add || check_key(options, err) == 0))
 		return verb;
 	return NULL;
 }
@@ -167,27 +172,50 @@ static const struct keys_verb *find_verb(const char *word, struct error *err)
 	return NULL;
 }
 
-static int keys_command_add(const struct keys_options *options, struct store *store,
-	struct keyring *keyring, struct buffer *out, struct error *err)
+/* Judges the words before a store is opened, or made. A running server may know another default
+ * namespace, and then judges once more. */
+static int check_key(const struct keys_options *options, struct error *err)
 {
-	const char *const given = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
-	const char *const standard = given != NULL ? given : "main";
+	struct keyring_new_key key;
 	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
-	struct admin_made_key made = {.warnings = NULL};
-	struct buffer request;
-	buffer_init(&request, ANSWER_MAX_BYTES);
-	print_request(options, &request);
-	int outcome = admin_keys_parse(buffer_span(&request), standard, arena, &made.key, err);
-	if (outcome == 0)
-		outcome = admin_keys_make(store, keyring, standard, &made, arena, err);
-	if (outcome == 0)
-		admin_keys_print_made(&made, out);
-	buffer_release(&request);
+	const int outcome = parse_key(options, arena, &key, err);
 	arena_free(arena);
 	return outcome;
 }
 
-/* The request that makes a key. Without a server, admin_keys_parse reads it too. */
+static int parse_key(const struct keys_options *options, struct arena *arena,
+	struct keyring_new_key *out, struct error *err)
+{
+	struct buffer request;
+	buffer_init(&request, ANSWER_MAX_BYTES);
+	print_request(options, &request);
+	const int outcome =
+		admin_keys_parse(buffer_span(&request), default_namespace(), arena, out, err);
+	buffer_release(&request);
+	return outcome;
+}
+
+static const char *default_namespace(void)
+{
+	const char *const given = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
+	return given != NULL ? given : "main";
+}
+
+static int keys_command_add(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err)
+{
+	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
+	struct admin_made_key made = {.warnings = NULL};
+	int outcome = parse_key(options, arena, &made.key, err);
+	if (outcome == 0)
+		outcome = admin_keys_make(store, keyring, default_namespace(), &made, arena, err);
+	if (outcome == 0)
+		admin_keys_print_made(&made, out);
+	arena_free(arena);
+	return outcome;
+}
+
+/* The request that makes a key. */
 static void print_request(const struct keys_options *options, struct buffer *out)
 {
 	struct json_writer json;

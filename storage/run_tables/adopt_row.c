@@ -6,10 +6,11 @@
 
 enum { REMOVE_ROWS = 500 };
 
-#define COLUMNS "id, run, identity, convention, state, objects, base, step, error"
+#define COLUMNS "id, run, identity, convention, state, objects, base, step, error, created_ms"
 static const char SQL_ADOPT_NOTE[] =
 	"INSERT INTO adoptions (run, identity, convention, state, objects, base, created_ms) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6)"
-	" ON CONFLICT (run, identity) DO UPDATE SET state = 0, objects = excluded.objects, base = excluded.base, error = NULL"
+	" ON CONFLICT (run, identity) DO UPDATE SET state = 0, objects = excluded.objects, base = excluded.base, error = NULL,"
+	" created_ms = excluded.created_ms"
 	" WHERE adoptions.state = 2";
 static const char SQL_ADOPT_FIND[] = "SELECT " COLUMNS " FROM adoptions WHERE id = ?1";
 static const char SQL_ADOPT_IDENTITY[] =
@@ -20,6 +21,11 @@ static const char SQL_ADOPT_NEWEST[] =
 	"SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND state <> 2 ORDER BY id DESC LIMIT 1";
 static const char SQL_ADOPT_LAST[] =
 	"SELECT " COLUMNS " FROM adoptions WHERE run = ?1 ORDER BY id DESC LIMIT 1";
+static const char SQL_ADOPT_FAILURE[] =
+	"SELECT " COLUMNS
+	" FROM adoptions WHERE run = ?1 AND state = 2 AND (created_ms, id) > (SELECT created_ms, id FROM ("
+	"SELECT created_ms, id, step FROM adoptions WHERE run = ?1 AND step IS NOT NULL UNION ALL SELECT -1, -1, -1)"
+	" ORDER BY step DESC LIMIT 1) ORDER BY error = ?2, created_ms DESC, id DESC LIMIT 1";
 static const char SQL_ADOPT_WAITING[] =
 	"SELECT MIN(id), run FROM adoptions WHERE state = 0 GROUP BY run HAVING MIN(id) > ?1 ORDER BY 1 LIMIT 1";
 static const char SQL_ADOPT_PUBLISHED[] = "UPDATE adoptions SET state = 1, step = ?2 WHERE id = ?1";
@@ -39,6 +45,7 @@ static const char SQL_ADOPT_REMOVE[] = "DELETE FROM adoptions WHERE id = ?1";
 static const char SQL_ADOPT_BUCKET[] =
 	"SELECT buckets.id, buckets.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1 AND runs.name IS NOT NULL";
 #undef COLUMNS
+static const char ORPHANED[] = "The publish that it builds on could not become a step.";
 
 static int first_row(struct db_statement *statement, struct arena *arena, struct adoption *out,
 	struct error *err);
@@ -85,6 +92,14 @@ int adopt_row_find_last(
 	return first_row(db_query(db, SQL_ADOPT_LAST, err, db_i64(run)), arena, out, err);
 }
 
+int adopt_row_find_failure(
+	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err)
+{
+	return first_row(
+		db_query(db, SQL_ADOPT_FAILURE, err, db_i64(run), db_blob(span_text(ORPHANED))),
+		arena, out, err);
+}
+
 int adopt_row_find_waiting(
 	struct db *db, int64_t after, int64_t *out_id, int64_t *out_run, struct error *err)
 {
@@ -106,10 +121,9 @@ int adopt_row_set_published(struct db *db, int64_t id, uint64_t step, struct err
 
 int adopt_row_set_failed(struct db *db, int64_t id, struct span error, struct error *err)
 {
-	static const char orphaned[] = "The publish that it builds on could not become a step.";
 	ASSERT(error.len > 0);
 	if (db_run(db, SQL_ADOPT_FAILED, err, db_i64(id), db_blob(error)) != 0 ||
-		db_run(db, SQL_ADOPT_ORPHANS, err, db_i64(id), db_blob(span_text(orphaned))) != 0)
+		db_run(db, SQL_ADOPT_ORPHANS, err, db_i64(id), db_blob(span_text(ORPHANED))) != 0)
 		return -1;
 	return db_run(db, SQL_ADOPT_PRUNE, err, db_i64(id), db_i64(ADOPT_FAILED_KEPT));
 }
@@ -167,6 +181,7 @@ static int first_row(struct db_statement *statement, struct arena *arena, struct
 			.base = arena_copy(arena, db_column_blob(statement, 6)),
 			.step = (uint64_t)db_column_i64(statement, 7),
 			.error = arena_copy(arena, db_column_blob(statement, 8)),
+			.created_ms = db_column_i64(statement, 9),
 		};
 	}
 	db_reset(statement);

@@ -28,6 +28,7 @@ struct adoption {
 	struct span base;  /* the identity that it builds on */
 	uint64_t step;     /* set when it is published */
 	struct span error; /* why it failed; set when it has failed */
+	int64_t created_ms; /* when it was last noted */
 };
 
 /* Notes a publish. A failed one waits again; any other known one stays as it is. */
@@ -45,6 +46,10 @@ int adopt_row_find_newest(
 	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err);
 /* The newest one, failed or not. */
 int adopt_row_find_last(
+	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err);
+/* The last one that failed, if it was noted behind the newest step that was adopted. Of those that
+ * failed together it is the one that the others build on. */
+int adopt_row_find_failure(
 	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err);
 /* The first one with an id above `after` whose turn it is: the publishes of a run wait for those
  * that were noted before. 1, 0, -1. */

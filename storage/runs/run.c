@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/thread/step_watch.h"
+#include "storage/run_tables/adopt_row.h"
 #include "storage/run_tables/replica_table.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/run_settings.h"
@@ -30,6 +31,8 @@ struct run_end {
 	int64_t id; /* of its row, once it is found */
 };
 
+static int find_failed_adoption(struct db *db, int64_t run, struct arena *arena,
+	struct run_failed_adoption *out, struct error *err);
 static bool is_name_byte(uint8_t byte);
 static int run_settings_apply(struct call *call, struct db *db, struct error *err);
 static void run_settings_settle(struct call *call);
@@ -70,16 +73,20 @@ int run_find(struct store *store, const struct run_ref *run, struct arena *arena
 	if (db == NULL)
 		return -1;
 	struct run_row row;
+	struct run_failed_adoption failed = {0};
 	bool anchor_due = false;
 	int result = run_row_need(db, run, &row, err);
 	if (result == 0)
 		result = step_anchor_due(db, &row, &anchor_due, err);
+	if (result == 0)
+		result = find_failed_adoption(db, row.id, arena, &failed, err);
 	store_reader_give(store, db);
 	if (result != 0)
 		return -1;
 	const struct run_ref copy = run_ref_copy(run, arena);
 	run_row_message(&row, &copy, out);
 	out->anchor_due = anchor_due;
+	out->failed_adoption = failed;
 	if (arena_overflowed(arena))
 		return error_set(
 			err, ERROR_NO_MEMORY, "The request's memory ran out while reading a run.");
@@ -130,6 +137,17 @@ int run_webhook_secret(struct store *store, const struct run_ref *run,
 	if (found == 0)
 		webhook_secret(store, row.id, out);
 	return found;
+}
+
+static int find_failed_adoption(struct db *db, int64_t run, struct arena *arena,
+	struct run_failed_adoption *out, struct error *err)
+{
+	struct adoption adoption;
+	const int found = adopt_row_find_failure(db, run, arena, &adoption, err);
+	if (found == 1)
+		*out = (struct run_failed_adoption){
+			adoption.identity, adoption.created_ms, adoption.error};
+	return found < 0 ? -1 : 0;
 }
 
 static bool is_name_byte(uint8_t byte)

@@ -201,7 +201,28 @@ class ObjectCommands(unittest.TestCase):
         for grant in ('two=list', 'two=read', 'two=write', 'two/b/=read,list', 'two=admin'):
             token = self.daemon.add_key('--grant', grant)['token']
             self.assertEqual(self.daemon.client('ls', '-l', token=token).stdout.split()[-1], 'two', grant)
-        self.expect(2, 'is for the list of buckets', 'ls', '-l', 'two')
+
+    def test_the_objects_of_all_buckets(self):
+        self.daemon.client('mb', 'empty', 'one', 'two')
+        for name in ('one/a', 'two/a', 'two/b/c'):
+            self.daemon.client('put', self.file, name)
+        for words in (['-r'], ['-lr'], ['-rl'], ['-r', '--long']):
+            names = [line.split()[2] for line in self.daemon.client('ls', *words).stdout.splitlines()]
+            self.assertEqual(names, ['one/a', 'two/a', 'two/b/c'], words)
+        told = [json.loads(line) for line in self.daemon.client('ls', '-r', '--json').stdout.splitlines()]
+        self.assertEqual([(line['bucket'], line['key']) for line in told], [('one', 'a'), ('two', 'a'), ('two', 'b/c')])
+        self.assertEqual(len(self.daemon.client('ls', '-r', '--limit', '2').stdout.splitlines()), 2)
+        listed = self.daemon.client('ls', '-r', 'two').stdout
+        self.assertEqual([line.split()[2] for line in listed.splitlines()], ['a', 'b/c'])
+        self.assertEqual(self.daemon.client('ls', '-lr', 'two').stdout, listed)
+        token = self.daemon.add_key('--grant', 'two/b/=read')['token']
+        self.expect(DENIED, 'listing two: ', 'ls', '-r', token=token)
+
+    def test_a_folder_is_written_with_one_slash(self):
+        self.daemon.client('put', '--create-bucket', self.file, 'one/a')
+        for folder, path in (('./', './a'), ('.', './a'), (self.daemon.scratch + '//', self.daemon.scratch + '/a'), ('sub/', 'sub/a')):
+            os.makedirs(os.path.join(self.daemon.scratch, 'sub'), exist_ok=True)
+            self.expect(0, f'got {path}, ', 'get', 'one/a', folder, cwd=self.daemon.scratch)
 
     def test_a_key_that_may_only_write_removes_what_it_may(self):
         self.daemon.client('put', '--create-bucket', self.file, 'box/mine/a')

@@ -59,6 +59,11 @@ class Words(unittest.TestCase):
             words = [command] if command == 'help' else ['help', command]
             self.assertLessEqual(max(map(len, self.run_client(*words).stdout.splitlines())), 110)
 
+    def test_a_flag_is_told_of_in_the_words_of_its_command(self):
+        limits = {command: next(line for line in self.run_client('help', command).stdout.splitlines() if line.startswith('  --limit')) for command in ('ls', 'steps')}
+        self.assertNotIn('step', limits['ls'])
+        self.assertIn('newest N steps', limits['steps'])
+
     def test_what_was_meant_is_guessed(self):
         self.expect(USAGE, 'there is no command lss; did you mean ls?', 'lss')
         self.expect(USAGE, 'there is no command upload; did you mean put?', 'upload', 'x')

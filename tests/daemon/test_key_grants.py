@@ -1,10 +1,12 @@
 """What `keys add` makes of grants: the Hub's spelling, what it warns of, and the right to read metrics and nothing else."""
 import json
+import os
 import unittest
 
 from tests.support.daemon import Daemon
 
 THREADS_MEET = False
+USAGE = 2
 
 
 class Grants(unittest.TestCase):
@@ -38,6 +40,21 @@ class Grants(unittest.TestCase):
         self.assertIn('main/weights is read as the bucket weights', made['warnings'][0])
         self.assertEqual(self.daemon.request('GET', '/weights/run/a', token=made['token']).status, 200)
         self.assertEqual(self.add('lab/mine=read', namespace='lab')['grants'], ['lab--mine=read'])
+
+    def test_a_bucket_that_cannot_be_is_refused(self):
+        for grant in ('fi les=read', '.files=read', f'{"x" * 97}=read', 'Files/..=read,', 'v1=read'):
+            done = self.daemon.client('keys', 'add', '--grant', grant, check=False)
+            self.assertEqual((done.returncode, done.stdout), (USAGE, ''), (grant, done.stderr))
+        reply = self.daemon.request('POST', '/-/keys', json.dumps({'grants': ['weights=read', 'fi les=read']}).encode())
+        self.assertEqual((reply.status, reply.json()['error']['code']), (400, 'invalid'))
+        # names of buckets that only clients of the Hub make, and a namespace that a bucket could not be called in S3
+        self.assertEqual(self.add('My_Model=read', 'lab--My_Model=read', 'x=read')['grants'], ['My_Model=read', 'lab--My_Model=read', 'x=read'])
+        self.assertEqual(self.add('me/mine/=read', namespace='me')['grants'], ['me--mine=read'])
+        self.assertEqual(self.add('main/fi les=read')['grants'], ['main/fi les=read'])  # a key may have any name
+
+    def test_only_wrong_words_are_wrong_usage(self):
+        self.assertEqual(self.daemon.admin('keys', 'revoke', 'nobody', check=False).returncode, 1)
+        self.assertEqual(self.daemon.admin('keys', 'add', '--name', 'x' * 256, check=False).returncode, USAGE)
 
     def test_a_bucket_of_the_namespaces_name_is_meant_itself(self):
         with Daemon(tls=False) as daemon:
@@ -79,7 +96,7 @@ class Grants(unittest.TestCase):
                                   for grant in json.loads(line)['grants']])
         for wrong in ('-/metrics=read', '-=read', 'metric'):
             done = self.daemon.admin('keys', 'add', '--grant', wrong, check=False)
-            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertEqual(done.returncode, USAGE, done.stderr)
 
     def test_there_are_no_wildcards(self):
         """They were taken for a bucket and a prefix of that name, which opened nothing."""
@@ -90,11 +107,21 @@ class Grants(unittest.TestCase):
                 for grant, said in (
                     ('*=read', "no wildcards: '*' must be the name of one bucket"),
                     ('files/*=read', "instead of 'files/*' write files/=read"),
+                    ('fi les=read', "The grant 'fi les=read' names a bucket that cannot be: The bucket name 'fi les' must have only letters,"),
+                    ('api/x=read', "The bucket name 'api' is reserved."),
                     ('files=reed', "names 'reed', which is not one of read, write, list and admin"),
                 ):
                     done = daemon.admin('keys', 'add', '--grant', grant, check=False)
-                    self.assertEqual((done.returncode, done.stdout), (1, ''), done.stderr)
+                    self.assertEqual((done.returncode, done.stdout), (USAGE, ''), done.stderr)
                     self.assertIn(said, done.stderr)
+
+    def test_a_wrong_grant_makes_no_store(self):
+        with Daemon(tls=False) as daemon:
+            daemon.stop()
+            empty = os.path.join(daemon.scratch, 'empty')
+            os.mkdir(empty)
+            done = daemon.command('keys', 'add', '--grant', 'fi les=read', '--data', empty)
+            self.assertEqual((done.returncode, os.listdir(empty)), (USAGE, []), done.stderr)
 
 
 if __name__ == '__main__':

@@ -116,6 +116,21 @@ class Login(unittest.TestCase):
         self.assertIn('login', self.run_client('ls', token='').stderr)
         self.assertEqual(self.login('--token', ROOT_TOKEN).returncode, USAGE)
 
+    def test_the_ca_of_another_server_is_named(self):
+        """Not the token, and not the file that the CA is in meanwhile."""
+        with Daemon() as other:
+            done = self.login('--ca', other.ca)
+            self.assertEqual(done.returncode, UNREACHABLE, done.stderr)
+            self.assertIn(f'the certificate of {self.daemon.endpoint} is not signed by the CA in {other.ca}', done.stderr)
+            self.assertIn('Nothing was sent or stored', done.stderr)
+            for wrong in ('token', '.pem.new'):
+                self.assertNotIn(wrong, done.stderr)
+        self.assertFalse(os.path.exists(self.config))
+        unnamed = self.daemon.endpoint.replace('127.0.0.1', '127.0.0.2')
+        self.assertNotEqual(unnamed, self.daemon.endpoint)
+        done = self.run_client('login', unnamed, '--ca', self.daemon.ca, token=ROOT_TOKEN)
+        self.assertNotIn('is not signed', done.stderr)  # there is nobody, or it has another name
+
     def test_a_person_confirms_and_types_the_token_unseen(self):
         shown, status = self.type('login', self.daemon.endpoint, answers=[(b'(yes/no)', b'yes\n'), (b'Token: ', ROOT_TOKEN.encode() + b'x\x7f\n')])
         self.assertEqual(status, 0, shown)

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from tests.support.checkpoints import expand_small, write_safetensors
-from tests.support.daemon import Daemon
+from tests.support.daemon import DATA, Daemon
 
 
 class Steps(unittest.TestCase):
@@ -208,6 +208,33 @@ class Steps(unittest.TestCase):
             self.assertEqual(reply.status, status, target)
             self.assertTrue(reply.json()['error']['message'])
         self.assertEqual(self.daemon.request('POST', '/v1/runs/models/bad%20name').status, 400)
+
+    def test_an_adoption_that_failed_is_shown_until_the_next_one(self):
+        run, status = '/v1/runs/models/adopted', ('status', 'models/adopted')
+        with open(os.path.join(DATA, 'small', 'anchors', 'step_000000.safetensors'), 'rb') as file:
+            anchor = file.read()
+        self.assertEqual(self.daemon.request('POST', run, b'{}').status, 200)
+        self.assertEqual(self.daemon.request('PUT', run + '/settings', b'{"adopt":"trl"}').status, 200)
+        self.assertNotIn('failed_adoption', self.daemon.request('GET', run).json())
+        self.assertNotIn('step', self.daemon.client(*status).stdout.replace('no step', ''))
+        self.daemon.request('PUT', '/models/adopted/anchors/step_000007.safetensors', b'not a checkpoint')
+        self.daemon.await_log('adoption_failed')
+        failed = self.daemon.request('GET', run).json()['failed_adoption']
+        self.assertEqual(failed['publish'], 'step_000007')
+        self.assertRegex(failed['created'], r'^20\d\d-.*Z$')
+        self.assertIn(json.dumps(failed['error'])[1:-1], self.daemon.log())
+        said = self.daemon.client(*status).stdout
+        self.assertIn(f"the publish step_000007 of {failed['created']} did not become a step: {failed['error']}", said)
+        told = [json.loads(line) for line in self.daemon.client('--json', *status).stdout.splitlines()]
+        self.assertEqual(told[-1]['failed_adoption'], failed)
+        self.daemon.stop()
+        self.daemon.start()
+        self.assertEqual(self.daemon.request('GET', run).json()['failed_adoption'], failed)
+        self.daemon.request('PUT', '/models/adopted/anchors/step_000008.safetensors', anchor)
+        while (reply := self.daemon.request('GET', run).json())['head'] is None:
+            time.sleep(0.05)
+        self.assertNotIn('failed_adoption', reply)
+        self.assertNotIn('did not become', self.daemon.client(*status).stdout)
 
     def test_names_of_runs_are_bounded(self):
         """Whatever the route does with the name: settings put it into a prefix of keys."""

@@ -145,11 +145,33 @@ START_TEST(letters_are_short_names)
 }
 END_TEST
 
+START_TEST(letters_may_be_joined)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"-rlq", "b", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
+	ck_assert(options.recursive && options.is_long && options.quiet && !options.help);
+	ck_assert_uint_eq(options.argument_count, 1);
+	size_t at = 9;
+	const char *const before[] = {"-qh", "ls"};
+	ck_assert_int_eq(
+		options_find_command((char *const *)(const void *)before, 2, &at, &err), 0);
+	ck_assert_uint_eq(at, 1);
+	const char *const own[] = {"-qr", "ls"};
+	ck_assert_int_eq(options_find_command((char *const *)(const void *)own, 2, &at, &err), -1);
+}
+END_TEST
+
 static const struct {
 	enum command_bit command;
 	const char *words[4];
 	const char *says;
 } REFUSED[] = {
+	{COMMAND_LS, {"-rx", NULL}, "no flag -rx"},
+	{COMMAND_LS, {"-rf", NULL}, "no flag -rf"}, /* f is another command's */
+	{COMMAND_LS, {"-long", NULL}, "did you mean --long?"},
+	{COMMAND_LS, {"-rq=1", NULL}, "no flag -rq"},
 	{COMMAND_LS, {"--recursve", NULL}, "did you mean --recursive?"},
 	{COMMAND_PUBLISH, {"--frob", NULL}, "--frob"},
 	{COMMAND_PUBLISH, {"--once", NULL}, "--once"}, /* a flag of another command */
@@ -321,6 +343,7 @@ Suite *test_options_suite(void)
 	tcase_add_test(tests, seeds_are_paths_of_any_form);
 	tcase_add_test(tests, common_flags_may_stand_before_the_command);
 	tcase_add_test(tests, letters_are_short_names);
+	tcase_add_test(tests, letters_may_be_joined);
 	tcase_add_test(tests, times_may_have_units);
 	tcase_add_test(tests, one_name_may_mean_two_things);
 	tcase_add_test(tests, a_dash_is_an_argument_and_two_end_the_flags);

@@ -12,10 +12,12 @@ enum { RUN = 1, OTHER = 2, MANY = 1200 };
 
 static struct store_fixture fixture;
 static struct error err;
+static int64_t now_ms; /* of the next note */
 
 static void set_up(void)
 {
 	err = (struct error){0};
+	now_ms = 1000;
 	memset(&fixture, 0, sizeof(fixture));
 	store_fixture_open(&fixture);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
@@ -42,7 +44,7 @@ static int apply(struct change *change, struct db *db, struct error *error)
 	const struct adoption *const adoption = &doing->adoption;
 	switch (doing->doing) {
 	case NOTE:
-		return adopt_row_note(db, adoption, 1000, error);
+		return adopt_row_note(db, adoption, now_ms++, error);
 	case PUBLISH:
 		return adopt_row_set_published(db, adoption->id, adoption->step, error);
 	case FAIL:
@@ -129,6 +131,55 @@ START_TEST(one_that_became_a_step_stays_one)
 	ck_assert_int_eq(adopt_row_find_step(db, RUN, 4, fixture.arena, &adoption, &err), 0);
 	ck_assert_int_eq(adopt_row_find_step(db, OTHER, 5, fixture.arena, &adoption, &err), 0);
 	store_reader_give(fixture.store, db);
+}
+END_TEST
+
+/* The failure that is shown of the run: its identity, or "". */
+static const char *shown(int64_t of_run)
+{
+	struct adoption adoption = {.id = 0};
+	struct db *const db = store_reader_take(fixture.store, &err);
+	const int found = adopt_row_find_failure(db, of_run, fixture.arena, &adoption, &err);
+	store_reader_give(fixture.store, db);
+	ck_assert_int_ge(found, 0);
+	ck_assert(found == 0 || adoption.error.len > 0);
+	return found == 1 ? arena_text(fixture.arena, adoption.identity) : "";
+}
+
+START_TEST(a_failure_is_shown_until_a_later_one_is_a_step)
+{
+	ck_assert_str_eq(shown(RUN), "");
+	note(RUN, "a", "a/", NULL);
+	note(RUN, "b", "b/", NULL);
+	note(OTHER, "c", "c/", NULL);
+	fail_it(RUN, "a");
+	ck_assert_str_eq(shown(RUN), "a");
+	ck_assert_str_eq(shown(OTHER), "");
+	publish(RUN, "b", 0);
+	ck_assert_str_eq(shown(RUN), "");
+	note(RUN, "a", "a/", NULL); /* put again, behind b */
+	ck_assert_str_eq(shown(RUN), "");
+	fail_it(RUN, "a");
+	ck_assert_str_eq(shown(RUN), "a");
+	note(RUN, "a", "a/", NULL);
+	publish(RUN, "a", 1);
+	ck_assert_str_eq(shown(RUN), "");
+}
+END_TEST
+
+START_TEST(the_failure_is_shown_that_others_failed_of)
+{
+	note(RUN, "a", "a/", NULL);
+	note(RUN, "b", "b/", "a");
+	note(RUN, "c", "c/", "b");
+	fail_it(RUN, "a");
+	ck_assert(find(RUN, "c").state == ADOPTION_FAILED);
+	ck_assert_str_eq(shown(RUN), "a");
+	const int64_t id = find(RUN, "a").id;
+	ck_assert_int_gt(id, 0);
+	note(RUN, "a", "a/", NULL);
+	publish(RUN, "a", 0); /* b and c came before it was put again */
+	ck_assert_str_eq(shown(RUN), "");
 }
 END_TEST
 
@@ -240,6 +291,8 @@ Suite *test_adopt_row_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, one_that_failed_waits_again_as_it_is_noted_now);
 	tcase_add_test(tests, one_that_became_a_step_stays_one);
+	tcase_add_test(tests, a_failure_is_shown_until_a_later_one_is_a_step);
+	tcase_add_test(tests, the_failure_is_shown_that_others_failed_of);
 	tcase_add_test(tests, the_newest_has_not_failed_and_the_last_may_have);
 	tcase_add_test(tests, a_failure_takes_what_is_behind_it_in_its_run_alone);
 	tcase_add_test(tests, of_the_failed_ones_the_newest_are_kept);
