@@ -99,6 +99,12 @@ class Objects(unittest.TestCase):
         self.assertEqual(self.put('k' * 1024, b'').status, 200)
         long = self.put('k' * 1025, b'')
         self.assertEqual((long.status, long.code()), (400, 'KeyTooLongError'))
+        for method, query in (('GET', ''), ('HEAD', ''), ('DELETE', ''), ('GET', '?tagging'), ('GET', '?acl'), ('GET', '?attributes')):
+            long = self.request(method, f'/obj/{"k" * 1025}{query}', headers={'x-amz-object-attributes': 'ETag'})
+            self.assertEqual(long.status, 400, (method, query))
+            if method != 'HEAD':
+                self.assertEqual(long.code(), 'KeyTooLongError')
+                self.assertIn(b'<Size>1025</Size><MaxSizeAllowed>1024</MaxSizeAllowed>', long.body)
         for target in ('/obj/%zz', '/obj/%ff', '/obj/a%00b'):
             bad = self.request('GET', target)
             self.assertEqual(bad.status, 400, target)

@@ -96,6 +96,10 @@ class Policy(unittest.TestCase):
             )
         refused = self.request('PUT', '/shows-private', headers={'x-amz-acl': 'log-delivery-write'})
         self.assertEqual((refused.status, refused.code()), (501, 'NotImplemented'))
+        for target in ('/shows-private?acl', '/shows-private/k?acl'):
+            refused = self.request('PUT', target, headers={'x-amz-grant-full-control': 'id=x'})
+            self.assertEqual((refused.status, refused.code()), (501, 'NotImplemented'))
+            self.assertIn(b'<Header>x-amz-grant-full-control</Header>', refused.body)
 
     def test_buckets_that_everyone_writes(self):
         self.make('open')

@@ -2,6 +2,7 @@
 
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/s3_request.h"
+#include "storage/objects/object_facts.h"
 #include "storage/objects/object_read.h"
 
 static int judge_found(
@@ -11,6 +12,11 @@ static void add_marker_headers(struct exchange *exchange, const struct object *m
 bool object_request_ref(struct exchange *exchange, struct object_ref *out, enum next *out_next)
 {
 	struct span text;
+	struct error err = {0};
+	if (object_facts_check_key(s3_request_key(exchange), &err) != 0) {
+		*out_next = exchange_fail(exchange, &err);
+		return false;
+	}
 	*out = (struct object_ref){.bucket = exchange_bucket(exchange),
 		.key = s3_request_key(exchange),
 		.version = {.kind = VERSION_REF_CURRENT},

@@ -8,7 +8,8 @@
 
 /* The object of the route, in the bucket that the caller was let into, with the version of the
  * query parameter versionId (absent: VERSION_REF_CURRENT). Returns false with 400 InvalidArgument
- * set when versionId is not the id of a version. */
+ * set when versionId is not the id of a version, and with 400 KeyTooLongError when no key is so
+ * long. */
 bool object_request_ref(struct exchange *exchange, struct object_ref *out, enum next *out_next);
 /* Finds the version that `ref` names. no_bucket, no_key, no_version; method (405) when `ref` names
  * a delete marker. For a delete marker, named or current, the reply gets x-amz-delete-marker and
