@@ -7,6 +7,7 @@
 
 #include "api/auth/authorise.h"
 #include "api/objects/conditional.h"
+#include "api/s3/object/object_request.h"
 #include "api/s3/request/s3_error.h"
 #include "base/encode.h"
 #include "storage/buckets/account.h"
@@ -145,9 +146,14 @@ static int find(struct exchange *exchange, const struct object_ref *source, stru
 	if (authorise_key(exchange, &judged.bucket, judged.key,
 		    PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS),
 		    err) != 0 ||
-		check_owner(exchange, judged.bucket, err) != 0 ||
-		object_find(exchange->context->store, &judged, exchange->arena, out, err) != 0)
+		check_owner(exchange, judged.bucket, err) != 0)
 		return -1;
+	if (object_find(exchange->context->store, &judged, exchange->arena, out, err) != 0) {
+		if (err->kind == ERROR_NO_KEY)
+			(void)object_request_judge_absence(
+				exchange, judged.bucket, judged.key, err);
+		return -1;
+	}
 	if (out->is_marker)
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"The source of a copy request may not specifically refer to a delete marker by version id.");

@@ -170,7 +170,7 @@ static bool may_be_anchor(const struct object_ref *asked, const struct object *f
 static enum next get_object_fail(struct exchange *exchange, const struct error *err)
 {
 	return err->kind == ERROR_NOT_READY ? get_object_make(exchange)
-					    : exchange_fail(exchange, err);
+					    : object_request_fail(exchange, err);
 }
 
 /* Has the server make a file of an anchor that was not published. */
