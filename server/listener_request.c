@@ -72,6 +72,7 @@ static void read_client(struct request *request);
 static void listener_request_take_forwarded(void *taker, struct span name, struct span value);
 static enum method parse_method(const char *text);
 static int check_framing(struct request *request, const struct raw_header *raw, struct error *err);
+static bool asks_whole_server(const struct exchange *exchange);
 static enum MHD_Result refuse_at_once(struct request *request);
 static enum MHD_Result begin_upload(struct request *request);
 static enum next begin(struct request *request);
@@ -415,7 +416,7 @@ static int check_framing(struct request *request, const struct raw_header *raw, 
 	const bool gives_length = exchange_header(exchange, "content-length").data != NULL;
 	if (raw->fault != NULL)
 		return error_set(err, ERROR_INVALID_REQUEST, "%s", raw->fault);
-	if (request->target.fault != NULL)
+	if (request->target.fault != NULL && !asks_whole_server(exchange))
 		return error_set(err, ERROR_INVALID_REQUEST, "%s", request->target.fault);
 	if (exchange->chunked && raw->is_1_0)
 		return error_set(err, ERROR_INVALID_REQUEST, "HTTP/1.0 has no Transfer-Encoding.");
@@ -430,6 +431,12 @@ static int check_framing(struct request *request, const struct raw_header *raw, 
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"Content-Length must be given once, in digits.");
 	return 0;
+}
+
+/* "OPTIONS *" is about the server and not about a path. */
+static bool asks_whole_server(const struct exchange *exchange)
+{
+	return exchange->method == METHOD_OPTIONS && span_equal_text(exchange->target, "*");
 }
 
 static enum MHD_Result refuse_at_once(struct request *request)

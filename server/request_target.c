@@ -24,6 +24,9 @@ struct request_target request_target_parse(struct span sent)
 	split(&target, rest);
 	if (scheme > 0 && target.path.len == 0)
 		target.path = span_text("/");
+	if (target.path.len == 0 || target.path.data[0] != '/')
+		target.fault =
+			"The target in the request line must be a path that begins with '/', or a URL with http:// or https://.";
 	return target;
 }
 

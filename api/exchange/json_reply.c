@@ -31,6 +31,16 @@ void json_reply_error(struct exchange *exchange, struct span text, const char *c
 	buffer_release(&body);
 }
 
+const char *json_reply_without_stop(struct exchange *exchange, const char *text)
+{
+	const size_t len = strlen(text);
+	if (len == 0 || text[len - 1] != '.')
+		return text;
+	const char *const cut =
+		arena_text(exchange->arena, span_slice(span_text(text), 0, len - 1));
+	return cut != NULL ? cut : text;
+}
+
 const char *json_reply_header_text(struct exchange *exchange, const char *text)
 {
 	char *const copy = arena_text(exchange->arena, span_text(text));

@@ -9,6 +9,8 @@ enum next json_reply(struct exchange *exchange, int status, struct buffer *body)
 /* Sets the body {"error": text} of a reply whose status is set already. `code` is added unless it
  * is NULL. */
 void json_reply_error(struct exchange *exchange, struct span text, const char *code);
+/* The text without the full stop at its end, for clients that add one. In the arena. */
+const char *json_reply_without_stop(struct exchange *exchange, const char *text);
 /* A copy of the text for a header, with '?' for all that is not printable ASCII. In the arena; NULL
  * when that is full. */
 const char *json_reply_header_text(struct exchange *exchange, const char *text);

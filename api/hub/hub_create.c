@@ -47,9 +47,9 @@ enum next hub_create_resume(struct exchange *exchange)
 		return reply(exchange, 200, claim.bucket, none);
 	if (err.kind != ERROR_BUCKET_OWNED && err.kind != ERROR_BUCKET_TAKEN)
 		return exchange_fail(exchange, &err);
-	exchange_add_header(
-		exchange, "X-Error-Message", json_reply_header_text(exchange, err.text));
-	return reply(exchange, 409, claim.bucket, span_text(err.text));
+	const char *const text = json_reply_without_stop(exchange, err.text);
+	exchange_add_header(exchange, "X-Error-Message", json_reply_header_text(exchange, text));
+	return reply(exchange, 409, claim.bucket, span_text(text));
 }
 
 static int read_claim(struct exchange *exchange, struct hub_claim *out, struct error *err)

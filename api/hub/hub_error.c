@@ -1,7 +1,5 @@
 /* Errors of the Hub's face. huggingface_hub maps them to exceptions by X-Error-Code and
  * X-Error-Message, and compares their texts. */
-#include <string.h>
-
 #include "api/exchange/json_reply.h"
 
 static const char bad_token[] = "Invalid credentials in Authorization header";
@@ -14,23 +12,12 @@ static const struct {
 	{ERROR_NO_KEY, "EntryNotFound"},
 };
 
-/* huggingface_hub adds a full stop of its own. */
-static const char *without_full_stop(struct exchange *exchange, const char *text)
-{
-	const size_t len = strlen(text);
-	if (len == 0 || text[len - 1] != '.')
-		return text;
-	const char *const cut =
-		arena_text(exchange->arena, span_slice(span_text(text), 0, len - 1));
-	return cut != NULL ? cut : text;
-}
-
 static void hub_error_write(
 	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
 	const char *const text = err->kind == ERROR_UNKNOWN_KEY_ID
 		? bad_token
-		: without_full_stop(exchange, error_map_text(err, row));
+		: json_reply_without_stop(exchange, error_map_text(err, row));
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i].kind == err->kind)
 			exchange_add_header(exchange, "X-Error-Code", codes[i].code);

@@ -1,6 +1,7 @@
-/* A page is listed in one snapshot (tree_call.h waits for missing hashes). Its cursor is the
- * position of its last entry, not a number of entries, so the next page is right even if files
- * change meanwhile. */
+/* The first page waits for views that are still to be made, because HfFileSystem finds a file by
+ * listing its folder. Then a page is listed in one snapshot (tree_call.h waits for missing hashes).
+ * Its cursor is the position of its last entry, not a number of entries, so the next page is right
+ * even if files change meanwhile. */
 #include "api/hub/list_tree.h"
 
 #include "api/auth/authorise.h"
@@ -14,9 +15,15 @@ enum { BODY_MAX_BYTES = 48 * 1024 * 1024 };
 struct list_tree {             /* the exchange's state */
 	struct tree_call call; /* first */
 	struct tree_params params;
+	struct view_wait_list views;
+	bool waits_for_views;
 };
 
 static struct span read_prefix(const struct exchange *exchange);
+static int find_views(struct exchange *exchange, struct list_tree *state, struct error *err);
+static bool shows(const struct tree_params *params, struct span key);
+static size_t count_folders(struct span path);
+static enum next list_views_first(struct exchange *exchange, struct list_tree *state);
 static int list_tree_look(struct exchange *exchange, struct tree *out, struct error *err);
 static enum next list_tree_reply(struct exchange *exchange, const struct tree *tree);
 static int add_link(struct exchange *exchange, const struct tree_position *last, struct error *err);
@@ -31,6 +38,7 @@ int list_tree_place(struct exchange *exchange, struct tree_params *out, struct e
 	const struct span prefix = read_prefix(exchange);
 	out->bucket = exchange_bucket(exchange);
 	out->prefix = prefix;
+	out->skips_prefix_file = false;
 	if (authorise_key(exchange, &out->bucket, prefix, PERMISSION_LIST, err) == 0)
 		return 0;
 	const char *const folder =
@@ -55,17 +63,24 @@ enum next list_tree_begin(struct exchange *exchange)
 	if (read_recursive(exchange, &state->params.recursive, &err) != 0 ||
 		read_limit(exchange, &state->params.limit, &err) != 0 ||
 		read_cursor(exchange, &state->params.after, &err) != 0 ||
-		list_tree_place(exchange, &state->params, &err) != 0)
+		list_tree_place(exchange, &state->params, &err) != 0 ||
+		find_views(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
 	exchange->release = list_tree_release;
-	return tree_call_run(exchange, &state->call);
+	return list_views_first(exchange, state);
 }
 
 enum next list_tree_resume(struct exchange *exchange)
 {
 	struct list_tree *const state = exchange->state;
-	return tree_call_resume(exchange, &state->call);
+	struct error err = {0};
+	if (!state->waits_for_views)
+		return tree_call_resume(exchange, &state->call);
+	/* The caller may have lost the permission meanwhile. */
+	return list_tree_place(exchange, &state->params, &err) == 0
+		? list_views_first(exchange, state)
+		: exchange_fail(exchange, &err);
 }
 
 static struct span read_prefix(const struct exchange *exchange)
@@ -75,6 +90,55 @@ static struct span read_prefix(const struct exchange *exchange)
 	while (prefix.len > 0 && prefix.data[prefix.len - 1] == '/')
 		prefix = span_slice(prefix, 0, prefix.len - 1);
 	return prefix;
+}
+
+/* Finds the views that the listing would show. The first page has waited for the later ones. */
+static int find_views(struct exchange *exchange, struct list_tree *state, struct error *err)
+{
+	struct view_wait_list *const views = &state->views;
+	const struct tree_params *const params = &state->params;
+	size_t kept = 0;
+	if (params->after.path.len > 0)
+		return 0;
+	if (view_wait_list_begin(views, exchange, params->bucket, params->prefix, err) != 0)
+		return -1;
+	for (size_t i = 0; i < views->count; i++)
+		if (shows(params, views->keys[i]))
+			views->keys[kept++] = views->keys[i];
+	views->count = kept;
+	return 0;
+}
+
+/* A listing of one level shows files, and the folder of files one level below. What lies deeper
+ * does not change it: the folder of its run is there. */
+static bool shows(const struct tree_params *params, struct span key)
+{
+	const size_t len = params->prefix.len;
+	if (key.len <= len) /* the prefix itself, or a version folder around it */
+		return key.len < len || !params->skips_prefix_file;
+	if (len > 0 && key.data[len] != '/')
+		return false;
+	return params->recursive ||
+		count_folders(span_slice(key, len > 0 ? len + 1 : 0, key.len)) <= 1;
+}
+
+/* Around what is named; a '/' at the end counts as a part of the name. */
+static size_t count_folders(struct span path)
+{
+	size_t count = 0;
+	for (size_t i = 0; i + 1 < path.len; i++)
+		count += path.data[i] == '/';
+	return count;
+}
+
+static enum next list_views_first(struct exchange *exchange, struct list_tree *state)
+{
+	struct error err = {0};
+	const int outcome = view_wait_list_next(&state->views, &err);
+	state->waits_for_views = outcome == 1;
+	if (outcome < 0)
+		return exchange_fail(exchange, &err);
+	return outcome == 1 ? NEXT_WAIT : tree_call_run(exchange, &state->call);
 }
 
 static int list_tree_look(struct exchange *exchange, struct tree *out, struct error *err)

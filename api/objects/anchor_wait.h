@@ -17,5 +17,8 @@ void anchor_wait_look(struct anchor_wait *wait);
 /* Asks for the anchor. Returns NEXT_WAIT, and `resume` must look again; or a failure reply when it
  * cannot be made, which is 503 with Retry-After after a wait of 60 s. */
 enum next anchor_wait_for(struct anchor_wait *wait);
+/* The same for a caller that can reply without the anchor. Returns true when the exchange waits;
+ * false, without a reply, where anchor_wait_for would have replied. */
+bool anchor_wait_try(struct anchor_wait *wait);
 
 #endif

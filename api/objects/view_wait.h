@@ -1,5 +1,6 @@
 /* Objects of views that are not made yet (docs/protocol/steps.md, "Views"), for all faces: a
- * request for one waits until it exists, and listings name them in a header. */
+ * request for one waits until it exists. Listings name them in a header; those of the Hub's face
+ * wait before that. */
 #ifndef API_OBJECTS_VIEW_WAIT_H
 #define API_OBJECTS_VIEW_WAIT_H
 
@@ -10,6 +11,24 @@
  * look for the object again, because it may have been made meanwhile. */
 int view_wait_look(
 	struct anchor_wait *wait, struct bucket_ref bucket, struct span key, struct error *err);
+
+enum { VIEW_WAIT_KEYS_MAX = 16 };
+/* The wait of a listing for the views that were still to be made when it began. Later ones do not
+ * prolong it, and it ends without an error: what is not made then, view_wait_tell names. */
+struct view_wait_list { /* in the exchange's state */
+	struct anchor_wait wait;
+	struct bucket_ref bucket;
+	struct span keys[VIEW_WAIT_KEYS_MAX]; /* the caller may remove some before it waits */
+	size_t count;
+	size_t made; /* so many first keys need no wait any more */
+};
+/* Finds the keys to wait for among those that begin with `prefix`. Returns 0, or -1 when the
+ * catalog cannot be read. */
+int view_wait_list_begin(struct view_wait_list *list, struct exchange *exchange,
+	struct bucket_ref bucket, struct span prefix, struct error *err);
+/* 1: the exchange waits, and `resume` must call this again. 0: the listing can be made. -1: the
+ * catalog cannot be read. */
+int view_wait_list_next(struct view_wait_list *list, struct error *err);
 
 /* Adds the header `x-deltabucket-pending` to a listing of keys that begin with `prefix`: up to 16
  * keys of views that are not made yet, separated by commas, which names of runs do not contain.

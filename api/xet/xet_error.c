@@ -4,7 +4,8 @@ static void xet_error_write(
 	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
 	json_reply_pace(exchange);
-	json_reply_error(exchange, span_text(error_map_text(err, row)), row->json_code);
+	const char *const text = json_reply_without_stop(exchange, error_map_text(err, row));
+	json_reply_error(exchange, span_text(text), row->json_code);
 }
 
 /* hf_xet retries any 5xx for more than a minute and does not show the body. So a full disk is 413,

@@ -2,14 +2,12 @@
 
 #include "storage/objects/object_row.h"
 
-static int check_key(struct span key, struct error *err);
-
 int object_facts_check(const struct object_facts *facts, struct span key, struct error *err)
 {
 	static const char meta[] = "x-amz-meta-";
 	size_t user = 0;
 	size_t total = 0;
-	if (check_key(key, err) != 0)
+	if (object_facts_check_key(key, err) != 0)
 		return -1;
 	for (size_t i = 0; i < facts->header_count; i++) {
 		const struct object_header *const header = &facts->headers[i];
@@ -30,6 +28,17 @@ int object_facts_check(const struct object_facts *facts, struct span key, struct
 	return 0;
 }
 
+int object_facts_check_key(struct span key, struct error *err)
+{
+	if (key.len == 0)
+		return error_set(err, ERROR_INVALID, "An object key cannot be empty.");
+	if (key.len > OBJECT_KEY_MAX_BYTES)
+		return error_set(err, ERROR_KEY_TOO_LONG,
+			"The object key has %zu bytes; at most %d are allowed.", key.len,
+			OBJECT_KEY_MAX_BYTES);
+	return 0;
+}
+
 struct object_facts object_facts_copy(const struct object_facts *facts, struct arena *arena)
 {
 	struct object_facts copy = *facts;
@@ -42,15 +51,4 @@ struct object_facts object_facts_copy(const struct object_facts *facts, struct a
 	copy.headers = headers;
 	copy.tags = arena_copy(arena, facts->tags);
 	return copy;
-}
-
-static int check_key(struct span key, struct error *err)
-{
-	if (key.len == 0)
-		return error_set(err, ERROR_INVALID, "An object key cannot be empty.");
-	if (key.len > OBJECT_KEY_MAX_BYTES)
-		return error_set(err, ERROR_KEY_TOO_LONG,
-			"The object key has %zu bytes; at most %d are allowed.", key.len,
-			OBJECT_KEY_MAX_BYTES);
-	return 0;
 }

@@ -14,5 +14,7 @@ struct object_facts {
 };
 /* metadata_too_large, key_too_long, invalid. */
 int object_facts_check(const struct object_facts *facts, struct span key, struct error *err);
+/* Whether an object can have the key: key_too_long, invalid. */
+int object_facts_check_key(struct span key, struct error *err);
 
 #endif

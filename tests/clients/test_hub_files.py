@@ -2,11 +2,27 @@
 import os
 import unittest
 
+from tests.support.checkpoints import write_safetensors
 from tests.support.clients import both_schemes, content, read
 from tests.support.hub import MIDDLE, MISSING, NEWEST, HubCase, ready
 
+LARGE_BYTES = 24 << 20
+
 
 class Files:
+    def test_views_right_after_a_publish(self):
+        """A delta of a run with view_trl is there as soon as its publish has ended: HfFileSystem lists the folder to find it."""
+        for number in range(3):
+            path = self.path(f'step-{number}.safetensors')
+            write_safetensors(path, {'w': ('BF16', [LARGE_BYTES // 2], bytes([number]) + content(LARGE_BYTES - 1))})
+            self.daemon.client('publish', '--run', 'fs-views/policy', '--create-bucket', path)
+            if number == 0:
+                self.daemon.client('runs', 'settings', 'fs-views/policy', 'view_trl=true')
+                continue
+            delta = f'buckets/main/fs-views/policy/deltas/step_{number:06d}.safetensors'
+            self.assertTrue(self.fs.exists(delta))
+            self.assertGreater(len(self.fs.cat_file(delta)), 0)
+
     def root(self, name):
         """A new bucket with four files; its path as HfFileSystem writes it."""
         bucket = self.new_bucket(name)

@@ -131,8 +131,8 @@ class Life(HubDaemon):
         self.assertEqual(made.json(), {'url': self.daemon.endpoint + '/buckets/alice/a', 'name': 'alice/a', 'id': 'alice/a'})
         self.assertEqual(self.create('me/b', self.alice).json()['url'], self.daemon.endpoint + '/buckets/alice/b')
         again = self.ask('POST', '/api/buckets/alice/a', {'private': False}, self.alice, status=409)
+        self.assertEqual((again.json()['error'], again.headers['X-Error-Message']), ("The bucket 'alice--a' exists and is yours",) * 2)
         self.assertEqual(again.json()['url'], self.daemon.endpoint + '/buckets/alice/a')
-        self.assertTrue(again.json()['error'])
         self.assertTrue(self.info('alice/a', self.alice)['private'])
         self.ask('POST', '/api/buckets/me/empty-body', None, self.alice, status=200)
 

@@ -231,9 +231,11 @@ class Multipart(unittest.TestCase):
                 self.uploads.complete(key, upload, [(*rows[0][:2], listed)] + rows[1:]), 400, code
             )
         value = crc32(b''.join(zlib.crc32(data).to_bytes(4, 'big') for data in self.data))
-        self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_crc32=crc32(b'other')), 400, 'BadDigest')
-        self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_crc32='bad'), 400, 'BadDigest')
-        self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_crc32=f'{value}-2'), 400, 'BadDigest')
+        for sent in (crc32(b'other'), f'{crc32(b"other")}-3', f'{value}-2', f'{value}-4294967295'):
+            wrong = self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_crc32=sent), 400, 'BadDigest')
+            self.assertIn(f'<ExpectedDigest>{sent}</ExpectedDigest><CalculatedDigest>{value}-3</CalculatedDigest>'.encode(), wrong.body)
+        wrong = self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_crc32='bad'), 400, 'BadDigest')
+        self.assertIn(b'<ExpectedDigest>bad</ExpectedDigest>', wrong.body)
         self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_type='FULL_OBJECT'), 400, 'InvalidRequest')
         listed = self.uploads.parts(key, upload)
         self.assertEqual((element(listed.body, 'ChecksumAlgorithm'), element(listed.body, 'ChecksumType')), ('CRC32', 'COMPOSITE'))
@@ -503,6 +505,8 @@ class Multipart(unittest.TestCase):
             self.expect(self.uploads.copy('refused', upload, 1, '/parts/source', x_amz_copy_source_range=text), 400, 'InvalidArgument')
         beyond = self.uploads.copy('refused', upload, 1, '/parts/source', x_amz_copy_source_range=f'bytes=0-{len(self.whole)}')
         self.expect(beyond, 416, 'InvalidRange')
+        told = f'<RangeRequested>bytes=0-{len(self.whole)}</RangeRequested><ActualObjectSize>{len(self.whole)}</ActualObjectSize>'
+        self.assertIn(told.encode(), beyond.body)
         self.expect(self.uploads.copy('refused', upload, 1, '/parts/source', x_amz_copy_source_if_none_match=etag), 412, 'PreconditionFailed')
         self.expect(self.uploads.copy('refused', upload, 1, '/parts/none'), 404, 'NoSuchKey')
         self.expect(self.uploads.copy('refused', upload, 1, '/nobucket/k'), 404, 'NoSuchBucket')

@@ -99,9 +99,29 @@ class Objects(unittest.TestCase):
         self.assertEqual(self.put('k' * 1024, b'').status, 200)
         long = self.put('k' * 1025, b'')
         self.assertEqual((long.status, long.code()), (400, 'KeyTooLongError'))
+        for method, query in (('GET', ''), ('HEAD', ''), ('DELETE', ''), ('GET', '?tagging'), ('GET', '?acl'), ('GET', '?attributes')):
+            long = self.request(method, f'/obj/{"k" * 1025}{query}', headers={'x-amz-object-attributes': 'ETag'})
+            self.assertEqual(long.status, 400, (method, query))
+            if method != 'HEAD':
+                self.assertEqual(long.code(), 'KeyTooLongError')
+                self.assertIn(b'<Size>1025</Size><MaxSizeAllowed>1024</MaxSizeAllowed>', long.body)
         for target in ('/obj/%zz', '/obj/%ff', '/obj/a%00b'):
             bad = self.request('GET', target)
             self.assertEqual(bad.status, 400, target)
+
+    def test_keys_with_control_characters_are_deleted_as_they_are_listed(self):
+        """Listings write what XML has no place for as references; clients send those back, or the characters themselves."""
+        for name in ('ctl%01a', 'ctl%1Fb', 'ctl%60a', 'ctl%0D%09'):
+            self.assertEqual(self.request('PUT', f'/obj/{name}', b'x').status, 200)
+        listed = self.request('GET', '/obj?list-type=2&prefix=ctl').body.decode()
+        keys = [piece.split('</Key>')[0] for piece in listed.split('<Key>')[1:]]
+        self.assertEqual(keys, ['ctl&#x1;a', 'ctl&#xD;&#x9;', 'ctl&#x1F;b', 'ctl`a'])
+        asked = ''.join(f'<Object><Key>{key}</Key></Object>' for key in [*keys[1:], 'ctl\x01a'])
+        deleted = self.request('POST', '/obj?delete', f'<Delete>{asked}</Delete>'.encode())
+        self.assertEqual(deleted.status, 200, deleted.body)
+        self.assertEqual(deleted.body.count(b'<Deleted>'), 4)
+        self.assertIn(b'<Key>ctl&#x1;a</Key>', deleted.body)
+        self.assertNotIn(b'<Key>', self.request('GET', '/obj?list-type=2&prefix=ctl').body)
 
     def test_missing_things_are_named(self):
         for target, code, named in (('/obj/none', 'NoSuchKey', b'none'), ('/nobucket/k', 'NoSuchBucket', b'nobucket')):

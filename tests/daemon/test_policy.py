@@ -96,6 +96,10 @@ class Policy(unittest.TestCase):
             )
         refused = self.request('PUT', '/shows-private', headers={'x-amz-acl': 'log-delivery-write'})
         self.assertEqual((refused.status, refused.code()), (501, 'NotImplemented'))
+        for target in ('/shows-private?acl', '/shows-private/k?acl'):
+            refused = self.request('PUT', target, headers={'x-amz-grant-full-control': 'id=x'})
+            self.assertEqual((refused.status, refused.code()), (501, 'NotImplemented'))
+            self.assertIn(b'<Header>x-amz-grant-full-control</Header>', refused.body)
 
     def test_buckets_that_everyone_writes(self):
         self.make('open')
@@ -201,6 +205,30 @@ class Policy(unittest.TestCase):
                     (None, 'GET', '/one/shown?acl', 403), (None, 'GET', '/one/shown?tagging', 403), (None, 'GET', '/one', 403)])
         self.assertEqual(self.request('PUT', '/one/shown?acl', headers={'x-amz-acl': 'private'}).status, 200)
         self.check([(None, 'GET', '/one/shown', 403)])
+
+    def test_absent_keys_are_hidden_from_those_that_may_not_list(self):
+        """Who reads by a policy or an object's own ACL must not find out by 404 and 403 which keys exist."""
+        self.make('hid')
+        self.assertEqual(self.request('PUT', '/hid/in/gone', b'x').status, 200)
+        versioning = b'<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>'
+        self.assertEqual(self.request('PUT', '/hid?versioning', versioning).status, 200)
+        self.assertEqual(self.request('DELETE', '/hid/in/gone').status, 204)
+        document = json.dumps({'Version': '2012-10-17', 'Statement': [
+            statement('*', ['s3:GetObject'], ['hid/in/*']),
+            statement({'AWS': 'arn:aws:iam::team:root'}, ['s3:GetObject', 's3:ListBucket'], ['hid', 'hid/in/*']),
+        ]}).encode()
+        self.assertEqual(self.request('PUT', '/hid?policy', document).status, 204)
+        reader = self.daemon.add_key('--grant', 'hid/in/=read')['token']
+        for key in ('in/absent', 'in/gone'):
+            self.check([(token, method, f'/hid/{key}', 403) for token in (None, self.other) for method in ('GET', 'HEAD')])
+            self.check([(token, method, f'/hid/{key}', 404) for token in (ROOT_TOKEN, self.team, reader) for method in ('GET', 'HEAD')])
+        self.check([(self.other, 'GET', '/hid/in/k', 200), (reader, 'GET', '/hid/out/absent', 403)])
+        self.assertIsNone(self.request('GET', '/hid/in/gone', token=self.other).headers['x-amz-delete-marker'])
+        self.assertEqual(self.request('GET', '/hid/in/gone', token=self.team).headers['x-amz-delete-marker'], 'true')
+        self.assertEqual(self.request('PUT', '/mine', token=self.other).status, 200)
+        for source, status in (('hid/in/absent', 403), ('hid/in/k', 200)):
+            copied = self.request('PUT', '/mine/copy', headers={'x-amz-copy-source': source}, token=self.other)
+            self.assertEqual(copied.status, status, copied.body)
 
     def test_policy(self):
         self.make('pol')

@@ -104,12 +104,28 @@ class Views(unittest.TestCase):
         self.assertEqual((shown.status, int(shown.headers['X-Linked-Size']) > 0), (200, True))
         self.assertEqual(self.ask('HEAD', '/buckets/main/models/resolve/run/deltas/step_000003.safetensors').status, 404)
 
+    def test_listings_of_the_hub_face_wait_too(self):
+        """HfFileSystem finds a file by listing its folder: the first delta, a later one, and with either view."""
+        self.publish_large(0)
+        self.switch(view_trl=True, view_slime=True)
+        for number in (1, 2):
+            self.publish_large(number)
+            index = f'run/updates/weight_v{number:06d}/model.safetensors.index.json'
+            for target, wanted in ((index, index), ('run/deltas?recursive=false', f'run/deltas/step_{number:06d}.safetensors'),
+                                   ('run?recursive=false', 'run/deltas'), ('run/updates', index)):
+                shown = self.ask('GET', f'/api/buckets/main/models/tree/{target}')
+                self.assertIn(wanted, [entry['path'] for entry in shown.json()], target)
+        self.publish_large(3)
+        shown = self.ask('GET', '/api/buckets/main/models/tree?recursive=false')  # which does not change by a view
+        self.assertIn('run/deltas/step_000003.safetensors', shown.headers['x-deltabucket-pending'])
+        whole = [entry['path'] for entry in self.ask('GET', '/api/buckets/main/models/tree').json()]
+        self.assertIn('run/deltas/step_000003.safetensors', whole)
+
     def test_listings_name_what_is_pending(self):
         self.publish_large(0)
         self.switch(view_trl=True, view_slime=True)
         self.publish_large(1)
-        for target in ('/models?list-type=2&prefix=run/updates/weight_v000001/model', '/models?prefix=run/updates/',
-                       '/api/buckets/main/models/tree/run/updates'):
+        for target in ('/models?list-type=2&prefix=run/updates/weight_v000001/model', '/models?prefix=run/updates/'):
             self.assertEqual(self.ask('GET', target).headers['x-deltabucket-pending'], 'run/updates/weight_v000001/', target)
         self.assertIsNone(self.ask('GET', '/models?list-type=2&prefix=other').headers['x-deltabucket-pending'])
         self.wait_for(lambda: self.ask('GET', '/models?list-type=2').headers['x-deltabucket-pending'], None)

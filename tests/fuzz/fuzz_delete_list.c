@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ASSERT(list.count >= 1 && list.count <= OBJECT_DELETE_MAX);
 		for (size_t i = 0; i < list.count; i++) {
 			const struct object_delete_item *const item = &list.entries[i].item;
-			ASSERT(item->key.len > 0);
+			ASSERT(item->key.len > 0 && span_is_utf8(item->key));
 			ASSERT(item->key.len <= OBJECT_KEY_MAX_BYTES ||
 				item->error.kind == ERROR_KEY_TOO_LONG);
 		}

@@ -37,10 +37,10 @@ enum next create_bucket_begin(struct exchange *exchange)
 	struct error err = {0};
 	bool given;
 	enum canned_acl acl;
-	const struct s3_request_refusal *const refused =
-		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
-	if (refused != NULL)
-		return s3_error_not_implemented(exchange, refused->header, refused->message);
+	enum next next;
+	if (s3_request_refuses(
+		    exchange, refusals, sizeof(refusals) / sizeof(refusals[0]), &next))
+		return next;
 	ASSERT(exchange->principal != NULL); /* the route's access needs a signed request */
 	if (bucket_check_name(
 		    exchange_bucket(exchange).name, exchange->principal->namespace, &err) != 0 ||

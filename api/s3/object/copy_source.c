@@ -7,6 +7,7 @@
 
 #include "api/auth/authorise.h"
 #include "api/objects/conditional.h"
+#include "api/s3/object/object_request.h"
 #include "api/s3/request/s3_error.h"
 #include "base/encode.h"
 #include "storage/buckets/account.h"
@@ -18,9 +19,12 @@ static const char header_name[] = "x-amz-copy-source";
 static const char version_marker[] = "?versionId=";
 
 static bool cut_version(struct span *text, struct version_ref *out);
+static struct span cut_version_text(struct span *text);
 static struct span decode(struct arena *arena, struct span text);
 static int find(struct exchange *exchange, const struct object_ref *source, struct object *out,
 	struct error *err);
+static enum next fail(
+	struct exchange *exchange, const struct object_ref *source, const struct error *err);
 static int check_owner(struct exchange *exchange, struct bucket_ref source, struct error *err);
 static int check_conditions(
 	struct exchange *exchange, const struct object *object, struct error *err);
@@ -78,13 +82,7 @@ bool copy_source_find(struct exchange *exchange, const struct object_ref *source
 	struct error err = {0};
 	if (find(exchange, source, out, &err) == 0 && check_conditions(exchange, out, &err) == 0)
 		return true;
-	/* The error's children must name the source. */
-	const struct span own[] = {exchange->parameters[0], exchange->parameters[1]};
-	exchange->parameters[0] = source->bucket.name;
-	exchange->parameters[1] = source->key;
-	*out_next = exchange_fail(exchange, &err);
-	exchange->parameters[0] = own[0];
-	exchange->parameters[1] = own[1];
+	*out_next = fail(exchange, source, &err);
 	return false;
 }
 
@@ -106,19 +104,25 @@ void copy_source_add_version(struct exchange *exchange, const struct object *sou
 		arena_text(exchange->arena, span_text(text)));
 }
 
-/* Cuts "?versionId=..." off the end of the text as sent. */
 static bool cut_version(struct span *text, struct version_ref *out)
+{
+	const struct span version = cut_version_text(text);
+	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
+	return version.data == NULL || version_ref_parse(version, out);
+}
+
+/* Cuts "?versionId=..." off the end of the text as sent. {NULL,0} when there is none. */
+static struct span cut_version_text(struct span *text)
 {
 	const size_t marker = sizeof(version_marker) - 1;
 	const uint8_t *const found =
 		text->len > 0 ? memmem(text->data, text->len, version_marker, marker) : NULL;
-	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
 	if (found == NULL)
-		return true;
+		return (struct span){NULL, 0};
 	const size_t at = (size_t)(found - text->data);
 	const struct span version = span_slice(*text, at + marker, text->len);
 	*text = span_slice(*text, 0, at);
-	return version_ref_parse(version, out);
+	return version;
 }
 
 /* '+' is a space here, as in a query and unlike in a path. Clients send a plus as %2B. */
@@ -142,13 +146,36 @@ static int find(struct exchange *exchange, const struct object_ref *source, stru
 	if (authorise_key(exchange, &judged.bucket, judged.key,
 		    PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS),
 		    err) != 0 ||
-		check_owner(exchange, judged.bucket, err) != 0 ||
-		object_find(exchange->context->store, &judged, exchange->arena, out, err) != 0)
+		check_owner(exchange, judged.bucket, err) != 0)
 		return -1;
+	if (object_find(exchange->context->store, &judged, exchange->arena, out, err) != 0) {
+		if (err->kind == ERROR_NO_KEY)
+			(void)object_request_judge_absence(
+				exchange, judged.bucket, judged.key, err);
+		return -1;
+	}
 	if (out->is_marker)
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"The source of a copy request may not specifically refer to a delete marker by version id.");
 	return 0;
+}
+
+/* The error's children name the source. */
+static enum next fail(
+	struct exchange *exchange, const struct object_ref *source, const struct error *err)
+{
+	const struct span own[] = {exchange->parameters[0], exchange->parameters[1]};
+	struct span text = span_trim(exchange_header(exchange, header_name));
+	if (err->kind == ERROR_NO_VERSION) {
+		exchange_error_field(exchange, "Key", source->key);
+		exchange_error_field(exchange, "VersionId", cut_version_text(&text));
+	}
+	exchange->parameters[0] = source->bucket.name;
+	exchange->parameters[1] = source->key;
+	const enum next next = exchange_fail(exchange, err);
+	exchange->parameters[0] = own[0];
+	exchange->parameters[1] = own[1];
+	return next;
 }
 
 static int check_owner(struct exchange *exchange, struct bucket_ref source, struct error *err)

@@ -3,6 +3,7 @@
  * others are deleted; a malformed document refuses the whole request. */
 #include "api/s3/object/delete_list.h"
 
+#include "api/s3/xml/xml_controls.h"
 #include "base/format/xml_reader.h"
 #include "base/clock.h"
 #include "storage/objects/object_delete.h"
@@ -10,6 +11,7 @@
 struct reading {
 	struct arena *arena;
 	struct delete_list *list;
+	struct xml_controls controls; /* of the document */
 	bool in_object;
 	bool has_key; /* of the open <Object> */
 };
@@ -55,7 +57,8 @@ int delete_list_read(
 	out->entries = arena_take_array(arena, OBJECT_DELETE_MAX, sizeof(*out->entries));
 	if (out->entries == NULL)
 		return error_set(err, ERROR_NO_MEMORY, no_room);
-	if (xml_reader_parse(xml, &events, &reading, err) != 0)
+	if (xml_controls_hide(xml, arena, &reading.controls, err) != 0 ||
+		xml_reader_parse(reading.controls.xml, &events, &reading, err) != 0)
 		return -1;
 	return out->count > 0 ? 0
 			      : error_set(err, ERROR_MALFORMED_XML,
@@ -104,7 +107,8 @@ static int close_field(
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (!span_equal_text(name, fields[i].name))
 			continue;
-		const struct span copy = arena_copy(reading->arena, text);
+		const struct span copy =
+			xml_controls_show(&reading->controls, text, reading->arena);
 		if (copy.data == NULL)
 			return error_set(err, ERROR_NO_MEMORY, no_room);
 		return fields[i].take(reading, entry, copy, err);

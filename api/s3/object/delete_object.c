@@ -19,10 +19,9 @@ enum next delete_object_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	enum next next;
-	const struct s3_request_refusal *const refused =
-		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
-	if (refused != NULL)
-		return s3_error_not_implemented(exchange, refused->header, refused->message);
+	if (s3_request_refuses(
+		    exchange, refusals, sizeof(refusals) / sizeof(refusals[0]), &next))
+		return next;
 	struct object_delete_item *const item = arena_take(exchange->arena, sizeof(*item));
 	ASSERT(item != NULL);
 	struct object_ref object;

@@ -84,14 +84,13 @@ enum next get_object_resume(struct exchange *exchange)
 
 static bool read_request(struct exchange *exchange, struct get_object *state, enum next *out_next)
 {
-	const struct s3_request_refusal *const refused =
-		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	const struct span source = exchange_header(exchange, "x-amz-copy-source");
 	struct error err = {0};
 	*out_next = NEXT_REPLY;
-	if (refused != NULL)
-		s3_error_not_implemented(exchange, refused->header, refused->message);
-	else if (source.data != NULL)
+	if (s3_request_refuses(
+		    exchange, refusals, sizeof(refusals) / sizeof(refusals[0]), out_next))
+		return false;
+	if (source.data != NULL)
 		s3_error_argument(exchange, "x-amz-copy-source", source,
 			"You can only specify a copy source header for copy requests.");
 	else if (s3_request_check_owner(exchange, &err) != 0)
@@ -171,7 +170,7 @@ static bool may_be_anchor(const struct object_ref *asked, const struct object *f
 static enum next get_object_fail(struct exchange *exchange, const struct error *err)
 {
 	return err->kind == ERROR_NOT_READY ? get_object_make(exchange)
-					    : exchange_fail(exchange, err);
+					    : object_request_fail(exchange, err);
 }
 
 /* Has the server make a file of an anchor that was not published. */

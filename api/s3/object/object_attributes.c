@@ -58,7 +58,7 @@ enum next object_attributes_begin(struct exchange *exchange)
 	if (!read_asked(exchange, &asked, &next))
 		return next;
 	if (find(exchange, &asked, &object, &found, &err) != 0)
-		return exchange_fail(exchange, &err);
+		return object_request_fail(exchange, &err);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "GetObjectAttributesResponse", true);
 	write_attributes(&xml, &asked, &object, &found);

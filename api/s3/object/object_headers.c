@@ -56,14 +56,11 @@ static bool is_header(const struct object_header *header);
 
 bool object_headers_read(struct exchange *exchange, struct object_facts *out, enum next *out_next)
 {
-	const struct s3_request_refusal *const refused =
-		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	struct error err = {0};
 	*out = (struct object_facts){.storage_class = STORAGE_STANDARD};
-	if (refused != NULL) {
-		*out_next = s3_error_not_implemented(exchange, refused->header, refused->message);
+	if (s3_request_refuses(
+		    exchange, refusals, sizeof(refusals) / sizeof(refusals[0]), out_next))
 		return false;
-	}
 	if (!read_storage_class(exchange, out, out_next) || !read_acl(exchange, out, out_next) ||
 		!check_redirect(exchange, out_next))
 		return false;

@@ -31,7 +31,7 @@ enum next stored_body_reply_failed(
 	struct checksum actual;
 	ASSERT(exchange->call != NULL);
 	if (err->kind == ERROR_BAD_DIGEST && bad_checksum(exchange->call, &expected, &actual))
-		return checksum_headers_mismatch(exchange, &expected, &actual);
+		return checksum_headers_mismatch(exchange, &expected, &actual, 0);
 	return exchange_fail(exchange, err);
 }
 

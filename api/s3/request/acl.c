@@ -10,6 +10,7 @@
 
 enum { BODY_MAX_BYTES = 16 * 1024 };
 
+static const char grants_prefix[] = "x-amz-grant-";
 static const char everyone[] = "http://acs.amazonaws.com/groups/global/AllUsers";
 static const char all_accounts[] = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers";
 
@@ -80,11 +81,10 @@ int acl_canned(struct span name, enum canned_acl *out, struct error *err)
 
 int acl_headers(struct exchange *exchange, bool *out_given, enum canned_acl *out, struct error *err)
 {
-	static const struct s3_request_refusal grants = {"x-amz-grant-", NULL, NULL};
 	const struct span name = span_trim(exchange_header(exchange, "x-amz-acl"));
 	*out_given = name.len > 0;
 	*out = ACL_PRIVATE;
-	if (s3_request_refused(exchange, &grants, 1) != NULL)
+	if (s3_request_find_header(exchange, grants_prefix) != NULL)
 		return error_set(err, ERROR_UNSUPPORTED,
 			"Grants in headers (x-amz-grant-...) are not implemented. Use x-amz-acl with " CHOICES
 			".");
@@ -135,9 +135,10 @@ enum next acl_reply(struct exchange *exchange, struct span owner, enum canned_ac
 
 enum next acl_fail(struct exchange *exchange, const struct error *err)
 {
+	const char *const grant = s3_request_find_header(exchange, grants_prefix);
 	if (err->kind == ERROR_UNSUPPORTED)
-		return s3_error_not_implemented(
-			exchange, "x-amz-acl", arena_format(exchange->arena, "%s", err->text));
+		return s3_error_not_implemented(exchange, grant != NULL ? grant : "x-amz-acl",
+			arena_format(exchange->arena, "%s", err->text));
 	if (err->kind == ERROR_INVALID)
 		return s3_error_argument(
 			exchange, "x-amz-acl", exchange_header(exchange, "x-amz-acl"), err->text);

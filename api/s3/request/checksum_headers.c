@@ -90,15 +90,18 @@ void checksum_headers_add_type(struct exchange *exchange, const struct checksum 
 			checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
 }
 
-enum next checksum_headers_mismatch(
-	struct exchange *exchange, const struct checksum *expected, const struct checksum *actual)
+enum next checksum_headers_mismatch(struct exchange *exchange, const struct checksum *expected,
+	const struct checksum *actual, unsigned parts)
 {
 	char texts[2][CHECKSUM_TEXT_BYTES];
 	ASSERT(expected->algorithm != CHECKSUM_NONE);
 	checksum_format(expected, 0, texts[0]);
-	checksum_format(actual, 0, texts[1]);
+	checksum_format(actual, parts, texts[1]);
+	const struct span sent = span_trim(
+		exchange->ops->header(exchange, checksum_header(expected->algorithm)));
 	const struct s3_error_field fields[] = {
-		{"ExpectedDigest", span_text(texts[0])}, {"CalculatedDigest", span_text(texts[1])}};
+		{"ExpectedDigest", sent.len > 0 ? sent : span_text(texts[0])},
+		{"CalculatedDigest", span_text(texts[1])}};
 	/* ERROR_INVALID has no children of its own; those of ERROR_BAD_DIGEST are about
 	 * Content-MD5. */
 	const struct s3_error error = {.kind = ERROR_INVALID,
@@ -124,11 +127,15 @@ static int read_value(struct exchange *exchange, enum checksum_headers_use use,
 			"The algorithm type you specified in x-amz-checksum- header is invalid.");
 	if (search.count == 0 || use == CHECKSUM_TO_STORE)
 		return 0;
+	const struct span sent = search.value;
 	if (!cut_parts(&search.value, &out->value_parts) ||
 		(out->value_parts > 0 && use != CHECKSUM_OF_OBJECT) ||
-		!checksum_parse(search.algorithm, search.value, &out->value))
+		!checksum_parse(search.algorithm, search.value, &out->value)) {
+		if (sent.len > 0)
+			exchange_error_field(exchange, "ExpectedDigest", sent);
 		return error_set(err, ERROR_BAD_DIGEST, "Value for %s header is invalid.",
 			checksum_header(search.algorithm));
+	}
 	out->algorithm = search.algorithm;
 	return 0;
 }

@@ -45,8 +45,9 @@ void checksum_headers_add(
 	struct exchange *exchange, const struct checksum *checksum, unsigned parts);
 /* Adds x-amz-checksum-type; nothing for CHECKSUM_NONE. */
 void checksum_headers_add_type(struct exchange *exchange, const struct checksum *checksum);
-/* Replies 400 BadDigest with both values. `expected` is not CHECKSUM_NONE. */
-enum next checksum_headers_mismatch(
-	struct exchange *exchange, const struct checksum *expected, const struct checksum *actual);
+/* Replies 400 BadDigest with both values: the one that was expected as its header has it, and the
+ * actual one, with "-N" for a COMPOSITE of `parts`. `expected` is not CHECKSUM_NONE. */
+enum next checksum_headers_mismatch(struct exchange *exchange, const struct checksum *expected,
+	const struct checksum *actual, unsigned parts);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "api/route/hub_name.h"
 #include "api/s3/xml/xml_writer.h"
+#include "storage/versions/object.h"
 
 enum { ERROR_BODY_MAX_BYTES = 1024 * 1024 };
 
@@ -16,9 +17,11 @@ static void add_version(struct exchange *exchange, struct xml_writer *xml);
 static void add_range(struct exchange *exchange, struct xml_writer *xml);
 static void add_condition(struct exchange *exchange, struct xml_writer *xml);
 static void add_expected_md5(struct exchange *exchange, struct xml_writer *xml);
+static void add_given(struct xml_writer *xml, const char *name, struct span value);
 static void add_region(struct exchange *exchange, struct xml_writer *xml);
 static void add_skew(struct exchange *exchange, struct xml_writer *xml);
 static void add_sizes(struct exchange *exchange, struct xml_writer *xml);
+static void add_key_sizes(struct exchange *exchange, struct xml_writer *xml);
 static void add_method(struct exchange *exchange, struct xml_writer *xml);
 static void tell_hub_client(struct exchange *exchange, const struct error *err);
 
@@ -42,6 +45,7 @@ static const struct {
 	{ERROR_AUTH_MALFORMED, add_region},
 	{ERROR_SKEW, add_skew},
 	{ERROR_TOO_LARGE, add_sizes},
+	{ERROR_KEY_TOO_LONG, add_key_sizes},
 	{ERROR_METHOD, add_method},
 };
 
@@ -143,13 +147,13 @@ static void add_version(struct exchange *exchange, struct xml_writer *xml)
 	struct span version = {NULL, 0};
 	xml_writer_text(xml, "Key", exchange->parameters[1]);
 	exchange_query(exchange, "versionId", &version);
-	xml_writer_text(xml, "VersionId", version);
+	add_given(xml, "VersionId", version);
 }
 
 /* The size comes from the Content-Range that a 416 carries: "bytes *" "/N". */
 static void add_range(struct exchange *exchange, struct xml_writer *xml)
 {
-	xml_writer_text(xml, "RangeRequested", exchange_header(exchange, "range"));
+	add_given(xml, "RangeRequested", exchange_header(exchange, "range"));
 	for (size_t i = 0; i < exchange->reply.header_count; i++) {
 		if (!span_equal_nocase(span_text(exchange->reply.headers[i].name), "content-range"))
 			continue;
@@ -184,7 +188,14 @@ static void add_condition(struct exchange *exchange, struct xml_writer *xml)
 
 static void add_expected_md5(struct exchange *exchange, struct xml_writer *xml)
 {
-	xml_writer_text(xml, "ExpectedDigest", exchange_header(exchange, "content-md5"));
+	add_given(xml, "ExpectedDigest", exchange_header(exchange, "content-md5"));
+}
+
+/* A child says what the request said; what it did not say has none. */
+static void add_given(struct xml_writer *xml, const char *name, struct span value)
+{
+	if (value.len > 0)
+		xml_writer_text(xml, name, value);
 }
 
 /* A client that used another region tries again with this one. This server accepts any. */
@@ -208,6 +219,14 @@ static void add_sizes(struct exchange *exchange, struct xml_writer *xml)
 	if (exchange->has_length)
 		xml_writer_u64(xml, "ProposedSize", exchange->length);
 	xml_writer_u64(xml, "MaxSizeAllowed", exchange->context->put_max_bytes);
+}
+
+/* The key of a form is not in the path. */
+static void add_key_sizes(struct exchange *exchange, struct xml_writer *xml)
+{
+	if (exchange->parameters[1].len > 0)
+		xml_writer_u64(xml, "Size", exchange->parameters[1].len);
+	xml_writer_u64(xml, "MaxSizeAllowed", OBJECT_KEY_MAX_BYTES);
 }
 
 static void add_method(struct exchange *exchange, struct xml_writer *xml)

@@ -8,10 +8,10 @@
 
 struct prefix_search {
 	struct span prefix;
-	bool found;
+	struct span found; /* the name as sent */
 };
 
-static bool refuses(struct exchange *exchange, const struct s3_request_refusal *row);
+static const char *find_refused(struct exchange *exchange, const struct s3_request_refusal *row);
 static void s3_request_match_prefix(void *taker, struct span name, struct span value);
 static bool value_allowed(struct span value, const char *allowed);
 
@@ -35,15 +35,30 @@ int s3_request_check_owner(struct exchange *exchange, struct error *err)
 	return 0;
 }
 
-const struct s3_request_refusal *s3_request_refused(
-	struct exchange *exchange, const struct s3_request_refusal *rows, size_t count)
+bool s3_request_refuses(struct exchange *exchange, const struct s3_request_refusal *rows,
+	size_t count, enum next *out_next)
 {
 	ASSERT(rows != NULL && count > 0);
 	for (size_t i = 0; i < count; i++) {
-		if (refuses(exchange, &rows[i]))
-			return &rows[i];
+		const char *const header = find_refused(exchange, &rows[i]);
+		if (header == NULL)
+			continue;
+		*out_next = s3_error_not_implemented(exchange, header, rows[i].message);
+		return true;
 	}
-	return NULL;
+	return false;
+}
+
+const char *s3_request_find_header(struct exchange *exchange, const char *prefix)
+{
+	struct prefix_search search = {.prefix = span_text(prefix)};
+	exchange_each_header(exchange, s3_request_match_prefix, &search);
+	char *const name =
+		search.found.len > 0 ? arena_text(exchange->arena, search.found) : NULL;
+	for (size_t i = 0; name != NULL && i < search.found.len; i++)
+		if (name[i] >= 'A' && name[i] <= 'Z')
+			name[i] = (char)(name[i] - 'A' + 'a');
+	return search.found.len > 0 && name == NULL ? prefix : name;
 }
 
 bool s3_request_limit(struct exchange *exchange, const char *name, uint64_t fallback, uint64_t most,
@@ -85,24 +100,23 @@ bool s3_request_read_token(struct exchange *exchange, struct span token, struct 
 	return true;
 }
 
-static bool refuses(struct exchange *exchange, const struct s3_request_refusal *row)
+/* The name of the header that the row refuses; NULL: none. */
+static const char *find_refused(struct exchange *exchange, const struct s3_request_refusal *row)
 {
-	const struct span name = span_text(row->header);
-	if (span_ends_text(name, "-")) {
-		struct prefix_search search = {.prefix = name};
-		exchange_each_header(exchange, s3_request_match_prefix, &search);
-		return search.found;
-	}
+	if (span_ends_text(span_text(row->header), "-"))
+		return s3_request_find_header(exchange, row->header);
 	const struct span value = exchange_header(exchange, row->header);
-	return value.data != NULL && !value_allowed(span_trim(value), row->allowed);
+	return value.data != NULL && !value_allowed(span_trim(value), row->allowed) ? row->header
+										    : NULL;
 }
 
 static void s3_request_match_prefix(void *taker, struct span name, struct span value)
 {
 	struct prefix_search *const search = taker;
 	(void)value;
-	search->found = search->found ||
-		span_same_nocase(span_slice(name, 0, search->prefix.len), search->prefix);
+	if (search->found.len == 0 &&
+		span_same_nocase(span_slice(name, 0, search->prefix.len), search->prefix))
+		search->found = name;
 }
 
 static bool value_allowed(struct span value, const char *allowed)

@@ -20,9 +20,12 @@ struct s3_request_refusal {
 	const char *allowed; /* values that are accepted, separated by '|'; NULL: none */
 	const char *message;
 };
-/* The first row whose header the request has, or NULL. */
-const struct s3_request_refusal *s3_request_refused(
-	struct exchange *exchange, const struct s3_request_refusal *rows, size_t count);
+/* Returns true with 501 set when the request has a header of one of the rows. The error names that
+ * header. */
+bool s3_request_refuses(struct exchange *exchange, const struct s3_request_refusal *rows,
+	size_t count, enum next *out_next);
+/* The first header of the request whose name begins with `prefix`, in lower case; NULL: none. */
+const char *s3_request_find_header(struct exchange *exchange, const char *prefix);
 
 /* The size of a page, from the query parameter `name`: `fallback` when absent, capped at `most`.
  * Returns false with the reply set when it is not a number from 0 to 2147483647. */

@@ -58,6 +58,6 @@ static bool matches(struct exchange *exchange, struct span body, const struct ch
 	checksum_of(expected->algorithm, body, &actual);
 	if (checksum_equal(expected, &actual))
 		return true;
-	*out_next = checksum_headers_mismatch(exchange, expected, &actual);
+	*out_next = checksum_headers_mismatch(exchange, expected, &actual, 0);
 	return false;
 }

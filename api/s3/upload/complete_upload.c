@@ -82,6 +82,7 @@ static int read_headers(
 static enum next reply_failed(struct exchange *exchange, const struct error *err)
 {
 	ASSERT(exchange->call != NULL);
+	const struct upload_complete_params *const params = exchange->state;
 	const struct upload_fault fault = upload_complete_fault(exchange->call);
 	struct checksum expected;
 	struct checksum actual;
@@ -91,7 +92,8 @@ static enum next reply_failed(struct exchange *exchange, const struct error *err
 				.kind = ERROR_INVALID, .code = "BadDigest", .message = err->text});
 	if (err->kind == ERROR_BAD_DIGEST) {
 		upload_complete_checksums(exchange->call, &expected, &actual);
-		return checksum_headers_mismatch(exchange, &expected, &actual);
+		return checksum_headers_mismatch(
+			exchange, &expected, &actual, (unsigned)params->part_count);
 	}
 	if (err->kind == ERROR_PART_TOO_SMALL || err->kind == ERROR_INVALID_PART)
 		return reply_fault(exchange, &fault, err);

@@ -19,6 +19,8 @@ struct upload_part_copy { /* the exchange's state */
 
 static bool read_range(
 	struct exchange *exchange, struct upload_part_copy *state, enum next *out_next);
+static void refuse_range(
+	struct exchange *exchange, struct span text, uint64_t size, struct error *err);
 static bool parse_range(struct span text, uint64_t *out_first, uint64_t *out_last);
 
 enum next upload_part_copy_begin(struct exchange *exchange)
@@ -94,9 +96,7 @@ static bool read_range(
 		return false;
 	}
 	if (text.len > 0 && last >= state->source.size)
-		error_set(&err, ERROR_RANGE,
-			"Range specified is not valid for source object of size: %llu",
-			(unsigned long long)state->source.size);
+		refuse_range(exchange, text, state->source.size, &err);
 	if (text.len > 0 && err.kind == ERROR_NONE) {
 		state->params.offset = first;
 		state->params.length = last - first + 1;
@@ -107,6 +107,15 @@ static bool read_range(
 	}
 	*out_next = exchange_fail(exchange, &err);
 	return false;
+}
+
+static void refuse_range(
+	struct exchange *exchange, struct span text, uint64_t size, struct error *err)
+{
+	exchange_error_field(exchange, "RangeRequested", text);
+	exchange_error_number(exchange, "ActualObjectSize", size);
+	error_set(err, ERROR_RANGE, "Range specified is not valid for source object of size: %llu",
+		(unsigned long long)size);
 }
 
 /* "bytes=first-last", with both numbers and in order. */

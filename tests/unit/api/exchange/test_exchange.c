@@ -176,7 +176,7 @@ START_TEST(a_full_disk_is_said_so_that_clients_end)
 	ck_assert_int_eq(fake->exchange.reply.status, full[_i].status);
 	if (full[_i].face == &face_xet)
 		ck_assert(span_equal_text(fake->exchange.reply.body,
-			"{\"error\":\"The server's disk is full.\",\"code\":\"no_space\"}"));
+			"{\"error\":\"The server's disk is full\",\"code\":\"no_space\"}"));
 	fake_exchange_free(fake);
 }
 END_TEST

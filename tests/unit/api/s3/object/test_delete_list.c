@@ -109,6 +109,25 @@ START_TEST(test_long_key_is_that_keys_error)
 }
 END_TEST
 
+/* Listings write such keys so, although XML has no such references, and clients send them as they
+ * are. */
+START_TEST(test_keys_with_control_characters)
+{
+	struct arena *const arena = arena_new(ARENA_BYTES);
+	struct delete_list list;
+	struct error err = {0};
+	const struct span xml = span_text(
+		"<Delete><Object><Key>a&#x1;b`c</Key></Object><Object><Key>\x02</Key></Object>"
+		"<Object><Key>plain</Key></Object></Delete>");
+	ck_assert_msg(delete_list_read(xml, arena, &list, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(list.count, 3);
+	ck_assert(span_equal_text(list.entries[0].item.key, "a\x01" "b`c"));
+	ck_assert(span_equal_text(list.entries[1].item.key, "\x02"));
+	ck_assert(span_equal_text(list.entries[2].item.key, "plain"));
+	arena_free(arena);
+}
+END_TEST
+
 Suite *test_delete_list_suite(void);
 Suite *test_delete_list_suite(void)
 {
@@ -118,6 +137,7 @@ Suite *test_delete_list_suite(void)
 	tcase_add_test(all, test_thousand_and_one);
 	tcase_add_loop_test(all, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
 	tcase_add_test(all, test_long_key_is_that_keys_error);
+	tcase_add_test(all, test_keys_with_control_characters);
 	suite_add_tcase(suite, all);
 	return suite;
 }

@@ -243,7 +243,7 @@ static const struct {
 		{"x-amz-copy-source", "bkt/%zz", NULL}},
 	{404, "<Key>none</Key>", {"x-amz-copy-source", "bkt/none", NULL}},
 	{404, "<BucketName>nope</BucketName>", {"x-amz-copy-source", "nope/k", NULL}},
-	{404, "<Code>NoSuchVersion</Code>",
+	{404, "<Key>k</Key><VersionId>00112233445566778899aabbccddeeff</VersionId>",
 		{"x-amz-copy-source", "bkt/k?versionId=00112233445566778899aabbccddeeff", NULL}},
 	{400, "<Code>InvalidArgument</Code>",
 		{"x-amz-copy-source", "bkt/k", "x-amz-metadata-directive", "MOVE", NULL}},
