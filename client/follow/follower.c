@@ -279,7 +279,7 @@ static int run_command(struct follower *follower, struct error *err)
 		{"DELTABUCKET_TENSORS", current->tensors},
 	};
 	const struct hook hook = {follower->order->exec, variables,
-		sizeof(variables) / sizeof(variables[0]), follower->session->output.json};
+		sizeof(variables) / sizeof(variables[0]), &follower->session->output};
 	struct error *const failure = &follower->exec_failure;
 	int status = 0;
 	if (failure->kind == ERROR_NONE) /* otherwise the lease must stay in error */

@@ -1,6 +1,11 @@
 /* The command runs under /bin/sh in a process group of its own, so that SIGTERM reaches everything
  * that it started. The wait polls, because it must notice both the end of the command and a signal
- * that is meant for us. */
+ * that is meant for us.
+ *
+ * The shell dies of SIGTERM at once, while a script in it may still have to tidy up: a command that
+ * was told to stop has ended when its whole group has. Where we are process 1 of a container, all
+ * others die with us. A process counts as one of its group until somebody takes its end, so orphans
+ * of commands become our children, and each wait takes the ends of all of them. */
 #include "client/follow/hook.h"
 
 #include <errno.h>
@@ -8,17 +13,40 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "client/terminal/interrupt.h"
+#include "client/terminal/output.h"
 
-enum { VARIABLE_MAX_BYTES = 16 * 1024, WAIT_MS = 20 };
+enum {
+	VARIABLE_MAX_BYTES = 16 * 1024,
+	WAIT_MS = 20,
+	/* a command that was told to stop and still runs is worth a note after this time */
+	SILENCE_MS = 3000
+};
+
+/* A command that was started. */
+struct running {
+	const struct hook *hook;
+	pid_t shell;     /* and its process group */
+	bool has_ended;  /* the shell */
+	int status;      /* of the shell, as waitpid gives it */
+	bool is_told;    /* to stop */
+	int64_t told_ms; /* monotonic: since when */
+	bool is_noted;   /* that it still runs */
+};
 
 extern char **environ;
 
+static void adopt_orphans(void);
+static void take_ends(struct running *running);
+static bool is_awaited(const struct running *running);
+static void watch(struct running *running, struct interrupt *interrupt);
 static int start(const struct hook *hook, pid_t *out_pid);
 static char **make_environment(const struct hook *hook, size_t *out_owned);
 static bool is_replaced(const char *entry, const struct hook *hook);
@@ -27,25 +55,68 @@ static void free_environment(char **made, size_t owned);
 int hook_run(
 	const struct hook *hook, struct interrupt *interrupt, int *out_status, struct error *err)
 {
-	pid_t pid;
-	int status = 0;
-	bool told = false; /* the command to stop */
+	struct running running = {.hook = hook};
 	ASSERT(hook->command != NULL);
-	errno = start(hook, &pid);
+	adopt_orphans();
+	errno = start(hook, &running.shell);
 	if (errno != 0)
 		return error_set_errno(err, "starting the command \"%s\"", hook->command);
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (!told && interrupt_signal(interrupt) != 0) {
-			kill(-pid, SIGTERM);
-			told = true;
-		}
-		if (told)
-			usleep(WAIT_MS * 1000);
-		else
-			interrupt_sleep(interrupt, WAIT_MS);
-	}
+	for (take_ends(&running); is_awaited(&running); take_ends(&running))
+		watch(&running, interrupt);
+	const int status = running.status;
 	*out_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	return 0;
+}
+
+/* Where our parent ignores SIGCHLD, so do we, and would not learn how the command ended. */
+static void adopt_orphans(void)
+{
+	signal(SIGCHLD, SIG_DFL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+static void take_ends(struct running *running)
+{
+	pid_t ended;
+	int status;
+	while ((ended = waitpid(-1, &status, WNOHANG)) > 0)
+		if (ended == running->shell) {
+			running->has_ended = true;
+			running->status = status;
+		}
+}
+
+/* A command that ends by itself may leave processes behind. One that was told to stop may not, by
+ * us or by somebody that ended the shell with a signal. SIGKILL asks nobody to tidy up. */
+static bool is_awaited(const struct running *running)
+{
+	if (!running->has_ended)
+		return true;
+	const bool is_stopped = running->is_told ||
+		(WIFSIGNALED(running->status) && WTERMSIG(running->status) != SIGKILL);
+	return is_stopped && (kill(-running->shell, 0) == 0 || errno != ESRCH);
+}
+
+/* Sleeps a while, and hands a signal on. */
+static void watch(struct running *running, struct interrupt *interrupt)
+{
+	if (!running->is_told && interrupt_signal(interrupt) != 0) {
+		kill(-running->shell, SIGTERM);
+		running->is_told = true;
+		running->told_ms = clock_monotonic_ms();
+	}
+	if (!running->is_told) {
+		interrupt_sleep(interrupt, WAIT_MS);
+		return;
+	}
+	usleep(WAIT_MS * 1000);
+	if (running->is_noted || clock_monotonic_ms() - running->told_ms < SILENCE_MS)
+		return;
+	running->is_noted = true;
+	if (running->hook->output != NULL)
+		output_note(running->hook->output,
+			"the command was told to stop and still runs; follow waits for its end "
+			"(another signal ends follow at once, and not the command)");
 }
 
 /* Starts the command, as the leader of a process group, with no signal blocked and with the default
@@ -72,7 +143,7 @@ static int start(const struct hook *hook, pid_t *out_pid)
 	posix_spawnattr_setflags(&attributes,
 		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawn_file_actions_init(&actions);
-	if (hook->stdout_to_stderr)
+	if (hook->output != NULL && hook->output->json)
 		posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
 	const int failure =
 		posix_spawn(out_pid, "/bin/sh", &actions, &attributes, words, environment);

@@ -22,6 +22,8 @@ struct remote {
 	bool noted_silence; /* the user was told that no answer comes; reset by an answer */
 };
 
+static bool was_asked_in_plain(
+	const struct remote *remote, const struct http_response *response);
 static void remote_note_silence(void *owner);
 static void add_advice(const struct remote *remote, struct error *err);
 static const char *find_advice(const struct remote *remote, enum error_kind refusal);
@@ -77,6 +79,8 @@ int remote_try(struct remote *remote, const struct http_request *request,
 	if (interrupt_check(remote->options->interrupt, err) != 0)
 		return -1;
 	if (http_client_send(remote->client, request, response, err) != 0) {
+		if (was_asked_in_plain(remote, response))
+			err->kind = ERROR_UNTRUSTED;
 		remote->may_pass = err->kind == ERROR_UPSTREAM;
 		return -1;
 	}
@@ -130,6 +134,15 @@ int remote_send(struct remote *remote, const struct http_request *request,
 	}
 	*err = failure;
 	return -1;
+}
+
+/* Whether a server of HTTPS has said that it was asked in plain HTTP. Nothing but another endpoint
+ * mends that, as with a certificate that is not trusted. Where TLS fails, it may pass. */
+static bool was_asked_in_plain(
+	const struct remote *remote, const struct http_response *response)
+{
+	return response->wrong_protocol &&
+		span_starts(span_text(remote->options->endpoint), span_text("http://"));
 }
 
 /* Without this note, a person who waits for a listing sees nothing: only transfers show

@@ -28,8 +28,8 @@ void remote_cancel(struct remote *remote);
 struct interrupt *remote_interrupt(const struct remote *remote);
 
 /* Makes one try. 0 with a 2xx answer; otherwise -1 with the server's refusal or the transport's
- * failure, and remote_again knows whether a repetition may help. The caller must release `response`
- * in every case. */
+ * failure (untrusted when a server of HTTPS was asked in plain HTTP), and remote_again knows if a
+ * repetition may help. The caller must release `response` in every case. */
 int remote_try(struct remote *remote, const struct http_request *request,
 	struct http_response *response, struct error *err);
 /* To be called after a failed try, with its error. Waits and returns true when another try may

@@ -1,7 +1,8 @@
 /* All threads block the signals, and one thread takes them with sigwait. So no code runs inside a
  * signal handler, and the thread may use locks. The state is one number: 0, then the first signal.
  * The lock guards the list of clients, so that a client is either cancelled by the thread or sees
- * the signal when it is added. interrupt_stop ends the thread with SIGUSR2. */
+ * the signal when it is added. interrupt_stop ends the thread with SIGUSR2, which means nothing
+ * when others send it. */
 #include "client/terminal/interrupt.h"
 
 #include <signal.h>
@@ -26,6 +27,7 @@ struct interrupt {
 	struct lock lock;
 	struct lock_condition raised;
 	atomic_int signal;
+	atomic_bool is_stopping;
 	struct http_client *watched[WATCHED_MAX]; /* guarded by lock */
 	size_t watched_count;                     /* guarded by lock */
 	pthread_t thread;
@@ -54,6 +56,7 @@ void interrupt_stop(struct interrupt *interrupt)
 {
 	if (interrupt == NULL)
 		return;
+	atomic_store(&interrupt->is_stopping, true);
 	pthread_kill(interrupt->thread, SIGUSR2);
 	pthread_join(interrupt->thread, NULL);
 	ASSERT(interrupt->watched_count == 0);
@@ -124,8 +127,10 @@ static void *interrupt_run(void *argument)
 		int signal = 0;
 		if (sigwait(&interrupt->signals, &signal) != 0)
 			continue;
-		if (signal == SIGUSR2)
+		if (signal == SIGUSR2 && atomic_load(&interrupt->is_stopping))
 			return NULL;
+		if (signal == SIGUSR2)
+			continue;
 		const int64_t now_ms = clock_monotonic_ms();
 		if (atomic_load(&interrupt->signal) == 0) {
 			first_ms = now_ms;

@@ -1,16 +1,19 @@
 # What the recipes beside this file share; they source it. A call can be interrupted by a signal,
 # and however a recipe ends, an engine that it may have paused is told to go on: `held` says so,
-# and the recipe's function `release` does it. `at_end` may name one more function that runs then.
+# and the recipe's function `release` does it. Before that the recipe's function `forget` is called
+# where `stale` says that cached prefixes may be of other weights than the engine now has.
+# `at_end` may name one more function, which runs after both.
 #
 #   ENGINE_TOKEN         sent as bearer token when set
-#   ENGINE_SECONDS       how long one call may take: 1800
+#   ENGINE_SECONDS       how long one call may take: 1800. From the end of the pause on: 60 at most
 #   ENGINE_TRIES         how often an update is tried: 3
 #   ENGINE_RESUME_TRIES  how often resuming is tried, a second apart: 30
 set -u
 step=${DELTABUCKET_STEP:?run this from deltabucket follow --exec}
 path=${DELTABUCKET_PATH:?run this from deltabucket follow --exec}
 unset socket
-held= pausing= at_end= calls= count=0 failure=0 code=
+engine=$url seconds=${ENGINE_SECONDS:-1800}
+held= pausing= stale= at_end= calls= count=0 failure=0 code=
 
 say() {
 	echo "engine $url, step $step: $1" >&2
@@ -21,6 +24,38 @@ quoted() {
 	printf '"%s"' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g')"
 }
 
+# check VARIABLE VALUE: ends the script, before anything is sent, unless it is a count.
+check() {
+	case $2 in
+	0* | *[!0-9]* | ???????*)
+		say "$1=$2 is not a whole number from 1 to 999999"
+		exit 2
+		;;
+	esac
+}
+
+# check_flag VARIABLE VALUE
+check_flag() {
+	case $2 in
+	'' | 0 | 1) ;;
+	*)
+		say "$1=$2 is neither 0 nor 1"
+		exit 2
+		;;
+	esac
+}
+
+# The folder for what calls say. It is made again where somebody removed it meanwhile.
+prepare() {
+	[ ! -d "${scratch:-}" ] || return 0
+	scratch=$(mktemp -d) || return 1
+	(
+		umask 077
+		echo 'Content-Type: application/json'
+		[ -z "${ENGINE_TOKEN:-}" ] || echo "Authorization: Bearer $ENGINE_TOKEN"
+	) >"$scratch/headers"
+}
+
 # begin METHOD PATH [JSON]: sends a request beside those that were begun before; where $socket is
 # set, through that Unix socket. No signal ends it but ours: a pause that is under way is waited
 # for.
@@ -28,8 +63,8 @@ begin() {
 	count=$((count + 1))
 	echo "$1 $2" >"$scratch/$count.name"
 	(
-		trap '' HUP INT TERM
-		exec curl -sS --max-time "${ENGINE_SECONDS:-1800}" -o "$scratch/$count" \
+		trap '' $signals
+		exec curl -sS --max-time "$seconds" -o "$scratch/$count" \
 			-w '%{http_code}' -X "$1" -H "@$scratch/headers" \
 			${socket+--unix-socket "$socket"} ${3+--data "$3"} "$url$2" 9>&-
 	) >"$scratch/$count.code" &
@@ -109,20 +144,38 @@ hold() {
 	exit 1
 }
 
-# Ends a pause that was begun. A time-out is not tried again: that call is on its way.
+# To be called before what may change weights.
+spoil() {
+	[ "${ENGINE_FLUSH:-1}" = 0 ] || stale=1
+}
+
+# Forgets prefixes that may be stale, and ends a pause that was begun. No call may take long here,
+# for the next one may be heard.
 unhold() {
-	[ -n "$held" ] || return 0
+	url=$engine undone=0
+	[ "$seconds" -le 60 ] || seconds=60
+	prepare
+	if [ -n "$stale" ] && ! attempt forget; then
+		say 'it may still cache prefixes of the old weights'
+		undone=1
+	fi
+	stale=
+	[ -z "$held" ] || go_on || undone=1
+	held= # or tried often enough: not again at the end
+	return "$undone"
+}
+
+# Repeated after a time-out, too: an engine that goes on already only says so.
+go_on() {
 	rests=${ENGINE_RESUME_TRIES:-30}
 	until release; do
 		rests=$((rests - 1))
-		if [ "$rests" -le 0 ] || [ "$failure" = 28 ]; then
+		if [ "$rests" -le 0 ]; then
 			say 'it could not be told to go on: if it still runs, it is paused'
-			held= # tried often enough: not again at the end
 			return 1
 		fi
 		sleep 1
 	done
-	held=
 }
 
 # Ends the calls that were interrupted. A pause gets ten seconds first: resuming must come after it.
@@ -137,23 +190,29 @@ hang_up() {
 	unset socket
 }
 
+# However often the script is told to stop: once this has begun, it runs to its end. The traps call
+# it themselves, because a signal that comes at the very beginning of an EXIT trap ends that.
 finish() {
+	trap '' $signals
 	trap - EXIT
-	trap '' HUP INT TERM
 	hang_up
-	[ -z "$at_end" ] || "$at_end"
 	unhold || set -- 1
+	[ -z "$at_end" ] || "$at_end"
 	rm -rf "$scratch"
 	exit "$1"
 }
 
-scratch=$(mktemp -d) || exit 1
+check ENGINE_SECONDS "$seconds"
+check ENGINE_TRIES "${ENGINE_TRIES:-3}"
+check ENGINE_RESUME_TRIES "${ENGINE_RESUME_TRIES:-30}"
+check_flag ENGINE_FLUSH "${ENGINE_FLUSH:-}"
+signals='HUP INT QUIT TERM USR1 USR2'
+trap '' PIPE # whoever reads what we say may be gone
+prepare || exit 1
 trap 'finish $?' EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
-(
-	umask 077
-	echo 'Content-Type: application/json'
-	[ -z "${ENGINE_TOKEN:-}" ] || echo "Authorization: Bearer $ENGINE_TOKEN"
-) >"$scratch/headers"
+trap 'finish 129' HUP
+trap 'finish 130' INT
+trap 'finish 131' QUIT
+trap 'finish 138' USR1
+trap 'finish 140' USR2
+trap 'finish 143' TERM

@@ -140,10 +140,37 @@ class Vllm(Case):
         engine = self.start(engines.Vllm())
         engine.faults = {'/collective_rpc': ['mix'] * 3}
         self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
-        self.assertEqual(engine.paths(), ['/pause'] + ['/collective_rpc'] * 3 + ['/resume'])
+        self.assertEqual(
+            engine.paths(),
+            ['/pause'] + ['/collective_rpc'] * 3 + ['/reset_prefix_cache', '/resume'],
+        )
         self.assertIn('the update failed', self.said)
+        self.assertEqual(engine.prefixes, 'none')
         self.assertEqual(self.follow('vllm', 1, engine), ['step'])
         self.assertEqual(engine.weights, self.path_of(1))
+
+    def test_the_weight_version_is_tried_again_by_itself(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/update_weight_version': ['fail', 'fail']}
+        self.assertEqual(self.follow('vllm', 0, engine), ['step'])
+        self.assertEqual(
+            engine.paths(), self.STOCK[:2] + self.STOCK[2:3] * 2 + self.STOCK[2:]
+        )
+
+    def test_a_weight_version_that_is_not_taken(self):
+        for faults, routes in ((['fail'] * 3, {}), ([], {'/update_weight_version': None})):
+            engine = self.start(engines.Vllm())
+            engine.routes = {
+                path: name for path, name in engine.routes.items() if path not in routes
+            }
+            engine.faults = {'/update_weight_version': faults}
+            shutil.rmtree(self.into)
+            self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
+            self.assertEqual(
+                engine.paths(), self.STOCK[:2] + self.STOCK[2:3] * 2 + self.STOCK[2:]
+            )
+            self.assertEqual((engine.weights, engine.prefixes), (self.path_of(0), 'none'))
+            self.assertIn('it has the new weights', self.said)
 
     def test_a_server_without_dev_mode(self):
         engine = self.start(engines.Vllm(dev_mode=False))
@@ -177,6 +204,13 @@ class Vllm(Case):
         )
         self.assertEqual(self.said.count('if it still runs, it is paused'), 1)
 
+    def test_a_resume_that_takes_too_long_is_tried_again(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/resume': ['hang', 'hang']}
+        self.assertEqual(self.follow('vllm', 0, engine, ENGINE_SECONDS='2'), ['step'])
+        self.assertFalse(engine.paused)
+        self.assertEqual(engine.paths().count('/resume'), 3)
+
     def test_a_resume_is_tried_as_often_as_asked(self):
         engine = self.start(engines.Vllm())
         engine.faults = {'/resume': ['fail'] * 9}
@@ -193,7 +227,9 @@ class Vllm(Case):
         self.assertEqual(
             self.follow('vllm', 0, engine, ENGINE_SECONDS='2'), ['step', 'exec_failed']
         )
-        self.assertEqual(engine.paths(), ['/pause', '/collective_rpc', '/resume'])
+        self.assertEqual(
+            engine.paths(), ['/pause', '/collective_rpc', '/reset_prefix_cache', '/resume']
+        )
 
     def test_one_that_a_killed_follower_left_ends_first(self):
         engine = self.start(engines.Vllm())
@@ -210,10 +246,31 @@ class Vllm(Case):
 
     def test_cached_prefixes_that_stay(self):
         engine = self.start(engines.Vllm())
-        engine.faults = {'/reset_prefix_cache': ['fail']}
+        engine.faults = {'/reset_prefix_cache': ['fail'] * 3}
         self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
+        self.assertIn('it may still cache prefixes of the old weights', self.said)
         self.assertEqual(self.follow('vllm', 1, engine, ENGINE_FLUSH='0'), ['step'])
         self.assertEqual(engine.prefixes, 'old')
+
+    def test_cached_prefixes_are_tried_again(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/reset_prefix_cache': ['fail', 'drop']}
+        self.assertEqual(self.follow('vllm', 0, engine), ['step'])
+        self.assertEqual(engine.prefixes, 'none')
+
+    def test_settings_that_make_no_sense_send_nothing(self):
+        engine = self.start(engines.Vllm())
+        for name, values in (
+            ('ENGINE_TRIES', ('abc', '0', '08', '-1', '1.5', '1000000', '2 3')),
+            ('ENGINE_SECONDS', ('abc', '0')),
+            ('ENGINE_RESUME_TRIES', ('abc',)),
+            ('ENGINE_FLUSH', ('yes',)),
+        ):
+            for value in values:
+                running = self.recipe('vllm', engine, **{name: value})
+                self.assertEqual(running.wait(20), 2)
+                self.assertIn(f'{name}={value} is n', running.stderr.read())
+        self.assertEqual(engine.calls, [])
 
     def test_a_token(self):
         engine = self.start(engines.Vllm())
@@ -236,6 +293,7 @@ class Vllm(Case):
         self.assertEqual(running.wait(20), 143)
         engine.settle()
         self.assertFalse(engine.paused)
+        self.assertIn(engine.paths()[-2], ('/reset_prefix_cache', '/flush_cache'))
 
     def test_the_script_alone_is_killed(self):
         self.check_killed(
@@ -265,34 +323,111 @@ class Vllm(Case):
         self.assertEqual(running.wait(20), 143)
         self.assertEqual(engine.paths(), ['/pause', '/resume'])
 
-    def test_a_follower_that_is_stopped(self):
+    def hung(self, path, **environment):
+        """The recipe, and the engine that does not answer its call of the path yet."""
         engine = self.start(engines.Vllm())
-        engine.faults = {'/collective_rpc': ['hang']}
-        environment = {
-            **os.environ,
-            'DELTABUCKET_ENDPOINT': self.daemon.endpoint,
-            'DELTABUCKET_TOKEN': ROOT_TOKEN,
-            'ENGINE_URL': engine.url,
-        }
-        follower = subprocess.Popen(
-            [
-                CLIENT,
-                'follow',
-                '--run',
-                'models/r',
-                '--into',
-                self.into,
-                '--quiet',
-                '--exec',
-                os.path.join(RECIPES, 'vllm'),
-            ],
-            env=environment,
+        engine.faults = {path: ['hang']}
+        running = self.recipe('vllm', engine, **environment)
+        self.assertTrue(engine.hanging.wait(20))
+        return running, engine
+
+    def test_every_signal_that_asks_it_to_stop(self):
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1):
+            running, engine = self.hung('/collective_rpc')
+            running.send_signal(number)
+            self.assertEqual(running.wait(20), 128 + number)
+            self.assertFalse(engine.paused)
+
+    def test_two_signals_at_once(self):
+        running, engine = self.hung('/collective_rpc')
+        running.send_signal(signal.SIGSTOP)
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
+            running.send_signal(number)
+        running.wait(20)
+        self.assertFalse(engine.paused)
+
+    def test_nobody_reads_what_it_says(self):
+        running, engine = self.hung('/collective_rpc')
+        engine.faults.update({'/reset_prefix_cache': ['fail'], '/resume': ['fail']})
+        running.stderr.close()
+        running.send_signal(signal.SIGTERM)
+        self.assertEqual(running.wait(20), 143)
+        self.assertFalse(engine.paused)
+
+    def test_its_scratch_folder_is_removed(self):
+        scratch = tempfile.mkdtemp(prefix='deltabucket-test-')
+        self.addCleanup(shutil.rmtree, scratch)
+        running, engine = self.hung('/collective_rpc', TMPDIR=scratch, ENGINE_TRIES='1')
+        for name in os.listdir(scratch):
+            shutil.rmtree(os.path.join(scratch, name))
+        engine.let_go.set()
+        running.wait(20)
+        self.assertFalse(engine.paused)
+        self.assertEqual(os.listdir(scratch), [])
+
+    def follower(self, engine, *under, **environment):
+        """A follower with the recipe, under a command that may be given."""
+        words = ['follow', '--run', 'models/r', '--into', self.into, '--quiet']
+        running = subprocess.Popen(
+            [*under, CLIENT, *words, '--exec', os.path.join(RECIPES, 'vllm')],
+            env={
+                **os.environ,
+                'DELTABUCKET_ENDPOINT': self.daemon.endpoint,
+                'DELTABUCKET_TOKEN': ROOT_TOKEN,
+                'ENGINE_URL': engine.url,
+                **environment,
+            },
             stderr=subprocess.DEVNULL,
         )
+        self.addCleanup(running.wait, 60)
+        return running
+
+    def test_a_follower_that_is_stopped(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['hang'], '/resume': ['fail'] * 2}
+        follower = self.follower(engine)
         self.assertTrue(engine.hanging.wait(60))
         follower.send_signal(signal.SIGTERM)
         self.assertEqual(follower.wait(60), 0)
         self.assertFalse(engine.paused)
+
+    def test_a_second_signal_ends_the_follower_at_once(self):
+        """The recipe goes on by itself."""
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/pause': ['hang']}
+        follower = self.follower(engine)
+        self.assertTrue(engine.hanging.wait(60))
+        follower.send_signal(signal.SIGTERM)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            follower.wait(1)
+        follower.send_signal(signal.SIGTERM)
+        self.assertEqual(follower.wait(5), 143)
+        engine.let_go.set()
+        deadline = time.monotonic() + 30
+        while '/resume' not in engine.paths() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def test_a_follower_that_is_process_1(self):
+        """The kernel ends all processes of a container together with its first one."""
+        under = ['unshare', '--pid', '--fork', '--mount-proc']
+        if os.geteuid() != 0:
+            under[1:1] = ['--user', '--map-root-user']
+        if subprocess.run([*under, 'true'], capture_output=True).returncode != 0:
+            self.skipTest('no process namespaces here')
+        for faults in ({'/pause': ['hang']}, {'/collective_rpc': ['hang'], '/resume': ['fail'] * 2}):
+            engine = self.start(engines.Vllm())
+            engine.faults = faults
+            follower = self.follower(engine, *under)
+            self.assertTrue(engine.hanging.wait(60))
+            with open(f'/proc/{follower.pid}/task/{follower.pid}/children') as children:
+                os.kill(int(children.read()), signal.SIGTERM)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                follower.wait(1)
+            engine.let_go.set()
+            self.assertEqual(follower.wait(60), 0)
+            self.assertFalse(engine.paused)
+            shutil.rmtree(self.into)
+            os.mkdir(self.into)
 
     def own(self, **options):
         engine = self.start(engines.Vllm(backend=True, **options))
@@ -341,6 +476,19 @@ class Sglang(Case):
         self.assertEqual(engine.calls[0][1], {'mode': 'retract'})
         self.assertEqual(engine.calls[1][1]['flush_cache'], True)
         self.assertEqual((engine.weights, engine.version), (self.path_of(0), '0'))
+        self.assertEqual(engine.prefixes, 'none')
+
+    def test_an_update_that_fails_forgets_what_it_can(self):
+        """Not with in_place, the default: SGLang cannot while requests run."""
+        for pause, forgotten in (('retract', ['/flush_cache']), ('in_place', [])):
+            engine = self.start(engines.Sglang())
+            engine.faults = {'/update_weights_from_disk': ['mix']}
+            shutil.rmtree(self.into)
+            self.assertEqual(
+                self.follow('sglang', 0, engine, ENGINE_TRIES='1', ENGINE_PAUSE=pause),
+                ['step', 'exec_failed'],
+            )
+            self.assertEqual(engine.paths(), self.CALLS[:2] + forgotten + self.CALLS[2:])
 
     def test_a_step_without_change_aborts_nothing(self):
         engine = self.start(engines.Sglang())
@@ -368,6 +516,7 @@ class Sglang(Case):
             self.start(engines.Sglang()),
             '/update_weights_from_disk',
             lambda one: one.send_signal(signal.SIGTERM),
+            ENGINE_PAUSE='retract',
         )
 
     def test_an_engine_that_is_lost_in_the_middle(self):
@@ -379,14 +528,22 @@ class Sglang(Case):
 
 
 class PrimeRl(Case):
-    CALLS = ['/pause', '/update_weights', '/resume']
+    CALLS = ['/pause', '/update_weights', '/reset_prefix_cache', '/resume']
 
     def test_a_step(self):
         engine = self.start(engines.PrimeRl())
         self.assertEqual(self.follow('prime-rl', 0, engine), ['step'])
         self.assertEqual(engine.paths(), self.CALLS)
         self.assertEqual(engine.calls[1][1], {'weight_dir': self.path_of(0)})
-        self.assertEqual(engine.weights, self.path_of(0))
+        self.assertEqual((engine.weights, engine.prefixes), (self.path_of(0), 'none'))
+
+    def test_a_server_that_cannot_be_told_to_forget(self):
+        engine = self.start(engines.PrimeRl(dev_mode=False, forgets=True))
+        self.assertEqual(self.follow('prime-rl', 0, engine), ['step'])
+        self.assertIn('it has no /reset_prefix_cache', self.said)
+        engine.calls.clear()
+        self.assertEqual(self.follow('prime-rl', 1, engine, ENGINE_FLUSH='0'), ['step'])
+        self.assertEqual(engine.paths(), self.CALLS[:2] + self.CALLS[3:])
 
     def test_a_step_without_change(self):
         engine = self.start(engines.PrimeRl())
@@ -406,6 +563,7 @@ class PrimeRl(Case):
             shutil.rmtree(self.into)
             self.assertEqual(self.follow('prime-rl', 0, engine), ['step', 'exec_failed'])
             self.assertEqual(engine.paths()[-1], '/resume')
+            self.assertEqual(engine.prefixes, 'none')
 
     def test_the_script_is_killed(self):
         Vllm.check_killed(
@@ -466,6 +624,7 @@ class CheckpointEngine(Case):
             if path in ('/collective_rpc', '/reset_prefix_cache')
         }
         self.assertEqual(self.step(0, ENGINE_PAUSE='none'), ['step'])
+        self.assertEqual(self.engine.paths(), ['/collective_rpc', '/reset_prefix_cache'])
 
     def test_parameter_servers_that_refuse(self):
         self.servers.ranks[1].faults = {'/v1/checkpoints/deltabucket-0/files': ['fail']}
@@ -476,7 +635,26 @@ class CheckpointEngine(Case):
     def test_an_update_that_fails(self):
         self.engine.faults = {'/collective_rpc': ['mix']}
         self.assertEqual(self.step(0), ['step', 'exec_failed'])
-        self.assertEqual(self.engine.paths(), ['/pause', '/collective_rpc', '/resume'])
+        self.assertEqual(
+            self.engine.paths(), ['/pause', '/collective_rpc', '/reset_prefix_cache', '/resume']
+        )
+        self.assert_given_back()
+
+    def test_an_engine_goes_on_before_memory_is_given_back(self):
+        self.engine.faults = {'/collective_rpc': ['mix']}
+        first = self.servers.ranks[0]
+        first.faults = {'/v1/checkpoints/deltabucket-1': [None, 'hang']}
+        running = self.recipe(
+            'checkpoint-engine',
+            self.engine,
+            ENGINE_SOCKETS=self.servers.sockets,
+            ENGINE_TRIES='1',
+        )
+        self.assertTrue(first.hanging.wait(30))
+        self.assertEqual(self.engine.paths()[-1:], ['/resume'])
+        self.assertFalse(self.engine.paused)
+        first.let_go.set()
+        self.assertEqual(running.wait(20), 1)
         self.assert_given_back()
 
     def test_the_script_is_killed(self):

@@ -195,6 +195,11 @@ class Login(unittest.TestCase):
         done = self.run_client('ls', '--endpoint', plain, '--retries', '0')
         self.assertEqual(done.returncode, UNREACHABLE)
         self.assertIn('the server speaks HTTPS, not plain HTTP: use https://', done.stderr)
+        into = os.path.join(self.home, 'into')
+        done = self.run_client('follow', '--run', 'models/r', '--into', into, '--endpoint', plain)
+        self.assertEqual((done.returncode, done.stderr.count('\n')), (UNREACHABLE, 1), done.stderr)
+        self.assertIn('the server speaks HTTPS, not plain HTTP: use https://', done.stderr)
+        self.assertFalse(os.path.exists(into))
         with Daemon(tls=False) as daemon:
             done = self.run_client('ls', '--endpoint', daemon.endpoint.replace('http:', 'https:'), '--retries', '0')
             self.assertIn('does the server speak plain HTTP?', done.stderr)

@@ -127,7 +127,7 @@ class SocketServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 class Engine:
     """What all have in common: a table of calls, and what was done. `weights` is the folder that
-    was loaded last, or 'mixed'."""
+    was loaded last, or 'mixed'. `prefixes`: whether some are cached that are older than it."""
 
     token = None
     routes = {}
@@ -136,6 +136,7 @@ class Engine:
         self.server = SocketServer(self, path) if path else Server(self)
         self.calls, self.faults = [], {}
         self.paused, self.weights, self.version = False, None, None
+        self.prefixes = 'none'
         self.let_go, self.hanging = threading.Event(), threading.Event()
         self.alive, self.meeting = True, 0
         threading.Thread(
@@ -173,13 +174,16 @@ class Engine:
     def meet(self, handler, path, query, body):
         perform = self.find(path)
         require(handler.command == 'POST', 405, 'Method Not Allowed')
+        return 200, self.perform(handler, path, lambda: perform(query, body))
+
+    def perform(self, handler, path, act):
         faults = self.faults.get(path, [])
         fault = faults.pop(0) if faults else None
         if fault == 'hang':
             self.hanging.set()
             self.let_go.wait(60)
         if fault == 'mix':
-            self.weights = 'mixed'
+            self.weights, self.prefixes = 'mixed', 'old'
         if fault == 'die':
             threading.Thread(target=self.end).start()
         if fault in ('fail', 'mix', 'die'):
@@ -188,18 +192,18 @@ class Engine:
             handler.connection.shutdown(socket.SHUT_RDWR)
             raise ConnectionResetError
         require(fault not in ('fail', 'mix'), 500, 'it went wrong')
-        answer = perform(query, body)
+        answer = act()
         if fault == 'drop':
             handler.connection.shutdown(socket.SHUT_RDWR)
             raise ConnectionResetError
-        return 200, answer
+        return answer
 
     def failed(self, path):
         """What a call that fails leaves behind."""
 
     def load(self, folder):
         model_files(folder)
-        self.weights = folder
+        self.weights, self.prefixes = folder, 'old'
 
 
 class Vllm(Engine):
@@ -221,7 +225,6 @@ class Vllm(Engine):
     def __init__(self, dev_mode=True, backend=False, wants_init=False, path=None):
         super().__init__(path)
         self.backend, self.ready, self.session = backend, not wants_init, False
-        self.prefixes = 'old'
         if not dev_mode:
             self.routes = {}
 
@@ -317,11 +320,15 @@ class Sglang(Engine):
         '/continue_generation': 'resume',
         '/update_weights_from_disk': 'update',
         '/update_weight_version': 'set_version',
+        '/flush_cache': 'flush',
     }
 
     def __init__(self):
         super().__init__()
         self.aborted = False
+
+    def flush(self, _, __):
+        self.prefixes = 'none'
 
     def pause(self, _, body):
         require(body.get('mode', 'abort') in ('abort', 'in_place', 'retract'), 422, 'invalid mode')
@@ -355,6 +362,8 @@ class Sglang(Engine):
                 400, {'success': False, 'message': refusal.detail, 'num_paused_requests': 0}
             ) from refusal
         self.version = body.get('weight_version')
+        if body.get('flush_cache', True):
+            self.flush(None, None)
         return {
             'success': True,
             'message': 'Succeeded to update model weights.',
@@ -368,12 +377,22 @@ class Sglang(Engine):
 
 
 class PrimeRl(Engine):
-    routes = {'/pause': 'pause', '/resume': 'resume', '/update_weights': 'update'}
-    pause, resume = Vllm.pause, Vllm.resume
+    """With `forgets`: an older one, whose update forgets cached prefixes. The others have a call for
+    it in dev mode."""
+
+    pause, resume, reset_prefix_cache = Vllm.pause, Vllm.resume, Vllm.reset_prefix_cache
+
+    def __init__(self, dev_mode=True, forgets=False):
+        super().__init__()
+        self.forgets = forgets
+        self.routes = {'/pause': 'pause', '/resume': 'resume', '/update_weights': 'update'}
+        if dev_mode:
+            self.routes['/reset_prefix_cache'] = 'reset_prefix_cache'
 
     def update(self, _, body):
         require(isinstance(body.get('weight_dir'), str), 500, 'it waits for a broadcast')
         self.load(body['weight_dir'])
+        self.prefixes = 'none' if self.forgets else self.prefixes
         return {'status': 'ok'}
 
 
@@ -384,7 +403,7 @@ class CheckpointVllm(Vllm):
         return {'update_weights_from_ipc': self.take}
 
     def take(self, paths):
-        self.weights = paths
+        self.weights, self.prefixes = paths, 'old'
 
 
 class ParameterServers:
@@ -427,8 +446,8 @@ class ParameterServer(Engine):
 
     def meet(self, handler, path, query, body):
         if handler.command == 'DELETE' and path.count('/') == 3:
-            self.held.pop(path.split('/')[3], None)
-            return 200, None
+            name = path.split('/')[3]
+            return 200, self.perform(handler, path, lambda: self.held.pop(name, None) and None)
         return super().meet(handler, path, query, body)
 
     def register(self, name, body):

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -12,6 +13,7 @@
 #include "client/follow/hook.h"
 #include "client/local/folder_files.h"
 #include "client/terminal/interrupt.h"
+#include "client/terminal/output.h"
 
 static char *folder;
 
@@ -85,7 +87,8 @@ START_TEST(what_the_command_says_goes_where_it_is_wanted)
 	int status = -1;
 	int ends[2];
 	char said[8] = "";
-	const struct hook hook = {.command = "echo said", .stdout_to_stderr = true};
+	const struct output json = {.json = true};
+	const struct hook hook = {.command = "echo said", .output = &json};
 	const int stream = _i == 0 ? STDOUT_FILENO : STDERR_FILENO;
 	ck_assert_int_eq(pipe(ends), 0);
 	const int before = dup(stream);
@@ -125,6 +128,71 @@ START_TEST(a_stop_reaches_all_that_the_command_started)
 }
 END_TEST
 
+/* The script writes the file in the trap for SIGTERM; $FOLLOW is us. The shell around it has no
+ * trap. The last case: the shell alone gets the signal, by somebody else, and the script works on. */
+static const char *const STOPS[] = {
+	"sh -c 'trap \"sleep 1; echo tidied >$OUT; exit\" TERM; kill -TERM $FOLLOW;"
+	" while :; do sleep 0.02; done'; :",
+	"(trap 'sleep 1; echo tidied >$OUT; exit' TERM; kill -TERM $FOLLOW;"
+	" while :; do sleep 0.02; done) & wait",
+	"sh -c 'sleep 1; echo tidied >$OUT' & kill -TERM $$",
+};
+
+START_TEST(what_is_told_to_stop_may_tidy_up)
+{
+	struct error err = {0};
+	struct buffer text;
+	int status = 0;
+	char us[16];
+	char *const file = folder_files_join(folder, "out");
+	const struct hook_variable variables[] = {{"OUT", file}, {"FOLLOW", us}};
+	const struct hook hook = {.command = STOPS[_i], .variables = variables, .count = 2};
+	struct interrupt *const interrupt = interrupt_start();
+	snprintf(us, sizeof(us), "%d", (int)getpid());
+	ck_assert_int_eq(hook_run(&hook, interrupt, &status, &err), 0);
+	ck_assert_int_eq(status, 128 + SIGTERM);
+	buffer_init(&text, 100);
+	ck_assert_msg(file_read_all(file, &text, &err) == 0, "the script did not end");
+	ck_assert_str_eq(buffer_text(&text), "tidied\n");
+	buffer_release(&text);
+	free(file);
+	interrupt_stop(interrupt);
+}
+END_TEST
+
+/* A process that is left behind on purpose is not waited for, and the next call takes its end. */
+START_TEST(what_a_command_leaves_behind_goes_on)
+{
+	struct error err = {0};
+	int status = -1;
+	int ends[2];
+	const struct hook leaves = {.command = "sleep 1 &"};
+	const struct hook next = {.command = "sleep 2"};
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(hook_run(&leaves, NULL, &status, &err), 0);
+	ck_assert_int_eq(status, 0);
+	close(ends[1]);
+	ck_assert_msg(!closes_within(ends[0], 0), "it was waited for");
+	ck_assert_int_eq(waitpid(-1, &status, WNOHANG), 0); /* it is our child now */
+	ck_assert_int_eq(hook_run(&next, NULL, &status, &err), 0);
+	ck_assert(closes_within(ends[0], 10000));
+	ck_assert_int_eq(waitpid(-1, &status, WNOHANG), -1); /* nobody is */
+	close(ends[0]);
+}
+END_TEST
+
+/* As a parent may have left it. */
+START_TEST(its_end_is_known_where_sigchld_is_ignored)
+{
+	struct error err = {0};
+	int status = -1;
+	const struct hook hook = {.command = "exit 3"};
+	signal(SIGCHLD, SIG_IGN);
+	ck_assert_int_eq(hook_run(&hook, NULL, &status, &err), 0);
+	ck_assert_int_eq(status, 3);
+}
+END_TEST
+
 Suite *test_hook_suite(void);
 Suite *test_hook_suite(void)
 {
@@ -137,6 +205,10 @@ Suite *test_hook_suite(void)
 	tcase_add_test(tests, a_pipe_without_a_reader_ends_its_writer);
 	tcase_add_loop_test(tests, what_the_command_says_goes_where_it_is_wanted, 0, 2);
 	tcase_add_test(tests, a_stop_reaches_all_that_the_command_started);
+	tcase_add_loop_test(
+		tests, what_is_told_to_stop_may_tidy_up, 0, sizeof STOPS / sizeof STOPS[0]);
+	tcase_add_test(tests, what_a_command_leaves_behind_goes_on);
+	tcase_add_test(tests, its_end_is_known_where_sigchld_is_ignored);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
