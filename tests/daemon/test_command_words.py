@@ -137,7 +137,7 @@ class Words(unittest.TestCase):
         while self.resident_kib(reader.pid, path) < 4096:  # mapped, and being read behind the header
             self.assertIsNone(reader.poll())
         os.truncate(path, 4096)
-        self.assertIn('a file became shorter while it was read', reader.communicate(timeout=60)[1])
+        self.assertIn(f'deltabucket: {path} became shorter while it was read', reader.communicate(timeout=60)[1])
         self.assertEqual(reader.returncode, MALFORMED)
 
     def test_a_signal_is_how_it_ended(self):
