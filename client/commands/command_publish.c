@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "client/commands/file_word.h"
 #include "client/local/subset.h"
 #include "client/publish/publish_watch.h"
 #include "client/publish/rank_publisher.h"
@@ -86,6 +87,10 @@ static int make_order(struct session *session, struct publish_order *order, stru
 	};
 	if (options->run == NULL)
 		return session_usage(session, err, "say which run: --run BUCKET/RUN");
+	if (options->state != NULL && file_word_is_no_folder(options->state))
+		return session_usage(session, err,
+			"--state wants a folder, new or a publisher's, and %s is not one",
+			options->state);
 	if (options->label != NULL && strlen(options->label) > STEP_LABEL_MAX_BYTES)
 		return session_usage(
 			session, err, "--label is over %d bytes", STEP_LABEL_MAX_BYTES);

@@ -36,6 +36,7 @@ struct sync {
 static int run(struct sync *sync, struct error *err);
 static int read_arguments(struct sync *sync, struct error *err);
 static int refuse_ends(struct session *session, const char *const *words, struct error *err);
+static int refuse_file(const struct sync *sync, struct error *err);
 static int read_lists(struct sync *sync, struct error *err);
 static int list_objects(struct sync *sync, struct sync_list *out, struct error *err);
 static int check_names(const struct sync *sync, struct error *err);
@@ -104,6 +105,8 @@ static int read_arguments(struct sync *sync, struct error *err)
 	if (sync->move.uploads == file_word_is_path(words[1]))
 		return refuse_ends(session, words, err);
 	sync->move.folder = words[sync->move.uploads ? 0 : 1];
+	if (file_word_is_no_folder(sync->move.folder))
+		return refuse_file(sync, err);
 	if (session_object_name(session, words[sync->move.uploads ? 1 : 0], &name, err) != 0)
 		return -1;
 	sync->move.bucket = name.bucket;
@@ -128,6 +131,20 @@ static int refuse_ends(struct session *session, const char *const *words, struct
 		"path that begins with /, ./ or ../");
 }
 
+/* Names the command that moves one file. */
+static int refuse_file(const struct sync *sync, struct error *err)
+{
+	const struct options *const options = sync->session->options;
+	const char *const file = sync->move.folder;
+	return sync->move.uploads
+		? session_usage(sync->session, err,
+			  "%s is not a folder; `deltabucket put %s %s` uploads one file", file, file,
+			  options->arguments[1])
+		: session_usage(sync->session, err,
+			  "%s is not a folder; `deltabucket get BUCKET/KEY %s` downloads one object",
+			  file, file);
+}
+
 static int read_lists(struct sync *sync, struct error *err)
 {
 	struct sync_list *const local = sync->move.uploads ? &sync->source : &sync->target;
@@ -144,7 +161,7 @@ static int read_lists(struct sync *sync, struct error *err)
 		file_make_folder(sync->session->files, sync->move.folder, 0755, err) != 0)
 		return -1;
 	if ((sync->move.uploads || file_exists(sync->move.folder)) &&
-		sync_list_folder(sync->move.folder, local, err) != 0)
+		sync_list_folder(sync->move.folder, sync->move.uploads, local, err) != 0)
 		return -1;
 	/* A mistyped source looks like an empty source. */
 	if (sync->session->options->delete &&sync->source.count == 0 && sync->target.count > 0)

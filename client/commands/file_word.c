@@ -1,6 +1,8 @@
 #include "client/commands/file_word.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 bool file_word_is_path(const char *word)
 {
@@ -11,4 +13,10 @@ bool file_word_is_path(const char *word)
 bool file_word_is_stdin(const char *word)
 {
 	return strcmp(word, "-") == 0;
+}
+
+bool file_word_is_no_folder(const char *path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 ? !S_ISDIR(facts.st_mode) : errno == ENOTDIR;
 }

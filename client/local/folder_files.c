@@ -1,6 +1,6 @@
 /* One recursive walk serves listing and syncing: it calls a visit function for each entry, and for
- * a folder after its content, so that a folder is synced after the folders in it. Links are not
- * followed. */
+ * a folder after its content, so that a folder is synced after the folders in it. The walk itself
+ * follows no links. */
 #include "client/local/folder_files.h"
 
 #include <stdlib.h>
@@ -21,8 +21,10 @@ struct walk {
 	void *owner;
 };
 
+static int read_all(const char *folder, struct folder_files *out, struct error *err);
 static int folder_files_collect(void *owner, const char *name, const char *path,
 	const struct stat *facts, struct error *err);
+static int follow_link(const char *path, struct stat *facts, struct error *err);
 static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,
 	unsigned depth, struct error *err);
 static int walk_entry(const struct walk *walk, const char *path, const char *name, unsigned depth,
@@ -55,14 +57,14 @@ int folder_files_read_most(
 	const char *folder, size_t most, struct folder_files *out, struct error *err)
 {
 	*out = (struct folder_files){.most = most};
-	const struct walk walk = {.visit = folder_files_collect, .owner = out};
-	if (walk_folder(&walk, folder, NULL, 0, err) != 0) {
-		folder_files_release(out);
-		return -1;
-	}
-	if (out->count > 0)
-		qsort(out->files, out->count, sizeof(*out->files), by_name);
-	return 0;
+	return read_all(folder, out, err);
+}
+
+int folder_files_read_linked(
+	const char *folder, size_t most, struct folder_files *out, struct error *err)
+{
+	*out = (struct folder_files){.most = most, .follows_links = true};
+	return read_all(folder, out, err);
 }
 
 void folder_files_release(struct folder_files *files)
@@ -121,13 +123,28 @@ int folder_files_remove_temporary(
 	return result;
 }
 
+static int read_all(const char *folder, struct folder_files *out, struct error *err)
+{
+	const struct walk walk = {.visit = folder_files_collect, .owner = out};
+	if (walk_folder(&walk, folder, NULL, 0, err) != 0) {
+		folder_files_release(out);
+		return -1;
+	}
+	if (out->count > 0)
+		qsort(out->files, out->count, sizeof(*out->files), by_name);
+	return 0;
+}
+
 static int folder_files_collect(void *owner, const char *name, const char *path,
 	const struct stat *facts, struct error *err)
 {
 	struct folder_files *const files = owner;
+	struct stat file = *facts;
 	if (S_ISDIR(facts->st_mode))
 		return 0;
-	if (!S_ISREG(facts->st_mode))
+	if (S_ISLNK(facts->st_mode) && files->follows_links && follow_link(path, &file, err) != 0)
+		return -1;
+	if (!S_ISREG(file.st_mode))
 		return error_set(err, ERROR_INVALID, "%s is neither a file nor a folder", path);
 	if (files->count == files->most)
 		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s",
@@ -136,9 +153,24 @@ static int folder_files_collect(void *owner, const char *name, const char *path,
 	files->files[files->count++] = (struct folder_file){
 		.name = memory_copy_text(name),
 		.path = memory_copy_text(path),
-		.size = (uint64_t)facts->st_size,
+		.size = (uint64_t)file.st_size,
 	};
 	return 0;
+}
+
+/* Reads the facts of the file that the link leads to. */
+static int follow_link(const char *path, struct stat *facts, struct error *err)
+{
+	if (stat(path, facts) != 0)
+		return error_set_errno(err,
+			"%s is a link that leads nowhere: bring back what it leads to, or remove it",
+			path);
+	return !S_ISDIR(facts->st_mode)
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "%s is a link to a folder; only links to files are followed: put the "
+			  "folder itself in its place, or take the link out",
+			  path);
 }
 
 static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,

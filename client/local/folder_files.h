@@ -3,6 +3,7 @@
 #ifndef CLIENT_LOCAL_FOLDER_FILES_H
 #define CLIENT_LOCAL_FOLDER_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/file.h"
@@ -16,7 +17,8 @@ struct folder_file {
 struct folder_files {
 	struct folder_file *files; /* sorted by name, byte order */
 	size_t count;
-	size_t most; /* the limit on count */
+	size_t most;        /* the limit on count */
+	bool follows_links; /* see folder_files_read_linked */
 };
 
 enum { FOLDER_FILES_MAX = 4096 };
@@ -26,6 +28,10 @@ enum { FOLDER_FILES_MAX = 4096 };
 int folder_files_read(const char *folder, struct folder_files *out, struct error *err);
 /* The same, with the limit `most`. */
 int folder_files_read_most(
+	const char *folder, size_t most, struct folder_files *out, struct error *err);
+/* As folder_files_read_most, but a link to a regular file counts as that file. A link to a folder
+ * stays invalid, so there are no loops; a link that leads nowhere is not_found. */
+int folder_files_read_linked(
 	const char *folder, size_t most, struct folder_files *out, struct error *err);
 void folder_files_release(struct folder_files *files);
 

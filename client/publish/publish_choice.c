@@ -1,7 +1,8 @@
-/* A file is judged by four questions, and the first that applies decides: the caller includes it
- * (published); it is the marker (left out); it is large and not .safetensors (left out); a part of
- * its path has a trainer's name (left out). Every other file is published, so that a config or
- * tokenizer of any name reaches the workers. */
+/* A file is judged by five questions, and the first that applies decides: the caller includes it
+ * (published); it is the marker (left out); it is large and not a shard (left out); a part of its
+ * path has a trainer's name (left out); it is a .safetensors beside the shards and not one of them
+ * (left out). Every other file is published, so that a config or tokenizer of any name, and a small
+ * module that has a folder of its own, reach the workers. */
 #include "client/publish/publish_choice.h"
 
 #include <fnmatch.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "weights/model/shard_rule.h"
 
 enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
 
@@ -18,13 +20,15 @@ enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
 static const char *const trainer_names[] = {
 	/* transformers, accelerate */
 	"optimizer*", "scheduler.pt", "scheduler.bin", "scaler.pt", "sampler*.bin", "rng_state*",
-	"random_states_*", "training_args.bin", "global_step*", "*zero_pp_rank_*",
-	"mp_rank_*",                       /* DeepSpeed */
+	"random_states_*", "training_args.bin", "checkpoint-[0-9]*",
+	"global_step*", "*zero_pp_rank_*", "mp_rank_*", /* DeepSpeed */
 	"*.distcp", "pytorch_model_fsdp*", /* torch */
 };
 
 static bool publish_choice_wants_file(void *chooser, const char *path, uint64_t size);
+static bool publish_choice_wants_other_file(void *chooser, const char *path, uint64_t size);
 static bool is_included(struct publish_choice *choice, const char *path);
+static bool leave(struct publish_choice *choice, const char *path, uint64_t size);
 static bool is_trainer_file(const char *path);
 static bool has_trainer_name(const char *name);
 static bool holds_weights(struct span path);
@@ -33,7 +37,8 @@ void publish_choice_init(struct publish_choice *choice, const char *const *inclu
 	size_t include_count, const char *marker)
 {
 	ASSERT(include != NULL || include_count == 0);
-	*choice = (struct publish_choice){.choice = {publish_choice_wants_file, choice},
+	*choice = (struct publish_choice){
+		.choice = {publish_choice_wants_file, choice, publish_choice_wants_other_file},
 		.include = include,
 		.include_count = include_count,
 		.is_used = memory_new_array(include_count + 1, sizeof(bool)),
@@ -56,14 +61,15 @@ bool publish_choice_wants(struct publish_choice *choice, const char *path, uint6
 		return true;
 	if (choice->marker != NULL && strcmp(path, choice->marker) == 0)
 		return false;
-	if (!is_large && !is_trainer_file(path))
-		return true;
-	if (choice->left_count < NAMES_SHOWN)
-		buffer_format(
-			&choice->left_names, "%s%s", choice->left_count > 0 ? ", " : "", path);
-	choice->left_count++;
-	choice->left_bytes += size;
-	return false;
+	return (!is_large && !is_trainer_file(path)) || leave(choice, path, size);
+}
+
+bool publish_choice_wants_other(struct publish_choice *choice, const char *path, uint64_t size)
+{
+	ASSERT(choice->choice.chooser == choice);
+	const bool is_needed =
+		size <= PUBLISH_CHOICE_MAX_BYTES && !shard_rule_is_top(span_text(path));
+	return is_included(choice, path) || is_needed || leave(choice, path, size);
 }
 
 void publish_choice_say_lost(const struct step_message *before, const struct step_file *files,
@@ -113,6 +119,11 @@ static bool publish_choice_wants_file(void *chooser, const char *path, uint64_t 
 	return publish_choice_wants(chooser, path, size);
 }
 
+static bool publish_choice_wants_other_file(void *chooser, const char *path, uint64_t size)
+{
+	return publish_choice_wants_other(chooser, path, size);
+}
+
 static bool is_included(struct publish_choice *choice, const char *path)
 {
 	bool found = false;
@@ -120,6 +131,17 @@ static bool is_included(struct publish_choice *choice, const char *path)
 		if (fnmatch(choice->include[i], path, 0) == 0)
 			found = choice->is_used[i] = true;
 	return found;
+}
+
+/* Counts a file that is left out. */
+static bool leave(struct publish_choice *choice, const char *path, uint64_t size)
+{
+	if (choice->left_count < NAMES_SHOWN)
+		buffer_format(
+			&choice->left_names, "%s%s", choice->left_count > 0 ? ", " : "", path);
+	choice->left_count++;
+	choice->left_bytes += size;
+	return false;
 }
 
 /* Whether a trainer gave this name to the file or to a folder on its path. */
@@ -149,6 +171,5 @@ static bool has_trainer_name(const char *name)
 
 static bool holds_weights(struct span path)
 {
-	return span_ends_text(path, ".safetensors") ||
-		span_ends_text(path, ".safetensors.index.json");
+	return shard_rule_is_top(path) || shard_rule_is_index(path);
 }

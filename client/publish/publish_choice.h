@@ -1,8 +1,10 @@
 /* Which files of a checkpoint folder become part of a step. Trainers also leave there what they
  * need to resume, often larger than the weights: optimizer, scheduler and random states, and the
- * shards of DeepSpeed and FSDP. Workers need none of it. So publish leaves out files with the names
- * that trainers give these, and files over PUBLISH_CHOICE_MAX_BYTES that are not .safetensors,
- * unless the caller includes them. */
+ * shards of DeepSpeed and FSDP, whole other checkpoints. Workers need none of it. So publish leaves
+ * out files with the names that trainers give these, and files over PUBLISH_CHOICE_MAX_BYTES that
+ * are not shards, unless the caller includes them. It also leaves out a .safetensors beside the
+ * shards that their index does not name: mostly it is left from an older layout, and engines that
+ * do not read the index would load it. */
 #ifndef CLIENT_PUBLISH_PUBLISH_CHOICE_H
 #define CLIENT_PUBLISH_PUBLISH_CHOICE_H
 
@@ -31,8 +33,10 @@ struct publish_choice {
 void publish_choice_init(struct publish_choice *choice, const char *const *include,
 	size_t include_count, const char *marker);
 void publish_choice_release(struct publish_choice *choice);
-/* Whether the file is published. Counts the files that are not. */
+/* Whether the file is published. Counts the files that are not. A .safetensors that turns out not
+ * to be a shard is asked for again with publish_choice_wants_other. */
 bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size);
+bool publish_choice_wants_other(struct publish_choice *choice, const char *path, uint64_t size);
 /* Prints a note about the files that were left out, if there are any, and about each pattern that
  * matched no file. */
 void publish_choice_say(const struct publish_choice *choice, const struct output *output);

@@ -67,7 +67,7 @@ int publish_source_take(struct publish_source *source, const struct publish_stat
 
 struct checkpoint_choice publish_source_choice(struct publish_source *source)
 {
-	return (struct checkpoint_choice){publish_source_was_taken, source};
+	return (struct checkpoint_choice){.wants = publish_source_was_taken, .chooser = source};
 }
 
 void publish_source_moved(struct publish_source *source, const struct publish_state *state)
@@ -154,7 +154,9 @@ struct checkpoint *publish_source_find(const struct publish_state *state)
 		char *const from = memory_new(line.len + 1);
 		memcpy(from, line.data, line.len);
 		checkpoint = checkpoint_open_chosen(from,
-			&(struct checkpoint_choice){publish_source_is_noted, &rest}, &ignored);
+			&(struct checkpoint_choice){
+				.wants = publish_source_is_noted, .chooser = &rest},
+			&ignored);
 		free(from);
 	}
 	if (checkpoint != NULL && !is_unchanged(checkpoint, rest)) {

@@ -16,7 +16,7 @@
 #include "client/transfer/transfer.h"
 #include "weights/delta/delta_encode.h"
 #include "weights/model/checkpoint_source.h"
-#include "weights/model/shard_index.h"
+#include "weights/model/shard_rule.h"
 
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
 static const char DELTA_FILE[] = "delta.safetensors";
@@ -118,7 +118,7 @@ static int refuse(const char *name, struct error *err)
 
 static bool is_shard(const char *name)
 {
-	return span_ends_text(span_text(name), ".safetensors") && strchr(name, '/') == NULL;
+	return shard_rule_is_top(span_text(name));
 }
 
 static int same_file(const char *left, const char *right, bool *out_same, struct error *err)

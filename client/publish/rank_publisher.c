@@ -29,6 +29,7 @@
 #include "client/remote/remote_json.h"
 #include "client/remote/remote_object.h"
 #include "client/transfer/catch_up.h"
+#include "weights/model/shard_rule.h"
 #include "wire/part_message.h"
 
 /* Earlier versions noted zero digests for a baseline that they fetched. */
@@ -397,9 +398,7 @@ static const struct step_file *find_new_shard(const struct rank_publisher *self)
 	ASSERT(self->has_head);
 	for (size_t i = 0; i < self->share.file_count; i++) {
 		const struct step_file *const file = &self->share.files[i];
-		const bool is_shard = span_ends_text(file->path, ".safetensors") &&
-			memchr(file->path.data, '/', file->path.len) == NULL;
-		if (is_shard &&
+		if (shard_rule_is_top(file->path) &&
 			step_file_find(self->head.files, self->head.file_count, file->path) == NULL)
 			return file;
 	}

@@ -14,7 +14,7 @@
 #include "client/local/folder_files.h"
 #include "client/publish/publish_source.h"
 #include "client/transfer/transfer.h"
-#include "weights/model/shard_index.h"
+#include "weights/model/shard_rule.h"
 
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
 
@@ -25,17 +25,19 @@ struct share {
 	struct buffer index_text;
 	struct shard_index *index; /* NULL: the folder has none */
 	bool is_complete;          /* there is an index, and every shard that it names is there */
+	const char *stray;         /* a file that is wanted and cannot be published by ranks */
 };
 
 static int read_index(struct share *share, struct error *err);
 static const struct folder_file *find_file(const struct folder_files *files, struct span name);
-static int choose_and_copy(const struct share *share, struct error *err);
+static int choose_and_copy(struct share *share, struct error *err);
 static int check_count(const struct share *share, struct error *err);
-static size_t choose(const struct share *share, bool *ours);
-static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t *number);
+static size_t choose(struct share *share, bool *ours);
+static bool is_ours(struct share *share, const struct folder_file *file, uint64_t *number);
+static bool is_others(struct share *share, const struct folder_file *file);
+static bool is_shard(const struct share *share, const char *name);
 static bool is_hidden(const char *name);
 static bool is_safetensors(const char *name);
-static bool is_in_index(const struct share *share, const char *name);
 static int read_facts(const struct share *share, const bool *ours, const struct file_facts *before,
 	struct file_facts *facts, struct error *err);
 static int copy_ours(const struct share *share, const bool *ours, struct error *err);
@@ -95,9 +97,16 @@ static int read_index(struct share *share, struct error *err)
 	if (share->index == NULL)
 		return -1;
 	share->is_complete = true;
-	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
-		if (find_file(&share->files, shard_index_file(share->index, i)) == NULL)
+	for (size_t i = 0; i < shard_index_file_count(share->index); i++) {
+		const struct span name = shard_index_file(share->index, i);
+		if (!shard_rule_is_top(name))
+			return error_set(err, ERROR_UNSUPPORTED,
+				"%s names the shard %.*s; with --rank each shard is a .safetensors"
+				" in the folder itself",
+				file->path, (int)name.len, (const char *)name.data);
+		if (find_file(&share->files, name) == NULL)
 			share->is_complete = false;
+	}
 	return 0;
 }
 
@@ -109,7 +118,7 @@ static const struct folder_file *find_file(const struct folder_files *files, str
 	return NULL;
 }
 
-static int choose_and_copy(const struct share *share, struct error *err)
+static int choose_and_copy(struct share *share, struct error *err)
 {
 	const size_t count = share->files.count;
 	bool *const ours = memory_new_array(count + 1, sizeof(*ours));
@@ -121,6 +130,11 @@ static int choose_and_copy(const struct share *share, struct error *err)
 			"there is no shard for rank %" PRIu64 " of %" PRIu64
 			": every rank needs one",
 			share->params->rank, share->params->ranks);
+	if (result == 0 && share->stray != NULL)
+		result = error_set(err, ERROR_UNSUPPORTED,
+			"%s is not in the index, and --rank publishes no such file: take it out of "
+			"the folder, or give --include patterns that do not match it",
+			share->stray);
 	if (result == 0)
 		result = read_facts(share, ours, NULL, before, err);
 	if (result == 0)
@@ -147,19 +161,19 @@ static int check_count(const struct share *share, struct error *err)
 }
 
 /* Marks the files that are ours. Returns how many of them are shards. */
-static size_t choose(const struct share *share, bool *ours)
+static size_t choose(struct share *share, bool *ours)
 {
 	uint64_t number = 0;
 	size_t shards = 0;
 	for (size_t i = 0; i < share->files.count; i++) {
 		ours[i] = is_ours(share, &share->files.files[i], &number);
-		shards += ours[i] && is_safetensors(share->files.files[i].name) ? 1 : 0;
+		shards += ours[i] && is_shard(share, share->files.files[i].name) ? 1 : 0;
 	}
 	return shards;
 }
 
 /* *number counts the shards so far. Called for each file once, in order of names. */
-static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t *number)
+static bool is_ours(struct share *share, const struct folder_file *file, uint64_t *number)
 {
 	const struct checkpoint_choice *const choice = share->params->choice;
 	const uint64_t rank = share->params->rank;
@@ -169,11 +183,29 @@ static bool is_ours(const struct share *share, const struct folder_file *file, u
 		return false;
 	if (!is_safetensors(name))
 		return rank == 0;
-	if (strchr(name, '/') != NULL)
-		return rank == 0; /* not a shard: shards lie in the folder itself */
-	if (share->index != NULL && !is_in_index(share, name))
-		return false; /* left from an older layout */
+	if (!is_shard(share, name))
+		return is_others(share, file);
 	return !share->is_complete || (*number)++ % share->params->ranks == rank;
+}
+
+/* Whether a .safetensors that is not a shard is ours. One beside the shards never is: the copy of a
+ * share has no index, so the file would be taken for a shard there. */
+static bool is_others(struct share *share, const struct folder_file *file)
+{
+	const struct checkpoint_choice *const choice = share->params->choice;
+	const bool is_asked = choice != NULL && choice->wants_other != NULL;
+	if (is_asked && !choice->wants_other(choice->chooser, file->name, file->size))
+		return false;
+	if (!shard_rule_is_top(span_text(file->name)))
+		return share->params->rank == 0;
+	if (is_asked)
+		share->stray = file->path;
+	return false;
+}
+
+static bool is_shard(const struct share *share, const char *name)
+{
+	return shard_rule_takes(share->index, span_text(name));
 }
 
 static bool is_hidden(const char *name)
@@ -184,15 +216,6 @@ static bool is_hidden(const char *name)
 static bool is_safetensors(const char *name)
 {
 	return span_ends_text(span_text(name), ".safetensors");
-}
-
-static bool is_in_index(const struct share *share, const char *name)
-{
-	ASSERT(share->index != NULL);
-	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
-		if (span_equal_text(shard_index_file(share->index, i), name))
-			return true;
-	return false;
 }
 
 /* Reads the facts of our files. With `before`, refuses a file whose facts have changed since. */

@@ -33,11 +33,15 @@ void sync_list_release(struct sync_list *list)
 	*list = (struct sync_list){0};
 }
 
-int sync_list_folder(const char *folder, struct sync_list *out, struct error *err)
+int sync_list_folder(
+	const char *folder, bool follows_links, struct sync_list *out, struct error *err)
 {
 	struct folder_files files;
 	*out = (struct sync_list){0};
-	if (folder_files_read_most(folder, SYNC_ENTRIES_MAX, &files, err) != 0)
+	const int listed =
+		(follows_links ? folder_files_read_linked : folder_files_read_most)(
+			folder, SYNC_ENTRIES_MAX, &files, err);
+	if (listed != 0)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < files.count && result == 0; i++)

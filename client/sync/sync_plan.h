@@ -24,8 +24,10 @@ struct sync_list {
 };
 void sync_list_release(struct sync_list *list);
 
-/* Lists the files of a folder, which must exist. */
-int sync_list_folder(const char *folder, struct sync_list *out, struct error *err);
+/* Lists the files of a folder, which must exist. With `follows_links` those that links lead to
+ * count too, for a folder that is only read (folder_files_read_linked). */
+int sync_list_folder(
+	const char *folder, bool follows_links, struct sync_list *out, struct error *err);
 /* Lists the objects whose keys begin with `prefix`, which ends in '/' or is empty. Keys that end in
  * '/' are left out: consoles make them as folders. */
 int sync_list_prefix(struct remote *remote, struct span bucket, struct span prefix,

@@ -21,6 +21,7 @@
 #include "weights/delta/delta_source.h"
 #include "weights/model/checkpoint_source.h"
 #include "weights/model/parallel.h"
+#include "weights/model/shard_rule.h"
 
 enum {
 	HEADER_MAX_BYTES = 100 * 1000 * 1000,
@@ -77,7 +78,8 @@ static int subset_make_write_tensor(void *state, size_t item, unsigned worker, s
 static int prove_tensor(const struct making *making, size_t item, const struct digest128 *digest,
 	struct error *err);
 static int take_files(const struct making *making, const char *to, struct error *err);
-static bool holds_tensors(struct span path);
+static bool holds_tensors(const struct making *making, struct span path);
+static bool is_nested_shard(const struct making *making, struct span path);
 static int take_file(const struct making *making, const struct step_file *wanted, const char *to,
 	struct error *err);
 static char *find_file(
@@ -354,16 +356,36 @@ static int take_files(const struct making *making, const char *to, struct error 
 	const struct path_link *const last =
 		&making->params->path->links[making->params->path->link_count - 1];
 	for (size_t i = 0; i < last->file_count; i++)
-		if (!holds_tensors(last->files[i].path) &&
+		if (!holds_tensors(making, last->files[i].path) &&
 			take_file(making, &last->files[i], to, err) != 0)
 			return -1;
 	return 0;
 }
 
-static bool holds_tensors(struct span path)
+/* Beside the new model.safetensors every other .safetensors would count as a shard, so none is
+ * taken, whatever it is. */
+static bool holds_tensors(const struct making *making, struct span path)
 {
-	return span_ends_text(path, ".safetensors") ||
-		span_ends_text(path, ".safetensors.index.json");
+	return shard_rule_is_top(path) || shard_rule_is_index(path) ||
+		is_nested_shard(making, path);
+}
+
+/* The newest description of the step's files decides: that of a delta, or the anchor itself. */
+static bool is_nested_shard(const struct making *making, struct span path)
+{
+	for (size_t i = making->reader_count; i-- > 0;) {
+		const struct delta_metadata *const made =
+			delta_reader_metadata(making->readers[i]);
+		for (size_t k = 0; made->has_files && k < made->file_count; k++)
+			if (span_equal(made->files[k].path, path))
+				return made->files[k].is_shard;
+	}
+	for (size_t i = 0; i < checkpoint_file_count(making->base); i++) {
+		const struct checkpoint_file *const file = checkpoint_file(making->base, i);
+		if (span_equal_text(path, file->path))
+			return file->shard != NULL;
+	}
+	return false;
 }
 
 static int take_file(const struct making *making, const struct step_file *wanted, const char *to,

@@ -1,8 +1,8 @@
 /* Makes the part of a step that a sharded engine holds, from the part that it already holds and the
  * deltas since then, or from an anchor. The result is a folder with model.safetensors (the chosen
- * tensors), every file of the step without tensors, and .schema: the names, dtypes and shapes of
- * the whole model (weights/model/schema.h), which the next step needs. Every tensor is proven by
- * its own digest in the step's manifest. */
+ * tensors), every file of the step that is not a shard (a .safetensors only from a subfolder), and
+ * .schema: the names, dtypes and shapes of the whole model (weights/model/schema.h), which the next
+ * step needs. Every tensor is proven by its own digest in the step's manifest. */
 #ifndef CLIENT_TRANSFER_SUBSET_MAKE_H
 #define CLIENT_TRANSFER_SUBSET_MAKE_H
 

@@ -4,15 +4,20 @@
  * digest again, so what was read here is what gets published. */
 #include "storage/runs/step_check.h"
 
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "storage/buckets/bucket_row.h"
 #include "storage/objects/object_read.h"
 #include "storage/objects/object_row.h"
+#include "storage/objects/shard_choice.h"
 #include "storage/objects/shard_header.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/step_row.h"
 #include "storage/runs/step_digest.h"
 #include "storage/runs/step_publish.h"
 #include "storage/versions/content_proof.h"
+#include "weights/model/shard_rule.h"
 
 enum { CHECK_ARENA_BYTES = 256 * 1024 };
 
@@ -28,9 +33,11 @@ static int load_schema(
 	struct store *store, const struct run_row *run, struct schema **out, struct error *err);
 static int read_anchor(struct store *store, int64_t bucket, const struct step_form *anchor,
 	struct schema *schema, struct error *err);
+static int choose_shards(struct store *store, int64_t bucket, const struct step_form *anchor,
+	bool *out_is_shard, struct error *err);
 static int add_shard(struct store *store, int64_t bucket, const struct step_object *declared,
 	struct schema *schema, struct error *err);
-static int find_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+static int find_object(struct store *store, int64_t bucket, const struct step_object *declared,
 	struct arena *arena, struct object *out, struct error *err);
 static int check_digests(
 	const struct step_message *step, const struct step_check *check, struct error *err);
@@ -158,19 +165,43 @@ static int load_schema(
 static int read_anchor(struct store *store, int64_t bucket, const struct step_form *anchor,
 	struct schema *schema, struct error *err)
 {
-	for (size_t i = 0; i < anchor->object_count; i++) {
+	bool *const is_shard = memory_new_array(anchor->object_count + 1, sizeof(*is_shard));
+	int result = choose_shards(store, bucket, anchor, is_shard, err);
+	for (size_t i = 0; i < anchor->object_count && result == 0; i++) {
 		const struct step_object *const object = &anchor->objects[i];
-		if (!span_ends_text(object->name, ".safetensors"))
-			continue;
-		if (add_shard(store, bucket, object, schema, err) != 0)
-			return error_wrap(err, "reading '%.*s' of the anchor",
+		if (is_shard[i] && add_shard(store, bucket, object, schema, err) != 0)
+			result = error_wrap(err, "reading '%.*s' of the anchor",
 				(int)object->name.len, (const char *)object->name.data);
 	}
+	free(is_shard);
+	if (result != 0)
+		return -1;
 	schema_finish(schema);
 	if (schema_count(schema) == 0)
 		return error_set(err, ERROR_INCOMPLETE_ANCHOR,
 			"The anchor has no tensors: it needs a .safetensors object with at least one.");
 	return 0;
+}
+
+static int choose_shards(struct store *store, int64_t bucket, const struct step_form *anchor,
+	bool *out_is_shard, struct error *err)
+{
+	struct arena *const arena = arena_new(CHECK_ARENA_BYTES);
+	struct span *const names = memory_new_array(anchor->object_count + 1, sizeof(*names));
+	struct object index;
+	size_t at[2];
+	for (size_t i = 0; i < anchor->object_count; i++)
+		names[i] = anchor->objects[i].name;
+	const bool has_index = shard_rule_find_index(names, anchor->object_count, at) == 1;
+	int result = 0;
+	if (has_index)
+		result = find_object(store, bucket, &anchor->objects[at[0]], arena, &index, err);
+	if (result == 0)
+		result = shard_choice_mark(store, has_index ? &index : NULL, names,
+			anchor->object_count, out_is_shard, err);
+	free(names);
+	arena_free(arena);
+	return result;
 }
 
 static int add_shard(struct store *store, int64_t bucket, const struct step_object *declared,
@@ -181,7 +212,7 @@ static int add_shard(struct store *store, int64_t bucket, const struct step_obje
 	struct shard_header header = {.tensors = NULL};
 	int result = -1;
 	const char *const name = arena_text(arena, declared->name);
-	if (find_shard(store, bucket, declared, arena, &object, err) == 0 &&
+	if (find_object(store, bucket, declared, arena, &object, err) == 0 &&
 		shard_header_read(store, &object, name, &header, err) == 0)
 		result = schema_add(schema, header.tensors, err);
 	shard_header_release(&header);
@@ -189,7 +220,7 @@ static int add_shard(struct store *store, int64_t bucket, const struct step_obje
 	return result;
 }
 
-static int find_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+static int find_object(struct store *store, int64_t bucket, const struct step_object *declared,
 	struct arena *arena, struct object *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);

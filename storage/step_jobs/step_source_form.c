@@ -9,8 +9,10 @@
 
 #include "base/memory.h"
 #include "storage/objects/object_read.h"
+#include "storage/objects/shard_choice.h"
 #include "storage/objects/shard_header.h"
 #include "weights/codec/block_code.h"
+#include "weights/model/shard_rule.h"
 
 enum { LENGTH_BYTES = 8 };
 static const char SINGLE_NAME[] = "model.safetensors";
@@ -42,6 +44,10 @@ static int form_next_block(struct tensor_cursor *base, struct span *out, struct 
 static void form_close_cursor(struct tensor_cursor *base);
 static void form_free_tensors(struct tensor_source *base);
 static int read_files(struct step_form_source *source, struct error *err);
+static int choose_shards(struct step_form_source *source, const struct span *names,
+	bool *out_is_shard, struct error *err);
+static int read_chosen(struct step_form_source *source, const bool *is_shard, struct error *err);
+static void forget_files(struct step_form_source *source);
 static int read_shard(struct step_form_source *source, size_t index, struct error *err);
 
 static const struct tensor_source_ops ops = {.open = form_open_cursor,
@@ -74,10 +80,8 @@ void step_form_source_close(struct step_form_source *source)
 {
 	if (source == NULL)
 		return;
-	const size_t count = source->files.count;
+	forget_files(source);
 	model_files_release(&source->files);
-	for (size_t i = 0; i < count; i++)
-		shard_header_release(&source->headers[i]);
 	free(source->headers);
 	free(source->places);
 	free(source);
@@ -157,14 +161,49 @@ static void form_free_tensors(struct tensor_source *base)
 	(void)base; /* step_form_source_close frees it */
 }
 
+/* Before there was a rule, servers took every .safetensors for a shard. Anchors that only that
+ * makes whole stay readable. */
 static int read_files(struct step_form_source *source, struct error *err)
+{
+	const size_t count = source->form->count;
+	bool *const is_shard = memory_new_array(count + 1, sizeof(*is_shard));
+	struct span *const names = memory_new_array(count + 1, sizeof(*names));
+	struct error ignored = {0};
+	for (size_t i = 0; i < count; i++)
+		names[i] = source->form->objects[i].name;
+	int result = choose_shards(source, names, is_shard, err);
+	const bool is_chosen = result == 0;
+	if (is_chosen)
+		result = read_chosen(source, is_shard, err);
+	if (is_chosen && result != 0 && shard_choice_mark_all(names, count, is_shard)) {
+		forget_files(source);
+		result = read_chosen(source, is_shard, &ignored);
+	}
+	free(names);
+	free(is_shard);
+	return result;
+}
+
+static int choose_shards(struct step_form_source *source, const struct span *names,
+	bool *out_is_shard, struct error *err)
+{
+	size_t at[2];
+	if (shard_rule_find_index(names, source->form->count, at) != 1)
+		return shard_choice_mark(
+			source->store, NULL, names, source->form->count, out_is_shard, err);
+	const struct object index = object_of(source, at[0]);
+	return shard_choice_mark(
+		source->store, &index, names, source->form->count, out_is_shard, err);
+}
+
+static int read_chosen(struct step_form_source *source, const bool *is_shard, struct error *err)
 {
 	struct model_files *const files = &source->files;
 	for (size_t i = 0; i < files->count; i++) {
 		const struct step_source_object *const object = &source->form->objects[i];
 		files->files[i] = (struct model_file){.path = object->name,
 			.size = object->size,
-			.is_shard = span_ends_text(object->name, ".safetensors"),
+			.is_shard = is_shard[i],
 			.digest = object->digest};
 		if (files->files[i].is_shard && read_shard(source, i, err) != 0)
 			return error_wrap(err, "reading '%.*s' of step %llu", (int)object->name.len,
@@ -175,6 +214,16 @@ static int read_files(struct step_form_source *source, struct error *err)
 	if (!files->is_folder)
 		files->files[0].path = span_text(SINGLE_NAME);
 	return model_files_check(files, source->tensors.schema, err);
+}
+
+/* Frees what read_chosen read. */
+static void forget_files(struct step_form_source *source)
+{
+	for (size_t i = 0; i < source->files.count; i++) {
+		safetensors_free(source->files.files[i].parsed);
+		source->files.files[i].parsed = NULL;
+		shard_header_release(&source->headers[i]);
+	}
 }
 
 static int read_shard(struct step_form_source *source, size_t index, struct error *err)

@@ -157,8 +157,10 @@ static int copy_trl_anchor(struct view_made *made, uint64_t step, struct error *
 {
 	const struct step_chain *const chain = step_source_chain(made->step);
 	ASSERT(made->copies == NULL && step_source_files(made->step)->count > 0);
-	const int64_t version =
-		step_source_version(made->step, step_source_files(made->step)->files[0].path);
+	const struct model_file *shard = step_source_files(made->step)->files;
+	while (!shard->is_shard) /* check_single has found it */
+		shard++;
+	const int64_t version = step_source_version(made->step, shard->path);
 	char key[VIEW_KEY_BYTES];
 	if (!chain->row.has_form[STEP_ANCHOR] || version == 0)
 		return 0;

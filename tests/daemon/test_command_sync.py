@@ -66,6 +66,33 @@ class SyncCommand(unittest.TestCase):
         said = self.daemon.client('sync', 'box', back).stdout.splitlines()[-1]
         self.assertRegex(said, r'^4 files, 4 received \(300\.0 kB; [\d.]+ k?B over the network\)')
 
+    def test_links_to_files_are_followed_on_the_way_up(self):
+        """As in the folders that Hub clients keep: snapshots/REVISION/NAME leads to blobs/HASH."""
+        cache = os.path.join(self.daemon.scratch, 'cache')
+        large = os.urandom(300_000)
+        for name, body in (('blobs/1', large), ('blobs/2', b'{}')):
+            self.write(cache, name, body)
+        snapshot = os.path.join(cache, 'snapshots', 'main')
+        os.makedirs(os.path.join(snapshot, 'sub'))
+        os.symlink('../../blobs/1', os.path.join(snapshot, 'model.safetensors'))
+        os.symlink('../../../blobs/2', os.path.join(snapshot, 'sub', 'config.json'))
+        wanted = {'model.safetensors': large, 'sub/config.json': b'{}'}
+        self.assertEqual(self.sync(snapshot, 'box/m', '--create-bucket')[-1]['sent'], 2)
+        self.assertEqual(self.sync(snapshot, 'box/m')[-1]['sent'], 0)
+        self.assertEqual(self.sync(snapshot, 'box/plain', '--plain')[-1]['sent'], 2)
+        self.daemon.client('put', os.path.join(snapshot, 'model.safetensors'), 'box/m/again')
+        back = os.path.join(self.daemon.scratch, 'back')
+        self.sync('box/m', back)
+        self.assertEqual(self.tree(back), {**wanted, 'again': large})
+        for link, to, status, why in (('loop', '.', MALFORMED, 'is a link to a folder; only links to files are followed'),
+                                      ('none', 'nowhere', NOT_FOUND, 'is a link that leads nowhere')):
+            os.symlink(to, os.path.join(snapshot, 'sub', link))
+            done = self.sync(snapshot, 'box/m', '--delete', check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(f'{snapshot}/sub/{link} {why}', done.stderr)
+            os.remove(os.path.join(snapshot, 'sub', link))
+        self.assertEqual(self.sync(snapshot, 'box/m', '--delete')[-1]['removed'], 1)
+
     def test_delete_and_dry_run(self):
         self.sync(self.folder, 'box', '--create-bucket')
         os.remove(os.path.join(self.folder, 'a'))

@@ -119,6 +119,17 @@ class Words(unittest.TestCase):
         self.expect(UNREACHABLE, '127.0.0.1', 'ls', '--retries', '0')
         self.expect(NOT_FOUND, 'nothing', 'inspect', os.path.join(self.home, 'nothing'))  # needs no server
 
+    def test_a_file_where_a_folder_belongs(self):
+        file = os.path.join(self.home, 'file')
+        open(file, 'w').close()
+        server = ('--endpoint', NOBODY)
+        for below in (file, os.path.join(file, 'x')):
+            self.expect(USAGE, f'{below} is not a folder; `deltabucket put {below} b/x` uploads one file', 'sync', below, 'b/x', *server)
+            self.expect(USAGE, f'{below} is not a folder; `deltabucket get BUCKET/KEY {below}` downloads one object', 'sync', 'b/x', below, *server)
+            self.expect(USAGE, f"--into wants a folder, new or a follower's, and {below} is not one", 'follow', '--run', 'b/r', '--into', below, *server)
+            self.expect(USAGE, f"--state wants a folder, new or a publisher's, and {below} is not one", 'publish', '--run', 'b/r', '--state', below, self.home, *server)
+        self.assertEqual(os.path.getsize(file), 0)
+
     def test_a_failure_is_a_line_for_programs(self):
         done = self.expect(UNREACHABLE, 'deltabucket: ', 'ls', '--json', '--retries', '0', '--endpoint', NOBODY)
         self.assertEqual(json.loads(done.stdout)['error']['code'], 'upstream')
@@ -142,7 +153,7 @@ class Words(unittest.TestCase):
         while self.resident_kib(reader.pid, path) < 4096:  # mapped, and being read behind the header
             self.assertIsNone(reader.poll())
         os.truncate(path, 4096)
-        self.assertIn('a file became shorter while it was read', reader.communicate(timeout=60)[1])
+        self.assertIn(f'deltabucket: {path} became shorter while it was read', reader.communicate(timeout=60)[1])
         self.assertEqual(reader.returncode, MALFORMED)
 
     def test_a_signal_is_how_it_ended(self):

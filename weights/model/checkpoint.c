@@ -1,8 +1,10 @@
 /* Opening walks the folder, decides which files are shards, maps all files, and binds each tensor
- * of the schema to its bytes. With an index, stale shards leave the table before anything is
- * mapped, so a broken old shard does no harm. Without one, all shards are parsed. */
+ * of the schema to its bytes. Files that look like shards and are not are never parsed, so a broken
+ * old shard does no harm; whoever chooses the files may leave them out before anything is
+ * mapped. */
 #include "weights/model/checkpoint.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,19 +14,18 @@
 #include "weights/model/mapped_file.h"
 #include "weights/model/parallel.h"
 #include "weights/model/relative_path.h"
-#include "weights/model/shard_index.h"
+#include "weights/model/shard_rule.h"
 
 static const char single_name[] = "model.safetensors";
-static const char index_name[] = "model.safetensors.index.json";
 enum { FOLDER_DEPTH_MAX = 32, FILES_MAX = 30000, SHOWN_NAME_BYTES = 160 };
 
 struct entry {
 	struct checkpoint_file file; /* the callers' view; its texts are those below */
 	char *path;
 	char *full_path;
+	uint64_t size; /* when the folder was walked */
 	struct safetensors *shard;
 	bool is_shard;
-	bool is_stale; /* a shard of an older layout */
 };
 
 struct checkpoint {
@@ -49,21 +50,23 @@ static int walk(struct checkpoint *checkpoint, const char *folder, const char *p
 	unsigned depth, struct error *err);
 static int visit(struct checkpoint *checkpoint, const char *path, const char *full_path,
 	unsigned depth, struct error *err);
+static int refuse_link(const struct checkpoint *checkpoint, const char *path, const char *full_path,
+	struct error *err);
 static int take_file(struct checkpoint *checkpoint, const char *path, const char *full_path,
 	uint64_t size, struct error *err);
 static bool is_pickle(const char *path);
 static bool is_trainer_state(const char *path);
-static int add_entry(
-	struct checkpoint *checkpoint, const char *path, const char *full_path, struct error *err);
+static int add_entry(struct checkpoint *checkpoint, const char *path, const char *full_path,
+	uint64_t size, struct error *err);
 static int checkpoint_order_by_path(const void *left, const void *right);
 static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err);
 static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path);
-static bool is_directly_inside(const struct entry *entry, const char *suffix);
 static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err);
 static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
 	const struct shard_index *index, struct error *err);
 static int shown_len(struct span name);
-static void drop_stale(struct checkpoint *checkpoint);
+static void drop_others(struct checkpoint *checkpoint);
+static bool is_unwanted(const struct checkpoint *checkpoint, const struct entry *entry);
 static int map_all(struct checkpoint *checkpoint, struct error *err);
 static int map_entry(struct entry *entry, uint64_t *total, struct error *err);
 static int check_indexed(struct checkpoint *checkpoint, const struct entry *from,
@@ -189,7 +192,8 @@ static int open_folder(struct checkpoint *checkpoint, const char *path, struct e
 		return open_indexed(checkpoint, index, err);
 	for (size_t i = 0; i < checkpoint->count; i++)
 		checkpoint->entries[i].is_shard =
-			is_directly_inside(&checkpoint->entries[i], ".safetensors");
+			shard_rule_takes(NULL, span_text(checkpoint->entries[i].path));
+	drop_others(checkpoint);
 	return map_all(checkpoint, err);
 }
 
@@ -228,10 +232,24 @@ static int visit(struct checkpoint *checkpoint, const char *path, const char *fu
 	if (S_ISDIR(facts.st_mode))
 		return walk(checkpoint, full_path, path, depth + 1, err);
 	if (S_ISLNK(facts.st_mode) && stat(full_path, &facts) != 0)
-		return error_set_errno(err, "cannot follow the link '%s'", full_path);
+		return refuse_link(checkpoint, path, full_path, err);
 	return S_ISREG(facts.st_mode)
 		? take_file(checkpoint, path, full_path, (uint64_t)facts.st_size, err)
 		: 0;
+}
+
+/* A link that leads nowhere does no harm if its file is not wanted. */
+static int refuse_link(const struct checkpoint *checkpoint, const char *path, const char *full_path,
+	struct error *err)
+{
+	const struct checkpoint_choice *const choice = checkpoint->choice;
+	const int reason = errno;
+	if (choice != NULL && !choice->wants(choice->chooser, path, 0))
+		return 0;
+	errno = reason;
+	return error_set_errno(err,
+		"'%s' is a link that leads nowhere: bring back what it leads to, or remove it",
+		full_path);
 }
 
 static int take_file(struct checkpoint *checkpoint, const char *path, const char *full_path,
@@ -242,7 +260,7 @@ static int take_file(struct checkpoint *checkpoint, const char *path, const char
 		checkpoint->pickle = memory_copy_text(full_path);
 	if (choice != NULL && !choice->wants(choice->chooser, path, size))
 		return 0;
-	return add_entry(checkpoint, path, full_path, err);
+	return add_entry(checkpoint, path, full_path, size, err);
 }
 
 static bool is_pickle(const char *path)
@@ -266,8 +284,8 @@ static bool is_trainer_state(const char *path)
 	return false;
 }
 
-static int add_entry(
-	struct checkpoint *checkpoint, const char *path, const char *full_path, struct error *err)
+static int add_entry(struct checkpoint *checkpoint, const char *path, const char *full_path,
+	uint64_t size, struct error *err)
 {
 	if (!relative_path_is_valid(span_text(path)))
 		return error_set(err, ERROR_INVALID,
@@ -279,7 +297,9 @@ static int add_entry(
 		checkpoint->entries = memory_grow(checkpoint->entries,
 			checkpoint->count > 0 ? checkpoint->count * 2 : 1, sizeof(struct entry));
 	checkpoint->entries[checkpoint->count++] = (struct entry){
-		.path = memory_copy_text(path), .full_path = memory_copy_text(full_path)};
+		.path = memory_copy_text(path),
+		.full_path = memory_copy_text(full_path),
+		.size = size};
 	return 0;
 }
 
@@ -291,19 +311,19 @@ static int checkpoint_order_by_path(const void *left, const void *right)
 /* Gives the index that names the shards, or NULL when the folder has none. */
 static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err)
 {
-	*out_index = find_entry(checkpoint, span_text(index_name));
-	for (size_t i = 0; *out_index == NULL && i < checkpoint->count; i++)
-		if (is_directly_inside(&checkpoint->entries[i], ".safetensors.index.json"))
-			*out_index = &checkpoint->entries[i];
-	if (*out_index == NULL || strcmp((*out_index)->path, index_name) == 0)
-		return 0;
-	for (struct entry *other = *out_index + 1; other < checkpoint->entries + checkpoint->count;
-		other++)
-		if (is_directly_inside(other, ".safetensors.index.json"))
-			return error_set(err, ERROR_INVALID,
-				"'%s' and '%s' are both indexes and neither is named %s",
-				(*out_index)->full_path, other->full_path, index_name);
-	return 0;
+	struct span *const paths = memory_new_array(checkpoint->count + 1, sizeof(*paths));
+	size_t at[2];
+	for (size_t i = 0; i < checkpoint->count; i++)
+		paths[i] = span_text(checkpoint->entries[i].path);
+	const unsigned found = shard_rule_find_index(paths, checkpoint->count, at);
+	free(paths);
+	*out_index = found > 0 ? &checkpoint->entries[at[0]] : NULL;
+	return found < 2
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "'%s' and '%s' are both indexes and neither is named %s",
+			  checkpoint->entries[at[0]].full_path,
+			  checkpoint->entries[at[1]].full_path, SHARD_RULE_INDEX_NAME);
 }
 
 static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path)
@@ -321,15 +341,10 @@ static struct entry *find_entry(const struct checkpoint *checkpoint, struct span
 	return NULL;
 }
 
-static bool is_directly_inside(const struct entry *entry, const char *suffix)
-{
-	return strchr(entry->path, '/') == NULL && span_ends_text(span_text(entry->path), suffix);
-}
-
 static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err)
 {
 	struct span text = {0};
-	/* `from` moves or goes when stale entries leave the table; its name is needed longer. */
+	/* `from` moves when entries leave the table; its name is needed longer. */
 	const struct entry named = {.full_path = memory_copy_text(from->full_path)};
 	struct shard_index *index = NULL;
 	int result = mapped_file_open(from->full_path, &text, err);
@@ -337,9 +352,10 @@ static int open_indexed(struct checkpoint *checkpoint, const struct entry *from,
 		index = shard_index_parse(text, from->full_path, err);
 		result = index != NULL ? mark_indexed(checkpoint, from, index, err) : -1;
 	}
-	drop_stale(checkpoint);
-	if (result == 0)
+	if (result == 0) {
+		drop_others(checkpoint);
 		result = map_all(checkpoint, err);
+	}
 	if (result == 0)
 		result = check_indexed(checkpoint, &named, index, err);
 	shard_index_free(index);
@@ -351,9 +367,6 @@ static int open_indexed(struct checkpoint *checkpoint, const struct entry *from,
 static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
 	const struct shard_index *index, struct error *err)
 {
-	for (size_t i = 0; i < checkpoint->count; i++)
-		checkpoint->entries[i].is_stale =
-			is_directly_inside(&checkpoint->entries[i], ".safetensors");
 	for (size_t i = 0; i < shard_index_file_count(index); i++) {
 		const struct span name = shard_index_file(index, i);
 		struct entry *const entry = find_entry(checkpoint, name);
@@ -362,7 +375,6 @@ static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
 				"'%s' names the file '%.*s', which is missing", from->full_path,
 				shown_len(name), name.data);
 		entry->is_shard = true;
-		entry->is_stale = false;
 	}
 	return 0;
 }
@@ -372,12 +384,13 @@ static int shown_len(struct span name)
 	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
 }
 
-static void drop_stale(struct checkpoint *checkpoint)
+/* Leaves out what looks like a shard, is not one, and is not wanted. */
+static void drop_others(struct checkpoint *checkpoint)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < checkpoint->count; i++) {
 		struct entry *const entry = &checkpoint->entries[i];
-		if (entry->is_stale) {
+		if (is_unwanted(checkpoint, entry)) {
 			free(entry->path);
 			free(entry->full_path);
 			continue;
@@ -385,6 +398,14 @@ static void drop_stale(struct checkpoint *checkpoint)
 		checkpoint->entries[kept++] = *entry;
 	}
 	checkpoint->count = kept;
+}
+
+static bool is_unwanted(const struct checkpoint *checkpoint, const struct entry *entry)
+{
+	const struct checkpoint_choice *const choice = checkpoint->choice;
+	return choice != NULL && choice->wants_other != NULL && !entry->is_shard &&
+		span_ends_text(span_text(entry->path), ".safetensors") &&
+		!choice->wants_other(choice->chooser, entry->path, entry->size);
 }
 
 static int map_all(struct checkpoint *checkpoint, struct error *err)
@@ -429,7 +450,7 @@ static int check_indexed(struct checkpoint *checkpoint, const struct entry *from
 
 static int open_single(struct checkpoint *checkpoint, const char *path, struct error *err)
 {
-	if (add_entry(checkpoint, single_name, path, err) != 0)
+	if (add_entry(checkpoint, single_name, path, 0, err) != 0)
 		return -1;
 	checkpoint->entries[0].is_shard = true;
 	return map_all(checkpoint, err);

@@ -1,11 +1,9 @@
 /* A checkpoint on disk, mapped for reading: one .safetensors file, or a folder with shards and
- * other files (config, tokenizer, the index itself). The index is model.safetensors.index.json, or
- * else the only *.safetensors.index.json of the folder. The shards are the files that the index
- * names. Without an index they are all *.safetensors directly in the folder. A *.safetensors
- * directly in the folder that the index does not name is left from an older layout and does not
- * belong to the checkpoint. Other files also come from subfolders, and through symbolic links to
- * files but not to folders. Names that begin with '.' are skipped. Read-only; any thread. The files
- * must not change while the checkpoint is open. */
+ * other files (config, tokenizer, the index itself). shard_rule.h says which files are shards. All
+ * others are files without tensors, whatever they hold: a .safetensors that the index does not
+ * name, or that lies in a subfolder without being named, is never parsed. Files come from
+ * subfolders too, and through symbolic links to files but not to folders. Names that begin with '.'
+ * are skipped. Read-only; any thread. The files must not change while the checkpoint is open. */
 #ifndef WEIGHTS_MODEL_CHECKPOINT_H
 #define WEIGHTS_MODEL_CHECKPOINT_H
 
@@ -29,10 +27,13 @@ struct checkpoint_file {
  * tensor in two shards, an index that names missing files or tensors. */
 struct checkpoint *checkpoint_open(const char *path, struct error *err);
 /* Chooses the files of a folder that belong to the checkpoint. `wants` is called once for each file
- * whose name does not begin with '.', in any order, with its path below the folder and its size. */
+ * whose name does not begin with '.', in any order, with its path below the folder and its size (0
+ * for a link that leads nowhere, which is refused only if it is wanted). When the shards are known,
+ * `wants_other` is called for each chosen .safetensors that is not one of them; NULL: all stay. */
 struct checkpoint_choice {
 	bool (*wants)(void *chooser, const char *path, uint64_t size);
 	void *chooser;
+	bool (*wants_other)(void *chooser, const char *path, uint64_t size);
 };
 /* As checkpoint_open, as if the folder had only the chosen files. A checkpoint that is a single
  * file is opened without a choice. */

@@ -23,6 +23,7 @@ static bool scan_index(struct json_scan *scan, struct shard_index *index);
 static bool scan_metadata(struct json_scan *scan, struct shard_index *index);
 static int check_tensors(struct shard_index *index, const char *path, struct error *err);
 static int shard_index_order_pairs(const void *left, const void *right);
+static const struct span *find_file(const struct shard_index *index, const struct span *file);
 static void unite_files(struct shard_index *index);
 static int shard_index_order_files(const void *left, const void *right);
 
@@ -87,15 +88,16 @@ struct span shard_index_file(const struct shard_index *index, size_t at)
 	return ((const struct span *)index->files.data)[at];
 }
 
+bool shard_index_names(const struct shard_index *index, struct span file)
+{
+	return find_file(index, &file) != NULL;
+}
+
 size_t shard_index_find_file(const struct shard_index *index, struct span file)
 {
-	const struct span *const files = (const struct span *)index->files.data;
-	const struct span *const found = files != NULL
-		? bsearch(&file, files, shard_index_file_count(index), sizeof(file),
-			  shard_index_order_files)
-		: NULL;
+	const struct span *const found = find_file(index, &file);
 	ASSERT(found != NULL);
-	return (size_t)(found - files);
+	return (size_t)(found - (const struct span *)index->files.data);
 }
 
 size_t shard_index_metadata_count(const struct shard_index *index)
@@ -217,6 +219,14 @@ static int shard_index_order_pairs(const void *left, const void *right)
 {
 	return span_compare(((const struct json_scan_pair *)left)->key,
 		((const struct json_scan_pair *)right)->key);
+}
+
+static const struct span *find_file(const struct shard_index *index, const struct span *file)
+{
+	const struct span *const files = (const struct span *)index->files.data;
+	return files == NULL ? NULL
+			     : bsearch(file, files, shard_index_file_count(index), sizeof(*file),
+				       shard_index_order_files);
 }
 
 static void unite_files(struct shard_index *index)

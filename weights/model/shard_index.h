@@ -22,6 +22,7 @@ const struct json_scan_pair *shard_index_pair(const struct shard_index *index, s
 /* Each file once, sorted. */
 size_t shard_index_file_count(const struct shard_index *index);
 struct span shard_index_file(const struct shard_index *index, size_t at);
+bool shard_index_names(const struct shard_index *index, struct span file);
 /* The place of a file that the index names. */
 size_t shard_index_find_file(const struct shard_index *index, struct span file);
 /* The members of "metadata" that are strings, in the order written. */

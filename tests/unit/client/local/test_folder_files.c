@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -45,6 +46,32 @@ START_TEST(files_come_sorted_by_their_whole_name)
 	ck_assert(file_exists(files.files[2].path));
 	folder_files_release(&files);
 	ck_assert_int_eq(folder_files_sync(file_system(), folder, &err), 0);
+}
+END_TEST
+
+START_TEST(links_to_files_count_only_for_who_asks)
+{
+	struct folder_files files;
+	struct error err = {0};
+	put("blob", "12345");
+	char *const link = folder_files_join(folder, "link");
+	ck_assert_int_eq(symlink("blob", link), 0);
+	ck_assert_int_eq(folder_files_read(folder, &files, &err), -1);
+	ck_assert_int_eq(folder_files_read_linked(folder, 9, &files, &err), 0);
+	ck_assert_uint_eq(files.count, 2);
+	ck_assert_str_eq(files.files[1].name, "link");
+	ck_assert_uint_eq(files.files[1].size, 5);
+	folder_files_release(&files);
+	ck_assert_int_eq(unlink(link), 0);
+	ck_assert_int_eq(symlink(".", link), 0);
+	ck_assert_int_eq(folder_files_read_linked(folder, 9, &files, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "link is a link to a folder"));
+	ck_assert_int_eq(unlink(link), 0);
+	ck_assert_int_eq(symlink("link", link), 0);
+	ck_assert_int_eq(folder_files_read_linked(folder, 9, &files, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "link is a link that leads nowhere"));
+	free(link);
 }
 END_TEST
 
@@ -132,6 +159,7 @@ Suite *test_folder_files_suite(void)
 	TCase *const tests = tcase_create("folder_files");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, files_come_sorted_by_their_whole_name);
+	tcase_add_test(tests, links_to_files_count_only_for_who_asks);
 	tcase_add_test(tests, an_empty_folder_has_none_and_an_absent_one_fails);
 	tcase_add_test(tests, links_are_refused);
 	tcase_add_test(tests, depth_is_bounded);

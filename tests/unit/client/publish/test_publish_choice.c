@@ -42,6 +42,21 @@ static const struct {
 	{"pytorch_model.bin", LARGE, false},
 	{"model.gguf", LARGE, false},
 	{"optimizer.safetensors", 9, false},
+	{"checkpoint-500/config.json", 9, false},
+	{"a/checkpoint-12/model.safetensors", 9, false},
+	{"checkpoint-notes.md", 9, true},
+	{"original/params.json", 9, true},
+};
+/* .safetensors that are not shards */
+static const struct {
+	const char *path;
+	uint64_t size;
+	bool wanted;
+} OTHERS[] = {
+	{"2_Dense/model.safetensors", PUBLISH_CHOICE_MAX_BYTES, true},
+	{"original/consolidated.safetensors", LARGE, false},
+	{"model-00001-of-00009.safetensors", 9, false},
+	{"adapter_model.safetensors", LARGE, false},
 };
 
 START_TEST(trainers_files_and_large_ones_stay_behind)
@@ -53,6 +68,25 @@ START_TEST(trainers_files_and_large_ones_stay_behind)
 		"%s", FILES[_i].path);
 	ck_assert_uint_eq(choice.left_count, FILES[_i].wanted ? 0 : 1);
 	ck_assert_uint_eq(choice.left_bytes, FILES[_i].wanted ? 0 : FILES[_i].size);
+	publish_choice_release(&choice);
+}
+END_TEST
+
+START_TEST(what_is_not_a_shard_is_asked_for_again)
+{
+	static const char *const all[] = {"*"};
+	struct publish_choice choice;
+	publish_choice_init(&choice, NULL, 0, NULL);
+	ck_assert(choice.choice.wants(choice.choice.chooser, OTHERS[_i].path, OTHERS[_i].size));
+	ck_assert_msg(choice.choice.wants_other(choice.choice.chooser, OTHERS[_i].path,
+			      OTHERS[_i].size) == OTHERS[_i].wanted,
+		"%s", OTHERS[_i].path);
+	ck_assert_uint_eq(choice.left_count, OTHERS[_i].wanted ? 0 : 1);
+	ck_assert_uint_eq(choice.left_bytes, OTHERS[_i].wanted ? 0 : OTHERS[_i].size);
+	publish_choice_release(&choice);
+	publish_choice_init(&choice, all, 1, NULL);
+	ck_assert(publish_choice_wants_other(&choice, OTHERS[_i].path, OTHERS[_i].size));
+	ck_assert_uint_eq(choice.left_count, 0);
 	publish_choice_release(&choice);
 }
 END_TEST
@@ -117,6 +151,8 @@ Suite *test_publish_choice_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_loop_test(tc, trainers_files_and_large_ones_stay_behind, 0,
 		(int)(sizeof FILES / sizeof *FILES));
+	tcase_add_loop_test(tc, what_is_not_a_shard_is_asked_for_again, 0,
+		(int)(sizeof OTHERS / sizeof *OTHERS));
 	tcase_add_test(tc, what_is_included_comes_whatever_it_is);
 	tcase_add_test(tc, a_marker_stays_behind_without_a_word);
 	tcase_add_test(tc, names_of_any_number_and_length_are_counted);

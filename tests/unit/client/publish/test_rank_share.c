@@ -11,10 +11,12 @@ static const char INDEX[] = "{\"weight_map\":{\"1\":\"a.safetensors\",\"2\":\"b.
 			    "\"3\":\"c.safetensors\",\"4\":\"d.safetensors\"}}";
 
 static char *scratch;
+static const struct checkpoint_choice *chosen;
 
 static void set_up(void)
 {
 	scratch = unit_scratch_make();
+	chosen = NULL;
 }
 
 static void tear_down(void)
@@ -48,8 +50,12 @@ static int copy(uint64_t rank, uint64_t ranks, struct error *err)
 	char *const from = folder_files_join(scratch, "trained");
 	char *const to = folder_files_join(scratch, "copy");
 	ck_assert_int_eq(file_remove_tree(file_system(), to, err), 0);
-	const struct rank_share_params params = {
-		.files = file_system(), .checkpoint = from, .rank = rank, .ranks = ranks, .to = to};
+	const struct rank_share_params params = {.files = file_system(),
+		.checkpoint = from,
+		.rank = rank,
+		.ranks = ranks,
+		.choice = chosen,
+		.to = to};
 	const int result = rank_share_copy(&params, err);
 	free(to);
 	free(from);
@@ -108,6 +114,62 @@ START_TEST(shards_of_an_older_layout_are_not_published)
 	put_all("a.safetensors c.safetensors d.safetensors");
 	expect_share(0, 2, RANK_SHARE_INDEX " a.safetensors c.safetensors");
 	expect_share(1, 2, "b.safetensors d.safetensors");
+}
+END_TEST
+
+static bool wants_any(void *chooser, const char *path, uint64_t size)
+{
+	(void)chooser;
+	(void)path;
+	(void)size;
+	return true;
+}
+
+static bool wants_none(void *chooser, const char *path, uint64_t size)
+{
+	(void)chooser;
+	(void)path;
+	(void)size;
+	return false;
+}
+
+/* A file that the copy of rank 0 would turn into a shard is refused by every rank, not dropped. */
+START_TEST(what_the_index_does_not_name_is_refused_if_it_is_wanted)
+{
+	static const struct checkpoint_choice all = {.wants = wants_any, .wants_other = wants_any};
+	static const struct checkpoint_choice shards = {
+		.wants = wants_any, .wants_other = wants_none};
+	put_all("a.safetensors b.safetensors c.safetensors d.safetensors sub/e.safetensors "
+		RANK_SHARE_INDEX_NAME);
+	chosen = &all;
+	expect_share(0, 2, RANK_SHARE_INDEX " a.safetensors c.safetensors sub/e.safetensors");
+	put_all("stray.safetensors");
+	for (uint64_t rank = 0; rank < 2; rank++) {
+		struct error err = {0};
+		ck_assert_int_eq(copy(rank, 2, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
+		ck_assert_ptr_ne(strstr(err.text, "stray.safetensors is not in the index"), NULL);
+	}
+	chosen = &shards;
+	expect_share(0, 2, RANK_SHARE_INDEX " a.safetensors c.safetensors");
+	expect_share(1, 2, "b.safetensors d.safetensors");
+}
+END_TEST
+
+START_TEST(an_index_of_shards_in_sub_folders_is_refused)
+{
+	struct error err = {0};
+	char *const path = folder_files_join(scratch, "trained/" RANK_SHARE_INDEX_NAME);
+	put_all("a.safetensors sub/b.safetensors");
+	ck_assert_int_eq(
+		file_place(file_system(), path,
+			span_text("{\"weight_map\":{\"1\":\"a.safetensors\",\"2\":\"sub/b.safetensors\"}}"),
+			0600, &err),
+		0);
+	ck_assert_int_eq(copy(1, 2, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
+	ck_assert_ptr_ne(strstr(err.text, "names the shard sub/b.safetensors"), NULL);
+	free(path);
 }
 END_TEST
 
@@ -174,6 +236,8 @@ Suite *test_rank_share_suite(void)
 	tcase_add_test(tests, without_an_index_every_shard_is_the_ranks_own);
 	tcase_add_test(tests, shards_of_an_older_layout_are_not_published);
 	tcase_add_test(tests, a_rank_without_a_shard_is_told);
+	tcase_add_test(tests, what_the_index_does_not_name_is_refused_if_it_is_wanted);
+	tcase_add_test(tests, an_index_of_shards_in_sub_folders_is_refused);
 	tcase_add_test(tests, more_ranks_than_shards_are_told_all);
 	tcase_add_test(tests, shards_that_change_meanwhile_are_no_share);
 	suite_add_tcase(suite, tests);

@@ -122,33 +122,65 @@ START_TEST(a_folder_without_an_index)
 }
 END_TEST
 
+static bool wants_all(void *chooser, const char *path, uint64_t size)
+{
+	(void)chooser;
+	(void)path;
+	(void)size;
+	return true;
+}
+
+/* Is asked about files that look like shards and are not, with their sizes. */
+static bool wants_no_consolidated(void *chooser, const char *path, uint64_t size)
+{
+	const bool is_stale = strcmp(path, "model-00009-of-00009.safetensors") == 0;
+	(void)chooser;
+	ck_assert(is_stale || strcmp(path, "consolidated.safetensors") == 0);
+	ck_assert(is_stale ? size == 5 : size > 8);
+	return is_stale;
+}
+
 START_TEST(the_index_says_what_is_a_shard)
 {
-	static const char *const names[] = {
+	static const char *const names[] = {"consolidated.safetensors", "model-00009-of-00009.safetensors",
+		"model-1.safetensors", "model.safetensors.index.json", "part/model-2.safetensors"};
+	static const char *const chosen[] = {"model-00009-of-00009.safetensors",
 		"model-1.safetensors", "model.safetensors.index.json", "part/model-2.safetensors"};
 	write_shard("model-1.safetensors", &tensor_a, 1);
 	write_shard("part/model-2.safetensors", &tensor_b, 1);
-	/* left from an older layout, broken, and never opened */
+	/* left from an older layout, broken, and never parsed */
 	write_text("model-00009-of-00009.safetensors", "stale");
 	write_shard("consolidated.safetensors", &tensor_a, 1);
 	write_text("model.safetensors.index.json",
 		"{\"metadata\":{\"total_size\":34},\"weight_map\":{\"a\":\"model-1.safetensors\",\"b\":\"part/model-2.safetensors\"}}");
-	struct checkpoint *const checkpoint = open_good(scratch);
-	expect_files(checkpoint, names, 3);
+	struct checkpoint *checkpoint = open_good(scratch);
+	expect_files(checkpoint, names, 5);
+	ck_assert_ptr_null(checkpoint_file(checkpoint, 0)->shard);
+	ck_assert_ptr_null(checkpoint_file(checkpoint, 1)->shard);
+	ck_assert(span_equal_text(checkpoint_file(checkpoint, 1)->bytes, "stale"));
+	ck_assert_ptr_nonnull(checkpoint_file(checkpoint, 4)->shard);
 	ck_assert_uint_eq(schema_count(checkpoint_schema(checkpoint)), 2);
+	checkpoint_close(checkpoint);
+	const struct checkpoint_choice choice = {
+		.wants = wants_all, .wants_other = wants_no_consolidated};
+	checkpoint = checkpoint_open_chosen(scratch, &choice, NULL);
+	ck_assert_ptr_nonnull(checkpoint);
+	expect_files(checkpoint, chosen, 4);
 	checkpoint_close(checkpoint);
 }
 END_TEST
 
 START_TEST(another_index_serves_when_it_is_the_only_one)
 {
-	static const char *const names[] = {"diffusion.safetensors.index.json", "x.safetensors"};
+	static const char *const names[] = {
+		"diffusion.safetensors.index.json", "x.safetensors", "y.safetensors"};
 	write_shard("x.safetensors", &tensor_a, 1);
 	write_shard("y.safetensors", &tensor_a, 1);
 	write_text(
 		"diffusion.safetensors.index.json", "{\"weight_map\":{\"a\":\"x.safetensors\"}}");
 	struct checkpoint *const checkpoint = open_good(scratch);
-	expect_files(checkpoint, names, 2);
+	expect_files(checkpoint, names, 3);
+	ck_assert_ptr_null(checkpoint_file(checkpoint, 2)->shard);
 	checkpoint_close(checkpoint);
 	write_text("other.safetensors.index.json", "{\"weight_map\":{\"a\":\"y.safetensors\"}}");
 	expect_refusal(scratch, ERROR_INVALID, "both indexes");
@@ -214,6 +246,13 @@ START_TEST(what_is_no_checkpoint_is_refused)
 }
 END_TEST
 
+static bool wants_no_broken(void *chooser, const char *path, uint64_t size)
+{
+	(void)chooser;
+	ck_assert(strcmp(path, "broken") != 0 || size == 0);
+	return strcmp(path, "broken") != 0;
+}
+
 START_TEST(links_to_files_are_followed_and_to_folders_are_not)
 {
 	static const char *const names[] = {"model.safetensors"};
@@ -229,7 +268,12 @@ START_TEST(links_to_files_are_followed_and_to_folders_are_not)
 	expect_files(checkpoint, names, 1);
 	checkpoint_close(checkpoint);
 	ck_assert_int_eq(symlink("nowhere", broken), 0);
-	expect_refusal(scratch, ERROR_NOT_FOUND, "broken");
+	expect_refusal(scratch, ERROR_NOT_FOUND, "broken' is a link that leads nowhere");
+	const struct checkpoint_choice choice = {.wants = wants_no_broken};
+	struct checkpoint *const chosen = checkpoint_open_chosen(scratch, &choice, NULL);
+	ck_assert_ptr_nonnull(chosen);
+	expect_files(chosen, names, 1);
+	checkpoint_close(chosen);
 	free(blob);
 	free(link);
 	free(loop);
