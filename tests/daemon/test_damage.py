@@ -634,6 +634,31 @@ class StoredBytes(unittest.TestCase):
         self.flip(bytes([content[0] ^ 8]) + content[1:])
         self.holds('large', self.bodies['large'])
 
+    def test_writers_of_the_hub_get_another_url_while_damage_is_known(self):
+        """Then their caches, which belong to a URL, are empty. It leads to the same, and the old one still does."""
+        def url(kind):
+            return self.daemon.request('GET', f'/api/buckets/main/box/xet-{kind}-token').json()['casUrl']
+        plain = self.daemon.endpoint + '/xet'
+        self.assertEqual((url('write'), url('read')), (plain, plain))
+        self.spoil('large', 'small')
+        self.assertEqual(url('write'), plain)
+        seen = set()
+        for key in ('large', 'small'):
+            with self.assertRaises(http.client.IncompleteRead):
+                self.daemon.request('GET', f'/box/{key}')
+            seen.add(url('write'))
+            self.assertEqual((url('write') in seen, url('read')), (True, plain))
+        self.assertEqual(len(seen), 2)
+        for one in (*seen, plain):
+            self.assertTrue(one.startswith(plain), one)
+            self.assertEqual(self.daemon.request('GET', f'{one[len(self.daemon.endpoint):]}/health', token=None).status, 200)
+        for key in ('large', 'small'):
+            self.daemon.request('PUT', f'/box/{key}', self.bodies[key])
+        limit = time.monotonic() + REPLY_SECONDS
+        while url('write') != plain:
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.01)
+
     def test_a_transfer_of_damaged_bytes_sends_them_again(self):
         """The command line asks what is stored here, and is not told of what cannot be read."""
         path = os.path.join(self.daemon.scratch, 'large')
