@@ -3,18 +3,24 @@
  * that bears it. */
 #include "api/hub/handlers.h"
 
+#include <inttypes.h>
+
 #include "api/auth/authorise.h"
 #include "api/auth/keyring.h"
 #include "api/auth/xet_token.h"
 #include "api/exchange/base_url.h"
 #include "api/exchange/json_reply.h"
+#include "api/route/router.h"
 #include "base/format/json_node.h"
 #include "storage/buckets/bucket.h"
+#include "storage/core/store.h"
 
 enum { REPLY_MAX_BYTES = 8 * 1024 };
 
 static enum next give(struct exchange *exchange, const struct bucket *bucket, bool is_write);
-static enum next reply(struct exchange *exchange, const char *token, int64_t expires_s);
+static enum next reply(
+	struct exchange *exchange, const char *url, const char *token, int64_t expires_s);
+static const char *cas_url(struct exchange *exchange, bool is_write);
 static int check_writes(struct exchange *exchange, const struct bucket *bucket, struct error *err);
 static bool key_writes(const struct principal *principal, const struct bucket *bucket);
 static int account_writes(
@@ -58,12 +64,24 @@ static enum next give(struct exchange *exchange, const struct bucket *bucket, bo
 		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 		return exchange_fail(exchange, &err);
 	}
-	return reply(exchange, text, token.expires_s);
+	return reply(exchange, cas_url(exchange, is_write), text, token.expires_s);
 }
 
-static enum next reply(struct exchange *exchange, const char *token, int64_t expires_s)
+/* hf_xet keeps what it uploaded in a cache for each URL, and does not ask whether it is still
+ * there. So while stored bytes are known to be damaged, writers get a URL that is another one after
+ * each new damage: then they ask, and send what the server lacks. */
+static const char *cas_url(struct exchange *exchange, bool is_write)
 {
-	const char *const url = arena_format(exchange->arena, "%s/xet", base_url(exchange));
+	const uint64_t mark = is_write ? store_damage_mark(exchange->context->store) : 0;
+	const char *const base = base_url(exchange);
+	return mark == 0 ? arena_format(exchange->arena, "%s/xet", base)
+			 : arena_format(exchange->arena, "%s" ROUTER_XET_DAMAGE "%016" PRIx64, base,
+				   mark);
+}
+
+static enum next reply(
+	struct exchange *exchange, const char *url, const char *token, int64_t expires_s)
+{
 	struct buffer body;
 	struct json_writer json;
 	exchange_add_header(exchange, "X-Xet-Cas-Url", url);

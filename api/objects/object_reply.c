@@ -59,6 +59,8 @@ static enum next send(struct exchange *exchange, const struct object_reply_param
 	struct serving *serving);
 static int take_small(
 	struct exchange *exchange, struct serving *serving, struct span *out, struct error *err);
+static enum next fail_small(
+	struct exchange *exchange, const struct serving *serving, const struct error *err);
 static const char *content_type(struct exchange *exchange, const struct object *object,
 	const struct object_reply_params *params);
 static void add_headers(struct exchange *exchange, const struct object *object,
@@ -313,7 +315,7 @@ static enum next send(struct exchange *exchange, const struct object_reply_param
 	struct span small = {NULL, 0};
 	if (serving->source != NULL && range->length <= SMALL_BYTES &&
 		take_small(exchange, serving, &small, &err) != 0)
-		return exchange_fail(exchange, &err);
+		return fail_small(exchange, serving, &err);
 	const int status = range->kind == BYTE_RANGE_PART ? 206 : 200;
 	const char *const type = content_type(exchange, &serving->object, params);
 	add_headers(exchange, &serving->object, params, range);
@@ -341,6 +343,23 @@ static int take_small(
 	serving->source = NULL;
 	*out = span_of(bytes, len);
 	return result;
+}
+
+/* A read that met damage has noted it: opened again, the bytes are refused with what mends them. */
+static enum next fail_small(
+	struct exchange *exchange, const struct serving *serving, const struct error *err)
+{
+	struct error again = {0};
+	struct object_view *const view = object_view_new(exchange->context->store, &again);
+	struct body_source *const source = view == NULL ? NULL
+							: object_view_open_told(view,
+								  &serving->object,
+								  serving->range.first,
+								  serving->range.length, &again);
+	object_view_free(view);
+	if (source != NULL)
+		source->close(source);
+	return exchange_fail(exchange, again.kind == ERROR_CONTENT_DAMAGED ? &again : err);
 }
 
 static const char *content_type(struct exchange *exchange, const struct object *object,

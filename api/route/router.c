@@ -41,6 +41,7 @@ struct match {
 };
 
 static struct span routed_path(struct exchange *exchange, bool *out_virtual);
+static struct span without_damage(struct exchange *exchange, struct span path);
 static bool means_bucket(struct exchange *exchange, struct span path);
 static const struct family *find_family(struct span path, bool is_virtual);
 static const struct route *find_route(struct exchange *exchange, const struct route *routes,
@@ -134,11 +135,11 @@ static struct span routed_path(struct exchange *exchange, bool *out_virtual)
 		host = span_slice(host, 0, (size_t)colon);
 	*out_virtual = false;
 	if (domain == NULL || host.len < strlen(domain) + 2)
-		return exchange->path;
+		return without_damage(exchange, exchange->path);
 	const size_t bucket_len = host.len - strlen(domain) - 1;
 	if (host.data[bucket_len] != '.' ||
 		!span_equal_nocase(span_slice(host, bucket_len + 1, host.len), domain))
-		return exchange->path;
+		return without_damage(exchange, exchange->path);
 	char *const path =
 		arena_format(exchange->arena, "/%.*s%.*s", (int)bucket_len, (const char *)host.data,
 			(int)exchange->path.len, (const char *)exchange->path.data);
@@ -147,6 +148,19 @@ static struct span routed_path(struct exchange *exchange, bool *out_virtual)
 			path[i] = (char)(path[i] - 'A' + 'a');
 	*out_virtual = path != NULL;
 	return path == NULL ? exchange->path : span_text(path);
+}
+
+static struct span without_damage(struct exchange *exchange, struct span path)
+{
+	const struct span mark = span_text(ROUTER_XET_DAMAGE);
+	const struct span rest = span_slice(path, mark.len, path.len);
+	const ptrdiff_t slash = span_starts(path, mark) ? span_find(rest, '/') : -1;
+	if (slash < 0)
+		return path;
+	const struct span below = span_slice(rest, (size_t)slash, rest.len);
+	char *const text = arena_format(
+		exchange->arena, "/xet%.*s", (int)below.len, (const char *)below.data);
+	return text == NULL ? path : span_text(text);
 }
 
 /* A signed request for a single name, as from `aws s3 mb s3://api`, means a bucket. The S3 face

@@ -15,6 +15,10 @@ extern const struct route hub_routes[];
 extern const struct route xet_routes[];
 extern const struct route s3_routes[];
 
+/* A path below "/xet/damage-<any>/" means the one below "/xet/": the server is known to some clients
+ * by such a URL (api/hub/hub_token.c). */
+#define ROUTER_XET_DAMAGE "/xet/damage-"
+
 /* Finds the row and sets route, face and parameters. The route stays NULL when no row fits.
  * router_begin calls it unless it found a row before. (The transport calls it early to learn the
  * kind of body that the route takes.) */

@@ -255,6 +255,7 @@ static int get_by_hash(
 	const struct xet_download_file file = {
 		.hash = *hash,
 		.size = get->facts.size,
+		.name = session->options->arguments[0],
 		.path = get->path,
 		.part_path = get->part,
 		.seeds = session->options->seeds.items,

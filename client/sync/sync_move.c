@@ -260,6 +260,7 @@ static int download_xet(struct lot *lot, struct error *err)
 		files[i] = (struct xet_download_file){
 			.hash = *lot->items[i]->hash,
 			.size = lot->items[i]->size,
+			.name = lot->keys[i],
 			.path = lot->paths[i],
 			.part_path = lot->parts[i],
 		};

@@ -177,9 +177,12 @@ static int fetch_range(struct job *job, struct file *file, const struct map_gap 
 	struct remote *remote, struct error *err)
 {
 	const struct xet_remote xet = {job->download->access, remote};
+	const char *const name = file->what->name;
 	struct map_chunk *chunks = NULL;
 	size_t count = 0;
 	int result = xet_fetch_range(&file->fetch, &xet, gap, &chunks, &count, err);
+	if (result != 0 && err->kind == ERROR_CONTENT_DAMAGED && name != NULL)
+		error_wrap(err, "%s", name);
 	lock_enter(&job->lock);
 	if (result == 0)
 		result = book_chunks(file, gap, chunks, count, err);

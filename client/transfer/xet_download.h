@@ -13,6 +13,7 @@
 struct xet_download_file {
 	struct chunk_id hash;
 	uint64_t size;
+	const char *name; /* of the object, in messages */
 	/* where the file appears. Its folder must exist. An existing file is a seed, and is
 	 * replaced */
 	const char *path;

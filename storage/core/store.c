@@ -16,7 +16,7 @@
 #include "storage/core/damage_book.h"
 #include "storage/core/reader_pool.h"
 #include "storage/ingest/ingest_spares.h"
-#include "storage/packs/pack_store.h"
+#include "storage/packs/pack_store_parts.h"
 
 enum { PUBLISH_LANES = 4 };
 
@@ -191,6 +191,11 @@ struct store_health *store_health(const struct store *store)
 int store_check_room(const struct store *store, uint64_t bytes, struct error *err)
 {
 	return disk_floor_check_room(&store->floor, bytes, err);
+}
+
+uint64_t store_damage_mark(const struct store *store)
+{
+	return pack_damage_mark(store->packs->damage);
 }
 
 const struct disk_floor *store_disk_floor(const struct store *store)

@@ -45,6 +45,8 @@ struct store_health *store_health(const struct store *store);
 /* Whether content of this size fits on the disk without the space that must stay free: 0, no_space
  * or read_only. Reserves nothing. */
 int store_check_room(const struct store *store, uint64_t bytes, struct error *err);
+/* As pack_damage_mark (storage/packs/pack_damage.h). */
+uint64_t store_damage_mark(const struct store *store);
 const struct disk_floor *store_disk_floor(const struct store *store);
 /* Sets the metrics of the data folder's disk; they stay when the disk cannot be asked. */
 void store_measure_disk(const struct store *store);

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/thread/helpers.h"
-#include "storage/objects/object_read.h"
+#include "storage/objects/object_view.h"
 
 struct object_opening {
 	struct helper_job job;
@@ -59,7 +59,10 @@ void object_opening_free(struct object_opening *opening)
 static void object_opening_run(struct helper_job *job)
 {
 	struct object_opening *const opening = (struct object_opening *)job;
-	opening->source = object_open(opening->store, &opening->object, opening->offset,
-		opening->length, &opening->error);
+	struct object_view *const view = object_view_new(opening->store, &opening->error);
+	if (view != NULL)
+		opening->source = object_view_open_told(view, &opening->object, opening->offset,
+			opening->length, &opening->error);
+	object_view_free(view);
 	opening->done(opening->owner); /* may free `opening` */
 }

@@ -6,11 +6,11 @@
 #include "storage/versions/object.h"
 
 struct object_opening;
-/* Like object_open. The texts of `object` must live until `done`, which comes once, on a helper,
- * perhaps before this returns. */
+/* Like object_view_open_told (object_view.h). The texts of `object` must live until `done`, which
+ * comes once, on a helper, perhaps before this returns. */
 struct object_opening *object_opening_start(struct store *store, const struct object *object,
 	uint64_t offset, uint64_t length, void (*done)(void *owner), void *owner);
-/* Once, after `done`: gives the result of object_open, which the caller closes. */
+/* Once, after `done`: gives the source, which the caller closes, or the error. */
 struct body_source *object_opening_take(struct object_opening *opening, struct error *err);
 /* After `done`; closes a source that was not taken. NULL is fine. */
 void object_opening_free(struct object_opening *opening);

@@ -28,7 +28,7 @@ struct view_range {
 	uint64_t offset;
 	uint64_t length;
 	size_t max_segments; /* not_ready when there are more; 0: any number */
-	bool tells_damage;   /* that is known already */
+	bool tells_damage;   /* of the range that is known already */
 };
 
 struct object_view *object_view_new(struct store *store, struct error *err)
@@ -88,10 +88,12 @@ static struct body_source *open_inline(struct db *db, const struct version *vers
 	return source;
 }
 
-static struct body_source *open_segments(
-	struct object_view *view, const struct view_range *asked, struct error *err)
+static struct body_source *open_segments(struct object_view *view, struct span name,
+	const struct view_range *asked, struct error *err)
 {
+	struct pack_store *const packs = store_packs(view->store);
 	const struct version *const version = &view->version;
+	struct body_source *source = NULL;
 	struct part_range range = {.offset = asked->offset,
 		.length = asked->length,
 		.max_segments = asked->max_segments};
@@ -102,14 +104,21 @@ static struct body_source *open_segments(
 		return assemble_open_inline(span_of(NULL, 0));
 	/* Within the snapshot: the packs are held before a sweep of a later state can release them
 	 * (invariant 5). */
-	struct body_source *const source = assemble_open(store_packs(view->store), range.segments,
-		range.segment_count, range.skip, asked->length, err);
+	const int damaged = asked->tells_damage
+		? assemble_check_damaged(packs, range.segments, range.segment_count, range.skip,
+			  asked->length, err)
+		: 0;
+	if (damaged == 0)
+		source = assemble_open(packs, range.segments, range.segment_count, range.skip,
+			asked->length, err);
+	else if (damaged == 1)
+		content_damage_error(name, err);
 	free(range.segments);
 	return source;
 }
 
-static struct body_source *open_derived(
-	struct object_view *view, const struct view_range *asked, struct error *err)
+static struct body_source *open_derived(struct object_view *view, struct span name,
+	const struct view_range *asked, struct error *err)
 {
 	const struct version *const version = &view->version;
 	const struct derived_body_params params = {
@@ -123,7 +132,15 @@ static struct body_source *open_derived(
 	};
 	struct derived_body *const body =
 		params.recipe == NULL ? NULL : derived_body_open(&params, err);
-	return body == NULL ? NULL : derived_body_source(body, params.from, params.to);
+	const int damaged = body != NULL && asked->tells_damage
+		? derived_body_check_damaged(body, err)
+		: 0;
+	if (body != NULL && damaged == 0)
+		return derived_body_source(body, params.from, params.to);
+	if (damaged == 1)
+		content_damage_error(name, err);
+	derived_body_close(body);
+	return NULL;
 }
 
 /* Loads the row of `object`, unless the view has just found it. */
@@ -156,13 +173,10 @@ static struct body_source *open_range(struct object_view *view, const struct obj
 			(unsigned long long)version->size);
 		return NULL;
 	}
-	if (asked->tells_damage && asked->length == version->size &&
-		content_damage_check_again(view->store, view->db, version, object->key, err) != 0)
-		return NULL;
 	if (version->kind == VERSION_INLINE)
 		return open_inline(view->db, version, asked, err);
-	return version->kind == VERSION_DERIVED ? open_derived(view, asked, err)
-						: open_segments(view, asked, err);
+	return version->kind == VERSION_DERIVED ? open_derived(view, object->key, asked, err)
+						: open_segments(view, object->key, asked, err);
 }
 
 struct body_source *object_view_open(struct object_view *view, const struct object *object,
@@ -180,5 +194,13 @@ struct body_source *object_view_open_soon(struct object_view *view, const struct
 			.length = length,
 			.max_segments = SOON_SEGMENTS,
 			.tells_damage = true},
+		err);
+}
+
+struct body_source *object_view_open_told(struct object_view *view, const struct object *object,
+	uint64_t offset, uint64_t length, struct error *err)
+{
+	return open_range(view, object,
+		&(struct view_range){.offset = offset, .length = length, .tells_damage = true},
 		err);
 }

@@ -8,6 +8,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "storage/packs/pack_damage.h"
+#include "storage/packs/pack_store_parts.h"
+
+/* Chunks that are read again by one check. When so many are right again, the disk is, and the rest
+ * is left to the read. */
+enum { AGAIN_MAX = 16 };
 
 struct assemble {
 	struct body_source source;
@@ -222,6 +228,81 @@ struct body_source *assemble_open(struct pack_store *packs, const struct segment
 		return &assemble->source;
 	assemble_close(&assemble->source);
 	return NULL;
+}
+
+/* Moves `run` to the chunks that hold bytes [from, to) of it. */
+static int assemble_narrow(struct pack_store *packs, struct pack_run *run, uint64_t from,
+	uint64_t to, struct error *err)
+{
+	struct chunk_entry entries[PACK_RUN_CHUNKS];
+	struct pack_run rest = *run;
+	uint64_t at = 0;
+	run->chunks = 0;
+	while (at < to && rest.chunks > 0) {
+		size_t count;
+		if (pack_store_chunk_entries(packs, &rest, entries, PACK_RUN_CHUNKS, &count, err) !=
+			0)
+			return -1;
+		for (size_t i = 0; i < count && at < to; i++) {
+			at += entries[i].size;
+			run->first += at <= from;
+			run->chunks += at > from;
+		}
+		rest.first += (uint32_t)count;
+		rest.chunks -= (uint32_t)count;
+	}
+	return 0;
+}
+
+/* Reads those chunks of the run again that were seen damaged. */
+static int assemble_check_run(
+	struct pack_store *packs, const struct pack_run *run, unsigned *again, struct error *err)
+{
+	for (uint32_t i = 0; i < run->chunks && *again < AGAIN_MAX; i++) {
+		const struct pack_run one = {
+			.pack = run->pack, .first = run->first + i, .chunks = 1};
+		if (!pack_store_is_damaged(packs, &one))
+			continue;
+		if (pack_store_check_records(packs, &one, err) != 0)
+			return -1;
+		(*again)++;
+	}
+	return 0;
+}
+
+/* The same as assemble_check_damaged for bytes [from, to) of one segment. */
+static int assemble_check_segment(struct pack_store *packs, const struct segment *segment,
+	uint64_t from, uint64_t to, unsigned *again, struct error *err)
+{
+	struct pack_run run = {
+		.pack = segment->pack, .first = segment->first, .chunks = segment->count};
+	if (!pack_store_is_damaged(packs, &run))
+		return 0;
+	if (assemble_narrow(packs, &run, from, to, err) == 0 &&
+		assemble_check_run(packs, &run, again, err) == 0)
+		return 0;
+	return pack_damage_is(err) ? 1 : -1;
+}
+
+int assemble_check_damaged(struct pack_store *packs, const struct segment *segments, size_t count,
+	uint64_t offset, uint64_t length, struct error *err)
+{
+	uint64_t start = 0;
+	unsigned again = 0;
+	int result = 0;
+	if (length == 0 || !pack_damage_is_known(packs->damage))
+		return 0;
+	for (size_t i = 0; result == 0 && i < count && start < offset + length; i++) {
+		const uint64_t bytes = segments[i].bytes;
+		const uint64_t from = offset > start ? offset - start : 0;
+		const uint64_t to =
+			offset + length - start < bytes ? offset + length - start : bytes;
+		if (from < bytes)
+			result = assemble_check_segment(
+				packs, &segments[i], from, to, &again, err);
+		start += bytes;
+	}
+	return result;
 }
 
 struct assemble_inline {

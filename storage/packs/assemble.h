@@ -12,6 +12,11 @@
 enum { ASSEMBLE_BLOCK_BYTES = 256 * 1024 };
 struct body_source *assemble_open(struct pack_store *packs, const struct segment *segments,
 	size_t count, uint64_t offset, uint64_t length, struct error *err);
+/* Before bytes [offset, offset + length) of the segments are read: 1 when a chunk that holds some
+ * of them was seen damaged and still is, else 0. A chunk that the disk gives back is right again.
+ * Costs nothing while no damage is known. */
+int assemble_check_damaged(struct pack_store *packs, const struct segment *segments, size_t count,
+	uint64_t offset, uint64_t length, struct error *err);
 /* A source over a copy of inline bytes. */
 struct body_source *assemble_open_inline(struct span bytes);
 

@@ -8,13 +8,16 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/search.h"
 #include "storage/packs/pack_format.h"
 
 struct pack_damage {
 	struct pack_damage_listener listener;
-	_Atomic size_t count;   /* changed under the lock */
-	_Atomic uint64_t noted; /* the same; it never falls */
+	_Atomic size_t count;     /* changed under the lock */
+	_Atomic uint64_t changes; /* the same; it never falls */
+	_Atomic uint64_t mark;    /* the same: as of the last note */
+	uint64_t first_mark;      /* of no other process */
 	struct lock lock;
 	size_t capacity;
 	struct chunk_place *chunks; /* sorted */
@@ -39,6 +42,7 @@ bool pack_damage_is(const struct error *err)
 struct pack_damage *pack_damage_new(void)
 {
 	struct pack_damage *const damage = memory_new(sizeof(*damage));
+	random_bytes(&damage->first_mark, sizeof(damage->first_mark));
 	lock_init(&damage->lock, LOCK_PACK_DAMAGE);
 	return damage;
 }
@@ -90,9 +94,14 @@ size_t pack_damage_count(const struct pack_damage *damage)
 	return atomic_load(&damage->count);
 }
 
-uint64_t pack_damage_noted(const struct pack_damage *damage)
+uint64_t pack_damage_changes(const struct pack_damage *damage)
 {
-	return atomic_load(&damage->noted);
+	return atomic_load(&damage->changes);
+}
+
+uint64_t pack_damage_mark(const struct pack_damage *damage)
+{
+	return atomic_load(&damage->count) == 0 ? 0 : atomic_load(&damage->mark);
 }
 
 bool pack_damage_has(
@@ -119,6 +128,7 @@ void pack_damage_forget(
 		memmove(damage->chunks + at, damage->chunks + at + gone,
 			behind * sizeof(*damage->chunks));
 	atomic_fetch_sub(&damage->count, gone);
+	atomic_fetch_add(&damage->changes, gone > 0);
 	lock_leave(&damage->lock);
 	if (gone > 0 && damage->listener.forgotten != NULL)
 		damage->listener.forgotten(damage->listener.owner, pack, first, count);
@@ -171,6 +181,7 @@ static void insert(struct pack_damage *damage, const struct pack_id *pack, uint3
 	memmove(damage->chunks + at + 1, damage->chunks + at,
 		(count - at) * sizeof(*damage->chunks));
 	damage->chunks[at] = (struct chunk_place){.pack = *pack, .chunk = chunk};
+	const uint64_t changes = atomic_fetch_add(&damage->changes, 1);
+	atomic_store(&damage->mark, 2 * (damage->first_mark + changes) + 1); /* not 0 */
 	atomic_store(&damage->count, count + 1);
-	atomic_fetch_add(&damage->noted, 1);
 }

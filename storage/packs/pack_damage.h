@@ -44,8 +44,11 @@ bool pack_damage_is_known(const struct pack_damage *damage);
  * are none. */
 struct chunk_place *pack_damage_list(struct pack_damage *damage, size_t *out_count);
 size_t pack_damage_count(const struct pack_damage *damage);
-/* How many were ever noted in this life: it rises with each new one. */
-uint64_t pack_damage_noted(const struct pack_damage *damage);
+/* Rises whenever chunks are noted or forgotten. */
+uint64_t pack_damage_changes(const struct pack_damage *damage);
+/* 0 while nothing is noted; else a number that is another one after each new note, and after a
+ * restart: what somebody was told under one number was right when all noted damage was known. */
+uint64_t pack_damage_mark(const struct pack_damage *damage);
 /* Whether any of chunks [first, first + count) is noted. Takes no lock while nothing is noted. */
 bool pack_damage_has(
 	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count);

@@ -266,8 +266,10 @@ static void mend_pack(
 		out->healed += patch.count;
 	else if (err.kind == ERROR_BUSY)
 		out->waiting += patch.count;
-	else
+	else {
+		out->failed += patch.count;
 		log_failure(store_log(healing->store), LOG_WARNING, NULL, "pack_mend", &err);
+	}
 	buffer_release(&patch.bytes);
 	free(patch.numbers);
 	free(patch.entries);

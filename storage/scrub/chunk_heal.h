@@ -14,6 +14,7 @@ struct chunk_heal_report {
 	/* have a copy, and are healed by a later call: their packs are being sealed, or gc works on
 	 * them */
 	uint64_t waiting;
+	uint64_t failed; /* have a copy, but their pack could not be written again */
 };
 
 /* Looks through the indexes of all packs, from the disk where they are not in memory; with `pace`

@@ -3,9 +3,10 @@
  *   begin --pack by pack--> end, then rest until the next is due
  *     ^         '-- stop, request, restart: the place is in `state` and in DIR/scrub
  *
- * Chunks are healed at the end of a requested round, and in between once damage is new, whoever
- * found it. Looking for copies reads the indexes of all packs, so it rests for an hour before it
- * looks again. */
+ * Chunks are healed at the end of a requested round, and in between once the damage has changed,
+ * whoever found or mended some of it: what was mended may be the copy that something else lacks.
+ * Looking for copies reads the indexes of all packs, so it then rests for as long as that took, and
+ * until the next look at whether there is work. While nothing changes it is not repeated. */
 #include "storage/scrub/scrub.h"
 
 #include <stdio.h>
@@ -26,7 +27,7 @@ enum {
 	PAUSE_MS = 20,        /* shorter pauses are added up */
 	SLICE_MS = 200,       /* of a pause, after which a request is noticed */
 	SAVE_MS = 5000,       /* between two writes of the place */
-	HEAL_REST_MS = 60 * 60 * 1000,
+	HEAL_FAILED_MS = 60 * 60 * 1000, /* until a pack that could not be written is tried again */
 	HEAL_AGAIN_MS = 10, /* until packs that are being sealed can be written again */
 	HEAL_TRIES = 500,
 	GATHER_MS = 500,
@@ -58,11 +59,12 @@ struct scrub {
 	bool gives_way;         /* to requests */
 	int64_t rounds_from_ms; /* no round of its own begins before */
 	int64_t saved_ms;
-	int64_t measured_ms;   /* when store_bytes was last read; 0: not yet */
-	uint64_t healed_noted; /* pack_damage_noted when copies were last looked for */
-	int64_t heal_due_ms;
-	uint64_t wants_noted; /* pack_damage_noted when the wants were last made */
-	size_t wants_count;   /* pack_damage_count at that time */
+	int64_t measured_ms; /* when store_bytes was last read; 0: not yet */
+	/* pack_damage_changes when copies were last looked for; 0: they must be looked for again */
+	uint64_t healed_changes;
+	int64_t heal_due_ms;    /* copies are not looked for before */
+	int64_t heal_failed_ms; /* when a mending that failed is tried again; 0: none did */
+	uint64_t wants_changes; /* pack_damage_changes when the wants were last made */
 };
 
 static int64_t first_sleep(const struct scrub_options *options);
@@ -96,6 +98,7 @@ static void drop_made(struct scrub *scrub);
 static bool is_due(struct scrub *scrub);
 static void own_round(struct scrub *scrub);
 static void heal_if_due(struct scrub *scrub);
+static bool heal_is_due(const struct scrub *scrub, int64_t now_ms);
 static void heal_sent(struct scrub *scrub);
 static void refresh_wants(struct scrub *scrub);
 static void scrub_refuse_all(void *owner);
@@ -105,18 +108,20 @@ static const struct call_kind kind = {.stages = {{.begin = scrub_begin}}};
 
 struct scrub *scrub_start(struct store *store, const struct scrub_options *options)
 {
-	const struct worker_thread_plan plan = {.name = "scrub",
-		.first_ms = first_sleep(options),
-		.round = scrub_round,
-		.last = scrub_refuse_all};
 	struct scrub *const scrub = memory_new(sizeof(*scrub));
-	ASSERT(store != NULL && options->period_ms >= 0);
+	ASSERT(store != NULL && options->period_ms >= 0 && options->watch_ms >= 0);
 	scrub->store = store;
 	scrub->options = *options;
+	if (options->watch_ms == 0)
+		scrub->options.watch_ms = WATCH_MS;
 	scrub->rounds_from_ms = clock_monotonic_ms() + options->first_ms;
 	snprintf(scrub->path, sizeof(scrub->path), "%s/scrub", store_folder(store));
 	scrub->wants = chunk_wants_new();
 	load_state(scrub);
+	const struct worker_thread_plan plan = {.name = "scrub",
+		.first_ms = first_sleep(&scrub->options),
+		.round = scrub_round,
+		.last = scrub_refuse_all};
 	worker_thread_start(&scrub->thread, &plan, scrub);
 	return scrub;
 }
@@ -187,7 +192,7 @@ static int64_t first_sleep(const struct scrub_options *options)
 {
 	if (options->period_ms == 0)
 		return WORKER_THREAD_UNTIL_WOKEN;
-	return options->first_ms < WATCH_MS ? options->first_ms : WATCH_MS;
+	return options->first_ms < options->watch_ms ? options->first_ms : options->watch_ms;
 }
 
 /* Before the thread runs. */
@@ -212,7 +217,7 @@ static int64_t scrub_round(void *owner)
 	if (works_alone)
 		heal_if_due(scrub);
 	refresh_wants(scrub);
-	return works_alone ? WATCH_MS : WORKER_THREAD_UNTIL_WOKEN;
+	return works_alone ? scrub->options.watch_ms : WORKER_THREAD_UNTIL_WOKEN;
 }
 
 static bool answer_all(struct scrub *scrub)
@@ -512,11 +517,11 @@ static void heal_once(struct scrub *scrub, struct chunk_heal_report *out)
 	const struct work_pace pace = {.spend = scrub_spend, .owner = scrub};
 	struct error err = {0};
 	*out = (struct chunk_heal_report){0};
-	scrub->healed_noted = pack_damage_noted(store_packs(scrub->store)->damage);
 	if (!store_takes_work(scrub->store))
 		return;
+	scrub->healed_changes = pack_damage_changes(store_packs(scrub->store)->damage);
 	if (chunk_heal_run(scrub->store, scrub->wants, &pace, out, &err) != 0)
-		scrub->healed_noted = 0; /* it was stopped, and must look again */
+		scrub->healed_changes = 0; /* it was stopped, and must look again */
 	scrub->state.report.chunks_healed += out->healed;
 	drop_made(scrub);
 }
@@ -550,18 +555,29 @@ static void own_round(struct scrub *scrub)
 
 static void heal_if_due(struct scrub *scrub)
 {
+	const int64_t began_ms = clock_monotonic_ms();
 	struct chunk_heal_report healed;
-	const uint64_t noted = pack_damage_noted(store_packs(scrub->store)->damage);
-	if (noted == scrub->healed_noted || clock_monotonic_ms() < scrub->heal_due_ms)
+	if (!heal_is_due(scrub, began_ms))
 		return;
 	scrub->gives_way = true;
 	scrub->rate = scrub->options.bytes_per_second > HEAL_RATE ? scrub->options.bytes_per_second
 								  : HEAL_RATE;
 	heal_once(scrub, &healed);
+	const int64_t ended_ms = clock_monotonic_ms();
+	const int64_t rested_ms = ended_ms + (ended_ms - began_ms);
+	const int64_t watched_ms = began_ms + scrub->options.watch_ms;
+	scrub->heal_due_ms = rested_ms > watched_ms ? rested_ms : watched_ms;
+	scrub->heal_failed_ms = healed.failed > 0 ? ended_ms + HEAL_FAILED_MS : 0;
 	if (healed.waiting > 0)
-		scrub->healed_noted = 0;
-	if (scrub->healed_noted != 0)
-		scrub->heal_due_ms = clock_monotonic_ms() + HEAL_REST_MS;
+		scrub->healed_changes = 0;
+}
+
+static bool heal_is_due(const struct scrub *scrub, int64_t now_ms)
+{
+	const struct pack_damage *const damage = store_packs(scrub->store)->damage;
+	const bool may_help = pack_damage_changes(damage) != scrub->healed_changes ||
+		(scrub->heal_failed_ms != 0 && now_ms >= scrub->heal_failed_ms);
+	return pack_damage_is_known(damage) && may_help && now_ms >= scrub->heal_due_ms;
 }
 
 /* Heals with what workers have sent, if anything. It waits a moment for the worker's next chunks,
@@ -589,14 +605,11 @@ static void heal_sent(struct scrub *scrub)
 /* Makes the list of what workers are asked for again, once the damage has changed. */
 static void refresh_wants(struct scrub *scrub)
 {
-	const struct pack_damage *const damage = store_packs(scrub->store)->damage;
-	const uint64_t noted = pack_damage_noted(damage);
-	const size_t count = pack_damage_count(damage);
+	const uint64_t changes = pack_damage_changes(store_packs(scrub->store)->damage);
 	struct error err = {0};
-	if (noted == scrub->wants_noted && count == scrub->wants_count)
+	if (changes == scrub->wants_changes)
 		return;
-	scrub->wants_noted = noted;
-	scrub->wants_count = count;
+	scrub->wants_changes = changes;
 	if (want_search_run(scrub->store, scrub->wants, &err) != 0)
 		log_failure(store_log(scrub->store), LOG_WARNING, NULL, "scrub_wants", &err);
 }

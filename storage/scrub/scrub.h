@@ -23,6 +23,7 @@ struct scrub_options {
 	int64_t first_ms; /* after the start, before scrub works by itself */
 	/* read and verified; more when the store could not be covered in the period otherwise */
 	uint64_t bytes_per_second;
+	int64_t watch_ms; /* between two looks at whether there is work; 0: a minute */
 };
 
 struct scrub_request {

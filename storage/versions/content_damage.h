@@ -3,7 +3,7 @@
 #ifndef STORAGE_VERSIONS_CONTENT_DAMAGE_H
 #define STORAGE_VERSIONS_CONTENT_DAMAGE_H
 
-#include "storage/core/store.h"
+#include "storage/db/db.h"
 #include "storage/versions/version.h"
 
 /* content_damaged when the version leads to a chunk of the table `damaged_chunks`. A derived
@@ -11,10 +11,6 @@
  * grows with the rows of that table, not with the chunks of the version. */
 int content_damage_check(
 	struct db *db, const struct version *source, struct span name, struct error *err);
-/* The same before somebody reads all bytes. A chunk that was seen damaged is read once more, since
- * a disk may give right bytes again. Costs nothing while no damage is known. */
-int content_damage_check_again(struct store *store, struct db *db, const struct version *source,
-	struct span name, struct error *err);
 /* Sets the error content_damaged for the bytes of `name`. Returns -1. */
 int content_damage_error(struct span name, struct error *err);
 

@@ -54,6 +54,8 @@ static int open_inputs(
 	struct derived_body *body, const struct derived_body_params *params, struct error *err);
 static void find_needed(const struct derived_recipe *recipe, uint64_t from, uint64_t to,
 	struct needed_range *needed);
+static void widen_delta(const struct derived_recipe *recipe, size_t index, uint64_t first,
+	uint64_t end, struct needed_range *needed);
 static void widen(struct needed_range *needed, uint64_t offset, uint64_t length);
 static int read_exactly(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
 	size_t len, struct error *err);
@@ -125,6 +127,15 @@ int derived_body_read_base(
 	return read_exactly(body, offset, false, into, len, err);
 }
 
+int derived_body_check_damaged(const struct derived_body *body, struct error *err)
+{
+	int result = 0;
+	for (size_t i = 0; result == 0 && i < body->recipe->source_count; i++)
+		if (body->inputs[i] != NULL)
+			result = derived_input_check_damaged(body->inputs[i], err);
+	return result;
+}
+
 struct body_source *derived_body_source(struct derived_body *body, uint64_t from, uint64_t to)
 {
 	struct derived_stream *const stream = memory_new(sizeof(*stream));
@@ -160,7 +171,7 @@ static int open_inputs(
 	return result;
 }
 
-/* Finds the range of each source that the pieces of [from, to) need. */
+/* Finds the range of each source that [from, to) is made of. */
 static void find_needed(const struct derived_recipe *recipe, uint64_t from, uint64_t to,
 	struct needed_range *needed)
 {
@@ -169,12 +180,28 @@ static void find_needed(const struct derived_recipe *recipe, uint64_t from, uint
 	for (size_t i = derived_recipe_find(recipe, from);
 		i < recipe->piece_count && derived_recipe_start(recipe, i) < to; i++) {
 		const struct derived_piece *const piece = &recipe->pieces[i];
-		if (piece->kind == DERIVED_LITERAL)
-			continue;
-		widen(&needed[piece->source], piece->offset, derived_piece_length(recipe, i));
-		if (piece->kind == DERIVED_DELTA)
-			widen(&needed[piece->delta], piece->delta_offset, piece->delta_length);
+		const uint64_t start = derived_recipe_start(recipe, i);
+		const uint64_t first = from > start ? from - start : 0;
+		const uint64_t end = (to < piece->end ? to : piece->end) - start;
+		if (piece->kind == DERIVED_COPY)
+			widen(&needed[piece->source], piece->offset + first, end - first);
+		else if (piece->kind == DERIVED_DELTA)
+			widen_delta(recipe, i, first, end, needed);
 	}
+}
+
+/* Bytes [first, end) of a delta piece. The walk to their blocks begins at the first block. A block
+ * begins less than one whole block before any of its bytes, and ends less than one behind it. */
+static void widen_delta(const struct derived_recipe *recipe, size_t index, uint64_t first,
+	uint64_t end, struct needed_range *needed)
+{
+	const struct derived_piece *const piece = &recipe->pieces[index];
+	const uint64_t length = derived_piece_length(recipe, index);
+	const uint64_t block = block_code_bytes(piece->dtype);
+	const uint64_t from = first > block ? first - block : 0;
+	const uint64_t to = length - end > block ? end + block : length;
+	widen(&needed[piece->source], piece->offset + from, to - from);
+	widen(&needed[piece->delta], piece->delta_offset, piece->delta_length);
 }
 
 static void widen(struct needed_range *needed, uint64_t offset, uint64_t length)

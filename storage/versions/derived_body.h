@@ -30,6 +30,9 @@ int derived_body_read(
  * because that other block proves its result. */
 int derived_body_read_base(
 	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err);
+/* Like assemble_check_damaged (storage/packs/assemble.h), for what bytes [from, to) are made of:
+ * the bytes that they copy, the blocks that they change, and the whole delta of each tensor. */
+int derived_body_check_damaged(const struct derived_body *body, struct error *err);
 void derived_body_close(struct derived_body *body); /* NULL is fine */
 
 /* The same as a stream of [from, to), which takes the body over. */

@@ -200,3 +200,12 @@ int derived_input_read(
 	}
 	return seek(input, offset, err) != 0 ? -1 : read_stream(input, into, len, err);
 }
+
+int derived_input_check_damaged(struct derived_input *input, struct error *err)
+{
+	const struct part_range *const range = &input->range;
+	if (input->body != NULL)
+		return derived_body_check_damaged(input->body, err);
+	return assemble_check_damaged(store_packs(input->store), range->segments,
+		range->segment_count, range->skip, input->to - input->from, err);
+}

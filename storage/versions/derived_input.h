@@ -28,6 +28,8 @@ int derived_input_read(
  * because that block proves its result. */
 int derived_input_read_base(
 	struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err);
+/* Like assemble_check_damaged, for all bytes that may be read. */
+int derived_input_check_damaged(struct derived_input *input, struct error *err);
 void derived_input_close(struct derived_input *input); /* NULL is fine */
 
 #endif

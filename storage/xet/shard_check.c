@@ -268,7 +268,8 @@ static int no_xorb(const struct shard_check *check, const struct chunk_id *hash,
 }
 
 /* A client that names a xorb did not send it just now, so its records may be unreadable: no file
- * may be registered over them. */
+ * may be registered over them. A client that has its URL from a new token sends all again
+ * (api/hub/hub_token.c). */
 static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct error *err)
 {
 	struct pack_store *packs = store_packs(check->store);
@@ -282,7 +283,9 @@ static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct
 	return !pack_damage_is(err)
 		? -1
 		: error_set(err, ERROR_INVALID,
-			  "The shard names the xorb %s, whose stored bytes are damaged: send it again.",
+			  "The shard names the xorb %s, whose stored bytes are damaged. Send the same "
+			  "files again: this repairs them. If that is refused too, clear the "
+			  "client's cache ($HF_HOME/xet, ~/.cache/huggingface/xet) and send again.",
 			  text);
 }
 

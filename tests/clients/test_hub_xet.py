@@ -276,6 +276,72 @@ class HubFull(unittest.TestCase):
             self.assertEqual(daemon.client('put', path, 'models/file', check=False).returncode, 8)
 
 
+@unittest.skipUnless(ready(NEWEST), MISSING)
+class HubDamage(unittest.TestCase):
+    """The disk lost bytes that a client has sent and, by its cache, need not send again. It sends them again once the damage is known."""
+
+    def setUp(self):
+        self.daemon = Daemon(tls=False)
+        self.addCleanup(self.daemon.__exit__)
+        self.daemon.start()
+        self.assertEqual(self.daemon.request('PUT', '/models').status, 200)
+        self.data = random.Random(self.id()).randbytes(3_000_000)
+        self.path = write(os.path.join(self.daemon.scratch, 'home', 'file'), self.data)
+
+    def upload(self, name):
+        home = os.path.dirname(self.path)
+        environment = {'PATH': os.environ['PATH'], 'HOME': home, 'HF_HOME': home, 'HF_ENDPOINT': self.daemon.endpoint, 'HF_TOKEN': ROOT_TOKEN,
+                       'HF_HUB_DISABLE_UPDATE_CHECK': '1', 'LANG': 'C.UTF-8', 'HF_XET_CLIENT_RETRY_BASE_DELAY': '200ms'}
+        return subprocess.run([hub_program(NEWEST, 'hf'), 'buckets', 'cp', self.path, f'hf://buckets/main/models/{name}'], env=environment,
+                              capture_output=True, text=True, timeout=120)
+
+    def spoil(self, at):
+        """A bit of the stored content, between two starts."""
+        endpoint = self.daemon.endpoint
+        self.daemon.stop()
+        for folder, _, names in os.walk(os.path.join(self.daemon.folder, 'packs')):
+            for path in (os.path.join(folder, name) for name in names if name.endswith('.pack')):
+                stored = read(path).find(self.data[at:at + 32])
+                if stored >= 0:
+                    with open(path, 'r+b') as file:
+                        file.seek(stored)
+                        file.write(bytes([self.data[at] ^ 8]))
+        self.daemon.start()
+        self.assertEqual(self.daemon.endpoint, endpoint)
+
+    def holds(self, *names):
+        for name in names:
+            got = self.daemon.request('GET', f'/models/{name}')
+            self.assertEqual((got.status, got.body == self.data), (200, True), name)
+
+    def reads(self, name):
+        """Whether a whole read comes to its end."""
+        try:
+            return self.daemon.request('GET', f'/models/{name}').status == 200
+        except http.client.IncompleteRead:
+            return False
+
+    def test_known_damage_is_sent_again(self):
+        """Also when the same place is damaged a second time, and an answer of the first time is in the cache."""
+        self.assertEqual(self.upload('first').returncode, 0)
+        for turn, name in enumerate(('second', 'third')):
+            self.spoil(1_500_000)
+            self.assertFalse(self.reads('first'))
+            done = self.upload(name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.holds('first', *('second', 'third')[:turn + 1])
+
+    def test_unknown_damage_is_told_and_sent_again_by_the_next(self):
+        self.assertEqual(self.upload('first').returncode, 0)
+        self.spoil(1_500_000)
+        refused = self.upload('second')
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('whose stored bytes are damaged. Send the same files again', refused.stderr)
+        done = self.upload('second')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.holds('first', 'second')
+
+
 @unittest.skipUnless(ready(NEWEST) and ready(MIDDLE) and ready(OLDEST), MISSING)
 @both_schemes
 class HubTogether(XetCase):

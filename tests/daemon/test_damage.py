@@ -540,10 +540,92 @@ class StoredBytes(unittest.TestCase):
         for words in ([], ['--plain']):
             done = self.daemon.client('get', *words, 'box/large', os.path.join(self.daemon.scratch, 'out'), check=False)
             self.assertEqual(done.returncode, 7, done.stderr)
-            self.assertIn('are damaged. Upload the same bytes again', done.stderr)
-        end = len(self.bodies['large'])
-        part = self.daemon.request('GET', '/box/large', headers={'Range': f'bytes={end - 1000}-'})
-        self.assertEqual((part.status, part.body), (206, self.bodies['large'][-1000:]))
+            self.assertRegex(done.stderr, 'large.* are damaged. Upload the same bytes again')
+        done = self.daemon.client('sync', 'box', os.path.join(self.daemon.scratch, 'all'), check=False)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertRegex(done.stderr, 'large.* are damaged. Upload the same bytes again')
+
+    RANGES = (  # of 'large', whose chunk at 20,000 is damaged: (first, last, whether they touch it)
+        (20_000, 20_010, True),
+        (19_990, 20_000, True),
+        (0, 1_499_999, True),
+        (0, 2_999_999, True),
+        (2_999_000, 2_999_999, False),
+        (1_000_000, 2_000_000, False),
+    )
+
+    def ranges_are(self, target, body, token=ROOT_TOKEN):
+        for first, last, is_damaged in self.RANGES:
+            got = self.daemon.request('GET', target, headers={'Range': f'bytes={first}-{last}'}, token=token)
+            if is_damaged:
+                self.assertEqual(got.status, 409, (target, first, last, got.body[:200]))
+                self.assertIn(b'are damaged. Upload the same bytes again', got.body)
+            else:
+                self.assertEqual((got.status, got.body == body[first:last + 1]), (206, True), (target, first, last))
+
+    def test_a_range_of_known_damage_is_refused_before_its_body(self):
+        """By each face, and by the number of a version; all others are served."""
+        body = self.bodies['large']
+        self.daemon.request('PUT', '/box?versioning', b'<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>')
+        version = self.daemon.request('PUT', '/box/large', body).headers['x-amz-version-id']
+        self.daemon.request('PUT', '/box/large', b'newer')
+        self.spoil('large')
+        with self.assertRaises(http.client.IncompleteRead):
+            self.daemon.request('GET', f'/box/large?versionId={version}')
+        self.ranges_are(f'/box/large?versionId={version}', body)
+        self.daemon.request('DELETE', f"/box/large?versionId={self.daemon.request('HEAD', '/box/large').headers['x-amz-version-id']}")
+        self.ranges_are('/box/large', body)
+        self.ranges_are('/buckets/main/box/resolve/large', body)
+
+    def test_a_part_of_known_damage_is_refused_before_its_body(self):
+        body = self.source.randbytes(12_000_000)
+        self.bodies['parts'] = body
+        upload = self.daemon.request('POST', '/box/parts?uploads').body.decode().split('<UploadId>')[1].split('<')[0]
+        parts = ''
+        for number, at in enumerate((0, 6_000_000), 1):
+            reply = self.daemon.request('PUT', f'/box/parts?partNumber={number}&uploadId={upload}', body[at:at + 6_000_000])
+            parts += f"<Part><PartNumber>{number}</PartNumber><ETag>{reply.headers['ETag']}</ETag></Part>"
+        done = f'<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>'.encode()
+        self.assertEqual(self.daemon.request('POST', f'/box/parts?uploadId={upload}', done).status, 200)
+        self.spoil('parts')
+        with self.assertRaises(http.client.IncompleteRead):
+            self.daemon.request('GET', '/box/parts')
+        for number, status in ((1, 409), (2, 206), (1, 409)):
+            self.assertEqual(self.daemon.request('GET', f'/box/parts?partNumber={number}').status, status)
+
+    def test_a_small_read_that_meets_damage_says_so(self):
+        """Nothing was sent yet, so nothing need be cut off."""
+        self.spoil('large', 'small')
+        for target, reach in (('/box/large', 'bytes=20000-20010'), ('/buckets/main/box/resolve/small', 'bytes=20000-30000')):
+            got = self.daemon.request('GET', target, headers={'Range': reach})
+            self.assertEqual(got.status, 409, got.body)
+            self.assertIn(b'are damaged. Upload the same bytes again', got.body)
+
+    def test_the_step_of_known_damage_is_refused(self):
+        """Its objects are read by the faces of steps, too."""
+        checkpoints = expand_small(self.daemon.scratch, 1)
+        self.daemon.client('publish', '--run', 'box/r', '--step', 0, checkpoints[0])
+        limit = time.monotonic() + REPLY_SECONDS
+        while self.daemon.request('GET', '/v1/runs/box/r/steps/0').json()['verified'] != 'ok':
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.05)
+        anchor = self.daemon.request('GET', '/v1/runs/box/r/steps/0').json()['forms'][0]['objects'][0]
+        target, size = f"/v1/runs/box/r/{anchor['url']}", anchor['size']
+        self.daemon.stop()
+        for path, data in self.packs():
+            with open(path, 'r+b') as file:
+                file.seek(len(data) // 2)
+                file.write(bytes([data[len(data) // 2] ^ 8]))
+        self.daemon.start()
+        seen = []
+        for _ in range(2):
+            for first in range(0, size, 50_000):
+                try:
+                    seen.append(self.daemon.request('GET', target, headers={'Range': f'bytes={first}-{min(first + 49_999, size - 1)}'}).status)
+                except http.client.IncompleteRead:
+                    seen.append('cut')
+        self.assertLessEqual(set(seen[len(seen) // 2:]), {206, 409}, seen)
+        self.assertIn(409, seen)
 
     def test_damage_that_the_disk_takes_back_is_no_reason_to_refuse(self):
         self.spoil('large')
@@ -551,6 +633,31 @@ class StoredBytes(unittest.TestCase):
         content = self.bodies['large'][20_000:20_032]
         self.flip(bytes([content[0] ^ 8]) + content[1:])
         self.holds('large', self.bodies['large'])
+
+    def test_writers_of_the_hub_get_another_url_while_damage_is_known(self):
+        """Then their caches, which belong to a URL, are empty. It leads to the same, and the old one still does."""
+        def url(kind):
+            return self.daemon.request('GET', f'/api/buckets/main/box/xet-{kind}-token').json()['casUrl']
+        plain = self.daemon.endpoint + '/xet'
+        self.assertEqual((url('write'), url('read')), (plain, plain))
+        self.spoil('large', 'small')
+        self.assertEqual(url('write'), plain)
+        seen = set()
+        for key in ('large', 'small'):
+            with self.assertRaises(http.client.IncompleteRead):
+                self.daemon.request('GET', f'/box/{key}')
+            seen.add(url('write'))
+            self.assertEqual((url('write') in seen, url('read')), (True, plain))
+        self.assertEqual(len(seen), 2)
+        for one in (*seen, plain):
+            self.assertTrue(one.startswith(plain), one)
+            self.assertEqual(self.daemon.request('GET', f'{one[len(self.daemon.endpoint):]}/health', token=None).status, 200)
+        for key in ('large', 'small'):
+            self.daemon.request('PUT', f'/box/{key}', self.bodies[key])
+        limit = time.monotonic() + REPLY_SECONDS
+        while url('write') != plain:
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.01)
 
     def test_a_transfer_of_damaged_bytes_sends_them_again(self):
         """The command line asks what is stored here, and is not told of what cannot be read."""

@@ -112,6 +112,34 @@ START_TEST(they_are_bounded)
 }
 END_TEST
 
+/* The mark is another one after each note, also when the same chunk is damaged again. */
+START_TEST(each_note_has_a_mark)
+{
+	const struct pack_id pack = pack_of(1);
+	uint64_t marks[3];
+	const uint64_t changes = pack_damage_changes(damage);
+	ck_assert_uint_eq(pack_damage_mark(damage), 0);
+	for (size_t i = 0; i < 3; i++) {
+		pack_damage_note(damage, &pack, 7);
+		marks[i] = pack_damage_mark(damage);
+		pack_damage_note(damage, &pack, 7);
+		ck_assert(marks[i] != 0 && pack_damage_mark(damage) == marks[i]);
+		pack_damage_note(damage, &pack, 8);
+		ck_assert_uint_ne(pack_damage_mark(damage), marks[i]);
+		pack_damage_forget(damage, &pack, 7, 1);
+		ck_assert_uint_ne(pack_damage_mark(damage), 0);
+		pack_damage_forget(damage, &pack, 8, 1);
+		ck_assert_uint_eq(pack_damage_mark(damage), 0);
+	}
+	ck_assert(marks[0] != marks[1] && marks[1] != marks[2] && marks[0] != marks[2]);
+	ck_assert_uint_eq(pack_damage_changes(damage), changes + 12);
+	struct pack_damage *const other = pack_damage_new();
+	pack_damage_note(other, &pack, 7);
+	ck_assert_uint_ne(pack_damage_mark(other), marks[0]);
+	pack_damage_free(other);
+}
+END_TEST
+
 /* The bits of the chunks, in packs that were there at the start. */
 START_TEST(chunks_are_checked_one_by_one)
 {
@@ -158,6 +186,7 @@ Suite *test_pack_damage_suite(void)
 	tcase_add_test(tests, runs_have_what_was_noted_of_their_pack);
 	tcase_add_test(tests, each_is_told_of_once);
 	tcase_add_test(tests, they_are_bounded);
+	tcase_add_test(tests, each_note_has_a_mark);
 	tcase_add_test(tests, chunks_are_checked_one_by_one);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -588,6 +588,64 @@ START_TEST(rounds_come_by_themselves)
 }
 END_TEST
 
+/* A thread that heals within 20 ms what changes, and begins no round. */
+static struct scrub *start_healer(void)
+{
+	const struct scrub_options options = {.period_ms = 24 * 60 * 60 * 1000,
+		.first_ms = 24 * 60 * 60 * 1000,
+		.bytes_per_second = 64 * MIB,
+		.watch_ms = 20};
+	return scrub_start(fixture.store, &options);
+}
+
+static void await_known_damage(size_t count)
+{
+	while (known_damage() != count)
+		rest(10);
+}
+
+/* Each read meets another copy that is damaged, some time after the one before was healed. */
+START_TEST(damage_that_reads_find_is_healed_soon)
+{
+	static const char *const keys[] = {"a", "b", "c"};
+	const struct span bytes = span_of(noise, LARGE);
+	for (size_t i = 0; i < 3; i++) {
+		put(keys[i], bytes);
+		forget_chunks();
+	}
+	struct scrub *own = start_healer();
+	for (size_t i = 0; i < 3; i++) {
+		flip(keys[i], 0);
+		ck_assert(!holds(keys[i], bytes));
+		await_known_damage(0);
+		ck_assert(holds(keys[i], bytes));
+	}
+	scrub_stop(own);
+}
+END_TEST
+
+/* All copies of a chunk are damaged. The upload mends the one that it finds, and the other from
+ * what it stored. */
+START_TEST(one_upload_heals_all_copies)
+{
+	const struct span bytes = span_of(noise, LARGE);
+	put("a", bytes);
+	forget_chunks();
+	put("b", bytes);
+	store_fixture_reopen(&fixture);
+	flip("a", 0);
+	flip("b", 0);
+	struct scrub *own = start_healer();
+	ck_assert(!holds("a", bytes) && !holds("b", bytes));
+	rest(200);
+	ck_assert_uint_eq(known_damage(), 2);
+	put("again", bytes);
+	await_known_damage(0);
+	ck_assert(holds("a", bytes) && holds("b", bytes));
+	scrub_stop(own);
+}
+END_TEST
+
 /* A slow round of scrub's own gives way to a request, and a stop ends both. */
 START_TEST(a_request_does_not_wait_for_a_slow_round)
 {
@@ -657,6 +715,8 @@ Suite *test_scrub_suite(void)
 	tcase_add_test(tests, a_damaged_state_begins_a_new_round);
 	tcase_add_test(tests, rounds_come_by_themselves);
 	tcase_add_test(tests, a_request_does_not_wait_for_a_slow_round);
+	tcase_add_test(tests, damage_that_reads_find_is_healed_soon);
+	tcase_add_test(tests, one_upload_heals_all_copies);
 	tcase_add_test(tests, the_page_cache_heals_what_the_disk_lost);
 	suite_add_tcase(suite, tests);
 	return suite;

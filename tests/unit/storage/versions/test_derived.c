@@ -12,6 +12,7 @@
 #include "storage/files/batch.h"
 #include "storage/objects/object_copy.h"
 #include "storage/objects/object_read.h"
+#include "storage/objects/object_view.h"
 #include "storage/runs/step_pin.h"
 #include "storage/upkeep/gc.h"
 #include "storage/versions/derived_recipe.h"
@@ -564,6 +565,33 @@ START_TEST(test_a_recipe_is_proven_by_the_very_bytes)
 }
 END_TEST
 
+/* Once a read has met the damage, every range is refused at once or is read to its end. */
+static void ranges_are_refused_or_whole(const struct object *object, struct span bytes)
+{
+	enum { PIECES = 50 };
+	const uint64_t length = object->size / PIECES;
+	unsigned refused = 0;
+	for (unsigned i = 0; i < PIECES; i++) {
+		struct error err = {0};
+		struct object_view *const view = object_view_new(fixture.store, &err);
+		struct body_source *const source =
+			object_view_open_told(view, object, i * length, length, &err);
+		object_view_free(view);
+		refused += source == NULL;
+		if (source == NULL) {
+			ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED, "%s", err.text);
+			continue;
+		}
+		uint8_t *const read = memory_new(length);
+		ck_assert_msg(body_source_read_whole(source, read, length, &err) == 0,
+			"%u of %u: %s", i, PIECES, err.text);
+		ck_assert_mem_eq(read, bytes.data + i * length, length);
+		source->close(source);
+		free(read);
+	}
+	ck_assert(refused > 0 && refused < PIECES);
+}
+
 /* Flips a byte in each pack file in turn. */
 static void damage_packs(const struct object *object, struct span bytes)
 {
@@ -591,7 +619,10 @@ static void damage_packs(const struct object *object, struct span bytes)
 				file_place(file_system(), path, buffer_span(&whole), 0600, &err),
 				0);
 			store_fixture_reopen(&fixture);
-			failures += fails_and_never_lies(object, bytes);
+			if (fails_and_never_lies(object, bytes)) {
+				failures++;
+				ranges_are_refused_or_whole(object, bytes);
+			}
 			whole.data[whole.len / 3] ^= 0x10;
 			ck_assert_int_eq(
 				file_place(file_system(), path, buffer_span(&whole), 0600, &err),

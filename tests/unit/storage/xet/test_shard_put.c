@@ -964,7 +964,7 @@ START_TEST(a_xorb_that_is_damaged_must_be_sent_again)
 	store_fixture_start(&fixture);
 	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
 	ck_assert_msg(
-		err.kind == ERROR_INVALID && strstr(err.text, "damaged: send it again") != NULL,
+		err.kind == ERROR_INVALID && strstr(err.text, "damaged. Send the same files again") != NULL,
 		"%s", err.text);
 	ck_assert_int_eq(registered(), 0);
 	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0 && inserted,
