@@ -44,6 +44,15 @@ void control_place_release(struct control_place *place)
 	*place = (struct control_place){.path = NULL, .folder_fd = -1};
 }
 
+/* The address in the failure is not one that anybody has set. */
+static void advise(const char *folder, struct error *err)
+{
+	error_set(err, ERROR_UPSTREAM,
+		"the server that uses %s does not answer at %s/control.sock: on a disk that takes"
+		" no writes it cannot make one; use its address, or stop it",
+		folder, folder);
+}
+
 int control_socket_send(const char *folder, const struct http_request *request,
 	struct http_response *response, struct error *err)
 {
@@ -54,6 +63,8 @@ int control_socket_send(const char *folder, const struct http_request *request,
 	struct http_client *const client = http_client_new(&options, err);
 	memset(response, 0, sizeof(*response));
 	const int outcome = client != NULL ? http_client_send(client, request, response, err) : -1;
+	if (outcome != 0 && err->kind == ERROR_UPSTREAM)
+		advise(folder, err);
 	if (client != NULL)
 		http_client_free(client);
 	control_place_release(&place);

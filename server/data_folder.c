@@ -38,7 +38,6 @@ static int refuse_user(const struct data_folder *folder, const char *lock_path, 
 static int advise_user(const char *folder, struct error *err);
 static int refuse_lock(int lock_fd, const char *path, struct error *err);
 static void sign_lock(const struct data_folder *folder, const char *path);
-static int load_key(struct data_folder *folder, const char *path, struct error *err);
 static int check_mode(const char *path, struct error *err);
 static int make_key(struct data_folder *folder, const char *path, struct error *err);
 
@@ -83,6 +82,28 @@ int data_folder_lock(struct data_folder *folder, const struct file_ops *files, c
 		setenv("SQLITE_TMPDIR", folder->path, 0);
 	if (outcome != 0)
 		data_folder_close(folder);
+	return outcome;
+}
+
+int data_folder_read_key(const char *path, uint8_t out[MASTER_KEY_BYTES], struct error *err)
+{
+	struct buffer text;
+	buffer_init(&text, 1024);
+	int outcome = check_mode(path, err);
+	if (outcome == 0)
+		outcome = file_read_all(path, &text, err);
+	if (outcome == 0) {
+		struct span digits = buffer_span(&text);
+		if (digits.len > 0 && digits.data[digits.len - 1] == '\n')
+			digits.len--;
+		if (!decode_hex(digits, out, MASTER_KEY_BYTES))
+			outcome = error_set(err, ERROR_CORRUPT,
+				"the master key %s is not %d hex digits", path,
+				2 * MASTER_KEY_BYTES);
+	}
+	if (text.data != NULL)
+		explicit_bzero(text.data, text.len);
+	buffer_release(&text);
 	return outcome;
 }
 
@@ -202,7 +223,10 @@ static int open_key(struct data_folder *folder, const char *master_key_file, str
 	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file)
 						   : data_folder_path(folder->path, "master.key");
 	const bool is_there = file_exists(path);
-	int outcome = is_there ? load_key(folder, path, err) : make_key(folder, path, err);
+	int outcome = is_there ? data_folder_read_key(path, folder->master_key, err)
+			       : make_key(folder, path, err);
+	if (outcome != 0 && is_there)
+		advise_user(folder->path, err);
 	if (outcome == 0 && is_there && master_key_file == NULL)
 		outcome = sync_new_key(folder, path, err);
 	free(path);
@@ -284,28 +308,6 @@ static void sign_lock(const struct data_folder *folder, const char *path)
 	if (folder->files->ftruncate(folder->files, folder->lock_fd, 0) == 0)
 		(void)file_write_at(
 			folder->files, folder->lock_fd, span_text(text), 0, path, &ignored);
-}
-
-static int load_key(struct data_folder *folder, const char *path, struct error *err)
-{
-	struct buffer text;
-	buffer_init(&text, 1024);
-	int outcome = check_mode(path, err);
-	if (outcome == 0)
-		outcome = file_read_all(path, &text, err);
-	if (outcome == 0) {
-		struct span digits = buffer_span(&text);
-		if (digits.len > 0 && digits.data[digits.len - 1] == '\n')
-			digits.len--;
-		if (!decode_hex(digits, folder->master_key, sizeof(folder->master_key)))
-			outcome = error_set(err, ERROR_CORRUPT,
-				"the master key %s is not %d hex digits", path,
-				2 * MASTER_KEY_BYTES);
-	}
-	if (text.data != NULL)
-		explicit_bzero(text.data, text.len);
-	buffer_release(&text);
-	return outcome;
 }
 
 static int check_mode(const char *path, struct error *err)

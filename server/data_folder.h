@@ -28,6 +28,9 @@ struct data_folder {
  * folder, and with corrupt when the key is malformed. */
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err);
+/* Reads a master key from its file: denied when other users may read it, corrupt when it is
+ * malformed. */
+int data_folder_read_key(const char *path, uint8_t out[MASTER_KEY_BYTES], struct error *err);
 /* Takes the lock alone. */
 int data_folder_lock(struct data_folder *folder, const struct file_ops *files, const char *path,
 	bool create, struct error *err);

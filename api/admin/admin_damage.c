@@ -12,6 +12,7 @@ enum { REPLY_MAX_BYTES = 8 * 1024 * 1024 };
 static void print_packs(const struct damage_report *report, struct json_writer *json);
 static void print_keys(const struct damage_report *report, struct json_writer *json);
 static void print_steps(const struct damage_report *report, struct json_writer *json);
+static void print_uploads(const struct damage_report *report, struct json_writer *json);
 static void print_scrub(const struct scrub_status *status, struct json_writer *json);
 static void print_counts(const struct scrub_report *report, struct json_writer *json);
 static void print_time(int64_t ms, const char *name, struct json_writer *json);
@@ -38,6 +39,7 @@ enum next admin_damage_resume(struct exchange *exchange)
 	print_packs(report, &json);
 	print_keys(report, &json);
 	print_steps(report, &json);
+	print_uploads(report, &json);
 	print_scrub(&status, &json);
 	json_writer_end(&json, '}');
 	return exchange_reply_buffer(exchange, 200, "application/json", &body);
@@ -105,6 +107,25 @@ static void print_steps(const struct damage_report *report, struct json_writer *
 	}
 	json_writer_end(json, ']');
 	json_writer_u64(json, "steps_in_all", count);
+}
+
+static void print_uploads(const struct damage_report *report, struct json_writer *json)
+{
+	size_t listed, count;
+	const struct reach_upload *const uploads = reach_uploads(report->reach, &listed, &count);
+	json_writer_array(json, "parts");
+	for (size_t i = 0; i < listed; i++) {
+		char id[2 * REACH_UPLOAD_ID_BYTES + 1];
+		encode_hex(span_of(uploads[i].id, REACH_UPLOAD_ID_BYTES), id);
+		json_writer_object(json, NULL);
+		json_writer_text(json, "bucket", uploads[i].bucket);
+		json_writer_text(json, "key", uploads[i].key);
+		json_writer_text(json, "upload", span_text(id));
+		json_writer_u64(json, "part", uploads[i].part);
+		json_writer_end(json, '}');
+	}
+	json_writer_end(json, ']');
+	json_writer_u64(json, "parts_in_all", count);
 }
 
 static void print_scrub(const struct scrub_status *status, struct json_writer *json)

@@ -3,6 +3,8 @@
  * and the CA, which clients fetch first. */
 #include "api/route/router.h"
 
+#include <inttypes.h>
+
 #include "api/admin/admin_backup.h"
 #include "api/admin/admin_buckets.h"
 #include "api/admin/admin_damage.h"
@@ -19,6 +21,21 @@ static enum next admin_health_begin(struct exchange *exchange)
 	return exchange_reply_body(exchange, 200, "text/plain; charset=utf-8", span_text("ok\n"));
 }
 
+/* A line for each fault that the metrics know. */
+static void print_metrics(const struct metrics *metrics, struct buffer *out)
+{
+	const int64_t damaged = metrics_get(metrics, METRIC_CHUNKS_DAMAGED_NOW);
+	if (damaged > 0)
+		buffer_format(out,
+			"chunks damaged: %" PRId64 " stored chunks are damaged; `deltabucket damage`"
+			" says what that touches.\n",
+			damaged);
+	if (metrics_get(metrics, METRIC_JOURNAL_INCOMPLETE) != 0)
+		buffer_add_text(out,
+			"journal incomplete: a lost catalog could not be made again up to its last"
+			" change.\n");
+}
+
 /* With `?write` it checks also that the store accepts changes. The body names faults either way. */
 static enum next admin_ready_begin(struct exchange *exchange)
 {
@@ -29,6 +46,7 @@ static enum next admin_ready_begin(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, READY_MAX_BYTES);
 	store_health_print(store_health(exchange->context->store), &body);
+	print_metrics(exchange->context->metrics, &body);
 	if (readiness_is_full(exchange))
 		buffer_add_text(&body, "full: the disk has no room for uploads, which get 507.\n");
 	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);

@@ -4,8 +4,8 @@
 
 #include "api/exchange/exchange.h"
 
-/* `writes`: also checks that the store accepts changes. Fails with busy, read_only, no_space, or
- * the error of the catalog. */
+/* `writes`: also checks that the store accepts changes, as far as is known. Fails with busy,
+ * damaged, read_only or no_space. */
 int readiness_check(struct exchange *exchange, bool writes, struct error *err);
 /* Whether the disk has no room for uploads. */
 bool readiness_is_full(const struct exchange *exchange);

@@ -7,17 +7,19 @@
 
 #include "base/encode.h"
 
-enum { KEYS_SHOWN = 5, STEPS_SHOWN = 5, TEXT_BYTES = 2200 };
+enum { KEYS_SHOWN = 5, STEPS_SHOWN = 5, PARTS_SHOWN = 5, TEXT_BYTES = 2200 };
 
 static const char *const form_names[REACH_FORMS] = {
 	[REACH_STEP] = "step", [REACH_PART] = "part of step", [REACH_FOLD] = "fold to step"};
 
 static void print_keys(const struct reach *reach);
 static void print_steps(const struct reach *reach);
+static void print_uploads(const struct reach *reach);
 static const char *printable(struct span text, char out[TEXT_BYTES]);
 static void keys_json(const struct reach *reach, struct json_writer *json);
 static void key_json(const struct reach_key *key, struct json_writer *json);
 static void steps_json(const struct reach *reach, struct json_writer *json);
+static void uploads_json(const struct reach *reach, struct json_writer *json);
 
 void finding_print_text(const struct finding *finding, bool with_remedy)
 {
@@ -30,6 +32,7 @@ void finding_print_text(const struct finding *finding, bool with_remedy)
 	if (finding->reach != NULL) {
 		print_keys(finding->reach);
 		print_steps(finding->reach);
+		print_uploads(finding->reach);
 	}
 	if (with_remedy && remedy[0] != '\0')
 		printf("    %s: %s\n",
@@ -51,6 +54,7 @@ void finding_print_json(const struct finding *finding, struct json_writer *json)
 	if (finding->reach != NULL) {
 		keys_json(finding->reach, json);
 		steps_json(finding->reach, json);
+		uploads_json(finding->reach, json);
 	}
 	json_writer_end(json, '}');
 }
@@ -114,6 +118,23 @@ static void print_steps(const struct reach *reach)
 		printf("    and %zu more steps\n", count - shown);
 }
 
+static void print_uploads(const struct reach *reach)
+{
+	char bucket[TEXT_BYTES];
+	char key[TEXT_BYTES];
+	char id[2 * REACH_UPLOAD_ID_BYTES + 1];
+	size_t listed, count;
+	const struct reach_upload *uploads = reach_uploads(reach, &listed, &count);
+	const size_t shown = listed < PARTS_SHOWN ? listed : PARTS_SHOWN;
+	for (size_t i = 0; i < shown; i++) {
+		encode_hex(span_of(uploads[i].id, REACH_UPLOAD_ID_BYTES), id);
+		printf("    part %" PRIu32 " of upload %s of %s/%s\n", uploads[i].part, id,
+			printable(uploads[i].bucket, bucket), printable(uploads[i].key, key));
+	}
+	if (count > shown)
+		printf("    and %zu more parts of uploads\n", count - shown);
+}
+
 static const char *printable(struct span text, char out[TEXT_BYTES])
 {
 	const uint8_t last = span_is_utf8(text) ? 0xff : 0x7e;
@@ -166,6 +187,26 @@ static void steps_json(const struct reach *reach, struct json_writer *json)
 		json_writer_text(json, "run", span_text(printable(steps[i].run, text)));
 		json_writer_i64(json, "step", steps[i].step);
 		json_writer_text(json, "form", span_text(forms[steps[i].form]));
+		json_writer_end(json, '}');
+	}
+	json_writer_end(json, ']');
+}
+
+static void uploads_json(const struct reach *reach, struct json_writer *json)
+{
+	char text[TEXT_BYTES];
+	char id[2 * REACH_UPLOAD_ID_BYTES + 1];
+	size_t listed, count;
+	const struct reach_upload *uploads = reach_uploads(reach, &listed, &count);
+	json_writer_u64(json, "part_count", count);
+	json_writer_array(json, "parts");
+	for (size_t i = 0; i < listed; i++) {
+		encode_hex(span_of(uploads[i].id, REACH_UPLOAD_ID_BYTES), id);
+		json_writer_object(json, NULL);
+		json_writer_text(json, "bucket", span_text(printable(uploads[i].bucket, text)));
+		json_writer_text(json, "key", span_text(printable(uploads[i].key, text)));
+		json_writer_text(json, "upload", span_text(id));
+		json_writer_u64(json, "part", uploads[i].part);
 		json_writer_end(json, '}');
 	}
 	json_writer_end(json, ']');

@@ -79,6 +79,8 @@ static int check(struct fsck_run *run, const char *folder, const char *name,
 	struct fsck_report *out, struct error *err);
 static void fsck_command_take(void *owner, const struct finding *finding);
 static bool needs_repair(const struct fsck_report *report);
+static int preview(struct fsck_run *run, struct error *err);
+static void fsck_command_take_return(void *owner, const char *subject, bool has);
 static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err);
 static void print_end(struct fsck_run *run, int status);
 
@@ -172,6 +174,8 @@ static int check_and_repair(struct fsck_run *run, const char *folder, struct err
 		return STATUS_UNCHECKED;
 	if (!needs_repair(&run->first))
 		return 0;
+	if (run->options->is_dry_run && run->target != NULL && preview(run, err) != 0)
+		return STATUS_UNCHECKED;
 	return run->options->repairs && !run->options->is_dry_run
 		? repair_and_check(run, folder, err)
 		: STATUS_DAMAGE;
@@ -207,6 +211,7 @@ static int check(struct fsck_run *run, const char *folder, const char *name,
 		: data_folder_path(folder, "master.key");
 	const struct fsck_params params = {.folder = folder,
 		.master_key = key,
+		.read_key = data_folder_read_key,
 		.files = file_system(),
 		.is_online = run->options->is_online,
 		.is_quick = run->options->is_quick,
@@ -233,6 +238,30 @@ static void fsck_command_take(void *owner, const struct finding *finding)
 static bool needs_repair(const struct fsck_report *report)
 {
 	return report->findings[FINDING_FAULT] + report->findings[FINDING_DAMAGE] > 0;
+}
+
+/* What the backup would give. */
+static int preview(struct fsck_run *run, struct error *err)
+{
+	json_writer_array(&run->writer, "backup");
+	const int result = fsck_repair_preview(run->repair, fsck_command_take_return, run, err);
+	json_writer_end(&run->writer, ']');
+	return result;
+}
+
+static void fsck_command_take_return(void *owner, const char *subject, bool has)
+{
+	struct fsck_run *run = owner;
+	if (!run->options->json) {
+		printf("backup: %s: %s\n", subject,
+			has ? "with --repair its pack file is fetched"
+			    : "it does not have the pack file");
+		return;
+	}
+	json_writer_object(&run->writer, NULL);
+	json_writer_text(&run->writer, "subject", span_text(subject));
+	json_writer_bool(&run->writer, "has", has);
+	json_writer_end(&run->writer, '}');
 }
 
 static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err)

@@ -97,7 +97,7 @@ static int check(const struct set_aside_options *options, struct error *err)
 static int run(const struct set_aside_options *options, struct error *err)
 {
 	struct set_aside aside;
-	if (data_folder_need(options->data, err) != 0)
+	if (data_folder_need_store(options->data, err) != 0)
 		return -1;
 	if (options->drops && !options->drops_all)
 		return drop_names(options, err);

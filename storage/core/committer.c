@@ -64,7 +64,9 @@ static int run_alone(struct committer *committer, struct change *change, struct 
 static int record_shared_packs(struct committer *committer, struct error *err);
 static int apply_one(struct committer *committer, struct change *change, struct error *err);
 static void settle_feed(struct committer *committer, bool committed);
-static void tell_health(struct committer *committer, bool committed, const struct error *err);
+static void tell_health(struct committer *committer, const struct batch *batch, bool committed,
+	const struct error *err);
+static bool has_changed(const struct batch *batch);
 static void acknowledge(struct committer *committer);
 static void fail_batch(struct batch *batch, const struct error *err);
 static void settle(struct committer *committer, struct batch *batch);
@@ -197,7 +199,7 @@ static void run_batch(struct committer *committer, struct batch *batch)
 		place_all(batch);
 	const bool committed = commit_batch(committer, batch, &error) == 0;
 	settle_feed(committer, committed);
-	tell_health(committer, committed, &error);
+	tell_health(committer, batch, committed, &error);
 	if (committed) {
 		acknowledge(committer);
 		metrics_add(committer->metrics, METRIC_COMMITS, 1);
@@ -304,15 +306,25 @@ static void settle_feed(struct committer *committer, bool committed)
 		(committed ? change_feed_show : change_feed_take_back_all)(feed);
 }
 
-static void tell_health(struct committer *committer, bool committed, const struct error *err)
+/* A batch whose changes were all refused, as by a damaged page, wrote nothing. */
+static void tell_health(struct committer *committer, const struct batch *batch, bool committed,
+	const struct error *err)
 {
 	struct store_health *health = committer->options.health;
 	if (health == NULL)
 		return;
-	if (committed)
-		store_health_note_success(health);
-	else
+	if (!committed)
 		store_health_note_failure(health, err);
+	else if (has_changed(batch))
+		store_health_note_success(health);
+}
+
+static bool has_changed(const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		if (!batch->changes[i]->failed)
+			return true;
+	return false;
 }
 
 /* A failed note is harmless: after a kill the catalog is then ahead of it. A batch whose changes

@@ -359,6 +359,17 @@ uint32_t db_log_frames(const struct db *db)
 	return (uint32_t)db->log_frames;
 }
 
+int db_probe(struct db *db, bool *out_has_name, struct error *err)
+{
+	int os_errno;
+	char reason[128];
+	if (db_file_probe(db->handle, &os_errno, out_has_name))
+		return 0;
+	return error_set(err, ERROR_DAMAGED, "catalog.db cannot be read: %s.",
+		os_errno != 0 ? strerror_r(os_errno, reason, sizeof(reason))
+			      : "it is empty, or is no database any more");
+}
+
 uint64_t db_damage(const struct db *db)
 {
 	return db_file_damage(db->handle);

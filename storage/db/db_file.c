@@ -545,6 +545,25 @@ uint64_t db_file_mended(sqlite3 *handle)
 	return file == NULL ? 0 : atomic_load(&file->place->mended);
 }
 
+bool db_file_probe(sqlite3 *handle, int *out_os_errno, bool *out_has_name)
+{
+	static const char magic[16] = "SQLite format 3";
+	char head[sizeof(magic)] = "";
+	int has_moved = 0;
+	struct db_file *file = file_of(handle);
+	*out_os_errno = 0;
+	*out_has_name = true;
+	if (file == NULL)
+		return true;
+	(void)sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+	*out_has_name = has_moved == 0;
+	errno = 0;
+	const int result = file->real->pMethods->xRead(file->real, head, sizeof(head), 0);
+	if (result != SQLITE_OK && result != SQLITE_IOERR_SHORT_READ)
+		*out_os_errno = errno != 0 ? errno : EIO;
+	return result == SQLITE_OK && memcmp(head, magic, sizeof(magic)) == 0;
+}
+
 bool db_file_is_summed(sqlite3 *handle)
 {
 	struct db_file *file = file_of(handle);

@@ -48,6 +48,10 @@ uint64_t db_file_mended(struct sqlite3 *handle);
 void db_file_overlook(struct sqlite3 *handle, bool overlooks);
 /* From here on the connection writes no page that it has mended in reading. */
 void db_file_only_look(struct sqlite3 *handle);
+/* Reads the head of the file past all caches. False when it is not that of a database, such as that
+ * of an emptied file; *out_os_errno is set when the system could not read it. *out_has_name: the
+ * path of the file still leads to it. */
+bool db_file_probe(struct sqlite3 *handle, int *out_os_errno, bool *out_has_name);
 /* Whether the pages of the file carry checksums. */
 bool db_file_is_summed(struct sqlite3 *handle);
 /* A name of the log that this connection wrote to last. It changes when any connection begins the

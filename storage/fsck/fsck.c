@@ -47,6 +47,7 @@ int fsck_run(const struct fsck_params *params, struct fsck_report *out, struct e
 		fsck.backend->ops->free(fsck.backend);
 	db_close(fsck.db);
 	catalog_copy_free(copy);
+	explicit_bzero(fsck.master_key, sizeof(fsck.master_key));
 	return result;
 }
 
@@ -57,15 +58,21 @@ void fsck_path(const struct fsck *fsck, const char *name, char out[FSCK_PATH_BYT
 
 int fsck_tell_finding(struct fsck *fsck, struct finding *finding, struct error *err)
 {
+	struct error why = {0};
 	finding->reach = fsck->reach;
-	if (fsck->reach != NULL && reach_settle(fsck->reach, err) != 0)
+	if (fsck->reach != NULL && reach_settle(fsck->reach, &why) != 0 && fsck_is_fatal(&why)) {
+		*err = why;
 		return -1;
+	}
 	fsck->report->findings[finding_severity_of(finding->kind)]++;
 	if (++fsck->told[finding->kind] <= FSCK_TOLD_MAX)
 		fsck->params->found(fsck->params->owner, finding);
 	if (fsck->reach != NULL)
 		reach_clear(fsck->reach);
-	return 0;
+	if (why.kind == ERROR_NONE)
+		return 0;
+	*err = why; /* what it touches cannot all be told */
+	return fsck_tell_failure(fsck, FINDING_TABLE, "catalog.db", err);
 }
 
 int fsck_tell(struct fsck *fsck, enum finding_kind kind, const char *subject, const char *detail,
@@ -260,13 +267,18 @@ static int check_identity(struct fsck *fsck, struct error *err)
 static int check_master_key(struct fsck *fsck, struct error *err)
 {
 	bool is_there = true;
-	const char *const path = fsck->params->master_key;
+	struct error why = {0};
+	const struct fsck_params *params = fsck->params;
+	const char *const path = params->master_key;
 	if (path != NULL && file_find(path, &is_there, err) != 0)
 		return -1;
-	return is_there
-		? 0
-		: fsck_tell(fsck, FINDING_MASTER_KEY, path,
-			  "It is missing, and without the master key no server starts and no key can"
-			  " sign in.",
-			  err);
+	if (!is_there)
+		return fsck_tell(fsck, FINDING_MASTER_KEY, path,
+			"It is missing, and without the master key no server starts and no key can"
+			" sign in.",
+			err);
+	if (path == NULL || params->read_key == NULL)
+		return 0;
+	fsck->has_key = params->read_key(path, fsck->master_key, &why) == 0;
+	return fsck->has_key ? 0 : fsck_tell(fsck, FINDING_MASTER_KEY, path, why.text, err);
 }

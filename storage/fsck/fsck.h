@@ -11,10 +11,14 @@
 #include "base/file.h"
 #include "storage/fsck/finding.h"
 
+enum { FSCK_KEY_BYTES = 32 };
+
 struct fsck_params {
 	const char *folder;
 	const struct file_ops *files;
 	const char *master_key; /* its file; NULL: nobody asks for it */
+	/* Reads it as a start does; NULL: it is not tried. */
+	int (*read_key)(const char *path, uint8_t out[FSCK_KEY_BYTES], struct error *err);
 	bool is_online;
 	bool is_quick; /* leaves out reading every record of every pack */
 	/* The finding and what it borrows end with the call. */

@@ -26,13 +26,15 @@ struct fsck {
 	struct backend *backend; /* DIR/packs */
 	struct reach *reach;     /* add to it before fsck_tell */
 	bool takes_no_writes;        /* the disk: databases are read as copies */
+	bool has_key;                        /* the master key could be read */
+	uint8_t master_key[FSCK_KEY_BYTES];
 	bool has_bad_table;      /* told; what cannot be read for that reason is not told again */
 };
 
 /* A path in the data folder. */
 void fsck_path(const struct fsck *fsck, const char *name, char out[FSCK_PATH_BYTES]);
 /* Tells of a finding. What it touches is what was added to fsck->reach since the last call; `reach`
- * is filled in here. -1: the catalog cannot be asked what is touched. */
+ * is filled in here. Where a table cannot be read, the finding has what the others say. */
 int fsck_tell_finding(struct fsck *fsck, struct finding *finding, struct error *err);
 /* The same for a finding without a number and chunks. */
 int fsck_tell(struct fsck *fsck, enum finding_kind kind, const char *subject, const char *detail,

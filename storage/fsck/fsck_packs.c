@@ -368,7 +368,7 @@ static int has_moved(struct pack_look *look, bool *out_has, struct error *err)
 		(found == 1 &&
 			(now.state != look->record.state ||
 				!pack_id_equal(&now.file, &look->record.file)));
-	return found < 0 ? -1 : 0;
+	return found < 0 ? fsck_tell_failure(look->fsck, FINDING_TABLE, "table packs", err) : 0;
 }
 
 static int tell_all(struct pack_look *look, struct error *err)
@@ -390,7 +390,8 @@ static int tell_fault(struct pack_look *look, const struct pack_fault *fault, st
 	name_subject(look, fault, finding.subject);
 	if (finding_severity_of(finding.kind) == FINDING_DAMAGE &&
 		reach_add_chunks(look->fsck->reach, look->number, finding.chunk,
-			is_whole ? PACK_MAX_CHUNKS : fault->count, err) != 0)
+			is_whole ? PACK_MAX_CHUNKS : fault->count, err) != 0 &&
+		fsck_tell_failure(look->fsck, FINDING_TABLE, "catalog.db", err) != 0)
 		return -1;
 	return fsck_tell_finding(look->fsck, &finding, err);
 }

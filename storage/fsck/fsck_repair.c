@@ -151,6 +151,28 @@ void fsck_repair_add(struct fsck_repair *repair, const struct finding *finding)
 	memcpy(item->subject, finding->subject, sizeof(item->subject));
 }
 
+int fsck_repair_preview(struct fsck_repair *repair, fsck_repair_return_fn *take, void *owner,
+	struct error *err)
+{
+	ASSERT(repair->vault != NULL);
+	int result = 0;
+	struct pack_return *back =
+		pack_return_open(repair->folder, repair->files, repair->vault, err);
+	if (back == NULL)
+		return -1;
+	for (size_t i = 0; i < repair->count && result == 0; i++) {
+		const struct repair_item *item = &repair->items[i];
+		bool has = false;
+		if (!is_lost(item->kind) || is_returned(repair, i))
+			continue;
+		result = pack_return_has(back, item->number, &has, err);
+		if (result == 0)
+			take(owner, item->subject, has);
+	}
+	pack_return_close(back);
+	return result;
+}
+
 int fsck_repair_run(struct fsck_repair *repair, struct error *err)
 {
 	const struct store_options options = {.folder = repair->folder,

@@ -19,6 +19,12 @@ void fsck_repair_free(struct fsck_repair *repair); /* NULL is fine */
 void fsck_repair_use(struct fsck_repair *repair, struct backup_vault *vault);
 /* Notes what the repair must do; copies what it needs. */
 void fsck_repair_add(struct fsck_repair *repair, const struct finding *finding);
+/* Gives each finding for which a pack would be fetched from the backup, by its subject, and whether
+ * the backup has it; a pack is given once. Changes and fetches nothing. Fails when the backup
+ * cannot be read. */
+typedef void fsck_repair_return_fn(void *owner, const char *subject, bool has);
+int fsck_repair_preview(struct fsck_repair *repair, fsck_repair_return_fn *take, void *owner,
+	struct error *err);
 /* Does all of it. A repair of one thing that fails is logged and does not keep the others from
  * being done. Fails when the backup cannot be read or the store cannot be opened, and when its
  * catalog is not sound after the start: then the rest is left as it is. */

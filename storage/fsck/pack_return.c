@@ -55,6 +55,14 @@ void pack_return_close(struct pack_return *back)
 	free(back);
 }
 
+int pack_return_has(struct pack_return *back, int64_t number, bool *out_has, struct error *err)
+{
+	struct pack_record record;
+	const int found = pack_row_find(back->db, number, &record, err);
+	*out_has = found == 1 && find_file(back, &record) != NULL;
+	return found < 0 ? -1 : 0;
+}
+
 int pack_return_run(struct pack_return *back, int64_t number, struct error *err)
 {
 	struct pack_record record;

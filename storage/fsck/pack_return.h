@@ -12,6 +12,9 @@ struct pack_return *pack_return_open(const char *folder, const struct file_ops *
 	struct backup_vault *vault, struct error *err);
 void pack_return_close(struct pack_return *back); /* NULL is fine */
 
+/* Whether the backup has the file of the pack with this number in the table `packs`, up to its
+ * committed length. Fetches nothing. */
+int pack_return_has(struct pack_return *back, int64_t number, bool *out_has, struct error *err);
 /* Puts the file of the pack with this number in the table `packs` back. not_found: the backup does
  * not have it up to its committed length; nothing has changed then. */
 int pack_return_run(struct pack_return *back, int64_t number, struct error *err);

@@ -35,6 +35,7 @@ struct journal_keeper {
 
 static void remove_leftovers(struct journal *journal);
 static int64_t journal_keeper_round(void *owner);
+static void tell_incomplete(const struct journal_keeper *keeper);
 static void look_at_files(struct journal_keeper *keeper);
 static void doubt(struct journal_keeper *keeper, const char *why);
 static void prove_snapshots(struct journal_keeper *keeper, const struct journal_history *history);
@@ -100,14 +101,21 @@ static int64_t journal_keeper_round(void *owner)
 	if (clock_monotonic_ms() >= keeper->look_due_ms)
 		look_at_files(keeper);
 	const bool wants = journal_wants_snapshot(keeper->journal);
-	metrics_set(
-		keeper->metrics, METRIC_JOURNAL_INCOMPLETE, journal_is_incomplete(keeper->journal));
-	if (!wants || make_snapshot(keeper, &err) == 0)
+	tell_incomplete(keeper);
+	const int result = wants ? make_snapshot(keeper, &err) : 0;
+	tell_incomplete(keeper);
+	if (result == 0)
 		return LOOK_MS;
 	if (err.kind == ERROR_BUSY)
 		return LOOK_MS;
 	log_failure(keeper->log, LOG_ERROR, NULL, "snapshot_failed", &err);
 	return AGAIN_MS;
+}
+
+static void tell_incomplete(const struct journal_keeper *keeper)
+{
+	metrics_set(
+		keeper->metrics, METRIC_JOURNAL_INCOMPLETE, journal_is_incomplete(keeper->journal));
 }
 
 /* A start only looks for the record of the catalog's last change. Whether a sound snapshot leads

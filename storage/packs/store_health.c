@@ -29,7 +29,14 @@ struct store_health {
 	char proof_text[ERROR_TEXT_BYTES];     /* guarded by lock */
 	char read_only_text[ERROR_TEXT_BYTES]; /* guarded by lock */
 	char missing_text[ERROR_TEXT_BYTES];   /* guarded by lock; empty: no pack is missing */
+	_Atomic bool is_failing;               /* the last try to write failed */
+	_Atomic bool is_unnamed;               /* the catalog has lost its name */
 };
+
+static const char unnamed_text[] =
+	"catalog.db was deleted or replaced while this server has it open, and everything is"
+	" written to the file that is gone. Stop the server, then make the catalog again with"
+	" deltabucketd rebuild.";
 
 static void tell(const struct store_health *health, enum log_level level, const char *event,
 	const char *text);
@@ -137,6 +144,7 @@ void store_health_note_success(struct store_health *health)
 {
 	atomic_store(&health->written_ms, clock_monotonic_ms());
 	atomic_store(&health->is_asked, false);
+	atomic_store(&health->is_failing, false);
 	if (!atomic_load(&health->reads_only))
 		return;
 	lock_enter(&health->lock);
@@ -152,12 +160,42 @@ void store_health_note_success(struct store_health *health)
 
 bool store_health_wants_try(struct store_health *health)
 {
-	if (!atomic_load(&health->reads_only) && !atomic_load(&health->is_asked))
+	if (!atomic_load(&health->reads_only) && !atomic_load(&health->is_asked) &&
+		!atomic_load(&health->is_failing))
 		return false;
 	lock_enter(&health->lock);
 	bool wants = !health->is_for_good;
 	lock_leave(&health->lock);
 	return wants;
+}
+
+void store_health_note_try(struct store_health *health, const struct error *why)
+{
+	static const bool tells[] = {
+		[ERROR_IO] = true, [ERROR_DAMAGED] = true, [ERROR_CORRUPT] = true};
+	atomic_store(&health->is_asked, false);
+	if (why == NULL)
+		store_health_note_success(health);
+	else if (why->kind < sizeof(tells) / sizeof(tells[0]) && tells[why->kind] &&
+		!atomic_exchange(&health->is_failing, true))
+		log_failure(health->log, LOG_ERROR, NULL, "writes_fail", why);
+}
+
+/* Anybody may be told, so the reason stays in the log. */
+int store_health_check_write(struct store_health *health, struct error *err)
+{
+	if (store_health_may_write(health, err) != 0)
+		return -1;
+	return atomic_load(&health->is_failing)
+		? error_set(err, ERROR_DAMAGED,
+			  "No change can be written to the catalog (writes_fail in the log).")
+		: 0;
+}
+
+void store_health_set_unnamed(struct store_health *health, bool is_unnamed)
+{
+	if (!atomic_exchange(&health->is_unnamed, is_unnamed) && is_unnamed)
+		tell(health, LOG_ERROR, "catalog_unnamed", unnamed_text);
 }
 
 int store_health_may_write(struct store_health *health, struct error *err)
@@ -179,6 +217,12 @@ void store_health_print(struct store_health *health, struct buffer *out)
 	buffer_add_text(out, "ready\n");
 	if (atomic_load(&health->reads_only))
 		buffer_format(out, "read-only: %s\n", health->read_only_text);
+	if (atomic_load(&health->is_failing))
+		buffer_add_text(out,
+			"writes fail: no change can be written to the catalog (writes_fail in the"
+			" log).\n");
+	if (atomic_load(&health->is_unnamed))
+		buffer_format(out, "catalog lost: %s\n", unnamed_text);
 	if (atomic_load(&health->proof) == STORE_DAMAGED)
 		buffer_format(out, "damaged: %s\n", health->proof_text);
 	if (health->missing_text[0] != '\0')

@@ -38,6 +38,14 @@ void store_health_note_success(struct store_health *health);
 bool store_health_wants_try(struct store_health *health);
 /* Asks for a try, which follows within a second or two, unless a write succeeded just now. */
 void store_health_ask_try(struct store_health *health);
+/* How such a try ended: `why` NULL when the catalog took a change. A failure of the disk or of the
+ * catalog is told until a write succeeds, and the store goes on trying. */
+void store_health_note_try(struct store_health *health, const struct error *why);
+/* Whether changes can be made, as far as is known: 0, or read_only or damaged with the reason. */
+int store_health_check_write(struct store_health *health, struct error *err);
+/* Whether the path of the catalog leads to another file than the one that is open, or to none.
+ * Logged when that is new. */
+void store_health_set_unnamed(struct store_health *health, bool is_unnamed);
 /* Returns 0, or read_only with the reason. Called before content is accepted, and before each
  * commit unless a try is wanted. */
 int store_health_may_write(struct store_health *health, struct error *err);

@@ -31,12 +31,19 @@ struct reach {
 	size_t key_count;
 	struct reach_step steps[REACH_LIMIT];
 	size_t step_count;
+	struct reach_upload uploads[REACH_LIMIT];
+	size_t upload_count;
 };
 
-enum { TEXTS_MAX_BYTES = 2 * REACH_LIMIT * 4096 };
+enum { TEXTS_MAX_BYTES = 3 * REACH_LIMIT * 4096 };
 
 static const char SQL_SETS[] =
 	"SELECT DISTINCT part_set FROM segments WHERE pack = ?1 AND first < ?3 AND first + count > ?2";
+static const char SQL_UPLOADS[] = /* few are open, so the search begins with them */
+	"SELECT DISTINCT coalesce(b.name, x''), u.key, u.upload_id, s.number FROM uploads u"
+	" CROSS JOIN segments s ON s.pack = ?1 AND s.part_set = u.part_set"
+	" LEFT JOIN buckets b ON b.id = u.bucket"
+	" WHERE u.state = 0 AND s.first < ?3 AND s.first + s.count > ?2";
 static const char SQL_USERS[] = "SELECT part_set, sequence FROM versions WHERE kind IN (1, 2) AND"
 				" part_set IS NOT NULL AND part_set <> 0";
 static const char SQL_OWN[] =
@@ -61,6 +68,10 @@ static const char *const sql_of_form[REACH_FORMS] = {
 	"SELECT b.name, r.name, f.to_step FROM folds f JOIN runs r ON r.id = f.run"
 	" LEFT JOIN buckets b ON b.id = r.bucket WHERE f.id = ?1"};
 
+static int add_uploads(struct reach *reach, int64_t pack, int64_t first, int64_t end,
+	struct error *err);
+static void take_upload(struct reach *reach, struct db_statement *row);
+static int keep_first(int result, int next, const struct error *failure, struct error *err);
 static int follow_sets(struct reach *reach, struct error *err);
 static int follow_set(struct reach *reach, int64_t set, struct error *err);
 static int list_users(struct reach *reach, struct error *err);
@@ -110,7 +121,7 @@ int reach_add_chunks(
 	while ((got = db_step(rows, err)) == 1)
 		reach_add_set(reach, db_column_i64(rows, 0));
 	db_reset(rows);
-	return got;
+	return got != 0 ? -1 : add_uploads(reach, pack, first, (int64_t)first + count, err);
 }
 
 void reach_add_set(struct reach *reach, int64_t set)
@@ -130,16 +141,18 @@ void reach_add_step(struct reach *reach, int64_t step)
 
 int reach_settle(struct reach *reach, struct error *err)
 {
-	if (follow_sets(reach, err) != 0 || follow_recipes(reach, err) != 0)
-		return -1;
-	for (size_t i = 0; i < reach->versions.count; i++)
-		if (take_key(reach, reach->versions.numbers[i], err) != 0 ||
-			find_owners(reach, reach->versions.numbers[i], err) != 0)
-			return -1;
+	struct error failure = {0};
+	int result = follow_sets(reach, err);
+	result = keep_first(result, follow_recipes(reach, &failure), &failure, err);
+	for (size_t i = 0; i < reach->versions.count; i++) {
+		const int64_t version = reach->versions.numbers[i];
+		result = keep_first(result, take_key(reach, version, &failure), &failure, err);
+		result = keep_first(result, find_owners(reach, version, &failure), &failure, err);
+	}
 	for (int form = 0; form < REACH_FORMS; form++)
-		if (list_steps(reach, (enum reach_form)form, err) != 0)
-			return -1;
-	return 0;
+		result = keep_first(result, list_steps(reach, (enum reach_form)form, &failure),
+			&failure, err);
+	return result;
 }
 
 void reach_clear(struct reach *reach)
@@ -150,6 +163,7 @@ void reach_clear(struct reach *reach)
 		reach->owners[i].count = 0;
 	reach->key_count = 0;
 	reach->step_count = 0;
+	reach->upload_count = 0;
 	arena_free(reach->texts);
 	reach->texts = arena_new(TEXTS_MAX_BYTES);
 }
@@ -169,13 +183,56 @@ const struct reach_step *reach_steps(
 	return reach->steps;
 }
 
+const struct reach_upload *reach_uploads(
+	const struct reach *reach, size_t *out_listed, size_t *out_count)
+{
+	*out_count = reach->upload_count;
+	*out_listed = reach->upload_count < REACH_LIMIT ? reach->upload_count : REACH_LIMIT;
+	return reach->uploads;
+}
+
+static int add_uploads(struct reach *reach, int64_t pack, int64_t first, int64_t end,
+	struct error *err)
+{
+	struct db_statement *rows = db_query(
+		reach->db, SQL_UPLOADS, err, db_i64(pack), db_i64(first), db_i64(end));
+	int got;
+	while ((got = db_step(rows, err)) == 1)
+		take_upload(reach, rows);
+	db_reset(rows);
+	return got;
+}
+
+static void take_upload(struct reach *reach, struct db_statement *row)
+{
+	const struct span id = db_column_blob(row, 2);
+	if (reach->upload_count++ >= REACH_LIMIT)
+		return;
+	struct reach_upload *upload = &reach->uploads[reach->upload_count - 1];
+	*upload = (struct reach_upload){
+		.bucket = arena_copy(reach->texts, db_column_blob(row, 0)),
+		.key = arena_copy(reach->texts, db_column_blob(row, 1)),
+		.part = (uint32_t)db_column_i64(row, 3)};
+	if (id.len == REACH_UPLOAD_ID_BYTES)
+		memcpy(upload->id, id.data, REACH_UPLOAD_ID_BYTES);
+}
+
+/* -1 once anything has failed, with the first error. */
+static int keep_first(int result, int next, const struct error *failure, struct error *err)
+{
+	if (result == 0 && next != 0)
+		*err = *failure;
+	return result != 0 || next != 0 ? -1 : 0;
+}
+
 static int follow_sets(struct reach *reach, struct error *err)
 {
+	int result = 0;
 	number_set_settle(&reach->sets);
 	for (size_t i = 0; i < reach->sets.count; i++)
 		if (follow_set(reach, reach->sets.numbers[i], err) != 0)
-			return -1;
-	return 0;
+			result = -1;
+	return result;
 }
 
 static int follow_set(struct reach *reach, int64_t set, struct error *err)
@@ -234,6 +291,7 @@ static int follow_recipes(struct reach *reach, struct error *err)
 {
 	number_set_settle(&reach->versions);
 	const size_t plain = reach->versions.count;
+	int result = 0;
 	for (size_t i = 0; i < plain; i++) {
 		struct db_statement *rows =
 			db_query(reach->db, SQL_DERIVED, err, db_i64(reach->versions.numbers[i]));
@@ -242,10 +300,10 @@ static int follow_recipes(struct reach *reach, struct error *err)
 			reach_add_version(reach, db_column_i64(rows, 0));
 		db_reset(rows);
 		if (got != 0)
-			return -1;
+			result = -1;
 	}
 	number_set_settle(&reach->versions);
-	return 0;
+	return result;
 }
 
 static int take_key(struct reach *reach, int64_t version, struct error *err)
@@ -283,10 +341,11 @@ static int list_steps(struct reach *reach, enum reach_form form, struct error *e
 {
 	struct number_set *owners = &reach->owners[form];
 	number_set_settle(owners);
+	int result = 0;
 	for (size_t i = 0; i < owners->count; i++)
 		if (take_step(reach, form, owners->numbers[i], err) != 0)
-			return -1;
-	return 0;
+			result = -1;
+	return result;
 }
 
 static int take_step(struct reach *reach, enum reach_form form, int64_t owner, struct error *err)

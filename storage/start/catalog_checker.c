@@ -59,6 +59,7 @@ struct checker_change {
 };
 
 static int64_t catalog_checker_round(void *owner);
+static void watch_file(struct catalog_checker *checker);
 static void try_write(struct catalog_checker *checker);
 static int catalog_checker_apply_try(struct change *change, struct db *db, struct error *err);
 static bool is_settled(struct catalog_checker *checker);
@@ -96,6 +97,7 @@ static int64_t catalog_checker_round(void *owner)
 	struct catalog_checker *checker = owner;
 	struct store_health *health = store_health(checker->store);
 	struct error err = {0};
+	watch_file(checker);
 	if (store_health_wants_try(health))
 		try_write(checker);
 	if (is_settled(checker))
@@ -110,13 +112,28 @@ static int64_t catalog_checker_round(void *owner)
 	return set_damaged(checker, err.text);
 }
 
-/* Commits a change that changes nothing. The committer tells store_health whether it succeeded. */
+/* Whether the catalog still has its name: a file that was deleted is served until the end. */
+static void watch_file(struct catalog_checker *checker)
+{
+	struct error ignored;
+	bool has_name = true;
+	struct db *db = store_reader_take(checker->store, &ignored);
+	if (db == NULL)
+		return;
+	(void)db_probe(db, &has_name, &ignored);
+	store_reader_give(checker->store, db);
+	store_health_set_unnamed(store_health(checker->store), !has_name);
+}
+
+/* Commits a change that changes nothing. */
 static void try_write(struct catalog_checker *checker)
 {
 	struct checker_change change = {
 		.change = {.apply = catalog_checker_apply_try}, .store = checker->store};
-	struct error ignored;
-	(void)committer_run(store_committer(checker->store), &change.change, &ignored);
+	struct error why;
+	const int result =
+		committer_run(store_committer(checker->store), &change.change, &why);
+	store_health_note_try(store_health(checker->store), result == 0 ? NULL : &why);
 }
 
 static int catalog_checker_apply_try(struct change *change, struct db *db, struct error *err)

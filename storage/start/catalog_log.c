@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "storage/db/log_walk.h"
+#include "storage/start/lost_changes.h"
 
 enum { PATH_BYTES = 4096, KEPT_LOGS = 8 };
 
@@ -34,7 +35,8 @@ static int mend(const struct preparation *preparation, struct error *err);
 static void tell(const struct preparation *preparation, enum log_level level, const char *event,
 	int64_t number);
 static int take_away(const struct preparation *preparation, const char *kept, struct error *err);
-static int refuse(const struct preparation *preparation, struct error *err);
+static int refuse(const struct preparation *preparation, const struct lost_changes *lost,
+	struct error *err);
 static int settle_end(const struct preparation *preparation, bool is_whole, struct error *err);
 static bool keep_copy(const struct preparation *preparation);
 static bool has_room(const struct preparation *preparation);
@@ -74,10 +76,18 @@ static bool is_certain(const struct preparation *preparation)
 		last->log_salt == preparation->walk.salt;
 }
 
+/* How many changes the proven frames have is known only when they are applied, so whatever the
+ * journal leads to may be further. */
 static int handle_damage(const struct preparation *preparation, struct error *err)
 {
-	return preparation->params->accepts_loss ? apply(preparation, err)
-						 : refuse(preparation, err);
+	const struct catalog_log_params *params = preparation->params;
+	struct lost_changes lost;
+	if (params->accepts_loss && params->aside == NULL)
+		return apply(preparation, err);
+	lost_changes_look(params->folder, -1, &lost);
+	return params->accepts_loss && !lost_changes_come_back(&lost)
+		? apply(preparation, err)
+		: refuse(preparation, &lost, err);
 }
 
 static int apply(const struct preparation *preparation, struct error *err)
@@ -162,14 +172,17 @@ static int take_away(const struct preparation *preparation, const char *kept, st
 	return file_sync_name(params->files, preparation->path, err);
 }
 
-static int refuse(const struct preparation *preparation, struct error *err)
+static int refuse(const struct preparation *preparation, const struct lost_changes *lost,
+	struct error *err)
 {
 	const struct log_walk *walk = &preparation->walk;
-	return error_set(err, ERROR_DAMAGED,
-		"%s is damaged: acknowledged changes after frame %u of %u cannot all be read. Put"
-		" catalog.db and its log back; or read what this one knows with --after-damage"
-		" read-only.",
+	struct error why;
+	error_set(&why, ERROR_DAMAGED,
+		"%s is damaged: acknowledged changes after frame %u of %u cannot all be read.",
 		preparation->path, walk->committed, walk->frames);
+	if (preparation->params->accepts_loss)
+		return lost_changes_refuse(lost, &why, err);
+	return error_set(err, why.kind, "%s%s", why.text, lost->remedy);
 }
 
 /* Cuts off an end that never committed. One that may have committed stays if it cannot be

@@ -12,12 +12,15 @@
 struct catalog_log_params {
 	const struct file_ops *files;
 	const char *catalog_path;
+	const char *folder; /* the data folder: its journal may have what the log lacks */
 	/* the folder for copies of logs; NULL: no copy is kept */
 	const char *aside;
 	const struct acknowledgement *last; /* as DIR/acknowledged has it */
 	const struct disk_floor *floor;     /* no copy is made when the disk is below it */
 	struct log *log;                    /* may be NULL */
-	bool accepts_loss;                  /* applies a damaged log instead of refusing it */
+	/* Applies a damaged log instead of refusing it, unless that would give up what the journal
+	 * has. Of a copy nothing is given up. */
+	bool accepts_loss;
 };
 /* *out_is_whole: the log has all acknowledged changes, as far as can be known. damaged: it lacks
  * some, and accepts_loss is not set; nothing has changed then. Frames after the last commit are cut

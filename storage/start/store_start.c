@@ -25,6 +25,7 @@
 #include "storage/packs/pack_store_parts.h"
 #include "storage/start/catalog.h"
 #include "storage/start/catalog_log.h"
+#include "storage/start/lost_changes.h"
 #include "storage/start/migration_copy.h"
 
 enum { PATH_BYTES = 4096, IDS_SINCE = 5 };
@@ -70,7 +71,6 @@ static int judge_version(struct starting *starting, struct db *db, int version, 
 static int keep_old(const struct starting *starting, int version, struct error *err);
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
 static int check_has_no_id(const struct starting *starting, struct error *err);
-static bool knows_last(const struct starting *starting);
 static int check_named_packs(
 	const struct starting *starting, struct db_statement *rows, struct error *err);
 static int find_pack_file(
@@ -223,9 +223,11 @@ static int lost_catalog(
 {
 	return error_set(err, ERROR_DAMAGED,
 		"%s is %s, and the store was started %" PRIu64
-		" times and has %zu pack files. Put the catalog back, with its -wal file, or make it"
-		" again from the journal with deltabucketd rebuild; for a new store, use another folder.",
-		starting->catalog_path, what, starting->last.store.life, packs);
+		" times and has %zu pack files. %s; for a new store, use another folder.",
+		starting->catalog_path, what, starting->last.store.life, packs,
+		has_journal(starting) ? "Make the catalog again from the journal with deltabucketd"
+					" rebuild, or put the newest one back, with its -wal file"
+				      : "Put the catalog back, with its -wal file");
 }
 
 /* Makes the log fit for SQLite: that of the catalog, or of a copy for a store that is only read. */
@@ -255,6 +257,7 @@ static int prepare_log(
 	const struct catalog_log_params log = {
 		.files = params->files,
 		.catalog_path = starting->out->catalog_path,
+		.folder = params->folder,
 		.aside = starting->out->copy != NULL ? NULL : starting->aside_path,
 		.last = &starting->last,
 		.floor = params->floor,
@@ -302,8 +305,8 @@ static int advise_rebuild(const struct starting *starting, struct error *err)
 {
 	if (err->kind == ERROR_DAMAGED && !starting->is_refused)
 		error_advise(err,
-			"put a copy of it back with its -wal file, or make it again with deltabucketd"
-			" rebuild --replace.");
+			"make it again from the journal with deltabucketd rebuild --replace, or put"
+			" the newest copy of it back, with its -wal file.");
 	return -1;
 }
 
@@ -361,7 +364,7 @@ static int check_has_no_id(const struct starting *starting, struct error *err)
 		pack_recovery_look(starting->params->packs, &names, &none, err);
 	if (packs == NULL)
 		return -1;
-	bool has_id = knows_last(starting) || pack_recovery_facts(packs)->foreign > 0;
+	bool has_id = starting->last.store.life > 0 || pack_recovery_facts(packs)->foreign > 0;
 	pack_recovery_free(packs);
 	return !has_id
 		? 0
@@ -369,11 +372,6 @@ static int check_has_no_id(const struct starting *starting, struct error *err)
 			  "%s is from before stores had ids, and the store in this folder has one. Put"
 			  " its newest catalog back, with its -wal file.",
 			  starting->catalog_path);
-}
-
-static bool knows_last(const struct starting *starting)
-{
-	return starting->last.store.life > 0;
 }
 
 static int check_named_packs(
@@ -388,7 +386,7 @@ static int check_named_packs(
 		struct error found = {0};
 		if (find_pack_file(starting, &file, &found) != 0)
 			return error_set(err, ERROR_DAMAGED,
-				"%s is from before stores had ids, and names a pack that is not there: %s",
+				"%s is from before stores had ids, and names a pack that is not there: %s.",
 				starting->catalog_path, found.text);
 	}
 	return got;
@@ -415,13 +413,19 @@ static int accept_old(struct starting *starting, const struct error *why, struct
 	return -1;
 }
 
-/* Handles a loss that the policy may accept: refuses the catalog, or logs the loss and goes on. */
+/* Handles a loss that the policy may accept: refuses the catalog, or logs the loss and goes on.
+ * What the journal has is not given up: the next change would take its place there. */
 static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err)
 {
-	return judge_loss(starting, why,
-		" Put the newest catalog back, with its -wal file; or read what this one knows with"
-		" --after-damage read-only.",
-		err);
+	const struct db *db = starting->out->db;
+	const enum after_damage policy = starting->params->after_damage;
+	const bool writes = policy == AFTER_DAMAGE_SERVE && !starting->reads_only;
+	struct lost_changes lost = {.kept = 0};
+	if (policy == AFTER_DAMAGE_REFUSE || writes)
+		lost_changes_look(starting->params->folder, db != NULL ? db_change(db) : 0, &lost);
+	return writes && lost_changes_come_back(&lost)
+		? lost_changes_refuse(&lost, why, err)
+		: judge_loss(starting, why, lost.remedy, err);
 }
 
 /* `remedy` follows on a refusal. */
@@ -453,8 +457,8 @@ static int check_identity(struct starting *starting, struct error *err)
 	const struct acknowledgement *last = &starting->last;
 	struct error why = {0};
 	int64_t change = db_change(starting->out->db);
-	starting->is_whole &= knows_last(starting) && acknowledged_is_exact(last);
-	if (!knows_last(starting))
+	starting->is_whole &= starting->last.store.life > 0 && acknowledged_is_exact(last);
+	if (starting->last.store.life == 0)
 		return 0;
 	if (memcmp(store->id, last->store.id, STORE_ID_BYTES) != 0)
 		return error_set(err, ERROR_DAMAGED,
@@ -505,7 +509,7 @@ static int check_packs(struct starting *starting, struct error *err)
 {
 	const struct pack_facts *facts = pack_recovery_facts(starting->recovery);
 	struct error why = {0};
-	if (facts->foreign > 0 && !knows_last(starting))
+	if (facts->foreign > 0 && starting->last.store.life == 0)
 		return error_set(err, ERROR_DAMAGED,
 			"%s and packs beside it (%s) are of different stores. Put a catalog and its own packs together.",
 			starting->catalog_path, facts->foreign_name);

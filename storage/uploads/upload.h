@@ -192,8 +192,8 @@ struct upload_fault {
  * part_too_small; invalid_request when a checksum that a COMPOSITE upload needs is missing, or size
  * or type differ; bad_digest when the whole has another checksum, or (with a fault) when a part is
  * listed with a checksum of another algorithm than the upload names; precondition, no_key;
- * no_upload. The checksum that is expected of the whole counts only when the upload names an
- * algorithm. */
+ * no_upload; content_damaged, which names a part whose bytes are known to be damaged. The checksum
+ * that is expected of the whole counts only when the upload names an algorithm. */
 struct call *upload_complete_call(
 	struct store *store, const struct upload_complete_params *params, struct error *err);
 struct upload_result upload_complete_result(const struct call *complete);

@@ -3,8 +3,8 @@
  *              +-- a part was added since
  *
  * Judging reads up to 10,000 rows, which would delay other changes, so a helper does it before the
- * change. An upload that is completed already keeps its result, with which a completion with the
- * same list is answered. */
+ * change. A part whose bytes are known to be damaged is refused there, too. An upload that is
+ * completed already keeps its result, with which a completion with the same list is answered. */
 #include <string.h>
 
 #include "base/random.h"
@@ -13,6 +13,7 @@
 #include "storage/uploads/upload_judge.h"
 #include "storage/versions/derive_waiting.h"
 #include "storage/versions/header_blob.h"
+#include "storage/versions/part_damage.h"
 
 enum { JUDGED_MAX = 16, RESULT_MAX_BYTES = 1024 };
 
@@ -32,6 +33,8 @@ static enum call_next judge_upload(
 	struct upload_complete *complete, struct db *db, struct error *err);
 static int answer_again(
 	struct upload_complete *complete, const struct upload_row *upload, struct error *err);
+static int check_damage(const struct upload_complete *complete, struct db *db, struct error *err);
+static bool is_listed(const struct upload_complete_params *params, uint32_t number);
 static int upload_complete_apply(struct call *call, struct db *db, struct error *err);
 static int push_version(struct upload_complete *complete, struct db *db,
 	const struct bucket *bucket, struct version *version, struct error *err);
@@ -113,7 +116,8 @@ static enum call_next judge_upload(
 	}
 	if (upload->state != UPLOAD_OPEN)
 		return answer_again(complete, upload, err) == 0 ? CALL_ENDS : CALL_FAILS;
-	return upload_judge(db, upload, &complete->params, &complete->verdict, err) == 0
+	return upload_judge(db, upload, &complete->params, &complete->verdict, err) == 0 &&
+			check_damage(complete, db, err) == 0
 		? CALL_NEXT
 		: CALL_FAILS;
 }
@@ -130,6 +134,31 @@ static int answer_again(
 		!digest128_equal(&list, &asked))
 		return upload_row_no_upload(err);
 	return 0;
+}
+
+/* A part that is not listed may be damaged: nothing will lead to it. */
+static int check_damage(const struct upload_complete *complete, struct db *db, struct error *err)
+{
+	uint32_t number = 0;
+	int got = 1;
+	while (got == 1) {
+		got = part_damage_find(complete->call.store, db, complete->upload.part_set,
+			number + 1, &number, err);
+		if (got == 1 && is_listed(&complete->params, number))
+			return error_set(err, ERROR_CONTENT_DAMAGED,
+				"The stored bytes of part %lu are damaged. Upload that part again,"
+				" then complete the upload.",
+				(unsigned long)number);
+	}
+	return got;
+}
+
+static bool is_listed(const struct upload_complete_params *params, uint32_t number)
+{
+	for (size_t i = 0; i < params->part_count; i++)
+		if (params->parts[i].number == number)
+			return true;
+	return false;
 }
 
 static int upload_complete_apply(struct call *call, struct db *db, struct error *err)

@@ -12,6 +12,7 @@ import unittest
 
 from tests.support.checkpoints import expand_small, sha256
 from tests.support.daemon import REPLY_SECONDS, ROOT_TOKEN, Daemon
+from tests.support.s3 import tree
 
 # What starts and stops do is about files; the threads in it meet in other modules too.
 THREADS_MEET = False
@@ -171,6 +172,7 @@ class Damage(unittest.TestCase):
         self.leave_log()
         for policy in ('read-only', 'serve'):
             self.scramble('catalog.db-wal', self.middle_of_log())
+            os.rename(self.path('journal'), os.path.join(self.daemon.scratch, f'journal-{policy}'))
             before = packs_of(self.daemon.folder)
             self.daemon.arguments = ['--after-damage', policy]
             self.daemon.start()
@@ -257,6 +259,38 @@ class Damage(unittest.TestCase):
         self.put_back('catalog.db', 'acknowledged')
         self.starts_as_it_was()
 
+    def ready(self, query=''):
+        reply = self.daemon.request('GET', '/-/ready' + query, token=None)
+        return reply.status, reply.body.decode()
+
+    def becomes(self, status, word, query=''):
+        limit = time.monotonic() + REPLY_SECONDS
+        while self.ready(query)[0] != status or word not in self.ready(query)[1]:
+            self.assertLess(time.monotonic(), limit, self.ready(query))
+            time.sleep(0.1)
+
+    def test_a_server_whose_catalog_is_emptied_is_not_ready(self):
+        self.daemon.is_damaged = True
+        self.daemon.start()
+        self.assertEqual([self.ready()[0], self.ready('?write')[0]], [200, 200])
+        os.truncate(self.path('catalog.db'), 0)
+        self.assertEqual([self.ready()[0], self.ready('?write')[0]], [503, 503])
+        self.assertIn('catalog.db cannot be read', self.ready()[1])
+        self.assertEqual(self.daemon.request('GET', '/minio/health/cluster', token=None).status, 503)
+        self.daemon.kill()
+        self.daemon.admin('rebuild', '--replace')
+        self.starts_as_it_was()
+
+    def test_a_catalog_that_is_deleted_under_its_server_is_told(self):
+        self.daemon.start()
+        os.remove(self.path('catalog.db'))
+        self.becomes(200, 'catalog lost: catalog.db was deleted')
+        self.assertIn('catalog_unnamed', self.daemon.log())
+        self.fill(6, 8)
+        self.daemon.kill()
+        self.daemon.admin('rebuild')
+        self.starts_as_it_was()
+
     def test_an_older_catalog_is_refused(self):
         self.older_catalog()
         self.refuses('is older than this store')
@@ -298,6 +332,8 @@ class Damage(unittest.TestCase):
         self.older_catalog()
         before = packs_of(self.daemon.folder)
         self.daemon.arguments = ['--after-damage', 'serve']
+        self.refuses('The journal leads to change', 'deltabucketd rebuild --replace', f'move {self.path("journal")} away')
+        os.rename(self.path('journal'), os.path.join(self.daemon.scratch, 'journal'))
         self.daemon.start()
         self.assertEqual(self.daemon.request('GET', '/bkt/k7').status, 404)
         self.daemon.admin('gc')
@@ -521,6 +557,35 @@ class StoredBytes(unittest.TestCase):
         self.daemon.await_log('chunk_mended')
         self.assertEqual(self.copy('small').status, 200)
         self.holds('copy', self.bodies['small'])
+
+    def test_a_damaged_part_becomes_no_object(self):
+        """Completion is refused until the part has been sent again; the others stay as they are."""
+        parts = [self.source.randbytes(5 << 20), self.source.randbytes(300_000)]
+        upload = tree(self.daemon.request('POST', '/box/parts?uploads')).findtext('UploadId')
+
+        def send(number):
+            reply = self.daemon.request('PUT', f'/box/parts?partNumber={number}&uploadId={upload}', parts[number - 1])
+            self.assertEqual(reply.status, 200)
+            return f'<Part><PartNumber>{number}</PartNumber><ETag>{reply.headers["ETag"]}</ETag></Part>'
+
+        def complete(*listed):
+            return self.daemon.request(
+                'POST', f'/box/parts?uploadId={upload}', f'<CompleteMultipartUpload>{"".join(listed)}</CompleteMultipartUpload>'
+            )
+
+        listed = [send(1), send(2)]
+        self.daemon.stop()
+        self.flip(parts[1][20_000:20_032])
+        self.daemon.start()
+        self.assertEqual(self.daemon.admin('scrub', check=False).returncode, 4)
+        self.assertIn(b'\nchunks damaged: 1 ', self.daemon.request('GET', '/-/ready').body)
+        told = self.daemon.admin('fsck', '--online', check=False).stdout
+        self.assertIn(f'part 2 of upload {upload} of box/parts', told)
+        refused = complete(*listed)
+        self.assertEqual((refused.status, refused.code()), (409, 'ContentDamaged'))
+        self.assertIn(b'The stored bytes of part 2 are damaged. Upload that part again', refused.body)
+        self.assertEqual(complete(listed[0], send(2)).status, 200)
+        self.holds('parts', b''.join(parts))
 
     def refused(self):
         """The answer once the catalog knows the damage, a moment after a read has met it."""

@@ -51,7 +51,7 @@ class Packs(Folder):
                 shutil.move(saved, self.folder / 'packs')
                 self.daemon.start()
                 self.assertEqual(len(self.daemon.request('GET', '/bkt/a').body), 900_000, (stop, life))
-                self.assertEqual(self.daemon.request('GET', '/-/ready').body, b'ready\n')
+                self.assertNotIn(b'packs', self.daemon.request('GET', '/-/ready').body)
 
     def test_a_store_without_its_packs_goes_on_when_told(self):
         self.fill()
@@ -173,7 +173,7 @@ class Owner(Folder):
         self.assertEqual(self.strange(), [])
 
     def test_a_start_names_what_belongs_to_root(self):
-        for name in ('acknowledged', 'catalog.db'):
+        for name in ('acknowledged', 'catalog.db', 'master.key'):
             os.chown(self.folder / name, 0, 0)
             os.chmod(self.folder / name, 0o600)
             for arguments in (('--listen', '127.0.0.1:0', '--http'), ('gc',)):

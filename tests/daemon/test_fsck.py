@@ -224,6 +224,42 @@ class Fsck(unittest.TestCase):
             daemon.admin('rebuild')
             self.assertEqual(fsck(daemon)[0], CLEAN)
 
+    def test_a_master_key_that_opens_nothing_is_damage(self):
+        path = pathlib.Path(self.daemon.folder, 'master.key')
+        right = path.read_text()
+        for wrong, words in (
+            (right[:5] + ('1' if right[5] == '0' else '0') + right[6:], 'opens none of the keys'),
+            ('f' * 64 + '\n', 'opens none of the keys'),
+            (right[:5] + '~' + right[6:], 'is not 64 hex digits'),
+        ):
+            path.write_text(wrong)
+            status, answer = fsck(self.daemon)
+            [found] = of_kind(answer, 'master_key')
+            self.assertEqual((status, found['severity']), (DAMAGE, 'damage'))
+            self.assertIn(words, found['detail'])
+            with self.assertRaises(RuntimeError):
+                self.daemon.start()
+        path.write_text(right)
+        self.assertEqual(fsck(self.daemon)[0], CLEAN)
+
+    def test_a_dry_run_says_what_the_backup_would_give(self):
+        place = os.path.join(self.daemon.scratch, 'backup')
+        self.daemon.admin('backup', '--to', place)
+        self.damage_object()
+        lost, _ = self.pack_of(self.objects['k2'][:5_000])
+        lost.unlink()
+        before = contents(self.daemon.folder)
+        status, answer = fsck(self.daemon, '--repair', '--dry-run', '--backup', place)
+        self.assertEqual((status, [one['has'] for one in answer['backup']]), (DAMAGE, [True, True]))
+        told = self.daemon.admin('fsck', '--repair', '--dry-run', '--backup', place, check=False).stdout
+        self.assertIn(f'backup: pack {lost.stem}: with --repair its pack file is fetched', told)
+        self.assertEqual(contents(self.daemon.folder), before)
+
+    def test_set_aside_of_no_store_is_an_error(self):
+        refused = self.daemon.command('set-aside', '--data', self.daemon.scratch)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn('there is no store in', refused.stderr)
+
     def test_a_missing_master_key_is_told(self):
         saved = os.path.join(self.daemon.scratch, 'key')
         shutil.move(os.path.join(self.daemon.folder, 'master.key'), saved)

@@ -75,6 +75,7 @@ class Rebuild(unittest.TestCase):
         run = Run(daemon, 'r')
         run.publish_all(0, 0)
         daemon.stop()
+        cls.older_bytes = pathlib.Path(daemon.folder, 'catalog.db').read_bytes()
         shutil.rmtree(os.path.join(daemon.folder, 'journal'))  # the next snapshot has all of that
         os.truncate(daemon.log_path, 0)
         daemon.start()
@@ -142,6 +143,34 @@ class Rebuild(unittest.TestCase):
         self.daemon.start()
         self.reads(**bodies)
         return said
+
+    def older(self):
+        self.lose()
+        pathlib.Path(self.daemon.folder, 'catalog.db').write_bytes(self.older_bytes)
+
+    def cut(self):
+        path = pathlib.Path(self.daemon.folder, 'catalog.db')
+        path.write_bytes(self.older_bytes[:len(self.older_bytes) // 2])
+
+    def damage_log(self):
+        log = pathlib.Path(self.daemon.folder, 'catalog.db-wal')
+        data = log.read_bytes()
+        log.write_bytes(data[:600] + bytes(255 - byte for byte in data[600:700]) + data[700:])
+
+    def test_what_the_journal_has_is_not_given_up(self):
+        """Each start that is refused names the way back, and none goes on without what is there."""
+        for spoil in (self.lose, self.older, self.cut, self.damage_log):
+            with self.subTest(spoil.__name__):
+                shutil.rmtree(self.daemon.folder)
+                shutil.copytree(self.first.folder, self.daemon.folder, ignore=shutil.ignore_patterns('control.sock'))
+                spoil()
+                for policy in ('refuse', 'serve'):
+                    self.daemon.arguments = ['--after-damage', policy]
+                    with self.assertRaisesRegex(RuntimeError, '(?s)nothing was changed.*deltabucketd rebuild'):
+                        self.daemon.start()
+                self.daemon.arguments = []
+                self.comes_back(0, '--replace')
+                self.daemon.stop()
 
     def test_all_that_was_acknowledged_is_there_again(self):
         self.lose()

@@ -313,7 +313,7 @@ class Plain(Wire):
             with self.subTest(name):
                 answer = self.talk(sent, READY)
                 self.assertEqual(self.statuses(answer), [*statuses, 200], answer)
-                self.assertTrue(answer.endswith(b'ready\n'), answer)
+                self.assertIn(b'\r\n\r\nready\n', answer)
 
     def test_chunks_by_the_book_are_taken(self):
         for name, sent in CHUNKED:

@@ -443,6 +443,27 @@ START_TEST(damaged_pages_of_the_catalog_are_found)
 }
 END_TEST
 
+/* What a finding touches is asked of tables that may be damaged themselves. */
+START_TEST(damaged_tables_do_not_end_the_check)
+{
+	static const uint8_t garbage[PAGE] = {7, 7, 7};
+	static const char *const tables[] = {"derivations", "derivation_sources", "step_objects",
+		"uploads", "segments", "buckets", "versions", "keys", "xorbs"};
+	char *folder = unit_scratch_copy(closed);
+	damage(folder, "flip $PACK 5000");
+	const off_t first = (root_page(folder, tables[_i]) - 1) * PAGE;
+	const off_t second = (root_page(folder, "derivations") - 1) * PAGE;
+	write_at(folder, first, garbage, sizeof(garbage));
+	write_at(folder, second, garbage, sizeof(garbage));
+	const struct found found = check(folder, false);
+	ck_assert_msg(has(&found, FINDING_TABLE, tables[_i]) ||
+			has(&found, FINDING_STRUCTURE, tables[_i]),
+		"%s", told(&found));
+	ck_assert_msg(_i == 4 || has(&found, FINDING_CHUNK, "chunk "), "%s", told(&found));
+	unit_scratch_remove(folder);
+}
+END_TEST
+
 START_TEST(a_flipped_bit_of_a_page_is_told_and_goes)
 {
 	char *folder = unit_scratch_copy(closed);
@@ -550,6 +571,7 @@ Suite *test_fsck_suite(void)
 	tcase_add_loop_test(tests, damage_to_a_file_is_found_and_repaired, 0, FILE_CASES);
 	tcase_add_test(tests, a_damaged_chunk_names_only_what_it_touches);
 	tcase_add_loop_test(tests, damaged_pages_of_the_catalog_are_found, 0, 2);
+	tcase_add_loop_test(tests, damaged_tables_do_not_end_the_check, 0, 9);
 	tcase_add_test(tests, a_flipped_bit_of_a_page_is_told_and_goes);
 	tcase_add_test(tests, the_log_is_read_before_the_catalog);
 	tcase_add_loop_test(tests, a_check_changes_nothing, 0, 2);

@@ -423,6 +423,7 @@ START_TEST(what_an_older_catalog_of_the_same_life_does_not_name_is_set_aside)
 	store_fixture_stop(&fixture);
 	snprintf(path, sizeof path, "rm -f $F/catalog.db*; cp -a %s/catalog.db $F/", older);
 	run(path);
+	run("mv $F/journal $F/journal-away");
 	const struct store_options options = {.folder = fixture.folder,
 		.pack_max_bytes = 1024 * 1024,
 		.after_damage = AFTER_DAMAGE_SERVE};
@@ -444,6 +445,7 @@ START_TEST(no_life_is_begun_twice)
 	char note[1200];
 	snprintf(note, sizeof note, "rm -f $F/catalog.db*; cp -a %s/catalog.db* $F/", older);
 	run(note);
+	run("mv $F/journal $F/journal-away");
 	const struct store_options options = {.folder = fixture.folder,
 		.pack_max_bytes = 1024 * 1024,
 		.after_damage = AFTER_DAMAGE_SERVE};
@@ -489,7 +491,8 @@ START_TEST(what_is_named_again_comes_back)
 	store_fixture_stop(&fixture);
 	char *right = unit_scratch_copy(fixture.folder);
 	take_catalog(older);
-	run("rm $F/acknowledged"); /* now only the packs show that the catalog is older */
+	/* now only the packs show that the catalog is older */
+	run("rm $F/acknowledged; mv $F/journal $F/journal-away");
 	const struct store_options options = {.folder = fixture.folder,
 		.pack_max_bytes = 1024 * 1024,
 		.after_damage = AFTER_DAMAGE_SERVE};

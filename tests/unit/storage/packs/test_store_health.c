@@ -154,6 +154,46 @@ START_TEST(the_reason_for_good_is_the_one_that_is_told)
 }
 END_TEST
 
+static bool is_writable(void)
+{
+	return store_health_check_write(health, &err) == 0;
+}
+
+/* The next change is tried all the same, and its success ends it. */
+START_TEST(a_try_that_fails_is_told_until_a_write_succeeds)
+{
+	const struct error full = {.kind = ERROR_NO_SPACE};
+	const struct error lost = {.kind = ERROR_DAMAGED, .text = "/data/catalog.db is gone"};
+	store_health_note_try(health, &full);
+	ck_assert(is_writable());
+	store_health_note_try(health, &lost);
+	ck_assert(!is_writable());
+	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
+	ck_assert_ptr_null(strstr(err.text, "/data")); /* anybody may be told */
+	ck_assert(takes_writes());
+	ck_assert(store_health_wants_try(health));
+	expect_text("ready\nwrites fail: no change can be written to the catalog (writes_fail in"
+		    " the log).\n");
+	store_health_note_try(health, NULL);
+	ck_assert(is_writable() && !store_health_wants_try(health));
+	expect_text("ready\n");
+}
+END_TEST
+
+START_TEST(a_catalog_without_its_name_is_told)
+{
+	store_health_set_unnamed(health, true);
+	struct buffer out;
+	buffer_init(&out, 4096);
+	store_health_print(health, &out);
+	ck_assert_ptr_nonnull(
+		strstr(buffer_text(&out), "\ncatalog lost: catalog.db was deleted or replaced"));
+	buffer_release(&out);
+	store_health_set_unnamed(health, false);
+	expect_text("ready\n");
+}
+END_TEST
+
 Suite *test_store_health_suite(void);
 Suite *test_store_health_suite(void)
 {
@@ -168,6 +208,8 @@ Suite *test_store_health_suite(void)
 	tcase_add_test(tests, a_try_is_made_when_asked_for_unless_a_write_went_well_just_now);
 	tcase_add_test(tests, a_try_that_was_asked_for_ends_with_a_write);
 	tcase_add_test(tests, the_reason_for_good_is_the_one_that_is_told);
+	tcase_add_test(tests, a_try_that_fails_is_told_until_a_write_succeeds);
+	tcase_add_test(tests, a_catalog_without_its_name_is_told);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -96,7 +96,8 @@ static void tear_down(void)
 static struct catalog_log_params params_of(void)
 {
 	return (struct catalog_log_params){
-		.files = file_system(), .catalog_path = path, .aside = aside, .last = &last};
+		.files = file_system(), .catalog_path = path, .folder = aside, .aside = aside,
+		.last = &last};
 }
 
 static bool prepare(const struct catalog_log_params *params)

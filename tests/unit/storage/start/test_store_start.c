@@ -401,6 +401,8 @@ START_TEST(a_refusal_ends_with_what_can_be_done_however_long_the_path)
 	ck_assert_int_eq(open_as(AFTER_DAMAGE_REFUSE), -1);
 	ck_assert_ptr_nonnull(strstr(err.text, " [...] "));
 	expect_advice();
+	ck_assert(takes_packs_away(damages[_i].spoil) ||
+		strstr(err.text, "deltabucketd rebuild --replace; or ") != NULL);
 	memcpy(folder, shallow, strlen(shallow) + 1);
 	free(shallow);
 }
@@ -422,6 +424,8 @@ START_TEST(an_old_catalog_that_lacks_a_pack_is_not_read_only_either)
 {
 	put_old_one_that_lacks_a_pack();
 	expect_refused(AFTER_DAMAGE_READ_ONLY, "names a pack that is not there");
+	expect_refused(AFTER_DAMAGE_SERVE, "deltabucketd rebuild --replace makes a catalog");
+	run("mv $F/journal $F/journal-away", "");
 	ck_assert_msg(open_as(AFTER_DAMAGE_SERVE) == 0, "%s", err.text);
 }
 END_TEST
@@ -457,11 +461,15 @@ static void expect_all_packs(void)
 		closed);
 }
 
+/* It goes on once the journal, which has what this catalog lost, is out of its way. */
 START_TEST(a_start_that_goes_on_sets_aside_what_it_does_not_name)
 {
 	if (!damages[_i].can_go_on || takes_packs_away(damages[_i].spoil))
 		return;
 	damages[_i].spoil();
+	expect_refused(AFTER_DAMAGE_SERVE, "deltabucketd rebuild --replace makes a catalog");
+	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
+	run("mv $F/journal $F/journal-away", "");
 	ck_assert_msg(open_as(AFTER_DAMAGE_SERVE) == 0, "%s", err.text);
 	ck_assert_int_eq(store_health_may_write(store_health(store), &err), 0);
 	ck_assert(!damages[_i].reads_first || holds("first", 1));
