@@ -31,6 +31,7 @@ static int find_entry(const char *folder, const struct store_entry *entry, bool 
 	struct error *err);
 static bool is_file(const char *folder, const char *name, const char *file);
 static int make_absolute(struct data_folder *folder, struct error *err);
+static int refuse_half(const struct data_folder *folder, struct error *err);
 static int open_key(struct data_folder *folder, const char *master_key_file, struct error *err);
 static int sync_new_key(const struct data_folder *folder, const char *path, struct error *err);
 static int take_lock(struct data_folder *folder, struct error *err);
@@ -60,7 +61,7 @@ int data_folder_open(struct data_folder *folder, const struct file_ops *files, c
 {
 	if (data_folder_lock(folder, files, path, create, err) != 0)
 		return -1;
-	if (open_key(folder, master_key_file, err) == 0)
+	if (refuse_half(folder, err) == 0 && open_key(folder, master_key_file, err) == 0)
 		return 0;
 	data_folder_close(folder);
 	return -1;
@@ -216,6 +217,21 @@ static int make_absolute(struct data_folder *folder, struct error *err)
 	free(folder->path);
 	folder->path = absolute;
 	return 0;
+}
+
+/* A restore makes the catalog last. */
+static int refuse_half(const struct data_folder *folder, struct error *err)
+{
+	char *const mark = data_folder_path(folder->path, "restoring");
+	char *const catalog = data_folder_path(folder->path, "catalog.db");
+	const bool is_half = file_exists(mark) && !file_exists(catalog);
+	free(mark);
+	free(catalog);
+	return !is_half
+		? 0
+		: error_set(err, ERROR_NOT_FOUND,
+			  "a restore to %s was interrupted: repeat it (deltabucketd restore), and it goes on",
+			  folder->path);
 }
 
 static int open_key(struct data_folder *folder, const char *master_key_file, struct error *err)

@@ -24,8 +24,9 @@ struct data_folder {
 /* Makes the folder if it is missing and `create` is set, takes the lock, and reads the master key
  * (`master_key_file` NULL: DIR/master.key). A missing key is made, but only while there is no
  * catalog yet. Without `create` there must be a store (data_folder_need_store). Fails with busy
- * when another process has the lock, with denied when other users may read the key or own the
- * folder, and with corrupt when the key is malformed. */
+ * when another process has the lock, with not_found after a restore that was interrupted, with
+ * denied when other users may read the key or own the folder, and with corrupt when the key is
+ * malformed. */
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err);
 /* Reads a master key from its file: denied when other users may read it, corrupt when it is

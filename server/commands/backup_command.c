@@ -43,8 +43,8 @@ static const char usage[] =
 	"       deltabucketd backup --to PLACE --verify [--identity FILE] [--json]\n\n"
 	"Ships the store to a folder or a bucket, beside the running server or without one: first everything, later\n"
 	"what is new. Each run makes a moment, which deltabucketd restore can bring back. An interrupted run goes on\n"
-	"where it was. Exit status 4: the moment was made, and has damaged files, which the output names;\n"
-	"with --verify: pieces are lost.\n"
+	"where it was. Exit status 4: the moment is there, and has damaged files, which the output names;\n"
+	"with --verify: pieces are lost, or files were damaged when they were backed up.\n"
 	"It has no master.key and no tls/: keep copies of these elsewhere.\n\n"
 	"examples:\n"
 	"  deltabucketd backup --data ./data --to /mnt/backup --keep 14\n"
@@ -75,6 +75,8 @@ static void backup_command_tell(void *owner, const struct error *err);
 static int run_once(const struct backup_options *options, struct error *err);
 static int run_alone(
 	const struct backup_options *options, const struct data_folder *folder, struct error *err);
+static bool run_unchanged(const struct backup_options *options, struct hold_client *client,
+	int *out_status, struct error *err);
 static int run_with(
 	const struct backup_options *options, struct hold_client *client, struct error *err);
 static int verify(const struct backup_params *params, const struct backup_options *options,
@@ -202,9 +204,14 @@ static int run_once(const struct backup_options *options, struct error *err)
 	}
 }
 
+/* A start is a change: where the newest moment is what lies there, nothing is started. */
 static int run_alone(
 	const struct backup_options *options, const struct data_folder *folder, struct error *err)
 {
+	struct hold_client alone = {.folder = folder->path, .is_alone = true};
+	int outcome = -1;
+	if (!options->verifies && run_unchanged(options, &alone, &outcome, err))
+		return outcome;
 	const struct store_options store_options = {.folder = folder->path};
 	struct hold_client client = {
 		.folder = folder->path, .store = store_open(&store_options, err)};
@@ -213,6 +220,19 @@ static int run_alone(
 	const int status = run_with(options, &client, err);
 	store_close(client.store);
 	return status;
+}
+
+/* Whether that was all there was to do. */
+static bool run_unchanged(const struct backup_options *options, struct hold_client *client,
+	int *out_status, struct error *err)
+{
+	const struct backup_params params = params_of(options, client->folder, client);
+	struct backup *backup = backup_open(&params, err);
+	const bool is_current = backup == NULL || backup_is_current(backup);
+	if (backup != NULL && is_current)
+		*out_status = make_moment(backup, options, err);
+	backup_close(backup);
+	return is_current;
 }
 
 static int run_with(
@@ -236,7 +256,7 @@ static int verify(
 	int status = backup_verify(params, &verified, err);
 	if (status == 0)
 		backup_report_print_verified(&verified, options->json);
-	if (status == 0 && verified.lost.count > 0)
+	if (status == 0 && verified.lost.count + verified.damaged.count > 0)
 		status = EXIT_LACKS;
 	if (verified.needs_identity) {
 		fprintf(stderr, "deltabucketd: backup: %s\n", err->text);
@@ -256,7 +276,8 @@ static int make_moment(
 		return -1;
 	const int result = prunes ? backup_prune(backup, &pruned, err) : 0;
 	backup_report_print(&report, prunes ? &pruned : NULL, options->json);
+	backup_report_tell_unnoted(&report);
 	if (pruned.reader[0] != '\0')
 		backup_report_tell_reader(&pruned);
-	return result != 0 ? -1 : report.lacking > 0 ? EXIT_LACKS : 0;
+	return result != 0 ? -1 : report.lacks->count > 0 ? EXIT_LACKS : 0;
 }

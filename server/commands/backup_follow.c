@@ -10,7 +10,8 @@
 #include "server/commands/stop_signals.h"
 #include "storage/backup/backup_source.h"
 
-enum { NEAR_MS = 1000, FAR_MS = 15 * 1000, PRUNE_MS = 60 * 1000 };
+/* Without a change, too, what is missing at the place is noticed. */
+enum { NEAR_MS = 1000, FAR_MS = 15 * 1000, PRUNE_MS = 60 * 1000, IDLE_MS = 10 * 60 * 1000 };
 
 struct following {
 	const struct backup_params *params;
@@ -19,6 +20,7 @@ struct following {
 	struct backup_moment last; /* that the place has */
 	bool has_last;
 	int64_t prune_due_ms;
+	int64_t round_due_ms; /* though nothing has changed */
 	char told[ERROR_TEXT_BYTES]; /* the failure that was told last; "": none */
 	char reader[BACKUP_NAME_BYTES]; /* the restore that was told last; "": none */
 };
@@ -51,9 +53,11 @@ static bool has_changed(const struct following *following)
 	struct backup_moment now;
 	uint8_t store[BACKUP_STORE_BYTES];
 	struct error ignored;
-	return !following->has_last ||
-		backup_source_peek(following->params->folder, &now, store, &ignored) != 0 ||
-		now.life != following->last.life || now.change != following->last.change;
+	if (!following->has_last || clock_monotonic_ms() >= following->round_due_ms)
+		return true;
+	return !backup_source_is_read_only(following->params->folder) &&
+		(backup_source_peek(following->params->folder, &now, store, &ignored) != 0 ||
+			now.life != following->last.life || now.change != following->last.change);
 }
 
 static int follow_round(struct following *following, struct error *err)
@@ -64,10 +68,11 @@ static int follow_round(struct following *following, struct error *err)
 		return -1;
 	following->last = report.moment;
 	following->has_last = true;
+	following->round_due_ms = clock_monotonic_ms() + IDLE_MS;
 	following->told[0] = '\0';
 	const int result = prune(following, &pruned, err);
 	tell_reader(following, &pruned);
-	if (report.is_new)
+	if (report.is_new || report.pieces > 0)
 		backup_report_print(&report, result == 0 ? &pruned : NULL, following->json);
 	return result;
 }

@@ -5,7 +5,6 @@
 
 #include "base/format/json_node.h"
 
-enum { ANSWER_MAX_BYTES = 64 * 1024 };
 static const size_t NAMES_MAX_BYTES = 1024 * 1024 * 1024;
 
 static void print_json(const struct backup_report *report, const struct backup_pruned *pruned);
@@ -13,7 +12,10 @@ static void print_text(const struct backup_report *report, const struct backup_p
 static void print_verified_json(const struct backup_verified *verified);
 static void print_names(
 	struct json_writer *json, const char *member, const struct backup_names *names);
+static void print_lacks(
+	struct json_writer *json, const char *member, const struct backup_lacks *lacks);
 static void print_verified_text(const struct backup_verified *verified);
+static void print_lack_lines(const struct backup_lacks *lacks);
 
 void backup_report_print(
 	const struct backup_report *report, const struct backup_pruned *pruned, bool json)
@@ -26,6 +28,15 @@ void backup_report_print_verified(const struct backup_verified *verified, bool j
 {
 	(json ? print_verified_json : print_verified_text)(verified);
 	fflush(stdout);
+}
+
+void backup_report_tell_unnoted(const struct backup_report *report)
+{
+	if (report->unnoted[0] != '\0')
+		fprintf(stderr,
+			"deltabucketd: backup: It goes on without notes of what is there: %s. Pieces of an"
+			" encrypted backup travel again.\n",
+			report->unnoted);
 }
 
 void backup_report_tell_reader(const struct backup_pruned *pruned)
@@ -42,7 +53,7 @@ static void print_json(const struct backup_report *report, const struct backup_p
 	struct buffer out;
 	struct json_writer json;
 	backup_moment_print(&report->moment, moment);
-	buffer_init(&out, ANSWER_MAX_BYTES);
+	buffer_init(&out, NAMES_MAX_BYTES);
 	json_writer_init(&json, &out);
 	json_writer_object(&json, NULL);
 	json_writer_text(&json, "moment", span_text(moment));
@@ -52,9 +63,11 @@ static void print_json(const struct backup_report *report, const struct backup_p
 	json_writer_u64(&json, "bytes", report->bytes);
 	json_writer_u64(&json, "pieces_shipped", report->pieces);
 	json_writer_u64(&json, "bytes_shipped", report->shipped);
-	json_writer_u64(&json, "files_lacking", report->lacking);
-	if (report->lacking > 0)
-		json_writer_text(&json, "lack", span_text(report->lack));
+	json_writer_u64(&json, "pieces_missing", report->missing);
+	json_writer_u64(&json, "files_lacking", report->lacks->count);
+	if (report->lacks->count > 0)
+		json_writer_text(&json, "lack", span_text(report->lacks->items[0].why));
+	print_lacks(&json, "lacks", report->lacks);
 	if (pruned != NULL) {
 		json_writer_u64(&json, "moments_left", pruned->left);
 		json_writer_u64(&json, "moments_removed", pruned->moments);
@@ -76,9 +89,18 @@ static void print_text(const struct backup_report *report, const struct backup_p
 			moment, report->files, report->bytes, report->pieces, report->shipped);
 	else
 		printf("%s: nothing has changed since\n", moment);
-	if (report->lacking > 0)
-		printf("%" PRIu64 " files are damaged or incomplete in the store, and so in it: %s\n",
-			report->lacking, report->lack);
+	if (!report->is_new && report->pieces > 0)
+		printf("%" PRIu64 " pieces of %" PRIu64
+		       " bytes were missing there and were shipped again\n",
+			report->pieces, report->shipped);
+	if (report->missing > 0)
+		printf("%" PRIu64 " pieces that older moments need are missing there, and the store does"
+		       " not have them any more; --verify names them\n",
+			report->missing);
+	print_lack_lines(report->lacks);
+	if (report->lacks->count > 0)
+		printf("%zu files are damaged or incomplete in the store, and so in it\n",
+			report->lacks->count);
 	if (pruned != NULL && pruned->moments + pruned->pieces > 0)
 		printf("%" PRIu64 " moments and %" PRIu64 " pieces of %" PRIu64
 		       " bytes were removed; %" PRIu64 " moments are left\n",
@@ -98,6 +120,7 @@ static void print_verified_json(const struct backup_verified *verified)
 	print_names(&json, "put_again", &verified->mended);
 	print_names(&json, "lost", &verified->lost);
 	print_names(&json, "moments_touched", &verified->touched);
+	print_lacks(&json, "damaged", &verified->damaged);
 	json_writer_end(&json, '}');
 	printf("%s\n", buffer_text(&out));
 	buffer_release(&out);
@@ -112,6 +135,25 @@ static void print_names(
 	json_writer_end(json, ']');
 }
 
+static void print_lacks(
+	struct json_writer *json, const char *member, const struct backup_lacks *lacks)
+{
+	json_writer_array(json, member);
+	for (size_t i = 0; i < lacks->count; i++) {
+		json_writer_object(json, NULL);
+		json_writer_text(json, "file", span_text(lacks->items[i].name));
+		json_writer_text(json, "why", span_text(lacks->items[i].why));
+		json_writer_end(json, '}');
+	}
+	json_writer_end(json, ']');
+}
+
+static void print_lack_lines(const struct backup_lacks *lacks)
+{
+	for (size_t i = 0; i < lacks->count; i++)
+		printf("not whole: %s: %s\n", lacks->items[i].name, lacks->items[i].why);
+}
+
 static void print_verified_text(const struct backup_verified *verified)
 {
 	for (size_t i = 0; i < verified->mended.count; i++)
@@ -120,6 +162,7 @@ static void print_verified_text(const struct backup_verified *verified)
 		printf("lost: %s\n", verified->lost.items[i].text);
 	for (size_t i = 0; i < verified->touched.count; i++)
 		printf("not whole any more: %s\n", verified->touched.items[i].text);
+	print_lack_lines(&verified->damaged);
 	printf("%" PRIu64 " moments: %" PRIu64 " pieces of %" PRIu64
 	       " bytes are as they were backed up, %zu were put again, %zu are lost\n",
 		verified->moments, verified->pieces, verified->bytes, verified->mended.count,

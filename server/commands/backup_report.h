@@ -9,6 +9,8 @@
 void backup_report_print(
 	const struct backup_report *report, const struct backup_pruned *pruned, bool json);
 void backup_report_print_verified(const struct backup_verified *verified, bool json);
+/* On the standard error: that nothing could be noted, if so. */
+void backup_report_tell_unnoted(const struct backup_report *report);
 /* On the standard error: why nothing was pruned. */
 void backup_report_tell_reader(const struct backup_pruned *pruned);
 

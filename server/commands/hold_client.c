@@ -6,6 +6,7 @@
 #include "base/encode.h"
 #include "base/format/json_node.h"
 #include "server/control_socket.h"
+#include "storage/backup/backup_source.h"
 #include "wire/step_message.h"
 
 enum { ANSWER_ARENA_BYTES = 1024 * 1024, ID_LETTERS = 2 * BACKUP_HOLD_ID_BYTES };
@@ -28,11 +29,13 @@ static int hold_client_take(
 	void *owner, const char *name, uint8_t out_id[BACKUP_HOLD_ID_BYTES], struct error *err)
 {
 	struct hold_client *client = owner;
-	struct backup_hold hold;
+	struct backup_hold hold = {.made_ms = 0};
 	char body[BACKUP_HOLD_NAME_BYTES + 32];
-	if (client->store != NULL) {
-		const int taken =
-			backup_holds_take(store_backup_holds(client->store), name, &hold, err);
+	if (client->is_alone || client->store != NULL) {
+		const int taken = client->is_alone
+			? 0
+			: backup_holds_take_here(
+				  store_backup_holds(client->store), name, &hold, err);
 		memcpy(out_id, hold.id, BACKUP_HOLD_ID_BYTES);
 		return taken;
 	}
@@ -41,7 +44,11 @@ static int hold_client_take(
 		.method = "POST", .target = "/-/backup-holds", .body = span_text(body)};
 	struct http_response response;
 	int result = ask(client, &request, &response, err);
-	if (result == 0)
+	client->is_still = client->is_away && backup_source_is_read_only(client->folder);
+	if (client->is_still) {
+		memset(out_id, 0, BACKUP_HOLD_ID_BYTES);
+		result = 0;
+	} else if (result == 0)
 		result = read_id(buffer_span(&response.body), out_id, err);
 	http_response_release(&response);
 	return result;
@@ -65,6 +72,12 @@ static int hold_client_end(void *owner, const uint8_t id[BACKUP_HOLD_ID_BYTES], 
 	struct hold_client *client = owner;
 	char target[sizeof(front) + ID_LETTERS];
 	struct http_response response;
+	if (client->is_alone || client->is_still)
+		return client->is_alone || backup_source_is_read_only(client->folder)
+			? 0
+			: error_set(err, ERROR_NOT_FOUND,
+				  "The disk of %s took no writes when the backup began, and does now.",
+				  client->folder);
 	if (client->store != NULL)
 		return backup_holds_end(store_backup_holds(client->store), id, err);
 	snprintf(target, sizeof(target), "%s", front);

@@ -139,6 +139,9 @@ static int run_from(
 	struct backup_reader reader;
 	if (backup_vault_find(&vault, target, err) != 0)
 		return -1;
+	if (vault.about.kind != ERROR_NONE)
+		fprintf(stderr, "deltabucketd: restore: %s It goes on with what the manifests say.\n",
+			vault.about.text);
 	if (options->lists)
 		return list_moments(options, target, err);
 	begin_reading(&reader, target);

@@ -8,10 +8,16 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "storage/backup/backup_internal.h"
+#include "storage/backup/backup_mark.h"
 #include "storage/backup/backup_source.h"
 
 /* The journal leads to every change but for the second until its next snapshot is made. */
 enum { SOURCE_TRIES = 60, SOURCE_PAUSE_MS = 500 };
+
+static const char MENDS[] = "`deltabucketd scrub` mends it";
+
+/* Whether the place has a moment of this change, and whether what it needs is known here. */
+enum same { SAME_NONE, SAME_UNREAD, SAME_READ };
 
 struct round {
 	struct backup *backup;
@@ -19,6 +25,7 @@ struct round {
 	struct backup_manifest manifest;
 	struct backup_report *out;
 	uint8_t hold[BACKUP_HOLD_ID_BYTES];
+	bool looks; /* what is there was listed in this round */
 };
 
 static int take_hold(struct round *round, struct error *err);
@@ -27,15 +34,23 @@ static int read_source(struct round *round, struct error *err);
 static bool backup_knows(void *owner, const char *key);
 static int check_goes_on(const struct backup *backup, struct error *err);
 static int begin(struct round *round, struct error *err);
-static void recall(struct backup *backup);
-static int backup_confirm(void *taker, const struct backup_object *object, struct error *err);
-static bool is_there_already(const struct round *round);
+static enum same find_same(const struct round *round, struct backup_manifest *out);
+static int ship_missing(struct round *round, struct error *err);
+static int ship_missing_of(
+	struct round *round, const struct source_file *source, struct error *err);
+static bool is_whole(const struct backup *backup, const struct backup_manifest *manifest);
+static bool has_all(const struct backup *backup, const struct backup_manifest *manifest);
+static bool has_more(const struct backup_manifest *manifest, const struct backup_manifest *before);
 static int ship_all(struct round *round, struct error *err);
 static int ship_file(struct round *round, const struct source_file *source, struct error *err);
 static void merge_last(struct backup_file *file);
 static int ship_piece(struct round *round, const struct source_file *source,
 	struct backup_file *file, bool *out_is_read, struct error *err);
-static void note_lack(struct round *round, const struct error *why);
+static int put_piece(struct round *round, const char *key, const struct backup_piece *piece,
+	struct span bytes, struct error *err);
+static int check_pack(struct round *round, const struct source_file *source, struct error *err);
+static void note_damage(struct round *round, const struct source_file *source);
+static void note_lack(struct round *round, const char *key, const char *why);
 static int put_manifest(struct round *round, struct error *err);
 
 struct backup *backup_open(const struct backup_params *params, struct error *err)
@@ -44,10 +59,11 @@ struct backup *backup_open(const struct backup_params *params, struct error *err
 	backup->params = *params;
 	backup->known = backup_known_new();
 	backup->own = backup_known_new();
+	backup->marked = backup_known_new();
 	backup->piece = memory_new(BACKUP_PIECE_MAX_BYTES);
 	backup->notes = backup_notes_open(params->files, params->folder, params->place, err);
 	if (backup->notes != NULL)
-		backup->target = backup_target_open(params->place, true, params->files, err);
+		backup->target = backup_look_open(backup, err);
 	if (backup->target == NULL) {
 		backup_close(backup);
 		return NULL;
@@ -66,6 +82,8 @@ void backup_close(struct backup *backup)
 	backup_notes_close(backup->notes);
 	backup_known_free(backup->known);
 	backup_known_free(backup->own);
+	backup_known_free(backup->marked);
+	backup_lacks_release(&backup->lacks);
 	free(backup->piece);
 	free(backup);
 }
@@ -75,12 +93,31 @@ bool backup_is_far(const struct backup *backup)
 	return backup->target->is_far;
 }
 
+bool backup_is_current(struct backup *backup)
+{
+	struct backup_moment now;
+	uint8_t store[BACKUP_STORE_BYTES];
+	struct backup_moments moments = {.count = 0};
+	struct error ignored;
+	if (backup_source_peek_whole(backup->params.folder, &now, store, &ignored) != 0 ||
+		backup_moments_list(backup->target, &moments, &ignored) != 0)
+		return false;
+	bool result = false;
+	if (moments.count > 0)
+		result = moments.items[moments.count - 1].life == now.life &&
+			moments.items[moments.count - 1].change == now.change;
+	backup_moments_release(&moments);
+	return result;
+}
+
 int backup_round(struct backup *backup, struct backup_report *out, struct error *err)
 {
 	struct round round = {.backup = backup, .out = out};
-	*out = (struct backup_report){.files = 0};
+	*out = (struct backup_report){.unnoted = "", .lacks = &backup->lacks};
+	backup_lacks_release(&backup->lacks);
 	if (backup_notes_renew(backup->notes, err) != 0 || take_hold(&round, err) != 0)
 		return -1;
+	out->unnoted = backup_notes_lack(backup->notes);
 	int result = make_moment(&round, err);
 	/* Only a hold that lasted until now proves that nothing went that the moment names. */
 	struct error ended = {0};
@@ -90,7 +127,11 @@ int backup_round(struct backup *backup, struct backup_report *out, struct error 
 		result = -1;
 	}
 	if (result == 0 && out->is_new)
+		result = backup_look_check(backup, round.source.store, err);
+	if (result == 0 && out->is_new)
 		result = put_manifest(&round, err);
+	if (result != 0)
+		backup->look_due_ms = 0;
 	backup_source_release(&round.source);
 	backup_manifest_release(&round.manifest);
 	return result;
@@ -114,12 +155,28 @@ static int take_hold(struct round *round, struct error *err)
 	return holder->take(holder->owner, name, round->hold, err);
 }
 
+/* A moment of this change stays the only one, unless it lacks what another one would have. */
 static int make_moment(struct round *round, struct error *err)
 {
-	if (read_source(round, err) != 0 || begin(round, err) != 0)
+	struct backup_manifest same;
+	struct backup_report *out = round->out;
+	if (read_source(round, err) != 0 || begin(round, err) != 0 || ship_missing(round, err) != 0)
 		return -1;
-	round->out->is_new = !is_there_already(round);
-	return round->out->is_new ? ship_all(round, err) : 0;
+	const enum same found = find_same(round, &same);
+	int result = 0;
+	if (found == SAME_NONE || (found == SAME_READ && !is_whole(round->backup, &same)))
+		result = ship_all(round, err);
+	for (size_t i = 0; i < round->source.count; i++)
+		note_damage(round, &round->source.files[i]);
+	out->is_new = result == 0 &&
+		(found == SAME_NONE ||
+			(found == SAME_READ &&
+				(!has_all(round->backup, &same) ||
+					has_more(&round->manifest, &same))));
+	if (out->is_new)
+		out->moment = round->source.moment;
+	backup_manifest_release(&same);
+	return result;
 }
 
 static int read_source(struct round *round, struct error *err)
@@ -152,69 +209,109 @@ static int check_goes_on(const struct backup *backup, struct error *err)
 			  "It was interrupted. What is there stays, and the next backup goes on with it.");
 }
 
-/* Once, before the first piece. */
+/* Before the first piece: in each round the place may be another one, or not be there. */
 static int begin(struct round *round, struct error *err)
 {
 	struct backup *backup = round->backup;
-	struct backup_target *target = backup->target;
 	if (backup->is_begun &&
 		memcmp(backup->vault.store, round->source.store, sizeof(backup->vault.store)) != 0)
 		return error_set(err, ERROR_INVALID, "There is another store in %s now.",
 			backup->params.folder);
-	if (backup->is_begun)
-		return 0;
-	backup->vault.identities = backup->params.identities;
-	if (backup_vault_begin(&backup->vault, target, round->source.store,
-		    backup->params.recipient, err) != 0 ||
-		backup_moments_list(target, &backup->moments, err) != 0)
+	if (backup_look_check(backup, round->source.store, err) != 0)
 		return -1;
-	recall(backup);
-	if (target->ops->list(target, BACKUP_PACKS, backup_confirm, backup, err) != 0 ||
-		target->ops->list(target, BACKUP_JOURNAL, backup_confirm, backup, err) != 0)
-		return -1;
-	backup->is_begun = true;
-	return 0;
-}
-
-/* From the notes, and from the newest moment where that can be read. Without either all travels
- * again. */
-static void recall(struct backup *backup)
-{
-	struct backup_manifest manifest = {.count = 0};
-	struct error ignored;
-	backup_notes_recall(backup->notes, backup->vault.store, backup->known);
-	if (backup->moments.count > 0 &&
-		backup_manifest_of(backup, &backup->moments.items[backup->moments.count - 1],
-			&manifest, &ignored) == 0)
-		backup_known_add_all(backup->known, &manifest);
-	backup_manifest_release(&manifest);
-}
-
-static int backup_confirm(void *taker, const struct backup_object *object, struct error *err)
-{
-	struct backup *backup = taker;
-	char key[BACKUP_KEY_BYTES];
-	struct backup_piece piece;
-	(void)err;
-	if (backup_piece_parse(object->name, key, &piece) &&
-		object->bytes == backup_vault_bytes(&backup->vault, piece.to - piece.from))
-		backup_known_confirm(backup->known, key, &piece);
-	return 0;
+	round->looks = clock_monotonic_ms() >= backup->look_due_ms;
+	return round->looks ? backup_look(backup, err) : 0;
 }
 
 /* A start and each change have numbers of their own: a moment of the same numbers has the same
- * content. */
-static bool is_there_already(const struct round *round)
+ * content. A manifest that is damaged or gone is as if there were none. */
+static enum same find_same(const struct round *round, struct backup_manifest *out)
 {
 	const struct backup_moments *moments = &round->backup->moments;
 	const struct backup_moment *now = &round->source.moment;
+	struct error why = {0};
+	*out = (struct backup_manifest){.count = 0};
 	round->out->moment = *now;
-	for (size_t i = moments->count; i-- > 0;)
-		if (moments->items[i].life == now->life &&
-			moments->items[i].change == now->change) {
-			round->out->moment = moments->items[i];
-			return true;
-		}
+	for (size_t i = moments->count; i-- > 0;) {
+		const struct backup_moment *moment = &moments->items[i];
+		if (moment->life != now->life || moment->change != now->change)
+			continue;
+		const bool is_read = backup_manifest_of(round->backup, moment, out, &why) == 0;
+		if (!is_read)
+			backup_manifest_release(out);
+		if (!is_read && (why.kind == ERROR_CORRUPT || why.kind == ERROR_NOT_FOUND))
+			continue;
+		round->out->moment = *moment;
+		return is_read ? SAME_READ : SAME_UNREAD;
+	}
+	return SAME_NONE;
+}
+
+/* What the moments there need and the place has lost, under the names that it had. */
+static int ship_missing(struct round *round, struct error *err)
+{
+	const struct backup_source *source = &round->source;
+	for (size_t i = 0; i < source->count && round->looks; i++)
+		if (ship_missing_of(round, &source->files[i], err) != 0)
+			return -1;
+	if (round->looks)
+		round->out->missing = backup_known_count_missing(round->backup->known);
+	return 0;
+}
+
+/* Only exactly the bytes that were there. */
+static int ship_missing_of(
+	struct round *round, const struct source_file *source, struct error *err)
+{
+	struct backup *backup = round->backup;
+	struct backup_piece piece;
+	size_t at = 0;
+	while (backup_known_next_missing(backup->known, source->key, &at, &piece)) {
+		uint8_t digest[BLAKE3_BYTES];
+		struct error ignored;
+		const struct span bytes =
+			span_of(backup->piece, (size_t)(piece.to - piece.from));
+		if (check_goes_on(backup, err) != 0)
+			return -1;
+		if (piece.to > source->length || source_file_read(source, piece.from,
+							 backup->piece, bytes.len, &ignored) != 0)
+			continue;
+		blake3(NULL, bytes, digest);
+		if (memcmp(digest, piece.digest, sizeof(digest)) == 0 &&
+			put_piece(round, source->key, &piece, bytes, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Nothing of it is missing at the place, and nothing could not be read. */
+static bool is_whole(const struct backup *backup, const struct backup_manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->count; i++)
+		if (backup_file_covered(&manifest->files[i]) < manifest->files[i].length)
+			return false;
+	return has_all(backup, manifest);
+}
+
+static bool has_all(const struct backup *backup, const struct backup_manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->count; i++)
+		for (size_t j = 0; j < manifest->files[i].count; j++)
+			if (!backup_known_is_there(backup->known, manifest->files[i].key,
+				    &manifest->files[i].pieces[j]))
+				return false;
+	return true;
+}
+
+/* Bytes of a file of both that `before` could not read. */
+static bool has_more(const struct backup_manifest *manifest, const struct backup_manifest *before)
+{
+	for (size_t i = 0; i < manifest->count; i++)
+		for (size_t j = 0; j < before->count; j++)
+			if (strcmp(manifest->files[i].key, before->files[j].key) == 0 &&
+				backup_file_covered(&manifest->files[i]) >
+					backup_file_covered(&before->files[j]))
+				return true;
 	return false;
 }
 
@@ -248,12 +345,45 @@ static int ship_file(struct round *round, const struct source_file *source, stru
 	while (is_read && backup_file_covered(file) < file->length)
 		if (ship_piece(round, source, file, &is_read, err) != 0)
 			return -1;
-	if (is_read && round->out->pieces > before)
-		is_read = source_file_check(source, round->backup->params.folder, err) == 0;
-	if (is_read)
+	if (!is_read)
+		note_lack(round, source->key, err->text);
+	if (!is_read && source->fd >= 0)
+		return -1;
+	return is_read && round->out->pieces > before ? check_pack(round, source, err) : 0;
+}
+
+/* A pack that describes itself wrongly is marked, so that a restore and each later run know it. */
+static int check_pack(struct round *round, const struct source_file *source, struct error *err)
+{
+	struct backup *backup = round->backup;
+	const char *folder = backup->params.folder;
+	struct error why = {0};
+	if (source_file_check(source, folder, &why) == 0)
 		return 0;
-	note_lack(round, err);
-	return source->fd < 0 ? 0 : -1;
+	error_advise(&why, "%s", MENDS);
+	note_lack(round, source->key, why.text);
+	if (backup_mark_put(&backup->vault, source, folder, err) != 0)
+		return -1;
+	return backup_look_take_mark(backup, source->key, 0, err);
+}
+
+/* What an earlier run has shipped damaged, or the server knows to be so. */
+static void note_damage(struct round *round, const struct source_file *source)
+{
+	const struct backup *backup = round->backup;
+	struct error why = {0};
+	error_set(&why, ERROR_CORRUPT, "It described itself wrongly when it was shipped.");
+	if (backup_known_has(backup->marked, source->key)) {
+		if (source_file_check(source, backup->params.folder, &why) != 0)
+			error_advise(&why, "%s", MENDS);
+		note_lack(round, source->key, why.text);
+	}
+	if (source->damaged == 0)
+		return;
+	error_set(&why, ERROR_CORRUPT,
+		"%u chunks of it are damaged; `deltabucket damage` says which keys and steps need them.",
+		source->damaged);
+	note_lack(round, source->key, why.text);
 }
 
 /* A file that grows leaves small pieces. Each time a piece is no larger than what follows on it,
@@ -273,7 +403,6 @@ static int ship_piece(struct round *round, const struct source_file *source,
 	struct backup_file *file, bool *out_is_read, struct error *err)
 {
 	struct backup *backup = round->backup;
-	char name[BACKUP_NAME_BYTES];
 	struct backup_piece piece = {.from = backup_file_covered(file), .to = file->length};
 	if (piece.to - piece.from > BACKUP_PIECE_MAX_BYTES)
 		piece.to = piece.from + BACKUP_PIECE_MAX_BYTES;
@@ -284,23 +413,33 @@ static int ship_piece(struct round *round, const struct source_file *source,
 	if (!*out_is_read)
 		return 0;
 	blake3(NULL, bytes, piece.digest);
-	backup_piece_name(file->key, &piece, name);
+	if (put_piece(round, file->key, &piece, bytes, err) != 0)
+		return -1;
+	backup_file_add(file, &piece);
+	return 0;
+}
+
+static int put_piece(struct round *round, const char *key, const struct backup_piece *piece,
+	struct span bytes, struct error *err)
+{
+	struct backup *backup = round->backup;
+	char name[BACKUP_NAME_BYTES];
+	backup_piece_name(key, piece, name);
 	if (backup_vault_put(&backup->vault, name, bytes, err) != 0)
 		return -1;
-	backup_known_add_there(backup->known, file->key, &piece);
-	backup_known_add_there(backup->own, file->key, &piece);
-	backup_notes_add(backup->notes, file->key, &piece);
-	backup_file_add(file, &piece);
+	backup_known_add_there(backup->known, key, piece);
+	backup_known_add_there(backup->own, key, piece);
+	backup_notes_add(backup->notes, key, piece);
 	round->out->pieces++;
 	round->out->shipped += bytes.len;
 	return 0;
 }
 
-static void note_lack(struct round *round, const struct error *why)
+static void note_lack(struct round *round, const char *key, const char *why)
 {
-	struct backup_report *out = round->out;
-	if (out->lacking++ == 0)
-		snprintf(out->lack, sizeof(out->lack), "%s", why->text);
+	char path[BACKUP_NAME_BYTES];
+	if (backup_key_path(key, path))
+		backup_lacks_add(&round->backup->lacks, path, why);
 }
 
 static int put_manifest(struct round *round, struct error *err)

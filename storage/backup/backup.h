@@ -8,6 +8,7 @@
 #ifndef STORAGE_BACKUP_BACKUP_H
 #define STORAGE_BACKUP_BACKUP_H
 
+#include "storage/backup/backup_lack.h"
 #include "storage/backup/backup_notes.h"
 #include "storage/backup/backup_vault.h"
 #include "storage/packs/backup_holds.h"
@@ -38,7 +39,6 @@ struct backup_params {
 	int64_t spacing_ms;
 };
 
-enum { BACKUP_LACK_BYTES = 512 };
 struct backup_report {
 	struct backup_moment moment; /* the newest one of the place */
 	bool is_new;                 /* this round made it */
@@ -46,10 +46,14 @@ struct backup_report {
 	uint64_t bytes;   /* of these files */
 	uint64_t pieces;  /* that this round shipped */
 	uint64_t shipped; /* their bytes */
-	/* files that could not be read whole, which the moment names, and packs that describe
-	 * themselves wrongly */
-	uint64_t lacking;
-	char lack[BACKUP_LACK_BYTES]; /* what is wrong with the first of them */
+	/* pieces that older moments need, and neither the place nor the store has any more; told
+	 * when the place was listed */
+	uint64_t missing;
+	/* why nothing can be noted (backup_notes.h); "": it can. Valid until backup_close. */
+	const char *unnoted;
+	/* files of the moment that could not be read whole, and packs in it that describe
+	 * themselves wrongly or have damaged chunks. Valid until the next round or backup_close. */
+	const struct backup_lacks *lacks;
 };
 struct backup_pruned {
 	uint64_t moments;
@@ -68,6 +72,11 @@ void backup_close(struct backup *backup); /* NULL is fine */
 /* Whether the place is a service, which should not be asked each second. */
 bool backup_is_far(const struct backup *backup);
 
+/* Whether the newest moment of the place is the store as it lies there, and no acknowledged change
+ * is missing in it. For a store that nobody has open. */
+bool backup_is_current(struct backup *backup);
+/* Looks at about/store first, and now and then lists what is there: what is missing is shipped
+ * again. not_found: the place has lost its backups, or is not there; nothing is written then. */
 int backup_round(struct backup *backup, struct backup_report *out, struct error *err);
 /* Removes the moments beyond `keep` and `spacing_ms`; none when both are 0, and while somebody
  * restores from the place. After a round. */

@@ -11,6 +11,7 @@
 struct known_piece {
 	struct backup_piece piece;
 	bool is_there;
+	bool is_needed;
 };
 struct known_file {
 	char key[BACKUP_KEY_BYTES]; /* first */
@@ -24,6 +25,8 @@ struct backup_known {
 
 static int backup_known_compare(const void *a, const void *b);
 static void backup_known_free_file(void *node);
+static void backup_known_doubt_file(const void *node, VISIT visit, void *ignored);
+static void backup_known_count_file(const void *node, VISIT visit, void *count);
 static struct known_file *find_file(const struct backup_known *known, const char *key);
 static struct known_file *make_file(struct backup_known *known, const char *key);
 static struct known_piece *find_piece(
@@ -60,6 +63,21 @@ void backup_known_add_all(struct backup_known *known, const struct backup_manife
 				known, manifest->files[i].key, &manifest->files[i].pieces[j]);
 }
 
+void backup_known_need_all(struct backup_known *known, const struct backup_manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->count; i++)
+		for (size_t j = 0; j < manifest->files[i].count; j++) {
+			const struct backup_file *file = &manifest->files[i];
+			backup_known_add(known, file->key, &file->pieces[j]);
+			find_piece(find_file(known, file->key), &file->pieces[j])->is_needed = true;
+		}
+}
+
+void backup_known_doubt(struct backup_known *known)
+{
+	twalk_r(known->files, backup_known_doubt_file, NULL);
+}
+
 void backup_known_confirm(
 	struct backup_known *known, const char *key, const struct backup_piece *piece)
 {
@@ -76,7 +94,8 @@ void backup_known_add_there(
 	struct known_piece *found = find_piece(file, piece);
 	if (found == NULL)
 		found = make_piece(file, piece);
-	*found = (struct known_piece){.piece = *piece, .is_there = true};
+	found->piece = *piece;
+	found->is_there = true;
 }
 
 void backup_known_drop(
@@ -105,6 +124,35 @@ bool backup_known_has(const struct backup_known *known, const char *key)
 	return find_file(known, key) != NULL;
 }
 
+bool backup_known_is_there(
+	const struct backup_known *known, const char *key, const struct backup_piece *piece)
+{
+	const struct known_file *file = find_file(known, key);
+	const struct known_piece *found = file != NULL ? find_piece(file, piece) : NULL;
+	return found != NULL && found->is_there &&
+		memcmp(found->piece.digest, piece->digest, sizeof(piece->digest)) == 0;
+}
+
+bool backup_known_next_missing(const struct backup_known *known, const char *key, size_t *at,
+	struct backup_piece *out)
+{
+	const struct known_file *file = find_file(known, key);
+	while (file != NULL && *at < file->count) {
+		const struct known_piece *piece = &file->pieces[(*at)++];
+		*out = piece->piece;
+		if (piece->is_needed && !piece->is_there)
+			return true;
+	}
+	return false;
+}
+
+uint64_t backup_known_count_missing(const struct backup_known *known)
+{
+	uint64_t count = 0;
+	twalk_r(known->files, backup_known_count_file, &count);
+	return count;
+}
+
 /* Of those that begin at a byte the longest is taken: fewer are needed. */
 void backup_known_fill(const struct backup_known *known, struct backup_file *file)
 {
@@ -124,6 +172,24 @@ static void backup_known_free_file(void *node)
 	struct known_file *file = node;
 	free(file->pieces);
 	free(file);
+}
+
+static void backup_known_doubt_file(const void *node, VISIT visit, void *ignored)
+{
+	struct known_file *file = *(struct known_file *const *)node;
+	(void)ignored;
+	if (visit == postorder || visit == leaf)
+		for (size_t i = 0; i < file->count; i++)
+			file->pieces[i].is_there = file->pieces[i].is_needed = false;
+}
+
+static void backup_known_count_file(const void *node, VISIT visit, void *count)
+{
+	const struct known_file *file = *(struct known_file *const *)node;
+	if (visit == postorder || visit == leaf)
+		for (size_t i = 0; i < file->count; i++)
+			*(uint64_t *)count +=
+				file->pieces[i].is_needed && !file->pieces[i].is_there;
 }
 
 static struct known_file *find_file(const struct backup_known *known, const char *key)

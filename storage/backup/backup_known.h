@@ -13,6 +13,10 @@ void backup_known_free(struct backup_known *known); /* NULL is fine */
 void backup_known_add(
 	struct backup_known *known, const char *key, const struct backup_piece *piece);
 void backup_known_add_all(struct backup_known *known, const struct backup_manifest *manifest);
+/* The same of a manifest whose moment is there: it needs its pieces. */
+void backup_known_need_all(struct backup_known *known, const struct backup_manifest *manifest);
+/* Nothing is known any more of what the target has, nor of what is needed. */
+void backup_known_doubt(struct backup_known *known);
 /* The target has a piece of that name. */
 void backup_known_confirm(
 	struct backup_known *known, const char *key, const struct backup_piece *piece);
@@ -25,6 +29,15 @@ void backup_known_drop(
 bool backup_known_has_piece(
 	const struct backup_known *known, const char *key, const struct backup_piece *piece);
 bool backup_known_has(const struct backup_known *known, const char *key);
+/* Whether the target has it with that digest. */
+bool backup_known_is_there(
+	const struct backup_known *known, const char *key, const struct backup_piece *piece);
+/* Gives a piece of the file that a moment needs and the target lacks; false: there is none from
+ * number *at on. *at begins with 0 and is moved behind it. */
+bool backup_known_next_missing(const struct backup_known *known, const char *key, size_t *at,
+	struct backup_piece *out);
+/* How many such pieces there are, of all files. */
+uint64_t backup_known_count_missing(const struct backup_known *known);
 /* Gives `file` the pieces that are there, from byte 0 on and no further than its length. */
 void backup_known_fill(const struct backup_known *known, struct backup_file *file);
 

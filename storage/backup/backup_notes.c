@@ -30,10 +30,13 @@ struct backup_notes {
 	int lock_fd;
 	int pieces_fd; /* -1: not open */
 	uint64_t end;  /* of that file */
+	struct error lack; /* why they cannot be written; kind ERROR_NONE: they can */
 };
 
 static void path_of(const struct backup_notes *notes, const char *name, char out[PATH_BYTES]);
 static int open_all(struct backup_notes *notes, struct error *err);
+static int try_open(struct backup_notes *notes, struct error *err);
+static void close_all(struct backup_notes *notes);
 static int take_lock(struct backup_notes *notes, struct error *err);
 static int open_pieces(struct backup_notes *notes, struct error *err);
 static void recall_pieces(struct backup_notes *notes, struct backup_known *known);
@@ -75,23 +78,42 @@ void backup_notes_close(struct backup_notes *notes)
 {
 	if (notes == NULL)
 		return;
-	if (notes->pieces_fd >= 0)
-		close(notes->pieces_fd);
-	if (notes->lock_fd >= 0)
-		close(notes->lock_fd);
+	close_all(notes);
 	free(notes);
+}
+
+const char *backup_notes_lack(const struct backup_notes *notes)
+{
+	return notes->lack.kind == ERROR_NONE ? "" : notes->lack.text;
+}
+
+bool backup_notes_had_moments(const struct backup_notes *notes)
+{
+	char **names;
+	size_t count;
+	struct error ignored;
+	struct backup_moment moment;
+	bool result = false;
+	if (file_list(notes->folder, &names, &count, &ignored) != 0)
+		return false;
+	for (size_t i = 0; i < count && !result; i++)
+		result = backup_moment_parse(span_text(names[i]), &moment);
+	file_names_free(names, count);
+	return result;
+}
+
+const char *backup_notes_folder(const struct backup_notes *notes)
+{
+	return notes->folder;
 }
 
 int backup_notes_renew(struct backup_notes *notes, struct error *err)
 {
 	char path[PATH_BYTES];
 	path_of(notes, "lock", path);
-	if (file_exists(path))
+	if (notes->lack.kind == ERROR_NONE && file_exists(path))
 		return 0;
-	close(notes->lock_fd);
-	close(notes->pieces_fd);
-	notes->lock_fd = -1;
-	notes->pieces_fd = -1;
+	close_all(notes);
 	return open_all(notes, err);
 }
 
@@ -166,12 +188,38 @@ static void path_of(const struct backup_notes *notes, const char *name, char out
 	ASSERT(len > 0);
 }
 
+/* A disk that takes no writes is a reason to back up, not one to go without. */
 static int open_all(struct backup_notes *notes, struct error *err)
+{
+	struct error why = {0};
+	notes->lack.kind = ERROR_NONE;
+	if (try_open(notes, &why) == 0)
+		return 0;
+	if (why.kind != ERROR_READ_ONLY && why.kind != ERROR_NO_SPACE) {
+		*err = why;
+		return -1;
+	}
+	close_all(notes);
+	notes->lack = why;
+	return 0;
+}
+
+static int try_open(struct backup_notes *notes, struct error *err)
 {
 	if (file_make_folder(notes->files, notes->folder, FOLDER_MODE, err) != 0 ||
 		take_lock(notes, err) != 0)
 		return -1;
 	return open_pieces(notes, err);
+}
+
+static void close_all(struct backup_notes *notes)
+{
+	if (notes->pieces_fd >= 0)
+		close(notes->pieces_fd);
+	if (notes->lock_fd >= 0)
+		close(notes->lock_fd);
+	notes->pieces_fd = -1;
+	notes->lock_fd = -1;
 }
 
 static int take_lock(struct backup_notes *notes, struct error *err)

@@ -14,13 +14,19 @@ enum { BACKUP_ID_BYTES = 17 };
 /* A name of the place, of 16 hex digits. */
 void backup_notes_id(const char *place, char out[BACKUP_ID_BYTES]);
 
-/* Makes the folder. busy when another backup of this folder to that place is under way. */
+/* Makes the folder. On a disk that is full or takes no writes what is there is read and nothing
+ * noted (backup_notes_lack). busy when another backup of this folder to that place is under way. */
 struct backup_notes *backup_notes_open(
 	const struct file_ops *files, const char *folder, const char *place, struct error *err);
 /* To read manifests beside another backup. */
 struct backup_notes *backup_notes_look(
 	const struct file_ops *files, const char *folder, const char *place);
 void backup_notes_close(struct backup_notes *notes); /* NULL is fine */
+/* Why nothing can be noted; "": it can. */
+const char *backup_notes_lack(const struct backup_notes *notes);
+/* Whether there are manifests, so that moments were made there. */
+bool backup_notes_had_moments(const struct backup_notes *notes);
+const char *backup_notes_folder(const struct backup_notes *notes);
 
 /* Makes the folder again when it was removed, as with a disk that was lost and restored. What it
  * had is forgotten. */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "storage/backup/backup_internal.h"
+#include "storage/backup/backup_mark.h"
 #include "storage/backup/backup_reader.h"
 
 /* The clock of the target may be an hour off. */
@@ -39,6 +40,7 @@ static int list_again(struct backup *backup, struct error *err);
 static int read_named(struct pruning *pruning, const bool *stays, struct error *err);
 static int sweep(struct pruning *pruning, const char *kind, struct error *err);
 static int backup_prune_take(void *taker, const struct backup_object *object, struct error *err);
+static int backup_prune_mark(void *taker, const char *key, int64_t changed_ms, struct error *err);
 static bool is_nobodys(const struct pruning *pruning, const char *key,
 	const struct backup_piece *piece, int64_t changed_ms);
 static int remove_pieces(struct pruning *pruning, struct error *err);
@@ -68,6 +70,8 @@ int backup_prune(struct backup *backup, struct backup_pruned *out, struct error 
 		result = sweep(&pruning, BACKUP_PACKS, err);
 	if (result == 0)
 		result = sweep(&pruning, BACKUP_JOURNAL, err);
+	if (result == 0 && out->reader[0] == '\0')
+		result = backup_marks_each(backup->target, backup_prune_mark, &pruning, err);
 	free(stays);
 	free(pruning.pieces);
 	free(pruning.keys);
@@ -196,6 +200,18 @@ static int backup_prune_take(void *taker, const struct backup_object *object, st
 	pruning->pieces[pruning->count] = piece;
 	memcpy(pruning->keys[pruning->count++], key, sizeof(key));
 	return 0;
+}
+
+/* The mark of a pack that no moment names, and no run under way has just put. */
+static int backup_prune_mark(void *taker, const char *key, int64_t changed_ms, struct error *err)
+{
+	const struct pruning *pruning = taker;
+	struct backup_target *target = pruning->backup->target;
+	char name[BACKUP_NAME_BYTES];
+	if (backup_known_has(pruning->named, key) || changed_ms >= clock_wall_ms() - RUN_MAX_MS)
+		return 0;
+	backup_mark_name(key, name);
+	return target->ops->remove(target, name, err);
 }
 
 static bool is_nobodys(const struct pruning *pruning, const char *key,

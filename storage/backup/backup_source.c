@@ -9,14 +9,17 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "storage/core/acknowledged.h"
+#include "storage/core/damage_row.h"
 #include "storage/core/pack_row.h"
 #include "storage/core/store_row.h"
 #include "storage/db/db_sums.h"
 #include "storage/journal/journal_history.h"
 #include "storage/journal/snapshot.h"
 #include "storage/packs/pack_table.h"
+#include "storage/start/catalog_copy.h"
 
-enum { PATH_BYTES = 4096, MS_PER_SECOND = 1000 };
+enum { PATH_BYTES = 4096, MS_PER_SECOND = 1000, DAMAGE_ROWS = 65536 };
 _Static_assert((int)BACKUP_STORE_BYTES == (int)STORE_ID_BYTES, "the id of a store");
 
 struct journal_search { /* of the files that lead to the moment */
@@ -24,7 +27,18 @@ struct journal_search { /* of the files that lead to the moment */
 	struct backup_source *out;
 };
 
-static struct db *open_catalog(const char *folder, struct error *err);
+struct catalog_look {
+	struct catalog_copy *copy; /* NULL: it is read where it lies */
+	struct db *db;
+};
+
+struct damage_search { /* of the packs of damaged chunks */
+	struct backup_source *source;
+	size_t last; /* that one was found in */
+};
+
+static int open_catalog(struct catalog_look *out, const char *folder, struct error *err);
+static void close_catalog(struct catalog_look *look);
 static int read_catalog(
 	struct db *db, struct backup_source *out, const char *folder, struct error *err);
 static int read_moment(struct db *db, struct backup_moment *out, uint8_t store[BACKUP_STORE_BYTES],
@@ -42,6 +56,9 @@ static int backup_source_take_part(
 	void *owner, const char *path, uint64_t bytes, struct error *err);
 static int prove_snapshot(const struct journal_search *search, const char *path, struct error *err);
 static void drop_files(struct backup_source *source, size_t from);
+static void read_damage(struct db *db, struct backup_source *out);
+static void backup_source_take_damage(void *taker, const struct chunk_place *place);
+static struct backend *open_packs(const char *folder, struct error *err);
 static int check_pack(struct backend *backend, const struct pack_record *record, struct error *err);
 static int read_bytes(const struct source_file *file, int fd, uint64_t from, struct iovec into,
 	struct error *err);
@@ -50,15 +67,15 @@ int backup_source_read(
 	const struct source_options *options, struct backup_source *out, struct error *err)
 {
 	*out = (struct backup_source){.count = 0};
-	struct db *db = open_catalog(options->folder, err);
-	if (db == NULL)
+	struct catalog_look look;
+	if (open_catalog(&look, options->folder, err) != 0)
 		return -1;
-	int result = db_snapshot_begin(db, err);
+	int result = db_snapshot_begin(look.db, err);
 	if (result == 0) {
-		result = read_catalog(db, out, options->folder, err);
-		db_snapshot_end(db);
+		result = read_catalog(look.db, out, options->folder, err);
+		db_snapshot_end(look.db);
 	}
-	db_close(db);
+	close_catalog(&look);
 	return result != 0 ? -1 : read_journal(options, out, err);
 }
 
@@ -69,19 +86,56 @@ void backup_source_release(struct backup_source *source)
 	*source = (struct backup_source){.count = 0};
 }
 
+int backup_source_read_packs(const char *folder, struct backup_source *out, struct error *err)
+{
+	*out = (struct backup_source){.count = 0};
+	struct catalog_look look;
+	if (open_catalog(&look, folder, err) != 0)
+		return -1;
+	int result = db_snapshot_begin(look.db, err);
+	if (result == 0) {
+		result = read_packs(look.db, out, folder, err);
+		db_snapshot_end(look.db);
+	}
+	close_catalog(&look);
+	return result;
+}
+
 int backup_source_peek(const char *folder, struct backup_moment *out,
 	uint8_t out_store[BACKUP_STORE_BYTES], struct error *err)
 {
-	struct db *db = open_catalog(folder, err);
-	if (db == NULL)
+	struct catalog_look look;
+	if (open_catalog(&look, folder, err) != 0)
 		return -1;
-	int result = db_snapshot_begin(db, err);
+	int result = db_snapshot_begin(look.db, err);
 	if (result == 0) {
-		result = read_moment(db, out, out_store, err);
-		db_snapshot_end(db);
+		result = read_moment(look.db, out, out_store, err);
+		db_snapshot_end(look.db);
 	}
-	db_close(db);
+	close_catalog(&look);
 	return result;
+}
+
+int backup_source_peek_whole(const char *folder, struct backup_moment *out,
+	uint8_t out_store[BACKUP_STORE_BYTES], struct error *err)
+{
+	char path[PATH_BYTES];
+	struct acknowledgement last;
+	snprintf(path, sizeof(path), "%s/acknowledged", folder);
+	if (backup_source_peek(folder, out, out_store, err) != 0 ||
+		acknowledged_read(path, &last, err) != 0)
+		return -1;
+	return last.store.life > out->life ||
+			(last.store.life == out->life && last.change > out->change)
+		? error_set(err, ERROR_DAMAGED, "The catalog lacks acknowledged changes.")
+		: 0;
+}
+
+bool backup_source_is_read_only(const char *folder)
+{
+	char path[PATH_BYTES];
+	snprintf(path, sizeof(path), "%s/catalog.db", folder);
+	return access(path, W_OK) != 0 && errno == EROFS;
 }
 
 int source_file_read(
@@ -100,18 +154,44 @@ int source_file_read(
 
 int source_file_check(const struct source_file *file, const char *folder, struct error *err)
 {
-	char packs[PATH_BYTES];
-	char aside[PATH_BYTES];
 	if (file->pack.length == 0 || file->pack.state == PACK_OPEN)
 		return 0;
-	snprintf(packs, sizeof(packs), "%s/packs", folder);
-	snprintf(aside, sizeof(aside), "%s/set-aside", folder);
-	struct backend *backend = backend_folder_open(packs, aside, NULL, err);
+	struct backend *backend = open_packs(folder, err);
 	if (backend == NULL)
 		return -1;
 	const int result = check_pack(backend, &file->pack, err);
 	backend->ops->free(backend);
 	return result;
+}
+
+int source_file_index(const struct source_file *file, const char *folder, struct buffer *out,
+	struct error *err)
+{
+	const struct pack_record *record = &file->pack;
+	const struct pack_id *name = pack_record_file(record);
+	const bool is_compacted = !pack_id_equal(&record->id, name);
+	bool ignored;
+	struct backend *backend = open_packs(folder, err);
+	if (backend == NULL)
+		return -1;
+	struct pack_index *index = is_compacted
+		? pack_table_load(backend, &record->id, name, record->length, err)
+		: pack_index_load(backend, &record->id, record->length, &ignored, err);
+	if (index != NULL)
+		(is_compacted ? pack_table_encode : pack_index_encode)(index, out);
+	const bool is_there = index != NULL;
+	pack_index_free(index);
+	backend->ops->free(backend);
+	return is_there ? buffer_check(out, "the index", err) : -1;
+}
+
+static struct backend *open_packs(const char *folder, struct error *err)
+{
+	char packs[PATH_BYTES];
+	char aside[PATH_BYTES];
+	snprintf(packs, sizeof(packs), "%s/packs", folder);
+	snprintf(aside, sizeof(aside), "%s/set-aside", folder);
+	return backend_folder_open(packs, aside, NULL, err);
 }
 
 static int check_pack(struct backend *backend, const struct pack_record *record, struct error *err)
@@ -126,19 +206,37 @@ static int check_pack(struct backend *backend, const struct pack_record *record,
 	backend->ops->close(file);
 	const bool is_right = index != NULL;
 	pack_index_free(index);
-	return is_right ? 0
-			: error_wrap(err, "%s was shipped as it is; `deltabucketd scrub` mends it", text);
+	return is_right ? 0 : error_wrap(err, "%s describes itself wrongly", text);
 }
 
-/* SQLite would make a missing one. */
-static struct db *open_catalog(const char *folder, struct error *err)
+/* SQLite would make a missing one. It cannot read a catalog where it can make no file beside it,
+ * and the last one to close a log would move it into the catalog. */
+static int open_catalog(struct catalog_look *out, const char *folder, struct error *err)
 {
 	char path[PATH_BYTES];
+	*out = (struct catalog_look){.copy = NULL};
 	snprintf(path, sizeof(path), "%s/catalog.db", folder);
-	if (file_exists(path))
-		return db_open(path, DB_LOOK, err);
-	error_set(err, ERROR_NOT_FOUND, "There is no store in %s: catalog.db is missing.", folder);
-	return NULL;
+	if (!file_exists(path))
+		return error_set(err, ERROR_NOT_FOUND,
+			"There is no store in %s: catalog.db is missing.", folder);
+	if (backup_source_is_read_only(folder)) {
+		out->copy = catalog_copy_make(file_system(), path, err);
+		if (out->copy == NULL)
+			return -1;
+	}
+	out->db = db_open(out->copy != NULL ? catalog_copy_path(out->copy) : path, DB_LOOK, err);
+	if (out->db != NULL) {
+		db_keep_log(out->db, true);
+		return 0;
+	}
+	close_catalog(out);
+	return -1;
+}
+
+static void close_catalog(struct catalog_look *look)
+{
+	db_close(look->db);
+	catalog_copy_free(look->copy);
 }
 
 static int read_catalog(
@@ -193,7 +291,31 @@ static int read_packs(
 		add_file(out, key, path, records[i].length)->pack = records[i];
 	}
 	free(records);
+	read_damage(db, out);
 	return 0;
+}
+
+/* Rows that cannot be read are no reason to go without a backup. */
+static void read_damage(struct db *db, struct backup_source *out)
+{
+	struct damage_search search = {.source = out};
+	struct error ignored;
+	(void)damage_row_each(db, DAMAGE_ROWS, backup_source_take_damage, &search, &ignored);
+}
+
+/* The rows of one pack follow one another. */
+static void backup_source_take_damage(void *taker, const struct chunk_place *place)
+{
+	struct damage_search *search = taker;
+	struct backup_source *source = search->source;
+	for (size_t i = 0; i < source->count; i++) {
+		struct source_file *file = &source->files[(search->last + i) % source->count];
+		if (!pack_id_equal(&file->pack.id, &place->pack))
+			continue;
+		file->damaged++;
+		search->last = (size_t)(file - source->files);
+		return;
+	}
 }
 
 static struct source_file *add_file(

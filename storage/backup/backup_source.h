@@ -17,6 +17,7 @@ struct source_file {
 	uint64_t length; /* committed bytes */
 	int fd;          /* of a file of the journal; -1: not open */
 	struct pack_record pack; /* of the file of a pack */
+	uint32_t damaged;        /* chunks of it that are known to be damaged */
 };
 struct backup_source {
 	uint8_t store[BACKUP_STORE_BYTES];
@@ -38,8 +39,17 @@ struct source_options {
 int backup_source_read(
 	const struct source_options *options, struct backup_source *out, struct error *err);
 void backup_source_release(struct backup_source *source);
+/* The packs alone. Release `out` in any case. */
+int backup_source_read_packs(const char *folder, struct backup_source *out, struct error *err);
 /* The number of the last change and the life, and whose they are, alone. */
 int backup_source_peek(const char *folder, struct backup_moment *out,
+	uint8_t out_store[BACKUP_STORE_BYTES], struct error *err);
+
+/* Whether the disk takes no writes: then nothing changes, and each of these reads a copy of the
+ * catalog in memory. */
+bool backup_source_is_read_only(const char *folder);
+/* The same of a store that nobody has open; damaged when the catalog lacks acknowledged changes. */
+int backup_source_peek_whole(const char *folder, struct backup_moment *out,
 	uint8_t out_store[BACKUP_STORE_BYTES], struct error *err);
 
 /* Reads these bytes of a file. not_found and corrupt: it is not there, or shorter than that. */
@@ -49,5 +59,8 @@ int source_file_read(const struct source_file *file, uint64_t from, uint8_t *int
 /* Whether a pack that will not change any more describes itself rightly: nothing else will describe
  * it in a restored store. 0 for other files. `folder` is the data folder. */
 int source_file_check(const struct source_file *file, const char *folder, struct error *err);
+/* Appends what the file beside such a pack says of it. */
+int source_file_index(const struct source_file *file, const char *folder, struct buffer *out,
+	struct error *err);
 
 #endif

@@ -34,6 +34,9 @@ struct backup_target_ops {
 		void *taker, struct error *err);
 	/* 0 when it is absent. After a power cut of the target it may be there again. */
 	int (*remove)(struct backup_target *target, const char *name, struct error *err);
+	/* The place as it is now is the one that is meant: from here on put fails with not_found
+	 * where another folder is at its path, as when a disk is unmounted. */
+	int (*pin)(struct backup_target *target, struct error *err);
 	/* What was removed of a kind stays so from here on. */
 	int (*settle)(struct backup_target *target, const char *kind, struct error *err);
 	void (*free)(struct backup_target *target);

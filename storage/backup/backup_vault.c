@@ -3,16 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/encode.h"
+#include "storage/backup/backup_about.h"
 
-enum { ABOUT_MAX_BYTES = 1024 };
+static const char MENDS[] = "`deltabucketd backup --verify` writes it again from the manifests";
 
-static const char ABOUT[] = "about/store";
-static const char TITLE[] = "deltabucket backup 1\n";
-
-static void print_about(const struct backup_vault *vault, struct buffer *out);
-static int read_about(struct backup_vault *vault, struct error *err);
-static int parse_about(struct backup_vault *vault, struct span text, struct error *err);
+static int begin_without(struct backup_vault *out, bool had_moments, struct error *err);
+static int check_found(
+	const struct backup_vault *wanted, const struct backup_vault *found, struct error *err);
+static bool is_of(const struct backup_vault *vault, const struct backup_vault *other);
+static int refuse_damage(struct error *err);
+static int refuse_unproven(
+	const struct error *about, const struct error *why, struct error *err);
 static int check_same(
 	const struct backup_vault *wanted, const struct backup_vault *found, struct error *err);
 static int open_sealed(struct backup_vault *vault, const char *name, struct span sealed,
@@ -21,37 +22,59 @@ static bool has_key(const struct backup_vault *vault);
 
 int backup_vault_begin(struct backup_vault *out, struct backup_target *target,
 	const uint8_t store[BACKUP_STORE_BYTES], const struct age_recipient *recipient,
-	struct error *err)
+	bool had_moments, struct error *err)
 {
 	struct backup_vault found = {.target = target};
-	struct buffer about;
 	const struct age_identities *identities = out->identities;
 	*out = (struct backup_vault){
 		.target = target, .is_sealed = recipient != NULL, .identities = identities};
 	memcpy(out->store, store, BACKUP_STORE_BYTES);
 	if (recipient != NULL)
 		out->recipient = *recipient;
-	if (read_about(&found, err) == 0)
-		return check_same(out, &found, err);
-	if (err->kind != ERROR_NOT_FOUND)
+	if (target->ops->pin(target, err) != 0)
 		return -1;
-	buffer_init(&about, ABOUT_MAX_BYTES);
-	print_about(out, &about);
-	const int result = target->ops->put(target, ABOUT, buffer_span(&about), err);
-	buffer_release(&about);
-	return result;
+	if (backup_about_read(&found, err) == 0)
+		return check_found(out, &found, err);
+	return err->kind == ERROR_NOT_FOUND ? begin_without(out, had_moments, err)
+					    : refuse_damage(err);
+}
+
+int backup_vault_renew(const struct backup_vault *vault, struct error *err)
+{
+	struct backup_target *target = vault->target;
+	struct backup_vault found = {.target = target};
+	if (target->ops->pin(target, err) != 0)
+		return -1;
+	return backup_about_read(&found, err) == 0 ? check_found(vault, &found, err)
+						   : refuse_damage(err);
 }
 
 int backup_vault_find(struct backup_vault *out, struct backup_target *target, struct error *err)
 {
 	const struct age_identities *identities = out->identities;
-	*out = (struct backup_vault){.target = target, .identities = identities};
-	if (read_about(out, err) == 0)
+	struct backup_vault proven = {.target = target, .identities = identities};
+	struct error about = {0};
+	struct error why = {0};
+	*out = proven;
+	const bool is_read = backup_about_read(out, &about) == 0;
+	if (!is_read && about.kind != ERROR_NOT_FOUND && about.kind != ERROR_CORRUPT) {
+		*err = about;
+		return -1;
+	}
+	const bool is_proven = backup_about_prove(&proven, is_read ? out : NULL, &why) == 0;
+	if (is_read && (!is_proven || is_of(out, &proven)))
 		return 0;
-	return err->kind != ERROR_NOT_FOUND
-		? -1
-		: error_set(err, ERROR_NOT_FOUND, "There is no backup: the object %s is missing.",
-			  ABOUT);
+	if (!is_proven)
+		return refuse_unproven(&about, &why, err);
+	if (is_read)
+		error_set(&about, ERROR_CORRUPT,
+			"%s is damaged: it names another store than the manifests do.",
+			BACKUP_ABOUT);
+	if (about.kind == ERROR_NOT_FOUND)
+		error_set(&about, ERROR_NOT_FOUND, "%s is missing.", BACKUP_ABOUT);
+	*out = proven;
+	out->about = about;
+	return 0;
 }
 
 int backup_vault_put(
@@ -89,7 +112,16 @@ int backup_vault_get(
 int backup_vault_check(const struct backup_vault *vault, struct error *err)
 {
 	struct backup_vault again = {.target = vault->target};
-	return backup_vault_find(&again, vault->target, err);
+	struct error why = {0};
+	if (backup_about_read(&again, &why) == 0 || why.kind == ERROR_CORRUPT)
+		return 0;
+	if (why.kind != ERROR_NOT_FOUND || vault->about.kind != ERROR_NOT_FOUND) {
+		*err = why;
+		return why.kind == ERROR_NOT_FOUND ? refuse_unproven(&why, &why, err) : -1;
+	}
+	return backup_about_prove(&again, vault, &why) == 0 || why.kind != ERROR_NOT_FOUND
+		? 0
+		: refuse_unproven(&why, &why, err);
 }
 
 uint64_t backup_vault_bytes(const struct backup_vault *vault, uint64_t plain)
@@ -117,44 +149,63 @@ int backup_vault_manifest(struct backup_vault *vault, const struct backup_moment
 	return result;
 }
 
-static void print_about(const struct backup_vault *vault, struct buffer *out)
+/* Moments without it are this store's when the manifests say so. */
+static int begin_without(struct backup_vault *out, bool had_moments, struct error *err)
 {
-	char store[2 * BACKUP_STORE_BYTES + 1];
-	char recipient[AGE_RECIPIENT_BYTES] = "none";
-	encode_hex(span_of(vault->store, sizeof(vault->store)), store);
-	if (vault->is_sealed)
-		age_recipient_print(&vault->recipient, recipient);
-	buffer_format(out, "%sstore %s\nrecipient %s\n", TITLE, store, recipient);
+	struct backup_vault found = {.target = out->target, .identities = out->identities};
+	struct error why = {0};
+	const bool has_moments = backup_about_prove(&found, NULL, &why) == 0;
+	if (has_moments && check_same(out, &found, err) != 0)
+		return -1;
+	if (!has_moments && why.kind == ERROR_NOT_FOUND && had_moments)
+		return error_set(err, ERROR_NOT_FOUND,
+			"The backups that were there are gone: the object %s is missing.",
+			BACKUP_ABOUT);
+	if (!has_moments && why.kind != ERROR_NOT_FOUND)
+		return error_set(err, why.kind, "%s is missing, and the moments there cannot be"
+			" read (%.200s); with --identity %s.",
+			BACKUP_ABOUT, why.text, MENDS);
+	return backup_about_put(out, err);
 }
 
-static int read_about(struct backup_vault *vault, struct error *err)
+static int check_found(
+	const struct backup_vault *wanted, const struct backup_vault *found, struct error *err)
 {
-	struct buffer text;
-	buffer_init(&text, ABOUT_MAX_BYTES);
-	int result = vault->target->ops->get(vault->target, ABOUT, &text, err);
-	if (result == 0)
-		result = parse_about(vault, buffer_span(&text), err);
-	buffer_release(&text);
-	return result;
-}
-
-static int parse_about(struct backup_vault *vault, struct span text, struct error *err)
-{
-	struct span lines = span_slice(text, sizeof(TITLE) - 1, text.len);
-	struct span word;
-	struct span store;
-	struct span recipient;
+	struct backup_vault proven = {.target = wanted->target, .identities = wanted->identities};
 	struct error ignored;
-	if (!span_starts(text, span_text(TITLE)) || !span_split(&lines, ' ', &word) ||
-		!span_split(&lines, '\n', &store) ||
-		!decode_hex(store, vault->store, sizeof(vault->store)) ||
-		!span_split(&lines, ' ', &word) || !span_split(&lines, '\n', &recipient))
+	if (!is_of(wanted, found) && backup_about_prove(&proven, NULL, &ignored) == 0 &&
+		is_of(wanted, &proven))
 		return error_set(err, ERROR_CORRUPT,
-			"%s is damaged, or a newer deltabucketd made it.", ABOUT);
-	vault->is_sealed = !span_equal_text(recipient, "none");
-	if (vault->is_sealed && age_recipient_parse(recipient, &vault->recipient, &ignored) != 0)
-		return error_set(err, ERROR_CORRUPT, "%s names no public key.", ABOUT);
-	return 0;
+			"%s is damaged: it names another store than the manifests do; %s.",
+			BACKUP_ABOUT, MENDS);
+	return check_same(wanted, found, err);
+}
+
+static bool is_of(const struct backup_vault *vault, const struct backup_vault *other)
+{
+	return memcmp(vault->store, other->store, sizeof(vault->store)) == 0;
+}
+
+static int refuse_damage(struct error *err)
+{
+	return err->kind == ERROR_CORRUPT ? error_advise(err, "%s", MENDS)
+		: err->kind == ERROR_NOT_FOUND
+		? error_set(err, ERROR_NOT_FOUND,
+			  "The backups that were there are gone: the object %s is missing.",
+			  BACKUP_ABOUT)
+		: -1;
+}
+
+static int refuse_unproven(
+	const struct error *about, const struct error *why, struct error *err)
+{
+	if (why->kind == ERROR_NOT_FOUND)
+		return about->kind == ERROR_NOT_FOUND
+			? error_set(err, ERROR_NOT_FOUND,
+				  "There is no backup: the object %s is missing.", BACKUP_ABOUT)
+			: error_set(err, about->kind, "%s There is no moment either.", about->text);
+	return error_set(err, why->kind, "%s is %s, and the manifests do not take its place: %.300s",
+		BACKUP_ABOUT, about->kind == ERROR_NOT_FOUND ? "missing" : "damaged", why->text);
 }
 
 static int check_same(

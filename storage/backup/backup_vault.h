@@ -14,13 +14,21 @@ struct backup_vault {
 	struct age_recipient recipient; /* with is_sealed */
 	/* Set by the caller before the functions below; borrowed; NULL: what is sealed stays so. */
 	const struct age_identities *identities;
+	/* Set by backup_vault_find: what is wrong with about/store, where the manifests took its
+	 * place; kind ERROR_NONE: nothing. */
+	struct error about;
 };
-/* To write the backups of this store. An empty target becomes one of it; `recipient` NULL: not
- * encrypted. invalid: it is another store's, or encrypted to another key. */
+/* To write the backups of this store. An empty target becomes one of it, unless `had_moments`: then
+ * it has lost its backups, and not_found is returned. `recipient` NULL: not encrypted. invalid: it
+ * is another store's, or encrypted to another key; corrupt: about/store is damaged. */
 int backup_vault_begin(struct backup_vault *out, struct backup_target *target,
 	const uint8_t store[BACKUP_STORE_BYTES], const struct age_recipient *recipient,
-	struct error *err);
-/* To read them. not_found: no backup is there. */
+	bool had_moments, struct error *err);
+/* Whether the place is still the one that backup_vault_begin found. Fails as that, and makes
+ * nothing. From here on puts fail when another folder takes its place. */
+int backup_vault_renew(const struct backup_vault *vault, struct error *err);
+/* To read them. Where about/store is missing, damaged, or names another store than the manifests,
+ * these count. not_found: no backup is there. */
 int backup_vault_find(struct backup_vault *out, struct backup_target *target, struct error *err);
 
 int backup_vault_put(

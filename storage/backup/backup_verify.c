@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "storage/backup/backup_about.h"
 #include "storage/backup/backup_fetch.h"
+#include "storage/backup/backup_mark.h"
 #include "storage/backup/backup_reader.h"
 #include "storage/backup/backup_source.h"
 
@@ -24,12 +26,14 @@ struct verifying {
 	struct backup_moments moments;
 	struct backup_known *seen;
 	struct backup_known *lost;
+	struct backup_known *marked;
 	struct buffer piece;
 };
 
 static int verify(struct verifying *verifying, struct error *err);
 static int begin(struct verifying *verifying, struct error *err);
 static int check_store(const struct verifying *verifying, struct error *err);
+static int mend_about(struct verifying *verifying, struct error *err);
 static int verify_held(struct verifying *verifying, struct error *err);
 static int verify_all(struct verifying *verifying, struct error *err);
 static int verify_moment(
@@ -46,6 +50,12 @@ static int mend_piece(struct verifying *verifying, const char *key,
 	const struct backup_piece *piece, struct error *err);
 static bool read_source(
 	struct verifying *verifying, const char *key, const struct backup_piece *piece);
+static int find_damaged(struct verifying *verifying, struct error *err);
+static int backup_verify_take_mark(
+	void *taker, const char *key, int64_t changed_ms, struct error *err);
+static int verify_mark(
+	struct verifying *verifying, const struct source_file *pack, struct error *err);
+static void add_damaged(struct verifying *verifying, const char *key, const char *why);
 static int find_touched(struct verifying *verifying, struct error *err);
 static bool needs_lost(
 	const struct verifying *verifying, const struct backup_manifest *manifest);
@@ -65,6 +75,7 @@ int backup_verify(
 	verifying.notes = backup_notes_look(params->files, params->folder, params->place);
 	verifying.seen = backup_known_new();
 	verifying.lost = backup_known_new();
+	verifying.marked = backup_known_new();
 	buffer_init(&verifying.piece, BACKUP_PIECE_MAX_BYTES);
 	const int result = verify(&verifying, err);
 	backup_reader_end(&verifying.reader);
@@ -72,6 +83,7 @@ int backup_verify(
 	buffer_release(&verifying.piece);
 	backup_known_free(verifying.seen);
 	backup_known_free(verifying.lost);
+	backup_known_free(verifying.marked);
 	backup_notes_close(verifying.notes);
 	backup_target_free(verifying.target);
 	return result;
@@ -82,6 +94,7 @@ void backup_verified_release(struct backup_verified *verified)
 	free(verified->mended.items);
 	free(verified->lost.items);
 	free(verified->touched.items);
+	backup_lacks_release(&verified->damaged);
 	*verified = (struct backup_verified){.moments = 0};
 }
 
@@ -99,7 +112,7 @@ static int begin(struct verifying *verifying, struct error *err)
 	struct error ignored;
 	verifying->vault.identities = verifying->params->identities;
 	if (backup_vault_find(&verifying->vault, verifying->target, err) != 0 ||
-		check_store(verifying, err) != 0)
+		check_store(verifying, err) != 0 || mend_about(verifying, err) != 0)
 		return -1;
 	verifying->out->needs_identity =
 		verifying->vault.is_sealed && verifying->params->identities == NULL;
@@ -109,6 +122,18 @@ static int begin(struct verifying *verifying, struct error *err)
 			" file with its secret key with --identity");
 	(void)backup_reader_begin(&verifying->reader, verifying->target, &ignored);
 	return backup_moments_list(verifying->target, &verifying->moments, err);
+}
+
+/* The manifests have proven that the place is this store's. */
+static int mend_about(struct verifying *verifying, struct error *err)
+{
+	if (verifying->vault.about.kind == ERROR_NONE)
+		return 0;
+	if (backup_about_put(&verifying->vault, err) != 0)
+		return -1;
+	verifying->vault.about.kind = ERROR_NONE;
+	add_name(&verifying->out->mended, BACKUP_ABOUT);
+	return 0;
 }
 
 static int check_store(const struct verifying *verifying, struct error *err)
@@ -133,6 +158,8 @@ static int verify_held(struct verifying *verifying, struct error *err)
 	if (holder->take(holder->owner, name, hold, err) != 0)
 		return -1;
 	int result = verify_all(verifying, err);
+	if (result == 0)
+		result = find_damaged(verifying, err);
 	(void)holder->end(holder->owner, hold, &ignored);
 	if (result == 0)
 		result = find_touched(verifying, err);
@@ -262,6 +289,61 @@ static bool read_source(
 	buffer_commit(&verifying->piece, len);
 	blake3(NULL, buffer_span(&verifying->piece), digest);
 	return memcmp(digest, piece->digest, sizeof(digest)) == 0;
+}
+
+/* Of what the moments name: packs that are marked, and those with chunks that the server knows to
+ * be damaged. */
+static int find_damaged(struct verifying *verifying, struct error *err)
+{
+	struct backup_source packs;
+	struct error why;
+	int result = backup_source_read_packs(verifying->params->folder, &packs, err);
+	if (result == 0)
+		result = backup_marks_each(
+			verifying->target, backup_verify_take_mark, verifying, err);
+	for (size_t i = 0; i < packs.count && result == 0; i++) {
+		const struct source_file *pack = &packs.files[i];
+		if (backup_known_has(verifying->marked, pack->key))
+			result = verify_mark(verifying, pack, err);
+		error_set(&why, ERROR_CORRUPT, "%u chunks of it are damaged in the store.",
+			pack->damaged);
+		if (pack->damaged > 0)
+			add_damaged(verifying, pack->key, why.text);
+	}
+	backup_source_release(&packs);
+	return result;
+}
+
+static int backup_verify_take_mark(
+	void *taker, const char *key, int64_t changed_ms, struct error *err)
+{
+	struct verifying *verifying = taker;
+	const struct backup_piece byte = {.to = 1};
+	(void)changed_ms, (void)err;
+	backup_known_add(verifying->marked, key, &byte);
+	add_damaged(verifying, key, "It described itself wrongly when it was backed up.");
+	return 0;
+}
+
+static int verify_mark(
+	struct verifying *verifying, const struct source_file *pack, struct error *err)
+{
+	char name[BACKUP_NAME_BYTES];
+	bool is_mended = false;
+	if (backup_mark_mend(&verifying->vault, pack, verifying->params->folder, &is_mended, err) !=
+		0)
+		return -1;
+	backup_mark_name(pack->key, name);
+	if (is_mended)
+		add_name(&verifying->out->mended, name);
+	return 0;
+}
+
+static void add_damaged(struct verifying *verifying, const char *key, const char *why)
+{
+	char path[BACKUP_NAME_BYTES];
+	if (backup_known_has(verifying->seen, key) && backup_key_path(key, path))
+		backup_lacks_add(&verifying->out->damaged, path, why);
 }
 
 static int find_touched(struct verifying *verifying, struct error *err)

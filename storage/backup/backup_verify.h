@@ -22,6 +22,8 @@ struct backup_verified { /* release it in any case */
 	struct backup_names mended;
 	struct backup_names lost;    /* pieces, and manifests */
 	struct backup_names touched; /* moments that need one that is lost */
+	/* packs that moments have as the store has them, damaged */
+	struct backup_lacks damaged;
 	bool needs_identity;         /* with denied: to open an encrypted backup */
 };
 /* Of `params` `keep`, `spacing_ms` and `recipient` are not used. denied: the place is encrypted,

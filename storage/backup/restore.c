@@ -11,12 +11,15 @@
 
 #include "base/memory.h"
 #include "storage/backup/backup_fetch.h"
+#include "storage/backup/backup_mark.h"
 #include "storage/packs/set_aside.h"
 
 /* So many starts can be lost behind the moment: the life of the restored store is above all of
  * them, so nothing that is left of the lost one ever counts as newer. */
 enum { LOST_LIVES = 4096 };
 enum { PATH_BYTES = 4096, NAME_BYTES = 300, FILE_MODE = 0600, MARK_MAX_BYTES = 256 };
+
+static const char INDEX[] = ".index";
 
 struct restoring {
 	const struct restore_params *params;
@@ -47,6 +50,11 @@ static int fetch_file(
 	struct restoring *restoring, const struct backup_file *file, struct error *err);
 static void restoring_take_lack(void *owner, const struct error *why);
 static void add_lack(struct restoring *restoring, const char *why);
+static int restore_take_mark(void *taker, const char *key, int64_t changed_ms, struct error *err);
+static int find_damaged(struct restoring *restoring, struct error *err);
+static void advise_index(
+	const struct source_file *pack, const char *folder, struct error *why);
+static bool is_told(const struct restoring *restoring);
 static int check_is_there(struct restoring *restoring, struct error *err);
 static int make_catalog(struct restoring *restoring, struct error *err);
 static int end(struct restoring *restoring, struct error *err);
@@ -64,7 +72,12 @@ int restore_run(const struct restore_params *params, struct restore_report *out,
 	if (result == 0 && !out->was_done)
 		result = fetch_all(&restoring, err);
 	if (result == 0 && !out->was_done)
+		result = backup_marks_each(
+			params->vault->target, restore_take_mark, &restoring, err);
+	if (result == 0 && !out->was_done)
 		result = make_catalog(&restoring, err);
+	if (result == 0 && !out->was_done)
+		result = find_damaged(&restoring, err);
 	if (result == 0)
 		result = end(&restoring, err);
 	backup_fetch_release(&restoring.fetch);
@@ -302,6 +315,76 @@ static int check_is_there(struct restoring *restoring, struct error *err)
 		: error_set(err, ERROR_NOT_FOUND,
 			  "The moment %s was pruned while it was restored. Take one that --list shows.",
 			  restoring->mark);
+}
+
+/* The index of a pack that describes itself wrongly: with it the pack is read all the same. One
+ * that cannot be read is as if there were none. */
+static int restore_take_mark(void *taker, const char *key, int64_t changed_ms, struct error *err)
+{
+	const struct restoring *restoring = taker;
+	const struct restore_params *params = restoring->params;
+	char name[BACKUP_NAME_BYTES];
+	char path[PATH_BYTES];
+	struct buffer index;
+	struct error ignored;
+	int result = 0;
+	(void)changed_ms;
+	if (!backup_key_path(key, name) || !is_named(restoring, name))
+		return 0;
+	path_in(restoring, name, path);
+	memcpy(strrchr(path, '.'), INDEX, sizeof(INDEX));
+	buffer_init(&index, BACKUP_PIECE_MAX_BYTES);
+	if (backup_mark_get(params->vault, key, &index, &ignored) == 0 && index.len > 0)
+		result = file_publish(params->files, path, buffer_span(&index), FILE_MODE, err);
+	buffer_release(&index);
+	return result;
+}
+
+/* What came whole and was damaged when it was backed up. */
+static int find_damaged(struct restoring *restoring, struct error *err)
+{
+	const char *folder = restoring->params->folder;
+	struct backup_source packs;
+	int result = backup_source_read_packs(folder, &packs, err);
+	for (size_t i = 0; i < packs.count && result == 0; i++) {
+		const struct source_file *pack = &packs.files[i];
+		char name[BACKUP_NAME_BYTES];
+		struct error why = {0};
+		restoring->file = name;
+		if (!backup_key_path(pack->key, name) || is_told(restoring))
+			continue;
+		if (source_file_check(pack, folder, &why) != 0)
+			advise_index(pack, folder, &why);
+		else if (pack->damaged > 0)
+			error_set(&why, ERROR_CORRUPT,
+				"%u chunks of it were damaged when it was backed up.",
+				pack->damaged);
+		if (why.kind != ERROR_NONE)
+			add_lack(restoring, why.text);
+	}
+	backup_source_release(&packs);
+	return result;
+}
+
+static void advise_index(const struct source_file *pack, const char *folder, struct error *why)
+{
+	struct buffer index;
+	struct error ignored;
+	buffer_init(&index, BACKUP_PIECE_MAX_BYTES);
+	if (source_file_index(pack, folder, &index, &ignored) == 0)
+		error_advise(why,
+			"it is read with its index file, which came back, and `deltabucketd scrub` mends"
+			" it");
+	buffer_release(&index);
+}
+
+static bool is_told(const struct restoring *restoring)
+{
+	const struct restore_report *out = restoring->out;
+	for (size_t i = 0; i < out->lacking; i++)
+		if (strcmp(out->lacks[i].name, restoring->file) == 0)
+			return true;
+	return false;
 }
 
 /* The journal leads to the last change of the moment and no further. */

@@ -18,10 +18,14 @@ struct target_folder {
 	struct backup_target target; /* first */
 	const struct file_ops *files;
 	char *path;
+	dev_t device; /* of the folder that is meant */
+	ino_t number;
 };
 
+static int target_folder_pin(struct backup_target *target, struct error *err);
 static int target_folder_put(
 	struct backup_target *target, const char *name, struct span bytes, struct error *err);
+static int check_is_same(const struct target_folder *folder, struct error *err);
 static void path_of(const struct target_folder *folder, const char *name, char out[PATH_BYTES]);
 static int write_file(
 	const struct target_folder *folder, const char *path, struct span bytes, struct error *err);
@@ -41,6 +45,7 @@ static const struct backup_target_ops ops = {.put = target_folder_put,
 	.get = target_folder_get,
 	.list = target_folder_list,
 	.remove = target_folder_remove,
+	.pin = target_folder_pin,
 	.settle = target_folder_settle,
 	.free = target_folder_free};
 
@@ -57,7 +62,21 @@ struct backup_target *target_folder_open(
 	folder->target.ops = &ops;
 	folder->files = files;
 	folder->path = memory_copy_text(place);
-	return &folder->target;
+	if (target_folder_pin(&folder->target, err) == 0)
+		return &folder->target;
+	target_folder_free(&folder->target);
+	return NULL;
+}
+
+static int target_folder_pin(struct backup_target *target, struct error *err)
+{
+	struct target_folder *folder = (struct target_folder *)target;
+	struct stat facts;
+	if (stat(folder->path, &facts) != 0)
+		return error_set_errno(err, "The folder %s cannot be read", folder->path);
+	folder->device = facts.st_dev;
+	folder->number = facts.st_ino;
+	return 0;
 }
 
 static int target_folder_put(
@@ -69,7 +88,9 @@ static int target_folder_put(
 	char unfinished[PATH_BYTES + sizeof(UNFINISHED)];
 	path_of(folder, name, path);
 	snprintf(unfinished, sizeof(unfinished), "%s" UNFINISHED, path);
-	int result = file_make_parent(files, path, FOLDER_MODE, err);
+	int result = check_is_same(folder, err);
+	if (result == 0)
+		result = file_make_parent(files, path, FOLDER_MODE, err);
 	if (result == 0)
 		result = write_file(folder, unfinished, bytes, err);
 	if (result == 0 && files->rename(files, unfinished, path) != 0)
@@ -78,6 +99,20 @@ static int target_folder_put(
 		return file_sync_name(files, path, err);
 	files->unlink(files, unfinished);
 	return -1;
+}
+
+/* Nothing is written below the mount point of a disk that went away. */
+static int check_is_same(const struct target_folder *folder, struct error *err)
+{
+	struct stat facts;
+	if (stat(folder->path, &facts) != 0)
+		return error_set_errno(err, "The folder %s cannot be read", folder->path);
+	return facts.st_dev == folder->device && facts.st_ino == folder->number
+		? 0
+		: error_set(err, ERROR_NOT_FOUND,
+			  "%s is not the folder that it was when this began: a disk may have been"
+			  " unmounted.",
+			  folder->path);
 }
 
 static void path_of(const struct target_folder *folder, const char *name, char out[PATH_BYTES])

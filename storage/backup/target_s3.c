@@ -91,6 +91,7 @@ static int target_s3_close_element(
 	void *owner, size_t depth, struct span name, struct span text, struct error *err);
 static int give_object(struct s3_listing *listing, struct error *err);
 static int target_s3_remove(struct backup_target *target, const char *name, struct error *err);
+static int target_s3_pin(struct backup_target *target, struct error *err);
 static int target_s3_settle(struct backup_target *target, const char *kind, struct error *err);
 static void target_s3_free(struct backup_target *target);
 
@@ -98,6 +99,7 @@ static const struct backup_target_ops ops = {.put = target_s3_put,
 	.get = target_s3_get,
 	.list = target_s3_list,
 	.remove = target_s3_remove,
+	.pin = target_s3_pin,
 	.settle = target_s3_settle,
 	.free = target_s3_free};
 
@@ -398,6 +400,13 @@ static int target_s3_remove(struct backup_target *target, const char *name, stru
 		result = refused(&request, &response, err);
 	http_response_release(&response);
 	return result;
+}
+
+/* A bucket does not go away and leave another one. */
+static int target_s3_pin(struct backup_target *target, struct error *err)
+{
+	(void)target, (void)err;
+	return 0;
 }
 
 /* A service that has confirmed a removal keeps to it. */

@@ -31,6 +31,10 @@ struct backup_holds {
 	struct hold_list list; /* guarded by lock */
 };
 
+typedef int write_fn(struct backup_holds *holds, const struct hold_list *list, struct error *err);
+
+static int take(struct backup_holds *holds, const char *name, write_fn *write,
+	struct backup_hold *out, struct error *err);
 static void load(struct backup_holds *holds);
 static int read_list(struct span text, struct hold_list *out, struct error *err);
 static bool take_line(struct span line, struct hold_list *out);
@@ -38,6 +42,8 @@ static bool is_name(const char *name);
 static struct hold_list drop_ended(const struct backup_holds *holds);
 static void drop_at(struct hold_list *list, size_t at);
 static int write_list(struct backup_holds *holds, const struct hold_list *list, struct error *err);
+static int write_or_keep(
+	struct backup_holds *holds, const struct hold_list *list, struct error *err);
 static void print_list(const struct hold_list *list, struct buffer *out);
 
 struct backup_holds *backup_holds_new(const struct file_ops *files, const char *folder,
@@ -67,6 +73,18 @@ void backup_holds_free(struct backup_holds *holds)
 int backup_holds_take(
 	struct backup_holds *holds, const char *name, struct backup_hold *out, struct error *err)
 {
+	return take(holds, name, write_list, out, err);
+}
+
+int backup_holds_take_here(
+	struct backup_holds *holds, const char *name, struct backup_hold *out, struct error *err)
+{
+	return take(holds, name, write_or_keep, out, err);
+}
+
+static int take(struct backup_holds *holds, const char *name, write_fn *write,
+	struct backup_hold *out, struct error *err)
+{
 	if (!is_name(name))
 		return error_set(err, ERROR_INVALID,
 			"The name of a backup has 1 to 64 letters, digits, '.', '_' and '-'.");
@@ -85,7 +103,7 @@ int backup_holds_take(
 			  BACKUP_HOLDS_MAX);
 	if (result == 0) {
 		list.holds[list.count++] = *out;
-		result = write_list(holds, &list, err);
+		result = write(holds, &list, err);
 	}
 	lock_leave(&holds->lock);
 	return result;
@@ -101,7 +119,7 @@ int backup_holds_end(
 		if (memcmp(list.holds[i].id, id, BACKUP_HOLD_ID_BYTES) == 0)
 			drop_at(&list, i);
 	const int result = list.count < before
-		? write_list(holds, &list, err)
+		? write_or_keep(holds, &list, err)
 		: error_set(err, ERROR_NOT_FOUND,
 			  "The hold of this backup has ended: it took more than %d hours, or another backup"
 			  " of the same name began.",
@@ -223,6 +241,22 @@ static int write_list(struct backup_holds *holds, const struct hold_list *list, 
 	if (result == 0)
 		holds->list = *list;
 	return result;
+}
+
+/* What the file says besides lasts a day at the most. */
+static int write_or_keep(
+	struct backup_holds *holds, const struct hold_list *list, struct error *err)
+{
+	struct error why = {0};
+	if (write_list(holds, list, &why) == 0)
+		return 0;
+	if (why.kind != ERROR_NO_SPACE && why.kind != ERROR_READ_ONLY) {
+		*err = why;
+		return -1;
+	}
+	log_failure(holds->log, LOG_WARNING, NULL, "backup_holds", &why);
+	holds->list = *list;
+	return 0;
 }
 
 static void print_list(const struct hold_list *list, struct buffer *out)

@@ -36,6 +36,10 @@ void backup_holds_free(struct backup_holds *holds); /* NULL is fine */
  * fail. invalid: the name; busy: there are BACKUP_HOLDS_MAX. */
 int backup_holds_take(
 	struct backup_holds *holds, const char *name, struct backup_hold *out, struct error *err);
+/* The same, but on a disk that is full or takes no writes the hold is in memory alone, and a
+ * restart ends it, which its holder learns from backup_holds_end. */
+int backup_holds_take_here(
+	struct backup_holds *holds, const char *name, struct backup_hold *out, struct error *err);
 /* not_found when the hold has ended before. Then files may be gone that the backup names. */
 int backup_holds_end(
 	struct backup_holds *holds, const uint8_t id[BACKUP_HOLD_ID_BYTES], struct error *err);

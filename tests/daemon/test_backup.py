@@ -255,6 +255,112 @@ class Backup(Place):
         self.assertLess(self.backup()['bytes_shipped'], 50_000)
         self.comes_back()
 
+    def test_a_store_that_is_not_started_makes_no_moment_after_moment(self):
+        """Each start is a change: a run that only looks is none."""
+        self.put(a=b'a')
+        beside = self.backup()
+        self.daemon.stop()
+        after = self.backup('--keep', '3')
+        self.assertLessEqual(len(self.moments()), 2)
+        for _ in range(3):
+            again = self.backup('--keep', '3')
+            self.assertEqual((again['new'], again['moment'], again['pieces_shipped']), (False, after['moment'], 0))
+        self.assertIn(beside['moment'], self.moments())
+        self.daemon.start()
+        self.put(b=b'b')
+        self.daemon.kill()
+        self.assertTrue(self.backup()['new'])
+        self.assertFalse(self.backup()['new'])
+        self.comes_back()
+
+    def test_a_place_that_was_emptied_is_told(self):
+        self.put(a=b'a')
+        self.backup()
+        shutil.rmtree(self.place)
+        for _ in range(2):
+            told = self.backup(status=1)
+            self.assertIn('Is a disk not mounted?', told)
+            self.assertFalse(os.path.exists(self.place))
+            os.mkdir(self.place)
+            self.assertIn(self.place, self.backup(status=1))
+            self.assertEqual(os.listdir(self.place), [])
+            os.rmdir(self.place)
+        notes = told.split('rm -r ')[1].strip()
+        shutil.rmtree(notes)
+        self.assertTrue(self.backup()['new'])
+        self.comes_back()
+
+    def test_what_is_missing_is_shipped_again_without_a_change(self):
+        self.put(a=random.Random(1).randbytes(500_000))
+        made = self.backup()
+        for folder in ('packs', 'journal'):
+            shutil.rmtree(f'{self.place}/{folder}')
+        again = self.backup()
+        self.assertEqual((again['new'], again['moment'], again['pieces_shipped']), (False, made['moment'], made['pieces_shipped']))
+        self.comes_back()
+        self.objects('packs/*')[0].unlink()
+        self.assertIn('1 pieces of ', self.run_command(0, 'backup', '--data', self.daemon.folder, '--to', self.place))
+        self.comes_back()
+
+    def test_a_restore_that_was_interrupted_is_told_by_a_start(self):
+        self.put(a=b'a')
+        self.backup()
+        other, _ = self.restore()
+        os.remove(f'{other.folder}/catalog.db')
+        pathlib.Path(other.folder, 'restoring').write_text('x')
+        with self.assertRaisesRegex(RuntimeError, 'a restore to .* was interrupted: repeat it'):
+            other.start()
+
+    @needs_mount
+    def test_a_disk_that_takes_no_writes_is_backed_up(self):
+        """With a server that was started on it, and without one."""
+        disk = os.path.join(self.daemon.scratch, 'disk')
+        os.mkdir(disk)
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=60m', 'none', disk], check=True)
+        self.addCleanup(subprocess.run, ['umount', '-l', disk], check=True)
+        data = os.path.join(disk, 'data')
+        self.put(a=random.Random(1).randbytes(200_000))
+        self.daemon.stop()
+        shutil.copytree(self.daemon.folder, data, ignore=lambda folder, names: [name for name in names if name == 'control.sock'])
+        other = self.new_daemon(folder=data)
+        other.start()
+        self.assertEqual(other.request('PUT', '/box/b', b'b').status, 200)
+        self.held['b'] = b'b'
+        self.daemon, stopped = other, self.daemon
+        self.daemon.stop()
+        subprocess.run(['mount', '-o', 'remount,ro', disk], check=True)
+        for how in ('started', 'stopped'):
+            (self.daemon.start if how == 'started' else self.daemon.stop)()
+            self.place = os.path.join(stopped.scratch, f'place-{how}')
+            command, environment = self.command('backup', '--data', data, '--to', self.place, '--json')
+            for new in (True, False):
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10 * REPLY_SECONDS)
+                self.assertEqual(done.returncode, 0, how + done.stdout + done.stderr)
+                self.assertEqual(json.loads(done.stdout)['new'], new, how)
+                self.assertIn('It goes on without notes', done.stderr)
+            self.comes_back().stop()
+        subprocess.run(['mount', '-o', 'remount,rw', disk], check=True)
+
+    @needs_mount
+    def test_a_full_disk_is_backed_up(self):
+        disk = os.path.join(self.daemon.scratch, 'disk')
+        os.mkdir(disk)
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=60m', 'none', disk], check=True)
+        self.addCleanup(subprocess.run, ['umount', '-l', disk], check=True)
+        self.daemon = self.new_daemon(folder=os.path.join(disk, 'data'))
+        self.daemon.start()
+        self.daemon.request('PUT', '/box')
+        self.put(a=random.Random(1).randbytes(200_000))
+        with open(os.path.join(disk, 'filler'), 'wb', buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(bytes(4096))
+        command, environment = self.command('backup', '--data', self.daemon.folder, '--to', self.place, '--json')
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10 * REPLY_SECONDS)
+        self.assertEqual((done.returncode, json.loads(done.stdout or '{}').get('new')), (0, True), done.stderr)
+        self.assertEqual(self.holds(), [])
+        os.remove(os.path.join(disk, 'filler'))
+        self.comes_back()
+
     def test_words_that_are_wrong(self):
         data = ['--data', self.daemon.folder]
         link, empty = (os.path.join(self.daemon.scratch, name) for name in ('link', 'empty'))
@@ -423,7 +529,6 @@ class Damage(Place):
             objects = self.objects('packs/*') + self.objects('journal/*')
             for path in objects:
                 harm(path)
-            self.assertFalse(self.backup()['new'])  # which looks at nothing
             self.assertEqual(len(self.verify()['put_again']), len(objects))
             self.comes_back()
         before = set(self.objects('packs/*'))
@@ -441,6 +546,85 @@ class Damage(Place):
         self.flip(self.largest())
         self.assertEqual(len(self.verify(status=4)['put_again']), 1)
         self.assertEqual(self.objects('about/reader-*'), [])
+
+
+    def packs(self):
+        return sorted(pathlib.Path(self.daemon.folder).glob('packs/*/*.pack'))
+
+    def test_chunks_that_the_server_knows_to_be_damaged_are_named(self):
+        """By each run, and by verify, whatever was shipped before; also without a change."""
+        body = random.Random(1).randbytes(300_000)
+        self.put(large=body, small=b'small')
+        self.backup()
+        self.daemon.stop()
+        path, = (path for path in self.packs() if body[20_000:20_032] in path.read_bytes())
+        data = bytearray(path.read_bytes())
+        data[data.index(body[20_000:20_032])] ^= 8
+        path.write_bytes(data)
+        self.daemon.start()
+        self.daemon.is_damaged = True
+        with self.assertRaises(http.client.IncompleteRead):
+            self.daemon.request('GET', '/box/large')
+        self.daemon.await_log('chunk_damaged')
+        name = f'packs/{path.parent.name}/{path.name}'
+        old, self.place = self.place, self.place + '2'
+        for _ in range(2):
+            told = self.backup(status=4)
+            self.assertIn(f'not whole: {name}: 1 chunks of it are damaged', told)
+            self.assertIn(f'not whole: {name}: ', self.backup('--verify', status=4))
+        other, told = self.restore(status=4)
+        self.assertIn(f'not whole: {name}: ', told)
+        other.is_damaged = True
+        self.place = old
+        self.assertIn(f'not whole: {name}: ', self.backup(status=4))
+
+    def test_a_pack_that_describes_itself_wrongly_loses_nothing(self):
+        """Its index file goes with it. Each run names it, and the restore."""
+        self.put(large=random.Random(1).randbytes(3_000_000), small=b'small')
+        self.daemon.stop()
+        self.daemon.start()  # which seals it
+        self.put(more=b'more')
+        self.daemon.stop()
+        path = max(self.packs(), key=lambda path: path.stat().st_size)
+        self.assertTrue(path.with_suffix('.index').exists())
+        size = path.stat().st_size
+        with open(path, 'r+b') as file:
+            file.seek(size - 10)
+            byte = file.read(1)
+            file.seek(size - 10)
+            file.write(bytes([byte[0] ^ 1]))
+        self.daemon.start()
+        name = f'not whole: packs/{path.parent.name}/{path.name}: '
+        for i in range(3):
+            told = self.backup(status=4)
+            self.assertIn(name, told)
+            if i == 0:
+                self.put(again=b'again')
+        other, told = self.restore(status=4)
+        self.assertIn(name, told)
+        shutil.copy(os.path.join(self.daemon.folder, 'master.key'), other.folder)
+        other.start()
+        self.reads(other, self.held)
+        other.stop()
+        done = other.admin('scrub')
+        self.assertIn('1 packs described themselves wrongly', done.stdout)
+        self.assertEqual(other.admin('fsck', check=False).returncode, 0)
+        self.daemon.admin('scrub')
+        self.assertEqual(self.daemon.admin('fsck', '--online', check=False).returncode, 0)
+        self.assertEqual(self.backup()['files_lacking'], 0)  # it is another file now
+
+    def test_a_flipped_bit_of_about_store_costs_nothing(self):
+        self.put(a=b'a' * 5000)
+        self.backup()
+        path = pathlib.Path(self.place, 'about', 'store')
+        sound = path.read_bytes()
+        for at in (3, sound.index(b'store') + 8, sound.index(b'none')):
+            path.write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1:])
+            self.comes_back()
+            self.assertIn('--verify', self.backup(status=1))
+            self.assertEqual(self.verify()['put_again'], ['about/store'])
+            self.assertEqual(path.read_bytes(), sound)
+        self.assertEqual(self.verify()['put_again'], [])
 
 
 class Encrypted(Place):
@@ -514,6 +698,21 @@ class Bucket(Place):
         self.place = 's3://nowhere'
         self.environment['AWS_SECRET_ACCESS_KEY'] = ROOT_SECRET
         self.assertIn("bucket 'nowhere' does not exist", self.backup(status=1))
+
+    def test_a_bucket_that_was_emptied_is_told(self):
+        self.put(a=b'a' * 5000)
+        follower = self.start_backup('--follow', '--json')
+        json.loads(follower.stdout.readline())
+        for key in re.findall('<Key>([^<]*)</Key>', self.target.request('GET', '/backups?list-type=2').body.decode()):
+            self.target.request('DELETE', '/backups/' + urllib.parse.quote(key))
+        self.put(b=b'b' * 5000)
+        told = follower.stderr.readline()
+        self.assertIn(self.place, told)
+        self.assertIn('about/store is missing', told)
+        follower.terminate()
+        follower.wait()
+        self.assertIn('about/store is missing', self.backup(status=1))
+        self.assertNotIn('<Key>', self.target.request('GET', '/backups?list-type=2').body.decode())
 
     def test_verify_mends_a_bucket(self):
         self.put(large=random.Random(1).randbytes(3_000_000), small=b'small')
@@ -652,6 +851,25 @@ class Follow(Place):
         self.follower.terminate()
         told = self.follower.communicate()[1]
         self.assertEqual(told.count('Nothing is pruned while the place is read (about/reader-0123456789abcdef)'), 1, told)
+
+    def test_a_place_that_goes_is_told_and_nothing_is_written_there(self):
+        """As an unmounted disk. It goes on when that is there again."""
+        self.put(a=b'a' * 5000)
+        self.await_shipped()
+        os.rename(self.place, self.place + '-away')
+        os.mkdir(self.place)
+        self.put(b=b'b' * 5000)
+        told = self.follower.stderr.readline()
+        self.assertIn(f'{self.place}: The backups that were there are gone', told)
+        self.assertIn('Is a disk not mounted?', told)
+        self.assertEqual(os.listdir(self.place), [])
+        os.rmdir(self.place)
+        self.put(c=b'c' * 5000)
+        self.assertIn('cannot be read', self.follower.stderr.readline())
+        self.assertFalse(os.path.exists(self.place))
+        os.rename(self.place + '-away', self.place)
+        self.await_shipped()
+        self.comes_back()
 
     def test_a_second_follower_is_refused(self):
         self.put(a=b'a')

@@ -83,9 +83,10 @@ void backup_fixture_put(struct backup_fixture *fixture, const char *key, size_t 
 	free(bytes);
 }
 
-int backup_fixture_run(struct backup_fixture *fixture, const struct file_ops *files)
+struct backup_params backup_fixture_params(
+	struct backup_fixture *fixture, const struct file_ops *files)
 {
-	const struct backup_params params = {.folder = fixture->store.folder,
+	return (struct backup_params){.folder = fixture->store.folder,
 		.place = fixture->place,
 		.files = files,
 		.recipient = fixture->is_sealed ? &fixture->recipient : NULL,
@@ -94,11 +95,20 @@ int backup_fixture_run(struct backup_fixture *fixture, const struct file_ops *fi
 		.owner = fixture,
 		.keep = fixture->keep,
 		.spacing_ms = fixture->spacing_ms};
+}
+
+int backup_fixture_run(struct backup_fixture *fixture, const struct file_ops *files)
+{
+	const struct backup_params params = backup_fixture_params(fixture, files);
 	fixture->err = (struct error){0};
 	struct backup *backup = backup_open(&params, &fixture->err);
 	if (backup == NULL)
 		return -1;
 	int result = backup_round(backup, &fixture->report, &fixture->err);
+	fixture->lacking = fixture->report.lacks->count;
+	snprintf(fixture->lack, sizeof(fixture->lack), "%s",
+		fixture->lacking > 0 ? fixture->report.lacks->items[0].why : "");
+	fixture->report.lacks = NULL;
 	if (result == 0 && fixture->keep + (uint64_t)fixture->spacing_ms > 0)
 		result = backup_prune(backup, &fixture->pruned, &fixture->err);
 	backup_close(backup);

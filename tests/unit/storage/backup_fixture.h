@@ -18,7 +18,9 @@ struct backup_fixture {
 	int64_t spacing_ms;
 	bool loses_hold; /* each round finds that its hold has ended */
 	bool stops;      /* the next piece is not shipped any more */
-	struct backup_report report;
+	struct backup_report report; /* without its lacks */
+	uint64_t lacking;
+	char lack[ERROR_TEXT_BYTES]; /* the first */
 	struct backup_pruned pruned;
 	struct restore_report restored;
 	struct error err;
@@ -32,6 +34,8 @@ void backup_fixture_close(struct backup_fixture *fixture);
 void backup_fixture_put(
 	struct backup_fixture *fixture, const char *key, size_t size, uint64_t seed);
 
+struct backup_params backup_fixture_params(
+	struct backup_fixture *fixture, const struct file_ops *files);
 /* One run: a round, and then pruning if `keep` or `spacing_ms` is set. */
 int backup_fixture_run(struct backup_fixture *fixture, const struct file_ops *files);
 /* A run that succeeds and makes a moment. */

@@ -56,6 +56,19 @@ static void collect(void)
 		"%s", fixture.err.text);
 }
 
+static void put_round(unsigned number)
+{
+	char key[16];
+	snprintf(key, sizeof(key), "r%u", number);
+	backup_fixture_put(&fixture, key, LARGE, 50 + number);
+	if (number > 0) {
+		snprintf(key, sizeof(key), "r%u", number - 1);
+		ck_assert_int_eq(
+			fixture_delete(fixture.store.store, "bucket", key, NULL, &fixture.err), 0);
+		collect();
+	}
+}
+
 START_TEST(the_store_comes_back)
 {
 	fixture.is_sealed = _i == 1;
@@ -122,6 +135,80 @@ START_TEST(what_the_place_lost_travels_again)
 	backup_fixture_make(&fixture);
 	ck_assert_uint_gt(fixture.report.shipped, LARGE);
 	expect_back();
+}
+END_TEST
+
+/* As a disk that is not mounted: nothing is claimed, and nothing written in its place. */
+START_TEST(a_place_that_is_gone_is_told)
+{
+	static const char *const harms[] = {"rm -r ./*", "rm -r \"$PWD\""};
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place, harms[_i]);
+	if (_i == 0)
+		backup_fixture_put(&fixture, "more", SMALL, 3);
+	ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), -1);
+	ck_assert_int_eq(fixture.err.kind, ERROR_NOT_FOUND);
+	ck_assert_ptr_nonnull(strstr(fixture.err.text, fixture.place));
+	ck_assert_ptr_nonnull(strstr(fixture.err.text, "not mounted"));
+	char script[5000];
+	snprintf(script, sizeof(script), _i == 0 ? "test -z \"$(ls %s)\"" : "! test -e %s",
+		fixture.place);
+	backup_fixture_shell("/", script);
+	snprintf(script, sizeof(script), "mkdir -p %s", fixture.place);
+	backup_fixture_shell("/", script);
+	backup_fixture_shell(fixture.store.folder, "rm -r backup");
+	backup_fixture_make(&fixture);
+	expect_back();
+}
+END_TEST
+
+/* In one run after another of one process. */
+START_TEST(a_place_that_goes_between_two_rounds_is_told)
+{
+	char script[9000];
+	const struct backup_params params = backup_fixture_params(&fixture, file_system());
+	struct backup *backup = backup_open(&params, &fixture.err);
+	ck_assert_int_eq(backup_round(backup, &fixture.report, &fixture.err), 0);
+	snprintf(script, sizeof(script), "mv %s %s-away && mkdir %s", fixture.place, fixture.place,
+		fixture.place);
+	backup_fixture_shell("/", script);
+	backup_fixture_put(&fixture, "more", SMALL, 3);
+	ck_assert_int_eq(backup_round(backup, &fixture.report, &fixture.err), -1);
+	ck_assert_ptr_nonnull(strstr(fixture.err.text, "not mounted"));
+	snprintf(script, sizeof(script), "rmdir %s && mv %s-away %s", fixture.place, fixture.place,
+		fixture.place);
+	backup_fixture_shell("/", script);
+	ck_assert_int_eq(backup_round(backup, &fixture.report, &fixture.err), 0);
+	ck_assert(fixture.report.is_new);
+	backup_close(backup);
+	expect_back();
+}
+END_TEST
+
+START_TEST(what_the_place_lost_travels_again_without_a_change)
+{
+	fixture.is_sealed = _i == 1;
+	backup_fixture_make(&fixture);
+	backup_fixture_put(&fixture, "more", SMALL, 3);
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place, "rm packs/* journal/*");
+	ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), 0);
+	ck_assert(!fixture.report.is_new);
+	ck_assert_uint_gt(fixture.report.pieces, 3);
+	ck_assert_uint_eq(fixture.report.missing, 0);
+	struct backup_moments moments = backup_fixture_moments(&fixture);
+	ck_assert_uint_eq(moments.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		char *folder = unit_scratch_make();
+		ck_assert_int_eq(backup_fixture_restore(
+					 &fixture, &moments.items[i], folder, file_system()),
+			0);
+		ck_assert_uint_eq(fixture.restored.lacking, 0);
+		unit_scratch_remove(folder);
+	}
+	backup_moments_release(&moments);
+	ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), 0);
+	ck_assert_uint_eq(fixture.report.pieces, 0);
 }
 END_TEST
 
@@ -288,8 +375,8 @@ START_TEST(a_missing_pack_is_told_and_the_rest_is_there)
 {
 	backup_fixture_shell(fixture.store.folder, "rm $(find packs -name '*.pack' -size +400k)");
 	backup_fixture_make(&fixture);
-	ck_assert_uint_eq(fixture.report.lacking, 1);
-	ck_assert_ptr_nonnull(strstr(fixture.report.lack, ".pack"));
+	ck_assert_uint_eq(fixture.lacking, 1);
+	ck_assert_ptr_nonnull(strstr(fixture.lack, ".pack"));
 	backup_fixture_bring(&fixture, &back);
 	ck_assert_uint_eq(fixture.restored.lacking, 1);
 	ck_assert(backup_fixture_holds(&back, "small", SMALL, 2));
@@ -304,8 +391,41 @@ START_TEST(a_pack_that_describes_itself_wrongly_is_told)
 		"printf x | dd of=$(find packs -name '*.pack' -size +400k) bs=1 seek=20 conv=notrunc"
 		" 2>&1");
 	backup_fixture_make(&fixture);
-	ck_assert_uint_eq(fixture.report.lacking, 1);
-	ck_assert_ptr_nonnull(strstr(fixture.report.lack, "deltabucketd scrub"));
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(fixture.lacking, 1);
+		ck_assert_ptr_nonnull(strstr(fixture.lack, "deltabucketd scrub"));
+		if (i == 1)
+			backup_fixture_put(&fixture, "more", SMALL, 3);
+		ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), 0);
+		ck_assert_int_eq(fixture.report.is_new, i == 1);
+	}
+	backup_fixture_bring(&fixture, &back);
+	ck_assert_uint_eq(fixture.restored.lacking, 1);
+	ck_assert_ptr_nonnull(strstr(fixture.restored.lacks[0].why, "deltabucketd scrub"));
+	ck_assert(has_both(&back));
+	backup_fixture_drop(&back);
+}
+END_TEST
+
+/* The mark goes with the last moment that needs it. */
+START_TEST(a_mark_of_a_pack_that_is_gone_goes)
+{
+	put_round(0);
+	backup_fixture_shell(fixture.store.folder,
+		"for f in $(find packs -name '*.pack' -size +400k); do printf x |"
+		" dd of=$f bs=1 seek=20 conv=notrunc status=none; done");
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place, "test $(ls damaged | wc -l) -ge 1");
+	fixture.keep = 1;
+	backup_fixture_put(&fixture, "more", SMALL, 3);
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place,
+		"ls damaged > ../marks && printf x > damaged/00000000000000000000000000000000 &&"
+		" touch -d '26 hours ago' damaged/*");
+	backup_fixture_put(&fixture, "more", SMALL, 4);
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(
+		fixture.place, "ls damaged | cmp - ../marks; r=$?; rm ../marks; exit $r");
 }
 END_TEST
 
@@ -359,19 +479,6 @@ START_TEST(nothing_is_readable_in_an_encrypted_backup)
 	expect_back();
 }
 END_TEST
-
-static void put_round(unsigned number)
-{
-	char key[16];
-	snprintf(key, sizeof(key), "r%u", number);
-	backup_fixture_put(&fixture, key, LARGE, 50 + number);
-	if (number > 0) {
-		snprintf(key, sizeof(key), "r%u", number - 1);
-		ck_assert_int_eq(
-			fixture_delete(fixture.store.store, "bucket", key, NULL, &fixture.err), 0);
-		collect();
-	}
-}
 
 /* Each moment that stays is whole, and the place does not grow for ever. */
 START_TEST(what_no_moment_needs_goes_and_nothing_else)
@@ -539,6 +646,9 @@ Suite *test_backup_suite(void)
 	tcase_add_loop_test(tests, lost_notes_cost_no_more_than_bytes, 0, 2);
 	tcase_add_test(tests, damaged_notes_are_lost_notes);
 	tcase_add_test(tests, what_the_place_lost_travels_again);
+	tcase_add_loop_test(tests, a_place_that_is_gone_is_told, 0, 2);
+	tcase_add_test(tests, a_place_that_goes_between_two_rounds_is_told);
+	tcase_add_loop_test(tests, what_the_place_lost_travels_again_without_a_change, 0, 2);
 	tcase_add_test(tests, a_growing_file_has_few_pieces);
 	tcase_add_loop_test(
 		tests, an_interrupted_backup_leaves_no_moment_and_the_next_goes_on, 0, 2);
@@ -549,6 +659,7 @@ Suite *test_backup_suite(void)
 	tcase_add_test(tests, what_goes_while_it_is_shipped_is_shipped);
 	tcase_add_test(tests, a_missing_pack_is_told_and_the_rest_is_there);
 	tcase_add_test(tests, a_pack_that_describes_itself_wrongly_is_told);
+	tcase_add_test(tests, a_mark_of_a_pack_that_is_gone_goes);
 	tcase_add_test(tests, a_damaged_snapshot_is_not_shipped);
 	tcase_add_test(tests, another_store_and_another_key_are_refused);
 	tcase_add_test(tests, nothing_is_readable_in_an_encrypted_backup);

@@ -171,6 +171,68 @@ START_TEST(a_manifest_is_put_again_from_the_notes)
 }
 END_TEST
 
+static const char *const about_harms[] = {"sed -i 's/^store [0-9a-f]/store x/' about/store",
+	"sed -i 's/^store f/store e/;t;s/^store ./store f/' about/store", "rm about/store",
+	"printf z | dd of=about/store bs=1 seek=3 conv=notrunc status=none",
+	"sed -i 's/^recipient ./recipient x/' about/store"};
+enum { ABOUT_HARMS = sizeof(about_harms) / sizeof(about_harms[0]) };
+
+/* The manifests say whose backups these are. */
+START_TEST(a_damaged_about_costs_nothing)
+{
+	fixture.is_sealed = _i >= ABOUT_HARMS;
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place, "cp about/store ../about-kept");
+	backup_fixture_shell(fixture.place, about_harms[_i % ABOUT_HARMS]);
+	expect_back();
+	expect(1, 0, 0);
+	ck_assert_str_eq(verified.mended.items[0].text, "about/store");
+	backup_fixture_shell(
+		fixture.place, "cmp about/store ../about-kept; r=$?; rm ../about-kept; exit $r");
+	expect(0, 0, 0);
+}
+END_TEST
+
+/* A plain run does not write it: it says what does. */
+START_TEST(a_damaged_about_is_told_by_a_run)
+{
+	if (_i == 2)
+		return;
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place, about_harms[_i]);
+	ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), -1);
+	ck_assert_ptr_nonnull(strstr(fixture.err.text, "--verify"));
+}
+END_TEST
+
+/* Nobody but the owner of the secret key can tell whose they are. */
+START_TEST(a_damaged_about_of_an_encrypted_place_needs_the_secret_key)
+{
+	fixture.is_sealed = true;
+	backup_fixture_make(&fixture);
+	backup_fixture_shell(fixture.place, "rm about/store");
+	ck_assert_int_eq(verify(false), -1);
+	ck_assert_int_eq(fixture.err.kind, ERROR_DENIED);
+	ck_assert_int_eq(backup_fixture_run(&fixture, file_system()), -1);
+	ck_assert_ptr_nonnull(strstr(fixture.err.text, "--verify"));
+	backup_fixture_shell(fixture.place, "! test -e about/store");
+}
+END_TEST
+
+START_TEST(a_pack_that_describes_itself_wrongly_is_named)
+{
+	backup_fixture_shell(fixture.store.folder,
+		"printf x | dd of=$(find packs -name '*.pack' -size +400k) bs=1 seek=20 conv=notrunc"
+		" status=none");
+	backup_fixture_make(&fixture);
+	expect(0, 0, 0);
+	ck_assert_uint_eq(verified.damaged.count, 1);
+	backup_fixture_shell(fixture.place, "truncate -s 100 damaged/*");
+	expect(1, 0, 0);
+	expect(0, 0, 0);
+}
+END_TEST
+
 START_TEST(an_encrypted_place_needs_the_secret_key)
 {
 	fixture.is_sealed = true;
@@ -196,6 +258,10 @@ Suite *test_backup_verify_suite(void)
 	tcase_add_test(tests, what_the_store_does_not_have_is_lost);
 	tcase_add_test(tests, a_damaged_store_does_not_mend);
 	tcase_add_loop_test(tests, a_manifest_is_put_again_from_the_notes, 0, 2);
+	tcase_add_loop_test(tests, a_damaged_about_costs_nothing, 0, 2 * ABOUT_HARMS);
+	tcase_add_loop_test(tests, a_damaged_about_is_told_by_a_run, 0, ABOUT_HARMS);
+	tcase_add_test(tests, a_damaged_about_of_an_encrypted_place_needs_the_secret_key);
+	tcase_add_test(tests, a_pack_that_describes_itself_wrongly_is_named);
 	tcase_add_test(tests, an_encrypted_place_needs_the_secret_key);
 	suite_add_tcase(suite, tests);
 	return suite;

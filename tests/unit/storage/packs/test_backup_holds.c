@@ -169,6 +169,27 @@ START_TEST(a_hold_that_cannot_be_written_is_none)
 }
 END_TEST
 
+/* It holds in this process; the next one knows nothing of it, and the backup learns that. */
+START_TEST(a_full_disk_holds_as_long_as_the_process)
+{
+	struct file_faults faults;
+	file_faults_init(&faults, FILE_FAULT_OPEN, 0, _i == 0 ? ENOSPC : EROFS);
+	faults.sticky = true;
+	open_holds(&faults.ops);
+	ck_assert_int_eq(backup_holds_take(holds, "a", &hold, &err), -1);
+	ck_assert(!backup_holds_any(holds));
+	ck_assert_int_eq(backup_holds_take_here(holds, "a", &hold, &err), 0);
+	ck_assert(backup_holds_any(holds));
+	ck_assert_int_eq(backup_holds_end(holds, hold.id, &err), 0);
+	ck_assert(!backup_holds_any(holds));
+	ck_assert_int_eq(backup_holds_take_here(holds, "a", &hold, &err), 0);
+	open_holds(file_system());
+	ck_assert(!backup_holds_any(holds));
+	ck_assert_int_eq(backup_holds_end(holds, hold.id, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+}
+END_TEST
+
 Suite *test_backup_holds_suite(void);
 Suite *test_backup_holds_suite(void)
 {
@@ -184,6 +205,7 @@ Suite *test_backup_holds_suite(void)
 	tcase_add_test(tests, there_are_only_so_many);
 	tcase_add_test(tests, a_file_that_cannot_be_read_holds_for_a_day);
 	tcase_add_test(tests, a_hold_that_cannot_be_written_is_none);
+	tcase_add_loop_test(tests, a_full_disk_holds_as_long_as_the_process, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
