@@ -9,6 +9,8 @@
 static int say_damage(struct session *session, const struct json_node *root, struct error *err);
 static void say_keys(struct session *session, const struct json_node *root);
 static void say_steps(struct session *session, const struct json_node *root);
+static void say_parts(struct session *session, const struct json_node *root);
+static int say_end(const struct json_node *root, uint64_t chunks, struct error *err);
 static void say_rest(struct session *session, const struct json_node *root, const char *list,
 	const char *in_all);
 static void say_scrub(struct session *session, const struct json_node *scrub);
@@ -39,14 +41,9 @@ static int say_damage(struct session *session, const struct json_node *root, str
 	output_object(&session->output, root);
 	say_keys(session, root);
 	say_steps(session, root);
+	say_parts(session, root);
 	say_scrub(session, json_node_member(root, "scrub"));
-	if (chunks == 0)
-		return 0;
-	return error_set(err, ERROR_CORRUPT,
-		"%" PRIu64
-		" stored chunks are damaged. Send the bytes of what is listed here again,"
-		" under any key: this repairs everything that uses them.",
-		chunks);
+	return chunks == 0 ? 0 : say_end(root, chunks, err);
 }
 
 static void say_keys(struct session *session, const struct json_node *root)
@@ -80,6 +77,40 @@ static void say_steps(struct session *session, const struct json_node *root)
 			(int)run.len, (const char *)run.data, number_of(step, "step"));
 	}
 	say_rest(session, root, "steps", "steps_in_all");
+}
+
+/* Of uploads that are not complete yet. */
+static void say_parts(struct session *session, const struct json_node *root)
+{
+	const struct json_node *const parts = json_node_member(root, "parts");
+	for (size_t i = 0; i < json_node_count(parts); i++) {
+		const struct json_node *const part = json_node_at(parts, i);
+		const struct span bucket = text_of(part, "bucket");
+		const struct span key = text_of(part, "key");
+		const struct span upload = text_of(part, "upload");
+		output_result(&session->output, "upload %.*s/%.*s  part %" PRIu64 " of %.*s",
+			(int)bucket.len, (const char *)bucket.data, (int)key.len,
+			(const char *)key.data, number_of(part, "part"), (int)upload.len,
+			(const char *)upload.data);
+	}
+	say_rest(session, root, "parts", "parts_in_all");
+}
+
+static int say_end(const struct json_node *root, uint64_t chunks, struct error *err)
+{
+	const uint64_t users = number_of(root, "keys_in_all") + number_of(root, "steps_in_all") +
+		number_of(root, "parts_in_all");
+	if (users == 0)
+		return error_set(err, ERROR_CORRUPT,
+			"%" PRIu64
+			" stored chunks are damaged, and no key, step or upload uses them: gc gives"
+			" their space back in time.",
+			chunks);
+	return error_set(err, ERROR_CORRUPT,
+		"%" PRIu64
+		" stored chunks are damaged. Send the bytes of what is listed here again,"
+		" under any key: this repairs everything that uses them.",
+		chunks);
 }
 
 static void say_rest(

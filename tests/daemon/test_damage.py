@@ -192,9 +192,9 @@ class Damage(unittest.TestCase):
         return os.path.getsize(self.path('catalog.db')) // 4096
 
     def test_no_damaged_page_is_an_answer(self):
-        """Each page by itself: the start is refused, or what needs the page is not answered and the
-        rest is, or an index was rebuilt. rebuild makes a catalog without it."""
-        outcomes, partly = {}, []
+        """Each page by itself: the start is refused, or what needs the page is not answered, or an
+        index was rebuilt. rebuild makes a catalog without the damage."""
+        outcomes, damaged = {}, []
         for page in range(1, self.pages() + 1, 3):
             self.scramble('catalog.db', (page - 1) * 4096 + 1500)
             before = packs_of(self.daemon.folder)
@@ -208,15 +208,15 @@ class Damage(unittest.TestCase):
                 ready = self.daemon.request('GET', '/-/ready').body.decode()
                 word = 'damaged' if 'damaged' in ready else 'right' if found == {200} else 'later'
                 outcomes[word] = outcomes.get(word, 0) + 1
-                if word == 'damaged' and found == {200, 503}:
-                    partly.append(page)
+                if word == 'damaged':
+                    damaged.append(page)
                 self.daemon.admin('gc', check=False)
                 self.daemon.stop()
             self.assertLessEqual(set(before), set(packs_of(self.daemon.folder)), page)
             self.put_back('catalog.db', 'acknowledged')
         self.assertGreater(outcomes['right'], 3, outcomes)
-        self.assertTrue(partly, outcomes)
-        self.scramble('catalog.db', (partly[0] - 1) * 4096 + 1500)
+        self.assertTrue(damaged, outcomes)
+        self.scramble('catalog.db', (damaged[0] - 1) * 4096 + 1500)
         self.daemon.admin('rebuild', '--replace')
         self.starts_as_it_was()
 
@@ -581,11 +581,23 @@ class StoredBytes(unittest.TestCase):
         self.assertIn(b'\nchunks damaged: 1 ', self.daemon.request('GET', '/-/ready').body)
         told = self.daemon.admin('fsck', '--online', check=False).stdout
         self.assertIn(f'part 2 of upload {upload} of box/parts', told)
+        told = self.daemon.client('damage', check=False)
+        self.assertEqual(told.returncode, 7)
+        self.assertIn(f'upload box/parts  part 2 of {upload}\n', told.stdout)
+        self.assertIn('Send the bytes of what is listed here again', told.stderr)
         refused = complete(*listed)
         self.assertEqual((refused.status, refused.code()), (409, 'ContentDamaged'))
         self.assertIn(b'The stored bytes of part 2 are damaged. Upload that part again', refused.body)
         self.assertEqual(complete(listed[0], send(2)).status, 200)
         self.holds('parts', b''.join(parts))
+
+    def test_damage_that_nothing_uses_is_told_as_such(self):
+        self.spoil('large')
+        self.daemon.request('DELETE', '/box/large')
+        self.assertEqual(self.daemon.admin('scrub', check=False).returncode, 4)
+        told = self.daemon.client('damage', check=False)
+        self.assertEqual(told.returncode, 7)
+        self.assertIn('no key, step or upload uses them', told.stderr)
 
     def refused(self):
         """The answer once the catalog knows the damage, a moment after a read has met it."""
