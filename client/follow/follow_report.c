@@ -87,7 +87,7 @@ void follow_report_failure(
 	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
 	json_writer_text(&line.writer, "message", span_text(failure->text));
 	output_line_end(&line);
-	output_note(&report->session->output, "%s", failure->text);
+	output_failure(&report->session->output, "%s", failure->text);
 }
 
 static struct lease_facts facts_of(const struct follow_report *report, enum replica_state state)
