@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/format/json_node.h"
+#include "server/commands/lack_print.h"
 
 static const size_t NAMES_MAX_BYTES = 1024 * 1024 * 1024;
 
@@ -12,10 +13,7 @@ static void print_text(const struct backup_report *report, const struct backup_p
 static void print_verified_json(const struct backup_verified *verified);
 static void print_names(
 	struct json_writer *json, const char *member, const struct backup_names *names);
-static void print_lacks(
-	struct json_writer *json, const char *member, const struct backup_lacks *lacks);
 static void print_verified_text(const struct backup_verified *verified);
-static void print_lack_lines(const struct backup_lacks *lacks);
 
 void backup_report_print(
 	const struct backup_report *report, const struct backup_pruned *pruned, bool json)
@@ -67,7 +65,7 @@ static void print_json(const struct backup_report *report, const struct backup_p
 	json_writer_u64(&json, "files_lacking", report->lacks->count);
 	if (report->lacks->count > 0)
 		json_writer_text(&json, "lack", span_text(report->lacks->items[0].why));
-	print_lacks(&json, "lacks", report->lacks);
+	lack_print_json(report->lacks, "lacks", &json);
 	if (pruned != NULL) {
 		json_writer_u64(&json, "moments_left", pruned->left);
 		json_writer_u64(&json, "moments_removed", pruned->moments);
@@ -97,7 +95,7 @@ static void print_text(const struct backup_report *report, const struct backup_p
 		printf("%" PRIu64 " pieces that older moments need are missing there, and the store does"
 		       " not have them any more; --verify names them\n",
 			report->missing);
-	print_lack_lines(report->lacks);
+	lack_print_lines(report->lacks);
 	if (report->lacks->count > 0)
 		printf("%zu files are damaged or incomplete in the store, and so in it\n",
 			report->lacks->count);
@@ -120,7 +118,7 @@ static void print_verified_json(const struct backup_verified *verified)
 	print_names(&json, "put_again", &verified->mended);
 	print_names(&json, "lost", &verified->lost);
 	print_names(&json, "moments_touched", &verified->touched);
-	print_lacks(&json, "damaged", &verified->damaged);
+	lack_print_json(&verified->damaged, "damaged", &json);
 	json_writer_end(&json, '}');
 	printf("%s\n", buffer_text(&out));
 	buffer_release(&out);
@@ -135,25 +133,6 @@ static void print_names(
 	json_writer_end(json, ']');
 }
 
-static void print_lacks(
-	struct json_writer *json, const char *member, const struct backup_lacks *lacks)
-{
-	json_writer_array(json, member);
-	for (size_t i = 0; i < lacks->count; i++) {
-		json_writer_object(json, NULL);
-		json_writer_text(json, "file", span_text(lacks->items[i].name));
-		json_writer_text(json, "why", span_text(lacks->items[i].why));
-		json_writer_end(json, '}');
-	}
-	json_writer_end(json, ']');
-}
-
-static void print_lack_lines(const struct backup_lacks *lacks)
-{
-	for (size_t i = 0; i < lacks->count; i++)
-		printf("not whole: %s: %s\n", lacks->items[i].name, lacks->items[i].why);
-}
-
 static void print_verified_text(const struct backup_verified *verified)
 {
 	for (size_t i = 0; i < verified->mended.count; i++)
@@ -162,7 +141,7 @@ static void print_verified_text(const struct backup_verified *verified)
 		printf("lost: %s\n", verified->lost.items[i].text);
 	for (size_t i = 0; i < verified->touched.count; i++)
 		printf("not whole any more: %s\n", verified->touched.items[i].text);
-	print_lack_lines(&verified->damaged);
+	lack_print_lines(&verified->damaged);
 	printf("%" PRIu64 " moments: %" PRIu64 " pieces of %" PRIu64
 	       " bytes are as they were backed up, %zu were put again, %zu are lost\n",
 		verified->moments, verified->pieces, verified->bytes, verified->mended.count,

@@ -205,7 +205,7 @@ static int restore_chosen(const struct restore_options *options, struct backup_v
 	}
 	if (result == 0)
 		restore_report_print(&params->moment, &report, options->data, options->json);
-	if (result == 0 && report.lacking > 0)
+	if (result == 0 && report.lacks.count > 0)
 		result = EXIT_LACKS;
 	restore_report_release(&report);
 	return result;

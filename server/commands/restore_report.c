@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 #include "base/format/json_node.h"
+#include "server/commands/lack_print.h"
 
 enum { ANSWER_MAX_BYTES = 1024 * 1024 * 1024 };
 
 static void list_json(const struct backup_moments *moments);
 static void print_json(const struct backup_moment *moment, const struct restore_report *report);
-static void print_lacks(struct json_writer *json, const struct restore_report *report);
 
 void restore_report_list(const struct backup_moments *moments, bool json)
 {
@@ -74,11 +74,10 @@ void restore_report_print(const struct backup_moment *moment, const struct resto
 	       " steps\n",
 		moment->change, report->catalog.buckets, report->catalog.objects,
 		report->catalog.steps);
-	for (size_t i = 0; i < report->lacking; i++)
-		printf("not whole: %s: %s\n", report->lacks[i].name, report->lacks[i].why);
-	if (report->lacking > 0)
+	lack_print_lines(&report->lacks);
+	if (report->lacks.count > 0)
 		printf("%zu files are not whole; `deltabucketd fsck` tells which objects that touches\n",
-			report->lacking);
+			report->lacks.count);
 	printf("put master.key, and tls/ if clients know the CA, into %s before the server starts\n",
 		data);
 }
@@ -98,24 +97,12 @@ static void print_json(const struct backup_moment *moment, const struct restore_
 	json_writer_u64(&json, "files", report->files);
 	json_writer_u64(&json, "bytes", report->bytes);
 	json_writer_u64(&json, "bytes_fetched", report->fetched);
-	json_writer_u64(&json, "files_lacking", report->lacking);
-	print_lacks(&json, report);
+	json_writer_u64(&json, "files_lacking", report->lacks.count);
+	lack_print_json(&report->lacks, "lacks", &json);
 	json_writer_i64(&json, "buckets", report->catalog.buckets);
 	json_writer_i64(&json, "objects", report->catalog.objects);
 	json_writer_i64(&json, "steps", report->catalog.steps);
 	json_writer_end(&json, '}');
 	printf("%s\n", buffer_text(&out));
 	buffer_release(&out);
-}
-
-static void print_lacks(struct json_writer *json, const struct restore_report *report)
-{
-	json_writer_array(json, "lacks");
-	for (size_t i = 0; i < report->lacking; i++) {
-		json_writer_object(json, NULL);
-		json_writer_text(json, "file", span_text(report->lacks[i].name));
-		json_writer_text(json, "why", span_text(report->lacks[i].why));
-		json_writer_end(json, '}');
-	}
-	json_writer_end(json, ']');
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "storage/backup/backup_fetch.h"
 #include "storage/backup/backup_mark.h"
 #include "storage/packs/set_aside.h"
@@ -54,7 +53,6 @@ static int restore_take_mark(void *taker, const char *key, int64_t changed_ms, s
 static int find_damaged(struct restoring *restoring, struct error *err);
 static void advise_index(
 	const struct source_file *pack, const char *folder, struct error *why);
-static bool is_told(const struct restoring *restoring);
 static int check_is_there(struct restoring *restoring, struct error *err);
 static int make_catalog(struct restoring *restoring, struct error *err);
 static int end(struct restoring *restoring, struct error *err);
@@ -87,7 +85,7 @@ int restore_run(const struct restore_params *params, struct restore_report *out,
 
 void restore_report_release(struct restore_report *report)
 {
-	free(report->lacks);
+	backup_lacks_release(&report->lacks);
 	*report = (struct restore_report){.files = 0};
 }
 
@@ -281,19 +279,13 @@ static int fetch_file(
 static void restoring_take_lack(void *owner, const struct error *why)
 {
 	struct restoring *restoring = owner;
-	if (!restoring->lacks_pieces)
-		add_lack(restoring, why->text);
+	add_lack(restoring, why->text);
 	restoring->lacks_pieces = true;
 }
 
 static void add_lack(struct restoring *restoring, const char *why)
 {
-	struct restore_report *out = restoring->out;
-	out->lacks = memory_make_room(
-		out->lacks, out->lacking, &out->lack_capacity, sizeof(*out->lacks));
-	struct restore_lack *lack = &out->lacks[out->lacking++];
-	snprintf(lack->name, sizeof(lack->name), "%s", restoring->file);
-	snprintf(lack->why, sizeof(lack->why), "%s", why);
+	backup_lacks_add(&restoring->out->lacks, restoring->file, why);
 }
 
 /* A moment that was pruned meanwhile goes before its pieces. `err` is kept when it was not. */
@@ -351,7 +343,7 @@ static int find_damaged(struct restoring *restoring, struct error *err)
 		char name[BACKUP_NAME_BYTES];
 		struct error why = {0};
 		restoring->file = name;
-		if (!backup_key_path(pack->key, name) || is_told(restoring))
+		if (!backup_key_path(pack->key, name))
 			continue;
 		if (source_file_check(pack, folder, &why) != 0)
 			advise_index(pack, folder, &why);
@@ -376,15 +368,6 @@ static void advise_index(const struct source_file *pack, const char *folder, str
 			"it is read with its index file, which came back, and `deltabucketd scrub` mends"
 			" it");
 	buffer_release(&index);
-}
-
-static bool is_told(const struct restoring *restoring)
-{
-	const struct restore_report *out = restoring->out;
-	for (size_t i = 0; i < out->lacking; i++)
-		if (strcmp(out->lacks[i].name, restoring->file) == 0)
-			return true;
-	return false;
 }
 
 /* The journal leads to the last change of the moment and no further. */

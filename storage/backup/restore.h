@@ -5,6 +5,7 @@
 #ifndef STORAGE_BACKUP_RESTORE_H
 #define STORAGE_BACKUP_RESTORE_H
 
+#include "storage/backup/backup_lack.h"
 #include "storage/backup/backup_reader.h"
 #include "storage/backup/backup_vault.h"
 #include "storage/rebuild/rebuild.h"
@@ -17,18 +18,12 @@ struct restore_params {
 	int64_t promise_ms; /* as for rebuild_run */
 	struct backup_reader *reader; /* renewed meanwhile; NULL: none */
 };
-struct restore_lack {
-	char name[BACKUP_NAME_BYTES]; /* the path in the data folder */
-	char why[ERROR_TEXT_BYTES];
-};
 struct restore_report { /* release it in any case */
 	uint64_t files;
 	uint64_t bytes;
 	uint64_t fetched; /* bytes; the others were there from an interrupted run */
-	struct restore_lack *lacks; /* the files that the backup does not have whole */
-	size_t lacking;
-	size_t lack_capacity;
-	bool is_gone;   /* with not_found: the moment was pruned meanwhile */
+	struct backup_lacks lacks; /* the files that the backup does not have whole */
+	bool is_gone;     /* with not_found: the moment was pruned meanwhile */
 	bool was_done;    /* an earlier run had ended but for its mark; nothing else is set */
 	struct rebuild_report catalog;
 };

@@ -203,7 +203,7 @@ START_TEST(what_the_place_lost_travels_again_without_a_change)
 		ck_assert_int_eq(backup_fixture_restore(
 					 &fixture, &moments.items[i], folder, file_system()),
 			0);
-		ck_assert_uint_eq(fixture.restored.lacking, 0);
+		ck_assert_uint_eq(fixture.restored.lacks.count, 0);
 		unit_scratch_remove(folder);
 	}
 	backup_moments_release(&moments);
@@ -378,7 +378,7 @@ START_TEST(a_missing_pack_is_told_and_the_rest_is_there)
 	ck_assert_uint_eq(fixture.lacking, 1);
 	ck_assert_ptr_nonnull(strstr(fixture.lack, ".pack"));
 	backup_fixture_bring(&fixture, &back);
-	ck_assert_uint_eq(fixture.restored.lacking, 1);
+	ck_assert_uint_eq(fixture.restored.lacks.count, 1);
 	ck_assert(backup_fixture_holds(&back, "small", SMALL, 2));
 	backup_fixture_drop(&back);
 }
@@ -400,8 +400,8 @@ START_TEST(a_pack_that_describes_itself_wrongly_is_told)
 		ck_assert_int_eq(fixture.report.is_new, i == 1);
 	}
 	backup_fixture_bring(&fixture, &back);
-	ck_assert_uint_eq(fixture.restored.lacking, 1);
-	ck_assert_ptr_nonnull(strstr(fixture.restored.lacks[0].why, "deltabucketd scrub"));
+	ck_assert_uint_eq(fixture.restored.lacks.count, 1);
+	ck_assert_ptr_nonnull(strstr(fixture.restored.lacks.items[0].why, "deltabucketd scrub"));
 	ck_assert(has_both(&back));
 	backup_fixture_drop(&back);
 }

@@ -76,7 +76,7 @@ static void expect_back(void)
 {
 	struct store_fixture back;
 	backup_fixture_bring(&fixture, &back);
-	ck_assert_uint_eq(fixture.restored.lacking, 0);
+	ck_assert_uint_eq(fixture.restored.lacks.count, 0);
 	ck_assert(backup_fixture_holds(&back, "large", LARGE, 1) &&
 		backup_fixture_holds(&back, "small", SMALL, 2));
 	backup_fixture_drop(&back);

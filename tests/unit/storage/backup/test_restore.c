@@ -179,11 +179,11 @@ START_TEST(a_damaged_pack_is_told_and_the_rest_comes_back)
 	for (; find_object("packs", i, name); i++) {
 		damage(name, damages[_i]);
 		ck_assert_msg(restore(file_system()) == 0, "%s", fixture.err.text);
-		ck_assert_uint_eq(fixture.restored.lacking, 1);
-		ck_assert_ptr_nonnull(strstr(fixture.restored.lacks[0].why, name));
+		ck_assert_uint_eq(fixture.restored.lacks.count, 1);
+		ck_assert_ptr_nonnull(strstr(fixture.restored.lacks.items[0].why, name));
 		snprintf(script, sizeof(script),
 			"q=%s; cd %s && p=$(find $PWD -path \\*$q) && cd - && %s",
-			fixture.restored.lacks[0].name, fixture.store.folder, bytes[_i]);
+			fixture.restored.lacks.items[0].name, fixture.store.folder, bytes[_i]);
 		backup_fixture_shell(folder, script);
 		backup_fixture_open_at(&back, folder);
 		ck_assert(backup_fixture_holds(&back, "large", LARGE, 1) ||
@@ -194,7 +194,7 @@ START_TEST(a_damaged_pack_is_told_and_the_rest_comes_back)
 	ck_assert_int_ge(i, 2);
 	backup_fixture_shell(folder, "rm -rf ./*");
 	ck_assert_int_eq(restore(file_system()), 0);
-	ck_assert_uint_eq(fixture.restored.lacking, 0);
+	ck_assert_uint_eq(fixture.restored.lacks.count, 0);
 	expect_whole();
 }
 END_TEST
@@ -214,7 +214,7 @@ START_TEST(a_damaged_pack_of_an_encrypted_backup_is_told)
 		places[_i]);
 	damage(name, script);
 	ck_assert_msg(restore(file_system()) == 0, "%s", fixture.err.text);
-	ck_assert_uint_eq(fixture.restored.lacking, 1);
+	ck_assert_uint_eq(fixture.restored.lacks.count, 1);
 	backup_fixture_open_at(&back, folder);
 	ck_assert(backup_fixture_holds(&back, "small", SMALL, 2));
 	backup_fixture_close_at(&back);
@@ -231,7 +231,7 @@ START_TEST(what_is_here_is_not_lacking)
 	ck_assert_int_eq(restore(&faults.ops), -1);
 	backup_fixture_shell(fixture.place, "rm packs/*");
 	ck_assert_int_eq(restore(file_system()), 0);
-	ck_assert_uint_eq(fixture.restored.lacking, 0);
+	ck_assert_uint_eq(fixture.restored.lacks.count, 0);
 	expect_whole();
 }
 END_TEST
