@@ -33,10 +33,10 @@ void output_line_end(struct output_line *line);
 void output_object(struct output *output, const struct json_node *object);
 
 /* The functions of the table above. With --json nothing of it goes to stdout. */
-typedef void output_fn(struct output *output, const char *format, ...)
+void output_result(struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-output_fn output_result;
-output_fn output_say;
+void output_say(struct output *output, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void output_note(const struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void output_failure(const struct output *output, const char *format, ...)
