@@ -33,6 +33,8 @@ void output_line_end(struct output_line *line);
 void output_object(struct output *output, const struct json_node *object);
 
 /* The functions of the table above. With --json nothing of it goes to stdout. */
+typedef void output_fn(struct output *output, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void output_result(struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void output_say(struct output *output, const char *format, ...)
