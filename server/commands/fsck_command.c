@@ -255,7 +255,7 @@ static void fsck_command_take_return(void *owner, const char *subject, bool has)
 	if (!run->options->json) {
 		printf("backup: %s: %s\n", subject,
 			has ? "with --repair its pack file is fetched"
-			    : "it does not have the pack file");
+			    : "it does not have all of the pack file");
 		return;
 	}
 	json_writer_object(&run->writer, NULL);

@@ -349,7 +349,8 @@ static int find_damaged(struct restoring *restoring, struct error *err)
 			advise_index(pack, folder, &why);
 		else if (pack->damaged > 0)
 			error_set(&why, ERROR_CORRUPT,
-				"%u chunks of it were damaged when it was backed up.",
+				"%u chunks of it were known to be damaged in the store that was backed"
+				" up; `deltabucketd scrub` tells whether they are here.",
 				pack->damaged);
 		if (why.kind != ERROR_NONE)
 			add_lack(restoring, why.text);

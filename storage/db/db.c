@@ -69,6 +69,7 @@ static const struct {
 };
 
 static int set_failure(struct db *db, const char *what, struct error *err);
+static bool has_lost_all(const struct db *db);
 static int fail_to_write(const struct db *db, const struct db_trouble *trouble,
 	enum error_kind kind, struct error *err);
 static const char *name_of(const struct db *db);
@@ -449,7 +450,9 @@ int db_vacuum_some(struct db *db, unsigned pages, struct error *err)
 
 static int set_failure(struct db *db, const char *what, struct error *err)
 {
-	const enum error_kind kind = db_error_kind(sqlite3_extended_errcode(db->handle));
+	const enum error_kind kind = has_lost_all(db)
+		? ERROR_DAMAGED
+		: db_error_kind(sqlite3_extended_errcode(db->handle));
 	const struct db_trouble trouble = db_file_take_trouble(db->handle);
 	if (kind == ERROR_IO && trouble.kind == DB_TROUBLE_WRITE && trouble.os_errno != 0)
 		return fail_to_write(db, &trouble, kind, err);
@@ -460,6 +463,15 @@ static int set_failure(struct db *db, const char *what, struct error *err)
 		return error_set(
 			err, kind, "%s is locked by another program: %s.", name_of(db), what);
 	return error_set(err, kind, "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
+}
+
+/* To SQLite a file that was emptied is a database without tables. */
+static bool has_lost_all(const struct db *db)
+{
+	int os_errno;
+	bool has_name;
+	return sqlite3_errcode(db->handle) == SQLITE_ERROR &&
+		!db_file_probe(db->handle, &os_errno, &has_name);
 }
 
 static int fail_to_write(const struct db *db, const struct db_trouble *trouble,

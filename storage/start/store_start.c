@@ -303,7 +303,8 @@ static int open_catalog(struct starting *starting, struct error *err)
 /* A file that is cut off, or whose first pages are damaged. */
 static int advise_rebuild(const struct starting *starting, struct error *err)
 {
-	if (err->kind == ERROR_DAMAGED && !starting->is_refused)
+	const bool is_damaged = err->kind == ERROR_DAMAGED || err->kind == ERROR_CORRUPT;
+	if (is_damaged && !starting->is_refused)
 		error_advise(err,
 			"make it again from the journal with deltabucketd rebuild --replace, or put"
 			" the newest copy of it back, with its -wal file.");

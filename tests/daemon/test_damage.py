@@ -243,6 +243,15 @@ class Damage(unittest.TestCase):
         self.write('catalog.db', kept['catalog.db'])
         self.starts_as_it_was()
 
+    def test_a_catalog_without_a_first_page_is_refused(self):
+        with open(self.path('catalog.db'), 'r+b') as file:
+            file.write(bytes(4096))
+        with self.assertRaises(RuntimeError) as refused:
+            self.daemon.start()
+        self.assertIn('deltabucketd rebuild --replace', str(refused.exception))
+        self.put_back('catalog.db')
+        self.starts_as_it_was()
+
     def test_a_missing_catalog_is_refused(self):
         os.remove(self.path('catalog.db'))
         self.refuses('catalog.db', 'is missing')

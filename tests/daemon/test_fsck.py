@@ -139,6 +139,25 @@ class Fsck(unittest.TestCase):
         self.daemon.stop()
         self.daemon.check_store()
 
+    def test_a_backup_gives_back_what_it_has_of_a_pack_that_has_grown(self):
+        place = os.path.join(self.daemon.scratch, 'backup')
+        source = random.Random(11)
+        early, later = source.randbytes(90_000), source.randbytes(90_000)
+        self.daemon.start()
+        self.daemon.request('PUT', '/bkt/early', early)
+        self.daemon.admin('backup', '--to', place)
+        self.daemon.request('PUT', '/bkt/later', later)
+        self.daemon.stop()
+        pack, at = self.pack_of(early[:5_000])
+        self.assertEqual(pack, self.pack_of(later[:5_000])[0])
+        self.flip(pack, at + 100)
+        self.assertEqual(fsck(self.daemon, '--repair', '--backup', place)[0], REPAIRED)
+        self.daemon.start()
+        self.assertEqual([self.daemon.request('GET', f'/bkt/{key}').body for key in ('early', 'later')], [early, later])
+        self.daemon.stop()
+        self.daemon.is_damaged = False
+        self.daemon.check_store()
+
     def test_a_running_server_is_checked_online_alone(self):
         self.daemon.start()
         done = self.daemon.admin('fsck', check=False)
