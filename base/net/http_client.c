@@ -496,7 +496,8 @@ static const char *hint_of(const struct http_client *client, CURLcode code, cons
 			: " (no CA was given: a server with a CA of its own needs its tls/ca.pem as the CA)";
 	if (code == CURLE_GOT_NOTHING && is_plain)
 		return " (does the server speak HTTPS?)";
-	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)
+	/* A server that is killed ends the connection, too. */
+	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain && strstr(reason, "terminated") == NULL)
 		return " (does the server speak plain HTTP?)";
 	return "";
 }

@@ -12,7 +12,7 @@ set -u
 step=${DELTABUCKET_STEP:?run this from deltabucket follow --exec}
 path=${DELTABUCKET_PATH:?run this from deltabucket follow --exec}
 unset socket
-engine=$url seconds=${ENGINE_SECONDS:-1800}
+engine=$url seconds=${ENGINE_SECONDS:-1800} pause=${ENGINE_PAUSE:-${pauses%% *}}
 held= pausing= stale= at_end= calls= count=0 failure=0 code=
 
 say() {
@@ -40,6 +40,17 @@ check_flag() {
 	'' | 0 | 1) ;;
 	*)
 		say "$1=$2 is neither 0 nor 1"
+		exit 2
+		;;
+	esac
+}
+
+# The recipe's `pauses` are the words that its engine knows; the first one is the default.
+check_pause() {
+	case " $pauses " in
+	*" $pause "*) ;;
+	*)
+		say "ENGINE_PAUSE=$pause is none of: $pauses"
 		exit 2
 		;;
 	esac
@@ -206,6 +217,7 @@ check ENGINE_SECONDS "$seconds"
 check ENGINE_TRIES "${ENGINE_TRIES:-3}"
 check ENGINE_RESUME_TRIES "${ENGINE_RESUME_TRIES:-30}"
 check_flag ENGINE_FLUSH "${ENGINE_FLUSH:-}"
+check_pause
 signals='HUP INT QUIT TERM USR1 USR2'
 trap '' PIPE # whoever reads what we say may be gone
 prepare || exit 1

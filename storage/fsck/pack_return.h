@@ -1,7 +1,7 @@
 /* Puts pack files back from a backup: those that are missing, cut off, or have damaged records.
  * A file's bytes never change under its name, so the backup has the very bytes. Of a pack that has
- * grown since, the rest comes from the file in its place, if there is one. What lies in the place is
- * set aside, not replaced. The store is not open. One thread. */
+ * grown since, the rest comes from the file in its place, if there is one. What lies in the place
+ * is set aside, not replaced. The store is not open. One thread. */
 #ifndef STORAGE_FSCK_PACK_RETURN_H
 #define STORAGE_FSCK_PACK_RETURN_H
 

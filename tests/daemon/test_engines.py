@@ -235,13 +235,13 @@ class Vllm(Case):
         engine = self.start(engines.Vllm())
         engine.faults = {'/collective_rpc': ['hang']}
         first = self.recipe('vllm', engine)
-        self.assertTrue(engine.hanging.wait(20))
+        self.assertTrue(engine.hanging.wait(60))
         second = self.recipe('vllm', engine)
         with self.assertRaises(subprocess.TimeoutExpired):
             second.wait(1)
         self.assertEqual(engine.paths().count('/pause'), 1)
         engine.let_go.set()
-        self.assertEqual((first.wait(20), second.wait(20)), (0, 0))
+        self.assertEqual((first.wait(60), second.wait(60)), (0, 0))
         self.assertEqual(engine.paths(), 2 * self.STOCK)
 
     def test_cached_prefixes_that_stay(self):
@@ -265,10 +265,11 @@ class Vllm(Case):
             ('ENGINE_SECONDS', ('abc', '0')),
             ('ENGINE_RESUME_TRIES', ('abc',)),
             ('ENGINE_FLUSH', ('yes',)),
+            ('ENGINE_PAUSE', ('bogus', 'in_place')),
         ):
             for value in values:
                 running = self.recipe('vllm', engine, **{name: value})
-                self.assertEqual(running.wait(20), 2)
+                self.assertEqual(running.wait(60), 2)
                 self.assertIn(f'{name}={value} is n', running.stderr.read())
         self.assertEqual(engine.calls, [])
 
@@ -288,9 +289,9 @@ class Vllm(Case):
     def check_killed(self, recipe, engine, path, kill, **environment):
         engine.faults = {path: ['hang']}
         running = self.recipe(recipe, engine, **environment)
-        self.assertTrue(engine.hanging.wait(20))
+        self.assertTrue(engine.hanging.wait(60))
         kill(running)
-        self.assertEqual(running.wait(20), 143)
+        self.assertEqual(running.wait(60), 143)
         engine.settle()
         self.assertFalse(engine.paused)
         self.assertIn(engine.paths()[-2], ('/reset_prefix_cache', '/flush_cache'))
@@ -316,11 +317,11 @@ class Vllm(Case):
         engine = self.start(engines.Vllm())
         engine.faults = {'/pause': ['hang']}
         running = self.recipe('vllm', engine)
-        self.assertTrue(engine.hanging.wait(20))
+        self.assertTrue(engine.hanging.wait(60))
         os.killpg(running.pid, signal.SIGTERM)
         time.sleep(1)
         engine.let_go.set()
-        self.assertEqual(running.wait(20), 143)
+        self.assertEqual(running.wait(60), 143)
         self.assertEqual(engine.paths(), ['/pause', '/resume'])
 
     def hung(self, path, **environment):
@@ -328,14 +329,14 @@ class Vllm(Case):
         engine = self.start(engines.Vllm())
         engine.faults = {path: ['hang']}
         running = self.recipe('vllm', engine, **environment)
-        self.assertTrue(engine.hanging.wait(20))
+        self.assertTrue(engine.hanging.wait(60))
         return running, engine
 
     def test_every_signal_that_asks_it_to_stop(self):
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1):
             running, engine = self.hung('/collective_rpc')
             running.send_signal(number)
-            self.assertEqual(running.wait(20), 128 + number)
+            self.assertEqual(running.wait(60), 128 + number)
             self.assertFalse(engine.paused)
 
     def test_two_signals_at_once(self):
@@ -343,7 +344,7 @@ class Vllm(Case):
         running.send_signal(signal.SIGSTOP)
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             running.send_signal(number)
-        running.wait(20)
+        running.wait(60)
         self.assertFalse(engine.paused)
 
     def test_nobody_reads_what_it_says(self):
@@ -351,7 +352,7 @@ class Vllm(Case):
         engine.faults.update({'/reset_prefix_cache': ['fail'], '/resume': ['fail']})
         running.stderr.close()
         running.send_signal(signal.SIGTERM)
-        self.assertEqual(running.wait(20), 143)
+        self.assertEqual(running.wait(60), 143)
         self.assertFalse(engine.paused)
 
     def test_its_scratch_folder_is_removed(self):
@@ -361,7 +362,7 @@ class Vllm(Case):
         for name in os.listdir(scratch):
             shutil.rmtree(os.path.join(scratch, name))
         engine.let_go.set()
-        running.wait(20)
+        running.wait(60)
         self.assertFalse(engine.paused)
         self.assertEqual(os.listdir(scratch), [])
 
@@ -654,7 +655,7 @@ class CheckpointEngine(Case):
         self.assertEqual(self.engine.paths()[-1:], ['/resume'])
         self.assertFalse(self.engine.paused)
         first.let_go.set()
-        self.assertEqual(running.wait(20), 1)
+        self.assertEqual(running.wait(60), 1)
         self.assert_given_back()
 
     def test_the_script_is_killed(self):
