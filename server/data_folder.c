@@ -1,7 +1,7 @@
 /* The lock is taken before anything else is read or made. The master key is made only while there
- * is no catalog, because a new key could not open the secrets of an existing store. It is published
- * with its name synced; a start that finds a key but no store syncs the name again, because the
- * process that made the key may have been killed in between. */
+ * is no store, because a new key could not open the secrets in it. The key is published with its
+ * name synced; a start that finds a key but no store syncs the name again, because the process that
+ * made the key may have been killed in between. */
 #include "server/data_folder.h"
 
 #include <errno.h>

@@ -30,6 +30,7 @@ struct journal_search { /* of the files that lead to the moment */
 struct catalog_look {
 	struct catalog_copy *copy; /* NULL: it is read where it lies */
 	struct db *db;
+	bool has_begun; /* its transaction */
 };
 
 struct damage_search { /* of the packs of damaged chunks */
@@ -70,11 +71,7 @@ int backup_source_read(
 	struct catalog_look look;
 	if (open_catalog(&look, options->folder, err) != 0)
 		return -1;
-	int result = db_snapshot_begin(look.db, err);
-	if (result == 0) {
-		result = read_catalog(look.db, out, options->folder, err);
-		db_snapshot_end(look.db);
-	}
+	const int result = read_catalog(look.db, out, options->folder, err);
 	close_catalog(&look);
 	return result != 0 ? -1 : read_journal(options, out, err);
 }
@@ -92,11 +89,7 @@ int backup_source_read_packs(const char *folder, struct backup_source *out, stru
 	struct catalog_look look;
 	if (open_catalog(&look, folder, err) != 0)
 		return -1;
-	int result = db_snapshot_begin(look.db, err);
-	if (result == 0) {
-		result = read_packs(look.db, out, folder, err);
-		db_snapshot_end(look.db);
-	}
+	const int result = read_packs(look.db, out, folder, err);
 	close_catalog(&look);
 	return result;
 }
@@ -107,11 +100,7 @@ int backup_source_peek(const char *folder, struct backup_moment *out,
 	struct catalog_look look;
 	if (open_catalog(&look, folder, err) != 0)
 		return -1;
-	int result = db_snapshot_begin(look.db, err);
-	if (result == 0) {
-		result = read_moment(look.db, out, out_store, err);
-		db_snapshot_end(look.db);
-	}
+	const int result = read_moment(look.db, out, out_store, err);
 	close_catalog(&look);
 	return result;
 }
@@ -227,14 +216,18 @@ static int open_catalog(struct catalog_look *out, const char *folder, struct err
 	out->db = db_open(out->copy != NULL ? catalog_copy_path(out->copy) : path, DB_LOOK, err);
 	if (out->db != NULL) {
 		db_keep_log(out->db, true);
-		return 0;
+		out->has_begun = db_snapshot_begin(out->db, err) == 0;
 	}
+	if (out->has_begun)
+		return 0;
 	close_catalog(out);
 	return -1;
 }
 
 static void close_catalog(struct catalog_look *look)
 {
+	if (look->has_begun)
+		db_snapshot_end(look->db);
 	db_close(look->db);
 	catalog_copy_free(look->copy);
 }
@@ -295,7 +288,7 @@ static int read_packs(
 	return 0;
 }
 
-/* Rows that cannot be read are no reason to go without a backup. */
+/* A backup is made also where the rows cannot be read. */
 static void read_damage(struct db *db, struct backup_source *out)
 {
 	struct damage_search search = {.source = out};

@@ -368,7 +368,7 @@ int db_probe(struct db *db, bool *out_has_name, struct error *err)
 		return 0;
 	return error_set(err, ERROR_DAMAGED, "catalog.db cannot be read: %s.",
 		os_errno != 0 ? strerror_r(os_errno, reason, sizeof(reason))
-			      : "it is empty, or is no database any more");
+			      : "it is empty, or is not a database any more");
 }
 
 uint64_t db_damage(const struct db *db)

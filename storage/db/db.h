@@ -164,8 +164,8 @@ int db_set_recorder(struct db *db, const struct db_recorder *recorder, struct er
 uint64_t db_damage(const struct db *db);
 uint64_t db_mended(const struct db *db);
 /* Looks at the file itself, past the pages that connections keep in memory. damaged when the system
- * cannot read it, and when it is no database any more, such as one that was emptied. *out_has_name:
- * its path still leads to it; else it was deleted, or replaced. */
+ * cannot read it, and when it is not a database any more, such as one that was emptied.
+ * *out_has_name: its path still leads to it; else it was deleted, or replaced. */
 int db_probe(struct db *db, bool *out_has_name, struct error *err);
 /* Whether the pages of the file have checksums. db_vacuum_whole adds them to a file without. */
 bool db_is_summed(const struct db *db);

@@ -462,6 +462,20 @@ START_TEST(a_disk_that_cannot_be_read_costs_the_batch_and_not_the_next)
 }
 END_TEST
 
+/* SQLite takes it for a database without tables, and the request for a wrong one. */
+START_TEST(a_file_that_was_emptied_is_damaged)
+{
+	struct error err = {0};
+	int64_t rows;
+	ck_assert_int_eq(truncate(path, 0), 0);
+	struct db *reader = db_open(path, DB_READ, &err);
+	ck_assert_msg(reader != NULL, "%s", err.text);
+	ck_assert_int_eq(db_find_i64(reader, SQL_COUNT, &rows, &err), -1);
+	ck_assert_msg(err.kind == ERROR_DAMAGED, "%s", err.text);
+	db_close(reader);
+}
+END_TEST
+
 Suite *test_db_damage_suite(void);
 Suite *test_db_damage_suite(void)
 {
@@ -481,6 +495,7 @@ Suite *test_db_damage_suite(void)
 	tcase_add_loop_test(tests, a_commit_that_broke_off_is_in_doubt_whatever_else_is_damaged, 0,
 		(int)(sizeof write_failures / sizeof *write_failures));
 	tcase_add_test(tests, one_page_costs_a_batch_what_needs_the_page);
+	tcase_add_test(tests, a_file_that_was_emptied_is_damaged);
 	tcase_add_test(tests, a_disk_that_cannot_be_read_costs_the_batch_and_not_the_next);
 	suite_add_tcase(suite, tests);
 	return suite;
