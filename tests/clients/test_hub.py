@@ -1,6 +1,7 @@
 """huggingface_hub with hf_xet, as HF_ENDPOINT and HF_TOKEN set them up: the newest, 1.29 and the first that has buckets; over HTTPS and HTTP."""
 import json
 import os
+import re
 import unittest
 
 from tests.support.clients import both_schemes, content, tree, write
@@ -178,7 +179,11 @@ class Library:
         self.setUp()
         self.assertEqual({action for action, _ in self.own.sync(local, target)}, {'skip'})
         self.assertEqual({action for action, _ in self.own.sync(target, down)}, {'skip'})
-        self.assertEqual([call['path'] for call in self.requests('') if '/tree' not in call['path'] and call['path'] != f'/api/buckets/{bucket}'], [])
+        # hf_xet also asks for what follows a file's end (416), and does not wait for that answer:
+        # such a request of the sync before may arrive now.
+        listing = re.compile(rf'/api/buckets/{bucket}(/tree)?$')
+        self.assertEqual([call['path'] for call in self.requests('')
+                          if not listing.match(call['path']) and call['status'] != 416], [])
 
     def test_whoami(self):
         user = self.hub.whoami()
