@@ -10,7 +10,9 @@
 #include "client/commands/help.h"
 #include "client/terminal/cut_file.h"
 #include "client/terminal/exit_code.h"
+#include "client/terminal/interrupt.h"
 #include "client/terminal/profile.h"
+#include "client/terminal/progress_line.h"
 
 enum { HELP_MAX_BYTES = 64 * 1024 };
 
@@ -21,7 +23,8 @@ static int read_options(struct session *session, struct options *options,
 static int check_arguments(
 	struct session *session, const struct command *command, struct error *err);
 static void print_help(const struct command *command, FILE *to);
-static int run_command(struct session *session, const struct command *command, struct error *err);
+static int run_command(struct session *session, const struct command *command,
+	struct interrupt **out_interrupt, struct error *err);
 static int set_remote(struct session *session, const struct command *command, struct error *err);
 static int exit_status(const struct session *session, const struct command *command, int result,
 	const struct error *err);
@@ -59,6 +62,7 @@ static int run(const struct command *command, char *const *words, size_t count)
 	ASSERT(command != NULL);
 	struct options options = {0};
 	struct session session = {.options = &options, .files = file_system()};
+	struct interrupt *interrupt = NULL;
 	struct error err = {0};
 	int result = read_options(&session, &options, command, words, count, &err);
 	if (result == 0 && options.help) {
@@ -67,14 +71,15 @@ static int run(const struct command *command, char *const *words, size_t count)
 		return EXIT_CODE_OK;
 	}
 	if (result == 0)
-		result = run_command(&session, command, &err);
+		result = run_command(&session, command, &interrupt, &err);
 	const int status = exit_status(&session, command, result, &err);
-	if (result != 0 && interrupt_signal(session.interrupt) == 0)
+	if (result != 0 && stop_reason(session.stop) == 0)
 		output_error(&session.output, &err);
 	else if (result != 0 && (command->bit & COMMAND_GOES_ON) != 0)
 		output_note(&session.output,
 			"stopped before the end; the same command continues from here");
-	interrupt_stop(session.interrupt);
+	interrupt_end(interrupt);
+	stop_free(session.stop);
 	options_release(&options);
 	return status;
 }
@@ -85,6 +90,8 @@ static int read_options(struct session *session, struct options *options,
 	session->usage = true; /* until the whole command line is understood */
 	const int parsed = options_parse(options, command->bit, words, count, err);
 	session->output = (struct output){.json = options->json, .quiet = options->quiet};
+	session->progress = options->quiet ? NULL : progress_line();
+	session->parallel = (unsigned)options->parallel.value;
 	if (parsed != 0)
 		return -1;
 	if (options->help)
@@ -136,11 +143,13 @@ static void print_help(const struct command *command, FILE *to)
 
 /* Commands that only compute keep the default signals: an output gets its name only when it is
  * whole. */
-static int run_command(struct session *session, const struct command *command, struct error *err)
+static int run_command(struct session *session, const struct command *command,
+	struct interrupt **out_interrupt, struct error *err)
 {
 	if ((command->bit & COMMAND_REMOTE) == 0)
 		return command->run(session, err);
-	session->interrupt = interrupt_start();
+	session->stop = stop_new();
+	*out_interrupt = interrupt_start(session->stop);
 	const int result = set_remote(session, command, err);
 	return result == 0 ? command->run(session, err) : -1;
 }
@@ -164,7 +173,7 @@ static int set_remote(struct session *session, const struct command *command, st
 		.ca = options->ca,
 		.retries = options->retries.given ? (unsigned)options->retries.value
 						  : command->retries,
-		.interrupt = session->interrupt,
+		.stop = session->stop,
 		.output = &session->output,
 	};
 	return 0;
@@ -173,7 +182,7 @@ static int set_remote(struct session *session, const struct command *command, st
 static int exit_status(const struct session *session, const struct command *command, int result,
 	const struct error *err)
 {
-	const int signal = interrupt_signal(session->interrupt);
+	const int signal = stop_reason(session->stop);
 	if (result == 0)
 		return EXIT_CODE_OK;
 	if (signal == SIGTERM && command->bit == COMMAND_FOLLOW)

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 #include "weights/delta/delta.h"
 
 static void say_applied(struct session *session, const struct delta_stats *stats, bool is_delta);
@@ -16,14 +16,14 @@ int command_apply(struct session *session, struct error *err)
 	if (base == NULL)
 		return -1;
 	struct progress *const progress =
-		progress_new("applying", checkpoint_bytes(base), !session->output.quiet);
+		progress_new("applying", checkpoint_bytes(base), session->progress);
 	const struct delta_apply_params params = {
 		.base = base,
 		.delta = options->arguments[1],
 		.out = options->arguments[2],
 		.files = session->files,
 		.threads = (unsigned)options->threads.value,
-		.watch = progress_watch(progress, session->interrupt),
+		.watch = progress_watch(progress, session->stop),
 	};
 	struct delta_stats stats;
 	const int result = delta_apply(&params, &stats, err);

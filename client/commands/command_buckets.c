@@ -9,7 +9,7 @@
 #include "client/remote/remote_hub.h"
 #include "client/remote/remote_object.h"
 #include "client/remote/remote_run.h"
-#include "client/terminal/refusals.h"
+#include "client/work/refusals.h"
 
 typedef int bucket_fn(
 	struct session *session, struct remote *remote, struct span bucket, struct error *err);

@@ -1,6 +1,6 @@
 #include "client/commands/commands.h"
 #include "client/commands/delta_output.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 
 static int read_params(
 	struct session *session, struct delta_diff_params *params, struct error *err);
@@ -19,8 +19,8 @@ int command_diff(struct session *session, struct error *err)
 	params.base = base;
 	params.next = next;
 	struct progress *const progress = progress_new(
-		"comparing", next != NULL ? checkpoint_bytes(next) : 0, !session->output.quiet);
-	params.watch = progress_watch(progress, session->interrupt);
+		"comparing", next != NULL ? checkpoint_bytes(next) : 0, session->progress);
+	params.watch = progress_watch(progress, session->stop);
 	const int result = next != NULL ? delta_diff(&params, &stats, err) : -1;
 	progress_free(progress);
 	if (result == 0)

@@ -24,7 +24,7 @@ int command_fold(struct session *session, struct error *err)
 		return session_usage(session, err,
 			"--to and --step need --base: without it the fold keeps the format and "
 			"the step of the deltas");
-	if (fold_files(options->base, &params, !session->output.quiet, &stats, &format, err) != 0)
+	if (fold_files(options->base, &params, session->progress, &stats, &format, err) != 0)
 		return -1;
 	delta_output_say(session, params.out, &stats, format);
 	return 0;

@@ -182,7 +182,7 @@ static int get_to_file(struct get *get, struct error *err)
 {
 	struct error failure = {0};
 	const bool by_xet = wants_xet(get);
-	get->progress = progress_new("downloading", get->facts.size, !get->session->output.quiet);
+	get->progress = progress_new("downloading", get->facts.size, get->session->progress);
 	int result = by_xet ? get_xet(get, &failure) : get_plain(get, err);
 	if (by_xet && result != 0 && session_wants_plain(&failure))
 		result = get_plain(get, err);

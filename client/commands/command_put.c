@@ -148,7 +148,7 @@ static int put_plain(struct put *put, struct error *err)
 		put->sent = put->size;
 		char *const target = remote_object_target(put->bucket, put->key);
 		struct progress *const progress =
-			progress_new("uploading", put->size, !put->session->output.quiet);
+			progress_new("uploading", put->size, put->session->progress);
 		const struct remote_object_body body = {
 			.fd = fd, .size = put->size, .path = put->path, .progress = progress};
 		result = remote_object_put(put->remote, target, &body, err);
@@ -199,9 +199,8 @@ static int put_xet(struct put *put, struct xet_access *access, struct error *err
 	ASSERT(put->key.len > 0);
 	char *const cache_path = hash_cache_default_path();
 	struct hash_cache *const cache = hash_cache_open(session->files, cache_path);
-	struct progress *const reading = progress_new("hashing", put->size, !session->output.quiet);
-	struct progress *const progress =
-		progress_new("uploading", put->size, !session->output.quiet);
+	struct progress *const reading = progress_new("hashing", put->size, session->progress);
+	struct progress *const progress = progress_new("uploading", put->size, session->progress);
 	const struct xet_upload upload = {
 		.options = &session->remote_options,
 		.own = put->remote,

@@ -33,8 +33,7 @@ int command_replicas(struct session *session, struct error *err)
 	struct remote *const remote = session_connect(session, err);
 	int result = remote == NULL ? -1 : show(session, remote, &run, err);
 	while (result == 0 && session->options->watch.given && !session->output.failed &&
-		interrupt_sleep(
-			session->interrupt, (int64_t)session->options->watch.value * 1000)) {
+		stop_sleep(session->stop, (int64_t)session->options->watch.value * 1000)) {
 		output_result(&session->output, "%s", "");
 		result = show(session, remote, &run, err);
 	}

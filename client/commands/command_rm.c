@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "client/remote/remote_object.h"
-#include "client/terminal/refusals.h"
+#include "client/work/refusals.h"
 #include "client/transfer/removal.h"
 
 enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024, PREFIX_MAX_BYTES = 1025 };

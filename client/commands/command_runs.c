@@ -11,7 +11,7 @@
 #include "client/commands/command_settings.h"
 #include "client/commands/run_walk.h"
 #include "client/remote/remote_json.h"
-#include "client/terminal/refusals.h"
+#include "client/work/refusals.h"
 
 typedef int change_fn(struct session *session, struct remote *remote, const struct run_name *run,
 	struct error *err);

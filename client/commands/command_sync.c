@@ -102,6 +102,8 @@ static int read_arguments(struct sync *sync, struct error *err)
 	struct object_name name;
 	ASSERT(session->options->argument_count == 2);
 	sync->move.uploads = file_word_is_path(words[0]);
+	sync->move.is_plain = session->options->plain;
+	sync->move.is_dry = session->options->dry_run;
 	if (sync->move.uploads == file_word_is_path(words[1]))
 		return refuse_ends(session, words, err);
 	sync->move.folder = words[sync->move.uploads ? 0 : 1];
@@ -138,8 +140,8 @@ static int refuse_file(const struct sync *sync, struct error *err)
 	const char *const file = sync->move.folder;
 	return sync->move.uploads
 		? session_usage(sync->session, err,
-			  "%s is not a folder; `deltabucket put %s %s` uploads one file", file, file,
-			  options->arguments[1])
+			  "%s is not a folder; `deltabucket put %s %s` uploads one file", file,
+			  file, options->arguments[1])
 		: session_usage(sync->session, err,
 			  "%s is not a folder; `deltabucket get BUCKET/KEY %s` downloads one object",
 			  file, file);
@@ -267,7 +269,7 @@ static int compare_hashes(const struct sync *sync, struct sync_item *item,
 	const struct chunk_id *wanted, const char *path, struct error *err)
 {
 	struct chunk_id hash;
-	if (hash_cache_hash(sync->move.cache, path, sync->session->interrupt, &hash, err) != 0)
+	if (hash_cache_hash(sync->move.cache, path, sync->session->stop, &hash, err) != 0)
 		return -1;
 	item->state = chunk_id_equal(&hash, wanted) ? SYNC_SAME : SYNC_DIFFERS;
 	return 0;

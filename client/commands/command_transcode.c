@@ -24,7 +24,7 @@ int command_transcode(struct session *session, struct error *err)
 	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 ||
 		delta_output_checksum(session, &params.checksum, err) != 0)
 		return -1;
-	if (fold_files(options->base, &params, !session->output.quiet, &stats, &format, err) != 0)
+	if (fold_files(options->base, &params, session->progress, &stats, &format, err) != 0)
 		return -1;
 	delta_output_say(session, params.out, &stats, format);
 	return 0;

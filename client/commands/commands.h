@@ -3,6 +3,7 @@
 #ifndef CLIENT_COMMANDS_COMMANDS_H
 #define CLIENT_COMMANDS_COMMANDS_H
 
+#include "client/terminal/options.h"
 #include "client/transfer/session.h"
 
 typedef int command_fn(struct session *session, struct error *err);

@@ -2,6 +2,7 @@
 #ifndef CLIENT_COMMANDS_DELTA_OUTPUT_H
 #define CLIENT_COMMANDS_DELTA_OUTPUT_H
 
+#include "client/terminal/options.h"
 #include "client/transfer/session.h"
 #include "weights/delta/delta.h"
 

@@ -1,22 +1,20 @@
 #include "client/commands/fold_files.h"
 
-#include "client/terminal/progress.h"
 #include "weights/delta/delta_reader.h"
 #include "weights/model/checkpoint_source.h"
 
 static int fold_over(const struct checkpoint *base, const struct fold_params *params,
-	bool shows_progress, struct delta_stats *out_stats, struct error *err);
+	const struct progress_sink *sink, struct delta_stats *out_stats, struct error *err);
 
-int fold_files(const char *base, const struct fold_params *params, bool shows_progress,
+int fold_files(const char *base, const struct fold_params *params, const struct progress_sink *sink,
 	struct delta_stats *out_stats, enum delta_format *out_format, struct error *err)
 {
 	ASSERT(params->count > 0);
 	*out_format = params->format;
 	if (base != NULL) {
 		struct checkpoint *const opened = checkpoint_open(base, err);
-		const int result = opened != NULL
-			? fold_over(opened, params, shows_progress, out_stats, err)
-			: -1;
+		const int result =
+			opened != NULL ? fold_over(opened, params, sink, out_stats, err) : -1;
 		checkpoint_close(opened);
 		return result;
 	}
@@ -28,10 +26,9 @@ int fold_files(const char *base, const struct fold_params *params, bool shows_pr
 }
 
 static int fold_over(const struct checkpoint *base, const struct fold_params *params,
-	bool shows_progress, struct delta_stats *out_stats, struct error *err)
+	const struct progress_sink *sink, struct delta_stats *out_stats, struct error *err)
 {
-	struct progress *const progress =
-		progress_new("decoding", checkpoint_bytes(base), shows_progress);
+	struct progress *const progress = progress_new("decoding", checkpoint_bytes(base), sink);
 	struct model_files files = {0};
 	struct tensor_source *const source = checkpoint_source_new(base);
 	struct fold_params whole = *params;

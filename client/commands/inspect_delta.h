@@ -2,6 +2,7 @@
 #ifndef CLIENT_COMMANDS_INSPECT_DELTA_H
 #define CLIENT_COMMANDS_INSPECT_DELTA_H
 
+#include "client/terminal/options.h"
 #include "client/transfer/session.h"
 #include "weights/delta/delta.h"
 

@@ -22,7 +22,7 @@
 #include "client/follow/prefetch.h"
 #include "client/local/proven_files.h"
 #include "client/remote/remote_run.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 #include "client/transfer/catch_up.h"
 #include "weights/model/checkpoint.h"
 
@@ -109,7 +109,7 @@ int follower_run(struct session *session, const struct follow_order *order, stru
 	if (result == 0)
 		result = follow(&follower, err);
 	stop_prefetch(&follower);
-	lease_stop(follower.report.lease, result == 0 || interrupt_signal(session->interrupt) != 0);
+	lease_stop(follower.report.lease, result == 0 || stop_reason(session->stop) != 0);
 	free(follower.id);
 	free(follower.work);
 	arena_free(follower.arena);
@@ -130,7 +130,7 @@ static int open_follower(struct follower *follower, struct error *err)
 	follower->remote = session_connect(session, err);
 	if (follower->remote == NULL)
 		return -1;
-	retry_init(&follower->pause, session->interrupt, RETRY_FOREVER);
+	retry_init(&follower->pause, session->stop, RETRY_FOREVER);
 	follower->id = follower->order->replica != NULL ? memory_copy_text(follower->order->replica)
 							: lease_default_id(follower->order->into);
 	const struct lease_params lease = {
@@ -148,9 +148,9 @@ static int open_follower(struct follower *follower, struct error *err)
 
 static int open_folder(struct follower *follower, struct error *err)
 {
-	return follow_folder_open(&follower->folder, follower->session->files,
-		follower->order->into, follower->session->options->endpoint, follower->run.text,
-		err);
+	const struct session *const session = follower->session;
+	return follow_folder_open(&follower->folder, session->files, follower->order->into,
+		session->remote_options.endpoint, follower->run.text, err);
 }
 
 /* Proves the held step at the start, because its files may have changed on disk meanwhile; a step
@@ -173,7 +173,7 @@ static int check_held(struct follower *follower, struct error *err)
 	if (result != 0)
 		error_wrap(&failure, "%s is damaged", path);
 	free(path);
-	if (interrupt_check(follower->session->interrupt, err) != 0)
+	if (stop_check(follower->session->stop, err) != 0)
 		return -1;
 	follower->is_hook_due = result == 0;
 	if (result == 0)
@@ -194,8 +194,8 @@ static int prove_held(struct follower *follower, const char *path, struct error 
 	struct session *const session = follower->session;
 	const struct proven_files *const files = &follower->folder.current.files;
 	struct progress *const progress = progress_new(
-		"checking the held step", proven_files_bytes(files), !session->output.quiet);
-	struct work_watch *const watch = progress_watch(progress, session->interrupt);
+		"checking the held step", proven_files_bytes(files), session->progress);
+	struct work_watch *const watch = progress_watch(progress, session->stop);
 	const int result = files->count == 0
 		? prove_tensors(follower, path, watch, err)
 		: proven_files_check(files, path, follower->order->threads, watch, err);
@@ -287,13 +287,13 @@ static int run_command(struct follower *follower, struct error *err)
 	*failure = (struct error){0};
 	const bool is_noted =
 		is_taken || follow_folder_forget_taken(&follower->folder, failure) == 0;
-	if (is_noted && hook_run(&hook, follower->session->interrupt, &status, failure) == 0 &&
+	if (is_noted && hook_run(&hook, follower->session->stop, &status, failure) == 0 &&
 		status != 0)
 		error_set(failure, ERROR_IO, "the command for step %s ended with status %d", step,
 			status);
 	free(absolute);
 	free(relative);
-	if (interrupt_check(follower->session->interrupt, err) != 0)
+	if (stop_check(follower->session->stop, err) != 0)
 		return -1; /* it runs again at the next start */
 	if (failure->kind == ERROR_NONE)
 		return follow_folder_set_executed(&follower->folder, follower->order->exec, err);
@@ -336,7 +336,7 @@ static int wait_for_newer(struct follower *follower, struct error *err)
 	if (follower->prefetch != NULL) {
 		prefetch_finish(follower->prefetch);
 		follower->prefetch = NULL;
-		return interrupt_check(follower->session->interrupt, err);
+		return stop_check(follower->session->stop, err);
 	}
 	const struct remote_run_wait wait = {
 		.has_after = folder->has_current,
@@ -476,7 +476,7 @@ static int advance(struct follower *follower, const struct path_message *path, s
 		.work = follower->work,
 		.out = out,
 		.threads = follower->order->threads,
-		.show_progress = !follower->session->output.quiet,
+		.progress_sink = follower->session->progress,
 		.subset = follower->order->subset,
 		.base_digest = folder->current.digest,
 		.tensor_digests = manifest.tensor_digests,
@@ -549,7 +549,7 @@ static void start_prefetch(struct follower *follower, const struct follow_swap *
 		.remote = &follower->session->remote_options,
 		.run = &follower->run,
 		.work = follower->work,
-		.parallel = (unsigned)follower->session->options->parallel.value,
+		.parallel = follower->session->parallel,
 		.have = swap->step,
 		.digest = swap->digest,
 		.poll_s = order->poll_s,
@@ -590,10 +590,10 @@ static int end_of_one(const struct follower *follower, struct error *err)
 /* Decides what follows a failed round: 0 for another round, -1 to end with the error. */
 static int recover(struct follower *follower, const struct error *failure, struct error *err)
 {
-	if (interrupt_check(follower->session->interrupt, err) != 0)
+	if (stop_check(follower->session->stop, err) != 0)
 		return -1;
-	const bool begins_anew = !follow_folder_is_there(&follower->folder) ||
-		turn_to_anchor(follower, failure);
+	const bool begins_anew =
+		!follow_folder_is_there(&follower->folder) || turn_to_anchor(follower, failure);
 	if (!begins_anew && run_due_hook(follower, err) != 0)
 		return -1;
 	report_failed(follower, failure);
@@ -606,7 +606,7 @@ static int recover(struct follower *follower, const struct error *failure, struc
 				5; /* so that a trainer that starts is noticed within seconds */
 		if (retry_again(&follower->pause, -1))
 			return 0;
-		return interrupt_check(follower->session->interrupt, err) != 0 ? -1 : 0;
+		return stop_check(follower->session->stop, err) != 0 ? -1 : 0;
 	}
 	*err = *failure;
 	return -1;
@@ -637,7 +637,7 @@ static bool turn_to_anchor(struct follower *follower, const struct error *failur
 static bool may_pass(const struct follower *follower, const struct error *failure)
 {
 	const struct follow_order *const order = follower->order;
-	if (interrupt_signal(follower->session->interrupt) != 0)
+	if (stop_reason(follower->session->stop) != 0)
 		return false;
 	if (is_unpublished(failure))
 		return !order->once || clock_monotonic_ms() < follower->deadline_ms;

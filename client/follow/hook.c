@@ -20,8 +20,8 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "client/terminal/interrupt.h"
-#include "client/terminal/output.h"
+#include "client/work/stop.h"
+#include "client/work/output.h"
 
 enum {
 	VARIABLE_MAX_BYTES = 16 * 1024,
@@ -46,14 +46,13 @@ extern char **environ;
 static void adopt_orphans(void);
 static void take_ends(struct running *running);
 static bool is_awaited(const struct running *running);
-static void watch(struct running *running, struct interrupt *interrupt);
+static void watch(struct running *running, struct stop *stop);
 static int start(const struct hook *hook, pid_t *out_pid);
 static char **make_environment(const struct hook *hook, size_t *out_owned);
 static bool is_replaced(const char *entry, const struct hook *hook);
 static void free_environment(char **made, size_t owned);
 
-int hook_run(
-	const struct hook *hook, struct interrupt *interrupt, int *out_status, struct error *err)
+int hook_run(const struct hook *hook, struct stop *stop, int *out_status, struct error *err)
 {
 	struct running running = {.hook = hook};
 	ASSERT(hook->command != NULL);
@@ -62,7 +61,7 @@ int hook_run(
 	if (errno != 0)
 		return error_set_errno(err, "starting the command \"%s\"", hook->command);
 	for (take_ends(&running); is_awaited(&running); take_ends(&running))
-		watch(&running, interrupt);
+		watch(&running, stop);
 	const int status = running.status;
 	*out_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	return 0;
@@ -98,15 +97,15 @@ static bool is_awaited(const struct running *running)
 }
 
 /* Sleeps a while, and hands a signal on. */
-static void watch(struct running *running, struct interrupt *interrupt)
+static void watch(struct running *running, struct stop *stop)
 {
-	if (!running->is_told && interrupt_signal(interrupt) != 0) {
+	if (!running->is_told && stop_reason(stop) != 0) {
 		kill(-running->shell, SIGTERM);
 		running->is_told = true;
 		running->told_ms = clock_monotonic_ms();
 	}
 	if (!running->is_told) {
-		interrupt_sleep(interrupt, WAIT_MS);
+		stop_sleep(stop, WAIT_MS);
 		return;
 	}
 	usleep(WAIT_MS * 1000);

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-struct interrupt;
+struct stop;
 struct output;
 
 struct hook_variable {
@@ -18,14 +18,13 @@ struct hook_variable {
 struct hook {
 	const char *command;
 	const struct hook_variable *variables;
-	size_t count; /* of variables */
+	size_t count;                /* of variables */
 	const struct output *output; /* for notes; NULL: none, and nothing carries JSON lines */
 };
 /* Runs the command and waits for its end. 0 with the exit status, which is 128 + the signal's
  * number when a signal ended it; -1 when it could not be started. When a signal for us comes
  * meanwhile, the command's process group gets SIGTERM, and the call waits until all of the group
  * have ended, however long that takes. So it does when such a signal ended the shell. */
-int hook_run(
-	const struct hook *hook, struct interrupt *interrupt, int *out_status, struct error *err);
+int hook_run(const struct hook *hook, struct stop *stop, int *out_status, struct error *err);
 
 #endif

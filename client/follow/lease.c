@@ -14,7 +14,7 @@
 #include "base/thread/lock.h"
 #include "client/follow/chunk_gift.h"
 #include "client/remote/remote_json.h"
-#include "client/terminal/output.h"
+#include "client/work/output.h"
 
 enum {
 	FIRST_LEASE_S = 30,
@@ -257,8 +257,7 @@ static void tell_once(struct lease *lease, const struct error *failure)
 	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
 	if (is_early || !atomic_load(&lease->is_in)) /* the follower reports these itself */
 		return;
-	if (!lease->told && lease->params.output != NULL &&
-		interrupt_signal(lease->quiet.interrupt) == 0)
+	if (!lease->told && lease->params.output != NULL && stop_reason(lease->quiet.stop) == 0)
 		output_note(lease->params.output,
 			"the server does not accept this worker's report (following continues): %s",
 			failure->text);

@@ -14,8 +14,8 @@
 #include "chunker/chunk_stream.h"
 #include "chunker/merkle.h"
 #include "client/local/file_segments.h"
-#include "client/terminal/interrupt.h"
-#include "client/terminal/progress.h"
+#include "client/work/stop.h"
+#include "client/work/progress.h"
 
 enum {
 	SEGMENTS_MIN_BYTES = 4 * 1024 * 1024, /* smaller files are read by one thread */
@@ -32,16 +32,16 @@ struct collector {
 static int take_facts(
 	const struct stat *stat, const char *path, struct file_facts *out, struct error *err);
 static int64_t nanoseconds(const struct timespec *time);
-static int read_open(int fd, const char *path, const struct interrupt *interrupt,
+static int read_open(int fd, const char *path, const struct stop *stop, struct progress *progress,
+	struct file_chunks *out, struct error *err);
+static int read_by_segments(int fd, const char *path, const struct stop *stop,
 	struct progress *progress, struct file_chunks *out, struct error *err);
-static int read_by_segments(int fd, const char *path, const struct interrupt *interrupt,
-	struct progress *progress, struct file_chunks *out, struct error *err);
-static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
+static int read_by_stream(int fd, const char *path, const struct stop *stop,
 	struct file_chunks *out, struct error *err);
 static int file_chunks_collect(
 	void *taker, const struct chunk_id *id, struct span content, struct error *err);
-static int push_all(int fd, const char *path, const struct interrupt *interrupt,
-	struct chunk_stream *stream, struct error *err);
+static int push_all(int fd, const char *path, const struct stop *stop, struct chunk_stream *stream,
+	struct error *err);
 
 int file_facts_read(const char *path, struct file_facts *out, struct error *err)
 {
@@ -65,20 +65,20 @@ bool file_facts_equal(const struct file_facts *a, const struct file_facts *b)
 		a->inode == b->inode && a->device == b->device;
 }
 
-int file_chunks_read(const char *path, const struct interrupt *interrupt, struct file_chunks *out,
-	struct error *err)
+int file_chunks_read(
+	const char *path, const struct stop *stop, struct file_chunks *out, struct error *err)
 {
-	return file_chunks_read_shown(path, interrupt, NULL, out, err);
+	return file_chunks_read_shown(path, stop, NULL, out, err);
 }
 
-int file_chunks_read_shown(const char *path, const struct interrupt *interrupt,
-	struct progress *progress, struct file_chunks *out, struct error *err)
+int file_chunks_read_shown(const char *path, const struct stop *stop, struct progress *progress,
+	struct file_chunks *out, struct error *err)
 {
 	*out = (struct file_chunks){0};
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, "opening %s", path);
-	const int result = read_open(fd, path, interrupt, progress, out, err);
+	const int result = read_open(fd, path, stop, progress, out, err);
 	close(fd);
 	if (result != 0)
 		file_chunks_release(out);
@@ -111,16 +111,16 @@ static int64_t nanoseconds(const struct timespec *time)
 	return (int64_t)time->tv_sec * NS_PER_SECOND + time->tv_nsec;
 }
 
-static int read_open(int fd, const char *path, const struct interrupt *interrupt,
-	struct progress *progress, struct file_chunks *out, struct error *err)
+static int read_open(int fd, const char *path, const struct stop *stop, struct progress *progress,
+	struct file_chunks *out, struct error *err)
 {
 	struct file_facts after;
 	if (file_facts_of(fd, path, &out->facts, err) != 0)
 		return -1;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	const bool is_large = out->facts.size >= SEGMENTS_MIN_BYTES;
-	int result = is_large ? read_by_segments(fd, path, interrupt, progress, out, err)
-			      : read_by_stream(fd, path, interrupt, out, err);
+	int result = is_large ? read_by_segments(fd, path, stop, progress, out, err)
+			      : read_by_stream(fd, path, stop, out, err);
 	if (result == 0 && !is_large)
 		progress_add(progress, out->facts.size);
 	if (result == 0)
@@ -130,14 +130,14 @@ static int read_open(int fd, const char *path, const struct interrupt *interrupt
 	return result;
 }
 
-static int read_by_segments(int fd, const char *path, const struct interrupt *interrupt,
+static int read_by_segments(int fd, const char *path, const struct stop *stop,
 	struct progress *progress, struct file_chunks *out, struct error *err)
 {
 	ASSERT(out->entries == NULL && out->facts.size >= SEGMENTS_MIN_BYTES);
 	const struct file_segments segments = {.fd = fd,
 		.path = path,
 		.size = out->facts.size,
-		.interrupt = interrupt,
+		.stop = stop,
 		.progress = progress};
 	if (file_segments_read(&segments, &out->entries, &out->count, err) != 0)
 		return -1;
@@ -145,14 +145,14 @@ static int read_by_segments(int fd, const char *path, const struct interrupt *in
 	return 0;
 }
 
-static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
+static int read_by_stream(int fd, const char *path, const struct stop *stop,
 	struct file_chunks *out, struct error *err)
 {
 	struct collector *const collector = memory_new(sizeof(*collector));
 	collector->chunks = out;
 	merkle_init(&collector->merkle);
 	struct chunk_stream *const stream = chunk_stream_new(file_chunks_collect, collector);
-	const int result = push_all(fd, path, interrupt, stream, err);
+	const int result = push_all(fd, path, stop, stream, err);
 	chunk_stream_free(stream);
 	out->hash = merkle_file(&collector->merkle);
 	free(collector);
@@ -173,8 +173,8 @@ static int file_chunks_collect(
 	return 0;
 }
 
-static int push_all(int fd, const char *path, const struct interrupt *interrupt,
-	struct chunk_stream *stream, struct error *err)
+static int push_all(int fd, const char *path, const struct stop *stop, struct chunk_stream *stream,
+	struct error *err)
 {
 	uint8_t *const block = memory_new(READ_BLOCK_BYTES);
 	int result = 0;
@@ -188,7 +188,7 @@ static int push_all(int fd, const char *path, const struct interrupt *interrupt,
 		else
 			result = chunk_stream_push(stream, span_of(block, (size_t)len), err);
 		if (result == 0)
-			result = interrupt_check(interrupt, err);
+			result = stop_check(stop, err);
 	}
 	free(block);
 	return result == 0 ? chunk_stream_end(stream, err) : -1;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "chunker/chunk.h"
 
-struct interrupt;
+struct stop;
 struct progress;
 
 /* These facts show, without reading a file, whether it has changed. */
@@ -30,12 +30,12 @@ struct file_chunks {
 	struct file_facts facts;
 };
 /* Reads the whole file, once. busy when a signal has come, invalid when the file changed meanwhile.
- * After a failure `out` has nothing to release. `interrupt` may be NULL. */
-int file_chunks_read(const char *path, const struct interrupt *interrupt, struct file_chunks *out,
-	struct error *err);
+ * After a failure `out` has nothing to release. `stop` may be NULL. */
+int file_chunks_read(
+	const char *path, const struct stop *stop, struct file_chunks *out, struct error *err);
 /* The same; counts the bytes that it reads in `progress`, which may be NULL. */
-int file_chunks_read_shown(const char *path, const struct interrupt *interrupt,
-	struct progress *progress, struct file_chunks *out, struct error *err);
+int file_chunks_read_shown(const char *path, const struct stop *stop, struct progress *progress,
+	struct file_chunks *out, struct error *err);
 void file_chunks_release(struct file_chunks *chunks); /* a zeroed one is fine */
 
 #endif

@@ -14,8 +14,8 @@
 #include "base/thread/lock.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/gear_marks.h"
-#include "client/terminal/interrupt.h"
-#include "client/terminal/progress.h"
+#include "client/work/stop.h"
+#include "client/work/progress.h"
 
 struct run {
 	const struct file_segments *what;
@@ -159,7 +159,7 @@ static int read_segment(struct worker *worker, struct error *err)
 	const size_t before =
 		worker->offset < GEAR_MARKS_BEFORE ? (size_t)worker->offset : GEAR_MARKS_BEFORE;
 	ASSERT(worker->len > 0 && worker->len <= worker->run->segment_bytes);
-	if (interrupt_check(worker->run->what->interrupt, err) != 0 ||
+	if (stop_check(worker->run->what->stop, err) != 0 ||
 		read_bytes(worker, worker->content - before, before + worker->len,
 			worker->offset - before, err) != 0)
 		return -1;

@@ -6,19 +6,19 @@
 #include "base/error.h"
 #include "chunker/chunk.h"
 
-struct interrupt;
+struct stop;
 struct progress;
 
 enum { FILE_SEGMENTS_BYTES = 1024 * 1024, FILE_SEGMENTS_WORKERS_MAX = 32 };
 
 struct file_segments {
 	int fd;
-	const char *path;                  /* for messages */
-	uint64_t size;                     /* of the file, over 0 */
-	const struct interrupt *interrupt; /* may be NULL */
-	struct progress *progress;         /* counts the bytes that were read; may be NULL */
-	unsigned workers;                  /* threads; 0: one for each processor */
-	size_t segment_bytes;              /* 0: FILE_SEGMENTS_BYTES */
+	const char *path;          /* for messages */
+	uint64_t size;             /* of the file, over 0 */
+	const struct stop *stop;   /* may be NULL */
+	struct progress *progress; /* counts the bytes that were read; may be NULL */
+	unsigned workers;          /* threads; 0: one for each processor */
+	size_t segment_bytes;      /* 0: FILE_SEGMENTS_BYTES */
 };
 /* *out_entries has all chunks in file order; the caller frees it. busy when a signal has come,
  * invalid when the file became shorter meanwhile. */

@@ -144,7 +144,7 @@ void hash_cache_add(struct hash_cache *cache, const char *path, const struct fil
 	lock_leave(&cache->lock);
 }
 
-int hash_cache_hash(struct hash_cache *cache, const char *path, const struct interrupt *interrupt,
+int hash_cache_hash(struct hash_cache *cache, const char *path, const struct stop *stop,
 	struct chunk_id *out_hash, struct error *err)
 {
 	struct file_facts facts;
@@ -154,7 +154,7 @@ int hash_cache_hash(struct hash_cache *cache, const char *path, const struct int
 	if (hash_cache_find(cache, path, &facts, out_hash))
 		return 0;
 	const int64_t read_ms = clock_wall_ms();
-	if (file_chunks_read(path, interrupt, &chunks, err) != 0)
+	if (file_chunks_read(path, stop, &chunks, err) != 0)
 		return -1;
 	hash_cache_add(cache, path, &chunks.facts, &chunks.hash, read_ms);
 	*out_hash = chunks.hash;

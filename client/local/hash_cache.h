@@ -29,7 +29,7 @@ bool hash_cache_find(struct hash_cache *cache, const char *path, const struct fi
 void hash_cache_add(struct hash_cache *cache, const char *path, const struct file_facts *facts,
 	const struct chunk_id *hash, int64_t read_ms);
 /* The file's hash, from the cache, or by reading the file, which is then recorded. */
-int hash_cache_hash(struct hash_cache *cache, const char *path, const struct interrupt *interrupt,
+int hash_cache_hash(struct hash_cache *cache, const char *path, const struct stop *stop,
 	struct chunk_id *out_hash, struct error *err);
 
 #endif

@@ -9,7 +9,7 @@
 #define CLIENT_PUBLISH_PUBLISH_CHOICE_H
 
 #include "base/buffer.h"
-#include "client/terminal/output.h"
+#include "client/work/output.h"
 #include "weights/model/checkpoint.h"
 #include "wire/step_message.h"
 

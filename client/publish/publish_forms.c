@@ -120,7 +120,7 @@ int publish_forms_send(
 		add_uploads(&sending, &forms->form[STEP_DELTA], buffer_span(&sent));
 		add_uploads(&sending, &forms->form[STEP_ANCHOR], buffer_span(&sent));
 		struct progress *const progress =
-			progress_new("uploading", sending.bytes, !publisher->session->output.quiet);
+			progress_new("uploading", sending.bytes, publisher->session->progress);
 		const struct transfer_options transfer =
 			session_transfer(publisher->session, publisher->remote, progress);
 		result = transfer_upload(&transfer, sending.files, sending.count,
@@ -238,8 +238,8 @@ static int encode(struct publisher *publisher, const struct snapshot *snapshot,
 	ASSERT(state->has_committed && state->has_pending);
 	struct model_files next_files = {0};
 	struct session *const session = publisher->session;
-	struct progress *const progress = progress_new(
-		"comparing with the step before", snapshot->bytes, !session->output.quiet);
+	struct progress *const progress =
+		progress_new("comparing with the step before", snapshot->bytes, session->progress);
 	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
 	int result = model_files_of(&next_files, snapshot->checkpoint, err);
 	next_files.is_folder = true; /* a published step always is */
@@ -254,7 +254,7 @@ static int encode(struct publisher *publisher, const struct snapshot *snapshot,
 		.has_base_step = true,
 		.base_step = state->committed.step,
 		.threads = publisher->order->threads,
-		.watch = progress_watch(progress, session->interrupt),
+		.watch = progress_watch(progress, session->stop),
 		.out = out,
 		.files = state->files,
 	};

@@ -351,7 +351,7 @@ static int fetch_from(struct publisher *publisher, const struct publish_mark *fr
 		.work = work,
 		.out = folder,
 		.threads = publisher->order->threads,
-		.show_progress = !publisher->session->output.quiet,
+		.progress_sink = publisher->session->progress,
 	};
 	int result = file_remove_tree(state->files, step_folder, err);
 	if (result == 0)

@@ -26,7 +26,7 @@ struct watch {
 	const struct publish_watch_params *params;
 	struct publish_order order;
 	struct run_name run;
-	struct retry pause; /* after a try that failed */
+	struct retry pause;       /* after a try that failed */
 	int lock;                 /* on the state folder */
 	struct label_number last; /* the highest number that is published */
 	char *next;               /* the name of the sub-folder to publish; NULL: none */
@@ -78,11 +78,11 @@ int publish_watch(
 	watch.order.marker = params->marker;
 	watch.order.state_lock = &watch.lock;
 	watch.order.newest = &watch.last;
-	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
+	retry_init(&watch.pause, session->stop, RETRY_FOREVER);
 	int result = begin(&watch, err);
 	if (result == 0)
 		result = watch_on(&watch, err);
-	if (interrupt_signal(session->interrupt) == SIGTERM)
+	if (stop_reason(session->stop) == SIGTERM)
 		result = 0; /* the normal end of a watcher */
 	free(watch.next);
 	forget_seen(&watch);
@@ -114,8 +114,8 @@ static int check_folder(struct watch *watch, struct error *err)
 /* Locks the state folder for as long as the watcher works, and again if it has been replaced. */
 static int keep_lock(struct watch *watch, struct error *err)
 {
-	const int lock = publisher_lock(
-		watch->session, watch->params->run, &watch->order, watch->lock, err);
+	const int lock =
+		publisher_lock(watch->session, watch->params->run, &watch->order, watch->lock, err);
 	if (lock < 0)
 		return -1;
 	folder_lock_leave(watch->lock);
@@ -134,10 +134,10 @@ static int watch_on(struct watch *watch, struct error *err)
 		if (result == 0 && watch->next != NULL)
 			result = publish_next(watch, &failure);
 		else if (result == 0)
-			interrupt_sleep(watch->session->interrupt, LOOK_MS);
+			stop_sleep(watch->session->stop, LOOK_MS);
 		if (result != 0 && recover(watch, &failure, err) != 0)
 			return -1;
-		if (interrupt_check(watch->session->interrupt, err) != 0)
+		if (stop_check(watch->session->stop, err) != 0)
 			return -1;
 	}
 }
@@ -165,15 +165,13 @@ static int ask_run(
 		return accept_missing(watch, &failure, err);
 	if (check_writer(watch, &run, err) != 0)
 		return -1;
-	return run.has_head
-		? label_number_list(remote, &watch->run, run.head, &watch->last, err)
-		: 0;
+	return run.has_head ? label_number_list(remote, &watch->run, run.head, &watch->last, err)
+			    : 0;
 }
 
 /* A run that does not exist is made by the first publish, and its bucket only with
  * --create-bucket. */
-static int accept_missing(
-	const struct watch *watch, const struct error *failure, struct error *err)
+static int accept_missing(const struct watch *watch, const struct error *failure, struct error *err)
 {
 	if (failure->kind == ERROR_NO_RUN ||
 		(failure->kind == ERROR_NO_BUCKET && watch->order.create_bucket))
@@ -356,7 +354,7 @@ static void mark_published(struct watch *watch)
 static int recover(struct watch *watch, const struct error *failure, struct error *err)
 {
 	*err = *failure;
-	if (interrupt_signal(watch->session->interrupt) != 0)
+	if (stop_reason(watch->session->stop) != 0)
 		return -1;
 	if (watch->next != NULL && is_behind(watch, watch->next_number)) {
 		retry_reset(&watch->pause);

@@ -17,7 +17,7 @@
 #include "client/publish/publish_forms.h"
 #include "client/publish/publish_head.h"
 #include "client/remote/missing_bucket.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 
 enum {
 	DELTAS_MAX = 32,    /* deltas behind the base */
@@ -132,7 +132,7 @@ static int open_state(struct publisher *publisher, struct error *err)
 	const struct publish_state_params params = {
 		.files = publisher->session->files,
 		.folder = folder,
-		.endpoint = publisher->session->options->endpoint,
+		.endpoint = publisher->session->remote_options.endpoint,
 		.run = publisher->run.text,
 		.may_replace = publisher->order->take_over,
 		.held_lock = publisher->order->state_lock,
@@ -147,7 +147,7 @@ static char *state_folder(const struct session *session, const char *run,
 {
 	return order->state_folder != NULL
 		? memory_copy_text(order->state_folder)
-		: publish_state_default_folder(session->options->endpoint, run, err);
+		: publish_state_default_folder(session->remote_options.endpoint, run, err);
 }
 
 static void close_publisher(struct publisher *publisher)
@@ -229,9 +229,9 @@ static int measure(struct publisher *publisher, struct snapshot *out, struct err
 	struct session *const session = publisher->session;
 	const struct checkpoint_choice taken = publish_source_choice(&publisher->source);
 	struct progress *const progress = progress_new(
-		"hashing", 2 * publish_source_bytes(&publisher->source), !session->output.quiet);
+		"hashing", 2 * publish_source_bytes(&publisher->source), session->progress);
 	const int result = snapshot_open(out, publisher->source.path, &taken,
-		publisher->order->threads, progress_watch(progress, session->interrupt), err);
+		publisher->order->threads, progress_watch(progress, session->stop), err);
 	progress_free(progress);
 	return result;
 }
@@ -264,16 +264,15 @@ static int check_label(struct publisher *publisher, struct error *err)
 	uint64_t number;
 	if (order->newest == NULL || !publisher->has_head)
 		return 0;
-	if (label_number_find(publisher->remote, &publisher->run, &publisher->head, order->newest,
-		    err) != 0)
+	if (label_number_find(
+		    publisher->remote, &publisher->run, &publisher->head, order->newest, err) != 0)
 		return -1;
 	if (!order->newest->is_known ||
 		(label_number_read(span_text(order->label), &number) &&
 			number > order->newest->value))
 		return 0;
-	return error_set(err, ERROR_PRECONDITION,
-		"run %s has a step of number %" PRIu64 " by now", publisher->run.text,
-		order->newest->value);
+	return error_set(err, ERROR_PRECONDITION, "run %s has a step of number %" PRIu64 " by now",
+		publisher->run.text, order->newest->value);
 }
 
 /* Whether this checkpoint already is the committed step, and the caller means that step. */
@@ -330,7 +329,7 @@ static int publish_snapshot(
 	struct publish_forms forms = {0};
 	int result = publish_forms_make(&forms, publisher, snapshot, err);
 	if (result == 0)
-		result = interrupt_check(publisher->session->interrupt, err);
+		result = stop_check(publisher->session->stop, err);
 	if (result == 0)
 		result = publish_head_open(publisher, err);
 	if (result == 0)

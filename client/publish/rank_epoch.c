@@ -74,8 +74,8 @@ int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s,
 	while (!read_epoch(params, &epoch) || epoch == state->epoch) {
 		if (clock_monotonic_ms() >= deadline)
 			return 0;
-		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
-			return interrupt_check(params->session->interrupt, err);
+		if (!stop_sleep(params->session->stop, EPOCH_POLL_MS))
+			return stop_check(params->session->stop, err);
 	}
 	state->epoch = epoch;
 	return publish_state_save(state, err) == 0 ? 1 : -1;
@@ -157,8 +157,8 @@ static int follow_leader(
 				"rank 0 has not opened run %s yet: give --epoch, or the same "
 				"--state folder to all ranks",
 				params->run->text);
-		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
-			return interrupt_check(params->session->interrupt, err);
+		if (!stop_sleep(params->session->stop, EPOCH_POLL_MS))
+			return stop_check(params->session->stop, err);
 	}
 	state->has_epoch = true;
 	state->epoch = epoch;

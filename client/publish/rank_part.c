@@ -64,8 +64,7 @@ int rank_part_upload(struct rank_publisher *self, struct error *err)
 			.size = file->size};
 		bytes += file->size;
 	}
-	struct progress *const progress =
-		progress_new("uploading", bytes, !self->session->output.quiet);
+	struct progress *const progress = progress_new("uploading", bytes, self->session->progress);
 	const struct transfer_options transfer =
 		session_transfer(self->session, self->remote, progress);
 	const int result = transfer_upload(&transfer, files, self->sending.count, NULL, NULL, err);

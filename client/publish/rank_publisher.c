@@ -122,7 +122,7 @@ static int check_bucket(const struct rank_publisher *self, struct error *err)
 
 static int open_state(struct rank_publisher *self, struct error *err)
 {
-	const char *const endpoint = self->session->options->endpoint;
+	const char *const endpoint = self->session->remote_options.endpoint;
 	char name[64];
 	if (self->order->state_folder != NULL) {
 		self->shared = memory_copy_text(self->order->state_folder);
@@ -430,7 +430,7 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 		.work = work,
 		.out = whole,
 		.threads = self->order->threads,
-		.show_progress = !self->session->output.quiet,
+		.progress_sink = self->session->progress,
 	};
 	publish_state_forget(state);
 	if (result == 0)

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "client/remote/remote_error.h"
-#include "client/terminal/output.h"
+#include "client/work/output.h"
 
 enum { SILENCE_MS = 5000 };
 
@@ -22,8 +22,7 @@ struct remote {
 	bool noted_silence; /* the user was told that no answer comes; reset by an answer */
 };
 
-static bool was_asked_in_plain(
-	const struct remote *remote, const struct http_response *response);
+static bool was_asked_in_plain(const struct remote *remote, const struct http_response *response);
 static void remote_note_silence(void *owner);
 static void add_advice(const struct remote *remote, struct error *err);
 static const char *find_advice(const struct remote *remote, enum error_kind refusal);
@@ -47,7 +46,7 @@ struct remote *remote_new(const struct remote_options *options, struct error *er
 	}
 	remote->options = options;
 	remote->client = client;
-	interrupt_watch(options->interrupt, client);
+	stop_watch(options->stop, client);
 	return remote;
 }
 
@@ -55,7 +54,7 @@ void remote_free(struct remote *remote)
 {
 	if (remote == NULL)
 		return;
-	interrupt_forget(remote->options->interrupt, remote->client);
+	stop_forget(remote->options->stop, remote->client);
 	http_client_free(remote->client);
 	free(remote);
 }
@@ -65,9 +64,9 @@ void remote_cancel(struct remote *remote)
 	http_client_cancel(remote->client);
 }
 
-struct interrupt *remote_interrupt(const struct remote *remote)
+struct stop *remote_stop(const struct remote *remote)
 {
-	return remote->options->interrupt;
+	return remote->options->stop;
 }
 
 int remote_try(struct remote *remote, const struct http_request *request,
@@ -76,7 +75,7 @@ int remote_try(struct remote *remote, const struct http_request *request,
 	ASSERT(request->target != NULL && request->target[0] == '/');
 	remote->may_pass = false;
 	remote->retry_after_s = -1;
-	if (interrupt_check(remote->options->interrupt, err) != 0)
+	if (stop_check(remote->options->stop, err) != 0)
 		return -1;
 	if (http_client_send(remote->client, request, response, err) != 0) {
 		if (was_asked_in_plain(remote, response))
@@ -100,7 +99,7 @@ bool remote_again(struct remote *remote, struct retry *retry, struct error *err)
 {
 	const struct remote_options *const options = remote->options;
 	ASSERT(err->kind != ERROR_NONE);
-	if (interrupt_check(options->interrupt, err) != 0)
+	if (stop_check(options->stop, err) != 0)
 		return false;
 	if (!remote->may_pass || retry->attempt >= retry->attempts)
 		return false;
@@ -108,14 +107,14 @@ bool remote_again(struct remote *remote, struct retry *retry, struct error *err)
 		output_note(options->output, "%s; still trying", err->text);
 	if (retry_again(retry, remote->retry_after_s))
 		return true;
-	interrupt_check(options->interrupt, err);
+	stop_check(options->stop, err);
 	return false;
 }
 
 struct retry remote_retry(const struct remote *remote)
 {
 	struct retry retry;
-	retry_init(&retry, remote->options->interrupt, remote->options->retries);
+	retry_init(&retry, remote->options->stop, remote->options->retries);
 	return retry;
 }
 
@@ -138,8 +137,7 @@ int remote_send(struct remote *remote, const struct http_request *request,
 
 /* Whether a server of HTTPS has said that it was asked in plain HTTP. Nothing but another endpoint
  * mends that, as with a certificate that is not trusted. Where TLS fails, it may pass. */
-static bool was_asked_in_plain(
-	const struct remote *remote, const struct http_response *response)
+static bool was_asked_in_plain(const struct remote *remote, const struct http_response *response)
 {
 	return response->wrong_protocol &&
 		span_starts(span_text(remote->options->endpoint), span_text("http://"));

@@ -15,7 +15,7 @@ struct remote_options { /* borrowed: must outlive every remote made from it */
 	const char *token;           /* NULL: none */
 	const char *ca;              /* path of a PEM file; NULL: the system's CAs */
 	unsigned retries;            /* tries after the first */
-	struct interrupt *interrupt; /* may be NULL */
+	struct stop *stop;           /* may be NULL */
 	const struct output *output; /* where notes about retries go; may be NULL */
 };
 
@@ -25,7 +25,7 @@ struct remote *remote_new(const struct remote_options *options, struct error *er
 void remote_free(struct remote *remote); /* NULL is fine */
 /* From any thread: makes the call in progress and all later ones fail with busy. */
 void remote_cancel(struct remote *remote);
-struct interrupt *remote_interrupt(const struct remote *remote);
+struct stop *remote_stop(const struct remote *remote);
 
 /* Makes one try. 0 with a 2xx answer; otherwise -1 with the server's refusal or the transport's
  * failure (untrusted when a server of HTTPS was asked in plain HTTP), and remote_again knows if a

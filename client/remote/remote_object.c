@@ -13,7 +13,7 @@
 #include "base/encode.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 
 enum {
 	TARGET_MAX_BYTES = 64 * 1024, /* a token and a prefix, percent-encoded */

@@ -18,19 +18,19 @@ int64_t retry_delay_ms(unsigned attempt, int retry_after_s, uint32_t random)
 	return asked_s >= 0 ? (int64_t)asked_s * 1000 + jittered : jittered;
 }
 
-void retry_init(struct retry *retry, struct interrupt *interrupt, unsigned attempts)
+void retry_init(struct retry *retry, struct stop *stop, unsigned attempts)
 {
-	*retry = (struct retry){.interrupt = interrupt, .attempts = attempts};
+	*retry = (struct retry){.stop = stop, .attempts = attempts};
 }
 
 bool retry_again(struct retry *retry, int retry_after_s)
 {
-	if (retry->attempt >= retry->attempts || interrupt_signal(retry->interrupt) != 0)
+	if (retry->attempt >= retry->attempts || stop_reason(retry->stop) != 0)
 		return false;
 	uint32_t random;
 	random_bytes(&random, sizeof(random));
 	const int64_t delay = retry_delay_ms(retry->attempt++, retry_after_s, random);
-	return interrupt_sleep(retry->interrupt, delay);
+	return stop_sleep(retry->stop, delay);
 }
 
 void retry_reset(struct retry *retry)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/terminal/interrupt.h"
+#include "client/work/stop.h"
 
 enum {
 	RETRY_FIRST_MS = 200,
@@ -23,11 +23,11 @@ bool retry_worth_status(int status);
 int64_t retry_delay_ms(unsigned attempt, int retry_after_s, uint32_t random);
 
 struct retry {
-	struct interrupt *interrupt;
+	struct stop *stop;
 	unsigned attempts; /* tries that may follow the first */
 	unsigned attempt;  /* tries that have followed it so far */
 };
-void retry_init(struct retry *retry, struct interrupt *interrupt, unsigned attempts);
+void retry_init(struct retry *retry, struct stop *stop, unsigned attempts);
 /* Sleeps and returns true when another try is allowed. False when the tries are used up or a signal
  * has come. */
 bool retry_again(struct retry *retry, int retry_after_s);

@@ -82,8 +82,8 @@ int sync_move_all(struct sync_move *move, sync_told_fn *told, struct error *err)
 	struct lot plain;
 	if (open_access(move, err) != 0)
 		return -1;
-	struct progress *const progress = progress_new(move->uploads ? "uploading" : "downloading",
-		move->bytes, !move->session->output.quiet);
+	struct progress *const progress = progress_new(
+		move->uploads ? "uploading" : "downloading", move->bytes, move->session->progress);
 	lot_init(&by_xet, move, told, progress);
 	lot_init(&plain, move, told, progress);
 	for (size_t i = 0; i < move->count; i++)
@@ -125,7 +125,7 @@ static char *make_key(const struct sync_move *move, const char *name)
 static int open_access(struct sync_move *move, struct error *err)
 {
 	struct error failure = {0};
-	if (move->session->options->plain || move->count == 0 ||
+	if (move->is_plain || move->count == 0 ||
 		(move->uploads && move->count <= PLAIN_MOST && move->bytes < PLAIN_MOST_BYTES))
 		return 0;
 	move->access = xet_access_open(move->remote, move->bucket, move->uploads, &failure);
@@ -218,7 +218,7 @@ static int upload_xet(struct lot *lot, struct error *err)
 {
 	const struct sync_move *const move = lot->move;
 	struct progress *const reading =
-		progress_new("hashing", move->bytes, !move->session->output.quiet);
+		progress_new("hashing", move->bytes, move->session->progress);
 	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof(*files));
 	for (size_t i = 0; i < lot->count; i++)
 		files[i] = (struct xet_upload_file){
@@ -362,7 +362,7 @@ static int remove_objects(struct removing *removing, size_t count, struct error 
 	const struct removal removal = {
 		.remote = move->remote,
 		.bucket = move->bucket,
-		.is_dry = move->session->options->dry_run,
+		.is_dry = move->is_dry,
 		.removed = sync_move_removed,
 		.refused = sync_move_refused,
 		.owner = removing,
@@ -398,7 +398,7 @@ static int remove_locally(struct sync_move *move, const struct sync_item *const 
 {
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		if (!move->session->options->dry_run)
+		if (!move->is_dry)
 			result = remove_local(move, items[i], err);
 		if (result == 0)
 			told(move->owner, items[i]);

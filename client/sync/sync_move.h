@@ -14,6 +14,8 @@ struct sync_move {
 	struct hash_cache *cache;
 	struct xet_access *access; /* opened by sync_move_all if possible; the owner closes it */
 	bool uploads;              /* false: downloads */
+	bool is_plain;             /* by plain requests alone */
+	bool is_dry;               /* removes nothing */
 	const char *folder;
 	struct span bucket;
 	struct span prefix; /* empty, or ends in '/' */

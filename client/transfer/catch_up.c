@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "client/local/folder_files.h"
 #include "client/local/proven_files.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 #include "client/transfer/path_fetch.h"
 #include "client/transfer/subset_make.h"
 #include "weights/delta/delta.h"
@@ -88,7 +88,7 @@ int catch_up_fetch(
 		.run = params->run,
 		.path = params->path,
 		.work = params->work,
-		.show_progress = params->show_progress,
+		.progress_sink = params->progress_sink,
 	};
 	*out_result = (struct catch_up_result){0};
 	count_links(params->path, out_result);
@@ -192,7 +192,7 @@ static int make(const struct catch_up_params *params, char *const made[2], const
 	size_t count;
 	for (size_t i = 0, turn = 0; i < path->link_count; i += count, turn++) {
 		count = group_size(path, i);
-		if (interrupt_check(params->transfer.remote->interrupt, err) != 0)
+		if (stop_check(params->transfer.remote->stop, err) != 0)
 			return -1;
 		const char *const to = made[turn % 2];
 		if (file_remove_tree(params->transfer.files, to, err) != 0 ||
@@ -300,12 +300,12 @@ static struct progress *show_progress(
 {
 	char what[64];
 	snprintf(what, sizeof(what), "%s step %" PRIu64, doing, step);
-	return progress_new(what, bytes, params->show_progress);
+	return progress_new(what, bytes, params->progress_sink);
 }
 
 static struct work_watch *watch_of(const struct catch_up_params *params, struct progress *progress)
 {
-	return progress_watch(progress, params->transfer.remote->interrupt);
+	return progress_watch(progress, params->transfer.remote->stop);
 }
 
 /* Here a checkpoint is always a folder, but a delta between two files makes a file: moves that file

@@ -21,7 +21,7 @@ struct catch_up_params {
 	/* must not exist; appears whole; its content is synced, its name is not */
 	const char *out;
 	unsigned threads;
-	bool show_progress;
+	const struct progress_sink *progress_sink; /* NULL: nobody looks */
 	/* NULL: all tensors; otherwise `out` and `base` are folders of subset_make */
 	const struct subset *subset;
 	/* with a subset: the digest of the whole checkpoint that `base` is a part of */

@@ -102,7 +102,7 @@ int path_fetch_all(const struct path_fetch *fetch, uint64_t *out_bytes, struct e
 	}
 	if (result == 0) {
 		snprintf(what, sizeof(what), "fetching step %" PRIu64, fetch->path->to_step);
-		transfer.progress = progress_new(what, downloads.bytes, fetch->show_progress);
+		transfer.progress = progress_new(what, downloads.bytes, fetch->progress_sink);
 		result = transfer_download(&transfer, downloads.files, downloads.count, err);
 		progress_free(transfer.progress);
 	}

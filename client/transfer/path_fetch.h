@@ -13,7 +13,7 @@ struct path_fetch {
 	const struct path_message *path;
 	/* made if it does not exist; kept after a failure, so that a later call resumes */
 	const char *work;
-	bool show_progress;
+	const struct progress_sink *progress_sink; /* NULL: nobody looks */
 };
 
 /* Downloads the objects of all links that are not in `work` yet. It uses the downloads that earlier

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "client/remote/remote_hub.h"
 #include "client/remote/remote_object.h"
-#include "client/terminal/refusals.h"
+#include "client/work/refusals.h"
 #include "client/transfer/session.h"
 
 struct batch {

@@ -80,7 +80,7 @@ static int copy_seed(const struct xet_fetch *fetch, const struct xet_remote *xet
 	seed->fd = open(path, O_RDONLY | O_CLOEXEC);
 	int result = 0;
 	if (seed->fd >= 0 &&
-		file_chunks_read(path, remote_interrupt(xet->remote), &seed->chunks, &failure) == 0)
+		file_chunks_read(path, remote_stop(xet->remote), &seed->chunks, &failure) == 0)
 		result = copy_all(seed, err);
 	if (seed->fd >= 0)
 		close(seed->fd);

@@ -28,15 +28,14 @@ struct transfer_options session_transfer(
 		.remote = &session->remote_options,
 		.own = own,
 		.files = session->files,
-		.parallel = (unsigned)session->options->parallel.value,
+		.parallel = session->parallel,
 		.progress = progress,
 	};
 }
 
 unsigned session_parallel(const struct session *session)
 {
-	const uint64_t given = session->options->parallel.value;
-	return given != 0 ? (unsigned)given : TRANSFER_PARALLEL;
+	return session->parallel != 0 ? session->parallel : TRANSFER_PARALLEL;
 }
 
 bool session_wants_plain(const struct error *failure)

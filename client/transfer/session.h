@@ -1,22 +1,26 @@
-/* The things that every command works with: its options, its output, the stop signal, the server.
- * main makes one for each command. */
+/* The things that every piece of work needs: the server, the word to stop, where notes and progress
+ * go. main makes one for each command, the library one for each call. */
 #ifndef CLIENT_TRANSFER_SESSION_H
 #define CLIENT_TRANSFER_SESSION_H
 
 #include "base/file.h"
 #include "client/remote/remote.h"
-#include "client/terminal/interrupt.h"
-#include "client/terminal/options.h"
-#include "client/terminal/output.h"
 #include "client/transfer/transfer.h"
+#include "client/work/output.h"
+#include "client/work/stop.h"
+
+struct options;
 
 struct session {
-	const struct options *options;
 	struct output output;
+	const struct progress_sink *progress; /* NULL: nobody looks */
 	const struct file_ops *files;         /* all files are written through it */
-	struct interrupt *interrupt;          /* NULL for commands that only compute */
-	struct remote_options remote_options; /* set for commands that talk to the server */
-	bool usage;                           /* the command line is wrong: exit code 2 */
+	struct stop *stop;                    /* NULL for work that nobody can stop */
+	struct remote_options remote_options; /* set for work that talks to the server */
+	unsigned parallel;                    /* transfers at a time; 0: TRANSFER_PARALLEL */
+	/* of the command line, for client/commands alone: */
+	const struct options *options;
+	bool usage; /* it is wrong: exit code 2 */
 };
 
 /* Returns -1 with invalid, and makes the exit code 2. */

@@ -216,8 +216,7 @@ static bool has_hash(const struct transfer_download *what, const struct remote_o
 {
 	struct error ignored = {0};
 	struct file_chunks chunks;
-	if (!what->has_hash ||
-		file_chunks_read(what->path, remote->interrupt, &chunks, &ignored) != 0)
+	if (!what->has_hash || file_chunks_read(what->path, remote->stop, &chunks, &ignored) != 0)
 		return false;
 	const bool same = chunk_id_equal(&chunks.hash, &what->hash);
 	file_chunks_release(&chunks);

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "chunker/chunk.h"
 #include "client/remote/remote.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 
 enum { TRANSFER_PART_BYTES = 16 * 1024 * 1024, TRANSFER_PARALLEL = 4 };
 

@@ -64,8 +64,8 @@ static int report_done(struct job *job, size_t number, struct error *err);
 static void put_on_list(struct job *job, struct file *file);
 static void file_free(struct file *file);
 static int open_file(struct job *job, size_t number, struct remote *remote, struct error *err);
-static bool is_there_already(const struct job *job, const struct xet_download_file *what,
-	const struct interrupt *interrupt);
+static bool is_there_already(
+	const struct job *job, const struct xet_download_file *what, const struct stop *stop);
 static int open_part(const struct job *job, struct file *file, struct error *err);
 static int journal_path(
 	const struct xet_download_file *what, char out[PATH_MAX_BYTES], struct error *err);
@@ -301,7 +301,7 @@ static int open_file(struct job *job, size_t number, struct remote *remote, stru
 	const struct xet_download_file *const what = &job->files[number];
 	const struct xet_remote xet = {job->download->access, remote};
 	struct map_gap gap;
-	if (is_there_already(job, what, remote_interrupt(remote))) {
+	if (is_there_already(job, what, remote_stop(remote))) {
 		progress_add(job->download->progress, what->size);
 		return report_done(job, number, err);
 	}
@@ -329,15 +329,14 @@ failed:
 	return -1;
 }
 
-static bool is_there_already(const struct job *job, const struct xet_download_file *what,
-	const struct interrupt *interrupt)
+static bool is_there_already(
+	const struct job *job, const struct xet_download_file *what, const struct stop *stop)
 {
 	struct error ignored = {0};
 	struct file_facts facts;
 	struct chunk_id hash;
 	return file_facts_read(what->path, &facts, &ignored) == 0 && facts.size == what->size &&
-		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) ==
-		0 &&
+		hash_cache_hash(job->download->cache, what->path, stop, &hash, &ignored) == 0 &&
 		chunk_id_equal(&hash, &what->hash);
 }
 

@@ -7,7 +7,7 @@
 #define CLIENT_TRANSFER_XET_DOWNLOAD_H
 
 #include "client/local/hash_cache.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 #include "client/transfer/xet_access.h"
 
 struct xet_download_file {

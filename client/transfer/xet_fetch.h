@@ -4,7 +4,7 @@
 #define CLIENT_TRANSFER_XET_FETCH_H
 
 #include "client/local/file_map.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 #include "client/transfer/xet_remote.h"
 
 struct xet_fetch {

@@ -197,7 +197,7 @@ static int read_file(struct group *group, size_t number, struct remote *remote, 
 	struct file_chunks *const chunks = &group->chunks[number];
 	const int64_t read_ms = clock_wall_ms();
 	if (file_chunks_read_shown(
-		    path, remote_interrupt(remote), group->upload->reading, chunks, err) != 0)
+		    path, remote_stop(remote), group->upload->reading, chunks, err) != 0)
 		return -1;
 	hash_cache_add(group->upload->cache, path, &chunks->facts, &chunks->hash, read_ms);
 	return 0;

@@ -7,7 +7,7 @@
 #define CLIENT_TRANSFER_XET_UPLOAD_H
 
 #include "client/local/hash_cache.h"
-#include "client/terminal/progress.h"
+#include "client/work/progress.h"
 #include "client/transfer/xet_access.h"
 
 struct xet_upload_file {

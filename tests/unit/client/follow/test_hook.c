@@ -13,7 +13,7 @@
 #include "client/follow/hook.h"
 #include "client/local/folder_files.h"
 #include "client/terminal/interrupt.h"
-#include "client/terminal/output.h"
+#include "client/work/output.h"
 
 static char *folder;
 
@@ -117,14 +117,16 @@ START_TEST(a_stop_reaches_all_that_the_command_started)
 	int status = 0;
 	int ends[2];
 	const struct hook hook = {.command = "sleep 30 & sleep 30 & kill -TERM $PPID; wait"};
-	struct interrupt *const interrupt = interrupt_start();
+	struct stop *const stop = stop_new();
+	struct interrupt *const interrupt = interrupt_start(stop);
 	ck_assert_int_eq(pipe(ends), 0);
-	ck_assert_int_eq(hook_run(&hook, interrupt, &status, &err), 0);
+	ck_assert_int_eq(hook_run(&hook, stop, &status, &err), 0);
 	ck_assert_int_ne(status, 0);
 	close(ends[1]);
 	ck_assert_msg(closes_within(ends[0], 10000), "a child of the command goes on");
 	close(ends[0]);
-	interrupt_stop(interrupt);
+	interrupt_end(interrupt);
+	stop_free(stop);
 }
 END_TEST
 
@@ -147,16 +149,18 @@ START_TEST(what_is_told_to_stop_may_tidy_up)
 	char *const file = folder_files_join(folder, "out");
 	const struct hook_variable variables[] = {{"OUT", file}, {"FOLLOW", us}};
 	const struct hook hook = {.command = STOPS[_i], .variables = variables, .count = 2};
-	struct interrupt *const interrupt = interrupt_start();
+	struct stop *const stop = stop_new();
+	struct interrupt *const interrupt = interrupt_start(stop);
 	snprintf(us, sizeof(us), "%d", (int)getpid());
-	ck_assert_int_eq(hook_run(&hook, interrupt, &status, &err), 0);
+	ck_assert_int_eq(hook_run(&hook, stop, &status, &err), 0);
 	ck_assert_int_eq(status, 128 + SIGTERM);
 	buffer_init(&text, 100);
 	ck_assert_msg(file_read_all(file, &text, &err) == 0, "the script did not end");
 	ck_assert_str_eq(buffer_text(&text), "tidied\n");
 	buffer_release(&text);
 	free(file);
-	interrupt_stop(interrupt);
+	interrupt_end(interrupt);
+	stop_free(stop);
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 #include "base/thread/lock.h"
 #include "client/follow/lease.h"
 #include "client/remote/run_name.h"
-#include "client/terminal/output.h"
+#include "client/work/output.h"
 #include "tests/unit/client/web_fixture.h"
 
 enum { SHORT_LEASE_S = 3, LONG_LEASE_S = 60, REPORTS_MAX = 64 };

@@ -8,13 +8,15 @@
 /* A batch system may send any signal to all processes of a job. */
 START_TEST(a_stop_is_noticed_after_a_signal_that_means_nothing)
 {
-	struct interrupt *const interrupt = interrupt_start();
+	struct stop *const stop = stop_new();
+	struct interrupt *const interrupt = interrupt_start(stop);
 	kill(getpid(), SIGUSR2);
-	ck_assert(interrupt_sleep(interrupt, 200));
+	ck_assert(stop_sleep(stop, 200));
 	kill(getpid(), SIGTERM);
-	ck_assert(!interrupt_sleep(interrupt, 20000));
-	ck_assert_int_eq(interrupt_signal(interrupt), SIGTERM);
-	interrupt_stop(interrupt);
+	ck_assert(!stop_sleep(stop, 20000));
+	ck_assert_int_eq(stop_reason(stop), SIGTERM);
+	interrupt_end(interrupt);
+	stop_free(stop);
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/terminal/progress.h"
+#include "client/terminal/progress_line.h"
 
 static int kept[3]; /* the streams of the test program */
 
@@ -41,7 +41,8 @@ static int turn(int stream, bool to_terminal)
 
 static void draw_quarter(bool wanted)
 {
-	struct progress *const progress = progress_new("uploading", 4000, wanted);
+	struct progress *const progress =
+		progress_new("uploading", 4000, wanted ? progress_line() : NULL);
 	progress_add(progress, 500);
 	progress_take_back(progress, 500); /* lost on the way, and sent again */
 	usleep(300 * 1000);                /* it is not drawn at once */
@@ -72,12 +73,12 @@ START_TEST(the_bar_is_drawn_where_stderr_is_a_terminal)
 }
 END_TEST
 
-Suite *test_progress_suite(void);
+Suite *test_progress_line_suite(void);
 
-Suite *test_progress_suite(void)
+Suite *test_progress_line_suite(void)
 {
-	Suite *const suite = suite_create("progress");
-	TCase *const tests = tcase_create("progress");
+	Suite *const suite = suite_create("progress_line");
+	TCase *const tests = tcase_create("progress_line");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, the_bar_is_drawn_where_stderr_is_a_terminal, 0,
 		sizeof cases / sizeof cases[0]);

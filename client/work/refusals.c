@@ -1,4 +1,4 @@
-#include "client/terminal/refusals.h"
+#include "client/work/refusals.h"
 
 bool refusals_is_of_one(const struct error *failure)
 {

@@ -4,7 +4,7 @@
 #ifndef CLIENT_TERMINAL_REFUSALS_H
 #define CLIENT_TERMINAL_REFUSALS_H
 
-#include "client/terminal/output.h"
+#include "client/work/output.h"
 
 struct refusals {
 	const struct output *output;

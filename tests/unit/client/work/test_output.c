@@ -1,6 +1,8 @@
 #include "tests/unit/unit.h"
 
-#include "client/terminal/output.h"
+#include <string.h>
+
+#include "client/work/output.h"
 
 static const struct {
 	uint64_t bytes;
@@ -24,12 +26,32 @@ START_TEST(sizes_read_well)
 }
 END_TEST
 
+static void keep(void *owner, const char *sentence)
+{
+	strcat(strcat((char *)owner, sentence), "|");
+}
+
+/* The library's caller gets the sentences, and --quiet's rule holds there too. */
+START_TEST(sentences_go_to_the_one_that_listens)
+{
+	char said[200] = "";
+	struct output output = {.told = keep, .owner = said, .quiet = _i == 1};
+	output_result(&output, "result %d", 1);
+	output_say(&output, "say");
+	output_note(&output, "note %s", "two");
+	output_failure(&output, "failure");
+	ck_assert_str_eq(said, _i == 1 ? "result 1|failure|" : "result 1|say|note two|failure|");
+}
+END_TEST
+
 Suite *test_output_suite(void);
+
 Suite *test_output_suite(void)
 {
 	Suite *const suite = suite_create("output");
 	TCase *const tests = tcase_create("output");
 	tcase_add_loop_test(tests, sizes_read_well, 0, sizeof SIZES / sizeof SIZES[0]);
+	tcase_add_loop_test(tests, sentences_go_to_the_one_that_listens, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

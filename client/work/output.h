@@ -1,6 +1,7 @@
-/* The program's output. On stdout: sentences for people, or with --json one object per line for
- * machines, flushed line by line. Failures go to stderr as one sentence, and with --json also to
- * stdout as {"error":{"code","message"}}. One thread at a time.
+/* What work has to say. The program's goes to its streams. On stdout: sentences for people, or with
+ * --json one object per line for machines, flushed line by line. Failures go to stderr as one
+ * sentence, and with --json also to stdout as {"error":{"code","message"}}. The library's sentences
+ * go to its caller (`told`), and nothing to a stream. One thread at a time.
  *
  * Which function prints a sentence decides what --quiet leaves of it:
  *     output_result    what the command was asked for          stdout   stays
@@ -16,6 +17,9 @@ struct output {
 	bool json;
 	bool quiet;  /* --quiet; it suppresses no JSON */
 	bool failed; /* stdout cannot be written, like a closed pipe: long listings stop */
+	/* Gets each sentence instead of the streams; NULL: the streams do. */
+	void (*told)(void *owner, const char *sentence);
+	void *owner;
 };
 
 /* A JSON line that is being built. Without --json it is built but not printed. */

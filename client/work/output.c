@@ -1,13 +1,16 @@
-#include "client/terminal/output.h"
+#include "client/work/output.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { LINE_MAX_BYTES = 64 * 1024 * 1024 };
+enum { LINE_MAX_BYTES = 64 * 1024 * 1024, TOLD_MAX_BYTES = 4096 };
 
 static void put_sentence(struct output *output, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
-static void put_aside(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
+static void put_aside(const struct output *output, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
+static void tell(const struct output *output, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
 static void put_line(struct output *output, struct span text);
 
 void output_line_begin(struct output_line *line, struct output *output, const char *event)
@@ -66,16 +69,15 @@ void output_note(const struct output *output, const char *format, ...)
 	if (output->quiet)
 		return;
 	va_start(arguments, format);
-	put_aside(format, arguments);
+	put_aside(output, format, arguments);
 	va_end(arguments);
 }
 
 void output_failure(const struct output *output, const char *format, ...)
 {
 	va_list arguments;
-	(void)output;
 	va_start(arguments, format);
-	put_aside(format, arguments);
+	put_aside(output, format, arguments);
 	va_end(arguments);
 }
 
@@ -106,19 +108,34 @@ void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
 
 static void put_sentence(struct output *output, const char *format, va_list arguments)
 {
+	if (output->told != NULL) {
+		tell(output, format, arguments);
+		return;
+	}
 	vprintf(format, arguments);
 	putchar('\n');
 	if (fflush(stdout) != 0)
 		output->failed = true;
 }
 
-static void put_aside(const char *format, va_list arguments)
+static void put_aside(const struct output *output, const char *format, va_list arguments)
 {
+	if (output->told != NULL) {
+		tell(output, format, arguments);
+		return;
+	}
 	flockfile(stderr);
 	fputs("deltabucket: ", stderr);
 	vfprintf(stderr, format, arguments);
 	putc_unlocked('\n', stderr);
 	funlockfile(stderr);
+}
+
+static void tell(const struct output *output, const char *format, va_list arguments)
+{
+	char sentence[TOLD_MAX_BYTES];
+	vsnprintf(sentence, sizeof(sentence), format, arguments);
+	output->told(output->owner, sentence);
 }
 
 static void put_line(struct output *output, struct span text)
