@@ -1,0 +1,361 @@
+/* libdeltabucket: model weights from trainers to workers, and objects of a bucket, from C.
+ * docs/LIBRARY.md has an example and the rules at more length.
+ *
+ * Values. Texts are UTF-8 and end in a zero byte. What the library returns belongs to the caller
+ * and is freed with the function of its kind, unless the comment says borrowed. What the caller
+ * passes in is borrowed until the call returns, unless the comment says otherwise. Tensors are
+ * row-major and without gaps; numbers are little-endian.
+ *
+ * Failures. A function that can fail takes a `struct deltabucket_error *` last, which may be NULL.
+ * It returns 0 (or a positive number, or a pointer) on success, and -1 (or NULL) on failure, with
+ * the error set. The library prints nothing, never ends the process, and installs no signal
+ * handler.
+ *
+ * Threads. There is no global state. A client and a watch may be used by any number of threads at
+ * once. A publisher, a follower and a step are used by one thread at a time. After fork, the child
+ * must not use or free anything that the parent made.
+ *
+ * Versions. A struct that the caller fills begins with its size: set it with the macro of the same
+ * name in capitals, which also makes every other member its default. Later versions only add
+ * members at the end, functions and kinds of errors. */
+#ifndef DELTABUCKET_H
+#define DELTABUCKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DELTABUCKET_API __attribute__((visibility("default")))
+
+/* The version of the library that runs, "0.1.0" for example. Static text. */
+DELTABUCKET_API const char *deltabucket_version(void);
+
+/* --- errors --- */
+
+enum { DELTABUCKET_ERROR_TEXT_BYTES = 512, DELTABUCKET_NAME_BYTES = 64 };
+
+struct deltabucket_error {
+	int number;   /* 0: none; a kind's number never changes: docs/LIBRARY.md lists them */
+	int os_errno; /* 0 when the operating system had no part in it */
+	/* the kind's name, "not_found", "head_moved" or "wrong_base" for example */
+	char kind[DELTABUCKET_NAME_BYTES];
+	/* of the request that the server refused, as its log has it; "" when none was refused */
+	char request_id[DELTABUCKET_NAME_BYTES];
+	/* a sentence that names the object and what was wrong with it */
+	char text[DELTABUCKET_ERROR_TEXT_BYTES];
+};
+
+/* --- watching and cancelling a call --- */
+
+/* What a call reports while it works. The functions are called from threads of the library, and a
+ * slow one is called again by another thread before it has returned; NULL: not called. */
+struct deltabucket_watch_settings {
+	size_t size;
+	/* a few times a second: `done` of `total` bytes (0: not known) of the work `what` */
+	void (*progress)(void *owner, const char *what, uint64_t done, uint64_t total);
+	/* a sentence that a person should read, like "fetching step 7 as the baseline" */
+	void (*note)(void *owner, const char *sentence);
+	void *owner;
+};
+#define DELTABUCKET_WATCH_SETTINGS                                \
+	{                                                         \
+		.size = sizeof(struct deltabucket_watch_settings) \
+	}
+
+struct deltabucket_watch;
+/* `settings` NULL: a watch that can only cancel. Never fails. */
+DELTABUCKET_API struct deltabucket_watch *deltabucket_watch_new(
+	const struct deltabucket_watch_settings *settings);
+/* From any thread, also from a signal handler's thread but not from the handler: every call that
+ * has this watch fails with `busy` within about a second, and every later one at once. */
+DELTABUCKET_API void deltabucket_watch_cancel(struct deltabucket_watch *watch);
+/* No call may use it any more. NULL is fine. */
+DELTABUCKET_API void deltabucket_watch_free(struct deltabucket_watch *watch);
+
+/* --- the server --- */
+
+struct deltabucket_client_settings {
+	size_t size;
+	/* NULL: from DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN and DELTABUCKET_CA, then from the
+	 * config file that `deltabucket login` writes, like the command line */
+	const char *endpoint; /* "https://host:port" */
+	const char *token;
+	const char *ca;      /* path of a PEM file; without one the system's CAs count */
+	const char *profile; /* in the config file; NULL: DELTABUCKET_PROFILE, then "default" */
+	int retries;         /* tries after the first; below 0: none; 0: 4 */
+	unsigned parallel;   /* transfers at a time; 0: 4 */
+	unsigned threads;    /* for encoding and decoding; 0: one per core */
+};
+#define DELTABUCKET_CLIENT_SETTINGS                                \
+	{                                                          \
+		.size = sizeof(struct deltabucket_client_settings) \
+	}
+
+struct deltabucket_client;
+/* Reads the settings; sends nothing. invalid when there is no endpoint. */
+DELTABUCKET_API struct deltabucket_client *deltabucket_client_new(
+	const struct deltabucket_client_settings *settings, struct deltabucket_error *err);
+/* Nothing made from it may be in use any more. NULL is fine. */
+DELTABUCKET_API void deltabucket_client_free(struct deltabucket_client *client);
+/* Borrowed from the client. */
+DELTABUCKET_API const char *deltabucket_client_endpoint(const struct deltabucket_client *client);
+
+/* --- objects --- */
+
+struct deltabucket_object {
+	size_t size;
+	const char *key;
+	uint64_t bytes;
+	int64_t modified_ms; /* since 1970 */
+	const char *etag;    /* without quotes */
+};
+
+/* Uploads the file at `path`. Chunks that the server has are not sent. no_bucket when there is no
+ * such bucket. */
+DELTABUCKET_API int deltabucket_put_file(struct deltabucket_client *client, const char *bucket,
+	const char *key, const char *path, struct deltabucket_watch *watch,
+	struct deltabucket_error *err);
+/* The same for bytes in memory, in one request. */
+DELTABUCKET_API int deltabucket_put(struct deltabucket_client *client, const char *bucket,
+	const char *key, const void *bytes, size_t len, struct deltabucket_watch *watch,
+	struct deltabucket_error *err);
+/* Downloads to `path`, which appears whole and proven or not at all. The same call continues where
+ * an earlier one stopped. */
+DELTABUCKET_API int deltabucket_get_file(struct deltabucket_client *client, const char *bucket,
+	const char *key, const char *path, struct deltabucket_watch *watch,
+	struct deltabucket_error *err);
+/* Reads up to `len` bytes from byte `from` on into `into`. *out_len: how many came, 0 behind the
+ * end. *out_bytes, which may be NULL: the object's size. */
+DELTABUCKET_API int deltabucket_get(struct deltabucket_client *client, const char *bucket,
+	const char *key, uint64_t from, void *into, size_t len, size_t *out_len,
+	uint64_t *out_bytes, struct deltabucket_watch *watch, struct deltabucket_error *err);
+/* Facts of one object, without its bytes. The texts of *out are valid until `found` returns. */
+typedef int deltabucket_found_fn(void *owner, const struct deltabucket_object *object);
+DELTABUCKET_API int deltabucket_head(struct deltabucket_client *client, const char *bucket,
+	const char *key, deltabucket_found_fn *found, void *owner, struct deltabucket_watch *watch,
+	struct deltabucket_error *err);
+/* Calls `found` for each object whose key begins with `prefix`, in order of the keys, on the
+ * calling thread. `delimiter` NULL or "": every key; otherwise keys that go on behind the next
+ * delimiter are reported once, cut behind it, with the size 0 and the etag "". The listing ends,
+ * successfully, when `found` returns anything but 0. */
+DELTABUCKET_API int deltabucket_list(struct deltabucket_client *client, const char *bucket,
+	const char *prefix, const char *delimiter, deltabucket_found_fn *found, void *owner,
+	struct deltabucket_watch *watch, struct deltabucket_error *err);
+/* Removes the object; one that does not exist counts as removed. */
+DELTABUCKET_API int deltabucket_remove(struct deltabucket_client *client, const char *bucket,
+	const char *key, struct deltabucket_watch *watch, struct deltabucket_error *err);
+/* Makes the bucket. bucket_owned when the caller has it already. */
+DELTABUCKET_API int deltabucket_make_bucket(struct deltabucket_client *client, const char *bucket,
+	struct deltabucket_watch *watch, struct deltabucket_error *err);
+
+/* --- tensors and deltas --- */
+
+enum { DELTABUCKET_DIGEST_BYTES = 42 }; /* "xxh3-128:" and 32 hex digits */
+
+struct deltabucket_tensor {
+	const char *name;
+	const char *dtype; /* as safetensors writes it: "BF16", "F32", "F8_E4M3" ... */
+	const uint64_t *shape;
+	size_t rank;    /* numbers in `shape`; 0: a scalar */
+	void *data;     /* calls that only read do not write here */
+	uint64_t bytes; /* of `data`: what dtype and shape say */
+};
+
+/* A file beside the tensors, like config.json. */
+struct deltabucket_file {
+	const char *path; /* relative, with '/' between parts */
+	const void *bytes;
+	uint64_t len;
+};
+
+/* Makes the delta from the checkpoint `base` to the checkpoint `next` (files or folders) at `out`,
+ * which must not exist. `format` NULL: "ulp-class"; docs/FORMAT.md lists them. */
+DELTABUCKET_API int deltabucket_diff(const char *base, const char *next, const char *out,
+	const char *format, struct deltabucket_watch *watch, struct deltabucket_error *err);
+/* Applies deltas, in order, to the checkpoint `base`; the result appears at `out`, whole and
+ * proven. wrong_base when they were made from another. */
+DELTABUCKET_API int deltabucket_apply(const char *base, const char *const *deltas, size_t count,
+	const char *out, struct deltabucket_watch *watch, struct deltabucket_error *err);
+
+struct deltabucket_patch_settings {
+	size_t size;
+	/* 1: everything is proven before the first byte is written, so a failure leaves the
+	 * tensors as they were; it costs a second pass. 0: one pass, base and result are proven
+	 * on the way, and a failure may leave the tensors spoiled. */
+	int proves_first;
+	unsigned threads; /* 0: one per core */
+};
+#define DELTABUCKET_PATCH_SETTINGS                                \
+	{                                                         \
+		.size = sizeof(struct deltabucket_patch_settings) \
+	}
+/* Applies deltas, in order, to tensors in memory, in place. The tensors must be those of the
+ * checkpoint that the first delta was made from, in any order. wrong_base when they are not,
+ * digest_mismatch when the result is not what the last delta says. *out_spoiled, which may be NULL:
+ * whether a failure has left tensors changed; then they are worth nothing. */
+DELTABUCKET_API int deltabucket_patch(struct deltabucket_tensor *tensors, size_t count,
+	const char *const *deltas, size_t delta_count,
+	const struct deltabucket_patch_settings *settings, int *out_spoiled,
+	struct deltabucket_watch *watch, struct deltabucket_error *err);
+
+/* --- publishing --- */
+
+struct deltabucket_publisher_settings {
+	size_t size;
+	const char *run; /* "BUCKET/RUN" */
+	/* Where the publisher remembers the run and keeps the weights that it published last, the
+	 * baseline of the next delta. NULL: in memory, for as long as the publisher lives; a new
+	 * one fetches them from the server. Otherwise a folder that outlives the process, like
+	 * --state of the command line. */
+	const char *state;
+	int create_bucket;  /* 1: make the bucket if there is none */
+	int take_over;      /* 1: become the writer even if another publisher is */
+	int64_t keep_steps; /* the run's retention; below 0: unchanged */
+};
+#define DELTABUCKET_PUBLISHER_SETTINGS                                                  \
+	{                                                                               \
+		.size = sizeof(struct deltabucket_publisher_settings), .keep_steps = -1 \
+	}
+
+struct deltabucket_publication {
+	size_t size;
+	/* the checkpoint: a file or folder ... */
+	const char *path;
+	/* ... or tensors in memory (`path` NULL), which must not change during the call, with the
+	 * files that belong beside them */
+	const struct deltabucket_tensor *tensors;
+	size_t tensor_count;
+	const struct deltabucket_file *files;
+	size_t file_count;
+	int64_t step;                /* that this must become, else the call fails; below 0: any */
+	const char *label;           /* NULL: none */
+	const char *const *metadata; /* name, value, name, value ..., NULL; NULL: none */
+	const char *anchor;          /* "auto", "always", "never", "every=N"; NULL: "auto" */
+	const char *format;          /* of the delta; NULL: "ulp-class" */
+};
+#define DELTABUCKET_PUBLICATION                                            \
+	{                                                                  \
+		.size = sizeof(struct deltabucket_publication), .step = -1 \
+	}
+
+struct deltabucket_published {
+	size_t size;
+	uint64_t step;
+	char digest[DELTABUCKET_DIGEST_BYTES]; /* of the tensors */
+	int already;                           /* this very step had been published before */
+	int anchor_due;                        /* the server wants an anchor with the next step */
+	uint64_t checkpoint_bytes;
+	uint64_t delta_bytes;                /* sent as a delta; 0: none */
+	uint64_t anchor_bytes;               /* sent as an anchor; 0: none */
+	uint64_t elements, changed_elements; /* 0 when no delta was made in this call */
+	int64_t diff_ms, upload_ms;
+};
+#define DELTABUCKET_PUBLISHED                                \
+	{                                                    \
+		.size = sizeof(struct deltabucket_published) \
+	}
+
+struct deltabucket_publisher;
+/* Sends nothing. `client` must outlive the publisher. */
+DELTABUCKET_API struct deltabucket_publisher *deltabucket_publisher_open(
+	struct deltabucket_client *client, const struct deltabucket_publisher_settings *settings,
+	struct deltabucket_error *err);
+/* Publishes the next step: as a delta against the step before, or whole. *out may be NULL. After a
+ * failure the same call continues. head_moved or stale_epoch when another publisher has taken the
+ * run; schema_mismatch when the tensors are not those of the run's first step. */
+DELTABUCKET_API int deltabucket_publish(struct deltabucket_publisher *publisher,
+	const struct deltabucket_publication *publication, struct deltabucket_published *out,
+	struct deltabucket_watch *watch, struct deltabucket_error *err);
+/* NULL is fine. */
+DELTABUCKET_API void deltabucket_publisher_close(struct deltabucket_publisher *publisher);
+
+/* --- following --- */
+
+struct deltabucket_follower_settings {
+	size_t size;
+	const char *run; /* "BUCKET/RUN" */
+	/* The folder that holds the weights, as `deltabucket follow --into` keeps it: a later
+	 * follower, or the command line, goes on from there. NULL: the weights stay in memory and
+	 * are changed in place from step to step. */
+	const char *folder;
+	const char *replica; /* name in the fleet; NULL: made of host and folder or process */
+	int is_silent;       /* 1: the fleet does not hear of this worker */
+	unsigned threads;    /* 0: one per core */
+};
+#define DELTABUCKET_FOLLOWER_SETTINGS                                \
+	{                                                            \
+		.size = sizeof(struct deltabucket_follower_settings) \
+	}
+
+struct deltabucket_step_facts {
+	size_t size;
+	uint64_t number;
+	char digest[DELTABUCKET_DIGEST_BYTES];
+	const char *label;  /* "" when it has none; borrowed from the step, like all texts here */
+	int64_t created_ms; /* since 1970 */
+	uint64_t newest;    /* of the run, as far as known: newest - number is the lag */
+	const char *path;   /* the checkpoint's folder; "" when it is in memory */
+	size_t tensor_count;
+	size_t delta_count; /* deltas that led here from the step before; 0: it came whole */
+	uint64_t fetched_bytes;
+};
+
+struct deltabucket_follower;
+struct deltabucket_step;
+/* Opens the folder and proves what it holds. Sends nothing. `client` must outlive the follower. */
+DELTABUCKET_API struct deltabucket_follower *deltabucket_follower_open(
+	struct deltabucket_client *client, const struct deltabucket_follower_settings *settings,
+	struct deltabucket_watch *watch, struct deltabucket_error *err);
+/* Brings the newest step if it is newer than the one that is held, or that the caller has not seen
+ * yet; `wanted` 0 or more: brings that step, also backwards. Waits up to `wait_ms` for one to
+ * appear (below 0: for ever). 1 with *out, 0 when none came. The run may not exist yet. Network
+ * failures are tried again until the wait is over. In memory mode the call invalidates the tensors
+ * of the steps before it. */
+DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follower, int64_t wanted,
+	int64_t wait_ms, struct deltabucket_step **out, struct deltabucket_watch *watch,
+	struct deltabucket_error *err);
+/* Tells the fleet what this worker does with the step that it holds: "ready" (it serves it),
+ * "staging" or "error" with a sentence. */
+DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *follower,
+	const char *state, const char *sentence, struct deltabucket_error *err);
+/* Its steps must be freed before. NULL is fine. */
+DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);
+
+/* The texts are borrowed from the step. */
+DELTABUCKET_API void deltabucket_step_facts(
+	const struct deltabucket_step *step, struct deltabucket_step_facts *out);
+/* The tensor at `index` in byte order of the names; name, shape and data are borrowed from the
+ * step. The data is read-only. */
+DELTABUCKET_API void deltabucket_step_tensor(
+	const struct deltabucket_step *step, size_t index, struct deltabucket_tensor *out);
+/* The path of delta `index` of the step, in the order in which they apply; borrowed. For
+ * deltabucket_patch and deltabucket_step_changes. */
+DELTABUCKET_API const char *deltabucket_step_delta(
+	const struct deltabucket_step *step, size_t index);
+/* The elements of tensor `index` that differ from the step before. Calls `found` once with the
+ * positions, in rising order, and the new values, one after the other; `count` may be 0. A step
+ * that came whole has no changes: unsupported. */
+typedef int deltabucket_changes_fn(
+	void *owner, const uint64_t *positions, const void *values, size_t count);
+DELTABUCKET_API int deltabucket_step_changes(const struct deltabucket_step *step, size_t index,
+	deltabucket_changes_fn *found, void *owner, struct deltabucket_error *err);
+/* NULL is fine. */
+DELTABUCKET_API void deltabucket_step_free(struct deltabucket_step *step);
+
+/* --- the run --- */
+
+/* The server's answer to a GET of `target` ("/v1/runs/BUCKET/RUN", for example), as it is: JSON.
+ * Calls `found` once. For lists of steps and of the fleet: docs/protocol/steps.md. */
+typedef int deltabucket_answer_fn(void *owner, const char *bytes, size_t len);
+DELTABUCKET_API int deltabucket_ask(struct deltabucket_client *client, const char *target,
+	deltabucket_answer_fn *found, void *owner, struct deltabucket_watch *watch,
+	struct deltabucket_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
