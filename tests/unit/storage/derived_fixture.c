@@ -193,6 +193,7 @@ struct object derived_fixture_put(struct store_fixture *fixture, const char *buc
 	ck_assert_msg(fixture_put_object(fixture->store, &params, buffer_span(&checkpoint->bytes),
 			      &object, &err) == 0,
 		"%s", err.text);
+	ck_assert_msg(fixture_find(fixture, bucket, key, &object, &err) == 0, "%s", err.text);
 	return object;
 }
 

@@ -27,7 +27,7 @@ void derived_checkpoint_release(struct derived_checkpoint *checkpoint);
 struct derived_recipe *derived_fixture_recipe(struct store_fixture *fixture,
 	const struct derived_checkpoint *base_bytes, const struct object *base,
 	const struct derived_checkpoint *next, bool in_pieces);
-/* Puts a checkpoint. Only the etag of the object's texts is valid. */
+/* Puts a checkpoint. The object's texts last as long as the fixture. */
 struct object derived_fixture_put(struct store_fixture *fixture, const char *bucket,
 	const char *key, const struct derived_checkpoint *checkpoint);
 /* Puts it, then swaps it for a recipe over `base`. */
