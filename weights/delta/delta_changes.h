@@ -35,7 +35,7 @@ void delta_changes_positions(
  * are those that the delta names, which a few formats allow: TRL's and PULSE's positions, slime's
  * and SkyRL's frames. For the others it fails with unsupported: an ulp-class delta counts only the
  * base's elements of one size, and a tensor that is stored whole does not say what changed. Fails
- * as delta_source does too. */
+ * as delta_source does too; a part of the elements may then have been added. */
 int delta_changes_read(struct delta_changes *changes, const struct delta_reader *reader,
 	struct tensor_source *base, size_t tensor, struct error *err);
 
