@@ -18,6 +18,9 @@ void delta_changes_reset(struct delta_changes *changes);
 /* Adds the elements whose bytes differ between base and next of a block. Any number of threads at
  * once, each block at most once. */
 void delta_changes_add(struct delta_changes *changes, const struct tensor_block *block);
+/* The same for a whole tensor of two sources of the schema. Fails as they do. */
+int delta_changes_compare(struct delta_changes *changes, struct tensor_source *base,
+	struct tensor_source *next, size_t tensor, struct error *err);
 /* Adds elements of [DELTA_CHANGES_RUN * run, DELTA_CHANGES_RUN * (run + 1)) of a tensor: `count`
  * rising positions from the start of the run. The same threads; each run at most once. */
 enum { DELTA_CHANGES_RUN = 65536 };

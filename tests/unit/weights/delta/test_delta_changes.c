@@ -162,6 +162,22 @@ static void expect_read(const struct measured *measured, bool has_base)
 	delta_changes_free(changes);
 }
 
+static void expect_compared(const struct measured *measured)
+{
+	struct error err = {0};
+	const struct schema *const schema = checkpoint_schema(measured->base);
+	struct delta_changes *const changes = delta_changes_new(schema);
+	struct tensor_source *const base = checkpoint_source_new(measured->base);
+	struct tensor_source *const next = checkpoint_source_new(measured->next);
+	for (size_t i = 0; i < schema_count(schema); i++) {
+		ck_assert_int_eq(delta_changes_compare(changes, base, next, i, &err), 0);
+		expect_changes(changes, measured->base, measured->next, i);
+	}
+	tensor_source_free(base);
+	tensor_source_free(next);
+	delta_changes_free(changes);
+}
+
 static void expect_unsupported(const struct measured *measured)
 {
 	struct error err = {0};
@@ -183,6 +199,7 @@ START_TEST(a_delta_tells_what_it_changes)
 {
 	struct measured measured = measured_steps((enum delta_format)_i);
 	expect_read(&measured, true);
+	expect_compared(&measured);
 	if (_i == DELTA_ULP_CLASS || _i == DELTA_FULL)
 		expect_unsupported(&measured);
 	else
@@ -221,6 +238,7 @@ START_TEST(every_dtype_has_positions)
 	struct measured measured = measured_pair((enum delta_format)_i, base, next);
 	expect_patch_gathers(&measured, false);
 	expect_read(&measured, true);
+	expect_compared(&measured);
 	if (_i != DELTA_ULP_CLASS && _i != DELTA_FULL)
 		expect_read(&measured, false);
 	measured_release(&measured);
