@@ -18,6 +18,8 @@ class Objects(unittest.TestCase):
         cls.library = library.Library()
         cls.daemon = Daemon()
         cls.daemon.start()
+        # the library keeps the hashes of files where the command line does
+        os.environ.update(HOME=cls.daemon.scratch, XDG_CACHE_HOME=os.path.join(cls.daemon.scratch, 'cache'))
         with library.of_daemon(cls.library, cls.daemon) as client:
             client.call('make_bucket', 'things')
 
