@@ -200,7 +200,8 @@ struct deltabucket_patch_settings {
 /* Applies deltas, in order, to tensors in memory, in place. The tensors must be those of the
  * checkpoint that the first delta was made from, in any order. wrong_base when they are not,
  * digest_mismatch when the result is not what the last delta says. *out_spoiled, which may be NULL:
- * whether a failure has left tensors changed; then they are worth nothing. */
+ * whether a failure has left tensors changed; then they are worth nothing, and digest_mismatch or
+ * invalid may stand where wrong_base would. */
 DELTABUCKET_API int deltabucket_patch(struct deltabucket_tensor *tensors, size_t count,
 	const char *const *deltas, size_t delta_count,
 	const struct deltabucket_patch_settings *settings, int *out_spoiled,
