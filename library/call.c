@@ -25,6 +25,7 @@ void library_call_begin(struct library_call *call, const struct deltabucket_clie
 		.retries = client->retries,
 		.stop = call->session.stop,
 		.output = &call->session.output,
+		.spares = client->spares,
 	};
 }
 
