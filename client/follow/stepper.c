@@ -8,6 +8,7 @@
 #include "client/work/progress.h"
 
 static int open_memory(struct stepper *stepper, struct error *err);
+static void set_questions(struct stepper *stepper);
 static int prove_held(struct stepper *stepper, const char *path, struct error *err);
 static int prove_tensors(const struct stepper *stepper, const char *path, struct work_watch *watch,
 	struct error *err);
@@ -31,9 +32,10 @@ int stepper_open(struct stepper *stepper, const struct stepper_params *params,
 	if ((params->into != NULL ? stepper_open_folder(stepper, err)
 				  : open_memory(stepper, err)) != 0)
 		return -1;
-	stepper->remote = session_connect(session, err);
+	stepper->remote = remote_new(params->remote, err);
 	if (stepper->remote == NULL)
 		return -1;
+	set_questions(stepper);
 	stepper->id = params->replica != NULL ? memory_copy_text(params->replica)
 					      : lease_default_id(stepper->folder.path);
 	return 0;
@@ -80,28 +82,29 @@ void stepper_join(struct stepper *stepper)
 		stepper->report.lease = lease_start(&lease);
 }
 
-void stepper_enter(struct stepper *stepper, struct session *session)
+int stepper_enter(struct stepper *stepper, struct session *session, struct error *err)
 {
-	ASSERT(stepper->session == NULL && stepper->remote != NULL);
+	ASSERT(stepper->session == NULL);
+	if (stepper->remote == NULL)
+		stepper->remote = remote_new(stepper->params->remote, err);
+	if (stepper->remote == NULL)
+		return -1;
 	stepper->session = session;
 	stepper->report.session = session;
-	remote_obey(stepper->remote, &session->remote_options);
+	set_questions(stepper);
+	return 0;
 }
 
 void stepper_leave(struct stepper *stepper)
 {
 	struct session *const session = stepper->session;
-	struct error ignored = {0};
 	stepper->session = NULL;
 	stepper->report.session = NULL;
-	if (stepper->remote == NULL)
-		return;
 	remote_obey(stepper->remote, stepper->params->remote);
 	if (stop_reason(session->stop) == 0)
 		return;
-	/* a cancelled connection stays so */
-	remote_free(stepper->remote);
-	stepper->remote = remote_new(stepper->params->remote, &ignored);
+	remote_free(stepper->remote); /* a cancelled connection stays so */
+	stepper->remote = NULL;
 }
 
 void stepper_close(struct stepper *stepper, bool signs_off, bool abandons)
@@ -144,8 +147,12 @@ int stepper_round(struct stepper *stepper, struct stepper_round *round, struct e
 		return -1;
 	if (find_path(stepper, round, &path, err) != 0)
 		return -1;
-	if (path.link_count > 0)
-		return stepper_move(stepper, round, &path, err);
+	if (path.link_count > 0) {
+		remote_obey(stepper->remote, &stepper->session->remote_options);
+		const int result = stepper_move(stepper, round, &path, err);
+		remote_obey(stepper->remote, &stepper->ask);
+		return result;
+	}
 	stepper->from_anchor = false;
 	return stepper->folder.has_current
 		? 0
@@ -261,6 +268,15 @@ static int open_memory(struct stepper *stepper, struct error *err)
 const char *stepper_part(const struct stepper *stepper)
 {
 	return stepper->params->subset != NULL ? stepper->params->subset->text : "";
+}
+
+/* From now on questions go by the session. */
+static void set_questions(struct stepper *stepper)
+{
+	stepper->ask = stepper->session->remote_options;
+	if (stepper->params->asks_once)
+		stepper->ask.retries = 0;
+	remote_obey(stepper->remote, &stepper->ask);
 }
 
 static int prove_held(struct stepper *stepper, const char *path, struct error *err)

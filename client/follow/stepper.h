@@ -24,6 +24,7 @@ struct stepper_params { /* borrowed until stepper_close */
 	const char *const *parents;
 	unsigned threads;
 	uint64_t poll_s;  /* length of a long poll */
+	bool asks_once;   /* questions are not tried again; only downloads are */
 	bool is_volatile; /* weights are not synced */
 	/* The steps after one are downloaded while it is made and used. Not in memory: there the
 	 * downloads would take the memory that the weights leave free. */
@@ -41,7 +42,8 @@ struct stepper {
 	struct follow_folder folder;
 	struct memory_model *memory; /* NULL: the weights stay in the folder */
 	struct remote *remote;
-	struct arena *arena; /* holds the answers of one round */
+	struct remote_options ask; /* of questions in this session */
+	struct arena *arena;       /* holds the answers of one round */
 	struct follow_report report;
 	char *work;                /* folder for downloads */
 	char *id;                  /* of this worker in the fleet */
@@ -69,8 +71,9 @@ int stepper_open(struct stepper *stepper, const struct stepper_params *params,
 int stepper_prove(struct stepper *stepper, bool *out_whole, struct error *err);
 /* Reports this worker to the server from now on. */
 void stepper_join(struct stepper *stepper);
-/* The session of the calls that follow, until stepper_leave. */
-void stepper_enter(struct stepper *stepper, struct session *session);
+/* The session of the calls that follow, until stepper_leave. Between two sessions there is one
+ * connection, unless the word to stop has ended the first. */
+int stepper_enter(struct stepper *stepper, struct session *session, struct error *err);
 void stepper_leave(struct stepper *stepper);
 /* With `signs_off` the server forgets this worker. With `abandons` what the open has made goes if
  * nothing came into it. A zeroed stepper is fine. */

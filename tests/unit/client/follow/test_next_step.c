@@ -69,7 +69,7 @@ static void open_worker(int mode)
 static int ask(const struct next_order *order, struct held_step **out, struct error *err)
 {
 	struct stepper_round round;
-	stepper_enter(&stepper, &session);
+	ck_assert_int_eq(stepper_enter(&stepper, &session, err), 0);
 	int result = next_step(&stepper, order, &round, err);
 	*out = result > 0 ? held_step_new(&stepper, &round, err) : NULL;
 	if (result > 0 && *out == NULL)
@@ -222,6 +222,7 @@ START_TEST(what_the_folder_holds_comes_once_to_one_that_has_not_seen_it)
 	ck_assert_uint_eq(held_step_facts(step)->fetched_bytes, 0);
 	ck_assert_uint_eq(held_step_facts(step)->delta_count, 0);
 	held_step_free(step);
+	stepper_close(&stepper, true, true);
 	training_expect_worker(&training, 1); /* the command line holds it, too */
 }
 END_TEST
@@ -319,7 +320,7 @@ START_TEST(a_flipped_byte_in_memory_is_cured_from_an_anchor)
 	step = expect_next(&now, 2);
 	expect_weights(step);
 	expect_facts(step, 0, 2);
-	ck_assert_ptr_nonnull(strstr(told, "base"));
+	ck_assert_ptr_nonnull(strstr(told, "making step 2"));
 	held_step_free(step);
 	publish(3);
 	step = expect_next(&now, 3);
@@ -339,14 +340,14 @@ static void shell(const char *command)
 /* With other files, and then with other headers, which no patch in place can make. */
 START_TEST(files_are_those_of_the_publisher)
 {
-	static const char compare[] = "diff -r trained $(ls -d %s/generations/00000?)";
 	char words[4096];
 	open_worker(_i);
 	publish(0);
 	held_step_free(expect_next(&now, 0));
 	static const char *const changes[] = {"echo other >trained/config.json",
 		"mkdir -p trained/more && echo 1 >trained/more/a.txt && rm trained/config.json",
-		"sed -i 's/\"a\":{/\"__metadata__\":{\"k\":\"v\"},&/;s/^./\\x70/' trained/a.safetensors"};
+		"sed -i 's/\"dtype\":\"BF16\",\"shape\":\\[2000\\]/\"shape\":[2000],\"dtype\":\"BF16\"/'"
+		" trained/a.safetensors"};
 	for (unsigned i = 0; i < sizeof changes / sizeof changes[0]; i++) {
 		training_write(&training, i + 1);
 		shell(changes[i]);
@@ -359,7 +360,6 @@ START_TEST(files_are_those_of_the_publisher)
 		free(current);
 		held_step_free(step);
 	}
-	(void)compare;
 	publish(4);
 	struct held_step *const step = expect_next(&now, 4);
 	expect_weights(step);
