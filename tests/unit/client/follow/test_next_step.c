@@ -475,6 +475,7 @@ END_TEST
 START_TEST(a_prefetch_outlives_the_call_and_brings_the_next_step)
 {
 	const struct next_order later = {.is_seen = true, .wait_ms = 20000};
+	const struct next_order back = {.is_seen = true, .has_wanted = true, .wanted = 0};
 	open_worker(FOLDER);
 	params.prefetches = true;
 	publish(0);
@@ -487,6 +488,12 @@ START_TEST(a_prefetch_outlives_the_call_and_brings_the_next_step)
 	expect_weights(step);
 	expect_facts(step, 1, 1);
 	held_step_free(step);
+	ck_assert_ptr_nonnull(stepper.prefetch);
+	stepper.from_anchor = true;
+	step = expect_next(&back, 0); /* nothing newer will come */
+	expect_weights(step);
+	held_step_free(step);
+	held_step_free(expect_next(&now, 1));
 	ck_assert_ptr_nonnull(stepper.prefetch); /* and closing ends it */
 }
 END_TEST
