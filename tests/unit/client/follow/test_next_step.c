@@ -429,9 +429,6 @@ START_TEST(a_server_that_is_away_all_the_time_is_a_failure)
 	publish(0);
 	held_step_free(expect_next(&now, 0));
 	session.remote_options.endpoint = remote.endpoint = "http://127.0.0.1:9";
-	remote_free(stepper.remote);
-	struct error err = {0};
-	stepper.remote = remote_new(&remote, &err);
 	expect_failed(&now, ERROR_UPSTREAM);
 	expect_failed(&soon, ERROR_UPSTREAM);
 }
