@@ -305,7 +305,8 @@ struct deltabucket_step_facts {
 	uint64_t newest;    /* of the run, as far as known: newest - number is the lag */
 	const char *path;   /* the checkpoint's folder; "" when it is in memory */
 	size_t tensor_count;
-	/* deltas that led here from the step before; 0: it came whole, or by more than 32 */
+	/* deltas that led here from the step before; 0: it came whole, or in memory by more than
+	 * 32 deltas or with other headers of the shards */
 	size_t delta_count;
 	uint64_t fetched_bytes;
 };
