@@ -2,9 +2,9 @@
  * the same pass. The digest of the file is made beside that pass, on a thread of its own.
  *
  * The copy becomes the baseline in place: the state forgets it, what differs is written over it,
- * and the state takes it as the committed step's. A kill in between leaves no baseline, and the next
- * call fetches the step from the server. Wrong bytes in the copy are found by the next delta, which
- * proves the digest of its base. */
+ * and the state takes it as the committed step's. A kill in between leaves no baseline, and the
+ * next call fetches the step from the server. Wrong bytes in the copy are found by the next delta,
+ * which proves the digest of its base. */
 #include "client/publish/publish_memory.h"
 
 #include <stdlib.h>

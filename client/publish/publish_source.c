@@ -84,7 +84,7 @@ struct checkpoint_choice publish_source_choice(struct publish_source *source)
 
 void publish_source_moved(struct publish_source *source, const struct publish_state *state)
 {
-	ASSERT(state->has_pending && source->path != NULL);
+	ASSERT(state->has_pending);
 	if (!source->is_copy)
 		return;
 	free(source->path);
