@@ -16,7 +16,7 @@ enum { SPARE_BYTES = 64 << 20 /* for deltas */ };
 struct deltabucket_publisher {
 	const struct deltabucket_client *client;
 	struct deltabucket_publisher_settings settings; /* its texts are owned */
-	struct memory_folder folder;                    /* without a state folder */
+	struct private_folder folder;                   /* without a state folder */
 	struct kept_mapping mapping;                    /* of a file in that folder */
 	struct file_ops volatile_files;                 /* for that folder: nothing is synced */
 	bool has_published;
@@ -81,7 +81,7 @@ void deltabucket_publisher_close(struct deltabucket_publisher *publisher)
 	if (publisher == NULL)
 		return;
 	kept_mapping_release(&publisher->mapping);
-	memory_folder_close(&publisher->folder);
+	private_folder_remove(&publisher->folder);
 	free((char *)publisher->settings.run);
 	free((char *)publisher->settings.state);
 	free(publisher);
@@ -126,11 +126,11 @@ static int make_folder(struct deltabucket_publisher *publisher, struct library_c
 		return 0;
 	if (library_publication_bytes(publication, &bytes, &call->failure) != 0)
 		return -1;
-	return memory_folder_open(&publisher->folder, &places, 2 * bytes + SPARE_BYTES,
+	return memory_folder_make(&publisher->folder, &places, 2 * bytes + SPARE_BYTES,
 		&call->session.output, &call->failure);
 }
 
-/* A take-over counts once: who takes the run from this publisher later shall have it. */
+/* A take-over counts once: a publisher that takes the run from this one later keeps it. */
 static void complete_order(struct deltabucket_publisher *publisher, struct publish_order *order)
 {
 	const struct deltabucket_publisher_settings *const settings = &publisher->settings;

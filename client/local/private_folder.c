@@ -17,7 +17,6 @@
 enum { TRIES_MAX = 16 };
 static const char PREFIX[] = "deltabucket-";
 
-static void remove_leftovers(const struct file_ops *files, const char *parent);
 static void remove_leftover(const struct file_ops *files, const char *path, const char *name);
 static bool is_ours(const char *path);
 static bool is_alive(const char *name);
@@ -25,11 +24,27 @@ static bool read_start(int64_t pid, uint64_t *out_start);
 static int make(struct private_folder *folder, const char *parent, struct error *err);
 static bool is_locked(const struct private_folder *folder);
 
+void private_folder_clean(const struct file_ops *files, const char *parent)
+{
+	struct error ignored = {0};
+	char **names = NULL;
+	size_t count = 0;
+	if (file_list(parent, &names, &count, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		char *const path = folder_files_join(parent, names[i]);
+		if (strncmp(names[i], PREFIX, strlen(PREFIX)) == 0 && is_ours(path))
+			remove_leftover(files, path, names[i]);
+		free(path);
+	}
+	file_names_free(names, count);
+}
+
 int private_folder_make(struct private_folder *folder, const struct file_ops *files,
 	const char *parent, struct error *err)
 {
 	*folder = (struct private_folder){.files = files, .lock_fd = -1};
-	remove_leftovers(files, parent);
+	private_folder_clean(files, parent);
 	for (int i = 0; i < TRIES_MAX; i++) {
 		if (make(folder, parent, err) != 0)
 			return -1;
@@ -49,22 +64,6 @@ void private_folder_remove(struct private_folder *folder)
 	folder_lock_leave(folder->lock_fd);
 	free(folder->path);
 	*folder = (struct private_folder){.lock_fd = -1};
-}
-
-static void remove_leftovers(const struct file_ops *files, const char *parent)
-{
-	struct error ignored = {0};
-	char **names = NULL;
-	size_t count = 0;
-	if (file_list(parent, &names, &count, &ignored) != 0)
-		return;
-	for (size_t i = 0; i < count; i++) {
-		char *const path = folder_files_join(parent, names[i]);
-		if (strncmp(names[i], PREFIX, strlen(PREFIX)) == 0 && is_ours(path))
-			remove_leftover(files, path, names[i]);
-		free(path);
-	}
-	file_names_free(names, count);
 }
 
 /* The lock decides, because a process of another container may have any number. A folder that its

@@ -14,7 +14,9 @@ struct private_folder {
 	int lock_fd;
 };
 
-/* Removes what dead processes of this user left in `parent`, then makes the folder. */
+/* Removes what dead processes of this user left in `parent`. Failures are ignored. */
+void private_folder_clean(const struct file_ops *files, const char *parent);
+/* Cleans `parent`, then makes the folder there. */
 int private_folder_make(struct private_folder *folder, const struct file_ops *files,
 	const char *parent, struct error *err);
 /* Removes the folder with all that is in it. One whose making failed, or a second time, is fine. */

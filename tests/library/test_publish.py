@@ -34,7 +34,7 @@ time.sleep(600)
 
 
 def folders_in_memory(pid):
-    return set(glob.glob(f'/dev/shm/deltabucket-publish-{os.geteuid()}-{pid}-*'))
+    return set(glob.glob(f'/dev/shm/deltabucket-{pid}-*'))
 
 
 class Publish(unittest.TestCase):

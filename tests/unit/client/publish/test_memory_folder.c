@@ -53,13 +53,13 @@ static size_t count_in(const char *place)
 	return count;
 }
 
-static struct memory_folder open_ok(uint64_t bytes)
+static struct private_folder open_ok(uint64_t bytes)
 {
 	struct error err = {0};
-	struct memory_folder folder;
+	struct private_folder folder;
 	const struct memory_places places = {memory, disk};
 	ck_assert_msg(
-		memory_folder_open(&folder, &places, bytes, &output, &err) == 0, "%s", err.text);
+		memory_folder_make(&folder, &places, bytes, &output, &err) == 0, "%s", err.text);
 	return folder;
 }
 
@@ -67,7 +67,7 @@ START_TEST(it_is_private_and_goes_with_its_owner)
 {
 	struct stat facts;
 	struct error err = {0};
-	struct memory_folder folder = open_ok(1000);
+	struct private_folder folder = open_ok(1000);
 	ck_assert_int_eq(strncmp(folder.path, memory, strlen(memory)), 0);
 	ck_assert_int_eq(stat(folder.path, &facts), 0);
 	ck_assert_int_eq(facts.st_mode & 07777, 0700);
@@ -75,8 +75,8 @@ START_TEST(it_is_private_and_goes_with_its_owner)
 	char *const inside = folder_files_join(folder.path, "step-000001/checkpoint/config.json");
 	ck_assert_int_eq(file_make_parent(file_system(), inside, 0700, &err), 0);
 	ck_assert_int_eq(file_place(file_system(), inside, span_text("{}"), 0600, &err), 0);
-	memory_folder_close(&folder);
-	memory_folder_close(&folder);
+	private_folder_remove(&folder);
+	private_folder_remove(&folder);
 	ck_assert_uint_eq(count_in(memory), 0);
 	free(inside);
 }
@@ -85,11 +85,11 @@ END_TEST
 START_TEST(it_lies_on_the_disk_where_there_is_no_memory)
 {
 	ck_assert_int_eq(rmdir(memory), 0);
-	struct memory_folder folder = open_ok(1000);
+	struct private_folder folder = open_ok(1000);
 	ck_assert_int_eq(strncmp(folder.path, disk, strlen(disk)), 0);
 	ck_assert_ptr_ne(strstr(said, memory), NULL);
 	ck_assert_ptr_ne(strstr(said, disk), NULL);
-	memory_folder_close(&folder);
+	private_folder_remove(&folder);
 	ck_assert_uint_eq(count_in(disk), 0);
 }
 END_TEST
@@ -97,11 +97,11 @@ END_TEST
 START_TEST(what_fits_nowhere_is_refused)
 {
 	struct error err = {0};
-	struct memory_folder folder;
+	struct private_folder folder;
 	const struct memory_places places = {memory, disk};
-	ck_assert_int_eq(memory_folder_open(&folder, &places, UINT64_MAX / 2, &output, &err), -1);
+	ck_assert_int_eq(memory_folder_make(&folder, &places, UINT64_MAX / 2, &output, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
-	memory_folder_close(&folder);
+	private_folder_remove(&folder);
 	ck_assert_uint_eq(count_in(memory) + count_in(disk), 0);
 }
 END_TEST
@@ -120,17 +120,17 @@ START_TEST(the_living_are_left_alone)
 		pause();
 	}
 	ck_assert_int_eq(read(pipes[0], &byte, 1), 1);
-	struct memory_folder first = open_ok(1000);
-	struct memory_folder second = open_ok(1000);
+	struct private_folder first = open_ok(1000);
+	struct private_folder second = open_ok(1000);
 	ck_assert_uint_eq(count_in(memory), 3);
-	memory_folder_close(&second);
+	private_folder_remove(&second);
 	ck_assert(file_exists(first.path));
 	ck_assert_int_eq(kill(child, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
 	second = open_ok(1000);
 	ck_assert_uint_eq(count_in(memory), 2); /* that of the dead is gone */
-	memory_folder_close(&second);
-	memory_folder_close(&first);
+	private_folder_remove(&second);
+	private_folder_remove(&first);
 	ck_assert_uint_eq(count_in(memory), 0);
 	close(pipes[0]);
 	close(pipes[1]);
@@ -141,11 +141,11 @@ START_TEST(other_names_are_left_alone)
 {
 	struct error err = {0};
 	char *const other = folder_files_join(memory, "deltabucket-something");
-	char *const file = folder_files_join(memory, "deltabucket-publish-1-2-3");
+	char *const file = folder_files_join(memory, "deltabucket-1-2-3");
 	ck_assert_int_eq(file_make_folder(file_system(), other, 0700, &err), 0);
 	ck_assert_int_eq(file_place(file_system(), file, span_text("x"), 0600, &err), 0);
-	struct memory_folder folder = open_ok(1000);
-	memory_folder_close(&folder);
+	struct private_folder folder = open_ok(1000);
+	private_folder_remove(&folder);
 	ck_assert(file_exists(other));
 	ck_assert(file_exists(file));
 	free(file);
