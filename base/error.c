@@ -47,6 +47,7 @@ int error_set_list(struct error *err, enum error_kind kind, const char *format, 
 	print(err->text, format, arguments);
 	err->kind = kind;
 	err->os_errno = 0;
+	err->request_id[0] = '\0';
 	return -1;
 }
 
@@ -94,6 +95,16 @@ int error_set_errno(struct error *err, const char *format, ...)
 	return -1;
 }
 
+int error_reword(struct error *err, enum error_kind kind, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	print(err->text, format, arguments);
+	va_end(arguments);
+	err->kind = kind;
+	return -1;
+}
+
 int error_wrap(struct error *err, const char *format, ...)
 {
 	char doing[ERROR_TEXT_BYTES];
@@ -101,10 +112,7 @@ int error_wrap(struct error *err, const char *format, ...)
 	va_start(arguments, format);
 	print(doing, format, arguments);
 	va_end(arguments);
-	const int os_errno = err->os_errno;
-	error_set(err, err->kind, "%s: %s", doing, err->text);
-	err->os_errno = os_errno;
-	return -1;
+	return error_reword(err, err->kind, "%s: %s", doing, err->text);
 }
 
 int error_advise(struct error *err, const char *format, ...)
@@ -114,12 +122,9 @@ int error_advise(struct error *err, const char *format, ...)
 	va_start(arguments, format);
 	print(advice, format, arguments);
 	va_end(arguments);
-	const int os_errno = err->os_errno;
 	const size_t len = strlen(err->text);
 	const int kept = (int)(len > 0 && err->text[len - 1] == '.' ? len - 1 : len);
-	error_set(err, err->kind, "%.*s; %s", kept, err->text, advice);
-	err->os_errno = os_errno;
-	return -1;
+	return error_reword(err, err->kind, "%.*s; %s", kept, err->text, advice);
 }
 
 /* The preprocessor cannot lower the case of a name, so the table repeats them in lower case. Its

@@ -16,16 +16,18 @@ enum error_kind {
 #undef ERROR_KIND
 };
 
-enum { ERROR_TEXT_BYTES = 512 };
+enum { ERROR_TEXT_BYTES = 512, ERROR_REQUEST_ID_BYTES = 64 };
 
 struct error {
 	enum error_kind kind;
 	int os_errno; /* 0 when the operating system had no part in it */
+	/* of the request that a server refused, as its log has it; "" when none was refused */
+	char request_id[ERROR_REQUEST_ID_BYTES];
 	char text[ERROR_TEXT_BYTES];
 };
 
-/* Sets kind and text. Always returns -1, so that `return error_set(...)` is the whole failing
- * branch. */
+/* Sets kind and text, and clears the rest. Always returns -1, so that `return error_set(...)` is
+ * the whole failing branch. */
 int error_set(struct error *err, enum error_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int error_set_list(struct error *err, enum error_kind kind, const char *format, va_list arguments)
@@ -37,10 +39,14 @@ int error_set_list(struct error *err, enum error_kind kind, const char *format, 
 int error_set_errno(struct error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Puts "<what this level was doing>: " before the text and keeps the kind. Returns -1. */
+/* Says the same failure in other words: sets kind and text, and keeps the rest. Returns -1. */
+int error_reword(struct error *err, enum error_kind kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Puts "<what this level was doing>: " before the text and keeps the rest. Returns -1. */
 int error_wrap(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts "; <what helps>" after the text, in place of its full stop, and keeps the kind. Returns
+/* Puts "; <what helps>" after the text, in place of its full stop, and keeps the rest. Returns
  * -1. */
 int error_advise(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+
 static size_t http_answer_on_header(char *data, size_t size, size_t count, void *argument);
 static void forget_headers(struct http_response *response);
 static void take_header(struct http_response *response, struct span name, struct span value);
@@ -16,6 +18,7 @@ static void http_answer_take_request_id(struct http_response *response, struct s
 static void http_answer_take_length(struct http_response *response, struct span value);
 static void http_answer_take_location(struct http_response *response, struct span value);
 static void http_answer_take_link(struct http_response *response, struct span value);
+static void http_answer_take_modified(struct http_response *response, struct span value);
 static void http_answer_take_retry_after(struct http_response *response, struct span value);
 static size_t http_answer_on_body(char *data, size_t size, size_t count, void *argument);
 static int keep_error_body(struct http_transfer *transfer, struct span bytes);
@@ -56,6 +59,7 @@ static void forget_headers(struct http_response *response)
 	response->location[0] = '\0';
 	response->link[0] = '\0';
 	response->content_length = UINT64_MAX;
+	response->modified_ms = -1;
 	response->retry_after_s = -1;
 }
 
@@ -74,6 +78,7 @@ static void take_header(struct http_response *response, struct span name, struct
 		{"Content-Length", http_answer_take_length},
 		{"Location", http_answer_take_location},
 		{"Link", http_answer_take_link},
+		{"Last-Modified", http_answer_take_modified},
 		{"Retry-After", http_answer_take_retry_after},
 	};
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
@@ -134,6 +139,12 @@ static void http_answer_take_location(struct http_response *response, struct spa
 static void http_answer_take_link(struct http_response *response, struct span value)
 {
 	keep_text(response->link, sizeof(response->link), value);
+}
+
+static void http_answer_take_modified(struct http_response *response, struct span value)
+{
+	if (!clock_parse_http(value, &response->modified_ms))
+		response->modified_ms = -1;
 }
 
 static void http_answer_take_retry_after(struct http_response *response, struct span value)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/net/pipe_signal.h"
 
 enum {
 	CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -109,7 +110,10 @@ void http_client_free(struct http_client *client)
 {
 	if (client == NULL)
 		return;
+	struct pipe_signal pipe_signal;
+	pipe_signal_hold(&pipe_signal); /* TLS says goodbye */
 	curl_easy_cleanup(client->easy);
+	pipe_signal_let_go(&pipe_signal);
 	free_secret(client->authorization);
 	free_secret(client->secret);
 	free_secret(client->session);
@@ -255,7 +259,8 @@ static void free_secret(char *text)
 
 static void response_init(struct http_response *response)
 {
-	*response = (struct http_response){.content_length = UINT64_MAX, .retry_after_s = -1};
+	*response = (struct http_response){
+		.content_length = UINT64_MAX, .modified_ms = -1, .retry_after_s = -1};
 	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
 }
 
@@ -415,7 +420,10 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 	curl_easy_setopt(client->easy, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(client->easy, CURLOPT_XFERINFOFUNCTION, http_client_watch_progress);
 	curl_easy_setopt(client->easy, CURLOPT_XFERINFODATA, &silence);
+	struct pipe_signal pipe_signal;
+	pipe_signal_hold(&pipe_signal);
 	const CURLcode code = curl_easy_perform(client->easy);
+	pipe_signal_let_go(&pipe_signal);
 	long status = 0;
 	curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->response->status = (int)status;

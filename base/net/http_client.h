@@ -70,7 +70,8 @@ struct http_response {
 	char location[512];
 	/* the header Link, which has a key percent-encoded; "" when absent */
 	char link[8192];
-	int retry_after_s; /* -1 when absent */
+	int64_t modified_ms; /* Last-Modified, wall clock; -1 when absent */
+	int retry_after_s;   /* -1 when absent */
 	/* Set with the error upstream: the two sides did not agree on TLS, or the server wants TLS
 	 * and the endpoint says http. */
 	bool wrong_protocol;

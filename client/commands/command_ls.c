@@ -69,7 +69,7 @@ static int one_page(
 	const struct remote_object_page page = {
 		.bucket = ls->bucket,
 		.prefix = prefix,
-		.folders = !ls->session->options->recursive,
+		.delimiter = span_text(ls->session->options->recursive ? "" : "/"),
 		.token = buffer_span(token),
 	};
 	struct arena *const arena = arena_new(ARENA_BYTES);

@@ -1,6 +1,4 @@
-/* `put`: uploads one file or stdin. A large file goes over Xet, because then chunks that the server
- * already has are not sent. Small files, stdin, and keys that the Hub face does not take go with
- * one plain request; so does a file whose upload over Xet the server refuses. */
+/* `put`: uploads one file or stdin. */
 #include "client/commands/commands.h"
 
 #include <errno.h>
@@ -13,75 +11,62 @@
 #include "base/memory.h"
 #include "client/commands/file_word.h"
 #include "client/remote/missing_bucket.h"
-#include "client/remote/remote_hub.h"
 #include "client/remote/remote_object.h"
-#include "client/transfer/xet_upload.h"
+#include "client/transfer/object_upload.h"
 
-enum { COPY_BLOCK_BYTES = 256 * 1024, XET_MIN_BYTES = 64 * 1024 };
+enum { COPY_BLOCK_BYTES = 256 * 1024 };
 
-struct put {
-	struct session *session;
-	struct remote *remote;
-	const char *path;
-	struct span bucket, key;
-	uint64_t size;
-	uint64_t sent;
-};
-
-static int check_file(struct put *put, struct error *err);
+static int check_file(struct session *session, const char *path, struct error *err);
 static int make_key(struct session *session, const char *path, const struct object_name *name,
 	struct buffer *out, struct error *err);
-static int send_file(struct put *put, struct error *err);
-static bool wants_xet(struct put *put);
-static int put_plain(struct put *put, struct error *err);
-static int open_file(const char *path, struct error *err);
+static int send_file(struct object_upload *upload, struct error *err);
+static int explain(const struct object_upload *upload, struct error *err);
 static int spool_stdin(struct error *err);
-static int put_xet(struct put *put, struct xet_access *access, struct error *err);
-static void say_put(const struct put *put);
+static void say_put(const struct object_upload *upload);
 
 int command_put(struct session *session, struct error *err)
 {
-	struct put put = {.session = session, .path = session->options->arguments[0]};
+	struct object_upload upload = {
+		.session = session,
+		.path = session->options->arguments[0],
+		.is_plain = session->options->plain,
+	};
 	struct object_name name;
 	struct buffer key;
 	int result = -1;
 	ASSERT(session->options->argument_count == 2);
 	buffer_init(&key, 1024);
-	if (check_file(&put, err) != 0)
+	if (check_file(session, upload.path, err) != 0)
 		goto out;
 	if (session_object_name(session, session->options->arguments[1], &name, err) != 0 ||
-		make_key(session, put.path, &name, &key, err) != 0)
+		make_key(session, upload.path, &name, &key, err) != 0)
 		goto out;
-	put.bucket = name.bucket;
-	put.key = buffer_span(&key);
-	put.remote = session_connect(session, err);
-	if (put.remote == NULL)
+	upload.name = (struct object_name){.bucket = name.bucket, .key = buffer_span(&key)};
+	upload.remote = session_connect(session, err);
+	if (upload.remote == NULL)
 		goto out;
 	if (session->options->create_bucket &&
-		remote_object_make_bucket(put.remote, name.bucket, err) != 0)
+		remote_object_make_bucket(upload.remote, name.bucket, err) != 0)
 		goto out;
-	result = send_file(&put, err);
+	result = send_file(&upload, err);
 	if (result == 0)
-		say_put(&put);
-	else if (err->kind == ERROR_NO_BUCKET)
-		missing_bucket_refuse(name.bucket, err);
+		say_put(&upload);
 out:
-	remote_free(put.remote);
+	remote_free(upload.remote);
 	buffer_release(&key);
 	return result;
 }
 
 /* Refuses a folder, naming the command that uploads one. */
-static int check_file(struct put *put, struct error *err)
+static int check_file(struct session *session, const char *path, struct error *err)
 {
 	struct stat facts;
-	const char *const path = put->path;
 	if (strcmp(path, "-") == 0 || stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
 		return 0;
 	const char *const dot = file_word_is_path(path) ? "" : "./";
-	return session_usage(put->session, err,
+	return session_usage(session, err,
 		"%s is a folder; `deltabucket sync %s%s %s` uploads what it contains", path, dot,
-		path, put->session->options->arguments[1]);
+		path, session->options->arguments[1]);
 }
 
 /* With BUCKET/ or BUCKET/folder/ the object gets the file's own name. */
@@ -99,72 +84,30 @@ static int make_key(struct session *session, const char *path, const struct obje
 	return buffer_check(out, "the key", err);
 }
 
-/* If the server refuses the upload over Xet, a plain one succeeds or gives the reason. */
-static int send_file(struct put *put, struct error *err)
+static int send_file(struct object_upload *upload, struct error *err)
 {
-	struct error failure = {0};
-	if (!wants_xet(put))
-		return put_plain(put, err);
-	struct xet_access *const access = xet_access_open(put->remote, put->bucket, true, &failure);
-	const int result = access == NULL ? -1 : put_xet(put, access, &failure);
-	xet_access_close(access);
-	if (result == 0)
-		return 0;
-	if (session_wants_plain(&failure))
-		return put_plain(put, err);
-	*err = failure;
-	return -1;
-}
-
-/* Whether to upload over Xet. Also sets put->size then. Small files are cheaper in one plain
- * request; streams and keys that the Hub face does not take are only possible so. */
-static bool wants_xet(struct put *put)
-{
-	struct file_facts facts;
-	struct error ignored = {0};
-	if (put->session->options->plain || strcmp(put->path, "-") == 0 ||
-		!remote_hub_takes(put->key))
-		return false;
-	if (file_facts_read(put->path, &facts, &ignored) != 0)
-		return false;
-	put->size = facts.size;
-	return facts.size >= XET_MIN_BYTES;
-}
-
-static int put_plain(struct put *put, struct error *err)
-{
-	ASSERT(put->key.len > 0);
-	const int fd = open_file(put->path, err);
+	if (strcmp(upload->path, "-") != 0)
+		return object_upload_run(upload, err) == 0 ? 0 : explain(upload, err);
+	const int fd = spool_stdin(err);
 	if (fd < 0)
 		return -1;
-	struct stat facts;
-	int result = fstat(fd, &facts) == 0 ? 0 : error_set_errno(err, "looking at %s", put->path);
-	if (result == 0 && !S_ISREG(facts.st_mode))
-		result = error_set(err, ERROR_INVALID,
-			"%s is not a regular file; give - to upload what comes on stdin",
-			put->path);
-	if (result == 0) {
-		put->size = (uint64_t)facts.st_size;
-		put->sent = put->size;
-		char *const target = remote_object_target(put->bucket, put->key);
-		struct progress *const progress =
-			progress_new("uploading", put->size, put->session->progress);
-		const struct remote_object_body body = {
-			.fd = fd, .size = put->size, .path = put->path, .progress = progress};
-		result = remote_object_put(put->remote, target, &body, err);
-		progress_free(progress);
-		free(target);
-	}
+	upload->fd = &fd;
+	const int result = object_upload_run(upload, err);
+	upload->fd = NULL;
 	close(fd);
-	return result;
+	return result == 0 ? 0 : explain(upload, err);
 }
 
-static int open_file(const char *path, struct error *err)
+/* Says more of a failure where the command line offers a way out. */
+static int explain(const struct object_upload *upload, struct error *err)
 {
-	if (strcmp(path, "-") == 0)
-		return spool_stdin(err);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 ? fd : error_set_errno(err, "opening %s", path);
+	struct stat facts;
+	if (err->kind == ERROR_NO_BUCKET)
+		return missing_bucket_refuse(upload->name.bucket, err);
+	if (err->kind == ERROR_INVALID && stat(upload->path, &facts) == 0 &&
+		!S_ISREG(facts.st_mode))
+		error_advise(err, "give - to upload what comes on stdin");
+	return -1;
 }
 
 /* Copies stdin to a nameless temporary file and returns its descriptor. A stream has no size and
@@ -193,48 +136,22 @@ static int spool_stdin(struct error *err)
 	return result;
 }
 
-static int put_xet(struct put *put, struct xet_access *access, struct error *err)
+static void say_put(const struct object_upload *upload)
 {
-	struct session *const session = put->session;
-	ASSERT(put->key.len > 0);
-	char *const cache_path = hash_cache_default_path();
-	struct hash_cache *const cache = hash_cache_open(session->files, cache_path);
-	struct progress *const reading = progress_new("hashing", put->size, session->progress);
-	struct progress *const progress = progress_new("uploading", put->size, session->progress);
-	const struct xet_upload upload = {
-		.options = &session->remote_options,
-		.own = put->remote,
-		.access = access,
-		.bucket = put->bucket,
-		.parallel = session_parallel(session),
-		.cache = cache,
-		.reading = reading,
-		.progress = progress,
-	};
-	const struct xet_upload_file file = {.path = put->path, .key = put->key};
-	const int result = xet_upload(&upload, &file, 1, err);
-	put->sent = atomic_load(&xet_access_traffic(access)->sent);
-	progress_free(reading);
-	progress_free(progress);
-	hash_cache_close(cache);
-	free(cache_path);
-	return result;
-}
-
-static void say_put(const struct put *put)
-{
+	struct output *const output = &upload->session->output;
+	const struct span bucket = upload->name.bucket;
+	const struct span key = upload->name.key;
 	char size[OUTPUT_SIZE_BYTES];
 	char sent[OUTPUT_SIZE_BYTES];
 	struct output_line line;
-	output_format_size(put->size, size);
-	output_format_size(put->sent, sent);
-	output_line_begin(&line, &put->session->output, "put");
-	json_writer_text(&line.writer, "bucket", put->bucket);
-	json_writer_text(&line.writer, "key", put->key);
-	json_writer_u64(&line.writer, "bytes", put->size);
-	json_writer_u64(&line.writer, "sent", put->sent);
+	output_format_size(upload->size, size);
+	output_format_size(upload->sent, sent);
+	output_line_begin(&line, output, "put");
+	json_writer_text(&line.writer, "bucket", bucket);
+	json_writer_text(&line.writer, "key", key);
+	json_writer_u64(&line.writer, "bytes", upload->size);
+	json_writer_u64(&line.writer, "sent", upload->sent);
 	output_line_end(&line);
-	output_say(&put->session->output, "put %.*s/%.*s, %s, sent %s", (int)put->bucket.len,
-		(const char *)put->bucket.data, (int)put->key.len, (const char *)put->key.data,
-		size, sent);
+	output_say(output, "put %.*s/%.*s, %s, sent %s", (int)bucket.len, (const char *)bucket.data,
+		(int)key.len, (const char *)key.data, size, sent);
 }

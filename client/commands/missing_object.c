@@ -1,25 +1,20 @@
 #include "client/commands/missing_object.h"
 
+#include "client/remote/missing_bucket.h"
 #include "client/remote/remote_object.h"
 
 enum { PREFIX_MAX_BYTES = 2048, PAGE_ARENA_BYTES = 16 * 1024 * 1024 };
 
 static bool is_folder(struct remote *remote, const struct object_name *name);
 
-int missing_object_explain(
-	struct remote *remote, const struct object_name *name, struct error *err)
+int missing_object_explain(struct remote *remote, const struct object_name *name, struct error *err)
 {
 	const int bucket_len = (int)name->bucket.len;
 	const char *const bucket = (const char *)name->bucket.data;
 	const int key_len = (int)name->key.len;
 	const char *const key = (const char *)name->key.data;
-	struct error ignored = {0};
-	if (err->kind != ERROR_NO_KEY)
-		return -1;
-	if (remote_object_has_bucket(remote, name->bucket, &ignored) == 0)
-		return error_set(
-			err, ERROR_NO_BUCKET, "there is no bucket %.*s", bucket_len, bucket);
-	if (is_folder(remote, name))
+	missing_bucket_explain(remote, name->bucket, err);
+	if (err->kind == ERROR_NO_KEY && is_folder(remote, name))
 		error_advise(err,
 			"it is a folder: `deltabucket sync %.*s/%.*s ./FOLDER` downloads what it "
 			"contains",
@@ -38,8 +33,9 @@ static bool is_folder(struct remote *remote, const struct object_name *name)
 	if (name->key.len > 0 && name->key.data[name->key.len - 1] != '/')
 		buffer_add_byte(&prefix, '/');
 	struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
-	const struct remote_object_page page = {
-		.bucket = name->bucket, .prefix = buffer_span(&prefix), .folders = true};
+	const struct remote_object_page page = {.bucket = name->bucket,
+		.prefix = buffer_span(&prefix),
+		.delimiter = span_text("/")};
 	const bool found = remote_object_list(remote, &page, arena, &listing, &ignored) == 0 &&
 		listing.count > 0;
 	arena_free(arena);

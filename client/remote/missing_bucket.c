@@ -1,5 +1,6 @@
 #include "client/remote/missing_bucket.h"
 
+#include "client/remote/remote_object.h"
 #include "wire/bucket_rule.h"
 
 static int refuse_name(struct span name, const char *rule, enum error_kind kind, struct error *err);
@@ -11,6 +12,15 @@ int missing_bucket_refuse(struct span name, struct error *err)
 		return refuse_name(name, rule, ERROR_NO_BUCKET, err);
 	return error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it",
 		(int)name.len, (const char *)name.data);
+}
+
+int missing_bucket_explain(struct remote *remote, struct span name, struct error *err)
+{
+	struct error ignored = {0};
+	if (err->kind != ERROR_NO_KEY || remote_object_has_bucket(remote, name, &ignored) != 0)
+		return -1;
+	return error_reword(err, ERROR_NO_BUCKET, "there is no bucket %.*s", (int)name.len,
+		(const char *)name.data);
 }
 
 int missing_bucket_check(

@@ -7,6 +7,9 @@
 
 /* For calls without --create-bucket: -1 with no_bucket. */
 int missing_bucket_refuse(struct span name, struct error *err);
+/* To be called with the failure of a HEAD in *err, which does not tell whether the bucket of a
+ * missing object exists: asks the server, and makes no_key no_bucket if it does not. Always -1. */
+int missing_bucket_explain(struct remote *remote, struct span name, struct error *err);
 /* To be called before any other work on a run. -1 when its bucket does not exist and no bucket can
  * have its name: with bad_name when `wants_made` (the user asks for it to be made), otherwise with
  * no_bucket. -1 with the error of the request when the server cannot be asked. */

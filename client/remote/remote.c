@@ -91,6 +91,7 @@ int remote_try(struct remote *remote, const struct http_request *request,
 	char what[ERROR_TEXT_BYTES];
 	snprintf(what, sizeof(what), "%s %s", request->method, request->target);
 	remote_error_set(err, response->status, buffer_span(&response->body), what);
+	snprintf(err->request_id, sizeof(err->request_id), "%s", response->request_id);
 	add_advice(remote, err);
 	return -1;
 }

@@ -67,7 +67,7 @@ int remote_object_head(struct remote *remote, const char *target, struct remote_
 	int result = send_plain(remote, "HEAD", target, &response, err);
 	if (result != 0 && response.status == 404)
 		/* the answer to a HEAD has no body that could say so */
-		error_set(err, ERROR_NO_KEY, "there is no object %s", target + 1);
+		error_reword(err, ERROR_NO_KEY, "there is no object %s", target + 1);
 	if (result == 0 && response.content_length == UINT64_MAX)
 		result = error_set(
 			err, ERROR_UPSTREAM, "the server does not say how large %s is", target);
@@ -77,6 +77,7 @@ int remote_object_head(struct remote *remote, const char *target, struct remote_
 		out->has_digest = digest128_parse(span_text(response.digest), &out->digest);
 		out->has_hash = chunk_id_parse(span_text(response.file_hash), &out->hash);
 		out->is_derived = response.is_derived;
+		out->modified_ms = response.modified_ms;
 	}
 	http_response_release(&response);
 	return result;
@@ -138,6 +139,17 @@ int remote_object_put(struct remote *remote, const char *target,
 	const struct http_request request = {.method = "PUT", .target = target};
 	struct http_response response;
 	const int result = remote_object_send(remote, &request, body, &response, err);
+	http_response_release(&response);
+	return result;
+}
+
+int remote_object_put_bytes(
+	struct remote *remote, const char *target, struct span bytes, struct error *err)
+{
+	const struct http_request request = {
+		.method = "PUT", .target = target, .body = bytes, .wait_ms = COMMIT_WAIT_MS};
+	struct http_response response;
+	const int result = remote_send(remote, &request, &response, err);
 	http_response_release(&response);
 	return result;
 }
@@ -215,8 +227,10 @@ int remote_object_list(struct remote *remote, const struct remote_object_page *p
 	encode_percent(page->bucket, false, &target);
 	buffer_add_text(&target, "?list-type=2&encoding-type=url&max-keys=1000&prefix=");
 	encode_percent(span_slice(page->prefix, 0, 4096), false, &target);
-	if (page->folders)
-		buffer_add_text(&target, "&delimiter=%2F");
+	if (page->delimiter.len > 0) {
+		buffer_add_text(&target, "&delimiter=");
+		encode_percent(span_slice(page->delimiter, 0, 4096), false, &target);
+	}
 	if (page->token.len > 0) {
 		buffer_add_text(&target, "&continuation-token=");
 		encode_percent(page->token, false, &target);

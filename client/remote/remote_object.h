@@ -22,6 +22,7 @@ struct remote_object_facts {
 	/* The server makes the bytes when they are read. So sending them plainly is cheap, and
 	 * making them into chunks is expensive. */
 	bool is_derived;
+	int64_t modified_ms; /* wall clock; -1 when the server does not say */
 };
 int remote_object_head(struct remote *remote, const char *target, struct remote_object_facts *out,
 	struct error *err);
@@ -40,6 +41,9 @@ int remote_object_send(struct remote *remote, const struct http_request *request
 	const struct remote_object_body *body, struct http_response *response, struct error *err);
 int remote_object_put(struct remote *remote, const char *target,
 	const struct remote_object_body *body, struct error *err);
+/* The same for bytes in memory. */
+int remote_object_put_bytes(
+	struct remote *remote, const char *target, struct span bytes, struct error *err);
 
 /* Pushes bytes [offset, offset + size) into `sink`. After a lost connection it resumes where it
  * stopped. It never succeeds with fewer or more bytes than requested. With an `etag` it fails with
@@ -70,8 +74,8 @@ enum { REMOTE_LIST_TOKEN_MAX_BYTES = 16 * 1024 };
 struct remote_object_page {
 	struct span bucket;
 	struct span prefix;
-	bool folders;      /* stop at '/' */
-	struct span token; /* continuation token of the page before; empty: the first page */
+	struct span delimiter; /* stop behind the next one; empty: list every key */
+	struct span token;     /* continuation token of the page before; empty: the first page */
 };
 int remote_object_list(struct remote *remote, const struct remote_object_page *page,
 	struct arena *arena, struct listing *out, struct error *err);

@@ -104,7 +104,7 @@ static int renew(struct xet_access *access, struct remote *remote, struct error 
 		result = read_token(access, buffer_span(&response.body), err);
 	else if (response.status >= 300 && response.status <= 501 && response.status != 500 &&
 		response.status != 429)
-		error_set(err, ERROR_UNSUPPORTED, "%s", err->text);
+		error_reword(err, ERROR_UNSUPPORTED, "%s", err->text);
 	http_response_release(&response);
 	return result;
 }

@@ -89,6 +89,8 @@ void output_error(struct output *output, const struct error *err)
 	json_writer_object(&line.writer, "error");
 	json_writer_text(&line.writer, "code", span_text(error_kind_name(err->kind)));
 	json_writer_text(&line.writer, "message", span_text(err->text));
+	if (err->request_id[0] != '\0')
+		json_writer_text(&line.writer, "request_id", span_text(err->request_id));
 	json_writer_end(&line.writer, '}');
 	output_line_end(&line);
 }

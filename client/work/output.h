@@ -1,6 +1,7 @@
 /* What work has to say. The program's goes to its streams. On stdout: sentences for people, or with
  * --json one object per line for machines, flushed line by line. Failures go to stderr as one
- * sentence, and with --json also to stdout as {"error":{"code","message"}}. The library's sentences
+ * sentence, and with --json also to stdout as {"error":{"code","message","request_id"}}, the last
+ * when a server refused the request. The library's sentences
  * go to its caller (`told`), and nothing to a stream. One thread at a time.
  *
  * Which function prints a sentence decides what --quiet leaves of it:

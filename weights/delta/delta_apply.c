@@ -35,7 +35,6 @@ static int check_base(struct apply *apply, struct error *err);
 static int explain(const struct apply *apply, struct error *err);
 static int build(struct apply *apply, struct error *err);
 static void find_same(struct apply *apply);
-static bool is_changed(const struct delta_reader *reader, struct span name);
 static struct checkpoint_writer *begin(const struct apply *apply, struct error *err);
 static void find_links(
 	const struct apply *apply, const struct model_files *files, const char **links);
@@ -170,19 +169,9 @@ static int build(struct apply *apply, struct error *err)
 
 static void find_same(struct apply *apply)
 {
-	for (size_t i = 0; i < schema_count(apply->schema); i++) {
-		apply->same[i] = true;
-		for (size_t level = 1; level <= apply->count && apply->same[i]; level++)
-			apply->same[i] = !is_changed(delta_stack_reader(apply->stack, level),
-				schema_tensor(apply->schema, i)->name);
-	}
-}
-
-static bool is_changed(const struct delta_reader *reader, struct span name)
-{
-	const struct delta_entry *const entry = delta_reader_find(reader, name);
-	/* TRL has entries for parameters that did not change. */
-	return entry != NULL && (entry->kind != DELTA_ENTRY_SPARSE || entry->count > 0);
+	for (size_t i = 0; i < schema_count(apply->schema); i++)
+		apply->same[i] =
+			!delta_stack_changes(apply->stack, schema_tensor(apply->schema, i)->name);
 }
 
 static struct checkpoint_writer *begin(const struct apply *apply, struct error *err)

@@ -26,6 +26,7 @@ struct delta_stack {
 };
 
 static int open_level(struct delta_stack *stack, size_t number, struct error *err);
+static int read_files(struct level *level, const struct level *below, struct error *err);
 static int check_link(const struct delta_stack *stack, size_t level, struct error *err);
 static int wrong_link(
 	const struct level *before, const char *wanted, const char *actual, struct error *err);
@@ -44,7 +45,7 @@ struct delta_stack *delta_stack_open(struct tensor_source *base,
 	const struct model_files *base_files, const char *const *paths, size_t count,
 	struct error *err)
 {
-	ASSERT(base != NULL && base_files != NULL);
+	ASSERT(base != NULL);
 	ASSERT(paths != NULL || count == 0);
 	struct delta_stack *const stack = memory_new(sizeof(*stack));
 	stack->levels = memory_new_array(count + 1, sizeof(stack->levels[0]));
@@ -96,6 +97,18 @@ const struct delta_reader *delta_stack_reader(const struct delta_stack *stack, s
 {
 	ASSERT(level >= 1 && level < stack->count);
 	return stack->levels[level].reader;
+}
+
+bool delta_stack_changes(const struct delta_stack *stack, struct span tensor)
+{
+	bool changes = false;
+	for (size_t level = 1; level < stack->count && !changes; level++) {
+		const struct delta_entry *const entry =
+			delta_reader_find(stack->levels[level].reader, tensor);
+		/* TRL has entries for parameters that did not change. */
+		changes = entry != NULL && (entry->kind != DELTA_ENTRY_SPARSE || entry->count > 0);
+	}
+	return changes;
 }
 
 bool delta_stack_digest(const struct delta_stack *stack, size_t level, struct digest128 *out_digest)
@@ -158,15 +171,22 @@ static int open_level(struct delta_stack *stack, size_t number, struct error *er
 	level->reader = delta_reader_open(level->path, err);
 	if (level->reader == NULL || check_link(stack, number, err) != 0)
 		return delta_stack_blame(level->reader, level->path, err);
-	level->files = &level->own_files;
-	if (model_files_after(&level->own_files, below->files, level->reader, level->path, err) !=
-		0)
+	if (read_files(level, below, err) != 0)
 		return delta_stack_blame(level->reader, level->path, err);
 	level->source = delta_source_new(level->reader, below->source, err);
 	if (level->source == NULL ||
-		model_files_check(&level->own_files, below->source->schema, err) != 0)
+		(level->files != NULL &&
+			model_files_check(level->files, below->source->schema, err) != 0))
 		return delta_stack_blame(level->reader, level->path, err);
 	return 0;
+}
+
+static int read_files(struct level *level, const struct level *below, struct error *err)
+{
+	if (below->files == NULL)
+		return 0;
+	level->files = &level->own_files;
+	return model_files_after(&level->own_files, below->files, level->reader, level->path, err);
 }
 
 /* Checks that a delta follows the one before it, as far as their metadata says. */

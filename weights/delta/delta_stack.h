@@ -9,10 +9,11 @@
 
 struct delta_stack;
 
-/* `base` and `base_files` are level 0 and borrowed. `paths` are files or folders, in order. Fails
- * with wrong_base and both names when a delta does not follow the delta before it, by digest or
- * else by step. Otherwise it fails as delta_reader_open, delta_source_new and model_files_after do,
- * and the text names the delta's path and step. */
+/* `base` and `base_files` are level 0 and borrowed. NULL for `base_files` opens a stack of tensors
+ * alone: nobody looks at the files of the result that a delta describes. `paths` are files or
+ * folders, in order. Fails with wrong_base and both names when a delta does not follow the delta
+ * before it, by digest or else by step. Otherwise it fails as delta_reader_open, delta_source_new
+ * and model_files_after do, and the text names the delta's path and step. */
 struct delta_stack *delta_stack_open(struct tensor_source *base,
 	const struct model_files *base_files, const char *const *paths, size_t count,
 	struct error *err);
@@ -20,9 +21,12 @@ void delta_stack_close(struct delta_stack *stack); /* NULL is fine */
 
 size_t delta_stack_levels(const struct delta_stack *stack); /* count + 1 */
 struct tensor_source *delta_stack_source(const struct delta_stack *stack, size_t level);
+/* NULL in a stack of tensors alone. */
 const struct model_files *delta_stack_files(const struct delta_stack *stack, size_t level);
 /* `level` is 1 or more. */
 const struct delta_reader *delta_stack_reader(const struct delta_stack *stack, size_t level);
+/* Whether a delta of the stack has changes for this tensor; otherwise its bytes are the base's. */
+bool delta_stack_changes(const struct delta_stack *stack, struct span tensor);
 /* Gives the digest that level `level` must have. False when neither the delta below nor the one
  * above names it. */
 bool delta_stack_digest(

@@ -22,6 +22,8 @@ struct schema {
 	bool finished;
 };
 
+static int check_tensor(const struct schema_tensor *tensor, struct error *err);
+static bool count_bytes(const struct schema_tensor *tensor, uint64_t *out_bytes);
 static size_t table_count(const struct schema *schema);
 static int append(struct schema *schema, const struct schema_tensor *from, struct error *err);
 static int refuse(struct span name, enum error_kind kind, const char *what, struct error *err);
@@ -91,6 +93,26 @@ const struct schema_tensor *schema_tensor(const struct schema *schema, size_t in
 {
 	ASSERT(index < schema_count(schema));
 	return &table(schema)[index];
+}
+
+struct schema *schema_of_tensors(
+	const struct schema_tensor *tensors, size_t count, struct error *err)
+{
+	ASSERT(tensors != NULL || count == 0);
+	struct schema *const schema = schema_new();
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		result = check_tensor(&tensors[i], err);
+		if (result == 0)
+			result = append(schema, &tensors[i], err);
+	}
+	if (result == 0)
+		result = merge(schema, 0, err);
+	schema_finish(schema);
+	if (result == 0)
+		return schema;
+	schema_free(schema);
+	return NULL;
 }
 
 ptrdiff_t schema_find(const struct schema *schema, struct span name)
@@ -168,6 +190,39 @@ struct digest128 schema_checkpoint_digest(
 	ASSERT(digests != NULL || schema_count(schema) == 0);
 	static const struct digest128 none;
 	return digest_text(schema, digests != NULL ? digests : &none);
+}
+
+static int check_tensor(const struct schema_tensor *tensor, struct error *err)
+{
+	char text[128];
+	uint64_t bytes;
+	ASSERT((unsigned)tensor->dtype < DTYPE_COUNT);
+	ASSERT(tensor->shape != NULL || tensor->rank == 0);
+	if (!span_is_utf8(tensor->name))
+		return refuse(tensor->name, ERROR_INVALID, "has a name that is not UTF-8", err);
+	if (span_equal_text(tensor->name, "__metadata__"))
+		return refuse(tensor->name, ERROR_INVALID, "has the reserved name", err);
+	if (!count_bytes(tensor, &bytes))
+		return refuse(tensor->name, ERROR_INVALID,
+			"has a shape that overflows or does not fill whole bytes", err);
+	if (bytes == tensor->bytes)
+		return 0;
+	snprintf(text, sizeof(text), "has %" PRIu64 " bytes; its dtype and shape say %" PRIu64,
+		tensor->bytes, bytes);
+	return refuse(tensor->name, ERROR_INVALID, text, err);
+}
+
+static bool count_bytes(const struct schema_tensor *tensor, uint64_t *out_bytes)
+{
+	uint64_t elements = 1;
+	uint64_t bits;
+	bool overflow = false;
+	for (unsigned i = 0; i < tensor->rank; i++)
+		overflow =
+			__builtin_mul_overflow(elements, tensor->shape[i], &elements) || overflow;
+	overflow = __builtin_mul_overflow(elements, dtype_bits(tensor->dtype), &bits) || overflow;
+	*out_bytes = bits / 8;
+	return !overflow && bits % 8 == 0;
 }
 
 static size_t table_count(const struct schema *schema)

@@ -25,6 +25,12 @@ struct schema_tensor {
 };
 size_t schema_count(const struct schema *schema);
 const struct schema_tensor *schema_tensor(const struct schema *schema, size_t index);
+/* Makes a finished schema of `count` tensors in any order; names and shapes are copied. Fails with
+ * invalid, and the tensor's name, for a name that is not UTF-8, that safetensors files reserve or
+ * that is given twice, and for a shape that overflows, does not fill whole bytes or has not `bytes`
+ * bytes. `dtype` is one of the enum. */
+struct schema *schema_of_tensors(
+	const struct schema_tensor *tensors, size_t count, struct error *err);
 ptrdiff_t schema_find(const struct schema *schema, struct span name); /* -1 when absent */
 uint64_t schema_bytes(const struct schema *schema);                   /* of all tensors */
 

@@ -54,6 +54,8 @@ static int begin_item(
 static int run_blocks(struct run *run, const struct item *item, unsigned number, struct error *err);
 static int take_block(struct run *run, const struct worker *worker, struct tensor_block *block,
 	struct error *err);
+static int use_block(
+	struct run *run, unsigned number, const struct tensor_block *block, struct error *err);
 static int hash_block(struct run *run, const struct worker *worker,
 	const struct tensor_block *block, struct error *err);
 static bool is_hashed(const struct run *run, size_t tensor, unsigned side);
@@ -181,12 +183,8 @@ static int run_blocks(struct run *run, const struct item *item, unsigned number,
 		struct tensor_block block = {.tensor = item->tensor,
 			.number = item->block + i,
 			.at = (item->block + i) * block_bytes};
-		if (take_block(run, worker, &block, err) != 0)
-			return -1;
-		if (run->pass->block != NULL &&
-			run->pass->block(run->pass->state, number, &block, err) != 0)
-			return -1;
-		if (hash_block(run, worker, &block, err) != 0 ||
+		if (take_block(run, worker, &block, err) != 0 ||
+			use_block(run, number, &block, err) != 0 ||
 			work_watch_step(run->pass->watch, block.next.len, err) != 0)
 			return -1;
 	}
@@ -209,6 +207,18 @@ static int take_block(
 	}
 	ASSERT(run->sources[0] == NULL || block->base.len == block->next.len);
 	return 0;
+}
+
+static int use_block(
+	struct run *run, unsigned number, const struct tensor_block *block, struct error *err)
+{
+	const struct tensor_pass *const pass = run->pass;
+	const struct worker *const worker = &run->workers[number];
+	if (pass->hashes_first && hash_block(run, worker, block, err) != 0)
+		return -1;
+	if (pass->block != NULL && pass->block(pass->state, number, block, err) != 0)
+		return -1;
+	return pass->hashes_first ? 0 : hash_block(run, worker, block, err);
 }
 
 static int hash_block(struct run *run, const struct worker *worker,

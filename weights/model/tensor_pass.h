@@ -27,6 +27,9 @@ struct tensor_pass {
 	 * come in any order */
 	bool keeps_tensors;
 	tensor_pass_fn *block; /* called for each block; NULL: only make digests */
+	/* a block is hashed before `block` gets it, for functions that overwrite the base's bytes;
+	 * otherwise a block for which `block` fails is not hashed */
+	bool hashes_first;
 	void *state;
 	struct work_watch *watch; /* gets the counts of bytes of `next`; NULL: none */
 	/* true for tensors whose bytes are the same in `base` and `next`, so that `next` is not

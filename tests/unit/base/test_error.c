@@ -140,6 +140,24 @@ START_TEST(advice_replaces_the_full_stop_and_keeps_kind_and_errno)
 }
 END_TEST
 
+/* The id of the refused request goes with the failure through all its wordings, and not on to the
+ * next one. */
+START_TEST(the_request_id_stays_until_another_failure)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_NOT_FOUND, "refused");
+	strcpy(err.request_id, "id-1");
+	error_wrap(&err, "getting it");
+	error_advise(&err, "look elsewhere");
+	ck_assert_int_eq(error_reword(&err, ERROR_NO_KEY, "no object (%s)", err.text), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+	ck_assert_str_eq(err.text, "no object (getting it: refused; look elsewhere)");
+	ck_assert_str_eq(err.request_id, "id-1");
+	error_set(&err, ERROR_IO, "another");
+	ck_assert_str_eq(err.request_id, "");
+}
+END_TEST
+
 START_TEST(text_may_be_its_own_argument)
 {
 	struct error err = {0};
@@ -201,6 +219,7 @@ Suite *test_error_suite(void)
 	tcase_add_test(tc, wrap_prefixes_and_keeps_kind_and_errno);
 	tcase_add_loop_test(tc, advice_replaces_the_full_stop_and_keeps_kind_and_errno, 0,
 		sizeof advice_rows / sizeof advice_rows[0]);
+	tcase_add_test(tc, the_request_id_stays_until_another_failure);
 	tcase_add_test(tc, text_may_be_its_own_argument);
 	tcase_add_loop_test(
 		tc, every_kind_has_its_lower_case_name, 0, sizeof kind_rows / sizeof kind_rows[0]);

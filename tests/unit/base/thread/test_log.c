@@ -149,7 +149,7 @@ END_TEST
 
 START_TEST(no_log_is_fine)
 {
-	const struct error err = {ERROR_IO, 5, "text"};
+	const struct error err = {.kind = ERROR_IO, .os_errno = 5, .text = "text"};
 	ck_assert(!log_wants(NULL, LOG_ERROR));
 	log_event(NULL, LOG_ERROR, NULL, "e", NULL, 0);
 	log_failure(NULL, LOG_ERROR, NULL, "e", &err);

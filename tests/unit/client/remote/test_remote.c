@@ -121,19 +121,22 @@ START_TEST(the_head_of_an_object_says_what_it_is)
 	ck_assert(digest128_parse(span_text(DIGEST), &digest));
 	ck_assert(chunk_id_parse(span_text(HASH), &hash));
 	body = "seven b";
-	headers = "ETag: \"e\"\r\nx-deltabucket-digest: " DIGEST
-		  "\r\nx-deltabucket-file-hash: " HASH "\r\nx-deltabucket-derived: true\r\n";
+	headers = "ETag: \"e\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+		  "x-deltabucket-digest: " DIGEST "\r\nx-deltabucket-file-hash: " HASH
+		  "\r\nx-deltabucket-derived: true\r\n";
 	ck_assert_msg(head(&facts, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(facts.size, 7);
 	ck_assert_str_eq(facts.etag, "e");
 	ck_assert(facts.has_digest && digest128_equal(&facts.digest, &digest));
 	ck_assert(facts.has_hash && chunk_id_equal(&facts.hash, &hash));
 	ck_assert(facts.is_derived);
+	ck_assert_int_eq(facts.modified_ms, 784111777000);
 	headers =
 		"x-deltabucket-digest: md5:1\r\nx-deltabucket-file-hash: 12\r\nx-deltabucket-derived: false\r\n";
 	ck_assert_msg(head(&facts, &err) == 0, "%s", err.text);
 	ck_assert(!facts.has_digest && !facts.has_hash && !facts.is_derived);
 	ck_assert_str_eq(facts.etag, "");
+	ck_assert_int_eq(facts.modified_ms, -1);
 }
 END_TEST
 
@@ -142,9 +145,11 @@ START_TEST(an_object_that_is_not_there_is_told_from_a_refusal)
 	struct error err = {0};
 	struct remote_object_facts facts;
 	statuses[0] = _i == 0 ? 404 : 403;
+	headers = "x-amz-request-id: id-1\r\n";
 	ck_assert_int_eq(head(&facts, &err), -1);
 	ck_assert_int_eq(err.kind, _i == 0 ? ERROR_NO_KEY : ERROR_DENIED);
 	ck_assert_ptr_nonnull(strstr(err.text, "b/k"));
+	ck_assert_str_eq(err.request_id, "id-1");
 }
 END_TEST
 

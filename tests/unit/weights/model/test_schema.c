@@ -242,6 +242,75 @@ START_TEST(digests_follow_the_text)
 }
 END_TEST
 
+START_TEST(a_list_of_tensors_makes_a_schema)
+{
+	struct error err = {0};
+	uint64_t shape[] = {2, 3};
+	char name[] = "b";
+	const struct schema_tensor list[] = {
+		{span_text("d"), DTYPE_F32, 0, NULL, 4},
+		{span_text(name), DTYPE_BF16, 2, shape, 12},
+		{span_text("a"), DTYPE_U8, 1, (const uint64_t[]){0}, 0},
+		{span_text("c"), DTYPE_F4, 1, (const uint64_t[]){6}, 3},
+	};
+	struct schema *const schema = schema_of_tensors(list, 4, &err);
+	ck_assert_msg(schema != NULL, "%s", err.text);
+	name[0] = 'x';
+	shape[0] = 9;
+	struct buffer text;
+	buffer_init(&text, 1000);
+	schema_print(schema, &text);
+	ck_assert(span_equal(buffer_span(&text),
+		TEXT("a\0U8\0"
+		     "0\0b\0BF16\0"
+		     "2x3\0c\0F4\0"
+		     "6\0d\0F32\0\0")));
+	ck_assert_uint_eq(schema_bytes(schema), 19);
+	ck_assert_int_eq(schema_find(schema, span_text("d")), 3);
+	buffer_release(&text);
+	schema_free(schema);
+	struct schema *const none = schema_of_tensors(NULL, 0, &err);
+	ck_assert_uint_eq(schema_count(none), 0);
+	schema_free(none);
+}
+END_TEST
+
+static const uint64_t huge[] = {UINT64_C(1) << 40, UINT64_C(1) << 40, 0};
+static const uint64_t seven[] = {7};
+static const struct {
+	struct schema_tensor tensor;
+	const char *message;
+} bad_tensors[] = {
+	{{{(const uint8_t *)"ok", 2}, DTYPE_U8, 1, seven, 7}, "tensor 'ok' is given twice"},
+	{{{(const uint8_t *)"t", 1}, DTYPE_BF16, 1, seven, 13},
+		"tensor 't' has 13 bytes; its dtype and shape say 14"},
+	{{{(const uint8_t *)"t", 1}, DTYPE_BF16, 0, NULL, 0},
+		"tensor 't' has 0 bytes; its dtype and shape say 2"},
+	{{{(const uint8_t *)"t", 1}, DTYPE_F4, 1, seven, 3},
+		"tensor 't' has a shape that overflows or does not fill whole bytes"},
+	{{{(const uint8_t *)"t", 1}, DTYPE_U8, 3, huge, 0},
+		"tensor 't' has a shape that overflows or does not fill whole bytes"},
+	{{{(const uint8_t *)"t", 1}, DTYPE_C64, 1, (const uint64_t[]){UINT64_C(1) << 58}, 0},
+		"tensor 't' has a shape that overflows or does not fill whole bytes"},
+	{{{(const uint8_t *)"\xff", 1}, DTYPE_U8, 1, seven, 7},
+		"tensor '\xff' has a name that is not UTF-8"},
+	{{{(const uint8_t *)"a\0b", 3}, DTYPE_U8, 1, seven, 7},
+		"tensor 'a' has a zero byte in its name"},
+	{{{(const uint8_t *)"__metadata__", 12}, DTYPE_U8, 1, seven, 7},
+		"tensor '__metadata__' has the reserved name"},
+};
+
+START_TEST(a_bad_list_is_refused)
+{
+	struct error err = {0};
+	const struct schema_tensor list[] = {
+		{span_text("ok"), DTYPE_U8, 1, seven, 7}, bad_tensors[_i].tensor};
+	ck_assert_ptr_null(schema_of_tensors(list, 2, &err));
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_str_eq(err.text, bad_tensors[_i].message);
+}
+END_TEST
+
 Suite *test_schema_suite(void)
 {
 	Suite *const suite = suite_create("schema");
@@ -253,6 +322,9 @@ Suite *test_schema_suite(void)
 	tcase_add_loop_test(
 		tcase, malformed_text_is_refused, 0, sizeof(malformed) / sizeof(malformed[0]));
 	tcase_add_test(tcase, schemas_are_compared_by_name);
+	tcase_add_test(tcase, a_list_of_tensors_makes_a_schema);
+	tcase_add_loop_test(
+		tcase, a_bad_list_is_refused, 0, sizeof(bad_tensors) / sizeof(bad_tensors[0]));
 	tcase_add_test(tcase, digests_follow_the_text);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -1,0 +1,56 @@
+#include "library/call.h"
+
+#include <stdio.h>
+
+_Static_assert((int)DELTABUCKET_ERROR_TEXT_BYTES == (int)ERROR_TEXT_BYTES &&
+		(int)DELTABUCKET_NAME_BYTES == (int)ERROR_REQUEST_ID_BYTES,
+	"every error fits into that of the caller");
+
+void library_call_begin(struct library_call *call, const struct deltabucket_client *client,
+	struct deltabucket_watch *watch)
+{
+	*call = (struct library_call){.session = {
+					      .output = library_watch_output(watch),
+					      .progress = library_watch_sink(watch),
+					      .files = file_system(),
+					      .stop = library_watch_stop(watch),
+				      }};
+	if (client == NULL)
+		return;
+	call->session.parallel = client->parallel;
+	call->session.remote_options = (struct remote_options){
+		.endpoint = client->endpoint,
+		.token = client->token,
+		.ca = client->ca,
+		.retries = client->retries,
+		.stop = call->session.stop,
+		.output = &call->session.output,
+	};
+}
+
+int library_call_end(struct library_call *call, int result, struct deltabucket_error *err)
+{
+	if (result < 0)
+		library_error_give(&call->failure, err);
+	return result;
+}
+
+int library_error_give(const struct error *failure, struct deltabucket_error *out)
+{
+	ASSERT(failure->kind != ERROR_NONE);
+	if (out == NULL)
+		return -1;
+	*out = (struct deltabucket_error){
+		.number = (int)failure->kind,
+		.os_errno = failure->os_errno,
+	};
+	snprintf(out->kind, sizeof(out->kind), "%s", error_kind_name(failure->kind));
+	snprintf(out->request_id, sizeof(out->request_id), "%s", failure->request_id);
+	snprintf(out->text, sizeof(out->text), "%s", failure->text);
+	return -1;
+}
+
+int library_check(const void *value, const char *name, struct error *err)
+{
+	return value != NULL ? 0 : error_set(err, ERROR_INVALID, "%s is NULL", name);
+}

@@ -1,0 +1,27 @@
+/* One call of the library: the client's code gets a session made of the client and the watch that
+ * the caller passed, and the failure, if there is one, reaches the caller's struct. */
+#ifndef LIBRARY_CALL_H
+#define LIBRARY_CALL_H
+
+#include "client/transfer/session.h"
+#include "library/client.h"
+#include "library/watch.h"
+
+struct library_call { /* stays in its place until the end: its parts point to each other */
+	struct session session;
+	struct error failure; /* for the functions that the call makes use of */
+};
+
+/* `client` NULL: for work without a server. `watch` may be NULL. */
+void library_call_begin(struct library_call *call, const struct deltabucket_client *client,
+	struct deltabucket_watch *watch);
+/* Returns `result`. When that is below 0, *err gets the failure; it may be NULL. */
+int library_call_end(struct library_call *call, int result, struct deltabucket_error *err);
+
+/* Gives the failure to the caller; `out` may be NULL. Returns -1. */
+int library_error_give(const struct error *failure, struct deltabucket_error *out);
+
+/* -1 with invalid when `value` is NULL; `name` is that of the parameter. */
+int library_check(const void *value, const char *name, struct error *err);
+
+#endif
