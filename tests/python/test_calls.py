@@ -18,7 +18,7 @@ import deltabucket  # noqa: E402
 
 # Beginnings of programs: a bucket, a run, and a follower of one that does not exist.
 SILENT = '''
-import sys, threading, deltabucket
+import os, sys, threading, deltabucket
 server = dict(endpoint=sys.argv[1], token='t', retries=0)
 bucket = deltabucket.Bucket('files', **server)
 '''
@@ -83,7 +83,7 @@ def work():
     try:
         bucket.get('key')
     except deltabucket.Cancelled:
-        print('cancelled', flush=True)
+        os.write(1, b'cancelled\\n')
 thread = threading.Thread(target=work, daemon=True)
 thread.start()
 sys.stdin.readline()
@@ -180,6 +180,8 @@ with multiprocessing.get_context('fork').Pool(3) as pool:
 
 
 class Callbacks(unittest.TestCase):
+    """Progress is told a few times a second, so the server is slow here."""
+
     @classmethod
     def setUpClass(cls):
         cls.daemon = cls.enterClassContext(Daemon())
@@ -188,10 +190,26 @@ class Callbacks(unittest.TestCase):
         cls.bucket.create()
         cls.path = os.path.join(cls.daemon.scratch, 'large')
         with open(cls.path, 'wb') as file:
-            file.write(content(60 << 20))
+            file.write(content(16 << 20))
+
+    def slow(self):
+        """The server stands still most of the time, until the test is over."""
+        over = threading.Event()
+
+        def halt():
+            while not over.is_set():
+                self.daemon.process.send_signal(signal.SIGSTOP)
+                over.wait(0.3)
+                self.daemon.process.send_signal(signal.SIGCONT)
+                over.wait(0.02)
+        thread = threading.Thread(target=halt)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(over.set)
 
     def test_progress_is_told(self):
         seen = []
+        self.slow()
         self.bucket.put('told', self.path, progress=lambda *facts: seen.append(facts))
         self.assertTrue(seen)
         for what, done, total in seen:
@@ -203,6 +221,7 @@ class Callbacks(unittest.TestCase):
 
         def progress(what, done, total):
             raise Own(what)
+        self.slow()
         with self.assertRaises(Own):
             self.bucket.put(f'fails-{thread}', self.path, progress=progress)
         self.assertEqual(self.bucket.list('fails-'), [])
@@ -226,6 +245,7 @@ class Callbacks(unittest.TestCase):
     def test_bars_and_wrong_types(self):
         with self.assertRaises(TypeError):
             self.bucket.put('key', b'1', progress=3)
+        self.slow()
         done = run_script('''
 import sys, deltabucket
 bucket = deltabucket.Bucket('callbacks')
