@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread/lock.h"
 #include "client/follow/chunk_gift.h"
@@ -43,9 +44,11 @@ struct lease {
 	char error[ERROR_TEXT_BYTES];
 	bool fresh; /* the facts are not sent yet */
 	bool stopping;
+	bool ended; /* the thread does nothing more */
 	pthread_t thread;
 };
 
+static bool wait_for_end(struct lease *lease);
 static void take_files(struct lease *lease, const struct lease_facts *facts);
 static void *lease_run(void *argument);
 static void print(const struct lease *lease, struct buffer *out);
@@ -87,6 +90,8 @@ void lease_stop(struct lease *lease, bool signs_off)
 	lock_enter(&lease->lock);
 	lease->stopping = true;
 	lock_broadcast(&lease->changed);
+	if (!wait_for_end(lease))
+		remote_cancel(lease->remote);
 	lock_leave(&lease->lock);
 	pthread_join(lease->thread, NULL);
 	if (signs_off && lease->reported)
@@ -98,6 +103,19 @@ void lease_stop(struct lease *lease, bool signs_off)
 	free(lease->folder);
 	free(lease->target);
 	free(lease);
+}
+
+/* False when the thread still waits for the server after GOODBYE_MS. Called under the lock. */
+static bool wait_for_end(struct lease *lease)
+{
+	lock_assert_held(&lease->lock);
+	const int64_t deadline_ms = clock_monotonic_ms() + GOODBYE_MS;
+	int64_t left_ms = GOODBYE_MS;
+	while (!lease->ended && left_ms > 0) {
+		lock_wait_for(&lease->lock, &lease->changed, left_ms);
+		left_ms = deadline_ms - clock_monotonic_ms();
+	}
+	return lease->ended;
 }
 
 void lease_say(struct lease *lease, const struct lease_facts *facts)
@@ -180,6 +198,8 @@ static void *lease_run(void *argument)
 			: failed_pause_ms < FAILED_PAUSE_MOST_MS ? 2 * failed_pause_ms
 								 : failed_pause_ms;
 	}
+	lease->ended = true;
+	lock_broadcast(&lease->changed);
 	lock_leave(&lease->lock);
 	buffer_release(&body);
 	return NULL;

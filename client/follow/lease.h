@@ -20,7 +20,7 @@ struct lease_params { /* borrowed until lease_stop */
 
 /* NULL when no connection can be set up. */
 struct lease *lease_start(const struct lease_params *params);
-/* Sends what has not been sent yet, if the server answers at once, and ends the thread. With
+/* Sends what has not been sent yet, if the server answers within 5 s, and ends the thread. With
  * `signs_off` the server forgets this worker; without, the server shows it until its lease runs
  * out. NULL is fine. */
 void lease_stop(struct lease *lease, bool signs_off);

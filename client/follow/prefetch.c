@@ -17,11 +17,14 @@ struct prefetch {
 	struct remote *remote;
 	struct lock lock;
 	struct lock_condition changed;
-	bool finishing; /* guarded by lock: look no more after the current fetch */
+	/* guarded by lock: */
+	bool finishing; /* look no more after the current fetch */
+	bool fetched;   /* the first fetch has ended, well or not */
 	pthread_t thread;
 };
 
 static void *prefetch_run(void *argument);
+static void note_fetched(struct prefetch *prefetch);
 static bool is_wanted(const struct prefetch *prefetch);
 static int look_and_fetch(
 	struct prefetch *prefetch, uint64_t wait_s, uint64_t *after, struct error *err);
@@ -49,6 +52,16 @@ struct prefetch *prefetch_start(const struct prefetch_params *params)
 	lock_condition_init(&prefetch->changed);
 	lock_thread_start(&prefetch->thread, "prefetch", prefetch_run, prefetch);
 	return prefetch;
+}
+
+bool prefetch_wait(struct prefetch *prefetch, int64_t ms)
+{
+	lock_enter(&prefetch->lock);
+	if (!prefetch->fetched && ms > 0)
+		lock_wait_for(&prefetch->lock, &prefetch->changed, ms);
+	const bool fetched = prefetch->fetched;
+	lock_leave(&prefetch->lock);
+	return fetched;
 }
 
 void prefetch_finish(struct prefetch *prefetch)
@@ -81,9 +94,18 @@ static void *prefetch_run(void *argument)
 	int result = 0;
 	while (result == 0 && is_wanted(prefetch))
 		result = look_and_fetch(prefetch, prefetch->params.poll_s, &after, &err);
+	note_fetched(prefetch);
 	while (result >= 0 && is_wanted(prefetch) && pause_between(prefetch))
 		result = look_and_fetch(prefetch, 0, &after, &err);
 	return NULL;
+}
+
+static void note_fetched(struct prefetch *prefetch)
+{
+	lock_enter(&prefetch->lock);
+	prefetch->fetched = true;
+	lock_broadcast(&prefetch->changed);
+	lock_leave(&prefetch->lock);
 }
 
 static bool is_wanted(const struct prefetch *prefetch)

@@ -27,6 +27,9 @@ struct prefetch_params { /* copied; what it points to is borrowed until finish o
 
 /* NULL when no connection can be set up. */
 struct prefetch *prefetch_start(const struct prefetch_params *params);
+/* Waits up to `ms`. True when something newer is fetched, or when that failed: prefetch_finish then
+ * returns soon. */
+bool prefetch_wait(struct prefetch *prefetch, int64_t ms);
 /* Returns when something newer is published and its files are fetched, or when that failed or the
  * folder is gone. Frees it. */
 void prefetch_finish(struct prefetch *prefetch);

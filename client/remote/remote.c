@@ -69,6 +69,19 @@ struct stop *remote_stop(const struct remote *remote)
 	return remote->options->stop;
 }
 
+void remote_obey(struct remote *remote, const struct remote_options *options)
+{
+	ASSERT(strcmp(remote->options->endpoint, options->endpoint) == 0);
+	stop_forget(remote->options->stop, remote->client);
+	remote->options = options;
+	stop_watch(options->stop, remote->client);
+}
+
+bool remote_may_pass(const struct remote *remote)
+{
+	return remote->may_pass;
+}
+
 int remote_try(struct remote *remote, const struct http_request *request,
 	struct http_response *response, struct error *err)
 {

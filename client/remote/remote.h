@@ -26,6 +26,11 @@ void remote_free(struct remote *remote); /* NULL is fine */
 /* From any thread: makes the call in progress and all later ones fail with busy. */
 void remote_cancel(struct remote *remote);
 struct stop *remote_stop(const struct remote *remote);
+/* From now on these options count, except endpoint, token and CA, which must be the same. For a
+ * connection that outlives the work it was made for. No call may be in progress. */
+void remote_obey(struct remote *remote, const struct remote_options *options);
+/* Whether the last failure of a try was one that may pass: the server is away or overloaded. */
+bool remote_may_pass(const struct remote *remote);
 
 /* Makes one try. 0 with a 2xx answer; otherwise -1 with the server's refusal or the transport's
  * failure (untrusted when a server of HTTPS was asked in plain HTTP), and remote_again knows if a

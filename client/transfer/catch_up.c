@@ -113,7 +113,7 @@ int catch_up_make(
 		result = prove(params, last, err);
 	if (result == 0)
 		result = place(params->transfer.files, last, params->out, err);
-	if (result == 0)
+	if (result == 0 && !params->keeps_downloads)
 		result = path_fetch_drop(params->transfer.files, params->work, params->path, err);
 	out_result->apply_ms = clock_monotonic_ms() - started;
 	for (size_t i = 0; i < 2; i++) {

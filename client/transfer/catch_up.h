@@ -27,6 +27,8 @@ struct catch_up_params {
 	/* with a subset: the digest of the whole checkpoint that `base` is a part of */
 	struct digest128 base_digest;
 	struct span tensor_digests; /* with a subset: from the manifest of the wanted step */
+	/* the downloads stay in `work` after success, too, until the next catch_up_fetch there */
+	bool keeps_downloads;
 };
 
 struct catch_up_result {
@@ -40,7 +42,8 @@ struct catch_up_result {
 
 /* Fails with wrong_base, digest_mismatch, corrupt or invalid when the base or a download does not
  * match the path: a path from an anchor may help. Fails with upstream when the path has no link,
- * and with busy when a signal has come. On success the downloads are removed from `work`. */
+ * and with busy when a signal has come. On success the downloads are removed from `work`, unless
+ * they are to be kept. */
 int catch_up(const struct catch_up_params *params, struct catch_up_result *out_result,
 	struct error *err);
 /* The two halves of catch_up: the first needs the server, the second the processor and the disk.

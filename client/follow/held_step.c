@@ -1,0 +1,198 @@
+/* What changed is known in memory from the patch, which saw each old element before it wrote the
+ * new one. In a folder the generation that the deltas were applied to is still there. */
+#include "client/follow/held_step.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "weights/codec/dtype.h"
+#include "weights/model/checkpoint.h"
+
+struct held_step {
+	struct held_step_facts facts;
+	struct checkpoint *checkpoint; /* in a folder, */
+	char *base;                    /* made from this one; NULL: it came whole */
+	struct live_checkpoint *live;  /* or in memory, */
+	uint64_t version;              /* as long as the weights have this version */
+};
+
+enum { COMPARED_BYTES = 256 };
+
+static void take_facts(
+	struct held_step *step, const struct stepper *stepper, const struct stepper_round *round);
+static size_t element_bytes(const struct schema_tensor *tensor);
+static int live_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
+	struct error *err);
+static int folder_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
+	struct error *err);
+static int compare_with(const struct held_step *step, const struct checkpoint *base, size_t index,
+	struct held_step_changes *out, struct error *err);
+static size_t find_changes(struct span base, struct span now, size_t unit, uint64_t *out);
+static void take_values(struct held_step_changes *changes, const uint8_t *data, size_t unit);
+
+struct held_step *held_step_new(
+	struct stepper *stepper, const struct stepper_round *round, struct error *err)
+{
+	ASSERT(stepper->folder.has_current);
+	struct held_step *const step = memory_new(sizeof(*step));
+	if (stepper->memory != NULL) {
+		step->live = live_checkpoint_hold(memory_model_live(stepper->memory));
+		step->version = live_checkpoint_version(step->live);
+		step->facts.path = memory_copy_text("");
+	} else {
+		step->facts.path = follow_folder_current(&stepper->folder);
+		step->checkpoint = checkpoint_open(step->facts.path, err);
+	}
+	take_facts(step, stepper, round);
+	if (step->live != NULL || step->checkpoint != NULL)
+		return step;
+	held_step_free(step);
+	return NULL;
+}
+
+void held_step_free(struct held_step *step)
+{
+	if (step == NULL)
+		return;
+	for (size_t i = 0; i < step->facts.delta_count; i++)
+		free(step->facts.deltas[i]);
+	free(step->facts.deltas);
+	free(step->facts.label);
+	free(step->facts.path);
+	free(step->base);
+	checkpoint_close(step->checkpoint);
+	live_checkpoint_free(step->live);
+	free(step);
+}
+
+const struct held_step_facts *held_step_facts(const struct held_step *step)
+{
+	return &step->facts;
+}
+
+const struct schema *held_step_schema(const struct held_step *step)
+{
+	return step->live != NULL ? live_checkpoint_schema(step->live)
+				  : checkpoint_schema(step->checkpoint);
+}
+
+const void *held_step_tensor(const struct held_step *step, size_t index)
+{
+	if (step->live == NULL)
+		return checkpoint_tensor(step->checkpoint, index).data;
+	return live_checkpoint_version(step->live) == step->version
+		? live_checkpoint_tensor(step->live, index)
+		: NULL;
+}
+
+int held_step_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
+	struct error *err)
+{
+	*out = (struct held_step_changes){0};
+	ASSERT(index < schema_count(held_step_schema(step)));
+	if (step->facts.delta_count == 0)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"step %" PRIu64 " came whole, so it has no changes from the step before",
+			step->facts.number);
+	return step->live != NULL ? live_changes(step, index, out, err)
+				  : folder_changes(step, index, out, err);
+}
+
+static void take_facts(
+	struct held_step *step, const struct stepper *stepper, const struct stepper_round *round)
+{
+	const struct follow_generation *const current = &stepper->folder.current;
+	struct held_step_facts *const facts = &step->facts;
+	facts->number = current->step;
+	facts->digest = current->digest;
+	facts->label = memory_copy_text(current->label);
+	facts->created_ms = round->created_ms;
+	facts->newest = stepper->has_newest && stepper->newest > current->step ? stepper->newest
+									       : current->step;
+	facts->fetched_bytes = round->moved ? round->fetched.bytes : 0;
+	facts->deltas = memory_new_array(stepper->delta_count + 1, sizeof(facts->deltas[0]));
+	facts->delta_count = stepper->delta_count;
+	for (size_t i = 0; i < stepper->delta_count; i++)
+		facts->deltas[i] = memory_copy_text(stepper->deltas[i]);
+	step->base = memory_copy_text(stepper->base);
+}
+
+/* Elements below a byte are counted in bytes. */
+static size_t element_bytes(const struct schema_tensor *tensor)
+{
+	const size_t bytes = dtype_bits(tensor->dtype) / 8;
+	return bytes > 0 ? bytes : 1;
+}
+
+static int live_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
+	struct error *err)
+{
+	const uint8_t *const data = held_step_tensor(step, index);
+	const struct schema_tensor *const tensor = schema_tensor(held_step_schema(step), index);
+	if (live_checkpoint_version(step->live) != step->version)
+		return error_set(err, ERROR_NOT_FOUND,
+			"a later step has taken the place of step %" PRIu64 " in memory",
+			step->facts.number);
+	out->count = (size_t)live_checkpoint_change_count(step->live, index);
+	out->positions = memory_new_array(out->count + 1, sizeof(out->positions[0]));
+	live_checkpoint_changes(step->live, index, out->positions);
+	take_values(out, data, element_bytes(tensor));
+	return 0;
+}
+
+static int folder_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
+	struct error *err)
+{
+	ASSERT(step->base != NULL);
+	struct checkpoint *const base = checkpoint_open(step->base, err);
+	if (base == NULL)
+		return error_wrap(err, "reading the step before step %" PRIu64, step->facts.number);
+	const int result = compare_with(step, base, index, out, err);
+	checkpoint_close(base);
+	return result;
+}
+
+static int compare_with(const struct held_step *step, const struct checkpoint *base, size_t index,
+	struct held_step_changes *out, struct error *err)
+{
+	const struct schema *const schema = held_step_schema(step);
+	const size_t unit = element_bytes(schema_tensor(schema, index));
+	const struct span now = checkpoint_tensor(step->checkpoint, index);
+	if (schema_check(schema, checkpoint_schema(base), err) != 0)
+		return -1;
+	const struct span before = checkpoint_tensor(base, index);
+	out->count = find_changes(before, now, unit, NULL);
+	out->positions = memory_new_array(out->count + 1, sizeof(out->positions[0]));
+	find_changes(before, now, unit, out->positions);
+	take_values(out, now.data, unit);
+	return 0;
+}
+
+/* Counts the elements that differ; writes their positions to `out` unless that is NULL. */
+static size_t find_changes(struct span base, struct span now, size_t unit, uint64_t *out)
+{
+	size_t count = 0;
+	ASSERT(base.len == now.len && COMPARED_BYTES % unit == 0);
+	for (size_t at = 0; at < now.len; at += COMPARED_BYTES) {
+		const size_t end = now.len - at < COMPARED_BYTES ? now.len : at + COMPARED_BYTES;
+		if (memcmp(base.data + at, now.data + at, end - at) == 0)
+			continue;
+		for (size_t i = at; i < end; i += unit) {
+			if (memcmp(base.data + i, now.data + i, unit) == 0)
+				continue;
+			if (out != NULL)
+				out[count] = i / unit;
+			count++;
+		}
+	}
+	return count;
+}
+
+static void take_values(struct held_step_changes *changes, const uint8_t *data, size_t unit)
+{
+	changes->values = memory_new_array(changes->count + 1, unit);
+	for (size_t i = 0; i < changes->count; i++)
+		memcpy(changes->values + i * unit, data + changes->positions[i] * unit, unit);
+}
