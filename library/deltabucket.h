@@ -312,8 +312,9 @@ DELTABUCKET_API struct deltabucket_follower *deltabucket_follower_open(
 /* Brings the newest step if it is newer than the one that is held, or that the caller has not seen
  * yet; `wanted` 0 or more: brings that step, also backwards. Waits up to `wait_ms` for one to
  * appear (below 0: for ever). 1 with *out, 0 when none came. The run may not exist yet. Network
- * failures are tried again until the wait is over. In memory mode the call invalidates the tensors
- * of the steps before it. */
+ * failures are tried again until the wait is over. In memory mode the call changes the
+ * tensors of the steps before it: their memory may be read until they are freed, but has other
+ * bytes. */
 DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follower, int64_t wanted,
 	int64_t wait_ms, struct deltabucket_step **out, struct deltabucket_watch *watch,
 	struct deltabucket_error *err);
@@ -321,7 +322,7 @@ DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follo
  * "staging" or "error" with a sentence. */
 DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *follower,
 	const char *state, const char *sentence, struct deltabucket_error *err);
-/* Its steps must be freed before. NULL is fine. */
+/* Its steps stay valid; those in memory have no tensors any more. NULL is fine. */
 DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);
 
 /* The texts are borrowed from the step. */

@@ -1,7 +1,7 @@
 """The shared library: its version, its failures as exceptions, and who owns what.
 
-A `Handle` owns one object of the library. It is freed when nothing uses it any more, never in a
-process that was forked from the one that made it.
+A `Handle` owns one object of the library. It is freed when it is closed or when nothing uses it any
+more, never in a process that was forked from the one that made it.
 """
 from __future__ import annotations
 
@@ -93,12 +93,9 @@ class Handle:
         self._process = os.getpid()
         self._lock = threading.RLock() if exclusive else None
         self._is_open = True
-        self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
         self._finalizer = weakref.finalize(self, _free, free, pointer, self._process)
         # A thread may be in a call when the program ends; the system frees all.
         self._finalizer.atexit = False
-        if parent is not None:
-            parent._children.add(self)
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Any]:
@@ -118,12 +115,11 @@ class Handle:
             raise ValueError(f'The {self.what} is closed.')
 
     def close(self) -> None:
-        """Ends its use. The object is freed now or, where things made from it live on (the arrays
-        of a step for example), with the last of them."""
+        """Ends its use. What is exclusive is freed when the call of another thread has ended; what
+        others are made from, with the last of them."""
         if os.getpid() != self._process or not self._is_open:
             return
         self._is_open = False
         if self._lock:
             with self._lock:
-                if not self._children:
-                    self._finalizer()
+                self._finalizer()

@@ -173,7 +173,7 @@ class Follower:
 
     def close(self) -> None:
         """Ends a wait of another thread, tells the fleet that this worker is gone, and frees the
-        folder. While arrays of its steps live, the last two wait for the last of them."""
+        folder. Arrays of steps in a folder stay valid; those in memory show zero bytes."""
         with self._lock:
             self._is_closed = True
             watch, handle = self._watch, self._handle
@@ -269,8 +269,7 @@ class _Next:
                                                        self._out, watch, err))
         if result > 0:
             self._follower.step = self._follower._unseen = Step(
-                self._follower, Handle('step', self._out[0], lib.deltabucket_step_free,
-                                       parent=handle))
+                self._follower, Handle('step', self._out[0], lib.deltabucket_step_free))
         return result
 
 
