@@ -19,8 +19,6 @@ static int by_path(const void *left, const void *right);
 static void add_number(struct xxh3_stream *stream, uint64_t number);
 static int measure_tensors(
 	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err);
-static int measure_files(
-	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err);
 
 int snapshot_share(const struct file_ops *files, const struct checkpoint *from, const char *to,
 	struct error *err)
@@ -63,23 +61,60 @@ int snapshot_open(struct snapshot *snapshot, const char *path,
 	const struct checkpoint_choice *choice, unsigned threads, struct work_watch *watch,
 	struct error *err)
 {
-	*snapshot = (struct snapshot){.checkpoint = checkpoint_open_chosen(path, choice, err)};
-	if (snapshot->checkpoint == NULL)
+	struct checkpoint *const checkpoint = checkpoint_open_chosen(path, choice, err);
+	*snapshot = (struct snapshot){0};
+	if (checkpoint == NULL || snapshot_begin(snapshot, checkpoint, path, err) != 0)
 		return -1;
-	snapshot->file_count = checkpoint_file_count(snapshot->checkpoint);
-	snapshot->bytes = checkpoint_bytes(snapshot->checkpoint);
-	int result = 0;
-	if (snapshot->file_count > STEP_OBJECTS_MAX)
-		result =
-			error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d",
-				path, snapshot->file_count, STEP_OBJECTS_MAX);
+	int result = measure_tensors(snapshot, threads, watch, err);
 	if (result == 0)
-		result = measure_tensors(snapshot, threads, watch, err);
-	if (result == 0)
-		result = measure_files(snapshot, threads, watch, err);
+		result = snapshot_measure_files(snapshot, threads, watch, err);
 	if (result != 0)
 		snapshot_close(snapshot);
 	return result;
+}
+
+int snapshot_begin(struct snapshot *snapshot, struct checkpoint *checkpoint, const char *name,
+	struct error *err)
+{
+	ASSERT(checkpoint != NULL);
+	const size_t tensors = schema_count(checkpoint_schema(checkpoint));
+	*snapshot = (struct snapshot){.checkpoint = checkpoint,
+		.tensor_digests = memory_new_array(tensors + 1, sizeof(struct digest128)),
+		.tensor_count = tensors,
+		.file_count = checkpoint_file_count(checkpoint),
+		.bytes = checkpoint_bytes(checkpoint)};
+	if (snapshot->file_count <= STEP_OBJECTS_MAX)
+		return 0;
+	error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", name,
+		snapshot->file_count, STEP_OBJECTS_MAX);
+	snapshot_close(snapshot);
+	return -1;
+}
+
+int snapshot_measure_files(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
+{
+	ASSERT(snapshot->files == NULL && snapshot->file_count <= STEP_OBJECTS_MAX);
+	struct digest128 *const digests =
+		memory_new_array(snapshot->file_count + 1, sizeof(*digests));
+	const int result =
+		checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
+	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof(*snapshot->files));
+	for (size_t i = 0; i < snapshot->file_count; i++) {
+		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
+		snapshot->files[i] = (struct step_file){
+			.path = span_text(file->path), .size = file->size, .digest = digests[i]};
+	}
+	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
+	free(digests);
+	return result;
+}
+
+void snapshot_take_tensors(struct snapshot *snapshot)
+{
+	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
+	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
+	snapshot->schema_digest = schema_digest(schema);
 }
 
 void snapshot_close(struct snapshot *snapshot)
@@ -123,34 +158,9 @@ static void add_number(struct xxh3_stream *stream, uint64_t number)
 static int measure_tensors(
 	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
 {
-	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
-	ASSERT(snapshot->tensor_digests == NULL);
-	snapshot->tensor_count = schema_count(schema);
-	snapshot->tensor_digests =
-		memory_new_array(snapshot->tensor_count + 1, sizeof(*snapshot->tensor_digests));
 	if (checkpoint_tensor_digests(
 		    snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
 		return -1;
-	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
-	snapshot->schema_digest = schema_digest(schema);
+	snapshot_take_tensors(snapshot);
 	return 0;
-}
-
-static int measure_files(
-	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
-{
-	ASSERT(snapshot->files == NULL && snapshot->file_count <= STEP_OBJECTS_MAX);
-	struct digest128 *const digests =
-		memory_new_array(snapshot->file_count + 1, sizeof(*digests));
-	const int result =
-		checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
-	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof(*snapshot->files));
-	for (size_t i = 0; i < snapshot->file_count; i++) {
-		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
-		snapshot->files[i] = (struct step_file){
-			.path = span_text(file->path), .size = file->size, .digest = digests[i]};
-	}
-	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
-	free(digests);
-	return result;
 }

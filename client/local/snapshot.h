@@ -34,6 +34,15 @@ int snapshot_copy(const struct file_ops *files, const char *from,
 int snapshot_open(struct snapshot *snapshot, const char *path,
 	const struct checkpoint_choice *choice, unsigned threads, struct work_watch *watch,
 	struct error *err);
+/* The same in steps, for checkpoints whose tensors are hashed in another pass. snapshot_begin takes
+ * the checkpoint over, also on failure; `name` is its name in messages. Then snapshot_measure_files
+ * sets files and content, and the caller fills tensor_digests and calls snapshot_take_tensors, in
+ * any order and on any threads. */
+int snapshot_begin(struct snapshot *snapshot, struct checkpoint *checkpoint, const char *name,
+	struct error *err);
+int snapshot_measure_files(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err);
+void snapshot_take_tensors(struct snapshot *snapshot);
 void snapshot_close(struct snapshot *snapshot); /* a zeroed one is fine */
 
 /* The digest of a list of files, from the path, size and digest of each. The order of the list does

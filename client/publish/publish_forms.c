@@ -33,10 +33,8 @@ static bool is_made(
 	const struct publisher *publisher, const struct snapshot *snapshot, const char *path);
 static int remake(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
 	struct error *err);
-static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
-	struct error *err);
-static int encode(struct publisher *publisher, const struct snapshot *snapshot,
-	const struct publish_base *base, const char *out, struct error *err);
+static int encode(struct publisher *publisher, const struct publish_diff *diff,
+	const struct publish_base *base, struct error *err);
 static int blame_state(const struct publish_state *state, struct error *err);
 static int check_source(
 	const struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
@@ -97,6 +95,40 @@ int publish_forms_make(struct publish_forms *forms, struct publisher *publisher,
 	publisher->outcome.delta_bytes = delta->bytes;
 	publisher->outcome.anchor_bytes = anchor->bytes;
 	return 0;
+}
+
+int publish_forms_take_delta(
+	struct publish_forms *forms, struct publisher *publisher, struct error *err)
+{
+	struct publish_form *const delta = &forms->form[STEP_DELTA];
+	*forms = (struct publish_forms){0};
+	if (read_delta(delta, publisher, err) != 0)
+		return -1;
+	publisher->outcome.delta_bytes = delta->bytes;
+	publisher->outcome.anchor_bytes = 0;
+	return 0;
+}
+
+int publish_forms_diff(
+	struct publisher *publisher, const struct publish_diff *diff, struct error *err)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct publish_base base;
+	struct error failure = {0};
+	ASSERT(state->has_committed);
+	if (publish_base_find(&base, state)) {
+		const int made = encode(publisher, diff, &base, &failure);
+		publish_base_close(&base);
+		*err = failure;
+		if (made == 0 || failure.kind != ERROR_WRONG_BASE)
+			return made;
+	}
+	if (publish_base_open(&base, state, err) != 0)
+		return -1;
+	publisher->used_copy = true;
+	const int result = encode(publisher, diff, &base, err);
+	publish_base_close(&base);
+	return result == 0 ? 0 : blame_state(state, err);
 }
 
 void publish_forms_release(struct publish_forms *forms)
@@ -200,48 +232,25 @@ static int remake(struct publisher *publisher, const struct snapshot *snapshot, 
 	struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
+	const struct publish_diff diff = {.next = snapshot->checkpoint, .out = out};
 	if (publish_state_set_proven(state, false, err) != 0 ||
 		file_remove_tree(state->files, out, err) != 0 ||
-		diff(publisher, snapshot, out, err) != 0 ||
+		publish_forms_diff(publisher, &diff, err) != 0 ||
 		check_source(publisher, snapshot, err) != 0)
 		return -1;
 	return publish_state_set_proven(state, true, err);
 }
 
-/* Makes the delta against the trainer's own checkpoint if that proves to be the committed step, and
- * otherwise against the base in the state folder. */
-static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
-	struct error *err)
+static int encode(struct publisher *publisher, const struct publish_diff *diff,
+	const struct publish_base *base, struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
-	struct publish_base base;
-	struct error failure = {0};
-	if (publish_base_find(&base, state)) {
-		const int made = encode(publisher, snapshot, &base, out, &failure);
-		publish_base_close(&base);
-		*err = failure;
-		if (made == 0 || failure.kind != ERROR_WRONG_BASE)
-			return made;
-	}
-	if (publish_base_open(&base, state, err) != 0)
-		return -1;
-	publisher->used_copy = true;
-	const int result = encode(publisher, snapshot, &base, out, err);
-	publish_base_close(&base);
-	return result == 0 ? 0 : blame_state(state, err);
-}
-
-static int encode(struct publisher *publisher, const struct snapshot *snapshot,
-	const struct publish_base *base, const char *out, struct error *err)
-{
-	const struct publish_state *const state = &publisher->state;
-	ASSERT(state->has_committed && state->has_pending);
 	struct model_files next_files = {0};
 	struct session *const session = publisher->session;
-	struct progress *const progress =
-		progress_new("comparing with the step before", snapshot->bytes, session->progress);
-	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
-	int result = model_files_of(&next_files, snapshot->checkpoint, err);
+	struct progress *const progress = progress_new(
+		"comparing with the step before", checkpoint_bytes(diff->next), session->progress);
+	struct tensor_source *const next = checkpoint_source_new(diff->next);
+	int result = model_files_of(&next_files, diff->next, err);
 	next_files.is_folder = true; /* a published step always is */
 	const struct delta_encode_params params = {
 		.base = base->tensors,
@@ -249,13 +258,15 @@ static int encode(struct publisher *publisher, const struct snapshot *snapshot,
 		.base_files = base->files,
 		.next_files = &next_files,
 		.format = publisher->order->format,
+		.out_base_digests = diff->base_digests,
+		.out_next_digests = diff->next_digests,
 		.expected_base = &state->committed.digest,
-		.model_version = state->pending.step,
+		.model_version = state->committed.step + 1,
 		.has_base_step = true,
 		.base_step = state->committed.step,
 		.threads = publisher->order->threads,
 		.watch = progress_watch(progress, session->stop),
-		.out = out,
+		.out = diff->out,
 		.files = state->files,
 	};
 	if (result == 0)

@@ -26,6 +26,22 @@ struct publish_forms {
  * damaged. */
 int publish_forms_make(struct publish_forms *forms, struct publisher *publisher,
 	const struct snapshot *snapshot, struct error *err);
+/* The same for a pending step whose delta is there and that needs no anchor. */
+int publish_forms_take_delta(
+	struct publish_forms *forms, struct publisher *publisher, struct error *err);
+/* Makes the delta from the committed step, which must exist, to `next`. */
+struct publish_diff {
+	const struct checkpoint *next;
+	const char *out; /* must not exist */
+	/* the caller's arrays, in schema order; NULL: not wanted */
+	struct digest128 *base_digests;
+	struct digest128 *next_digests;
+};
+/* Compares with the trainer's own checkpoint if that proves to be the committed step, and otherwise
+ * with the base in the state folder. Sets outcome.stats and used_copy. wrong_base when the baseline
+ * is damaged, unsupported when the format cannot represent these tensors exactly. */
+int publish_forms_diff(
+	struct publisher *publisher, const struct publish_diff *diff, struct error *err);
 /* Makes every object this step's own, so that publish_forms_send uploads it. Called when objects of
  * an earlier step turned out to be gone. */
 void publish_forms_own(struct publish_forms *forms, const struct publisher *publisher);

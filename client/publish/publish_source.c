@@ -65,6 +65,18 @@ int publish_source_take(struct publish_source *source, const struct publish_stat
 	return result;
 }
 
+int publish_source_take_copy(
+	struct publish_source *source, const struct publish_state *state, struct error *err)
+{
+	*source = (struct publish_source){.path = publish_state_new_path(state), .is_copy = true};
+	struct checkpoint *const opened = checkpoint_open(source->path, err);
+	const int result = opened != NULL ? read_facts(source, opened, err) : -1;
+	checkpoint_close(opened);
+	if (result != 0)
+		publish_source_release(source);
+	return result;
+}
+
 struct checkpoint_choice publish_source_choice(struct publish_source *source)
 {
 	return (struct checkpoint_choice){.wants = publish_source_was_taken, .chooser = source};
@@ -72,7 +84,7 @@ struct checkpoint_choice publish_source_choice(struct publish_source *source)
 
 void publish_source_moved(struct publish_source *source, const struct publish_state *state)
 {
-	ASSERT(state->has_pending && source->path != NULL);
+	ASSERT(state->has_pending);
 	if (!source->is_copy)
 		return;
 	free(source->path);

@@ -23,6 +23,9 @@ struct publish_source {
  * all. */
 int publish_source_take(struct publish_source *source, const struct publish_state *state,
 	const char *checkpoint, const struct checkpoint_choice *choice, struct error *err);
+/* Takes the copy that lies at publish_state_new_path already. */
+int publish_source_take_copy(
+	struct publish_source *source, const struct publish_state *state, struct error *err);
 /* Chooses the files that were taken, and no others: to open the checkpoint again. Lives as long as
  * the source. */
 struct checkpoint_choice publish_source_choice(struct publish_source *source);

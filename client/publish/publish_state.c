@@ -24,7 +24,9 @@ enum { STATE_MAX_BYTES = 64 * 1024, SENT_MAX_BYTES = 16 * 1024 * 1024, STATE_VER
 static const char STATE_FILE[] = "state.json";
 static const char STEP[] = "step-";
 static const char PROVEN[] = "proven";
+static const char NEW_DELTA[] = "new-delta";
 
+static int write_state(const struct publish_state *state, struct error *err);
 static bool has_valid_base(const struct publish_state *state);
 static void print_state(const struct publish_state *state, struct buffer *out);
 static void print_mark(
@@ -33,8 +35,9 @@ static void print_digest(
 	struct json_writer *writer, const char *name, const struct digest128 *digest);
 static int clean(const struct publish_state *state, struct error *err);
 static bool is_kept(const struct publish_state *state, const char *name);
-static int open_folder(struct publish_state *state, const struct publish_state_params *params,
-	struct error *err);
+static int open_folder(
+	struct publish_state *state, const struct publish_state_params *params, struct error *err);
+static int remove_new_delta(const struct publish_state *state, struct error *err);
 static int load_or_begin(struct publish_state *state, bool may_replace, struct error *err);
 static int begin(struct publish_state *state, bool may_replace, struct error *err);
 static int check_names(const struct publish_state *state, char *const *names, size_t count,
@@ -96,17 +99,7 @@ char *publish_state_path(const struct publish_state *state, uint64_t step, const
 
 int publish_state_save(struct publish_state *state, struct error *err)
 {
-	ASSERT(has_valid_base(state));
-	char *const path = publish_state_work_path(state, STATE_FILE);
-	struct buffer text;
-	buffer_init(&text, STATE_MAX_BYTES);
-	print_state(state, &text);
-	int result = buffer_check(&text, path, err);
-	if (result == 0)
-		result = file_publish(state->files, path, buffer_span(&text), 0600, err);
-	buffer_release(&text);
-	free(path);
-	return result == 0 ? clean(state, err) : -1;
+	return write_state(state, err) == 0 ? clean(state, err) : -1;
 }
 
 int publish_state_lock(
@@ -185,6 +178,24 @@ int publish_state_set_base(struct publish_state *state, struct error *err)
 		: remove_in_step(state, state->committed.step, "delta", err);
 }
 
+/* The folders of the base and of the deltas behind it stay until the next save: until then the copy
+ * lies in one of them. */
+int publish_state_take_base(struct publish_state *state, struct error *err)
+{
+	const bool had_base = state->has_base;
+	char *const fresh = publish_state_new_path(state);
+	char *const copy = publish_state_path(state, state->base.step, "checkpoint");
+	state->has_base = false;
+	int result = write_state(state, err);
+	if (result == 0)
+		result = file_remove_tree(state->files, fresh, err);
+	if (result == 0 && had_base && state->files->rename(state->files, copy, fresh) != 0)
+		result = error_set_errno(err, "renaming %s to %s", copy, fresh);
+	free(copy);
+	free(fresh);
+	return result;
+}
+
 int publish_state_adopt(
 	struct publish_state *state, const struct publish_mark *mark, struct error *err)
 {
@@ -240,6 +251,39 @@ int publish_state_set_proven(const struct publish_state *state, bool is_proven, 
 	return result;
 }
 
+char *publish_state_new_delta_path(const struct publish_state *state)
+{
+	char *const folder = publish_state_work_path(state, NEW_DELTA);
+	char *const path = folder_files_join(folder, "delta");
+	free(folder);
+	return path;
+}
+
+int publish_state_clear_new_delta(const struct publish_state *state, struct error *err)
+{
+	char *const folder = publish_state_work_path(state, NEW_DELTA);
+	int result = file_remove_tree(state->files, folder, err);
+	if (result == 0)
+		result = file_make_folder(state->files, folder, 0700, err);
+	free(folder);
+	return result;
+}
+
+int publish_state_take_delta(const struct publish_state *state, struct error *err)
+{
+	ASSERT(state->has_pending);
+	char *const fresh = publish_state_new_delta_path(state);
+	char *const delta = publish_state_path(state, state->pending.step, "delta");
+	int result = publish_state_set_proven(state, false, err);
+	if (result == 0)
+		result = file_remove_tree(state->files, delta, err);
+	if (result == 0 && state->files->rename(state->files, fresh, delta) != 0)
+		result = error_set_errno(err, "renaming %s to %s", fresh, delta);
+	free(delta);
+	free(fresh);
+	return result == 0 ? publish_state_set_proven(state, true, err) : -1;
+}
+
 int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err)
 {
 	ASSERT(state->has_pending);
@@ -268,6 +312,21 @@ int publish_state_clear_sent(const struct publish_state *state, struct error *er
 	ASSERT(state->has_pending);
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	const int result = file_remove_tree(state->files, path, err);
+	free(path);
+	return result;
+}
+
+static int write_state(const struct publish_state *state, struct error *err)
+{
+	ASSERT(has_valid_base(state));
+	char *const path = publish_state_work_path(state, STATE_FILE);
+	struct buffer text;
+	buffer_init(&text, STATE_MAX_BYTES);
+	print_state(state, &text);
+	int result = buffer_check(&text, path, err);
+	if (result == 0)
+		result = file_publish(state->files, path, buffer_span(&text), 0600, err);
+	buffer_release(&text);
 	free(path);
 	return result;
 }
@@ -350,16 +409,25 @@ static bool is_kept(const struct publish_state *state, const char *name)
 		(state->has_committed && step >= first && step <= state->committed.step);
 }
 
-static int open_folder(struct publish_state *state, const struct publish_state_params *params,
-	struct error *err)
+static int open_folder(
+	struct publish_state *state, const struct publish_state_params *params, struct error *err)
 {
 	const int held = params->held_lock != NULL ? *params->held_lock : -1;
 	state->lock_fd = publish_state_lock(state->files, state->folder, held, err);
 	if (state->lock_fd < 0 ||
 		folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
-		load_or_begin(state, params->may_replace, err) != 0)
+		load_or_begin(state, params->may_replace, err) != 0 ||
+		remove_new_delta(state, err) != 0)
 		return -1;
 	return clean(state, err);
+}
+
+static int remove_new_delta(const struct publish_state *state, struct error *err)
+{
+	char *const folder = publish_state_work_path(state, NEW_DELTA);
+	const int result = file_remove_tree(state->files, folder, err);
+	free(folder);
+	return result;
 }
 
 static int load_or_begin(struct publish_state *state, bool may_replace, struct error *err)
@@ -418,7 +486,7 @@ static int check_names(const struct publish_state *state, char *const *names, si
 /* Whether a publisher makes files or folders of this name. */
 static bool is_ours(const char *name)
 {
-	static const char *const names[] = {STATE_FILE, "incoming", "new"};
+	static const char *const names[] = {STATE_FILE, "incoming", "new", NEW_DELTA};
 	uint64_t step;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(name, names[i]) == 0)

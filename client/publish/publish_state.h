@@ -8,6 +8,8 @@
  *       proven        pending step, empty: the delta leads to the step's digest
  *       sent          pending step: request targets whose upload is done, one a line
  *       source        committed step: where the trainer's own checkpoint lies (publish_source.h)
+ *   new/              a copy that is being made, of the next step or of the committed one
+ *   new-delta/delta   a delta that is being made, of a step that is not pending yet
  *
  * The next delta is made against the committed step: against its copy, or against the base with the
  * deltas behind it. The base is never newer than the committed step.
@@ -100,6 +102,10 @@ int publish_state_commit(struct publish_state *state, bool with_anchor, struct e
 /* Makes the committed step, which must exist, the base: the copy at publish_state_new_path is moved
  * into its folder. Saves. */
 int publish_state_set_base(struct publish_state *state, struct error *err);
+/* For writers that change the base's copy into the committed step's: forgets the base, saves, and
+ * then moves its copy to publish_state_new_path. A kill from here on leaves no base, until
+ * publish_state_set_base. Without a base there is nothing at that path afterwards. */
+int publish_state_take_base(struct publish_state *state, struct error *err);
 /* Makes `mark`, whose folder holds a copy, the committed step and the base. Saves. */
 int publish_state_adopt(
 	struct publish_state *state, const struct publish_mark *mark, struct error *err);
@@ -113,6 +119,13 @@ int publish_state_drop_pending(struct publish_state *state, struct error *err);
  * the checkpoint has been found unchanged after it. A step must be pending. */
 bool publish_state_is_proven(const struct publish_state *state);
 int publish_state_set_proven(const struct publish_state *state, bool is_proven, struct error *err);
+/* "<folder>/new-delta/delta", where the delta of a step is made that cannot be pending yet, because
+ * its digests come from the pass that makes the delta; heap, the caller's. */
+char *publish_state_new_delta_path(const struct publish_state *state);
+/* Makes room for a delta at that path: what an earlier call left there is removed. */
+int publish_state_clear_new_delta(const struct publish_state *state, struct error *err);
+/* Makes the delta at that path, which must be proven, the pending step's. */
+int publish_state_take_delta(const struct publish_state *state, struct error *err);
 
 /* "<folder>/step-NNNNNN/<name>"; heap, the caller's. */
 char *publish_state_path(const struct publish_state *state, uint64_t step, const char *name);

@@ -16,6 +16,8 @@
 #include "client/publish/publish_choice.h"
 #include "client/publish/publish_forms.h"
 #include "client/publish/publish_head.h"
+#include "client/publish/publish_memory.h"
+#include "client/publish/publisher_internal.h"
 #include "client/remote/missing_bucket.h"
 #include "client/work/progress.h"
 
@@ -41,9 +43,6 @@ static int publish_opened(
 static int check_label(struct publisher *publisher, struct error *err);
 static bool is_repeat(const struct publisher *publisher, const struct snapshot *snapshot);
 static int finish_repeat(
-	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
-static uint64_t next_step(const struct publish_state *state);
-static int set_pending(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
 static int publish_snapshot(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
@@ -166,6 +165,9 @@ static int check_checkpoint(
 	const struct session *session, const struct publish_order *order, struct error *err)
 {
 	const char *const path = order->checkpoint;
+	ASSERT((path != NULL) != (order->memory != NULL));
+	if (order->memory != NULL)
+		return publish_memory_check(order, err);
 	struct delta_summary summary;
 	struct publish_choice choice;
 	struct error ignored = {0};
@@ -206,6 +208,11 @@ static int publish_once(struct publisher *publisher, struct error *err)
 {
 	struct snapshot snapshot = {0};
 	publish_source_release(&publisher->source);
+	if (publisher->order->memory != NULL) {
+		const int sent = publish_memory_delta(publisher, err);
+		if (sent != PUBLISH_MEMORY_WHOLE)
+			return sent;
+	}
 	if (take_source(publisher, err) != 0 || measure(publisher, &snapshot, err) != 0)
 		return -1;
 	const int result = publish_opened(publisher, &snapshot, err);
@@ -217,6 +224,10 @@ static int take_source(struct publisher *publisher, struct error *err)
 {
 	const struct publish_order *const order = publisher->order;
 	struct publish_choice choice;
+	if (order->memory != NULL)
+		return publish_memory_take(publisher, err) != 0
+			? -1
+			: publish_source_take_copy(&publisher->source, &publisher->state, err);
 	publish_choice_init(&choice, order->include, order->include_count, order->marker);
 	const int result = publish_source_take(
 		&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
@@ -240,20 +251,25 @@ static int measure(struct publisher *publisher, struct snapshot *out, struct err
 static int publish_opened(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
-	const struct publish_order *const order = publisher->order;
 	if (is_repeat(publisher, snapshot)) {
 		const int opened = publish_head_open(publisher, err);
 		return opened != 0 ? opened : finish_repeat(publisher, snapshot, err);
 	}
-	if (order->has_step && order->step != next_step(&publisher->state))
+	if (publisher_check_next(publisher, err) != 0)
+		return -1;
+	return publisher_set_pending(publisher, snapshot, err) != 0
+		? -1
+		: publish_snapshot(publisher, snapshot, err);
+}
+
+int publisher_check_next(struct publisher *publisher, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	if (order->has_step && order->step != publisher_next_step(&publisher->state))
 		return error_set(err, ERROR_STEP_DIFFERS,
 			"step %" PRIu64 " of run %s is already published with other content",
 			order->step, publisher->run.text);
-	if (check_label(publisher, err) != 0)
-		return -1;
-	return set_pending(publisher, snapshot, err) != 0
-		? -1
-		: publish_snapshot(publisher, snapshot, err);
+	return check_label(publisher, err);
 }
 
 /* Another publisher may have come in between since the caller looked at the run. From here on none
@@ -302,16 +318,16 @@ static int finish_repeat(
 	return result;
 }
 
-static uint64_t next_step(const struct publish_state *state)
+uint64_t publisher_next_step(const struct publish_state *state)
 {
 	return state->has_committed ? state->committed.step + 1 : 0;
 }
 
-static int set_pending(
+int publisher_set_pending(
 	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
 	const struct publish_mark mark = {
-		.step = next_step(&publisher->state),
+		.step = publisher_next_step(&publisher->state),
 		.digest = snapshot->digest,
 		.content = snapshot->content,
 	};
@@ -327,17 +343,27 @@ static int publish_snapshot(
 {
 	ASSERT(publisher->state.has_pending);
 	struct publish_forms forms = {0};
-	int result = publish_forms_make(&forms, publisher, snapshot, err);
+	const int made = publish_forms_make(&forms, publisher, snapshot, err);
+	const int result = made == 0 ? publisher_send(publisher, snapshot, &forms, err)
+				     : leave_pending(publisher, err);
+	publish_forms_release(&forms);
 	if (result == 0)
-		result = stop_check(publisher->session->stop, err);
+		keep_baseline(publisher);
+	return result;
+}
+
+int publisher_send(struct publisher *publisher, const struct snapshot *snapshot,
+	struct publish_forms *forms, struct error *err)
+{
+	struct publish_outcome *const outcome = &publisher->outcome;
+	ASSERT(publisher->state.has_pending);
+	int result = stop_check(publisher->session->stop, err);
 	if (result == 0)
 		result = publish_head_open(publisher, err);
 	if (result == 0)
-		result = send_step(publisher, snapshot, &forms, err);
-	publish_forms_release(&forms);
+		result = send_step(publisher, snapshot, forms, err);
 	if (result != 0)
 		return result > 0 ? result : leave_pending(publisher, err);
-	struct publish_outcome *const outcome = &publisher->outcome;
 	outcome->step = publisher->state.pending.step;
 	outcome->digest = snapshot->digest;
 	outcome->checkpoint_bytes = snapshot->bytes;
@@ -346,7 +372,6 @@ static int publish_snapshot(
 	if (publisher->has_head)
 		publish_choice_say_lost(&publisher->head, snapshot->files, snapshot->file_count,
 			&publisher->session->output);
-	keep_baseline(publisher);
 	return 0;
 }
 
@@ -471,11 +496,16 @@ static void keep_baseline(struct publisher *publisher)
 		struct error ignored = {0};
 		/* half a copy is useless, and the disk may be full */
 		file_remove_tree(state->files, folder, &ignored);
-		output_note(&publisher->session->output,
-			"no copy of step %" PRIu64 " was kept for the next delta: %s",
-			state->committed.step, failure.text);
+		publisher_say_no_copy(publisher, &failure);
 	}
 	free(folder);
+}
+
+void publisher_say_no_copy(const struct publisher *publisher, const struct error *failure)
+{
+	output_note(&publisher->session->output,
+		"no copy of step %" PRIu64 " was kept for the next delta: %s",
+		publisher->state.committed.step, failure->text);
 }
 
 /* Whether a copy of the committed step pays off, see the top of the file. The deltas behind the

@@ -13,9 +13,11 @@
 #include "client/remote/remote_run.h"
 #include "client/transfer/session.h"
 #include "weights/delta/delta.h"
+#include "weights/model/memory_checkpoint.h"
 
 struct publish_order {
-	const char *checkpoint; /* file or folder */
+	const char *checkpoint; /* file or folder; NULL: `memory` has it */
+	const struct memory_parts *memory;
 	/* patterns for files that are published in any case (publish_choice.h) */
 	const char *const *include;
 	size_t include_count;

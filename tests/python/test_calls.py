@@ -27,10 +27,9 @@ bucket = deltabucket.Bucket('files', **server)
 class Silent(unittest.TestCase):
     """Against a socket that takes connections and says nothing."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.socket = cls.enterClassContext(socket.create_server(('127.0.0.1', 0)))
-        cls.endpoint = f'http://127.0.0.1:{cls.socket.getsockname()[1]}'
+    def setUp(self):
+        self.socket = self.enterContext(socket.create_server(('127.0.0.1', 0)))
+        self.endpoint = f'http://127.0.0.1:{self.socket.getsockname()[1]}'
 
     def bucket(self):
         made = deltabucket.Bucket('files', endpoint=self.endpoint, token='t', retries=0)

@@ -11,32 +11,17 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "weights/model/checkpoint_internal.h"
 #include "weights/model/mapped_file.h"
 #include "weights/model/parallel.h"
 #include "weights/model/relative_path.h"
 #include "weights/model/shard_rule.h"
 
-static const char single_name[] = "model.safetensors";
-enum { FOLDER_DEPTH_MAX = 32, FILES_MAX = 30000, SHOWN_NAME_BYTES = 160 };
-
-struct entry {
-	struct checkpoint_file file; /* the callers' view; its texts are those below */
-	char *path;
-	char *full_path;
-	uint64_t size; /* when the folder was walked */
-	struct safetensors *shard;
-	bool is_shard;
-};
-
-struct checkpoint {
-	bool is_folder;
-	const struct checkpoint_choice *choice; /* valid during opening; NULL: all files */
-	char *pickle;                           /* the first file like a pickle; NULL: none */
-	struct entry *entries;                  /* sorted by path */
-	size_t count;
-	struct schema *schema;
-	struct span *tensors; /* in schema order */
-	uint64_t bytes;
+enum {
+	FOLDER_DEPTH_MAX = 32,
+	FILES_MAX = CHECKPOINT_FILES_MAX,
+	SHOWN_NAME_BYTES = 160,
+	PIECE_BYTES = 32 << 20
 };
 
 struct digest_run {
@@ -58,18 +43,18 @@ static bool is_pickle(const char *path);
 static bool is_trainer_state(const char *path);
 static int add_entry(struct checkpoint *checkpoint, const char *path, const char *full_path,
 	uint64_t size, struct error *err);
-static int checkpoint_order_by_path(const void *left, const void *right);
-static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err);
-static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path);
-static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err);
-static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
+static int choose_index(
+	struct checkpoint *checkpoint, struct checkpoint_entry **out_index, struct error *err);
+static int open_indexed(
+	struct checkpoint *checkpoint, const struct checkpoint_entry *from, struct error *err);
+static int mark_indexed(struct checkpoint *checkpoint, const struct checkpoint_entry *from,
 	const struct shard_index *index, struct error *err);
 static int shown_len(struct span name);
 static void drop_others(struct checkpoint *checkpoint);
-static bool is_unwanted(const struct checkpoint *checkpoint, const struct entry *entry);
+static bool is_unwanted(const struct checkpoint *checkpoint, const struct checkpoint_entry *entry);
 static int map_all(struct checkpoint *checkpoint, struct error *err);
-static int map_entry(struct entry *entry, uint64_t *total, struct error *err);
-static int check_indexed(struct checkpoint *checkpoint, const struct entry *from,
+static int map_entry(struct checkpoint_entry *entry, uint64_t *total, struct error *err);
+static int check_indexed(struct checkpoint *checkpoint, const struct checkpoint_entry *from,
 	const struct shard_index *index, struct error *err);
 static int open_single(struct checkpoint *checkpoint, const char *path, struct error *err);
 static int build_schema(struct checkpoint *checkpoint, const char *path, struct error *err);
@@ -79,6 +64,10 @@ static void bind_tensors(struct checkpoint *checkpoint);
 static int checkpoint_digest_tensor(void *state, size_t item, unsigned worker, struct error *err);
 static int digest_bytes(
 	const struct digest_run *run, size_t item, struct span bytes, struct error *err);
+static int digest_scattered(const struct digest_run *run, size_t item,
+	const struct checkpoint_file *file, struct error *err);
+static int add_watched(
+	struct xxh3_stream *stream, struct span bytes, struct work_watch *watch, struct error *err);
 static int checkpoint_digest_file(void *state, size_t item, unsigned worker, struct error *err);
 
 struct checkpoint *checkpoint_open(const char *path, struct error *err)
@@ -114,13 +103,15 @@ void checkpoint_close(struct checkpoint *checkpoint)
 	if (checkpoint == NULL)
 		return;
 	for (size_t i = 0; i < checkpoint->count; i++) {
-		struct entry *const entry = &checkpoint->entries[i];
+		struct checkpoint_entry *const entry = &checkpoint->entries[i];
 		safetensors_free(entry->shard);
-		mapped_file_close(entry->file.bytes);
+		if (!checkpoint->is_in_memory)
+			mapped_file_close(entry->file.bytes);
 		free(entry->path);
 		free(entry->full_path);
 	}
 	schema_free(checkpoint->schema);
+	buffer_release(&checkpoint->header);
 	free(checkpoint->pickle);
 	free(checkpoint->entries);
 	free(checkpoint->tensors);
@@ -180,11 +171,11 @@ int checkpoint_file_digests(const struct checkpoint *checkpoint, unsigned thread
 
 static int open_folder(struct checkpoint *checkpoint, const char *path, struct error *err)
 {
-	struct entry *index = NULL;
+	struct checkpoint_entry *index = NULL;
 	if (walk(checkpoint, path, "", 0, err) != 0)
 		return -1;
 	if (checkpoint->count > 0)
-		qsort(checkpoint->entries, checkpoint->count, sizeof(struct entry),
+		qsort(checkpoint->entries, checkpoint->count, sizeof(struct checkpoint_entry),
 			checkpoint_order_by_path);
 	if (choose_index(checkpoint, &index, err) != 0)
 		return -1;
@@ -295,21 +286,24 @@ static int add_entry(struct checkpoint *checkpoint, const char *path, const char
 			full_path, FILES_MAX);
 	if ((checkpoint->count & (checkpoint->count - 1)) == 0)
 		checkpoint->entries = memory_grow(checkpoint->entries,
-			checkpoint->count > 0 ? checkpoint->count * 2 : 1, sizeof(struct entry));
-	checkpoint->entries[checkpoint->count++] = (struct entry){
-		.path = memory_copy_text(path),
-		.full_path = memory_copy_text(full_path),
-		.size = size};
+			checkpoint->count > 0 ? checkpoint->count * 2 : 1,
+			sizeof(struct checkpoint_entry));
+	checkpoint->entries[checkpoint->count++] =
+		(struct checkpoint_entry){.path = memory_copy_text(path),
+			.full_path = memory_copy_text(full_path),
+			.size = size};
 	return 0;
 }
 
-static int checkpoint_order_by_path(const void *left, const void *right)
+int checkpoint_order_by_path(const void *left, const void *right)
 {
-	return strcmp(((const struct entry *)left)->path, ((const struct entry *)right)->path);
+	return strcmp(((const struct checkpoint_entry *)left)->path,
+		((const struct checkpoint_entry *)right)->path);
 }
 
 /* Gives the index that names the shards, or NULL when the folder has none. */
-static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err)
+static int choose_index(
+	struct checkpoint *checkpoint, struct checkpoint_entry **out_index, struct error *err)
 {
 	struct span *const paths = memory_new_array(checkpoint->count + 1, sizeof(*paths));
 	size_t at[2];
@@ -318,15 +312,15 @@ static int choose_index(struct checkpoint *checkpoint, struct entry **out_index,
 	const unsigned found = shard_rule_find_index(paths, checkpoint->count, at);
 	free(paths);
 	*out_index = found > 0 ? &checkpoint->entries[at[0]] : NULL;
-	return found < 2
-		? 0
-		: error_set(err, ERROR_INVALID,
-			  "'%s' and '%s' are both indexes and neither is named %s",
-			  checkpoint->entries[at[0]].full_path,
-			  checkpoint->entries[at[1]].full_path, SHARD_RULE_INDEX_NAME);
+	return found < 2 ? 0
+			 : error_set(err, ERROR_INVALID,
+				   "'%s' and '%s' are both indexes and neither is named %s",
+				   checkpoint->entries[at[0]].full_path,
+				   checkpoint->entries[at[1]].full_path, SHARD_RULE_INDEX_NAME);
 }
 
-static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path)
+struct checkpoint_entry *checkpoint_find_entry(
+	const struct checkpoint *checkpoint, struct span path)
 {
 	for (size_t low = 0, high = checkpoint->count; low < high;) {
 		const size_t middle = low + (high - low) / 2;
@@ -341,11 +335,12 @@ static struct entry *find_entry(const struct checkpoint *checkpoint, struct span
 	return NULL;
 }
 
-static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err)
+static int open_indexed(
+	struct checkpoint *checkpoint, const struct checkpoint_entry *from, struct error *err)
 {
 	struct span text = {0};
 	/* `from` moves when entries leave the table; its name is needed longer. */
-	const struct entry named = {.full_path = memory_copy_text(from->full_path)};
+	const struct checkpoint_entry named = {.full_path = memory_copy_text(from->full_path)};
 	struct shard_index *index = NULL;
 	int result = mapped_file_open(from->full_path, &text, err);
 	if (result == 0) {
@@ -364,12 +359,12 @@ static int open_indexed(struct checkpoint *checkpoint, const struct entry *from,
 	return result;
 }
 
-static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
+static int mark_indexed(struct checkpoint *checkpoint, const struct checkpoint_entry *from,
 	const struct shard_index *index, struct error *err)
 {
 	for (size_t i = 0; i < shard_index_file_count(index); i++) {
 		const struct span name = shard_index_file(index, i);
-		struct entry *const entry = find_entry(checkpoint, name);
+		struct checkpoint_entry *const entry = checkpoint_find_entry(checkpoint, name);
 		if (entry == NULL)
 			return error_set(err, ERROR_INVALID,
 				"'%s' names the file '%.*s', which is missing", from->full_path,
@@ -389,7 +384,7 @@ static void drop_others(struct checkpoint *checkpoint)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < checkpoint->count; i++) {
-		struct entry *const entry = &checkpoint->entries[i];
+		struct checkpoint_entry *const entry = &checkpoint->entries[i];
 		if (is_unwanted(checkpoint, entry)) {
 			free(entry->path);
 			free(entry->full_path);
@@ -400,7 +395,7 @@ static void drop_others(struct checkpoint *checkpoint)
 	checkpoint->count = kept;
 }
 
-static bool is_unwanted(const struct checkpoint *checkpoint, const struct entry *entry)
+static bool is_unwanted(const struct checkpoint *checkpoint, const struct checkpoint_entry *entry)
 {
 	const struct checkpoint_choice *const choice = checkpoint->choice;
 	return choice != NULL && choice->wants_other != NULL && !entry->is_shard &&
@@ -416,7 +411,7 @@ static int map_all(struct checkpoint *checkpoint, struct error *err)
 	return 0;
 }
 
-static int map_entry(struct entry *entry, uint64_t *total, struct error *err)
+static int map_entry(struct checkpoint_entry *entry, uint64_t *total, struct error *err)
 {
 	if (mapped_file_open(entry->full_path, &entry->file.bytes, err) != 0)
 		return -1;
@@ -432,12 +427,13 @@ static int map_entry(struct entry *entry, uint64_t *total, struct error *err)
 	return entry->shard != NULL ? 0 : -1;
 }
 
-static int check_indexed(struct checkpoint *checkpoint, const struct entry *from,
+static int check_indexed(struct checkpoint *checkpoint, const struct checkpoint_entry *from,
 	const struct shard_index *index, struct error *err)
 {
 	for (size_t i = 0; i < shard_index_count(index); i++) {
 		const struct json_scan_pair *const pair = shard_index_pair(index, i);
-		const struct entry *const entry = find_entry(checkpoint, pair->value);
+		const struct checkpoint_entry *const entry =
+			checkpoint_find_entry(checkpoint, pair->value);
 		ASSERT(entry != NULL && entry->shard != NULL);
 		if (safetensors_find(entry->shard, pair->key) == NULL)
 			return error_set(err, ERROR_INVALID,
@@ -450,7 +446,7 @@ static int check_indexed(struct checkpoint *checkpoint, const struct entry *from
 
 static int open_single(struct checkpoint *checkpoint, const char *path, struct error *err)
 {
-	if (add_entry(checkpoint, single_name, path, 0, err) != 0)
+	if (add_entry(checkpoint, CHECKPOINT_SINGLE_NAME, path, 0, err) != 0)
 		return -1;
 	checkpoint->entries[0].is_shard = true;
 	return map_all(checkpoint, err);
@@ -461,7 +457,7 @@ static int build_schema(struct checkpoint *checkpoint, const char *path, struct 
 	size_t shards = 0;
 	checkpoint->schema = schema_new();
 	for (size_t i = 0; i < checkpoint->count; i++) {
-		const struct entry *const entry = &checkpoint->entries[i];
+		const struct checkpoint_entry *const entry = &checkpoint->entries[i];
 		shards += entry->is_shard;
 		if (entry->is_shard && schema_add(checkpoint->schema, entry->shard, err) != 0)
 			return error_wrap(err, "'%s'", entry->full_path);
@@ -488,7 +484,7 @@ static void bind_tensors(struct checkpoint *checkpoint)
 	checkpoint->tensors =
 		memory_new_array(schema_count(checkpoint->schema), sizeof(struct span));
 	for (size_t i = 0; i < checkpoint->count; i++) {
-		const struct entry *const entry = &checkpoint->entries[i];
+		const struct checkpoint_entry *const entry = &checkpoint->entries[i];
 		for (size_t k = 0; entry->is_shard && k < safetensors_count(entry->shard); k++) {
 			const struct safetensors_tensor *const tensor =
 				safetensors_tensor(entry->shard, k);
@@ -519,5 +515,39 @@ static int checkpoint_digest_file(void *state, size_t item, unsigned worker, str
 {
 	const struct digest_run *const run = state;
 	(void)worker;
-	return digest_bytes(run, item, checkpoint_file(run->checkpoint, item)->bytes, err);
+	const struct checkpoint_file *const file = checkpoint_file(run->checkpoint, item);
+	return file->shard != NULL && run->checkpoint->is_in_memory
+		? digest_scattered(run, item, file, err)
+		: digest_bytes(run, item, file->bytes, err);
+}
+
+/* The digest of a shard whose tensors lie apart: they are taken in the order of the data. */
+static int digest_scattered(const struct digest_run *run, size_t item,
+	const struct checkpoint_file *file, struct error *err)
+{
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	xxh3_stream_add(stream, file->header);
+	int result = work_watch_step(run->watch, file->header.len, err);
+	for (size_t i = 0; i < safetensors_count(file->shard) && result == 0; i++) {
+		const struct span name = safetensors_tensor(file->shard, i)->name;
+		const ptrdiff_t at = schema_find(run->checkpoint->schema, name);
+		ASSERT(at >= 0);
+		result = add_watched(stream, run->checkpoint->tensors[at], run->watch, err);
+	}
+	run->digests[item] = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	return result;
+}
+
+/* In pieces, so that the watch may end the work within a large tensor. */
+static int add_watched(
+	struct xxh3_stream *stream, struct span bytes, struct work_watch *watch, struct error *err)
+{
+	int result = 0;
+	for (size_t at = 0; at < bytes.len && result == 0; at += PIECE_BYTES) {
+		const struct span piece = span_slice(bytes, at, PIECE_BYTES);
+		xxh3_stream_add(stream, piece);
+		result = work_watch_step(watch, piece.len, err);
+	}
+	return result;
 }

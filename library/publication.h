@@ -1,0 +1,26 @@
+/* What the caller wants published, as the client's code takes it: a publish_order. */
+#ifndef LIBRARY_PUBLICATION_H
+#define LIBRARY_PUBLICATION_H
+
+#include "client/publish/publisher.h"
+#include "library/deltabucket.h"
+
+struct library_publication { /* stays in its place: its parts point to each other */
+	struct deltabucket_publication given;
+	struct publish_order order; /* what the caller says of this step; the rest is zero */
+	struct memory_parts parts;
+	struct memory_tensor *tensors;
+	struct memory_file *files;
+	struct buffer metadata;
+};
+
+/* invalid when members contradict each other, or when a tensor, the anchor, the format, the label
+ * or the metadata breaks a rule. Release it also after a failure. */
+int library_publication_read(struct library_publication *publication,
+	const struct deltabucket_publication *given, struct error *err);
+void library_publication_release(struct library_publication *publication);
+/* Of the checkpoint: what its files have, or its tensors. */
+int library_publication_bytes(
+	const struct library_publication *publication, uint64_t *out, struct error *err);
+
+#endif

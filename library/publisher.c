@@ -1,0 +1,164 @@
+/* A publisher with a state folder opens it anew for each call, as the command line does. One
+ * without makes a folder in memory with the first call, when it knows how much room it needs, and
+ * holds it until it is closed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "client/publish/memory_folder.h"
+#include "client/publish/publisher.h"
+#include "library/call.h"
+#include "library/publication.h"
+#include "library/sized.h"
+
+enum { SPARE_BYTES = 64 << 20 /* for deltas */ };
+
+struct deltabucket_publisher {
+	const struct deltabucket_client *client;
+	struct deltabucket_publisher_settings settings; /* its texts are owned */
+	struct memory_folder folder;                    /* without a state folder */
+	struct file_ops volatile_files;                 /* for that folder: nothing is synced */
+	bool has_published;
+};
+
+static int check_settings(const struct deltabucket_publisher_settings *settings, struct error *err);
+static int publish(struct deltabucket_publisher *publisher, struct library_call *call,
+	struct library_publication *publication, struct publish_outcome *out);
+static int make_folder(struct deltabucket_publisher *publisher, struct library_call *call,
+	const struct library_publication *publication);
+static void complete_order(
+	const struct deltabucket_publisher *publisher, struct publish_order *order);
+static int give(struct deltabucket_published *out, const struct publish_outcome *outcome,
+	struct error *err);
+
+struct deltabucket_publisher *deltabucket_publisher_open(struct deltabucket_client *client,
+	const struct deltabucket_publisher_settings *settings, struct deltabucket_error *err)
+{
+	struct deltabucket_publisher_settings taken = DELTABUCKET_PUBLISHER_SETTINGS;
+	struct error failure = {0};
+	if (library_check(client, "client", &failure) != 0 ||
+		library_check(settings, "settings", &failure) != 0 ||
+		sized_take(&taken, sizeof(taken), settings, "deltabucket_publisher_settings",
+			&failure) != 0 ||
+		check_settings(&taken, &failure) != 0) {
+		library_error_give(&failure, err);
+		return NULL;
+	}
+	struct deltabucket_publisher *const publisher = memory_new(sizeof(*publisher));
+	*publisher = (struct deltabucket_publisher){.client = client,
+		.settings = taken,
+		.folder = {.lock_fd = -1},
+		.volatile_files = *file_system()};
+	publisher->settings.run = memory_copy_text(taken.run);
+	publisher->settings.state = memory_copy_text(taken.state);
+	publisher->volatile_files.is_volatile = true;
+	return publisher;
+}
+
+int deltabucket_publish(struct deltabucket_publisher *publisher,
+	const struct deltabucket_publication *publication, struct deltabucket_published *out,
+	struct deltabucket_watch *watch, struct deltabucket_error *err)
+{
+	struct library_call call;
+	struct library_publication read;
+	struct publish_outcome outcome = {0};
+	ASSERT(publisher != NULL);
+	library_call_begin(&call, publisher->client, watch);
+	int result = library_publication_read(&read, publication, &call.failure);
+	if (result == 0 && out != NULL) /* a wrong size is found before anything is sent */
+		result = give(out, &outcome, &call.failure);
+	if (result == 0)
+		result = publish(publisher, &call, &read, &outcome);
+	if (result == 0 && out != NULL)
+		result = give(out, &outcome, &call.failure);
+	library_publication_release(&read);
+	return library_call_end(&call, result, err);
+}
+
+void deltabucket_publisher_close(struct deltabucket_publisher *publisher)
+{
+	if (publisher == NULL)
+		return;
+	memory_folder_close(&publisher->folder);
+	free((char *)publisher->settings.run);
+	free((char *)publisher->settings.state);
+	free(publisher);
+}
+
+static int check_settings(const struct deltabucket_publisher_settings *settings, struct error *err)
+{
+	struct run_name run;
+	if (library_check(settings->run, "run", err) != 0 ||
+		run_name_init(&run, settings->run, err) != 0)
+		return -1;
+	run_name_release(&run);
+	return settings->state == NULL || settings->state[0] != '\0'
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "the state is \"\"; it is a folder, or NULL for a state in memory");
+}
+
+static int publish(struct deltabucket_publisher *publisher, struct library_call *call,
+	struct library_publication *publication, struct publish_outcome *out)
+{
+	struct publish_order *const order = &publication->order;
+	if (publisher->settings.state == NULL) {
+		if (make_folder(publisher, call, publication) != 0)
+			return -1;
+		call->session.files = &publisher->volatile_files;
+	}
+	complete_order(publisher, order);
+	if (publisher_run(&call->session, publisher->settings.run, order, out, &call->failure) != 0)
+		return -1;
+	publisher->has_published = true;
+	return 0;
+}
+
+/* A step that goes whole lies there beside the one before it for a while. */
+static int make_folder(struct deltabucket_publisher *publisher, struct library_call *call,
+	const struct library_publication *publication)
+{
+	const struct memory_places places = memory_folder_places();
+	uint64_t bytes = 0;
+	if (publisher->folder.path != NULL)
+		return 0;
+	if (library_publication_bytes(publication, &bytes, &call->failure) != 0)
+		return -1;
+	return memory_folder_open(&publisher->folder, &places, 2 * bytes + SPARE_BYTES,
+		&call->session.output, &call->failure);
+}
+
+/* A take-over counts once: who takes the run from this publisher later shall have it. */
+static void complete_order(
+	const struct deltabucket_publisher *publisher, struct publish_order *order)
+{
+	const struct deltabucket_publisher_settings *const settings = &publisher->settings;
+	const bool in_memory = settings->state == NULL;
+	order->state_folder = in_memory ? publisher->folder.path : settings->state;
+	order->state_lock = in_memory ? &publisher->folder.lock_fd : NULL;
+	order->take_over = settings->take_over != 0 && !publisher->has_published;
+	order->create_bucket = settings->create_bucket != 0;
+	order->has_keep_steps = settings->keep_steps >= 0;
+	order->keep_steps = order->has_keep_steps ? (uint64_t)settings->keep_steps : 0;
+	order->threads = publisher->client->threads;
+}
+
+static int give(
+	struct deltabucket_published *out, const struct publish_outcome *outcome, struct error *err)
+{
+	struct deltabucket_published made = {
+		.step = outcome->step,
+		.already = outcome->already,
+		.anchor_due = outcome->anchor_due,
+		.checkpoint_bytes = outcome->checkpoint_bytes,
+		.delta_bytes = outcome->delta_bytes,
+		.anchor_bytes = outcome->anchor_bytes,
+		.elements = outcome->stats.elements,
+		.changed_elements = outcome->stats.changed_elements,
+		.diff_ms = outcome->diff_ms,
+		.upload_ms = outcome->upload_ms,
+	};
+	_Static_assert((int)DELTABUCKET_DIGEST_BYTES == (int)DIGEST128_TEXT_BYTES, "room for it");
+	digest128_format(&outcome->digest, made.digest);
+	return sized_give(out, &made, sizeof(made), "deltabucket_published", err);
+}
