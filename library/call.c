@@ -25,6 +25,7 @@ void library_call_begin(struct library_call *call, const struct deltabucket_clie
 		.retries = client->retries,
 		.stop = call->session.stop,
 		.output = &call->session.output,
+		.spares = client->spares,
 	};
 }
 
@@ -53,4 +54,14 @@ int library_error_give(const struct error *failure, struct deltabucket_error *ou
 int library_check(const void *value, const char *name, struct error *err)
 {
 	return value != NULL ? 0 : error_set(err, ERROR_INVALID, "%s is NULL", name);
+}
+
+int library_check_deltas(const char *const *deltas, size_t count, struct error *err)
+{
+	if (count == 0)
+		return error_set(err, ERROR_INVALID, "no delta was passed");
+	for (size_t i = 0; i < count; i++)
+		if (library_check(deltas == NULL ? NULL : deltas[i], "a delta", err) != 0)
+			return -1;
+	return 0;
 }

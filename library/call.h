@@ -23,5 +23,7 @@ int library_error_give(const struct error *failure, struct deltabucket_error *ou
 
 /* -1 with invalid when `value` is NULL; `name` is that of the parameter. */
 int library_check(const void *value, const char *name, struct error *err);
+/* -1 with invalid unless there are one or more paths of deltas. */
+int library_check_deltas(const char *const *deltas, size_t count, struct error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "client/remote/spare_clients.h"
 #include "client/terminal/options.h"
 #include "library/call.h"
 #include "library/sized.h"
@@ -41,6 +42,7 @@ void deltabucket_client_free(struct deltabucket_client *client)
 		return;
 	if (client->token != NULL)
 		explicit_bzero(client->token, strlen(client->token));
+	spare_clients_free(client->spares);
 	free(client->token);
 	free(client->ca);
 	free(client->endpoint);
@@ -83,6 +85,7 @@ static struct deltabucket_client *from_options(
 	client->endpoint = memory_copy_text(options->endpoint);
 	client->token = memory_copy_text(options->token);
 	client->ca = memory_copy_text(options->ca);
+	client->spares = spare_clients_new();
 	client->parallel = settings->parallel;
 	client->threads = settings->threads;
 	if (settings->retries == 0)
@@ -92,7 +95,7 @@ static struct deltabucket_client *from_options(
 	return client;
 }
 
-/* A connection that is made and not used says what is wrong with the settings. */
+/* What a connection would refuse is refused at once; this one is not opened yet. */
 static int check(const struct deltabucket_client *client, struct error *err)
 {
 	struct library_call call;

@@ -8,8 +8,9 @@
  *
  * Failures. A function that can fail takes a `struct deltabucket_error *` last, which may be NULL.
  * It returns 0 (or a positive number, or a pointer) on success, and -1 (or NULL) on failure, with
- * the error set. The library prints nothing, never ends the process, and installs no signal
- * handler.
+ * the error set. The library prints nothing and installs no signal handler. It ends the process
+ * only when memory is out, or when it finds a fault of its own; then it says so on stderr. A file
+ * that somebody shortens while a call reads it raises SIGBUS, as for everybody that maps it.
  *
  * Threads. There is no global state. A client and a watch may be used by any number of threads at
  * once. A publisher, a follower and a step are used by one thread at a time. After fork, the child
@@ -51,7 +52,8 @@ struct deltabucket_error {
 /* --- watching and cancelling a call --- */
 
 /* What a call reports while it works. The functions are called from threads of the library, and a
- * slow one is called again by another thread before it has returned; NULL: not called. */
+ * slow one is called again by another thread before it has returned; NULL: not called. They must
+ * call nothing of the library but deltabucket_watch_cancel. */
 struct deltabucket_watch_settings {
 	size_t size;
 	/* a few times a second: `done` of `total` bytes (0: not known) of the work `what` */
@@ -66,7 +68,7 @@ struct deltabucket_watch_settings {
 	}
 
 struct deltabucket_watch;
-/* `settings` NULL: a watch that can only cancel. Never fails. */
+/* `settings` NULL: a watch that can only cancel. So is one whose size is not set. Never fails. */
 DELTABUCKET_API struct deltabucket_watch *deltabucket_watch_new(
 	const struct deltabucket_watch_settings *settings);
 /* From any thread, also from a signal handler's thread but not from the handler: every call that
@@ -83,11 +85,13 @@ struct deltabucket_client_settings {
 	 * config file that `deltabucket login` writes, like the command line */
 	const char *endpoint; /* "https://host:port" */
 	const char *token;
-	const char *ca;      /* path of a PEM file; without one the system's CAs count */
-	const char *profile; /* in the config file; NULL: DELTABUCKET_PROFILE, then "default" */
-	int retries;         /* tries after the first; below 0: none; 0: 4 */
-	unsigned parallel;   /* transfers at a time; 0: 4 */
-	unsigned threads;    /* for encoding and decoding; 0: one per core */
+	const char *ca; /* path of a PEM file; without one the system's CAs count */
+	/* in the config file; NULL: DELTABUCKET_PROFILE, then "default". With one that is named
+	 * here, the environment does not count, as with --profile. */
+	const char *profile;
+	int retries;       /* tries after the first; below 0: none; 0: 4 */
+	unsigned parallel; /* transfers at a time; 0: 4 */
+	unsigned threads;  /* for encoding and decoding; 0: one per core */
 };
 #define DELTABUCKET_CLIENT_SETTINGS                                \
 	{                                                          \
@@ -95,7 +99,7 @@ struct deltabucket_client_settings {
 	}
 
 struct deltabucket_client;
-/* Reads the settings; sends nothing. invalid when there is no endpoint. */
+/* Reads the settings, which are copied; sends nothing. invalid when there is no endpoint. */
 DELTABUCKET_API struct deltabucket_client *deltabucket_client_new(
 	const struct deltabucket_client_settings *settings, struct deltabucket_error *err);
 /* Nothing made from it may be in use any more. NULL is fine. */
@@ -132,7 +136,8 @@ DELTABUCKET_API int deltabucket_get_file(struct deltabucket_client *client, cons
 DELTABUCKET_API int deltabucket_get(struct deltabucket_client *client, const char *bucket,
 	const char *key, uint64_t from, void *into, size_t len, size_t *out_len,
 	uint64_t *out_bytes, struct deltabucket_watch *watch, struct deltabucket_error *err);
-/* Facts of one object, without its bytes. The texts of *out are valid until `found` returns. */
+/* Calls `found` once with the facts of one object, without its bytes. The texts are valid until
+ * `found` returns; what it returns counts in a listing only. */
 typedef int deltabucket_found_fn(void *owner, const struct deltabucket_object *object);
 DELTABUCKET_API int deltabucket_head(struct deltabucket_client *client, const char *bucket,
 	const char *key, deltabucket_found_fn *found, void *owner, struct deltabucket_watch *watch,
@@ -195,7 +200,8 @@ struct deltabucket_patch_settings {
 /* Applies deltas, in order, to tensors in memory, in place. The tensors must be those of the
  * checkpoint that the first delta was made from, in any order. wrong_base when they are not,
  * digest_mismatch when the result is not what the last delta says. *out_spoiled, which may be NULL:
- * whether a failure has left tensors changed; then they are worth nothing. */
+ * whether a failure has left tensors changed; then they are worth nothing, and digest_mismatch or
+ * invalid may stand where wrong_base would. */
 DELTABUCKET_API int deltabucket_patch(struct deltabucket_tensor *tensors, size_t count,
 	const char *const *deltas, size_t delta_count,
 	const struct deltabucket_patch_settings *settings, int *out_spoiled,

@@ -33,10 +33,8 @@ int deltabucket_apply(const char *base, const char *const *deltas, size_t count,
 	int result = library_check(base, "base", &call.failure);
 	if (result == 0)
 		result = library_check(out, "out", &call.failure);
-	if (result == 0 && count == 0)
-		result = error_set(&call.failure, ERROR_INVALID, "no delta was passed");
-	for (size_t i = 0; i < count && result == 0; i++)
-		result = library_check(deltas == NULL ? NULL : deltas[i], "a delta", &call.failure);
+	if (result == 0)
+		result = library_check_deltas(deltas, count, &call.failure);
 	if (result == 0)
 		result = apply(&call, base, &params);
 	return library_call_end(&call, result, err);

@@ -130,6 +130,19 @@ void http_client_cancel(struct http_client *client)
 	atomic_store(&client->cancelled, true);
 }
 
+bool http_client_is_cancelled(const struct http_client *client)
+{
+	return atomic_load(&client->cancelled);
+}
+
+void http_client_tell_silence(
+	struct http_client *client, void (*on_silence)(void *owner), void *owner, int silence_ms)
+{
+	client->on_silence = on_silence;
+	client->silence_owner = owner;
+	client->silence_ms = silence_ms;
+}
+
 void http_response_release(struct http_response *response)
 {
 	buffer_release(&response->body);

@@ -89,6 +89,10 @@ int http_client_send(struct http_client *client, const struct http_request *requ
 /* Makes a blocked http_client_send (within about a second) and every later one return with busy.
  * Any thread. */
 void http_client_cancel(struct http_client *client);
+bool http_client_is_cancelled(const struct http_client *client);
+/* From now on another one is told of silence; not during a request. */
+void http_client_tell_silence(
+	struct http_client *client, void (*on_silence)(void *owner), void *owner, int silence_ms);
 void http_response_release(struct http_response *response);
 
 #endif

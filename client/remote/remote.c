@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "client/remote/remote_error.h"
+#include "client/remote/spare_clients.h"
 #include "client/work/output.h"
 
 enum { SILENCE_MS = 5000 };
@@ -22,6 +23,7 @@ struct remote {
 	bool noted_silence; /* the user was told that no answer comes; reset by an answer */
 };
 
+static struct http_client *take_client(const struct remote_options *options, struct error *err);
 static bool was_asked_in_plain(const struct remote *remote, const struct http_response *response);
 static void remote_note_silence(void *owner);
 static void add_advice(const struct remote *remote, struct error *err);
@@ -30,22 +32,13 @@ static const char *find_advice(const struct remote *remote, enum error_kind refu
 struct remote *remote_new(const struct remote_options *options, struct error *err)
 {
 	ASSERT(options->endpoint != NULL);
-	struct remote *const remote = memory_new(sizeof(*remote));
-	const struct http_client_options client_options = {
-		.endpoint = options->endpoint,
-		.ca_file = options->ca,
-		.token = options->token,
-		.on_silence = remote_note_silence,
-		.silence_owner = remote,
-		.silence_ms = SILENCE_MS,
-	};
-	struct http_client *const client = http_client_new(&client_options, err);
-	if (client == NULL) {
-		free(remote);
+	struct http_client *const client = take_client(options, err);
+	if (client == NULL)
 		return NULL;
-	}
+	struct remote *const remote = memory_new(sizeof(*remote));
 	remote->options = options;
 	remote->client = client;
+	http_client_tell_silence(client, remote_note_silence, remote, SILENCE_MS);
 	stop_watch(options->stop, client);
 	return remote;
 }
@@ -55,7 +48,11 @@ void remote_free(struct remote *remote)
 	if (remote == NULL)
 		return;
 	stop_forget(remote->options->stop, remote->client);
-	http_client_free(remote->client);
+	http_client_tell_silence(remote->client, NULL, NULL, 0);
+	if (remote->options->spares != NULL)
+		spare_clients_give(remote->options->spares, remote->client);
+	else
+		http_client_free(remote->client);
 	free(remote);
 }
 
@@ -147,6 +144,17 @@ int remote_send(struct remote *remote, const struct http_request *request,
 	}
 	*err = failure;
 	return -1;
+}
+
+static struct http_client *take_client(const struct remote_options *options, struct error *err)
+{
+	struct http_client *const spare =
+		options->spares == NULL ? NULL : spare_clients_take(options->spares);
+	if (spare != NULL)
+		return spare;
+	const struct http_client_options client_options = {
+		.endpoint = options->endpoint, .ca_file = options->ca, .token = options->token};
+	return http_client_new(&client_options, err);
 }
 
 /* Whether a server of HTTPS has said that it was asked in plain HTTP. Nothing but another endpoint

@@ -9,6 +9,7 @@
 #include "client/remote/retry.h"
 
 struct output;
+struct spare_clients;
 
 struct remote_options { /* borrowed: must outlive every remote made from it */
 	const char *endpoint;
@@ -17,6 +18,8 @@ struct remote_options { /* borrowed: must outlive every remote made from it */
 	unsigned retries;            /* tries after the first */
 	struct stop *stop;           /* may be NULL */
 	const struct output *output; /* where notes about retries go; may be NULL */
+	/* of this very endpoint, token and CA; NULL: each remote connects for itself */
+	struct spare_clients *spares;
 };
 
 struct remote;

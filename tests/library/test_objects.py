@@ -18,6 +18,8 @@ class Objects(unittest.TestCase):
         cls.library = library.Library()
         cls.daemon = Daemon()
         cls.daemon.start()
+        # the library keeps the hashes of files where the command line does
+        os.environ.update(HOME=cls.daemon.scratch, XDG_CACHE_HOME=os.path.join(cls.daemon.scratch, 'cache'))
         with library.of_daemon(cls.library, cls.daemon) as client:
             client.call('make_bucket', 'things')
 
@@ -180,6 +182,26 @@ class Objects(unittest.TestCase):
             thread.join()
         self.library.names.deltabucket_watch_free(watch)
         self.assertEqual(failures, [])
+
+    def test_a_connection_serves_one_call_after_the_other(self):
+        targets = []
+
+        def serve():
+            with server:  # no call waits for a server that has failed
+                for calls in (3, 1):  # the fourth call finds the connection closed, and opens one
+                    connection, _ = server.accept()
+                    with connection:
+                        for _ in range(calls):
+                            targets.append(connection.recv(10_000).split(b' ')[1])
+                            connection.sendall(b'HTTP/1.1 204 No Content\r\n\r\n')
+        server = socket.create_server(('127.0.0.1', 0))
+        with library.Client(self.library, endpoint=f'http://127.0.0.1:{server.getsockname()[1]}', retries=-1) as client:
+            thread = threading.Thread(target=serve)
+            thread.start()
+            for number in range(4):
+                client.call('remove', 'things', f'{number}')
+            thread.join()
+        self.assertEqual(targets, [b'/things/0', b'/things/1', b'/things/2', b'/things/3'])
 
     def test_progress_and_notes_are_told(self):
         told = []

@@ -37,6 +37,15 @@ def sha256(path):
         return hashlib.sha256(file.read()).hexdigest()
 
 
+def read_safetensors(path):
+    """{name: (dtype, shape, bytes)} in the order of the header."""
+    with open(path, 'rb') as file:
+        header = json.loads(file.read(struct.unpack('<Q', file.read(8))[0]))
+        body = file.read()
+    header.pop('__metadata__', None)
+    return {name: (about['dtype'], about['shape'], body[slice(*about['data_offsets'])]) for name, about in header.items()}
+
+
 def write_safetensors(path, tensors, metadata=None):
     """tensors: {name: (dtype, shape, bytes)} in the order given."""
     header, offset = {}, 0

@@ -33,6 +33,15 @@ class Object(ctypes.Structure):
                 ('modified_ms', ctypes.c_int64), ('etag', ctypes.c_char_p)]
 
 
+class Tensor(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_char_p), ('shape', ctypes.POINTER(ctypes.c_uint64)), ('rank', ctypes.c_size_t),
+                ('data', ctypes.c_void_p), ('bytes', ctypes.c_uint64)]
+
+
+class PatchSettings(Sized):
+    _fields_ = [('size', ctypes.c_size_t), ('proves_first', ctypes.c_int), ('threads', ctypes.c_uint)]
+
+
 FOUND = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Object))
 ANSWER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t)
 
@@ -73,6 +82,24 @@ class Library:
         function = self.names.deltabucket_watch_new
         function.restype = ctypes.c_void_p
         return ctypes.c_void_p(function(settings and ctypes.byref(settings)))
+
+
+class Tensors:
+    """Those of a safetensors file, in memory and in any order, as an array of Tensor."""
+
+    def __init__(self, tensors):
+        """tensors: {name: (dtype, shape, bytes)}"""
+        self.memory = {name: ctypes.create_string_buffer(data, len(data)) for name, (_, _, data) in tensors.items()}
+        self.array = (Tensor * len(tensors))(*(
+            Tensor(name.encode(), dtype.encode(), (ctypes.c_uint64 * len(shape))(*shape), len(shape), ctypes.addressof(self.memory[name]), len(data))
+            for name, (dtype, shape, data) in tensors.items()))
+
+    def bytes(self):
+        return {name: memory.raw for name, memory in self.memory.items()}
+
+
+def texts(values):
+    return (ctypes.c_char_p * len(values))(*map(str.encode, values))
 
 
 def encoded(value):
