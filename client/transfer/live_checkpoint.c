@@ -128,14 +128,14 @@ static void unmap(struct live_checkpoint *live)
 	live->checkpoint = NULL;
 }
 
-/* A holder's caller may still have pointers into the shard. They then find zero bytes, which cost no
- * memory. */
+/* A holder's caller may still have pointers into the shard. They then find zero bytes, which cost
+ * no memory. */
 static void unmap_shard(struct live_checkpoint *live, struct span shard)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
 	void *const address = (void *)(uintptr_t)shard.data;
-	const bool is_held = shard.len > 0 && atomic_load(&live->holders) > 1;
-	if (!is_held ||
+	const bool is_read = shard.len > 0 && atomic_load(&live->holders) > 1;
+	if (!is_read ||
 		mmap(address, shard.len, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
 		mapped_file_close(shard);
 		return;

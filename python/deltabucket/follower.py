@@ -173,13 +173,13 @@ class Follower:
 
     def close(self) -> None:
         """Ends a wait of another thread, tells the fleet that this worker is gone, and frees the
-        folder. Arrays of steps in a folder stay valid; those in memory show zero bytes."""
+        folder. Arrays of its steps stay valid."""
         with self._lock:
             self._is_closed = True
             watch, handle = self._watch, self._handle
         if watch is not None:
             watch.cancel()
-        self.step = self._unseen = None
+        self._unseen = None
         if handle is not None:
             handle.close()
 

@@ -188,8 +188,7 @@ class Callbacks(unittest.TestCase):
         cls.addClassCleanup(cls.bucket.close)
         cls.bucket.create()
         cls.path = os.path.join(cls.daemon.scratch, 'large')
-        with open(cls.path, 'wb') as file:
-            file.write(content(16 << 20))
+        cls.bucket.put('large', content(32 << 20))
 
     def slow(self):
         """The server stands still most of the time, until the test is over."""
@@ -209,7 +208,7 @@ class Callbacks(unittest.TestCase):
     def test_progress_is_told(self):
         seen = []
         self.slow()
-        self.bucket.put('told', self.path, progress=lambda *facts: seen.append(facts))
+        self.bucket.get('large', self.path + '-told', progress=lambda *facts: seen.append(facts))
         self.assertTrue(seen)
         for what, done, total in seen:
             self.assertTrue(what and 0 <= done and (done <= total or total == 0), (what, done, total))
@@ -222,8 +221,8 @@ class Callbacks(unittest.TestCase):
             raise Own(what)
         self.slow()
         with self.assertRaises(Own):
-            self.bucket.put(f'fails-{thread}', self.path, progress=progress)
-        self.assertEqual(self.bucket.list('fails-'), [])
+            self.bucket.get('large', f'{self.path}-{thread}', progress=progress)
+        self.assertFalse(os.path.exists(f'{self.path}-{thread}'))
 
     def test_what_progress_raises(self):
         self.fails('main')
@@ -248,7 +247,7 @@ class Callbacks(unittest.TestCase):
         done = run_script('''
 import sys, deltabucket
 bucket = deltabucket.Bucket('callbacks')
-bucket.put('bars', sys.argv[1], progress=True)
+bucket.get('large', sys.argv[1], progress=True)
 ''', self.path, daemon=self.daemon)
         self.assertEqual((done.returncode, done.stdout), (0, ''))
         self.assertIn('B/s', done.stderr)
