@@ -33,8 +33,8 @@ def core_folder():
     for folder in CORES:
         if os.path.exists(os.path.join(folder, 'library', 'deltabucket.h')):
             return folder
-    raise SystemExit('deltabucket: library/deltabucket.h is missing: build from a whole checkout or '
-                     'from an sdist.')
+    raise SystemExit('deltabucket: library/deltabucket.h is missing: build from a whole checkout '
+                     'or from an sdist.')
 
 
 def core_version(folder):

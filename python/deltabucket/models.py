@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -49,13 +50,32 @@ def gathered(state: Mapping[str, Any], is_wanted: bool = True) -> dict[str, Any]
 
 
 def files_of(model: Any) -> dict[str, bytes]:
-    """The files that engines need beside the weights of a transformers model."""
+    """The files that engines need beside the weights of a transformers model, as save_pretrained
+    writes them."""
+    model = _unwrapped(model)
     files = {}
     for name in ('config', 'generation_config'):
         settings = getattr(model, name, None)
         if settings is not None and hasattr(settings, 'to_json_string'):
             files[f'{name}.json'] = settings.to_json_string().encode()
+    if 'config.json' in files:
+        document = json.loads(files['config.json'])
+        document.setdefault('architectures', [type(model).__name__.removeprefix('FSDP')])
+        if hasattr(model, 'dtype'):
+            document.setdefault('dtype', str(model.dtype).removeprefix('torch.'))
+        files['config.json'] = json.dumps(document, indent=2, sort_keys=True).encode() + b'\n'
     return files
+
+
+def _unwrapped(model: Any) -> Any:
+    """Without torch.compile and DistributedDataParallel."""
+    while True:
+        inner = getattr(model, '_orig_mod', None)
+        if inner is None and not hasattr(model, 'config'):
+            inner = getattr(model, 'module', None)
+        if inner is None:
+            return model
+        model = inner
 
 
 def _rank() -> int:

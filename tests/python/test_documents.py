@@ -79,8 +79,9 @@ class Sources(unittest.TestCase):
         with open(os.path.join(SOURCE, 'library', 'deltabucket.h')) as file:
             header = file.read()
         text, defaults = native_build.declarations_of(header)
-        self.assertEqual(len(re.findall(r'\bdeltabucket_\w+\([^)]*\);', text)),
-                         header.count('\nDELTABUCKET_API'))
+        names = re.findall(r'^DELTABUCKET_API [^;(]*\b(\w+)\(', header, re.M)
+        self.assertGreater(len(names), 30)
+        self.assertEqual([name for name in names if f'{name}(' not in text], [])
         self.assertIn('deltabucket_publication', defaults)
         for wrong in ('#define DELTABUCKET_OTHER 3\n', '#if 1\n', 'DELTABUCKET_API int x;\n',
                       'int y __attribute__((packed));\n'):

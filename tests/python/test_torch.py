@@ -56,7 +56,8 @@ class StateDicts(TorchCase):
             self.assertSame(step.tensors('torch'), made)
             arrays = step.tensors()
             self.assertEqual(arrays['F4'].shape, (2, 3, 4))
-            self.assertEqual(arrays['BF16'].tobytes(), made['BF16'].view(torch.uint8).numpy().tobytes())
+            self.assertEqual(arrays['BF16'].tobytes(),
+                             made['BF16'].view(torch.uint8).numpy().tobytes())
 
     def test_no_copy_of_what_is_contiguous(self):
         tensor = torch.zeros(3, 4, dtype=torch.bfloat16)
@@ -82,7 +83,7 @@ class StateDicts(TorchCase):
         follows, and one worker loads it by load_state_dict."""
         torch.manual_seed(3)
         model, worker = Tied(), Tied()
-        optimizer = torch.optim.AdamW(model.parameters(), 0.01)
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
         run = self.run_of()
         with run.follow() as steps:
             for number in range(4):
@@ -109,9 +110,9 @@ class StateDicts(TorchCase):
 class Tied(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.embed = torch.nn.Embedding(16, 8, dtype=torch.bfloat16)
-        self.norm = torch.nn.LayerNorm(8, dtype=torch.bfloat16)
-        self.head = torch.nn.Linear(8, 16, bias=False, dtype=torch.bfloat16)
+        self.embed = torch.nn.Embedding(512, 64, dtype=torch.bfloat16)
+        self.norm = torch.nn.LayerNorm(64, dtype=torch.bfloat16)
+        self.head = torch.nn.Linear(64, 512, bias=False, dtype=torch.bfloat16)
         self.head.weight = self.embed.weight
 
     def forward(self, tokens):
