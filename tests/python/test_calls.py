@@ -94,7 +94,7 @@ sys.stdin.readline()
     def test_a_task_is_cancelled(self):
         async def main():
             follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
-                                       retries=0).follow()
+                                       retries=0).follow(silent=True)
             async with follower as steps:
                 task = asyncio.ensure_future(steps.next_async())
                 await asyncio.get_running_loop().run_in_executor(None, self.accept)
@@ -105,7 +105,7 @@ sys.stdin.readline()
 
     def test_a_follower_is_closed_by_another_thread(self):
         follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
-                                   retries=0).follow()
+                                   retries=0).follow(silent=True)
         seen = []
         thread = threading.Thread(target=lambda: seen.append(list(follower)))
         thread.start()
@@ -124,13 +124,15 @@ class Forks(unittest.TestCase):
 
     def test_objects_of_the_parent_are_refused_and_never_freed(self):
         done = run_script('''
-import gc, os, sys, threading, deltabucket
+import gc, os, sys, threading, numpy, deltabucket
 bucket = deltabucket.Bucket('forks')
 bucket.create()
 bucket.put('key', b'1')
 run = deltabucket.Run('forks/run')
-steps = run.follow()
-steps.__enter__()
+run.publish({'a': numpy.ones(3)})
+steps = run.follow(replica='parent')
+next(steps)
+steps.report('ready')
 child = os.fork()
 if child == 0:
     try:
@@ -151,6 +153,9 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 assert bucket.get('key') == b'1'
 assert steps.next(0) is None
+assert [one.id for one in run.fleet()] == ['parent']
+run.publish({'a': numpy.zeros(3)})
+assert next(steps).tensors()['a'].tolist() == [0, 0, 0]
 steps.close(); run.close(); bucket.close()
 print('parent done')
 ''', daemon=self.daemon)
