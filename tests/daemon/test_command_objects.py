@@ -74,6 +74,9 @@ class ObjectCommands(unittest.TestCase):
                 said = f'it is a folder: `deltabucket sync {name} ./FOLDER` downloads what it contains'
                 self.expect(NOT_FOUND, said, command, name, *(to or [os.path.join(self.daemon.scratch, 'to')]))
         self.expect(NOT_FOUND, 'it is a folder', 'cp', 'one/a', 'one/c')
+        told = json.loads(self.expect(NOT_FOUND, 'no object', '--json', 'get', 'one/nope').stdout)['error']
+        self.assertEqual(told['code'], 'no_key')
+        self.daemon.await_log(f' {told["request_id"]} request ')
         self.expect(USAGE, '`deltabucket sync one/a/b/ ./FOLDER` downloads a folder', 'get', 'one/a/b/')
         for words in (('cp', '-r'), ('put', '--recursive'), ('get', '-r')):
             self.expect(USAGE, '`deltabucket sync` uploads and downloads folders', *words, 'one/a', self.daemon.scratch)

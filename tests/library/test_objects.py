@@ -43,8 +43,7 @@ class Objects(unittest.TestCase):
 
     def assert_logged(self, request_id):
         self.assertNotEqual(request_id, '')
-        while f' {request_id} request ' not in self.daemon.log():  # the line follows the answer
-            time.sleep(0.02)
+        self.daemon.await_log(f' {request_id} request ')
 
     def test_files_come_back_as_they_were(self):
         for size in (0, 10, 100_000, 3 * MIB + 17):  # in one request, and by chunks
