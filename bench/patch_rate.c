@@ -160,10 +160,13 @@ static void measure_apply(const char *base, const char *delta, const char *out, 
 struct tensors {
 	const struct checkpoint *base;
 	uint8_t *data[TENSORS];
+	struct delta_changes *changes;
 };
 
+enum mode { ONE_PASS, GATHERS, PROVES_FIRST, MODES };
+
 static void measure_patch(
-	const struct tensors *tensors, const char *delta, bool proves_first, struct cost *best)
+	const struct tensors *tensors, const char *delta, enum mode mode, struct cost *best)
 {
 	struct error err;
 	struct delta_stats stats;
@@ -173,12 +176,14 @@ static void measure_patch(
 		.tensors = tensors->data,
 		.deltas = &delta,
 		.delta_count = 1,
-		.proves_first = proves_first,
+		.proves_first = mode == PROVES_FIRST,
+		.changes = mode == GATHERS ? tensors->changes : NULL,
 	};
 	for (size_t i = 0; i < TENSORS; i++) {
 		const struct span from = checkpoint_tensor(tensors->base, i);
 		memcpy(tensors->data[i], from.data, from.len);
 	}
+	delta_changes_reset(tensors->changes);
 	const struct cost begin = cost_now(RUSAGE_SELF);
 	if (delta_patch(&params, &stats, &is_spoiled, &err) != 0)
 		fail("patch", &err);
@@ -193,20 +198,25 @@ static void show(const char *what, struct cost cost, struct cost yardstick)
 
 static void measure(const char *base, const char *delta, const char *out)
 {
+	static const char *const names[MODES] = {
+		"patch, one pass", "... gathers changes", "patch, proves first"};
 	struct tensors tensors = {.base = open_checkpoint(base)};
 	struct cost apply = {0};
-	struct cost one_pass = {0};
-	struct cost two_passes = {0};
+	struct cost patch[MODES] = {{0}};
+	tensors.changes = delta_changes_new(checkpoint_schema(tensors.base));
 	for (size_t i = 0; i < TENSORS; i++)
 		tensors.data[i] = memory_new(checkpoint_tensor(tensors.base, i).len);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		measure_apply(base, delta, out, &apply);
-		measure_patch(&tensors, delta, false, &one_pass);
-		measure_patch(&tensors, delta, true, &two_passes);
+		for (unsigned mode = 0; mode < MODES; mode++)
+			measure_patch(&tensors, delta, (enum mode)mode, &patch[mode]);
 	}
 	show("deltabucket apply", apply, apply);
-	show("patch, one pass", one_pass, apply);
-	show("patch, proves first", two_passes, apply);
+	for (unsigned mode = 0; mode < MODES; mode++)
+		show(names[mode], patch[mode], apply);
+	for (size_t i = 0; i < TENSORS; i++)
+		free(tensors.data[i]);
+	delta_changes_free(tensors.changes);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
-/* Any bytes as a delta upon a base that it was not made from: opened, bound and decoded to the end.
- * A tensor comes out whole or ends in an error; never more, never less. fuzz_delta.h says how the
- * bytes are laid out. */
+/* Any bytes as a delta upon a base that it was not made from: opened, bound, decoded to the end, and
+ * asked for the elements that it changes. A tensor comes out whole or ends in an error; never more,
+ * never less. fuzz_delta.h says how the bytes are laid out. */
 #include "fuzz_delta.h"
+#include "weights/delta/delta_changes.h"
 #include "weights/delta/delta_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,6 +26,25 @@ static void read_tensor(struct tensor_source *source, size_t tensor)
 	tensor_cursor_close(cursor);
 }
 
+/* With the base and without. The changes are in the tensor, or there is an error. */
+static void read_changes(const struct delta_reader *reader, struct tensor_source *from)
+{
+	static uint64_t positions[DATA_BYTES];
+	struct error err;
+	const struct schema *const schema = checkpoint_schema(base);
+	struct delta_changes *const changes = delta_changes_new(schema);
+	for (size_t i = 0; i < schema_count(schema); i++) {
+		(void)delta_changes_read(changes, reader, from, i, &err);
+		const uint64_t count = delta_changes_count(changes, i);
+		ASSERT(count <= schema_tensor(schema, i)->bytes);
+		delta_changes_positions(changes, i, positions);
+		for (uint64_t k = 0; k < count; k++)
+			ASSERT(positions[k] < schema_tensor(schema, i)->bytes &&
+				(k == 0 || positions[k - 1] < positions[k]));
+	}
+	delta_changes_free(changes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
@@ -44,6 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; source != NULL && i < schema_count(checkpoint_schema(base)); i++)
 		read_tensor(source, i);
 	tensor_source_free(source);
+	read_changes(reader, base_source);
+	read_changes(reader, NULL);
 	delta_reader_close(reader);
 	return 0;
 }

@@ -91,6 +91,27 @@ void delta_changes_add(struct delta_changes *changes, const struct tensor_block 
 	free(positions);
 }
 
+int delta_changes_compare(struct delta_changes *changes, struct tensor_source *base,
+	struct tensor_source *next, size_t tensor, struct error *err)
+{
+	struct tensor_cursor *const old = tensor_source_open(base, tensor, err);
+	struct tensor_cursor *const new =
+		old != NULL ? tensor_source_open(next, tensor, err) : NULL;
+	struct tensor_block block = {.tensor = tensor};
+	int taken = new != NULL ? 1 : -1;
+	while (taken > 0) {
+		taken = tensor_cursor_next(old, &block.base, err);
+		if (taken > 0)
+			taken = tensor_cursor_next(new, &block.next, err);
+		if (taken > 0)
+			delta_changes_add(changes, &block);
+		block.at += block.next.len;
+	}
+	tensor_cursor_close(old);
+	tensor_cursor_close(new);
+	return taken;
+}
+
 void delta_changes_put(struct delta_changes *changes, size_t tensor, uint64_t run,
 	const uint16_t *positions, size_t count)
 {

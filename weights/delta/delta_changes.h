@@ -18,6 +18,9 @@ void delta_changes_reset(struct delta_changes *changes);
 /* Adds the elements whose bytes differ between base and next of a block. Any number of threads at
  * once, each block at most once. */
 void delta_changes_add(struct delta_changes *changes, const struct tensor_block *block);
+/* The same for a whole tensor of two sources of the schema. Fails as they do. */
+int delta_changes_compare(struct delta_changes *changes, struct tensor_source *base,
+	struct tensor_source *next, size_t tensor, struct error *err);
 /* Adds elements of [DELTA_CHANGES_RUN * run, DELTA_CHANGES_RUN * (run + 1)) of a tensor: `count`
  * rising positions from the start of the run. The same threads; each run at most once. */
 enum { DELTA_CHANGES_RUN = 65536 };
@@ -35,7 +38,7 @@ void delta_changes_positions(
  * are those that the delta names, which a few formats allow: TRL's and PULSE's positions, slime's
  * and SkyRL's frames. For the others it fails with unsupported: an ulp-class delta counts only the
  * base's elements of one size, and a tensor that is stored whole does not say what changed. Fails
- * as delta_source does too. */
+ * as delta_source does too; a part of the elements may then have been added. */
 int delta_changes_read(struct delta_changes *changes, const struct delta_reader *reader,
 	struct tensor_source *base, size_t tensor, struct error *err);
 

@@ -6,8 +6,10 @@
 
 #include "base/format/compress.h"
 #include "tests/unit/unit.h"
+#include "tests/unit/weights/memory_fixture.h"
 #include "tests/unit/weights/weights_fixture.h"
 #include "weights/delta/delta_manifest.h"
+#include "weights/delta/delta_patch.h"
 #include "weights/delta/delta_reader.h"
 #include "weights/delta/fold.h"
 #include "weights/delta/tensor_checksum.h"
@@ -124,6 +126,23 @@ static void expect_applied(const char *wanted)
 	checkpoint_close(back);
 }
 
+static void expect_patched(const char *wanted)
+{
+	struct error err = {0};
+	struct delta_stats stats;
+	struct memory_fixture memory;
+	bool spoiled = true;
+	const char *const delta = delta_path;
+	memory_fixture_load(&memory, base_path);
+	const struct delta_patch_params params = {.schema = memory.schema,
+		.tensors = memory.tensors,
+		.deltas = &delta,
+		.delta_count = 1};
+	ck_assert_msg(delta_patch(&params, &stats, &spoiled, &err) == 0, "%s", err.text);
+	ck_assert_mem_eq(memory.tensors[0], wanted, W_BYTES);
+	memory_fixture_release(&memory);
+}
+
 START_TEST(a_delta_is_applied)
 {
 	struct error err = {0};
@@ -131,6 +150,7 @@ START_TEST(a_delta_is_applied)
 	write_payload();
 	write_record(FILE_NAME, checksum_of(w_new));
 	expect_applied(w_new);
+	expect_patched(w_new);
 	ck_assert_int_eq(delta_inspect(delta_path, &summary, &err), 0);
 	ck_assert(summary.is_delta && summary.format == DELTA_SKYRL_XOR);
 	ck_assert_str_eq(delta_format_name(summary.format), "skyrl-xor");

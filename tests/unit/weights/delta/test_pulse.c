@@ -8,7 +8,9 @@
 #include "base/encode.h"
 #include "base/format/compress.h"
 #include "tests/unit/unit.h"
+#include "tests/unit/weights/memory_fixture.h"
 #include "tests/unit/weights/weights_fixture.h"
+#include "weights/delta/delta_patch.h"
 #include "weights/delta/delta_reader.h"
 #include "weights/delta/fold.h"
 #include "weights/delta/pulse_payload.h"
@@ -182,6 +184,51 @@ static int apply(struct error *err)
 	return result;
 }
 
+/* The same in place, with the positions that the delta names. */
+static int patch(struct memory_fixture *memory, bool *spoiled, struct error *err)
+{
+	struct delta_stats stats;
+	const char *const delta = delta_path;
+	const struct delta_patch_params params = {.schema = memory->schema,
+		.tensors = memory->tensors,
+		.deltas = &delta,
+		.delta_count = 1};
+	return delta_patch(&params, &stats, spoiled, err);
+}
+
+static void expect_changes(const struct schema *schema)
+{
+	struct error err = {0};
+	uint64_t positions[2] = {0};
+	struct delta_changes *const changes = delta_changes_new(schema);
+	struct delta_reader *const reader = delta_reader_open(delta_path, &err);
+	ck_assert_msg(delta_changes_read(changes, reader, NULL, 0, &err) == 0 &&
+			delta_changes_read(changes, reader, NULL, 1, &err) == 0,
+		"%s", err.text);
+	ck_assert_uint_eq(delta_changes_count(changes, 0), 1);
+	delta_changes_positions(changes, 0, positions);
+	ck_assert_uint_eq(positions[0], 1);
+	ck_assert_uint_eq(delta_changes_count(changes, 1), 2);
+	delta_changes_positions(changes, 1, positions);
+	ck_assert(positions[0] == 1 && positions[1] == 6);
+	delta_reader_close(reader);
+	delta_changes_free(changes);
+}
+
+static void expect_patched(void)
+{
+	struct error err = {0};
+	struct memory_fixture memory;
+	bool spoiled = true;
+	memory_fixture_load(&memory, base_path);
+	ck_assert_msg(patch(&memory, &spoiled, &err) == 0, "%s", err.text);
+	ck_assert(!spoiled);
+	ck_assert_mem_eq(memory.tensors[0], b_new, strlen(b_new));
+	ck_assert_mem_eq(memory.tensors[1], w_new, strlen(w_new));
+	expect_changes(memory.schema);
+	memory_fixture_release(&memory);
+}
+
 static void expect_refused(enum error_kind kind, const char *message)
 {
 	struct error err = {0};
@@ -208,6 +255,7 @@ START_TEST(every_codec_is_applied)
 	struct delta_summary summary;
 	write_good(&codecs[_i]);
 	expect_applied();
+	expect_patched();
 	ck_assert_int_eq(delta_inspect(delta_path, &summary, &err), 0);
 	ck_assert(summary.is_delta && summary.format == DELTA_PULSE);
 	ck_assert_str_eq(delta_format_name(summary.format), "pulse");
@@ -254,6 +302,15 @@ START_TEST(a_wrong_base_is_refused)
 	fixture_write_tensors(base_path, tensors, 2, true);
 	write_good(&codecs[_i]);
 	expect_refused(ERROR_DIGEST_MISMATCH, "its base was another one");
+	/* The hash is proven before anything is written, also in place. */
+	struct error err = {0};
+	struct memory_fixture memory;
+	bool spoiled = true;
+	memory_fixture_load(&memory, base_path);
+	ck_assert_int_eq(patch(&memory, &spoiled, &err), -1);
+	ck_assert(err.kind == ERROR_DIGEST_MISMATCH && !spoiled);
+	ck_assert(memory_fixture_equals(&memory, memory.origin));
+	memory_fixture_release(&memory);
 }
 END_TEST
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/weights/pair_fixture.h"
+#include "weights/model/memory_source.h"
 
 Suite *test_tensor_pass_suite(void);
 
@@ -151,6 +152,53 @@ START_TEST(cursors_begin_at_any_block)
 }
 END_TEST
 
+/* Makes the base's bytes those of `next`. */
+static int overwrite(
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
+{
+	uint8_t *const *const tensors = state;
+	(void)worker;
+	(void)err;
+	memcpy(tensors[block->tensor] + block->at, block->next.data, block->next.len);
+	return 0;
+}
+
+START_TEST(a_base_may_be_overwritten_once_it_is_hashed)
+{
+	struct error err = {0};
+	struct digest128 digests[2][4];
+	uint8_t *tensors[4];
+	for (size_t i = 0; i < 4; i++) {
+		const struct span from = checkpoint_tensor(checkpoints[0], i);
+		tensors[i] = memory_copy(from.data, from.len);
+	}
+	struct tensor_source *const base = memory_source_new(
+		checkpoint_schema(checkpoints[0]), (const uint8_t *const *)tensors);
+	const struct tensor_pass pass = {
+		.base = base,
+		.next = sources[1],
+		.threads = 1 + 2 * (unsigned)_i,
+		.block = overwrite,
+		.hashes_first = true,
+		.state = tensors,
+		.base_digests = digests[0],
+		.next_digests = digests[1],
+	};
+	ck_assert_msg(tensor_pass_run(&pass, &err) == 0, "%s", err.text);
+	for (size_t i = 0; i < 4; i++) {
+		for (unsigned side = 0; side < 2; side++) {
+			const struct digest128 digest =
+				xxh3_128(checkpoint_tensor(checkpoints[side], i));
+			ck_assert(digest128_equal(&digest, &digests[side][i]));
+		}
+		ck_assert_mem_eq(tensors[i], checkpoint_tensor(checkpoints[1], i).data,
+			checkpoint_tensor(checkpoints[1], i).len);
+		free(tensors[i]);
+	}
+	tensor_source_free(base);
+}
+END_TEST
+
 Suite *test_tensor_pass_suite(void)
 {
 	Suite *const suite = suite_create("tensor_pass");
@@ -161,6 +209,7 @@ Suite *test_tensor_pass_suite(void)
 	tcase_add_test(tcase, what_is_known_is_not_hashed_again);
 	tcase_add_test(tcase, a_failure_ends_the_walk_with_the_first_block_that_failed);
 	tcase_add_test(tcase, cursors_begin_at_any_block);
+	tcase_add_loop_test(tcase, a_base_may_be_overwritten_once_it_is_hashed, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
