@@ -214,7 +214,9 @@ struct deltabucket_publisher_settings {
 	const char *run; /* "BUCKET/RUN" */
 	/* Where the publisher remembers the run and keeps the weights that it published last, the
 	 * baseline of the next delta. NULL: in memory, for as long as the publisher lives; a new
-	 * one fetches them from the server. Otherwise a folder that outlives the process, like
+	 * one fetches them from the server, and must take the run over when it has steps. The
+	 * memory is a private folder in /dev/shm, or, with a note, in $TMPDIR or /tmp where that
+	 * has no room for two checkpoints. Otherwise a folder that outlives the process, like
 	 * --state of the command line. */
 	const char *state;
 	int create_bucket;  /* 1: make the bucket if there is none */
@@ -231,7 +233,7 @@ struct deltabucket_publication {
 	/* the checkpoint: a file or folder ... */
 	const char *path;
 	/* ... or tensors in memory (`path` NULL), which must not change during the call, with the
-	 * files that belong beside them */
+	 * files that belong beside them: workers get model.safetensors and these files */
 	const struct deltabucket_tensor *tensors;
 	size_t tensor_count;
 	const struct deltabucket_file *files;

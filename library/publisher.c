@@ -17,6 +17,7 @@ struct deltabucket_publisher {
 	const struct deltabucket_client *client;
 	struct deltabucket_publisher_settings settings; /* its texts are owned */
 	struct memory_folder folder;                    /* without a state folder */
+	struct kept_mapping mapping;                    /* of a file in that folder */
 	struct file_ops volatile_files;                 /* for that folder: nothing is synced */
 	bool has_published;
 };
@@ -26,8 +27,7 @@ static int publish(struct deltabucket_publisher *publisher, struct library_call 
 	struct library_publication *publication, struct publish_outcome *out);
 static int make_folder(struct deltabucket_publisher *publisher, struct library_call *call,
 	const struct library_publication *publication);
-static void complete_order(
-	const struct deltabucket_publisher *publisher, struct publish_order *order);
+static void complete_order(struct deltabucket_publisher *publisher, struct publish_order *order);
 static int give(struct deltabucket_published *out, const struct publish_outcome *outcome,
 	struct error *err);
 
@@ -62,9 +62,10 @@ int deltabucket_publish(struct deltabucket_publisher *publisher,
 	struct library_call call;
 	struct library_publication read;
 	struct publish_outcome outcome = {0};
-	ASSERT(publisher != NULL);
-	library_call_begin(&call, publisher->client, watch);
+	library_call_begin(&call, publisher != NULL ? publisher->client : NULL, watch);
 	int result = library_publication_read(&read, publication, &call.failure);
+	if (result == 0)
+		result = library_check(publisher, "publisher", &call.failure);
 	if (result == 0 && out != NULL) /* a wrong size is found before anything is sent */
 		result = give(out, &outcome, &call.failure);
 	if (result == 0)
@@ -79,6 +80,7 @@ void deltabucket_publisher_close(struct deltabucket_publisher *publisher)
 {
 	if (publisher == NULL)
 		return;
+	kept_mapping_release(&publisher->mapping);
 	memory_folder_close(&publisher->folder);
 	free((char *)publisher->settings.run);
 	free((char *)publisher->settings.state);
@@ -129,13 +131,13 @@ static int make_folder(struct deltabucket_publisher *publisher, struct library_c
 }
 
 /* A take-over counts once: who takes the run from this publisher later shall have it. */
-static void complete_order(
-	const struct deltabucket_publisher *publisher, struct publish_order *order)
+static void complete_order(struct deltabucket_publisher *publisher, struct publish_order *order)
 {
 	const struct deltabucket_publisher_settings *const settings = &publisher->settings;
 	const bool in_memory = settings->state == NULL;
 	order->state_folder = in_memory ? publisher->folder.path : settings->state;
 	order->state_lock = in_memory ? &publisher->folder.lock_fd : NULL;
+	order->mapping = in_memory ? &publisher->mapping : NULL;
 	order->take_over = settings->take_over != 0 && !publisher->has_published;
 	order->create_bucket = settings->create_bucket != 0;
 	order->has_keep_steps = settings->keep_steps >= 0;

@@ -4,6 +4,7 @@
 #define CLIENT_LOCAL_MEMORY_COPY_H
 
 #include "base/file.h"
+#include "client/local/kept_mapping.h"
 #include "weights/model/checkpoint.h"
 
 struct memory_copy {
@@ -13,6 +14,9 @@ struct memory_copy {
 	/* in schema order: the tensors whose bytes are right in a shard that has the right header;
 	 * NULL: none is known to be */
 	const bool *same;
+	/* for folders in memory: a shard that is there is written through it, not through `files`;
+	 * NULL: none */
+	struct kept_mapping *mapping;
 	unsigned threads;         /* 0: one per core */
 	struct work_watch *watch; /* counts the bytes of the tensors; NULL: none */
 };

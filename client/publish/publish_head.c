@@ -297,6 +297,7 @@ static int fetch_baseline(
 	struct publish_state *const state = &publisher->state;
 	if (state->has_committed && state->committed.step >= head->step)
 		publish_state_forget(state);
+	kept_mapping_release(publisher->order->mapping); /* the base goes */
 	if (publish_state_drop_pending(state, err) != 0)
 		return -1;
 	output_note(&publisher->session->output,

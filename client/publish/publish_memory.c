@@ -216,6 +216,7 @@ static int write_copy(struct publisher *publisher, const struct checkpoint *from
 		.from = from,
 		.folder = folder,
 		.same = same,
+		.mapping = publisher->order->mapping,
 		.threads = publisher->order->threads,
 		.watch = progress_watch(progress, session->stop)};
 	const int result = memory_copy_make(&copy, err);

@@ -213,6 +213,7 @@ static int publish_once(struct publisher *publisher, struct error *err)
 		if (sent != PUBLISH_MEMORY_WHOLE)
 			return sent;
 	}
+	kept_mapping_release(publisher->order->mapping); /* another file takes its place */
 	if (take_source(publisher, err) != 0 || measure(publisher, &snapshot, err) != 0)
 		return -1;
 	const int result = publish_opened(publisher, &snapshot, err);

@@ -5,6 +5,7 @@
 #ifndef CLIENT_PUBLISH_PUBLISHER_H
 #define CLIENT_PUBLISH_PUBLISHER_H
 
+#include "client/local/kept_mapping.h"
 #include "client/local/snapshot.h"
 #include "client/publish/anchor_policy.h"
 #include "client/publish/label_number.h"
@@ -18,6 +19,7 @@
 struct publish_order {
 	const char *checkpoint; /* file or folder; NULL: `memory` has it */
 	const struct memory_parts *memory;
+	struct kept_mapping *mapping; /* for state folders in memory; NULL: none */
 	/* patterns for files that are published in any case (publish_choice.h) */
 	const char *const *include;
 	size_t include_count;

@@ -19,6 +19,8 @@ static const uint64_t SHAPE_W[] = {W / 2, 2};
 static const uint64_t SHAPE_B[] = {B};
 static char *scratch;
 static struct run_server server;
+static struct kept_mapping mapping;
+static bool is_mapped; /* the state folder lies in memory */
 
 /* The weights of one iteration: some of `w` change from one to the next, `b` never does. */
 struct weights {
@@ -32,11 +34,13 @@ struct weights {
 static void set_up(void)
 {
 	scratch = unit_scratch_make();
+	is_mapped = false;
 	run_server_start(&server);
 }
 
 static void tear_down(void)
 {
+	kept_mapping_release(&mapping);
 	run_server_stop(&server);
 	unit_scratch_remove(scratch);
 }
@@ -83,6 +87,7 @@ static int publish(struct publishing *publishing)
 	char *const state = folder_files_join(scratch, publishing->state);
 	session.remote_options.output = &session.output;
 	publishing->order.state_folder = state;
+	publishing->order.mapping = is_mapped ? &mapping : NULL;
 	publishing->err = (struct error){0};
 	const int result = publisher_run(
 		&session, "b/r", &publishing->order, &publishing->outcome, &publishing->err);
@@ -148,6 +153,7 @@ static void expect_worker(unsigned iteration)
 
 START_TEST(only_the_first_step_goes_whole)
 {
+	is_mapped = _i == 1;
 	const struct publish_outcome first = publish_ok(0, "state");
 	ck_assert_uint_gt(first.anchor_bytes, 0);
 	ck_assert_uint_eq(first.delta_bytes, 0);
@@ -162,6 +168,27 @@ START_TEST(only_the_first_step_goes_whole)
 		expect_weights(name, i);
 		expect_worker(i);
 	}
+	ck_assert_int_eq(mapping.bytes != NULL, is_mapped);
+}
+END_TEST
+
+/* The file that is mapped is not the one that a step leaves which went whole. */
+START_TEST(a_new_file_is_mapped_anew)
+{
+	struct weights weights;
+	is_mapped = true;
+	publish_ok(0, "state");
+	publish_ok(1, "state");
+	fill(&weights, 2);
+	struct publishing publishing = publishing_of(&weights);
+	publishing.order.anchor.when = ANCHOR_ALWAYS;
+	ck_assert_msg(publish(&publishing) == 0, "%s", publishing.err.text);
+	ck_assert_ptr_eq(mapping.bytes, NULL);
+	publish_ok(3, "state");
+	expect_weights("state/step-000003/checkpoint", 3);
+	publish_ok(4, "state");
+	expect_weights("state/step-000004/checkpoint", 4);
+	expect_worker(4);
 }
 END_TEST
 
@@ -428,7 +455,8 @@ Suite *test_publish_memory_suite(void)
 	TCase *const tests = tcase_create("publish_memory");
 	tcase_set_timeout(tests, 120);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, only_the_first_step_goes_whole);
+	tcase_add_loop_test(tests, only_the_first_step_goes_whole, 0, 2);
+	tcase_add_test(tests, a_new_file_is_mapped_anew);
 	tcase_add_test(tests, the_manifest_is_that_of_the_file);
 	tcase_add_test(tests, a_new_publisher_fetches_the_head_and_sends_a_delta);
 	tcase_add_test(tests, an_anchor_that_is_wanted_is_the_baseline);
