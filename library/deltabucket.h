@@ -307,7 +307,9 @@ struct deltabucket_step_facts {
 	uint64_t newest;    /* of the run, as far as known: newest - number is the lag */
 	const char *path;   /* the checkpoint's folder; "" when it is in memory */
 	size_t tensor_count;
-	size_t delta_count; /* deltas that led here from the step before; 0: it came whole */
+	/* deltas that led here from the step before; 0: it came whole, or in memory by more than
+	 * 32 deltas or with other headers of the shards */
+	size_t delta_count;
 	uint64_t fetched_bytes;
 };
 
@@ -320,9 +322,11 @@ DELTABUCKET_API struct deltabucket_follower *deltabucket_follower_open(
 /* Brings the newest step if it is newer than the one that is held, or that the caller has not seen
  * yet; `wanted` 0 or more: brings that step, also backwards. Waits up to `wait_ms` for one to
  * appear (below 0: for ever). 1 with *out, 0 when none came. The run may not exist yet. Network
- * failures are tried again until the wait is over. In memory mode the call changes the
- * tensors of the steps before it: their memory may be read until they are freed, but has other
- * bytes. */
+ * failures are tried again until the wait is over; upstream when the server could not be reached in
+ * all that time. In memory mode the call changes the tensors of the steps before it (their memory
+ * may be read until they are freed, but has other bytes), and a call that is cancelled while it
+ * changes them costs a download of the whole step. The fleet is told that the step before is
+ * "ready", unless deltabucket_follower_report has said otherwise. */
 DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follower, int64_t wanted,
 	int64_t wait_ms, struct deltabucket_step **out, struct deltabucket_watch *watch,
 	struct deltabucket_error *err);
@@ -337,7 +341,7 @@ DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *fol
 DELTABUCKET_API void deltabucket_step_facts(
 	const struct deltabucket_step *step, struct deltabucket_step_facts *out);
 /* The tensor at `index` in byte order of the names; name, shape and data are borrowed from the
- * step. The data is read-only. */
+ * step. The data is read-only; NULL when a later step has taken its place in memory. */
 DELTABUCKET_API void deltabucket_step_tensor(
 	const struct deltabucket_step *step, size_t index, struct deltabucket_tensor *out);
 /* The path of delta `index` of the step, in the order in which they apply; borrowed. For

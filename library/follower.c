@@ -131,8 +131,10 @@ static struct deltabucket_follower *follower_new(const struct deltabucket_client
 	follower->parents = memory_model_parents();
 	follower->is_silent = settings->is_silent != 0;
 	follower->stepper.folder.lock_fd = -1;
-	follower->remote = (struct remote_options){
-		.endpoint = client->endpoint, .token = client->token, .ca = client->ca};
+	follower->remote = (struct remote_options){.endpoint = client->endpoint,
+		.token = client->token,
+		.ca = client->ca,
+		.spares = client->spares};
 	follower->params = (struct stepper_params){
 		.run = follower->run,
 		.into = follower->folder,

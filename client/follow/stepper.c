@@ -8,7 +8,6 @@
 #include "client/work/progress.h"
 
 static int open_memory(struct stepper *stepper, struct error *err);
-static void set_questions(struct stepper *stepper);
 static int prove_held(struct stepper *stepper, const char *path, struct error *err);
 static int prove_tensors(const struct stepper *stepper, const char *path, struct work_watch *watch,
 	struct error *err);
@@ -21,21 +20,17 @@ int stepper_open(struct stepper *stepper, const struct stepper_params *params,
 {
 	ASSERT(params->run != NULL && params->remote != NULL);
 	ASSERT(params->into != NULL || params->subset == NULL);
-	*stepper =
-		(struct stepper){.params = params, .session = session, .folder = {.lock_fd = -1}};
+	*stepper = (struct stepper){.params = params, .folder = {.lock_fd = -1}};
+	stepper->report = (struct follow_report){.run = &stepper->run, .folder = &stepper->folder};
+	if (stepper_enter(stepper, session, err) != 0)
+		return -1;
 	stepper->files = *session->files;
 	stepper->files.is_volatile = params->is_volatile || params->into == NULL;
-	stepper->report = (struct follow_report){
-		.session = session, .run = &stepper->run, .folder = &stepper->folder};
 	if (run_name_init(&stepper->run, params->run, err) != 0)
 		return -1;
 	if ((params->into != NULL ? stepper_open_folder(stepper, err)
 				  : open_memory(stepper, err)) != 0)
 		return -1;
-	stepper->remote = remote_new(params->remote, err);
-	if (stepper->remote == NULL)
-		return -1;
-	set_questions(stepper);
 	stepper->id = params->replica != NULL ? memory_copy_text(params->replica)
 					      : lease_default_id(stepper->folder.path);
 	return 0;
@@ -84,26 +79,23 @@ void stepper_join(struct stepper *stepper)
 
 int stepper_enter(struct stepper *stepper, struct session *session, struct error *err)
 {
-	ASSERT(stepper->session == NULL);
-	if (stepper->remote == NULL)
-		stepper->remote = remote_new(stepper->params->remote, err);
+	ASSERT(stepper->session == NULL && stepper->remote == NULL);
+	stepper->ask = session->remote_options;
+	if (stepper->params->asks_once)
+		stepper->ask.retries = 0;
+	stepper->remote = remote_new(&stepper->ask, err);
 	if (stepper->remote == NULL)
 		return -1;
 	stepper->session = session;
 	stepper->report.session = session;
-	set_questions(stepper);
 	return 0;
 }
 
 void stepper_leave(struct stepper *stepper)
 {
-	struct session *const session = stepper->session;
 	stepper->session = NULL;
 	stepper->report.session = NULL;
-	remote_obey(stepper->remote, stepper->params->remote);
-	if (stop_reason(session->stop) == 0)
-		return;
-	remote_free(stepper->remote); /* a cancelled connection stays so */
+	remote_free(stepper->remote);
 	stepper->remote = NULL;
 }
 
@@ -268,15 +260,6 @@ static int open_memory(struct stepper *stepper, struct error *err)
 const char *stepper_part(const struct stepper *stepper)
 {
 	return stepper->params->subset != NULL ? stepper->params->subset->text : "";
-}
-
-/* From now on questions go by the session. */
-static void set_questions(struct stepper *stepper)
-{
-	stepper->ask = stepper->session->remote_options;
-	if (stepper->params->asks_once)
-		stepper->ask.retries = 0;
-	remote_obey(stepper->remote, &stepper->ask);
 }
 
 static int prove_held(struct stepper *stepper, const char *path, struct error *err)

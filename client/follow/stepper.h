@@ -41,9 +41,9 @@ struct stepper {
 	struct file_ops files; /* writes weights and downloads; state and sidecars are synced */
 	struct follow_folder folder;
 	struct memory_model *memory; /* NULL: the weights stay in the folder */
-	struct remote *remote;
-	struct remote_options ask; /* of questions in this session */
-	struct arena *arena;       /* holds the answers of one round */
+	struct remote *remote;       /* of this session */
+	struct remote_options ask;   /* of questions in this session */
+	struct arena *arena;         /* holds the answers of one round */
 	struct follow_report report;
 	char *work;                /* folder for downloads */
 	char *id;                  /* of this worker in the fleet */
@@ -71,8 +71,7 @@ int stepper_open(struct stepper *stepper, const struct stepper_params *params,
 int stepper_prove(struct stepper *stepper, bool *out_whole, struct error *err);
 /* Reports this worker to the server from now on. */
 void stepper_join(struct stepper *stepper);
-/* The session of the calls that follow, until stepper_leave. Between two sessions there is one
- * connection, unless the word to stop has ended the first. */
+/* The session of the calls that follow, until stepper_leave. */
 int stepper_enter(struct stepper *stepper, struct session *session, struct error *err);
 void stepper_leave(struct stepper *stepper);
 /* With `signs_off` the server forgets this worker. With `abandons` what the open has made goes if

@@ -34,7 +34,7 @@ enum {
 static int find_manifest(
 	struct stepper *stepper, uint64_t step, struct step_message *out, struct error *err);
 static char *text_of(struct span text);
-static int settle_prefetch(struct stepper *stepper, struct error *err);
+static int settle_prefetch(const struct move *move, struct error *err);
 static int bring_whole(struct move *move, const struct path_message *path, struct error *err);
 static int fetch_and_make(
 	struct move *move, const struct catch_up_params *params, struct error *err);
@@ -67,7 +67,7 @@ int stepper_move(struct stepper *stepper, struct stepper_round *round,
 	struct move move = {.stepper = stepper, .round = round, .path = path};
 	ASSERT(path->link_count > 0);
 	if (find_manifest(stepper, path->to_step, &move.manifest, err) != 0 ||
-		settle_prefetch(stepper, err) != 0)
+		settle_prefetch(&move, err) != 0)
 		return -1;
 	stepper_drop_deltas(stepper);
 	round->fetched = (struct catch_up_result){0};
@@ -132,12 +132,18 @@ static char *text_of(struct span text)
 	return copy;
 }
 
-/* The prefetch and a round must not write to the same files. It is probably at the files that the
- * round wants. */
-static int settle_prefetch(struct stepper *stepper, struct error *err)
+/* The prefetch and a round must not write to the same files. If the round goes to a newer step, the
+ * prefetch has heard of that too, and is at its files. */
+static int settle_prefetch(const struct move *move, struct error *err)
 {
+	struct stepper *const stepper = move->stepper;
 	if (stepper->prefetch == NULL)
 		return 0;
+	if (move->round->has_wanted || !stepper->folder.has_current ||
+		move->path->to_step <= stepper->folder.current.step) {
+		stepper_stop_prefetch(stepper);
+		return 0;
+	}
 	while (!prefetch_wait(stepper->prefetch, PREFETCH_LOOK_MS))
 		if (stop_reason(stepper->session->stop) != 0) {
 			stepper_stop_prefetch(stepper);
@@ -179,7 +185,8 @@ static int fetch_and_make(
 	if (catch_up_fetch(params, &fetched, err) != 0)
 		return -1;
 	follow_report_wanted(&stepper->report, REPLICA_STAGING, move->path->to_step);
-	start_prefetch(stepper, &params->path->links[params->path->link_count - 1]);
+	if (!move->round->has_wanted)
+		start_prefetch(stepper, &params->path->links[params->path->link_count - 1]);
 	const int result = catch_up_make(params, &fetched, err);
 	add_fetched(move->round, &fetched);
 	return result;

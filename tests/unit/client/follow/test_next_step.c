@@ -429,9 +429,6 @@ START_TEST(a_server_that_is_away_all_the_time_is_a_failure)
 	publish(0);
 	held_step_free(expect_next(&now, 0));
 	session.remote_options.endpoint = remote.endpoint = "http://127.0.0.1:9";
-	remote_free(stepper.remote);
-	struct error err = {0};
-	stepper.remote = remote_new(&remote, &err);
 	expect_failed(&now, ERROR_UPSTREAM);
 	expect_failed(&soon, ERROR_UPSTREAM);
 }
@@ -472,9 +469,40 @@ START_TEST(the_word_to_stop_ends_a_wait_and_the_next_call_goes_on)
 }
 END_TEST
 
+static void test_next_step_stop_in_patch(void *owner, const struct progress_facts *facts)
+{
+	if (strncmp(facts->what, "making", 6) == 0)
+		stop_give(owner, STOP_CANCELLED);
+}
+
+/* The weights are half old and half new: nothing is held, and nobody finds out by a failure. */
+START_TEST(the_word_to_stop_in_the_middle_of_a_patch_costs_the_held_step)
+{
+	struct stop *const stop = stop_new();
+	const struct progress_sink sink = {.show = test_next_step_stop_in_patch, .owner = stop};
+	open_worker(MEMORY);
+	publish(0);
+	held_step_free(expect_next(&now, 0));
+	publish(1);
+	session.progress = &sink;
+	session.stop = session.remote_options.stop = stop;
+	expect_failed(&now, ERROR_BUSY);
+	session.stop = session.remote_options.stop = NULL;
+	session.progress = NULL;
+	ck_assert(!stepper.folder.has_current);
+	struct held_step *const step = expect_next(&now, 1);
+	expect_weights(step);
+	expect_facts(step, 0, 1);
+	ck_assert_str_eq(told, "");
+	held_step_free(step);
+	stop_free(stop);
+}
+END_TEST
+
 START_TEST(a_prefetch_outlives_the_call_and_brings_the_next_step)
 {
 	const struct next_order later = {.is_seen = true, .wait_ms = 20000};
+	const struct next_order back = {.is_seen = true, .has_wanted = true, .wanted = 0};
 	open_worker(FOLDER);
 	params.prefetches = true;
 	publish(0);
@@ -487,6 +515,12 @@ START_TEST(a_prefetch_outlives_the_call_and_brings_the_next_step)
 	expect_weights(step);
 	expect_facts(step, 1, 1);
 	held_step_free(step);
+	ck_assert_ptr_nonnull(stepper.prefetch);
+	stepper.from_anchor = true;
+	step = expect_next(&back, 0); /* nothing newer will come */
+	expect_weights(step);
+	held_step_free(step);
+	held_step_free(expect_next(&now, 1));
 	ck_assert_ptr_nonnull(stepper.prefetch); /* and closing ends it */
 }
 END_TEST
@@ -557,6 +591,7 @@ Suite *test_next_step_suite(void)
 	tcase_add_loop_test(tests, a_server_that_is_away_all_the_time_is_a_failure, 0, MODES);
 	tcase_add_loop_test(
 		tests, the_word_to_stop_ends_a_wait_and_the_next_call_goes_on, 0, MODES);
+	tcase_add_test(tests, the_word_to_stop_in_the_middle_of_a_patch_costs_the_held_step);
 	tcase_add_test(tests, a_prefetch_outlives_the_call_and_brings_the_next_step);
 	tcase_add_loop_test(tests, weights_go_elsewhere_where_the_memory_is_too_small, 0, 2);
 	suite_add_tcase(suite, tests);
