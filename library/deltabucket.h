@@ -323,9 +323,10 @@ DELTABUCKET_API struct deltabucket_follower *deltabucket_follower_open(
  * yet; `wanted` 0 or more: brings that step, also backwards. Waits up to `wait_ms` for one to
  * appear (below 0: for ever). 1 with *out, 0 when none came. The run may not exist yet. Network
  * failures are tried again until the wait is over; upstream when the server could not be reached in
- * all that time. In memory mode the call invalidates the tensors of the steps before it, and there
- * a call that is cancelled while it changes them costs a download of the whole step. The fleet is
- * told that the step before is "ready", unless deltabucket_follower_report has said otherwise. */
+ * all that time. In memory mode the call changes the tensors of the steps before it (their memory
+ * may be read until they are freed, but has other bytes), and a call that is cancelled while it
+ * changes them costs a download of the whole step. The fleet is told that the step before is
+ * "ready", unless deltabucket_follower_report has said otherwise. */
 DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follower, int64_t wanted,
 	int64_t wait_ms, struct deltabucket_step **out, struct deltabucket_watch *watch,
 	struct deltabucket_error *err);
@@ -333,7 +334,7 @@ DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follo
  * "staging" or "error" with a sentence. */
 DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *follower,
 	const char *state, const char *sentence, struct deltabucket_error *err);
-/* Its steps must be freed before. NULL is fine. */
+/* Its steps stay valid, but for the paths of deltas. NULL is fine. */
 DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);
 
 /* The texts are borrowed from the step. */

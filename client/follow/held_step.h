@@ -1,7 +1,7 @@
 /* The step that a stepper holds, for its caller: facts, tensors without a copy, and what changed.
  * In a folder it keeps its generation mapped, so it stays valid when later steps come. In memory
- * later steps change its tensors, and it has none any more. One thread at a time; it must end
- * before the stepper closes. */
+ * later steps change its tensors, and it has none any more. It may outlive the stepper. One thread
+ * at a time. */
 #ifndef CLIENT_FOLLOW_HELD_STEP_H
 #define CLIENT_FOLLOW_HELD_STEP_H
 

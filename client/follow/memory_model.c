@@ -54,7 +54,7 @@ void memory_model_free(struct memory_model *model)
 {
 	if (model == NULL)
 		return;
-	memory_model_unmap(model);
+	live_checkpoint_free(model->live); /* whoever holds it keeps the data */
 	private_folder_remove(&model->private);
 	free(model->folder);
 	free(model);

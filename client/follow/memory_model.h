@@ -17,7 +17,7 @@ struct memory_model;
  * one. What dead processes of this user left there is removed. */
 struct memory_model *memory_model_new(
 	const struct file_ops *files, const char *const *parents, struct error *err);
-/* Removes the folder with all that is in it. NULL is fine. */
+/* Removes the folder with all that is in it. Who holds the weights keeps them. NULL is fine. */
 void memory_model_free(struct memory_model *model);
 
 /* For the follower's files: nothing else is in it. Valid until the model moves. */

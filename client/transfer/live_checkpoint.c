@@ -24,12 +24,15 @@ struct live_checkpoint {
 	struct checkpoint *checkpoint; /* NULL: dropped */
 	struct schema *schema;
 	struct span *shards; /* for each file of the checkpoint; empty where it is not a shard */
-	uint8_t **tensors;   /* schema order; NULL: dropped */
+	struct span *gone;   /* mappings without data, for holders that still read there */
+	size_t gone_count, gone_room;
+	uint8_t **tensors; /* schema order; NULL: dropped */
 	uint64_t version;
 	struct delta_changes *changes; /* of the last patch; NULL: not kept */
 };
 
 static void unmap(struct live_checkpoint *live);
+static void unmap_shard(struct live_checkpoint *live, struct span shard);
 static int map_folder(struct live_checkpoint *live, const char *folder, struct error *err);
 static int copy_schema(struct live_checkpoint *live, struct error *err);
 static int map_shards(struct live_checkpoint *live, struct error *err);
@@ -68,6 +71,9 @@ void live_checkpoint_free(struct live_checkpoint *live)
 	if (live == NULL || atomic_fetch_sub(&live->holders, 1) > 1)
 		return;
 	live_checkpoint_drop(live);
+	for (size_t i = 0; i < live->gone_count; i++)
+		mapped_file_close(live->gone[i]);
+	free(live->gone);
 	delta_changes_free(live->changes);
 	schema_free(live->schema);
 	free(live);
@@ -113,13 +119,30 @@ int live_checkpoint_patch(struct live_checkpoint *live, const struct live_patch 
 static void unmap(struct live_checkpoint *live)
 {
 	for (size_t i = 0; live->shards != NULL && i < checkpoint_file_count(live->checkpoint); i++)
-		mapped_file_close(live->shards[i]);
+		unmap_shard(live, live->shards[i]);
 	free(live->shards);
 	free(live->tensors);
 	live->shards = NULL;
 	live->tensors = NULL;
 	checkpoint_close(live->checkpoint);
 	live->checkpoint = NULL;
+}
+
+/* A holder's caller may still have pointers into the shard. They then find zero bytes, which cost
+ * no memory. */
+static void unmap_shard(struct live_checkpoint *live, struct span shard)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+	void *const address = (void *)(uintptr_t)shard.data;
+	const bool is_read = shard.len > 0 && atomic_load(&live->holders) > 1;
+	if (!is_read ||
+		mmap(address, shard.len, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
+		mapped_file_close(shard);
+		return;
+	}
+	live->gone = memory_make_room(
+		live->gone, live->gone_count, &live->gone_room, sizeof(live->gone[0]));
+	live->gone[live->gone_count++] = shard;
 }
 
 uint64_t live_checkpoint_change_count(const struct live_checkpoint *live, size_t index)

@@ -16,7 +16,8 @@ struct live_checkpoint *live_checkpoint_open(const char *folder, struct error *e
 struct live_checkpoint *live_checkpoint_hold(struct live_checkpoint *live);
 /* One holder less; the last one frees it. NULL is fine. */
 void live_checkpoint_free(struct live_checkpoint *live);
-/* Unmaps the data: the memory is free when the files are gone, whoever still holds this. */
+/* Lets the data go: the memory is free when the files are gone, whoever still holds this. Pointers
+ * to tensors find zero bytes until the last holder has freed it. */
 void live_checkpoint_drop(struct live_checkpoint *live);
 
 const struct schema *live_checkpoint_schema(const struct live_checkpoint *live);

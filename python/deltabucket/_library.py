@@ -1,0 +1,125 @@
+"""The shared library: its version, its failures as exceptions, and who owns what.
+
+A `Handle` owns one object of the library. It is freed when it is closed or when nothing uses it any
+more, never in a process that was forked from the one that made it.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from deltabucket import errors
+from deltabucket._native import ffi, lib
+
+
+def _text(pointer: Any) -> str:
+    return str(ffi.string(pointer).decode('utf-8', 'replace'))
+
+
+VERSION = _text(lib.deltabucket_version())
+if VERSION != _text(lib.deltabucket_python_version()):
+    raise ImportError(
+        f'The package deltabucket was built for version {_text(lib.deltabucket_python_version())} '
+        f'of libdeltabucket, but version {VERSION} was loaded. Install the package again.')
+
+
+def text_of(pointer: Any) -> str:
+    """A text of the library; '' for NULL."""
+    return _text(pointer) if pointer else ''
+
+
+def path_of(pointer: Any) -> str:
+    return os.fsdecode(ffi.string(pointer)) if pointer else ''
+
+
+def c_text(text: str | None, what: str) -> Any:
+    """A text for the library, NULL for None. ValueError where it holds a zero byte."""
+    if text is None:
+        return ffi.NULL
+    if not isinstance(text, str):
+        raise TypeError(f'The {what} is a {type(text).__name__}; it must be a str.')
+    encoded = text.encode()
+    if b'\0' in encoded:
+        raise ValueError(f'The {what} {text!r} holds a zero byte.')
+    return ffi.new('char[]', encoded)
+
+
+def c_path(path: str | os.PathLike[str], what: str) -> Any:
+    """A path for the library, in the file system's encoding."""
+    encoded = os.fsencode(path)
+    if b'\0' in encoded:
+        raise ValueError(f'The {what} {path!r} holds a zero byte.')
+    return ffi.new('char[]', encoded)
+
+
+def new_error() -> Any:
+    return ffi.new('struct deltabucket_error *')
+
+
+def made_of(err: Any) -> errors.Error:
+    """The exception for what the library has said."""
+    kind = text_of(err.kind)
+    made = errors.KINDS.get(kind, errors.Error)
+    return made(text_of(err.text), kind=kind, number=err.number,
+                request_id=text_of(err.request_id), os_errno=err.os_errno)
+
+
+def defaults(name: str) -> Any:
+    """A new struct NAME with its default members."""
+    made = ffi.new(f'struct {name} *')
+    getattr(lib, f'deltabucket_python_{name[len("deltabucket_"):]}')(made)
+    return made
+
+
+def _free(free: Callable[[Any], None], pointer: Any, process: int) -> None:
+    if os.getpid() == process:
+        free(pointer)
+
+
+class Handle:
+    """An object of the library. `parent`: what must outlive it."""
+
+    def __init__(self, what: str, pointer: Any, free: Callable[[Any], None],
+                 parent: Handle | None = None, exclusive: bool = False) -> None:
+        """what: how messages name it. exclusive: only one thread may use it at a time; others
+        wait."""
+        self.what = what
+        self.parent = parent
+        self._pointer = pointer
+        self._process = os.getpid()
+        self._lock = threading.RLock() if exclusive else None
+        self._is_open = True
+        self._finalizer = weakref.finalize(self, _free, free, pointer, self._process)
+        # A thread may be in a call when the program ends; the system frees all.
+        self._finalizer.atexit = False
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[Any]:
+        """The pointer, for one call. Raises UsedAfterFork, and ValueError when it is closed."""
+        self.check()
+        with self._lock or contextlib.nullcontext():
+            self.check()
+            yield self._pointer
+
+    def check(self) -> None:
+        """Raises what `use` would raise."""
+        if os.getpid() != self._process:
+            raise errors.UsedAfterFork(
+                f'The {self.what} was made by process {self._process}, before the fork that made '
+                f'this process; make another one here.', kind='used_after_fork')
+        if not self._is_open:
+            raise ValueError(f'The {self.what} is closed.')
+
+    def close(self) -> None:
+        """Ends its use. What is exclusive is freed when the call of another thread has ended; what
+        others are made from, with the last of them."""
+        if os.getpid() != self._process or not self._is_open:
+            return
+        self._is_open = False
+        if self._lock:
+            with self._lock:
+                self._finalizer()

@@ -1,0 +1,88 @@
+"""Publishing the model of a training loop."""
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deltabucket.run import Published, Run
+from deltabucket.tensors import is_torch
+
+
+def publish_model(model: Any, run: Run, step: int | None = None, *,
+                  leave_out: Iterable[str] = (), is_writer: bool | None = None,
+                  **options: Any) -> Published | None:
+    """Publishes model.state_dict() with the files config.json and generation_config.json, where the
+    model has `config` and `generation_config` as those of transformers are.
+
+    leave_out: shell patterns of names that are not published. is_writer: whether this process
+    publishes; None: rank 0 of torch.distributed, or the only process. Where tensors are sharded
+    (FSDP2), every rank must call this: all gather, one publishes, the others get None.
+    options: as for `Run.publish`.
+    """
+    if is_writer is None:
+        is_writer = _rank() == 0
+    tensors = gathered(model.state_dict(), is_writer)
+    if not is_writer:
+        return None
+    patterns = tuple(leave_out)
+    chosen = {name: value for name, value in tensors.items()
+              if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
+    files = {**files_of(model), **dict(options.pop('files', None) or {})}
+    return run.publish(chosen, step, files=files, **options)
+
+
+def gathered(state: Mapping[str, Any], is_wanted: bool = True) -> dict[str, Any]:
+    """The state dict with whole tensors in place of sharded ones (DTensor). Every rank of their
+    meshes must call it; only where `is_wanted` the result holds tensors, else it is empty. What is
+    not a tensor (extra state) is left out."""
+    whole = {}
+    for name, value in state.items():
+        if not is_torch(value):
+            if hasattr(value, '__array__') and is_wanted:
+                whole[name] = value
+            continue
+        made = value.full_tensor() if hasattr(value, 'full_tensor') else value
+        if is_wanted:
+            whole[name] = made.detach().cpu() if made is not value else made
+    return whole
+
+
+def files_of(model: Any) -> dict[str, bytes]:
+    """The files that engines need beside the weights of a transformers model, as save_pretrained
+    writes them."""
+    model = _unwrapped(model)
+    files = {}
+    for name in ('config', 'generation_config'):
+        settings = getattr(model, name, None)
+        if settings is not None and hasattr(settings, 'to_json_string'):
+            files[f'{name}.json'] = settings.to_json_string().encode()
+    if 'config.json' in files:
+        document = json.loads(files['config.json'])
+        document.setdefault('architectures', [type(model).__name__.removeprefix('FSDP')])
+        if hasattr(model, 'dtype'):
+            document.setdefault('dtype', str(model.dtype).removeprefix('torch.'))
+        files['config.json'] = json.dumps(document, indent=2, sort_keys=True).encode() + b'\n'
+    return files
+
+
+def _unwrapped(model: Any) -> Any:
+    """Without torch.compile and DistributedDataParallel."""
+    while True:
+        inner = getattr(model, '_orig_mod', None)
+        if inner is None and not hasattr(model, 'config'):
+            inner = getattr(model, 'module', None)
+        if inner is None:
+            return model
+        model = inner
+
+
+def _rank() -> int:
+    try:
+        from torch import distributed
+    except ImportError:
+        return 0
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    return 0

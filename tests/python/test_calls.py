@@ -1,0 +1,264 @@
+"""Calls that are interrupted, cancelled and left: by Ctrl-C, callbacks, forks, tasks, and the end
+of the program. A server that never answers keeps them waiting."""
+import asyncio
+import os
+import signal
+import socket
+import threading
+import unittest
+
+from tests.support.clients import content
+from tests.support.daemon import Daemon
+from tests.support.package import package_is_ready, run_script, settings_of, start_script
+
+if not package_is_ready():
+    raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes and cffi')
+
+import deltabucket  # noqa: E402
+
+# Beginnings of programs: a bucket, a run, and a follower of one that does not exist.
+SILENT = '''
+import os, sys, threading, deltabucket
+server = dict(endpoint=sys.argv[1], token='t', retries=0)
+bucket = deltabucket.Bucket('files', **server)
+'''
+
+
+class Silent(unittest.TestCase):
+    """Against a socket that takes connections and says nothing."""
+
+    def setUp(self):
+        self.socket = self.enterContext(socket.create_server(('127.0.0.1', 0)))
+        self.endpoint = f'http://127.0.0.1:{self.socket.getsockname()[1]}'
+
+    def bucket(self):
+        made = deltabucket.Bucket('files', endpoint=self.endpoint, token='t', retries=0)
+        self.addCleanup(made.close)
+        return made
+
+    def accept(self):
+        """Waits until a call has connected; it gets no answer until the test is over."""
+        self.addCleanup(self.socket.accept()[0].close)
+
+    def program(self, script):
+        """A program that waits for the server."""
+        process = start_script(SILENT + script, self.endpoint)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.accept()
+        return process
+
+    def test_ctrl_c_in_the_main_thread(self):
+        process = self.program('''
+try:
+    bucket.get('key')
+except KeyboardInterrupt:
+    for thread in threading.enumerate():
+        if thread.name == 'deltabucket':
+            thread.join()
+    print('interrupted')
+''')
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out, err), (0, 'interrupted\n', ''))
+
+    def test_what_a_signal_handler_raises(self):
+        process = self.program('''
+import signal
+def handle(number, frame):
+    raise LookupError('from the handler')
+signal.signal(signal.SIGUSR1, handle)
+threading.Timer(0.1, lambda: print('waiting', flush=True)).start()
+try:
+    deltabucket.Bucket('files', **server).list()
+except LookupError as failure:
+    print(failure)
+''')
+        self.assertEqual(process.stdout.readline(), 'waiting\n')
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.communicate(timeout=60), ('from the handler\n', ''))
+
+    def test_end_of_the_program_during_a_call_of_a_daemon_thread(self):
+        process = self.program('''
+def work():
+    try:
+        bucket.get('key')
+    except deltabucket.Cancelled:
+        os.write(1, b'cancelled\\n')
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+sys.stdin.readline()
+''')
+        process.stdin.write('end\n')
+        process.stdin.flush()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out, err), (0, 'cancelled\n', ''))
+
+    def test_a_task_is_cancelled(self):
+        async def main():
+            follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
+                                       retries=0).follow(silent=True)
+            async with follower as steps:
+                task = asyncio.ensure_future(steps.next_async())
+                await asyncio.get_running_loop().run_in_executor(None, self.accept)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+        asyncio.run(main())
+
+    def test_a_follower_is_closed_by_another_thread(self):
+        follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
+                                   retries=0).follow(silent=True)
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(list(follower)))
+        thread.start()
+        self.accept()
+        follower.close()
+        thread.join()
+        self.assertEqual(seen, [[]])
+        with self.assertRaisesRegex(ValueError, 'closed'):
+            follower.next()
+
+
+class Forks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = cls.enterClassContext(Daemon())
+
+    def test_objects_of_the_parent_are_refused_and_never_freed(self):
+        done = run_script('''
+import gc, os, sys, threading, numpy, deltabucket
+bucket = deltabucket.Bucket('forks')
+bucket.create()
+bucket.put('key', b'1')
+run = deltabucket.Run('forks/run')
+run.publish({'a': numpy.ones(3)})
+steps = run.follow(replica='parent')
+next(steps)
+steps.report('ready')
+child = os.fork()
+if child == 0:
+    try:
+        for call in (lambda: bucket.get('key'), lambda: steps.next(0), lambda: run.publish({})):
+            try:
+                call()
+                print('not refused')
+            except deltabucket.UsedAfterFork as failure:
+                assert str(os.getppid()) in str(failure)
+        own = deltabucket.Bucket('forks')
+        assert own.get('key') == b'1'
+        steps.close(); run.close(); bucket.close(); own.close()
+        del steps, run, bucket, own
+        gc.collect()
+        print('child done', flush=True)
+    finally:
+        os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert bucket.get('key') == b'1'
+assert steps.next(0) is None
+assert [one.id for one in run.fleet()] == ['parent']
+run.publish({'a': numpy.zeros(3)})
+assert next(steps).tensors()['a'].tolist() == [0, 0, 0]
+steps.close(); run.close(); bucket.close()
+print('parent done')
+''', daemon=self.daemon)
+        self.assertEqual((done.stdout, done.stderr), ('child done\nparent done\n', ''))
+
+    def test_a_pool_of_forked_workers(self):
+        done = run_script('''
+import multiprocessing, deltabucket
+mine = deltabucket.Bucket('pools')
+mine.create()
+mine.put('key', b'1')
+def work(number):
+    with deltabucket.Bucket('pools') as bucket:
+        return bucket.get('key')
+def fail(number):
+    deltabucket.Bucket('pools').get('none')
+with multiprocessing.get_context('fork').Pool(3) as pool:
+    print(set(pool.map(work, range(6))))
+    try:
+        pool.map(fail, range(2))
+    except deltabucket.NotFound as failure:
+        print(failure.kind)
+''', daemon=self.daemon)
+        self.assertEqual((done.stdout, done.stderr), ("{b'1'}\nno_key\n", ''))
+
+
+class Callbacks(unittest.TestCase):
+    """Progress is told a few times a second, so the server is slow here."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = cls.enterClassContext(Daemon())
+        cls.bucket = deltabucket.Bucket('callbacks', **settings_of(cls.daemon))
+        cls.addClassCleanup(cls.bucket.close)
+        cls.bucket.create()
+        cls.path = os.path.join(cls.daemon.scratch, 'large')
+        cls.bucket.put('large', content(32 << 20))
+
+    def slow(self):
+        """The server stands still most of the time, until the test is over."""
+        over = threading.Event()
+
+        def halt():
+            while not over.is_set():
+                self.daemon.process.send_signal(signal.SIGSTOP)
+                over.wait(0.3)
+                self.daemon.process.send_signal(signal.SIGCONT)
+                over.wait(0.02)
+        thread = threading.Thread(target=halt)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(over.set)
+
+    def test_progress_is_told(self):
+        seen = []
+        self.slow()
+        self.bucket.get('large', self.path + '-told', progress=lambda *facts: seen.append(facts))
+        self.assertTrue(seen)
+        for what, done, total in seen:
+            self.assertTrue(what and 0 <= done <= (total or done), (what, done, total))
+
+    def fails(self, thread):
+        class Own(Exception):
+            pass
+
+        def progress(what, done, total):
+            raise Own(what)
+        self.slow()
+        with self.assertRaises(Own):
+            self.bucket.get('large', f'{self.path}-{thread}', progress=progress)
+        self.assertFalse(os.path.exists(f'{self.path}-{thread}'))
+
+    def test_what_progress_raises(self):
+        self.fails('main')
+
+    def test_what_progress_raises_in_another_thread(self):
+        failures = []
+
+        def work():
+            try:
+                self.fails('other')
+            except BaseException as failure:
+                failures.append(failure)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        self.assertEqual(failures, [])
+
+    def test_bars_and_wrong_types(self):
+        with self.assertRaises(TypeError):
+            self.bucket.put('key', b'1', progress=3)
+        self.slow()
+        done = run_script('''
+import sys, deltabucket
+bucket = deltabucket.Bucket('callbacks')
+bucket.get('large', sys.argv[1], progress=True)
+''', self.path, daemon=self.daemon)
+        self.assertEqual((done.returncode, done.stdout), (0, ''))
+        self.assertIn('B/s', done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,67 @@
+"""The Python package deltabucket, built once per build folder with the library that lies there."""
+import fcntl
+import os
+import subprocess
+import sys
+
+from tests.support.clients import INSTALLED, importable
+from tests.support.daemon import BUILD, ROOT_TOKEN, SOURCE
+
+PYTHON = os.path.join(INSTALLED, 'package', 'bin', 'python')
+FOLDER = os.path.join(BUILD, 'python')
+PACKAGE = os.path.join(FOLDER, 'lib')
+BUILD_SECONDS = 300
+
+
+def package_is_ready(*modules, environment='package'):
+    """Builds the package and makes it importable in this process, with these modules of an
+    environment of setup/clients; says whether they are there."""
+    if not importable('numpy', 'ml_dtypes', 'cffi', *modules, environment=environment):
+        return False
+    build()
+    if PACKAGE not in sys.path:
+        sys.path.insert(0, PACKAGE)
+    return True
+
+
+def build():
+    os.makedirs(FOLDER, exist_ok=True)
+    with open(os.path.join(FOLDER, 'lock'), 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = [PYTHON, 'setup.py', '-q', 'build', '--build-base', os.path.join(FOLDER, 'temp'),
+                   '--build-lib', PACKAGE]
+        environment = dict(os.environ, DELTABUCKET_LIBRARY=os.path.join(BUILD, 'libdeltabucket.so'))
+        done = subprocess.run(command, cwd=os.path.join(SOURCE, 'python'), env=environment,
+                              capture_output=True, text=True, timeout=BUILD_SECONDS)
+        if done.returncode != 0:
+            raise AssertionError(f'{command} ended with {done.returncode}: {done.stderr[-4000:]}')
+
+
+def run_script(script, *arguments, environment='package', daemon=None, **options):
+    """Runs a Python text in a process of its own, with the package; gives the CompletedProcess."""
+    with start_script(script, *arguments, environment=environment, daemon=daemon) as process:
+        out, err = process.communicate(timeout=options.pop('timeout', 120))
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def start_script(script, *arguments, environment='package', daemon=None):
+    """The same, begun: a Popen with text pipes."""
+    python = os.path.join(INSTALLED, environment, 'bin', 'python')
+    variables = {name: value for name, value in os.environ.items()
+                 if not name.startswith('DELTABUCKET_')}
+    variables.update(PYTHONPATH=PACKAGE, PYTHONFAULTHANDLER='1', **variables_of(daemon))
+    return subprocess.Popen([python, '-c', script, *map(str, arguments)], env=variables, text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def variables_of(daemon):
+    """What the README has users export."""
+    if daemon is None:
+        return {}
+    return {'DELTABUCKET_ENDPOINT': daemon.endpoint, 'DELTABUCKET_TOKEN': ROOT_TOKEN,
+            'DELTABUCKET_CA': daemon.ca}
+
+
+def settings_of(daemon):
+    """Arguments for Run and Bucket."""
+    return {'endpoint': daemon.endpoint, 'token': ROOT_TOKEN, 'ca': daemon.ca}
