@@ -7,9 +7,10 @@ import unittest
 
 from tests.support.daemon import Daemon
 from tests.support.package import package_is_ready, run_script, settings_of
+from tests.support.skips import NO_TORCH
 
 if not package_is_ready('torch', 'transformers', 'fsspec', environment='torch'):
-    raise unittest.SkipTest('setup/clients has not installed torch and transformers')
+    raise unittest.SkipTest(NO_TORCH)
 
 import numpy  # noqa: E402
 import torch  # noqa: E402
