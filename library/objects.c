@@ -58,6 +58,7 @@ static int get_range(struct object_call *at, const struct remote_object_facts *f
 static enum sink_result objects_take(struct body_sink *sink, struct span bytes, struct error *err);
 static int list_pages(struct list *list);
 static int list_page(struct list *list, bool *out_more);
+static int objects_order(const void *left, const void *right);
 static int give_entry(struct list *list, const struct listing_entry *entry);
 static int make_bucket(struct object_call *at);
 static int ask(
@@ -368,6 +369,9 @@ static int list_page(struct list *list, bool *out_more)
 	struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
 	struct listing listing = {0};
 	int result = remote_object_list(list->at->remote, &page, arena, &listing, err);
+	/* An answer has its prefixes behind its keys. */
+	if (listing.count > 0)
+		qsort(listing.entries, listing.count, sizeof(listing.entries[0]), objects_order);
 	for (size_t i = 0; i < listing.count && result == 0 && !list->is_over; i++)
 		result = give_entry(list, &listing.entries[i]);
 	*out_more = !list->is_over && listing.truncated && listing.next.len > 0 &&
@@ -376,6 +380,13 @@ static int list_page(struct list *list, bool *out_more)
 	buffer_add_span(&list->token, listing.next);
 	arena_free(arena);
 	return result;
+}
+
+static int objects_order(const void *left, const void *right)
+{
+	const struct listing_entry *const a = left;
+	const struct listing_entry *const b = right;
+	return span_compare(a->name, b->name);
 }
 
 static int give_entry(struct list *list, const struct listing_entry *entry)

@@ -116,7 +116,7 @@ class Bucket:
         found: list[Object] = []
         self._collect(lambda entry: found.append(_object_of(entry)), lib.deltabucket_list,
                       c_text(prefix, 'prefix'), c_text(delimiter, 'delimiter'))
-        return sorted(found, key=lambda one: one.key.encode())
+        return found
 
     def head(self, key: str) -> Object:
         """What the bucket says of an object. NotFound when there is none."""

@@ -77,6 +77,7 @@ class Objects(unittest.TestCase):
         self.assertTrue(all(modified_ms > 10**12 and etag for _, _, modified_ms, etag in found), found)
         folders = self.client.found('list', 'things', 'list/', '/')
         self.assertEqual([entry for entry in folders if entry[0].endswith('/')], [('list/b/', 0, 0, '')])
+        self.assertEqual([key for key, *_ in folders], ['list/a', 'list/b/', 'list/z--1', 'list/z--2', 'list/ü x'])
         self.assertEqual([key for key, *_ in self.client.found('list', 'things', 'list/z', '--')], ['list/z--'])
         self.assertEqual(len(self.client.found('list', 'things', 'list/', '', most=2)), 2)
         self.assertEqual(self.client.found('list', 'things', 'nothing/', ''), [])
