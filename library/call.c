@@ -1,10 +1,14 @@
 #include "library/call.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 _Static_assert((int)DELTABUCKET_ERROR_TEXT_BYTES == (int)ERROR_TEXT_BYTES &&
 		(int)DELTABUCKET_NAME_BYTES == (int)ERROR_REQUEST_ID_BYTES,
 	"every error fits into that of the caller");
+
+static void name_settings(char *text);
 
 void library_call_begin(struct library_call *call, const struct deltabucket_client *client,
 	struct deltabucket_watch *watch)
@@ -48,6 +52,7 @@ int library_error_give(const struct error *failure, struct deltabucket_error *ou
 	snprintf(out->kind, sizeof(out->kind), "%s", error_kind_name(failure->kind));
 	snprintf(out->request_id, sizeof(out->request_id), "%s", failure->request_id);
 	snprintf(out->text, sizeof(out->text), "%s", failure->text);
+	name_settings(out->text);
 	return -1;
 }
 
@@ -64,4 +69,20 @@ int library_check_deltas(const char *const *deltas, size_t count, struct error *
 		if (library_check(deltas == NULL ? NULL : deltas[i], "a delta", err) != 0)
 			return -1;
 	return 0;
+}
+
+/* Sentences of the client name flags of the command line. Settings have the same words, written as
+ * members are: "--take-over" becomes "take_over". */
+static void name_settings(char *text)
+{
+	char *to = text;
+	bool is_flag = false;
+	for (const char *from = text; *from != '\0'; from++) {
+		const bool begins = strncmp(from, "--", 2) == 0 && islower((unsigned char)from[2]);
+		if (begins)
+			from += 2;
+		is_flag = begins || (is_flag && (islower((unsigned char)*from) || *from == '-'));
+		*to++ = is_flag && *from == '-' ? '_' : *from;
+	}
+	*to = '\0';
 }

@@ -2,7 +2,7 @@
 
     import deltabucket
 
-    with deltabucket.Run('models/policy', create_bucket=True) as run:
+    with deltabucket.Run('models/policy', create_bucket=True, take_over=True) as run:
         run.publish(model.state_dict())
 
     with deltabucket.Run('models/policy').follow('/srv/weights') as steps:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from deltabucket import errors
-from deltabucket._library import made_of, new_error, text_of
+from deltabucket._library import close_all, made_of, new_error, text_of
 from deltabucket._native import ffi, lib
 
 # What a call of the library is: it gets watch and error, and gives a negative number or NULL when
@@ -74,7 +74,12 @@ def _forget_parent() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_parent)
-atexit.register(lambda: _active.end())
+
+
+@atexit.register
+def _end() -> None:
+    _active.end()
+    close_all()
 
 
 class Watch:

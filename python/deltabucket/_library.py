@@ -80,6 +80,20 @@ def _free(free: Callable[[Any], None], pointer: Any, process: int) -> None:
         free(pointer)
 
 
+_exclusive: weakref.WeakSet[Handle] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """Closes publishers and followers at the end of the program: what they keep in memory lies in
+    files, which would stay. Those that a thread is still using stay, too."""
+    for handle in list(_exclusive):
+        if handle._lock is not None and handle._lock.acquire(blocking=False):
+            try:
+                handle.close()
+            finally:
+                handle._lock.release()
+
+
 class Handle:
     """An object of the library. `parent`: what must outlive it."""
 
@@ -92,6 +106,8 @@ class Handle:
         self._pointer = pointer
         self._process = os.getpid()
         self._lock = threading.RLock() if exclusive else None
+        if exclusive:
+            _exclusive.add(self)
         self._is_open = True
         self._finalizer = weakref.finalize(self, _free, free, pointer, self._process)
         # A thread may be in a call when the program ends; the system frees all.
@@ -122,4 +138,11 @@ class Handle:
         self._is_open = False
         if self._lock:
             with self._lock:
-                self._finalizer()
+                self._free_now()
+
+    def _free_now(self) -> None:
+        # Called by itself, a finalizer does nothing while the program ends.
+        kept = self._finalizer.detach()
+        if kept is not None:
+            _, free, arguments, _ = kept
+            free(*arguments)

@@ -106,7 +106,8 @@ class Run:
         published last; it should outlive the process. None: in memory; a new publisher fetches the
         newest step from the server first.
         create_bucket: `publish` makes the bucket if there is none.
-        take_over: `publish` becomes the run's writer even if another publisher is.
+        take_over: `publish` becomes the run's writer even if another publisher is, or was: for a
+        trainer that is started again and has no `state`. The other one gets StaleEpoch.
         keep_steps: how many steps the run keeps, 0 for all; None: as it is.
         retries: tries after the first; None: 4. parallel: transfers at a time; 0: 4. threads: for
         encoding and decoding; 0: one per core.

@@ -112,7 +112,9 @@ class Publish(unittest.TestCase):
     def test_a_second_publisher_must_say_that_it_takes_over(self):
         with self.publisher() as first, self.publisher() as second:
             first.publish(self.weights[0])
-            self.refused('stale_epoch', second, self.weights[1])
+            told = self.refused('stale_epoch', second, self.weights[1])
+            self.assertIn('add take_over', told)  # the words of the settings, not flags
+            self.assertNotIn('--', told)
             with self.publisher(take_over=1) as third:
                 third.publish(self.weights[1])
                 self.assertIn('another publisher', self.refused('stale_epoch', first, self.weights[1]))

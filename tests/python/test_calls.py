@@ -1,6 +1,7 @@
 """Calls that are interrupted, cancelled and left: by Ctrl-C, callbacks, forks, tasks, and the end
 of the program. A server that never answers keeps them waiting."""
 import asyncio
+import glob
 import os
 import signal
 import socket
@@ -246,6 +247,21 @@ class Callbacks(unittest.TestCase):
         thread.start()
         thread.join()
         self.assertEqual(failures, [])
+
+    def test_a_program_that_closes_nothing_leaves_nothing(self):
+        """What a publisher and a follower keep in memory lies in files of /dev/shm."""
+        done = run_script('''
+import glob, os, numpy, deltabucket
+run = deltabucket.Run('callbacks/left', create_bucket=True)
+run.publish({'w': numpy.arange(1000)})
+steps = run.follow(silent=True).__enter__()
+assert steps.next(10).number == 0
+print(len(glob.glob(f'/dev/shm/deltabucket-{os.getpid()}-*')), os.getpid())
+''', daemon=self.daemon)
+        self.assertEqual(done.stderr, '')
+        number, process = done.stdout.split()
+        self.assertEqual(number, '2')
+        self.assertEqual(glob.glob(f'/dev/shm/deltabucket-{process}-*'), [])
 
     def test_bars_and_wrong_types(self):
         with self.assertRaises(TypeError):
