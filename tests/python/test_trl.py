@@ -184,6 +184,7 @@ class Trl(unittest.TestCase):
         resumed = threading.Thread(target=transfer.resume)
         with run.follow(replica='one') as one, run.follow(replica='two') as two:
             resumed.start()
+            self.addCleanup(resumed.join)
             for steps in (one, two):
                 self.assertTrue(resumed.is_alive())
                 made = next(steps).tensors('torch')
