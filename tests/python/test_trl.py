@@ -1,13 +1,15 @@
 """TRL's AsyncGRPOTrainer over a run: the trainer of PyPI's TRL trains a small Llama on the CPU, with
 deltabucket.trl.WeightTransfer and a rollout worker that follows in memory."""
 import os
+import subprocess
 import tempfile
 import threading
 import unittest
 
+from tests.support import engines
 from tests.support.clients import INSTALLED
-from tests.support.daemon import Daemon
-from tests.support.package import package_is_ready, run_script, settings_of
+from tests.support.daemon import CLIENT, SOURCE, Daemon
+from tests.support.package import package_is_ready, run_script, settings_of, variables_of
 from tests.support.skips import NO_TORCH
 
 if not package_is_ready('torch', 'transformers', environment='torch'):
@@ -16,6 +18,7 @@ if not os.path.isdir(os.path.join(INSTALLED, 'trl', 'trl')):
     raise unittest.SkipTest('setup/clients has not installed TRL')
 
 import torch  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
 import deltabucket  # noqa: E402
 from deltabucket.trl import WeightTransfer  # noqa: E402
 
@@ -84,7 +87,6 @@ class Rollouts:
                     self.steps.report('ready')
         except BaseException as failure:
             self.failure = failure
-            self.steps.report('error', str(failure))
 
     def start(self):
         """The trainer fetches a batch before it trains on the one before."""
@@ -209,6 +211,31 @@ class Trl(unittest.TestCase):
                                     'engine does not answer'):
             transfer.resume()
         transfer.destroy()
+
+    def test_the_recipe_of_an_engine(self):
+        """`deltabucket follow --exec contrib/engines/vllm` beside an engine: a sync has ended when
+        the engine has loaded its step, and the engine runs."""
+        transfer = WeightTransfer(self.open_run('engine'), workers=1, timeout=60)
+        engine = engines.Vllm()
+        self.addCleanup(engine.close)
+        into = os.path.join(self.folder, 'into')
+        command = [CLIENT, 'follow', '--run', 'models/engine', '--into', into, '--poll', '1',
+                   '--exec', os.path.join(SOURCE, 'contrib', 'engines', 'vllm')]
+        environment = dict(os.environ, ENGINE_URL=engine.url, XDG_RUNTIME_DIR=self.folder,
+                           **variables_of(self.daemon))
+        for number in range(3):
+            weights = {'a': torch.full((512,), 1.0 + number)}
+            transfer.pause()
+            transfer.send_weights(iter(weights.items()))
+            if number == 0:
+                worker = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.DEVNULL)
+                self.addCleanup(worker.wait)
+                self.addCleanup(worker.terminate)
+            transfer.resume()
+            self.assertEqual((engine.version, engine.paused), (str(number), False))
+            made = load_file(os.path.join(engine.weights, 'model.safetensors'))
+            self.assertTrue(torch.equal(made['a'], weights['a']))
 
     def test_not_waiting(self):
         transfer = WeightTransfer(self.open_run('alone'), metadata={'trainer': 'trl'})
