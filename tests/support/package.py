@@ -37,19 +37,26 @@ def build():
             raise AssertionError(f'{command} ended with {done.returncode}: {done.stderr[-4000:]}')
 
 
-def run_script(script, *arguments, environment='package', daemon=None, **options):
-    """Runs a Python text in a process of its own, with the package; gives the CompletedProcess."""
-    with start_script(script, *arguments, environment=environment, daemon=daemon) as process:
-        out, err = process.communicate(timeout=options.pop('timeout', 120))
+def run_script(script, *arguments, timeout=120, **options):
+    """Runs a Python text in a process of its own, with the package; gives the CompletedProcess.
+    options: as for `start_script`."""
+    with start_script(script, *arguments, **options) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-def start_script(script, *arguments, environment='package', daemon=None):
-    """The same, begun: a Popen with text pipes."""
+def start_script(script, *arguments, environment='package', daemon=None, beside=()):
+    """The same, begun: a Popen with text pipes. beside: folders of setup/clients with more modules."""
     python = os.path.join(INSTALLED, environment, 'bin', 'python')
     variables = {name: value for name, value in os.environ.items()
                  if not name.startswith('DELTABUCKET_')}
-    variables.update(PYTHONPATH=PACKAGE, PYTHONFAULTHANDLER='1', **variables_of(daemon))
+    paths = [PACKAGE, *(os.path.join(INSTALLED, name) for name in beside)]
+    variables.update(PYTHONPATH=os.pathsep.join(paths), PYTHONFAULTHANDLER='1',
+                     **variables_of(daemon))
     return subprocess.Popen([python, '-c', script, *map(str, arguments)], env=variables, text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
