@@ -18,7 +18,7 @@ torch.set_num_threads(1)  # three processes share the cores
 
 
 def make_model(is_tiny=False):
-    """A Llama of 1.3 million parameters in bf16 (tiny: 28,000) with random weights. Its tokens are
+    """A Llama of 1.3 million parameters in bf16 (tiny: 34,000) with random weights. Its tokens are
     the 256 bytes."""
     width, layers = (32, 2) if is_tiny else (160, 4)
     return LlamaForCausalLM(LlamaConfig(

@@ -62,5 +62,6 @@ def curve(values, last, top, most, colour):
         x = place(index + 1, last)
         recent = values[max(0, index + 1 - SMOOTH):index + 1]
         line.append(f'{x:.1f},{height(sum(recent) / len(recent)):.1f}')
-        yield f'<circle cx="{x:.1f}" cy="{height(value):.1f}" r="1.6" fill="{colour}" opacity=".35"/>'
+        yield (f'<circle cx="{x:.1f}" cy="{height(value):.1f}" r="1.6" fill="{colour}" '
+               'opacity=".35"/>')
     yield f'<polyline points="{" ".join(line)}" fill="none" stroke="{colour}" stroke-width="2"/>'

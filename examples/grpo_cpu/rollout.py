@@ -2,7 +2,6 @@
 import argparse
 import json
 import os
-import random
 import time
 
 import torch
@@ -13,7 +12,7 @@ from model import (ANSWER, BUCKET, END, PROMPT, RUN, encode, make_model, make_pr
 
 def main():
     settings = parse()
-    random.seed()
+    torch.seed()  # each rollout, and each life of it, draws other completions
     model = make_model(settings.tiny).eval()
     state = model.state_dict()
     run = deltabucket.Run(RUN, threads=1, progress=False)

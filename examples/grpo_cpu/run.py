@@ -42,9 +42,9 @@ def main():
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.replace('\n', ' '))
-    parser.add_argument('--steps', type=int, default=200)
-    parser.add_argument('--supervised', type=int, default=100)
-    parser.add_argument('--rate', type=float, default=3e-5)
+    parser.add_argument('--steps', type=int, default=400)
+    parser.add_argument('--supervised', type=int, default=70)
+    parser.add_argument('--rate', type=float, default=6e-5)
     parser.add_argument('--kill', type=int, help='step at which a rollout is killed')
     parser.add_argument('--back', type=int, help='step at which it is started again')
     parser.add_argument('--tiny', action='store_true', help='a smaller model, which learns nothing')
@@ -186,7 +186,7 @@ def judge(steps, logs, events):
         whole = sum(one['came_whole'] for one in log)
         lives = list(dict.fromkeys(one['pid'] for one in log))
         print(f'{name}: {same} of {len(log)} steps bit-identical to the trainer\'s, {whole} came '
-              f'whole, {len(log) - whole} as deltas; it lived {len(lives)} time{"s" * (len(lives) != 1)}.')
+              f'whole, {len(log) - whole} as deltas; processes: {len(lives)}.')
         is_good &= same == len(log) > 0 and log[-1]['step'] == steps[-1]['step']
         is_good &= len(lives) == (2 if name == KILLED else 1)
     print('All weights were bit-identical throughout.' if is_good else

@@ -7,12 +7,13 @@ do not reach the next bf16 number.
 import argparse
 import copy
 import json
+import random
 import time
 
 import torch
 
 import deltabucket
-from model import (ANSWER, BUCKET, PROMPT, RUN, answer_of, decode, encode, log_probabilities,
+from model import (BUCKET, PROMPT, RUN, answer_of, decode, encode, log_probabilities,
                    make_model, make_prompts, mask_of, reward_of, sha256_of)
 
 CLIP = 0.2  # how far the ratio to the probabilities of the rollout may move the policy
@@ -42,6 +43,7 @@ class Policy:
 
 def main():
     settings = parse()
+    random.seed(settings.seed)
     torch.manual_seed(settings.seed)
     model = make_model(settings.tiny)
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -54,11 +56,11 @@ def main():
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--steps', type=int, default=200)
-    parser.add_argument('--rate', type=float, default=3e-5, help='of the optimizer')
+    parser.add_argument('--steps', type=int, default=400)
+    parser.add_argument('--rate', type=float, default=6e-5, help='of the optimizer')
     parser.add_argument('--kl', type=float, default=0.01,
                         help='weight of the divergence from the supervised model; 0 for none')
-    parser.add_argument('--supervised', type=int, default=300, help='steps before')
+    parser.add_argument('--supervised', type=int, default=70, help='steps before')
     parser.add_argument('--supervised-rate', type=float, default=2e-3)
     parser.add_argument('--workers', type=int, default=2, help='rollouts that are waited for')
     parser.add_argument('--meet', type=int, default=20,
