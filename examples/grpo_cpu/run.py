@@ -42,7 +42,7 @@ def main():
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.replace('\n', ' '))
-    parser.add_argument('--steps', type=int, default=400)
+    parser.add_argument('--steps', type=int, default=300)
     parser.add_argument('--supervised', type=int, default=70)
     parser.add_argument('--rate', type=float, default=6e-5)
     parser.add_argument('--kill', type=int, help='step at which a rollout is killed')

@@ -56,7 +56,7 @@ def main():
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--steps', type=int, default=400)
+    parser.add_argument('--steps', type=int, default=300)
     parser.add_argument('--rate', type=float, default=6e-5, help='of the optimizer')
     parser.add_argument('--kl', type=float, default=0.01,
                         help='weight of the divergence from the supervised model; 0 for none')

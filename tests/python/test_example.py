@@ -35,8 +35,8 @@ class Example(unittest.TestCase):
         self.assertRegex(out, r'(?s)rollout-1 is started again\n.*\nstep .*rollout-1')
         self.assertRegex(out, rf'\nstep +{STEPS}  delta ')
         for name, lives in (('rollout-0', 1), ('rollout-1', 2)):
-            self.assertRegex(out, rf'\n{name}: (\d+) of \1 steps bit-identical .*; processes: {lives}'
-                             r'\.\n')
+            self.assertRegex(out, rf'\n{name}: (\d+) of \1 steps bit-identical '
+                             rf'.*; processes: {lives}\.\n')
         self.assertIn('\nAll weights were bit-identical throughout.\n', out)
 
 
