@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -27,6 +28,7 @@ END_SECONDS = 120
 
 def main():
     settings = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the others on the way
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='grpo-'))
         environment = stack.enter_context(server(settings.deltabucketd, folder))
@@ -144,9 +146,9 @@ class Fleet:
         return os.path.join(self.folder, f'{name}.jsonl')
 
     def log_of(self, name):
-        """A killed process may have left half a line."""
+        """Each line is one write, so that a kill leaves no half of one."""
         with open(self.path_of(name)) as log:
-            return [json.loads(line) for line in log if line.startswith('{') and line[-2:] == '}\n']
+            return [json.loads(line) for line in log]
 
 
 def go(fleet, settings):

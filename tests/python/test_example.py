@@ -23,7 +23,7 @@ class Example(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             plot = os.path.join(folder, 'learning.svg')
             done = subprocess.run(
-                [PYTHON, SCRIPT, '--tiny', '--steps', str(STEPS), '--supervised', '40', '--rate',
+                [PYTHON, SCRIPT, '--tiny', '--steps', str(STEPS), '--supervised', '80', '--rate',
                  '1e-3', '--deltabucketd', SERVER, '--plot', plot], text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 env=dict(os.environ, PYTHONPATH=PACKAGE, TMPDIR=folder))
@@ -32,8 +32,8 @@ class Example(unittest.TestCase):
             self.assertEqual([name for name in os.listdir(folder) if name.startswith('grpo-')], [])
         out = done.stdout
         self.assertIn('rollout-1 is killed\n', out)
-        self.assertRegex(out, r'(?s)rollout-1 is started again\n.*\nstep .*rollout-1')
-        self.assertRegex(out, rf'\nstep +{STEPS}  delta ')
+        self.assertIn('rollout-1 is started again\n', out)
+        self.assertRegex(out, rf'\nstep +{STEPS}  delta +\d\d,\d+ of ', 'the weights stand still')
         for name, lives in (('rollout-0', 1), ('rollout-1', 2)):
             self.assertRegex(out, rf'\n{name}: (\d+) of \1 steps bit-identical '
                              rf'.*; processes: {lives}\.\n')
