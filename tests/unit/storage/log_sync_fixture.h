@@ -4,8 +4,8 @@
 #define TESTS_UNIT_STORAGE_LOG_SYNC_FIXTURE_H
 
 int log_syncs_count(void);
-/* Lets the next `count` syncs fail with EIO: each commit breaks off with its frames in the log.
- * `failing` is called before each, unless it is NULL. */
+/* Lets the next `count` syncs of the committer fail with EIO: each commit breaks off with its
+ * frames in the log. `failing` is called before each, unless it is NULL. */
 void log_syncs_fail(int count, void (*failing)(void));
 
 #endif
