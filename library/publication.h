@@ -19,7 +19,7 @@ struct library_publication { /* stays in its place: its parts point to each othe
 int library_publication_read(struct library_publication *publication,
 	const struct deltabucket_publication *given, struct error *err);
 void library_publication_release(struct library_publication *publication);
-/* Of the checkpoint: what its files have, or its tensors. */
+/* The checkpoint's bytes: those of its files, or of its tensors. */
 int library_publication_bytes(
 	const struct library_publication *publication, uint64_t *out, struct error *err);
 

@@ -1,8 +1,8 @@
 /* A checkpoint made of tensors and small files that lie in memory. It has one shard,
  * "model.safetensors", as transformers would write it: the reference writer's header with
- * {"format":"pt"}, and behind it the tensors in the order of the header. The tensors stay where they
- * are: nothing is copied but the header and the names. For such a checkpoint checkpoint_file has no
- * full_path, and for the shard neither bytes nor data. All else of checkpoint.h holds. */
+ * {"format":"pt"}, and behind it the tensors in the order of the header. The tensors stay where
+ * they are: nothing is copied but the header and the names. For such a checkpoint checkpoint_file
+ * has no full_path, and for the shard neither bytes nor data. All else of checkpoint.h holds. */
 #ifndef WEIGHTS_MODEL_MEMORY_CHECKPOINT_H
 #define WEIGHTS_MODEL_MEMORY_CHECKPOINT_H
 
