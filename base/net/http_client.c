@@ -517,8 +517,10 @@ static const char *hint_of(const struct http_client *client, CURLcode code, cons
 			: " (no CA was given: a server with a CA of its own needs its tls/ca.pem as the CA)";
 	if (code == CURLE_GOT_NOTHING && is_plain)
 		return " (does the server speak HTTPS?)";
-	/* A server that is killed ends the connection, too. */
-	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain && strstr(reason, "terminated") == NULL)
-		return " (does the server speak plain HTTP?)";
+	/* A server of plain HTTP answers or hangs up; one that is stopped hangs up, too. */
+	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)
+		return strstr(reason, "terminated") == NULL
+			? " (does the server speak plain HTTP?)"
+			: " (was the server stopped, or does it speak plain HTTP?)";
 	return "";
 }
