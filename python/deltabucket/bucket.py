@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from deltabucket import errors
-from deltabucket._calls import CFunction, collecting
+from deltabucket._calls import CFunction, collecting, notes
 from deltabucket._client import Client
-from deltabucket._library import c_path, c_text, text_of
+from deltabucket._library import c_path, c_text, defaults, path_of, text_of
 from deltabucket._native import ffi, lib
 from deltabucket.progress import Progress
 
@@ -30,6 +30,21 @@ class Object:
     size: int
     modified: datetime
     etag: str
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What `Bucket.sync` has done, or would do.
+
+    files: at the source. moved, removed: names of the files that were sent or fetched, and of those
+    that were removed, relative to folder and prefix. moved_bytes: of the files. traffic_bytes: that
+    went over the network for them.
+    """
+    files: int
+    moved: tuple[str, ...]
+    moved_bytes: int
+    traffic_bytes: int
+    removed: tuple[str, ...]
 
 
 def time_of(milliseconds: int) -> datetime:
@@ -129,6 +144,42 @@ class Bucket:
         """Removes the object; one that does not exist counts as removed."""
         self._call(lib.deltabucket_remove, c_text(key, 'key'))
 
+    def sync(self, folder: str | os.PathLike[str], prefix: str = '', *,
+             direction: Literal['up', 'down'], delete: bool = False, dry_run: bool = False,
+             create_bucket: bool = False, progress: Progress = None) -> Synced:
+        """Makes a prefix like a folder ('up'), or a folder like a prefix ('down'), as `deltabucket
+        sync` does: only files that differ move, and of those only chunks that the other side lacks.
+
+        prefix: '' for the whole bucket; 'a' and 'a/' are the same. delete: what the source lacks is
+        removed from the target, at the end. dry_run: nothing is changed. create_bucket: on the way
+        up, makes the bucket if there is none.
+
+        NotFound when there is no such bucket, or no such folder on the way up, or when `delete`
+        would empty the target because there is nothing at the source; Invalid when a link leads to
+        a folder, or a key cannot be a file's name: then nothing is done. A removal that the server
+        refuses stops nothing else; the call raises it at its end, Denied for example.
+        """
+        told = _Told()
+        settings = defaults('deltabucket_sync_settings')
+        # the struct holds addresses alone
+        texts = {'bucket': self._bucket, 'prefix': c_text(prefix, 'prefix'),
+                 'folder': c_path(folder, 'folder'), 'direction': c_text(direction, 'direction')}
+        for member, text in texts.items():
+            setattr(settings, member, text)
+        settings.deletes = delete
+        settings.dry_run = dry_run
+        settings.create_bucket = create_bucket
+        settings.told = lib.deltabucket_python_told
+        settings.owner = told.owner
+        out = defaults('deltabucket_synced')
+
+        def call(watch: Any, err: Any) -> int:
+            with self._client.handle.use() as client:
+                return int(lib.deltabucket_sync(client, settings, out, watch, err))
+        self._run(call, progress)
+        return Synced(out.files, tuple(sorted(told.moved)), out.moved_bytes, out.traffic_bytes,
+                      tuple(told.removed))
+
     def _get_whole(self, key: str, progress: Progress) -> bytes:
         size = self.head(key).size
         for _ in range(GET_TRIES):
@@ -175,3 +226,22 @@ class Bucket:
 def _object_of(entry: Any) -> Object:
     return Object(text_of(entry.key), entry.bytes, time_of(entry.modified_ms),
                   text_of(entry.etag))
+
+
+class _Told:
+    """The names that a sync has told."""
+
+    def __init__(self) -> None:
+        self.moved: list[str] = []
+        self.removed: list[str] = []
+        self.owner = ffi.new_handle(self)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def deltabucket_python_told(owner: Any, what: Any, name: Any, size: int) -> None:
+    told = ffi.from_handle(owner)
+    word = text_of(what)
+    if word == 'refused':
+        notes.warning('The server does not let %s be removed.', path_of(name))
+    else:
+        (told.removed if word == 'removed' else told.moved).append(path_of(name))
