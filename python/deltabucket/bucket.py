@@ -68,8 +68,10 @@ class Bucket:
         self.name = name
         self._bucket = c_text(name, 'bucket')
         self._progress = progress
-        self._client = Client(endpoint, token, ca, profile=profile, retries=retries,
-                              parallel=parallel, threads=threads)
+        self._settings: dict[str, Any] = {'profile': profile, 'retries': retries, 'parallel': parallel,
+                          'threads': threads}
+        self._made_from = name, endpoint, token, ca
+        self._client = Client(endpoint, token, ca, **self._settings)
 
     def __enter__(self) -> Bucket:
         return self
@@ -77,6 +79,11 @@ class Bucket:
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None,
                  trace: TracebackType | None) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In a process that it is sent to, it is a bucket with the same arguments, the token among
+        them. What the environment said is read again there."""
+        return _made_again, (self._made_from, self._settings, self._progress)
 
     def close(self) -> None:
         """Calls that are running go on to their end; others raise ValueError."""
@@ -123,6 +130,12 @@ class Bucket:
         """Up to `length` bytes from byte `start` on: fewer at the end, b'' behind it. NotFound when
         there is no such object."""
         return self._get(key, start, length, progress)[0]
+
+    def read_into(self, key: str, start: int, into: bytearray | memoryview,
+                  progress: Progress = None) -> int:
+        """The same into memory of the caller, which must be writable and contiguous; gives how many
+        bytes came."""
+        return self._fill(key, start, into, progress)[0]
 
     def list(self, prefix: str = '', delimiter: str = '') -> list[Object]:
         """The objects whose keys begin with `prefix`, in byte order of the keys. With a delimiter,
@@ -196,12 +209,20 @@ class Bucket:
             raise ValueError(f'{length} bytes from {start} on cannot be read; neither may be '
                              'below 0.')
         into = bytearray(length)
+        came, size = self._fill(key, start, into, progress)
+        return bytes(into) if came == length else bytes(into[:came]), size
+
+    def _fill(self, key: str, start: int, into: bytearray | memoryview,
+              progress: Progress) -> tuple[int, int]:
+        """(bytes that came, size of the object)"""
+        if start < 0:
+            raise ValueError(f'Bytes from {start} on cannot be read; it may not be below 0.')
         came = ffi.new('size_t *')
         size = ffi.new('uint64_t *')
-        self._call(lib.deltabucket_get, c_text(key, 'key'), start,
-                   ffi.from_buffer(into, require_writable=True), length, came, size,
+        data = ffi.from_buffer(into, require_writable=True)
+        self._call(lib.deltabucket_get, c_text(key, 'key'), start, data, len(data), came, size,
                    progress=progress)
-        return bytes(into) if came[0] == length else bytes(into[:came[0]]), size[0]
+        return came[0], size[0]
 
     def _call(self, function: Callable[..., Any], *arguments: Any,
               progress: Progress = None) -> None:
@@ -221,6 +242,11 @@ class Bucket:
 
     def _run(self, call: CFunction, progress: Progress) -> None:
         self._client.call(call, self._progress if progress is None else progress)
+
+
+def _made_again(made_from: tuple[Any, ...], settings: dict[str, Any],
+                progress: Progress) -> Bucket:
+    return Bucket(*made_from, progress=progress, **settings)
 
 
 def _object_of(entry: Any) -> Object:

@@ -1,5 +1,6 @@
 """Objects by `deltabucket.Bucket` and by fsspec."""
 import os
+import pickle
 import tempfile
 import unittest
 
@@ -56,8 +57,13 @@ class Objects(BucketCase):
         self.assertEqual(bucket.read('key', 10, 5), bytes(range(10, 15)))
         self.assertEqual(bucket.read('key', 95, 50), bytes(range(95, 100)))
         self.assertEqual(bucket.read('key', 100, 50), b'')
-        with self.assertRaises(ValueError):
-            bucket.read('key', -1, 5)
+        into = bytearray(10)
+        self.assertEqual(bucket.read_into('key', 95, memoryview(into)[2:]), 5)
+        self.assertEqual(into, b'\0\0' + bytes(range(95, 100)) + b'\0\0\0')
+        for call in (lambda: bucket.read('key', -1, 5), lambda: bucket.read_into('key', -1, into),
+                     lambda: bucket.read('key', 0, -1)):
+            with self.assertRaises(ValueError):
+                call()
 
     def test_lists(self):
         bucket = self.bucket()
@@ -81,7 +87,7 @@ class Objects(BucketCase):
         bucket = deltabucket.Bucket('folders', **settings_of(self.daemon))
         self.addCleanup(bucket.close)
         here, there = (os.path.join(self.folder, name) for name in ('here', 'there'))
-        data = content(3_000_000)
+        data = content(3_000_000, 7)
         for name in ('a', 'deep/ü', 'old'):
             write(os.path.join(here, name), name.encode())
         write(os.path.join(here, 'large'), data)
@@ -146,6 +152,15 @@ class Objects(BucketCase):
             self.assertEqual(len(logs.output), len(own))
             self.assertIn(own[0], logs.output[0])
         self.assertEqual([one.key for one in bucket.list()], sorted([*own, 'new']))
+
+    def test_a_bucket_can_be_sent_to_another_process(self):
+        bucket = self.bucket('sent')
+        bucket.put('key', b'data')
+        there = pickle.loads(pickle.dumps(bucket))
+        self.addCleanup(there.close)
+        self.assertEqual((there.name, there.endpoint), (bucket.name, bucket.endpoint))
+        bucket.close()
+        self.assertEqual(there.get('key'), b'data')
 
     def test_failures(self):
         bucket = self.bucket()
