@@ -7,6 +7,7 @@ import time
 import unittest
 
 from tests.support import library
+from tests.support.checkpoints import expand_small
 from tests.support.daemon import Daemon, ROOT_TOKEN, free_port
 
 MIB = 1024 * 1024
@@ -141,6 +142,24 @@ class Objects(unittest.TestCase):
         settings.size = 0
         self.refused('invalid', 'sync', ctypes.byref(settings), None)
         self.client.call('head', 'things', 'kept', library.FOUND(lambda *_: 0), None)
+
+    def test_removals_that_are_refused_are_counted(self):
+        """Keys of a run that are the server's own stay, all others go."""
+        (checkpoint,) = expand_small(self.daemon.scratch, 0)
+        self.daemon.client('publish', '--run', 'views/policy', '--create-bucket', checkpoint)
+        self.daemon.client('runs', 'settings', 'views/policy', 'view_trl=true')
+        keys = [key for key, *_ in self.client.found('list', 'views', '', None)]
+        own = [key for key in keys if key.startswith('policy/anchors/')]
+        os.makedirs(self.path('views'))
+        with open(self.path('views/new'), 'wb') as file:
+            file.write(b'new')
+        told = []
+        settings = library.SyncSettings(bucket=b'views', folder=self.path('views').encode(), direction=b'up', deletes=1, told=library.TOLD(
+            lambda owner, what, name, size: told.append((what, name.decode()))))
+        out = library.Synced()
+        self.refused('denied', 'sync', ctypes.byref(settings), ctypes.byref(out))
+        self.assertEqual((out.files, out.moved, out.removed, out.refused), (1, 1, len(keys) - len(own), len(own)))
+        self.assertEqual([name for what, name in told if what == b'refused'], own)
 
     def test_what_is_removed_is_gone(self):
         self.client.call('put', 'things', 'gone', b'x', 1)
