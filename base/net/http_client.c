@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/net/pipe_signal.h"
+#include "base/net/trust_file.h"
 
 enum {
 	CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -24,6 +25,7 @@ struct http_client {
 	CURL *easy;
 	char *endpoint;
 	char *ca_file;
+	const char *system_cas; /* in place of libcurl's own CA file; NULL: that one. Static. */
 	char *unix_socket;
 	bool unverified;
 	char *authorization; /* the whole header line; NULL: none */
@@ -90,6 +92,8 @@ struct http_client *http_client_new(const struct http_client_options *options, s
 	client->easy = easy;
 	client->endpoint = copy_endpoint(options->endpoint);
 	client->ca_file = memory_copy_text(options->ca_file);
+	client->system_cas =
+		trust_file_instead(curl_version_info(CURLVERSION_NOW)->cainfo, TRUST_FILE_PLACES);
 	client->unix_socket = memory_copy_text(options->unix_socket);
 	client->unverified = options->unverified;
 	client->authorization = make_line("Authorization: Bearer ", options->token);
@@ -358,6 +362,8 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	curl_easy_setopt(client->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (client->ca_file != NULL)
 		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->ca_file);
+	else if (client->system_cas != NULL)
+		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->system_cas);
 	if (client->signing != NULL) {
 		curl_easy_setopt(client->easy, CURLOPT_AWS_SIGV4, client->signing);
 		curl_easy_setopt(client->easy, CURLOPT_USERNAME, client->key_id);
