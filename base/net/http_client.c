@@ -25,7 +25,7 @@ struct http_client {
 	CURL *easy;
 	char *endpoint;
 	char *ca_file;
-	const char *system_cas; /* in place of libcurl's own CA file; NULL: that one. Static. */
+	const char *system_cas; /* in place of those that libcurl knows; NULL: those. Static. */
 	char *unix_socket;
 	bool unverified;
 	char *authorization; /* the whole header line; NULL: none */
@@ -54,6 +54,7 @@ static int check_options(const struct http_client_options *options, struct error
 static int check_endpoint(const char *endpoint, struct error *err);
 static void http_client_start_library(void);
 static char *copy_endpoint(const char *endpoint);
+static const char *find_system_cas(void);
 static char *make_line(const char *prefix, const char *text);
 static void take_signing(struct http_client *client, const struct http_signing *signing);
 static void free_secret(char *text);
@@ -92,8 +93,7 @@ struct http_client *http_client_new(const struct http_client_options *options, s
 	client->easy = easy;
 	client->endpoint = copy_endpoint(options->endpoint);
 	client->ca_file = memory_copy_text(options->ca_file);
-	client->system_cas =
-		trust_file_instead(curl_version_info(CURLVERSION_NOW)->cainfo, TRUST_FILE_PLACES);
+	client->system_cas = find_system_cas();
 	client->unix_socket = memory_copy_text(options->unix_socket);
 	client->unverified = options->unverified;
 	client->authorization = make_line("Authorization: Bearer ", options->token);
@@ -239,6 +239,13 @@ static char *copy_endpoint(const char *endpoint)
 	for (size_t len = strlen(copy); len > 0 && copy[len - 1] == '/'; len--)
 		copy[len - 1] = '\0';
 	return copy;
+}
+
+static const char *find_system_cas(void)
+{
+	const curl_version_info_data *const made = curl_version_info(CURLVERSION_NOW);
+	return trust_file_instead(
+		made->cainfo != NULL ? made->cainfo : made->capath, TRUST_FILE_PLACES);
 }
 
 /* NULL for NULL. */

@@ -6,9 +6,10 @@
 /* Where the usual distributions keep it: a list with NULL at the end. */
 extern const char *const TRUST_FILE_PLACES[];
 
-/* Returns the file that takes the place of `own`, libcurl's own one: the first of `places` that can
- * be read. Returns NULL where none is needed, because `own` can be read or is NULL (libcurl then
- * knows a store that is not a file), and where none of `places` can be read. Any thread. */
+/* Returns the file that takes the place of `own`, the file or folder that libcurl was built with:
+ * the first of `places` that can be read. Returns NULL where none is needed, because `own` can be
+ * read or is NULL (libcurl then has another kind of store), and where none of `places` can be read.
+ * Any thread. */
 const char *trust_file_instead(const char *own, const char *const places[]);
 
 #endif

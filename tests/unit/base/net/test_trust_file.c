@@ -38,7 +38,7 @@ START_TEST(a_file_of_its_own_that_can_be_read_stays)
 	ck_assert_ptr_eq(trust_file_instead(own, PLACES), paths[0]);
 	touch(own);
 	ck_assert_ptr_null(trust_file_instead(own, PLACES));
-	/* libcurl has a store that is not a file */
+	ck_assert_ptr_null(trust_file_instead(scratch, PLACES)); /* a folder of CAs */
 	ck_assert_ptr_null(trust_file_instead(NULL, PLACES));
 	unit_scratch_remove(scratch);
 }
