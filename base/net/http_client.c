@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/net/pipe_signal.h"
+#include "base/net/trust_file.h"
 
 enum {
 	CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -24,6 +25,7 @@ struct http_client {
 	CURL *easy;
 	char *endpoint;
 	char *ca_file;
+	const char *system_cas; /* in place of those that libcurl knows; NULL: those. Static. */
 	char *unix_socket;
 	bool unverified;
 	char *authorization; /* the whole header line; NULL: none */
@@ -52,6 +54,7 @@ static int check_options(const struct http_client_options *options, struct error
 static int check_endpoint(const char *endpoint, struct error *err);
 static void http_client_start_library(void);
 static char *copy_endpoint(const char *endpoint);
+static const char *find_system_cas(void);
 static char *make_line(const char *prefix, const char *text);
 static void take_signing(struct http_client *client, const struct http_signing *signing);
 static void free_secret(char *text);
@@ -90,6 +93,7 @@ struct http_client *http_client_new(const struct http_client_options *options, s
 	client->easy = easy;
 	client->endpoint = copy_endpoint(options->endpoint);
 	client->ca_file = memory_copy_text(options->ca_file);
+	client->system_cas = find_system_cas();
 	client->unix_socket = memory_copy_text(options->unix_socket);
 	client->unverified = options->unverified;
 	client->authorization = make_line("Authorization: Bearer ", options->token);
@@ -237,6 +241,13 @@ static char *copy_endpoint(const char *endpoint)
 	return copy;
 }
 
+static const char *find_system_cas(void)
+{
+	const curl_version_info_data *const made = curl_version_info(CURLVERSION_NOW);
+	return trust_file_instead(
+		made->cainfo != NULL ? made->cainfo : made->capath, TRUST_FILE_PLACES);
+}
+
 /* NULL for NULL. */
 static char *make_line(const char *prefix, const char *text)
 {
@@ -358,6 +369,8 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	curl_easy_setopt(client->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (client->ca_file != NULL)
 		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->ca_file);
+	else if (client->system_cas != NULL)
+		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->system_cas);
 	if (client->signing != NULL) {
 		curl_easy_setopt(client->easy, CURLOPT_AWS_SIGV4, client->signing);
 		curl_easy_setopt(client->easy, CURLOPT_USERNAME, client->key_id);
