@@ -146,6 +146,7 @@ static struct deltabucket_follower *follower_new(const struct deltabucket_client
 		.asks_once = true,
 		.prefetches = true,
 		.keeps_deltas = true,
+		.keeps_changes = settings->keeps_changes != 0,
 	};
 	follower->client = client;
 	return follower;

@@ -135,6 +135,11 @@ static int live_changes(const struct held_step *step, size_t index, struct held_
 		return error_set(err, ERROR_NOT_FOUND,
 			"a later step has taken the place of step %" PRIu64 " in memory",
 			step->facts.number);
+	if (!live_checkpoint_has_changes(step->live))
+		return error_set(err, ERROR_UNSUPPORTED,
+			"what changed with step %" PRIu64
+			" in memory was not kept; that takes a follower with keeps_changes",
+			step->facts.number);
 	out->count = (size_t)live_checkpoint_change_count(step->live, index);
 	out->positions = memory_new_array(out->count + 1, sizeof(out->positions[0]));
 	live_checkpoint_changes(step->live, index, out->positions);

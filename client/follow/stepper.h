@@ -29,9 +29,10 @@ struct stepper_params { /* borrowed until stepper_close */
 	/* The steps after one are downloaded while it is made and used. Not in memory: there the
 	 * downloads would take the memory that the weights leave free. */
 	bool prefetches;
-	/* The deltas that led to the held step stay on disk until the next round that moves. In
-	 * memory it is kept, too, what they changed. */
+	/* The deltas that led to the held step stay on disk until the next round that moves. */
 	bool keeps_deltas;
+	/* It is kept, too, what they changed in memory. In a folder the step before is there. */
+	bool keeps_changes;
 };
 
 struct stepper {

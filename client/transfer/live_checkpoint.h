@@ -44,8 +44,10 @@ struct live_patch {
 int live_checkpoint_patch(struct live_checkpoint *live, const struct live_patch *patch,
 	bool *out_spoiled, struct error *err);
 
-/* The elements of a tensor that the last patch changed, if that was to keep them; else none.
- * Positions rise and count elements, or bytes where elements are smaller. */
+/* Whether the last patch was to keep what it changed. */
+bool live_checkpoint_has_changes(const struct live_checkpoint *live);
+/* The elements of a tensor that the last patch changed; only if they were kept. Positions rise and
+ * count elements, or bytes where elements are smaller. */
 uint64_t live_checkpoint_change_count(const struct live_checkpoint *live, size_t index);
 /* Writes them to the caller's array, which has room for the count. */
 void live_checkpoint_changes(
