@@ -337,7 +337,8 @@ DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follo
  * "staging" or "error" with a sentence. */
 DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *follower,
 	const char *state, const char *sentence, struct deltabucket_error *err);
-/* Its steps stay valid, but for the paths of deltas. NULL is fine. */
+/* Tells the fleet that this worker is gone, unless the server takes more than about a second to
+ * hear it. Its steps stay valid, but for the paths of deltas. NULL is fine. */
 DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);
 
 /* The texts are borrowed from the step. */

@@ -23,7 +23,9 @@ struct stepper_params { /* borrowed until stepper_close */
 	/* where weights in memory may lie, the best first; NULL: memory_model_parents */
 	const char *const *parents;
 	unsigned threads;
-	uint64_t poll_s;  /* length of a long poll */
+	uint64_t poll_s; /* length of a long poll */
+	/* above 0: how long stepper_close waits for an answer of a server that reports go to */
+	int64_t goodbye_ms;
 	bool asks_once;   /* questions are not tried again; only downloads are */
 	bool is_volatile; /* weights are not synced */
 	/* The steps after one are downloaded while it is made and used. Not in memory: there the

@@ -173,8 +173,9 @@ class Follower:
             raise self._too_far(lag)
 
     def close(self) -> None:
-        """Ends a wait of another thread, tells the fleet that this worker is gone, and frees the
-        folder. Arrays of its steps stay valid."""
+        """Ends a wait of another thread, tells the fleet that this worker is gone, unless the server
+        does not answer within about a second, and frees the folder. Arrays of its steps stay
+        valid."""
         with self._lock:
             self._is_closed = True
             watch, handle = self._watch, self._handle

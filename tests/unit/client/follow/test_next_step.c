@@ -60,6 +60,7 @@ static void open_worker(int mode)
 		.parents = parents,
 		.threads = 1,
 		.poll_s = 1,
+		.goodbye_ms = 60000,
 		.keeps_deltas = true,
 		.keeps_changes = true};
 	ck_assert_msg(stepper_open(&stepper, &params, &session, &err) == 0, "%s", err.text);
