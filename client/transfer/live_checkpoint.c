@@ -145,22 +145,9 @@ static void unmap_shard(struct live_checkpoint *live, struct span shard)
 	live->gone[live->gone_count++] = shard;
 }
 
-bool live_checkpoint_has_changes(const struct live_checkpoint *live)
+const struct delta_changes *live_checkpoint_changes(const struct live_checkpoint *live)
 {
-	return live->changes != NULL;
-}
-
-uint64_t live_checkpoint_change_count(const struct live_checkpoint *live, size_t index)
-{
-	ASSERT(live->changes != NULL);
-	return delta_changes_count(live->changes, index);
-}
-
-void live_checkpoint_changes(
-	const struct live_checkpoint *live, size_t index, uint64_t *out_positions)
-{
-	ASSERT(live->changes != NULL);
-	delta_changes_positions(live->changes, index, out_positions);
+	return live->changes;
 }
 
 static int map_folder(struct live_checkpoint *live, const char *folder, struct error *err)

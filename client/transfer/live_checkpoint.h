@@ -5,6 +5,7 @@
 #define CLIENT_TRANSFER_LIVE_CHECKPOINT_H
 
 #include "base/file.h"
+#include "weights/delta/delta_changes.h"
 #include "weights/model/schema.h"
 #include "weights/model/work_watch.h"
 
@@ -44,13 +45,7 @@ struct live_patch {
 int live_checkpoint_patch(struct live_checkpoint *live, const struct live_patch *patch,
 	bool *out_spoiled, struct error *err);
 
-/* Whether the last patch was to keep what it changed. */
-bool live_checkpoint_has_changes(const struct live_checkpoint *live);
-/* The elements of a tensor that the last patch changed; only if they were kept. Positions rise and
- * count elements, or bytes where elements are smaller. */
-uint64_t live_checkpoint_change_count(const struct live_checkpoint *live, size_t index);
-/* Writes them to the caller's array, which has room for the count. */
-void live_checkpoint_changes(
-	const struct live_checkpoint *live, size_t index, uint64_t *out_positions);
+/* What the last patch changed; NULL unless it was to keep that. Borrowed until the next one. */
+const struct delta_changes *live_checkpoint_changes(const struct live_checkpoint *live);
 
 #endif
