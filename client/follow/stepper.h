@@ -20,7 +20,7 @@ struct stepper_params { /* borrowed until stepper_close */
 	/* of lease and prefetch, which outlive the sessions of single calls */
 	const struct remote_options *remote;
 	const struct output *output; /* for notes of the lease; NULL: none */
-	/* where weights in memory may lie, the best first; NULL: memory_model_parents */
+	/* where weights in memory may lie, as memory_model_new has it */
 	const char *const *parents;
 	unsigned threads;
 	uint64_t poll_s; /* length of a long poll */
