@@ -81,7 +81,7 @@ int memory_model_make_room(
 int memory_model_map(struct memory_model *model, const char *folder, struct error *err)
 {
 	ASSERT(model->live == NULL);
-	model->live = live_checkpoint_open(folder, err);
+	model->live = live_checkpoint_open(model->files, folder, err);
 	return model->live != NULL ? 0 : -1;
 }
 

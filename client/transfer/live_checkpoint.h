@@ -1,6 +1,8 @@
 /* A checkpoint folder that is mapped for writing: deltas change its tensors in place, and the files
- * beside them are replaced. Holders may keep it when its maker has dropped it; then it has no data.
- * Not for several threads at once, except live_checkpoint_free. */
+ * beside them are replaced. Each shard loses its name: in its place comes a link to the file as
+ * this process has it open, so that its bytes go with the process, even if that is killed. Holders
+ * may keep it when its maker has dropped it; then it has no data. Not for several threads at once,
+ * except live_checkpoint_free. */
 #ifndef CLIENT_TRANSFER_LIVE_CHECKPOINT_H
 #define CLIENT_TRANSFER_LIVE_CHECKPOINT_H
 
@@ -12,7 +14,8 @@
 struct live_checkpoint;
 
 /* The files of `folder` may be renamed and removed meanwhile. */
-struct live_checkpoint *live_checkpoint_open(const char *folder, struct error *err);
+struct live_checkpoint *live_checkpoint_open(
+	const struct file_ops *files, const char *folder, struct error *err);
 /* One more holder. */
 struct live_checkpoint *live_checkpoint_hold(struct live_checkpoint *live);
 /* One holder less; the last one frees it. NULL is fine. */

@@ -401,6 +401,9 @@ class Follow(unittest.TestCase):
                 'assert Follower(one).next().number == 0\nos.kill(os.getpid(), 9)\n')
         process = subprocess.Popen([sys.executable, '-c', code, self.daemon.endpoint, ROOT_TOKEN, self.daemon.ca])
         self.assertEqual(process.wait(), -9)
+        (dead,) = self.left(process.pid)
+        kept = sum(os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(dead) for name in names)
+        self.assertLess(kept, os.path.getsize(self.published[0]) // 10)  # the weights went with the process
         follower = Follower(self.client)
         self.assertEqual(self.left(process.pid), [])
         self.expect(follower.next(), 0).free()
