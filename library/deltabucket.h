@@ -337,6 +337,9 @@ struct deltabucket_follower_settings {
 	const char *replica; /* name in the fleet; NULL: made of host and folder or process */
 	int is_silent;       /* 1: the fleet does not hear of this worker */
 	unsigned threads;    /* 0: one per core */
+	/* 1: in memory, keeps what a step has changed, for deltabucket_step_changes: 2 bytes for
+	 * each element. In a folder the step before is kept in any case. */
+	int keeps_changes;
 };
 #define DELTABUCKET_FOLLOWER_SETTINGS                                \
 	{                                                            \
@@ -379,7 +382,8 @@ DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follo
  * "staging" or "error" with a sentence. */
 DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *follower,
 	const char *state, const char *sentence, struct deltabucket_error *err);
-/* Its steps stay valid, but for the paths of deltas. NULL is fine. */
+/* Tells the fleet that this worker is gone, unless the server takes more than about a second to
+ * hear it. Its steps stay valid, but for the paths of deltas. NULL is fine. */
 DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);
 
 /* The texts are borrowed from the step. */
@@ -394,8 +398,8 @@ DELTABUCKET_API void deltabucket_step_tensor(
 DELTABUCKET_API const char *deltabucket_step_delta(
 	const struct deltabucket_step *step, size_t index);
 /* The elements of tensor `index` that differ from the step before. Calls `found` once with the
- * positions, in rising order, and the new values, one after the other; `count` may be 0. A step
- * that came whole has no changes: unsupported. */
+ * positions, in rising order, and the new values, one after the other; `count` may be 0.
+ * unsupported when the step came whole, and for a follower in memory without keeps_changes. */
 typedef int deltabucket_changes_fn(
 	void *owner, const uint64_t *positions, const void *values, size_t count);
 DELTABUCKET_API int deltabucket_step_changes(const struct deltabucket_step *step, size_t index,

@@ -64,6 +64,7 @@ static int make_headers(const struct http_client *client, const struct http_requ
 static int add_header(struct curl_slist **list, const char *line);
 static bool has_header(const struct http_request *request, const char *name);
 static int add_bearer(struct curl_slist **list, const char *token);
+static void set_trust(const struct http_client *client);
 static void set_connection(struct http_client *client, int64_t wait_ms);
 static void set_body(struct http_client *client, struct http_transfer *transfer);
 static size_t http_client_read_source(char *into, size_t size, size_t count, void *argument);
@@ -367,10 +368,7 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYPEER, client->unverified ? 0L : 1L);
 	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYHOST, client->unverified ? 0L : 2L);
 	curl_easy_setopt(client->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	if (client->ca_file != NULL)
-		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->ca_file);
-	else if (client->system_cas != NULL)
-		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->system_cas);
+	set_trust(client);
 	if (client->signing != NULL) {
 		curl_easy_setopt(client->easy, CURLOPT_AWS_SIGV4, client->signing);
 		curl_easy_setopt(client->easy, CURLOPT_USERNAME, client->key_id);
@@ -380,6 +378,17 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 		curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->unix_socket);
 		curl_easy_setopt(client->easy, CURLOPT_NOPROXY, "*");
 	}
+}
+
+/* A CA that is given is trusted alone. Without CAPATH set the system's folder of CAs would be too,
+ * and GnuTLS would read all of it into each connection: 4 MB of memory. */
+static void set_trust(const struct http_client *client)
+{
+	const char *const cas = client->ca_file != NULL ? client->ca_file : client->system_cas;
+	if (cas != NULL)
+		curl_easy_setopt(client->easy, CURLOPT_CAINFO, cas);
+	if (client->ca_file != NULL)
+		curl_easy_setopt(client->easy, CURLOPT_CAPATH, NULL);
 }
 
 /* Chooses the kind of libcurl request that gives the right framing, then names the method
