@@ -288,6 +288,18 @@ struct deltabucket_publication {
 	const char *const *metadata; /* name, value, name, value ..., NULL; NULL: none */
 	const char *anchor;          /* "auto", "always", "never", "every=N"; NULL: "auto" */
 	const char *format;          /* of the delta; NULL: "ulp-class" */
+	/* `ranks` above 0: this is rank number `rank`, from 0 on, of so many that publish the step
+	 * together, each its own tensors, rank 0 also the files. From memory each rank is a shard
+	 * of its own, model-00001-of-00002.safetensors for rank 0 of 2, and rank 0 of several has
+	 * the file model.safetensors.index.json, which says where each tensor is. `path` is a
+	 * folder that all ranks have written into, or one with the rank's shards alone. The format
+	 * is NULL, the anchor not "every=N"; label and metadata are those of rank 0. */
+	unsigned rank, ranks;
+	/* of deltabucket_publisher_epoch, the same for all ranks, where they have no state folder
+	 * in common; 0: they find it in that folder */
+	uint64_t epoch;
+	/* how long to wait for the other ranks; 0: an hour, below 0: not at all */
+	int64_t wait_s;
 };
 #define DELTABUCKET_PUBLICATION                                            \
 	{                                                                  \
@@ -318,10 +330,21 @@ DELTABUCKET_API struct deltabucket_publisher *deltabucket_publisher_open(
 	struct deltabucket_error *err);
 /* Publishes the next step: as a delta against the step before, or whole. *out may be NULL. After a
  * failure the same call continues. head_moved or stale_epoch when another publisher has taken the
- * run; schema_mismatch when the tensors are not those of the run's first step. */
+ * run; schema_mismatch when the tensors are not those of the run's first step.
+ * One of several ranks returns when the step is there, with what it has sent itself. not_ready when
+ * the others do not come in time. invalid when two ranks have one tensor; schema_mismatch or
+ * incomplete_anchor when all together have not those of the run; parts_mismatch when some send a
+ * delta and others not; step_differs or head_moved when they do not mean the same step and number
+ * of ranks. A publisher publishes alone or as a rank, not both. */
 DELTABUCKET_API int deltabucket_publish(struct deltabucket_publisher *publisher,
 	const struct deltabucket_publication *publication, struct deltabucket_published *out,
 	struct deltabucket_watch *watch, struct deltabucket_error *err);
+/* For ranks without a state folder in common: one of them becomes the run's writer now, as its
+ * first publication would, and tells the others the epoch. Whatever an earlier attempt has left of
+ * a step is dropped. stale_epoch when the run has another publisher, unless the settings take it
+ * over. */
+DELTABUCKET_API int deltabucket_publisher_epoch(struct deltabucket_publisher *publisher,
+	uint64_t *out_epoch, struct deltabucket_watch *watch, struct deltabucket_error *err);
 /* NULL is fine. */
 DELTABUCKET_API void deltabucket_publisher_close(struct deltabucket_publisher *publisher);
 
@@ -340,6 +363,12 @@ struct deltabucket_follower_settings {
 	/* 1: in memory, keeps what a step has changed, for deltabucket_step_changes: 2 bytes for
 	 * each element. In a folder the step before is kept in any case. */
 	int keeps_changes;
+	/* Only these tensors, with the files beside them: shell patterns with commas between them,
+	 * NULL for all ... */
+	const char *tensors;
+	/* ... or part number `rank`, from 0 on, of `ranks` parts with about as many bytes, whose
+	 * tensors are neighbours in byte order of the names; ranks 0: all */
+	unsigned rank, ranks;
 };
 #define DELTABUCKET_FOLLOWER_SETTINGS                                \
 	{                                                            \
@@ -349,7 +378,7 @@ struct deltabucket_follower_settings {
 struct deltabucket_step_facts {
 	size_t size;
 	uint64_t number;
-	char digest[DELTABUCKET_DIGEST_BYTES];
+	char digest[DELTABUCKET_DIGEST_BYTES]; /* of all tensors of the step */
 	const char *label;  /* "" when it has none; borrowed from the step, like all texts here */
 	int64_t created_ms; /* since 1970 */
 	uint64_t newest;    /* of the run, as far as known: newest - number is the lag */

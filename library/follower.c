@@ -16,9 +16,11 @@ struct deltabucket_follower {
 	struct stepper stepper;
 	struct stepper_params params;
 	struct remote_options remote; /* of lease and prefetch, and between two calls */
-	char *run;                    /* these three are copies of the settings */
+	struct subset subset;         /* its text NULL: all tensors */
+	char *run;                    /* these four are copies of the settings */
 	char *folder;
 	char *replica;
+	char *tensors;
 	const char **parents;
 	bool is_silent;
 	bool is_seen;     /* the caller has got the step that is held */
@@ -27,6 +29,7 @@ struct deltabucket_follower {
 
 static int check(const struct deltabucket_client *client,
 	const struct deltabucket_follower_settings *settings, struct error *err);
+static int check_part(const struct deltabucket_follower_settings *settings, struct error *err);
 static int open_follower(struct deltabucket_follower *follower, struct library_call *call);
 static struct deltabucket_follower *follower_new(const struct deltabucket_client *client,
 	const struct deltabucket_follower_settings *settings);
@@ -106,6 +109,8 @@ void deltabucket_follower_close(struct deltabucket_follower *follower)
 	free(follower->run);
 	free(follower->folder);
 	free(follower->replica);
+	free(follower->tensors);
+	subset_release(&follower->subset);
 	free(follower->parents);
 	free(follower);
 }
@@ -114,11 +119,29 @@ static int check(const struct deltabucket_client *client,
 	const struct deltabucket_follower_settings *settings, struct error *err)
 {
 	if (library_check(client, "client", err) != 0 ||
-		library_check(settings->run, "the run", err) != 0)
+		library_check(settings->run, "the run", err) != 0 || check_part(settings, err) != 0)
 		return -1;
 	return settings->replica == NULL
 		? 0
 		: replica_check_id("replica", span_text(settings->replica), err);
+}
+
+static int check_part(const struct deltabucket_follower_settings *settings, struct error *err)
+{
+	if (settings->tensors != NULL && settings->tensors[0] == '\0')
+		return error_set(err, ERROR_INVALID,
+			"the tensors are \"\"; they are shell patterns, or NULL for all");
+	if (settings->tensors != NULL && settings->ranks > 0)
+		return error_set(err, ERROR_INVALID,
+			"the settings have the tensors \"%.160s\" and a rank; they take one or the "
+			"other",
+			settings->tensors);
+	if ((settings->ranks == 0 && settings->rank == 0) ||
+		(settings->rank < settings->ranks && settings->ranks <= SUBSET_RANKS_MAX))
+		return 0;
+	return error_set(err, ERROR_INVALID,
+		"there is no rank %u of %u; ranks count from 0, and there are at most %d",
+		settings->rank, settings->ranks, SUBSET_RANKS_MAX);
 }
 
 static struct deltabucket_follower *follower_new(const struct deltabucket_client *client,
@@ -128,6 +151,11 @@ static struct deltabucket_follower *follower_new(const struct deltabucket_client
 	follower->run = memory_copy_text(settings->run);
 	follower->folder = memory_copy_text(settings->folder);
 	follower->replica = memory_copy_text(settings->replica);
+	follower->tensors = memory_copy_text(settings->tensors);
+	if (settings->tensors != NULL)
+		subset_init_tensors(&follower->subset, follower->tensors);
+	if (settings->ranks > 0)
+		subset_init_rank(&follower->subset, settings->rank, settings->ranks);
 	follower->parents = memory_model_parents();
 	follower->is_silent = settings->is_silent != 0;
 	follower->stepper.folder.lock_fd = -1;
@@ -138,6 +166,7 @@ static struct deltabucket_follower *follower_new(const struct deltabucket_client
 	follower->params = (struct stepper_params){
 		.run = follower->run,
 		.into = follower->folder,
+		.subset = follower->subset.text != NULL ? &follower->subset : NULL,
 		.replica = follower->replica,
 		.remote = &follower->remote,
 		.parents = follower->parents,

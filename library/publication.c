@@ -6,18 +6,28 @@
 
 #include "base/memory.h"
 #include "client/publish/publish_choice.h"
+#include "client/publish/rank_share.h"
 #include "library/call.h"
 #include "library/sized.h"
 
-enum { METADATA_MAX_BYTES = 64 * 1024, METADATA_NAME_MAX_BYTES = 255, SHOWN_NAME_BYTES = 160 };
+enum {
+	METADATA_MAX_BYTES = 64 * 1024,
+	METADATA_NAME_MAX_BYTES = 255,
+	SHOWN_NAME_BYTES = 160,
+	RANKS_MAX = 4096, /* docs/protocol/steps.md, "PutPart" */
+	RANKS_WAIT_S = 3600
+};
 
 static const char EVERY[] = "every=";
 
+static int share_bytes(
+	const struct library_publication *publication, uint64_t *out, struct error *err);
 static int check_source(const struct deltabucket_publication *given, struct error *err);
 static int read_words(struct publish_order *order, const struct deltabucket_publication *given,
 	struct error *err);
 static int read_anchor(const char *text, struct anchor_policy *out, struct error *err);
 static int read_format(const char *name, enum delta_format *out, struct error *err);
+static int read_rank(struct library_publication *publication, struct error *err);
 static int read_metadata(struct library_publication *publication, struct error *err);
 static int read_tensors(struct library_publication *publication, struct error *err);
 static int read_tensor(
@@ -34,7 +44,7 @@ int library_publication_read(struct library_publication *publication,
 			"deltabucket_publication", err) != 0 ||
 		check_source(&publication->given, err) != 0 ||
 		read_words(&publication->order, &publication->given, err) != 0 ||
-		read_metadata(publication, err) != 0)
+		read_rank(publication, err) != 0 || read_metadata(publication, err) != 0)
 		return -1;
 	publication->order.checkpoint = publication->given.path;
 	if (publication->given.path != NULL)
@@ -55,8 +65,13 @@ int library_publication_bytes(
 {
 	struct publish_choice choice;
 	struct checkpoint *checkpoint = NULL;
+	if (publication->given.path != NULL && publication->rank.ranks > 0)
+		return share_bytes(publication, out, err);
 	if (publication->given.path == NULL) {
-		checkpoint = memory_checkpoint_open(&publication->parts, err);
+		struct memory_parts parts = publication->parts;
+		if (publication->rank.ranks > 0)
+			parts.file_count = 0; /* the index of all ranks may be among them */
+		checkpoint = memory_checkpoint_open(&parts, err);
 	} else {
 		publish_choice_init(&choice, NULL, 0, NULL);
 		checkpoint = checkpoint_open_chosen(publication->given.path, &choice.choice, err);
@@ -66,6 +81,20 @@ int library_publication_bytes(
 		*out = checkpoint_bytes(checkpoint);
 	checkpoint_close(checkpoint);
 	return checkpoint == NULL ? -1 : 0;
+}
+
+static int share_bytes(
+	const struct library_publication *publication, uint64_t *out, struct error *err)
+{
+	struct publish_choice choice;
+	publish_choice_init(&choice, NULL, 0, NULL);
+	const struct rank_share_params share = {.checkpoint = publication->given.path,
+		.rank = publication->rank.rank,
+		.ranks = publication->rank.ranks,
+		.choice = &choice.choice};
+	const int result = rank_share_size(&share, out, err);
+	publish_choice_release(&choice);
+	return result;
 }
 
 static int check_source(const struct deltabucket_publication *given, struct error *err)
@@ -119,6 +148,30 @@ static int read_format(const char *name, enum delta_format *out, struct error *e
 	return error_set(err, ERROR_INVALID,
 		"the format is that of a delta, like \"ulp-class\" or \"trl-gap\", not \"%s\"",
 		name);
+}
+
+static int read_rank(struct library_publication *publication, struct error *err)
+{
+	const struct deltabucket_publication *const given = &publication->given;
+	const struct publish_order *const order = &publication->order;
+	if (given->ranks == 0 && given->rank == 0)
+		return 0;
+	if (given->rank >= given->ranks || given->ranks > RANKS_MAX)
+		return error_set(err, ERROR_INVALID,
+			"there is no rank %u of %u; ranks count from 0, and there are at most %d",
+			given->rank, given->ranks, RANKS_MAX);
+	if (order->format != DELTA_ULP_CLASS || order->anchor.when == ANCHOR_EVERY)
+		return error_set(err, ERROR_INVALID,
+			"ranks publish in the format \"ulp-class\", and their anchor is \"auto\", "
+			"\"always\" or \"never\"");
+	publication->rank = (struct rank_order){.rank = given->rank,
+		.ranks = given->ranks,
+		.has_epoch = given->epoch > 0,
+		.epoch = given->epoch,
+		.wait_s = given->wait_s == 0 ? RANKS_WAIT_S
+			: given->wait_s < 0  ? 0
+					     : (uint64_t)given->wait_s};
+	return 0;
 }
 
 static int read_metadata(struct library_publication *publication, struct error *err)

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "client/publish/memory_folder.h"
-#include "client/publish/publisher.h"
+#include "client/publish/rank_epoch.h"
 #include "library/call.h"
 #include "library/publication.h"
 #include "library/sized.h"
@@ -20,9 +20,13 @@ struct deltabucket_publisher {
 	struct kept_mapping mapping;                    /* of a file in that folder */
 	struct file_ops volatile_files;                 /* for that folder: nothing is synced */
 	bool has_published;
+	bool is_alone, is_rank; /* what it was asked for; the two keep different states */
+	uint64_t epoch;         /* that deltabucket_publisher_epoch gave last; 0: none */
 };
 
 static int check_settings(const struct deltabucket_publisher_settings *settings, struct error *err);
+static int check_rank(
+	struct deltabucket_publisher *publisher, const struct rank_order *rank, struct error *err);
 static int publish(struct deltabucket_publisher *publisher, struct library_call *call,
 	struct library_publication *publication, struct publish_outcome *out);
 static int make_folder(struct deltabucket_publisher *publisher, struct library_call *call,
@@ -66,6 +70,8 @@ int deltabucket_publish(struct deltabucket_publisher *publisher,
 	int result = library_publication_read(&read, publication, &call.failure);
 	if (result == 0)
 		result = library_check(publisher, "publisher", &call.failure);
+	if (result == 0)
+		result = check_rank(publisher, &read.rank, &call.failure);
 	if (result == 0 && out != NULL) /* a wrong size is found before anything is sent */
 		result = give(out, &outcome, &call.failure);
 	if (result == 0)
@@ -73,6 +79,25 @@ int deltabucket_publish(struct deltabucket_publisher *publisher,
 	if (result == 0 && out != NULL)
 		result = give(out, &outcome, &call.failure);
 	library_publication_release(&read);
+	return library_call_end(&call, result, err);
+}
+
+int deltabucket_publisher_epoch(struct deltabucket_publisher *publisher, uint64_t *out_epoch,
+	struct deltabucket_watch *watch, struct deltabucket_error *err)
+{
+	struct publish_order order = {0};
+	struct library_call call;
+	library_call_begin(&call, publisher != NULL ? publisher->client : NULL, watch);
+	int result = library_check(publisher, "publisher", &call.failure);
+	if (result == 0)
+		result = library_check(out_epoch, "out_epoch", &call.failure);
+	if (result == 0) {
+		complete_order(publisher, &order);
+		result = rank_epoch_new(&call.session, publisher->settings.run, &order,
+			&publisher->epoch, &call.failure);
+	}
+	if (result == 0)
+		*out_epoch = publisher->epoch;
 	return library_call_end(&call, result, err);
 }
 
@@ -100,6 +125,24 @@ static int check_settings(const struct deltabucket_publisher_settings *settings,
 			  "the state is \"\"; it is a folder, or NULL for a state in memory");
 }
 
+static int check_rank(
+	struct deltabucket_publisher *publisher, const struct rank_order *rank, struct error *err)
+{
+	const bool is_rank = rank->ranks > 0;
+	if (is_rank ? publisher->is_alone : publisher->is_rank)
+		return error_set(err, ERROR_INVALID,
+			"this publisher of run %s has published %s before; open another one for "
+			"that",
+			publisher->settings.run, is_rank ? "alone" : "as a rank");
+	if (rank->ranks > 1 && !rank->has_epoch && publisher->settings.state == NULL)
+		return error_set(err, ERROR_INVALID,
+			"ranks without a state folder in common need an epoch: rank 0 asks for it, "
+			"and tells the others");
+	publisher->is_rank = is_rank;
+	publisher->is_alone = !is_rank;
+	return 0;
+}
+
 static int publish(struct deltabucket_publisher *publisher, struct library_call *call,
 	struct library_publication *publication, struct publish_outcome *out)
 {
@@ -110,10 +153,12 @@ static int publish(struct deltabucket_publisher *publisher, struct library_call 
 		call->session.files = &publisher->volatile_files;
 	}
 	complete_order(publisher, order);
-	if (publisher_run(&call->session, publisher->settings.run, order, out, &call->failure) != 0)
-		return -1;
-	publisher->has_published = true;
-	return 0;
+	const int result = publication->rank.ranks == 0
+		? publisher_run(&call->session, publisher->settings.run, order, out, &call->failure)
+		: rank_publisher_run(&call->session, publisher->settings.run, order,
+			  &publication->rank, out, &call->failure);
+	publisher->has_published = publisher->has_published || result == 0;
+	return result;
 }
 
 /* A step that goes whole lies there beside the one before it for a while. */

@@ -19,7 +19,6 @@ int stepper_open(struct stepper *stepper, const struct stepper_params *params,
 	struct session *session, struct error *err)
 {
 	ASSERT(params->run != NULL && params->remote != NULL);
-	ASSERT(params->into != NULL || params->subset == NULL);
 	*stepper = (struct stepper){.params = params, .folder = {.lock_fd = -1}};
 	stepper->report = (struct follow_report){.run = &stepper->run, .folder = &stepper->folder};
 	if (stepper_enter(stepper, session, err) != 0)

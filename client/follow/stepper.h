@@ -15,7 +15,7 @@
 struct stepper_params { /* borrowed until stepper_close */
 	const char *run;
 	const char *into;            /* the folder; NULL: in memory */
-	const struct subset *subset; /* NULL: all tensors; never in memory */
+	const struct subset *subset; /* NULL: all tensors */
 	const char *replica;         /* id in the fleet; NULL: made from host and folder */
 	/* of lease and prefetch, which outlive the sessions of single calls */
 	const struct remote_options *remote;

@@ -3,7 +3,8 @@
  * begins with an anchor costs the held step, because there is room for one checkpoint only: it goes
  * first, the anchor becomes a generation of its own, and the deltas behind it are applied to that.
  * Deltas that change the headers of the shards cannot be applied in place; they make a new folder,
- * as in a folder, and for that time there are two checkpoints. */
+ * as in a folder, and for that time there are two checkpoints. So does every step of a part of the
+ * model, because a part has not all tensors that a delta changes. */
 #include "client/follow/stepper_internal.h"
 
 #include <inttypes.h>
@@ -47,6 +48,7 @@ static int swap_to(struct move *move, const struct path_message *path, const cha
 static int note_files(const struct stepper *stepper, const char *folder, struct follow_swap *swap,
 	struct proven_files *out, struct error *err);
 static int bring_in_memory(struct move *move, struct error *err);
+static int bring_part(struct move *move, struct error *err);
 static int begin_anew(struct move *move, struct error *err);
 static int make_room(struct stepper *stepper, uint64_t bytes, struct error *err);
 static int map_current(struct stepper *stepper, struct error *err);
@@ -282,6 +284,8 @@ static int note_files(const struct stepper *stepper, const char *folder, struct 
 static int bring_in_memory(struct move *move, struct error *err)
 {
 	const struct path_message *const path = move->path;
+	if (move->stepper->params->subset != NULL)
+		return bring_part(move, err);
 	if (!path->from_nothing)
 		return patch_to(move, path, err);
 	if (begin_anew(move, err) != 0)
@@ -291,6 +295,19 @@ static int bring_in_memory(struct move *move, struct error *err)
 		.links = path->links + 1,
 		.link_count = path->link_count - 1};
 	return rest.link_count > 0 ? patch_to(move, &rest, err) : 0;
+}
+
+/* The anchor that a path begins with lies there whole for a while. */
+static int bring_part(struct move *move, struct error *err)
+{
+	struct stepper *const stepper = move->stepper;
+	const struct path_message *const path = move->path;
+	move->round->came_whole = true;
+	if (path->from_nothing &&
+		(stepper_drop_memory(stepper, err) != 0 ||
+			make_room(stepper, path->bytes, err) != 0))
+		return -1;
+	return bring_whole(move, path, err) == 0 ? map_current(stepper, err) : -1;
 }
 
 /* Brings the anchor that the path begins with, in the place of the held step. */

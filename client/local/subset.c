@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-enum { RANKS_MAX = 65536, NAME_MAX_BYTES = 4096 };
+enum { NAME_MAX_BYTES = 4096 };
 
 static bool matches(const char *globs, struct span name);
 static bool is_in_share(
@@ -22,27 +22,37 @@ bool subset_parse_rank(const char *text, uint64_t *out_rank, uint64_t *out_ranks
 	struct span rank;
 	return span_find(rest, '/') > 0 && span_split(&rest, '/', &rank) &&
 		span_parse_u64(rank, out_rank) && span_parse_u64(rest, out_ranks) &&
-		*out_ranks <= RANKS_MAX && *out_rank < *out_ranks;
+		*out_ranks <= SUBSET_RANKS_MAX && *out_rank < *out_ranks;
 }
 
 int subset_init(struct subset *subset, const char *glob, const char *rank, struct error *err)
 {
-	char text[64];
+	uint64_t number = 0;
+	uint64_t ranks = 0;
 	*subset = (struct subset){0};
 	if (glob != NULL && rank != NULL)
 		return error_set(err, ERROR_INVALID, "give either --tensors or --rank");
-	if (rank != NULL && !subset_parse_rank(rank, &subset->rank, &subset->ranks))
+	if (rank != NULL && !subset_parse_rank(rank, &number, &ranks))
 		return error_set(
 			err, ERROR_INVALID, "--rank takes I/N, like 0/8 to 7/8, not \"%s\"", rank);
 	if (glob != NULL)
-		subset->text = memory_copy_text(glob);
-	subset->glob = glob;
-	if (rank != NULL) {
-		snprintf(text, sizeof(text), "rank %" PRIu64 "/%" PRIu64, subset->rank,
-			subset->ranks);
-		subset->text = memory_copy_text(text);
-	}
+		subset_init_tensors(subset, glob);
+	if (rank != NULL)
+		subset_init_rank(subset, number, ranks);
 	return 0;
+}
+
+void subset_init_tensors(struct subset *subset, const char *glob)
+{
+	*subset = (struct subset){.text = memory_copy_text(glob), .glob = glob};
+}
+
+void subset_init_rank(struct subset *subset, uint64_t rank, uint64_t ranks)
+{
+	char text[64];
+	ASSERT(rank < ranks && ranks <= SUBSET_RANKS_MAX);
+	snprintf(text, sizeof(text), "rank %" PRIu64 "/%" PRIu64, rank, ranks);
+	*subset = (struct subset){.text = memory_copy_text(text), .rank = rank, .ranks = ranks};
 }
 
 void subset_release(struct subset *subset)

@@ -16,12 +16,16 @@ struct subset {
 /* `glob`, which is borrowed, and `rank` may be NULL. Fails with invalid when both are given, and
  * when `rank` is malformed. */
 int subset_init(struct subset *subset, const char *glob, const char *rank, struct error *err);
+void subset_init_tensors(struct subset *subset, const char *glob);
+void subset_init_rank(struct subset *subset, uint64_t rank, uint64_t ranks); /* rank < ranks */
 void subset_release(struct subset *subset);
 /* For each tensor in schema order: whether it belongs to the subset. The caller frees the array.
  * NULL with not_found when no tensor belongs to it. */
 bool *subset_select(const struct subset *subset, const struct schema *schema, struct error *err);
 
-/* Parses "I/N" with I < N <= 65536. False for anything else. */
+enum { SUBSET_RANKS_MAX = 65536 };
+
+/* Parses "I/N" with I < N <= SUBSET_RANKS_MAX. False for anything else. */
 bool subset_parse_rank(const char *text, uint64_t *out_rank, uint64_t *out_ranks);
 
 #endif

@@ -1,8 +1,8 @@
-/* The delta of a rank is made shard by shard: each shard of `next` is encoded against the shard of
- * that name in `base`, in a work folder, and the one file that comes out is moved to the shard's
- * name. Encoding also gives the digests of the base's tensors. Together they must give the digest
- * that the base was published with; so a copy that a power cut damaged is found without another
- * pass over it. */
+/* The delta of a rank is made shard by shard: each shard of `next` (from memory there is one) is
+ * encoded against the shard of that name in `base`, in a work folder, and the one file that comes
+ * out is moved to the shard's name. Encoding also gives the digests of the base's tensors. Together
+ * they must give the digest that the base was published with; so a copy that a power cut damaged is
+ * found without another pass over it. */
 #include "client/publish/rank_delta.h"
 
 #include <stdlib.h>
@@ -25,6 +25,7 @@ static const char DELTA_FILE[] = "delta.safetensors";
 struct shard_delta {
 	const struct checkpoint *base;
 	const struct checkpoint *next;
+	const char *next_path;          /* for messages */
 	const char *out;                /* folder to make */
 	struct digest128 *base_digests; /* filled in; of base's tensors, in its schema's order */
 	struct delta_stats stats;       /* filled in */
@@ -37,28 +38,36 @@ struct making {
 	struct delta_stats *sum;        /* over all shards */
 };
 
+static int make_from_folder(
+	const struct making *making, const struct folder_files *base, struct error *err);
+static int make_from_memory(
+	const struct making *making, const struct folder_files *base, struct error *err);
+static int check_memory(
+	const struct rank_memory *memory, const struct folder_files *base, struct error *err);
 static int check_files(
 	const struct folder_files *base, const struct folder_files *next, struct error *err);
 static int refuse(const char *name, struct error *err);
 static bool is_shard(const char *name);
 static int same_file(const char *left, const char *right, bool *out_same, struct error *err);
 static int make_shard(const struct making *making, const struct folder_file *base,
-	const struct folder_file *next, struct error *err);
+	const char *next_path, const struct checkpoint *to, struct error *err);
 static bool same_header(const struct checkpoint *base, const struct checkpoint *next);
 static int encode(
 	const struct rank_delta_params *params, struct shard_delta *shard, struct error *err);
 static void add_stats(struct delta_stats *sum, const struct delta_stats *one);
-static int take_digests(const struct making *making, const struct folder_file *next,
-	const struct schema *shard, const struct digest128 *digests, struct error *err);
+static int take_digests(
+	const struct making *making, const struct shard_delta *shard, struct error *err);
 static int check_base(const struct making *making, struct error *err);
 static int make_index(const struct rank_delta_params *params, struct error *err);
+static int read_index(
+	const struct rank_delta_params *params, struct buffer *out, struct error *err);
 static void print_index(const struct shard_index *index, struct buffer *out);
 
 int rank_delta_make(
 	const struct rank_delta_params *params, struct delta_stats *out_stats, struct error *err)
 {
 	struct folder_files base = {0};
-	struct folder_files next = {0};
+	ASSERT((params->next != NULL) != (params->memory != NULL));
 	ASSERT(params->schema != NULL && params->next_digests != NULL);
 	const size_t tensors = schema_count(params->schema);
 	struct making making = {.params = params,
@@ -73,20 +82,78 @@ int rank_delta_make(
 	if (result == 0)
 		result = folder_files_read(params->base, &base, err);
 	if (result == 0)
-		result = folder_files_read(params->next, &next, err);
-	if (result == 0)
-		result = check_files(&base, &next, err);
-	for (size_t i = 0; i < next.count && result == 0; i++)
-		if (is_shard(next.files[i].name))
-			result = make_shard(&making, &base.files[i], &next.files[i], err);
+		result = params->memory != NULL ? make_from_memory(&making, &base, err)
+						: make_from_folder(&making, &base, err);
 	if (result == 0)
 		result = check_base(&making, err);
 	if (result == 0)
 		result = make_index(params, err);
+	if (result == 0 && params->out_base_digests != NULL)
+		memcpy(params->out_base_digests, making.base_digests,
+			tensors * sizeof(*making.base_digests));
 	free(making.base_digests);
-	folder_files_release(&next);
 	folder_files_release(&base);
 	return result;
+}
+
+static int make_from_folder(
+	const struct making *making, const struct folder_files *base, struct error *err)
+{
+	struct folder_files next = {0};
+	int result = folder_files_read(making->params->next, &next, err);
+	if (result == 0)
+		result = check_files(base, &next, err);
+	for (size_t i = 0; i < next.count && result == 0; i++) {
+		if (!is_shard(next.files[i].name))
+			continue;
+		struct checkpoint *const to = checkpoint_open(next.files[i].path, err);
+		result = to == NULL
+			? -1
+			: make_shard(making, &base->files[i], next.files[i].path, to, err);
+		checkpoint_close(to);
+	}
+	folder_files_release(&next);
+	return result;
+}
+
+static int make_from_memory(
+	const struct making *making, const struct folder_files *base, struct error *err)
+{
+	const struct rank_memory *const memory = making->params->memory;
+	struct checkpoint *const to = rank_memory_open_shard(memory, err);
+	int result = to == NULL ? -1 : check_memory(memory, base, err);
+	for (size_t i = 0; i < base->count && result == 0; i++)
+		if (strcmp(base->files[i].name, memory->shard) == 0)
+			result = make_shard(making, &base->files[i], memory->shard, to, err);
+	checkpoint_close(to);
+	return result;
+}
+
+/* As check_files. */
+static int check_memory(
+	const struct rank_memory *memory, const struct folder_files *base, struct error *err)
+{
+	size_t shards = 0;
+	for (size_t i = 0; i < base->count; i++) {
+		const struct folder_file *const file = &base->files[i];
+		const struct span *const bytes = rank_memory_file(memory, file->name);
+		struct digest128 held;
+		if (strcmp(file->name, memory->shard) == 0) {
+			shards++;
+			continue;
+		}
+		if (bytes == NULL)
+			return refuse(file->name, err);
+		if (transfer_file_digest(file->path, &held, err) != 0)
+			return -1;
+		const struct digest128 given = xxh3_128(*bytes);
+		if (!digest128_equal(&held, &given))
+			return refuse(file->name, err);
+	}
+	if (shards != 1)
+		return refuse(memory->shard, err);
+	return base->count == 1 + rank_memory_file_count(memory) ? 0
+								 : refuse("the list of files", err);
 }
 
 /* Checks that both sides have files of the same names, and that those without tensors are equal. */
@@ -133,22 +200,19 @@ static int same_file(const char *left, const char *right, bool *out_same, struct
 
 /* Makes the delta of one shard and moves it to the shard's name. */
 static int make_shard(const struct making *making, const struct folder_file *base,
-	const struct folder_file *next, struct error *err)
+	const char *next_path, const struct checkpoint *to, struct error *err)
 {
 	const struct rank_delta_params *const params = making->params;
-	ASSERT(strcmp(base->name, next->name) == 0);
 	struct checkpoint *const from = checkpoint_open(base->path, err);
-	struct checkpoint *const to = from == NULL ? NULL : checkpoint_open(next->path, err);
 	char *const work = folder_files_join(params->out, ".making");
 	char *const made = folder_files_join(work, DELTA_FILE);
-	char *const out = folder_files_join(params->out, next->name);
-	struct shard_delta shard = {.base = from, .next = to, .out = work};
-	int result = to == NULL ? -1 : 0;
+	char *const out = folder_files_join(params->out, base->name);
+	struct shard_delta shard = {.base = from, .next = to, .next_path = next_path, .out = work};
+	int result = from == NULL ? -1 : 0;
 	if (result == 0 && !same_header(from, to))
-		result = refuse(next->name, err);
-	shard.base_digests =
-		memory_new_array(to == NULL ? 1 : schema_count(checkpoint_schema(to)) + 1,
-			sizeof(*shard.base_digests));
+		result = refuse(base->name, err);
+	shard.base_digests = memory_new_array(
+		schema_count(checkpoint_schema(to)) + 1, sizeof(*shard.base_digests));
 	if (result == 0)
 		result = encode(params, &shard, err);
 	if (result == 0 && params->files->rename(params->files, made, out) != 0)
@@ -157,13 +221,12 @@ static int make_shard(const struct making *making, const struct folder_file *bas
 		result = file_remove_tree(params->files, work, err);
 	if (result == 0) {
 		add_stats(making->sum, &shard.stats);
-		result = take_digests(making, next, checkpoint_schema(to), shard.base_digests, err);
+		result = take_digests(making, &shard, err);
 	}
 	free(shard.base_digests);
 	free(out);
 	free(made);
 	free(work);
-	checkpoint_close(to);
 	checkpoint_close(from);
 	return result;
 }
@@ -183,6 +246,7 @@ static int encode(
 	int result = model_files_of(&base_files, shard->base, err);
 	if (result == 0)
 		result = model_files_of(&next_files, shard->next, err);
+	next_files.is_folder = false; /* one from memory always is */
 	const struct delta_encode_params encode = {
 		.base = base_source,
 		.next = next_source,
@@ -193,6 +257,7 @@ static int encode(
 		.model_version = params->step,
 		.is_part = true,
 		.threads = params->threads,
+		.watch = params->watch,
 		.out = shard->out,
 		.files = params->files,
 	};
@@ -216,15 +281,16 @@ static void add_stats(struct delta_stats *sum, const struct delta_stats *one)
 }
 
 /* The shard was opened again after the schema was read, so it may have changed. */
-static int take_digests(const struct making *making, const struct folder_file *next,
-	const struct schema *shard, const struct digest128 *digests, struct error *err)
+static int take_digests(
+	const struct making *making, const struct shard_delta *shard, struct error *err)
 {
-	for (size_t i = 0; i < schema_count(shard); i++) {
+	const struct schema *const schema = checkpoint_schema(shard->next);
+	for (size_t i = 0; i < schema_count(schema); i++) {
 		const ptrdiff_t index =
-			schema_find(making->params->schema, schema_tensor(shard, i)->name);
+			schema_find(making->params->schema, schema_tensor(schema, i)->name);
 		if (index < 0)
-			return publish_source_refuse(next->path, err);
-		making->base_digests[index] = digests[i];
+			return publish_source_refuse(shard->next_path, err);
+		making->base_digests[index] = shard->base_digests[i];
 	}
 	return 0;
 }
@@ -247,14 +313,12 @@ static int make_index(const struct rank_delta_params *params, struct error *err)
 	struct buffer text;
 	struct buffer made;
 	struct shard_index *index = NULL;
-	char *const from = folder_files_join(params->next, RANK_SHARE_INDEX);
 	char *const to = folder_files_join(params->out, RANK_SHARE_INDEX_NAME);
-	int result = 0;
 	buffer_init(&text, INDEX_MAX_BYTES);
 	buffer_init(&made, INDEX_MAX_BYTES);
-	if (file_exists(from)) {
-		result = file_read_all(from, &text, err);
-		index = result == 0 ? shard_index_parse(buffer_span(&text), from, err) : NULL;
+	int result = read_index(params, &text, err);
+	if (result == 0 && text.len > 0) {
+		index = shard_index_parse(buffer_span(&text), RANK_SHARE_INDEX_NAME, err);
 		result = index == NULL ? -1 : 0;
 		if (result == 0) {
 			print_index(index, &made);
@@ -267,7 +331,19 @@ static int make_index(const struct rank_delta_params *params, struct error *err)
 	buffer_release(&made);
 	buffer_release(&text);
 	free(to);
-	free(from);
+	return result;
+}
+
+/* Empty when this rank has none. */
+static int read_index(const struct rank_delta_params *params, struct buffer *out, struct error *err)
+{
+	if (params->memory != NULL) {
+		buffer_add_span(out, params->memory->index);
+		return buffer_check(out, RANK_SHARE_INDEX_NAME, err);
+	}
+	char *const path = folder_files_join(params->next, RANK_SHARE_INDEX);
+	const int result = file_exists(path) ? file_read_all(path, out, err) : 0;
+	free(path);
 	return result;
 }
 

@@ -16,6 +16,10 @@
 
 enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
 
+static int open_run(struct remote *remote, const struct run_name *run,
+	const struct publish_order *order, uint64_t *out_epoch, struct error *err);
+static int claim_run(struct remote *remote, const struct run_name *run,
+	const struct publish_order *order, uint64_t *epoch, struct error *err);
 static int share_epoch(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
 static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, struct error *err);
@@ -30,24 +34,29 @@ static int follow_leader(
 int rank_epoch_open(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
-	const struct publish_order *const order = params->order;
+	uint64_t epoch;
 	ASSERT(params->rank->rank == 0);
-	struct run_message run;
-	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	int result = order->create_bucket
-		? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err)
-		: 0;
+	if (open_run(params->remote, params->run, params->order, &epoch, err) != 0)
+		return -1;
+	state->has_epoch = true;
+	state->epoch = epoch;
+	return share_epoch(params, state, err);
+}
+
+int rank_epoch_new(struct session *session, const char *run, const struct publish_order *order,
+	uint64_t *epoch, struct error *err)
+{
+	struct run_name name;
+	if (run_name_init(&name, run, err) != 0)
+		return -1;
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL
+		? -1
+		: missing_bucket_check(remote, &name, order->create_bucket, err);
 	if (result == 0)
-		result = remote_run_open(params->remote, params->run,
-			order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
-	if (result != 0 && err->kind == ERROR_NO_BUCKET)
-		missing_bucket_refuse(span_text(params->run->bucket), err);
-	if (result == 0) {
-		state->has_epoch = true;
-		state->epoch = run.epoch;
-		result = share_epoch(params, state, err);
-	}
-	arena_free(arena);
+		result = claim_run(remote, &name, order, epoch, err);
+	remote_free(remote);
+	run_name_release(&name);
 	return result;
 }
 
@@ -79,6 +88,38 @@ int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s,
 	}
 	state->epoch = epoch;
 	return publish_state_save(state, err) == 0 ? 1 : -1;
+}
+
+static int open_run(struct remote *remote, const struct run_name *run,
+	const struct publish_order *order, uint64_t *out_epoch, struct error *err)
+{
+	struct run_message opened;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	int result = order->create_bucket
+		? remote_object_make_bucket(remote, span_text(run->bucket), err)
+		: 0;
+	if (result == 0)
+		result = remote_run_open(remote, run,
+			order->has_keep_steps ? &order->keep_steps : NULL, arena, &opened, err);
+	if (result != 0 && err->kind == ERROR_NO_BUCKET)
+		missing_bucket_refuse(span_text(run->bucket), err);
+	if (result == 0)
+		*out_epoch = opened.epoch;
+	arena_free(arena);
+	return result;
+}
+
+static int claim_run(struct remote *remote, const struct run_name *run,
+	const struct publish_order *order, uint64_t *epoch, struct error *err)
+{
+	const struct run_claim claim = {.state_folder = "this program",
+		.own_epoch = *epoch > 0 ? epoch : NULL,
+		.take_over = order->take_over};
+	struct run_message found;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	const int result = run_claim_check(remote, run, &claim, arena, &found, err);
+	arena_free(arena);
+	return result < 0 ? -1 : open_run(remote, run, order, epoch, err);
 }
 
 static int share_epoch(

@@ -21,6 +21,11 @@ struct rank_epoch_params {
  * writer until rank_epoch_open. */
 int rank_epoch_settle(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
+/* For ranks without a folder in common: opens the run for all of them before anything is published,
+ * as publisher_run would. *epoch: 0, or the last one that was the caller's; then the new one.
+ * stale_epoch when the run has another writer and the order does not take it over. */
+int rank_epoch_new(struct session *session, const char *run, const struct publish_order *order,
+	uint64_t *epoch, struct error *err);
 /* Makes rank 0 the run's writer and writes the epoch for the other ranks. Only on rank 0. */
 int rank_epoch_open(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err);

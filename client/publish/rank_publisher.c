@@ -2,7 +2,7 @@
  * pending step (prepare), opens the run if it enters it, and sends its part (rank_part.c). All
  * ranks must send the same form. They see the same head, so they decide alike without talking to
  * each other: an anchor if there is no head, if the head cannot be a base or if the order says so;
- * otherwise a delta.
+ * otherwise a delta. A delta needs the index of the shards, which says where its parts are.
  *
  * A new epoch drops the parts that wait on the server. Rank 0 raises the epoch when it opens the
  * run again; a rank that meets the new epoch takes it from the shared folder and tries again
@@ -29,12 +29,14 @@
 #include "client/remote/remote_json.h"
 #include "client/remote/remote_object.h"
 #include "client/transfer/catch_up.h"
+#include "client/work/progress.h"
 #include "weights/model/shard_rule.h"
 #include "wire/part_message.h"
 
 /* Earlier versions noted zero digests for a baseline that they fetched. */
 static const struct digest128 unknown;
 
+static int enter_run(struct rank_publisher *self, struct error *err);
 static int check_bucket(const struct rank_publisher *self, struct error *err);
 static int open_state(struct rank_publisher *self, struct error *err);
 static int settle_epoch(struct rank_publisher *self, struct error *err);
@@ -44,23 +46,22 @@ static int read_head(struct rank_publisher *self, struct error *err);
 static bool rejoins(struct rank_publisher *self, uint64_t wait_s, const struct error *failure,
 	struct error *err);
 static int publish(struct rank_publisher *self, struct error *err);
+static int commit(struct rank_publisher *self, bool is_sent, struct error *err);
 static int prepare(struct rank_publisher *self, struct error *err);
 static void release_form(struct rank_publisher *self);
 static int settle_step(struct rank_publisher *self, struct error *err);
-static int take_share(struct rank_publisher *self, uint64_t step, struct error *err);
-static int copy_share(const struct rank_publisher *self, const char *to, struct error *err);
+static bool has_baseline(const struct rank_publisher *self);
 static int settle_pending(struct rank_publisher *self, struct error *err);
 static bool wants_anchor(const struct rank_publisher *self);
 static int judge_head(struct rank_publisher *self, struct error *err);
 static const struct step_file *find_new_shard(const struct rank_publisher *self);
 static int fetch_baseline(struct rank_publisher *self, struct error *err);
-static int copy_ours(
-	const struct rank_publisher *self, const char *whole, const char *to, struct error *err);
 static int explain_fetch(struct error *err);
 static int choose_form(struct rank_publisher *self, struct error *err);
 static int choose_delta(struct rank_publisher *self, const char *next, struct error *err);
 static int make_delta(
 	struct rank_publisher *self, const char *next, const char *out, struct error *err);
+static void find_same(struct rank_publisher *self, const struct digest128 *base);
 static bool is_baseline_damaged(const struct rank_publisher *self);
 static int blame_part(const struct rank_publisher *self, struct error *err);
 static int enter(struct rank_publisher *self, struct error *err);
@@ -92,9 +93,11 @@ int rank_publisher_run(struct session *session, const char *run, const struct pu
 	ASSERT(rank->rank < rank->ranks);
 	if (run_name_init(&self.run, run, err) != 0)
 		return -1;
-	self.remote = session_connect(session, err);
-	int result =
-		self.remote == NULL || check_bucket(&self, err) != 0 ? -1 : open_state(&self, err);
+	int result = order->memory != NULL
+		? rank_memory_init(&self.memory, order->memory, rank, err)
+		: 0;
+	if (result == 0)
+		result = enter_run(&self, err);
 	if (result == 0)
 		result = settle_epoch(&self, err);
 	if (result == 0)
@@ -104,12 +107,19 @@ int rank_publisher_run(struct session *session, const char *run, const struct pu
 	*out_outcome = self.outcome;
 	release_form(&self);
 	rank_share_release(&self.share);
+	rank_memory_release(&self.memory);
 	arena_free(self.arena);
 	remote_free(self.remote);
 	publish_state_close(&self.state);
 	free(self.shared);
 	run_name_release(&self.run);
 	return result;
+}
+
+static int enter_run(struct rank_publisher *self, struct error *err)
+{
+	self->remote = session_connect(self->session, err);
+	return self->remote == NULL || check_bucket(self, err) != 0 ? -1 : open_state(self, err);
 }
 
 /* Only rank 0 asks: the others wait for it in any case. */
@@ -234,7 +244,19 @@ static int publish(struct rank_publisher *self, struct error *err)
 		self->rank->rank == 0) /* rank 0 takes all files without tensors */
 		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count,
 			&self->session->output);
-	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
+	return commit(self, settled == 0, err);
+}
+
+/* A step that was there already has no delta here, so a copy must do. */
+static int commit(struct rank_publisher *self, bool is_sent, struct error *err)
+{
+	if (!is_sent && rank_copy_complete(self, err) != 0)
+		return -1;
+	if (publish_state_commit(&self->state, self->kind == STEP_ANCHOR && is_sent, err) != 0)
+		return -1;
+	if (is_sent && self->kind == STEP_DELTA && self->order->memory != NULL)
+		rank_copy_keep(self);
+	return 0;
 }
 
 /* Makes our part ready to be sent. 1 when the step turned out to be already published. */
@@ -260,6 +282,8 @@ static void release_form(struct rank_publisher *self)
 	free(self->objects);
 	self->objects = NULL;
 	folder_files_release(&self->sending);
+	free(self->same);
+	self->same = NULL;
 	self->outcome = (struct publish_outcome){0};
 }
 
@@ -277,7 +301,7 @@ static int settle_step(struct rank_publisher *self, struct error *err)
 	if (repeats) {
 		/* The step exists. Either the same call published it before, or its content is
 		 * another. */
-		if (take_share(self, self->head.step, err) != 0)
+		if (rank_copy_take(self, self->head.step, err) != 0)
 			return -1;
 		if (!rank_publisher_has_files(
 			    &self->head, self->share.files, self->share.file_count))
@@ -290,58 +314,18 @@ static int settle_step(struct rank_publisher *self, struct error *err)
 	const int settled = settle_pending(self, err);
 	if (settled != 0)
 		return settled;
-	if (take_share(self, next, err) != 0 || (!wants_anchor(self) && judge_head(self, err) != 0))
+	if (rank_copy_take(self, next, err) != 0 ||
+		(!wants_anchor(self) && judge_head(self, err) != 0))
 		return -1;
-	const bool has_baseline = self->state.has_committed && self->has_head &&
-		self->state.committed.step == self->head.step;
-	return has_baseline || wants_anchor(self) ? 0 : fetch_baseline(self, err);
+	return has_baseline(self) || wants_anchor(self) ? 0 : fetch_baseline(self, err);
 }
 
-/* Copies this rank's share of the checkpoint and makes it the pending step. */
-static int take_share(struct rank_publisher *self, uint64_t step, struct error *err)
+/* The committed step may have no copy, where one from memory could not be kept. */
+static bool has_baseline(const struct rank_publisher *self)
 {
-	struct publish_state *const state = &self->state;
-	rank_share_release(&self->share);
-	if (publish_state_drop_pending(state, err) != 0)
-		return -1;
-	char *const folder = publish_state_path(state, step, "");
-	char *const checkpoint = publish_state_path(state, step, "checkpoint");
-	int result = file_remove_tree(state->files, folder, err);
-	if (result == 0)
-		result = file_make_folder(state->files, folder, 0700, err);
-	if (result == 0)
-		result = copy_share(self, checkpoint, err);
-	if (result == 0)
-		result = rank_share_open(&self->share, checkpoint, self->order->threads, err);
-	if (result == 0) {
-		state->pending = self->share.mark;
-		state->pending.step = step;
-		state->has_pending = true;
-		result = publish_state_save(state, err);
-	}
-	free(checkpoint);
-	free(folder);
-	return result;
-}
-
-static int copy_share(const struct rank_publisher *self, const char *to, struct error *err)
-{
-	const struct publish_order *const order = self->order;
-	struct publish_choice choice;
-	publish_choice_init(&choice, order->include, order->include_count, order->marker);
-	const struct rank_share_params params = {
-		.files = self->state.files,
-		.checkpoint = order->checkpoint,
-		.rank = self->rank->rank,
-		.ranks = self->rank->ranks,
-		.choice = &choice.choice,
-		.to = to,
-	};
-	const int result = rank_share_copy(&params, err);
-	if (result == 0 && self->rank->rank == 0)
-		publish_choice_say(&choice, &self->session->output);
-	publish_choice_release(&choice);
-	return result;
+	const struct publish_state *const state = &self->state;
+	return state->has_committed && self->has_head && state->committed.step == self->head.step &&
+		state->has_base && state->base.step == state->committed.step;
 }
 
 /* Recognises a repeated call: this rank was stopped after its part was put, the others completed
@@ -353,7 +337,7 @@ static int settle_pending(struct rank_publisher *self, struct error *err)
 	if (self->order->has_step || !self->state.has_pending || !self->has_head ||
 		before.step != self->head.step)
 		return 0;
-	if (take_share(self, before.step, err) != 0)
+	if (rank_copy_take(self, before.step, err) != 0)
 		return -1;
 	return digest128_equal(&self->state.pending.content, &before.content) &&
 		rank_publisher_has_files(&self->head, self->share.files, self->share.file_count);
@@ -372,8 +356,10 @@ static int judge_head(struct rank_publisher *self, struct error *err)
 	ASSERT(self->has_head);
 	const struct step_file *const fresh = find_new_shard(self);
 	const bool has_failed = self->head.verified == STEP_PROOF_FAILED;
+	const bool has_index = step_file_find(self->head.files, self->head.file_count,
+				       span_text(RANK_SHARE_INDEX_NAME)) != NULL;
 	struct error reason = {0};
-	self->goes_whole = has_failed || fresh != NULL;
+	self->goes_whole = has_failed || fresh != NULL || !has_index;
 	if (!self->goes_whole)
 		return 0;
 	if (has_failed)
@@ -381,8 +367,9 @@ static int judge_head(struct rank_publisher *self, struct error *err)
 			self->head.step, self->run.text);
 	else
 		error_set(&reason, ERROR_UNSUPPORTED, "step %" PRIu64 " of run %s has no file %.*s",
-			self->head.step, self->run.text, (int)fresh->path.len,
-			(const char *)fresh->path.data);
+			self->head.step, self->run.text,
+			fresh != NULL ? (int)fresh->path.len : (int)strlen(RANK_SHARE_INDEX_NAME),
+			fresh != NULL ? (const char *)fresh->path.data : RANK_SHARE_INDEX_NAME);
 	if (self->order->anchor.when == ANCHOR_NEVER)
 		return error_set(err, reason.kind,
 			"%s. No delta can be made against it: --anchor auto continues with a full copy",
@@ -433,6 +420,7 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 		.progress_sink = self->session->progress,
 	};
 	publish_state_forget(state);
+	kept_mapping_release(self->order->mapping);
 	if (result == 0)
 		result = file_remove_tree(state->files, whole, err);
 	if (result == 0)
@@ -442,11 +430,11 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	if (result == 0)
 		result = file_make_folder(state->files, step_folder, 0700, err);
 	if (result == 0)
-		result = copy_ours(self, whole, checkpoint, err);
+		result = rank_copy_ours(self, whole, checkpoint, err);
 	if (result == 0)
 		result = file_remove_tree(state->files, whole, err);
 	if (result == 0)
-		result = rank_share_open(&share, checkpoint, self->order->threads, err);
+		result = rank_share_open(&share, checkpoint, self->order->threads, NULL, err);
 	if (result == 0) {
 		struct publish_mark mark = share.mark;
 		mark.step = self->head.step;
@@ -459,36 +447,6 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	free(whole);
 	arena_free(arena);
 	return result == 0 ? 0 : explain_fetch(err);
-}
-
-/* Copies those files from `whole` to `to` that this rank publishes now. */
-static int copy_ours(
-	const struct rank_publisher *self, const char *whole, const char *to, struct error *err)
-{
-	ASSERT(self->state.has_pending);
-	const struct file_ops *const files = self->state.files;
-	struct folder_files ours = {0};
-	char *const pending =
-		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
-	int result = folder_files_read(pending, &ours, err);
-	if (result == 0)
-		result = file_make_folder(files, to, 0700, err);
-	for (size_t i = 0; i < ours.count && result == 0; i++) {
-		const char *const name = ours.files[i].name;
-		char *const from = folder_files_join(
-			whole, strcmp(name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : name);
-		char *const path = folder_files_join(to, name);
-		if (file_exists(from)) {
-			result = file_make_parent(files, path, 0755, err);
-			if (result == 0)
-				result = file_clone(files, from, path, err);
-		}
-		free(path);
-		free(from);
-	}
-	folder_files_release(&ours);
-	free(pending);
-	return result;
 }
 
 /* Without a baseline there is no delta. All ranks must then send an anchor, and this rank cannot
@@ -509,9 +467,10 @@ static int choose_form(struct rank_publisher *self, struct error *err)
 	char *const checkpoint =
 		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
 	self->kind = wants_anchor(self) ? STEP_ANCHOR : STEP_DELTA;
-	const int result = self->kind == STEP_ANCHOR
-		? folder_files_read(checkpoint, &self->sending, err)
-		: choose_delta(self, checkpoint, err);
+	int result = self->kind == STEP_ANCHOR ? rank_copy_complete(self, err)
+					       : choose_delta(self, checkpoint, err);
+	if (result == 0 && self->kind == STEP_ANCHOR)
+		result = folder_files_read(checkpoint, &self->sending, err);
 	free(checkpoint);
 	return result;
 }
@@ -541,21 +500,43 @@ static int make_delta(
 	const struct publish_state *const state = &self->state;
 	ASSERT(state->has_committed && state->has_pending);
 	const bool is_known = !digest128_equal(&state->committed.digest, &unknown);
+	const bool is_in_memory = self->order->memory != NULL;
+	const size_t count = self->share.snapshot.tensor_count;
+	struct session *const session = self->session;
+	struct digest128 *const digests = memory_new_array(count + 1, sizeof(*digests));
 	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
+	struct progress *const progress = progress_new(
+		"comparing with the step before", self->share.snapshot.bytes, session->progress);
 	const struct rank_delta_params params = {
 		.files = state->files,
 		.base = base,
-		.next = next,
+		.next = is_in_memory ? NULL : next,
+		.memory = is_in_memory ? &self->memory : NULL,
 		.out = out,
 		.step = state->pending.step,
 		.threads = self->order->threads,
 		.schema = checkpoint_schema(self->share.snapshot.checkpoint),
 		.next_digests = self->share.snapshot.tensor_digests,
 		.base_digest = is_known ? &state->committed.digest : NULL,
+		.out_base_digests = digests,
+		.watch = progress_watch(progress, session->stop),
 	};
 	const int result = rank_delta_make(&params, &self->outcome.stats, err);
+	if (result == 0)
+		find_same(self, digests);
+	progress_free(progress);
 	free(base);
+	free(digests);
 	return result;
+}
+
+static void find_same(struct rank_publisher *self, const struct digest128 *base)
+{
+	const struct snapshot *const next = &self->share.snapshot;
+	free(self->same);
+	self->same = memory_new_array(next->tensor_count + 1, sizeof(*self->same));
+	for (size_t i = 0; i < next->tensor_count; i++)
+		self->same[i] = digest128_equal(&base[i], &next->tensor_digests[i]);
 }
 
 /* Whether the copy of the committed step has lost bytes. It is not synced, so a power cut may have
@@ -568,7 +549,7 @@ static bool is_baseline_damaged(const struct rank_publisher *self)
 	struct error ignored = {0};
 	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
 	const bool is_whole = digest128_equal(&state->committed.content, &unknown) ||
-		(rank_share_open(&share, base, self->order->threads, &ignored) == 0 &&
+		(rank_share_open(&share, base, self->order->threads, NULL, &ignored) == 0 &&
 			digest128_equal(&share.mark.content, &state->committed.content));
 	rank_share_release(&share);
 	free(base);

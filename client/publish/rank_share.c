@@ -28,9 +28,13 @@ struct share {
 	const char *stray;         /* a file that is wanted and cannot be published by ranks */
 };
 
+static int open_share(
+	struct share *share, const struct rank_share_params *params, struct error *err);
+static void release_share(struct share *share);
 static int read_index(struct share *share, struct error *err);
 static const struct folder_file *find_file(const struct folder_files *files, struct span name);
 static int choose_and_copy(struct share *share, struct error *err);
+static bool *choose_ours(struct share *share, struct error *err);
 static int check_count(const struct share *share, struct error *err);
 static size_t choose(struct share *share, bool *ours);
 static bool is_ours(struct share *share, const struct folder_file *file, uint64_t *number);
@@ -43,38 +47,66 @@ static int read_facts(const struct share *share, const bool *ours, const struct 
 static int copy_ours(const struct share *share, const bool *ours, struct error *err);
 static int copy_file(const struct file_ops *files, const struct folder_file *file, const char *to,
 	struct error *err);
+static void take_files(struct rank_share *share);
 static int add_index(struct rank_share *share, const char *folder, struct error *err);
+static int measure(
+	struct rank_share *share, unsigned threads, struct work_watch *watch, struct error *err);
+static struct step_file *add_index_file(struct rank_share *share);
+static void take_mark(struct rank_share *share);
 
 int rank_share_copy(const struct rank_share_params *params, struct error *err)
 {
-	struct share share = {.params = params};
-	ASSERT(params->rank < params->ranks);
-	ASSERT(params->checkpoint != NULL && params->to != NULL);
-	buffer_init(&share.index_text, INDEX_MAX_BYTES);
-	int result = folder_files_read(params->checkpoint, &share.files, err);
-	if (result == 0)
-		result = read_index(&share, err);
+	struct share share;
+	ASSERT(params->to != NULL);
+	int result = open_share(&share, params, err);
 	if (result == 0)
 		result = choose_and_copy(&share, err);
-	shard_index_free(share.index);
-	buffer_release(&share.index_text);
-	folder_files_release(&share.files);
+	release_share(&share);
 	return result;
 }
 
-int rank_share_open(
-	struct rank_share *share, const char *folder, unsigned threads, struct error *err)
+int rank_share_size(const struct rank_share_params *params, uint64_t *out, struct error *err)
+{
+	struct share share;
+	bool *const ours = open_share(&share, params, err) == 0 ? choose_ours(&share, err) : NULL;
+	*out = 0;
+	for (size_t i = 0; i < share.files.count && ours != NULL; i++)
+		*out += ours[i] ? share.files.files[i].size : 0;
+	const int result = ours != NULL ? 0 : -1;
+	free(ours);
+	release_share(&share);
+	return result;
+}
+
+int rank_share_open(struct rank_share *share, const char *folder, unsigned threads,
+	struct work_watch *watch, struct error *err)
 {
 	*share = (struct rank_share){.file_count = 0};
-	if (snapshot_open(&share->snapshot, folder, NULL, threads, NULL, err) != 0)
+	if (snapshot_open(&share->snapshot, folder, NULL, threads, watch, err) != 0)
 		return -1;
-	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof(*share->files));
-	for (size_t i = 0; i < share->snapshot.file_count; i++)
-		share->files[share->file_count++] = share->snapshot.files[i];
+	take_files(share);
 	if (add_index(share, folder, err) != 0)
 		return -1;
-	share->mark.digest = share->snapshot.digest;
-	share->mark.content = snapshot_content(share->files, share->file_count);
+	take_mark(share);
+	return 0;
+}
+
+int rank_share_open_memory(struct rank_share *share, const struct rank_memory *memory,
+	unsigned threads, struct work_watch *watch, struct error *err)
+{
+	*share = (struct rank_share){.file_count = 0};
+	struct checkpoint *const checkpoint = memory_checkpoint_open(&memory->parts, err);
+	if (checkpoint == NULL ||
+		snapshot_begin(&share->snapshot, checkpoint, memory->shard, err) != 0 ||
+		measure(share, threads, watch, err) != 0)
+		return -1;
+	take_files(share);
+	if (memory->has_index) {
+		struct step_file *const index = add_index_file(share);
+		index->size = memory->index.len;
+		index->digest = xxh3_128(memory->index);
+	}
+	take_mark(share);
 	return 0;
 }
 
@@ -83,6 +115,24 @@ void rank_share_release(struct rank_share *share)
 	free(share->files);
 	snapshot_close(&share->snapshot);
 	*share = (struct rank_share){.file_count = 0};
+}
+
+static int open_share(
+	struct share *share, const struct rank_share_params *params, struct error *err)
+{
+	*share = (struct share){.params = params};
+	ASSERT(params->rank < params->ranks && params->checkpoint != NULL);
+	buffer_init(&share->index_text, INDEX_MAX_BYTES);
+	return folder_files_read(params->checkpoint, &share->files, err) != 0
+		? -1
+		: read_index(share, err);
+}
+
+static void release_share(struct share *share)
+{
+	shard_index_free(share->index);
+	buffer_release(&share->index_text);
+	folder_files_release(&share->files);
 }
 
 static int read_index(struct share *share, struct error *err)
@@ -121,9 +171,24 @@ static const struct folder_file *find_file(const struct folder_files *files, str
 static int choose_and_copy(struct share *share, struct error *err)
 {
 	const size_t count = share->files.count;
-	bool *const ours = memory_new_array(count + 1, sizeof(*ours));
 	struct file_facts *const before = memory_new_array(count + 1, sizeof(*before));
 	struct file_facts *const after = memory_new_array(count + 1, sizeof(*after));
+	bool *const ours = choose_ours(share, err);
+	int result = ours == NULL ? -1 : read_facts(share, ours, NULL, before, err);
+	if (result == 0)
+		result = copy_ours(share, ours, err);
+	if (result == 0)
+		result = read_facts(share, ours, before, after, err);
+	free(after);
+	free(before);
+	free(ours);
+	return result;
+}
+
+/* For each file whether it is ours; heap, the caller's. */
+static bool *choose_ours(struct share *share, struct error *err)
+{
+	bool *const ours = memory_new_array(share->files.count + 1, sizeof(*ours));
 	int result = check_count(share, err);
 	if (result == 0 && choose(share, ours) == 0)
 		result = error_set(err, ERROR_NOT_FOUND,
@@ -136,15 +201,9 @@ static int choose_and_copy(struct share *share, struct error *err)
 			"the folder, or give --include patterns that do not match it",
 			share->stray);
 	if (result == 0)
-		result = read_facts(share, ours, NULL, before, err);
-	if (result == 0)
-		result = copy_ours(share, ours, err);
-	if (result == 0)
-		result = read_facts(share, ours, before, after, err);
-	free(after);
-	free(before);
+		return ours;
 	free(ours);
-	return result;
+	return NULL;
 }
 
 static int check_count(const struct share *share, struct error *err)
@@ -258,14 +317,44 @@ static int copy_file(const struct file_ops *files, const struct folder_file *fil
 	return result;
 }
 
+static void take_files(struct rank_share *share)
+{
+	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof(*share->files));
+	for (size_t i = 0; i < share->snapshot.file_count; i++)
+		share->files[share->file_count++] = share->snapshot.files[i];
+}
+
+static int measure(
+	struct rank_share *share, unsigned threads, struct work_watch *watch, struct error *err)
+{
+	struct snapshot *const snapshot = &share->snapshot;
+	if (checkpoint_tensor_digests(
+		    snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
+		return -1;
+	snapshot_take_tensors(snapshot);
+	return snapshot_measure_files(snapshot, threads, watch, err);
+}
+
+static struct step_file *add_index_file(struct rank_share *share)
+{
+	ASSERT(share->file_count <= share->snapshot.file_count);
+	struct step_file *const index = &share->files[share->file_count++];
+	index->path = span_text(RANK_SHARE_INDEX_NAME);
+	return index;
+}
+
+static void take_mark(struct rank_share *share)
+{
+	share->mark.digest = share->snapshot.digest;
+	share->mark.content = snapshot_content(share->files, share->file_count);
+}
+
 static int add_index(struct rank_share *share, const char *folder, struct error *err)
 {
 	char *const path = folder_files_join(folder, RANK_SHARE_INDEX);
 	int result = 0;
 	if (file_exists(path)) {
-		ASSERT(share->file_count <= share->snapshot.file_count);
-		struct step_file *const index = &share->files[share->file_count++];
-		index->path = span_text(RANK_SHARE_INDEX_NAME);
+		struct step_file *const index = add_index_file(share);
 		result = file_size(path, &index->size, err);
 		if (result == 0)
 			result = transfer_file_digest(path, &index->digest, err);

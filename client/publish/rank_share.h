@@ -9,6 +9,7 @@
 
 #include "client/local/snapshot.h"
 #include "client/publish/publish_state.h"
+#include "client/publish/rank_memory.h"
 
 #define RANK_SHARE_INDEX      ".model.safetensors.index.json"
 #define RANK_SHARE_INDEX_NAME "model.safetensors.index.json"
@@ -26,6 +27,9 @@ struct rank_share_params {
  * meanwhile. */
 int rank_share_copy(const struct rank_share_params *params, struct error *err);
 
+/* Adds up the bytes of these files; `files` and `to` do not count. Fails as rank_share_copy. */
+int rank_share_size(const struct rank_share_params *params, uint64_t *out, struct error *err);
+
 /* Such a copy, opened and measured. */
 struct rank_share {
 	struct snapshot snapshot;
@@ -34,8 +38,11 @@ struct rank_share {
 	struct publish_mark mark; /* all but its step */
 };
 /* As snapshot_open. The caller releases the share, also after a failure. */
-int rank_share_open(
-	struct rank_share *share, const char *folder, unsigned threads, struct error *err);
+int rank_share_open(struct rank_share *share, const char *folder, unsigned threads,
+	struct work_watch *watch, struct error *err);
+/* The same for what lies in memory, which must outlive the share. */
+int rank_share_open_memory(struct rank_share *share, const struct rank_memory *memory,
+	unsigned threads, struct work_watch *watch, struct error *err);
 void rank_share_release(struct rank_share *share); /* a zeroed one is fine */
 
 #endif

@@ -40,7 +40,7 @@ static int refuse_fenced(const struct run_message *found, const struct run_name 
 	ASSERT(found->has_head && claim->own_epoch != NULL);
 	return error_set(err, ERROR_STALE_EPOCH,
 		"another publisher has taken over run %s since %s published to it (the run is at "
-		"step %" PRIu64 " and epoch %" PRIu64 ", the folder at epoch %" PRIu64
+		"step %" PRIu64 " and epoch %" PRIu64 ", the publisher was at epoch %" PRIu64
 		"); to continue with this one and stop the other, add --take-over",
 		run->text, claim->state_folder, found->head, found->epoch, *claim->own_epoch);
 }

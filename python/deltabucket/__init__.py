@@ -19,6 +19,7 @@ from deltabucket.errors import (Busy, Cancelled, Damaged, Denied, DigestMismatch
                                 Untrusted, UsedAfterFork, WrongBase)
 from deltabucket.follower import Follower, Step
 from deltabucket.models import gathered, publish_model
+from deltabucket.ranks import rank_index, rank_part
 from deltabucket.run import Published, Replica, Run, StepInfo
 from deltabucket.tensors import clean_names
 
@@ -27,5 +28,5 @@ __all__ = [
     'Follower', 'HeadMoved', 'Invalid', 'NoSpace', 'NotFound', 'NotReady', 'Object', 'Published',
     'Replica', 'Run', 'SchemaMismatch', 'Spoiled', 'StaleEpoch', 'Step', 'StepInfo',
     'Synced', 'TooFarBehind', 'Unreachable', 'Unsupported', 'Untrusted', 'UsedAfterFork', 'WrongBase',
-    '__version__', 'clean_names', 'gathered', 'publish_model',
+    '__version__', 'clean_names', 'gathered', 'publish_model', 'rank_index', 'rank_part',
 ]

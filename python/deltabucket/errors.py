@@ -121,7 +121,7 @@ KINDS: dict[str, type[Error]] = {
     **dict.fromkeys(('exists', 'bucket_owned', 'bucket_taken'), Exists),
     **dict.fromkeys(('head_moved', 'step_differs', 'base_missing'), HeadMoved),
     'stale_epoch': StaleEpoch,
-    'schema_mismatch': SchemaMismatch,
+    **dict.fromkeys(('schema_mismatch', 'incomplete_anchor'), SchemaMismatch),
     'wrong_base': WrongBase,
     **dict.fromkeys(('digest_mismatch', 'bad_digest', 'sha256_mismatch'), DigestMismatch),
     **dict.fromkeys(('corrupt', 'damaged', 'content_damaged', 'step_failed'), Damaged),
@@ -129,7 +129,7 @@ KINDS: dict[str, type[Error]] = {
     'busy': Busy,
     'not_ready': NotReady,
     **dict.fromkeys(('invalid', 'invalid_request', 'bad_name', 'key_too_long', 'too_large',
-                     'range', 'bad_uri'), Invalid),
+                     'range', 'bad_uri', 'parts_mismatch'), Invalid),
     'unsupported': Unsupported,
 }
 

@@ -10,7 +10,8 @@ import asyncio
 import os
 import threading
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal
@@ -30,6 +31,35 @@ from deltabucket.tensors import (Array, CTensors, Memory, array_of, check_same, 
                                  writable)
 
 LAG_TRIES = 3  # steps in a row that arrive too late for max_lag
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which tensors a follower holds, as `Run.follow` takes it. All None: all."""
+    tensors: str | Sequence[str] | None = None
+    rank: int | None = None
+    ranks: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.rank is None) != (self.ranks is None):
+            raise ValueError('rank and ranks go together: pass both, or neither.')
+        if self.ranks is not None and not 0 <= (self.rank or 0) < self.ranks <= 65536:
+            raise ValueError(f'There is no part {self.rank} of {self.ranks}: parts count from 0, '
+                             'and there are at most 65536.')
+        if self.tensors is not None and self.ranks is not None:
+            raise ValueError('Pass either tensors or rank and ranks.')
+        if any(not one or ',' in one for one in self.patterns()):
+            raise ValueError(f'tensors is {self.tensors!r}; it has one or more patterns, and none '
+                             'may be empty or hold a comma.')
+
+    def patterns(self) -> list[str]:
+        if self.tensors is None:
+            return []
+        return self.tensors.split(',') if isinstance(self.tensors, str) else list(self.tensors) or ['']
+
+    @property
+    def is_all(self) -> bool:
+        return self.tensors is None and self.ranks is None
 
 
 class Follower:
@@ -52,7 +82,7 @@ class Follower:
     """
 
     def __init__(self, client: Client, run: str, folder: str | os.PathLike[str] | None,
-                 replica: str | None, silent: bool, max_lag: int | None, threads: int,
+                 part: Part, replica: str | None, silent: bool, max_lag: int | None, threads: int,
                  keeps_changes: bool, progress: Progress) -> None:
         """As `Run.follow`. Opens nothing yet."""
         if max_lag is not None and max_lag < 0:
@@ -69,12 +99,16 @@ class Follower:
         self._unseen: Step | None = None  # came in a call that was interrupted
         self._settings = defaults('deltabucket_follower_settings')
         self._kept = (c_text(run, 'run'), c_text(replica, 'replica'),
-                      ffi.NULL if folder is None else c_path(folder, 'folder'))
-        self._settings.run, self._settings.replica, self._settings.folder = self._kept
+                      ffi.NULL if folder is None else c_path(folder, 'folder'),
+                      c_text(','.join(part.patterns()) or None, 'tensors'))
+        self._settings.run, self._settings.replica, self._settings.folder = self._kept[:3]
+        self._settings.tensors = self._kept[3]
+        self._settings.rank, self._settings.ranks = part.rank or 0, part.ranks or 0
         self._settings.is_silent = silent
         self._settings.threads = threads
         self._settings.keeps_changes = keeps_changes
         self.is_in_memory = folder is None
+        self.is_part = not part.is_all
 
     def __enter__(self) -> Follower:
         """Opens the folder and proves what it holds. Busy when another follower works in it."""
@@ -276,9 +310,9 @@ class _Next:
 
 
 class Step:
-    """A step that a follower holds, whole and proven.
+    """A step, or the part of one, that a follower holds, proven.
 
-    number, label ('' for none), digest (of the tensors, 'xxh3-128:...'), created (UTC). newest:
+    number, label ('' for none), digest (of all tensors of the step, 'xxh3-128:...'), created (UTC). newest:
     of the run, as far as was known when this step came; lag: by how many steps it was ahead. path:
     the checkpoint's folder, '' in memory. came_whole: not as deltas. fetched_bytes: over the
     network.
@@ -351,7 +385,8 @@ class Step:
     def apply_into(self, state: Mapping[str, Any], *, proves_first: bool = True,
                    clean: bool = True, threads: int = 0, progress: Progress = None) -> None:
         """Brings the tensors of `state`, numpy arrays or torch tensors in CPU memory, from the step
-        before to this one, in place; where the step came whole it is copied into them.
+        before to this one, in place; where the step came whole, or the follower holds a
+        part of the model, it is copied into them.
 
         state: every tensor of the step, contiguous, with its dtype and shape. Names are cleaned as
         in `Run.publish`. Two names may share one tensor (tied weights) where the step has the same
@@ -365,7 +400,7 @@ class Step:
         change.
         """
         entries, targets, tied = self._targets(state, clean)
-        if self.came_whole:
+        if self.came_whole or self._follower.is_part:
             self._copy(entries, targets)
             return
         twins = {name: _copy_of(targets[name]) for name in tied}

@@ -1,10 +1,11 @@
 """A run: the numbered steps of one model, published by a trainer and followed by workers."""
 from __future__ import annotations
 
+import math
 import os
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from types import TracebackType
@@ -15,9 +16,10 @@ from deltabucket._client import Client
 from deltabucket._library import (Handle, c_path, c_text, defaults, made_of, new_error,
                                   text_of)
 from deltabucket._native import ffi, lib
-from deltabucket.follower import Follower
+from deltabucket.follower import Follower, Part
 from deltabucket.progress import Progress
-from deltabucket.tensors import CTensors, readable
+from deltabucket.ranks import Place, gather, place_of, rank_index
+from deltabucket.tensors import CTensors, Memory, readable
 
 WAIT_SECONDS = 30.0  # of one request that waits for a step
 MISSING_SECONDS = 1.0  # between two looks for a run that does not exist yet
@@ -86,7 +88,7 @@ class Replica:
 class Run:
     """A run, for its publisher and its followers.
 
-    `publish` is for one thread at a time (others wait); all else may be called from any thread.
+    `publish` and `publish_rank` are for one thread at a time (others wait); all else may be called from any thread.
     Objects of this package that were made before a fork are refused in the child (UsedAfterFork).
     """
 
@@ -121,7 +123,8 @@ class Run:
             raise ValueError(f'The run {name!r} must have the form BUCKET/RUN.')
         self.name = name
         self._progress = progress
-        self._publisher: Handle | None = None
+        self._publishers: dict[bool, Handle] = {}  # for ranks, and alone
+        self._epoch = 0  # that the ranks of torch.distributed have in common; 0: none yet
         self._settings = defaults('deltabucket_publisher_settings')
         self._kept = c_text(name, 'run'), ffi.NULL if state is None else c_path(state, 'state')
         self._settings.run, self._settings.state = self._kept
@@ -149,8 +152,8 @@ class Run:
 
     def close(self) -> None:
         """Ends the publisher and forgets the weights that it keeps in memory. Followers go on."""
-        if self._publisher is not None:
-            self._publisher.close()
+        for publisher in self._publishers.values():
+            publisher.close()
         self._client.close()
 
     def publish(self, source: Mapping[str, Any] | str | os.PathLike[str],
@@ -179,24 +182,78 @@ class Run:
         same call may be repeated.
         """
         publication = _Publication(source, step, label, metadata, anchor, files, format, clean)
-        out = defaults('deltabucket_published')
-        publisher = self._open_publisher()
+        return self._publish(publication, progress)
 
-        def publish(watch: Any, err: Any) -> int:
+    def publish_rank(self, source: Mapping[str, Any] | str | os.PathLike[str],
+                     step: int | None = None, *, rank: int | None = None,
+                     ranks: int | None = None, epoch: int | None = None,
+                     label: str | None = None, metadata: Mapping[str, str] | None = None,
+                     anchor: str = 'auto', files: Mapping[str, bytes | str] | None = None,
+                     clean: bool = True, wait: float | None = None, group: Any = None,
+                     progress: Progress = None) -> Published:
+        """Publishes this rank's part of the next step. Every rank calls it, each with tensors of
+        its own; the step appears when all parts are there, and every call returns then.
+
+        source: as for `publish`: the rank's own tensors, whole ones (`deltabucket.rank_part` makes
+        them of sharded ones); or the path of a folder that all ranks have written into, or of one
+        with the rank's own shards. From memory each rank is a shard of its own, and `files` of
+        rank 0 has the index of them (`deltabucket.rank_index`); a single rank needs none.
+        rank, ranks: the number of this rank, from 0 on, of so many. Both None: those of
+        torch.distributed (of `group`, where that is not None), and all of its ranks must call this:
+        they tell each other the epoch and the names of their tensors, the index is made, and the
+        failure of one is a NotReady of the others before anything is sent.
+        epoch: from `new_epoch` of one rank, which has told the others. None: they have one `state`
+        folder in common, or torch.distributed, or there is one rank alone.
+        step, label, metadata, anchor, files: as for `publish`; label, metadata and files are those
+        of rank 0. step should be given, and anchor be the same on all ranks ('auto', 'always' or
+        'never').
+        wait: seconds for the other ranks; None: an hour, 0: not at all.
+
+        NotReady when other ranks do not come in time: the same call may be repeated, also by a rank
+        that was started again. SchemaMismatch or Invalid when two ranks have one tensor, or all
+        together not those of the run. HeadMoved when they do not mean the same step and number of
+        ranks; Invalid when some send a delta and others all. Other failures as of `publish`.
+        Returns what this rank has sent.
+        """
+        place = place_of(rank, ranks, group)
+        if place.is_group and epoch is None:
+            publication = self._gathered(place, (source, step, label, metadata, anchor), files,
+                                         clean)
+        else:
+            publication = _Publication(source, step, label, metadata, anchor, files, None, clean)
+        publication.set_place(place, self._epoch if epoch is None else epoch, wait)
+        return self._publish(publication, progress)
+
+    def new_epoch(self) -> int:
+        """Makes this program the run's publisher now and gives the epoch: what `publish_rank` takes
+        where ranks have neither a `state` folder nor torch.distributed in common. One rank calls it
+        and tells the others. Another publisher gets StaleEpoch, and parts of a step that was never
+        completed are dropped. StaleEpoch when the run has another publisher, and this one does not
+        take over."""
+        publisher = self._open_publisher(True)
+        out = ffi.new('uint64_t *')
+
+        def ask(watch: Any, err: Any) -> int:
             with publisher.use() as pointer:
-                return int(lib.deltabucket_publish(pointer, publication.pointer, out, watch, err))
-        self._client.call(publish, self._progress if progress is None else progress)
-        return _published_of(out)
+                return int(lib.deltabucket_publisher_epoch(pointer, out, watch, err))
+        self._client.call(ask)
+        return int(out[0])
 
     def follow(self, folder: str | os.PathLike[str] | None = None, *,
-               replica: str | None = None, silent: bool = False, max_lag: int | None = None,
-               threads: int = 0, keeps_changes: bool = False,
+               tensors: str | Sequence[str] | None = None, rank: int | None = None,
+               ranks: int | None = None, replica: str | None = None, silent: bool = False,
+               max_lag: int | None = None, threads: int = 0, keeps_changes: bool = False,
                progress: Progress = None) -> Follower:
         """A follower of the run, to be used in `with` (or `async with`) and iterated over. The run
         may not exist yet.
 
         folder: what `deltabucket follow --into` keeps; a later follower, or the command line, goes
         on from there. None: the weights stay in memory and are changed in place from step to step.
+        tensors: only those whose names match one of these shell patterns ('*' also matches '.').
+        rank, ranks: only part number `rank`, from 0 on, of `ranks` parts with about as many bytes,
+        whose tensors are neighbours in byte order of the names. Anchors and deltas are fetched
+        whole all the same. A part in memory is made anew with each step, so it has no
+        `Step.changes`.
         replica: name in the fleet; None: made of host and folder or process. silent: the fleet does
         not hear of this worker. max_lag: see `Follower`. threads: 0 for one per core. keeps_changes:
         in memory, what a step has changed is kept for `Step.changes`, 2 bytes for each element; a
@@ -204,8 +261,9 @@ class Run:
 
         Busy when another follower works in the folder, Invalid when it holds something else.
         """
-        return Follower(self._client, self.name, folder, replica, silent, max_lag, threads,
-                        keeps_changes, self._progress if progress is None else progress)
+        return Follower(self._client, self.name, folder, Part(tensors, rank, ranks), replica,
+                        silent, max_lag, threads, keeps_changes,
+                        self._progress if progress is None else progress)
 
     def latest(self) -> StepInfo | None:
         """The newest step whose proof has not failed; None while there is none. NotFound when there
@@ -260,18 +318,44 @@ class Run:
         answer: dict[str, Any] = self._client.ask(self._target)
         return answer
 
-    def _open_publisher(self) -> Handle:
-        if self._publisher is not None:
-            self._publisher.check()
-            return self._publisher
+    def _publish(self, publication: _Publication, progress: Progress) -> Published:
+        out = defaults('deltabucket_published')
+        publisher = self._open_publisher(publication.pointer.ranks > 0)
+
+        def publish(watch: Any, err: Any) -> int:
+            with publisher.use() as pointer:
+                return int(lib.deltabucket_publish(pointer, publication.pointer, out, watch, err))
+        self._client.call(publish, self._progress if progress is None else progress)
+        return _published_of(out)
+
+    def _gathered(self, place: Place, what: tuple[Any, ...],
+                  files: Mapping[str, bytes | str] | None, clean: bool) -> _Publication:
+        """The publication of a rank of torch.distributed. Sets the epoch."""
+        source, step, label, metadata, anchor = what
+
+        def prepare() -> tuple[_Publication, int]:
+            made = _Publication(source, step, label, metadata, anchor, files, None, clean)
+            is_due = place.rank == 0 and self._epoch == 0 and self._settings.state == ffi.NULL
+            return made, self.new_epoch() if is_due else self._epoch
+        made, told = gather(place, step, prepare)
+        self._epoch = told[0].epoch
+        if place.rank == 0 and isinstance(source, Mapping):
+            made.add_files(rank_index([one.names for one in told]))
+        return made
+
+    def _open_publisher(self, is_rank: bool) -> Handle:
+        held = self._publishers.get(is_rank)
+        if held is not None:
+            held.check()
+            return held
         err = new_error()
         with self._client.handle.use() as client:
             pointer = lib.deltabucket_publisher_open(client, self._settings, err)
         if pointer == ffi.NULL:
             raise made_of(err)
-        self._publisher = Handle('publisher', pointer, lib.deltabucket_publisher_close,
-                                 parent=self._client.handle, exclusive=True)
-        return self._publisher
+        self._publishers[is_rank] = Handle('publisher', pointer, lib.deltabucket_publisher_close,
+                                           parent=self._client.handle, exclusive=True)
+        return self._publishers[is_rank]
 
 
 class _Publication:
@@ -282,6 +366,8 @@ class _Publication:
                  files: Mapping[str, bytes | str] | None, format: str | None,
                  clean: bool) -> None:
         self.pointer = defaults('deltabucket_publication')
+        self.tensors: list[Memory] = []
+        self._files: dict[str, bytes | str] = dict(files or {})
         self._kept: list[object] = []
         if isinstance(source, (str, os.PathLike)):
             if files:
@@ -289,7 +375,7 @@ class _Publication:
             self.pointer.path = self._keep(c_path(source, 'path'))
         elif isinstance(source, Mapping):
             self._set_tensors(source, clean)
-            self._set_files(files or {})
+            self._set_files()
         else:
             raise TypeError(f'The source is a {type(source).__name__}; it must be a mapping of '
                             'names to tensors, or a path.')
@@ -299,13 +385,29 @@ class _Publication:
         self.pointer.format = self._keep(c_text(format, 'format'))
         self._set_metadata(metadata or {})
 
+    def set_place(self, place: Place, epoch: int, wait: float | None) -> None:
+        if epoch < 0:
+            raise ValueError(f'The epoch is {epoch}; it is what new_epoch has given.')
+        if wait is not None and not 0 <= wait < 2**62:
+            raise ValueError(f'wait is {wait}; it is a number of seconds from 0 on, or None.')
+        self.pointer.rank, self.pointer.ranks = place.rank, place.ranks
+        self.pointer.epoch = epoch
+        self.pointer.wait_s = 0 if wait is None else math.ceil(wait) or -1
+
+    def add_files(self, files: Mapping[str, bytes | str]) -> None:
+        """Adds those that the caller has not given."""
+        self._files = {**files, **self._files}
+        self._set_files()
+
     def _set_tensors(self, source: Mapping[str, Any], clean: bool) -> None:
-        tensors = CTensors(readable(source, clean))
+        self.tensors = readable(source, clean)
+        tensors = CTensors(self.tensors)
         self._kept.append(tensors)
         self.pointer.tensors = tensors.pointer
         self.pointer.tensor_count = tensors.count
 
-    def _set_files(self, files: Mapping[str, bytes | str]) -> None:
+    def _set_files(self) -> None:
+        files = self._files
         made = self._keep(ffi.new('struct deltabucket_file[]', max(1, len(files))))
         for file, (path, content) in zip(made, files.items()):
             data = content.encode() if isinstance(content, str) else bytes(content)

@@ -95,6 +95,19 @@ class Ranks(unittest.TestCase):
             self.finish(*[self.start(rank, SHARDS, self.make(step, shards=[rank], index=rank == 0, name=f'own{step}-{rank}')) for rank in range(SHARDS)])
             self.check(os.path.join(self.daemon.scratch, f'step{step}'))
 
+    def test_without_an_index_each_step_is_whole(self):
+        """Nobody could tell which file of a delta has which tensor."""
+        for step in range(3):
+            self.make(step, index=False)
+            said = self.finish(*[self.start(rank, 2, self.make(step, shards=[rank, rank + 2], index=False, name=f'own{step}-{rank}'))
+                                 for rank in range(2)])
+            self.assertEqual([(one['step'], one['anchor_bytes'] > 0, one['delta_bytes']) for one in said], [(step, True, 0)] * 2)
+            self.check(os.path.join(self.daemon.scratch, f'step{step}'))
+        alone = self.start(0, 1, os.path.join(self.daemon.scratch, 'step1'), '--anchor', 'never')
+        said = alone.communicate(timeout=90)
+        self.assertIn('has no file model.safetensors.index.json', said[1])
+        self.assertNotEqual(alone.returncode, 0)
+
     def test_no_rank_is_ahead_of_the_others(self):
         folder = self.make(0)
         first = self.start(0, 2, folder)

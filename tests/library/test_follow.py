@@ -23,7 +23,8 @@ MEMORY = None
 
 class Settings(library.Sized):
     _fields_ = [('size', ctypes.c_size_t), ('run', ctypes.c_char_p), ('folder', ctypes.c_char_p), ('replica', ctypes.c_char_p),
-                ('is_silent', ctypes.c_int), ('threads', ctypes.c_uint), ('keeps_changes', ctypes.c_int)]
+                ('is_silent', ctypes.c_int), ('threads', ctypes.c_uint), ('keeps_changes', ctypes.c_int),
+                ('tensors', ctypes.c_char_p), ('rank', ctypes.c_uint), ('ranks', ctypes.c_uint)]
 
 
 class Facts(library.Sized):
@@ -196,6 +197,37 @@ class Follow(unittest.TestCase):
             self.assertLess(time.monotonic(), limit, 'the server makes no fold')
         for follower in followers:
             self.expect(follower.next(), STEPS, deltas=1).free()
+
+    def test_a_part_of_the_model(self):
+        """In a folder and in memory, by name and by rank; it is what the command line holds."""
+        name = next(iter(sorted(read_tensors(self.published[0]))))
+        choices = ({'tensors': f'{name},nothing.*'.encode()}, ['--tensors', f'{name},nothing.*']), ({'rank': 1, 'ranks': 3}, ['--rank', '1/3'])
+        followers = [(self.open(folder and f'part-{number}', replica=f'{number}-{folder}'.encode(), **choice), folder, words)
+                     for number, (choice, words) in enumerate(choices) for folder in (MEMORY, 'folder')]
+        for number in range(3):
+            self.publish(number)
+            for follower, folder, words in followers:
+                with self.subTest(folder=folder, words=words):
+                    self.command('follow', '--once', '--run', 'models/r', '--into', self.path(words[0]), *words)
+                    step = follower.next()
+                    wanted = read_tensors(os.path.join(self.path(words[0]), 'current', FILE))
+                    self.assertLess(len(wanted), len(read_tensors(self.published[number])))
+                    self.assertEqual((step.number, step.tensors()), (number, wanted))
+                    self.assertEqual(step.facts.delta_count, 1 if folder and number else 0)
+                    if folder:
+                        self.assertEqual(sha256(os.path.join(step.facts.path.decode(), FILE)), sha256(os.path.join(self.path(words[0]), 'current', FILE)))
+                    step.free()
+
+    def test_parts_that_there_are_not(self):
+        self.publish(0)
+        for wrong in ({'rank': 1}, {'rank': 2, 'ranks': 2}, {'ranks': 70000}, {'tensors': b''}, {'tensors': b'a', 'ranks': 1}):
+            with self.subTest(wrong), self.assertRaises(library.Failed) as caught:
+                self.open(MEMORY, **wrong)
+            self.assertEqual(caught.exception.kind, 'invalid')
+        for folder in (MEMORY, 'worker'):
+            with self.assertRaises(library.Failed) as caught:
+                self.open(folder, tensors=b'nothing.*').next()
+            self.assertEqual(caught.exception.kind, 'not_found')
 
     def test_a_wanted_step_comes_also_backwards(self):
         self.publish(0, 1, 2, 3)

@@ -1,5 +1,6 @@
 """Publishing from memory with libdeltabucket.so: steps of a real run against a real server, what workers get, and what is
 left behind."""
+import concurrent.futures
 import ctypes
 import glob
 import json
@@ -10,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from tests.support import library
@@ -189,6 +191,65 @@ class Publish(unittest.TestCase):
                 done = publisher.publish(self.weights[step], CONFIG)
                 self.assertEqual((done.step, done.anchor_bytes > 0), (step, step == 0))
         self.assert_worker_has(3)
+
+    def ranks(self, publishers, number, ranks=2, **more):
+        """Publishes a step of the real run with a thread for each rank; gives what they have told."""
+        names = sorted(self.weights[number])
+        shards = [f'model-{rank + 1:05d}-of-{ranks:05d}.safetensors' for rank in range(ranks)]
+        index = {'weight_map': {name: shards[place % ranks] for place, name in enumerate(names)}}
+        files = {**CONFIG, 'model.safetensors.index.json': json.dumps(index).encode()}
+        with concurrent.futures.ThreadPoolExecutor(ranks) as pool:
+            return list(pool.map(lambda rank: publishers[rank].publish(
+                {name: self.weights[number][name] for name in names[rank::ranks]}, files, rank=rank, ranks=ranks, wait_s=60, **more),
+                range(ranks)))
+
+    def test_ranks_reach_workers_bit_for_bit(self):
+        into = os.path.join(self.work, 'worker')
+        for folder in (None, os.path.join(self.work, 'state')):
+            self.run_name = f'models/ranks_{folder is None}'
+            with self.publisher(state=folder) as first, self.publisher(state=folder) as second:
+                epoch = first.epoch() if folder is None else 0
+                for step in range(4):
+                    told = self.ranks([first, second], step, epoch=epoch, step=step)
+                    self.assertEqual([(one.step, one.anchor_bytes > 0) for one in told], [(step, step == 0)] * 2)
+                    digest = json.loads(self.client.ask(f'/v1/runs/{self.run_name}/steps/{step}'))['digest']
+                    self.assertEqual({one.digest.decode() for one in told}, {digest})
+                    self.daemon.client('follow', '--once', '--run', self.run_name, '--into', into)
+                    found = {}
+                    for path in glob.glob(os.path.join(into, 'current', '*.safetensors')):
+                        found.update(read_tensors(path))
+                    self.assertEqual(found, self.weights[step])
+            shutil.rmtree(into)
+
+    def test_what_a_rank_must_say(self):
+        one = dict(list(self.weights[0].items())[:1])
+        with self.publisher() as publisher:
+            self.refused('invalid', publisher, one, rank=1)
+            self.refused('invalid', publisher, one, rank=2, ranks=2)
+            self.refused('invalid', publisher, one, rank=0, ranks=5000)
+            self.refused('invalid', publisher, one, ranks=1, format='trl-gap')
+            self.refused('invalid', publisher, one, ranks=1, anchor='every=2')
+            self.assertIn('epoch', self.refused('invalid', publisher, one, rank=1, ranks=2))
+            self.assertIn('index', self.refused('invalid', publisher, one, ranks=2, epoch=1))
+            self.assertEqual(publisher.publish(one, ranks=1).step, 0)
+            self.assertIn('another one', self.refused('invalid', publisher, one))
+            text = self.refused('not_ready', publisher, one, rank=1, ranks=2, epoch=1, wait_s=-1)
+            self.assertIn('other ranks', text)
+        with self.publisher() as publisher:
+            self.refused('stale_epoch', publisher, one)
+            with self.assertRaises(library.Failed) as caught:
+                publisher.epoch()
+            self.assertEqual(caught.exception.kind, 'stale_epoch')
+            self.assertIn('take_over', caught.exception.text)
+
+    def test_a_rank_that_waits_is_cancelled(self):
+        watch = self.library.watch()
+        one = dict(list(self.weights[0].items())[:1])
+        with self.publisher() as publisher:
+            epoch = publisher.epoch()
+            threading.Timer(1, self.library.names.deltabucket_watch_cancel, [watch]).start()
+            self.refused('busy', publisher, one, rank=1, ranks=2, epoch=epoch, watch=watch)
+        self.library.names.deltabucket_watch_free(watch)
 
     def test_a_cancelled_call_leaves_a_publisher_that_goes_on(self):
         watch = self.library.watch()

@@ -1,6 +1,7 @@
 """PyTorch's side of the package: state dicts, torch.distributed.checkpoint over fsspec, and the
 Trainer of transformers. PyPI's torch is large, so it is installed once (setup/clients) and these
 tests run on its CPU."""
+import json
 import os
 import tempfile
 import unittest
@@ -195,6 +196,67 @@ torch.distributed.destroy_process_group()
         with run.follow() as steps:
             self.assertSame(next(steps).tensors('torch'),
                             torch.load(os.path.join(self.folder, 'whole-0')))
+
+    def test_ranks_of_torch_distributed(self):
+        """FSDP2 with two ranks: each publishes a part of the whole tensors. They tell each other
+        the epoch, the index and what is wrong."""
+        run = self.run_of('ranks')
+        script = '''
+import sys, torch, deltabucket
+from torch.distributed.fsdp import fully_shard
+rank, folder = int(sys.argv[1]), sys.argv[2]
+torch.distributed.init_process_group('gloo', init_method=f'file://{folder}/ranks', rank=rank,
+                                     world_size=2)
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(64, 50), torch.nn.Linear(50, 64)).bfloat16()
+other = torch.nn.Sequential(torch.nn.Linear(64, 50), torch.nn.Linear(50, 64)).bfloat16()
+other.load_state_dict(model.state_dict())
+fully_shard(model, mesh=torch.distributed.device_mesh.init_device_mesh('cpu', (2,)))
+run = deltabucket.Run('models/ranks', create_bucket=True)
+sizes = []
+for step in range(3):
+    part = deltabucket.rank_part(model.state_dict())
+    sizes.append(sum(tensor.nbytes for tensor in part.values()))
+    done = run.publish_rank(part, step, files={'config.json': '{}'} if rank == 0 else {})
+    assert (done.step, done.anchor_bytes > 0, done.delta_bytes > 0) == (step, step == 0, step > 0)
+    if rank == 0:
+        torch.save(other.state_dict(), f'{folder}/rank-{step}')
+    with torch.no_grad():
+        for one in (model, other):
+            for parameter in one.parameters():
+                parameter.mul_(2 if step else 1.0078125)
+def refused(kind, *arguments):
+    try:
+        run.publish_rank(*arguments)
+        sys.exit(f'{kind} was not raised')
+    except kind as failure:
+        return str(failure)
+if rank == 0:
+    refused(TypeError, [1])
+else:
+    assert 'rank 0: TypeError' in refused(deltabucket.NotReady, part)
+assert '3, 4' in refused(deltabucket.Invalid, part, 3 + rank)
+assert 'from rank 1' in refused(deltabucket.SchemaMismatch, {'0.bias': torch.zeros(50)})
+print(*sizes)
+torch.distributed.destroy_process_group()
+'''
+        import concurrent.futures
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            said = list(pool.map(lambda rank: run_script(
+                script, rank, self.folder, environment='torch', daemon=self.daemon), range(2)))
+        self.assertEqual([done.returncode for done in said], [0, 0],
+                         [done.stderr for done in said])
+        sizes = [int(done.stdout.split()[0]) for done in said]
+        self.assertLess(max(sizes), 1.2 * min(sizes))
+        into = os.path.join(self.folder, 'ranks-engine')
+        with run.follow(into) as steps:
+            for number in range(3):
+                self.assertSame(steps.rollback(number).tensors('torch'),
+                                torch.load(os.path.join(self.folder, f'rank-{number}')))
+            index = os.path.join(steps.step.path, 'model.safetensors.index.json')
+            with open(index) as file:
+                self.assertEqual(set(json.load(file)['weight_map'].values()), {
+                    'model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'})
 
     def test_the_trainer_of_transformers(self):
         run = self.run_of('trainer')

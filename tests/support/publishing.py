@@ -24,7 +24,8 @@ class Publication(Sized):
     _fields_ = [('size', ctypes.c_size_t), ('path', ctypes.c_char_p), ('tensors', ctypes.POINTER(Tensor)),
                 ('tensor_count', ctypes.c_size_t), ('files', ctypes.POINTER(File)), ('file_count', ctypes.c_size_t),
                 ('step', ctypes.c_int64), ('label', ctypes.c_char_p), ('metadata', ctypes.POINTER(ctypes.c_char_p)),
-                ('anchor', ctypes.c_char_p), ('format', ctypes.c_char_p)]
+                ('anchor', ctypes.c_char_p), ('format', ctypes.c_char_p), ('rank', ctypes.c_uint), ('ranks', ctypes.c_uint),
+                ('epoch', ctypes.c_uint64), ('wait_s', ctypes.c_int64)]
 
 
 class Published(Sized):
@@ -73,6 +74,11 @@ class Publisher:
         published = Published()
         self.library.call('publish', self.pointer, ctypes.byref(Publication(**members)), ctypes.byref(published), watch)
         return published
+
+    def epoch(self):
+        out = ctypes.c_uint64()
+        self.library.call('publisher_epoch', self.pointer, ctypes.byref(out), None)
+        return out.value
 
 
 def tensors_of(tensors):

@@ -16,8 +16,8 @@ static int add_shard(
 	struct checkpoint *checkpoint, const struct memory_parts *parts, struct error *err);
 static int write_header(struct checkpoint *checkpoint, const struct memory_parts *parts,
 	uint64_t *out_data_bytes, struct error *err);
-static void take_shard(
-	struct checkpoint *checkpoint, struct safetensors *shard, uint64_t data_bytes);
+static void take_shard(struct checkpoint *checkpoint, const char *name, struct safetensors *shard,
+	uint64_t data_bytes);
 static int add_files(
 	struct checkpoint *checkpoint, const struct memory_parts *parts, struct error *err);
 static int check_file(const struct memory_file *file, struct error *err);
@@ -56,7 +56,8 @@ static int add_shard(
 		span_slice(header, LENGTH_BYTES, header.len), data_bytes, "the tensors", err);
 	if (shard == NULL)
 		return -1;
-	take_shard(checkpoint, shard, data_bytes);
+	take_shard(checkpoint, parts->shard != NULL ? parts->shard : CHECKPOINT_SINGLE_NAME, shard,
+		data_bytes);
 	const int result = schema_add(checkpoint->schema, shard, err);
 	schema_finish(checkpoint->schema);
 	return result;
@@ -81,13 +82,14 @@ static int write_header(struct checkpoint *checkpoint, const struct memory_parts
 	return result;
 }
 
-static void take_shard(
-	struct checkpoint *checkpoint, struct safetensors *shard, uint64_t data_bytes)
+static void take_shard(struct checkpoint *checkpoint, const char *name, struct safetensors *shard,
+	uint64_t data_bytes)
 {
 	struct checkpoint_entry *const entry = &checkpoint->entries[checkpoint->count++];
 	const struct span header = buffer_span(&checkpoint->header);
+	ASSERT(shard_rule_is_top(span_text(name)));
 	*entry = (struct checkpoint_entry){
-		.path = memory_copy_text(CHECKPOINT_SINGLE_NAME), .shard = shard, .is_shard = true};
+		.path = memory_copy_text(name), .shard = shard, .is_shard = true};
 	entry->file = (struct checkpoint_file){.path = entry->path,
 		.size = header.len + data_bytes,
 		.shard = shard,

@@ -1,8 +1,8 @@
-/* A checkpoint made of tensors and small files that lie in memory. It has one shard,
- * "model.safetensors", as transformers would write it: the reference writer's header with
- * {"format":"pt"}, and behind it the tensors in the order of the header. The tensors stay where
- * they are: nothing is copied but the header and the names. For such a checkpoint checkpoint_file
- * has no full_path, and for the shard neither bytes nor data. All else of checkpoint.h holds. */
+/* A checkpoint made of tensors and small files that lie in memory. It has one shard, as
+ * transformers would write it: the reference writer's header with {"format":"pt"}, and behind it
+ * the tensors in the order of the header. The tensors stay where they are: nothing is copied but
+ * the header and the names. For such a checkpoint checkpoint_file has no full_path, and for the
+ * shard neither bytes nor data. All else of checkpoint.h holds. */
 #ifndef WEIGHTS_MODEL_MEMORY_CHECKPOINT_H
 #define WEIGHTS_MODEL_MEMORY_CHECKPOINT_H
 
@@ -24,6 +24,7 @@ struct memory_parts {
 	size_t tensor_count;
 	const struct memory_file *files; /* in any order */
 	size_t file_count;
+	const char *shard; /* its name, directly in the folder; NULL: "model.safetensors" */
 };
 
 /* The bytes of tensors and files are borrowed until checkpoint_close and must not change. invalid

@@ -59,7 +59,7 @@ static void fill(struct weights *weights, unsigned iteration)
 		span_text("b"), DTYPE_U8, SHAPE_B, 1, span_of(weights->b, sizeof weights->b)};
 	weights->files[0] = (struct memory_file){"config.json", span_text("{\"a\": 1}")};
 	weights->files[1] = (struct memory_file){"tokens/all.txt", span_text("a b c")};
-	weights->parts = (struct memory_parts){weights->tensors, TENSORS, weights->files, 2};
+	weights->parts = (struct memory_parts){weights->tensors, TENSORS, weights->files, 2, NULL};
 }
 
 struct publishing {

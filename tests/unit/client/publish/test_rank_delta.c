@@ -78,7 +78,7 @@ static struct digest128 digest_of(const char *side)
 	struct error err = {0};
 	struct rank_share share;
 	char *const path = folder_files_join(folder, side);
-	ck_assert_msg(rank_share_open(&share, path, 1, &err) == 0, "%s", err.text);
+	ck_assert_msg(rank_share_open(&share, path, 1, NULL, &err) == 0, "%s", err.text);
 	const struct digest128 digest = share.mark.digest;
 	rank_share_release(&share);
 	free(path);
@@ -91,7 +91,7 @@ static int make(const struct digest128 *base_digest, struct delta_stats *stats, 
 	char *const next = folder_files_join(folder, "next");
 	char *const out = folder_files_join(folder, "out");
 	struct rank_share share;
-	ck_assert_msg(rank_share_open(&share, next, 1, err) == 0, "%s", err->text);
+	ck_assert_msg(rank_share_open(&share, next, 1, NULL, err) == 0, "%s", err->text);
 	const struct rank_delta_params params = {.files = file_system(),
 		.base = base,
 		.next = next,

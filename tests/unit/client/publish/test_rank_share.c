@@ -62,6 +62,21 @@ static int copy(uint64_t rank, uint64_t ranks, struct error *err)
 	return result;
 }
 
+static void expect_size(uint64_t rank, uint64_t ranks, const struct folder_files *files)
+{
+	struct error err = {0};
+	uint64_t size;
+	uint64_t wanted = 0;
+	char *const from = folder_files_join(scratch, "trained");
+	const struct rank_share_params params = {
+		.checkpoint = from, .rank = rank, .ranks = ranks, .choice = chosen};
+	for (size_t i = 0; i < files->count; i++)
+		wanted += files->files[i].size;
+	ck_assert_msg(rank_share_size(&params, &size, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(size, wanted);
+	free(from);
+}
+
 static void expect_share(uint64_t rank, uint64_t ranks, const char *names)
 {
 	struct error err = {0};
@@ -74,6 +89,7 @@ static void expect_share(uint64_t rank, uint64_t ranks, const char *names)
 	for (size_t i = 0; i < found.count; i++)
 		buffer_format(&list, i == 0 ? "%s" : " %s", found.files[i].name);
 	ck_assert_str_eq(buffer_text(&list), names);
+	expect_size(rank, ranks, &found);
 	buffer_release(&list);
 	folder_files_release(&found);
 	free(folder);
@@ -139,8 +155,7 @@ START_TEST(what_the_index_does_not_name_is_refused_if_it_is_wanted)
 	static const struct checkpoint_choice all = {.wants = wants_any, .wants_other = wants_any};
 	static const struct checkpoint_choice shards = {
 		.wants = wants_any, .wants_other = wants_none};
-	put_all("a.safetensors b.safetensors c.safetensors d.safetensors sub/e.safetensors "
-		RANK_SHARE_INDEX_NAME);
+	put_all("a.safetensors b.safetensors c.safetensors d.safetensors sub/e.safetensors " RANK_SHARE_INDEX_NAME);
 	chosen = &all;
 	expect_share(0, 2, RANK_SHARE_INDEX " a.safetensors c.safetensors sub/e.safetensors");
 	put_all("stray.safetensors");
@@ -163,7 +178,8 @@ START_TEST(an_index_of_shards_in_sub_folders_is_refused)
 	put_all("a.safetensors sub/b.safetensors");
 	ck_assert_int_eq(
 		file_place(file_system(), path,
-			span_text("{\"weight_map\":{\"1\":\"a.safetensors\",\"2\":\"sub/b.safetensors\"}}"),
+			span_text(
+				"{\"weight_map\":{\"1\":\"a.safetensors\",\"2\":\"sub/b.safetensors\"}}"),
 			0600, &err),
 		0);
 	ck_assert_int_eq(copy(1, 2, &err), -1);

@@ -98,7 +98,7 @@ START_TEST(it_is_the_checkpoint_that_the_file_is)
 	struct memory_tensor tensors[TENSORS];
 	const struct memory_file files[] = {
 		{"sub/tokens.txt", span_text("a b")}, {"config.json", span_text("{}")}};
-	const struct memory_parts parts = {tensors, TENSORS, files, 2};
+	const struct memory_parts parts = {tensors, TENSORS, files, 2, NULL};
 	fill(tensors);
 	write_same();
 	char *const path = fixture_path(scratch, "m");
@@ -120,7 +120,7 @@ START_TEST(tensors_are_not_copied)
 {
 	struct error err = {0};
 	struct memory_tensor tensors[TENSORS];
-	const struct memory_parts parts = {tensors, TENSORS, NULL, 0};
+	const struct memory_parts parts = {tensors, TENSORS, NULL, 0, NULL};
 	fill(tensors);
 	struct checkpoint *const ours = memory_checkpoint_open(&parts, &err);
 	ck_assert_msg(ours != NULL, "%s", err.text);
@@ -141,7 +141,7 @@ static void expect_refused(const struct memory_parts *parts, const char *said)
 START_TEST(wrong_tensors_are_named)
 {
 	struct memory_tensor tensors[TENSORS];
-	const struct memory_parts parts = {tensors, TENSORS, NULL, 0};
+	const struct memory_parts parts = {tensors, TENSORS, NULL, 0, NULL};
 	fill(tensors);
 	tensors[1].data.len -= 2;
 	expect_refused(
@@ -173,7 +173,7 @@ START_TEST(wrong_files_are_named)
 	struct memory_tensor tensors[TENSORS];
 	const struct memory_file files[] = {
 		{FILES[_i].first, span_text("1")}, {FILES[_i].second, span_text("2")}};
-	const struct memory_parts parts = {tensors, TENSORS, files, 2};
+	const struct memory_parts parts = {tensors, TENSORS, files, 2, NULL};
 	fill(tensors);
 	expect_refused(&parts, FILES[_i].said);
 }
