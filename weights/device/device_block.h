@@ -46,6 +46,7 @@ struct device_block {
 	uint32_t elements;   /* words of the block, 1 to 2^20 */
 	uint32_t changes_at; /* place of the first change in the lists; steps only */
 	uint32_t changes;    /* pairs and steps */
+	uint32_t number;     /* among the blocks of all tensors (device_layout.h) */
 	/* steps only, as in the block's header: */
 	uint32_t counts[DEVICE_CLASSES];
 	uint8_t parameters[DEVICE_CLASSES];
@@ -56,7 +57,7 @@ struct device_block {
 	/* all kinds: */
 	uint8_t kind;
 	uint8_t width; /* bytes of a word: 1, 2, 4 or 8; 1 or 2 for steps */
-	uint8_t unused[6];
+	uint8_t unused[2];
 };
 
 #endif

@@ -15,11 +15,13 @@ struct planned_block {
 	struct span block;
 	uint64_t upload_at;
 	uint64_t changes_at;
+	uint32_t number;
 };
 
 struct device_plan {
 	struct delta_reader *reader;
 	const struct schema *schema;
+	const struct device_layout *layout;
 	const struct delta_entry **entries;
 	struct planned_block *blocks;
 	struct device_plan_facts facts;
@@ -35,18 +37,18 @@ struct filling {
 };
 
 static int plan_read(struct device_plan *plan, const char *delta, struct error *err);
-static uint64_t blocks_of(const struct schema_tensor *tensor);
 static int plan_tensor(struct device_plan *plan, size_t tensor, struct error *err);
 static int plan_block(
 	struct device_plan *plan, size_t tensor, uint64_t at, struct span *rest, struct error *err);
 static int fill_block(void *state, size_t item, unsigned worker, struct error *err);
 static int blame(const struct device_plan *plan, size_t tensor, struct error *err);
 
-struct device_plan *device_plan_open(
-	const char *delta, const struct schema *schema, struct error *err)
+struct device_plan *device_plan_open(const char *delta, const struct schema *schema,
+	const struct device_layout *layout, struct error *err)
 {
 	struct device_plan *const plan = memory_new(sizeof(*plan));
 	plan->schema = schema;
+	plan->layout = layout;
 	if (plan_read(plan, delta, err) == 0)
 		return plan;
 	device_plan_free(plan);
@@ -106,20 +108,12 @@ static int plan_read(struct device_plan *plan, const char *delta, struct error *
 	}
 	if (delta_reader_bind(plan->reader, plan->schema, &plan->entries, err) != 0)
 		return -1;
-	uint64_t most = 0;
-	for (size_t i = 0; i < schema_count(plan->schema); i++)
-		most += plan->entries[i] == NULL ? 0 : blocks_of(schema_tensor(plan->schema, i));
-	plan->blocks = memory_new_array(most + 1, sizeof(*plan->blocks));
+	plan->blocks =
+		memory_new_array(device_layout_blocks(plan->layout) + 1, sizeof(*plan->blocks));
 	for (size_t i = 0; i < schema_count(plan->schema); i++)
 		if (plan->entries[i] != NULL && plan_tensor(plan, i, err) != 0)
 			return blame(plan, i, err);
 	return 0;
-}
-
-static uint64_t blocks_of(const struct schema_tensor *tensor)
-{
-	const uint64_t most = block_code_bytes(tensor->dtype);
-	return (tensor->bytes + most - 1) / most;
 }
 
 static int plan_tensor(struct device_plan *plan, size_t tensor, struct error *err)
@@ -149,7 +143,8 @@ static int plan_block(
 		.result_bytes = bytes,
 		.block = span_slice(*rest, 0, size.block_bytes),
 		.upload_at = plan->facts.upload_bytes,
-		.changes_at = plan->facts.changes};
+		.changes_at = plan->facts.changes,
+		.number = (uint32_t)(device_layout_first(plan->layout, tensor) + at / most)};
 	plan->facts.upload_bytes += size.upload_bytes;
 	plan->facts.decoded_bytes += size.is_decoded ? size.upload_bytes : 0;
 	plan->facts.changes += size.list_changes;
@@ -181,6 +176,7 @@ static int fill_block(void *state, size_t item, unsigned worker, struct error *e
 	}
 	block->payload = planned->upload_at;
 	block->changes_at = (uint32_t)planned->changes_at;
+	block->number = planned->number;
 	return 0;
 }
 

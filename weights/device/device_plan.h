@@ -5,7 +5,7 @@
 #define WEIGHTS_DEVICE_DEVICE_PLAN_H
 
 #include "weights/delta/delta_reader.h"
-#include "weights/device/device_block.h"
+#include "weights/device/device_layout.h"
 
 struct device_plan;
 
@@ -18,11 +18,11 @@ struct device_plan_facts {
 	uint64_t result_bytes;  /* of all blocks */
 };
 
-/* `schema` has the tensors of the base; it is borrowed until the plan is freed. Fails with
- * unsupported when the delta is not ulp-class, otherwise as delta_reader_bind does, and with
- * invalid when a block's header is malformed. */
-struct device_plan *device_plan_open(
-	const char *delta, const struct schema *schema, struct error *err);
+/* `schema` has the tensors of the base; it and its layout are borrowed until the plan is freed.
+ * Fails with unsupported when the delta is not ulp-class, otherwise as delta_reader_bind does, and
+ * with invalid when a block's header is malformed. */
+struct device_plan *device_plan_open(const char *delta, const struct schema *schema,
+	const struct device_layout *layout, struct error *err);
 void device_plan_free(struct device_plan *plan); /* NULL is fine */
 
 const struct delta_metadata *device_plan_metadata(const struct device_plan *plan);

@@ -56,7 +56,8 @@ static void run_read(const struct device_work *work)
 
 static void run_apply(const struct device_work *work)
 {
-	device_apply(work->blocks, work->upload, work->places, work->steps, work->failures);
+	device_apply(work->blocks, work->upload, work->places, work->steps, work->failures,
+		work->hashes);
 }
 
 static void run_undo(const struct device_work *work)

@@ -12,7 +12,9 @@ struct device_work {
 	uint8_t *upload;
 	uint32_t *places; /* for all changes, like `steps` */
 	uint16_t *steps;
-	uint32_t *failures; /* one for each block, enum device_failure */
+	/* one for each block: */
+	uint32_t *failures; /* enum device_failure */
+	uint64_t *hashes;
 };
 
 /* `threads` in each thread block; they run side by side. */

@@ -86,6 +86,7 @@ struct device {
 	struct device_work work;
 	uint8_t *words;
 	uint32_t failure;
+	uint64_t hash;
 };
 
 /* -1 when the host refuses the block. */
@@ -112,7 +113,8 @@ static int device_load(struct device *device, const struct sample *sample, struc
 		.upload = upload,
 		.places = memory_new_array(size.list_changes + 1u, sizeof(uint32_t)),
 		.steps = memory_new_array(size.list_changes + 1u, sizeof(uint16_t)),
-		.failures = &device->failure};
+		.failures = &device->failure,
+		.hashes = &device->hash};
 	return 0;
 }
 

@@ -18,6 +18,7 @@ enum { STEPS = 3, TENSORS_MOST = 8 };
 
 static struct pair_fixture pair;
 static struct memory_fixture memory; /* step 0 */
+static struct device_layout *layout;
 static uint64_t addresses[TENSORS_MOST];
 
 static void set_up(void)
@@ -27,6 +28,7 @@ static void set_up(void)
 	memory_fixture_load(&memory, path);
 	free(path);
 	ck_assert_uint_le(schema_count(memory.schema), TENSORS_MOST);
+	layout = device_layout_new(memory.schema);
 	for (size_t i = 0; i < schema_count(memory.schema); i++) {
 		const size_t bytes = schema_tensor(memory.schema, i)->bytes;
 		uint8_t *const copy = memory_new(bytes);
@@ -40,6 +42,7 @@ static void tear_down(void)
 {
 	for (size_t i = 0; i < schema_count(memory.schema); i++)
 		free((uint8_t *)(uintptr_t)addresses[i]);
+	device_layout_free(layout);
 	memory_fixture_release(&memory);
 	pair_fixture_teardown(&pair);
 }
@@ -59,7 +62,7 @@ static void expect_step(unsigned number)
 static struct device_plan *open_plan(const char *name, struct error *err)
 {
 	char *const path = pair_fixture_path(&pair, name);
-	struct device_plan *const plan = device_plan_open(path, memory.schema, err);
+	struct device_plan *const plan = device_plan_open(path, memory.schema, layout, err);
 	free(path);
 	return plan;
 }
@@ -75,6 +78,7 @@ static struct device_work work_new(const struct device_plan *plan)
 		.places = memory_new_array(facts.changes + 1, sizeof(uint32_t)),
 		.steps = memory_new_array(facts.changes + 1, sizeof(uint16_t)),
 		.failures = memory_new_array(facts.blocks, sizeof(uint32_t)),
+		.hashes = memory_new_array(facts.blocks, sizeof(uint64_t)),
 	};
 }
 
@@ -85,6 +89,7 @@ static void work_free(struct device_work *work)
 	free(work->places);
 	free(work->steps);
 	free(work->failures);
+	free(work->hashes);
 }
 
 static struct device_work filled(const struct device_plan *plan)
@@ -149,6 +154,43 @@ START_TEST(test_steps_and_back)
 	work_free(&second);
 	device_plan_free(one);
 	device_plan_free(two);
+}
+END_TEST
+
+/* A table of hashes follows the deltas, and proves all tensors at any time. */
+static bool holds(const uint64_t *hashes)
+{
+	const size_t blocks = device_layout_blocks(layout);
+	struct device_work work = {.count = (uint32_t)blocks};
+	work.blocks = memory_new_array(blocks, sizeof(*work.blocks));
+	work.failures = memory_new_array(blocks, sizeof(*work.failures));
+	work.hashes = memory_new_array(blocks, sizeof(*work.hashes));
+	device_layout_keep(layout, addresses, hashes, work.blocks);
+	device_machine_apply(&work, 1);
+	const bool same = memcmp(work.hashes, hashes, blocks * sizeof(*hashes)) == 0;
+	ck_assert(same == (failed_blocks(&work) == 0));
+	work_free(&work);
+	return same;
+}
+
+START_TEST(test_hashes)
+{
+	struct error err = {0};
+	const size_t blocks = device_layout_blocks(layout);
+	uint64_t *const hashes = memory_new_array(blocks, sizeof(*hashes));
+	pair_fixture_diff(&pair, 0, 1, DELTA_ULP_CLASS, "one");
+	device_layout_hash(layout, (const uint8_t *const *)memory.tensors, 2, hashes);
+	ck_assert(holds(hashes));
+	struct device_plan *const plan = open_plan("one", &err);
+	struct device_work work = filled(plan);
+	device_machine_apply(&work, 1);
+	ck_assert(!holds(hashes));
+	for (uint32_t i = 0; i < work.count; i++)
+		hashes[work.blocks[i].number] = work.hashes[i];
+	ck_assert(holds(hashes));
+	work_free(&work);
+	device_plan_free(plan);
+	free(hashes);
 }
 END_TEST
 
@@ -229,6 +271,7 @@ Suite *test_device_plan_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, test_steps_and_back);
+	tcase_add_test(tests, test_hashes);
 	tcase_add_test(tests, test_what_does_not_change);
 	tcase_add_test(tests, test_refused);
 	tcase_add_test(tests, test_damage);
