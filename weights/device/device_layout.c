@@ -9,8 +9,9 @@
 
 struct device_layout {
 	const struct schema *schema;
-	size_t *firsts;  /* one more than tensors */
-	size_t *tensors; /* of each block */
+	uint64_t *addresses; /* of the tensors */
+	size_t *firsts;      /* one more than tensors */
+	size_t *tensors;     /* of each block */
 };
 
 /* Where a block lies in its tensor. */
@@ -30,16 +31,18 @@ struct hashing {
 static struct place place_of(const struct device_layout *layout, size_t block);
 static parallel_fn hash_block;
 
-struct device_layout *device_layout_new(const struct schema *schema)
+struct device_layout *device_layout_new(const struct schema *schema, const uint64_t *addresses)
 {
 	struct device_layout *const layout = memory_new(sizeof(*layout));
 	const size_t tensors = schema_count(schema);
 	size_t blocks = 0;
 	layout->schema = schema;
+	layout->addresses = memory_new_array(tensors + 1, sizeof(*layout->addresses));
 	layout->firsts = memory_new_array(tensors + 1, sizeof(*layout->firsts));
 	for (size_t i = 0; i < tensors; i++) {
 		const struct schema_tensor *const tensor = schema_tensor(schema, i);
 		const uint64_t most = block_code_bytes(tensor->dtype);
+		layout->addresses[i] = addresses[i];
 		layout->firsts[i] = blocks;
 		blocks += (tensor->bytes + most - 1) / most;
 	}
@@ -55,9 +58,20 @@ void device_layout_free(struct device_layout *layout)
 {
 	if (layout == NULL)
 		return;
+	free(layout->addresses);
 	free(layout->firsts);
 	free(layout->tensors);
 	free(layout);
+}
+
+const struct schema *device_layout_schema(const struct device_layout *layout)
+{
+	return layout->schema;
+}
+
+uint64_t device_layout_address(const struct device_layout *layout, size_t tensor)
+{
+	return layout->addresses[tensor];
 }
 
 size_t device_layout_blocks(const struct device_layout *layout)
@@ -81,20 +95,25 @@ void device_layout_hash(const struct device_layout *layout, const uint8_t *const
 	ASSERT(result == 0);
 }
 
-void device_layout_keep(const struct device_layout *layout, const uint64_t *tensors,
-	const uint64_t *hashes, struct device_block *blocks)
+size_t device_layout_keep(
+	const struct device_layout *layout, const uint64_t *hashes, struct device_block *blocks)
 {
+	size_t count = 0;
 	for (size_t i = 0; i < device_layout_blocks(layout); i++) {
 		const struct place place = place_of(layout, i);
+		const uint64_t address = layout->addresses[place.tensor];
 		const size_t width =
 			block_word_bytes(schema_tensor(layout->schema, place.tensor)->dtype);
-		blocks[i] = (struct device_block){.words = tensors[place.tensor] + place.at,
+		if (address == 0)
+			continue;
+		blocks[count++] = (struct device_block){.words = address + place.at,
 			.result_hash = hashes[i],
 			.elements = (uint32_t)(place.bytes / width),
 			.number = (uint32_t)i,
 			.kind = DEVICE_KEEP,
 			.width = (uint8_t)width};
 	}
+	return count;
 }
 
 static struct place place_of(const struct device_layout *layout, size_t block)
@@ -113,7 +132,8 @@ static int hash_block(void *state, size_t item, unsigned worker, struct error *e
 	const struct place place = place_of(hashing->layout, item);
 	(void)worker;
 	(void)err;
-	hashing->hashes[item] =
-		xxh3_64(span_of(hashing->tensors[place.tensor] + place.at, place.bytes));
+	hashing->hashes[item] = hashing->layout->addresses[place.tensor] == 0
+		? 0
+		: xxh3_64(span_of(hashing->tensors[place.tensor] + place.at, place.bytes));
 	return 0;
 }

@@ -9,21 +9,25 @@
 
 struct device_layout;
 
-/* `schema` is borrowed. Never fails. */
-struct device_layout *device_layout_new(const struct schema *schema);
+/* `schema` is borrowed. `addresses` has the place of each tensor on the device and is copied; 0:
+ * the tensor is not there, and its blocks are counted but not used. Never fails. */
+struct device_layout *device_layout_new(const struct schema *schema, const uint64_t *addresses);
 void device_layout_free(struct device_layout *layout); /* NULL is fine */
 
+const struct schema *device_layout_schema(const struct device_layout *layout);
+uint64_t device_layout_address(const struct device_layout *layout, size_t tensor);
 size_t device_layout_blocks(const struct device_layout *layout);
-/* The number of the tensor's first block, or of the one after the last tensor. */
+/* The number of the tensor's first block. */
 size_t device_layout_first(const struct device_layout *layout, size_t tensor);
 
-/* Fills `hashes`, one for each block, from tensors in memory of the host, each as many bytes as the
- * schema says. `threads` 0: one per core. */
+/* Fills `hashes`, one for each block, from tensors in memory of the host, in the order of the
+ * schema; 0 for those that are not on the device, whose `tensors` are not looked at. `threads` 0:
+ * one per core. */
 void device_layout_hash(const struct device_layout *layout, const uint8_t *const *tensors,
 	unsigned threads, uint64_t *hashes);
-/* Fills `blocks`, one for each block, of the kind DEVICE_KEEP: applied, they prove that the device
- * holds what `hashes` say. `tensors` has the address on the device of each. */
-void device_layout_keep(const struct device_layout *layout, const uint64_t *tensors,
-	const uint64_t *hashes, struct device_block *blocks);
+/* Fills `blocks`, which has room for all, with those on the device, of the kind DEVICE_KEEP, and
+ * returns their count. Applied, they prove that the device holds what `hashes` say. */
+size_t device_layout_keep(
+	const struct device_layout *layout, const uint64_t *hashes, struct device_block *blocks);
 
 #endif

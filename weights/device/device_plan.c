@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "weights/codec/block_header.h"
 #include "weights/device/block_unpack.h"
 #include "weights/model/parallel.h"
 
@@ -30,7 +31,6 @@ struct device_plan {
 /* One call of device_plan_fill. */
 struct filling {
 	const struct device_plan *plan;
-	const uint64_t *tensors;
 	uint8_t *upload;
 	struct device_block *blocks;
 	struct block_code_context **contexts; /* of the workers */
@@ -43,11 +43,11 @@ static int plan_block(
 static int fill_block(void *state, size_t item, unsigned worker, struct error *err);
 static int blame(const struct device_plan *plan, size_t tensor, struct error *err);
 
-struct device_plan *device_plan_open(const char *delta, const struct schema *schema,
-	const struct device_layout *layout, struct error *err)
+struct device_plan *device_plan_open(
+	const char *delta, const struct device_layout *layout, struct error *err)
 {
 	struct device_plan *const plan = memory_new(sizeof(*plan));
-	plan->schema = schema;
+	plan->schema = device_layout_schema(layout);
 	plan->layout = layout;
 	if (plan_read(plan, delta, err) == 0)
 		return plan;
@@ -80,12 +80,11 @@ bool device_plan_changes(const struct device_plan *plan, size_t tensor)
 	return plan->entries[tensor] != NULL;
 }
 
-int device_plan_fill(const struct device_plan *plan, const uint64_t *tensors, uint8_t *upload,
-	struct device_block *blocks, unsigned threads, struct error *err)
+int device_plan_fill(const struct device_plan *plan, uint8_t *upload, struct device_block *blocks,
+	unsigned threads, struct error *err)
 {
 	const unsigned workers = parallel_workers(threads, plan->facts.blocks);
-	struct filling filling = {
-		.plan = plan, .tensors = tensors, .upload = upload, .blocks = blocks};
+	struct filling filling = {.plan = plan, .upload = upload, .blocks = blocks};
 	filling.contexts = memory_new_array(workers, sizeof(*filling.contexts));
 	for (unsigned i = 0; i < workers; i++)
 		filling.contexts[i] = block_code_context_new();
@@ -111,7 +110,8 @@ static int plan_read(struct device_plan *plan, const char *delta, struct error *
 	plan->blocks =
 		memory_new_array(device_layout_blocks(plan->layout) + 1, sizeof(*plan->blocks));
 	for (size_t i = 0; i < schema_count(plan->schema); i++)
-		if (plan->entries[i] != NULL && plan_tensor(plan, i, err) != 0)
+		if (plan->entries[i] != NULL && device_layout_address(plan->layout, i) != 0 &&
+			plan_tensor(plan, i, err) != 0)
 			return blame(plan, i, err);
 	return 0;
 }
@@ -119,8 +119,14 @@ static int plan_read(struct device_plan *plan, const char *delta, struct error *
 static int plan_tensor(struct device_plan *plan, size_t tensor, struct error *err)
 {
 	const struct schema_tensor *const facts = schema_tensor(plan->schema, tensor);
+	const uint64_t address = device_layout_address(plan->layout, tensor);
+	const size_t width = block_word_bytes(facts->dtype);
 	struct span rest = plan->entries[tensor]->data;
 	plan->facts.tensors++;
+	if (address % width != 0)
+		return error_set(err, ERROR_INVALID,
+			"its address %#llx must be a multiple of its words' %zu bytes",
+			(unsigned long long)address, width);
 	for (uint64_t at = 0; at < facts->bytes; at += block_code_bytes(facts->dtype))
 		if (plan_block(plan, tensor, at, &rest, err) != 0)
 			return -1;
@@ -167,13 +173,7 @@ static int fill_block(void *state, size_t item, unsigned worker, struct error *e
 		.upload = filling->upload + planned->upload_at};
 	if (block_unpack(filling->contexts[worker], &input, block, err) != 0)
 		return blame(filling->plan, planned->tensor, err);
-	block->words = filling->tensors[planned->tensor] + planned->at;
-	if (block->words % block->width != 0) {
-		error_set(err, ERROR_INVALID,
-			"its address %#llx must be a multiple of its words' %u bytes",
-			(unsigned long long)filling->tensors[planned->tensor], block->width);
-		return blame(filling->plan, planned->tensor, err);
-	}
+	block->words = device_layout_address(filling->plan->layout, planned->tensor) + planned->at;
 	block->payload = planned->upload_at;
 	block->changes_at = (uint32_t)planned->changes_at;
 	block->number = planned->number;

@@ -18,22 +18,22 @@ struct device_plan_facts {
 	uint64_t result_bytes;  /* of all blocks */
 };
 
-/* `schema` has the tensors of the base; it and its layout are borrowed until the plan is freed.
- * Fails with unsupported when the delta is not ulp-class, otherwise as delta_reader_bind does, and
- * with invalid when a block's header is malformed. */
-struct device_plan *device_plan_open(const char *delta, const struct schema *schema,
-	const struct device_layout *layout, struct error *err);
+/* `layout` has the tensors of the base; it is borrowed until the plan is freed. Tensors that are
+ * not on the device are left out. Fails with unsupported when the delta is not ulp-class, otherwise
+ * as delta_reader_bind does, and with invalid when a block's header is malformed, or when an
+ * address is not a multiple of the tensor's words. */
+struct device_plan *device_plan_open(
+	const char *delta, const struct device_layout *layout, struct error *err);
 void device_plan_free(struct device_plan *plan); /* NULL is fine */
 
 const struct delta_metadata *device_plan_metadata(const struct device_plan *plan);
 struct device_plan_facts device_plan_facts(const struct device_plan *plan);
-bool device_plan_changes(const struct device_plan *plan, size_t tensor); /* of the schema */
+/* Whether the delta changes this tensor of the schema, be it on the device or not. */
+bool device_plan_changes(const struct device_plan *plan, size_t tensor);
 
-/* Fills `upload` and `blocks`, which have the sizes that the facts say. `tensors` has the address
- * on the device of each tensor of the schema; those without blocks are not looked at. `threads` 0:
- * one per core. Fails with invalid, and the tensor's name, when an address is not a multiple of the
- * tensor's words, or a block is malformed. */
-int device_plan_fill(const struct device_plan *plan, const uint64_t *tensors, uint8_t *upload,
-	struct device_block *blocks, unsigned threads, struct error *err);
+/* Fills `upload` and `blocks`, which have the sizes that the facts say. `threads` 0: one per core.
+ * Fails with invalid, and the tensor's name, when a block is malformed. */
+int device_plan_fill(const struct device_plan *plan, uint8_t *upload, struct device_block *blocks,
+	unsigned threads, struct error *err);
 
 #endif

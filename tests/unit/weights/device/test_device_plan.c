@@ -28,7 +28,6 @@ static void set_up(void)
 	memory_fixture_load(&memory, path);
 	free(path);
 	ck_assert_uint_le(schema_count(memory.schema), TENSORS_MOST);
-	layout = device_layout_new(memory.schema);
 	for (size_t i = 0; i < schema_count(memory.schema); i++) {
 		const size_t bytes = schema_tensor(memory.schema, i)->bytes;
 		uint8_t *const copy = memory_new(bytes);
@@ -36,6 +35,7 @@ static void set_up(void)
 			memcpy(copy, memory.tensors[i], bytes);
 		addresses[i] = (uint64_t)(uintptr_t)copy;
 	}
+	layout = device_layout_new(memory.schema, addresses);
 }
 
 static void tear_down(void)
@@ -62,7 +62,7 @@ static void expect_step(unsigned number)
 static struct device_plan *open_plan(const char *name, struct error *err)
 {
 	char *const path = pair_fixture_path(&pair, name);
-	struct device_plan *const plan = device_plan_open(path, memory.schema, layout, err);
+	struct device_plan *const plan = device_plan_open(path, layout, err);
 	free(path);
 	return plan;
 }
@@ -96,8 +96,8 @@ static struct device_work filled(const struct device_plan *plan)
 {
 	struct error err = {0};
 	const struct device_work work = work_new(plan);
-	ck_assert_msg(device_plan_fill(plan, addresses, work.upload, work.blocks, 2, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(
+		device_plan_fill(plan, work.upload, work.blocks, 2, &err) == 0, "%s", err.text);
 	return work;
 }
 
@@ -165,7 +165,7 @@ static bool holds(const uint64_t *hashes)
 	work.blocks = memory_new_array(blocks, sizeof(*work.blocks));
 	work.failures = memory_new_array(blocks, sizeof(*work.failures));
 	work.hashes = memory_new_array(blocks, sizeof(*work.hashes));
-	device_layout_keep(layout, addresses, hashes, work.blocks);
+	ck_assert_uint_eq(device_layout_keep(layout, hashes, work.blocks), blocks);
 	device_machine_apply(&work, 1);
 	const bool same = memcmp(work.hashes, hashes, blocks * sizeof(*hashes)) == 0;
 	ck_assert(same == (failed_blocks(&work) == 0));
@@ -229,7 +229,7 @@ START_TEST(test_damage)
 			continue;
 		}
 		struct device_work work = work_new(plan);
-		if (device_plan_fill(plan, addresses, work.upload, work.blocks, 1, &err) != 0) {
+		if (device_plan_fill(plan, work.upload, work.blocks, 1, &err) != 0) {
 			ck_assert_ptr_nonnull(strstr(err.text, "tensor '"));
 			refused++;
 		} else {
@@ -249,16 +249,41 @@ END_TEST
 
 START_TEST(test_odd_addresses)
 {
-	struct error err = {0};
 	pair_fixture_diff(&pair, 0, 1, DELTA_ULP_CLASS, "one");
-	struct device_plan *const plan = open_plan("one", &err);
-	struct device_work work = work_new(plan);
 	const ptrdiff_t large = schema_find(memory.schema, span_text("large"));
 	addresses[large]++;
-	ck_assert_int_eq(device_plan_fill(plan, addresses, work.upload, work.blocks, 1, &err), -1);
+	device_layout_free(layout);
+	layout = device_layout_new(memory.schema, addresses);
 	addresses[large]--;
-	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "tensor 'large'"));
+	expect_refused("one", ERROR_INVALID, "tensor 'large': its address");
+}
+END_TEST
+
+/* The others are changed as if it were there. */
+START_TEST(test_a_tensor_that_is_elsewhere)
+{
+	struct error err = {0};
+	pair_fixture_diff(&pair, 0, 1, DELTA_ULP_CLASS, "one");
+	const size_t large = (size_t)schema_find(memory.schema, span_text("large"));
+	uint64_t others[TENSORS_MOST];
+	memcpy(others, addresses, sizeof(others));
+	others[large] = 0;
+	device_layout_free(layout);
+	layout = device_layout_new(memory.schema, others);
+	struct device_plan *const plan = open_plan("one", &err);
+	ck_assert(device_plan_changes(plan, large));
+	struct device_work work = filled(plan);
+	device_machine_apply(&work, 1);
+	ck_assert_uint_eq(failed_blocks(&work), 0);
+	struct checkpoint *const wanted = pair_fixture_open(&pair, 1);
+	for (size_t i = 0; i < schema_count(memory.schema); i++) {
+		const size_t bytes = schema_tensor(memory.schema, i)->bytes;
+		const uint8_t *const now = (const uint8_t *)(uintptr_t)addresses[i];
+		const uint8_t *const then =
+			i == large ? memory.tensors[i] : checkpoint_tensor(wanted, i).data;
+		ck_assert(bytes == 0 || memcmp(now, then, bytes) == 0);
+	}
+	checkpoint_close(wanted);
 	work_free(&work);
 	device_plan_free(plan);
 }
@@ -276,6 +301,7 @@ Suite *test_device_plan_suite(void)
 	tcase_add_test(tests, test_refused);
 	tcase_add_test(tests, test_damage);
 	tcase_add_test(tests, test_odd_addresses);
+	tcase_add_test(tests, test_a_tensor_that_is_elsewhere);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
