@@ -104,10 +104,20 @@ static void launch(
 	pthread_barrier_destroy(&barrier);
 }
 
-void device_machine_apply(const struct device_work *work, unsigned threads)
+void device_machine_read(const struct device_work *work, unsigned threads)
 {
 	launch(run_read, work, (work->count + threads - 1) / threads, threads);
+}
+
+void device_machine_apply(const struct device_work *work, unsigned threads)
+{
 	launch(run_apply, work, work->count, threads);
+}
+
+void device_machine_change(const struct device_work *work, unsigned threads)
+{
+	device_machine_read(work, threads);
+	device_machine_apply(work, threads);
 }
 
 void device_machine_undo(const struct device_work *work, unsigned threads)

@@ -17,8 +17,11 @@ struct device_work {
 	uint64_t *hashes;
 };
 
-/* `threads` in each thread block; they run side by side. */
+/* Each runs one kernel, with `threads` in each thread block; they run side by side. */
+void device_machine_read(const struct device_work *work, unsigned threads);
 void device_machine_apply(const struct device_work *work, unsigned threads);
 void device_machine_undo(const struct device_work *work, unsigned threads);
+/* The first two, one after the other. */
+void device_machine_change(const struct device_work *work, unsigned threads);
 
 #endif

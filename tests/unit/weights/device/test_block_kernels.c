@@ -140,7 +140,7 @@ static void expect_equal(const struct sample *sample, unsigned threads, unsigned
 		span_of(sample->next, sample->len), &block, NULL);
 	*modes |= 1u << (block.data[0] & 15);
 	ck_assert_int_eq(device_load(&device, sample, buffer_span(&block)), 0);
-	device_machine_apply(&device.work, threads);
+	device_machine_change(&device.work, threads);
 	ck_assert_uint_eq(device.failure, DEVICE_FINE);
 	ck_assert_mem_eq(device.words, sample->next, sample->len);
 	device_machine_undo(&device.work, threads);
@@ -236,7 +236,7 @@ static void expect_same_verdict(const struct sample *sample, struct span block, 
 		free(into);
 		return;
 	}
-	device_machine_apply(&device.work, 1);
+	device_machine_change(&device.work, 1);
 	seen[1 + device.failure]++;
 	if (decoded == 0) {
 		ck_assert_uint_eq(device.failure, DEVICE_FINE);

@@ -140,11 +140,11 @@ START_TEST(test_steps_and_back)
 	ck_assert_msg(one != NULL && two != NULL, "%s", err.text);
 	ck_assert_uint_eq(device_plan_facts(one).tensors, stats.changed_tensors);
 	struct device_work first = filled(one);
-	device_machine_apply(&first, 1);
+	device_machine_change(&first, 1);
 	ck_assert_uint_eq(failed_blocks(&first), 0);
 	expect_step(1);
 	struct device_work second = filled(two);
-	device_machine_apply(&second, 1);
+	device_machine_change(&second, 1);
 	ck_assert_uint_eq(failed_blocks(&second), 0);
 	expect_step(2);
 	device_machine_undo(&second, 1);
@@ -166,7 +166,7 @@ static bool holds(const uint64_t *hashes)
 	work.failures = memory_new_array(blocks, sizeof(*work.failures));
 	work.hashes = memory_new_array(blocks, sizeof(*work.hashes));
 	ck_assert_uint_eq(device_layout_keep(layout, hashes, work.blocks), blocks);
-	device_machine_apply(&work, 1);
+	device_machine_change(&work, 1);
 	const bool same = memcmp(work.hashes, hashes, blocks * sizeof(*hashes)) == 0;
 	ck_assert(same == (failed_blocks(&work) == 0));
 	work_free(&work);
@@ -183,7 +183,7 @@ START_TEST(test_hashes)
 	ck_assert(holds(hashes));
 	struct device_plan *const plan = open_plan("one", &err);
 	struct device_work work = filled(plan);
-	device_machine_apply(&work, 1);
+	device_machine_change(&work, 1);
 	ck_assert(!holds(hashes));
 	for (uint32_t i = 0; i < work.count; i++)
 		hashes[work.blocks[i].number] = work.hashes[i];
@@ -233,7 +233,7 @@ START_TEST(test_damage)
 			ck_assert_ptr_nonnull(strstr(err.text, "tensor '"));
 			refused++;
 		} else {
-			device_machine_apply(&work, 1);
+			device_machine_change(&work, 1);
 			ck_assert_uint_le(failed_blocks(&work), 1);
 			if (failed_blocks(&work) == 0)
 				expect_step(1); /* bits that fill a byte mean nothing */
@@ -273,7 +273,7 @@ START_TEST(test_a_tensor_that_is_elsewhere)
 	struct device_plan *const plan = open_plan("one", &err);
 	ck_assert(device_plan_changes(plan, large));
 	struct device_work work = filled(plan);
-	device_machine_apply(&work, 1);
+	device_machine_change(&work, 1);
 	ck_assert_uint_eq(failed_blocks(&work), 0);
 	struct checkpoint *const wanted = pair_fixture_open(&pair, 1);
 	for (size_t i = 0; i < schema_count(memory.schema); i++) {
