@@ -6,8 +6,9 @@ A BF16 model of MB (2000) megabytes; each step changes 1.2 % of the elements by 
 round, one after the other: `diff` of the step before and this one, as files; `publish` of the state
 dict; `apply` of that delta to the file; `apply_into` a second state dict, with the proof before the
 first write and in one pass; the step of a follower in memory. The first round, which meets memory
-that was never used, is left out. Everything lies in memory (/dev/shm). At the end: what a follower
-in memory needs above the checkpoint, in a process of its own.
+that was never used, is left out, so there must be two. Everything lies in memory (/dev/shm). At the
+end: what a follower in memory needs above the checkpoint (its high water, less that of the process
+before), in a process of its own, without and with `keeps_changes`.
 """
 import os
 import shutil
@@ -38,7 +39,7 @@ def high_water():
     with open('/proc/self/status') as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith('VmHWM'))
 before = high_water()
-with deltabucket.Run('models/m').follow(silent=True) as steps:
+with deltabucket.Run('models/m').follow(silent=True, keeps_changes=len(sys.argv) > 1) as steps:
     for step in steps:
         print(step.number, high_water() - before, flush=True)
         sys.stdin.readline()
@@ -120,16 +121,17 @@ class Bench:
             say(f'{name} / {rival}, median', median(a / b for a, b in pairs), '')
 
 
-def follower_memory(daemon, bench, size):
-    with start_script(FOLLOWER, daemon=daemon) as process:
+def follower_memory(daemon, bench, size, *options):
+    with start_script(FOLLOWER, *options, daemon=daemon) as process:
         process.stdout.readline()
-        train(bench.state, bench.source)
-        published = bench.run.publish(bench.state)
-        process.stdin.write('\n')
-        process.stdin.flush()
-        needed = int(process.stdout.readline().split()[1])
+        for _ in range(2):
+            train(bench.state, bench.source)
+            published = bench.run.publish(bench.state)
+            process.stdin.write('\n')
+            process.stdin.flush()
+            needed = int(process.stdout.readline().split()[1])
         process.kill()
-    say('follower in memory, above the checkpoint', (needed - size) / 1e6, 'MB')
+    say(' '.join(['follower in memory, above the checkpoint', *options]), (needed - size) / 1e6, 'MB')
     say('its delta', published.delta_bytes / 1e6, 'MB')
 
 
@@ -145,6 +147,7 @@ def main(size=2000, rounds=4):
                 bench.round(steps, other)
         bench.report()
         follower_memory(daemon, bench, size)
+        follower_memory(daemon, bench, size, 'keeps_changes')
 
 
 if __name__ == '__main__':

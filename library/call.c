@@ -61,6 +61,18 @@ int library_check(const void *value, const char *name, struct error *err)
 	return value != NULL ? 0 : error_set(err, ERROR_INVALID, "%s is NULL", name);
 }
 
+int library_check_name(
+	const char *text, const char *what, size_t most, struct span *out, struct error *err)
+{
+	*out = span_text(text);
+	if (out->len == 0)
+		return error_set(err, ERROR_INVALID, "the %s has no name", what);
+	if (out->len > most)
+		return error_set(err, ERROR_KEY_TOO_LONG, "the %s \"%.80s...\" is over %zu bytes",
+			what, text, most);
+	return 0;
+}
+
 int library_check_deltas(const char *const *deltas, size_t count, struct error *err)
 {
 	if (count == 0)

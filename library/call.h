@@ -7,6 +7,8 @@
 #include "library/client.h"
 #include "library/watch.h"
 
+enum { LIBRARY_BUCKET_MAX_BYTES = 255, LIBRARY_KEY_MAX_BYTES = 1024 };
+
 struct library_call { /* stays in its place until the end: its parts point to each other */
 	struct session session;
 	struct error failure; /* for the functions that the call makes use of */
@@ -23,6 +25,10 @@ int library_error_give(const struct error *failure, struct deltabucket_error *ou
 
 /* -1 with invalid when `value` is NULL; `name` is that of the parameter. */
 int library_check(const void *value, const char *name, struct error *err);
+/* The name of a bucket or key, `what` in messages. -1 with invalid when it is NULL or empty, with
+ * key_too_long when it has over `most` bytes. */
+int library_check_name(
+	const char *text, const char *what, size_t most, struct span *out, struct error *err);
 /* -1 with invalid unless there are one or more paths of deltas. */
 int library_check_deltas(const char *const *deltas, size_t count, struct error *err);
 

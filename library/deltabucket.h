@@ -156,6 +156,51 @@ DELTABUCKET_API int deltabucket_remove(struct deltabucket_client *client, const 
 DELTABUCKET_API int deltabucket_make_bucket(struct deltabucket_client *client, const char *bucket,
 	struct deltabucket_watch *watch, struct deltabucket_error *err);
 
+/* --- folders --- */
+
+struct deltabucket_sync_settings {
+	size_t size;
+	const char *bucket;
+	const char *prefix; /* NULL or "": the whole bucket; else it counts as a folder's name */
+	const char *folder;
+	const char *direction; /* "up": the prefix becomes like the folder; "down": the reverse */
+	int deletes;           /* 1: what the source lacks is removed from the target, at the end */
+	int dry_run;           /* 1: nothing is changed; what would be done is told and counted */
+	int create_bucket;     /* 1: on the way up, make the bucket if there is none */
+	/* `what` happened to the file `name`: "uploaded", "downloaded", "removed", or "refused",
+	 * when the server does not let a removal happen. From any thread, one call at a time; it
+	 * calls nothing of the library but deltabucket_watch_cancel. NULL: not called. */
+	void (*told)(void *owner, const char *what, const char *name, uint64_t bytes);
+	void *owner;
+};
+#define DELTABUCKET_SYNC_SETTINGS                                \
+	{                                                        \
+		.size = sizeof(struct deltabucket_sync_settings) \
+	}
+
+struct deltabucket_synced {
+	size_t size;
+	uint64_t files;         /* at the source */
+	uint64_t moved;         /* those that differed */
+	uint64_t moved_bytes;   /* of them */
+	uint64_t traffic_bytes; /* that went over the network for them */
+	uint64_t removed;
+	uint64_t refused;
+};
+#define DELTABUCKET_SYNCED                                \
+	{                                                 \
+		.size = sizeof(struct deltabucket_synced) \
+	}
+
+/* Makes a prefix of a bucket like a folder, or a folder like a prefix, as `deltabucket sync` does:
+ * only files that differ move, and of those only chunks that the other side lacks. *out, which may
+ * be NULL, is also set when removals were refused; then the call fails with the first refusal.
+ * not_found when `deletes` would empty the target because there is nothing at the source; invalid
+ * when a link leads to a folder, or a key cannot be a file's name; then nothing is done. */
+DELTABUCKET_API int deltabucket_sync(struct deltabucket_client *client,
+	const struct deltabucket_sync_settings *settings, struct deltabucket_synced *out,
+	struct deltabucket_watch *watch, struct deltabucket_error *err);
+
 /* --- tensors and deltas --- */
 
 enum { DELTABUCKET_DIGEST_BYTES = 42 }; /* "xxh3-128:" and 32 hex digits */
@@ -346,6 +391,9 @@ struct deltabucket_follower_settings {
 	const char *replica; /* name in the fleet; NULL: made of host and folder or process */
 	int is_silent;       /* 1: the fleet does not hear of this worker */
 	unsigned threads;    /* 0: one per core */
+	/* 1: in memory, keeps what a step has changed, for deltabucket_step_changes: 2 bytes for
+	 * each element. In a folder the step before is kept in any case. */
+	int keeps_changes;
 };
 #define DELTABUCKET_FOLLOWER_SETTINGS                                \
 	{                                                            \
@@ -388,7 +436,8 @@ DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follo
  * "staging" or "error" with a sentence. */
 DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *follower,
 	const char *state, const char *sentence, struct deltabucket_error *err);
-/* Its steps stay valid, but for the paths of deltas. NULL is fine. */
+/* Tells the fleet that this worker is gone, unless the server takes more than about a second to
+ * hear it. Its steps stay valid, but for the paths of deltas. NULL is fine. */
 DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);
 
 /* The texts are borrowed from the step. */
@@ -403,8 +452,8 @@ DELTABUCKET_API void deltabucket_step_tensor(
 DELTABUCKET_API const char *deltabucket_step_delta(
 	const struct deltabucket_step *step, size_t index);
 /* The elements of tensor `index` that differ from the step before. Calls `found` once with the
- * positions, in rising order, and the new values, one after the other; `count` may be 0. A step
- * that came whole has no changes: unsupported. */
+ * positions, in rising order, and the new values, one after the other; `count` may be 0.
+ * unsupported when the step came whole, and for a follower in memory without keeps_changes. */
 typedef int deltabucket_changes_fn(
 	void *owner, const uint64_t *positions, const void *values, size_t count);
 DELTABUCKET_API int deltabucket_step_changes(const struct deltabucket_step *step, size_t index,

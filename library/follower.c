@@ -9,7 +9,7 @@
 #include "library/sized.h"
 #include "library/step.h"
 
-enum { POLL_S = 30 };
+enum { POLL_S = 30, GOODBYE_MS = 1000 };
 
 struct deltabucket_follower {
 	const struct deltabucket_client *client;
@@ -143,9 +143,11 @@ static struct deltabucket_follower *follower_new(const struct deltabucket_client
 		.parents = follower->parents,
 		.threads = settings->threads != 0 ? settings->threads : client->threads,
 		.poll_s = POLL_S,
+		.goodbye_ms = GOODBYE_MS,
 		.asks_once = true,
 		.prefetches = true,
 		.keeps_deltas = true,
+		.keeps_changes = settings->keeps_changes != 0,
 	};
 	follower->client = client;
 	return follower;

@@ -10,8 +10,6 @@
 #include "library/call.h"
 
 enum {
-	BUCKET_MAX_BYTES = 255,
-	KEY_MAX_BYTES = 1024,
 	PAGE_ARENA_BYTES = 64 * 1024 * 1024,
 	GET_TRIES = 3, /* of an object that is replaced between two requests */
 };
@@ -44,8 +42,6 @@ static int begin_object(struct object_call *at, const struct deltabucket_client 
 static int begin_bucket(struct object_call *at, const struct deltabucket_client *client,
 	const char *bucket, struct deltabucket_watch *watch);
 static int connect_to(struct object_call *at);
-static int check_name(
-	const char *text, const char *what, size_t most, struct span *out, struct error *err);
 static int end(struct object_call *at, int result, struct deltabucket_error *err);
 static int put_file(struct object_call *at, const char *path);
 static int put_bytes(struct object_call *at, const void *bytes, size_t len);
@@ -149,9 +145,11 @@ int deltabucket_list(struct deltabucket_client *client, const char *bucket, cons
 	int result = begin_bucket(&at, client, bucket, watch);
 	if (result == 0 && found == NULL)
 		result = library_check(NULL, "found", &at.call.failure);
-	if (result == 0 && (list.prefix.len > KEY_MAX_BYTES || list.delimiter.len > KEY_MAX_BYTES))
+	if (result == 0 &&
+		(list.prefix.len > LIBRARY_KEY_MAX_BYTES ||
+			list.delimiter.len > LIBRARY_KEY_MAX_BYTES))
 		result = error_set(&at.call.failure, ERROR_KEY_TOO_LONG,
-			"the prefix or the delimiter is over %d bytes", KEY_MAX_BYTES);
+			"the prefix or the delimiter is over %d bytes", LIBRARY_KEY_MAX_BYTES);
 	if (result == 0)
 		result = list_pages(&list);
 	return end(&at, result, err);
@@ -206,8 +204,9 @@ static int begin_object(struct object_call *at, const struct deltabucket_client 
 	if (library_check(client, "client", err) != 0)
 		return -1;
 	library_call_begin(&at->call, client, watch);
-	if (check_name(bucket, "bucket", BUCKET_MAX_BYTES, &at->name.bucket, err) != 0 ||
-		check_name(key, "key", KEY_MAX_BYTES, &at->name.key, err) != 0)
+	if (library_check_name(bucket, "bucket", LIBRARY_BUCKET_MAX_BYTES, &at->name.bucket, err) !=
+			0 ||
+		library_check_name(key, "key", LIBRARY_KEY_MAX_BYTES, &at->name.key, err) != 0)
 		return -1;
 	return connect_to(at);
 }
@@ -220,7 +219,8 @@ static int begin_bucket(struct object_call *at, const struct deltabucket_client 
 	if (library_check(client, "client", err) != 0)
 		return -1;
 	library_call_begin(&at->call, client, watch);
-	if (check_name(bucket, "bucket", BUCKET_MAX_BYTES, &at->name.bucket, err) != 0)
+	if (library_check_name(bucket, "bucket", LIBRARY_BUCKET_MAX_BYTES, &at->name.bucket, err) !=
+		0)
 		return -1;
 	return connect_to(at);
 }
@@ -230,18 +230,6 @@ static int connect_to(struct object_call *at)
 	at->target = remote_object_target(at->name.bucket, at->name.key);
 	at->remote = session_connect(&at->call.session, &at->call.failure);
 	return at->remote == NULL ? -1 : 0;
-}
-
-static int check_name(
-	const char *text, const char *what, size_t most, struct span *out, struct error *err)
-{
-	*out = span_text(text);
-	if (out->len == 0)
-		return error_set(err, ERROR_INVALID, "the %s has no name", what);
-	if (out->len > most)
-		return error_set(err, ERROR_KEY_TOO_LONG, "the %s \"%.80s...\" is over %zu bytes",
-			what, text, most);
-	return 0;
 }
 
 static int end(struct object_call *at, int result, struct deltabucket_error *err)

@@ -120,7 +120,7 @@ static int publish(struct deltabucket_publisher *publisher, struct library_call 
 static int make_folder(struct deltabucket_publisher *publisher, struct library_call *call,
 	const struct library_publication *publication)
 {
-	const struct memory_places places = memory_folder_places();
+	const struct memory_places places = memory_places_find();
 	uint64_t bytes = 0;
 	if (publisher->folder.path != NULL)
 		return 0;

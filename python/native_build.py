@@ -23,6 +23,7 @@ extern "Python" {
     void deltabucket_python_note(void *, const char *);
     int deltabucket_python_object(void *, const struct deltabucket_object *);
     int deltabucket_python_changes(void *, const uint64_t *, const void *, size_t);
+    void deltabucket_python_told(void *, const char *, const char *, uint64_t);
     int deltabucket_python_answer(void *, const char *, size_t);
 }
 '''

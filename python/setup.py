@@ -114,7 +114,9 @@ class SourceArchive(sdist):
         super().make_release_tree(base_dir, files)
         for name in ('native_build.py', 'setup.py'):
             copy_file(os.path.join(HERE, name), os.path.join(base_dir, name))
-        copy_sources(native_build.core_folder(), os.path.join(base_dir, 'core'))
+        core = native_build.core_folder()
+        copy_sources(core, os.path.join(base_dir, 'core'))
+        copy_file(os.path.join(core, 'LICENSE'), os.path.join(base_dir, 'LICENSE'))
 
 
 setup(

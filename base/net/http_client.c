@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/net/pipe_signal.h"
+#include "base/net/trust_file.h"
 
 enum {
 	CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -24,6 +25,7 @@ struct http_client {
 	CURL *easy;
 	char *endpoint;
 	char *ca_file;
+	const char *system_cas; /* in place of those that libcurl knows; NULL: those. Static. */
 	char *unix_socket;
 	bool unverified;
 	char *authorization; /* the whole header line; NULL: none */
@@ -52,6 +54,7 @@ static int check_options(const struct http_client_options *options, struct error
 static int check_endpoint(const char *endpoint, struct error *err);
 static void http_client_start_library(void);
 static char *copy_endpoint(const char *endpoint);
+static const char *find_system_cas(void);
 static char *make_line(const char *prefix, const char *text);
 static void take_signing(struct http_client *client, const struct http_signing *signing);
 static void free_secret(char *text);
@@ -61,6 +64,7 @@ static int make_headers(const struct http_client *client, const struct http_requ
 static int add_header(struct curl_slist **list, const char *line);
 static bool has_header(const struct http_request *request, const char *name);
 static int add_bearer(struct curl_slist **list, const char *token);
+static void set_trust(const struct http_client *client);
 static void set_connection(struct http_client *client, int64_t wait_ms);
 static void set_body(struct http_client *client, struct http_transfer *transfer);
 static size_t http_client_read_source(char *into, size_t size, size_t count, void *argument);
@@ -90,6 +94,7 @@ struct http_client *http_client_new(const struct http_client_options *options, s
 	client->easy = easy;
 	client->endpoint = copy_endpoint(options->endpoint);
 	client->ca_file = memory_copy_text(options->ca_file);
+	client->system_cas = find_system_cas();
 	client->unix_socket = memory_copy_text(options->unix_socket);
 	client->unverified = options->unverified;
 	client->authorization = make_line("Authorization: Bearer ", options->token);
@@ -237,6 +242,13 @@ static char *copy_endpoint(const char *endpoint)
 	return copy;
 }
 
+static const char *find_system_cas(void)
+{
+	const curl_version_info_data *const made = curl_version_info(CURLVERSION_NOW);
+	return trust_file_instead(
+		made->cainfo != NULL ? made->cainfo : made->capath, TRUST_FILE_PLACES);
+}
+
 /* NULL for NULL. */
 static char *make_line(const char *prefix, const char *text)
 {
@@ -356,8 +368,7 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYPEER, client->unverified ? 0L : 1L);
 	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYHOST, client->unverified ? 0L : 2L);
 	curl_easy_setopt(client->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	if (client->ca_file != NULL)
-		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->ca_file);
+	set_trust(client);
 	if (client->signing != NULL) {
 		curl_easy_setopt(client->easy, CURLOPT_AWS_SIGV4, client->signing);
 		curl_easy_setopt(client->easy, CURLOPT_USERNAME, client->key_id);
@@ -367,6 +378,17 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 		curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->unix_socket);
 		curl_easy_setopt(client->easy, CURLOPT_NOPROXY, "*");
 	}
+}
+
+/* A CA that is given is trusted alone. Without CAPATH set the system's folder of CAs would be too,
+ * and GnuTLS would read all of it into each connection: 4 MB of memory. */
+static void set_trust(const struct http_client *client)
+{
+	const char *const cas = client->ca_file != NULL ? client->ca_file : client->system_cas;
+	if (cas != NULL)
+		curl_easy_setopt(client->easy, CURLOPT_CAINFO, cas);
+	if (client->ca_file != NULL)
+		curl_easy_setopt(client->easy, CURLOPT_CAPATH, NULL);
 }
 
 /* Chooses the kind of libcurl request that gives the right framing, then names the method

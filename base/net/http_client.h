@@ -11,7 +11,7 @@ struct http_client;
 
 struct http_client_options {
 	const char *endpoint; /* https://host:port without a trailing slash; copied */
-	const char *ca_file;  /* PEM; NULL: the system's CAs */
+	const char *ca_file;  /* PEM, trusted alone; NULL: the system's CAs */
 	/* The server's certificate is not checked: for answers that are verified otherwise. Not
 	 * together with a token. */
 	bool unverified;

@@ -26,7 +26,8 @@ enum {
 	LOST_PATHS_MAX = 3,
 	/* the pause after a failed command: it doubles each time, up to EXEC_MOST_S or --poll */
 	EXEC_FIRST_S = 5,
-	EXEC_MOST_S = 60
+	EXEC_MOST_S = 60,
+	GOODBYE_MS = 5000
 };
 
 struct follower {
@@ -70,6 +71,7 @@ int follower_run(struct session *session, const struct follow_order *order, stru
 		.output = &session->output,
 		.threads = order->threads,
 		.poll_s = order->poll_s,
+		.goodbye_ms = GOODBYE_MS,
 		.is_volatile = order->is_volatile,
 		.prefetches = !order->once && !order->has_step,
 	};

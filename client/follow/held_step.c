@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "weights/codec/dtype.h"
-#include "weights/model/checkpoint.h"
+#include "weights/model/checkpoint_source.h"
 
 struct held_step {
 	struct held_step_facts facts;
@@ -18,19 +18,16 @@ struct held_step {
 	uint64_t version;              /* as long as the weights have this version */
 };
 
-enum { COMPARED_BYTES = 256 };
-
 static void take_facts(
 	struct held_step *step, const struct stepper *stepper, const struct stepper_round *round);
-static size_t element_bytes(const struct schema_tensor *tensor);
 static int live_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
 	struct error *err);
 static int folder_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
 	struct error *err);
 static int compare_with(const struct held_step *step, const struct checkpoint *base, size_t index,
 	struct held_step_changes *out, struct error *err);
-static size_t find_changes(struct span base, struct span now, size_t unit, uint64_t *out);
-static void take_values(struct held_step_changes *changes, const uint8_t *data, size_t unit);
+static void take_changes(const struct delta_changes *changes, size_t index, const uint8_t *data,
+	struct held_step_changes *out);
 
 struct held_step *held_step_new(
 	struct stepper *stepper, const struct stepper_round *round, struct error *err)
@@ -119,26 +116,20 @@ static void take_facts(
 	step->base = memory_copy_text(stepper->base);
 }
 
-/* Elements below a byte are counted in bytes. */
-static size_t element_bytes(const struct schema_tensor *tensor)
-{
-	const size_t bytes = dtype_bits(tensor->dtype) / 8;
-	return bytes > 0 ? bytes : 1;
-}
-
 static int live_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
 	struct error *err)
 {
-	const uint8_t *const data = held_step_tensor(step, index);
-	const struct schema_tensor *const tensor = schema_tensor(held_step_schema(step), index);
+	const struct delta_changes *const changes = live_checkpoint_changes(step->live);
 	if (live_checkpoint_version(step->live) != step->version)
 		return error_set(err, ERROR_NOT_FOUND,
 			"a later step has taken the place of step %" PRIu64 " in memory",
 			step->facts.number);
-	out->count = (size_t)live_checkpoint_change_count(step->live, index);
-	out->positions = memory_new_array(out->count + 1, sizeof(out->positions[0]));
-	live_checkpoint_changes(step->live, index, out->positions);
-	take_values(out, data, element_bytes(tensor));
+	if (changes == NULL)
+		return error_set(err, ERROR_UNSUPPORTED,
+			"what changed with step %" PRIu64
+			" in memory was not kept; that takes a follower with keeps_changes",
+			step->facts.number);
+	take_changes(changes, index, held_step_tensor(step, index), out);
 	return 0;
 }
 
@@ -158,41 +149,31 @@ static int compare_with(const struct held_step *step, const struct checkpoint *b
 	struct held_step_changes *out, struct error *err)
 {
 	const struct schema *const schema = held_step_schema(step);
-	const size_t unit = element_bytes(schema_tensor(schema, index));
-	const struct span now = checkpoint_tensor(step->checkpoint, index);
 	if (schema_check(schema, checkpoint_schema(base), err) != 0)
 		return -1;
-	const struct span before = checkpoint_tensor(base, index);
-	out->count = find_changes(before, now, unit, NULL);
+	struct delta_changes *const changes = delta_changes_new(schema);
+	struct tensor_source *const before = checkpoint_source_new(base);
+	struct tensor_source *const now = checkpoint_source_new(step->checkpoint);
+	const int result = delta_changes_compare(changes, before, now, index, err);
+	if (result == 0)
+		take_changes(changes, index, held_step_tensor(step, index), out);
+	tensor_source_free(now);
+	tensor_source_free(before);
+	delta_changes_free(changes);
+	return result;
+}
+
+/* Copies positions and the elements there. */
+static void take_changes(const struct delta_changes *changes, size_t index, const uint8_t *data,
+	struct held_step_changes *out)
+{
+	const struct schema *const schema = delta_changes_schema(changes);
+	const size_t bits = dtype_bits(schema_tensor(schema, index)->dtype);
+	const size_t unit = bits < 8 ? 1 : bits / 8;
+	out->count = (size_t)delta_changes_count(changes, index);
 	out->positions = memory_new_array(out->count + 1, sizeof(out->positions[0]));
-	find_changes(before, now, unit, out->positions);
-	take_values(out, now.data, unit);
-	return 0;
-}
-
-/* Counts the elements that differ; writes their positions to `out` unless that is NULL. */
-static size_t find_changes(struct span base, struct span now, size_t unit, uint64_t *out)
-{
-	size_t count = 0;
-	ASSERT(base.len == now.len && COMPARED_BYTES % unit == 0);
-	for (size_t at = 0; at < now.len; at += COMPARED_BYTES) {
-		const size_t end = now.len - at < COMPARED_BYTES ? now.len : at + COMPARED_BYTES;
-		if (memcmp(base.data + at, now.data + at, end - at) == 0)
-			continue;
-		for (size_t i = at; i < end; i += unit) {
-			if (memcmp(base.data + i, now.data + i, unit) == 0)
-				continue;
-			if (out != NULL)
-				out[count] = i / unit;
-			count++;
-		}
-	}
-	return count;
-}
-
-static void take_values(struct held_step_changes *changes, const uint8_t *data, size_t unit)
-{
-	changes->values = memory_new_array(changes->count + 1, unit);
-	for (size_t i = 0; i < changes->count; i++)
-		memcpy(changes->values + i * unit, data + changes->positions[i] * unit, unit);
+	out->values = memory_new_array(out->count + 1, unit);
+	delta_changes_positions(changes, index, out->positions);
+	for (size_t i = 0; i < out->count; i++)
+		memcpy(out->values + i * unit, data + out->positions[i] * unit, unit);
 }

@@ -38,8 +38,8 @@ struct held_step_changes {
 	size_t count;
 };
 /* The elements of tensor `index` that differ from the step before. Both arrays are on the heap, the
- * caller's. unsupported when the step came whole; not_found when later steps have come, and what is
- * needed is gone. */
+ * caller's. unsupported when the step came whole, and in memory without keeps_changes; not_found
+ * when later steps have come, and what is needed is gone. */
 int held_step_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
 	struct error *err);
 

@@ -21,7 +21,6 @@ enum {
 	FIRST_LEASE_S = 30,
 	FAILED_PAUSE_MS = 1000,
 	FAILED_PAUSE_MOST_MS = 32 * 1000,
-	GOODBYE_MS = 5000,
 	HOST_MAX_BYTES = 64
 };
 
@@ -42,7 +41,8 @@ struct lease {
 	struct proven_files files;
 	char *folder; /* NULL: no files */
 	char error[ERROR_TEXT_BYTES];
-	bool fresh; /* the facts are not sent yet */
+	bool fresh;          /* the facts are not sent yet */
+	int64_t asked_at_ms; /* monotonic, of the report in progress; 0: there is none */
 	bool stopping;
 	bool ended; /* the thread does nothing more */
 	pthread_t thread;
@@ -62,6 +62,7 @@ static bool is_id_byte(char byte);
 struct lease *lease_start(const struct lease_params *params)
 {
 	ASSERT(params->remote != NULL && params->run != NULL && params->id != NULL);
+	ASSERT(params->goodbye_ms > 0 && params->goodbye_ms <= INT_MAX);
 	struct lease *const lease = memory_new(sizeof(*lease));
 	struct error ignored = {0};
 	lease->params = *params;
@@ -90,11 +91,12 @@ void lease_stop(struct lease *lease, bool signs_off)
 	lock_enter(&lease->lock);
 	lease->stopping = true;
 	lock_broadcast(&lease->changed);
-	if (!wait_for_end(lease))
+	const bool is_heard = wait_for_end(lease);
+	if (!is_heard)
 		remote_cancel(lease->remote);
 	lock_leave(&lease->lock);
 	pthread_join(lease->thread, NULL);
-	if (signs_off && lease->reported)
+	if (signs_off && lease->reported && is_heard)
 		sign_off(lease);
 	remote_free(lease->remote);
 	lock_condition_release(&lease->changed);
@@ -105,15 +107,17 @@ void lease_stop(struct lease *lease, bool signs_off)
 	free(lease);
 }
 
-/* False when the thread still waits for the server after GOODBYE_MS. Called under the lock. */
+/* False when the thread has waited for the server for goodbye_ms. Called under the lock. */
 static bool wait_for_end(struct lease *lease)
 {
 	lock_assert_held(&lease->lock);
-	const int64_t deadline_ms = clock_monotonic_ms() + GOODBYE_MS;
-	int64_t left_ms = GOODBYE_MS;
-	while (!lease->ended && left_ms > 0) {
+	const int64_t began_ms = clock_monotonic_ms();
+	while (!lease->ended) {
+		const int64_t since_ms = lease->asked_at_ms != 0 ? lease->asked_at_ms : began_ms;
+		const int64_t left_ms = since_ms + lease->params.goodbye_ms - clock_monotonic_ms();
+		if (left_ms <= 0)
+			break;
 		lock_wait_for(&lease->lock, &lease->changed, left_ms);
-		left_ms = deadline_ms - clock_monotonic_ms();
 	}
 	return lease->ended;
 }
@@ -187,9 +191,11 @@ static void *lease_run(void *argument)
 		buffer_reset(&body);
 		print(lease, &body);
 		lease->fresh = false;
+		lease->asked_at_ms = clock_monotonic_ms();
 		lock_leave(&lease->lock);
 		const uint64_t lease_s = report(lease, buffer_span(&body));
 		lock_enter(&lease->lock);
+		lease->asked_at_ms = 0;
 		if (lease_s == 0 && lease->stopping)
 			break;
 		wait_for_change(
@@ -292,15 +298,15 @@ static void wait_for_change(struct lease *lease, int64_t pause_ms)
 		lock_wait_for(&lease->lock, &lease->changed, pause_ms);
 }
 
-/* Tries once, even after a signal has cut short all other requests. Takes at most GOODBYE_MS. */
+/* Tries once, even after a signal has cut short all other requests. Takes at most goodbye_ms. */
 static void sign_off(const struct lease *lease)
 {
 	const struct remote_options *const options = lease->params.remote;
 	const struct http_client_options client_options = {.endpoint = options->endpoint,
 		.ca_file = options->ca,
 		.token = options->token,
-		.connect_timeout_ms = GOODBYE_MS,
-		.total_timeout_ms = GOODBYE_MS};
+		.connect_timeout_ms = (int)lease->params.goodbye_ms,
+		.total_timeout_ms = (int)lease->params.goodbye_ms};
 	const struct http_request request = {.method = "DELETE", .target = lease->target};
 	struct http_response response;
 	struct error ignored = {0};

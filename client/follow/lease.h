@@ -16,13 +16,14 @@ struct lease_params { /* borrowed until lease_stop */
 	const char *id;
 	const char *tensors;         /* the part of the model that is held, as text; NULL: all */
 	const struct output *output; /* NULL: failures are not noted */
+	int64_t goodbye_ms;          /* how long lease_stop waits for an answer of the server */
 };
 
 /* NULL when no connection can be set up. */
 struct lease *lease_start(const struct lease_params *params);
-/* Sends what has not been sent yet, if the server answers within 5 s, and ends the thread. With
- * `signs_off` the server forgets this worker; without, the server shows it until its lease runs
- * out. NULL is fine. */
+/* Sends what has not been sent yet, and ends the thread. With `signs_off` the server forgets this
+ * worker; without, the server shows it until its lease runs out. A server that leaves a request
+ * unanswered for goodbye_ms, also one that was sent before, is asked no more. NULL is fine. */
 void lease_stop(struct lease *lease, bool signs_off);
 
 /* The content of a report. */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "client/local/folder_files.h"
+#include "client/local/memory_places.h"
 #include "client/local/private_folder.h"
 
 enum { SPARE_BYTES = 16 * 1024 * 1024 }; /* for sidecars and parts of downloads */
@@ -26,13 +27,10 @@ static bool has_room(const struct memory_model *model, const char *parent, uint6
 
 const char **memory_model_parents(void)
 {
-	const char **const parents = memory_new_array(4, sizeof(parents[0]));
-	const char *const temporary = getenv("TMPDIR");
-	size_t count = 0;
-	parents[count++] = "/dev/shm";
-	if (temporary != NULL && temporary[0] == '/')
-		parents[count++] = temporary;
-	parents[count] = "/tmp";
+	const char **const parents = memory_new_array(3, sizeof(parents[0]));
+	const struct memory_places places = memory_places_find();
+	parents[0] = places.memory;
+	parents[1] = places.disk;
 	return parents;
 }
 
@@ -83,7 +81,7 @@ int memory_model_make_room(
 int memory_model_map(struct memory_model *model, const char *folder, struct error *err)
 {
 	ASSERT(model->live == NULL);
-	model->live = live_checkpoint_open(folder, err);
+	model->live = live_checkpoint_open(model->files, folder, err);
 	return model->live != NULL ? 0 : -1;
 }
 

@@ -8,7 +8,7 @@
 #include "client/transfer/live_checkpoint.h"
 #include "client/work/output.h"
 
-/* "/dev/shm", $TMPDIR if it is set, "/tmp", NULL: the caller frees the array. */
+/* Those of memory_places.h as a list that ends with NULL: the caller frees the array. */
 const char **memory_model_parents(void);
 
 struct memory_model;

@@ -72,6 +72,7 @@ void stepper_join(struct stepper *stepper)
 		.id = stepper->id,
 		.tensors = subset != NULL ? subset->text : NULL,
 		.output = stepper->params->output,
+		.goodbye_ms = stepper->params->goodbye_ms,
 	};
 	if (stepper->report.lease == NULL)
 		stepper->report.lease = lease_start(&lease);

@@ -20,18 +20,21 @@ struct stepper_params { /* borrowed until stepper_close */
 	/* of lease and prefetch, which outlive the sessions of single calls */
 	const struct remote_options *remote;
 	const struct output *output; /* for notes of the lease; NULL: none */
-	/* where weights in memory may lie, the best first; NULL: memory_model_parents */
+	/* where weights in memory may lie, as memory_model_new has it */
 	const char *const *parents;
 	unsigned threads;
-	uint64_t poll_s;  /* length of a long poll */
+	uint64_t poll_s; /* length of a long poll */
+	/* above 0: how long stepper_close waits for an answer of a server that reports go to */
+	int64_t goodbye_ms;
 	bool asks_once;   /* questions are not tried again; only downloads are */
 	bool is_volatile; /* weights are not synced */
 	/* The steps after one are downloaded while it is made and used. Not in memory: there the
 	 * downloads would take the memory that the weights leave free. */
 	bool prefetches;
-	/* The deltas that led to the held step stay on disk until the next round that moves. In
-	 * memory it is kept, too, what they changed. */
+	/* The deltas that led to the held step stay on disk until the next round that moves. */
 	bool keeps_deltas;
+	/* It is kept, too, what they changed in memory. In a folder the step before is there. */
+	bool keeps_changes;
 };
 
 struct stepper {

@@ -413,7 +413,7 @@ static int patch_live(struct move *move, const struct path_message *part, const 
 		.count = count,
 		.base = &stepper->folder.current.digest,
 		.result = &part->links[part->link_count - 1].digest,
-		.keeps_changes = stepper->params->keeps_deltas && !move->round->came_whole,
+		.keeps_changes = stepper->params->keeps_changes && !move->round->came_whole,
 		.threads = stepper->params->threads,
 		.watch = progress_watch(progress, stepper->session->stop),
 	};

@@ -2,7 +2,11 @@
  * a folder that all users share, like /dev/shm. START is when the process started, so that another
  * process with the same number is not taken for it. The maker holds a lock on the folder; a process
  * that dies leaves it unlocked, and the next maker removes it. Nobody but the user may look into
- * it. */
+ * it.
+ *
+ * What lies in it has names, which a process that is killed leaves there with the bytes: downloads
+ * and publishers rename and link files, and know by the links of a file whether they may write into
+ * it. A follower's weights, which stay where they are, lose theirs (live_checkpoint.h). */
 #ifndef CLIENT_LOCAL_PRIVATE_FOLDER_H
 #define CLIENT_LOCAL_PRIVATE_FOLDER_H
 

@@ -1,19 +1,11 @@
 #include "client/publish/memory_folder.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 static bool has_room(const char *place, uint64_t bytes, struct file_space *out_space);
 static int refuse_space(const struct memory_places *places, uint64_t bytes, struct error *err);
 static void say_disk(const struct memory_places *places, uint64_t bytes,
 	const struct file_space *space, const struct output *output);
-
-struct memory_places memory_folder_places(void)
-{
-	const char *const disk = getenv("TMPDIR");
-	return (struct memory_places){
-		.memory = "/dev/shm", .disk = disk != NULL && disk[0] == '/' ? disk : "/tmp"};
-}
 
 int memory_folder_make(struct private_folder *folder, const struct memory_places *places,
 	uint64_t bytes, const struct output *output, struct error *err)

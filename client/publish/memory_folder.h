@@ -3,15 +3,9 @@
 #ifndef CLIENT_PUBLISH_MEMORY_FOLDER_H
 #define CLIENT_PUBLISH_MEMORY_FOLDER_H
 
+#include "client/local/memory_places.h"
 #include "client/local/private_folder.h"
 #include "client/work/output.h"
-
-/* Where to look for room, in this order. */
-struct memory_places {
-	const char *memory; /* "/dev/shm" */
-	const char *disk;   /* $TMPDIR, or "/tmp" */
-};
-struct memory_places memory_folder_places(void);
 
 /* Makes the folder in the first place that has room for `bytes`, for private_folder_remove. Notes
  * on `output` when that is not memory. no_space when neither has it. */

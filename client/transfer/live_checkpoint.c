@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,13 +20,16 @@
 #include "weights/model/relative_path.h"
 
 enum { SCHEMA_TEXT_MAX_BYTES = 256 * 1024 * 1024 };
+static const char LINK_END[] = ".link";
 
 struct live_checkpoint {
 	_Atomic unsigned holders;
 	struct checkpoint *checkpoint; /* NULL: dropped */
 	struct schema *schema;
 	struct span *shards; /* for each file of the checkpoint; empty where it is not a shard */
-	struct span *gone;   /* mappings without data, for holders that still read there */
+	int *fds;            /* of the shards, which have no other name; -1 where it is none */
+	size_t fd_count;
+	struct span *gone; /* mappings without data, for holders that still read there */
 	size_t gone_count, gone_room;
 	uint8_t **tensors; /* schema order; NULL: dropped */
 	uint64_t version;
@@ -33,10 +38,15 @@ struct live_checkpoint {
 
 static void unmap(struct live_checkpoint *live);
 static void unmap_shard(struct live_checkpoint *live, struct span shard);
-static int map_folder(struct live_checkpoint *live, const char *folder, struct error *err);
+static void close_all(int *fds, size_t count);
+static int map_folder(struct live_checkpoint *live, const struct file_ops *files,
+	const char *folder, struct error *err);
 static int copy_schema(struct live_checkpoint *live, struct error *err);
-static int map_shards(struct live_checkpoint *live, struct error *err);
-static int map_shard(const struct checkpoint_file *file, struct span *out, struct error *err);
+static int map_shards(
+	struct live_checkpoint *live, const struct file_ops *files, struct error *err);
+static int map_shard(
+	const struct checkpoint_file *file, struct span *out, int *out_fd, struct error *err);
+static void replace_name(const struct file_ops *files, const char *path, int fd);
 static void place_tensors(struct live_checkpoint *live);
 static int patch_files(struct live_checkpoint *live, const struct live_patch *patch,
 	const struct model_files *base, bool *out_spoiled, struct error *err);
@@ -47,14 +57,15 @@ static int put_others(const struct live_patch *patch, const struct model_files *
 	const struct model_files *next, bool *out_changed, struct error *err);
 static int remove_others(const struct live_patch *patch, const struct model_files *base,
 	const struct model_files *next, bool *out_changed, struct error *err);
-static int map_again(
-	struct live_checkpoint *live, const char *folder, bool *out_spoiled, struct error *err);
+static int map_again(struct live_checkpoint *live, const struct live_patch *patch,
+	bool *out_spoiled, struct error *err);
 
-struct live_checkpoint *live_checkpoint_open(const char *folder, struct error *err)
+struct live_checkpoint *live_checkpoint_open(
+	const struct file_ops *files, const char *folder, struct error *err)
 {
 	struct live_checkpoint *const live = memory_new(sizeof(*live));
 	atomic_init(&live->holders, 1);
-	if (map_folder(live, folder, err) == 0)
+	if (map_folder(live, files, folder, err) == 0)
 		return live;
 	live_checkpoint_free(live);
 	return NULL;
@@ -120,12 +131,23 @@ static void unmap(struct live_checkpoint *live)
 {
 	for (size_t i = 0; live->shards != NULL && i < checkpoint_file_count(live->checkpoint); i++)
 		unmap_shard(live, live->shards[i]);
+	close_all(live->fds, live->fd_count);
 	free(live->shards);
 	free(live->tensors);
+	live->fds = NULL;
+	live->fd_count = 0;
 	live->shards = NULL;
 	live->tensors = NULL;
 	checkpoint_close(live->checkpoint);
 	live->checkpoint = NULL;
+}
+
+static void close_all(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(fds);
 }
 
 /* A holder's caller may still have pointers into the shard. They then find zero bytes, which cost
@@ -145,26 +167,20 @@ static void unmap_shard(struct live_checkpoint *live, struct span shard)
 	live->gone[live->gone_count++] = shard;
 }
 
-uint64_t live_checkpoint_change_count(const struct live_checkpoint *live, size_t index)
+const struct delta_changes *live_checkpoint_changes(const struct live_checkpoint *live)
 {
-	return live->changes != NULL ? delta_changes_count(live->changes, index) : 0;
+	return live->changes;
 }
 
-void live_checkpoint_changes(
-	const struct live_checkpoint *live, size_t index, uint64_t *out_positions)
-{
-	if (live->changes != NULL)
-		delta_changes_positions(live->changes, index, out_positions);
-}
-
-static int map_folder(struct live_checkpoint *live, const char *folder, struct error *err)
+static int map_folder(struct live_checkpoint *live, const struct file_ops *files,
+	const char *folder, struct error *err)
 {
 	live->checkpoint = checkpoint_open(folder, err);
 	if (live->checkpoint == NULL)
 		return -1;
 	if (live->schema == NULL && copy_schema(live, err) != 0)
 		return -1;
-	if (map_shards(live, err) != 0)
+	if (map_shards(live, files, err) != 0)
 		return -1;
 	place_tensors(live);
 	return 0;
@@ -184,30 +200,51 @@ static int copy_schema(struct live_checkpoint *live, struct error *err)
 	return result;
 }
 
-static int map_shards(struct live_checkpoint *live, struct error *err)
+static int map_shards(struct live_checkpoint *live, const struct file_ops *files, struct error *err)
 {
 	const size_t count = checkpoint_file_count(live->checkpoint);
 	live->shards = memory_new_array(count + 1, sizeof(live->shards[0]));
-	for (size_t i = 0; i < count; i++) {
+	live->fds = memory_new_array(count + 1, sizeof(live->fds[0]));
+	while (live->fd_count < count) {
+		const size_t i = live->fd_count++;
 		const struct checkpoint_file *const file = checkpoint_file(live->checkpoint, i);
-		if (file->shard != NULL && map_shard(file, &live->shards[i], err) != 0)
+		live->fds[i] = -1;
+		if (file->shard == NULL)
+			continue;
+		if (map_shard(file, &live->shards[i], &live->fds[i], err) != 0)
 			return -1;
+		replace_name(files, file->full_path, live->fds[i]);
 	}
 	return 0;
 }
 
-static int map_shard(const struct checkpoint_file *file, struct span *out, struct error *err)
+static int map_shard(
+	const struct checkpoint_file *file, struct span *out, int *out_fd, struct error *err)
 {
 	const int fd = open(file->full_path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, "cannot open '%s' for writing", file->full_path);
 	void *const address =
 		mmap(NULL, (size_t)file->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	*out_fd = fd;
 	if (address == MAP_FAILED)
 		return error_set_errno(err, "cannot map '%s' for writing", file->full_path);
 	*out = span_of(address, (size_t)file->size);
 	return 0;
+}
+
+/* Puts a link to the open file in the place of its name. Where that fails the name stays. */
+static void replace_name(const struct file_ops *files, const char *path, int fd)
+{
+	char target[64];
+	struct buffer link;
+	buffer_init(&link, strlen(path) + sizeof(LINK_END));
+	buffer_format(&link, "%s%s", path, LINK_END);
+	snprintf(target, sizeof(target), "/proc/%d/fd/%d", (int)getpid(), fd);
+	if (files->symlink(files, target, buffer_text(&link)) == 0 &&
+		files->rename(files, buffer_text(&link), path) != 0)
+		files->unlink(files, buffer_text(&link));
+	buffer_release(&link);
 }
 
 /* The place of a tensor in its file is the same in both mappings. */
@@ -252,7 +289,7 @@ static int patch_files(struct live_checkpoint *live, const struct live_patch *pa
 	delta_stack_close(stack);
 	tensor_source_free(source);
 	if (result == 0 && has_new_files)
-		result = map_again(live, patch->folder, out_spoiled, err);
+		result = map_again(live, patch, out_spoiled, err);
 	return result;
 }
 
@@ -333,12 +370,18 @@ static int remove_others(const struct live_patch *patch, const struct model_file
 	return result;
 }
 
-/* The base of the next deltas has the files that are there now. */
-static int map_again(
-	struct live_checkpoint *live, const char *folder, bool *out_spoiled, struct error *err)
+/* The base of the next deltas has the files that are there now. The names of the shards lead to
+ * their descriptors until there are new ones. */
+static int map_again(struct live_checkpoint *live, const struct live_patch *patch,
+	bool *out_spoiled, struct error *err)
 {
+	int *const fds = live->fds;
+	const size_t count = live->fd_count;
+	live->fds = NULL;
+	live->fd_count = 0;
 	unmap(live);
-	const int result = map_folder(live, folder, err);
+	const int result = map_folder(live, patch->files, patch->folder, err);
+	close_all(fds, count);
 	*out_spoiled = result != 0;
 	return result;
 }

@@ -1,17 +1,21 @@
 /* A checkpoint folder that is mapped for writing: deltas change its tensors in place, and the files
- * beside them are replaced. Holders may keep it when its maker has dropped it; then it has no data.
- * Not for several threads at once, except live_checkpoint_free. */
+ * beside them are replaced. Each shard loses its name: in its place comes a link to the file as
+ * this process has it open, so that its bytes go with the process, even if that is killed. Holders
+ * may keep it when its maker has dropped it; then it has no data. Not for several threads at once,
+ * except live_checkpoint_free. */
 #ifndef CLIENT_TRANSFER_LIVE_CHECKPOINT_H
 #define CLIENT_TRANSFER_LIVE_CHECKPOINT_H
 
 #include "base/file.h"
+#include "weights/delta/delta_changes.h"
 #include "weights/model/schema.h"
 #include "weights/model/work_watch.h"
 
 struct live_checkpoint;
 
 /* The files of `folder` may be renamed and removed meanwhile. */
-struct live_checkpoint *live_checkpoint_open(const char *folder, struct error *err);
+struct live_checkpoint *live_checkpoint_open(
+	const struct file_ops *files, const char *folder, struct error *err);
 /* One more holder. */
 struct live_checkpoint *live_checkpoint_hold(struct live_checkpoint *live);
 /* One holder less; the last one frees it. NULL is fine. */
@@ -44,11 +48,7 @@ struct live_patch {
 int live_checkpoint_patch(struct live_checkpoint *live, const struct live_patch *patch,
 	bool *out_spoiled, struct error *err);
 
-/* The elements of a tensor that the last patch changed, if that was to keep them; else none.
- * Positions rise and count elements, or bytes where elements are smaller. */
-uint64_t live_checkpoint_change_count(const struct live_checkpoint *live, size_t index);
-/* Writes them to the caller's array, which has room for the count. */
-void live_checkpoint_changes(
-	const struct live_checkpoint *live, size_t index, uint64_t *out_positions);
+/* What the last patch changed; NULL unless it was to keep that. Borrowed until the next one. */
+const struct delta_changes *live_checkpoint_changes(const struct live_checkpoint *live);
 
 #endif

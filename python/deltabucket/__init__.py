@@ -12,7 +12,7 @@
 docs/PYTHON.md is the reference.
 """
 from deltabucket._library import VERSION as __version__
-from deltabucket.bucket import Bucket, Object
+from deltabucket.bucket import Bucket, Object, Synced
 from deltabucket.errors import (Busy, Cancelled, Damaged, Denied, DigestMismatch, Error, Exists,
                                 HeadMoved, Invalid, NoSpace, NotFound, NotReady, SchemaMismatch,
                                 Spoiled, StaleEpoch, TooFarBehind, Unreachable, Unsupported,
@@ -26,6 +26,6 @@ __all__ = [
     'Bucket', 'Busy', 'Cancelled', 'Damaged', 'Denied', 'DigestMismatch', 'Error', 'Exists',
     'Follower', 'HeadMoved', 'Invalid', 'NoSpace', 'NotFound', 'NotReady', 'Object', 'Published',
     'Replica', 'Run', 'SchemaMismatch', 'Spoiled', 'StaleEpoch', 'Step', 'StepInfo',
-    'TooFarBehind', 'Unreachable', 'Unsupported', 'Untrusted', 'UsedAfterFork', 'WrongBase',
+    'Synced', 'TooFarBehind', 'Unreachable', 'Unsupported', 'Untrusted', 'UsedAfterFork', 'WrongBase',
     '__version__', 'clean_names', 'gathered', 'publish_model',
 ]

@@ -53,7 +53,7 @@ class Follower:
 
     def __init__(self, client: Client, run: str, folder: str | os.PathLike[str] | None,
                  replica: str | None, silent: bool, max_lag: int | None, threads: int,
-                 progress: Progress) -> None:
+                 keeps_changes: bool, progress: Progress) -> None:
         """As `Run.follow`. Opens nothing yet."""
         if max_lag is not None and max_lag < 0:
             raise ValueError(f'max_lag is {max_lag}; it must be 0 or more.')
@@ -73,6 +73,7 @@ class Follower:
         self._settings.run, self._settings.replica, self._settings.folder = self._kept
         self._settings.is_silent = silent
         self._settings.threads = threads
+        self._settings.keeps_changes = keeps_changes
         self.is_in_memory = folder is None
 
     def __enter__(self) -> Follower:
@@ -172,8 +173,9 @@ class Follower:
             raise self._too_far(lag)
 
     def close(self) -> None:
-        """Ends a wait of another thread, tells the fleet that this worker is gone, and frees the
-        folder. Arrays of its steps stay valid."""
+        """Ends a wait of another thread, tells the fleet that this worker is gone, unless the server
+        does not answer within about a second, and frees the folder. Arrays of its steps stay
+        valid."""
         with self._lock:
             self._is_closed = True
             watch, handle = self._watch, self._handle
@@ -326,8 +328,8 @@ class Step:
     def changes(self, name: str) -> tuple[NDArray[numpy.uint64], Array]:
         """What differs from the step before in one tensor: (positions, values). positions: uint64,
         shape (n,), rising, in the flattened tensor; values: the tensor's dtype, shape (n,); of F4
-        and F6 both are of bytes. Unsupported when the step came whole; KeyError when there is no
-        such tensor."""
+        and F6 both are of bytes. Unsupported when the step came whole, and of a follower in memory
+        without `keeps_changes`; KeyError when there is no such tensor."""
         index = self._places_of()[name]
         dtype = self._entry(index).dtype
         found: list[tuple[NDArray[numpy.uint64], Array]] = []

@@ -18,12 +18,12 @@ def publish_model(model: Any, run: Run, step: int | None = None, *,
 
     leave_out: shell patterns of names that are not published. is_writer: whether this process
     publishes; None: rank 0 of torch.distributed, or the only process. Where tensors are sharded
-    (FSDP2), every rank must call this: all gather, one publishes, the others get None.
-    options: as for `Run.publish`.
+    (FSDP2, ZeRO-3 of DeepSpeed), every rank must call this: all gather, one publishes, the others
+    get None. options: as for `Run.publish`.
     """
     if is_writer is None:
         is_writer = _rank() == 0
-    tensors = gathered(model.state_dict(), is_writer)
+    tensors = gathered(_state_of(model), is_writer)
     if not is_writer:
         return None
     patterns = tuple(leave_out)
@@ -34,19 +34,46 @@ def publish_model(model: Any, run: Run, step: int | None = None, *,
 
 
 def gathered(state: Mapping[str, Any], is_wanted: bool = True) -> dict[str, Any]:
-    """The state dict with whole tensors in place of sharded ones (DTensor). Every rank of their
-    meshes must call it; only where `is_wanted` the result holds tensors, else it is empty. What is
-    not a tensor (extra state) is left out."""
+    """The state dict with whole tensors in place of sharded ones: DTensor, and parameters of ZeRO-3
+    of DeepSpeed, which model.state_dict(keep_vars=True) has; without keep_vars they are empty.
+    Every rank must call it; only where `is_wanted` the result holds tensors, else it is empty. What
+    is not a tensor (extra state) is left out."""
     whole = {}
+    tied: dict[int, Any] = {}
     for name, value in state.items():
         if not is_torch(value):
             if hasattr(value, '__array__') and is_wanted:
                 whole[name] = value
             continue
-        made = value.full_tensor() if hasattr(value, 'full_tensor') else value
+        if id(value) not in tied:
+            tied[id(value)] = _whole(value, is_wanted)
         if is_wanted:
-            whole[name] = made.detach().cpu() if made is not value else made
+            whole[name] = tied[id(value)]
     return whole
+
+
+def _state_of(model: Any) -> Mapping[str, Any]:
+    """A state dict for `gathered`. Detached, a parameter of ZeRO-3 would be an empty tensor."""
+    parameters = model.parameters() if hasattr(model, 'parameters') else ()
+    is_partitioned = any(map(_is_partitioned, parameters))
+    state: Mapping[str, Any] = model.state_dict(**({'keep_vars': True} if is_partitioned else {}))
+    return state
+
+
+def _is_partitioned(value: Any) -> bool:
+    return hasattr(value, 'ds_id')
+
+
+def _whole(value: Any, is_wanted: bool) -> Any:
+    """The tensor, gathered from all ranks where it is sharded; None where it is not wanted."""
+    if _is_partitioned(value):
+        from deepspeed import zero
+        with zero.GatheredParameters([value]):  # the memory goes with the block
+            return value.detach().to('cpu', copy=True) if is_wanted else None
+    made = value.full_tensor() if hasattr(value, 'full_tensor') else value
+    if not is_wanted:
+        return None
+    return made.detach().cpu() if made is not value else made
 
 
 def files_of(model: Any) -> dict[str, bytes]:

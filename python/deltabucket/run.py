@@ -190,19 +190,22 @@ class Run:
 
     def follow(self, folder: str | os.PathLike[str] | None = None, *,
                replica: str | None = None, silent: bool = False, max_lag: int | None = None,
-               threads: int = 0, progress: Progress = None) -> Follower:
+               threads: int = 0, keeps_changes: bool = False,
+               progress: Progress = None) -> Follower:
         """A follower of the run, to be used in `with` (or `async with`) and iterated over. The run
         may not exist yet.
 
         folder: what `deltabucket follow --into` keeps; a later follower, or the command line, goes
         on from there. None: the weights stay in memory and are changed in place from step to step.
         replica: name in the fleet; None: made of host and folder or process. silent: the fleet does
-        not hear of this worker. max_lag: see `Follower`. threads: 0 for one per core.
+        not hear of this worker. max_lag: see `Follower`. threads: 0 for one per core. keeps_changes:
+        in memory, what a step has changed is kept for `Step.changes`, 2 bytes for each element; a
+        folder has the step before in any case.
 
         Busy when another follower works in the folder, Invalid when it holds something else.
         """
         return Follower(self._client, self.name, folder, replica, silent, max_lag, threads,
-                        self._progress if progress is None else progress)
+                        keeps_changes, self._progress if progress is None else progress)
 
     def latest(self) -> StepInfo | None:
         """The newest step whose proof has not failed; None while there is none. NotFound when there

@@ -244,10 +244,11 @@ def _torch_copy(value: Any) -> Any:
 
 
 def _torch_memory(name: str, value: Any, copy: Callable[[Any], Any] | None) -> Memory:
+    # a parameter of DeepSpeed's ZeRO-3 has no elements while it is partitioned
+    if hasattr(value, 'full_tensor') or getattr(value, 'ds_shape', value.shape) != value.shape:
+        raise TypeError(f'{name} is sharded (a DTensor, or a parameter of ZeRO-3): gather it on all '
+                        'ranks first, with deltabucket.gathered(state_dict) for example.')
     value = value.detach()
-    if hasattr(value, 'full_tensor'):
-        raise TypeError(f'{name} is sharded (a DTensor): gather it on all ranks first, with '
-                        'deltabucket.gathered(state_dict) for example.')
     if str(value.layout) != 'torch.strided' or value.is_quantized:
         raise TypeError(f'{name} is sparse or quantized; it must be a dense tensor.')
     if value.device.type == 'meta':

@@ -23,7 +23,7 @@ MEMORY = None
 
 class Settings(library.Sized):
     _fields_ = [('size', ctypes.c_size_t), ('run', ctypes.c_char_p), ('folder', ctypes.c_char_p), ('replica', ctypes.c_char_p),
-                ('is_silent', ctypes.c_int), ('threads', ctypes.c_uint)]
+                ('is_silent', ctypes.c_int), ('threads', ctypes.c_uint), ('keeps_changes', ctypes.c_int)]
 
 
 class Facts(library.Sized):
@@ -207,7 +207,7 @@ class Follow(unittest.TestCase):
 
     def test_changes_turn_the_step_before_into_this_one(self):
         self.publish(0)
-        followers = [self.open(MEMORY), self.open('worker')]
+        followers = [self.open(MEMORY, keeps_changes=1), self.open('worker')]
         for follower in followers:
             step = follower.next()
             with self.assertRaises(library.Failed) as caught:
@@ -228,6 +228,17 @@ class Follow(unittest.TestCase):
                 changed += len(positions)
             self.assertGreater(changed, 0)
             step.free()
+
+    def test_changes_in_memory_are_kept_only_for_those_who_ask(self):
+        self.publish(0)
+        follower = self.open(MEMORY)
+        self.expect(follower.next(), 0).free()
+        self.publish(1)
+        step = self.expect(follower.next(), 1, deltas=1)
+        with self.assertRaisesRegex(library.Failed, 'keeps_changes') as caught:
+            step.changes(0)
+        self.assertEqual(caught.exception.kind, 'unsupported')
+        step.free()
 
     def test_a_folder_of_the_command_line_goes_on(self):
         self.publish(0, 1)
@@ -390,6 +401,9 @@ class Follow(unittest.TestCase):
                 'assert Follower(one).next().number == 0\nos.kill(os.getpid(), 9)\n')
         process = subprocess.Popen([sys.executable, '-c', code, self.daemon.endpoint, ROOT_TOKEN, self.daemon.ca])
         self.assertEqual(process.wait(), -9)
+        (dead,) = self.left(process.pid)
+        kept = sum(os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(dead) for name in names)
+        self.assertLess(kept, os.path.getsize(self.published[0]) // 10)  # the weights went with the process
         follower = Follower(self.client)
         self.assertEqual(self.left(process.pid), [])
         self.expect(follower.next(), 0).free()

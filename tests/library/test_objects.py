@@ -7,6 +7,7 @@ import time
 import unittest
 
 from tests.support import library
+from tests.support.checkpoints import expand_small
 from tests.support.daemon import Daemon, ROOT_TOKEN, free_port
 
 MIB = 1024 * 1024
@@ -90,6 +91,75 @@ class Objects(unittest.TestCase):
         self.daemon.client('sync', self.path('many'), 'things/many')
         self.assertEqual([key for key, *_ in self.client.found('list', 'things', 'many/', None)],
                          [f'many/{number:04}' for number in range(1003)])
+
+    def sync(self, **settings):
+        """What a sync counts, but for the traffic, and what it tells."""
+        told = []
+        settings = library.SyncSettings(told=library.TOLD(lambda owner, what, name, size: told.append((what.decode(), name.decode(), size))), **settings)
+        out = library.Synced()
+        try:
+            self.client.call('sync', ctypes.byref(settings), ctypes.byref(out))
+        finally:
+            self.counts = tuple(getattr(out, name) for name, _ in library.Synced._fields_[1:] if name != 'traffic_bytes')
+        return self.counts, sorted(told)
+
+    def test_folders_are_synced(self):
+        here, there = self.path('synced').encode(), self.path('synced-there').encode()
+        os.makedirs(here + b'/sub')
+        for name in (b'a', b'sub/b'):
+            with open(os.path.join(here, name), 'wb') as file:
+                file.write(name)
+        up = {'bucket': b'things', 'prefix': b'synced', 'folder': here, 'direction': b'up'}
+        down = dict(up, folder=there, direction=b'down')
+        both = [('uploaded', 'a', 1), ('uploaded', 'sub/b', 5)]
+        self.assertEqual(self.sync(**up, dry_run=1), ((2, 2, 6, 0, 0), both))
+        self.assertEqual(self.client.found('list', 'things', 'synced/', None), [])
+        self.assertEqual(self.sync(**up), ((2, 2, 6, 0, 0), both))
+        self.assertEqual(self.sync(**up), ((2, 0, 0, 0, 0), []))
+        os.remove(here + b'/a')
+        self.assertEqual(self.sync(**down), ((2, 2, 6, 0, 0), [('downloaded', 'a', 1), ('downloaded', 'sub/b', 5)]))
+        self.assertEqual(self.sync(**up, deletes=1), ((1, 0, 0, 1, 0), [('removed', 'a', 1)]))
+        self.assertEqual(self.sync(**down, deletes=1), ((1, 0, 0, 1, 0), [('removed', 'a', 1)]))
+        with open(there + b'/sub/b', 'rb') as file:
+            self.assertEqual(file.read(), b'sub/b')
+        self.assertFalse(os.path.exists(there + b'/a'))
+
+    def test_syncs_that_are_refused(self):
+        folder = self.path('unsynced').encode()
+        os.makedirs(folder)
+        whole = {'bucket': b'things', 'folder': folder, 'direction': b'up'}
+        for kind, wrong in (('invalid', {'bucket': None}), ('invalid', {'folder': None}), ('invalid', {'folder': b''}),
+                            ('invalid', {'direction': None}), ('invalid', {'direction': b'left'}),
+                            ('key_too_long', {'prefix': b'p' * 1025}), ('no_bucket', {'bucket': b'nosuch'}),
+                            ('not_found', {'folder': b'/no/such/folder'}), ('not_found', {'deletes': 1})):
+            self.client.call('put', 'things', 'kept', b'x', 1)
+            with self.assertRaises(library.Failed, msg=wrong) as caught:
+                self.sync(**{**whole, **wrong})
+            self.assertEqual(caught.exception.kind, kind, caught.exception.text)
+            self.assertEqual(self.counts, (0, 0, 0, 0, 0))
+        self.refused('invalid', 'sync', None, None)
+        settings = library.SyncSettings(**whole)
+        settings.size = 0
+        self.refused('invalid', 'sync', ctypes.byref(settings), None)
+        self.client.call('head', 'things', 'kept', library.FOUND(lambda *_: 0), None)
+
+    def test_removals_that_are_refused_are_counted(self):
+        """Keys of a run that are the server's own stay, all others go."""
+        (checkpoint,) = expand_small(self.daemon.scratch, 0)
+        self.daemon.client('publish', '--run', 'views/policy', '--create-bucket', checkpoint)
+        self.daemon.client('runs', 'settings', 'views/policy', 'view_trl=true')
+        keys = [key for key, *_ in self.client.found('list', 'views', '', None)]
+        own = [key for key in keys if key.startswith('policy/anchors/')]
+        os.makedirs(self.path('views'))
+        with open(self.path('views/new'), 'wb') as file:
+            file.write(b'new')
+        told = []
+        settings = library.SyncSettings(bucket=b'views', folder=self.path('views').encode(), direction=b'up', deletes=1, told=library.TOLD(
+            lambda owner, what, name, size: told.append((what, name.decode()))))
+        out = library.Synced()
+        self.refused('denied', 'sync', ctypes.byref(settings), ctypes.byref(out))
+        self.assertEqual((out.files, out.moved, out.removed, out.refused), (1, 1, len(keys) - len(own), len(own)))
+        self.assertEqual([name for what, name in told if what == b'refused'], own)
 
     def test_what_is_removed_is_gone(self):
         self.client.call('put', 'things', 'gone', b'x', 1)

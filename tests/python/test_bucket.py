@@ -1,15 +1,17 @@
 """Objects by `deltabucket.Bucket` and by fsspec."""
 import os
+import pickle
 import tempfile
 import unittest
 
-from tests.support.clients import content, read, write
+from tests.support.clients import content, read, tree, write
 from tests.support.daemon import Daemon
 from tests.support.package import package_is_ready, settings_of
 
 if not package_is_ready('fsspec'):
     raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes, cffi and fsspec')
 
+import numpy  # noqa: E402
 import deltabucket  # noqa: E402
 from deltabucket.filesystem import DeltaBucketFileSystem  # noqa: E402
 
@@ -55,8 +57,13 @@ class Objects(BucketCase):
         self.assertEqual(bucket.read('key', 10, 5), bytes(range(10, 15)))
         self.assertEqual(bucket.read('key', 95, 50), bytes(range(95, 100)))
         self.assertEqual(bucket.read('key', 100, 50), b'')
-        with self.assertRaises(ValueError):
-            bucket.read('key', -1, 5)
+        into = bytearray(10)
+        self.assertEqual(bucket.read_into('key', 95, memoryview(into)[2:]), 5)
+        self.assertEqual(into, b'\0\0' + bytes(range(95, 100)) + b'\0\0\0')
+        for call in (lambda: bucket.read('key', -1, 5), lambda: bucket.read_into('key', -1, into),
+                     lambda: bucket.read('key', 0, -1)):
+            with self.assertRaises(ValueError):
+                call()
 
     def test_lists(self):
         bucket = self.bucket()
@@ -73,6 +80,87 @@ class Objects(BucketCase):
         bucket.remove('b')
         bucket.remove('b')
         self.assertEqual([one.key for one in bucket.list('b')], [])
+
+    def test_folders(self):
+        """Up and down again: what differs moves, what the source lacks goes when that is asked for,
+        and a dry run changes nothing."""
+        bucket = deltabucket.Bucket('folders', **settings_of(self.daemon))
+        self.addCleanup(bucket.close)
+        here, there = (os.path.join(self.folder, name) for name in ('here', 'there'))
+        data = content(3_000_000, 7)
+        for name in ('a', 'deep/ü', 'old'):
+            write(os.path.join(here, name), name.encode())
+        write(os.path.join(here, 'large'), data)
+        with self.assertRaises(deltabucket.NotFound):
+            bucket.sync(here, 'run', direction='up')
+        synced = bucket.sync(here, 'run', direction='up', create_bucket=True)
+        self.assertEqual((synced.files, synced.moved, synced.moved_bytes, synced.removed),
+                         (4, ('a', 'deep/ü', 'large', 'old'), 3_000_000 + 11, ()))
+        self.assertGreater(synced.traffic_bytes, 3_000_000)
+        bucket.put('beside', b'another folder')
+        os.remove(os.path.join(here, 'old'))
+        write(os.path.join(here, 'a'), b'b')
+        write(os.path.join(here, 'large'), data[:1_500_000] + b'more' + data[1_500_000:])
+        for dry in (True, False):
+            synced = bucket.sync(here, 'run/', direction='up', delete=True, dry_run=dry)
+            self.assertEqual((synced.files, synced.moved, synced.removed),
+                             (3, ('a', 'large'), ('old',)))
+            self.assertEqual(bucket.get('run/a'), b'a' if dry else b'b')
+            self.assertLess(synced.traffic_bytes, 1_000_000)
+        self.assertEqual([one.key for one in bucket.list()],
+                         ['beside', 'run/a', 'run/deep/ü', 'run/large'])
+        write(os.path.join(there, 'extra'), b'extra')
+        synced = bucket.sync(there, 'run', direction='down')
+        self.assertEqual((synced.moved, synced.removed), (('a', 'deep/ü', 'large'), ()))
+        synced = bucket.sync(there, 'run', direction='down', delete=True)
+        self.assertEqual((synced.moved, synced.traffic_bytes, synced.removed),
+                         ((), 0, ('extra',)))
+        self.assertEqual(tree(there), tree(here))
+
+    def test_folders_that_are_refused(self):
+        bucket = self.bucket()
+        bucket.put('run/a', b'a')
+        empty = os.path.join(self.folder, 'nothing')
+        os.makedirs(empty)
+        with self.assertRaisesRegex(deltabucket.NotFound, 'with delete this would empty'):
+            bucket.sync(empty, 'run', direction='up', delete=True)
+        with self.assertRaisesRegex(deltabucket.Invalid, 'up or down'):
+            bucket.sync(empty, 'run', direction='sideways')
+        with self.assertRaises(deltabucket.NotFound):
+            bucket.sync(os.path.join(self.folder, 'nosuch'), direction='up')
+        self.assertEqual(bucket.get('run/a'), b'a')
+        bucket.put('bad/../out', b'')
+        with self.assertRaisesRegex(deltabucket.Invalid, 'bad'):
+            bucket.sync(empty, 'bad', direction='down')
+        self.assertEqual(os.listdir(empty), [])
+
+    def test_removals_that_the_server_refuses(self):
+        """Keys of a run that are the server's own; all others go."""
+        bucket = self.bucket()
+        run = deltabucket.Run(f'{bucket.name}/policy', **settings_of(self.daemon))
+        self.addCleanup(run.close)
+        run.publish({'a': numpy.zeros(64, 'f4')})
+        self.daemon.client('runs', 'settings', run.name, 'view_trl=true')
+        own = [one.key for one in bucket.list('policy/anchors/')]
+        bucket.put('old', b'old')
+        new = os.path.join(self.folder, 'new')
+        write(os.path.join(new, 'new'), b'new')
+        for dry in (True, False):
+            with self.assertLogs('deltabucket', 'WARNING') as logs, \
+                    self.assertRaisesRegex(deltabucket.Denied, 'of the objects to remove .*stay'):
+                bucket.sync(new, direction='up', delete=True, dry_run=dry)
+            self.assertEqual(len(logs.output), len(own))
+            self.assertIn(own[0], logs.output[0])
+        self.assertEqual([one.key for one in bucket.list()], sorted([*own, 'new']))
+
+    def test_a_bucket_can_be_sent_to_another_process(self):
+        bucket = self.bucket('sent')
+        bucket.put('key', b'data')
+        there = pickle.loads(pickle.dumps(bucket))
+        self.addCleanup(there.close)
+        self.assertEqual((there.name, there.endpoint), (bucket.name, bucket.endpoint))
+        bucket.close()
+        self.assertEqual(there.get('key'), b'data')
 
     def test_failures(self):
         bucket = self.bucket()

@@ -120,6 +120,19 @@ sys.stdin.readline()
         with self.assertRaisesRegex(ValueError, 'closed'):
             follower.next()
 
+    def test_a_follower_that_reports_gives_up_on_the_server(self):
+        follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
+                                   retries=0).follow()
+        thread = threading.Thread(target=lambda: list(follower))
+        thread.start()
+        self.accept()  # the question for a step, or the report
+        self.accept()
+        follower.close()
+        thread.join()
+        self.socket.setblocking(False)
+        with self.assertRaises(BlockingIOError):  # it does not say goodbye
+            self.socket.accept()
+
 
 class Forks(unittest.TestCase):
     @classmethod

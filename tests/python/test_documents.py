@@ -6,6 +6,7 @@ import subprocess
 import sys
 import unittest
 
+from tests.support import printed
 from tests.support.checkpoints import expand_small
 from tests.support.clients import read
 from tests.support.daemon import CLIENT, SOURCE, Daemon
@@ -13,14 +14,6 @@ from tests.support.package import PACKAGE, PYTHON, package_is_ready, run_script,
 
 if not package_is_ready('mypy', 'safetensors'):
     raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes, cffi and mypy')
-
-
-def examples(path):
-    """The indented Python blocks of a document, in order."""
-    text = read(os.path.join(SOURCE, path)).decode()
-    blocks = re.findall(r'(?:^    .*\n(?:\n(?=    ))?)+', text, re.M)
-    cut = (re.sub('^    ', '', block, flags=re.M) for block in blocks)
-    return [block for block in cut if re.search(r'\bdeltabucket\.(?:Run|Bucket)\(', block)]
 
 
 def tensors(path):
@@ -31,33 +24,14 @@ def tensors(path):
 
 class Printed(unittest.TestCase):
     def test_five_lines_of_publisher_and_of_follower(self):
-        publisher, follower = examples('README.md')[:2]
-        for lines in (publisher, follower):
+        for lines in printed.examples('README.md')[:2]:
             self.assertLessEqual(len(lines.strip().split('\n')), 6, lines)
         with Daemon() as daemon:
             paths = expand_small(daemon.scratch, 2)
-            prelude = f'''
-import safetensors.numpy
-class model:
-    step = -1
-    def state_dict():
-        return safetensors.numpy.load_file({paths!r}[model.step])
-def train_one_step(given):
-    given.step += 1
-    if given.step == 3:
-        raise SystemExit
-'''
-            done = run_script(prelude + publisher, daemon=daemon)
+            done = run_script(printed.publisher(paths), daemon=daemon)
             self.assertEqual((done.returncode, done.stderr), (0, ''), done.stderr)
             into = os.path.join(daemon.scratch, 'weights')
-            self.assertIn('/srv/weights', follower)
-            prelude = '''
-class engine:
-    def load(path):
-        print(path, flush=True)
-'''
-            follower = follower.replace('/srv/weights', into)
-            process = start_script(prelude + follower, daemon=daemon)
+            process = start_script(printed.follower(into), daemon=daemon)
             self.addCleanup(process.communicate)
             self.addCleanup(process.kill)
             path = process.stdout.readline().strip()

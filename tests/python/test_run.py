@@ -10,7 +10,7 @@ import unittest
 from tests.support.checkpoints import expand_small, write_safetensors
 from tests.support.clients import read
 from tests.support.daemon import Daemon
-from tests.support.package import package_is_ready, settings_of
+from tests.support.package import package_is_ready, settings_of, start_script
 
 if not package_is_ready('safetensors'):
     raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes, cffi, safetensors')
@@ -106,7 +106,7 @@ class Series(RunCase):
     def test_from_memory_into_memory(self):
         def publish(run, number, path, wanted):
             return run.publish(wanted, step=number, label=f'label {number}')
-        self.follow_all(self.run_of(), publish)
+        self.follow_all(self.run_of(), publish, keeps_changes=True)
 
     def test_from_memory_into_a_folder(self):
         into = os.path.join(self.folder, 'into')
@@ -123,7 +123,7 @@ class Series(RunCase):
     def test_from_paths(self):
         def publish(run, number, path, wanted):
             return run.publish(path, step=number)
-        self.follow_all(self.run_of(), publish)
+        self.follow_all(self.run_of(), publish, keeps_changes=True)
 
 
 class Publishing(RunCase):
@@ -304,6 +304,38 @@ class Following(RunCase):
                 run.follow(into).__enter__()
         with run.follow(into) as steps:
             self.assertEqual(next(steps).number, 0)
+
+
+class Memory(RunCase):
+    """What a follower in memory needs above the weights, in a process of its own."""
+    FOLLOWER = """
+import sys
+import deltabucket
+def high_water():
+    with open('/proc/self/status') as status:
+        return next(int(line.split()[1]) for line in status if line.startswith('VmHWM')) * 1024
+before = high_water()
+with deltabucket.Run(sys.argv[1]).follow(silent=True) as steps:
+    for step in steps:
+        print(step.number, step.came_whole, high_water() - before, flush=True)
+"""
+    SIZE, MOST = 160 << 20, 20 << 20
+
+    @unittest.skipIf('libasan' in os.environ.get('LD_PRELOAD', ''), 'a sanitizer keeps what is freed')
+    def test_a_follower_needs_little_beside_the_weights(self):
+        random = numpy.random.default_rng(1)
+        state = {'a': random.integers(0, 1 << 15, self.SIZE // 2, numpy.uint16).view(ml_dtypes.bfloat16)}
+        run = self.run_of()
+        run.publish(state)
+        process = start_script(self.FOLLOWER, run.name, daemon=self.daemon)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        for step in range(3):
+            number, whole, needed = process.stdout.readline().split()
+            self.assertEqual((int(number), whole), (step, str(step == 0)))
+            self.assertLess(int(needed) - self.SIZE, self.MOST)
+            state['a'].view(numpy.uint16)[step::100] ^= 1
+            run.publish(state)
 
 
 class Applying(RunCase):

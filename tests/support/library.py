@@ -42,6 +42,20 @@ class PatchSettings(Sized):
     _fields_ = [('size', ctypes.c_size_t), ('proves_first', ctypes.c_int), ('threads', ctypes.c_uint)]
 
 
+TOLD = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
+
+
+class SyncSettings(Sized):
+    _fields_ = [('size', ctypes.c_size_t), ('bucket', ctypes.c_char_p), ('prefix', ctypes.c_char_p), ('folder', ctypes.c_char_p),
+                ('direction', ctypes.c_char_p), ('deletes', ctypes.c_int), ('dry_run', ctypes.c_int), ('create_bucket', ctypes.c_int),
+                ('told', TOLD), ('owner', ctypes.c_void_p)]
+
+
+class Synced(Sized):
+    _fields_ = [('size', ctypes.c_size_t), ('files', ctypes.c_uint64), ('moved', ctypes.c_uint64), ('moved_bytes', ctypes.c_uint64),
+                ('traffic_bytes', ctypes.c_uint64), ('removed', ctypes.c_uint64), ('refused', ctypes.c_uint64)]
+
+
 FOUND = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Object))
 ANSWER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t)
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "library/deltabucket.h"
@@ -115,6 +116,49 @@ static void walk_deltas(const char *base, const char *next)
 	expect(deltabucket_diff(base, next, delta, "nosuch", watch, NULL) == -1, "a format", &err);
 }
 
+static void count_told(void *owner, const char *what, const char *name, uint64_t bytes)
+{
+	if (what == NULL || name == NULL || bytes != BYTES)
+		abort();
+	++*(int *)owner;
+}
+
+/* A folder of its own goes up and comes down again. */
+static void walk_sync(void)
+{
+	struct deltabucket_sync_settings settings = DELTABUCKET_SYNC_SETTINGS;
+	struct deltabucket_synced synced = DELTABUCKET_SYNCED;
+	struct deltabucket_error err = {0};
+	char up[PATH_BYTES], file[PATH_BYTES], down[PATH_BYTES];
+	unsigned char *const bytes = malloc(BYTES);
+	int told = 0;
+	path_in_folder(up, "up");
+	path_in_folder(file, "up/file");
+	path_in_folder(down, "down");
+	if (bytes == NULL || mkdir(up, 0755) != 0)
+		abort();
+	fill(bytes, THREADS);
+	write_file(file, bytes);
+	settings.bucket = "walks";
+	settings.prefix = "synced";
+	settings.folder = up;
+	settings.direction = "up";
+	settings.told = count_told;
+	settings.owner = &told;
+	expect(deltabucket_sync(client, &settings, &synced, watch, &err) == 0 && synced.moved == 1,
+		"sync up", &err);
+	settings.folder = down;
+	settings.direction = "down";
+	settings.deletes = 1;
+	expect(deltabucket_sync(client, &settings, NULL, watch, &err) == 0 && told == 2,
+		"sync down", &err);
+	settings.prefix = "nothing";
+	expect(deltabucket_sync(client, &settings, &synced, watch, &err) == -1 &&
+			strcmp(err.kind, "not_found") == 0,
+		"sync from nothing", &err);
+	free(bytes);
+}
+
 static void *cancel_when_connected(void *argument)
 {
 	const int fd = accept(*(const int *)argument, NULL, NULL);
@@ -176,6 +220,7 @@ int main(int argc, char **argv)
 	expect(deltabucket_ask(client, "/v1/runs/walks", keep_answer, &is_json, watch, &err) == 0 &&
 			is_json,
 		"ask", &err);
+	walk_sync();
 	walk_cancel();
 	deltabucket_client_free(client);
 	deltabucket_watch_free(watch);

@@ -13,7 +13,7 @@
 #include "client/work/output.h"
 #include "tests/unit/client/web_fixture.h"
 
-enum { SHORT_LEASE_S = 3, LONG_LEASE_S = 60, REPORTS_MAX = 64 };
+enum { SHORT_LEASE_S = 3, LONG_LEASE_S = 60, REPORTS_MAX = 64, GOODBYE_MS = 60000 };
 
 struct reports {
 	pthread_mutex_t mutex;
@@ -71,7 +71,8 @@ static size_t count(void)
 static struct lease *begin(unsigned lease_s)
 {
 	reports.lease_s = lease_s;
-	const struct lease_params params = {.remote = &remote, .run = &run, .id = "w1"};
+	const struct lease_params params = {
+		.remote = &remote, .run = &run, .id = "w1", .goodbye_ms = GOODBYE_MS};
 	struct lease *const lease = lease_start(&params);
 	ck_assert_ptr_ne(lease, NULL);
 	return lease;
@@ -177,8 +178,11 @@ START_TEST(a_report_says_what_is_held_and_wanted)
 		.step = 7,
 		.has_wanted = true,
 		.wanted = 9};
-	const struct lease_params params = {
-		.remote = &remote, .run = &run, .id = "w 1", .tensors = "rank 0/2"};
+	const struct lease_params params = {.remote = &remote,
+		.run = &run,
+		.id = "w 1",
+		.tensors = "rank 0/2",
+		.goodbye_ms = GOODBYE_MS};
 	memset(&facts.digest, 0x5a, sizeof facts.digest);
 	reports.lease_s = LONG_LEASE_S;
 	struct lease *const lease = lease_start(&params);
@@ -198,8 +202,11 @@ END_TEST
 static void hear_of_refusals(bool is_let_in, char *said, size_t size)
 {
 	const struct output output = {0};
-	const struct lease_params params = {
-		.remote = &remote, .run = &run, .id = "w1", .output = &output};
+	const struct lease_params params = {.remote = &remote,
+		.run = &run,
+		.id = "w1",
+		.output = &output,
+		.goodbye_ms = GOODBYE_MS};
 	const struct lease_facts ready = {.state = REPLICA_READY};
 	FILE *const to = tmpfile();
 	const int kept = dup(STDERR_FILENO);

@@ -60,7 +60,9 @@ static void open_worker(int mode)
 		.parents = parents,
 		.threads = 1,
 		.poll_s = 1,
-		.keeps_deltas = true};
+		.goodbye_ms = 60000,
+		.keeps_deltas = true,
+		.keeps_changes = true};
 	ck_assert_msg(stepper_open(&stepper, &params, &session, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(stepper_prove(&stepper, &is_whole, &err), 0);
 	stepper_leave(&stepper);
