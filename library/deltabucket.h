@@ -252,6 +252,60 @@ DELTABUCKET_API int deltabucket_patch(struct deltabucket_tensor *tensors, size_t
 	const struct deltabucket_patch_settings *settings, int *out_spoiled,
 	struct deltabucket_watch *watch, struct deltabucket_error *err);
 
+/* --- tensors in the memory of a device --- */
+
+/* A GPU applies deltas itself: this library lays them out for it and has the source of the kernels.
+ * What it does not have is a way to reach a device: the caller compiles, copies and launches.
+ * weights/device/device_block.h in the source has the layout of a block, and at the top of the
+ * kernels' source it stands, too. */
+struct deltabucket_device;
+enum { DELTABUCKET_DEVICE_BLOCK_BYTES = 112 };
+
+/* The kernels in CUDA C, whole; static text. */
+DELTABUCKET_API const char *deltabucket_device_source(void);
+/* The tensors of a checkpoint. Their `data` are addresses on the device, which are never read or
+ * written here; NULL: this tensor is not there, and its blocks are left out of deltas. */
+DELTABUCKET_API struct deltabucket_device *deltabucket_device_new(
+	const struct deltabucket_tensor *tensors, size_t count, struct deltabucket_error *err);
+DELTABUCKET_API void deltabucket_device_free(struct deltabucket_device *device); /* or NULL */
+/* Tensors are cut into blocks of 2^20 words, all tensors in byte order of their names: how many. */
+DELTABUCKET_API size_t deltabucket_device_blocks(const struct deltabucket_device *device);
+/* Fills `hashes`, one for each block, from the same tensors in memory of the host; `tensors` has
+ * their addresses in the order of deltabucket_device_new. `threads` 0: one per core. */
+DELTABUCKET_API void deltabucket_device_hash(const struct deltabucket_device *device,
+	const void *const *tensors, unsigned threads, uint64_t *hashes);
+/* Fills `blocks` with those of all tensors that are on the device, DELTABUCKET_DEVICE_BLOCK_BYTES
+ * each, and returns their count. Applied, they change nothing and prove that the device holds what
+ * `hashes` say. */
+DELTABUCKET_API size_t deltabucket_device_keep(
+	const struct deltabucket_device *device, const uint64_t *hashes, void *blocks);
+
+struct deltabucket_device_delta_facts {
+	size_t size;
+	size_t blocks;
+	size_t tensors; /* that have blocks */
+	uint64_t upload_bytes;
+	uint64_t decoded_bytes; /* of the upload, that this library decodes; the device the rest */
+	uint64_t changes;       /* places in the lists of the device */
+	uint64_t result_bytes;  /* of all blocks */
+};
+#define DELTABUCKET_DEVICE_DELTA_FACTS                                \
+	{                                                             \
+		.size = sizeof(struct deltabucket_device_delta_facts) \
+	}
+
+struct deltabucket_device_delta;
+/* Opens the delta at `path` for these tensors. unsupported when its format is not ulp-class. The
+ * device must outlive it. Any thread. */
+DELTABUCKET_API struct deltabucket_device_delta *deltabucket_device_delta_open(
+	const struct deltabucket_device *device, const char *path,
+	struct deltabucket_device_delta_facts *out, struct deltabucket_error *err);
+/* Fills the memory that is to be copied to the device: `upload` and `blocks`, as large as the facts
+ * say. */
+DELTABUCKET_API int deltabucket_device_delta_fill(const struct deltabucket_device_delta *delta,
+	void *upload, void *blocks, unsigned threads, struct deltabucket_error *err);
+DELTABUCKET_API void deltabucket_device_delta_close(struct deltabucket_device_delta *delta);
+
 /* --- publishing --- */
 
 struct deltabucket_publisher_settings {

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "library/call.h"
 #include "library/sized.h"
+#include "library/tensors.h"
 #include "weights/delta/delta_patch.h"
 
 struct patch {
@@ -20,8 +21,7 @@ struct patch {
 static int check(struct patch *patch);
 static int take_settings(struct patch *patch, const struct deltabucket_patch_settings *settings);
 static int take_tensors(struct patch *patch);
-static int take_tensor(
-	const struct deltabucket_tensor *tensor, struct schema_tensor *out, struct error *err);
+static int check_data(struct patch *patch);
 static int run(struct patch *patch);
 
 int deltabucket_patch(struct deltabucket_tensor *tensors, size_t count, const char *const *deltas,
@@ -38,6 +38,8 @@ int deltabucket_patch(struct deltabucket_tensor *tensors, size_t count, const ch
 	if (result == 0)
 		result = take_tensors(&patch);
 	if (result == 0)
+		result = check_data(&patch);
+	if (result == 0)
 		result = run(&patch);
 	if (out_spoiled != NULL)
 		*out_spoiled = patch.is_spoiled;
@@ -49,10 +51,7 @@ int deltabucket_patch(struct deltabucket_tensor *tensors, size_t count, const ch
 static int check(struct patch *patch)
 {
 	const struct delta_patch_params *const params = &patch->params;
-	struct error *const err = &patch->call.failure;
-	if (patch->count > 0 && library_check(patch->tensors, "tensors", err) != 0)
-		return -1;
-	return library_check_deltas(params->deltas, params->delta_count, err);
+	return library_check_deltas(params->deltas, params->delta_count, &patch->call.failure);
 }
 
 static int take_settings(struct patch *patch, const struct deltabucket_patch_settings *settings)
@@ -70,49 +69,24 @@ static int take_settings(struct patch *patch, const struct deltabucket_patch_set
 static int take_tensors(struct patch *patch)
 {
 	struct error *const err = &patch->call.failure;
-	struct schema_tensor *const taken = memory_new_array(patch->count + 1, sizeof(*taken));
-	int result = 0;
-	for (size_t i = 0; i < patch->count && result == 0; i++)
-		result = take_tensor(&patch->tensors[i], &taken[i], err);
-	if (result == 0)
-		patch->schema = schema_of_tensors(taken, patch->count, err);
-	free(taken);
+	size_t *order = NULL;
+	patch->schema = library_schema(patch->tensors, patch->count, &order, err);
 	if (patch->schema == NULL)
 		return -1;
 	patch->places = memory_new_array(patch->count + 1, sizeof(*patch->places));
-	for (size_t i = 0; i < patch->count; i++) {
-		const struct deltabucket_tensor *const tensor = &patch->tensors[i];
-		const ptrdiff_t place = schema_find(patch->schema, span_text(tensor->name));
-		ASSERT(place >= 0);
-		patch->places[place] = tensor->data;
-	}
+	for (size_t i = 0; i < patch->count; i++)
+		patch->places[i] = patch->tensors[order[i]].data;
+	free(order);
 	return 0;
 }
 
-static int take_tensor(
-	const struct deltabucket_tensor *tensor, struct schema_tensor *out, struct error *err)
+/* Tensors without bytes need no data. */
+static int check_data(struct patch *patch)
 {
-	enum dtype dtype;
-	if (library_check(tensor->name, "the name of a tensor", err) != 0)
-		return -1;
-	if (!dtype_parse(span_text(tensor->dtype), &dtype))
-		return error_set(err, ERROR_INVALID,
-			"the tensor %s has no dtype that safetensors knows, like BF16",
-			tensor->name);
-	if ((tensor->bytes > 0 && tensor->data == NULL) ||
-		(tensor->rank > 0 && tensor->shape == NULL))
-		return error_set(
-			err, ERROR_INVALID, "the tensor %s has no data or no shape", tensor->name);
-	if (tensor->rank > UINT8_MAX)
-		return error_set(err, ERROR_INVALID, "the tensor %s has %zu dimensions",
-			tensor->name, tensor->rank);
-	*out = (struct schema_tensor){
-		.name = span_text(tensor->name),
-		.dtype = dtype,
-		.rank = (unsigned)tensor->rank,
-		.shape = tensor->shape,
-		.bytes = tensor->bytes,
-	};
+	for (size_t i = 0; i < patch->count; i++)
+		if (patch->tensors[i].bytes > 0 && patch->tensors[i].data == NULL)
+			return error_set(&patch->call.failure, ERROR_INVALID,
+				"the tensor %s has no data", patch->tensors[i].name);
 	return 0;
 }
 

@@ -357,7 +357,7 @@ class Step:
         """
         if framework not in ('numpy', 'torch'):
             raise ValueError(f'The framework {framework!r} must be numpy or torch.')
-        return {entry.name: self._view(entry, framework) for entry in self._entries()}
+        return {entry.name: self._view(entry, framework) for entry in self.entries()}
 
     def changes(self, name: str) -> tuple[NDArray[numpy.uint64], Array]:
         """What differs from the step before in one tensor: (positions, values). positions: uint64,
@@ -431,6 +431,13 @@ class Step:
         entries, targets, _ = self._targets(state, clean)
         self._copy(entries, targets)
 
+    def deltas(self) -> list[str]:
+        """Paths of the deltas that led here from the step before, in the order in which they apply;
+        none when the step came whole. The files go when the follower goes on."""
+        with self._held() as pointer:
+            return [path_of(lib.deltabucket_step_delta(pointer, index))
+                    for index in range(self._delta_count)]
+
     def _held(self) -> Any:
         """The step's pointer for one call; ValueError when the follower has gone on and the bytes
         are others."""
@@ -439,7 +446,8 @@ class Step:
                              'one step at a time.')
         return self._handle.use()
 
-    def _entries(self) -> list[Memory]:
+    def entries(self) -> list[Memory]:
+        """Where the tensors lie in memory, in byte order of their names."""
         return [self._entry(index) for index in range(self._tensor_count)]
 
     def _entry(self, index: int) -> Memory:
@@ -452,7 +460,7 @@ class Step:
 
     def _places_of(self) -> dict[str, int]:
         if self._places is None:
-            self._places = {entry.name: index for index, entry in enumerate(self._entries())}
+            self._places = {entry.name: index for index, entry in enumerate(self.entries())}
         return self._places
 
     def _view(self, entry: Memory, framework: str) -> Any:
@@ -465,7 +473,7 @@ class Step:
                  ) -> tuple[list[Memory], dict[str, Memory], list[str]]:
         """(the step's tensors, the memory to write by name, the names that share the memory of one
         before). Nothing has been written when it fails."""
-        entries = self._entries()
+        entries = self.entries()
         given = named(state, clean)
         missing = [entry.name for entry in entries if entry.name not in given]
         if missing:

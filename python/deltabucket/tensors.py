@@ -146,6 +146,16 @@ def writable(name: str, value: Any) -> Memory:
     return _numpy_memory(name, value)
 
 
+def device_memory(name: str, value: Any) -> Memory:
+    """A torch tensor in the memory of a device, which something else than the library changes there.
+    TypeError, or ValueError when it is not contiguous."""
+    if not is_torch(value):
+        raise TypeError(f'{name} is a {type(value).__name__}; it must be a torch tensor.')
+    if not value.is_contiguous():
+        raise ValueError(f'{name} is not contiguous, so it cannot be changed in place.')
+    return _torch_memory(name, value, lambda same: same)
+
+
 def is_torch(value: Any) -> bool:
     """Whether it is a torch.Tensor or a subclass of it."""
     return any(base.__module__ == 'torch' and base.__name__ == 'Tensor'

@@ -71,20 +71,27 @@ size_t word_code_encode(
 	return (size_t)(end - into) + plane_code_encode(&code->planes, words, end);
 }
 
-int word_code_decode(const struct word_code *code, const struct word_code_changes *changes,
-	struct span payload, struct span base, uint8_t *into, struct error *err)
+int word_code_read(const struct word_code *code, const struct word_code_changes *changes,
+	struct span payload, size_t bytes, struct error *err)
 {
 	const size_t width = code->planes.width;
-	ASSERT(changes->count <= base.len / width);
+	ASSERT(changes->count <= bytes / width);
 	struct bit_reader reader = bit_reader_open(payload);
-	if (!gap_code_read(&reader, changes->parameter, changes->count,
-		    (uint32_t)(base.len / width), code->gaps))
+	if (!gap_code_read(&reader, changes->parameter, changes->count, (uint32_t)(bytes / width),
+		    code->gaps))
 		return error_set(err, ERROR_INVALID, "a block changes a word beyond its end");
 	const uint64_t gap_bytes = bit_reader_bytes(&reader);
 	if (gap_bytes > payload.len)
 		return error_set(err, ERROR_INVALID, "a block's gaps are cut off");
 	const struct span planes = span_slice(payload, gap_bytes, payload.len);
-	if (plane_code_decode(&code->planes, planes, code->words, changes->count * width, err) != 0)
+	return plane_code_decode(&code->planes, planes, code->words, changes->count * width, err);
+}
+
+int word_code_decode(const struct word_code *code, const struct word_code_changes *changes,
+	struct span payload, struct span base, uint8_t *into, struct error *err)
+{
+	const size_t width = code->planes.width;
+	if (word_code_read(code, changes, payload, base.len, err) != 0)
 		return -1;
 	if (into != base.data)
 		memcpy(into, base.data, base.len);

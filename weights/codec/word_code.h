@@ -26,8 +26,12 @@ size_t word_code_bound(const struct word_code *code, size_t changes);
  * written. */
 size_t word_code_encode(
 	const struct word_code *code, const struct word_code_changes *changes, uint8_t *into);
-/* The caller has checked `changes`: at most one for each word of `base`. `into` has base.len bytes.
- * Fails with invalid when the payload is malformed. */
+/* Leaves the positions of the changed words, rising, in the `gaps` of `code`, and the XOR of base
+ * and result of each in its `words`. The caller has checked `changes`: at most one for each word of
+ * a block of `bytes`. Fails with invalid when the payload is malformed. */
+int word_code_read(const struct word_code *code, const struct word_code_changes *changes,
+	struct span payload, size_t bytes, struct error *err);
+/* The same, and makes the result of `base` out of it. `into` has base.len bytes. */
 int word_code_decode(const struct word_code *code, const struct word_code_changes *changes,
 	struct span payload, struct span base, uint8_t *into, struct error *err);
 

@@ -1,0 +1,315 @@
+"""Steps applied in place to tensors in the memory of a GPU.
+
+What crosses the bus is the delta. The GPU decodes it, changes the tensors and hashes every block
+that the delta has; a block with another hash than the delta says makes all changes be taken back.
+
+    from deltabucket.gpu import Patcher
+    with run.follow('/srv/weights') as steps:
+        patcher = Patcher(steps.next(), model.state_dict(), load=True)
+        for step in steps:
+            patcher.apply(step)
+
+torch and cuda-bindings with NVRTC (`pip install 'deltabucket[gpu]'`) do the work on an NVIDIA GPU.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy
+from numpy.typing import NDArray
+
+from deltabucket import errors
+from deltabucket._library import Handle, c_path, defaults, made_of, new_error
+from deltabucket._native import ffi, lib
+from deltabucket.follower import Step
+from deltabucket.tensors import CTensors, Memory, check_same, device_memory, named
+
+BLOCK_BYTES = 112
+THREADS = 128  # of a thread block of device_apply and device_undo
+READ_THREADS = 32  # of one of device_read: few, so that the streams spread over the device
+# Where the members of struct device_block that are read here begin.
+HASH_AT, NUMBER_AT = 16, 40
+MALFORMED = 1  # in the failures that a kernel leaves; 0 is fine
+
+
+class DeviceMemory(Protocol):
+    """Memory of a device."""
+    @property
+    def address(self) -> int:
+        """Of its first byte, on the device; a multiple of 16."""
+
+
+class Machine(Protocol):
+    """What a Patcher needs of a device. All calls happen in order, on one stream."""
+
+    def allocate(self, nbytes: int) -> DeviceMemory:
+        """Memory on the device, which lives as long as what is returned."""
+
+    def host(self, nbytes: int) -> NDArray[numpy.uint8]:
+        """Memory of the host from which copies to the device are fast."""
+
+    def upload(self, target: int, source: NDArray[numpy.uint8]) -> None:
+        """Copies to the address on the device. `source` stays as it is until the next download."""
+
+    def download(self, source: Any, nbytes: int) -> NDArray[numpy.uint8]:
+        """Waits for all that was asked for, and copies from memory that `allocate` gave."""
+
+    def launch(self, kernel: str, grid: int, threads: int, arguments: Sequence[int],
+               count: int | None = None) -> None:
+        """Starts a kernel of deltabucket_device_source. arguments: addresses; count: goes second,
+        as 32 bits."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What `Patcher.apply` has done.
+
+    step: the number. came_whole: all tensors were copied, as there was no delta to apply. blocks,
+    changes: of the deltas. upload_bytes: that crossed to the device; decoded_bytes: of these, what
+    the host had to decode. prepare_seconds: laying the deltas out, before anything is changed;
+    apply_seconds: from the first copy to the proof, when the tensors must not be read.
+    """
+    step: int
+    came_whole: bool
+    blocks: int
+    changes: int
+    upload_bytes: int
+    decoded_bytes: int
+    prepare_seconds: float
+    apply_seconds: float
+
+
+class Patcher:
+    """Tensors on one device, and the step that they hold. For one thread at a time."""
+
+    def __init__(self, step: Step, tensors: Mapping[str, Any], *, load: bool = False,
+                 clean: bool = True, threads: int = 0, machine: Machine | None = None) -> None:
+        """step: what the tensors hold; it is proven, block by block, against the step in memory of
+        the host. tensors: contiguous torch tensors on one device, each with the dtype and shape of
+        the step's tensor of that name; views into larger tensors are fine. Names are cleaned as in
+        `Run.publish`. Tensors of the step that are not among them are not touched.
+        load: the step is copied into the tensors first, whatever they held.
+        threads: of the host, for decoding; 0 for one per core.
+        machine: the device; None: the CUDA device that the tensors lie on.
+
+        WrongBase when the tensors hold something else than the step. SchemaMismatch, TypeError,
+        ValueError as `Step.apply_into`. Unsupported when there is no CUDA device or no compiler for
+        it.
+        """
+        self.number = step.number
+        self._threads = threads
+        given = named(tensors, clean)
+        self._names = [entry.name for entry in step.entries()]
+        self._targets = {name: device_memory(name, given[name])
+                         for name in self._names if name in given}
+        self._check(step, given)
+        self._machine = machine if machine is not None else _cuda_of(given)
+        self._device = self._new_device(step)
+        self._hashes = numpy.zeros(self._blocks(), numpy.uint64)
+        if load:
+            self.load(step)
+            return
+        self._hash_host(step)
+        if not self._proven():
+            raise errors.WrongBase(f'The tensors on the device are not those of step {step.number}.',
+                                   kind='wrong_base')
+
+    def apply(self, step: Step) -> Applied:
+        """Brings the tensors to this step: by its deltas, when it came by ulp-class deltas from the
+        step that they hold, otherwise by a copy of the whole.
+
+        The tensors must not be read meanwhile. WrongBase, DigestMismatch or Invalid when a block
+        cannot be proven: all changes are taken back then, and proven to be. Spoiled when that
+        fails, or when a copy of the whole cannot be proven: the tensors must not be used.
+        """
+        if step.came_whole:
+            return self.load(step)
+        begun = time.perf_counter()
+        deltas: list[_Delta] = []
+        try:
+            for path in step.deltas():
+                deltas.append(_Delta(self._device, path, self._machine, self._threads))
+        except errors.Unsupported:
+            return self.load(step)
+        prepared = time.perf_counter()
+        for place, delta in enumerate(deltas):
+            failures = delta.apply(self._machine)
+            if failures.any():
+                self._take_back(deltas[:place + 1], step, failures)
+            delta.before = self._hashes[delta.numbers]
+            self._hashes[delta.numbers] = delta.hashes
+        self.number = step.number
+        return Applied(step.number, False, sum(delta.facts.blocks for delta in deltas),
+                       sum(delta.changes for delta in deltas),
+                       sum(delta.facts.upload_bytes for delta in deltas),
+                       sum(delta.facts.decoded_bytes for delta in deltas),
+                       prepared - begun, time.perf_counter() - prepared)
+
+    def load(self, step: Step) -> Applied:
+        """Copies the step into the tensors, whatever they held, and proves them. Spoiled when they
+        are not what they should be: they must not be used then."""
+        begun = time.perf_counter()
+        self._hash_host(step)
+        prepared = time.perf_counter()
+        sent = 0
+        for entry in step.entries():
+            target = self._targets.get(entry.name)
+            if target is not None and entry.nbytes:
+                self._machine.upload(target.address, entry.bytes_array())
+                sent += entry.nbytes
+        if not self._proven():
+            raise errors.Spoiled(f'The tensors on the device are not those of step {step.number} '
+                                 'after it was copied to them; load them anew.', kind='spoiled')
+        self.number = step.number
+        return Applied(step.number, True, 0, 0, sent, 0, prepared - begun,
+                       time.perf_counter() - prepared)
+
+    def prove(self) -> None:
+        """Hashes all blocks of all tensors. Spoiled when one is not what it should be: something
+        else has written to the tensors."""
+        if not self._proven():
+            raise errors.Spoiled(f'The tensors on the device are not those of step {self.number}; '
+                                 'load them anew.', kind='spoiled')
+
+    def _check(self, step: Step, given: Mapping[str, Any]) -> None:
+        entries = {entry.name: entry for entry in step.entries()}
+        for name in given:
+            if name not in entries:
+                raise errors.SchemaMismatch(f'{name} is not a tensor of step {step.number}; leave '
+                                            'it out.', kind='schema_mismatch')
+            check_same(self._targets[name], entries[name].dtype, entries[name].shape)
+
+    def _new_device(self, step: Step) -> Handle:
+        described = [Memory(entry.name, entry.dtype, entry.shape,
+                            self._targets[entry.name].address if entry.name in self._targets else 0,
+                            entry.nbytes, None) for entry in step.entries()]
+        err = new_error()
+        tensors = CTensors(described)
+        pointer = lib.deltabucket_device_new(tensors.pointer, tensors.count, err)
+        if pointer == ffi.NULL:
+            raise made_of(err)
+        return Handle('device', pointer, lib.deltabucket_device_free)
+
+    def _blocks(self) -> int:
+        with self._device.use() as device:
+            return int(lib.deltabucket_device_blocks(device))
+
+    def _hash_host(self, step: Step) -> None:
+        """Makes the table of hashes that of the step."""
+        entries = step.entries()
+        places = ffi.new('void *[]', [ffi.cast('void *', entry.address) for entry in entries]
+                         or [ffi.NULL])
+        with self._device.use() as device:
+            lib.deltabucket_device_hash(device, places, self._threads,
+                                        ffi.from_buffer('uint64_t *', self._hashes))
+
+    def _proven(self) -> bool:
+        """Whether the device holds what the table says."""
+        blocks = self._machine.host(max(1, len(self._hashes)) * BLOCK_BYTES)
+        with self._device.use() as device:
+            count = int(lib.deltabucket_device_keep(
+                device, ffi.from_buffer('uint64_t *', self._hashes),
+                ffi.from_buffer(blocks)))
+        if count == 0:
+            return True
+        batch = _Batch(self._machine, blocks[:count * BLOCK_BYTES], count)
+        return not batch.run(self._machine).any()
+
+    def _take_back(self, deltas: list[_Delta], step: Step,
+                   failures: NDArray[numpy.uint32]) -> None:
+        """Raises what the failures of the last of these deltas mean."""
+        for delta in reversed(deltas):
+            delta.undo(self._machine)
+        for delta in reversed(deltas[:-1]):
+            self._hashes[delta.numbers] = delta.before
+        if not self._proven():
+            raise errors.Spoiled(
+                f'{numpy.count_nonzero(failures)} blocks of step {step.number} could not be proven '
+                f'on the device, and what was changed could not be taken back: load the tensors '
+                'anew.', kind='spoiled')
+        if (failures == MALFORMED).any():
+            raise errors.Invalid(f'The delta to step {step.number} is damaged; the tensors are '
+                                 f'those of step {self.number}.', kind='invalid')
+        raise errors.DigestMismatch(
+            f'{numpy.count_nonzero(failures)} blocks of step {step.number} have another hash than '
+            f'its delta says; the tensors are those of step {self.number}.', kind='digest_mismatch')
+
+
+class _Batch:
+    """Blocks on the device, and what comes of them."""
+
+    def __init__(self, machine: Machine, blocks: NDArray[numpy.uint8], count: int) -> None:
+        self.count = count
+        self.blocks = machine.allocate(count * BLOCK_BYTES)
+        self.failures = machine.allocate(count * 4)
+        self.results = machine.allocate(count * 8)
+        self.upload = self.places = self.steps = self.blocks  # of a batch that has no payloads
+        machine.upload(self.blocks.address, blocks)
+
+    def run(self, machine: Machine) -> NDArray[numpy.uint32]:
+        """Applies the blocks; gives what became of each."""
+        lists = [self.upload.address, self.places.address, self.steps.address]
+        machine.launch('device_read', -(-self.count // READ_THREADS), READ_THREADS,
+                       [self.blocks.address, *lists, self.failures.address], self.count)
+        machine.launch('device_apply', self.count, THREADS,
+                       [self.blocks.address, *lists, self.failures.address, self.results.address])
+        return machine.download(self.failures, self.count * 4).view(numpy.uint32)
+
+
+class _Delta:
+    """A delta that lies ready in memory of the host, and then on the device."""
+
+    def __init__(self, device: Handle, path: str, machine: Machine, threads: int) -> None:
+        self.facts = defaults('deltabucket_device_delta_facts')
+        err = new_error()
+        with device.use() as pointer:
+            opened = lib.deltabucket_device_delta_open(pointer, c_path(path, 'path'), self.facts,
+                                                       err)
+        if opened == ffi.NULL:
+            raise made_of(err)
+        delta = Handle('delta', opened, lib.deltabucket_device_delta_close, parent=device)
+        self.changes = int(self.facts.changes)
+        self._upload = machine.host(max(16, self.facts.upload_bytes))
+        self._blocks = machine.host(max(1, self.facts.blocks) * BLOCK_BYTES)
+        with delta.use() as pointer:
+            if lib.deltabucket_device_delta_fill(
+                    pointer, ffi.from_buffer(self._upload), ffi.from_buffer(self._blocks), threads,
+                    err) != 0:
+                raise made_of(err)
+        rows = self._blocks[:self.facts.blocks * BLOCK_BYTES].reshape(-1, BLOCK_BYTES)
+        self.numbers = rows[:, NUMBER_AT:NUMBER_AT + 4].copy().view(numpy.uint32).ravel()
+        self.hashes = rows[:, HASH_AT:HASH_AT + 8].copy().view(numpy.uint64).ravel()
+        self.before = self.hashes  # of the same blocks, before `apply`
+        self._batch: _Batch | None = None
+
+    def apply(self, machine: Machine) -> NDArray[numpy.uint32]:
+        """Changes the tensors; gives what became of each block."""
+        if not self.facts.blocks:
+            return numpy.zeros(0, numpy.uint32)
+        batch = _Batch(machine, self._blocks, self.facts.blocks)
+        batch.upload = machine.allocate(len(self._upload))
+        batch.places = machine.allocate(max(1, self.changes) * 4)
+        batch.steps = machine.allocate(max(1, self.changes) * 2)
+        machine.upload(batch.upload.address, self._upload)
+        self._batch = batch
+        return batch.run(machine)
+
+    def undo(self, machine: Machine) -> None:
+        """Takes back what `apply` has changed."""
+        batch = self._batch
+        if batch is not None:
+            machine.launch('device_undo', batch.count, THREADS, [
+                batch.blocks.address, batch.upload.address, batch.places.address,
+                batch.steps.address])
+
+
+def _cuda_of(tensors: Mapping[str, Any]) -> Machine:
+    from deltabucket._cuda import Cuda
+    devices = {tensor.device for tensor in tensors.values()}
+    if len(devices) != 1 or next(iter(devices)).type != 'cuda':
+        raise ValueError(f'The tensors lie on {", ".join(sorted(map(str, devices))) or "no device"}'
+                         '; they must lie on one CUDA device.')
+    return Cuda(next(iter(devices)))

@@ -1,0 +1,220 @@
+"""Steps applied by the kernels for GPUs, which run here compiled for the host: real deltas of a real
+server against real torch tensors; and the same source compiled for the GPUs that there are."""
+import os
+import unittest
+
+from tests.support.clients import INSTALLED
+from tests.support.daemon import Daemon
+from tests.support.package import package_is_ready, run_script, settings_of
+from tests.support.skips import NO_TORCH
+
+if not package_is_ready('torch', environment='torch'):
+    raise unittest.SkipTest(NO_TORCH)
+if not os.path.isdir(os.path.join(INSTALLED, 'gpu', 'cuda')):
+    raise unittest.SkipTest('setup/clients has not installed NVRTC')
+
+import torch  # noqa: E402
+import deltabucket  # noqa: E402
+from deltabucket.gpu import Patcher  # noqa: E402
+from tests.support.device_machine import DeviceMachine  # noqa: E402
+
+
+def model(seed):
+    """Tensors of several blocks, dtypes and sizes; nothing of it repeats."""
+    torch.manual_seed(seed)
+    return {'embed': torch.randn(2100, 1024).to(torch.bfloat16) * 0.02,
+            'half': torch.randn(300, 70).to(torch.float16),
+            'norm': torch.ones(64, dtype=torch.bfloat16),
+            'scale': torch.randn(7),
+            'small': torch.randn(500).to(torch.float8_e4m3fn),
+            'frozen': torch.randn(1000).to(torch.bfloat16),
+            'empty': torch.zeros(0, 4)}
+
+
+def train(state, share=0.01):
+    """One step of an optimizer, as weights in 16 bits see it."""
+    for name, tensor in state.items():
+        if name in ('frozen', 'empty'):
+            continue
+        moved = tensor.float() * (1 + 0.004 * torch.randn(tensor.shape))
+        chosen = torch.rand(tensor.shape) < share
+        tensor.copy_(torch.where(chosen, moved, tensor.float()).to(tensor.dtype))
+    state['embed'].view(torch.int16)[5, 5] ^= -32768  # a change of sign is a change
+
+
+class Patching(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = cls.enterClassContext(Daemon())
+
+    def setUp(self):
+        self.run_ = deltabucket.Run(f'models/{self.id().rsplit(".", 1)[-1]}', create_bucket=True,
+                                    **settings_of(self.daemon))
+        self.addCleanup(self.run_.close)
+        self.state = model(1)
+        self.run_.publish(self.state)
+        self.steps = self.enterContext(self.run_.follow())
+        self.step = self.steps.next(60)
+        self.machine = DeviceMachine()
+        self.device = {name: torch.full_like(tensor, 3) for name, tensor in self.state.items()}
+
+    def patcher(self, **options):
+        return Patcher(self.step, self.device, machine=self.machine, **options)
+
+    def publish(self, **options):
+        train(self.state)
+        self.run_.publish(self.state, **options)
+
+    def assertHolds(self, wanted):
+        for name, tensor in wanted.items():
+            self.assertTrue(torch.equal(self.device[name].flatten().view(torch.uint8),
+                                        tensor.flatten().view(torch.uint8)), name)
+
+    def copy(self):
+        return {name: tensor.clone() for name, tensor in self.state.items()}
+
+    def test_step_after_step(self):
+        patcher = self.patcher(load=True)
+        self.assertHolds(self.state)
+        for _ in range(4):
+            self.publish()
+            done = patcher.apply(self.steps.next(60))
+            self.assertHolds(self.state)
+            self.assertFalse(done.came_whole)
+            self.assertGreater(done.blocks, 3)
+            self.assertLess(done.upload_bytes, 400_000)
+            self.assertEqual(patcher.number, done.step)
+        patcher.prove()
+
+    def test_several_deltas_at_once(self):
+        patcher = self.patcher(load=True)
+        for _ in range(3):
+            self.publish()
+        done = patcher.apply(self.steps.next(60))
+        self.assertEqual((done.step, done.came_whole), (3, False))
+        self.assertHolds(self.state)
+
+    def test_views_into_larger_tensors(self):
+        """Checkpoint tensors stacked in one parameter."""
+        stacked = torch.zeros(2 * 2100 + 8, 1024, dtype=torch.bfloat16)
+        self.device['embed'] = stacked[8:2108]
+        patcher = self.patcher(load=True)
+        self.publish()
+        patcher.apply(self.steps.next(60))
+        self.assertHolds(self.state)
+        self.assertFalse(stacked[:8].any() or stacked[2108:].any())
+
+    def test_a_part_of_the_tensors(self):
+        del self.device['embed'], self.device['scale']
+        patcher = self.patcher(load=True)
+        self.publish()
+        patcher.apply(self.steps.next(60))
+        self.assertHolds({name: self.state[name] for name in self.device})
+
+    def test_other_tensors_than_the_step(self):
+        with self.assertRaises(deltabucket.WrongBase):
+            self.patcher()
+        self.patcher(load=True)
+        self.patcher()
+        self.device['norm'][3] = 2
+        with self.assertRaises(deltabucket.WrongBase):
+            self.patcher()
+
+    def test_one_weight_was_changed_by_somebody(self):
+        """Nothing of the step stays where one block cannot be proven."""
+        patcher = self.patcher(load=True)
+        before = self.copy()
+        self.device['embed'][2099, 1023] += 1
+        before['embed'][2099, 1023] += 1
+        self.publish()
+        with self.assertRaises(deltabucket.Spoiled):
+            patcher.apply(self.steps.next(60))
+        self.assertHolds(before)
+        self.assertIn('device_undo', self.machine.launched)
+
+    def test_a_delta_that_was_damaged_on_its_way(self):
+        patcher = self.patcher(load=True)
+        before = self.copy()
+        self.publish()
+        step = self.steps.next(60)
+        upload = self.machine.upload
+        damaged = []
+
+        def flip(target, source):
+            if source.nbytes > 5000 and not damaged:
+                source = source.copy()
+                source[source.nbytes // 2] ^= 16
+                damaged.append(True)
+            upload(target, source)
+        self.machine.upload = flip
+        with self.assertRaises((deltabucket.DigestMismatch, deltabucket.Invalid)):
+            patcher.apply(step)
+        self.assertTrue(damaged)
+        self.assertHolds(before)
+        self.assertEqual(patcher.number, 0)
+        patcher.apply(step)
+        self.assertHolds(self.state)
+
+    def test_a_later_delta_fails(self):
+        """Then the ones before it are taken back, too."""
+        patcher = self.patcher(load=True)
+        before = self.copy()
+        for _ in range(2):
+            self.publish()
+        step = self.steps.next(60)
+        places = []
+
+        def spoil(kernel):
+            if kernel == 'device_apply':
+                places.append(kernel)
+                if len(places) == 2:
+                    self.device['half'].view(torch.int16)[0, 0] ^= 1
+            if kernel == 'device_undo' and len(places) == 2:
+                places.append(kernel)
+                self.device['half'].view(torch.int16)[0, 0] ^= 1
+        self.machine.before = spoil
+        with self.assertRaises(deltabucket.DigestMismatch):
+            patcher.apply(step)
+        self.assertHolds(before)
+        self.assertEqual(self.machine.launched.count('device_undo'), 2)
+
+    def test_formats_that_the_device_does_not_know(self):
+        patcher = self.patcher(load=True)
+        self.publish(format='slime-xor')
+        done = patcher.apply(self.steps.next(60))
+        self.assertTrue(done.came_whole)
+        self.assertHolds(self.state)
+
+    def test_wrong_tensors(self):
+        for name, wrong, failure in (
+                ('half', torch.zeros(300, 70, dtype=torch.bfloat16), deltabucket.SchemaMismatch),
+                ('half', torch.zeros(70, 300, dtype=torch.float16).t(), ValueError),
+                ('more', torch.zeros(3), deltabucket.SchemaMismatch),
+                ('half', [1.0], TypeError)):
+            with self.subTest(name=name, failure=failure), self.assertRaises(failure):
+                Patcher(self.step, {**self.device, name: wrong}, machine=self.machine)
+        with self.assertRaisesRegex(ValueError, 'one CUDA device'):
+            Patcher(self.step, self.device)
+
+
+COMPILE = '''
+import deltabucket, sys
+from deltabucket._cuda import compiled
+for architecture in ('sm_80', 'sm_90', 'sm_100'):
+    assert compiled(architecture)[:4] == b'\\x7fELF', architecture
+try:
+    compiled('sm_10')
+except deltabucket.Unsupported as failure:
+    print(failure)
+'''
+
+
+class Compiling(unittest.TestCase):
+    def test_gpus_of_three_generations(self):
+        done = run_script(COMPILE, environment='torch', beside=('gpu',))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('NVRTC does not compile the kernels for sm_10: ', done.stdout)
+
+    def test_without_a_compiler(self):
+        done = run_script(COMPILE, environment='torch')
+        self.assertIn("pip install 'deltabucket[gpu]'", done.stderr)
