@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -62,6 +63,8 @@ static int add_header(struct curl_slist **list, const char *line);
 static bool has_header(const struct http_request *request, const char *name);
 static int add_bearer(struct curl_slist **list, const char *token);
 static void set_connection(struct http_client *client, int64_t wait_ms);
+static curl_socket_t http_client_open_socket(
+	void *argument, curlsocktype purpose, struct curl_sockaddr *address);
 static void set_body(struct http_client *client, struct http_transfer *transfer);
 static size_t http_client_read_source(char *into, size_t size, size_t count, void *argument);
 static int perform(struct http_client *client, struct http_transfer *transfer, struct error *err);
@@ -343,6 +346,7 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	/* object keys may contain dot segments */
 	curl_easy_setopt(client->easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(client->easy, CURLOPT_OPENSOCKETFUNCTION, http_client_open_socket);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_NODELAY, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
@@ -367,6 +371,15 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 		curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->unix_socket);
 		curl_easy_setopt(client->easy, CURLOPT_NOPROXY, "*");
 	}
+}
+
+/* A program that the process starts has no part in the connection. */
+static curl_socket_t http_client_open_socket(
+	void *argument, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	(void)argument;
+	(void)purpose;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 /* Chooses the kind of libcurl request that gives the right framing, then names the method
