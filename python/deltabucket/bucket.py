@@ -11,7 +11,7 @@ from typing import Any
 from deltabucket import errors
 from deltabucket._calls import CFunction, collecting
 from deltabucket._client import Client
-from deltabucket._library import c_path, c_text, text_of
+from deltabucket._library import OfOneProcess, c_path, c_text, text_of
 from deltabucket._native import ffi, lib
 from deltabucket.progress import Progress
 
@@ -37,7 +37,7 @@ def time_of(milliseconds: int) -> datetime:
     return EPOCH + timedelta(milliseconds=milliseconds)
 
 
-class Bucket:
+class Bucket(OfOneProcess):
     """The objects of one bucket. It may be used by any number of threads.
 
     name: of the bucket. endpoint, token, ca, profile: as for `Run`. retries: tries after the

@@ -12,8 +12,8 @@ from typing import Any
 
 from deltabucket import errors
 from deltabucket._client import Client
-from deltabucket._library import (Handle, c_path, c_text, defaults, made_of, new_error,
-                                  text_of)
+from deltabucket._library import (Handle, OfOneProcess, c_path, c_text, defaults, made_of,
+                                  new_error, text_of)
 from deltabucket._native import ffi, lib
 from deltabucket.follower import Follower
 from deltabucket.progress import Progress
@@ -83,7 +83,7 @@ class Replica:
     expired: bool
 
 
-class Run:
+class Run(OfOneProcess):
     """A run, for its publisher and its followers.
 
     `publish` is for one thread at a time (others wait); all else may be called from any thread.
