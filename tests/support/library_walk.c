@@ -2,23 +2,23 @@
  * threads, and compares what comes back. FOLDER must be empty; BASE and NEXT are two checkpoints of
  * one model. The environment says which server. Ends with 0 when all is well; the sanitizer that it
  * was built with tells the rest. */
-#include <netinet/in.h>
+#include "tests/support/library_walk.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "library/deltabucket.h"
+enum { THREADS = 4, BYTES = 200 * 1000 };
 
-enum { THREADS = 4, BYTES = 200 * 1000, PATH_BYTES = 4096, OWN_BYTES = 64 };
+struct objects {
+	const struct walk *walk;
+	int number;
+};
 
-static struct deltabucket_client *client;
 static struct deltabucket_watch *watch;
-static const char *folder;
 
-static void expect(int is_so, const char *what, const struct deltabucket_error *err)
+void walk_expect(int is_so, const char *what, const struct deltabucket_error *err)
 {
 	if (is_so)
 		return;
@@ -26,9 +26,15 @@ static void expect(int is_so, const char *what, const struct deltabucket_error *
 	exit(1);
 }
 
-static void path_in_folder(char out[PATH_BYTES], const char *name)
+void walk_expect_kind(
+	int result, const char *kind, const char *what, const struct deltabucket_error *err)
 {
-	snprintf(out, PATH_BYTES, "%s/%s", folder, name);
+	walk_expect(result == -1 && strcmp(err->kind, kind) == 0, what, err);
+}
+
+void walk_path(const struct walk *walk, const char *name, char out[WALK_PATH_BYTES])
+{
+	snprintf(out, WALK_PATH_BYTES, "%s/%s", walk->folder, name);
 }
 
 static void fill(unsigned char *bytes, int seed)
@@ -63,9 +69,11 @@ static int keep_answer(void *owner, const char *bytes, size_t len)
 
 static void *walk_objects(void *argument)
 {
-	const int number = *(const int *)argument;
+	const struct objects *const objects = argument;
+	struct deltabucket_client *const client = objects->walk->client;
+	const int number = objects->number;
 	struct deltabucket_error err = {0};
-	char key[OWN_BYTES], name[OWN_BYTES], from[PATH_BYTES], to[PATH_BYTES];
+	char key[WALK_OWN_BYTES], name[WALK_OWN_BYTES], from[WALK_PATH_BYTES], to[WALK_PATH_BYTES];
 	unsigned char *const sent = malloc(BYTES);
 	unsigned char *const came = malloc(BYTES);
 	size_t len = 0;
@@ -74,26 +82,29 @@ static void *walk_objects(void *argument)
 		abort();
 	fill(sent, number);
 	snprintf(key, sizeof(key), "walk/%d", number);
-	path_in_folder(from, key + 5);
+	walk_path(objects->walk, key + 5, from);
 	write_file(from, sent);
 	snprintf(name, sizeof(name), "%d.to", number);
-	path_in_folder(to, name);
-	expect(deltabucket_put_file(client, "walks", key, from, watch, &err) == 0, "put_file",
+	walk_path(objects->walk, name, to);
+	walk_expect(deltabucket_put_file(client, "walks", key, from, watch, &err) == 0, "put_file",
 		&err);
-	expect(deltabucket_get_file(client, "walks", key, to, watch, &err) == 0, "get_file", &err);
-	expect(deltabucket_get(client, "walks", key, 0, came, BYTES, &len, NULL, watch, &err) == 0,
+	walk_expect(
+		deltabucket_get_file(client, "walks", key, to, watch, &err) == 0, "get_file", &err);
+	walk_expect(
+		deltabucket_get(client, "walks", key, 0, came, BYTES, &len, NULL, watch, &err) == 0,
 		"get", &err);
 	if (len != BYTES || memcmp(sent, came, BYTES) != 0)
 		abort();
-	expect(deltabucket_head(client, "walks", key, count_found, &found, watch, &err) == 0,
+	walk_expect(deltabucket_head(client, "walks", key, count_found, &found, watch, &err) == 0,
 		"head", &err);
-	expect(deltabucket_list(client, "walks", key, NULL, count_found, &found, watch, &err) == 0,
+	walk_expect(
+		deltabucket_list(client, "walks", key, NULL, count_found, &found, watch, &err) == 0,
 		"list", &err);
 	if (found != 2)
 		abort();
-	expect(deltabucket_put(client, "walks", key, sent, 10, watch, &err) == 0, "put", &err);
-	expect(deltabucket_remove(client, "walks", key, watch, &err) == 0, "remove", &err);
-	expect(deltabucket_get_file(client, "walks", key, to, watch, &err) == -1 &&
+	walk_expect(deltabucket_put(client, "walks", key, sent, 10, watch, &err) == 0, "put", &err);
+	walk_expect(deltabucket_remove(client, "walks", key, watch, &err) == 0, "remove", &err);
+	walk_expect(deltabucket_get_file(client, "walks", key, to, watch, &err) == -1 &&
 			strcmp(err.kind, "no_key") == 0 && err.request_id[0] != '\0',
 		"get_file of nothing", &err);
 	free(came);
@@ -101,83 +112,51 @@ static void *walk_objects(void *argument)
 	return NULL;
 }
 
-static void walk_deltas(const char *base, const char *next)
+static void walk_deltas(const struct walk *walk)
 {
 	struct deltabucket_error err = {0};
-	char delta[PATH_BYTES], whole[PATH_BYTES];
+	char delta[WALK_PATH_BYTES], whole[WALK_PATH_BYTES];
 	const char *const deltas[] = {delta};
-	path_in_folder(delta, "delta");
-	path_in_folder(whole, "whole");
-	expect(deltabucket_diff(base, next, delta, NULL, watch, &err) == 0, "diff", &err);
-	expect(deltabucket_apply(base, deltas, 1, whole, watch, &err) == 0, "apply", &err);
-	expect(deltabucket_apply(next, deltas, 1, delta, watch, &err) == -1, "apply onto a file",
+	walk_path(walk, "delta", delta);
+	walk_path(walk, "whole", whole);
+	walk_expect(deltabucket_diff(walk->base, walk->next, delta, NULL, watch, &err) == 0, "diff",
 		&err);
-	expect(deltabucket_diff(base, next, delta, "nosuch", watch, NULL) == -1, "a format", &err);
-}
-
-static void *cancel_when_connected(void *argument)
-{
-	const int fd = accept(*(const int *)argument, NULL, NULL);
-	char bytes[100];
-	while (read(fd, bytes, sizeof(bytes)) > 0)
-		deltabucket_watch_cancel(watch);
-	close(fd);
-	return NULL;
-}
-
-/* A call against a server that does not answer ends when another thread cancels it. */
-static void walk_cancel(void)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	struct deltabucket_client_settings settings = DELTABUCKET_CLIENT_SETTINGS;
-	struct deltabucket_error err = {0};
-	char endpoint[OWN_BYTES];
-	pthread_t thread;
-	if (bind(listener, (const struct sockaddr *)&address, len) != 0 ||
-		listen(listener, 1) != 0 ||
-		getsockname(listener, (struct sockaddr *)&address, &len) != 0)
-		abort();
-	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%d", ntohs(address.sin_port));
-	settings.endpoint = endpoint;
-	struct deltabucket_client *const deaf = deltabucket_client_new(&settings, &err);
-	expect(deaf != NULL, "client_new", &err);
-	pthread_create(&thread, NULL, cancel_when_connected, &listener);
-	expect(deltabucket_remove(deaf, "walks", "key", watch, &err) == -1 &&
-			strcmp(err.kind, "busy") == 0,
-		"cancel", &err);
-	pthread_join(thread, NULL);
-	deltabucket_client_free(deaf);
-	close(listener);
+	walk_expect(
+		deltabucket_apply(walk->base, deltas, 1, whole, watch, &err) == 0, "apply", &err);
+	walk_expect(deltabucket_apply(walk->next, deltas, 1, delta, watch, &err) == -1,
+		"apply onto a file", &err);
+	walk_expect(deltabucket_diff(walk->base, walk->next, delta, "nosuch", watch, NULL) == -1,
+		"a format", &err);
 }
 
 int main(int argc, char **argv)
 {
 	struct deltabucket_error err = {0};
 	pthread_t threads[THREADS];
-	int numbers[THREADS];
+	struct objects objects[THREADS];
 	int is_json = 0;
 	if (argc != 4)
 		return 2;
-	folder = argv[1];
+	struct walk walk = {.folder = argv[1], .base = argv[2], .next = argv[3]};
 	watch = deltabucket_watch_new(NULL);
-	client = deltabucket_client_new(NULL, &err);
-	expect(client != NULL, "client_new", &err);
-	expect(deltabucket_make_bucket(client, "walks", watch, &err) == 0, "make_bucket", &err);
+	walk.client = deltabucket_client_new(NULL, &err);
+	walk_expect(walk.client != NULL, "client_new", &err);
+	walk_expect(deltabucket_make_bucket(walk.client, "walks", watch, &err) == 0, "make_bucket",
+		&err);
 	for (int i = 0; i < THREADS; i++) {
-		numbers[i] = i;
-		pthread_create(&threads[i], NULL, walk_objects, &numbers[i]);
+		objects[i] = (struct objects){&walk, i};
+		pthread_create(&threads[i], NULL, walk_objects, &objects[i]);
 	}
-	walk_deltas(argv[2], argv[3]);
+	walk_deltas(&walk);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	expect(deltabucket_ask(client, "/v1/runs/walks", keep_answer, &is_json, watch, &err) == 0 &&
+	walk_run(&walk);
+	walk_expect(deltabucket_ask(walk.client, "/v1/runs/walks/run", keep_answer, &is_json, watch,
+			    &err) == 0 &&
 			is_json,
 		"ask", &err);
-	walk_cancel();
-	deltabucket_client_free(client);
+	walk_silence(&walk);
+	deltabucket_client_free(walk.client);
 	deltabucket_watch_free(watch);
 	puts("walked");
 	return 0;
