@@ -83,8 +83,10 @@ os.register_at_fork(after_in_child=_forget_parent)
 
 @atexit.register
 def _end() -> None:
-    _active.end()
-    close_all()
+    try:
+        _active.end()
+    finally:  # also where Ctrl-C is pressed again
+        close_all()
 
 
 class Watch:
