@@ -14,7 +14,7 @@ enum {
 	TENSORS = 2,
 	STRIDE = 37, /* one weight in so many changes with a step */
 	WAIT_MS = 120 * 1000,
-	CANCELS = 12
+	CANCELS = 8
 };
 
 static const char RUN[] = "walks/run";
@@ -194,7 +194,7 @@ static void *follow_steps(void *argument)
 			"follower_report", &err);
 	}
 	deltabucket_step_free(step);
-	walk_expect(deltabucket_follower_next(follower, 0, 0, &step, NULL, &err) == 1,
+	walk_expect(deltabucket_follower_next(follower, 0, WAIT_MS, &step, NULL, &err) == 1,
 		"follower_next of step 0", &err);
 	deltabucket_follower_close(follower);
 	check_step(step, held, 0);
@@ -384,13 +384,13 @@ static void cancel_followers(const struct walk *walk)
 		walk_expect(follower != NULL, "follower_open", &err);
 		if (pthread_create(&thread, NULL, cancel_later, &cancel) != 0)
 			abort();
-		if (deltabucket_follower_next(follower, i % STEPS, 0, &step, cancel.watch, &err) <
-			0)
+		if (deltabucket_follower_next(
+			    follower, i % STEPS, WAIT_MS, &step, cancel.watch, &err) < 0)
 			walk_expect_kind(-1, "busy", "follower_next that is cancelled", &err);
 		deltabucket_step_free(step);
 		if (i % 3 != 0) {
-			walk_expect(deltabucket_follower_next(
-					    follower, (i + 1) % STEPS, 0, &step, NULL, &err) == 1,
+			walk_expect(deltabucket_follower_next(follower, (i + 1) % STEPS, WAIT_MS,
+					    &step, NULL, &err) == 1,
 				"follower_next after a cancelled one", &err);
 			deltabucket_step_free(step);
 		}
