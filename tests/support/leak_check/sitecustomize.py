@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import os
 import time
+import weakref
 
 SETTLED_SECONDS = 0.2
 
@@ -20,5 +21,6 @@ def _check(process):
         check()
 
 
-# The last one called, since it is the first one registered.
+# The last one called but for the end of all finalizers, which the first finalizer registers.
+weakref.finalize(_check, int)
 atexit.register(_check, os.getpid())
