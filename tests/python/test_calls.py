@@ -11,6 +11,7 @@ import unittest
 from tests.support.clients import content
 from tests.support.daemon import Daemon
 from tests.support.package import package_is_ready, run_script, settings_of, start_script
+from tests.support.skips import forks_beside_threads
 
 if not package_is_ready():
     raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes and cffi')
@@ -121,6 +122,7 @@ sys.stdin.readline()
             follower.next()
 
 
+@forks_beside_threads
 class Forks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -280,6 +282,7 @@ print(folders())
 ''', self.path + '-collected', daemon=self.daemon)
         self.assertEqual((done.stdout, done.stderr), ('2 1\n1\n', ''))
 
+    @forks_beside_threads
     def test_a_download_goes_on_beside_a_child_that_was_forked_meanwhile(self):
         self.slow()
         done = run_script('''

@@ -9,9 +9,10 @@ import unittest
 
 from tests.support.daemon import Daemon
 from tests.support.package import package_is_ready, run_script, start_script
+from tests.support.skips import forks_beside_threads
 
-if not package_is_ready():
-    raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes and cffi')
+if not package_is_ready('fsspec'):
+    raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes, cffi and fsspec')
 
 # Beginning of a program: argument 1 is the run's name, of which it is the first publisher.
 BEGINNING = '''
@@ -80,6 +81,7 @@ class ProcessCase(unittest.TestCase):
                          (status, wanted, ''))
 
 
+@forks_beside_threads
 class Forks(ProcessCase):
     def test_a_child_ends_while_a_thread_of_the_parent_follows(self):
         self.tells('''
@@ -128,6 +130,29 @@ with steps._lock:
     print(child_ends(end), flush=True)
 steps.close()
 ''', ['refused', '7'])
+
+    def test_a_file_system_is_used_while_a_thread_of_the_parent_opens_a_bucket(self):
+        self.tells('''
+import deltabucket.filesystem as module
+system = module.DeltaBucketFileSystem()
+make, begun, goes_on = module.Bucket, threading.Event(), threading.Event()
+def wait_and_make(*arguments, **settings):
+    begun.set()
+    goes_on.wait()
+    return make(*arguments, **settings)
+def look():
+    return system.exists('deltabucket://processes/none')
+module.Bucket = wait_and_make
+thread = threading.Thread(target=look)
+thread.start()
+begun.wait()
+def use():
+    goes_on.set()
+    print(look(), flush=True)
+print(child_ends(use), flush=True)
+goes_on.set()
+thread.join()
+''', ['False', '7'])
 
     def test_the_folder_of_a_follower_is_free_again_beside_a_child(self):
         self.tells('''
