@@ -6,7 +6,7 @@ import unittest
 import xml.etree.ElementTree
 
 from tests.support.clients import INSTALLED
-from tests.support.daemon import SERVER, SOURCE, environment_of_programs
+from tests.support.daemon import SERVER, SOURCE
 from tests.support.package import PACKAGE, package_is_ready
 from tests.support.skips import NO_TORCH
 
@@ -26,7 +26,7 @@ class Example(unittest.TestCase):
                 [PYTHON, SCRIPT, '--tiny', '--steps', str(STEPS), '--supervised', '80', '--rate',
                  '1e-3', '--deltabucketd', SERVER, '--plot', plot], text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                env=dict(environment_of_programs(), PYTHONPATH=PACKAGE, TMPDIR=folder))
+                env=dict(os.environ, PYTHONPATH=PACKAGE, TMPDIR=folder))
             self.assertEqual(done.returncode, 0, done.stdout)
             xml.etree.ElementTree.parse(plot)
             self.assertEqual([name for name in os.listdir(folder) if name.startswith('grpo-')], [])
